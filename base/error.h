@@ -1,0 +1,25 @@
+// How both programs say that something outside of them is wrong.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace tearless {
+
+/// Bad input from outside: settings, files, folders, data. The text is one sentence that names the file, line or key and says
+/// what to do; main() prints it as it is and maps the error to an exit code. What cannot happen is asserted instead.
+class UserError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// Throws UserError with a formatted sentence.
+template <class... Args>
+[[noreturn]] void fail(fmt::format_string<Args...> sentence, Args&&... args) {
+  throw UserError(fmt::format(sentence, std::forward<Args>(args)...));
+}
+
+}  // namespace tearless

@@ -1,0 +1,135 @@
+#include "base/files.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <system_error>
+
+#include "base/error.h"
+
+namespace tearless {
+namespace fs = std::filesystem;
+namespace {
+
+[[noreturn]] void fail_errno(const char* verb, const fs::path& path, int error = errno) {
+  const char* hint = error == ENOSPC   ? "; free some space and try again"
+                     : error == EACCES ? "; check the folder's permissions"
+                     : error == EROFS  ? "; choose a folder that can be written (--workspace)"
+                                       : "";
+  fail("cannot {} {}: {}{}", verb, path.string(), std::strerror(error), hint);
+}
+
+class Descriptor {
+ public:
+  Descriptor(const fs::path& path, int flags, const char* verb) : fd_(::open(path.c_str(), flags | O_CLOEXEC, 0666)) {
+    if (fd_ < 0) fail_errno(verb, path);
+  }
+  ~Descriptor() { ::close(fd_); }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int get() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+void write_all(int fd, std::string_view bytes, const fs::path& path) {
+  while (!bytes.empty()) {
+    const ssize_t n = ::write(fd, bytes.data(), bytes.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) fail_errno("write", path);
+    bytes.remove_prefix(static_cast<size_t>(n));
+  }
+}
+
+}  // namespace
+
+std::string read_file(const fs::path& path) {
+  const Descriptor file(path, O_RDONLY, "read");
+  std::string bytes;
+  struct stat info {};
+  if (::fstat(file.get(), &info) == 0 && info.st_size > 0) bytes.reserve(static_cast<size_t>(info.st_size));
+  char buffer[1 << 16];
+  while (true) {
+    const ssize_t n = ::read(file.get(), buffer, sizeof buffer);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) fail_errno("read", path);
+    if (n == 0) return bytes;
+    bytes.append(buffer, static_cast<size_t>(n));
+  }
+}
+
+void write_atomically(const fs::path& path, std::string_view bytes) {
+  // The process id keeps two writers of the same name from sharing a temporary file; the last rename wins whole.
+  const fs::path temporary = path.string() + fmt::format(".tmp{}", ::getpid());
+  try {
+    const Descriptor file(temporary, O_WRONLY | O_CREAT | O_TRUNC, "write");
+    write_all(file.get(), bytes, path);
+    if (::fsync(file.get()) != 0) fail_errno("write", path);
+  } catch (const UserError&) {
+    ::unlink(temporary.c_str());
+    throw;
+  }
+  if (::rename(temporary.c_str(), path.c_str()) != 0) {
+    const int error = errno;
+    ::unlink(temporary.c_str());
+    fail_errno("write", path, error);
+  }
+  sync_folder(path.has_parent_path() ? path.parent_path() : ".");
+}
+
+void make_folders(const fs::path& folder) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) fail_errno("make the folder", folder, error.value());
+}
+
+void sync_folder(const fs::path& folder) {
+  const Descriptor handle(folder, O_RDONLY | O_DIRECTORY, "open the folder");
+  // EINVAL: some network file systems cannot sync a folder; the rename is then as durable as they make it.
+  if (::fsync(handle.get()) != 0 && errno != EINVAL) fail_errno("write to the folder", folder);
+}
+
+void publish_folder(const fs::path& temporary, const fs::path& final_name) {
+  for (const auto& entry : fs::recursive_directory_iterator(temporary)) {
+    if (entry.is_directory()) {
+      sync_folder(entry.path());
+    } else {
+      const Descriptor file(entry.path(), O_RDONLY, "read");
+      if (::fsync(file.get()) != 0) fail_errno("write", entry.path());
+    }
+  }
+  sync_folder(temporary);
+  if (::rename(temporary.c_str(), final_name.c_str()) != 0) fail_errno("rename a folder to", final_name);
+  sync_folder(final_name.parent_path());
+}
+
+AppendFile::AppendFile(fs::path path, uint64_t keep_bytes) : path_(std::move(path)), size_(keep_bytes) {
+  fd_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  if (fd_ < 0) fail_errno("write", path_);
+  struct stat info {};
+  if (::fstat(fd_, &info) != 0) fail_errno("read", path_);
+  if (static_cast<uint64_t>(info.st_size) < keep_bytes) {
+    ::close(fd_);
+    fail("{} has {} bytes where its checkpoint recorded {}: it was changed by hand; restore it or delete the run's folder",
+         path_.string(), info.st_size, keep_bytes);
+  }
+  if (::ftruncate(fd_, static_cast<off_t>(keep_bytes)) != 0) fail_errno("cut", path_);
+}
+
+AppendFile::~AppendFile() { ::close(fd_); }
+
+void AppendFile::append(std::string_view bytes) {
+  write_all(fd_, bytes, path_);
+  size_ += bytes.size();
+}
+
+void AppendFile::sync() {
+  if (::fsync(fd_) != 0) fail_errno("write", path_);
+}
+
+}  // namespace tearless

@@ -1,0 +1,46 @@
+// Reading files, and writing them so that a crash or a full disk leaves either the old bytes or the new, never a half.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+namespace tearless {
+
+/// The bytes of a file. UserError (naming the path and the reason) where it cannot be read.
+std::string read_file(const std::filesystem::path& path);
+
+/// Writes temp, fsync, rename, fsync the folder. UserError on a full disk, a read-only folder …: the old file is then untouched.
+void write_atomically(const std::filesystem::path& path, std::string_view bytes);
+
+/// Makes a folder and its parents; UserError where that is not possible.
+void make_folders(const std::filesystem::path& folder);
+
+/// Makes renames and creations inside `folder` durable.
+void sync_folder(const std::filesystem::path& folder);
+
+/// Publishes a finished folder under its final name: syncs it and all files in it, renames, syncs the parent.
+/// `final_name` must not exist.
+void publish_folder(const std::filesystem::path& temporary, const std::filesystem::path& final_name);
+
+/// A file that only grows. Lines reach the kernel at once (another process may follow them) and the disk at sync().
+class AppendFile {
+ public:
+  /// Opens or makes `path`, cut back to its first `keep_bytes` bytes (the file must have at least that many).
+  AppendFile(std::filesystem::path path, uint64_t keep_bytes);
+  ~AppendFile();
+  AppendFile(const AppendFile&) = delete;
+  AppendFile& operator=(const AppendFile&) = delete;
+
+  void append(std::string_view bytes);
+  void sync();
+  uint64_t size() const { return size_; }
+
+ private:
+  std::filesystem::path path_;
+  int fd_ = -1;
+  uint64_t size_ = 0;
+};
+
+}  // namespace tearless

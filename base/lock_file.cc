@@ -1,0 +1,61 @@
+#include "base/lock_file.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "base/error.h"
+
+namespace tearless {
+namespace {
+
+// flock, not fcntl locks: those are lost when any descriptor of the file is closed and are not inherited.
+int open_lock(const std::filesystem::path& path) {
+  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  if (fd < 0) fail("cannot open the lock {}: {}", path.string(), std::strerror(errno));
+  return fd;
+}
+
+int lock(int fd, int operation) {
+  int result = 0;
+  do result = ::flock(fd, operation);
+  while (result != 0 && errno == EINTR);
+  return result;
+}
+
+}  // namespace
+
+std::optional<LockFile> LockFile::try_acquire(const std::filesystem::path& path) {
+  LockFile file(open_lock(path));
+  if (lock(file.fd_, LOCK_EX | LOCK_NB) == 0) return file;
+  if (errno == EWOULDBLOCK) return std::nullopt;
+  fail("cannot lock {}: {}", path.string(), std::strerror(errno));
+}
+
+LockFile LockFile::acquire(const std::filesystem::path& path) {
+  LockFile file(open_lock(path));
+  if (lock(file.fd_, LOCK_EX) != 0) fail("cannot lock {}: {}", path.string(), std::strerror(errno));
+  return file;
+}
+
+bool LockFile::is_held(const std::filesystem::path& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return false;
+  const LockFile file(fd);
+  // A shared request: two readers that look at the same time do not see each other as the holder.
+  return lock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+}
+
+LockFile::LockFile(LockFile&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+
+LockFile::~LockFile() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+void LockFile::share_with_children() { ::fcntl(fd_, F_SETFD, ::fcntl(fd_, F_GETFD) & ~FD_CLOEXEC); }
+
+}  // namespace tearless

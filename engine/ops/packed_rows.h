@@ -1,0 +1,28 @@
+// The rows of all sentences of a batch, one after another: no padding anywhere. Only attention and decoding ask where a
+// sentence ends; every other operation is row-wise over [T, D].
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace tearless::engine {
+
+/// One side of a batch. T = tokens.size() rows; sentence i owns rows offsets[i] … offsets[i + 1] - 1; none is empty.
+struct PackedRows {
+  std::vector<int32_t> tokens;     // [T]
+  std::vector<int32_t> positions;  // [T] 0, 1, … within the sentence
+  std::vector<int32_t> lines;      // [T] the sentence's line in the corpus: names its random numbers
+  std::vector<int32_t> offsets;    // [N + 1]
+
+  int64_t row_count() const { return static_cast<int64_t>(tokens.size()); }
+  int64_t sentence_count() const { return static_cast<int64_t>(offsets.size()) - 1; }
+};
+
+/// A training batch. Source rows end with EOS; target inputs are BOS y₁ … y_n, labels y₁ … y_n EOS (same offsets).
+struct PackedBatch {
+  PackedRows source;
+  PackedRows target;
+  std::vector<int32_t> labels;  // [target T]
+};
+
+}  // namespace tearless::engine
