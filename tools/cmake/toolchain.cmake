@@ -1,0 +1,34 @@
+# Compiler, flags and the tools that make builds quicker; the same flags for every room, so that inline code means the same everywhere.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
+set(CMAKE_LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
+endif()
+
+find_program(CCACHE ccache)
+if(CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${CCACHE}")
+endif()
+find_program(MOLD mold)
+if(MOLD)
+  add_link_options(-fuse-ld=mold)
+endif()
+
+add_library(tearless_flags INTERFACE)
+target_compile_options(tearless_flags INTERFACE -Wall -Wextra $<$<BOOL:${TEARLESS_WERROR}>:-Werror>)
+
+# Results are the product: no -ffast-math, no -march=native. What is left out here is only bookkeeping that nobody reads (errno, FP traps).
+add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fno-math-errno> $<$<COMPILE_LANGUAGE:CXX>:-fno-trapping-math>)
+if(CMAKE_SYSTEM_PROCESSOR STREQUAL x86_64)
+  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-march=x86-64-v2>)
+endif()
+
+if(TEARLESS_SANITIZE)
+  add_compile_options(-fsanitize=${TEARLESS_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${TEARLESS_SANITIZE})
+endif()

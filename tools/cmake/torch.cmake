@@ -1,0 +1,40 @@
+# LibTorch as two plain imported targets. Its own CMake package is not used: it insists on a CUDA toolkit.
+# Looked for in -DTEARLESS_TORCH, then the environment's TEARLESS_TORCH, then the cache that tools/setup.sh fills.
+set(TEARLESS_TORCH_VERSION 2.11.0)
+
+set(_cache "$ENV{XDG_CACHE_HOME}")
+if(NOT _cache)
+  set(_cache "$ENV{HOME}/.cache")
+endif()
+set(TEARLESS_TORCH "" CACHE PATH "Folder of LibTorch, with lib/ and include/ (empty: the one that make setup fetched)")
+if(TEARLESS_TORCH)
+  set(TORCH_DIR "${TEARLESS_TORCH}")
+elseif(DEFINED ENV{TEARLESS_TORCH})
+  set(TORCH_DIR "$ENV{TEARLESS_TORCH}")
+else()
+  set(TORCH_DIR "${_cache}/tearless/libtorch-${TEARLESS_TORCH_VERSION}/torch")
+endif()
+
+set(_version_header "${TORCH_DIR}/include/torch/headeronly/version.h")
+if(NOT EXISTS "${_version_header}" OR NOT EXISTS "${TORCH_DIR}/lib/libtorch_cpu.so")
+  message(FATAL_ERROR "No LibTorch in ${TORCH_DIR}: run `make setup`, or set TEARLESS_TORCH to an installed torch ${TEARLESS_TORCH_VERSION}.")
+endif()
+file(STRINGS "${_version_header}" _version REGEX "\"[0-9.]+\"")
+string(REGEX MATCH "[0-9.]+" _version "${_version}")
+if(NOT _version VERSION_EQUAL TEARLESS_TORCH_VERSION)
+  message(FATAL_ERROR "LibTorch in ${TORCH_DIR} is version ${_version}, wanted is ${TEARLESS_TORCH_VERSION}.")
+endif()
+message(STATUS "LibTorch ${_version} in ${TORCH_DIR}")
+
+add_library(torch::c10 SHARED IMPORTED)
+set_target_properties(torch::c10 PROPERTIES IMPORTED_LOCATION "${TORCH_DIR}/lib/libc10.so" IMPORTED_NO_SONAME FALSE)
+
+add_library(torch::cpu SHARED IMPORTED)
+set_target_properties(torch::cpu PROPERTIES IMPORTED_LOCATION "${TORCH_DIR}/lib/libtorch_cpu.so")
+target_link_libraries(torch::cpu INTERFACE torch::c10)
+target_compile_definitions(torch::cpu INTERFACE _GLIBCXX_USE_CXX11_ABI=1)
+# Last in the search order: the wheel also ships headers of fmt and protobuf, of other versions than the libraries we link.
+target_compile_options(torch::cpu INTERFACE
+  "SHELL:-idirafter ${TORCH_DIR}/include" "SHELL:-idirafter ${TORCH_DIR}/include/torch/csrc/api/include")
+# libtorch_cpu.so finds what it needs by its own RPATH; the linker need not look.
+target_link_options(torch::cpu INTERFACE -Wl,--allow-shlib-undefined)
