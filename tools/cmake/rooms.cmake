@@ -32,6 +32,7 @@ function(tearless_program program room)
   tearless_target(target ${room})
   add_executable(${program} "${PROJECT_SOURCE_DIR}/${room}/main.cc")
   target_link_libraries(${program} PRIVATE ${target} tearless_flags)
+  add_dependencies(programs ${program})
 endfunction()
 
 # engine/norm -> room_engine_norm

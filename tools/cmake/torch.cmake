@@ -1,5 +1,5 @@
 # LibTorch as two plain imported targets. Its own CMake package is not used: it insists on a CUDA toolkit.
-# Looked for in -DTEARLESS_TORCH, then the environment's TEARLESS_TORCH, then the cache that tools/setup.sh fills.
+# Looked for where the environment's TEARLESS_TORCH says, or -DTEARLESS_TORCH, else in the cache that tools/setup.sh fills.
 set(TEARLESS_TORCH_VERSION 2.11.0)
 
 set(_cache "$ENV{XDG_CACHE_HOME}")
@@ -7,11 +7,11 @@ if(NOT _cache)
   set(_cache "$ENV{HOME}/.cache")
 endif()
 set(TEARLESS_TORCH "" CACHE PATH "Folder of LibTorch, with lib/ and include/ (empty: the one that make setup fetched)")
-if(TEARLESS_TORCH)
-  set(TORCH_DIR "${TEARLESS_TORCH}")
-elseif(DEFINED ENV{TEARLESS_TORCH})
-  set(TORCH_DIR "$ENV{TEARLESS_TORCH}")
-else()
+if(DEFINED ENV{TEARLESS_TORCH})  # remembered, so that a later configure without it stays with the same library
+  set(TEARLESS_TORCH "$ENV{TEARLESS_TORCH}" CACHE PATH "" FORCE)
+endif()
+set(TORCH_DIR "${TEARLESS_TORCH}")
+if(NOT TORCH_DIR)
   set(TORCH_DIR "${_cache}/tearless/libtorch-${TEARLESS_TORCH_VERSION}/torch")
 endif()
 

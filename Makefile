@@ -1,0 +1,34 @@
+# The front door. `make` lists what there is; everything lands in build/ and in a per-user cache.
+JOBS ?= $(shell nproc)
+CTEST_ARGS ?=
+
+.PHONY: help setup build demo test check bench clean
+
+help:  ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup:  ## install what is missing: system packages, LibTorch (TEARLESS_TORCH=/path uses an installed torch)
+	@tools/setup.sh
+
+build: setup  ## build the two programs: build/bin/tearless and build/bin/tearless-engine
+	@cmake --preset release --log-level=WARNING >/dev/null
+	@cmake --build build --target programs --parallel $(JOBS)
+
+demo: build  ## from nothing to a table: train grids/demo.toml and print its table
+	build/bin/tearless run grids/demo.toml
+	build/bin/tearless table grids/demo.toml
+	@echo "Next: change an axis in grids/demo.toml and run 'make demo' again: only the new cells are trained."
+
+test: setup  ## build and run every test
+	@cmake --preset release --log-level=WARNING >/dev/null
+	@cmake --build build --target programs tests --parallel $(JOBS)
+	@tools/run_tests.py build $(CTEST_ARGS)
+
+check:  ## format, lint and include arrows
+	@tools/check.sh
+
+bench: setup  ## time the operations
+	@tools/bench.sh $(JOBS)
+
+clean:  ## remove what was built here (results/ and the per-user cache stay)
+	rm -rf build build-dev build-asan build-harness
