@@ -94,10 +94,10 @@ fetch_torch() {
   rm -rf "$cache"/part.*  # left behind by a set-up that was killed
   unpack_wheels torch.txt torch.complete 'torch/include/*' 'torch/lib/*' -x 'torch/lib/libtorch_python.so' 'torch/lib/libshm*'
   if ! loader_knows libcudart.so.13 || ! loader_knows libcupti.so.13; then
-    unpack_wheels cuda_runtime.txt cuda_runtime.complete 'nvidia/*/lib/libcudart.so*' 'nvidia/*/lib/libcupti.so*'
+    unpack_wheels cuda_runtime.txt cuda_runtime.complete 'nvidia/*/lib/*.so*'
   fi
   if [ -e /proc/driver/nvidia/version ] || loader_knows libcuda.so.1; then
-    unpack_wheels cuda_runtime.txt cuda_runtime.complete 'nvidia/*/lib/libcudart.so*' 'nvidia/*/lib/libcupti.so*'
+    unpack_wheels cuda_runtime.txt cuda_runtime.complete 'nvidia/*/lib/*.so*'
     unpack_wheels cuda_libraries.txt cuda_libraries.complete 'nvidia/*/lib/*.so*'
   fi
   exec 9>&-
