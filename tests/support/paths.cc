@@ -41,7 +41,8 @@ void write_text(const fs::path& file, std::string_view text) {
 
 TempFolder::TempFolder() {
   std::string name = (fs::temp_directory_path() / "tearless-test-XXXXXX").string();
-  if (!::mkdtemp(name.data())) throw std::runtime_error("cannot make a folder in " + fs::temp_directory_path().string());
+  if (!::mkdtemp(name.data()))
+    throw std::runtime_error("cannot make a folder in " + fs::temp_directory_path().string());
   path_ = name;
 }
 

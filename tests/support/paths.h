@@ -1,4 +1,5 @@
-// Where a test finds things and may leave things: the source tree, the built programs, the shared data, a folder of its own.
+// Where a test finds things and may leave things: the source tree, the built programs, the shared data, a folder of its
+// own.
 #pragma once
 
 #include <filesystem>
@@ -13,7 +14,8 @@ std::filesystem::path source_root();
 // A built program, e.g. program("tearless-engine"): beside the running test.
 std::filesystem::path program(std::string_view name);
 
-// The folder of corpora that are not in the repository: $TEARLESS_SHARED, else ../shared beside the source tree. Empty when absent.
+// The folder of corpora that are not in the repository: $TEARLESS_SHARED, else ../shared beside the source tree. Empty
+// when absent.
 std::filesystem::path shared_folder();
 
 // Whole contents of a file, and back; a failure throws.
@@ -38,7 +40,7 @@ class TempFolder {
 }  // namespace tearless::test
 
 // Ends the test as skipped, with the reason, where a corpus of the shared folder is absent.
-#define TEARLESS_NEEDS_SHARED(file)                                                                      \
-  if (::tearless::test::shared_folder().empty() ||                                                       \
-      !std::filesystem::exists(::tearless::test::shared_folder() / (file)))                              \
+#define TEARLESS_NEEDS_SHARED(file)                                         \
+  if (::tearless::test::shared_folder().empty() ||                          \
+      !std::filesystem::exists(::tearless::test::shared_folder() / (file))) \
   GTEST_SKIP() << "needs " << (file) << " in $TEARLESS_SHARED or ../shared"

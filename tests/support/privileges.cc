@@ -11,8 +11,10 @@ constexpr uid_t kNobody = 65534;
 }
 
 WithoutRoot::WithoutRoot() : was_root_(::geteuid() == 0) {
-  // Effective ids only: they decide file access, and the saved ones bring root back. The group goes first, while it may.
-  if (was_root_ && (::setegid(kNobody) != 0 || ::seteuid(kNobody) != 0)) throw std::runtime_error("cannot give up root");
+  // Effective ids only: they decide file access, and the saved ones bring root back. The group goes first, while it
+  // may.
+  if (was_root_ && (::setegid(kNobody) != 0 || ::seteuid(kNobody) != 0))
+    throw std::runtime_error("cannot give up root");
 }
 
 WithoutRoot::~WithoutRoot() {

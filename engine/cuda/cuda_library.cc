@@ -1,0 +1,58 @@
+#include "engine/cuda/cuda_library.h"
+
+#include <dlfcn.h>
+
+#include <array>
+#include <filesystem>
+
+#include "base/error.h"
+#include "engine/cuda/devices.h"
+
+namespace tearless::engine {
+
+namespace {
+
+constexpr int kMaxDevices = 64;
+
+void* load() {
+  const auto file = std::filesystem::read_symlink("/proc/self/exe").parent_path() / "libtearless_cuda.so";
+  if (!std::filesystem::exists(file)) {
+    fail(
+        "device = \"cuda\" needs {}, which this build does not have: build on a machine with nvcc 13, or use device = "
+        "\"cpu\"",
+        file.string());
+  }
+  // Global, so that ATen's CUDA kernels register with the one dispatcher that the engine already holds.
+  void* library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_GLOBAL);
+  if (!library)
+    fail("device = \"cuda\" cannot be used, {} does not load ({}): run `make setup` beside an NVIDIA driver",
+         file.string(), ::dlerror());
+  return library;
+}
+
+void* library() {
+  static void* const handle = load();
+  return handle;
+}
+
+}  // namespace
+
+void open_cuda_library() { library(); }
+
+std::vector<CudaDevice> cuda_devices() {
+  const auto list = reinterpret_cast<decltype(&tearless_cuda_devices)>(::dlsym(library(), "tearless_cuda_devices"));
+  if (!list) fail("libtearless_cuda.so is of another version than the engine: build both again");
+  std::array<TearlessCudaDevice, kMaxDevices> found;
+  std::array<char, 256> error{};
+  const int count = list(found.data(), kMaxDevices, error.data(), error.size());
+  if (count < 0) fail("the CUDA devices cannot be listed ({}): is the NVIDIA driver installed?", error.data());
+  std::vector<CudaDevice> devices;
+  for (int i = 0; i < count && i < kMaxDevices; ++i) {
+    const TearlessCudaDevice& device = found[i];
+    devices.push_back(
+        {device.index, device.name, device.uuid, device.memory_bytes, device.compute_major, device.compute_minor});
+  }
+  return devices;
+}
+
+}  // namespace tearless::engine

@@ -1,0 +1,35 @@
+#include "engine/cuda/cuda_library.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "base/error.h"
+#include "tests/support/paths.h"
+
+namespace tearless::engine {
+namespace {
+
+// Both branches are true claims on some machine: with a GPU it lists it, without one it says in a sentence what is
+// missing.
+TEST(CudaLibrary, ListsDevicesOrSaysWhatIsMissing) {
+  try {
+    for (const CudaDevice& device : cuda_devices()) {
+      EXPECT_FALSE(device.name.empty());
+      EXPECT_EQ(device.uuid.substr(0, 4), "GPU-");
+      EXPECT_GT(device.memory_bytes, 0u);
+    }
+  } catch (const UserError& error) {
+    EXPECT_THAT(error.what(),
+                testing::AnyOf(testing::HasSubstr("libtearless_cuda.so"), testing::HasSubstr("NVIDIA driver")));
+  }
+}
+
+TEST(CudaLibrary, IsNotLoadedUnlessAskedFor) {
+  const std::string maps = test::read_text("/proc/self/maps");
+  EXPECT_EQ(maps.find("libtorch_cuda.so"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace tearless::engine
