@@ -114,7 +114,7 @@ if [ -z "${TEARLESS_TORCH:-}" ]; then
 else
   torch=$TEARLESS_TORCH
 fi
-found=$(version_in "$torch")
+found=$(version_in "$torch" || true)
 [ -n "$found" ] || fail "no LibTorch in $torch: it should hold lib/ and include/ (an installed torch is at site-packages/torch)"
 [ "$found" = "$torch_version" ] || fail "LibTorch in $torch is version $found, wanted is $torch_version"
 [ -e "$torch/lib/libtorch_cpu.so" ] || fail "LibTorch in $torch has no lib/libtorch_cpu.so"
