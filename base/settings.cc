@@ -1,12 +1,11 @@
 #include "base/settings.h"
 
-#include <toml++/toml.h>
-
+#include <algorithm>
 #include <cmath>
-#include <set>
 
 #include "base/files.h"
 #include "base/nearest.h"
+#include "base/toml.h"
 
 namespace tearless {
 namespace {
@@ -138,32 +137,6 @@ class Reader final : public SettingsVisitor {
   std::vector<std::string> known_;
 };
 
-json to_json(const toml::node& node, const std::string& key, const std::string& name) {
-  if (const auto* v = node.as_boolean()) return v->get();
-  if (const auto* v = node.as_integer()) return v->get();
-  if (const auto* v = node.as_floating_point()) return v->get();
-  if (const auto* v = node.as_string()) return v->get();
-  if (const auto* array = node.as_array()) {
-    json list = json::array();
-    for (const toml::node& item : *array) list.push_back(to_json(item, key, name));
-    return list;
-  }
-  fail("{}:{}: {} must be a number, text, true or false", name, node.source().begin.line, key);
-}
-
-void flatten(const toml::table& table, const std::string& prefix, WrittenSettings& out) {
-  for (const auto& [key, node] : table) {
-    const std::string dotted = prefix + std::string(key.str());
-    if (const auto* inner = node.as_table()) {
-      flatten(*inner, dotted + ".", out);
-      continue;
-    }
-    const bool again = !out.values.emplace(dotted, to_json(node, dotted, out.name)).second;
-    if (again) fail("{}:{}: {} is set twice", out.name, node.source().begin.line, dotted);
-    out.places[dotted] = fmt::format("{}:{}", out.name, node.source().begin.line);
-  }
-}
-
 }  // namespace
 
 std::string SettingsVisitor::dotted(const Field& field) const {
@@ -182,14 +155,7 @@ WrittenSettings read_toml_settings(const std::filesystem::path& file) {
 }
 
 WrittenSettings parse_toml_settings(std::string_view text, const std::string& name) {
-  WrittenSettings out;
-  out.name = name;
-  try {
-    flatten(toml::parse(text, name), "", out);
-  } catch (const toml::parse_error& error) {
-    fail("{}:{}: {}", name, error.source().begin.line, error.description());
-  }
-  return out;
+  return flatten_toml(parse_toml(text, name), name);
 }
 
 void read_settings(const WrittenSettings& written, const Describe& describe_all) {
