@@ -1,0 +1,140 @@
+// Holds the includes of every room to the arrows that CMakeLists.txt declares. The compiler cannot: all rooms share one
+// include root, and the headers of SQLite, Boost and others are visible to everyone.
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <regex>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "tests/support/paths.h"
+
+namespace tearless {
+namespace {
+
+namespace fs = std::filesystem;
+using Arrows = std::map<std::string, std::set<std::string>>;  // room -> the rooms that it may include
+
+// The rooms of CMakeLists.txt, each with all the rooms that its DEPENDS reach (they are declared in that order).
+Arrows declared_arrows() {
+  const std::string text = test::read_text(test::source_root() / "CMakeLists.txt");
+  static const std::regex kRoom(R"(tearless_room\((\S+)([^)]*)\))");
+  Arrows arrows;
+  for (std::sregex_iterator room(text.begin(), text.end(), kRoom), end; room != end; ++room) {
+    std::set<std::string>& reached = arrows[(*room)[1]];
+    std::istringstream words((*room)[2]);
+    bool depends = false;
+    for (std::string word; words >> word;) {
+      if (word == "DEPENDS" || word == "LINK") {
+        depends = word == "DEPENDS";
+      } else if (depends) {
+        EXPECT_TRUE(arrows.contains(word))
+            << (*room)[1] << " depends on " << word << ", which is not declared above it";
+        reached.insert(word);
+        reached.insert(arrows[word].begin(), arrows[word].end());
+      }
+    }
+  }
+  return arrows;
+}
+
+struct Include {
+  std::string room, file, header;
+  bool system;  // <header> rather than "header"
+};
+
+std::vector<Include> includes_of(const std::string& room) {
+  static const std::regex kInclude(R"re(^\s*#\s*include\s*([<"])([^>"]+)[>"])re");
+  std::vector<Include> includes;
+  for (const auto& entry : fs::directory_iterator(test::source_root() / room)) {
+    if (!entry.is_regular_file()) continue;
+    std::ifstream in(entry.path());
+    std::smatch match;
+    for (std::string line; std::getline(in, line);) {
+      if (std::regex_search(line, match, kInclude)) {
+        includes.push_back({room, room + "/" + entry.path().filename().string(), match[2], match[1] == "<"});
+      }
+    }
+  }
+  return includes;
+}
+
+std::vector<Include> all_includes() {
+  std::vector<Include> all;
+  for (const auto& [room, reached] : declared_arrows()) {
+    if (!fs::is_directory(test::source_root() / room)) continue;
+    const std::vector<Include> found = includes_of(room);
+    all.insert(all.end(), found.begin(), found.end());
+  }
+  return all;
+}
+
+TEST(Arrows, EveryFolderOfSourcesIsADeclaredRoom) {
+  const Arrows arrows = declared_arrows();
+  ASSERT_TRUE(arrows.contains("base") && arrows.contains("harness/store"));  // the file was understood
+  for (const char* house : {"base", "engine", "harness"}) {
+    if (!fs::is_directory(test::source_root() / house)) continue;
+    for (const auto& entry : fs::recursive_directory_iterator(test::source_root() / house)) {
+      if (entry.path().extension() != ".cc") continue;
+      const std::string room = fs::relative(entry.path().parent_path(), test::source_root()).string();
+      EXPECT_TRUE(arrows.contains(room)) << entry.path() << " lies in no room of CMakeLists.txt";
+    }
+  }
+}
+
+TEST(Arrows, ARoomIncludesOnlyRoomsItDependsOn) {
+  const Arrows arrows = declared_arrows();
+  for (const Include& include : all_includes()) {
+    if (include.system) continue;
+    const std::string target = fs::path(include.header).parent_path().string();
+    EXPECT_TRUE(target == include.room || arrows.at(include.room).contains(target))
+        << include.file << " includes " << include.header << ", but " << include.room << " has no arrow to it";
+  }
+}
+
+TEST(Arrows, EngineAndHarnessDoNotKnowEachOther) {
+  for (const auto& [room, reached] : declared_arrows()) {
+    for (const std::string& other : reached) {
+      EXPECT_FALSE(room.starts_with("engine") && other.starts_with("harness")) << room << " -> " << other;
+      EXPECT_FALSE(room.starts_with("harness") && other.starts_with("engine")) << room << " -> " << other;
+    }
+  }
+}
+
+TEST(Arrows, LibrariesStayInTheirRooms) {
+  struct Rule {
+    const char* header;  // what an include starts with
+    const char* rooms;   // the rooms that may have it
+  };
+  const Rule rules[] = {
+      {"sqlite3.h", "harness/store"},
+      {"SQLiteCpp/", "harness/store"},
+      {"boost/asio", "harness/schedule"},
+      {"boost/process", "harness/schedule"},
+      {"sentencepiece", "engine/data"},
+      {"CLI/", "engine|harness"},
+      {"cuda", "engine/cuda"},
+      {"torch/torch.h", "nowhere"},  // 20 s a unit; the per-operation headers of ATen take 5
+      {"ATen/ATen.h", "nowhere"},
+      {"ATen/", "engine(/(ops|norm|model|data|decode|train|task))?"},
+      {"c10/", "engine(/(ops|norm|model|data|decode|train|task))?"},
+      {"torch/", "engine(/(ops|norm|model|data|decode|train|task))?"},
+  };
+  for (const Include& include : all_includes()) {
+    if (!include.system && fs::exists(test::source_root() / include.header)) continue;
+    for (const Rule& rule : rules) {
+      if (!include.header.starts_with(rule.header)) continue;
+      EXPECT_TRUE(std::regex_match(include.room, std::regex(rule.rooms)))
+          << include.file << " includes " << include.header;
+      break;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tearless
