@@ -39,6 +39,9 @@ class Only {
 using PointVisitor = std::function<void(const GridPoint& point, const Exclusion* excluded)>;
 void for_each_point(const Grid& grid, const PointVisitor& visit);
 
+/// The same with one call for all seeds of a cell; its seed is the grid's first.
+void for_each_cell(const Grid& grid, const PointVisitor& visit);
+
 /// The points that are not excluded, in that order.
 std::vector<GridPoint> runs_of(const Grid& grid, const Only& only = {});
 

@@ -74,8 +74,8 @@ struct TableSpec {
   std::vector<size_t> columns;      // likewise; rows, columns and select.over name each axis once
   std::vector<std::string> scores;  // names, or patterns with `*`; empty: the command says which there are
   Show show = Show::kMeanSpreadCount;
-  std::optional<int> decimals;       // unset: taken from the spread
-  std::optional<double> fail_below;  // a run whose score is below counts as failed in the table, though it is done
+  std::map<std::string, int> decimals;  // score or pattern → digits after the point; not named: taken from the spread
+  std::optional<double> fail_below;     // a done run whose first score is below counts as failed in the whole table
   std::optional<Select> select;
   std::optional<Published> published;
 };

@@ -1,0 +1,144 @@
+#include "harness/grid/expand.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "base/error.h"
+#include "base/nearest.h"
+
+namespace tearless::harness {
+namespace {
+
+const Exclusion* exclusion_of(const Grid& grid, const GridPoint& point) {
+  for (const Exclusion& exclusion : grid.excludes) {
+    const auto holds = [&](const Exclusion::Condition& c) { return c.holds[point.index[c.axis]]; };
+    if (std::all_of(exclusion.when.begin(), exclusion.when.end(), holds)) return &exclusion;
+  }
+  return nullptr;
+}
+
+/// Moves to the next point like an odometer; false after the last one.
+bool advance(const Grid& grid, std::vector<uint32_t>& index) {
+  for (size_t axis = index.size(); axis-- > 0;) {
+    if (++index[axis] < grid.axes[axis].points.size()) return true;
+    index[axis] = 0;
+  }
+  return false;
+}
+
+std::vector<std::string> labels_of(const Axis& axis) {
+  std::vector<std::string> labels;
+  for (const AxisPoint& point : axis.points) labels.push_back(point.label);
+  return labels;
+}
+
+int64_t parse_seed(const Grid& grid, const std::string& text) {
+  int64_t seed = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seed);
+  const bool whole = error == std::errc() && end == text.data() + text.size();
+  if (!whole || std::find(grid.seeds.begin(), grid.seeds.end(), seed) == grid.seeds.end()) {
+    fail("--only: {} has no seed {}; it has: {}", grid.file.string(), text, fmt::join(grid.seeds, ", "));
+  }
+  return seed;
+}
+
+}  // namespace
+
+void for_each_cell(const Grid& grid, const PointVisitor& visit) {
+  GridPoint point;
+  point.index.assign(grid.axes.size(), 0);
+  point.seed = grid.seeds.front();
+  do {
+    visit(point, exclusion_of(grid, point));
+  } while (advance(grid, point.index));
+}
+
+void for_each_point(const Grid& grid, const PointVisitor& visit) {
+  GridPoint seeded;
+  for_each_cell(grid, [&](const GridPoint& cell, const Exclusion* excluded) {
+    seeded.index = cell.index;
+    for (const int64_t seed : grid.seeds) {
+      seeded.seed = seed;
+      visit(seeded, excluded);
+    }
+  });
+}
+
+std::vector<GridPoint> runs_of(const Grid& grid, const Only& only) {
+  std::vector<GridPoint> runs;
+  for_each_point(grid, [&](const GridPoint& point, const Exclusion* excluded) {
+    if (!excluded && only.admits(point)) runs.push_back(point);
+  });
+  return runs;
+}
+
+Only::Only(const Grid& grid, const std::vector<std::string>& texts) {
+  for (const std::string& text : texts) {
+    const size_t equals = text.find('=');
+    if (equals == std::string::npos) fail("--only \"{}\" must have the form axis=label", text);
+    const std::string name = text.substr(0, equals);
+    const std::string label = text.substr(equals + 1);
+    if (name == "seed") {
+      seeds_.push_back(parse_seed(grid, label));
+      continue;
+    }
+    const size_t axis = grid.axis_index(name, "--only");
+    const std::vector<std::string> labels = labels_of(grid.axes[axis]);
+    const auto it = std::find(labels.begin(), labels.end(), label);
+    if (it == labels.end()) {
+      fail("--only: the axis {} has no value \"{}\"{}; it has: {}", name, label, did_you_mean(label, labels),
+           fmt::join(labels, ", "));
+    }
+    std::vector<bool>& wanted = points_[axis];
+    wanted.resize(labels.size());
+    wanted[static_cast<size_t>(it - labels.begin())] = true;
+  }
+}
+
+bool Only::admits(const GridPoint& point) const {
+  if (!seeds_.empty() && std::find(seeds_.begin(), seeds_.end(), point.seed) == seeds_.end()) return false;
+  return std::all_of(points_.begin(), points_.end(),
+                     [&](const auto& axis) { return axis.second[point.index[axis.first]]; });
+}
+
+RunSpec materialise(const Grid& grid, const GridPoint& point) {
+  RunSpec spec;
+  const auto add = [&spec](const Settings& settings) {
+    for (const auto& [key, setting] : settings) {
+      spec.settings[key] = setting.value;
+      spec.folders[key] = setting.folder;
+    }
+  };
+  add(grid.base);
+  for (size_t axis = 0; axis < grid.axes.size(); ++axis) {
+    const AxisPoint& at = grid.axes[axis].points[point.index[axis]];
+    add(at.set);
+    spec.coordinates[grid.axes[axis].name] = at.label;
+  }
+  spec.seed = point.seed;
+  spec.settings[grid.seed_key] = point.seed;
+  spec.folders.erase(grid.seed_key);
+  return spec;
+}
+
+std::string describe_point(const Grid& grid, const GridPoint& point) {
+  std::string text;
+  for (size_t axis = 0; axis < grid.axes.size(); ++axis) {
+    text += fmt::format("{}={}, ", grid.axes[axis].name, grid.axes[axis].points[point.index[axis]].label);
+  }
+  return text + fmt::format("seed {}", point.seed);
+}
+
+const Setting* setting_at(const Grid& grid, const GridPoint& point, const std::string& key) {
+  if (key == grid.seed_key) return nullptr;
+  for (size_t axis = 0; axis < grid.axes.size(); ++axis) {
+    const Settings& set = grid.axes[axis].points[point.index[axis]].set;
+    if (const auto it = set.find(key); it != set.end()) return &it->second;
+  }
+  const auto it = grid.base.find(key);
+  return it == grid.base.end() ? nullptr : &it->second;
+}
+
+}  // namespace tearless::harness

@@ -1,0 +1,329 @@
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/nearest.h"
+#include "harness/grid/expand.h"
+#include "harness/grid/grid.h"
+#include "harness/grid/table_reader.h"
+#include "harness/grid/table_spec.h"
+
+namespace tearless::harness {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+constexpr int64_t kMostPoints = 10'000'000;  // beyond this a grid is a slip of the pen
+
+std::string label_of(const json& value) { return value.is_string() ? value.get<std::string>() : toml_value(value); }
+
+fs::path folder_of(const fs::path& file) { return fs::absolute(file).lexically_normal().parent_path(); }
+
+void add_settings(const WrittenSettings& written, const fs::path& folder, Settings& settings) {
+  for (const auto& [key, value] : written.values) {
+    settings[key] = {value, folder.string(), written.place_of(key)};
+  }
+}
+
+// --- base files ---------------------------------------------------------------------------------------------------
+
+/// Adds the settings of base files and of the bases they name; what is read later wins. `open` holds the files being
+/// read.
+void add_bases(const std::vector<std::string>& names, const fs::path& beside, const std::string& place,
+               std::vector<fs::path>& open, Settings& settings) {
+  for (const std::string& name : names) {
+    const fs::path file = (beside.parent_path() / name).lexically_normal();
+    if (!fs::exists(file)) {
+      fail("{}: the base file {} is not there (paths are relative to the file that names them)", place, file.string());
+    }
+    const fs::path canonical = fs::canonical(file);
+    if (std::find(open.begin(), open.end(), canonical) != open.end()) {
+      fail("{}: the base file {} includes itself in the end", place, file.string());
+    }
+    open.push_back(canonical);
+    const toml::table root = parse_toml(read_file(file), file.string());
+    TableReader reader(root, "", file.string());
+    add_bases(reader.texts("base"), file, reader.place("base"), open, settings);
+    toml::table own = root;
+    own.erase("base");
+    add_settings(flatten_toml(own, file.string()), folder_of(file), settings);
+    open.pop_back();
+  }
+}
+
+// --- axes ---------------------------------------------------------------------------------------------------------
+
+/// `"model.placement" = ["post", "pre"]`
+Axis value_axis(const std::string& key, const toml::array& values, const Grid& grid) {
+  const std::string file = grid.file.string();
+  Axis axis{.name = key, .points = {}, .place = fmt::format("{}:{}", file, values.source().begin.line)};
+  for (const toml::node& node : values) {
+    const std::string place = fmt::format("{}:{}", file, node.source().begin.line);
+    if (node.is_array()) fail("{}: a value of the axis {} must be a number, text, true or false", place, key);
+    const json value = toml_to_json(node, key, file);
+    axis.points.push_back({label_of(value), {{key, {value, grid.folder.string(), place}}}, place});
+  }
+  return axis;
+}
+
+/// `[[axis.NAME]]  label = "…"  base = "…"  set = { … }`
+AxisPoint bundle_point(const std::string& name, const toml::table& table, const Grid& grid) {
+  TableReader reader(table, fmt::format("[[axis.{}]]", name), grid.file.string());
+  AxisPoint point{.label = reader.text("label").value_or(""), .set = {}, .place = reader.place()};
+  if (point.label.empty()) fail("{}: [[axis.{}]] needs a label", reader.place(), name);
+  std::vector<fs::path> open;
+  add_bases(reader.texts("base"), grid.file, reader.place("base"), open, point.set);
+  if (const toml::table* set = reader.table("set")) {
+    add_settings(flatten_toml(*set, grid.file.string()), grid.folder, point.set);
+  }
+  reader.refuse_leftovers();
+  if (point.set.empty()) fail("{}: \"{}\" of the axis {} sets nothing", reader.place(), point.label, name);
+  return point;
+}
+
+void refuse_repeated_labels(const Axis& axis) {
+  std::map<std::string, std::string> first;
+  for (const AxisPoint& point : axis.points) {
+    const auto [it, is_new] = first.emplace(point.label, point.place);
+    if (!is_new)
+      fail("{}: the axis {} has \"{}\" twice (first at {})", point.place, axis.name, point.label, it->second);
+  }
+}
+
+void add_axis(const std::string& name, const toml::array& values, Grid& grid) {
+  const std::string place = fmt::format("{}:{}", grid.file.string(), values.source().begin.line);
+  if (name == grid.seed_key || name == "seed") {
+    fail("{}: {} cannot be an axis; the replicates are written seeds = 3 or seeds = [1, 2, 3]", place, name);
+  }
+  if (values.empty()) fail("{}: the axis {} has no values", place, name);
+  for (const Axis& other : grid.axes) {
+    if (other.name == name) fail("{}: the axis {} is there twice (first at {})", place, name, other.place);
+  }
+  Axis axis;
+  if (values.front().is_table()) {
+    axis = {.name = name, .points = {}, .place = place};
+    for (const toml::node& item : values) {
+      if (!item.is_table()) fail("{}: the axis {} mixes values and bundles", place, name);
+      axis.points.push_back(bundle_point(name, *item.as_table(), grid));
+    }
+  } else {
+    axis = value_axis(name, values, grid);
+  }
+  refuse_repeated_labels(axis);
+  grid.axes.push_back(std::move(axis));
+}
+
+/// Axes in the order of the file. An unquoted dotted key arrives as nested tables and means the same as a quoted one.
+void add_axes(const toml::table& table, const std::string& prefix, Grid& grid) {
+  for (const auto& [key, node] : in_written_order(table)) {
+    if (const toml::table* inner = node->as_table()) {
+      add_axes(*inner, prefix + key + ".", grid);
+    } else if (const toml::array* values = node->as_array()) {
+      add_axis(prefix + key, *values, grid);
+    } else {
+      fail("{}:{}: the axis {} must be a list of values, or [[axis.{}]] bundles", grid.file.string(),
+           node->source().begin.line, prefix + key, prefix + key);
+    }
+  }
+}
+
+/// A setting varies on one axis at most: two would overwrite each other.
+void refuse_shared_keys(const Grid& grid) {
+  std::map<std::string, const Axis*> owner;
+  for (const Axis& axis : grid.axes) {
+    for (const AxisPoint& point : axis.points) {
+      for (const auto& [key, setting] : point.set) {
+        const Axis* first = owner.emplace(key, &axis).first->second;
+        if (first != &axis) fail("{}: {} is already set by the axis {}", setting.place, key, first->name);
+        if (key == grid.seed_key) fail("{}: {} is set by seeds, no axis can set it", setting.place, key);
+      }
+    }
+  }
+}
+
+// --- seeds ----------------------------------------------------------------------------------------------------------
+
+std::vector<int64_t> load_seeds(TableReader& reader, const Grid& grid) {
+  const toml::node* node = reader.any("seeds");
+  const std::string place = reader.place("seeds");
+  std::vector<int64_t> seeds;
+  if (!node) {
+    const auto base = grid.base.find(grid.seed_key);
+    const bool given = base != grid.base.end() && base->second.value.is_number_integer();
+    return {given ? base->second.value.get<int64_t>() : 1};
+  }
+  if (const auto* count = node->as_integer()) {
+    if (count->get() < 1 || count->get() > 10'000)
+      fail("{}: seeds = {} must be between 1 and 10000", place, count->get());
+    for (int64_t seed = 1; seed <= count->get(); ++seed) seeds.push_back(seed);
+    return seeds;
+  }
+  const toml::array* list = node->as_array();
+  if (!list || list->empty())
+    fail("{}: seeds must be a count, as in seeds = 3, or a list, as in seeds = [1, 2, 3]", place);
+  for (const toml::node& item : *list) {
+    const auto* seed = item.as_integer();
+    if (!seed) fail("{}: a seed must be a whole number", reader.place(item));
+    if (std::find(seeds.begin(), seeds.end(), seed->get()) != seeds.end()) {
+      fail("{}: the seed {} is there twice", reader.place(item), seed->get());
+    }
+    seeds.push_back(seed->get());
+  }
+  return seeds;
+}
+
+// --- exclusions -----------------------------------------------------------------------------------------------------
+
+const json* value_at(const Grid& grid, const AxisPoint& point, const std::string& key) {
+  if (const auto it = point.set.find(key); it != point.set.end()) return &it->second.value;
+  const auto it = grid.base.find(key);
+  return it == grid.base.end() ? nullptr : &it->second.value;
+}
+
+/// The axis that a condition's key speaks of: by its name, or as the one that sets that key.
+size_t conditioned_axis(const Grid& grid, const std::string& key, const std::string& place) {
+  std::set<std::string> names;
+  for (size_t i = 0; i < grid.axes.size(); ++i) {
+    if (grid.axes[i].name == key) return i;
+    names.insert(grid.axes[i].name);
+    for (const AxisPoint& point : grid.axes[i].points) {
+      if (point.set.contains(key)) return i;
+      for (const auto& [name, setting] : point.set) names.insert(name);
+    }
+  }
+  if (grid.base.contains(key))
+    fail("{}: {} is the same in every run; `when` speaks of what an axis changes", place, key);
+  fail("{}: no axis is called {} or sets it{}", place, key,
+       did_you_mean(key, std::vector<std::string>(names.begin(), names.end())));
+}
+
+Exclusion::Condition load_condition(const Grid& grid, const std::string& key, const json& wanted,
+                                    const std::string& place) {
+  const size_t index = conditioned_axis(grid, key, place);
+  const Axis& axis = grid.axes[index];
+  std::vector<bool> holds;
+  std::vector<std::string> there;  // for the message
+  for (const AxisPoint& point : axis.points) {
+    const json* value = value_at(grid, point, key);
+    const bool by_label = axis.name == key && point.label == label_of(wanted);
+    holds.push_back(by_label || (value && *value == wanted));
+    const std::string label = axis.name == key ? point.label : value ? label_of(*value) : "";
+    if (!label.empty() && std::find(there.begin(), there.end(), label) == there.end()) there.push_back(label);
+  }
+  if (std::find(holds.begin(), holds.end(), true) == holds.end()) {
+    fail("{}: {} = {} is no value of the axis {}{}; it has: {}", place, key, toml_value(wanted), axis.name,
+         did_you_mean(label_of(wanted), there), fmt::join(there, ", "));
+  }
+  return {index, holds};
+}
+
+/// Two conditions on one axis may contradict each other; conditions on different axes cannot.
+bool can_hold(const Grid& grid, const Exclusion& exclusion) {
+  for (size_t axis = 0; axis < grid.axes.size(); ++axis) {
+    bool some = false;
+    for (size_t point = 0; point < grid.axes[axis].points.size(); ++point) {
+      some |= std::all_of(exclusion.when.begin(), exclusion.when.end(),
+                          [&](const auto& c) { return c.axis != axis || c.holds[point]; });
+    }
+    if (!some) return false;
+  }
+  return true;
+}
+
+Exclusion load_exclusion(const toml::table& table, const Grid& grid) {
+  TableReader reader(table, "[[exclude]]", grid.file.string());
+  Exclusion exclusion{.when = {}, .why = reader.text("why").value_or(""), .place = reader.place()};
+  const toml::table* when = reader.table("when");
+  reader.refuse_leftovers();
+  if (!when || when->empty()) {
+    fail("{}: [[exclude]] needs when = {{ axis = value, … }}: which runs it leaves out", reader.place());
+  }
+  if (exclusion.why.empty()) fail("{}: [[exclude]] needs why = \"…\": plans and tables print it", reader.place());
+  const WrittenSettings conditions = flatten_toml(*when, grid.file.string());
+  for (const auto& [key, value] : conditions.values) {
+    exclusion.when.push_back(load_condition(grid, key, value, conditions.place_of(key)));
+  }
+  if (!can_hold(grid, exclusion)) fail("{}: this exclusion matches no run", exclusion.place);
+  return exclusion;
+}
+
+// --- the whole ------------------------------------------------------------------------------------------------------
+
+void refuse_senseless_size(const Grid& grid) {
+  double points = static_cast<double>(grid.seeds.size());
+  for (const Axis& axis : grid.axes) points *= static_cast<double>(axis.points.size());
+  if (points > kMostPoints) {
+    fail("{}: the grid has {:.3g} points; {} is the most: take values from its axes or split it", grid.file.string(),
+         points, kMostPoints);
+  }
+}
+
+void refuse_empty(const Grid& grid) {
+  bool some = false;
+  for_each_cell(grid, [&](const GridPoint&, const Exclusion* excluded) { some |= !excluded; });
+  if (!some) fail("{}: the grid is empty: its exclusions leave out every run", grid.file.string());
+}
+
+}  // namespace
+
+int64_t Grid::size() const {
+  auto points = static_cast<int64_t>(seeds.size());
+  for (const Axis& axis : axes) points *= static_cast<int64_t>(axis.points.size());
+  return points;
+}
+
+size_t Grid::axis_index(const std::string& name, const std::string& place) const {
+  std::vector<std::string> names;
+  for (size_t i = 0; i < axes.size(); ++i) {
+    if (axes[i].name == name) return i;
+    names.push_back(axes[i].name);
+  }
+  fail("{}: the grid has no axis {}{}; it has: {}", place, name, did_you_mean(name, names), fmt::join(names, ", "));
+}
+
+Grid load_grid(const fs::path& file) {
+  const toml::table root = parse_toml(read_file(file), file.string());
+  TableReader reader(root, "", file.string());
+  Grid grid;
+  grid.file = file;
+  grid.folder = folder_of(file);
+  grid.title = reader.text("title").value_or(file.stem().string());
+  grid.seed_key = reader.text("seed_key").value_or(grid.seed_key);
+  if (const auto program = reader.text("program")) grid.program = (grid.folder / *program).lexically_normal();
+
+  std::vector<fs::path> open;
+  add_bases(reader.texts("base"), file, reader.place("base"), open, grid.base);
+  if (const toml::table* set = reader.table("set")) {
+    add_settings(flatten_toml(*set, file.string()), grid.folder, grid.base);
+  }
+  grid.seeds = load_seeds(reader, grid);
+  const toml::table* axes = reader.table("axis");
+  const toml::array* excludes = reader.list("exclude");
+  const toml::table* table = reader.table("table");
+  reader.refuse_leftovers();
+
+  if (!axes || axes->empty()) {
+    fail(
+        "{}: the grid is empty: it has no axis; write [axis] and below it a setting with its values, "
+        "as in \"model.placement\" = [\"post\", \"pre\"]",
+        file.string());
+  }
+  add_axes(*axes, "", grid);
+  refuse_shared_keys(grid);
+  refuse_senseless_size(grid);
+  if (excludes) {
+    for (const toml::node& item : *excludes) {
+      if (!item.is_table()) fail("{}: exclude must be written as [[exclude]] tables", reader.place(item));
+      grid.excludes.push_back(load_exclusion(*item.as_table(), grid));
+    }
+  }
+  refuse_empty(grid);
+  load_table_spec(table, file.string(), grid);
+  return grid;
+}
+
+}  // namespace tearless::harness

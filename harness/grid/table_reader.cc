@@ -1,0 +1,109 @@
+#include "harness/grid/table_reader.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "base/nearest.h"
+
+namespace tearless::harness {
+
+std::string TableReader::place(const toml::node& node) const {
+  return fmt::format("{}:{}", file_, node.source().begin.line);
+}
+
+std::string TableReader::place(const std::string& key) const {
+  const toml::node* node = table_.get(key);
+  return place(node ? *node : table_);
+}
+
+const toml::node* TableReader::any(const std::string& key) {
+  known_.push_back(key);
+  return table_.get(key);
+}
+
+void TableReader::wrong_type(const std::string& key, const toml::node& node, const char* wanted) const {
+  fail("{}: {} must be {}", place(node), name(key), wanted);
+}
+
+std::optional<std::string> TableReader::text(const std::string& key) {
+  const toml::node* node = any(key);
+  if (!node) return std::nullopt;
+  if (!node->is_string()) wrong_type(key, *node, "text in quotes");
+  return node->as_string()->get();
+}
+
+std::optional<int64_t> TableReader::integer(const std::string& key) {
+  const toml::node* node = any(key);
+  if (!node) return std::nullopt;
+  if (!node->is_integer()) wrong_type(key, *node, "a whole number");
+  return node->as_integer()->get();
+}
+
+std::optional<double> TableReader::number(const std::string& key) {
+  const toml::node* node = any(key);
+  if (!node) return std::nullopt;
+  if (!node->is_number()) wrong_type(key, *node, "a number");
+  return node->value<double>();
+}
+
+std::vector<std::string> TableReader::texts(const std::string& key) {
+  const toml::node* node = any(key);
+  if (!node) return {};
+  if (const auto* one = node->as_string()) return {one->get()};
+  std::vector<std::string> all;
+  const toml::array* list = node->as_array();
+  if (!list) wrong_type(key, *node, "a text or a list of texts");
+  for (const toml::node& item : *list) {
+    if (!item.is_string()) wrong_type(key, item, "a text or a list of texts");
+    all.push_back(item.as_string()->get());
+  }
+  return all;
+}
+
+const toml::table* TableReader::table(const std::string& key) {
+  const toml::node* node = any(key);
+  if (node && !node->is_table()) wrong_type(key, *node, "a table");
+  return node ? node->as_table() : nullptr;
+}
+
+const toml::array* TableReader::list(const std::string& key) {
+  const toml::node* node = any(key);
+  if (node && !node->is_array()) wrong_type(key, *node, "a list");
+  return node ? node->as_array() : nullptr;
+}
+
+size_t TableReader::choice(const std::string& key, const std::vector<std::string>& choices, size_t otherwise) {
+  const std::optional<std::string> chosen = text(key);
+  if (!chosen) return otherwise;
+  const auto it = std::find(choices.begin(), choices.end(), *chosen);
+  if (it == choices.end()) {
+    fail("{}: {} = \"{}\" is not known{}; it must be one of: {}", place(key), name(key), *chosen,
+         did_you_mean(*chosen, choices), fmt::join(choices, ", "));
+  }
+  return static_cast<size_t>(it - choices.begin());
+}
+
+void TableReader::refuse_leftovers() const {
+  for (const auto& [key, node] : in_written_order(table_)) {
+    if (std::find(known_.begin(), known_.end(), key) != known_.end()) continue;
+    fail("{}: unknown key \"{}\"{}{}; known are: {}", place(*node), key, what_.empty() ? "" : " in " + what_,
+         did_you_mean(key, known_), fmt::join(known_, ", "));
+  }
+}
+
+std::vector<std::pair<std::string, const toml::node*>> in_written_order(const toml::table& table) {
+  struct Entry {
+    toml::source_position position;
+    std::string key;
+    const toml::node* node;
+  };
+  std::vector<Entry> entries;
+  for (const auto& [key, node] : table) entries.push_back({key.source().begin, std::string(key.str()), &node});
+  std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) { return a.position < b.position; });
+  std::vector<std::pair<std::string, const toml::node*>> ordered;
+  for (const Entry& entry : entries) ordered.emplace_back(entry.key, entry.node);
+  return ordered;
+}
+
+}  // namespace tearless::harness

@@ -1,0 +1,140 @@
+#include "harness/grid/table_spec.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+#include "harness/grid/layout.h"
+
+namespace tearless::harness {
+namespace {
+
+std::vector<size_t> axes_named(TableReader& reader, const std::string& key, const Grid& grid) {
+  std::vector<size_t> axes;
+  for (const std::string& name : reader.texts(key)) axes.push_back(grid.axis_index(name, reader.place(key)));
+  return axes;
+}
+
+TableSpec::Select load_select(const toml::table& table, const std::string& file, const Grid& grid) {
+  TableReader reader(table, "select", file);
+  TableSpec::Select select;
+  select.over = axes_named(reader, "over", grid);
+  select.by = reader.text("by").value_or("");
+  select.highest = reader.choice("best", {"highest", "lowest"}, 0) == 0;
+  reader.refuse_leftovers();
+  if (select.over.empty() || select.by.empty()) {
+    fail("{}: select needs `over` (the axes to choose on) and `by` (the score that chooses)", reader.place());
+  }
+  return select;
+}
+
+/// Each axis must be in exactly one of rows, columns and select.over; axes that are named nowhere go where nothing is
+/// said.
+void place_axes(TableReader& reader, const Grid& grid, TableSpec& spec) {
+  std::vector<std::string> stands(grid.axes.size());
+  const auto mark = [&](const std::vector<size_t>& axes, const std::string& where) {
+    for (const size_t axis : axes) {
+      if (!stands[axis].empty()) {
+        fail("{}: the axis {} is in both {} and {}; it can be in one of them, once", reader.place(),
+             grid.axes[axis].name, stands[axis], where);
+      }
+      stands[axis] = where;
+    }
+  };
+  mark(spec.rows, "rows");
+  mark(spec.columns, "columns");
+  if (spec.select) mark(spec.select->over, "select.over");
+
+  const bool no_rows = spec.rows.empty();
+  const bool no_columns = spec.columns.empty();
+  for (size_t axis = 0; axis < grid.axes.size(); ++axis) {
+    if (!stands[axis].empty()) continue;
+    if (no_rows && (spec.rows.empty() || !no_columns)) {
+      spec.rows.push_back(axis);
+    } else if (no_columns) {
+      spec.columns.push_back(axis);
+    } else {
+      fail("{}: the axis {} is neither in rows nor in columns", reader.place(), grid.axes[axis].name);
+    }
+  }
+}
+
+void load_cell(const toml::table& table, const std::string& file, TableSpec& spec) {
+  TableReader reader(table, "cell", file);
+  if (const auto score = reader.text("score")) {
+    if (!spec.scores.empty()) fail("{}: write either cell.score or scores, not both", reader.place("score"));
+    spec.scores = {*score};
+  }
+  spec.show = static_cast<TableSpec::Show>(reader.choice("show", {"mean ± std (n)", "mean ± std", "mean"}, 0));
+  reader.refuse_leftovers();
+}
+
+void load_decimals(const toml::node& node, const TableReader& reader, TableSpec& spec) {
+  const auto add = [&](const std::string& score, const toml::node& value) {
+    const auto decimals = value.value_exact<int64_t>();
+    if (!decimals || *decimals < 0 || *decimals > 9) {
+      fail("{}: decimals must be a whole number from 0 to 9, or a table of score = number", reader.place(value));
+    }
+    spec.decimals[score] = static_cast<int>(*decimals);
+  };
+  if (const auto* by_score = node.as_table()) {
+    for (const auto& [score, value] : *by_score) add(std::string(score.str()), value);
+  } else {
+    add("*", node);
+  }
+}
+
+nlohmann::json published_value(const toml::node& node, const TableReader& reader) {
+  if (const auto number = node.value<double>(); number && node.is_number() && std::isfinite(*number)) return *number;
+  if (const auto* text = node.as_string()) return text->get();
+  fail("{}: a published value must be a number or a text (\"\" where the source has none)", reader.place(node));
+}
+
+TableSpec::Published load_published(const toml::table& table, const std::string& file, const Grid& grid) {
+  TableReader reader(table, "published", file);
+  TableSpec::Published published;
+  published.place = reader.place();
+  published.source = reader.text("source").value_or("");
+  if (published.source.empty()) fail("{}: published needs its source, as in source = \"…, Table 3\"", published.place);
+  published.score = reader.text("score").value_or(grid.table.scores.empty() ? "" : grid.table.scores.front());
+  const toml::array* rows = reader.list("values");
+  if (!rows) fail("{}: published needs values = [[…], …], a list a row of the table", published.place);
+  reader.refuse_leftovers();
+
+  const Layout layout = layout_of(grid);
+  if (rows->size() != layout.rows.size()) {
+    fail("{}: published values have {} rows where the table has {}", reader.place("values"), rows->size(),
+         layout.rows.size());
+  }
+  for (const toml::node& row : *rows) {
+    const toml::array* columns = row.as_array();
+    if (!columns || columns->size() != layout.columns.size()) {
+      fail("{}: a row of published values must be a list of {} (the table's columns)", reader.place(row),
+           layout.columns.size());
+    }
+    std::vector<nlohmann::json>& values = published.values.emplace_back();
+    for (const toml::node& value : *columns) values.push_back(published_value(value, reader));
+  }
+  return published;
+}
+
+}  // namespace
+
+void load_table_spec(const toml::table* table, const std::string& file, Grid& grid) {
+  const toml::table nothing;
+  TableReader reader(table ? *table : nothing, "[table]", file);
+  TableSpec& spec = grid.table;
+  spec.caption = reader.text("caption").value_or(grid.title);
+  spec.scores = reader.texts("scores");
+  if (const auto* cell = reader.table("cell")) load_cell(*cell, file, spec);
+  if (const auto* decimals = reader.any("decimals")) load_decimals(*decimals, reader, spec);
+  spec.fail_below = reader.number("fail_below");
+  spec.rows = axes_named(reader, "rows", grid);
+  spec.columns = axes_named(reader, "columns", grid);
+  if (const auto* select = reader.table("select")) spec.select = load_select(*select, file, grid);
+  place_axes(reader, grid, spec);
+  if (const auto* published = reader.table("published")) spec.published = load_published(*published, file, grid);
+  reader.refuse_leftovers();
+}
+
+}  // namespace tearless::harness
