@@ -1,0 +1,25 @@
+// Global-norm clipping and Adam over flat buffers: one pass each (training.md §1.5).
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+
+namespace tearless::engine {
+
+struct AdamStep {
+  double learning_rate = 0;
+  double beta1 = 0.9, beta2 = 0.999, eps = 1e-8;
+  double clip_norm = 1.0;  // gradients are scaled by min(1, clip / (‖g‖ + 1e-6)); 0 = no clipping
+  int64_t update = 1;      // counted from 1: bias correction 1 - βᵗ
+};
+
+/// ‖g‖₂ of a flat buffer [P], in double, the same for any number of threads.
+double global_norm(const at::Tensor& gradients);
+
+/// θ ← θ - lr · m̂ / (√v̂ + ε), with ε outside the root (the form of torch). All buffers [P] and updated in place;
+/// `gradient_norm` is global_norm(gradients). No weight decay.
+void adam_step(const AdamStep& step, double gradient_norm, const at::Tensor& gradients, at::Tensor& parameters,
+               at::Tensor& first_moment, at::Tensor& second_moment);
+
+}  // namespace tearless::engine

@@ -1,0 +1,36 @@
+// Multi-head attention over packed rows: softmax(q kᵀ / √d_h) v for each sentence and head (knobs.md §10).
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "engine/ops/dropout.h"
+#include "engine/ops/tape.h"
+
+namespace tearless::engine {
+
+/// Which rows attend to which: span i's queries see span i's keys and nothing else. Every key span must have at least one row.
+/// Spans of queries must not overlap; spans of keys may (beams of one sentence).
+struct AttentionSpans {
+  struct Span {
+    int32_t query_begin, query_count, key_begin, key_count;
+    int32_t line;  // names the span's random numbers
+  };
+  std::vector<Span> spans;
+  bool causal = false;  // query i sees keys 0 … i only; query_count == key_count then
+
+  static AttentionSpans self(const PackedRows& rows, bool causal);
+  static AttentionSpans cross(const PackedRows& queries, const PackedRows& keys);
+};
+
+/// Columns `column` … `column` + D - 1 of wider rows: lets q, k and v be parts of one product.
+struct Columns {
+  Value rows;  // [T, ≥ column + D]
+  int64_t column = 0;
+};
+
+/// q [T, D], k and v [S, D] → [T, D], D = heads · d_h. Dropout acts on the probabilities. Ratio of shapes as AttentionSpans says.
+Value attention(Tape& tape, const Columns& q, const Columns& k, const Columns& v, int64_t d_model, int64_t heads,
+                const AttentionSpans& spans, const Dropout& dropout);
+
+}  // namespace tearless::engine

@@ -1,0 +1,23 @@
+// Label-smoothed cross-entropy over the kept vocabulary, in the form of TwT (training.md §1.8).
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "engine/ops/tape.h"
+
+namespace tearless::engine {
+
+/// Sums over all rows. loss_t = (1-ε)·nll_t + (ε/K)·Σ_v -log p(v), so the smoothing mass lies on every kept type, the gold one too.
+struct LossSums {
+  double loss = 0;
+  double nll = 0;
+  int64_t tokens = 0;
+  LossSums& operator+=(const LossSums& other);
+};
+
+/// logits [T, K], labels [T] in 0 … K-1. On a recording tape this is the root: backward() starts from the gradient of
+/// loss / tokens (per-token mean). Sums are taken in double, row after row.
+LossSums smoothed_cross_entropy(Tape& tape, const Value& logits, const std::vector<int32_t>& labels, double smoothing);
+
+}  // namespace tearless::engine

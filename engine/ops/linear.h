@@ -1,0 +1,17 @@
+// y = x Wᵀ + b: the products, which LibTorch does well on every device.
+#pragma once
+
+#include "engine/ops/tape.h"
+
+namespace tearless::engine {
+
+/// x [T, in], weight [out, in], bias [out] or empty → [T, out].
+Value linear(Tape& tape, const Value& x, const Value& weight, const Value& bias);
+
+/// Adds the column sums of rows [T, W] to sum [W], in a fixed order.
+void add_column_sums(const at::Tensor& rows, at::Tensor& sum);
+
+/// table [V, D], indices [K] → the rows table[indices] [K, D].
+Value gather_rows(Tape& tape, const Value& table, const at::Tensor& indices);
+
+}  // namespace tearless::engine

@@ -1,0 +1,74 @@
+#include "engine/ops/tape.h"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/zeros_like.h>
+#include <torch/csrc/autograd/autograd.h>
+
+#include <utility>
+
+namespace tearless::engine {
+
+Value Value::parameter(at::Tensor data, at::Tensor grad) {
+  Value value(std::move(data));
+  value.node_->grad = std::move(grad);
+  return value;
+}
+
+void Value::add_grad(at::Tensor grad) const {
+  if (node_->grad.defined()) {
+    node_->grad.add_(grad);
+  } else {
+    node_->grad = std::move(grad);
+  }
+}
+
+at::Tensor& Value::grad_buffer() const {
+  if (!node_->grad.defined()) node_->grad = at::zeros_like(node_->data);
+  return node_->grad;
+}
+
+void Tape::record(std::function<void()> backward) {
+  if (recording()) records_.push_back(std::move(backward));
+}
+
+Value Tape::by_formula(const std::vector<Value>& inputs, const Formula& formula) {
+  ++fallback_ops_;
+  std::vector<at::Tensor> leaves;
+  for (const Value& input : inputs) {
+    leaves.push_back(input ? input.data().detach() : at::Tensor());
+    if (input && recording()) leaves.back().requires_grad_(true);
+  }
+  at::Tensor output;
+  {
+    const at::AutoGradMode local_graph(recording());
+    output = formula(leaves);
+  }
+  const Value result(output.detach());
+  record([inputs, leaves, output, result] {
+    if (!result.has_grad()) return;
+    std::vector<at::Tensor> wanted;
+    std::vector<Value> receivers;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (!inputs[i]) continue;
+      wanted.push_back(leaves[i]);
+      receivers.push_back(inputs[i]);
+    }
+    const auto grads = torch::autograd::grad({output}, wanted, {result.grad()}, /*retain_graph=*/false,
+                                             /*create_graph=*/false, /*allow_unused=*/true);
+    for (size_t i = 0; i < grads.size(); ++i) {
+      // A clone: autograd may hand out one tensor for two inputs.
+      if (grads[i].defined()) receivers[i].add_grad(grads[i].clone());
+    }
+  });
+  return result;
+}
+
+void Tape::backward() {
+  while (!records_.empty()) {
+    const auto backward = std::move(records_.back());
+    records_.pop_back();
+    backward();  // what it kept is freed here, so memory falls as the walk goes on
+  }
+}
+
+}  // namespace tearless::engine

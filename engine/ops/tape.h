@@ -1,0 +1,82 @@
+// The list of operations of one step. Each operation's forward leaves on the tape what its backward needs; backward() walks the
+// list from the end. There is no autograd graph over the model: autograd serves only as the judge in tests and, inside
+// by_formula(), for an operation that has a formula but no hand-written backward yet.
+//
+// Letters for shapes, everywhere in engine/: T rows of one packed side, S source rows, N sentences, D model width, F feed-forward
+// width, H heads, V vocabulary, K kept target vocabulary.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <functional>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+namespace tearless::engine {
+
+/// A tensor with a place for its gradient. A handle: copies name the same tensor.
+class Value {
+ public:
+  Value() = default;
+  explicit Value(at::Tensor data) : node_(std::make_shared<Node>(Node{std::move(data), {}})) {}
+  /// A parameter: its gradient is added to `grad`, a view of the flat gradient buffer.
+  static Value parameter(at::Tensor data, at::Tensor grad);
+
+  explicit operator bool() const { return node_ != nullptr; }
+  const at::Tensor& data() const { return node_->data; }
+  /// Undefined where nothing that depends on this value reached the loss.
+  const at::Tensor& grad() const { return node_->grad; }
+  bool has_grad() const { return node_->grad.defined(); }
+
+  /// Adds a gradient. The tensor is taken over and may be written to later: never hand the same one to two values.
+  void add_grad(at::Tensor grad) const;
+  /// The gradient to add to in place; made of zeros where there is none yet.
+  at::Tensor& grad_buffer() const;
+
+ private:
+  struct Node {
+    at::Tensor data, grad;
+  };
+  std::shared_ptr<Node> node_;
+};
+
+class Tape {
+ public:
+  enum class Kind {
+    kRecording,  // a training step: backward() will follow
+    kForward,    // evaluation and decoding: nothing is kept
+  };
+  enum class Ops {
+    kFast,       // hand-written operations where the device has them
+    kReference,  // every operation by its formula: the judge
+  };
+
+  explicit Tape(Kind kind, Ops ops = Ops::kFast) : kind_(kind), ops_(ops) {}
+
+  bool recording() const { return kind_ == Kind::kRecording; }
+  /// True where the hand-written loops for the processor can take `x`.
+  bool fast(const at::Tensor& x) const { return ops_ == Ops::kFast && x.device().is_cpu(); }
+
+  /// Adds an operation. `backward` reads the gradients of its outputs and adds to those of its inputs.
+  void record(std::function<void()> backward);
+
+  using Formula = std::function<at::Tensor(const std::vector<at::Tensor>&)>;
+  /// Runs an operation by its formula; its backward is autograd over that formula alone. `inputs` may hold empty values
+  /// (optional inputs), which reach the formula as undefined tensors.
+  Value by_formula(const std::vector<Value>& inputs, const Formula& formula);
+
+  /// Walks the tape from its end and empties it. The gradient of the last operation's output must stand.
+  void backward();
+
+  /// How many operations ran by formula since the tape was made.
+  int64_t fallback_ops() const { return fallback_ops_; }
+
+ private:
+  Kind kind_;
+  Ops ops_;
+  int64_t fallback_ops_ = 0;
+  std::vector<std::function<void()>> records_;
+};
+
+}  // namespace tearless::engine
