@@ -45,12 +45,11 @@ void add_bases(const std::vector<std::string>& names, const fs::path& beside, co
       fail("{}: the base file {} includes itself in the end", place, file.string());
     }
     open.push_back(canonical);
-    const toml::table root = parse_toml(read_file(file), file.string());
+    toml::table root = parse_toml(read_file(file), file.string());
     TableReader reader(root, "", file.string());
     add_bases(reader.texts("base"), file, reader.place("base"), open, settings);
-    toml::table own = root;
-    own.erase("base");
-    add_settings(flatten_toml(own, file.string()), folder_of(file), settings);
+    root.erase("base");  // (a copy without it would have lost its line numbers)
+    add_settings(flatten_toml(root, file.string()), folder_of(file), settings);
     open.pop_back();
   }
 }

@@ -1,0 +1,132 @@
+// A grid's points: their order, what is left out, what `--only` admits, and that many of them cost little.
+#include "harness/grid/expand.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "base/error.h"
+#include "base/settings.h"
+#include "harness/grid/layout.h"
+#include "tests/support/golden.h"
+#include "tests/support/paths.h"
+
+namespace tearless::harness {
+namespace {
+
+using test::TempFolder;
+using test::write_text;
+
+constexpr const char* kGrid = R"(
+seeds = [1, 5]
+[set]
+"train.lr" = 0.1
+[axis]
+"model.init" = ["xavier_normal", "small_init"]
+[[axis.system]]
+label = "post"
+set = { "model.placement" = "post" }
+[[axis.system]]
+label = "pre, slow"
+set = { "model.placement" = "pre", "train.lr" = 0.01 }
+[[exclude]]
+when = { "model.init" = "xavier_normal", "model.placement" = "post" }
+why = "known to fail"
+[[exclude]]
+when = { "train.lr" = 0.01, "model.init" = "small_init" }
+why = "too slow"
+)";
+
+Grid load_text(std::string_view text) {
+  const TempFolder folder;
+  write_text(folder / "grid.toml", text);
+  return load_grid(folder / "grid.toml");
+}
+
+TEST(Expand, WritesAxesInOrderWithSeedsInnermostGolden) {
+  const Grid grid = load_text(kGrid);
+  std::string text;
+  for_each_point(grid, [&](const GridPoint& point, const Exclusion* excluded) {
+    text += describe_point(grid, point) + (excluded ? "  (left out: " + excluded->why + ")" : "") + "\n";
+    for (const auto& [key, value] : materialise(grid, point).settings) {
+      text += fmt::format("    {} = {}\n", key, toml_value(value));
+    }
+  });
+  test::expect_golden("harness/expansion.txt", text);
+}
+
+TEST(Expand, LeavesOutOfTheRunsWhatIsExcluded) {
+  const Grid grid = load_text(kGrid);
+  EXPECT_EQ(grid.size(), 8);
+  EXPECT_EQ(runs_of(grid).size(), 4u);
+}
+
+TEST(Expand, OnlyAdmitsAlternativesOfAnAxisAndAllOfTheOthers) {
+  const Grid grid = load_text(kGrid);
+  EXPECT_EQ(runs_of(grid, Only(grid, {"model.init=small_init"})).size(), 2u);
+  EXPECT_EQ(runs_of(grid, Only(grid, {"model.init=small_init", "model.init=xavier_normal"})).size(), 4u);
+  EXPECT_EQ(runs_of(grid, Only(grid, {"seed=5", "system=post"})).size(), 1u);
+}
+
+TEST(Expand, OnlyNamesWhatItDoesNotKnow) {
+  const Grid grid = load_text(kGrid);
+  const auto error_of = [&](const std::string& only) -> std::string {
+    try {
+      Only(grid, {only});
+      return "";
+    } catch (const UserError& error) {
+      return error.what();
+    }
+  };
+  EXPECT_EQ(error_of("system"), "--only \"system\" must have the form axis=label");
+  EXPECT_EQ(error_of("sistem=post"),
+            "--only: the grid has no axis sistem (did you mean \"system\"?); it has: model.init, system");
+  EXPECT_EQ(error_of("system=pst"),
+            "--only: the axis system has no value \"pst\" (did you mean \"post\"?); it has: post, pre, slow");
+  EXPECT_THAT(error_of("seed=2"), testing::EndsWith("has no seed 2; it has: 1, 5"));
+}
+
+TEST(Expand, VisitsAMillionPointsOnceEach) {
+  std::string text = "seeds = 10\n[axis]\n";
+  for (const char* axis : {"a", "b", "c", "d", "e"}) text += std::string(axis) + " = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]\n";
+  text += "[[exclude]]\nwhen = { a = 3, e = 4 }\nwhy = \"w\"\n";
+  const Grid grid = load_text(text);
+  int64_t points = 0;
+  int64_t excluded_points = 0;
+  int64_t previous = -1;
+  bool ascending = true;
+  for_each_point(grid, [&](const GridPoint& point, const Exclusion* excluded) {
+    int64_t number = 0;
+    for (const uint32_t digit : point.index) number = number * 10 + digit;
+    number = number * 10 + point.seed - 1;
+    ascending &= number == previous + 1;
+    previous = number;
+    ++points;
+    excluded_points += excluded != nullptr;
+  });
+  EXPECT_EQ(points, 1'000'000);
+  EXPECT_EQ(excluded_points, 10'000);
+  EXPECT_TRUE(ascending);
+}
+
+TEST(Layout, DropsRowsAndColumnsThatExclusionsEmpty) {
+  const Grid grid = load_text(R"(
+[axis]
+norm = ["none", "layer"]
+place = ["post", "pre"]
+depth = [2, 4]
+[[exclude]]
+when = { norm = "none", place = "post" }
+why = "w"
+[table]
+rows = ["norm", "place"]
+)");
+  const Layout layout = layout_of(grid);
+  EXPECT_THAT(layout.rows, testing::ElementsAre(Coordinates{0, 1}, Coordinates{1, 0}, Coordinates{1, 1}));
+  EXPECT_THAT(layout.columns, testing::ElementsAre(Coordinates{0}, Coordinates{1}));
+}
+
+}  // namespace
+}  // namespace tearless::harness

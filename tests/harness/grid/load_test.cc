@@ -1,0 +1,230 @@
+// Every mistake a grid file can have is named in one sentence with file and line; what is right is read in order.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "harness/grid/expand.h"
+#include "harness/grid/grid.h"
+#include "tests/support/golden.h"
+#include "tests/support/paths.h"
+
+namespace tearless::harness {
+namespace {
+
+namespace fs = std::filesystem;
+using test::TempFolder;
+using test::write_text;
+
+Grid load_text(const TempFolder& folder, std::string_view text) {
+  write_text(folder / "grid.toml", text);
+  return load_grid(folder / "grid.toml");
+}
+
+/// The sentence that a grid file gets, with the folder's name taken out.
+std::string error_of(const TempFolder& folder, std::string_view text) {
+  try {
+    load_text(folder, text);
+  } catch (const UserError& error) {
+    std::string sentence = error.what();
+    const std::string prefix = folder.path().string() + "/";
+    for (size_t at; (at = sentence.find(prefix)) != std::string::npos;) sentence.erase(at, prefix.size());
+    return sentence;
+  }
+  return "(no error)";
+}
+
+struct Mistake {
+  const char* situation;
+  const char* text;
+};
+
+constexpr Mistake kMistakes[] = {
+    {"empty file", ""},
+    {"empty axis table", "[axis]\n"},
+    {"syntax error", "title = \"x\"\nseeds = = 3\n"},
+    {"unknown key", "titel = \"x\"\n[axis]\na = [1]\n"},
+    {"unknown key of a later grammar", "[axis]\na = [1]\n[zip]\nb = [1]\n"},
+    {"unknown key in table", "[axis]\na = [1]\n[table]\ncolums = [\"a\"]\n"},
+    {"unknown key in exclude", "[axis]\na = [1]\n[[exclude]]\nif = {}\n"},
+    {"unknown key in a bundle", "[[axis.s]]\nlabel = \"x\"\nsets = { a = 1 }\n"},
+    {"wrong type of title", "title = 3\n[axis]\na = [1]\n"},
+    {"axis that is no list", "[axis]\n\"model.init\" = \"post\"\n"},
+    {"axis without values", "[axis]\n\"model.init\" = []\n"},
+    {"axis with a list as value", "[axis]\na = [[1, 2], [3]]\n"},
+    {"axis with a date as value", "[axis]\na = [1979-05-27]\n"},
+    {"value twice", "[axis]\na = [1,\n 2,\n 1]\n"},
+    {"axis twice, quoted and not", "[axis]\n\"a.b\" = [1, 2]\na.b = [3]\n"},
+    {"axis twice, same spelling", "[axis]\na = [1]\na = [2]\n"},
+    {"values and bundles mixed", "[axis]\na = [{ label = \"x\", set = { b = 1 } }, 3]\n"},
+    {"bundle without label", "[[axis.s]]\nset = { a = 1 }\n"},
+    {"bundle that sets nothing", "[[axis.s]]\nlabel = \"x\"\n"},
+    {"label twice", "[[axis.s]]\nlabel = \"x\"\nset = { a = 1 }\n[[axis.s]]\nlabel = \"x\"\nset = { a = 2 }\n"},
+    {"one setting on two axes", "[axis]\n\"a.b\" = [1, 2]\n[[axis.s]]\nlabel = \"x\"\nset = { a.b = 3 }\n"},
+    {"seed as an axis", "[axis]\n\"train.seed\" = [1, 2]\n"},
+    {"seed in a bundle", "[[axis.s]]\nlabel = \"x\"\nset = { \"train.seed\" = 3 }\n"},
+    {"no seeds", "seeds = 0\n[axis]\na = [1]\n"},
+    {"seed twice", "seeds = [1, 2, 1]\n[axis]\na = [1]\n"},
+    {"seeds of text", "seeds = \"three\"\n[axis]\na = [1]\n"},
+    {"seed that is no whole number", "seeds = [1, 2.5]\n[axis]\na = [1]\n"},
+    {"base file missing", "title = \"x\"\nbase = \"base/none.toml\"\n[axis]\na = [1]\n"},
+    {"base that includes itself", "base = \"circle_a.toml\"\n[axis]\na = [1]\n"},
+    {"mistake in a base", "base = \"broken.toml\"\n[axis]\na = [1]\n"},
+    {"setting twice in set", "[set]\n\"a.b\" = 1\na.b = 2\n[axis]\nc = [1]\n"},
+    {"table in set is an array of tables", "[[set]]\na = 1\n[axis]\nc = [1]\n"},
+    {"exclusion of an unknown key",
+     "[axis]\n\"model.init\" = [1]\n[[exclude]]\nwhen = { \"model.int\" = 1 }\nwhy = \"w\"\n"},
+    {"exclusion of an unknown value",
+     "[axis]\n\"model.init\" = [\"small\", \"large\"]\n[[exclude]]\nwhy = \"w\"\nwhen = { \"model.init\" = \"smal\" "
+     "}\n"},
+    {"exclusion of what never varies", "[set]\nb = 1\n[axis]\na = [1]\n[[exclude]]\nwhen = { b = 1 }\nwhy = \"w\"\n"},
+    {"exclusion without reason", "[axis]\na = [1, 2]\n[[exclude]]\nwhen = { a = 1 }\n"},
+    {"exclusion without condition", "[axis]\na = [1, 2]\n[[exclude]]\nwhy = \"w\"\n"},
+    {"exclusion that contradicts itself",
+     "[[axis.s]]\nlabel = \"x\"\nset = { a = 1 }\n[[axis.s]]\nlabel = \"y\"\nset = { a = 2 }\n"
+     "[[exclude]]\nwhen = { s = \"x\", a = 2 }\nwhy = \"w\"\n"},
+    {"exclusion of everything", "[axis]\na = [1]\n[[exclude]]\nwhen = { a = 1 }\nwhy = \"w\"\n"},
+    {"too many points",
+     "seeds = 10000\n[axis]\na = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]\n"
+     "b = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]\nc = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]\n"},
+    {"rows of an unknown axis", "[axis]\n\"model.init\" = [1]\n[table]\nrows = [\"init\"]\n"},
+    {"axis in rows and columns", "[axis]\na = [1]\nb = [1]\n[table]\nrows = [\"a\", \"b\"]\ncolumns = [\"a\"]\n"},
+    {"axis in neither", "[axis]\na = [1]\nb = [1]\nc = [1]\n[table]\nrows = [\"a\"]\ncolumns = [\"b\"]\n"},
+    {"unknown way to show a cell", "[axis]\na = [1]\n[table]\ncell = { score = \"s\", show = \"mean ± st\" }\n"},
+    {"score and scores", "[axis]\na = [1]\n[table]\nscores = [\"s\"]\ncell = { score = \"s\" }\n"},
+    {"decimals of text", "[axis]\na = [1]\n[table]\ndecimals = \"two\"\n"},
+    {"selection without a score", "[axis]\na = [1]\nb = [1]\n[table]\nselect = { over = [\"b\"] }\n"},
+    {"published without source", "[axis]\na = [1]\n[table]\npublished = { values = [[1]] }\n"},
+    {"published with too few rows", "[axis]\na = [1, 2]\n[table]\npublished = { source = \"s\", values = [[1]] }\n"},
+    {"published with too few columns",
+     "[axis]\na = [1]\nb = [1, 2]\n[table]\npublished = { source = \"s\", values = [[1]] }\n"},
+    {"published that is no number", "[axis]\na = [1]\n[table]\npublished = { source = \"s\", values = [[true]] }\n"},
+};
+
+TEST(LoadGrid, NamesEveryMistakeGolden) {
+  const TempFolder folder;
+  write_text(folder / "circle_a.toml", "base = \"circle_b.toml\"\n");
+  write_text(folder / "circle_b.toml", "a = 1\nbase = \"circle_a.toml\"\n");
+  write_text(folder / "broken.toml", "a = 1\nb = \n");
+  std::string text;
+  for (const Mistake& mistake : kMistakes) {
+    text += std::string(mistake.situation) + "\n    " + error_of(folder, mistake.text) + "\n";
+  }
+  test::expect_golden("harness/grid_mistakes.txt", text);
+}
+
+TEST(LoadGrid, NamesAFileThatIsNotThere) {
+  try {
+    load_grid("no/such/grid.toml");
+    FAIL();
+  } catch (const UserError& error) {
+    EXPECT_STREQ(error.what(), "cannot read no/such/grid.toml: No such file or directory");
+  }
+}
+
+TEST(LoadGrid, KeepsAxesAndValuesInTheOrderOfTheFile) {
+  const TempFolder folder;
+  const Grid grid = load_text(folder, R"(
+[axis]
+zebra = ["b", "a"]
+model.depth = [12, 6]
+[[axis.corpus]]
+label = "second"
+set = { x = 1 }
+[[axis.corpus]]
+label = "first"
+set = { x = 2 }
+[axis.apple]
+lr = [1e-3, 3e-4]
+)");
+  ASSERT_EQ(grid.axes.size(), 4u);
+  EXPECT_EQ(grid.axes[0].name, "zebra");
+  EXPECT_EQ(grid.axes[1].name, "model.depth");
+  EXPECT_EQ(grid.axes[2].name, "corpus");
+  EXPECT_EQ(grid.axes[3].name, "apple.lr");
+  EXPECT_EQ(grid.axes[0].points[0].label, "b");
+  EXPECT_EQ(grid.axes[1].points[0].label, "12");
+  EXPECT_EQ(grid.axes[2].points[0].label, "second");
+  EXPECT_EQ(grid.axes[3].points[1].label, "0.0003");
+}
+
+TEST(LoadGrid, LaterBasesWinThenSetThenAxes) {
+  const TempFolder folder;
+  fs::create_directories(folder / "base");
+  write_text(folder / "base/root.toml", "[m]\na = \"root\"\nb = \"root\"\nc = \"root\"\nd = \"root\"\ne = \"root\"\n");
+  write_text(folder / "base/one.toml",
+             "base = \"root.toml\"\nm = { b = \"one\", c = \"one\", d = \"one\", e = \"one\" }\n");
+  write_text(folder / "base/two.toml", "m = { c = \"two\", d = \"two\", e = \"two\" }\n");
+  const Grid grid = load_text(folder, R"(
+base = ["base/one.toml", "base/two.toml"]
+seeds = [7]
+[set]
+m.d = "set"
+m.e = "set"
+[axis]
+"m.e" = ["axis", "other"]
+)");
+  const GridPoint first = runs_of(grid).front();
+  const RunSpec run = materialise(grid, first);
+  EXPECT_EQ(run.settings.at("m.a"), "root");
+  EXPECT_EQ(run.settings.at("m.b"), "one");
+  EXPECT_EQ(run.settings.at("m.c"), "two");
+  EXPECT_EQ(run.settings.at("m.d"), "set");
+  EXPECT_EQ(run.settings.at("m.e"), "axis");
+  EXPECT_EQ(run.settings.at("train.seed"), 7);
+  EXPECT_EQ(run.folders.at("m.a"), (folder / "base").string());
+  EXPECT_EQ(run.folders.at("m.e"), folder.path().string());
+  EXPECT_EQ(setting_at(grid, first, "m.b")->place, (folder / "base/one.toml").string() + ":2");
+}
+
+TEST(LoadGrid, ABundleMayTakeItsSettingsFromABaseFile) {
+  const TempFolder folder;
+  fs::create_directories(folder / "corpora");
+  write_text(folder / "corpora/small.toml", "data.train = \"small/train\"\nmodel.layers = 2\n");
+  const Grid grid = load_text(folder, R"(
+[set]
+model.layers = 6
+[[axis.corpus]]
+label = "small"
+base = "corpora/small.toml"
+[[axis.corpus]]
+label = "large"
+set.data.train = "large/train"
+)");
+  const std::vector<GridPoint> runs = runs_of(grid);
+  const RunSpec small = materialise(grid, runs[0]);
+  const RunSpec large = materialise(grid, runs[1]);
+  EXPECT_EQ(small.settings.at("model.layers"), 2);
+  EXPECT_EQ(small.folders.at("data.train"), (folder / "corpora").string());
+  EXPECT_EQ(large.settings.at("model.layers"), 6);
+  EXPECT_EQ(large.folders.at("data.train"), folder.path().string());
+}
+
+TEST(LoadGrid, TheSeedKeyCanBeNamedAndTheBaseMayGiveTheSeed) {
+  const TempFolder folder;
+  const Grid grid = load_text(folder, "seed_key = \"rng\"\nset.rng = 11\n[axis]\na = [1]\n");
+  EXPECT_EQ(grid.seeds, std::vector<int64_t>{11});
+  EXPECT_EQ(materialise(grid, runs_of(grid).front()).settings.at("rng"), 11);
+}
+
+TEST(LoadGrid, PutsTheFirstAxisInRowsAndTheRestInColumnsWhereNothingIsSaid) {
+  const TempFolder folder;
+  const Grid grid = load_text(folder, "[axis]\na = [1]\nb = [1]\nc = [1]\n");
+  EXPECT_THAT(grid.table.rows, testing::ElementsAre(0));
+  EXPECT_THAT(grid.table.columns, testing::ElementsAre(1, 2));
+  const Grid chosen = load_text(folder, "[axis]\na = [1]\nb = [1]\nc = [1]\n[table]\ncolumns = [\"b\"]\n");
+  EXPECT_THAT(chosen.table.rows, testing::ElementsAre(0, 2));
+}
+
+TEST(LoadGrid, ReadsEveryGridInTheRepository) {
+  int count = 0;
+  for (const auto& entry : fs::directory_iterator(test::source_root() / "grids")) {
+    if (entry.path().extension() != ".toml") continue;
+    SCOPED_TRACE(entry.path());
+    EXPECT_NO_THROW(load_grid(entry.path()));
+    ++count;
+  }
+  EXPECT_GE(count, 3);
+}
+
+}  // namespace
+}  // namespace tearless::harness
