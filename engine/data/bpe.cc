@@ -1,0 +1,282 @@
+#include "engine/data/bpe.h"
+
+#include <algorithm>
+#include <cassert>
+#include <queue>
+#include <set>
+
+#include "base/error.h"
+#include "engine/data/segmented.h"
+
+namespace tearless::engine {
+namespace {
+
+constexpr std::string_view kWordEnd = "</w>";
+
+/// The characters of a word, the last one with its mark.
+std::vector<std::string> characters(std::string_view word) {
+  std::vector<std::string> units;
+  for (const char c : word) {
+    const bool continues = (static_cast<unsigned char>(c) & 0xC0) == 0x80;
+    if (units.empty() || !continues) units.emplace_back();
+    units.back() += c;
+  }
+  units.back() += kWordEnd;
+  return units;
+}
+
+/// A unit as it stands in text: "low</w>" is low, "low" is low@@.
+std::string written(std::string_view unit) {
+  if (unit.ends_with(kWordEnd)) return std::string(unit.substr(0, unit.size() - kWordEnd.size()));
+  return std::string(unit) + "@@";
+}
+
+std::string merge_key(std::string_view left, std::string_view right) { return fmt::format("{} {}", left, right); }
+
+/// Replaces every `left right`, from left to right, by `merged`.
+template <class Unit>
+void merge_pair(std::vector<Unit>& word, const Unit& left, const Unit& right, const Unit& merged) {
+  size_t kept = 0;
+  for (size_t i = 0; i < word.size(); ++i, ++kept) {
+    const bool here = i + 1 < word.size() && word[i] == left && word[i + 1] == right;
+    if (here) {
+      word[kept] = merged;
+      ++i;
+    } else if (kept != i) {
+      word[kept] = std::move(word[i]);
+    }
+  }
+  word.resize(kept);
+}
+
+/// Words as numbered units, and how often each pair of neighbours stands in them. Counts are kept up to date by
+/// visiting only the words that hold the merged pair; the queue may hold outdated entries, which are skipped when they
+/// come up.
+class MergeLearner {
+ public:
+  explicit MergeLearner(const std::map<std::string, int64_t, std::less<>>& words) {
+    std::set<std::string> alphabet;
+    for (const auto& [word, count] : words) {
+      for (std::string& unit : characters(word)) alphabet.insert(std::move(unit));
+    }
+    for (const std::string& unit : alphabet) number(unit);
+    for (const auto& [word, count] : words) {
+      words_.push_back({{}, count});
+      for (const std::string& unit : characters(word)) words_.back().units.push_back(number(unit));
+      count_pairs(words_.size() - 1, +1);
+    }
+    requeue_changed();
+  }
+
+  std::vector<Merge> learn(int64_t count) {
+    std::vector<Merge> merges;
+    while (static_cast<int64_t>(merges.size()) < count && !queue_.empty()) {
+      const Candidate best = queue_.top();
+      queue_.pop();
+      if (pairs_[best.pair].count != best.count) continue;
+      merges.push_back(merge(best.pair));
+      requeue_changed();
+    }
+    return merges;
+  }
+
+ private:
+  using Pair = uint64_t;  // left number in the high half, so that pairs compare as (left, right)
+  struct Word {
+    std::vector<uint32_t> units;
+    int64_t count;
+  };
+  struct PairUse {
+    int64_t count = 0;
+    std::vector<size_t> words;  // every word that holds the pair; some may not any more
+    bool changed = false;
+  };
+  struct Candidate {
+    int64_t count;
+    Pair pair;
+    bool operator<(const Candidate& other) const {
+      return count != other.count ? count < other.count : pair > other.pair;
+    }
+  };
+
+  static Pair pair_of(uint32_t left, uint32_t right) { return uint64_t{left} << 32 | right; }
+
+  /// Two merges can spell the same unit ("a"+"bc", "ab"+"c"): it is one unit then, as it is when text is encoded.
+  uint32_t number(const std::string& unit) {
+    const auto [it, is_new] = numbers_.emplace(unit, static_cast<uint32_t>(units_.size()));
+    if (is_new) units_.push_back(unit);
+    return it->second;
+  }
+
+  void count_pairs(size_t index, int64_t sign) {
+    const Word& word = words_[index];
+    for (size_t i = 0; i + 1 < word.units.size(); ++i) {
+      const Pair pair = pair_of(word.units[i], word.units[i + 1]);
+      PairUse& use = pairs_[pair];
+      use.count += sign * word.count;
+      if (sign > 0 && (use.words.empty() || use.words.back() != index)) use.words.push_back(index);
+      if (!use.changed) changed_.push_back(pair);
+      use.changed = true;
+    }
+  }
+
+  Merge merge(Pair pair) {
+    const auto left = static_cast<uint32_t>(pair >> 32);
+    const auto right = static_cast<uint32_t>(pair);
+    const Merge spelled{units_[left], units_[right]};
+    const uint32_t merged = number(spelled.first + spelled.second);
+    const std::vector<size_t> holders = std::move(pairs_[pair].words);
+    pairs_[pair].words.clear();
+    for (const size_t index : holders) {
+      count_pairs(index, -1);
+      merge_pair(words_[index].units, left, right, merged);
+      count_pairs(index, +1);
+    }
+    return spelled;
+  }
+
+  void requeue_changed() {
+    for (const Pair pair : changed_) {
+      PairUse& use = pairs_[pair];
+      use.changed = false;
+      if (use.count > 0) queue_.push({use.count, pair});
+    }
+    changed_.clear();
+  }
+
+  std::vector<std::string> units_;  // by number
+  std::unordered_map<std::string, uint32_t> numbers_;
+  std::vector<Word> words_;
+  std::unordered_map<Pair, PairUse> pairs_;
+  std::vector<Pair> changed_;
+  std::priority_queue<Candidate> queue_;
+};
+
+}  // namespace
+
+std::vector<Merge> learn_merges(const std::map<std::string, int64_t, std::less<>>& words, int64_t count) {
+  return MergeLearner(words).learn(count);
+}
+
+Bpe::Bpe(std::vector<Merge> merges) : merges_(std::move(merges)) {
+  for (size_t i = 0; i < merges_.size(); ++i) {
+    const auto& [left, right] = merges_[i];
+    ranks_.emplace(merge_key(left, right), i);
+    made_by_.emplace(left + right, i);
+  }
+}
+
+Bpe Bpe::learn(const ParallelText& train, int64_t merges) {
+  std::map<std::string, int64_t, std::less<>> counts;
+  const std::array<const std::vector<std::string>*, 2> sides = {&train.source, &train.target};
+  for (const auto* side : sides) {
+    for (const std::string& line : *side) {
+      for (const std::string_view word : split_words(line)) {
+        const auto it = counts.find(word);
+        if (it == counts.end()) {
+          counts.emplace(word, 1);
+        } else {
+          ++it->second;
+        }
+      }
+    }
+  }
+  // The paper draws the joint text in proportion to the root of the languages' sizes: the two sides of a corpus have
+  // equally many sentences, so all of both is what it draws.
+  Bpe bpe(learn_merges(counts, merges));
+  for (size_t side = 0; side < sides.size(); ++side) {
+    for (const std::string& line : *sides[side]) {
+      for (const std::string_view word : split_words(line)) {
+        std::vector<std::string>& pieces = bpe.known_words_[side][std::string(word)];
+        if (!pieces.empty()) continue;
+        for (const std::string& unit : bpe.merge_word(word)) pieces.push_back(written(unit));
+        bpe.allowed_[side].insert(pieces.begin(), pieces.end());
+      }
+    }
+  }
+  return bpe;
+}
+
+std::vector<std::string> Bpe::merge_word(std::string_view word) const {
+  std::vector<std::string> units = characters(word);
+  while (units.size() > 1) {
+    size_t best = merges_.size();
+    for (size_t i = 0; i + 1 < units.size(); ++i) {
+      const auto it = ranks_.find(merge_key(units[i], units[i + 1]));
+      if (it != ranks_.end()) best = std::min(best, it->second);
+    }
+    if (best == merges_.size()) break;
+    const auto& [left, right] = merges_[best];
+    merge_pair(units, left, right, left + right);
+  }
+  return units;
+}
+
+void Bpe::restrict(const std::string& unit, const Pieces& allowed, std::vector<std::string>& out) const {
+  std::string piece = written(unit);
+  const auto made = made_by_.find(unit);
+  if (made == made_by_.end() || allowed.contains(piece)) {
+    out.push_back(std::move(piece));
+    return;
+  }
+  restrict(merges_[made->second].first, allowed, out);
+  restrict(merges_[made->second].second, allowed, out);
+}
+
+const std::vector<std::string>& Bpe::encode_word(std::string_view word, Side side) const {
+  const auto index = static_cast<size_t>(side);
+  std::vector<std::string>& pieces = known_words_[index][std::string(word)];
+  if (pieces.empty()) {
+    for (const std::string& unit : merge_word(word)) restrict(unit, allowed_[index], pieces);
+  }
+  return pieces;
+}
+
+std::vector<std::string> Bpe::encode(std::string_view line, Side side) const {
+  std::vector<std::string> out;
+  for (const std::string_view word : split_words(line)) {
+    const auto& pieces = encode_word(word, side);
+    out.insert(out.end(), pieces.begin(), pieces.end());
+  }
+  return out;
+}
+
+std::string Bpe::join(std::span<const std::string> pieces) const { return join_continued(pieces); }
+
+// Three parts, an empty line after each: merges "left right", then the pieces of the source and of the target, sorted.
+std::string Bpe::bytes() const {
+  std::string text;
+  for (const auto& [left, right] : merges_) text += merge_key(left, right) + "\n";
+  for (const Pieces& allowed : allowed_) {
+    text += "\n";
+    const std::set<std::string> sorted(allowed.begin(), allowed.end());
+    for (const std::string& piece : sorted) text += piece + "\n";
+  }
+  return text + "\n";
+}
+
+Bpe Bpe::from_bytes(std::string_view bytes) {
+  std::array<std::vector<std::string>, 3> parts;
+  size_t part = 0;
+  for (size_t begin = 0; begin < bytes.size();) {
+    const size_t end = std::min(bytes.find('\n', begin), bytes.size());
+    const std::string_view line = bytes.substr(begin, end - begin);
+    begin = end + 1;
+    if (line.empty()) {
+      ++part;
+    } else if (part < parts.size()) {
+      parts[part].emplace_back(line);
+    }
+  }
+  std::vector<Merge> merges;
+  for (const std::string& line : parts[0]) {
+    const size_t space = line.find(' ');
+    assert(space != std::string::npos);  // the file's checksum was right, so it is what bytes() wrote
+    merges.emplace_back(line.substr(0, space), line.substr(space + 1));
+  }
+  Bpe bpe(std::move(merges));
+  for (size_t side = 0; side < 2; ++side) bpe.allowed_[side].insert(parts[side + 1].begin(), parts[side + 1].end());
+  return bpe;
+}
+
+}  // namespace tearless::engine

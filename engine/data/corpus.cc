@@ -1,0 +1,170 @@
+#include "engine/data/corpus.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <mutex>
+#include <tuple>
+#include <utility>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/hash.h"
+
+namespace tearless::engine {
+namespace fs = std::filesystem;
+namespace {
+
+std::string source_file(const DataOptions& data, const std::string& prefix) { return prefix + "." + data.source; }
+std::string target_file(const DataOptions& data, const std::string& prefix) { return prefix + "." + data.target; }
+
+/// The SHA-256 of a file, read once a process as long as its size and time of change stay as they were.
+std::string remembered_sha256(const std::string& file) {
+  using Stamp = std::tuple<std::string, off_t, time_t, long>;
+  static std::mutex mutex;
+  static std::map<Stamp, std::string> known;
+  struct stat info {};
+  if (::stat(file.c_str(), &info) != 0) return sha256_of_file(file);  // which says why it cannot be read
+  const Stamp stamp{file, info.st_size, info.st_mtim.tv_sec, info.st_mtim.tv_nsec};
+  const std::lock_guard lock(mutex);
+  auto it = known.find(stamp);
+  if (it == known.end()) it = known.emplace(stamp, sha256_of_file(file)).first;
+  return it->second;
+}
+
+std::string pair_sha256(const DataOptions& data, const std::string& prefix) {
+  return sha256(remembered_sha256(source_file(data, prefix)) + " " + remembered_sha256(target_file(data, prefix)));
+}
+
+/// The length of the well-formed UTF-8 sequence at the start of `text`, 0 where there is none (overlong forms,
+/// surrogates and code points beyond U+10FFFF are malformed).
+size_t utf8_length(std::string_view text) {
+  const auto byte = [&](size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
+  const auto continues = [&](size_t i) { return (byte(i) & 0xC0u) == 0x80u; };
+  const unsigned first = byte(0);
+  if (first < 0x80) return 1;
+  if (first >= 0xC2 && first <= 0xDF) return continues(1) ? 2 : 0;
+  if (first >= 0xE0 && first <= 0xEF) {
+    const unsigned low = first == 0xE0 ? 0xA0 : 0x80;
+    const unsigned high = first == 0xED ? 0x9F : 0xBF;
+    return byte(1) >= low && byte(1) <= high && continues(2) ? 3 : 0;
+  }
+  if (first >= 0xF0 && first <= 0xF4) {
+    const unsigned low = first == 0xF0 ? 0x90 : 0x80;
+    const unsigned high = first == 0xF4 ? 0x8F : 0xBF;
+    return byte(1) >= low && byte(1) <= high && continues(2) && continues(3) ? 4 : 0;
+  }
+  return 0;
+}
+
+bool valid_utf8(std::string_view text) {
+  while (!text.empty()) {
+    const size_t length = utf8_length(text);
+    if (length == 0) return false;
+    text.remove_prefix(length);
+  }
+  return true;
+}
+
+std::vector<std::string> read_lines(const std::string& file) {
+  const std::string bytes = read_file(file);
+  if (bytes.empty()) fail("{} is empty: put one sentence a line into it", file);
+  std::vector<std::string> lines;
+  for (size_t begin = 0; begin < bytes.size();) {
+    const size_t end = std::min(bytes.find('\n', begin), bytes.size());
+    lines.push_back(bytes.substr(begin, end - begin));
+    if (!valid_utf8(lines.back())) {
+      fail("{}:{}: not valid UTF-8; convert the file, for example with iconv", file, lines.size());
+    }
+    begin = end + 1;
+  }
+  return lines;
+}
+
+}  // namespace
+
+std::string missing_corpus(const DataOptions& data) {
+  const std::array<std::pair<const char*, const std::string*>, 5> keys = {{{"source", &data.source},
+                                                                           {"target", &data.target},
+                                                                           {"train", &data.train},
+                                                                           {"dev", &data.dev},
+                                                                           {"test", &data.test}}};
+  for (const auto& [key, value] : keys) {
+    if (value->empty()) fail("data.{} is not set: [data] needs train, dev, test, source and target", key);
+  }
+  for (const std::string& prefix : {data.train, data.dev, data.test}) {
+    for (const std::string& file : {source_file(data, prefix), target_file(data, prefix)}) {
+      if (fs::exists(file)) continue;
+      const std::string corpus = data.name.empty() ? "the corpus" : fmt::format("the corpus {}", data.name);
+      return data.how_to_get.empty() ? fmt::format("{} lacks the file {}", corpus, file)
+                                     : fmt::format("{} lacks the file {}: {}", corpus, file, data.how_to_get);
+    }
+  }
+  return "";
+}
+
+void fingerprint(DataOptions& data) {
+  data.train_sha256 = pair_sha256(data, data.train);
+  data.dev_sha256 = pair_sha256(data, data.dev);
+  data.test_sha256 = pair_sha256(data, data.test);
+}
+
+void verify_fingerprint(const DataOptions& data) {
+  const std::array<std::pair<std::string, std::string>, 3> sets = {
+      {{data.train, data.train_sha256}, {data.dev, data.dev_sha256}, {data.test, data.test_sha256}}};
+  for (const auto& [prefix, recorded] : sets) {
+    const std::string source = source_file(data, prefix);
+    const std::string target = target_file(data, prefix);
+    if (!fs::exists(source) || !fs::exists(target)) continue;
+    if (pair_sha256(data, prefix) != recorded) {
+      fail("{} and {} are not the files that this run was planned with: put those back, or plan a new run", source,
+           target);
+    }
+  }
+}
+
+ParallelText read_parallel(const DataOptions& data, const std::string& prefix) {
+  const std::string source = source_file(data, prefix);
+  const std::string target = target_file(data, prefix);
+  ParallelText text{read_lines(source), read_lines(target)};
+  if (text.source.size() != text.target.size()) {
+    fail("{} has {} lines but {} has {}: line n of one must translate line n of the other", source, text.source.size(),
+         target, text.target.size());
+  }
+  return text;
+}
+
+ParallelText usable_pairs(ParallelText text, int64_t max_words, const std::string& prefix) {
+  const auto usable = [&](const std::string& line) {
+    const size_t words = split_words(line).size();
+    return words > 0 && (max_words == 0 || words <= static_cast<size_t>(max_words));
+  };
+  size_t kept = 0;
+  for (size_t i = 0; i < text.source.size(); ++i) {
+    if (!usable(text.source[i]) || !usable(text.target[i])) continue;
+    if (kept != i) {
+      text.source[kept] = std::move(text.source[i]);
+      text.target[kept] = std::move(text.target[i]);
+    }
+    ++kept;
+  }
+  if (kept == 0) fail("{}: no pair of lines can be trained on; every one has an empty or an overlong side", prefix);
+  text.source.resize(kept);
+  text.target.resize(kept);
+  return text;
+}
+
+std::vector<std::string_view> split_words(std::string_view line) {
+  constexpr std::string_view kSpace = " \t\n\v\f\r";
+  std::vector<std::string_view> words;
+  for (size_t begin = line.find_first_not_of(kSpace); begin != std::string_view::npos;) {
+    const size_t end = std::min(line.find_first_of(kSpace, begin), line.size());
+    words.push_back(line.substr(begin, end - begin));
+    begin = line.find_first_not_of(kSpace, end);
+  }
+  return words;
+}
+
+}  // namespace tearless::engine

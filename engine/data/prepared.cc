@@ -1,0 +1,252 @@
+#include "engine/data/prepared.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cstdlib>
+#include <string_view>
+#include <system_error>
+#include <unordered_map>
+#include <utility>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/hash.h"
+#include "base/lock_file.h"
+#include "engine/data/corpus.h"
+#include "engine/data/token_file.h"
+
+namespace tearless::engine {
+namespace fs = std::filesystem;
+namespace {
+
+fs::path token_file(const std::string& key) { return prepared_folder(key) / "tokens.bin"; }
+
+/// Encodes the training text, when the vocabulary is not known yet, with provisional numbers in order of first
+/// appearance.
+class PieceCounter {
+ public:
+  TokenLines encode(const std::vector<std::string>& lines, const Subwords& subwords, Side side) {
+    TokenLines out;
+    std::vector<int32_t> ids;
+    for (const std::string& line : lines) {
+      ids.clear();
+      for (std::string& piece : subwords.encode(line, side)) {
+        const int32_t id = number(std::move(piece));
+        Piece& counted = *pieces_[static_cast<size_t>(id)];
+        ++counted.second.count;
+        if (side == Side::kTarget) counted.second.in_target = true;
+        ids.push_back(id);
+      }
+      out.add(ids);
+    }
+    return out;
+  }
+
+  void add_unseen(std::string piece) { number(std::move(piece)); }
+
+  /// The vocabulary, and the final number of each provisional one.
+  std::pair<Vocabulary, std::vector<int32_t>> finish() const {
+    std::vector<const Piece*> order(pieces_.begin(), pieces_.end());
+    std::sort(order.begin(), order.end(), [](const Piece* a, const Piece* b) {
+      return a->second.count != b->second.count ? a->second.count > b->second.count : a->first < b->first;
+    });
+    Vocabulary vocabulary{{"<pad>", "<bos>", "<eos>", "<unk>"}, {0, 0, 1, 1}};
+    std::vector<int32_t> final_number(pieces_.size());
+    for (const Piece* piece : order) {
+      final_number[static_cast<size_t>(piece->second.id)] = static_cast<int32_t>(vocabulary.size());
+      vocabulary.pieces.push_back(piece->first);
+      vocabulary.target_kept.push_back(piece->second.in_target);
+    }
+    return {std::move(vocabulary), std::move(final_number)};
+  }
+
+ private:
+  struct Use {
+    int32_t id;
+    int64_t count = 0;
+    bool in_target = false;
+  };
+  using Piece = std::pair<const std::string, Use>;
+
+  int32_t number(std::string piece) {
+    const auto id = static_cast<int32_t>(pieces_.size());
+    const auto [it, is_new] = uses_.try_emplace(std::move(piece), Use{id});
+    if (is_new) pieces_.push_back(&*it);
+    return it->second.id;
+  }
+
+  std::unordered_map<std::string, Use> uses_;
+  std::vector<Piece*> pieces_;  // by provisional number
+};
+
+using PieceNumbers = std::unordered_map<std::string_view, int32_t>;
+
+PieceNumbers piece_numbers(const Vocabulary& vocabulary) {
+  PieceNumbers numbers;
+  // The four special types have names for people only: text that happens to spell one is not it.
+  for (int64_t id = kFirstPiece; id < vocabulary.size(); ++id) {
+    numbers.emplace(vocabulary.pieces[static_cast<size_t>(id)], static_cast<int32_t>(id));
+  }
+  return numbers;
+}
+
+TokenLines encode_lines(std::span<const std::string> lines, const Subwords& subwords, Side side,
+                        const PieceNumbers& numbers) {
+  TokenLines out;
+  std::vector<int32_t> ids;
+  for (const std::string& line : lines) {
+    ids.clear();
+    for (const std::string& piece : subwords.encode(line, side)) {
+      const auto it = numbers.find(piece);
+      ids.push_back(it == numbers.end() ? kUnk : it->second);
+    }
+    if (side == Side::kSource) ids.push_back(kEos);
+    out.add(ids);
+  }
+  return out;
+}
+
+/// Gives provisional tokens their final numbers and, on the source side, each line its EOS.
+TokenLines renumbered(const TokenLines& lines, const std::vector<int32_t>& final_number, Side side) {
+  TokenLines out;
+  std::vector<int32_t> ids;
+  for (int64_t i = 0; i < lines.size(); ++i) {
+    ids.clear();
+    for (const int32_t id : lines[i]) ids.push_back(final_number[static_cast<size_t>(id)]);
+    if (side == Side::kSource) ids.push_back(kEos);
+    out.add(ids);
+  }
+  return out;
+}
+
+Prepared build(const DataOptions& data, const TextOptions& text, const Say& say) {
+  const ParallelText whole = read_parallel(data, data.train);
+  const size_t all_pairs = whole.source.size();
+  const ParallelText train = usable_pairs(whole, text.max_words, data.train);
+  ParallelText dev = read_parallel(data, data.dev);
+  ParallelText test = read_parallel(data, data.test);
+  say(fmt::format("preparing {}: {} of {} training pairs, {} dev, {} test; learning subwords ({})", data.name,
+                  train.source.size(), all_pairs, dev.source.size(), test.source.size(),
+                  kTextKindNames[static_cast<size_t>(text.kind)]));
+
+  Prepared out;
+  out.raw_text = text.kind == TextKind::kSentencepiece;
+  out.subwords = learn_subwords(text, train);
+  PieceCounter counter;
+  const TokenLines source = counter.encode(train.source, *out.subwords, Side::kSource);
+  const TokenLines target = counter.encode(train.target, *out.subwords, Side::kTarget);
+  for (std::string& piece : out.subwords->spare_pieces()) counter.add_unseen(std::move(piece));
+  auto [vocabulary, final_number] = counter.finish();
+  out.vocabulary = std::move(vocabulary);
+  out.train = {renumbered(source, final_number, Side::kSource), renumbered(target, final_number, Side::kTarget)};
+
+  const PieceNumbers numbers = piece_numbers(out.vocabulary);
+  const auto encode = [&](const ParallelText& pairs) {
+    return ParallelTokens(encode_lines(pairs.source, *out.subwords, Side::kSource, numbers),
+                          encode_lines(pairs.target, *out.subwords, Side::kTarget, numbers));
+  };
+  out.dev = encode(dev);
+  out.test = encode(test);
+  out.dev_reference = std::move(dev.target);
+  out.test_reference = std::move(test.target);
+  return out;
+}
+
+/// The cached corpus, or nothing and, where there was one but damaged, what is wrong with it.
+std::optional<Prepared> load(const std::string& key, TextKind kind, std::string& damage) {
+  if (!is_prepared(key)) return std::nullopt;
+  try {
+    return read_token_file(token_file(key), kind);
+  } catch (const UserError&) {
+    throw;  // it cannot be read at all: making it anew would not help
+  } catch (const std::exception& error) {
+    damage = error.what();
+    return std::nullopt;
+  }
+}
+
+void publish(const Prepared& prepared, const std::string& key) {
+  const fs::path folder = prepared_folder(key);
+  const fs::path temporary = folder.string() + ".partial";  // one name is enough: the lock is held
+  for (const fs::path& old : {temporary, folder}) {
+    std::error_code error;
+    fs::remove_all(old, error);
+    if (error) fail("cannot remove {}: {}", old.string(), error.message());
+  }
+  make_folders(temporary);
+  write_atomically(temporary / "tokens.bin", token_file_bytes(prepared));
+  publish_folder(temporary, folder);
+}
+
+}  // namespace
+
+std::string Prepared::to_text(std::span<const int32_t> ids) const {
+  std::vector<std::string> spelled;
+  for (const int32_t id : ids) {
+    if (id == kPad || id == kBos || id == kEos) continue;
+    spelled.push_back(vocabulary.pieces.at(static_cast<size_t>(id)));
+  }
+  return subwords->join(spelled);
+}
+
+ParallelTokens Prepared::encode_source(std::span<const std::string> lines) const {
+  TokenLines empty;
+  empty.offsets.assign(lines.size() + 1, 0);
+  return {encode_lines(lines, *subwords, Side::kSource, piece_numbers(vocabulary)), std::move(empty)};
+}
+
+std::string preparation_key(const DataOptions& data, const TextOptions& text) {
+  assert(!data.train_sha256.empty() && !data.dev_sha256.empty() && !data.test_sha256.empty());
+  DataOptions described_data = data;
+  TextOptions described_text = text;
+  const std::string settings = canonical_settings(Identity::kResult, [&](SettingsVisitor& v) {
+    v.table("data", described_data);
+    v.table("text", described_text);
+  });
+  return sha256(fmt::format("format = {}\n{}", kTokenFileFormat, settings)).substr(0, 32);
+}
+
+fs::path prepared_folder(const std::string& key) {
+  const auto variable = [](const char* name) -> std::string {
+    const char* value = std::getenv(name);
+    return value ? value : "";
+  };
+  fs::path cache = variable("TEARLESS_CACHE");
+  if (cache.empty() && !variable("XDG_CACHE_HOME").empty()) cache = fs::path(variable("XDG_CACHE_HOME")) / "tearless";
+  if (cache.empty() && !variable("HOME").empty()) cache = fs::path(variable("HOME")) / ".cache" / "tearless";
+  if (cache.empty()) fail("there is no place for prepared corpora: set TEARLESS_CACHE to a folder");
+  return cache / "prepared" / key;
+}
+
+bool is_prepared(const std::string& key) { return fs::exists(token_file(key)); }
+
+std::optional<int64_t> prepared_vocabulary_size(const std::string& key) {
+  return token_file_vocabulary_size(token_file(key));
+}
+
+Prepared prepare(DataOptions data, const TextOptions& text, const Say& say) {
+  const bool known = !data.train_sha256.empty() && !data.dev_sha256.empty() && !data.test_sha256.empty();
+  if (known) {
+    verify_fingerprint(data);
+  } else {
+    if (const std::string missing = missing_corpus(data); !missing.empty()) fail("{}", missing);
+    fingerprint(data);
+  }
+  const std::string key = preparation_key(data, text);
+  std::string damage;
+  if (auto found = load(key, text.kind, damage)) return std::move(*found);
+
+  make_folders(prepared_folder(key).parent_path());
+  const LockFile lock = LockFile::acquire(prepared_folder(key).string() + ".lock");
+  damage.clear();
+  if (auto found = load(key, text.kind, damage)) return std::move(*found);  // another run made it meanwhile
+  if (!damage.empty()) {
+    say(fmt::format("{} is damaged ({}): making it anew", token_file(key).string(), damage));
+  }
+  if (const std::string missing = missing_corpus(data); !missing.empty()) fail("{}", missing);
+  Prepared prepared = build(data, text, say);
+  publish(prepared, key);
+  return prepared;
+}
+
+}  // namespace tearless::engine

@@ -1,0 +1,110 @@
+#include "engine/data/sentencepiece.h"
+
+#include <sentencepiece_processor.h>
+#include <sentencepiece_trainer.h>
+
+#include <algorithm>
+#include <cassert>
+#include <unordered_map>
+
+#include "base/error.h"
+#include "engine/data/vocabulary.h"
+
+namespace tearless::engine {
+namespace {
+
+constexpr std::string_view kSpaceMark = "\xE2\x96\x81";  // U+2581
+
+/// Feeds both sides to the trainer, line by line.
+class Lines final : public sentencepiece::SentenceIterator {
+ public:
+  explicit Lines(const ParallelText& text) : text_(text) {}
+  bool done() const override { return next_ == text_.source.size() + text_.target.size(); }
+  void Next() override { ++next_; }
+  const std::string& value() const override {
+    return next_ < text_.source.size() ? text_.source[next_] : text_.target[next_ - text_.source.size()];
+  }
+  sentencepiece::util::Status status() const override { return {}; }
+
+ private:
+  const ParallelText& text_;
+  size_t next_ = 0;
+};
+
+class SentencePiece final : public Subwords {
+ public:
+  explicit SentencePiece(std::string_view model) : model_(model) {
+    [[maybe_unused]] const auto status = processor_.LoadFromSerializedProto(model_);
+    assert(status.ok());  // a model just learned, or one whose checksum was right
+  }
+
+  std::vector<std::string> encode(std::string_view line, Side) const override {
+    std::vector<std::string> pieces;
+    [[maybe_unused]] const auto status = processor_.Encode(line, &pieces);
+    assert(status.ok());
+    return pieces;
+  }
+
+  std::string join(std::span<const std::string> pieces) const override {
+    std::string marked;
+    for (const std::string& piece : pieces) marked += piece;
+    std::string line;
+    for (size_t begin = 0; begin < marked.size();) {
+      const size_t mark = std::min(marked.find(kSpaceMark, begin), marked.size());
+      line.append(marked, begin, mark - begin);
+      if (mark < marked.size()) line += ' ';
+      begin = mark + kSpaceMark.size();
+    }
+    if (line.starts_with(' ')) line.erase(0, 1);  // encoding put it there, so that a first word looks like any other
+    return line;
+  }
+
+  std::vector<std::string> spare_pieces() const override {
+    std::vector<std::string> pieces;
+    for (int id = 0; id < processor_.GetPieceSize(); ++id) {
+      if (!processor_.IsUnknown(id)) pieces.push_back(processor_.IdToPiece(id));
+    }
+    return pieces;
+  }
+
+  std::string bytes() const override { return model_; }
+
+ private:
+  std::string model_;
+  sentencepiece::SentencePieceProcessor processor_;
+};
+
+}  // namespace
+
+std::unique_ptr<Subwords> learn_sentencepiece(const ParallelText& train, int64_t vocabulary_size) {
+  // The model's own special pieces are but UNK; ours come on top.
+  const int64_t model_size = vocabulary_size - kFirstPiece + 1;
+  const std::unordered_map<std::string, std::string> settings = {
+      {"model_type", "bpe"},
+      {"vocab_size", std::to_string(model_size)},
+      {"normalization_rule_name", "identity"},
+      {"character_coverage", "1.0"},
+      {"split_by_unicode_script", "false"},
+      {"split_by_number", "false"},
+      {"remove_extra_whitespaces", "false"},
+      {"add_dummy_prefix", "true"},
+      {"max_sentence_length", "1000000000"},  // skip none
+      {"num_threads", "1"},                   // the same model on every machine
+      {"unk_id", "0"},
+      {"bos_id", "-1"},
+      {"eos_id", "-1"},
+      {"pad_id", "-1"},
+      {"minloglevel", "2"}};
+  Lines lines(train);
+  std::string model;
+  const auto status = sentencepiece::SentencePieceTrainer::Train(settings, &lines, &model);
+  if (!status.ok()) {
+    fail("text.pieces = {} does not suit this corpus; choose another number (SentencePiece says: {})", vocabulary_size,
+         status.ToString());
+  }
+  return read_sentencepiece(model);
+}
+
+std::unique_ptr<Subwords> read_sentencepiece(std::string_view model) { return std::make_unique<SentencePiece>(model); }
+
+}  // namespace tearless::engine

@@ -1,0 +1,16 @@
+// SentencePiece for raw text: one joint BPE model, nothing normalised, every character of the training text covered,
+// spaces kept, so that join(encode(line)) is the line, double and leading spaces included. Exceptions: characters that
+// the training text lacks (they become UNK), U+2581, which SentencePiece writes for a space, and TAB, U+2585 and NUL,
+// which it reserves.
+#pragma once
+
+#include "engine/data/subwords.h"
+
+namespace tearless::engine {
+
+/// `vocabulary_size` counts PAD, BOS, EOS and UNK. UserError where the text has more characters than that, or too few
+/// pieces.
+std::unique_ptr<Subwords> learn_sentencepiece(const ParallelText& train, int64_t vocabulary_size);
+std::unique_ptr<Subwords> read_sentencepiece(std::string_view model);
+
+}  // namespace tearless::engine

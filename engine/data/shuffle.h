@@ -1,0 +1,22 @@
+// Shuffles that are pure functions of a seed and a pass, the same on every machine and with every standard library.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "engine/ops/random.h"
+
+namespace tearless::engine {
+
+/// Fisher–Yates. `which` tells apart the shuffles of one pass. The draw for n places is ⌊bits·n / 2³²⌋: its bias, below
+/// n / 2³², does not matter for orders of sentences.
+template <class T>
+void shuffle(std::vector<T>& items, const RandomStream& stream, uint32_t pass, uint32_t which) {
+  for (size_t left = items.size(); left > 1; --left) {
+    const uint64_t bits = stream.draw(static_cast<uint32_t>(left), which, pass, /*update=*/0);
+    std::swap(items[left - 1], items[static_cast<size_t>(bits * left >> 32)]);
+  }
+}
+
+}  // namespace tearless::engine

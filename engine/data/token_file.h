@@ -1,0 +1,24 @@
+// The file of a prepared corpus: one line of JSON (format, vocabulary size, length and SHA-256 of the rest), then the
+// rest, little-endian. Not for exchange: another format number makes another cache key.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "engine/data/prepared.h"
+
+namespace tearless::engine {
+
+inline constexpr int kTokenFileFormat = 1;
+
+std::string token_file_bytes(const Prepared& prepared);
+
+/// Throws std::runtime_error, saying what is wrong, for a file that is damaged; UserError for one that cannot be read.
+Prepared read_token_file(const std::filesystem::path& file, TextKind kind);
+
+/// From the first line alone; nothing where there is no such file or its first line makes no sense.
+std::optional<int64_t> token_file_vocabulary_size(const std::filesystem::path& file);
+
+}  // namespace tearless::engine
