@@ -157,8 +157,6 @@ std::optional<Prepared> load(const std::string& key, TextKind kind, std::string&
   if (!is_prepared(key)) return std::nullopt;
   try {
     return read_token_file(token_file(key), kind);
-  } catch (const UserError&) {
-    throw;  // it cannot be read at all: making it anew would not help
   } catch (const std::exception& error) {
     damage = error.what();
     return std::nullopt;

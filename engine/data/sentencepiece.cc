@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cstdlib>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "base/error.h"
 #include "engine/data/vocabulary.h"
@@ -30,6 +32,20 @@ class Lines final : public sentencepiece::SentenceIterator {
   const ParallelText& text_;
   size_t next_ = 0;
 };
+
+/// Different characters, the mark of a space among them.
+size_t count_characters(const ParallelText& text) {
+  std::unordered_set<std::string_view> characters = {kSpaceMark};
+  for (const auto* side : {&text.source, &text.target}) {
+    for (const std::string_view line : *side) {
+      for (size_t begin = 0, end = 0; begin < line.size(); begin = end) {
+        for (end = begin + 1; end < line.size() && (static_cast<unsigned char>(line[end]) & 0xC0) == 0x80;) ++end;
+        if (line[begin] != ' ') characters.insert(line.substr(begin, end - begin));
+      }
+    }
+  }
+  return characters.size();
+}
 
 class SentencePiece final : public Subwords {
  public:
@@ -77,6 +93,11 @@ class SentencePiece final : public Subwords {
 }  // namespace
 
 std::unique_ptr<Subwords> learn_sentencepiece(const ParallelText& train, int64_t vocabulary_size) {
+  const auto needed = static_cast<int64_t>(count_characters(train)) + kFirstPiece;
+  if (vocabulary_size < needed) {
+    fail("text.pieces = {} is too few: every character of the training text needs a piece; set it to {} or more",
+         vocabulary_size, needed);
+  }
   // The model's own special pieces are but UNK; ours come on top.
   const int64_t model_size = vocabulary_size - kFirstPiece + 1;
   const std::unordered_map<std::string, std::string> settings = {
@@ -99,8 +120,13 @@ std::unique_ptr<Subwords> learn_sentencepiece(const ParallelText& train, int64_t
   std::string model;
   const auto status = sentencepiece::SentencePieceTrainer::Train(settings, &lines, &model);
   if (!status.ok()) {
-    fail("text.pieces = {} does not suit this corpus; choose another number (SentencePiece says: {})", vocabulary_size,
-         status.ToString());
+    // With enough characters, what is left to fail is a text with too few pairs to merge; only the message says how
+    // many pieces it has.
+    const std::string reason = status.ToString();
+    const size_t limit = reason.rfind("<= ");
+    if (limit == std::string::npos) fail("text.pieces = {} does not suit this corpus: {}", vocabulary_size, reason);
+    fail("text.pieces = {} is too many: the training text yields only {}", vocabulary_size,
+         std::atoll(reason.c_str() + limit + 3) + kFirstPiece - 1);
   }
   return read_sentencepiece(model);
 }

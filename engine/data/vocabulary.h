@@ -5,9 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "engine/ops/packed_rows.h"
+
 namespace tearless::engine {
 
-inline constexpr int32_t kPad = 0, kBos = 1, kEos = 2, kUnk = 3;
 inline constexpr int32_t kFirstPiece = 4;
 
 struct Vocabulary {
