@@ -198,10 +198,4 @@ Value norm_rows(Tape& tape, const Value& x, const NormOp& norm) {
   return out;
 }
 
-Normed add_norm(Tape& tape, const Value& residual, const Value& y, const Dropout& dropout, const PackedRows& rows,
-                const NormOp& norm) {
-  const Value sum = add_dropped(tape, residual, y, dropout, rows);
-  return {sum, norm_rows(tape, sum, norm)};
-}
-
 }  // namespace tearless::engine

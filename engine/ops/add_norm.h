@@ -1,7 +1,7 @@
-// The seam of a residual network as one operation: sum = residual + drop(y), normed = N(sum).
+// The two operations of a residual network's seam: residual + drop(y), and N(x).
 //
 // A norm that can be written per row as  g ⊙ (x - [centred] μ) / denominator + b  describes itself by a RowNorm and is fused; any
-// other gives a formula only, and runs by it. Where a norm stands is not asked here: see engine/model/residual.h.
+// other gives a formula only, and runs by it. Where a norm stands: engine/model/residual.h.
 #pragma once
 
 #include <functional>
@@ -33,19 +33,10 @@ struct NormOp {
   Value gain, bias;
 };
 
-struct Normed {
-  Value sum;     // [T, D]
-  Value normed;  // [T, D]
-};
-
-/// sum = residual + drop(y); normed = norm(sum). residual, y: [T, D]; `rows` names the rows' random numbers and must outlive the tape.
-Normed add_norm(Tape& tape, const Value& residual, const Value& y, const Dropout& dropout, const PackedRows& rows,
-                const NormOp& norm);
-
 /// norm(x) for rows x [T, D].
 Value norm_rows(Tape& tape, const Value& x, const NormOp& norm);
 
-/// residual + drop(y).
+/// residual + drop(y): [T, D] each; `rows` names the rows' random numbers and must outlive the tape.
 Value add_dropped(Tape& tape, const Value& residual, const Value& y, const Dropout& dropout, const PackedRows& rows);
 
 }  // namespace tearless::engine

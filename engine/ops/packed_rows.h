@@ -7,6 +7,9 @@
 
 namespace tearless::engine {
 
+/// Token numbers with a meaning of their own (TwT; knobs.md §6).
+inline constexpr int32_t kPad = 0, kBos = 1, kEos = 2, kUnk = 3;
+
 /// One side of a batch. T = tokens.size() rows; sentence i owns rows offsets[i] … offsets[i + 1] - 1; none is empty.
 struct PackedRows {
   std::vector<int32_t> tokens;     // [T]

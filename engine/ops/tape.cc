@@ -69,6 +69,7 @@ void Tape::backward() {
     records_.pop_back();
     backward();  // what it kept is freed here, so memory falls as the walk goes on
   }
+  kept_.clear();
 }
 
 }  // namespace tearless::engine

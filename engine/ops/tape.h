@@ -10,7 +10,7 @@
 
 #include <functional>
 #include <memory>
-#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace tearless::engine {
@@ -66,6 +66,14 @@ class Tape {
   /// (optional inputs), which reach the formula as undefined tensors.
   Value by_formula(const std::vector<Value>& inputs, const Formula& formula);
 
+  /// Holds on to something that operations refer to until backward() is done, and returns it.
+  template <class T>
+  const T& keep(T value) {
+    auto kept = std::make_shared<const T>(std::move(value));
+    kept_.push_back(kept);
+    return *kept;
+  }
+
   /// Walks the tape from its end and empties it. The gradient of the last operation's output must stand.
   void backward();
 
@@ -77,6 +85,7 @@ class Tape {
   Ops ops_;
   int64_t fallback_ops_ = 0;
   std::vector<std::function<void()>> records_;
+  std::vector<std::shared_ptr<const void>> kept_;
 };
 
 }  // namespace tearless::engine

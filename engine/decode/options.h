@@ -1,0 +1,37 @@
+// The knobs of search.
+#pragma once
+
+#include <cstdint>
+
+#include "base/settings.h"
+
+namespace tearless::engine {
+
+/// [decode]
+struct DecodeOptions {
+  int64_t beam = 4;
+  double alpha = 0.6;
+  int64_t max_extra = 50;
+  int64_t batch_tokens = 4096;
+};
+
+inline void describe(SettingsVisitor& v, DecodeOptions& o) {
+  v.integer({.key = "beam", .meaning = "hypotheses kept a sentence; 1 is greedy search", .min = 1, .max = 64}, o.beam);
+  v.number({.key = "alpha",
+            .meaning = "length penalty ((5 + length) / 6)^α (Wu et al. 2016)",
+            .min = 0,
+            .max = 10,
+            .applies = o.beam > 1},
+           o.alpha);
+  v.integer({.key = "max_extra", .meaning = "an output has at most source length + this many tokens, EOS counted on both sides", .min = 1,
+             .max = 10000},
+            o.max_extra);
+  v.integer({.key = "batch_tokens",
+             .meaning = "sentences decoded together: count × 2 × longest source stays within this",
+             .min = 1,
+             .max = 1e9,
+             .identity = Identity::kLocal},
+            o.batch_tokens);
+}
+
+}  // namespace tearless::engine

@@ -1,0 +1,99 @@
+#include "engine/decode/search.h"
+
+#include <ATen/ops/log_softmax.h>
+
+#include "engine/data/batches.h"
+#include "engine/decode/beam.h"
+
+namespace tearless::engine {
+namespace {
+
+/// One batch of sentences, all advanced position by position until every beam is done.
+class BatchSearch {
+ public:
+  BatchSearch(const Transformer& model, const Step& step, const Embeddings::Tables& tables, PackedRows source,
+              const DecodeOptions& options)
+      : model_(model), step_(step), tables_(tables), source_(std::move(source)) {
+    const int32_t eos = model.kept().index_of[kEos];
+    for (size_t i = 0; i + 1 < source_.offsets.size(); ++i) {
+      beams_.emplace_back(options, source_.offsets[i + 1] - source_.offsets[i] + options.max_extra, eos);
+    }
+    const Value memory = model.encode(step, tables, source_);
+    state_ = model.start(step, memory, static_cast<int64_t>(beams_.size()));
+  }
+
+  void run() {
+    while (advance()) {
+    }
+  }
+
+  std::vector<int32_t> best(size_t sentence) const {
+    std::vector<int32_t> tokens = beams_[sentence].best();
+    for (int32_t& token : tokens) token = model_.kept().types[static_cast<size_t>(token)];
+    return tokens;
+  }
+
+ private:
+  /// One position of all open hypotheses; false where none was open.
+  bool advance() {
+    PackedRows rows;  // one row a hypothesis: its last token
+    AttentionSpans cross;
+    for (size_t i = 0; i < beams_.size(); ++i) {
+      const auto open = static_cast<int32_t>(beams_[i].open());
+      if (open == 0) continue;
+      const int32_t begin = source_.offsets[i];
+      cross.spans.push_back({static_cast<int32_t>(rows.tokens.size()), open, begin, source_.offsets[i + 1] - begin, 0});
+      for (const Hypothesis& h : beams_[i].hypotheses()) {
+        if (!h.finished) rows.tokens.push_back(h.tokens.empty() ? kBos : model_.kept().types[static_cast<size_t>(h.tokens.back())]);
+      }
+    }
+    if (rows.tokens.empty()) return false;
+    rows.positions.assign(rows.tokens.size(), static_cast<int32_t>(state_.position));
+    rows.lines.assign(rows.tokens.size(), 0);
+
+    const Value logits = model_.advance(step_, tables_, rows, cross, state_);
+    const at::Tensor log_p = at::log_softmax(logits.data(), 1).cpu();  // [N, K]
+    const int64_t vocabulary = log_p.size(1);
+    const float* data = log_p.const_data_ptr<float>();
+
+    std::vector<int64_t> parents;
+    int64_t row = 0;
+    for (Beam& beam : beams_) {
+      const int64_t open = beam.open();
+      if (open == 0) continue;
+      std::vector<const float*> beam_rows;
+      for (int64_t i = 0; i < open; ++i) beam_rows.push_back(data + (row + i) * vocabulary);
+      for (const int64_t from : beam.advance(beam_rows, vocabulary)) parents.push_back(row + from);
+      row += open;
+    }
+    if (parents.empty()) return false;
+    state_.reorder(parents);
+    return true;
+  }
+
+  const Transformer& model_;
+  const Step& step_;
+  const Embeddings::Tables& tables_;
+  PackedRows source_;
+  std::vector<Beam> beams_;
+  DecoderState state_;
+};
+
+}  // namespace
+
+std::vector<std::vector<int32_t>> translate(const Transformer& model, const ParallelTokens& set, const DecodeOptions& options,
+                                            Tape::Ops ops, const std::function<void()>& between_batches) {
+  Tape tape(Tape::Kind::kForward, ops);
+  const Step step{tape};
+  const Embeddings::Tables tables = model.prepare(step);
+  std::vector<std::vector<int32_t>> outputs(static_cast<size_t>(set.size()));
+  for (const BatchLines& lines : decoding_batches(set, options.batch_tokens)) {
+    between_batches();
+    BatchSearch search(model, step, tables, pack(set, lines).source, options);
+    search.run();
+    for (size_t i = 0; i < lines.size(); ++i) outputs[static_cast<size_t>(lines[i])] = search.best(i);
+  }
+  return outputs;
+}
+
+}  // namespace tearless::engine

@@ -1,0 +1,108 @@
+#include "engine/model/decoder.h"
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/zeros.h>
+#include <fmt/format.h>
+
+#include "engine/ops/dropout.h"
+
+namespace tearless::engine {
+namespace {
+
+std::string layer_name(int64_t layer, const char* sublayer) { return fmt::format("decoder.{}.{}", layer, sublayer); }
+
+constexpr int64_t kFirstCapacity = 16;
+
+void grow(KeyValueCache& cache, int64_t hypotheses) {
+  const int64_t width = cache.rows.size(1);
+  const int64_t wider = cache.capacity * 2;
+  at::Tensor rows = at::zeros({hypotheses * wider, width}, cache.rows.options());
+  rows.view({hypotheses, wider, width})
+      .slice(1, 0, cache.capacity)
+      .copy_(cache.rows.view({hypotheses, cache.capacity, width}));
+  cache = {rows, wider};
+}
+
+}  // namespace
+
+void append_decoder_specs(std::vector<ParameterSpec>& specs, const ModelOptions& options) {
+  for (int64_t l = 1; l <= options.decoder_layers; ++l) {
+    for (const char* sublayer : {"self_attention", "cross_attention"}) {
+      append_attention_specs(specs, options, layer_name(l, sublayer));
+      append_norm_specs(specs, options, layer_name(l, sublayer));
+    }
+    append_feed_forward_specs(specs, options, layer_name(l, "ffn"));
+    append_norm_specs(specs, options, layer_name(l, "ffn"));
+  }
+  append_final_norm_specs(specs, options, "decoder");
+}
+
+void DecoderState::reorder(const std::vector<int64_t>& parents) {
+  const std::vector<int32_t> narrow(parents.begin(), parents.end());
+  for (KeyValueCache& cache : past) {
+    const int64_t width = cache.rows.size(1);
+    const at::Tensor index = index_tensor(narrow, cache.rows);
+    cache.rows = cache.rows.view({-1, cache.capacity * width}).index_select(0, index).view({-1, width});
+  }
+}
+
+Decoder::Decoder(const Parameters& p, const ModelOptions& options, uint32_t seed)
+    : placement_(options.placement), d_model_(options.d_model), final_norm_(make_final_norm(p, options, "decoder")) {
+  for (int64_t l = 1; l <= options.decoder_layers; ++l) {
+    const std::string self = layer_name(l, "self_attention");
+    const std::string cross = layer_name(l, "cross_attention");
+    const std::string ffn = layer_name(l, "ffn");
+    layers_.push_back({make_seam(p, options, seed, self), AttentionBlock(p, options, seed, self),
+                       make_seam(p, options, seed, cross), AttentionBlock(p, options, seed, cross),
+                       make_seam(p, options, seed, ffn), FeedForward(p, options, seed, ffn)});
+  }
+}
+
+Value Decoder::forward(const Step& step, const Value& x, const PackedRows& rows, const Value& memory,
+                       const PackedRows& source) const {
+  const AttentionSpans self = AttentionSpans::self(rows, /*causal=*/true);
+  const AttentionSpans cross = AttentionSpans::cross(rows, source);
+  Residual stream(placement_, step, x, rows);
+  for (const Layer& layer : layers_) {
+    stream.leave(layer.self_seam, layer.self_attention.self(step, stream.enter(layer.self_seam), self));
+    // Under pre-norm only the query stream is normed here: the memory has passed the encoder's final norm.
+    const Value keys_values = layer.cross_attention.project_memory(step, memory);
+    stream.leave(layer.cross_seam, layer.cross_attention.cross(step, stream.enter(layer.cross_seam), keys_values, cross));
+    stream.leave(layer.ffn_seam, layer.ffn.forward(step, stream.enter(layer.ffn_seam), rows));
+  }
+  return stream.finish(final_norm_);
+}
+
+DecoderState Decoder::start(const Step& step, const Value& memory, int64_t hypotheses) const {
+  DecoderState state;
+  for (const Layer& layer : layers_) {
+    state.memory.push_back(layer.cross_attention.project_memory(step, memory));
+    state.past.push_back({at::zeros({hypotheses * kFirstCapacity, 2 * d_model_}, memory.data().options()), kFirstCapacity});
+  }
+  return state;
+}
+
+Value Decoder::advance(const Step& step, const Value& x, const PackedRows& rows, const AttentionSpans& cross,
+                       DecoderState& state) const {
+  const int64_t hypotheses = x.data().size(0);
+  const auto t = static_cast<int32_t>(state.position);
+  if (t == state.past.front().capacity) {
+    for (KeyValueCache& cache : state.past) grow(cache, hypotheses);
+  }
+  AttentionSpans self;
+  const auto capacity = static_cast<int32_t>(state.past.front().capacity);
+  for (int32_t h = 0; h < hypotheses; ++h) self.spans.push_back({h, 1, h * capacity, t + 1, 0});
+
+  Residual stream(placement_, step, x, rows);
+  for (size_t l = 0; l < layers_.size(); ++l) {
+    const Layer& layer = layers_[l];
+    stream.leave(layer.self_seam,
+                 layer.self_attention.self_cached(step, stream.enter(layer.self_seam), self, state.past[l], t));
+    stream.leave(layer.cross_seam, layer.cross_attention.cross(step, stream.enter(layer.cross_seam), state.memory[l], cross));
+    stream.leave(layer.ffn_seam, layer.ffn.forward(step, stream.enter(layer.ffn_seam), rows));
+  }
+  ++state.position;
+  return stream.finish(final_norm_);
+}
+
+}  // namespace tearless::engine

@@ -1,0 +1,28 @@
+// The feed-forward sublayer: W₂ · drop(ReLU(W₁ x + b₁)) + b₂ (knobs.md §4.1).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "engine/model/options.h"
+#include "engine/model/parameters.h"
+#include "engine/model/step.h"
+
+namespace tearless::engine {
+
+void append_feed_forward_specs(std::vector<ParameterSpec>& specs, const ModelOptions& options, const std::string& name);
+
+class FeedForward {
+ public:
+  FeedForward(const Parameters& parameters, const ModelOptions& options, uint32_t dropout_seed, const std::string& name);
+
+  /// x [T, D] → [T, D]; `rows` must outlive the tape.
+  Value forward(const Step& step, const Value& x, const PackedRows& rows) const;
+
+ private:
+  Value w1_, b1_;  // [F, D], [F]
+  Value w2_, b2_;  // [D, F], [D]
+  DropoutSite dropout_;
+};
+
+}  // namespace tearless::engine

@@ -1,0 +1,60 @@
+// All numbers that are trained, in one flat buffer; gradients in a second one of the same shape. Every parameter is a view, so
+// clipping, Adam and checkpoints are one pass each.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/ops/tape.h"
+
+namespace tearless::engine {
+
+/// How a parameter starts.
+struct Initial {
+  enum class Kind {
+    kConstant,  // `scale` everywhere
+    kUniform,   // U(-scale, scale)
+    kNormal,    // N(0, scale): standard deviation
+  };
+  Kind kind = Kind::kConstant;
+  double scale = 0;
+};
+
+struct ParameterSpec {
+  std::string name;  // "encoder.1.ffn.w1.weight"
+  std::vector<int64_t> shape;
+  Initial initial;
+  int64_t size() const;
+};
+
+int64_t total_size(const std::vector<ParameterSpec>& specs);
+
+class Parameters {
+ public:
+  /// Initial values depend on (seed, name, element) alone: they are the same whatever other parameters there are.
+  Parameters(std::vector<ParameterSpec> specs, uint32_t seed, const at::Device& device);
+
+  /// The parameter of that name; empty where the model has none.
+  Value get(std::string_view name) const;
+  /// Parameters that follow each other in the buffer, as one matrix stacked along the first axis.
+  Value joined(const std::vector<std::string>& names) const;
+
+  const std::vector<ParameterSpec>& specs() const { return specs_; }
+  at::Tensor& values() { return values_; }                    // [P]
+  const at::Tensor& values() const { return values_; }
+  at::Tensor& gradients() { return gradients_; }              // [P]
+  int64_t count() const { return values_.numel(); }
+
+ private:
+  Value view(int64_t offset, const std::vector<int64_t>& shape) const;
+
+  std::vector<ParameterSpec> specs_;
+  std::map<std::string, std::pair<size_t, int64_t>, std::less<>> places_;  // name → (spec, offset)
+  at::Tensor values_, gradients_;
+};
+
+}  // namespace tearless::engine

@@ -1,0 +1,51 @@
+#include "engine/model/residual.h"
+
+namespace tearless::engine {
+namespace {
+
+bool has_final_norm(Placement placement) { return placement == Placement::kPre; }
+
+NormOp identity() { return norm_kind("none").make({}, {}, 0); }
+
+NormOp make_norm(const Parameters& parameters, const ModelOptions& options, const std::string& name) {
+  return norm_kind(options.norm.kind)
+      .make(parameters.get(name + ".norm.gain"), parameters.get(name + ".norm.bias"), options.norm.eps_of_kind());
+}
+
+}  // namespace
+
+void append_norm_specs(std::vector<ParameterSpec>& specs, const ModelOptions& options, const std::string& name) {
+  const NormKind& kind = norm_kind(options.norm.kind);
+  if (const int64_t size = kind.gain_size(options.d_model); size > 0) {
+    specs.push_back({name + ".norm.gain", {size}, {Initial::Kind::kConstant, kind.initial_gain(options.d_model)}});
+  }
+  if (kind.bias) specs.push_back({name + ".norm.bias", {options.d_model}, {}});
+}
+
+void append_final_norm_specs(std::vector<ParameterSpec>& specs, const ModelOptions& options, const std::string& name) {
+  if (has_final_norm(options.placement)) append_norm_specs(specs, options, name + ".final");
+}
+
+Seam make_seam(const Parameters& parameters, const ModelOptions& options, uint32_t dropout_seed, const std::string& name) {
+  return {make_norm(parameters, options, name), DropoutSite(options.dropout.residual, dropout_seed, name)};
+}
+
+NormOp make_final_norm(const Parameters& parameters, const ModelOptions& options, const std::string& name) {
+  return has_final_norm(options.placement) ? make_norm(parameters, options, name + ".final") : identity();
+}
+
+Residual::Residual(Placement placement, const Step& step, Value x, const PackedRows& rows)
+    : placement_(placement), step_(step), x_(std::move(x)), rows_(rows) {}
+
+Value Residual::enter(const Seam& seam) {
+  return placement_ == Placement::kPost ? x_ : norm_rows(step_.tape, x_, seam.norm);
+}
+
+void Residual::leave(const Seam& seam, const Value& y) {
+  x_ = add_dropped(step_.tape, x_, y, seam.dropout.at(step_), rows_);
+  if (placement_ == Placement::kPost) x_ = norm_rows(step_.tape, x_, seam.norm);
+}
+
+Value Residual::finish(const NormOp& final_norm) { return norm_rows(step_.tape, x_, final_norm); }
+
+}  // namespace tearless::engine

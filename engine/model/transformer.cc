@@ -1,0 +1,77 @@
+#include "engine/model/transformer.h"
+
+#include "engine/ops/embedding.h"
+
+namespace tearless::engine {
+
+std::vector<ParameterSpec> transformer_specs(const ModelOptions& options, int64_t vocabulary) {
+  std::vector<ParameterSpec> specs;
+  append_embedding_specs(specs, options, vocabulary);
+  append_encoder_specs(specs, options);
+  append_decoder_specs(specs, options);
+  return specs;
+}
+
+int64_t estimated_memory_bytes(const ModelOptions& o, int64_t vocabulary, int64_t batch_tokens) {
+  const int64_t parameters = 4 * total_size(transformer_specs(o, vocabulary));  // values, gradients, two moments
+  // Rows kept for backward, per layer: seams and projections about 10 d, feed-forward 3 f; each has a gradient at its turn.
+  const int64_t row = (o.encoder_layers + 2 * o.decoder_layers) * (10 * o.d_model + 3 * o.d_ff);
+  const int64_t logits = 2 * vocabulary;
+  return static_cast<int64_t>(sizeof(float)) * (parameters + batch_tokens * (row + logits));
+}
+
+Transformer::Transformer(const Parameters& parameters, const ModelOptions& options, KeptVocabulary kept, uint32_t dropout_seed)
+    : embeddings_(parameters, options, std::move(kept), dropout_seed),
+      encoder_(parameters, options, dropout_seed),
+      decoder_(parameters, options, dropout_seed),
+      word_source_(dropout_seed, "drop.word.source"),
+      word_target_(dropout_seed, "drop.word.target"),
+      word_dropout_(options.dropout.word) {}
+
+LossSums Transformer::loss(const Step& step, const PackedBatch& batch, double label_smoothing) const {
+  const auto words = [&](const RandomStream& stream) {
+    return step.tape.recording() ? Dropout::with(word_dropout_, stream, step.update) : Dropout::off();
+  };
+  const PackedRows& source = step.tape.keep(drop_words(batch.source, words(word_source_), kUnk));
+  const PackedRows& target = step.tape.keep(drop_words(batch.target, words(word_target_), kUnk));
+  std::vector<int32_t> labels;
+  labels.reserve(batch.labels.size());
+  for (const int32_t label : batch.labels) labels.push_back(kept().index_of[static_cast<size_t>(label)]);
+
+  const Embeddings::Tables tables = prepare(step);
+  const Value memory = encode(step, tables, source);
+  return smoothed_cross_entropy(step.tape, logits(step, tables, target, memory, source), labels, label_smoothing);
+}
+
+Value Transformer::encode(const Step& step, const Embeddings::Tables& tables, const PackedRows& source) const {
+  return encoder_.forward(step, embeddings_.embed_source(step, tables, source), source);
+}
+
+Value Transformer::logits(const Step& step, const Embeddings::Tables& tables, const PackedRows& target, const Value& memory,
+                          const PackedRows& source) const {
+  const Value x = embeddings_.embed_target(step, tables, target);
+  return embeddings_.logits(step, tables, decoder_.forward(step, x, target, memory, source));
+}
+
+DecoderState Transformer::start(const Step& step, const Value& memory, int64_t hypotheses) const {
+  return decoder_.start(step, memory, hypotheses);
+}
+
+Value Transformer::advance(const Step& step, const Embeddings::Tables& tables, const PackedRows& rows,
+                           const AttentionSpans& cross, DecoderState& state) const {
+  const Value x = embeddings_.embed_target(step, tables, rows);
+  return embeddings_.logits(step, tables, decoder_.advance(step, x, rows, cross, state));
+}
+
+std::vector<std::pair<std::string, double>> learned_lengths(const Parameters& parameters) {
+  constexpr std::string_view kSuffix = ".norm.gain";
+  std::vector<std::pair<std::string, double>> lengths;
+  for (const ParameterSpec& spec : parameters.specs()) {
+    if (!spec.name.ends_with(kSuffix) || spec.size() != 1) continue;
+    lengths.emplace_back("g." + spec.name.substr(0, spec.name.size() - kSuffix.size()),
+                         parameters.get(spec.name).data().item<double>());
+  }
+  return lengths;
+}
+
+}  // namespace tearless::engine

@@ -1,0 +1,55 @@
+// The encoder-decoder Transformer as a whole: a batch goes in, a loss or logits come out.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/model/decoder.h"
+#include "engine/model/embeddings.h"
+#include "engine/model/encoder.h"
+#include "engine/ops/cross_entropy.h"
+
+namespace tearless::engine {
+
+/// Every parameter of the model, in the order of the flat buffer.
+std::vector<ParameterSpec> transformer_specs(const ModelOptions& options, int64_t vocabulary);
+
+/// A rough upper estimate for `check`: parameters with gradients and moments, and the activations of a batch of `batch_tokens` rows a side.
+int64_t estimated_memory_bytes(const ModelOptions& options, int64_t vocabulary, int64_t batch_tokens);
+
+class Transformer {
+ public:
+  /// `parameters` must have been made from transformer_specs() and must outlive the model.
+  Transformer(const Parameters& parameters, const ModelOptions& options, KeptVocabulary kept, uint32_t dropout_seed);
+
+  /// Sums of the loss over the batch. On a recording tape, call tape.backward() next; the batch must live until then.
+  LossSums loss(const Step& step, const PackedBatch& batch, double label_smoothing) const;
+
+  Embeddings::Tables prepare(const Step& step) const { return embeddings_.prepare(step); }
+  /// Source rows → memory [S, D].
+  Value encode(const Step& step, const Embeddings::Tables& tables, const PackedRows& source) const;
+  /// Whole targets: logits [T, K].
+  Value logits(const Step& step, const Embeddings::Tables& tables, const PackedRows& target, const Value& memory,
+               const PackedRows& source) const;
+
+  DecoderState start(const Step& step, const Value& memory, int64_t hypotheses) const;
+  /// One more token for each hypothesis: logits [N, K]. `rows`: one row a hypothesis, at state.position.
+  Value advance(const Step& step, const Embeddings::Tables& tables, const PackedRows& rows, const AttentionSpans& cross,
+                DecoderState& state) const;
+
+  const KeptVocabulary& kept() const { return embeddings_.kept(); }
+
+ private:
+  Embeddings embeddings_;
+  Encoder encoder_;
+  Decoder decoder_;
+  RandomStream word_source_, word_target_;
+  double word_dropout_;
+};
+
+/// Learned lengths of all norms with one scalar gain: ("g.encoder.1.ffn", 22.6), in the order of the model (training.md §7.2).
+std::vector<std::pair<std::string, double>> learned_lengths(const Parameters& parameters);
+
+}  // namespace tearless::engine
