@@ -1,0 +1,308 @@
+#include <string.h>  // strverscmp
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include <fmt/ranges.h>
+
+#include "base/settings.h"
+#include "harness/grid/layout.h"
+#include "harness/table/stats.h"
+#include "harness/table/table.h"
+
+namespace tearless::harness {
+namespace {
+
+/// The runs of one point of all axes, a seed each.
+using Replicates = std::vector<const RunResult*>;
+
+/// What stands at one row and column: the points that differ on the selected axes only (one where nothing is selected).
+using Candidates = std::map<Coordinates, Replicates>;
+
+std::vector<std::string> labels_at(const Grid& grid, const std::vector<size_t>& axes, const Coordinates& coordinates) {
+  std::vector<std::string> labels;
+  for (size_t i = 0; i < axes.size(); ++i) labels.push_back(grid.axes[axes[i]].points[coordinates[i]].label);
+  return labels;
+}
+
+std::vector<std::string> names_of(const Grid& grid, const std::vector<size_t>& axes) {
+  std::vector<std::string> names;
+  for (const size_t axis : axes) names.push_back(grid.axes[axis].name);
+  return names;
+}
+
+// --- which scores
+// -----------------------------------------------------------------------------------------------------
+
+/// The names that the grid asks for, patterns replaced by what there is. A pattern that finds nothing stays: its column
+/// says so.
+std::vector<std::string> scores_of(const Grid& grid, const std::vector<TableRun>& runs) {
+  std::set<std::string> there;
+  for (const TableRun& run : runs) {
+    for (const auto& [name, value] : run.result.scores) there.insert(name);
+  }
+  const std::vector<std::string> asked =
+      grid.table.scores.empty() ? std::vector<std::string>{"test.*"} : grid.table.scores;
+  std::vector<std::string> scores;
+  for (const std::string& pattern : asked) {
+    std::vector<std::string> found;
+    std::copy_if(there.begin(), there.end(), std::back_inserter(found),
+                 [&](const std::string& name) { return matches_pattern(pattern, name); });
+    // Layer 10 after layer 9.
+    std::sort(found.begin(), found.end(),
+              [](const std::string& a, const std::string& b) { return strverscmp(a.c_str(), b.c_str()) < 0; });
+    if (found.empty()) found.push_back(pattern);
+    for (std::string& name : found) {
+      if (std::find(scores.begin(), scores.end(), name) == scores.end()) scores.push_back(std::move(name));
+    }
+  }
+  return scores;
+}
+
+// --- cells
+// ------------------------------------------------------------------------------------------------------------
+
+std::optional<double> mean_of(const Replicates& replicates, const std::string& score) {
+  std::vector<double> values;
+  for (const RunResult* result : replicates) {
+    const auto it = result->scores.find(score);
+    if (result->state == "done" && it != result->scores.end()) values.push_back(it->second);
+  }
+  return mean(values);
+}
+
+/// The candidate that `select` reports: the best mean, the first of equals; without any mean the first there is.
+const Candidates::value_type& best_of(const Candidates& candidates, const TableSpec::Select& select) {
+  const Candidates::value_type* best = &*candidates.begin();
+  std::optional<double> best_mean;
+  for (const auto& candidate : candidates) {
+    std::optional<double> value = mean_of(candidate.second, select.by);
+    if (value && !select.highest) *value = -*value;
+    if (value && (!best_mean || *value > *best_mean)) {
+      best_mean = value;
+      best = &candidate;
+    }
+  }
+  return *best;
+}
+
+/// `judge` is the score that fail_below speaks of: a run that fails is failed in every column.
+Cell fill_cell(const Grid& grid, const Replicates& replicates, const std::string& score, const std::string& judge) {
+  Cell cell;
+  cell.expected = static_cast<int>(grid.seeds.size());
+  std::vector<double> values;
+  for (const RunResult* result : replicates) {
+    if (!result->id.empty()) cell.runs.push_back(result->id);
+    cell.diverged += result->state == "diverged";
+    cell.failed += result->state == "failed";
+    if (result->state != "done") continue;
+    const auto judged = result->scores.find(judge);
+    const auto it = result->scores.find(score);
+    if (grid.table.fail_below && judged != result->scores.end() && judged->second < *grid.table.fail_below) {
+      ++cell.below;
+    } else if (it == result->scores.end()) {
+      ++cell.scoreless;
+    } else {
+      values.push_back(it->second);
+      cell.stale += result->stale;
+      cell.mixed += result->mixed;
+    }
+  }
+  cell.scored = static_cast<int>(values.size());
+  cell.mean = mean(values);
+  cell.spread = sample_deviation(values);
+  return cell;
+}
+
+// --- numbers of digits
+// --------------------------------------------------------------------------------------------------
+
+/// Two significant digits of the usual spread; without any, two after the point.
+int decimals_from_spread(const Table& table, const std::string& score) {
+  std::vector<double> spreads;
+  for (const Table::Row& row : table.rows) {
+    for (size_t i = 0; i < row.cells.size(); ++i) {
+      const std::optional<double>& spread = row.cells[i].spread;
+      if (table.columns[i].score == score && spread && *spread > 0) spreads.push_back(*spread);
+    }
+  }
+  const std::optional<double> usual = lower_median(spreads);
+  if (!usual) return 2;
+  const double magnitude = std::floor(std::log10(*usual) + 1e-9);  // 0.1 as a difference of sums is 0.0999…
+  return std::clamp(1 - static_cast<int>(magnitude), 0, 6);
+}
+
+int decimals_of(const Grid& grid, const Table& table, const std::string& score) {
+  const std::map<std::string, int>& fixed = grid.table.decimals;
+  if (const auto it = fixed.find(score); it != fixed.end()) return it->second;
+  for (const auto& [pattern, decimals] : fixed) {
+    if (matches_pattern(pattern, score)) return decimals;
+  }
+  return decimals_from_spread(table, score);
+}
+
+/// As many digits after the point as the source's longest number has: it prints 29.50 where TOML reads 29.5.
+int published_decimals(const TableSpec::Published& published) {
+  size_t decimals = 0;
+  for (const auto& row : published.values) {
+    for (const auto& value : row) {
+      const std::string text = value.is_number() ? toml_value(value) : "";
+      const size_t point = text.find('.');
+      if (point != std::string::npos && !text.ends_with(".0")) decimals = std::max(decimals, text.size() - point - 1);
+    }
+  }
+  return static_cast<int>(decimals);
+}
+
+// --- notes
+// --------------------------------------------------------------------------------------------------------------
+
+std::string plural(int64_t count, const char* noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
+void add_state_notes(const Grid& grid, const std::vector<TableRun>& runs, std::vector<std::string>& notes) {
+  std::map<std::string, int> waiting;
+  std::vector<std::string> failed;
+  for (const TableRun& run : runs) {
+    const std::string& state = run.result.state;
+    if (state == "failed") {
+      failed.push_back(run.result.id);
+    } else if (state != "done" && state != "diverged") {
+      ++waiting[state.empty() ? "not started" : state == "waiting_data" ? "waiting for data" : state];
+    }
+  }
+  int unfinished = 0;
+  std::vector<std::string> parts;
+  for (const auto& [state, count] : waiting) {
+    unfinished += count;
+    parts.push_back(fmt::format("{} {}", count, state));
+  }
+  if (unfinished > 0) {
+    notes.push_back(fmt::format("{} of {} have no result yet ({}). To go on: tearless run {}", unfinished,
+                                plural(static_cast<int64_t>(runs.size()), "run"), fmt::join(parts, ", "),
+                                grid.file.string()));
+  }
+  if (!failed.empty()) {
+    notes.push_back(fmt::format("{} failed. To see why: tearless explain {}",
+                                plural(static_cast<int64_t>(failed.size()), "run"), failed.front()));
+  }
+}
+
+void add_exclusion_notes(const Grid& grid, std::vector<std::string>& notes) {
+  std::map<const Exclusion*, int64_t> counts;
+  for_each_point(grid, [&](const GridPoint&, const Exclusion* excluded) {
+    if (excluded) ++counts[excluded];
+  });
+  for (const Exclusion& exclusion : grid.excludes) {
+    if (counts[&exclusion] > 0)
+      notes.push_back(fmt::format("{} left out: {}", plural(counts[&exclusion], "run"), exclusion.why));
+  }
+}
+
+void add_notes(const Grid& grid, const std::vector<TableRun>& runs, Table& table) {
+  const auto any = [&](auto&& what) {
+    return std::any_of(table.rows.begin(), table.rows.end(),
+                       [&](const Table::Row& row) { return std::any_of(row.cells.begin(), row.cells.end(), what); });
+  };
+  const TableSpec& spec = grid.table;
+  const std::string score = table.several_scores ? "" : table.columns.front().score + ": ";
+  const char* spread = spec.show == TableSpec::Show::kMean ? "mean" : "mean ± sample standard deviation";
+  table.notes.push_back(fmt::format("{}{} over {} ({})", score, spread,
+                                    plural(static_cast<int64_t>(grid.seeds.size()), "seed"),
+                                    fmt::join(grid.seeds, ", ")));
+  if (spec.select) {
+    table.notes.push_back(fmt::format("@: the value of {} with the {} mean {}",
+                                      fmt::join(names_of(grid, spec.select->over), ", "),
+                                      spec.select->highest ? "highest" : "lowest", spec.select->by));
+  }
+  if (spec.published) {
+    table.notes.push_back(fmt::format("[in brackets]: {}, then ours minus that", spec.published->source));
+  }
+  if (any([](const Cell& cell) { return cell.diverged > 0; })) {
+    table.notes.push_back("div.: diverged, the loss or a gradient was no longer finite");
+  }
+  if (any([](const Cell& cell) { return cell.below > 0; })) {
+    table.notes.push_back(
+        fmt::format("fail: trained to the end with {} below {}", table.columns.front().score, *spec.fail_below));
+  }
+  if (any([](const Cell& cell) { return cell.stale > 0; })) {
+    table.notes.push_back("*: stale, made by a version of the training program whose numbers differ from today's");
+  }
+  if (any([](const Cell& cell) { return cell.mixed > 0; })) {
+    table.notes.push_back("°: mixed, trained on more than one kind of processor or device");
+  }
+  add_exclusion_notes(grid, table.notes);
+  add_state_notes(grid, runs, table.notes);
+}
+
+}  // namespace
+
+bool matches_pattern(std::string_view pattern, std::string_view name) {
+  if (pattern.empty()) return name.empty();
+  if (pattern.front() != '*') {
+    return !name.empty() && pattern.front() == name.front() && matches_pattern(pattern.substr(1), name.substr(1));
+  }
+  for (size_t skip = 0; skip <= name.size(); ++skip) {
+    if (matches_pattern(pattern.substr(1), name.substr(skip))) return true;
+  }
+  return false;
+}
+
+Table fill(const Grid& grid, const std::vector<TableRun>& runs) {
+  const TableSpec& spec = grid.table;
+  const Layout layout = layout_of(grid);
+  const std::vector<size_t> over = spec.select ? spec.select->over : std::vector<size_t>{};
+
+  // Every cell's candidates, the ones without any run included.
+  std::map<std::pair<size_t, size_t>, Candidates> places;
+  for_each_cell(grid, [&](const GridPoint& point, const Exclusion* excluded) {
+    if (excluded) return;
+    places[{layout.row_index.at(project(point, spec.rows)), layout.column_index.at(project(point, spec.columns))}]
+          [project(point, over)];
+  });
+  for (const TableRun& run : runs) {
+    places[{layout.row_index.at(project(run.point, spec.rows)),
+            layout.column_index.at(project(run.point, spec.columns))}][project(run.point, over)]
+        .push_back(&run.result);
+  }
+
+  Table table;
+  table.title = spec.caption;
+  table.row_axes = names_of(grid, spec.rows);
+  table.column_axes = names_of(grid, spec.columns);
+  table.show = spec.show;
+  const std::vector<std::string> scores = scores_of(grid, runs);
+  table.several_scores = scores.size() > 1;
+  for (const Coordinates& column : layout.columns) {
+    for (const std::string& score : scores) table.columns.push_back({labels_at(grid, spec.columns, column), score});
+  }
+  const std::string published_score = !spec.published                 ? ""
+                                      : spec.published->score.empty() ? scores.front()
+                                                                      : spec.published->score;
+  for (size_t r = 0; r < layout.rows.size(); ++r) {
+    Table::Row& row = table.rows.emplace_back();
+    row.labels = labels_at(grid, spec.rows, layout.rows[r]);
+    for (size_t c = 0; c < layout.columns.size(); ++c) {
+      const auto place = places.find({r, c});
+      for (const std::string& score : scores) {
+        Cell& cell = row.cells.emplace_back();
+        if (place == places.end()) continue;  // left out
+        const auto& [chosen, replicates] = spec.select ? best_of(place->second, *spec.select) : *place->second.begin();
+        cell = fill_cell(grid, replicates, score, scores.front());
+        cell.chosen = fmt::format("{}", fmt::join(labels_at(grid, over, chosen), ", "));
+        if (score == published_score) cell.published = spec.published->values[r][c];
+      }
+    }
+  }
+  for (Table::Column& column : table.columns) {
+    column.decimals = decimals_of(grid, table, column.score);
+    if (spec.published) column.published_decimals = published_decimals(*spec.published);
+  }
+  add_notes(grid, runs, table);
+  return table;
+}
+
+}  // namespace tearless::harness

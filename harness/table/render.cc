@@ -1,0 +1,312 @@
+// One Table in five forms. Text, Markdown, LaTeX and HTML print the same words; CSV has a line a cell and full
+// precision.
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cctype>
+#include <functional>
+
+#include "base/error.h"
+#include "base/nearest.h"
+#include "base/settings.h"
+#include "harness/table/table.h"
+
+namespace tearless::harness {
+namespace {
+
+using Line = std::vector<std::string>;
+
+// --- what all forms share
+// -----------------------------------------------------------------------------------------------
+
+/// The header: a line a column axis, then one with the scores where there are several. Its first cells are the row
+/// axes' names (on the last line) and the column axes' names (beside their labels).
+std::vector<Line> header_lines(const Table& table) {
+  std::vector<Line> lines;
+  const size_t row_axes = table.row_axes.size();
+  const auto line_of = [&](const std::string& name, auto&& label_of) {
+    Line line(row_axes);
+    if (row_axes > 0) line.back() = name;
+    for (const Table::Column& column : table.columns) line.push_back(label_of(column));
+    lines.push_back(std::move(line));
+  };
+  for (size_t i = 0; i < table.column_axes.size(); ++i) {
+    line_of(table.column_axes[i], [i](const Table::Column& column) { return column.labels[i]; });
+  }
+  if (table.several_scores || lines.empty()) {
+    line_of("", [](const Table::Column& column) { return column.score; });
+  }
+  // The row axes' names go onto the last line if nothing else stands there, else onto one of their own.
+  Line& last = lines.back();
+  if (row_axes > 0 && !last[row_axes - 1].empty()) lines.emplace_back(row_axes + table.columns.size());
+  std::copy(table.row_axes.begin(), table.row_axes.end(), lines.back().begin());
+  return lines;
+}
+
+Line body_line(const Table& table, const Table::Row& row) {
+  Line line = row.labels;
+  for (size_t i = 0; i < row.cells.size(); ++i) line.push_back(cell_text(table, table.columns[i], row.cells[i]));
+  return line;
+}
+
+std::vector<Line> body_lines(const Table& table) {
+  std::vector<Line> lines;
+  for (const Table::Row& row : table.rows) lines.push_back(body_line(table, row));
+  return lines;
+}
+
+using Escape = std::function<std::string(const std::string&)>;
+
+std::string join_escaped(const Line& line, const char* separator, const Escape& escape) {
+  std::vector<std::string> escaped;
+  std::transform(line.begin(), line.end(), std::back_inserter(escaped), escape);
+  return fmt::format("{}", fmt::join(escaped, separator));
+}
+
+/// Replaces each text of `with` (pairs: from, to) wherever it stands; earlier pairs win.
+std::string replace_all(const std::string& text,
+                        const std::vector<std::pair<std::string_view, std::string_view>>& with) {
+  std::string out;
+  for (size_t at = 0; at < text.size();) {
+    const auto it = std::find_if(with.begin(), with.end(), [&](const auto& pair) {
+      return std::string_view(text).substr(at).starts_with(pair.first);
+    });
+    if (it == with.end()) {
+      out += text[at++];
+    } else {
+      out += it->second;
+      at += it->first.size();
+    }
+  }
+  return out;
+}
+
+// --- text
+// ---------------------------------------------------------------------------------------------------------------
+
+/// Columns before the point of a leading number: cells are shifted so that the points of a column stand in one line.
+size_t whole_digits(const std::string& text) {
+  const size_t start = text.starts_with('-') ? 1 : 0;
+  size_t end = start;
+  while (end < text.size() && std::isdigit(static_cast<unsigned char>(text[end]))) ++end;
+  return end == start ? 0 : end;
+}
+
+void align_points(std::vector<Line>& body, size_t column) {
+  size_t widest = 0;
+  for (const Line& line : body) widest = std::max(widest, whole_digits(line[column]));
+  for (Line& line : body) {
+    const size_t digits = whole_digits(line[column]);
+    if (digits > 0) line[column].insert(0, widest - digits, ' ');
+  }
+}
+
+std::string padded_line(const Line& line, const std::vector<size_t>& widths) {
+  std::string text;
+  for (size_t i = 0; i < line.size(); ++i) {
+    if (i > 0) text += "   ";
+    text += line[i] + std::string(widths[i] - display_width(line[i]), ' ');
+  }
+  text.erase(text.find_last_not_of(' ') + 1);
+  return text + "\n";
+}
+
+std::string render_text(const Table& table) {
+  const std::vector<Line> header = header_lines(table);
+  std::vector<Line> body = body_lines(table);
+  for (size_t column = table.row_axes.size(); column < header.front().size(); ++column) align_points(body, column);
+
+  std::vector<size_t> widths(header.front().size(), 0);
+  const auto widen = [&widths](const Line& line) {
+    for (size_t i = 0; i < line.size(); ++i) widths[i] = std::max(widths[i], display_width(line[i]));
+  };
+  std::for_each(header.begin(), header.end(), widen);
+  std::for_each(body.begin(), body.end(), widen);
+  size_t total = 3 * (widths.size() - 1);
+  for (const size_t width : widths) total += width;
+  std::string rule;
+  for (size_t i = 0; i < total; ++i) rule += "─";
+
+  std::string text = table.title + "\n\n";
+  for (const Line& line : header) text += padded_line(line, widths);
+  text += rule + "\n";
+  for (const Line& line : body) text += padded_line(line, widths);
+  text += rule + "\n";
+  for (const std::string& note : table.notes) text += note + "\n";
+  return text;
+}
+
+// --- Markdown
+// -----------------------------------------------------------------------------------------------------------
+
+std::string escape_markdown(const std::string& text) {
+  return replace_all(text, {{"|", "\\|"}, {"*", "\\*"}, {"_", "\\_"}, {"<", "&lt;"}, {"[", "\\["}, {"]", "\\]"}});
+}
+
+/// Markdown has one header line only: the levels of a column are joined.
+std::string render_markdown(const Table& table) {
+  const std::vector<Line> lines = header_lines(table);
+  Line header = lines.back();
+  for (size_t level = lines.size() - 1; level-- > 0;) {
+    for (size_t i = table.row_axes.size(); i < header.size(); ++i) {
+      const std::string& above = lines[level][i];
+      if (!above.empty()) header[i] = header[i].empty() ? above : above + ", " + header[i];
+    }
+  }
+  std::string text = fmt::format("**{}**\n\n", escape_markdown(table.title));
+  text += fmt::format("| {} |\n|", join_escaped(header, " | ", escape_markdown));
+  for (size_t i = 0; i < header.size(); ++i) text += i < table.row_axes.size() ? " --- |" : " ---: |";
+  text += "\n";
+  for (const Line& line : body_lines(table))
+    text += fmt::format("| {} |\n", join_escaped(line, " | ", escape_markdown));
+  text += "\n";
+  for (const std::string& note : table.notes) text += fmt::format("- {}\n", escape_markdown(note));
+  return text;
+}
+
+// --- LaTeX
+// --------------------------------------------------------------------------------------------------------------
+
+std::string escape_latex(const std::string& text) {
+  return replace_all(text, {{"\\", "\\textbackslash{}"},
+                            {"~", "\\textasciitilde{}"},
+                            {"^", "\\textasciicircum{}"},
+                            {"&", "\\&"},
+                            {"%", "\\%"},
+                            {"$", "\\$"},
+                            {"#", "\\#"},
+                            {"_", "\\_"},
+                            {"{", "\\{"},
+                            {"}", "\\}"},
+                            {"*", "$^{*}$"},
+                            {"[", "{[}"},  // after \\ a bracket would be its argument
+                            {"]", "{]}"},
+                            {"<", "\\textless{}"},
+                            {">", "\\textgreater{}"},
+                            {"±", "$\\pm$"},
+                            {"→", "$\\rightarrow$"},
+                            {"×", "$\\times$"},
+                            {"−", "$-$"},
+                            {"°", "$^\\circ$"},
+                            {"–", "--"},
+                            {"…", "\\dots{}"}});
+}
+
+std::string render_latex(const Table& table) {
+  std::string text = "% needs \\usepackage{booktabs}\n\\begin{table}\n\\centering\n";
+  text += fmt::format("\\caption{{{}}}\n", escape_latex(table.title));
+  text += fmt::format("\\begin{{tabular}}{{{}{}}}\n\\toprule\n", std::string(table.row_axes.size(), 'l'),
+                      std::string(table.columns.size(), 'r'));
+  const auto add = [&](const Line& line) { text += join_escaped(line, " & ", escape_latex) + " \\\\\n"; };
+  for (const Line& line : header_lines(table)) add(line);
+  text += "\\midrule\n";
+  for (const Line& line : body_lines(table)) add(line);
+  text += "\\bottomrule\n\\end{tabular}\n";
+  for (const std::string& note : table.notes) text += fmt::format("\\par\\footnotesize {}\n", escape_latex(note));
+  return text + "\\end{table}\n";
+}
+
+// --- HTML
+// ---------------------------------------------------------------------------------------------------------------
+
+std::string escape_html(const std::string& text) {
+  return replace_all(text, {{"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}, {"\"", "&quot;"}});
+}
+
+std::string render_html(const Table& table) {
+  const size_t row_axes = table.row_axes.size();
+  std::string text = fmt::format("<table>\n<caption>{}</caption>\n<thead>\n", escape_html(table.title));
+  for (const Line& line : header_lines(table)) {
+    text += fmt::format("<tr><th>{}</th></tr>\n", join_escaped(line, "</th><th>", escape_html));
+  }
+  text += "</thead>\n<tbody>\n";
+  for (const Table::Row& row : table.rows) {
+    const Line line = body_line(table, row);
+    text += "<tr>";
+    for (size_t i = 0; i < line.size(); ++i) {
+      if (i < row_axes) {
+        text += fmt::format("<th>{}</th>", escape_html(line[i]));
+      } else {  // a look at a cell shows its runs
+        text +=
+            fmt::format("<td title=\"{}\">{}</td>", fmt::join(row.cells[i - row_axes].runs, " "), escape_html(line[i]));
+      }
+    }
+    text += "</tr>\n";
+  }
+  text += "</tbody>\n</table>\n";
+  for (const std::string& note : table.notes) text += fmt::format("<p>{}</p>\n", escape_html(note));
+  return text;
+}
+
+// --- CSV
+// ----------------------------------------------------------------------------------------------------------------
+
+std::string escape_csv(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  return fmt::format("\"{}\"", replace_all(text, {{"\"", "\"\""}}));
+}
+
+std::string csv_number(const std::optional<double>& value) { return value ? fmt::format("{}", *value) : ""; }
+
+std::string csv_published(const Cell& cell) {
+  if (cell.published.is_null()) return "";
+  return cell.published.is_string() ? cell.published.get<std::string>() : csv_number(cell.published.get<double>());
+}
+
+Line csv_line(const Table::Row& row, const Table::Column& column, const Cell& cell) {
+  Line line = row.labels;
+  line.insert(line.end(), column.labels.begin(), column.labels.end());
+  line.insert(line.end(), {column.score, csv_number(cell.mean), csv_number(cell.spread)});
+  for (const int count :
+       {cell.scored, cell.expected, cell.diverged, cell.below, cell.failed, cell.missing(), cell.stale, cell.mixed}) {
+    line.push_back(std::to_string(count));
+  }
+  line.insert(line.end(), {cell.chosen, csv_published(cell), csv_number(cell.difference()),
+                           fmt::format("{}", fmt::join(cell.runs, " "))});
+  return line;
+}
+
+std::string render_csv(const Table& table) {
+  Line header = table.row_axes;
+  header.insert(header.end(), table.column_axes.begin(), table.column_axes.end());
+  header.insert(header.end(), {"score", "mean", "spread", "n", "expected", "diverged", "below", "failed", "missing",
+                               "stale", "mixed", "chosen", "published", "difference", "runs"});
+  std::string text = join_escaped(header, ",", escape_csv) + "\n";
+  for (const Table::Row& row : table.rows) {
+    for (size_t i = 0; i < row.cells.size(); ++i) {
+      text += join_escaped(csv_line(row, table.columns[i], row.cells[i]), ",", escape_csv) + "\n";
+    }
+  }
+  return text;
+}
+
+struct Form {
+  const char* name;
+  std::string (*render)(const Table&);
+};
+constexpr Form kForms[] = {  // in the order of TableFormat
+    {"text", render_text},
+    {"markdown", render_markdown},
+    {"latex", render_latex},
+    {"html", render_html},
+    {"csv", render_csv}};
+
+}  // namespace
+
+size_t display_width(std::string_view text) {
+  // fmt pads to a width on the screen; no text is wider there than it has bytes, so the padding tells the difference.
+  return 2 * text.size() - fmt::formatted_size("{:<{}}", text, text.size());
+}
+
+TableFormat table_format(const std::string& name) {
+  std::vector<std::string> names;
+  for (size_t i = 0; i < std::size(kForms); ++i) {
+    if (name == kForms[i].name) return static_cast<TableFormat>(i);
+    names.push_back(kForms[i].name);
+  }
+  fail("--format {} is not known{}; it must be one of: {}", name, did_you_mean(name, names), fmt::join(names, ", "));
+}
+
+std::string render(const Table& table, TableFormat format) { return kForms[static_cast<size_t>(format)].render(table); }
+
+}  // namespace tearless::harness

@@ -1,0 +1,246 @@
+// From a grid and results to a table: what each situation of a cell looks like, in every form.
+#include "harness/table/table.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "base/error.h"
+#include "tests/support/golden.h"
+#include "tests/support/paths.h"
+
+namespace tearless::harness {
+namespace {
+
+using test::TempFolder;
+using test::write_text;
+
+Grid load_text(std::string_view text) {
+  const TempFolder folder;
+  write_text(folder / "grid.toml", text);
+  Grid grid = load_grid(folder / "grid.toml");
+  grid.file = "grids/example.toml";  // notes name it
+  return grid;
+}
+
+RunResult done(std::map<std::string, double> scores) {
+  return {.id = "0123456789abcdef", .state = "done", .scores = std::move(scores)};
+}
+RunResult ended(std::string state) { return {.id = "fedcba9876543210", .state = std::move(state)}; }
+
+/// Every run of the grid with the result that `result_of` gives it: by row and column point of the first two axes, and
+/// seed.
+using ResultOf = std::function<RunResult(uint32_t row, uint32_t column, int64_t seed)>;
+std::vector<TableRun> results(const Grid& grid, const ResultOf& result_of) {
+  std::vector<TableRun> runs;
+  for (const GridPoint& point : runs_of(grid)) {
+    const uint32_t column = point.index.size() > 1 ? point.index[1] : 0;
+    runs.push_back({point, result_of(point.index[0], column, point.seed)});
+  }
+  return runs;
+}
+
+/// The text of the one cell of a one-axis, one-value grid with `seeds` seeds.
+std::string cell_of(int seeds, const std::function<RunResult(int64_t seed)>& result_of, const std::string& table = "") {
+  const Grid grid =
+      load_text("seeds = " + std::to_string(seeds) + "\n[axis]\na = [1]\n[table]\nscores = \"test.bleu\"\n" + table);
+  const Table filled = fill(grid, results(grid, [&](uint32_t, uint32_t, int64_t seed) { return result_of(seed); }));
+  return cell_text(filled, filled.columns[0], filled.rows[0].cells[0]);
+}
+
+RunResult bleu(double value) { return done({{"test.bleu", value}}); }
+RunResult around_28(int64_t seed) { return bleu(28.0 + 0.1 * static_cast<double>(seed)); }
+
+TEST(Cell, ShowsMeanSpreadAndCount) {
+  EXPECT_EQ(cell_of(3, around_28), "28.20 ± 0.10 (n=3)");
+  EXPECT_EQ(cell_of(3, around_28, "cell.show = \"mean ± std\""), "28.20 ± 0.10");
+  EXPECT_EQ(cell_of(3, around_28, "cell.show = \"mean\""), "28.20");
+  EXPECT_EQ(cell_of(3, around_28, "decimals = 1"), "28.2 ± 0.1 (n=3)");
+  EXPECT_EQ(cell_of(3, around_28, "decimals = { \"dev.*\" = 1, \"test.*\" = 3 }"), "28.200 ± 0.100 (n=3)");
+}
+
+TEST(Cell, HasNoSpreadForOneRun) { EXPECT_EQ(cell_of(1, around_28), "28.10 (n=1)"); }
+
+TEST(Cell, SaysHowManyRunsAreMissing) {
+  EXPECT_EQ(cell_of(3, [](int64_t) { return ended("queued"); }), "– (0/3)");
+  EXPECT_EQ(cell_of(3, [](int64_t seed) { return seed == 2 ? ended("running") : around_28(seed); }),
+            "28.20 ± 0.14 (2/3)");
+  EXPECT_EQ(cell_of(2, [](int64_t) { return RunResult{}; }), "– (0/2)");
+}
+
+TEST(Cell, CountsDivergedRunsAsAResult) {
+  EXPECT_EQ(cell_of(5, [](int64_t seed) { return seed == 5 ? ended("diverged") : around_28(seed); }),
+            "28.25 ± 0.13, 1/5 div.");
+  EXPECT_EQ(cell_of(5, [](int64_t) { return ended("diverged"); }), "div. (5/5)");
+  EXPECT_EQ(cell_of(3, [](int64_t seed) { return ended(seed == 1 ? "diverged" : "queued"); }), "– (0/3), 1/3 div.");
+}
+
+TEST(Cell, SaysThatRunsFailed) {
+  EXPECT_EQ(cell_of(2, [](int64_t) { return ended("failed"); }), "failed (2/2)");
+  EXPECT_EQ(cell_of(3, [](int64_t seed) { return seed == 1 ? ended("failed") : around_28(seed); }),
+            "28.250 ± 0.071, 1/3 failed");
+}
+
+TEST(Cell, CallsAScoreBelowTheLimitAFailure) {
+  EXPECT_EQ(cell_of(
+                2, [](int64_t) { return bleu(0.3); }, "fail_below = 1"),
+            "fail (2/2)");
+  EXPECT_EQ(cell_of(
+                3, [](int64_t seed) { return seed == 1 ? bleu(0.3) : around_28(seed); }, "fail_below = 1"),
+            "28.250 ± 0.071, 1/3 fail");
+}
+
+TEST(Cell, MarksStaleAndMixedRuns) {
+  EXPECT_EQ(cell_of(2,
+                    [](int64_t seed) {
+                      RunResult result = around_28(seed);
+                      result.stale = seed == 1;
+                      return result;
+                    }),
+            "28.150 ± 0.071* (n=2)");
+  EXPECT_EQ(cell_of(2,
+                    [](int64_t seed) {
+                      RunResult result = around_28(seed);
+                      result.stale = result.mixed = true;
+                      return result;
+                    }),
+            "28.150 ± 0.071*° (n=2)");
+}
+
+TEST(Cell, ShowsThePublishedValueWithTheDifference) {
+  const auto published = [](const std::string& value) {
+    return "published = { source = \"S\", values = [[" + value + "]] }";
+  };
+  EXPECT_EQ(cell_of(3, around_28, published("28.5")), "28.20 ± 0.10 (n=3) [28.5, -0.30]");
+  EXPECT_EQ(cell_of(3, around_28, published("28.15")), "28.20 ± 0.10 (n=3) [28.15, +0.05]");
+  EXPECT_EQ(cell_of(3, around_28, published("\"fail\"")), "28.20 ± 0.10 (n=3) [fail]");
+  EXPECT_EQ(cell_of(3, around_28, published("\"\"")), "28.20 ± 0.10 (n=3)");
+  EXPECT_EQ(cell_of(
+                3, [](int64_t) { return ended("queued"); }, published("28")),
+            "– (0/3) [28]");
+}
+
+TEST(Fill, TakesDigitsFromTheUsualSpreadOfEachScore) {
+  const Grid grid =
+      load_text("seeds = 2\n[axis]\na = [1, 2]\n[table]\nscores = [\"test.bleu\", \"test.ppl\", \"norm\"]\n");
+  const Table table = fill(grid, results(grid, [](uint32_t row, uint32_t, int64_t seed) {
+                             const auto x = static_cast<double>(seed + row);
+                             return done({{"test.bleu", 20 + x}, {"test.ppl", 1000 + 100 * x}, {"norm", 0.001 * x}});
+                           }));
+  EXPECT_EQ(cell_text(table, table.columns[0], table.rows[0].cells[0]), "21.50 ± 0.71 (n=2)");
+  EXPECT_EQ(cell_text(table, table.columns[1], table.rows[0].cells[1]), "1150 ± 71 (n=2)");
+  EXPECT_EQ(cell_text(table, table.columns[2], table.rows[0].cells[2]), "0.00150 ± 0.00071 (n=2)");
+}
+
+TEST(Fill, ReplacesPatternsByTheScoresThereAre) {
+  const Grid grid = load_text("[axis]\na = [1, 2]\n[table]\nscores = [\"test.bleu\", \"g.*.ffn\", \"dev.*\"]\n");
+  const Table table = fill(
+      grid, results(grid, [](uint32_t row, uint32_t, int64_t) {
+        if (row == 0) return done({{"test.bleu", 1}});
+        return done(
+            {{"test.bleu", 2}, {"g.encoder.10.ffn", 3}, {"g.encoder.9.ffn", 4}, {"g.encoder.9.self_attention", 5}});
+      }));
+  std::vector<std::string> scores;
+  for (const Table::Column& column : table.columns) scores.push_back(column.score);
+  EXPECT_THAT(scores, testing::ElementsAre("test.bleu", "g.encoder.9.ffn", "g.encoder.10.ffn", "dev.*"));
+  EXPECT_EQ(cell_text(table, table.columns[1], table.rows[0].cells[1]), "–");  // a norm without g has none
+}
+
+TEST(Fill, ReportsTheBestOfAnAxisAsChosenByAnotherScore) {
+  const Grid grid = load_text(R"(
+[axis]
+norm = ["a", "b"]
+lr = [0.1, 0.2, 0.3]
+[table]
+rows = "norm"
+scores = ["test.bleu"]
+select = { over = ["lr"], by = "dev.bleu" }
+)");
+  const Table table =
+      fill(grid, results(grid, [](uint32_t norm, uint32_t lr, int64_t) {
+             const double dev = norm == 0 ? std::vector<double>{5, 7, 6}[lr] : std::vector<double>{9, 8, 7}[lr];
+             return done({{"dev.bleu", dev}, {"test.bleu", 100 - dev}});  // the best on test would be another one
+           }));
+  EXPECT_EQ(cell_text(table, table.columns[0], table.rows[0].cells[0]), "93.00 (n=1) @0.2");
+  EXPECT_EQ(cell_text(table, table.columns[0], table.rows[1].cells[0]), "91.00 (n=1) @0.1");
+  EXPECT_THAT(table.notes, testing::Contains("@: the value of lr with the highest mean dev.bleu"));
+}
+
+TEST(Fill, NeedsNoRunAtAll) {
+  const Grid grid = load_text("seeds = 2\n[axis]\na = [1, 2]\n");
+  const Table table = fill(grid, {});
+  ASSERT_EQ(table.columns.size(), 1u);
+  EXPECT_EQ(table.columns[0].score, "test.*");
+  EXPECT_EQ(cell_text(table, table.columns[0], table.rows[0].cells[0]), "– (0/2)");
+}
+
+// Everything that can happen in one table, with characters that each form must escape.
+constexpr const char* kGolden = R"(
+title = "50 % of A & B_c: <norm> | {x}"
+seeds = 3
+[axis]
+"model.norm.kind" = ["layer_norm", "scale_norm", "none"]
+"corpus" = ["gl→en", "日本→en", "a, \"b\""]
+[[exclude]]
+when = { "model.norm.kind" = "none", corpus = "a, \"b\"" }
+why = "needs a norm & time"
+[table]
+scores = ["test.bleu", "g.decoder.final"]
+published = { source = "Paper, Table 3", values = [[18.47, 29.5, ""], [20.91, "fail", 3], ["", "", ""]] }
+)";
+
+Table golden_table() {
+  const Grid grid = load_text(kGolden);
+  return fill(grid, results(grid, [](uint32_t row, uint32_t column, int64_t seed) {
+                const double x = 0.25 * static_cast<double>(seed);
+                if (row == 2) return ended(column == 0 ? "diverged" : "failed");
+                if (column == 2)
+                  return row == 0 ? ended("waiting_data") : seed == 1 ? ended("running") : done({{"test.bleu", 9 + x}});
+                if (row == 0) return done({{"test.bleu", 18 + column * 10 + x}});
+                RunResult result = done({{"test.bleu", 20 + x}, {"g.decoder.final", 11 + x}});
+                result.stale = column == 1;
+                return result;
+              }));
+}
+
+TEST(Render, TextGolden) { test::expect_golden("harness/table.txt", render(golden_table(), table_format("text"))); }
+TEST(Render, MarkdownGolden) {
+  test::expect_golden("harness/table.md", render(golden_table(), table_format("markdown")));
+}
+TEST(Render, LatexGolden) { test::expect_golden("harness/table.tex", render(golden_table(), table_format("latex"))); }
+TEST(Render, HtmlGolden) { test::expect_golden("harness/table.html", render(golden_table(), table_format("html"))); }
+TEST(Render, CsvGolden) { test::expect_golden("harness/table.csv", render(golden_table(), table_format("csv"))); }
+
+TEST(Render, AnEmptyTableInEveryFormGolden) {
+  const Grid grid = load_text("title = \"nothing yet\"\nseeds = 2\n[axis]\na = [1, 2]\n");
+  std::string text;
+  for (const char* format : {"text", "markdown", "latex", "html", "csv"}) {
+    text += render(fill(grid, results(grid, [](uint32_t, uint32_t, int64_t) { return RunResult{}; })),
+                   table_format(format)) +
+            "\n";
+  }
+  test::expect_golden("harness/table_empty.txt", text);
+}
+
+TEST(Render, NamesTheNearestFormat) {
+  try {
+    table_format("latx");
+    FAIL();
+  } catch (const UserError& error) {
+    EXPECT_STREQ(
+        error.what(),
+        "--format latx is not known (did you mean \"latex\"?); it must be one of: text, markdown, latex, html, csv");
+  }
+}
+
+TEST(DisplayWidth, CountsColumnsNotBytes) {
+  EXPECT_EQ(display_width("abc"), 3u);
+  EXPECT_EQ(display_width("gl→en"), 5u);
+  EXPECT_EQ(display_width("±"), 1u);
+  EXPECT_EQ(display_width("日本"), 4u);
+  EXPECT_EQ(display_width(""), 0u);
+}
+
+}  // namespace
+}  // namespace tearless::harness
