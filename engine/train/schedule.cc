@@ -1,0 +1,53 @@
+#include "engine/train/schedule.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace tearless::engine {
+
+double Schedule::rate(int64_t n) const {
+  if (options_.kind == ScheduleKind::kNowarmup) return options_.lr * decay_;
+  const auto w = static_cast<double>(options_.warmup_updates);
+  const double scale = options_.scale / std::sqrt(static_cast<double>(d_model_));
+  const auto ramp = [&](int64_t update) { return scale * static_cast<double>(update) * std::pow(w, -1.5); };
+  if (n < options_.warmup_updates) return ramp(n);
+  if (options_.kind == ScheduleKind::kInvsqrt) return scale / std::sqrt(static_cast<double>(n));
+  // TwT's code stays at the rate of update w - 1, not at the peak that update w would have.
+  return ramp(std::max<int64_t>(1, options_.warmup_updates - 1)) * decay_;
+}
+
+bool Schedule::plateau(double bleu) {
+  const auto window = static_cast<size_t>(options_.decay_patience);
+  if (options_.decay_rule == DecayRule::kMinWindow) {
+    // Strictly below each of the last `patience` scores. No counter, no reset: BLEU that keeps falling decays every time.
+    return scores_.size() >= window && bleu < *std::min_element(scores_.end() - options_.decay_patience, scores_.end());
+  }
+  const bool best = scores_.empty() || bleu > *std::max_element(scores_.begin(), scores_.end());
+  stale_ = best ? 0 : stale_ + 1;
+  if (stale_ < options_.decay_patience) return false;
+  stale_ = 0;
+  return true;
+}
+
+void Schedule::on_evaluation(double rounded_bleu, int64_t updates) {
+  const bool flat = plateau(rounded_bleu);
+  scores_.push_back(rounded_bleu);  // warm-up evaluations too: the window may reach back into them
+  const bool warm = options_.kind == ScheduleKind::kValdecay && updates < options_.warmup_updates;
+  if (flat && options_.kind != ScheduleKind::kInvsqrt && !warm) decay_ *= options_.decay_factor;
+}
+
+bool Schedule::exhausted(int64_t updates, double min_lr) const {
+  if (options_.kind == ScheduleKind::kInvsqrt) return false;
+  if (options_.kind == ScheduleKind::kValdecay && updates < options_.warmup_updates) return false;
+  return rate(updates + 1) < min_lr;
+}
+
+nlohmann::json Schedule::state() const { return {{"decay", decay_}, {"scores", scores_}, {"stale", stale_}}; }
+
+void Schedule::restore(const nlohmann::json& state) {
+  decay_ = state.at("decay");
+  scores_ = state.at("scores").get<std::vector<double>>();
+  stale_ = state.at("stale");
+}
+
+}  // namespace tearless::engine

@@ -1,0 +1,261 @@
+#include "engine/train/trainer.h"
+
+#include <ATen/Parallel.h>
+#include <ATen/ops/zeros_like.h>
+#include <spdlog/spdlog.h>
+#include <sys/resource.h>
+
+#include <chrono>
+#include <cmath>
+
+#include "engine/ops/adam.h"
+#include "engine/train/stop_request.h"
+
+namespace tearless::engine {
+using nlohmann::json;
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+json sums_as_json(const LossSums& sums) { return {{"loss", sums.loss}, {"nll", sums.nll}, {"tokens", sums.tokens}}; }
+LossSums sums_from_json(const json& j) { return {j.at("loss"), j.at("nll"), j.at("tokens")}; }
+
+Tape::Ops tape_ops(const ExecutionOptions& execution) {
+  return execution.ops == ExecutionOptions::Ops::kReference ? Tape::Ops::kReference : Tape::Ops::kFast;
+}
+
+}  // namespace
+
+double perplexity(double sum, int64_t tokens) {
+  return tokens == 0 ? 0 : std::exp(std::min(700.0, sum / static_cast<double>(tokens)));
+}
+
+Trainer::Trainer(Task& task, const TrainOptions& train, const ExecutionOptions& execution, int64_t d_model,
+                 const RunDirectory& run, int64_t attempt)
+    : task_(task),
+      train_(train),
+      execution_(execution),
+      run_(run),
+      attempt_(attempt),
+      checkpoints_(run),
+      schedule_(train.schedule, d_model),
+      buffers_{task.parameters().values(), at::zeros_like(task.parameters().values()),
+               at::zeros_like(task.parameters().values())} {}
+
+ExitCode Trainer::run() {
+  const Clock::time_point start = Clock::now();
+  restore_newest();
+  ExitCode outcome = kExitDone;
+  try {
+    while (true) {
+      if (evaluation_due()) evaluate();
+      if (const std::string reason = end_reason(); !reason.empty()) {
+        finish(reason);
+        break;
+      }
+      give_up_if_stopped();
+      if (!update()) {
+        spdlog::warn("diverged at update {}: {}", memory_.update + 1, divergence_);
+        metrics_->sync();
+        write_done(run_, "diverged", memory_.update + 1, divergence_, {"metrics.jsonl"});
+        outcome = kExitDiverged;
+        break;
+      }
+    }
+  } catch (const StopRequested&) {
+    checkpoint();
+    spdlog::info("stopped on request after update {}; the same command goes on from there", memory_.update);
+    outcome = kExitStopped;
+  }
+  attempt_seconds_ = seconds_since(start);
+  write_measured();
+  return outcome;
+}
+
+// --- one update -------------------------------------------------------------------------------------------------------------
+
+bool Trainer::update() {
+  const Clock::time_point start = Clock::now();
+  if (started_pass_ != memory_.pass) {
+    batches_in_pass_ = task_.start_pass(memory_.pass);
+    started_pass_ = memory_.pass;
+  }
+  const int64_t n = memory_.update + 1;
+  Tape tape(Tape::Kind::kRecording, tape_ops(execution_));
+  const Step step{tape, static_cast<uint32_t>(n)};
+  const LossSums sums = task_.loss(step, memory_.batch);
+  if (!std::isfinite(sums.loss)) {
+    divergence_ = "the loss is not finite";
+    return false;
+  }
+  tape.backward();
+  at::Tensor& gradients = task_.parameters().gradients();
+  const double norm = global_norm(gradients);
+  if (!std::isfinite(norm)) {
+    divergence_ = "the gradient is not finite";
+    return false;
+  }
+  const double rate = schedule_.rate(n);  // set before the step that uses it
+  adam_step({rate, train_.adam.beta1, train_.adam.beta2, train_.adam.eps, train_.clip_norm, n}, norm, gradients,
+            buffers_.parameters, buffers_.first_moment, buffers_.second_moment);
+  gradients.zero_();
+
+  rows_seen_ += task_.batch_rows(memory_.batch);
+  memory_.update = n;
+  memory_.epoch += sums;
+  memory_.report += sums;
+  memory_.norm_sum += norm;
+  memory_.norm_max = std::max(memory_.norm_max, norm);
+  if (++memory_.batch == batches_in_pass_) {
+    memory_.batch = 0;
+    ++memory_.pass;
+  }
+  if (n % execution_.log_updates == 0) {
+    write_metric("train.loss", memory_.report.loss / static_cast<double>(memory_.report.tokens));
+    write_metric("train.lr", rate);
+    write_metric("train.grad_norm", norm);
+    memory_.report = {};
+  }
+  ++updates_made_;
+  fallback_ops_ += tape.fallback_ops();
+  training_seconds_ += seconds_since(start);
+  return true;
+}
+
+// --- evaluation and the end ---------------------------------------------------------------------------------------------------
+
+bool Trainer::evaluation_due() const {
+  if (memory_.update == memory_.evaluated_at) return false;
+  return memory_.update % train_.epoch_updates == 0 || memory_.update == train_.update_limit();
+}
+
+void Trainer::evaluate() {
+  Evaluation evaluation = task_.evaluate();
+  evaluation.numbers["train.ppl"] = perplexity(memory_.epoch.nll, memory_.epoch.tokens);
+  evaluation.numbers["train.ppl_smoothed"] = perplexity(memory_.epoch.loss, memory_.epoch.tokens);
+  std::string line;
+  for (const auto& [name, value] : evaluation.numbers) {
+    write_metric(name, value);
+    line += fmt::format("  {} {:.2f}", name, value);
+  }
+  memory_.evaluated_at = memory_.update;
+  memory_.epoch = {};
+  ++memory_.since_best;
+  // On a tie the later checkpoint is taken, as in TwT's code, where the file is written over (training.md §1.11).
+  if (memory_.best_step == 0 || evaluation.selection >= memory_.best_selection) {
+    if (memory_.best_step == 0 || evaluation.selection > memory_.best_selection) memory_.since_best = 0;
+    memory_.best_step = memory_.update;
+    memory_.best_selection = evaluation.selection;
+    memory_.best_numbers = evaluation.numbers;
+  }
+  schedule_.on_evaluation(evaluation.selection, memory_.update);
+  spdlog::info("update {}{}  best {:.2f} at {}", memory_.update, line, memory_.best_selection, memory_.best_step);
+  checkpoint();
+}
+
+std::string Trainer::end_reason() const {
+  if (memory_.update >= train_.update_limit()) {
+    return memory_.update == train_.epoch_updates * train_.max_epochs ? "max_epochs" : "max_updates";
+  }
+  if (memory_.update != memory_.evaluated_at) return "";
+  if (train_.early_stop > 0 && memory_.since_best >= train_.early_stop) return "early_stop";
+  if (memory_.update > 0 && schedule_.exhausted(memory_.update, train_.min_lr)) return "min_lr";
+  return "";
+}
+
+void Trainer::finish(const std::string& reason) {
+  checkpoints_.read_parameters(memory_.best_step, buffers_.parameters);
+  json scores = json::object();
+  for (const auto& [name, value] : memory_.best_numbers) scores[name] = value;
+  for (const auto& [name, value] : task_.final_scores(run_)) scores[name] = value;
+  scores["train.grad_norm_mean"] = memory_.norm_sum / static_cast<double>(memory_.update);
+  scores["train.grad_norm_max"] = memory_.norm_max;
+  scores["parameters"] = task_.parameters().count();
+  scores["selected_step"] = memory_.best_step;
+  scores["updates"] = memory_.update;
+  metrics_->sync();
+  write_atomically(run_.scores(), scores.dump(2) + "\n");
+  std::vector<std::string> files = task_.output_files();
+  files.insert(files.end(), {"metrics.jsonl", "scores.json"});
+  write_done(run_, "done", memory_.update, reason, files);
+  spdlog::info("done after update {} ({}); selected the checkpoint of update {}", memory_.update, reason, memory_.best_step);
+}
+
+// --- what outlives the process ------------------------------------------------------------------------------------------------
+
+void Trainer::write_metric(const std::string& name, double value) {
+  metrics_->append(fmt::format("{{\"step\": {}, \"name\": \"{}\", \"value\": {}}}\n", memory_.update, name, json(value).dump()));
+}
+
+void Trainer::checkpoint() {
+  if (memory_.update == 0) return;  // nothing to lose: the start is a function of the seed
+  metrics_->sync();
+  memory_.metrics_bytes = metrics_->size();
+  checkpoints_.write(memory_.update, buffers_, memory_as_json());
+  checkpoints_.prune(execution_.keep_checkpoints, memory_.best_step > 0 ? std::optional(memory_.best_step) : std::nullopt);
+}
+
+void Trainer::restore_newest() {
+  if (const auto step = checkpoints_.newest()) {
+    memory_from_json(checkpoints_.read(*step, buffers_));
+    spdlog::info("going on after update {}", memory_.update);
+  }
+  metrics_.emplace(run_.metrics(), memory_.metrics_bytes);
+  metrics_kept_bytes_ = memory_.metrics_bytes;
+}
+
+json Trainer::memory_as_json() const {
+  const Memory& m = memory_;
+  return {{"update", m.update},
+          {"pass", m.pass},
+          {"batch", m.batch},
+          {"evaluated_at", m.evaluated_at},
+          {"since_best", m.since_best},
+          {"best_step", m.best_step},
+          {"best_selection", m.best_selection},
+          {"best_numbers", m.best_numbers},
+          {"epoch", sums_as_json(m.epoch)},
+          {"report", sums_as_json(m.report)},
+          {"norm_sum", m.norm_sum},
+          {"norm_max", m.norm_max},
+          {"metrics_bytes", m.metrics_bytes},
+          {"schedule", schedule_.state()}};
+}
+
+void Trainer::memory_from_json(const json& state) {
+  Memory& m = memory_;
+  m.update = state.at("update");
+  m.pass = state.at("pass");
+  m.batch = state.at("batch");
+  m.evaluated_at = state.at("evaluated_at");
+  m.since_best = state.at("since_best");
+  m.best_step = state.at("best_step");
+  m.best_selection = state.at("best_selection");
+  m.best_numbers = state.at("best_numbers").get<NamedNumbers>();
+  m.epoch = sums_from_json(state.at("epoch"));
+  m.report = sums_from_json(state.at("report"));
+  m.norm_sum = state.at("norm_sum");
+  m.norm_max = state.at("norm_max");
+  m.metrics_bytes = state.at("metrics_bytes");
+  schedule_.restore(state.at("schedule"));
+}
+
+void Trainer::write_measured() const {
+  struct rusage usage {};
+  ::getrusage(RUSAGE_SELF, &usage);
+  const json measured = {
+      {"tokens_per_second", training_seconds_ > 0 ? static_cast<double>(rows_seen_) / training_seconds_ : 0.0},
+      {"peak_memory_bytes", static_cast<int64_t>(usage.ru_maxrss) * 1024},
+      {"threads", at::get_num_threads()},
+      {"fallback_ops", fallback_ops_},
+      {"updates", updates_made_},
+      {"seconds", attempt_seconds_},
+      {"training_seconds", training_seconds_},
+      {"metrics_kept_bytes", metrics_kept_bytes_}};
+  write_atomically(run_.attempt(attempt_) / "measured.json", measured.dump(2) + "\n");
+}
+
+}  // namespace tearless::engine
