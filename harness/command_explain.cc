@@ -1,0 +1,163 @@
+// tearless explain RUN | GRID [axis=label …]: what is known of one run, or of the runs behind a cell of a grid's table:
+// where it stands, why, each attempt, and what to do next.
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <memory>
+
+#include "base/error.h"
+#include "harness/commands.h"
+#include "harness/grid_state.h"
+
+namespace tearless::harness {
+namespace {
+
+using nlohmann::json;
+
+struct ExplainOptions {
+  std::string what;
+  std::vector<std::string> where;
+};
+
+/// Everything that is known of a run.
+struct Known {
+  RunResult result;
+  std::string title;        // "model.placement=pre, seed 2", or ""
+  std::string waiting_for;  // not empty: which corpus is missing
+  std::string error;        // not empty: why the training program refuses it
+  std::vector<AttemptRecord> attempts;
+};
+
+std::string advice(const Known& run) {
+  const std::string& state = run.result.state;
+  if (!run.error.empty()) return "correct the grid file";
+  if (!run.waiting_for.empty()) return "get the file, then: tearless run GRID";
+  if (state == "failed" || state == "diverged") return fmt::format("tearless log {}", run.result.id);
+  if (state == "running") return fmt::format("tearless log -f {}", run.result.id);
+  return state == "done" ? "" : "tearless run GRID";
+}
+
+std::string state_text(const Known& run) {
+  const RunResult& result = run.result;
+  if (!run.error.empty()) return "refused: " + run.error;
+  if (!run.waiting_for.empty()) return "waiting for data: " + run.waiting_for;
+  std::string text = result.state.empty() ? "not started" : result.state;
+  if (result.state == "diverged") text += fmt::format(" at update {}", result.diverged_step);
+  if (!result.reason.empty()) text += ": " + result.reason;
+  if (result.stale) text += "; stale: today's training program would give other numbers";
+  if (result.mixed) text += "; mixed: its attempts ran on different kinds of processor or device";
+  return text;
+}
+
+void print_attempt(const AttemptRecord& attempt) {
+  std::cout << fmt::format("  attempt {}: {}{}", attempt.number,
+                           attempt.outcome.empty() ? "not ended" : attempt.outcome,
+                           attempt.reason.empty() ? "" : ", " + attempt.reason);
+  if (!attempt.started_at.empty())
+    std::cout << fmt::format("; {} to {}", attempt.started_at, attempt.ended_at.empty() ? "…" : attempt.ended_at);
+  if (!attempt.host.empty()) std::cout << fmt::format("; {}, {}", attempt.host, attempt.device);
+  std::cout << "\n";
+}
+
+void print_run(const Known& run) {
+  std::cout << fmt::format("{}{}{}\n", run.result.id, run.title.empty() ? "" : "  ", run.title);
+  std::cout << "  " << state_text(run) << "\n";
+  for (const AttemptRecord& attempt : run.attempts) print_attempt(attempt);
+  for (const auto& [name, value] : run.result.scores) std::cout << fmt::format("  {} = {:.6g}\n", name, value);
+  if (const std::string next = advice(run); !next.empty()) std::cout << "  next: " << next << "\n";
+}
+
+json run_json(const Known& run) {
+  json attempts = json::array();
+  for (const AttemptRecord& a : run.attempts) {
+    attempts.push_back({{"attempt", a.number},
+                        {"outcome", a.outcome},
+                        {"reason", a.reason},
+                        {"started_at", a.started_at},
+                        {"ended_at", a.ended_at},
+                        {"host", a.host},
+                        {"device", a.device},
+                        {"measured", a.measured}});
+  }
+  return {{"id", run.result.id},         {"title", run.title},
+          {"state", run.result.state},   {"reason", run.result.reason},
+          {"error", run.error},          {"waiting_for", run.waiting_for},
+          {"stale", run.result.stale},   {"mixed", run.result.mixed},
+          {"scores", run.result.scores}, {"attempts", std::move(attempts)}};
+}
+
+/// The first sweep (newest first) that asked for the run says what it is called there.
+std::string title_in_sweeps(const Store& store, const std::string& id) {
+  for (const Sweep& sweep : store.sweeps()) {
+    for (const RunRecord& run : store.runs_of(sweep.id)) {
+      if (run.id != id) continue;
+      std::string title;
+      for (const auto& [axis, label] : run.coordinates) title += fmt::format("{}={}, ", axis, label);
+      return title + fmt::format("seed {} of {}", run.seed, sweep.grid_file);
+    }
+  }
+  return "";
+}
+
+std::vector<Known> runs_of_grid(const ExplainOptions& options, const Globals& globals) {
+  const GridState state = look_up(options.what, options.where, globals);
+  std::vector<Known> runs;
+  for (size_t i = 0; i < state.plan.size(); ++i) {
+    const PlannedRun& planned = state.plan[i];
+    Known& run = runs.emplace_back();
+    run.result = state.results[i];
+    run.title = describe_point(state.grid, planned.point);
+    run.waiting_for = planned.answer.waiting_for;
+    run.error = planned.answer.error;
+    if (state.store && !run.result.id.empty()) run.attempts = state.store->attempts_of(run.result.id);
+  }
+  for_each_cell(state.grid,
+                [&, only = Only(state.grid, options.where)](const GridPoint& point, const Exclusion* excluded) {
+                  if (!excluded || !only.admits(point)) return;
+                  std::cerr << fmt::format("left out: {} ({}): {}\n", describe_point(state.grid, point),
+                                           excluded->place, excluded->why);
+                });
+  return runs;
+}
+
+Known one_run(const std::string& prefix, const Globals& globals) {
+  const auto store = Store::open_reader(Workspace(globals.workspace));
+  const std::string id = find_run(store.get(), prefix, globals);
+  Known run;
+  run.result = store->result_of(id);
+  run.title = title_in_sweeps(*store, id);
+  if (run.result.state == "waiting_data") run.waiting_for = run.result.reason;
+  run.attempts = store->attempts_of(id);
+  return run;
+}
+
+int explain(const ExplainOptions& options, const Globals& globals) {
+  std::vector<Known> runs;
+  if (options.what.ends_with(".toml")) {
+    runs = runs_of_grid(options, globals);
+  } else {
+    if (!options.where.empty())
+      fail("axis=label needs a grid: tearless explain GRID {}", fmt::join(options.where, " "));
+    runs.push_back(one_run(options.what, globals));
+  }
+  if (globals.json) {
+    json all = json::array();
+    for (const Known& run : runs) all.push_back(run_json(run));
+    std::cout << all.dump(1) << "\n";
+  } else {
+    for (const Known& run : runs) print_run(run);
+  }
+  return kOk;
+}
+
+}  // namespace
+
+Action command_explain(CLI::App& app, const Globals& globals) {
+  const auto options = std::make_shared<ExplainOptions>();
+  app.add_option("what", options->what, "a run's id (or the beginning of it), or a grid file")->required();
+  app.add_option("where", options->where, "of a grid: axis=label …, the runs behind a cell of its table");
+  return [options, &globals] { return explain(*options, globals); };
+}
+
+}  // namespace tearless::harness

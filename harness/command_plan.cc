@@ -1,0 +1,227 @@
+// tearless plan GRID: what a grid amounts to before anything runs. Changes nothing.
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <iostream>
+#include <memory>
+#include <set>
+
+#include "harness/commands.h"
+#include "harness/grid_state.h"
+#include "harness/table/table.h"
+
+namespace tearless::harness {
+namespace {
+
+using nlohmann::json;
+
+struct PlanOptions {
+  std::string grid;
+  std::vector<std::string> only;
+};
+
+/// What a run still asks for. The order is that of the columns.
+enum Kind : size_t { kToRun, kRunning, kDone, kDiverged, kFailed, kWaiting, kRefused, kLeftOut, kKinds };
+constexpr std::array<const char*, kKinds> kKindNames = {"to run", "running",          "done",    "diverged",
+                                                        "failed", "waiting for data", "refused", "left out"};
+using Counts = std::array<int64_t, kKinds>;
+
+Kind kind_of(const PlannedRun& run, const RunResult& result) {
+  if (!run.answer.error.empty()) return kRefused;
+  if (result.state == "running") return kRunning;
+  if (result.state == "done") return kDone;
+  if (result.state == "diverged") return kDiverged;
+  if (result.state == "failed") return kFailed;
+  if (result.state == "waiting_data") return kWaiting;
+  return kToRun;
+}
+
+struct Tally {
+  std::vector<std::vector<Counts>> by_axis;  // axis, point; the seeds are the last axis
+  Counts all{};
+  std::map<const Exclusion*, int64_t> left_out;
+  int64_t updates = 0;                         // at most, of the runs to run
+  int64_t shared = 0;                          // points whose run another point of the grid makes
+  std::map<std::string, int64_t> waiting_for;  // sentence → runs
+};
+
+void count(const Grid& grid, const GridPoint& point, Kind kind, Tally& tally) {
+  ++tally.all[kind];
+  for (size_t axis = 0; axis < grid.axes.size(); ++axis) ++tally.by_axis[axis][point.index[axis]][kind];
+  const auto seed = std::find(grid.seeds.begin(), grid.seeds.end(), point.seed) - grid.seeds.begin();
+  ++tally.by_axis.back()[static_cast<size_t>(seed)][kind];
+}
+
+Tally tally_of(const GridState& state, const Only& only) {
+  const Grid& grid = state.grid;
+  Tally tally;
+  for (const Axis& axis : grid.axes) tally.by_axis.emplace_back(axis.points.size());
+  tally.by_axis.emplace_back(grid.seeds.size());
+  std::set<std::string> seen;
+  for (size_t i = 0; i < state.plan.size(); ++i) {
+    const PlannedRun& run = state.plan[i];
+    const Kind kind = kind_of(run, state.results[i]);
+    count(grid, run.point, kind, tally);
+    if (kind == kWaiting) ++tally.waiting_for[run.answer.waiting_for];
+    if (run.answer.error.empty() && !seen.insert(run.answer.id).second) {
+      ++tally.shared;
+    } else if (kind == kToRun) {
+      tally.updates += run.answer.updates;
+    }
+  }
+  for_each_point(grid, [&](const GridPoint& point, const Exclusion* excluded) {
+    if (!excluded || !only.admits(point)) return;
+    count(grid, point, kLeftOut, tally);
+    ++tally.left_out[excluded];
+  });
+  return tally;
+}
+
+// --- for people -----------------------------------------------------------------------------------------------------
+
+/// Lines of an axis, a point a line; only kinds that occur have a column.
+void print_counts(const Grid& grid, const Tally& tally) {
+  size_t axis_width = 4;
+  size_t label_width = 3;
+  for (const Axis& axis : grid.axes) {
+    axis_width = std::max(axis_width, display_width(axis.name));
+    for (const AxisPoint& point : axis.points) label_width = std::max(label_width, display_width(point.label));
+  }
+  const auto print = [&](const std::string& axis, const std::string& label, auto&& number_of) {
+    std::string line = fmt::format("{:<{}}  {:<{}}", axis, axis_width, label, label_width);
+    for (size_t kind = 0; kind < kKinds; ++kind) {
+      if (tally.all[kind] > 0)
+        line += fmt::format("  {:>{}}", number_of(kind), std::max<size_t>(6, strlen(kKindNames[kind])));
+    }
+    std::cout << line << "\n";
+  };
+  print("", "", [](size_t kind) { return std::string(kKindNames[kind]); });
+  const auto print_axis = [&](size_t axis, const std::string& name, auto&& label_of) {
+    for (size_t point = 0; point < tally.by_axis[axis].size(); ++point) {
+      const Counts& counts = tally.by_axis[axis][point];
+      if (std::all_of(counts.begin(), counts.end(), [](int64_t n) { return n == 0; })) continue;  // outside --only
+      print(point == 0 ? name : "", label_of(point), [&](size_t kind) { return std::to_string(counts[kind]); });
+    }
+  };
+  for (size_t axis = 0; axis < grid.axes.size(); ++axis) {
+    print_axis(axis, grid.axes[axis].name, [&](size_t point) { return grid.axes[axis].points[point].label; });
+  }
+  print_axis(grid.axes.size(), "seed", [&](size_t point) { return std::to_string(grid.seeds[point]); });
+  print("all", "", [&](size_t kind) { return std::to_string(tally.all[kind]); });
+}
+
+std::string runs(int64_t count) { return fmt::format("{} run{}", count, count == 1 ? "" : "s"); }
+
+/// "1.2M": of parameters.
+std::string short_count(int64_t n) {
+  if (n >= 1'000'000) return fmt::format("{:.1f}M", static_cast<double>(n) / 1e6);
+  return n >= 1000 ? fmt::format("{:.0f}k", static_cast<double>(n) / 1e3) : std::to_string(n);
+}
+
+std::string sizes_text(const GridState& state) {
+  std::optional<int64_t> least, most;
+  for (const PlannedRun& run : state.plan) {
+    const std::optional<int64_t> size = run.answer.parameters;
+    if (!size) continue;
+    least = std::min(least.value_or(*size), *size);
+    most = std::max(most.value_or(*size), *size);
+  }
+  if (!least) return "parameters: pending until the data are prepared";
+  return "parameters: " + short_count(*least) + (*least == *most ? "" : " to " + short_count(*most));
+}
+
+void print_plan(const GridState& state, const Tally& tally) {
+  const Grid& grid = state.grid;
+  std::cout << grid.title << "\n\n";
+  print_counts(grid, tally);
+  std::cout << "\n";
+  for (const Exclusion& exclusion : grid.excludes) {
+    const auto it = tally.left_out.find(&exclusion);
+    const int64_t left_out = it == tally.left_out.end() ? 0 : it->second;
+    std::cout << fmt::format("{} left out ({}): {}\n", runs(left_out), exclusion.place, exclusion.why);
+  }
+  for (const auto& [sentence, count] : tally.waiting_for)
+    std::cout << fmt::format("{} waiting: {}\n", runs(count), sentence);
+  if (tally.shared > 0)
+    std::cout << fmt::format("{} the same as another one of this grid: trained once\n", runs(tally.shared));
+  if (tally.all[kFailed] > 0) {
+    std::cout << fmt::format("{} failed; tearless explain {} says why\n", runs(tally.all[kFailed]),
+                             grid.file.string());
+  }
+  if (tally.all[kToRun] > 0) {
+    std::cout << fmt::format("{} to run, {} updates at most; {}\nNext: tearless run {}\n", runs(tally.all[kToRun]),
+                             tally.updates, sizes_text(state), grid.file.string());
+  } else if (state.errors.empty()) {
+    std::cout << fmt::format("Nothing to run. Next: tearless table {}\n", grid.file.string());
+  }
+}
+
+// --- for scripts ----------------------------------------------------------------------------------------------------
+
+json counts_json(const Counts& counts) {
+  json object = json::object();
+  for (size_t kind = 0; kind < kKinds; ++kind) object[kKindNames[kind]] = counts[kind];
+  return object;
+}
+
+json plan_json(const GridState& state, const Tally& tally) {
+  const Grid& grid = state.grid;
+  json plan = {{"title", grid.title},
+               {"file", grid.file.string()},
+               {"counts", counts_json(tally.all)},
+               {"errors", state.errors}};
+  plan["updates"] = tally.updates;
+  plan["axes"] = json::array();
+  for (size_t axis = 0; axis < grid.axes.size(); ++axis) {
+    json points = json::array();
+    for (size_t point = 0; point < grid.axes[axis].points.size(); ++point) {
+      points.push_back(
+          {{"label", grid.axes[axis].points[point].label}, {"counts", counts_json(tally.by_axis[axis][point])}});
+    }
+    plan["axes"].push_back({{"name", grid.axes[axis].name}, {"points", points}});
+  }
+  plan["left_out"] = json::array();
+  for (const auto& [exclusion, count] : tally.left_out) {
+    plan["left_out"].push_back({{"why", exclusion->why}, {"place", exclusion->place}, {"runs", count}});
+  }
+  plan["runs"] = json::array();
+  for (size_t i = 0; i < state.plan.size(); ++i) {
+    const PlannedRun& run = state.plan[i];
+    json entry = {{"id", run.answer.id},
+                  {"state", state.results[i].state},
+                  {"coordinates", run.spec.coordinates},
+                  {"seed", run.spec.seed},
+                  {"updates", run.answer.updates},
+                  {"plan", kKindNames[kind_of(run, state.results[i])]}};
+    if (run.answer.parameters) entry["parameters"] = *run.answer.parameters;
+    if (!run.answer.waiting_for.empty()) entry["waiting_for"] = run.answer.waiting_for;
+    if (!run.answer.error.empty()) entry["error"] = run.answer.error;
+    plan["runs"].push_back(std::move(entry));
+  }
+  return plan;
+}
+
+int plan(const PlanOptions& options, const Globals& globals) {
+  const GridState state = look_up(options.grid, options.only, globals);
+  const Tally tally = tally_of(state, Only(state.grid, options.only));
+  if (globals.json) {
+    std::cout << plan_json(state, tally).dump(1) << "\n";
+  } else {
+    print_plan(state, tally);
+  }
+  for (const std::string& error : state.errors) std::cerr << error << "\n";
+  return state.errors.empty() ? kOk : kUsage;
+}
+
+}  // namespace
+
+Action command_plan(CLI::App& app, const Globals& globals) {
+  const auto options = std::make_shared<PlanOptions>();
+  app.add_option("grid", options->grid, "the grid file")->required();
+  app.add_option("--only", options->only, "axis=label: these runs only (repeat for more labels and axes; seed=N too)");
+  return [options, &globals] { return plan(*options, globals); };
+}
+
+}  // namespace tearless::harness

@@ -1,0 +1,46 @@
+// tearless table GRID: the grid's table from stored results, whatever is there of them.
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <memory>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "harness/commands.h"
+#include "harness/grid_state.h"
+#include "harness/table/table.h"
+
+namespace tearless::harness {
+namespace {
+
+struct TableOptions {
+  std::string grid;
+  std::string format = "text";
+  std::string out;
+};
+
+int print_table(const TableOptions& options, const Globals& globals) {
+  const TableFormat format = table_format(options.format);
+  const GridState state = look_up(options.grid, {}, globals);
+  if (!state.errors.empty()) throw UserError(state.errors.front());
+  std::vector<TableRun> runs;
+  for (size_t i = 0; i < state.plan.size(); ++i) runs.push_back({state.plan[i].point, state.results[i]});
+  const std::string text = render(fill(state.grid, runs), format);
+  if (options.out.empty()) {
+    std::cout << text;
+  } else {
+    write_atomically(options.out, text);
+  }
+  return kOk;
+}
+
+}  // namespace
+
+Action command_table(CLI::App& app, const Globals& globals) {
+  const auto options = std::make_shared<TableOptions>();
+  app.add_option("grid", options->grid, "the grid file")->required();
+  app.add_option("--format", options->format, "text, markdown, latex, html or csv")->capture_default_str();
+  app.add_option("--out", options->out, "write to this file instead");
+  return [options, &globals] { return print_table(*options, globals); };
+}
+
+}  // namespace tearless::harness
