@@ -46,6 +46,8 @@ void write_all(int fd, std::string_view bytes, const fs::path& path) {
   }
 }
 
+fs::path folder_of(const fs::path& path) { return path.has_parent_path() ? path.parent_path() : "."; }
+
 }  // namespace
 
 std::string read_file(const fs::path& path) {
@@ -79,7 +81,7 @@ void write_atomically(const fs::path& path, std::string_view bytes) {
     ::unlink(temporary.c_str());
     fail_errno("write", path, error);
   }
-  sync_folder(path.has_parent_path() ? path.parent_path() : ".");
+  sync_folder(folder_of(path));
 }
 
 void make_folders(const fs::path& folder) {
@@ -105,7 +107,7 @@ void publish_folder(const fs::path& temporary, const fs::path& final_name) {
   }
   sync_folder(temporary);
   if (::rename(temporary.c_str(), final_name.c_str()) != 0) fail_errno("rename a folder to", final_name);
-  sync_folder(final_name.parent_path());
+  sync_folder(folder_of(final_name));
 }
 
 AppendFile::AppendFile(fs::path path, uint64_t keep_bytes) : path_(std::move(path)), size_(keep_bytes) {

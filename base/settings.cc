@@ -73,14 +73,14 @@ class Reader final : public SettingsVisitor {
     if (const json* found = find(field)) {
       if (!found->is_number_integer()) wrong_type(field, *found, "a whole number");
       value = found->get<int64_t>();
-      check_range(field, static_cast<double>(value));
+      check_range(field, static_cast<double>(value), *found);
     }
   }
   void number(const Field& field, double& value) override {
     if (const json* found = find(field)) {
       if (!found->is_number()) wrong_type(field, *found, "a number");
       value = found->get<double>();
-      check_range(field, value);
+      check_range(field, value, *found);
     }
   }
   void word(const Field& field, std::string& value) override {
@@ -124,11 +124,11 @@ class Reader final : public SettingsVisitor {
   [[noreturn]] void wrong_type(const Field& field, const json& found, const char* wanted) const {
     fail("{}: {} = {} must be {}", place(field), dotted(field), toml_value(found), wanted);
   }
-  void check_range(const Field& field, double value) const {
+  void check_range(const Field& field, double value, const json& found) const {
     // Written so that NaN is out of every range.
     if (!(value >= field.min && value <= field.max) || !std::isfinite(value)) {
       const bool bounded = std::isfinite(field.min) || std::isfinite(field.max);
-      fail("{}: {} = {} is out of range; it must be {}", place(field), dotted(field), toml_value(json(value)),
+      fail("{}: {} = {} is out of range; it must be {}", place(field), dotted(field), toml_value(found),
            bounded ? range_text(field) : "a finite number");
     }
   }
@@ -186,7 +186,9 @@ std::string toml_value(const json& value) {
     const bool plain = std::isfinite(number) && text.find_first_of(".e") == std::string::npos;
     return plain ? text + ".0" : text;
   }
-  return value.dump();  // JSON's strings, integers, booleans and arrays are TOML's
+  std::string text = value.dump();  // JSON's strings, integers, booleans and arrays are TOML's, but for one character
+  for (size_t at; (at = text.find('\x7f')) != std::string::npos;) text.replace(at, 1, "\\u007f");
+  return text;
 }
 
 }  // namespace tearless

@@ -1,0 +1,131 @@
+// Files are whole or untouched, whatever goes wrong; every failure names the path.
+#include "base/files.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <functional>
+
+#include "base/error.h"
+#include "tests/support/paths.h"
+#include "tests/support/privileges.h"
+
+namespace tearless {
+namespace {
+
+namespace fs = std::filesystem;
+using test::read_text;
+using test::TempFolder;
+using test::write_text;
+
+std::string error_of(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const UserError& error) {
+    return error.what();
+  }
+  return "(no error)";
+}
+
+size_t entries_in(const fs::path& folder) {
+  return static_cast<size_t>(std::distance(fs::directory_iterator(folder), fs::directory_iterator()));
+}
+
+TEST(WriteAtomically, ReplacesAFileAndLeavesNothingBeside) {
+  const TempFolder folder;
+  write_atomically(folder / "a", "old");
+  write_atomically(folder / "a", std::string("new\0bytes", 9));
+  EXPECT_EQ(read_file(folder / "a"), std::string("new\0bytes", 9));
+  EXPECT_EQ(entries_in(folder.path()), 1u);
+}
+
+TEST(WriteAtomically, LeavesTheOldFileWhereTheNewOneDoesNotFit) {
+  const TempFolder folder;
+  write_text(folder / "a", "old");
+  const pid_t child = ::fork();
+  if (child == 0) {  // a limit on file sizes stands in for a full disk
+    const rlimit limit{100, 100};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+    ::signal(SIGXFSZ, SIG_IGN);
+    const std::string error = error_of([&] { write_atomically(folder / "a", std::string(1000, 'x')); });
+    ::_exit(error.find((folder / "a").string()) != std::string::npos ? 0 : 1);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0) << "the failure must name the file";
+  EXPECT_EQ(read_text(folder / "a"), "old");
+  EXPECT_EQ(entries_in(folder.path()), 1u);
+}
+
+TEST(WriteAtomically, SaysWhyAFolderCannotBeWritten) {
+  const TempFolder folder;
+  fs::permissions(folder.path(), fs::perms::owner_read | fs::perms::owner_exec | fs::perms::others_exec);
+  {
+    const test::WithoutRoot dropped;
+    EXPECT_EQ(error_of([&] { write_atomically(folder / "a", "x"); }),
+              "cannot write " + (folder / ("a.tmp" + std::to_string(::getpid()))).string() +
+                  ": Permission denied; check the folder's permissions");
+  }
+  fs::permissions(folder.path(), fs::perms::owner_all);
+}
+
+TEST(ReadFile, NamesWhatItCannotRead) {
+  const TempFolder folder;
+  EXPECT_EQ(error_of([&] { read_file(folder / "none"); }),
+            "cannot read " + (folder / "none").string() + ": No such file or directory");
+  EXPECT_EQ(error_of([&] { read_file(folder.path()); }), "cannot read " + folder.path().string() + ": Is a directory");
+}
+
+TEST(ReadFile, ReadsFilesThatSayTheyAreEmpty) { EXPECT_FALSE(read_file("/proc/self/stat").empty()); }
+
+TEST(MakeFolders, NamesAFileThatStandsInTheWay) {
+  const TempFolder folder;
+  write_text(folder / "a", "");
+  EXPECT_THAT(error_of([&] { make_folders(folder / "a/b"); }), testing::StartsWith("cannot make the folder "));
+}
+
+TEST(PublishFolder, MovesAFinishedFolderUnderItsName) {
+  const TempFolder folder;
+  make_folders(folder / "step.tmp/inner");
+  write_text(folder / "step.tmp/inner/state", "bytes");
+  publish_folder(folder / "step.tmp", folder / "step");
+  EXPECT_EQ(read_text(folder / "step/inner/state"), "bytes");
+  EXPECT_FALSE(fs::exists(folder / "step.tmp"));
+}
+
+TEST(PublishFolder, TakesANameInTheCurrentFolder) {
+  const TempFolder folder;
+  const fs::path before = fs::current_path();
+  fs::current_path(folder.path());
+  make_folders("step.tmp");
+  EXPECT_EQ(error_of([] { publish_folder("step.tmp", "step"); }), "(no error)");
+  fs::current_path(before);
+}
+
+TEST(AppendFile, CutsBackToWhatIsKept) {
+  const TempFolder folder;
+  write_text(folder / "metrics", "kept\nlost\n");
+  {
+    AppendFile file(folder / "metrics", 5);
+    EXPECT_EQ(file.size(), 5u);
+    file.append("new\n");
+    EXPECT_EQ(read_text(folder / "metrics"), "kept\nnew\n");  // seen before any sync
+    file.sync();
+  }
+  EXPECT_EQ(read_text(folder / "metrics"), "kept\nnew\n");
+}
+
+TEST(AppendFile, RefusesAFileThatIsShorterThanWasRecorded) {
+  const TempFolder folder;
+  write_text(folder / "metrics", "1234");
+  EXPECT_THAT(error_of([&] { AppendFile(folder / "metrics", 5); }),
+              testing::HasSubstr("has 4 bytes where its checkpoint recorded 5"));
+  EXPECT_EQ(read_text(folder / "metrics"), "1234");
+}
+
+}  // namespace
+}  // namespace tearless

@@ -1,0 +1,109 @@
+// The lock belongs to processes: it ends with the last one that holds it, and looking at it changes nothing.
+#include "base/lock_file.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <utility>
+
+#include "base/error.h"
+#include "tests/support/paths.h"
+
+namespace tearless {
+namespace {
+
+using test::TempFolder;
+
+/// A child process that ends when its pipe is closed.
+class Child {
+ public:
+  template <class Body>
+  explicit Child(Body&& body) {
+    int ready[2], stop[2];
+    EXPECT_EQ(::pipe(ready), 0);
+    EXPECT_EQ(::pipe(stop), 0);
+    pid_ = ::fork();
+    if (pid_ == 0) {
+      ::close(stop[1]);
+      body();
+      char byte = 0;
+      [[maybe_unused]] ssize_t n = ::write(ready[1], &byte, 1);
+      n = ::read(stop[0], &byte, 1);  // until the parent lets go
+      ::_exit(0);
+    }
+    ::close(ready[1]);
+    ::close(stop[0]);
+    char byte = 0;
+    EXPECT_EQ(::read(ready[0], &byte, 1), 1);
+    ::close(ready[0]);
+    stop_ = stop[1];
+  }
+  ~Child() { end(); }
+  void end() {
+    if (stop_ < 0) return;
+    ::close(stop_);
+    stop_ = -1;
+    ::waitpid(pid_, nullptr, 0);
+  }
+
+ private:
+  pid_t pid_ = 0;
+  int stop_ = -1;
+};
+
+TEST(LockFile, TurnsASecondHolderAway) {
+  const TempFolder folder;
+  const auto held = LockFile::try_acquire(folder / "lock");
+  ASSERT_TRUE(held);
+  EXPECT_FALSE(LockFile::try_acquire(folder / "lock"));
+  EXPECT_TRUE(LockFile::is_held(folder / "lock"));
+}
+
+TEST(LockFile, IsFreeAfterItsHolderEnds) {
+  const TempFolder folder;
+  { const auto held = LockFile::try_acquire(folder / "lock"); }
+  EXPECT_FALSE(LockFile::is_held(folder / "lock"));
+  EXPECT_TRUE(LockFile::try_acquire(folder / "lock"));
+}
+
+TEST(LockFile, IsFreeAfterItsProcessDies) {
+  const TempFolder folder;
+  Child child([&] { static auto held = LockFile::try_acquire(folder / "lock"); });
+  EXPECT_TRUE(LockFile::is_held(folder / "lock"));
+  child.end();
+  EXPECT_FALSE(LockFile::is_held(folder / "lock"));
+}
+
+TEST(LockFile, StaysHeldWhileAChildThatInheritedItLives) {
+  const TempFolder folder;
+  auto held = LockFile::try_acquire(folder / "lock");
+  ASSERT_TRUE(held);
+  held->share_with_children();
+  Child child([] {});
+  held.reset();
+  EXPECT_TRUE(LockFile::is_held(folder / "lock"));
+  child.end();
+  EXPECT_FALSE(LockFile::is_held(folder / "lock"));
+}
+
+TEST(LockFile, MovesWithoutLettingGo) {
+  const TempFolder folder;
+  LockFile first = LockFile::acquire(folder / "lock");
+  const LockFile second = std::move(first);
+  EXPECT_TRUE(LockFile::is_held(folder / "lock"));
+}
+
+TEST(LockFile, LookingMakesNoFile) {
+  const TempFolder folder;
+  EXPECT_FALSE(LockFile::is_held(folder / "lock"));
+  EXPECT_FALSE(std::filesystem::exists(folder / "lock"));
+}
+
+TEST(LockFile, NamesAFolderThatIsNotThere) {
+  const TempFolder folder;
+  EXPECT_THROW(LockFile::try_acquire(folder / "none/lock"), UserError);
+}
+
+}  // namespace
+}  // namespace tearless

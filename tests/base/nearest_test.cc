@@ -1,0 +1,34 @@
+// What a slip of the pen was meant to be, and silence where nothing is near.
+#include "base/nearest.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace tearless {
+namespace {
+
+const std::vector<std::string> kNames = {"model.norm.kind", "model.norm.eps", "model.d_model", "train.clip_norm"};
+
+TEST(Nearest, FindsOneSlip) { EXPECT_EQ(nearest("model.norm.knid", kNames), "model.norm.kind"); }
+
+TEST(Nearest, FindsTheSameLastPart) { EXPECT_EQ(nearest("clip_norm", kNames), "train.clip_norm"); }
+
+TEST(Nearest, PrefersTheWholeNameToALastPart) {
+  const std::vector<std::string> names = {"b.eps", "a.epsi"};
+  EXPECT_EQ(nearest("b.eps", names), "b.eps");
+}
+
+TEST(Nearest, IsSilentAboutAnotherWord) {
+  EXPECT_EQ(nearest("colour", kNames), "");
+  EXPECT_EQ(nearest("", kNames), "");
+  EXPECT_EQ(nearest("x", {}), "");
+  EXPECT_EQ(did_you_mean("colour", kNames), "");
+}
+
+TEST(Nearest, SaysItAsAQuestion) {
+  EXPECT_EQ(did_you_mean("model.d_modle", kNames), " (did you mean \"model.d_model\"?)");
+}
+
+}  // namespace
+}  // namespace tearless

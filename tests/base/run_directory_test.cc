@@ -1,0 +1,101 @@
+// The records that both programs read and write, and what damage to them does.
+#include "base/run_directory.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/hash.h"
+#include "tests/support/paths.h"
+
+namespace tearless {
+namespace {
+
+using test::TempFolder;
+using test::write_text;
+
+TEST(RunId, IsTheBeginningOfTheTextsHash) { EXPECT_EQ(run_id("abc"), "ba7816bf8f01cfea"); }
+
+TEST(RunDirectory, CountsAttemptsPastGapsAndStrangers) {
+  const TempFolder folder;
+  const RunDirectory run(folder / "run");
+  EXPECT_EQ(run.newest_attempt(), 0);
+  EXPECT_EQ(run.make_attempt(), 1);
+  EXPECT_EQ(run.make_attempt(), 2);
+  make_folders(run.attempt(9));
+  make_folders(run.attempts() / "12.old");
+  make_folders(run.attempts() / "notes");
+  EXPECT_EQ(run.newest_attempt(), 9);
+  EXPECT_EQ(run.make_attempt(), 10);
+}
+
+TEST(Done, IsNothingBeforeItIsWritten) {
+  const TempFolder folder;
+  EXPECT_EQ(read_done(RunDirectory(folder.path())), std::nullopt);
+}
+
+TEST(Done, RecordsOutcomeAndResultFiles) {
+  const TempFolder folder;
+  const RunDirectory run(folder.path());
+  write_text(run.scores(), "{}");
+  make_folders(run.outputs());
+  write_text(run.outputs() / "test.hyp", "a\n");
+  write_done(run, "diverged", 1200, "loss", {"scores.json", "outputs/test.hyp"});
+  const auto done = read_done(run);
+  ASSERT_TRUE(done);
+  EXPECT_EQ(done->outcome, "diverged");
+  EXPECT_EQ(done->step, 1200);
+  EXPECT_EQ(done->reason, "loss");
+  EXPECT_EQ(done->files.at("scores.json"), sha256("{}"));
+  EXPECT_EQ(changed_result_file(run, *done), "");
+}
+
+TEST(Done, NoticesAChangedAndALostResultFile) {
+  const TempFolder folder;
+  const RunDirectory run(folder.path());
+  write_text(run.scores(), "{}");
+  write_text(run.metrics(), "");
+  write_done(run, "done", 1, "max_epochs", {"metrics.jsonl", "scores.json"});
+  write_text(run.scores(), "{\"test.bleu\": 99}");
+  EXPECT_EQ(changed_result_file(run, *read_done(run)), "scores.json");
+  std::filesystem::remove(run.metrics());
+  EXPECT_EQ(changed_result_file(run, *read_done(run)), "metrics.jsonl");
+}
+
+TEST(Done, CutAnywhereIsDamagedNeverHalfRead) {
+  const TempFolder folder;
+  const RunDirectory run(folder.path());
+  write_text(run.scores(), "{}");
+  write_done(run, "done", 1, "max_epochs", {"scores.json"});
+  const std::string whole = test::read_text(run.done());
+  for (size_t length = 0; length + 1 < whole.size(); ++length) {  // (the last byte is a line end)
+    write_text(run.done(), whole.substr(0, length));
+    EXPECT_THROW(read_done(run), UserError) << length << " bytes";
+  }
+  for (const char* text : {"[]", "3", "{}", R"({"outcome": 3, "step": 1, "reason": "", "files": {}})",
+                           R"({"outcome": "done", "step": "x", "reason": "", "files": {}})"}) {
+    write_text(run.done(), text);
+    EXPECT_THROW(read_done(run), UserError) << text;
+  }
+}
+
+TEST(Processes, AreNamedByTheirStart) {
+  const auto mine = process_start_ticks(::getpid());
+  ASSERT_TRUE(mine);
+  EXPECT_EQ(process_start_ticks(::getpid()), mine);
+  EXPECT_GE(*mine, *process_start_ticks(1));
+  EXPECT_EQ(boot_id().size(), 36u);
+}
+
+TEST(Processes, ThatAreGoneHaveNoStart) {
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(0);
+  ::waitpid(child, nullptr, 0);
+  EXPECT_EQ(process_start_ticks(child), std::nullopt);
+}
+
+}  // namespace
+}  // namespace tearless
