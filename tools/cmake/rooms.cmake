@@ -73,3 +73,16 @@ function(tearless_reaches_torch result target)
   endif()
   set(${result} ${found} PARENT_SCOPE)
 endfunction()
+
+# Gives a room the source of base/build_stamp.h, renewed at each build.
+function(tearless_build_stamp room)
+  set(stamp "${PROJECT_BINARY_DIR}/build_stamp.cc")
+  add_custom_target(build_stamp BYPRODUCTS "${stamp}"
+    COMMAND "${CMAKE_COMMAND}" "-DSOURCE=${PROJECT_SOURCE_DIR}" "-DOUTPUT=${stamp}" -DVERSION=${PROJECT_VERSION}
+      "-DCOMPILER=${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}" -DBUILD_TYPE=${CMAKE_BUILD_TYPE}
+      -P "${PROJECT_SOURCE_DIR}/tools/cmake/build_stamp.cmake"
+    COMMENT "Stamping the build" VERBATIM)
+  tearless_target(target ${room})
+  add_dependencies(${target} build_stamp)
+  target_sources(${target} PRIVATE "${stamp}")
+endfunction()
