@@ -1,0 +1,387 @@
+#!/usr/bin/env python3
+"""Writes tests/golden/parity/*.json: what the model must compute, by a second implementation that shares nothing with the engine.
+
+Plain PyTorch: padded batches, masks, autograd, torch's own layer norm, embedding, cross-entropy, clipping and Adam; a Philox in
+numpy. Numbers are computed in double precision from starting values rounded to float, so what the test allows is the engine's own
+rounding. Needs torch and numpy; run by hand when a definition changes, look at the difference, commit it:
+
+    python3 tools/make_golden.py tests/golden/parity
+"""
+import json
+import math
+import pathlib
+import sys
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+torch.set_default_dtype(torch.float64)
+torch.set_num_threads(1)
+
+PAD, BOS, EOS, UNK = 0, 1, 2, 3
+INIT_SEED, DROPOUT_SEED = 41, 231  # 231 drops words of both sides in update 1, a BOS and two EOS among them
+VOCABULARY = 17
+NOT_KEPT = (PAD, BOS, 6, 11)  # types that the target side never shows
+LABEL_SMOOTHING = 0.1
+UPDATES = 10
+
+# Four sentence pairs of different lengths; the corpus lines they stand on name their random numbers.
+LINES = [3, 70_000, 12, 2_000_000_123]
+SOURCES = [[4, 5, 6, 7, 8, EOS], [9, EOS], [11, 6, 12, 5, 13, 14, 16, 11, EOS], [15, 6, 4, EOS]]
+TARGETS = [[10, 4, 5, 12], [7, 16, 9, 9, 8, 15, 13, 4], [14], [UNK, 5, 10]]
+
+
+# --- random numbers ------------------------------------------------------------------------------------------------------------
+def philox4x32(key, counter):
+    """Ten rounds of Philox4x32 (Salmon et al. 2011). counter: four uint64 arrays of 32-bit values."""
+    low32, shift = np.uint64(0xFFFFFFFF), np.uint64(32)
+    k0, k1 = int(key[0]), int(key[1])
+    c0, c1, c2, c3 = (np.asarray(c, dtype=np.uint64) for c in counter)
+    for _ in range(10):
+        a = c0 * np.uint64(0xD2511F53)
+        b = c2 * np.uint64(0xCD9E8D57)
+        c0, c1, c2, c3 = (b >> shift) ^ c1 ^ np.uint64(k0), b & low32, (a >> shift) ^ c3 ^ np.uint64(k1), a & low32
+        k0, k1 = (k0 + 0x9E3779B9) & 0xFFFFFFFF, (k1 + 0xBB67AE85) & 0xFFFFFFFF
+    return c0, c1, c2, c3
+
+
+def check_philox():
+    """The known answers published with Random123."""
+    assert [int(x) for x in philox4x32((0, 0), (0, 0, 0, 0))] == [0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8]
+    ones = 0xFFFFFFFF
+    assert [int(x) for x in philox4x32((ones, ones), (ones,) * 4)] == [0x408F276D, 0x41C83B0E, 0xA20BC7C6, 0x6D5451FD]
+
+
+def fnv1a32(text):
+    value = 2166136261
+    for byte in text.encode():
+        value = (value ^ byte) * 16777619 % 2**32
+    return value
+
+
+def random_bits(seed, name, inner, outer, line=0, update=0):
+    """32 random bits of every element; the four indices broadcast."""
+    inner, outer, line, update = np.broadcast_arrays(*(np.asarray(i, dtype=np.uint64) for i in (inner, outer, line, update)))
+    block = philox4x32((seed, fnv1a32(name)), (inner // np.uint64(4), outer, line, update))
+    return np.choose(inner.astype(np.int64) % 4, block)
+
+
+def drops(p, name, inner, outer, line, update):
+    return random_bits(DROPOUT_SEED, "drop." + name, inner, outer, line, update) < np.uint64(round(p * 2**32))
+
+
+def dropout(x, p, name, inner, outer, line, update):
+    """Inverted dropout; the factor is a float32 number."""
+    if p == 0 or update == 0:
+        return x
+    kept = torch.from_numpy(~drops(p, name, inner, outer, line, update))
+    return x * kept * float(np.float32(1 / (1 - p)))
+
+
+# --- settings and starting values ------------------------------------------------------------------------------------------------
+@dataclass
+class Case:
+    norm: str
+    placement: str
+    init: str = "small_init"
+    fan: str = "separate"
+    fix_norm: bool = False
+    tied: str = "all"
+    mask: bool = True
+    output_bias: bool = True
+    encoder_layers: int = 2
+    decoder_layers: int = 1
+    d: int = 8
+    f: int = 12
+    heads: int = 2
+    scale: float = 0.05  # of the invsqrt schedule, with a warm-up of 4 updates
+    dropout: dict = field(default_factory=lambda: {"residual": 0.3, "attention": 0.2, "relu": 0.1, "word": 0.1})
+
+    def settings(self):
+        model = {
+            "norm.kind": self.norm, "placement": self.placement, "init": self.init, "init_qkv_fan": self.fan,
+            "fix_norm": self.fix_norm, "tied_embeddings": self.tied, "mask_target_vocabulary": self.mask,
+            "output_bias": self.output_bias, "encoder_layers": self.encoder_layers, "decoder_layers": self.decoder_layers,
+            "d_model": self.d, "d_ff": self.f, "heads": self.heads,
+        } | {"dropout." + key: p for key, p in self.dropout.items()}
+        return {"model." + key: value for key, value in model.items()}
+
+    def rates(self):
+        return [self.scale * self.d**-0.5 * (n * 4**-1.5 if n < 4 else n**-0.5) for n in range(1, UPDATES + 1)]
+
+    def kept(self):
+        return [v for v in range(VOCABULARY) if v not in (NOT_KEPT if self.mask else (PAD, BOS))]
+
+
+def uniform(name, shape, bound):
+    rows, columns = np.indices(shape)
+    u = (random_bits(INIT_SEED, "init." + name, columns, rows) + 0.5) / 2**32
+    return (2 * u - 1) * bound
+
+
+def normal(name, shape, std):
+    rows, columns = np.indices(shape)
+    u1 = (random_bits(INIT_SEED, "init." + name, 2 * columns, rows) + 0.5) / 2**32
+    u2 = (random_bits(INIT_SEED, "init." + name, 2 * columns + 1, rows) + 0.5) / 2**32
+    return std * np.sqrt(-2 * np.log(u1)) * np.cos(2 * np.pi * u2)
+
+
+def initial_parameters(case):
+    d, f = case.d, case.f
+    p = {}
+
+    def embedding(name):
+        shape = (VOCABULARY, d)
+        p[name] = uniform(name, shape, 0.01) if case.fix_norm else normal(name, shape, d**-0.5)
+
+    def xavier(name, fan_out, fan_in, seen_fan_out):
+        if case.init == "xavier_uniform":
+            p[name] = uniform(name, (fan_out, fan_in), math.sqrt(6 / (fan_in + seen_fan_out)))
+        else:
+            p[name] = normal(name, (fan_out, fan_in), math.sqrt(2 / (fan_in + seen_fan_out)))
+
+    def attention(name):
+        for part in "qkvo":
+            weight = f"{name}.{part}.weight"
+            if case.init == "small_init":
+                p[weight] = normal(weight, (d, d), math.sqrt(2 / (5 * d)))
+            else:
+                stacked = {"separate": 1, "fused3": 1 if part == "o" else 3, "fused4": 4}[case.fan]
+                xavier(weight, d, d, stacked * d)
+            p[f"{name}.{part}.bias"] = np.zeros(d)
+
+    def ffn(name):
+        xavier(f"{name}.w1.weight", f, d, f)
+        xavier(f"{name}.w2.weight", d, f, d)
+        p[f"{name}.w1.bias"], p[f"{name}.w2.bias"] = np.zeros(f), np.zeros(d)
+
+    def norm(name):
+        if case.norm == "scale_norm":
+            p[f"{name}.norm.gain"] = np.full(1, math.sqrt(d))
+        elif case.norm != "none":
+            p[f"{name}.norm.gain"] = np.ones(d)
+        if case.norm == "layer_norm":
+            p[f"{name}.norm.bias"] = np.zeros(d)
+
+    for name in {"all": ["embedding.shared"], "target": ["embedding.source", "embedding.target"],
+                 "none": ["embedding.source", "embedding.target", "output.weight"]}[case.tied]:
+        embedding(name)
+    if case.output_bias:
+        p["output.bias"] = np.zeros(VOCABULARY)
+    for stack, layers in (("encoder", case.encoder_layers), ("decoder", case.decoder_layers)):
+        for layer in range(1, layers + 1):
+            for sublayer in ["self_attention"] + ["cross_attention"] * (stack == "decoder"):
+                attention(f"{stack}.{layer}.{sublayer}")
+                norm(f"{stack}.{layer}.{sublayer}")
+            ffn(f"{stack}.{layer}.ffn")
+            norm(f"{stack}.{layer}.ffn")
+        if case.placement == "pre":
+            norm(f"{stack}.final")
+    return {name: torch.tensor(values.astype(np.float32).astype(np.float64), requires_grad=True) for name, values in p.items()}
+
+
+# --- the model -----------------------------------------------------------------------------------------------------------------
+def pad(sentences):
+    length = max(map(len, sentences))
+    return np.array([s + [PAD] * (length - len(s)) for s in sentences])
+
+
+def positions(length, d):
+    table = torch.empty(length, d)
+    for p in range(length):
+        for i in range(0, d, 2):
+            angle = p / 10000 ** (i / d)
+            table[p, i], table[p, i + 1] = math.sin(angle), math.cos(angle)
+    return table
+
+
+class Model:
+    """One walk: the parameters, the update that names the dropout masks (0: evaluation, no dropout)."""
+
+    def __init__(self, case, parameters, update):
+        self.case, self.p, self.update = case, parameters, update
+        self.lines = np.array(LINES)[:, None, None]
+
+    def residual_dropout(self, x, name):
+        places = np.arange(x.shape[1])[:, None]
+        return dropout(x, self.case.dropout["residual"], name, np.arange(x.shape[2]), places, self.lines, self.update)
+
+    def word_dropout(self, tokens, side):
+        if self.update == 0:
+            return tokens
+        dropped = drops(self.case.dropout["word"], "word." + side, 0, np.arange(tokens.shape[1]), np.array(LINES)[:, None], self.update)
+        return np.where(dropped & (tokens != PAD), UNK, tokens)
+
+    def norm(self, x, name):
+        gain, bias = self.p.get(name + ".norm.gain"), self.p.get(name + ".norm.bias")
+        if self.case.norm == "layer_norm":
+            return F.layer_norm(x, (self.case.d,), gain, bias, eps=1e-5)
+        if self.case.norm == "rms_norm":
+            return gain * x / torch.sqrt((x * x).mean(-1, keepdim=True) + 1e-8)
+        if self.case.norm == "scale_norm":
+            return gain * F.normalize(x, dim=-1, eps=1e-5)
+        return x
+
+    def sublayer(self, x, name, function):
+        if self.case.placement == "post":
+            return self.norm(x + self.residual_dropout(function(x), name), name)
+        return x + self.residual_dropout(function(self.norm(x, name)), name)
+
+    def final(self, x, stack):
+        return self.norm(x, stack + ".final") if self.case.placement == "pre" else x
+
+    def linear(self, x, name):
+        return F.linear(x, self.p[name + ".weight"], self.p[name + ".bias"])
+
+    def attention(self, x, memory, visible, name):
+        """visible: [B, 1, query or 1, key], True where a query may look."""
+        heads = self.case.heads
+
+        def split(y):
+            return y.view(y.shape[0], y.shape[1], heads, -1).transpose(1, 2)
+
+        q, k, v = split(self.linear(x, name + ".q")), split(self.linear(memory, name + ".k")), split(self.linear(memory, name + ".v"))
+        scores = q @ k.transpose(2, 3) / math.sqrt(self.case.d / heads)
+        weights = torch.softmax(scores.masked_fill(~visible, -math.inf), -1)
+        outer = np.arange(x.shape[1])[:, None] + (np.arange(heads)[:, None, None] << 16)
+        weights = dropout(weights, self.case.dropout["attention"], name + ".weights", np.arange(memory.shape[1]), outer,
+                          self.lines[..., None], self.update)
+        return self.linear((weights @ v).transpose(1, 2).flatten(2), name + ".o")
+
+    def ffn(self, x, name):
+        hidden = torch.relu(self.linear(x, name + ".w1"))
+        hidden = dropout(hidden, self.case.dropout["relu"], name + ".relu", np.arange(hidden.shape[2]),
+                         np.arange(hidden.shape[1])[:, None], self.lines, self.update)
+        return self.linear(hidden, name + ".w2")
+
+    def table(self, *names):
+        matrix = next(self.p[name] for name in names if name in self.p)
+        return F.normalize(matrix, dim=1, eps=1e-12) if self.case.fix_norm else matrix
+
+    def embed(self, tokens, side):
+        words = F.embedding(torch.from_numpy(tokens), self.table("embedding." + side, "embedding.shared"))
+        x = math.sqrt(self.case.d) * words + positions(tokens.shape[1], self.case.d)
+        return self.residual_dropout(x, "embedding." + side)
+
+    def logits(self):
+        """[B, T, K] over the kept types."""
+        source = pad(SOURCES)
+        target = pad([[BOS] + t for t in TARGETS])
+        source_visible = torch.from_numpy(source != PAD)[:, None, None, :]
+        causal = torch.ones(target.shape[1], target.shape[1], dtype=torch.bool).tril()[None, None]
+
+        x = self.embed(self.word_dropout(source, "source"), "source")
+        for layer in range(1, self.case.encoder_layers + 1):
+            name = f"encoder.{layer}.self_attention"
+            x = self.sublayer(x, name, lambda y: self.attention(y, y, source_visible, name))
+            name = f"encoder.{layer}.ffn"
+            x = self.sublayer(x, name, lambda y: self.ffn(y, name))
+        memory = self.final(x, "encoder")
+
+        x = self.embed(self.word_dropout(target, "target"), "target")
+        for layer in range(1, self.case.decoder_layers + 1):
+            name = f"decoder.{layer}.self_attention"
+            x = self.sublayer(x, name, lambda y: self.attention(y, y, causal, name))
+            name = f"decoder.{layer}.cross_attention"
+            x = self.sublayer(x, name, lambda y: self.attention(y, memory, source_visible, name))
+            name = f"decoder.{layer}.ffn"
+            x = self.sublayer(x, name, lambda y: self.ffn(y, name))
+        x = self.final(x, "decoder")
+
+        kept = self.case.kept()
+        output = self.table("output.weight", "embedding.target", "embedding.shared")[kept]
+        bias = self.p["output.bias"][kept] if self.case.output_bias else None
+        return F.linear(x, output, bias)
+
+    def loss(self):
+        """(mean smoothed loss, sum of it, sum of nll, logits of the rows that have a label)."""
+        labels = torch.from_numpy(pad([t + [EOS] for t in TARGETS]))
+        real = labels != PAD
+        place = {v: i for i, v in enumerate(self.case.kept())}
+        gold = torch.tensor([place[int(v)] for v in labels[real]])
+        logits = self.logits()[real]
+        # torch smooths over all classes given, the gold one included: with the kept types as classes that is TwT's loss.
+        mean = F.cross_entropy(logits, gold, label_smoothing=LABEL_SMOOTHING)
+        nll = F.cross_entropy(logits, gold, reduction="sum")
+        return mean, mean * len(gold), nll, logits
+
+
+# --- the golden file of one case -------------------------------------------------------------------------------------------------
+def numbers(tensor, digits=6):
+    return [float(f"{x:.{digits}g}") for x in tensor.detach().flatten().tolist()]
+
+
+def words_dropped(case):
+    model = Model(case, {}, 1)
+    source, target = pad(SOURCES), pad([[BOS] + t for t in TARGETS])
+    return [int((model.word_dropout(tokens, side) != tokens).sum()) for tokens, side in ((source, "source"), (target, "target"))]
+
+
+def golden(case):
+    parameters = initial_parameters(case)
+    leaves = list(parameters.values())
+    with torch.no_grad():
+        _, _, evaluation_nll, _ = Model(case, parameters, 0).loss()
+    out = {
+        "settings": case.settings(),
+        "init_seed": INIT_SEED,
+        "dropout_seed": DROPOUT_SEED,
+        "vocabulary": VOCABULARY,
+        "kept": case.kept(),
+        "label_smoothing": LABEL_SMOOTHING,
+        "lines": LINES,
+        "sources": SOURCES,
+        "targets": TARGETS,
+        "rates": case.rates(),
+        "evaluation_nll": evaluation_nll.item(),
+    }
+    optimiser = torch.optim.Adam(leaves, lr=0.0, betas=(0.9, 0.999), eps=1e-8)
+    losses, norms = [], []
+    for update, rate in enumerate(case.rates(), 1):
+        mean, loss_sum, nll_sum, logits = Model(case, parameters, update).loss()
+        optimiser.zero_grad()
+        mean.backward()
+        if update == 1:
+            out["loss_sum"], out["nll_sum"] = loss_sum.item(), nll_sum.item()
+            out["logits"] = numbers(logits)
+            out["gradients"] = {name: numbers(p.grad) for name, p in parameters.items()}
+        losses.append(mean.item())
+        norms.append(float(torch.nn.utils.clip_grad_norm_(leaves, 1.0)))
+        optimiser.param_groups[0]["lr"] = rate
+        optimiser.step()
+    out["losses"], out["gradient_norms"] = losses, norms
+    return out
+
+
+def cases():
+    for norm in ("none", "layer_norm", "rms_norm", "scale_norm"):
+        for placement in ("post", "pre", "pre_no_final"):
+            yield f"{norm}_{placement}", Case(norm, placement)
+    yield "fix_norm_scale_norm_pre", Case("scale_norm", "pre", fix_norm=True)
+    yield "fix_norm_layer_norm_post_tied_target", Case("layer_norm", "post", init="xavier_uniform", fix_norm=True, tied="target")
+    yield "fix_norm_untied", Case("rms_norm", "pre", fix_norm=True, tied="none", mask=False)
+    yield "tied_target_fused3", Case("layer_norm", "pre", init="xavier_normal", fan="fused3", tied="target")
+    yield "untied_fused4", Case("scale_norm", "post", init="xavier_uniform", fan="fused4", tied="none", output_bias=False)
+    yield "xavier_normal_four_heads", Case("layer_norm", "post", init="xavier_normal", heads=4, mask=False)
+    yield "odd_widths_deep_decoder", Case("layer_norm", "pre", d=6, f=7, heads=3, encoder_layers=1, decoder_layers=2)
+    yield "no_dropout", Case("layer_norm", "pre", dropout={"residual": 0.0, "attention": 0.0, "relu": 0.0, "word": 0.0})
+
+
+def main():
+    check_philox()
+    folder = pathlib.Path(sys.argv[1])
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, case in cases():
+        out = golden(case)
+        # A value a line: differences can be read.
+        text = ",\n".join(f"{json.dumps(key)}: {json.dumps(value, separators=(',', ':'))}" for key, value in out.items() if key != "gradients")
+        gradients = ",\n".join(f" {json.dumps(key)}: {json.dumps(value, separators=(',', ':'))}" for key, value in out["gradients"].items())
+        (folder / f"{name}.json").write_text("{" + text + ',\n"gradients": {\n' + gradients + "}}\n")
+        print(f"{name}: words dropped {words_dropped(case)}, losses {out['losses'][0]:.4f} … {out['losses'][-1]:.4f}, "
+              f"gradient norms {min(out['gradient_norms']):.3f} … {max(out['gradient_norms']):.3f}")
+
+
+if __name__ == "__main__":
+    main()
