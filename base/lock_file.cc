@@ -5,7 +5,9 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstring>
+#include <thread>
 #include <utility>
 
 #include "base/error.h"
@@ -31,9 +33,13 @@ int lock(int fd, int operation) {
 
 std::optional<LockFile> LockFile::try_acquire(const std::filesystem::path& path) {
   LockFile file(open_lock(path));
-  if (lock(file.fd_, LOCK_EX | LOCK_NB) == 0) return file;
-  if (errno == EWOULDBLOCK) return std::nullopt;
-  fail("cannot lock {}: {}", path.string(), std::strerror(errno));
+  // Who merely looks (is_held) has the lock for an instant: that must not turn anyone away.
+  for (int attempt = 0; attempt < 10; ++attempt) {
+    if (attempt > 0) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    if (lock(file.fd_, LOCK_EX | LOCK_NB) == 0) return file;
+    if (errno != EWOULDBLOCK) fail("cannot lock {}: {}", path.string(), std::strerror(errno));
+  }
+  return std::nullopt;
 }
 
 LockFile LockFile::acquire(const std::filesystem::path& path) {

@@ -37,7 +37,6 @@ inline constexpr Move kLegalMoves[] = {
     {RunState::kQueued,      RunState::kDiverged},     // likewise
     {RunState::kQueued,      RunState::kFailed},       // its folder was changed by hand
     {RunState::kQueued,      RunState::kHeld},
-    {RunState::kQueued,      RunState::kWaitingData},  // its corpus went away
     {RunState::kQueued,      RunState::kCancelled},
     {RunState::kRunning,     RunState::kQueued},       // to be tried again
     {RunState::kRunning,     RunState::kDone},

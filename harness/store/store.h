@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -86,6 +87,8 @@ class Store {
   static std::unique_ptr<Store> open_writer(const Workspace& workspace);
   /// Null where there is no database; makes and changes nothing.
   static std::unique_ptr<const Store> open_reader(const Workspace& workspace);
+  /// Over a database that is open (database.h); with a lock it is the writer's.
+  Store(std::unique_ptr<SQLite::Database> database, std::optional<LockFile> lock);
   ~Store();
 
   // --- reading ---------------------------------------------------------------------------------------------------------------
@@ -101,13 +104,12 @@ class Store {
   std::vector<RunRecord> runs_of(const std::string& sweep) const;
   /// The newest value of each metric.
   std::map<std::string, MetricLine> newest_metrics(const std::string& id) const;
-  std::vector<MetricLine> metrics_of(const std::string& id) const;
   /// How many attempts of a run ended with this class since it was last queued on request.
   int64_t failures_of(const std::string& id, FailureClass failure) const;
   /// Any SELECT; UserError for what SQLite refuses, writing included.
   QueryResult query(const std::string& sql) const;
 
-  // --- writing ---------------------------------------------------------------------------------------------------------------
+  // --- writing (SQLite's own errors become UserErrors inside in_one_step) --------------------------------------------------
   /// Adds the sweep and those of its runs that are new (queued or waiting_data); states of known runs stay as they are, but
   /// what earlier sweeps of the same grid file still wait for under a provisional id is cancelled.
   void submit(const Sweep& sweep);
@@ -116,7 +118,7 @@ class Store {
             const std::string& reason = "", std::optional<int64_t> step = std::nullopt);
   /// From any state that allows it, on request: earlier failures no longer count.
   void requeue(const std::string& id, const std::string& reason);
-  void put_run(const RunRequest& run);  ///< if it is not there yet: queued, or waiting_data
+  void put_run(const RunRequest& run);  ///< queued or waiting_data; of a known run it only fills in what was unknown
   void put_attempt(const std::string& id, const AttemptRecord& attempt);  ///< replaces the one of that number
   void put_scores(const std::string& id, const std::map<std::string, double>& scores);  ///< replaces all
 
@@ -125,14 +127,13 @@ class Store {
   /// Forgets what lay at or past `from_byte`, adds `lines`, and notes that `to_byte` is reached.
   void put_metrics(const std::string& id, int64_t from_byte, const std::vector<MetricLine>& lines, int64_t to_byte);
 
-  /// All writes between begin() and commit() are one: grouped commits. Not nested.
-  void begin();
-  void commit();
+  /// All of `writes` or nothing, with one wait for the disk. May stand inside another one. UserError where the disk is full or
+  /// cannot be written; what was committed before stays.
+  void in_one_step(const std::function<void()>& writes);
 
  private:
-  friend class Rebuild;
-  explicit Store(std::unique_ptr<SQLite::Database> database, std::optional<LockFile> lock);
   int64_t run_number(const std::string& id) const;
+  void cancel_superseded(const Sweep& sweep);
 
   std::optional<LockFile> lock_;  // the writer's; released after the database is closed
   std::unique_ptr<SQLite::Database> database_;

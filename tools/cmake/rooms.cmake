@@ -74,6 +74,18 @@ function(tearless_reaches_torch result target)
   set(${result} ${found} PARENT_SCOPE)
 endfunction()
 
+# tearless_embed(harness/store/schema.sql kSchemaSql): the text of a file as a constant in harness/store/schema_sql.h.
+function(tearless_embed file constant)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${file}")
+  file(READ "${PROJECT_SOURCE_DIR}/${file}" text)
+  string(REGEX REPLACE "\\.([a-z]+)$" "_\\1.h" header "${file}")
+  get_filename_component(room "${file}" DIRECTORY)
+  tearless_target(target ${room})
+  file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/embedded/${header}" @ONLY
+    CONTENT "// Made from ${file}.\n#pragma once\n\ninline constexpr char ${constant}[] = R\"embedded(${text})embedded\";\n")
+  target_include_directories(${target} PRIVATE "${PROJECT_BINARY_DIR}/embedded")
+endfunction()
+
 # Gives a room the source of base/build_stamp.h, renewed at each build.
 function(tearless_build_stamp room)
   set(stamp "${PROJECT_BINARY_DIR}/build_stamp.cc")

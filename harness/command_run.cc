@@ -1,0 +1,161 @@
+// `tearless run GRID`: what the grid still lacks is trained, in the foreground.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/time.h"
+#include "harness/commands.h"
+#include "harness/grid/expand.h"
+#include "harness/grid/grid.h"
+#include "harness/schedule/foreground.h"
+#include "harness/schedule/plan.h"
+#include "harness/schedule/program.h"
+#include "harness/store/store.h"
+#include "harness/store/sweep_directory.h"
+
+namespace tearless::harness {
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr size_t kMostListed = 10;
+
+struct RunOptions {
+  std::string grid;
+  std::vector<std::string> only;
+  bool smoke = false;
+  bool retry = false;
+  int jobs = 0;
+  double stall_minutes = 30;
+};
+
+// "layer_norm · pre · seed 1": the labels in the order of the axes.
+std::string label_of(const Grid& grid, const PlannedRun& run) {
+  std::vector<std::string> parts;
+  for (const Axis& axis : grid.axes) parts.push_back(run.spec.coordinates.at(axis.name));
+  parts.push_back(fmt::format("seed {}", run.spec.seed));
+  return fmt::format("{}", fmt::join(parts, " · "));
+}
+
+Sweep sweep_of(const Grid& grid, const std::vector<PlannedRun>& plan, const std::string& grid_text) {
+  Sweep sweep{.id = "", .title = grid.title, .grid_file = fs::absolute(grid.file).string(), .submitted_at = utc_now(), .runs = {}};
+  for (const PlannedRun& run : plan) {
+    sweep.runs.push_back({.id = run.answer.id,
+                          .canonical = run.answer.waiting ? "" : run.answer.canonical,
+                          .waiting_for = run.answer.waiting ? run.answer.waiting_for : "",
+                          .parameters = run.answer.parameters,
+                          .memory_bytes = run.answer.memory_bytes,
+                          .updates = run.answer.updates,
+                          .coordinates = run.spec.coordinates,
+                          .seed = run.spec.seed});
+  }
+  sweep.id = sweep_id(sweep, grid_text);
+  return sweep;
+}
+
+std::vector<Job> jobs_of(const Grid& grid, const std::vector<PlannedRun>& plan) {
+  std::vector<Job> jobs;
+  for (const PlannedRun& run : plan) {
+    if (run.answer.waiting) continue;
+    jobs.push_back({.id = run.answer.id,
+                    .canonical = run.answer.canonical,
+                    .local = run.answer.local,
+                    .label = label_of(grid, run),
+                    .updates = run.answer.updates,
+                    .device = run.answer.device,
+                    .threads = run.answer.threads});
+  }
+  return jobs;
+}
+
+// How it stands, what did not work and why, and what to type next. The exit code.
+int conclude(const Store& store, const Sweep& sweep, const Globals& globals, const RunOptions& options, const Ending& ending) {
+  std::map<RunState, int64_t> counts;
+  std::map<std::string, RunRecord> failed;
+  std::set<std::string> waiting_for;
+  for (const RunRecord& run : store.runs_of(sweep.id)) {
+    ++counts[run.state];
+    if (run.state == RunState::kFailed || run.state == RunState::kHeld) failed.emplace(run.id, run);
+    if (run.state == RunState::kWaitingData) waiting_for.insert(run.reason);
+  }
+  std::vector<std::string> parts;
+  for (const auto& [state, count] : counts) parts.push_back(fmt::format("{} {}", count, name_of(state)));
+  fmt::print("{} runs: {}\n", sweep.runs.size(), fmt::join(parts, ", "));
+
+  size_t listed = 0;
+  for (const auto& [id, run] : failed) {
+    if (++listed > kMostListed) continue;
+    fmt::print("  {}  {}\n", id, run.reason);
+  }
+  if (failed.size() > kMostListed) fmt::print("  … and {} more (tearless status {})\n", failed.size() - kMostListed, options.grid);
+  for (const std::string& sentence : waiting_for) fmt::print("  waiting for data: {}\n", sentence);
+
+  const std::string place = globals.workspace == Globals().workspace ? "" : " --workspace " + globals.workspace.string();
+  if (ending.interrupted) {
+    fmt::print("Interrupted; nothing is lost. To go on: tearless run {}{}\n", options.grid, place);
+    return kInterrupted;
+  }
+  if (!ending.paused.empty()) {
+    fmt::print("Ended early: {}. To go on: tearless run {}{}\n", ending.paused, options.grid, place);
+    return kSomethingFailed;
+  }
+  if (!failed.empty()) {
+    fmt::print("Why: tearless log {}{}. To try failed runs again: tearless run {}{} --retry\n", failed.begin()->first, place,
+               options.grid, place);
+  }
+  if (!options.smoke && counts[RunState::kDone] > 0) fmt::print("Next: tearless table {}{}\n", options.grid, place);
+  const bool all_ended = counts[RunState::kDone] + counts[RunState::kDiverged] == static_cast<int64_t>(sweep.runs.size());
+  return all_ended ? kOk : kSomethingFailed;
+}
+
+int run(const RunOptions& options, const Globals& globals) {
+  const Grid grid = load_grid(options.grid);
+  const std::string grid_text = read_file(grid.file);
+  const Program program = Program::find(globals.engine, grid.program);
+  const std::vector<PlannedRun> plan = plan_runs(grid, Only(grid, options.only), program, options.smoke);
+  if (const std::vector<std::string> errors = errors_of(grid, plan); !errors.empty()) {
+    fail("{}\nNothing was started: correct the grid first", fmt::join(errors, "\n"));
+  }
+
+  const Workspace workspace = options.smoke ? Workspace(globals.workspace).smoke() : Workspace(globals.workspace);
+  const std::unique_ptr<Store> store = Store::open_writer(workspace);
+  const Sweep sweep = sweep_of(grid, plan, grid_text);
+  freeze_sweep(workspace, sweep, grid_text);
+  store->submit(sweep);
+  log_event(workspace, sweep.id, "submitted");
+
+  const Foreground foreground{.workspace = workspace,
+                              .program = program,
+                              .sweep = sweep.id,
+                              .jobs = options.jobs,
+                              .options = {.stall_seconds = options.stall_minutes * 60, .retry_failed = options.retry}};
+  const Ending ending = run_in_foreground(foreground, *store, jobs_of(grid, plan));
+  log_event(workspace, sweep.id, "left");
+  return conclude(*store, sweep, globals, options, ending);
+}
+
+}  // namespace
+
+Action command_run(CLI::App& app, const Globals& globals) {
+  const auto options = std::make_shared<RunOptions>();
+  app.add_option("grid", options->grid, "the grid file")->required();
+  app.add_option("--only", options->only, "axis=label: these runs only (repeat for more labels and axes; seed=N too)");
+  app.add_flag("--smoke", options->smoke, "cut every run down to a few updates, to show that the grid is sound (in WORKSPACE/smoke)");
+  app.add_option("--jobs", options->jobs, "runs at once on the CPU (otherwise: as their threads fit the cores)")
+      ->check(CLI::PositiveNumber);
+  app.add_flag("--retry", options->retry, "try failed runs again");
+  app.add_option("--stall-timeout", options->stall_minutes, "minutes without a sign of life after which a run is stopped (0: never)")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  return [options, &globals] { return run(*options, globals); };
+}
+
+}  // namespace tearless::harness

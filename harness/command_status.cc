@@ -1,0 +1,118 @@
+// `tearless status [GRID]`: how the sweeps of a workspace stand. Looks only: makes and changes nothing.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "base/lock_file.h"
+#include "harness/commands.h"
+#include "harness/schedule/progress.h"
+#include "harness/store/store.h"
+
+namespace tearless::harness {
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+namespace {
+
+std::string label_of(const RunRecord& run) {
+  std::vector<std::string> parts;
+  for (const auto& [axis, label] : run.coordinates) parts.push_back(label);
+  parts.push_back(fmt::format("seed {}", run.seed));
+  return fmt::format("{}", fmt::join(parts, " · "));
+}
+
+std::vector<Sweep> sweeps_of(const Store& store, const std::string& grid) {
+  std::vector<Sweep> sweeps = store.sweeps();
+  if (grid.empty()) return sweeps;
+  const std::string file = fs::absolute(grid).string();
+  std::erase_if(sweeps, [&](const Sweep& sweep) { return sweep.grid_file != file; });
+  if (sweeps.empty()) fail("{} was never run in this workspace; tearless run {} does", grid, grid);
+  return sweeps;
+}
+
+json to_json(const Store& store, const std::vector<Sweep>& sweeps, bool watched) {
+  json list = json::array();
+  for (const Sweep& sweep : sweeps) {
+    json runs = json::array();
+    for (const RunRecord& run : store.runs_of(sweep.id)) {
+      runs.push_back({{"id", run.id},
+                      {"state", name_of(run.state)},
+                      {"class", name_of(run.failure)},
+                      {"reason", run.reason},
+                      {"coordinates", run.coordinates},
+                      {"seed", run.seed}});
+    }
+    list.push_back({{"id", sweep.id},
+                    {"title", sweep.title},
+                    {"grid_file", sweep.grid_file},
+                    {"submitted_at", sweep.submitted_at},
+                    {"runs", runs}});
+  }
+  return {{"watched", watched}, {"sweeps", list}};
+}
+
+std::string detail_of(const Store& store, const RunRecord& run) {
+  if (run.state != RunState::kRunning) return run.reason;
+  const auto metrics = store.newest_metrics(run.id);
+  const auto loss = metrics.find("train.loss");
+  if (loss == metrics.end()) return "no update reported yet";
+  return fmt::format("{}/{} loss {:.4g}", loss->second.step, run.updates, loss->second.value);
+}
+
+void print_sweep(const Store& store, const Sweep& sweep) {
+  std::map<RunState, std::vector<RunRecord>> by_state;
+  for (RunRecord& run : store.runs_of(sweep.id)) by_state[run.state].push_back(std::move(run));
+  std::vector<std::string> counts;
+  for (const auto& [state, runs] : by_state) counts.push_back(fmt::format("{} {}", runs.size(), name_of(state)));
+  fmt::print("{}  {}\n  {}  submitted {}\n  {}\n", sweep.id, sweep.title, sweep.grid_file, sweep.submitted_at,
+             fmt::join(counts, ", "));
+  for (const RunState state : {RunState::kRunning, RunState::kFailed, RunState::kHeld, RunState::kWaitingData}) {
+    for (const RunRecord& run : by_state[state]) {
+      fmt::print("    {}  {:<12}  {}  {}\n", run.id, name_of(state), label_of(run), detail_of(store, run));
+    }
+  }
+}
+
+int show(const std::string& grid, const Globals& globals) {
+  const Workspace workspace(globals.workspace);
+  const auto store = Store::open_reader(workspace);
+  const bool watched = LockFile::is_held(workspace.lock());
+  if (!store) {
+    if (globals.json) {
+      fmt::print("{}\n", json{{"watched", watched}, {"sweeps", json::array()}}.dump(2));
+    } else {
+      fmt::print("Nothing has been run in {} yet; tearless run GRID does.\n", workspace.root().string());
+    }
+    return kOk;
+  }
+  const std::vector<Sweep> sweeps = sweeps_of(*store, grid);
+  if (globals.json) {
+    fmt::print("{}\n", to_json(*store, sweeps, watched).dump(2, ' ', false, json::error_handler_t::replace));
+    return kOk;
+  }
+  for (const Sweep& sweep : sweeps) print_sweep(*store, sweep);
+  if (watched) {
+    fmt::print("A `tearless run` is at work here.\n");
+  } else if (const size_t running = store->ids_in(RunState::kRunning).size(); running > 0) {
+    fmt::print("No `tearless run` watches over the {} that were running when it went away; the next one takes them up again.\n",
+               running);
+  }
+  return kOk;
+}
+
+}  // namespace
+
+Action command_status(CLI::App& app, const Globals& globals) {
+  const auto grid = std::make_shared<std::string>();
+  app.add_option("grid", *grid, "a grid file: its sweeps only");
+  return [grid, &globals] { return show(*grid, globals); };
+}
+
+}  // namespace tearless::harness

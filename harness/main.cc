@@ -1,0 +1,92 @@
+// tearless: from a grid file to a paper's table. The commands, one row each; what they do is in command_*.cc.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <csignal>
+#include <exception>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/build_stamp.h"
+#include "base/error.h"
+#include "base/nearest.h"
+#include "harness/commands.h"
+
+namespace {
+
+using namespace tearless;
+using namespace tearless::harness;
+
+struct Command {
+  const char* name;
+  const char* help;  // "" keeps it out of --help
+  Action (*define)(CLI::App&, const Globals&);
+};
+
+constexpr Command kCommands[] = {
+    {"plan", "say what a grid asks for: its runs, what is done, what is missing", command_plan},
+    {"run", "train what a grid still lacks; Ctrl-C stops gracefully, a second `run` goes on", command_run},
+    {"status", "how the sweeps of a workspace stand", command_status},
+    {"table", "print a grid's table: text, markdown, latex, html, csv", command_table},
+    {"explain", "a run or a cell: its runs, attempts, and why it is missing, stale or failed", command_explain},
+    {"diff", "two runs: the settings and scores that differ", command_diff},
+    {"log", "what a run's newest attempt printed", command_log},
+    {"sql", "ask the store in SQL (reading only)", command_sql},
+    {"rebuild", "make a lost database anew from the run folders", command_rebuild},
+    {"supervise", "", command_supervise},
+};
+
+// A mistyped command would otherwise be called an unexpected argument.
+void refuse_unknown_command(const std::vector<std::string>& words) {
+  std::vector<std::string> names;
+  for (const Command& command : kCommands) {
+    if (*command.help) names.emplace_back(command.name);
+  }
+  for (size_t i = 0; i < words.size(); ++i) {
+    if (words[i] == "--workspace" || words[i] == "--engine") ++i;  // and its value
+    else if (words[i].starts_with("-")) continue;
+    else if (words[i] == "supervise" || std::find(names.begin(), names.end(), words[i]) != names.end()) return;
+    else fail("there is no command \"{}\"{}; tearless --help lists them", words[i], did_you_mean(words[i], names));
+  }
+}
+
+int run(int argc, char** argv) {
+  CLI::App app("Ablation grids of Transformers: one TOML file in, a paper's table out.", "tearless");
+  Globals globals;
+  app.add_option("--workspace", globals.workspace, "the folder of database, runs and sweeps")->capture_default_str();
+  app.add_option("--engine", globals.engine, "the training program (otherwise $TEARLESS_ENGINE, or tearless-engine beside this one)");
+  app.add_flag("--json", globals.json, "machine-readable output, where the command has one");
+  app.set_version_flag("--version", fmt::format("tearless {}", build_stamp()));
+  app.footer("A first try: make demo. A grid file by example: docs/grid_file.md.");
+  app.require_subcommand(1);
+
+  std::map<const CLI::App*, Action> actions;
+  for (const Command& command : kCommands) {
+    CLI::App* subcommand = app.add_subcommand(command.name, command.help);
+    if (!*command.help) subcommand->group("");
+    subcommand->fallthrough();  // the options above may follow the command
+    actions[subcommand] = command.define(*subcommand, globals);
+  }
+  refuse_unknown_command(std::vector<std::string>(argv + 1, argv + argc));
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? kOk : kUsage;
+  }
+  return actions.at(app.get_subcommands().front())();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (const tearless::UserError& error) {
+    fmt::print(stderr, "tearless: {}\n", error.what());
+    return kUsage;
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "tearless: {} (this is a mistake in tearless, not in your input)\n", error.what());
+    return kSomethingFailed;
+  }
+}

@@ -1,0 +1,129 @@
+#include "harness/schedule/foreground.h"
+
+#include <fmt/format.h>
+#include <sched.h>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <utility>
+
+#include "harness/schedule/local_launcher.h"
+#include "harness/schedule/screen.h"
+#include "harness/store/sweep_directory.h"
+
+namespace tearless::harness {
+namespace {
+
+namespace asio = boost::asio;
+constexpr auto kTick = std::chrono::milliseconds(1000);
+constexpr double kPlainSummaryEvery = 60;  // seconds, in a pipe
+
+double steady_seconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+// Those that this process may use: fewer than the machine has under taskset or a container's limits.
+int usable_cores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  return ::sched_getaffinity(0, sizeof set, &set) == 0 ? std::max(1, CPU_COUNT(&set)) : 1;
+}
+
+Slots slots_of(const Foreground& foreground, const Probe& probe) {
+  std::vector<std::string> devices;
+  for (const ProgramDevice& device : probe.devices) {
+    if (device.kind == "cuda") devices.push_back(device.uuid);
+  }
+  return Slots(usable_cores(), foreground.jobs, devices);
+}
+
+std::string sentence_of(const SchedulerEvent& event) {
+  std::string sentence = event.id.empty() ? event.what : fmt::format("{}  {}  {}", event.id.substr(0, 8), event.label, event.what);
+  if (!event.text.empty()) sentence += ": " + event.text;
+  return sentence;
+}
+
+class Loop {
+ public:
+  Loop(const Foreground& foreground, Store& store, const Probe& probe)
+      : foreground_(foreground),
+        screen_(stdout),
+        signals_(io_, SIGINT, SIGTERM, SIGHUP),
+        timer_(io_),
+        launcher_(io_, std::filesystem::read_symlink("/proc/self/exe"), foreground.program, probe),
+        scheduler_(store, foreground.workspace, launcher_, slots_of(foreground, probe), foreground.options, steady_seconds,
+                   [this](const SchedulerEvent& event) { heard(event); }) {}
+
+  Ending run(std::vector<Job> jobs) {
+    total_ = jobs.size();
+    started_ = last_summary_ = steady_seconds();
+    await_signal();
+    scheduler_.begin(std::move(jobs));
+    tick();
+    while (!scheduler_.finished() && interrupts_ < 2) io_.run_one();
+    screen_.clear();
+    return {.interrupted = interrupts_ > 0, .paused = scheduler_.paused()};
+  }
+
+ private:
+  void tick() {
+    scheduler_.tick();
+    screen_.draw(scheduler_.progress(), summary());
+    if (!screen_.is_live() && steady_seconds() - last_summary_ > kPlainSummaryEvery) {
+      screen_.print(summary());
+      last_summary_ = steady_seconds();
+    }
+    timer_.expires_after(kTick);
+    timer_.async_wait([this](boost::system::error_code error) {
+      if (!error) tick();
+    });
+  }
+
+  void await_signal() {
+    signals_.async_wait([this](boost::system::error_code error, int) {
+      if (error) return;
+      if (++interrupts_ == 1) {
+        screen_.print(fmt::format("Stopping: {} running write their checkpoints and end within 30 s. Once more leaves at once; "
+                                  "they stop by themselves.",
+                                  scheduler_.progress().size()));
+        scheduler_.stop();
+      }
+      await_signal();
+    });
+  }
+
+  void heard(const SchedulerEvent& event) {
+    log_event(foreground_.workspace, foreground_.sweep, event.what, {{"run", event.id}, {"text", event.text}});
+    screen_.print(sentence_of(event));
+  }
+
+  std::string summary() const {
+    const size_t running = scheduler_.progress().size();
+    return fmt::format("{}/{} ended, {} running, {} waiting · {} so far, about {} to go", scheduler_.settled(), total_, running,
+                       scheduler_.waiting(), duration_text(steady_seconds() - started_),
+                       duration_text(scheduler_.seconds_left()));
+  }
+
+  const Foreground& foreground_;
+  Screen screen_;
+  asio::io_context io_;
+  asio::signal_set signals_;
+  asio::steady_timer timer_;
+  LocalLauncher launcher_;
+  Scheduler scheduler_;
+  size_t total_ = 0;
+  double started_ = 0, last_summary_ = 0;
+  int interrupts_ = 0;
+};
+
+}  // namespace
+
+Ending run_in_foreground(const Foreground& foreground, Store& store, std::vector<Job> jobs) {
+  return Loop(foreground, store, foreground.program.probe()).run(std::move(jobs));
+}
+
+}  // namespace tearless::harness

@@ -1,0 +1,117 @@
+#include "harness/schedule/local_launcher.h"
+
+#include <signal.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "base/error.h"
+#include "base/lock_file.h"
+#include "base/run_directory.h"
+#include "harness/schedule/spawn.h"
+#include "harness/store/attempt_files.h"
+
+namespace tearless::harness {
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+namespace {
+
+constexpr auto kLookAtLock = std::chrono::milliseconds(500);
+
+// The C library has these since 2.36 only, and then not for C++.
+int open_pidfd(pid_t pid) { return static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)); }
+void signal_pidfd(int fd, int signal) { ::syscall(SYS_pidfd_send_signal, fd, signal, nullptr, 0); }
+
+}  // namespace
+
+LocalLauncher::LocalLauncher(boost::asio::io_context& io, fs::path tearless, Program program, const Probe& probe)
+    : io_(io), tearless_(std::move(tearless)), program_(std::move(program)), probe_(probe) {}
+
+std::string LocalLauncher::device_name(const std::string& uuid) const {
+  for (const ProgramDevice& device : probe_.devices) {
+    if (device.uuid == uuid && !uuid.empty()) return device.name;
+  }
+  return "cpu";
+}
+
+void LocalLauncher::start(const Launch& launch) {
+  const json stamp = {{"device", device_name(launch.cuda_device)},
+                      {"cuda_device", launch.cuda_device},
+                      {"program", probe_.program},
+                      {"version", probe_.version},
+                      {"numerics", probe_.numerics}};
+  SpawnRequest request{.arguments = {tearless_.string(), "supervise", launch.folder.string(), "--engine",
+                                     program_.path().string(), "--stamp", stamp.dump()},
+                       .environment = {},
+                       .own_session = true};
+  if (!launch.cuda_device.empty()) request.environment.emplace_back("CUDA_VISIBLE_DEVICES", launch.cuda_device);
+  watch_process(launch.id, {.pid = spawn(request), .folder = launch.folder, .pidfd = nullptr, .timer = nullptr});
+}
+
+bool LocalLauncher::adopt(const std::string& id, const fs::path& folder) {
+  const RunDirectory run(folder);
+  if (!LockFile::is_held(run.lock())) return false;
+  const std::optional<ProcessName> supervisor = supervisor_of(run, run.newest_attempt());
+  Watch watch{.pid = -1, .folder = folder, .pidfd = nullptr, .timer = nullptr};
+  if (supervisor && supervisor->is_alive()) {
+    watch.pid = static_cast<pid_t>(supervisor->pid);
+    watch_process(id, std::move(watch));
+  } else {  // started by hand, or its supervisor has not got as far as start.json
+    watch_lock(id, std::move(watch));
+  }
+  return true;
+}
+
+void LocalLauncher::stop(const std::string& id) {
+  const auto watch = watches_.find(id);
+  if (watch == watches_.end() || !watch->second.pidfd) return;
+  signal_pidfd(watch->second.pidfd->native_handle(), SIGTERM);
+}
+
+void LocalLauncher::watch_process(const std::string& id, Watch watch) {
+  const int fd = open_pidfd(watch.pid);
+  if (fd < 0 && errno == ESRCH) return watch_lock(id, std::move(watch));  // an adopted one has just ended
+  if (fd < 0) fail("cannot watch process {}: {}", watch.pid, std::strerror(errno));
+  watch.pidfd = std::make_unique<boost::asio::posix::stream_descriptor>(io_, fd);
+  Watch& kept = watches_[id] = std::move(watch);
+  kept.pidfd->async_wait(boost::asio::posix::stream_descriptor::wait_read, [this, id](boost::system::error_code error) {
+    if (error) return;  // this launcher is going away
+    Watch& ending = watches_.at(id);
+    siginfo_t status{};
+    ::waitid(P_PIDFD, static_cast<id_t>(ending.pidfd->native_handle()), &status, WEXITED | WNOHANG);  // only a child needs it
+    ending.pidfd.reset();
+    // A supervisor that was killed takes its program along, but not in the same instant: the lock tells.
+    if (LockFile::is_held(RunDirectory(ending.folder).lock())) return watch_lock(id, std::move(ending));
+    ended(id);
+  });
+}
+
+void LocalLauncher::watch_lock(const std::string& id, Watch watch) {
+  watch.timer = std::make_unique<boost::asio::steady_timer>(io_);
+  watches_[id] = std::move(watch);
+  look_at_lock(id);
+}
+
+void LocalLauncher::look_at_lock(const std::string& id) {
+  Watch& watch = watches_.at(id);
+  watch.timer->expires_after(kLookAtLock);
+  watch.timer->async_wait([this, id](boost::system::error_code error) {
+    if (error) return;
+    if (LockFile::is_held(RunDirectory(watches_.at(id).folder).lock())) return look_at_lock(id);
+    ended(id);
+  });
+}
+
+void LocalLauncher::ended(const std::string& id) {
+  watches_.erase(id);
+  on_end(id);
+}
+
+}  // namespace tearless::harness

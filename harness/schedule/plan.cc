@@ -1,0 +1,39 @@
+#include "harness/schedule/plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace tearless::harness {
+
+std::vector<PlannedRun> plan_runs(const Grid& grid, const Only& only, const Program& program, bool smoke) {
+  std::vector<PlannedRun> plan;
+  for (GridPoint& point : runs_of(grid, only)) {
+    plan.push_back({.point = std::move(point), .spec = {}, .answer = {}});
+  }
+  size_t asked = 0, answered = 0;
+  program.check(
+      [&]() -> std::optional<CheckQuestion> {
+        if (asked == plan.size()) return std::nullopt;
+        PlannedRun& run = plan[asked++];
+        run.spec = materialise(grid, run.point);
+        return CheckQuestion{run.spec.settings, grid.folder.string(), run.spec.folders, smoke};
+      },
+      [&](CheckAnswer answer) {
+        if (answered < plan.size()) plan[answered++].answer = std::move(answer);
+      });
+  return plan;
+}
+
+std::vector<std::string> errors_of(const Grid& grid, const std::vector<PlannedRun>& plan) {
+  std::vector<std::string> errors;
+  for (const PlannedRun& run : plan) {
+    if (run.answer.error.empty()) continue;
+    const Setting* setting = run.answer.key.empty() ? nullptr : setting_at(grid, run.point, run.answer.key);
+    std::string sentence = fmt::format("{}: {}", setting ? setting->place : grid.file.string(), run.answer.error);
+    if (std::find(errors.begin(), errors.end(), sentence) == errors.end()) errors.push_back(std::move(sentence));
+  }
+  return errors;
+}
+
+}  // namespace tearless::harness

@@ -1,0 +1,35 @@
+// What follows on a failure, one row a class.
+#pragma once
+
+#include "harness/store/states.h"
+
+namespace tearless::harness {
+
+inline constexpr int kFreeOfCharge = -1;
+
+struct RetryPolicy {
+  FailureClass failure;
+  int tries;   // in all, this class of failure counted; kFreeOfCharge: no limit
+  bool alone;  // the next try has the machine to itself
+};
+
+// clang-format off
+inline constexpr RetryPolicy kRetryPolicies[] = {
+    {FailureClass::kSettings,    1,             false},  // would fail again
+    {FailureClass::kOutOfMemory, 2,             true},   // with more room it may fit
+    {FailureClass::kCrashed,     3,             false},
+    {FailureClass::kStalled,     3,             false},
+    {FailureClass::kTimeout,     3,             false},
+    {FailureClass::kLost,        kFreeOfCharge, false},  // not the run's fault
+    {FailureClass::kStopped,     kFreeOfCharge, false},
+};
+// clang-format on
+
+constexpr RetryPolicy policy_of(FailureClass failure) {
+  for (const RetryPolicy& policy : kRetryPolicies) {
+    if (policy.failure == failure) return policy;
+  }
+  return {failure, 1, false};
+}
+
+}  // namespace tearless::harness

@@ -1,0 +1,198 @@
+#include "harness/schedule/program.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+#include <utility>
+
+#include "base/error.h"
+#include "harness/schedule/spawn.h"
+
+namespace tearless::harness {
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+namespace {
+
+class Descriptor {
+ public:
+  explicit Descriptor(int fd = -1) : fd_(fd) {}
+  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  Descriptor& operator=(Descriptor&&) = delete;
+  ~Descriptor() { close(); }
+  int get() const { return fd_; }
+  bool is_open() const { return fd_ >= 0; }
+  void close() {
+    if (fd_ >= 0) ::close(std::exchange(fd_, -1));
+  }
+
+ private:
+  int fd_;
+};
+
+struct Talk {
+  std::string verb;                                 // "check" or "probe"
+  std::function<std::optional<std::string>()> next;  // the next line to say, or nothing at the end
+  std::function<void(std::string_view)> heard;       // each line of the answer
+};
+
+// Both directions at the same time: a program that answers while it reads would block for ever on a full pipe if its answers
+// were read only after the last question.
+void talk_to(const fs::path& program, const Talk& talk) {
+  std::array<int, 2> in{}, out{};
+  // A socket rather than a pipe: saying something to a program that has died is then an error, not a signal.
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, in.data()) != 0 || ::pipe2(out.data(), O_CLOEXEC) != 0) {
+    fail("cannot talk to {}: {}", program.string(), std::strerror(errno));
+  }
+  Descriptor to(in[0]), child_in(in[1]), from(out[0]), child_out(out[1]);
+  const pid_t pid = spawn({.arguments = {program.string(), talk.verb, "--json"},
+                           .environment = {},
+                           .standard_input = child_in.get(),
+                           .standard_output = child_out.get()});
+  child_in.close();
+  child_out.close();
+
+  std::string saying, hearing;
+  while (true) {
+    while (to.is_open() && saying.size() < 65536) {
+      const std::optional<std::string> line = talk.next();
+      if (!line) break;
+      saying += *line + "\n";
+    }
+    if (saying.empty()) to.close();
+
+    std::array<pollfd, 2> events = {pollfd{from.get(), POLLIN, 0}, pollfd{to.get(), POLLOUT, 0}};
+    if (::poll(events.data(), to.is_open() ? 2 : 1, -1) < 0) continue;  // a signal
+    if (to.is_open() && events[1].revents != 0) {
+      const ssize_t sent = ::send(to.get(), saying.data(), saying.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+      if (sent >= 0) {
+        saying.erase(0, static_cast<size_t>(sent));
+      } else if (errno != EAGAIN && errno != EINTR) {
+        to.close();  // it does not want to hear more: its exit code will say why
+        saying.clear();
+      }
+    }
+    if (events[0].revents == 0) continue;
+    char buffer[1 << 16];
+    const ssize_t got = ::read(from.get(), buffer, sizeof buffer);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) break;
+    hearing.append(buffer, static_cast<size_t>(got));
+    size_t begin = 0;
+    for (size_t end; (end = hearing.find('\n', begin)) != std::string::npos; begin = end + 1) {
+      talk.heard(std::string_view(hearing).substr(begin, end - begin));
+    }
+    hearing.erase(0, begin);
+  }
+
+  int status = 0;
+  while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (WIFSIGNALED(status)) fail("`{} {}` was killed by signal {}", program.string(), talk.verb, WTERMSIG(status));
+  if (WEXITSTATUS(status) != 0) {
+    fail("`{} {}` failed with exit code {}; its message stands above", program.string(), talk.verb, WEXITSTATUS(status));
+  }
+}
+
+std::optional<int64_t> number_or_pending(const json& record, const char* key) {
+  const json value = record.value(key, json());
+  if (!value.is_number()) return std::nullopt;
+  return value.get<int64_t>();
+}
+
+CheckAnswer answer_from(const json& line) {
+  CheckAnswer answer;
+  answer.error = line.value("error", "");
+  answer.key = line.value("key", "");
+  if (!answer.error.empty()) return answer;
+  answer.id = line.at("id");
+  answer.canonical = line.at("canonical");
+  answer.local = line.value("local", "");
+  answer.waiting = line.value("state", "ready") == "waiting_data";
+  answer.waiting_for = line.value("waiting_for", "");
+  answer.parameters = number_or_pending(line, "parameters");
+  answer.memory_bytes = number_or_pending(line, "memory_bytes");
+  answer.updates = line.value("updates", int64_t{0});
+  answer.device = line.value("device", "cpu");
+  answer.threads = line.value("threads", 1);
+  return answer;
+}
+
+}  // namespace
+
+Program::Program(fs::path path) : path_(fs::absolute(path)) {
+  if (::access(path_.c_str(), X_OK) != 0) {
+    fail("there is no training program {}; build it (make), or name one with --engine or $TEARLESS_ENGINE", path_.string());
+  }
+}
+
+Program Program::find(const fs::path& asked, const std::optional<fs::path>& of_grid) {
+  if (!asked.empty()) return Program(asked);
+  if (const char* named = std::getenv("TEARLESS_ENGINE"); named && *named) return Program(named);
+  if (of_grid) return Program(*of_grid);
+  return Program(fs::read_symlink("/proc/self/exe").parent_path() / "tearless-engine");
+}
+
+std::vector<CheckAnswer> Program::check(const std::vector<CheckQuestion>& questions) const {
+  std::vector<CheckAnswer> answers;
+  answers.reserve(questions.size());
+  auto question = questions.begin();
+  check([&]() -> std::optional<CheckQuestion> {
+    if (question == questions.end()) return std::nullopt;
+    return *question++;
+  }, [&](CheckAnswer answer) { answers.push_back(std::move(answer)); });
+  return answers;
+}
+
+void Program::check(const std::function<std::optional<CheckQuestion>()>& next,
+                    const std::function<void(CheckAnswer)>& answered) const {
+  int64_t asked = 0, heard = 0;
+  const auto say = [&]() -> std::optional<std::string> {
+    const std::optional<CheckQuestion> question = next();
+    if (!question) return std::nullopt;
+    ++asked;
+    return json{{"settings", question->settings},
+                {"folder", question->folder},
+                {"folders", question->folders},
+                {"smoke", question->smoke}}
+        .dump();
+  };
+  talk_to(path_, {.verb = "check", .next = say, .heard = [&](std::string_view line) {
+                    ++heard;
+                    try {
+                      answered(answer_from(json::parse(line)));
+                    } catch (const json::exception& error) {
+                      fail("`{} check` answered question {} with something else than docs/run_directory.md says: {}",
+                           path_.string(), heard, error.what());
+                    }
+                  }});
+  if (heard != asked) fail("`{} check` answered {} of {} questions", path_.string(), heard, asked);
+}
+
+Probe Program::probe() const {
+  std::string text;
+  talk_to(path_, {.verb = "probe",
+                  .next = []() -> std::optional<std::string> { return std::nullopt; },
+                  .heard = [&](std::string_view line) { text += line; }});
+  try {
+    const json answer = json::parse(text);
+    Probe probe{.program = answer.at("program"), .version = answer.at("version"), .numerics = answer.at("numerics"), .devices = {}};
+    for (const json& device : answer.value("devices", json::array())) {
+      probe.devices.push_back({device.at("kind"), device.value("uuid", ""), device.value("name", ""),
+                               device.value("memory_bytes", int64_t{0})});
+    }
+    return probe;
+  } catch (const json::exception& error) {
+    fail("`{} probe` answered with something else than docs/run_directory.md says: {}", path_.string(), error.what());
+  }
+}
+
+}  // namespace tearless::harness

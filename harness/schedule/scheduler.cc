@@ -1,0 +1,353 @@
+#include "harness/schedule/scheduler.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "harness/schedule/policy.h"
+#include "harness/store/attempt_files.h"
+#include "harness/store/record.h"
+
+namespace tearless::harness {
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr size_t kSameCrashPauses = 3;     // runs with one crash signature
+constexpr double kQuickEnd = 10;           // seconds: an attempt that ends sooner got nowhere
+constexpr double kLongestPatience = 60;    // seconds between attempts that get nowhere
+
+int64_t size_or_zero(const fs::path& file) {
+  std::error_code error;
+  const auto size = fs::file_size(file, error);
+  return error ? 0 : static_cast<int64_t>(size);
+}
+
+}  // namespace
+
+Scheduler::Scheduler(Store& store, const Workspace& workspace, Launcher& launcher, Slots slots, SchedulerOptions options, Now now,
+                     Listener listener)
+    : store_(store),
+      workspace_(workspace),
+      launcher_(launcher),
+      slots_(std::move(slots)),
+      options_(options),
+      now_(std::move(now)),
+      listener_(std::move(listener)) {
+  launcher_.on_end = [this](const std::string& id) { ended(id); };
+}
+
+// --- the beginning: what an earlier process, or a person, left behind ----------------------------------------------------------
+
+void Scheduler::begin(std::vector<Job> jobs) {
+  std::vector<std::string> order;
+  for (Job& job : jobs) {
+    const std::string id = job.id;
+    if (jobs_.emplace(id, std::move(job)).second) order.push_back(id);
+  }
+  // Of other sweeps too: their attempts take room, and nobody else will write down how they end.
+  for (const std::string& id : store_.ids_in(RunState::kRunning)) adopt_or_judge(id);
+  for (const std::string& id : order) reconcile(jobs_.at(id));
+  fill();
+}
+
+void Scheduler::adopt_or_judge(const std::string& id) {
+  const RunDirectory run = workspace_.run(id);
+  const int64_t newest = run.newest_attempt();
+  if (launcher_.adopt(id, run.root())) {
+    const auto job = jobs_.find(id);
+    Running& running = running_[id];
+    running.ours = job != jobs_.end();
+    const std::string device = cuda_device_of(run, newest);
+    running.slot = device.empty() ? slots_.take_anyway(running.ours ? job->second.threads : 1) : slots_.take_device(device);
+    running.attempts_before = newest - 1;
+    running.since = running.last_sign = now_();
+    running.progress.id = id;
+    running.progress.label = label_of(id);
+    running.progress.updates = running.ours ? job->second.updates : 0;
+    tell("adopted", id, fmt::format("attempt {} goes on", newest));
+    return;
+  }
+  const std::vector<AttemptRecord> known = store_.attempts_of(id);
+  const bool judged = !known.empty() && known.back().number == newest && !known.back().outcome.empty();
+  if (newest == 0 || judged) {  // the launch never got as far as an attempt
+    store_.move(id, RunState::kRunning, RunState::kQueued, FailureClass::kLost, "it was never started");
+    return;
+  }
+  conclude(id, newest, judge(run, newest), nullptr);
+}
+
+void Scheduler::reconcile(const Job& job) {
+  if (running_.contains(job.id)) return;
+  const RunDirectory run = workspace_.run(job.id);
+  const std::optional<RunRecord> record = store_.run(job.id);
+  switch (record->state) {
+    case RunState::kDone:
+    case RunState::kDiverged: {
+      const std::optional<Verdict> done = verdict_of_done(run);
+      if (done && done->state == RunState::kFailed) tell("warning", job.id, done->reason + " (the store keeps what it recorded)");
+      if (done) return;
+      store_.requeue(job.id, "its run folder was deleted");
+      break;
+    }
+    case RunState::kFailed: {
+      const std::optional<Verdict> done = verdict_of_done(run);
+      const bool repaired = done && done->state != RunState::kFailed;
+      if (!options_.retry_failed && !repaired) return;
+      store_.requeue(job.id, "tried again on request");
+      break;
+    }
+    case RunState::kHeld:
+    case RunState::kCancelled:
+    case RunState::kWaitingData: store_.requeue(job.id, ""); break;
+    case RunState::kQueued:
+    case RunState::kRunning: break;
+  }
+  if (record_done(job.id)) return;
+  if (!slots_.can_ever_run(job.device)) {
+    store_.move(job.id, RunState::kQueued, RunState::kHeld, FailureClass::kNone, "it wants a CUDA device, and there is none here");
+    tell("held", job.id, "it wants a CUDA device, and there is none here");
+    return;
+  }
+  const bool alone = policy_of(record->failure).alone && record->state == RunState::kQueued;
+  if (std::none_of(queue_.begin(), queue_.end(), [&](const Queued& queued) { return queued.id == job.id; })) {
+    queue_.push_back({.id = job.id, .alone = alone, .not_before = 0});
+  }
+}
+
+// A queued run whose DONE is there was trained before the store knew of it: its result is taken as it is.
+bool Scheduler::record_done(const std::string& id) {
+  const RunDirectory run = workspace_.run(id);
+  const std::optional<Verdict> done = verdict_of_done(run);
+  if (!done) return false;
+  store_.in_one_step([&] {
+    record_end(store_, workspace_, id, run.newest_attempt(), *done);
+    store_.move(id, RunState::kQueued, done->state, done->failure, done->reason, done->step);
+  });
+  tell(std::string(name_of(done->state)), id, done->state == RunState::kFailed ? done->reason : "was trained before");
+  return true;
+}
+
+// --- starting --------------------------------------------------------------------------------------------------------------------
+
+void Scheduler::fill() {
+  if (stopping_ || !paused_.empty()) return;
+  const auto somebody_alone = std::any_of(running_.begin(), running_.end(), [](const auto& entry) { return entry.second.alone; });
+  if (somebody_alone) return;
+  for (auto queued = queue_.begin(); queued != queue_.end();) {
+    const Job& job = jobs_.at(queued->id);
+    if (queued->not_before > now_() || (queued->alone && !running_.empty())) {
+      ++queued;
+      continue;
+    }
+    const std::optional<Slot> slot = slots_.take(job.device, job.threads);
+    if (!slot) {
+      ++queued;
+      continue;
+    }
+    const Queued next = *queued;
+    queued = queue_.erase(queued);
+    if (!launch(next, *slot)) slots_.give_back(*slot);
+    if (next.alone || !paused_.empty()) return;  // a pause has put the run back into the queue
+  }
+}
+
+bool Scheduler::launch(const Queued& queued, const Slot& slot) {
+  const Job& job = jobs_.at(queued.id);
+  const RunDirectory run = workspace_.run(job.id);
+  try {
+    if (fs::exists(run.settings()) && read_file(run.settings()) != job.canonical) {
+      const std::string reason =
+          fmt::format("{} was changed by hand; restore it, or delete the run's folder", run.settings().string());
+      store_.move(job.id, RunState::kQueued, RunState::kFailed, FailureClass::kSettings, reason);
+      tell("failed", job.id, reason);
+      return false;
+    }
+    make_folders(run.root());
+    if (!fs::exists(run.settings())) write_atomically(run.settings(), job.canonical);
+    write_atomically(run.local(), job.local);
+  } catch (const UserError& error) {
+    queue_.push_front(queued);
+    pause(error.what());
+    return false;
+  }
+
+  // Before the start, not after: a process that nobody remembers would be started twice.
+  store_.move(job.id, RunState::kQueued, RunState::kRunning);
+  Running running;
+  running.slot = slot;
+  running.alone = queued.alone;
+  const int64_t before = running.attempts_before = run.newest_attempt();
+  running.since = running.last_sign = now_();
+  running.progress.id = job.id;
+  running.progress.label = job.label;
+  running.progress.updates = job.updates;
+  running_.emplace(job.id, std::move(running));
+  try {
+    launcher_.start({.id = job.id, .folder = run.root(), .cuda_device = slot.cuda_device});
+  } catch (const UserError& error) {
+    running_.erase(job.id);
+    store_.move(job.id, RunState::kRunning, RunState::kQueued, FailureClass::kLost, error.what());
+    queue_.push_front(queued);
+    pause(error.what());
+    return false;
+  }
+  tell("started", job.id, before > 0 ? fmt::format("again (attempt {})", before + 1) : "");
+  return true;
+}
+
+// --- ends ------------------------------------------------------------------------------------------------------------------------
+
+void Scheduler::ended(const std::string& id) {
+  const auto node = running_.extract(id);
+  const Running& running = node.mapped();
+  slots_.give_back(running.slot);
+  const RunDirectory run = workspace_.run(id);
+  const int64_t newest = run.newest_attempt();
+  if (newest > running.attempts_before) {
+    Verdict verdict = judge(run, newest);
+    if (running.stalled && verdict.state == RunState::kFailed) {
+      verdict.failure = FailureClass::kStalled;
+      verdict.reason = fmt::format("no sign of life for {:.0f} s", options_.stall_seconds);
+    }
+    conclude(id, newest, std::move(verdict), &running);
+  } else {
+    store_.move(id, RunState::kRunning, RunState::kQueued, FailureClass::kLost, "it could not be started");
+    if (running.ours) queue_.push_back({.id = id, .alone = running.alone, .not_before = 0});
+    if (!stopping_ && running.ours) {
+      pause(fmt::format("no attempt could be started in {}: is the disk full, or does another program hold {}?",
+                        run.root().string(), run.lock().string()));
+    }
+  }
+  fill();
+}
+
+void Scheduler::conclude(const std::string& id, int64_t attempt, Verdict verdict, const Running* running) {
+  const RetryPolicy policy = policy_of(verdict.failure);
+  bool again = false;
+  store_.in_one_step([&] {
+    record_end(store_, workspace_, id, attempt, verdict);
+    again = verdict.state == RunState::kFailed &&
+            (policy.tries == kFreeOfCharge || store_.failures_of(id, verdict.failure) < policy.tries);
+    store_.move(id, RunState::kRunning, again ? RunState::kQueued : verdict.state, verdict.failure, verdict.reason, verdict.step);
+  });
+  if (!again) {
+    tell(std::string(name_of(verdict.state)), id,
+         verdict.state == RunState::kDiverged ? fmt::format("at update {}", verdict.step.value_or(0)) : verdict.reason);
+  } else {
+    queue_again(id, verdict, policy.alone, running);
+  }
+  if (verdict.failure == FailureClass::kCrashed) note_crash(id, verdict.reason);
+}
+
+void Scheduler::queue_again(const std::string& id, const Verdict& verdict, bool alone, const Running* running) {
+  // What costs nothing could be repeated for ever; attempts that end at once are spaced out.
+  const bool quick = running && !stopping_ && now_() - running->since < kQuickEnd;
+  quick_ends_[id] = quick ? quick_ends_[id] + 1 : 0;
+  const double patience = quick ? std::min(kLongestPatience, std::exp2(quick_ends_[id] - 1)) : 0;
+  if (jobs_.contains(id)) queue_.push_back({.id = id, .alone = alone, .not_before = now_() + patience});
+  tell("queued again", id, fmt::format("{}: {}", name_of(verdict.failure), verdict.reason));
+}
+
+void Scheduler::note_crash(const std::string& id, const std::string& signature) {
+  std::set<std::string>& runs = crashes_[signature];
+  runs.insert(id);
+  if (runs.size() < kSameCrashPauses) return;
+  pause(fmt::format("{} runs crashed in the same way ({}); `tearless log {}` shows more", runs.size(), signature, id));
+}
+
+void Scheduler::pause(std::string why) {
+  if (!paused_.empty()) return;
+  paused_ = std::move(why);
+  tell("paused", "", paused_);
+}
+
+void Scheduler::stop() {
+  stopping_ = true;
+  for (auto& [id, running] : running_) {
+    if (!running.ours) continue;
+    running.stop_asked = running.progress.stopping = true;
+    launcher_.stop(id);
+  }
+}
+
+// --- looking ---------------------------------------------------------------------------------------------------------------------
+
+void Scheduler::tick() {
+  store_.in_one_step([&] {
+    for (auto& [id, running] : running_) look_at(id, running);
+  });
+  fill();
+}
+
+void Scheduler::look_at(const std::string& id, Running& running) {
+  const RunDirectory run = workspace_.run(id);
+  const int64_t newest = run.newest_attempt();
+  if (newest <= running.attempts_before) return;
+  if (!running.start_recorded && fs::exists(run.attempt(newest) / "start.json")) {
+    record_start(store_, workspace_, id, newest);
+    running.start_recorded = true;
+  }
+  running.progress.take(record_new_metrics(store_, workspace_, id), now_());
+  const nlohmann::json measured = read_attempt(run, newest).measured;
+  if (measured.contains("tokens_per_second") && measured["tokens_per_second"].is_number()) {
+    running.progress.tokens_per_second = measured["tokens_per_second"];
+  }
+
+  const int64_t size = size_or_zero(run.metrics()) + size_or_zero(run.attempt(newest) / "log.txt");
+  if (size != running.size_seen) {
+    running.size_seen = size;
+    running.last_sign = now_();
+  }
+  const bool too_quiet = options_.stall_seconds > 0 && now_() - running.last_sign > options_.stall_seconds;
+  if (too_quiet && !running.stop_asked) {
+    running.stalled = running.stop_asked = true;
+    launcher_.stop(id);
+  }
+}
+
+bool Scheduler::finished() const {
+  if (std::any_of(running_.begin(), running_.end(), [](const auto& entry) { return entry.second.ours; })) return false;
+  return stopping_ || !paused_.empty() || queue_.empty();
+}
+
+std::vector<Progress> Scheduler::progress() const {
+  std::vector<Progress> all;
+  for (const auto& [id, running] : running_) {
+    if (running.ours) all.push_back(running.progress);
+  }
+  return all;
+}
+
+int64_t Scheduler::settled() const {
+  const auto ours = std::count_if(running_.begin(), running_.end(), [](const auto& entry) { return entry.second.ours; });
+  return static_cast<int64_t>(jobs_.size()) - waiting() - ours;
+}
+
+std::optional<double> Scheduler::seconds_left() const {
+  double updates_left = 0, speed = 0;
+  for (const auto& [id, running] : running_) {
+    if (!running.ours) continue;
+    if (running.progress.updates_per_second <= 0) return std::nullopt;
+    updates_left += static_cast<double>(std::max<int64_t>(0, running.progress.updates - running.progress.step));
+    speed += running.progress.updates_per_second;
+  }
+  for (const Queued& queued : queue_) updates_left += static_cast<double>(jobs_.at(queued.id).updates);
+  if (speed <= 0) return std::nullopt;
+  return updates_left / speed;
+}
+
+std::string Scheduler::label_of(const std::string& id) const {
+  const auto job = jobs_.find(id);
+  return job == jobs_.end() ? id : job->second.label;
+}
+
+void Scheduler::tell(std::string what, const std::string& id, std::string text) const {
+  listener_({std::move(what), id, id.empty() ? "" : label_of(id), std::move(text)});
+}
+
+}  // namespace tearless::harness

@@ -1,0 +1,130 @@
+#include "harness/store/attempt_files.h"
+
+#include <algorithm>
+#include <fstream>
+
+#include "base/error.h"
+#include "base/files.h"
+
+namespace tearless::harness {
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+namespace {
+
+constexpr int64_t kLogTail = 8192;  // bytes in which the last line is looked for
+
+// The bytes of a file from `offset` on, or "" where there are none.
+std::string bytes_from(const fs::path& file, int64_t offset) {
+  std::ifstream in(file, std::ios::binary);
+  in.seekg(offset);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+json read_json(const fs::path& file) {
+  const json record = json::parse(bytes_from(file, 0), nullptr, /*allow_exceptions=*/false);
+  return record.is_object() ? record : json::object();
+}
+
+int64_t size_of(const fs::path& file) {
+  std::error_code error;
+  const auto size = fs::file_size(file, error);
+  return error ? 0 : static_cast<int64_t>(size);
+}
+
+template <class Value>
+Value field(const json& record, const char* key, Value otherwise) {
+  const auto found = record.find(key);
+  if (found == record.end()) return otherwise;
+  if constexpr (std::is_same_v<Value, std::string>) {
+    return found->is_string() ? found->get<std::string>() : otherwise;
+  } else {
+    return found->is_number_integer() ? Value(found->get<int64_t>()) : otherwise;
+  }
+}
+
+std::string valid_utf8(const std::string& text) {
+  return json::parse(json(text).dump(-1, ' ', false, json::error_handler_t::replace)).get<std::string>();
+}
+
+}  // namespace
+
+bool ProcessName::is_alive() const {
+  return boot_id == tearless::boot_id() && process_start_ticks(pid) == std::optional(start_ticks);
+}
+
+std::optional<ProcessName> supervisor_of(const RunDirectory& run, int64_t attempt) {
+  const json start = read_json(run.attempt(attempt) / "start.json");
+  const auto who = start.find("supervisor");
+  if (who == start.end() || !who->is_object()) return std::nullopt;
+  return ProcessName{field<int64_t>(*who, "pid", 0), field<int64_t>(*who, "start_ticks", 0),
+                     field<std::string>(*who, "boot_id", "")};
+}
+
+std::string cuda_device_of(const RunDirectory& run, int64_t attempt) {
+  return field<std::string>(read_json(run.attempt(attempt) / "start.json"), "cuda_device", "");
+}
+
+AttemptRecord read_attempt(const RunDirectory& run, int64_t attempt) {
+  const fs::path folder = run.attempt(attempt);
+  const json start = read_json(folder / "start.json");
+  const json exit = read_json(folder / "exit.json");
+  const json measured = read_json(folder / "measured.json");
+  return {.number = attempt,
+          .outcome = "",
+          .reason = "",
+          .code = field<std::optional<int64_t>>(exit, "code", std::nullopt),
+          .signal = field<std::optional<int64_t>>(exit, "signal", std::nullopt),
+          .started_at = field<std::string>(start, "started_at", ""),
+          .ended_at = field<std::string>(exit, "ended_at", ""),
+          .host = field<std::string>(start, "host", ""),
+          .device = field<std::string>(start, "device", ""),
+          .processor = field<std::string>(start, "processor", ""),
+          .version = field<std::string>(start, "version", ""),
+          .numerics = field<int64_t>(start, "numerics", 0),
+          .measured = measured.empty() ? json() : measured};
+}
+
+std::string last_log_line(const RunDirectory& run, int64_t attempt) {
+  const fs::path log = run.attempt(attempt) / "log.txt";
+  const std::string tail = bytes_from(log, std::max<int64_t>(0, size_of(log) - kLogTail));
+  constexpr const char* kBlank = " \t\r\n";
+  const size_t end = tail.find_last_not_of(kBlank);
+  if (end == std::string::npos) return "";
+  const size_t before = tail.find_last_of("\r\n", end);  // a progress bar returns its carriage
+  const size_t begin = before == std::string::npos ? 0 : before + 1;
+  return valid_utf8(tail.substr(begin, end + 1 - begin));
+}
+
+std::map<std::string, double> read_scores(const RunDirectory& run) {
+  std::map<std::string, double> scores;
+  if (!fs::exists(run.scores())) return scores;
+  const json record = json::parse(read_file(run.scores()), nullptr, /*allow_exceptions=*/false);
+  if (!record.is_object()) {
+    fail("{} is not a JSON object of scores; restore it, or delete the run's folder to train it again", run.scores().string());
+  }
+  for (const auto& [name, value] : record.items()) {
+    if (value.is_number()) scores[name] = value.get<double>();
+  }
+  return scores;
+}
+
+MetricsRead read_metrics(const RunDirectory& run, int64_t from) {
+  MetricsRead read;
+  read.from = size_of(run.metrics()) < from ? 0 : from;
+  read.to = read.from;
+  const std::string bytes = bytes_from(run.metrics(), read.from);
+  size_t begin = 0;
+  for (size_t end; (end = bytes.find('\n', begin)) != std::string::npos; begin = end + 1) {
+    const json line = json::parse(bytes.begin() + static_cast<ptrdiff_t>(begin), bytes.begin() + static_cast<ptrdiff_t>(end),
+                                  nullptr, /*allow_exceptions=*/false);
+    if (line.is_object() && line.value("step", json()).is_number_integer() && line.value("name", json()).is_string() &&
+        line.value("value", json()).is_number()) {
+      read.lines.push_back({read.from + static_cast<int64_t>(begin), line["step"], line["name"], line["value"]});
+    }
+  }
+  read.to += static_cast<int64_t>(begin);
+  return read;
+}
+
+}  // namespace tearless::harness

@@ -1,0 +1,115 @@
+#include "harness/store/database.h"
+
+#include <SQLiteCpp/SQLiteCpp.h>
+#include <linux/magic.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <array>
+#include <fstream>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "base/error.h"
+#include "harness/store/schema_sql.h"
+
+namespace tearless::harness {
+namespace fs = std::filesystem;
+namespace {
+
+// kMigrations[i] brings a database from user_version i to i + 1. Released ones are frozen: a change is a new one.
+constexpr std::array<const char*, 1> kMigrations = {kSchemaSql};
+constexpr int kSchemaVersion = static_cast<int>(kMigrations.size());
+constexpr int kBusyMilliseconds = 10'000;  // a reader's shared lock while the journal mode changes
+
+// WAL needs memory shared between processes, and flock means little there: a database on one of these may be torn apart.
+void refuse_network(const fs::path& folder) {
+  struct statfs info {};
+  if (::statfs(folder.c_str(), &info) != 0) return;
+  const auto magic = static_cast<uint32_t>(info.f_type);
+  constexpr uint32_t kLustre = 0x0BD00BD0, kCifs = 0xFF534D42, kSmb2 = 0xFE534D42, kCeph = 0x00C36400, kGpfs = 0x47504653,
+                     kBeeGfs = 0x19830326;
+  for (const uint32_t network : {uint32_t{NFS_SUPER_MAGIC}, uint32_t{SMB_SUPER_MAGIC}, uint32_t{AFS_SUPER_MAGIC},
+                                 uint32_t{CODA_SUPER_MAGIC}, kLustre, kCifs, kSmb2, kCeph, kGpfs, kBeeGfs}) {
+    if (magic == network) {
+      fail("{} lies on a network file system, where SQLite cannot be trusted; choose a folder on a local disk (--workspace)",
+           folder.string());
+    }
+  }
+}
+
+[[noreturn]] void refuse_damaged(const fs::path& file, const SQLite::Exception& error) {
+  fail("cannot open the database {} ({}); if it is damaged, `tearless rebuild` makes it anew from the run folders",
+       file.string(), error.what());
+}
+
+int schema_version(SQLite::Database& database) { return database.execAndGet("PRAGMA user_version").getInt(); }
+
+void refuse_newer(const fs::path& file, int version) {
+  if (version <= kSchemaVersion) return;
+  fail("{} was written by a newer tearless (schema {}, this one knows {}); use that one, or `tearless rebuild` to make the "
+       "database anew from the run folders",
+       file.string(), version, kSchemaVersion);
+}
+
+}  // namespace
+
+LockFile lock_for_writing(const Workspace& workspace) {
+  std::optional<LockFile> lock = LockFile::try_acquire(workspace.lock());
+  if (!lock) {
+    std::string pid;
+    std::ifstream(workspace.lock()) >> pid;
+    fail("another tearless{} is working in {}; wait for it, stop it, or choose another --workspace (looking is always free: "
+         "tearless status)",
+         pid.empty() ? "" : " (process " + pid + ")", workspace.root().string());
+  }
+  std::ofstream(workspace.lock(), std::ios::trunc) << ::getpid() << "\n";  // for whoever comes next
+  return std::move(*lock);
+}
+
+std::unique_ptr<SQLite::Database> open_for_writing(const fs::path& file) {
+  refuse_network(file.parent_path());
+  try {
+    auto database = std::make_unique<SQLite::Database>(file.string(), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE,
+                                                       kBusyMilliseconds);
+    refuse_newer(file, schema_version(*database));
+    database->exec("PRAGMA journal_mode = WAL");
+    database->exec("PRAGMA synchronous = FULL");
+    database->exec("PRAGMA foreign_keys = ON");
+    for (int version = schema_version(*database); version < kSchemaVersion; ++version) {
+      SQLite::Transaction migration(*database);
+      database->exec(kMigrations.at(static_cast<size_t>(version)));
+      database->exec(fmt::format("PRAGMA user_version = {}", version + 1));
+      migration.commit();
+    }
+    return database;
+  } catch (const SQLite::Exception& error) {
+    refuse_damaged(file, error);
+  }
+}
+
+std::unique_ptr<SQLite::Database> open_for_reading(const fs::path& file) {
+  try {
+    auto database = std::make_unique<SQLite::Database>(file.string(), SQLite::OPEN_READONLY, kBusyMilliseconds);
+    const int version = schema_version(*database);
+    refuse_newer(file, version);
+    if (version < kSchemaVersion) {
+      fail("{} was written by an older tearless (schema {}); the next `tearless run` brings it up to date", file.string(),
+           version);
+    }
+    return database;
+  } catch (const SQLite::Exception& error) {
+    refuse_damaged(file, error);
+  }
+}
+
+void settle(SQLite::Database& database) {
+  database.setBusyTimeout(100);
+  try {
+    database.exec("PRAGMA journal_mode = DELETE");
+  } catch (const SQLite::Exception&) {  // the write-ahead log stays: the next writer reads it
+  }
+}
+
+}  // namespace tearless::harness

@@ -1,0 +1,108 @@
+#include "harness/store/rebuild.h"
+
+#include <SQLiteCpp/SQLiteCpp.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/lock_file.h"
+#include "harness/store/database.h"
+#include "harness/store/record.h"
+#include "harness/store/store.h"
+#include "harness/store/sweep_directory.h"
+
+namespace tearless::harness {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr const char* kSideFiles[] = {"-wal", "-shm", "-journal", ""};
+
+std::vector<std::string> folders_in(const fs::path& parent) {
+  std::vector<std::string> names;
+  std::error_code absent;
+  for (const auto& entry : fs::directory_iterator(parent, absent)) {
+    if (entry.is_directory()) names.push_back(entry.path().filename().string());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+// SQLite's side files carry its name: a log that stayed behind would be played into the new database.
+void move_database(const fs::path& from, const fs::path& to) {
+  for (const char* side : kSideFiles) {
+    fs::remove(to.string() + side);
+    if (fs::exists(from.string() + side)) fs::rename(from.string() + side, to.string() + side);
+  }
+}
+
+void restore_run(Store& store, const Workspace& workspace, const std::string& id) {
+  const RunDirectory run = workspace.run(id);
+  const std::string canonical = read_file(run.settings());
+  if (run_id(canonical) != id) {
+    fail("{} was changed by hand: its text no longer has the id {}", run.settings().string(), id);
+  }
+  store.put_run({.id = id, .canonical = canonical, .waiting_for = "", .parameters = {}, .memory_bytes = {}, .updates = 0,
+                 .coordinates = {}, .seed = 0});
+
+  const int64_t newest = run.newest_attempt();
+  for (int64_t attempt = 1; attempt < newest; ++attempt) {
+    if (fs::exists(run.attempt(attempt))) record_end(store, workspace, id, attempt, judge_exit(run, attempt));
+  }
+  if (newest == 0 && !fs::exists(run.done())) return;
+  store.move(id, RunState::kQueued, RunState::kRunning);
+  if (LockFile::is_held(run.lock())) return record_start(store, workspace, id, newest);
+
+  const Verdict verdict = judge(run, newest);
+  record_end(store, workspace, id, newest, verdict);
+  // Whether a failure deserves another try is for the next `run` to say: here it is only queued again.
+  const bool settled = verdict.state != RunState::kFailed || verdict.failure == FailureClass::kSettings;
+  store.move(id, RunState::kRunning, settled ? verdict.state : RunState::kQueued, verdict.failure, verdict.reason, verdict.step);
+}
+
+}  // namespace
+
+RebuildReport rebuild(const Workspace& workspace) {
+  if (!fs::is_directory(workspace.root())) {
+    fail("there is no workspace {} to rebuild; name one with --workspace", workspace.root().string());
+  }
+  const LockFile lock = lock_for_writing(workspace);
+  const fs::path fresh = workspace.database().string() + ".new";
+  for (const char* side : kSideFiles) fs::remove(fresh.string() + side);
+
+  RebuildReport report;
+  const auto try_to = [&report](const auto& restore) {
+    try {
+      restore();
+    } catch (const UserError& error) {
+      report.passed_over.emplace_back(error.what());
+    }
+  };
+  {
+    Store store(open_for_writing(fresh), std::nullopt);
+    for (const std::string& id : folders_in(workspace.runs())) {
+      try_to([&] {
+        store.in_one_step([&] { restore_run(store, workspace, id); });
+        ++report.runs;
+      });
+    }
+    std::vector<Sweep> sweeps;
+    for (const std::string& id : folders_in(workspace.sweeps())) {
+      try_to([&] { sweeps.push_back(read_sweep(workspace, id)); });
+    }
+    // In their old order, so that the newest says what still waits. Their runs without a folder are queued.
+    std::stable_sort(sweeps.begin(), sweeps.end(),
+                     [](const Sweep& a, const Sweep& b) { return a.submitted_at < b.submitted_at; });
+    for (const Sweep& sweep : sweeps) store.submit(sweep);
+    report.sweeps = static_cast<int64_t>(sweeps.size());
+  }
+  settle(*open_for_writing(fresh));
+  move_database(workspace.database(), workspace.database().string() + ".before-rebuild");
+  move_database(fresh, workspace.database());
+  sync_folder(workspace.root());
+  return report;
+}
+
+}  // namespace tearless::harness

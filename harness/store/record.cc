@@ -1,0 +1,35 @@
+#include "harness/store/record.h"
+
+#include "harness/store/attempt_files.h"
+
+namespace tearless::harness {
+
+std::vector<MetricLine> record_new_metrics(Store& store, const Workspace& workspace, const std::string& id) {
+  const int64_t reached = store.metrics_bytes(id);
+  MetricsRead read = read_metrics(workspace.run(id), reached);
+  if (read.to != reached) {
+    store.in_one_step([&] { store.put_metrics(id, read.from, read.lines, read.to); });
+  }
+  return std::move(read.lines);
+}
+
+void record_start(Store& store, const Workspace& workspace, const std::string& id, int64_t attempt) {
+  store.in_one_step([&] { store.put_attempt(id, read_attempt(workspace.run(id), attempt)); });
+}
+
+void record_end(Store& store, const Workspace& workspace, const std::string& id, int64_t attempt, const Verdict& verdict) {
+  const RunDirectory run = workspace.run(id);
+  store.in_one_step([&] {
+    if (attempt > 0) {
+      AttemptRecord record = read_attempt(run, attempt);
+      record.outcome = verdict.outcome();
+      record.reason = verdict.reason;
+      store.put_attempt(id, record);
+    }
+    const MetricsRead metrics = read_metrics(run, attempt > 1 ? 0 : store.metrics_bytes(id));
+    store.put_metrics(id, metrics.from, metrics.lines, metrics.to);
+    if (verdict.state != RunState::kFailed) store.put_scores(id, read_scores(run));
+  });
+}
+
+}  // namespace tearless::harness

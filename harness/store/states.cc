@@ -1,0 +1,42 @@
+#include "harness/store/states.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <stdexcept>
+
+namespace tearless::harness {
+namespace {
+
+// In the order of the enums.
+constexpr std::array<std::string_view, 8> kStateNames = {"queued", "running", "done",         "diverged",
+                                                         "failed", "held",    "waiting_data", "cancelled"};
+constexpr std::array<std::string_view, 8> kFailureNames = {"",        "settings", "out_of_memory", "crashed",
+                                                           "stalled", "lost",     "stopped",       "timeout"};
+
+template <class Enum, class Names>
+Enum named(std::string_view name, const Names& names) {
+  const auto found = std::find(names.begin(), names.end(), name);
+  if (found == names.end()) throw std::logic_error(fmt::format("no state or class is called '{}'", name));
+  return static_cast<Enum>(found - names.begin());
+}
+
+}  // namespace
+
+std::string_view name_of(RunState state) { return kStateNames.at(static_cast<size_t>(state)); }
+std::string_view name_of(FailureClass failure) { return kFailureNames.at(static_cast<size_t>(failure)); }
+RunState state_named(std::string_view name) { return named<RunState>(name, kStateNames); }
+FailureClass failure_named(std::string_view name) { return named<FailureClass>(name, kFailureNames); }
+
+bool is_legal(RunState from, RunState to) {
+  return std::any_of(std::begin(kLegalMoves), std::end(kLegalMoves),
+                     [&](const Move& move) { return move.from == from && move.to == to; });
+}
+
+bool is_settled(RunState state) {
+  return state != RunState::kQueued && state != RunState::kRunning && state != RunState::kWaitingData;
+}
+
+}  // namespace tearless::harness

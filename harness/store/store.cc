@@ -1,0 +1,404 @@
+#include "harness/store/store.h"
+
+#include <SQLiteCpp/SQLiteCpp.h>
+#include <sqlite3.h>
+
+#include <algorithm>
+#include <limits>
+#include <set>
+#include <stdexcept>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/time.h"
+#include "harness/store/database.h"
+
+namespace tearless::harness {
+namespace fs = std::filesystem;
+using nlohmann::json;
+using SQLite::Statement;
+
+namespace {
+
+void bind_optional(Statement& statement, int index, const std::optional<int64_t>& value) {
+  if (value) {
+    statement.bind(index, *value);
+  } else {
+    statement.bind(index);
+  }
+}
+
+std::optional<int64_t> optional_integer(const SQLite::Column& column) {
+  if (column.isNull()) return std::nullopt;
+  return column.getInt64();
+}
+
+std::vector<std::string> text_column(Statement& statement) {
+  std::vector<std::string> texts;
+  while (statement.executeStep()) texts.push_back(statement.getColumn(0).getString());
+  return texts;
+}
+
+constexpr const char* kRunColumns = "runs.id, runs.state, runs.class, runs.reason, runs.canonical, runs.parameters, runs.step, runs.updates";
+
+RunRecord run_from(Statement& row) {
+  return {.id = row.getColumn(0).getString(),
+          .state = state_named(row.getColumn(1).getString()),
+          .failure = failure_named(row.getColumn(2).getString()),
+          .reason = row.getColumn(3).getString(),
+          .canonical = row.getColumn(4).getString(),
+          .parameters = optional_integer(row.getColumn(5)),
+          .step = optional_integer(row.getColumn(6)),
+          .updates = row.getColumn(7).getInt64(),
+          .coordinates = {},
+          .seed = 0};
+}
+
+}  // namespace
+
+// --- opening -----------------------------------------------------------------------------------------------------------------
+
+std::unique_ptr<Store> Store::open_writer(const Workspace& workspace) {
+  make_folders(workspace.root());
+  LockFile lock = lock_for_writing(workspace);
+  return std::make_unique<Store>(open_for_writing(workspace.database()), std::move(lock));
+}
+
+std::unique_ptr<const Store> Store::open_reader(const Workspace& workspace) {
+  if (!fs::exists(workspace.database())) return nullptr;
+  return std::make_unique<const Store>(open_for_reading(workspace.database()), std::nullopt);
+}
+
+Store::Store(std::unique_ptr<SQLite::Database> database, std::optional<LockFile> lock)
+    : lock_(std::move(lock)), database_(std::move(database)) {}
+
+Store::~Store() {
+  if (lock_) settle(*database_);
+}
+
+// --- reading -----------------------------------------------------------------------------------------------------------------
+
+RunResult Store::result_of(const std::string& id, std::optional<int64_t> numerics_now) const {
+  RunResult result{.id = id};
+  const std::optional<RunRecord> record = run(id);
+  if (!record) return result;
+  result.state = name_of(record->state);
+  result.reason = record->reason;
+  if (record->state == RunState::kDiverged) result.diverged_step = record->step.value_or(0);
+
+  Statement scores(*database_, "SELECT name, value FROM scores_view WHERE run = ?");
+  scores.bind(1, id);
+  while (scores.executeStep()) result.scores[scores.getColumn(0).getString()] = scores.getColumn(1).getDouble();
+
+  std::set<std::pair<std::string, std::string>> machines;
+  int64_t oldest = std::numeric_limits<int64_t>::max();
+  for (const AttemptRecord& attempt : attempts_of(id)) {
+    machines.emplace(attempt.device, attempt.processor);
+    oldest = std::min(oldest, attempt.numerics);
+  }
+  result.mixed = machines.size() > 1;
+  result.stale = numerics_now && !machines.empty() && oldest != *numerics_now;
+  return result;
+}
+
+std::optional<RunRecord> Store::run(const std::string& id) const {
+  Statement row(*database_, fmt::format("SELECT {} FROM runs WHERE id = ?", kRunColumns));
+  row.bind(1, id);
+  if (!row.executeStep()) return std::nullopt;
+  return run_from(row);
+}
+
+std::vector<AttemptRecord> Store::attempts_of(const std::string& id) const {
+  Statement row(*database_,
+                "SELECT attempt, outcome, reason, code, signal, started_at, ended_at, host, device, processor, version, numerics, "
+                "measured FROM attempts_view WHERE run = ? ORDER BY attempt");
+  row.bind(1, id);
+  std::vector<AttemptRecord> attempts;
+  while (row.executeStep()) {
+    attempts.push_back({.number = row.getColumn(0).getInt64(),
+                        .outcome = row.getColumn(1).getString(),
+                        .reason = row.getColumn(2).getString(),
+                        .code = optional_integer(row.getColumn(3)),
+                        .signal = optional_integer(row.getColumn(4)),
+                        .started_at = row.getColumn(5).getString(),
+                        .ended_at = row.getColumn(6).getString(),
+                        .host = row.getColumn(7).getString(),
+                        .device = row.getColumn(8).getString(),
+                        .processor = row.getColumn(9).getString(),
+                        .version = row.getColumn(10).getString(),
+                        .numerics = row.getColumn(11).getInt64(),
+                        .measured = json::parse(row.getColumn(12).getString())});
+  }
+  return attempts;
+}
+
+std::vector<std::string> Store::ids_starting_with(const std::string& prefix) const {
+  Statement row(*database_, "SELECT id FROM runs WHERE substr(id, 1, length(?1)) = ?1 ORDER BY id");
+  row.bind(1, prefix);
+  return text_column(row);
+}
+
+std::vector<std::string> Store::ids_in(RunState state) const {
+  Statement row(*database_, "SELECT id FROM runs WHERE state = ? ORDER BY number");
+  row.bind(1, std::string(name_of(state)));
+  return text_column(row);
+}
+
+std::vector<Sweep> Store::sweeps() const {
+  Statement row(*database_, "SELECT id, title, grid_file, submitted_at FROM sweeps ORDER BY submitted_at DESC, id");
+  std::vector<Sweep> sweeps;
+  while (row.executeStep()) {
+    sweeps.push_back({.id = row.getColumn(0).getString(),
+                      .title = row.getColumn(1).getString(),
+                      .grid_file = row.getColumn(2).getString(),
+                      .submitted_at = row.getColumn(3).getString(),
+                      .runs = {}});
+  }
+  return sweeps;
+}
+
+std::vector<RunRecord> Store::runs_of(const std::string& sweep) const {
+  Statement row(*database_, fmt::format("SELECT {}, coordinates, seed FROM sweep_runs JOIN runs ON runs.number = sweep_runs.run "
+                                        "WHERE sweep = ? ORDER BY place",
+                                        kRunColumns));
+  row.bind(1, sweep);
+  std::vector<RunRecord> runs;
+  while (row.executeStep()) {
+    runs.push_back(run_from(row));
+    runs.back().coordinates = json::parse(row.getColumn(8).getString());
+    runs.back().seed = row.getColumn(9).getInt64();
+  }
+  return runs;
+}
+
+std::map<std::string, MetricLine> Store::newest_metrics(const std::string& id) const {
+  // SQLite takes the other columns from the row that has the maximum.
+  Statement row(*database_, "SELECT max(position), metrics.step, metric_names.name, value FROM metrics "
+                            "JOIN runs ON runs.number = metrics.run JOIN metric_names ON metric_names.number = metrics.name "
+                            "WHERE runs.id = ? GROUP BY metrics.name");
+  row.bind(1, id);
+  std::map<std::string, MetricLine> newest;
+  while (row.executeStep()) {
+    const std::string name = row.getColumn(2).getString();
+    newest[name] = {row.getColumn(0).getInt64(), row.getColumn(1).getInt64(), name, row.getColumn(3).getDouble()};
+  }
+  return newest;
+}
+
+int64_t Store::failures_of(const std::string& id, FailureClass failure) const {
+  Statement row(*database_, "SELECT count(*) FROM attempts JOIN runs ON runs.number = attempts.run "
+                            "WHERE runs.id = ? AND outcome = ? AND attempt > tries_from");
+  row.bind(1, id);
+  row.bind(2, std::string(name_of(failure)));
+  row.executeStep();
+  return row.getColumn(0).getInt64();
+}
+
+QueryResult Store::query(const std::string& sql) const {
+  try {
+    Statement row(*database_, sql);
+    QueryResult result;
+    for (int i = 0; i < row.getColumnCount(); ++i) result.columns.emplace_back(row.getColumnName(i));
+    while (row.executeStep()) {
+      std::vector<json>& values = result.rows.emplace_back();
+      for (int i = 0; i < row.getColumnCount(); ++i) {
+        const SQLite::Column column = row.getColumn(i);
+        if (column.isNull()) {
+          values.emplace_back(nullptr);
+        } else if (column.isInteger()) {
+          values.emplace_back(column.getInt64());
+        } else if (column.isFloat()) {
+          values.emplace_back(column.getDouble());
+        } else {
+          values.emplace_back(column.getString());
+        }
+      }
+    }
+    return result;
+  } catch (const SQLite::Exception& error) {
+    fail("SQLite refuses the query: {}; `tearless sql` without a query lists the views and their columns", error.what());
+  }
+}
+
+// --- writing -----------------------------------------------------------------------------------------------------------------
+
+int64_t Store::run_number(const std::string& id) const {
+  Statement row(*database_, "SELECT number FROM runs WHERE id = ?");
+  row.bind(1, id);
+  if (!row.executeStep()) throw std::logic_error("no run " + id + " in the store");
+  return row.getColumn(0).getInt64();
+}
+
+void Store::put_run(const RunRequest& run) {
+  Statement insert(*database_, "INSERT INTO runs (id, state, reason, canonical, parameters, memory_bytes, updates, changed_at) "
+                               "VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET "
+                               "parameters = coalesce(excluded.parameters, parameters), "
+                               "memory_bytes = coalesce(excluded.memory_bytes, memory_bytes), "
+                               "canonical = iif(canonical = '', excluded.canonical, canonical), "
+                               "updates = max(excluded.updates, updates)");
+  insert.bind(1, run.id);
+  insert.bind(2, std::string(name_of(run.waiting_for.empty() ? RunState::kQueued : RunState::kWaitingData)));
+  insert.bind(3, run.waiting_for);
+  insert.bind(4, run.canonical);
+  bind_optional(insert, 5, run.parameters);
+  bind_optional(insert, 6, run.memory_bytes);
+  insert.bind(7, run.updates);
+  insert.bind(8, utc_now());
+  insert.exec();
+}
+
+void Store::submit(const Sweep& sweep) {
+  in_one_step([&] {
+    Statement row(*database_, "INSERT INTO sweeps (id, title, grid_file, submitted_at) VALUES (?, ?, ?, ?) "
+                              "ON CONFLICT (id) DO UPDATE SET submitted_at = excluded.submitted_at");
+    row.bind(1, sweep.id);
+    row.bind(2, sweep.title);
+    row.bind(3, sweep.grid_file);
+    row.bind(4, sweep.submitted_at);
+    row.exec();
+
+    Statement place(*database_, "INSERT OR REPLACE INTO sweep_runs (sweep, place, run, coordinates, seed) VALUES (?, ?, ?, ?, ?)");
+    for (size_t i = 0; i < sweep.runs.size(); ++i) {
+      const RunRequest& run = sweep.runs[i];
+      put_run(run);
+      place.bind(1, sweep.id);
+      place.bind(2, static_cast<int64_t>(i));
+      place.bind(3, run_number(run.id));
+      place.bind(4, json(run.coordinates).dump());
+      place.bind(5, run.seed);
+      place.exec();
+      place.reset();
+    }
+    cancel_superseded(sweep);
+  });
+}
+
+// A provisional id dies with the corpus' arrival: nothing else would ever move such a run again.
+void Store::cancel_superseded(const Sweep& sweep) {
+  Statement superseded(*database_, "SELECT id FROM runs WHERE state = 'waiting_data' "
+                                   "AND number IN (SELECT run FROM sweep_runs JOIN sweeps ON sweeps.id = sweep WHERE grid_file = ?1) "
+                                   "AND number NOT IN (SELECT run FROM sweep_runs WHERE sweep = ?2)");
+  superseded.bind(1, sweep.grid_file);
+  superseded.bind(2, sweep.id);
+  for (const std::string& id : text_column(superseded)) {
+    move(id, RunState::kWaitingData, RunState::kCancelled, FailureClass::kNone, "the grid has changed, or its corpus has come");
+  }
+}
+
+void Store::move(const std::string& id, RunState from, RunState to, FailureClass failure, const std::string& reason,
+                 std::optional<int64_t> step) {
+  if (!is_legal(from, to)) {
+    throw std::logic_error(fmt::format("run {}: no move from {} to {}", id, name_of(from), name_of(to)));
+  }
+  in_one_step([&] {
+    Statement update(*database_, "UPDATE runs SET state = ?, class = ?, reason = ?, step = ?, changed_at = ? WHERE id = ? AND state = ?");
+    update.bind(1, std::string(name_of(to)));
+    update.bind(2, std::string(name_of(failure)));
+    update.bind(3, reason);
+    bind_optional(update, 4, step);
+    update.bind(5, utc_now());
+    update.bind(6, id);
+    update.bind(7, std::string(name_of(from)));
+    if (update.exec() != 1) throw std::logic_error(fmt::format("run {} is not {}", id, name_of(from)));
+  });
+}
+
+void Store::requeue(const std::string& id, const std::string& reason) {
+  const std::optional<RunRecord> record = run(id);
+  if (!record) throw std::logic_error("no run " + id + " in the store");
+  in_one_step([&] {
+    move(id, record->state, RunState::kQueued, FailureClass::kNone, reason);
+    Statement forgive(*database_, "UPDATE runs SET tries_from = coalesce((SELECT max(attempt) FROM attempts WHERE run = number), 0) "
+                                  "WHERE id = ?");
+    forgive.bind(1, id);
+    forgive.exec();
+  });
+}
+
+void Store::put_attempt(const std::string& id, const AttemptRecord& attempt) {
+  Statement row(*database_, "INSERT OR REPLACE INTO attempts (run, attempt, outcome, reason, code, signal, started_at, ended_at, host, "
+                            "device, processor, version, numerics, measured) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+  row.bind(1, run_number(id));
+  row.bind(2, attempt.number);
+  row.bind(3, attempt.outcome);
+  row.bind(4, attempt.reason);
+  bind_optional(row, 5, attempt.code);
+  bind_optional(row, 6, attempt.signal);
+  row.bind(7, attempt.started_at);
+  row.bind(8, attempt.ended_at);
+  row.bind(9, attempt.host);
+  row.bind(10, attempt.device);
+  row.bind(11, attempt.processor);
+  row.bind(12, attempt.version);
+  row.bind(13, attempt.numerics);
+  row.bind(14, attempt.measured.dump());
+  row.exec();
+}
+
+void Store::put_scores(const std::string& id, const std::map<std::string, double>& scores) {
+  const int64_t number = run_number(id);
+  Statement forget(*database_, "DELETE FROM scores WHERE run = ?");
+  forget.bind(1, number);
+  forget.exec();
+  Statement row(*database_, "INSERT INTO scores (run, name, value) VALUES (?, ?, ?)");
+  for (const auto& [name, value] : scores) {
+    row.bind(1, number);
+    row.bind(2, name);
+    row.bind(3, value);
+    row.exec();
+    row.reset();
+  }
+}
+
+int64_t Store::metrics_bytes(const std::string& id) const {
+  Statement row(*database_, "SELECT metrics_bytes FROM runs WHERE id = ?");
+  row.bind(1, id);
+  return row.executeStep() ? row.getColumn(0).getInt64() : 0;
+}
+
+void Store::put_metrics(const std::string& id, int64_t from_byte, const std::vector<MetricLine>& lines, int64_t to_byte) {
+  const int64_t number = run_number(id);
+  Statement forget(*database_, "DELETE FROM metrics WHERE run = ? AND position >= ?");
+  forget.bind(1, number);
+  forget.bind(2, from_byte);
+  forget.exec();
+
+  Statement name(*database_, "INSERT OR IGNORE INTO metric_names (name) VALUES (?)");
+  Statement row(*database_, "INSERT INTO metrics (run, position, step, name, value) "
+                            "VALUES (?, ?, ?, (SELECT number FROM metric_names WHERE name = ?), ?)");
+  std::set<std::string> known;
+  for (const MetricLine& line : lines) {
+    if (known.insert(line.name).second) {
+      name.bind(1, line.name);
+      name.exec();
+      name.reset();
+    }
+    row.bind(1, number);
+    row.bind(2, line.position);
+    row.bind(3, line.step);
+    row.bind(4, line.name);
+    row.bind(5, line.value);
+    row.exec();
+    row.reset();
+  }
+
+  Statement reached(*database_, "UPDATE runs SET metrics_bytes = ? WHERE number = ?");
+  reached.bind(1, to_byte);
+  reached.bind(2, number);
+  reached.exec();
+}
+
+void Store::in_one_step(const std::function<void()>& writes) {
+  const bool inside_another = sqlite3_get_autocommit(database_->getHandle()) == 0;
+  if (inside_another) return writes();
+  try {
+    SQLite::Transaction transaction(*database_, SQLite::TransactionBehavior::IMMEDIATE);
+    writes();
+    transaction.commit();
+  } catch (const SQLite::Exception& error) {
+    fail("cannot write the database {}: {}; what was recorded before is safe, and the next `tearless run` goes on from there",
+         database_->getFilename(), error.what());
+  }
+}
+
+}  // namespace tearless::harness

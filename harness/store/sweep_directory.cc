@@ -1,0 +1,82 @@
+#include "harness/store/sweep_directory.h"
+
+#include <sstream>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/hash.h"
+#include "base/time.h"
+
+namespace tearless::harness {
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+namespace {
+
+json to_json(const RunRequest& run) {
+  json line = {{"id", run.id}, {"updates", run.updates}, {"coordinates", run.coordinates}, {"seed", run.seed}};
+  if (!run.waiting_for.empty()) line["waiting_for"] = run.waiting_for;
+  return line;
+}
+
+std::string lines_of(const Sweep& sweep) {
+  std::string lines;
+  for (const RunRequest& run : sweep.runs) lines += to_json(run).dump() + "\n";
+  return lines;
+}
+
+}  // namespace
+
+std::string sweep_id(const Sweep& sweep, std::string_view grid_text) {
+  Sha256 hash;
+  hash.update(grid_text);
+  hash.update(lines_of(sweep));
+  return fs::path(sweep.grid_file).stem().string() + "-" + hash.hex().substr(0, 8);
+}
+
+void freeze_sweep(const Workspace& workspace, const Sweep& sweep, std::string_view grid_text) {
+  const fs::path folder = workspace.sweep(sweep.id);
+  if (fs::exists(folder / "sweep.json")) return;
+  make_folders(folder);
+  write_atomically(folder / "grid.toml", grid_text);
+  write_atomically(folder / "runs.jsonl", lines_of(sweep));
+  const json about = {{"title", sweep.title}, {"grid_file", sweep.grid_file}, {"submitted_at", sweep.submitted_at}};
+  write_atomically(folder / "sweep.json", about.dump(2) + "\n");
+}
+
+Sweep read_sweep(const Workspace& workspace, const std::string& id) {
+  const fs::path folder = workspace.sweep(id);
+  try {
+    const json about = json::parse(read_file(folder / "sweep.json"));
+    Sweep sweep{.id = id,
+                .title = about.at("title"),
+                .grid_file = about.at("grid_file"),
+                .submitted_at = about.at("submitted_at"),
+                .runs = {}};
+    std::istringstream lines(read_file(folder / "runs.jsonl"));
+    for (std::string line; std::getline(lines, line);) {
+      const json run = json::parse(line);
+      sweep.runs.push_back({.id = run.at("id"),
+                            .canonical = "",
+                            .waiting_for = run.value("waiting_for", ""),
+                            .parameters = std::nullopt,
+                            .memory_bytes = std::nullopt,
+                            .updates = run.at("updates"),
+                            .coordinates = run.at("coordinates"),
+                            .seed = run.at("seed")});
+    }
+    return sweep;
+  } catch (const json::exception& error) {
+    fail("{} is damaged ({}); delete that folder and submit its grid again", folder.string(), error.what());
+  }
+}
+
+void log_event(const Workspace& workspace, const std::string& sweep, std::string_view what, json details) {
+  details["at"] = utc_now();
+  details["event"] = what;
+  const fs::path file = workspace.sweep(sweep) / "events.jsonl";
+  const uint64_t size = fs::exists(file) ? fs::file_size(file) : 0;
+  AppendFile(file, size).append(details.dump() + "\n");
+}
+
+}  // namespace tearless::harness

@@ -1,0 +1,238 @@
+// A training program that keeps the contract of docs/run_directory.md with files alone and fails on request: what the harness
+// is tested with. Its "training" is arithmetic on the settings, so that a resumed run must leave the same bytes.
+//
+//   fake.behaviour  succeed | diverge | crash | crash_once | stall | out_of_memory | out_of_memory_once | half_write | stop_once
+//   fake.updates    how many (default 5)         fake.sleep_ms  between two (default 0)
+//   data.train      a file that must exist, else the run waits for it
+//   fake.device     "cpu" or "cuda"              fake.threads   (default 1)
+// Every other key under model. and train. is accepted and moves the scores.
+
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <map>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/hash.h"
+#include "base/lock_file.h"
+#include "base/run_directory.h"
+#include "base/settings.h"
+
+namespace {
+
+namespace fs = std::filesystem;
+using namespace tearless;
+using nlohmann::json;
+
+constexpr int kCheckpointEvery = 3;
+volatile sig_atomic_t g_stop = 0;
+
+// --- check --------------------------------------------------------------------------------------------------------------------
+
+bool is_local(const std::string& key) { return key == "fake.sleep_ms" || key == "fake.threads"; }
+
+std::string toml_lines(const std::map<std::string, json>& settings, bool local) {
+  std::string text;
+  for (const auto& [key, value] : settings) {
+    if (is_local(key) == local) text += key + " = " + toml_value(value) + "\n";
+  }
+  return text;
+}
+
+json refuse(const std::string& key, const std::string& why) { return {{"error", why}, {"key", key}}; }
+
+json check(const json& question) {
+  std::map<std::string, json> settings = question.at("settings");
+  for (const auto& [key, value] : settings) {
+    const bool known = key.starts_with("fake.") || key.starts_with("model.") || key.starts_with("train.") || key == "data.train";
+    if (!known) return refuse(key, "unknown setting \"" + key + "\"");
+  }
+  if (settings["fake.behaviour"].is_null()) settings["fake.behaviour"] = "succeed";
+  if (settings["fake.behaviour"] == "refuse") return refuse("fake.behaviour", "this behaviour is refused");
+  if (settings["fake.updates"].is_null()) settings["fake.updates"] = 5;
+  if (question.value("smoke", false)) settings["fake.updates"] = 2;
+  std::string waiting_for;
+  if (settings.contains("data.train")) {
+    const json folders = question.value("folders", json::object());
+    const fs::path file = fs::path(folders.value("data.train", question.value("folder", ""))) / settings["data.train"].get<std::string>();
+    if (fs::exists(file)) {
+      settings["data.train"] = sha256_of_file(file);  // the corpus is what counts, not where it lies
+    } else {
+      waiting_for = file.string() + " is missing; the test makes it";
+    }
+  }
+  const std::string canonical = toml_lines(settings, false);
+  const auto setting = [&](const char* key, json otherwise) { return settings.contains(key) ? settings[key] : otherwise; };
+  return {{"id", run_id(canonical)},
+          {"canonical", canonical},
+          {"local", toml_lines(settings, true)},
+          {"state", waiting_for.empty() ? "ready" : "waiting_data"},
+          {"waiting_for", waiting_for},
+          {"parameters", 1000},
+          {"memory_bytes", 1000},
+          {"updates", settings["fake.updates"]},
+          {"device", setting("fake.device", "cpu")},
+          {"threads", setting("fake.threads", 1)}};
+}
+
+int check_all() {
+  for (std::string line; std::getline(std::cin, line);) std::cout << check(json::parse(line)).dump() << "\n";
+  return 0;
+}
+
+// --- train --------------------------------------------------------------------------------------------------------------------
+
+class Run {
+ public:
+  explicit Run(const fs::path& folder)
+      : files_(folder),
+        settings_(read_toml_settings(files_.settings()).values),
+        local_(read_toml_settings(files_.local()).values),
+        behaviour_(settings_.at("fake.behaviour")) {
+    const char* attempt = std::getenv(kAttemptVariable);
+    if (!attempt) {  // by hand
+      std::optional<LockFile> lock = LockFile::try_acquire(files_.lock());
+      if (!lock) fail("another process works on {}", folder.string());
+      lock_.emplace(std::move(*lock));
+    }
+    attempt_ = attempt ? std::stoll(attempt) : files_.make_attempt();
+    std::ofstream(folder / "starts.txt", std::ios::app) << attempt_ << "\n";  // for tests that count
+  }
+
+  int train() {
+    if (fs::exists(files_.done())) return kExitDone;
+    const bool first = attempt_ == 1;
+    if (behaviour_ == "stop_once" && first) return kExitStopped;
+    if (behaviour_ == "out_of_memory" || (behaviour_ == "out_of_memory_once" && first)) return kExitOutOfMemory;
+    const int64_t updates = settings_.at("fake.updates");
+    const int64_t begin = restore();
+    AppendFile metrics(files_.metrics(), kept_);
+    for (int64_t step = begin + 1; step <= updates; ++step) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(local_.contains("fake.sleep_ms") ? local_["fake.sleep_ms"].get<int>() : 0));
+      metrics.append(json{{"step", step}, {"name", "train.loss"}, {"value", loss(step)}}.dump() + "\n");
+      if (step == std::max<int64_t>(1, updates / 2)) misbehave(first);
+      if (behaviour_ == "diverge" && step == std::max<int64_t>(1, updates / 2)) return diverged(step);
+      if (g_stop || step % kCheckpointEvery == 0) {
+        metrics.sync();
+        checkpoint(step, metrics.size());
+      }
+      if (g_stop) return stopped(step);
+    }
+    metrics.append(json{{"step", updates}, {"name", "dev.score"}, {"value", score()}}.dump() + "\n");
+    metrics.sync();
+    return done(updates);
+  }
+
+ private:
+  // A number that depends on every setting, between 0 and 1.
+  double fingerprint() const {
+    std::string text;
+    for (const auto& [key, value] : settings_) text += key + value.dump();
+    return fnv1a32(text) / 4294967296.0;
+  }
+  double loss(int64_t step) const { return 10.0 / static_cast<double>(step) + fingerprint(); }
+  double score() const { return 20.0 + fingerprint(); }
+
+  void misbehave(bool first) const {
+    if (behaviour_ == "stall") {
+      signal(SIGTERM, SIG_DFL);
+      while (true) ::pause();
+    }
+    if (behaviour_ == "half_write") {
+      std::ofstream(files_.scores()) << R"({"test.score": 20.)" << std::flush;
+      ::abort();
+    }
+    if (behaviour_ == "crash" || (behaviour_ == "crash_once" && first)) {
+      std::cerr << "about to crash\nindex 7 out of range" << std::endl;
+      ::_exit(1);
+    }
+  }
+
+  int64_t restore() {
+    const fs::path newest = files_.checkpoints() / "newest.json";
+    if (!fs::exists(newest)) return 0;
+    const json state = json::parse(read_file(newest));
+    kept_ = state.at("metrics_bytes");
+    return state.at("step");
+  }
+
+  void checkpoint(int64_t step, uint64_t metrics_bytes) const {
+    make_folders(files_.checkpoints());
+    write_atomically(files_.checkpoints() / "newest.json", json{{"step", step}, {"metrics_bytes", metrics_bytes}}.dump());
+  }
+
+  void measure(int64_t updates) const {
+    write_atomically(files_.attempt(attempt_) / "measured.json", json{{"tokens_per_second", 1000.0}, {"threads", 1}, {"updates", updates}}.dump());
+  }
+
+  int stopped(int64_t step) const {
+    measure(step);
+    std::cerr << "stopped at update " << step << std::endl;
+    return kExitStopped;
+  }
+
+  int diverged(int64_t step) const {
+    measure(step);
+    write_done(files_, "diverged", step, "the loss is not finite", {});
+    return kExitDiverged;
+  }
+
+  int done(int64_t step) const {
+    measure(step);
+    write_atomically(files_.scores(), json{{"test.score", score()}, {"updates", step}}.dump(2) + "\n");
+    write_done(files_, "done", step, "max_updates", {"scores.json", "metrics.jsonl"});
+    return kExitDone;
+  }
+
+  RunDirectory files_;
+  std::map<std::string, json> settings_, local_;
+  std::string behaviour_;
+  std::optional<LockFile> lock_;
+  int64_t attempt_ = 0;
+  uint64_t kept_ = 0;
+};
+
+int train(const fs::path& folder) {
+  struct sigaction action {};
+  action.sa_handler = [](int) { g_stop = 1; };
+  ::sigaction(SIGTERM, &action, nullptr);
+  return Run(folder).train();
+}
+
+int probe() {
+  json devices = json::array();
+  if (const char* count = std::getenv("FAKE_CUDA_DEVICES")) {
+    for (int i = 0; i < std::stoi(count); ++i) {
+      devices.push_back({{"kind", "cuda"}, {"uuid", "GPU-" + std::to_string(i)}, {"name", "Fake GPU"}, {"memory_bytes", 1000000}});
+    }
+  }
+  const char* numerics = std::getenv("FAKE_NUMERICS");
+  std::cout << json{{"program", "fake-engine"}, {"version", "1"}, {"numerics", numerics ? std::stoi(numerics) : 1}, {"devices", devices}} << "\n";
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    const std::string verb = argc > 1 ? argv[1] : "";
+    if (verb == "check") return check_all();
+    if (verb == "probe") return probe();
+    if (verb == "train" && argc == 3) return train(argv[2]);
+    std::cerr << "usage: fake-engine check --json | probe --json | train DIR\n";
+  } catch (const std::exception& error) {
+    std::cerr << error.what() << "\n";
+  }
+  return kExitSettingsRefused;
+}
