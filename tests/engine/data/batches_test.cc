@@ -1,0 +1,137 @@
+// The batch rule, the order of a pass, and packing.
+#include "engine/data/batches.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+#include <set>
+
+#include "engine/data/vocabulary.h"
+
+namespace tearless::engine {
+namespace {
+
+/// Lines of these lengths: {source with EOS, target with BOS}.
+ParallelTokens corpus_of(const std::vector<std::pair<int, int>>& lengths) {
+  TokenLines source, target;
+  for (const auto& [source_length, target_length] : lengths) {
+    std::vector<int32_t> line(static_cast<size_t>(source_length), kFirstPiece);
+    line.back() = kEos;
+    source.add(line);
+    target.add(std::vector<int32_t>(static_cast<size_t>(target_length) - 1, kFirstPiece + 1));
+  }
+  return {std::move(source), std::move(target)};
+}
+
+ParallelTokens random_corpus(int lines) {
+  std::mt19937 random(3);
+  std::vector<std::pair<int, int>> lengths;
+  for (int i = 0; i < lines; ++i) {
+    const int source = 1 + static_cast<int>(random() % 40);
+    lengths.emplace_back(source, 1 + static_cast<int>(random() % (2 * source)));
+  }
+  return corpus_of(lengths);
+}
+
+std::vector<BatchLines> sorted(std::vector<BatchLines> batches) {
+  for (BatchLines& batch : batches) std::sort(batch.begin(), batch.end());
+  std::sort(batches.begin(), batches.end());
+  return batches;
+}
+
+int64_t longest(const ParallelTokens& corpus, const BatchLines& batch, bool of_source) {
+  int64_t length = 0;
+  for (const int32_t line : batch) {
+    length = std::max(length, of_source ? corpus.source_length(line) : corpus.target_length(line));
+  }
+  return length;
+}
+
+TEST(Batches, CountTheLongerSideWithItsPadding) {
+  // By source length: (2,3) (3,2) (4,9) (5,5). With 12 tokens: two of 3; the third would make 3 × 9; 2 × 9 is too much
+  // as well.
+  const ParallelTokens corpus = corpus_of({{5, 5}, {2, 3}, {4, 9}, {3, 2}});
+  EXPECT_EQ(sorted(cut_batches(corpus, {.tokens = 12}, 1, 0)), (std::vector<BatchLines>{{0}, {1, 3}, {2}}));
+  // 2 × 9 = 18 fits exactly; with one token less it does not.
+  EXPECT_EQ(sorted(cut_batches(corpus, {.tokens = 18}, 1, 0)), (std::vector<BatchLines>{{0, 2}, {1, 3}}));
+  EXPECT_EQ(sorted(cut_batches(corpus, {.tokens = 17}, 1, 0)), (std::vector<BatchLines>{{0}, {1, 3}, {2}}));
+}
+
+TEST(Batches, CountBothSidesWhenAskedTo) {
+  const ParallelTokens corpus = corpus_of({{2, 3}, {3, 2}});
+  const BatchOptions both{.tokens = 12, .count = BatchCount::kPaddedSum};  // 2 × (3 + 3)
+  EXPECT_EQ(cut_batches(corpus, both, 1, 0).size(), 1u);
+  EXPECT_EQ(cut_batches(corpus, {.tokens = 11, .count = BatchCount::kPaddedSum}, 1, 0).size(), 2u);
+  EXPECT_EQ(cut_batches(corpus, {.tokens = 6}, 1, 0).size(), 1u);
+}
+
+TEST(Batches, HoldEverySentenceOnceAPassAndNeverMoreThanTheBudget) {
+  const ParallelTokens corpus = random_corpus(500);
+  for (const BatchCount count : {BatchCount::kPaddedMaxSide, BatchCount::kPaddedSum}) {
+    for (int64_t pass = 0; pass < 3; ++pass) {
+      std::multiset<int32_t> seen;
+      for (const BatchLines& batch : cut_batches(corpus, {.tokens = 200, .count = count}, 7, pass)) {
+        ASSERT_FALSE(batch.empty());
+        seen.insert(batch.begin(), batch.end());
+        const int64_t source = longest(corpus, batch, true);
+        const int64_t target = longest(corpus, batch, false);
+        const int64_t width = count == BatchCount::kPaddedSum ? source + target : std::max(source, target);
+        EXPECT_LE(static_cast<int64_t>(batch.size()) * width, 200);
+      }
+      ASSERT_EQ(seen.size(), 500u);
+      EXPECT_EQ(std::set<int32_t>(seen.begin(), seen.end()).size(), 500u);
+    }
+  }
+}
+
+TEST(Batches, GiveAPairThatIsTooLongABatchOfItsOwn) {
+  const ParallelTokens corpus = corpus_of({{3, 3}, {50, 2}, {3, 60}});
+  EXPECT_EQ(sorted(cut_batches(corpus, {.tokens = 10}, 1, 0)), (std::vector<BatchLines>{{0}, {1}, {2}}));
+}
+
+TEST(Batches, AreAFunctionOfSeedAndPass) {
+  const ParallelTokens corpus = random_corpus(200);
+  const BatchOptions options{.tokens = 150};
+  const auto batches = cut_batches(corpus, options, 1, 5);
+  EXPECT_EQ(cut_batches(corpus, options, 1, 5), batches);
+  EXPECT_NE(cut_batches(corpus, options, 1, 6), batches);
+  EXPECT_NE(cut_batches(corpus, options, 2, 5), batches);
+  EXPECT_NE(sorted(cut_batches(corpus, options, 1, 6)), sorted(batches));  // cut anew, not only put in another order
+}
+
+TEST(Batches, StandInTheOrderThatWasStored) {
+  // Made by a Philox and a shuffle written anew in Python. Another order would make every run another run.
+  const ParallelTokens corpus = corpus_of({{2, 2}, {3, 3}, {2, 2}, {3, 3}, {2, 2}, {4, 4}, {2, 2}, {4, 4}});
+  EXPECT_EQ(cut_batches(corpus, {.tokens = 8}, 147, 3), (std::vector<BatchLines>{{5, 7}, {1, 3}, {4, 2, 0, 6}}));
+}
+
+TEST(Batches, ForDecodingAreSortedByTheSourceAndCountItTwice) {
+  const ParallelTokens corpus = corpus_of({{5, 1}, {2, 99}, {4, 1}, {3, 1}, {2, 1}});
+  EXPECT_EQ(decoding_batches(corpus, 18), (std::vector<BatchLines>{{1, 4, 3}, {2}, {0}}));
+  EXPECT_EQ(decoding_batches(corpus, 1).size(), 5u);
+}
+
+TEST(Pack, PutsRowsOneAfterAnother) {
+  TokenLines source, target;
+  source.add(std::vector<int32_t>{10, 11, kEos});
+  source.add(std::vector<int32_t>{kEos});  // an empty line
+  source.add(std::vector<int32_t>{12, kEos});
+  target.add(std::vector<int32_t>{20});
+  target.add(std::vector<int32_t>{});
+  target.add(std::vector<int32_t>{21, 22});
+  const PackedBatch batch = pack({source, target}, std::vector<int32_t>{2, 1, 0});
+  using Row = std::vector<int32_t>;
+  EXPECT_EQ(batch.source.tokens, (Row{12, kEos, kEos, 10, 11, kEos}));
+  EXPECT_EQ(batch.source.positions, (Row{0, 1, 0, 0, 1, 2}));
+  EXPECT_EQ(batch.source.lines, (Row{2, 2, 1, 0, 0, 0}));
+  EXPECT_EQ(batch.source.offsets, (Row{0, 2, 3, 6}));
+  EXPECT_EQ(batch.target.tokens, (Row{kBos, 21, 22, kBos, kBos, 20}));
+  EXPECT_EQ(batch.target.positions, (Row{0, 1, 2, 0, 0, 1}));
+  EXPECT_EQ(batch.target.lines, (Row{2, 2, 2, 1, 0, 0}));
+  EXPECT_EQ(batch.target.offsets, (Row{0, 3, 4, 6}));
+  EXPECT_EQ(batch.labels, (Row{21, 22, kEos, kEos, 20, kEos}));
+}
+
+}  // namespace
+}  // namespace tearless::engine

@@ -1,0 +1,157 @@
+// Raw corpora: what is read, what is left out, and each fault's sentence.
+#include "engine/data/corpus.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "tests/support/paths.h"
+
+namespace tearless::engine {
+namespace {
+
+using Lines = std::vector<std::string>;
+
+class Corpus : public testing::Test {
+ protected:
+  Corpus() {
+    data_.name = "toy";
+    data_.source = "src";
+    data_.target = "tgt";
+    data_.train = (folder_ / "train").string();
+    data_.dev = (folder_ / "dev").string();
+    data_.test = (folder_ / "test").string();
+    for (const char* set : {"train", "dev", "test"}) {
+      write(std::string(set) + ".src", "a b\nc\n");
+      write(std::string(set) + ".tgt", "x\ny z\n");
+    }
+  }
+
+  void write(const std::string& name, std::string_view text) { test::write_text(folder_ / name, text); }
+  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+
+  /// The sentence with which `action` fails, or "".
+  static std::string error_of(const std::function<void()>& action) {
+    try {
+      action();
+    } catch (const UserError& error) {
+      return error.what();
+    }
+    return "";
+  }
+  std::string read_error() const {
+    return error_of([this] { read_parallel(data_, data_.train); });
+  }
+
+  test::TempFolder folder_;
+  DataOptions data_;
+};
+
+TEST_F(Corpus, EndsLinesAtNewlinesAlone) {
+  write("train.src",
+        "a\rb\nc\u2028d\xC2\x85"
+        "e\n\nf");
+  write("train.tgt", "1\n2\n3\n4\r\n");
+  const ParallelText text = read_parallel(data_, data_.train);
+  EXPECT_EQ(text.source, (Lines{"a\rb",
+                                "c\u2028d\xC2\x85"
+                                "e",
+                                "", "f"}));
+  EXPECT_EQ(text.target, (Lines{"1", "2", "3", "4\r"}));
+}
+
+TEST_F(Corpus, RefusesSidesOfDifferentLength) {
+  write("train.tgt", "x\n");
+  EXPECT_EQ(read_error(), path("train.src") + " has 2 lines but " + path("train.tgt") +
+                              " has 1: line n of one must translate line n of the other");
+}
+
+TEST_F(Corpus, RefusesAnEmptyFile) {
+  write("train.tgt", "");
+  EXPECT_EQ(read_error(), path("train.tgt") + " is empty: put one sentence a line into it");
+}
+
+TEST_F(Corpus, RefusesInvalidUtf8ByFileAndLine) {
+  const std::string sentence = ": not valid UTF-8; convert the file, for example with iconv";
+  // A Latin-1 letter, a cut-off sequence, an overlong form, a surrogate, a code point past the last.
+  for (const char* bad : {"caf\xE9", "\xE2\x82", "\xC0\xAF", "\xED\xA0\x80", "\xF4\x90\x80\x80", "\x80"}) {
+    write("train.src", "good é 日 \xF0\x9F\x98\x80\n" + std::string(bad) + "\n");
+    EXPECT_EQ(read_error(), path("train.src") + ":2" + sentence);
+  }
+}
+
+TEST_F(Corpus, LeavesOutEmptyAndOverlongTrainingPairs) {
+  const ParallelText text{{"a", "", "b b b", "c", "d d"}, {"1", "2", "3", " \r", "4 4 4"}};
+  ParallelText kept = usable_pairs(text, 2, "train");
+  EXPECT_EQ(kept.source, (Lines{"a"}));
+  EXPECT_EQ(kept.target, (Lines{"1"}));
+  kept = usable_pairs(text, 0, "train");
+  EXPECT_EQ(kept.source, (Lines{"a", "b b b", "d d"}));
+  EXPECT_EQ(kept.target, (Lines{"1", "3", "4 4 4"}));
+  EXPECT_EQ(error_of([&] {
+              usable_pairs({{"a b"}, {"c"}}, 1, "folder/train");
+            }),
+            "folder/train: no pair of lines can be trained on; every one has an empty or an overlong side");
+}
+
+TEST_F(Corpus, SaysWhichFileIsMissingAndHowToGetIt) {
+  EXPECT_EQ(missing_corpus(data_), "");
+  std::filesystem::remove(path("dev.tgt"));
+  EXPECT_EQ(missing_corpus(data_), "the corpus toy lacks the file " + path("dev.tgt"));
+  data_.how_to_get = "run tools/get_toy.sh";
+  EXPECT_EQ(missing_corpus(data_), "the corpus toy lacks the file " + path("dev.tgt") + ": run tools/get_toy.sh");
+}
+
+TEST_F(Corpus, RefusesUnsetPaths) {
+  data_.dev = "";
+  EXPECT_EQ(error_of([this] { missing_corpus(data_); }),
+            "data.dev is not set: [data] needs train, dev, test, source and target");
+}
+
+TEST_F(Corpus, HashesBothSidesOfEachSet) {
+  fingerprint(data_);
+  EXPECT_EQ(data_.train_sha256, sha256(sha256("a b\nc\n") + " " + sha256("x\ny z\n")));
+  EXPECT_EQ(data_.train_sha256, data_.test_sha256);
+  const std::string before = data_.train_sha256;
+  write("train.tgt", "x\ny  z\n");
+  fingerprint(data_);
+  EXPECT_NE(data_.train_sha256, before);
+}
+
+TEST_F(Corpus, NoticesFilesThatChangedSinceThePlan) {
+  fingerprint(data_);
+  EXPECT_EQ(error_of([this] { verify_fingerprint(data_); }), "");
+  write("test.src", "a b\nchanged\n");
+  EXPECT_EQ(error_of([this] { verify_fingerprint(data_); }),
+            path("test.src") + " and " + path("test.tgt") +
+                " are not the files that this run was planned with: put those back, or plan a new run");
+  std::filesystem::remove(path("test.src"));  // a missing file is not a changed one
+  EXPECT_EQ(error_of([this] { verify_fingerprint(data_); }), "");
+}
+
+TEST_F(Corpus, IsKnownByItsBytesAndByItsNameOnlyUntilThen) {
+  const auto canonical = [this] {
+    return canonical_settings(Identity::kResult, [this](SettingsVisitor& v) { v.table("data", data_); });
+  };
+  EXPECT_EQ(canonical(), "data.name = \"toy\"\n");
+  fingerprint(data_);
+  EXPECT_EQ(canonical(), "data.dev_sha256 = \"" + data_.dev_sha256 + "\"\ndata.test_sha256 = \"" + data_.test_sha256 +
+                             "\"\ndata.train_sha256 = \"" + data_.train_sha256 + "\"\n");
+}
+
+TEST(TextOptions, LeaveOutOfTheIdentityWhatDoesNotApply) {
+  TextOptions options;
+  const auto canonical = [&] {
+    return canonical_settings(Identity::kResult, [&](SettingsVisitor& v) { v.table("text", options); });
+  };
+  EXPECT_EQ(canonical(), "text.kind = \"bpe\"\ntext.max_words = 250\ntext.merges = 3000\n");
+  options = {.kind = TextKind::kSentencepiece, .max_words = 0};
+  EXPECT_EQ(canonical(), "text.kind = \"sentencepiece\"\ntext.pieces = 2000\n");
+  options.kind = TextKind::kSegmented;
+  EXPECT_EQ(canonical(), "text.kind = \"segmented\"\n");
+}
+
+}  // namespace
+}  // namespace tearless::engine

@@ -1,0 +1,297 @@
+// From raw files to tokens, and the cache between: shared, safe under a race, made anew when damaged.
+#include "engine/data/prepared.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <sstream>
+#include <thread>
+
+#include "base/error.h"
+#include "engine/data/corpus.h"
+#include "tests/support/paths.h"
+#include "tests/support/privileges.h"
+
+namespace tearless::engine {
+namespace {
+
+using Lines = std::vector<std::string>;
+using Ids = std::vector<int32_t>;
+
+Ids ids(std::span<const int32_t> tokens) { return {tokens.begin(), tokens.end()}; }
+
+/// A corpus of a few lines, and a cache of its own.
+class Preparation : public testing::Test {
+ protected:
+  Preparation() {
+    ::setenv("TEARLESS_CACHE", (folder_ / "cache").c_str(), /*overwrite=*/1);
+    data_.name = "toy";
+    data_.source = "src";
+    data_.target = "tgt";
+    data_.train = (folder_ / "train").string();
+    data_.dev = (folder_ / "dev").string();
+    data_.test = (folder_ / "test").string();
+    // Source types: b 3, a 2. Target types: x 3, b 2, y 1.
+    write("train.src", "b a\n\nb a b\nlost\n");
+    write("train.tgt", "x b\nlost\nx  x b y\n \n");
+    write("dev.src", "a q\n\n");
+    write("dev.tgt", "y  a\nz\n");
+    write("test.src", "b\n");
+    write("test.tgt", "x\rx\n");
+    text_.kind = TextKind::kSegmented;
+  }
+  ~Preparation() override { ::unsetenv("TEARLESS_CACHE"); }
+
+  void write(const std::string& name, std::string_view text) { test::write_text(folder_ / name, text); }
+  Prepared make() {
+    said_.clear();
+    return prepare(data_, text_, [this](const std::string& line) { said_.push_back(line); });
+  }
+  std::string error_of_make() {
+    try {
+      make();
+    } catch (const UserError& error) {
+      return error.what();
+    }
+    return "";
+  }
+  std::string key() {
+    DataOptions data = data_;
+    fingerprint(data);
+    return preparation_key(data, text_);
+  }
+  std::filesystem::path token_file() { return prepared_folder(key()) / "tokens.bin"; }
+
+  test::TempFolder folder_;
+  DataOptions data_;
+  TextOptions text_;
+  Lines said_;
+};
+
+TEST_F(Preparation, OrdersTheVocabularyByFrequencyThenBytes) {
+  const Prepared prepared = make();
+  EXPECT_EQ(prepared.vocabulary.pieces, (Lines{"<pad>", "<bos>", "<eos>", "<unk>", "b", "x", "a", "y"}));
+  // Kept: what the training targets have, EOS and UNK. a is the source's alone.
+  EXPECT_EQ(prepared.vocabulary.target_kept, (std::vector<uint8_t>{0, 0, 1, 1, 1, 1, 0, 1}));
+  EXPECT_FALSE(prepared.raw_text);
+}
+
+TEST_F(Preparation, LeavesEmptyTrainingPairsOutAndKeepsEveryLineOfDevAndTest) {
+  const Prepared prepared = make();
+  ASSERT_EQ(prepared.train.size(), 2);
+  EXPECT_EQ(ids(prepared.train.source(0)), (Ids{4, 6, kEos}));
+  EXPECT_EQ(ids(prepared.train.target(0)), (Ids{5, 4}));
+  EXPECT_EQ(ids(prepared.train.target(1)), (Ids{5, 5, 4, 7}));
+  ASSERT_EQ(prepared.dev.size(), 2);
+  EXPECT_EQ(ids(prepared.dev.source(0)), (Ids{6, kUnk, kEos}));
+  EXPECT_EQ(ids(prepared.dev.source(1)), (Ids{kEos}));
+  EXPECT_EQ(ids(prepared.dev.target(0)), (Ids{7, 6}));  // 6 is not kept: the model counts it as UNK
+  EXPECT_EQ(ids(prepared.dev.target(1)), (Ids{kUnk}));
+  EXPECT_EQ(prepared.dev_reference, (Lines{"y  a", "z"}));
+  EXPECT_EQ(prepared.test_reference, (Lines{"x\rx"}));
+}
+
+TEST_F(Preparation, SpellsTokensAsText) {
+  const Prepared prepared = make();
+  EXPECT_EQ(prepared.to_text(Ids{kBos, 5, kPad, kUnk, 4, kEos, 7}), "x <unk> b y");
+  EXPECT_EQ(prepared.to_text(Ids{}), "");
+  const ParallelTokens encoded = prepared.encode_source(Lines{"a b", ""});
+  ASSERT_EQ(encoded.size(), 2);
+  EXPECT_EQ(ids(encoded.source(0)), (Ids{6, 4, kEos}));
+  EXPECT_EQ(ids(encoded.source(1)), (Ids{kEos}));
+  EXPECT_EQ(ids(encoded.target(0)), Ids{});
+}
+
+TEST_F(Preparation, TakesTheNamesOfSpecialTypesInTextForWords) {
+  write("dev.src", "<eos> <unk>\n\n");
+  EXPECT_EQ(ids(make().dev.source(0)), (Ids{kUnk, kUnk, kEos}));
+}
+
+TEST_F(Preparation, IsDoneOnceAndSharedByWhoeverWantsTheSame) {
+  EXPECT_FALSE(is_prepared(key()));
+  EXPECT_EQ(prepared_vocabulary_size(key()), std::nullopt);
+  const Prepared first = make();
+  EXPECT_EQ(said_, (Lines{"preparing toy: 2 of 4 training pairs, 2 dev, 1 test; learning subwords (segmented)"}));
+  EXPECT_TRUE(is_prepared(key()));
+  EXPECT_EQ(prepared_vocabulary_size(key()), 8);
+
+  const Prepared second = make();
+  EXPECT_TRUE(said_.empty());
+  EXPECT_EQ(second.vocabulary.pieces, first.vocabulary.pieces);
+  EXPECT_EQ(second.vocabulary.target_kept, first.vocabulary.target_kept);
+  EXPECT_EQ(second.train.source_lines().tokens, first.train.source_lines().tokens);
+  EXPECT_EQ(second.train.target_lines().offsets, first.train.target_lines().offsets);
+  EXPECT_EQ(second.dev.target_lines().tokens, first.dev.target_lines().tokens);
+  EXPECT_EQ(second.test_reference, first.test_reference);
+  EXPECT_EQ(second.to_text(Ids{5, 4}), "x b");
+}
+
+TEST_F(Preparation, IsTheSameAfterTheCacheForEveryKindOfText) {
+  for (const TextKind kind : {TextKind::kBpe, TextKind::kSentencepiece}) {
+    text_ = {.kind = kind, .merges = 3, .pieces = 13};
+    const Prepared made = make();
+    EXPECT_EQ(said_.size(), 1u);
+    const Prepared loaded = make();
+    EXPECT_TRUE(said_.empty());
+    EXPECT_EQ(loaded.raw_text, kind == TextKind::kSentencepiece);
+    EXPECT_EQ(loaded.raw_text, made.raw_text);
+    EXPECT_EQ(ids(loaded.encode_source(Lines{"a lost b"}).source(0)),
+              ids(made.encode_source(Lines{"a lost b"}).source(0)));
+    EXPECT_EQ(loaded.to_text(loaded.train.target(1)), kind == TextKind::kBpe ? "x x b y" : "x  x b y");
+  }
+}
+
+TEST_F(Preparation, DependsOnBytesAndTextSettingsNotOnPaths) {
+  const std::string before = key();
+  std::filesystem::create_directory(folder_ / "moved");
+  for (const char* set : {"train", "dev", "test"}) {
+    for (const char* side : {".src", ".tgt"}) {
+      std::filesystem::rename(folder_ / (std::string(set) + side), folder_ / "moved" / (std::string(set) + side));
+    }
+  }
+  data_.name = "other";
+  data_.train = (folder_ / "moved/train").string();
+  data_.dev = (folder_ / "moved/dev").string();
+  data_.test = (folder_ / "moved/test").string();
+  EXPECT_EQ(key(), before);
+  text_.merges = 5;  // which text of this kind does not have
+  EXPECT_EQ(key(), before);
+  text_.max_words = 5;
+  EXPECT_NE(key(), before);
+}
+
+TEST_F(Preparation, NeedsNoRawFilesOnceItIsDone) {
+  fingerprint(data_);
+  make();
+  for (const char* name : {"train.src", "train.tgt", "dev.src", "dev.tgt", "test.src", "test.tgt"}) {
+    std::filesystem::remove(folder_ / name);
+  }
+  EXPECT_EQ(make().train.size(), 2);
+  text_.max_words = 7;
+  EXPECT_EQ(error_of_make(), "the corpus toy lacks the file " + data_.train + ".src");
+}
+
+TEST_F(Preparation, RefusesRawFilesThatChanged) {
+  fingerprint(data_);
+  make();
+  write("dev.tgt", "y  b\nz\n");
+  EXPECT_EQ(error_of_make(),
+            data_.dev + ".src and " + data_.dev +
+                ".tgt are not the files that this run was planned with: put those back, or plan a new run");
+}
+
+TEST_F(Preparation, MakesADamagedEntryAnewWithOneLine) {
+  make();
+  const std::string good = test::read_text(token_file());
+  std::string flipped = good;
+  flipped[flipped.size() - 3] ^= 1;
+  const std::vector<std::pair<std::string, std::string>> damages = {
+      {flipped, "its checksum is wrong"},
+      {good.substr(0, good.size() / 2), "its checksum is wrong"},
+      {"", "it has no first line"}};
+  for (const auto& [bytes, reason] : damages) {
+    test::write_text(token_file(), bytes);
+    EXPECT_EQ(make().vocabulary.size(), 8);
+    ASSERT_EQ(said_.size(), 2u);
+    EXPECT_EQ(said_[0], token_file().string() + " is damaged (" + reason + "): making it anew");
+    EXPECT_EQ(test::read_text(token_file()), good);
+  }
+  test::write_text(token_file(), "{\"format\": 1}\n");
+  EXPECT_EQ(prepared_vocabulary_size(key()), std::nullopt);
+  EXPECT_EQ(make().vocabulary.size(), 8);
+}
+
+TEST_F(Preparation, TakesNoNoticeOfWhatACrashLeftBehind) {
+  const auto partial = prepared_folder(key()).string() + ".partial";
+  std::filesystem::create_directories(partial);
+  test::write_text(std::filesystem::path(partial) / "tokens.bin", "half");
+  EXPECT_EQ(make().vocabulary.size(), 8);
+  EXPECT_FALSE(std::filesystem::exists(partial));
+}
+
+TEST_F(Preparation, IsDoneOnceWhenManyProcessesWantItAtOnce) {
+  std::string text;
+  for (int i = 0; i < 20000; ++i) text += fmt::format("word{} and{} more{}\n", i, i % 1000, i % 77);
+  write("train.src", text);
+  write("train.tgt", text);
+  text_ = {.kind = TextKind::kBpe, .merges = 200};
+  std::vector<pid_t> children;
+  for (int i = 0; i < 4; ++i) {
+    const pid_t pid = ::fork();
+    ASSERT_GE(pid, 0);
+    if (pid == 0) {
+      int code = 99;  // of a child that threw
+      try {
+        code = make().train.size() == 20000 ? static_cast<int>(said_.size()) : 98;
+      } catch (...) {
+      }
+      ::_exit(code);
+    }
+    children.push_back(pid);
+  }
+  int made = 0;
+  for (const pid_t child : children) {
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    ASSERT_TRUE(WIFEXITED(status));
+    ASSERT_LE(WEXITSTATUS(status), 1);
+    made += WEXITSTATUS(status);
+  }
+  EXPECT_EQ(made, 1);
+}
+
+TEST_F(Preparation, SaysThatTheCacheCannotBeWritten) {
+  std::filesystem::permissions(folder_.path(), std::filesystem::perms::all);
+  std::filesystem::create_directory(folder_ / "cache");
+  std::filesystem::permissions(folder_ / "cache", std::filesystem::perms(0555));
+  const test::WithoutRoot plain_user;
+  EXPECT_EQ(error_of_make(), "cannot make the folder " + (folder_ / "cache/prepared").string() +
+                                 ": Permission denied; check the folder's permissions");
+}
+
+TEST(PreparedFolder, IsTheFirstOfThreePlaces) {
+  const auto saved = [](const char* name) { return std::string(std::getenv(name) ? std::getenv(name) : ""); };
+  const std::string xdg = saved("XDG_CACHE_HOME"), home = saved("HOME");
+  ::setenv("HOME", "/home/her", 1);
+  ::setenv("XDG_CACHE_HOME", "/xdg", 1);
+  ::setenv("TEARLESS_CACHE", "/own", 1);
+  EXPECT_EQ(prepared_folder("k"), "/own/prepared/k");
+  ::unsetenv("TEARLESS_CACHE");
+  EXPECT_EQ(prepared_folder("k"), "/xdg/tearless/prepared/k");
+  ::unsetenv("XDG_CACHE_HOME");
+  EXPECT_EQ(prepared_folder("k"), "/home/her/.cache/tearless/prepared/k");
+  ::setenv("HOME", home.c_str(), 1);
+  if (!xdg.empty()) ::setenv("XDG_CACHE_HOME", xdg.c_str(), 1);
+}
+
+// IWSLT'15's development sets stand in for a corpus: tst2012 to learn from, tst2013 to encode.
+TEST_F(Preparation, RoundTripsARealTokenisedCorpus) {
+  TEARLESS_NEEDS_SHARED("data/iwslt15-en-vi/dev.vi");
+  const auto folder = test::shared_folder() / "data/iwslt15-en-vi";
+  data_.source = "en";
+  data_.target = "vi";
+  data_.train = (folder / "dev").string();
+  data_.dev = data_.test = (folder / "test").string();
+  text_ = {.kind = TextKind::kBpe, .merges = 3000, .max_words = 0};
+  const Prepared prepared = make();
+  EXPECT_EQ(prepared.train.size(), 1553);
+  EXPECT_EQ(prepared.dev.size(), 1268);
+  const ParallelText train = read_parallel(data_, data_.train);
+  int64_t unknown = 0;
+  for (int64_t i = 0; i < prepared.train.size(); ++i) {
+    const auto plain = [](const std::string& line) {
+      std::string words;
+      for (const std::string_view word : split_words(line)) words.append(words.empty() ? "" : " ").append(word);
+      return words;
+    };
+    EXPECT_EQ(prepared.to_text(prepared.train.target(i)), plain(train.target[static_cast<size_t>(i)]));
+    for (const int32_t id : prepared.train.source(i)) unknown += id == kUnk;
+  }
+  EXPECT_EQ(unknown, 0);  // the restriction to a language's own pieces never touches what they were taken from
+}
+
+}  // namespace
+}  // namespace tearless::engine
