@@ -24,6 +24,7 @@ struct ExplainOptions {
 struct Known {
   RunResult result;
   std::string title;        // "model.placement=pre, seed 2", or ""
+  std::string grid;         // the file that asks for it, or ""
   std::string waiting_for;  // not empty: which corpus is missing
   std::string error;        // not empty: why the training program refuses it
   std::vector<AttemptRecord> attempts;
@@ -31,11 +32,13 @@ struct Known {
 
 std::string advice(const Known& run) {
   const std::string& state = run.result.state;
+  const std::string again = fmt::format("tearless run {}", run.grid.empty() ? "GRID" : run.grid);
   if (!run.error.empty()) return "correct the grid file";
-  if (!run.waiting_for.empty()) return "get the file, then: tearless run GRID";
-  if (state == "failed" || state == "diverged") return fmt::format("tearless log {}", run.result.id);
+  if (!run.waiting_for.empty()) return "get the file, then: " + again;
+  if (state == "failed") return fmt::format("tearless log {}, then: {} --retry", run.result.id, again);
+  if (state == "diverged") return fmt::format("tearless log {}", run.result.id);
   if (state == "running") return fmt::format("tearless log -f {}", run.result.id);
-  return state == "done" ? "" : "tearless run GRID";
+  return state == "done" ? "" : again;
 }
 
 std::string state_text(const Known& run) {
@@ -62,6 +65,7 @@ void print_attempt(const AttemptRecord& attempt) {
 
 void print_run(const Known& run) {
   std::cout << fmt::format("{}{}{}\n", run.result.id, run.title.empty() ? "" : "  ", run.title);
+  if (!run.grid.empty()) std::cout << "  of " << run.grid << "\n";
   std::cout << "  " << state_text(run) << "\n";
   for (const AttemptRecord& attempt : run.attempts) print_attempt(attempt);
   for (const auto& [name, value] : run.result.scores) std::cout << fmt::format("  {} = {:.6g}\n", name, value);
@@ -80,24 +84,30 @@ json run_json(const Known& run) {
                         {"device", a.device},
                         {"measured", a.measured}});
   }
-  return {{"id", run.result.id},         {"title", run.title},
-          {"state", run.result.state},   {"reason", run.result.reason},
-          {"error", run.error},          {"waiting_for", run.waiting_for},
-          {"stale", run.result.stale},   {"mixed", run.result.mixed},
-          {"scores", run.result.scores}, {"attempts", std::move(attempts)}};
+  return {{"id", run.result.id},
+          {"grid", run.grid},
+          {"title", run.title},
+          {"state", run.result.state},
+          {"reason", run.result.reason},
+          {"error", run.error},
+          {"waiting_for", run.waiting_for},
+          {"stale", run.result.stale},
+          {"mixed", run.result.mixed},
+          {"scores", run.result.scores},
+          {"attempts", std::move(attempts)}};
 }
 
-/// The first sweep (newest first) that asked for the run says what it is called there.
-std::string title_in_sweeps(const Store& store, const std::string& id) {
+/// The newest sweep that asked for the run says what it is called there.
+void name_from_sweeps(const Store& store, Known& run) {
   for (const Sweep& sweep : store.sweeps()) {
-    for (const RunRecord& run : store.runs_of(sweep.id)) {
-      if (run.id != id) continue;
-      std::string title;
-      for (const auto& [axis, label] : run.coordinates) title += fmt::format("{}={}, ", axis, label);
-      return title + fmt::format("seed {} of {}", run.seed, sweep.grid_file);
+    for (const RunRecord& record : store.runs_of(sweep.id)) {
+      if (record.id != run.result.id) continue;
+      for (const auto& [axis, label] : record.coordinates) run.title += fmt::format("{}={}, ", axis, label);
+      run.title += fmt::format("seed {}", record.seed);
+      run.grid = sweep.grid_file;
+      return;
     }
   }
-  return "";
 }
 
 std::vector<Known> runs_of_grid(const ExplainOptions& options, const Globals& globals) {
@@ -108,6 +118,7 @@ std::vector<Known> runs_of_grid(const ExplainOptions& options, const Globals& gl
     Known& run = runs.emplace_back();
     run.result = state.results[i];
     run.title = describe_point(state.grid, planned.point);
+    run.grid = options.what;
     run.waiting_for = planned.answer.waiting_for;
     run.error = planned.answer.error;
     if (state.store && !run.result.id.empty()) run.attempts = state.store->attempts_of(run.result.id);
@@ -115,8 +126,8 @@ std::vector<Known> runs_of_grid(const ExplainOptions& options, const Globals& gl
   for_each_cell(state.grid,
                 [&, only = Only(state.grid, options.where)](const GridPoint& point, const Exclusion* excluded) {
                   if (!excluded || !only.admits(point)) return;
-                  std::cerr << fmt::format("left out: {} ({}): {}\n", describe_point(state.grid, point),
-                                           excluded->place, excluded->why);
+                  std::cerr << fmt::format("left out: {} ({}): {}\n", describe_cell(state.grid, point), excluded->place,
+                                           excluded->why);
                 });
   return runs;
 }
@@ -126,7 +137,7 @@ Known one_run(const std::string& prefix, const Globals& globals) {
   const std::string id = find_run(store.get(), prefix, globals);
   Known run;
   run.result = store->result_of(id);
-  run.title = title_in_sweeps(*store, id);
+  name_from_sweeps(*store, run);
   if (run.result.state == "waiting_data") run.waiting_for = run.result.reason;
   run.attempts = store->attempts_of(id);
   return run;

@@ -24,8 +24,8 @@ struct PlanOptions {
 
 /// What a run still asks for. The order is that of the columns.
 enum Kind : size_t { kToRun, kRunning, kDone, kDiverged, kFailed, kWaiting, kRefused, kLeftOut, kKinds };
-constexpr std::array<const char*, kKinds> kKindNames = {"to run", "running",          "done",    "diverged",
-                                                        "failed", "waiting for data", "refused", "left out"};
+constexpr std::array<const char*, kKinds> kKindNames = {"to_run", "running",          "done",    "diverged",
+                                                        "failed", "waiting_for_data", "refused", "left_out"};
 using Counts = std::array<int64_t, kKinds>;
 
 Kind kind_of(const PlannedRun& run, const RunResult& result) {
@@ -81,6 +81,12 @@ Tally tally_of(const GridState& state, const Only& only) {
 
 // --- for people -----------------------------------------------------------------------------------------------------
 
+std::string heading_of(size_t kind) {
+  std::string name = kKindNames[kind];
+  std::replace(name.begin(), name.end(), '_', ' ');
+  return name;
+}
+
 /// Lines of an axis, a point a line; only kinds that occur have a column.
 void print_counts(const Grid& grid, const Tally& tally) {
   size_t axis_width = 4;
@@ -93,16 +99,18 @@ void print_counts(const Grid& grid, const Tally& tally) {
     std::string line = fmt::format("{:<{}}  {:<{}}", axis, axis_width, label, label_width);
     for (size_t kind = 0; kind < kKinds; ++kind) {
       if (tally.all[kind] > 0)
-        line += fmt::format("  {:>{}}", number_of(kind), std::max<size_t>(6, strlen(kKindNames[kind])));
+        line += fmt::format("  {:>{}}", number_of(kind), std::max<size_t>(6, heading_of(kind).size()));
     }
     std::cout << line << "\n";
   };
-  print("", "", [](size_t kind) { return std::string(kKindNames[kind]); });
+  print("", "", heading_of);
   const auto print_axis = [&](size_t axis, const std::string& name, auto&& label_of) {
+    bool first = true;
     for (size_t point = 0; point < tally.by_axis[axis].size(); ++point) {
       const Counts& counts = tally.by_axis[axis][point];
       if (std::all_of(counts.begin(), counts.end(), [](int64_t n) { return n == 0; })) continue;  // outside --only
-      print(point == 0 ? name : "", label_of(point), [&](size_t kind) { return std::to_string(counts[kind]); });
+      print(first ? name : "", label_of(point), [&](size_t kind) { return std::to_string(counts[kind]); });
+      first = false;
     }
   };
   for (size_t axis = 0; axis < grid.axes.size(); ++axis) {
@@ -137,25 +145,23 @@ void print_plan(const GridState& state, const Tally& tally) {
   std::cout << grid.title << "\n\n";
   print_counts(grid, tally);
   std::cout << "\n";
-  for (const Exclusion& exclusion : grid.excludes) {
-    const auto it = tally.left_out.find(&exclusion);
-    const int64_t left_out = it == tally.left_out.end() ? 0 : it->second;
-    std::cout << fmt::format("{} left out ({}): {}\n", runs(left_out), exclusion.place, exclusion.why);
+  for (const auto& [exclusion, count] : tally.left_out) {
+    std::cout << fmt::format("{} left out ({}): {}\n", runs(count), exclusion->place, exclusion->why);
   }
   for (const auto& [sentence, count] : tally.waiting_for)
     std::cout << fmt::format("{} waiting: {}\n", runs(count), sentence);
   if (tally.shared > 0)
     std::cout << fmt::format("{} the same as another one of this grid: trained once\n", runs(tally.shared));
   if (tally.all[kFailed] > 0) {
-    std::cout << fmt::format("{} failed; tearless explain {} says why\n", runs(tally.all[kFailed]),
-                             grid.file.string());
+    std::cout << fmt::format("{} failed; tearless explain {} says why\n", runs(tally.all[kFailed]), grid.file.string());
   }
   if (tally.all[kToRun] > 0) {
-    std::cout << fmt::format("{} to run, {} updates at most; {}\nNext: tearless run {}\n", runs(tally.all[kToRun]),
-                             tally.updates, sizes_text(state), grid.file.string());
-  } else if (state.errors.empty()) {
-    std::cout << fmt::format("Nothing to run. Next: tearless table {}\n", grid.file.string());
+    std::cout << fmt::format("To run: {}, {} updates at most; {}\n", runs(tally.all[kToRun]), tally.updates,
+                             sizes_text(state));
   }
+  if (!state.errors.empty()) return;  // which follow: there is nothing to do before they are corrected
+  const char* next = tally.all[kToRun] > 0 ? "Next: tearless run {}\n" : "Nothing to run. Next: tearless table {}\n";
+  std::cout << fmt::format(fmt::runtime(next), grid.file.string());
 }
 
 // --- for scripts ----------------------------------------------------------------------------------------------------

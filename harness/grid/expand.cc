@@ -123,12 +123,16 @@ RunSpec materialise(const Grid& grid, const GridPoint& point) {
   return spec;
 }
 
-std::string describe_point(const Grid& grid, const GridPoint& point) {
-  std::string text;
+std::string describe_cell(const Grid& grid, const GridPoint& point) {
+  std::vector<std::string> parts;
   for (size_t axis = 0; axis < grid.axes.size(); ++axis) {
-    text += fmt::format("{}={}, ", grid.axes[axis].name, grid.axes[axis].points[point.index[axis]].label);
+    parts.push_back(fmt::format("{}={}", grid.axes[axis].name, grid.axes[axis].points[point.index[axis]].label));
   }
-  return text + fmt::format("seed {}", point.seed);
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+std::string describe_point(const Grid& grid, const GridPoint& point) {
+  return fmt::format("{}, seed {}", describe_cell(grid, point), point.seed);
 }
 
 const Setting* setting_at(const Grid& grid, const GridPoint& point, const std::string& key) {

@@ -54,7 +54,8 @@ struct RunSpec {
 };
 RunSpec materialise(const Grid& grid, const GridPoint& point);
 
-/// "model.placement=pre, train.schedule.lr=0.001, seed 2": a point in words.
+/// "model.placement=pre, train.schedule.lr=0.001": a point in words, without and with its seed (", seed 2").
+std::string describe_cell(const Grid& grid, const GridPoint& point);
 std::string describe_point(const Grid& grid, const GridPoint& point);
 
 /// The setting that a point has for a key, with the place that wrote it; null where nothing sets it (or only the seed

@@ -1,0 +1,116 @@
+// plan, table, explain and diff as a person meets them: the real program with a fake training program, from an empty
+// workspace to a finished grid. Their texts are approved; none of them changes the workspace.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <array>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <regex>
+
+#include "tests/support/golden.h"
+#include "tests/support/paths.h"
+
+namespace tearless::harness {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+constexpr const char* kGrid = R"(title = "Norm and placement"
+seeds = 2
+[set]
+"fake.updates" = 4
+[axis]
+"model.norm" = ["layer_norm", "scale_norm"]
+[[axis.place]]
+label = "post, diverges"
+set = { "model.placement" = "post", "fake.behaviour" = "diverge" }
+[[axis.place]]
+label = "pre"
+set = { "model.placement" = "pre" }
+[[exclude]]
+when = { "model.norm" = "scale_norm", place = "post, diverges" }
+why = "diverges"
+[table]
+rows = "model.norm"
+)";
+
+class Looking : public testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_TRUE(fs::exists(test::program("tearless")) && fs::exists(test::program("fake-engine")))
+        << "build the targets tearless and fake-engine first";
+    test::write_text(folder_ / "grid.toml", kGrid);
+  }
+
+  /// What `tearless ARGUMENTS` prints on both streams, run in the test's folder, then "exit N".
+  std::string tearless(const std::string& arguments) const {
+    const std::string command = "cd " + folder_.path().string() + " && " + test::program("tearless").string() +
+                                " --engine " + test::program("fake-engine").string() + " " + arguments + " 2>&1";
+    FILE* pipe = ::popen(command.c_str(), "r");
+    std::string text;
+    std::array<char, 4096> buffer;
+    while (const size_t n = std::fread(buffer.data(), 1, buffer.size(), pipe)) text.append(buffer.data(), n);
+    text += "exit " + std::to_string(WEXITSTATUS(::pclose(pipe))) + "\n";
+    return std::regex_replace(text, std::regex(folder_.path().string() + "/"), "");
+  }
+
+  static json parse(const std::string& text) { return json::parse(text.substr(0, text.rfind("exit "))); }
+
+  test::TempFolder folder_;
+};
+
+TEST_F(Looking, ShowsAnEmptyWorkspaceAndMakesNothingGolden) {
+  std::string text;
+  for (const char* command : {"plan grid.toml", "plan grid.toml --only place=pre --only seed=2", "table grid.toml",
+                              "explain grid.toml model.norm=scale_norm", "explain abc", "diff a b"}) {
+    text += std::string("$ tearless ") + command + "\n" + tearless(command) + "\n";
+  }
+  test::expect_golden("harness/looking_empty.txt", text);
+  EXPECT_FALSE(fs::exists(folder_ / "results"));
+}
+
+TEST_F(Looking, ShowsAFinishedGridGolden) {
+  EXPECT_THAT(tearless("run grid.toml"), testing::EndsWith("exit 0\n"));
+  const json runs = parse(tearless("--json plan grid.toml")).at("runs");
+  ASSERT_EQ(runs.size(), 6u);
+  const std::string diverged = runs[0].at("id");
+  const std::string layer_norm = runs[2].at("id");
+  const std::string scale_norm = runs[4].at("id");
+  std::string text;
+  for (const std::string& command :
+       {std::string("plan grid.toml"), std::string("table grid.toml"), "explain " + diverged.substr(0, 8),
+        "diff " + layer_norm + " " + scale_norm, "diff " + layer_norm + " " + layer_norm}) {
+    text += "$ tearless " + command + "\n" + tearless(command) + "\n";
+  }
+  const std::regex time("[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+Z");
+  text = std::regex_replace(text, time, "TIME");
+  text = std::regex_replace(text, std::regex("TIME; [^\n]*"), "TIME; HOST");
+  test::expect_golden("harness/looking_done.txt", text);
+}
+
+TEST_F(Looking, NamesTheLineOfTheValueThatTheTrainingProgramRefuses) {
+  test::write_text(folder_ / "grid.toml", "[axis]\n\"fake.behaviour\" = [\n  \"succeed\",\n  \"refuse\"]\n");
+  EXPECT_THAT(tearless("plan grid.toml"), testing::EndsWith("grid.toml:4: this behaviour is refused\nexit 2\n"));
+  EXPECT_THAT(tearless("table grid.toml"), testing::HasSubstr("grid.toml:4: this behaviour is refused\nexit 2\n"));
+}
+
+TEST_F(Looking, SaysWhichCorpusIsMissing) {
+  test::write_text(folder_ / "grid.toml", "[set]\ndata.train = \"corpus.txt\"\n[axis]\nmodel.a = [1, 2]\n");
+  EXPECT_THAT(tearless("plan grid.toml"),
+              testing::HasSubstr("2 runs waiting: corpus.txt is missing; the test makes it\n"));
+  EXPECT_THAT(tearless("explain grid.toml model.a=2"),
+              testing::HasSubstr("waiting for data: corpus.txt is missing; the test makes it\n"));
+  EXPECT_THAT(tearless("table grid.toml"), testing::HasSubstr("2 of 2 runs have no result yet (2 waiting for data)."));
+}
+
+TEST_F(Looking, WritesATableToAFile) {
+  EXPECT_EQ(tearless("table grid.toml --format csv --out table.csv"), "exit 0\n");
+  EXPECT_THAT(test::read_text(folder_ / "table.csv"), testing::StartsWith("model.norm,place,score,mean,"));
+  EXPECT_THAT(tearless("table grid.toml --out none/table.txt"), testing::EndsWith("exit 2\n"));
+}
+
+}  // namespace
+}  // namespace tearless::harness
