@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "base/words.h"
 #include "engine/data/segmented.h"
 
 namespace tearless::engine {

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/hash.h"
+#include "base/words.h"
 
 namespace tearless::engine {
 namespace fs = std::filesystem;
@@ -154,17 +155,6 @@ ParallelText usable_pairs(ParallelText text, int64_t max_words, const std::strin
   text.source.resize(kept);
   text.target.resize(kept);
   return text;
-}
-
-std::vector<std::string_view> split_words(std::string_view line) {
-  constexpr std::string_view kSpace = " \t\n\v\f\r";
-  std::vector<std::string_view> words;
-  for (size_t begin = line.find_first_not_of(kSpace); begin != std::string_view::npos;) {
-    const size_t end = std::min(line.find_first_of(kSpace, begin), line.size());
-    words.push_back(line.substr(begin, end - begin));
-    begin = line.find_first_not_of(kSpace, end);
-  }
-  return words;
 }
 
 }  // namespace tearless::engine

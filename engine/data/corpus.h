@@ -2,9 +2,7 @@
 // they say. Not here: anything that knows of subwords.
 #pragma once
 
-#include <filesystem>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "engine/data/options.h"
@@ -36,9 +34,5 @@ ParallelText read_parallel(const DataOptions& data, const std::string& prefix);
 /// What is trained on: pairs with no word on either side, or more than `max_words` (0: no limit) on one, are left out.
 /// UserError where none is left.
 ParallelText usable_pairs(ParallelText text, int64_t max_words, const std::string& prefix);
-
-/// The words of a line: what lies between ASCII white space. U+00A0, U+0085 and U+2028 are parts of words, as for
-/// multi-bleu.perl.
-std::vector<std::string_view> split_words(std::string_view line);
 
 }  // namespace tearless::engine

@@ -36,7 +36,7 @@ void describe(SettingsVisitor& v, TextOptions& o) {
              .applies = o.kind == TextKind::kBpe},
             o.merges);
   v.integer({.key = "pieces",
-             .meaning = "largest size of the SentencePiece vocabulary, PAD, BOS, EOS and UNK included",
+             .meaning = "size of the SentencePiece vocabulary, PAD, BOS, EOS and UNK included",
              .min = 5,
              .max = 1e6,
              .applies = o.kind == TextKind::kSentencepiece},

@@ -12,13 +12,13 @@ namespace tearless::engine {
 
 /// [data] Where the corpus lies and which bytes it has. Paths never enter a run's identity, the bytes do.
 struct DataOptions {
-  std::string name;
-  std::string train, dev, test;  // train + "." + source, train + "." + target …
-  std::string source, target;
-  std::string how_to_get;
+  std::string name = "";
+  std::string train = "", dev = "", test = "";  // train + "." + source, train + "." + target …
+  std::string source = "", target = "";
+  std::string how_to_get = "";
   // Filled in by fingerprint() (engine/data/corpus.h): SHA-256 of "source-sha target-sha" of the raw files; "" while
   // one is missing.
-  std::string train_sha256, dev_sha256, test_sha256;
+  std::string train_sha256 = "", dev_sha256 = "", test_sha256 = "";
 };
 
 enum class TextKind { kBpe, kSentencepiece, kSegmented };

@@ -1,5 +1,7 @@
 #include "engine/data/segmented.h"
 
+#include "base/words.h"
+
 namespace tearless::engine {
 
 std::vector<std::string> Segmented::encode(std::string_view line, Side) const {

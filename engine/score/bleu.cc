@@ -1,29 +1,19 @@
 #include "engine/score/bleu.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <map>
-#include <span>
 #include <vector>
 
-#include <fmt/format.h>
+#include "base/words.h"
 
 namespace tearless::engine {
 namespace {
 
 using Words = std::vector<std::string_view>;
-
-Words split_words(std::string_view line) {
-  constexpr std::string_view kSpace = " \t\n\v\f\r";
-  Words words;
-  for (size_t begin = line.find_first_not_of(kSpace); begin != std::string_view::npos;) {
-    const size_t end = std::min(line.find_first_of(kSpace, begin), line.size());
-    words.push_back(line.substr(begin, end - begin));
-    begin = line.find_first_not_of(kSpace, end);
-  }
-  return words;
-}
 
 std::map<Words, int64_t> count_ngrams(const Words& words, size_t n) {
   std::map<Words, int64_t> counts;

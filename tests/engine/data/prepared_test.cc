@@ -7,10 +7,9 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <sstream>
-#include <thread>
 
 #include "base/error.h"
+#include "base/words.h"
 #include "engine/data/corpus.h"
 #include "tests/support/paths.h"
 #include "tests/support/privileges.h"

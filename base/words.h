@@ -1,0 +1,12 @@
+// The words of a line, as multi-bleu.perl and the BPE of tokenised text see them.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+namespace tearless {
+
+/// What lies between ASCII white space (space, \t, \n, \v, \f, \r): U+00A0, U+0085 and U+2028 are parts of words.
+std::vector<std::string_view> split_words(std::string_view line);
+
+}  // namespace tearless
