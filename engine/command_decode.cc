@@ -1,0 +1,77 @@
+// tearless-engine decode: translates new lines with the selected checkpoint of a finished run.
+#include <ATen/Parallel.h>
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <optional>
+#include <sstream>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/run_directory.h"
+#include "engine/commands.h"
+#include "engine/data/prepared.h"
+#include "engine/device.h"
+#include "engine/task/translate.h"
+#include "engine/train/checkpoint.h"
+
+namespace tearless::engine {
+namespace {
+
+struct Arguments {
+  std::filesystem::path directory, input, output;
+  std::optional<int64_t> beam;
+  std::optional<double> alpha;
+};
+
+std::vector<std::string> read_lines(const std::filesystem::path& input) {
+  std::string text;
+  if (input.empty()) {
+    std::ostringstream all;
+    all << std::cin.rdbuf();
+    text = all.str();
+  } else {
+    text = read_file(input);
+  }
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
+int decode(const Arguments& args) {
+  RunOptions options = read_run_directory(args.directory);
+  options.decode.beam = args.beam.value_or(options.decode.beam);
+  options.decode.alpha = args.alpha.value_or(options.decode.alpha);
+  open_device(options.run);
+  at::set_num_threads(static_cast<int>(options.run.threads));
+  const RunDirectory run(args.directory);
+  if (!std::filesystem::exists(run.scores())) fail("{} has no scores.json: the run is not done; train it first", args.directory.string());
+  const auto scores = nlohmann::json::parse(read_file(run.scores()));
+
+  Translate task(options, prepare(options.data, options.text, [](const std::string&) {}));
+  Checkpoints(run).read_parameters(static_cast<int64_t>(scores.at("selected_step").get<double>()), task.parameters().values());
+  std::string text;
+  for (const std::string& line : task.hypotheses(task.prepared().encode_source(read_lines(args.input)))) text += line + "\n";
+  if (args.output.empty()) {
+    fmt::print("{}", text);
+  } else {
+    write_atomically(args.output, text);
+  }
+  return kExitDone;
+}
+
+}  // namespace
+
+Action command_decode(CLI::App& app) {
+  const auto args = std::make_shared<Arguments>();
+  app.add_option("DIR", args->directory, "run directory of a finished run")->required();
+  app.add_option("--input", args->input, "source sentences, one a line (default: standard input)");
+  app.add_option("--output", args->output, "where the translations go (default: standard output)");
+  app.add_option("--beam", args->beam, "beam size (default: the run's)")->check(CLI::Range(1, 64));
+  app.add_option("--alpha", args->alpha, "length penalty (default: the run's)")->check(CLI::Range(0.0, 10.0));
+  return [args] { return decode(*args); };
+}
+
+}  // namespace tearless::engine

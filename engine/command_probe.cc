@@ -1,0 +1,49 @@
+// tearless-engine probe: versions, and the devices that runs can use.
+#include <fmt/format.h>
+#include <torch/headeronly/version.h>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "base/build_stamp.h"
+#include "base/error.h"
+#include "base/run_directory.h"
+#include "engine/commands.h"
+#include "engine/cuda/cuda_library.h"
+#include "engine/task/run_options.h"
+
+namespace tearless::engine {
+
+Action command_probe(CLI::App& app) {
+  const auto as_json = std::make_shared<bool>(false);
+  app.add_flag("--json", *as_json, "machine-readable");
+  return [as_json] {
+    std::vector<CudaDevice> devices;
+    std::string no_cuda;
+    try {
+      devices = cuda_devices();
+    } catch (const UserError& error) {
+      no_cuda = error.what();  // a machine without CUDA is no mistake here
+    }
+    if (*as_json) {
+      nlohmann::json list = nlohmann::json::array();
+      for (const CudaDevice& d : devices) {
+        list.push_back({{"kind", "cuda"}, {"uuid", d.uuid}, {"name", d.name}, {"memory_bytes", d.memory_bytes}});
+      }
+      fmt::print("{}\n", nlohmann::json{{"program", "tearless-engine"}, {"version", std::string(build_stamp())}, {"numerics", kNumerics},
+                                        {"devices", list}}
+                             .dump());
+      return static_cast<int>(kExitDone);
+    }
+    fmt::print("tearless-engine {}, numerics {}, LibTorch {}\ncpu: {} cores\n", build_stamp(), kNumerics, TORCH_VERSION,
+               std::thread::hardware_concurrency());
+    for (const CudaDevice& d : devices) {
+      fmt::print("cuda: {} {} ({} GiB, sm_{}{})\n", d.uuid, d.name, d.memory_bytes >> 30, d.compute_major, d.compute_minor);
+    }
+    if (devices.empty()) fmt::print("cuda: none{}\n", no_cuda.empty() ? "" : " (" + no_cuda + ")");
+    return static_cast<int>(kExitDone);
+  };
+}
+
+}  // namespace tearless::engine

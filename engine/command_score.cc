@@ -1,0 +1,62 @@
+// tearless-engine score: multi-bleu, or BLEU after the 13a tokeniser, of a file of hypotheses.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/run_directory.h"
+#include "engine/commands.h"
+#include "engine/score/bleu.h"
+
+namespace tearless::engine {
+namespace {
+
+/// Lines end at '\n' alone; a last line without one counts.
+std::vector<std::string> lines_of(const std::filesystem::path& file) {
+  const std::string text = read_file(file);
+  std::vector<std::string> lines;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find('\n', begin), text.size());
+    lines.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return lines;
+}
+
+int score(const std::filesystem::path& hypothesis, const std::filesystem::path& reference, bool raw) {
+  const auto ours = lines_of(hypothesis);
+  const auto theirs = lines_of(reference);
+  if (ours.size() != theirs.size()) {
+    fail("{} has {} lines, {} has {}: they must be the same sentences", hypothesis.string(), ours.size(), reference.string(), theirs.size());
+  }
+  if (ours.empty()) fail("{} is empty", hypothesis.string());
+  BleuStats sum;
+  for (size_t i = 0; i < ours.size(); ++i) {
+    sum += raw ? bleu_stats(tokenise_13a(ours[i]), tokenise_13a(theirs[i])) : bleu_stats(ours[i], theirs[i]);
+  }
+  std::string precisions;
+  for (size_t n = 0; n < 4; ++n) {
+    const double p = sum.totals[n] > 0 ? 100.0 * static_cast<double>(sum.matches[n]) / static_cast<double>(sum.totals[n]) : 0;
+    precisions += fmt::format("{}{:.1f}", n > 0 ? "/" : "", p);
+  }
+  fmt::print("{} {:.2f}, {} (hypothesis {} words, reference {})\n", raw ? "bleu_13a" : "bleu",
+             raw ? bleu_exp_smoothed(sum) : bleu(sum), precisions, sum.hypothesis_length, sum.reference_length);
+  return kExitDone;
+}
+
+}  // namespace
+
+Action command_score(CLI::App& app) {
+  struct Arguments {
+    std::filesystem::path hypothesis, reference;
+    bool raw = false;
+  };
+  const auto args = std::make_shared<Arguments>();
+  app.add_option("HYPOTHESES", args->hypothesis, "one sentence a line")->required();
+  app.add_option("REFERENCES", args->reference, "the same sentences")->required();
+  app.add_flag("--raw", args->raw, "text that is not tokenised: use the 13a tokeniser");
+  return [args] { return score(args->hypothesis, args->reference, args->raw); };
+}
+
+}  // namespace tearless::engine

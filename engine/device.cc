@@ -1,0 +1,14 @@
+#include "engine/device.h"
+
+#include "base/error.h"
+#include "engine/cuda/cuda_library.h"
+
+namespace tearless::engine {
+
+void open_device(const ExecutionOptions& execution) {
+  if (execution.device != ExecutionOptions::Device::kCuda) return;
+  open_cuda_library();
+  if (cuda_devices().empty()) fail("run.device = \"cuda\", but no NVIDIA GPU is visible; use \"cpu\", or look at nvidia-smi");
+}
+
+}  // namespace tearless::engine

@@ -1,0 +1,87 @@
+// tearless-engine: trains one run in its directory, and answers what the harness asks. It knows nothing of grids or SQL.
+#include <c10/util/Exception.h>
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdlib>
+#include <new>
+
+#include "base/build_stamp.h"
+#include "base/error.h"
+#include "base/nearest.h"
+#include "base/run_directory.h"
+#include "engine/commands.h"
+
+namespace {
+
+struct Command {
+  const char* name;
+  const char* help;
+  tearless::engine::Action (*declare)(CLI::App&);
+};
+
+constexpr Command kCommands[] = {
+    {"check", "judge settings: id, parameters and memory, or what is wrong", tearless::engine::command_check},
+    {"train", "train a run, going on from its last checkpoint", tearless::engine::command_train},
+    {"decode", "translate a file with a trained run", tearless::engine::command_decode},
+    {"score", "BLEU of hypotheses against references", tearless::engine::command_score},
+    {"prepare", "learn subwords and encode a corpus into the cache", tearless::engine::command_prepare},
+    {"probe", "this program's version, and the devices it can use", tearless::engine::command_probe},
+    {"settings", "every setting with meaning, default and limits, as Markdown", tearless::engine::command_settings},
+};
+
+/// MKL's products then give the same bits for any number of threads. It reads the variable at its first product.
+void fix_product_order() {
+  ::setenv("MKL_CBWR", __builtin_cpu_supports("avx512f") ? "AVX512,STRICT" : "AVX2,STRICT", /*overwrite=*/0);
+}
+
+int refuse(const std::string& sentence, int code) {
+  fmt::print(stderr, "tearless-engine: {}\n", sentence);
+  return code;
+}
+
+bool is_out_of_memory(const c10::Error& error) {
+  const std::string_view text = error.what_without_backtrace();
+  return text.find("allocate memory") != std::string_view::npos || text.find("out of memory") != std::string_view::npos;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  using namespace tearless;
+  fix_product_order();
+  spdlog::set_pattern("%Y-%m-%d %H:%M:%S %v");
+
+  CLI::App app("Trains Transformers for `tearless`; every command has --help.", "tearless-engine");
+  app.require_subcommand(1);
+  app.set_version_flag("--version", std::string(build_stamp()));
+  std::vector<std::string> names;
+  engine::Action action;
+  for (const Command& command : kCommands) {
+    CLI::App* sub = app.add_subcommand(command.name, command.help);
+    const engine::Action run = command.declare(*sub);
+    sub->callback([&action, run] { action = run; });
+    names.emplace_back(command.name);
+  }
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ExtrasError&) {
+    return refuse(fmt::format("unknown argument or command \"{}\"{}; see tearless-engine --help", argv[1], did_you_mean(argv[1], names)),
+                  kExitSettingsRefused);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : kExitSettingsRefused;
+  }
+  try {
+    return action();
+  } catch (const UserError& error) {
+    return refuse(error.what(), kExitSettingsRefused);
+  } catch (const std::bad_alloc&) {
+    return refuse("out of memory; use a smaller train.batch.tokens or model", kExitOutOfMemory);
+  } catch (const c10::Error& error) {
+    if (is_out_of_memory(error)) return refuse("out of memory; use a smaller train.batch.tokens or model", kExitOutOfMemory);
+    return refuse(error.what(), EXIT_FAILURE);
+  } catch (const std::exception& error) {
+    return refuse(error.what(), EXIT_FAILURE);
+  }
+}

@@ -1,0 +1,65 @@
+#include "engine/task/check.h"
+
+#include "base/run_directory.h"
+#include "engine/data/corpus.h"
+#include "engine/data/prepared.h"
+#include "engine/model/transformer.h"
+
+namespace tearless::engine {
+using nlohmann::json;
+
+namespace {
+
+/// The setting that a message is about: the dotted key it names, where it names one that was written.
+std::string key_in(const std::string& message, const WrittenSettings& written) {
+  std::string found;
+  for (const auto& [key, value] : written.values) {
+    if (message.find(key) != std::string::npos && key.size() > found.size()) found = key;
+  }
+  return found;
+}
+
+}  // namespace
+
+json check_run(RunOptions options) {
+  const std::string waiting_for = missing_corpus(options.data);
+  json answer = {{"state", waiting_for.empty() ? "ready" : "waiting_data"},
+                 {"waiting_for", waiting_for},
+                 {"parameters", nullptr},
+                 {"memory_bytes", nullptr},
+                 {"updates", options.train.update_limit()},
+                 {"device", options.run.device == ExecutionOptions::Device::kCuda ? "cuda" : "cpu"},
+                 {"threads", options.run.threads}};
+  if (waiting_for.empty()) {
+    fingerprint(options.data);
+    if (const auto vocabulary = prepared_vocabulary_size(preparation_key(options.data, options.text))) {
+      answer["parameters"] = total_size(transformer_specs(options.model, *vocabulary));
+      answer["memory_bytes"] = estimated_memory_bytes(options.model, *vocabulary, options.train.batch.tokens);
+    }
+  }
+  answer["canonical"] = canonical_text(options);
+  answer["local"] = local_text(options);
+  answer["id"] = run_id(answer["canonical"].get<std::string>());
+  return answer;
+}
+
+json check_line(const std::string& line) {
+  WrittenSettings written;
+  try {
+    const json question = json::parse(line);
+    written.values = question.at("settings").get<std::map<std::string, json>>();
+    written.name = "settings";
+    const auto folders = question.value("folders", std::map<std::string, std::string>());
+    RunOptions options = read_run_options(written, question.value("folder", "."), folders);
+    return check_run(question.value("smoke", false) ? smoke(std::move(options)) : std::move(options));
+  } catch (const json::exception& error) {
+    return {{"error", fmt::format("the question is not understood: {}", error.what())}, {"key", ""}};
+  } catch (const UserError& error) {
+    // The harness knows which line of the grid set the key; "settings:" would only be in its way.
+    std::string message = error.what();
+    if (message.starts_with("settings: ")) message.erase(0, 10);
+    return {{"error", message}, {"key", key_in(message, written)}};
+  }
+}
+
+}  // namespace tearless::engine

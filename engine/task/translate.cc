@@ -1,0 +1,107 @@
+#include "engine/task/translate.h"
+
+#include "base/files.h"
+#include "engine/decode/search.h"
+#include "engine/score/bleu.h"
+#include "engine/score/sentence_stats.h"
+#include "engine/train/stop_request.h"
+
+namespace tearless::engine {
+namespace {
+
+at::Device device_of(const ExecutionOptions& execution) {
+  return execution.device == ExecutionOptions::Device::kCuda ? at::Device(at::kCUDA, 0) : at::Device(at::kCPU);
+}
+
+}  // namespace
+
+Translate::Translate(const RunOptions& options, Prepared prepared)
+    : options_(options),
+      prepared_(std::move(prepared)),
+      parameters_(transformer_specs(options.model, prepared_.vocabulary.size()), options.train.seed_for_init(),
+                  device_of(options.run)),
+      model_(parameters_, options.model,
+             KeptVocabulary::from(prepared_.vocabulary.target_kept, options.model.mask_target_vocabulary),
+             options.train.seed_for_dropout()) {}
+
+Tape::Ops Translate::ops() const {
+  return options_.run.ops == ExecutionOptions::Ops::kReference ? Tape::Ops::kReference : Tape::Ops::kFast;
+}
+
+int64_t Translate::start_pass(int64_t pass) {
+  batches_ = cut_batches(prepared_.train, options_.train.batch, options_.train.seed_for_order(), pass);
+  return static_cast<int64_t>(batches_.size());
+}
+
+LossSums Translate::loss(const Step& step, int64_t index) {
+  const PackedBatch& batch = step.tape.keep(pack(prepared_.train, batches_[static_cast<size_t>(index)]));
+  return model_.loss(step, batch, options_.train.label_smoothing);
+}
+
+int64_t Translate::batch_rows(int64_t index) const {
+  int64_t rows = 0;
+  for (const int32_t line : batches_[static_cast<size_t>(index)]) {
+    rows += prepared_.train.source_length(line) + prepared_.train.target_length(line);
+  }
+  return rows;
+}
+
+NamedNumbers Translate::perplexities(const std::string& name, const ParallelTokens& set) const {
+  LossSums sums;
+  for (const BatchLines& lines : decoding_batches(set, options_.decode.batch_tokens)) {
+    give_up_if_stopped();
+    Tape tape(Tape::Kind::kForward, ops());
+    sums += model_.loss(Step{tape}, pack(set, lines), options_.train.label_smoothing);
+  }
+  return {{name + ".ppl_smoothed", perplexity(sums.loss, sums.tokens)}, {name + ".ppl", perplexity(sums.nll, sums.tokens)}};
+}
+
+std::vector<std::string> Translate::hypotheses(const ParallelTokens& set) const {
+  std::vector<std::string> lines;
+  for (const auto& tokens : translate(model_, set, options_.decode, ops(), give_up_if_stopped)) {
+    lines.push_back(prepared_.to_text(tokens));
+  }
+  return lines;
+}
+
+double Translate::score(const std::string& name, const std::vector<std::string>& hypotheses,
+                        const std::vector<std::string>& references, const RunDirectory* run) const {
+  BleuStats sum;
+  std::vector<BleuStats> sentences;
+  std::string text;
+  for (size_t i = 0; i < hypotheses.size(); ++i) {
+    sentences.push_back(prepared_.raw_text ? bleu_stats(tokenise_13a(hypotheses[i]), tokenise_13a(references[i]))
+                                           : bleu_stats(hypotheses[i], references[i]));
+    sum += sentences.back();
+    text += hypotheses[i] + "\n";
+  }
+  if (run) {
+    make_folders(run->outputs());
+    write_atomically(run->outputs() / (name + ".hyp"), text);
+    write_atomically(run->outputs() / (name + ".stats"), sentence_stats_text(sentences));
+  }
+  return prepared_.raw_text ? bleu_exp_smoothed(sum) : bleu(sum);
+}
+
+Evaluation Translate::evaluate() {
+  Evaluation evaluation;
+  evaluation.numbers = perplexities("dev", prepared_.dev);
+  const double bleu = score("dev", hypotheses(prepared_.dev), prepared_.dev_reference, nullptr);
+  evaluation.numbers["dev." + bleu_name()] = bleu;
+  evaluation.selection = round_bleu(bleu);
+  return evaluation;
+}
+
+NamedNumbers Translate::final_scores(const RunDirectory& run) {
+  NamedNumbers numbers = perplexities("test", prepared_.test);
+  score("dev", hypotheses(prepared_.dev), prepared_.dev_reference, &run);
+  numbers["test." + bleu_name()] = score("test", hypotheses(prepared_.test), prepared_.test_reference, &run);
+  for (const auto& [name, length] : learned_lengths(parameters_)) numbers[name] = length;
+  return numbers;
+}
+
+std::vector<std::string> Translate::output_files() const {
+  return {"outputs/dev.hyp", "outputs/dev.stats", "outputs/test.hyp", "outputs/test.stats"};
+}
+
+}  // namespace tearless::engine

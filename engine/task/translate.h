@@ -1,0 +1,52 @@
+// The translation task: a prepared parallel corpus, an encoder-decoder Transformer, label-smoothed loss, BLEU and perplexities.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/data/batches.h"
+#include "engine/data/prepared.h"
+#include "engine/decode/options.h"
+#include "engine/model/transformer.h"
+#include "engine/task/run_options.h"
+#include "engine/train/task.h"
+
+namespace tearless::engine {
+
+class Translate final : public Task {
+ public:
+  /// `options` must outlive the task.
+  Translate(const RunOptions& options, Prepared prepared);
+
+  Parameters& parameters() override { return parameters_; }
+  int64_t start_pass(int64_t pass) override;
+  LossSums loss(const Step& step, int64_t index) override;
+  int64_t batch_rows(int64_t index) const override;
+  Evaluation evaluate() override;
+  NamedNumbers final_scores(const RunDirectory& run) override;
+  std::vector<std::string> output_files() const override;
+
+  /// Hypotheses for a set of the corpus, one line a sentence.
+  std::vector<std::string> hypotheses(const ParallelTokens& set) const;
+  const Prepared& prepared() const { return prepared_; }
+
+  /// The name of the score that selects checkpoints: bleu for tokenised text, bleu_13a for raw text.
+  std::string bleu_name() const { return prepared_.raw_text ? "bleu_13a" : "bleu"; }
+
+ private:
+  /// Smoothed and true perplexity of a set, no dropout: `set`.ppl_smoothed and `set`.ppl (training.md §1.9).
+  NamedNumbers perplexities(const std::string& name, const ParallelTokens& set) const;
+  /// BLEU of hypotheses, and with `run` the files outputs/`name`.hyp and .stats.
+  double score(const std::string& name, const std::vector<std::string>& hypotheses, const std::vector<std::string>& references,
+               const RunDirectory* run) const;
+  Tape::Ops ops() const;
+
+  const RunOptions& options_;
+  Prepared prepared_;
+  Parameters parameters_;
+  Transformer model_;
+  std::vector<BatchLines> batches_;  // of the started pass
+};
+
+}  // namespace tearless::engine
