@@ -30,14 +30,14 @@ struct Known {
   std::vector<AttemptRecord> attempts;
 };
 
-std::string advice(const Known& run) {
+std::string advice(const Known& run, const std::string& options) {
   const std::string& state = run.result.state;
-  const std::string again = fmt::format("tearless run {}", run.grid.empty() ? "GRID" : run.grid);
+  const std::string again = fmt::format("tearless run {}{}", run.grid.empty() ? "GRID" : run.grid, options);
   if (!run.error.empty()) return "correct the grid file";
   if (!run.waiting_for.empty()) return "get the file, then: " + again;
-  if (state == "failed") return fmt::format("tearless log {}, then: {} --retry", run.result.id, again);
-  if (state == "diverged") return fmt::format("tearless log {}", run.result.id);
-  if (state == "running") return fmt::format("tearless log -f {}", run.result.id);
+  if (state == "failed") return fmt::format("tearless log {}{}, then: {} --retry", run.result.id, options, again);
+  if (state == "diverged") return fmt::format("tearless log {}{}", run.result.id, options);
+  if (state == "running") return fmt::format("tearless log -f {}{}", run.result.id, options);
   return state == "done" ? "" : again;
 }
 
@@ -63,13 +63,13 @@ void print_attempt(const AttemptRecord& attempt) {
   std::cout << "\n";
 }
 
-void print_run(const Known& run) {
+void print_run(const Known& run, const std::string& options) {
   std::cout << fmt::format("{}{}{}\n", run.result.id, run.title.empty() ? "" : "  ", run.title);
   if (!run.grid.empty()) std::cout << "  of " << run.grid << "\n";
   std::cout << "  " << state_text(run) << "\n";
   for (const AttemptRecord& attempt : run.attempts) print_attempt(attempt);
   for (const auto& [name, value] : run.result.scores) std::cout << fmt::format("  {} = {:.6g}\n", name, value);
-  if (const std::string next = advice(run); !next.empty()) std::cout << "  next: " << next << "\n";
+  if (const std::string next = advice(run, options); !next.empty()) std::cout << "  next: " << next << "\n";
 }
 
 json run_json(const Known& run) {
@@ -157,7 +157,7 @@ int explain(const ExplainOptions& options, const Globals& globals) {
     for (const Known& run : runs) all.push_back(run_json(run));
     std::cout << all.dump(1) << "\n";
   } else {
-    for (const Known& run : runs) print_run(run);
+    for (const Known& run : runs) print_run(run, workspace_option(globals));
   }
   return kOk;
 }

@@ -140,8 +140,9 @@ std::string sizes_text(const GridState& state) {
   return "parameters: " + short_count(*least) + (*least == *most ? "" : " to " + short_count(*most));
 }
 
-void print_plan(const GridState& state, const Tally& tally) {
+void print_plan(const GridState& state, const Tally& tally, const Globals& globals) {
   const Grid& grid = state.grid;
+  const std::string target = grid.file.string() + workspace_option(globals);
   std::cout << grid.title << "\n\n";
   print_counts(grid, tally);
   std::cout << "\n";
@@ -153,7 +154,7 @@ void print_plan(const GridState& state, const Tally& tally) {
   if (tally.shared > 0)
     std::cout << fmt::format("{} the same as another one of this grid: trained once\n", runs(tally.shared));
   if (tally.all[kFailed] > 0) {
-    std::cout << fmt::format("{} failed; tearless explain {} says why\n", runs(tally.all[kFailed]), grid.file.string());
+    std::cout << fmt::format("{} failed; tearless explain {} says why\n", runs(tally.all[kFailed]), target);
   }
   if (tally.all[kToRun] > 0) {
     std::cout << fmt::format("To run: {}, {} updates at most; {}\n", runs(tally.all[kToRun]), tally.updates,
@@ -161,7 +162,7 @@ void print_plan(const GridState& state, const Tally& tally) {
   }
   if (!state.errors.empty()) return;  // which follow: there is nothing to do before they are corrected
   const char* next = tally.all[kToRun] > 0 ? "Next: tearless run {}\n" : "Nothing to run. Next: tearless table {}\n";
-  std::cout << fmt::format(fmt::runtime(next), grid.file.string());
+  std::cout << fmt::format(fmt::runtime(next), target);
 }
 
 // --- for scripts ----------------------------------------------------------------------------------------------------
@@ -215,7 +216,7 @@ int plan(const PlanOptions& options, const Globals& globals) {
   if (globals.json) {
     std::cout << plan_json(state, tally).dump(1) << "\n";
   } else {
-    print_plan(state, tally);
+    print_plan(state, tally, globals);
   }
   for (const std::string& error : state.errors) std::cerr << error << "\n";
   return state.errors.empty() ? kOk : kUsage;

@@ -24,7 +24,7 @@ int print_table(const TableOptions& options, const Globals& globals) {
   if (!state.errors.empty()) throw UserError(state.errors.front());
   std::vector<TableRun> runs;
   for (size_t i = 0; i < state.plan.size(); ++i) runs.push_back({state.plan[i].point, state.results[i]});
-  const std::string text = render(fill(state.grid, runs), format);
+  const std::string text = render(fill(state.grid, runs, workspace_option(globals)), format);
   if (options.out.empty()) {
     std::cout << text;
   } else {

@@ -25,6 +25,10 @@ GridState look_up(const std::filesystem::path& file, const std::vector<std::stri
   return state;
 }
 
+std::string workspace_option(const Globals& globals) {
+  return globals.workspace == Globals().workspace ? "" : " --workspace " + globals.workspace.string();
+}
+
 std::string find_run(const Store* store, const std::string& prefix, const Globals& globals) {
   if (!store) {
     fail("there is no database in {} (--workspace); tearless run makes one", globals.workspace.string());

@@ -23,6 +23,9 @@ struct GridState {
 
 GridState look_up(const std::filesystem::path& file, const std::vector<std::string>& only, const Globals& globals);
 
+/// " --workspace elsewhere" where that is not the default: what a command that a person is told to type must end in.
+std::string workspace_option(const Globals& globals);
+
 /// The run whose id starts with `prefix`; UserError where there is none, or more than one.
 std::string find_run(const Store* store, const std::string& prefix, const Globals& globals);
 

@@ -163,7 +163,8 @@ std::string plural(int64_t count, const char* noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
 
-void add_state_notes(const Grid& grid, const std::vector<TableRun>& runs, std::vector<std::string>& notes) {
+void add_state_notes(const Grid& grid, const std::vector<TableRun>& runs, const std::string& options,
+                     std::vector<std::string>& notes) {
   std::map<std::string, int> waiting;
   std::vector<std::string> failed;
   for (const TableRun& run : runs) {
@@ -181,13 +182,13 @@ void add_state_notes(const Grid& grid, const std::vector<TableRun>& runs, std::v
     parts.push_back(fmt::format("{} {}", count, state));
   }
   if (unfinished > 0) {
-    notes.push_back(fmt::format("{} of {} have no result yet ({}). To go on: tearless run {}", unfinished,
+    notes.push_back(fmt::format("{} of {} have no result yet ({}). To go on: tearless run {}{}", unfinished,
                                 plural(static_cast<int64_t>(runs.size()), "run"), fmt::join(parts, ", "),
-                                grid.file.string()));
+                                grid.file.string(), options));
   }
   if (!failed.empty()) {
-    notes.push_back(fmt::format("{} failed. To see why: tearless explain {}",
-                                plural(static_cast<int64_t>(failed.size()), "run"), failed.front()));
+    notes.push_back(fmt::format("{} failed. To see why: tearless explain {}{}",
+                                plural(static_cast<int64_t>(failed.size()), "run"), failed.front(), options));
   }
 }
 
@@ -202,7 +203,7 @@ void add_exclusion_notes(const Grid& grid, std::vector<std::string>& notes) {
   }
 }
 
-void add_notes(const Grid& grid, const std::vector<TableRun>& runs, Table& table) {
+void add_notes(const Grid& grid, const std::vector<TableRun>& runs, const std::string& options, Table& table) {
   const auto any = [&](auto&& what) {
     return std::any_of(table.rows.begin(), table.rows.end(),
                        [&](const Table::Row& row) { return std::any_of(row.cells.begin(), row.cells.end(), what); });
@@ -235,7 +236,7 @@ void add_notes(const Grid& grid, const std::vector<TableRun>& runs, Table& table
     table.notes.push_back("°: mixed, trained on more than one kind of processor or device");
   }
   add_exclusion_notes(grid, table.notes);
-  add_state_notes(grid, runs, table.notes);
+  add_state_notes(grid, runs, options, table.notes);
 }
 
 }  // namespace
@@ -251,7 +252,7 @@ bool matches_pattern(std::string_view pattern, std::string_view name) {
   return false;
 }
 
-Table fill(const Grid& grid, const std::vector<TableRun>& runs) {
+Table fill(const Grid& grid, const std::vector<TableRun>& runs, const std::string& options) {
   const TableSpec& spec = grid.table;
   const Layout layout = layout_of(grid);
   const std::vector<size_t> over = spec.select ? spec.select->over : std::vector<size_t>{};
@@ -301,7 +302,7 @@ Table fill(const Grid& grid, const std::vector<TableRun>& runs) {
     column.decimals = decimals_of(grid, table, column.score);
     if (spec.published) column.published_decimals = published_decimals(*spec.published);
   }
-  add_notes(grid, runs, table);
+  add_notes(grid, runs, options, table);
   return table;
 }
 

@@ -64,7 +64,8 @@ struct TableRun {
 
 /// `runs`: those of the grid that are not left out, each once, in any order; a run that is not among them counts as
 /// missing.
-Table fill(const Grid& grid, const std::vector<TableRun>& runs);
+/// `options` (" --workspace elsewhere") follows the commands that the notes tell a reader to type.
+Table fill(const Grid& grid, const std::vector<TableRun>& runs, const std::string& options = "");
 
 /// "20.91 ± 0.30 (n=3) [20.91, +0.00]": what a person reads in a cell. All renderers but CSV print this, each with its
 /// escapes.
