@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <map>
 #include <mutex>
+#include <system_error>
 #include <tuple>
 #include <utility>
 
@@ -20,6 +22,11 @@ namespace {
 
 std::string source_file(const DataOptions& data, const std::string& prefix) { return prefix + "." + data.source; }
 std::string target_file(const DataOptions& data, const std::string& prefix) { return prefix + "." + data.target; }
+
+bool is_there(const std::string& file) {
+  std::error_code unreachable;
+  return fs::exists(file, unreachable);
+}
 
 /// The SHA-256 of a file, read once a process as long as its size and time of change stay as they were.
 std::string remembered_sha256(const std::string& file) {
@@ -97,7 +104,7 @@ std::string missing_corpus(const DataOptions& data) {
   }
   for (const std::string& prefix : {data.train, data.dev, data.test}) {
     for (const std::string& file : {source_file(data, prefix), target_file(data, prefix)}) {
-      if (fs::exists(file)) continue;
+      if (is_there(file)) continue;
       const std::string corpus = data.name.empty() ? "the corpus" : fmt::format("the corpus {}", data.name);
       return data.how_to_get.empty() ? fmt::format("{} lacks the file {}", corpus, file)
                                      : fmt::format("{} lacks the file {}: {}", corpus, file, data.how_to_get);
@@ -118,7 +125,7 @@ void verify_fingerprint(const DataOptions& data) {
   for (const auto& [prefix, recorded] : sets) {
     const std::string source = source_file(data, prefix);
     const std::string target = target_file(data, prefix);
-    if (!fs::exists(source) || !fs::exists(target)) continue;
+    if (!is_there(source) || !is_there(target)) continue;
     if (pair_sha256(data, prefix) != recorded) {
       fail("{} and {} are not the files that this run was planned with: put those back, or plan a new run", source,
            target);

@@ -216,7 +216,10 @@ fs::path prepared_folder(const std::string& key) {
   return cache / "prepared" / key;
 }
 
-bool is_prepared(const std::string& key) { return fs::exists(token_file(key)); }
+bool is_prepared(const std::string& key) {
+  std::error_code unreachable;  // counts as not there: making it will say what is wrong with the folder
+  return fs::exists(token_file(key), unreachable);
+}
 
 std::optional<int64_t> prepared_vocabulary_size(const std::string& key) {
   return token_file_vocabulary_size(token_file(key));

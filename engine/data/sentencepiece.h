@@ -1,7 +1,7 @@
 // SentencePiece for raw text: one joint BPE model, nothing normalised, every character of the training text covered,
 // spaces kept, so that join(encode(line)) is the line, double and leading spaces included. Exceptions: characters that
-// the training text lacks (they become UNK), U+2581, which SentencePiece writes for a space, and TAB, U+2585 and NUL,
-// which it reserves.
+// the training text lacks (they become UNK) and U+2581, which SentencePiece writes for a space. TAB, NUL and U+2585,
+// which it reserves, become pieces beyond the model's where the training text has them.
 #pragma once
 
 #include "engine/data/subwords.h"

@@ -1,4 +1,4 @@
-// The file of a prepared corpus: one line of JSON (format, vocabulary size, length and SHA-256 of the rest), then the
+// The file of a prepared corpus: one line of JSON (format, vocabulary size, SHA-256 of the rest), then the
 // rest, little-endian. Not for exchange: another format number makes another cache key.
 #pragma once
 
@@ -11,6 +11,7 @@
 
 namespace tearless::engine {
 
+/// To be raised whenever the file, or what text becomes in it, changes: older entries are then left alone.
 inline constexpr int kTokenFileFormat = 1;
 
 std::string token_file_bytes(const Prepared& prepared);

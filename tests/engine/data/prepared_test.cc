@@ -143,6 +143,16 @@ TEST_F(Preparation, IsTheSameAfterTheCacheForEveryKindOfText) {
   }
 }
 
+TEST_F(Preparation, KeepsTabsOfRawText) {
+  write("train.src", "a\tb\n c  d\n");
+  write("train.tgt", "x\t\ty\n x\n");
+  text_ = {.kind = TextKind::kSentencepiece, .pieces = 13, .max_words = 0};
+  const Prepared prepared = make();
+  EXPECT_EQ(prepared.to_text(prepared.train.source(0)), "a\tb");
+  EXPECT_EQ(prepared.to_text(prepared.train.source(1)), " c  d");
+  EXPECT_EQ(prepared.to_text(prepared.train.target(0)), "x\t\ty");
+}
+
 TEST_F(Preparation, DependsOnBytesAndTextSettingsNotOnPaths) {
   const std::string before = key();
   std::filesystem::create_directory(folder_ / "moved");
