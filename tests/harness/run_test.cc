@@ -1,0 +1,456 @@
+// `tearless run` as a whole, with real processes: the harness, its supervisors, and a training program that fails on request.
+// Whatever is killed, no run is lost, none is trained twice, and what it leaves are the bytes of an undisturbed one.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <regex>
+#include <string>
+#include <vector>
+
+#include "base/run_directory.h"
+#include "harness/store/attempt_files.h"
+#include "harness/store/store.h"
+#include "tests/support/paths.h"
+#include "tests/support/privileges.h"
+#include "tests/support/process.h"
+
+namespace tearless::harness {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+using testing::Not;
+
+// Four runs of 12 updates; slow enough to be caught in the middle where a test wants that.
+std::string grid_of(const std::string& behaviours, int sleep_ms) {
+  return "title = \"A fake grid\"\nseeds = 2\n[set]\n\"fake.updates\" = 12\n\"fake.sleep_ms\" = " + std::to_string(sleep_ms) +
+         "\n[axis]\n\"model.kind\" = [\"a\", \"b\"]\n\"fake.behaviour\" = [" + behaviours + "]\n[table]\nscores = [\"test.score\"]\n";
+}
+
+class RunTest : public testing::Test {
+ protected:
+  RunTest() { write_grid("\"succeed\"", 0); }
+
+  void write_grid(const std::string& behaviours, int sleep_ms) { test::write_text(folder_ / "grid.toml", grid_of(behaviours, sleep_ms)); }
+
+  test::Command command(std::vector<std::string> arguments) const {
+    arguments.insert(arguments.begin(), test::program("tearless").string());
+    return {.arguments = std::move(arguments),
+            .environment = {{"TEARLESS_ENGINE", test::program("fake-engine").string()}},
+            .folder = folder_.path()};
+  }
+  test::Finished tearless(std::vector<std::string> arguments) const { return test::run(command(std::move(arguments))); }
+
+  std::vector<RunDirectory> runs() const {
+    std::vector<RunDirectory> all;
+    std::error_code absent;
+    for (const auto& entry : fs::directory_iterator(folder_ / "results/runs", absent)) all.emplace_back(entry.path());
+    std::sort(all.begin(), all.end(), [](const RunDirectory& a, const RunDirectory& b) { return a.root() < b.root(); });
+    return all;
+  }
+
+  // A run that is in the middle of its updates.
+  bool wait_for_a_run_in_the_middle(RunDirectory* found) const {
+    return test::eventually([&] {
+      for (const RunDirectory& run : runs()) {
+        const bool begun = fs::exists(run.metrics()) && read_metrics(run, 0).lines.size() >= 4 && !fs::exists(run.done());
+        if (begun && supervisor_of(run, run.newest_attempt())) {
+          *found = run;
+          return true;
+        }
+      }
+      return false;
+    });
+  }
+
+  int64_t attempts() const {
+    int64_t count = 0;
+    for (const RunDirectory& run : runs()) count += run.newest_attempt();
+    return count;
+  }
+
+  // The result files of all runs, by name.
+  std::map<std::string, std::string> results() const {
+    std::map<std::string, std::string> bytes;
+    for (const RunDirectory& run : runs()) {
+      const std::string id = run.root().filename().string();
+      bytes[id + "/metrics"] = test::read_text(run.metrics());
+      bytes[id + "/scores"] = test::read_text(run.scores());
+    }
+    return bytes;
+  }
+
+  // The same grid in a folder of its own, with nothing happening to it (and in no time: that is not part of a run's id).
+  std::map<std::string, std::string> undisturbed() const {
+    RunTest other;
+    const std::string grid = test::read_text(folder_ / "grid.toml");
+    test::write_text(other.folder_ / "grid.toml", std::regex_replace(grid, std::regex("sleep_ms\" = \\d+"), "sleep_ms\" = 0"));
+    EXPECT_EQ(other.tearless({"run", "grid.toml"}).code, 0);
+    return other.results();
+  }
+
+  void expect_nothing_alive() const {
+    for (const RunDirectory& run : runs()) EXPECT_FALSE(LockFile::is_held(run.lock())) << run.root();
+  }
+
+  void TestBody() override {}
+
+  test::TempFolder folder_;
+};
+
+TEST_F(RunTest, TrainsAGridOnceAndNeverAgain) {
+  const test::Finished first = tearless({"run", "grid.toml"});
+  EXPECT_EQ(first.code, 0) << first.output << first.errors;
+  EXPECT_THAT(first.output, HasSubstr("4 runs: 4 done"));
+  EXPECT_THAT(first.output, HasSubstr("Next: tearless table grid.toml"));
+  EXPECT_EQ(attempts(), 4);
+  const test::Finished second = tearless({"run", "grid.toml"});
+  EXPECT_EQ(second.code, 0);
+  EXPECT_EQ(attempts(), 4);
+  EXPECT_THAT(second.output, Not(HasSubstr("started")));
+}
+
+TEST_F(RunTest, GridsThatShareRunsShareResults) {
+  EXPECT_EQ(tearless({"run", "grid.toml"}).code, 0);
+  fs::copy_file(folder_ / "grid.toml", folder_ / "another.toml");
+  EXPECT_EQ(tearless({"run", "another.toml"}).code, 0);
+  EXPECT_EQ(attempts(), 4);
+}
+
+TEST_F(RunTest, EveryFailureHasItsStateAndTheExitCodeSaysThatSomethingFailed) {
+  write_grid("\"succeed\", \"diverge\", \"out_of_memory\", \"out_of_memory_once\", \"half_write\", \"crash_once\", \"stop_once\"", 0);
+  test::Finished finished = tearless({"run", "grid.toml", "--only", "model.kind=a", "--only", "seed=1"});
+  EXPECT_EQ(finished.code, 1) << finished.output << finished.errors;
+  const auto store = Store::open_reader(Workspace(folder_ / "results"));
+  std::map<std::string, std::string> states;
+  for (const RunRecord& run : store->runs_of(store->sweeps().at(0).id)) {
+    states[run.coordinates.at("fake.behaviour")] = std::string(name_of(run.state)) + " " + std::string(name_of(run.failure));
+  }
+  EXPECT_EQ(states, (std::map<std::string, std::string>{{"succeed", "done "},
+                                                        {"diverge", "diverged "},
+                                                        {"out_of_memory", "failed out_of_memory"},
+                                                        {"out_of_memory_once", "done "},
+                                                        {"half_write", "failed crashed"},
+                                                        {"crash_once", "done "},
+                                                        {"stop_once", "done "}}));
+  EXPECT_THAT(finished.output, HasSubstr("tearless log"));
+}
+
+TEST_F(RunTest, DivergenceIsAResultNotAFailure) {
+  write_grid("\"diverge\"", 0);
+  const test::Finished finished = tearless({"run", "grid.toml"});
+  EXPECT_EQ(finished.code, 0) << finished.output;
+  EXPECT_THAT(tearless({"table", "grid.toml"}).output, HasSubstr("div. (2/2)"));
+}
+
+TEST_F(RunTest, AStalledRunIsStoppedAndGivenUpInTheEnd) {
+  write_grid("\"stall\"", 0);
+  const test::Finished finished =
+      tearless({"run", "grid.toml", "--only", "model.kind=a", "--only", "seed=1", "--stall-timeout", "0.01"});
+  EXPECT_EQ(finished.code, 1);
+  EXPECT_THAT(finished.output, HasSubstr("no sign of life"));
+  EXPECT_EQ(attempts(), 3);
+  expect_nothing_alive();
+}
+
+TEST_F(RunTest, CtrlCStopsGracefullyAndASecondRunGoesOn) {
+  write_grid("\"succeed\"", 60);
+  RunDirectory some("");
+  {
+    test::Background harness(command({"run", "grid.toml"}));
+    ASSERT_TRUE(wait_for_a_run_in_the_middle(&some));
+    harness.signal(SIGINT);
+    const test::Finished interrupted = harness.wait();
+    EXPECT_EQ(interrupted.code, 130);
+    EXPECT_THAT(interrupted.output, HasSubstr("To go on: tearless run grid.toml"));
+  }
+  expect_nothing_alive();
+  EXPECT_EQ(read_attempt(some, 1).code, kExitStopped);
+  EXPECT_EQ(tearless({"run", "grid.toml"}).code, 0);
+  EXPECT_EQ(results(), undisturbed());
+}
+
+TEST_F(RunTest, ASecondCtrlCLeavesAtOnceAndNothingIsLost) {
+  write_grid("\"succeed\"", 300);
+  RunDirectory some("");
+  {
+    test::Background harness(command({"run", "grid.toml", "--jobs", "4"}));
+    ASSERT_TRUE(test::eventually([&] { return attempts() == 4; }));
+    harness.signal(SIGINT);
+    ::usleep(20'000);
+    harness.signal(SIGINT);
+    EXPECT_EQ(harness.wait().code, 130);
+  }
+  EXPECT_EQ(tearless({"run", "grid.toml"}).code, 0);
+  EXPECT_EQ(results(), undisturbed());
+}
+
+TEST_F(RunTest, AHarnessKilledLeavesItsAttemptsAliveAndTheNextAdoptsThem) {
+  write_grid("\"succeed\"", 100);
+  RunDirectory some("");
+  {
+    test::Background harness(command({"run", "grid.toml", "--jobs", "4"}));
+    ASSERT_TRUE(test::eventually([&] { return attempts() == 4; }));
+    ASSERT_TRUE(wait_for_a_run_in_the_middle(&some));
+    harness.signal(SIGKILL);
+    harness.wait();
+  }
+  EXPECT_TRUE(LockFile::is_held(some.lock()));
+  EXPECT_THAT(tearless({"status"}).output, HasSubstr("No `tearless run` watches"));
+  const test::Finished next = tearless({"run", "grid.toml", "--jobs", "4"});
+  EXPECT_EQ(next.code, 0) << next.output << next.errors;
+  EXPECT_THAT(next.output, HasSubstr("adopted"));
+  EXPECT_EQ(attempts(), 4);  // none was started twice
+  EXPECT_EQ(results(), undisturbed());
+}
+
+TEST_F(RunTest, AttemptsThatEndedWhileNobodyWatchedAreRecorded) {
+  write_grid("\"succeed\"", 20);
+  {
+    test::Background harness(command({"run", "grid.toml", "--jobs", "4"}));
+    ASSERT_TRUE(test::eventually([&] { return attempts() == 4; }));
+    harness.signal(SIGKILL);
+    harness.wait();
+  }
+  ASSERT_TRUE(test::eventually([&] {
+    const std::vector<RunDirectory> all = runs();
+    return std::all_of(all.begin(), all.end(), [](const RunDirectory& run) {
+      return fs::exists(run.done()) && !LockFile::is_held(run.lock());
+    });
+  }));
+  const test::Finished next = tearless({"run", "grid.toml"});
+  EXPECT_EQ(next.code, 0);
+  EXPECT_THAT(next.output, HasSubstr("4 runs: 4 done"));
+  EXPECT_EQ(attempts(), 4);
+}
+
+TEST_F(RunTest, ASupervisorKilledTakesItsEngineAlongAndTheRunGoesOn) {
+  write_grid("\"succeed\"", 60);
+  test::Background harness(command({"run", "grid.toml"}));
+  RunDirectory victim("");
+  ASSERT_TRUE(wait_for_a_run_in_the_middle(&victim));
+  ::kill(static_cast<pid_t>(supervisor_of(victim, 1)->pid), SIGKILL);
+  const test::Finished finished = harness.wait();
+  EXPECT_EQ(finished.code, 0) << finished.output;
+  EXPECT_THAT(finished.output, HasSubstr("queued again: lost"));
+  EXPECT_EQ(results(), undisturbed());
+}
+
+TEST_F(RunTest, AnEngineKilledIsTriedAgainFromItsCheckpoint) {
+  write_grid("\"succeed\"", 60);
+  test::Background harness(command({"run", "grid.toml"}));
+  RunDirectory victim("");
+  ASSERT_TRUE(wait_for_a_run_in_the_middle(&victim));
+  const std::string supervisor = std::to_string(supervisor_of(victim, 1)->pid);
+  std::ifstream children("/proc/" + supervisor + "/task/" + supervisor + "/children");
+  pid_t engine = 0;
+  ASSERT_TRUE(children >> engine);
+  ::kill(engine, SIGKILL);
+  const test::Finished finished = harness.wait();
+  EXPECT_EQ(finished.code, 0) << finished.output;
+  EXPECT_THAT(finished.output, HasSubstr("killed by signal 9"));
+  EXPECT_EQ(results(), undisturbed());
+}
+
+TEST_F(RunTest, EverythingKilledAtOnceStillEndsInTheSameTable) {
+  write_grid("\"succeed\"", 60);
+  for (int round = 0; round < 2; ++round) {
+    test::Background harness(command({"run", "grid.toml"}));
+    RunDirectory victim("");
+    ASSERT_TRUE(wait_for_a_run_in_the_middle(&victim));
+    harness.signal(SIGKILL);
+    for (const RunDirectory& run : runs()) {
+      const auto supervisor = supervisor_of(run, run.newest_attempt());
+      if (supervisor && supervisor->is_alive()) ::kill(static_cast<pid_t>(supervisor->pid), SIGKILL);
+    }
+  }
+  EXPECT_EQ(tearless({"run", "grid.toml"}).code, 0);
+  EXPECT_EQ(results(), undisturbed());
+}
+
+TEST_F(RunTest, ASecondWriterIsTurnedAwayAndALookIsNot) {
+  write_grid("\"succeed\"", 60);
+  test::Background harness(command({"run", "grid.toml"}));
+  RunDirectory some("");
+  ASSERT_TRUE(wait_for_a_run_in_the_middle(&some));
+  const test::Finished second = tearless({"run", "grid.toml"});
+  EXPECT_EQ(second.code, 2);
+  EXPECT_THAT(second.errors, HasSubstr("process " + std::to_string(harness.pid())));
+  EXPECT_EQ(tearless({"rebuild"}).code, 2);
+  EXPECT_THAT(tearless({"status"}).output, HasSubstr("running"));
+  EXPECT_EQ(harness.wait().code, 0);
+}
+
+TEST_F(RunTest, ALostDatabaseGivesTheSameTableAgain) {
+  EXPECT_EQ(tearless({"run", "grid.toml"}).code, 0);
+  const std::string table = tearless({"table", "grid.toml"}).output;
+  fs::remove(folder_ / "results/tearless.db");
+  const test::Finished rebuilt = tearless({"rebuild"});
+  EXPECT_EQ(rebuilt.code, 0) << rebuilt.errors;
+  EXPECT_THAT(rebuilt.output, HasSubstr("4 runs and 1 sweeps"));
+  EXPECT_EQ(tearless({"table", "grid.toml"}).output, table);
+  EXPECT_EQ(tearless({"run", "grid.toml"}).code, 0);
+  EXPECT_EQ(attempts(), 4);
+}
+
+TEST_F(RunTest, ARunWhoseCorpusIsMissingWaitsAndSaysForWhat) {
+  test::write_text(folder_ / "grid.toml", "title = \"t\"\nseeds = 1\n[set]\n\"data.train\" = \"corpus.txt\"\n[axis]\n\"model.kind\" = [\"a\"]\n");
+  const test::Finished waiting = tearless({"run", "grid.toml"});
+  EXPECT_EQ(waiting.code, 1);
+  EXPECT_THAT(waiting.output, HasSubstr("corpus.txt is missing"));
+  test::write_text(folder_ / "corpus.txt", "hello\n");
+  const test::Finished ready = tearless({"run", "grid.toml"});
+  EXPECT_EQ(ready.code, 0) << ready.output;
+  EXPECT_THAT(tearless({"status", "--json"}).output, HasSubstr("cancelled"));  // what waited under its provisional id
+}
+
+TEST_F(RunTest, SmokeRunsEveryCellInAWorkspaceOfItsOwn) {
+  const test::Finished smoke = tearless({"run", "grid.toml", "--smoke"});
+  EXPECT_EQ(smoke.code, 0) << smoke.errors;
+  EXPECT_TRUE(runs().empty());
+  EXPECT_TRUE(fs::exists(folder_ / "results/smoke/tearless.db"));
+}
+
+TEST_F(RunTest, RefusedSettingsStartNothing) {
+  write_grid("\"succeed\", \"refuse\"", 0);
+  const test::Finished refused = tearless({"run", "grid.toml"});
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_THAT(refused.errors, HasSubstr("grid.toml:"));
+  EXPECT_THAT(refused.errors, HasSubstr("this behaviour is refused"));
+  EXPECT_FALSE(fs::exists(folder_ / "results"));
+}
+
+TEST_F(RunTest, ATamperedRunFolderIsNamedAndTheOthersGoOn) {
+  EXPECT_EQ(tearless({"run", "grid.toml", "--only", "seed=1"}).code, 0);
+  const RunDirectory victim = runs().at(0);
+  fs::remove(victim.done());
+  test::write_text(victim.settings(), "# mine\n" + test::read_text(victim.settings()));
+  const test::Finished finished = tearless({"run", "grid.toml"});
+  EXPECT_EQ(finished.code, 1);
+  EXPECT_THAT(finished.output, HasSubstr("run.toml was changed by hand"));
+  EXPECT_THAT(finished.output, HasSubstr("4 runs: 3 done, 1 failed"));
+}
+
+TEST_F(RunTest, AReadOnlyWorkspaceIsNamed) {
+  fs::permissions(folder_.path(), fs::perms::owner_read | fs::perms::owner_exec | fs::perms::others_read | fs::perms::others_exec);
+  test::Finished finished;
+  {
+    const test::WithoutRoot nobody;
+    test::Command run = command({"run", "grid.toml"});
+    finished = test::run(run);
+  }
+  fs::permissions(folder_.path(), fs::perms::owner_all);
+  EXPECT_EQ(finished.code, 2);
+  EXPECT_THAT(finished.errors, HasSubstr("results"));
+}
+
+// A limit on file sizes stands for a full disk: writes fail in the harness, the supervisors and the engines alike.
+TEST_F(RunTest, AFullDiskEndsTheSweepWithASentenceAndLosesNothing) {
+  EXPECT_EQ(tearless({"run", "grid.toml", "--only", "seed=1"}).code, 0);
+  const std::string limited = "trap '' XFSZ; ulimit -f 16; exec " + test::program("tearless").string() + " run grid.toml";
+  const test::Finished full = test::run({.arguments = {"/bin/sh", "-c", limited},
+                                         .environment = {{"TEARLESS_ENGINE", test::program("fake-engine").string()}},
+                                         .folder = folder_.path()});
+  EXPECT_NE(full.code, 0);
+  EXPECT_THAT(full.output + full.errors, HasSubstr("tearless.db"));
+  const test::Finished after = tearless({"run", "grid.toml"});
+  EXPECT_EQ(after.code, 0) << after.output << after.errors;
+  EXPECT_EQ(results(), undisturbed());
+}
+
+TEST_F(RunTest, StatusOfAnEmptyFolderMakesNothing) {
+  const test::Finished status = tearless({"status"});
+  EXPECT_EQ(status.code, 0);
+  EXPECT_THAT(status.output, HasSubstr("Nothing has been run"));
+  EXPECT_FALSE(fs::exists(folder_ / "results"));
+}
+
+TEST_F(RunTest, LogAndSqlShowWhatHappened) {
+  write_grid("\"crash_once\"", 0);
+  EXPECT_EQ(tearless({"run", "grid.toml", "--only", "model.kind=a", "--only", "seed=1"}).code, 0);
+  const std::string id = runs().at(0).root().filename().string();
+  EXPECT_EQ(tearless({"log", id.substr(0, 6), "--attempt", "1"}).output, "about to crash\nindex 7 out of range\n");
+  EXPECT_EQ(tearless({"log", "zzz"}).code, 2);
+  const test::Finished answer = tearless({"sql", "SELECT run, outcome FROM attempts_view ORDER BY attempt", "--json"});
+  EXPECT_EQ(nlohmann::json::parse(answer.output), (nlohmann::json{{{"run", id}, {"outcome", "crashed"}}, {{"run", id}, {"outcome", "done"}}}));
+  EXPECT_THAT(tearless({"sql"}).output, HasSubstr("scores_view"));
+  EXPECT_EQ(tearless({"sql", "DELETE FROM runs"}).code, 2);
+}
+
+TEST_F(RunTest, MistypedCommandsAndGridsAreMetWithASuggestion) {
+  const test::Finished mistyped = tearless({"staus"});
+  EXPECT_EQ(mistyped.code, 2);
+  EXPECT_EQ(mistyped.errors, "tearless: there is no command \"staus\" (did you mean \"status\"?); tearless --help lists them\n");
+  EXPECT_EQ(tearless({"run"}).code, 2);
+  EXPECT_EQ(tearless({"run", "nowhere.toml"}).code, 2);
+  EXPECT_EQ(tearless({"--help"}).code, 0);
+  EXPECT_THAT(tearless({"--version"}).output, HasSubstr("tearless "));
+}
+
+// --- the supervisor alone -------------------------------------------------------------------------------------------------------
+
+class SupervisorTest : public testing::Test {
+ protected:
+  SupervisorTest() : run_(folder_ / "run") {
+    fs::create_directories(run_.root());
+    test::write_text(run_.settings(), "");
+    test::write_text(run_.local(), "");
+  }
+
+  test::Command supervise(const std::string& engine_body) const {
+    const fs::path engine = folder_ / "engine";
+    test::write_text(engine, "#!/bin/sh\n" + engine_body + "\n");
+    fs::permissions(engine, fs::perms::owner_all);
+    return {.arguments = {test::program("tearless").string(), "supervise", run_.root().string(), "--engine", engine.string(),
+                          "--stamp", R"({"numerics": 5})", "--grace", "1"}};
+  }
+
+  test::TempFolder folder_;
+  RunDirectory run_;
+};
+
+TEST_F(SupervisorTest, WritesDownHowItBeganAndEnded) {
+  EXPECT_EQ(test::run(supervise("echo attempt $TEARLESS_ATTEMPT of $2; exit 9")).code, 9);
+  const AttemptRecord record = read_attempt(run_, 1);
+  EXPECT_EQ(record.code, 9);
+  EXPECT_EQ(record.signal, 0);
+  EXPECT_EQ(record.numerics, 5);
+  EXPECT_FALSE(record.host.empty() || record.processor.empty() || record.started_at.empty() || record.ended_at.empty());
+  EXPECT_EQ(last_log_line(run_, 1), "attempt 1 of " + run_.root().string());
+}
+
+TEST_F(SupervisorTest, ASecondOneFindsTheLockTakenAndStartsNothing) {
+  const LockFile lock = LockFile::acquire(run_.lock());
+  EXPECT_EQ(test::run(supervise("exit 0")).code, 69);
+  EXPECT_EQ(run_.newest_attempt(), 0);
+}
+
+TEST_F(SupervisorTest, AnEngineThatIgnoresTheRequestIsKilledAfterItsGrace) {
+  test::Background supervisor(supervise("trap '' TERM; echo deaf; while :; do sleep 0.1; done"));
+  ASSERT_TRUE(test::eventually([&] { return last_log_line(run_, 1) == "deaf"; }));
+  supervisor.signal(SIGTERM);
+  EXPECT_EQ(supervisor.wait().code, 128 + SIGKILL);
+  EXPECT_EQ(read_attempt(run_, 1).signal, SIGKILL);
+}
+
+TEST_F(SupervisorTest, WhatTheEngineLeavesBehindIsClearedAway) {
+  EXPECT_EQ(test::run(supervise("sleep 1000 & exit 0")).code, 0);
+  EXPECT_TRUE(test::eventually([&] { return !LockFile::is_held(run_.lock()); }));  // the child had inherited it
+}
+
+TEST_F(SupervisorTest, AProgramThatCannotBeStartedIsInTheLog) {
+  test::Command command = supervise("");
+  command.arguments[4] = "/nowhere/engine";
+  EXPECT_EQ(test::run(command).code, 127);
+  EXPECT_THAT(last_log_line(run_, 1), HasSubstr("cannot start /nowhere/engine"));
+}
+
+}  // namespace
+}  // namespace tearless::harness

@@ -1,0 +1,424 @@
+// The scheduler with a launcher that starts nothing and a clock that stands still until it is told: what follows on what.
+#include "harness/schedule/scheduler.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <set>
+
+#include "base/error.h"
+#include "base/run_directory.h"
+#include "harness/store/sweep_directory.h"
+#include "tests/support/paths.h"
+
+namespace tearless::harness {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Attempts exist as folders only; a test ends them as it likes.
+class FakeLauncher : public Launcher {
+ public:
+  void start(const Launch& launch) override {
+    EXPECT_FALSE(alive.contains(launch.id)) << "started twice at once";
+    if (refuse) throw UserError("no process can be started");
+    alive.insert(launch.id);
+    starts.push_back(launch.id);
+    devices[launch.id] = launch.cuda_device;
+    if (!die_at_once) RunDirectory(launch.folder).make_attempt();
+  }
+  bool adopt(const std::string& id, const fs::path&) override {
+    if (!survivors.contains(id)) return false;
+    alive.insert(id);
+    return true;
+  }
+  void stop(const std::string& id) override { stopped.insert(id); }
+
+  void end(const std::string& id) {
+    ASSERT_EQ(alive.erase(id), 1u);
+    on_end(id);
+  }
+
+  bool refuse = false;
+  bool die_at_once = false;
+  std::set<std::string> alive, stopped, survivors;
+  std::vector<std::string> starts;
+  std::map<std::string, std::string> devices;
+};
+
+class SchedulerTest : public testing::Test {
+ protected:
+  SchedulerTest() : workspace_(folder_.path()), store_(Store::open_writer(workspace_)) { restart(); }
+
+  // As if the harness had been killed and started again.
+  void restart(SchedulerOptions options = {}) {
+    scheduler_ = std::make_unique<Scheduler>(*store_, workspace_, launcher_, slots_, options, [this] { return now_; },
+                                             [this](const SchedulerEvent& event) { events_.push_back(event); });
+  }
+
+  static std::string id_of(int number) { return run_id(text_of(number)); }
+  static std::string text_of(int number) { return "n = " + std::to_string(number) + "\n"; }
+
+  std::vector<Job> jobs(int count, const std::string& device = "cpu") {
+    std::vector<Job> all;
+    for (int i = 0; i < count; ++i) {
+      all.push_back({.id = id_of(i), .canonical = text_of(i), .local = "", .label = "run " + std::to_string(i), .updates = 10,
+                     .device = device, .threads = 1});
+      store_->in_one_step([&] {
+        store_->put_run({.id = id_of(i), .canonical = text_of(i), .waiting_for = "", .parameters = {}, .memory_bytes = {},
+                         .updates = 10, .coordinates = {}, .seed = 0});
+      });
+    }
+    return all;
+  }
+
+  void finish(const std::string& id) {
+    const RunDirectory run = workspace_.run(id);
+    test::write_text(run.scores(), R"({"test.bleu": 20})");
+    write_done(run, "done", 10, "max_updates", {"scores.json"});
+    end(id, 0);
+  }
+
+  void end(const std::string& id, int code, const std::string& log = "", int signal = 0) {
+    const RunDirectory run = workspace_.run(id);
+    const fs::path attempt = run.attempt(run.newest_attempt());
+    test::write_text(attempt / "log.txt", log);
+    test::write_text(attempt / "exit.json", nlohmann::json{{"code", code}, {"signal", signal}}.dump());
+    launcher_.end(id);
+  }
+
+  RunState state(int number) const { return store_->run(id_of(number))->state; }
+  int starts(int number) const {
+    return static_cast<int>(std::count(launcher_.starts.begin(), launcher_.starts.end(), id_of(number)));
+  }
+  bool told(const std::string& what) const {
+    return std::any_of(events_.begin(), events_.end(), [&](const SchedulerEvent& event) { return event.what == what; });
+  }
+
+  test::TempFolder folder_;
+  Workspace workspace_;
+  std::unique_ptr<Store> store_;
+  FakeLauncher launcher_;
+  Slots slots_{2, 0, {}};
+  double now_ = 1000;
+  std::vector<SchedulerEvent> events_;
+  std::unique_ptr<Scheduler> scheduler_;
+};
+
+TEST_F(SchedulerTest, FillsItsSlotsInOrderAndRecordsResults) {
+  scheduler_->begin(jobs(3));
+  EXPECT_EQ(launcher_.starts, (std::vector<std::string>{id_of(0), id_of(1)}));
+  EXPECT_EQ(state(2), RunState::kQueued);
+  finish(id_of(0));
+  EXPECT_EQ(state(0), RunState::kDone);
+  EXPECT_EQ(store_->result_of(id_of(0)).scores.at("test.bleu"), 20);
+  EXPECT_EQ(launcher_.starts.back(), id_of(2));
+  finish(id_of(1));
+  EXPECT_FALSE(scheduler_->finished());
+  finish(id_of(2));
+  EXPECT_TRUE(scheduler_->finished());
+  EXPECT_EQ(scheduler_->settled(), 3);
+}
+
+TEST_F(SchedulerTest, NeverTrainsADoneRunAgain) {
+  scheduler_->begin(jobs(1));
+  finish(id_of(0));
+  restart();
+  scheduler_->begin(jobs(1));
+  EXPECT_TRUE(scheduler_->finished());
+  EXPECT_EQ(starts(0), 1);
+}
+
+TEST_F(SchedulerTest, TakesAResultThatTheStoreNeverHeardOf) {
+  const std::vector<Job> wanted = jobs(1);
+  fs::create_directories(workspace_.run(id_of(0)).root());
+  test::write_text(workspace_.run(id_of(0)).scores(), R"({"test.bleu": 7})");
+  write_done(workspace_.run(id_of(0)), "done", 10, "max_updates", {"scores.json"});
+  scheduler_->begin(wanted);
+  EXPECT_EQ(state(0), RunState::kDone);
+  EXPECT_EQ(store_->result_of(id_of(0)).scores.at("test.bleu"), 7);
+  EXPECT_TRUE(launcher_.starts.empty());
+}
+
+TEST_F(SchedulerTest, TrainsAgainWhatSomebodyDeleted) {
+  scheduler_->begin(jobs(1));
+  finish(id_of(0));
+  fs::remove_all(workspace_.run(id_of(0)).root());
+  restart();
+  scheduler_->begin(jobs(1));
+  EXPECT_EQ(starts(0), 2);
+}
+
+TEST_F(SchedulerTest, ACrashIsTriedThreeTimesAndThenFails) {
+  scheduler_->begin(jobs(1));
+  for (int attempt = 1; attempt <= 3; ++attempt) {
+    EXPECT_EQ(starts(0), attempt);
+    end(id_of(0), 1, "index out of range");
+    now_ += 100;
+    scheduler_->tick();
+  }
+  EXPECT_EQ(starts(0), 3);
+  EXPECT_EQ(state(0), RunState::kFailed);
+  EXPECT_EQ(store_->run(id_of(0))->failure, FailureClass::kCrashed);
+  EXPECT_TRUE(scheduler_->finished());
+}
+
+TEST_F(SchedulerTest, CrashesCountedBeforeARestartStillCount) {
+  scheduler_->begin(jobs(1));
+  end(id_of(0), 1);
+  now_ += 100;
+  scheduler_->tick();
+  end(id_of(0), 1);
+  restart();
+  scheduler_->begin(jobs(1));
+  end(id_of(0), 1);
+  EXPECT_EQ(state(0), RunState::kFailed);
+}
+
+TEST_F(SchedulerTest, AFailedRunIsTriedAgainOnlyOnRequest) {
+  const std::vector<Job> wanted = jobs(1);
+  store_->move(id_of(0), RunState::kQueued, RunState::kFailed, FailureClass::kCrashed, "x");
+  scheduler_->begin(wanted);
+  EXPECT_EQ(starts(0), 0);
+  restart({.stall_seconds = 0, .retry_failed = true});
+  scheduler_->begin(jobs(1));
+  EXPECT_EQ(starts(0), 1);
+}
+
+TEST_F(SchedulerTest, StopsThatNobodyAskedForAreFreeButSpacedOut) {
+  scheduler_->begin(jobs(1));
+  for (int attempt = 1; attempt <= 10; ++attempt) {
+    EXPECT_EQ(starts(0), attempt);
+    end(id_of(0), kExitStopped);
+    EXPECT_EQ(starts(0), attempt);  // it ended at once: not again at once
+    now_ += 61;
+    scheduler_->tick();
+  }
+  EXPECT_EQ(starts(0), 11);
+  EXPECT_EQ(state(0), RunState::kRunning);
+}
+
+TEST_F(SchedulerTest, ALostAttemptIsQueuedAgain) {
+  scheduler_->begin(jobs(1));
+  launcher_.end(id_of(0));  // no exit.json
+  EXPECT_EQ(store_->run(id_of(0))->failure, FailureClass::kLost);
+  now_ += 100;
+  scheduler_->tick();
+  EXPECT_EQ(starts(0), 2);
+}
+
+TEST_F(SchedulerTest, OutOfMemoryIsTriedOnceMoreAloneAndThenFails) {
+  scheduler_->begin(jobs(2));
+  end(id_of(0), kExitOutOfMemory);
+  now_ += 100;
+  scheduler_->tick();
+  EXPECT_EQ(starts(0), 1);  // its neighbour still runs
+  finish(id_of(1));
+  EXPECT_EQ(starts(0), 2);
+  end(id_of(0), kExitOutOfMemory);
+  EXPECT_EQ(state(0), RunState::kFailed);
+  EXPECT_EQ(store_->run(id_of(0))->failure, FailureClass::kOutOfMemory);
+}
+
+TEST_F(SchedulerTest, NothingStartsBesideARunThatWantsToBeAlone) {
+  scheduler_->begin(jobs(3));
+  end(id_of(0), kExitOutOfMemory);  // room for the third
+  finish(id_of(1));
+  now_ += 100;
+  finish(id_of(2));
+  EXPECT_EQ(launcher_.alive, (std::set<std::string>{id_of(0)}));
+}
+
+TEST_F(SchedulerTest, RefusedSettingsAndDivergenceAreNeverRetried) {
+  scheduler_->begin(jobs(2));
+  end(id_of(0), kExitSettingsRefused, "unknown setting");
+  write_done(workspace_.run(id_of(1)), "diverged", 4, "loss is not finite", {});
+  end(id_of(1), kExitDiverged);
+  EXPECT_EQ(state(0), RunState::kFailed);
+  EXPECT_EQ(state(1), RunState::kDiverged);
+  EXPECT_EQ(store_->result_of(id_of(1)).diverged_step, 4);
+  EXPECT_EQ(launcher_.starts.size(), 2u);
+}
+
+TEST_F(SchedulerTest, TheSameCrashOfThreeRunsPausesTheSweep) {
+  scheduler_->begin(jobs(5));
+  end(id_of(0), 1, "no such file");
+  end(id_of(1), 1, "no such file");
+  EXPECT_TRUE(scheduler_->paused().empty());
+  end(id_of(2), 1, "no such file");
+  EXPECT_NE(scheduler_->paused().find("no such file"), std::string::npos);
+  const size_t started = launcher_.starts.size();
+  end(id_of(3), 1, "another reason");
+  EXPECT_EQ(launcher_.starts.size(), started);
+  EXPECT_TRUE(scheduler_->finished());
+  EXPECT_EQ(state(4), RunState::kQueued);
+}
+
+TEST_F(SchedulerTest, DifferentCrashesDoNotPause) {
+  scheduler_->begin(jobs(3));
+  for (int i = 0; i < 3; ++i) end(id_of(i), 1, "reason " + std::to_string(i));
+  EXPECT_TRUE(scheduler_->paused().empty());
+}
+
+TEST_F(SchedulerTest, ARunWithoutASignOfLifeIsStoppedAndCalledStalled) {
+  restart({.stall_seconds = 60, .retry_failed = false});
+  scheduler_->begin(jobs(1));
+  scheduler_->tick();
+  now_ += 50;
+  test::write_text(workspace_.run(id_of(0)).metrics(), "{\"step\": 1, \"name\": \"train.loss\", \"value\": 1}\n");
+  scheduler_->tick();  // a sign
+  now_ += 50;
+  scheduler_->tick();
+  EXPECT_TRUE(launcher_.stopped.empty());
+  now_ += 20;
+  scheduler_->tick();
+  EXPECT_EQ(launcher_.stopped.count(id_of(0)), 1u);
+  end(id_of(0), 137, "", 9);
+  EXPECT_EQ(store_->attempts_of(id_of(0)).at(0).outcome, "stalled");
+  EXPECT_EQ(starts(0), 2);  // tried again
+}
+
+TEST_F(SchedulerTest, StoppingAsksAllStartsNoneAndQueuesThem) {
+  scheduler_->begin(jobs(3));
+  scheduler_->stop();
+  EXPECT_EQ(launcher_.stopped.size(), 2u);
+  end(id_of(0), kExitStopped);
+  EXPECT_FALSE(scheduler_->finished());
+  end(id_of(1), kExitStopped);
+  EXPECT_TRUE(scheduler_->finished());
+  EXPECT_EQ(launcher_.starts.size(), 2u);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(state(i), RunState::kQueued);
+}
+
+TEST_F(SchedulerTest, ARestartAdoptsWhatIsAliveAndJudgesWhatIsNot) {
+  scheduler_->begin(jobs(3));
+  const RunDirectory first = workspace_.run(id_of(0)), second = workspace_.run(id_of(1));
+  test::write_text(second.scores(), "{}");  // ended while nobody watched
+  write_done(second, "done", 10, "max_updates", {"scores.json"});
+  launcher_.alive.clear();
+  launcher_.survivors = {id_of(0)};
+  restart();
+  scheduler_->begin(jobs(3));
+  EXPECT_TRUE(told("adopted"));
+  EXPECT_EQ(state(0), RunState::kRunning);
+  EXPECT_EQ(state(1), RunState::kDone);
+  EXPECT_EQ(starts(0), 1);
+  EXPECT_EQ(starts(2), 1);  // one slot is the adopted one's
+  finish(id_of(0));
+  EXPECT_EQ(state(0), RunState::kDone);
+}
+
+TEST_F(SchedulerTest, AnAttemptThatNobodySawEndIsLostAfterARestart) {
+  scheduler_->begin(jobs(1));
+  launcher_.alive.clear();
+  restart();
+  scheduler_->begin(jobs(1));
+  EXPECT_EQ(store_->attempts_of(id_of(0)).at(0).outcome, "lost");
+  EXPECT_EQ(starts(0), 2);
+}
+
+TEST_F(SchedulerTest, AChangedRunTomlIsRefusedAndTheOthersGoOn) {
+  const std::vector<Job> wanted = jobs(2);
+  fs::create_directories(workspace_.run(id_of(0)).root());
+  test::write_text(workspace_.run(id_of(0)).settings(), "n = 0 # mine\n");
+  scheduler_->begin(wanted);
+  EXPECT_EQ(state(0), RunState::kFailed);
+  EXPECT_NE(store_->run(id_of(0))->reason.find("run.toml was changed by hand"), std::string::npos);
+  EXPECT_EQ(test::read_text(workspace_.run(id_of(0)).settings()), "n = 0 # mine\n");
+  EXPECT_EQ(state(1), RunState::kRunning);
+}
+
+TEST_F(SchedulerTest, WhatCannotBeStartedPausesAndLosesNothing) {
+  launcher_.refuse = true;
+  scheduler_->begin(jobs(2));
+  EXPECT_EQ(scheduler_->paused(), "no process can be started");
+  EXPECT_TRUE(scheduler_->finished());
+  EXPECT_EQ(state(0), RunState::kQueued);
+  EXPECT_EQ(scheduler_->waiting(), 2);
+}
+
+TEST_F(SchedulerTest, ASupervisorThatNeverBeganAnAttemptPausesTheSweep) {
+  launcher_.die_at_once = true;
+  scheduler_->begin(jobs(1));
+  launcher_.end(id_of(0));
+  EXPECT_NE(scheduler_->paused().find("no attempt could be started"), std::string::npos);
+  EXPECT_EQ(state(0), RunState::kQueued);
+}
+
+TEST_F(SchedulerTest, DevicesAreGivenOutOnce) {
+  slots_ = Slots(2, 0, {"GPU-a", "GPU-b"});
+  restart();
+  scheduler_->begin(jobs(3, "cuda"));
+  EXPECT_EQ(launcher_.starts.size(), 2u);
+  EXPECT_NE(launcher_.devices[id_of(0)], launcher_.devices[id_of(1)]);
+  finish(id_of(0));
+  EXPECT_EQ(launcher_.devices[id_of(2)], launcher_.devices[id_of(0)]);
+}
+
+TEST_F(SchedulerTest, ARunForADeviceThatIsNotThereIsHeld) {
+  scheduler_->begin(jobs(1, "cuda"));
+  EXPECT_EQ(state(0), RunState::kHeld);
+  EXPECT_TRUE(scheduler_->finished());
+}
+
+TEST_F(SchedulerTest, ThreadsCountAsCores) {
+  std::vector<Job> wanted = jobs(3);
+  wanted[1].threads = 8;  // more than there are: it gets all, once they are free
+  scheduler_->begin(wanted);
+  EXPECT_EQ(launcher_.starts, (std::vector<std::string>{id_of(0), id_of(2)}));
+  finish(id_of(0));
+  EXPECT_EQ(starts(1), 0);
+  finish(id_of(2));
+  EXPECT_EQ(starts(1), 1);
+}
+
+// Any order of ends and restarts: no run is trained after it was done, none is lost, never two attempts of one at once.
+TEST_F(SchedulerTest, RandomHistoriesLoseAndRepeatNothing) {
+  for (uint32_t seed = 1; seed <= 8; ++seed) {
+    for (const auto& entry : fs::directory_iterator(workspace_.runs().parent_path())) {
+      if (entry.path() == workspace_.runs()) fs::remove_all(entry.path());
+    }
+    store_.reset();
+    fs::remove(workspace_.database());
+    store_ = Store::open_writer(workspace_);
+    launcher_.alive.clear();
+    launcher_.survivors.clear();
+    launcher_.starts.clear();
+    restart({.stall_seconds = 0, .retry_failed = false});
+    uint32_t state_of_random = seed;
+    const auto random = [&](uint32_t below) { return (state_of_random = state_of_random * 1664525u + 1013904223u) / 65536u % below; };
+
+    std::set<std::string> done;
+    scheduler_->begin(jobs(6));
+    for (int step = 0; step < 2000 && !scheduler_->finished(); ++step) {
+      now_ += 100;
+      scheduler_->tick();
+      if (launcher_.alive.empty()) continue;
+      auto chosen = launcher_.alive.begin();
+      std::advance(chosen, random(static_cast<uint32_t>(launcher_.alive.size())));
+      const std::string id = *chosen;
+      ASSERT_FALSE(done.contains(id)) << "trained after it was done, seed " << seed;
+      switch (random(4)) {
+        case 0: done.insert(id); finish(id); break;
+        case 1: end(id, kExitStopped); break;
+        case 2: launcher_.end(id); break;  // lost
+        case 3:                            // the harness dies; some attempts live on
+          launcher_.survivors.clear();
+          for (const std::string& alive : launcher_.alive) {
+            if (random(2) == 0) launcher_.survivors.insert(alive);
+          }
+          launcher_.alive.clear();
+          restart({.stall_seconds = 0, .retry_failed = false});
+          scheduler_->begin(jobs(6));
+          break;
+      }
+    }
+    ASSERT_TRUE(scheduler_->finished()) << "seed " << seed;
+    for (int i = 0; i < 6; ++i) EXPECT_EQ(state(i), RunState::kDone) << "seed " << seed << ", run " << i;
+  }
+}
+
+}  // namespace
+}  // namespace tearless::harness

@@ -1,0 +1,181 @@
+// What the store makes of run folders: whole, torn, tampered with, or all that is left.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "base/error.h"
+#include "base/run_directory.h"
+#include "harness/store/attempt_files.h"
+#include "harness/store/rebuild.h"
+#include "harness/store/record.h"
+#include "harness/store/sweep_directory.h"
+#include "harness/store/verdict.h"
+#include "tests/support/paths.h"
+
+namespace tearless::harness {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kMetrics =
+    "{\"step\": 1, \"name\": \"train.loss\", \"value\": 5.5}\n"
+    "{\"step\": 2, \"name\": \"train.loss\", \"value\": 4.5}\n";
+
+class RunFolderTest : public testing::Test {
+ protected:
+  RunFolderTest() : workspace_(folder_.path()), run_(make_run("a = 1\n")) {}
+
+  RunDirectory make_run(const std::string& canonical) {
+    const RunDirectory run = workspace_.run(run_id(canonical));
+    fs::create_directories(run.root());
+    test::write_text(run.settings(), canonical);
+    return run;
+  }
+
+  void end_attempt(const RunDirectory& run, int64_t number, int code, int signal, const std::string& log) {
+    fs::create_directories(run.attempt(number));
+    test::write_text(run.attempt(number) / "start.json",
+                     R"({"supervisor": {"pid": 1, "start_ticks": 2, "boot_id": "another boot"}, "host": "h", "numerics": 3})");
+    test::write_text(run.attempt(number) / "log.txt", log);
+    test::write_text(run.attempt(number) / "exit.json",
+                     nlohmann::json{{"code", code}, {"signal", signal}, {"ended_at", "2026-01-31T12:00:00Z"}}.dump());
+  }
+
+  void finish(const RunDirectory& run) {
+    test::write_text(run.metrics(), kMetrics);
+    test::write_text(run.scores(), R"({"test.bleu": 20.5, "test.ppl": null})");
+    end_attempt(run, 1, 0, 0, "");
+    write_done(run, "done", 2, "max_updates", {"scores.json", "metrics.jsonl"});
+  }
+
+  test::TempFolder folder_;
+  Workspace workspace_;
+  RunDirectory run_;
+};
+
+TEST_F(RunFolderTest, ExitCodesBecomeClassesWithTheLastWords) {
+  const struct {
+    int code, signal;
+    FailureClass failure;
+    const char* reason;
+  } cases[] = {
+      {2, 0, FailureClass::kSettings, "exit code 2: last words"},
+      {4, 0, FailureClass::kOutOfMemory, "exit code 4: last words"},
+      {75, 0, FailureClass::kStopped, "exit code 75: last words"},
+      {1, 0, FailureClass::kCrashed, "exit code 1: last words"},
+      {127, 0, FailureClass::kCrashed, "exit code 127: last words"},
+      {0, 0, FailureClass::kCrashed, "ended with code 0 but left no DONE: last words"},
+      {3, 0, FailureClass::kCrashed, "ended with code 3 but left no DONE: last words"},
+      {139, 11, FailureClass::kCrashed, "killed by signal 11 (Segmentation fault): last words"},
+  };
+  for (const auto& expected : cases) {
+    end_attempt(run_, 1, expected.code, expected.signal, "first\nlast words\n\n");
+    const Verdict verdict = judge(run_, 1);
+    EXPECT_EQ(verdict.state, RunState::kFailed);
+    EXPECT_EQ(verdict.failure, expected.failure) << expected.code;
+    EXPECT_EQ(verdict.reason, expected.reason);
+  }
+}
+
+TEST_F(RunFolderTest, AnAttemptWithoutAnExitIsLost) {
+  fs::create_directories(run_.attempt(1));
+  EXPECT_EQ(judge(run_, 1).failure, FailureClass::kLost);
+}
+
+TEST_F(RunFolderTest, DoneOutranksWhateverTheProcessDidAfterwards) {
+  finish(run_);
+  end_attempt(run_, 1, 137, 9, "killed while saying goodbye");
+  EXPECT_EQ(judge(run_, 1).state, RunState::kDone);
+  EXPECT_EQ(judge(run_, 1).step, 2);
+}
+
+TEST_F(RunFolderTest, AResultThatWasChangedByHandIsNotTaken) {
+  finish(run_);
+  test::write_text(run_.scores(), R"({"test.bleu": 99})");
+  const Verdict verdict = judge(run_, 1);
+  EXPECT_EQ(verdict.failure, FailureClass::kSettings);
+  EXPECT_NE(verdict.reason.find("scores.json is not what the run had written"), std::string::npos) << verdict.reason;
+}
+
+TEST_F(RunFolderTest, ADamagedDoneIsSaidSo) {
+  test::write_text(run_.done(), "{\"outcome\": \"do");
+  EXPECT_EQ(judge(run_, 1).failure, FailureClass::kSettings);
+}
+
+TEST_F(RunFolderTest, LogsOfAnyBytesHaveALastLine) {
+  end_attempt(run_, 1, 1, 0, "10%\r20%\r\xff\xfe broken\n");
+  EXPECT_EQ(last_log_line(run_, 1), "\xEF\xBF\xBD\xEF\xBF\xBD broken");
+  EXPECT_EQ(last_log_line(run_, 7), "");
+}
+
+// A file that we parse, cut at every byte: a prefix of its lines, never nonsense.
+TEST_F(RunFolderTest, MetricsCutAnywhereGiveTheirWholeLines) {
+  const std::string whole = kMetrics;
+  for (size_t length = 0; length <= whole.size(); ++length) {
+    test::write_text(run_.metrics(), whole.substr(0, length));
+    const MetricsRead read = read_metrics(run_, 0);
+    const auto lines = static_cast<size_t>(std::count(whole.begin(), whole.begin() + static_cast<ptrdiff_t>(length), '\n'));
+    ASSERT_EQ(read.lines.size(), lines) << length;
+    // and what comes later is read from where this ended
+    test::write_text(run_.metrics(), whole);
+    EXPECT_EQ(read.lines.size() + read_metrics(run_, read.to).lines.size(), 2u) << length;
+  }
+}
+
+TEST_F(RunFolderTest, MetricsThatAreNotUnderstoodArePassedOver) {
+  test::write_text(run_.metrics(), std::string("\0\0\0\n", 4) + "[]\n{\"step\": \"x\"}\n" + kMetrics);
+  EXPECT_EQ(read_metrics(run_, 0).lines.size(), 2u);
+}
+
+TEST_F(RunFolderTest, MetricsThatWereCutAreReadAnew) {
+  test::write_text(run_.metrics(), kMetrics);
+  EXPECT_EQ(read_metrics(run_, 10'000).from, 0);
+  EXPECT_EQ(read_metrics(run_, 10'000).lines.size(), 2u);
+}
+
+TEST_F(RunFolderTest, AProcessOfAnotherBootIsNotAlive) {
+  end_attempt(run_, 1, 0, 0, "");
+  EXPECT_FALSE(supervisor_of(run_, 1)->is_alive());
+  EXPECT_FALSE(supervisor_of(run_, 2).has_value());
+}
+
+TEST_F(RunFolderTest, ALostDatabaseIsMadeAnew) {
+  finish(run_);
+  const RunDirectory crashed = make_run("a = 2\n");
+  end_attempt(crashed, 1, 1, 0, "oh\n");
+  const RunDirectory tampered = make_run("a = 3\n");
+  test::write_text(tampered.settings(), "a = 4\n");
+  const std::string id = run_id("a = 1\n"), crashed_id = run_id("a = 2\n"), never_started = run_id("a = 5\n");
+
+  Sweep sweep{.id = "", .title = "title", .grid_file = "/g.toml", .submitted_at = "2026-01-31T12:00:00Z", .runs = {}};
+  for (const std::string& run : {id, crashed_id, never_started}) {
+    sweep.runs.push_back({.id = run, .canonical = "", .waiting_for = "", .parameters = {}, .memory_bytes = {}, .updates = 7,
+                          .coordinates = {{"axis", "label"}}, .seed = 2});
+  }
+  sweep.id = sweep_id(sweep, "text of the grid");
+  freeze_sweep(workspace_, sweep, "text of the grid");
+  test::write_text(workspace_.database(), "a damaged database");
+
+  const RebuildReport report = rebuild(workspace_);
+  EXPECT_EQ(report.runs, 2);
+  EXPECT_EQ(report.sweeps, 1);
+  ASSERT_EQ(report.passed_over.size(), 1u);
+  EXPECT_NE(report.passed_over[0].find(tampered.settings().string()), std::string::npos);
+
+  const auto store = Store::open_reader(workspace_);
+  EXPECT_EQ(store->run(id)->state, RunState::kDone);
+  EXPECT_EQ(store->result_of(id).scores, (std::map<std::string, double>{{"test.bleu", 20.5}}));
+  EXPECT_EQ(store->newest_metrics(id).at("train.loss").value, 4.5);
+  EXPECT_EQ(store->run(crashed_id)->state, RunState::kQueued);
+  EXPECT_EQ(store->attempts_of(crashed_id).at(0).outcome, "crashed");
+  EXPECT_EQ(store->run(never_started)->state, RunState::kQueued);
+  const std::vector<RunRecord> runs = store->runs_of(sweep.id);
+  ASSERT_EQ(runs.size(), 3u);
+  EXPECT_EQ(runs[0].coordinates.at("axis"), "label");
+  EXPECT_EQ(runs[0].updates, 7);
+  EXPECT_EQ(test::read_text(workspace_.database().string() + ".before-rebuild"), "a damaged database");
+}
+
+}  // namespace
+}  // namespace tearless::harness

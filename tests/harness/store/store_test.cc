@@ -1,0 +1,232 @@
+#include "harness/store/store.h"
+
+#include <SQLiteCpp/SQLiteCpp.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+#include <stdexcept>
+
+#include "base/error.h"
+#include "tests/support/paths.h"
+#include "tests/support/privileges.h"
+
+namespace tearless::harness {
+namespace {
+
+namespace fs = std::filesystem;
+
+RunRequest request(const std::string& id) {
+  return {.id = id, .canonical = "a = 1\n", .waiting_for = "", .parameters = std::nullopt, .memory_bytes = std::nullopt,
+          .updates = 10, .coordinates = {{"axis", "label of " + id}}, .seed = 1};
+}
+
+Sweep sweep(const std::string& id, std::vector<RunRequest> runs) {
+  return {.id = id, .title = "a title", .grid_file = "/grids/g.toml", .submitted_at = "2026-01-31T12:00:00Z", .runs = std::move(runs)};
+}
+
+AttemptRecord attempt(int64_t number, const std::string& outcome) {
+  AttemptRecord record;
+  record.number = number;
+  record.outcome = outcome;
+  record.numerics = 1;
+  return record;
+}
+
+std::string message_of(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const UserError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+std::set<std::string> names_in(const fs::path& folder) {
+  std::set<std::string> names;
+  for (const auto& entry : fs::directory_iterator(folder)) names.insert(entry.path().filename().string());
+  return names;
+}
+
+class StoreTest : public testing::Test {
+ protected:
+  StoreTest() : workspace_(folder_ / "work"), store_(Store::open_writer(workspace_)) {}
+
+  test::TempFolder folder_;
+  Workspace workspace_;
+  std::unique_ptr<Store> store_;
+};
+
+TEST_F(StoreTest, KeepsASweepInTheGridsOrderWithItsCoordinates) {
+  store_->submit(sweep("s", {request("bb"), request("aa"), request("bb")}));
+  const std::vector<RunRecord> runs = store_->runs_of("s");
+  ASSERT_EQ(runs.size(), 3u);  // two places that share a run
+  EXPECT_EQ(runs[0].id, "bb");
+  EXPECT_EQ(runs[1].id, "aa");
+  EXPECT_EQ(runs[1].coordinates.at("axis"), "label of aa");
+  EXPECT_EQ(runs[1].state, RunState::kQueued);
+  EXPECT_EQ(store_->ids_in(RunState::kQueued), (std::vector<std::string>{"bb", "aa"}));
+}
+
+TEST_F(StoreTest, ASecondSubmissionLeavesStatesAsTheyAre) {
+  store_->submit(sweep("s", {request("aa")}));
+  store_->move("aa", RunState::kQueued, RunState::kRunning);
+  store_->submit(sweep("s", {request("aa")}));
+  store_->submit(sweep("another", {request("aa")}));
+  EXPECT_EQ(store_->run("aa")->state, RunState::kRunning);
+  EXPECT_EQ(store_->sweeps().size(), 2u);
+}
+
+TEST_F(StoreTest, WhatWaitedUnderAProvisionalIdIsCancelledWhenTheCorpusHasCome) {
+  RunRequest waiting = request("provisional");
+  waiting.waiting_for = "train.de is missing";
+  store_->submit(sweep("before", {waiting}));
+  EXPECT_EQ(store_->run("provisional")->state, RunState::kWaitingData);
+  EXPECT_EQ(store_->run("provisional")->reason, "train.de is missing");
+  store_->submit(sweep("after", {request("final")}));
+  EXPECT_EQ(store_->run("provisional")->state, RunState::kCancelled);
+  EXPECT_EQ(store_->run("final")->state, RunState::kQueued);
+}
+
+TEST_F(StoreTest, AnIllegalMoveOrAStaleOneIsAMistakeOfOurs) {
+  store_->submit(sweep("s", {request("aa")}));
+  EXPECT_THROW(store_->move("aa", RunState::kDone, RunState::kFailed), std::logic_error);
+  EXPECT_THROW(store_->move("aa", RunState::kRunning, RunState::kDone), std::logic_error);  // it is queued
+  EXPECT_EQ(store_->run("aa")->state, RunState::kQueued);
+}
+
+TEST_F(StoreTest, CountsFailuresOfOneClassUntilTheyAreForgiven) {
+  store_->submit(sweep("s", {request("aa")}));
+  store_->in_one_step([&] {
+    store_->put_attempt("aa", attempt(1, "crashed"));
+    store_->put_attempt("aa", attempt(2, "stopped"));
+    store_->put_attempt("aa", attempt(3, "crashed"));
+  });
+  EXPECT_EQ(store_->failures_of("aa", FailureClass::kCrashed), 2);
+  store_->move("aa", RunState::kQueued, RunState::kFailed, FailureClass::kCrashed, "again");
+  store_->requeue("aa", "on request");
+  EXPECT_EQ(store_->failures_of("aa", FailureClass::kCrashed), 0);
+  EXPECT_EQ(store_->attempts_of("aa").size(), 3u);  // forgiven, not forgotten
+}
+
+TEST_F(StoreTest, ForgetsTheMetricsThatAResumedAttemptCutOff) {
+  store_->submit(sweep("s", {request("aa")}));
+  store_->in_one_step([&] { store_->put_metrics("aa", 0, {{0, 1, "train.loss", 5.0}, {40, 2, "train.loss", 4.0}}, 80); });
+  store_->in_one_step([&] { store_->put_metrics("aa", 40, {{40, 2, "train.loss", 3.5}}, 81); });
+  const auto newest = store_->newest_metrics("aa");
+  EXPECT_EQ(newest.at("train.loss").value, 3.5);
+  EXPECT_EQ(store_->query("SELECT count(*) FROM metrics_view").rows[0][0], 2);
+  EXPECT_EQ(store_->metrics_bytes("aa"), 81);
+}
+
+TEST_F(StoreTest, AResultIsStaleUnderNewerNumericsAndMixedAfterTwoMachines) {
+  store_->submit(sweep("s", {request("aa")}));
+  AttemptRecord first = attempt(1, "stopped"), second = attempt(2, "done");
+  first.processor = "one processor";
+  second.processor = "another";
+  store_->in_one_step([&] {
+    store_->put_attempt("aa", first);
+    store_->put_attempt("aa", second);
+    store_->put_scores("aa", {{"test.bleu", 20.9}});
+  });
+  EXPECT_FALSE(store_->result_of("aa").stale);
+  EXPECT_FALSE(store_->result_of("aa", 1).stale);
+  EXPECT_TRUE(store_->result_of("aa", 2).stale);
+  EXPECT_TRUE(store_->result_of("aa").mixed);
+  EXPECT_EQ(store_->result_of("aa").scores.at("test.bleu"), 20.9);
+  EXPECT_EQ(store_->result_of("unheard of").state, "");
+}
+
+TEST_F(StoreTest, AllOrNothingOfOneStep) {
+  store_->submit(sweep("s", {request("aa")}));
+  EXPECT_THROW(store_->in_one_step([&] {
+    store_->put_scores("aa", {{"x", 1}});
+    throw UserError("a folder went away");
+  }),
+               UserError);
+  EXPECT_TRUE(store_->result_of("aa").scores.empty());
+}
+
+TEST_F(StoreTest, EveryViewCanBeAsked) {
+  for (const auto& row : store_->query("SELECT name FROM sqlite_schema WHERE type = 'view'").rows) {
+    EXPECT_NO_THROW(store_->query("SELECT * FROM " + row[0].get<std::string>())) << row[0];
+  }
+}
+
+TEST_F(StoreTest, ASecondWriterIsToldWhoTheFirstIs) {
+  const std::string message = message_of([&] { Store::open_writer(workspace_); });
+  EXPECT_NE(message.find("process " + std::to_string(::getpid())), std::string::npos) << message;
+}
+
+TEST_F(StoreTest, AReaderSeesWhatAWriterCommitsAndCannotWrite) {
+  const auto reader = Store::open_reader(workspace_);
+  store_->submit(sweep("s", {request("aa")}));
+  EXPECT_EQ(reader->runs_of("s").size(), 1u);
+  EXPECT_NE(message_of([&] { reader->query("DELETE FROM runs"); }).find("readonly"), std::string::npos);
+}
+
+TEST_F(StoreTest, LookingLeavesNothingBehind) {
+  store_.reset();
+  const std::set<std::string> before = names_in(workspace_.root());
+  EXPECT_EQ(before, (std::set<std::string>{"tearless.db", "tearless.lock"}));  // at rest the database is one file
+  Store::open_reader(workspace_)->sweeps();
+  EXPECT_EQ(names_in(workspace_.root()), before);
+}
+
+TEST(Store, LookingWhereNothingIsMakesNothing) {
+  const test::TempFolder folder;
+  EXPECT_EQ(Store::open_reader(Workspace(folder / "nowhere")), nullptr);
+  EXPECT_FALSE(fs::exists(folder / "nowhere"));
+}
+
+TEST_F(StoreTest, ADatabaseOfANewerProgramIsRefusedByBoth) {
+  store_.reset();
+  SQLite::Database(workspace_.database().string(), SQLite::OPEN_READWRITE).exec("PRAGMA user_version = 99");
+  for (const std::string& message : {message_of([&] { Store::open_writer(workspace_); }),
+                                     message_of([&] { Store::open_reader(workspace_); })}) {
+    EXPECT_NE(message.find("newer tearless (schema 99"), std::string::npos) << message;
+    EXPECT_NE(message.find(workspace_.database().string()), std::string::npos) << message;
+  }
+}
+
+TEST_F(StoreTest, AFileThatIsNoDatabaseIsNamed) {
+  store_.reset();
+  test::write_text(workspace_.database(), std::string(4096, 'x'));
+  const std::string message = message_of([&] { Store::open_writer(workspace_); });
+  EXPECT_NE(message.find("tearless rebuild"), std::string::npos) << message;
+}
+
+TEST_F(StoreTest, AReadOnlyFolderCanBeLookedAtAndNotWritten) {
+  store_->submit(sweep("s", {request("aa")}));
+  store_.reset();
+  fs::permissions(folder_.path(), fs::perms::owner_all | fs::perms::others_read | fs::perms::others_exec);
+  fs::permissions(workspace_.root(), fs::perms::owner_read | fs::perms::owner_exec | fs::perms::others_read | fs::perms::others_exec);
+  {
+    const test::WithoutRoot nobody;
+    EXPECT_EQ(Store::open_reader(workspace_)->runs_of("s").size(), 1u);
+    EXPECT_NE(message_of([&] { Store::open_writer(workspace_); }).find(workspace_.lock().string()), std::string::npos);
+  }
+  fs::permissions(workspace_.root(), fs::perms::owner_all);
+}
+
+// kill -9 between any two writes: what was committed is there, and the next writer goes on.
+TEST(Store, SurvivesTheDeathOfItsWriter) {
+  const test::TempFolder folder;
+  const Workspace workspace(folder / "work");
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const auto store = Store::open_writer(workspace);
+    store->submit(sweep("s", {request("aa")}));
+    ::kill(::getpid(), SIGKILL);
+  }
+  ::waitpid(child, nullptr, 0);
+  EXPECT_EQ(Store::open_reader(workspace)->runs_of("s").size(), 1u);
+  const auto store = Store::open_writer(workspace);
+  store->move("aa", RunState::kQueued, RunState::kRunning);
+}
+
+}  // namespace
+}  // namespace tearless::harness
