@@ -1,0 +1,163 @@
+// Search with a real, tiny model: one cached position at a time gives the logits of the whole target, and a translation is what a
+// search without cache, batch or packing finds.
+#include "engine/decode/search.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/log_softmax.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "engine/decode/beam.h"
+#include "tests/engine/model/tiny_model.h"
+
+namespace tearless::engine {
+namespace {
+
+using test::append_sentence;
+using test::Sentences;
+using test::TinyModel;
+using test::tiny_options;
+using Ops = Tape::Ops;
+
+constexpr int64_t kVocabulary = 12;
+const Sentences kSources = {{4, 5, 6, 7, kEos}, {8, kEos}, {9, 4, 9, 10, 11, 5, kEos}, {kEos}, {10, 10, 4, kEos}};
+
+/// Large weights, so that the outputs differ from sentence to sentence and from beam to beam.
+TinyModel lively_model(uint32_t seed, Placement placement = Placement::kPre) {
+  ModelOptions options = tiny_options();
+  options.placement = placement;
+  std::vector<uint8_t> kept = test::usual_kept(kVocabulary);
+  kept[6] = 0;
+  TinyModel model(options, kept, seed);
+  for (const ParameterSpec& spec : model.parameters.specs()) {
+    if (spec.name.ends_with(".weight")) model.parameters.get(spec.name).data().mul_(2.5);
+  }
+  return model;
+}
+
+PackedRows packed(const Sentences& sentences) {
+  PackedRows rows;
+  for (size_t i = 0; i < sentences.size(); ++i) append_sentence(rows, sentences[i], static_cast<int32_t>(i));
+  return rows;
+}
+
+/// Logits [T, K] of one target (with BOS) by a full forward.
+at::Tensor full_logits(const TinyModel& model, const std::vector<int32_t>& source, const std::vector<int32_t>& target) {
+  Tape tape(Tape::Kind::kForward, Ops::kReference);
+  const Step step{tape};
+  const auto tables = model.transformer.prepare(step);
+  const PackedRows s = packed({source}), t = packed({target});
+  return model.transformer.logits(step, tables, t, model.transformer.encode(step, tables, s), s).data();
+}
+
+TEST(CachedDecoding, GivesTheLogitsOfTheWholeTarget) {
+  for (const Placement placement : {Placement::kPost, Placement::kPre, Placement::kPreNoFinal}) {
+    const TinyModel model = lively_model(1, placement);
+    // Longer than the cache's first room, so that it must grow.
+    Sentences targets;
+    for (size_t i = 0; i < 3; ++i) {
+      targets.push_back({kBos});
+      for (int32_t p = 0; p < 40; ++p) targets.back().push_back(static_cast<int32_t>(3 + (p * (i + 2) + i) % 9));
+    }
+    const Sentences sources(kSources.begin(), kSources.begin() + 3);
+    Tape tape(Tape::Kind::kForward);
+    const Step step{tape};
+    const auto tables = model.transformer.prepare(step);
+    const PackedRows source = packed(sources);
+    DecoderState state = model.transformer.start(step, model.transformer.encode(step, tables, source), 3);
+    std::vector<at::Tensor> expected;
+    for (size_t i = 0; i < 3; ++i) expected.push_back(full_logits(model, sources[i], targets[i]));
+    AttentionSpans cross;
+    for (int32_t i = 0; i < 3; ++i) {
+      const auto s = static_cast<size_t>(i);
+      cross.spans.push_back({i, 1, source.offsets[s], source.offsets[s + 1] - source.offsets[s], 0});
+    }
+    for (size_t t = 0; t < targets[0].size(); ++t) {
+      PackedRows rows;
+      rows.tokens = {targets[0][t], targets[1][t], targets[2][t]};
+      rows.positions.assign(3, static_cast<int32_t>(t));
+      rows.lines.assign(3, 0);
+      const at::Tensor logits = model.transformer.advance(step, tables, rows, cross, state).data();
+      for (int64_t i = 0; i < 3; ++i) {
+        const at::Tensor row = expected[static_cast<size_t>(i)][static_cast<int64_t>(t)];
+        EXPECT_LT((logits[i] - row).abs().max().item<double>(), 1e-4 * row.abs().max().item<double>()) << "position " << t;
+      }
+    }
+  }
+}
+
+/// The translation of one sentence by full forwards over every prefix.
+std::vector<int32_t> slow_translation(const TinyModel& model, const std::vector<int32_t>& source, const DecodeOptions& options) {
+  const KeptVocabulary& kept = model.transformer.kept();
+  Beam beam(options, static_cast<int64_t>(source.size()) + options.max_extra, kept.index_of[kEos]);
+  while (!beam.done()) {
+    std::vector<at::Tensor> keep_alive;
+    std::vector<const float*> rows;
+    for (const Hypothesis& h : beam.hypotheses()) {
+      if (h.finished) continue;
+      std::vector<int32_t> target = {kBos};
+      for (const int32_t token : h.tokens) target.push_back(kept.types[static_cast<size_t>(token)]);
+      keep_alive.push_back(at::log_softmax(full_logits(model, source, target), 1)[-1].contiguous());
+      rows.push_back(keep_alive.back().const_data_ptr<float>());
+    }
+    beam.advance(rows, static_cast<int64_t>(kept.types.size()));
+  }
+  std::vector<int32_t> tokens = beam.best();
+  for (int32_t& token : tokens) token = kept.types[static_cast<size_t>(token)];
+  return tokens;
+}
+
+ParallelTokens set_of(const Sentences& sources) {
+  TokenLines source, target;
+  for (const auto& s : sources) {
+    source.add(s);
+    target.add(std::vector<int32_t>{4});
+  }
+  return {source, target};
+}
+
+TEST(Translate, FindsWhatASearchWithoutCacheAndBatchFinds) {
+  size_t different = 0;
+  for (uint32_t seed = 1; seed <= 4; ++seed) {
+    const TinyModel model = lively_model(seed);
+    for (const int64_t beam : {1, 4}) {
+      const DecodeOptions options{.beam = beam, .max_extra = 6, .batch_tokens = 30};
+      for (const Ops ops : {Ops::kFast, Ops::kReference}) {
+        const auto outputs = translate(model.transformer, set_of(kSources), options, ops, [] {});
+        ASSERT_EQ(outputs.size(), kSources.size());
+        for (size_t i = 0; i < kSources.size(); ++i) {
+          EXPECT_EQ(outputs[i], slow_translation(model, kSources[i], options)) << "sentence " << i << ", beam " << beam;
+          EXPECT_LE(outputs[i].size(), kSources[i].size() + 6);
+          EXPECT_FALSE(outputs[i].empty());
+          for (const int32_t token : outputs[i]) EXPECT_TRUE(token != kPad && token != kBos && token != kEos && token != 6);
+          different += outputs[i] != outputs[0];
+        }
+      }
+    }
+  }
+  EXPECT_GT(different, 10u) << "a model that says one thing to all proves nothing";
+}
+
+TEST(Translate, OfASentenceDoesNotDependOnItsBatch) {
+  const TinyModel model = lively_model(2);
+  const auto translations = [&](int64_t batch_tokens) {
+    return translate(model.transformer, set_of(kSources), {.max_extra = 9, .batch_tokens = batch_tokens}, Ops::kFast, [] {});
+  };
+  EXPECT_EQ(translations(1), translations(100'000));
+}
+
+TEST(Translate, AsksBetweenBatchesWhetherToGoOn) {
+  const TinyModel model = lively_model(1);
+  int asked = 0;
+  EXPECT_THROW(translate(model.transformer, set_of(kSources), {.batch_tokens = 1}, Ops::kFast,
+                         [&] {
+                           if (++asked == 3) throw std::runtime_error("stop");
+                         }),
+               std::runtime_error);
+  EXPECT_EQ(asked, 3);
+}
+
+}  // namespace
+}  // namespace tearless::engine

@@ -1,0 +1,124 @@
+// Starting values: mean, spread and shape of each init of knobs.md §7, and that they hang on seed and name alone.
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/equal.h>
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/engine/model/tiny_model.h"
+
+namespace tearless::engine {
+namespace {
+
+constexpr int64_t kWidth = 96, kInner = 200, kVocabulary = 300;
+
+ModelOptions options_of(Init init, QkvFan fan = QkvFan::kSeparate) {
+  ModelOptions options;
+  options.encoder_layers = options.decoder_layers = 1;
+  options.d_model = kWidth;
+  options.d_ff = kInner;
+  options.heads = 4;
+  options.init = init;
+  options.init_qkv_fan = fan;
+  return options;
+}
+
+Parameters parameters_of(const ModelOptions& options, uint32_t seed = 3) {
+  return Parameters(transformer_specs(options, kVocabulary), seed, at::kCPU);
+}
+
+enum class Form { kNormal, kUniform };
+
+/// Mean 0, standard deviation `std`, and the fourth moment of the form (3σ⁴, or 9/5 σ⁴); five standard errors.
+void expect_moments(const Parameters& parameters, const std::string& name, double std, Form form) {
+  SCOPED_TRACE(name);
+  const at::Tensor x = parameters.get(name).data().to(at::kDouble).flatten() / std;
+  const double n = static_cast<double>(x.numel());
+  EXPECT_NEAR(x.mean().item<double>(), 0, 5 / std::sqrt(n));
+  EXPECT_NEAR(x.square().mean().item<double>(), 1, 5 * std::sqrt((form == Form::kNormal ? 2.0 : 0.8) / n));
+  EXPECT_NEAR(x.pow(4).mean().item<double>(), form == Form::kNormal ? 3.0 : 1.8, 5 * std::sqrt((form == Form::kNormal ? 96.0 : 5.76) / n));
+  if (form == Form::kUniform) {
+    EXPECT_LE(x.abs().max().item<double>(), std::sqrt(3.0) * (1 + 1e-6));
+    EXPECT_GT(x.abs().max().item<double>(), std::sqrt(3.0) * 0.99);
+  }
+}
+
+double xavier(double in, double out) { return std::sqrt(2 / (in + out)); }
+
+void expect_attention(const Parameters& parameters, double qkv, double o, Form form) {
+  for (const char* block : {"encoder.1.self_attention", "decoder.1.self_attention", "decoder.1.cross_attention"}) {
+    for (const char* part : {"q", "k", "v"}) expect_moments(parameters, fmt::format("{}.{}.weight", block, part), qkv, form);
+    expect_moments(parameters, fmt::format("{}.o.weight", block), o, form);
+  }
+}
+
+void expect_ffn(const Parameters& parameters, Form form) {
+  for (const char* block : {"encoder.1.ffn", "decoder.1.ffn"}) {
+    for (const char* part : {"w1", "w2"}) expect_moments(parameters, fmt::format("{}.{}.weight", block, part), xavier(kWidth, kInner), form);
+  }
+}
+
+TEST(Initialisation, XavierSeesEachMatrixAloneOrStacked) {
+  const double d = kWidth;
+  for (const auto& [init, form] : {std::pair{Init::kXavierNormal, Form::kNormal}, {Init::kXavierUniform, Form::kUniform}}) {
+    const auto expect = [&, init = init, form = form](QkvFan fan, double qkv, double o) {
+      const Parameters parameters = parameters_of(options_of(init, fan));
+      expect_attention(parameters, qkv, o, form);
+      expect_ffn(parameters, form);
+    };
+    expect(QkvFan::kSeparate, xavier(d, d), xavier(d, d));
+    expect(QkvFan::kFused3, xavier(d, 3 * d), xavier(d, d));
+    expect(QkvFan::kFused4, xavier(d, 4 * d), xavier(d, 4 * d));
+  }
+}
+
+TEST(Initialisation, SmallInitMakesAllFourProjectionsSmall) {
+  const Parameters parameters = parameters_of(options_of(Init::kSmallInit));
+  expect_attention(parameters, std::sqrt(2 / (5.0 * kWidth)), std::sqrt(2 / (5.0 * kWidth)), Form::kNormal);
+  expect_ffn(parameters, Form::kNormal);
+}
+
+TEST(Initialisation, EmbeddingsAreNormalOrTinyAndUniformWithFixNorm) {
+  ModelOptions options = options_of(Init::kSmallInit);
+  options.tied_embeddings = Tying::kNone;
+  for (const bool fix_norm : {false, true}) {
+    options.fix_norm = fix_norm;
+    const Parameters parameters = parameters_of(options);
+    for (const char* name : {"embedding.source", "embedding.target", "output.weight"}) {
+      expect_moments(parameters, name, fix_norm ? 0.01 / std::sqrt(3.0) : 1 / std::sqrt(static_cast<double>(kWidth)),
+                     fix_norm ? Form::kUniform : Form::kNormal);
+    }
+  }
+}
+
+TEST(Initialisation, BiasesAreZeroAndGainsAsTheirNormSays) {
+  for (const char* kind : {"layer_norm", "rms_norm", "scale_norm"}) {
+    ModelOptions options = options_of(Init::kXavierUniform);
+    options.norm.kind = kind;
+    const Parameters parameters = parameters_of(options);
+    const double gain = kind == std::string("scale_norm") ? std::sqrt(static_cast<double>(kWidth)) : 1.0;
+    for (const ParameterSpec& spec : parameters.specs()) {
+      const at::Tensor x = parameters.get(spec.name).data();
+      if (spec.name.ends_with(".bias")) EXPECT_TRUE(x.eq(0).all().item<bool>()) << spec.name;
+      if (spec.name.ends_with(".gain")) EXPECT_TRUE(x.eq(static_cast<float>(gain)).all().item<bool>()) << spec.name;
+    }
+  }
+}
+
+TEST(Initialisation, HangsOnSeedAndNameAlone) {
+  ModelOptions options = options_of(Init::kSmallInit);
+  const Parameters shallow = parameters_of(options);
+  options.encoder_layers = 3;
+  options.norm.kind = "scale_norm";
+  options.placement = Placement::kPost;
+  const Parameters deep = parameters_of(options), other = parameters_of(options, 4);
+  for (const char* name : {"embedding.shared", "decoder.1.cross_attention.o.weight", "encoder.1.ffn.w1.weight"}) {
+    EXPECT_TRUE(at::equal(shallow.get(name).data(), deep.get(name).data())) << name;
+    EXPECT_FALSE(at::equal(deep.get(name).data(), other.get(name).data())) << name;
+  }
+  EXPECT_FALSE(at::equal(deep.get("encoder.1.ffn.w1.weight").data(), deep.get("encoder.2.ffn.w1.weight").data()));
+}
+
+}  // namespace
+}  // namespace tearless::engine

@@ -1,0 +1,69 @@
+// A whole model small enough for a test: options, parameters, kept vocabulary and Transformer in one, and batches written by hand.
+#pragma once
+
+#include <ATen/Parallel.h>
+
+#include <vector>
+
+#include "engine/model/transformer.h"
+
+namespace tearless::engine::test {
+
+using Sentences = std::vector<std::vector<int32_t>>;
+
+inline void append_sentence(PackedRows& rows, const std::vector<int32_t>& tokens, int32_t line) {
+  if (rows.offsets.empty()) rows.offsets = {0};
+  for (size_t p = 0; p < tokens.size(); ++p) {
+    rows.tokens.push_back(tokens[p]);
+    rows.positions.push_back(static_cast<int32_t>(p));
+    rows.lines.push_back(line);
+  }
+  rows.offsets.push_back(static_cast<int32_t>(rows.tokens.size()));
+}
+
+/// sources end with EOS; targets have neither BOS nor EOS.
+inline PackedBatch batch_of(const Sentences& sources, const Sentences& targets, const std::vector<int32_t>& lines) {
+  PackedBatch batch;
+  for (size_t i = 0; i < sources.size(); ++i) {
+    append_sentence(batch.source, sources[i], lines[i]);
+    std::vector<int32_t> input = targets[i];
+    input.insert(input.begin(), kBos);
+    append_sentence(batch.target, input, lines[i]);
+    batch.labels.insert(batch.labels.end(), targets[i].begin(), targets[i].end());
+    batch.labels.push_back(kEos);
+  }
+  return batch;
+}
+
+inline ModelOptions tiny_options() {
+  ModelOptions options;
+  options.encoder_layers = 2;
+  options.decoder_layers = 2;
+  options.d_model = 12;
+  options.d_ff = 20;
+  options.heads = 3;
+  return options;
+}
+
+struct TinyModel {
+  ModelOptions options;
+  Parameters parameters;
+  Transformer transformer;
+
+  /// kept [V]: 1 for types that the target side shows.
+  TinyModel(const ModelOptions& o, const std::vector<uint8_t>& kept, uint32_t init_seed = 1, uint32_t dropout_seed = 2)
+      : options(o),
+        parameters(transformer_specs(o, static_cast<int64_t>(kept.size())), init_seed, at::kCPU),
+        transformer(parameters, o, KeptVocabulary::from(kept, o.mask_target_vocabulary), dropout_seed) {
+    at::set_num_threads(1);  // so little work is done sooner than it is shared out
+  }
+};
+
+/// `vocabulary` types, of which PAD and BOS are not kept.
+inline std::vector<uint8_t> usual_kept(int64_t vocabulary) {
+  std::vector<uint8_t> kept(static_cast<size_t>(vocabulary), 1);
+  kept[kPad] = kept[kBos] = 0;
+  return kept;
+}
+
+}  // namespace tearless::engine::test

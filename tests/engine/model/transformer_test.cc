@@ -1,0 +1,198 @@
+// What the whole model must keep to: how many numbers it learns, what a position may see, that a sentence's loss is its own, and
+// that it can learn.
+#include "engine/model/transformer.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/equal.h>
+#include <ATen/ops/zeros_like.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "engine/ops/adam.h"
+#include "tests/engine/model/tiny_model.h"
+
+namespace tearless::engine {
+namespace {
+
+using test::batch_of;
+using test::Sentences;
+using test::TinyModel;
+using test::tiny_options;
+using test::usual_kept;
+
+const Sentences kSources = {{4, 5, 6, 7, kEos}, {8, kEos}, {9, 4, 9, 10, 11, 5, kEos}};
+const Sentences kTargets = {{7, 8, 9}, {4, 5, 6, 10, 11, 4}, {5}};
+const std::vector<int32_t> kLines = {12, 70'000, 3};
+
+// knobs.md §13.
+TEST(ParameterCount, AgreesWithThePublishedCounts) {
+  constexpr int64_t kVocabulary = 1000;
+  const auto count = [](const char* norm, Placement placement) {
+    ModelOptions options;  // 6 + 6 layers, 512, 2048: the papers' base model
+    options.norm.kind = norm;
+    options.placement = placement;
+    return total_size(transformer_specs(options, kVocabulary)) - kVocabulary * 512 - kVocabulary;  // less embedding and output bias
+  };
+  constexpr int64_t kBody = 44'107'776;
+  EXPECT_EQ(count("none", Placement::kPre), kBody);
+  EXPECT_EQ(count("layer_norm", Placement::kPre), kBody + 32'768);
+  EXPECT_EQ(count("layer_norm", Placement::kPost), kBody + 30'720);
+  EXPECT_EQ(count("layer_norm", Placement::kPreNoFinal), kBody + 30'720);
+  EXPECT_EQ(count("layer_norm", Placement::kPost), 44'138'496);  // the body of the depth-scaled-init paper
+  EXPECT_EQ(count("rms_norm", Placement::kPre), kBody + 32 * 512);
+  EXPECT_EQ(count("scale_norm", Placement::kPre), kBody + 32);
+  EXPECT_EQ(count("scale_norm", Placement::kPost), kBody + 30);
+}
+
+TEST(ParameterCount, FollowsTyingAndOutputBias) {
+  ModelOptions options = tiny_options();
+  const auto count = [&] { return total_size(transformer_specs(options, 20)); };
+  const int64_t tied = count();
+  options.tied_embeddings = Tying::kTarget;
+  EXPECT_EQ(count(), tied + 20 * 12);
+  options.tied_embeddings = Tying::kNone;
+  EXPECT_EQ(count(), tied + 2 * 20 * 12);
+  options.output_bias = false;
+  EXPECT_EQ(count(), tied + 2 * 20 * 12 - 20);
+}
+
+at::Tensor logits_of(const TinyModel& model, const PackedBatch& batch, Tape::Ops ops = Tape::Ops::kFast) {
+  Tape tape(Tape::Kind::kForward, ops);
+  const Step step{tape};
+  const Embeddings::Tables tables = model.transformer.prepare(step);
+  return model.transformer.logits(step, tables, batch.target, model.transformer.encode(step, tables, batch.source), batch.source).data();
+}
+
+TEST(Transformer, AFutureTargetTokenChangesNoEarlierOutput) {
+  for (const Placement placement : {Placement::kPost, Placement::kPre, Placement::kPreNoFinal}) {
+    ModelOptions options = tiny_options();
+    options.placement = placement;
+    const TinyModel model(options, usual_kept(12));
+    PackedBatch batch = batch_of(kSources, kTargets, kLines);
+    const at::Tensor before = logits_of(model, batch);
+    constexpr int64_t kChanged = 4 + 3;  // position 3 of the second sentence
+    batch.target.tokens[kChanged] = 9;
+    const at::Tensor after = logits_of(model, batch);
+    EXPECT_TRUE(at::equal(before.slice(0, 0, kChanged), after.slice(0, 0, kChanged)));
+    EXPECT_TRUE(at::equal(before.slice(0, 11), after.slice(0, 11))) << "another sentence changed";
+    for (int64_t t = kChanged; t < 11; ++t) EXPECT_FALSE(at::equal(before[t], after[t])) << "row " << t << " must see the change";
+  }
+}
+
+TEST(Transformer, EverySourceTokenReachesEveryOutputOfItsSentenceOnly) {
+  const TinyModel model(tiny_options(), usual_kept(12));
+  PackedBatch batch = batch_of(kSources, kTargets, kLines);
+  const at::Tensor before = logits_of(model, batch);
+  batch.source.tokens[2] = 11;
+  const at::Tensor after = logits_of(model, batch);
+  for (int64_t t = 0; t < 4; ++t) EXPECT_FALSE(at::equal(before[t], after[t]));
+  EXPECT_TRUE(at::equal(before.slice(0, 4), after.slice(0, 4)));
+}
+
+TEST(Transformer, TheLossOfASentenceDoesNotDependOnItsBatchWithDropoutOn) {
+  const TinyModel model(tiny_options(), usual_kept(12));
+  const auto loss = [&](const std::vector<size_t>& chosen) {
+    Sentences sources, targets;
+    std::vector<int32_t> lines;
+    for (const size_t i : chosen) {
+      sources.push_back(kSources[i]);
+      targets.push_back(kTargets[i]);
+      lines.push_back(kLines[i]);
+    }
+    Tape tape(Tape::Kind::kRecording);
+    const PackedBatch batch = batch_of(sources, targets, lines);
+    const LossSums sums = model.transformer.loss({tape, 7}, batch, 0.1);
+    tape.backward();
+    return sums;
+  };
+  const LossSums together = loss({0, 1, 2});
+  LossSums apart;
+  for (const size_t i : {2, 0, 1}) apart += loss({i});
+  EXPECT_EQ(apart.tokens, together.tokens);
+  EXPECT_NEAR(apart.loss, together.loss, 1e-5 * together.loss);
+  EXPECT_NEAR(apart.nll, together.nll, 1e-5 * together.nll);
+}
+
+TEST(Transformer, DropoutChangesWithTheUpdateAndWithTheSeedAndRepeats) {
+  const PackedBatch batch = batch_of(kSources, kTargets, kLines);
+  const auto loss = [&](uint32_t dropout_seed, uint32_t update) {
+    const TinyModel model(tiny_options(), usual_kept(12), 1, dropout_seed);
+    Tape tape(Tape::Kind::kRecording);
+    const double sum = model.transformer.loss({tape, update}, batch, 0.1).loss;
+    tape.backward();
+    return sum;
+  };
+  EXPECT_EQ(loss(2, 1), loss(2, 1));
+  EXPECT_NE(loss(2, 1), loss(2, 2));
+  EXPECT_NE(loss(2, 1), loss(3, 1));
+}
+
+TEST(Transformer, ALabelThatIsNotKeptCountsAsUnknown) {
+  std::vector<uint8_t> kept = usual_kept(12);
+  kept[7] = 0;
+  const TinyModel model(tiny_options(), kept);
+  const auto loss = [&](int32_t label) {
+    PackedBatch batch = batch_of(kSources, kTargets, kLines);
+    batch.labels[0] = label;
+    Tape tape(Tape::Kind::kForward);
+    return model.transformer.loss({tape}, batch, 0.1).loss;
+  };
+  EXPECT_EQ(loss(7), loss(kUnk));
+  EXPECT_NE(loss(8), loss(kUnk));
+}
+
+TEST(Transformer, NamesTheLearnedLengthsOfAllScaleNorms) {
+  ModelOptions options = tiny_options();
+  options.encoder_layers = options.decoder_layers = 1;
+  options.norm.kind = "scale_norm";
+  const TinyModel model(options, usual_kept(12));
+  std::vector<std::string> names;
+  for (const auto& [name, g] : learned_lengths(model.parameters)) {
+    names.push_back(name);
+    EXPECT_FLOAT_EQ(static_cast<float>(g), std::sqrt(12.0f));
+  }
+  EXPECT_EQ(names, (std::vector<std::string>{"g.encoder.1.self_attention", "g.encoder.1.ffn", "g.encoder.final", "g.decoder.1.self_attention",
+                                             "g.decoder.1.cross_attention", "g.decoder.1.ffn", "g.decoder.final"}));
+  const TinyModel layer_norm(tiny_options(), usual_kept(12));
+  EXPECT_TRUE(learned_lengths(layer_norm.parameters).empty());
+}
+
+TEST(Transformer, FixNormMakesTheLossBlindToTheLengthOfAnEmbedding) {
+  ModelOptions options = tiny_options();
+  options.fix_norm = true;
+  TinyModel model(options, usual_kept(12));
+  const PackedBatch batch = batch_of(kSources, kTargets, kLines);
+  const at::Tensor before = logits_of(model, batch);
+  model.parameters.get("embedding.shared").data()[5].mul_(16);
+  EXPECT_LT((logits_of(model, batch) - before).abs().max().item<double>(), 1e-5);
+}
+
+TEST(Transformer, LearnsOneBatchByHeartForEveryNormAndPlacement) {
+  const PackedBatch batch = batch_of(kSources, kTargets, kLines);
+  for (const NormKind& kind : norm_kinds()) {
+    for (const Placement placement : {Placement::kPost, Placement::kPre, Placement::kPreNoFinal}) {
+      ModelOptions options = tiny_options();
+      options.encoder_layers = options.decoder_layers = 1;
+      options.norm.kind = kind.name;
+      options.placement = placement;
+      options.dropout = {0, 0, 0, 0};
+      TinyModel model(options, usual_kept(12));
+      at::Tensor& values = model.parameters.values();
+      at::Tensor first = at::zeros_like(values), second = at::zeros_like(values);
+      double loss = 0;
+      for (int64_t n = 1; n <= 200; ++n) {
+        model.parameters.gradients().zero_();
+        Tape tape(Tape::Kind::kRecording);
+        const LossSums sums = model.transformer.loss({tape, static_cast<uint32_t>(n)}, batch, 0);
+        tape.backward();
+        loss = sums.loss / static_cast<double>(sums.tokens);
+        adam_step({.learning_rate = 0.01, .update = n}, global_norm(model.parameters.gradients()), model.parameters.gradients(), values, first, second);
+      }
+      EXPECT_LT(loss, 0.1) << kind.name << ", placement " << static_cast<int>(placement);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tearless::engine

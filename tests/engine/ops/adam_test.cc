@@ -1,0 +1,57 @@
+// Clipping and Adam against the formulas written out in double.
+#include "engine/ops/adam.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/zeros.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/engine/ops/op_check.h"
+
+namespace tearless::engine {
+namespace {
+
+using test::random_tensor;
+
+TEST(Adam, FollowsTheFormulaOverManyUpdatesClippedAndNot) {
+  constexpr int64_t kSize = 37;
+  for (const double clip : {0.0, 1.0, 1e3}) {
+    at::Tensor theta = random_tensor({kSize}, 1).to(at::kFloat);
+    at::Tensor m = at::zeros({kSize}, at::kFloat), v = at::zeros({kSize}, at::kFloat);
+    at::Tensor expected = theta.to(at::kDouble);
+    at::Tensor m_expected = expected * 0, v_expected = expected * 0;
+    for (int64_t n = 1; n <= 20; ++n) {
+      const at::Tensor g = random_tensor({kSize}, 100 + static_cast<uint64_t>(n)).to(at::kFloat);
+      const double norm = g.to(at::kDouble).norm().item<double>();
+      EXPECT_NEAR(global_norm(g), norm, 1e-12 * norm);
+      const AdamStep step{.learning_rate = 0.01 * static_cast<double>(n), .beta1 = 0.8, .beta2 = 0.95, .eps = 1e-3, .clip_norm = clip, .update = n};
+      adam_step(step, norm, g, theta, m, v);
+
+      const at::Tensor clipped = g.to(at::kDouble) * (clip == 0 ? 1.0 : std::min(1.0, clip / (norm + 1e-6)));
+      m_expected = 0.8 * m_expected + 0.2 * clipped;
+      v_expected = 0.95 * v_expected + 0.05 * clipped.square();
+      const double correction1 = 1 - std::pow(0.8, n), correction2 = 1 - std::pow(0.95, n);
+      expected = expected - step.learning_rate * (m_expected / correction1) / ((v_expected / correction2).sqrt() + 1e-3);
+    }
+    EXPECT_LT(test::distance(theta, expected), 1e-6) << "clip " << clip;
+    EXPECT_LT(test::distance(m, m_expected), 1e-6);
+    EXPECT_LT(test::distance(v, v_expected), 1e-6);
+  }
+}
+
+TEST(Adam, FirstUpdateMovesEachParameterByTheLearningRate) {
+  at::Tensor theta = at::zeros({5}, at::kFloat), m = at::zeros({5}, at::kFloat), v = at::zeros({5}, at::kFloat);
+  const at::Tensor g = random_tensor({5}, 2).to(at::kFloat);
+  adam_step({.learning_rate = 0.25}, global_norm(g), g, theta, m, v);
+  EXPECT_LT(test::distance(theta, g.sign() * -0.25), 1e-6);
+}
+
+TEST(GlobalNorm, ShowsANumberThatIsNotFinite) {
+  at::Tensor g = at::zeros({40'000}, at::kFloat);
+  g[39'999] = std::nanf("");
+  EXPECT_TRUE(std::isnan(global_norm(g)));
+}
+
+}  // namespace
+}  // namespace tearless::engine

@@ -1,0 +1,122 @@
+// Packed attention against the textbook's: sentences padded to one length, scores masked, everything at once.
+#include "engine/ops/attention.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/equal.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/softmax.h>
+#include <ATen/ops/zeros.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "tests/engine/ops/op_check.h"
+
+namespace tearless::engine {
+namespace {
+
+using test::packed_rows;
+using test::random_tensor;
+
+constexpr int64_t kWidth = 12, kHeads = 3;
+
+/// [T, D] packed rows → [N, longest, D], zeros where a sentence has ended.
+at::Tensor pad(const at::Tensor& packed, const PackedRows& rows, int64_t longest) {
+  at::Tensor padded = at::zeros({rows.sentence_count(), longest, packed.size(1)}, packed.options());
+  for (int64_t i = 0; i < rows.sentence_count(); ++i) {
+    const int32_t begin = rows.offsets[static_cast<size_t>(i)];
+    const int32_t end = rows.offsets[static_cast<size_t>(i) + 1];
+    padded[i].slice(0, 0, end - begin).copy_(packed.slice(0, begin, end));
+  }
+  return padded;
+}
+
+int64_t longest(const std::vector<int32_t>& lengths) { return *std::max_element(lengths.begin(), lengths.end()); }
+
+at::Tensor padded_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const std::vector<int32_t>& key_lengths,
+                            bool causal) {
+  const auto split = [](const at::Tensor& x) {
+    return x.view({x.size(0), x.size(1), kHeads, kWidth / kHeads}).transpose(1, 2);  // [N, H, length, d_h]
+  };
+  at::Tensor scores = split(q).matmul(split(k).transpose(2, 3)) / std::sqrt(static_cast<double>(kWidth / kHeads));
+  constexpr double kHidden = -std::numeric_limits<double>::infinity();
+  for (size_t i = 0; i < key_lengths.size(); ++i) {
+    scores[static_cast<int64_t>(i)].slice(2, key_lengths[i]).fill_(kHidden);
+  }
+  if (causal) scores = scores + at::full({q.size(1), k.size(1)}, kHidden, scores.options()).triu(1);
+  return at::softmax(scores, 3).matmul(split(v)).transpose(1, 2).flatten(2);
+}
+
+TEST(Attention, OverPackedRowsEqualsAttentionOverPaddedOnes) {
+  const std::vector<int32_t> lengths = {5, 1, 40, 8};
+  const std::vector<int32_t> source_lengths = {9, 3, 1, 17};
+  const PackedRows rows = packed_rows(lengths);
+  const PackedRows source = packed_rows(source_lengths);
+  for (const Tape::Ops ops : {Tape::Ops::kFast, Tape::Ops::kReference}) {
+    for (const bool causal : {false, true}) {
+      Tape tape(Tape::Kind::kForward, ops);
+      const Value qkv(random_tensor({rows.row_count(), 3 * kWidth}, 1));
+      const at::Tensor packed = attention(tape, {qkv, 0}, {qkv, kWidth}, {qkv, 2 * kWidth}, kWidth, kHeads,
+                                          AttentionSpans::self(rows, causal), Dropout::off())
+                                    .data();
+      const auto part = [&](int64_t i) { return pad(qkv.data().slice(1, i * kWidth, (i + 1) * kWidth), rows, longest(lengths)); };
+      const at::Tensor padded = padded_attention(part(0), part(1), part(2), lengths, causal);
+      for (int64_t i = 0; i < rows.sentence_count(); ++i) {
+        const auto s = static_cast<size_t>(i);
+        EXPECT_LT(test::distance(packed.slice(0, rows.offsets[s], rows.offsets[s + 1]), padded[i].slice(0, 0, lengths[s])), 1e-13);
+      }
+    }
+    Tape tape(Tape::Kind::kForward, ops);
+    const Value q(random_tensor({rows.row_count(), kWidth}, 2));
+    const Value kv(random_tensor({source.row_count(), 2 * kWidth}, 3));
+    const at::Tensor packed =
+        attention(tape, {q, 0}, {kv, 0}, {kv, kWidth}, kWidth, kHeads, AttentionSpans::cross(rows, source), Dropout::off()).data();
+    const at::Tensor padded = padded_attention(pad(q.data(), rows, longest(lengths)),
+                                               pad(kv.data().slice(1, 0, kWidth), source, longest(source_lengths)),
+                                               pad(kv.data().slice(1, kWidth), source, longest(source_lengths)), source_lengths, false);
+    for (int64_t i = 0; i < rows.sentence_count(); ++i) {
+      const auto s = static_cast<size_t>(i);
+      EXPECT_LT(test::distance(packed.slice(0, rows.offsets[s], rows.offsets[s + 1]), padded[i].slice(0, 0, lengths[s])), 1e-13);
+    }
+  }
+}
+
+TEST(Attention, OfASentenceIsTheSameBitsWithAnyNeighbours) {
+  const PackedRows together = packed_rows({6, 11, 3});
+  PackedRows alone;
+  for (int32_t p = 0; p < 11; ++p) {
+    alone.tokens.push_back(0);
+    alone.positions.push_back(p);
+    alone.lines.push_back(together.lines[6]);
+  }
+  alone.offsets = {0, 11};
+  const at::Tensor rows = random_tensor({together.row_count(), 3 * kWidth}, 4).to(at::kFloat);
+  const Dropout dropout = Dropout::with(0.3, RandomStream(1, "drop.weights"), 2);
+  const auto run = [&](const at::Tensor& x, const PackedRows& packed) {
+    Tape tape(Tape::Kind::kRecording);
+    const Value qkv(x.clone());
+    const Value out = attention(tape, {qkv, 0}, {qkv, kWidth}, {qkv, 2 * kWidth}, kWidth, kHeads,
+                                AttentionSpans::self(packed, true), dropout);
+    out.add_grad(out.data().clone());
+    tape.backward();
+    return std::pair{out.data(), qkv.grad()};
+  };
+  const auto [y, dx] = run(rows, together);
+  const auto [y_alone, dx_alone] = run(rows.slice(0, 6, 17).contiguous(), alone);
+  EXPECT_TRUE(at::equal(y.slice(0, 6, 17), y_alone));
+  EXPECT_TRUE(at::equal(dx.slice(0, 6, 17), dx_alone));
+}
+
+TEST(Attention, SurvivesScoresThatAreFarApart) {
+  const PackedRows rows = packed_rows({4});
+  Tape tape(Tape::Kind::kForward);
+  const Value qkv((random_tensor({4, 3 * kWidth}, 5) * 1e3).to(at::kFloat));
+  const at::Tensor y = attention(tape, {qkv, 0}, {qkv, kWidth}, {qkv, 2 * kWidth}, kWidth, kHeads,
+                                 AttentionSpans::self(rows, false), Dropout::off())
+                           .data();
+  EXPECT_TRUE(y.isfinite().all().item<bool>());
+}
+
+}  // namespace
+}  // namespace tearless::engine

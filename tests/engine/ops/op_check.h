@@ -1,0 +1,133 @@
+// Holds one operation to three independent opinions: its judge (autograd over its formula), central finite differences, and
+// itself in the other precision. Also random tensors and packed rows for tests of operations.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/empty.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/ops/packed_rows.h"
+#include "engine/ops/tape.h"
+
+namespace tearless::engine::test {
+
+/// Normal numbers, in double; the same for the same seed.
+inline at::Tensor random_tensor(std::vector<int64_t> shape, uint64_t seed) {
+  at::Tensor x = at::empty(shape, at::kDouble);
+  std::mt19937_64 bits(seed);
+  std::normal_distribution<double> normal;
+  for (int64_t i = 0; i < x.numel(); ++i) x.mutable_data_ptr<double>()[i] = normal(bits);
+  return x;
+}
+
+/// Sentences of these lengths with random tokens, on corpus lines that are far apart (one beyond 2²⁰, since lines name masks).
+inline PackedRows packed_rows(const std::vector<int32_t>& lengths, int32_t vocabulary = 11, uint64_t seed = 5) {
+  PackedRows rows;
+  rows.offsets = {0};
+  std::mt19937_64 bits(seed);
+  std::uniform_int_distribution<int32_t> token(0, vocabulary - 1);
+  for (size_t i = 0; i < lengths.size(); ++i) {
+    for (int32_t p = 0; p < lengths[i]; ++p) {
+      rows.tokens.push_back(token(bits));
+      rows.positions.push_back(p);
+      rows.lines.push_back(static_cast<int32_t>(17 + i * 1'000'003));
+    }
+    rows.offsets.push_back(static_cast<int32_t>(rows.tokens.size()));
+  }
+  return rows;
+}
+
+/// max |a - b| over max |b|: how far apart two tensors are in units of the second's largest element.
+inline double distance(const at::Tensor& a, const at::Tensor& b) {
+  const double largest = b.abs().max().item<double>();
+  return (a.to(at::kDouble) - b.to(at::kDouble)).abs().max().item<double>() / std::max(largest, 1e-30);
+}
+
+using Operation = std::function<Value(Tape&, const std::vector<Value>&)>;
+
+struct OpCase {
+  std::string name;
+  std::vector<at::Tensor> inputs;  // double; undefined where an optional input is absent
+  Operation op;
+  Operation judge = {};  // where the operation has no formula of its own on a tape of Ops::kReference
+};
+
+struct Walk {
+  at::Tensor output;
+  std::vector<at::Tensor> gradients;  // undefined for absent inputs
+};
+
+/// Of the gradient that the output gets. Apart from all inputs: an upstream gradient equal to the input hides the derivative of a
+/// norm, which has none along its row.
+inline constexpr uint64_t kUpstreamSeed = 1000;
+
+inline Walk walk(const Operation& op, const std::vector<at::Tensor>& inputs, Tape::Ops ops, at::ScalarType type) {
+  Tape tape(Tape::Kind::kRecording, ops);
+  std::vector<Value> values;
+  for (const at::Tensor& x : inputs) values.push_back(x.defined() ? Value(x.to(type).clone()) : Value());
+  const Value output = op(tape, values);
+  Walk result{output.data().clone(), {}};
+  output.add_grad(random_tensor(output.data().sizes().vec(), kUpstreamSeed).to(type));
+  tape.backward();
+  for (const Value& value : values) result.gradients.push_back(value && value.has_grad() ? value.grad() : at::Tensor());
+  return result;
+}
+
+/// The fast operation's derivative along element `i` of `input`, by central differences in double.
+inline double finite_difference(const OpCase& c, size_t input, int64_t i) {
+  constexpr double kStep = 1e-5;
+  const auto at_offset = [&](double offset) {
+    std::vector<Value> values;
+    for (size_t j = 0; j < c.inputs.size(); ++j) {
+      at::Tensor x = c.inputs[j].defined() ? c.inputs[j].clone() : at::Tensor();
+      if (j == input) x.mutable_data_ptr<double>()[i] += offset;
+      values.push_back(x.defined() ? Value(x) : Value());
+    }
+    Tape tape(Tape::Kind::kForward);
+    const at::Tensor y = c.op(tape, values).data();
+    return (y * random_tensor(y.sizes().vec(), kUpstreamSeed)).sum().item<double>();
+  };
+  return (at_offset(kStep) - at_offset(-kStep)) / (2 * kStep);
+}
+
+/// Float: 24-bit rounding over sums of some hundred terms. Double: 53-bit rounding likewise.
+inline constexpr double kFloatTolerance = 2e-5, kDoubleTolerance = 1e-12;
+
+inline void expect_right_backward(const OpCase& c) {
+  const Operation& judge = c.judge ? c.judge : c.op;
+  for (const auto& [type, tolerance] : {std::pair{at::kFloat, kFloatTolerance}, std::pair{at::kDouble, kDoubleTolerance}}) {
+    const Walk fast = walk(c.op, c.inputs, Tape::Ops::kFast, type);
+    const Walk judged = walk(judge, c.inputs, Tape::Ops::kReference, type);
+    EXPECT_EQ(fast.output.scalar_type(), type);
+    EXPECT_LT(distance(fast.output, judged.output), tolerance) << "output";
+    for (size_t j = 0; j < c.inputs.size(); ++j) {
+      if (!c.inputs[j].defined()) continue;
+      ASSERT_TRUE(fast.gradients[j].defined() && judged.gradients[j].defined()) << "no gradient reached input " << j;
+      EXPECT_LT(distance(fast.gradients[j], judged.gradients[j]), tolerance) << "gradient of input " << j;
+    }
+  }
+
+  const Walk fast = walk(c.op, c.inputs, Tape::Ops::kFast, at::kDouble);
+  std::mt19937_64 bits(3);
+  for (size_t j = 0; j < c.inputs.size(); ++j) {
+    if (!c.inputs[j].defined()) continue;
+    const int64_t size = c.inputs[j].numel();
+    const double largest = fast.gradients[j].abs().max().item<double>();
+    const int64_t tried = std::min<int64_t>(size, 40);  // all of a small input, a sample of a large one
+    for (int64_t k = 0; k < tried; ++k) {
+      const int64_t i = size == tried ? k : static_cast<int64_t>(bits() % static_cast<uint64_t>(size));
+      EXPECT_NEAR(fast.gradients[j].const_data_ptr<double>()[i], finite_difference(c, j, i), 1e-7 * std::max(1.0, largest))
+          << "element " << i << " of input " << j;
+    }
+  }
+}
+
+}  // namespace tearless::engine::test

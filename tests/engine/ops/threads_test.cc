@@ -1,0 +1,102 @@
+// The loops give the same bits for one thread and for two, on tensors large enough to be shared out.
+#include <ATen/Parallel.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/equal.h>
+#include <gtest/gtest.h>
+
+#include "engine/ops/adam.h"
+#include "engine/ops/add_norm.h"
+#include "engine/ops/attention.h"
+#include "engine/ops/bias_relu_dropout.h"
+#include "engine/ops/cross_entropy.h"
+#include "engine/ops/embedding.h"
+#include "engine/ops/linear.h"
+#include "tests/engine/ops/op_check.h"
+
+namespace tearless::engine {
+namespace {
+
+using test::Operation;
+using test::random_tensor;
+using Values = std::vector<Value>;
+
+constexpr int64_t kWidth = 48;
+
+class Threads : public testing::Test {
+ protected:
+  ~Threads() override { at::set_num_threads(before_); }
+
+  void expect_same_bits(const char* what, const std::vector<at::Tensor>& inputs, const Operation& op) {
+    at::set_num_threads(1);
+    const test::Walk one = test::walk(op, inputs, Tape::Ops::kFast, at::kFloat);
+    at::set_num_threads(2);
+    const test::Walk two = test::walk(op, inputs, Tape::Ops::kFast, at::kFloat);
+    EXPECT_TRUE(at::equal(one.output, two.output)) << what;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      EXPECT_TRUE(at::equal(one.gradients[i], two.gradients[i])) << what << ", gradient of input " << i;
+    }
+  }
+
+  const int before_ = at::get_num_threads();
+  const PackedRows rows_ = test::packed_rows(std::vector<int32_t>(97, 17));  // 1649 rows: five shares of 16k elements
+  const int64_t count_ = rows_.row_count();
+  const Dropout dropout_ = Dropout::with(0.3, RandomStream(1, "drop.threads"), 4);
+};
+
+TEST_F(Threads, DoNotChangeTheBitsOfAnyLoop) {
+  expect_same_bits("add_dropped", {random_tensor({count_, kWidth}, 1), random_tensor({count_, kWidth}, 2)},
+                   [&](Tape& tape, const Values& in) { return add_dropped(tape, in[0], in[1], dropout_, rows_); });
+  expect_same_bits("bias_relu_dropout", {random_tensor({count_, kWidth}, 3), random_tensor({kWidth}, 4)},
+                   [&](Tape& tape, const Values& in) { return bias_relu_dropout(tape, in[0], in[1], dropout_, rows_); });
+  expect_same_bits("norm_rows", {random_tensor({count_, kWidth}, 5), random_tensor({kWidth}, 6), random_tensor({kWidth}, 7)},
+                   [&](Tape& tape, const Values& in) {
+                     NormOp norm;
+                     norm.row = RowNorm{true, RowNorm::Denominator::kRootAddEps, 1e-5};
+                     norm.gain = in[1];
+                     norm.bias = in[2];
+                     return norm_rows(tape, in[0], norm);
+                   });
+  expect_same_bits("attention", {random_tensor({count_, 3 * kWidth}, 8)}, [&](Tape& tape, const Values& in) {
+    return attention(tape, {in[0], 0}, {in[0], kWidth}, {in[0], 2 * kWidth}, kWidth, 4, AttentionSpans::self(rows_, true), dropout_);
+  });
+  const at::Tensor positions = sinusoid_positions(40, kWidth);
+  expect_same_bits("embedding", {random_tensor({11, kWidth}, 9)}, [&](Tape& tape, const Values& in) {
+    return embedding(tape, in[0], rows_, positions, 2, dropout_);
+  });
+}
+
+TEST_F(Threads, DoNotChangeTheBitsOfTheLoss) {
+  const at::Tensor logits = random_tensor({count_, kWidth}, 10).to(at::kFloat);
+  const std::vector<int32_t> labels(static_cast<size_t>(count_), 7);
+  const auto run = [&](int threads) {
+    at::set_num_threads(threads);
+    Tape tape(Tape::Kind::kRecording);
+    const Value x(logits.clone());
+    const LossSums sums = smoothed_cross_entropy(tape, x, labels, 0.1);
+    tape.backward();
+    return std::pair{sums.loss, x.grad()};
+  };
+  const auto [loss_one, gradient_one] = run(1);
+  const auto [loss_two, gradient_two] = run(2);
+  EXPECT_EQ(loss_one, loss_two);
+  EXPECT_TRUE(at::equal(gradient_one, gradient_two));
+}
+
+TEST_F(Threads, DoNotChangeTheBitsOfNormClippingAndAdam) {
+  const at::Tensor gradients = random_tensor({200'001}, 11).to(at::kFloat);
+  const auto run = [&](int threads) {
+    at::set_num_threads(threads);
+    at::Tensor parameters = random_tensor({200'001}, 12).to(at::kFloat);
+    at::Tensor first = parameters * 0, second = parameters * 0;
+    const double norm = global_norm(gradients);
+    adam_step({.learning_rate = 1e-3}, norm, gradients, parameters, first, second);
+    return std::pair{norm, parameters};
+  };
+  const auto [norm_one, one] = run(1);
+  const auto [norm_two, two] = run(2);
+  EXPECT_EQ(norm_one, norm_two);
+  EXPECT_TRUE(at::equal(one, two));
+}
+
+}  // namespace
+}  // namespace tearless::engine
