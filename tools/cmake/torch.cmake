@@ -31,8 +31,11 @@ set_target_properties(torch::c10 PROPERTIES IMPORTED_LOCATION "${TORCH_DIR}/lib/
 
 add_library(torch::cpu SHARED IMPORTED)
 set_target_properties(torch::cpu PROPERTIES IMPORTED_LOCATION "${TORCH_DIR}/lib/libtorch_cpu.so")
-find_package(OpenMP REQUIRED COMPONENTS CXX)  # ATen/Parallel.h is inline; LibTorch brings the runtime
-target_link_libraries(torch::cpu INTERFACE torch::c10 OpenMP::OpenMP_CXX)
+target_link_libraries(torch::cpu INTERFACE torch::c10)
+# ATen/Parallel.h is inline OpenMP. The runtime must be LibTorch's own: a second one would have threads of its own.
+target_compile_options(torch::cpu INTERFACE -fopenmp)
+file(GLOB _openmp_runtime "${TORCH_DIR}/lib/libgomp*.so*")
+target_link_libraries(torch::cpu INTERFACE ${_openmp_runtime})
 target_compile_definitions(torch::cpu INTERFACE _GLIBCXX_USE_CXX11_ABI=1)
 # Last in the search order: the wheel also ships headers of fmt and protobuf, of other versions than the libraries we link.
 target_compile_options(torch::cpu INTERFACE
