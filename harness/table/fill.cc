@@ -215,9 +215,13 @@ void add_notes(const Grid& grid, const std::vector<TableRun>& runs, const std::s
                                     plural(static_cast<int64_t>(grid.seeds.size()), "seed"),
                                     fmt::join(grid.seeds, ", ")));
   if (spec.select) {
-    table.notes.push_back(fmt::format("@: the value of {} with the {} mean {}",
+    const bool final = std::all_of(runs.begin(), runs.end(), [](const TableRun& run) {
+      return run.result.state == "done" || run.result.state == "diverged" || run.result.state == "failed";
+    });
+    table.notes.push_back(fmt::format("@: the value of {} with the {} mean {}{}",
                                       fmt::join(names_of(grid, spec.select->over), ", "),
-                                      spec.select->highest ? "highest" : "lowest", spec.select->by));
+                                      spec.select->highest ? "highest" : "lowest", spec.select->by,
+                                      final ? "" : ", which may still change: runs are missing"));
   }
   if (spec.published) {
     table.notes.push_back(fmt::format("[in brackets]: {}, then ours minus that", spec.published->source));

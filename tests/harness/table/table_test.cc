@@ -165,6 +165,9 @@ select = { over = ["lr"], by = "dev.bleu" }
   EXPECT_EQ(cell_text(table, table.columns[0], table.rows[0].cells[0]), "93.00 (n=1) @0.2");
   EXPECT_EQ(cell_text(table, table.columns[0], table.rows[1].cells[0]), "91.00 (n=1) @0.1");
   EXPECT_THAT(table.notes, testing::Contains("@: the value of lr with the highest mean dev.bleu"));
+  EXPECT_THAT(
+      fill(grid, {{runs_of(grid).front(), {}}}).notes,
+      testing::Contains("@: the value of lr with the highest mean dev.bleu, which may still change: runs are missing"));
 }
 
 TEST(Fill, NeedsNoRunAtAll) {
