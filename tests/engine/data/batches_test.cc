@@ -101,9 +101,15 @@ TEST(Batches, AreAFunctionOfSeedAndPass) {
 }
 
 TEST(Batches, StandInTheOrderThatWasStored) {
-  // Made by a Philox and a shuffle written anew in Python. Another order would make every run another run.
-  const ParallelTokens corpus = corpus_of({{2, 2}, {3, 3}, {2, 2}, {3, 3}, {2, 2}, {4, 4}, {2, 2}, {4, 4}});
-  EXPECT_EQ(cut_batches(corpus, {.tokens = 8}, 147, 3), (std::vector<BatchLines>{{5, 7}, {1, 3}, {4, 2, 0, 6}}));
+  // Made by a Philox and a shuffle written anew in Python. Another order would make every run another run. Sixty lines,
+  // so that a sort that is not stable would show.
+  std::vector<std::pair<int, int>> lengths;
+  for (int i = 0; i < 60; ++i) lengths.emplace_back(2 + i % 3, 2);
+  const auto batches = cut_batches(corpus_of(lengths), {.tokens = 20}, 147, 3);
+  ASSERT_EQ(batches.size(), 10u);
+  EXPECT_EQ(batches[0], (BatchLines{56, 32, 50, 14, 8}));
+  EXPECT_EQ(batches[3], (BatchLines{43, 1, 4, 49, 55, 16}));
+  EXPECT_EQ(batches[9], (BatchLines{38, 35, 26, 59, 53}));
 }
 
 TEST(Batches, ForDecodingAreSortedByTheSourceAndCountItTwice) {
