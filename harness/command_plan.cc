@@ -137,7 +137,9 @@ std::string sizes_text(const GridState& state) {
     most = std::max(most.value_or(*size), *size);
   }
   if (!least) return "parameters: pending until the data are prepared";
-  return "parameters: " + short_count(*least) + (*least == *most ? "" : " to " + short_count(*most));
+  const std::string from = short_count(*least);
+  const std::string to = short_count(*most);
+  return "parameters: " + (from == to ? from : from + " to " + to);
 }
 
 void print_plan(const GridState& state, const Tally& tally, const Globals& globals) {
