@@ -1,5 +1,5 @@
-// The beam against two slow searches that follow training.md §1.12 to the letter: all outputs there are, and all extensions of a
-// narrow beam. The "model" is a table of log p by prefix, made from a seed.
+// The beam against two slow searches that follow training.md §1.12 to the letter: all outputs there are, and all
+// extensions of a narrow beam. The "model" is a table of log p by prefix, made from a seed.
 #include "engine/decode/beam.h"
 
 #include <fmt/format.h>
@@ -72,7 +72,8 @@ struct Scored {
   Prefix tokens;
 };
 
-void collect_all(PrefixModel& model, double alpha, int64_t limit, Prefix& prefix, double sum, std::vector<Scored>& all) {
+void collect_all(PrefixModel& model, double alpha, int64_t limit, Prefix& prefix, double sum,
+                 std::vector<Scored>& all) {
   const std::vector<float> row = model.after(prefix);
   for (int32_t v = 0; v < model.vocabulary(); ++v) {
     if (prefix.empty() && v == kEosType) continue;  // no empty output
@@ -91,7 +92,9 @@ Prefix exhaustive(PrefixModel& model, double alpha, int64_t limit) {
   std::vector<Scored> all;
   Prefix prefix;
   collect_all(model, alpha, limit, prefix, 0, all);
-  return without_eos(std::max_element(all.begin(), all.end(), [](const Scored& a, const Scored& b) { return a.score < b.score; })->tokens);
+  return without_eos(std::max_element(all.begin(), all.end(), [](const Scored& a, const Scored& b) {
+                       return a.score < b.score;
+                     })->tokens);
 }
 
 TEST(Beam, WideEnoughFindsTheBestOutputThereIs) {
@@ -133,7 +136,8 @@ Prefix literal_beam(PrefixModel& model, int64_t width, double alpha, int64_t lim
         candidates.push_back(next);
       }
     }
-    std::stable_sort(candidates.begin(), candidates.end(), [](const Entry& a, const Entry& b) { return a.score > b.score; });
+    std::stable_sort(candidates.begin(), candidates.end(),
+                     [](const Entry& a, const Entry& b) { return a.score > b.score; });
     if (static_cast<int64_t>(candidates.size()) > width) candidates.resize(static_cast<size_t>(width));
     beam = candidates;
     if (std::all_of(beam.begin(), beam.end(), [](const Entry& e) { return e.finished; })) break;
@@ -148,7 +152,8 @@ TEST(Beam, KeepsExactlyTheBestExtensionsFinishedAndUnfinishedTogether) {
     for (const int64_t width : {1, 2, 4, 7}) {
       for (const double alpha : {0.0, 0.6, 1.0}) {
         const Prefix found = search(model, {.beam = width, .alpha = alpha}, 12);
-        EXPECT_EQ(found, literal_beam(model, width, alpha, 12)) << fmt::format("seed {}, beam {}, alpha {}", seed, width, alpha);
+        EXPECT_EQ(found, literal_beam(model, width, alpha, 12))
+            << fmt::format("seed {}, beam {}, alpha {}", seed, width, alpha);
         differs_from_greedy += found != literal_beam(model, 1, 0, 12);
       }
     }

@@ -1,5 +1,5 @@
-// Search with a real, tiny model: one cached position at a time gives the logits of the whole target, and a translation is what a
-// search without cache, batch or packing finds.
+// Search with a real, tiny model: one cached position at a time gives the logits of the whole target, and a translation
+// is what a search without cache, batch or packing finds.
 #include "engine/decode/search.h"
 
 #include <ATen/TensorOperators.h>
@@ -17,8 +17,8 @@ namespace {
 
 using test::append_sentence;
 using test::Sentences;
-using test::TinyModel;
 using test::tiny_options;
+using test::TinyModel;
 using Ops = Tape::Ops;
 
 constexpr int64_t kVocabulary = 12;
@@ -82,14 +82,16 @@ TEST(CachedDecoding, GivesTheLogitsOfTheWholeTarget) {
       const at::Tensor logits = model.transformer.advance(step, tables, rows, cross, state).data();
       for (int64_t i = 0; i < 3; ++i) {
         const at::Tensor row = expected[static_cast<size_t>(i)][static_cast<int64_t>(t)];
-        EXPECT_LT((logits[i] - row).abs().max().item<double>(), 1e-4 * row.abs().max().item<double>()) << "position " << t;
+        EXPECT_LT((logits[i] - row).abs().max().item<double>(), 1e-4 * row.abs().max().item<double>())
+            << "position " << t;
       }
     }
   }
 }
 
 /// The translation of one sentence by full forwards over every prefix.
-std::vector<int32_t> slow_translation(const TinyModel& model, const std::vector<int32_t>& source, const DecodeOptions& options) {
+std::vector<int32_t> slow_translation(const TinyModel& model, const std::vector<int32_t>& source,
+                                      const DecodeOptions& options) {
   const KeptVocabulary& kept = model.transformer.kept();
   Beam beam(options, static_cast<int64_t>(source.size()) + options.max_extra, kept.index_of[kEos]);
   while (!beam.done()) {
@@ -131,7 +133,8 @@ TEST(Translate, FindsWhatASearchWithoutCacheAndBatchFinds) {
           EXPECT_EQ(outputs[i], slow_translation(model, kSources[i], options)) << "sentence " << i << ", beam " << beam;
           EXPECT_LE(outputs[i].size(), kSources[i].size() + 6);
           EXPECT_FALSE(outputs[i].empty());
-          for (const int32_t token : outputs[i]) EXPECT_TRUE(token != kPad && token != kBos && token != kEos && token != 6);
+          for (const int32_t token : outputs[i])
+            EXPECT_TRUE(token != kPad && token != kBos && token != kEos && token != 6);
           different += outputs[i] != outputs[0];
         }
       }
@@ -143,7 +146,8 @@ TEST(Translate, FindsWhatASearchWithoutCacheAndBatchFinds) {
 TEST(Translate, OfASentenceDoesNotDependOnItsBatch) {
   const TinyModel model = lively_model(2);
   const auto translations = [&](int64_t batch_tokens) {
-    return translate(model.transformer, set_of(kSources), {.max_extra = 9, .batch_tokens = batch_tokens}, Ops::kFast, [] {});
+    return translate(model.transformer, set_of(kSources), {.max_extra = 9, .batch_tokens = batch_tokens}, Ops::kFast,
+                     [] {});
   };
   EXPECT_EQ(translations(1), translations(100'000));
 }

@@ -37,7 +37,8 @@ void expect_moments(const Parameters& parameters, const std::string& name, doubl
   const double n = static_cast<double>(x.numel());
   EXPECT_NEAR(x.mean().item<double>(), 0, 5 / std::sqrt(n));
   EXPECT_NEAR(x.square().mean().item<double>(), 1, 5 * std::sqrt((form == Form::kNormal ? 2.0 : 0.8) / n));
-  EXPECT_NEAR(x.pow(4).mean().item<double>(), form == Form::kNormal ? 3.0 : 1.8, 5 * std::sqrt((form == Form::kNormal ? 96.0 : 5.76) / n));
+  EXPECT_NEAR(x.pow(4).mean().item<double>(), form == Form::kNormal ? 3.0 : 1.8,
+              5 * std::sqrt((form == Form::kNormal ? 96.0 : 5.76) / n));
   if (form == Form::kUniform) {
     EXPECT_LE(x.abs().max().item<double>(), std::sqrt(3.0) * (1 + 1e-6));
     EXPECT_GT(x.abs().max().item<double>(), std::sqrt(3.0) * 0.99);
@@ -48,20 +49,23 @@ double xavier(double in, double out) { return std::sqrt(2 / (in + out)); }
 
 void expect_attention(const Parameters& parameters, double qkv, double o, Form form) {
   for (const char* block : {"encoder.1.self_attention", "decoder.1.self_attention", "decoder.1.cross_attention"}) {
-    for (const char* part : {"q", "k", "v"}) expect_moments(parameters, fmt::format("{}.{}.weight", block, part), qkv, form);
+    for (const char* part : {"q", "k", "v"})
+      expect_moments(parameters, fmt::format("{}.{}.weight", block, part), qkv, form);
     expect_moments(parameters, fmt::format("{}.o.weight", block), o, form);
   }
 }
 
 void expect_ffn(const Parameters& parameters, Form form) {
   for (const char* block : {"encoder.1.ffn", "decoder.1.ffn"}) {
-    for (const char* part : {"w1", "w2"}) expect_moments(parameters, fmt::format("{}.{}.weight", block, part), xavier(kWidth, kInner), form);
+    for (const char* part : {"w1", "w2"})
+      expect_moments(parameters, fmt::format("{}.{}.weight", block, part), xavier(kWidth, kInner), form);
   }
 }
 
 TEST(Initialisation, XavierSeesEachMatrixAloneOrStacked) {
   const double d = kWidth;
-  for (const auto& [init, form] : {std::pair{Init::kXavierNormal, Form::kNormal}, {Init::kXavierUniform, Form::kUniform}}) {
+  for (const auto& [init, form] :
+       {std::pair{Init::kXavierNormal, Form::kNormal}, {Init::kXavierUniform, Form::kUniform}}) {
     const auto expect = [&, init = init, form = form](QkvFan fan, double qkv, double o) {
       const Parameters parameters = parameters_of(options_of(init, fan));
       expect_attention(parameters, qkv, o, form);
@@ -100,8 +104,12 @@ TEST(Initialisation, BiasesAreZeroAndGainsAsTheirNormSays) {
     const double gain = kind == std::string("scale_norm") ? std::sqrt(static_cast<double>(kWidth)) : 1.0;
     for (const ParameterSpec& spec : parameters.specs()) {
       const at::Tensor x = parameters.get(spec.name).data();
-      if (spec.name.ends_with(".bias")) EXPECT_TRUE(x.eq(0).all().item<bool>()) << spec.name;
-      if (spec.name.ends_with(".gain")) EXPECT_TRUE(x.eq(static_cast<float>(gain)).all().item<bool>()) << spec.name;
+      if (spec.name.ends_with(".bias")) {
+        EXPECT_TRUE(x.eq(0).all().item<bool>()) << spec.name;
+      }
+      if (spec.name.ends_with(".gain")) {
+        EXPECT_TRUE(x.eq(static_cast<float>(gain)).all().item<bool>()) << spec.name;
+      }
     }
   }
 }

@@ -1,6 +1,6 @@
-// The model against PyTorch: logits, loss, every gradient and ten losses of training, dropout on, for every norm and placement,
-// by the fast operations and by the formulas. The expected numbers are from tools/make_golden.py, which shares no code with the
-// engine and computes in double; what is allowed here is the rounding of float.
+// The model against PyTorch: logits, loss, every gradient and ten losses of training, dropout on, for every norm and
+// placement, by the fast operations and by the formulas. The expected numbers are from tools/make_golden.py, which
+// shares no code with the engine and computes in double; what is allowed here is the rounding of float.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros_like.h>
@@ -50,7 +50,9 @@ struct Golden {
     return kept;
   }
 
-  at::Tensor numbers(const nlohmann::json& list) const { return at::tensor(list.get<std::vector<double>>(), at::kDouble); }
+  at::Tensor numbers(const nlohmann::json& list) const {
+    return at::tensor(list.get<std::vector<double>>(), at::kDouble);
+  }
 
   nlohmann::json json;
   PackedBatch batch;
@@ -70,9 +72,11 @@ class Parity : public testing::TestWithParam<std::tuple<std::string, Tape::Ops>>
 };
 
 INSTANTIATE_TEST_SUITE_P(All, Parity,
-                         testing::Combine(testing::ValuesIn(golden_names()), testing::Values(Tape::Ops::kFast, Tape::Ops::kReference)),
+                         testing::Combine(testing::ValuesIn(golden_names()),
+                                          testing::Values(Tape::Ops::kFast, Tape::Ops::kReference)),
                          [](const testing::TestParamInfo<Parity::ParamType>& info) {
-                           return std::get<0>(info.param) + (std::get<1>(info.param) == Tape::Ops::kFast ? "_fast" : "_reference");
+                           return std::get<0>(info.param) +
+                                  (std::get<1>(info.param) == Tape::Ops::kFast ? "_fast" : "_reference");
                          });
 
 TEST_P(Parity, LogitsInTraining) {
@@ -81,15 +85,18 @@ TEST_P(Parity, LogitsInTraining) {
   const Step step{tape, 1};
   const uint32_t seed = g.json.at("dropout_seed");
   const double word = g.model.options.dropout.word;
-  const PackedRows source = drop_words(g.batch.source, Dropout::with(word, RandomStream(seed, "drop.word.source"), 1), kUnk);
-  const PackedRows target = drop_words(g.batch.target, Dropout::with(word, RandomStream(seed, "drop.word.target"), 1), kUnk);
+  const PackedRows source =
+      drop_words(g.batch.source, Dropout::with(word, RandomStream(seed, "drop.word.source"), 1), kUnk);
+  const PackedRows target =
+      drop_words(g.batch.target, Dropout::with(word, RandomStream(seed, "drop.word.target"), 1), kUnk);
   const Transformer& model = g.model.transformer;
   const Embeddings::Tables tables = model.prepare(step);
   const at::Tensor logits = model.logits(step, tables, target, model.encode(step, tables, source), source).data();
 
   const at::Tensor expected = g.numbers(g.json.at("logits")).view_as(logits);
   EXPECT_EQ(model.kept().types, g.json.at("kept").get<std::vector<int32_t>>());
-  EXPECT_LT((logits.to(at::kDouble) - expected).abs().max().item<double>(), kTolerance * expected.abs().max().item<double>());
+  EXPECT_LT((logits.to(at::kDouble) - expected).abs().max().item<double>(),
+            kTolerance * expected.abs().max().item<double>());
 }
 
 TEST_P(Parity, LossAndEveryGradient) {
@@ -97,7 +104,9 @@ TEST_P(Parity, LossAndEveryGradient) {
   Tape tape(Tape::Kind::kRecording, ops());
   const LossSums sums = g.model.transformer.loss({tape, 1}, g.batch, kLabelSmoothing);
   tape.backward();
-  if (ops() == Tape::Ops::kFast) EXPECT_EQ(tape.fallback_ops(), 0) << "an operation has no hand-written backward";
+  if (ops() == Tape::Ops::kFast) {
+    EXPECT_EQ(tape.fallback_ops(), 0) << "an operation has no hand-written backward";
+  }
   const double loss = g.json.at("loss_sum"), nll = g.json.at("nll_sum");
   EXPECT_NEAR(sums.loss, loss, kTolerance * loss);
   EXPECT_NEAR(sums.nll, nll, kTolerance * nll);
@@ -125,7 +134,8 @@ TEST_P(Parity, TenLossesOfTraining) {
   Golden& g = golden_;
   Parameters& parameters = g.model.parameters;
   at::Tensor first = at::zeros_like(parameters.values()), second = at::zeros_like(parameters.values());
-  const std::vector<double> rates = g.json.at("rates"), losses = g.json.at("losses"), norms = g.json.at("gradient_norms");
+  const std::vector<double> rates = g.json.at("rates"), losses = g.json.at("losses"),
+                            norms = g.json.at("gradient_norms");
   ASSERT_EQ(losses.size(), 10u);
   for (size_t n = 1; n <= losses.size(); ++n) {
     parameters.gradients().zero_();
@@ -133,9 +143,11 @@ TEST_P(Parity, TenLossesOfTraining) {
     const LossSums sums = g.model.transformer.loss({tape, static_cast<uint32_t>(n)}, g.batch, kLabelSmoothing);
     tape.backward();
     const double norm = global_norm(parameters.gradients());
-    EXPECT_NEAR(sums.loss / static_cast<double>(sums.tokens), losses[n - 1], kTrainingTolerance * losses[n - 1]) << "update " << n;
+    EXPECT_NEAR(sums.loss / static_cast<double>(sums.tokens), losses[n - 1], kTrainingTolerance * losses[n - 1])
+        << "update " << n;
     EXPECT_NEAR(norm, norms[n - 1], 5 * kTrainingTolerance * norms[n - 1]) << "update " << n;
-    adam_step({.learning_rate = rates[n - 1], .update = static_cast<int64_t>(n)}, norm, parameters.gradients(), parameters.values(), first, second);
+    adam_step({.learning_rate = rates[n - 1], .update = static_cast<int64_t>(n)}, norm, parameters.gradients(),
+              parameters.values(), first, second);
   }
 }
 
@@ -143,7 +155,8 @@ TEST(Parity, CoversEveryNormOfThePapersAtEveryPlacement) {
   const std::vector<std::string> names = golden_names();
   for (const char* norm : {"none", "layer_norm", "rms_norm", "scale_norm"}) {
     for (const char* placement : {"post", "pre", "pre_no_final"}) {
-      EXPECT_TRUE(std::binary_search(names.begin(), names.end(), std::string(norm) + "_" + placement)) << norm << " " << placement;
+      EXPECT_TRUE(std::binary_search(names.begin(), names.end(), std::string(norm) + "_" + placement))
+          << norm << " " << placement;
     }
   }
 }

@@ -1,4 +1,5 @@
-// A whole model small enough for a test: options, parameters, kept vocabulary and Transformer in one, and batches written by hand.
+// A whole model small enough for a test: options, parameters, kept vocabulary and Transformer in one, and batches
+// written by hand.
 #pragma once
 
 #include <ATen/Parallel.h>

@@ -1,5 +1,5 @@
-// What the whole model must keep to: how many numbers it learns, what a position may see, that a sentence's loss is its own, and
-// that it can learn.
+// What the whole model must keep to: how many numbers it learns, what a position may see, that a sentence's loss is its
+// own, and that it can learn.
 #include "engine/model/transformer.h"
 
 #include <ATen/TensorOperators.h>
@@ -17,8 +17,8 @@ namespace {
 
 using test::batch_of;
 using test::Sentences;
-using test::TinyModel;
 using test::tiny_options;
+using test::TinyModel;
 using test::usual_kept;
 
 const Sentences kSources = {{4, 5, 6, 7, kEos}, {8, kEos}, {9, 4, 9, 10, 11, 5, kEos}};
@@ -32,7 +32,8 @@ TEST(ParameterCount, AgreesWithThePublishedCounts) {
     ModelOptions options;  // 6 + 6 layers, 512, 2048: the papers' base model
     options.norm.kind = norm;
     options.placement = placement;
-    return total_size(transformer_specs(options, kVocabulary)) - kVocabulary * 512 - kVocabulary;  // less embedding and output bias
+    return total_size(transformer_specs(options, kVocabulary)) - kVocabulary * 512 -
+           kVocabulary;  // less embedding and output bias
   };
   constexpr int64_t kBody = 44'107'776;
   EXPECT_EQ(count("none", Placement::kPre), kBody);
@@ -61,7 +62,9 @@ at::Tensor logits_of(const TinyModel& model, const PackedBatch& batch, Tape::Ops
   Tape tape(Tape::Kind::kForward, ops);
   const Step step{tape};
   const Embeddings::Tables tables = model.transformer.prepare(step);
-  return model.transformer.logits(step, tables, batch.target, model.transformer.encode(step, tables, batch.source), batch.source).data();
+  return model.transformer
+      .logits(step, tables, batch.target, model.transformer.encode(step, tables, batch.source), batch.source)
+      .data();
 }
 
 TEST(Transformer, AFutureTargetTokenChangesNoEarlierOutput) {
@@ -76,7 +79,8 @@ TEST(Transformer, AFutureTargetTokenChangesNoEarlierOutput) {
     const at::Tensor after = logits_of(model, batch);
     EXPECT_TRUE(at::equal(before.slice(0, 0, kChanged), after.slice(0, 0, kChanged)));
     EXPECT_TRUE(at::equal(before.slice(0, 11), after.slice(0, 11))) << "another sentence changed";
-    for (int64_t t = kChanged; t < 11; ++t) EXPECT_FALSE(at::equal(before[t], after[t])) << "row " << t << " must see the change";
+    for (int64_t t = kChanged; t < 11; ++t)
+      EXPECT_FALSE(at::equal(before[t], after[t])) << "row " << t << " must see the change";
   }
 }
 
@@ -152,8 +156,9 @@ TEST(Transformer, NamesTheLearnedLengthsOfAllScaleNorms) {
     names.push_back(name);
     EXPECT_FLOAT_EQ(static_cast<float>(g), std::sqrt(12.0f));
   }
-  EXPECT_EQ(names, (std::vector<std::string>{"g.encoder.1.self_attention", "g.encoder.1.ffn", "g.encoder.final", "g.decoder.1.self_attention",
-                                             "g.decoder.1.cross_attention", "g.decoder.1.ffn", "g.decoder.final"}));
+  EXPECT_EQ(names, (std::vector<std::string>{"g.encoder.1.self_attention", "g.encoder.1.ffn", "g.encoder.final",
+                                             "g.decoder.1.self_attention", "g.decoder.1.cross_attention",
+                                             "g.decoder.1.ffn", "g.decoder.final"}));
   const TinyModel layer_norm(tiny_options(), usual_kept(12));
   EXPECT_TRUE(learned_lengths(layer_norm.parameters).empty());
 }
@@ -187,7 +192,8 @@ TEST(Transformer, LearnsOneBatchByHeartForEveryNormAndPlacement) {
         const LossSums sums = model.transformer.loss({tape, static_cast<uint32_t>(n)}, batch, 0);
         tape.backward();
         loss = sums.loss / static_cast<double>(sums.tokens);
-        adam_step({.learning_rate = 0.01, .update = n}, global_norm(model.parameters.gradients()), model.parameters.gradients(), values, first, second);
+        adam_step({.learning_rate = 0.01, .update = n}, global_norm(model.parameters.gradients()),
+                  model.parameters.gradients(), values, first, second);
       }
       EXPECT_LT(loss, 0.1) << kind.name << ", placement " << static_cast<int>(placement);
     }

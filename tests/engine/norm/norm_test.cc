@@ -1,5 +1,5 @@
-// What every kind of norm must keep to, whatever its formula, and the numbers that each kind must give. A new kind is under the
-// first part by its line in norms.def alone.
+// What every kind of norm must keep to, whatever its formula, and the numbers that each kind must give. A new kind is
+// under the first part by its line in norms.def alone.
 #include "engine/norm/norm.h"
 
 #include <ATen/TensorOperators.h>
@@ -19,9 +19,9 @@
 namespace tearless::engine {
 namespace {
 
-using test::random_tensor;
 using tearless::test::read_text;
 using tearless::test::source_root;
+using test::random_tensor;
 
 at::Tensor gain_of(const NormKind& kind, int64_t width, uint64_t seed) {
   const int64_t size = kind.gain_size(width);
@@ -64,7 +64,8 @@ TEST_P(EveryNorm, KeepsShapeAndTreatsRowsAlone) {
   const at::Tensor y = forward(kind, x, gain, bias);
   EXPECT_EQ(y.sizes(), x.sizes());
   for (int64_t t = 0; t < 5; ++t) {
-    EXPECT_TRUE(at::equal(forward(kind, x.slice(0, t, t + 1).contiguous(), gain, bias), y.slice(0, t, t + 1))) << "row " << t;
+    EXPECT_TRUE(at::equal(forward(kind, x.slice(0, t, t + 1).contiguous(), gain, bias), y.slice(0, t, t + 1)))
+        << "row " << t;
   }
 }
 
@@ -73,7 +74,9 @@ TEST_P(EveryNorm, StaysFiniteOnARowOfZerosAndOnAConstantRow) {
   for (const auto ops : {Tape::Ops::kFast, Tape::Ops::kReference}) {
     for (const double constant : {0.0, 3.0, 1e-20}) {
       const test::Walk walk = test::walk(
-          [&](Tape& tape, const std::vector<Value>& in) { return norm_rows(tape, in[0], kind.make(in[1], in[2], kind.default_eps)); },
+          [&](Tape& tape, const std::vector<Value>& in) {
+            return norm_rows(tape, in[0], kind.make(in[1], in[2], kind.default_eps));
+          },
           {at::full({2, 6}, constant, at::kDouble), gain_of(kind, 6, 2), bias_of(kind, 6, 3)}, ops, at::kFloat);
       EXPECT_TRUE(walk.output.isfinite().all().item<bool>()) << constant;
       EXPECT_TRUE(walk.gradients[0].isfinite().all().item<bool>()) << constant;
@@ -100,7 +103,8 @@ TEST(NormKinds, EveryFileHasItsLineInNormsDef) {
   EXPECT_EQ(files, lines);
 }
 
-// --- numbers ------------------------------------------------------------------------------------------------------------------
+// --- numbers
+// ------------------------------------------------------------------------------------------------------------------
 
 // The reference vector of knobs.md §2.2, to its six printed digits; ε = 0 there.
 struct Reference {
@@ -114,17 +118,32 @@ TEST(NormKinds, GiveTheReferenceVectors) {
   const at::Tensor delta = at::tensor({0.3, -0.1, 0.2, 0.5}, at::kDouble).view({1, 4});
   const std::vector<Reference> references = {
       {"none", {}, {}, {1, 2, 4, -3}, {0.3, -0.1, 0.2, 0.5}, {}},
-      {"layer_norm", {1, 1, 1, 1}, {0, 0, 0, 0}, {0, 0.392232, 1.176697, -1.568929}, {0.029417, -0.104847, 0.058081, 0.017349},
+      {"layer_norm",
+       {1, 1, 1, 1},
+       {0, 0, 0, 0},
+       {0, 0.392232, 1.176697, -1.568929},
+       {0.029417, -0.104847, 0.058081, 0.017349},
        {0, -0.0392232, 0.2353394, -0.7844645}},
-      {"scale_norm", {2}, {}, {0.365148, 0.730297, 1.460593, -1.095445}, {0.116847, -0.021909, 0.102242, 0.160665}, {-0.109545}},
+      {"scale_norm",
+       {2},
+       {},
+       {0.365148, 0.730297, 1.460593, -1.095445},
+       {0.116847, -0.021909, 0.102242, 0.160665},
+       {-0.109545}},
       // RMSNorm with all gains g' is ScaleNorm with g'·√d: here g' = 1 is g = 2 (knobs.md §2).
-      {"rms_norm", {1, 1, 1, 1}, {}, {0.365148, 0.730297, 1.460593, -1.095445}, {0.116847, -0.021909, 0.102242, 0.160665},
+      {"rms_norm",
+       {1, 1, 1, 1},
+       {},
+       {0.365148, 0.730297, 1.460593, -1.095445},
+       {0.116847, -0.021909, 0.102242, 0.160665},
        {0.109545, -0.0730297, 0.2921187, -0.5477226}},
   };
   for (const Reference& r : references) {
     for (const auto ops : {Tape::Ops::kFast, Tape::Ops::kReference}) {
       SCOPED_TRACE(testing::Message() << r.kind << (ops == Tape::Ops::kFast ? ", fast" : ", reference"));
-      const auto value = [](const std::vector<double>& v) { return v.empty() ? Value() : Value(at::tensor(v, at::kDouble)); };
+      const auto value = [](const std::vector<double>& v) {
+        return v.empty() ? Value() : Value(at::tensor(v, at::kDouble));
+      };
       const Value in(x.clone()), gain = value(r.gain), bias = value(r.bias);
       Tape tape(Tape::Kind::kRecording, ops);
       const Value out = norm_rows(tape, in, norm_kind(r.kind).make(gain, bias, 1e-12));
@@ -132,8 +151,12 @@ TEST(NormKinds, GiveTheReferenceVectors) {
       out.add_grad(delta.clone());
       tape.backward();
       EXPECT_LT((in.grad() - at::tensor(r.dx, at::kDouble)).abs().max().item<double>(), 1e-6);
-      if (gain) EXPECT_LT((gain.grad() - at::tensor(r.dgain, at::kDouble)).abs().max().item<double>(), 1e-6);
-      if (bias) EXPECT_LT((bias.grad() - delta[0]).abs().max().item<double>(), 1e-6);
+      if (gain) {
+        EXPECT_LT((gain.grad() - at::tensor(r.dgain, at::kDouble)).abs().max().item<double>(), 1e-6);
+      }
+      if (bias) {
+        EXPECT_LT((bias.grad() - delta[0]).abs().max().item<double>(), 1e-6);
+      }
     }
   }
 }
@@ -141,7 +164,8 @@ TEST(NormKinds, GiveTheReferenceVectors) {
 TEST(LayerNorm, AddsEpsilonInsideTheRoot) {
   // Variance 1e-6 of a row (±1e-3): 1e-3 / √(1e-6 + 1e-5).
   const at::Tensor x = at::tensor({1e-3, -1e-3}, at::kDouble).view({1, 2});
-  const at::Tensor y = forward(norm_kind("layer_norm"), x, at::full({2}, 1.0, at::kDouble), at::zeros({2}, at::kDouble));
+  const at::Tensor y =
+      forward(norm_kind("layer_norm"), x, at::full({2}, 1.0, at::kDouble), at::zeros({2}, at::kDouble));
   EXPECT_NEAR(y[0][0].item<double>(), 1e-3 / std::sqrt(1.1e-5), 1e-9);
 }
 

@@ -25,14 +25,20 @@ TEST(Adam, FollowsTheFormulaOverManyUpdatesClippedAndNot) {
       const at::Tensor g = random_tensor({kSize}, 100 + static_cast<uint64_t>(n)).to(at::kFloat);
       const double norm = g.to(at::kDouble).norm().item<double>();
       EXPECT_NEAR(global_norm(g), norm, 1e-12 * norm);
-      const AdamStep step{.learning_rate = 0.01 * static_cast<double>(n), .beta1 = 0.8, .beta2 = 0.95, .eps = 1e-3, .clip_norm = clip, .update = n};
+      const AdamStep step{.learning_rate = 0.01 * static_cast<double>(n),
+                          .beta1 = 0.8,
+                          .beta2 = 0.95,
+                          .eps = 1e-3,
+                          .clip_norm = clip,
+                          .update = n};
       adam_step(step, norm, g, theta, m, v);
 
       const at::Tensor clipped = g.to(at::kDouble) * (clip == 0 ? 1.0 : std::min(1.0, clip / (norm + 1e-6)));
       m_expected = 0.8 * m_expected + 0.2 * clipped;
       v_expected = 0.95 * v_expected + 0.05 * clipped.square();
       const double correction1 = 1 - std::pow(0.8, n), correction2 = 1 - std::pow(0.95, n);
-      expected = expected - step.learning_rate * (m_expected / correction1) / ((v_expected / correction2).sqrt() + 1e-3);
+      expected =
+          expected - step.learning_rate * (m_expected / correction1) / ((v_expected / correction2).sqrt() + 1e-3);
     }
     EXPECT_LT(test::distance(theta, expected), 1e-6) << "clip " << clip;
     EXPECT_LT(test::distance(m, m_expected), 1e-6);

@@ -34,8 +34,8 @@ at::Tensor pad(const at::Tensor& packed, const PackedRows& rows, int64_t longest
 
 int64_t longest(const std::vector<int32_t>& lengths) { return *std::max_element(lengths.begin(), lengths.end()); }
 
-at::Tensor padded_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const std::vector<int32_t>& key_lengths,
-                            bool causal) {
+at::Tensor padded_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                            const std::vector<int32_t>& key_lengths, bool causal) {
   const auto split = [](const at::Tensor& x) {
     return x.view({x.size(0), x.size(1), kHeads, kWidth / kHeads}).transpose(1, 2);  // [N, H, length, d_h]
   };
@@ -60,24 +60,31 @@ TEST(Attention, OverPackedRowsEqualsAttentionOverPaddedOnes) {
       const at::Tensor packed = attention(tape, {qkv, 0}, {qkv, kWidth}, {qkv, 2 * kWidth}, kWidth, kHeads,
                                           AttentionSpans::self(rows, causal), Dropout::off())
                                     .data();
-      const auto part = [&](int64_t i) { return pad(qkv.data().slice(1, i * kWidth, (i + 1) * kWidth), rows, longest(lengths)); };
+      const auto part = [&](int64_t i) {
+        return pad(qkv.data().slice(1, i * kWidth, (i + 1) * kWidth), rows, longest(lengths));
+      };
       const at::Tensor padded = padded_attention(part(0), part(1), part(2), lengths, causal);
       for (int64_t i = 0; i < rows.sentence_count(); ++i) {
         const auto s = static_cast<size_t>(i);
-        EXPECT_LT(test::distance(packed.slice(0, rows.offsets[s], rows.offsets[s + 1]), padded[i].slice(0, 0, lengths[s])), 1e-13);
+        EXPECT_LT(
+            test::distance(packed.slice(0, rows.offsets[s], rows.offsets[s + 1]), padded[i].slice(0, 0, lengths[s])),
+            1e-13);
       }
     }
     Tape tape(Tape::Kind::kForward, ops);
     const Value q(random_tensor({rows.row_count(), kWidth}, 2));
     const Value kv(random_tensor({source.row_count(), 2 * kWidth}, 3));
-    const at::Tensor packed =
-        attention(tape, {q, 0}, {kv, 0}, {kv, kWidth}, kWidth, kHeads, AttentionSpans::cross(rows, source), Dropout::off()).data();
-    const at::Tensor padded = padded_attention(pad(q.data(), rows, longest(lengths)),
-                                               pad(kv.data().slice(1, 0, kWidth), source, longest(source_lengths)),
-                                               pad(kv.data().slice(1, kWidth), source, longest(source_lengths)), source_lengths, false);
+    const at::Tensor packed = attention(tape, {q, 0}, {kv, 0}, {kv, kWidth}, kWidth, kHeads,
+                                        AttentionSpans::cross(rows, source), Dropout::off())
+                                  .data();
+    const at::Tensor padded = padded_attention(
+        pad(q.data(), rows, longest(lengths)), pad(kv.data().slice(1, 0, kWidth), source, longest(source_lengths)),
+        pad(kv.data().slice(1, kWidth), source, longest(source_lengths)), source_lengths, false);
     for (int64_t i = 0; i < rows.sentence_count(); ++i) {
       const auto s = static_cast<size_t>(i);
-      EXPECT_LT(test::distance(packed.slice(0, rows.offsets[s], rows.offsets[s + 1]), padded[i].slice(0, 0, lengths[s])), 1e-13);
+      EXPECT_LT(
+          test::distance(packed.slice(0, rows.offsets[s], rows.offsets[s + 1]), padded[i].slice(0, 0, lengths[s])),
+          1e-13);
     }
   }
 }

@@ -1,5 +1,5 @@
-// Every operation's hand-written backward against the judge and against finite differences, over odd sizes: one row, one
-// sentence, widths that are no multiple of 4 or 8, sentences of 1 to 40 rows, dropout off and on.
+// Every operation's hand-written backward against the judge and against finite differences, over odd sizes: one row,
+// one sentence, widths that are no multiple of 4 or 8, sentences of 1 to 40 rows, dropout off and on.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/tensor.h>
 #include <fmt/format.h>
@@ -31,7 +31,9 @@ struct Shape {
 
 const std::vector<Shape>& shapes() {
   static const std::vector<Shape> all = {
-      {"one_row", {1}, 4}, {"one_sentence", {5}, 6}, {"odd_width", {3, 1, 4}, 7}, {"lengths_1_to_40", {40, 1, 13, 2}, 12}, {"two_blocks", {70, 3}, 10},
+      {"one_row", {1}, 4},         {"one_sentence", {5}, 6},
+      {"odd_width", {3, 1, 4}, 7}, {"lengths_1_to_40", {40, 1, 13, 2}, 12},
+      {"two_blocks", {70, 3}, 10},
   };
   return all;
 }
@@ -45,9 +47,10 @@ void add_row_wise(std::vector<OpCase>& cases, const Shape& shape, double p, cons
   cases.push_back({"add_dropped" + suffix,
                    {random_tensor({t, d}, 11), random_tensor({t, d}, 12)},
                    [=](Tape& tape, const Values& in) { return add_dropped(tape, in[0], in[1], dropout(p), *rows); }});
-  cases.push_back({"bias_relu_dropout" + suffix,
-                   {random_tensor({t, d}, 13), random_tensor({d}, 14)},
-                   [=](Tape& tape, const Values& in) { return bias_relu_dropout(tape, in[0], in[1], dropout(p), *rows); }});
+  cases.push_back(
+      {"bias_relu_dropout" + suffix,
+       {random_tensor({t, d}, 13), random_tensor({d}, 14)},
+       [=](Tape& tape, const Values& in) { return bias_relu_dropout(tape, in[0], in[1], dropout(p), *rows); }});
   const at::Tensor positions = sinusoid_positions(100, d);
   cases.push_back({"embedding" + suffix, {random_tensor({11, d}, 15)}, [=](Tape& tape, const Values& in) {
                      return embedding(tape, in[0], *rows, positions, 1.7, dropout(p));
@@ -62,7 +65,8 @@ void add_attention(std::vector<OpCase>& cases, const Shape& shape, double p, con
   const int64_t heads = shape.width % 2 == 0 ? 2 : 1;
   const int64_t d = shape.width;
   for (const bool causal : {false, true}) {  // q, k and v side by side in one input, as self-attention has them
-    cases.push_back({(causal ? "causal_attention" : "self_attention") + suffix, {random_tensor({t, 3 * d}, 21)},
+    cases.push_back({(causal ? "causal_attention" : "self_attention") + suffix,
+                     {random_tensor({t, 3 * d}, 21)},
                      [=](Tape& tape, const Values& in) {
                        return attention(tape, {in[0], 0}, {in[0], d}, {in[0], 2 * d}, d, heads,
                                         AttentionSpans::self(*rows, causal), dropout(p));
@@ -80,8 +84,9 @@ void add_row_norms(std::vector<OpCase>& cases, const Shape& shape, const std::st
   const int64_t t = packed_rows(shape.lengths).row_count();
   const int64_t d = shape.width;
   using Denominator = RowNorm::Denominator;
-  for (const auto& [name, denominator, eps] :
-       {std::tuple{"one", Denominator::kOne, 0.0}, {"root", Denominator::kRootAddEps, 0.1}, {"length", Denominator::kLengthClamped, 2.5}}) {
+  for (const auto& [name, denominator, eps] : {std::tuple{"one", Denominator::kOne, 0.0},
+                                               {"root", Denominator::kRootAddEps, 0.1},
+                                               {"length", Denominator::kLengthClamped, 2.5}}) {
     for (const bool centred : {false, true}) {
       for (const int64_t gain : {int64_t{0}, int64_t{1}, d}) {
         for (const bool bias : {false, true}) {
@@ -89,22 +94,24 @@ void add_row_norms(std::vector<OpCase>& cases, const Shape& shape, const std::st
           if (gain == 0 && denominator == Denominator::kOne && centred) continue;
           NormOp norm;
           norm.row = RowNorm{centred, denominator, eps};
-          norm.formula = [denominator = denominator, centred, eps = eps](const at::Tensor& x, const at::Tensor& g, const at::Tensor& b) {
+          norm.formula = [denominator = denominator, centred, eps = eps](const at::Tensor& x, const at::Tensor& g,
+                                                                         const at::Tensor& b) {
             at::Tensor y = centred ? x - x.mean(-1, true) : x;
             if (denominator == Denominator::kRootAddEps) y = y / (y.square().mean(-1, true) + eps).sqrt();
             if (denominator == Denominator::kLengthClamped) y = y / y.norm(2, -1, true).clamp_min(eps);
             if (g.defined()) y = y * g;
             return b.defined() ? y + b : y;
           };
-          cases.push_back({fmt::format("norm_{}{}_gain{}{}", name, centred ? "_centred" : "", gain, bias ? "_bias" : "") + suffix,
-                           {random_tensor({t, d}, 31), gain > 0 ? random_tensor({gain}, 32) : at::Tensor(),
-                            bias ? random_tensor({d}, 33) : at::Tensor()},
-                           [norm](Tape& tape, const Values& in) {
-                             NormOp op = norm;
-                             op.gain = in[1];
-                             op.bias = in[2];
-                             return norm_rows(tape, in[0], op);
-                           }});
+          cases.push_back(
+              {fmt::format("norm_{}{}_gain{}{}", name, centred ? "_centred" : "", gain, bias ? "_bias" : "") + suffix,
+               {random_tensor({t, d}, 31), gain > 0 ? random_tensor({gain}, 32) : at::Tensor(),
+                bias ? random_tensor({d}, 33) : at::Tensor()},
+               [norm](Tape& tape, const Values& in) {
+                 NormOp op = norm;
+                 op.gain = in[1];
+                 op.bias = in[2];
+                 return norm_rows(tape, in[0], op);
+               }});
         }
       }
     }
@@ -115,31 +122,36 @@ void add_products(std::vector<OpCase>& cases, const Shape& shape, const std::str
   const int64_t t = packed_rows(shape.lengths).row_count();
   const int64_t d = shape.width;
   for (const bool bias : {false, true}) {
-    cases.push_back({fmt::format("linear{}", bias ? "_bias" : "") + suffix,
-                     {random_tensor({t, d}, 41), random_tensor({d + 3, d}, 42), bias ? random_tensor({d + 3}, 43) : at::Tensor()},
-                     [](Tape& tape, const Values& in) { return linear(tape, in[0], in[1], in[2]); },
-                     [](Tape& tape, const Values& in) {
-                       return tape.by_formula(in, [](const std::vector<at::Tensor>& x) {
-                         const at::Tensor y = x[0].matmul(x[1].t());
-                         return x[2].defined() ? y + x[2] : y;
-                       });
-                     }});
+    cases.push_back(
+        {fmt::format("linear{}", bias ? "_bias" : "") + suffix,
+         {random_tensor({t, d}, 41), random_tensor({d + 3, d}, 42), bias ? random_tensor({d + 3}, 43) : at::Tensor()},
+         [](Tape& tape, const Values& in) { return linear(tape, in[0], in[1], in[2]); },
+         [](Tape& tape, const Values& in) {
+           return tape.by_formula(in, [](const std::vector<at::Tensor>& x) {
+             const at::Tensor y = x[0].matmul(x[1].t());
+             return x[2].defined() ? y + x[2] : y;
+           });
+         }});
   }
   // x in two products: the second one's backward must add to the gradient that the first has left.
   const auto rows = std::make_shared<PackedRows>(packed_rows(shape.lengths));
   cases.push_back({"linear_twice" + suffix,
                    {random_tensor({t, d}, 44), random_tensor({d, d}, 45), random_tensor({d, d}, 46)},
                    [=](Tape& tape, const Values& in) {
-                     return add_dropped(tape, linear(tape, in[0], in[1], {}), linear(tape, in[0], in[2], {}), Dropout::off(), *rows);
+                     return add_dropped(tape, linear(tape, in[0], in[1], {}), linear(tape, in[0], in[2], {}),
+                                        Dropout::off(), *rows);
                    },
                    [](Tape& tape, const Values& in) {
-                     return tape.by_formula(in, [](const std::vector<at::Tensor>& x) { return x[0].matmul((x[1] + x[2]).t()); });
+                     return tape.by_formula(
+                         in, [](const std::vector<at::Tensor>& x) { return x[0].matmul((x[1] + x[2]).t()); });
                    }});
   const at::Tensor indices = at::tensor({7, 0, 3}, at::kLong);
-  cases.push_back({"gather_rows" + suffix, {random_tensor({9, d}, 47)},
+  cases.push_back({"gather_rows" + suffix,
+                   {random_tensor({9, d}, 47)},
                    [=](Tape& tape, const Values& in) { return gather_rows(tape, in[0], indices); },
                    [=](Tape& tape, const Values& in) {
-                     return tape.by_formula(in, [=](const std::vector<at::Tensor>& x) { return x[0].index_select(0, indices); });
+                     return tape.by_formula(
+                         in, [=](const std::vector<at::Tensor>& x) { return x[0].index_select(0, indices); });
                    }});
 }
 
@@ -164,7 +176,8 @@ TEST_P(Operations, BackwardAgreesWithTheJudgeAndWithFiniteDifferences) { test::e
 INSTANTIATE_TEST_SUITE_P(All, Operations, testing::ValuesIn(all_cases()),
                          [](const testing::TestParamInfo<OpCase>& info) { return info.param.name; });
 
-// --- the loss, which is the root and has no upstream gradient ---------------------------------------------------------------------
+// --- the loss, which is the root and has no upstream gradient
+// ---------------------------------------------------------------------
 
 struct LossWalk {
   LossSums sums;
@@ -188,7 +201,8 @@ TEST(CrossEntropy, BackwardAgreesWithTheJudgeAndWithFiniteDifferences) {
         std::vector<int32_t> labels;
         for (int64_t t = 0; t < rows; ++t) labels.push_back(static_cast<int32_t>((5 * t + 1) % kept));
 
-        for (const auto& [type, tolerance] : {std::pair{at::kFloat, test::kFloatTolerance}, {at::kDouble, test::kDoubleTolerance}}) {
+        for (const auto& [type, tolerance] :
+             {std::pair{at::kFloat, test::kFloatTolerance}, {at::kDouble, test::kDoubleTolerance}}) {
           const LossWalk fast = loss_walk(logits.to(type), labels, smoothing, Tape::Ops::kFast);
           const LossWalk judged = loss_walk(logits.to(type), labels, smoothing, Tape::Ops::kReference);
           EXPECT_EQ(fast.sums.tokens, rows);
@@ -221,7 +235,8 @@ TEST(CrossEntropy, SmoothsOverAllKeptTypesTheGoldOneIncluded) {
 }
 
 TEST(CrossEntropy, StaysFiniteForLogitsFarApart) {
-  const LossWalk walk = loss_walk(at::tensor({-4000.0, 4000.0, 0.0}, at::kFloat).view({1, 3}), {0}, 0.1, Tape::Ops::kFast);
+  const LossWalk walk =
+      loss_walk(at::tensor({-4000.0, 4000.0, 0.0}, at::kFloat).view({1, 3}), {0}, 0.1, Tape::Ops::kFast);
   EXPECT_NEAR(walk.sums.nll, 8000, 1e-2);
   EXPECT_TRUE(walk.gradient.isfinite().all().item<bool>());
 }

@@ -1,7 +1,8 @@
-// Holds one operation to three independent opinions: its judge (autograd over its formula), central finite differences, and
-// itself in the other precision. Also random tensors and packed rows for tests of operations.
+// Holds one operation to three independent opinions: its judge (autograd over its formula), central finite differences,
+// and itself in the other precision. Also random tensors and packed rows for tests of operations.
 #pragma once
 
+#include <ATen/Parallel.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/empty.h>
 #include <gtest/gtest.h>
@@ -28,7 +29,8 @@ inline at::Tensor random_tensor(std::vector<int64_t> shape, uint64_t seed) {
   return x;
 }
 
-/// Sentences of these lengths with random tokens, on corpus lines that are far apart (one beyond 2²⁰, since lines name masks).
+/// Sentences of these lengths with random tokens, on corpus lines that are far apart (one beyond 2²⁰, since lines name
+/// masks).
 inline PackedRows packed_rows(const std::vector<int32_t>& lengths, int32_t vocabulary = 11, uint64_t seed = 5) {
   PackedRows rows;
   rows.offsets = {0};
@@ -65,8 +67,8 @@ struct Walk {
   std::vector<at::Tensor> gradients;  // undefined for absent inputs
 };
 
-/// Of the gradient that the output gets. Apart from all inputs: an upstream gradient equal to the input hides the derivative of a
-/// norm, which has none along its row.
+/// Of the gradient that the output gets. Apart from all inputs: an upstream gradient equal to the input hides the
+/// derivative of a norm, which has none along its row.
 inline constexpr uint64_t kUpstreamSeed = 1000;
 
 inline Walk walk(const Operation& op, const std::vector<at::Tensor>& inputs, Tape::Ops ops, at::ScalarType type) {
@@ -102,8 +104,10 @@ inline double finite_difference(const OpCase& c, size_t input, int64_t i) {
 inline constexpr double kFloatTolerance = 2e-5, kDoubleTolerance = 1e-12;
 
 inline void expect_right_backward(const OpCase& c) {
+  at::set_num_threads(1);  // so little work is done sooner than it is shared out
   const Operation& judge = c.judge ? c.judge : c.op;
-  for (const auto& [type, tolerance] : {std::pair{at::kFloat, kFloatTolerance}, std::pair{at::kDouble, kDoubleTolerance}}) {
+  for (const auto& [type, tolerance] :
+       {std::pair{at::kFloat, kFloatTolerance}, std::pair{at::kDouble, kDoubleTolerance}}) {
     const Walk fast = walk(c.op, c.inputs, Tape::Ops::kFast, type);
     const Walk judged = walk(judge, c.inputs, Tape::Ops::kReference, type);
     EXPECT_EQ(fast.output.scalar_type(), type);
@@ -124,7 +128,8 @@ inline void expect_right_backward(const OpCase& c) {
     const int64_t tried = std::min<int64_t>(size, 40);  // all of a small input, a sample of a large one
     for (int64_t k = 0; k < tried; ++k) {
       const int64_t i = size == tried ? k : static_cast<int64_t>(bits() % static_cast<uint64_t>(size));
-      EXPECT_NEAR(fast.gradients[j].const_data_ptr<double>()[i], finite_difference(c, j, i), 1e-7 * std::max(1.0, largest))
+      EXPECT_NEAR(fast.gradients[j].const_data_ptr<double>()[i], finite_difference(c, j, i),
+                  1e-7 * std::max(1.0, largest))
           << "element " << i << " of input " << j;
     }
   }

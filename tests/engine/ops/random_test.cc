@@ -1,5 +1,5 @@
-// Random numbers: the published answers of Philox, thresholds at their exact edge, masks that follow the element and not the
-// batch, and masks that look random.
+// Random numbers: the published answers of Philox, thresholds at their exact edge, masks that follow the element and
+// not the batch, and masks that look random.
 #include "engine/ops/random.h"
 
 #include <ATen/TensorOperators.h>
@@ -30,10 +30,14 @@ at::Tensor mask(const Dropout& dropout, const PackedRows& rows, int64_t width) {
 
 TEST(Random, ADrawIsAFunctionOfSeedStreamUpdateAndElement) {
   const RandomStream stream(1, "drop.a");
-  std::set<uint32_t> draws = {
-      stream.draw(0, 0, 0, 0),          stream.draw(1, 0, 0, 0), stream.draw(4, 0, 0, 0), stream.draw(0, 1, 0, 0),
-      stream.draw(0, 0, 1, 0),          stream.draw(0, 0, 0, 1), RandomStream(2, "drop.a").draw(0, 0, 0, 0),
-      RandomStream(1, "drop.b").draw(0, 0, 0, 0)};
+  std::set<uint32_t> draws = {stream.draw(0, 0, 0, 0),
+                              stream.draw(1, 0, 0, 0),
+                              stream.draw(4, 0, 0, 0),
+                              stream.draw(0, 1, 0, 0),
+                              stream.draw(0, 0, 1, 0),
+                              stream.draw(0, 0, 0, 1),
+                              RandomStream(2, "drop.a").draw(0, 0, 0, 0),
+                              RandomStream(1, "drop.b").draw(0, 0, 0, 0)};
   EXPECT_EQ(draws.size(), 8u);
   EXPECT_EQ(stream.draw(6, 7, 8, 9), stream.block(1, 7, 8, 9)[2]);
 }
@@ -99,12 +103,13 @@ TEST(Dropout, MasksAreEqualForAnySplitOfTheBatch) {
     EXPECT_TRUE(at::equal(mask(dropout, alone, 10), whole.slice(0, together.offsets[i], together.offsets[i + 1])));
     const PackedRows dropped = drop_words(alone, dropout, 99);
     const PackedRows dropped_together = drop_words(together, dropout, 99);
-    EXPECT_TRUE(std::equal(dropped.tokens.begin(), dropped.tokens.end(), dropped_together.tokens.begin() + together.offsets[i]));
+    EXPECT_TRUE(std::equal(dropped.tokens.begin(), dropped.tokens.end(),
+                           dropped_together.tokens.begin() + together.offsets[i]));
   }
 }
 
-// With N elements the share of survivors has a standard deviation of √(p(1-p)/N); two independent masks agree on a share
-// p² + (1-p)² of them. Five standard deviations, and fixed seeds: the test cannot flicker.
+// With N elements the share of survivors has a standard deviation of √(p(1-p)/N); two independent masks agree on a
+// share p² + (1-p)² of them. Five standard deviations, and fixed seeds: the test cannot flicker.
 TEST(Dropout, MasksHaveTheRightMeanAndAreIndependent) {
   const PackedRows rows = test::packed_rows({40, 40, 40});
   constexpr int64_t kWidth = 200;
@@ -122,8 +127,8 @@ TEST(Dropout, MasksHaveTheRightMeanAndAreIndependent) {
     };
     expect_independent(reference, alive("drop.a", 2));
     expect_independent(reference, alive("drop.b", 1));
-    expect_independent(reference.slice(0, 0, 40), reference.slice(0, 40, 80));          // neighbouring lines
-    expect_independent(reference.slice(0, 0, 119), reference.slice(0, 1, 120));         // neighbouring positions
+    expect_independent(reference.slice(0, 0, 40), reference.slice(0, 40, 80));             // neighbouring lines
+    expect_independent(reference.slice(0, 0, 119), reference.slice(0, 1, 120));            // neighbouring positions
     expect_independent(reference.slice(1, 0, kWidth - 1), reference.slice(1, 1, kWidth));  // neighbouring channels
   }
 }

@@ -46,9 +46,11 @@ class Threads : public testing::Test {
 TEST_F(Threads, DoNotChangeTheBitsOfAnyLoop) {
   expect_same_bits("add_dropped", {random_tensor({count_, kWidth}, 1), random_tensor({count_, kWidth}, 2)},
                    [&](Tape& tape, const Values& in) { return add_dropped(tape, in[0], in[1], dropout_, rows_); });
-  expect_same_bits("bias_relu_dropout", {random_tensor({count_, kWidth}, 3), random_tensor({kWidth}, 4)},
-                   [&](Tape& tape, const Values& in) { return bias_relu_dropout(tape, in[0], in[1], dropout_, rows_); });
-  expect_same_bits("norm_rows", {random_tensor({count_, kWidth}, 5), random_tensor({kWidth}, 6), random_tensor({kWidth}, 7)},
+  expect_same_bits(
+      "bias_relu_dropout", {random_tensor({count_, kWidth}, 3), random_tensor({kWidth}, 4)},
+      [&](Tape& tape, const Values& in) { return bias_relu_dropout(tape, in[0], in[1], dropout_, rows_); });
+  expect_same_bits("norm_rows",
+                   {random_tensor({count_, kWidth}, 5), random_tensor({kWidth}, 6), random_tensor({kWidth}, 7)},
                    [&](Tape& tape, const Values& in) {
                      NormOp norm;
                      norm.row = RowNorm{true, RowNorm::Denominator::kRootAddEps, 1e-5};
@@ -57,12 +59,12 @@ TEST_F(Threads, DoNotChangeTheBitsOfAnyLoop) {
                      return norm_rows(tape, in[0], norm);
                    });
   expect_same_bits("attention", {random_tensor({count_, 3 * kWidth}, 8)}, [&](Tape& tape, const Values& in) {
-    return attention(tape, {in[0], 0}, {in[0], kWidth}, {in[0], 2 * kWidth}, kWidth, 4, AttentionSpans::self(rows_, true), dropout_);
+    return attention(tape, {in[0], 0}, {in[0], kWidth}, {in[0], 2 * kWidth}, kWidth, 4,
+                     AttentionSpans::self(rows_, true), dropout_);
   });
   const at::Tensor positions = sinusoid_positions(40, kWidth);
-  expect_same_bits("embedding", {random_tensor({11, kWidth}, 9)}, [&](Tape& tape, const Values& in) {
-    return embedding(tape, in[0], rows_, positions, 2, dropout_);
-  });
+  expect_same_bits("embedding", {random_tensor({11, kWidth}, 9)},
+                   [&](Tape& tape, const Values& in) { return embedding(tape, in[0], rows_, positions, 2, dropout_); });
 }
 
 TEST_F(Threads, DoNotChangeTheBitsOfTheLoss) {
