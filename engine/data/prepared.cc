@@ -119,6 +119,14 @@ TokenLines renumbered(const TokenLines& lines, const std::vector<int32_t>& final
   return out;
 }
 
+/// What hypotheses are compared with. Text that came in pieces is joined, as hypotheses are.
+std::vector<std::string> references(std::vector<std::string> lines, TextKind kind, const Subwords& subwords) {
+  if (kind == TextKind::kSegmented) {
+    for (std::string& line : lines) line = subwords.join(subwords.encode(line, Side::kTarget));
+  }
+  return lines;
+}
+
 Prepared build(const DataOptions& data, const TextOptions& text, const Say& say) {
   const ParallelText whole = read_parallel(data, data.train);
   const size_t all_pairs = whole.source.size();
@@ -147,8 +155,8 @@ Prepared build(const DataOptions& data, const TextOptions& text, const Say& say)
   };
   out.dev = encode(dev);
   out.test = encode(test);
-  out.dev_reference = std::move(dev.target);
-  out.test_reference = std::move(test.target);
+  out.dev_reference = references(std::move(dev.target), text.kind, *out.subwords);
+  out.test_reference = references(std::move(test.target), text.kind, *out.subwords);
   return out;
 }
 

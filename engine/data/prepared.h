@@ -22,7 +22,7 @@ struct Prepared {
   Vocabulary vocabulary;
   ParallelTokens train;      // without the pairs that usable_pairs() leaves out
   ParallelTokens dev, test;  // every line of the files; the source of an empty line is EOS alone
-  std::vector<std::string> dev_reference, test_reference;  // raw lines of the target side
+  std::vector<std::string> dev_reference, test_reference;  // lines of the target side, joined where they were segmented
   std::unique_ptr<Subwords> subwords;
   bool raw_text = false;  // text that was never tokenised: scored by bleu_13a
 

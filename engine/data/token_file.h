@@ -12,7 +12,7 @@
 namespace tearless::engine {
 
 /// To be raised whenever the file, or what text becomes in it, changes: older entries are then left alone.
-inline constexpr int kTokenFileFormat = 1;
+inline constexpr int kTokenFileFormat = 2;
 
 std::string token_file_bytes(const Prepared& prepared);
 

@@ -89,8 +89,15 @@ TEST_F(Preparation, LeavesEmptyTrainingPairsOutAndKeepsEveryLineOfDevAndTest) {
   EXPECT_EQ(ids(prepared.dev.source(1)), (Ids{kEos}));
   EXPECT_EQ(ids(prepared.dev.target(0)), (Ids{7, 6}));  // 6 is not kept: the model counts it as UNK
   EXPECT_EQ(ids(prepared.dev.target(1)), (Ids{kUnk}));
-  EXPECT_EQ(prepared.dev_reference, (Lines{"y  a", "z"}));
-  EXPECT_EQ(prepared.test_reference, (Lines{"x\rx"}));
+  EXPECT_EQ(prepared.dev_reference, (Lines{"y a", "z"}));
+  EXPECT_EQ(prepared.test_reference, (Lines{"x x"}));
+}
+
+TEST_F(Preparation, ComparesHypothesesWithJoinedWordsWhereTextCameInPieces) {
+  write("test.tgt", "x@@ b y\n");
+  const Prepared prepared = make();
+  EXPECT_EQ(prepared.test_reference, (Lines{"xb y"}));
+  EXPECT_EQ(prepared.test.target(0).size(), 3u);
 }
 
 TEST_F(Preparation, SpellsTokensAsText) {
