@@ -19,9 +19,9 @@ int answer_lines() {
   return kExitDone;
 }
 
-std::string pending_or(const nlohmann::json& number, double unit, const char* name) {
-  return number.is_null() ? fmt::format("{} pending (prepare the corpus first)", name)
-                          : fmt::format("{} {:.2f} M", name, number.get<double>() / unit);
+std::string sizes(const nlohmann::json& answer) {
+  if (answer.at("parameters").is_null()) return "parameters and memory pending (prepare the corpus first)";
+  return fmt::format("{} parameters, about {} MiB", answer.at("parameters").get<int64_t>(), answer.at("memory_bytes").get<int64_t>() >> 20);
 }
 
 int answer_files(const std::vector<std::filesystem::path>& files, bool canonical) {
@@ -30,10 +30,9 @@ int answer_files(const std::vector<std::filesystem::path>& files, bool canonical
     try {
       const auto answer =
           check_run(read_run_options(read_toml_settings(file), std::filesystem::absolute(file).parent_path(), {}));
-      fmt::print("{}: run {}, {}, {}, at most {} updates{}\n", file.string(), answer.at("id").get<std::string>(),
-                 pending_or(answer.at("parameters"), 1e6, "parameters"), pending_or(answer.at("memory_bytes"), 1 << 20, "memory in MiB"),
-                 answer.at("updates").get<int64_t>(),
-                 answer.at("waiting_for").get<std::string>().empty() ? "" : "; waits for data: " + answer.at("waiting_for").get<std::string>());
+      const auto waiting_for = answer.at("waiting_for").get<std::string>();
+      fmt::print("{}: run {}, {}, at most {} updates{}\n", file.string(), answer.at("id").get<std::string>(), sizes(answer),
+                 answer.at("updates").get<int64_t>(), waiting_for.empty() ? "" : "; waits for data: " + waiting_for);
       if (canonical) fmt::print("{}", answer.at("canonical").get<std::string>());
     } catch (const UserError& error) {
       fmt::print(stderr, "tearless-engine: {}\n", error.what());

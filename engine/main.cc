@@ -4,6 +4,7 @@
 #include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdlib>
 #include <new>
 
@@ -64,11 +65,13 @@ int main(int argc, char** argv) {
     sub->callback([&action, run] { action = run; });
     names.emplace_back(command.name);
   }
+  // A mistyped command would otherwise be called a missing one.
+  if (argc > 1 && argv[1][0] != '-' && std::find(names.begin(), names.end(), argv[1]) == names.end()) {
+    return refuse(fmt::format("there is no command \"{}\"{}; tearless-engine --help lists them", argv[1], did_you_mean(argv[1], names)),
+                  kExitSettingsRefused);
+  }
   try {
     app.parse(argc, argv);
-  } catch (const CLI::ExtrasError&) {
-    return refuse(fmt::format("unknown argument or command \"{}\"{}; see tearless-engine --help", argv[1], did_you_mean(argv[1], names)),
-                  kExitSettingsRefused);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : kExitSettingsRefused;
   }
