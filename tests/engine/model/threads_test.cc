@@ -1,0 +1,59 @@
+// A whole step of training gives the same bits on one thread and on two, products included: MKL keeps that promise
+// where MKL_CBWR asks for it before the first product, as engine/main.cc does.
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/equal.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "tests/engine/model/tiny_model.h"
+
+namespace tearless::engine {
+namespace {
+
+const bool kProductsKeepTheirOrder =
+    ::setenv("MKL_CBWR", __builtin_cpu_supports("avx512f") ? "AVX512,STRICT" : "AVX2,STRICT", /*overwrite=*/0) == 0;
+
+struct Outcome {
+  double loss;
+  at::Tensor gradients;
+};
+
+Outcome step(const PackedBatch& batch, int threads) {
+  ModelOptions options;
+  options.encoder_layers = options.decoder_layers = 2;
+  options.d_model = 64;
+  options.d_ff = 256;
+  options.heads = 4;
+  test::TinyModel model(options, test::usual_kept(500));
+  const int before = at::get_num_threads();
+  at::set_num_threads(threads);
+  Tape tape(Tape::Kind::kRecording);
+  const LossSums sums = model.transformer.loss({tape, 3}, batch, 0.1);
+  tape.backward();
+  at::set_num_threads(before);
+  return {sums.loss, model.parameters.gradients().clone()};
+}
+
+TEST(Threads, DoNotChangeTheBitsOfAStepOfTraining) {
+  ASSERT_TRUE(kProductsKeepTheirOrder);
+  test::Sentences sources, targets;
+  std::vector<int32_t> lines;
+  for (int32_t i = 0; i < 40; ++i) {
+    sources.emplace_back();
+    targets.emplace_back();
+    for (int32_t p = 0; p < 5 + i % 17; ++p) {
+      sources.back().push_back(4 + (31 * i + 7 * p) % 496);
+      targets.back().push_back(4 + (17 * i + 13 * p) % 496);
+    }
+    sources.back().push_back(kEos);
+    lines.push_back(1000 * i);
+  }
+  const PackedBatch batch = test::batch_of(sources, targets, lines);
+  const Outcome one = step(batch, 1), two = step(batch, 2);
+  EXPECT_EQ(one.loss, two.loss);
+  EXPECT_TRUE(at::equal(one.gradients, two.gradients));
+}
+
+}  // namespace
+}  // namespace tearless::engine
