@@ -82,8 +82,7 @@ template <class T>
 void row_times_transposed(const T* a, const std::vector<T>& bt, int64_t d_head, int64_t stride, int64_t count, T* out) {
   std::fill_n(out, count, T(0));
   for (int64_t c = 0; c < d_head; ++c) {
-    const T* column = bt.data() + c * stride;
-    for (int64_t j = 0; j < count; ++j) out[j] += a[c] * column[j];
+    add_scaled(count, a[c], bt.data() + c * stride, out);
   }
 }
 
@@ -173,7 +172,7 @@ Value attention(Tape& tape, const Columns& q, const Columns& k, const Columns& v
             for (int64_t j = 0; j < visible; ++j) {
               const T weight = dropped[static_cast<size_t>(j)];
               const T* value = vh.row(s.key_begin + j);
-              for (int64_t c = 0; c < d_head; ++c) y[c] += weight * value[c];
+              add_scaled(d_head, weight, value, y);
             }
           }
         }
@@ -226,11 +225,9 @@ Value attention(Tape& tape, const Columns& q, const Columns& k, const Columns& v
                 const T* key = kh.row(s.key_begin + j);
                 T* dkey = dk.row(s.key_begin + j);
                 T* dvalue = dv.row(s.key_begin + j);
-                for (int64_t c = 0; c < d_head; ++c) {
-                  dvalue[c] += dropped * dy[c];
-                  dquery[c] += dscore * key[c];
-                  dkey[c] += dscore * query[c];
-                }
+                add_scaled(d_head, dropped, dy, dvalue);
+                add_scaled(d_head, dscore, key, dquery);
+                add_scaled(d_head, dscore, query, dkey);
               }
             }
           }

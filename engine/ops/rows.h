@@ -52,6 +52,12 @@ void add_over_rows(int64_t rows, int64_t width, T* sum, AddRow&& add_row) {
   }
 }
 
+/// y += a · x. The rows must not overlap: said, so that the compiler need not check it for every short row.
+template <class T>
+inline void add_scaled(int64_t n, T a, const T* __restrict x, T* __restrict y) {
+  for (int64_t i = 0; i < n; ++i) y[i] += a * x[i];
+}
+
 /// e^x by range reduction and a degree-6 polynomial (relative error < 2e-7 in float), written so that the compiler vectorises it.
 /// Arguments below -87 give a number near zero. For double the library's exp is used.
 inline float exp_of(float x) {
