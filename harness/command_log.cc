@@ -35,7 +35,8 @@ std::string run_starting_with(const Workspace& workspace, const std::string& pre
     const std::string name = entry.path().filename().string();
     if (name.starts_with(prefix)) found.push_back(name);
   }
-  if (found.empty()) fail("no run in {} begins with '{}'; `tearless status` lists them", workspace.runs().string(), prefix);
+  if (found.empty())
+    fail("no run in {} begins with '{}'; `tearless status` lists them", workspace.runs().string(), prefix);
   if (found.size() > 1) fail("{} runs begin with '{}'; write more of the id", found.size(), prefix);
   return found[0];
 }

@@ -37,16 +37,18 @@ struct RunOptions {
   double stall_minutes = 30;
 };
 
-// "layer_norm · pre · seed 1": the labels in the order of the axes.
-std::string label_of(const Grid& grid, const PlannedRun& run) {
-  std::vector<std::string> parts;
-  for (const Axis& axis : grid.axes) parts.push_back(run.spec.coordinates.at(axis.name));
-  parts.push_back(fmt::format("seed {}", run.spec.seed));
-  return fmt::format("{}", fmt::join(parts, " · "));
+nlohmann::ordered_json coordinates_of(const Grid& grid, const PlannedRun& run) {
+  auto coordinates = nlohmann::ordered_json::object();
+  for (const Axis& axis : grid.axes) coordinates[axis.name] = run.spec.coordinates.at(axis.name);
+  return coordinates;
 }
 
 Sweep sweep_of(const Grid& grid, const std::vector<PlannedRun>& plan, const std::string& grid_text) {
-  Sweep sweep{.id = "", .title = grid.title, .grid_file = fs::absolute(grid.file).string(), .submitted_at = utc_now(), .runs = {}};
+  Sweep sweep{.id = "",
+              .title = grid.title,
+              .grid_file = fs::absolute(grid.file).string(),
+              .submitted_at = utc_now(),
+              .runs = {}};
   for (const PlannedRun& run : plan) {
     sweep.runs.push_back({.id = run.answer.id,
                           .canonical = run.answer.waiting ? "" : run.answer.canonical,
@@ -54,7 +56,7 @@ Sweep sweep_of(const Grid& grid, const std::vector<PlannedRun>& plan, const std:
                           .parameters = run.answer.parameters,
                           .memory_bytes = run.answer.memory_bytes,
                           .updates = run.answer.updates,
-                          .coordinates = run.spec.coordinates,
+                          .coordinates = coordinates_of(grid, run),
                           .seed = run.spec.seed});
   }
   sweep.id = sweep_id(sweep, grid_text);
@@ -68,7 +70,7 @@ std::vector<Job> jobs_of(const Grid& grid, const std::vector<PlannedRun>& plan) 
     jobs.push_back({.id = run.answer.id,
                     .canonical = run.answer.canonical,
                     .local = run.answer.local,
-                    .label = label_of(grid, run),
+                    .label = place_label(coordinates_of(grid, run), run.spec.seed),
                     .updates = run.answer.updates,
                     .device = run.answer.device,
                     .threads = run.answer.threads});
@@ -77,7 +79,8 @@ std::vector<Job> jobs_of(const Grid& grid, const std::vector<PlannedRun>& plan) 
 }
 
 // How it stands, what did not work and why, and what to type next. The exit code.
-int conclude(const Store& store, const Sweep& sweep, const Globals& globals, const RunOptions& options, const Ending& ending) {
+int conclude(const Store& store, const Sweep& sweep, const Globals& globals, const RunOptions& options,
+             const Ending& ending) {
   std::map<RunState, int64_t> counts;
   std::map<std::string, RunRecord> failed;
   std::set<std::string> waiting_for;
@@ -95,10 +98,12 @@ int conclude(const Store& store, const Sweep& sweep, const Globals& globals, con
     if (++listed > kMostListed) continue;
     fmt::print("  {}  {}\n", id, run.reason);
   }
-  if (failed.size() > kMostListed) fmt::print("  … and {} more (tearless status {})\n", failed.size() - kMostListed, options.grid);
+  if (failed.size() > kMostListed)
+    fmt::print("  … and {} more (tearless status {})\n", failed.size() - kMostListed, options.grid);
   for (const std::string& sentence : waiting_for) fmt::print("  waiting for data: {}\n", sentence);
 
-  const std::string place = globals.workspace == Globals().workspace ? "" : " --workspace " + globals.workspace.string();
+  const std::string place =
+      globals.workspace == Globals().workspace ? "" : " --workspace " + globals.workspace.string();
   if (ending.interrupted) {
     fmt::print("Interrupted; nothing is lost. To go on: tearless run {}{}\n", options.grid, place);
     return kInterrupted;
@@ -108,11 +113,12 @@ int conclude(const Store& store, const Sweep& sweep, const Globals& globals, con
     return kSomethingFailed;
   }
   if (!failed.empty()) {
-    fmt::print("Why: tearless log {}{}. To try failed runs again: tearless run {}{} --retry\n", failed.begin()->first, place,
-               options.grid, place);
+    fmt::print("Why: tearless log {}{}. To try failed runs again: tearless run {}{} --retry\n", failed.begin()->first,
+               place, options.grid, place);
   }
   if (!options.smoke && counts[RunState::kDone] > 0) fmt::print("Next: tearless table {}{}\n", options.grid, place);
-  const bool all_ended = counts[RunState::kDone] + counts[RunState::kDiverged] == static_cast<int64_t>(sweep.runs.size());
+  const bool all_ended =
+      counts[RunState::kDone] + counts[RunState::kDiverged] == static_cast<int64_t>(sweep.runs.size());
   return all_ended ? kOk : kSomethingFailed;
 }
 
@@ -148,11 +154,13 @@ Action command_run(CLI::App& app, const Globals& globals) {
   const auto options = std::make_shared<RunOptions>();
   app.add_option("grid", options->grid, "the grid file")->required();
   app.add_option("--only", options->only, "axis=label: these runs only (repeat for more labels and axes; seed=N too)");
-  app.add_flag("--smoke", options->smoke, "cut every run down to a few updates, to show that the grid is sound (in WORKSPACE/smoke)");
+  app.add_flag("--smoke", options->smoke,
+               "cut every run down to a few updates, to show that the grid is sound (in WORKSPACE/smoke)");
   app.add_option("--jobs", options->jobs, "runs at once on the CPU (otherwise: as their threads fit the cores)")
       ->check(CLI::PositiveNumber);
   app.add_flag("--retry", options->retry, "try failed runs again");
-  app.add_option("--stall-timeout", options->stall_minutes, "minutes without a sign of life after which a run is stopped (0: never)")
+  app.add_option("--stall-timeout", options->stall_minutes,
+                 "minutes without a sign of life after which a run is stopped (0: never)")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   return [options, &globals] { return run(*options, globals); };

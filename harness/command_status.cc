@@ -21,13 +21,6 @@ using nlohmann::json;
 
 namespace {
 
-std::string label_of(const RunRecord& run) {
-  std::vector<std::string> parts;
-  for (const auto& [axis, label] : run.coordinates) parts.push_back(label);
-  parts.push_back(fmt::format("seed {}", run.seed));
-  return fmt::format("{}", fmt::join(parts, " · "));
-}
-
 std::vector<Sweep> sweeps_of(const Store& store, const std::string& grid) {
   std::vector<Sweep> sweeps = store.sweeps();
   if (grid.empty()) return sweeps;
@@ -75,7 +68,7 @@ void print_sweep(const Store& store, const Sweep& sweep) {
              fmt::join(counts, ", "));
   for (const RunState state : {RunState::kRunning, RunState::kFailed, RunState::kHeld, RunState::kWaitingData}) {
     for (const RunRecord& run : by_state[state]) {
-      fmt::print("    {}  {:<12}  {}  {}\n", run.id, name_of(state), label_of(run), detail_of(store, run));
+      fmt::print("    {}  {:<12}  {}  {}\n", run.id, name_of(state), run.label, detail_of(store, run));
     }
   }
 }
@@ -101,8 +94,10 @@ int show(const std::string& grid, const Globals& globals) {
   if (watched) {
     fmt::print("A `tearless run` is at work here.\n");
   } else if (const size_t running = store->ids_in(RunState::kRunning).size(); running > 0) {
-    fmt::print("No `tearless run` watches over the {} that were running when it went away; the next one takes them up again.\n",
-               running);
+    fmt::print(
+        "No `tearless run` watches over the {} that were running when it went away; the next one takes them up "
+        "again.\n",
+        running);
   }
   return kOk;
 }

@@ -20,12 +20,14 @@ Action command_supervise(CLI::App& app, const Globals& globals) {
   const auto options = std::make_shared<Options>();
   app.add_option("run", options->run, "the run directory")->required();
   app.add_option("--stamp", options->stamp, "JSON fields for start.json");
-  app.add_option("--grace", options->grace_seconds, "seconds between SIGTERM and SIGKILL")->check(CLI::NonNegativeNumber);
+  app.add_option("--grace", options->grace_seconds, "seconds between SIGTERM and SIGKILL")
+      ->check(CLI::NonNegativeNumber);
   return [options, &globals]() -> int {
     const nlohmann::json stamp = nlohmann::json::parse(options->stamp, nullptr, /*allow_exceptions=*/false);
     if (!stamp.is_object()) fail("--stamp is not a JSON object: {}", options->stamp);
     try {
-      return supervise({.run = options->run, .program = globals.engine, .stamp = stamp, .grace_seconds = options->grace_seconds});
+      return supervise(
+          {.run = options->run, .program = globals.engine, .stamp = stamp, .grace_seconds = options->grace_seconds});
     } catch (const UserError& error) {
       std::fprintf(stderr, "tearless supervise: %s\n", error.what());
       return kNotStarted;

@@ -28,7 +28,8 @@ enum CommandExit : int {
 /// Does the work once the command line is read; the process ends with what it returns.
 using Action = std::function<int()>;
 
-// Each declares its options on `app` and returns its action. `globals` is filled by the parser: read it in the action only.
+// Each declares its options on `app` and returns its action. `globals` is filled by the parser: read it in the action
+// only.
 Action command_plan(CLI::App& app, const Globals& globals);
 Action command_run(CLI::App& app, const Globals& globals);
 Action command_status(CLI::App& app, const Globals& globals);

@@ -44,10 +44,14 @@ void refuse_unknown_command(const std::vector<std::string>& words) {
     if (*command.help) names.emplace_back(command.name);
   }
   for (size_t i = 0; i < words.size(); ++i) {
-    if (words[i] == "--workspace" || words[i] == "--engine") ++i;  // and its value
-    else if (words[i].starts_with("-")) continue;
-    else if (words[i] == "supervise" || std::find(names.begin(), names.end(), words[i]) != names.end()) return;
-    else fail("there is no command \"{}\"{}; tearless --help lists them", words[i], did_you_mean(words[i], names));
+    if (words[i] == "--workspace" || words[i] == "--engine")
+      ++i;  // and its value
+    else if (words[i].starts_with("-"))
+      continue;
+    else if (words[i] == "supervise" || std::find(names.begin(), names.end(), words[i]) != names.end())
+      return;
+    else
+      fail("there is no command \"{}\"{}; tearless --help lists them", words[i], did_you_mean(words[i], names));
   }
 }
 
@@ -55,7 +59,8 @@ int run(int argc, char** argv) {
   CLI::App app("Ablation grids of Transformers: one TOML file in, a paper's table out.", "tearless");
   Globals globals;
   app.add_option("--workspace", globals.workspace, "the folder of database, runs and sweeps")->capture_default_str();
-  app.add_option("--engine", globals.engine, "the training program (otherwise $TEARLESS_ENGINE, or tearless-engine beside this one)");
+  app.add_option("--engine", globals.engine,
+                 "the training program (otherwise $TEARLESS_ENGINE, or tearless-engine beside this one)");
   app.add_flag("--json", globals.json, "machine-readable output, where the command has one");
   app.set_version_flag("--version", fmt::format("tearless {}", build_stamp()));
   app.footer("A first try: make demo. A grid file by example: docs/grid_file.md.");

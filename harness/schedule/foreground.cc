@@ -42,7 +42,8 @@ Slots slots_of(const Foreground& foreground, const Probe& probe) {
 }
 
 std::string sentence_of(const SchedulerEvent& event) {
-  std::string sentence = event.id.empty() ? event.what : fmt::format("{}  {}  {}", event.id.substr(0, 8), event.label, event.what);
+  std::string sentence =
+      event.id.empty() ? event.what : fmt::format("{}  {}  {}", event.id.substr(0, 8), event.label, event.what);
   if (!event.text.empty()) sentence += ": " + event.text;
   return sentence;
 }
@@ -55,8 +56,8 @@ class Loop {
         signals_(io_, SIGINT, SIGTERM, SIGHUP),
         timer_(io_),
         launcher_(io_, std::filesystem::read_symlink("/proc/self/exe"), foreground.program, probe),
-        scheduler_(store, foreground.workspace, launcher_, slots_of(foreground, probe), foreground.options, steady_seconds,
-                   [this](const SchedulerEvent& event) { heard(event); }) {}
+        scheduler_(store, foreground.workspace, launcher_, slots_of(foreground, probe), foreground.options,
+                   steady_seconds, [this](const SchedulerEvent& event) { heard(event); }) {}
 
   Ending run(std::vector<Job> jobs) {
     total_ = jobs.size();
@@ -87,10 +88,9 @@ class Loop {
     signals_.async_wait([this](boost::system::error_code error, int) {
       if (error) return;
       if (++interrupts_ == 1) {
-        screen_.print(fmt::format("Stopping: {} running write their checkpoints and end within 30 s. Once more leaves at once; "
-                                  "they stop by themselves.",
+        scheduler_.stop();  // first: the terminal may be what has gone away
+        screen_.print(fmt::format("Stopping {} at their next checkpoint, within 30 s (Ctrl-C again: leave them to it)",
                                   scheduler_.progress().size()));
-        scheduler_.stop();
       }
       await_signal();
     });
@@ -103,8 +103,8 @@ class Loop {
 
   std::string summary() const {
     const size_t running = scheduler_.progress().size();
-    return fmt::format("{}/{} ended, {} running, {} waiting · {} so far, about {} to go", scheduler_.settled(), total_, running,
-                       scheduler_.waiting(), duration_text(steady_seconds() - started_),
+    return fmt::format("{}/{} ended, {} running, {} waiting · {} so far, about {} to go", scheduler_.settled(), total_,
+                       running, scheduler_.waiting(), duration_text(steady_seconds() - started_),
                        duration_text(scheduler_.seconds_left()));
   }
 

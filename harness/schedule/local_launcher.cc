@@ -85,7 +85,8 @@ void LocalLauncher::watch_process(const std::string& id, Watch watch) {
     if (error) return;  // this launcher is going away
     Watch& ending = watches_.at(id);
     siginfo_t status{};
-    ::waitid(P_PIDFD, static_cast<id_t>(ending.pidfd->native_handle()), &status, WEXITED | WNOHANG);  // only a child needs it
+    ::waitid(P_PIDFD, static_cast<id_t>(ending.pidfd->native_handle()), &status,
+             WEXITED | WNOHANG);  // only a child needs it
     ending.pidfd.reset();
     // A supervisor that was killed takes its program along, but not in the same instant: the lock tells.
     if (LockFile::is_held(RunDirectory(ending.folder).lock())) return watch_lock(id, std::move(ending));

@@ -39,13 +39,13 @@ class Descriptor {
 };
 
 struct Talk {
-  std::string verb;                                 // "check" or "probe"
+  std::string verb;                                  // "check" or "probe"
   std::function<std::optional<std::string>()> next;  // the next line to say, or nothing at the end
   std::function<void(std::string_view)> heard;       // each line of the answer
 };
 
-// Both directions at the same time: a program that answers while it reads would block for ever on a full pipe if its answers
-// were read only after the last question.
+// Both directions at the same time: a program that answers while it reads would block for ever on a full pipe if its
+// answers were read only after the last question.
 void talk_to(const fs::path& program, const Talk& talk) {
   std::array<int, 2> in{}, out{};
   // A socket rather than a pipe: saying something to a program that has died is then an error, not a signal.
@@ -98,7 +98,8 @@ void talk_to(const fs::path& program, const Talk& talk) {
   }
   if (WIFSIGNALED(status)) fail("`{} {}` was killed by signal {}", program.string(), talk.verb, WTERMSIG(status));
   if (WEXITSTATUS(status) != 0) {
-    fail("`{} {}` failed with exit code {}; its message stands above", program.string(), talk.verb, WEXITSTATUS(status));
+    fail("`{} {}` failed with exit code {}; its message stands above", program.string(), talk.verb,
+         WEXITSTATUS(status));
   }
 }
 
@@ -130,7 +131,8 @@ CheckAnswer answer_from(const json& line) {
 
 Program::Program(fs::path path) : path_(fs::absolute(path)) {
   if (::access(path_.c_str(), X_OK) != 0) {
-    fail("there is no training program {}; build it (make), or name one with --engine or $TEARLESS_ENGINE", path_.string());
+    fail("there is no training program {}; build it (make), or name one with --engine or $TEARLESS_ENGINE",
+         path_.string());
   }
 }
 
@@ -145,10 +147,12 @@ std::vector<CheckAnswer> Program::check(const std::vector<CheckQuestion>& questi
   std::vector<CheckAnswer> answers;
   answers.reserve(questions.size());
   auto question = questions.begin();
-  check([&]() -> std::optional<CheckQuestion> {
-    if (question == questions.end()) return std::nullopt;
-    return *question++;
-  }, [&](CheckAnswer answer) { answers.push_back(std::move(answer)); });
+  check(
+      [&]() -> std::optional<CheckQuestion> {
+        if (question == questions.end()) return std::nullopt;
+        return *question++;
+      },
+      [&](CheckAnswer answer) { answers.push_back(std::move(answer)); });
   return answers;
 }
 
@@ -184,7 +188,10 @@ Probe Program::probe() const {
                   .heard = [&](std::string_view line) { text += line; }});
   try {
     const json answer = json::parse(text);
-    Probe probe{.program = answer.at("program"), .version = answer.at("version"), .numerics = answer.at("numerics"), .devices = {}};
+    Probe probe{.program = answer.at("program"),
+                .version = answer.at("version"),
+                .numerics = answer.at("numerics"),
+                .devices = {}};
     for (const json& device : answer.value("devices", json::array())) {
       probe.devices.push_back({device.at("kind"), device.value("uuid", ""), device.value("name", ""),
                                device.value("memory_bytes", int64_t{0})});

@@ -1,4 +1,5 @@
-// The training program, as the harness sees it: a path that answers `check` and `probe` in JSON (docs/run_directory.md).
+// The training program, as the harness sees it: a path that answers `check` and `probe` in JSON
+// (docs/run_directory.md).
 #pragma once
 
 #include <cstdint>
@@ -24,11 +25,11 @@ struct CheckAnswer {
   std::string error;  // one sentence; "" where the settings are accepted. Then nothing below but `key` is set
   std::string key;    // the setting that `error` is about, or ""
 
-  std::string id;         // 16 hex digits
-  std::string canonical;  // text of run.toml
-  std::string local;      // text of local.toml
-  bool waiting = false;   // a corpus is missing; the id is provisional
-  std::string waiting_for;  // which file, and how to get it
+  std::string id;                       // 16 hex digits
+  std::string canonical;                // text of run.toml
+  std::string local;                    // text of local.toml
+  bool waiting = false;                 // a corpus is missing; the id is provisional
+  std::string waiting_for;              // which file, and how to get it
   std::optional<int64_t> parameters;    // unset until the data are prepared
   std::optional<int64_t> memory_bytes;  // likewise
   int64_t updates = 0;                  // the most that the run can make
@@ -52,13 +53,14 @@ class Program {
   /// UserError where `path` cannot be executed.
   explicit Program(std::filesystem::path path);
 
-  /// `asked` (--engine) if not empty, else $TEARLESS_ENGINE, else `of_grid`, else tearless-engine beside this executable.
+  /// `asked` (--engine) if not empty, else $TEARLESS_ENGINE, else `of_grid`, else tearless-engine beside this
+  /// executable.
   static Program find(const std::filesystem::path& asked, const std::optional<std::filesystem::path>& of_grid);
 
   const std::filesystem::path& path() const { return path_; }
 
-  /// One process for all questions, answered in order; both directions stream, so any number fits. UserError where the program
-  /// fails, answers nonsense, or leaves questions unanswered.
+  /// One process for all questions, answered in order; both directions stream, so any number fits. UserError where the
+  /// program fails, answers nonsense, or leaves questions unanswered.
   std::vector<CheckAnswer> check(const std::vector<CheckQuestion>& questions) const;
 
   /// The same without holding all questions at once: `next` returns nothing at the end, `answered` is called in order.

@@ -17,9 +17,9 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr size_t kSameCrashPauses = 3;     // runs with one crash signature
-constexpr double kQuickEnd = 10;           // seconds: an attempt that ends sooner got nowhere
-constexpr double kLongestPatience = 60;    // seconds between attempts that get nowhere
+constexpr size_t kSameCrashPauses = 3;   // runs with one crash signature
+constexpr double kQuickEnd = 10;         // seconds: an attempt that ends sooner got nowhere
+constexpr double kLongestPatience = 60;  // seconds between attempts that get nowhere
 
 int64_t size_or_zero(const fs::path& file) {
   std::error_code error;
@@ -29,8 +29,8 @@ int64_t size_or_zero(const fs::path& file) {
 
 }  // namespace
 
-Scheduler::Scheduler(Store& store, const Workspace& workspace, Launcher& launcher, Slots slots, SchedulerOptions options, Now now,
-                     Listener listener)
+Scheduler::Scheduler(Store& store, const Workspace& workspace, Launcher& launcher, Slots slots,
+                     SchedulerOptions options, Now now, Listener listener)
     : store_(store),
       workspace_(workspace),
       launcher_(launcher),
@@ -41,7 +41,7 @@ Scheduler::Scheduler(Store& store, const Workspace& workspace, Launcher& launche
   launcher_.on_end = [this](const std::string& id) { ended(id); };
 }
 
-// --- the beginning: what an earlier process, or a person, left behind ----------------------------------------------------------
+// --- the beginning: what an earlier process, or a person, left behind ----------------------------------------------
 
 void Scheduler::begin(std::vector<Job> jobs) {
   std::vector<std::string> order;
@@ -51,7 +51,11 @@ void Scheduler::begin(std::vector<Job> jobs) {
   }
   // Of other sweeps too: their attempts take room, and nobody else will write down how they end.
   for (const std::string& id : store_.ids_in(RunState::kRunning)) adopt_or_judge(id);
-  for (const std::string& id : order) reconcile(jobs_.at(id));
+  std::set<std::string> queued;
+  for (const Queued& again : queue_) queued.insert(again.id);
+  for (const std::string& id : order) {
+    if (!running_.contains(id) && !queued.contains(id)) reconcile(jobs_.at(id));
+  }
   fill();
 }
 
@@ -63,7 +67,8 @@ void Scheduler::adopt_or_judge(const std::string& id) {
     Running& running = running_[id];
     running.ours = job != jobs_.end();
     const std::string device = cuda_device_of(run, newest);
-    running.slot = device.empty() ? slots_.take_anyway(running.ours ? job->second.threads : 1) : slots_.take_device(device);
+    running.slot =
+        device.empty() ? slots_.take_anyway(running.ours ? job->second.threads : 1) : slots_.take_device(device);
     running.attempts_before = newest - 1;
     running.since = running.last_sign = now_();
     running.progress.id = id;
@@ -82,14 +87,14 @@ void Scheduler::adopt_or_judge(const std::string& id) {
 }
 
 void Scheduler::reconcile(const Job& job) {
-  if (running_.contains(job.id)) return;
   const RunDirectory run = workspace_.run(job.id);
   const std::optional<RunRecord> record = store_.run(job.id);
   switch (record->state) {
     case RunState::kDone:
     case RunState::kDiverged: {
       const std::optional<Verdict> done = verdict_of_done(run);
-      if (done && done->state == RunState::kFailed) tell("warning", job.id, done->reason + " (the store keeps what it recorded)");
+      if (done && done->state == RunState::kFailed)
+        tell("warning", job.id, done->reason + " (the store keeps what it recorded)");
       if (done) return;
       store_.requeue(job.id, "its run folder was deleted");
       break;
@@ -103,20 +108,22 @@ void Scheduler::reconcile(const Job& job) {
     }
     case RunState::kHeld:
     case RunState::kCancelled:
-    case RunState::kWaitingData: store_.requeue(job.id, ""); break;
+    case RunState::kWaitingData:
+      store_.requeue(job.id, "");
+      break;
     case RunState::kQueued:
-    case RunState::kRunning: break;
+    case RunState::kRunning:
+      break;
   }
   if (record_done(job.id)) return;
   if (!slots_.can_ever_run(job.device)) {
-    store_.move(job.id, RunState::kQueued, RunState::kHeld, FailureClass::kNone, "it wants a CUDA device, and there is none here");
+    store_.move(job.id, RunState::kQueued, RunState::kHeld, FailureClass::kNone,
+                "it wants a CUDA device, and there is none here");
     tell("held", job.id, "it wants a CUDA device, and there is none here");
     return;
   }
   const bool alone = policy_of(record->failure).alone && record->state == RunState::kQueued;
-  if (std::none_of(queue_.begin(), queue_.end(), [&](const Queued& queued) { return queued.id == job.id; })) {
-    queue_.push_back({.id = job.id, .alone = alone, .not_before = 0});
-  }
+  queue_.push_back({.id = job.id, .alone = alone, .not_before = 0});
 }
 
 // A queued run whose DONE is there was trained before the store knew of it: its result is taken as it is.
@@ -132,11 +139,12 @@ bool Scheduler::record_done(const std::string& id) {
   return true;
 }
 
-// --- starting --------------------------------------------------------------------------------------------------------------------
+// --- starting ------------------------------------------------------------------------------------------------------
 
 void Scheduler::fill() {
   if (stopping_ || !paused_.empty()) return;
-  const auto somebody_alone = std::any_of(running_.begin(), running_.end(), [](const auto& entry) { return entry.second.alone; });
+  const auto somebody_alone =
+      std::any_of(running_.begin(), running_.end(), [](const auto& entry) { return entry.second.alone; });
   if (somebody_alone) return;
   for (auto queued = queue_.begin(); queued != queue_.end();) {
     const Job& job = jobs_.at(queued->id);
@@ -200,7 +208,7 @@ bool Scheduler::launch(const Queued& queued, const Slot& slot) {
   return true;
 }
 
-// --- ends ------------------------------------------------------------------------------------------------------------------------
+// --- ends ----------------------------------------------------------------------------------------------------------
 
 void Scheduler::ended(const std::string& id) {
   const auto node = running_.extract(id);
@@ -233,7 +241,8 @@ void Scheduler::conclude(const std::string& id, int64_t attempt, Verdict verdict
     record_end(store_, workspace_, id, attempt, verdict);
     again = verdict.state == RunState::kFailed &&
             (policy.tries == kFreeOfCharge || store_.failures_of(id, verdict.failure) < policy.tries);
-    store_.move(id, RunState::kRunning, again ? RunState::kQueued : verdict.state, verdict.failure, verdict.reason, verdict.step);
+    store_.move(id, RunState::kRunning, again ? RunState::kQueued : verdict.state, verdict.failure, verdict.reason,
+                verdict.step);
   });
   if (!again) {
     tell(std::string(name_of(verdict.state)), id,
@@ -275,7 +284,7 @@ void Scheduler::stop() {
   }
 }
 
-// --- looking ---------------------------------------------------------------------------------------------------------------------
+// --- looking -------------------------------------------------------------------------------------------------------
 
 void Scheduler::tick() {
   store_.in_one_step([&] {
@@ -320,11 +329,13 @@ std::vector<Progress> Scheduler::progress() const {
   for (const auto& [id, running] : running_) {
     if (running.ours) all.push_back(running.progress);
   }
+  std::sort(all.begin(), all.end(), [](const Progress& a, const Progress& b) { return a.label < b.label; });
   return all;
 }
 
 int64_t Scheduler::settled() const {
-  const auto ours = std::count_if(running_.begin(), running_.end(), [](const auto& entry) { return entry.second.ours; });
+  const auto ours =
+      std::count_if(running_.begin(), running_.end(), [](const auto& entry) { return entry.second.ours; });
   return static_cast<int64_t>(jobs_.size()) - waiting() - ours;
 }
 

@@ -1,5 +1,6 @@
-// Decides: which run is tried next and where, what became of each attempt, and what follows from it. It starts nothing itself
-// (launcher.h), knows no clock but the one it is given, and waits for nothing: its owner calls it when something happened.
+// Decides: which run is tried next and where, what became of each attempt, and what follows from it. It starts nothing
+// itself (launcher.h), knows no clock but the one it is given, and waits for nothing: its owner calls it when something
+// happened.
 #pragma once
 
 #include <cstdint>
@@ -50,11 +51,11 @@ class Scheduler {
   using Listener = std::function<void(const SchedulerEvent&)>;
 
   /// All are borrowed. Sets `launcher.on_end`.
-  Scheduler(Store& store, const Workspace& workspace, Launcher& launcher, Slots slots, SchedulerOptions options, Now now,
-            Listener listener);
+  Scheduler(Store& store, const Workspace& workspace, Launcher& launcher, Slots slots, SchedulerOptions options,
+            Now now, Listener listener);
 
-  /// Brings the store up to what the run folders say, adopts what is alive, and starts what there is room for. Each job's run
-  /// is in the store. Call once.
+  /// Brings the store up to what the run folders say, adopts what is alive, and starts what there is room for. Each
+  /// job's run is in the store. Call once.
   void begin(std::vector<Job> jobs);
 
   /// Looks at the running attempts: metrics, signs of life. Every second or two.
@@ -79,14 +80,14 @@ class Scheduler {
   struct Running {
     Slot slot;
     bool alone = false;
-    bool ours = true;             // a job of this sweep
+    bool ours = true;  // a job of this sweep
     bool stop_asked = false;
     bool stalled = false;
     bool start_recorded = false;
     int64_t attempts_before = 0;  // an attempt of a higher number is the one that was launched
     double since = 0;
-    double last_sign = 0;         // of life
-    int64_t size_seen = -1;       // of metrics and log, together
+    double last_sign = 0;    // of life
+    int64_t size_seen = -1;  // of metrics and log, together
     Progress progress;
   };
   struct Queued {

@@ -1,5 +1,5 @@
-// What a person sees while a sweep runs: on a terminal one live line per running job and a summary line, redrawn in place; in a
-// pipe plain lines only.
+// What a person sees while a sweep runs: on a terminal one live line per running job and a summary line, redrawn in
+// place; in a pipe plain lines only.
 #pragma once
 
 #include <cstdio>

@@ -16,12 +16,18 @@ struct Slot {
 
 class Slots {
  public:
-  /// `jobs` > 0: that many runs on the CPU at once, however many threads each has; else as many as their threads fit into `cores`.
+  /// `jobs` > 0: that many runs on the CPU at once, however many threads each has; else as many as their threads fit
+  /// into `cores`.
   Slots(int cores, int jobs, const std::vector<std::string>& cuda_devices)
-      : free_(jobs > 0 ? jobs : cores), by_cores_(jobs <= 0), all_(free_), devices_(cuda_devices.begin(), cuda_devices.end()) {}
+      : free_(jobs > 0 ? jobs : cores),
+        by_cores_(jobs <= 0),
+        all_(free_),
+        devices_(cuda_devices.begin(), cuda_devices.end()) {}
 
   /// Whether such a run can ever have room.
-  bool can_ever_run(const std::string& device) const { return device != "cuda" || !devices_.empty() || devices_taken_ > 0; }
+  bool can_ever_run(const std::string& device) const {
+    return device != "cuda" || !devices_.empty() || devices_taken_ > 0;
+  }
 
   /// Nothing where there is no room now. A run with more threads than there are cores takes them all.
   std::optional<Slot> take(const std::string& device, int threads) {

@@ -49,7 +49,8 @@ pid_t spawn(const SpawnRequest& request) {
   posix_spawn_file_actions_t actions;
   ::posix_spawn_file_actions_init(&actions);
   if (request.standard_input >= 0) ::posix_spawn_file_actions_adddup2(&actions, request.standard_input, STDIN_FILENO);
-  if (request.standard_output >= 0) ::posix_spawn_file_actions_adddup2(&actions, request.standard_output, STDOUT_FILENO);
+  if (request.standard_output >= 0)
+    ::posix_spawn_file_actions_adddup2(&actions, request.standard_output, STDOUT_FILENO);
 
   std::vector<std::string> arguments = request.arguments;
   std::vector<std::string> environment = environment_with(request.environment);

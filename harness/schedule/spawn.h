@@ -17,7 +17,8 @@ struct SpawnRequest {
   bool own_session = false;                                      // out of reach of the terminal's Ctrl-C and hang-up
 };
 
-/// The pid of the child, which is to be waited for. It starts with default signals. UserError where it cannot be started.
+/// The pid of the child, which is to be waited for. It starts with default signals. UserError where it cannot be
+/// started.
 pid_t spawn(const SpawnRequest& request);
 
 }  // namespace tearless::harness

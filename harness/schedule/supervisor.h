@@ -1,4 +1,5 @@
-// One attempt's guardian: a small process that outlives the harness, starts the training program, and writes down how it ended.
+// One attempt's guardian: a small process that outlives the harness, starts the training program, and writes down how
+// it ended.
 #pragma once
 
 #include <filesystem>
@@ -8,8 +9,8 @@ namespace tearless::harness {
 
 /// What `tearless supervise` exits with where the program's own code does not say it.
 enum SupervisorExit : int {
-  kNoAttempt = 69,    // someone else works on this run
-  kNotStarted = 70,   // the attempt could not be written down: a full disk, a read-only folder
+  kNoAttempt = 69,   // someone else works on this run
+  kNotStarted = 70,  // the attempt could not be written down: a full disk, a read-only folder
 };
 
 struct Supervision {

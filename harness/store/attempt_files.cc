@@ -101,7 +101,8 @@ std::map<std::string, double> read_scores(const RunDirectory& run) {
   if (!fs::exists(run.scores())) return scores;
   const json record = json::parse(read_file(run.scores()), nullptr, /*allow_exceptions=*/false);
   if (!record.is_object()) {
-    fail("{} is not a JSON object of scores; restore it, or delete the run's folder to train it again", run.scores().string());
+    fail("{} is not a JSON object of scores; restore it, or delete the run's folder to train it again",
+         run.scores().string());
   }
   for (const auto& [name, value] : record.items()) {
     if (value.is_number()) scores[name] = value.get<double>();
@@ -116,8 +117,8 @@ MetricsRead read_metrics(const RunDirectory& run, int64_t from) {
   const std::string bytes = bytes_from(run.metrics(), read.from);
   size_t begin = 0;
   for (size_t end; (end = bytes.find('\n', begin)) != std::string::npos; begin = end + 1) {
-    const json line = json::parse(bytes.begin() + static_cast<ptrdiff_t>(begin), bytes.begin() + static_cast<ptrdiff_t>(end),
-                                  nullptr, /*allow_exceptions=*/false);
+    const json line = json::parse(bytes.begin() + static_cast<ptrdiff_t>(begin),
+                                  bytes.begin() + static_cast<ptrdiff_t>(end), nullptr, /*allow_exceptions=*/false);
     if (line.is_object() && line.value("step", json()).is_number_integer() && line.value("name", json()).is_string() &&
         line.value("value", json()).is_number()) {
       read.lines.push_back({read.from + static_cast<int64_t>(begin), line["step"], line["name"], line["value"]});

@@ -1,5 +1,5 @@
-// What a run directory tells of its attempts, metrics and scores, as the store keeps it. Reads files only; a file that is
-// absent or torn tells nothing.
+// What a run directory tells of its attempts, metrics and scores, as the store keeps it. Reads files only; a file that
+// is absent or torn tells nothing.
 #pragma once
 
 #include <cstdint>

@@ -23,18 +23,21 @@ constexpr std::array<const char*, 1> kMigrations = {kSchemaSql};
 constexpr int kSchemaVersion = static_cast<int>(kMigrations.size());
 constexpr int kBusyMilliseconds = 10'000;  // a reader's shared lock while the journal mode changes
 
-// WAL needs memory shared between processes, and flock means little there: a database on one of these may be torn apart.
+// WAL needs memory shared between processes, and flock means little there: a database on one of these may be torn
+// apart.
 void refuse_network(const fs::path& folder) {
   struct statfs info {};
   if (::statfs(folder.c_str(), &info) != 0) return;
   const auto magic = static_cast<uint32_t>(info.f_type);
-  constexpr uint32_t kLustre = 0x0BD00BD0, kCifs = 0xFF534D42, kSmb2 = 0xFE534D42, kCeph = 0x00C36400, kGpfs = 0x47504653,
-                     kBeeGfs = 0x19830326;
+  constexpr uint32_t kLustre = 0x0BD00BD0, kCifs = 0xFF534D42, kSmb2 = 0xFE534D42, kCeph = 0x00C36400,
+                     kGpfs = 0x47504653, kBeeGfs = 0x19830326;
   for (const uint32_t network : {uint32_t{NFS_SUPER_MAGIC}, uint32_t{SMB_SUPER_MAGIC}, uint32_t{AFS_SUPER_MAGIC},
                                  uint32_t{CODA_SUPER_MAGIC}, kLustre, kCifs, kSmb2, kCeph, kGpfs, kBeeGfs}) {
     if (magic == network) {
-      fail("{} lies on a network file system, where SQLite cannot be trusted; choose a folder on a local disk (--workspace)",
-           folder.string());
+      fail(
+          "{} lies on a network file system, where SQLite cannot be trusted; choose a folder on a local disk "
+          "(--workspace)",
+          folder.string());
     }
   }
 }
@@ -48,9 +51,11 @@ int schema_version(SQLite::Database& database) { return database.execAndGet("PRA
 
 void refuse_newer(const fs::path& file, int version) {
   if (version <= kSchemaVersion) return;
-  fail("{} was written by a newer tearless (schema {}, this one knows {}); use that one, or `tearless rebuild` to make the "
-       "database anew from the run folders",
-       file.string(), version, kSchemaVersion);
+  fail(
+      "{} was written by a newer tearless (schema {}, this one knows {}); use that one, or `tearless rebuild` to make "
+      "the "
+      "database anew from the run folders",
+      file.string(), version, kSchemaVersion);
 }
 
 }  // namespace
@@ -60,9 +65,11 @@ LockFile lock_for_writing(const Workspace& workspace) {
   if (!lock) {
     std::string pid;
     std::ifstream(workspace.lock()) >> pid;
-    fail("another tearless{} is working in {}; wait for it, stop it, or choose another --workspace (looking is always free: "
-         "tearless status)",
-         pid.empty() ? "" : " (process " + pid + ")", workspace.root().string());
+    fail(
+        "another tearless{} is working in {}; wait for it, stop it, or choose another --workspace (looking is always "
+        "free: "
+        "tearless status)",
+        pid.empty() ? "" : " (process " + pid + ")", workspace.root().string());
   }
   std::ofstream(workspace.lock(), std::ios::trunc) << ::getpid() << "\n";  // for whoever comes next
   return std::move(*lock);
@@ -95,8 +102,8 @@ std::unique_ptr<SQLite::Database> open_for_reading(const fs::path& file) {
     const int version = schema_version(*database);
     refuse_newer(file, version);
     if (version < kSchemaVersion) {
-      fail("{} was written by an older tearless (schema {}); the next `tearless run` brings it up to date", file.string(),
-           version);
+      fail("{} was written by an older tearless (schema {}); the next `tearless run` brings it up to date",
+           file.string(), version);
     }
     return database;
   } catch (const SQLite::Exception& error) {

@@ -16,14 +16,15 @@ namespace tearless::harness {
 /// The lock of the one writer. UserError where another process has it, naming its pid.
 LockFile lock_for_writing(const Workspace& workspace);
 
-/// Makes the file where there is none and runs the migrations that it lacks, each in a transaction. The caller holds the writer's
-/// lock. UserError on a network file system, for a newer schema, and for a file that is no database.
+/// Makes the file where there is none and runs the migrations that it lacks, each in a transaction. The caller holds
+/// the writer's lock. UserError on a network file system, for a newer schema, and for a file that is no database.
 std::unique_ptr<SQLite::Database> open_for_writing(const std::filesystem::path& file);
 
 /// UserError for another schema than this program's. The file must exist; nothing is made or changed.
 std::unique_ptr<SQLite::Database> open_for_reading(const std::filesystem::path& file);
 
-/// Ends WAL mode, so that the file at rest stands alone and readers need no side files. Silent where a reader is in the way.
+/// Ends WAL mode, so that the file at rest stands alone and readers need no side files. Silent where a reader is in the
+/// way.
 void settle(SQLite::Database& database);
 
 }  // namespace tearless::harness

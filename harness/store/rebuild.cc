@@ -44,8 +44,14 @@ void restore_run(Store& store, const Workspace& workspace, const std::string& id
   if (run_id(canonical) != id) {
     fail("{} was changed by hand: its text no longer has the id {}", run.settings().string(), id);
   }
-  store.put_run({.id = id, .canonical = canonical, .waiting_for = "", .parameters = {}, .memory_bytes = {}, .updates = 0,
-                 .coordinates = {}, .seed = 0});
+  store.put_run({.id = id,
+                 .canonical = canonical,
+                 .waiting_for = "",
+                 .parameters = {},
+                 .memory_bytes = {},
+                 .updates = 0,
+                 .coordinates = {},
+                 .seed = 0});
 
   const int64_t newest = run.newest_attempt();
   for (int64_t attempt = 1; attempt < newest; ++attempt) {
@@ -59,7 +65,8 @@ void restore_run(Store& store, const Workspace& workspace, const std::string& id
   record_end(store, workspace, id, newest, verdict);
   // Whether a failure deserves another try is for the next `run` to say: here it is only queued again.
   const bool settled = verdict.state != RunState::kFailed || verdict.failure == FailureClass::kSettings;
-  store.move(id, RunState::kRunning, settled ? verdict.state : RunState::kQueued, verdict.failure, verdict.reason, verdict.step);
+  store.move(id, RunState::kRunning, settled ? verdict.state : RunState::kQueued, verdict.failure, verdict.reason,
+             verdict.step);
 }
 
 }  // namespace

@@ -17,7 +17,8 @@ void record_start(Store& store, const Workspace& workspace, const std::string& i
   store.in_one_step([&] { store.put_attempt(id, read_attempt(workspace.run(id), attempt)); });
 }
 
-void record_end(Store& store, const Workspace& workspace, const std::string& id, int64_t attempt, const Verdict& verdict) {
+void record_end(Store& store, const Workspace& workspace, const std::string& id, int64_t attempt,
+                const Verdict& verdict) {
   const RunDirectory run = workspace.run(id);
   store.in_one_step([&] {
     if (attempt > 0) {

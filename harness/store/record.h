@@ -17,6 +17,7 @@ void record_start(Store& store, const Workspace& workspace, const std::string& i
 
 /// Notes how an attempt ended, reads its metrics to the end, and the scores of a verdict that has any. In one step.
 /// A run that was cut back and went on may have written other lines over old positions: all its metrics are read anew.
-void record_end(Store& store, const Workspace& workspace, const std::string& id, int64_t attempt, const Verdict& verdict);
+void record_end(Store& store, const Workspace& workspace, const std::string& id, int64_t attempt,
+                const Verdict& verdict);
 
 }  // namespace tearless::harness

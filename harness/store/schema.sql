@@ -69,7 +69,7 @@ CREATE TABLE sweep_runs (
   sweep       TEXT NOT NULL REFERENCES sweeps (id) ON DELETE CASCADE,
   place       INTEGER NOT NULL,              -- in the grid's order
   run         INTEGER NOT NULL REFERENCES runs (number),
-  coordinates TEXT NOT NULL,                 -- {"axis": "label", …}
+  coordinates TEXT NOT NULL,                 -- {"axis": "label", …} in the order of the axes
   seed        INTEGER NOT NULL,
   PRIMARY KEY (sweep, place)
 ) STRICT, WITHOUT ROWID;

@@ -10,12 +10,12 @@ enum class RunState { kQueued, kRunning, kDone, kDiverged, kFailed, kHeld, kWait
 /// Why an attempt ended without a result. Of a run: the class of its last such attempt.
 enum class FailureClass {
   kNone,
-  kSettings,     // the program refused the settings, or the run's folder was changed by hand
+  kSettings,  // the program refused the settings, or the run's folder was changed by hand
   kOutOfMemory,
   kCrashed,
-  kStalled,      // no sign of life for longer than the stall timeout
-  kLost,         // machine or supervisor gone
-  kStopped,      // on request or preempted
+  kStalled,  // no sign of life for longer than the stall timeout
+  kLost,     // machine or supervisor gone
+  kStopped,  // on request or preempted
   kTimeout,
 };
 

@@ -39,7 +39,8 @@ std::vector<std::string> text_column(Statement& statement) {
   return texts;
 }
 
-constexpr const char* kRunColumns = "runs.id, runs.state, runs.class, runs.reason, runs.canonical, runs.parameters, runs.step, runs.updates";
+constexpr const char* kRunColumns =
+    "runs.id, runs.state, runs.class, runs.reason, runs.canonical, runs.parameters, runs.step, runs.updates";
 
 RunRecord run_from(Statement& row) {
   return {.id = row.getColumn(0).getString(),
@@ -51,12 +52,19 @@ RunRecord run_from(Statement& row) {
           .step = optional_integer(row.getColumn(6)),
           .updates = row.getColumn(7).getInt64(),
           .coordinates = {},
-          .seed = 0};
+          .seed = 0,
+          .label = ""};
 }
 
 }  // namespace
 
-// --- opening -----------------------------------------------------------------------------------------------------------------
+std::string place_label(const nlohmann::ordered_json& coordinates, int64_t seed) {
+  std::string label;
+  for (const auto& [axis, point] : coordinates.items()) label += point.get<std::string>() + " · ";
+  return label + fmt::format("seed {}", seed);
+}
+
+// --- opening -------------------------------------------------------------------------------------------------------
 
 std::unique_ptr<Store> Store::open_writer(const Workspace& workspace) {
   make_folders(workspace.root());
@@ -76,7 +84,7 @@ Store::~Store() {
   if (lock_) settle(*database_);
 }
 
-// --- reading -----------------------------------------------------------------------------------------------------------------
+// --- reading -------------------------------------------------------------------------------------------------------
 
 RunResult Store::result_of(const std::string& id, std::optional<int64_t> numerics_now) const {
   RunResult result{.id = id};
@@ -110,7 +118,8 @@ std::optional<RunRecord> Store::run(const std::string& id) const {
 
 std::vector<AttemptRecord> Store::attempts_of(const std::string& id) const {
   Statement row(*database_,
-                "SELECT attempt, outcome, reason, code, signal, started_at, ended_at, host, device, processor, version, numerics, "
+                "SELECT attempt, outcome, reason, code, signal, started_at, ended_at, host, device, processor, "
+                "version, numerics, "
                 "measured FROM attempts_view WHERE run = ? ORDER BY attempt");
   row.bind(1, id);
   std::vector<AttemptRecord> attempts;
@@ -158,24 +167,28 @@ std::vector<Sweep> Store::sweeps() const {
 }
 
 std::vector<RunRecord> Store::runs_of(const std::string& sweep) const {
-  Statement row(*database_, fmt::format("SELECT {}, coordinates, seed FROM sweep_runs JOIN runs ON runs.number = sweep_runs.run "
-                                        "WHERE sweep = ? ORDER BY place",
-                                        kRunColumns));
+  Statement row(*database_,
+                fmt::format("SELECT {}, coordinates, seed FROM sweep_runs JOIN runs ON runs.number = sweep_runs.run "
+                            "WHERE sweep = ? ORDER BY place",
+                            kRunColumns));
   row.bind(1, sweep);
   std::vector<RunRecord> runs;
   while (row.executeStep()) {
     runs.push_back(run_from(row));
-    runs.back().coordinates = json::parse(row.getColumn(8).getString());
+    const auto coordinates = nlohmann::ordered_json::parse(row.getColumn(8).getString());
+    runs.back().coordinates = coordinates;
     runs.back().seed = row.getColumn(9).getInt64();
+    runs.back().label = place_label(coordinates, runs.back().seed);
   }
   return runs;
 }
 
 std::map<std::string, MetricLine> Store::newest_metrics(const std::string& id) const {
   // SQLite takes the other columns from the row that has the maximum.
-  Statement row(*database_, "SELECT max(position), metrics.step, metric_names.name, value FROM metrics "
-                            "JOIN runs ON runs.number = metrics.run JOIN metric_names ON metric_names.number = metrics.name "
-                            "WHERE runs.id = ? GROUP BY metrics.name");
+  Statement row(*database_,
+                "SELECT max(position), metrics.step, metric_names.name, value FROM metrics "
+                "JOIN runs ON runs.number = metrics.run JOIN metric_names ON metric_names.number = metrics.name "
+                "WHERE runs.id = ? GROUP BY metrics.name");
   row.bind(1, id);
   std::map<std::string, MetricLine> newest;
   while (row.executeStep()) {
@@ -186,8 +199,9 @@ std::map<std::string, MetricLine> Store::newest_metrics(const std::string& id) c
 }
 
 int64_t Store::failures_of(const std::string& id, FailureClass failure) const {
-  Statement row(*database_, "SELECT count(*) FROM attempts JOIN runs ON runs.number = attempts.run "
-                            "WHERE runs.id = ? AND outcome = ? AND attempt > tries_from");
+  Statement row(*database_,
+                "SELECT count(*) FROM attempts JOIN runs ON runs.number = attempts.run "
+                "WHERE runs.id = ? AND outcome = ? AND attempt > tries_from");
   row.bind(1, id);
   row.bind(2, std::string(name_of(failure)));
   row.executeStep();
@@ -216,11 +230,12 @@ QueryResult Store::query(const std::string& sql) const {
     }
     return result;
   } catch (const SQLite::Exception& error) {
-    fail("SQLite refuses the query: {}; `tearless sql` without a query lists the views and their columns", error.what());
+    fail("SQLite refuses the query: {}; `tearless sql` without a query lists the views and their columns",
+         error.what());
   }
 }
 
-// --- writing -----------------------------------------------------------------------------------------------------------------
+// --- writing -------------------------------------------------------------------------------------------------------
 
 int64_t Store::run_number(const std::string& id) const {
   Statement row(*database_, "SELECT number FROM runs WHERE id = ?");
@@ -230,12 +245,13 @@ int64_t Store::run_number(const std::string& id) const {
 }
 
 void Store::put_run(const RunRequest& run) {
-  Statement insert(*database_, "INSERT INTO runs (id, state, reason, canonical, parameters, memory_bytes, updates, changed_at) "
-                               "VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET "
-                               "parameters = coalesce(excluded.parameters, parameters), "
-                               "memory_bytes = coalesce(excluded.memory_bytes, memory_bytes), "
-                               "canonical = iif(canonical = '', excluded.canonical, canonical), "
-                               "updates = max(excluded.updates, updates)");
+  Statement insert(*database_,
+                   "INSERT INTO runs (id, state, reason, canonical, parameters, memory_bytes, updates, changed_at) "
+                   "VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET "
+                   "parameters = coalesce(excluded.parameters, parameters), "
+                   "memory_bytes = coalesce(excluded.memory_bytes, memory_bytes), "
+                   "canonical = iif(canonical = '', excluded.canonical, canonical), "
+                   "updates = max(excluded.updates, updates)");
   insert.bind(1, run.id);
   insert.bind(2, std::string(name_of(run.waiting_for.empty() ? RunState::kQueued : RunState::kWaitingData)));
   insert.bind(3, run.waiting_for);
@@ -249,22 +265,24 @@ void Store::put_run(const RunRequest& run) {
 
 void Store::submit(const Sweep& sweep) {
   in_one_step([&] {
-    Statement row(*database_, "INSERT INTO sweeps (id, title, grid_file, submitted_at) VALUES (?, ?, ?, ?) "
-                              "ON CONFLICT (id) DO UPDATE SET submitted_at = excluded.submitted_at");
+    Statement row(*database_,
+                  "INSERT INTO sweeps (id, title, grid_file, submitted_at) VALUES (?, ?, ?, ?) "
+                  "ON CONFLICT (id) DO UPDATE SET submitted_at = excluded.submitted_at");
     row.bind(1, sweep.id);
     row.bind(2, sweep.title);
     row.bind(3, sweep.grid_file);
     row.bind(4, sweep.submitted_at);
     row.exec();
 
-    Statement place(*database_, "INSERT OR REPLACE INTO sweep_runs (sweep, place, run, coordinates, seed) VALUES (?, ?, ?, ?, ?)");
+    Statement place(*database_,
+                    "INSERT OR REPLACE INTO sweep_runs (sweep, place, run, coordinates, seed) VALUES (?, ?, ?, ?, ?)");
     for (size_t i = 0; i < sweep.runs.size(); ++i) {
       const RunRequest& run = sweep.runs[i];
       put_run(run);
       place.bind(1, sweep.id);
       place.bind(2, static_cast<int64_t>(i));
       place.bind(3, run_number(run.id));
-      place.bind(4, json(run.coordinates).dump());
+      place.bind(4, run.coordinates.dump());
       place.bind(5, run.seed);
       place.exec();
       place.reset();
@@ -275,13 +293,16 @@ void Store::submit(const Sweep& sweep) {
 
 // A provisional id dies with the corpus' arrival: nothing else would ever move such a run again.
 void Store::cancel_superseded(const Sweep& sweep) {
-  Statement superseded(*database_, "SELECT id FROM runs WHERE state = 'waiting_data' "
-                                   "AND number IN (SELECT run FROM sweep_runs JOIN sweeps ON sweeps.id = sweep WHERE grid_file = ?1) "
-                                   "AND number NOT IN (SELECT run FROM sweep_runs WHERE sweep = ?2)");
+  Statement superseded(
+      *database_,
+      "SELECT id FROM runs WHERE state = 'waiting_data' "
+      "AND number IN (SELECT run FROM sweep_runs JOIN sweeps ON sweeps.id = sweep WHERE grid_file = ?1) "
+      "AND number NOT IN (SELECT run FROM sweep_runs WHERE sweep = ?2)");
   superseded.bind(1, sweep.grid_file);
   superseded.bind(2, sweep.id);
   for (const std::string& id : text_column(superseded)) {
-    move(id, RunState::kWaitingData, RunState::kCancelled, FailureClass::kNone, "the grid has changed, or its corpus has come");
+    move(id, RunState::kWaitingData, RunState::kCancelled, FailureClass::kNone,
+         "the grid has changed, or its corpus has come");
   }
 }
 
@@ -291,7 +312,9 @@ void Store::move(const std::string& id, RunState from, RunState to, FailureClass
     throw std::logic_error(fmt::format("run {}: no move from {} to {}", id, name_of(from), name_of(to)));
   }
   in_one_step([&] {
-    Statement update(*database_, "UPDATE runs SET state = ?, class = ?, reason = ?, step = ?, changed_at = ? WHERE id = ? AND state = ?");
+    Statement update(
+        *database_,
+        "UPDATE runs SET state = ?, class = ?, reason = ?, step = ?, changed_at = ? WHERE id = ? AND state = ?");
     update.bind(1, std::string(name_of(to)));
     update.bind(2, std::string(name_of(failure)));
     update.bind(3, reason);
@@ -308,16 +331,20 @@ void Store::requeue(const std::string& id, const std::string& reason) {
   if (!record) throw std::logic_error("no run " + id + " in the store");
   in_one_step([&] {
     move(id, record->state, RunState::kQueued, FailureClass::kNone, reason);
-    Statement forgive(*database_, "UPDATE runs SET tries_from = coalesce((SELECT max(attempt) FROM attempts WHERE run = number), 0) "
-                                  "WHERE id = ?");
+    Statement forgive(
+        *database_,
+        "UPDATE runs SET tries_from = coalesce((SELECT max(attempt) FROM attempts WHERE run = number), 0) "
+        "WHERE id = ?");
     forgive.bind(1, id);
     forgive.exec();
   });
 }
 
 void Store::put_attempt(const std::string& id, const AttemptRecord& attempt) {
-  Statement row(*database_, "INSERT OR REPLACE INTO attempts (run, attempt, outcome, reason, code, signal, started_at, ended_at, host, "
-                            "device, processor, version, numerics, measured) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+  Statement row(
+      *database_,
+      "INSERT OR REPLACE INTO attempts (run, attempt, outcome, reason, code, signal, started_at, ended_at, host, "
+      "device, processor, version, numerics, measured) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
   row.bind(1, run_number(id));
   row.bind(2, attempt.number);
   row.bind(3, attempt.outcome);
@@ -356,7 +383,8 @@ int64_t Store::metrics_bytes(const std::string& id) const {
   return row.executeStep() ? row.getColumn(0).getInt64() : 0;
 }
 
-void Store::put_metrics(const std::string& id, int64_t from_byte, const std::vector<MetricLine>& lines, int64_t to_byte) {
+void Store::put_metrics(const std::string& id, int64_t from_byte, const std::vector<MetricLine>& lines,
+                        int64_t to_byte) {
   const int64_t number = run_number(id);
   Statement forget(*database_, "DELETE FROM metrics WHERE run = ? AND position >= ?");
   forget.bind(1, number);
@@ -364,8 +392,9 @@ void Store::put_metrics(const std::string& id, int64_t from_byte, const std::vec
   forget.exec();
 
   Statement name(*database_, "INSERT OR IGNORE INTO metric_names (name) VALUES (?)");
-  Statement row(*database_, "INSERT INTO metrics (run, position, step, name, value) "
-                            "VALUES (?, ?, ?, (SELECT number FROM metric_names WHERE name = ?), ?)");
+  Statement row(*database_,
+                "INSERT INTO metrics (run, position, step, name, value) "
+                "VALUES (?, ?, ?, (SELECT number FROM metric_names WHERE name = ?), ?)");
   std::set<std::string> known;
   for (const MetricLine& line : lines) {
     if (known.insert(line.name).second) {
@@ -396,8 +425,10 @@ void Store::in_one_step(const std::function<void()>& writes) {
     writes();
     transaction.commit();
   } catch (const SQLite::Exception& error) {
-    fail("cannot write the database {}: {}; what was recorded before is safe, and the next `tearless run` goes on from there",
-         database_->getFilename(), error.what());
+    fail(
+        "cannot write the database {}: {}; what was recorded before is safe, and the next `tearless run` goes on from "
+        "there",
+        database_->getFilename(), error.what());
   }
 }
 

@@ -1,6 +1,6 @@
-// What the harness remembers: runs with their states, attempts, metrics, scores, sweeps. SQLite below; no other room speaks
-// SQL. The const methods are all that a reader has. The database can always be made again from the run and sweep folders
-// (rebuild.h); SQL as an interface for people is docs/sql.md.
+// What the harness remembers: runs with their states, attempts, metrics, scores, sweeps. SQLite below; no other room
+// speaks SQL. The const methods are all that a reader has. The database can always be made again from the run and sweep
+// folders (rebuild.h); SQL as an interface for people is docs/sql.md.
 #pragma once
 
 #include <cstdint>
@@ -23,15 +23,18 @@ class Database;
 
 namespace tearless::harness {
 
+/// A run's place in its grid for people: "layer_norm · pre · seed 1".
+std::string place_label(const nlohmann::ordered_json& coordinates, int64_t seed);
+
 /// A run as a sweep asks for it.
 struct RunRequest {
   std::string id;
-  std::string canonical;  // text of run.toml; "" while its corpus is missing
+  std::string canonical;    // text of run.toml; "" while its corpus is missing
   std::string waiting_for;  // not empty: which file the run waits for; its id is then provisional
   std::optional<int64_t> parameters;
   std::optional<int64_t> memory_bytes;
   int64_t updates = 0;
-  std::map<std::string, std::string> coordinates;  // axis name → label
+  nlohmann::ordered_json coordinates;  // {"axis": "label", …} in the order of the axes
   int64_t seed = 0;
 };
 
@@ -53,8 +56,9 @@ struct RunRecord {
   std::optional<int64_t> parameters;
   std::optional<int64_t> step;  // the update at which it ended or diverged
   int64_t updates = 0;
-  std::map<std::string, std::string> coordinates;  // only where asked for by sweep
+  std::map<std::string, std::string> coordinates;  // axis name → label; only where asked for by sweep
   int64_t seed = 0;                                // likewise
+  std::string label;                               // likewise: coordinates and seed for people
 };
 
 struct AttemptRecord {
@@ -82,8 +86,9 @@ struct QueryResult {
 
 class Store {
  public:
-  /// Makes the workspace and the database where there is none, and brings an older one up to date. UserError where another
-  /// process writes (naming its pid), on a network file system, for a database of a newer tearless, or one that is damaged.
+  /// Makes the workspace and the database where there is none, and brings an older one up to date. UserError where
+  /// another process writes (naming its pid), on a network file system, for a database of a newer tearless, or one that
+  /// is damaged.
   static std::unique_ptr<Store> open_writer(const Workspace& workspace);
   /// Null where there is no database; makes and changes nothing.
   static std::unique_ptr<const Store> open_reader(const Workspace& workspace);
@@ -91,8 +96,9 @@ class Store {
   Store(std::unique_ptr<SQLite::Database> database, std::optional<LockFile> lock);
   ~Store();
 
-  // --- reading ---------------------------------------------------------------------------------------------------------------
-  /// `state` is "" for a run the store has never heard of. With `numerics_now` (Probe::numerics) older results are stale.
+  // --- reading -----------------------------------------------------------------------------------------------------
+  /// `state` is "" for a run the store has never heard of. With `numerics_now` (Probe::numerics) older results are
+  /// stale.
   RunResult result_of(const std::string& id, std::optional<int64_t> numerics_now = std::nullopt) const;
   std::optional<RunRecord> run(const std::string& id) const;
   std::vector<AttemptRecord> attempts_of(const std::string& id) const;
@@ -109,9 +115,9 @@ class Store {
   /// Any SELECT; UserError for what SQLite refuses, writing included.
   QueryResult query(const std::string& sql) const;
 
-  // --- writing (SQLite's own errors become UserErrors inside in_one_step) --------------------------------------------------
-  /// Adds the sweep and those of its runs that are new (queued or waiting_data); states of known runs stay as they are, but
-  /// what earlier sweeps of the same grid file still wait for under a provisional id is cancelled.
+  // --- writing (SQLite's own errors become UserErrors inside in_one_step) ------------------------------------------
+  /// Adds the sweep and those of its runs that are new (queued or waiting_data); states of known runs stay as they are,
+  /// but what earlier sweeps of the same grid file still wait for under a provisional id is cancelled.
   void submit(const Sweep& sweep);
   /// The one way in which a state changes; a move that is not legal, or not from this state, is a logic error.
   void move(const std::string& id, RunState from, RunState to, FailureClass failure = FailureClass::kNone,
@@ -127,8 +133,8 @@ class Store {
   /// Forgets what lay at or past `from_byte`, adds `lines`, and notes that `to_byte` is reached.
   void put_metrics(const std::string& id, int64_t from_byte, const std::vector<MetricLine>& lines, int64_t to_byte);
 
-  /// All of `writes` or nothing, with one wait for the disk. May stand inside another one. UserError where the disk is full or
-  /// cannot be written; what was committed before stays.
+  /// All of `writes` or nothing, with one wait for the disk. May stand inside another one. UserError where the disk is
+  /// full or cannot be written; what was committed before stays.
   void in_one_step(const std::function<void()>& writes);
 
  private:

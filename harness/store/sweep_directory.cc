@@ -10,11 +10,12 @@
 namespace tearless::harness {
 namespace fs = std::filesystem;
 using nlohmann::json;
+using nlohmann::ordered_json;
 
 namespace {
 
-json to_json(const RunRequest& run) {
-  json line = {{"id", run.id}, {"updates", run.updates}, {"coordinates", run.coordinates}, {"seed", run.seed}};
+ordered_json to_json(const RunRequest& run) {
+  ordered_json line = {{"id", run.id}, {"updates", run.updates}, {"coordinates", run.coordinates}, {"seed", run.seed}};
   if (!run.waiting_for.empty()) line["waiting_for"] = run.waiting_for;
   return line;
 }
@@ -55,7 +56,7 @@ Sweep read_sweep(const Workspace& workspace, const std::string& id) {
                 .runs = {}};
     std::istringstream lines(read_file(folder / "runs.jsonl"));
     for (std::string line; std::getline(lines, line);) {
-      const json run = json::parse(line);
+      const ordered_json run = ordered_json::parse(line);
       sweep.runs.push_back({.id = run.at("id"),
                             .canonical = "",
                             .waiting_for = run.value("waiting_for", ""),

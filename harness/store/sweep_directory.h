@@ -1,5 +1,5 @@
-// sweeps/<id>/: the frozen grid (grid.toml), what it asked for (runs.jsonl, one run a line) and what happened (events.jsonl):
-// with the run folders, all that a lost database needs.
+// sweeps/<id>/: the frozen grid (grid.toml), what it asked for (runs.jsonl, one run a line) and what happened
+// (events.jsonl): with the run folders, all that a lost database needs.
 #pragma once
 
 #include <filesystem>

@@ -20,8 +20,8 @@ struct Verdict {
   std::string outcome() const;
 };
 
-/// What DONE says, checked against the files that it names; nothing where there is none. A damaged DONE or a changed result is a
-/// failure of class settings: someone has been at the folder.
+/// What DONE says, checked against the files that it names; nothing where there is none. A damaged DONE or a changed
+/// result is a failure of class settings: someone has been at the folder.
 std::optional<Verdict> verdict_of_done(const RunDirectory& run);
 
 /// Of the newest attempt, which has ended: DONE outranks exit.json, and without either the attempt is lost.

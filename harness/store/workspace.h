@@ -1,4 +1,5 @@
-// The names of things inside a workspace (--workspace): the database, its lock, the run and the sweep folders. Makes nothing.
+// The names of things inside a workspace (--workspace): the database, its lock, the run and the sweep folders. Makes
+// nothing.
 #pragma once
 
 #include <filesystem>

@@ -1,5 +1,6 @@
-// `tearless run` as a whole, with real processes: the harness, its supervisors, and a training program that fails on request.
-// Whatever is killed, no run is lost, none is trained twice, and what it leaves are the bytes of an undisturbed one.
+// `tearless run` as a whole, with real processes: the harness, its supervisors, and a training program that fails on
+// request. Whatever is killed, no run is lost, none is trained twice, and what it leaves are the bytes of an
+// undisturbed one.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -30,15 +31,18 @@ using testing::Not;
 
 // Four runs of 12 updates; slow enough to be caught in the middle where a test wants that.
 std::string grid_of(const std::string& behaviours, int sleep_ms) {
-  return "title = \"A fake grid\"\nseeds = 2\n[set]\n\"fake.updates\" = 12\n\"fake.sleep_ms\" = " + std::to_string(sleep_ms) +
-         "\n[axis]\n\"model.kind\" = [\"a\", \"b\"]\n\"fake.behaviour\" = [" + behaviours + "]\n[table]\nscores = [\"test.score\"]\n";
+  return "title = \"A fake grid\"\nseeds = 2\n[set]\n\"fake.updates\" = 12\n\"fake.sleep_ms\" = " +
+         std::to_string(sleep_ms) + "\n[axis]\n\"model.kind\" = [\"a\", \"b\"]\n\"fake.behaviour\" = [" + behaviours +
+         "]\n[table]\nscores = [\"test.score\"]\n";
 }
 
 class RunTest : public testing::Test {
  protected:
   RunTest() { write_grid("\"succeed\"", 0); }
 
-  void write_grid(const std::string& behaviours, int sleep_ms) { test::write_text(folder_ / "grid.toml", grid_of(behaviours, sleep_ms)); }
+  void write_grid(const std::string& behaviours, int sleep_ms) {
+    test::write_text(folder_ / "grid.toml", grid_of(behaviours, sleep_ms));
+  }
 
   test::Command command(std::vector<std::string> arguments) const {
     arguments.insert(arguments.begin(), test::program("tearless").string());
@@ -60,7 +64,8 @@ class RunTest : public testing::Test {
   bool wait_for_a_run_in_the_middle(RunDirectory* found) const {
     return test::eventually([&] {
       for (const RunDirectory& run : runs()) {
-        const bool begun = fs::exists(run.metrics()) && read_metrics(run, 0).lines.size() >= 4 && !fs::exists(run.done());
+        const bool begun =
+            fs::exists(run.metrics()) && read_metrics(run, 0).lines.size() >= 4 && !fs::exists(run.done());
         if (begun && supervisor_of(run, run.newest_attempt())) {
           *found = run;
           return true;
@@ -87,11 +92,13 @@ class RunTest : public testing::Test {
     return bytes;
   }
 
-  // The same grid in a folder of its own, with nothing happening to it (and in no time: that is not part of a run's id).
+  // The same grid in a folder of its own, with nothing happening to it (and in no time: that is not part of a run's
+  // id).
   std::map<std::string, std::string> undisturbed() const {
     RunTest other;
     const std::string grid = test::read_text(folder_ / "grid.toml");
-    test::write_text(other.folder_ / "grid.toml", std::regex_replace(grid, std::regex("sleep_ms\" = \\d+"), "sleep_ms\" = 0"));
+    test::write_text(other.folder_ / "grid.toml",
+                     std::regex_replace(grid, std::regex("sleep_ms\" = \\d+"), "sleep_ms\" = 0"));
     EXPECT_EQ(other.tearless({"run", "grid.toml"}).code, 0);
     return other.results();
   }
@@ -125,13 +132,17 @@ TEST_F(RunTest, GridsThatShareRunsShareResults) {
 }
 
 TEST_F(RunTest, EveryFailureHasItsStateAndTheExitCodeSaysThatSomethingFailed) {
-  write_grid("\"succeed\", \"diverge\", \"out_of_memory\", \"out_of_memory_once\", \"half_write\", \"crash_once\", \"stop_once\"", 0);
+  write_grid(
+      "\"succeed\", \"diverge\", \"out_of_memory\", \"out_of_memory_once\", \"half_write\", \"crash_once\", "
+      "\"stop_once\"",
+      0);
   test::Finished finished = tearless({"run", "grid.toml", "--only", "model.kind=a", "--only", "seed=1"});
   EXPECT_EQ(finished.code, 1) << finished.output << finished.errors;
   const auto store = Store::open_reader(Workspace(folder_ / "results"));
   std::map<std::string, std::string> states;
   for (const RunRecord& run : store->runs_of(store->sweeps().at(0).id)) {
-    states[run.coordinates.at("fake.behaviour")] = std::string(name_of(run.state)) + " " + std::string(name_of(run.failure));
+    states[run.coordinates.at("fake.behaviour")] =
+        std::string(name_of(run.state)) + " " + std::string(name_of(run.failure));
   }
   EXPECT_EQ(states, (std::map<std::string, std::string>{{"succeed", "done "},
                                                         {"diverge", "diverged "},
@@ -301,7 +312,9 @@ TEST_F(RunTest, ALostDatabaseGivesTheSameTableAgain) {
 }
 
 TEST_F(RunTest, ARunWhoseCorpusIsMissingWaitsAndSaysForWhat) {
-  test::write_text(folder_ / "grid.toml", "title = \"t\"\nseeds = 1\n[set]\n\"data.train\" = \"corpus.txt\"\n[axis]\n\"model.kind\" = [\"a\"]\n");
+  test::write_text(
+      folder_ / "grid.toml",
+      "title = \"t\"\nseeds = 1\n[set]\n\"data.train\" = \"corpus.txt\"\n[axis]\n\"model.kind\" = [\"a\"]\n");
   const test::Finished waiting = tearless({"run", "grid.toml"});
   EXPECT_EQ(waiting.code, 1);
   EXPECT_THAT(waiting.output, HasSubstr("corpus.txt is missing"));
@@ -339,7 +352,8 @@ TEST_F(RunTest, ATamperedRunFolderIsNamedAndTheOthersGoOn) {
 }
 
 TEST_F(RunTest, AReadOnlyWorkspaceIsNamed) {
-  fs::permissions(folder_.path(), fs::perms::owner_read | fs::perms::owner_exec | fs::perms::others_read | fs::perms::others_exec);
+  fs::permissions(folder_.path(),
+                  fs::perms::owner_read | fs::perms::owner_exec | fs::perms::others_read | fs::perms::others_exec);
   test::Finished finished;
   {
     const test::WithoutRoot nobody;
@@ -354,7 +368,8 @@ TEST_F(RunTest, AReadOnlyWorkspaceIsNamed) {
 // A limit on file sizes stands for a full disk: writes fail in the harness, the supervisors and the engines alike.
 TEST_F(RunTest, AFullDiskEndsTheSweepWithASentenceAndLosesNothing) {
   EXPECT_EQ(tearless({"run", "grid.toml", "--only", "seed=1"}).code, 0);
-  const std::string limited = "trap '' XFSZ; ulimit -f 16; exec " + test::program("tearless").string() + " run grid.toml";
+  const std::string limited =
+      "trap '' XFSZ; ulimit -f 16; exec " + test::program("tearless").string() + " run grid.toml";
   const test::Finished full = test::run({.arguments = {"/bin/sh", "-c", limited},
                                          .environment = {{"TEARLESS_ENGINE", test::program("fake-engine").string()}},
                                          .folder = folder_.path()});
@@ -379,7 +394,8 @@ TEST_F(RunTest, LogAndSqlShowWhatHappened) {
   EXPECT_EQ(tearless({"log", id.substr(0, 6), "--attempt", "1"}).output, "about to crash\nindex 7 out of range\n");
   EXPECT_EQ(tearless({"log", "zzz"}).code, 2);
   const test::Finished answer = tearless({"sql", "SELECT run, outcome FROM attempts_view ORDER BY attempt", "--json"});
-  EXPECT_EQ(nlohmann::json::parse(answer.output), (nlohmann::json{{{"run", id}, {"outcome", "crashed"}}, {{"run", id}, {"outcome", "done"}}}));
+  EXPECT_EQ(nlohmann::json::parse(answer.output),
+            (nlohmann::json{{{"run", id}, {"outcome", "crashed"}}, {{"run", id}, {"outcome", "done"}}}));
   EXPECT_THAT(tearless({"sql"}).output, HasSubstr("scores_view"));
   EXPECT_EQ(tearless({"sql", "DELETE FROM runs"}).code, 2);
 }
@@ -387,14 +403,15 @@ TEST_F(RunTest, LogAndSqlShowWhatHappened) {
 TEST_F(RunTest, MistypedCommandsAndGridsAreMetWithASuggestion) {
   const test::Finished mistyped = tearless({"staus"});
   EXPECT_EQ(mistyped.code, 2);
-  EXPECT_EQ(mistyped.errors, "tearless: there is no command \"staus\" (did you mean \"status\"?); tearless --help lists them\n");
+  EXPECT_EQ(mistyped.errors,
+            "tearless: there is no command \"staus\" (did you mean \"status\"?); tearless --help lists them\n");
   EXPECT_EQ(tearless({"run"}).code, 2);
   EXPECT_EQ(tearless({"run", "nowhere.toml"}).code, 2);
   EXPECT_EQ(tearless({"--help"}).code, 0);
   EXPECT_THAT(tearless({"--version"}).output, HasSubstr("tearless "));
 }
 
-// --- the supervisor alone -------------------------------------------------------------------------------------------------------
+// --- the supervisor alone ------------------------------------------------------------------------------------------
 
 class SupervisorTest : public testing::Test {
  protected:
@@ -408,8 +425,8 @@ class SupervisorTest : public testing::Test {
     const fs::path engine = folder_ / "engine";
     test::write_text(engine, "#!/bin/sh\n" + engine_body + "\n");
     fs::permissions(engine, fs::perms::owner_all);
-    return {.arguments = {test::program("tearless").string(), "supervise", run_.root().string(), "--engine", engine.string(),
-                          "--stamp", R"({"numerics": 5})", "--grace", "1"}};
+    return {.arguments = {test::program("tearless").string(), "supervise", run_.root().string(), "--engine",
+                          engine.string(), "--stamp", R"({"numerics": 5})", "--grace", "1"}};
   }
 
   test::TempFolder folder_;

@@ -1,10 +1,11 @@
-// A training program that keeps the contract of docs/run_directory.md with files alone and fails on request: what the harness
-// is tested with. Its "training" is arithmetic on the settings, so that a resumed run must leave the same bytes.
+// A training program that keeps the contract of docs/run_directory.md with files alone and fails on request: what the
+// harness is tested with. Its "training" is arithmetic on the settings, so that a resumed run must leave the same
+// bytes.
 //
-//   fake.behaviour  succeed | diverge | crash | crash_once | stall | out_of_memory | out_of_memory_once | half_write | stop_once
-//   fake.updates    how many (default 5)         fake.sleep_ms  between two (default 0)
-//   data.train      a file that must exist, else the run waits for it
-//   fake.device     "cpu" or "cuda"              fake.threads   (default 1)
+//   fake.behaviour  succeed | diverge | crash | crash_once | stall | out_of_memory | out_of_memory_once | half_write |
+//   stop_once fake.updates    how many (default 5)         fake.sleep_ms  between two (default 0) data.train      a
+//   file that must exist, else the run waits for it fake.device     "cpu" or "cuda"              fake.threads (default
+//   1)
 // Every other key under model. and train. is accepted and moves the scores.
 
 #include <fcntl.h>
@@ -38,7 +39,7 @@ using nlohmann::json;
 constexpr int kCheckpointEvery = 3;
 volatile sig_atomic_t g_stop = 0;
 
-// --- check --------------------------------------------------------------------------------------------------------------------
+// --- check ---------------------------------------------------------------------------------------------------------
 
 bool is_local(const std::string& key) { return key == "fake.sleep_ms" || key == "fake.threads"; }
 
@@ -55,7 +56,8 @@ json refuse(const std::string& key, const std::string& why) { return {{"error", 
 json check(const json& question) {
   std::map<std::string, json> settings = question.at("settings");
   for (const auto& [key, value] : settings) {
-    const bool known = key.starts_with("fake.") || key.starts_with("model.") || key.starts_with("train.") || key == "data.train";
+    const bool known =
+        key.starts_with("fake.") || key.starts_with("model.") || key.starts_with("train.") || key == "data.train";
     if (!known) return refuse(key, "unknown setting \"" + key + "\"");
   }
   if (settings["fake.behaviour"].is_null()) settings["fake.behaviour"] = "succeed";
@@ -65,7 +67,8 @@ json check(const json& question) {
   std::string waiting_for;
   if (settings.contains("data.train")) {
     const json folders = question.value("folders", json::object());
-    const fs::path file = fs::path(folders.value("data.train", question.value("folder", ""))) / settings["data.train"].get<std::string>();
+    const fs::path file =
+        fs::path(folders.value("data.train", question.value("folder", ""))) / settings["data.train"].get<std::string>();
     if (fs::exists(file)) {
       settings["data.train"] = sha256_of_file(file);  // the corpus is what counts, not where it lies
     } else {
@@ -73,7 +76,9 @@ json check(const json& question) {
     }
   }
   const std::string canonical = toml_lines(settings, false);
-  const auto setting = [&](const char* key, json otherwise) { return settings.contains(key) ? settings[key] : otherwise; };
+  const auto setting = [&](const char* key, json otherwise) {
+    return settings.contains(key) ? settings[key] : otherwise;
+  };
   return {{"id", run_id(canonical)},
           {"canonical", canonical},
           {"local", toml_lines(settings, true)},
@@ -91,7 +96,7 @@ int check_all() {
   return 0;
 }
 
-// --- train --------------------------------------------------------------------------------------------------------------------
+// --- train ---------------------------------------------------------------------------------------------------------
 
 class Run {
  public:
@@ -119,7 +124,8 @@ class Run {
     const int64_t begin = restore();
     AppendFile metrics(files_.metrics(), kept_);
     for (int64_t step = begin + 1; step <= updates; ++step) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(local_.contains("fake.sleep_ms") ? local_["fake.sleep_ms"].get<int>() : 0));
+      std::this_thread::sleep_for(
+          std::chrono::milliseconds(local_.contains("fake.sleep_ms") ? local_["fake.sleep_ms"].get<int>() : 0));
       metrics.append(json{{"step", step}, {"name", "train.loss"}, {"value", loss(step)}}.dump() + "\n");
       if (step == std::max<int64_t>(1, updates / 2)) misbehave(first);
       if (behaviour_ == "diverge" && step == std::max<int64_t>(1, updates / 2)) return diverged(step);
@@ -169,11 +175,13 @@ class Run {
 
   void checkpoint(int64_t step, uint64_t metrics_bytes) const {
     make_folders(files_.checkpoints());
-    write_atomically(files_.checkpoints() / "newest.json", json{{"step", step}, {"metrics_bytes", metrics_bytes}}.dump());
+    write_atomically(files_.checkpoints() / "newest.json",
+                     json{{"step", step}, {"metrics_bytes", metrics_bytes}}.dump());
   }
 
   void measure(int64_t updates) const {
-    write_atomically(files_.attempt(attempt_) / "measured.json", json{{"tokens_per_second", 1000.0}, {"threads", 1}, {"updates", updates}}.dump());
+    write_atomically(files_.attempt(attempt_) / "measured.json",
+                     json{{"tokens_per_second", 1000.0}, {"threads", 1}, {"updates", updates}}.dump());
   }
 
   int stopped(int64_t step) const {
@@ -214,11 +222,16 @@ int probe() {
   json devices = json::array();
   if (const char* count = std::getenv("FAKE_CUDA_DEVICES")) {
     for (int i = 0; i < std::stoi(count); ++i) {
-      devices.push_back({{"kind", "cuda"}, {"uuid", "GPU-" + std::to_string(i)}, {"name", "Fake GPU"}, {"memory_bytes", 1000000}});
+      devices.push_back(
+          {{"kind", "cuda"}, {"uuid", "GPU-" + std::to_string(i)}, {"name", "Fake GPU"}, {"memory_bytes", 1000000}});
     }
   }
   const char* numerics = std::getenv("FAKE_NUMERICS");
-  std::cout << json{{"program", "fake-engine"}, {"version", "1"}, {"numerics", numerics ? std::stoi(numerics) : 1}, {"devices", devices}} << "\n";
+  std::cout << json{{"program", "fake-engine"},
+                    {"version", "1"},
+                    {"numerics", numerics ? std::stoi(numerics) : 1},
+                    {"devices", devices}}
+            << "\n";
   return 0;
 }
 

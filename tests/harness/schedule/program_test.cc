@@ -50,13 +50,15 @@ TEST(Program, AnswersEveryQuestionInOrder) {
 TEST(Program, TenThousandQuestionsDoNotBlock) {
   const Program program(test::program("fake-engine"));
   int asked = 0, answered = 0;
-  program.check([&]() -> std::optional<CheckQuestion> {
-    if (asked == 10'000) return std::nullopt;
-    return question(asked++);
-  }, [&](const CheckAnswer& answer) {
-    EXPECT_TRUE(answer.error.empty());
-    ++answered;
-  });
+  program.check(
+      [&]() -> std::optional<CheckQuestion> {
+        if (asked == 10'000) return std::nullopt;
+        return question(asked++);
+      },
+      [&](const CheckAnswer& answer) {
+        EXPECT_TRUE(answer.error.empty());
+        ++answered;
+      });
   EXPECT_EQ(answered, 10'000);
 }
 

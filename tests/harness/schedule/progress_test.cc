@@ -42,8 +42,9 @@ TEST(Progress, DurationsReadLikeAClock) {
 
 TEST(Progress, ALineFitsItsTerminal) {
   const Progress progress = some_progress();
-  EXPECT_EQ(progress_line(progress, 200),
-            "layer_norm · pre · seed 1                        300/1000    loss 4.125   dev.ppl 20     20 updates/s ETA 0:35");
+  EXPECT_EQ(
+      progress_line(progress, 200),
+      "layer_norm · pre · seed 1                        300/1000    loss 4.125   dev.ppl 20     20 updates/s ETA 0:35");
   for (const size_t columns : {20, 40, 80}) {
     const std::string line = progress_line(progress, columns);
     size_t characters = 0;

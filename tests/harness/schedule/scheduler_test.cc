@@ -1,4 +1,5 @@
-// The scheduler with a launcher that starts nothing and a clock that stands still until it is told: what follows on what.
+// The scheduler with a launcher that starts nothing and a clock that stands still until it is told: what follows on
+// what.
 #include "harness/schedule/scheduler.h"
 
 #include <gtest/gtest.h>
@@ -54,8 +55,9 @@ class SchedulerTest : public testing::Test {
 
   // As if the harness had been killed and started again.
   void restart(SchedulerOptions options = {}) {
-    scheduler_ = std::make_unique<Scheduler>(*store_, workspace_, launcher_, slots_, options, [this] { return now_; },
-                                             [this](const SchedulerEvent& event) { events_.push_back(event); });
+    scheduler_ = std::make_unique<Scheduler>(
+        *store_, workspace_, launcher_, slots_, options, [this] { return now_; },
+        [this](const SchedulerEvent& event) { events_.push_back(event); });
   }
 
   static std::string id_of(int number) { return run_id(text_of(number)); }
@@ -64,11 +66,22 @@ class SchedulerTest : public testing::Test {
   std::vector<Job> jobs(int count, const std::string& device = "cpu") {
     std::vector<Job> all;
     for (int i = 0; i < count; ++i) {
-      all.push_back({.id = id_of(i), .canonical = text_of(i), .local = "", .label = "run " + std::to_string(i), .updates = 10,
-                     .device = device, .threads = 1});
+      all.push_back({.id = id_of(i),
+                     .canonical = text_of(i),
+                     .local = "",
+                     .label = "run " + std::to_string(i),
+                     .updates = 10,
+                     .device = device,
+                     .threads = 1});
       store_->in_one_step([&] {
-        store_->put_run({.id = id_of(i), .canonical = text_of(i), .waiting_for = "", .parameters = {}, .memory_bytes = {},
-                         .updates = 10, .coordinates = {}, .seed = 0});
+        store_->put_run({.id = id_of(i),
+                         .canonical = text_of(i),
+                         .waiting_for = "",
+                         .parameters = {},
+                         .memory_bytes = {},
+                         .updates = 10,
+                         .coordinates = {},
+                         .seed = 0});
       });
     }
     return all;
@@ -388,7 +401,9 @@ TEST_F(SchedulerTest, RandomHistoriesLoseAndRepeatNothing) {
     launcher_.starts.clear();
     restart({.stall_seconds = 0, .retry_failed = false});
     uint32_t state_of_random = seed;
-    const auto random = [&](uint32_t below) { return (state_of_random = state_of_random * 1664525u + 1013904223u) / 65536u % below; };
+    const auto random = [&](uint32_t below) {
+      return (state_of_random = state_of_random * 1664525u + 1013904223u) / 65536u % below;
+    };
 
     std::set<std::string> done;
     scheduler_->begin(jobs(6));
@@ -401,10 +416,17 @@ TEST_F(SchedulerTest, RandomHistoriesLoseAndRepeatNothing) {
       const std::string id = *chosen;
       ASSERT_FALSE(done.contains(id)) << "trained after it was done, seed " << seed;
       switch (random(4)) {
-        case 0: done.insert(id); finish(id); break;
-        case 1: end(id, kExitStopped); break;
-        case 2: launcher_.end(id); break;  // lost
-        case 3:                            // the harness dies; some attempts live on
+        case 0:
+          done.insert(id);
+          finish(id);
+          break;
+        case 1:
+          end(id, kExitStopped);
+          break;
+        case 2:
+          launcher_.end(id);
+          break;  // lost
+        case 3:   // the harness dies; some attempts live on
           launcher_.survivors.clear();
           for (const std::string& alive : launcher_.alive) {
             if (random(2) == 0) launcher_.survivors.insert(alive);

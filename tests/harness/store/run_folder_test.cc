@@ -35,8 +35,9 @@ class RunFolderTest : public testing::Test {
 
   void end_attempt(const RunDirectory& run, int64_t number, int code, int signal, const std::string& log) {
     fs::create_directories(run.attempt(number));
-    test::write_text(run.attempt(number) / "start.json",
-                     R"({"supervisor": {"pid": 1, "start_ticks": 2, "boot_id": "another boot"}, "host": "h", "numerics": 3})");
+    test::write_text(
+        run.attempt(number) / "start.json",
+        R"({"supervisor": {"pid": 1, "start_ticks": 2, "boot_id": "another boot"}, "host": "h", "numerics": 3})");
     test::write_text(run.attempt(number) / "log.txt", log);
     test::write_text(run.attempt(number) / "exit.json",
                      nlohmann::json{{"code", code}, {"signal", signal}, {"ended_at", "2026-01-31T12:00:00Z"}}.dump());
@@ -115,7 +116,8 @@ TEST_F(RunFolderTest, MetricsCutAnywhereGiveTheirWholeLines) {
   for (size_t length = 0; length <= whole.size(); ++length) {
     test::write_text(run_.metrics(), whole.substr(0, length));
     const MetricsRead read = read_metrics(run_, 0);
-    const auto lines = static_cast<size_t>(std::count(whole.begin(), whole.begin() + static_cast<ptrdiff_t>(length), '\n'));
+    const auto lines =
+        static_cast<size_t>(std::count(whole.begin(), whole.begin() + static_cast<ptrdiff_t>(length), '\n'));
     ASSERT_EQ(read.lines.size(), lines) << length;
     // and what comes later is read from where this ended
     test::write_text(run_.metrics(), whole);
@@ -150,8 +152,14 @@ TEST_F(RunFolderTest, ALostDatabaseIsMadeAnew) {
 
   Sweep sweep{.id = "", .title = "title", .grid_file = "/g.toml", .submitted_at = "2026-01-31T12:00:00Z", .runs = {}};
   for (const std::string& run : {id, crashed_id, never_started}) {
-    sweep.runs.push_back({.id = run, .canonical = "", .waiting_for = "", .parameters = {}, .memory_bytes = {}, .updates = 7,
-                          .coordinates = {{"axis", "label"}}, .seed = 2});
+    sweep.runs.push_back({.id = run,
+                          .canonical = "",
+                          .waiting_for = "",
+                          .parameters = {},
+                          .memory_bytes = {},
+                          .updates = 7,
+                          .coordinates = {{"axis", "label"}},
+                          .seed = 2});
   }
   sweep.id = sweep_id(sweep, "text of the grid");
   freeze_sweep(workspace_, sweep, "text of the grid");

@@ -20,12 +20,22 @@ namespace {
 namespace fs = std::filesystem;
 
 RunRequest request(const std::string& id) {
-  return {.id = id, .canonical = "a = 1\n", .waiting_for = "", .parameters = std::nullopt, .memory_bytes = std::nullopt,
-          .updates = 10, .coordinates = {{"axis", "label of " + id}}, .seed = 1};
+  return {.id = id,
+          .canonical = "a = 1\n",
+          .waiting_for = "",
+          .parameters = std::nullopt,
+          .memory_bytes = std::nullopt,
+          .updates = 10,
+          .coordinates = {{"axis", "label of " + id}},
+          .seed = 1};
 }
 
 Sweep sweep(const std::string& id, std::vector<RunRequest> runs) {
-  return {.id = id, .title = "a title", .grid_file = "/grids/g.toml", .submitted_at = "2026-01-31T12:00:00Z", .runs = std::move(runs)};
+  return {.id = id,
+          .title = "a title",
+          .grid_file = "/grids/g.toml",
+          .submitted_at = "2026-01-31T12:00:00Z",
+          .runs = std::move(runs)};
 }
 
 AttemptRecord attempt(int64_t number, const std::string& outcome) {
@@ -114,7 +124,9 @@ TEST_F(StoreTest, CountsFailuresOfOneClassUntilTheyAreForgiven) {
 
 TEST_F(StoreTest, ForgetsTheMetricsThatAResumedAttemptCutOff) {
   store_->submit(sweep("s", {request("aa")}));
-  store_->in_one_step([&] { store_->put_metrics("aa", 0, {{0, 1, "train.loss", 5.0}, {40, 2, "train.loss", 4.0}}, 80); });
+  store_->in_one_step([&] {
+    store_->put_metrics("aa", 0, {{0, 1, "train.loss", 5.0}, {40, 2, "train.loss", 4.0}}, 80);
+  });
   store_->in_one_step([&] { store_->put_metrics("aa", 40, {{40, 2, "train.loss", 3.5}}, 81); });
   const auto newest = store_->newest_metrics("aa");
   EXPECT_EQ(newest.at("train.loss").value, 3.5);
@@ -185,8 +197,8 @@ TEST(Store, LookingWhereNothingIsMakesNothing) {
 TEST_F(StoreTest, ADatabaseOfANewerProgramIsRefusedByBoth) {
   store_.reset();
   SQLite::Database(workspace_.database().string(), SQLite::OPEN_READWRITE).exec("PRAGMA user_version = 99");
-  for (const std::string& message : {message_of([&] { Store::open_writer(workspace_); }),
-                                     message_of([&] { Store::open_reader(workspace_); })}) {
+  for (const std::string& message :
+       {message_of([&] { Store::open_writer(workspace_); }), message_of([&] { Store::open_reader(workspace_); })}) {
     EXPECT_NE(message.find("newer tearless (schema 99"), std::string::npos) << message;
     EXPECT_NE(message.find(workspace_.database().string()), std::string::npos) << message;
   }
@@ -203,7 +215,8 @@ TEST_F(StoreTest, AReadOnlyFolderCanBeLookedAtAndNotWritten) {
   store_->submit(sweep("s", {request("aa")}));
   store_.reset();
   fs::permissions(folder_.path(), fs::perms::owner_all | fs::perms::others_read | fs::perms::others_exec);
-  fs::permissions(workspace_.root(), fs::perms::owner_read | fs::perms::owner_exec | fs::perms::others_read | fs::perms::others_exec);
+  fs::permissions(workspace_.root(),
+                  fs::perms::owner_read | fs::perms::owner_exec | fs::perms::others_read | fs::perms::others_exec);
   {
     const test::WithoutRoot nobody;
     EXPECT_EQ(Store::open_reader(workspace_)->runs_of("s").size(), 1u);
