@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 #include <optional>
+#include <stdexcept>
 
 #include "base/error.h"
 #include "base/files.h"
@@ -47,7 +48,12 @@ ExitCode attempt_run(const fs::path& dir) {
   Translate task(options, prepare(options.data, options.text, [](const std::string& line) { spdlog::info("{}", line); }));
   spdlog::info("{} parameters, vocabulary {}, {} training pairs, at most {} updates", task.parameters().count(),
                task.prepared().vocabulary.size(), task.prepared().train.size(), options.train.update_limit());
-  return Trainer(task, options.train, options.run, options.model.d_model, run, attempt).run();
+  try {
+    return Trainer(task, options.train, options.run, options.model.d_model, run, attempt).run();
+  } catch (const UserError& error) {
+    // A full disk, a damaged checkpoint: not the settings' fault, so not their exit code. The harness tries again.
+    throw std::runtime_error(error.what());
+  }
 }
 
 fs::path make_run_directory(const fs::path& config, const fs::path& runs) {

@@ -11,6 +11,14 @@ namespace {
 
 constexpr int64_t kSmokeUpdates = 20;
 
+/// A canonical text leaves a setting out at its neutral value, which need not be its default.
+void add_neutral_values(WrittenSettings& canonical) {
+  RunOptions any;
+  for (const DescribedField& f : list_settings(description_of(any))) {
+    if (f.field.neutral) canonical.values.emplace(f.key, *f.field.neutral);
+  }
+}
+
 }  // namespace
 
 void describe(SettingsVisitor& v, RunOptions& o) {
@@ -51,6 +59,7 @@ RunOptions read_run_directory(const fs::path& dir) {
          run.settings().string(), name, run_id(canonical));
   }
   WrittenSettings written = parse_toml_settings(canonical, run.settings().string());
+  add_neutral_values(written);
   WrittenSettings local = read_toml_settings(run.local());
   written.values.merge(local.values);
   written.places.merge(local.places);

@@ -55,7 +55,7 @@ fs::path Checkpoints::folder(int64_t step) const { return run_.checkpoints() / f
 
 void Checkpoints::write(int64_t step, const TrainedState& buffers, const json& state) const {
   const fs::path final_name = folder(step);
-  if (fs::exists(final_name)) return;  // the same step of the same run has the same bytes
+  if (fs::exists(final_name)) return;  // perhaps from before this step's evaluation, which is then made again: to the same end
   const fs::path temporary = run_.checkpoints() / fmt::format("tmp-{}", step);
   std::error_code ignored;
   fs::remove_all(temporary, ignored);
