@@ -35,7 +35,9 @@ int answer_files(const std::vector<std::filesystem::path>& files, bool canonical
                  answer.at("updates").get<int64_t>(), waiting_for.empty() ? "" : "; waits for data: " + waiting_for);
       if (canonical) fmt::print("{}", answer.at("canonical").get<std::string>());
     } catch (const UserError& error) {
-      fmt::print(stderr, "tearless-engine: {}\n", error.what());
+      const std::string sentence = error.what();
+      const bool named = sentence.starts_with(file.string());
+      fmt::print(stderr, "tearless-engine: {}{}\n", named ? "" : file.string() + ": ", sentence);
       code = kExitSettingsRefused;
     }
   }

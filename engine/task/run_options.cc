@@ -1,5 +1,6 @@
 #include "engine/task/run_options.h"
 
+#include "base/error.h"
 #include "base/files.h"
 #include "base/run_directory.h"
 #include "base/toml.h"
@@ -38,7 +39,11 @@ RunOptions read_run_options(const WrittenSettings& written, const fs::path& fold
                             const std::map<std::string, std::string>& folders) {
   RunOptions options;
   read_settings(written, description_of(options));
-  check_consistent(options.model);
+  try {
+    check_consistent(options.model);
+  } catch (const UserError& error) {
+    fail("{}: {}", written.name, error.what());
+  }
   const auto resolve = [&](const char* key, std::string& path) {
     if (path.empty()) return;
     const auto own = folders.find(key);
