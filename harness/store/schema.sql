@@ -1,10 +1,12 @@
--- The store, schema 1. Tables may change with a migration (database.cc); the views at the end are the interface that people
--- query, and keep their names and columns (docs/sql.md). Times are UTC, as in 2026-01-31T12:00:00Z.
+-- The store, schema 1. Tables may change with a migration (database.cc); the views at the end are the interface that
+-- people query, and keep their names and columns (docs/sql.md). Times are UTC, as in 2026-01-31T12:00:00Z.
 
 CREATE TABLE runs (
   number        INTEGER PRIMARY KEY,
   id            TEXT NOT NULL UNIQUE,
-  state         TEXT NOT NULL CHECK (state IN ('queued', 'running', 'done', 'diverged', 'failed', 'held', 'waiting_data', 'cancelled')),
+  state         TEXT NOT NULL
+                CHECK (state IN ('queued', 'running', 'done', 'diverged', 'failed', 'held', 'waiting_data',
+                                 'cancelled')),
   class         TEXT NOT NULL DEFAULT ''
                 CHECK (class IN ('', 'settings', 'out_of_memory', 'crashed', 'stalled', 'lost', 'stopped', 'timeout')),
   reason        TEXT NOT NULL DEFAULT '',
@@ -44,7 +46,7 @@ CREATE TABLE metric_names (
 
 CREATE TABLE metrics (
   run      INTEGER NOT NULL REFERENCES runs (number) ON DELETE CASCADE,
-  position INTEGER NOT NULL,                 -- byte offset of the line in metrics.jsonl: what a resumed attempt cuts, we cut
+  position INTEGER NOT NULL,                 -- byte offset in metrics.jsonl: what a resumed attempt cuts, we cut
   step     INTEGER NOT NULL,
   name     INTEGER NOT NULL REFERENCES metric_names (number),
   value    REAL NOT NULL,
@@ -81,8 +83,8 @@ CREATE VIEW runs_view AS
   FROM runs;
 
 CREATE VIEW attempts_view AS
-  SELECT runs.id AS run, attempt, outcome, attempts.reason, code, signal, started_at, ended_at, host, device, processor, version,
-         numerics, measured
+  SELECT runs.id AS run, attempt, outcome, attempts.reason, code, signal, started_at, ended_at, host, device, processor,
+         version, numerics, measured
   FROM attempts JOIN runs ON runs.number = attempts.run;
 
 CREATE VIEW metrics_view AS
