@@ -4,6 +4,7 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 
+#include "engine/ops/linear.h"
 #include "engine/ops/rows.h"
 
 namespace tearless::engine {
@@ -75,16 +76,15 @@ void backward_row(const T* x, const T* dy, T* dx, int64_t width, const RowNorm& 
   for (int64_t c = 0; c < width; ++c) dx[c] = stats.inverse * (scaled(c) - mean - unit(c) * along);
 }
 
-/// Adds ∂ℓ/∂gain = Σ x̂ ⊙ δ (summed over channels too for a scalar gain) and ∂ℓ/∂bias = Σ δ.
+/// Adds ∂ℓ/∂gain = Σ x̂ ⊙ δ, summed over channels too for a scalar gain.
 template <class T>
-void add_parameter_grads(const at::Tensor& x, const at::Tensor& dy, const std::vector<RowStatistics<T>>& stats,
-                         const NormOp& norm) {
-  if (!norm.gain) return;
+void add_gain_grad(const at::Tensor& x, const at::Tensor& dy, const std::vector<RowStatistics<T>>& stats,
+                   const Value& gain) {
   const int64_t width = x.size(1);
   const T* rows = x.const_data_ptr<T>();
   const T* grads = dy.const_data_ptr<T>();
-  const bool scalar = norm.gain.data().numel() == 1;
-  T* to = norm.gain.grad_buffer().template mutable_data_ptr<T>();
+  const bool scalar = gain.data().numel() == 1;
+  T* to = gain.grad_buffer().template mutable_data_ptr<T>();
   add_over_rows(x.size(0), scalar ? 1 : width, to, [&](int64_t t, T* partial) {
     const RowStatistics<T>& s = stats[static_cast<size_t>(t)];
     const T* row = rows + t * width;
@@ -94,10 +94,6 @@ void add_parameter_grads(const at::Tensor& x, const at::Tensor& dy, const std::v
     } else {
       for (int64_t c = 0; c < width; ++c) partial[c] += (row[c] - s.mean) * s.inverse * grad[c];
     }
-  });
-  if (!norm.bias) return;
-  add_over_rows(x.size(0), width, norm.bias.grad_buffer().template mutable_data_ptr<T>(), [&](int64_t t, T* partial) {
-    for (int64_t c = 0; c < width; ++c) partial[c] += grads[t * width + c];
   });
 }
 
@@ -181,7 +177,8 @@ Value norm_rows(Tape& tape, const Value& x, const NormOp& norm) {
     });
     tape.record([x, norm, out, stats, count, width] {
       if (!out.has_grad()) return;
-      add_parameter_grads<T>(x.data(), out.grad(), *stats, norm);
+      if (norm.gain) add_gain_grad<T>(x.data(), out.grad(), *stats, norm.gain);
+      if (norm.bias) add_column_sums(out.grad(), norm.bias.grad_buffer());
       at::Tensor dx = at::empty_like(x.data());
       const T* rows = x.data().const_data_ptr<T>();
       const T* dy = out.grad().template const_data_ptr<T>();

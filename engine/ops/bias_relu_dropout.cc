@@ -4,6 +4,7 @@
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/relu.h>
 
+#include "engine/ops/linear.h"
 #include "engine/ops/rows.h"
 
 namespace tearless::engine {
@@ -48,10 +49,8 @@ Value bias_relu_dropout(Tape& tape, const Value& x, const Value& bias, const Dro
       for_row_ranges(count, width, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin * width; i < end * width; ++i) to[i] = y[i] > T(0) ? scale * dy[i] : T(0);
       });
-      add_over_rows(count, width, bias.grad_buffer().mutable_data_ptr<T>(), [&](int64_t t, T* partial) {
-        for (int64_t c = 0; c < width; ++c) partial[c] += to[t * width + c];
-      });
     });
+    add_column_sums(dx, bias.grad_buffer());
     x.add_grad(std::move(dx));
   });
   return out;
