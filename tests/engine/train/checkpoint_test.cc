@@ -103,8 +103,9 @@ TEST_F(Checkpointed, DamagedIsRefusedWithAWayOut) {
   write(10);
   const fs::path state = run_.checkpoints() / "step-10" / "state.bin";
   const fs::path manifest = run_.checkpoints() / "step-10" / "manifest.json";
-  const std::string sentence = "the checkpoint " + (run_.checkpoints() / "step-10").string() +
-                               " is damaged; delete that folder, and the run goes on from an older one or from the start";
+  const std::string sentence =
+      "the checkpoint " + (run_.checkpoints() / "step-10").string() +
+      " is damaged; delete that folder, and the run goes on from an older one or from the start";
   const std::string good_state = test::read_text(state), good_manifest = test::read_text(manifest);
 
   std::string flipped = good_state;
@@ -133,7 +134,8 @@ TEST_F(Checkpointed, OfAnotherModelIsRefused) {
 }
 
 TEST_F(Checkpointed, AFolderThatCannotBeWrittenIsNamedAndNothingAppears) {
-  fs::permissions(folder_.path(), fs::perms::owner_read | fs::perms::owner_exec | fs::perms::others_read | fs::perms::others_exec);
+  fs::permissions(folder_.path(),
+                  fs::perms::owner_read | fs::perms::owner_exec | fs::perms::others_read | fs::perms::others_exec);
   const test::WithoutRoot ordinary;
   try {
     write(10);

@@ -20,7 +20,8 @@ ScheduleOptions with_kind(ScheduleKind kind, int64_t warmup = 8000, double scale
 }
 
 /// How often each evaluation of `scores` decayed the rate: 0 or 1 each.
-std::vector<int> decays(const ScheduleOptions& options, const std::vector<double>& scores, int64_t updates_each = 100'000) {
+std::vector<int> decays(const ScheduleOptions& options, const std::vector<double>& scores,
+                        int64_t updates_each = 100'000) {
   Schedule schedule(options, kWidth);
   std::vector<int> seen;
   int64_t updates = 0;
@@ -56,7 +57,8 @@ TEST(Schedule, ValdecayStaysAtTheRateOfTheLastUpdateOfItsRamp) {
   EXPECT_EQ(schedule.rate(8000), schedule.rate(7999));
   EXPECT_EQ(schedule.rate(1'000'000), schedule.rate(7999));
   EXPECT_NEAR(schedule.rate(7999), 4.941e-4 * 7999 / 8000, 1e-7);
-  EXPECT_GT(Schedule(with_kind(ScheduleKind::kValdecay, 1), kWidth).rate(1), 0) << "a warm-up of one update has no update before it";
+  EXPECT_GT(Schedule(with_kind(ScheduleKind::kValdecay, 1), kWidth).rate(1), 0)
+      << "a warm-up of one update has no update before it";
 }
 
 TEST(Schedule, NowarmupBeginsAtItsRate) {
@@ -77,7 +79,8 @@ TEST(Schedule, MinWindowDecaysBelowEachOfTheLastThreeAndCountsNothing) {
 TEST(Schedule, BestPatienceCountsEvaluationsWithoutANewBestAndBeginsAnew) {
   ScheduleOptions options = with_kind(ScheduleKind::kNowarmup);
   options.decay_rule = DecayRule::kBestPatience;
-  EXPECT_EQ(decays(options, {10, 9, 9.5, 10, 9, 9, 9, 11, 10, 10, 10}), (std::vector<int>{0, 0, 0, 1, 0, 0, 1, 0, 0, 0, 1}));
+  EXPECT_EQ(decays(options, {10, 9, 9.5, 10, 9, 9, 9, 11, 10, 10, 10}),
+            (std::vector<int>{0, 0, 0, 1, 0, 0, 1, 0, 0, 0, 1}));
   options.decay_patience = 2;
   EXPECT_EQ(decays(options, {10, 9, 9, 10.01, 10, 10}), (std::vector<int>{0, 0, 1, 0, 0, 1}));
 }
@@ -110,7 +113,8 @@ TEST(Schedule, ExhaustsAfterAsManyDecaysAsThePaperNeeds) {
   EXPECT_EQ(decays_until_exhausted(with_kind(ScheduleKind::kNowarmup), 1e-6), 26);
   EXPECT_EQ(decays_until_exhausted(with_kind(ScheduleKind::kValdecay), 1e-6), 28);
   EXPECT_EQ(decays_until_exhausted(with_kind(ScheduleKind::kValdecay, 8000, 2), 1e-6), 31);
-  EXPECT_FALSE(Schedule(with_kind(ScheduleKind::kValdecay), kWidth).exhausted(10, 1e-6)) << "a ramp begins below any floor";
+  EXPECT_FALSE(Schedule(with_kind(ScheduleKind::kValdecay), kWidth).exhausted(10, 1e-6))
+      << "a ramp begins below any floor";
 }
 
 TEST(Schedule, GoesOnFromItsStateAsIfItHadNotStopped) {

@@ -1,5 +1,5 @@
-// The training loop with a task whose every answer is known: when it evaluates, what it selects, why it ends, and that no
-// crash shows in what it leaves.
+// The training loop with a task whose every answer is known: when it evaluates, what it selects, why it ends, and that
+// no crash shows in what it leaves.
 #include "engine/train/trainer.h"
 
 #include <ATen/ops/abs.h>
@@ -57,7 +57,7 @@ class Toy final : public Task {
   }
   std::vector<std::string> output_files() const override { return {"outputs/test.hyp"}; }
 
-  std::vector<double> script;  // dev scores, evaluation by evaluation; empty: a function of the parameters
+  std::vector<double> script;   // dev scores, evaluation by evaluation; empty: a function of the parameters
   std::vector<int64_t> labels;  // of every update
   uint32_t crash_at = 0, spoil_at = 0;
   size_t stop_at_evaluation = 1000;
@@ -175,7 +175,8 @@ TEST_F(Trained, DecaysOnPlateausAndEndsBelowTheLowestRate) {
   EXPECT_EQ(done().step, 16);
   std::vector<double> rates;
   for (const auto& [step, rate] : metric("train.lr")) rates.push_back(rate);
-  EXPECT_THAT(rates, testing::Pointwise(testing::DoubleNear(1e-12), {0.05, 0.05, 0.05, 0.05, 0.005, 0.005, 0.005, 0.005}));
+  EXPECT_THAT(rates,
+              testing::Pointwise(testing::DoubleNear(1e-12), {0.05, 0.05, 0.05, 0.05, 0.005, 0.005, 0.005, 0.005}));
 }
 
 TEST_F(Trained, ANumberThatIsNotFiniteEndsTheRunWithItsStep) {
@@ -202,7 +203,8 @@ TEST_F(Trained, KeepsTheBestCheckpointBesidesTheNewest) {
 TEST_F(Trained, DoneNamesEveryResultAndItsChecksum) {
   Toy toy;
   attempt(toy);
-  EXPECT_THAT(done().files, ElementsAre(testing::Key("metrics.jsonl"), testing::Key("outputs/test.hyp"), testing::Key("scores.json")));
+  EXPECT_THAT(done().files, ElementsAre(testing::Key("metrics.jsonl"), testing::Key("outputs/test.hyp"),
+                                        testing::Key("scores.json")));
   EXPECT_EQ(changed_result_file(run_, done()), "");
 }
 

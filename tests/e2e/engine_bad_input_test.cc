@@ -1,0 +1,98 @@
+// What the engine says to bad input, sentence by sentence: an approved text.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "tests/e2e/small_road.h"
+#include "tests/support/golden.h"
+
+namespace tearless {
+namespace {
+
+namespace fs = std::filesystem;
+using Settings = std::map<std::string, std::string>;
+
+class EngineBadInput : public testing::Test {
+ protected:
+  EngineBadInput() {
+    test::write_small_corpus(folder_.path());
+    for (const char* set : {"train", "dev", "test"}) write(set, ".empty", "");
+    write("train", ".short", "one line\n");
+    write("train", ".two", "a\nb\n");
+    write("train", ".latin", "caf\xe9\n");
+    write("train", ".blank", "\n \n");
+    for (const char* suffix : {".short", ".two", ".latin", ".blank"}) {
+      for (const char* set : {"dev", "test"}) write(set, suffix, "a\n");
+    }
+  }
+
+  void write(const std::string& set, const std::string& suffix, std::string_view text) const {
+    test::write_text(folder_ / (set + suffix), text);
+  }
+
+  /// A transcript: what was asked, the exit code, and what was said, with the temporary folder's name taken out.
+  void ask(const std::string& title, std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), test::program("tearless-engine").string());
+    const test::Finished ended = test::run({.arguments = std::move(arguments),
+                                            .environment = {{"TEARLESS_CACHE", (folder_ / "cache").string()}},
+                                            .folder = folder_.path()});
+    std::string said = ended.errors;
+    const std::string name = fs::canonical(folder_.path()).string() + "/";
+    for (size_t at = 0; (at = said.find(name, at)) != std::string::npos;) said.erase(at, name.size());
+    transcript_ += "# " + title + "\n" + std::to_string(ended.code) + ": " + said + "\n";
+  }
+
+  /// Trains with the small settings and these over them.
+  void train(const std::string& title, const Settings& changes) {
+    Settings settings = test::small_settings();
+    for (const auto& [key, value] : changes) settings[key] = value;
+    test::write_text(folder_ / "bad.toml", test::toml_of(settings));
+    ask(title, {"train", "--config", "bad.toml"});
+  }
+
+  test::TempFolder folder_;
+  std::string transcript_;
+};
+
+TEST_F(EngineBadInput, SettingsGolden) {
+  train("a misspelt key", {{"train.schedule.warmup_update", "10"}});
+  train("a misspelt table", {{"modle.heads", "2"}});
+  train("a word for a number", {{"model.d_model", "\"wide\""}});
+  train("a broken number for a whole one", {{"model.heads", "2.5"}});
+  train("a number for a word", {{"model.init", "1"}});
+  train("a number for true or false", {{"model.fix_norm", "1"}});
+  train("below the range", {{"model.dropout.word", "-0.1"}});
+  train("above the range", {{"train.label_smoothing", "1.5"}});
+  train("an unknown kind", {{"model.norm.kind", "\"layernorm\""}});
+  train("an unknown placement", {{"model.placement", "\"prenorm\""}});
+  train("heads that do not divide d_model", {{"model.heads", "5"}});
+  ask("a settings file that is not there", {"train", "--config", "nowhere.toml"});
+  ask("a run that is not there", {"train", "nowhere"});
+  test::expect_golden("engine/bad_settings.txt", transcript_);
+}
+
+TEST_F(EngineBadInput, CorporaGolden) {
+  train("a missing file", {{"data.train", "\"nowhere\""}, {"data.how_to_get", "\"ask the librarian\""}});
+  train("no path at all", {{"data.dev", "\"\""}});
+  train("an empty side", {{"data.source", "\"empty\""}, {"data.target", "\"empty\""}});
+  train("sides of different length", {{"data.source", "\"short\""}, {"data.target", "\"two\""}});
+  train("bytes that are not UTF-8", {{"data.source", "\"latin\""}, {"data.target", "\"short\""}});
+  train("nothing but blank lines", {{"data.source", "\"blank\""}, {"data.target", "\"two\""}});
+  test::expect_golden("engine/bad_corpora.txt", transcript_);
+}
+
+TEST_F(EngineBadInput, CommandLinesGolden) {
+  ask("nothing", {});
+  ask("a mistyped command", {"trian"});
+  ask("nothing to train", {"train"});
+  ask("nothing to check", {"check"});
+  ask("a score of files of different length", {"score", "train.short", "train.two"});
+  ask("a score of an empty file", {"score", "train.empty", "train.empty"});
+  ask("a beam out of range", {"decode", ".", "--beam", "0"});
+  ask("decoding a folder that is no run", {"decode", "nowhere"});
+  test::expect_golden("engine/bad_command_lines.txt", transcript_);
+}
+
+}  // namespace
+}  // namespace tearless

@@ -1,0 +1,262 @@
+// The real engine stopped, killed and starved at many points: it goes on, and leaves the bytes of a run that nothing
+// happened to.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <set>
+
+#include "tests/e2e/small_road.h"
+
+namespace tearless {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using testing::HasSubstr;
+using Settings = std::map<std::string, std::string>;
+using Sums = std::map<std::string, std::string>;
+
+constexpr size_t kLinesAnUpdate = 3;  // loss, rate and gradient norm of every update
+constexpr int kUpdates = 60;
+
+/// $TEARLESS_TEST_SEED chooses other points.
+unsigned test_seed() {
+  const char* chosen = std::getenv("TEARLESS_TEST_SEED");
+  const unsigned seed = chosen ? static_cast<unsigned>(std::atoi(chosen)) : 20260131u;
+  std::cout << "seed " << seed << "\n";
+  return seed;
+}
+
+/// `count` different updates of the first two thirds, in order.
+std::vector<int> seeded_points(size_t count) {
+  std::mt19937 random(test_seed());
+  std::set<int> points;
+  while (points.size() < count) points.insert(1 + static_cast<int>(random() % (2 * kUpdates / 3)));
+  return {points.begin(), points.end()};
+}
+
+/// A corpus and a cache that all tests share, and a run that nothing happens to.
+struct Shared {
+  test::TempFolder folder;
+  Sums undisturbed;
+};
+
+class EngineResume : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    shared_ = new Shared;
+    test::write_small_corpus(shared_->folder.path());
+    const Started undisturbed = start("undisturbed", test::small_settings());
+    const test::Finished ended = test::run(undisturbed.command);
+    ASSERT_EQ(ended.code, kExitDone) << ended.output << ended.errors;
+    shared_->undisturbed = test::checksums(undisturbed.run());
+  }
+  static void TearDownTestSuite() { delete shared_; }
+
+  /// A command that makes and trains the run of some settings in a folder of its own; again: goes on with it.
+  struct Started {
+    test::Command command;
+    fs::path runs;
+    RunDirectory run() const {
+      for (const auto& entry : fs::directory_iterator(runs)) return RunDirectory(entry.path());
+      return RunDirectory(runs / "none");
+    }
+    /// Lines of metrics so far; 0 before there is a run.
+    size_t lines() const { return fs::exists(runs) ? test::count_lines(run().metrics()) : 0; }
+  };
+  static Started start(const std::string& name, const Settings& settings) {
+    const fs::path config = shared_->folder / (name + ".toml"), runs = shared_->folder / name;
+    test::write_text(config, test::toml_of(settings));
+    return {{.arguments = {test::program("tearless-engine").string(), "train", "--config", config.string(), "--runs",
+                           runs.string()},
+             .environment = {{"TEARLESS_CACHE", (shared_->folder / "cache").string()}}},
+            runs};
+  }
+
+  /// Runs until `update` is reported (and at least one that was not before), then sends `signal`.
+  static int interrupt_at(const Started& started, int update, int signal) {
+    const size_t wanted = std::max(kLinesAnUpdate * static_cast<size_t>(update), started.lines() + 1);
+    test::Background engine(started.command);
+    EXPECT_TRUE(test::eventually([&] { return started.lines() >= wanted; })) << "update " << update;
+    engine.signal(signal);
+    return engine.wait().code;
+  }
+
+  static void expect_undisturbed_bytes(const Started& started) {
+    const test::Finished ended = test::run(started.command);
+    ASSERT_EQ(ended.code, kExitDone) << ended.output << ended.errors;
+    EXPECT_EQ(test::checksums(started.run()), shared_->undisturbed);
+  }
+
+  static Shared* shared_;
+};
+Shared* EngineResume::shared_ = nullptr;
+
+TEST_F(EngineResume, StoppedByRequestAtSeededPointsLeavesTheSameBytes) {
+  const Started started = start("stopped", test::small_settings());
+  for (const int update : seeded_points(6))
+    EXPECT_EQ(interrupt_at(started, update, SIGTERM), kExitStopped) << "at update " << update;
+  EXPECT_EQ(started.run().newest_attempt(), 6);
+  EXPECT_FALSE(fs::exists(started.run().done()));
+  expect_undisturbed_bytes(started);
+}
+
+TEST_F(EngineResume, KilledAtSeededPointsLeavesTheSameBytes) {
+  const Started started = start("killed", test::small_settings());
+  for (const int update : seeded_points(6))
+    EXPECT_EQ(interrupt_at(started, update, SIGKILL), 128 + SIGKILL) << "at update " << update;
+  expect_undisturbed_bytes(started);
+}
+
+/// True while a checkpoint is being written: a folder tmp-N of a step that is not published yet.
+bool writes_a_checkpoint(const RunDirectory& run) {
+  std::error_code moving;  // folders come and go meanwhile
+  for (const auto& entry : fs::directory_iterator(run.checkpoints(), moving)) {
+    const std::string name = entry.path().filename();
+    if (name.starts_with("tmp-") && !fs::exists(run.checkpoints() / ("step-" + name.substr(4)), moving)) return true;
+  }
+  return false;
+}
+
+TEST_F(EngineResume, KilledInsideTheWritingOfACheckpointLeavesTheSameBytes) {
+  // As wide as it takes for the writing to be long enough to be caught.
+  const Settings settings = [] {
+    Settings wide = test::small_settings();
+    wide["model.d_model"] = "192";
+    wide["model.d_ff"] = "1024";
+    wide["train.max_epochs"] = "3";
+    wide["train.epoch_updates"] = "4";
+    return wide;
+  }();
+  const Started undisturbed = start("wide", settings);
+  ASSERT_EQ(test::run(undisturbed.command).code, kExitDone);
+
+  const Started started = start("wide-killed", settings);
+  bool caught = false;
+  for (int attempt = 0; attempt < 10 && !caught; ++attempt) {
+    test::Background engine(started.command);
+    const auto done = [&] { return fs::exists(started.runs) && fs::exists(started.run().done()); };
+    while (!fs::exists(started.runs) ||
+           !(writes_a_checkpoint(started.run()) || done())) {  // never asleep: it is soon over
+    }
+    ASSERT_FALSE(done()) << "no kill fell into the writing of a checkpoint";
+    engine.signal(SIGKILL);
+    engine.wait();
+    caught = writes_a_checkpoint(started.run());
+  }
+  EXPECT_TRUE(caught);
+  ASSERT_EQ(test::run(started.command).code, kExitDone);
+  EXPECT_EQ(test::checksums(started.run()), test::checksums(undisturbed.run()));
+}
+
+TEST_F(EngineResume, TwoThreadsLeaveTheBytesOfOne) {
+  Settings settings = test::small_settings();
+  settings["train.epoch_updates"] = "6";  // few: two threads on busy cores wait for each other
+  settings["train.max_epochs"] = "1";
+  const Started one = start("one-thread", settings);
+  ASSERT_EQ(test::run(one.command).code, kExitDone);
+  settings["run.threads"] = "2";
+  const Started two = start("two-threads", settings);
+  ASSERT_EQ(test::run(two.command).code, kExitDone);
+  EXPECT_EQ(json::parse(test::read_text(two.run().attempt(1) / "measured.json")).at("threads"), 2);
+  EXPECT_EQ(test::checksums(one.run()), test::checksums(two.run()));
+}
+
+TEST_F(EngineResume, ADoneRunIsNotTrainedAgain) {
+  const Started done = start("undisturbed", test::small_settings());
+  const int64_t attempts = done.run().newest_attempt();
+  EXPECT_EQ(test::run(done.command).code, kExitDone);
+  EXPECT_EQ(done.run().newest_attempt(), attempts);
+}
+
+TEST_F(EngineResume, DecodeSaysWhatTheRunSaid) {
+  const Started done = start("undisturbed", test::small_settings());
+  test::Command decode = done.command;
+  decode.arguments = {decode.arguments[0], "decode", done.run().root().string(), "--input",
+                      (shared_->folder / "test.de").string()};
+  const test::Finished said = test::run(decode);
+  EXPECT_EQ(said.code, kExitDone) << said.errors;
+  EXPECT_EQ(said.output, test::read_text(done.run().outputs() / "test.hyp"));
+}
+
+TEST_F(EngineResume, DivergenceIsAResultWithItsStep) {
+  Settings wild = test::small_settings();
+  wild["model.norm.kind"] = "\"none\"";
+  wild["model.placement"] = "\"pre_no_final\"";
+  wild["train.schedule.kind"] = "\"nowarmup\"";
+  wild["train.schedule.lr"] = "10";
+  wild["train.clip_norm"] = "0";
+  wild["model.encoder_layers"] = "8";
+  const Started started = start("wild", wild);
+  EXPECT_EQ(test::run(started.command).code, kExitDiverged);
+  const Done done = read_done(started.run()).value();
+  EXPECT_EQ(done.outcome, "diverged");
+  EXPECT_THAT(done.reason, HasSubstr("not finite"));
+  // Every update before it was reported.
+  EXPECT_THAT(test::read_text(started.run().metrics()), HasSubstr("{\"step\": " + std::to_string(done.step - 1) + ","));
+  EXPECT_FALSE(fs::exists(started.run().scores()));
+  EXPECT_EQ(test::run(started.command).code, kExitDiverged) << "the second time it only says so";
+  EXPECT_EQ(started.run().newest_attempt(), 1);
+}
+
+TEST_F(EngineResume, ASecondEngineOnTheSameRunIsRefused) {
+  Settings settings = test::small_settings();
+  settings["train.seed"] = "5";
+  const Started started = start("contended", settings);
+  test::Background first(started.command);
+  ASSERT_TRUE(test::eventually([&] { return started.lines() > 0; }));
+  const test::Finished second = test::run(started.command);
+  EXPECT_EQ(second.code, kExitSettingsRefused);
+  EXPECT_THAT(second.errors, HasSubstr("is being worked on by another process"));
+  first.signal(SIGTERM);
+  EXPECT_EQ(first.wait().code, kExitStopped);
+}
+
+TEST_F(EngineResume, ATamperedRunIsRefused) {
+  Settings settings = test::small_settings();
+  settings["train.max_epochs"] = "1";
+  settings["train.epoch_updates"] = "2";
+  const Started started = start("tampered", settings);
+  ASSERT_EQ(test::run(started.command).code, kExitDone);
+  const RunDirectory run = started.run();
+  test::Command again = started.command;
+  again.arguments = {again.arguments[0], "train", run.root().string()};
+
+  const std::string scores = test::read_text(run.scores());
+  test::write_text(run.scores(), scores + " ");
+  test::Finished refused = test::run(again);
+  EXPECT_EQ(refused.code, kExitSettingsRefused);
+  EXPECT_THAT(refused.errors, HasSubstr("scores.json was changed after the run ended; restore it, or delete"));
+  test::write_text(run.scores(), scores);
+  EXPECT_EQ(test::run(again).code, kExitDone);
+
+  test::write_text(run.settings(), test::read_text(run.settings()) + "train.seed = 9\n");
+  refused = test::run(again);
+  EXPECT_EQ(refused.code, kExitSettingsRefused);
+  EXPECT_THAT(refused.errors, HasSubstr("run.toml was changed: the folder is named " + run.root().filename().string()));
+}
+
+// A limit on the size of files stands for a full disk: checkpoints do not fit. It is not the settings' fault, so the
+// exit code lets the harness try again.
+TEST_F(EngineResume, AFullDiskIsASentenceAndTheRunGoesOnLater) {
+  const Started started = start("starved", test::small_settings());
+  test::Command limited = started.command;
+  std::string line = "trap '' XFSZ; ulimit -f 300; exec";
+  for (const std::string& argument : limited.arguments) line += " '" + argument + "'";
+  limited.arguments = {"/bin/sh", "-c", line};
+  const test::Finished full = test::run(limited);
+  EXPECT_EQ(full.code, EXIT_FAILURE);
+  EXPECT_THAT(full.errors,
+              testing::MatchesRegex("tearless-engine: cannot write [^\n]*state.bin: File too large[^\n]*\n"));
+  EXPECT_FALSE(fs::exists(started.run().done()));
+  expect_undisturbed_bytes(started);
+}
+
+}  // namespace
+}  // namespace tearless

@@ -1,0 +1,170 @@
+// The whole road with the two real programs: grid files in, tables out, whatever is killed on the way.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "base/lock_file.h"
+#include "tests/e2e/small_road.h"
+
+namespace tearless {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using testing::HasSubstr;
+using testing::Not;
+
+class Road : public testing::Test {
+ protected:
+  Road() {
+    test::write_small_corpus(folder_.path());
+    std::string grid =
+        "title = \"Two placements\"\nseeds = 2\n[axis]\n\"model.placement\" = [\"post\", \"pre\"]\n" +
+        std::string("[table]\nrows = \"model.placement\"\nscores = [\"test.bleu_13a\", \"test.ppl\"]\n[set]\n");
+    for (const auto& [key, value] : test::small_settings()) grid += "\"" + key + "\" = " + value + "\n";
+    test::write_text(folder_ / "grid.toml", grid);
+  }
+
+  test::Command command(std::vector<std::string> arguments) const {
+    arguments.insert(arguments.begin(), test::program("tearless").string());
+    return {.arguments = std::move(arguments),
+            .environment = {{"TEARLESS_CACHE", (folder_ / "cache").string()},
+                            {"TEARLESS_ENGINE", test::program("tearless-engine").string()}},
+            .folder = folder_.path()};
+  }
+  test::Finished tearless(std::vector<std::string> arguments) const { return test::run(command(std::move(arguments))); }
+
+  std::vector<RunDirectory> runs(const std::string& workspace) const {
+    std::vector<RunDirectory> all;
+    std::error_code absent;
+    for (const auto& entry : fs::directory_iterator(folder_ / workspace / "runs", absent))
+      all.emplace_back(entry.path());
+    return all;
+  }
+  int64_t attempts(const std::string& workspace) const {
+    int64_t count = 0;
+    for (const RunDirectory& run : runs(workspace)) count += run.newest_attempt();
+    return count;
+  }
+
+  /// Waits for a run whose newest attempt, `attempt` or later, has just made a few more updates; returns its
+  /// supervisor.
+  pid_t supervisor_in_the_middle(const std::string& workspace, std::map<std::string, size_t>& seen) const {
+    pid_t found = 0;
+    EXPECT_TRUE(test::eventually([&] {
+      for (const RunDirectory& run : runs(workspace)) {
+        const size_t lines = test::count_lines(run.metrics());
+        const fs::path record = run.attempt(run.newest_attempt()) / "start.json";
+        if (lines < seen[run.root()] + 12 || !fs::exists(record) || fs::exists(run.done()) ||
+            !LockFile::is_held(run.lock()))
+          continue;
+        seen[run.root()] = lines;
+        const json start = json::parse(test::read_text(record));
+        found = start.at("supervisor").at("pid");
+        return true;
+      }
+      return false;
+    }));
+    return found;
+  }
+
+  test::TempFolder folder_;
+};
+
+void kill_now(pid_t process) {
+  ASSERT_GT(process, 1);  // 0 would be ourselves
+  ::kill(process, SIGKILL);
+}
+
+/// The only child of a process.
+pid_t child_of(pid_t parent) {
+  std::ifstream children("/proc/" + std::to_string(parent) + "/task/" + std::to_string(parent) + "/children");
+  pid_t child = 0;
+  children >> child;
+  return child;
+}
+
+TEST_F(Road, FromAGridFileToATable) {
+  const test::Finished plan = tearless({"plan", "grid.toml"});
+  EXPECT_EQ(plan.code, 0) << plan.errors;
+  const test::Finished run = tearless({"run", "grid.toml"});
+  ASSERT_EQ(run.code, 0) << run.output << run.errors;
+  EXPECT_THAT(run.output, HasSubstr("4 runs: 4 done"));
+  const test::Finished table = tearless({"table", "grid.toml"});
+  EXPECT_EQ(table.code, 0) << table.errors;
+  EXPECT_THAT(table.output, HasSubstr("±"));
+  EXPECT_THAT(table.output, Not(HasSubstr("missing")));
+
+  const int64_t before = attempts("results");
+  EXPECT_EQ(tearless({"run", "grid.toml"}).code, 0);
+  EXPECT_EQ(attempts("results"), before) << "a second run trains nothing";
+  EXPECT_EQ(tearless({"table", "grid.toml"}).output, table.output);
+
+  // The engine, its supervisor and the harness are killed, one after another, in another workspace: the same table.
+  const std::vector<std::string> in_second = {"run", "grid.toml", "--workspace", "second"};
+  std::map<std::string, size_t> seen;
+  {
+    test::Background harness(command(in_second));
+    kill_now(child_of(supervisor_in_the_middle("second", seen)));
+    kill_now(supervisor_in_the_middle("second", seen));
+    supervisor_in_the_middle("second", seen);
+    harness.signal(SIGKILL);
+    EXPECT_EQ(harness.wait().code, 128 + SIGKILL);
+  }
+  const test::Finished again = tearless(in_second);
+  ASSERT_EQ(again.code, 0) << again.output << again.errors;
+  EXPECT_GT(attempts("second"), before);
+  EXPECT_EQ(tearless({"table", "grid.toml", "--workspace", "second"}).output, table.output);
+
+  // And the database is no more than an index of what lies in the run folders.
+  for (const auto& entry : fs::directory_iterator(folder_ / "second")) {
+    if (entry.path().filename().string().starts_with("tearless.db")) fs::remove(entry.path());
+  }
+  const test::Finished rebuilt = tearless({"rebuild", "--workspace", "second"});
+  EXPECT_EQ(rebuilt.code, 0) << rebuilt.errors;
+  EXPECT_EQ(tearless({"table", "grid.toml", "--workspace", "second"}).output, table.output);
+}
+
+// --- the grids of the repository
+// ------------------------------------------------------------------------------------------------
+
+/// A copy of grids/ with a few short sentences in place of each corpus of TwT's Table 3: batches are then as small as
+/// can be.
+class TableThree : public Road {
+ protected:
+  TableThree() {
+    fs::copy(test::source_root() / "grids", folder_ / "grids", fs::copy_options::recursive);
+    for (const auto& [name, source, target] :
+         {std::tuple("ted-gl-en", "gl", "en"), std::tuple("ted-sk-en", "sk", "en"),
+          std::tuple("iwslt15-en-vi", "en", "vi"), std::tuple("ted-en-he", "en", "he"),
+          std::tuple("ted-ar-en", "ar", "en")}) {
+      const fs::path folder = folder_ / "data" / name;
+      fs::create_directories(folder);
+      for (const char* set : {"train", "dev", "test"}) {
+        test::write_text(folder / (set + std::string(".") + source), "uno\ndous uno\n");
+        test::write_text(folder / (set + std::string(".") + target), "one\ntwo one\n");
+      }
+    }
+  }
+};
+
+TEST_F(TableThree, AllTwentySettingsPassCheckAndSmoke) {
+  const test::Finished plan = tearless({"plan", "grids/twt_table3.toml", "--json"});
+  ASSERT_EQ(plan.code, 0) << plan.output << plan.errors;
+  EXPECT_EQ(json::parse(plan.output).at("counts").at("to_run"), 60);  // of three seeds each
+
+  // Corpus by corpus, and their large checkpoints removed between.
+  for (const char* corpus : {"gl→en", "sk→en", "en→vi", "en→he", "ar→en"}) {
+    const test::Finished smoke = tearless(
+        {"run", "grids/twt_table3.toml", "--smoke", "--only", std::string("corpus=") + corpus, "--only", "seed=1"});
+    EXPECT_EQ(smoke.code, 0) << corpus << "\n" << smoke.output << smoke.errors;
+    EXPECT_THAT(smoke.output, HasSubstr("4 runs: 4 done")) << corpus;
+    fs::remove_all(folder_ / "results");
+  }
+}
+
+}  // namespace
+}  // namespace tearless
