@@ -8,6 +8,7 @@
 #include <array>
 #include <fstream>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -42,23 +43,46 @@ void refuse_network(const fs::path& folder) {
   }
 }
 
-[[noreturn]] void refuse_damaged(const fs::path& file, const SQLite::Exception& error) {
-  fail("cannot open the database {} ({}); if it is damaged, `tearless rebuild` makes it anew from the run folders",
-       file.string(), error.what());
-}
-
 int schema_version(SQLite::Database& database) { return database.execAndGet("PRAGMA user_version").getInt(); }
 
 void refuse_newer(const fs::path& file, int version) {
   if (version <= kSchemaVersion) return;
   fail(
-      "{} was written by a newer tearless (schema {}, this one knows {}); use that one, or `tearless rebuild` to make "
-      "the "
-      "database anew from the run folders",
-      file.string(), version, kSchemaVersion);
+      "{} was written by a newer tearless (schema {}, this one knows {}); use that one, or make the database anew from "
+      "the run folders: {}",
+      file.string(), version, kSchemaVersion, rebuild_command(file));
+}
+
+/// "runs.id" and so on: every column of every table and view.
+std::set<std::string> columns_of(SQLite::Database& database) {
+  SQLite::Statement row(database, "SELECT m.name || '.' || c.name FROM sqlite_schema m, pragma_table_info(m.name) c");
+  std::set<std::string> columns;
+  while (row.executeStep()) columns.insert(row.getColumn(0).getString());
+  return columns;
+}
+
+// A version is only a number: a draft of this schema, or another program's file, may carry the same one.
+void refuse_foreign(const fs::path& file, SQLite::Database& database) {
+  SQLite::Database ours(":memory:", SQLite::OPEN_READWRITE);
+  for (const char* migration : kMigrations) ours.exec(migration);
+  const std::set<std::string> present = columns_of(database);
+  for (const std::string& column : columns_of(ours)) {
+    if (present.contains(column)) continue;
+    fail("{} is not a database of this tearless (it lacks {}); make it anew from the run folders: {}", file.string(),
+         column, rebuild_command(file));
+  }
 }
 
 }  // namespace
+
+std::string rebuild_command(const fs::path& file) {
+  return fmt::format("tearless rebuild --workspace {}", file.parent_path().string());
+}
+
+void refuse_unreadable(const fs::path& file, const SQLite::Exception& error) {
+  fail("cannot read the database {}: {}; if it is damaged, make it anew from the run folders: {}", file.string(),
+       error.what(), rebuild_command(file));
+}
 
 LockFile lock_for_writing(const Workspace& workspace) {
   std::optional<LockFile> lock = LockFile::try_acquire(workspace.lock());
@@ -90,9 +114,10 @@ std::unique_ptr<SQLite::Database> open_for_writing(const fs::path& file) {
       database->exec(fmt::format("PRAGMA user_version = {}", version + 1));
       migration.commit();
     }
+    refuse_foreign(file, *database);
     return database;
   } catch (const SQLite::Exception& error) {
-    refuse_damaged(file, error);
+    refuse_unreadable(file, error);
   }
 }
 
@@ -105,9 +130,10 @@ std::unique_ptr<SQLite::Database> open_for_reading(const fs::path& file) {
       fail("{} was written by an older tearless (schema {}); the next `tearless run` brings it up to date",
            file.string(), version);
     }
+    refuse_foreign(file, *database);
     return database;
   } catch (const SQLite::Exception& error) {
-    refuse_damaged(file, error);
+    refuse_unreadable(file, error);
   }
 }
 

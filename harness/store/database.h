@@ -3,18 +3,26 @@
 
 #include <filesystem>
 #include <memory>
+#include <string>
 
 #include "base/lock_file.h"
 #include "harness/store/workspace.h"
 
 namespace SQLite {
 class Database;
-}
+class Exception;
+}  // namespace SQLite
 
 namespace tearless::harness {
 
 /// The lock of the one writer. UserError where another process has it, naming its pid.
 LockFile lock_for_writing(const Workspace& workspace);
+
+/// What to type where the database `file` is lost or damaged.
+std::string rebuild_command(const std::filesystem::path& file);
+
+/// UserError: what SQLite says against reading `file`, and what to do.
+[[noreturn]] void refuse_unreadable(const std::filesystem::path& file, const SQLite::Exception& error);
 
 /// Makes the file where there is none and runs the migrations that it lacks, each in a transaction. The caller holds
 /// the writer's lock. UserError on a network file system, for a newer schema, and for a file that is no database.

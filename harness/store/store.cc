@@ -28,12 +28,33 @@ void bind_optional(Statement& statement, int index, const std::optional<int64_t>
   }
 }
 
+/// A SELECT of ours: where SQLite cannot answer it, the file is at fault.
+class Question : public Statement {
+ public:
+  Question(const SQLite::Database& database, const std::string& sql) try
+      : Statement(database, sql), file_(database.getFilename()) {
+  } catch (const SQLite::Exception& error) {
+    refuse_unreadable(database.getFilename(), error);
+  }
+
+  bool executeStep() {
+    try {
+      return Statement::executeStep();
+    } catch (const SQLite::Exception& error) {
+      refuse_unreadable(file_, error);
+    }
+  }
+
+ private:
+  std::string file_;
+};
+
 std::optional<int64_t> optional_integer(const SQLite::Column& column) {
   if (column.isNull()) return std::nullopt;
   return column.getInt64();
 }
 
-std::vector<std::string> text_column(Statement& statement) {
+std::vector<std::string> text_column(Question& statement) {
   std::vector<std::string> texts;
   while (statement.executeStep()) texts.push_back(statement.getColumn(0).getString());
   return texts;
@@ -73,7 +94,12 @@ std::unique_ptr<Store> Store::open_writer(const Workspace& workspace) {
 }
 
 std::unique_ptr<const Store> Store::open_reader(const Workspace& workspace) {
-  if (!fs::exists(workspace.database())) return nullptr;
+  if (!fs::exists(workspace.database())) {
+    std::error_code absent;
+    if (fs::directory_iterator(workspace.runs(), absent) == fs::directory_iterator()) return nullptr;
+    fail("{} is gone, but {} holds runs; make it anew from them: {}", workspace.database().string(),
+         workspace.runs().string(), rebuild_command(workspace.database()));
+  }
   return std::make_unique<const Store>(open_for_reading(workspace.database()), std::nullopt);
 }
 
@@ -94,7 +120,7 @@ RunResult Store::result_of(const std::string& id, std::optional<int64_t> numeric
   result.reason = record->reason;
   if (record->state == RunState::kDiverged) result.diverged_step = record->step.value_or(0);
 
-  Statement scores(*database_, "SELECT name, value FROM scores_view WHERE run = ?");
+  Question scores(*database_, "SELECT name, value FROM scores_view WHERE run = ?");
   scores.bind(1, id);
   while (scores.executeStep()) result.scores[scores.getColumn(0).getString()] = scores.getColumn(1).getDouble();
 
@@ -110,17 +136,17 @@ RunResult Store::result_of(const std::string& id, std::optional<int64_t> numeric
 }
 
 std::optional<RunRecord> Store::run(const std::string& id) const {
-  Statement row(*database_, fmt::format("SELECT {} FROM runs WHERE id = ?", kRunColumns));
+  Question row(*database_, fmt::format("SELECT {} FROM runs WHERE id = ?", kRunColumns));
   row.bind(1, id);
   if (!row.executeStep()) return std::nullopt;
   return run_from(row);
 }
 
 std::vector<AttemptRecord> Store::attempts_of(const std::string& id) const {
-  Statement row(*database_,
-                "SELECT attempt, outcome, reason, code, signal, started_at, ended_at, host, device, processor, "
-                "version, numerics, "
-                "measured FROM attempts_view WHERE run = ? ORDER BY attempt");
+  Question row(*database_,
+               "SELECT attempt, outcome, reason, code, signal, started_at, ended_at, host, device, processor, "
+               "version, numerics, "
+               "measured FROM attempts_view WHERE run = ? ORDER BY attempt");
   row.bind(1, id);
   std::vector<AttemptRecord> attempts;
   while (row.executeStep()) {
@@ -142,19 +168,19 @@ std::vector<AttemptRecord> Store::attempts_of(const std::string& id) const {
 }
 
 std::vector<std::string> Store::ids_starting_with(const std::string& prefix) const {
-  Statement row(*database_, "SELECT id FROM runs WHERE substr(id, 1, length(?1)) = ?1 ORDER BY id");
+  Question row(*database_, "SELECT id FROM runs WHERE substr(id, 1, length(?1)) = ?1 ORDER BY id");
   row.bind(1, prefix);
   return text_column(row);
 }
 
 std::vector<std::string> Store::ids_in(RunState state) const {
-  Statement row(*database_, "SELECT id FROM runs WHERE state = ? ORDER BY number");
+  Question row(*database_, "SELECT id FROM runs WHERE state = ? ORDER BY number");
   row.bind(1, std::string(name_of(state)));
   return text_column(row);
 }
 
 std::vector<Sweep> Store::sweeps() const {
-  Statement row(*database_, "SELECT id, title, grid_file, submitted_at FROM sweeps ORDER BY submitted_at DESC, id");
+  Question row(*database_, "SELECT id, title, grid_file, submitted_at FROM sweeps ORDER BY submitted_at DESC, id");
   std::vector<Sweep> sweeps;
   while (row.executeStep()) {
     sweeps.push_back({.id = row.getColumn(0).getString(),
@@ -167,10 +193,10 @@ std::vector<Sweep> Store::sweeps() const {
 }
 
 std::vector<RunRecord> Store::runs_of(const std::string& sweep) const {
-  Statement row(*database_,
-                fmt::format("SELECT {}, coordinates, seed FROM sweep_runs JOIN runs ON runs.number = sweep_runs.run "
-                            "WHERE sweep = ? ORDER BY place",
-                            kRunColumns));
+  Question row(*database_,
+               fmt::format("SELECT {}, coordinates, seed FROM sweep_runs JOIN runs ON runs.number = sweep_runs.run "
+                           "WHERE sweep = ? ORDER BY place",
+                           kRunColumns));
   row.bind(1, sweep);
   std::vector<RunRecord> runs;
   while (row.executeStep()) {
@@ -185,10 +211,10 @@ std::vector<RunRecord> Store::runs_of(const std::string& sweep) const {
 
 std::map<std::string, MetricLine> Store::newest_metrics(const std::string& id) const {
   // SQLite takes the other columns from the row that has the maximum.
-  Statement row(*database_,
-                "SELECT max(position), metrics.step, metric_names.name, value FROM metrics "
-                "JOIN runs ON runs.number = metrics.run JOIN metric_names ON metric_names.number = metrics.name "
-                "WHERE runs.id = ? GROUP BY metrics.name");
+  Question row(*database_,
+               "SELECT max(position), metrics.step, metric_names.name, value FROM metrics "
+               "JOIN runs ON runs.number = metrics.run JOIN metric_names ON metric_names.number = metrics.name "
+               "WHERE runs.id = ? GROUP BY metrics.name");
   row.bind(1, id);
   std::map<std::string, MetricLine> newest;
   while (row.executeStep()) {
@@ -199,9 +225,9 @@ std::map<std::string, MetricLine> Store::newest_metrics(const std::string& id) c
 }
 
 int64_t Store::failures_of(const std::string& id, FailureClass failure) const {
-  Statement row(*database_,
-                "SELECT count(*) FROM attempts JOIN runs ON runs.number = attempts.run "
-                "WHERE runs.id = ? AND outcome = ? AND attempt > tries_from");
+  Question row(*database_,
+               "SELECT count(*) FROM attempts JOIN runs ON runs.number = attempts.run "
+               "WHERE runs.id = ? AND outcome = ? AND attempt > tries_from");
   row.bind(1, id);
   row.bind(2, std::string(name_of(failure)));
   row.executeStep();
@@ -230,6 +256,7 @@ QueryResult Store::query(const std::string& sql) const {
     }
     return result;
   } catch (const SQLite::Exception& error) {
+    if (error.getErrorCode() == SQLITE_CORRUPT) refuse_unreadable(database_->getFilename(), error);
     fail("SQLite refuses the query: {}; `tearless sql` without a query lists the views and their columns",
          error.what());
   }
@@ -293,7 +320,7 @@ void Store::submit(const Sweep& sweep) {
 
 // A provisional id dies with the corpus' arrival: nothing else would ever move such a run again.
 void Store::cancel_superseded(const Sweep& sweep) {
-  Statement superseded(
+  Question superseded(
       *database_,
       "SELECT id FROM runs WHERE state = 'waiting_data' "
       "AND number IN (SELECT run FROM sweep_runs JOIN sweeps ON sweeps.id = sweep WHERE grid_file = ?1) "

@@ -90,7 +90,8 @@ class Store {
   /// another process writes (naming its pid), on a network file system, for a database of a newer tearless, or one that
   /// is damaged.
   static std::unique_ptr<Store> open_writer(const Workspace& workspace);
-  /// Null where there is no database; makes and changes nothing.
+  /// Null where nothing has been run; makes and changes nothing. UserError where the database is gone from beside its
+  /// runs, of another schema, or damaged; the reading below throws that too.
   static std::unique_ptr<const Store> open_reader(const Workspace& workspace);
   /// Over a database that is open (database.h); with a lock it is the writer's.
   Store(std::unique_ptr<SQLite::Database> database, std::optional<LockFile> lock);

@@ -211,6 +211,46 @@ TEST_F(StoreTest, AFileThatIsNoDatabaseIsNamed) {
   EXPECT_NE(message.find("tearless rebuild"), std::string::npos) << message;
 }
 
+TEST_F(StoreTest, AnotherSchemaUnderTheSameVersionIsRefusedByBoth) {
+  store_.reset();
+  SQLite::Database(workspace_.database().string(), SQLite::OPEN_READWRITE)
+      .exec("DROP VIEW runs_view; ALTER TABLE sweeps RENAME COLUMN title TO name");
+  for (const std::string& message :
+       {message_of([&] { Store::open_writer(workspace_); }), message_of([&] { Store::open_reader(workspace_); })}) {
+    EXPECT_EQ(message.rfind(workspace_.database().string() + " is not a database of this tearless", 0), 0u) << message;
+    EXPECT_NE(message.find("tearless rebuild"), std::string::npos) << message;
+  }
+}
+
+TEST_F(StoreTest, ViewsThatAPersonAddsAreNoReasonToRefuse) {
+  store_->submit(sweep("s", {request("aa")}));
+  store_.reset();
+  SQLite::Database(workspace_.database().string(), SQLite::OPEN_READWRITE).exec("CREATE VIEW mine AS SELECT 1 AS one");
+  EXPECT_EQ(Store::open_reader(workspace_)->runs_of("s").size(), 1u);
+}
+
+TEST_F(StoreTest, ADamagedDatabaseIsNamedByWhateverReadsIt) {
+  store_->submit(sweep("s", {request("aa")}));
+  store_.reset();
+  std::string bytes = test::read_text(workspace_.database());
+  constexpr int64_t kPage = 4096;
+  std::fill(bytes.begin() + kPage, bytes.end(), 'x');  // the head that makes it a database stays
+  test::write_text(workspace_.database(), bytes);
+  const std::string message = message_of([&] { Store::open_reader(workspace_)->runs_of("s"); });
+  EXPECT_NE(message.find("cannot read the database " + workspace_.database().string()), std::string::npos) << message;
+  EXPECT_NE(message.find("tearless rebuild --workspace " + workspace_.root().string()), std::string::npos) << message;
+}
+
+TEST_F(StoreTest, ADatabaseThatIsGoneFromBesideItsRunsIsMissed) {
+  store_.reset();
+  fs::remove(workspace_.database());
+  EXPECT_EQ(Store::open_reader(workspace_), nullptr);  // nothing has been run
+  fs::create_directories(workspace_.run("aa").root());
+  const std::string message = message_of([&] { Store::open_reader(workspace_); });
+  EXPECT_NE(message.find("tearless.db is gone"), std::string::npos) << message;
+  EXPECT_NE(message.find("tearless rebuild"), std::string::npos) << message;
+}
+
 TEST_F(StoreTest, AReadOnlyFolderCanBeLookedAtAndNotWritten) {
   store_->submit(sweep("s", {request("aa")}));
   store_.reset();
