@@ -163,7 +163,10 @@ void print_plan(const GridState& state, const Tally& tally, const Globals& globa
                              sizes_text(state));
   }
   if (!state.errors.empty()) return;  // which follow: there is nothing to do before they are corrected
-  const char* next = tally.all[kToRun] > 0 ? "Next: tearless run {}\n" : "Nothing to run. Next: tearless table {}\n";
+  const char* next = tally.all[kToRun] > 0 ? "Next: tearless run {}\n"
+                     : tally.all[kWaiting] > 0
+                         ? "Nothing can run yet. Next: put what is missing there, then tearless plan {}\n"
+                         : "Nothing to run. Next: tearless table {}\n";
   std::cout << fmt::format(fmt::runtime(next), target);
 }
 
@@ -200,8 +203,8 @@ json plan_json(const GridState& state, const Tally& tally) {
     const PlannedRun& run = state.plan[i];
     json entry = {{"id", run.answer.id},
                   {"state", state.results[i].state},
-                  {"coordinates", run.spec.coordinates},
-                  {"seed", run.spec.seed},
+                  {"coordinates", run.coordinates},
+                  {"seed", run.point.seed},
                   {"updates", run.answer.updates},
                   {"plan", kKindNames[kind_of(run, state.results[i])]}};
     if (run.answer.parameters) entry["parameters"] = *run.answer.parameters;

@@ -15,6 +15,7 @@
 #include "harness/commands.h"
 #include "harness/grid/expand.h"
 #include "harness/grid/grid.h"
+#include "harness/grid_state.h"
 #include "harness/schedule/foreground.h"
 #include "harness/schedule/plan.h"
 #include "harness/schedule/program.h"
@@ -39,7 +40,7 @@ struct RunOptions {
 
 nlohmann::ordered_json coordinates_of(const Grid& grid, const PlannedRun& run) {
   auto coordinates = nlohmann::ordered_json::object();
-  for (const Axis& axis : grid.axes) coordinates[axis.name] = run.spec.coordinates.at(axis.name);
+  for (const Axis& axis : grid.axes) coordinates[axis.name] = run.coordinates.at(axis.name);
   return coordinates;
 }
 
@@ -57,7 +58,7 @@ Sweep sweep_of(const Grid& grid, const std::vector<PlannedRun>& plan, const std:
                           .memory_bytes = run.answer.memory_bytes,
                           .updates = run.answer.updates,
                           .coordinates = coordinates_of(grid, run),
-                          .seed = run.spec.seed});
+                          .seed = run.point.seed});
   }
   sweep.id = sweep_id(sweep, grid_text);
   return sweep;
@@ -70,7 +71,7 @@ std::vector<Job> jobs_of(const Grid& grid, const std::vector<PlannedRun>& plan) 
     jobs.push_back({.id = run.answer.id,
                     .canonical = run.answer.canonical,
                     .local = run.answer.local,
-                    .label = place_label(coordinates_of(grid, run), run.spec.seed),
+                    .label = place_label(coordinates_of(grid, run), run.point.seed),
                     .updates = run.answer.updates,
                     .device = run.answer.device,
                     .threads = run.answer.threads});
@@ -78,32 +79,38 @@ std::vector<Job> jobs_of(const Grid& grid, const std::vector<PlannedRun>& plan) 
   return jobs;
 }
 
+// A line a reason: what is wrong with a grid or a machine is wrong with many of its runs.
+void print_failures(const std::map<std::string, std::string>& failed, const std::string& all_of_them) {
+  std::map<std::string, std::vector<std::string>> runs_of;  // reason → runs
+  for (const auto& [id, reason] : failed) runs_of[reason].push_back(id);
+  size_t listed = 0;
+  for (const auto& [reason, runs] : runs_of) {
+    if (++listed > kMostListed) continue;
+    const std::string others = runs.size() > 1 ? fmt::format(" and {} more", runs.size() - 1) : "";
+    fmt::print("  {}{}: {}\n", runs.front(), others, reason);
+  }
+  if (listed > kMostListed) fmt::print("  … and {} more reasons ({})\n", listed - kMostListed, all_of_them);
+}
+
 // How it stands, what did not work and why, and what to type next. The exit code.
 int conclude(const Store& store, const Sweep& sweep, const Globals& globals, const RunOptions& options,
              const Ending& ending) {
+  const std::string place = workspace_option(globals);
   std::map<RunState, int64_t> counts;
-  std::map<std::string, RunRecord> failed;
+  std::map<std::string, std::string> failed;  // run → reason
   std::set<std::string> waiting_for;
   for (const RunRecord& run : store.runs_of(sweep.id)) {
     ++counts[run.state];
-    if (run.state == RunState::kFailed || run.state == RunState::kHeld) failed.emplace(run.id, run);
+    if (run.state == RunState::kFailed || run.state == RunState::kHeld) failed.emplace(run.id, run.reason);
     if (run.state == RunState::kWaitingData) waiting_for.insert(run.reason);
   }
   std::vector<std::string> parts;
   for (const auto& [state, count] : counts) parts.push_back(fmt::format("{} {}", count, name_of(state)));
   fmt::print("{} runs: {}\n", sweep.runs.size(), fmt::join(parts, ", "));
 
-  size_t listed = 0;
-  for (const auto& [id, run] : failed) {
-    if (++listed > kMostListed) continue;
-    fmt::print("  {}  {}\n", id, run.reason);
-  }
-  if (failed.size() > kMostListed)
-    fmt::print("  … and {} more (tearless status {})\n", failed.size() - kMostListed, options.grid);
+  print_failures(failed, fmt::format("tearless status {}{}", options.grid, place));
   for (const std::string& sentence : waiting_for) fmt::print("  waiting for data: {}\n", sentence);
 
-  const std::string place =
-      globals.workspace == Globals().workspace ? "" : " --workspace " + globals.workspace.string();
   if (ending.interrupted) {
     fmt::print("Interrupted; nothing is lost. To go on: tearless run {}{}\n", options.grid, place);
     return kInterrupted;

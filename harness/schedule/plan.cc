@@ -3,21 +3,23 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace tearless::harness {
 
 std::vector<PlannedRun> plan_runs(const Grid& grid, const Only& only, const Program& program, bool smoke) {
   std::vector<PlannedRun> plan;
   for (GridPoint& point : runs_of(grid, only)) {
-    plan.push_back({.point = std::move(point), .spec = {}, .answer = {}});
+    plan.push_back({.point = std::move(point), .coordinates = {}, .answer = {}});
   }
   size_t asked = 0, answered = 0;
   program.check(
       [&]() -> std::optional<CheckQuestion> {
         if (asked == plan.size()) return std::nullopt;
         PlannedRun& run = plan[asked++];
-        run.spec = materialise(grid, run.point);
-        return CheckQuestion{run.spec.settings, grid.folder.string(), run.spec.folders, smoke};
+        RunSpec spec = materialise(grid, run.point);
+        run.coordinates = std::move(spec.coordinates);
+        return CheckQuestion{std::move(spec.settings), grid.folder.string(), std::move(spec.folders), smoke};
       },
       [&](CheckAnswer answer) {
         if (answered < plan.size()) plan[answered++].answer = std::move(answer);

@@ -1,6 +1,7 @@
 // A grid's runs with what the training program says of each: where plan, run and table all begin.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -12,7 +13,7 @@ namespace tearless::harness {
 
 struct PlannedRun {
   GridPoint point;
-  RunSpec spec;
+  std::map<std::string, std::string> coordinates;  // axis name → label
   CheckAnswer answer;
 };
 

@@ -100,10 +100,29 @@ TEST_F(Looking, NamesTheLineOfTheValueThatTheTrainingProgramRefuses) {
 TEST_F(Looking, SaysWhichCorpusIsMissing) {
   test::write_text(folder_ / "grid.toml", "[set]\ndata.train = \"corpus.txt\"\n[axis]\nmodel.a = [1, 2]\n");
   EXPECT_THAT(tearless("plan grid.toml"),
-              testing::HasSubstr("2 runs waiting: corpus.txt is missing; the test makes it\n"));
+              testing::EndsWith("2 runs waiting: corpus.txt is missing; the test makes it\n"
+                                "Nothing can run yet. Next: put what is missing there, then tearless plan grid.toml\n"
+                                "exit 0\n"));
   EXPECT_THAT(tearless("explain grid.toml model.a=2"),
               testing::HasSubstr("waiting for data: corpus.txt is missing; the test makes it\n"));
   EXPECT_THAT(tearless("table grid.toml"), testing::HasSubstr("2 of 2 runs have no result yet (2 waiting for data)."));
+}
+
+TEST_F(Looking, PointsFromALostOrDamagedDatabaseToRebuildGolden) {
+  EXPECT_THAT(tearless("run grid.toml --only place=pre"), testing::EndsWith("exit 0\n"));
+  std::string text;
+  const auto look = [&](const std::string& what, const std::vector<std::string>& commands) {
+    text += what + "\n";
+    for (const std::string& command : commands) text += "$ tearless " + command + "\n" + tearless(command) + "\n";
+  };
+  const fs::path database = folder_ / "results/tearless.db";
+  fs::remove(database);
+  look("the database is gone", {"plan grid.toml", "table grid.toml", "status", "explain grid.toml", "explain abc"});
+  test::write_text(database, "mine, not yours");
+  look("another file has its name", {"status", "sql"});
+  EXPECT_THAT(tearless("rebuild --workspace results"), testing::EndsWith("exit 0\n"));
+  EXPECT_THAT(tearless("table grid.toml"), testing::HasSubstr("layer_norm"));
+  test::expect_golden("harness/looking_lost.txt", text);
 }
 
 TEST_F(Looking, WritesATableToAFile) {
