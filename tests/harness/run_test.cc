@@ -154,6 +154,14 @@ TEST_F(RunTest, EveryFailureHasItsStateAndTheExitCodeSaysThatSomethingFailed) {
   EXPECT_THAT(finished.output, HasSubstr("tearless log"));
 }
 
+TEST_F(RunTest, AReasonThatManyRunsShareIsSaidOnce) {
+  write_grid("\"out_of_memory\"", 0);
+  const test::Finished finished = tearless({"run", "grid.toml"});
+  EXPECT_EQ(finished.code, 1);
+  const std::string first = runs().at(0).root().filename().string();
+  EXPECT_THAT(finished.output, HasSubstr("4 runs: 4 failed\n  " + first + " and 3 more: exit code 4\nWhy: "));
+}
+
 TEST_F(RunTest, DivergenceIsAResultNotAFailure) {
   write_grid("\"diverge\"", 0);
   const test::Finished finished = tearless({"run", "grid.toml"});
@@ -161,13 +169,13 @@ TEST_F(RunTest, DivergenceIsAResultNotAFailure) {
   EXPECT_THAT(tearless({"table", "grid.toml"}).output, HasSubstr("div. (2/2)"));
 }
 
-TEST_F(RunTest, AStalledRunIsStoppedAndGivenUpInTheEnd) {
+TEST_F(RunTest, AStalledRunIsStoppedAndQueuedAgain) {
   write_grid("\"stall\"", 0);
-  const test::Finished finished =
-      tearless({"run", "grid.toml", "--only", "model.kind=a", "--only", "seed=1", "--stall-timeout", "0.01"});
-  EXPECT_EQ(finished.code, 1);
-  EXPECT_THAT(finished.output, HasSubstr("no sign of life"));
-  EXPECT_EQ(attempts(), 3);
+  test::Background harness(
+      command({"run", "grid.toml", "--only", "model.kind=a", "--only", "seed=1", "--stall-timeout", "0.01"}));
+  ASSERT_TRUE(test::eventually([&] { return attempts() == 1 && read_attempt(runs().at(0), 1).signal == SIGTERM; }));
+  harness.signal(SIGINT);
+  EXPECT_THAT(harness.wait().output, HasSubstr("queued again: stalled: no sign of life"));
   expect_nothing_alive();
 }
 
@@ -184,6 +192,7 @@ TEST_F(RunTest, CtrlCStopsGracefullyAndASecondRunGoesOn) {
   }
   expect_nothing_alive();
   EXPECT_EQ(read_attempt(some, 1).code, kExitStopped);
+  write_grid("\"succeed\"", 0);
   EXPECT_EQ(tearless({"run", "grid.toml"}).code, 0);
   EXPECT_EQ(results(), undisturbed());
 }
@@ -199,6 +208,7 @@ TEST_F(RunTest, ASecondCtrlCLeavesAtOnceAndNothingIsLost) {
     harness.signal(SIGINT);
     EXPECT_EQ(harness.wait().code, 130);
   }
+  write_grid("\"succeed\"", 0);
   EXPECT_EQ(tearless({"run", "grid.toml"}).code, 0);
   EXPECT_EQ(results(), undisturbed());
 }
@@ -282,6 +292,7 @@ TEST_F(RunTest, EverythingKilledAtOnceStillEndsInTheSameTable) {
       if (supervisor && supervisor->is_alive()) ::kill(static_cast<pid_t>(supervisor->pid), SIGKILL);
     }
   }
+  write_grid("\"succeed\"", 0);
   EXPECT_EQ(tearless({"run", "grid.toml"}).code, 0);
   EXPECT_EQ(results(), undisturbed());
 }
