@@ -9,8 +9,9 @@
 
 namespace tearless {
 
-/// Bad input from outside: settings, files, folders, data. The text is one sentence that names the file, line or key and says
-/// what to do; main() prints it as it is and maps the error to an exit code. What cannot happen is asserted instead.
+/// Bad input from outside: settings, files, folders, data. The text is one sentence that names the file, line or key
+/// and says what to do; main() prints it as it is and maps the error to an exit code. What cannot happen is asserted
+/// instead.
 class UserError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

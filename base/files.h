@@ -11,7 +11,8 @@ namespace tearless {
 /// The bytes of a file. UserError (naming the path and the reason) where it cannot be read.
 std::string read_file(const std::filesystem::path& path);
 
-/// Writes temp, fsync, rename, fsync the folder. UserError on a full disk, a read-only folder …: the old file is then untouched.
+/// Writes temp, fsync, rename, fsync the folder. UserError on a full disk, a read-only folder …: the old file is then
+/// untouched.
 void write_atomically(const std::filesystem::path& path, std::string_view bytes);
 
 /// Makes a folder and its parents; UserError where that is not possible.

@@ -1,4 +1,5 @@
-// An exclusive kernel lock on a file: it ends with the last process that holds the descriptor, however that process ends.
+// An exclusive kernel lock on a file: it ends with the last process that holds the descriptor, however that process
+// ends.
 #pragma once
 
 #include <filesystem>

@@ -1,5 +1,5 @@
-// The run directory: the names of its files, the exit codes, and the small JSON records that both programs read and write.
-// The contract itself, for people and foreign programs, is docs/run_directory.md.
+// The run directory: the names of its files, the exit codes, and the small JSON records that both programs read and
+// write. The contract itself, for people and foreign programs, is docs/run_directory.md.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,8 @@ enum ExitCode : int {
   kExitStopped = 75,
 };
 
-/// Set by the supervisor: the attempt's number. The engine then neither takes the lock (it has inherited it) nor makes the attempt's folder.
+/// Set by the supervisor: the attempt's number. The engine then neither takes the lock (it has inherited it) nor makes
+/// the attempt's folder.
 inline constexpr const char* kAttemptVariable = "TEARLESS_ATTEMPT";
 
 /// Paths inside one run directory. Makes nothing.
@@ -32,7 +33,9 @@ class RunDirectory {
 
   const std::filesystem::path& root() const { return root_; }
   std::filesystem::path settings() const { return root_ / "run.toml"; }  ///< canonical text: its hash is the id
-  std::filesystem::path local() const { return root_ / "local.toml"; }   ///< paths, threads …: rewritten before an attempt
+  std::filesystem::path local() const {
+    return root_ / "local.toml";
+  }  ///< paths, threads …: rewritten before an attempt
   std::filesystem::path lock() const { return root_ / "lock"; }
   std::filesystem::path metrics() const { return root_ / "metrics.jsonl"; }
   std::filesystem::path scores() const { return root_ / "scores.json"; }
@@ -69,7 +72,8 @@ void write_done(const RunDirectory& run, std::string outcome, int64_t step, std:
 /// The first result file whose bytes are not those that DONE recorded, or "".
 std::string changed_result_file(const RunDirectory& run, const Done& done);
 
-/// The boot id of this machine and the start time of a process (clock ticks since boot): with the pid they name a process once and for all.
+/// The boot id of this machine and the start time of a process (clock ticks since boot): with the pid they name a
+/// process once and for all.
 std::string boot_id();
 std::optional<int64_t> process_start_ticks(int64_t pid);
 

@@ -27,7 +27,9 @@ class JsonVisitor : public SettingsVisitor {
   void integer(const Field& f, int64_t& v) override { see(f, "integer", v); }
   void number(const Field& f, double& v) override { see(f, "number", v); }
   void word(const Field& f, std::string& v) override { see(f, "text", v); }
-  void optional_integer(const Field& f, std::optional<int64_t>& v) override { see(f, "integer", v ? json(*v) : json()); }
+  void optional_integer(const Field& f, std::optional<int64_t>& v) override {
+    see(f, "integer", v ? json(*v) : json());
+  }
   void optional_number(const Field& f, std::optional<double>& v) override { see(f, "number", v ? json(*v) : json()); }
 
  protected:
@@ -88,8 +90,7 @@ class Reader final : public SettingsVisitor {
     if (!found) return;
     if (!found->is_string()) wrong_type(field, *found, "text in quotes");
     const auto text = found->get<std::string>();
-    if (!field.choices.empty() &&
-        std::find(field.choices.begin(), field.choices.end(), text) == field.choices.end()) {
+    if (!field.choices.empty() && std::find(field.choices.begin(), field.choices.end(), text) == field.choices.end()) {
       fail("{}: {} = \"{}\" is not known{}; it must be one of: {}", place(field), dotted(field), text,
            did_you_mean(text, field.choices), fmt::join(field.choices, ", "));
     }

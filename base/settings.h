@@ -1,6 +1,6 @@
-// Settings are plain structs with defaults; one describe() a struct says each field's key, meaning and limits, once. From that
-// one description come the reader (with leftover keys and "did you mean"), the canonical text that a run's identity is hashed
-// from, the generated documentation, and the test that walks every key.
+// Settings are plain structs with defaults; one describe() a struct says each field's key, meaning and limits, once.
+// From that one description come the reader (with leftover keys and "did you mean"), the canonical text that a run's
+// identity is hashed from, the generated documentation, and the test that walks every key.
 //
 //   struct AdamOptions { double beta1 = 0.9; … };
 //   inline void describe(SettingsVisitor& v, AdamOptions& o) {
@@ -38,12 +38,12 @@ struct Field {
   double min = -std::numeric_limits<double>::infinity();
   double max = std::numeric_limits<double>::infinity();
   std::vector<std::string> choices = {};  // for words: the legal ones (empty: any text)
-  // The value at which the setting is as if it did not exist: it is then left out of the canonical text. Frozen for ever, and
-  // not the default: a later setting must not change the identity of older runs, a changed default must.
+  // The value at which the setting is as if it did not exist: it is then left out of the canonical text. Frozen for
+  // ever, and not the default: a later setting must not change the identity of older runs, a changed default must.
   std::optional<nlohmann::json> neutral = std::nullopt;
   Identity identity = Identity::kResult;
-  // False where the other settings make this one meaningless (beta of an optimiser that has none): read, but left out of the
-  // canonical text, so that it cannot split one run into two.
+  // False where the other settings make this one meaningless (beta of an optimiser that has none): read, but left out
+  // of the canonical text, so that it cannot split one run into two.
   bool applies = true;
 };
 
@@ -101,12 +101,12 @@ struct WrittenSettings {
 WrittenSettings read_toml_settings(const std::filesystem::path& file);
 WrittenSettings parse_toml_settings(std::string_view text, const std::string& name);
 
-/// Fills a struct: keys that are not written keep their default. UserError for an unknown key (with its nearest neighbour), a
-/// wrong type, or a value out of range (with the range).
+/// Fills a struct: keys that are not written keep their default. UserError for an unknown key (with its nearest
+/// neighbour), a wrong type, or a value out of range (with the range).
 void read_settings(const WrittenSettings& written, const Describe& describe_all);
 
-/// One `key = value` line a setting, sorted by key, numbers in shortest round-trip form: valid TOML. Settings of the asked
-/// identity only; those at their neutral value and those that do not apply are left out of the kResult text.
+/// One `key = value` line a setting, sorted by key, numbers in shortest round-trip form: valid TOML. Settings of the
+/// asked identity only; those at their neutral value and those that do not apply are left out of the kResult text.
 std::string canonical_settings(Identity identity, const Describe& describe_all);
 
 /// Every field in order of description, with its default as written in the struct.

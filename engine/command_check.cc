@@ -21,7 +21,8 @@ int answer_lines() {
 
 std::string sizes(const nlohmann::json& answer) {
   if (answer.at("parameters").is_null()) return "parameters and memory pending (prepare the corpus first)";
-  return fmt::format("{} parameters, about {} MiB", answer.at("parameters").get<int64_t>(), answer.at("memory_bytes").get<int64_t>() >> 20);
+  return fmt::format("{} parameters, about {} MiB", answer.at("parameters").get<int64_t>(),
+                     answer.at("memory_bytes").get<int64_t>() >> 20);
 }
 
 int answer_files(const std::vector<std::filesystem::path>& files, bool canonical) {
@@ -31,8 +32,9 @@ int answer_files(const std::vector<std::filesystem::path>& files, bool canonical
       const auto answer =
           check_run(read_run_options(read_toml_settings(file), std::filesystem::absolute(file).parent_path(), {}));
       const auto waiting_for = answer.at("waiting_for").get<std::string>();
-      fmt::print("{}: run {}, {}, at most {} updates{}\n", file.string(), answer.at("id").get<std::string>(), sizes(answer),
-                 answer.at("updates").get<int64_t>(), waiting_for.empty() ? "" : "; waits for data: " + waiting_for);
+      fmt::print("{}: run {}, {}, at most {} updates{}\n", file.string(), answer.at("id").get<std::string>(),
+                 sizes(answer), answer.at("updates").get<int64_t>(),
+                 waiting_for.empty() ? "" : "; waits for data: " + waiting_for);
       if (canonical) fmt::print("{}", answer.at("canonical").get<std::string>());
     } catch (const UserError& error) {
       const std::string sentence = error.what();

@@ -47,13 +47,16 @@ int decode(const Arguments& args) {
   open_device(options.run);
   at::set_num_threads(static_cast<int>(options.run.threads));
   const RunDirectory run(args.directory);
-  if (!std::filesystem::exists(run.scores())) fail("{} has no scores.json: the run is not done; train it first", args.directory.string());
+  if (!std::filesystem::exists(run.scores()))
+    fail("{} has no scores.json: the run is not done; train it first", args.directory.string());
   const auto scores = nlohmann::json::parse(read_file(run.scores()));
 
   Translate task(options, prepare(options.data, options.text, [](const std::string&) {}));
-  Checkpoints(run).read_parameters(static_cast<int64_t>(scores.at("selected_step").get<double>()), task.parameters().values());
+  Checkpoints(run).read_parameters(static_cast<int64_t>(scores.at("selected_step").get<double>()),
+                                   task.parameters().values());
   std::string text;
-  for (const std::string& line : task.hypotheses(task.prepared().encode_source(read_lines(args.input)))) text += line + "\n";
+  for (const std::string& line : task.hypotheses(task.prepared().encode_source(read_lines(args.input))))
+    text += line + "\n";
   if (args.output.empty()) {
     fmt::print("{}", text);
   } else {

@@ -16,13 +16,16 @@ Action command_prepare(CLI::App& app) {
   const auto file = std::make_shared<std::filesystem::path>();
   app.add_option("FILE", *file, "settings in TOML; [data] and [text] are used")->required();
   return [file] {
-    RunOptions options = read_run_options(read_toml_settings(*file), std::filesystem::absolute(*file).parent_path(), {});
-    if (const std::string missing = missing_corpus(options.data); !missing.empty()) fail("{}: {}", file->string(), missing);
+    RunOptions options =
+        read_run_options(read_toml_settings(*file), std::filesystem::absolute(*file).parent_path(), {});
+    if (const std::string missing = missing_corpus(options.data); !missing.empty())
+      fail("{}: {}", file->string(), missing);
     fingerprint(options.data);
-    const Prepared corpus = prepare(options.data, options.text, [](const std::string& line) { fmt::print("{}\n", line); });
+    const Prepared corpus =
+        prepare(options.data, options.text, [](const std::string& line) { fmt::print("{}\n", line); });
     fmt::print("{}: {} training, {} dev, {} test pairs; vocabulary {}\n",
-               prepared_folder(preparation_key(options.data, options.text)).string(), corpus.train.size(), corpus.dev.size(),
-               corpus.test.size(), corpus.vocabulary.size());
+               prepared_folder(preparation_key(options.data, options.text)).string(), corpus.train.size(),
+               corpus.dev.size(), corpus.test.size(), corpus.vocabulary.size());
     return static_cast<int>(kExitDone);
   };
 }

@@ -31,7 +31,9 @@ Action command_probe(CLI::App& app) {
       for (const CudaDevice& d : devices) {
         list.push_back({{"kind", "cuda"}, {"uuid", d.uuid}, {"name", d.name}, {"memory_bytes", d.memory_bytes}});
       }
-      fmt::print("{}\n", nlohmann::json{{"program", "tearless-engine"}, {"version", std::string(build_stamp())}, {"numerics", kNumerics},
+      fmt::print("{}\n", nlohmann::json{{"program", "tearless-engine"},
+                                        {"version", std::string(build_stamp())},
+                                        {"numerics", kNumerics},
                                         {"devices", list}}
                              .dump());
       return static_cast<int>(kExitDone);
@@ -39,7 +41,8 @@ Action command_probe(CLI::App& app) {
     fmt::print("tearless-engine {}, numerics {}, LibTorch {}\ncpu: {} cores\n", build_stamp(), kNumerics, TORCH_VERSION,
                std::thread::hardware_concurrency());
     for (const CudaDevice& d : devices) {
-      fmt::print("cuda: {} {} ({} GiB, sm_{}{})\n", d.uuid, d.name, d.memory_bytes >> 30, d.compute_major, d.compute_minor);
+      fmt::print("cuda: {} {} ({} GiB, sm_{}{})\n", d.uuid, d.name, d.memory_bytes >> 30, d.compute_major,
+                 d.compute_minor);
     }
     if (devices.empty()) fmt::print("cuda: none{}\n", no_cuda.empty() ? "" : " (" + no_cuda + ")");
     return static_cast<int>(kExitDone);

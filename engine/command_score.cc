@@ -28,7 +28,8 @@ int score(const std::filesystem::path& hypothesis, const std::filesystem::path& 
   const auto ours = lines_of(hypothesis);
   const auto theirs = lines_of(reference);
   if (ours.size() != theirs.size()) {
-    fail("{} has {} lines, {} has {}: they must be the same sentences", hypothesis.string(), ours.size(), reference.string(), theirs.size());
+    fail("{} has {} lines, {} has {}: they must be the same sentences", hypothesis.string(), ours.size(),
+         reference.string(), theirs.size());
   }
   if (ours.empty()) fail("{} is empty", hypothesis.string());
   BleuStats sum;
@@ -37,7 +38,8 @@ int score(const std::filesystem::path& hypothesis, const std::filesystem::path& 
   }
   std::string precisions;
   for (size_t n = 0; n < 4; ++n) {
-    const double p = sum.totals[n] > 0 ? 100.0 * static_cast<double>(sum.matches[n]) / static_cast<double>(sum.totals[n]) : 0;
+    const double p =
+        sum.totals[n] > 0 ? 100.0 * static_cast<double>(sum.matches[n]) / static_cast<double>(sum.totals[n]) : 0;
     precisions += fmt::format("{}{:.1f}", n > 0 ? "/" : "", p);
   }
   fmt::print("{} {:.2f}, {} (hypothesis {} words, reference {})\n", raw ? "bleu_13a" : "bleu",

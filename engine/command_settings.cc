@@ -32,7 +32,8 @@ Action command_settings(CLI::App&) {
   return [] {
     RunOptions options;
     fmt::print(
-        "# Engine settings\n\nMade by `tearless-engine settings` from the option structs: do not edit. Settings marked *local* never enter a "
+        "# Engine settings\n\nMade by `tearless-engine settings` from the option structs: do not edit. Settings marked "
+        "*local* never enter a "
         "run's identity.\n");
     std::string table;
     for (const DescribedField& f : list_settings(description_of(options))) {
@@ -41,8 +42,9 @@ Action command_settings(CLI::App&) {
         table = head;
         fmt::print("\n## [{}]\n\n| key | default | values | meaning |\n|---|---|---|---|\n", table);
       }
-      fmt::print("| `{}` | {} | {} | {}{} |\n", f.field.key, f.value.is_null() ? "unset" : "`" + toml_value(f.value) + "`", cell(limits(f)),
-                 cell(f.field.meaning), f.field.identity == Identity::kLocal ? " *(local)*" : "");
+      fmt::print("| `{}` | {} | {} | {}{} |\n", f.field.key,
+                 f.value.is_null() ? "unset" : "`" + toml_value(f.value) + "`", cell(limits(f)), cell(f.field.meaning),
+                 f.field.identity == Identity::kLocal ? " *(local)*" : "");
     }
     return static_cast<int>(kExitDone);
   };

@@ -14,10 +14,12 @@ Action command_train(CLI::App& app) {
   };
   const auto args = std::make_shared<Arguments>();
   auto* directory = app.add_option("DIR", args->directory, "run directory with run.toml and local.toml");
-  auto* config = app.add_option("--config", args->config, "settings in TOML: makes and trains RUNS/<id>")->excludes(directory);
+  auto* config =
+      app.add_option("--config", args->config, "settings in TOML: makes and trains RUNS/<id>")->excludes(directory);
   app.add_option("--runs", args->runs, "where --config makes run directories")->needs(config)->capture_default_str();
   return [args] {
-    if (args->directory.empty() && args->config.empty()) fail("train: name a run directory, or settings with --config FILE");
+    if (args->directory.empty() && args->config.empty())
+      fail("train: name a run directory, or settings with --config FILE");
     const auto dir = args->config.empty() ? args->directory : make_run_directory(args->config, args->runs);
     open_device(read_run_directory(dir).run);
     return static_cast<int>(attempt_run(dir));

@@ -1,5 +1,5 @@
-// The commands of `tearless-engine`: one file and one row of main.cc's table each. Each declares its options and returns what to do
-// once the command line is read; the process ends with the code that gives (base/run_directory.h).
+// The commands of `tearless-engine`: one file and one row of main.cc's table each. Each declares its options and
+// returns what to do once the command line is read; the process ends with the code that gives (base/run_directory.h).
 #pragma once
 
 #include <functional>

@@ -8,7 +8,8 @@ namespace tearless::engine {
 void open_device(const ExecutionOptions& execution) {
   if (execution.device != ExecutionOptions::Device::kCuda) return;
   open_cuda_library();
-  if (cuda_devices().empty()) fail("run.device = \"cuda\", but no NVIDIA GPU is visible; use \"cpu\", or look at nvidia-smi");
+  if (cuda_devices().empty())
+    fail("run.device = \"cuda\", but no NVIDIA GPU is visible; use \"cpu\", or look at nvidia-smi");
 }
 
 }  // namespace tearless::engine

@@ -1,4 +1,5 @@
-// tearless-engine: trains one run in its directory, and answers what the harness asks. It knows nothing of grids or SQL.
+// tearless-engine: trains one run in its directory, and answers what the harness asks. It knows nothing of grids or
+// SQL.
 #include <c10/util/Exception.h>
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
@@ -67,7 +68,8 @@ int main(int argc, char** argv) {
   }
   // A mistyped command would otherwise be called a missing one.
   if (argc > 1 && argv[1][0] != '-' && std::find(names.begin(), names.end(), argv[1]) == names.end()) {
-    return refuse(fmt::format("there is no command \"{}\"{}; tearless-engine --help lists them", argv[1], did_you_mean(argv[1], names)),
+    return refuse(fmt::format("there is no command \"{}\"{}; tearless-engine --help lists them", argv[1],
+                              did_you_mean(argv[1], names)),
                   kExitSettingsRefused);
   }
   try {
@@ -82,7 +84,8 @@ int main(int argc, char** argv) {
   } catch (const std::bad_alloc&) {
     return refuse("out of memory; use a smaller train.batch.tokens or model", kExitOutOfMemory);
   } catch (const c10::Error& error) {
-    if (is_out_of_memory(error)) return refuse("out of memory; use a smaller train.batch.tokens or model", kExitOutOfMemory);
+    if (is_out_of_memory(error))
+      return refuse("out of memory; use a smaller train.batch.tokens or model", kExitOutOfMemory);
     return refuse(error.what(), EXIT_FAILURE);
   } catch (const std::exception& error) {
     return refuse(error.what(), EXIT_FAILURE);

@@ -30,7 +30,8 @@ Beam::Beam(const DecodeOptions& options, int64_t limit, int32_t eos)
 }
 
 int64_t Beam::open() const {
-  return done_ ? 0 : std::count_if(hypotheses_.begin(), hypotheses_.end(), [](const Hypothesis& h) { return !h.finished; });
+  return done_ ? 0
+               : std::count_if(hypotheses_.begin(), hypotheses_.end(), [](const Hypothesis& h) { return !h.finished; });
 }
 
 std::vector<int64_t> Beam::advance(std::span<const float* const> rows, int64_t vocabulary) {
@@ -61,7 +62,8 @@ std::vector<int64_t> Beam::advance(std::span<const float* const> rows, int64_t v
     ++row;
   }
   const size_t kept = std::min(beam, candidates.size());
-  std::partial_sort(candidates.begin(), candidates.begin() + static_cast<std::ptrdiff_t>(kept), candidates.end(), better);
+  std::partial_sort(candidates.begin(), candidates.begin() + static_cast<std::ptrdiff_t>(kept), candidates.end(),
+                    better);
   candidates.resize(kept);
 
   std::vector<Hypothesis> next;

@@ -1,8 +1,8 @@
 // The beam of one sentence, exactly as TwT's code searches (training.md §1.12). Pure: it sees numbers, no model.
 //   step 0:  BOS in, EOS forbidden, the best `beam` tokens by log p.
 //   step t:  hypotheses get t + 1 tokens, EOS counted. An unfinished one may be extended by any token and then scores
-//            (Σ log p) / ((5 + t + 1) / 6)^α; a finished one only stays, with the score it had. The best `beam` of all are kept, so
-//            finished and unfinished compete in the beam.
+//            (Σ log p) / ((5 + t + 1) / 6)^α; a finished one only stays, with the score it had. The best `beam` of all
+//            are kept, so finished and unfinished compete in the beam.
 //   end:     all finished, or the length limit is reached. The best score wins, finished or not.
 // Not the search of fairseq or T2T, which set finished hypotheses aside: those differ by some hundredths of BLEU.
 #pragma once
@@ -31,7 +31,8 @@ class Beam {
   int64_t open() const;
   bool done() const { return done_; }
 
-  /// rows: open() rows of log p over the vocabulary, [open, K]. Returns, for each hypothesis that is still open, the row it came from.
+  /// rows: open() rows of log p over the vocabulary, [open, K]. Returns, for each hypothesis that is still open, the
+  /// row it came from.
   std::vector<int64_t> advance(std::span<const float* const> rows, int64_t vocabulary);
 
   const std::vector<Hypothesis>& hypotheses() const { return hypotheses_; }

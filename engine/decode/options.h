@@ -23,7 +23,9 @@ inline void describe(SettingsVisitor& v, DecodeOptions& o) {
             .max = 10,
             .applies = o.beam > 1},
            o.alpha);
-  v.integer({.key = "max_extra", .meaning = "an output has at most source length + this many tokens, EOS counted on both sides", .min = 1,
+  v.integer({.key = "max_extra",
+             .meaning = "an output has at most source length + this many tokens, EOS counted on both sides",
+             .min = 1,
              .max = 10000},
             o.max_extra);
   v.integer({.key = "batch_tokens",

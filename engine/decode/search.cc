@@ -44,7 +44,8 @@ class BatchSearch {
       const int32_t begin = source_.offsets[i];
       cross.spans.push_back({static_cast<int32_t>(rows.tokens.size()), open, begin, source_.offsets[i + 1] - begin, 0});
       for (const Hypothesis& h : beams_[i].hypotheses()) {
-        if (!h.finished) rows.tokens.push_back(h.tokens.empty() ? kBos : model_.kept().types[static_cast<size_t>(h.tokens.back())]);
+        if (!h.finished)
+          rows.tokens.push_back(h.tokens.empty() ? kBos : model_.kept().types[static_cast<size_t>(h.tokens.back())]);
       }
     }
     if (rows.tokens.empty()) return false;
@@ -81,8 +82,9 @@ class BatchSearch {
 
 }  // namespace
 
-std::vector<std::vector<int32_t>> translate(const Transformer& model, const ParallelTokens& set, const DecodeOptions& options,
-                                            Tape::Ops ops, const std::function<void()>& between_batches) {
+std::vector<std::vector<int32_t>> translate(const Transformer& model, const ParallelTokens& set,
+                                            const DecodeOptions& options, Tape::Ops ops,
+                                            const std::function<void()>& between_batches) {
   Tape tape(Tape::Kind::kForward, ops);
   const Step step{tape};
   const Embeddings::Tables tables = model.prepare(step);

@@ -20,7 +20,8 @@ void append_attention_specs(std::vector<ParameterSpec>& specs, const ModelOption
   specs.push_back({name + ".o.bias", {d}, {}});
 }
 
-AttentionBlock::AttentionBlock(const Parameters& p, const ModelOptions& options, uint32_t dropout_seed, const std::string& name)
+AttentionBlock::AttentionBlock(const Parameters& p, const ModelOptions& options, uint32_t dropout_seed,
+                               const std::string& name)
     : d_model_(options.d_model),
       heads_(options.heads),
       qkv_weight_(p.joined({name + ".q.weight", name + ".k.weight", name + ".v.weight"})),
@@ -44,9 +45,12 @@ Value AttentionBlock::self_cached(const Step& step, const Value& x, const Attent
                                   int64_t t) const {
   const Value qkv = linear(step.tape, x, qkv_weight_, qkv_bias_);  // [N, 3 D]
   const int64_t hypotheses = x.data().size(0);
-  cache.rows.view({hypotheses, cache.capacity, 2 * d_model_}).select(1, t).copy_(qkv.data().slice(1, d_model_, 3 * d_model_));
+  cache.rows.view({hypotheses, cache.capacity, 2 * d_model_})
+      .select(1, t)
+      .copy_(qkv.data().slice(1, d_model_, 3 * d_model_));
   const Value past(cache.rows);
-  const Value heads = attention(step.tape, {qkv, 0}, {past, 0}, {past, d_model_}, d_model_, heads_, spans, Dropout::off());
+  const Value heads =
+      attention(step.tape, {qkv, 0}, {past, 0}, {past, d_model_}, d_model_, heads_, spans, Dropout::off());
   return linear(step.tape, heads, o_weight_, o_bias_);
 }
 
@@ -54,7 +58,8 @@ Value AttentionBlock::project_memory(const Step& step, const Value& memory) cons
   return linear(step.tape, memory, kv_weight_, kv_bias_);
 }
 
-Value AttentionBlock::cross(const Step& step, const Value& x, const Value& keys_values, const AttentionSpans& spans) const {
+Value AttentionBlock::cross(const Step& step, const Value& x, const Value& keys_values,
+                            const AttentionSpans& spans) const {
   const Value q = linear(step.tape, x, q_weight_, q_bias_);
   const Value heads = attention(step.tape, {q, 0}, {keys_values, 0}, {keys_values, d_model_}, d_model_, heads_, spans,
                                 weight_dropout_.at(step));

@@ -1,5 +1,5 @@
-// The two attention sublayers: self-attention (encoder, and causal in the decoder) and cross-attention. Projections q, k, v and o
-// all have biases.
+// The two attention sublayers: self-attention (encoder, and causal in the decoder) and cross-attention. Projections q,
+// k, v and o all have biases.
 #pragma once
 
 #include <string>
@@ -22,13 +22,15 @@ struct KeyValueCache {
 
 class AttentionBlock {
  public:
-  AttentionBlock(const Parameters& parameters, const ModelOptions& options, uint32_t dropout_seed, const std::string& name);
+  AttentionBlock(const Parameters& parameters, const ModelOptions& options, uint32_t dropout_seed,
+                 const std::string& name);
 
   /// x [T, D] attends to itself within the spans → [T, D].
   Value self(const Step& step, const Value& x, const AttentionSpans& spans) const;
-  /// x [N, D]: one new position `t` of each hypothesis attends to positions 0 … t, which `cache` holds after this call. `spans`:
-  /// one query and t + 1 keys a hypothesis. Not for recording tapes.
-  Value self_cached(const Step& step, const Value& x, const AttentionSpans& spans, KeyValueCache& cache, int64_t t) const;
+  /// x [N, D]: one new position `t` of each hypothesis attends to positions 0 … t, which `cache` holds after this call.
+  /// `spans`: one query and t + 1 keys a hypothesis. Not for recording tapes.
+  Value self_cached(const Step& step, const Value& x, const AttentionSpans& spans, KeyValueCache& cache,
+                    int64_t t) const;
 
   /// memory [S, D] → keys and values [S, 2 D].
   Value project_memory(const Step& step, const Value& memory) const;

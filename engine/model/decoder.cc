@@ -67,7 +67,8 @@ Value Decoder::forward(const Step& step, const Value& x, const PackedRows& rows,
     stream.leave(layer.self_seam, layer.self_attention.self(step, stream.enter(layer.self_seam), self));
     // Under pre-norm only the query stream is normed here: the memory has passed the encoder's final norm.
     const Value keys_values = layer.cross_attention.project_memory(step, memory);
-    stream.leave(layer.cross_seam, layer.cross_attention.cross(step, stream.enter(layer.cross_seam), keys_values, cross));
+    stream.leave(layer.cross_seam,
+                 layer.cross_attention.cross(step, stream.enter(layer.cross_seam), keys_values, cross));
     stream.leave(layer.ffn_seam, layer.ffn.forward(step, stream.enter(layer.ffn_seam), rows));
   }
   return stream.finish(final_norm_);
@@ -77,7 +78,8 @@ DecoderState Decoder::start(const Step& step, const Value& memory, int64_t hypot
   DecoderState state;
   for (const Layer& layer : layers_) {
     state.memory.push_back(layer.cross_attention.project_memory(step, memory));
-    state.past.push_back({at::zeros({hypotheses * kFirstCapacity, 2 * d_model_}, memory.data().options()), kFirstCapacity});
+    state.past.push_back(
+        {at::zeros({hypotheses * kFirstCapacity, 2 * d_model_}, memory.data().options()), kFirstCapacity});
   }
   return state;
 }
@@ -98,7 +100,8 @@ Value Decoder::advance(const Step& step, const Value& x, const PackedRows& rows,
     const Layer& layer = layers_[l];
     stream.leave(layer.self_seam,
                  layer.self_attention.self_cached(step, stream.enter(layer.self_seam), self, state.past[l], t));
-    stream.leave(layer.cross_seam, layer.cross_attention.cross(step, stream.enter(layer.cross_seam), state.memory[l], cross));
+    stream.leave(layer.cross_seam,
+                 layer.cross_attention.cross(step, stream.enter(layer.cross_seam), state.memory[l], cross));
     stream.leave(layer.ffn_seam, layer.ffn.forward(step, stream.enter(layer.ffn_seam), rows));
   }
   ++state.position;

@@ -1,5 +1,5 @@
-// The decoder: layers of {masked self-attention, cross-attention, feed-forward} along one residual stream, over whole targets in
-// training and one position at a time in search.
+// The decoder: layers of {masked self-attention, cross-attention, feed-forward} along one residual stream, over whole
+// targets in training and one position at a time in search.
 #pragma once
 
 #include <string>
@@ -15,9 +15,9 @@ void append_decoder_specs(std::vector<ParameterSpec>& specs, const ModelOptions&
 
 /// What search keeps between positions. Hypotheses of one sentence stand together.
 struct DecoderState {
-  std::vector<Value> memory;          // per layer: keys and values of the encoder's output [S, 2 D]
-  std::vector<KeyValueCache> past;    // per layer
-  int64_t position = 0;               // the next position
+  std::vector<Value> memory;        // per layer: keys and values of the encoder's output [S, 2 D]
+  std::vector<KeyValueCache> past;  // per layer
+  int64_t position = 0;             // the next position
 
   /// Hypothesis i goes on from what hypothesis parents[i] was; the number of hypotheses may change.
   void reorder(const std::vector<int64_t>& parents);
@@ -28,13 +28,15 @@ class Decoder {
   Decoder(const Parameters& parameters, const ModelOptions& options, uint32_t dropout_seed);
 
   /// x [T, D] embedded target inputs, memory [S, D] → [T, D]. `rows` and `source` must outlive the tape.
-  Value forward(const Step& step, const Value& x, const PackedRows& rows, const Value& memory, const PackedRows& source) const;
+  Value forward(const Step& step, const Value& x, const PackedRows& rows, const Value& memory,
+                const PackedRows& source) const;
 
   /// The state before the first position, for `hypotheses` hypotheses.
   DecoderState start(const Step& step, const Value& memory, int64_t hypotheses) const;
   /// One position for each hypothesis: x [N, D] → [N, D]. `cross`: which source rows each hypothesis
   /// sees, one span a sentence.
-  Value advance(const Step& step, const Value& x, const PackedRows& rows, const AttentionSpans& cross, DecoderState& state) const;
+  Value advance(const Step& step, const Value& x, const PackedRows& rows, const AttentionSpans& cross,
+                DecoderState& state) const;
 
  private:
   struct Layer {

@@ -93,12 +93,14 @@ Embeddings::Tables Embeddings::prepare(const Step& step) const {
           output_bias_ ? gather_rows(step.tape, output_bias_, kept_index_) : Value()};
 }
 
-Value Embeddings::embed(const Step& step, const Value& table, const PackedRows& rows, const DropoutSite& dropout) const {
+Value Embeddings::embed(const Step& step, const Value& table, const PackedRows& rows,
+                        const DropoutSite& dropout) const {
   const int64_t needed = *std::max_element(rows.positions.begin(), rows.positions.end()) + int64_t{1};
   if (!positions_.defined() || positions_.size(0) < needed) {
     positions_ = sinusoid_positions(std::max<int64_t>(2 * needed, 128), options_.d_model).to(table.data().device());
   }
-  return embedding(step.tape, table, rows, positions_, std::sqrt(static_cast<double>(options_.d_model)), dropout.at(step));
+  return embedding(step.tape, table, rows, positions_, std::sqrt(static_cast<double>(options_.d_model)),
+                   dropout.at(step));
 }
 
 Value Embeddings::embed_source(const Step& step, const Tables& tables, const PackedRows& rows) const {

@@ -1,4 +1,5 @@
-// Word embeddings and the output layer: the three places that tying makes one, with FixNorm and the target-vocabulary mask.
+// Word embeddings and the output layer: the three places that tying makes one, with FixNorm and the target-vocabulary
+// mask.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +34,8 @@ class Embeddings {
   };
   Tables prepare(const Step& step) const;
 
-  /// √d · E[token] + position, dropout on the sum → [T, D]. Word dropout has already acted on `rows`, which must outlive the tape.
+  /// √d · E[token] + position, dropout on the sum → [T, D]. Word dropout has already acted on `rows`, which must
+  /// outlive the tape.
   Value embed_source(const Step& step, const Tables& tables, const PackedRows& rows) const;
   Value embed_target(const Step& step, const Tables& tables, const PackedRows& rows) const;
   /// h [T, D] → logits [T, K].

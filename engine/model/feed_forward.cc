@@ -6,7 +6,8 @@
 
 namespace tearless::engine {
 
-void append_feed_forward_specs(std::vector<ParameterSpec>& specs, const ModelOptions& options, const std::string& name) {
+void append_feed_forward_specs(std::vector<ParameterSpec>& specs, const ModelOptions& options,
+                               const std::string& name) {
   const int64_t d = options.d_model;
   const int64_t f = options.d_ff;
   specs.push_back({name + ".w1.weight", {f, d}, initial_matrix(options, MatrixRole::kFeedForward, d, f)});
@@ -15,7 +16,8 @@ void append_feed_forward_specs(std::vector<ParameterSpec>& specs, const ModelOpt
   specs.push_back({name + ".w2.bias", {d}, {}});
 }
 
-FeedForward::FeedForward(const Parameters& p, const ModelOptions& options, uint32_t dropout_seed, const std::string& name)
+FeedForward::FeedForward(const Parameters& p, const ModelOptions& options, uint32_t dropout_seed,
+                         const std::string& name)
     : w1_(p.get(name + ".w1.weight")),
       b1_(p.get(name + ".w1.bias")),
       w2_(p.get(name + ".w2.weight")),

@@ -14,7 +14,8 @@ void append_feed_forward_specs(std::vector<ParameterSpec>& specs, const ModelOpt
 
 class FeedForward {
  public:
-  FeedForward(const Parameters& parameters, const ModelOptions& options, uint32_t dropout_seed, const std::string& name);
+  FeedForward(const Parameters& parameters, const ModelOptions& options, uint32_t dropout_seed,
+              const std::string& name);
 
   /// x [T, D] → [T, D]; `rows` must outlive the tape.
   Value forward(const Step& step, const Value& x, const PackedRows& rows) const;

@@ -27,25 +27,33 @@ void describe(SettingsVisitor& v, ModelOptions& o) {
   v.integer({.key = "d_ff", .meaning = "width of the feed-forward block", .min = 1, .max = 65536}, o.d_ff);
   v.integer({.key = "heads", .meaning = "attention heads; must divide d_model", .min = 1, .max = 1024}, o.heads);
   v.choice({.key = "placement",
-            .meaning = "where each sublayer's norm stands: `post` N(x + F(x)) (TwT eq. 2); `pre` x + F(N(x)) with a final norm after each "
+            .meaning = "where each sublayer's norm stands: `post` N(x + F(x)) (TwT eq. 2); `pre` x + F(N(x)) with a "
+                       "final norm after each "
                        "stack (TwT eq. 3); `pre_no_final` without the final norms"},
            o.placement, kPlacements);
-  v.choice({.key = "init",
-            .meaning = "initial weights: Xavier normal (TwT eq. 4), Xavier uniform, or SmallInit, attention at √(2/5d) (TwT §2.2)"},
-           o.init, kInits);
+  v.choice(
+      {.key = "init",
+       .meaning =
+           "initial weights: Xavier normal (TwT eq. 4), Xavier uniform, or SmallInit, attention at √(2/5d) (TwT §2.2)"},
+      o.init, kInits);
   v.choice({.key = "init_qkv_fan",
-            .meaning = "fan-out that Xavier sees for attention: `separate` d; `fused3` 3d for q, k, v; `fused4` 4d for q, k, v and output",
+            .meaning = "fan-out that Xavier sees for attention: `separate` d; `fused3` 3d for q, k, v; `fused4` 4d for "
+                       "q, k, v and output",
             .neutral = "separate",
             .applies = o.init != Init::kSmallInit},
            o.init_qkv_fan, kFans);
-  v.flag({.key = "fix_norm", .meaning = "word embeddings of unit length, input and output (FixNorm, TwT §2.3)", .neutral = false},
+  v.flag({.key = "fix_norm",
+          .meaning = "word embeddings of unit length, input and output (FixNorm, TwT §2.3)",
+          .neutral = false},
          o.fix_norm);
   v.choice({.key = "tied_embeddings",
-            .meaning = "one matrix for source input, target input and output (`all`), for the two of the target (`target`), or none shared"},
+            .meaning = "one matrix for source input, target input and output (`all`), for the two of the target "
+                       "(`target`), or none shared"},
            o.tied_embeddings, kTyings);
   v.flag({.key = "output_bias", .meaning = "a bias per target type"}, o.output_bias);
   v.flag({.key = "mask_target_vocabulary",
-          .meaning = "the output layer keeps only types that occur in the target side of the training data (TwT App. A); false keeps all "
+          .meaning = "the output layer keeps only types that occur in the target side of the training data (TwT App. "
+                     "A); false keeps all "
                      "but PAD and BOS"},
          o.mask_target_vocabulary);
   v.table("norm", o.norm);
@@ -54,7 +62,8 @@ void describe(SettingsVisitor& v, ModelOptions& o) {
 
 void check_consistent(const ModelOptions& o) {
   if (o.d_model % o.heads != 0) {
-    fail("model.heads = {} does not divide model.d_model = {}; choose heads so that d_model / heads is whole", o.heads, o.d_model);
+    fail("model.heads = {} does not divide model.d_model = {}; choose heads so that d_model / heads is whole", o.heads,
+         o.d_model);
   }
 }
 

@@ -12,7 +12,8 @@ namespace tearless::engine {
 enum class Placement { kPost, kPre, kPreNoFinal };
 
 enum class Init { kXavierNormal, kXavierUniform, kSmallInit };
-/// Which fan-out Xavier sees for the attention projections: each matrix alone, or stacked as code bases store them (knobs.md §7).
+/// Which fan-out Xavier sees for the attention projections: each matrix alone, or stacked as code bases store them
+/// (knobs.md §7).
 enum class QkvFan { kSeparate, kFused3, kFused4 };
 enum class Tying { kAll, kTarget, kNone };
 

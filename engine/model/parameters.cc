@@ -28,7 +28,8 @@ void fill(float* values, const ParameterSpec& spec, uint32_t seed) {
         value *= 2 * uniform(column) - 1;
         break;
       case Initial::Kind::kNormal:  // Box and Muller, the cosine half
-        value *= std::sqrt(-2 * std::log(uniform(2 * column))) * std::cos(2 * std::numbers::pi * uniform(2 * column + 1));
+        value *=
+            std::sqrt(-2 * std::log(uniform(2 * column))) * std::cos(2 * std::numbers::pi * uniform(2 * column + 1));
         break;
     }
     values[i] = static_cast<float>(value);
@@ -37,7 +38,9 @@ void fill(float* values, const ParameterSpec& spec, uint32_t seed) {
 
 }  // namespace
 
-int64_t ParameterSpec::size() const { return std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>()); }
+int64_t ParameterSpec::size() const {
+  return std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
+}
 
 int64_t total_size(const std::vector<ParameterSpec>& specs) {
   int64_t total = 0;
@@ -45,7 +48,8 @@ int64_t total_size(const std::vector<ParameterSpec>& specs) {
   return total;
 }
 
-Parameters::Parameters(std::vector<ParameterSpec> specs, uint32_t seed, const at::Device& device) : specs_(std::move(specs)) {
+Parameters::Parameters(std::vector<ParameterSpec> specs, uint32_t seed, const at::Device& device)
+    : specs_(std::move(specs)) {
   at::Tensor values = at::empty({total_size(specs_)}, at::kFloat);
   int64_t offset = 0;
   for (size_t i = 0; i < specs_.size(); ++i) {

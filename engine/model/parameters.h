@@ -1,5 +1,5 @@
-// All numbers that are trained, in one flat buffer; gradients in a second one of the same shape. Every parameter is a view, so
-// clipping, Adam and checkpoints are one pass each.
+// All numbers that are trained, in one flat buffer; gradients in a second one of the same shape. Every parameter is a
+// view, so clipping, Adam and checkpoints are one pass each.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -44,9 +44,9 @@ class Parameters {
   Value joined(const std::vector<std::string>& names) const;
 
   const std::vector<ParameterSpec>& specs() const { return specs_; }
-  at::Tensor& values() { return values_; }                    // [P]
+  at::Tensor& values() { return values_; }  // [P]
   const at::Tensor& values() const { return values_; }
-  at::Tensor& gradients() { return gradients_; }              // [P]
+  at::Tensor& gradients() { return gradients_; }  // [P]
   int64_t count() const { return values_.numel(); }
 
  private:

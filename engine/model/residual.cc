@@ -26,7 +26,8 @@ void append_final_norm_specs(std::vector<ParameterSpec>& specs, const ModelOptio
   if (has_final_norm(options.placement)) append_norm_specs(specs, options, name + ".final");
 }
 
-Seam make_seam(const Parameters& parameters, const ModelOptions& options, uint32_t dropout_seed, const std::string& name) {
+Seam make_seam(const Parameters& parameters, const ModelOptions& options, uint32_t dropout_seed,
+               const std::string& name) {
   return {make_norm(parameters, options, name), DropoutSite(options.dropout.residual, dropout_seed, name)};
 }
 

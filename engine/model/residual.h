@@ -25,7 +25,8 @@ void append_norm_specs(std::vector<ParameterSpec>& specs, const ModelOptions& op
 /// As above for a stack's final norm `name`.final, where the placement has one.
 void append_final_norm_specs(std::vector<ParameterSpec>& specs, const ModelOptions& options, const std::string& name);
 
-Seam make_seam(const Parameters& parameters, const ModelOptions& options, uint32_t dropout_seed, const std::string& name);
+Seam make_seam(const Parameters& parameters, const ModelOptions& options, uint32_t dropout_seed,
+               const std::string& name);
 /// The final norm of stack `name`; the identity where the placement has none.
 NormOp make_final_norm(const Parameters& parameters, const ModelOptions& options, const std::string& name);
 

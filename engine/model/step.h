@@ -1,4 +1,5 @@
-// One walk through the model: the tape it writes to and the update it belongs to. Dropout is on exactly where the tape records.
+// One walk through the model: the tape it writes to and the update it belongs to. Dropout is on exactly where the tape
+// records.
 #pragma once
 
 #include <string>

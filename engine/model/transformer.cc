@@ -14,13 +14,15 @@ std::vector<ParameterSpec> transformer_specs(const ModelOptions& options, int64_
 
 int64_t estimated_memory_bytes(const ModelOptions& o, int64_t vocabulary, int64_t batch_tokens) {
   const int64_t parameters = 4 * total_size(transformer_specs(o, vocabulary));  // values, gradients, two moments
-  // Rows kept for backward, per layer: seams and projections about 10 d, feed-forward 3 f; each has a gradient at its turn.
+  // Rows kept for backward, per layer: seams and projections about 10 d, feed-forward 3 f; each has a gradient at its
+  // turn.
   const int64_t row = (o.encoder_layers + 2 * o.decoder_layers) * (10 * o.d_model + 3 * o.d_ff);
   const int64_t logits = 2 * vocabulary;
   return static_cast<int64_t>(sizeof(float)) * (parameters + batch_tokens * (row + logits));
 }
 
-Transformer::Transformer(const Parameters& parameters, const ModelOptions& options, KeptVocabulary kept, uint32_t dropout_seed)
+Transformer::Transformer(const Parameters& parameters, const ModelOptions& options, KeptVocabulary kept,
+                         uint32_t dropout_seed)
     : embeddings_(parameters, options, std::move(kept), dropout_seed),
       encoder_(parameters, options, dropout_seed),
       decoder_(parameters, options, dropout_seed),
@@ -47,8 +49,8 @@ Value Transformer::encode(const Step& step, const Embeddings::Tables& tables, co
   return encoder_.forward(step, embeddings_.embed_source(step, tables, source), source);
 }
 
-Value Transformer::logits(const Step& step, const Embeddings::Tables& tables, const PackedRows& target, const Value& memory,
-                          const PackedRows& source) const {
+Value Transformer::logits(const Step& step, const Embeddings::Tables& tables, const PackedRows& target,
+                          const Value& memory, const PackedRows& source) const {
   const Value x = embeddings_.embed_target(step, tables, target);
   return embeddings_.logits(step, tables, decoder_.forward(step, x, target, memory, source));
 }

@@ -16,7 +16,8 @@ namespace tearless::engine {
 /// Every parameter of the model, in the order of the flat buffer.
 std::vector<ParameterSpec> transformer_specs(const ModelOptions& options, int64_t vocabulary);
 
-/// A rough upper estimate for `check`: parameters with gradients and moments, and the activations of a batch of `batch_tokens` rows a side.
+/// A rough upper estimate for `check`: parameters with gradients and moments, and the activations of a batch of
+/// `batch_tokens` rows a side.
 int64_t estimated_memory_bytes(const ModelOptions& options, int64_t vocabulary, int64_t batch_tokens);
 
 class Transformer {
@@ -49,7 +50,8 @@ class Transformer {
   double word_dropout_;
 };
 
-/// Learned lengths of all norms with one scalar gain: ("g.encoder.1.ffn", 22.6), in the order of the model (training.md §7.2).
+/// Learned lengths of all norms with one scalar gain: ("g.encoder.1.ffn", 22.6), in the order of the model (training.md
+/// §7.2).
 std::vector<std::pair<std::string, double>> learned_lengths(const Parameters& parameters);
 
 }  // namespace tearless::engine

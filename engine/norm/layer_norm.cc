@@ -13,8 +13,8 @@ NormKind layer_norm_kind() {
       .row = RowNorm{.centred = true, .denominator = RowNorm::Denominator::kRootAddEps},
       .formula =
           [](const at::Tensor& x, const at::Tensor& gain, const at::Tensor& bias, double eps) {
-            const at::Tensor centred = x - x.mean(-1, /*keepdim=*/true);                   // [T, D]
-            const at::Tensor variance = centred.square().mean(-1, /*keepdim=*/true);       // [T, 1]
+            const at::Tensor centred = x - x.mean(-1, /*keepdim=*/true);              // [T, D]
+            const at::Tensor variance = centred.square().mean(-1, /*keepdim=*/true);  // [T, 1]
             return centred * (variance + eps).rsqrt() * gain + bias;
           },
   };

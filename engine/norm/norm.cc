@@ -41,7 +41,9 @@ int64_t NormKind::gain_size(int64_t d_model) const {
 
 NormOp NormKind::make(Value gain_value, Value bias_value, double eps) const {
   NormOp op;
-  op.formula = [f = formula, eps](const at::Tensor& x, const at::Tensor& g, const at::Tensor& b) { return f(x, g, b, eps); };
+  op.formula = [f = formula, eps](const at::Tensor& x, const at::Tensor& g, const at::Tensor& b) {
+    return f(x, g, b, eps);
+  };
   op.row = row;
   if (op.row) op.row->eps = eps;
   op.gain = std::move(gain_value);
@@ -57,8 +59,9 @@ void describe(SettingsVisitor& visitor, NormOptions& options) {
   }
   visitor.word(kind, options.kind);
   const bool applies = options.kind != "none";
-  visitor.optional_number({.key = "eps", .meaning = "ε of the norm; unset: the kind's own", .min = 0, .max = 1, .applies = applies},
-                          options.eps);
+  visitor.optional_number(
+      {.key = "eps", .meaning = "ε of the norm; unset: the kind's own", .min = 0, .max = 1, .applies = applies},
+      options.eps);
 }
 
 }  // namespace tearless::engine

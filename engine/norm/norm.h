@@ -1,7 +1,7 @@
-// What a kind of norm is. A new kind is one file beside this one, with its formula, and one line in norms.def: it is then a legal
-// model.norm.kind, in `check`, in the generated settings page and under the tests that all kinds share. How fast it runs is a
-// second question: with `row` it is fused, without it runs by its formula.
-// Not here: where a norm stands (engine/model/residual.h). Tested by tests/engine/norm/.
+// What a kind of norm is. A new kind is one file beside this one, with its formula, and one line in norms.def: it is
+// then a legal model.norm.kind, in `check`, in the generated settings page and under the tests that all kinds share.
+// How fast it runs is a second question: with `row` it is fused, without it runs by its formula. Not here: where a norm
+// stands (engine/model/residual.h). Tested by tests/engine/norm/.
 #pragma once
 
 #include <cstdint>

@@ -12,8 +12,8 @@ namespace {
 
 // normed = gain ⊙ x̂ + bias with x̂ = (x - μ)·s, s = 1/denominator. With δ' = gain ⊙ δ (knobs.md §2.2):
 //   ∂ℓ/∂x = s·(δ' - [centred] mean(δ') - x̂·w·Σ δ' x̂)
-// where w says how the denominator moves with the row: 1/d for √(ms + ε) (exact with ε, since x̂ holds the same s), 1 for the
-// length, 0 where the denominator is constant (no norm, or a clamped length).
+// where w says how the denominator moves with the row: 1/d for √(ms + ε) (exact with ε, since x̂ holds the same s), 1
+// for the length, 0 where the denominator is constant (no norm, or a clamped length).
 template <class T>
 struct RowStatistics {
   T mean, inverse, weight;
@@ -97,7 +97,9 @@ void add_gain_grad(const at::Tensor& x, const at::Tensor& dy, const std::vector<
   });
 }
 
-at::Tensor apply_formula(const NormOp& norm, const std::vector<at::Tensor>& in) { return norm.formula(in[0], in[1], in[2]); }
+at::Tensor apply_formula(const NormOp& norm, const std::vector<at::Tensor>& in) {
+  return norm.formula(in[0], in[1], in[2]);
+}
 
 }  // namespace
 
@@ -123,7 +125,8 @@ Value add_dropped(Tape& tape, const Value& residual, const Value& y, const Dropo
           for (int64_t c = 0; c < width; ++c) out[at + c] = r[at + c] + f[at + c];
           continue;
         }
-        for_each_kept(dropout, width, static_cast<uint32_t>(rows.positions[row]), static_cast<uint32_t>(rows.lines[row]),
+        for_each_kept(dropout, width, static_cast<uint32_t>(rows.positions[row]),
+                      static_cast<uint32_t>(rows.lines[row]),
                       [&](int64_t c, float keep) { out[at + c] = r[at + c] + static_cast<T>(keep) * f[at + c]; });
       }
     });
@@ -143,7 +146,8 @@ Value add_dropped(Tape& tape, const Value& residual, const Value& y, const Dropo
             std::copy_n(from + at, width, to + at);
             continue;
           }
-          for_each_kept(dropout, width, static_cast<uint32_t>(rows.positions[row]), static_cast<uint32_t>(rows.lines[row]),
+          for_each_kept(dropout, width, static_cast<uint32_t>(rows.positions[row]),
+                        static_cast<uint32_t>(rows.lines[row]),
                         [&](int64_t c, float keep) { to[at + c] = static_cast<T>(keep) * from[at + c]; });
         }
       });
@@ -186,7 +190,8 @@ Value norm_rows(Tape& tape, const Value& x, const NormOp& norm) {
       const Vector<T> g(norm.gain);
       for_row_ranges(count, width, [&](int64_t begin, int64_t end) {
         for (int64_t t = begin; t < end; ++t) {
-          backward_row(rows + t * width, dy + t * width, grads + t * width, width, *norm.row, g, (*stats)[static_cast<size_t>(t)]);
+          backward_row(rows + t * width, dy + t * width, grads + t * width, width, *norm.row, g,
+                       (*stats)[static_cast<size_t>(t)]);
         }
       });
       x.add_grad(std::move(dx));

@@ -1,7 +1,7 @@
 // The two operations of a residual network's seam: residual + drop(y), and N(x).
 //
-// A norm that can be written per row as  g ⊙ (x - [centred] μ) / denominator + b  describes itself by a RowNorm and is fused; any
-// other gives a formula only, and runs by it. Where a norm stands: engine/model/residual.h.
+// A norm that can be written per row as  g ⊙ (x - [centred] μ) / denominator + b  describes itself by a RowNorm and is
+// fused; any other gives a formula only, and runs by it. Where a norm stands: engine/model/residual.h.
 #pragma once
 
 #include <functional>
@@ -28,8 +28,8 @@ struct RowNorm {
 /// One norm of a model as the operations see it. gain is [D], [1] or empty; bias is [D] or empty.
 struct NormOp {
   using Formula = std::function<at::Tensor(const at::Tensor& x, const at::Tensor& gain, const at::Tensor& bias)>;
-  Formula formula;                // the judge, and the fallback: x [T, D] → [T, D]
-  std::optional<RowNorm> row;     // absent: runs by its formula
+  Formula formula;             // the judge, and the fallback: x [T, D] → [T, D]
+  std::optional<RowNorm> row;  // absent: runs by its formula
   Value gain, bias;
 };
 

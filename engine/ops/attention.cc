@@ -17,7 +17,9 @@
 namespace tearless::engine {
 namespace {
 
-uint32_t outer_of(int64_t query, int64_t head) { return static_cast<uint32_t>(query) | static_cast<uint32_t>(head) << 16; }
+uint32_t outer_of(int64_t query, int64_t head) {
+  return static_cast<uint32_t>(query) | static_cast<uint32_t>(head) << 16;
+}
 
 at::Tensor attention_formula(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, int64_t heads,
                              const AttentionSpans& spans, const Dropout& dropout) {
@@ -28,7 +30,8 @@ at::Tensor attention_formula(const at::Tensor& q, const at::Tensor& k, const at:
       return x.slice(0, begin, begin + count).view({count, heads, d_head}).transpose(0, 1);  // [H, count, d_h]
     };
     const at::Tensor keys = split(k, s.key_begin, s.key_count);
-    at::Tensor scores = at::matmul(split(q, s.query_begin, s.query_count), keys.transpose(1, 2)) / std::sqrt(static_cast<double>(d_head));
+    at::Tensor scores = at::matmul(split(q, s.query_begin, s.query_count), keys.transpose(1, 2)) /
+                        std::sqrt(static_cast<double>(d_head));
     if (spans.causal) {
       const at::Tensor future = at::ones({s.query_count, s.key_count}, q.options()).triu(1).to(at::kBool);
       scores = scores.masked_fill(future, -std::numeric_limits<double>::infinity());
@@ -41,7 +44,8 @@ at::Tensor attention_formula(const at::Tensor& q, const at::Tensor& k, const at:
       const at::Tensor line = at::full_like(outer, static_cast<int64_t>(s.line));
       p = p * keep_scale_tensor(dropout, outer, line, s.key_count, q).view_as(p);
     }
-    rows.push_back(at::matmul(p, split(v, s.key_begin, s.key_count)).transpose(0, 1).reshape({s.query_count, q.size(1)}));
+    rows.push_back(
+        at::matmul(p, split(v, s.key_begin, s.key_count)).transpose(0, 1).reshape({s.query_count, q.size(1)}));
   }
   return at::cat(rows);
 }
@@ -131,7 +135,8 @@ Value attention(Tape& tape, const Columns& q, const Columns& k, const Columns& v
                 const AttentionSpans& spans, const Dropout& dropout) {
   if (!tape.fast(q.rows.data())) {
     return tape.by_formula({q.rows, k.rows, v.rows}, [=](const std::vector<at::Tensor>& in) {
-      return attention_formula(in[0].slice(1, q.column, q.column + d_model), in[1].slice(1, k.column, k.column + d_model),
+      return attention_formula(in[0].slice(1, q.column, q.column + d_model),
+                               in[1].slice(1, k.column, k.column + d_model),
                                in[2].slice(1, v.column, v.column + d_model), heads, spans, dropout);
     });
   }

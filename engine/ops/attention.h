@@ -9,8 +9,8 @@
 
 namespace tearless::engine {
 
-/// Which rows attend to which: span i's queries see span i's keys and nothing else. Every key span must have at least one row.
-/// Spans of queries must not overlap; spans of keys may (beams of one sentence).
+/// Which rows attend to which: span i's queries see span i's keys and nothing else. Every key span must have at least
+/// one row. Spans of queries must not overlap; spans of keys may (beams of one sentence).
 struct AttentionSpans {
   struct Span {
     int32_t query_begin, query_count, key_begin, key_count;
@@ -29,7 +29,8 @@ struct Columns {
   int64_t column = 0;
 };
 
-/// q [T, D], k and v [S, D] → [T, D], D = heads · d_h. Dropout acts on the probabilities. Ratio of shapes as AttentionSpans says.
+/// q [T, D], k and v [S, D] → [T, D], D = heads · d_h. Dropout acts on the probabilities. Ratio of shapes as
+/// AttentionSpans says.
 Value attention(Tape& tape, const Columns& q, const Columns& k, const Columns& v, int64_t d_model, int64_t heads,
                 const AttentionSpans& spans, const Dropout& dropout);
 

@@ -31,7 +31,8 @@ Value bias_relu_dropout(Tape& tape, const Value& x, const Value& bias, const Dro
         T* y = to + t * width;
         for (int64_t c = 0; c < width; ++c) y[c] = std::max(in[c] + b[c], T(0));
         if (!dropout.active()) continue;
-        for_each_kept(dropout, width, static_cast<uint32_t>(rows.positions[row]), static_cast<uint32_t>(rows.lines[row]),
+        for_each_kept(dropout, width, static_cast<uint32_t>(rows.positions[row]),
+                      static_cast<uint32_t>(rows.lines[row]),
                       [&](int64_t c, float keep) { y[c] *= static_cast<T>(keep); });
       }
     });

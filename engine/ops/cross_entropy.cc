@@ -66,8 +66,9 @@ LossSums smoothed_cross_entropy(Tape& tape, const Value& logits, const std::vect
         const T total = sum_of<T>(kept, [&](int64_t v) { return z[v]; });
         const T nll = log_normaliser - z[gold];
         const T smooth = static_cast<T>(kept) * log_normaliser - total;
-        terms[static_cast<size_t>(t)] = {static_cast<double>((T(1) - static_cast<T>(smoothing)) * nll + uniform * smooth),
-                                         static_cast<double>(nll), 1};
+        terms[static_cast<size_t>(t)] = {
+            static_cast<double>((T(1) - static_cast<T>(smoothing)) * nll + uniform * smooth), static_cast<double>(nll),
+            1};
         if (!dlogits.defined()) continue;
         const T inverse = T(1) / sum;
         for (int64_t v = 0; v < kept; ++v) e[v] = share * (e[v] * inverse - uniform);

@@ -8,7 +8,8 @@
 
 namespace tearless::engine {
 
-/// Sums over all rows. loss_t = (1-ε)·nll_t + (ε/K)·Σ_v -log p(v), so the smoothing mass lies on every kept type, the gold one too.
+/// Sums over all rows. loss_t = (1-ε)·nll_t + (ε/K)·Σ_v -log p(v), so the smoothing mass lies on every kept type, the
+/// gold one too.
 struct LossSums {
   double loss = 0;
   double nll = 0;

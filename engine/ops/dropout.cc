@@ -14,14 +14,14 @@ struct WideProduct {
   at::Tensor high, low;
 };
 
-/// The 64-bit product of a constant and a tensor of 32-bit values held in int64. Split into 16-bit halves, because the full
-/// product of two 32-bit numbers does not fit a signed 64-bit one.
+/// The 64-bit product of a constant and a tensor of 32-bit values held in int64. Split into 16-bit halves, because the
+/// full product of two 32-bit numbers does not fit a signed 64-bit one.
 WideProduct multiply(uint32_t constant, const at::Tensor& x) {
   const auto c = static_cast<int64_t>(constant);
   const at::Tensor x_low = x.bitwise_and(0xFFFF);
   const at::Tensor x_high = x.__rshift__(16);
-  const at::Tensor product_low = x_low * c;   // < 2^48
-  const at::Tensor product_high = x_high * c; // < 2^48, to be shifted by 16
+  const at::Tensor product_low = x_low * c;    // < 2^48
+  const at::Tensor product_high = x_high * c;  // < 2^48, to be shifted by 16
   const at::Tensor low = product_low + product_high.bitwise_and(0xFFFF).__lshift__(16);
   const at::Tensor high = product_high.__rshift__(16) + low.__rshift__(32);
   return {high, low.bitwise_and(kMask32)};
@@ -31,7 +31,8 @@ WideProduct multiply(uint32_t constant, const at::Tensor& x) {
 
 at::Tensor index_tensor(const std::vector<int32_t>& values, const at::Tensor& like) {
   // from_blob does not own its memory: the conversion to int64 makes the copy.
-  const at::Tensor view = at::from_blob(const_cast<int32_t*>(values.data()), {static_cast<int64_t>(values.size())}, at::kInt);
+  const at::Tensor view =
+      at::from_blob(const_cast<int32_t*>(values.data()), {static_cast<int64_t>(values.size())}, at::kInt);
   return view.to(at::kLong).to(like.device());
 }
 

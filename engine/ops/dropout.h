@@ -1,5 +1,5 @@
-// Dropout masks, twice: in the loops (four numbers a Philox call, made anew in backward) and as a tensor by integer arithmetic
-// in LibTorch, for the formulas that judge the loops and for devices that have no loops of their own.
+// Dropout masks, twice: in the loops (four numbers a Philox call, made anew in backward) and as a tensor by integer
+// arithmetic in LibTorch, for the formulas that judge the loops and for devices that have no loops of their own.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -23,7 +23,8 @@ at::Tensor sinusoid_positions(int64_t positions, int64_t d_model) {
   float* data = table.mutable_data_ptr<float>();
   for (int64_t p = 0; p < positions; ++p) {
     for (int64_t c = 0; c < d_model; ++c) {
-      const double angle = static_cast<double>(p) / std::pow(10000.0, static_cast<double>(c / 2 * 2) / static_cast<double>(d_model));
+      const double angle =
+          static_cast<double>(p) / std::pow(10000.0, static_cast<double>(c / 2 * 2) / static_cast<double>(d_model));
       data[p * d_model + c] = static_cast<float>(c % 2 == 0 ? std::sin(angle) : std::cos(angle));
     }
   }
@@ -53,7 +54,8 @@ Value embedding(Tape& tape, const Value& table, const PackedRows& rows, const at
         T* to = y + t * width;
         for (int64_t c = 0; c < width; ++c) to[c] = static_cast<T>(scale) * word[c] + static_cast<T>(place[c]);
         if (!dropout.active()) continue;
-        for_each_kept(dropout, width, static_cast<uint32_t>(rows.positions[row]), static_cast<uint32_t>(rows.lines[row]),
+        for_each_kept(dropout, width, static_cast<uint32_t>(rows.positions[row]),
+                      static_cast<uint32_t>(rows.lines[row]),
                       [&](int64_t c, float keep) { to[c] *= static_cast<T>(keep); });
       }
     });
@@ -73,7 +75,8 @@ Value embedding(Tape& tape, const Value& table, const PackedRows& rows, const at
           for (int64_t c = 0; c < width; ++c) to[c] += static_cast<T>(scale) * from[c];
           continue;
         }
-        for_each_kept(dropout, width, static_cast<uint32_t>(rows.positions[row]), static_cast<uint32_t>(rows.lines[row]),
+        for_each_kept(dropout, width, static_cast<uint32_t>(rows.positions[row]),
+                      static_cast<uint32_t>(rows.lines[row]),
                       [&](int64_t c, float keep) { to[c] += static_cast<T>(scale * keep) * from[c]; });
       }
     });

@@ -16,8 +16,8 @@ at::Tensor sinusoid_positions(int64_t positions, int64_t d_model);
 Value embedding(Tape& tape, const Value& table, const PackedRows& rows, const at::Tensor& positions, double scale,
                 const Dropout& dropout);
 
-/// Word dropout (TwT App. A): each input token becomes `unknown` where its draw falls below the threshold; acts on a copy, so the
-/// stored batch stays whole.
+/// Word dropout (TwT App. A): each input token becomes `unknown` where its draw falls below the threshold; acts on a
+/// copy, so the stored batch stays whole.
 PackedRows drop_words(const PackedRows& rows, const Dropout& dropout, int32_t unknown);
 
 }  // namespace tearless::engine

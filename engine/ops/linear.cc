@@ -30,11 +30,11 @@ Value linear(Tape& tape, const Value& x, const Value& weight, const Value& bias)
   const Value y(bias ? at::addmm(bias.data(), x.data(), weight_t) : at::mm(x.data(), weight_t));
   tape.record([x, weight, bias, y] {
     if (!y.has_grad()) return;
-    const at::Tensor& dy = y.grad();                             // [T, out]
-    weight.grad_buffer().addmm_(dy.t(), x.data());               // [out, in]
+    const at::Tensor& dy = y.grad();                // [T, out]
+    weight.grad_buffer().addmm_(dy.t(), x.data());  // [out, in]
     if (bias) add_column_sums(dy, bias.grad_buffer());
     if (x.has_grad()) {
-      x.grad_buffer().addmm_(dy, weight.data());                 // [T, in]
+      x.grad_buffer().addmm_(dy, weight.data());  // [T, in]
     } else {
       x.add_grad(at::mm(dy, weight.data()));
     }

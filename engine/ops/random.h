@@ -1,9 +1,11 @@
-// Counter-based random numbers: every one is a pure function of (seed, stream, update, element), so there is no generator state
-// to save, masks do not depend on how a batch was cut or how many threads there are, and backward makes them anew.
+// Counter-based random numbers: every one is a pure function of (seed, stream, update, element), so there is no
+// generator state to save, masks do not depend on how a batch was cut or how many threads there are, and backward makes
+// them anew.
 //
 // Philox4x32-10 (Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3"). The bit layout, once and for all:
-//   key     = { seed, stream }                    stream = FNV-1a of a name: "drop.encoder.1.ffn", "init.encoder.1.ffn.w1", "order"
-//   counter = { inner / 4, outer, line, update }  one call gives the four numbers inner = 4k … 4k + 3
+//   key     = { seed, stream }                    stream = FNV-1a of a name: "drop.encoder.1.ffn",
+//   "init.encoder.1.ffn.w1", "order" counter = { inner / 4, outer, line, update }  one call gives the four numbers
+//   inner = 4k … 4k + 3
 // where for a row of a batch    outer = position in the sentence, line = corpus line, inner = channel;
 //       for attention weights   outer = query position | head << 16, line = corpus line, inner = key position;
 //       for word dropout        outer = position, line = corpus line, inner = 0;
@@ -53,7 +55,8 @@ struct RandomStream {
 /// A uniform number in (0, 1), never 0 nor 1: (bits + ½) / 2³².
 constexpr double uniform_open(uint32_t bits) { return (static_cast<double>(bits) + 0.5) * 0x1p-32; }
 
-/// Inverted dropout with probability p: an element lives where its 32 random bits are ≥ threshold, and is then scaled by 1/(1-p).
+/// Inverted dropout with probability p: an element lives where its 32 random bits are ≥ threshold, and is then scaled
+/// by 1/(1-p).
 struct Dropout {
   RandomStream stream;
   uint32_t update = 0;

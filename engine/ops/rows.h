@@ -1,6 +1,6 @@
-// What the hand-written loops share: one scalar type at a time, rows spread over threads, and sums whose order is fixed.
-// Every loop here gives the same bits for any number of threads: a row is computed by one thread, and a sum over rows is made of
-// fixed blocks added in order.
+// What the hand-written loops share: one scalar type at a time, rows spread over threads, and sums whose order is
+// fixed. Every loop here gives the same bits for any number of threads: a row is computed by one thread, and a sum over
+// rows is made of fixed blocks added in order.
 #pragma once
 
 #include <ATen/Parallel.h>
@@ -58,8 +58,8 @@ inline void add_scaled(int64_t n, T a, const T* __restrict x, T* __restrict y) {
   for (int64_t i = 0; i < n; ++i) y[i] += a * x[i];
 }
 
-/// e^x by range reduction and a degree-6 polynomial (relative error < 2e-7 in float), written so that the compiler vectorises it.
-/// Arguments below -87 give a number near zero. For double the library's exp is used.
+/// e^x by range reduction and a degree-6 polynomial (relative error < 2e-7 in float), written so that the compiler
+/// vectorises it. Arguments below -87 give a number near zero. For double the library's exp is used.
 inline float exp_of(float x) {
   x = std::max(x, -87.0f);
   const float magic = 12582912.0f;  // 1.5 · 2²³: adding it rounds to an integer in the low bits
@@ -79,8 +79,8 @@ inline float exp_of(float x) {
 }
 inline double exp_of(double x) { return std::exp(x); }
 
-/// Σ f(i) over [0, n) in eight interleaved partial sums: a fixed order that the compiler can vectorise without being allowed to
-/// re-associate.
+/// Σ f(i) over [0, n) in eight interleaved partial sums: a fixed order that the compiler can vectorise without being
+/// allowed to re-associate.
 template <class T, class F>
 T sum_of(int64_t n, F&& f) {
   T partial[8] = {};
@@ -89,7 +89,8 @@ T sum_of(int64_t n, F&& f) {
     for (int64_t j = 0; j < 8; ++j) partial[j] += f(i + j);
   }
   for (; i < n; ++i) partial[i % 8] += f(i);
-  return ((partial[0] + partial[1]) + (partial[2] + partial[3])) + ((partial[4] + partial[5]) + (partial[6] + partial[7]));
+  return ((partial[0] + partial[1]) + (partial[2] + partial[3])) +
+         ((partial[4] + partial[5]) + (partial[6] + partial[7]));
 }
 
 }  // namespace tearless::engine

@@ -1,9 +1,9 @@
-// The list of operations of one step. Each operation's forward leaves on the tape what its backward needs; backward() walks the
-// list from the end. There is no autograd graph over the model: autograd serves only as the judge in tests and, inside
-// by_formula(), for an operation that has a formula but no hand-written backward yet.
+// The list of operations of one step. Each operation's forward leaves on the tape what its backward needs; backward()
+// walks the list from the end. There is no autograd graph over the model: autograd serves only as the judge in tests
+// and, inside by_formula(), for an operation that has a formula but no hand-written backward yet.
 //
-// Letters for shapes, everywhere in engine/: T rows of one packed side, S source rows, N sentences, D model width, F feed-forward
-// width, H heads, V vocabulary, K kept target vocabulary.
+// Letters for shapes, everywhere in engine/: T rows of one packed side, S source rows, N sentences, D model width, F
+// feed-forward width, H heads, V vocabulary, K kept target vocabulary.
 #pragma once
 
 #include <ATen/core/Tensor.h>

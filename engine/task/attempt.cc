@@ -36,7 +36,8 @@ ExitCode attempt_run(const fs::path& dir) {
   if (const auto done = read_done(run)) {
     const std::string changed = changed_result_file(run, *done);
     if (!changed.empty()) {
-      fail("{} was changed after the run ended; restore it, or delete {} to train the run again", (dir / changed).string(), dir.string());
+      fail("{} was changed after the run ended; restore it, or delete {} to train the run again",
+           (dir / changed).string(), dir.string());
     }
     spdlog::info("{} is done already", dir.string());
     return done->outcome == "diverged" ? kExitDiverged : kExitDone;
@@ -45,7 +46,8 @@ ExitCode attempt_run(const fs::path& dir) {
 
   at::set_num_threads(static_cast<int>(options.run.threads));
   catch_stop_signals();
-  Translate task(options, prepare(options.data, options.text, [](const std::string& line) { spdlog::info("{}", line); }));
+  Translate task(options,
+                 prepare(options.data, options.text, [](const std::string& line) { spdlog::info("{}", line); }));
   spdlog::info("{} parameters, vocabulary {}, {} training pairs, at most {} updates", task.parameters().count(),
                task.prepared().vocabulary.size(), task.prepared().train.size(), options.train.update_limit());
   try {

@@ -7,8 +7,9 @@
 
 namespace tearless::engine {
 
-/// Works on the run in `dir`, which holds run.toml and local.toml. Under a supervisor (TEARLESS_ATTEMPT is set) the lock is already
-/// held; else it is taken here and a new attempt is made. UserError where another attempt holds the lock.
+/// Works on the run in `dir`, which holds run.toml and local.toml. Under a supervisor (TEARLESS_ATTEMPT is set) the
+/// lock is already held; else it is taken here and a new attempt is made. UserError where another attempt holds the
+/// lock.
 ExitCode attempt_run(const std::filesystem::path& dir);
 
 /// Makes `runs`/<id> for the settings in `config`, where it is not there yet, and returns it.

@@ -8,7 +8,8 @@
 
 namespace tearless::engine {
 
-/// One answer of the check protocol (docs/run_directory.md) for settings that were read. Fills in the corpora's checksums.
+/// One answer of the check protocol (docs/run_directory.md) for settings that were read. Fills in the corpora's
+/// checksums.
 nlohmann::json check_run(RunOptions options);
 
 /// Answers one line of the protocol; bad settings become {"error": …}.

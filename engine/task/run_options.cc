@@ -60,8 +60,10 @@ RunOptions read_run_directory(const fs::path& dir) {
   const std::string canonical = read_file(run.settings());
   const std::string name = fs::absolute(dir / "").parent_path().filename().string();
   if (run_id(canonical) != name) {
-    fail("{} was changed: the folder is named {}, its settings hash to {}; restore the file, or delete the folder and run the grid again",
-         run.settings().string(), name, run_id(canonical));
+    fail(
+        "{} was changed: the folder is named {}, its settings hash to {}; restore the file, or delete the folder and "
+        "run the grid again",
+        run.settings().string(), name, run_id(canonical));
   }
   WrittenSettings written = parse_toml_settings(canonical, run.settings().string());
   add_neutral_values(written);
@@ -71,7 +73,9 @@ RunOptions read_run_directory(const fs::path& dir) {
   return read_run_options(written, dir, {});
 }
 
-std::string canonical_text(RunOptions& options) { return canonical_settings(Identity::kResult, description_of(options)); }
+std::string canonical_text(RunOptions& options) {
+  return canonical_settings(Identity::kResult, description_of(options));
+}
 std::string local_text(RunOptions& options) { return canonical_settings(Identity::kLocal, description_of(options)); }
 
 RunOptions smoke(RunOptions options) {

@@ -29,13 +29,13 @@ void describe(SettingsVisitor& visitor, RunOptions& options);
 /// What describes `options`, as base/settings.h wants it; `options` must outlive it.
 Describe description_of(RunOptions& options);
 
-/// Reads settings; the data paths among them are made absolute: relative ones start at folders[key] where given, else at `folder`.
-/// UserError for anything wrong in one setting or between several.
+/// Reads settings; the data paths among them are made absolute: relative ones start at folders[key] where given, else
+/// at `folder`. UserError for anything wrong in one setting or between several.
 RunOptions read_run_options(const WrittenSettings& written, const std::filesystem::path& folder,
                             const std::map<std::string, std::string>& folders);
 
-/// The settings in dir/run.toml and dir/local.toml. UserError where run.toml was changed since it was written (where the folder's
-/// name is not its hash).
+/// The settings in dir/run.toml and dir/local.toml. UserError where run.toml was changed since it was written (where
+/// the folder's name is not its hash).
 RunOptions read_run_directory(const std::filesystem::path& dir);
 
 std::string canonical_text(RunOptions& options);

@@ -9,6 +9,10 @@
 namespace tearless::engine {
 namespace {
 
+/// Of the batches that perplexities are taken over. Not decode.batch_tokens, which is local: where a sum is cut shows
+/// in its last bits.
+constexpr int64_t kPerplexityTokens = 4096;
+
 at::Device device_of(const ExecutionOptions& execution) {
   return execution.device == ExecutionOptions::Device::kCuda ? at::Device(at::kCUDA, 0) : at::Device(at::kCPU);
 }
@@ -48,12 +52,13 @@ int64_t Translate::batch_rows(int64_t index) const {
 
 NamedNumbers Translate::perplexities(const std::string& name, const ParallelTokens& set) const {
   LossSums sums;
-  for (const BatchLines& lines : decoding_batches(set, options_.decode.batch_tokens)) {
+  for (const BatchLines& lines : decoding_batches(set, kPerplexityTokens)) {
     give_up_if_stopped();
     Tape tape(Tape::Kind::kForward, ops());
     sums += model_.loss(Step{tape}, pack(set, lines), options_.train.label_smoothing);
   }
-  return {{name + ".ppl_smoothed", perplexity(sums.loss, sums.tokens)}, {name + ".ppl", perplexity(sums.nll, sums.tokens)}};
+  return {{name + ".ppl_smoothed", perplexity(sums.loss, sums.tokens)},
+          {name + ".ppl", perplexity(sums.nll, sums.tokens)}};
 }
 
 std::vector<std::string> Translate::hypotheses(const ParallelTokens& set) const {

@@ -1,4 +1,5 @@
-// The translation task: a prepared parallel corpus, an encoder-decoder Transformer, label-smoothed loss, BLEU and perplexities.
+// The translation task: a prepared parallel corpus, an encoder-decoder Transformer, label-smoothed loss, BLEU and
+// perplexities.
 #pragma once
 
 #include <memory>
@@ -38,8 +39,8 @@ class Translate final : public Task {
   /// Smoothed and true perplexity of a set, no dropout: `set`.ppl_smoothed and `set`.ppl (training.md §1.9).
   NamedNumbers perplexities(const std::string& name, const ParallelTokens& set) const;
   /// BLEU of hypotheses, and with `run` the files outputs/`name`.hyp and .stats.
-  double score(const std::string& name, const std::vector<std::string>& hypotheses, const std::vector<std::string>& references,
-               const RunDirectory* run) const;
+  double score(const std::string& name, const std::vector<std::string>& hypotheses,
+               const std::vector<std::string>& references, const RunDirectory* run) const;
   Tape::Ops ops() const;
 
   const RunOptions& options_;

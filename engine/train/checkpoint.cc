@@ -40,7 +40,8 @@ std::vector<int64_t> steps_in(const fs::path& folder) {
 }
 
 std::string_view bytes_of(const at::Tensor& host) {
-  return {reinterpret_cast<const char*>(host.const_data_ptr<float>()), static_cast<size_t>(host.numel()) * sizeof(float)};
+  return {reinterpret_cast<const char*>(host.const_data_ptr<float>()),
+          static_cast<size_t>(host.numel()) * sizeof(float)};
 }
 
 void fill_from(at::Tensor& buffer, const char* bytes) {
@@ -55,7 +56,8 @@ fs::path Checkpoints::folder(int64_t step) const { return run_.checkpoints() / f
 
 void Checkpoints::write(int64_t step, const TrainedState& buffers, const json& state) const {
   const fs::path final_name = folder(step);
-  if (fs::exists(final_name)) return;  // perhaps from before this step's evaluation, which is then made again: to the same end
+  if (fs::exists(final_name))
+    return;  // perhaps from before this step's evaluation, which is then made again: to the same end
   const fs::path temporary = run_.checkpoints() / fmt::format("tmp-{}", step);
   std::error_code ignored;
   fs::remove_all(temporary, ignored);
@@ -69,7 +71,8 @@ void Checkpoints::write(int64_t step, const TrainedState& buffers, const json& s
   }
   checksum.update(bytes);
   write_atomically(temporary / "state.bin", bytes);
-  const json manifest = {{"format", kFormat}, {"step", step}, {"state", state}, {"files", {{"state.bin", checksum.hex()}}}};
+  const json manifest = {
+      {"format", kFormat}, {"step", step}, {"state", state}, {"files", {{"state.bin", checksum.hex()}}}};
   write_atomically(temporary / "manifest.json", manifest.dump(2) + "\n");
   publish_folder(temporary, final_name);
 }
@@ -104,7 +107,8 @@ json Checkpoints::read_verified(int64_t step, std::string& bytes) const {
   try {
     manifest = json::parse(read_file(manifest_path));
     bytes = read_file(state_path);
-    if (manifest.at("format") == kFormat && manifest.at("files").at("state.bin") == sha256(bytes)) return manifest.at("state");
+    if (manifest.at("format") == kFormat && manifest.at("files").at("state.bin") == sha256(bytes))
+      return manifest.at("state");
   } catch (const json::exception&) {
   }
   fail("the checkpoint {} is damaged; delete that folder, and the run goes on from an older one or from the start",

@@ -21,23 +21,37 @@ int64_t TrainOptions::update_limit() const {
 
 void describe(SettingsVisitor& v, ScheduleOptions& o) {
   v.choice({.key = "kind",
-            .meaning = "learning rate at update n, d the model width, w the warm-up: `invsqrt` scale · d^-½ · min(n · w^-1.5, n^-½) (TwT eq. 7); "
-                       "`valdecay` the same ramp, then decay on plateaus of dev BLEU; `nowarmup` lr from the first update, decay on plateaus"},
+            .meaning = "learning rate at update n, d the model width, w the warm-up: `invsqrt` scale · d^-½ · min(n · "
+                       "w^-1.5, n^-½) (TwT eq. 7); "
+                       "`valdecay` the same ramp, then decay on plateaus of dev BLEU; `nowarmup` lr from the first "
+                       "update, decay on plateaus"},
            o.kind, kSchedules);
   const bool plain = o.kind == ScheduleKind::kNowarmup;
   const bool decays = o.kind != ScheduleKind::kInvsqrt;
-  v.number({.key = "scale", .meaning = "multiplies the warm-up schedules (2 = \"2×LR\")", .min = 0, .max = 1000, .applies = !plain},
+  v.number({.key = "scale",
+            .meaning = "multiplies the warm-up schedules (2 = \"2×LR\")",
+            .min = 0,
+            .max = 1000,
+            .applies = !plain},
            o.scale);
   v.integer({.key = "warmup_updates", .meaning = "updates of linear warm-up", .min = 1, .max = 1e9, .applies = !plain},
             o.warmup_updates);
   v.number({.key = "lr", .meaning = "learning rate of `nowarmup`", .min = 0, .max = 10, .applies = plain}, o.lr);
-  v.number({.key = "decay_factor", .meaning = "on a plateau the rate is multiplied by this", .min = 0, .max = 1, .applies = decays},
+  v.number({.key = "decay_factor",
+            .meaning = "on a plateau the rate is multiplied by this",
+            .min = 0,
+            .max = 1,
+            .applies = decays},
            o.decay_factor);
-  v.integer({.key = "decay_patience", .meaning = "evaluations that the plateau rule looks back on", .min = 1, .max = 1000,
+  v.integer({.key = "decay_patience",
+             .meaning = "evaluations that the plateau rule looks back on",
+             .min = 1,
+             .max = 1000,
              .applies = decays},
             o.decay_patience);
   v.choice({.key = "decay_rule",
-            .meaning = "`min_window`: below each of the last evaluations (the code of TwT); `best_patience`: that many evaluations without a "
+            .meaning = "`min_window`: below each of the last evaluations (the code of TwT); `best_patience`: that many "
+                       "evaluations without a "
                        "new best (its text)",
             .applies = decays},
            o.decay_rule, kDecayRules);
@@ -50,7 +64,10 @@ void describe(SettingsVisitor& v, AdamOptions& o) {
 }
 
 void describe(SettingsVisitor& v, TrainOptions& o) {
-  v.integer({.key = "seed", .meaning = "of initial values, data order and dropout together", .min = 0, .max = kLargestSeed,
+  v.integer({.key = "seed",
+             .meaning = "of initial values, data order and dropout together",
+             .min = 0,
+             .max = kLargestSeed,
              .applies = !(o.init_seed && o.order_seed && o.dropout_seed)},
             o.seed);
   const auto own_seed = [&](const char* key, const char* meaning, std::optional<int64_t>& value) {
@@ -59,22 +76,41 @@ void describe(SettingsVisitor& v, TrainOptions& o) {
   own_seed("init_seed", "of initial values alone; unset: seed", o.init_seed);
   own_seed("order_seed", "of the data order alone; unset: seed", o.order_seed);
   own_seed("dropout_seed", "of dropout alone; unset: seed", o.dropout_seed);
-  v.integer({.key = "epoch_updates", .meaning = "updates of an epoch; each ends with an evaluation on dev", .min = 1, .max = 1e9},
+  v.integer({.key = "epoch_updates",
+             .meaning = "updates of an epoch; each ends with an evaluation on dev",
+             .min = 1,
+             .max = 1e9},
             o.epoch_updates);
-  v.integer({.key = "max_epochs", .meaning = "training ends after this many epochs", .min = 1, .max = 1e6}, o.max_epochs);
-  v.integer({.key = "max_updates", .meaning = "training ends after this many updates; 0: no such limit", .min = 0, .max = 1e12,
+  v.integer({.key = "max_epochs", .meaning = "training ends after this many epochs", .min = 1, .max = 1e6},
+            o.max_epochs);
+  v.integer({.key = "max_updates",
+             .meaning = "training ends after this many updates; 0: no such limit",
+             .min = 0,
+             .max = 1e12,
              .neutral = 0},
             o.max_updates);
-  v.integer({.key = "early_stop", .meaning = "training ends after this many evaluations without a better dev BLEU; 0: never", .min = 0,
-             .max = 1e6, .neutral = 0},
+  v.integer({.key = "early_stop",
+             .meaning = "training ends after this many evaluations without a better dev BLEU; 0: never",
+             .min = 0,
+             .max = 1e6,
+             .neutral = 0},
             o.early_stop);
-  v.number({.key = "min_lr", .meaning = "training ends when a decaying rate falls below this", .min = 0, .max = 1,
+  v.number({.key = "min_lr",
+            .meaning = "training ends when a decaying rate falls below this",
+            .min = 0,
+            .max = 1,
             .applies = o.schedule.kind != ScheduleKind::kInvsqrt},
            o.min_lr);
-  v.number({.key = "label_smoothing", .meaning = "mass spread evenly over all kept target types, the gold one too", .min = 0,
-            .max = 0.99, .neutral = 0.0},
+  v.number({.key = "label_smoothing",
+            .meaning = "mass spread evenly over all kept target types, the gold one too",
+            .min = 0,
+            .max = 0.99,
+            .neutral = 0.0},
            o.label_smoothing);
-  v.number({.key = "clip_norm", .meaning = "gradients are scaled down to this global L2 norm; 0: not", .min = 0, .max = 1e6,
+  v.number({.key = "clip_norm",
+            .meaning = "gradients are scaled down to this global L2 norm; 0: not",
+            .min = 0,
+            .max = 1e6,
             .neutral = 0.0},
            o.clip_norm);
   v.table("batch", o.batch);
@@ -85,13 +121,16 @@ void describe(SettingsVisitor& v, TrainOptions& o) {
 void describe(SettingsVisitor& v, ExecutionOptions& o) {
   v.choice({.key = "device", .meaning = "`cpu`, or `cuda` for one NVIDIA GPU", .neutral = "cpu"}, o.device, kDevices);
   v.choice({.key = "precision", .meaning = "arithmetic of training", .neutral = "fp32"}, o.precision, kPrecisions);
-  v.choice({.key = "ops", .meaning = "`reference` runs every operation by its formula, slowly: the judge of the fast ones", .neutral = "fast"},
+  v.choice({.key = "ops",
+            .meaning = "`reference` runs every operation by its formula, slowly: the judge of the fast ones",
+            .neutral = "fast"},
            o.ops, kOps);
   const auto local = [](const char* key, const char* meaning, double min, double max) {
     return Field{.key = key, .meaning = meaning, .min = min, .max = max, .identity = Identity::kLocal};
   };
   v.integer(local("threads", "processor threads of one run; results do not depend on it", 1, 1024), o.threads);
-  v.integer(local("log_updates", "updates between two reports of training loss, rate and gradient norm", 1, 1e9), o.log_updates);
+  v.integer(local("log_updates", "updates between two reports of training loss, rate and gradient norm", 1, 1e9),
+            o.log_updates);
   v.integer(local("keep_checkpoints", "newest checkpoints kept, besides the best", 1, 1000), o.keep_checkpoints);
 }
 

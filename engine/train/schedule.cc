@@ -19,7 +19,8 @@ double Schedule::rate(int64_t n) const {
 bool Schedule::plateau(double bleu) {
   const auto window = static_cast<size_t>(options_.decay_patience);
   if (options_.decay_rule == DecayRule::kMinWindow) {
-    // Strictly below each of the last `patience` scores. No counter, no reset: BLEU that keeps falling decays every time.
+    // Strictly below each of the last `patience` scores. No counter, no reset: BLEU that keeps falling decays every
+    // time.
     return scores_.size() >= window && bleu < *std::min_element(scores_.end() - options_.decay_patience, scores_.end());
   }
   const bool best = scores_.empty() || bleu > *std::max_element(scores_.begin(), scores_.end());

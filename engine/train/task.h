@@ -1,4 +1,5 @@
-// What the training loop asks of a task: which data, model, loss and scores belong together is the task's business alone.
+// What the training loop asks of a task: which data, model, loss and scores belong together is the task's business
+// alone.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +18,8 @@ using NamedNumbers = std::map<std::string, double>;
 /// One look at the dev set.
 struct Evaluation {
   NamedNumbers numbers;  // "dev.bleu", "dev.ppl" …
-  double selection = 0;  // what checkpoints are chosen by and plateaus seen in: higher is better, rounded as it is printed
+  double selection =
+      0;  // what checkpoints are chosen by and plateaus seen in: higher is better, rounded as it is printed
 };
 
 class Task {
@@ -35,7 +37,8 @@ class Task {
 
   /// With the current parameters. Throws StopRequested where a stop is asked for meanwhile.
   virtual Evaluation evaluate() = 0;
-  /// Final scores with the current parameters (those of the selected checkpoint); writes outputs/. Throws StopRequested.
+  /// Final scores with the current parameters (those of the selected checkpoint); writes outputs/. Throws
+  /// StopRequested.
   virtual NamedNumbers final_scores(const RunDirectory& run) = 0;
   /// The result files that final_scores() has written, relative to the run directory.
   virtual std::vector<std::string> output_files() const = 0;

@@ -75,7 +75,8 @@ ExitCode Trainer::run() {
   return outcome;
 }
 
-// --- one update -------------------------------------------------------------------------------------------------------------
+// --- one update
+// -------------------------------------------------------------------------------------------------------------
 
 bool Trainer::update() {
   const Clock::time_point start = Clock::now();
@@ -125,7 +126,8 @@ bool Trainer::update() {
   return true;
 }
 
-// --- evaluation and the end ---------------------------------------------------------------------------------------------------
+// --- evaluation and the end
+// ---------------------------------------------------------------------------------------------------
 
 bool Trainer::evaluation_due() const {
   if (memory_.update == memory_.evaluated_at) return false;
@@ -181,13 +183,16 @@ void Trainer::finish(const std::string& reason) {
   std::vector<std::string> files = task_.output_files();
   files.insert(files.end(), {"metrics.jsonl", "scores.json"});
   write_done(run_, "done", memory_.update, reason, files);
-  spdlog::info("done after update {} ({}); selected the checkpoint of update {}", memory_.update, reason, memory_.best_step);
+  spdlog::info("done after update {} ({}); selected the checkpoint of update {}", memory_.update, reason,
+               memory_.best_step);
 }
 
-// --- what outlives the process ------------------------------------------------------------------------------------------------
+// --- what outlives the process
+// ------------------------------------------------------------------------------------------------
 
 void Trainer::write_metric(const std::string& name, double value) {
-  metrics_->append(fmt::format("{{\"step\": {}, \"name\": \"{}\", \"value\": {}}}\n", memory_.update, name, json(value).dump()));
+  metrics_->append(
+      fmt::format("{{\"step\": {}, \"name\": \"{}\", \"value\": {}}}\n", memory_.update, name, json(value).dump()));
 }
 
 void Trainer::checkpoint() {
@@ -195,7 +200,8 @@ void Trainer::checkpoint() {
   metrics_->sync();
   memory_.metrics_bytes = metrics_->size();
   checkpoints_.write(memory_.update, buffers_, memory_as_json());
-  checkpoints_.prune(execution_.keep_checkpoints, memory_.best_step > 0 ? std::optional(memory_.best_step) : std::nullopt);
+  checkpoints_.prune(execution_.keep_checkpoints,
+                     memory_.best_step > 0 ? std::optional(memory_.best_step) : std::nullopt);
 }
 
 void Trainer::restore_newest() {

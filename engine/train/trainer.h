@@ -1,6 +1,7 @@
-// The training loop. One call of run() is one attempt on a run directory: it goes on from the newest checkpoint, and ends with
-// the run done, diverged, or stopped on request. Whatever the number of attempts, metrics.jsonl and scores.json come out the
-// same, byte for byte: all that the loop remembers is in Memory, and Memory is in every checkpoint.
+// The training loop. One call of run() is one attempt on a run directory: it goes on from the newest checkpoint, and
+// ends with the run done, diverged, or stopped on request. Whatever the number of attempts, metrics.jsonl and
+// scores.json come out the same, byte for byte: all that the loop remembers is in Memory, and Memory is in every
+// checkpoint.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +21,8 @@ namespace tearless::engine {
 class Trainer {
  public:
   /// All borrowed things must outlive the trainer. `attempt`: its folder exists. `d_model` scales the schedules.
-  Trainer(Task& task, const TrainOptions& train, const ExecutionOptions& execution, int64_t d_model, const RunDirectory& run,
-          int64_t attempt);
+  Trainer(Task& task, const TrainOptions& train, const ExecutionOptions& execution, int64_t d_model,
+          const RunDirectory& run, int64_t attempt);
 
   /// kExitDone, kExitDiverged or kExitStopped; the files say the same.
   ExitCode run();
@@ -31,7 +32,7 @@ class Trainer {
   struct Memory {
     int64_t update = 0;  // updates made
     int64_t pass = 0;
-    int64_t batch = 0;  // next batch of the pass
+    int64_t batch = 0;         // next batch of the pass
     int64_t evaluated_at = 0;  // update of the last evaluation
     int64_t since_best = 0;    // evaluations since the best
     int64_t best_step = 0;     // 0: none yet

@@ -1,4 +1,5 @@
-// How long the hand-written operations take, forward and backward, beside the matrix products of the same layer. Timings, not tests.
+// How long the hand-written operations take, forward and backward, beside the matrix products of the same layer.
+// Timings, not tests.
 #include <ATen/ops/ones_like.h>
 #include <ATen/ops/randn.h>
 #include <ATen/ops/zeros_like.h>
