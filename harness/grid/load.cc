@@ -303,7 +303,10 @@ Grid load_grid(const fs::path& file) {
   const toml::table* axes = reader.table("axis");
   const toml::array* excludes = reader.list("exclude");
   const toml::table* table = reader.table("table");
-  reader.refuse_leftovers();
+  const std::string settings_are_no_grid =
+      fmt::format("; if these are settings of a run, a grid names them with base = \"{}\" and varies some under [axis]",
+                  file.filename().string());
+  reader.refuse_leftovers(axes ? "" : settings_are_no_grid);
 
   if (!axes || axes->empty()) {
     fail(

@@ -84,11 +84,12 @@ size_t TableReader::choice(const std::string& key, const std::vector<std::string
   return static_cast<size_t>(it - choices.begin());
 }
 
-void TableReader::refuse_leftovers() const {
+void TableReader::refuse_leftovers(const std::string& if_a_table) const {
   for (const auto& [key, node] : in_written_order(table_)) {
     if (std::find(known_.begin(), known_.end(), key) != known_.end()) continue;
-    fail("{}: unknown key \"{}\"{}{}; known are: {}", place(*node), key, what_.empty() ? "" : " in " + what_,
-         did_you_mean(key, known_), fmt::join(known_, ", "));
+    const std::string neighbour = did_you_mean(key, known_);
+    fail("{}: unknown key \"{}\"{}{}; known are: {}{}", place(*node), key, what_.empty() ? "" : " in " + what_,
+         neighbour, fmt::join(known_, ", "), node->is_table() && neighbour.empty() ? if_a_table : "");
   }
 }
 

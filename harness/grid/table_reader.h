@@ -35,8 +35,9 @@ class TableReader {
   /// `text`, which must be one of `choices`; the index of it.
   size_t choice(const std::string& key, const std::vector<std::string>& choices, size_t otherwise);
 
-  /// UserError naming the first unknown key in the file, its nearest neighbour and all that are known.
-  void refuse_leftovers() const;
+  /// UserError naming the first unknown key in the file, its nearest neighbour and all that are known. `if_a_table` is
+  /// added where that key is a table and like none of them.
+  void refuse_leftovers(const std::string& if_a_table = "") const;
 
  private:
   std::string name(const std::string& key) const { return what_.empty() ? key : what_ + " " + key; }

@@ -44,6 +44,8 @@ constexpr Mistake kMistakes[] = {
     {"syntax error", "title = \"x\"\nseeds = = 3\n"},
     {"unknown key", "titel = \"x\"\n[axis]\na = [1]\n"},
     {"unknown key of a later grammar", "[axis]\na = [1]\n[zip]\nb = [1]\n"},
+    {"settings in place of a grid", "[data]\ntrain = \"x\"\n[model]\nd_model = 64\n"},
+    {"mistyped table in a file without an axis", "[axs]\na = [1]\n"},
     {"unknown key in table", "[axis]\na = [1]\n[table]\ncolums = [\"a\"]\n"},
     {"unknown key in exclude", "[axis]\na = [1]\n[[exclude]]\nif = {}\n"},
     {"unknown key in a bundle", "[[axis.s]]\nlabel = \"x\"\nsets = { a = 1 }\n"},
