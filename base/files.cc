@@ -25,8 +25,11 @@ namespace {
 
 class Descriptor {
  public:
-  Descriptor(const fs::path& path, int flags, const char* verb) : fd_(::open(path.c_str(), flags | O_CLOEXEC, 0666)) {
-    if (fd_ < 0) fail_errno(verb, path);
+  Descriptor(const fs::path& path, int flags, const char* verb) : Descriptor(path, flags, verb, path) {}
+  /// Errors speak of `meant`.
+  Descriptor(const fs::path& path, int flags, const char* verb, const fs::path& meant)
+      : fd_(::open(path.c_str(), flags | O_CLOEXEC, 0666)) {
+    if (fd_ < 0) fail_errno(verb, meant);
   }
   ~Descriptor() { ::close(fd_); }
   Descriptor(const Descriptor&) = delete;
@@ -69,7 +72,7 @@ void write_atomically(const fs::path& path, std::string_view bytes) {
   // The process id keeps two writers of the same name from sharing a temporary file; the last rename wins whole.
   const fs::path temporary = path.string() + fmt::format(".tmp{}", ::getpid());
   try {
-    const Descriptor file(temporary, O_WRONLY | O_CREAT | O_TRUNC, "write");
+    const Descriptor file(temporary, O_WRONLY | O_CREAT | O_TRUNC, "write", path);
     write_all(file.get(), bytes, path);
     if (::fsync(file.get()) != 0) fail_errno("write", path);
   } catch (const UserError&) {
@@ -117,8 +120,10 @@ AppendFile::AppendFile(fs::path path, uint64_t keep_bytes) : path_(std::move(pat
   if (::fstat(fd_, &info) != 0) fail_errno("read", path_);
   if (static_cast<uint64_t>(info.st_size) < keep_bytes) {
     ::close(fd_);
-    fail("{} has {} bytes where its checkpoint recorded {}: it was changed by hand; restore it or delete the run's folder",
-         path_.string(), info.st_size, keep_bytes);
+    fail(
+        "{} has {} bytes where its checkpoint recorded {}: it was changed by hand; restore it or delete the run's "
+        "folder",
+        path_.string(), info.st_size, keep_bytes);
   }
   if (::ftruncate(fd_, static_cast<off_t>(keep_bytes)) != 0) fail_errno("cut", path_);
 }
