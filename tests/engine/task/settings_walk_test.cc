@@ -1,0 +1,391 @@
+// Every setting does something: one row a setting, with a value to change it to and what must then be seen. A setting
+// without a row fails, and so does a row without a setting. The same rows say which settings make another run and which
+// do not.
+#include <ATen/core/Tensor.h>
+#include <c10/util/Exception.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "base/error.h"
+#include "engine/data/batches.h"
+#include "engine/data/prepared.h"
+#include "engine/task/check.h"
+#include "engine/task/translate.h"
+#include "engine/train/schedule.h"
+#include "tests/engine/task/small_runs.h"
+
+namespace tearless::engine {
+namespace {
+
+using nlohmann::json;
+using test::Ended;
+using test::Settings;
+using test::with;
+using testing::HasSubstr;
+
+/// `count` pairs of up to six words over a small alphabet; the target is the source backwards, without its words in q.
+std::vector<std::pair<std::string, std::string>> made_up_pairs(int count, uint32_t seed) {
+  const std::vector<std::string> words = {"a", "ba", "cab", "dab", "qad", "abba", "cd", "qb"};
+  const RandomStream random(seed, "made up");
+  std::vector<std::pair<std::string, std::string>> pairs;
+  for (int i = 0; i < count; ++i) {
+    const auto draw = [&](uint32_t n) { return random.draw(n, 0, static_cast<uint32_t>(i), 0); };
+    std::string source, target;
+    for (uint32_t n = 0; n < 2 + draw(99) % 5; ++n) {
+      const std::string& word = words[n == 0 ? 1 : draw(n) % words.size()];
+      source += (n > 0 ? " " : "") + word;
+      if (word[0] != 'q') target = word + (target.empty() ? "" : " ") + target;
+    }
+    pairs.emplace_back(source, target);
+  }
+  return pairs;
+}
+
+/// Six updates of a tiny model in which everything is switched on.
+Settings small() {
+  return with(test::corpus_settings(), {{"text.kind", "bpe"},
+                                        {"text.merges", 6},
+                                        {"model.encoder_layers", 1},
+                                        {"model.decoder_layers", 1},
+                                        {"model.d_model", 8},
+                                        {"model.d_ff", 12},
+                                        {"model.heads", 2},
+                                        {"model.init", "xavier_normal"},
+                                        {"model.dropout.residual", 0.1},
+                                        {"model.dropout.attention", 0.1},
+                                        {"model.dropout.relu", 0.1},
+                                        {"model.dropout.word", 0.1},
+                                        {"train.seed", 1},
+                                        {"train.epoch_updates", 3},
+                                        {"train.max_epochs", 2},
+                                        {"train.early_stop", 0},
+                                        {"train.batch.tokens", 80},
+                                        {"train.schedule.scale", 0.1},
+                                        {"train.schedule.warmup_updates", 3},
+                                        {"decode.beam", 3},
+                                        {"decode.max_extra", 6},
+                                        {"run.log_updates", 1}});
+}
+
+Settings nowarmup() { return {{"train.schedule.kind", "nowarmup"}, {"train.schedule.lr", 0.01}}; }
+
+class SettingsWalk : public testing::Test {
+ protected:
+  SettingsWalk() {
+    for (const auto& [set, count] : {std::pair("train", 40), std::pair("dev", 6), std::pair("test", 6)}) {
+      runs_.write(set, made_up_pairs(count, fnv1a32(set)));
+      std::string reversed, forward;  // the same sets with other suffixes and other contents
+      for (const auto& [source, target] : made_up_pairs(count, 5)) {
+        reversed += target + "\n";
+        forward += source + "\n";
+      }
+      test::write_text(runs_.folder() / (std::string(set) + ".reversed"), reversed);
+      test::write_text(runs_.folder() / (std::string(set) + ".forward"), forward);
+    }
+    runs_.write("other", made_up_pairs(40, 6));
+  }
+
+  const Ended& trained(const Settings& settings) {
+    const std::string key = json(settings).dump();
+    const auto known = trained_.find(key);
+    return known != trained_.end() ? known->second : trained_.emplace(key, runs_.train(settings)).first->second;
+  }
+
+  test::SmallRuns runs_;
+  std::map<std::string, Ended> trained_;
+};
+
+// --- what can be seen
+// -----------------------------------------------------------------------------------------------------------
+
+struct Change {
+  Settings before, after;
+};
+
+class Walker : public SettingsWalk {
+ public:
+  void TestBody() override {}
+
+  void training_differs(const Change& c) { EXPECT_NE(trained(c.before).metrics, trained(c.after).metrics); }
+  void outputs_differ(const Change& c) {
+    EXPECT_EQ(trained(c.before).metric("train.loss"), trained(c.after).metric("train.loss"));
+    EXPECT_NE(trained(c.before).test_output, trained(c.after).test_output);
+  }
+  void length_differs(const Change& c) {
+    EXPECT_NE(trained(c.before).done.at("step"), trained(c.after).done.at("step"));
+  }
+  void rates_differ(const Change& c) { EXPECT_NE(rates(c.before), rates(c.after)); }
+
+  /// Another corpus is another run; the same bytes elsewhere are the same one.
+  void bytes_count(const Change& c) {
+    EXPECT_NE(trained(c.before).metrics + trained(c.before).test_output,
+              trained(c.after).metrics + trained(c.after).test_output);
+    EXPECT_NE(runs_.canonical(c.before), runs_.canonical(c.after));
+    for (const char* side : {".src", ".tgt"}) {
+      test::write_text(runs_.folder() / (std::string("copy") + side),
+                       test::read_text(runs_.folder() / (std::string("train") + side)));
+    }
+    EXPECT_EQ(runs_.canonical(c.before), runs_.canonical(with(c.before, {{"data.train", "copy"}})));
+  }
+  /// While the bytes are unknown the corpus' name stands for them.
+  void provisional_id_differs(const Change& c) {
+    const Settings nowhere = {{"data.train", "nowhere"}};
+    EXPECT_NE(runs_.canonical(with(c.before, nowhere)), runs_.canonical(with(c.after, nowhere)));
+    EXPECT_EQ(runs_.canonical(c.before), runs_.canonical(c.after));
+  }
+  void missing_corpus_is_explained(const Change& c) {
+    const Settings nowhere = {{"data.train", "nowhere"}};
+    EXPECT_THAT(missing_corpus(runs_.options(with(c.after, nowhere)).data),
+                HasSubstr(c.after.at("data.how_to_get").get<std::string>()));
+    EXPECT_EQ(runs_.canonical(c.before), runs_.canonical(c.after));
+  }
+  /// Checksums are filled in by `check`; in a run directory other bytes are then refused.
+  void other_bytes_are_refused(const Change& c) {
+    const DataOptions right = runs_.options(c.before).data;
+    WrittenSettings written;
+    written.values = {{"data.train_sha256", right.train_sha256},
+                      {"data.dev_sha256", right.dev_sha256},
+                      {"data.test_sha256", right.test_sha256}};
+    written.values = with(written.values, c.after);
+    const RunOptions wrong = read_run_options(written, runs_.folder(), {});
+    EXPECT_THROW(prepare(wrong.data, wrong.text, [](const std::string&) {}), UserError);
+  }
+
+  void parameters_are_asked_for_elsewhere(const Change& c) {
+    const RunOptions options = runs_.options(c.after);
+    try {
+      Translate task(options, prepare(options.data, options.text, [](const std::string&) {}));
+      EXPECT_FALSE(task.parameters().values().is_cpu());
+    } catch (const c10::Error& error) {  // no such device here
+      EXPECT_THAT(error.what_without_backtrace(), HasSubstr("CUDA"));
+    }
+  }
+  void formulas_are_used(const Change& c) {
+    EXPECT_EQ(trained(c.before).measured.at("fallback_ops"), 0);
+    EXPECT_GT(trained(c.after).measured.at("fallback_ops"), 0);
+    EXPECT_THAT(trained(c.after).metric("train.loss"),
+                testing::Pointwise(testing::DoubleNear(1e-3), trained(c.before).metric("train.loss")));
+  }
+  void only_one_value_is_legal(const Change& c) { EXPECT_THROW(runs_.options(c.after), UserError); }
+
+  // Local settings: the results stay the same, byte for byte, and something else is seen.
+  void threads_are_used(const Change& c) {
+    EXPECT_EQ(trained(c.after).measured.at("threads"), c.after.at("run.threads"));
+    EXPECT_EQ(trained(c.before).metrics, trained(c.after).metrics);
+    same_results(c);
+  }
+  void reports_are_fewer(const Change& c) {
+    EXPECT_EQ(trained(c.before).metric("train.loss").size(), 6u);
+    EXPECT_EQ(trained(c.after).metric("train.loss").size(), 3u);
+    same_results(c);
+  }
+  void checkpoints_are_kept(const Change& c) {
+    EXPECT_EQ(trained(c.before).checkpoints.size() + 1, trained(c.after).checkpoints.size());
+    same_results(c);
+  }
+  void decoding_is_cut_otherwise(const Change& c) {
+    const RunOptions before = runs_.options(c.before), after = runs_.options(c.after);
+    const Prepared corpus = prepare(after.data, after.text, [](const std::string&) {});
+    EXPECT_NE(decoding_batches(corpus.dev, before.decode.batch_tokens).size(),
+              decoding_batches(corpus.dev, after.decode.batch_tokens).size());
+    same_results(c);
+  }
+
+ private:
+  void same_results(const Change& c) { EXPECT_TRUE(trained(c.before).same_results(trained(c.after))); }
+
+  std::vector<double> rates(const Settings& settings) const {
+    const RunOptions options = runs_.options(settings);
+    Schedule schedule(options.train.schedule, options.model.d_model);
+    std::vector<double> rates;
+    int64_t update = 0;
+    for (const double bleu : {9.0, 8.0, 8.5, 8.4, 8.2, 7.0, 10.0, 9.0}) {
+      rates.push_back(schedule.rate(++update));
+      schedule.on_evaluation(bleu, update);
+    }
+    return rates;
+  }
+};
+
+// --- the rows
+// -----------------------------------------------------------------------------------------------------------------
+
+struct Row {
+  json value;  // differs from what small() or `context` sets
+  void (Walker::*sees)(const Change& change);
+  Settings context = {};  // set on both sides
+};
+
+const std::map<std::string, Row>& rows() {
+  static const std::map<std::string, Row> all = {
+      {"data.name", {"another name", &Walker::provisional_id_differs}},
+      {"data.train", {"other", &Walker::bytes_count}},
+      {"data.dev", {"other", &Walker::bytes_count}},
+      {"data.test", {"other", &Walker::bytes_count}},
+      {"data.source", {"reversed", &Walker::bytes_count}},
+      {"data.target", {"forward", &Walker::bytes_count}},
+      {"data.how_to_get", {"ask the librarian", &Walker::missing_corpus_is_explained}},
+      {"data.train_sha256", {std::string(64, '0'), &Walker::other_bytes_are_refused}},
+      {"data.dev_sha256", {std::string(64, '0'), &Walker::other_bytes_are_refused}},
+      {"data.test_sha256", {std::string(64, '0'), &Walker::other_bytes_are_refused}},
+      {"text.kind", {"segmented", &Walker::training_differs}},
+      {"text.merges", {2, &Walker::training_differs}},
+      {"text.pieces", {18, &Walker::training_differs, {{"text.kind", "sentencepiece"}, {"text.pieces", 22}}}},
+      {"text.max_words", {3, &Walker::training_differs}},
+      {"model.encoder_layers", {2, &Walker::training_differs}},
+      {"model.decoder_layers", {2, &Walker::training_differs}},
+      {"model.d_model", {12, &Walker::training_differs}},
+      {"model.d_ff", {16, &Walker::training_differs}},
+      {"model.heads", {4, &Walker::training_differs}},
+      {"model.placement", {"post", &Walker::training_differs}},
+      {"model.init", {"small_init", &Walker::training_differs}},
+      {"model.init_qkv_fan", {"fused3", &Walker::training_differs}},
+      {"model.fix_norm", {true, &Walker::training_differs}},
+      {"model.tied_embeddings", {"none", &Walker::training_differs}},
+      {"model.output_bias", {false, &Walker::training_differs}},
+      {"model.mask_target_vocabulary", {false, &Walker::training_differs}},
+      {"model.norm.kind", {"scale_norm", &Walker::training_differs}},
+      {"model.norm.eps", {0.1, &Walker::training_differs}},
+      {"model.dropout.residual", {0.4, &Walker::training_differs}},
+      {"model.dropout.attention", {0.4, &Walker::training_differs}},
+      {"model.dropout.relu", {0.4, &Walker::training_differs}},
+      {"model.dropout.word", {0.4, &Walker::training_differs}},
+      {"train.seed", {2, &Walker::training_differs}},
+      {"train.init_seed", {2, &Walker::training_differs}},
+      {"train.order_seed", {2, &Walker::training_differs}},
+      {"train.dropout_seed", {2, &Walker::training_differs}},
+      {"train.epoch_updates", {2, &Walker::length_differs}},
+      {"train.max_epochs", {1, &Walker::length_differs}},
+      {"train.max_updates", {4, &Walker::length_differs}},
+      {"train.early_stop", {1, &Walker::length_differs, {{"train.max_epochs", 4}}}},
+      {"train.min_lr", {0.1, &Walker::length_differs, nowarmup()}},
+      {"train.label_smoothing", {0.3, &Walker::training_differs}},
+      {"train.clip_norm", {0.01, &Walker::training_differs}},
+      {"train.batch.tokens", {40, &Walker::training_differs}},
+      {"train.batch.count", {"padded_sum", &Walker::training_differs}},
+      {"train.schedule.kind", {"valdecay", &Walker::training_differs}},
+      {"train.schedule.scale", {0.2, &Walker::training_differs}},
+      {"train.schedule.warmup_updates", {5, &Walker::training_differs}},
+      {"train.schedule.lr", {0.02, &Walker::training_differs, nowarmup()}},
+      {"train.schedule.decay_factor", {0.5, &Walker::rates_differ, nowarmup()}},
+      {"train.schedule.decay_patience", {2, &Walker::rates_differ, nowarmup()}},
+      {"train.schedule.decay_rule", {"best_patience", &Walker::rates_differ, nowarmup()}},
+      {"train.adam.beta1", {0.5, &Walker::training_differs}},
+      {"train.adam.beta2", {0.9, &Walker::training_differs}},
+      {"train.adam.eps", {0.1, &Walker::training_differs}},
+      {"decode.beam", {1, &Walker::outputs_differ}},
+      {"decode.alpha", {8, &Walker::outputs_differ}},
+      {"decode.max_extra", {1, &Walker::outputs_differ, {{"decode.alpha", 8}}}},
+      {"decode.batch_tokens", {1, &Walker::decoding_is_cut_otherwise}},
+      {"run.device", {"cuda", &Walker::parameters_are_asked_for_elsewhere}},
+      {"run.precision", {"fp16", &Walker::only_one_value_is_legal}},
+      {"run.ops", {"reference", &Walker::formulas_are_used}},
+      {"run.threads", {2, &Walker::threads_are_used}},
+      {"run.log_updates", {2, &Walker::reports_are_fewer}},
+      {"run.keep_checkpoints", {2, &Walker::checkpoints_are_kept, {{"train.max_epochs", 4}}}},
+  };
+  return all;
+}
+
+Change change_of(const std::string& key, const Row& row) {
+  const Settings before = with(small(), row.context);
+  return {before, with(before, {{key, row.value}})};
+}
+
+TEST(EverySetting, HasARowThatShowsWhatItDoes) {
+  Walker walker;
+  RunOptions options;
+  std::set<std::string> described;
+  for (const DescribedField& f : list_settings(description_of(options))) {
+    described.insert(f.key);
+    const auto row = rows().find(f.key);
+    if (row == rows().end()) {
+      ADD_FAILURE() << f.key << " has no row: say what changes with it";
+      continue;
+    }
+    SCOPED_TRACE(f.key);
+    (walker.*row->second.sees)(change_of(f.key, row->second));
+  }
+  for (const auto& [key, row] : rows())
+    EXPECT_TRUE(described.contains(key)) << "a row for " << key << ", which is no setting";
+}
+
+TEST_F(SettingsWalk, ResultsMakeAnotherRunAndLocalSettingsDoNot) {
+  for (const auto& [key, row] : rows()) {
+    if (key.starts_with("data.") || key == "run.precision") continue;  // see their rows
+    const Change change = change_of(key, row);
+    RunOptions options = runs_.options(change.after);
+    for (const DescribedField& f : list_settings(description_of(options))) {
+      if (f.key != key) continue;
+      const bool same = runs_.canonical(change.before) == runs_.canonical(change.after);
+      EXPECT_EQ(same, f.field.identity == Identity::kLocal) << key;
+      EXPECT_NE(local_text(options).find(key) != std::string::npos,
+                runs_.canonical(change.after).find(key) != std::string::npos)
+          << key << " stands in one of the two texts";
+    }
+  }
+}
+
+TEST_F(SettingsWalk, NeutralValuesAreAsIfTheSettingDidNotExist) {
+  RunOptions defaults;
+  int neutral = 0;
+  for (const DescribedField& f : list_settings(description_of(defaults))) {
+    if (!f.field.neutral || f.key.starts_with("data.")) continue;
+    ++neutral;
+    EXPECT_EQ(runs_.canonical(with(small(), {{f.key, *f.field.neutral}})).find("\n" + f.key + " ="), std::string::npos)
+        << f.key;
+  }
+  EXPECT_GT(neutral, 10);
+}
+
+// What the canonical text leaves out must not come back as the default.
+TEST_F(SettingsWalk, ARunDirectoryIsReadBackAsItWasWritten) {
+  Settings neutral = small();
+  RunOptions defaults;
+  for (const DescribedField& f : list_settings(description_of(defaults))) {
+    if (f.field.neutral && !f.key.starts_with("data.")) neutral[f.key] = *f.field.neutral;
+  }
+  std::vector<Settings> all = {small(), neutral};
+  for (const auto& [key, row] : rows()) {
+    if (!key.starts_with("data.") && key != "run.precision") all.push_back(change_of(key, row).after);
+  }
+  for (const Settings& settings : all) {
+    RunOptions again = read_run_directory(runs_.make(settings));
+    EXPECT_EQ(canonical_text(again), runs_.canonical(settings));
+    RunOptions before = runs_.options(settings);
+    EXPECT_EQ(local_text(again), local_text(before));
+  }
+}
+
+TEST_F(SettingsWalk, WhatDoesNotApplyDoesNotSplitARun) {
+  const Settings contexts[] = {
+      {{"train.schedule.kind", "invsqrt"}},
+      {{"train.schedule.kind", "nowarmup"}},
+      {{"model.norm.kind", "none"}},
+      {{"model.init", "small_init"}},
+      {{"text.kind", "bpe"}},
+      {{"text.kind", "segmented"}},
+      {{"decode.beam", 1}},
+      {{"train.init_seed", 5}, {"train.order_seed", 6}, {"train.dropout_seed", 7}},
+  };
+  std::set<std::string> met;
+  for (const Settings& context : contexts) {
+    const Settings before = with(small(), context);
+    RunOptions options = runs_.options(before);
+    for (const DescribedField& f : list_settings(description_of(options))) {
+      if (f.field.applies) continue;
+      met.insert(f.key);
+      EXPECT_EQ(runs_.canonical(before), runs_.canonical(with(before, {{f.key, rows().at(f.key).value}}))) << f.key;
+    }
+  }
+  EXPECT_THAT(met,
+              testing::ElementsAre("decode.alpha", "model.init_qkv_fan", "model.norm.eps", "text.merges", "text.pieces",
+                                   "train.min_lr", "train.schedule.decay_factor", "train.schedule.decay_patience",
+                                   "train.schedule.decay_rule", "train.schedule.lr", "train.schedule.scale",
+                                   "train.schedule.warmup_updates", "train.seed"));
+}
+
+}  // namespace
+}  // namespace tearless::engine

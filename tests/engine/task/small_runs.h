@@ -1,0 +1,142 @@
+// Whole runs small enough for a test: a made-up corpus, a cache and run directories in a folder of their own, and
+// attempts in this process.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <spdlog/spdlog.h>
+#include <stdlib.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/run_directory.h"
+#include "engine/data/corpus.h"
+#include "engine/task/attempt.h"
+#include "engine/task/run_options.h"
+#include "tests/support/paths.h"
+
+namespace tearless::engine::test {
+
+using tearless::test::read_text;
+using tearless::test::write_text;
+
+/// Dotted keys and values, as a TOML file or a grid would set them.
+using Settings = std::map<std::string, nlohmann::json>;
+
+/// `base`, with the values of `changes` over it.
+inline Settings with(Settings base, const Settings& changes) {
+  for (const auto& [key, value] : changes) base[key] = value;
+  return base;
+}
+
+/// [data] of the corpus that SmallRuns::write() makes as train, dev and test.
+inline Settings corpus_settings() {
+  return {{"data.name", "small"}, {"data.train", "train"}, {"data.dev", "dev"},
+          {"data.test", "test"},  {"data.source", "src"},  {"data.target", "tgt"}};
+}
+
+/// What a run left behind, in bytes where bytes count.
+struct Ended {
+  ExitCode code = kExitDone;
+  nlohmann::json done, measured, scores;  // scores: null where there are none
+  std::string metrics, scores_text, dev_output, test_output;
+  std::vector<std::string> checkpoints;
+
+  bool same_results(const Ended& other) const {
+    return scores_text == other.scores_text && dev_output == other.dev_output && test_output == other.test_output;
+  }
+  /// The values of one metric, in order.
+  std::vector<double> metric(const std::string& name) const {
+    std::vector<double> values;
+    std::istringstream lines(metrics);
+    for (std::string line; std::getline(lines, line);) {
+      const auto record = nlohmann::json::parse(line);
+      if (record.at("name") == name) values.push_back(record.at("value"));
+    }
+    return values;
+  }
+};
+
+class SmallRuns {
+ public:
+  SmallRuns() {
+    ::setenv("TEARLESS_CACHE", (folder_ / "cache").c_str(), /*overwrite=*/1);
+    // As engine/main.cc does before its first product.
+    if (__builtin_cpu_is("intel")) {
+      ::setenv("MKL_CBWR", __builtin_cpu_supports("avx512f") ? "AVX512,STRICT" : "AVX2,STRICT", /*overwrite=*/0);
+    }
+    spdlog::set_level(spdlog::level::warn);
+  }
+  ~SmallRuns() { ::unsetenv("TEARLESS_CACHE"); }
+  SmallRuns(const SmallRuns&) = delete;
+  SmallRuns& operator=(const SmallRuns&) = delete;
+
+  const std::filesystem::path& folder() const { return folder_.path(); }
+
+  /// NAME.src and NAME.tgt from pairs of lines.
+  void write(const std::string& name, const std::vector<std::pair<std::string, std::string>>& pairs) const {
+    std::string source, target;
+    for (const auto& [from, to] : pairs) {
+      source += from + "\n";
+      target += to + "\n";
+    }
+    write_text(folder_ / (name + ".src"), source);
+    write_text(folder_ / (name + ".tgt"), target);
+  }
+
+  /// A new run directory for these settings, whatever was made before.
+  std::filesystem::path make(const Settings& settings) {
+    std::string toml;
+    for (const auto& [key, value] : settings) toml += key + " = " + toml_value(value) + "\n";
+    write_text(folder_ / "settings.toml", toml);
+    return make_run_directory(folder_ / "settings.toml", folder_ / ("runs" + std::to_string(++count_)));
+  }
+
+  /// Trains from the start, whatever was trained before.
+  Ended train(const Settings& settings) {
+    const RunDirectory run(make(settings));
+    Ended ended;
+    ended.code = attempt_run(run.root());
+    ended.done = nlohmann::json::parse(read_text(run.done()));
+    ended.measured = nlohmann::json::parse(read_text(run.attempt(1) / "measured.json"));
+    ended.metrics = read_text(run.metrics());
+    if (ended.code == kExitDone) {
+      ended.scores_text = read_text(run.scores());
+      ended.scores = nlohmann::json::parse(ended.scores_text);
+      ended.dev_output = read_text(run.outputs() / "dev.hyp");
+      ended.test_output = read_text(run.outputs() / "test.hyp");
+    }
+    std::error_code none;
+    for (const auto& entry : std::filesystem::directory_iterator(run.checkpoints(), none)) {
+      ended.checkpoints.push_back(entry.path().filename());
+    }
+    std::sort(ended.checkpoints.begin(), ended.checkpoints.end());
+    return ended;
+  }
+
+  /// As `check` reads them, with the checksums of the corpora that are there.
+  RunOptions options(const Settings& settings) const {
+    WrittenSettings written;
+    written.values = settings;
+    written.name = "settings";
+    RunOptions options = read_run_options(written, folder(), {});
+    if (missing_corpus(options.data).empty()) fingerprint(options.data);
+    return options;
+  }
+  std::string canonical(const Settings& settings) const {
+    RunOptions read = options(settings);
+    return canonical_text(read);
+  }
+
+ private:
+  tearless::test::TempFolder folder_;
+  int count_ = 0;
+};
+
+}  // namespace tearless::engine::test
