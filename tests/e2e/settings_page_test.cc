@@ -1,0 +1,18 @@
+// docs/engine_settings.md is made from the option structs, and stays what they say.
+#include <gtest/gtest.h>
+
+#include "tests/support/paths.h"
+#include "tests/support/process.h"
+
+namespace tearless {
+namespace {
+
+TEST(SettingsPage, IsWhatTheEnginePrints) {
+  const test::Finished page = test::run({.arguments = {test::program("tearless-engine").string(), "settings"}});
+  EXPECT_EQ(page.code, 0);
+  EXPECT_EQ(page.output, test::read_text(test::source_root() / "docs/engine_settings.md"))
+      << "make it anew: build/bin/tearless-engine settings > docs/engine_settings.md";
+}
+
+}  // namespace
+}  // namespace tearless
