@@ -33,8 +33,8 @@ constexpr Command kCommands[] = {
     {"settings", "every setting with meaning, default and limits, as Markdown", tearless::engine::command_settings},
 };
 
-/// Products then give the same bits for any number of threads. MKL reads the variable at its first product. On AMD processors it
-/// keeps that promise by itself, and not with the variable set (widths of 8 and 12, measured on an EPYC).
+/// Products then give the same bits for any number of threads. MKL reads the variable at its first product. On AMD
+/// processors it keeps that promise by itself, and not with the variable set (widths of 8 and 12, measured on an EPYC).
 void fix_product_order() {
   if (!__builtin_cpu_is("intel")) return;
   ::setenv("MKL_CBWR", __builtin_cpu_supports("avx512f") ? "AVX512,STRICT" : "AVX2,STRICT", /*overwrite=*/0);
