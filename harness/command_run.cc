@@ -95,7 +95,12 @@ void print_failures(const std::map<std::string, std::string>& failed, const std:
 // How it stands, what did not work and why, and what to type next. The exit code.
 int conclude(const Store& store, const Sweep& sweep, const Globals& globals, const RunOptions& options,
              const Ending& ending) {
-  const std::string place = workspace_option(globals);
+  // Looking goes to where the runs are; going on goes through this command, which finds that place by itself.
+  Globals seen = globals;
+  if (options.smoke) seen.workspace = Workspace(globals.workspace).smoke().root();
+  const std::string place = workspace_option(seen);
+  const std::string again =
+      fmt::format("tearless run {}{}{}", options.grid, workspace_option(globals), options.smoke ? " --smoke" : "");
   std::map<RunState, int64_t> counts;
   std::map<std::string, std::string> failed;  // run → reason
   std::set<std::string> waiting_for;
@@ -112,16 +117,15 @@ int conclude(const Store& store, const Sweep& sweep, const Globals& globals, con
   for (const std::string& sentence : waiting_for) fmt::print("  waiting for data: {}\n", sentence);
 
   if (ending.interrupted) {
-    fmt::print("Interrupted; nothing is lost. To go on: tearless run {}{}\n", options.grid, place);
+    fmt::print("Interrupted; nothing is lost. To go on: {}\n", again);
     return kInterrupted;
   }
   if (!ending.paused.empty()) {
-    fmt::print("Ended early: {}. To go on: tearless run {}{}\n", ending.paused, options.grid, place);
+    fmt::print("Ended early: {}. To go on: {}\n", ending.paused, again);
     return kSomethingFailed;
   }
   if (!failed.empty()) {
-    fmt::print("Why: tearless log {}{}. To try failed runs again: tearless run {}{} --retry\n", failed.begin()->first,
-               place, options.grid, place);
+    fmt::print("Why: tearless log {}{}. To try failed runs again: {} --retry\n", failed.begin()->first, place, again);
   }
   if (!options.smoke && counts[RunState::kDone] > 0) fmt::print("Next: tearless table {}{}\n", options.grid, place);
   const bool all_ended =

@@ -341,6 +341,15 @@ TEST_F(RunTest, SmokeRunsEveryCellInAWorkspaceOfItsOwn) {
   EXPECT_TRUE(fs::exists(folder_ / "results/smoke/tearless.db"));
 }
 
+TEST_F(RunTest, WhatASmokeRunTellsPeopleToTypeFindsItsRuns) {
+  write_grid("\"out_of_memory\"", 1);
+  const test::Finished smoke = tearless({"run", "grid.toml", "--smoke"});
+  EXPECT_EQ(smoke.code, 1);
+  EXPECT_THAT(
+      smoke.output,
+      HasSubstr(" --workspace results/smoke. To try failed runs again: tearless run grid.toml --smoke --retry"));
+}
+
 TEST_F(RunTest, RefusedSettingsStartNothing) {
   write_grid("\"succeed\", \"refuse\"", 0);
   const test::Finished refused = tearless({"run", "grid.toml"});
