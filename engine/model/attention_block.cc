@@ -2,7 +2,6 @@
 
 #include <ATen/ops/empty.h>
 
-#include <algorithm>
 
 #include "engine/model/initialisation.h"
 #include "engine/ops/linear.h"
