@@ -14,6 +14,7 @@
 #include "base/nearest.h"
 #include "base/run_directory.h"
 #include "engine/commands.h"
+#include "engine/ops/linear.h"
 
 namespace {
 
@@ -33,13 +34,6 @@ constexpr Command kCommands[] = {
     {"settings", "every setting with meaning, default and limits, as Markdown", tearless::engine::command_settings},
 };
 
-/// Products then give the same bits for any number of threads. MKL reads the variable at its first product. On AMD
-/// processors it keeps that promise by itself, and not with the variable set (widths of 8 and 12, measured on an EPYC).
-void fix_product_order() {
-  if (!__builtin_cpu_is("intel")) return;
-  ::setenv("MKL_CBWR", __builtin_cpu_supports("avx512f") ? "AVX512,STRICT" : "AVX2,STRICT", /*overwrite=*/0);
-}
-
 int refuse(const std::string& sentence, int code) {
   fmt::print(stderr, "tearless-engine: {}\n", sentence);
   return code;
@@ -54,7 +48,7 @@ bool is_out_of_memory(const c10::Error& error) {
 
 int main(int argc, char** argv) {
   using namespace tearless;
-  fix_product_order();
+  engine::fix_product_order();
   spdlog::set_pattern("%Y-%m-%d %H:%M:%S %v");
 
   CLI::App app("Trains Transformers for `tearless`; every command has --help.", "tearless-engine");

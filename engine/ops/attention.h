@@ -29,8 +29,8 @@ struct Columns {
   int64_t column = 0;
 };
 
-/// q [T, D], k and v [S, D] → [T, D], D = heads · d_h. Dropout acts on the probabilities. Ratio of shapes as
-/// AttentionSpans says.
+/// q [T, D], k and v [S, D] → [T, D], D = heads · d_h. Dropout acts on the probabilities. `spans` says
+/// which of the T queries see which of the S keys.
 Value attention(Tape& tape, const Columns& q, const Columns& k, const Columns& v, int64_t d_model, int64_t heads,
                 const AttentionSpans& spans, const Dropout& dropout);
 

@@ -3,9 +3,18 @@
 #include <ATen/ops/addmm.h>
 #include <ATen/ops/mm.h>
 
+#include <cstdlib>
+
 #include "engine/ops/rows.h"
 
 namespace tearless::engine {
+
+void fix_product_order() {
+  // AMD processors keep the promise by themselves, and not with the variable set (widths of 8 and 12, measured on an
+  // EPYC).
+  if (!__builtin_cpu_is("intel")) return;
+  ::setenv("MKL_CBWR", __builtin_cpu_supports("avx512f") ? "AVX512,STRICT" : "AVX2,STRICT", /*overwrite=*/0);
+}
 
 void add_column_sums(const at::Tensor& rows, at::Tensor& sum) {
   if (!rows.device().is_cpu()) {

@@ -5,6 +5,10 @@
 
 namespace tearless::engine {
 
+/// Makes products give the same bits for any number of threads. Call once, before the first product: MKL reads its
+/// environment then. MKL_CBWR that is already set is left as it is.
+void fix_product_order();
+
 /// x [T, in], weight [out, in], bias [out] or empty → [T, out].
 Value linear(Tape& tape, const Value& x, const Value& weight, const Value& bias);
 

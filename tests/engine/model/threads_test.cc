@@ -1,18 +1,16 @@
-// A whole step of training gives the same bits on one thread and on two, products included: MKL keeps that promise
-// where MKL_CBWR asks for it before the first product, as engine/main.cc does.
+// A whole step of training gives the same bits on one thread and on two, products included, as the
+// engine's own main() sees to it.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/equal.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-
+#include "engine/ops/linear.h"
 #include "tests/engine/model/tiny_model.h"
 
 namespace tearless::engine {
 namespace {
 
-const bool kProductsKeepTheirOrder =
-    ::setenv("MKL_CBWR", __builtin_cpu_supports("avx512f") ? "AVX512,STRICT" : "AVX2,STRICT", /*overwrite=*/0) == 0;
+const bool kProductsKeepTheirOrder = (fix_product_order(), true);  // before any test makes a product
 
 struct Outcome {
   double loss;

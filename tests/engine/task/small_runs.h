@@ -17,6 +17,7 @@
 
 #include "base/run_directory.h"
 #include "engine/data/corpus.h"
+#include "engine/ops/linear.h"
 #include "engine/task/attempt.h"
 #include "engine/task/run_options.h"
 #include "tests/support/paths.h"
@@ -67,10 +68,7 @@ class SmallRuns {
  public:
   SmallRuns() {
     ::setenv("TEARLESS_CACHE", (folder_ / "cache").c_str(), /*overwrite=*/1);
-    // As engine/main.cc does before its first product.
-    if (__builtin_cpu_is("intel")) {
-      ::setenv("MKL_CBWR", __builtin_cpu_supports("avx512f") ? "AVX512,STRICT" : "AVX2,STRICT", /*overwrite=*/0);
-    }
+    fix_product_order();
     spdlog::set_level(spdlog::level::warn);
   }
   ~SmallRuns() { ::unsetenv("TEARLESS_CACHE"); }
