@@ -16,6 +16,7 @@ Action command_check(CLI::App& app);
 Action command_train(CLI::App& app);
 Action command_decode(CLI::App& app);
 Action command_score(CLI::App& app);
+Action command_bench(CLI::App& app);
 Action command_prepare(CLI::App& app);
 Action command_probe(CLI::App& app);
 Action command_settings(CLI::App& app);

@@ -29,6 +29,7 @@ constexpr Command kCommands[] = {
     {"train", "train a run, going on from its last checkpoint", tearless::engine::command_train},
     {"decode", "translate a file with a trained run", tearless::engine::command_decode},
     {"score", "BLEU of hypotheses against references", tearless::engine::command_score},
+    {"bench", "how fast a model trains here, and where its time goes", tearless::engine::command_bench},
     {"prepare", "learn subwords and encode a corpus into the cache", tearless::engine::command_prepare},
     {"probe", "this program's version, and the devices it can use", tearless::engine::command_probe},
     {"settings", "every setting with meaning, default and limits, as Markdown", tearless::engine::command_settings},

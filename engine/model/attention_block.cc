@@ -1,47 +1,73 @@
 #include "engine/model/attention_block.h"
 
-#include <ATen/ops/empty.h>
-
-
 #include "engine/model/initialisation.h"
 #include "engine/ops/linear.h"
 
 namespace tearless::engine {
+namespace {
 
-void append_attention_specs(std::vector<ParameterSpec>& specs, const ModelOptions& options, const std::string& name) {
+using Parts = std::initializer_list<const char*>;
+
+/// Weights of the parts, then their biases: each kind side by side, so that one product makes all parts.
+void append_projections(std::vector<ParameterSpec>& specs, const ModelOptions& options,
+                        const std::vector<std::string>& names, Parts parts, MatrixRole role) {
   const int64_t d = options.d_model;
-  // q, k and v follow each other, so that one product makes all three.
-  for (const char* part : {".q", ".k", ".v"}) {
-    specs.push_back({name + part + ".weight", {d, d}, initial_matrix(options, MatrixRole::kAttentionQkv, d, d)});
+  for (const std::string& name : names) {
+    for (const char* part : parts) {
+      specs.push_back({name + part + ".weight", {d, d}, initial_matrix(options, role, d, d)});
+    }
   }
-  for (const char* part : {".q", ".k", ".v"}) specs.push_back({name + part + ".bias", {d}, {}});
-  specs.push_back({name + ".o.weight", {d, d}, initial_matrix(options, MatrixRole::kAttentionOutput, d, d)});
-  specs.push_back({name + ".o.bias", {d}, {}});
+  for (const std::string& name : names) {
+    for (const char* part : parts) specs.push_back({name + part + ".bias", {d}, {}});
+  }
 }
 
-AttentionBlock::AttentionBlock(const Parameters& p, const ModelOptions& options, uint32_t dropout_seed,
-                               const std::string& name)
+Value joined(const Parameters& parameters, const std::vector<std::string>& names, Parts parts, const char* kind) {
+  std::vector<std::string> all;
+  for (const std::string& name : names) {
+    for (const char* part : parts) all.push_back(name + part + kind);
+  }
+  return parameters.joined(all);
+}
+
+}  // namespace
+
+void append_self_attention_specs(std::vector<ParameterSpec>& specs, const ModelOptions& options,
+                                 const std::string& name) {
+  append_projections(specs, options, {name}, {".q", ".k", ".v"}, MatrixRole::kAttentionQkv);
+  append_projections(specs, options, {name}, {".o"}, MatrixRole::kAttentionOutput);
+}
+
+void append_cross_attention_specs(std::vector<ParameterSpec>& specs, const ModelOptions& options,
+                                  const std::string& name) {
+  append_projections(specs, options, {name}, {".q"}, MatrixRole::kAttentionQkv);
+  append_projections(specs, options, {name}, {".o"}, MatrixRole::kAttentionOutput);
+}
+
+void append_memory_specs(std::vector<ParameterSpec>& specs, const ModelOptions& options,
+                         const std::vector<std::string>& names) {
+  append_projections(specs, options, names, {".k", ".v"}, MatrixRole::kAttentionQkv);
+}
+
+SelfAttention::SelfAttention(const Parameters& p, const ModelOptions& options, uint32_t dropout_seed,
+                             const std::string& name)
     : d_model_(options.d_model),
       heads_(options.heads),
-      qkv_weight_(p.joined({name + ".q.weight", name + ".k.weight", name + ".v.weight"})),
-      qkv_bias_(p.joined({name + ".q.bias", name + ".k.bias", name + ".v.bias"})),
-      q_weight_(p.get(name + ".q.weight")),
-      q_bias_(p.get(name + ".q.bias")),
-      kv_weight_(p.joined({name + ".k.weight", name + ".v.weight"})),
-      kv_bias_(p.joined({name + ".k.bias", name + ".v.bias"})),
+      qkv_weight_(joined(p, {name}, {".q", ".k", ".v"}, ".weight")),
+      qkv_bias_(joined(p, {name}, {".q", ".k", ".v"}, ".bias")),
       o_weight_(p.get(name + ".o.weight")),
       o_bias_(p.get(name + ".o.bias")),
       weight_dropout_(options.dropout.attention, dropout_seed, name + ".weights") {}
 
-Value AttentionBlock::self(const Step& step, const Value& x, const AttentionSpans& spans) const {
+Value SelfAttention::forward(const Step& step, const Value& x, const AttentionSpans& spans) const {
   const Value qkv = linear(step.tape, x, qkv_weight_, qkv_bias_);  // [T, 3 D]
   const Value heads = attention(step.tape, {qkv, 0}, {qkv, d_model_}, {qkv, 2 * d_model_}, d_model_, heads_, spans,
                                 weight_dropout_.at(step));
   return linear(step.tape, heads, o_weight_, o_bias_);
 }
 
-Value AttentionBlock::self_cached(const Step& step, const Value& x, const AttentionSpans& spans, KeyValueCache& cache,
-                                  int64_t t) const {
+Value SelfAttention::forward_cached(const Step& step, const Value& x, const AttentionSpans& spans, KeyValueCache& cache,
+                                    int64_t t) const {
   const Value qkv = linear(step.tape, x, qkv_weight_, qkv_bias_);  // [N, 3 D]
   const int64_t hypotheses = x.data().size(0);
   cache.rows.view({hypotheses, cache.capacity, 2 * d_model_})
@@ -53,15 +79,30 @@ Value AttentionBlock::self_cached(const Step& step, const Value& x, const Attent
   return linear(step.tape, heads, o_weight_, o_bias_);
 }
 
-Value AttentionBlock::project_memory(const Step& step, const Value& memory) const {
-  return linear(step.tape, memory, kv_weight_, kv_bias_);
+MemoryProjection::MemoryProjection(const Parameters& p, const std::vector<std::string>& names)
+    : weight_(joined(p, names, {".k", ".v"}, ".weight")), bias_(joined(p, names, {".k", ".v"}, ".bias")) {}
+
+Value MemoryProjection::forward(const Step& step, const Value& memory) const {
+  return linear(step.tape, memory, weight_, bias_);
 }
 
-Value AttentionBlock::cross(const Step& step, const Value& x, const Value& keys_values,
-                            const AttentionSpans& spans) const {
+CrossAttention::CrossAttention(const Parameters& p, const ModelOptions& options, uint32_t dropout_seed,
+                               const std::string& name, int64_t layer)
+    : d_model_(options.d_model),
+      heads_(options.heads),
+      layer_(layer),
+      q_weight_(p.get(name + ".q.weight")),
+      q_bias_(p.get(name + ".q.bias")),
+      o_weight_(p.get(name + ".o.weight")),
+      o_bias_(p.get(name + ".o.bias")),
+      weight_dropout_(options.dropout.attention, dropout_seed, name + ".weights") {}
+
+Value CrossAttention::forward(const Step& step, const Value& x, const Value& projected,
+                              const AttentionSpans& spans) const {
   const Value q = linear(step.tape, x, q_weight_, q_bias_);
-  const Value heads = attention(step.tape, {q, 0}, {keys_values, 0}, {keys_values, d_model_}, d_model_, heads_, spans,
-                                weight_dropout_.at(step));
+  const int64_t keys = layer_ * 2 * d_model_;
+  const Value heads = attention(step.tape, {q, 0}, {projected, keys}, {projected, keys + d_model_}, d_model_, heads_,
+                                spans, weight_dropout_.at(step));
   return linear(step.tape, heads, o_weight_, o_bias_);
 }
 

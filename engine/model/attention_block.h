@@ -1,5 +1,5 @@
-// The two attention sublayers: self-attention (encoder, and causal in the decoder) and cross-attention. Projections q,
-// k, v and o all have biases.
+// The attention sublayers: self-attention (encoder, and causal in the decoder) and cross-attention. Projections q, k, v
+// and o all have biases.
 #pragma once
 
 #include <string>
@@ -12,7 +12,13 @@
 
 namespace tearless::engine {
 
-void append_attention_specs(std::vector<ParameterSpec>& specs, const ModelOptions& options, const std::string& name);
+void append_self_attention_specs(std::vector<ParameterSpec>& specs, const ModelOptions& options,
+                                 const std::string& name);
+/// All but keys and values, which append_memory_specs() makes for all layers.
+void append_cross_attention_specs(std::vector<ParameterSpec>& specs, const ModelOptions& options,
+                                  const std::string& name);
+void append_memory_specs(std::vector<ParameterSpec>& specs, const ModelOptions& options,
+                         const std::vector<std::string>& names);
 
 /// Keys and values of one decoder layer's past, for search: row h·capacity + t holds hypothesis h at position t.
 struct KeyValueCache {
@@ -20,29 +26,50 @@ struct KeyValueCache {
   int64_t capacity = 0;
 };
 
-class AttentionBlock {
+class SelfAttention {
  public:
-  AttentionBlock(const Parameters& parameters, const ModelOptions& options, uint32_t dropout_seed,
-                 const std::string& name);
+  SelfAttention(const Parameters& parameters, const ModelOptions& options, uint32_t dropout_seed,
+                const std::string& name);
 
   /// x [T, D] attends to itself within the spans → [T, D].
-  Value self(const Step& step, const Value& x, const AttentionSpans& spans) const;
+  Value forward(const Step& step, const Value& x, const AttentionSpans& spans) const;
   /// x [N, D]: one new position `t` of each hypothesis attends to positions 0 … t, which `cache` holds after this call.
   /// `spans`: one query and t + 1 keys a hypothesis. Not for recording tapes.
-  Value self_cached(const Step& step, const Value& x, const AttentionSpans& spans, KeyValueCache& cache,
-                    int64_t t) const;
-
-  /// memory [S, D] → keys and values [S, 2 D].
-  Value project_memory(const Step& step, const Value& memory) const;
-  /// x [T, D] attends to projected memory [S, 2 D] → [T, D].
-  Value cross(const Step& step, const Value& x, const Value& keys_values, const AttentionSpans& spans) const;
+  Value forward_cached(const Step& step, const Value& x, const AttentionSpans& spans, KeyValueCache& cache,
+                       int64_t t) const;
 
  private:
   int64_t d_model_, heads_;
   Value qkv_weight_, qkv_bias_;  // [3 D, D], [3 D]
-  Value q_weight_, q_bias_;      // [D, D], [D]: the first third of the same numbers
-  Value kv_weight_, kv_bias_;    // [2 D, D], [2 D]: the rest
   Value o_weight_, o_bias_;      // [D, D], [D]
+  DropoutSite weight_dropout_;
+};
+
+/// The encoder's output as keys and values of every decoder layer: one product.
+class MemoryProjection {
+ public:
+  /// `names`: the cross-attentions, from the first layer to the last.
+  MemoryProjection(const Parameters& parameters, const std::vector<std::string>& names);
+  /// memory [S, D] → [S, layers · 2 D]: of layer l keys, then values, from column l · 2 D.
+  Value forward(const Step& step, const Value& memory) const;
+
+ private:
+  Value weight_, bias_;  // [layers · 2 D, D], [layers · 2 D]
+};
+
+class CrossAttention {
+ public:
+  /// `layer`: counted from 0, its place in the projected memory.
+  CrossAttention(const Parameters& parameters, const ModelOptions& options, uint32_t dropout_seed,
+                 const std::string& name, int64_t layer);
+
+  /// x [T, D] attends to the projected memory [S, layers · 2 D] → [T, D].
+  Value forward(const Step& step, const Value& x, const Value& projected, const AttentionSpans& spans) const;
+
+ private:
+  int64_t d_model_, heads_, layer_;
+  Value q_weight_, q_bias_;  // [D, D], [D]
+  Value o_weight_, o_bias_;
   DropoutSite weight_dropout_;
 };
 

@@ -11,6 +11,12 @@ namespace {
 
 std::string layer_name(int64_t layer, const char* sublayer) { return fmt::format("decoder.{}.{}", layer, sublayer); }
 
+std::vector<std::string> cross_attention_names(const ModelOptions& options) {
+  std::vector<std::string> names;
+  for (int64_t l = 1; l <= options.decoder_layers; ++l) names.push_back(layer_name(l, "cross_attention"));
+  return names;
+}
+
 constexpr int64_t kFirstCapacity = 16;
 
 void grow(KeyValueCache& cache, int64_t hypotheses) {
@@ -27,13 +33,14 @@ void grow(KeyValueCache& cache, int64_t hypotheses) {
 
 void append_decoder_specs(std::vector<ParameterSpec>& specs, const ModelOptions& options) {
   for (int64_t l = 1; l <= options.decoder_layers; ++l) {
-    for (const char* sublayer : {"self_attention", "cross_attention"}) {
-      append_attention_specs(specs, options, layer_name(l, sublayer));
-      append_norm_specs(specs, options, layer_name(l, sublayer));
-    }
+    append_self_attention_specs(specs, options, layer_name(l, "self_attention"));
+    append_norm_specs(specs, options, layer_name(l, "self_attention"));
+    append_cross_attention_specs(specs, options, layer_name(l, "cross_attention"));
+    append_norm_specs(specs, options, layer_name(l, "cross_attention"));
     append_feed_forward_specs(specs, options, layer_name(l, "ffn"));
     append_norm_specs(specs, options, layer_name(l, "ffn"));
   }
+  append_memory_specs(specs, options, cross_attention_names(options));
   append_final_norm_specs(specs, options, "decoder");
 }
 
@@ -47,13 +54,16 @@ void DecoderState::reorder(const std::vector<int64_t>& parents) {
 }
 
 Decoder::Decoder(const Parameters& p, const ModelOptions& options, uint32_t seed)
-    : placement_(options.placement), d_model_(options.d_model), final_norm_(make_final_norm(p, options, "decoder")) {
+    : placement_(options.placement),
+      d_model_(options.d_model),
+      memory_(p, cross_attention_names(options)),
+      final_norm_(make_final_norm(p, options, "decoder")) {
   for (int64_t l = 1; l <= options.decoder_layers; ++l) {
     const std::string self = layer_name(l, "self_attention");
     const std::string cross = layer_name(l, "cross_attention");
     const std::string ffn = layer_name(l, "ffn");
-    layers_.push_back({make_seam(p, options, seed, self), AttentionBlock(p, options, seed, self),
-                       make_seam(p, options, seed, cross), AttentionBlock(p, options, seed, cross),
+    layers_.push_back({make_seam(p, options, seed, self), SelfAttention(p, options, seed, self),
+                       make_seam(p, options, seed, cross), CrossAttention(p, options, seed, cross, l - 1),
                        make_seam(p, options, seed, ffn), FeedForward(p, options, seed, ffn)});
   }
 }
@@ -62,13 +72,13 @@ Value Decoder::forward(const Step& step, const Value& x, const PackedRows& rows,
                        const PackedRows& source) const {
   const AttentionSpans self = AttentionSpans::self(rows, /*causal=*/true);
   const AttentionSpans cross = AttentionSpans::cross(rows, source);
+  // Under pre-norm only the query stream is normed below: the memory has passed the encoder's final norm.
+  const Value projected = memory_.forward(step, memory);
   Residual stream(placement_, step, x, rows);
   for (const Layer& layer : layers_) {
-    stream.leave(layer.self_seam, layer.self_attention.self(step, stream.enter(layer.self_seam), self));
-    // Under pre-norm only the query stream is normed here: the memory has passed the encoder's final norm.
-    const Value keys_values = layer.cross_attention.project_memory(step, memory);
+    stream.leave(layer.self_seam, layer.self_attention.forward(step, stream.enter(layer.self_seam), self));
     stream.leave(layer.cross_seam,
-                 layer.cross_attention.cross(step, stream.enter(layer.cross_seam), keys_values, cross));
+                 layer.cross_attention.forward(step, stream.enter(layer.cross_seam), projected, cross));
     stream.leave(layer.ffn_seam, layer.ffn.forward(step, stream.enter(layer.ffn_seam), rows));
   }
   return stream.finish(final_norm_);
@@ -76,8 +86,8 @@ Value Decoder::forward(const Step& step, const Value& x, const PackedRows& rows,
 
 DecoderState Decoder::start(const Step& step, const Value& memory, int64_t hypotheses) const {
   DecoderState state;
-  for (const Layer& layer : layers_) {
-    state.memory.push_back(layer.cross_attention.project_memory(step, memory));
+  state.memory = memory_.forward(step, memory);
+  for (size_t l = 0; l < layers_.size(); ++l) {
     state.past.push_back(
         {at::zeros({hypotheses * kFirstCapacity, 2 * d_model_}, memory.data().options()), kFirstCapacity});
   }
@@ -99,9 +109,9 @@ Value Decoder::advance(const Step& step, const Value& x, const PackedRows& rows,
   for (size_t l = 0; l < layers_.size(); ++l) {
     const Layer& layer = layers_[l];
     stream.leave(layer.self_seam,
-                 layer.self_attention.self_cached(step, stream.enter(layer.self_seam), self, state.past[l], t));
+                 layer.self_attention.forward_cached(step, stream.enter(layer.self_seam), self, state.past[l], t));
     stream.leave(layer.cross_seam,
-                 layer.cross_attention.cross(step, stream.enter(layer.cross_seam), state.memory[l], cross));
+                 layer.cross_attention.forward(step, stream.enter(layer.cross_seam), state.memory, cross));
     stream.leave(layer.ffn_seam, layer.ffn.forward(step, stream.enter(layer.ffn_seam), rows));
   }
   ++state.position;

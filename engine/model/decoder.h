@@ -15,7 +15,7 @@ void append_decoder_specs(std::vector<ParameterSpec>& specs, const ModelOptions&
 
 /// What search keeps between positions. Hypotheses of one sentence stand together.
 struct DecoderState {
-  std::vector<Value> memory;        // per layer: keys and values of the encoder's output [S, 2 D]
+  Value memory;                     // keys and values of the encoder's output for every layer [S, layers · 2 D]
   std::vector<KeyValueCache> past;  // per layer
   int64_t position = 0;             // the next position
 
@@ -41,14 +41,15 @@ class Decoder {
  private:
   struct Layer {
     Seam self_seam;
-    AttentionBlock self_attention;
+    SelfAttention self_attention;
     Seam cross_seam;
-    AttentionBlock cross_attention;
+    CrossAttention cross_attention;
     Seam ffn_seam;
     FeedForward ffn;
   };
   Placement placement_;
   int64_t d_model_;
+  MemoryProjection memory_;
   std::vector<Layer> layers_;
   NormOp final_norm_;
 };

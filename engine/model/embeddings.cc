@@ -89,8 +89,14 @@ Embeddings::Tables Embeddings::prepare(const Step& step) const {
   const Value target = rows_of(target_);
   const Value source = options_.tied_embeddings == Tying::kAll ? target : rows_of(source_);
   const Value output = options_.tied_embeddings == Tying::kNone ? rows_of(output_) : target;
-  return {source, target, gather_rows(step.tape, output, kept_index_),
-          output_bias_ ? gather_rows(step.tape, output_bias_, kept_index_) : Value()};
+  const auto kept_rows = [&](const Value& matrix) {
+    if (!matrix) return Value();
+    // Types that stand together need no copy of the largest matrix of a small model.
+    const int64_t first = kept_.types.front(), end = kept_.types.back() + int64_t{1};
+    return end - first == static_cast<int64_t>(kept_.types.size()) ? slice_rows(step.tape, matrix, first, end)
+                                                                   : gather_rows(step.tape, matrix, kept_index_);
+  };
+  return {source, target, kept_rows(output), kept_rows(output_bias_)};
 }
 
 Value Embeddings::embed(const Step& step, const Value& table, const PackedRows& rows,

@@ -11,7 +11,7 @@ std::string layer_name(int64_t layer, const char* sublayer) { return fmt::format
 
 void append_encoder_specs(std::vector<ParameterSpec>& specs, const ModelOptions& options) {
   for (int64_t l = 1; l <= options.encoder_layers; ++l) {
-    append_attention_specs(specs, options, layer_name(l, "self_attention"));
+    append_self_attention_specs(specs, options, layer_name(l, "self_attention"));
     append_norm_specs(specs, options, layer_name(l, "self_attention"));
     append_feed_forward_specs(specs, options, layer_name(l, "ffn"));
     append_norm_specs(specs, options, layer_name(l, "ffn"));
@@ -24,7 +24,7 @@ Encoder::Encoder(const Parameters& p, const ModelOptions& options, uint32_t seed
   for (int64_t l = 1; l <= options.encoder_layers; ++l) {
     const std::string attention = layer_name(l, "self_attention");
     const std::string ffn = layer_name(l, "ffn");
-    layers_.push_back({make_seam(p, options, seed, attention), AttentionBlock(p, options, seed, attention),
+    layers_.push_back({make_seam(p, options, seed, attention), SelfAttention(p, options, seed, attention),
                        make_seam(p, options, seed, ffn), FeedForward(p, options, seed, ffn)});
   }
 }
@@ -33,7 +33,7 @@ Value Encoder::forward(const Step& step, const Value& x, const PackedRows& rows)
   const AttentionSpans spans = AttentionSpans::self(rows, /*causal=*/false);
   Residual stream(placement_, step, x, rows);
   for (const Layer& layer : layers_) {
-    stream.leave(layer.attention_seam, layer.attention.self(step, stream.enter(layer.attention_seam), spans));
+    stream.leave(layer.attention_seam, layer.attention.forward(step, stream.enter(layer.attention_seam), spans));
     stream.leave(layer.ffn_seam, layer.ffn.forward(step, stream.enter(layer.ffn_seam), rows));
   }
   return stream.finish(final_norm_);

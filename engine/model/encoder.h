@@ -22,7 +22,7 @@ class Encoder {
  private:
   struct Layer {
     Seam attention_seam;
-    AttentionBlock attention;
+    SelfAttention attention;
     Seam ffn_seam;
     FeedForward ffn;
   };

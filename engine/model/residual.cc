@@ -38,15 +38,22 @@ NormOp make_final_norm(const Parameters& parameters, const ModelOptions& options
 Residual::Residual(Placement placement, const Step& step, Value x, const PackedRows& rows)
     : placement_(placement), step_(step), x_(std::move(x)), rows_(rows) {}
 
-Value Residual::enter(const Seam& seam) {
-  return placement_ == Placement::kPost ? x_ : norm_rows(step_.tape, x_, seam.norm);
+Value Residual::add_pending(const NormOp& norm) {
+  if (!pending_) return norm_rows(step_.tape, x_, norm);
+  const Normed out = add_norm(step_.tape, x_, pending_, pending_dropout_, rows_, norm);
+  x_ = out.sum;
+  pending_ = {};
+  return out.normed;
 }
+
+Value Residual::enter(const Seam& seam) { return placement_ == Placement::kPost ? x_ : add_pending(seam.norm); }
 
 void Residual::leave(const Seam& seam, const Value& y) {
-  x_ = add_dropped(step_.tape, x_, y, seam.dropout.at(step_), rows_);
-  if (placement_ == Placement::kPost) x_ = norm_rows(step_.tape, x_, seam.norm);
+  pending_ = y;
+  pending_dropout_ = seam.dropout.at(step_);
+  if (placement_ == Placement::kPost) x_ = add_pending(seam.norm);
 }
 
-Value Residual::finish(const NormOp& final_norm) { return norm_rows(step_.tape, x_, final_norm); }
+Value Residual::finish(const NormOp& final_norm) { return add_pending(final_norm); }
 
 }  // namespace tearless::engine

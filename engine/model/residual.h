@@ -30,6 +30,7 @@ Seam make_seam(const Parameters& parameters, const ModelOptions& options, uint32
 /// The final norm of stack `name`; the identity where the placement has none.
 NormOp make_final_norm(const Parameters& parameters, const ModelOptions& options, const std::string& name);
 
+/// A sublayer's output is added when it is known which norm comes next, so that both are one pass over the rows.
 class Residual {
  public:
   /// x [T, D] enters the stack; `rows` must outlive the tape.
@@ -43,10 +44,15 @@ class Residual {
   Value finish(const NormOp& final_norm);
 
  private:
+  /// Adds what is pending, and gives the norm of the sum.
+  Value add_pending(const NormOp& norm);
+
   Placement placement_;
   const Step& step_;
   Value x_;
   const PackedRows& rows_;
+  Value pending_;  // the last sublayer's output, not yet added; or empty
+  Dropout pending_dropout_;
 };
 
 }  // namespace tearless::engine

@@ -18,8 +18,8 @@ struct AdamStep {
 double global_norm(const at::Tensor& gradients);
 
 /// θ ← θ - lr · m̂ / (√v̂ + ε), with ε outside the root (the form of torch). All buffers [P] and updated in place;
-/// `gradient_norm` is global_norm(gradients). No weight decay.
-void adam_step(const AdamStep& step, double gradient_norm, const at::Tensor& gradients, at::Tensor& parameters,
+/// `gradient_norm` is global_norm(gradients). The gradients are zero afterwards. No weight decay.
+void adam_step(const AdamStep& step, double gradient_norm, at::Tensor& gradients, at::Tensor& parameters,
                at::Tensor& first_moment, at::Tensor& second_moment);
 
 }  // namespace tearless::engine

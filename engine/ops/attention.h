@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "engine/ops/dropout.h"
+#include "engine/ops/kernels.h"
+#include "engine/ops/packed_rows.h"
 #include "engine/ops/tape.h"
 
 namespace tearless::engine {
@@ -12,11 +14,7 @@ namespace tearless::engine {
 /// Which rows attend to which: span i's queries see span i's keys and nothing else. Every key span must have at least
 /// one row. Spans of queries must not overlap; spans of keys may (beams of one sentence).
 struct AttentionSpans {
-  struct Span {
-    int32_t query_begin, query_count, key_begin, key_count;
-    int32_t line;  // names the span's random numbers
-  };
-  std::vector<Span> spans;
+  std::vector<AttentionSpan> spans;
   bool causal = false;  // query i sees keys 0 … i only; query_count == key_count then
 
   static AttentionSpans self(const PackedRows& rows, bool causal);

@@ -1,11 +1,9 @@
 #include "engine/ops/bias_relu_dropout.h"
 
 #include <ATen/TensorOperators.h>
-#include <ATen/ops/empty_like.h>
 #include <ATen/ops/relu.h>
 
-#include "engine/ops/linear.h"
-#include "engine/ops/rows.h"
+#include "engine/ops/backend.h"
 
 namespace tearless::engine {
 
@@ -18,41 +16,32 @@ Value bias_relu_dropout(Tape& tape, const Value& x, const Value& bias, const Dro
   }
   const int64_t count = x.data().size(0);
   const int64_t width = x.data().size(1);
-  const Value out(at::empty_like(x.data()));
-  for_scalar_type(x.data(), [&](auto zero) {
+  const Value out(x.data());  // written over x, which nobody reads again
+  with_kernels(x.data(), [&](auto zero, const auto& kernels, void* stream) {
     using T = decltype(zero);
-    const T* from = x.data().const_data_ptr<T>();
-    const T* b = bias.data().const_data_ptr<T>();
-    T* to = out.data().mutable_data_ptr<T>();
-    for_row_ranges(count, width, [&](int64_t begin, int64_t end) {
-      for (int64_t t = begin; t < end; ++t) {
-        const auto row = static_cast<size_t>(t);
-        const T* in = from + t * width;
-        T* y = to + t * width;
-        for (int64_t c = 0; c < width; ++c) y[c] = std::max(in[c] + b[c], T(0));
-        if (!dropout.active()) continue;
-        for_each_kept(dropout, width, static_cast<uint32_t>(rows.positions[row]),
-                      static_cast<uint32_t>(rows.lines[row]),
-                      [&](int64_t c, float keep) { y[c] *= static_cast<T>(keep); });
-      }
-    });
+    kernels.bias_relu_dropout({.rows = count,
+                               .width = width,
+                               .x = read<T>(x.data()),
+                               .bias = read<Wide<T>>(bias.data()),
+                               .dropout = dropout,
+                               .names = {rows.positions.data(), rows.lines.data()},
+                               .out = write<T>(out.data())},
+                              stream);
   });
-  tape.record([x, bias, out, dropout, count, width] {
+  tape.record("bias, ReLU, dropout", [x, bias, out, dropout, count, width] {
     if (!out.has_grad()) return;
-    at::Tensor dx = at::empty_like(x.data());
-    for_scalar_type(dx, [&](auto zero) {
+    with_kernels(out.data(), [&](auto zero, const auto& kernels, void* stream) {
       using T = decltype(zero);
-      const T* y = out.data().const_data_ptr<T>();
-      const T* dy = out.grad().const_data_ptr<T>();
-      T* to = dx.mutable_data_ptr<T>();
-      // y > 0 exactly where the ReLU was open and the element was kept: no mask need be made again.
-      const T scale = dropout.active() ? static_cast<T>(dropout.scale) : T(1);
-      for_row_ranges(count, width, [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin * width; i < end * width; ++i) to[i] = y[i] > T(0) ? scale * dy[i] : T(0);
-      });
+      kernels.bias_relu_dropout_backward({.rows = count,
+                                          .width = width,
+                                          .out = read<T>(out.data()),
+                                          .dropout = dropout,
+                                          .d_out = read<T>(out.grad()),
+                                          .d_x = write<T>(out.grad()),
+                                          .d_bias = write<Wide<T>>(bias.grad_buffer())},
+                                         stream);
     });
-    add_column_sums(dx, bias.grad_buffer());
-    x.add_grad(std::move(dx));
+    x.add_grad(out.grad());
   });
   return out;
 }

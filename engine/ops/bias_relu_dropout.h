@@ -7,7 +7,7 @@
 
 namespace tearless::engine {
 
-/// x [T, F], bias [F] → [T, F]. `rows` must outlive the tape.
+/// x [T, F], bias [F] → [T, F]. `rows` must outlive the tape. x is written over: nobody may read it afterwards.
 Value bias_relu_dropout(Tape& tape, const Value& x, const Value& bias, const Dropout& dropout, const PackedRows& rows);
 
 }  // namespace tearless::engine

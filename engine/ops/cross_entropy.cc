@@ -1,12 +1,13 @@
 #include "engine/ops/cross_entropy.h"
 
 #include <ATen/TensorOperators.h>
-#include <ATen/ops/empty_like.h>
 #include <ATen/ops/log_softmax.h>
 #include <ATen/ops/ones_like.h>
 
+#include <cassert>
+
+#include "engine/ops/backend.h"
 #include "engine/ops/dropout.h"
-#include "engine/ops/rows.h"
 
 namespace tearless::engine {
 
@@ -43,42 +44,23 @@ LossSums by_formula(Tape& tape, const Value& logits, const std::vector<int32_t>&
 LossSums smoothed_cross_entropy(Tape& tape, const Value& logits, const std::vector<int32_t>& labels, double smoothing) {
   if (!tape.fast(logits.data())) return by_formula(tape, logits, labels, smoothing);
   const int64_t rows = logits.data().size(0);
-  const int64_t kept = logits.data().size(1);
   assert(static_cast<int64_t>(labels.size()) == rows);
-  std::vector<LossSums> terms(static_cast<size_t>(rows));
-  at::Tensor dlogits = tape.recording() ? at::empty_like(logits.data()) : at::Tensor();
-  for_scalar_type(logits.data(), [&](auto zero) {
+  std::vector<RowLoss> row_losses(static_cast<size_t>(rows));
+  with_kernels(logits.data(), [&](auto zero, const auto& kernels, void* stream) {
     using T = decltype(zero);
-    const T uniform = static_cast<T>(smoothing / static_cast<double>(kept));
-    const T share = T(1) / static_cast<T>(rows);
-    for_row_ranges(rows, kept, [&](int64_t begin, int64_t end) {
-      std::vector<T> scratch(static_cast<size_t>(kept));
-      for (int64_t t = begin; t < end; ++t) {
-        const T* z = logits.data().const_data_ptr<T>() + t * kept;
-        T* e = dlogits.defined() ? dlogits.mutable_data_ptr<T>() + t * kept : scratch.data();
-        const int64_t gold = labels[static_cast<size_t>(t)];
-        assert(gold >= 0 && gold < kept);
-        T largest = z[0];
-        for (int64_t v = 1; v < kept; ++v) largest = std::max(largest, z[v]);
-        for (int64_t v = 0; v < kept; ++v) e[v] = exp_of(z[v] - largest);
-        const T sum = sum_of<T>(kept, [&](int64_t v) { return e[v]; });
-        const T log_normaliser = largest + std::log(sum);
-        const T total = sum_of<T>(kept, [&](int64_t v) { return z[v]; });
-        const T nll = log_normaliser - z[gold];
-        const T smooth = static_cast<T>(kept) * log_normaliser - total;
-        terms[static_cast<size_t>(t)] = {
-            static_cast<double>((T(1) - static_cast<T>(smoothing)) * nll + uniform * smooth), static_cast<double>(nll),
-            1};
-        if (!dlogits.defined()) continue;
-        const T inverse = T(1) / sum;
-        for (int64_t v = 0; v < kept; ++v) e[v] = share * (e[v] * inverse - uniform);
-        e[gold] -= share * static_cast<T>(1 - smoothing);
-      }
-    });
+    kernels.cross_entropy({.rows = rows,
+                           .types = logits.data().size(1),
+                           .logits = write<T>(logits.data()),
+                           .labels = labels.data(),
+                           .smoothing = smoothing,
+                           .share = 1.0 / static_cast<double>(rows),
+                           .gradient = tape.recording(),
+                           .row_losses = row_losses.data()},
+                          stream);
   });
   LossSums sums;
-  for (const LossSums& term : terms) sums += term;
-  tape.record([logits, dlogits] { logits.add_grad(dlogits); });
+  for (const RowLoss& row : row_losses) sums += {row.loss, row.nll, 1};
+  tape.record("cross-entropy", [logits] { logits.add_grad(logits.data()); });
   return sums;
 }
 

@@ -18,7 +18,8 @@ struct LossSums {
 };
 
 /// logits [T, K], labels [T] in 0 … K-1. On a recording tape this is the root: backward() starts from the gradient of
-/// loss / tokens (per-token mean). Sums are taken in double, row after row.
+/// loss / tokens (per-token mean), which the fast version writes over the logits. Sums are taken in double, row after
+/// row.
 LossSums smoothed_cross_entropy(Tape& tape, const Value& logits, const std::vector<int32_t>& labels, double smoothing);
 
 }  // namespace tearless::engine

@@ -4,7 +4,12 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/index_select.h>
 
-#include "engine/ops/rows.h"
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <vector>
+
+#include "engine/ops/backend.h"
 
 namespace tearless::engine {
 namespace {
@@ -14,6 +19,17 @@ at::Tensor embedding_formula(const at::Tensor& table, const PackedRows& rows, co
   const at::Tensor words = table.index_select(0, index_tensor(rows.tokens, table)) * scale;
   const at::Tensor sum = words + positions.to(table.options()).index_select(0, index_tensor(rows.positions, table));
   return dropout.active() ? sum * keep_scale_tensor(dropout, rows, table.size(1), table) : sum;
+}
+
+/// Row numbers ordered by token, then by row.
+std::vector<int32_t> rows_by_token(const PackedRows& rows) {
+  std::vector<int32_t> order(rows.tokens.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::sort(order.begin(), order.end(), [&](int32_t a, int32_t b) {
+    const int32_t x = rows.tokens[static_cast<size_t>(a)], y = rows.tokens[static_cast<size_t>(b)];
+    return x != y ? x < y : a < b;
+  });
+  return order;
 }
 
 }  // namespace
@@ -40,45 +56,36 @@ Value embedding(Tape& tape, const Value& table, const PackedRows& rows, const at
   }
   const int64_t count = rows.row_count();
   const int64_t width = table.data().size(1);
+  const RowNames names{rows.positions.data(), rows.lines.data()};
   const Value out(at::empty({count, width}, table.data().options()));
-  for_scalar_type(table.data(), [&](auto zero) {
+  with_kernels(out.data(), [&](auto zero, const auto& kernels, void* stream) {
     using T = decltype(zero);
-    const T* words = table.data().const_data_ptr<T>();
-    const float* pe = positions.const_data_ptr<float>();
-    T* y = out.data().mutable_data_ptr<T>();
-    for_row_ranges(count, width, [&](int64_t begin, int64_t end) {
-      for (int64_t t = begin; t < end; ++t) {
-        const auto row = static_cast<size_t>(t);
-        const T* word = words + rows.tokens[row] * width;
-        const float* place = pe + rows.positions[row] * width;
-        T* to = y + t * width;
-        for (int64_t c = 0; c < width; ++c) to[c] = static_cast<T>(scale) * word[c] + static_cast<T>(place[c]);
-        if (!dropout.active()) continue;
-        for_each_kept(dropout, width, static_cast<uint32_t>(rows.positions[row]),
-                      static_cast<uint32_t>(rows.lines[row]),
-                      [&](int64_t c, float keep) { to[c] *= static_cast<T>(keep); });
-      }
-    });
+    kernels.embedding({.rows = count,
+                       .width = width,
+                       .table = read<Wide<T>>(table.data()),
+                       .positions = read<float>(positions),
+                       .tokens = rows.tokens.data(),
+                       .scale = scale,
+                       .dropout = dropout,
+                       .names = names,
+                       .out = write<T>(out.data())},
+                      stream);
   });
-  tape.record([table, &rows, scale, dropout, out, count, width] {
+  tape.record("embedding", [table, &rows, names, scale, dropout, out, count, width] {
     if (!out.has_grad()) return;
-    for_scalar_type(table.data(), [&](auto zero) {
+    const std::vector<int32_t> by_token = rows_by_token(rows);
+    with_kernels(out.data(), [&](auto zero, const auto& kernels, void* stream) {
       using T = decltype(zero);
-      const T* dy = out.grad().const_data_ptr<T>();
-      T* gradient = table.grad_buffer().mutable_data_ptr<T>();
-      // One thread: two rows may hold the same token, and the order of their additions must be fixed.
-      for (int64_t t = 0; t < count; ++t) {
-        const auto row = static_cast<size_t>(t);
-        const T* from = dy + t * width;
-        T* to = gradient + rows.tokens[row] * width;
-        if (!dropout.active()) {
-          for (int64_t c = 0; c < width; ++c) to[c] += static_cast<T>(scale) * from[c];
-          continue;
-        }
-        for_each_kept(dropout, width, static_cast<uint32_t>(rows.positions[row]),
-                      static_cast<uint32_t>(rows.lines[row]),
-                      [&](int64_t c, float keep) { to[c] += static_cast<T>(scale * keep) * from[c]; });
-      }
+      kernels.embedding_backward({.rows = count,
+                                  .width = width,
+                                  .d_out = read<T>(out.grad()),
+                                  .tokens = rows.tokens.data(),
+                                  .by_token = by_token.data(),
+                                  .scale = scale,
+                                  .dropout = dropout,
+                                  .names = names,
+                                  .d_table = write<Wide<T>>(table.grad_buffer())},
+                                 stream);
     });
   });
   return out;

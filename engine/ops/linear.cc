@@ -1,11 +1,15 @@
 #include "engine/ops/linear.h"
 
-#include <ATen/ops/addmm.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
 #include <ATen/ops/mm.h>
 
+#include <algorithm>
+#include <cassert>
 #include <cstdlib>
 
-#include "engine/ops/rows.h"
+#include "engine/ops/backend.h"
 
 namespace tearless::engine {
 
@@ -22,38 +26,90 @@ void add_column_sums(const at::Tensor& rows, at::Tensor& sum) {
     return;
   }
   assert(rows.stride(1) == 1 && sum.is_contiguous());
-  const int64_t width = rows.size(1);
-  for_scalar_type(rows, [&](auto zero) {
+  with_kernels(rows, [&](auto zero, const auto& kernels, void* stream) {
     using T = decltype(zero);
-    const T* data = rows.const_data_ptr<T>();
-    const int64_t stride = rows.stride(0);
-    add_over_rows(rows.size(0), width, sum.mutable_data_ptr<T>(), [&](int64_t t, T* partial) {
-      const T* row = data + t * stride;
-      for (int64_t c = 0; c < width; ++c) partial[c] += row[c];
-    });
+    kernels.column_sums({.rows = rows.size(0),
+                         .width = rows.size(1),
+                         .stride = rows.stride(0),
+                         .data = read<T>(rows),
+                         .sum = write<Wide<T>>(sum)},
+                        stream);
   });
 }
 
-Value linear(Tape& tape, const Value& x, const Value& weight, const Value& bias) {
-  const at::Tensor weight_t = weight.data().t();
-  const Value y(bias ? at::addmm(bias.data(), x.data(), weight_t) : at::mm(x.data(), weight_t));
-  tape.record([x, weight, bias, y] {
-    if (!y.has_grad()) return;
-    const at::Tensor& dy = y.grad();                // [T, out]
-    weight.grad_buffer().addmm_(dy.t(), x.data());  // [out, in]
-    if (bias) add_column_sums(dy, bias.grad_buffer());
-    if (x.has_grad()) {
-      x.grad_buffer().addmm_(dy, weight.data());  // [T, in]
+namespace {
+
+/// What the BLAS in LibTorch is asked for directly: for small models at::mm's own work costs as much as the product.
+/// Weak, because a LibTorch that was built otherwise may not show it.
+extern "C" __attribute__((weak)) void sgemm_(const char* trans_a, const char* trans_b, const int* m, const int* n,
+                                             const int* k, const float* alpha, const float* a, const int* lda,
+                                             const float* b, const int* ldb, const float* beta, float* c,
+                                             const int* ldc);
+
+/// A matrix as BLAS sees it: one of the two strides is 1.
+struct Operand {
+  const float* data;
+  char transposed;  // to column-major eyes
+  int stride;
+  explicit Operand(const at::Tensor& x)
+      : data(x.const_data_ptr<float>()),
+        transposed(x.stride(1) == 1 ? 'N' : 'T'),
+        stride(static_cast<int>(std::max<int64_t>(1, x.stride(1) == 1 ? x.stride(0) : x.stride(1)))) {
+    assert(x.stride(0) == 1 || x.stride(1) == 1);
+  }
+};
+
+/// c = a b, or c += a b: [m, k] · [k, n] → [m, n].
+void multiply(const at::Tensor& a, const at::Tensor& b, at::Tensor& c, bool add) {
+  if (!sgemm_ || !c.device().is_cpu() || c.scalar_type() != at::kFloat) {
+    if (add) {
+      c.addmm_(a, b);
     } else {
-      x.add_grad(at::mm(dy, weight.data()));
+      at::mm_out(c, a, b);
     }
+    return;
+  }
+  assert(c.stride(1) == 1);
+  // BLAS stores by columns: cᵀ = bᵀ aᵀ.
+  const Operand left(b), right(a);
+  const int m = static_cast<int>(c.size(1)), n = static_cast<int>(c.size(0)), k = static_cast<int>(a.size(1));
+  const int stride = static_cast<int>(c.stride(0));
+  const float one = 1, beta = add ? 1 : 0;
+  sgemm_(&left.transposed, &right.transposed, &m, &n, &k, &one, left.data, &left.stride, right.data, &right.stride,
+         &beta, c.mutable_data_ptr<float>(), &stride);
+}
+
+}  // namespace
+
+Value linear(Tape& tape, const Value& x, const Value& weight, const Value& bias) {
+  const Value y(at::empty({x.data().size(0), weight.data().size(0)}, x.data().options()));
+  at::Tensor rows = y.data();
+  if (bias) rows.copy_(bias.data().expand_as(rows));
+  multiply(x.data(), weight.data().t(), rows, /*add=*/static_cast<bool>(bias));
+  if (TapeProfile* profile = tape.profile()) {
+    profile->products.push_back({x.data().size(0), x.data().size(1), weight.data().size(0)});
+  }
+  tape.record("product", [x, weight, bias, y] {
+    if (!y.has_grad()) return;
+    const at::Tensor& dy = y.grad();                                 // [T, out]
+    multiply(dy.t(), x.data(), weight.grad_buffer(), /*add=*/true);  // [out, in]
+    if (bias) add_column_sums(dy, bias.grad_buffer());
+    const bool add = x.has_grad();
+    at::Tensor dx = add ? x.grad() : at::empty_like(x.data());
+    multiply(dy, weight.data(), dx, add);  // [T, in]
+    if (!add) x.add_grad(std::move(dx));
   });
   return y;
 }
 
+Value slice_rows(Tape& tape, const Value& table, int64_t begin, int64_t end) {
+  if (!tape.recording()) return Value(table.data().slice(0, begin, end));
+  return Value::parameter(table.data().slice(0, begin, end), table.grad_buffer().slice(0, begin, end));
+}
+
 Value gather_rows(Tape& tape, const Value& table, const at::Tensor& indices) {
   const Value rows(table.data().index_select(0, indices));
-  tape.record([table, indices, rows] {
+  tape.record("gather", [table, indices, rows] {
     // The indices are distinct, so the order of additions cannot matter.
     if (rows.has_grad()) table.grad_buffer().index_add_(0, indices, rows.grad());
   });

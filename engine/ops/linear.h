@@ -15,6 +15,8 @@ Value linear(Tape& tape, const Value& x, const Value& weight, const Value& bias)
 /// Adds the column sums of rows [T, W] to sum [W], in a fixed order.
 void add_column_sums(const at::Tensor& rows, at::Tensor& sum);
 
+/// table [V, D] → its rows begin … end - 1: a view, whose gradient is a view of the table's.
+Value slice_rows(Tape& tape, const Value& table, int64_t begin, int64_t end);
 /// table [V, D], indices [K] → the rows table[indices] [K, D].
 Value gather_rows(Tape& tape, const Value& table, const at::Tensor& indices);
 

@@ -62,6 +62,9 @@ struct Dropout {
   uint32_t update = 0;
   uint32_t threshold = 0;  // round(p · 2³²); 0 = off
   float scale = 1.0f;      // 1 / (1 - p)
+  /// CUDA only: device memory that is read instead of `update` when a kernel runs, so that a captured step can be
+  /// replayed.
+  const uint32_t* update_at = nullptr;
 
   bool active() const { return threshold != 0; }
   static Dropout off() { return {}; }

@@ -8,6 +8,8 @@
 
 namespace tearless::engine {
 
+using Clock = std::chrono::steady_clock;
+
 Value Value::parameter(at::Tensor data, at::Tensor grad) {
   Value value(std::move(data));
   value.node_->grad = std::move(grad);
@@ -27,8 +29,20 @@ at::Tensor& Value::grad_buffer() const {
   return node_->grad;
 }
 
-void Tape::record(std::function<void()> backward) {
-  if (recording()) records_.push_back(std::move(backward));
+void Tape::record(const char* operation, std::function<void()> backward) {
+  if (!recording()) return;
+  records_.push_back({operation, std::move(backward)});
+  if (!profile_) return;
+  const auto now = Clock::now();
+  TapeProfile::Times& times = profile_->operations[operation];
+  times.forward_seconds += std::chrono::duration<double>(now - last_record_).count();
+  ++times.calls;
+  last_record_ = now;
+}
+
+void Tape::profile_to(TapeProfile* profile) {
+  profile_ = profile;
+  last_record_ = Clock::now();
 }
 
 Value Tape::by_formula(const std::vector<Value>& inputs, const Formula& formula) {
@@ -44,7 +58,7 @@ Value Tape::by_formula(const std::vector<Value>& inputs, const Formula& formula)
     output = formula(leaves);
   }
   const Value result(output.detach());
-  record([inputs, leaves, output, result] {
+  record("by formula", [inputs, leaves, output, result] {
     if (!result.has_grad()) return;
     std::vector<at::Tensor> wanted;
     std::vector<Value> receivers;
@@ -65,9 +79,14 @@ Value Tape::by_formula(const std::vector<Value>& inputs, const Formula& formula)
 
 void Tape::backward() {
   while (!records_.empty()) {
-    const auto backward = std::move(records_.back());
+    // What it kept is freed at the end of its turn, so memory falls as the walk goes on.
+    const Record record = std::move(records_.back());
     records_.pop_back();
-    backward();  // what it kept is freed here, so memory falls as the walk goes on
+    const auto start = profile_ ? Clock::now() : Clock::time_point();
+    record.backward();
+    if (!profile_) continue;
+    profile_->operations[record.operation].backward_seconds +=
+        std::chrono::duration<double>(Clock::now() - start).count();
   }
   kept_.clear();
 }

@@ -8,8 +8,11 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <chrono>
 #include <functional>
+#include <map>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -41,6 +44,19 @@ class Value {
   std::shared_ptr<Node> node_;
 };
 
+/// Where the time of a tape went, for `tearless-engine bench`: by operation, and the shapes of its products.
+struct TapeProfile {
+  struct Times {
+    double forward_seconds = 0, backward_seconds = 0;
+    int64_t calls = 0;
+  };
+  struct Product {
+    int64_t rows, in, out;
+  };
+  std::map<std::string, Times> operations;
+  std::vector<Product> products;
+};
+
 class Tape {
  public:
   enum class Kind {
@@ -58,8 +74,8 @@ class Tape {
   /// True where the hand-written loops for the processor can take `x`.
   bool fast(const at::Tensor& x) const { return ops_ == Ops::kFast && x.device().is_cpu(); }
 
-  /// Adds an operation. `backward` reads the gradients of its outputs and adds to those of its inputs.
-  void record(std::function<void()> backward);
+  /// Adds an operation that has run. `backward` reads the gradients of its outputs and adds to those of its inputs.
+  void record(const char* operation, std::function<void()> backward);
 
   using Formula = std::function<at::Tensor(const std::vector<at::Tensor>&)>;
   /// Runs an operation by its formula; its backward is autograd over that formula alone. `inputs` may hold empty values
@@ -77,6 +93,10 @@ class Tape {
   /// Walks the tape from its end and empties it. The gradient of the last operation's output must stand.
   void backward();
 
+  /// Adds times to `profile` from now on: an operation's forward is what passed since the one before it was recorded.
+  void profile_to(TapeProfile* profile);
+  TapeProfile* profile() const { return profile_; }
+
   /// How many operations ran by formula since the tape was made.
   int64_t fallback_ops() const { return fallback_ops_; }
 
@@ -84,7 +104,13 @@ class Tape {
   Kind kind_;
   Ops ops_;
   int64_t fallback_ops_ = 0;
-  std::vector<std::function<void()>> records_;
+  struct Record {
+    const char* operation;
+    std::function<void()> backward;
+  };
+  std::vector<Record> records_;
+  TapeProfile* profile_ = nullptr;
+  std::chrono::steady_clock::time_point last_record_;
   std::vector<std::shared_ptr<const void>> kept_;
 };
 

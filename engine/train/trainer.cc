@@ -102,7 +102,6 @@ bool Trainer::update() {
   const double rate = schedule_.rate(n);  // set before the step that uses it
   adam_step({rate, train_.adam.beta1, train_.adam.beta2, train_.adam.eps, train_.clip_norm, n}, norm, gradients,
             buffers_.parameters, buffers_.first_moment, buffers_.second_moment);
-  gradients.zero_();
 
   rows_seen_ += task_.batch_rows(memory_.batch);
   memory_.update = n;

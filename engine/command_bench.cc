@@ -1,0 +1,168 @@
+// tearless-engine bench: step time, tokens/s, the share of the matrix products, and where the rest goes.
+#include <ATen/Parallel.h>
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "base/build_stamp.h"
+#include "base/error.h"
+#include "base/run_directory.h"
+#include "base/toml.h"
+#include "engine/commands.h"
+#include "engine/ops/backend.h"
+#include "engine/task/bench.h"
+
+namespace tearless::engine {
+namespace {
+
+using nlohmann::json;
+
+struct Arguments {
+  std::filesystem::path config, lengths;
+  int64_t vocabulary = 8000, threads = 0, updates = 30;
+  std::string instructions;
+  bool turns = false, as_json = false, decode = false;
+};
+
+double median(std::vector<double> values) {
+  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
+  return values[values.size() / 2];
+}
+
+int64_t peak_memory_bytes() {
+  struct rusage usage {};
+  ::getrusage(RUSAGE_SELF, &usage);
+  return static_cast<int64_t>(usage.ru_maxrss) * 1024;
+}
+
+json description(const Bench& bench) {
+  return {{"build", std::string(build_stamp())},
+          {"instructions", std::string(cpu_backend().name)},
+          {"threads", at::get_num_threads()},
+          {"parameters", bench.parameter_count()}};
+}
+
+/// Answers one line of JSON on standard input at a time, so that another program can be timed in turn with this one.
+int take_turns(Bench& bench) {
+  json ready = description(bench);
+  ready["ready"] = true;
+  fmt::print("{}\n", ready.dump());
+  std::fflush(stdout);
+  for (std::string line; std::getline(std::cin, line);) {
+    const json question = json::parse(line, nullptr, /*allow_exceptions=*/false);
+    json answer;
+    if (question.is_object() && question.contains("updates") && question["updates"].is_number_integer()) {
+      std::vector<double> seconds(question["updates"].get<size_t>());
+      for (double& s : seconds) s = bench.update();
+      answer = {{"seconds", seconds}};
+    } else if (question.is_object() && question.contains("decode")) {
+      const Bench::Decoded decoded = bench.decode();
+      answer = {{"seconds", decoded.seconds}, {"sentences", decoded.sentences}, {"tokens", decoded.tokens}};
+    } else {
+      fail("bench --turns: \"{}\" is not understood; wanted is {{\"updates\": N}} or {{\"decode\": true}}", line);
+    }
+    fmt::print("{}\n", answer.dump());
+    std::fflush(stdout);
+  }
+  return kExitDone;
+}
+
+int report(Bench& bench, const Arguments& args) {
+  std::vector<double> seconds;
+  int64_t rows = 0;
+  for (int64_t i = 0; i < args.updates; ++i) {
+    rows += bench.next_rows();
+    seconds.push_back(bench.update());
+  }
+  const double step = median(seconds);
+  const double total = std::accumulate(seconds.begin(), seconds.end(), 0.0);
+  TapeProfile profile;
+  for (int64_t i = 0; i < bench.batch_count(); ++i) bench.update(&profile);
+  const double per_update = 1.0 / static_cast<double>(bench.batch_count());
+  const double floor = product_floor_seconds(profile.products) * per_update;
+
+  json out = description(bench);
+  out["updates"] = args.updates;
+  out["step_seconds"] = step;
+  out["tokens_per_second"] = static_cast<double>(rows) / total;
+  out["product_floor_seconds"] = floor;
+  out["peak_memory_bytes"] = peak_memory_bytes();
+  json& operations = out["operations"] = json::object();
+  for (const auto& [name, times] : profile.operations) {
+    operations[name] = {{"calls", static_cast<double>(times.calls) * per_update},
+                        {"forward_seconds", times.forward_seconds * per_update},
+                        {"backward_seconds", times.backward_seconds * per_update}};
+  }
+  if (args.decode) {
+    const Bench::Decoded decoded = bench.decode();
+    out["decode"] = {{"seconds", decoded.seconds}, {"sentences", decoded.sentences}, {"tokens", decoded.tokens}};
+  }
+  if (args.as_json) {
+    fmt::print("{}\n", out.dump(2));
+    return kExitDone;
+  }
+  fmt::print("{}\n{} parameters, {} threads, kernels for {}\n", build_stamp(), bench.parameter_count(),
+             at::get_num_threads(), cpu_backend().name);
+  fmt::print("step          {:10.3f} ms (median of {})\ntokens/s      {:10.0f}\n", 1e3 * step, args.updates,
+             static_cast<double>(rows) / total);
+  fmt::print("products alone{:10.3f} ms: {:.0f} % of the mean step\npeak memory   {:10.1f} MiB\n\n", 1e3 * floor,
+             100 * floor * static_cast<double>(args.updates) / total,
+             static_cast<double>(peak_memory_bytes()) / (1 << 20));
+  fmt::print("{:26}{:>8}{:>13}{:>13}{:>8}\n", "operation", "calls", "forward ms", "backward ms", "share");
+  std::vector<std::pair<std::string, TapeProfile::Times>> sorted(profile.operations.begin(), profile.operations.end());
+  const auto all = [](const TapeProfile::Times& t) { return t.forward_seconds + t.backward_seconds; };
+  std::sort(sorted.begin(), sorted.end(), [&](const auto& a, const auto& b) { return all(a.second) > all(b.second); });
+  double sum = 0;
+  for (const auto& [name, times] : sorted) sum += all(times);
+  for (const auto& [name, times] : sorted) {
+    fmt::print("{:26}{:8.0f}{:13.3f}{:13.3f}{:6.1f} %\n", name, static_cast<double>(times.calls) * per_update,
+               1e3 * times.forward_seconds * per_update, 1e3 * times.backward_seconds * per_update,
+               100 * all(times) / sum);
+  }
+  if (args.decode) {
+    const json& d = out["decode"];
+    fmt::print("\nbeam search: {} sentences in {:.3f} s, {:.1f} a second\n", d["sentences"].get<int64_t>(),
+               d["seconds"].get<double>(), d["sentences"].get<double>() / d["seconds"].get<double>());
+  }
+  return kExitDone;
+}
+
+}  // namespace
+
+Action command_bench(CLI::App& app) {
+  const auto args = std::make_shared<Arguments>();
+  app.add_option("CONFIG", args->config, "settings in TOML: [model], [train], [decode] and [run] are read")->required();
+  app.add_option("--vocabulary", args->vocabulary, "types")->check(CLI::Range(8, 1 << 24))->capture_default_str();
+  app.add_option("--lengths", args->lengths,
+                 "JSON {\"batches\": [[[source rows, target rows], …], …]}; else equal sentences of 24 rows that fill "
+                 "train.batch.tokens");
+  app.add_option("--threads", args->threads, "threads; else run.threads")->check(CLI::PositiveNumber);
+  app.add_option("--updates", args->updates, "updates that are timed")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option("--instructions", args->instructions, "use the kernels for x86-64-v2, x86-64-v3 or x86-64-v4");
+  app.add_flag("--decode", args->decode, "time beam search over the sources too");
+  app.add_flag("--json", args->as_json, "machine-readable");
+  app.add_flag("--turns", args->turns, "answer {\"updates\": N} and {\"decode\": true} line by line, with seconds");
+  return [args] {
+    const RunOptions options = read_run_options(read_toml_settings(args->config), args->config.parent_path(), {});
+    if (options.run.device != ExecutionOptions::Device::kCpu) {
+      fail("{}: bench times the processor; set run.device = \"cpu\"", args->config.string());
+    }
+    if (!args->instructions.empty()) use_cpu_backend(args->instructions);
+    at::set_num_threads(static_cast<int>(args->threads > 0 ? args->threads : options.run.threads));
+    Bench bench(
+        options, args->vocabulary,
+        args->lengths.empty() ? equal_bench_lengths(options.train.batch.tokens) : read_bench_lengths(args->lengths));
+    constexpr int kWarmUp = 3;
+    for (int i = 0; i < kWarmUp; ++i) bench.update();
+    return args->turns ? take_turns(bench) : report(bench, *args);
+  };
+}
+
+}  // namespace tearless::engine

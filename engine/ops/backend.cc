@@ -1,0 +1,91 @@
+#include "engine/ops/backend.h"
+
+#include <cassert>
+#include <cstdlib>
+
+#include "base/error.h"
+
+namespace tearless::engine {
+
+#define TEARLESS_DECLARE_ISA(isa)                  \
+  namespace isa {                                  \
+  extern const Kernels<float> float_kernels;       \
+  extern const Kernels<double> double_kernels;     \
+  extern const OptimiserKernels optimiser_kernels; \
+  }
+TEARLESS_DECLARE_ISA(isa_v2)
+TEARLESS_DECLARE_ISA(isa_v3)
+TEARLESS_DECLARE_ISA(isa_v4)
+#undef TEARLESS_DECLARE_ISA
+
+namespace {
+
+bool has_v3() {
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
+}
+bool has_v4() {
+  return has_v3() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+         __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512cd");
+}
+
+const CpuBackend* widest() {
+  const CpuBackend* best = nullptr;
+  for (const CpuBackend& backend : cpu_backends()) {
+    if (backend.supported) best = &backend;
+  }
+  return best;
+}
+
+const CpuBackend*& chosen() {
+  static const CpuBackend* backend = widest();
+  return backend;
+}
+
+}  // namespace
+
+std::span<const CpuBackend> cpu_backends() {
+  static const CpuBackend backends[] = {
+      {"x86-64-v2", true, &isa_v2::float_kernels, &isa_v2::double_kernels, &isa_v2::optimiser_kernels},
+      {"x86-64-v3", has_v3(), &isa_v3::float_kernels, &isa_v3::double_kernels, &isa_v3::optimiser_kernels},
+      {"x86-64-v4", has_v4(), &isa_v4::float_kernels, &isa_v4::double_kernels, &isa_v4::optimiser_kernels},
+  };
+  return backends;
+}
+
+const CpuBackend& cpu_backend() { return *chosen(); }
+
+void use_cpu_backend(std::string_view name) {
+  std::string known;
+  for (const CpuBackend& backend : cpu_backends()) {
+    if (backend.name == name) {
+      if (!backend.supported) fail("this processor has no {}; the widest it has is {}", name, widest()->name);
+      chosen() = &backend;
+      return;
+    }
+    known += fmt::format("{}{}", known.empty() ? "" : ", ", backend.name);
+  }
+  fail("there is no instruction set \"{}\"; known are {}", name, known);
+}
+
+void* stream_for([[maybe_unused]] const at::Tensor& x) {
+  assert(x.device().is_cpu());
+  return nullptr;
+}
+
+template <>
+const Kernels<float>& kernels_for<float>([[maybe_unused]] const at::Tensor& x) {
+  assert(x.device().is_cpu());
+  return *cpu_backend().float_kernels;
+}
+template <>
+const Kernels<double>& kernels_for<double>([[maybe_unused]] const at::Tensor& x) {
+  assert(x.device().is_cpu());
+  return *cpu_backend().double_kernels;
+}
+
+const OptimiserKernels& optimiser_kernels_for([[maybe_unused]] const at::Tensor& x) {
+  assert(x.device().is_cpu());
+  return *cpu_backend().optimiser;
+}
+
+}  // namespace tearless::engine

@@ -1,0 +1,258 @@
+// softmax(q kᵀ / √d_h) v over packed rows, one (span, head) at a time (kernels.h: Attention).
+//
+// With P the probabilities, m the dropout multipliers and δ the gradient of the output:
+//   ∂v = (m ⊙ P)ᵀ δ;  ∂P = m ⊙ (δ vᵀ);  ∂scores = P ⊙ (∂P - Σ_j P_j ∂P_j);  ∂q = ∂scores k / √d_h;
+//   ∂k = ∂scoresᵀ q / √d_h.
+// Kept for backward: P, negative where dropout took the element, so that the mask is neither stored nor drawn again. (A
+// probability that has underflowed to 0 has lost its sign, but then both its products are 0.)
+#pragma once
+
+#include "engine/ops/cpu/dropout.h"
+#include "engine/ops/cpu/small_product.h"
+
+namespace tearless::engine::TEARLESS_ISA {
+
+/// Kept rows are padded to whole vectors of float, which are whole vectors of double too.
+inline int64_t kept_row(int64_t key_count) { return padded<float>(key_count); }
+
+inline int64_t attention_kept(const AttentionSpan* spans, int64_t span_count, int64_t heads) {
+  int64_t size = 0;
+  for (int64_t i = 0; i < span_count; ++i) size += heads * spans[i].query_count * kept_row(spans[i].key_count);
+  return size;
+}
+
+/// Columns of one head of `count` rows, copied side by side: rows of `width` (whole vectors), zeros behind d_head.
+template <class T>
+inline void copy_head(const T* from, int64_t stride, int64_t count, int64_t d_head, int64_t width, T* to) {
+  for (int64_t i = 0; i < count; ++i, from += stride, to += width) {
+#pragma omp simd
+    for (int64_t c = 0; c < d_head; ++c) to[c] = from[c];
+    for (int64_t c = d_head; c < width; ++c) to[c] = T(0);
+  }
+}
+/// The same, transposed and scaled: to[c][j] for j < width, zeros behind `count`.
+template <class T>
+inline void transpose_head(const T* from, int64_t stride, int64_t count, int64_t d_head, int64_t width, T scale,
+                           T* to) {
+  for (int64_t c = 0; c < d_head; ++c) {
+    T* row = to + c * width;
+    for (int64_t j = 0; j < count; ++j) row[j] = scale * from[j * stride + c];
+    for (int64_t j = count; j < width; ++j) row[j] = T(0);
+  }
+}
+/// to += columns < d_head of `count` rows of `width`.
+template <class T>
+inline void add_head(const T* from, int64_t width, int64_t count, int64_t d_head, T scale, T* to, int64_t stride) {
+  for (int64_t i = 0; i < count; ++i, from += width, to += stride) {
+#pragma omp simd
+    for (int64_t c = 0; c < d_head; ++c) to[c] += scale * from[c];
+  }
+}
+
+/// Softmax over the first `visible` of `width` scores, whole vectors; zeros behind.
+template <class T>
+inline void softmax_row(T* row, int64_t visible, int64_t width) {
+  constexpr T kNever = -__builtin_inff();
+  const Vector<T> end = broadcast(static_cast<T>(visible));
+  Vector<T> largest = broadcast(kNever);
+  for (int64_t j = 0; j < visible; j += kLanes<T>) {
+    const Vector<T> x = count_from<T>(j) < end ? load(row + j) : broadcast(kNever);
+    largest = largest < x ? x : largest;
+  }
+  const T top = largest_of_lanes<T>(largest);
+  Vector<T> sum = {};
+  for (int64_t j = 0; j < visible; j += kLanes<T>) {
+    const Vector<T> e = count_from<T>(j) < end ? exp_of(load(row + j) - top) : Vector<T>{};
+    store(row + j, e);
+    sum += e;
+  }
+  const T inverse = T(1) / sum_of_lanes<T>(sum);
+  for (int64_t j = 0; j < visible; j += kLanes<T>) store(row + j, load(row + j) * inverse);
+  for (int64_t j = padded<T>(visible); j < width; j += kLanes<T>) store(row + j, Vector<T>{});
+}
+
+/// What a thread works in: one head's operands as whole vectors.
+template <class T>
+struct HeadScratch {
+  explicit HeadScratch(const Attention<T>& a)
+      : keys(kept_row(a.longest_key)),
+        width(padded<T>(a.d_head)),
+        first(a.d_head * keys),
+        second(larger(a.longest_query, a.longest_key) * width),
+        result(larger(a.longest_query, a.longest_key) * width),
+        scores(a.longest_query * keys),
+        keep(keep_room(a.longest_query, keys)) {}
+  int64_t keys, width;
+  Scratch<T> first, second, result, scores, keep;
+};
+
+/// Calls f(span, head, where its kept probabilities start, scratch) for every (span, head), spread over threads.
+template <class T, class F>
+inline void for_heads(const Attention<T>& a, F&& f) {
+  const Scratch<int64_t> starts(a.span_count + 1);
+  int64_t size = 0, pairs = 0;
+  for (int64_t i = 0; i < a.span_count; ++i) {
+    starts.get()[i] = size;
+    size += a.heads * a.spans[i].query_count * kept_row(a.spans[i].key_count);
+    pairs += static_cast<int64_t>(a.spans[i].query_count) * a.spans[i].key_count;
+  }
+  const int64_t items = a.span_count * a.heads;
+  for_ranges(items, 1 + pairs * a.d_head / larger(1, a.span_count), [&](int64_t begin, int64_t end) {
+    const HeadScratch<T> scratch(a);
+    for (int64_t item = begin; item < end; ++item) {
+      const AttentionSpan& s = a.spans[item / a.heads];
+      const int64_t h = item % a.heads;
+      f(s, h, starts.get()[item / a.heads] + h * s.query_count * kept_row(s.key_count), scratch);
+    }
+  });
+}
+
+template <class T>
+inline void attend(const Attention<T>& a, const AttentionSpan& s, int64_t h, T* kept, const HeadScratch<T>& scratch) {
+  const int64_t queries = s.query_count, keys = s.key_count, column = h * a.d_head;
+  const int64_t row = kept_row(keys);
+  const int64_t width = scratch.width;
+  const T scale = T(1) / root_of(static_cast<T>(a.d_head));
+  T* p = kept ? kept : scratch.scores.get();
+  T* keys_t = scratch.first.get();
+  T* values = scratch.second.get();
+  transpose_head(a.k + s.key_begin * a.k_stride + column, a.k_stride, keys, a.d_head, row, scale, keys_t);
+  copy_head(a.v + s.key_begin * a.v_stride + column, a.v_stride, keys, a.d_head, width, values);
+  const T* q = a.q + s.query_begin * a.q_stride + column;
+  constexpr int64_t kQueries = 16;  // a causal block need not look at keys behind its last query
+  for (int64_t begin = 0; begin < queries; begin += kQueries) {
+    const int64_t end = smaller(queries, begin + kQueries);
+    const int64_t seen = a.causal ? padded<T>(end) : row;
+    small_product<T>(end - begin, seen, a.d_head, {q + begin * a.q_stride, a.q_stride, 1}, keys_t, row, p + begin * row,
+                     row);
+    for (int64_t i = begin; i < end; ++i) softmax_row(p + i * row, a.causal ? i + 1 : keys, row);
+  }
+  const T* weights = p;
+  int64_t weights_row = row;
+  if (a.dropout.active()) {
+    const int64_t quarters = quarters_of(keys);
+    weights_row = 4 * quarters;
+    T* keep = scratch.keep.get();
+    fill_keep(
+        a.dropout, queries, quarters,
+        [h](int64_t i) { return static_cast<uint32_t>(i) | static_cast<uint32_t>(h) << 16; },
+        [&s](int64_t) { return s.line; }, keep);
+    for (int64_t i = 0; i < queries; ++i) {
+      T* probability = p + i * row;
+      T* weight = keep + i * weights_row;
+#pragma omp simd
+      for (int64_t j = 0; j < keys; ++j) {
+        const bool dropped = weight[j] == T(0);
+        weight[j] *= probability[j];
+        probability[j] = dropped ? -probability[j] : probability[j];
+      }
+    }
+    weights = keep;
+  }
+  T* out = a.out + s.query_begin * a.heads * a.d_head + column;
+  const int64_t out_row = a.heads * a.d_head;
+  if (width == a.d_head) {
+    small_product<T>(queries, width, keys, {weights, weights_row, 1}, values, width, out, out_row);
+    return;
+  }
+  small_product<T>(queries, width, keys, {weights, weights_row, 1}, values, width, scratch.result.get(), width);
+  for (int64_t i = 0; i < queries; ++i) {
+    for (int64_t c = 0; c < a.d_head; ++c) out[i * out_row + c] = scratch.result.get()[i * width + c];
+  }
+}
+
+/// A few queries that look at many keys, as in search: laying the keys out anew would cost as much as the scores.
+template <class T>
+inline void attend_few(const Attention<T>& a, const AttentionSpan& s, int64_t h, const HeadScratch<T>& scratch) {
+  const int64_t column = h * a.d_head, width = a.d_head;
+  const T scale = T(1) / root_of(static_cast<T>(width));
+  T* scores = scratch.scores.get();
+  for (int64_t i = 0; i < s.query_count; ++i) {
+    const T* q = a.q + (s.query_begin + i) * a.q_stride + column;
+    const int64_t visible = a.causal ? i + 1 : s.key_count;
+    for (int64_t j = 0; j < visible; ++j) {
+      const T* k = a.k + (s.key_begin + j) * a.k_stride + column;
+      scores[j] = scale * sum_of<T>(width, [=](int64_t c) { return q[c] * k[c]; });
+    }
+    softmax_row(scores, visible, padded<T>(visible));
+    T* out = a.out + (s.query_begin + i) * a.heads * width + column;
+    for (int64_t c = 0; c < width; ++c) out[c] = T(0);
+    for (int64_t j = 0; j < visible; ++j) {
+      const T weight = scores[j];
+      const T* v = a.v + (s.key_begin + j) * a.v_stride + column;
+#pragma omp simd
+      for (int64_t c = 0; c < width; ++c) out[c] += weight * v[c];
+    }
+  }
+}
+
+template <class T>
+void attention(const Attention<T>& a, void*) {
+  constexpr int64_t kFew = 4;
+  for_heads(a, [&](const AttentionSpan& s, int64_t h, int64_t start, const HeadScratch<T>& scratch) {
+    if (!a.kept && !a.dropout.active() && s.query_count <= kFew) {
+      attend_few(a, s, h, scratch);
+    } else {
+      attend(a, s, h, a.kept ? a.kept + start : nullptr, scratch);
+    }
+  });
+}
+
+template <class T>
+inline void attend_backward(const AttentionBackward<T>& b, const AttentionSpan& s, int64_t h, const T* p,
+                            const HeadScratch<T>& scratch) {
+  const Attention<T>& a = b.forward;
+  const int64_t queries = s.query_count, keys = s.key_count, column = h * a.d_head;
+  const int64_t row = kept_row(keys);
+  const int64_t width = scratch.width;
+  const int64_t out_row = a.heads * a.d_head;
+  const T scale = T(1) / root_of(static_cast<T>(a.d_head));
+  const T keep_scale = a.dropout.active() ? static_cast<T>(a.dropout.scale) : T(1);
+  const T* d_out = b.d_out + s.query_begin * out_row + column;
+
+  // ∂P, then in its place ∂scores.
+  T* values_t = scratch.first.get();
+  T* d_scores = scratch.scores.get();
+  T* weights = scratch.keep.get();  // m ⊙ P
+  transpose_head(a.v + s.key_begin * a.v_stride + column, a.v_stride, keys, a.d_head, row, T(1), values_t);
+  small_product<T>(queries, row, a.d_head, {d_out, out_row, 1}, values_t, row, d_scores, row);
+  for (int64_t i = 0; i < queries; ++i) {
+    const T* probability = p + i * row;
+    T* d = d_scores + i * row;
+    T* weight = weights + i * row;
+    T mean = 0;
+#pragma omp simd reduction(+ : mean)
+    for (int64_t j = 0; j < row; ++j) {
+      weight[j] = probability[j] > T(0) ? keep_scale * probability[j] : T(0);
+      mean += weight[j] * d[j];
+    }
+#pragma omp simd
+    for (int64_t j = 0; j < row; ++j) {
+      const T size = probability[j] < T(0) ? -probability[j] : probability[j];
+      d[j] = weight[j] * d[j] - size * mean;
+    }
+  }
+
+  T* operand = scratch.second.get();
+  T* result = scratch.result.get();
+  copy_head(d_out, out_row, queries, a.d_head, width, operand);
+  small_product<T>(keys, width, queries, {weights, 1, row}, operand, width, result, width);
+  add_head(result, width, keys, a.d_head, T(1), b.d_v + s.key_begin * b.d_v_stride + column, b.d_v_stride);
+
+  copy_head(a.k + s.key_begin * a.k_stride + column, a.k_stride, keys, a.d_head, width, operand);
+  small_product<T>(queries, width, keys, {d_scores, row, 1}, operand, width, result, width);
+  add_head(result, width, queries, a.d_head, scale, b.d_q + s.query_begin * b.d_q_stride + column, b.d_q_stride);
+
+  copy_head(a.q + s.query_begin * a.q_stride + column, a.q_stride, queries, a.d_head, width, operand);
+  small_product<T>(keys, width, queries, {d_scores, 1, row}, operand, width, result, width);
+  add_head(result, width, keys, a.d_head, scale, b.d_k + s.key_begin * b.d_k_stride + column, b.d_k_stride);
+}
+
+template <class T>
+void attention_backward(const AttentionBackward<T>& b, void*) {
+  for_heads(b.forward, [&](const AttentionSpan& s, int64_t h, int64_t start, const HeadScratch<T>& scratch) {
+    attend_backward(b, s, h, b.forward.kept + start, scratch);
+  });
+}
+
+}  // namespace tearless::engine::TEARLESS_ISA

@@ -1,0 +1,103 @@
+// Dropout multipliers for whole rows: Philox4x32-10 (random.h) on as many counters at once as a vector has lanes.
+#pragma once
+
+#include "engine/ops/cpu/simd.h"
+
+namespace tearless::engine::TEARLESS_ISA {
+
+using Words = Vector<uint32_t>;
+inline constexpr int64_t kBlocks = kLanes<uint32_t>;  // Philox blocks at once, each of four numbers
+
+/// Products of the even lanes with a constant, 64 bits each.
+inline Words multiply_even(Words x, uint32_t constant) {
+#if defined(__AVX512F__)
+  return (Words)_mm512_maskz_mul_epu32(__mmask8(-1), (__m512i)x, _mm512_set1_epi32(static_cast<int>(constant)));
+#elif defined(__AVX2__)
+  return (Words)_mm256_mul_epu32((__m256i)x, _mm256_set1_epi32(static_cast<int>(constant)));
+#else
+  return (Words)_mm_mul_epu32((__m128i)x, _mm_set1_epi32(static_cast<int>(constant)));
+#endif
+}
+
+struct WideProduct {
+  Words high, low;
+};
+inline WideProduct multiply(Words x, uint32_t constant) {
+  using Pairs = Vector<uint64_t>;
+  const Pairs low_half = broadcast<uint64_t>(0xFFFFFFFFu);
+  const Pairs even = (Pairs)multiply_even(x, constant);
+  const Pairs odd = (Pairs)multiply_even((Words)((Pairs)x >> 32), constant);
+  return {(Words)((even >> 32) | (odd & ~low_half)), (Words)((even & low_half) | (odd << 32))};
+}
+
+struct Bits {
+  Words words[4];  // word i of each block
+};
+inline Bits philox(uint32_t key0, uint32_t key1, Words c0, Words c1, Words c2, Words c3) {
+  for (int round = 0; round < 10; ++round) {
+    const WideProduct a = multiply(c0, 0xD2511F53u);
+    const WideProduct b = multiply(c2, 0xCD9E8D57u);
+    c0 = b.high ^ c1 ^ broadcast(key0);
+    c2 = a.high ^ c3 ^ broadcast(key1);
+    c1 = b.low;
+    c3 = a.low;
+    key0 += 0x9E3779B9u;
+    key1 += 0xBB67AE85u;
+  }
+  return {{c0, c1, c2, c3}};
+}
+
+/// The multipliers (0 or dropout.scale) of `rows` rows: row r, named by `outer(r)` and `line(r)`, has 4 · quarters of
+/// them, one after another, at out + r · 4 · quarters. `out` has room for kBlocks · 4 more.
+template <class T, class Outer, class Line>
+inline void fill_keep(const Dropout& dropout, int64_t rows, int64_t quarters, Outer&& outer, Line&& line, T* out) {
+  const T scale = static_cast<T>(dropout.scale);
+  alignas(kVectorBytes) uint32_t inner[kBlocks], outers[kBlocks], lines[kBlocks];
+  alignas(kVectorBytes) uint32_t bits[4][kBlocks];
+  int64_t row = 0, quarter = 0;
+  const int64_t blocks = rows * quarters;
+  for (int64_t done = 0; done < blocks; done += kBlocks) {
+    for (int64_t j = 0; j < kBlocks; ++j) {  // the last group runs over into the spare room
+      inner[j] = static_cast<uint32_t>(quarter);
+      outers[j] = static_cast<uint32_t>(outer(row));
+      lines[j] = static_cast<uint32_t>(line(row));
+      if (++quarter == quarters) {
+        quarter = 0;
+        if (row + 1 < rows) ++row;
+      }
+    }
+    const Bits drawn = philox(dropout.stream.seed, dropout.stream.stream, load(inner), load(outers), load(lines),
+                              broadcast(dropout.update));
+    for (int i = 0; i < 4; ++i) store(bits[i], drawn.words[i]);
+    T* to = out + 4 * done;
+    for (int64_t j = 0; j < kBlocks; ++j) {
+      for (int64_t i = 0; i < 4; ++i) to[4 * j + i] = bits[i][j] >= dropout.threshold ? scale : T(0);
+    }
+  }
+}
+
+inline int64_t quarters_of(int64_t width) { return (width + 3) / 4; }
+/// Numbers that fill_keep() writes at most.
+inline int64_t keep_room(int64_t rows, int64_t width) { return rows * 4 * quarters_of(width) + 4 * kBlocks; }
+
+/// Calls f(t, keep) for rows begin … end - 1, keep being the row's `width` multipliers, or null where dropout is off.
+template <class T, class F>
+inline void for_rows_with_keep(const Dropout& dropout, const RowNames& names, int64_t begin, int64_t end, int64_t width,
+                               F&& f) {
+  if (!dropout.active()) {
+    for (int64_t t = begin; t < end; ++t) f(t, static_cast<const T*>(nullptr));
+    return;
+  }
+  const int64_t quarters = quarters_of(width);
+  const int64_t at_once = larger(1, 2048 / (4 * quarters));  // what stays in the first-level cache
+  const Scratch<T> keep(keep_room(at_once, width));
+  for (int64_t first = begin; first < end; first += at_once) {
+    const int64_t count = smaller(at_once, end - first);
+    fill_keep(
+        dropout, count, quarters, [&](int64_t r) { return names.positions[first + r]; },
+        [&](int64_t r) { return names.lines[first + r]; }, keep.get());
+    for (int64_t r = 0; r < count; ++r) f(first + r, static_cast<const T*>(keep.get() + r * 4 * quarters));
+  }
+}
+
+}  // namespace tearless::engine::TEARLESS_ISA

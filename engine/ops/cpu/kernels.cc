@@ -1,0 +1,26 @@
+// The processor's kernels for one instruction set: compiled several times, TEARLESS_ISA naming the namespace
+// (tools/cmake/isa.cmake), and chosen among at run time by engine/ops/backend.cc.
+#include "engine/ops/cpu/add_norm.h"
+#include "engine/ops/cpu/attention.h"
+#include "engine/ops/cpu/bias_relu_dropout.h"
+#include "engine/ops/cpu/cross_entropy.h"
+#include "engine/ops/cpu/embedding.h"
+#include "engine/ops/cpu/optimiser.h"
+
+namespace tearless::engine::TEARLESS_ISA {
+
+template <class T>
+constexpr Kernels<T> table() {
+  return {add_norm<T>,    add_norm_backward<T>,  bias_relu_dropout<T>,  bias_relu_dropout_backward<T>,
+          attention_kept, attention<T>,          attention_backward<T>, cross_entropy<T>,
+          embedding<T>,   embedding_backward<T>, column_sums<T>};
+}
+
+extern const Kernels<float> float_kernels;
+extern const Kernels<double> double_kernels;
+extern const OptimiserKernels optimiser_kernels;
+const Kernels<float> float_kernels = table<float>();
+const Kernels<double> double_kernels = table<double>();
+const OptimiserKernels optimiser_kernels = {squared_norm, adam};
+
+}  // namespace tearless::engine::TEARLESS_ISA

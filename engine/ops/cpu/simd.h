@@ -1,0 +1,191 @@
+// What the processor's kernels are made of: vectors as wide as the unit's instruction set, threads, scratch memory, and
+// the arithmetic they share. Included only by kernels.cc, which is compiled once for each instruction set into a
+// namespace of its own. The trap: an inline function of the standard library (or of ours) that is instantiated in such
+// a unit may be the copy that the linker keeps for the whole program, and then a processor without AVX-512 meets
+// AVX-512 code. So nothing here uses std:: templates, and everything stands in the unit's namespace.
+#pragma once
+
+#include <immintrin.h>
+#include <omp.h>
+
+#include <cstdint>
+#include <cstdlib>
+
+#include "engine/ops/kernels.h"
+
+namespace tearless::engine::TEARLESS_ISA {
+
+#if defined(__AVX512F__)
+inline constexpr int64_t kVectorBytes = 64;
+#elif defined(__AVX2__)
+inline constexpr int64_t kVectorBytes = 32;
+#else
+inline constexpr int64_t kVectorBytes = 16;
+#endif
+
+template <class T>
+struct VectorOf {
+  typedef T type __attribute__((vector_size(kVectorBytes)));
+};
+template <class T>
+using Vector = typename VectorOf<T>::type;
+/// Elements of a vector.
+template <class T>
+inline constexpr int64_t kLanes = kVectorBytes / static_cast<int64_t>(sizeof(T));
+
+template <class T>
+inline Vector<T> load(const T* from) {
+  Vector<T> v;
+  __builtin_memcpy(&v, from, sizeof v);
+  return v;
+}
+template <class T>
+inline void store(T* to, Vector<T> v) {
+  __builtin_memcpy(to, &v, sizeof v);
+}
+template <class T>
+inline Vector<T> broadcast(T x) {
+  return x - Vector<T>{};
+}
+
+inline int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
+inline int64_t larger(int64_t a, int64_t b) { return a < b ? b : a; }
+/// n rounded up to whole vectors of T.
+template <class T>
+inline int64_t padded(int64_t n) {
+  return (n + kLanes<T> - 1) / kLanes<T> * kLanes<T>;
+}
+
+/// Memory for a kernel's own use, aligned for vectors, uninitialised.
+template <class T>
+class Scratch {
+ public:
+  explicit Scratch(int64_t size)
+      : data_(static_cast<T*>(
+            std::aligned_alloc(64, static_cast<size_t>((size * static_cast<int64_t>(sizeof(T)) + 127) / 64 * 64)))) {}
+  ~Scratch() { std::free(data_); }
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+  T* get() const { return data_; }
+
+ private:
+  T* data_;
+};
+
+/// Elements that are worth a second thread: below, starting it costs more than it saves.
+inline constexpr int64_t kWorthAThread = 1 << 14;
+
+/// f(begin, end) over [0, count) in one range a thread. What an item computes must not depend on its range.
+template <class F>
+inline void for_ranges(int64_t count, int64_t cost_of_one, F&& f) {
+  int64_t threads = smaller(omp_get_max_threads(), count * cost_of_one / kWorthAThread);
+  threads = smaller(threads, count);
+  if (threads <= 1 || omp_in_parallel()) return f(int64_t{0}, count);
+#pragma omp parallel num_threads(static_cast <int>(threads))
+  {
+    const int64_t n = omp_get_num_threads();
+    const int64_t i = omp_get_thread_num();
+    const int64_t begin = count * i / n;
+    const int64_t end = count * (i + 1) / n;
+    if (begin < end) f(begin, end);
+  }
+}
+
+/// Rows that a block of a sum over rows holds: fixed, so that the order of additions never depends on the threads.
+inline constexpr int64_t kSumBlock = 64;
+
+/// sum[c] += Σ_t of what add_rows(begin, end, partial) adds for rows begin … end - 1, `width` numbers. Blocks are added
+/// in order.
+template <class T, class AddRows>
+inline void add_over_rows(int64_t rows, int64_t width, T* sum, AddRows&& add_rows) {
+  const int64_t blocks = (rows + kSumBlock - 1) / kSumBlock;
+  const Scratch<T> partial(blocks * width);
+  for_ranges(blocks, kSumBlock * width, [&](int64_t first, int64_t last) {
+    for (int64_t block = first; block < last; ++block) {
+      T* to = partial.get() + block * width;
+      for (int64_t c = 0; c < width; ++c) to[c] = T(0);
+      add_rows(block * kSumBlock, smaller(rows, (block + 1) * kSumBlock), to);
+    }
+  });
+  for (int64_t block = 0; block < blocks; ++block) {
+    const T* p = partial.get() + block * width;
+    for (int64_t c = 0; c < width; ++c) sum[c] += p[c];
+  }
+}
+
+/// Lane i holds first + i.
+template <class T>
+inline Vector<T> count_from(int64_t first) {
+  Vector<T> v;
+  for (int64_t i = 0; i < kLanes<T>; ++i) v[i] = static_cast<T>(first + i);
+  return v;
+}
+template <class T>
+inline T sum_of_lanes(Vector<T> v) {
+  for (int64_t half = kLanes<T> / 2; half > 0; half /= 2) {
+    for (int64_t i = 0; i < half; ++i) v[i] += v[i + half];
+  }
+  return v[0];
+}
+template <class T>
+inline T largest_of_lanes(Vector<T> v) {
+  for (int64_t half = kLanes<T> / 2; half > 0; half /= 2) {
+    for (int64_t i = 0; i < half; ++i) v[i] = v[i] < v[i + half] ? v[i + half] : v[i];
+  }
+  return v[0];
+}
+
+// --- reductions of one row
+// --------------------------------------------------------------------------------------------
+
+/// Σ f(i) over [0, n): vector lanes are partial sums, in an order fixed by n and the instruction set.
+template <class T, class F>
+inline T sum_of(int64_t n, F&& f) {
+  T sum = 0;
+#pragma omp simd reduction(+ : sum)
+  for (int64_t i = 0; i < n; ++i) sum += f(i);
+  return sum;
+}
+
+template <class T>
+inline T largest_of(const T* x, int64_t n) {
+  T largest = x[0];
+#pragma omp simd reduction(max : largest)
+  for (int64_t i = 0; i < n; ++i) largest = x[i] > largest ? x[i] : largest;
+  return largest;
+}
+
+/// Whole numbers as floats and 2 to their power, for one number and for a vector of them.
+inline float power_of_two(float n) { return __builtin_bit_cast(float, (static_cast<int32_t>(n) + 127) << 23); }
+inline Vector<float> power_of_two(Vector<float> n) {
+  return (Vector<float>)((__builtin_convertvector(n, Vector<int32_t>) + 127) << 23);
+}
+
+/// e^x by range reduction and a degree-6 polynomial (relative error < 2e-7), for float and for Vector<float>. Arguments
+/// below -87 give a number near zero. For double the library's exp is used.
+template <class X>
+inline X exp_in_float(X x) {
+  x = x < -87.0f ? X{} - 87.0f : x;
+  const float magic = 12582912.0f;  // 1.5 · 2²³: adding it rounds to an integer in the low bits
+  const X n = (x * 1.44269504f + magic) - magic;
+  const X r = (x - n * 0.693359375f) + n * 2.12194440e-4f;
+  X p = r * 1.9875691500e-4f + 1.3981999507e-3f;
+  p = p * r + 8.3334519073e-3f;
+  p = p * r + 4.1665795894e-2f;
+  p = p * r + 1.6666665459e-1f;
+  p = p * r + 5.0000001201e-1f;
+  return ((p * r) * r + r + 1.0f) * power_of_two(n);
+}
+inline float exp_of(float x) { return exp_in_float(x); }
+inline Vector<float> exp_of(Vector<float> x) { return exp_in_float(x); }
+inline double exp_of(double x) { return __builtin_exp(x); }
+inline Vector<double> exp_of(Vector<double> x) {
+  for (int64_t i = 0; i < kLanes<double>; ++i) x[i] = __builtin_exp(x[i]);
+  return x;
+}
+inline float root_of(float x) { return __builtin_sqrtf(x); }
+inline double root_of(double x) { return __builtin_sqrt(x); }
+inline float log_of(float x) { return __builtin_logf(x); }
+inline double log_of(double x) { return __builtin_log(x); }
+
+}  // namespace tearless::engine::TEARLESS_ISA
