@@ -15,6 +15,7 @@
 #include "base/run_directory.h"
 #include "engine/commands.h"
 #include "engine/ops/linear.h"
+#include "engine/ops/memory.h"
 
 namespace {
 
@@ -50,6 +51,9 @@ bool is_out_of_memory(const c10::Error& error) {
 int main(int argc, char** argv) {
   using namespace tearless;
   engine::fix_product_order();
+#ifndef __SANITIZE_ADDRESS__  // which must see each tensor freed
+  engine::keep_freed_memory();
+#endif
   spdlog::set_pattern("%Y-%m-%d %H:%M:%S %v");
 
   CLI::App app("Trains Transformers for `tearless`; every command has --help.", "tearless-engine");

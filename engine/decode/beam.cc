@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <limits>
 
 namespace tearless::engine {
 namespace {
@@ -20,6 +21,37 @@ bool better(const Candidate& a, const Candidate& b) {
   if (a.score != b.score) return a.score > b.score;
   if (a.hypothesis != b.hypothesis) return a.hypothesis < b.hypothesis;
   return a.token < b.token;
+}
+
+struct TokenScore {
+  float log_p;
+  int32_t token;
+};
+
+/// The `count` best tokens of a row, better first, ties to the smaller token; `forbidden` is left out. Most of a row is
+/// passed over a block at a time, by the block's largest number alone.
+std::vector<TokenScore> best_tokens(std::span<const float> row, size_t count, int32_t forbidden) {
+  constexpr size_t kBlock = 32;
+  std::vector<TokenScore> best;
+  float bound = -std::numeric_limits<float>::infinity();  // what a token must exceed
+  for (size_t begin = 0; begin < row.size(); begin += kBlock) {
+    const size_t end = std::min(row.size(), begin + kBlock);
+    float largest = row[begin];
+#pragma omp simd reduction(max : largest)
+    for (size_t v = begin; v < end; ++v) largest = std::max(largest, row[v]);
+    if (best.size() == count && !(largest > bound)) continue;
+    for (size_t v = begin; v < end; ++v) {
+      if (best.size() == count && !(row[v] > bound)) continue;
+      const TokenScore token{row[v], static_cast<int32_t>(v)};
+      if (token.token == forbidden) continue;
+      if (best.size() == count) best.pop_back();
+      best.insert(std::upper_bound(best.begin(), best.end(), token,
+                                   [](const TokenScore& a, const TokenScore& b) { return a.log_p > b.log_p; }),
+                  token);
+      bound = best.back().log_p;
+    }
+  }
+  return best;
 }
 
 }  // namespace
@@ -48,17 +80,11 @@ std::vector<int64_t> Beam::advance(std::span<const float* const> rows, int64_t v
       continue;
     }
     // Within one hypothesis the order is that of log p, so its best `beam` tokens are all that can be kept.
-    const float* log_p = rows[static_cast<size_t>(row)];
-    std::vector<Candidate> best;
-    for (int32_t v = 0; v < vocabulary; ++v) {
-      if (first && v == eos_) continue;
-      const double sum = hypotheses_[h].log_probability + static_cast<double>(log_p[v]);
-      const Candidate candidate{sum / penalty, sum, h, row, v};
-      if (best.size() == beam && !better(candidate, best.back())) continue;
-      if (best.size() == beam) best.pop_back();
-      best.insert(std::upper_bound(best.begin(), best.end(), candidate, better), candidate);
+    for (const auto& [log_p, v] :
+         best_tokens({rows[static_cast<size_t>(row)], static_cast<size_t>(vocabulary)}, beam, first ? eos_ : -1)) {
+      const double sum = hypotheses_[h].log_probability + static_cast<double>(log_p);
+      candidates.push_back({sum / penalty, sum, h, row, v});
     }
-    candidates.insert(candidates.end(), best.begin(), best.end());
     ++row;
   }
   const size_t kept = std::min(beam, candidates.size());

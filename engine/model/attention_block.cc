@@ -66,16 +66,13 @@ Value SelfAttention::forward(const Step& step, const Value& x, const AttentionSp
   return linear(step.tape, heads, o_weight_, o_bias_);
 }
 
-Value SelfAttention::forward_cached(const Step& step, const Value& x, const AttentionSpans& spans, KeyValueCache& cache,
-                                    int64_t t) const {
+Value SelfAttention::forward_cached(const Step& step, const Value& x, const AttentionSpans& spans, at::Tensor& past,
+                                    int64_t first) const {
   const Value qkv = linear(step.tape, x, qkv_weight_, qkv_bias_);  // [N, 3 D]
-  const int64_t hypotheses = x.data().size(0);
-  cache.rows.view({hypotheses, cache.capacity, 2 * d_model_})
-      .select(1, t)
-      .copy_(qkv.data().slice(1, d_model_, 3 * d_model_));
-  const Value past(cache.rows);
+  past.slice(0, first, first + x.data().size(0)).copy_(qkv.data().slice(1, d_model_, 3 * d_model_));
+  const Value cache(past);
   const Value heads =
-      attention(step.tape, {qkv, 0}, {past, 0}, {past, d_model_}, d_model_, heads_, spans, Dropout::off());
+      attention(step.tape, {qkv, 0}, {cache, 0}, {cache, d_model_}, d_model_, heads_, spans, Dropout::off());
   return linear(step.tape, heads, o_weight_, o_bias_);
 }
 

@@ -20,12 +20,6 @@ void append_cross_attention_specs(std::vector<ParameterSpec>& specs, const Model
 void append_memory_specs(std::vector<ParameterSpec>& specs, const ModelOptions& options,
                          const std::vector<std::string>& names);
 
-/// Keys and values of one decoder layer's past, for search: row h·capacity + t holds hypothesis h at position t.
-struct KeyValueCache {
-  at::Tensor rows;  // [N · capacity, 2 D]: keys, then values
-  int64_t capacity = 0;
-};
-
 class SelfAttention {
  public:
   SelfAttention(const Parameters& parameters, const ModelOptions& options, uint32_t dropout_seed,
@@ -33,10 +27,11 @@ class SelfAttention {
 
   /// x [T, D] attends to itself within the spans → [T, D].
   Value forward(const Step& step, const Value& x, const AttentionSpans& spans) const;
-  /// x [N, D]: one new position `t` of each hypothesis attends to positions 0 … t, which `cache` holds after this call.
-  /// `spans`: one query and t + 1 keys a hypothesis. Not for recording tapes.
-  Value forward_cached(const Step& step, const Value& x, const AttentionSpans& spans, KeyValueCache& cache,
-                       int64_t t) const;
+  /// Search: x [N, D], one new position of each hypothesis. Its keys and values become rows `first` … first + N - 1 of
+  /// `past` [≥ first + N, 2 D] (keys, then values); the spans say which of all rows each hypothesis sees. Not for
+  /// recording tapes.
+  Value forward_cached(const Step& step, const Value& x, const AttentionSpans& spans, at::Tensor& past,
+                       int64_t first) const;
 
  private:
   int64_t d_model_, heads_;

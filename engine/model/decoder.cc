@@ -1,8 +1,9 @@
 #include "engine/model/decoder.h"
 
 #include <ATen/ops/empty.h>
-#include <ATen/ops/zeros.h>
 #include <fmt/format.h>
+
+#include <algorithm>
 
 #include "engine/ops/dropout.h"
 
@@ -17,16 +18,14 @@ std::vector<std::string> cross_attention_names(const ModelOptions& options) {
   return names;
 }
 
-constexpr int64_t kFirstCapacity = 16;
+/// Positions that the cache has room for at first.
+constexpr int64_t kFirstPositions = 16;
 
-void grow(KeyValueCache& cache, int64_t hypotheses) {
-  const int64_t width = cache.rows.size(1);
-  const int64_t wider = cache.capacity * 2;
-  at::Tensor rows = at::zeros({hypotheses * wider, width}, cache.rows.options());
-  rows.view({hypotheses, wider, width})
-      .slice(1, 0, cache.capacity)
-      .copy_(cache.rows.view({hypotheses, cache.capacity, width}));
-  cache = {rows, wider};
+void make_room(at::Tensor& past, int64_t filled, int64_t wanted) {
+  if (wanted <= past.size(0)) return;
+  at::Tensor larger = at::empty({std::max(wanted, 2 * past.size(0)), past.size(1)}, past.options());
+  larger.slice(0, 0, filled).copy_(past.slice(0, 0, filled));
+  past = larger;
 }
 
 }  // namespace
@@ -45,12 +44,9 @@ void append_decoder_specs(std::vector<ParameterSpec>& specs, const ModelOptions&
 }
 
 void DecoderState::reorder(const std::vector<int64_t>& parents) {
-  const std::vector<int32_t> narrow(parents.begin(), parents.end());
-  for (KeyValueCache& cache : past) {
-    const int64_t width = cache.rows.size(1);
-    const at::Tensor index = index_tensor(narrow, cache.rows);
-    cache.rows = cache.rows.view({-1, cache.capacity * width}).index_select(0, index).view({-1, width});
-  }
+  std::vector<std::vector<int32_t>> next;
+  for (const int64_t parent : parents) next.push_back(ancestors[static_cast<size_t>(parent)]);
+  ancestors = std::move(next);
 }
 
 Decoder::Decoder(const Parameters& p, const ModelOptions& options, uint32_t seed)
@@ -88,32 +84,35 @@ DecoderState Decoder::start(const Step& step, const Value& memory, int64_t hypot
   DecoderState state;
   state.memory = memory_.forward(step, memory);
   for (size_t l = 0; l < layers_.size(); ++l) {
-    state.past.push_back(
-        {at::zeros({hypotheses * kFirstCapacity, 2 * d_model_}, memory.data().options()), kFirstCapacity});
+    state.past.push_back(at::empty({hypotheses * kFirstPositions, 2 * d_model_}, memory.data().options()));
   }
+  state.ancestors.resize(static_cast<size_t>(hypotheses));
   return state;
 }
 
 Value Decoder::advance(const Step& step, const Value& x, const PackedRows& rows, const AttentionSpans& cross,
                        DecoderState& state) const {
   const int64_t hypotheses = x.data().size(0);
-  const auto t = static_cast<int32_t>(state.position);
-  if (t == state.past.front().capacity) {
-    for (KeyValueCache& cache : state.past) grow(cache, hypotheses);
-  }
+  for (at::Tensor& past : state.past) make_room(past, state.rows, state.rows + hypotheses);
   AttentionSpans self;
-  const auto capacity = static_cast<int32_t>(state.past.front().capacity);
-  for (int32_t h = 0; h < hypotheses; ++h) self.spans.push_back({h, 1, h * capacity, t + 1, 0});
+  for (int64_t h = 0; h < hypotheses; ++h) {
+    std::vector<int32_t>& ancestors = state.ancestors[static_cast<size_t>(h)];
+    ancestors.push_back(static_cast<int32_t>(state.rows + h));
+    self.spans.push_back({static_cast<int32_t>(h), 1, static_cast<int32_t>(self.key_rows.size()),
+                          static_cast<int32_t>(ancestors.size()), 0});
+    self.key_rows.insert(self.key_rows.end(), ancestors.begin(), ancestors.end());
+  }
 
   Residual stream(placement_, step, x, rows);
   for (size_t l = 0; l < layers_.size(); ++l) {
     const Layer& layer = layers_[l];
-    stream.leave(layer.self_seam,
-                 layer.self_attention.forward_cached(step, stream.enter(layer.self_seam), self, state.past[l], t));
+    stream.leave(layer.self_seam, layer.self_attention.forward_cached(step, stream.enter(layer.self_seam), self,
+                                                                      state.past[l], state.rows));
     stream.leave(layer.cross_seam,
                  layer.cross_attention.forward(step, stream.enter(layer.cross_seam), state.memory, cross));
     stream.leave(layer.ffn_seam, layer.ffn.forward(step, stream.enter(layer.ffn_seam), rows));
   }
+  state.rows += hypotheses;
   ++state.position;
   return stream.finish(final_norm_);
 }

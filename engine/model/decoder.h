@@ -13,11 +13,14 @@ namespace tearless::engine {
 
 void append_decoder_specs(std::vector<ParameterSpec>& specs, const ModelOptions& options);
 
-/// What search keeps between positions. Hypotheses of one sentence stand together.
+/// What search keeps between positions. Hypotheses of one sentence stand together. Keys and values of the past are
+/// written once and never moved: each hypothesis knows the rows of its own past.
 struct DecoderState {
-  Value memory;                     // keys and values of the encoder's output for every layer [S, layers · 2 D]
-  std::vector<KeyValueCache> past;  // per layer
-  int64_t position = 0;             // the next position
+  Value memory;                  // keys and values of the encoder's output for every layer [S, layers · 2 D]
+  std::vector<at::Tensor> past;  // per layer: keys, then values of every position so far [capacity, 2 D]
+  int64_t rows = 0;              // of the capacity that are filled
+  std::vector<std::vector<int32_t>> ancestors;  // per hypothesis: the rows of its positions 0 … position - 1
+  int64_t position = 0;                         // the next position
 
   /// Hypothesis i goes on from what hypothesis parents[i] was; the number of hypotheses may change.
   void reorder(const std::vector<int64_t>& parents);

@@ -5,6 +5,7 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/full_like.h>
+#include <ATen/ops/index_select.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/softmax.h>
@@ -22,6 +23,12 @@ namespace {
 
 at::Tensor attention_formula(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, int64_t heads,
                              const AttentionSpans& spans, const Dropout& dropout) {
+  if (!spans.key_rows.empty()) {
+    const at::Tensor rows = index_tensor(spans.key_rows, k);
+    AttentionSpans gathered = spans;
+    gathered.key_rows.clear();
+    return attention_formula(q, k.index_select(0, rows), v.index_select(0, rows), heads, gathered, dropout);
+  }
   const int64_t d_head = q.size(1) / heads;
   std::vector<at::Tensor> rows;
   for (const auto& s : spans.spans) {
@@ -70,6 +77,7 @@ Attention<T> call_of(const AttentionSpans& spans, const Columns& q, const Column
     a.longest_key = std::max<int64_t>(a.longest_key, s.key_count);
   }
   a.causal = spans.causal;
+  if (!spans.key_rows.empty()) a.key_rows = spans.key_rows.data();
   a.heads = heads;
   a.d_head = d_head;
   a.q = column_of<T>(q);
@@ -111,6 +119,7 @@ Value attention(Tape& tape, const Columns& q, const Columns& k, const Columns& v
                                in[2].slice(1, v.column, v.column + d_model), heads, spans, dropout);
     });
   }
+  assert(spans.key_rows.empty() || !tape.recording());
   const int64_t d_head = d_model / heads;
   const auto options = q.rows.data().options();
   const Value out(at::empty({q.rows.data().size(0), d_model}, options));

@@ -15,7 +15,8 @@ namespace tearless::engine {
 /// one row. Spans of queries must not overlap; spans of keys may (beams of one sentence).
 struct AttentionSpans {
   std::vector<AttentionSpan> spans;
-  bool causal = false;  // query i sees keys 0 … i only; query_count == key_count then
+  std::vector<int32_t> key_rows;  // search: key j of a span is row key_rows[key_begin + j]; empty: row key_begin + j
+  bool causal = false;            // query i sees keys 0 … i only; query_count == key_count then
 
   static AttentionSpans self(const PackedRows& rows, bool causal);
   static AttentionSpans cross(const PackedRows& queries, const PackedRows& keys);

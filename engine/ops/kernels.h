@@ -129,6 +129,7 @@ struct Attention {
   const T* k = nullptr;
   const T* v = nullptr;
   int64_t q_stride = 0, k_stride = 0, v_stride = 0;
+  const int32_t* key_rows = nullptr;  // search: key j of a span is row key_rows[key_begin + j] of k and v; or null
   Dropout dropout = {};
   T* out = nullptr;         // [T, heads · d_h]
   Wide<T>* kept = nullptr;  // [Kernels::attention_kept()]: what the backend's backward wants; null where none follows

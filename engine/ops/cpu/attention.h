@@ -30,14 +30,55 @@ inline void copy_head(const T* from, int64_t stride, int64_t count, int64_t d_he
     for (int64_t c = d_head; c < width; ++c) to[c] = T(0);
   }
 }
+/// Eight rows of eight numbers, transposed in registers and scaled.
+inline void transpose_8x8(const float* from, int64_t from_row, float scale, float* to, int64_t to_row) {
+  typedef float Eight __attribute__((vector_size(32)));
+  Eight r[8], s[8];
+  for (int i = 0; i < 8; ++i) {
+    __builtin_memcpy(&r[i], from + i * from_row, sizeof(Eight));
+    r[i] *= scale;
+  }
+  for (int i = 0; i < 8; i += 2) {
+    s[i] = __builtin_shufflevector(r[i], r[i + 1], 0, 8, 2, 10, 4, 12, 6, 14);
+    s[i + 1] = __builtin_shufflevector(r[i], r[i + 1], 1, 9, 3, 11, 5, 13, 7, 15);
+  }
+  for (int i = 0; i < 8; i += 4) {
+    for (int j = 0; j < 2; ++j) {
+      r[i + j] = __builtin_shufflevector(s[i + j], s[i + j + 2], 0, 1, 8, 9, 4, 5, 12, 13);
+      r[i + j + 2] = __builtin_shufflevector(s[i + j], s[i + j + 2], 2, 3, 10, 11, 6, 7, 14, 15);
+    }
+  }
+  for (int i = 0; i < 4; ++i) {
+    const Eight upper = __builtin_shufflevector(r[i], r[i + 4], 0, 1, 2, 3, 8, 9, 10, 11);
+    const Eight lower = __builtin_shufflevector(r[i], r[i + 4], 4, 5, 6, 7, 12, 13, 14, 15);
+    __builtin_memcpy(to + i * to_row, &upper, sizeof(Eight));
+    __builtin_memcpy(to + (i + 4) * to_row, &lower, sizeof(Eight));
+  }
+}
+inline void transpose_8x8(const double* from, int64_t from_row, double scale, double* to, int64_t to_row) {
+  for (int i = 0; i < 8; ++i) {
+    for (int j = 0; j < 8; ++j) to[j * to_row + i] = scale * from[i * from_row + j];
+  }
+}
+
 /// The same, transposed and scaled: to[c][j] for j < width, zeros behind `count`.
 template <class T>
 inline void transpose_head(const T* from, int64_t stride, int64_t count, int64_t d_head, int64_t width, T scale,
                            T* to) {
-  for (int64_t c = 0; c < d_head; ++c) {
-    T* row = to + c * width;
-    for (int64_t j = 0; j < count; ++j) row[j] = scale * from[j * stride + c];
-    for (int64_t j = count; j < width; ++j) row[j] = T(0);
+  int64_t c = 0;
+  for (; c + 8 <= d_head; c += 8) {
+    int64_t j = 0;
+    for (; j + 8 <= count; j += 8) transpose_8x8(from + j * stride + c, stride, scale, to + c * width + j, width);
+    for (; j < count; ++j) {
+      for (int64_t i = c; i < c + 8; ++i) to[i * width + j] = scale * from[j * stride + i];
+    }
+  }
+  for (; c < d_head; ++c) {
+    for (int64_t j = 0; j < count; ++j) to[c * width + j] = scale * from[j * stride + c];
+  }
+  if (count == width) return;
+  for (c = 0; c < d_head; ++c) {
+    for (int64_t j = count; j < width; ++j) to[c * width + j] = T(0);
   }
 }
 /// to += columns < d_head of `count` rows of `width`.
@@ -167,11 +208,12 @@ inline void attend_few(const Attention<T>& a, const AttentionSpan& s, int64_t h,
   const int64_t column = h * a.d_head, width = a.d_head;
   const T scale = T(1) / root_of(static_cast<T>(width));
   T* scores = scratch.scores.get();
+  const auto row_of = [&](int64_t j) -> int64_t { return a.key_rows ? a.key_rows[s.key_begin + j] : s.key_begin + j; };
   for (int64_t i = 0; i < s.query_count; ++i) {
     const T* q = a.q + (s.query_begin + i) * a.q_stride + column;
     const int64_t visible = a.causal ? i + 1 : s.key_count;
     for (int64_t j = 0; j < visible; ++j) {
-      const T* k = a.k + (s.key_begin + j) * a.k_stride + column;
+      const T* k = a.k + row_of(j) * a.k_stride + column;
       scores[j] = scale * sum_of<T>(width, [=](int64_t c) { return q[c] * k[c]; });
     }
     softmax_row(scores, visible, padded<T>(visible));
@@ -179,7 +221,7 @@ inline void attend_few(const Attention<T>& a, const AttentionSpan& s, int64_t h,
     for (int64_t c = 0; c < width; ++c) out[c] = T(0);
     for (int64_t j = 0; j < visible; ++j) {
       const T weight = scores[j];
-      const T* v = a.v + (s.key_begin + j) * a.v_stride + column;
+      const T* v = a.v + row_of(j) * a.v_stride + column;
 #pragma omp simd
       for (int64_t c = 0; c < width; ++c) out[c] += weight * v[c];
     }
@@ -190,7 +232,7 @@ template <class T>
 void attention(const Attention<T>& a, void*) {
   constexpr int64_t kFew = 4;
   for_heads(a, [&](const AttentionSpan& s, int64_t h, int64_t start, const HeadScratch<T>& scratch) {
-    if (!a.kept && !a.dropout.active() && s.query_count <= kFew) {
+    if (a.key_rows || (!a.kept && !a.dropout.active() && s.query_count <= kFew)) {
       attend_few(a, s, h, scratch);
     } else {
       attend(a, s, h, a.kept ? a.kept + start : nullptr, scratch);

@@ -116,23 +116,50 @@ inline void add_over_rows(int64_t rows, int64_t width, T* sum, AddRows&& add_row
 /// Lane i holds first + i.
 template <class T>
 inline Vector<T> count_from(int64_t first) {
-  Vector<T> v;
-  for (int64_t i = 0; i < kLanes<T>; ++i) v[i] = static_cast<T>(first + i);
-  return v;
+  alignas(64) static constexpr T kCount[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+  return load(kCount) + static_cast<T>(first);
 }
+
+/// One number from all lanes, by halves.
+template <class Op>
+inline float fold(float __attribute__((vector_size(16))) v, Op&& op) {
+  v = op(v, __builtin_shufflevector(v, v, 2, 3, 0, 1));
+  return op(v, __builtin_shufflevector(v, v, 1, 0, 3, 2))[0];
+}
+template <class Op>
+inline double fold(double __attribute__((vector_size(16))) v, Op&& op) {
+  return op(v, __builtin_shufflevector(v, v, 1, 0))[0];
+}
+#if defined(__AVX2__)
+template <class Op>
+inline float fold(float __attribute__((vector_size(32))) v, Op&& op) {
+  return fold(op(__builtin_shufflevector(v, v, 0, 1, 2, 3), __builtin_shufflevector(v, v, 4, 5, 6, 7)), op);
+}
+template <class Op>
+inline double fold(double __attribute__((vector_size(32))) v, Op&& op) {
+  return fold(op(__builtin_shufflevector(v, v, 0, 1), __builtin_shufflevector(v, v, 2, 3)), op);
+}
+#endif
+#if defined(__AVX512F__)
+template <class Op>
+inline float fold(float __attribute__((vector_size(64))) v, Op&& op) {
+  return fold(op(__builtin_shufflevector(v, v, 0, 1, 2, 3, 4, 5, 6, 7),
+                 __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15)),
+              op);
+}
+template <class Op>
+inline double fold(double __attribute__((vector_size(64))) v, Op&& op) {
+  return fold(op(__builtin_shufflevector(v, v, 0, 1, 2, 3), __builtin_shufflevector(v, v, 4, 5, 6, 7)), op);
+}
+#endif
+
 template <class T>
 inline T sum_of_lanes(Vector<T> v) {
-  for (int64_t half = kLanes<T> / 2; half > 0; half /= 2) {
-    for (int64_t i = 0; i < half; ++i) v[i] += v[i + half];
-  }
-  return v[0];
+  return fold(v, [](auto a, auto b) { return a + b; });
 }
 template <class T>
 inline T largest_of_lanes(Vector<T> v) {
-  for (int64_t half = kLanes<T> / 2; half > 0; half /= 2) {
-    for (int64_t i = 0; i < half; ++i) v[i] = v[i] < v[i + half] ? v[i + half] : v[i];
-  }
-  return v[0];
+  return fold(v, [](auto a, auto b) { return a < b ? b : a; });
 }
 
 // --- reductions of one row

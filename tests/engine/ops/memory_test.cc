@@ -1,0 +1,51 @@
+// Memory that is kept for the next tensor. In a program of its own life: the allocator is set for the whole process.
+#include "engine/ops/memory.h"
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/full.h>
+#include <c10/util/Exception.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+
+namespace tearless::engine {
+namespace {
+
+TEST(KeptMemory, IsGivenToTheNextTensorOfItsSizeAndToNoneThatIsLarger) {
+  EXPECT_EXIT(
+      {
+        keep_freed_memory();
+        at::Tensor first = at::full({1000}, 1.0f);
+        const void* place = first.data_ptr();
+        const bool aligned = reinterpret_cast<uintptr_t>(place) % 64 == 0;
+        first.reset();
+        const bool kept = kept_memory_bytes() >= 4000;
+        const at::Tensor larger = at::full({1200}, 2.0f);
+        const bool elsewhere = larger.data_ptr() != place;
+        const at::Tensor second = at::full({1010}, 3.0f);
+        const bool again = second.data_ptr() == place;
+        const at::Tensor third = at::full({1000}, 4.0f);  // the block is in use now
+        const bool apart = third.data_ptr() != place && second[0].item<float>() == 3.0f;
+        const at::Tensor empty = at::empty({0});
+        std::_Exit(aligned && kept && elsewhere && again && apart && empty.numel() == 0 ? 0 : 1);
+      },
+      testing::ExitedWithCode(0), "");
+}
+
+TEST(KeptMemory, ThatCannotBeHadIsSaidSo) {
+  EXPECT_EXIT(
+      {
+        keep_freed_memory();
+        try {
+          at::empty({int64_t{1} << 50});
+        } catch (const c10::Error& error) {
+          std::_Exit(std::string_view(error.what_without_backtrace()).find("allocate memory") != std::string::npos ? 0
+                                                                                                                   : 2);
+        }
+        std::_Exit(1);
+      },
+      testing::ExitedWithCode(0), "");
+}
+
+}  // namespace
+}  // namespace tearless::engine
