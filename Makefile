@@ -27,7 +27,7 @@ test: setup  ## build and run every test
 check:  ## format, lint and include arrows
 	@tools/check.sh
 
-bench: setup  ## time the operations
+bench: setup  ## time training and search beside plain PyTorch, in turns (needs a Python torch)
 	@tools/bench.sh $(JOBS)
 
 clean:  ## remove what was built here (results/ and the per-user cache stay)

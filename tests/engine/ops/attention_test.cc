@@ -4,6 +4,7 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/full.h>
+#include <ATen/ops/index_select.h>
 #include <ATen/ops/softmax.h>
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
@@ -113,6 +114,25 @@ TEST(Attention, OfASentenceIsTheSameBitsWithAnyNeighbours) {
   const auto [y_alone, dx_alone] = run(rows.slice(0, 6, 17).contiguous(), alone);
   EXPECT_TRUE(at::equal(y.slice(0, 6, 17), y_alone));
   EXPECT_TRUE(at::equal(dx.slice(0, 6, 17), dx_alone));
+}
+
+TEST(Attention, OverRowsThatAreNamedEqualsAttentionOverTheSameRowsCopied) {
+  // Two hypotheses of search: the second goes on from the first one's past.
+  const std::vector<int32_t> key_rows = {4, 0, 3, 4, 2};
+  AttentionSpans named;
+  named.spans = {{0, 1, 0, 2, 0}, {1, 1, 2, 3, 0}};
+  AttentionSpans copied = named;
+  named.key_rows = key_rows;
+  const Value q(random_tensor({2, kWidth}, 6));
+  const Value past(random_tensor({5, 2 * kWidth}, 7));
+  const Value gathered(past.data().index_select(0, index_tensor(key_rows, past.data())));
+  for (const Tape::Ops ops : {Tape::Ops::kFast, Tape::Ops::kReference}) {
+    Tape tape(Tape::Kind::kForward, ops);
+    const auto run = [&](const Value& rows, const AttentionSpans& spans) {
+      return attention(tape, {q, 0}, {rows, 0}, {rows, kWidth}, kWidth, kHeads, spans, Dropout::off()).data();
+    };
+    EXPECT_LT(test::distance(run(past, named), run(gathered, copied)), 1e-14);
+  }
 }
 
 TEST(Attention, SurvivesScoresThatAreFarApart) {

@@ -5,6 +5,7 @@
 #include <ATen/Parallel.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/empty.h>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/ops/backend.h"
 #include "engine/ops/packed_rows.h"
 #include "engine/ops/tape.h"
 
@@ -104,6 +106,19 @@ inline double finite_difference(const OpCase& c, size_t input, int64_t i) {
 /// Float: 24-bit rounding over sums of some hundred terms. Double: 53-bit rounding likewise.
 inline constexpr double kFloatTolerance = 2e-5, kDoubleTolerance = 1e-12;
 
+/// Calls f once with the kernels for each instruction set that this processor has.
+inline void for_each_cpu_backend(const std::function<void()>& f) {
+  const std::string_view before = cpu_backend().name;
+  for (const CpuBackend& backend : cpu_backends()) {
+    if (!backend.supported) continue;
+    SCOPED_TRACE(fmt::format("kernels for {}", backend.name));
+    use_cpu_backend(backend.name);
+    f();
+  }
+  use_cpu_backend(before);
+}
+
+/// With the kernels that are in use.
 inline void expect_right_backward(const OpCase& c) {
   at::set_num_threads(1);  // so little work is done sooner than it is shared out
   const Operation& judge = c.judge ? c.judge : c.op;

@@ -27,6 +27,11 @@ class Threads : public testing::Test {
   ~Threads() override { at::set_num_threads(before_); }
 
   void expect_same_bits(const char* what, const std::vector<at::Tensor>& inputs, const Operation& op) {
+    test::for_each_cpu_backend([&] { expect_same_bits_with_these_kernels(what, inputs, op); });
+  }
+
+  static void expect_same_bits_with_these_kernels(const char* what, const std::vector<at::Tensor>& inputs,
+                                                  const Operation& op) {
     at::set_num_threads(1);
     const test::Walk one = test::walk(op, inputs, Tape::Ops::kFast, at::kFloat);
     at::set_num_threads(2);

@@ -1,0 +1,50 @@
+// Training by the hand-written operations and by the judges is the same training: ten updates with every dropout on.
+#include <ATen/ops/zeros_like.h>
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "engine/ops/adam.h"
+#include "tests/engine/model/tiny_model.h"
+#include "tests/engine/ops/op_check.h"
+
+namespace tearless::engine {
+namespace {
+
+std::vector<double> losses(const ModelOptions& options, Tape::Ops ops) {
+  const std::vector<uint8_t> kept = {0, 0, 1, 1, 1, 0, 1, 1, 1, 1, 1};
+  test::TinyModel model(options, kept);
+  const PackedBatch batch = test::batch_of({{4, 5, 6, kEos}, {7, kEos}, {10, 9, 8, 7, 6, 5, kEos}},
+                                           {{6, 7}, {8, 9, 10, 4, 6}, {4}}, {3, 1, 8});
+  at::Tensor first = at::zeros_like(model.parameters.values()), second = at::zeros_like(first);
+  std::vector<double> curve;
+  for (int64_t n = 1; n <= 10; ++n) {
+    Tape tape(Tape::Kind::kRecording, ops);
+    curve.push_back(model.transformer.loss({tape, static_cast<uint32_t>(n)}, batch, 0.1).loss);
+    tape.backward();
+    adam_step({.learning_rate = 0.01, .update = n}, global_norm(model.parameters.gradients()),
+              model.parameters.gradients(), model.parameters.values(), first, second);
+  }
+  return curve;
+}
+
+TEST(Curves, OfFastOperationsAndJudgesCoincide) {
+  for (const NormKind& kind : norm_kinds()) {
+    for (const Placement placement : {Placement::kPost, Placement::kPre, Placement::kPreNoFinal}) {
+      SCOPED_TRACE(fmt::format("{}, placement {}", kind.name, static_cast<int>(placement)));
+      ModelOptions options = test::tiny_options();
+      options.norm.kind = kind.name;
+      options.placement = placement;
+      options.fix_norm = placement == Placement::kPost;
+      const std::vector<double> judged = losses(options, Tape::Ops::kReference);
+      test::for_each_cpu_backend([&] {
+        const std::vector<double> fast = losses(options, Tape::Ops::kFast);
+        for (size_t n = 0; n < fast.size(); ++n)
+          EXPECT_NEAR(fast[n], judged[n], 1e-4 * judged[n]) << "update " << n + 1;
+      });
+      EXPECT_LT(judged.back(), 0.99 * judged.front()) << "nothing was learnt: the comparison shows nothing";
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tearless::engine

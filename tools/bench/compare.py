@@ -1,0 +1,382 @@
+#!/usr/bin/env python3
+"""compare.py: times the engine against the same model in plain PyTorch (peer.py), side by side, and prints the ratios.
+
+For each size and each list of batches, engine and peers run as processes with the same number of threads, one at work at a time, and
+take turns: k updates each, in an order that reverses every turn, until the slowest has worked for --seconds (at least ten turns, and
+three visits to every batch where they differ). All make the same updates of the same batches, and the same work in them: forward with dropout, loss,
+backward, clipping, Adam. The time of an update is the median over updates of batches of one shape, averaged over the batches of the list; a
+ratio is the peer's time over the engine's. Lists (tools/bench/lengths/): `equal`, where packing gives nothing and goals are judged, and
+`real`. Decoding is beam search over one list of sentences, by a PyTorch search that runs whole prefixes again (goals are judged on that) and by
+one with caches.
+
+    tools/bench/compare.py                                   all sizes that run on the CPU
+    tools/bench/compare.py --sizes d32,d64 --threads 1       some
+    tools/bench/compare.py --device cuda --threads 1         those for a GPU
+
+Needs a Python with torch 2.11.0: this one, or the one that TEARLESS_BENCH_PYTHON names.
+"""
+
+import argparse
+import dataclasses
+import datetime
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+MIN_TURNS, MIN_VISITS = 10, 3
+MAX_DECODING_TURNS = 7
+DECODING_GOAL = 10
+
+
+@dataclasses.dataclass
+class Size:
+    name: str  # of sizes/NAME.toml and lengths/NAME_*.json
+    vocabulary: int
+    goals: dict  # peer → least ratio on the equal list; "best" is the fastest peer
+    device: str = "cpu"
+
+
+SIZES = [
+    Size("d32", 1000, {"padded": 10}),
+    Size("d64", 2000, {"padded": 4}),
+    Size("d128", 4000, {"padded": 2.5}),
+    Size("d256", 8000, {}),
+    Size("base", 8000, {"padded": 1.4}),
+    Size("base_cuda", 8000, {"eager padded": 2.8, "best": 1.3}, "cuda"),
+]
+PEERS = {
+    "cpu": {"padded": ["--form", "padded"], "packed": ["--form", "packed"]},
+    "cuda": {
+        "eager padded": ["--form", "padded"],
+        "eager packed": ["--form", "packed"],
+        "compiled padded": ["--form", "padded", "--variant", "compile"],
+        "compiled padded, graphs": ["--form", "padded", "--variant", "compile-graphs"],
+    },
+}
+LISTS = ("equal", "real", "decode")
+
+
+# --- the sides -------------------------------------------------------------------------------------------------------------------
+class Side:
+    """A process that speaks the protocol of `tearless-engine bench --turns`. `ready` is its first answer."""
+
+    def __init__(self, name, command, threads):
+        self.name = name
+        self.errors = tempfile.TemporaryFile("w+")
+        environment = os.environ | {"OMP_NUM_THREADS": str(threads), "MKL_NUM_THREADS": str(threads)}
+        try:
+            self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors, text=True,
+                                            env=environment)
+        except OSError as error:
+            sys.exit(f"compare: cannot start {name}: {error}")
+
+    def answer(self):
+        line = self.process.stdout.readline()
+        try:
+            return json.loads(line)
+        except json.JSONDecodeError:
+            code = self.process.wait() if not line else "running"
+            self.errors.seek(0)
+            said = self.errors.read().strip().splitlines()[-1:] or [line.strip() or "it said nothing"]
+            sys.exit(f"compare: {self.name} gave no answer (exit code {code}): {said[0]}")
+
+    def ask(self, request):
+        try:
+            self.process.stdin.write(json.dumps(request) + "\n")
+            self.process.stdin.flush()
+        except BrokenPipeError:
+            pass  # answer() says what it died of
+        return self.answer()
+
+    def update(self, count):
+        """Seconds of each of `count` updates."""
+        seconds = self.ask({"updates": count})["seconds"]
+        if len(seconds) != count:
+            sys.exit(f"compare: {self.name} answered {len(seconds)} updates where {count} were asked for")
+        return seconds
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.stdin.close()
+        try:
+            self.process.wait(10)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+
+class Sides(dict):
+    """Engine and peers by name, started one after another so that none warms up beside another."""
+
+    def __init__(self, arguments, size, lengths, threads, peers):
+        super().__init__()
+        common = [str(HERE / "sizes" / f"{size.name}.toml"), "--vocabulary", str(size.vocabulary), "--lengths", str(lengths),
+                  "--threads", str(threads), "--turns"]
+        self.commands = {name: [arguments.python, str(HERE / "peer.py"), *common, *options] for name, options in peers.items()}
+        self.commands["engine"] = [arguments.engine, "bench", *common]
+        self.threads = threads
+
+    def __enter__(self):
+        try:
+            for name, command in self.commands.items():
+                self[name] = Side(name if name == "engine" else f"peer ({name})", command, self.threads)
+                self[name].ready = self[name].answer()
+        except BaseException:
+            self.__exit__()
+            raise
+        parameters = {name: side.ready["parameters"] for name, side in self.items()}
+        if len(set(parameters.values())) > 1:
+            self.__exit__()
+            sys.exit(f"compare: the sides have different models: {parameters} parameters")
+        return self
+
+    def __exit__(self, *_):
+        for side in self.values():
+            side.__exit__()
+
+
+# --- measuring -------------------------------------------------------------------------------------------------------------------
+def quantiles(values):
+    """(lower quartile, median, upper quartile)"""
+    return statistics.quantiles(values, n=4, method="inclusive") if len(values) > 1 else [values[0]] * 3
+
+
+def typical(seconds, batches):
+    """Lower quartile, median and upper quartile of an update in milliseconds. seconds[i] is of batch i modulo their number; batches of one
+    shape are judged together, and the answer is the mean over the batches of the list."""
+    shapes = [json.dumps(sorted(batch)) for batch in batches]
+    samples = {shape: [] for shape in shapes}
+    for i, value in enumerate(seconds):
+        samples[shapes[i % len(shapes)]].append(value)
+    of_shape = {shape: quantiles(values) for shape, values in samples.items()}
+    return [1e3 * statistics.mean(of_shape[shape][i] for shape in shapes) for i in range(3)]
+
+
+def in_turns(sides):
+    """All sides, over and over; every second round in reverse."""
+    names = list(sides)
+    while True:
+        yield names
+        names = names[::-1]
+
+
+def compare_updates(sides, batches, box):
+    """{name: [seconds of each update]}, all of equal length; the first is of batch 1, because a trial took batch 0."""
+    slowest = max(side.update(1)[0] for side in sides.values())
+    count = max(1, int(box / (2 * MIN_TURNS) / slowest))
+    seconds = {name: [] for name in sides}
+    for turn, names in enumerate(in_turns(sides), 1):
+        for name in names:
+            seconds[name] += sides[name].update(count)
+        shapes = len({json.dumps(sorted(batch)) for batch in batches})
+        enough = turn >= MIN_TURNS and (shapes == 1 or turn * count >= MIN_VISITS * len(batches))
+        if enough and max(map(sum, seconds.values())) >= box:
+            return seconds
+
+
+def measure_updates(arguments, size, kind, threads):
+    lengths = HERE / "lengths" / f"{size.name}_{kind}.json"
+    batches = json.loads(lengths.read_text())["batches"]
+    with Sides(arguments, size, lengths, threads, PEERS[size.device]) as sides:
+        seconds = compare_updates(sides, batches, arguments.seconds)
+        ready = {name: side.ready for name, side in sides.items()}
+    result = {"what": "update", "size": size.name, "list": kind, "threads": threads,
+              "parameters": ready["engine"]["parameters"], "rows_per_batch": statistics.mean(sum(map(sum, b)) for b in batches),
+              "updates": len(seconds["engine"]), "ready": ready, "ms": {}, "quartiles_ms": {}}
+    for name, values in seconds.items():
+        lower, middle, upper = typical(values, batches[1:] + batches[:1])
+        result["ms"][name], result["quartiles_ms"][name] = middle, [lower, upper]
+    return judged(result, size.goals if kind == "equal" else {})
+
+
+def measure_decoding(arguments, size, threads):
+    peer = "padded" if size.device == "cpu" else "eager padded"
+    with Sides(arguments, size, HERE / "lengths" / "decode.json", threads, {peer: PEERS[size.device][peer]}) as sides:
+        searches = {"engine": (sides["engine"], {"decode": True}),
+                    **{s: (sides[peer], {"decode": True, "search": s}) for s in ("straightforward", "cached")}}
+        answers = {name: [] for name in searches}
+        for turn, names in enumerate(in_turns(searches), 1):
+            for name in names:
+                side, request = searches[name]
+                answers[name].append(side.ask(request))
+            worked = max(sum(answer["seconds"] for answer in turns) for turns in answers.values())
+            if turn >= MAX_DECODING_TURNS or worked >= arguments.seconds:
+                break
+        ready = {name: side.ready for name, side in sides.items()}
+    result = {"what": "decoding", "size": size.name, "threads": threads, "turns": turn, "ready": ready,
+              "sentences": answers["engine"][0]["sentences"], "tokens": {n: a[0]["tokens"] for n, a in answers.items()},
+              "ms": {}, "quartiles_ms": {}}
+    for name, turns in answers.items():
+        lower, middle, upper = quantiles([1e3 * answer["seconds"] for answer in turns])
+        result["ms"][name], result["quartiles_ms"][name] = middle, [lower, upper]
+    return judged(result, {"straightforward": DECODING_GOAL} if size.device == "cpu" else {})
+
+
+def judged(result, goals):
+    """With the ratio of every peer, and of the best of them."""
+    ratios = {name: ms / result["ms"]["engine"] for name, ms in result["ms"].items() if name != "engine"}
+    ratios["best"] = min(ratios.values())
+    return result | {"ratios": ratios, "goals": {name: {"goal": goal, "met": ratios[name] >= goal} for name, goal in goals.items()}}
+
+
+# --- the report ------------------------------------------------------------------------------------------------------------------
+def table(results, head, cells):
+    """Markdown, columns aligned so that it reads as text too."""
+    rows = [head] + [cells(result) for result in results]
+    widths = [max(len(row[i]) for row in rows) for i in range(len(head))]
+    lines = ["| " + " | ".join(cell.rjust(width) for cell, width in zip(row, widths)) + " |" for row in rows]
+    return "\n".join([lines[0], "|" + "|".join("-" * (width + 1) + ":" for width in widths) + "|", *lines[1:]])
+
+
+def goal_cells(result):
+    goals = result["goals"]
+    of = {name: f" (of {name})" if len(goals) > 1 else "" for name in goals}
+    return [", ".join(f"{g['goal']:g}x{of[name]}" for name, g in goals.items()) or "–",
+            ", ".join("yes" if g["met"] else "no" for g in goals.values()) or "–"]
+
+
+def number(value):
+    return f"{value:.0f}" if value >= 1000 else f"{value:.3g}"
+
+
+def report(document):
+    """The readable page."""
+    machine = document["machine"]
+    gpu = f" and an {machine['gpu']}" if "gpu" in machine else ""
+    lines = [f"# Training updates and decoding against plain PyTorch, {machine['device']}", "",
+             f"Measured {document['date']} on {machine['processor']}, {machine['cores']} cores{gpu}; engine "
+             f"{document['engine']}; peer: Python torch {document['torch']}. What is timed, and how: tools/bench/compare.py."]
+    updates = [result for result in document["results"] if result["what"] == "update"]
+    decodings = [result for result in document["results"] if result["what"] == "decoding"]
+    if updates:
+        peers = [name for name in updates[0]["ms"] if name != "engine"]
+        head = ["size", "list", "threads", *(f"{p}, ms" for p in peers), "engine, ms", *(f"ratio, {p}" for p in peers), "goal", "met"]
+        lines += ["", "## One update", "", table(updates, head, lambda r: [
+            r["size"], r["list"], str(r["threads"]), *(number(r["ms"][p]) for p in peers), number(r["ms"]["engine"]),
+            *(f"{r['ratios'][p]:.2f}" for p in peers), *goal_cells(r)])]
+        if len(peers) > 2:
+            lines += ["", "Ratio to the best peer: " + ", ".join(f"{r['size']} {r['list']} {r['ratios']['best']:.2f}" for r in updates) + "."]
+    if decodings:
+        head = ["size", "threads", "whole prefixes, s", "cached, s", "engine, s", "engine, sentences/s", "ratio", "ratio, cached", "goal", "met"]
+        lines += ["", f"## Beam-4 decoding of {decodings[0]['sentences']} sentences", "", table(decodings, head, lambda r: [
+            r["size"], str(r["threads"]), *(number(r["ms"][s] / 1e3) for s in ("straightforward", "cached", "engine")),
+            number(1e3 * r["sentences"] / r["ms"]["engine"]), f"{r['ratios']['straightforward']:.2f}", f"{r['ratios']['cached']:.2f}",
+            *goal_cells(r)])]
+    goals = [goal["met"] for result in document["results"] for goal in result["goals"].values()]
+    lines += ["", f"{sum(goals)} of {len(goals)} goals met."]
+    return "\n".join(lines) + "\n"
+
+
+def write(arguments, document):
+    for file, text in ((arguments.json, json.dumps(document, indent=1)), (arguments.markdown, report(document))):
+        if file:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            part = file.with_name(file.name + ".part")
+            part.write_text(text.rstrip("\n") + "\n")
+            os.replace(part, file)
+
+
+def output_of(command):
+    try:
+        return subprocess.run(command, capture_output=True, text=True, timeout=120).stdout.strip()
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+
+
+def processor():
+    for line in output_of(["lscpu"]).splitlines():
+        if line.startswith("Model name:"):
+            return line.split(":", 1)[1].strip()
+    return "an unknown processor"
+
+
+def find_torch(python):
+    """Its version; or an end with one sentence."""
+    version = output_of([python, "-c", "import tomllib, torch; print(torch.__version__)"])
+    if not version:
+        sys.exit(f"compare: {python} is no Python 3.11 or newer with torch: get it with `pip install torch==2.11.0` in one that is, and "
+                 "name that with TEARLESS_BENCH_PYTHON=/path/to/python")
+    return version
+
+
+# --- the front ---------------------------------------------------------------------------------------------------------------------
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--engine", default=str(ROOT / "build/bin/tearless-engine"), metavar="PROGRAM")
+    parser.add_argument("--device", choices=tuple(PEERS), default="cpu")
+    parser.add_argument("--sizes", metavar="NAME,…", help="default: all of the device")
+    parser.add_argument("--lists", default=",".join(LISTS), metavar="NAME,…", help="of equal, real, decode; default: all")
+    parser.add_argument("--threads", metavar="N,…", help="default: 1 and the number of cores")
+    parser.add_argument("--seconds", type=float, default=10, help="that the slowest side works on a list (default: 10)")
+    parser.add_argument("--json", type=pathlib.Path, metavar="FILE", help="write all medians and quartiles")
+    parser.add_argument("--markdown", type=pathlib.Path, metavar="FILE", help="write the tables")
+    parser.add_argument("--find-torch", action="store_true", help="only say whether there is a Python torch to compare with")
+    arguments = parser.parse_args()
+    arguments.python = os.environ.get("TEARLESS_BENCH_PYTHON") or sys.executable
+
+    def chosen(text, known, option):
+        names = text.split(",")
+        for name in names:
+            if name not in known:
+                parser.error(f"{option}: there is no {name!r}; there are {', '.join(known)}")
+        return names
+
+    sizes = {size.name: size for size in SIZES if size.device == arguments.device}
+    arguments.sizes = [sizes[name] for name in chosen(arguments.sizes or ",".join(sizes), sizes, "--sizes")]
+    arguments.lists = chosen(arguments.lists, LISTS, "--lists")
+    cores = len(os.sched_getaffinity(0))
+    try:
+        arguments.threads = [int(n) for n in arguments.threads.split(",")] if arguments.threads else sorted({1, cores})
+        assert min(arguments.threads) >= 1
+    except (ValueError, AssertionError):
+        parser.error("--threads: wanted are numbers of at least 1, with commas between them")
+    return arguments
+
+
+def main():
+    arguments = parse_arguments()
+    torch_version = find_torch(arguments.python)
+    if arguments.find_torch:
+        print(f"torch {torch_version}")
+        return 0
+    version = output_of([arguments.engine, "--version"])
+    if not version:
+        sys.exit(f"compare: {arguments.engine} is not there or does not run: `make build` makes it, or name it with --engine")
+    document = {
+        "date": datetime.date.today().isoformat(),
+        "machine": {"device": arguments.device, "processor": processor(), "cores": len(os.sched_getaffinity(0))},
+        "engine": version.splitlines()[0],
+        "torch": torch_version,
+        "seconds": arguments.seconds,
+        "results": [],
+    }
+    parts = [(size, kind, threads) for size in arguments.sizes for kind in arguments.lists for threads in arguments.threads]
+    for i, (size, kind, threads) in enumerate(parts, 1):
+        start = time.monotonic()
+        print(f"[{i}/{len(parts)}] {size.name} {kind}, threads {threads}: ", end="", flush=True)
+        if kind == "decode":
+            result = measure_decoding(arguments, size, threads)
+        else:
+            result = measure_updates(arguments, size, kind, threads)
+        document["machine"] |= {"gpu": ready["gpu"] for ready in result["ready"].values() if "gpu" in ready}
+        document["results"].append(result)
+        print(", ".join(f"{name} {number(ms)} ms" for name, ms in result["ms"].items()) + f" ({time.monotonic() - start:.0f} s)", flush=True)
+        write(arguments, document)
+    print("\n" + report(document), end="")
+    return 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit("compare: interrupted")
