@@ -45,17 +45,21 @@ extern "C" __attribute__((weak)) void sgemm_(const char* trans_a, const char* tr
                                              const int* k, const float* alpha, const float* a, const int* lda,
                                              const float* b, const int* ldb, const float* beta, float* c,
                                              const int* ldc);
+extern "C" __attribute__((weak)) int MKL_Set_Num_Threads_Local(int threads);
 
-/// A matrix as BLAS sees it: one of the two strides is 1.
+/// Multiplications below which a second thread costs more than it saves.
+constexpr int64_t kWorthAThread = 1 << 20;
+
+/// A matrix as BLAS sees it: rows or columns stand `stride` apart.
 struct Operand {
   const float* data;
   char transposed;  // to column-major eyes
   int stride;
-  explicit Operand(const at::Tensor& x)
-      : data(x.const_data_ptr<float>()),
-        transposed(x.stride(1) == 1 ? 'N' : 'T'),
-        stride(static_cast<int>(std::max<int64_t>(1, x.stride(1) == 1 ? x.stride(0) : x.stride(1)))) {
-    assert(x.stride(0) == 1 || x.stride(1) == 1);
+  explicit Operand(const at::Tensor& x) : data(x.const_data_ptr<float>()) {
+    const bool by_rows = x.stride(1) == 1 && x.stride(0) >= x.size(1);
+    assert(by_rows || (x.stride(0) == 1 && x.stride(1) >= x.size(0)));
+    transposed = by_rows ? 'N' : 'T';
+    stride = static_cast<int>(by_rows ? x.stride(0) : x.stride(1));
   }
 };
 
@@ -75,8 +79,11 @@ void multiply(const at::Tensor& a, const at::Tensor& b, at::Tensor& c, bool add)
   const int m = static_cast<int>(c.size(1)), n = static_cast<int>(c.size(0)), k = static_cast<int>(a.size(1));
   const int stride = static_cast<int>(c.stride(0));
   const float one = 1, beta = add ? 1 : 0;
+  const bool alone = MKL_Set_Num_Threads_Local && int64_t{m} * n * k < kWorthAThread;
+  if (alone) MKL_Set_Num_Threads_Local(1);
   sgemm_(&left.transposed, &right.transposed, &m, &n, &k, &one, left.data, &left.stride, right.data, &right.stride,
          &beta, c.mutable_data_ptr<float>(), &stride);
+  if (alone) MKL_Set_Num_Threads_Local(0);  // as many as all others
 }
 
 }  // namespace

@@ -32,9 +32,13 @@ struct Shape {
 
 const std::vector<Shape>& shapes() {
   static const std::vector<Shape> all = {
-      {"one_row", {1}, 4},         {"one_sentence", {5}, 6},
-      {"odd_width", {3, 1, 4}, 7}, {"lengths_1_to_40", {40, 1, 13, 2}, 12},
-      {"two_blocks", {70, 3}, 10}, {"lengths_1_to_300", {300, 1, 33}, 32},
+      {"one_row", {1}, 4},
+
+      {"one_sentence", {5}, 6},
+      {"odd_width", {3, 1, 4}, 7},
+      {"lengths_1_to_40", {40, 1, 13, 2}, 12},
+      {"two_blocks", {70, 3}, 10},
+      {"lengths_1_to_300", {300, 1, 33}, 32},
       {"wide_heads", {9, 17}, 74},
   };
   return all;
@@ -90,7 +94,7 @@ void add_row_norms(std::vector<OpCase>& cases, const Shape& shape, const std::st
                                                {"root", Denominator::kRootAddEps, 0.1},
                                                {"length", Denominator::kLengthClamped, 2.5}}) {
     for (const bool centred : {false, true}) {
-      for (const int64_t gain : {int64_t{0}, int64_t{1}, d}) {
+      for (const auto& [gain_name, gain] : {std::pair{"no", int64_t{0}}, {"scalar", int64_t{1}}, {"channel", d}}) {
         for (const bool bias : {false, true}) {
           if (bias && gain == 0) continue;  // no kind has a bias alone
           if (gain == 0 && denominator == Denominator::kOne && centred) continue;
@@ -105,7 +109,8 @@ void add_row_norms(std::vector<OpCase>& cases, const Shape& shape, const std::st
             return b.defined() ? y + b : y;
           };
           cases.push_back(
-              {fmt::format("norm_{}{}_gain{}{}", name, centred ? "_centred" : "", gain, bias ? "_bias" : "") + suffix,
+              {fmt::format("norm_{}{}_{}_gain{}", name, centred ? "_centred" : "", gain_name, bias ? "_bias" : "") +
+                   suffix,
                {random_tensor({t, d}, 31), gain > 0 ? random_tensor({gain}, 32) : at::Tensor(),
                 bias ? random_tensor({d}, 33) : at::Tensor()},
                [norm](Tape& tape, const Values& in) {
@@ -123,17 +128,18 @@ void add_row_norms(std::vector<OpCase>& cases, const Shape& shape, const std::st
 void add_products(std::vector<OpCase>& cases, const Shape& shape, const std::string& suffix) {
   const int64_t t = packed_rows(shape.lengths).row_count();
   const int64_t d = shape.width;
-  for (const bool bias : {false, true}) {
-    cases.push_back(
-        {fmt::format("linear{}", bias ? "_bias" : "") + suffix,
-         {random_tensor({t, d}, 41), random_tensor({d + 3, d}, 42), bias ? random_tensor({d + 3}, 43) : at::Tensor()},
-         [](Tape& tape, const Values& in) { return linear(tape, in[0], in[1], in[2]); },
-         [](Tape& tape, const Values& in) {
-           return tape.by_formula(in, [](const std::vector<at::Tensor>& x) {
-             const at::Tensor y = x[0].matmul(x[1].t());
-             return x[2].defined() ? y + x[2] : y;
-           });
-         }});
+  for (const auto& [in_width, out_width] : {std::pair{d, d + 3}, {d, int64_t{1}}, {int64_t{1}, d}}) {
+    const bool bias = out_width > d;
+    cases.push_back({fmt::format("linear_{}_{}{}", in_width, out_width, bias ? "_bias" : "") + suffix,
+                     {random_tensor({t, in_width}, 41), random_tensor({out_width, in_width}, 42),
+                      bias ? random_tensor({out_width}, 43) : at::Tensor()},
+                     [](Tape& tape, const Values& in) { return linear(tape, in[0], in[1], in[2]); },
+                     [](Tape& tape, const Values& in) {
+                       return tape.by_formula(in, [](const std::vector<at::Tensor>& x) {
+                         const at::Tensor y = x[0].matmul(x[1].t());
+                         return x[2].defined() ? y + x[2] : y;
+                       });
+                     }});
   }
   // x in two products: the second one's backward must add to the gradient that the first has left.
   const auto rows = std::make_shared<PackedRows>(packed_rows(shape.lengths));
