@@ -14,6 +14,7 @@
 #include "base/run_directory.h"
 #include "base/toml.h"
 #include "engine/commands.h"
+#include "engine/device.h"
 #include "engine/ops/backend.h"
 #include "engine/task/bench.h"
 
@@ -84,7 +85,7 @@ int report(Bench& bench, const Arguments& args) {
   TapeProfile profile;
   for (int64_t i = 0; i < bench.batch_count(); ++i) bench.update(&profile);
   const double per_update = 1.0 / static_cast<double>(bench.batch_count());
-  const double floor = product_floor_seconds(profile.products) * per_update;
+  const double floor = bench.product_floor_seconds(profile.products) * per_update;
 
   json out = description(bench);
   out["updates"] = args.updates;
@@ -151,9 +152,7 @@ Action command_bench(CLI::App& app) {
   app.add_flag("--turns", args->turns, "answer {\"updates\": N} and {\"decode\": true} line by line, with seconds");
   return [args] {
     const RunOptions options = read_run_options(read_toml_settings(args->config), args->config.parent_path(), {});
-    if (options.run.device != ExecutionOptions::Device::kCpu) {
-      fail("{}: bench times the processor; set run.device = \"cpu\"", args->config.string());
-    }
+    open_device(options.run);
     if (!args->instructions.empty()) use_cpu_backend(args->instructions);
     at::set_num_threads(static_cast<int>(args->threads > 0 ? args->threads : options.run.threads));
     Bench bench(

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "engine/cuda/cuda_library.h"
+#include "engine/ops/backend.h"
 
 namespace tearless::engine {
 
@@ -10,6 +11,7 @@ void open_device(const ExecutionOptions& execution) {
   open_cuda_library();
   if (cuda_devices().empty())
     fail("run.device = \"cuda\", but no NVIDIA GPU is visible; use \"cpu\", or look at nvidia-smi");
+  use_cuda_kernels(*cuda_kernels().float_kernels, *cuda_kernels().optimiser);
 }
 
 }  // namespace tearless::engine

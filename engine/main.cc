@@ -87,7 +87,8 @@ int main(int argc, char** argv) {
   } catch (const c10::Error& error) {
     if (is_out_of_memory(error))
       return refuse("out of memory; use a smaller train.batch.tokens or model", kExitOutOfMemory);
-    return refuse(error.what(), EXIT_FAILURE);
+    const std::string text = error.what_without_backtrace();  // of CUDA errors the first line says what happened
+    return refuse(text.substr(0, text.find('\n')), EXIT_FAILURE);
   } catch (const std::exception& error) {
     return refuse(error.what(), EXIT_FAILURE);
   }

@@ -13,6 +13,7 @@ namespace tearless::engine {
 namespace {
 
 constexpr int kMaxDevices = 64;
+constexpr char kOtherVersion[] = "libtearless_cuda.so is of another version than the engine: build both again";
 
 void* load() {
   const auto file = std::filesystem::read_symlink("/proc/self/exe").parent_path() / "libtearless_cuda.so";
@@ -35,13 +36,20 @@ void* library() {
   return handle;
 }
 
+/// A function that the library exports, by its declaration's name and type.
+template <class Function>
+Function* exported(const char* name) {
+  const auto function = reinterpret_cast<Function*>(::dlsym(library(), name));
+  if (!function) fail(kOtherVersion);
+  return function;
+}
+
 }  // namespace
 
 void open_cuda_library() { library(); }
 
 std::vector<CudaDevice> cuda_devices() {
-  const auto list = reinterpret_cast<decltype(&tearless_cuda_devices)>(::dlsym(library(), "tearless_cuda_devices"));
-  if (!list) fail("libtearless_cuda.so is of another version than the engine: build both again");
+  const auto list = exported<decltype(tearless_cuda_devices)>("tearless_cuda_devices");
   std::array<TearlessCudaDevice, kMaxDevices> found;
   std::array<char, 256> error{};
   const int count = list(found.data(), kMaxDevices, error.data(), error.size());
@@ -53,6 +61,12 @@ std::vector<CudaDevice> cuda_devices() {
         {device.index, device.name, device.uuid, device.memory_bytes, device.compute_major, device.compute_minor});
   }
   return devices;
+}
+
+const CudaKernels& cuda_kernels() {
+  static const CudaKernels& kernels = *exported<decltype(tearless_cuda_kernels)>("tearless_cuda_kernels")();
+  if (kernels.layout != kCudaKernelsLayout) fail(kOtherVersion);
+  return kernels;
 }
 
 }  // namespace tearless::engine

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "engine/cuda/cuda_kernels.h"
+
 namespace tearless::engine {
 
 struct CudaDevice {
@@ -22,5 +24,9 @@ void open_cuda_library();
 
 // The GPUs visible to this process; empty where there are none. Opens the library, and throws as it does.
 std::vector<CudaDevice> cuda_devices();
+
+// The hand-written operations for CUDA. Opens the library, and throws as it does; UserError too where the library was
+// built from other sources than the engine. Valid until the process ends.
+const CudaKernels& cuda_kernels();
 
 }  // namespace tearless::engine

@@ -1,6 +1,7 @@
 #include "engine/ops/adam.h"
 
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/sqrt.h>
 
 #include <algorithm>
@@ -12,12 +13,13 @@
 namespace tearless::engine {
 
 double global_norm(const at::Tensor& gradients) {
-  if (!gradients.device().is_cpu()) return std::sqrt(gradients.to(at::kDouble).square().sum().item<double>());
   assert(gradients.is_contiguous() && gradients.scalar_type() == at::kFloat);
-  double sum = 0;
+  if (!has_kernels(gradients)) return std::sqrt(gradients.to(at::kDouble).square().sum().item<double>());
+  const at::Tensor sum = at::empty({1}, gradients.options().dtype(at::kDouble));
   optimiser_kernels_for(gradients).squared_norm(
-      {.size = gradients.numel(), .gradients = read<float>(gradients), .sum = &sum}, stream_for(gradients));
-  return std::sqrt(sum);
+      {.size = gradients.numel(), .gradients = read<float>(gradients), .sum = write<double>(sum)},
+      stream_for(gradients));
+  return std::sqrt(sum.item<double>());
 }
 
 void adam_step(const AdamStep& step, double gradient_norm, at::Tensor& gradients, at::Tensor& parameters,
@@ -26,7 +28,7 @@ void adam_step(const AdamStep& step, double gradient_norm, at::Tensor& gradients
   const double t = static_cast<double>(step.update);
   const double step_size = step.learning_rate / (1 - std::pow(step.beta1, t));
   const double root_correction = std::sqrt(1 - std::pow(step.beta2, t));
-  if (!parameters.device().is_cpu()) {
+  if (!has_kernels(parameters)) {
     const at::Tensor g = gradients * clip;
     first_moment.mul_(step.beta1).add_(g, 1 - step.beta1);
     second_moment.mul_(step.beta2).addcmul_(g, g, 1 - step.beta2);

@@ -13,10 +13,6 @@ bool does_nothing(const NormOp& norm) {
   return norm.row && norm.row->denominator == RowNorm::Denominator::kOne && !norm.row->centred && !norm.gain;
 }
 
-RowNames names_of(const PackedRows* rows) {
-  return rows ? RowNames{rows->positions.data(), rows->lines.data()} : RowNames{};
-}
-
 Value norm_by_formula(Tape& tape, const Value& x, const NormOp& norm) {
   return tape.by_formula({x, norm.gain, norm.bias},
                          [norm](const std::vector<at::Tensor>& in) { return norm.formula(in[0], in[1], in[2]); });
@@ -39,6 +35,7 @@ Normed fused(Tape& tape, const Value& residual, const Value& y, const Dropout& d
   const Value sum = y ? Value(at::empty_like(in)) : residual;
   const Value normed = norm ? Value(at::empty_like(in)) : Value();
   const int64_t gain_size = norm && norm->gain ? norm->gain.data().numel() : 0;
+  const auto names = rows && dropout.active() ? std::optional<NamesOnDevice>({*rows, in}) : std::nullopt;
   at::Tensor statistics;  // [T, 3]
   if (norm && tape.recording()) statistics = at::empty({count, 3}, in.options());
 
@@ -48,7 +45,7 @@ Normed fused(Tape& tape, const Value& residual, const Value& y, const Dropout& d
     if (y) {
       a.y = read<T>(y.data());
       a.dropout = dropout;
-      a.names = names_of(rows);
+      if (names) a.names = names->get();
       a.sum = write<T>(sum.data());
     }
     if (norm) {
@@ -87,7 +84,7 @@ Normed fused(Tape& tape, const Value& residual, const Value& y, const Dropout& d
       b.d_residual = write<T>(d_x);
       if (y) {
         b.dropout = dropout;
-        b.names = names_of(rows);
+        if (names) b.names = names->get();
         b.d_y = write<T>(d_y);
       }
       kernels.add_norm_backward(b, stream);

@@ -56,6 +56,22 @@ at::Tensor attention_formula(const at::Tensor& q, const at::Tensor& k, const at:
   return at::cat(rows);
 }
 
+struct Limits {
+  int64_t widest_head;
+  bool reads_key_rows;
+};
+Limits limits_of_kernels(const at::Tensor& x) {
+  Limits limits{};
+  with_kernels(x, [&](auto, const auto& kernels, void*) { limits = {kernels.widest_head, kernels.reads_key_rows}; });
+  return limits;
+}
+
+/// The rows that key_rows names, side by side.
+Columns gathered(const Columns& columns, const std::vector<int32_t>& key_rows) {
+  const at::Tensor& rows = columns.rows.data();
+  return {Value(rows.index_select(0, index_tensor(key_rows, rows))), columns.column};
+}
+
 template <class T>
 const T* column_of(const Columns& columns) {
   return read<T>(columns.rows.data()) + columns.column;
@@ -65,19 +81,29 @@ T* gradient_of(const Columns& columns) {
   return write<T>(columns.rows.grad_buffer()) + columns.column;
 }
 
-/// The call for all types; pointers are filled in by the caller.
+/// What backward needs of the spans: they outlive the caller's, and stand on the device.
+struct KeptSpans {
+  KeptSpans(const AttentionSpans& spans, const at::Tensor& like)
+      : host(spans), on_device(host.spans, like), key_rows(host.key_rows, like) {}
+  KeptSpans(const KeptSpans&) = delete;
+  const AttentionSpans host;
+  const OnDevice<AttentionSpan> on_device;
+  const OnDevice<int32_t> key_rows;
+};
+
+/// The call but for what it writes.
 template <class T>
-Attention<T> call_of(const AttentionSpans& spans, const Columns& q, const Columns& k, const Columns& v, int64_t heads,
+Attention<T> call_of(const KeptSpans& spans, const Columns& q, const Columns& k, const Columns& v, int64_t heads,
                      int64_t d_head, const Dropout& dropout) {
   Attention<T> a;
-  a.spans = spans.spans.data();
-  a.span_count = static_cast<int64_t>(spans.spans.size());
-  for (const AttentionSpan& s : spans.spans) {
+  a.spans = spans.on_device.data();
+  a.span_count = static_cast<int64_t>(spans.host.spans.size());
+  for (const AttentionSpan& s : spans.host.spans) {
     a.longest_query = std::max<int64_t>(a.longest_query, s.query_count);
     a.longest_key = std::max<int64_t>(a.longest_key, s.key_count);
   }
-  a.causal = spans.causal;
-  if (!spans.key_rows.empty()) a.key_rows = spans.key_rows.data();
+  a.causal = spans.host.causal;
+  if (!spans.host.key_rows.empty()) a.key_rows = spans.key_rows.data();
   a.heads = heads;
   a.d_head = d_head;
   a.q = column_of<T>(q);
@@ -112,7 +138,9 @@ AttentionSpans AttentionSpans::cross(const PackedRows& queries, const PackedRows
 
 Value attention(Tape& tape, const Columns& q, const Columns& k, const Columns& v, int64_t d_model, int64_t heads,
                 const AttentionSpans& spans, const Dropout& dropout) {
-  if (!tape.fast(q.rows.data())) {
+  const bool fast = tape.fast(q.rows.data());
+  const Limits limits = fast ? limits_of_kernels(q.rows.data()) : Limits{};
+  if (!fast || d_model / heads > limits.widest_head) {
     return tape.by_formula({q.rows, k.rows, v.rows}, [=](const std::vector<at::Tensor>& in) {
       return attention_formula(in[0].slice(1, q.column, q.column + d_model),
                                in[1].slice(1, k.column, k.column + d_model),
@@ -120,17 +148,21 @@ Value attention(Tape& tape, const Columns& q, const Columns& k, const Columns& v
     });
   }
   assert(spans.key_rows.empty() || !tape.recording());
+  if (!spans.key_rows.empty() && !limits.reads_key_rows) {
+    AttentionSpans plain = spans;
+    plain.key_rows.clear();
+    return attention(tape, q, gathered(k, spans.key_rows), gathered(v, spans.key_rows), d_model, heads, plain, dropout);
+  }
   const int64_t d_head = d_model / heads;
   const auto options = q.rows.data().options();
   const Value out(at::empty({q.rows.data().size(0), d_model}, options));
-  // A copy: the tape outlives the caller's spans.
-  const auto kept_spans = std::make_shared<const AttentionSpans>(spans);
+  const auto kept_spans = std::make_shared<const KeptSpans>(spans, q.rows.data());
   at::Tensor kept;
   with_kernels(out.data(), [&](auto zero, const auto& kernels, void* stream) {
     using T = decltype(zero);
     Attention<T> a = call_of<T>(*kept_spans, q, k, v, heads, d_head, dropout);
     if (tape.recording()) {
-      kept = at::empty({kernels.attention_kept(a.spans, a.span_count, heads)}, options);
+      kept = at::empty({kernels.attention_kept(kept_spans->host.spans.data(), a.span_count, heads)}, options);
       a.kept = write<Wide<T>>(kept);
     }
     a.out = write<T>(out.data());

@@ -1,5 +1,8 @@
 #include "engine/ops/backend.h"
 
+#include <ATen/ops/from_blob.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
+
 #include <cassert>
 #include <cstdlib>
 
@@ -36,6 +39,11 @@ const CpuBackend* widest() {
   return best;
 }
 
+struct {
+  const Kernels<float>* float_kernels = nullptr;
+  const OptimiserKernels* optimiser = nullptr;
+} cuda_kernels;
+
 const CpuBackend*& chosen() {
   static const CpuBackend* backend = widest();
   return backend;
@@ -67,15 +75,29 @@ void use_cpu_backend(std::string_view name) {
   fail("there is no instruction set \"{}\"; known are {}", name, known);
 }
 
-void* stream_for([[maybe_unused]] const at::Tensor& x) {
-  assert(x.device().is_cpu());
-  return nullptr;
+void use_cpu_backend(const CpuBackend& backend) { chosen() = &backend; }
+
+void use_cuda_kernels(const Kernels<float>& float_kernels, const OptimiserKernels& optimiser) {
+  cuda_kernels = {&float_kernels, &optimiser};
+}
+
+bool has_kernels(const at::Tensor& x) {
+  if (x.device().is_cpu()) return true;
+  return x.device().is_cuda() && cuda_kernels.float_kernels && x.scalar_type() == at::kFloat;
+}
+
+void* stream_for(const at::Tensor& x) {
+  if (x.device().is_cpu()) return nullptr;
+  return c10::impl::VirtualGuardImpl(x.device().type()).getStream(x.device()).native_handle();
+}
+
+at::Tensor copy_to_device(const void* host, int64_t bytes, const at::Tensor& like) {
+  return at::from_blob(const_cast<void*>(host), {bytes}, at::kByte).to(like.device());
 }
 
 template <>
-const Kernels<float>& kernels_for<float>([[maybe_unused]] const at::Tensor& x) {
-  assert(x.device().is_cpu());
-  return *cpu_backend().float_kernels;
+const Kernels<float>& kernels_for<float>(const at::Tensor& x) {
+  return x.device().is_cpu() ? *cpu_backend().float_kernels : *cuda_kernels.float_kernels;
 }
 template <>
 const Kernels<double>& kernels_for<double>([[maybe_unused]] const at::Tensor& x) {
@@ -83,9 +105,8 @@ const Kernels<double>& kernels_for<double>([[maybe_unused]] const at::Tensor& x)
   return *cpu_backend().double_kernels;
 }
 
-const OptimiserKernels& optimiser_kernels_for([[maybe_unused]] const at::Tensor& x) {
-  assert(x.device().is_cpu());
-  return *cpu_backend().optimiser;
+const OptimiserKernels& optimiser_kernels_for(const at::Tensor& x) {
+  return x.device().is_cpu() ? *cpu_backend().optimiser : *cuda_kernels.optimiser;
 }
 
 }  // namespace tearless::engine

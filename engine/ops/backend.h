@@ -5,9 +5,10 @@
 
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "engine/ops/kernels.h"
-#include "engine/ops/tape.h"
+#include "engine/ops/packed_rows.h"
 
 namespace tearless::engine {
 
@@ -25,13 +26,51 @@ std::span<const CpuBackend> cpu_backends();
 const CpuBackend& cpu_backend();
 /// For tests and profiles. UserError for a name that is unknown or not supported here.
 void use_cpu_backend(std::string_view name);
+/// As above, for a table that is not in the list; `backend` must outlive its use.
+void use_cpu_backend(const CpuBackend& backend);
 
-/// The stream for a kernel on x's device: null on the processor.
+/// Names the kernels for CUDA, when their library has been opened. Until then operations on CUDA run by their formulas.
+void use_cuda_kernels(const Kernels<float>& float_kernels, const OptimiserKernels& optimiser);
+
+/// True where there are kernels for x's device and type.
+bool has_kernels(const at::Tensor& x);
+
+/// The stream for a kernel on x's device: a cudaStream_t, or null on the processor.
 void* stream_for(const at::Tensor& x);
+
+/// Bytes of the host as a tensor on like's device.
+at::Tensor copy_to_device(const void* host, int64_t bytes, const at::Tensor& like);
 
 template <class T>
 const Kernels<T>& kernels_for(const at::Tensor& x);
 const OptimiserKernels& optimiser_kernels_for(const at::Tensor& x);
+
+/// A host vector where a kernel on some device reads it: the vector itself, or a copy that lives as long as this.
+template <class P>
+class OnDevice {
+ public:
+  OnDevice(const std::vector<P>& host, const at::Tensor& like) : data_(host.data()) {
+    if (like.device().is_cpu()) return;
+    copy_ = copy_to_device(host.data(), static_cast<int64_t>(host.size() * sizeof(P)), like);
+    data_ = static_cast<const P*>(copy_.const_data_ptr());
+  }
+  const P* data() const { return data_; }
+
+ private:
+  const P* data_;
+  at::Tensor copy_;
+};
+
+/// The names of a packed side's rows on a device. On the processor `rows` must outlive it.
+class NamesOnDevice {
+ public:
+  NamesOnDevice(const PackedRows& rows, const at::Tensor& like)
+      : positions_(rows.positions, like), lines_(rows.lines, like) {}
+  RowNames get() const { return {positions_.data(), lines_.data()}; }
+
+ private:
+  OnDevice<int32_t> positions_, lines_;
+};
 
 /// Calls f(T{}, kernels, stream) with the tensor's element type and the kernels for its device.
 template <class F>

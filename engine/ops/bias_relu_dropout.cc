@@ -16,6 +16,7 @@ Value bias_relu_dropout(Tape& tape, const Value& x, const Value& bias, const Dro
   }
   const int64_t count = x.data().size(0);
   const int64_t width = x.data().size(1);
+  const NamesOnDevice names(rows, x.data());
   const Value out(x.data());  // written over x, which nobody reads again
   with_kernels(x.data(), [&](auto zero, const auto& kernels, void* stream) {
     using T = decltype(zero);
@@ -24,7 +25,7 @@ Value bias_relu_dropout(Tape& tape, const Value& x, const Value& bias, const Dro
                                .x = read<T>(x.data()),
                                .bias = read<Wide<T>>(bias.data()),
                                .dropout = dropout,
-                               .names = {rows.positions.data(), rows.lines.data()},
+                               .names = names.get(),
                                .out = write<T>(out.data())},
                               stream);
   });

@@ -1,6 +1,7 @@
 #include "engine/ops/cross_entropy.h"
 
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/log_softmax.h>
 #include <ATen/ops/ones_like.h>
 
@@ -45,21 +46,24 @@ LossSums smoothed_cross_entropy(Tape& tape, const Value& logits, const std::vect
   if (!tape.fast(logits.data())) return by_formula(tape, logits, labels, smoothing);
   const int64_t rows = logits.data().size(0);
   assert(static_cast<int64_t>(labels.size()) == rows);
-  std::vector<RowLoss> row_losses(static_cast<size_t>(rows));
+  const OnDevice<int32_t> gold(labels, logits.data());
+  const at::Tensor row_losses = at::empty({rows, 2}, logits.data().options().dtype(at::kDouble));  // RowLoss each
   with_kernels(logits.data(), [&](auto zero, const auto& kernels, void* stream) {
     using T = decltype(zero);
     kernels.cross_entropy({.rows = rows,
                            .types = logits.data().size(1),
                            .logits = write<T>(logits.data()),
-                           .labels = labels.data(),
+                           .labels = gold.data(),
                            .smoothing = smoothing,
                            .share = 1.0 / static_cast<double>(rows),
                            .gradient = tape.recording(),
-                           .row_losses = row_losses.data()},
+                           .row_losses = reinterpret_cast<RowLoss*>(write<double>(row_losses))},
                           stream);
   });
   LossSums sums;
-  for (const RowLoss& row : row_losses) sums += {row.loss, row.nll, 1};
+  const at::Tensor on_host = row_losses.cpu();
+  const double* row = read<double>(on_host);
+  for (int64_t t = 0; t < rows; ++t, row += 2) sums += {row[0], row[1], 1};
   tape.record("cross-entropy", [logits] { logits.add_grad(logits.data()); });
   return sums;
 }

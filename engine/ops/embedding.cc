@@ -56,7 +56,8 @@ Value embedding(Tape& tape, const Value& table, const PackedRows& rows, const at
   }
   const int64_t count = rows.row_count();
   const int64_t width = table.data().size(1);
-  const RowNames names{rows.positions.data(), rows.lines.data()};
+  const NamesOnDevice names(rows, table.data());
+  const OnDevice<int32_t> tokens(rows.tokens, table.data());
   const Value out(at::empty({count, width}, table.data().options()));
   with_kernels(out.data(), [&](auto zero, const auto& kernels, void* stream) {
     using T = decltype(zero);
@@ -64,26 +65,27 @@ Value embedding(Tape& tape, const Value& table, const PackedRows& rows, const at
                        .width = width,
                        .table = read<Wide<T>>(table.data()),
                        .positions = read<float>(positions),
-                       .tokens = rows.tokens.data(),
+                       .tokens = tokens.data(),
                        .scale = scale,
                        .dropout = dropout,
-                       .names = names,
+                       .names = names.get(),
                        .out = write<T>(out.data())},
                       stream);
   });
-  tape.record("embedding", [table, &rows, names, scale, dropout, out, count, width] {
+  tape.record("embedding", [table, &rows, names, tokens, scale, dropout, out, count, width] {
     if (!out.has_grad()) return;
-    const std::vector<int32_t> by_token = rows_by_token(rows);
+    const std::vector<int32_t> order = rows_by_token(rows);
+    const OnDevice<int32_t> by_token(order, out.data());
     with_kernels(out.data(), [&](auto zero, const auto& kernels, void* stream) {
       using T = decltype(zero);
       kernels.embedding_backward({.rows = count,
                                   .width = width,
                                   .d_out = read<T>(out.grad()),
-                                  .tokens = rows.tokens.data(),
+                                  .tokens = tokens.data(),
                                   .by_token = by_token.data(),
                                   .scale = scale,
                                   .dropout = dropout,
-                                  .names = names,
+                                  .names = names.get(),
                                   .d_table = write<Wide<T>>(table.grad_buffer())},
                                  stream);
     });

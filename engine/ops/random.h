@@ -71,7 +71,7 @@ struct Dropout {
   static Dropout with(double p, RandomStream stream, uint32_t update);
 };
 
-/// The four multipliers (0 or scale) of inner = 4·inner_quarter … + 3.
+/// The four multipliers (0 or scale) of inner = 4·inner_quarter … + 3: what every kernel's masks are held to.
 inline std::array<float, 4> keep_scales(const Dropout& d, uint32_t inner_quarter, uint32_t outer, uint32_t line) {
   const PhiloxBlock bits = d.stream.block(inner_quarter, outer, line, d.update);
   std::array<float, 4> scales{};

@@ -6,6 +6,8 @@
 
 #include <utility>
 
+#include "engine/ops/backend.h"
+
 namespace tearless::engine {
 
 using Clock = std::chrono::steady_clock;
@@ -28,6 +30,8 @@ at::Tensor& Value::grad_buffer() const {
   if (!node_->grad.defined()) node_->grad = at::zeros_like(node_->data);
   return node_->grad;
 }
+
+bool Tape::fast(const at::Tensor& x) const { return ops_ == Ops::kFast && has_kernels(x); }
 
 void Tape::record(const char* operation, std::function<void()> backward) {
   if (!recording()) return;

@@ -71,8 +71,8 @@ class Tape {
   explicit Tape(Kind kind, Ops ops = Ops::kFast) : kind_(kind), ops_(ops) {}
 
   bool recording() const { return kind_ == Kind::kRecording; }
-  /// True where the hand-written loops for the processor can take `x`.
-  bool fast(const at::Tensor& x) const { return ops_ == Ops::kFast && x.device().is_cpu(); }
+  /// True where kernels are wanted and there are some for x's device.
+  bool fast(const at::Tensor& x) const;
 
   /// Adds an operation that has run. `backward` reads the gradients of its outputs and adds to those of its inputs.
   void record(const char* operation, std::function<void()> backward);

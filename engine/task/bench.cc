@@ -1,8 +1,10 @@
 #include "engine/task/bench.h"
 
+#include <ATen/ops/empty_like.h>
 #include <ATen/ops/mm.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/zeros_like.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
 
 #include <algorithm>
 #include <chrono>
@@ -13,6 +15,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "engine/decode/search.h"
+#include "engine/train/execution.h"
 
 namespace tearless::engine {
 namespace {
@@ -51,10 +54,6 @@ ParallelTokens random_corpus(const BenchLengths& lengths, int64_t vocabulary, ui
           random_lines(target, false, vocabulary, RandomStream(seed, "bench.target"))};
 }
 
-Tape::Ops ops_of(const RunOptions& options) {
-  return options.run.ops == ExecutionOptions::Ops::kReference ? Tape::Ops::kReference : Tape::Ops::kFast;
-}
-
 }  // namespace
 
 BenchLengths read_bench_lengths(const std::filesystem::path& path) {
@@ -84,7 +83,7 @@ BenchLengths equal_bench_lengths(int64_t tokens) {
 Bench::Bench(const RunOptions& options, int64_t vocabulary, const BenchLengths& lengths)
     : options_(options),
       corpus_(random_corpus(lengths, vocabulary, options.train.seed_for_order())),
-      parameters_(transformer_specs(options.model, vocabulary), options.train.seed_for_init(), at::kCPU),
+      parameters_(transformer_specs(options.model, vocabulary), options.train.seed_for_init(), device_of(options.run)),
       model_(
           std::make_unique<Transformer>(parameters_, options.model,
                                         KeptVocabulary::from(std::vector<uint8_t>(static_cast<size_t>(vocabulary), 1),
@@ -102,7 +101,7 @@ Bench::Bench(const RunOptions& options, int64_t vocabulary, const BenchLengths& 
 double Bench::update(TapeProfile* profile) {
   const Clock::time_point start = Clock::now();
   const int64_t n = ++updates_;
-  Tape tape(Tape::Kind::kRecording, ops_of(options_));
+  Tape tape(Tape::Kind::kRecording, ops_of(options_.run));
   if (profile) tape.profile_to(profile);
   const Step step{tape, static_cast<uint32_t>(n)};
   const PackedBatch& batch = tape.keep(pack(corpus_, batches_[static_cast<size_t>((n - 1) % batch_count())]));
@@ -113,12 +112,18 @@ double Bench::update(TapeProfile* profile) {
              options_.train.clip_norm, n},
             global_norm(parameters_.gradients()), parameters_.gradients(), parameters_.values(), first_moment_,
             second_moment_);
+  synchronise();
   if (profile) {
     TapeProfile::Times& times = profile->operations["clip, Adam"];
     times.forward_seconds += seconds_since(optimiser);
     ++times.calls;
   }
   return seconds_since(start);
+}
+
+void Bench::synchronise() const {
+  const at::Device device = parameters_.values().device();
+  if (!device.is_cpu()) c10::impl::VirtualGuardImpl(device.type()).synchronizeDevice(device.index());
 }
 
 int64_t Bench::next_rows() const {
@@ -131,20 +136,22 @@ int64_t Bench::next_rows() const {
 
 Bench::Decoded Bench::decode() const {
   const Clock::time_point start = Clock::now();
-  const auto outputs = translate(*model_, corpus_, options_.decode, ops_of(options_), [] {});
+  const auto outputs = translate(*model_, corpus_, options_.decode, ops_of(options_.run), [] {});
   Decoded decoded{seconds_since(start), static_cast<int64_t>(outputs.size()), 0};
   for (const auto& output : outputs) decoded.tokens += static_cast<int64_t>(output.size());
   return decoded;
 }
 
-double product_floor_seconds(const std::vector<TapeProfile::Product>& products) {
+double Bench::product_floor_seconds(const std::vector<TapeProfile::Product>& products) const {
+  const auto options = parameters_.values().options();
   std::map<std::tuple<int64_t, int64_t, int64_t>, int64_t> shapes;
   for (const auto& p : products) ++shapes[{p.rows, p.in, p.out}];
   double sum = 0;
   for (const auto& [shape, count] : shapes) {
     const auto [rows, in, out] = shape;
-    const at::Tensor x = at::ones({rows, in}), weight = at::ones({out, in}), dy = at::ones({rows, out});
-    at::Tensor y = at::ones({rows, out}), d_weight = at::ones({out, in}), dx = at::ones({rows, in});
+    const at::Tensor x = at::ones({rows, in}, options), weight = at::ones({out, in}, options);
+    const at::Tensor dy = at::ones({rows, out}, options);
+    at::Tensor y = at::empty_like(dy), d_weight = at::empty_like(weight), dx = at::empty_like(x);
     constexpr int kTries = 9;
     std::vector<double> tries;
     for (int i = 0; i < kTries; ++i) {
@@ -152,6 +159,7 @@ double product_floor_seconds(const std::vector<TapeProfile::Product>& products) 
       at::mm_out(y, x, weight.t());
       at::mm_out(d_weight, dy.t(), x);
       at::mm_out(dx, dy, weight);
+      synchronise();
       tries.push_back(seconds_since(start));
     }
     std::nth_element(tries.begin(), tries.begin() + kTries / 2, tries.end());

@@ -41,10 +41,17 @@ class Bench {
   /// Translates every source by beam search.
   Decoded decode() const;
 
+  /// Seconds that the products of a step take by themselves: each shape forward (x Wᵀ), for the weight's gradient and
+  /// for the input's, as LibTorch multiplies them on this device with the threads that are set.
+  double product_floor_seconds(const std::vector<TapeProfile::Product>& products) const;
+
   int64_t parameter_count() const { return parameters_.count(); }
   int64_t batch_count() const { return static_cast<int64_t>(batches_.size()); }
 
  private:
+  /// Waits for the device.
+  void synchronise() const;
+
   const RunOptions& options_;
   ParallelTokens corpus_;
   std::vector<BatchLines> batches_;
@@ -53,9 +60,5 @@ class Bench {
   at::Tensor first_moment_, second_moment_;
   int64_t updates_ = 0;
 };
-
-/// Seconds that the products of a step take by themselves: each shape forward (x Wᵀ), for the weight's gradient and for
-/// the input's, as LibTorch multiplies them on this machine with the threads that are set.
-double product_floor_seconds(const std::vector<TapeProfile::Product>& products);
 
 }  // namespace tearless::engine

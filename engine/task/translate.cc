@@ -4,6 +4,7 @@
 #include "engine/decode/search.h"
 #include "engine/score/bleu.h"
 #include "engine/score/sentence_stats.h"
+#include "engine/train/execution.h"
 #include "engine/train/stop_request.h"
 
 namespace tearless::engine {
@@ -12,10 +13,6 @@ namespace {
 /// Of the batches that perplexities are taken over. Not decode.batch_tokens, which is local: where a sum is cut shows
 /// in its last bits.
 constexpr int64_t kPerplexityTokens = 4096;
-
-at::Device device_of(const ExecutionOptions& execution) {
-  return execution.device == ExecutionOptions::Device::kCuda ? at::Device(at::kCUDA, 0) : at::Device(at::kCPU);
-}
 
 }  // namespace
 
@@ -27,10 +24,6 @@ Translate::Translate(const RunOptions& options, Prepared prepared)
       model_(parameters_, options.model,
              KeptVocabulary::from(prepared_.vocabulary.target_kept, options.model.mask_target_vocabulary),
              options.train.seed_for_dropout()) {}
-
-Tape::Ops Translate::ops() const {
-  return options_.run.ops == ExecutionOptions::Ops::kReference ? Tape::Ops::kReference : Tape::Ops::kFast;
-}
 
 int64_t Translate::start_pass(int64_t pass) {
   batches_ = cut_batches(prepared_.train, options_.train.batch, options_.train.seed_for_order(), pass);
@@ -54,7 +47,7 @@ NamedNumbers Translate::perplexities(const std::string& name, const ParallelToke
   LossSums sums;
   for (const BatchLines& lines : decoding_batches(set, kPerplexityTokens)) {
     give_up_if_stopped();
-    Tape tape(Tape::Kind::kForward, ops());
+    Tape tape(Tape::Kind::kForward, ops_of(options_.run));
     sums += model_.loss(Step{tape}, pack(set, lines), options_.train.label_smoothing);
   }
   return {{name + ".ppl_smoothed", perplexity(sums.loss, sums.tokens)},
@@ -63,7 +56,7 @@ NamedNumbers Translate::perplexities(const std::string& name, const ParallelToke
 
 std::vector<std::string> Translate::hypotheses(const ParallelTokens& set) const {
   std::vector<std::string> lines;
-  for (const auto& tokens : translate(model_, set, options_.decode, ops(), give_up_if_stopped)) {
+  for (const auto& tokens : translate(model_, set, options_.decode, ops_of(options_.run), give_up_if_stopped)) {
     lines.push_back(prepared_.to_text(tokens));
   }
   return lines;

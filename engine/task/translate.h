@@ -41,7 +41,6 @@ class Translate final : public Task {
   /// BLEU of hypotheses, and with `run` the files outputs/`name`.hyp and .stats.
   double score(const std::string& name, const std::vector<std::string>& hypotheses,
                const std::vector<std::string>& references, const RunDirectory* run) const;
-  Tape::Ops ops() const;
 
   const RunOptions& options_;
   Prepared prepared_;

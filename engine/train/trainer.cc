@@ -9,6 +9,7 @@
 #include <cmath>
 
 #include "engine/ops/adam.h"
+#include "engine/train/execution.h"
 #include "engine/train/stop_request.h"
 
 namespace tearless::engine {
@@ -22,10 +23,6 @@ double seconds_since(Clock::time_point start) { return std::chrono::duration<dou
 
 json sums_as_json(const LossSums& sums) { return {{"loss", sums.loss}, {"nll", sums.nll}, {"tokens", sums.tokens}}; }
 LossSums sums_from_json(const json& j) { return {j.at("loss"), j.at("nll"), j.at("tokens")}; }
-
-Tape::Ops tape_ops(const ExecutionOptions& execution) {
-  return execution.ops == ExecutionOptions::Ops::kReference ? Tape::Ops::kReference : Tape::Ops::kFast;
-}
 
 }  // namespace
 
@@ -85,7 +82,7 @@ bool Trainer::update() {
     started_pass_ = memory_.pass;
   }
   const int64_t n = memory_.update + 1;
-  Tape tape(Tape::Kind::kRecording, tape_ops(execution_));
+  Tape tape(Tape::Kind::kRecording, ops_of(execution_));
   const Step step{tape, static_cast<uint32_t>(n)};
   const LossSums sums = task_.loss(step, memory_.batch);
   if (!std::isfinite(sums.loss)) {
@@ -119,7 +116,11 @@ bool Trainer::update() {
     write_metric("train.grad_norm", norm);
     memory_.report = {};
   }
-  ++updates_made_;
+  if (updates_made_++ == 0 && tape.fallback_ops() > 0) {
+    spdlog::warn("{} operations of an update run by their formulas, which is slow: {}", tape.fallback_ops(),
+                 execution_.ops == ExecutionOptions::Ops::kReference ? "run.ops = \"reference\" asks for it"
+                                                                     : "there are no kernels for them");
+  }
   fallback_ops_ += tape.fallback_ops();
   training_seconds_ += seconds_since(start);
   return true;

@@ -14,12 +14,15 @@ endif()
 
 file(GLOB cuda_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/engine/cuda/*.cu")
 file(GLOB cuda_headers CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/engine/cuda/*.h")
+foreach(header engine/ops/kernels.h engine/ops/random.h base/hash.h)
+  list(APPEND cuda_headers "${PROJECT_SOURCE_DIR}/${header}")
+endforeach()
 set(cuda_library "${CMAKE_LIBRARY_OUTPUT_DIRECTORY}/libtearless_cuda.so")
 # It names libtorch_cuda.so as needed, so that opening it brings in ATen's CUDA backend; what that one needs may be absent here.
 add_custom_command(
   OUTPUT "${cuda_library}"
   COMMAND "${CMAKE_COMMAND}" -E make_directory "${CMAKE_LIBRARY_OUTPUT_DIRECTORY}"
-  COMMAND "${NVCC}" -std=c++20 -O3 -shared -Xcompiler -fPIC,-Wall -cudart shared "-I${PROJECT_SOURCE_DIR}"
+  COMMAND "${NVCC}" -std=c++20 -O3 --threads 2 -shared -Xcompiler -fPIC,-Wall -cudart shared "-I${PROJECT_SOURCE_DIR}"
     -gencode arch=compute_80,code=sm_80 -gencode arch=compute_90,code=[sm_90,compute_90]
     ${cuda_sources} -o "${cuda_library}"
     -Xlinker --allow-shlib-undefined,-rpath,${TORCH_DIR}/lib,--no-as-needed,${TORCH_DIR}/lib/libtorch_cuda.so

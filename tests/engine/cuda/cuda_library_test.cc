@@ -11,6 +11,12 @@
 namespace tearless::engine {
 namespace {
 
+// First: the tests after it ask.
+TEST(CudaLibrary, IsNotLoadedUnlessAskedFor) {
+  const std::string maps = test::read_text("/proc/self/maps");
+  EXPECT_EQ(maps.find("libtorch_cuda.so"), std::string::npos);
+}
+
 // Both branches are true claims on some machine: with a GPU it lists it, without one it says in a sentence what is
 // missing.
 TEST(CudaLibrary, ListsDevicesOrSaysWhatIsMissing) {
@@ -26,9 +32,15 @@ TEST(CudaLibrary, ListsDevicesOrSaysWhatIsMissing) {
   }
 }
 
-TEST(CudaLibrary, IsNotLoadedUnlessAskedFor) {
-  const std::string maps = test::read_text("/proc/self/maps");
-  EXPECT_EQ(maps.find("libtorch_cuda.so"), std::string::npos);
+TEST(CudaLibrary, HandsOutEveryKernelOrSaysWhatIsMissing) {
+  try {
+    const CudaKernels& kernels = cuda_kernels();
+    EXPECT_NE(kernels.float_kernels->add_norm, nullptr);
+    EXPECT_NE(kernels.bf16_kernels->column_sums, nullptr);
+    EXPECT_NE(kernels.optimiser->adam_on_device, nullptr);
+  } catch (const UserError& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr("libtearless_cuda.so"));
+  }
 }
 
 }  // namespace

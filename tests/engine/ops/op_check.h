@@ -74,15 +74,18 @@ struct Walk {
 /// derivative of a norm, which has none along its row.
 inline constexpr uint64_t kUpstreamSeed = 1000;
 
-inline Walk walk(const Operation& op, const std::vector<at::Tensor>& inputs, Tape::Ops ops, at::ScalarType type) {
+inline Walk walk(const Operation& op, const std::vector<at::Tensor>& inputs, Tape::Ops ops, at::ScalarType type,
+                 at::Device device = at::kCPU) {
   Tape tape(Tape::Kind::kRecording, ops);
   std::vector<Value> values;
-  for (const at::Tensor& x : inputs) values.push_back(x.defined() ? Value(x.to(type).clone()) : Value());
+  for (const at::Tensor& x : inputs) values.push_back(x.defined() ? Value(x.to(type).to(device).clone()) : Value());
   const Value output = op(tape, values);
-  Walk result{output.data().clone(), {}};
-  output.add_grad(random_tensor(output.data().sizes().vec(), kUpstreamSeed).to(type));
+  Walk result{output.data().cpu().clone(), {}};
+  output.add_grad(random_tensor(output.data().sizes().vec(), kUpstreamSeed).to(type).to(device));
   tape.backward();
-  for (const Value& value : values) result.gradients.push_back(value && value.has_grad() ? value.grad() : at::Tensor());
+  for (const Value& value : values) {
+    result.gradients.push_back(value && value.has_grad() ? value.grad().cpu() : at::Tensor());
+  }
   return result;
 }
 
@@ -118,28 +121,30 @@ inline void for_each_cpu_backend(const std::function<void()>& f) {
   use_cpu_backend(before);
 }
 
+/// One type on one device, with the kernels that are in use, against the judge on the processor.
+inline void expect_agreement_with_judge(const OpCase& c, at::ScalarType type, double tolerance,
+                                        at::Device device = at::kCPU) {
+  const Walk fast = walk(c.op, c.inputs, Tape::Ops::kFast, type, device);
+  const Walk judged = walk(c.judge ? c.judge : c.op, c.inputs, Tape::Ops::kReference, type);
+  EXPECT_EQ(fast.output.scalar_type(), type);
+  EXPECT_LT(distance(fast.output, judged.output), tolerance) << "output";
+  // A gradient that is 0 by cancellation (a softmax over one key) is so within the rounding of what cancels.
+  double largest = 0;
+  for (const at::Tensor& g : judged.gradients) {
+    if (g.defined()) largest = std::max(largest, g.abs().max().item<double>());
+  }
+  for (size_t j = 0; j < c.inputs.size(); ++j) {
+    if (!c.inputs[j].defined()) continue;
+    ASSERT_TRUE(fast.gradients[j].defined() && judged.gradients[j].defined()) << "no gradient reached input " << j;
+    EXPECT_LT(distance(fast.gradients[j], judged.gradients[j], 1e-3 * largest), tolerance) << "gradient of input " << j;
+  }
+}
+
 /// With the kernels that are in use.
 inline void expect_right_backward(const OpCase& c) {
   at::set_num_threads(1);  // so little work is done sooner than it is shared out
-  const Operation& judge = c.judge ? c.judge : c.op;
-  for (const auto& [type, tolerance] :
-       {std::pair{at::kFloat, kFloatTolerance}, std::pair{at::kDouble, kDoubleTolerance}}) {
-    const Walk fast = walk(c.op, c.inputs, Tape::Ops::kFast, type);
-    const Walk judged = walk(judge, c.inputs, Tape::Ops::kReference, type);
-    EXPECT_EQ(fast.output.scalar_type(), type);
-    EXPECT_LT(distance(fast.output, judged.output), tolerance) << "output";
-    // A gradient that is 0 by cancellation (a softmax over one key) is so within the rounding of what cancels.
-    double largest = 0;
-    for (const at::Tensor& g : judged.gradients) {
-      if (g.defined()) largest = std::max(largest, g.abs().max().item<double>());
-    }
-    for (size_t j = 0; j < c.inputs.size(); ++j) {
-      if (!c.inputs[j].defined()) continue;
-      ASSERT_TRUE(fast.gradients[j].defined() && judged.gradients[j].defined()) << "no gradient reached input " << j;
-      EXPECT_LT(distance(fast.gradients[j], judged.gradients[j], 1e-3 * largest), tolerance)
-          << "gradient of input " << j;
-    }
-  }
+  expect_agreement_with_judge(c, at::kFloat, kFloatTolerance);
+  expect_agreement_with_judge(c, at::kDouble, kDoubleTolerance);
 
   const Walk fast = walk(c.op, c.inputs, Tape::Ops::kFast, at::kDouble);
   std::mt19937_64 bits(3);

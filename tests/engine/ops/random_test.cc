@@ -75,14 +75,25 @@ TEST(Dropout, AnElementLivesWhereItsBitsReachTheThreshold) {
   EXPECT_EQ(drop_words(rows, dropout, 99).tokens, std::vector<int32_t>{99});
 }
 
-TEST(Dropout, LoopsAndFormulasMakeTheSameMasks) {
+TEST(Dropout, KernelsAndFormulasMakeTheMasksThatTheDefinitionSays) {
   const PackedRows rows = test::packed_rows({7, 1, 30});
   const Dropout dropout = Dropout::with(0.3, RandomStream(0xdeadbeef, "drop.encoder.1.ffn"), 0x80000001u);
-  const at::Tensor whole = mask(dropout, rows, 13);
-  for (int64_t t = 0; t < rows.row_count(); ++t) {
-    const auto row = static_cast<size_t>(t);
-    for_each_kept(dropout, 13, static_cast<uint32_t>(rows.positions[row]), static_cast<uint32_t>(rows.lines[row]),
-                  [&](int64_t c, float scale) { EXPECT_EQ(whole[t][c].item<float>(), scale) << t << ", " << c; });
+  for (const int64_t width : {1, 13, 64, 130}) {
+    const at::Tensor by_formula = mask(dropout, rows, width);
+    for (int64_t t = 0; t < rows.row_count(); ++t) {
+      const auto row = static_cast<size_t>(t);
+      for (int64_t c = 0; c < width; ++c) {
+        const auto defined =
+            keep_scales(dropout, static_cast<uint32_t>(c / 4), static_cast<uint32_t>(rows.positions[row]),
+                        static_cast<uint32_t>(rows.lines[row]));
+        ASSERT_EQ(by_formula[t][c].item<float>(), defined[static_cast<size_t>(c % 4)]) << t << ", " << c;
+      }
+    }
+    test::for_each_cpu_backend([&] {
+      Tape tape(Tape::Kind::kForward);
+      const Value ones(at::ones({rows.row_count(), width}, at::kFloat));
+      EXPECT_TRUE(at::equal(add_dropped(tape, Value(ones.data() * 0), ones, dropout, rows).data(), by_formula));
+    });
   }
 }
 

@@ -1,0 +1,57 @@
+// Sixteen bits of a float: 8 of exponent, 7 of fraction. Of the same layout as __nv_bfloat16 and at::BFloat16, on the
+// device and on the processor.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+
+#include "engine/cuda/body.h"
+
+namespace tearless::engine {
+
+/// To the nearest, ties to even; what is not a number becomes 0x7FFF, as the GPU's own conversion has it.
+TEARLESS_BOTH uint16_t bf16_bits(float x) {
+#ifdef __CUDA_ARCH__
+  uint16_t bits;
+  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(bits) : "f"(x));
+  return bits;
+#else
+  const uint32_t bits = std::bit_cast<uint32_t>(x);
+  if ((bits & 0x7FFFFFFFu) > 0x7F800000u) return 0x7FFF;
+  return static_cast<uint16_t>((bits + 0x7FFFu + ((bits >> 16) & 1u)) >> 16);
+#endif
+}
+
+/// Two of them, `low` in the lower half: one instruction where bf16_bits() twice takes three.
+TEARLESS_BOTH uint32_t bf16_pair_bits(float low, float high) {
+#ifdef __CUDA_ARCH__
+  uint32_t bits;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(high), "f"(low));
+  return bits;
+#else
+  return bf16_bits(low) | static_cast<uint32_t>(bf16_bits(high)) << 16;
+#endif
+}
+
+struct bf16 {
+  uint16_t bits;
+
+  bf16() = default;
+  TEARLESS_BOTH explicit bf16(float x) : bits(bf16_bits(x)) {}
+  TEARLESS_BOTH explicit operator float() const {
+#ifdef __CUDA_ARCH__
+    return __uint_as_float(static_cast<uint32_t>(bits) << 16);
+#else
+    return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);
+#endif
+  }
+};
+static_assert(sizeof(bf16) == 2);
+
+/// x as it is after a stay in memory of type T.
+template <class T>
+TEARLESS_BODY float rounded_to(float x) {
+  return static_cast<float>(static_cast<T>(x));
+}
+
+}  // namespace tearless::engine

@@ -1,0 +1,92 @@
+// The inner seam of the feed-forward block (kernels.h: BiasReluDropout).
+#pragma once
+
+#include "engine/cuda/block.h"
+#include "engine/cuda/column_sums_body.h"
+#include "engine/cuda/dropout_body.h"
+#include "engine/cuda/group.h"
+#include "engine/ops/kernels.h"
+
+namespace tearless::engine {
+
+/// A thread takes a group of channels of four rows: four loads under way, one of the bias.
+template <class T, bool kAligned>
+struct BiasReluDropoutRows {
+  static constexpr const char* kName = "bias_relu_dropout";
+  static constexpr int kThreads = Tiling::kThreads;
+  static constexpr int kSize = kGroup<T, kAligned>;
+  static constexpr int kRows = 4;
+  BiasReluDropout<T> a;
+  Tiling tiling;
+
+  Shape shape() const { return {blocks_for(a.rows, kRows * tiling.down()) * tiling.tiles, kThreads, 0}; }
+
+  template <class Block>
+  TEARLESS_BODY void operator()(Block& block) const {
+    const int64_t c = tiling.column_of(block.index(), block.thread(), kSize);
+    const int count = inside<kSize>(c, a.width);
+    if (count == 0) return;
+    const int64_t first = tiling.part_of(block.index()) * kRows * tiling.down() + tiling.y(block.thread());
+    const Mask mask(a.dropout);
+    float bias[kSize], h[kRows][kSize];
+    load_group<kAligned>(a.bias + c, count, bias);
+    TEARLESS_UNROLL
+    for (int r = 0; r < kRows; ++r) {
+      const int64_t t = first + r * tiling.down();
+      load_group<kAligned>(a.x + t * a.width + c, t < a.rows ? count : 0, h[r]);
+    }
+    TEARLESS_UNROLL
+    for (int r = 0; r < kRows; ++r) {
+      const int64_t t = first + r * tiling.down();
+      if (t >= a.rows) return;
+      TEARLESS_UNROLL
+      for (int i = 0; i < kSize; ++i) {
+        h[r][i] += bias[i];
+        if (h[r][i] < 0.0f) h[r][i] = 0.0f;  // so that what is not a number stays so
+      }
+      if (mask.active()) {
+        mask.apply(c, static_cast<uint32_t>(a.names.positions[t]), static_cast<uint32_t>(a.names.lines[t]), h[r]);
+      }
+      store_group<kAligned>(a.out + t * a.width + c, count, h[r]);
+    }
+  }
+};
+
+/// The gradient before the bias, written to d_x as it is read for the column sums.
+template <class T, bool kAligned>
+struct ReluGradientRows {
+  static constexpr const char* kName = "bias_relu_dropout_backward";
+  BiasReluDropoutBackward<T> a;
+
+  template <int kSize>
+  TEARLESS_BODY void load(int64_t t, int64_t c, int count, float (&d)[kSize]) const {
+    const int64_t at = t * a.width + c;
+    const float scale = Mask(a.dropout).scale();
+    float out[kSize];
+    load_group<kAligned>(a.out + at, count, out);
+    load_group<kAligned>(a.d_out + at, count, d);
+    TEARLESS_UNROLL
+    for (int i = 0; i < kSize; ++i) d[i] = out[i] > 0.0f ? scale * d[i] : 0.0f;
+    store_group<kAligned>(a.d_x + at, count, d);
+  }
+};
+
+template <class T, class Runner>
+void launch(const BiasReluDropout<T>& a, Runner& runner) {
+  if (is_aligned(a.x, a.width) && is_aligned(a.out, a.width) && is_aligned(a.bias, a.width)) {
+    runner.run(BiasReluDropoutRows<T, true>{a, Tiling::of(a.width, kGroup<T, true>)});
+  } else {
+    runner.run(BiasReluDropoutRows<T, false>{a, Tiling::of(a.width, kGroup<T, false>)});
+  }
+}
+
+template <class T, class Runner>
+void launch(const BiasReluDropoutBackward<T>& a, Runner& runner) {
+  if (is_aligned(a.out, a.width) && is_aligned(a.d_out, a.width) && is_aligned(a.d_x, a.width)) {
+    launch_column_sums<kGroup<T, true>>(ReluGradientRows<T, true>{a}, a.rows, a.width, a.d_bias, runner);
+  } else {
+    launch_column_sums<kGroup<T, false>>(ReluGradientRows<T, false>{a}, a.rows, a.width, a.d_bias, runner);
+  }
+}
+
+}  // namespace tearless::engine

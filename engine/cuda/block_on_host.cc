@@ -1,0 +1,185 @@
+#include "engine/cuda/block_on_host.h"
+
+#include <ucontext.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/common_interface_defs.h>
+#endif
+
+namespace tearless::engine {
+namespace {
+
+constexpr size_t kStackBytes = 256 << 10;
+
+ThreadOrder& thread_order() {
+  static ThreadOrder order = ThreadOrder::kForwards;
+  return order;
+}
+
+/// Waits until as many as it expects have come, again and again.
+struct Barrier {
+  int expected = 0;
+  int arrived = 0;
+  uint64_t passed = 0;  // times that all had come
+};
+
+struct Fibre {
+  ucontext_t context;
+  std::unique_ptr<unsigned char[]> stack;
+  const Barrier* waits_for = nullptr;
+  uint64_t until = 0;  // of waits_for->passed
+  bool done = false;
+  void* sanitizer_stack = nullptr;
+};
+
+}  // namespace
+
+class FibreBlock {
+ public:
+  FibreBlock(const Shape& shape, const std::function<void(BlockOnHost&)>& body)
+      : body_(body),
+        fibres_(static_cast<size_t>(shape.threads)),
+        warp_barriers_(static_cast<size_t>(shape.threads / kLanes)),
+        places_(2 * static_cast<size_t>(shape.threads)),
+        shared_bytes_(static_cast<size_t>(shape.shared_bytes)),
+        shared_(memory_of(shared_bytes_), &std::free) {
+    if (shape.threads <= 0 || shape.threads % kLanes != 0 || shape.threads > 1024) {
+      die("a block must have whole warps, and 1024 threads at most");
+    }
+    block_barrier_.expected = shape.threads;
+    for (Barrier& barrier : warp_barriers_) barrier.expected = kLanes;
+    for (Fibre& fibre : fibres_) fibre.stack = std::make_unique_for_overwrite<unsigned char[]>(kStackBytes);
+  }
+
+  void run(int64_t index) {
+    index_ = index;
+    std::memset(shared_.get(), 0xFF, shared_bytes_);  // NaNs, and -1
+    for (size_t i = 0; i < fibres_.size(); ++i) start(i);
+    for (size_t left = fibres_.size(); left > 0;) {
+      bool any = false;
+      for (size_t i = 0; i < fibres_.size(); ++i) {
+        const size_t next = thread_order() == ThreadOrder::kForwards ? i : fibres_.size() - 1 - i;
+        Fibre& fibre = fibres_[next];
+        if (fibre.done || (fibre.waits_for && fibre.waits_for->passed < fibre.until)) continue;
+        any = true;
+        resume(next);
+        if (fibre.done) --left;
+      }
+      if (!any) die("threads of a block wait at a barrier that others never reach");
+    }
+  }
+
+  int threads() const { return static_cast<int>(fibres_.size()); }
+  unsigned char* shared() { return shared_.get(); }
+  uint64_t& place(int thread, int turn) { return places_[2 * static_cast<size_t>(thread) + static_cast<size_t>(turn)]; }
+
+  void wait_for_block() { wait(block_barrier_); }
+  void wait_for_warp(int warp) { wait(warp_barriers_[static_cast<size_t>(warp)]); }
+
+ private:
+  /// Of exactly this size, so that the address sanitizer sees a step beyond it.
+  static unsigned char* memory_of(size_t bytes) {
+    void* memory = nullptr;
+    if (::posix_memalign(&memory, 16, bytes) != 0) die("no memory for a block's shared memory");
+    return static_cast<unsigned char*>(memory);
+  }
+
+  [[noreturn]] static void die(const char* sentence) {
+    std::fprintf(stderr, "block on host: %s\n", sentence);
+    std::abort();
+  }
+
+  void start(size_t i) {
+    Fibre& fibre = fibres_[i];
+    fibre.done = false;
+    fibre.waits_for = nullptr;
+    ::getcontext(&fibre.context);
+    fibre.context.uc_stack.ss_sp = fibre.stack.get();
+    fibre.context.uc_stack.ss_size = kStackBytes;
+    fibre.context.uc_link = nullptr;
+    // makecontext() passes ints: the pointer travels in two.
+    const auto self = reinterpret_cast<uintptr_t>(this);
+    ::makecontext(&fibre.context, reinterpret_cast<void (*)()>(&FibreBlock::enter), 2, static_cast<unsigned>(self),
+                  static_cast<unsigned>(self >> 32));
+  }
+
+  static void enter(unsigned low, unsigned high) {
+    auto* self = reinterpret_cast<FibreBlock*>(static_cast<uintptr_t>(low) | static_cast<uintptr_t>(high) << 32);
+    self->on_fibre();
+    const size_t thread = self->running_;
+    {
+      BlockOnHost block(*self, self->index_, static_cast<int>(thread));
+      self->body_(block);
+    }
+    self->fibres_[thread].done = true;
+    self->to_scheduler(nullptr);
+  }
+
+  void wait(Barrier& barrier) {
+    Fibre& fibre = fibres_[running_];
+    fibre.waits_for = &barrier;
+    fibre.until = barrier.passed + 1;
+    if (++barrier.arrived == barrier.expected) {
+      barrier.arrived = 0;
+      ++barrier.passed;
+    }
+    to_scheduler(&fibre.sanitizer_stack);
+    on_fibre();
+  }
+
+  // The address sanitizer must know which stack it is on.
+  void resume(size_t i) {
+    running_ = i;
+#if defined(__SANITIZE_ADDRESS__)
+    void* scheduler = nullptr;
+    __sanitizer_start_switch_fiber(&scheduler, fibres_[i].stack.get(), kStackBytes);
+    ::swapcontext(&scheduler_, &fibres_[i].context);
+    __sanitizer_finish_switch_fiber(scheduler, nullptr, nullptr);
+#else
+    ::swapcontext(&scheduler_, &fibres_[i].context);
+#endif
+  }
+  void to_scheduler([[maybe_unused]] void** sanitizer_stack) {
+#if defined(__SANITIZE_ADDRESS__)
+    __sanitizer_start_switch_fiber(sanitizer_stack, scheduler_stack_, scheduler_stack_bytes_);
+#endif
+    ::swapcontext(&fibres_[running_].context, &scheduler_);
+  }
+  void on_fibre() {
+#if defined(__SANITIZE_ADDRESS__)
+    __sanitizer_finish_switch_fiber(fibres_[running_].sanitizer_stack, &scheduler_stack_, &scheduler_stack_bytes_);
+#endif
+  }
+
+  const std::function<void(BlockOnHost&)>& body_;
+  std::vector<Fibre> fibres_;
+  std::vector<Barrier> warp_barriers_;
+  Barrier block_barrier_;
+  std::vector<uint64_t> places_;
+  size_t shared_bytes_;
+  std::unique_ptr<unsigned char, decltype(&std::free)> shared_;
+  ucontext_t scheduler_;
+  const void* scheduler_stack_ = nullptr;
+  size_t scheduler_stack_bytes_ = 0;
+  size_t running_ = 0;
+  int64_t index_ = 0;
+};
+
+int BlockOnHost::threads() const { return fibres_.threads(); }
+void BlockOnHost::sync() { fibres_.wait_for_block(); }
+void BlockOnHost::warp_sync() { fibres_.wait_for_warp(warp()); }
+unsigned char* BlockOnHost::shared() { return fibres_.shared(); }
+uint64_t& BlockOnHost::place(int thread) { return fibres_.place(thread, turn_); }
+
+void set_thread_order(ThreadOrder order) { thread_order() = order; }
+
+void run_blocks(const Shape& shape, const std::function<void(BlockOnHost&)>& body) {
+  if (shape.blocks == 0) return;
+  FibreBlock fibres(shape, body);
+  for (int64_t i = 0; i < shape.blocks; ++i) fibres.run(i);
+}
+
+}  // namespace tearless::engine

@@ -1,0 +1,157 @@
+// Sums over rows without atomics: fixed blocks of rows, each with its partial sum in the workspace, then the partials
+// of a column in order (kernels.h: ColumnSums). How rows are cut depends on their number alone, so bits do not depend
+// on the device.
+#pragma once
+
+#include <algorithm>
+
+#include "engine/cuda/block.h"
+#include "engine/cuda/group.h"
+#include "engine/ops/kernels.h"
+
+namespace tearless::engine {
+
+/// Enough blocks of rows to fill a large GPU, few enough for their partials to stay in its cache.
+inline int64_t rows_per_partial(int64_t rows, int64_t at_least) {
+  constexpr int64_t kPartials = 512;
+  return std::max(at_least, blocks_for(rows, kPartials));
+}
+
+/// to[c] += Σ partial[·, c], `first_width` columns to `first` and the rest to `second`. A warp takes 32 columns of
+/// every 16th partial.
+struct AddPartials {
+  static constexpr const char* kName = "add_partials";
+  static constexpr int kThreads = 512;
+  const float* partial;  // [count, width]
+  int64_t count, width;
+  float* first;
+  int64_t first_width;
+  float* second;
+
+  Shape shape() const { return {blocks_for(width, kLanes), kThreads, kThreads * static_cast<int64_t>(sizeof(float))}; }
+
+  template <class Block>
+  TEARLESS_BODY void operator()(Block& block) const {
+    const int64_t c = block.index() * kLanes + block.lane();
+    float sum = 0;
+    if (c < width) {
+      TEARLESS_UNROLL_BY(8)
+      for (int64_t i = block.warp(); i < count; i += kThreads / kLanes) sum += partial[i * width + c];
+    }
+    float* sums = reinterpret_cast<float*>(block.shared());
+    sums[block.thread()] = sum;
+    block.sync();
+    if (block.warp() != 0 || c >= width) return;
+    for (int w = 1; w < kThreads / kLanes; ++w) sum += sums[w * kLanes + block.lane()];
+    float* to = c < first_width ? first + c : second + (c - first_width);
+    *to += sum;
+  }
+};
+
+/// Threads over rows that lie side by side: `across` of them (a power of two) along a row, a group of channels each;
+/// the others below, a row each.
+struct Tiling {
+  static constexpr int kThreads = 256;
+  int across_log2 = 0;
+  uint32_t tiles = 1;  // along a row
+
+  static Tiling of(int64_t width, int group) {
+    Tiling tiling;
+    while (tiling.across() < kThreads && int64_t{tiling.across()} * group < width) ++tiling.across_log2;
+    tiling.tiles = static_cast<uint32_t>(blocks_for(width, int64_t{tiling.across()} * group));
+    return tiling;
+  }
+  TEARLESS_BOTH int across() const { return 1 << across_log2; }
+  TEARLESS_BOTH int down() const { return kThreads >> across_log2; }
+  TEARLESS_BOTH int x(int thread) const { return thread & (across() - 1); }
+  TEARLESS_BOTH int y(int thread) const { return thread >> across_log2; }
+  // In 32 bits, which a grid never exceeds: a GPU divides 64 bits by a long routine.
+  TEARLESS_BOTH int64_t part_of(int64_t block) const { return static_cast<uint32_t>(block) / tiles; }
+  TEARLESS_BOTH int64_t column_of(int64_t block, int thread, int group) const {
+    return (int64_t{static_cast<uint32_t>(block) % tiles} * across() + x(thread)) * group;
+  }
+};
+
+/// What a ColumnSumRows adds: `row.load()` gives the group at row t, channel c.
+template <class T, bool kAligned>
+struct PlainRows {
+  static constexpr const char* kName = "column_sums";
+  const T* data;
+  int64_t stride;
+
+  template <int kSize>
+  TEARLESS_BODY void load(int64_t t, int64_t c, int count, float (&x)[kSize]) const {
+    load_group<kAligned>(data + t * stride + c, count, x);
+  }
+};
+
+/// partial[b, c] = Σ of rows of block b.
+template <class Rows, int kSize>
+struct ColumnSumRows {
+  static constexpr const char* kName = Rows::kName;
+  static constexpr int kThreads = Tiling::kThreads;
+  Rows source;
+  int64_t rows, width, rows_per_block;
+  Tiling tiling;
+  float* partial;  // [blocks of rows, width]
+
+  Shape shape() const {
+    return {blocks_for(rows, rows_per_block) * tiling.tiles, kThreads,
+            kThreads * kSize * static_cast<int64_t>(sizeof(float))};
+  }
+
+  template <class Block>
+  TEARLESS_BODY void operator()(Block& block) const {
+    const int64_t part = tiling.part_of(block.index());
+    const int64_t c = tiling.column_of(block.index(), block.thread(), kSize);
+    const int count = inside<kSize>(c, width);
+    const int64_t first = part * rows_per_block;
+    const int64_t last = first + rows_per_block < rows ? first + rows_per_block : rows;
+    float sum[kSize] = {};
+    if (count > 0) {
+      TEARLESS_UNROLL_BY(4)
+      for (int64_t t = first + tiling.y(block.thread()); t < last; t += tiling.down()) {
+        float x[kSize];
+        source.load(t, c, count, x);
+        TEARLESS_UNROLL
+        for (int i = 0; i < kSize; ++i) sum[i] += x[i];
+      }
+    }
+    // Channel i of all threads lies together, so that neighbours do not meet in one bank.
+    float* sums = reinterpret_cast<float*>(block.shared());
+    TEARLESS_UNROLL
+    for (int i = 0; i < kSize; ++i) sums[i * kThreads + block.thread()] = sum[i];
+    block.sync();
+    if (tiling.y(block.thread()) != 0) return;
+    TEARLESS_UNROLL
+    for (int i = 0; i < kSize; ++i) {
+      if (i >= count) break;
+      float total = sum[i];
+      for (int y = 1; y < tiling.down(); ++y) total += sums[i * kThreads + y * tiling.across() + block.thread()];
+      partial[part * width + c + i] = total;
+    }
+  }
+};
+
+/// to[c] += Σ_t source.load(t)[c], in two launches.
+template <int kSize, class Rows, class Runner>
+void launch_column_sums(const Rows& source, int64_t rows, int64_t width, float* to, Runner& runner) {
+  if (rows == 0 || width == 0) return;
+  const Tiling tiling = Tiling::of(width, kSize);
+  const int64_t per_block = rows_per_partial(rows, std::max<int64_t>(16, 2 * tiling.down()));
+  const int64_t parts = blocks_for(rows, per_block);
+  float* partial = runner.template workspace<float>(parts * width);
+  runner.run(ColumnSumRows<Rows, kSize>{source, rows, width, per_block, tiling, partial});
+  runner.run(AddPartials{partial, parts, width, to, width, nullptr});
+}
+
+template <class T, class Runner>
+void launch(const ColumnSums<T>& a, Runner& runner) {
+  if (is_aligned(a.data, a.stride) && a.width % kWideGroup<T> == 0) {
+    launch_column_sums<kWideGroup<T>>(PlainRows<T, true>{a.data, a.stride}, a.rows, a.width, a.sum, runner);
+  } else {
+    launch_column_sums<4>(PlainRows<T, false>{a.data, a.stride}, a.rows, a.width, a.sum, runner);
+  }
+}
+
+}  // namespace tearless::engine

@@ -1,0 +1,133 @@
+// Label-smoothed cross-entropy, loss and gradient in place (kernels.h: CrossEntropy): a block a row, which it reads
+// once for the sum of exponentials and once more, from the cache, to write the gradient over it.
+//
+// With nll = log Σ e^(z - largest) + largest - z_gold, the smoothing term is Σ_v -log p(v) = K·nll - Σ_v (z_v -
+// z_gold): one sum more, of numbers that are not large.
+#pragma once
+
+#include <algorithm>
+#include <cfloat>
+#include <cmath>
+
+#include "engine/cuda/block.h"
+#include "engine/cuda/group.h"
+#include "engine/ops/kernels.h"
+
+namespace tearless::engine {
+
+template <class T, bool kAligned>
+struct CrossEntropyRow {
+  static constexpr const char* kName = "cross_entropy";
+  static constexpr int kThreads = 256;
+  static constexpr int kSize = kAligned ? kWideGroup<T> : 1;  // neighbours' loads still lie side by side
+  CrossEntropy<T> a;
+
+  Shape shape() const {
+    // Few types do not give many warps work.
+    const int warps = static_cast<int>(blocks_for(a.types, 2 * kLanes * kSize));
+    return {a.rows, kLanes * std::clamp(warps, 1, kThreads / kLanes), kBlockSumBytes<float>};
+  }
+
+  template <class Block>
+  TEARLESS_BODY void operator()(Block& block) const {
+    const int64_t t = block.index();
+    T* row = a.logits + t * a.types;
+    const int64_t gold = a.labels[t];
+    const int64_t step = int64_t{block.threads()} * kSize;
+    const int64_t begin = int64_t{block.thread()} * kSize;
+    if (gold < 0) {
+      if (block.thread() == 0) a.row_losses[t] = {0, 0};
+      const float zeros[kSize] = {};
+      for (int64_t v = begin; a.gradient && v < a.types; v += step) {
+        store_group<kAligned>(row + v, inside<kSize>(v, a.types), zeros);
+      }
+      return;
+    }
+    const float of_gold = static_cast<float>(row[gold]);
+
+    // Finite from the start, so that -∞ among the logits gives 0 and not ∞ - ∞.
+    float largest = -FLT_MAX, sum = 0, above_gold = 0;
+    for (int64_t v = begin; v < a.types; v += step) {
+      const int count = inside<kSize>(v, a.types);
+      float z[kSize];
+      load_group<kAligned>(row + v, count, z);
+      float top = largest;
+      TEARLESS_UNROLL
+      for (int i = 0; i < kSize; ++i) {
+        if (i < count) top = fmaxf(top, z[i]);
+      }
+      sum *= expf(largest - top);
+      largest = top;
+      TEARLESS_UNROLL
+      for (int i = 0; i < kSize; ++i) {
+        if (i >= count) continue;
+        sum += expf(z[i] - largest);
+        above_gold += z[i] - of_gold;
+      }
+    }
+    const float top = block_max(block, largest, block.shared());
+    sum = block_sum(block, sum * expf(largest - top), block.shared());
+    above_gold = block_sum(block, above_gold, block.shared());
+
+    const double uniform = a.smoothing / static_cast<double>(a.types);
+    if (block.thread() == 0) {
+      const double nll = static_cast<double>(logf(sum)) + (static_cast<double>(top) - static_cast<double>(of_gold));
+      const double smooth = static_cast<double>(a.types) * nll - static_cast<double>(above_gold);
+      a.row_losses[t] = {(1 - a.smoothing) * nll + uniform * smooth, nll};
+    }
+    if (!a.gradient) return;
+    const double share = a.share_at ? *a.share_at : a.share;
+    const float factor = static_cast<float>(share) / sum;
+    const float flat = static_cast<float>(share * uniform);
+    const float of_label = static_cast<float>(share * (1 - a.smoothing));
+    for (int64_t v = begin; v < a.types; v += step) {
+      const int count = inside<kSize>(v, a.types);
+      float z[kSize];
+      load_group<kAligned>(row + v, count, z);
+      TEARLESS_UNROLL
+      for (int i = 0; i < kSize; ++i) {
+        z[i] = expf(z[i] - top) * factor - flat;
+        if (v + i == gold) z[i] -= of_label;
+      }
+      store_group<kAligned>(row + v, count, z);
+    }
+  }
+};
+
+/// *sum += Σ row_losses: one block, each thread every kThreads-th row, then the threads in order.
+struct SumRowLosses {
+  static constexpr const char* kName = "cross_entropy_sum";
+  static constexpr int kThreads = 256;
+  const RowLoss* row_losses;
+  int64_t rows;
+  RowLoss* sum;
+
+  Shape shape() const { return {1, kThreads, kBlockSumBytes<double>}; }
+
+  template <class Block>
+  TEARLESS_BODY void operator()(Block& block) const {
+    double loss = 0, nll = 0;
+    for (int64_t t = block.thread(); t < rows; t += kThreads) {
+      loss += row_losses[t].loss;
+      nll += row_losses[t].nll;
+    }
+    loss = block_sum(block, loss, block.shared());
+    nll = block_sum(block, nll, block.shared());
+    if (block.thread() != 0) return;
+    sum->loss += loss;
+    sum->nll += nll;
+  }
+};
+
+template <class T, class Runner>
+void launch(const CrossEntropy<T>& a, Runner& runner) {
+  if (a.rows == 0) return;
+  if (is_aligned(a.logits, a.types)) {
+    runner.run(CrossEntropyRow<T, true>{a});
+  } else {
+    runner.run(CrossEntropyRow<T, false>{a});
+  }
+  if (a.sum) runner.run(SumRowLosses{a.row_losses, a.rows, a.sum});
+}
+
+}  // namespace tearless::engine

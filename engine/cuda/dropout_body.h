@@ -1,0 +1,66 @@
+// Dropout's multipliers inside a kernel: Philox4x32-10 as random.h lays it out, made where they are needed and never
+// stored.
+#pragma once
+
+#include <cstdint>
+
+#include "engine/cuda/body.h"
+#include "engine/ops/random.h"
+
+namespace tearless::engine {
+
+/// The random numbers of one Dropout, with its update read where it stands.
+class Mask {
+ public:
+  /// `wanted`: false is as good as p = 0.
+  TEARLESS_BODY explicit Mask(const Dropout& dropout, bool wanted = true)
+      : seed_(dropout.stream.seed),
+        stream_(dropout.stream.stream),
+        update_(dropout.update_at ? *dropout.update_at : dropout.update),
+        threshold_(wanted ? dropout.threshold : 0),
+        scale_(threshold_ != 0 ? dropout.scale : 1.0f) {}
+
+  TEARLESS_BODY bool active() const { return threshold_ != 0; }
+  /// What a kept element is multiplied with.
+  TEARLESS_BODY float scale() const { return scale_; }
+
+  /// keep[i] = 0 or scale for inner = 4 · quarter + i.
+  TEARLESS_BODY void keep_four(uint32_t quarter, uint32_t outer, uint32_t line, float* keep) const {
+    uint32_t c0 = quarter, c1 = outer, c2 = line, c3 = update_, key0 = seed_, key1 = stream_;
+    TEARLESS_UNROLL
+    for (int round = 0; round < 10; ++round) {
+      const uint64_t a = uint64_t{0xD2511F53u} * c0;
+      const uint64_t b = uint64_t{0xCD9E8D57u} * c2;
+      c0 = static_cast<uint32_t>(b >> 32) ^ c1 ^ key0;
+      c2 = static_cast<uint32_t>(a >> 32) ^ c3 ^ key1;
+      c1 = static_cast<uint32_t>(b);
+      c3 = static_cast<uint32_t>(a);
+      key0 += 0x9E3779B9u;
+      key1 += 0xBB67AE85u;
+    }
+    keep[0] = c0 >= threshold_ ? scale_ : 0.0f;
+    keep[1] = c1 >= threshold_ ? scale_ : 0.0f;
+    keep[2] = c2 >= threshold_ ? scale_ : 0.0f;
+    keep[3] = c3 >= threshold_ ? scale_ : 0.0f;
+  }
+
+  /// x[i] *= keep for the group of channels at `channel`, a multiple of 4.
+  template <int kSize>
+  TEARLESS_BODY void apply(int64_t channel, uint32_t outer, uint32_t line, float (&x)[kSize]) const {
+    static_assert(kSize % 4 == 0);
+    if (!active()) return;
+    TEARLESS_UNROLL
+    for (int i = 0; i < kSize; i += 4) {
+      float keep[4];
+      keep_four(static_cast<uint32_t>((channel + i) / 4), outer, line, keep);
+      TEARLESS_UNROLL
+      for (int j = 0; j < 4; ++j) x[i + j] *= keep[j];
+    }
+  }
+
+ private:
+  uint32_t seed_, stream_, update_, threshold_;
+  float scale_;
+};
+
+}  // namespace tearless::engine

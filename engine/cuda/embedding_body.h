@@ -1,0 +1,145 @@
+// Token embedding + position with dropout on the sum (kernels.h: Embedding), and its backward by sorted segments: the
+// rows of a token are summed by one block, so nothing is added atomically.
+#pragma once
+
+#include "engine/cuda/block.h"
+#include "engine/cuda/column_sums_body.h"
+#include "engine/cuda/dropout_body.h"
+#include "engine/cuda/group.h"
+#include "engine/ops/kernels.h"
+
+namespace tearless::engine {
+
+template <class T, bool kAligned>
+struct EmbeddingRows {
+  static constexpr const char* kName = "embedding";
+  static constexpr int kThreads = Tiling::kThreads;
+  static constexpr int kSize = kGroup<T, kAligned>;
+  Embedding<T> a;
+  Tiling tiling;
+
+  Shape shape() const { return {blocks_for(a.rows, tiling.down()) * tiling.tiles, kThreads, 0}; }
+
+  template <class Block>
+  TEARLESS_BODY void operator()(Block& block) const {
+    const int64_t t = tiling.part_of(block.index()) * tiling.down() + tiling.y(block.thread());
+    const int64_t c = tiling.column_of(block.index(), block.thread(), kSize);
+    const int count = inside<kSize>(c, a.width);
+    if (t >= a.rows || count == 0) return;
+    const int64_t position = a.names.positions[t];
+    float x[kSize], place[kSize];
+    load_group<kAligned>(a.table + a.tokens[t] * a.width + c, count, x);
+    load_group<kAligned>(a.positions + position * a.width + c, count, place);
+    const float scale = static_cast<float>(a.scale);
+    TEARLESS_UNROLL
+    for (int i = 0; i < kSize; ++i) x[i] = scale * x[i] + place[i];
+    const Mask mask(a.dropout);
+    if (mask.active()) {
+      mask.apply(c, static_cast<uint32_t>(position), static_cast<uint32_t>(a.names.lines[t]), x);
+    }
+    store_group<kAligned>(a.out + t * a.width + c, count, x);
+  }
+};
+
+/// A block looks at kStarts places of by_token and sums every segment that starts there, over a tile of the channels: a
+/// warp every kWarps-th row of the segment, then the warps in order.
+template <class T, bool kAligned>
+struct EmbeddingSegments {
+  static constexpr const char* kName = "embedding_backward";
+  static constexpr int kThreads = 256;
+  static constexpr int kWarps = kThreads / kLanes;
+  static constexpr int kSize = kGroup<T, kAligned>;
+  static constexpr int kStarts = 8;
+  static constexpr int kTile = kLanes * kSize;
+  EmbeddingBackward<T> a;
+
+  Shape shape() const {
+    return {blocks_for(a.rows, kStarts) * blocks_for(a.width, kTile), kThreads,
+            kWarps * kTile * 4 + kBlockSumBytes<int> + (kThreads + 1) * 4};
+  }
+
+  template <class Block>
+  TEARLESS_BODY void operator()(Block& block) const {
+    float* sums = reinterpret_cast<float*>(block.shared());             // [kWarps, kTile]
+    int* count_room = reinterpret_cast<int*>(sums + kWarps * kTile);    // for block_sum
+    int32_t* window = reinterpret_cast<int32_t*>(count_room + kLanes);  // tokens from first - 1 on
+    const uint32_t tiles = static_cast<uint32_t>(blocks_for(a.width, kTile));
+    const int64_t first = int64_t{static_cast<uint32_t>(block.index()) / tiles} * kStarts;
+    const int64_t c = int64_t{static_cast<uint32_t>(block.index()) % tiles} * kTile + block.lane() * kSize;
+    const int channels = inside<kSize>(c, a.width);
+    const Mask mask(a.dropout);
+    const float scale = static_cast<float>(a.scale);
+
+    // No token is negative: -1 stands before the first place and behind the last.
+    const auto token_at = [&](int64_t i) { return i < 0 || i >= a.rows ? -1 : a.tokens[a.by_token[i]]; };
+    window[block.thread() + 1] = token_at(first + block.thread());
+    if (block.thread() == 0) window[0] = token_at(first - 1);
+    block.sync();
+
+    for (int start = 0; start < kStarts && first + start < a.rows; ++start) {
+      const int32_t token = window[start + 1];
+      if (token == window[start]) continue;
+      // The tokens are sorted: how many of the window are this one, and of what lies behind it where that is not all.
+      int64_t length = 0;
+      for (int64_t from = first + start;; from += kThreads) {
+        const int64_t i = from + block.thread();
+        const bool same = (i < first + kThreads ? window[i - first + 1] : token_at(i)) == token;
+        const int found = block_sum(block, same ? 1 : 0, count_room);
+        length += found;
+        if (found < kThreads) break;
+      }
+
+      float sum[kSize] = {};
+      if (channels > 0) {
+        TEARLESS_UNROLL_BY(4)
+        for (int64_t j = block.warp(); j < length; j += kWarps) {
+          const int64_t t = a.by_token[first + start + j];
+          float d[kSize];
+          load_group<kAligned>(a.d_out + t * a.width + c, channels, d);
+          if (mask.active()) {
+            mask.apply(c, static_cast<uint32_t>(a.names.positions[t]), static_cast<uint32_t>(a.names.lines[t]), d);
+          }
+          TEARLESS_UNROLL
+          for (int i = 0; i < kSize; ++i) sum[i] += d[i];
+        }
+      }
+      TEARLESS_UNROLL
+      for (int i = 0; i < kSize; ++i) sums[block.warp() * kTile + i * kLanes + block.lane()] = sum[i];
+      block.sync();
+      if (block.warp() == 0 && channels > 0) {
+        float total[kSize], old[kSize];
+        float* to = a.d_table + token * a.width + c;
+        load_group<kAligned>(to, channels, old);
+        TEARLESS_UNROLL
+        for (int i = 0; i < kSize; ++i) {
+          total[i] = sum[i];
+          for (int w = 1; w < kWarps; ++w) total[i] += sums[w * kTile + i * kLanes + block.lane()];
+          total[i] = old[i] + scale * total[i];
+        }
+        store_group<kAligned>(to, channels, total);
+      }  // the next segment's length is found at barriers, before its sums are written
+    }
+  }
+};
+
+template <class T, class Runner>
+void launch(const Embedding<T>& a, Runner& runner) {
+  if (a.rows == 0) return;
+  if (is_aligned(a.table, a.width) && is_aligned(a.positions, a.width) && is_aligned(a.out, a.width)) {
+    runner.run(EmbeddingRows<T, true>{a, Tiling::of(a.width, kGroup<T, true>)});
+  } else {
+    runner.run(EmbeddingRows<T, false>{a, Tiling::of(a.width, kGroup<T, false>)});
+  }
+}
+
+template <class T, class Runner>
+void launch(const EmbeddingBackward<T>& a, Runner& runner) {
+  if (a.rows == 0) return;
+  if (is_aligned(a.d_out, a.width) && is_aligned(a.d_table, a.width)) {
+    runner.run(EmbeddingSegments<T, true>{a});
+  } else {
+    runner.run(EmbeddingSegments<T, false>{a});
+  }
+}
+
+}  // namespace tearless::engine

@@ -1,0 +1,45 @@
+// The table of kernels (engine/ops/kernels.h) from the bodies, for a Runner: CUDA's (kernels.cu) or the processor's
+// (kernels_on_host.cc). A Runner is made for a call from its stream and has
+//
+//   void run(const Body&)             launches the body in its shape(), after all that this runner was given before
+//   V* workspace<V>(int64_t count)    memory of the device for this call's launches, not initialised; the newest alone
+#pragma once
+
+#include "engine/cuda/add_norm_body.h"
+#include "engine/cuda/attention_body.h"
+#include "engine/cuda/bias_relu_dropout_body.h"
+#include "engine/cuda/column_sums_body.h"
+#include "engine/cuda/cross_entropy_body.h"
+#include "engine/cuda/embedding_body.h"
+#include "engine/cuda/optimiser_body.h"
+
+namespace tearless::engine {
+
+template <class Call, class Runner>
+void run_call(const Call& call, void* stream) {
+  Runner runner(stream);
+  launch(call, runner);
+}
+
+template <class T, class Runner>
+constexpr Kernels<T> kernel_table() {
+  return {run_call<AddNorm<T>, Runner>,
+          run_call<AddNormBackward<T>, Runner>,
+          run_call<BiasReluDropout<T>, Runner>,
+          run_call<BiasReluDropoutBackward<T>, Runner>,
+          attention_kept_size,
+          run_call<Attention<T>, Runner>,
+          run_call<AttentionBackward<T>, Runner>,
+          run_call<CrossEntropy<T>, Runner>,
+          run_call<Embedding<T>, Runner>,
+          run_call<EmbeddingBackward<T>, Runner>,
+          run_call<ColumnSums<T>, Runner>,
+          kWidestHead,
+          /*reads_key_rows=*/false};
+}
+template <class Runner>
+constexpr OptimiserKernels optimiser_table() {
+  return {run_call<SquaredNorm, Runner>, run_call<Adam, Runner>, run_call<AdamOnDevice, Runner>};
+}
+
+}  // namespace tearless::engine

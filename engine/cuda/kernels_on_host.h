@@ -1,0 +1,16 @@
+// The bodies of the CUDA kernels run on the processor, for tests where there is no GPU: the same arithmetic, launch
+// shapes and exchanges between threads, at a millionth of the speed. All pointers are to host memory; `stream` is not
+// looked at.
+#pragma once
+
+#include "engine/cuda/bf16.h"
+#include "engine/cuda/block_on_host.h"
+#include "engine/ops/kernels.h"
+
+namespace tearless::engine {
+
+extern const Kernels<float> float_kernels_on_host;
+extern const Kernels<bf16> bf16_kernels_on_host;
+extern const OptimiserKernels optimiser_kernels_on_host;
+
+}  // namespace tearless::engine

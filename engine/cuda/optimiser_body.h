@@ -1,0 +1,198 @@
+// The global norm of the gradients and Adam over flat buffers (kernels.h: SquaredNorm, Adam, AdamOnDevice).
+#pragma once
+
+#include <algorithm>
+#include <cfloat>
+#include <cmath>
+
+#include "engine/cuda/bf16.h"
+#include "engine/cuda/block.h"
+#include "engine/cuda/group.h"
+#include "engine/ops/kernels.h"
+
+namespace tearless::engine {
+
+/// Σ g² of 16384 gradients to the block's place in the workspace.
+template <bool kAligned>
+struct SquaredNormBlocks {
+  static constexpr const char* kName = "squared_norm";
+  static constexpr int kThreads = 256;
+  static constexpr int64_t kPerBlock = 1 << 14;
+  SquaredNorm a;
+  double* partial;
+
+  Shape shape() const { return {blocks_for(a.size, kPerBlock), kThreads, kBlockSumBytes<double>}; }
+
+  template <class Block>
+  TEARLESS_BODY void operator()(Block& block) const {
+    const int64_t first = block.index() * kPerBlock;
+    const int64_t last = first + kPerBlock < a.size ? first + kPerBlock : a.size;
+    double sum = 0;
+    TEARLESS_UNROLL_BY(4)
+    for (int64_t i = first + block.thread() * 4; i < last; i += kThreads * 4) {
+      float g[4];
+      load_four<kAligned>(a.gradients + i, inside<4>(i, last), g);
+      TEARLESS_UNROLL
+      for (int j = 0; j < 4; ++j) sum += static_cast<double>(g[j]) * static_cast<double>(g[j]);
+    }
+    sum = block_sum(block, sum, block.shared());
+    if (block.thread() == 0) partial[block.index()] = sum;
+  }
+};
+
+struct SquaredNormSum {
+  static constexpr const char* kName = "squared_norm_sum";
+  static constexpr int kThreads = 512;
+  const double* partial;
+  int64_t count;
+  double* sum;
+
+  Shape shape() const { return {1, kThreads, kBlockSumBytes<double>}; }
+
+  template <class Block>
+  TEARLESS_BODY void operator()(Block& block) const {
+    double total = 0;
+    TEARLESS_UNROLL_BY(4)
+    for (int64_t i = block.thread(); i < count; i += kThreads) total += partial[i];
+    total = block_sum(block, total, block.shared());
+    if (block.thread() == 0) *sum = total;
+  }
+};
+
+/// What an Adam kernel multiplies with, and whether it may.
+struct AdamFactors {
+  float clip, rate, inverse_root;
+  bool frozen;
+};
+
+struct FactorsFromHost {
+  static constexpr const char* kName = "adam";
+  float clip, rate, inverse_root;
+
+  template <class Block>
+  TEARLESS_BODY AdamFactors factors(Block&) const {
+    return {clip, rate, inverse_root, false};
+  }
+};
+
+struct FactorsOnDevice {
+  static constexpr const char* kName = "adam_on_device";
+  double clip_norm;
+  const UpdateInputs* inputs;
+  UpdateOutcome* outcome;
+
+  /// The first thread makes them for its block. Every block comes to the same answer, and each may read frozen_at
+  /// before or after block 0 has written it: where it is written, the norm alone freezes.
+  template <class Block>
+  TEARLESS_BODY AdamFactors factors(Block& block) const {
+    AdamFactors* shared = reinterpret_cast<AdamFactors*>(block.shared());
+    if (block.thread() == 0) {
+      const double squared_norm = outcome->squared_norm;
+      const bool finite = squared_norm <= DBL_MAX;  // neither ∞ nor no number
+      const uint32_t frozen_at = outcome->frozen_at;
+      if (!finite && frozen_at == 0 && block.index() == 0) outcome->frozen_at = inputs->update;
+      const double ratio = clip_norm / (sqrt(squared_norm) + 1e-6);
+      shared->clip = clip_norm > 0 && ratio < 1 ? static_cast<float>(ratio) : 1.0f;
+      shared->rate = inputs->rate;
+      shared->inverse_root = inputs->inverse_root;
+      shared->frozen = !finite || frozen_at != 0;
+    }
+    block.sync();
+    return *shared;
+  }
+};
+
+template <class Factors, bool kAligned>
+struct AdamBlocks {
+  static constexpr const char* kName = Factors::kName;
+  static constexpr int kThreads = 256;
+  static constexpr int kGroups = 2;  // of four parameters each, so that eight loads are under way
+  Adam a;
+  Factors source;
+  uint16_t* theta_bf16;
+
+  Shape shape() const { return {blocks_for(a.size, kThreads * kGroups * 4), kThreads, sizeof(AdamFactors)}; }
+
+  template <class Block>
+  TEARLESS_BODY void operator()(Block& block) const {
+    const AdamFactors f = source.factors(block);
+    const int64_t first = block.index() * kThreads * kGroups * 4 + block.thread() * 4;
+    float theta[kGroups][4], m[kGroups][4], v[kGroups][4], g[kGroups][4];
+    TEARLESS_UNROLL
+    for (int k = 0; k < kGroups; ++k) {
+      const int64_t i = first + k * kThreads * 4;
+      const int count = inside<4>(i, a.size);
+      load_four<kAligned>(a.gradients + i, count, g[k]);
+      load_four<kAligned>(a.first_moment + i, count, m[k]);
+      load_four<kAligned>(a.second_moment + i, count, v[k]);
+      load_four<kAligned>(a.theta + i, count, theta[k]);
+    }
+    TEARLESS_UNROLL
+    for (int k = 0; k < kGroups; ++k) {
+      const int64_t i = first + k * kThreads * 4;
+      const int count = inside<4>(i, a.size);
+      const float zeros[4] = {};
+      store_four<kAligned>(a.gradients + i, count, zeros);
+      if (!f.frozen) {
+        TEARLESS_UNROLL
+        for (int j = 0; j < 4; ++j) {
+          const float clipped = f.clip * g[k][j];
+          m[k][j] = a.beta1 * m[k][j] + a.rest1 * clipped;
+          v[k][j] = a.beta2 * v[k][j] + a.rest2 * clipped * clipped;
+          theta[k][j] -= f.rate * m[k][j] / (sqrtf(v[k][j]) * f.inverse_root + a.eps);
+        }
+        store_four<kAligned>(a.first_moment + i, count, m[k]);
+        store_four<kAligned>(a.second_moment + i, count, v[k]);
+        store_four<kAligned>(a.theta + i, count, theta[k]);
+      }
+      if (theta_bf16) {
+        if (kAligned && count == 4) {
+          const Packed<uint32_t, 2> pairs = {
+              {bf16_pair_bits(theta[k][0], theta[k][1]), bf16_pair_bits(theta[k][2], theta[k][3])}};
+          *reinterpret_cast<Packed<uint32_t, 2>*>(theta_bf16 + i) = pairs;
+        } else {
+          TEARLESS_UNROLL
+          for (int j = 0; j < 4; ++j) {
+            if (j < count) theta_bf16[i + j] = bf16_bits(theta[k][j]);
+          }
+        }
+      }
+    }
+  }
+};
+
+template <class Factors, class Runner>
+void launch_adam(const Adam& a, const Factors& factors, uint16_t* theta_bf16, Runner& runner) {
+  if (a.size == 0) return;
+  const auto aligned = [](const float* data) { return is_aligned(data, 0); };
+  if (aligned(a.theta) && aligned(a.first_moment) && aligned(a.second_moment) && aligned(a.gradients) &&
+      is_aligned(reinterpret_cast<const bf16*>(theta_bf16), 0)) {
+    runner.run(AdamBlocks<Factors, true>{a, factors, theta_bf16});
+  } else {
+    runner.run(AdamBlocks<Factors, false>{a, factors, theta_bf16});
+  }
+}
+
+template <class Runner>
+void launch(const SquaredNorm& a, Runner& runner) {
+  const int64_t count = blocks_for(a.size, SquaredNormBlocks<true>::kPerBlock);
+  double* partial = runner.template workspace<double>(std::max<int64_t>(count, 1));
+  if (is_aligned(a.gradients, 0)) {
+    if (count > 0) runner.run(SquaredNormBlocks<true>{a, partial});
+  } else {
+    if (count > 0) runner.run(SquaredNormBlocks<false>{a, partial});
+  }
+  runner.run(SquaredNormSum{partial, count, a.sum});
+}
+
+template <class Runner>
+void launch(const Adam& a, Runner& runner) {
+  launch_adam(a, FactorsFromHost{a.clip, a.rate, a.inverse_root}, nullptr, runner);
+}
+
+template <class Runner>
+void launch(const AdamOnDevice& a, Runner& runner) {
+  launch_adam(a.adam, FactorsOnDevice{a.clip_norm, a.inputs, a.outcome}, a.theta_bf16, runner);
+}
+
+}  // namespace tearless::engine

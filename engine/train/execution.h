@@ -1,0 +1,19 @@
+// What [run] asks for, in LibTorch's and the tape's terms.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include "engine/ops/tape.h"
+#include "engine/train/options.h"
+
+namespace tearless::engine {
+
+inline at::Device device_of(const ExecutionOptions& execution) {
+  return execution.device == ExecutionOptions::Device::kCuda ? at::Device(at::kCUDA, 0) : at::Device(at::kCPU);
+}
+
+inline Tape::Ops ops_of(const ExecutionOptions& execution) {
+  return execution.ops == ExecutionOptions::Ops::kReference ? Tape::Ops::kReference : Tape::Ops::kFast;
+}
+
+}  // namespace tearless::engine

@@ -1,0 +1,224 @@
+// What the tests of CUDA's kernels share: the backends that they run on, arrays in those backends' memory, random
+// numbers, and tolerances. The judges are plain loops in double beside each test.
+#pragma once
+
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <random>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "base/error.h"
+#include "engine/cuda/cuda_library.h"
+#include "engine/cuda/kernels_on_host.h"
+
+namespace tearless::engine::test {
+
+/// Where kernels run, and memory that both they and the test can read.
+struct Backend {
+  const Kernels<float>* float_kernels;
+  const Kernels<bf16>* bf16_kernels;
+  const OptimiserKernels* optimiser;
+  void* (*allocate)(size_t bytes);  // 256-byte aligned
+  void (*release)(void*);
+  void (*synchronise)();
+
+  template <class T>
+  const Kernels<T>& kernels() const {
+    if constexpr (std::is_same_v<T, float>) {
+      return *float_kernels;
+    } else {
+      return *bf16_kernels;
+    }
+  }
+};
+
+inline const Backend& host_backend() {
+  static const Backend backend = {&float_kernels_on_host,
+                                  &bf16_kernels_on_host,
+                                  &optimiser_kernels_on_host,
+                                  [](size_t bytes) {
+                                    void* memory = nullptr;
+                                    if (::posix_memalign(&memory, 256, std::max<size_t>(bytes, 1)) != 0) std::abort();
+                                    return memory;
+                                  },
+                                  &std::free,
+                                  [] {}};
+  return backend;
+}
+
+/// The GPU, on page-locked host memory, which it reads and writes in place. Null where there is no GPU.
+inline const Backend* cuda_backend() {
+  static const Backend* const backend = []() -> const Backend* {
+    try {
+      if (cuda_devices().empty()) return nullptr;
+    } catch (const UserError&) {
+      return nullptr;
+    }
+    // The CUDA runtime came in with the library.
+    static const auto host_alloc =
+        reinterpret_cast<int (*)(void**, size_t, unsigned)>(::dlsym(RTLD_DEFAULT, "cudaHostAlloc"));
+    static const auto free_host = reinterpret_cast<int (*)(void*)>(::dlsym(RTLD_DEFAULT, "cudaFreeHost"));
+    static const auto synchronise = reinterpret_cast<int (*)()>(::dlsym(RTLD_DEFAULT, "cudaDeviceSynchronize"));
+    if (!host_alloc || !free_host || !synchronise) return nullptr;
+    const CudaKernels& kernels = cuda_kernels();
+    static const Backend cuda = {kernels.float_kernels,
+                                 kernels.bf16_kernels,
+                                 kernels.optimiser,
+                                 [](size_t bytes) {
+                                   void* memory = nullptr;
+                                   if (host_alloc(&memory, std::max<size_t>(bytes, 1), 0) != 0) std::abort();
+                                   return memory;
+                                 },
+                                 [](void* memory) { free_host(memory); },
+                                 [] { EXPECT_EQ(synchronise(), 0) << "a kernel failed while it ran"; }};
+    return &cuda;
+  }();
+  return backend;
+}
+
+/// The backend of the test that runs now.
+inline const Backend*& backend() {
+  static const Backend* chosen = &host_backend();
+  return chosen;
+}
+
+/// Runs each test on the processor and, where there is one, on the GPU.
+class OnEachBackend : public testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    backend() = GetParam() == std::string("host") ? &host_backend() : cuda_backend();
+    if (!backend()) GTEST_SKIP() << "there is no GPU";
+  }
+  void TearDown() override { backend() = &host_backend(); }
+};
+#define TEARLESS_ON_EACH_BACKEND(suite)                                      \
+  INSTANTIATE_TEST_SUITE_P(Backends, suite, testing::Values("host", "cuda"), \
+                           [](const testing::TestParamInfo<const char*>& info) { return std::string(info.param); })
+
+/// Numbers of type T as the kernels see them. `shift` elements off a 256-byte boundary. Without slack behind the last:
+/// the address sanitizer sees a step too far.
+template <class T>
+class Array {
+ public:
+  explicit Array(size_t size, size_t shift = 0)
+      : size_(size), memory_(backend()->allocate((size + shift) * sizeof(T)), backend()->release), shift_(shift) {}
+  Array(const std::vector<T>& values, size_t shift = 0) : Array(values.size(), shift) {
+    std::copy(values.begin(), values.end(), data());
+  }
+  /// Rounded to T.
+  static Array of(const std::vector<double>& values, size_t shift = 0) {
+    Array array(values.size(), shift);
+    for (size_t i = 0; i < values.size(); ++i) array.data()[i] = static_cast<T>(static_cast<float>(values[i]));
+    return array;
+  }
+
+  T* data() const { return static_cast<T*>(memory_.get()) + shift_; }
+  size_t size() const { return size_; }
+  double operator[](size_t i) const { return static_cast<double>(static_cast<float>(data()[i])); }
+  std::vector<double> values() const {
+    std::vector<double> values(size_);
+    for (size_t i = 0; i < size_; ++i) values[i] = (*this)[i];
+    return values;
+  }
+
+ private:
+  size_t size_;
+  std::unique_ptr<void, void (*)(void*)> memory_;
+  size_t shift_;
+};
+
+/// Normal numbers, as T stores them.
+template <class T>
+std::vector<double> normal_numbers(size_t count, uint64_t seed, double scale = 1) {
+  std::mt19937_64 bits(seed);
+  std::normal_distribution<double> normal(0, scale);
+  std::vector<double> x(count);
+  for (double& value : x)
+    value = static_cast<double>(static_cast<float>(static_cast<T>(static_cast<float>(normal(bits)))));
+  return x;
+}
+
+/// Rows of sentences far apart in the corpus, one beyond 2²⁰.
+struct Names {
+  std::vector<int32_t> positions, lines;
+  explicit Names(int64_t rows) {
+    for (int64_t t = 0; t < rows; ++t) {
+      positions.push_back(static_cast<int32_t>(t % 7));
+      lines.push_back(static_cast<int32_t>(17 + t / 7 * 1'000'003));
+    }
+  }
+};
+
+inline Dropout some_dropout(double p) {
+  Dropout dropout;
+  dropout.stream.seed = 3;
+  dropout.stream.stream = 0x12345678;
+  dropout.update = 41;
+  dropout.threshold = static_cast<uint32_t>(std::llround(p * 0x1p32));
+  dropout.scale = static_cast<float>(1 / (1 - p));
+  return dropout;
+}
+
+/// The multiplier of one element, from the same words as everywhere (random.h).
+inline double keep_of(const Dropout& dropout, int64_t inner, int64_t outer, int64_t line) {
+  if (!dropout.active()) return 1;
+  return keep_scales(dropout, static_cast<uint32_t>(inner / 4), static_cast<uint32_t>(outer),
+                     static_cast<uint32_t>(line))[static_cast<size_t>(inner % 4)];
+}
+
+/// Half a unit in the last place of T.
+template <class T>
+inline constexpr double kRounding = std::is_same_v<T, float> ? 0x1p-24 : 0x1p-8;
+
+/// What float arithmetic may add to a result, as a share of the largest in its array: each of n terms and of the eight
+/// or so steps around them is off by 2⁻²⁴ at most, in either direction, so their sum by about √n of it; times 4 for the
+/// tails.
+inline double arithmetic(int64_t terms) { return 4 * (std::sqrt(static_cast<double>(terms)) + 8) * 0x1p-24; }
+
+/// |got - wanted| ≤ storage rounding + `error` · the largest of `wanted` (or `unit` where that is larger).
+template <class T>
+void expect_close(const char* what, std::span<const double> got, std::span<const double> wanted, double error,
+                  double unit = 0) {
+  ASSERT_EQ(got.size(), wanted.size()) << what;
+  for (const double x : wanted) unit = std::max(unit, std::abs(x));
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    const double allowed = kRounding<T> * std::abs(wanted[i]) * (1 + error) + error * unit;
+    if (std::abs(got[i] - wanted[i]) <= allowed) continue;
+    FAIL() << what << ", element " << i << ": " << got[i] << " instead of " << wanted[i] << ", off by "
+           << std::abs(got[i] - wanted[i]) << " where " << allowed << " is allowed";
+  }
+}
+
+/// What a call leaves behind; compared bit for bit between the two orders of threads, and between two calls on a GPU.
+using Outputs = std::vector<std::vector<double>>;
+
+/// Runs `call` for both orders. Its outputs must be the same, NaNs aside.
+template <class F>
+Outputs run_twice(F&& call) {
+  set_thread_order(ThreadOrder::kForwards);
+  const Outputs first = call();
+  set_thread_order(ThreadOrder::kBackwards);
+  const Outputs second = call();
+  set_thread_order(ThreadOrder::kForwards);
+  EXPECT_EQ(first.size(), second.size());
+  for (size_t i = 0; i < first.size(); ++i) {
+    for (size_t j = 0; j < first[i].size(); ++j) {
+      const bool same = std::memcmp(&first[i][j], &second[i][j], sizeof(double)) == 0;
+      EXPECT_TRUE(same) << "output " << i << ", element " << j << " depends on the order of threads";
+      if (!same) return first;
+    }
+  }
+  return first;
+}
+
+}  // namespace tearless::engine::test

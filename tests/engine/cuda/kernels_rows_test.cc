@@ -1,0 +1,604 @@
+// CUDA's kernels over rows against loops in double, over odd sizes.
+#include <fmt/format.h>
+
+#include "tests/engine/cuda/kernel_check.h"
+
+namespace tearless::engine::test {
+namespace {
+
+// --- random numbers and storage ---
+
+TEST(Bf16, RoundsToTheNearestAndTiesToEven) {
+  const auto there_and_back = [](float x) { return static_cast<float>(bf16(x)); };
+  EXPECT_EQ(there_and_back(1.0f), 1.0f);
+  EXPECT_EQ(there_and_back(1.0f + 0x1p-8f), 1.0f) << "a tie goes to the even neighbour below";
+  EXPECT_EQ(there_and_back(1.0f + 3 * 0x1p-8f), 1.0f + 0x1p-6f) << "a tie goes to the even neighbour above";
+  EXPECT_EQ(there_and_back(1.0f + 0x1.02p-8f), 1.0f + 0x1p-7f);
+  EXPECT_EQ(there_and_back(-0.0f), -0.0f);
+  EXPECT_EQ(there_and_back(INFINITY), INFINITY);
+  EXPECT_EQ(there_and_back(0x1.FFFFFEp127f), INFINITY);
+  EXPECT_EQ(there_and_back(0x1p-133f), 0x1p-133f) << "its smallest number";
+  EXPECT_EQ(bf16(NAN).bits, 0x7FFF);
+}
+
+// --- add_norm ---
+
+struct NormKind {
+  const char* name;
+  RowNorm norm;
+};
+using D = RowNorm::Denominator;
+const NormKind kNorms[] = {
+    {"layer_norm", {true, D::kRootAddEps, 1e-5}},       {"rms_norm", {false, D::kRootAddEps, 1e-3}},
+    {"scale_norm", {false, D::kLengthClamped, 0.1}},    {"none", {false, D::kOne, 0}},
+    {"centred_length", {true, D::kLengthClamped, 0.1}},
+};
+
+struct AddNormCase {
+  int64_t rows, width;
+  NormKind kind;
+  int64_t gain_size;
+  bool bias, with_y, with_sum, with_normed;
+  double p;
+  bool aligned;
+  int alias;  // backward: d_residual is an array of its own, d_normed, or d_sum
+  bool more;  // backward: there is a d_sum
+  std::string name() const {
+    return fmt::format("{} rows of {}, {}, gain {}{}{}{}{}, p {}{}, alias {}{}", rows, width, kind.name, gain_size,
+                       bias ? ", bias" : "", with_y ? ", y" : "", with_sum ? ", sum" : "",
+                       with_normed ? "" : ", no norm", p, aligned ? "" : ", shifted", alias, more ? ", d_sum" : "");
+  }
+};
+
+/// One row in double: x̂, the statistics, and their derivative (kernels.h).
+struct JudgedRow {
+  double mean = 0, inverse = 1, weight = 0;
+  JudgedRow(const double* x, int64_t width, const RowNorm& norm) {
+    const double d = static_cast<double>(width);
+    for (int64_t c = 0; norm.centred && c < width; ++c) mean += x[c] / d;
+    double squares = 0;
+    for (int64_t c = 0; c < width; ++c) squares += (x[c] - mean) * (x[c] - mean);
+    if (norm.denominator == D::kRootAddEps) {
+      inverse = 1 / std::sqrt(squares / d + norm.eps);
+      weight = 1 / d;
+    } else if (norm.denominator == D::kLengthClamped) {
+      inverse = 1 / std::max(std::sqrt(squares), norm.eps);
+      weight = std::sqrt(squares) > norm.eps ? 1 : 0;
+    }
+  }
+  void backward(const double* x, const double* scaled, int64_t width, bool centred, double* d_x) const {
+    double sum = 0, along = 0;
+    for (int64_t c = 0; c < width; ++c) {
+      sum += scaled[c];
+      along += scaled[c] * (x[c] - mean) * inverse;
+    }
+    for (int64_t c = 0; c < width; ++c) {
+      const double of_mean = centred ? sum / static_cast<double>(width) : 0;
+      d_x[c] = inverse * (scaled[c] - of_mean - (x[c] - mean) * inverse * weight * along);
+    }
+  }
+};
+
+TEST(JudgeOfNorms, HasTheDerivativeThatDifferencesShow) {
+  for (const NormKind& kind : kNorms) {
+    for (const double scale : {1.0, 1e-3}) {  // 1e-3: a clamped length
+      constexpr int64_t kWidth = 7;
+      std::vector<double> x = normal_numbers<float>(kWidth, 1, scale), d_x(kWidth);
+      const std::vector<double> upstream = normal_numbers<float>(kWidth, 2);
+      const auto value = [&] {
+        const JudgedRow row(x.data(), kWidth, kind.norm);
+        double sum = 0;
+        for (int64_t c = 0; c < kWidth; ++c) sum += upstream[c] * (x[c] - row.mean) * row.inverse;
+        return sum;
+      };
+      JudgedRow(x.data(), kWidth, kind.norm).backward(x.data(), upstream.data(), kWidth, kind.norm.centred, d_x.data());
+      for (int64_t c = 0; c < kWidth; ++c) {
+        const double kept = x[c], step = 1e-6 * scale;
+        x[c] = kept + step;
+        const double above = value();
+        x[c] = kept - step;
+        const double below = value();
+        x[c] = kept;
+        EXPECT_NEAR(d_x[c], (above - below) / (2 * step), 1e-6 * std::max(1.0, std::abs(d_x[c]))) << kind.name;
+      }
+    }
+  }
+}
+
+template <class T>
+void check_add_norm(const AddNormCase& c) {
+  SCOPED_TRACE(c.name() + (sizeof(T) == 4 ? ", float" : ", bf16"));
+  const size_t size = static_cast<size_t>(c.rows * c.width), width = static_cast<size_t>(c.width);
+  const size_t shift = c.aligned ? 0 : 1;
+  std::vector<double> residual = normal_numbers<T>(size, 1), y = normal_numbers<T>(size, 2);
+  for (size_t i = 0; i < width; ++i)
+    residual[i] = y[i] = static_cast<double>(static_cast<float>(T(1e-3f * static_cast<float>(residual[i]))));
+  const std::vector<double> gain = normal_numbers<float>(static_cast<size_t>(c.gain_size), 3);
+  const std::vector<double> bias = normal_numbers<float>(width, 4);
+  const std::vector<double> d_normed = normal_numbers<T>(size, 5), d_sum = normal_numbers<T>(size, 6);
+  const std::vector<double> d_gain_before = normal_numbers<float>(static_cast<size_t>(c.gain_size), 7);
+  const std::vector<double> d_bias_before = normal_numbers<float>(width, 8);
+  const Names names(c.rows);
+  const Array<int32_t> positions(names.positions), lines(names.lines);
+  const Dropout dropout = some_dropout(c.p);
+
+  const Outputs forward = run_twice([&] {
+    const Array<T> r = Array<T>::of(residual, shift), yy = Array<T>::of(y, shift);
+    const Array<float> g = Array<float>::of(gain, shift), b = Array<float>::of(bias, shift);
+    Array<T> sum(size, shift), normed(size, shift);
+    Array<RowStatistics<float>> statistics(static_cast<size_t>(c.rows));
+    AddNorm<T> a{.rows = c.rows, .width = c.width, .residual = r.data()};
+    if (c.with_y) {
+      a.y = yy.data();
+      a.dropout = dropout;
+      a.names = {positions.data(), lines.data()};
+      // In bf16 a GPU that fuses the product and the sum may store a neighbour: the judge goes on from what it stored.
+      if (c.with_sum || sizeof(T) == 2) a.sum = sum.data();
+    }
+    if (c.with_normed) {
+      a.norm = c.kind.norm;
+      if (c.gain_size > 0) a.gain = g.data();
+      a.gain_size = c.gain_size;
+      if (c.bias) a.bias = b.data();
+      a.normed = normed.data();
+      a.statistics = statistics.data();
+    }
+    backend()->kernels<T>().add_norm(a, nullptr);
+    backend()->synchronise();
+    Outputs out(3);
+    if (a.sum) out[0] = sum.values();
+    if (a.normed) {
+      out[1] = normed.values();
+      for (int64_t t = 0; t < c.rows; ++t) {
+        const RowStatistics<float>& s = statistics.data()[t];
+        out[2].insert(out[2].end(), {s.mean, s.inverse, s.weight});
+      }
+    }
+    return out;
+  });
+
+  // x as it is stored; in float so that it falls on the same number of T.
+  std::vector<double> x = residual;
+  for (size_t i = 0; c.with_y && i < size; ++i) {
+    const size_t t = i / width;
+    const float keep =
+        static_cast<float>(keep_of(dropout, static_cast<int64_t>(i % width), names.positions[t], names.lines[t]));
+    x[i] =
+        static_cast<double>(static_cast<float>(T(static_cast<float>(residual[i]) + keep * static_cast<float>(y[i]))));
+  }
+  if (!forward[0].empty()) {
+    expect_close<T>("sum", forward[0], x, arithmetic(1));
+    x = forward[0];
+  }
+  std::vector<double> normed(size), d_x = d_sum;
+  std::vector<double> d_gain = d_gain_before, d_bias = d_bias_before;
+  std::vector<RowStatistics<float>> statistics;
+  for (size_t t = 0; t < static_cast<size_t>(c.rows); ++t) {
+    const double* row = x.data() + t * width;
+    const JudgedRow judged(row, c.width, c.kind.norm);
+    statistics.push_back(
+        {static_cast<float>(judged.mean), static_cast<float>(judged.inverse), static_cast<float>(judged.weight)});
+    std::vector<double> scaled(width), d_row(width);
+    for (size_t i = 0; i < width; ++i) {
+      const double g = c.gain_size == 0 ? 1 : gain[c.gain_size == 1 ? 0 : i];
+      const double unit = (row[i] - judged.mean) * judged.inverse;
+      normed[t * width + i] = unit * g + (c.bias ? bias[i] : 0);
+      scaled[i] = g * d_normed[t * width + i];
+      if (c.gain_size > 0) d_gain[c.gain_size == 1 ? 0 : i] += unit * d_normed[t * width + i];
+      d_bias[i] += d_normed[t * width + i];
+    }
+    judged.backward(row, scaled.data(), c.width, c.kind.norm.centred, d_row.data());
+    for (size_t i = 0; c.with_normed && i < width; ++i)
+      d_x[t * width + i] = d_row[i] + (c.more ? d_sum[t * width + i] : 0);
+  }
+  if (c.with_normed) {
+    expect_close<T>("normed", forward[1], normed, arithmetic(c.width));
+    for (size_t t = 0; t < statistics.size(); ++t) {
+      const double unit = std::abs(1.0 / forward[2][3 * t + 1]);
+      EXPECT_NEAR(forward[2][3 * t], statistics[t].mean, arithmetic(c.width) * std::max(1.0, unit));
+      EXPECT_NEAR(forward[2][3 * t + 1] / statistics[t].inverse, 1, arithmetic(c.width));
+      EXPECT_NEAR(forward[2][3 * t + 2], statistics[t].weight, 1e-6);
+    }
+  }
+
+  const Outputs backward = run_twice([&] {
+    const Array<T> xx = Array<T>::of(x, shift);
+    Array<T> dn = Array<T>::of(d_normed, shift), ds = Array<T>::of(d_sum, shift), own(size, shift), dy(size, shift);
+    const Array<float> g = Array<float>::of(gain, shift);
+    Array<float> dg = Array<float>::of(d_gain_before, shift), db = Array<float>::of(d_bias_before, shift);
+    const Array<RowStatistics<float>> s(statistics);
+    AddNormBackward<T> b{.rows = c.rows, .width = c.width};
+    if (c.with_normed) {
+      b.x = xx.data();
+      b.statistics = s.data();
+      b.norm = c.kind.norm;
+      if (c.gain_size > 0) b.gain = g.data();
+      b.gain_size = c.gain_size;
+      b.d_normed = dn.data();
+      if (c.gain_size > 0) b.d_gain = dg.data();
+      if (c.bias) b.d_bias = db.data();
+    }
+    if (c.more || !c.with_normed) b.d_sum = ds.data();
+    b.d_residual = c.alias == 1 && c.with_normed ? dn.data() : c.alias == 2 && b.d_sum ? ds.data() : own.data();
+    if (c.with_y) {
+      b.dropout = dropout;
+      b.names = {positions.data(), lines.data()};
+      b.d_y = dy.data();
+    }
+    backend()->kernels<T>().add_norm_backward(b, nullptr);
+    backend()->synchronise();
+    Outputs out(4);
+    for (size_t i = 0; i < size; ++i) out[0].push_back(static_cast<double>(static_cast<float>(b.d_residual[i])));
+    if (b.d_y) out[1] = dy.values();
+    if (b.d_gain) out[2] = dg.values();
+    if (b.d_bias) out[3] = db.values();
+    return out;
+  });
+
+  expect_close<T>("d_residual", backward[0], d_x, arithmetic(c.width));
+  if (c.with_y) {
+    std::vector<double> d_y = d_x;
+    for (size_t i = 0; i < size; ++i) {
+      d_y[i] *= keep_of(dropout, static_cast<int64_t>(i % width), names.positions[i / width], names.lines[i / width]);
+    }
+    expect_close<T>("d_y", backward[1], d_y, arithmetic(c.width));
+  }
+  // The sum over rows of a clamped or tiny row may be small beside its terms.
+  if (c.with_normed && c.gain_size > 0)
+    expect_close<float>("d_gain", backward[2], d_gain, arithmetic(c.width + c.rows),
+                        1 + static_cast<double>(c.gain_size == 1 ? std::sqrt(c.rows * c.width) : 0));
+  if (c.with_normed && c.bias) expect_close<float>("d_bias", backward[3], d_bias, arithmetic(c.rows), 1);
+}
+
+class AddNormKernel : public OnEachBackend {};
+TEARLESS_ON_EACH_BACKEND(AddNormKernel);
+
+TEST_P(AddNormKernel, IsItsFormulaForwardAndBackward) {
+  uint32_t turn = 0;  // the settings that matter less take turns
+  for (const int64_t width : {1, 7, 8, 33, 128, 130, 256, 512, 1000, 1024, 1030, 2056}) {
+    for (const NormKind& kind : kNorms) {
+      for (const double p : {0.0, 0.3}) {
+        ++turn;
+        const int64_t gains[] = {width, 1, 0};
+        const AddNormCase c{.rows = turn % 5 == 0                  ? 1
+                                    : turn % 5 == 1 && width < 200 ? 83
+                                                                   : 6,
+                            .width = width,
+                            .kind = kind,
+                            .gain_size = gains[turn % 3],
+                            .bias = turn % 2 == 0,
+                            .with_y = p > 0 || turn % 4 != 1,
+                            .with_sum = turn % 7 != 3,
+                            .with_normed = turn % 11 != 4,
+                            .p = p,
+                            .aligned = turn % 3 != 2,
+                            .alias = static_cast<int>(turn % 3),
+                            .more = turn % 4 < 2};
+        check_add_norm<float>(c);
+        check_add_norm<bf16>(c);
+      }
+    }
+  }
+}
+
+TEST_P(AddNormKernel, SumsManyRowsInBlocks) {
+  AddNormCase c{.rows = 9000,
+                .width = 4,
+                .kind = kNorms[0],
+                .gain_size = 4,
+                .bias = true,
+                .with_y = true,
+                .with_sum = true,
+                .with_normed = true,
+                .p = 0,
+                .aligned = true,
+                .alias = 0,
+                .more = false};
+  check_add_norm<float>(c);
+  c.gain_size = 1;
+  c.rows = 700;
+  check_add_norm<bf16>(c);
+}
+
+// --- bias, ReLU, dropout ---
+
+template <class T>
+void check_bias_relu_dropout(int64_t rows, int64_t columns, double p, bool aligned, bool in_place) {
+  SCOPED_TRACE(fmt::format("{} rows of {}, p {}, aligned {}, in place {}, {} bytes", rows, columns, p, aligned,
+                           in_place, sizeof(T)));
+  const size_t size = static_cast<size_t>(rows * columns), width = static_cast<size_t>(columns),
+               shift = aligned ? 0 : 3;
+  const std::vector<double> x = normal_numbers<T>(size, 1), bias = normal_numbers<float>(width, 2);
+  const std::vector<double> upstream = normal_numbers<T>(size, 3), d_bias_before = normal_numbers<float>(width, 4);
+  const Names names(rows);
+  const Array<int32_t> positions(names.positions), lines(names.lines);
+  const Dropout dropout = some_dropout(p);
+
+  const Outputs got = run_twice([&] {
+    Array<T> in = Array<T>::of(x, shift), other(size, shift), d_out = Array<T>::of(upstream, shift),
+             d_other(size, shift);
+    const Array<float> b = Array<float>::of(bias, shift);
+    Array<float> d_bias = Array<float>::of(d_bias_before, shift);
+    T* out = in_place ? in.data() : other.data();
+    T* d_x = in_place ? d_out.data() : d_other.data();
+    backend()->kernels<T>().bias_relu_dropout(
+        {rows, columns, in.data(), b.data(), dropout, {positions.data(), lines.data()}, out}, nullptr);
+    backend()->kernels<T>().bias_relu_dropout_backward({rows, columns, out, dropout, d_out.data(), d_x, d_bias.data()},
+                                                       nullptr);
+    backend()->synchronise();
+    return Outputs{(in_place ? in : other).values(), (in_place ? d_out : d_other).values(), d_bias.values()};
+  });
+
+  std::vector<double> out(size), d_x(size), d_bias = d_bias_before;
+  for (size_t i = 0; i < size; ++i) {
+    const size_t t = i / width;
+    const double keep = keep_of(dropout, static_cast<int64_t>(i % width), names.positions[t], names.lines[t]);
+    out[i] = keep * std::max(x[i] + bias[i % width], 0.0);
+    d_x[i] = out[i] > 0 ? keep * upstream[i] : 0;
+    d_bias[i % width] += d_x[i];
+  }
+  expect_close<T>("out", got[0], out, arithmetic(1));
+  expect_close<T>("d_x", got[1], d_x, arithmetic(1));
+  expect_close<float>("d_bias", got[2], d_bias, arithmetic(rows), 1);
+}
+
+class BiasReluDropoutKernel : public OnEachBackend {};
+TEARLESS_ON_EACH_BACKEND(BiasReluDropoutKernel);
+
+TEST_P(BiasReluDropoutKernel, IsItsFormulaForwardAndBackward) {
+  uint32_t turn = 0;
+  for (const int64_t width : {1, 7, 8, 33, 512, 1030, 2056, 4096}) {
+    for (const int64_t rows : {1, 5, 70}) {
+      for (const double p : {0.0, 0.3}) {
+        ++turn;
+        check_bias_relu_dropout<float>(rows, width, p, turn % 3 != 0, turn % 2 == 0);
+        check_bias_relu_dropout<bf16>(rows, width, p, turn % 3 != 1, turn % 2 == 1);
+      }
+    }
+  }
+}
+
+TEST_P(BiasReluDropoutKernel, ReadsTheUpdateWhereItStands) {
+  constexpr int64_t kWidth = 64;
+  const Array<float> x = Array<float>::of(std::vector<double>(kWidth, 1.0)),
+                     bias = Array<float>::of(std::vector<double>(kWidth));
+  const Array<int32_t> zero(std::vector<int32_t>{0});
+  Array<uint32_t> update(1);
+  const auto run = [&](const Dropout& dropout) {
+    Array<float> out(kWidth);
+    backend()->float_kernels->bias_relu_dropout(
+        {1, kWidth, x.data(), bias.data(), dropout, {zero.data(), zero.data()}, out.data()}, nullptr);
+    backend()->synchronise();
+    return out.values();
+  };
+  Dropout by_value = some_dropout(0.5), by_pointer = by_value;
+  by_pointer.update_at = update.data();
+  std::vector<double> before;
+  for (const uint32_t n : {1u, 2u, 70'000u}) {
+    by_value.update = *update.data() = n;
+    const std::vector<double> masked = run(by_pointer);
+    EXPECT_EQ(masked, run(by_value));
+    EXPECT_NE(masked, before);
+    before = masked;
+  }
+}
+
+// --- column sums ---
+
+template <class T>
+void check_column_sums(int64_t rows, int64_t columns, int64_t stride, bool aligned) {
+  SCOPED_TRACE(fmt::format("{} rows of {}, {} apart, aligned {}", rows, columns, stride, aligned));
+  const size_t size = static_cast<size_t>((rows - 1) * stride + columns);
+  const std::vector<double> data = normal_numbers<T>(size, 1),
+                            before = normal_numbers<float>(static_cast<size_t>(columns), 2);
+  const Outputs got = run_twice([&] {
+    const Array<T> x = Array<T>::of(data, aligned ? 0 : 1);
+    Array<float> sum = Array<float>::of(before);
+    backend()->kernels<T>().column_sums({rows, columns, stride, x.data(), sum.data()}, nullptr);
+    backend()->synchronise();
+    return Outputs{sum.values()};
+  });
+  std::vector<double> sum = before;
+  for (int64_t t = 0; t < rows; ++t) {
+    for (int64_t c = 0; c < columns; ++c) sum[static_cast<size_t>(c)] += data[static_cast<size_t>(t * stride + c)];
+  }
+  expect_close<float>("sum", got[0], sum, arithmetic(rows), 1);
+}
+
+class ColumnSumsKernel : public OnEachBackend {};
+TEARLESS_ON_EACH_BACKEND(ColumnSumsKernel);
+
+TEST_P(ColumnSumsKernel, AddsRowsThatLieApart) {
+  for (const int64_t rows : {1, 3, 17, 1000}) {
+    for (const int64_t width : {1, 7, 8, 33, 512, 1030, 3000}) {
+      if (rows == 1000 && width > 600) continue;
+      for (const int64_t apart : {width, (width + 23) / 8 * 8}) {
+        check_column_sums<float>(rows, width, apart, apart % 3 != 0);
+        check_column_sums<bf16>(rows, width, apart, apart % 3 != 1);
+      }
+    }
+  }
+  check_column_sums<float>(20'000, 5, 8, true);
+}
+
+// --- cross-entropy ---
+
+template <class T>
+void check_cross_entropy(int64_t rows, int64_t types, double smoothing, bool gradient, double offset, bool on_device) {
+  SCOPED_TRACE(fmt::format("{} rows of {} types, smoothing {}, gradient {}, offset {}, {} bytes", rows, types,
+                           smoothing, gradient, offset, sizeof(T)));
+  const size_t width = static_cast<size_t>(types), size = static_cast<size_t>(rows) * width;
+  std::vector<double> logits = normal_numbers<T>(size, 1, 3);
+  for (double& z : logits) z = static_cast<double>(static_cast<float>(static_cast<T>(static_cast<float>(z + offset))));
+  std::vector<int32_t> labels;
+  for (int64_t t = 0; t < rows; ++t) labels.push_back(t % 4 == 2 ? -1 : static_cast<int32_t>((t * 7919) % types));
+  const double share = 1.0 / static_cast<double>(rows);
+  const Array<int32_t> gold(labels);
+
+  const Outputs got = run_twice([&] {
+    Array<T> z = Array<T>::of(logits);
+    Array<RowLoss> losses(static_cast<size_t>(rows)), sum(1);
+    const Array<double> share_at(std::vector<double>{share});
+    sum.data()[0] = {100, 200};
+    CrossEntropy<T> a{.rows = rows,
+                      .types = types,
+                      .logits = z.data(),
+                      .labels = gold.data(),
+                      .smoothing = smoothing,
+                      .share = on_device ? NAN : share,
+                      .gradient = gradient,
+                      .row_losses = losses.data()};
+    if (on_device) {
+      a.share_at = share_at.data();
+      a.sum = sum.data();
+    }
+    backend()->kernels<T>().cross_entropy(a, nullptr);
+    backend()->synchronise();
+    Outputs out{z.values(), {}, {}, {sum.data()->loss, sum.data()->nll}};
+    for (int64_t t = 0; t < rows; ++t) {
+      out[1].push_back(losses.data()[t].loss);
+      out[2].push_back(losses.data()[t].nll);
+    }
+    return out;
+  });
+
+  std::vector<double> d = logits, loss, nll;
+  double loss_sum = 100, nll_sum = 200;
+  for (size_t t = 0; t < static_cast<size_t>(rows); ++t) {
+    const double* z = logits.data() + t * width;
+    const double top = *std::max_element(z, z + width);
+    double sum = 0, all = 0;
+    for (size_t v = 0; v < width; ++v) sum += std::exp(z[v] - top);
+    const double log_sum = std::log(sum) + top;
+    for (size_t v = 0; v < width; ++v) all += log_sum - z[v];
+    const bool counts = labels[t] >= 0;
+    const double of_gold = counts ? log_sum - z[labels[t]] : 0;
+    nll.push_back(of_gold);
+    loss.push_back(counts ? (1 - smoothing) * of_gold + smoothing / static_cast<double>(types) * all : 0);
+    loss_sum += loss.back();
+    nll_sum += nll.back();
+    for (size_t v = 0; gradient && v < width; ++v) {
+      const double target =
+          smoothing / static_cast<double>(types) + (static_cast<int32_t>(v) == labels[t] ? 1 - smoothing : 0);
+      d[t * width + v] = counts ? share * (std::exp(z[v] - log_sum) - target) : 0;
+    }
+  }
+  // An offset that all share costs nothing: differences alone are looked at.
+  expect_close<T>("gradient", got[0], d, gradient ? arithmetic(types) : 0);
+  expect_close<float>("loss", got[1], loss, arithmetic(types), 1);
+  expect_close<float>("nll", got[2], nll, arithmetic(types), 1);
+  if (!on_device) return;
+  EXPECT_NEAR(got[3][0], loss_sum, arithmetic(types) * loss_sum);
+  EXPECT_NEAR(got[3][1], nll_sum, arithmetic(types) * nll_sum);
+}
+
+class CrossEntropyKernel : public OnEachBackend {};
+TEARLESS_ON_EACH_BACKEND(CrossEntropyKernel);
+
+TEST_P(CrossEntropyKernel, IsItsFormula) {
+  for (const int64_t types : {1, 7, 8, 33, 512, 1030, 5000}) {
+    for (const int64_t rows : {1, 9}) {
+      for (const double smoothing : {0.0, 0.1}) {
+        check_cross_entropy<float>(rows, types, smoothing, true, 0, rows == 9);
+        check_cross_entropy<bf16>(rows, types, smoothing, true, 0, rows == 1);
+      }
+    }
+  }
+  check_cross_entropy<float>(300, 8, 0.1, true, 0, true);
+  check_cross_entropy<float>(5, 33, 0.1, false, 0, false);
+  check_cross_entropy<float>(5, 1024, 0.1, true, 1e4, false);
+  check_cross_entropy<float>(5, 1024, 0.1, true, -1e4, false);
+}
+
+TEST_P(CrossEntropyKernel, TakesLogitsOfMinusInfinityAndShowsWhatIsNoNumber) {
+  constexpr int64_t kTypes = 1024;
+  Array<float> z(2 * kTypes);
+  for (int64_t v = 0; v < kTypes; ++v) {
+    z.data()[v] = v < 1000 ? -INFINITY : 0.0f;
+    z.data()[kTypes + v] = v == 77 ? NAN : 0.0f;
+  }
+  const Array<int32_t> labels(std::vector<int32_t>{1001, 5});
+  Array<RowLoss> losses(2);
+  backend()->kernels<float>().cross_entropy({.rows = 2,
+                                             .types = kTypes,
+                                             .logits = z.data(),
+                                             .labels = labels.data(),
+                                             .share = 1,
+                                             .gradient = true,
+                                             .row_losses = losses.data()},
+                                            nullptr);
+  backend()->synchronise();
+  EXPECT_NEAR(losses.data()[0].nll, std::log(24.0), 1e-6);
+  EXPECT_EQ(z.data()[0], 0.0f);
+  EXPECT_NEAR(z.data()[1001], 1 / 24.0 - 1, 1e-6);
+  EXPECT_TRUE(std::isnan(losses.data()[1].loss));
+}
+
+// --- embedding ---
+
+template <class T>
+void check_embedding(int64_t rows, int64_t columns, int32_t vocabulary, double p, bool aligned) {
+  SCOPED_TRACE(fmt::format("{} rows of {}, {} types, p {}, aligned {}, {} bytes", rows, columns, vocabulary, p, aligned,
+                           sizeof(T)));
+  const size_t width = static_cast<size_t>(columns), size = static_cast<size_t>(rows) * width, shift = aligned ? 0 : 1;
+  const size_t table_size = static_cast<size_t>(vocabulary) * width;
+  const std::vector<double> table = normal_numbers<float>(table_size, 1), places = normal_numbers<float>(7 * width, 2);
+  const std::vector<double> upstream = normal_numbers<T>(size, 3), before = normal_numbers<float>(table_size, 4);
+  const double scale = std::sqrt(static_cast<double>(columns));
+  const Names names(rows);
+  std::vector<int32_t> tokens, by_token;
+  for (int64_t t = 0; t < rows; ++t) {
+    tokens.push_back(static_cast<int32_t>(t * t % vocabulary));
+    by_token.push_back(static_cast<int32_t>(t));
+  }
+  std::stable_sort(by_token.begin(), by_token.end(), [&](int32_t a, int32_t b) { return tokens[a] < tokens[b]; });
+  const Array<int32_t> positions(names.positions), lines(names.lines), token(tokens), order(by_token);
+  const RowNames row_names{positions.data(), lines.data()};
+  const Dropout dropout = some_dropout(p);
+
+  const Outputs got = run_twice([&] {
+    const Array<float> words = Array<float>::of(table, shift), place = Array<float>::of(places, shift);
+    const Array<T> d_out = Array<T>::of(upstream, shift);
+    Array<T> out(size, shift);
+    Array<float> d_table = Array<float>::of(before, shift);
+    backend()->kernels<T>().embedding(
+        {rows, columns, words.data(), place.data(), token.data(), scale, dropout, row_names, out.data()}, nullptr);
+    backend()->kernels<T>().embedding_backward(
+        {rows, columns, d_out.data(), token.data(), order.data(), scale, dropout, row_names, d_table.data()}, nullptr);
+    backend()->synchronise();
+    return Outputs{out.values(), d_table.values()};
+  });
+
+  std::vector<double> out(size), d_table = before;
+  for (size_t i = 0; i < size; ++i) {
+    const size_t t = i / width, c = i % width;
+    const double keep = keep_of(dropout, static_cast<int64_t>(c), names.positions[t], names.lines[t]);
+    const size_t at = static_cast<size_t>(tokens[t]) * width + c;
+    out[i] = keep * (scale * table[at] + places[static_cast<size_t>(names.positions[t]) * width + c]);
+    d_table[at] += scale * keep * upstream[i];
+  }
+  expect_close<T>("out", got[0], out, arithmetic(1));
+  expect_close<float>("d_table", got[1], d_table, arithmetic(rows), 1);
+}
+
+class EmbeddingKernel : public OnEachBackend {};
+TEARLESS_ON_EACH_BACKEND(EmbeddingKernel);
+
+TEST_P(EmbeddingKernel, IsItsFormulaForwardAndBackward) {
+  for (const int64_t width : {1, 7, 8, 33, 128, 512, 1030}) {
+    for (const double p : {0.0, 0.3}) {
+      check_embedding<float>(1, width, 5, p, true);
+      check_embedding<float>(30, width, 11, p, width % 3 != 0);
+      check_embedding<bf16>(30, width, 1000, p, width % 3 != 1);
+    }
+  }
+}
+TEST_P(EmbeddingKernel, SumsTokensThatFillMoreThanAWindow) {
+  check_embedding<float>(1100, 8, 1, 0.3, true);  // one segment over many windows
+  check_embedding<bf16>(1000, 16, 7, 0, true);    // segments that start anywhere
+  check_embedding<float>(256, 4, 1, 0, true);     // exactly a window
+  check_embedding<float>(600, 4, 2, 0, true);
+}
+
+}  // namespace
+}  // namespace tearless::engine::test

@@ -1,0 +1,178 @@
+// Every operation over odd sizes, as cases that any backend is held to: one row, one sentence, widths that are no
+// multiple of 4 or 8, sentences of 1 to 300 rows, dropout off and on.
+#pragma once
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/tensor.h>
+#include <fmt/format.h>
+
+#include <cmath>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/ops/add_norm.h"
+#include "engine/ops/attention.h"
+#include "engine/ops/bias_relu_dropout.h"
+#include "engine/ops/embedding.h"
+#include "engine/ops/linear.h"
+#include "tests/engine/ops/op_check.h"
+
+namespace tearless::engine::test {
+
+using Values = std::vector<Value>;
+
+struct Shape {
+  std::string name;
+  std::vector<int32_t> lengths;
+  int64_t width;
+};
+
+inline const std::vector<Shape>& shapes() {
+  static const std::vector<Shape> all = {
+      {"one_row", {1}, 4},
+
+      {"one_sentence", {5}, 6},
+      {"odd_width", {3, 1, 4}, 7},
+      {"lengths_1_to_40", {40, 1, 13, 2}, 12},
+      {"two_blocks", {70, 3}, 10},
+      {"lengths_1_to_300", {300, 1, 33}, 32},
+      {"wide_heads", {9, 17}, 74},
+  };
+  return all;
+}
+
+inline Dropout dropout(double p) { return p == 0 ? Dropout::off() : Dropout::with(p, RandomStream(9, "drop.test"), 6); }
+
+inline void add_row_wise(std::vector<OpCase>& cases, const Shape& shape, double p, const std::string& suffix) {
+  const auto rows = std::make_shared<PackedRows>(packed_rows(shape.lengths));
+  const int64_t t = rows->row_count();
+  const int64_t d = shape.width;
+  cases.push_back({"add_dropped" + suffix,
+                   {random_tensor({t, d}, 11), random_tensor({t, d}, 12)},
+                   [=](Tape& tape, const Values& in) { return add_dropped(tape, in[0], in[1], dropout(p), *rows); }});
+  cases.push_back(
+      {"bias_relu_dropout" + suffix,
+       {random_tensor({t, d}, 13), random_tensor({d}, 14)},
+       [=](Tape& tape, const Values& in) { return bias_relu_dropout(tape, in[0], in[1], dropout(p), *rows); }});
+  const at::Tensor positions = sinusoid_positions(300, d);
+  cases.push_back({"embedding" + suffix, {random_tensor({11, d}, 15)}, [=](Tape& tape, const Values& in) {
+                     return embedding(tape, in[0], *rows, positions.to(in[0].data().device()), 1.7, dropout(p));
+                   }});
+}
+
+inline void add_attention(std::vector<OpCase>& cases, const Shape& shape, double p, const std::string& suffix) {
+  const auto rows = std::make_shared<PackedRows>(packed_rows(shape.lengths));
+  std::vector<int32_t> other(shape.lengths.rbegin(), shape.lengths.rend());
+  const auto memory = std::make_shared<PackedRows>(packed_rows(other));
+  const int64_t t = rows->row_count();
+  const int64_t heads = shape.width % 2 == 0 ? 2 : 1;
+  const int64_t d = shape.width;
+  for (const bool causal : {false, true}) {  // q, k and v side by side in one input, as self-attention has them
+    cases.push_back({(causal ? "causal_attention" : "self_attention") + suffix,
+                     {random_tensor({t, 3 * d}, 21)},
+                     [=](Tape& tape, const Values& in) {
+                       return attention(tape, {in[0], 0}, {in[0], d}, {in[0], 2 * d}, d, heads,
+                                        AttentionSpans::self(*rows, causal), dropout(p));
+                     }});
+  }
+  cases.push_back({"cross_attention" + suffix,
+                   {random_tensor({t, d}, 22), random_tensor({memory->row_count(), 2 * d}, 23)},
+                   [=](Tape& tape, const Values& in) {
+                     return attention(tape, {in[0], 0}, {in[1], 0}, {in[1], d}, d, heads,
+                                      AttentionSpans::cross(*rows, *memory), dropout(p));
+                   }});
+}
+
+inline void add_row_norms(std::vector<OpCase>& cases, const Shape& shape, const std::string& suffix) {
+  const int64_t t = packed_rows(shape.lengths).row_count();
+  const int64_t d = shape.width;
+  using Denominator = RowNorm::Denominator;
+  for (const auto& [name, denominator, eps] : {std::tuple{"one", Denominator::kOne, 0.0},
+                                               {"root", Denominator::kRootAddEps, 0.1},
+                                               {"length", Denominator::kLengthClamped, 2.5}}) {
+    for (const bool centred : {false, true}) {
+      for (const auto& [gain_name, gain] : {std::pair{"no", int64_t{0}}, {"scalar", int64_t{1}}, {"channel", d}}) {
+        for (const bool bias : {false, true}) {
+          if (bias && gain == 0) continue;  // no kind has a bias alone
+          if (gain == 0 && denominator == Denominator::kOne && centred) continue;
+          NormOp norm;
+          norm.row = RowNorm{centred, denominator, eps};
+          norm.formula = [denominator = denominator, centred, eps = eps](const at::Tensor& x, const at::Tensor& g,
+                                                                         const at::Tensor& b) {
+            at::Tensor y = centred ? x - x.mean(-1, true) : x;
+            if (denominator == Denominator::kRootAddEps) y = y / (y.square().mean(-1, true) + eps).sqrt();
+            if (denominator == Denominator::kLengthClamped) y = y / y.norm(2, -1, true).clamp_min(eps);
+            if (g.defined()) y = y * g;
+            return b.defined() ? y + b : y;
+          };
+          cases.push_back(
+              {fmt::format("norm_{}{}_{}_gain{}", name, centred ? "_centred" : "", gain_name, bias ? "_bias" : "") +
+                   suffix,
+               {random_tensor({t, d}, 31), gain > 0 ? random_tensor({gain}, 32) : at::Tensor(),
+                bias ? random_tensor({d}, 33) : at::Tensor()},
+               [norm](Tape& tape, const Values& in) {
+                 NormOp op = norm;
+                 op.gain = in[1];
+                 op.bias = in[2];
+                 return norm_rows(tape, in[0], op);
+               }});
+        }
+      }
+    }
+  }
+}
+
+inline void add_products(std::vector<OpCase>& cases, const Shape& shape, const std::string& suffix) {
+  const int64_t t = packed_rows(shape.lengths).row_count();
+  const int64_t d = shape.width;
+  for (const auto& [in_width, out_width] : {std::pair{d, d + 3}, {d, int64_t{1}}, {int64_t{1}, d}}) {
+    const bool bias = out_width > d;
+    cases.push_back({fmt::format("linear_{}_{}{}", in_width, out_width, bias ? "_bias" : "") + suffix,
+                     {random_tensor({t, in_width}, 41), random_tensor({out_width, in_width}, 42),
+                      bias ? random_tensor({out_width}, 43) : at::Tensor()},
+                     [](Tape& tape, const Values& in) { return linear(tape, in[0], in[1], in[2]); },
+                     [](Tape& tape, const Values& in) {
+                       return tape.by_formula(in, [](const std::vector<at::Tensor>& x) {
+                         const at::Tensor y = x[0].matmul(x[1].t());
+                         return x[2].defined() ? y + x[2] : y;
+                       });
+                     }});
+  }
+  // x in two products: the second one's backward must add to the gradient that the first has left.
+  const auto rows = std::make_shared<PackedRows>(packed_rows(shape.lengths));
+  cases.push_back({"linear_twice" + suffix,
+                   {random_tensor({t, d}, 44), random_tensor({d, d}, 45), random_tensor({d, d}, 46)},
+                   [=](Tape& tape, const Values& in) {
+                     return add_dropped(tape, linear(tape, in[0], in[1], {}), linear(tape, in[0], in[2], {}),
+                                        Dropout::off(), *rows);
+                   },
+                   [](Tape& tape, const Values& in) {
+                     return tape.by_formula(
+                         in, [](const std::vector<at::Tensor>& x) { return x[0].matmul((x[1] + x[2]).t()); });
+                   }});
+  const at::Tensor indices = at::tensor({7, 0, 3}, at::kLong);
+  cases.push_back(
+      {"gather_rows" + suffix,
+       {random_tensor({9, d}, 47)},
+       [=](Tape& tape, const Values& in) { return gather_rows(tape, in[0], indices.to(in[0].data().device())); },
+       [=](Tape& tape, const Values& in) {
+         return tape.by_formula(in, [=](const std::vector<at::Tensor>& x) { return x[0].index_select(0, indices); });
+       }});
+}
+
+inline std::vector<OpCase> all_cases() {
+  std::vector<OpCase> cases;
+  for (const Shape& shape : shapes()) {
+    for (const double p : {0.0, 0.4}) {
+      const std::string suffix = "_" + shape.name + (p > 0 ? "_dropped" : "");
+      add_row_wise(cases, shape, p, suffix);
+      add_attention(cases, shape, p, suffix);
+    }
+    add_row_norms(cases, shape, "_" + shape.name);
+    add_products(cases, shape, "_" + shape.name);
+  }
+  return cases;
+}
+
+}  // namespace tearless::engine::test
