@@ -40,6 +40,12 @@ Arrows declared_arrows() {
       }
     }
   }
+  static const std::regex kKernels(R"(tearless_isa_kernels\((\S+) INTO (\S+)\))");
+  for (std::sregex_iterator kernels(text.begin(), text.end(), kKernels), end; kernels != end; ++kernels) {
+    std::set<std::string>& reached = arrows[(*kernels)[1]];
+    reached = arrows.at((*kernels)[2]);
+    reached.insert((*kernels)[2]);
+  }
   return arrows;
 }
 

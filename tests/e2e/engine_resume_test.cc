@@ -208,6 +208,7 @@ TEST_F(EngineResume, DivergenceIsAResultWithItsStep) {
 TEST_F(EngineResume, ASecondEngineOnTheSameRunIsRefused) {
   Settings settings = test::small_settings();
   settings["train.seed"] = "5";
+  settings["train.max_epochs"] = "1000";  // longer than a second engine needs to start
   const Started started = start("contended", settings);
   test::Background first(started.command);
   ASSERT_TRUE(test::eventually([&] { return started.lines() > 0; }));

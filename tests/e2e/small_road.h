@@ -34,7 +34,8 @@ inline void write_small_corpus(const std::filesystem::path& folder) {
   }
 }
 
-/// Sixty updates with an evaluation after every fifteen; keys as in a run's settings.
+/// Sixty updates with an evaluation after every fifteen, each long enough for a test to see it happen; keys as in a
+/// run's settings.
 inline std::map<std::string, std::string> small_settings() {
   return {{"data.name", "\"small\""},
           {"data.train", "\"train\""},
@@ -46,8 +47,8 @@ inline std::map<std::string, std::string> small_settings() {
           {"text.pieces", "200"},
           {"model.encoder_layers", "1"},
           {"model.decoder_layers", "1"},
-          {"model.d_model", "64"},
-          {"model.d_ff", "128"},
+          {"model.d_model", "128"},
+          {"model.d_ff", "512"},
           {"model.heads", "2"},
           {"model.dropout.residual", "0.1"},
           {"train.epoch_updates", "15"},
