@@ -1,0 +1,93 @@
+// tearless-engine bench as a user meets it: what it answers, and what it says to bad input.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/run_directory.h"
+#include "tests/support/paths.h"
+#include "tests/support/process.h"
+
+namespace tearless::engine {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+class BenchCommand : public testing::Test {
+ protected:
+  BenchCommand() {
+    test::write_text(folder_ / "tiny.toml",
+                     "[model]\nencoder_layers = 1\ndecoder_layers = 2\nd_model = 16\nd_ff = 24\nheads = 2\n"
+                     "[train.batch]\ntokens = 100\n");
+    test::write_text(folder_ / "lengths.json", R"({"batches": [[[3, 4], [2, 2]], [[5, 1]]]})");
+  }
+
+  test::Finished bench(const std::string& config, std::vector<std::string> more) const {
+    std::vector<std::string> arguments = {test::program("tearless-engine").string(), "bench", config};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return test::run({.arguments = arguments, .folder = folder_.path()});
+  }
+
+  test::TempFolder folder_;
+};
+
+TEST_F(BenchCommand, AnswersStepTimeProfileAndMemory) {
+  const test::Finished finished =
+      bench("tiny.toml", {"--vocabulary", "50", "--lengths", "lengths.json", "--updates", "4", "--decode", "--json"});
+  ASSERT_EQ(finished.code, 0) << finished.errors;
+  const json answer = json::parse(finished.output);
+  EXPECT_GT(answer.at("step_seconds").get<double>(), 0);
+  EXPECT_GT(answer.at("tokens_per_second").get<double>(), 0);
+  EXPECT_GT(answer.at("product_floor_seconds").get<double>(), 0);
+  EXPECT_GT(answer.at("peak_memory_bytes").get<int64_t>(), 1 << 20);
+  EXPECT_EQ(answer.at("decode").at("sentences"), 3);
+  // Encoder layer: qkv, o, w1, w2. Decoder layer: qkv, o, q, o, w1, w2. Memory of both layers and logits: one each.
+  EXPECT_EQ(answer.at("operations").at("product").at("calls").get<double>(), 4 + 2 * 6 + 2);
+  EXPECT_EQ(answer.at("operations").at("attention").at("calls").get<double>(), 1 + 2 * 2);
+  EXPECT_FALSE(answer.at("operations").contains("by formula"));
+}
+
+TEST_F(BenchCommand, ByReferenceRunsFormulasAlone) {
+  test::write_text(folder_ / "judge.toml", test::read_text(folder_ / "tiny.toml") + "[run]\nops = \"reference\"\n");
+  const test::Finished finished = bench("judge.toml", {"--vocabulary", "50", "--updates", "1", "--json"});
+  ASSERT_EQ(finished.code, 0) << finished.errors;
+  const json operations = json::parse(finished.output).at("operations");
+  EXPECT_TRUE(operations.contains("by formula"));
+  EXPECT_FALSE(operations.contains("attention"));
+}
+
+TEST_F(BenchCommand, RunsTheKernelsThatAreNamed) {
+  const test::Finished finished =
+      bench("tiny.toml", {"--vocabulary", "50", "--updates", "1", "--instructions", "x86-64-v2", "--json"});
+  ASSERT_EQ(finished.code, 0) << finished.errors;
+  EXPECT_EQ(json::parse(finished.output).at("instructions"), "x86-64-v2");
+}
+
+TEST_F(BenchCommand, SaysWhatIsWrong) {
+  test::write_text(folder_ / "empty.json", R"({"batches": []})");
+  test::write_text(folder_ / "zero.json", R"({"batches": [[[3, 0]]]})");
+  test::write_text(folder_ / "broken.json", "{\"batches\": [[3]]");
+  test::write_text(folder_ / "typo.toml", "[model]\nd_modle = 16\n");
+  struct Case {
+    std::string config;
+    std::vector<std::string> arguments;
+    std::string sentence;
+  };
+  for (const Case& c : {Case{"nowhere.toml", {}, "cannot read nowhere.toml"},
+                        {"typo.toml", {}, "did you mean"},
+                        {"tiny.toml", {"--lengths", "nowhere.json"}, "cannot read nowhere.json"},
+                        {"tiny.toml", {"--lengths", "empty.json"}, "empty.json: \"batches\" is empty"},
+                        {"tiny.toml", {"--lengths", "zero.json"}, "at least 1 is wanted"},
+                        {"tiny.toml", {"--lengths", "broken.json"}, "broken.json: not a list of sentence lengths"},
+                        {"tiny.toml", {"--vocabulary", "3"}, "--vocabulary"},
+                        {"tiny.toml", {"--instructions", "avx"}, "there is no instruction set \"avx\""}}) {
+    const test::Finished finished = bench(c.config, c.arguments);
+    EXPECT_EQ(finished.code, kExitSettingsRefused) << c.sentence;
+    EXPECT_THAT(finished.errors, HasSubstr(c.sentence));
+    EXPECT_EQ(finished.output, "") << c.sentence;
+  }
+}
+
+}  // namespace
+}  // namespace tearless::engine
