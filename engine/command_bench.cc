@@ -1,7 +1,6 @@
 // tearless-engine bench: step time, tokens/s, the share of the matrix products, and where the rest goes.
 #include <ATen/Parallel.h>
 #include <fmt/format.h>
-#include <sys/resource.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -16,6 +15,7 @@
 #include "engine/commands.h"
 #include "engine/device.h"
 #include "engine/ops/backend.h"
+#include "engine/ops/memory.h"
 #include "engine/task/bench.h"
 
 namespace tearless::engine {
@@ -35,10 +35,8 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-int64_t peak_memory_bytes() {
-  struct rusage usage {};
-  ::getrusage(RUSAGE_SELF, &usage);
-  return static_cast<int64_t>(usage.ru_maxrss) * 1024;
+json as_json(const Bench::Decoded& decoded) {
+  return {{"seconds", decoded.seconds}, {"sentences", decoded.sentences}, {"tokens", decoded.tokens}};
 }
 
 json description(const Bench& bench) {
@@ -62,8 +60,7 @@ int take_turns(Bench& bench) {
       for (double& s : seconds) s = bench.update();
       answer = {{"seconds", seconds}};
     } else if (question.is_object() && question.contains("decode")) {
-      const Bench::Decoded decoded = bench.decode();
-      answer = {{"seconds", decoded.seconds}, {"sentences", decoded.sentences}, {"tokens", decoded.tokens}};
+      answer = as_json(bench.decode());
     } else {
       fail("bench --turns: \"{}\" is not understood; wanted is {{\"updates\": N}} or {{\"decode\": true}}", line);
     }
@@ -99,10 +96,7 @@ int report(Bench& bench, const Arguments& args) {
                         {"forward_seconds", times.forward_seconds * per_update},
                         {"backward_seconds", times.backward_seconds * per_update}};
   }
-  if (args.decode) {
-    const Bench::Decoded decoded = bench.decode();
-    out["decode"] = {{"seconds", decoded.seconds}, {"sentences", decoded.sentences}, {"tokens", decoded.tokens}};
-  }
+  if (args.decode) out["decode"] = as_json(bench.decode());
   if (args.as_json) {
     fmt::print("{}\n", out.dump(2));
     return kExitDone;

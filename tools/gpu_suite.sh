@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 portable=${1:-build-portable}
 results=${2:-results/gpu}
 python=${3:-python3}
-readonly bench_seconds=15
+readonly bench_seconds=15 test_limit=90 bench_limit=300  # three tests and the benchmark: within ten minutes
 
 fail() { echo "gpu_suite: $*" >&2; exit 2; }
 [ -x "$portable/bin/tearless-engine" ] || fail "$portable/bin/tearless-engine is missing: run tools/portable.sh where the engine was built"
@@ -28,11 +28,11 @@ mkdir -p "$results"
 failed=0
 for test in test_engine_cuda test_engine_ops test_engine_model; do
   echo "== $test"
-  timeout 240 "$portable/bin/$test" --gtest_brief=1 --gtest_output="json:$results/$test.json" 2>&1 | tee "$results/$test.txt" || failed=1
+  timeout $test_limit "$portable/bin/$test" --gtest_brief=1 --gtest_output="json:$results/$test.json" 2>&1 | tee "$results/$test.txt" || failed=1
 done
 
 echo "== training and search beside PyTorch"
-"$python" tools/bench/compare.py --engine "$portable/bin/tearless-engine" --device cuda --threads 1 --seconds $bench_seconds \
+timeout $bench_limit "$python" tools/bench/compare.py --engine "$portable/bin/tearless-engine" --device cuda --threads 1 --seconds $bench_seconds \
   --json "$results/bench.json" --markdown "$results/bench.md" || failed=1
 
 "$python" - "$results" <<'PYTHON'

@@ -4,7 +4,6 @@
 #include <c10/core/impl/VirtualGuardImpl.h>
 
 #include <cassert>
-#include <cstdlib>
 
 #include "base/error.h"
 

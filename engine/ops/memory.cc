@@ -2,6 +2,7 @@
 
 #include <c10/core/Allocator.h>
 #include <c10/util/Exception.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <bit>
@@ -97,5 +98,11 @@ void KeepingAllocator::give_back(void* data) {
 void keep_freed_memory() { c10::SetAllocator(c10::DeviceType::CPU, &allocator(), /*priority=*/1); }
 
 int64_t kept_memory_bytes() { return allocator().kept_bytes(); }
+
+int64_t peak_memory_bytes() {
+  struct rusage usage {};
+  ::getrusage(RUSAGE_SELF, &usage);
+  return static_cast<int64_t>(usage.ru_maxrss) * 1024;
+}
 
 }  // namespace tearless::engine

@@ -13,4 +13,7 @@ void keep_freed_memory();
 /// Bytes that are kept and not in use.
 int64_t kept_memory_bytes();
 
+/// The most memory that the process has held so far, of all kinds, in bytes.
+int64_t peak_memory_bytes();
+
 }  // namespace tearless::engine

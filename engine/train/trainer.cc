@@ -3,12 +3,12 @@
 #include <ATen/Parallel.h>
 #include <ATen/ops/zeros_like.h>
 #include <spdlog/spdlog.h>
-#include <sys/resource.h>
 
 #include <chrono>
 #include <cmath>
 
 #include "engine/ops/adam.h"
+#include "engine/ops/memory.h"
 #include "engine/train/execution.h"
 #include "engine/train/stop_request.h"
 
@@ -250,11 +250,9 @@ void Trainer::memory_from_json(const json& state) {
 }
 
 void Trainer::write_measured() const {
-  struct rusage usage {};
-  ::getrusage(RUSAGE_SELF, &usage);
   const json measured = {
       {"tokens_per_second", training_seconds_ > 0 ? static_cast<double>(rows_seen_) / training_seconds_ : 0.0},
-      {"peak_memory_bytes", static_cast<int64_t>(usage.ru_maxrss) * 1024},
+      {"peak_memory_bytes", peak_memory_bytes()},
       {"threads", at::get_num_threads()},
       {"fallback_ops", fallback_ops_},
       {"updates", updates_made_},

@@ -9,7 +9,7 @@
 #include <omp.h>
 
 #include <cstdint>
-#include <cstdlib>
+#include <new>
 
 #include "engine/ops/kernels.h"
 
@@ -60,15 +60,17 @@ inline int64_t padded(int64_t n) {
 template <class T>
 class Scratch {
  public:
+  /// std::bad_alloc where there is no memory left. Room for a vector more: loads may pass the end.
   explicit Scratch(int64_t size)
-      : data_(static_cast<T*>(
-            std::aligned_alloc(64, static_cast<size_t>((size * static_cast<int64_t>(sizeof(T)) + 127) / 64 * 64)))) {}
-  ~Scratch() { std::free(data_); }
+      : data_(static_cast<T*>(::operator new(static_cast<size_t>(size) * sizeof(T) + kAlignment, kAligned))) {}
+  ~Scratch() { ::operator delete(data_, kAligned); }
   Scratch(const Scratch&) = delete;
   Scratch& operator=(const Scratch&) = delete;
   T* get() const { return data_; }
 
  private:
+  static constexpr size_t kAlignment = 64;
+  static constexpr std::align_val_t kAligned{kAlignment};
   T* data_;
 };
 
@@ -163,7 +165,6 @@ inline T largest_of_lanes(Vector<T> v) {
 }
 
 // --- reductions of one row
-// --------------------------------------------------------------------------------------------
 
 /// Σ f(i) over [0, n): vector lanes are partial sums, in an order fixed by n and the instruction set.
 template <class T, class F>

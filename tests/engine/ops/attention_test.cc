@@ -135,6 +135,32 @@ TEST(Attention, OverRowsThatAreNamedEqualsAttentionOverTheSameRowsCopied) {
   }
 }
 
+TEST(Attention, BeyondWhatItsKernelsCanRunsAnotherWayWithTheSameResult) {
+  const PackedRows rows = packed_rows({4, 7});
+  const Value qkv(random_tensor({rows.row_count(), 3 * kWidth}, 8).to(at::kFloat));
+  AttentionSpans named = AttentionSpans::self(rows, false);
+  for (int32_t row = 0; row < rows.row_count(); ++row) named.key_rows.push_back(10 - row);
+  const CpuBackend& whole = cpu_backend();
+  Kernels<float> few = *whole.float_kernels;
+  few.reads_key_rows = false;
+  few.widest_head = kWidth / kHeads;
+  Kernels<float> narrow = few;
+  narrow.widest_head = kWidth / kHeads - 1;
+  const auto run = [&](const Kernels<float>& kernels, int64_t formulas) {
+    const CpuBackend backend{"limited", true, &kernels, whole.double_kernels, whole.optimiser};
+    use_cpu_backend(backend);
+    Tape tape(Tape::Kind::kForward);
+    const at::Tensor y =
+        attention(tape, {qkv, 0}, {qkv, kWidth}, {qkv, 2 * kWidth}, kWidth, kHeads, named, Dropout::off()).data();
+    use_cpu_backend(whole);
+    EXPECT_EQ(tape.fallback_ops(), formulas);
+    return y;
+  };
+  const at::Tensor expected = run(*whole.float_kernels, 0);
+  EXPECT_LT(test::distance(run(few, 0), expected), test::kFloatTolerance) << "rows gathered first";
+  EXPECT_LT(test::distance(run(narrow, 1), expected), test::kFloatTolerance) << "by formula";
+}
+
 TEST(Attention, SurvivesScoresThatAreFarApart) {
   const PackedRows rows = packed_rows({4});
   Tape tape(Tape::Kind::kForward);
