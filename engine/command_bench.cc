@@ -56,9 +56,7 @@ int take_turns(Bench& bench) {
     const json question = json::parse(line, nullptr, /*allow_exceptions=*/false);
     json answer;
     if (question.is_object() && question.contains("updates") && question["updates"].is_number_integer()) {
-      std::vector<double> seconds(question["updates"].get<size_t>());
-      for (double& s : seconds) s = bench.update();
-      answer = {{"seconds", seconds}};
+      answer = {{"seconds", bench.updates(question["updates"].get<int64_t>())}};
     } else if (question.is_object() && question.contains("decode")) {
       answer = as_json(bench.decode());
     } else {
@@ -71,16 +69,12 @@ int take_turns(Bench& bench) {
 }
 
 int report(Bench& bench, const Arguments& args) {
-  std::vector<double> seconds;
-  int64_t rows = 0;
-  for (int64_t i = 0; i < args.updates; ++i) {
-    rows += bench.next_rows();
-    seconds.push_back(bench.update());
-  }
+  const int64_t rows_before = bench.rows_seen();
+  const std::vector<double> seconds = bench.updates(args.updates);
+  const int64_t rows = bench.rows_seen() - rows_before;
   const double step = median(seconds);
   const double total = std::accumulate(seconds.begin(), seconds.end(), 0.0);
-  TapeProfile profile;
-  for (int64_t i = 0; i < bench.batch_count(); ++i) bench.update(&profile);
+  const TapeProfile profile = bench.profile();
   const double per_update = 1.0 / static_cast<double>(bench.batch_count());
   const double floor = bench.product_floor_seconds(profile.products) * per_update;
 
@@ -152,8 +146,7 @@ Action command_bench(CLI::App& app) {
     Bench bench(
         options, args->vocabulary,
         args->lengths.empty() ? equal_bench_lengths(options.train.batch.tokens) : read_bench_lengths(args->lengths));
-    constexpr int kWarmUp = 3;
-    for (int i = 0; i < kWarmUp; ++i) bench.update();
+    bench.updates(bench.warm_up());
     return args->turns ? take_turns(bench) : report(bench, *args);
   };
 }

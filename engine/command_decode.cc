@@ -54,6 +54,7 @@ int decode(const Arguments& args) {
   Translate task(options, prepare(options.data, options.text, [](const std::string&) {}));
   Checkpoints(run).read_parameters(static_cast<int64_t>(scores.at("selected_step").get<double>()),
                                    task.parameters().values());
+  task.parameters().round();
   std::string text;
   for (const std::string& line : task.hypotheses(task.prepared().encode_source(read_lines(args.input))))
     text += line + "\n";

@@ -5,7 +5,8 @@
 
 namespace tearless::engine {
 
-/// For device = "cuda": opens the CUDA library. UserError where there is none, or no GPU.
+/// For device = "cuda": opens the CUDA library, and gives the calling thread a stream of its own. UserError where there
+/// is none, or no GPU.
 void open_device(const ExecutionOptions& execution);
 
 }  // namespace tearless::engine

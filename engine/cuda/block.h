@@ -17,7 +17,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "engine/cuda/body.h"
+#include "engine/ops/body.h"
 
 namespace tearless::engine {
 

@@ -3,11 +3,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <new>
 #include <string>
 #include <utility>
 
-#include "engine/cuda/bf16.h"
+#include "engine/ops/bf16.h"
 #include "engine/ops/kernels.h"
 
 namespace tearless::engine {
@@ -39,6 +40,10 @@ struct CudaKernels {
   const Kernels<float>* float_kernels;
   const Kernels<bf16>* bf16_kernels;
   const OptimiserKernels* optimiser;
+  /// Records what the call gives the current stream to do, without doing it, and returns what has it done: what that
+  /// allocates is its own until it is destroyed. The stream must not be the default one, and nothing may wait for the
+  /// device or copy from the host meanwhile. Several must not run at the same time: they share their memory.
+  std::function<void()> (*capture)(const std::function<void()>& launches);
 };
 
 /// Changes with the size of any struct that crosses the border.

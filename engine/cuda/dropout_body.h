@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "engine/cuda/body.h"
+#include "engine/ops/body.h"
 #include "engine/ops/random.h"
 
 namespace tearless::engine {

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "engine/cuda/bf16.h"
-#include "engine/cuda/body.h"
+#include "engine/ops/bf16.h"
+#include "engine/ops/body.h"
 
 namespace tearless::engine {
 

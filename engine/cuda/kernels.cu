@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "engine/cuda/cuda_kernels.h"
+#include "engine/cuda/graph.h"
 #include "engine/cuda/kernel_table.h"
 
 namespace tearless::engine {
@@ -124,7 +125,7 @@ class CudaRunner {
 const Kernels<float> float_kernels = kernel_table<float, CudaRunner>();
 const Kernels<bf16> bf16_kernels = kernel_table<bf16, CudaRunner>();
 const OptimiserKernels optimiser_kernels = optimiser_table<CudaRunner>();
-const CudaKernels kernels = {kCudaKernelsLayout, &float_kernels, &bf16_kernels, &optimiser_kernels};
+const CudaKernels kernels = {kCudaKernelsLayout, &float_kernels, &bf16_kernels, &optimiser_kernels, capture_graph};
 
 }  // namespace
 }  // namespace tearless::engine

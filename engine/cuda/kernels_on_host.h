@@ -3,8 +3,8 @@
 // looked at.
 #pragma once
 
-#include "engine/cuda/bf16.h"
 #include "engine/cuda/block_on_host.h"
+#include "engine/ops/bf16.h"
 #include "engine/ops/kernels.h"
 
 namespace tearless::engine {

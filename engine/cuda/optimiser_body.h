@@ -5,9 +5,9 @@
 #include <cfloat>
 #include <cmath>
 
-#include "engine/cuda/bf16.h"
 #include "engine/cuda/block.h"
 #include "engine/cuda/group.h"
+#include "engine/ops/bf16.h"
 #include "engine/ops/kernels.h"
 
 namespace tearless::engine {

@@ -42,7 +42,7 @@ class BatchSearch {
       const auto open = static_cast<int32_t>(beams_[i].open());
       if (open == 0) continue;
       const int32_t begin = source_.offsets[i];
-      cross.spans.push_back({static_cast<int32_t>(rows.tokens.size()), open, begin, source_.offsets[i + 1] - begin, 0});
+      cross.add({static_cast<int32_t>(rows.tokens.size()), open, begin, source_.offsets[i + 1] - begin, 0});
       for (const Hypothesis& h : beams_[i].hypotheses()) {
         if (!h.finished)
           rows.tokens.push_back(h.tokens.empty() ? kBos : model_.kept().types[static_cast<size_t>(h.tokens.back())]);
@@ -53,7 +53,7 @@ class BatchSearch {
     rows.lines.assign(rows.tokens.size(), 0);
 
     const Value logits = model_.advance(step_, tables_, rows, cross, state_);
-    const at::Tensor log_p = at::log_softmax(logits.data(), 1).cpu();  // [N, K]
+    const at::Tensor log_p = at::log_softmax(logits.data().to(at::kFloat), 1).cpu();  // [N, K]
     const int64_t vocabulary = log_p.size(1);
     const float* data = log_p.const_data_ptr<float>();
 

@@ -64,10 +64,8 @@ Decoder::Decoder(const Parameters& p, const ModelOptions& options, uint32_t seed
   }
 }
 
-Value Decoder::forward(const Step& step, const Value& x, const PackedRows& rows, const Value& memory,
-                       const PackedRows& source) const {
-  const AttentionSpans self = AttentionSpans::self(rows, /*causal=*/true);
-  const AttentionSpans cross = AttentionSpans::cross(rows, source);
+Value Decoder::forward(const Step& step, const Value& x, const PackedRows& rows, const AttentionSpans& self,
+                       const Value& memory, const AttentionSpans& cross) const {
   // Under pre-norm only the query stream is normed below: the memory has passed the encoder's final norm.
   const Value projected = memory_.forward(step, memory);
   Residual stream(placement_, step, x, rows);
@@ -98,8 +96,8 @@ Value Decoder::advance(const Step& step, const Value& x, const PackedRows& rows,
   for (int64_t h = 0; h < hypotheses; ++h) {
     std::vector<int32_t>& ancestors = state.ancestors[static_cast<size_t>(h)];
     ancestors.push_back(static_cast<int32_t>(state.rows + h));
-    self.spans.push_back({static_cast<int32_t>(h), 1, static_cast<int32_t>(self.key_rows.size()),
-                          static_cast<int32_t>(ancestors.size()), 0});
+    self.add({static_cast<int32_t>(h), 1, static_cast<int32_t>(self.key_rows.size()),
+              static_cast<int32_t>(ancestors.size()), 0});
     self.key_rows.insert(self.key_rows.end(), ancestors.begin(), ancestors.end());
   }
 

@@ -30,9 +30,10 @@ class Decoder {
  public:
   Decoder(const Parameters& parameters, const ModelOptions& options, uint32_t dropout_seed);
 
-  /// x [T, D] embedded target inputs, memory [S, D] → [T, D]. `rows` and `source` must outlive the tape.
-  Value forward(const Step& step, const Value& x, const PackedRows& rows, const Value& memory,
-                const PackedRows& source) const;
+  /// x [T, D] embedded target inputs, memory [S, D] → [T, D]. `self`, causal: which rows see which; `cross`: which
+  /// rows of the memory they see. `rows` and spans must outlive the tape.
+  Value forward(const Step& step, const Value& x, const PackedRows& rows, const AttentionSpans& self,
+                const Value& memory, const AttentionSpans& cross) const;
 
   /// The state before the first position, for `hypotheses` hypotheses.
   DecoderState start(const Step& step, const Value& memory, int64_t hypotheses) const;

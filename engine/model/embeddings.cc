@@ -3,6 +3,7 @@
 #include <ATen/TensorOperators.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "engine/model/initialisation.h"
@@ -61,6 +62,7 @@ void append_embedding_specs(std::vector<ParameterSpec>& specs, const ModelOption
 Embeddings::Embeddings(const Parameters& p, const ModelOptions& options, KeptVocabulary kept, uint32_t seed)
     : options_(options),
       kept_(std::move(kept)),
+      row_type_(p.row_type()),
       output_bias_(p.get("output.bias")),
       source_dropout_(options.dropout.residual, seed, "embedding.source"),
       target_dropout_(options.dropout.residual, seed, "embedding.target"),
@@ -102,11 +104,12 @@ Embeddings::Tables Embeddings::prepare(const Step& step) const {
 Value Embeddings::embed(const Step& step, const Value& table, const PackedRows& rows,
                         const DropoutSite& dropout) const {
   const int64_t needed = *std::max_element(rows.positions.begin(), rows.positions.end()) + int64_t{1};
-  if (!positions_.defined() || positions_.size(0) < needed) {
-    positions_ = sinusoid_positions(std::max<int64_t>(2 * needed, 128), options_.d_model).to(table.data().device());
+  if (positions_.empty() || positions_.back().size(0) < needed) {
+    const auto size = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(needed, 128))));
+    positions_.push_back(sinusoid_positions(size, options_.d_model).to(table.data().device()));
   }
-  return embedding(step.tape, table, rows, positions_, std::sqrt(static_cast<double>(options_.d_model)),
-                   dropout.at(step));
+  return embedding(step.tape, table, rows, positions_.back(), std::sqrt(static_cast<double>(options_.d_model)),
+                   dropout.at(step), row_type_);
 }
 
 Value Embeddings::embed_source(const Step& step, const Tables& tables, const PackedRows& rows) const {

@@ -48,10 +48,13 @@ class Embeddings {
 
   ModelOptions options_;
   KeptVocabulary kept_;
+  at::ScalarType row_type_;
   Value source_, target_, output_, output_bias_;
   DropoutSite source_dropout_, target_dropout_;
-  at::Tensor kept_index_;         // [K] int64
-  mutable at::Tensor positions_;  // [P, D], grown to the longest sentence seen
+  at::Tensor kept_index_;  // [K] int64
+  /// [P, D], the last long enough for every sentence so far; P is a power of two. Shorter ones are kept for captured
+  /// steps, which go on reading them.
+  mutable std::vector<at::Tensor> positions_;
 };
 
 }  // namespace tearless::engine

@@ -29,11 +29,10 @@ Encoder::Encoder(const Parameters& p, const ModelOptions& options, uint32_t seed
   }
 }
 
-Value Encoder::forward(const Step& step, const Value& x, const PackedRows& rows) const {
-  const AttentionSpans spans = AttentionSpans::self(rows, /*causal=*/false);
+Value Encoder::forward(const Step& step, const Value& x, const PackedRows& rows, const AttentionSpans& self) const {
   Residual stream(placement_, step, x, rows);
   for (const Layer& layer : layers_) {
-    stream.leave(layer.attention_seam, layer.attention.forward(step, stream.enter(layer.attention_seam), spans));
+    stream.leave(layer.attention_seam, layer.attention.forward(step, stream.enter(layer.attention_seam), self));
     stream.leave(layer.ffn_seam, layer.ffn.forward(step, stream.enter(layer.ffn_seam), rows));
   }
   return stream.finish(final_norm_);

@@ -16,8 +16,9 @@ class Encoder {
  public:
   Encoder(const Parameters& parameters, const ModelOptions& options, uint32_t dropout_seed);
 
-  /// x [S, D] embedded source rows → memory [S, D]. `rows` must outlive the tape.
-  Value forward(const Step& step, const Value& x, const PackedRows& rows) const;
+  /// x [S, D] embedded source rows → memory [S, D]. `self`: which rows see which. `rows` and `self` must outlive the
+  /// tape.
+  Value forward(const Step& step, const Value& x, const PackedRows& rows, const AttentionSpans& self) const;
 
  private:
   struct Layer {

@@ -48,7 +48,7 @@ int64_t total_size(const std::vector<ParameterSpec>& specs) {
   return total;
 }
 
-Parameters::Parameters(std::vector<ParameterSpec> specs, uint32_t seed, const at::Device& device)
+Parameters::Parameters(std::vector<ParameterSpec> specs, uint32_t seed, const at::Device& device, Compute compute)
     : specs_(std::move(specs)) {
   at::Tensor values = at::empty({total_size(specs_)}, at::kFloat);
   int64_t offset = 0;
@@ -61,12 +61,17 @@ Parameters::Parameters(std::vector<ParameterSpec> specs, uint32_t seed, const at
   }
   values_ = values.to(device);
   gradients_ = at::zeros_like(values_);
+  if (compute == Compute::kBf16) low_ = values_.to(at::kBFloat16);
+}
+
+void Parameters::round() {
+  if (low_.defined()) low_.copy_(values_);
 }
 
 Value Parameters::view(int64_t offset, const std::vector<int64_t>& shape) const {
   const int64_t size = std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
-  return Value::parameter(values_.slice(0, offset, offset + size).view(shape),
-                          gradients_.slice(0, offset, offset + size).view(shape));
+  const auto part = [&](const at::Tensor& all) { return all.slice(0, offset, offset + size).view(shape); };
+  return Value::parameter(part(values_), part(gradients_), low_.defined() ? part(low_) : low_);
 }
 
 Value Parameters::get(std::string_view name) const {

@@ -13,6 +13,9 @@
 
 namespace tearless::engine {
 
+/// The type that a model computes in. Parameters, their gradients and the optimiser are fp32 in both.
+enum class Compute { kFp32, kBf16 };
+
 /// How a parameter starts.
 struct Initial {
   enum class Kind {
@@ -36,7 +39,8 @@ int64_t total_size(const std::vector<ParameterSpec>& specs);
 class Parameters {
  public:
   /// Initial values depend on (seed, name, element) alone: they are the same whatever other parameters there are.
-  Parameters(std::vector<ParameterSpec> specs, uint32_t seed, const at::Device& device);
+  Parameters(std::vector<ParameterSpec> specs, uint32_t seed, const at::Device& device,
+             Compute compute = Compute::kFp32);
 
   /// The parameter of that name; empty where the model has none.
   Value get(std::string_view name) const;
@@ -49,12 +53,19 @@ class Parameters {
   at::Tensor& gradients() { return gradients_; }  // [P]
   int64_t count() const { return values_.numel(); }
 
+  /// The type of the rows that the model works on.
+  at::ScalarType row_type() const { return low_.defined() ? at::kBFloat16 : at::kFloat; }
+  /// [P] the values rounded to bf16, which products take; undefined under Compute::kFp32.
+  at::Tensor& low() { return low_; }
+  /// Rounds anew: to be called when the values were changed by another than the optimiser.
+  void round();
+
  private:
   Value view(int64_t offset, const std::vector<int64_t>& shape) const;
 
   std::vector<ParameterSpec> specs_;
   std::map<std::string, std::pair<size_t, int64_t>, std::less<>> places_;  // name → (spec, offset)
-  at::Tensor values_, gradients_;
+  at::Tensor values_, gradients_, low_;
 };
 
 }  // namespace tearless::engine

@@ -1,5 +1,7 @@
 #include "engine/model/transformer.h"
 
+#include <algorithm>
+
 #include "engine/ops/embedding.h"
 
 namespace tearless::engine {
@@ -30,29 +32,50 @@ Transformer::Transformer(const Parameters& parameters, const ModelOptions& optio
       word_target_(dropout_seed, "drop.word.target"),
       word_dropout_(options.dropout.word) {}
 
-LossSums Transformer::loss(const Step& step, const PackedBatch& batch, double label_smoothing) const {
-  const auto words = [&](const RandomStream& stream) {
-    return step.tape.recording() ? Dropout::with(word_dropout_, stream, step.update) : Dropout::off();
-  };
-  const PackedRows& source = step.tape.keep(drop_words(batch.source, words(word_source_), kUnk));
-  const PackedRows& target = step.tape.keep(drop_words(batch.target, words(word_target_), kUnk));
-  std::vector<int32_t> labels;
-  labels.reserve(batch.labels.size());
-  for (const int32_t label : batch.labels) labels.push_back(kept().index_of[static_cast<size_t>(label)]);
+int64_t ReadyBatch::tokens() const {
+  return std::count_if(labels.begin(), labels.end(), [](int32_t label) { return label >= 0; });
+}
 
+ReadyBatch Transformer::ready(const PackedBatch& batch, std::optional<uint32_t> update) const {
+  const auto words = [&](const RandomStream& stream) {
+    return update ? Dropout::with(word_dropout_, stream, *update) : Dropout::off();
+  };
+  ReadyBatch ready{.source = drop_words(batch.source, words(word_source_), kUnk),
+                   .target = drop_words(batch.target, words(word_target_), kUnk)};
+  ready.labels.reserve(batch.labels.size());
+  for (const int32_t label : batch.labels) ready.labels.push_back(kept().index_of[static_cast<size_t>(label)]);
+  ready.source_spans = AttentionSpans::self(ready.source, /*causal=*/false);
+  ready.target_spans = AttentionSpans::self(ready.target, /*causal=*/true);
+  ready.cross_spans = AttentionSpans::cross(ready.target, ready.source);
+  return ready;
+}
+
+LossSums Transformer::loss(const Step& step, const ReadyBatch& batch, double label_smoothing) const {
   const Embeddings::Tables tables = prepare(step);
-  const Value memory = encode(step, tables, source);
-  return smoothed_cross_entropy(step.tape, logits(step, tables, target, memory, source), labels, label_smoothing);
+  const Value memory =
+      encoder_.forward(step, embeddings_.embed_source(step, tables, batch.source), batch.source, batch.source_spans);
+  const Value h = decoder_.forward(step, embeddings_.embed_target(step, tables, batch.target), batch.target,
+                                   batch.target_spans, memory, batch.cross_spans);
+  return smoothed_cross_entropy(step.tape, embeddings_.logits(step, tables, h), batch.labels, label_smoothing,
+                                step.on_device ? &step.on_device->loss : nullptr);
+}
+
+LossSums Transformer::loss(const Step& step, const PackedBatch& batch, double label_smoothing) const {
+  return loss(step, step.tape.keep(ready(batch, step.tape.recording() ? std::optional(step.update) : std::nullopt)),
+              label_smoothing);
 }
 
 Value Transformer::encode(const Step& step, const Embeddings::Tables& tables, const PackedRows& source) const {
-  return encoder_.forward(step, embeddings_.embed_source(step, tables, source), source);
+  return encoder_.forward(step, embeddings_.embed_source(step, tables, source), source,
+                          step.tape.keep(AttentionSpans::self(source, /*causal=*/false)));
 }
 
 Value Transformer::logits(const Step& step, const Embeddings::Tables& tables, const PackedRows& target,
                           const Value& memory, const PackedRows& source) const {
-  const Value x = embeddings_.embed_target(step, tables, target);
-  return embeddings_.logits(step, tables, decoder_.forward(step, x, target, memory, source));
+  const Value h = decoder_.forward(step, embeddings_.embed_target(step, tables, target), target,
+                                   step.tape.keep(AttentionSpans::self(target, /*causal=*/true)), memory,
+                                   step.tape.keep(AttentionSpans::cross(target, source)));
+  return embeddings_.logits(step, tables, h);
 }
 
 DecoderState Transformer::start(const Step& step, const Value& memory, int64_t hypotheses) const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,12 +21,26 @@ std::vector<ParameterSpec> transformer_specs(const ModelOptions& options, int64_
 /// `batch_tokens` rows a side.
 int64_t estimated_memory_bytes(const ModelOptions& options, int64_t vocabulary, int64_t batch_tokens);
 
+/// A batch as one walk through the model takes it: word dropout has acted, labels are columns of the logits, and it is
+/// written down which rows see which.
+struct ReadyBatch {
+  PackedRows source = {}, target = {};
+  std::vector<int32_t> labels = {};  // [target T]; negative: the row counts for nothing
+  AttentionSpans source_spans = {}, target_spans = {}, cross_spans = {};
+
+  int64_t tokens() const;  // labels that count
+};
+
 class Transformer {
  public:
   /// `parameters` must have been made from transformer_specs() and must outlive the model.
   Transformer(const Parameters& parameters, const ModelOptions& options, KeptVocabulary kept, uint32_t dropout_seed);
 
+  /// The batch for that update of training, or for evaluation, where no word is dropped.
+  ReadyBatch ready(const PackedBatch& batch, std::optional<uint32_t> update) const;
   /// Sums of the loss over the batch. On a recording tape, call tape.backward() next; the batch must live until then.
+  LossSums loss(const Step& step, const ReadyBatch& batch, double label_smoothing) const;
+  /// The same of a batch that is made ready for the step.
   LossSums loss(const Step& step, const PackedBatch& batch, double label_smoothing) const;
 
   Embeddings::Tables prepare(const Step& step) const { return embeddings_.prepare(step); }

@@ -22,13 +22,33 @@ double global_norm(const at::Tensor& gradients) {
   return std::sqrt(sum.item<double>());
 }
 
+AdamRates adam_rates(const AdamStep& step) {
+  const double t = static_cast<double>(step.update);
+  return {.rate = static_cast<float>(step.learning_rate / (1 - std::pow(step.beta1, t))),
+          .inverse_root = static_cast<float>(1 / std::sqrt(1 - std::pow(step.beta2, t)))};
+}
+
+Adam adam_call(const AdamStep& step, const at::Tensor& gradients, const at::Tensor& parameters,
+               const at::Tensor& first_moment, const at::Tensor& second_moment) {
+  return {.size = parameters.numel(),
+          .theta = write<float>(parameters),
+          .first_moment = write<float>(first_moment),
+          .second_moment = write<float>(second_moment),
+          .gradients = write<float>(gradients),
+          .beta1 = static_cast<float>(step.beta1),
+          .beta2 = static_cast<float>(step.beta2),
+          .rest1 = static_cast<float>(1 - step.beta1),
+          .rest2 = static_cast<float>(1 - step.beta2),
+          .eps = static_cast<float>(step.eps)};
+}
+
 void adam_step(const AdamStep& step, double gradient_norm, at::Tensor& gradients, at::Tensor& parameters,
                at::Tensor& first_moment, at::Tensor& second_moment) {
   const double clip = step.clip_norm > 0 ? std::min(1.0, step.clip_norm / (gradient_norm + 1e-6)) : 1.0;
-  const double t = static_cast<double>(step.update);
-  const double step_size = step.learning_rate / (1 - std::pow(step.beta1, t));
-  const double root_correction = std::sqrt(1 - std::pow(step.beta2, t));
   if (!has_kernels(parameters)) {
+    const double t = static_cast<double>(step.update);
+    const double step_size = step.learning_rate / (1 - std::pow(step.beta1, t));
+    const double root_correction = std::sqrt(1 - std::pow(step.beta2, t));
     const at::Tensor g = gradients * clip;
     first_moment.mul_(step.beta1).add_(g, 1 - step.beta1);
     second_moment.mul_(step.beta2).addcmul_(g, g, 1 - step.beta2);
@@ -36,21 +56,12 @@ void adam_step(const AdamStep& step, double gradient_norm, at::Tensor& gradients
     gradients.zero_();
     return;
   }
-  optimiser_kernels_for(parameters)
-      .adam({.size = parameters.numel(),
-             .theta = write<float>(parameters),
-             .first_moment = write<float>(first_moment),
-             .second_moment = write<float>(second_moment),
-             .gradients = write<float>(gradients),
-             .clip = static_cast<float>(clip),
-             .beta1 = static_cast<float>(step.beta1),
-             .beta2 = static_cast<float>(step.beta2),
-             .rest1 = static_cast<float>(1 - step.beta1),
-             .rest2 = static_cast<float>(1 - step.beta2),
-             .rate = static_cast<float>(step_size),
-             .inverse_root = static_cast<float>(1 / root_correction),
-             .eps = static_cast<float>(step.eps)},
-            stream_for(parameters));
+  Adam call = adam_call(step, gradients, parameters, first_moment, second_moment);
+  const AdamRates rates = adam_rates(step);
+  call.clip = static_cast<float>(clip);
+  call.rate = rates.rate;
+  call.inverse_root = rates.inverse_root;
+  optimiser_kernels_for(parameters).adam(call, stream_for(parameters));
 }
 
 }  // namespace tearless::engine

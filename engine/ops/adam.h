@@ -5,6 +5,8 @@
 
 #include <cstdint>
 
+#include "engine/ops/kernels.h"
+
 namespace tearless::engine {
 
 struct AdamStep {
@@ -13,6 +15,16 @@ struct AdamStep {
   double clip_norm = 1.0;  // gradients are scaled by min(1, clip / (‖g‖ + 1e-6)); 0 = no clipping
   int64_t update = 1;      // counted from 1: bias correction 1 - βᵗ
 };
+
+/// How an update's number and rate enter the step: lr / (1 - β₁ᵗ) and 1 / √(1 - β₂ᵗ).
+struct AdamRates {
+  float rate = 0, inverse_root = 0;
+};
+AdamRates adam_rates(const AdamStep& step);
+
+/// The kernel's call over these buffers, without clip and rates.
+Adam adam_call(const AdamStep& step, const at::Tensor& gradients, const at::Tensor& parameters,
+               const at::Tensor& first_moment, const at::Tensor& second_moment);
 
 /// ‖g‖₂ of a flat buffer [P], in double, the same for any number of threads.
 double global_norm(const at::Tensor& gradients);

@@ -35,12 +35,12 @@ Normed fused(Tape& tape, const Value& residual, const Value& y, const Dropout& d
   const Value sum = y ? Value(at::empty_like(in)) : residual;
   const Value normed = norm ? Value(at::empty_like(in)) : Value();
   const int64_t gain_size = norm && norm->gain ? norm->gain.data().numel() : 0;
-  const auto names = rows && dropout.active() ? std::optional<NamesOnDevice>({*rows, in}) : std::nullopt;
+  std::optional<NamesOnDevice> names;
+  if (rows && dropout.active()) names.emplace(tape, *rows, in);
   at::Tensor statistics;  // [T, 3]
-  if (norm && tape.recording()) statistics = at::empty({count, 3}, in.options());
+  if (norm && tape.recording()) statistics = at::empty({count, 3}, wide_options(in));
 
-  with_kernels(in, [&](auto zero, const auto& kernels, void* stream) {
-    using T = decltype(zero);
+  with_kernels(in, [&]<class T>(const Kernels<T>& kernels, void* stream) {
     AddNorm<T> a{.rows = count, .width = width, .residual = read<T>(in)};
     if (y) {
       a.y = read<T>(y.data());
@@ -65,8 +65,7 @@ Normed fused(Tape& tape, const Value& residual, const Value& y, const Dropout& d
     // The gradient of x is written over one that is read for the last time here.
     const at::Tensor d_x = sum.has_grad() ? sum.grad() : normed.grad();
     const at::Tensor d_y = y ? at::empty_like(d_x) : at::Tensor();
-    with_kernels(d_x, [&](auto zero, const auto& kernels, void* stream) {
-      using T = decltype(zero);
+    with_kernels(d_x, [&]<class T>(const Kernels<T>& kernels, void* stream) {
       AddNormBackward<T> b{.rows = count, .width = width};
       if (through_norm) {
         b.x = read<T>(sum.data());

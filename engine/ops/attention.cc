@@ -10,6 +10,7 @@
 #include <ATen/ops/ones.h>
 #include <ATen/ops/softmax.h>
 #include <ATen/ops/triu.h>
+#include <ATen/ops/zeros.h>
 
 #include <algorithm>
 #include <cassert>
@@ -32,6 +33,7 @@ at::Tensor attention_formula(const at::Tensor& q, const at::Tensor& k, const at:
   const int64_t d_head = q.size(1) / heads;
   std::vector<at::Tensor> rows;
   for (const auto& s : spans.spans) {
+    if (s.query_count == 0) continue;
     const auto split = [&](const at::Tensor& x, int64_t begin, int64_t count) {
       return x.slice(0, begin, begin + count).view({count, heads, d_head}).transpose(0, 1);  // [H, count, d_h]
     };
@@ -53,6 +55,11 @@ at::Tensor attention_formula(const at::Tensor& q, const at::Tensor& k, const at:
     rows.push_back(
         at::matmul(p, split(v, s.key_begin, s.key_count)).transpose(0, 1).reshape({s.query_count, q.size(1)}));
   }
+  if (spans.padded) {
+    int64_t covered = 0;
+    for (const auto& s : spans.spans) covered += s.query_count;
+    rows.push_back(at::zeros({q.size(0) - covered, q.size(1)}, q.options()));
+  }
   return at::cat(rows);
 }
 
@@ -62,7 +69,7 @@ struct Limits {
 };
 Limits limits_of_kernels(const at::Tensor& x) {
   Limits limits{};
-  with_kernels(x, [&](auto, const auto& kernels, void*) { limits = {kernels.widest_head, kernels.reads_key_rows}; });
+  with_kernels(x, [&](const auto& kernels, void*) { limits = {kernels.widest_head, kernels.reads_key_rows}; });
   return limits;
 }
 
@@ -81,27 +88,24 @@ T* gradient_of(const Columns& columns) {
   return write<T>(columns.rows.grad_buffer()) + columns.column;
 }
 
-/// What backward needs of the spans: they outlive the caller's, and stand on the device.
-struct KeptSpans {
-  KeptSpans(const AttentionSpans& spans, const at::Tensor& like)
-      : host(spans), on_device(host.spans, like), key_rows(host.key_rows, like) {}
-  KeptSpans(const KeptSpans&) = delete;
-  const AttentionSpans host;
-  const OnDevice<AttentionSpan> on_device;
+/// The spans and where kernels read them.
+struct SpansOnDevice {
+  SpansOnDevice(const Tape& tape, const AttentionSpans& spans, const at::Tensor& like)
+      : host(spans), list(tape, spans.spans, like), key_rows(tape, spans.key_rows, like) {}
+  const AttentionSpans& host;
+  const OnDevice<AttentionSpan> list;
   const OnDevice<int32_t> key_rows;
 };
 
 /// The call but for what it writes.
 template <class T>
-Attention<T> call_of(const KeptSpans& spans, const Columns& q, const Columns& k, const Columns& v, int64_t heads,
+Attention<T> call_of(const SpansOnDevice& spans, const Columns& q, const Columns& k, const Columns& v, int64_t heads,
                      int64_t d_head, const Dropout& dropout) {
   Attention<T> a;
-  a.spans = spans.on_device.data();
+  a.spans = spans.list.data();
   a.span_count = static_cast<int64_t>(spans.host.spans.size());
-  for (const AttentionSpan& s : spans.host.spans) {
-    a.longest_query = std::max<int64_t>(a.longest_query, s.query_count);
-    a.longest_key = std::max<int64_t>(a.longest_key, s.key_count);
-  }
+  a.longest_query = spans.host.longest_query;
+  a.longest_key = spans.host.longest_key;
   a.causal = spans.host.causal;
   if (!spans.host.key_rows.empty()) a.key_rows = spans.key_rows.data();
   a.heads = heads;
@@ -130,10 +134,16 @@ AttentionSpans AttentionSpans::cross(const PackedRows& queries, const PackedRows
   for (size_t i = 0; i + 1 < queries.offsets.size(); ++i) {
     const int32_t query = queries.offsets[i];
     const int32_t key = keys.offsets[i];
-    out.spans.push_back({query, queries.offsets[i + 1] - query, key, keys.offsets[i + 1] - key,
-                         queries.lines[static_cast<size_t>(query)]});
+    out.add({query, queries.offsets[i + 1] - query, key, keys.offsets[i + 1] - key,
+             queries.lines[static_cast<size_t>(query)]});
   }
   return out;
+}
+
+void AttentionSpans::add(const AttentionSpan& span) {
+  longest_query = std::max<int64_t>(longest_query, span.query_count);
+  longest_key = std::max<int64_t>(longest_key, span.key_count);
+  spans.push_back(span);
 }
 
 Value attention(Tape& tape, const Columns& q, const Columns& k, const Columns& v, int64_t d_model, int64_t heads,
@@ -141,7 +151,7 @@ Value attention(Tape& tape, const Columns& q, const Columns& k, const Columns& v
   const bool fast = tape.fast(q.rows.data());
   const Limits limits = fast ? limits_of_kernels(q.rows.data()) : Limits{};
   if (!fast || d_model / heads > limits.widest_head) {
-    return tape.by_formula({q.rows, k.rows, v.rows}, [=](const std::vector<at::Tensor>& in) {
+    return tape.by_formula({q.rows, k.rows, v.rows}, [&](const std::vector<at::Tensor>& in) {
       return attention_formula(in[0].slice(1, q.column, q.column + d_model),
                                in[1].slice(1, k.column, k.column + d_model),
                                in[2].slice(1, v.column, v.column + d_model), heads, spans, dropout);
@@ -155,14 +165,15 @@ Value attention(Tape& tape, const Columns& q, const Columns& k, const Columns& v
   }
   const int64_t d_head = d_model / heads;
   const auto options = q.rows.data().options();
-  const Value out(at::empty({q.rows.data().size(0), d_model}, options));
-  const auto kept_spans = std::make_shared<const KeptSpans>(spans, q.rows.data());
+  const std::vector<int64_t> shape = {q.rows.data().size(0), d_model};
+  const Value out(spans.padded ? at::zeros(shape, options) : at::empty(shape, options));
+  const SpansOnDevice placed(tape, spans, q.rows.data());
   at::Tensor kept;
-  with_kernels(out.data(), [&](auto zero, const auto& kernels, void* stream) {
-    using T = decltype(zero);
-    Attention<T> a = call_of<T>(*kept_spans, q, k, v, heads, d_head, dropout);
+  with_kernels(out.data(), [&]<class T>(const Kernels<T>& kernels, void* stream) {
+    Attention<T> a = call_of<T>(placed, q, k, v, heads, d_head, dropout);
     if (tape.recording()) {
-      kept = at::empty({kernels.attention_kept(kept_spans->host.spans.data(), a.span_count, heads)}, options);
+      kept =
+          at::empty({kernels.attention_kept(placed.host.spans.data(), a.span_count, heads)}, wide_options(out.data()));
       a.kept = write<Wide<T>>(kept);
     }
     a.out = write<T>(out.data());
@@ -170,9 +181,8 @@ Value attention(Tape& tape, const Columns& q, const Columns& k, const Columns& v
   });
   tape.record("attention", [=] {
     if (!out.has_grad()) return;
-    with_kernels(out.data(), [&](auto zero, const auto& kernels, void* stream) {
-      using T = decltype(zero);
-      AttentionBackward<T> b{.forward = call_of<T>(*kept_spans, q, k, v, heads, d_head, dropout)};
+    with_kernels(out.data(), [&]<class T>(const Kernels<T>& kernels, void* stream) {
+      AttentionBackward<T> b{.forward = call_of<T>(placed, q, k, v, heads, d_head, dropout)};
       b.forward.kept = write<Wide<T>>(kept);
       b.d_out = read<T>(out.grad());
       b.d_q = gradient_of<T>(q);

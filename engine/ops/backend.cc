@@ -38,10 +38,7 @@ const CpuBackend* widest() {
   return best;
 }
 
-struct {
-  const Kernels<float>* float_kernels = nullptr;
-  const OptimiserKernels* optimiser = nullptr;
-} cuda_kernels;
+DeviceKernels cuda_kernels;
 
 const CpuBackend*& chosen() {
   static const CpuBackend* backend = widest();
@@ -76,18 +73,26 @@ void use_cpu_backend(std::string_view name) {
 
 void use_cpu_backend(const CpuBackend& backend) { chosen() = &backend; }
 
-void use_cuda_kernels(const Kernels<float>& float_kernels, const OptimiserKernels& optimiser) {
-  cuda_kernels = {&float_kernels, &optimiser};
-}
+void use_cuda_kernels(const DeviceKernels& kernels) { cuda_kernels = kernels; }
 
 bool has_kernels(const at::Tensor& x) {
-  if (x.device().is_cpu()) return true;
-  return x.device().is_cuda() && cuda_kernels.float_kernels && x.scalar_type() == at::kFloat;
+  const bool narrow = x.scalar_type() == at::kBFloat16;
+  if (x.device().is_cpu()) return !narrow || cpu_backend().bf16_kernels;
+  return x.device().is_cuda() &&
+         (narrow ? cuda_kernels.bf16_kernels != nullptr : cuda_kernels.float_kernels && x.scalar_type() == at::kFloat);
 }
+
+Capture capture_for(const at::Tensor& x) { return x.device().is_cpu() ? cpu_backend().capture : cuda_kernels.capture; }
 
 void* stream_for(const at::Tensor& x) {
   if (x.device().is_cpu()) return nullptr;
   return c10::impl::VirtualGuardImpl(x.device().type()).getStream(x.device()).native_handle();
+}
+
+void wait_for(const at::Tensor& x) {
+  if (x.device().is_cpu()) return;
+  const c10::impl::VirtualGuardImpl device(x.device().type());
+  device.synchronizeStream(device.getStream(x.device()));
 }
 
 at::Tensor copy_to_device(const void* host, int64_t bytes, const at::Tensor& like) {
@@ -97,6 +102,10 @@ at::Tensor copy_to_device(const void* host, int64_t bytes, const at::Tensor& lik
 template <>
 const Kernels<float>& kernels_for<float>(const at::Tensor& x) {
   return x.device().is_cpu() ? *cpu_backend().float_kernels : *cuda_kernels.float_kernels;
+}
+template <>
+const Kernels<bf16>& kernels_for<bf16>(const at::Tensor& x) {
+  return x.device().is_cpu() ? *cpu_backend().bf16_kernels : *cuda_kernels.bf16_kernels;
 }
 template <>
 const Kernels<double>& kernels_for<double>([[maybe_unused]] const at::Tensor& x) {

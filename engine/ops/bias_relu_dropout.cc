@@ -16,10 +16,9 @@ Value bias_relu_dropout(Tape& tape, const Value& x, const Value& bias, const Dro
   }
   const int64_t count = x.data().size(0);
   const int64_t width = x.data().size(1);
-  const NamesOnDevice names(rows, x.data());
+  const NamesOnDevice names(tape, rows, x.data());
   const Value out(x.data());  // written over x, which nobody reads again
-  with_kernels(x.data(), [&](auto zero, const auto& kernels, void* stream) {
-    using T = decltype(zero);
+  with_kernels(x.data(), [&]<class T>(const Kernels<T>& kernels, void* stream) {
     kernels.bias_relu_dropout({.rows = count,
                                .width = width,
                                .x = read<T>(x.data()),
@@ -31,8 +30,7 @@ Value bias_relu_dropout(Tape& tape, const Value& x, const Value& bias, const Dro
   });
   tape.record("bias, ReLU, dropout", [x, bias, out, dropout, count, width] {
     if (!out.has_grad()) return;
-    with_kernels(out.data(), [&](auto zero, const auto& kernels, void* stream) {
-      using T = decltype(zero);
+    with_kernels(out.data(), [&]<class T>(const Kernels<T>& kernels, void* stream) {
       kernels.bias_relu_dropout_backward({.rows = count,
                                           .width = width,
                                           .out = read<T>(out.data()),

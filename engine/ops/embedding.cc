@@ -21,7 +21,8 @@ at::Tensor embedding_formula(const at::Tensor& table, const PackedRows& rows, co
   return dropout.active() ? sum * keep_scale_tensor(dropout, rows, table.size(1), table) : sum;
 }
 
-/// Row numbers ordered by token, then by row.
+}  // namespace
+
 std::vector<int32_t> rows_by_token(const PackedRows& rows) {
   std::vector<int32_t> order(rows.tokens.size());
   std::iota(order.begin(), order.end(), 0);
@@ -31,8 +32,6 @@ std::vector<int32_t> rows_by_token(const PackedRows& rows) {
   });
   return order;
 }
-
-}  // namespace
 
 at::Tensor sinusoid_positions(int64_t positions, int64_t d_model) {
   at::Tensor table = at::empty({positions, d_model}, at::kFloat);
@@ -48,19 +47,19 @@ at::Tensor sinusoid_positions(int64_t positions, int64_t d_model) {
 }
 
 Value embedding(Tape& tape, const Value& table, const PackedRows& rows, const at::Tensor& positions, double scale,
-                const Dropout& dropout) {
-  if (!tape.fast(table.data())) {
-    return tape.by_formula({table}, [&rows, positions, scale, dropout](const std::vector<at::Tensor>& in) {
-      return embedding_formula(in[0], rows, positions, scale, dropout);
-    });
-  }
+                const Dropout& dropout, at::ScalarType type) {
   const int64_t count = rows.row_count();
   const int64_t width = table.data().size(1);
-  const NamesOnDevice names(rows, table.data());
-  const OnDevice<int32_t> tokens(rows.tokens, table.data());
-  const Value out(at::empty({count, width}, table.data().options()));
-  with_kernels(out.data(), [&](auto zero, const auto& kernels, void* stream) {
-    using T = decltype(zero);
+  const Value out(at::empty({count, width}, table.data().options().dtype(type)));
+  if (!tape.fast(out.data())) {
+    const auto formula = [&rows, positions, scale, dropout](const std::vector<at::Tensor>& in) {
+      return embedding_formula(in[0], rows, positions, scale, dropout);
+    };
+    return tape.by_formula({table}, formula, type);
+  }
+  const NamesOnDevice names(tape, rows, table.data());
+  const OnDevice<int32_t> tokens(tape, rows.tokens, table.data());
+  with_kernels(out.data(), [&]<class T>(const Kernels<T>& kernels, void* stream) {
     kernels.embedding({.rows = count,
                        .width = width,
                        .table = read<Wide<T>>(table.data()),
@@ -72,12 +71,11 @@ Value embedding(Tape& tape, const Value& table, const PackedRows& rows, const at
                        .out = write<T>(out.data())},
                       stream);
   });
-  tape.record("embedding", [table, &rows, names, tokens, scale, dropout, out, count, width] {
+  tape.record("embedding", [&tape, table, &rows, names, tokens, scale, dropout, out, count, width] {
     if (!out.has_grad()) return;
-    const std::vector<int32_t> order = rows_by_token(rows);
-    const OnDevice<int32_t> by_token(order, out.data());
-    with_kernels(out.data(), [&](auto zero, const auto& kernels, void* stream) {
-      using T = decltype(zero);
+    const std::vector<int32_t>& order = rows.by_token.empty() ? tape.keep(rows_by_token(rows)) : rows.by_token;
+    const OnDevice<int32_t> by_token(tape, order, out.data());
+    with_kernels(out.data(), [&]<class T>(const Kernels<T>& kernels, void* stream) {
       kernels.embedding_backward({.rows = count,
                                   .width = width,
                                   .d_out = read<T>(out.grad()),

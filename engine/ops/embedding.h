@@ -11,10 +11,14 @@ namespace tearless::engine {
 /// [positions, d] in float.
 at::Tensor sinusoid_positions(int64_t positions, int64_t d_model);
 
-/// drop(scale · table[token] + positions[position]): table [V, D], positions [P, D] with P > every position → [T, D].
-/// `rows` must outlive the tape. The tokens are taken from `rows` (word dropout has already acted on them).
+/// drop(scale · table[token] + positions[position]): table [V, D], positions [P, D] with P > every position → [T, D] of
+/// the given type. `rows` must outlive the tape. The tokens are taken from `rows` (word dropout has already acted on
+/// them).
 Value embedding(Tape& tape, const Value& table, const PackedRows& rows, const at::Tensor& positions, double scale,
-                const Dropout& dropout);
+                const Dropout& dropout, at::ScalarType type);
+
+/// Row numbers ordered by token, then by row: PackedRows::by_token.
+std::vector<int32_t> rows_by_token(const PackedRows& rows);
 
 /// Word dropout (TwT App. A): each input token becomes `unknown` where its draw falls below the threshold; acts on a
 /// copy, so the stored batch stays whole.

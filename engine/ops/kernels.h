@@ -11,6 +11,7 @@
 
 #include <cstdint>
 
+#include "engine/ops/bf16.h"
 #include "engine/ops/random.h"
 
 namespace tearless::engine {

@@ -1,6 +1,7 @@
 #include "engine/ops/linear.h"
 
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/addmm.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/mm.h>
@@ -22,12 +23,11 @@ void fix_product_order() {
 
 void add_column_sums(const at::Tensor& rows, at::Tensor& sum) {
   if (!has_kernels(rows)) {
-    sum.add_(rows.sum(0));
+    sum.add_(rows.to(sum.scalar_type()).sum(0));
     return;
   }
   assert(rows.stride(1) == 1 && sum.is_contiguous());
-  with_kernels(rows, [&](auto zero, const auto& kernels, void* stream) {
-    using T = decltype(zero);
+  with_kernels(rows, [&]<class T>(const Kernels<T>& kernels, void* stream) {
     kernels.column_sums({.rows = rows.size(0),
                          .width = rows.size(1),
                          .stride = rows.stride(0),
@@ -63,8 +63,14 @@ struct Operand {
   }
 };
 
-/// c = a b, or c += a b: [m, k] · [k, n] → [m, n].
+/// c = a b, or c += a b: [m, k] · [k, n] → [m, n]. a and b are of one type; c is of theirs, or fp32 where they are
+/// bf16.
 void multiply(const at::Tensor& a, const at::Tensor& b, at::Tensor& c, bool add) {
+  if (c.scalar_type() != a.scalar_type()) {
+    if (!c.device().is_cuda()) return multiply(a.to(c.scalar_type()), b.to(c.scalar_type()), c, add);
+    at::addmm_out(c, c, a, b, c.scalar_type(), /*beta=*/add ? 1 : 0);
+    return;
+  }
   if (!sgemm_ || !c.device().is_cpu() || c.scalar_type() != at::kFloat) {
     if (add) {
       c.addmm_(a, b);
@@ -86,32 +92,45 @@ void multiply(const at::Tensor& a, const at::Tensor& b, at::Tensor& c, bool add)
   if (alone) MKL_Set_Num_Threads_Local(0);  // as many as all others
 }
 
+/// y = x Wᵀ + b.
+void forward(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, at::Tensor& y) {
+  if (!bias.defined()) return multiply(x, weight.t(), y, /*add=*/false);
+  if (y.device().is_cuda()) {
+    at::addmm_out(y, bias, x, weight.t());  // the library adds the bias on its way out
+    return;
+  }
+  y.copy_(bias.expand_as(y));
+  multiply(x, weight.t(), y, /*add=*/true);
+}
+
 }  // namespace
 
 Value linear(Tape& tape, const Value& x, const Value& weight, const Value& bias) {
+  const at::ScalarType type = x.data().scalar_type();
   const Value y(at::empty({x.data().size(0), weight.data().size(0)}, x.data().options()));
+  const at::Tensor w = weight.as(type);  // [out, in]
   at::Tensor rows = y.data();
-  if (bias) rows.copy_(bias.data().expand_as(rows));
-  multiply(x.data(), weight.data().t(), rows, /*add=*/static_cast<bool>(bias));
+  forward(x.data(), w, bias ? bias.as(type) : at::Tensor(), rows);
   if (TapeProfile* profile = tape.profile()) {
     profile->products.push_back({x.data().size(0), x.data().size(1), weight.data().size(0)});
   }
-  tape.record("product", [x, weight, bias, y] {
+  tape.record("product", [x, weight, w, bias, y] {
     if (!y.has_grad()) return;
     const at::Tensor& dy = y.grad();                                 // [T, out]
     multiply(dy.t(), x.data(), weight.grad_buffer(), /*add=*/true);  // [out, in]
     if (bias) add_column_sums(dy, bias.grad_buffer());
     const bool add = x.has_grad();
     at::Tensor dx = add ? x.grad() : at::empty_like(x.data());
-    multiply(dy, weight.data(), dx, add);  // [T, in]
+    multiply(dy, w, dx, add);  // [T, in]
     if (!add) x.add_grad(std::move(dx));
   });
   return y;
 }
 
 Value slice_rows(Tape& tape, const Value& table, int64_t begin, int64_t end) {
-  if (!tape.recording()) return Value(table.data().slice(0, begin, end));
-  return Value::parameter(table.data().slice(0, begin, end), table.grad_buffer().slice(0, begin, end));
+  const auto rows = [&](const at::Tensor& x) { return x.defined() ? x.slice(0, begin, end) : x; };
+  return Value::parameter(rows(table.data()), tape.recording() ? rows(table.grad_buffer()) : at::Tensor(),
+                          rows(table.low()));
 }
 
 Value gather_rows(Tape& tape, const Value& table, const at::Tensor& indices) {

@@ -9,7 +9,8 @@ namespace tearless::engine {
 /// environment then. MKL_CBWR that is already set is left as it is.
 void fix_product_order();
 
-/// x [T, in], weight [out, in], bias [out] or empty → [T, out].
+/// x [T, in], weight [out, in], bias [out] or empty → [T, out]. Weight and bias are taken in x's type, and their
+/// gradients made in their own: bf16 rows have fp32 gradients of weights.
 Value linear(Tape& tape, const Value& x, const Value& weight, const Value& bias);
 
 /// Adds the column sums of rows [T, W] to sum [W], in a fixed order.

@@ -12,10 +12,21 @@ namespace tearless::engine {
 
 using Clock = std::chrono::steady_clock;
 
-Value Value::parameter(at::Tensor data, at::Tensor grad) {
+namespace {
+
+at::Tensor widened(const at::Tensor& x) { return x.scalar_type() == at::kBFloat16 ? x.to(at::kFloat) : x; }
+
+}  // namespace
+
+Value Value::parameter(at::Tensor data, at::Tensor grad, at::Tensor low) {
   Value value(std::move(data));
   value.node_->grad = std::move(grad);
+  value.node_->low = std::move(low);
   return value;
+}
+
+at::Tensor Value::as(at::ScalarType type) const {
+  return type == at::kBFloat16 && node_->low.defined() ? node_->low : node_->data.to(type);
 }
 
 void Value::add_grad(at::Tensor grad) const {
@@ -37,6 +48,7 @@ void Tape::record(const char* operation, std::function<void()> backward) {
   if (!recording()) return;
   records_.push_back({operation, std::move(backward)});
   if (!profile_) return;
+  profile_->wait();
   const auto now = Clock::now();
   TapeProfile::Times& times = profile_->operations[operation];
   times.forward_seconds += std::chrono::duration<double>(now - last_record_).count();
@@ -49,11 +61,11 @@ void Tape::profile_to(TapeProfile* profile) {
   last_record_ = Clock::now();
 }
 
-Value Tape::by_formula(const std::vector<Value>& inputs, const Formula& formula) {
+Value Tape::by_formula(const std::vector<Value>& inputs, const Formula& formula, std::optional<at::ScalarType> type) {
   ++fallback_ops_;
   std::vector<at::Tensor> leaves;
   for (const Value& input : inputs) {
-    leaves.push_back(input ? input.data().detach() : at::Tensor());
+    leaves.push_back(input ? widened(input.data().detach()) : at::Tensor());
     if (input && recording()) leaves.back().requires_grad_(true);
   }
   at::Tensor output;
@@ -61,7 +73,7 @@ Value Tape::by_formula(const std::vector<Value>& inputs, const Formula& formula)
     const at::AutoGradMode local_graph(recording());
     output = formula(leaves);
   }
-  const Value result(output.detach());
+  const Value result(output.detach().to(type.value_or(inputs.front().data().scalar_type())));
   record("by formula", [inputs, leaves, output, result] {
     if (!result.has_grad()) return;
     std::vector<at::Tensor> wanted;
@@ -71,11 +83,12 @@ Value Tape::by_formula(const std::vector<Value>& inputs, const Formula& formula)
       wanted.push_back(leaves[i]);
       receivers.push_back(inputs[i]);
     }
-    const auto grads = torch::autograd::grad({output}, wanted, {result.grad()}, /*retain_graph=*/false,
-                                             /*create_graph=*/false, /*allow_unused=*/true);
+    const auto grads =
+        torch::autograd::grad({output}, wanted, {result.grad().to(output.scalar_type())}, /*retain_graph=*/false,
+                              /*create_graph=*/false, /*allow_unused=*/true);
     for (size_t i = 0; i < grads.size(); ++i) {
-      // A clone: autograd may hand out one tensor for two inputs.
-      if (grads[i].defined()) receivers[i].add_grad(grads[i].clone());
+      // A copy: autograd may hand out one tensor for two inputs.
+      if (grads[i].defined()) receivers[i].add_grad(grads[i].to(receivers[i].data().scalar_type(), false, true));
     }
   });
   return result;
@@ -89,6 +102,7 @@ void Tape::backward() {
     const auto start = profile_ ? Clock::now() : Clock::time_point();
     record.backward();
     if (!profile_) continue;
+    profile_->wait();
     profile_->operations[record.operation].backward_seconds +=
         std::chrono::duration<double>(Clock::now() - start).count();
   }

@@ -12,6 +12,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,15 +23,19 @@ namespace tearless::engine {
 class Value {
  public:
   Value() = default;
-  explicit Value(at::Tensor data) : node_(std::make_shared<Node>(Node{std::move(data), {}})) {}
-  /// A parameter: its gradient is added to `grad`, a view of the flat gradient buffer.
-  static Value parameter(at::Tensor data, at::Tensor grad);
+  explicit Value(at::Tensor data) : node_(std::make_shared<Node>(Node{std::move(data), {}, {}})) {}
+  /// A parameter: its gradient is added to `grad`, a view of the flat gradient buffer. `low`: its copy in bf16, which
+  /// follows it; undefined where the model computes in its own type.
+  static Value parameter(at::Tensor data, at::Tensor grad, at::Tensor low = {});
 
   explicit operator bool() const { return node_ != nullptr; }
   const at::Tensor& data() const { return node_->data; }
+  /// What products with rows of `type` take: the data, or its copy in that type.
+  at::Tensor as(at::ScalarType type) const;
   /// Undefined where nothing that depends on this value reached the loss.
   const at::Tensor& grad() const { return node_->grad; }
   bool has_grad() const { return node_->grad.defined(); }
+  const at::Tensor& low() const { return node_->low; }
 
   /// Adds a gradient. The tensor is taken over and may be written to later: never hand the same one to two values.
   void add_grad(at::Tensor grad) const;
@@ -39,7 +44,7 @@ class Value {
 
  private:
   struct Node {
-    at::Tensor data, grad;
+    at::Tensor data, grad, low;
   };
   std::shared_ptr<Node> node_;
 };
@@ -55,6 +60,8 @@ struct TapeProfile {
   };
   std::map<std::string, Times> operations;
   std::vector<Product> products;
+  /// Waits for the device, so that an operation's time is its own.
+  std::function<void()> wait = [] {};
 };
 
 class Tape {
@@ -79,8 +86,10 @@ class Tape {
 
   using Formula = std::function<at::Tensor(const std::vector<at::Tensor>&)>;
   /// Runs an operation by its formula; its backward is autograd over that formula alone. `inputs` may hold empty values
-  /// (optional inputs), which reach the formula as undefined tensors.
-  Value by_formula(const std::vector<Value>& inputs, const Formula& formula);
+  /// (optional inputs), which reach the formula as undefined tensors. Inputs in bf16 reach it as fp32. The result is of
+  /// the first input's type, or of `type` where given.
+  Value by_formula(const std::vector<Value>& inputs, const Formula& formula,
+                   std::optional<at::ScalarType> type = std::nullopt);
 
   /// Holds on to something that operations refer to until backward() is done, and returns it.
   template <class T>
@@ -88,6 +97,15 @@ class Tape {
     auto kept = std::make_shared<const T>(std::move(value));
     kept_.push_back(kept);
     return *kept;
+  }
+
+  /// Says that what stands at `host` stands at `device` too: operations then read it there instead of copying it. Both
+  /// must live as long as the tape.
+  void place(const void* host, const void* device) { placed_[host] = device; }
+  /// Null where nothing was placed.
+  const void* placed(const void* host) const {
+    const auto it = placed_.find(host);
+    return it == placed_.end() ? nullptr : it->second;
   }
 
   /// Walks the tape from its end and empties it. The gradient of the last operation's output must stand.
@@ -112,6 +130,7 @@ class Tape {
   TapeProfile* profile_ = nullptr;
   std::chrono::steady_clock::time_point last_record_;
   std::vector<std::shared_ptr<const void>> kept_;
+  std::map<const void*, const void*> placed_;
 };
 
 }  // namespace tearless::engine

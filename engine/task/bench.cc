@@ -3,8 +3,6 @@
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/mm.h>
 #include <ATen/ops/ones.h>
-#include <ATen/ops/zeros_like.h>
-#include <c10/core/impl/VirtualGuardImpl.h>
 
 #include <algorithm>
 #include <chrono>
@@ -15,6 +13,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "engine/decode/search.h"
+#include "engine/ops/backend.h"
 #include "engine/train/execution.h"
 
 namespace tearless::engine {
@@ -83,14 +82,15 @@ BenchLengths equal_bench_lengths(int64_t tokens) {
 Bench::Bench(const RunOptions& options, int64_t vocabulary, const BenchLengths& lengths)
     : options_(options),
       corpus_(random_corpus(lengths, vocabulary, options.train.seed_for_order())),
-      parameters_(transformer_specs(options.model, vocabulary), options.train.seed_for_init(), device_of(options.run)),
+      parameters_(transformer_specs(options.model, vocabulary), options.train.seed_for_init(), device_of(options.run),
+                  compute_of(options.run)),
       model_(
           std::make_unique<Transformer>(parameters_, options.model,
                                         KeptVocabulary::from(std::vector<uint8_t>(static_cast<size_t>(vocabulary), 1),
                                                              options.model.mask_target_vocabulary),
                                         options.train.seed_for_dropout())),
-      first_moment_(at::zeros_like(parameters_.values())),
-      second_moment_(at::zeros_like(parameters_.values())) {
+      moments_(parameters_.values()),
+      updater_(make_updater(*this, options.train, options.run, moments_)) {
   int32_t line = 0;
   for (const auto& batch : lengths) {
     batches_.emplace_back();
@@ -98,40 +98,42 @@ Bench::Bench(const RunOptions& options, int64_t vocabulary, const BenchLengths& 
   }
 }
 
-double Bench::update(TapeProfile* profile) {
+ReadyBatch Bench::ready(int64_t index, uint32_t update) {
+  return model_->ready(pack(corpus_, batches_[static_cast<size_t>(index)]), update);
+}
+
+LossSums Bench::loss(const Step& step, const ReadyBatch& batch) {
+  return model_->loss(step, batch, options_.train.label_smoothing);
+}
+
+double Bench::make(Updater& updater, int64_t count) {
   const Clock::time_point start = Clock::now();
-  const int64_t n = ++updates_;
-  Tape tape(Tape::Kind::kRecording, ops_of(options_.run));
-  if (profile) tape.profile_to(profile);
-  const Step step{tape, static_cast<uint32_t>(n)};
-  const PackedBatch& batch = tape.keep(pack(corpus_, batches_[static_cast<size_t>((n - 1) % batch_count())]));
-  model_->loss(step, batch, options_.train.label_smoothing);
-  tape.backward();
-  const Clock::time_point optimiser = Clock::now();
-  adam_step({kLearningRate, options_.train.adam.beta1, options_.train.adam.beta2, options_.train.adam.eps,
-             options_.train.clip_norm, n},
-            global_norm(parameters_.gradients()), parameters_.gradients(), parameters_.values(), first_moment_,
-            second_moment_);
-  synchronise();
-  if (profile) {
-    TapeProfile::Times& times = profile->operations["clip, Adam"];
-    times.forward_seconds += seconds_since(optimiser);
-    ++times.calls;
+  for (int64_t i = 0; i < count; ++i) {
+    ++updates_;
+    updater.start(updates_, (updates_ - 1) % batch_count(), kLearningRate);
   }
+  for (const UpdateResult& result : updater.collect()) rows_seen_ += result.rows;
   return seconds_since(start);
 }
 
-void Bench::synchronise() const {
-  const at::Device device = parameters_.values().device();
-  if (!device.is_cpu()) c10::impl::VirtualGuardImpl(device.type()).synchronizeDevice(device.index());
+std::vector<double> Bench::updates(int64_t count) {
+  std::vector<double> seconds;
+  while (static_cast<int64_t>(seconds.size()) < count) {
+    const int64_t together = std::min(updater_->capacity(), count - static_cast<int64_t>(seconds.size()));
+    const double each = make(*updater_, together) / static_cast<double>(together);
+    seconds.insert(seconds.end(), static_cast<size_t>(together), each);
+  }
+  return seconds;
 }
 
-int64_t Bench::next_rows() const {
-  int64_t rows = 0;
-  for (const int32_t line : batches_[static_cast<size_t>(updates_ % batch_count())]) {
-    rows += corpus_.source_length(line) + corpus_.target_length(line);
-  }
-  return rows;
+int64_t Bench::warm_up() const { return updater_->capacity() > 1 ? 3 * batch_count() : 3; }
+
+TapeProfile Bench::profile() {
+  TapeProfile profile;
+  profile.wait = [this] { wait_for(parameters_.values()); };
+  const auto updater = make_updater(*this, options_.train, options_.run, moments_, &profile);
+  for (int64_t i = 0; i < batch_count(); ++i) make(*updater, 1);
+  return profile;
 }
 
 Bench::Decoded Bench::decode() const {
@@ -143,7 +145,7 @@ Bench::Decoded Bench::decode() const {
 }
 
 double Bench::product_floor_seconds(const std::vector<TapeProfile::Product>& products) const {
-  const auto options = parameters_.values().options();
+  const auto options = parameters_.values().options().dtype(parameters_.row_type());
   std::map<std::tuple<int64_t, int64_t, int64_t>, int64_t> shapes;
   for (const auto& p : products) ++shapes[{p.rows, p.in, p.out}];
   double sum = 0;
@@ -159,7 +161,7 @@ double Bench::product_floor_seconds(const std::vector<TapeProfile::Product>& pro
       at::mm_out(y, x, weight.t());
       at::mm_out(d_weight, dy.t(), x);
       at::mm_out(dx, dy, weight);
-      synchronise();
+      wait_for(parameters_.values());
       tries.push_back(seconds_since(start));
     }
     std::nth_element(tries.begin(), tries.begin() + kTries / 2, tries.end());

@@ -10,8 +10,8 @@
 
 #include "engine/data/batches.h"
 #include "engine/model/transformer.h"
-#include "engine/ops/adam.h"
 #include "engine/task/run_options.h"
+#include "engine/train/updater.h"
 
 namespace tearless::engine {
 
@@ -23,16 +23,18 @@ BenchLengths read_bench_lengths(const std::filesystem::path& path);
 /// Batches of equal sentences, 24 rows a side, that fill `tokens` rows of both sides together.
 BenchLengths equal_bench_lengths(int64_t tokens);
 
-class Bench {
+class Bench final : private Trainable {
  public:
   /// `options` must outlive the bench. Tokens are drawn from train.seed.
   Bench(const RunOptions& options, int64_t vocabulary, const BenchLengths& lengths);
 
-  /// One update (forward, loss, backward, clipping, Adam) on the next batch, first to last and around again; its wall
-  /// time in seconds.
-  double update(TapeProfile* profile = nullptr);
-  /// Rows of both sides of the batch that the next update() takes.
-  int64_t next_rows() const;
+  /// Updates (forward, loss, backward, clipping, Adam) on the next batches, first to last and around again; the wall
+  /// time of each in seconds. Those that are under way together share theirs evenly.
+  std::vector<double> updates(int64_t count);
+  /// Rows of both sides of the batches so far.
+  int64_t rows_seen() const { return rows_seen_; }
+  /// One update on each batch, operation by operation.
+  TapeProfile profile();
 
   struct Decoded {
     double seconds;
@@ -46,19 +48,26 @@ class Bench {
   double product_floor_seconds(const std::vector<TapeProfile::Product>& products) const;
 
   int64_t parameter_count() const { return parameters_.count(); }
+  /// Updates that must be made before any is timed: where steps are captured, each bucket is seen twice first.
+  int64_t warm_up() const;
   int64_t batch_count() const { return static_cast<int64_t>(batches_.size()); }
 
  private:
-  /// Waits for the device.
-  void synchronise() const;
+  Parameters& parameters() override { return parameters_; }
+  ReadyBatch ready(int64_t index, uint32_t update) override;
+  LossSums loss(const Step& step, const ReadyBatch& batch) override;
+
+  /// `count` updates, at most as many as may be under way; the wall time of all.
+  double make(Updater& updater, int64_t count);
 
   const RunOptions& options_;
   ParallelTokens corpus_;
   std::vector<BatchLines> batches_;
   Parameters parameters_;
   std::unique_ptr<Transformer> model_;
-  at::Tensor first_moment_, second_moment_;
-  int64_t updates_ = 0;
+  Moments moments_;
+  std::unique_ptr<Updater> updater_;
+  int64_t updates_ = 0, rows_seen_ = 0;
 };
 
 }  // namespace tearless::engine

@@ -41,6 +41,7 @@ RunOptions read_run_options(const WrittenSettings& written, const fs::path& fold
   read_settings(written, description_of(options));
   try {
     check_consistent(options.model);
+    check_consistent(options.run);
   } catch (const UserError& error) {
     fail("{}: {}", written.name, error.what());
   }

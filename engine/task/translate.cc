@@ -20,7 +20,7 @@ Translate::Translate(const RunOptions& options, Prepared prepared)
     : options_(options),
       prepared_(std::move(prepared)),
       parameters_(transformer_specs(options.model, prepared_.vocabulary.size()), options.train.seed_for_init(),
-                  device_of(options.run)),
+                  device_of(options.run), compute_of(options.run)),
       model_(parameters_, options.model,
              KeptVocabulary::from(prepared_.vocabulary.target_kept, options.model.mask_target_vocabulary),
              options.train.seed_for_dropout()) {}
@@ -30,17 +30,12 @@ int64_t Translate::start_pass(int64_t pass) {
   return static_cast<int64_t>(batches_.size());
 }
 
-LossSums Translate::loss(const Step& step, int64_t index) {
-  const PackedBatch& batch = step.tape.keep(pack(prepared_.train, batches_[static_cast<size_t>(index)]));
-  return model_.loss(step, batch, options_.train.label_smoothing);
+ReadyBatch Translate::ready(int64_t index, uint32_t update) {
+  return model_.ready(pack(prepared_.train, batches_[static_cast<size_t>(index)]), update);
 }
 
-int64_t Translate::batch_rows(int64_t index) const {
-  int64_t rows = 0;
-  for (const int32_t line : batches_[static_cast<size_t>(index)]) {
-    rows += prepared_.train.source_length(line) + prepared_.train.target_length(line);
-  }
-  return rows;
+LossSums Translate::loss(const Step& step, const ReadyBatch& batch) {
+  return model_.loss(step, batch, options_.train.label_smoothing);
 }
 
 NamedNumbers Translate::perplexities(const std::string& name, const ParallelTokens& set) const {

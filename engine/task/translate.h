@@ -22,8 +22,8 @@ class Translate final : public Task {
 
   Parameters& parameters() override { return parameters_; }
   int64_t start_pass(int64_t pass) override;
-  LossSums loss(const Step& step, int64_t index) override;
-  int64_t batch_rows(int64_t index) const override;
+  ReadyBatch ready(int64_t index, uint32_t update) override;
+  LossSums loss(const Step& step, const ReadyBatch& batch) override;
   Evaluation evaluate() override;
   NamedNumbers final_scores(const RunDirectory& run) override;
   std::vector<std::string> output_files() const override;

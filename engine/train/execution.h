@@ -3,6 +3,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "engine/model/parameters.h"
 #include "engine/ops/tape.h"
 #include "engine/train/options.h"
 
@@ -10,6 +11,10 @@ namespace tearless::engine {
 
 inline at::Device device_of(const ExecutionOptions& execution) {
   return execution.device == ExecutionOptions::Device::kCuda ? at::Device(at::kCUDA, 0) : at::Device(at::kCPU);
+}
+
+inline Compute compute_of(const ExecutionOptions& execution) {
+  return execution.precision == ExecutionOptions::Precision::kBf16 ? Compute::kBf16 : Compute::kFp32;
 }
 
 inline Tape::Ops ops_of(const ExecutionOptions& execution) {

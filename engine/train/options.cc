@@ -2,13 +2,15 @@
 
 #include <algorithm>
 
+#include "base/error.h"
+
 namespace tearless::engine {
 namespace {
 
 constexpr std::array<std::string_view, 3> kSchedules = {"invsqrt", "valdecay", "nowarmup"};
 constexpr std::array<std::string_view, 2> kDecayRules = {"min_window", "best_patience"};
 constexpr std::array<std::string_view, 2> kDevices = {"cpu", "cuda"};
-constexpr std::array<std::string_view, 1> kPrecisions = {"fp32"};
+constexpr std::array<std::string_view, 3> kPrecisions = {"fp32", "tf32", "bf16"};
 constexpr std::array<std::string_view, 2> kOps = {"fast", "reference"};
 constexpr double kLargestSeed = 4294967295.0;
 
@@ -120,7 +122,13 @@ void describe(SettingsVisitor& v, TrainOptions& o) {
 
 void describe(SettingsVisitor& v, ExecutionOptions& o) {
   v.choice({.key = "device", .meaning = "`cpu`, or `cuda` for one NVIDIA GPU", .neutral = "cpu"}, o.device, kDevices);
-  v.choice({.key = "precision", .meaning = "arithmetic of training", .neutral = "fp32"}, o.precision, kPrecisions);
+  v.choice(
+      {.key = "precision",
+       .meaning = "arithmetic of training and search: `fp32`; on `cuda` also `tf32`, products with 10 bits of "
+                  "fraction, and `bf16`, rows and products in bf16 with fp32 weights, gradients of weights, norms, "
+                  "softmax, loss and optimiser",
+       .neutral = "fp32"},
+      o.precision, kPrecisions);
   v.choice({.key = "ops",
             .meaning = "`reference` runs every operation by its formula, slowly: the judge of the fast ones",
             .neutral = "fast"},
@@ -132,6 +140,13 @@ void describe(SettingsVisitor& v, ExecutionOptions& o) {
   v.integer(local("log_updates", "updates between two reports of training loss, rate and gradient norm", 1, 1e9),
             o.log_updates);
   v.integer(local("keep_checkpoints", "newest checkpoints kept, besides the best", 1, 1000), o.keep_checkpoints);
+}
+
+void check_consistent(const ExecutionOptions& o) {
+  if (o.device == ExecutionOptions::Device::kCpu && o.precision != ExecutionOptions::Precision::kFp32) {
+    fail("run.precision = \"{}\" needs run.device = \"cuda\": on the CPU there is \"fp32\" alone",
+         kPrecisions[static_cast<size_t>(o.precision)]);
+  }
 }
 
 }  // namespace tearless::engine

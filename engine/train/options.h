@@ -58,7 +58,7 @@ void describe(SettingsVisitor& visitor, TrainOptions& options);
 /// [run]: where and how a run is executed. Only device and precision belong to its identity.
 struct ExecutionOptions {
   enum class Device { kCpu, kCuda };
-  enum class Precision { kFp32 };
+  enum class Precision { kFp32, kTf32, kBf16 };
   enum class Ops { kFast, kReference };
 
   Device device = Device::kCpu;
@@ -69,5 +69,8 @@ struct ExecutionOptions {
   int64_t keep_checkpoints = 1;
 };
 void describe(SettingsVisitor& visitor, ExecutionOptions& options);
+
+/// Checks what no single field can: that the device has the precision. UserError.
+void check_consistent(const ExecutionOptions& options);
 
 }  // namespace tearless::engine

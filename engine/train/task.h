@@ -7,9 +7,7 @@
 #include <string>
 
 #include "base/run_directory.h"
-#include "engine/model/parameters.h"
-#include "engine/model/step.h"
-#include "engine/ops/cross_entropy.h"
+#include "engine/train/trainable.h"
 
 namespace tearless::engine {
 
@@ -22,18 +20,10 @@ struct Evaluation {
       0;  // what checkpoints are chosen by and plateaus seen in: higher is better, rounded as it is printed
 };
 
-class Task {
+class Task : public Trainable {
  public:
-  virtual ~Task() = default;
-
-  virtual Parameters& parameters() = 0;
-
   /// Cuts pass `pass` (from 0) over the training set into batches, and says how many. A function of the pass alone.
   virtual int64_t start_pass(int64_t pass) = 0;
-  /// Loss of batch `index` of the started pass, on the step's tape.
-  virtual LossSums loss(const Step& step, int64_t index) = 0;
-  /// Rows of both sides of that batch, for tokens/s.
-  virtual int64_t batch_rows(int64_t index) const = 0;
 
   /// With the current parameters. Throws StopRequested where a stop is asked for meanwhile.
   virtual Evaluation evaluate() = 0;

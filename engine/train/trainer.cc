@@ -1,13 +1,11 @@
 #include "engine/train/trainer.h"
 
 #include <ATen/Parallel.h>
-#include <ATen/ops/zeros_like.h>
 #include <spdlog/spdlog.h>
 
 #include <chrono>
 #include <cmath>
 
-#include "engine/ops/adam.h"
 #include "engine/ops/memory.h"
 #include "engine/train/execution.h"
 #include "engine/train/stop_request.h"
@@ -39,8 +37,9 @@ Trainer::Trainer(Task& task, const TrainOptions& train, const ExecutionOptions& 
       attempt_(attempt),
       checkpoints_(run),
       schedule_(train.schedule, d_model),
-      buffers_{task.parameters().values(), at::zeros_like(task.parameters().values()),
-               at::zeros_like(task.parameters().values())} {}
+      moments_(task.parameters().values()),
+      buffers_{task.parameters().values(), moments_.first, moments_.second},
+      updater_(make_updater(task, train, execution, moments_)) {}
 
 ExitCode Trainer::run() {
   const Clock::time_point start = Clock::now();
@@ -54,7 +53,7 @@ ExitCode Trainer::run() {
         break;
       }
       give_up_if_stopped();
-      if (!update()) {
+      if (!make_updates()) {
         spdlog::warn("diverged at update {}: {}", memory_.update + 1, divergence_);
         metrics_->sync();
         write_done(run_, "diverged", memory_.update + 1, divergence_, {"metrics.jsonl"});
@@ -72,58 +71,62 @@ ExitCode Trainer::run() {
   return outcome;
 }
 
-// --- one update
-// -------------------------------------------------------------------------------------------------------------
+// --- updates
+// ---------------------------------------------------------------------------------------------------------------------
 
-bool Trainer::update() {
+bool Trainer::make_updates() {
   const Clock::time_point start = Clock::now();
+  const int64_t to_evaluation = train_.epoch_updates - memory_.update % train_.epoch_updates;
+  const int64_t count = std::min({updater_->capacity(), to_evaluation, train_.update_limit() - memory_.update});
+  std::vector<double> rates;
+  for (int64_t n = memory_.update + 1; n <= memory_.update + count; ++n) {
+    rates.push_back(schedule_.rate(n));  // set before the step that uses it
+    updater_->start(n, next_batch(), rates.back());
+  }
+  const std::vector<UpdateResult> results = updater_->collect();
+  for (size_t i = 0; i < results.size(); ++i) {
+    if (!results[i].finite()) {
+      divergence_ = fmt::format("the {} is not finite", std::isfinite(results[i].sums.loss) ? "gradient" : "loss");
+      return false;
+    }
+    account_for(results[i], rates[i]);
+  }
+  training_seconds_ += seconds_since(start);
+  return true;
+}
+
+int64_t Trainer::next_batch() {
   if (started_pass_ != memory_.pass) {
     batches_in_pass_ = task_.start_pass(memory_.pass);
     started_pass_ = memory_.pass;
   }
-  const int64_t n = memory_.update + 1;
-  Tape tape(Tape::Kind::kRecording, ops_of(execution_));
-  const Step step{tape, static_cast<uint32_t>(n)};
-  const LossSums sums = task_.loss(step, memory_.batch);
-  if (!std::isfinite(sums.loss)) {
-    divergence_ = "the loss is not finite";
-    return false;
-  }
-  tape.backward();
-  at::Tensor& gradients = task_.parameters().gradients();
-  const double norm = global_norm(gradients);
-  if (!std::isfinite(norm)) {
-    divergence_ = "the gradient is not finite";
-    return false;
-  }
-  const double rate = schedule_.rate(n);  // set before the step that uses it
-  adam_step({rate, train_.adam.beta1, train_.adam.beta2, train_.adam.eps, train_.clip_norm, n}, norm, gradients,
-            buffers_.parameters, buffers_.first_moment, buffers_.second_moment);
-
-  rows_seen_ += task_.batch_rows(memory_.batch);
-  memory_.update = n;
-  memory_.epoch += sums;
-  memory_.report += sums;
-  memory_.norm_sum += norm;
-  memory_.norm_max = std::max(memory_.norm_max, norm);
+  const int64_t batch = memory_.batch;
   if (++memory_.batch == batches_in_pass_) {
     memory_.batch = 0;
     ++memory_.pass;
   }
-  if (n % execution_.log_updates == 0) {
+  return batch;
+}
+
+void Trainer::account_for(const UpdateResult& result, double rate) {
+  rows_seen_ += result.rows;
+  ++memory_.update;
+  memory_.epoch += result.sums;
+  memory_.report += result.sums;
+  memory_.norm_sum += result.gradient_norm;
+  memory_.norm_max = std::max(memory_.norm_max, result.gradient_norm);
+  if (memory_.update % execution_.log_updates == 0) {
     write_metric("train.loss", memory_.report.loss / static_cast<double>(memory_.report.tokens));
     write_metric("train.lr", rate);
-    write_metric("train.grad_norm", norm);
+    write_metric("train.grad_norm", result.gradient_norm);
     memory_.report = {};
   }
-  if (updates_made_++ == 0 && tape.fallback_ops() > 0) {
-    spdlog::warn("{} operations of an update run by their formulas, which is slow: {}", tape.fallback_ops(),
+  if (updates_made_++ == 0 && result.fallback_ops > 0) {
+    spdlog::warn("{} operations of an update run by their formulas, which is slow: {}", result.fallback_ops,
                  execution_.ops == ExecutionOptions::Ops::kReference ? "run.ops = \"reference\" asks for it"
                                                                      : "there are no kernels for them");
   }
-  fallback_ops_ += tape.fallback_ops();
-  training_seconds_ += seconds_since(start);
-  return true;
+  fallback_ops_ += result.fallback_ops;
 }
 
 // --- evaluation and the end
@@ -170,6 +173,7 @@ std::string Trainer::end_reason() const {
 
 void Trainer::finish(const std::string& reason) {
   checkpoints_.read_parameters(memory_.best_step, buffers_.parameters);
+  task_.parameters().round();
   json scores = json::object();
   for (const auto& [name, value] : memory_.best_numbers) scores[name] = value;
   for (const auto& [name, value] : task_.final_scores(run_)) scores[name] = value;
@@ -207,6 +211,7 @@ void Trainer::checkpoint() {
 void Trainer::restore_newest() {
   if (const auto step = checkpoints_.newest()) {
     memory_from_json(checkpoints_.read(*step, buffers_));
+    task_.parameters().round();
     spdlog::info("going on after update {}", memory_.update);
   }
   metrics_.emplace(run_.metrics(), memory_.metrics_bytes);

@@ -5,7 +5,7 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -15,6 +15,7 @@
 #include "engine/train/options.h"
 #include "engine/train/schedule.h"
 #include "engine/train/task.h"
+#include "engine/train/updater.h"
 
 namespace tearless::engine {
 
@@ -52,8 +53,11 @@ class Trainer {
   std::string end_reason() const;
   bool evaluation_due() const;
   void evaluate();
-  /// One update; false where something was not finite (divergence_ says what).
-  bool update();
+  /// Some updates, at most up to the next evaluation; false where something was not finite (divergence_ says what).
+  bool make_updates();
+  /// The update that is to be started next; the pass is started.
+  int64_t next_batch();
+  void account_for(const UpdateResult& result, double rate);
   void write_metric(const std::string& name, double value);
   void finish(const std::string& reason);
   void write_measured() const;
@@ -65,7 +69,9 @@ class Trainer {
   int64_t attempt_;
   Checkpoints checkpoints_;
   Schedule schedule_;
+  Moments moments_;
   TrainedState buffers_;
+  std::unique_ptr<Updater> updater_;
   Memory memory_;
   std::optional<AppendFile> metrics_;
   int64_t batches_in_pass_ = 0;

@@ -1,5 +1,5 @@
 // How many instructions of ours a tiny update takes: a slow-down shows here whatever else the machine is doing. Counted
-// by valgrind's callgrind inside Bench::update() only, in the engine's own code (products and the C library are
+// by valgrind's callgrind inside Bench::updates() only, in the engine's own code (products and the C library are
 // others'), on the AVX2 kernels, which are the widest that valgrind knows.
 #include <gtest/gtest.h>
 

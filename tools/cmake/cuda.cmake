@@ -12,9 +12,10 @@ if(NOT _nvcc MATCHES "release 13\\.")
   return()
 endif()
 
-file(GLOB cuda_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/engine/cuda/*.cu")
+# .cu: kernels; .cpp: what wants LibTorch's headers for CUDA, which nvcc hands on to the host's compiler.
+file(GLOB cuda_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/engine/cuda/*.cu" "${PROJECT_SOURCE_DIR}/engine/cuda/*.cpp")
 file(GLOB cuda_headers CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/engine/cuda/*.h")
-foreach(header engine/ops/kernels.h engine/ops/random.h base/hash.h)
+foreach(header engine/ops/kernels.h engine/ops/bf16.h engine/ops/body.h engine/ops/random.h base/hash.h)
   list(APPEND cuda_headers "${PROJECT_SOURCE_DIR}/${header}")
 endforeach()
 set(cuda_library "${CMAKE_LIBRARY_OUTPUT_DIRECTORY}/libtearless_cuda.so")
@@ -23,6 +24,7 @@ add_custom_command(
   OUTPUT "${cuda_library}"
   COMMAND "${CMAKE_COMMAND}" -E make_directory "${CMAKE_LIBRARY_OUTPUT_DIRECTORY}"
   COMMAND "${NVCC}" -std=c++20 -O3 --threads 2 -shared -Xcompiler -fPIC,-Wall -cudart shared "-I${PROJECT_SOURCE_DIR}"
+    -isystem "${TORCH_DIR}/include"
     -gencode arch=compute_80,code=sm_80 -gencode arch=compute_90,code=[sm_90,compute_90]
     ${cuda_sources} -o "${cuda_library}"
     -Xlinker --allow-shlib-undefined,-rpath,${TORCH_DIR}/lib,--no-as-needed,${TORCH_DIR}/lib/libtorch_cuda.so

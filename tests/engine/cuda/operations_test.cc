@@ -11,14 +11,21 @@
 namespace tearless::engine {
 namespace {
 
-TEST(CudaOperations, WithBodiesRunOnTheProcessorAgreeWithTheJudge) {
-  const CpuBackend bodies{"CUDA's bodies", true, &float_kernels_on_host, nullptr, &optimiser_kernels_on_host};
-  const std::string_view before = cpu_backend().name;
-  use_cpu_backend(bodies);
+void expect_all_cases_agree(at::Device device) {
   for (const test::OpCase& c : test::all_cases()) {
     SCOPED_TRACE(c.name);
-    test::expect_agreement_with_judge(c, at::kFloat, test::kFloatTolerance);
+    test::expect_agreement_with_judge(c, at::kFloat, test::kFloatTolerance, device);
+    // What takes parameters alone has no rows to be in bf16.
+    if (c.first_parameter > 0) test::expect_agreement_with_judge(c, at::kBFloat16, test::kBf16Tolerance, device);
   }
+}
+
+TEST(CudaOperations, WithBodiesRunOnTheProcessorAgreeWithTheJudge) {
+  const CpuBackend bodies{"CUDA's bodies",      true, &float_kernels_on_host, nullptr, &optimiser_kernels_on_host,
+                          &bf16_kernels_on_host};
+  const std::string_view before = cpu_backend().name;
+  use_cpu_backend(bodies);
+  expect_all_cases_agree(at::kCPU);
   use_cpu_backend(before);
 }
 
@@ -29,11 +36,9 @@ TEST(CudaOperations, OnAGpuAgreeWithTheJudge) {
   } catch (const UserError&) {
   }
   if (!found) GTEST_SKIP() << "needs an NVIDIA GPU";
-  use_cuda_kernels(*cuda_kernels().float_kernels, *cuda_kernels().optimiser);
-  for (const test::OpCase& c : test::all_cases()) {
-    SCOPED_TRACE(c.name);
-    test::expect_agreement_with_judge(c, at::kFloat, test::kFloatTolerance, at::Device(at::kCUDA, 0));
-  }
+  const CudaKernels& cuda = cuda_kernels();
+  use_cuda_kernels({cuda.float_kernels, cuda.bf16_kernels, cuda.optimiser, cuda.capture});
+  expect_all_cases_agree(at::Device(at::kCUDA, 0));
 }
 
 }  // namespace

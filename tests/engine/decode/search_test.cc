@@ -72,7 +72,7 @@ TEST(CachedDecoding, GivesTheLogitsOfTheWholeTarget) {
     AttentionSpans cross;
     for (int32_t i = 0; i < 3; ++i) {
       const auto s = static_cast<size_t>(i);
-      cross.spans.push_back({i, 1, source.offsets[s], source.offsets[s + 1] - source.offsets[s], 0});
+      cross.add({i, 1, source.offsets[s], source.offsets[s + 1] - source.offsets[s], 0});
     }
     for (size_t t = 0; t < targets[0].size(); ++t) {
       PackedRows rows;

@@ -52,9 +52,10 @@ struct TinyModel {
   Transformer transformer;
 
   /// kept [V]: 1 for types that the target side shows.
-  TinyModel(const ModelOptions& o, const std::vector<uint8_t>& kept, uint32_t init_seed = 1, uint32_t dropout_seed = 2)
+  TinyModel(const ModelOptions& o, const std::vector<uint8_t>& kept, uint32_t init_seed = 1, uint32_t dropout_seed = 2,
+            at::Device device = at::kCPU, Compute compute = Compute::kFp32)
       : options(o),
-        parameters(transformer_specs(o, static_cast<int64_t>(kept.size())), init_seed, at::kCPU),
+        parameters(transformer_specs(o, static_cast<int64_t>(kept.size())), init_seed, device, compute),
         transformer(parameters, o, KeptVocabulary::from(kept, o.mask_target_vocabulary), dropout_seed) {
     at::set_num_threads(1);  // so little work is done sooner than it is shared out
   }

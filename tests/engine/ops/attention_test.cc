@@ -105,7 +105,7 @@ TEST(Attention, OfASentenceIsTheSameBitsWithAnyNeighbours) {
     Tape tape(Tape::Kind::kRecording);
     const Value qkv(x.clone());
     const Value out = attention(tape, {qkv, 0}, {qkv, kWidth}, {qkv, 2 * kWidth}, kWidth, kHeads,
-                                AttentionSpans::self(packed, true), dropout);
+                                tape.keep(AttentionSpans::self(packed, true)), dropout);
     out.add_grad(out.data().clone());
     tape.backward();
     return std::pair{out.data(), qkv.grad()};
@@ -120,7 +120,8 @@ TEST(Attention, OverRowsThatAreNamedEqualsAttentionOverTheSameRowsCopied) {
   // Two hypotheses of search: the second goes on from the first one's past.
   const std::vector<int32_t> key_rows = {4, 0, 3, 4, 2};
   AttentionSpans named;
-  named.spans = {{0, 1, 0, 2, 0}, {1, 1, 2, 3, 0}};
+  named.add({0, 1, 0, 2, 0});
+  named.add({1, 1, 2, 3, 0});
   AttentionSpans copied = named;
   named.key_rows = key_rows;
   const Value q(random_tensor({2, kWidth}, 6));

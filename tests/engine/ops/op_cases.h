@@ -50,15 +50,22 @@ inline void add_row_wise(std::vector<OpCase>& cases, const Shape& shape, double 
   const int64_t d = shape.width;
   cases.push_back({"add_dropped" + suffix,
                    {random_tensor({t, d}, 11), random_tensor({t, d}, 12)},
-                   [=](Tape& tape, const Values& in) { return add_dropped(tape, in[0], in[1], dropout(p), *rows); }});
+                   [=](Tape& tape, const Values& in) { return add_dropped(tape, in[0], in[1], dropout(p), *rows); },
+                   {},
+                   /*first_parameter=*/2});
   cases.push_back(
       {"bias_relu_dropout" + suffix,
        {random_tensor({t, d}, 13), random_tensor({d}, 14)},
        [=](Tape& tape, const Values& in) { return bias_relu_dropout(tape, in[0], in[1], dropout(p), *rows); }});
   const at::Tensor positions = sinusoid_positions(300, d);
-  cases.push_back({"embedding" + suffix, {random_tensor({11, d}, 15)}, [=](Tape& tape, const Values& in) {
-                     return embedding(tape, in[0], *rows, positions.to(in[0].data().device()), 1.7, dropout(p));
-                   }});
+  cases.push_back({"embedding" + suffix,
+                   {random_tensor({11, d}, 15)},
+                   [=](Tape& tape, const Values& in) {
+                     return embedding(tape, in[0], *rows, positions.to(in[0].data().device()), 1.7, dropout(p),
+                                      in[0].data().scalar_type());
+                   },
+                   {},
+                   /*first_parameter=*/0});
 }
 
 inline void add_attention(std::vector<OpCase>& cases, const Shape& shape, double p, const std::string& suffix) {
@@ -73,15 +80,17 @@ inline void add_attention(std::vector<OpCase>& cases, const Shape& shape, double
                      {random_tensor({t, 3 * d}, 21)},
                      [=](Tape& tape, const Values& in) {
                        return attention(tape, {in[0], 0}, {in[0], d}, {in[0], 2 * d}, d, heads,
-                                        AttentionSpans::self(*rows, causal), dropout(p));
+                                        tape.keep(AttentionSpans::self(*rows, causal)), dropout(p));
                      }});
   }
   cases.push_back({"cross_attention" + suffix,
                    {random_tensor({t, d}, 22), random_tensor({memory->row_count(), 2 * d}, 23)},
                    [=](Tape& tape, const Values& in) {
                      return attention(tape, {in[0], 0}, {in[1], 0}, {in[1], d}, d, heads,
-                                      AttentionSpans::cross(*rows, *memory), dropout(p));
-                   }});
+                                      tape.keep(AttentionSpans::cross(*rows, *memory)), dropout(p));
+                   },
+                   {},
+                   /*first_parameter=*/2});
 }
 
 inline void add_row_norms(std::vector<OpCase>& cases, const Shape& shape, const std::string& suffix) {
@@ -158,7 +167,8 @@ inline void add_products(std::vector<OpCase>& cases, const Shape& shape, const s
        [=](Tape& tape, const Values& in) { return gather_rows(tape, in[0], indices.to(in[0].data().device())); },
        [=](Tape& tape, const Values& in) {
          return tape.by_formula(in, [=](const std::vector<at::Tensor>& x) { return x[0].index_select(0, indices); });
-       }});
+       },
+       /*first_parameter=*/0});
 }
 
 inline std::vector<OpCase> all_cases() {

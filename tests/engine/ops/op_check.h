@@ -62,7 +62,8 @@ struct OpCase {
   std::string name;
   std::vector<at::Tensor> inputs;  // double; undefined where an optional input is absent
   Operation op;
-  Operation judge = {};  // where the operation has no formula of its own on a tape of Ops::kReference
+  Operation judge = {};        // where the operation has no formula of its own on a tape of Ops::kReference
+  size_t first_parameter = 1;  // inputs from here on are parameters: fp32 where rows are bf16
 };
 
 struct Walk {
@@ -75,10 +76,13 @@ struct Walk {
 inline constexpr uint64_t kUpstreamSeed = 1000;
 
 inline Walk walk(const Operation& op, const std::vector<at::Tensor>& inputs, Tape::Ops ops, at::ScalarType type,
-                 at::Device device = at::kCPU) {
+                 at::Device device = at::kCPU, size_t first_parameter = SIZE_MAX) {
   Tape tape(Tape::Kind::kRecording, ops);
   std::vector<Value> values;
-  for (const at::Tensor& x : inputs) values.push_back(x.defined() ? Value(x.to(type).to(device).clone()) : Value());
+  for (const at::Tensor& x : inputs) {
+    const bool wide = type == at::kBFloat16 && values.size() >= first_parameter;
+    values.push_back(x.defined() ? Value(x.to(wide ? at::kFloat : type).to(device).clone()) : Value());
+  }
   const Value output = op(tape, values);
   Walk result{output.data().cpu().clone(), {}};
   output.add_grad(random_tensor(output.data().sizes().vec(), kUpstreamSeed).to(type).to(device));
@@ -106,8 +110,10 @@ inline double finite_difference(const OpCase& c, size_t input, int64_t i) {
   return (at_offset(kStep) - at_offset(-kStep)) / (2 * kStep);
 }
 
-/// Float: 24-bit rounding over sums of some hundred terms. Double: 53-bit rounding likewise.
-inline constexpr double kFloatTolerance = 2e-5, kDoubleTolerance = 1e-12;
+/// Float: 24-bit rounding over sums of some hundred terms. Double: 53-bit rounding likewise. Bf16: sums are of fp32,
+/// but what stays in memory between two steps of an operation is rounded to 8 bits, a half unit being 2⁻⁹ = 0.002, and
+/// some numbers pass three such stays.
+inline constexpr double kFloatTolerance = 2e-5, kDoubleTolerance = 1e-12, kBf16Tolerance = 0.012;
 
 /// Calls f once with the kernels for each instruction set that this processor has.
 inline void for_each_cpu_backend(const std::function<void()>& f) {
@@ -124,8 +130,9 @@ inline void for_each_cpu_backend(const std::function<void()>& f) {
 /// One type on one device, with the kernels that are in use, against the judge on the processor.
 inline void expect_agreement_with_judge(const OpCase& c, at::ScalarType type, double tolerance,
                                         at::Device device = at::kCPU) {
-  const Walk fast = walk(c.op, c.inputs, Tape::Ops::kFast, type, device);
-  const Walk judged = walk(c.judge ? c.judge : c.op, c.inputs, Tape::Ops::kReference, type);
+  const Walk fast = walk(c.op, c.inputs, Tape::Ops::kFast, type, device, c.first_parameter);
+  const Walk judged =
+      walk(c.judge ? c.judge : c.op, c.inputs, Tape::Ops::kReference, type, at::kCPU, c.first_parameter);
   EXPECT_EQ(fast.output.scalar_type(), type);
   EXPECT_LT(distance(fast.output, judged.output), tolerance) << "output";
   // A gradient that is 0 by cancellation (a softmax over one key) is so within the rounding of what cancels.

@@ -1,10 +1,15 @@
 // Whole trainings that must learn, or come out as they did: one batch by heart, words backwards, ten stored losses.
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 
+#include "engine/data/prepared.h"
 #include "engine/ops/random.h"
 #include "engine/score/bleu.h"
+#include "engine/task/translate.h"
+#include "engine/train/trainer.h"
 #include "tests/engine/task/small_runs.h"
 
 namespace tearless::engine {
@@ -93,6 +98,45 @@ TEST(Learning, WordsBackwards) {
   }
   EXPECT_LT(bleu_of(copied, test_pairs), 30);
   EXPECT_LT(bleu_of(early, test_pairs), 85);
+}
+
+// Bf16 wants CUDA's kernels; the formulas do the same arithmetic anywhere, slowly: rows and products in bf16, the rest
+// in fp32.
+TEST(Learning, Bf16ScoresWithinSeedNoiseOfFp32) {
+  test::SmallRuns runs;
+  runs.write("train", backwards(600, 1));
+  runs.write("dev", backwards(60, 2));
+  runs.write("test", backwards(10, 3));
+  const auto dev_bleu = [&](int64_t seed, bool narrow) {
+    RunOptions options = runs.options(with(segmented(), {{"model.encoder_layers", 1},
+                                                         {"model.decoder_layers", 1},
+                                                         {"train.seed", seed},
+                                                         {"train.batch.tokens", 256},
+                                                         {"train.epoch_updates", 200},
+                                                         {"train.max_epochs", 1},
+                                                         {"train.schedule.kind", "nowarmup"},
+                                                         {"train.schedule.lr", 4e-3}}));
+    if (narrow) {
+      options.run.precision = ExecutionOptions::Precision::kBf16;
+      options.run.ops = ExecutionOptions::Ops::kReference;
+    }
+    Translate task(options, prepare(options.data, options.text, [](const std::string&) {}));
+    const RunDirectory run(runs.folder() / fmt::format("{}{}", narrow ? "bf16-" : "fp32-", seed));
+    fs::create_directories(run.root());
+    Trainer(task, options.train, options.run, options.model.d_model, run, run.make_attempt()).run();
+    return json::parse(test::read_text(run.scores())).at("dev.bleu").get<double>();
+  };
+  std::vector<double> wide, narrow;
+  for (const int64_t seed : {1, 2, 3, 4}) wide.push_back(dev_bleu(seed, false));
+  for (const int64_t seed : {1, 2}) narrow.push_back(dev_bleu(seed, true));
+  const auto [lowest, highest] = std::minmax_element(wide.begin(), wide.end());
+  const double noise = *highest - *lowest;
+  fmt::print("dev BLEU by seed: fp32 {:.1f}, bf16 {:.1f}\n", fmt::join(wide, " "), fmt::join(narrow, " "));
+  EXPECT_GT(*lowest, 15) << "too little is learnt to tell anything apart";
+  for (const double bleu : narrow) {
+    EXPECT_GT(bleu, *lowest - noise);
+    EXPECT_LT(bleu, *highest + noise);
+  }
 }
 
 /// Ten updates with everything switched on.

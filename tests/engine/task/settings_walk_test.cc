@@ -168,7 +168,13 @@ class Walker : public SettingsWalk {
     EXPECT_THAT(trained(c.after).metric("train.loss"),
                 testing::Pointwise(testing::DoubleNear(1e-3), trained(c.before).metric("train.loss")));
   }
-  void only_one_value_is_legal(const Change& c) { EXPECT_THROW(runs_.options(c.after), UserError); }
+  void rows_are_narrow(const Change& c) {
+    RunOptions options = runs_.options(c.after);
+    options.run.device = ExecutionOptions::Device::kCpu;  // which `check` refuses
+    Translate task(options, prepare(options.data, options.text, [](const std::string&) {}));
+    EXPECT_EQ(task.parameters().row_type(), at::kBFloat16);
+    EXPECT_EQ(task.parameters().values().scalar_type(), at::kFloat);
+  }
 
   // Local settings: the results stay the same, byte for byte, and something else is seen.
   void threads_are_used(const Change& c) {
@@ -280,7 +286,7 @@ const std::map<std::string, Row>& rows() {
       {"decode.max_extra", {1, &Walker::outputs_differ, {{"decode.alpha", 8}}}},
       {"decode.batch_tokens", {1, &Walker::decoding_is_cut_otherwise}},
       {"run.device", {"cuda", &Walker::parameters_are_asked_for_elsewhere}},
-      {"run.precision", {"fp16", &Walker::only_one_value_is_legal}},
+      {"run.precision", {"bf16", &Walker::rows_are_narrow, {{"run.device", "cuda"}}}},
       {"run.ops", {"reference", &Walker::formulas_are_used}},
       {"run.threads", {2, &Walker::threads_are_used}},
       {"run.log_updates", {2, &Walker::reports_are_fewer}},
@@ -314,7 +320,7 @@ TEST(EverySetting, HasARowThatShowsWhatItDoes) {
 
 TEST_F(SettingsWalk, ResultsMakeAnotherRunAndLocalSettingsDoNot) {
   for (const auto& [key, row] : rows()) {
-    if (key.starts_with("data.") || key == "run.precision") continue;  // see their rows
+    if (key.starts_with("data.")) continue;  // see their rows
     const Change change = change_of(key, row);
     RunOptions options = runs_.options(change.after);
     for (const DescribedField& f : list_settings(description_of(options))) {
@@ -324,6 +330,17 @@ TEST_F(SettingsWalk, ResultsMakeAnotherRunAndLocalSettingsDoNot) {
       EXPECT_NE(local_text(options).find(key) != std::string::npos,
                 runs_.canonical(change.after).find(key) != std::string::npos)
           << key << " stands in one of the two texts";
+    }
+  }
+}
+
+TEST_F(SettingsWalk, APrecisionThatTheDeviceDoesNotHaveIsRefused) {
+  for (const char* precision : {"bf16", "tf32"}) {
+    try {
+      runs_.options(with(small(), {{"run.precision", precision}}));
+      ADD_FAILURE() << precision << " was taken on the CPU";
+    } catch (const UserError& error) {
+      EXPECT_THAT(error.what(), HasSubstr("run.precision = \"" + std::string(precision) + "\" needs run.device"));
     }
   }
 }
@@ -349,7 +366,7 @@ TEST_F(SettingsWalk, ARunDirectoryIsReadBackAsItWasWritten) {
   }
   std::vector<Settings> all = {small(), neutral};
   for (const auto& [key, row] : rows()) {
-    if (!key.starts_with("data.") && key != "run.precision") all.push_back(change_of(key, row).after);
+    if (!key.starts_with("data.")) all.push_back(change_of(key, row).after);
   }
   for (const Settings& settings : all) {
     RunOptions again = read_run_directory(runs_.make(settings));

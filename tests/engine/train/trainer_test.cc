@@ -36,13 +36,15 @@ class Toy final : public Task {
     pass_ = pass;
     return kBatches;
   }
-  LossSums loss(const Step& step, int64_t index) override {
+  ReadyBatch ready(int64_t index, uint32_t) override {
+    labels.push_back((pass_ + index) % kTypes);
+    return {.labels = {static_cast<int32_t>(labels.back())}};
+  }
+  LossSums loss(const Step& step, const ReadyBatch& batch) override {
     if (step.update == crash_at) throw std::runtime_error("crash");
     if (step.update == spoil_at) parameters_.values().fill_(std::numeric_limits<float>::quiet_NaN());
-    labels.push_back((pass_ + index) % kTypes);
-    return smoothed_cross_entropy(step.tape, parameters_.get("logits"), {static_cast<int32_t>(labels.back())}, 0.1);
+    return smoothed_cross_entropy(step.tape, parameters_.get("logits"), batch.labels, 0.1);
   }
-  int64_t batch_rows(int64_t) const override { return 2; }
   Evaluation evaluate() override {
     if (stop_at_evaluation == evaluations_) throw StopRequested();
     const double size = parameters_.values().abs().sum().item<double>();

@@ -5,7 +5,7 @@
 #include <bit>
 #include <cstdint>
 
-#include "engine/cuda/body.h"
+#include "engine/ops/body.h"
 
 namespace tearless::engine {
 

@@ -1,0 +1,61 @@
+#include "engine/train/padded_batch.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "engine/ops/embedding.h"
+
+namespace tearless::engine {
+namespace {
+
+constexpr int32_t kNoLabel = -1;
+constexpr int64_t kShortest = 32;  // what sentences are taken for at least
+
+int64_t power_of_two(int64_t x) { return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(x))); }
+
+int64_t round_up(int64_t x, int64_t step) { return (x + step - 1) / step * step; }
+
+/// `parts` sizes between a power of two and the next, none closer than `least`.
+int64_t rounded(int64_t x, int64_t parts, int64_t least) {
+  return round_up(x, std::max(least, power_of_two(x) / (2 * parts)));
+}
+
+void pad(PackedRows& rows, int64_t count) {
+  const auto size = static_cast<size_t>(count);
+  rows.tokens.resize(size, kPad);
+  rows.positions.resize(size, 0);
+  rows.lines.resize(size, 0);
+  rows.by_token = rows_by_token(rows);
+}
+
+void pad(AttentionSpans& spans, int64_t count, int64_t queries, int64_t keys, int64_t longest_query,
+         int64_t longest_key) {
+  // Behind the last row, so that the spans together reach to the end of the bucket.
+  spans.spans.resize(static_cast<size_t>(count), {static_cast<int32_t>(queries), 0, static_cast<int32_t>(keys), 0, 0});
+  spans.longest_query = longest_query;
+  spans.longest_key = longest_key;
+  spans.padded = true;
+}
+
+}  // namespace
+
+Bucket bucket_of(const ReadyBatch& batch) {
+  const auto longest = [](int64_t rows) { return power_of_two(std::max<int64_t>(rows, kShortest)); };
+  return {.source_rows = rounded(batch.source.row_count(), 16, 32),
+          .target_rows = rounded(batch.target.row_count(), 16, 32),
+          .spans = rounded(batch.source.sentence_count() + 1, 4, 8),
+          .longest_source = longest(batch.source_spans.longest_key),
+          .longest_target = longest(batch.target_spans.longest_key)};
+}
+
+ReadyBatch padded(ReadyBatch batch, const Bucket& b) {
+  pad(batch.source, b.source_rows);
+  pad(batch.target, b.target_rows);
+  batch.labels.resize(static_cast<size_t>(b.target_rows), kNoLabel);
+  pad(batch.source_spans, b.spans, b.source_rows, b.source_rows, b.longest_source, b.longest_source);
+  pad(batch.target_spans, b.spans, b.target_rows, b.target_rows, b.longest_target, b.longest_target);
+  pad(batch.cross_spans, b.spans, b.target_rows, b.source_rows, b.longest_target, b.longest_source);
+  return batch;
+}
+
+}  // namespace tearless::engine
