@@ -35,7 +35,7 @@ constexpr Kernels<T> kernel_table() {
           run_call<EmbeddingBackward<T>, Runner>,
           run_call<ColumnSums<T>, Runner>,
           kWidestHead,
-          /*reads_key_rows=*/false};
+          /*reads_key_rows=*/true};
 }
 template <class Runner>
 constexpr OptimiserKernels optimiser_table() {

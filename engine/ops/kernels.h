@@ -118,6 +118,9 @@ struct AttentionSpan {
 
 /// out = drop(softmax(q kᵀ / √d_h)) v for each span and head. Queries of spans do not overlap; keys may where no
 /// backward follows. Rows of `out` that no span covers are not written.
+///
+/// With key_rows, key_begin is a place in that list, which may name any row of k and v, in any order and as often as
+/// spans share it. Dropout and `causal` go by a key's place in its span, not by its row. No backward follows.
 template <class T>
 struct Attention {
   const AttentionSpan* spans = nullptr;  // [span_count]

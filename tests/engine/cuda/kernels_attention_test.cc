@@ -13,6 +13,7 @@ struct AttentionCase {
   int64_t heads, d_head;
   double p;
   bool aligned;
+  bool named = false;  // keys by Attention::key_rows; no backward then
 };
 
 /// Spans over rows in another order than their own, with a row between them that no span covers.
@@ -32,8 +33,8 @@ std::vector<AttentionSpan> spans_of(const AttentionCase& c, int64_t& query_rows,
 
 template <class T>
 void check_attention(const AttentionCase& c) {
-  SCOPED_TRACE(fmt::format("queries {}, keys {}, causal {}, {} heads of {}, p {}, aligned {}, {} bytes", c.queries,
-                           c.keys, c.causal, c.heads, c.d_head, c.p, c.aligned, sizeof(T)));
+  SCOPED_TRACE(fmt::format("queries {}, keys {}, causal {}, {} heads of {}, p {}, aligned {}, named {}, {} bytes",
+                           c.queries, c.keys, c.causal, c.heads, c.d_head, c.p, c.aligned, c.named, sizeof(T)));
   int64_t query_rows = 0, key_rows = 0;
   const std::vector<AttentionSpan> spans = spans_of(c, query_rows, key_rows);
   const int64_t d_model = c.heads * c.d_head;
@@ -49,10 +50,16 @@ void check_attention(const AttentionCase& c) {
   const std::vector<double> d_v_before = normal_numbers<T>(static_cast<size_t>(key_rows * d_stride), 6);
   const Dropout dropout = some_dropout(c.p);
   const size_t shift = c.aligned ? 0 : 1;
+  // Rows in no order, each of the first half named by about two spans and the others by none.
+  std::vector<int32_t> names;
+  for (int64_t place = 0; place < key_rows; ++place) {
+    names.push_back(static_cast<int32_t>((place * 101 + 5) % ((key_rows + 1) / 2)));
+  }
 
   const Outputs got = run_twice([&] {
     const Array<T> qq = Array<T>::of(q, shift), kkvv = Array<T>::of(kv, shift), d = Array<T>::of(d_out, shift);
     const Array<AttentionSpan> device_spans(spans);
+    const Array<int32_t> device_names(names);
     Array<T> out = Array<T>::of(std::vector<double>(out_size, 7), shift);
     const Kernels<T>& kernels = backend()->kernels<T>();
     Array<float> kept(
@@ -72,10 +79,15 @@ void check_attention(const AttentionCase& c) {
                    .q_stride = q_stride,
                    .k_stride = kv_stride,
                    .v_stride = kv_stride,
+                   .key_rows = c.named ? device_names.data() : nullptr,
                    .dropout = dropout,
                    .out = out.data(),
-                   .kept = kept.data()};
+                   .kept = c.named ? nullptr : kept.data()};
     kernels.attention(a, nullptr);
+    if (c.named) {
+      backend()->synchronise();
+      return Outputs{out.values()};
+    }
     a.out = nullptr;  // backward asks for `kept` alone
     kernels.attention_backward({.forward = a,
                                 .d_out = d.data(),
@@ -98,7 +110,9 @@ void check_attention(const AttentionCase& c) {
         return static_cast<size_t>((s.query_begin + i) * q_stride + h * c.d_head + x);
       };
       const auto k_at = [&](int64_t j, int64_t x) -> size_t {
-        return static_cast<size_t>((s.key_begin + j) * kv_stride + h * c.d_head + x);
+        const int64_t place = s.key_begin + j;
+        const int64_t row = c.named ? names[static_cast<size_t>(place)] : place;
+        return static_cast<size_t>(row * kv_stride + h * c.d_head + x);
       };
       const auto out_at = [&](int64_t i, int64_t x) -> size_t {
         return static_cast<size_t>((s.query_begin + i) * d_model + h * c.d_head + x);
@@ -148,6 +162,7 @@ void check_attention(const AttentionCase& c) {
       std::max(*std::max_element(c.queries.begin(), c.queries.end()), *std::max_element(c.keys.begin(), c.keys.end()));
   const double error = 4 * arithmetic(c.d_head) + arithmetic(longest);
   expect_close<T>("out", got[0], out, error);
+  if (c.named) return;
   expect_close<T>("d_q", got[1], d_q, error);
   expect_close<T>("d_k", got[2], d_k, error);
   expect_close<T>("d_v", got[3], d_v, error);
@@ -215,6 +230,31 @@ TEST_P(AttentionKernel, TakesManyMoreKeysThanQueriesAndTheReverse) {
 TEST_P(AttentionKernel, WideHeadsWithLongSentencesGetSmallerTiles) {
   check_both({.queries = {150}, .keys = {150}, .causal = true, .heads = 1, .d_head = 128, .p = 0.2, .aligned = true});
   check_both({.queries = {70}, .keys = {90}, .causal = false, .heads = 1, .d_head = 256, .p = 0, .aligned = true});
+}
+
+TEST_P(AttentionKernel, FindsKeysByTheirRows) {
+  const std::vector<int32_t> keys = {1, 2, 7, 31, 32, 33, 100, 129, 300};
+  for (const int64_t d_head : {5, 16, 64}) {
+    for (const bool aligned : {true, false}) {
+      if (aligned && d_head % 16 != 0) continue;
+      check_both({.queries = std::vector<int32_t>(keys.size(), 1),
+                  .keys = keys,
+                  .causal = false,
+                  .heads = 3,
+                  .d_head = d_head,
+                  .p = 0,
+                  .aligned = aligned,
+                  .named = true});
+      check_both({.queries = {1, 6, 40},
+                  .keys = {1, 150, 3},
+                  .causal = false,
+                  .heads = 2,
+                  .d_head = d_head,
+                  .p = 0.2,
+                  .aligned = aligned,
+                  .named = true});
+    }
+  }
 }
 
 // What fills up a batch to its bucket.
