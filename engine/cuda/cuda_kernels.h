@@ -44,12 +44,26 @@ struct CudaKernels {
 /// Changes with the size of any struct that crosses the border.
 inline constexpr uint64_t kCudaKernelsLayout = [] {
   uint64_t hash = 14695981039346656037u;
-  for (const size_t size : {sizeof(AddNorm<float>), sizeof(AddNormBackward<float>), sizeof(BiasReluDropout<float>),
-                            sizeof(BiasReluDropoutBackward<float>), sizeof(Attention<float>), sizeof(AttentionSpan),
-                            sizeof(AttentionBackward<float>), sizeof(CrossEntropy<float>), sizeof(Embedding<float>),
-                            sizeof(EmbeddingBackward<float>), sizeof(ColumnSums<float>), sizeof(SquaredNorm),
-                            sizeof(Adam), sizeof(AdamOnDevice), sizeof(UpdateInputs), sizeof(UpdateOutcome),
-                            sizeof(Kernels<float>), sizeof(OptimiserKernels), sizeof(Dropout)}) {
+  for (const size_t size : {sizeof(AddNorm<float>),
+                            sizeof(AddNormBackward<float>),
+                            sizeof(BiasReluDropout<float>),
+                            sizeof(BiasReluDropoutBackward<float>),
+                            sizeof(Attention<float>),
+                            sizeof(AttentionSpan),
+                            sizeof(AttentionBackward<float>),
+                            sizeof(CrossEntropy<float>),
+                            sizeof(BestTokens<float>),
+                            sizeof(Embedding<float>),
+                            sizeof(EmbeddingBackward<float>),
+                            sizeof(ColumnSums<float>),
+                            sizeof(SquaredNorm),
+                            sizeof(Adam),
+                            sizeof(AdamOnDevice),
+                            sizeof(UpdateInputs),
+                            sizeof(UpdateOutcome),
+                            sizeof(Kernels<float>),
+                            sizeof(OptimiserKernels),
+                            sizeof(Dropout)}) {
     hash = (hash ^ size) * 1099511628211u;
   }
   return hash;

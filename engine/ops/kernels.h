@@ -165,6 +165,20 @@ struct CrossEntropy {
   RowLoss* sum = nullptr;            // [1]; where given, Σ row_losses is added to it
 };
 
+inline constexpr int64_t kMostBestTokens = 64;
+/// The tokens that a search goes on with: the `count` largest logits of each row and their log-softmax over the whole
+/// row, best first, ties to the smaller token. What is not a number counts as -∞. Where a row has fewer tokens than
+/// `count`, the rest is token -1 with -∞.
+template <class T>
+struct BestTokens {
+  int64_t rows = 0, types = 0;
+  int64_t count = 0;          // 1 … kMostBestTokens
+  int32_t forbidden = -1;     // is not chosen, though it has its share of the probability; -1: none
+  const T* logits = nullptr;  // [T, K]
+  int32_t* tokens = nullptr;  // [T, count]
+  float* log_p = nullptr;     // [T, count]
+};
+
 /// out = drop(scale · table[token] + positions[position]).
 template <class T>
 struct Embedding {
@@ -256,6 +270,7 @@ struct Kernels {
   int64_t widest_head = INT64_MAX;
   /// Whether attention reads Attention::key_rows; else the rows are gathered for it.
   bool reads_key_rows = true;
+  void (*best_tokens)(const BestTokens<T>&, void* stream) = nullptr;  // CUDA only
 };
 /// The optimiser's kernels: fp32 whatever the type of activations.
 struct OptimiserKernels {
