@@ -12,9 +12,6 @@
 
 namespace tearless::engine {
 
-/// Heads of more channels are refused by attention and attention_backward (std::invalid_argument).
-inline constexpr int64_t kWidestCudaHead = 256;
-
 /// A kernel that cannot be launched throws std::runtime_error with its name, its launch shape and CUDA's words; where
 /// the device has no memory left for the kernels' workspace, this. Both cross the library's border as exceptions do:
 /// engine and library share one C++ runtime, as LibTorch asks anyway.

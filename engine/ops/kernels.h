@@ -266,7 +266,7 @@ struct Kernels {
   void (*embedding)(const Embedding<T>&, void* stream);
   void (*embedding_backward)(const EmbeddingBackward<T>&, void* stream);
   void (*column_sums)(const ColumnSums<T>&, void* stream);
-  /// Heads of more channels than this run by their formula.
+  /// Heads of more channels than this run by their formula; attention and attention_backward refuse them.
   int64_t widest_head = INT64_MAX;
   /// Whether attention reads Attention::key_rows; else the rows are gathered for it.
   bool reads_key_rows = true;

@@ -301,9 +301,10 @@ TEST_P(AttentionKernel, SpansWithoutKeysGiveZerosAndSpansWithoutQueriesNothing) 
 
 TEST_P(AttentionKernel, RefusesHeadsThatAreTooWide) {
   const Array<float> x(1);
+  const Kernels<float>& kernels = *backend()->float_kernels;
   const Attention<float> a{
-      .span_count = 1, .longest_query = 1, .longest_key = 1, .heads = 1, .d_head = kWidestCudaHead + 1};
-  EXPECT_THROW(backend()->float_kernels->attention(a, nullptr), std::invalid_argument);
+      .span_count = 1, .longest_query = 1, .longest_key = 1, .heads = 1, .d_head = kernels.widest_head + 1};
+  EXPECT_THROW(kernels.attention(a, nullptr), std::invalid_argument);
 }
 
 }  // namespace
