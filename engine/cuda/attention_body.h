@@ -259,11 +259,8 @@ TEARLESS_BODY void keep_of_keys(Block& block, const Mask& mask, uint32_t outer, 
   for (int r = 0; r < kOwned; ++r) keep[r] = 1.0f;
   if (!mask.active()) return;
   const int lane = block.lane();
-  float drawn[4];
-  mask.keep_four(static_cast<uint32_t>(key / 4 + lane % 8), outer + static_cast<uint32_t>(lane / 8), line, drawn);
-  int bits = 0;
-  TEARLESS_UNROLL
-  for (int i = 0; i < 4; ++i) bits |= drawn[i] != 0.0f ? 1 << i : 0;
+  const uint32_t bits =
+      mask.kept_of_four(static_cast<uint32_t>(key / 4 + lane % 8), outer + static_cast<uint32_t>(lane / 8), line);
   TEARLESS_UNROLL
   for (int r = 0; r < kOwned; ++r) {
     keep[r] = block.from_lane(bits, r * 8 + lane / 4) >> (lane % 4) & 1 ? mask.scale() : 0.0f;
@@ -604,7 +601,7 @@ void with_channels_per_lane(int64_t d_head, F&& f) {
 }
 
 template <class T, class Runner>
-void launch(const Attention<T>& a, Runner& runner) {
+void launch_by_dots(const Attention<T>& a, Runner& runner) {
   const AttentionLayout layout = AttentionLayout::of(a, /*backward=*/false);
   with_channels_per_lane(layout.channels, [&](auto channels) {
     if (a.key_rows) {
@@ -616,7 +613,7 @@ void launch(const Attention<T>& a, Runner& runner) {
 }
 
 template <class T, class Runner>
-void launch(const AttentionBackward<T>& b, Runner& runner) {
+void launch_by_dots(const AttentionBackward<T>& b, Runner& runner) {
   const AttentionLayout layout = AttentionLayout::of(b.forward, /*backward=*/true);
   const bool aligned = heads_are_aligned(b.forward) && is_aligned(b.d_out, b.forward.heads * b.forward.d_head);
   with_channels_per_lane(layout.channels, [&](auto channels) {

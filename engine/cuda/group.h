@@ -40,6 +40,9 @@ TEARLESS_BODY To load_packed(const T* from) {
   if constexpr (sizeof(To) == 16) {  // left to itself the compiler may move a struct of small parts in those parts
     const uint4 words = *reinterpret_cast<const uint4*>(from);
     return *reinterpret_cast<const To*>(&words);
+  } else if constexpr (sizeof(To) == 8) {
+    const uint2 words = *reinterpret_cast<const uint2*>(from);
+    return *reinterpret_cast<const To*>(&words);
   } else {
     return *reinterpret_cast<const To*>(from);
   }
@@ -61,6 +64,15 @@ TEARLESS_BODY void store_sixteen(T* to, const SixteenBytes<T>& bytes) {
 #else
   if (reinterpret_cast<uintptr_t>(to) % 16 != 0) std::abort();
   __builtin_memcpy(to, &bytes, 16);
+#endif
+}
+/// Four bf16 from floats, to an address on eight bytes.
+TEARLESS_BODY void store_eight_of(bf16* to, const float* x) {
+#ifdef __CUDA_ARCH__
+  *reinterpret_cast<uint2*>(to) = uint2{bf16_pair_bits(x[0], x[1]), bf16_pair_bits(x[2], x[3])};
+#else
+  if (reinterpret_cast<uintptr_t>(to) % 8 != 0) std::abort();
+  for (int i = 0; i < 4; ++i) to[i] = static_cast<bf16>(x[i]);
 #endif
 }
 #ifdef __CUDA_ARCH__

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "engine/cuda/add_norm_body.h"
-#include "engine/cuda/attention_body.h"
+#include "engine/cuda/attention_mma_body.h"
 #include "engine/cuda/best_tokens_body.h"
 #include "engine/cuda/bias_relu_dropout_body.h"
 #include "engine/cuda/column_sums_body.h"

@@ -16,6 +16,32 @@ struct AttentionCase {
   bool named = false;  // keys by Attention::key_rows; no backward then
 };
 
+/// Whether tensor cores take it: then the weights of a sum are rounded to bf16 first.
+template <class T>
+bool by_mma(const AttentionCase& c) {
+  return std::is_same_v<T, bf16> && c.aligned && !c.named && c.d_head % 16 == 0 && c.d_head <= 128;
+}
+
+/// A sum of products, and what its weights' roundings to bf16 may add to it: independent as they are, the root of the
+/// squares, three times that for the tails.
+class Sum {
+ public:
+  Sum(std::vector<double> start) : value(std::move(start)), squares_(value.size()) {}
+  void add(size_t at, double weight, double x) {
+    value[at] += weight * x;
+    squares_[at] += weight * x * weight * x;
+  }
+  std::vector<double> roundings(bool by_mma) const {
+    std::vector<double> allowed(value.size());
+    for (size_t i = 0; by_mma && i < value.size(); ++i) allowed[i] = 3 * 0x1p-8 * std::sqrt(squares_[i]);
+    return allowed;
+  }
+  std::vector<double> value;
+
+ private:
+  std::vector<double> squares_;
+};
+
 /// Spans over rows in another order than their own, with a row between them that no span covers.
 std::vector<AttentionSpan> spans_of(const AttentionCase& c, int64_t& query_rows, int64_t& key_rows) {
   std::vector<AttentionSpan> spans;
@@ -102,7 +128,7 @@ void check_attention(const AttentionCase& c) {
     return Outputs{out.values(), d_q.values(), d_k.values(), d_v.values(), kept.values()};
   });
 
-  std::vector<double> out(out_size, 7), d_q = d_q_before, d_k = d_k_before, d_v = d_v_before;
+  Sum out(std::vector<double>(out_size, 7)), d_q(d_q_before), d_k(d_k_before), d_v(d_v_before);
   const double scale = 1 / std::sqrt(static_cast<double>(c.d_head));
   for (const AttentionSpan& s : spans) {
     for (int64_t h = 0; h < c.heads; ++h) {
@@ -132,16 +158,16 @@ void check_attention(const AttentionCase& c) {
         }
         for (double& x : p) sum += x = std::exp(x - top);
         for (double& x : p) x /= sum;
-        for (int64_t x = 0; x < c.d_head; ++x) out[out_at(i, x)] = 0;
+        for (int64_t x = 0; x < c.d_head; ++x) out.value[out_at(i, x)] = 0;
         for (int64_t j = 0; j < seen; ++j) {
           const size_t at = static_cast<size_t>(j);
           keep[at] = keep_of(dropout, j, i | h << 16, s.line);
           double dot = 0;
           for (int64_t x = 0; x < c.d_head; ++x) {
             const double v = kv[k_at(j, x) + static_cast<size_t>(d_model)];
-            out[out_at(i, x)] += keep[at] * p[at] * v;
+            out.add(out_at(i, x), keep[at] * p[at], v);
             dot += d_out[out_at(i, x)] * v;
-            d_v[d_at(s.key_begin + j, x)] += keep[at] * p[at] * d_out[out_at(i, x)];
+            d_v.add(d_at(s.key_begin + j, x), keep[at] * p[at], d_out[out_at(i, x)]);
           }
           g[at] = keep[at] * dot;
           mean += p[at] * g[at];
@@ -149,8 +175,8 @@ void check_attention(const AttentionCase& c) {
         for (int64_t j = 0; j < seen; ++j) {
           const double d_score = p[static_cast<size_t>(j)] * (g[static_cast<size_t>(j)] - mean) * scale;
           for (int64_t x = 0; x < c.d_head; ++x) {
-            d_q[d_at(s.query_begin + i, x)] += d_score * kv[k_at(j, x)];
-            d_k[d_at(s.key_begin + j, x)] += d_score * q[q_at(i, x)];
+            d_q.add(d_at(s.query_begin + i, x), d_score, kv[k_at(j, x)]);
+            d_k.add(d_at(s.key_begin + j, x), d_score, q[q_at(i, x)]);
           }
         }
       }
@@ -161,11 +187,12 @@ void check_attention(const AttentionCase& c) {
   const int64_t longest =
       std::max(*std::max_element(c.queries.begin(), c.queries.end()), *std::max_element(c.keys.begin(), c.keys.end()));
   const double error = 4 * arithmetic(c.d_head) + arithmetic(longest);
-  expect_close<T>("out", got[0], out, error);
+  const bool rounds = by_mma<T>(c);
+  expect_close<T>("out", got[0], out.value, error, 0, out.roundings(rounds));
   if (c.named) return;
-  expect_close<T>("d_q", got[1], d_q, error);
-  expect_close<T>("d_k", got[2], d_k, error);
-  expect_close<T>("d_v", got[3], d_v, error);
+  expect_close<T>("d_q", got[1], d_q.value, error, 0, d_q.roundings(rounds));
+  expect_close<T>("d_k", got[2], d_k.value, error, 0, d_k.roundings(rounds));
+  expect_close<T>("d_v", got[3], d_v.value, error, 0, d_v.roundings(rounds));
 }
 
 void check_both(const AttentionCase& c) {
@@ -230,6 +257,182 @@ TEST_P(AttentionKernel, TakesManyMoreKeysThanQueriesAndTheReverse) {
 TEST_P(AttentionKernel, WideHeadsWithLongSentencesGetSmallerTiles) {
   check_both({.queries = {150}, .keys = {150}, .causal = true, .heads = 1, .d_head = 128, .p = 0.2, .aligned = true});
   check_both({.queries = {70}, .keys = {90}, .causal = false, .heads = 1, .d_head = 256, .p = 0, .aligned = true});
+}
+
+TEST_P(AttentionKernel, OnTensorCoresIsTheSame) {
+  std::vector<int32_t> lengths;
+  for (int32_t n = 1; n <= 50; n += n < 20 ? 1 : 5) lengths.push_back(n);
+  for (const bool causal : {false, true}) {
+    for (const double p : {0.0, 0.2}) {
+      const auto check = [&](const std::vector<int32_t>& queries, const std::vector<int32_t>& keys, int64_t heads,
+                             int64_t d_head) {
+        check_attention<bf16>({.queries = queries,
+                               .keys = causal ? queries : keys,
+                               .causal = causal,
+                               .heads = heads,
+                               .d_head = d_head,
+                               .p = p,
+                               .aligned = true});
+      };
+      check(lengths, {lengths.rbegin(), lengths.rend()}, 1, 64);
+      check({25, 7, 31, 18, 0, 16}, {33, 0, 1, 48, 5, 16}, 8, 64);
+      check({63, 64, 65, 80}, {65, 64, 1, 130}, 1, 48);
+      check({127, 128, 129}, {129, 300, 15}, 1, 64);
+      check({255, 300}, {31, 257}, 1, 32);
+      check({300}, {300}, 1, 16);
+      for (const int64_t d_head : {80, 96, 112, 128}) check({33, 2}, {17, 70}, 2, d_head);
+      check({130}, {131}, 1, 128);
+    }
+  }
+}
+
+/// One attention in bf16, forward and backward, each with rows on 16 bytes or not: tensor cores take the one, and loops
+/// the other.
+struct TwoPaths {
+  std::vector<AttentionSpan> spans;
+  int64_t rows;
+  bool causal;
+  int64_t heads, d_head;
+  double p;
+  std::vector<double> q, k, v, d_out;  // [rows, heads · d_head]
+
+  /// out, kept, ∂q, ∂k, ∂v.
+  Outputs run(bool forward_by_mma, bool backward_by_mma) const {
+    const int64_t d_model = heads * d_head;
+    const auto call = [&](bool mma, Array<bf16>& out, Array<float>& kept, Array<bf16>* gradients) {
+      const size_t shift = mma ? 0 : 1;
+      const Array<AttentionSpan> device_spans(spans);
+      const Array<bf16> qq = Array<bf16>::of(q, shift), kk = Array<bf16>::of(k, shift), vv = Array<bf16>::of(v, shift),
+                        dd = Array<bf16>::of(d_out, shift);
+      const Attention<bf16> a{.spans = device_spans.data(),
+                              .span_count = static_cast<int64_t>(spans.size()),
+                              .longest_query = rows,
+                              .longest_key = rows,
+                              .causal = causal,
+                              .heads = heads,
+                              .d_head = d_head,
+                              .q = qq.data(),
+                              .k = kk.data(),
+                              .v = vv.data(),
+                              .q_stride = d_model,
+                              .k_stride = d_model,
+                              .v_stride = d_model,
+                              .dropout = some_dropout(p),
+                              .out = out.data(),
+                              .kept = kept.data()};
+      if (!gradients) {
+        backend()->bf16_kernels->attention(a, nullptr);
+      } else {
+        backend()->bf16_kernels->attention_backward({.forward = a,
+                                                     .d_out = dd.data(),
+                                                     .d_q = gradients[0].data(),
+                                                     .d_k = gradients[1].data(),
+                                                     .d_v = gradients[2].data(),
+                                                     .d_q_stride = d_model,
+                                                     .d_k_stride = d_model,
+                                                     .d_v_stride = d_model},
+                                                    nullptr);
+      }
+      backend()->synchronise();
+    };
+    const std::vector<double> zeros(q.size());
+    Array<bf16> out = Array<bf16>::of(zeros);
+    Array<float> kept(static_cast<size_t>(rows * heads));
+    std::fill_n(kept.data(), kept.size(), 0.0f);
+    call(forward_by_mma, out, kept, nullptr);
+    Array<bf16> gradients[] = {Array<bf16>::of(zeros), Array<bf16>::of(zeros), Array<bf16>::of(zeros)};
+    call(backward_by_mma, out, kept, gradients);
+    return {out.values(), kept.values(), gradients[0].values(), gradients[1].values(), gradients[2].values()};
+  }
+};
+
+TEST_P(AttentionKernel, OnTensorCoresAndOnLoopsMayBeMixed) {
+  for (const bool causal : {false, true}) {
+    for (const double p : {0.0, 0.3}) {
+      constexpr int64_t kRows = 160;
+      TwoPaths paths{.spans = {{0, 25, 0, 25, 7}, {25, 40, 25, 40, 1'000'003}, {65, 95, 65, 95, 9}},
+                     .rows = kRows,
+                     .causal = causal,
+                     .heads = 2,
+                     .d_head = 64,
+                     .p = p};
+      const size_t size = static_cast<size_t>(kRows * paths.heads * paths.d_head);
+      paths.q = normal_numbers<bf16>(size, 1);
+      paths.k = normal_numbers<bf16>(size, 2);
+      paths.v = normal_numbers<bf16>(size, 3);
+      paths.d_out = normal_numbers<bf16>(size, 4);
+      const Outputs loops = paths.run(false, false);
+      for (const auto& [forward, backward] : {std::pair{true, true}, {true, false}, {false, true}}) {
+        SCOPED_TRACE(
+            fmt::format("causal {}, p {}, forward on tensor cores {}, backward {}", causal, p, forward, backward));
+        const Outputs got = paths.run(forward, backward);
+        expect_close<bf16>("out", got[0], loops[0], 0x1p-8);
+        expect_close<float>("kept", got[1], loops[1], arithmetic(paths.d_head));
+        const char* const names[] = {"d_q", "d_k", "d_v"};
+        for (size_t i = 0; i < 3; ++i) {
+          expect_close<bf16>(names[i], got[2 + i], loops[2 + i], backward ? 0x1p-8 : 0x1p-12);
+        }
+      }
+    }
+  }
+}
+
+// With scores all the same and an identity for the values, the output shows which weights were dropped; with one for
+// its gradient, ∂v does.
+TEST_P(AttentionKernel, OnTensorCoresDropsTheSameWeights) {
+  constexpr int64_t kRows = 128, kHeads = 3;
+  TwoPaths paths{.spans = {{0, 128, 0, 128, 1'000'003}},
+                 .rows = kRows,
+                 .causal = false,
+                 .heads = kHeads,
+                 .d_head = kRows,
+                 .p = 0.3};
+  paths.q = paths.k = std::vector<double>(kRows * kHeads * kRows);
+  for (int64_t row = 0; row < kRows; ++row) {
+    for (int64_t c = 0; c < kHeads * kRows; ++c) paths.v.push_back(c % kRows == row ? 1 : 0);
+  }
+  paths.d_out = paths.v;
+  const Outputs got = paths.run(true, true);
+  const Dropout dropout = some_dropout(paths.p);
+  int64_t wrong = 0;
+  for (int64_t query = 0; query < kRows; ++query) {
+    for (int64_t h = 0; h < kHeads; ++h) {
+      for (int64_t key = 0; key < kRows; ++key) {
+        const bool kept = keep_of(dropout, key, query | h << 16, 1'000'003) != 0;
+        wrong += kept != (got[0][static_cast<size_t>((query * kHeads + h) * kRows + key)] != 0);
+        wrong += kept != (got[4][static_cast<size_t>((key * kHeads + h) * kRows + query)] != 0);
+      }
+    }
+  }
+  EXPECT_EQ(wrong, 0);
+}
+
+TEST_P(AttentionKernel, OnTensorCoresReadsNoRowsOfOthers) {
+  constexpr int64_t kRows = 70, kHead = 32;
+  constexpr size_t kFirst = 20 * kHead, kLast = 45 * kHead;  // the span that is looked at
+  for (const bool causal : {false, true}) {
+    TwoPaths paths{.spans = {{0, 20, 0, 20, 1}, {20, 25, 20, 25, 2}, {47, 23, 47, 23, 3}},
+                   .rows = kRows,
+                   .causal = causal,
+                   .heads = 1,
+                   .d_head = kHead,
+                   .p = 0.1};
+    for (uint64_t seed = 1; std::vector<double> * x : {&paths.q, &paths.k, &paths.v, &paths.d_out}) {
+      *x = normal_numbers<bf16>(kRows * kHead, seed++);
+    }
+    const Outputs wanted = paths.run(true, true);
+    for (std::vector<double>* x : {&paths.q, &paths.k, &paths.v, &paths.d_out}) {
+      for (size_t i = 0; i < x->size(); ++i) {
+        if (i < kFirst || i >= kLast) (*x)[i] = NAN;
+      }
+    }
+    const Outputs got = paths.run(true, true);
+    for (const size_t i : {0, 2, 3, 4}) {
+      for (size_t at = kFirst; at < kLast; ++at) {
+        ASSERT_EQ(got[i][at], wanted[i][at]) << "output " << i << ", element " << at;
+      }
+    }
+  }
 }
 
 TEST_P(AttentionKernel, FindsKeysByTheirRows) {
