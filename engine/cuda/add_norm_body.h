@@ -227,13 +227,11 @@ struct AddBackwardRows {
   AddNormBackward<T> a;
   Tiling tiling;
 
-  Shape shape() const { return {blocks_for(a.rows, tiling.down()) * tiling.tiles, kThreads, 0}; }
+  Shape shape() const { return {tiling.blocks(a.rows), kThreads, 0}; }
 
   template <class Block>
   TEARLESS_BODY void operator()(Block& block) const {
-    const int64_t t = tiling.part_of(block.index()) * tiling.down() + tiling.y(block.thread());
-    const int64_t c = tiling.column_of(block.index(), block.thread(), kSize);
-    const int count = inside<kSize>(c, a.width);
+    const auto [t, c, count] = group_of<kSize>(tiling, block, a.width);
     if (t >= a.rows || count == 0) return;
     const Mask mask(a.dropout, a.d_y != nullptr);
     float d_x[kSize];

@@ -84,6 +84,13 @@ struct HeadRows {
 
   TEARLESS_BODY T* row(int i) const { return data + i * stride; }
 };
+/// The same for rows that do not follow one another: row i is row names[i] of the whole matrix, where `data` begins.
+template <class T>
+struct NamedRows : HeadRows<T> {
+  const int32_t* names;
+
+  TEARLESS_BODY T* row(int i) const { return this->data + names[i] * this->stride; }
+};
 
 /// What all threads of a block know; Block and T as everywhere, kPerLane the channels of a head that a lane gathers: 1,
 /// or pairs.
@@ -108,7 +115,8 @@ class AttentionThread {
   }
 
   /// Rows first … first + count - 1 into a tile; all threads of the block take part. The caller synchronises.
-  TEARLESS_BODY void load_tile(const Rows& rows, int first, int count, T* to) const {
+  template <class AnyRows>
+  TEARLESS_BODY void load_tile(const AnyRows& rows, int first, int count, T* to) const {
     constexpr int kSize = kWideGroup<T>;
     const uint32_t groups = static_cast<uint32_t>(layout_.channels) / kSize;
     const uint32_t all = groups * static_cast<uint32_t>(count);
@@ -251,18 +259,16 @@ TEARLESS_BODY void keep_of_keys(Block& block, const Mask& mask, uint32_t outer, 
   for (int r = 0; r < kOwned; ++r) keep[r] = 1.0f;
   if (!mask.active()) return;
   const int lane = block.lane();
-  float drawn[4];
-  mask.keep_four(static_cast<uint32_t>(key / 4 + lane % 8), outer + static_cast<uint32_t>(lane / 8), line, drawn);
-  int bits = 0;
-  TEARLESS_UNROLL
-  for (int i = 0; i < 4; ++i) bits |= drawn[i] != 0.0f ? 1 << i : 0;
+  const uint32_t bits =
+      mask.kept_of_four(static_cast<uint32_t>(key / 4 + lane % 8), outer + static_cast<uint32_t>(lane / 8), line);
   TEARLESS_UNROLL
   for (int r = 0; r < kOwned; ++r) {
     keep[r] = block.from_lane(bits, r * 8 + lane / 4) >> (lane % 4) & 1 ? mask.scale() : 0.0f;
   }
 }
 
-template <class T, int kPerLane>
+/// kNamed: keys are found by Attention::key_rows. A body of its own, so that training's does not ask for each key.
+template <class T, int kPerLane, bool kNamed>
 struct AttentionForward {
   static constexpr const char* kName = "attention";
   static constexpr int kThreads = AttentionLayout::kThreads;
@@ -304,8 +310,8 @@ struct AttentionForward {
         const int in_tile = keys - begin < layout.tile_rows ? keys - begin : layout.tile_rows;
         if (!one_tile || round == 0) {
           block.sync();
-          thread.load_tile(s.k, begin, in_tile, k_tile);
-          thread.load_tile(s.v, begin, in_tile, v_tile);
+          thread.load_tile(rows_of_keys(s, a.k, a.k_stride), begin, in_tile, k_tile);
+          thread.load_tile(rows_of_keys(s, a.v, a.v_stride), begin, in_tile, v_tile);
           block.sync();
         } else {
           block.warp_sync();
@@ -328,6 +334,16 @@ struct AttentionForward {
   }
 
  private:
+  /// The span's rows of k or v.
+  TEARLESS_BODY auto rows_of_keys(const SpanHead<T>& s, const T* data, int64_t stride) const {
+    const int count = s.span.key_count;
+    if constexpr (kNamed) {
+      return NamedRows<const T>{s.rows(a, data, stride, 0, count, aligned), a.key_rows + s.span.key_begin};
+    } else {
+      return s.rows(a, data, stride, s.span.key_begin, count, aligned);
+    }
+  }
+
   /// The warp's queries over one tile: scores, the online softmax, and what the values add.
   template <class Block, class Thread>
   TEARLESS_BODY void walk(Block& block, const Thread& thread, const SpanHead<T>& s, const Mask& mask, int first,
@@ -585,15 +601,19 @@ void with_channels_per_lane(int64_t d_head, F&& f) {
 }
 
 template <class T, class Runner>
-void launch(const Attention<T>& a, Runner& runner) {
+void launch_by_dots(const Attention<T>& a, Runner& runner) {
   const AttentionLayout layout = AttentionLayout::of(a, /*backward=*/false);
   with_channels_per_lane(layout.channels, [&](auto channels) {
-    runner.run(AttentionForward<T, channels.value>{a, layout, heads_are_aligned(a)});
+    if (a.key_rows) {
+      runner.run(AttentionForward<T, channels.value, true>{a, layout, heads_are_aligned(a)});
+    } else {
+      runner.run(AttentionForward<T, channels.value, false>{a, layout, heads_are_aligned(a)});
+    }
   });
 }
 
 template <class T, class Runner>
-void launch(const AttentionBackward<T>& b, Runner& runner) {
+void launch_by_dots(const AttentionBackward<T>& b, Runner& runner) {
   const AttentionLayout layout = AttentionLayout::of(b.forward, /*backward=*/true);
   const bool aligned = heads_are_aligned(b.forward) && is_aligned(b.d_out, b.forward.heads * b.forward.d_head);
   with_channels_per_lane(layout.channels, [&](auto channels) {

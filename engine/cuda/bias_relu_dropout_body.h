@@ -19,14 +19,12 @@ struct BiasReluDropoutRows {
   BiasReluDropout<T> a;
   Tiling tiling;
 
-  Shape shape() const { return {blocks_for(a.rows, kRows * tiling.down()) * tiling.tiles, kThreads, 0}; }
+  Shape shape() const { return {tiling.blocks(a.rows, kRows), kThreads, 0}; }
 
   template <class Block>
   TEARLESS_BODY void operator()(Block& block) const {
-    const int64_t c = tiling.column_of(block.index(), block.thread(), kSize);
-    const int count = inside<kSize>(c, a.width);
+    const auto [first, c, count] = group_of<kSize>(tiling, block, a.width, kRows);
     if (count == 0) return;
-    const int64_t first = tiling.part_of(block.index()) * kRows * tiling.down() + tiling.y(block.thread());
     const Mask mask(a.dropout);
     float bias[kSize], h[kRows][kSize];
     load_group<kAligned>(a.bias + c, count, bias);

@@ -10,6 +10,17 @@
 //   V butterfly(V, op)               all lanes' values joined by op, which is commutative: each lane joins its own with
 //                                    that of the lane 16, 8, 4, 2, 1 away. The same bits in every lane
 //   unsigned char* shared()          the block's shared memory, 16-byte aligned, not initialised
+//   void load_matrices<t>(from, x)   four 8 × 8 matrices of bf16 from shared memory, the PTX instruction ldmatrix: lane
+//   l
+//                                    names the 16 bytes of row l % 8 of matrix l / 8, and gets in x[i] of matrix i the
+//                                    elements [l / 4][2 (l % 4)] and their right neighbours; t: of its transpose
+//   void mma(a, b0, b1, c)           c += a · b on tensor cores, the PTX instruction mma.m16n8k16. With g = lane / 4
+//   and
+//                                    t = lane % 4, and a register of bf16 holding two neighbours in a row of a or a
+//                                    column of b, a lane's share is
+//                                      a [16, 16]: [g][2t], [g + 8][2t], [g][2t + 8], [g + 8][2t + 8]
+//                                      b [16, 8]:  [2t][g], [2t + 8][g]
+//                                      c [16, 8]:  [g][2t], [g][2t + 1], [g + 8][2t], [g + 8][2t + 1]
 //
 // All of a warp or block, or none of it, must come to a line that synchronises.
 #pragma once
@@ -53,6 +64,28 @@ struct DeviceBlock {
     return value;
   }
   __device__ unsigned char* shared() { return tearless_shared_memory; }
+  template <bool kTransposed>
+  __device__ void load_matrices(const void* from, uint32_t (&x)[4]) {
+    const auto at = static_cast<uint32_t>(__cvta_generic_to_shared(from));
+    if constexpr (kTransposed) {
+      asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                   : "=r"(x[0]), "=r"(x[1]), "=r"(x[2]), "=r"(x[3])
+                   : "r"(at)
+                   : "memory");
+    } else {
+      asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                   : "=r"(x[0]), "=r"(x[1]), "=r"(x[2]), "=r"(x[3])
+                   : "r"(at)
+                   : "memory");
+    }
+  }
+  __device__ void mma(const uint32_t (&a)[4], uint32_t b0, uint32_t b1, float (&c)[4]) {
+    asm volatile(
+        "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+        "{%0, %1, %2, %3};"
+        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+  }
 };
 #endif
 

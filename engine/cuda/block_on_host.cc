@@ -2,6 +2,7 @@
 
 #include <ucontext.h>
 
+#include <bit>
 #include <cstdio>
 #include <cstdlib>
 
@@ -43,7 +44,7 @@ class FibreBlock {
       : body_(body),
         fibres_(static_cast<size_t>(shape.threads)),
         warp_barriers_(static_cast<size_t>(shape.threads / kLanes)),
-        places_(2 * static_cast<size_t>(shape.threads)),
+        places_(2 * BlockOnHost::kPlaceWords * static_cast<size_t>(shape.threads)),
         shared_bytes_(static_cast<size_t>(shape.shared_bytes)),
         shared_(memory_of(shared_bytes_), &std::free) {
     if (shape.threads <= 0 || shape.threads % kLanes != 0 || shape.threads > 1024) {
@@ -74,7 +75,9 @@ class FibreBlock {
 
   int threads() const { return static_cast<int>(fibres_.size()); }
   unsigned char* shared() { return shared_.get(); }
-  uint64_t& place(int thread, int turn) { return places_[2 * static_cast<size_t>(thread) + static_cast<size_t>(turn)]; }
+  uint64_t* place(int thread, int turn) {
+    return &places_[BlockOnHost::kPlaceWords * (2 * static_cast<size_t>(thread) + static_cast<size_t>(turn))];
+  }
 
   void wait_for_block() { wait(block_barrier_); }
   void wait_for_warp(int warp) { wait(warp_barriers_[static_cast<size_t>(warp)]); }
@@ -172,7 +175,35 @@ int BlockOnHost::threads() const { return fibres_.threads(); }
 void BlockOnHost::sync() { fibres_.wait_for_block(); }
 void BlockOnHost::warp_sync() { fibres_.wait_for_warp(warp()); }
 unsigned char* BlockOnHost::shared() { return fibres_.shared(); }
-uint64_t& BlockOnHost::place(int thread) { return fibres_.place(thread, turn_); }
+uint64_t* BlockOnHost::place(int thread) { return fibres_.place(thread, turn_); }
+
+uint32_t BlockOnHost::matrix_element(int matrix, int row, int column) {
+  const auto* from = reinterpret_cast<const unsigned char*>(passed_by<uintptr_t>(8 * matrix + row));
+  if (reinterpret_cast<uintptr_t>(from) % 16 != 0) std::abort();  // what the GPU would do
+  uint16_t bits = 0;
+  std::memcpy(&bits, from + column * static_cast<int>(sizeof bits), sizeof bits);
+  return bits;
+}
+
+void BlockOnHost::mma(const uint32_t (&a)[4], uint32_t b0, uint32_t b1, float (&c)[4]) {
+  struct Share {
+    uint32_t a[4], b[2];
+  };
+  exchange(Share{{a[0], a[1], a[2], a[3]}, {b0, b1}});
+  const auto half_of = [](uint32_t pair, int half) {
+    return std::bit_cast<float>(half ? pair & 0xFFFF0000u : pair << 16);
+  };
+  const int g = lane() / 4, t = lane() % 4;
+  for (int x = 0; x < 4; ++x) {  // the lanes and their registers that hold row and column of the product's element
+    const int row_half = x / 2, column = 2 * t + x % 2;
+    for (int k = 0; k < 16; ++k) {
+      const int pair = k % 8 / 2, far = k / 8;
+      const float of_a = half_of(passed_by<Share>(4 * g + pair).a[row_half + 2 * far], k % 2);
+      const float of_b = half_of(passed_by<Share>(4 * column + pair).b[far], k % 2);
+      c[x] += of_a * of_b;
+    }
+  }
+}
 
 void set_thread_order(ThreadOrder order) { thread_order() = order; }
 

@@ -52,24 +52,40 @@ class BlockOnHost {
     return values[lane()];
   }
   unsigned char* shared();
+  template <bool kTransposed>
+  void load_matrices(const void* from, uint32_t (&x)[4]) {
+    exchange(reinterpret_cast<uintptr_t>(from));
+    for (int i = 0; i < 4; ++i) {
+      for (int half = 0; half < 2; ++half) {
+        const int along = 2 * (lane() % 4) + half, across = lane() / 4;
+        x[i] = (half ? x[i] : 0) | matrix_element(i, kTransposed ? along : across, kTransposed ? across : along)
+                                       << 16 * half;
+      }
+    }
+  }
+  void mma(const uint32_t (&a)[4], uint32_t b0, uint32_t b1, float (&c)[4]);
 
  private:
+  static constexpr size_t kPlaceWords = 3;  // what a lane passes at once, of 8 bytes each
   /// Two places a thread in turn: who is ahead does not write over what others have yet to read.
-  uint64_t& place(int thread);
+  uint64_t* place(int thread);
   template <class V>
   void exchange(V value) {
-    static_assert(sizeof(V) <= sizeof(uint64_t));
+    static_assert(sizeof(V) <= kPlaceWords * sizeof(uint64_t));
     turn_ ^= 1;
-    std::memcpy(&place(thread_), &value, sizeof(V));
+    std::memcpy(place(thread_), &value, sizeof(V));
     warp_sync();
   }
   template <class V>
   V passed_by(int lane) {
     V value;
-    std::memcpy(&value, &place(warp() * kLanes + lane), sizeof(V));
+    std::memcpy(&value, place(warp() * kLanes + lane), sizeof(V));
     return value;
   }
+  /// Of a matrix whose rows the lanes have passed.
+  uint32_t matrix_element(int matrix, int row, int column);
 
+  friend class FibreBlock;
   FibreBlock& fibres_;
   int64_t index_;
   int thread_;

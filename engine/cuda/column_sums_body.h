@@ -48,30 +48,6 @@ struct AddPartials {
   }
 };
 
-/// Threads over rows that lie side by side: `across` of them (a power of two) along a row, a group of channels each;
-/// the others below, a row each.
-struct Tiling {
-  static constexpr int kThreads = 256;
-  int across_log2 = 0;
-  uint32_t tiles = 1;  // along a row
-
-  static Tiling of(int64_t width, int group) {
-    Tiling tiling;
-    while (tiling.across() < kThreads && int64_t{tiling.across()} * group < width) ++tiling.across_log2;
-    tiling.tiles = static_cast<uint32_t>(blocks_for(width, int64_t{tiling.across()} * group));
-    return tiling;
-  }
-  TEARLESS_BOTH int across() const { return 1 << across_log2; }
-  TEARLESS_BOTH int down() const { return kThreads >> across_log2; }
-  TEARLESS_BOTH int x(int thread) const { return thread & (across() - 1); }
-  TEARLESS_BOTH int y(int thread) const { return thread >> across_log2; }
-  // In 32 bits, which a grid never exceeds: a GPU divides 64 bits by a long routine.
-  TEARLESS_BOTH int64_t part_of(int64_t block) const { return static_cast<uint32_t>(block) / tiles; }
-  TEARLESS_BOTH int64_t column_of(int64_t block, int thread, int group) const {
-    return (int64_t{static_cast<uint32_t>(block) % tiles} * across() + x(thread)) * group;
-  }
-};
-
 /// What a ColumnSumRows adds: `row.load()` gives the group at row t, channel c.
 template <class T, bool kAligned>
 struct PlainRows {

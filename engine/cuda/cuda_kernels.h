@@ -13,9 +13,6 @@
 
 namespace tearless::engine {
 
-/// Heads of more channels are refused by attention and attention_backward (std::invalid_argument).
-inline constexpr int64_t kWidestCudaHead = 256;
-
 /// A kernel that cannot be launched throws std::runtime_error with its name, its launch shape and CUDA's words; where
 /// the device has no memory left for the kernels' workspace, this. Both cross the library's border as exceptions do:
 /// engine and library share one C++ runtime, as LibTorch asks anyway.
@@ -49,12 +46,26 @@ struct CudaKernels {
 /// Changes with the size of any struct that crosses the border.
 inline constexpr uint64_t kCudaKernelsLayout = [] {
   uint64_t hash = 14695981039346656037u;
-  for (const size_t size : {sizeof(AddNorm<float>), sizeof(AddNormBackward<float>), sizeof(BiasReluDropout<float>),
-                            sizeof(BiasReluDropoutBackward<float>), sizeof(Attention<float>), sizeof(AttentionSpan),
-                            sizeof(AttentionBackward<float>), sizeof(CrossEntropy<float>), sizeof(Embedding<float>),
-                            sizeof(EmbeddingBackward<float>), sizeof(ColumnSums<float>), sizeof(SquaredNorm),
-                            sizeof(Adam), sizeof(AdamOnDevice), sizeof(UpdateInputs), sizeof(UpdateOutcome),
-                            sizeof(Kernels<float>), sizeof(OptimiserKernels), sizeof(Dropout)}) {
+  for (const size_t size : {sizeof(AddNorm<float>),
+                            sizeof(AddNormBackward<float>),
+                            sizeof(BiasReluDropout<float>),
+                            sizeof(BiasReluDropoutBackward<float>),
+                            sizeof(Attention<float>),
+                            sizeof(AttentionSpan),
+                            sizeof(AttentionBackward<float>),
+                            sizeof(CrossEntropy<float>),
+                            sizeof(BestTokens<float>),
+                            sizeof(Embedding<float>),
+                            sizeof(EmbeddingBackward<float>),
+                            sizeof(ColumnSums<float>),
+                            sizeof(SquaredNorm),
+                            sizeof(Adam),
+                            sizeof(AdamOnDevice),
+                            sizeof(UpdateInputs),
+                            sizeof(UpdateOutcome),
+                            sizeof(Kernels<float>),
+                            sizeof(OptimiserKernels),
+                            sizeof(Dropout)}) {
     hash = (hash ^ size) * 1099511628211u;
   }
   return hash;

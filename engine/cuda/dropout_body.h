@@ -26,22 +26,18 @@ class Mask {
 
   /// keep[i] = 0 or scale for inner = 4 · quarter + i.
   TEARLESS_BODY void keep_four(uint32_t quarter, uint32_t outer, uint32_t line, float* keep) const {
-    uint32_t c0 = quarter, c1 = outer, c2 = line, c3 = update_, key0 = seed_, key1 = stream_;
+    uint32_t drawn[4];
+    draw(quarter, outer, line, drawn);
     TEARLESS_UNROLL
-    for (int round = 0; round < 10; ++round) {
-      const uint64_t a = uint64_t{0xD2511F53u} * c0;
-      const uint64_t b = uint64_t{0xCD9E8D57u} * c2;
-      c0 = static_cast<uint32_t>(b >> 32) ^ c1 ^ key0;
-      c2 = static_cast<uint32_t>(a >> 32) ^ c3 ^ key1;
-      c1 = static_cast<uint32_t>(b);
-      c3 = static_cast<uint32_t>(a);
-      key0 += 0x9E3779B9u;
-      key1 += 0xBB67AE85u;
-    }
-    keep[0] = c0 >= threshold_ ? scale_ : 0.0f;
-    keep[1] = c1 >= threshold_ ? scale_ : 0.0f;
-    keep[2] = c2 >= threshold_ ? scale_ : 0.0f;
-    keep[3] = c3 >= threshold_ ? scale_ : 0.0f;
+    for (int i = 0; i < 4; ++i) keep[i] = drawn[i] >= threshold_ ? scale_ : 0.0f;
+  }
+  /// The same as bits, from the lowest on: 1 is kept.
+  TEARLESS_BODY uint32_t kept_of_four(uint32_t quarter, uint32_t outer, uint32_t line) const {
+    uint32_t drawn[4], bits = 0;
+    draw(quarter, outer, line, drawn);
+    TEARLESS_UNROLL
+    for (int i = 0; i < 4; ++i) bits |= drawn[i] >= threshold_ ? 1u << i : 0u;
+    return bits;
   }
 
   /// x[i] *= keep for the group of channels at `channel`, a multiple of 4.
@@ -59,6 +55,25 @@ class Mask {
   }
 
  private:
+  TEARLESS_BODY void draw(uint32_t quarter, uint32_t outer, uint32_t line, uint32_t (&c)[4]) const {
+    uint32_t key0 = seed_, key1 = stream_;
+    c[0] = quarter;
+    c[1] = outer;
+    c[2] = line;
+    c[3] = update_;
+    TEARLESS_UNROLL
+    for (int round = 0; round < 10; ++round) {
+      const uint64_t a = uint64_t{0xD2511F53u} * c[0];
+      const uint64_t b = uint64_t{0xCD9E8D57u} * c[2];
+      c[0] = static_cast<uint32_t>(b >> 32) ^ c[1] ^ key0;
+      c[2] = static_cast<uint32_t>(a >> 32) ^ c[3] ^ key1;
+      c[1] = static_cast<uint32_t>(b);
+      c[3] = static_cast<uint32_t>(a);
+      key0 += 0x9E3779B9u;
+      key1 += 0xBB67AE85u;
+    }
+  }
+
   uint32_t seed_, stream_, update_, threshold_;
   float scale_;
 };

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstdlib>
 
+#include "engine/cuda/block.h"
 #include "engine/ops/bf16.h"
 #include "engine/ops/body.h"
 
@@ -39,6 +40,9 @@ TEARLESS_BODY To load_packed(const T* from) {
   if constexpr (sizeof(To) == 16) {  // left to itself the compiler may move a struct of small parts in those parts
     const uint4 words = *reinterpret_cast<const uint4*>(from);
     return *reinterpret_cast<const To*>(&words);
+  } else if constexpr (sizeof(To) == 8) {
+    const uint2 words = *reinterpret_cast<const uint2*>(from);
+    return *reinterpret_cast<const To*>(&words);
   } else {
     return *reinterpret_cast<const To*>(from);
   }
@@ -60,6 +64,15 @@ TEARLESS_BODY void store_sixteen(T* to, const SixteenBytes<T>& bytes) {
 #else
   if (reinterpret_cast<uintptr_t>(to) % 16 != 0) std::abort();
   __builtin_memcpy(to, &bytes, 16);
+#endif
+}
+/// Four bf16 from floats, to an address on eight bytes.
+TEARLESS_BODY void store_eight_of(bf16* to, const float* x) {
+#ifdef __CUDA_ARCH__
+  *reinterpret_cast<uint2*>(to) = uint2{bf16_pair_bits(x[0], x[1]), bf16_pair_bits(x[2], x[3])};
+#else
+  if (reinterpret_cast<uintptr_t>(to) % 8 != 0) std::abort();
+  for (int i = 0; i < 4; ++i) to[i] = static_cast<bf16>(x[i]);
 #endif
 }
 #ifdef __CUDA_ARCH__
@@ -148,6 +161,47 @@ template <int kSize>
 TEARLESS_BODY int inside(int64_t channel, int64_t width) {
   const int64_t left = width - channel;
   return left >= kSize ? kSize : left > 0 ? static_cast<int>(left) : 0;
+}
+
+/// Threads over rows that lie side by side: `across` of them (a power of two) along a row, a group of channels each;
+/// the others below, a row each.
+struct Tiling {
+  static constexpr int kThreads = 256;
+  int across_log2 = 0;
+  uint32_t tiles = 1;  // along a row
+
+  static Tiling of(int64_t width, int group) {
+    Tiling tiling;
+    while (tiling.across() < kThreads && int64_t{tiling.across()} * group < width) ++tiling.across_log2;
+    tiling.tiles = static_cast<uint32_t>(blocks_for(width, int64_t{tiling.across()} * group));
+    return tiling;
+  }
+  /// Blocks for so many rows, a thread taking a group of each of rows_per_thread rows.
+  int64_t blocks(int64_t rows, int rows_per_thread = 1) const {
+    return blocks_for(rows, int64_t{rows_per_thread} * down()) * tiles;
+  }
+  TEARLESS_BOTH int across() const { return 1 << across_log2; }
+  TEARLESS_BOTH int down() const { return kThreads >> across_log2; }
+  TEARLESS_BOTH int x(int thread) const { return thread & (across() - 1); }
+  TEARLESS_BOTH int y(int thread) const { return thread >> across_log2; }
+  // In 32 bits, which a grid never exceeds: a GPU divides 64 bits by a long routine.
+  TEARLESS_BOTH int64_t part_of(int64_t block) const { return static_cast<uint32_t>(block) / tiles; }
+  TEARLESS_BOTH int64_t column_of(int64_t block, int thread, int group) const {
+    return (int64_t{static_cast<uint32_t>(block) % tiles} * across() + x(thread)) * group;
+  }
+};
+
+/// A thread's groups of neighbouring channels where tiles cover rows: of row `row` and, where a thread takes several,
+/// of the rows down() apart behind it.
+struct TiledGroup {
+  int64_t row, channel;
+  int count;  // channels that the row has; 0: nothing to do
+};
+template <int kSize, class Block>
+TEARLESS_BODY TiledGroup group_of(const Tiling& tiling, const Block& block, int64_t width, int rows_per_thread = 1) {
+  const int64_t channel = tiling.column_of(block.index(), block.thread(), kSize);
+  return {tiling.part_of(block.index()) * rows_per_thread * tiling.down() + tiling.y(block.thread()), channel,
+          inside<kSize>(channel, width)};
 }
 
 }  // namespace tearless::engine

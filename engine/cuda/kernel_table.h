@@ -6,7 +6,8 @@
 #pragma once
 
 #include "engine/cuda/add_norm_body.h"
-#include "engine/cuda/attention_body.h"
+#include "engine/cuda/attention_mma_body.h"
+#include "engine/cuda/best_tokens_body.h"
 #include "engine/cuda/bias_relu_dropout_body.h"
 #include "engine/cuda/column_sums_body.h"
 #include "engine/cuda/cross_entropy_body.h"
@@ -35,7 +36,8 @@ constexpr Kernels<T> kernel_table() {
           run_call<EmbeddingBackward<T>, Runner>,
           run_call<ColumnSums<T>, Runner>,
           kWidestHead,
-          /*reads_key_rows=*/false};
+          /*reads_key_rows=*/true,
+          run_call<BestTokens<T>, Runner>};
 }
 template <class Runner>
 constexpr OptimiserKernels optimiser_table() {

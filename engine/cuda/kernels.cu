@@ -14,8 +14,6 @@
 namespace tearless::engine {
 namespace {
 
-static_assert(kWidestCudaHead == kWidestHead);
-
 /// Blocks that must fit on a multiprocessor at once: bounds the registers of a thread. 0: as the compiler thinks best,
 /// which may be to spill a few.
 template <class Body>

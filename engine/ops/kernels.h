@@ -119,6 +119,9 @@ struct AttentionSpan {
 
 /// out = drop(softmax(q kᵀ / √d_h)) v for each span and head. Queries of spans do not overlap; keys may where no
 /// backward follows. Rows of `out` that no span covers are not written.
+///
+/// With key_rows, key_begin is a place in that list, which may name any row of k and v, in any order and as often as
+/// spans share it. Dropout and `causal` go by a key's place in its span, not by its row. No backward follows.
 template <class T>
 struct Attention {
   const AttentionSpan* spans = nullptr;  // [span_count]
@@ -161,6 +164,20 @@ struct CrossEntropy {
   // CUDA only, for a step that is captured once and replayed:
   const double* share_at = nullptr;  // in device memory; where given, read instead of `share` when the kernel runs
   RowLoss* sum = nullptr;            // [1]; where given, Σ row_losses is added to it
+};
+
+inline constexpr int64_t kMostBestTokens = 64;
+/// The tokens that a search goes on with: the `count` largest logits of each row and their log-softmax over the whole
+/// row, best first, ties to the smaller token. What is not a number counts as -∞. Where a row has fewer tokens than
+/// `count`, the rest is token -1 with -∞.
+template <class T>
+struct BestTokens {
+  int64_t rows = 0, types = 0;
+  int64_t count = 0;          // 1 … kMostBestTokens
+  int32_t forbidden = -1;     // is not chosen, though it has its share of the probability; -1: none
+  const T* logits = nullptr;  // [T, K]
+  int32_t* tokens = nullptr;  // [T, count]
+  float* log_p = nullptr;     // [T, count]
 };
 
 /// out = drop(scale · table[token] + positions[position]).
@@ -250,10 +267,11 @@ struct Kernels {
   void (*embedding)(const Embedding<T>&, void* stream);
   void (*embedding_backward)(const EmbeddingBackward<T>&, void* stream);
   void (*column_sums)(const ColumnSums<T>&, void* stream);
-  /// Heads of more channels than this run by their formula.
+  /// Heads of more channels than this run by their formula; attention and attention_backward refuse them.
   int64_t widest_head = INT64_MAX;
   /// Whether attention reads Attention::key_rows; else the rows are gathered for it.
   bool reads_key_rows = true;
+  void (*best_tokens)(const BestTokens<T>&, void* stream) = nullptr;  // CUDA only
 };
 /// The optimiser's kernels: fp32 whatever the type of activations.
 struct OptimiserKernels {

@@ -185,14 +185,16 @@ inline constexpr double kRounding = std::is_same_v<T, float> ? 0x1p-24 : 0x1p-8;
 /// tails.
 inline double arithmetic(int64_t terms) { return 4 * (std::sqrt(static_cast<double>(terms)) + 8) * 0x1p-24; }
 
-/// |got - wanted| ≤ storage rounding + `error` · the largest of `wanted` (or `unit` where that is larger).
+/// |got - wanted| ≤ storage rounding + `error` · the largest of `wanted` (or `unit` where that is larger) + what `more`
+/// allows this element.
 template <class T>
 void expect_close(const char* what, std::span<const double> got, std::span<const double> wanted, double error,
-                  double unit = 0) {
+                  double unit = 0, std::span<const double> more = {}) {
   ASSERT_EQ(got.size(), wanted.size()) << what;
   for (const double x : wanted) unit = std::max(unit, std::abs(x));
   for (size_t i = 0; i < wanted.size(); ++i) {
-    const double allowed = kRounding<T> * std::abs(wanted[i]) * (1 + error) + error * unit;
+    const double of_element = more.empty() ? 0 : more[i];
+    const double allowed = kRounding<T> * (std::abs(wanted[i]) + of_element) * (1 + error) + error * unit + of_element;
     if (std::abs(got[i] - wanted[i]) <= allowed) continue;
     FAIL() << what << ", element " << i << ": " << got[i] << " instead of " << wanted[i] << ", off by "
            << std::abs(got[i] - wanted[i]) << " where " << allowed << " is allowed";

@@ -13,6 +13,33 @@ struct AttentionCase {
   int64_t heads, d_head;
   double p;
   bool aligned;
+  bool named = false;  // keys by Attention::key_rows; no backward then
+};
+
+/// Whether tensor cores take it: then the weights of a sum are rounded to bf16 first.
+template <class T>
+bool by_mma(const AttentionCase& c) {
+  return std::is_same_v<T, bf16> && c.aligned && !c.named && c.d_head % 16 == 0 && c.d_head <= 128;
+}
+
+/// A sum of products, and what its weights' roundings to bf16 may add to it: independent as they are, the root of the
+/// squares, three times that for the tails.
+class Sum {
+ public:
+  Sum(std::vector<double> start) : value(std::move(start)), squares_(value.size()) {}
+  void add(size_t at, double weight, double x) {
+    value[at] += weight * x;
+    squares_[at] += weight * x * weight * x;
+  }
+  std::vector<double> roundings(bool by_mma) const {
+    std::vector<double> allowed(value.size());
+    for (size_t i = 0; by_mma && i < value.size(); ++i) allowed[i] = 3 * 0x1p-8 * std::sqrt(squares_[i]);
+    return allowed;
+  }
+  std::vector<double> value;
+
+ private:
+  std::vector<double> squares_;
 };
 
 /// Spans over rows in another order than their own, with a row between them that no span covers.
@@ -32,8 +59,8 @@ std::vector<AttentionSpan> spans_of(const AttentionCase& c, int64_t& query_rows,
 
 template <class T>
 void check_attention(const AttentionCase& c) {
-  SCOPED_TRACE(fmt::format("queries {}, keys {}, causal {}, {} heads of {}, p {}, aligned {}, {} bytes", c.queries,
-                           c.keys, c.causal, c.heads, c.d_head, c.p, c.aligned, sizeof(T)));
+  SCOPED_TRACE(fmt::format("queries {}, keys {}, causal {}, {} heads of {}, p {}, aligned {}, named {}, {} bytes",
+                           c.queries, c.keys, c.causal, c.heads, c.d_head, c.p, c.aligned, c.named, sizeof(T)));
   int64_t query_rows = 0, key_rows = 0;
   const std::vector<AttentionSpan> spans = spans_of(c, query_rows, key_rows);
   const int64_t d_model = c.heads * c.d_head;
@@ -49,10 +76,16 @@ void check_attention(const AttentionCase& c) {
   const std::vector<double> d_v_before = normal_numbers<T>(static_cast<size_t>(key_rows * d_stride), 6);
   const Dropout dropout = some_dropout(c.p);
   const size_t shift = c.aligned ? 0 : 1;
+  // Rows in no order, each of the first half named by about two spans and the others by none.
+  std::vector<int32_t> names;
+  for (int64_t place = 0; place < key_rows; ++place) {
+    names.push_back(static_cast<int32_t>((place * 101 + 5) % ((key_rows + 1) / 2)));
+  }
 
   const Outputs got = run_twice([&] {
     const Array<T> qq = Array<T>::of(q, shift), kkvv = Array<T>::of(kv, shift), d = Array<T>::of(d_out, shift);
     const Array<AttentionSpan> device_spans(spans);
+    const Array<int32_t> device_names(names);
     Array<T> out = Array<T>::of(std::vector<double>(out_size, 7), shift);
     const Kernels<T>& kernels = backend()->kernels<T>();
     Array<float> kept(
@@ -72,10 +105,15 @@ void check_attention(const AttentionCase& c) {
                    .q_stride = q_stride,
                    .k_stride = kv_stride,
                    .v_stride = kv_stride,
+                   .key_rows = c.named ? device_names.data() : nullptr,
                    .dropout = dropout,
                    .out = out.data(),
-                   .kept = kept.data()};
+                   .kept = c.named ? nullptr : kept.data()};
     kernels.attention(a, nullptr);
+    if (c.named) {
+      backend()->synchronise();
+      return Outputs{out.values()};
+    }
     a.out = nullptr;  // backward asks for `kept` alone
     kernels.attention_backward({.forward = a,
                                 .d_out = d.data(),
@@ -90,7 +128,7 @@ void check_attention(const AttentionCase& c) {
     return Outputs{out.values(), d_q.values(), d_k.values(), d_v.values(), kept.values()};
   });
 
-  std::vector<double> out(out_size, 7), d_q = d_q_before, d_k = d_k_before, d_v = d_v_before;
+  Sum out(std::vector<double>(out_size, 7)), d_q(d_q_before), d_k(d_k_before), d_v(d_v_before);
   const double scale = 1 / std::sqrt(static_cast<double>(c.d_head));
   for (const AttentionSpan& s : spans) {
     for (int64_t h = 0; h < c.heads; ++h) {
@@ -98,7 +136,9 @@ void check_attention(const AttentionCase& c) {
         return static_cast<size_t>((s.query_begin + i) * q_stride + h * c.d_head + x);
       };
       const auto k_at = [&](int64_t j, int64_t x) -> size_t {
-        return static_cast<size_t>((s.key_begin + j) * kv_stride + h * c.d_head + x);
+        const int64_t place = s.key_begin + j;
+        const int64_t row = c.named ? names[static_cast<size_t>(place)] : place;
+        return static_cast<size_t>(row * kv_stride + h * c.d_head + x);
       };
       const auto out_at = [&](int64_t i, int64_t x) -> size_t {
         return static_cast<size_t>((s.query_begin + i) * d_model + h * c.d_head + x);
@@ -118,16 +158,16 @@ void check_attention(const AttentionCase& c) {
         }
         for (double& x : p) sum += x = std::exp(x - top);
         for (double& x : p) x /= sum;
-        for (int64_t x = 0; x < c.d_head; ++x) out[out_at(i, x)] = 0;
+        for (int64_t x = 0; x < c.d_head; ++x) out.value[out_at(i, x)] = 0;
         for (int64_t j = 0; j < seen; ++j) {
           const size_t at = static_cast<size_t>(j);
           keep[at] = keep_of(dropout, j, i | h << 16, s.line);
           double dot = 0;
           for (int64_t x = 0; x < c.d_head; ++x) {
             const double v = kv[k_at(j, x) + static_cast<size_t>(d_model)];
-            out[out_at(i, x)] += keep[at] * p[at] * v;
+            out.add(out_at(i, x), keep[at] * p[at], v);
             dot += d_out[out_at(i, x)] * v;
-            d_v[d_at(s.key_begin + j, x)] += keep[at] * p[at] * d_out[out_at(i, x)];
+            d_v.add(d_at(s.key_begin + j, x), keep[at] * p[at], d_out[out_at(i, x)]);
           }
           g[at] = keep[at] * dot;
           mean += p[at] * g[at];
@@ -135,8 +175,8 @@ void check_attention(const AttentionCase& c) {
         for (int64_t j = 0; j < seen; ++j) {
           const double d_score = p[static_cast<size_t>(j)] * (g[static_cast<size_t>(j)] - mean) * scale;
           for (int64_t x = 0; x < c.d_head; ++x) {
-            d_q[d_at(s.query_begin + i, x)] += d_score * kv[k_at(j, x)];
-            d_k[d_at(s.key_begin + j, x)] += d_score * q[q_at(i, x)];
+            d_q.add(d_at(s.query_begin + i, x), d_score, kv[k_at(j, x)]);
+            d_k.add(d_at(s.key_begin + j, x), d_score, q[q_at(i, x)]);
           }
         }
       }
@@ -147,10 +187,12 @@ void check_attention(const AttentionCase& c) {
   const int64_t longest =
       std::max(*std::max_element(c.queries.begin(), c.queries.end()), *std::max_element(c.keys.begin(), c.keys.end()));
   const double error = 4 * arithmetic(c.d_head) + arithmetic(longest);
-  expect_close<T>("out", got[0], out, error);
-  expect_close<T>("d_q", got[1], d_q, error);
-  expect_close<T>("d_k", got[2], d_k, error);
-  expect_close<T>("d_v", got[3], d_v, error);
+  const bool rounds = by_mma<T>(c);
+  expect_close<T>("out", got[0], out.value, error, 0, out.roundings(rounds));
+  if (c.named) return;
+  expect_close<T>("d_q", got[1], d_q.value, error, 0, d_q.roundings(rounds));
+  expect_close<T>("d_k", got[2], d_k.value, error, 0, d_k.roundings(rounds));
+  expect_close<T>("d_v", got[3], d_v.value, error, 0, d_v.roundings(rounds));
 }
 
 void check_both(const AttentionCase& c) {
@@ -217,6 +259,207 @@ TEST_P(AttentionKernel, WideHeadsWithLongSentencesGetSmallerTiles) {
   check_both({.queries = {70}, .keys = {90}, .causal = false, .heads = 1, .d_head = 256, .p = 0, .aligned = true});
 }
 
+TEST_P(AttentionKernel, OnTensorCoresIsTheSame) {
+  std::vector<int32_t> lengths;
+  for (int32_t n = 1; n <= 50; n += n < 20 ? 1 : 5) lengths.push_back(n);
+  for (const bool causal : {false, true}) {
+    for (const double p : {0.0, 0.2}) {
+      const auto check = [&](const std::vector<int32_t>& queries, const std::vector<int32_t>& keys, int64_t heads,
+                             int64_t d_head) {
+        check_attention<bf16>({.queries = queries,
+                               .keys = causal ? queries : keys,
+                               .causal = causal,
+                               .heads = heads,
+                               .d_head = d_head,
+                               .p = p,
+                               .aligned = true});
+      };
+      check(lengths, {lengths.rbegin(), lengths.rend()}, 1, 64);
+      check({25, 7, 31, 18, 0, 16}, {33, 0, 1, 48, 5, 16}, 8, 64);
+      check({63, 64, 65, 80}, {65, 64, 1, 130}, 1, 48);
+      check({127, 128, 129}, {129, 300, 15}, 1, 64);
+      check({255, 300}, {31, 257}, 1, 32);
+      check({300}, {300}, 1, 16);
+      for (const int64_t d_head : {80, 96, 112, 128}) check({33, 2}, {17, 70}, 2, d_head);
+      check({130}, {131}, 1, 128);
+    }
+  }
+}
+
+/// One attention in bf16, forward and backward, each with rows on 16 bytes or not: tensor cores take the one, and loops
+/// the other.
+struct TwoPaths {
+  std::vector<AttentionSpan> spans;
+  int64_t rows;
+  bool causal;
+  int64_t heads, d_head;
+  double p;
+  std::vector<double> q, k, v, d_out;  // [rows, heads · d_head]
+
+  /// out, kept, ∂q, ∂k, ∂v.
+  Outputs run(bool forward_by_mma, bool backward_by_mma) const {
+    const int64_t d_model = heads * d_head;
+    const auto call = [&](bool mma, Array<bf16>& out, Array<float>& kept, Array<bf16>* gradients) {
+      const size_t shift = mma ? 0 : 1;
+      const Array<AttentionSpan> device_spans(spans);
+      const Array<bf16> qq = Array<bf16>::of(q, shift), kk = Array<bf16>::of(k, shift), vv = Array<bf16>::of(v, shift),
+                        dd = Array<bf16>::of(d_out, shift);
+      const Attention<bf16> a{.spans = device_spans.data(),
+                              .span_count = static_cast<int64_t>(spans.size()),
+                              .longest_query = rows,
+                              .longest_key = rows,
+                              .causal = causal,
+                              .heads = heads,
+                              .d_head = d_head,
+                              .q = qq.data(),
+                              .k = kk.data(),
+                              .v = vv.data(),
+                              .q_stride = d_model,
+                              .k_stride = d_model,
+                              .v_stride = d_model,
+                              .dropout = some_dropout(p),
+                              .out = out.data(),
+                              .kept = kept.data()};
+      if (!gradients) {
+        backend()->bf16_kernels->attention(a, nullptr);
+      } else {
+        backend()->bf16_kernels->attention_backward({.forward = a,
+                                                     .d_out = dd.data(),
+                                                     .d_q = gradients[0].data(),
+                                                     .d_k = gradients[1].data(),
+                                                     .d_v = gradients[2].data(),
+                                                     .d_q_stride = d_model,
+                                                     .d_k_stride = d_model,
+                                                     .d_v_stride = d_model},
+                                                    nullptr);
+      }
+      backend()->synchronise();
+    };
+    const std::vector<double> zeros(q.size());
+    Array<bf16> out = Array<bf16>::of(zeros);
+    Array<float> kept(static_cast<size_t>(rows * heads));
+    std::fill_n(kept.data(), kept.size(), 0.0f);
+    call(forward_by_mma, out, kept, nullptr);
+    Array<bf16> gradients[] = {Array<bf16>::of(zeros), Array<bf16>::of(zeros), Array<bf16>::of(zeros)};
+    call(backward_by_mma, out, kept, gradients);
+    return {out.values(), kept.values(), gradients[0].values(), gradients[1].values(), gradients[2].values()};
+  }
+};
+
+TEST_P(AttentionKernel, OnTensorCoresAndOnLoopsMayBeMixed) {
+  for (const bool causal : {false, true}) {
+    for (const double p : {0.0, 0.3}) {
+      constexpr int64_t kRows = 160;
+      TwoPaths paths{.spans = {{0, 25, 0, 25, 7}, {25, 40, 25, 40, 1'000'003}, {65, 95, 65, 95, 9}},
+                     .rows = kRows,
+                     .causal = causal,
+                     .heads = 2,
+                     .d_head = 64,
+                     .p = p};
+      const size_t size = static_cast<size_t>(kRows * paths.heads * paths.d_head);
+      paths.q = normal_numbers<bf16>(size, 1);
+      paths.k = normal_numbers<bf16>(size, 2);
+      paths.v = normal_numbers<bf16>(size, 3);
+      paths.d_out = normal_numbers<bf16>(size, 4);
+      const Outputs loops = paths.run(false, false);
+      for (const auto& [forward, backward] : {std::pair{true, true}, {true, false}, {false, true}}) {
+        SCOPED_TRACE(
+            fmt::format("causal {}, p {}, forward on tensor cores {}, backward {}", causal, p, forward, backward));
+        const Outputs got = paths.run(forward, backward);
+        expect_close<bf16>("out", got[0], loops[0], 0x1p-8);
+        expect_close<float>("kept", got[1], loops[1], arithmetic(paths.d_head));
+        const char* const names[] = {"d_q", "d_k", "d_v"};
+        for (size_t i = 0; i < 3; ++i) {
+          expect_close<bf16>(names[i], got[2 + i], loops[2 + i], backward ? 0x1p-8 : 0x1p-12);
+        }
+      }
+    }
+  }
+}
+
+// With scores all the same and an identity for the values, the output shows which weights were dropped; with one for
+// its gradient, ∂v does.
+TEST_P(AttentionKernel, OnTensorCoresDropsTheSameWeights) {
+  constexpr int64_t kRows = 128, kHeads = 3;
+  TwoPaths paths{.spans = {{0, 128, 0, 128, 1'000'003}},
+                 .rows = kRows,
+                 .causal = false,
+                 .heads = kHeads,
+                 .d_head = kRows,
+                 .p = 0.3};
+  paths.q = paths.k = std::vector<double>(kRows * kHeads * kRows);
+  for (int64_t row = 0; row < kRows; ++row) {
+    for (int64_t c = 0; c < kHeads * kRows; ++c) paths.v.push_back(c % kRows == row ? 1 : 0);
+  }
+  paths.d_out = paths.v;
+  const Outputs got = paths.run(true, true);
+  const Dropout dropout = some_dropout(paths.p);
+  int64_t wrong = 0;
+  for (int64_t query = 0; query < kRows; ++query) {
+    for (int64_t h = 0; h < kHeads; ++h) {
+      for (int64_t key = 0; key < kRows; ++key) {
+        const bool kept = keep_of(dropout, key, query | h << 16, 1'000'003) != 0;
+        wrong += kept != (got[0][static_cast<size_t>((query * kHeads + h) * kRows + key)] != 0);
+        wrong += kept != (got[4][static_cast<size_t>((key * kHeads + h) * kRows + query)] != 0);
+      }
+    }
+  }
+  EXPECT_EQ(wrong, 0);
+}
+
+TEST_P(AttentionKernel, OnTensorCoresReadsNoRowsOfOthers) {
+  constexpr int64_t kRows = 70, kHead = 32;
+  constexpr size_t kFirst = 20 * kHead, kLast = 45 * kHead;  // the span that is looked at
+  for (const bool causal : {false, true}) {
+    TwoPaths paths{.spans = {{0, 20, 0, 20, 1}, {20, 25, 20, 25, 2}, {47, 23, 47, 23, 3}},
+                   .rows = kRows,
+                   .causal = causal,
+                   .heads = 1,
+                   .d_head = kHead,
+                   .p = 0.1};
+    for (uint64_t seed = 1; std::vector<double> * x : {&paths.q, &paths.k, &paths.v, &paths.d_out}) {
+      *x = normal_numbers<bf16>(kRows * kHead, seed++);
+    }
+    const Outputs wanted = paths.run(true, true);
+    for (std::vector<double>* x : {&paths.q, &paths.k, &paths.v, &paths.d_out}) {
+      for (size_t i = 0; i < x->size(); ++i) {
+        if (i < kFirst || i >= kLast) (*x)[i] = NAN;
+      }
+    }
+    const Outputs got = paths.run(true, true);
+    for (const size_t i : {0, 2, 3, 4}) {
+      for (size_t at = kFirst; at < kLast; ++at) {
+        ASSERT_EQ(got[i][at], wanted[i][at]) << "output " << i << ", element " << at;
+      }
+    }
+  }
+}
+
+TEST_P(AttentionKernel, FindsKeysByTheirRows) {
+  const std::vector<int32_t> keys = {1, 2, 7, 31, 32, 33, 100, 129, 300};
+  for (const int64_t d_head : {5, 16, 64}) {
+    for (const bool aligned : {true, false}) {
+      if (aligned && d_head % 16 != 0) continue;
+      check_both({.queries = std::vector<int32_t>(keys.size(), 1),
+                  .keys = keys,
+                  .causal = false,
+                  .heads = 3,
+                  .d_head = d_head,
+                  .p = 0,
+                  .aligned = aligned,
+                  .named = true});
+      check_both({.queries = {1, 6, 40},
+                  .keys = {1, 150, 3},
+                  .causal = false,
+                  .heads = 2,
+                  .d_head = d_head,
+                  .p = 0.2,
+                  .aligned = aligned,
+                  .named = true});
+    }
+  }
+}
+
 // What fills up a batch to its bucket.
 TEST_P(AttentionKernel, SpansWithoutKeysGiveZerosAndSpansWithoutQueriesNothing) {
   constexpr int64_t kHead = 8;
@@ -261,9 +504,10 @@ TEST_P(AttentionKernel, SpansWithoutKeysGiveZerosAndSpansWithoutQueriesNothing) 
 
 TEST_P(AttentionKernel, RefusesHeadsThatAreTooWide) {
   const Array<float> x(1);
+  const Kernels<float>& kernels = *backend()->float_kernels;
   const Attention<float> a{
-      .span_count = 1, .longest_query = 1, .longest_key = 1, .heads = 1, .d_head = kWidestCudaHead + 1};
-  EXPECT_THROW(backend()->float_kernels->attention(a, nullptr), std::invalid_argument);
+      .span_count = 1, .longest_query = 1, .longest_key = 1, .heads = 1, .d_head = kernels.widest_head + 1};
+  EXPECT_THROW(kernels.attention(a, nullptr), std::invalid_argument);
 }
 
 }  // namespace

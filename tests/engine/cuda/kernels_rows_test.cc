@@ -534,6 +534,116 @@ TEST_P(CrossEntropyKernel, TakesLogitsOfMinusInfinityAndShowsWhatIsNoNumber) {
   EXPECT_TRUE(std::isnan(losses.data()[1].loss));
 }
 
+// --- best tokens ---
+
+template <class T>
+void check_best_tokens(const std::vector<double>& logits, int64_t types, int64_t count, int32_t forbidden,
+                       bool aligned = true) {
+  const size_t width = static_cast<size_t>(types), rows = logits.size() / width, best = static_cast<size_t>(count);
+  SCOPED_TRACE(fmt::format("{} rows of {} types, best {}, without {}, aligned {}, {} bytes", rows, types, count,
+                           forbidden, aligned, sizeof(T)));
+  const Outputs got = run_twice([&] {
+    const Array<T> z = Array<T>::of(logits, aligned ? 0 : 1);
+    Array<int32_t> tokens(rows * best);
+    Array<float> log_p(rows * best);
+    backend()->kernels<T>().best_tokens({.rows = static_cast<int64_t>(rows),
+                                         .types = types,
+                                         .count = count,
+                                         .forbidden = forbidden,
+                                         .logits = z.data(),
+                                         .tokens = tokens.data(),
+                                         .log_p = log_p.data()},
+                                        nullptr);
+    backend()->synchronise();
+    return Outputs{{tokens.data(), tokens.data() + tokens.size()}, log_p.values()};
+  });
+
+  std::vector<double> tokens, log_p;
+  for (size_t row = 0; row < rows; ++row) {
+    std::vector<double> z(logits.begin() + static_cast<std::ptrdiff_t>(row * width),
+                          logits.begin() + static_cast<std::ptrdiff_t>((row + 1) * width));
+    for (double& x : z) x = std::isnan(x) ? -INFINITY : x;
+    const double top = std::max(*std::max_element(z.begin(), z.end()), -1e30);
+    double sum = 0;
+    for (const double x : z) sum += std::exp(x - top);
+    std::vector<int32_t> order;
+    for (int32_t v = 0; v < types; ++v) {
+      if (v != forbidden) order.push_back(v);
+    }
+    std::stable_sort(order.begin(), order.end(),
+                     [&](int32_t a, int32_t b) { return z[static_cast<size_t>(a)] > z[static_cast<size_t>(b)]; });
+    for (size_t place = 0; place < best; ++place) {
+      const bool there = place < order.size();
+      tokens.push_back(there ? order[place] : -1);
+      const double logit = there ? z[static_cast<size_t>(order[place])] : -INFINITY;
+      log_p.push_back(std::isinf(logit) ? -INFINITY : logit - top - std::log(sum));
+    }
+  }
+  EXPECT_EQ(got[0], tokens);
+  for (size_t i = 0; i < log_p.size(); ++i) {
+    if (std::isinf(log_p[i])) {
+      EXPECT_EQ(got[1][i], log_p[i]) << i;
+    } else {
+      EXPECT_NEAR(got[1][i], log_p[i], arithmetic(types) * std::max(1.0, std::abs(log_p[i]))) << i;
+    }
+  }
+}
+
+class BestTokensKernel : public OnEachBackend {};
+TEARLESS_ON_EACH_BACKEND(BestTokensKernel);
+
+TEST_P(BestTokensKernel, AreThoseOfASort) {
+  for (const int64_t types : {1, 7, 63, 1000, 8000}) {
+    for (const int64_t count : {1, 4, 5, 64}) {
+      const size_t size = static_cast<size_t>(3 * types);
+      // bf16 has many ties among thousands of types.
+      check_best_tokens<float>(normal_numbers<float>(size, 1, 3), types, count, -1);
+      check_best_tokens<bf16>(normal_numbers<bf16>(size, 2, 3), types, count, 0, types % 8 == 0);
+      check_best_tokens<bf16>(normal_numbers<bf16>(size, 3, 3), types, count, static_cast<int32_t>(types - 1), false);
+    }
+  }
+  // A shift of all logits costs nothing.
+  std::vector<double> far = normal_numbers<float>(3000, 4);
+  for (double& z : far) z = static_cast<float>(z + 5e3);
+  check_best_tokens<float>(far, 1000, 5, -1);
+}
+
+TEST_P(BestTokensKernel, GivesTiesToTheSmallerToken) {
+  constexpr int64_t kTypes = 1000;
+  for (const int64_t count : {1, 5, 64}) {
+    for (const double all : {0.0, 3.0, -2.5}) {
+      check_best_tokens<float>(std::vector<double>(2 * kTypes, all), kTypes, count, -1);
+      check_best_tokens<bf16>(std::vector<double>(2 * kTypes, all), kTypes, count, 0);
+    }
+    std::vector<double> few(2 * kTypes);
+    for (size_t i = 0; i < few.size(); ++i) few[i] = i * 7919 % 3 == 0 ? -0.0 : i % 17 == 0 ? 1 : 0;
+    check_best_tokens<float>(few, kTypes, count, -1);
+    check_best_tokens<bf16>(few, kTypes, count, 17);
+  }
+}
+
+TEST_P(BestTokensKernel, TakesMinusInfinityAndWhatIsNoNumber) {
+  constexpr size_t kTypes = 264;
+  std::vector<double> z = normal_numbers<bf16>(5 * kTypes, 1);
+  std::fill_n(z.begin(), kTypes, -INFINITY);
+  for (size_t v = 3; v < kTypes; ++v) z[kTypes + v] = -INFINITY;
+  for (size_t v = 0; v < kTypes; v += 2) z[2 * kTypes + v] = NAN;
+  std::fill_n(z.begin() + 3 * kTypes, kTypes, NAN);
+  z[4 * kTypes] = NAN;
+  for (const int64_t count : {1, 5, 64}) {
+    check_best_tokens<float>(z, kTypes, count, -1);
+    check_best_tokens<bf16>(z, kTypes, count, 1);
+  }
+  check_best_tokens<float>(std::vector<double>(5, -INFINITY), 5, 7, 2);
+}
+
+TEST_P(BestTokensKernel, RefusesCountsThatItHasNoRoomFor) {
+  for (const int64_t count : {int64_t{0}, kMostBestTokens + 1}) {
+    EXPECT_THROW(backend()->float_kernels->best_tokens({.rows = 1, .types = 1, .count = count}, nullptr),
+                 std::invalid_argument);
+  }
+}
+
 // --- embedding ---
 
 template <class T>

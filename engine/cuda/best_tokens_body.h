@@ -1,0 +1,159 @@
+// The best tokens of each row of logits with their log-softmax (kernels.h: BestTokens): a block a row, which it reads
+// once. Each thread knows the best of its share of the row; a warp takes the best of its threads' as often as is asked
+// for, and the thread that it came from looks through its share for the next. Then one warp merges the warps' lists.
+//
+// A token and its logit are one number here, by which tokens are in order: no two are equal.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cfloat>
+#include <cmath>
+#include <stdexcept>
+#include <string>
+
+#include "engine/cuda/block.h"
+#include "engine/cuda/group.h"
+#include "engine/ops/kernels.h"
+
+namespace tearless::engine {
+
+/// Larger for the larger logit, then for the smaller token. 0 stands for no token.
+class TokenKey {
+ public:
+  TEARLESS_BODY static uint64_t of(float logit, int64_t token) {
+    const uint32_t bits = bits_of(logit == 0.0f ? 0.0f : logit);  // -0 is 0
+    const uint32_t ordered = bits & kSign ? ~bits : bits | kSign;
+    return uint64_t{ordered} << 32 | ~static_cast<uint32_t>(token);
+  }
+  TEARLESS_BODY static int32_t token(uint64_t key) { return static_cast<int32_t>(~static_cast<uint32_t>(key)); }
+  TEARLESS_BODY static float logit(uint64_t key) {
+    const uint32_t ordered = static_cast<uint32_t>(key >> 32);
+    return float_of(ordered & kSign ? ordered & ~kSign : ~ordered);
+  }
+
+ private:
+  static constexpr uint32_t kSign = 0x80000000u;
+
+  TEARLESS_BODY static uint32_t bits_of(float x) {
+#ifdef __CUDA_ARCH__
+    return __float_as_uint(x);
+#else
+    return std::bit_cast<uint32_t>(x);
+#endif
+  }
+  TEARLESS_BODY static float float_of(uint32_t bits) {
+#ifdef __CUDA_ARCH__
+    return __uint_as_float(bits);
+#else
+    return std::bit_cast<float>(bits);
+#endif
+  }
+};
+
+template <class T, bool kAligned>
+struct BestTokensRow {
+  static constexpr const char* kName = "best_tokens";
+  static constexpr int kThreads = 256;
+  static constexpr int kSize = kAligned ? kWideGroup<T> : 1;  // neighbours' loads still lie side by side
+  BestTokens<T> a;
+
+  Shape shape() const {
+    // Few types do not give many warps work.
+    const int64_t most = kThreads / kLanes;
+    const int64_t warps = std::clamp<int64_t>(blocks_for(a.types, 2 * kLanes * kSize), 1, most);
+    return {a.rows, kLanes * static_cast<int>(warps), kBlockSumBytes<float> + warps * a.count * 8};
+  }
+
+  template <class Block>
+  TEARLESS_BODY void operator()(Block& block) const {
+    // Finite from the start, so that a row of -∞ gives 0 and not ∞ - ∞.
+    float largest = -FLT_MAX, sum = 0;
+    uint64_t best = 0;
+    for_share(block, [&](int64_t first, int count, const float(&z)[kSize]) {
+      float top = largest;
+      TEARLESS_UNROLL
+      for (int i = 0; i < kSize; ++i) {
+        if (i < count) top = fmaxf(top, z[i]);
+      }
+      sum *= expf(largest - top);
+      largest = top;
+      TEARLESS_UNROLL
+      for (int i = 0; i < kSize; ++i) {
+        if (i >= count) continue;
+        sum += expf(z[i] - largest);
+        best = better(best, key_of(z[i], first + i));
+      }
+    });
+
+    const int count = static_cast<int>(a.count);
+    uint64_t* lists = reinterpret_cast<uint64_t*>(block.shared() + kBlockSumBytes<float>);  // [warps, count]
+    for (int place = 0; place < count; ++place) {
+      const uint64_t top = block.butterfly(best, [](uint64_t x, uint64_t y) { return better(x, y); });
+      if (block.lane() == 0) lists[block.warp() * count + place] = top;
+      if (top == 0 || best != top) continue;
+      best = 0;
+      for_share(block, [&](int64_t first, int there, const float(&z)[kSize]) {
+        TEARLESS_UNROLL
+        for (int i = 0; i < kSize; ++i) {
+          const uint64_t key = i < there ? key_of(z[i], first + i) : 0;
+          if (key < top) best = better(best, key);
+        }
+      });
+    }
+
+    const float top = block_max(block, largest, block.shared());
+    const float log_sum = logf(block_sum(block, sum * expf(largest - top), block.shared()));
+    if (block.warp() != 0) return;
+    int taken = 0;  // of the list of the warp that this lane stands for
+    for (int place = 0; place < count; ++place) {
+      const bool any = block.lane() < block.warps() && taken < count;
+      const uint64_t candidate = any ? lists[block.lane() * count + taken] : 0;
+      const uint64_t winner = block.butterfly(candidate, [](uint64_t x, uint64_t y) { return better(x, y); });
+      if (candidate == winner) ++taken;
+      if (block.lane() != 0) continue;
+      const float logit = winner == 0 ? -INFINITY : TokenKey::logit(winner);
+      a.tokens[block.index() * count + place] = winner == 0 ? -1 : TokenKey::token(winner);
+      a.log_p[block.index() * count + place] = logit == -INFINITY ? -INFINITY : (logit - top) - log_sum;
+    }
+  }
+
+ private:
+  TEARLESS_BODY static uint64_t better(uint64_t x, uint64_t y) { return x > y ? x : y; }
+  TEARLESS_BODY uint64_t key_of(float logit, int64_t token) const {
+    return token == a.forbidden ? 0 : TokenKey::of(logit, token);
+  }
+
+  /// f(first type, how many, their logits) for every group of the thread's share of the row.
+  template <class Block, class F>
+  TEARLESS_BODY void for_share(Block& block, F&& f) const {
+    const T* row = a.logits + block.index() * a.types;
+    const int64_t step = int64_t{block.threads()} * kSize;
+    for (int64_t v = int64_t{block.thread()} * kSize; v < a.types; v += step) {
+      const int count = inside<kSize>(v, a.types);
+      float z[kSize];
+      load_group<kAligned>(row + v, count, z);
+      TEARLESS_UNROLL
+      for (int i = 0; i < kSize; ++i) {
+        if (z[i] != z[i]) z[i] = -INFINITY;
+      }
+      f(v, count, z);
+    }
+  }
+};
+
+template <class T, class Runner>
+void launch(const BestTokens<T>& a, Runner& runner) {
+  if (a.count < 1 || a.count > kMostBestTokens) {
+    throw std::invalid_argument("the CUDA kernel finds 1 to " + std::to_string(kMostBestTokens) +
+                                " best tokens of a row, not " + std::to_string(a.count));
+  }
+  if (a.rows == 0) return;
+  if (is_aligned(a.logits, a.types)) {
+    runner.run(BestTokensRow<T, true>{a});
+  } else {
+    runner.run(BestTokensRow<T, false>{a});
+  }
+}
+
+}  // namespace tearless::engine
