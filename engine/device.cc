@@ -15,7 +15,7 @@ void open_device(const ExecutionOptions& execution) {
   if (cuda_devices().empty())
     fail("run.device = \"cuda\", but no NVIDIA GPU is visible; use \"cpu\", or look at nvidia-smi");
   const CudaKernels& cuda = cuda_kernels();
-  use_cuda_kernels({cuda.float_kernels, cuda.bf16_kernels, cuda.optimiser, cuda.capture});
+  use_cuda_kernels({cuda.float_kernels, cuda.bf16_kernels, cuda.optimiser, cuda.search, cuda.capture});
   // Nothing can be captured on the default stream, where every thread of a process is by itself.
   const c10::impl::VirtualGuardImpl device(at::kCUDA);
   device.exchangeStream(device.getStreamFromGlobalPool(at::Device(at::kCUDA, 0)));

@@ -37,6 +37,7 @@ struct CudaKernels {
   const Kernels<float>* float_kernels;
   const Kernels<bf16>* bf16_kernels;
   const OptimiserKernels* optimiser;
+  const SearchKernels* search;
   /// Records what the call gives the current stream to do, without doing it, and returns what has it done: what that
   /// allocates is its own until it is destroyed. The stream must not be the default one, and nothing may wait for the
   /// device or copy from the host meanwhile. Several must not run at the same time: they share their memory.
@@ -63,6 +64,7 @@ inline constexpr uint64_t kCudaKernelsLayout = [] {
                             sizeof(AdamOnDevice),
                             sizeof(UpdateInputs),
                             sizeof(UpdateOutcome),
+                            sizeof(BeamStep),
                             sizeof(Kernels<float>),
                             sizeof(OptimiserKernels),
                             sizeof(Dropout)}) {

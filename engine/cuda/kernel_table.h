@@ -7,6 +7,7 @@
 
 #include "engine/cuda/add_norm_body.h"
 #include "engine/cuda/attention_mma_body.h"
+#include "engine/cuda/beam_body.h"
 #include "engine/cuda/best_tokens_body.h"
 #include "engine/cuda/bias_relu_dropout_body.h"
 #include "engine/cuda/column_sums_body.h"
@@ -38,6 +39,10 @@ constexpr Kernels<T> kernel_table() {
           kWidestHead,
           /*reads_key_rows=*/true,
           run_call<BestTokens<T>, Runner>};
+}
+template <class Runner>
+constexpr SearchKernels search_table() {
+  return {.beam_step = run_call<BeamStep, Runner>};
 }
 template <class Runner>
 constexpr OptimiserKernels optimiser_table() {

@@ -34,5 +34,6 @@ class RunnerOnHost {
 const Kernels<float> float_kernels_on_host = kernel_table<float, RunnerOnHost>();
 const Kernels<bf16> bf16_kernels_on_host = kernel_table<bf16, RunnerOnHost>();
 const OptimiserKernels optimiser_kernels_on_host = optimiser_table<RunnerOnHost>();
+const SearchKernels search_kernels_on_host = search_table<RunnerOnHost>();
 
 }  // namespace tearless::engine

@@ -12,5 +12,6 @@ namespace tearless::engine {
 extern const Kernels<float> float_kernels_on_host;
 extern const Kernels<bf16> bf16_kernels_on_host;
 extern const OptimiserKernels optimiser_kernels_on_host;
+extern const SearchKernels search_kernels_on_host;
 
 }  // namespace tearless::engine

@@ -4,6 +4,7 @@
 
 #include "engine/data/batches.h"
 #include "engine/decode/beam.h"
+#include "engine/decode/device_search.h"
 
 namespace tearless::engine {
 namespace {
@@ -11,14 +12,13 @@ namespace {
 /// One batch of sentences, all advanced position by position until every beam is done.
 class BatchSearch {
  public:
-  BatchSearch(const Transformer& model, const Step& step, const Embeddings::Tables& tables, PackedRows source,
-              const DecodeOptions& options)
-      : model_(model), step_(step), tables_(tables), source_(std::move(source)) {
+  BatchSearch(const Transformer& model, const Step& step, const Embeddings::Tables& tables, const PackedRows& source,
+              const Value& memory, const DecodeOptions& options)
+      : model_(model), step_(step), tables_(tables), source_(source) {
     const int32_t eos = model.kept().index_of[kEos];
     for (size_t i = 0; i + 1 < source_.offsets.size(); ++i) {
       beams_.emplace_back(options, source_.offsets[i + 1] - source_.offsets[i] + options.max_extra, eos);
     }
-    const Value memory = model.encode(step, tables, source_);
     state_ = model.start(step, memory, static_cast<int64_t>(beams_.size()));
   }
 
@@ -27,10 +27,11 @@ class BatchSearch {
     }
   }
 
-  std::vector<int32_t> best(size_t sentence) const {
-    std::vector<int32_t> tokens = beams_[sentence].best();
-    for (int32_t& token : tokens) token = model_.kept().types[static_cast<size_t>(token)];
-    return tokens;
+  /// As columns of the logits.
+  std::vector<std::vector<int32_t>> best() const {
+    std::vector<std::vector<int32_t>> outputs;
+    for (const Beam& beam : beams_) outputs.push_back(beam.best());
+    return outputs;
   }
 
  private:
@@ -75,25 +76,44 @@ class BatchSearch {
   const Transformer& model_;
   const Step& step_;
   const Embeddings::Tables& tables_;
-  PackedRows source_;
+  const PackedRows& source_;
   std::vector<Beam> beams_;
   DecoderState state_;
 };
 
 }  // namespace
 
-std::vector<std::vector<int32_t>> translate(const Transformer& model, const ParallelTokens& set,
-                                            const DecodeOptions& options, Tape::Ops ops,
-                                            const std::function<void()>& between_batches) {
-  Tape tape(Tape::Kind::kForward, ops);
-  const Step step{tape};
-  const Embeddings::Tables tables = model.prepare(step);
+Translator::Translator(const Transformer& model, const DecodeOptions& options, Tape::Ops ops)
+    : model_(model), options_(options), ops_(ops) {}
+
+Translator::~Translator() = default;
+
+std::vector<std::vector<int32_t>> Translator::translate(const ParallelTokens& set,
+                                                        const std::function<void()>& between_batches) {
+  Tape of_tables(Tape::Kind::kForward, ops_);
+  const Embeddings::Tables tables = model_.prepare({of_tables});
   std::vector<std::vector<int32_t>> outputs(static_cast<size_t>(set.size()));
-  for (const BatchLines& lines : decoding_batches(set, options.batch_tokens)) {
+  for (const BatchLines& lines : decoding_batches(set, options_.batch_tokens)) {
     between_batches();
-    BatchSearch search(model, step, tables, pack(set, lines).source, options);
-    search.run();
-    for (size_t i = 0; i < lines.size(); ++i) outputs[static_cast<size_t>(lines[i])] = search.best(i);
+    Tape tape(Tape::Kind::kForward, ops_);
+    const Step step{tape};
+    const PackedRows source = pack(set, lines).source;
+    const Value memory = model_.encode(step, tables, source);
+    const Capture capture = ops_ == Tape::Ops::kFast ? capture_for(memory.data()) : nullptr;
+    std::vector<std::vector<int32_t>> best;
+    // What runs by formula in the encoder would in the decoder, and formulas cannot be captured.
+    if (capture && tape.fallback_ops() == 0) {
+      if (!on_device_) on_device_ = std::make_unique<DeviceSearch>(model_, options_, capture);
+      best = on_device_->search(step, tables, source, memory);
+    } else {
+      BatchSearch search(model_, step, tables, source, memory, options_);
+      search.run();
+      best = search.best();
+    }
+    for (size_t i = 0; i < lines.size(); ++i) {
+      std::vector<int32_t>& output = outputs[static_cast<size_t>(lines[i])];
+      for (const int32_t column : best[i]) output.push_back(model_.kept().types[static_cast<size_t>(column)]);
+    }
   }
   return outputs;
 }

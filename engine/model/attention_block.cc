@@ -67,9 +67,14 @@ Value SelfAttention::forward(const Step& step, const Value& x, const AttentionSp
 }
 
 Value SelfAttention::forward_cached(const Step& step, const Value& x, const AttentionSpans& spans, at::Tensor& past,
-                                    int64_t first) const {
+                                    const CacheRows& rows) const {
   const Value qkv = linear(step.tape, x, qkv_weight_, qkv_bias_);  // [N, 3 D]
-  past.slice(0, first, first + x.data().size(0)).copy_(qkv.data().slice(1, d_model_, 3 * d_model_));
+  const at::Tensor keys_and_values = qkv.data().slice(1, d_model_, 3 * d_model_);
+  if (rows.named.defined()) {
+    past.index_copy_(0, rows.named, keys_and_values);
+  } else {
+    past.slice(0, rows.first, rows.first + x.data().size(0)).copy_(keys_and_values);
+  }
   const Value cache(past);
   const Value heads =
       attention(step.tape, {qkv, 0}, {cache, 0}, {cache, d_model_}, d_model_, heads_, spans, Dropout::off());

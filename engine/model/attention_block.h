@@ -20,6 +20,12 @@ void append_cross_attention_specs(std::vector<ParameterSpec>& specs, const Model
 void append_memory_specs(std::vector<ParameterSpec>& specs, const ModelOptions& options,
                          const std::vector<std::string>& names);
 
+/// The rows of a cache that are written: N from `first` on, or those that `named` [N] int64 names.
+struct CacheRows {
+  int64_t first = 0;
+  at::Tensor named = {};
+};
+
 class SelfAttention {
  public:
   SelfAttention(const Parameters& parameters, const ModelOptions& options, uint32_t dropout_seed,
@@ -27,11 +33,10 @@ class SelfAttention {
 
   /// x [T, D] attends to itself within the spans → [T, D].
   Value forward(const Step& step, const Value& x, const AttentionSpans& spans) const;
-  /// Search: x [N, D], one new position of each hypothesis. Its keys and values become rows `first` … first + N - 1 of
-  /// `past` [≥ first + N, 2 D] (keys, then values); the spans say which of all rows each hypothesis sees. Not for
-  /// recording tapes.
+  /// Search: x [N, D], one new position of each hypothesis. Its keys and values go to rows of `past` [≥ N, 2 D] (keys,
+  /// then values); the spans say which of all rows each hypothesis sees. Not for recording tapes.
   Value forward_cached(const Step& step, const Value& x, const AttentionSpans& spans, at::Tensor& past,
-                       int64_t first) const;
+                       const CacheRows& rows) const;
 
  private:
   int64_t d_model_, heads_;

@@ -80,9 +80,9 @@ Value Decoder::forward(const Step& step, const Value& x, const PackedRows& rows,
 
 DecoderState Decoder::start(const Step& step, const Value& memory, int64_t hypotheses) const {
   DecoderState state;
-  state.memory = memory_.forward(step, memory);
+  state.cache.memory = project(step, memory);
   for (size_t l = 0; l < layers_.size(); ++l) {
-    state.past.push_back(at::empty({hypotheses * kFirstPositions, 2 * d_model_}, memory.data().options()));
+    state.cache.past.push_back(at::empty({hypotheses * kFirstPositions, 2 * d_model_}, memory.data().options()));
   }
   state.ancestors.resize(static_cast<size_t>(hypotheses));
   return state;
@@ -91,7 +91,7 @@ DecoderState Decoder::start(const Step& step, const Value& memory, int64_t hypot
 Value Decoder::advance(const Step& step, const Value& x, const PackedRows& rows, const AttentionSpans& cross,
                        DecoderState& state) const {
   const int64_t hypotheses = x.data().size(0);
-  for (at::Tensor& past : state.past) make_room(past, state.rows, state.rows + hypotheses);
+  for (at::Tensor& past : state.cache.past) make_room(past, state.rows, state.rows + hypotheses);
   AttentionSpans self;
   for (int64_t h = 0; h < hypotheses; ++h) {
     std::vector<int32_t>& ancestors = state.ancestors[static_cast<size_t>(h)];
@@ -101,17 +101,23 @@ Value Decoder::advance(const Step& step, const Value& x, const PackedRows& rows,
     self.key_rows.insert(self.key_rows.end(), ancestors.begin(), ancestors.end());
   }
 
+  const Value out = advance(step, x, rows, self, cross, state.cache, {.first = state.rows});
+  state.rows += hypotheses;
+  ++state.position;
+  return out;
+}
+
+Value Decoder::advance(const Step& step, const Value& x, const PackedRows& rows, const AttentionSpans& self,
+                       const AttentionSpans& cross, DecoderCache& cache, const CacheRows& written) const {
   Residual stream(placement_, step, x, rows);
   for (size_t l = 0; l < layers_.size(); ++l) {
     const Layer& layer = layers_[l];
     stream.leave(layer.self_seam, layer.self_attention.forward_cached(step, stream.enter(layer.self_seam), self,
-                                                                      state.past[l], state.rows));
+                                                                      cache.past[l], written));
     stream.leave(layer.cross_seam,
-                 layer.cross_attention.forward(step, stream.enter(layer.cross_seam), state.memory, cross));
+                 layer.cross_attention.forward(step, stream.enter(layer.cross_seam), cache.memory, cross));
     stream.leave(layer.ffn_seam, layer.ffn.forward(step, stream.enter(layer.ffn_seam), rows));
   }
-  state.rows += hypotheses;
-  ++state.position;
   return stream.finish(final_norm_);
 }
 

@@ -13,12 +13,17 @@ namespace tearless::engine {
 
 void append_decoder_specs(std::vector<ParameterSpec>& specs, const ModelOptions& options);
 
-/// What search keeps between positions. Hypotheses of one sentence stand together. Keys and values of the past are
-/// written once and never moved: each hypothesis knows the rows of its own past.
+/// Keys and values that search keeps. They are written once and never moved: each hypothesis knows the rows of its own
+/// past.
+struct DecoderCache {
+  Value memory;                  // of the encoder's output for every layer [S, layers · 2 D]
+  std::vector<at::Tensor> past;  // per layer: of every position so far [capacity, 2 D], keys, then values
+};
+
+/// What search on the host keeps between positions. Hypotheses of one sentence stand together.
 struct DecoderState {
-  Value memory;                  // keys and values of the encoder's output for every layer [S, layers · 2 D]
-  std::vector<at::Tensor> past;  // per layer: keys, then values of every position so far [capacity, 2 D]
-  int64_t rows = 0;              // of the capacity that are filled
+  DecoderCache cache;
+  int64_t rows = 0;                             // of the cache's capacity that are filled
   std::vector<std::vector<int32_t>> ancestors;  // per hypothesis: the rows of its positions 0 … position - 1
   int64_t position = 0;                         // the next position
 
@@ -34,6 +39,15 @@ class Decoder {
   /// rows of the memory they see. `rows` and spans must outlive the tape.
   Value forward(const Step& step, const Value& x, const PackedRows& rows, const AttentionSpans& self,
                 const Value& memory, const AttentionSpans& cross) const;
+
+  /// The encoder's output as the cache holds it.
+  Value project(const Step& step, const Value& memory) const { return memory_.forward(step, memory); }
+  int64_t layer_count() const { return static_cast<int64_t>(layers_.size()); }
+
+  /// One position for each hypothesis: x [N, D] → [N, D]. `self`: which rows of the cache each sees, its own one, which
+  /// goes to `written`, among them; `cross`: which rows of the memory.
+  Value advance(const Step& step, const Value& x, const PackedRows& rows, const AttentionSpans& self,
+                const AttentionSpans& cross, DecoderCache& cache, const CacheRows& written) const;
 
   /// The state before the first position, for `hypotheses` hypotheses.
   DecoderState start(const Step& step, const Value& memory, int64_t hypotheses) const;

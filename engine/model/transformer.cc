@@ -88,6 +88,13 @@ Value Transformer::advance(const Step& step, const Embeddings::Tables& tables, c
   return embeddings_.logits(step, tables, decoder_.advance(step, x, rows, cross, state));
 }
 
+Value Transformer::advance(const Step& step, const Embeddings::Tables& tables, const PackedRows& rows,
+                           const AttentionSpans& self, const AttentionSpans& cross, DecoderCache& cache,
+                           const CacheRows& written) const {
+  const Value x = embeddings_.embed_target(step, tables, rows);
+  return embeddings_.logits(step, tables, decoder_.advance(step, x, rows, self, cross, cache, written));
+}
+
 std::vector<std::pair<std::string, double>> learned_lengths(const Parameters& parameters) {
   constexpr std::string_view kSuffix = ".norm.gain";
   std::vector<std::pair<std::string, double>> lengths;

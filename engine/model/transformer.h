@@ -55,6 +55,13 @@ class Transformer {
   Value advance(const Step& step, const Embeddings::Tables& tables, const PackedRows& rows, const AttentionSpans& cross,
                 DecoderState& state) const;
 
+  /// The encoder's output as search's cache holds it.
+  Value project(const Step& step, const Value& memory) const { return decoder_.project(step, memory); }
+  /// The same over a cache that the caller keeps.
+  Value advance(const Step& step, const Embeddings::Tables& tables, const PackedRows& rows, const AttentionSpans& self,
+                const AttentionSpans& cross, DecoderCache& cache, const CacheRows& written) const;
+  int64_t decoder_layers() const { return decoder_.layer_count(); }
+
   const KeptVocabulary& kept() const { return embeddings_.kept(); }
 
  private:

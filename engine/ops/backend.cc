@@ -113,6 +113,10 @@ const Kernels<double>& kernels_for<double>([[maybe_unused]] const at::Tensor& x)
   return *cpu_backend().double_kernels;
 }
 
+const SearchKernels& search_kernels_for(const at::Tensor& x) {
+  return x.device().is_cpu() ? *cpu_backend().search : *cuda_kernels.search;
+}
+
 const OptimiserKernels& optimiser_kernels_for(const at::Tensor& x) {
   return x.device().is_cpu() ? *cpu_backend().optimiser : *cuda_kernels.optimiser;
 }

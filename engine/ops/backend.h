@@ -28,6 +28,7 @@ struct CpuBackend {
   const OptimiserKernels* optimiser;
   // No instruction set has these; tests that run a device's kernels on the processor do.
   const Kernels<bf16>* bf16_kernels = nullptr;
+  const SearchKernels* search = nullptr;
   Capture capture = nullptr;
 };
 /// From the narrowest to the widest.
@@ -44,6 +45,7 @@ struct DeviceKernels {
   const Kernels<float>* float_kernels = nullptr;
   const Kernels<bf16>* bf16_kernels = nullptr;
   const OptimiserKernels* optimiser = nullptr;
+  const SearchKernels* search = nullptr;
   Capture capture = nullptr;
 };
 /// Names the kernels for CUDA, when their library has been opened. Until then operations on CUDA run by their formulas.
@@ -66,6 +68,7 @@ at::Tensor copy_to_device(const void* host, int64_t bytes, const at::Tensor& lik
 template <class T>
 const Kernels<T>& kernels_for(const at::Tensor& x);
 const OptimiserKernels& optimiser_kernels_for(const at::Tensor& x);
+const SearchKernels& search_kernels_for(const at::Tensor& x);
 
 /// A host vector where a kernel on some device reads it: the vector itself, what the tape knows to stand on the device
 /// for it, or a copy that lives as long as this.

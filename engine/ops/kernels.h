@@ -166,7 +166,7 @@ struct CrossEntropy {
   RowLoss* sum = nullptr;            // [1]; where given, Σ row_losses is added to it
 };
 
-inline constexpr int64_t kMostBestTokens = 64;
+inline constexpr int64_t kMostBestTokens = 65;  // of a beam of 64 at the first position, where EOS does not count
 /// The tokens that a search goes on with: the `count` largest logits of each row and their log-softmax over the whole
 /// row, best first, ties to the smaller token. What is not a number counts as -∞. Where a row has fewer tokens than
 /// `count`, the rest is token -1 with -∞.
@@ -178,6 +178,38 @@ struct BestTokens {
   const T* logits = nullptr;  // [T, K]
   int32_t* tokens = nullptr;  // [T, count]
   float* log_p = nullptr;     // [T, count]
+};
+
+/// A hypothesis of a search that goes on in device memory. Those of a sentence stand side by side, better first.
+struct BeamHypothesis {
+  enum State : int32_t { kAbsent, kOpen, kFinished };
+  double log_probability = 0;  // Σ log p
+  double score = 0;            // normalised by length
+  int32_t length = 0;          // tokens, EOS counted
+  State state = kAbsent;
+};
+/// One position of beam search for sentences side by side, each with room for `beam` hypotheses: chooses those that go
+/// on, by the rules of engine/decode/beam.h, and writes what the walk over the next position reads. Row r = sentence ·
+/// beam + hypothesis; row r of position t stands at t · rows + r of the cache. A sentence that is done stays as it is;
+/// its rows, and those of absent and finished hypotheses, are computed for nothing.
+struct BeamStep {
+  int64_t sentences = 0, beam = 0;
+  int64_t candidates = 0;                 // tokens in `best_*` of a row: beam + 1, or all there are
+  int64_t room = 0;                       // P: positions that the tables below have room for
+  int32_t eos = 0;                        // its column in the logits
+  const int32_t* types = nullptr;         // [K] column of the logits → token
+  const double* penalties = nullptr;      // [P + 1] what a sum over so many tokens is divided by
+  const int32_t* limits = nullptr;        // [sentences] the most tokens of an output, ≤ P
+  const int32_t* best_columns = nullptr;  // [rows, candidates] BestTokens::tokens
+  const float* best_log_p = nullptr;      // [rows, candidates]
+  BeamHypothesis* hypotheses = nullptr;   // [rows]
+  int32_t* columns = nullptr;             // [rows, P] the tokens of a hypothesis, as columns of the logits
+  int32_t* key_rows = nullptr;            // [rows, P] where its positions stand in the cache
+  int32_t* tokens = nullptr;              // [rows] of the next position, likewise below
+  int32_t* positions = nullptr;           // [rows]
+  AttentionSpan* spans = nullptr;         // [rows] over key_rows; their key_count says which position it is
+  int64_t* cache_rows = nullptr;          // [rows]
+  int32_t* done = nullptr;                // [sentences] 1: nothing of the sentence is open
 };
 
 /// out = drop(scale · table[token] + positions[position]).
@@ -272,6 +304,10 @@ struct Kernels {
   /// Whether attention reads Attention::key_rows; else the rows are gathered for it.
   bool reads_key_rows = true;
   void (*best_tokens)(const BestTokens<T>&, void* stream) = nullptr;  // CUDA only
+};
+/// A search's kernels besides Kernels::best_tokens.
+struct SearchKernels {
+  void (*beam_step)(const BeamStep&, void* stream);
 };
 /// The optimiser's kernels: fp32 whatever the type of activations.
 struct OptimiserKernels {

@@ -12,7 +12,6 @@
 
 #include "base/error.h"
 #include "base/files.h"
-#include "engine/decode/search.h"
 #include "engine/ops/backend.h"
 #include "engine/train/execution.h"
 
@@ -89,6 +88,7 @@ Bench::Bench(const RunOptions& options, int64_t vocabulary, const BenchLengths& 
                                         KeptVocabulary::from(std::vector<uint8_t>(static_cast<size_t>(vocabulary), 1),
                                                              options.model.mask_target_vocabulary),
                                         options.train.seed_for_dropout())),
+      translator_(std::make_unique<Translator>(*model_, options.decode, ops_of(options.run))),
       moments_(parameters_.values()),
       updater_(make_updater(*this, options.train, options.run, moments_)) {
   int32_t line = 0;
@@ -136,9 +136,9 @@ TapeProfile Bench::profile() {
   return profile;
 }
 
-Bench::Decoded Bench::decode() const {
+Bench::Decoded Bench::decode() {
   const Clock::time_point start = Clock::now();
-  const auto outputs = translate(*model_, corpus_, options_.decode, ops_of(options_.run), [] {});
+  const auto outputs = translator_->translate(corpus_, [] {});
   Decoded decoded{seconds_since(start), static_cast<int64_t>(outputs.size()), 0};
   for (const auto& output : outputs) decoded.tokens += static_cast<int64_t>(output.size());
   return decoded;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/data/batches.h"
+#include "engine/decode/search.h"
 #include "engine/model/transformer.h"
 #include "engine/task/run_options.h"
 #include "engine/train/updater.h"
@@ -41,7 +42,7 @@ class Bench final : private Trainable {
     int64_t sentences, tokens;
   };
   /// Translates every source by beam search.
-  Decoded decode() const;
+  Decoded decode();
 
   /// Seconds that the products of a step take by themselves: each shape forward (x Wᵀ), for the weight's gradient and
   /// for the input's, as LibTorch multiplies them on this device with the threads that are set.
@@ -65,6 +66,7 @@ class Bench final : private Trainable {
   std::vector<BatchLines> batches_;
   Parameters parameters_;
   std::unique_ptr<Transformer> model_;
+  std::unique_ptr<Translator> translator_;
   Moments moments_;
   std::unique_ptr<Updater> updater_;
   int64_t updates_ = 0, rows_seen_ = 0;

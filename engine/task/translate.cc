@@ -1,7 +1,6 @@
 #include "engine/task/translate.h"
 
 #include "base/files.h"
-#include "engine/decode/search.h"
 #include "engine/score/bleu.h"
 #include "engine/score/sentence_stats.h"
 #include "engine/train/execution.h"
@@ -23,7 +22,8 @@ Translate::Translate(const RunOptions& options, Prepared prepared)
                   device_of(options.run), compute_of(options.run)),
       model_(parameters_, options.model,
              KeptVocabulary::from(prepared_.vocabulary.target_kept, options.model.mask_target_vocabulary),
-             options.train.seed_for_dropout()) {}
+             options.train.seed_for_dropout()),
+      translator_(model_, options.decode, ops_of(options.run)) {}
 
 int64_t Translate::start_pass(int64_t pass) {
   batches_ = cut_batches(prepared_.train, options_.train.batch, options_.train.seed_for_order(), pass);
@@ -49,9 +49,9 @@ NamedNumbers Translate::perplexities(const std::string& name, const ParallelToke
           {name + ".ppl", perplexity(sums.nll, sums.tokens)}};
 }
 
-std::vector<std::string> Translate::hypotheses(const ParallelTokens& set) const {
+std::vector<std::string> Translate::hypotheses(const ParallelTokens& set) {
   std::vector<std::string> lines;
-  for (const auto& tokens : translate(model_, set, options_.decode, ops_of(options_.run), give_up_if_stopped)) {
+  for (const auto& tokens : translator_.translate(set, give_up_if_stopped)) {
     lines.push_back(prepared_.to_text(tokens));
   }
   return lines;

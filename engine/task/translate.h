@@ -8,7 +8,7 @@
 
 #include "engine/data/batches.h"
 #include "engine/data/prepared.h"
-#include "engine/decode/options.h"
+#include "engine/decode/search.h"
 #include "engine/model/transformer.h"
 #include "engine/task/run_options.h"
 #include "engine/train/task.h"
@@ -29,7 +29,7 @@ class Translate final : public Task {
   std::vector<std::string> output_files() const override;
 
   /// Hypotheses for a set of the corpus, one line a sentence.
-  std::vector<std::string> hypotheses(const ParallelTokens& set) const;
+  std::vector<std::string> hypotheses(const ParallelTokens& set);
   const Prepared& prepared() const { return prepared_; }
 
   /// The name of the score that selects checkpoints: bleu for tokenised text, bleu_13a for raw text.
@@ -46,6 +46,7 @@ class Translate final : public Task {
   Prepared prepared_;
   Parameters parameters_;
   Transformer model_;
+  Translator translator_;
   std::vector<BatchLines> batches_;  // of the started pass
 };
 

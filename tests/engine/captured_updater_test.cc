@@ -153,6 +153,7 @@ const CpuBackend CapturedUpdates::kBodies{.name = "CUDA's bodies",
                                           .double_kernels = nullptr,
                                           .optimiser = &optimiser_kernels_on_host,
                                           .bf16_kernels = &bf16_kernels_on_host,
+                                          .search = &search_kernels_on_host,
                                           .capture = [](const std::function<void()>& launches) { return launches; }};
 
 TEST_P(CapturedUpdates, HaveTheBitsOfTheSamePaddedBatchesOperationByOperation) {

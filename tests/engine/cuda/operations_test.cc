@@ -37,7 +37,7 @@ TEST(CudaOperations, OnAGpuAgreeWithTheJudge) {
   }
   if (!found) GTEST_SKIP() << "needs an NVIDIA GPU";
   const CudaKernels& cuda = cuda_kernels();
-  use_cuda_kernels({cuda.float_kernels, cuda.bf16_kernels, cuda.optimiser, cuda.capture});
+  use_cuda_kernels({cuda.float_kernels, cuda.bf16_kernels, cuda.optimiser, cuda.search, cuda.capture});
   expect_all_cases_agree(at::Device(at::kCUDA, 0));
 }
 

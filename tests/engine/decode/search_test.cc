@@ -111,6 +111,12 @@ std::vector<int32_t> slow_translation(const TinyModel& model, const std::vector<
   return tokens;
 }
 
+std::vector<std::vector<int32_t>> translate(const Transformer& model, const ParallelTokens& set,
+                                            const DecodeOptions& options, Ops ops,
+                                            const std::function<void()>& between_batches) {
+  return Translator(model, options, ops).translate(set, between_batches);
+}
+
 ParallelTokens set_of(const Sentences& sources) {
   TokenLines source, target;
   for (const auto& s : sources) {
