@@ -66,7 +66,7 @@ void check_attention(const AttentionCase& c) {
   const int64_t d_model = c.heads * c.d_head;
   // q has columns around it; k and v are two parts of wider rows.
   const int64_t q_stride = d_model + (c.aligned ? 16 : 3), kv_stride = 2 * d_model + (c.aligned ? 8 : 1);
-  const int64_t d_stride = d_model + 5;
+  const int64_t d_stride = d_model + (c.aligned ? 24 : 5);
   const size_t q_size = static_cast<size_t>(query_rows * q_stride), kv_size = static_cast<size_t>(key_rows * kv_stride);
   const size_t out_size = static_cast<size_t>(query_rows * d_model);
   const std::vector<double> q = normal_numbers<T>(q_size, 1), kv = normal_numbers<T>(kv_size, 2);
