@@ -36,26 +36,35 @@ using MmaSquare = float[2][4];
 struct MmaLayout {
   static constexpr int kMostWarps = 4;
   static constexpr int kMostTileRows = 128;
-  static constexpr int64_t kRoom = 96 << 10;
-  int warps;          // no more than the longest side can give work
-  int tile_rows;      // a multiple of 16
+  static constexpr int64_t kRoom = 96 << 10;  // of shared memory, as AttentionLayout has it
+  int warps;                                  // no more than the longest side can give work
+  int tile_rows;                              // a multiple of 16
   int row_values_at;  // [2, row_values] float: log2 Σ e^score and Σ_j P_j G_j of every query (backward)
   int row_values;
+  int kept_at;  // [queries, key_sixteens] uint16_t: dropout's bits, drawn in one walk for both (backward)
+  int key_sixteens;
   int64_t bytes;
 
-  static MmaLayout of(const Attention<bf16>& a, int row_elements, bool backward) {
+  /// False where shared memory is too small.
+  static bool of(const Attention<bf16>& a, int row_elements, bool backward, MmaLayout& l) {
     const auto sixteens = [](int64_t rows) { return blocks_for(std::max<int64_t>(rows, 1), kMmaRows); };
     const int64_t of_queries = sixteens(a.longest_query), of_keys = sixteens(a.longest_key);
     const int64_t owned = backward ? std::max(of_queries, of_keys) : of_queries;
     const int64_t walked = backward ? std::max(of_queries, of_keys) : of_keys;
-    MmaLayout l;
-    l.warps = static_cast<int>(std::min<int64_t>(owned, kMostWarps));
-    l.tile_rows = static_cast<int>(std::min<int64_t>(walked * kMmaRows, kMostTileRows));
-    l.row_values_at = 2 * l.tile_rows * row_elements * static_cast<int>(sizeof(bf16));
     const int64_t row_values = backward ? of_queries * kMmaRows : 0;
-    l.row_values = static_cast<int>(std::min<int64_t>(row_values, kRoom));
-    l.bytes = l.row_values_at + 2 * 4 * row_values;
-    return l;
+    const int64_t kept = backward && a.dropout.active() ? of_queries * kMmaRows * of_keys * 2 : 0;
+    const int64_t of_tile_row = 2 * row_elements * static_cast<int64_t>(sizeof(bf16));
+    const int64_t left = kRoom - 2 * 4 * row_values - kept;
+    if (left < kMmaRows * of_tile_row) return false;
+    l.warps = static_cast<int>(std::min<int64_t>(owned, kMostWarps));
+    l.tile_rows = static_cast<int>(
+        std::min<int64_t>({walked * kMmaRows, kMostTileRows, left / of_tile_row / kMmaRows * kMmaRows}));
+    l.row_values_at = static_cast<int>(l.tile_rows * of_tile_row);
+    l.row_values = static_cast<int>(row_values);
+    l.kept_at = l.row_values_at + 2 * 4 * l.row_values;
+    l.key_sixteens = static_cast<int>(of_keys);
+    l.bytes = l.kept_at + kept;
+    return true;
   }
 };
 
@@ -71,44 +80,59 @@ class MmaThread {
   using Owned = uint32_t[kChunks][4];
   using Gathered = float[2 * kChunks][4];
 
-  TEARLESS_BODY MmaThread(Block& block, const MmaLayout& layout) : block_(block), layout_(layout) {}
+  TEARLESS_BODY MmaThread(Block& block, const MmaLayout& layout)
+      : block_(block), layout_(layout), warp_(block.from_lane(block.warp(), 0)) {}
+
+  /// Handed round, so that the compiler knows it to be the same in all lanes.
+  TEARLESS_BODY int warp() const { return warp_; }
 
   /// The lane's row of its warp's sixteen (and the one 8 below), and its pair of eight columns.
   TEARLESS_BODY int row() const { return block_.lane() / 4; }
   TEARLESS_BODY int pair() const { return block_.lane() % 4; }
 
-  /// Rows first … first + count - 1 into tile `side`, and zeros up to whole sixteens; all threads of the block take
-  /// part. The caller synchronises.
-  TEARLESS_BODY void load_tile(const HeadRows<const bf16>& rows, int first, int count, int side) const {
+  /// Rows first … first + count - 1 of two matrices into the two tiles, and zeros up to whole sixteens. All threads of
+  /// the block take part, and meet before and after.
+  TEARLESS_BODY void load_tiles(const HeadRows<const bf16>& of_first, const HeadRows<const bf16>& of_second, int first,
+                                int count) const {
     constexpr int kSize = kWideGroup<bf16>;
     constexpr int kGroups = kChunks * 16 / kSize;
-    constexpr int kAtOnce = 4;  // loads under way
+    constexpr int kAtOnce = 2;  // loads of each under way
+    block_.sync();
     const int all = (count + kMmaRows - 1) / kMmaRows * kMmaRows * kGroups;
+    TEARLESS_UNROLL_BY(1)
     for (int begin = block_.thread(); begin < all; begin += kAtOnce * block_.threads()) {
-      SixteenBytes<bf16> bytes[kAtOnce] = {};
+      SixteenBytes<bf16> bytes[2][kAtOnce] = {};
       TEARLESS_UNROLL
       for (int n = 0; n < kAtOnce; ++n) {
         const int e = begin + n * block_.threads();
-        const int c = e % kGroups * kSize;
-        if (e / kGroups < count && c < rows.d_head) bytes[n] = load_sixteen(rows.row(first + e / kGroups) + c);
+        const int i = e / kGroups, c = e % kGroups * kSize;
+        if (i >= count || c >= of_first.d_head) continue;
+        bytes[0][n] = load_sixteen(of_first.row(first + i) + c);
+        bytes[1][n] = load_sixteen(of_second.row(first + i) + c);
       }
       TEARLESS_UNROLL
       for (int n = 0; n < kAtOnce; ++n) {
         const int e = begin + n * block_.threads();
-        if (e < all) store_sixteen(tile(side) + e / kGroups * kRowElements + e % kGroups * kSize, bytes[n]);
+        if (e >= all) break;
+        const int to = e / kGroups * kRowElements + e % kGroups * kSize;
+        store_sixteen(tile(0) + to, bytes[0][n]);
+        store_sixteen(tile(1) + to, bytes[1][n]);
       }
     }
+    block_.sync();
   }
 
   /// The warp's rows first … first + 15; zeros behind the last row.
   TEARLESS_BODY void load_owned(const HeadRows<const bf16>& rows, int first, Owned& own) const {
     TEARLESS_UNROLL
-    for (int chunk = 0; chunk < kChunks; ++chunk) {
+    for (int r = 0; r < 2; ++r) {
+      const int i = first + row() + 8 * r;
+      const bf16* const at = rows.row(i) + 2 * pair();
       TEARLESS_UNROLL
-      for (int x = 0; x < 4; ++x) {
-        const int i = first + row() + x % 2 * 8;
-        const int c = chunk * 16 + x / 2 * 8 + pair() * 2;
-        own[chunk][x] = i < rows.count && c < rows.d_head ? load_packed<uint32_t>(rows.row(i) + c) : 0;
+      for (int chunk = 0; chunk < kChunks; ++chunk) {
+        const bool there = i < rows.count && chunk * 16 < rows.d_head;
+        own[chunk][r] = there ? load_packed<uint32_t>(at + chunk * 16) : 0;
+        own[chunk][r + 2] = there ? load_packed<uint32_t>(at + chunk * 16 + 8) : 0;
       }
     }
   }
@@ -156,113 +180,114 @@ class MmaThread {
     return fmaxf(x, block_.from_lane(x, block_.lane() ^ 2));
   }
 
-  /// Dropout of owned queries `first` … and keys `key` … key + 15, both multiples of 16. Of the two lanes that share
-  /// four keys, each draws them for one of their two queries.
-  TEARLESS_BODY void keep_of_keys(const Mask& mask, const SpanHead<bf16>& s, int first, int key,
-                                  MmaSquare& keep) const {
-    if (!mask.active()) return all_kept(keep);
-    const int odd = pair() % 2;
+  /// Dropout's bits of owned queries `first` … and keys `key` … key + 15, both multiples of 16: of_row[r] are the keys
+  /// of row row() + 8 r, from the lowest bit on. The four lanes of the two rows draw a quarter of the keys of one each.
+  TEARLESS_BODY void draw(const Mask& mask, const SpanHead<bf16>& s, int first, int key, uint32_t (&of_row)[2]) const {
+    const int odd = pair() % 2, half = pair() / 2;
     const uint32_t outer = s.outer(first + row() + odd * 8);
     uint32_t drawn = 0;
     TEARLESS_UNROLL
     for (int j = 0; j < 2; ++j) {
-      const uint32_t quarter = static_cast<uint32_t>(key / 4 + j * 2 + pair() / 2);
-      drawn |= mask.kept_of_four(quarter, outer, static_cast<uint32_t>(s.span.line)) << 4 * j;
+      const uint32_t quarter = static_cast<uint32_t>(key / 4 + j * 2 + half);
+      drawn |= mask.kept_of_four(quarter, outer, static_cast<uint32_t>(s.span.line)) << (8 * j + 4 * half);
     }
+    drawn |= block_.from_lane(drawn, block_.lane() ^ 2);
     const uint32_t other = block_.from_lane(drawn, block_.lane() ^ 1);
-    const uint32_t of_row[2] = {odd ? other : drawn, odd ? drawn : other};
-    TEARLESS_UNROLL
-    for (int j = 0; j < 2; ++j) {
-      TEARLESS_UNROLL
-      for (int x = 0; x < 4; ++x) keep[j][x] = of_row[x / 2] >> (4 * j + 2 * odd + x % 2) & 1 ? mask.scale() : 0.0f;
-    }
+    of_row[0] = odd ? other : drawn;
+    of_row[1] = odd ? drawn : other;
   }
-  /// The same of owned keys `first` … and queries `query` … query + 15. A lane draws the four keys and the queries that
-  /// its number says, and others ask it.
-  TEARLESS_BODY void keep_of_queries(const Mask& mask, const SpanHead<bf16>& s, int first, int query,
-                                     MmaSquare& keep) const {
-    if (!mask.active()) return all_kept(keep);
-    uint32_t drawn = 0;
+  /// The multipliers that such bits say.
+  TEARLESS_BODY void keep_by_rows(const Mask& mask, const uint32_t (&of_row)[2], MmaSquare& keep) const {
     TEARLESS_UNROLL
     for (int j = 0; j < 2; ++j) {
-      const uint32_t quarter = static_cast<uint32_t>(first / 4 + pair());
-      drawn |= mask.kept_of_four(quarter, s.outer(query + j * 8 + row()), static_cast<uint32_t>(s.span.line)) << 4 * j;
-    }
-    TEARLESS_UNROLL
-    for (int x = 0; x < 4; ++x) {
-      const uint32_t asked = block_.from_lane(drawn, (2 * pair() + x % 2) * 4 + row() / 4 + x / 2 * 2);
       TEARLESS_UNROLL
-      for (int j = 0; j < 2; ++j) keep[j][x] = asked >> (4 * j + row() % 4) & 1 ? mask.scale() : 0.0f;
+      for (int x = 0; x < 4; ++x) {
+        keep[j][x] = of_row[x / 2] >> (8 * j + 2 * pair() + x % 2) & 1 ? mask.scale() : 0.0f;
+      }
     }
   }
 
-  /// f(r, c, x) for the lane's row row() + 8 r and its four channels from c on. Lanes that share a row swap pairs
-  /// first: what a row moves at once is whole 32 bytes.
-  template <class F>
-  TEARLESS_BODY void for_gathered(int d_head, const Gathered& sum, F&& f) const {
-    const int odd = pair() % 2;
+  /// Row first + row() + 8 r of `to`, where there is one, becomes factor[r] · sum.
+  TEARLESS_BODY void store_rows(const HeadRows<bf16>& to, int first, const float (&factor)[2], Gathered& sum) const {
+    swap_pairs(sum);
     TEARLESS_UNROLL
-    for (int chunk = 0; chunk < kChunks; ++chunk) {
-      if (chunk * 16 >= d_head) break;
+    for (int r = 0; r < 2; ++r) {
+      const int i = first + row() + 8 * r;
+      if (i >= to.count) continue;
+      bf16* const at = to.row(i);
       TEARLESS_UNROLL
-      for (int r = 0; r < 2; ++r) {
-        float mine[2], other[2];
+      for (int chunk = 0; chunk < kChunks; ++chunk) {
+        if (chunk * 16 >= to.d_head) break;
+        float x[4];
         TEARLESS_UNROLL
-        for (int i = 0; i < 2; ++i) {
-          const float near = sum[2 * chunk][2 * r + i], far = sum[2 * chunk + 1][2 * r + i];
-          mine[i] = odd ? far : near;
-          other[i] = block_.from_lane(odd ? near : far, block_.lane() ^ 1);
+        for (int k = 0; k < 4; ++k) x[k] = factor[r] * sum[2 * chunk + k / 2][2 * r + k % 2];
+        store_eight_of(at + channel(chunk), x);
+      }
+    }
+  }
+  /// … has factor · sum added to it.
+  TEARLESS_BODY void add_to_rows(const HeadRows<bf16>& to, int first, float factor, Gathered& sum) const {
+    swap_pairs(sum);
+    TEARLESS_UNROLL
+    for (int r = 0; r < 2; ++r) {
+      const int i = first + row() + 8 * r;
+      if (i >= to.count) continue;
+      bf16* const at = to.row(i);
+      Packed<bf16, 4> old[kChunks] = {};  // all under way before the first is written
+      TEARLESS_UNROLL
+      for (int chunk = 0; chunk < kChunks; ++chunk) {
+        if (chunk * 16 < to.d_head) old[chunk] = load_packed<Packed<bf16, 4>>(at + channel(chunk));
+      }
+      TEARLESS_UNROLL
+      for (int chunk = 0; chunk < kChunks; ++chunk) {
+        if (chunk * 16 >= to.d_head) break;
+        float x[4];
+        TEARLESS_UNROLL
+        for (int k = 0; k < 4; ++k) {
+          x[k] = static_cast<float>(old[chunk].at[k]) + factor * sum[2 * chunk + k / 2][2 * r + k % 2];
         }
-        const float x[4] = {odd ? other[0] : mine[0], odd ? other[1] : mine[1], odd ? mine[0] : other[0],
-                            odd ? mine[1] : other[1]};
-        f(r, chunk * 16 + odd * 8 + pair() / 2 * 4, x);
+        store_eight_of(at + channel(chunk), x);
       }
     }
   }
 
  private:
-  TEARLESS_BODY static void all_kept(MmaSquare& keep) {
+  /// A lane's two channels of each eight become four of every other eight, so that a row moves whole 32 bytes at once:
+  /// row r's are then sum[2 · chunk][2 r], [2 r + 1], sum[2 · chunk + 1][2 r], [2 r + 1], from channel(chunk) on.
+  TEARLESS_BODY void swap_pairs(Gathered& sum) const {
+    const bool odd = pair() % 2 != 0;
     TEARLESS_UNROLL
-    for (int j = 0; j < 2; ++j) {
+    for (int chunk = 0; chunk < kChunks; ++chunk) {
       TEARLESS_UNROLL
-      for (int x = 0; x < 4; ++x) keep[j][x] = 1.0f;
+      for (int x = 0; x < 4; ++x) {
+        float& near = sum[2 * chunk][x];
+        float& far = sum[2 * chunk + 1][x];
+        const float other = block_.from_lane(odd ? near : far, block_.lane() ^ 1);
+        if (odd) {
+          near = other;
+        } else {
+          far = other;
+        }
+      }
     }
   }
+  TEARLESS_BODY int channel(int chunk) const { return chunk * 16 + pair() % 2 * 8 + pair() / 2 * 4; }
+
   TEARLESS_BODY bf16* tile(int side) const {
     return reinterpret_cast<bf16*>(block_.shared()) + side * layout_.tile_rows * kRowElements;
   }
 
   Block& block_;
   const MmaLayout& layout_;
+  int warp_;
 };
 
-/// Whether four channels of every row lie on 8 bytes.
-inline bool lies_on_eight_bytes(const bf16* data, int64_t stride) {
-  return reinterpret_cast<uintptr_t>(data) % 8 == 0 && stride % 4 == 0;
-}
-
-/// Four neighbours of a row that is written. `whole`: they lie on 8 bytes.
-TEARLESS_BODY void store_channels(bf16* to, bool whole, const float (&x)[4]) {
-  if (whole) {
-    store_eight_of(to, x);
-  } else {
-    TEARLESS_UNROLL
-    for (int i = 0; i < 4; ++i) to[i] = static_cast<bf16>(x[i]);
-  }
-}
-/// to += scale · x.
-TEARLESS_BODY void add_channels(bf16* to, bool whole, float scale, const float (&x)[4]) {
-  Packed<bf16, 4> old;
-  if (whole) {
-    old = load_packed<Packed<bf16, 4>>(to);
-  } else {
-    TEARLESS_UNROLL
-    for (int i = 0; i < 4; ++i) old.at[i] = to[i];
-  }
-  float sum[4];
+TEARLESS_BODY void keep_all(MmaSquare& keep) {
   TEARLESS_UNROLL
-  for (int i = 0; i < 4; ++i) sum[i] = static_cast<float>(old.at[i]) + scale * x[i];
-  store_channels(to, whole, sum);
+  for (int j = 0; j < 2; ++j) {
+    TEARLESS_UNROLL
+    for (int x = 0; x < 4; ++x) keep[j][x] = 1.0f;
+  }
 }
 
 template <int kChunks>
@@ -272,7 +297,6 @@ struct MmaAttentionForward {
   static constexpr int kBlocksAtOnce = kChunks <= 4 ? 4 : 2;
   Attention<bf16> a;
   MmaLayout layout;
-  bool whole_out;
 
   Shape shape() const { return {a.span_count * a.heads, layout.warps * kLanes, layout.bytes}; }
 
@@ -289,9 +313,10 @@ struct MmaAttentionForward {
 
     // Warps stay together from round to round, one without queries too: tiles are loaded by all.
     for (int round = 0; round < queries; round += round_rows) {
-      const int first = round + block.warp() * kMmaRows;
+      const int first = round + thread.warp() * kMmaRows;
       typename Thread::Owned q;
       thread.load_owned(s.q, first, q);
+      block.warp_sync();  // mma wants the warp together
       float largest[2] = {-FLT_MAX, -FLT_MAX}, sum[2] = {};
       typename Thread::Gathered gathered = {};
       const int seen_by_round = a.causal && round + round_rows < keys ? round + round_rows : keys;
@@ -299,10 +324,7 @@ struct MmaAttentionForward {
       for (int begin = 0; begin < seen_by_round; begin += layout.tile_rows) {
         const int in_tile = keys - begin < layout.tile_rows ? keys - begin : layout.tile_rows;
         if (!one_tile || round == 0) {
-          block.sync();
-          thread.load_tile(s.k, begin, in_tile, 0);
-          thread.load_tile(s.v, begin, in_tile, 1);
-          block.sync();
+          thread.load_tiles(s.k, s.v, begin, in_tile);
         }
         if (first >= queries) continue;
         const int end = seen_by_warp - begin < in_tile ? seen_by_warp - begin : in_tile;
@@ -322,12 +344,7 @@ struct MmaAttentionForward {
               largest[r] / kLog2OfE + logf(total);
         }
       }
-      thread.for_gathered(static_cast<int>(a.d_head), gathered, [&](int r, int c, const float(&x)[4]) {
-        const int query = first + thread.row() + 8 * r;
-        if (query >= queries) return;
-        const float scaled[4] = {x[0] * inverse[r], x[1] * inverse[r], x[2] * inverse[r], x[3] * inverse[r]};
-        store_channels(out.row(query) + c, whole_out, scaled);
-      });
+      thread.store_rows(out, first, inverse, gathered);
     }
   }
 
@@ -374,7 +391,13 @@ struct MmaAttentionForward {
       const int at = key + n * kMmaRows;
       if (at >= end) break;
       MmaSquare weight;
-      thread.keep_of_keys(mask, s, first, begin + at, weight);
+      if (mask.active()) {
+        uint32_t of_row[2];
+        thread.draw(mask, s, first, begin + at, of_row);
+        thread.keep_by_rows(mask, of_row, weight);
+      } else {
+        keep_all(weight);
+      }
       TEARLESS_UNROLL
       for (int j = 0; j < 2; ++j) {
         TEARLESS_UNROLL
@@ -396,7 +419,6 @@ struct MmaAttentionGradients {
   static constexpr int kBlocksAtOnce = kChunks <= 4 ? 3 : 2;
   AttentionBackward<bf16> b;
   MmaLayout layout;
-  bool whole_d_q, whole_d_k, whole_d_v;
 
   Shape shape() const { return {b.forward.span_count * b.forward.heads, layout.warps * kLanes, layout.bytes}; }
 
@@ -429,92 +451,179 @@ struct MmaAttentionGradients {
     return reinterpret_cast<float*>(block.shared() + layout.row_values_at) + which * layout.row_values;
   }
 
-  /// ∂q, and Σ_j P_j G_j of every query for of_keys(). Queries that see more keys than are held are walked twice: for
-  /// that sum, and then for ∂q.
+  /// Dropout's bits of a query and the keys of one sixteen.
+  template <class Block>
+  TEARLESS_BODY uint16_t& kept(Block& block, int query, int key) const {
+    uint16_t* bits = reinterpret_cast<uint16_t*>(block.shared() + layout.kept_at);
+    return bits[query * layout.key_sixteens + key / kMmaRows];
+  }
+
+  /// The warp's sixteen queries from `first` on, and what the walk over their keys must know.
+  template <class Thread>
+  struct Queries {
+    int first;
+    typename Thread::Owned q, d_out;
+    float log_sums[2];
+  };
+
+  /// P and G of the queries and sixteen keys of the tile that begins with key `begin`; of them those before `end` are
+  /// seen. `fresh`: dropout is drawn, and left for those who come again.
+  template <class Block, class Thread>
+  TEARLESS_BODY void square(Block& block, const Thread& thread, const SpanHead<bf16>& s, const Mask& mask,
+                            const Queries<Thread>& own, int begin, int at, int end, bool fresh, MmaSquare& p,
+                            MmaSquare& g) const {
+    const float score_scale = scale() * kLog2OfE;
+    thread.dots(0, at, own.q, p);
+    thread.dots(1, at, own.d_out, g);
+    MmaSquare keep;
+    if (mask.active()) {
+      const int query = own.first + thread.row(), key = begin + at;
+      uint32_t of_row[2];
+      if (fresh) {
+        thread.draw(mask, s, own.first, key, of_row);
+        // Two lanes write the same: a branch might part the warp, which mma wants together.
+        const int odd = thread.pair() % 2;
+        kept(block, query + 8 * odd, key) = static_cast<uint16_t>(odd ? of_row[1] : of_row[0]);
+      } else {
+        TEARLESS_UNROLL
+        for (int r = 0; r < 2; ++r) of_row[r] = kept(block, query + 8 * r, key);
+      }
+      thread.keep_by_rows(mask, of_row, keep);
+    } else {
+      keep_all(keep);
+    }
+    TEARLESS_UNROLL
+    for (int j = 0; j < 2; ++j) {
+      TEARLESS_UNROLL
+      for (int x = 0; x < 4; ++x) {
+        const int column = at + 8 * j + 2 * thread.pair() + x % 2;
+        const bool seen = column < end && !(b.forward.causal && begin + column > own.first + thread.row() + x / 2 * 8);
+        p[j][x] = seen ? exp2f(p[j][x] * score_scale - own.log_sums[x / 2]) : 0.0f;
+        g[j][x] *= keep[j][x];
+      }
+    }
+  }
+
+  /// ∂q, and Σ_j P_j G_j of every query for of_keys().
   template <class Block, class Thread>
   TEARLESS_BODY void of_queries(Block& block, const Thread& thread, const SpanHead<bf16>& s, const Mask& mask) const {
     const Attention<bf16>& a = b.forward;
     const int queries = s.span.query_count, keys = s.span.key_count;
-    const HeadRows<bf16> d_q = s.rows(a, b.d_q, b.d_q_stride, s.span.query_begin, queries, true);
-    const float score_scale = scale() * kLog2OfE;
     const int round_rows = block.warps() * kMmaRows;
-    const bool one_tile = keys <= layout.tile_rows;
-    const int first_pass = keys <= kHeld * kMmaRows ? 1 : 0;
+    const bool held = keys <= kHeld * kMmaRows && keys <= layout.tile_rows;
     for (int round = 0; round < queries; round += round_rows) {
-      const int first = round + block.warp() * kMmaRows;
-      typename Thread::Owned q, d;
-      thread.load_owned(s.q, first, q);
-      thread.load_owned(d_out(s), first, d);
-      float mean[2] = {};
-      typename Thread::Gathered gathered = {};
-      const int seen_by_round = a.causal && round + round_rows < keys ? round + round_rows : keys;
-      const int seen_by_warp = a.causal && first + kMmaRows < keys ? first + kMmaRows : keys;
-      for (int pass = first_pass; pass < 2; ++pass) {
-        for (int begin = 0; begin < seen_by_round; begin += layout.tile_rows) {
-          const int in_tile = keys - begin < layout.tile_rows ? keys - begin : layout.tile_rows;
-          if (!one_tile || (round == 0 && pass == first_pass)) {
-            block.sync();
-            thread.load_tile(s.k, begin, in_tile, 0);
-            thread.load_tile(s.v, begin, in_tile, 1);
-            block.sync();
-          }
-          if (first >= queries) continue;
-          const int end = seen_by_warp - begin < in_tile ? seen_by_warp - begin : in_tile;
-          float log_sums[2];
-          TEARLESS_UNROLL
-          for (int r = 0; r < 2; ++r) log_sums[r] = row_values(block, 0)[first + thread.row() + 8 * r];
-          for (int window = 0; window < end; window += kHeld * kMmaRows) {
-            MmaSquare p[kHeld], g[kHeld];
-            float along[2] = {};
-            TEARLESS_UNROLL
-            for (int n = 0; n < kHeld; ++n) {
-              const int at = window + n * kMmaRows;
-              if (at >= end) break;
-              thread.dots(0, at, q, p[n]);
-              thread.dots(1, at, d, g[n]);
-              MmaSquare keep;
-              thread.keep_of_keys(mask, s, first, begin + at, keep);
-              TEARLESS_UNROLL
-              for (int j = 0; j < 2; ++j) {
-                TEARLESS_UNROLL
-                for (int x = 0; x < 4; ++x) {
-                  const int column = at + 8 * j + 2 * thread.pair() + x % 2;
-                  const bool seen = column < end && !(a.causal && begin + column > first + thread.row() + x / 2 * 8);
-                  p[n][j][x] = seen ? exp2f(p[n][j][x] * score_scale - log_sums[x / 2]) : 0.0f;
-                  g[n][j][x] *= keep[j][x];
-                  along[x / 2] += p[n][j][x] * g[n][j][x];
-                }
-              }
-            }
-            if (pass == first_pass) {
-              TEARLESS_UNROLL
-              for (int r = 0; r < 2; ++r) mean[r] += thread.row_sum(along[r]);
-            }
-            if (pass == 0) continue;
-            TEARLESS_UNROLL
-            for (int n = 0; n < kHeld; ++n) {
-              const int at = window + n * kMmaRows;
-              if (at >= end) break;
-              TEARLESS_UNROLL
-              for (int j = 0; j < 2; ++j) {
-                TEARLESS_UNROLL
-                for (int x = 0; x < 4; ++x) p[n][j][x] *= g[n][j][x] - mean[x / 2];
-              }
-              thread.add_weighted(0, at, p[n], gathered);
-            }
+      Queries<Thread> own;
+      own.first = round + thread.warp() * kMmaRows;
+      thread.load_owned(s.q, own.first, own.q);
+      thread.load_owned(d_out(s), own.first, own.d_out);
+      block.warp_sync();  // mma wants the warp together
+      if (held) {
+        if (round == 0) thread.load_tiles(s.k, s.v, 0, keys);
+        if (own.first < queries) held_round(block, thread, s, mask, own);
+      } else {
+        const int seen_by_round = a.causal && round + round_rows < keys ? round + round_rows : keys;
+        long_round(block, thread, s, mask, own, seen_by_round, round == 0);
+      }
+    }
+  }
+
+  /// Few keys: their probabilities stay in registers until Σ_j P_j G_j is known.
+  template <class Block, class Thread>
+  TEARLESS_BODY void held_round(Block& block, const Thread& thread, const SpanHead<bf16>& s, const Mask& mask,
+                                Queries<Thread>& own) const {
+    const int end = seen_by(own, s);
+    read_log_sums(block, thread, own);
+    MmaSquare p[kHeld] = {}, g[kHeld] = {};  // left open they would be spilled
+    float along[2] = {}, mean[2];
+    TEARLESS_UNROLL
+    for (int n = 0; n < kHeld; ++n) {
+      if (n * kMmaRows >= end) break;
+      square(block, thread, s, mask, own, 0, n * kMmaRows, end, true, p[n], g[n]);
+      add_along(p[n], g[n], along);
+    }
+    TEARLESS_UNROLL
+    for (int r = 0; r < 2; ++r) mean[r] = thread.row_sum(along[r]);
+    typename Thread::Gathered gathered = {};
+    TEARLESS_UNROLL
+    for (int n = 0; n < kHeld; ++n) {
+      if (n * kMmaRows >= end) break;
+      to_d_score(p[n], g[n], mean);
+      thread.add_weighted(0, n * kMmaRows, p[n], gathered);
+    }
+    finish(block, thread, s, own.first, mean, gathered);
+  }
+
+  /// Many keys: they are walked twice, for Σ_j P_j G_j and then for ∂q. All warps take part, for the tiles.
+  template <class Block, class Thread>
+  TEARLESS_BODY void long_round(Block& block, const Thread& thread, const SpanHead<bf16>& s, const Mask& mask,
+                                Queries<Thread>& own, int seen_by_round, bool first_round) const {
+    const int queries = s.span.query_count, keys = s.span.key_count;
+    const int seen_by_warp = seen_by(own, s);
+    float mean[2] = {};
+    typename Thread::Gathered gathered = {};
+    for (int pass = 0; pass < 2; ++pass) {
+      for (int begin = 0; begin < seen_by_round; begin += layout.tile_rows) {
+        const int in_tile = keys - begin < layout.tile_rows ? keys - begin : layout.tile_rows;
+        if (keys > layout.tile_rows || (first_round && pass == 0)) thread.load_tiles(s.k, s.v, begin, in_tile);
+        if (own.first >= queries) continue;
+        read_log_sums(block, thread, own);
+        const int end = seen_by_warp - begin < in_tile ? seen_by_warp - begin : in_tile;
+        TEARLESS_UNROLL_BY(1)
+        for (int at = 0; at < end; at += kMmaRows) {
+          MmaSquare p, g;
+          square(block, thread, s, mask, own, begin, at, end, pass == 0, p, g);
+          if (pass == 0) {
+            add_along(p, g, mean);
+          } else {
+            to_d_score(p, g, mean);
+            thread.add_weighted(0, at, p, gathered);
           }
         }
       }
-      if (first >= queries) continue;
+      if (pass > 0) continue;
+      block.warp_sync();  // dropout's bits are read in the second pass
       TEARLESS_UNROLL
-      for (int r = 0; r < 2; ++r) {
-        if (thread.pair() == 0) row_values(block, 1)[first + thread.row() + 8 * r] = mean[r];
-      }
-      thread.for_gathered(static_cast<int>(a.d_head), gathered, [&](int r, int c, const float(&x)[4]) {
-        const int query = first + thread.row() + 8 * r;
-        if (query < queries) add_channels(d_q.row(query) + c, whole_d_q, scale(), x);
-      });
+      for (int r = 0; r < 2; ++r) mean[r] = thread.row_sum(mean[r]);
     }
+    if (own.first < queries) finish(block, thread, s, own.first, mean, gathered);
+  }
+
+  template <class Thread>
+  TEARLESS_BODY int seen_by(const Queries<Thread>& own, const SpanHead<bf16>& s) const {
+    const int keys = s.span.key_count;
+    return b.forward.causal && own.first + kMmaRows < keys ? own.first + kMmaRows : keys;
+  }
+  template <class Block, class Thread>
+  TEARLESS_BODY void read_log_sums(Block& block, const Thread& thread, Queries<Thread>& own) const {
+    TEARLESS_UNROLL
+    for (int r = 0; r < 2; ++r) own.log_sums[r] = row_values(block, 0)[own.first + thread.row() + 8 * r];
+  }
+  TEARLESS_BODY static void add_along(const MmaSquare& p, const MmaSquare& g, float (&along)[2]) {
+    TEARLESS_UNROLL
+    for (int j = 0; j < 2; ++j) {
+      TEARLESS_UNROLL
+      for (int x = 0; x < 4; ++x) along[x / 2] += p[j][x] * g[j][x];
+    }
+  }
+  TEARLESS_BODY static void to_d_score(MmaSquare& p, const MmaSquare& g, const float (&mean)[2]) {
+    TEARLESS_UNROLL
+    for (int j = 0; j < 2; ++j) {
+      TEARLESS_UNROLL
+      for (int x = 0; x < 4; ++x) p[j][x] *= g[j][x] - mean[x / 2];
+    }
+  }
+
+  template <class Block, class Thread>
+  TEARLESS_BODY void finish(Block& block, const Thread& thread, const SpanHead<bf16>& s, int first,
+                            const float (&mean)[2], typename Thread::Gathered& gathered) const {
+    const Attention<bf16>& a = b.forward;
+    const int queries = s.span.query_count;
+    const HeadRows<bf16> d_q = s.rows(a, b.d_q, b.d_q_stride, s.span.query_begin, queries, true);
+    TEARLESS_UNROLL
+    for (int r = 0; r < 2; ++r) {
+      if (thread.pair() == 0) row_values(block, 1)[first + thread.row() + 8 * r] = mean[r];
+    }
+    thread.add_to_rows(d_q, first, scale(), gathered);
   }
 
   /// ∂k and ∂v.
@@ -528,27 +637,26 @@ struct MmaAttentionGradients {
     const int round_rows = block.warps() * kMmaRows;
     const bool one_tile = queries <= layout.tile_rows;
     for (int round = 0; round < keys; round += round_rows) {
-      const int first = round + block.warp() * kMmaRows;
+      const int first = round + thread.warp() * kMmaRows;
       typename Thread::Owned k, v;
       thread.load_owned(s.k, first, k);
       thread.load_owned(s.v, first, v);
+      block.warp_sync();
       typename Thread::Gathered of_k = {}, of_v = {};
       // Causal: the queries before the round's first key do not see it.
       const int unseen = a.causal ? round / layout.tile_rows * layout.tile_rows : 0;
       for (int begin = unseen; begin < queries; begin += layout.tile_rows) {
         const int in_tile = queries - begin < layout.tile_rows ? queries - begin : layout.tile_rows;
         if (!one_tile || round == 0) {
-          block.sync();
-          thread.load_tile(s.q, begin, in_tile, 0);
-          thread.load_tile(d_out(s), begin, in_tile, 1);
-          block.sync();
+          thread.load_tiles(s.q, d_out(s), begin, in_tile);
         }
         if (first >= keys) continue;
+        TEARLESS_UNROLL_BY(1)
         for (int at = a.causal && first > begin ? first - begin : 0; at < in_tile; at += kMmaRows) {
           MmaSquare p, g, keep;
           thread.dots(0, at, k, p);
           thread.dots(1, at, v, g);
-          thread.keep_of_queries(mask, s, first, begin + at, keep);
+          keep_all(keep);
           TEARLESS_UNROLL
           for (int j = 0; j < 2; ++j) {
             TEARLESS_UNROLL
@@ -556,6 +664,10 @@ struct MmaAttentionGradients {
               const int query = begin + at + 8 * j + 2 * thread.pair() + x % 2;
               const int key = first + thread.row() + x / 2 * 8;
               const bool seen = query < queries && key < keys && !(a.causal && key > query);
+              if (mask.active()) {
+                const bool stays = kept(block, query, first) >> (thread.row() + x / 2 * 8) & 1;
+                keep[j][x] = stays ? mask.scale() : 0.0f;
+              }
               const float probability = seen ? exp2f(p[j][x] * score_scale - row_values(block, 0)[query]) : 0.0f;
               p[j][x] = seen ? probability * (keep[j][x] * g[j][x] - row_values(block, 1)[query]) : 0.0f;
               keep[j][x] *= probability;
@@ -566,15 +678,8 @@ struct MmaAttentionGradients {
         }
       }
       if (first >= keys) continue;
-      const int d_head = static_cast<int>(a.d_head);
-      thread.for_gathered(d_head, of_k, [&](int r, int c, const float(&x)[4]) {
-        const int key = first + thread.row() + 8 * r;
-        if (key < keys) add_channels(d_k.row(key) + c, whole_d_k, scale(), x);
-      });
-      thread.for_gathered(d_head, of_v, [&](int r, int c, const float(&x)[4]) {
-        const int key = first + thread.row() + 8 * r;
-        if (key < keys) add_channels(d_v.row(key) + c, whole_d_v, 1.0f, x);
-      });
+      thread.add_to_rows(d_k, first, scale(), of_k);
+      thread.add_to_rows(d_v, first, 1.0f, of_v);
     }
   }
 };
@@ -594,24 +699,25 @@ auto with_mma_chunks(int64_t d_head, F&& f) {
 /// False where tensor cores cannot take it; then nothing is launched.
 template <class Runner>
 bool launch_by_mma(const Attention<bf16>& a, Runner& runner) {
-  if (!mma_takes(a)) return false;
+  if (!mma_takes(a) || !is_aligned(a.out, a.heads * a.d_head)) return false;
   return with_mma_chunks(a.d_head, [&](auto chunks) {
-    const MmaLayout layout = MmaLayout::of(a, kMmaRowElements<chunks.value>, /*backward=*/false);
-    if (layout.bytes > MmaLayout::kRoom) return false;
-    runner.run(MmaAttentionForward<chunks.value>{a, layout, lies_on_eight_bytes(a.out, a.heads * a.d_head)});
+    MmaLayout layout;
+    if (!MmaLayout::of(a, kMmaRowElements<chunks.value>, /*backward=*/false, layout)) return false;
+    runner.run(MmaAttentionForward<chunks.value>{a, layout});
     return true;
   });
 }
 template <class Runner>
 bool launch_by_mma(const AttentionBackward<bf16>& b, Runner& runner) {
   const Attention<bf16>& a = b.forward;
-  if (!mma_takes(a) || !is_aligned(b.d_out, a.heads * a.d_head)) return false;
+  if (!mma_takes(a) || !is_aligned(b.d_out, a.heads * a.d_head) || !is_aligned(b.d_q, b.d_q_stride) ||
+      !is_aligned(b.d_k, b.d_k_stride) || !is_aligned(b.d_v, b.d_v_stride)) {
+    return false;
+  }
   return with_mma_chunks(a.d_head, [&](auto chunks) {
-    const MmaLayout layout = MmaLayout::of(a, kMmaRowElements<chunks.value>, /*backward=*/true);
-    if (layout.bytes > MmaLayout::kRoom) return false;
-    runner.run(MmaAttentionGradients<chunks.value>{b, layout, lies_on_eight_bytes(b.d_q, b.d_q_stride),
-                                                   lies_on_eight_bytes(b.d_k, b.d_k_stride),
-                                                   lies_on_eight_bytes(b.d_v, b.d_v_stride)});
+    MmaLayout layout;
+    if (!MmaLayout::of(a, kMmaRowElements<chunks.value>, /*backward=*/true, layout)) return false;
+    runner.run(MmaAttentionGradients<chunks.value>{b, layout});
     return true;
   });
 }

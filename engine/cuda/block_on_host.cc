@@ -190,18 +190,22 @@ void BlockOnHost::mma(const uint32_t (&a)[4], uint32_t b0, uint32_t b1, float (&
     uint32_t a[4], b[2];
   };
   exchange(Share{{a[0], a[1], a[2], a[3]}, {b0, b1}});
-  const auto half_of = [](uint32_t pair, int half) {
-    return std::bit_cast<float>(half ? pair & 0xFFFF0000u : pair << 16);
-  };
   const int g = lane() / 4, t = lane() % 4;
-  for (int x = 0; x < 4; ++x) {  // the lanes and their registers that hold row and column of the product's element
-    const int row_half = x / 2, column = 2 * t + x % 2;
-    for (int k = 0; k < 16; ++k) {
-      const int pair = k % 8 / 2, far = k / 8;
-      const float of_a = half_of(passed_by<Share>(4 * g + pair).a[row_half + 2 * far], k % 2);
-      const float of_b = half_of(passed_by<Share>(4 * column + pair).b[far], k % 2);
-      c[x] += of_a * of_b;
+  float of_a[2][16], of_b[2][16];  // rows g and g + 8 of a, columns 2t and 2t + 1 of b
+  const auto unpack = [](uint32_t pair, float* to) {
+    to[0] = std::bit_cast<float>(pair << 16);
+    to[1] = std::bit_cast<float>(pair & 0xFFFF0000u);
+  };
+  for (int pair = 0; pair < 4; ++pair) {
+    const Share row = passed_by<Share>(4 * g + pair);
+    for (int x = 0; x < 4; ++x) unpack(row.a[x], &of_a[x % 2][2 * pair + x / 2 * 8]);
+    for (int i = 0; i < 2; ++i) {
+      const Share column = passed_by<Share>(4 * (2 * t + i) + pair);
+      for (int x = 0; x < 2; ++x) unpack(column.b[x], &of_b[i][2 * pair + x * 8]);
     }
+  }
+  for (int x = 0; x < 4; ++x) {
+    for (int k = 0; k < 16; ++k) c[x] += of_a[x / 2][k] * of_b[x % 2][k];
   }
 }
 

@@ -55,23 +55,24 @@ class Mask {
   }
 
  private:
-  TEARLESS_BODY void draw(uint32_t quarter, uint32_t outer, uint32_t line, uint32_t (&c)[4]) const {
-    uint32_t key0 = seed_, key1 = stream_;
-    c[0] = quarter;
-    c[1] = outer;
-    c[2] = line;
-    c[3] = update_;
+  /// The four words of one call of Philox.
+  TEARLESS_BODY void draw(uint32_t quarter, uint32_t outer, uint32_t line, uint32_t (&words)[4]) const {
+    uint32_t c0 = quarter, c1 = outer, c2 = line, c3 = update_, key0 = seed_, key1 = stream_;
     TEARLESS_UNROLL
     for (int round = 0; round < 10; ++round) {
-      const uint64_t a = uint64_t{0xD2511F53u} * c[0];
-      const uint64_t b = uint64_t{0xCD9E8D57u} * c[2];
-      c[0] = static_cast<uint32_t>(b >> 32) ^ c[1] ^ key0;
-      c[2] = static_cast<uint32_t>(a >> 32) ^ c[3] ^ key1;
-      c[1] = static_cast<uint32_t>(b);
-      c[3] = static_cast<uint32_t>(a);
+      const uint64_t a = uint64_t{0xD2511F53u} * c0;
+      const uint64_t b = uint64_t{0xCD9E8D57u} * c2;
+      c0 = static_cast<uint32_t>(b >> 32) ^ c1 ^ key0;
+      c2 = static_cast<uint32_t>(a >> 32) ^ c3 ^ key1;
+      c1 = static_cast<uint32_t>(b);
+      c3 = static_cast<uint32_t>(a);
       key0 += 0x9E3779B9u;
       key1 += 0xBB67AE85u;
     }
+    words[0] = c0;
+    words[1] = c1;
+    words[2] = c2;
+    words[3] = c3;
   }
 
   uint32_t seed_, stream_, update_, threshold_;
