@@ -1,5 +1,6 @@
 // tearless-engine bench: step time, tokens/s, the share of the matrix products, and where the rest goes.
 #include <ATen/Parallel.h>
+#include <ATen/ops/empty.h>
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -17,6 +18,8 @@
 #include "engine/ops/backend.h"
 #include "engine/ops/memory.h"
 #include "engine/task/bench.h"
+#include "engine/task/bench_kernels.h"
+#include "engine/train/execution.h"
 
 namespace tearless::engine {
 namespace {
@@ -27,7 +30,7 @@ struct Arguments {
   std::filesystem::path config, lengths;
   int64_t vocabulary = 8000, threads = 0, updates = 30;
   std::string instructions;
-  bool turns = false, as_json = false, decode = false;
+  bool turns = false, as_json = false, decode = false, kernels = false;
 };
 
 double median(std::vector<double> values) {
@@ -121,6 +124,33 @@ int report(Bench& bench, const Arguments& args) {
   return kExitDone;
 }
 
+/// Single kernels beside a plain copy: no model.
+int report_kernels(const RunOptions& options, const Arguments& args) {
+  constexpr int64_t kOnGpu = 1 << 30, kOnCpu = 64 << 20;
+  const at::Device device = device_of(options.run);
+  const at::Tensor like = at::empty({0}, at::TensorOptions().device(device).dtype(
+                                             compute_of(options.run) == Compute::kBf16 ? at::kBFloat16 : at::kFloat));
+  const auto rates = kernel_rates(like, options.model.d_model, device.is_cpu() ? kOnCpu : kOnGpu,
+                                  total_size(transformer_specs(options.model, args.vocabulary)));
+  const auto gigabytes = [](const KernelRate& rate) { return 1e-9 * rate.bytes / rate.seconds; };
+  if (args.as_json) {
+    json out = json::object();
+    for (const KernelRate& rate : rates) {
+      out[rate.name] = {{"seconds", rate.seconds},
+                        {"gigabytes_per_second", gigabytes(rate)},
+                        {"share_of_copy", gigabytes(rate) / gigabytes(rates.front())}};
+    }
+    fmt::print("{}\n", out.dump(2));
+    return kExitDone;
+  }
+  fmt::print("{:32}{:>10}{:>10}{:>14}\n", "kernel", "ms", "GB/s", "of a copy's");
+  for (const KernelRate& rate : rates) {
+    fmt::print("{:32}{:10.3f}{:10.1f}{:12.0f} %\n", rate.name, 1e3 * rate.seconds, gigabytes(rate),
+               100 * gigabytes(rate) / gigabytes(rates.front()));
+  }
+  return kExitDone;
+}
+
 }  // namespace
 
 Action command_bench(CLI::App& app) {
@@ -136,6 +166,7 @@ Action command_bench(CLI::App& app) {
       ->capture_default_str();
   app.add_option("--instructions", args->instructions, "use the kernels for x86-64-v2, x86-64-v3 or x86-64-v4");
   app.add_flag("--decode", args->decode, "time beam search over the sources too");
+  app.add_flag("--kernels", args->kernels, "time single kernels beside a copy instead: model.d_model channels");
   app.add_flag("--json", args->as_json, "machine-readable");
   app.add_flag("--turns", args->turns, "answer {\"updates\": N} and {\"decode\": true} line by line, with seconds");
   return [args] {
@@ -143,6 +174,7 @@ Action command_bench(CLI::App& app) {
     open_device(options.run);
     if (!args->instructions.empty()) use_cpu_backend(args->instructions);
     at::set_num_threads(static_cast<int>(args->threads > 0 ? args->threads : options.run.threads));
+    if (args->kernels) return report_kernels(options, *args);
     Bench bench(
         options, args->vocabulary,
         args->lengths.empty() ? equal_bench_lengths(options.train.batch.tokens) : read_bench_lengths(args->lengths));

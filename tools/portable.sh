@@ -6,7 +6,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 build=${1:-build}
 folder=${2:-build-portable}
-programs=(tearless-engine test_engine_ops test_engine_cuda test_engine_model)
+programs=(tearless-engine test_engine test_engine_cuda)
 for file in "${programs[@]}" libtearless_cuda.so; do
   [ -e "$build/bin/$file" ] || { echo "portable: $build/bin/$file is missing: \`make test\` builds it, libtearless_cuda.so where nvcc 13 is" >&2; exit 1; }
 done

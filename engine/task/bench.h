@@ -70,6 +70,7 @@ class Bench final : private Trainable {
   Moments moments_;
   std::unique_ptr<Updater> updater_;
   int64_t updates_ = 0, rows_seen_ = 0;
+  bool decoded_ = false;
 };
 
 }  // namespace tearless::engine

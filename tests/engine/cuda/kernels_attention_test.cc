@@ -298,7 +298,7 @@ struct TwoPaths {
   bool causal;
   int64_t heads, d_head;
   double p;
-  std::vector<double> q, k, v, d_out;  // [rows, heads · d_head]
+  std::vector<double> q = {}, k = {}, v = {}, d_out = {};  // [rows, heads · d_head]
 
   /// out, kept, ∂q, ∂k, ∂v.
   Outputs run(bool forward_by_mma, bool backward_by_mma) const {

@@ -1,0 +1,65 @@
+#!/usr/bin/env python3
+"""gpu_page.py RESULTS GPU: gathers what tools/gpu_suite.sh left in a folder into gpu.json and the page gpu.md, with the goals beside."""
+
+import json
+import pathlib
+import sys
+
+
+def read(file):
+    try:
+        return json.loads(file.read_text())
+    except (OSError, json.JSONDecodeError):
+        return None
+
+
+def goal(reached):
+    return "reached" if reached else "missed"
+
+
+def main(results, gpu):
+    document = {"gpu": gpu, "tests": {}, "runs": read(results / "runs.json"), "kernels": read(results / "kernels.json"), "steps": {},
+                "bench": read(results / "bench.json")}
+    for file in sorted(results.glob("test_*.json")):
+        if report := read(file):
+            skipped = sum(case.get("result") == "SKIPPED" for suite in report["testsuites"] for case in suite["testsuite"])
+            document["tests"][file.stem] = {"tests": report["tests"], "failures": report["failures"], "skipped": skipped}
+    for file in sorted(results.glob("step_*.json")):
+        document["steps"][file.stem.removeprefix("step_")] = read(file)
+
+    page = [f"# On {gpu}", "", "| test program | tests | failures | skipped |", "|---|---|---|---|"]
+    page += [f"| {name} | {t['tests']} | {t['failures']} | {t['skipped']} |" for name, t in document["tests"].items()]
+    if runs := document["runs"]:
+        page += ["", "## Whole runs", ""]
+        page += [f"- {'holds' if holds else '**broken**'}: {claim}" for claim, holds in runs["claims"].items()]
+        rates = runs["updates_per_second"]
+        page += ["", f"Updates a second: {rates['alone']:.1f} alone; beside each other "
+                 f"{', '.join(f'{r:.1f}' for r in rates['three beside each other'])}, together {sum(rates['three beside each other']):.1f}."]
+        page += [f"Dev BLEU, {precision}: {', '.join(f'{b:.1f}' for b in values)}." for precision, values in runs["dev_bleu"].items()]
+    if kernels := document["kernels"]:
+        page += ["", "## Single kernels (bf16 rows of 512 channels, 1 GiB)", "", "| kernel | ms | GB/s | of a copy's |", "|---|---|---|---|"]
+        page += [f"| {name} | {1e3 * k['seconds']:.3f} | {k['gigabytes_per_second']:.0f} | {100 * k['share_of_copy']:.0f} % |"
+                 for name, k in kernels.items()]
+        clip_adam = 1e3 * kernels["clip + Adam"]["seconds"]
+        page += ["", f"Clip and Adam: {clip_adam:.3f} ms (goal 0.43): {goal(clip_adam <= 0.43)}."]
+    if any(document["steps"].values()):
+        page += ["", "## The base model, batches of 4,096 rows a side", "",
+                 "| precision | step | tokens/s | of products alone | sentences/s, beam 4 |", "|---|---|---|---|---|"]
+        for precision, step in document["steps"].items():
+            if not step:
+                continue
+            decode = step["decode"]
+            page += [f"| {precision} | {1e3 * step['step_seconds']:.2f} ms | {step['tokens_per_second']:.0f} | "
+                     f"{100 * step['product_floor_seconds'] / step['step_seconds']:.0f} % | {decode['sentences'] / decode['seconds']:.0f} |"]
+        if step := document["steps"].get("bf16"):
+            rate = step["decode"]["sentences"] / step["decode"]["seconds"]
+            page += ["", f"Step in bf16: goal 3.7 ms, {goal(step['step_seconds'] <= 3.7e-3)}. Search: goal 8,000 sentences/s, {goal(rate >= 8000)}."]
+    text = "\n".join(page) + "\n\n"
+    if (results / "bench.md").exists():
+        text += (results / "bench.md").read_text()
+    (results / "gpu.md").write_text(text)
+    (results / "gpu.json").write_text(json.dumps(document, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main(pathlib.Path(sys.argv[1]), sys.argv[2])
