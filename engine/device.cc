@@ -9,11 +9,22 @@
 
 namespace tearless::engine {
 
+std::string why_not_usable(const std::string& name, int major, int minor) {
+  constexpr int kOldest = 8;  // as tools/cmake/cuda.cmake compiles for
+  if (major >= kOldest) return "";
+  return fmt::format(
+      "run.device = \"cuda\", but {} has compute capability {}.{}; needed is {}.0 or later (A100, RTX 30)", name, major,
+      minor, kOldest);
+}
+
 void open_device(const ExecutionOptions& execution) {
   if (execution.device != ExecutionOptions::Device::kCuda) return;
   open_cuda_library();
-  if (cuda_devices().empty())
-    fail("run.device = \"cuda\", but no NVIDIA GPU is visible; use \"cpu\", or look at nvidia-smi");
+  const std::vector<CudaDevice> devices = cuda_devices();
+  if (devices.empty()) fail("run.device = \"cuda\", but no NVIDIA GPU is visible; use \"cpu\", or look at nvidia-smi");
+  const CudaDevice& first = devices.front();
+  if (const std::string reason = why_not_usable(first.name, first.compute_major, first.compute_minor); !reason.empty())
+    fail("{}", reason);
   const CudaKernels& cuda = cuda_kernels();
   use_cuda_kernels({cuda.float_kernels, cuda.bf16_kernels, cuda.optimiser, cuda.search, cuda.capture});
   // Nothing can be captured on the default stream, where every thread of a process is by itself.

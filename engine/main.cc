@@ -46,6 +46,13 @@ bool is_out_of_memory(const c10::Error& error) {
   return text.find("allocate memory") != std::string_view::npos || text.find("out of memory") != std::string_view::npos;
 }
 
+/// A GPU that fails, falls off the bus or is taken away shows in whatever asks for it next.
+std::string hint(std::string_view sentence) {
+  return sentence.find("CUDA") == std::string_view::npos
+             ? ""
+             : "; if other programs fail on this GPU too, look at nvidia-smi and the kernel's log (dmesg)";
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -88,8 +95,8 @@ int main(int argc, char** argv) {
     if (is_out_of_memory(error))
       return refuse("out of memory; use a smaller train.batch.tokens or model", kExitOutOfMemory);
     const std::string text = error.what_without_backtrace();  // of CUDA errors the first line says what happened
-    return refuse(text.substr(0, text.find('\n')), EXIT_FAILURE);
+    return refuse(text.substr(0, text.find('\n')) + hint(text), EXIT_FAILURE);
   } catch (const std::exception& error) {
-    return refuse(error.what(), EXIT_FAILURE);
+    return refuse(error.what() + hint(error.what()), EXIT_FAILURE);
   }
 }

@@ -6,6 +6,9 @@ import pathlib
 import sys
 
 
+BANDWIDTH = {"H200": 4800, "H100 80GB HBM3": 3350, "A100-SXM4-80GB": 2039}  # GB/s, as NVIDIA gives them
+
+
 def read(file):
     try:
         return json.loads(file.read_text())
@@ -40,6 +43,10 @@ def main(results, gpu):
         page += ["", "## Single kernels (bf16 rows of 512 channels, 1 GiB)", "", "| kernel | ms | GB/s | of a copy's |", "|---|---|---|---|"]
         page += [f"| {name} | {1e3 * k['seconds']:.3f} | {k['gigabytes_per_second']:.0f} | {100 * k['share_of_copy']:.0f} % |"
                  for name, k in kernels.items()]
+        nominal = next((rate for name, rate in BANDWIDTH.items() if name in gpu), None)
+        if nominal:
+            share = kernels["LayerNorm"]["gigabytes_per_second"] / nominal
+            page += ["", f"LayerNorm: {100 * share:.0f} % of {nominal} GB/s (goal 88 %): {goal(share >= 0.88)}."]
         clip_adam = 1e3 * kernels["clip + Adam"]["seconds"]
         page += ["", f"Clip and Adam: {clip_adam:.3f} ms (goal 0.43): {goal(clip_adam <= 0.43)}."]
     if any(document["steps"].values()):

@@ -47,6 +47,7 @@ class Parameters {
   /// Parameters that follow each other in the buffer, as one matrix stacked along the first axis.
   Value joined(const std::vector<std::string>& names) const;
 
+  /// In the order of the buffer, which is that of the model but for sizes that are no multiple of 8: they come last.
   const std::vector<ParameterSpec>& specs() const { return specs_; }
   at::Tensor& values() { return values_; }  // [P]
   const at::Tensor& values() const { return values_; }

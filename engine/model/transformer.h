@@ -14,7 +14,7 @@
 
 namespace tearless::engine {
 
-/// Every parameter of the model, in the order of the flat buffer.
+/// Every parameter of the model.
 std::vector<ParameterSpec> transformer_specs(const ModelOptions& options, int64_t vocabulary);
 
 /// A rough upper estimate for `check`: parameters with gradients and moments, and the activations of a batch of

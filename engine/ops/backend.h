@@ -76,6 +76,7 @@ template <class P>
 class OnDevice {
  public:
   OnDevice(const Tape& tape, const std::vector<P>& host, const at::Tensor& like) : data_(host.data()) {
+    if (host.empty()) return;
     if (const void* placed = tape.placed(host.data())) {
       data_ = static_cast<const P*>(placed);
     } else if (!like.device().is_cpu()) {

@@ -7,8 +7,10 @@
 
 #include <ATen/ops/equal.h>
 #include <gtest/gtest.h>
+#include <spdlog/spdlog.h>
 
 #include <cmath>
+#include <filesystem>
 #include <limits>
 #include <random>
 
@@ -16,8 +18,10 @@
 #include "engine/cuda/cuda_library.h"
 #include "engine/cuda/kernels_on_host.h"
 #include "engine/device.h"
+#include "engine/train/trainer.h"
 #include "tests/engine/model/tiny_model.h"
 #include "tests/engine/ops/op_check.h"
+#include "tests/support/paths.h"
 
 namespace tearless::engine {
 namespace {
@@ -156,6 +160,13 @@ const CpuBackend CapturedUpdates::kBodies{.name = "CUDA's bodies",
                                           .search = &search_kernels_on_host,
                                           .capture = [](const std::function<void()>& launches) { return launches; }};
 
+TEST(Device, RefusesAGpuThatNoKernelIsMadeFor) {
+  EXPECT_EQ(why_not_usable("NVIDIA H200", 9, 0), "");
+  EXPECT_EQ(why_not_usable("NVIDIA A100", 8, 0), "");
+  EXPECT_EQ(why_not_usable("Tesla T4", 7, 5),
+            "run.device = \"cuda\", but Tesla T4 has compute capability 7.5; needed is 8.0 or later (A100, RTX 30)");
+}
+
 TEST_P(CapturedUpdates, HaveTheBitsOfTheSamePaddedBatchesOperationByOperation) {
   const Trained captured = train(/*most_captured=*/512, /*together=*/4);
   EXPECT_GT(captured.captured, 1) << "nothing was captured: the comparison shows nothing";
@@ -232,6 +243,60 @@ TEST_P(CapturedUpdates, LeaveTheRoundedWeightsBehindTheMastersInBf16) {
   const at::Tensor low = trained.parameters().low().clone();
   trained.parameters().round();
   EXPECT_TRUE(at::equal(low, trained.parameters().low()));
+}
+
+/// A whole task around Tiny, which may crash.
+class TinyTask final : public Task {
+ public:
+  explicit TinyTask(Tiny tiny) : tiny_(std::move(tiny)) {}
+  Parameters& parameters() override { return tiny_.parameters(); }
+  int64_t start_pass(int64_t) override { return tiny_.batch_count(); }
+  ReadyBatch ready(int64_t index, uint32_t update) override {
+    if (update == crash_at) throw std::runtime_error("crash");
+    return tiny_.ready(index, update);
+  }
+  LossSums loss(const Step& step, const ReadyBatch& batch) override { return tiny_.loss(step, batch); }
+  Evaluation evaluate() override {
+    const auto row = static_cast<double>(parameters().values().abs().sum().item<float>());
+    return {{{"dev.bleu", row}}, row};
+  }
+  NamedNumbers final_scores(const RunDirectory& run) override {
+    std::filesystem::create_directories(run.outputs());
+    return {{"test.size", evaluate().selection}};
+  }
+  std::vector<std::string> output_files() const override { return {}; }
+
+  uint32_t crash_at = 0;
+
+ private:
+  Tiny tiny_;
+};
+
+TEST_P(CapturedUpdates, OfARunThatCrashedAndWentOnLeaveTheSameBytes) {
+  train_.epoch_updates = 5;
+  train_.max_epochs = 3;
+  train_.early_stop = 0;
+  train_.schedule.kind = ScheduleKind::kNowarmup;
+  train_.schedule.lr = 0.02;
+  ExecutionOptions execution;
+  execution.log_updates = 2;
+  execution.device = GetParam().device.is_cpu() ? ExecutionOptions::Device::kCpu : ExecutionOptions::Device::kCuda;
+  spdlog::set_level(spdlog::level::err);
+  tearless::test::TempFolder folder;
+  const auto attempt = [&](const std::string& name, uint32_t crash_at) {
+    const RunDirectory run(folder / name);
+    std::filesystem::create_directories(run.root());
+    TinyTask task(tiny());
+    task.crash_at = crash_at;
+    return Trainer(task, train_, execution, options_.d_model, run, run.make_attempt()).run();
+  };
+  EXPECT_EQ(attempt("whole", 0), kExitDone);
+  EXPECT_THROW(attempt("broken", 8), std::runtime_error);   // updates 6 and 7 are under way
+  EXPECT_THROW(attempt("broken", 13), std::runtime_error);  // and goes on from the checkpoint of update 5
+  EXPECT_EQ(attempt("broken", 0), kExitDone);
+  for (const char* file : {"metrics.jsonl", "scores.json"}) {
+    EXPECT_EQ(tearless::test::read_text(folder / "whole" / file), tearless::test::read_text(folder / "broken" / file));
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(All, CapturedUpdates,
