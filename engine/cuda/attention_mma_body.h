@@ -297,6 +297,7 @@ struct MmaAttentionForward {
   static constexpr int kBlocksAtOnce = kChunks <= 4 ? 4 : 2;
   Attention<bf16> a;
   MmaLayout layout;
+  float scale;  // 1 / √d_head
 
   Shape shape() const { return {a.span_count * a.heads, layout.warps * kLanes, layout.bytes}; }
 
@@ -328,9 +329,11 @@ struct MmaAttentionForward {
         }
         if (first >= queries) continue;
         const int end = seen_by_warp - begin < in_tile ? seen_by_warp - begin : in_tile;
-        for (int key = 0; key < end; key += kStep * kMmaRows) {
-          step(thread, s, mask, q, first, begin, key, end, largest, sum, gathered);
+        int key = 0;
+        for (; key + kMmaRows < end; key += 2 * kMmaRows) {
+          step<2>(thread, s, mask, q, first, begin, key, end, largest, sum, gathered);
         }
+        if (key < end) step<1>(thread, s, mask, q, first, begin, key, end, largest, sum, gathered);
       }
       if (first >= queries) continue;
       float inverse[2];
@@ -349,27 +352,26 @@ struct MmaAttentionForward {
   }
 
  private:
-  static constexpr int kStep = 2;  // sixteens of keys between two looks at the maximum
-
-  /// The warp's queries and the keys `key` … of the tile: scores, the online softmax, and what the values add.
-  template <class Thread>
+  /// The warp's queries and kSquares sixteens of the tile's keys from `key` on: scores, the online softmax, and what
+  /// the values add.
+  template <int kSquares, class Thread>
   TEARLESS_BODY void step(const Thread& thread, const SpanHead<bf16>& s, const Mask& mask,
                           const typename Thread::Owned& q, int first, int begin, int key, int end, float (&largest)[2],
                           float (&sum)[2], typename Thread::Gathered& gathered) const {
-    const float scale = kLog2OfE / sqrtf(static_cast<float>(a.d_head));
-    MmaSquare score[kStep] = {};
+    const float score_scale = scale * kLog2OfE;
+    MmaSquare score[kSquares];
     float top[2] = {-FLT_MAX, -FLT_MAX};
     TEARLESS_UNROLL
-    for (int n = 0; n < kStep; ++n) {
+    for (int n = 0; n < kSquares; ++n) {
       const int at = key + n * kMmaRows;
-      if (at < end) thread.dots(0, at, q, score[n]);
+      thread.dots(0, at, q, score[n]);
       TEARLESS_UNROLL
       for (int j = 0; j < 2; ++j) {
         TEARLESS_UNROLL
         for (int x = 0; x < 4; ++x) {
           const int column = at + 8 * j + 2 * thread.pair() + x % 2;
           const bool seen = column < end && !(a.causal && begin + column > first + thread.row() + x / 2 * 8);
-          score[n][j][x] = seen ? score[n][j][x] * scale : -INFINITY;
+          score[n][j][x] = seen ? score[n][j][x] * score_scale : -INFINITY;
           top[x / 2] = fmaxf(top[x / 2], score[n][j][x]);
         }
       }
@@ -387,9 +389,8 @@ struct MmaAttentionForward {
       }
     }
     TEARLESS_UNROLL
-    for (int n = 0; n < kStep; ++n) {
+    for (int n = 0; n < kSquares; ++n) {
       const int at = key + n * kMmaRows;
-      if (at >= end) break;
       MmaSquare weight;
       if (mask.active()) {
         uint32_t of_row[2];
@@ -419,6 +420,7 @@ struct MmaAttentionGradients {
   static constexpr int kBlocksAtOnce = kChunks <= 4 ? 3 : 2;
   AttentionBackward<bf16> b;
   MmaLayout layout;
+  float scale;  // 1 / √d_head
 
   Shape shape() const { return {b.forward.span_count * b.forward.heads, layout.warps * kLanes, layout.bytes}; }
 
@@ -445,7 +447,6 @@ struct MmaAttentionGradients {
     const Attention<bf16>& a = b.forward;
     return s.rows(a, b.d_out, a.heads * a.d_head, s.span.query_begin, s.span.query_count, true);
   }
-  TEARLESS_BODY float scale() const { return 1.0f / sqrtf(static_cast<float>(b.forward.d_head)); }
   template <class Block>
   TEARLESS_BODY float* row_values(Block& block, int which) const {
     return reinterpret_cast<float*>(block.shared() + layout.row_values_at) + which * layout.row_values;
@@ -472,7 +473,7 @@ struct MmaAttentionGradients {
   TEARLESS_BODY void square(Block& block, const Thread& thread, const SpanHead<bf16>& s, const Mask& mask,
                             const Queries<Thread>& own, int begin, int at, int end, bool fresh, MmaSquare& p,
                             MmaSquare& g) const {
-    const float score_scale = scale() * kLog2OfE;
+    const float score_scale = scale * kLog2OfE;
     thread.dots(0, at, own.q, p);
     thread.dots(1, at, own.d_out, g);
     MmaSquare keep;
@@ -623,7 +624,7 @@ struct MmaAttentionGradients {
     for (int r = 0; r < 2; ++r) {
       if (thread.pair() == 0) row_values(block, 1)[first + thread.row() + 8 * r] = mean[r];
     }
-    thread.add_to_rows(d_q, first, scale(), gathered);
+    thread.add_to_rows(d_q, first, scale, gathered);
   }
 
   /// ∂k and ∂v.
@@ -633,7 +634,7 @@ struct MmaAttentionGradients {
     const int queries = s.span.query_count, keys = s.span.key_count;
     const HeadRows<bf16> d_k = s.rows(a, b.d_k, b.d_k_stride, s.span.key_begin, keys, true);
     const HeadRows<bf16> d_v = s.rows(a, b.d_v, b.d_v_stride, s.span.key_begin, keys, true);
-    const float score_scale = scale() * kLog2OfE;
+    const float score_scale = scale * kLog2OfE;
     const int round_rows = block.warps() * kMmaRows;
     const bool one_tile = queries <= layout.tile_rows;
     for (int round = 0; round < keys; round += round_rows) {
@@ -678,7 +679,7 @@ struct MmaAttentionGradients {
         }
       }
       if (first >= keys) continue;
-      thread.add_to_rows(d_k, first, scale(), of_k);
+      thread.add_to_rows(d_k, first, scale, of_k);
       thread.add_to_rows(d_v, first, 1.0f, of_v);
     }
   }
@@ -687,6 +688,8 @@ struct MmaAttentionGradients {
 inline bool mma_takes(const Attention<bf16>& a) {
   return a.d_head % 16 == 0 && a.d_head <= kWidestMmaHead && !a.key_rows && heads_are_aligned(a);
 }
+
+inline float scale_of(const Attention<bf16>& a) { return 1.0f / std::sqrt(static_cast<float>(a.d_head)); }
 
 /// Calls f with the sixteens of channels that the kernel is made for, as a type.
 template <class F>
@@ -703,7 +706,7 @@ bool launch_by_mma(const Attention<bf16>& a, Runner& runner) {
   return with_mma_chunks(a.d_head, [&](auto chunks) {
     MmaLayout layout;
     if (!MmaLayout::of(a, kMmaRowElements<chunks.value>, /*backward=*/false, layout)) return false;
-    runner.run(MmaAttentionForward<chunks.value>{a, layout});
+    runner.run(MmaAttentionForward<chunks.value>{a, layout, scale_of(a)});
     return true;
   });
 }
@@ -717,7 +720,7 @@ bool launch_by_mma(const AttentionBackward<bf16>& b, Runner& runner) {
   return with_mma_chunks(a.d_head, [&](auto chunks) {
     MmaLayout layout;
     if (!MmaLayout::of(a, kMmaRowElements<chunks.value>, /*backward=*/true, layout)) return false;
-    runner.run(MmaAttentionGradients<chunks.value>{b, layout});
+    runner.run(MmaAttentionGradients<chunks.value>{b, layout, scale_of(a)});
     return true;
   });
 }
