@@ -1,5 +1,8 @@
+#undef _FORTIFY_SOURCE  // which takes a jump to another stack for an attack
+
 #include "engine/cuda/block_on_host.h"
 
+#include <setjmp.h>
 #include <ucontext.h>
 
 #include <bit>
@@ -28,13 +31,22 @@ struct Barrier {
 };
 
 struct Fibre {
-  ucontext_t context;
-  std::unique_ptr<unsigned char[]> stack;
+  ucontext_t context;  // where it starts
+  jmp_buf registers;   // where it left off
+  bool started = false;
+  unsigned char* stack = nullptr;
   const Barrier* waits_for = nullptr;
   uint64_t until = 0;  // of waits_for->passed
   bool done = false;
   void* sanitizer_stack = nullptr;
 };
+
+/// Stacks outlive the launch that they were made for: to map and unmap them would cost more than most bodies.
+unsigned char* stack(size_t i) {
+  thread_local std::vector<std::unique_ptr<unsigned char[]>> stacks;
+  while (stacks.size() <= i) stacks.push_back(std::make_unique_for_overwrite<unsigned char[]>(kStackBytes));
+  return stacks[i].get();
+}
 
 }  // namespace
 
@@ -52,7 +64,7 @@ class FibreBlock {
     }
     block_barrier_.expected = shape.threads;
     for (Barrier& barrier : warp_barriers_) barrier.expected = kLanes;
-    for (Fibre& fibre : fibres_) fibre.stack = std::make_unique_for_overwrite<unsigned char[]>(kStackBytes);
+    for (size_t i = 0; i < fibres_.size(); ++i) fibres_[i].stack = stack(i);
   }
 
   void run(int64_t index) {
@@ -98,9 +110,10 @@ class FibreBlock {
   void start(size_t i) {
     Fibre& fibre = fibres_[i];
     fibre.done = false;
+    fibre.started = false;
     fibre.waits_for = nullptr;
     ::getcontext(&fibre.context);
-    fibre.context.uc_stack.ss_sp = fibre.stack.get();
+    fibre.context.uc_stack.ss_sp = fibre.stack;
     fibre.context.uc_stack.ss_size = kStackBytes;
     fibre.context.uc_link = nullptr;
     // makecontext() passes ints: the pointer travels in two.
@@ -133,23 +146,29 @@ class FibreBlock {
     on_fibre();
   }
 
-  // The address sanitizer must know which stack it is on.
+  // A jump, not swapcontext(), which asks the kernel for the signal mask at each turn. The address sanitizer must know
+  // which stack it is on.
   void resume(size_t i) {
     running_ = i;
 #if defined(__SANITIZE_ADDRESS__)
-    void* scheduler = nullptr;
-    __sanitizer_start_switch_fiber(&scheduler, fibres_[i].stack.get(), kStackBytes);
-    ::swapcontext(&scheduler_, &fibres_[i].context);
-    __sanitizer_finish_switch_fiber(scheduler, nullptr, nullptr);
-#else
-    ::swapcontext(&scheduler_, &fibres_[i].context);
+    __sanitizer_start_switch_fiber(&scheduler_sanitizer_stack_, fibres_[i].stack, kStackBytes);
 #endif
+    if (::_setjmp(scheduler_) == 0) go_on(fibres_[i]);
+#if defined(__SANITIZE_ADDRESS__)
+    __sanitizer_finish_switch_fiber(scheduler_sanitizer_stack_, nullptr, nullptr);
+#endif
+  }
+  [[noreturn]] static void go_on(Fibre& fibre) {
+    if (fibre.started) ::_longjmp(fibre.registers, 1);
+    fibre.started = true;
+    ::setcontext(&fibre.context);
+    die("a thread of a block cannot be started");
   }
   void to_scheduler([[maybe_unused]] void** sanitizer_stack) {
 #if defined(__SANITIZE_ADDRESS__)
     __sanitizer_start_switch_fiber(sanitizer_stack, scheduler_stack_, scheduler_stack_bytes_);
 #endif
-    ::swapcontext(&fibres_[running_].context, &scheduler_);
+    if (::_setjmp(fibres_[running_].registers) == 0) ::_longjmp(scheduler_, 1);
   }
   void on_fibre() {
 #if defined(__SANITIZE_ADDRESS__)
@@ -164,7 +183,8 @@ class FibreBlock {
   std::vector<uint64_t> places_;
   size_t shared_bytes_;
   std::unique_ptr<unsigned char, decltype(&std::free)> shared_;
-  ucontext_t scheduler_;
+  jmp_buf scheduler_;
+  void* scheduler_sanitizer_stack_ = nullptr;
   const void* scheduler_stack_ = nullptr;
   size_t scheduler_stack_bytes_ = 0;
   size_t running_ = 0;
