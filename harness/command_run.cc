@@ -35,6 +35,7 @@ struct RunOptions {
   bool smoke = false;
   bool retry = false;
   int jobs = 0;
+  int runs_per_gpu = 1;
   double stall_minutes = 30;
 };
 
@@ -153,6 +154,7 @@ int run(const RunOptions& options, const Globals& globals) {
                               .program = program,
                               .sweep = sweep.id,
                               .jobs = options.jobs,
+                              .runs_per_gpu = options.runs_per_gpu,
                               .options = {.stall_seconds = options.stall_minutes * 60, .retry_failed = options.retry}};
   const Ending ending = run_in_foreground(foreground, *store, jobs_of(grid, plan));
   log_event(workspace, sweep.id, "left");
@@ -169,6 +171,10 @@ Action command_run(CLI::App& app, const Globals& globals) {
                "cut every run down to a few updates, to show that the grid is sound (in WORKSPACE/smoke)");
   app.add_option("--jobs", options->jobs, "runs at once on the CPU (otherwise: as their threads fit the cores)")
       ->check(CLI::PositiveNumber);
+  app.add_option("--runs-per-gpu", options->runs_per_gpu,
+                 "runs at once on each GPU: small models leave room (docs/speed.md); results do not depend on it")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
   app.add_flag("--retry", options->retry, "try failed runs again");
   app.add_option("--stall-timeout", options->stall_minutes,
                  "minutes without a sign of life after which a run is stopped (0: never)")

@@ -16,7 +16,7 @@ using nlohmann::json;
 
 namespace {
 
-constexpr int kFormat = 1;
+constexpr int kFormat = 2;  // 1: parameters whose sizes are no multiple of 8 stood among the others
 constexpr std::string_view kPrefix = "step-";
 
 std::optional<int64_t> step_of(const fs::path& folder) {
@@ -103,16 +103,19 @@ std::optional<int64_t> Checkpoints::newest() const {
 json Checkpoints::read_verified(int64_t step, std::string& bytes) const {
   const fs::path manifest_path = folder(step) / "manifest.json";
   const fs::path state_path = folder(step) / "state.bin";
-  json manifest;
+  const char* what = "is damaged";
   try {
-    manifest = json::parse(read_file(manifest_path));
+    const json manifest = json::parse(read_file(manifest_path));
     bytes = read_file(state_path);
-    if (manifest.at("format") == kFormat && manifest.at("files").at("state.bin") == sha256(bytes))
+    if (manifest.at("format") != kFormat) {
+      what = "was written by another version of the engine";
+    } else if (manifest.at("files").at("state.bin") == sha256(bytes)) {
       return manifest.at("state");
+    }
   } catch (const json::exception&) {
   }
-  fail("the checkpoint {} is damaged; delete that folder, and the run goes on from an older one or from the start",
-       folder(step).string());
+  fail("the checkpoint {} {}; delete that folder, and the run goes on from an older one or from the start",
+       folder(step).string(), what);
 }
 
 json Checkpoints::read(int64_t step, TrainedState& buffers) const {

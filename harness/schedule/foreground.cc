@@ -38,7 +38,7 @@ Slots slots_of(const Foreground& foreground, const Probe& probe) {
   for (const ProgramDevice& device : probe.devices) {
     if (device.kind == "cuda") devices.push_back(device.uuid);
   }
-  return Slots(usable_cores(), foreground.jobs, devices);
+  return Slots(usable_cores(), foreground.jobs, devices, foreground.runs_per_gpu);
 }
 
 std::string sentence_of(const SchedulerEvent& event) {

@@ -14,8 +14,9 @@ namespace tearless::harness {
 struct Foreground {
   Workspace workspace;
   Program program;
-  std::string sweep;  // events are logged to its folder
-  int jobs = 0;       // runs at once on the CPU; 0: as many as their threads fit the cores
+  std::string sweep;     // events are logged to its folder
+  int jobs = 0;          // runs at once on the CPU; 0: as many as their threads fit the cores
+  int runs_per_gpu = 1;  // at once on each GPU
   SchedulerOptions options;
 };
 

@@ -1,8 +1,9 @@
 // Room for runs on this machine: cores, and CUDA devices by UUID.
 #pragma once
 
+#include <algorithm>
+#include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -17,24 +18,24 @@ struct Slot {
 class Slots {
  public:
   /// `jobs` > 0: that many runs on the CPU at once, however many threads each has; else as many as their threads fit
-  /// into `cores`.
-  Slots(int cores, int jobs, const std::vector<std::string>& cuda_devices)
-      : free_(jobs > 0 ? jobs : cores),
-        by_cores_(jobs <= 0),
-        all_(free_),
-        devices_(cuda_devices.begin(), cuda_devices.end()) {}
+  /// into `cores`. A device has room for `runs_per_device`.
+  Slots(int cores, int jobs, const std::vector<std::string>& cuda_devices, int runs_per_device = 1)
+      : free_(jobs > 0 ? jobs : cores), by_cores_(jobs <= 0), all_(free_) {
+    for (const std::string& device : cuda_devices) free_on_device_[device] = runs_per_device;
+  }
 
   /// Whether such a run can ever have room.
-  bool can_ever_run(const std::string& device) const {
-    return device != "cuda" || !devices_.empty() || devices_taken_ > 0;
-  }
+  bool can_ever_run(const std::string& device) const { return device != "cuda" || !free_on_device_.empty(); }
 
   /// Nothing where there is no room now. A run with more threads than there are cores takes them all.
   std::optional<Slot> take(const std::string& device, int threads) {
     if (device == "cuda") {
-      if (devices_.empty()) return std::nullopt;
-      ++devices_taken_;
-      return Slot{.cores = 0, .cuda_device = devices_.extract(devices_.begin()).value()};
+      // The emptiest, so that runs spread before they share.
+      const auto device = std::max_element(free_on_device_.begin(), free_on_device_.end(),
+                                           [](const auto& a, const auto& b) { return a.second < b.second; });
+      if (device == free_on_device_.end() || device->second <= 0) return std::nullopt;
+      --device->second;
+      return Slot{.cores = 0, .cuda_device = device->first};
     }
     const int wanted = by_cores_ ? std::min(std::max(threads, 1), all_) : 1;
     if (free_ < wanted) return std::nullopt;
@@ -50,23 +51,20 @@ class Slots {
   }
   /// Likewise on a device.
   Slot take_device(const std::string& uuid) {
-    devices_taken_ += static_cast<int>(devices_.erase(uuid));
+    if (const auto device = free_on_device_.find(uuid); device != free_on_device_.end()) --device->second;
     return {.cores = 0, .cuda_device = uuid};
   }
 
   void give_back(const Slot& slot) {
     free_ += slot.cores;
-    if (slot.cuda_device.empty()) return;
-    devices_.insert(slot.cuda_device);
-    --devices_taken_;
+    if (const auto device = free_on_device_.find(slot.cuda_device); device != free_on_device_.end()) ++device->second;
   }
 
  private:
   int free_;
   bool by_cores_;
   int all_;
-  std::set<std::string> devices_;
-  int devices_taken_ = 0;
+  std::map<std::string, int> free_on_device_;
 };
 
 }  // namespace tearless::harness

@@ -14,11 +14,9 @@
 #include <limits>
 #include <random>
 
-#include "base/error.h"
-#include "engine/cuda/cuda_library.h"
-#include "engine/cuda/kernels_on_host.h"
 #include "engine/device.h"
 #include "engine/train/trainer.h"
+#include "tests/engine/cuda/bodies.h"
 #include "tests/engine/model/tiny_model.h"
 #include "tests/engine/ops/op_check.h"
 #include "tests/support/paths.h"
@@ -109,14 +107,10 @@ class CapturedUpdates : public testing::TestWithParam<Setting> {
 
   void SetUp() override {
     if (GetParam().device.is_cpu()) {
-      use_cpu_backend(kBodies);
+      use_cpu_backend(test::cuda_bodies());
       return;
     }
-    try {
-      if (cuda_devices().empty()) GTEST_SKIP() << "needs an NVIDIA GPU";
-    } catch (const UserError&) {
-      GTEST_SKIP() << "needs an NVIDIA GPU";
-    }
+    if (!test::gpu_is_there()) GTEST_SKIP() << "needs an NVIDIA GPU";
     open_device({.device = ExecutionOptions::Device::kCuda});
   }
 
@@ -145,20 +139,10 @@ class CapturedUpdates : public testing::TestWithParam<Setting> {
     return out;
   }
 
-  static const CpuBackend kBodies;
   std::string_view before_;
   TrainOptions train_;
   ModelOptions options_;
 };
-
-const CpuBackend CapturedUpdates::kBodies{.name = "CUDA's bodies",
-                                          .supported = true,
-                                          .float_kernels = &float_kernels_on_host,
-                                          .double_kernels = nullptr,
-                                          .optimiser = &optimiser_kernels_on_host,
-                                          .bf16_kernels = &bf16_kernels_on_host,
-                                          .search = &search_kernels_on_host,
-                                          .capture = [](const std::function<void()>& launches) { return launches; }};
 
 TEST(Device, RefusesAGpuThatNoKernelIsMadeFor) {
   EXPECT_EQ(why_not_usable("NVIDIA H200", 9, 0), "");

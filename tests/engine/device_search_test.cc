@@ -7,12 +7,10 @@
 
 #include <random>
 
-#include "base/error.h"
-#include "engine/cuda/cuda_library.h"
-#include "engine/cuda/kernels_on_host.h"
 #include "engine/decode/beam.h"
 #include "engine/decode/search.h"
 #include "engine/device.h"
+#include "tests/engine/cuda/bodies.h"
 #include "tests/engine/model/tiny_model.h"
 
 namespace tearless::engine {
@@ -129,31 +127,17 @@ class SearchOnDevice : public testing::TestWithParam<Setting> {
  protected:
   void SetUp() override {
     if (GetParam().device.is_cpu()) {
-      use_cpu_backend(kBodies);
+      use_cpu_backend(test::cuda_bodies());
       return;
     }
-    try {
-      if (cuda_devices().empty()) GTEST_SKIP() << "needs an NVIDIA GPU";
-    } catch (const UserError&) {
-      GTEST_SKIP() << "needs an NVIDIA GPU";
-    }
+    if (!test::gpu_is_there()) GTEST_SKIP() << "needs an NVIDIA GPU";
     open_device({.device = ExecutionOptions::Device::kCuda});
   }
   ~SearchOnDevice() override { use_cpu_backend(before_); }
 
   static constexpr int64_t kVocabulary = 14;
-  static const CpuBackend kBodies;
   std::string_view before_ = cpu_backend().name;
 };
-
-const CpuBackend SearchOnDevice::kBodies{.name = "CUDA's bodies",
-                                         .supported = true,
-                                         .float_kernels = &float_kernels_on_host,
-                                         .double_kernels = nullptr,
-                                         .optimiser = &optimiser_kernels_on_host,
-                                         .bf16_kernels = &bf16_kernels_on_host,
-                                         .search = &search_kernels_on_host,
-                                         .capture = [](const std::function<void()>& launches) { return launches; }};
 
 /// Kernels that cannot be captured: the host searches.
 CpuBackend without_capture(const CpuBackend& backend) {
@@ -206,10 +190,10 @@ TEST_P(SearchOnDevice, FindsWhatTheSearchOnTheHostFinds) {
       EXPECT_EQ(found, again);
       std::vector<std::vector<int32_t>> expected;
       if (GetParam().device.is_cpu()) {
-        const CpuBackend host = without_capture(kBodies);
+        const CpuBackend host = without_capture(test::cuda_bodies());
         use_cpu_backend(host);
         expected = Translator(model.transformer, decode, Tape::Ops::kFast).translate(set, [] {});
-        use_cpu_backend(kBodies);
+        use_cpu_backend(test::cuda_bodies());
       } else {
         expected = Translator(model.transformer, decode, Tape::Ops::kReference).translate(set, [] {});
       }

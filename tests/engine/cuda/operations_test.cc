@@ -2,10 +2,7 @@
 // processor, and where there is a GPU the kernels themselves.
 #include <gtest/gtest.h>
 
-#include "base/error.h"
-#include "engine/cuda/cuda_library.h"
-#include "engine/cuda/kernels_on_host.h"
-#include "engine/ops/backend.h"
+#include "tests/engine/cuda/bodies.h"
 #include "tests/engine/ops/op_cases.h"
 
 namespace tearless::engine {
@@ -21,21 +18,14 @@ void expect_all_cases_agree(at::Device device) {
 }
 
 TEST(CudaOperations, WithBodiesRunOnTheProcessorAgreeWithTheJudge) {
-  const CpuBackend bodies{"CUDA's bodies",      true, &float_kernels_on_host, nullptr, &optimiser_kernels_on_host,
-                          &bf16_kernels_on_host};
   const std::string_view before = cpu_backend().name;
-  use_cpu_backend(bodies);
+  use_cpu_backend(test::cuda_bodies());
   expect_all_cases_agree(at::kCPU);
   use_cpu_backend(before);
 }
 
 TEST(CudaOperations, OnAGpuAgreeWithTheJudge) {
-  bool found = false;
-  try {
-    found = !cuda_devices().empty();
-  } catch (const UserError&) {
-  }
-  if (!found) GTEST_SKIP() << "needs an NVIDIA GPU";
+  if (!test::gpu_is_there()) GTEST_SKIP() << "needs an NVIDIA GPU";
   const CudaKernels& cuda = cuda_kernels();
   use_cuda_kernels({cuda.float_kernels, cuda.bf16_kernels, cuda.optimiser, cuda.search, cuda.capture});
   expect_all_cases_agree(at::Device(at::kCUDA, 0));

@@ -119,10 +119,12 @@ TEST_F(Checkpointed, DamagedIsRefusedWithAWayOut) {
   test::write_text(state, good_state);
   EXPECT_EQ(refusal(10), "");
 
-  for (const char* bad : {"", "{", "[]", R"({"format": 1})", R"({"format": 99, "files": {}, "state": {}})"}) {
+  for (const char* bad : {"", "{", "[]", R"({"format": 2})", R"({"format": 2, "files": {}, "state": {}})"}) {
     test::write_text(manifest, bad);
     EXPECT_EQ(refusal(10), sentence) << bad;
   }
+  test::write_text(manifest, R"({"format": 1, "files": {}, "state": {}})");
+  EXPECT_THAT(refusal(10), HasSubstr("step-10 was written by another version of the engine; delete that folder"));
   test::write_text(manifest, good_manifest);
   fs::remove(state);
   EXPECT_THAT(refusal(10), HasSubstr("state.bin"));

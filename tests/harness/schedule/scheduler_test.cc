@@ -370,6 +370,20 @@ TEST_F(SchedulerTest, DevicesAreGivenOutOnce) {
   EXPECT_EQ(launcher_.devices[id_of(2)], launcher_.devices[id_of(0)]);
 }
 
+TEST_F(SchedulerTest, RunsShareADeviceOnlyWhenAllAreTaken) {
+  slots_ = Slots(2, 0, {"GPU-a", "GPU-b"}, /*runs_per_device=*/2);
+  restart();
+  scheduler_->begin(jobs(5, "cuda"));
+  ASSERT_EQ(launcher_.starts.size(), 4u);
+  EXPECT_NE(launcher_.devices[id_of(0)], launcher_.devices[id_of(1)]);
+  std::map<std::string, int> runs;
+  for (int i = 0; i < 4; ++i) ++runs[launcher_.devices[id_of(i)]];
+  EXPECT_EQ(runs["GPU-a"], 2);
+  EXPECT_EQ(runs["GPU-b"], 2);
+  finish(id_of(2));
+  EXPECT_EQ(launcher_.devices[id_of(4)], launcher_.devices[id_of(2)]);
+}
+
 TEST_F(SchedulerTest, ARunForADeviceThatIsNotThereIsHeld) {
   scheduler_->begin(jobs(1, "cuda"));
   EXPECT_EQ(state(0), RunState::kHeld);
