@@ -13,6 +13,7 @@
 #include <string>
 
 #include "engine/cuda/block.h"
+#include "engine/cuda/exp_sum_body.h"
 #include "engine/cuda/group.h"
 #include "engine/ops/kernels.h"
 
@@ -67,21 +68,14 @@ struct BestTokensRow {
 
   template <class Block>
   TEARLESS_BODY void operator()(Block& block) const {
-    // Finite from the start, so that a row of -∞ gives 0 and not ∞ - ∞.
-    float largest = -FLT_MAX, sum = 0;
+    ExpSum exps;
     uint64_t best = 0;
     for_share(block, [&](int64_t first, int count, const float(&z)[kSize]) {
-      float top = largest;
-      TEARLESS_UNROLL
-      for (int i = 0; i < kSize; ++i) {
-        if (i < count) top = fmaxf(top, z[i]);
-      }
-      sum *= expf(largest - top);
-      largest = top;
+      exps.raise(z, count);
       TEARLESS_UNROLL
       for (int i = 0; i < kSize; ++i) {
         if (i >= count) continue;
-        sum += expf(z[i] - largest);
+        exps.add(z[i]);
         best = better(best, key_of(z[i], first + i));
       }
     });
@@ -102,8 +96,8 @@ struct BestTokensRow {
       });
     }
 
-    const float top = block_max(block, largest, block.shared());
-    const float log_sum = logf(block_sum(block, sum * expf(largest - top), block.shared()));
+    const ExpSum of_row = exps.joined(block);
+    const float top = of_row.largest, log_sum = logf(of_row.sum);
     if (block.warp() != 0) return;
     int taken = 0;  // of the list of the warp that this lane stands for
     for (int place = 0; place < count; ++place) {

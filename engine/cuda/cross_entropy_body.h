@@ -10,6 +10,7 @@
 #include <cmath>
 
 #include "engine/cuda/block.h"
+#include "engine/cuda/exp_sum_body.h"
 #include "engine/cuda/group.h"
 #include "engine/ops/kernels.h"
 
@@ -45,28 +46,22 @@ struct CrossEntropyRow {
     }
     const float of_gold = static_cast<float>(row[gold]);
 
-    // Finite from the start, so that -∞ among the logits gives 0 and not ∞ - ∞.
-    float largest = -FLT_MAX, sum = 0, above_gold = 0;
+    ExpSum exps;
+    float above_gold = 0;
     for (int64_t v = begin; v < a.types; v += step) {
       const int count = inside<kSize>(v, a.types);
       float z[kSize];
       load_group<kAligned>(row + v, count, z);
-      float top = largest;
-      TEARLESS_UNROLL
-      for (int i = 0; i < kSize; ++i) {
-        if (i < count) top = fmaxf(top, z[i]);
-      }
-      sum *= expf(largest - top);
-      largest = top;
+      exps.raise(z, count);
       TEARLESS_UNROLL
       for (int i = 0; i < kSize; ++i) {
         if (i >= count) continue;
-        sum += expf(z[i] - largest);
+        exps.add(z[i]);
         above_gold += z[i] - of_gold;
       }
     }
-    const float top = block_max(block, largest, block.shared());
-    sum = block_sum(block, sum * expf(largest - top), block.shared());
+    const ExpSum of_row = exps.joined(block);
+    const float top = of_row.largest, sum = of_row.sum;
     above_gold = block_sum(block, above_gold, block.shared());
 
     const double uniform = a.smoothing / static_cast<double>(a.types);

@@ -14,10 +14,9 @@
 #include <limits>
 #include <random>
 
-#include "engine/device.h"
 #include "engine/train/trainer.h"
-#include "tests/engine/cuda/bodies.h"
 #include "tests/engine/model/tiny_model.h"
+#include "tests/engine/on_devices.h"
 #include "tests/engine/ops/op_check.h"
 #include "tests/support/paths.h"
 
@@ -86,15 +85,9 @@ struct Trained {
   }
 };
 
-struct Setting {
-  const char* name;
-  Compute compute;
-  at::Device device;
-};
-
-class CapturedUpdates : public testing::TestWithParam<Setting> {
+class CapturedUpdates : public test::OnDevices {
  protected:
-  CapturedUpdates() : before_(cpu_backend().name) {
+  CapturedUpdates() {
     train_.adam.beta2 = 0.98;
     train_.clip_norm = 0.7;
     options_ = test::tiny_options();
@@ -102,16 +95,6 @@ class CapturedUpdates : public testing::TestWithParam<Setting> {
     options_.d_model = 16;  // rows of 16 bytes in bf16 too
     options_.d_ff = 24;
     options_.heads = 2;
-  }
-  ~CapturedUpdates() override { use_cpu_backend(before_); }
-
-  void SetUp() override {
-    if (GetParam().device.is_cpu()) {
-      use_cpu_backend(test::cuda_bodies());
-      return;
-    }
-    if (!test::gpu_is_there()) GTEST_SKIP() << "needs an NVIDIA GPU";
-    open_device({.device = ExecutionOptions::Device::kCuda});
   }
 
   Tiny tiny() const { return Tiny(options_, GetParam().compute, GetParam().device); }
@@ -139,7 +122,6 @@ class CapturedUpdates : public testing::TestWithParam<Setting> {
     return out;
   }
 
-  std::string_view before_;
   TrainOptions train_;
   ModelOptions options_;
 };
@@ -264,7 +246,7 @@ TEST_P(CapturedUpdates, OfARunThatCrashedAndWentOnLeaveTheSameBytes) {
   train_.schedule.lr = 0.02;
   ExecutionOptions execution;
   execution.log_updates = 2;
-  execution.device = GetParam().device.is_cpu() ? ExecutionOptions::Device::kCpu : ExecutionOptions::Device::kCuda;
+  execution.device = on_processor() ? ExecutionOptions::Device::kCpu : ExecutionOptions::Device::kCuda;
   spdlog::set_level(spdlog::level::err);
   tearless::test::TempFolder folder;
   const auto attempt = [&](const std::string& name, uint32_t crash_at) {
@@ -283,12 +265,7 @@ TEST_P(CapturedUpdates, OfARunThatCrashedAndWentOnLeaveTheSameBytes) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, CapturedUpdates,
-                         testing::Values(Setting{"fp32_on_the_processor", Compute::kFp32, at::kCPU},
-                                         Setting{"bf16_on_the_processor", Compute::kBf16, at::kCPU},
-                                         Setting{"fp32_on_a_gpu", Compute::kFp32, at::Device(at::kCUDA, 0)},
-                                         Setting{"bf16_on_a_gpu", Compute::kBf16, at::Device(at::kCUDA, 0)}),
-                         [](const testing::TestParamInfo<Setting>& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(All, CapturedUpdates, test::device_settings(), test::device_setting_name);
 
 }  // namespace
 }  // namespace tearless::engine

@@ -9,9 +9,8 @@
 
 #include "engine/decode/beam.h"
 #include "engine/decode/search.h"
-#include "engine/device.h"
-#include "tests/engine/cuda/bodies.h"
 #include "tests/engine/model/tiny_model.h"
+#include "tests/engine/on_devices.h"
 
 namespace tearless::engine {
 namespace {
@@ -117,27 +116,9 @@ TEST(BeamStepKernel, ChoosesWhatBeamChooses) {
   }
 }
 
-struct Setting {
-  const char* name;
-  Compute compute;
-  at::Device device;
-};
+constexpr int64_t kVocabulary = 14;
 
-class SearchOnDevice : public testing::TestWithParam<Setting> {
- protected:
-  void SetUp() override {
-    if (GetParam().device.is_cpu()) {
-      use_cpu_backend(test::cuda_bodies());
-      return;
-    }
-    if (!test::gpu_is_there()) GTEST_SKIP() << "needs an NVIDIA GPU";
-    open_device({.device = ExecutionOptions::Device::kCuda});
-  }
-  ~SearchOnDevice() override { use_cpu_backend(before_); }
-
-  static constexpr int64_t kVocabulary = 14;
-  std::string_view before_ = cpu_backend().name;
-};
+class SearchOnDevice : public test::OnDevices {};
 
 /// Kernels that cannot be captured: the host searches.
 CpuBackend without_capture(const CpuBackend& backend) {
@@ -189,7 +170,7 @@ TEST_P(SearchOnDevice, FindsWhatTheSearchOnTheHostFinds) {
       const auto again = on_device.translate(set, [] {});
       EXPECT_EQ(found, again);
       std::vector<std::vector<int32_t>> expected;
-      if (GetParam().device.is_cpu()) {
+      if (on_processor()) {
         const CpuBackend host = without_capture(test::cuda_bodies());
         use_cpu_backend(host);
         expected = Translator(model.transformer, decode, Tape::Ops::kFast).translate(set, [] {});
@@ -198,7 +179,7 @@ TEST_P(SearchOnDevice, FindsWhatTheSearchOnTheHostFinds) {
         expected = Translator(model.transformer, decode, Tape::Ops::kReference).translate(set, [] {});
       }
       // In bf16 on a GPU the formulas round elsewhere, and a near tie may fall the other way.
-      const bool exact = GetParam().device.is_cpu() || GetParam().compute == Compute::kFp32;
+      const bool exact = on_processor() || GetParam().compute == Compute::kFp32;
       size_t equal = 0;
       for (size_t i = 0; i < expected.size(); ++i) {
         if (exact) {
@@ -214,12 +195,7 @@ TEST_P(SearchOnDevice, FindsWhatTheSearchOnTheHostFinds) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, SearchOnDevice,
-                         testing::Values(Setting{"fp32_on_the_processor", Compute::kFp32, at::kCPU},
-                                         Setting{"bf16_on_the_processor", Compute::kBf16, at::kCPU},
-                                         Setting{"fp32_on_a_gpu", Compute::kFp32, at::Device(at::kCUDA, 0)},
-                                         Setting{"bf16_on_a_gpu", Compute::kBf16, at::Device(at::kCUDA, 0)}),
-                         [](const testing::TestParamInfo<Setting>& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(All, SearchOnDevice, test::device_settings(), test::device_setting_name);
 
 }  // namespace
 }  // namespace tearless::engine

@@ -1,0 +1,48 @@
+// Tests of what CUDA runs as a whole: each in fp32 and bf16, with the kernels' bodies on the processor and, where there
+// is one, on a GPU.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "engine/device.h"
+#include "engine/model/parameters.h"
+#include "tests/engine/cuda/bodies.h"
+
+namespace tearless::engine::test {
+
+struct DeviceSetting {
+  const char* name;
+  Compute compute;
+  at::Device device;
+};
+
+class OnDevices : public testing::TestWithParam<DeviceSetting> {
+ protected:
+  ~OnDevices() override { use_cpu_backend(before_); }
+  void SetUp() override {
+    if (on_processor()) {
+      use_cpu_backend(cuda_bodies());
+    } else if (gpu_is_there()) {
+      open_device({.device = ExecutionOptions::Device::kCuda});
+    } else {
+      GTEST_SKIP() << "needs an NVIDIA GPU";
+    }
+  }
+  static bool on_processor() { return GetParam().device.is_cpu(); }
+
+ private:
+  std::string_view before_ = cpu_backend().name;
+};
+
+inline auto device_settings() {
+  const at::Device gpu(at::kCUDA, 0);
+  return testing::Values(DeviceSetting{"fp32_on_the_processor", Compute::kFp32, at::kCPU},
+                         DeviceSetting{"bf16_on_the_processor", Compute::kBf16, at::kCPU},
+                         DeviceSetting{"fp32_on_a_gpu", Compute::kFp32, gpu},
+                         DeviceSetting{"bf16_on_a_gpu", Compute::kBf16, gpu});
+}
+inline std::string device_setting_name(const testing::TestParamInfo<DeviceSetting>& info) { return info.param.name; }
+
+}  // namespace tearless::engine::test
