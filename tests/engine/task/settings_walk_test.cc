@@ -5,6 +5,7 @@
 #include <c10/util/Exception.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <spdlog/sinks/ostream_sink.h>
 
 #include <set>
 
@@ -164,7 +165,14 @@ class Walker : public SettingsWalk {
   }
   void formulas_are_used(const Change& c) {
     EXPECT_EQ(trained(c.before).measured.at("fallback_ops"), 0);
+    std::ostringstream log;
+    const auto before = spdlog::default_logger();
+    spdlog::set_default_logger(
+        std::make_shared<spdlog::logger>("test", std::make_shared<spdlog::sinks::ostream_sink_mt>(log)));
     EXPECT_GT(trained(c.after).measured.at("fallback_ops"), 0);
+    spdlog::set_default_logger(before);
+    EXPECT_THAT(log.str(), HasSubstr("operations of an update run by their formulas, which is slow: run.ops = "
+                                     "\"reference\" asks for it"));
     EXPECT_THAT(trained(c.after).metric("train.loss"),
                 testing::Pointwise(testing::DoubleNear(1e-3), trained(c.before).metric("train.loss")));
   }
