@@ -10,14 +10,11 @@
 //   V butterfly(V, op)               all lanes' values joined by op, which is commutative: each lane joins its own with
 //                                    that of the lane 16, 8, 4, 2, 1 away. The same bits in every lane
 //   unsigned char* shared()          the block's shared memory, 16-byte aligned, not initialised
-//   void load_matrices<t>(from, x)   four 8 × 8 matrices of bf16 from shared memory, the PTX instruction ldmatrix: lane
-//   l
-//                                    names the 16 bytes of row l % 8 of matrix l / 8, and gets in x[i] of matrix i the
-//                                    elements [l / 4][2 (l % 4)] and their right neighbours; t: of its transpose
-//   void mma(a, b0, b1, c)           c += a · b on tensor cores, the PTX instruction mma.m16n8k16. With g = lane / 4
-//   and
-//                                    t = lane % 4, and a register of bf16 holding two neighbours in a row of a or a
-//                                    column of b, a lane's share is
+//   void load_matrices<t>(from, x)   PTX's ldmatrix: four 8 × 8 matrices of bf16 from shared memory. Lane l names the
+//                                    16 bytes of row l % 8 of matrix l / 8; x[i] is elements [l / 4][2 (l % 4)] and
+//                                    the next of matrix i, or where t of its transpose
+//   void mma(a, b0, b1, c)           PTX's mma.m16n8k16: c += a · b on tensor cores. With g = lane / 4, t = lane % 4,
+//                                    and a register holding two neighbours in a row of a, or a column of b, a lane has
 //                                      a [16, 16]: [g][2t], [g + 8][2t], [g][2t + 8], [g + 8][2t + 8]
 //                                      b [16, 8]:  [2t][g], [2t + 8][g]
 //                                      c [16, 8]:  [g][2t], [g][2t + 1], [g + 8][2t], [g + 8][2t + 1]
