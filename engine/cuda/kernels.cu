@@ -124,7 +124,8 @@ const Kernels<float> float_kernels = kernel_table<float, CudaRunner>();
 const Kernels<bf16> bf16_kernels = kernel_table<bf16, CudaRunner>();
 const OptimiserKernels optimiser_kernels = optimiser_table<CudaRunner>();
 const SearchKernels search_kernels = search_table<CudaRunner>();
-const CudaKernels kernels = {kCudaKernelsLayout, &float_kernels, &bf16_kernels, &optimiser_kernels, &search_kernels, capture_graph};
+const CudaKernels kernels = {kCudaKernelsLayout, &float_kernels,  &bf16_kernels,
+                             &optimiser_kernels, &search_kernels, capture_graph};
 
 }  // namespace
 }  // namespace tearless::engine

@@ -57,6 +57,16 @@ TEST_F(BenchCommand, ByReferenceRunsFormulasAlone) {
   EXPECT_FALSE(operations.contains("attention"));
 }
 
+TEST_F(BenchCommand, TimesSingleKernelsBesideACopy) {
+  const test::Finished finished = bench("tiny.toml", {"--vocabulary", "50", "--kernels", "--json"});
+  ASSERT_EQ(finished.code, 0) << finished.errors;
+  const json answer = json::parse(finished.output);
+  for (const char* kernel : {"copy", "LayerNorm", "residual + dropout + LayerNorm", "its backward", "clip + Adam"}) {
+    EXPECT_GT(answer.at(kernel).at("gigabytes_per_second").get<double>(), 0) << kernel;
+  }
+  EXPECT_EQ(answer.at("copy").at("share_of_copy").get<double>(), 1);
+}
+
 TEST_F(BenchCommand, RunsTheKernelsThatAreNamed) {
   const test::Finished finished =
       bench("tiny.toml", {"--vocabulary", "50", "--updates", "1", "--instructions", "x86-64-v2", "--json"});

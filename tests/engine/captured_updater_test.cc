@@ -17,7 +17,6 @@
 #include "engine/train/trainer.h"
 #include "tests/engine/model/tiny_model.h"
 #include "tests/engine/on_devices.h"
-#include "tests/engine/ops/op_check.h"
 #include "tests/support/paths.h"
 
 namespace tearless::engine {
