@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 status=0
 
 files=("$@")
-[ $# -gt 0 ] || mapfile -t files < <(git ls-files '*.cc' '*.h' '*.cu')
+[ $# -gt 0 ] || mapfile -t files < <(git ls-files '*.cc' '*.h' '*.cu' '*.cpp')
 units=()
 for file in "${files[@]}"; do
   case $file in *.cc) [ $# -eq 0 ] && [[ $file != base/* && $file != harness/* ]] || units+=("$file") ;; esac
