@@ -7,9 +7,10 @@
 #include <ATen/ops/zeros.h>
 
 #include <algorithm>
-#include <bit>
 #include <cassert>
 #include <cmath>
+
+#include "engine/ops/bucket_sizes.h"
 
 namespace tearless::engine {
 namespace {
@@ -17,14 +18,6 @@ namespace {
 /// Positions between two questions whether all is done.
 constexpr int64_t kPositionsAtOnce = 8;
 constexpr int64_t kShortestRoom = 64, kShortestSource = 32;
-
-int64_t power_of_two(int64_t x) { return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(x))); }
-
-/// Four sizes between a power of two and the next.
-int64_t rounded_sentences(int64_t x) {
-  const int64_t step = std::max<int64_t>(4, power_of_two(x) / 8);
-  return (x + step - 1) / step * step;
-}
 
 /// A host vector of plain structs as a tensor of bytes.
 template <class T>
@@ -49,8 +42,7 @@ struct DeviceSearch::Position {
   at::Tensor columns, hypotheses, limits, done, types, penalties;
   at::Tensor best_columns, best_log_p;
   BeamStep step;
-  bool seen = false;
-  std::function<void()> replay;
+  Repeated walk;
 
   Position(const Bucket& bucket, const DecodeOptions& options, const KeptVocabulary& kept, const at::Tensor& like);
   /// The state before the first position.
@@ -224,20 +216,6 @@ void DeviceSearch::launch(Position& position) {
   search_kernels_for(logits.data()).beam_step(position.step, stream_for(logits.data()));
 }
 
-void DeviceSearch::advance(Position& position) {
-  if (!position.seen) {
-    // What the walk wants once, such as a longer table of positions, it gets before it is captured.
-    launch(position);
-    position.seen = true;
-    return;
-  }
-  if (!position.replay) {
-    position.replay = capture_([this, &position] { launch(position); });
-    ++captured_;
-  }
-  position.replay();
-}
-
 std::vector<std::vector<int32_t>> DeviceSearch::search(const Step& step, const Embeddings::Tables& tables,
                                                        const PackedRows& source, const Value& memory) {
   int64_t longest = 0;
@@ -246,14 +224,14 @@ std::vector<std::vector<int32_t>> DeviceSearch::search(const Step& step, const E
         std::max<int64_t>(longest, source.offsets[static_cast<size_t>(s) + 1] - source.offsets[static_cast<size_t>(s)]);
   }
   const int64_t most = longest + options_.max_extra;
-  const Bucket bucket{.sentences = rounded_sentences(source.sentence_count()),
+  const Bucket bucket{.sentences = bucket_size(source.sentence_count(), 4, 4),
                       .room = power_of_two(std::max(most, kShortestRoom)),
                       .longest_source = power_of_two(std::max(longest, kShortestSource))};
   keep(tables);
   fill_cache(model_.project(step, memory), bucket.sentences * options_.beam * most);
   Position& position = start(bucket, source);
   for (int64_t p = 0; p < most; ++p) {
-    advance(position);
+    position.walk.run(capture_, [&] { launch(position); });
     if ((p + 1) % kPositionsAtOnce == 0 && position.done.cpu().ne(0).all().item<bool>()) break;
   }
 

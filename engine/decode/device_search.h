@@ -26,9 +26,6 @@ class DeviceSearch {
   std::vector<std::vector<int32_t>> search(const Step& step, const Embeddings::Tables& tables, const PackedRows& source,
                                            const Value& memory);
 
-  /// Positions that were captured so far.
-  int64_t captured() const { return captured_; }
-
  private:
   /// The sizes that a captured position is made for.
   struct Bucket {
@@ -45,7 +42,6 @@ class DeviceSearch {
   void fill_cache(const Value& projected, int64_t rows);
   Position& start(const Bucket& bucket, const PackedRows& source);
   void launch(Position& position);
-  void advance(Position& position);
 
   const Transformer& model_;
   const DecodeOptions& options_;
@@ -53,7 +49,6 @@ class DeviceSearch {
   Embeddings::Tables tables_;
   DecoderCache cache_;
   std::map<Bucket, Position> positions_;
-  int64_t captured_ = 0;
 };
 
 }  // namespace tearless::engine

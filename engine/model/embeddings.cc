@@ -3,11 +3,11 @@
 #include <ATen/TensorOperators.h>
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 
 #include "engine/model/initialisation.h"
 #include "engine/ops/add_norm.h"
+#include "engine/ops/bucket_sizes.h"
 #include "engine/ops/embedding.h"
 #include "engine/ops/linear.h"
 
@@ -105,7 +105,7 @@ Value Embeddings::embed(const Step& step, const Value& table, const PackedRows& 
                         const DropoutSite& dropout) const {
   const int64_t needed = *std::max_element(rows.positions.begin(), rows.positions.end()) + int64_t{1};
   if (positions_.empty() || positions_.back().size(0) < needed) {
-    const auto size = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(needed, 128))));
+    const int64_t size = power_of_two(std::max<int64_t>(needed, 128));
     positions_.push_back(sinusoid_positions(size, options_.d_model).to(table.data().device()));
   }
   return embedding(step.tape, table, rows, positions_.back(), std::sqrt(static_cast<double>(options_.d_model)),

@@ -19,6 +19,24 @@ namespace tearless::engine {
 /// is called. What `launches` allocates stays where it is until that function is destroyed.
 using Capture = std::function<void()> (*)(const std::function<void()>& launches);
 
+/// Work for a device that is given to it again and again. The first time it is launched as it comes, so that it gets
+/// what it wants once (a workspace, a longer table); the second time it is captured, and replayed from then on.
+class Repeated {
+ public:
+  /// A null `capture`: launched as it comes.
+  void run(Capture capture, const std::function<void()>& launches) {
+    if (!replay_ && capture && launched_) replay_ = capture(launches);
+    if (replay_) return replay_();
+    launches();
+    launched_ = true;
+  }
+  bool captured() const { return replay_ != nullptr; }
+
+ private:
+  bool launched_ = false;
+  std::function<void()> replay_;
+};
+
 /// The processor's kernels for one instruction set.
 struct CpuBackend {
   std::string_view name;  // "x86-64-v2": SSE4; "x86-64-v3": AVX2; "x86-64-v4": AVX-512

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <chrono>
 #include <functional>
-#include <numeric>
 
 #include "engine/ops/adam.h"
 #include "engine/ops/backend.h"

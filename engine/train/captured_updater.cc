@@ -45,17 +45,16 @@ at::Tensor doubles(const at::Tensor& bytes, int64_t count) {
 
 /// One bucket: what the device reads, and how the step is done again.
 struct CapturedUpdater::CapturedStep {
-  ReadyBatch batch;   // padded; the one that was there when the step was captured
-  at::Tensor inputs;  // on the device: UpdateInputs, then the parts of the batch
-  bool seen = false;
-  std::function<void()> replay;
+  ReadyBatch batch;         // padded; the one that was there when the step was captured
+  at::Tensor inputs;        // on the device: UpdateInputs, then the parts of the batch
+  bool by_formula = false;  // in part: formulas copy from the host, which no captured step may
+  Repeated walk;
 };
 
 /// The host's side of one update under way: what it sends, and what comes back.
 struct CapturedUpdater::Slot {
   at::Tensor sent, left;  // memory of the host
   UpdateResult result;
-  uint32_t update = 0;
 };
 
 CapturedUpdater::CapturedUpdater(Trainable& trained, const TrainOptions& train, Moments& moments, Capture capture,
@@ -79,7 +78,6 @@ void CapturedUpdater::start(int64_t n, int64_t index, double learning_rate) {
   const auto update = static_cast<uint32_t>(n);
   ReadyBatch batch = trained_.ready(index, update);
   Slot& slot = slots_.at(under_way_);
-  slot.update = update;
   slot.result = {.rows = batch.source.row_count() + batch.target.row_count()};
   slot.result.sums.tokens = batch.tokens();
 
@@ -104,19 +102,13 @@ void CapturedUpdater::start(int64_t n, int64_t index, double learning_rate) {
   });
   step.inputs.copy_(slot.sent.slice(0, 0, static_cast<int64_t>(bytes)), /*non_blocking=*/true);
 
-  const auto work = [this, &step, update] { launch(step, update); };
+  const bool captured_before = step.walk.captured();
+  if (!captured_before) step.batch = std::move(batch);
   fallback_ops_ = 0;
-  if (!step.replay) step.batch = std::move(batch);
-  if (step.replay) {
-    step.replay();
-  } else if (!step.seen || captured_ == most_captured_) {
-    work();
-    step.seen = fallback_ops_ == 0;  // formulas copy from the host, which no captured step may
-  } else {
-    step.replay = capture_(work);
-    ++captured_;
-    step.replay();
-  }
+  step.walk.run(step.by_formula || captured_ == most_captured_ ? nullptr : capture_,
+                [this, &step, update] { launch(step, update); });
+  captured_ += step.walk.captured() && !captured_before;
+  step.by_formula = fallback_ops_ > 0;
   slot.result.fallback_ops = fallback_ops_;
   slot.left.copy_(left_, /*non_blocking=*/true);
   ++under_way_;

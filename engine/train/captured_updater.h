@@ -8,7 +8,6 @@
 #pragma once
 
 #include <map>
-#include <optional>
 
 #include "engine/ops/backend.h"
 #include "engine/train/padded_batch.h"

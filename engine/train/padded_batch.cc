@@ -1,8 +1,8 @@
 #include "engine/train/padded_batch.h"
 
 #include <algorithm>
-#include <bit>
 
+#include "engine/ops/bucket_sizes.h"
 #include "engine/ops/embedding.h"
 
 namespace tearless::engine {
@@ -10,15 +10,6 @@ namespace {
 
 constexpr int32_t kNoLabel = -1;
 constexpr int64_t kShortest = 32;  // what sentences are taken for at least
-
-int64_t power_of_two(int64_t x) { return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(x))); }
-
-int64_t round_up(int64_t x, int64_t step) { return (x + step - 1) / step * step; }
-
-/// `parts` sizes between a power of two and the next, none closer than `least`.
-int64_t rounded(int64_t x, int64_t parts, int64_t least) {
-  return round_up(x, std::max(least, power_of_two(x) / (2 * parts)));
-}
 
 void pad(PackedRows& rows, int64_t count) {
   const auto size = static_cast<size_t>(count);
@@ -41,9 +32,9 @@ void pad(AttentionSpans& spans, int64_t count, int64_t queries, int64_t keys, in
 
 Bucket bucket_of(const ReadyBatch& batch) {
   const auto longest = [](int64_t rows) { return power_of_two(std::max<int64_t>(rows, kShortest)); };
-  return {.source_rows = rounded(batch.source.row_count(), 16, 32),
-          .target_rows = rounded(batch.target.row_count(), 16, 32),
-          .spans = rounded(batch.source.sentence_count() + 1, 4, 8),
+  return {.source_rows = bucket_size(batch.source.row_count(), 16, 32),
+          .target_rows = bucket_size(batch.target.row_count(), 16, 32),
+          .spans = bucket_size(batch.source.sentence_count() + 1, 4, 8),
           .longest_source = longest(batch.source_spans.longest_key),
           .longest_target = longest(batch.target_spans.longest_key)};
 }

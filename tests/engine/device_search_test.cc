@@ -118,7 +118,22 @@ TEST(BeamStepKernel, ChoosesWhatBeamChooses) {
 
 constexpr int64_t kVocabulary = 14;
 
-class SearchOnDevice : public test::OnDevices {};
+class SearchOnDevice : public test::OnDevices {
+ protected:
+  /// The bodies, with a capture that is counted.
+  static const CpuBackend& counting_bodies() {
+    static const CpuBackend counting = [] {
+      CpuBackend bodies = test::cuda_bodies();
+      bodies.capture = [](const std::function<void()>& launches) {
+        ++captures;
+        return launches;
+      };
+      return bodies;
+    }();
+    return counting;
+  }
+  static inline int captures = 0;
+};
 
 /// Kernels that cannot be captured: the host searches.
 CpuBackend without_capture(const CpuBackend& backend) {
@@ -138,6 +153,8 @@ TEST_P(SearchOnDevice, FindsWhatTheSearchOnTheHostFinds) {
     target.add(std::vector<int32_t>{4});
   }
   const ParallelTokens set(source, target);
+  captures = 0;
+  if (on_processor()) use_cpu_backend(counting_bodies());
 
   for (const bool fix_norm : {false, true}) {
     ModelOptions options = test::tiny_options();
@@ -174,7 +191,7 @@ TEST_P(SearchOnDevice, FindsWhatTheSearchOnTheHostFinds) {
         const CpuBackend host = without_capture(test::cuda_bodies());
         use_cpu_backend(host);
         expected = Translator(model.transformer, decode, Tape::Ops::kFast).translate(set, [] {});
-        use_cpu_backend(test::cuda_bodies());
+        use_cpu_backend(counting_bodies());
       } else {
         expected = Translator(model.transformer, decode, Tape::Ops::kReference).translate(set, [] {});
       }
@@ -192,6 +209,9 @@ TEST_P(SearchOnDevice, FindsWhatTheSearchOnTheHostFinds) {
     }
     EXPECT_GT(different, 4u) << (fix_norm ? "with FixNorm " : "")
                              << "all outputs are alike: the comparison shows nothing";
+  }
+  if (on_processor()) {
+    EXPECT_GT(captures, 1) << "nothing was captured";
   }
 }
 
