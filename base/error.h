@@ -17,6 +17,13 @@ class UserError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// The machine failed, not what was asked of it: a full disk, an I/O error, no descriptors left. Trying again makes
+/// sense once that is mended.
+class MachineError : public UserError {
+ public:
+  using UserError::UserError;
+};
+
 /// Throws UserError with a formatted sentence.
 template <class... Args>
 [[noreturn]] void fail(fmt::format_string<Args...> sentence, Args&&... args) {

@@ -6,21 +6,33 @@
 
 #include <cerrno>
 #include <cstring>
-#include <fstream>
 #include <system_error>
+#include <utility>
+#include <vector>
 
 #include "base/error.h"
+#include "base/sys.h"
 
 namespace tearless {
 namespace fs = std::filesystem;
 namespace {
 
+bool is_of_the_machine(int error) {
+  for (const int one : {ENOSPC, EDQUOT, EIO, EROFS, EMFILE, ENFILE, ENOMEM, ESTALE, ENODEV, ENXIO}) {
+    if (error == one) return true;
+  }
+  return false;
+}
+
 [[noreturn]] void fail_errno(const char* verb, const fs::path& path, int error = errno) {
-  const char* hint = error == ENOSPC   ? "; free some space and try again"
-                     : error == EACCES ? "; check the folder's permissions"
-                     : error == EROFS  ? "; choose a folder that can be written (--workspace)"
-                                       : "";
-  fail("cannot {} {}: {}{}", verb, path.string(), std::strerror(error), hint);
+  const char* hint = error == ENOSPC || error == EDQUOT ? "; free some space and try again"
+                     : error == EACCES                  ? "; check the folder's permissions"
+                     : error == EROFS                   ? "; choose a folder that can be written (--workspace)"
+                     : error == ELOOP                   ? "; a symbolic link there leads back to itself: remove it"
+                                                        : "";
+  const std::string sentence = fmt::format("cannot {} {}: {}{}", verb, path.string(), std::strerror(error), hint);
+  if (is_of_the_machine(error)) throw MachineError(sentence);
+  throw UserError(sentence);
 }
 
 class Descriptor {
@@ -28,7 +40,8 @@ class Descriptor {
   Descriptor(const fs::path& path, int flags, const char* verb) : Descriptor(path, flags, verb, path) {}
   /// Errors speak of `meant`.
   Descriptor(const fs::path& path, int flags, const char* verb, const fs::path& meant)
-      : fd_(::open(path.c_str(), flags | O_CLOEXEC, 0666)) {
+      : fd_((flags & O_ACCMODE) == O_RDONLY ? ::open(path.c_str(), flags | O_CLOEXEC)
+                                            : sys::open_for_writing(path.c_str(), flags)) {
     if (fd_ < 0) fail_errno(verb, meant);
   }
   ~Descriptor() { ::close(fd_); }
@@ -42,7 +55,7 @@ class Descriptor {
 
 void write_all(int fd, std::string_view bytes, const fs::path& path) {
   while (!bytes.empty()) {
-    const ssize_t n = ::write(fd, bytes.data(), bytes.size());
+    const ssize_t n = sys::write(fd, bytes.data(), bytes.size());
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) fail_errno("write", path);
     bytes.remove_prefix(static_cast<size_t>(n));
@@ -74,29 +87,56 @@ void write_atomically(const fs::path& path, std::string_view bytes) {
   try {
     const Descriptor file(temporary, O_WRONLY | O_CREAT | O_TRUNC, "write", path);
     write_all(file.get(), bytes, path);
-    if (::fsync(file.get()) != 0) fail_errno("write", path);
+    if (sys::fsync(file.get()) != 0) fail_errno("write", path);
   } catch (const UserError&) {
-    ::unlink(temporary.c_str());
+    sys::unlink(temporary.c_str());
     throw;
   }
-  if (::rename(temporary.c_str(), path.c_str()) != 0) {
+  if (sys::rename(temporary.c_str(), path.c_str()) != 0) {
     const int error = errno;
-    ::unlink(temporary.c_str());
+    sys::unlink(temporary.c_str());
     fail_errno("write", path, error);
   }
   sync_folder(folder_of(path));
 }
 
 void make_folders(const fs::path& folder) {
+  if (folder.empty() || fs::is_directory(folder)) return;
+  const fs::path parent = folder_of(folder.has_filename() ? folder : folder.parent_path());
+  make_folders(parent);
+  if (sys::mkdir(folder.c_str()) == 0) return sync_folder(parent);
+  if (const int error = errno; error != EEXIST || !fs::is_directory(folder)) {
+    fail_errno("make the folder", folder, error);
+  }
+}
+
+void rename_file(const fs::path& from, const fs::path& to) {
+  if (sys::rename(from.c_str(), to.c_str()) != 0) fail_errno("rename a file to", to);
+}
+
+void remove_file(const fs::path& path) {
+  if (sys::unlink(path.c_str()) != 0 && errno != ENOENT) fail_errno("remove", path);
+}
+
+void remove_recursively(const fs::path& path) {
+  struct stat info {};
+  if (::lstat(path.c_str(), &info) != 0) {
+    if (errno == ENOENT || errno == ENOTDIR) return;
+    fail_errno("remove", path);
+  }
+  if (!S_ISDIR(info.st_mode)) return remove_file(path);
+  std::vector<fs::path> inside;  // first: a folder that changes while it is listed may hide names
   std::error_code error;
-  fs::create_directories(folder, error);
-  if (error) fail_errno("make the folder", folder, error.value());
+  for (const auto& entry : fs::directory_iterator(path, error)) inside.push_back(entry.path());
+  if (error) fail_errno("remove", path, error.value());
+  for (const fs::path& entry : inside) remove_recursively(entry);
+  if (sys::rmdir(path.c_str()) != 0 && errno != ENOENT) fail_errno("remove", path);
 }
 
 void sync_folder(const fs::path& folder) {
   const Descriptor handle(folder, O_RDONLY | O_DIRECTORY, "open the folder");
   // EINVAL: some network file systems cannot sync a folder; the rename is then as durable as they make it.
-  if (::fsync(handle.get()) != 0 && errno != EINVAL) fail_errno("write to the folder", folder);
+  if (sys::fsync(handle.get()) != 0 && errno != EINVAL) fail_errno("write to the folder", folder);
 }
 
 void publish_folder(const fs::path& temporary, const fs::path& final_name) {
@@ -105,27 +145,37 @@ void publish_folder(const fs::path& temporary, const fs::path& final_name) {
       sync_folder(entry.path());
     } else {
       const Descriptor file(entry.path(), O_RDONLY, "read");
-      if (::fsync(file.get()) != 0) fail_errno("write", entry.path());
+      if (sys::fsync(file.get()) != 0) fail_errno("write", entry.path());
     }
   }
   sync_folder(temporary);
-  if (::rename(temporary.c_str(), final_name.c_str()) != 0) fail_errno("rename a folder to", final_name);
+  if (sys::rename(temporary.c_str(), final_name.c_str()) != 0) fail_errno("rename a folder to", final_name);
   sync_folder(folder_of(final_name));
 }
 
 AppendFile::AppendFile(fs::path path, uint64_t keep_bytes) : path_(std::move(path)), size_(keep_bytes) {
-  fd_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  const bool is_new = !fs::exists(path_);
+  fd_ = sys::open_for_writing(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND);
   if (fd_ < 0) fail_errno("write", path_);
+  try {
+    cut(keep_bytes);
+    if (is_new) sync_folder(folder_of(path_));
+  } catch (const UserError&) {
+    ::close(fd_);
+    throw;
+  }
+}
+
+void AppendFile::cut(uint64_t keep_bytes) {
   struct stat info {};
   if (::fstat(fd_, &info) != 0) fail_errno("read", path_);
   if (static_cast<uint64_t>(info.st_size) < keep_bytes) {
-    ::close(fd_);
     fail(
         "{} has {} bytes where its checkpoint recorded {}: it was changed by hand; restore it or delete the run's "
         "folder",
         path_.string(), info.st_size, keep_bytes);
   }
-  if (::ftruncate(fd_, static_cast<off_t>(keep_bytes)) != 0) fail_errno("cut", path_);
+  if (sys::ftruncate(fd_, static_cast<off_t>(keep_bytes)) != 0) fail_errno("cut", path_);
 }
 
 AppendFile::~AppendFile() { ::close(fd_); }
@@ -136,7 +186,7 @@ void AppendFile::append(std::string_view bytes) {
 }
 
 void AppendFile::sync() {
-  if (::fsync(fd_) != 0) fail_errno("write", path_);
+  if (sys::fsync(fd_) != 0) fail_errno("write", path_);
 }
 
 }  // namespace tearless

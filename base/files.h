@@ -8,6 +8,9 @@
 
 namespace tearless {
 
+// All of these throw UserError that names the path and the reason, and its kind MachineError where it is the machine
+// that failed (a full disk, an I/O error).
+
 /// The bytes of a file. UserError (naming the path and the reason) where it cannot be read.
 std::string read_file(const std::filesystem::path& path);
 
@@ -15,8 +18,15 @@ std::string read_file(const std::filesystem::path& path);
 /// untouched.
 void write_atomically(const std::filesystem::path& path, std::string_view bytes);
 
-/// Makes a folder and its parents; UserError where that is not possible.
+/// Makes a folder and its parents, durably; UserError where that is not possible.
 void make_folders(const std::filesystem::path& folder);
+
+/// Renames a file or a folder; what stood at `to` is replaced. Durable after sync_folder.
+void rename_file(const std::filesystem::path& from, const std::filesystem::path& to);
+/// Removes a file; one that is not there is no error.
+void remove_file(const std::filesystem::path& path);
+/// Removes a file, or a folder with all that is in it; one that is not there is no error.
+void remove_recursively(const std::filesystem::path& path);
 
 /// Makes renames and creations inside `folder` durable.
 void sync_folder(const std::filesystem::path& folder);
@@ -39,6 +49,8 @@ class AppendFile {
   uint64_t size() const { return size_; }
 
  private:
+  void cut(uint64_t keep_bytes);
+
   std::filesystem::path path_;
   int fd_ = -1;
   uint64_t size_ = 0;

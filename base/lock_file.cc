@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -11,20 +12,21 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/sys.h"
 
 namespace tearless {
 namespace {
 
 // flock, not fcntl locks: those are lost when any descriptor of the file is closed and are not inherited.
 int open_lock(const std::filesystem::path& path) {
-  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  const int fd = sys::open_for_writing(path.c_str(), O_RDWR | O_CREAT);
   if (fd < 0) fail("cannot open the lock {}: {}", path.string(), std::strerror(errno));
   return fd;
 }
 
 int lock(int fd, int operation) {
   int result = 0;
-  do result = ::flock(fd, operation);
+  do result = sys::flock(fd, operation);
   while (result != 0 && errno == EINTR);
   return result;
 }
@@ -36,10 +38,30 @@ std::optional<LockFile> LockFile::try_acquire(const std::filesystem::path& path)
   // Who merely looks (is_held) has the lock for an instant: that must not turn anyone away.
   for (int attempt = 0; attempt < 10; ++attempt) {
     if (attempt > 0) std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    if (lock(file.fd_, LOCK_EX | LOCK_NB) == 0) return file;
+    if (lock(file.fd_, LOCK_EX | LOCK_NB) == 0) {
+      if (file.is_of(path)) return file;
+      file = LockFile(open_lock(path));  // somebody has removed the file that was opened, or put another there
+      continue;
+    }
     if (errno != EWOULDBLOCK) fail("cannot lock {}: {}", path.string(), std::strerror(errno));
   }
   return std::nullopt;
+}
+
+std::optional<LockFile> LockFile::inherited(int descriptor, const std::filesystem::path& path) {
+  if (descriptor < 0 || ::fcntl(descriptor, F_GETFD) < 0) return std::nullopt;
+  LockFile file(descriptor);
+  // Asking again for a lock that this open file description holds succeeds; for another's it does not.
+  if (file.is_of(path) && lock(descriptor, LOCK_EX | LOCK_NB) == 0) return file;
+  file.fd_ = -1;  // not ours to close
+  return std::nullopt;
+}
+
+bool LockFile::is_of(const std::filesystem::path& path) const {
+  struct stat opened {
+  }, named{};
+  return ::fstat(fd_, &opened) == 0 && ::stat(path.c_str(), &named) == 0 && opened.st_dev == named.st_dev &&
+         opened.st_ino == named.st_ino;
 }
 
 LockFile LockFile::acquire(const std::filesystem::path& path) {
@@ -58,8 +80,22 @@ bool LockFile::is_held(const std::filesystem::path& path) {
 
 LockFile::LockFile(LockFile&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
 
+LockFile& LockFile::operator=(LockFile&& other) noexcept {
+  std::swap(fd_, other.fd_);
+  return *this;
+}
+
 LockFile::~LockFile() {
   if (fd_ >= 0) ::close(fd_);
+}
+
+void LockFile::write(std::string_view text) const {
+  if (sys::ftruncate(fd_, 0) != 0 || ::lseek(fd_, 0, SEEK_SET) != 0) return;
+  while (!text.empty()) {
+    const ssize_t n = sys::write(fd_, text.data(), text.size());
+    if (n <= 0) return;
+    text.remove_prefix(static_cast<size_t>(n));
+  }
 }
 
 void LockFile::share_with_children() { ::fcntl(fd_, F_SETFD, ::fcntl(fd_, F_GETFD) & ~FD_CLOEXEC); }

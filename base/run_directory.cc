@@ -1,42 +1,122 @@
 #include "base/run_directory.h"
 
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <charconv>
 #include <cstring>
 #include <fstream>
+#include <functional>
+#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/files.h"
 #include "base/hash.h"
+#include "base/record.h"
+#include "base/sys.h"
+#include "base/time.h"
 
 namespace tearless {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-int64_t RunDirectory::newest_attempt() const {
+namespace {
+
+// The number that a name is made of after `prefix`; nothing where it is another name.
+std::optional<int64_t> number_in(const std::string& name, std::string_view prefix) {
+  if (!name.starts_with(prefix)) return std::nullopt;
+  int64_t number = 0;
+  const char* end = name.data() + name.size();
+  const auto [stop, error] = std::from_chars(name.data() + prefix.size(), end, number);
+  if (error != std::errc() || stop != end) return std::nullopt;
+  return number;
+}
+
+std::string host_name() {
+  char name[256] = {};
+  ::gethostname(name, sizeof name - 1);
+  return name;
+}
+
+// "model name" of the first processor, as results may depend on it.
+std::string processor_name() {
+  std::ifstream info("/proc/cpuinfo");
+  for (std::string line; std::getline(info, line);) {
+    const size_t colon = line.find(": ");
+    if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
+  }
+  return "unknown";
+}
+
+// The highest number after `prefix` among the names in `folder` that `counts`; 0 where there is none.
+int64_t highest(const fs::path& folder, std::string_view prefix, const std::function<bool(int64_t)>& counts) {
   int64_t newest = 0;
   std::error_code error;
-  for (const auto& entry : fs::directory_iterator(attempts(), error)) {
-    const std::string name = entry.path().filename().string();
-    int64_t number = 0;
-    const auto [end, failure] = std::from_chars(name.data(), name.data() + name.size(), number);
-    if (failure == std::errc() && end == name.data() + name.size()) newest = std::max(newest, number);
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    const std::optional<int64_t> number = number_in(entry.path().filename().string(), prefix);
+    if (number && *number > newest && counts(*number)) newest = *number;
   }
   return newest;
 }
 
+}  // namespace
+
+int64_t RunDirectory::newest_attempt() const {
+  return highest(attempts(), "", [](int64_t) { return true; });
+}
+
+int64_t RunDirectory::newest_begun_attempt() const {
+  return highest(attempts(), "", [this](int64_t number) { return has_begun(number); });
+}
+
+bool RunDirectory::has_begun(int64_t number) const { return fs::exists(attempt(number) / "start.json"); }
+
+int64_t RunDirectory::newest_checkpoint() const {
+  return highest(checkpoints(), "step-", [](int64_t) { return true; });
+}
+
+std::string RunDirectory::id() const { return fs::absolute(root_ / "").parent_path().filename().string(); }
+
 int64_t RunDirectory::make_attempt() const {
   make_folders(attempts());
   for (int64_t number = newest_attempt() + 1;; ++number) {
-    if (::mkdir(attempt(number).c_str(), 0777) == 0) {
+    if (sys::mkdir(attempt(number).c_str()) == 0) {
       sync_folder(attempts());
       return number;
     }
-    if (errno != EEXIST) fail("cannot make {}: {}", attempt(number).string(), std::strerror(errno));
+    if (errno != EEXIST)
+      throw MachineError(fmt::format("cannot make {}: {}", attempt(number).string(), std::strerror(errno)));
   }
+}
+
+std::optional<ProcessName> supervisor_of(const RunDirectory& run, int64_t attempt) {
+  const std::optional<json> start = read_record(run.attempt(attempt) / "start.json");
+  if (!start) return std::nullopt;
+  try {
+    const json& who = start->at("supervisor");
+    return ProcessName{who.at("pid"), who.at("start_ticks"), who.at("boot_id")};
+  } catch (const json::exception&) {
+    return std::nullopt;
+  }
+}
+
+std::optional<LockFile> claim(const RunDirectory& run) {
+  std::optional<LockFile> lock = LockFile::try_acquire(run.lock());
+  if (!lock) return std::nullopt;
+  const std::optional<ProcessName> newest = supervisor_of(run, run.newest_begun_attempt());
+  if (newest && newest->is_alive()) return std::nullopt;
+  return lock;
+}
+
+void write_start(const RunDirectory& run, int64_t attempt, json stamp) {
+  const ProcessName self = ProcessName::own();
+  stamp["attempt"] = attempt;
+  stamp["supervisor"] = {{"pid", self.pid}, {"start_ticks", self.start_ticks}, {"boot_id", self.boot_id}};
+  stamp["host"] = host_name();
+  stamp["processor"] = processor_name();
+  stamp["started_at"] = utc_now();
+  stamp["checkpoint"] = run.newest_checkpoint();
+  write_atomically(run.attempt(attempt) / "start.json", sealed(std::move(stamp)));
 }
 
 std::string run_id(std::string_view canonical_text) { return sha256(canonical_text).substr(0, 16); }
@@ -44,19 +124,28 @@ std::string run_id(std::string_view canonical_text) { return sha256(canonical_te
 std::optional<Done> read_done(const RunDirectory& run) {
   if (!fs::exists(run.done())) return std::nullopt;
   try {
-    const json record = json::parse(read_file(run.done()));
-    return Done{record.at("outcome"), record.at("step"), record.at("reason"), record.at("files")};
+    if (const std::optional<json> record = unsealed(read_file(run.done()))) {
+      Done done{.id = record->value("id", ""),
+                .outcome = record->at("outcome"),
+                .step = record->at("step"),
+                .reason = record->at("reason"),
+                .files = record->at("files")};
+      if (done.outcome == "done" || done.outcome == "diverged") return done;
+    }
   } catch (const json::exception&) {
-    fail("{} is damaged; delete the run's folder to train it again", run.done().string());
   }
+  fail("{} is damaged; delete the run's folder to train it again", run.done().string());
 }
 
 void write_done(const RunDirectory& run, std::string outcome, int64_t step, std::string reason,
                 const std::vector<std::string>& names) {
   json files = json::object();
   for (const std::string& name : names) files[name] = sha256_of_file(run.root() / name);
-  const json record = {{"outcome", outcome}, {"step", step}, {"reason", reason}, {"files", files}};
-  write_atomically(run.done(), record.dump(2) + "\n");
+  write_atomically(run.done(), sealed({{"id", run.id()},
+                                       {"outcome", outcome},
+                                       {"step", step},
+                                       {"reason", reason},
+                                       {"files", files}}));
 }
 
 std::string changed_result_file(const RunDirectory& run, const Done& done) {
@@ -65,24 +154,6 @@ std::string changed_result_file(const RunDirectory& run, const Done& done) {
     if (!fs::exists(path) || sha256_of_file(path) != checksum) return name;
   }
   return "";
-}
-
-std::string boot_id() {
-  std::ifstream file("/proc/sys/kernel/random/boot_id");
-  std::string id;
-  std::getline(file, id);
-  return id;
-}
-
-std::optional<int64_t> process_start_ticks(int64_t pid) {
-  std::ifstream file(fmt::format("/proc/{}/stat", pid));
-  std::string line;
-  if (!std::getline(file, line)) return std::nullopt;
-  // Field 22, counted after the command, which stands in brackets and may itself hold spaces and brackets.
-  size_t position = line.rfind(')');
-  for (int field = 2; field < 22 && position != std::string::npos; ++field) position = line.find(' ', position + 1);
-  if (position == std::string::npos) return std::nullopt;
-  return std::stoll(line.substr(position + 1));
 }
 
 }  // namespace tearless

@@ -5,11 +5,14 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "base/lock_file.h"
+#include "base/process_name.h"
 
 namespace tearless {
 
@@ -19,12 +22,14 @@ enum ExitCode : int {
   kExitSettingsRefused = 2,
   kExitDiverged = 3,
   kExitOutOfMemory = 4,
+  kExitMachine = 74,  ///< the machine failed, not the run: a full disk, an I/O error
   kExitStopped = 75,
 };
 
-/// Set by the supervisor: the attempt's number. The engine then neither takes the lock (it has inherited it) nor makes
-/// the attempt's folder.
+/// Set by the supervisor: the attempt's number, and the descriptor of the lock that the program inherits. The program
+/// then neither takes the lock nor makes the attempt's folder.
 inline constexpr const char* kAttemptVariable = "TEARLESS_ATTEMPT";
+inline constexpr const char* kLockVariable = "TEARLESS_LOCK_FD";
 
 /// Paths inside one run directory. Makes nothing.
 class RunDirectory {
@@ -33,9 +38,8 @@ class RunDirectory {
 
   const std::filesystem::path& root() const { return root_; }
   std::filesystem::path settings() const { return root_ / "run.toml"; }  ///< canonical text: its hash is the id
-  std::filesystem::path local() const {
-    return root_ / "local.toml";
-  }  ///< paths, threads …: rewritten before an attempt
+  /// Paths, threads …: written anew before each attempt.
+  std::filesystem::path local() const { return root_ / "local.toml"; }
   std::filesystem::path lock() const { return root_ / "lock"; }
   std::filesystem::path metrics() const { return root_ / "metrics.jsonl"; }
   std::filesystem::path scores() const { return root_ / "scores.json"; }
@@ -47,6 +51,14 @@ class RunDirectory {
 
   /// The highest attempt number there is, 0 where there is none.
   int64_t newest_attempt() const;
+  /// The highest one with a start.json. A supervisor that dies before it has written that leaves an empty folder: an
+  /// attempt that never began, which counts for nothing.
+  int64_t newest_begun_attempt() const;
+  bool has_begun(int64_t attempt) const;
+  /// N of the newest checkpoints/step-N, 0 where there is none: how far the run has come for good.
+  int64_t newest_checkpoint() const;
+  /// The run's id: the name of its folder.
+  std::string id() const;
   /// Makes attempts/<n> for the next free n and returns n. Hold the lock.
   int64_t make_attempt() const;
 
@@ -54,11 +66,24 @@ class RunDirectory {
   std::filesystem::path root_;
 };
 
+/// Who watches over an attempt: its supervisor, or the program itself where it was started by hand. Nothing where there
+/// is no start.json.
+std::optional<ProcessName> supervisor_of(const RunDirectory& run, int64_t attempt);
+
+/// The run's lock, for a new attempt; nothing where another one is alive: it holds the lock, or it is the newest
+/// attempt's supervisor, which lives on although its lock file was removed. UserError where the file cannot be made.
+std::optional<LockFile> claim(const RunDirectory& run);
+
+/// Writes attempts/<n>/start.json: the calling process, this machine, the time, the newest checkpoint, and the fields
+/// of `stamp` (device, program, version, numerics).
+void write_start(const RunDirectory& run, int64_t attempt, nlohmann::json stamp);
+
 /// The id of a canonical text: the first 16 hex digits of its SHA-256.
 std::string run_id(std::string_view canonical_text);
 
 /// DONE: written last; a run with a DONE is never trained again.
 struct Done {
+  std::string id;       // of the run; "" in folders of older versions and of programs that do not name it
   std::string outcome;  // "done" or "diverged"
   int64_t step = 0;     // the update at which training ended or diverged
   std::string reason;   // why training ended there: "max_epochs", "early_stop" …, or what was not finite
@@ -71,10 +96,5 @@ void write_done(const RunDirectory& run, std::string outcome, int64_t step, std:
                 const std::vector<std::string>& names);
 /// The first result file whose bytes are not those that DONE recorded, or "".
 std::string changed_result_file(const RunDirectory& run, const Done& done);
-
-/// The boot id of this machine and the start time of a process (clock ticks since boot): with the pid they name a
-/// process once and for all.
-std::string boot_id();
-std::optional<int64_t> process_start_ticks(int64_t pid);
 
 }  // namespace tearless

@@ -33,7 +33,7 @@ struct Side {
 Side side_of(const Store& store, const std::string& id) {
   const RunResult result = store.result_of(id);
   const std::string canonical = store.run(id)->canonical;
-  return {id, result.state, parse_toml_settings(canonical, "run " + id).values, result.scores};
+  return {id, std::string(name_of(result.state)), parse_toml_settings(canonical, "run " + id).values, result.scores};
 }
 
 /// The keys whose values differ, or that only one side has.

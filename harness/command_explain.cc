@@ -31,22 +31,22 @@ struct Known {
 };
 
 std::string advice(const Known& run, const std::string& options) {
-  const std::string& state = run.result.state;
+  const std::optional<RunState>& state = run.result.state;
   const std::string again = fmt::format("tearless run {}{}", run.grid.empty() ? "GRID" : run.grid, options);
   if (!run.error.empty()) return "correct the grid file";
   if (!run.waiting_for.empty()) return "get the file, then: " + again;
-  if (state == "failed") return fmt::format("tearless log {}{}, then: {} --retry", run.result.id, options, again);
-  if (state == "diverged") return fmt::format("tearless log {}{}", run.result.id, options);
-  if (state == "running") return fmt::format("tearless log -f {}{}", run.result.id, options);
-  return state == "done" ? "" : again;
+  if (state == RunState::kFailed) return fmt::format("tearless log {}{}, then: {} --retry", run.result.id, options, again);
+  if (state == RunState::kDiverged) return fmt::format("tearless log {}{}", run.result.id, options);
+  if (state == RunState::kRunning) return fmt::format("tearless log -f {}{}", run.result.id, options);
+  return state == RunState::kDone ? "" : again;
 }
 
 std::string state_text(const Known& run) {
   const RunResult& result = run.result;
   if (!run.error.empty()) return "refused: " + run.error;
   if (!run.waiting_for.empty()) return "waiting for data: " + run.waiting_for;
-  std::string text = result.state.empty() ? "not started" : result.state;
-  if (result.state == "diverged") text += fmt::format(" at update {}", result.diverged_step);
+  std::string text(result.state ? name_of(*result.state) : "not started");
+  if (result.state == RunState::kDiverged) text += fmt::format(" at update {}", result.diverged_step);
   if (!result.reason.empty()) text += ": " + result.reason;
   if (result.stale) text += "; stale: today's training program would give other numbers";
   if (result.mixed) text += "; mixed: its attempts ran on different kinds of processor or device";
@@ -87,7 +87,7 @@ json run_json(const Known& run) {
   return {{"id", run.result.id},
           {"grid", run.grid},
           {"title", run.title},
-          {"state", run.result.state},
+          {"state", name_of(run.result.state)},
           {"reason", run.result.reason},
           {"error", run.error},
           {"waiting_for", run.waiting_for},
@@ -138,7 +138,7 @@ Known one_run(const std::string& prefix, const Globals& globals) {
   Known run;
   run.result = store->result_of(id);
   name_from_sweeps(*store, run);
-  if (run.result.state == "waiting_data") run.waiting_for = run.result.reason;
+  if (run.result.state == RunState::kWaitingData) run.waiting_for = run.result.reason;
   run.attempts = store->attempts_of(id);
   return run;
 }

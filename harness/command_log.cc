@@ -14,7 +14,7 @@
 #include "base/error.h"
 #include "base/lock_file.h"
 #include "harness/commands.h"
-#include "harness/store/workspace.h"
+#include "harness/runs/workspace.h"
 
 namespace tearless::harness {
 namespace fs = std::filesystem;

@@ -30,11 +30,11 @@ using Counts = std::array<int64_t, kKinds>;
 
 Kind kind_of(const PlannedRun& run, const RunResult& result) {
   if (!run.answer.error.empty()) return kRefused;
-  if (result.state == "running") return kRunning;
-  if (result.state == "done") return kDone;
-  if (result.state == "diverged") return kDiverged;
-  if (result.state == "failed") return kFailed;
-  if (result.state == "waiting_data") return kWaiting;
+  if (result.state == RunState::kRunning) return kRunning;
+  if (result.state == RunState::kDone) return kDone;
+  if (result.state == RunState::kDiverged) return kDiverged;
+  if (result.state == RunState::kFailed) return kFailed;
+  if (result.state == RunState::kWaitingData) return kWaiting;
   return kToRun;
 }
 
@@ -202,7 +202,7 @@ json plan_json(const GridState& state, const Tally& tally) {
   for (size_t i = 0; i < state.plan.size(); ++i) {
     const PlannedRun& run = state.plan[i];
     json entry = {{"id", run.answer.id},
-                  {"state", state.results[i].state},
+                  {"state", name_of(state.results[i].state)},
                   {"coordinates", run.coordinates},
                   {"seed", run.point.seed},
                   {"updates", run.answer.updates},

@@ -19,6 +19,7 @@
 #include "harness/schedule/foreground.h"
 #include "harness/schedule/plan.h"
 #include "harness/schedule/program.h"
+#include "harness/store/rebuild.h"
 #include "harness/store/store.h"
 #include "harness/store/sweep_directory.h"
 
@@ -134,6 +135,17 @@ int conclude(const Store& store, const Sweep& sweep, const Globals& globals, con
   return all_ended ? kOk : kSomethingFailed;
 }
 
+// Attempts may still be at work, and finished runs must not be taken for new ones.
+void make_good_a_lost_database(const Workspace& workspace) {
+  std::error_code absent;
+  if (fs::exists(workspace.database()) || fs::directory_iterator(workspace.runs(), absent) == fs::directory_iterator()) {
+    return;
+  }
+  const RebuildReport report = rebuild(workspace);
+  fmt::print("{} was gone: made anew from {} run folders\n", workspace.database().string(), report.runs);
+  for (const std::string& sentence : report.passed_over) fmt::print(stderr, "passed over: {}\n", sentence);
+}
+
 int run(const RunOptions& options, const Globals& globals) {
   const Grid grid = load_grid(options.grid);
   const std::string grid_text = read_file(grid.file);
@@ -144,6 +156,7 @@ int run(const RunOptions& options, const Globals& globals) {
   }
 
   const Workspace workspace = options.smoke ? Workspace(globals.workspace).smoke() : Workspace(globals.workspace);
+  make_good_a_lost_database(workspace);
   const std::unique_ptr<Store> store = Store::open_writer(workspace);
   const Sweep sweep = sweep_of(grid, plan, grid_text);
   freeze_sweep(workspace, sweep, grid_text);

@@ -30,7 +30,7 @@ Action command_supervise(CLI::App& app, const Globals& globals) {
           {.run = options->run, .program = globals.engine, .stamp = stamp, .grace_seconds = options->grace_seconds});
     } catch (const UserError& error) {
       std::fprintf(stderr, "tearless supervise: %s\n", error.what());
-      return kNotStarted;
+      return kNotRecorded;
     }
   };
 }

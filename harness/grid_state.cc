@@ -19,7 +19,7 @@ GridState look_up(const std::filesystem::path& file, const std::vector<std::stri
   for (const PlannedRun& run : state.plan) {
     RunResult result{.id = run.answer.id};
     if (state.store && run.answer.error.empty()) result = state.store->result_of(run.answer.id, numerics);
-    if (run.answer.waiting) result.state = "waiting_data";
+    if (run.answer.waiting) result.state = RunState::kWaitingData;
     state.results.push_back(std::move(result));
   }
   return state;

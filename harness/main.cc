@@ -10,6 +10,7 @@
 
 #include "base/build_stamp.h"
 #include "base/error.h"
+#include "base/fault.h"
 #include "base/nearest.h"
 #include "harness/commands.h"
 
@@ -85,6 +86,7 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  tearless::fault::begin(tearless::fault::kHarness);
   try {
     return run(argc, argv);
   } catch (const tearless::UserError& error) {

@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
+#include "harness/runs/workspace.h"
 #include "harness/schedule/program.h"
 #include "harness/schedule/scheduler.h"
 #include "harness/store/store.h"
-#include "harness/store/workspace.h"
 
 namespace tearless::harness {
 

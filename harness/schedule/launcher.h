@@ -13,6 +13,18 @@ struct Launch {
   std::string cuda_device;       // UUID; "" on the CPU
 };
 
+enum class StopReason {
+  kRequest,
+  kStall,  // it has given no sign of life
+};
+
+/// How what was launched ended, where the run directory does not say it.
+enum class LaunchEnd {
+  kUnknown,     // judged by the run directory alone
+  kTurnedAway,  // somebody else works on the run: no attempt was made
+  kMachine,     // the attempt's beginning or end could not be written down: a full disk, a read-only folder
+};
+
 class Launcher {
  public:
   virtual ~Launcher() = default;
@@ -24,10 +36,13 @@ class Launcher {
   virtual bool adopt(const std::string& id, const std::filesystem::path& folder) = 0;
 
   /// Asks an attempt to write a checkpoint and go; it is killed if it does not within its grace time.
-  virtual void stop(const std::string& id) = 0;
+  virtual void stop(const std::string& id, StopReason why) = 0;
+
+  /// Kills an attempt whose supervisor does not answer. What it leaves is judged as usual.
+  virtual void kill(const std::string& id) = 0;
 
   /// Called once for each attempt that was started or adopted, when nothing of it is alive any more.
-  std::function<void(const std::string& id)> on_end;
+  std::function<void(const std::string& id, LaunchEnd end)> on_end;
 };
 
 }  // namespace tearless::harness

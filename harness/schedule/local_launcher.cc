@@ -12,10 +12,12 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/fault.h"
 #include "base/lock_file.h"
 #include "base/run_directory.h"
+#include "base/sys.h"
 #include "harness/schedule/spawn.h"
-#include "harness/store/attempt_files.h"
+#include "harness/schedule/supervisor.h"
 
 namespace tearless::harness {
 namespace fs = std::filesystem;
@@ -27,7 +29,23 @@ constexpr auto kLookAtLock = std::chrono::milliseconds(500);
 
 // The C library has these since 2.36 only, and then not for C++.
 int open_pidfd(pid_t pid) { return static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)); }
-void signal_pidfd(int fd, int signal) { ::syscall(SYS_pidfd_send_signal, fd, signal, nullptr, 0); }
+void signal_pidfd(int fd, int signal) {
+  if (fault::point(fault::kKill, "") == 0) ::syscall(SYS_pidfd_send_signal, fd, signal, nullptr, 0);
+}
+
+int signal_for(StopReason why) { return why == StopReason::kStall ? kStallSignal : SIGTERM; }
+
+LaunchEnd end_of(int exit_code) {
+  return exit_code == kNoAttempt     ? LaunchEnd::kTurnedAway
+         : exit_code == kNotRecorded ? LaunchEnd::kMachine
+                                     : LaunchEnd::kUnknown;
+}
+
+// The pid of the newest attempt's supervisor, 0 where it is not alive.
+pid_t living_supervisor(const RunDirectory& run) {
+  const std::optional<ProcessName> supervisor = supervisor_of(run, run.newest_attempt());
+  return supervisor && supervisor->is_alive() ? static_cast<pid_t>(supervisor->pid) : 0;
+}
 
 }  // namespace
 
@@ -50,29 +68,38 @@ void LocalLauncher::start(const Launch& launch) {
   SpawnRequest request{.arguments = {tearless_.string(), "supervise", launch.folder.string(), "--engine",
                                      program_.path().string(), "--stamp", stamp.dump()},
                        .environment = {},
+                       .blocked_signals = {SIGTERM, SIGINT, SIGHUP, kStallSignal},  // none may hit it half-made
                        .own_session = true};
   if (!launch.cuda_device.empty()) request.environment.emplace_back("CUDA_VISIBLE_DEVICES", launch.cuda_device);
-  watch_process(launch.id, {.pid = spawn(request), .folder = launch.folder, .pidfd = nullptr, .timer = nullptr});
+  watch_process(launch.id,
+                {.pid = spawn(request), .folder = launch.folder, .pidfd = nullptr, .timer = nullptr, .stop = {}});
 }
 
 bool LocalLauncher::adopt(const std::string& id, const fs::path& folder) {
   const RunDirectory run(folder);
-  if (!LockFile::is_held(run.lock())) return false;
-  const std::optional<ProcessName> supervisor = supervisor_of(run, run.newest_attempt());
-  Watch watch{.pid = -1, .folder = folder, .pidfd = nullptr, .timer = nullptr};
-  if (supervisor && supervisor->is_alive()) {
-    watch.pid = static_cast<pid_t>(supervisor->pid);
+  Watch watch{.pid = -1, .folder = folder, .pidfd = nullptr, .timer = nullptr, .stop = {}};
+  if (const pid_t supervisor = living_supervisor(run); supervisor > 0) {  // even where its lock file was removed
+    watch.pid = supervisor;
     watch_process(id, std::move(watch));
-  } else {  // started by hand, or its supervisor has not got as far as start.json
+  } else if (LockFile::is_held(run.lock())) {  // its supervisor has not got as far as start.json
     watch_lock(id, std::move(watch));
+  } else {
+    return false;
   }
   return true;
 }
 
-void LocalLauncher::stop(const std::string& id) {
+void LocalLauncher::stop(const std::string& id, StopReason why) {
+  const auto watch = watches_.find(id);
+  if (watch == watches_.end()) return;
+  watch->second.stop = why;
+  if (watch->second.pidfd) signal_pidfd(watch->second.pidfd->native_handle(), signal_for(why));
+}
+
+void LocalLauncher::kill(const std::string& id) {
   const auto watch = watches_.find(id);
   if (watch == watches_.end() || !watch->second.pidfd) return;
-  signal_pidfd(watch->second.pidfd->native_handle(), SIGTERM);
+  signal_pidfd(watch->second.pidfd->native_handle(), SIGKILL);  // the program goes with it
 }
 
 void LocalLauncher::watch_process(const std::string& id, Watch watch) {
@@ -81,12 +108,13 @@ void LocalLauncher::watch_process(const std::string& id, Watch watch) {
   if (fd < 0) fail("cannot watch process {}: {}", watch.pid, std::strerror(errno));
   watch.pidfd = std::make_unique<boost::asio::posix::stream_descriptor>(io_, fd);
   Watch& kept = watches_[id] = std::move(watch);
+  if (kept.stop) signal_pidfd(fd, signal_for(*kept.stop));  // asked for before it could be heard
   kept.pidfd->async_wait(boost::asio::posix::stream_descriptor::wait_read, [this, id](boost::system::error_code error) {
     if (error) return;  // this launcher is going away
     Watch& ending = watches_.at(id);
-    siginfo_t status{};
-    ::waitid(P_PIDFD, static_cast<id_t>(ending.pidfd->native_handle()), &status,
-             WEXITED | WNOHANG);  // only a child needs it
+    int status = 0;
+    const bool was_child = sys::waitpid(ending.pid, &status, WNOHANG) == ending.pid;
+    if (was_child && WIFEXITED(status)) ending.end = end_of(WEXITSTATUS(status));
     ending.pidfd.reset();
     // A supervisor that was killed takes its program along, but not in the same instant: the lock tells.
     if (LockFile::is_held(RunDirectory(ending.folder).lock())) return watch_lock(id, std::move(ending));
@@ -105,14 +133,22 @@ void LocalLauncher::look_at_lock(const std::string& id) {
   watch.timer->expires_after(kLookAtLock);
   watch.timer->async_wait([this, id](boost::system::error_code error) {
     if (error) return;
-    if (LockFile::is_held(RunDirectory(watches_.at(id).folder).lock())) return look_at_lock(id);
+    Watch& looking = watches_.at(id);
+    const RunDirectory run(looking.folder);
+    if (const pid_t supervisor = living_supervisor(run); supervisor > 0 && supervisor != looking.pid) {
+      looking.pid = supervisor;  // it has written start.json since
+      looking.timer.reset();
+      return watch_process(id, std::move(looking));
+    }
+    if (LockFile::is_held(run.lock())) return look_at_lock(id);
     ended(id);
   });
 }
 
 void LocalLauncher::ended(const std::string& id) {
+  const LaunchEnd end = watches_.at(id).end;
   watches_.erase(id);
-  on_end(id);
+  on_end(id, end);
 }
 
 }  // namespace tearless::harness

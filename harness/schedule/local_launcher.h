@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "harness/schedule/launcher.h"
@@ -21,7 +22,8 @@ class LocalLauncher : public Launcher {
 
   void start(const Launch& launch) override;
   bool adopt(const std::string& id, const std::filesystem::path& folder) override;
-  void stop(const std::string& id) override;
+  void stop(const std::string& id, StopReason why) override;
+  void kill(const std::string& id) override;
 
  private:
   struct Watch {
@@ -29,6 +31,8 @@ class LocalLauncher : public Launcher {
     std::filesystem::path folder;
     std::unique_ptr<boost::asio::posix::stream_descriptor> pidfd;  // readable once the supervisor has ended
     std::unique_ptr<boost::asio::steady_timer> timer;              // looks at the lock where there is no pidfd
+    std::optional<StopReason> stop;                                // asked for
+    LaunchEnd end = LaunchEnd::kUnknown;
   };
 
   void watch_process(const std::string& id, Watch watch);

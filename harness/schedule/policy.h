@@ -1,7 +1,7 @@
-// What follows on a failure, one row a class.
+// What follows on a failure, one row a class. Tries are counted since the run last made progress (a newer checkpoint).
 #pragma once
 
-#include "harness/store/states.h"
+#include "harness/runs/states.h"
 
 namespace tearless::harness {
 
@@ -22,6 +22,8 @@ inline constexpr RetryPolicy kRetryPolicies[] = {
     {FailureClass::kTimeout,     3,             false},
     {FailureClass::kLost,        kFreeOfCharge, false},  // not the run's fault
     {FailureClass::kStopped,     kFreeOfCharge, false},
+    {FailureClass::kKilled,      kFreeOfCharge, false},  // likewise; three in a row that got nowhere pause the sweep
+    {FailureClass::kMachine,     kFreeOfCharge, false},  // the sweep pauses: no other run would fare better
 };
 // clang-format on
 

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/sys.h"
 #include "harness/schedule/spawn.h"
 
 namespace tearless::harness {
@@ -94,7 +95,7 @@ void talk_to(const fs::path& program, const Talk& talk) {
   }
 
   int status = 0;
-  while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  while (sys::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
   }
   if (WIFSIGNALED(status)) fail("`{} {}` was killed by signal {}", program.string(), talk.verb, WTERMSIG(status));
   if (WEXITSTATUS(status) != 0) {

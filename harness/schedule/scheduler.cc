@@ -8,8 +8,8 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "harness/runs/attempt_files.h"
 #include "harness/schedule/policy.h"
-#include "harness/store/attempt_files.h"
 #include "harness/store/record.h"
 
 namespace tearless::harness {
@@ -18,6 +18,8 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr size_t kSameCrashPauses = 3;   // runs with one crash signature
+constexpr int kOutsideEndsPause = 3;     // kills and losses of one run, in a row and without progress
+constexpr int64_t kLogIsFull = 4 << 20;  // bytes: more than a program prints that has something to say
 constexpr double kQuickEnd = 10;         // seconds: an attempt that ends sooner got nowhere
 constexpr double kLongestPatience = 60;  // seconds between attempts that get nowhere
 
@@ -38,7 +40,7 @@ Scheduler::Scheduler(Store& store, const Workspace& workspace, Launcher& launche
       options_(options),
       now_(std::move(now)),
       listener_(std::move(listener)) {
-  launcher_.on_end = [this](const std::string& id) { ended(id); };
+  launcher_.on_end = [this](const std::string& id, LaunchEnd end) { ended(id, end); };
 }
 
 // --- the beginning: what an earlier process, or a person, left behind ----------------------------------------------
@@ -61,22 +63,8 @@ void Scheduler::begin(std::vector<Job> jobs) {
 
 void Scheduler::adopt_or_judge(const std::string& id) {
   const RunDirectory run = workspace_.run(id);
-  const int64_t newest = run.newest_attempt();
-  if (launcher_.adopt(id, run.root())) {
-    const auto job = jobs_.find(id);
-    Running& running = running_[id];
-    running.ours = job != jobs_.end();
-    const std::string device = cuda_device_of(run, newest);
-    running.slot =
-        device.empty() ? slots_.take_anyway(running.ours ? job->second.threads : 1) : slots_.take_device(device);
-    running.attempts_before = newest - 1;
-    running.since = running.last_sign = now_();
-    running.progress.id = id;
-    running.progress.label = label_of(id);
-    running.progress.updates = running.ours ? job->second.updates : 0;
-    tell("adopted", id, fmt::format("attempt {} goes on", newest));
-    return;
-  }
+  if (launcher_.adopt(id, run.root())) return take_up(id);
+  const int64_t newest = run.newest_begun_attempt();
   const std::vector<AttemptRecord> known = store_.attempts_of(id);
   const bool judged = !known.empty() && known.back().number == newest && !known.back().outcome.empty();
   if (newest == 0 || judged) {  // the launch never got as far as an attempt
@@ -84,6 +72,25 @@ void Scheduler::adopt_or_judge(const std::string& id) {
     return;
   }
   conclude(id, newest, judge(run, newest), nullptr);
+}
+
+// An attempt that the launcher has adopted gets its room and its place among the running.
+void Scheduler::take_up(const std::string& id) {
+  const RunDirectory run = workspace_.run(id);
+  const int64_t newest = run.newest_begun_attempt();
+  const auto job = jobs_.find(id);
+  Running& running = running_[id];
+  running.ours = job != jobs_.end();
+  const std::string device = cuda_device_of(run, newest);
+  running.slot =
+      device.empty() ? slots_.take_anyway(running.ours ? job->second.threads : 1) : slots_.take_device(device);
+  running.attempts_before = newest - 1;
+  running.checkpoint_before = run.newest_checkpoint();
+  running.since = running.last_sign = now_();
+  running.progress.id = id;
+  running.progress.label = label_of(id);
+  running.progress.updates = running.ours ? job->second.updates : 0;
+  tell("adopted", id, newest > 0 ? fmt::format("attempt {} goes on", newest) : "its first attempt is starting");
 }
 
 void Scheduler::reconcile(const Job& job) {
@@ -116,6 +123,11 @@ void Scheduler::reconcile(const Job& job) {
       break;
   }
   if (record_done(job.id)) return;
+  if (launcher_.adopt(job.id, run.root())) {  // started by hand, or by a harness whose database is lost
+    store_.move(job.id, RunState::kQueued, RunState::kRunning);
+    take_up(job.id);
+    return;
+  }
   if (!slots_.can_ever_run(job.device)) {
     store_.move(job.id, RunState::kQueued, RunState::kHeld, FailureClass::kNone,
                 "it wants a CUDA device, and there is none here");
@@ -189,7 +201,8 @@ bool Scheduler::launch(const Queued& queued, const Slot& slot) {
   Running running;
   running.slot = slot;
   running.alone = queued.alone;
-  const int64_t before = running.attempts_before = run.newest_attempt();
+  const int64_t before = running.attempts_before = run.newest_begun_attempt();
+  running.checkpoint_before = run.newest_checkpoint();
   running.since = running.last_sign = now_();
   running.progress.id = job.id;
   running.progress.label = job.label;
@@ -210,28 +223,46 @@ bool Scheduler::launch(const Queued& queued, const Slot& slot) {
 
 // --- ends ----------------------------------------------------------------------------------------------------------
 
-void Scheduler::ended(const std::string& id) {
+void Scheduler::ended(const std::string& id, LaunchEnd end) {
   const auto node = running_.extract(id);
   const Running& running = node.mapped();
   slots_.give_back(running.slot);
   const RunDirectory run = workspace_.run(id);
-  const int64_t newest = run.newest_attempt();
-  if (newest > running.attempts_before) {
+  const int64_t newest = run.newest_begun_attempt();
+  if (newest <= running.attempts_before) {
+    not_started(id, running, end);
+  } else {
     Verdict verdict = judge(run, newest);
-    if (running.stalled && verdict.state == RunState::kFailed) {
-      verdict.failure = FailureClass::kStalled;
-      verdict.reason = fmt::format("no sign of life for {:.0f} s", options_.stall_seconds);
+    if (verdict.failure == FailureClass::kLost && end == LaunchEnd::kMachine) {
+      verdict.failure = FailureClass::kMachine;
+      verdict.reason = fmt::format("the end of its attempt could not be written into {}", run.root().string());
+    }
+    // A supervisor that did not answer was killed, and could not write down that it had been asked.
+    if (verdict.failure == FailureClass::kLost && running.stop) {
+      verdict.failure = *running.stop == StopReason::kStall ? FailureClass::kStalled : FailureClass::kStopped;
+      verdict.reason = "its supervisor did not answer and was killed";
     }
     conclude(id, newest, std::move(verdict), &running);
-  } else {
-    store_.move(id, RunState::kRunning, RunState::kQueued, FailureClass::kLost, "it could not be started");
-    if (running.ours) queue_.push_back({.id = id, .alone = running.alone, .not_before = 0});
-    if (!stopping_ && running.ours) {
-      pause(fmt::format("no attempt could be started in {}: is the disk full, or does another program hold {}?",
-                        run.root().string(), run.lock().string()));
-    }
   }
   fill();
+}
+
+// What was launched has ended before its attempt began: nothing is charged to the run.
+void Scheduler::not_started(const std::string& id, const Running& running, LaunchEnd end) {
+  const RunDirectory run = workspace_.run(id);
+  store_.move(id, RunState::kRunning, RunState::kQueued, FailureClass::kLost, "it could not be started");
+  if (end == LaunchEnd::kUnknown) {  // killed on its way
+    const Verdict lost{.failure = FailureClass::kLost, .reason = "it was never started", .step = {}};
+    note_outside_end(id, lost, &running);
+    return queue_again(id, lost, running.alone, &running);
+  }
+  if (!running.ours) return;
+  queue_.push_back({.id = id, .alone = running.alone, .not_before = 0});
+  if (stopping_) return;
+  pause(end == LaunchEnd::kTurnedAway
+            ? fmt::format("another program works in {} (it holds {})", run.root().string(), run.lock().string())
+            : fmt::format("no attempt could be written into {}: is the disk full, or the folder read-only?",
+                          run.root().string()));
 }
 
 void Scheduler::conclude(const std::string& id, int64_t attempt, Verdict verdict, const Running* running) {
@@ -251,6 +282,8 @@ void Scheduler::conclude(const std::string& id, int64_t attempt, Verdict verdict
     queue_again(id, verdict, policy.alone, running);
   }
   if (verdict.failure == FailureClass::kCrashed) note_crash(id, verdict.reason);
+  if (verdict.failure == FailureClass::kMachine) pause(fmt::format("{} ({})", verdict.reason, id));
+  note_outside_end(id, verdict, running);
 }
 
 void Scheduler::queue_again(const std::string& id, const Verdict& verdict, bool alone, const Running* running) {
@@ -262,11 +295,21 @@ void Scheduler::queue_again(const std::string& id, const Verdict& verdict, bool 
   tell("queued again", id, fmt::format("{}: {}", name_of(verdict.failure), verdict.reason));
 }
 
-void Scheduler::note_crash(const std::string& id, const std::string& signature) {
-  std::set<std::string>& runs = crashes_[signature];
+void Scheduler::note_crash(const std::string& id, const std::string& reason) {
+  std::set<std::string>& runs = crashes_[crash_signature(reason)];
   runs.insert(id);
   if (runs.size() < kSameCrashPauses) return;
-  pause(fmt::format("{} runs crashed in the same way ({}); `tearless log {}` shows more", runs.size(), signature, id));
+  pause(fmt::format("{} runs crashed in the same way ({}); `tearless log {}` shows more", runs.size(), reason, id));
+}
+
+void Scheduler::note_outside_end(const std::string& id, const Verdict& verdict, const Running* running) {
+  const bool outside = verdict.failure == FailureClass::kKilled || verdict.failure == FailureClass::kLost;
+  const bool progress = running && workspace_.run(id).newest_checkpoint() > running->checkpoint_before;
+  int& ends = outside_ends_[id];
+  ends = !outside ? 0 : progress ? 1 : ends + 1;
+  if (ends < kOutsideEndsPause) return;
+  ends = 0;
+  pause(fmt::format("{} was killed from outside {} times and made no progress in between", id, kOutsideEndsPause));
 }
 
 void Scheduler::pause(std::string why) {
@@ -278,10 +321,15 @@ void Scheduler::pause(std::string why) {
 void Scheduler::stop() {
   stopping_ = true;
   for (auto& [id, running] : running_) {
-    if (!running.ours) continue;
-    running.stop_asked = running.progress.stopping = true;
-    launcher_.stop(id);
+    if (running.ours) ask_to_stop(id, running, StopReason::kRequest);
   }
+}
+
+void Scheduler::ask_to_stop(const std::string& id, Running& running, StopReason why) {
+  running.stop = why;
+  running.stop_asked_at = now_();
+  running.progress.stopping = true;
+  launcher_.stop(id, why);
 }
 
 // --- looking -------------------------------------------------------------------------------------------------------
@@ -295,9 +343,13 @@ void Scheduler::tick() {
 
 void Scheduler::look_at(const std::string& id, Running& running) {
   const RunDirectory run = workspace_.run(id);
-  const int64_t newest = run.newest_attempt();
+  if (running.stop && now_() - running.stop_asked_at > options_.give_up_seconds) {
+    launcher_.kill(id);
+    running.stop_asked_at = now_();  // asked again after as long, should it still be there
+  }
+  const int64_t newest = run.newest_begun_attempt();
   if (newest <= running.attempts_before) return;
-  if (!running.start_recorded && fs::exists(run.attempt(newest) / "start.json")) {
+  if (!running.start_recorded) {
     record_start(store_, workspace_, id, newest);
     running.start_recorded = true;
   }
@@ -307,16 +359,18 @@ void Scheduler::look_at(const std::string& id, Running& running) {
     running.progress.tokens_per_second = measured["tokens_per_second"];
   }
 
-  const int64_t size = size_or_zero(run.metrics()) + size_or_zero(run.attempt(newest) / "log.txt");
-  if (size != running.size_seen) {
-    running.size_seen = size;
-    running.last_sign = now_();
-  }
+  if (gives_sign_of_life(run, newest, running)) running.last_sign = now_();
   const bool too_quiet = options_.stall_seconds > 0 && now_() - running.last_sign > options_.stall_seconds;
-  if (too_quiet && !running.stop_asked) {
-    running.stalled = running.stop_asked = true;
-    launcher_.stop(id);
-  }
+  if (too_quiet && !running.stop) ask_to_stop(id, running, StopReason::kStall);
+}
+
+// Metrics that grow, or output, as long as the log has room: a program that floods it may be doing nothing else.
+bool Scheduler::gives_sign_of_life(const RunDirectory& run, int64_t attempt, Running& running) {
+  const int64_t log = size_or_zero(run.attempt(attempt) / "log.txt");
+  running.log_is_full |= log < running.log_seen || log > kLogIsFull;
+  running.log_seen = log;
+  const int64_t size = size_or_zero(run.metrics()) + (running.log_is_full ? 0 : log);
+  return std::exchange(running.size_seen, size) != size;
 }
 
 bool Scheduler::finished() const {

@@ -7,16 +7,17 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "harness/runs/verdict.h"
+#include "harness/runs/workspace.h"
 #include "harness/schedule/launcher.h"
 #include "harness/schedule/progress.h"
 #include "harness/schedule/slots.h"
 #include "harness/store/store.h"
-#include "harness/store/verdict.h"
-#include "harness/store/workspace.h"
 
 namespace tearless::harness {
 
@@ -41,7 +42,9 @@ struct SchedulerEvent {
 
 struct SchedulerOptions {
   double stall_seconds = 1800;  // 0: never
-  bool retry_failed = false;    // failed runs are tried again, their failures forgiven
+  // After a request to stop; longer than the supervisor's grace time. Then the supervisor itself is killed.
+  double give_up_seconds = 45;
+  bool retry_failed = false;  // failed runs are tried again, their failures forgiven
 };
 
 class Scheduler {
@@ -80,14 +83,17 @@ class Scheduler {
   struct Running {
     Slot slot;
     bool alone = false;
-    bool ours = true;  // a job of this sweep
-    bool stop_asked = false;
-    bool stalled = false;
+    bool ours = true;                // a job of this sweep
+    std::optional<StopReason> stop;  // asked for
+    double stop_asked_at = 0;
     bool start_recorded = false;
     int64_t attempts_before = 0;  // an attempt of a higher number is the one that was launched
     double since = 0;
     double last_sign = 0;    // of life
     int64_t size_seen = -1;  // of metrics and log, together
+    int64_t log_seen = 0;
+    bool log_is_full = false;
+    int64_t checkpoint_before = 0;
     Progress progress;
   };
   struct Queued {
@@ -98,13 +104,18 @@ class Scheduler {
 
   void reconcile(const Job& job);
   void adopt_or_judge(const std::string& id);
+  void take_up(const std::string& id);
   bool record_done(const std::string& id);
   void fill();
   bool launch(const Queued& queued, const Slot& slot);
-  void ended(const std::string& id);
+  void ended(const std::string& id, LaunchEnd end);
+  void not_started(const std::string& id, const Running& running, LaunchEnd end);
   void conclude(const std::string& id, int64_t attempt, Verdict verdict, const Running* running);
   void queue_again(const std::string& id, const Verdict& verdict, bool alone, const Running* running);
-  void note_crash(const std::string& id, const std::string& signature);
+  void note_crash(const std::string& id, const std::string& reason);
+  void note_outside_end(const std::string& id, const Verdict& verdict, const Running* running);
+  void ask_to_stop(const std::string& id, Running& running, StopReason why);
+  bool gives_sign_of_life(const RunDirectory& run, int64_t attempt, Running& running);
   void look_at(const std::string& id, Running& running);
   void pause(std::string why);
   void tell(std::string what, const std::string& id, std::string text) const;
@@ -123,6 +134,7 @@ class Scheduler {
   std::map<std::string, Running> running_;
   std::map<std::string, std::set<std::string>> crashes_;  // signature → runs
   std::map<std::string, int> quick_ends_;                 // run → free failures in a row that came at once
+  std::map<std::string, int> outside_ends_;               // run → kills and losses in a row without progress
   std::string paused_;
   bool stopping_ = false;
 };

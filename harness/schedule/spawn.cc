@@ -9,6 +9,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "base/sys.h"
 
 namespace tearless::harness {
 namespace {
@@ -39,11 +40,12 @@ std::vector<std::string> environment_with(const std::vector<std::pair<std::strin
 pid_t spawn(const SpawnRequest& request) {
   posix_spawnattr_t attributes;
   ::posix_spawnattr_init(&attributes);
-  sigset_t all, none;
+  sigset_t all, blocked;
   ::sigfillset(&all);
-  ::sigemptyset(&none);
+  ::sigemptyset(&blocked);
+  for (const int signal : request.blocked_signals) ::sigaddset(&blocked, signal);
   ::posix_spawnattr_setsigdefault(&attributes, &all);
-  ::posix_spawnattr_setsigmask(&attributes, &none);
+  ::posix_spawnattr_setsigmask(&attributes, &blocked);
   ::posix_spawnattr_setflags(&attributes, static_cast<short>(POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK |
                                                              (request.own_session ? POSIX_SPAWN_SETSID : 0)));
   posix_spawn_file_actions_t actions;
@@ -55,11 +57,11 @@ pid_t spawn(const SpawnRequest& request) {
   std::vector<std::string> arguments = request.arguments;
   std::vector<std::string> environment = environment_with(request.environment);
   pid_t pid = -1;
-  const int error = ::posix_spawn(&pid, arguments[0].c_str(), &actions, &attributes, pointers_to(arguments).data(),
-                                  pointers_to(environment).data());
+  const int error = sys::posix_spawn(&pid, arguments[0].c_str(), &actions, &attributes, pointers_to(arguments).data(),
+                                     pointers_to(environment).data());
   ::posix_spawn_file_actions_destroy(&actions);
   ::posix_spawnattr_destroy(&attributes);
-  if (error != 0) fail("cannot start {}: {}", arguments[0], std::strerror(error));
+  if (error != 0) throw MachineError(fmt::format("cannot start {}: {}", arguments[0], std::strerror(error)));
   return pid;
 }
 

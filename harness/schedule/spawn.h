@@ -14,6 +14,7 @@ struct SpawnRequest {
   std::vector<std::pair<std::string, std::string>> environment;  // in addition to ours
   int standard_input = -1;                                       // a descriptor; -1: ours
   int standard_output = -1;                                      // likewise
+  std::vector<int> blocked_signals = {};                         // it will take them when it is ready
   bool own_session = false;                                      // out of reach of the terminal's Ctrl-C and hang-up
 };
 

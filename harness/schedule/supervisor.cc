@@ -2,23 +2,32 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
-#include <ctime>
-#include <fstream>
+#include <optional>
 #include <string>
 
 #include "base/error.h"
+#include "base/fault.h"
 #include "base/files.h"
 #include "base/lock_file.h"
+#include "base/record.h"
 #include "base/run_directory.h"
+#include "base/sys.h"
 #include "base/time.h"
+#include "harness/schedule/attempt_log.h"
+#include "harness/schedule/memory_events.h"
 
 namespace tearless::harness {
 namespace fs = std::filesystem;
@@ -26,112 +35,160 @@ using nlohmann::json;
 
 namespace {
 
-std::string host_name() {
-  char name[256] = {};
-  ::gethostname(name, sizeof name - 1);
-  return name;
-}
-
-// "model name" of the first processor, as results may depend on it.
-std::string processor_name() {
-  std::ifstream info("/proc/cpuinfo");
-  for (std::string line; std::getline(info, line);) {
-    const size_t colon = line.find(": ");
-    if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
-  }
-  return "unknown";
-}
-
-void write_start(const Supervision& supervision, const fs::path& attempt, int64_t number) {
-  json start = supervision.stamp;
-  start["attempt"] = number;
-  start["supervisor"] = {
-      {"pid", ::getpid()}, {"start_ticks", process_start_ticks(::getpid()).value_or(0)}, {"boot_id", boot_id()}};
-  start["host"] = host_name();
-  start["processor"] = processor_name();
-  start["started_at"] = utc_now();
-  write_atomically(attempt / "start.json", start.dump(2) + "\n");
-}
+using Clock = std::chrono::steady_clock;  // the wall's may be set back while a program is in its grace time
 
 sigset_t watched_signals() {
   sigset_t set;
   ::sigemptyset(&set);
-  for (const int signal : {SIGCHLD, SIGTERM, SIGINT, SIGHUP}) ::sigaddset(&set, signal);
+  for (const int signal : {SIGCHLD, SIGTERM, SIGINT, SIGHUP, kStallSignal}) ::sigaddset(&set, signal);
   return set;
 }
 
 // Only what is safe between fork and exec.
-[[noreturn]] void become_program(const char* program, const char* folder, pid_t supervisor) {
+[[noreturn]] void become_program(const char* program, const char* folder, pid_t supervisor, int output) {
   ::setpgid(0, 0);  // so that whatever it leaves behind can be cleared away
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != supervisor) ::_exit(1);  // the supervisor died before that took hold
+  ::dup2(output, STDOUT_FILENO);
+  ::dup2(output, STDERR_FILENO);
   sigset_t none;
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
-  ::execl(program, program, "train", folder, static_cast<char*>(nullptr));
+  std::array<const char*, 4> arguments = {program, "train", folder, nullptr};
+  sys::execve(program, const_cast<char* const*>(arguments.data()), environ);
   ::dprintf(STDERR_FILENO, "cannot start %s: %s\n", program, std::strerror(errno));
   ::_exit(127);
 }
 
-// Standard input from nowhere, output and errors into the attempt's log.
-void redirect(const fs::path& log) {
+// Standard input from nowhere; what this process itself has to say goes into the attempt's log.
+void redirect(const AttemptLog& log) {
   const int nowhere = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
-  const int file = ::open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-  if (nowhere < 0 || file < 0) fail("cannot write {}: {}", log.string(), std::strerror(errno));
-  ::dup2(nowhere, STDIN_FILENO);
-  ::dup2(file, STDOUT_FILENO);
-  ::dup2(file, STDERR_FILENO);
-  ::close(nowhere);
-  ::close(file);
+  if (nowhere >= 0) ::dup2(nowhere, STDIN_FILENO);
+  ::dup2(log.descriptor(), STDOUT_FILENO);
+  ::dup2(log.descriptor(), STDERR_FILENO);
+  if (nowhere >= 0) ::close(nowhere);
 }
 
-// Waits for the program, passing on requests to stop. Its wait status.
-int wait_for(pid_t program, int grace_seconds) {
-  const sigset_t signals = watched_signals();
-  std::time_t kill_at = 0;  // 0: nobody has asked it to stop
-  while (true) {
-    int status = 0;
-    if (::waitpid(program, &status, WNOHANG) == program) return status;
-    if (kill_at != 0 && std::time(nullptr) >= kill_at) ::kill(program, SIGKILL);
-    const timespec second{1, 0};
-    const int signal = ::sigtimedwait(&signals, nullptr, &second);
-    if (signal == SIGTERM || signal == SIGINT) {
-      ::kill(program, SIGTERM);
-      if (kill_at == 0) kill_at = std::time(nullptr) + grace_seconds;
+/// A program at work: waits for its end, keeps its log, passes on requests to stop.
+class Watch {
+ public:
+  Watch(pid_t program, int output, AttemptLog& log, std::chrono::seconds grace)
+      : program_(program), output_(output), log_(log), grace_(grace) {
+    const sigset_t signals = watched_signals();
+    signals_ = ::signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
+  }
+  ~Watch() { ::close(signals_); }
+
+  /// Its wait status.
+  int wait() {
+    while (true) {
+      int status = 0;
+      if (sys::waitpid(program_, &status, WNOHANG) == program_) {
+        sys::kill(-program_, SIGKILL);  // what it has left behind: nothing may write into the folder any more
+        copy_output();
+        return status;
+      }
+      if (kill_at_ && Clock::now() >= *kill_at_) sys::kill(-program_, SIGKILL);
+      std::array<pollfd, 2> events = {pollfd{signals_, POLLIN, 0}, pollfd{output_, POLLIN, 0}};
+      ::poll(events.data(), is_open_ ? 2 : 1, kLongestWait);
+      take_signals();
+      copy_output();
     }
   }
+
+  /// "stop" or "stall" where somebody asked for the end, else "".
+  const std::string& asked() const { return asked_; }
+
+ private:
+  static constexpr int kLongestWait = 1000;  // milliseconds: a grace time may end
+
+  void take_signals() {
+    signalfd_siginfo info{};
+    while (::read(signals_, &info, sizeof info) == sizeof info) {
+      const auto signal = static_cast<int>(info.ssi_signo);
+      if (signal == SIGTERM || signal == SIGINT || signal == kStallSignal)
+        ask(signal == kStallSignal ? "stall" : "stop");
+    }
+  }
+
+  void ask(const char* why) {
+    if (asked_.empty()) asked_ = why;
+    sys::kill(program_, SIGTERM);
+    if (!kill_at_) kill_at_ = Clock::now() + grace_;
+  }
+
+  void copy_output() {
+    char buffer[1 << 16];
+    // Bounded, so that a program that never stops printing cannot keep us from hearing a signal.
+    for (int rounds = 0; is_open_ && rounds < 64; ++rounds) {
+      const ssize_t n = ::read(output_, buffer, sizeof buffer);
+      if (n > 0) log_.append({buffer, static_cast<size_t>(n)});
+      if (n == 0) is_open_ = false;
+      if (n < 0 && errno != EINTR) return;
+    }
+  }
+
+  pid_t program_;
+  int output_;
+  AttemptLog& log_;
+  std::chrono::seconds grace_;
+  int signals_ = -1;
+  bool is_open_ = true;
+  std::string asked_;
+  std::optional<Clock::time_point> kill_at_;
+};
+
+bool is_disk_full(const fs::path& folder) {
+  constexpr uint64_t kNothing = 1 << 20;  // bytes: too little for any checkpoint
+  struct statvfs info {};
+  if (::statvfs(folder.c_str(), &info) != 0) return false;
+  return static_cast<uint64_t>(info.f_bavail) * info.f_frsize < kNothing || (info.f_files > 0 && info.f_favail == 0);
 }
 
 }  // namespace
 
 int supervise(const Supervision& supervision) {
+  fault::begin(fault::kSupervisor);
   const sigset_t signals = watched_signals();
   ::sigprocmask(SIG_BLOCK, &signals, nullptr);  // before anything can be half done
 
   const RunDirectory run(fs::absolute(supervision.run));
-  std::optional<LockFile> lock = LockFile::try_acquire(run.lock());
+  std::optional<LockFile> lock = claim(run);
   if (!lock) return kNoAttempt;
   lock->share_with_children();
   const int64_t number = run.make_attempt();
   const fs::path attempt = run.attempt(number);
-  write_start(supervision, attempt, number);
-  redirect(attempt / "log.txt");
+  write_start(run, number, supervision.stamp);
+  AttemptLog log(attempt / "log.txt", {});
+  redirect(log);
   ::setenv(kAttemptVariable, std::to_string(number).c_str(), 1);
+  ::setenv(kLockVariable, std::to_string(lock->descriptor()).c_str(), 1);
+  const int64_t memory_kills_before = memory_kills();
 
-  const pid_t self = ::getpid();
+  std::array<int, 2> output{};
   const std::string program = supervision.program.string();
-  const pid_t child = ::fork();
-  if (child < 0) fail("cannot start {}: {}", program, std::strerror(errno));
-  if (child == 0) become_program(program.c_str(), run.root().c_str(), self);
+  if (::pipe2(output.data(), O_CLOEXEC) != 0) {
+    throw MachineError(fmt::format("cannot start {}: {}", program, std::strerror(errno)));
+  }
+  ::fcntl(output[0], F_SETFL, O_NONBLOCK);
+  const pid_t self = ::getpid();
+  const pid_t child = sys::fork();
+  if (child < 0) throw MachineError(fmt::format("cannot start {}: {}", program, std::strerror(errno)));
+  if (child == 0) become_program(program.c_str(), run.root().c_str(), self, output[1]);
+  ::close(output[1]);
   ::setpgid(child, child);
 
-  const int status = wait_for(child, supervision.grace_seconds);
-  ::kill(-child, SIGKILL);
+  Watch watch(child, output[0], log, std::chrono::seconds(supervision.grace_seconds));
+  const int status = watch.wait();
   const int signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
   const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + signal;
-  const json exit = {{"code", code}, {"signal", signal}, {"ended_at", utc_now()}};
-  write_atomically(attempt / "exit.json", exit.dump(2) + "\n");
-  return code;
+  write_atomically(attempt / "exit.json", sealed({{"code", code},
+                                                  {"signal", signal},
+                                                  {"asked", watch.asked()},
+                                                  {"memory_kills", memory_kills() - memory_kills_before},
+                                                  {"disk_full", is_disk_full(run.root()) ? 1 : 0},
+                                                  {"ended_at", utc_now()}}));
+  return kSupervised;
 }
 
 }  // namespace tearless::harness

@@ -13,14 +13,17 @@
 #include <utility>
 
 #include "base/error.h"
-#include "harness/store/schema_sql.h"
+#include "base/files.h"
+#include "harness/store/schema_1_sql.h"
+#include "harness/store/schema_2_sql.h"
+#include "harness/store/vfs.h"
 
 namespace tearless::harness {
 namespace fs = std::filesystem;
 namespace {
 
 // kMigrations[i] brings a database from user_version i to i + 1. Released ones are frozen: a change is a new one.
-constexpr std::array<const char*, 1> kMigrations = {kSchemaSql};
+constexpr std::array<const char*, 2> kMigrations = {kSchema1, kSchema2};
 constexpr int kSchemaVersion = static_cast<int>(kMigrations.size());
 constexpr int kBusyMilliseconds = 10'000;  // a reader's shared lock while the journal mode changes
 
@@ -95,25 +98,27 @@ LockFile lock_for_writing(const Workspace& workspace) {
         "tearless status)",
         pid.empty() ? "" : " (process " + pid + ")", workspace.root().string());
   }
-  std::ofstream(workspace.lock(), std::ios::trunc) << ::getpid() << "\n";  // for whoever comes next
+  lock->write(fmt::format("{}\n", ::getpid()));  // for whoever comes next
   return std::move(*lock);
 }
 
 std::unique_ptr<SQLite::Database> open_for_writing(const fs::path& file) {
   refuse_network(file.parent_path());
+  install_fault_vfs();
   try {
     auto database = std::make_unique<SQLite::Database>(file.string(), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE,
                                                        kBusyMilliseconds);
     refuse_newer(file, schema_version(*database));
     database->exec("PRAGMA journal_mode = WAL");
     database->exec("PRAGMA synchronous = FULL");
-    database->exec("PRAGMA foreign_keys = ON");
+    // Foreign keys are off while migrations make tables anew.
     for (int version = schema_version(*database); version < kSchemaVersion; ++version) {
       SQLite::Transaction migration(*database);
       database->exec(kMigrations.at(static_cast<size_t>(version)));
       database->exec(fmt::format("PRAGMA user_version = {}", version + 1));
       migration.commit();
     }
+    database->exec("PRAGMA foreign_keys = ON");
     refuse_foreign(file, *database);
     return database;
   } catch (const SQLite::Exception& error) {

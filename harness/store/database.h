@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/lock_file.h"
-#include "harness/store/workspace.h"
+#include "harness/runs/workspace.h"
 
 namespace SQLite {
 class Database;

@@ -33,8 +33,8 @@ std::vector<std::string> folders_in(const fs::path& parent) {
 // SQLite's side files carry its name: a log that stayed behind would be played into the new database.
 void move_database(const fs::path& from, const fs::path& to) {
   for (const char* side : kSideFiles) {
-    fs::remove(to.string() + side);
-    if (fs::exists(from.string() + side)) fs::rename(from.string() + side, to.string() + side);
+    remove_file(to.string() + side);
+    if (fs::exists(from.string() + side)) rename_file(from.string() + side, to.string() + side);
   }
 }
 
@@ -53,9 +53,9 @@ void restore_run(Store& store, const Workspace& workspace, const std::string& id
                  .coordinates = {},
                  .seed = 0});
 
-  const int64_t newest = run.newest_attempt();
+  const int64_t newest = run.newest_begun_attempt();
   for (int64_t attempt = 1; attempt < newest; ++attempt) {
-    if (fs::exists(run.attempt(attempt))) record_end(store, workspace, id, attempt, judge_exit(run, attempt));
+    if (run.has_begun(attempt)) record_end(store, workspace, id, attempt, judge_exit(run, attempt));
   }
   if (newest == 0 && !fs::exists(run.done())) return;
   store.move(id, RunState::kQueued, RunState::kRunning);
@@ -77,7 +77,7 @@ RebuildReport rebuild(const Workspace& workspace) {
   }
   const LockFile lock = lock_for_writing(workspace);
   const fs::path fresh = workspace.database().string() + ".new";
-  for (const char* side : kSideFiles) fs::remove(fresh.string() + side);
+  for (const char* side : kSideFiles) remove_file(fresh.string() + side);
 
   RebuildReport report;
   const auto try_to = [&report](const auto& restore) {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/store/workspace.h"
+#include "harness/runs/workspace.h"
 
 namespace tearless::harness {
 

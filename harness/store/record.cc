@@ -1,6 +1,6 @@
 #include "harness/store/record.h"
 
-#include "harness/store/attempt_files.h"
+#include "harness/runs/attempt_files.h"
 
 namespace tearless::harness {
 

@@ -3,9 +3,9 @@
 
 #include <string>
 
+#include "harness/runs/verdict.h"
+#include "harness/runs/workspace.h"
 #include "harness/store/store.h"
-#include "harness/store/verdict.h"
-#include "harness/store/workspace.h"
 
 namespace tearless::harness {
 

@@ -9,7 +9,9 @@
 #include <stdexcept>
 
 #include "base/error.h"
+#include "base/fault.h"
 #include "base/files.h"
+#include "base/hash.h"
 #include "base/time.h"
 #include "harness/store/database.h"
 
@@ -63,10 +65,22 @@ std::vector<std::string> text_column(Question& statement) {
 constexpr const char* kRunColumns =
     "runs.id, runs.state, runs.class, runs.reason, runs.canonical, runs.parameters, runs.step, runs.updates";
 
+/// What `read` makes of a stored text; where it makes nothing of it, the file is at fault.
+template <class Read>
+auto understood(const SQLite::Column& column, const Read& read) {
+  try {
+    return read(column.getString());
+  } catch (const std::exception&) {
+    fail("the database holds {} = '{}', which no tearless writes; to see what is damaged: tearless verify",
+         column.getName(), column.getString());
+  }
+}
+auto as_json(const std::string& text) { return nlohmann::ordered_json::parse(text); }
+
 RunRecord run_from(Statement& row) {
   return {.id = row.getColumn(0).getString(),
-          .state = state_named(row.getColumn(1).getString()),
-          .failure = failure_named(row.getColumn(2).getString()),
+          .state = understood(row.getColumn(1), state_named),
+          .failure = understood(row.getColumn(2), failure_named),
           .reason = row.getColumn(3).getString(),
           .canonical = row.getColumn(4).getString(),
           .parameters = optional_integer(row.getColumn(5)),
@@ -112,11 +126,41 @@ Store::~Store() {
 
 // --- reading -------------------------------------------------------------------------------------------------------
 
+// A hash of all that a table prints of a result. It is written in the transaction that records the result, so a row
+// that changed since, by a flipped bit or by hand, no longer matches.
+std::string Store::seal_of(const std::string& id) const {
+  Question row(*database_, "SELECT state, coalesce(step, -1) FROM runs WHERE id = ?");
+  row.bind(1, id);
+  std::string text = id + "\n";
+  if (row.executeStep()) text += fmt::format("{} {}\n", row.getColumn(0).getString(), row.getColumn(1).getInt64());
+  for (const AttemptRecord& attempt : attempts_of(id)) {
+    text += fmt::format("attempt {} {} {} {}\n", attempt.number, attempt.numerics, attempt.device, attempt.processor);
+  }
+  Question scores(*database_, "SELECT name, value FROM scores_view WHERE run = ? ORDER BY name");
+  scores.bind(1, id);
+  while (scores.executeStep()) {
+    text += fmt::format("{} = {}\n", scores.getColumn(0).getString(), scores.getColumn(1).getDouble());
+  }
+  return sha256(text);
+}
+
+bool Store::is_as_recorded(const std::string& id) const {
+  Question row(*database_, "SELECT seal FROM runs WHERE id = ? AND state IN ('done', 'diverged')");
+  row.bind(1, id);
+  if (!row.executeStep()) return true;
+  const std::string seal = row.getColumn(0).getString();
+  return seal.empty() || seal == seal_of(id);
+}
+
 RunResult Store::result_of(const std::string& id, std::optional<int64_t> numerics_now) const {
   RunResult result{.id = id};
   const std::optional<RunRecord> record = run(id);
   if (!record) return result;
-  result.state = name_of(record->state);
+  if (!is_as_recorded(id)) {
+    fail("{} no longer holds what was recorded of run {}; to see what differs: tearless verify --workspace {}",
+         database_->getFilename(), id, fs::path(database_->getFilename()).parent_path().string());
+  }
+  result.state = record->state;
   result.reason = record->reason;
   if (record->state == RunState::kDiverged) result.diverged_step = record->step.value_or(0);
 
@@ -127,6 +171,7 @@ RunResult Store::result_of(const std::string& id, std::optional<int64_t> numeric
   std::set<std::pair<std::string, std::string>> machines;
   int64_t oldest = std::numeric_limits<int64_t>::max();
   for (const AttemptRecord& attempt : attempts_of(id)) {
+    if (attempt.device.empty() && attempt.numerics == 0) continue;  // started by hand: nothing says by what
     machines.emplace(attempt.device, attempt.processor);
     oldest = std::min(oldest, attempt.numerics);
   }
@@ -145,8 +190,7 @@ std::optional<RunRecord> Store::run(const std::string& id) const {
 std::vector<AttemptRecord> Store::attempts_of(const std::string& id) const {
   Question row(*database_,
                "SELECT attempt, outcome, reason, code, signal, started_at, ended_at, host, device, processor, "
-               "version, numerics, "
-               "measured FROM attempts_view WHERE run = ? ORDER BY attempt");
+               "version, numerics, measured, checkpoint FROM attempts_view WHERE run = ? ORDER BY attempt");
   row.bind(1, id);
   std::vector<AttemptRecord> attempts;
   while (row.executeStep()) {
@@ -155,6 +199,9 @@ std::vector<AttemptRecord> Store::attempts_of(const std::string& id) const {
                         .reason = row.getColumn(2).getString(),
                         .code = optional_integer(row.getColumn(3)),
                         .signal = optional_integer(row.getColumn(4)),
+                        .asked = "",
+                        .phase = "",
+                        .checkpoint = row.getColumn(13).getInt64(),
                         .started_at = row.getColumn(5).getString(),
                         .ended_at = row.getColumn(6).getString(),
                         .host = row.getColumn(7).getString(),
@@ -162,7 +209,7 @@ std::vector<AttemptRecord> Store::attempts_of(const std::string& id) const {
                         .processor = row.getColumn(9).getString(),
                         .version = row.getColumn(10).getString(),
                         .numerics = row.getColumn(11).getInt64(),
-                        .measured = json::parse(row.getColumn(12).getString())});
+                        .measured = understood(row.getColumn(12), as_json)});
   }
   return attempts;
 }
@@ -201,7 +248,7 @@ std::vector<RunRecord> Store::runs_of(const std::string& sweep) const {
   std::vector<RunRecord> runs;
   while (row.executeStep()) {
     runs.push_back(run_from(row));
-    const auto coordinates = nlohmann::ordered_json::parse(row.getColumn(8).getString());
+    const nlohmann::ordered_json coordinates = understood(row.getColumn(8), as_json);
     runs.back().coordinates = coordinates;
     runs.back().seed = row.getColumn(9).getInt64();
     runs.back().label = place_label(coordinates, runs.back().seed);
@@ -225,9 +272,11 @@ std::map<std::string, MetricLine> Store::newest_metrics(const std::string& id) c
 }
 
 int64_t Store::failures_of(const std::string& id, FailureClass failure) const {
-  Question row(*database_,
-               "SELECT count(*) FROM attempts JOIN runs ON runs.number = attempts.run "
-               "WHERE runs.id = ? AND outcome = ? AND attempt > tries_from");
+  Question row(
+      *database_,
+      "SELECT count(*) FROM attempts JOIN runs ON runs.number = attempts.run "
+      "WHERE runs.id = ? AND outcome = ? AND attempt > tries_from AND attempts.checkpoint >= "
+      "(SELECT checkpoint FROM attempts newest WHERE newest.run = attempts.run ORDER BY attempt DESC LIMIT 1)");
   row.bind(1, id);
   row.bind(2, std::string(name_of(failure)));
   row.executeStep();
@@ -350,6 +399,12 @@ void Store::move(const std::string& id, RunState from, RunState to, FailureClass
     update.bind(6, id);
     update.bind(7, std::string(name_of(from)));
     if (update.exec() != 1) throw std::logic_error(fmt::format("run {} is not {}", id, name_of(from)));
+    if (to == RunState::kDone || to == RunState::kDiverged) {
+      Statement put(*database_, "UPDATE runs SET seal = ? WHERE id = ?");
+      put.bind(1, seal_of(id));
+      put.bind(2, id);
+      put.exec();
+    }
   });
 }
 
@@ -371,7 +426,8 @@ void Store::put_attempt(const std::string& id, const AttemptRecord& attempt) {
   Statement row(
       *database_,
       "INSERT OR REPLACE INTO attempts (run, attempt, outcome, reason, code, signal, started_at, ended_at, host, "
-      "device, processor, version, numerics, measured) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+      "device, processor, version, numerics, measured, checkpoint) "
+      "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
   row.bind(1, run_number(id));
   row.bind(2, attempt.number);
   row.bind(3, attempt.outcome);
@@ -386,6 +442,7 @@ void Store::put_attempt(const std::string& id, const AttemptRecord& attempt) {
   row.bind(12, attempt.version);
   row.bind(13, attempt.numerics);
   row.bind(14, attempt.measured.dump());
+  row.bind(15, attempt.checkpoint);
   row.exec();
 }
 
@@ -450,6 +507,7 @@ void Store::in_one_step(const std::function<void()>& writes) {
   try {
     SQLite::Transaction transaction(*database_, SQLite::TransactionBehavior::IMMEDIATE);
     writes();
+    if (fault::point(fault::kCommit, "") != 0) throw SQLite::Exception("commit", SQLITE_FULL);
     transaction.commit();
   } catch (const SQLite::Exception& error) {
     fail(

@@ -13,9 +13,10 @@
 #include <vector>
 
 #include "base/lock_file.h"
-#include "harness/store/run_result.h"
-#include "harness/store/states.h"
-#include "harness/store/workspace.h"
+#include "harness/runs/attempt_files.h"
+#include "harness/runs/run_result.h"
+#include "harness/runs/states.h"
+#include "harness/runs/workspace.h"
 
 namespace SQLite {
 class Database;
@@ -61,24 +62,6 @@ struct RunRecord {
   std::string label;                               // likewise: coordinates and seed for people
 };
 
-struct AttemptRecord {
-  int64_t number = 0;
-  std::string outcome;  // "" while it runs, "done", "diverged", or the name of a FailureClass
-  std::string reason;
-  std::optional<int64_t> code, signal;
-  std::string started_at, ended_at;  // UTC; "" where unknown
-  std::string host, device, processor, version;
-  int64_t numerics = 0;
-  nlohmann::json measured;  // measured.json, or null
-};
-
-struct MetricLine {
-  int64_t position = 0;  // byte offset in metrics.jsonl
-  int64_t step = 0;
-  std::string name;
-  double value = 0;
-};
-
 struct QueryResult {
   std::vector<std::string> columns;
   std::vector<std::vector<nlohmann::json>> rows;
@@ -98,9 +81,11 @@ class Store {
   ~Store();
 
   // --- reading -----------------------------------------------------------------------------------------------------
-  /// `state` is "" for a run the store has never heard of. With `numerics_now` (Probe::numerics) older results are
-  /// stale.
+  /// `state` is empty for a run the store has never heard of. With `numerics_now` (Probe::numerics) older results are
+  /// stale. UserError where the result is no longer what was recorded.
   RunResult result_of(const std::string& id, std::optional<int64_t> numerics_now = std::nullopt) const;
+  /// False where a result is no longer what was recorded: a bit has flipped, or someone has written to the database.
+  bool is_as_recorded(const std::string& id) const;
   std::optional<RunRecord> run(const std::string& id) const;
   std::vector<AttemptRecord> attempts_of(const std::string& id) const;
   std::vector<std::string> ids_starting_with(const std::string& prefix) const;
@@ -111,7 +96,8 @@ class Store {
   std::vector<RunRecord> runs_of(const std::string& sweep) const;
   /// The newest value of each metric.
   std::map<std::string, MetricLine> newest_metrics(const std::string& id) const;
-  /// How many attempts of a run ended with this class since it was last queued on request.
+  /// How many attempts of a run ended with this class since it was last queued on request, and since it last made
+  /// progress: with no newer checkpoint than the newest attempt left.
   int64_t failures_of(const std::string& id, FailureClass failure) const;
   /// Any SELECT; UserError for what SQLite refuses, writing included.
   QueryResult query(const std::string& sql) const;
@@ -140,6 +126,7 @@ class Store {
 
  private:
   int64_t run_number(const std::string& id) const;
+  std::string seal_of(const std::string& id) const;
   void cancel_superseded(const Sweep& sweep);
 
   std::optional<LockFile> lock_;  // the writer's; released after the database is closed

@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "harness/runs/workspace.h"
 #include "harness/store/store.h"
-#include "harness/store/workspace.h"
 
 namespace tearless::harness {
 

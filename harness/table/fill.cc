@@ -68,7 +68,7 @@ std::optional<double> mean_of(const Replicates& replicates, const std::string& s
   std::vector<double> values;
   for (const RunResult* result : replicates) {
     const auto it = result->scores.find(score);
-    if (result->state == "done" && it != result->scores.end()) values.push_back(it->second);
+    if (result->state == RunState::kDone && it != result->scores.end()) values.push_back(it->second);
   }
   return mean(values);
 }
@@ -95,9 +95,9 @@ Cell fill_cell(const Grid& grid, const Replicates& replicates, const std::string
   std::vector<double> values;
   for (const RunResult* result : replicates) {
     if (!result->id.empty()) cell.runs.push_back(result->id);
-    cell.diverged += result->state == "diverged";
-    cell.failed += result->state == "failed";
-    if (result->state != "done") continue;
+    cell.diverged += result->state == RunState::kDiverged;
+    cell.failed += result->state == RunState::kFailed;
+    if (result->state != RunState::kDone) continue;
     const auto judged = result->scores.find(judge);
     const auto it = result->scores.find(score);
     if (grid.table.fail_below && judged != result->scores.end() && judged->second < *grid.table.fail_below) {
@@ -168,11 +168,13 @@ void add_state_notes(const Grid& grid, const std::vector<TableRun>& runs, const 
   std::map<std::string, int> waiting;
   std::vector<std::string> failed;
   for (const TableRun& run : runs) {
-    const std::string& state = run.result.state;
-    if (state == "failed") {
+    const std::optional<RunState>& state = run.result.state;
+    if (state == RunState::kFailed) {
       failed.push_back(run.result.id);
-    } else if (state != "done" && state != "diverged") {
-      ++waiting[state.empty() ? "not started" : state == "waiting_data" ? "waiting for data" : state];
+    } else if (state != RunState::kDone && state != RunState::kDiverged) {
+      ++waiting[std::string(!state                              ? "not started"
+                            : state == RunState::kWaitingData ? "waiting for data"
+                                                              : name_of(state))];
     }
   }
   int unfinished = 0;
@@ -216,7 +218,8 @@ void add_notes(const Grid& grid, const std::vector<TableRun>& runs, const std::s
                                     fmt::join(grid.seeds, ", ")));
   if (spec.select) {
     const bool final = std::all_of(runs.begin(), runs.end(), [](const TableRun& run) {
-      return run.result.state == "done" || run.result.state == "diverged" || run.result.state == "failed";
+      return run.result.state == RunState::kDone || run.result.state == RunState::kDiverged ||
+             run.result.state == RunState::kFailed;
     });
     table.notes.push_back(fmt::format("@: the value of {} with the {} mean {}{}",
                                       fmt::join(names_of(grid, spec.select->over), ", "),

@@ -9,7 +9,7 @@
 
 #include "harness/grid/expand.h"
 #include "harness/grid/grid.h"
-#include "harness/store/run_result.h"
+#include "harness/runs/run_result.h"
 
 namespace tearless::harness {
 

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "base/run_directory.h"
-#include "harness/store/attempt_files.h"
+#include "harness/runs/attempt_files.h"
 #include "harness/store/store.h"
 #include "tests/support/paths.h"
 #include "tests/support/process.h"
@@ -454,7 +454,7 @@ class SupervisorTest : public testing::Test {
 };
 
 TEST_F(SupervisorTest, WritesDownHowItBeganAndEnded) {
-  EXPECT_EQ(test::run(supervise("echo attempt $TEARLESS_ATTEMPT of $2; exit 9")).code, 9);
+  EXPECT_EQ(test::run(supervise("echo attempt $TEARLESS_ATTEMPT of $2; exit 9")).code, 0);
   const AttemptRecord record = read_attempt(run_, 1);
   EXPECT_EQ(record.code, 9);
   EXPECT_EQ(record.signal, 0);
@@ -473,8 +473,9 @@ TEST_F(SupervisorTest, AnEngineThatIgnoresTheRequestIsKilledAfterItsGrace) {
   test::Background supervisor(supervise("trap '' TERM; echo deaf; while :; do sleep 0.1; done"));
   ASSERT_TRUE(test::eventually([&] { return last_log_line(run_, 1) == "deaf"; }));
   supervisor.signal(SIGTERM);
-  EXPECT_EQ(supervisor.wait().code, 128 + SIGKILL);
+  EXPECT_EQ(supervisor.wait().code, 0);
   EXPECT_EQ(read_attempt(run_, 1).signal, SIGKILL);
+  EXPECT_EQ(read_attempt(run_, 1).asked, "stop");
 }
 
 TEST_F(SupervisorTest, WhatTheEngineLeavesBehindIsClearedAway) {
@@ -485,7 +486,8 @@ TEST_F(SupervisorTest, WhatTheEngineLeavesBehindIsClearedAway) {
 TEST_F(SupervisorTest, AProgramThatCannotBeStartedIsInTheLog) {
   test::Command command = supervise("");
   command.arguments[4] = "/nowhere/engine";
-  EXPECT_EQ(test::run(command).code, 127);
+  EXPECT_EQ(test::run(command).code, 0);
+  EXPECT_EQ(read_attempt(run_, 1).code, 127);
   EXPECT_THAT(last_log_line(run_, 1), HasSubstr("cannot start /nowhere/engine"));
 }
 

@@ -24,6 +24,7 @@
 #include <thread>
 
 #include "base/error.h"
+#include "base/fault.h"
 #include "base/files.h"
 #include "base/hash.h"
 #include "base/lock_file.h"
@@ -238,6 +239,7 @@ int probe() {
 }  // namespace
 
 int main(int argc, char** argv) {
+  fault::begin(fault::kProgram);
   try {
     const std::string verb = argc > 1 ? argv[1] : "";
     if (verb == "check") return check_all();

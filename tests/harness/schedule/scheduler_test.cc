@@ -3,13 +3,17 @@
 #include "harness/schedule/scheduler.h"
 
 #include <gtest/gtest.h>
+#include <signal.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "base/error.h"
+#include "base/files.h"
+#include "base/record.h"
 #include "base/run_directory.h"
 #include "harness/store/sweep_directory.h"
 #include "tests/support/paths.h"
@@ -28,23 +32,31 @@ class FakeLauncher : public Launcher {
     alive.insert(launch.id);
     starts.push_back(launch.id);
     devices[launch.id] = launch.cuda_device;
-    if (!die_at_once) RunDirectory(launch.folder).make_attempt();
+    if (die_at_once) return;
+    const RunDirectory run(launch.folder);
+    write_start(run, run.make_attempt(), {{"device", "cpu"}, {"numerics", 1}});
   }
   bool adopt(const std::string& id, const fs::path&) override {
     if (!survivors.contains(id)) return false;
     alive.insert(id);
     return true;
   }
-  void stop(const std::string& id) override { stopped.insert(id); }
+  void stop(const std::string& id, StopReason why) override {
+    stopped.insert(id);
+    reasons[id] = why;
+  }
+  void kill(const std::string& id) override { killed.push_back(id); }
 
-  void end(const std::string& id) {
+  void end(const std::string& id, LaunchEnd how = LaunchEnd::kUnknown) {
     ASSERT_EQ(alive.erase(id), 1u);
-    on_end(id);
+    on_end(id, how);
   }
 
   bool refuse = false;
   bool die_at_once = false;
   std::set<std::string> alive, stopped, survivors;
+  std::map<std::string, StopReason> reasons;
+  std::vector<std::string> killed;
   std::vector<std::string> starts;
   std::map<std::string, std::string> devices;
 };
@@ -94,12 +106,31 @@ class SchedulerTest : public testing::Test {
     end(id, 0);
   }
 
-  void end(const std::string& id, int code, const std::string& log = "", int signal = 0) {
+  struct Exit {
+    int code = 0;
+    int signal = 0;
+    std::string asked = "";
+    int memory_kills = 0;
+    int disk_full = 0;
+    std::string log = "";
+  };
+  void end(const std::string& id, const Exit& exit) {
     const RunDirectory run = workspace_.run(id);
     const fs::path attempt = run.attempt(run.newest_attempt());
-    test::write_text(attempt / "log.txt", log);
-    test::write_text(attempt / "exit.json", nlohmann::json{{"code", code}, {"signal", signal}}.dump());
+    test::write_text(attempt / "log.txt", exit.log);
+    test::write_text(attempt / "exit.json", sealed({{"code", exit.code},
+                                                    {"signal", exit.signal},
+                                                    {"asked", exit.asked},
+                                                    {"memory_kills", exit.memory_kills},
+                                                    {"disk_full", exit.disk_full}}));
     launcher_.end(id);
+  }
+  void end(const std::string& id, int code, const std::string& log = "") { end(id, Exit{.code = code, .log = log}); }
+  void end_killed(const std::string& id) { end(id, Exit{.code = 137, .signal = SIGKILL}); }
+
+  // As the training program does.
+  void write_checkpoint(const std::string& id, int64_t step) {
+    make_folders(workspace_.run(id).checkpoints() / ("step-" + std::to_string(step)));
   }
 
   RunState state(int number) const { return store_->run(id_of(number))->state; }
@@ -147,6 +178,7 @@ TEST_F(SchedulerTest, NeverTrainsADoneRunAgain) {
 TEST_F(SchedulerTest, TakesAResultThatTheStoreNeverHeardOf) {
   const std::vector<Job> wanted = jobs(1);
   fs::create_directories(workspace_.run(id_of(0)).root());
+  test::write_text(workspace_.run(id_of(0)).settings(), text_of(0));
   test::write_text(workspace_.run(id_of(0)).scores(), R"({"test.bleu": 7})");
   write_done(workspace_.run(id_of(0)), "done", 10, "max_updates", {"scores.json"});
   scheduler_->begin(wanted);
@@ -257,10 +289,11 @@ TEST_F(SchedulerTest, RefusedSettingsAndDivergenceAreNeverRetried) {
 
 TEST_F(SchedulerTest, TheSameCrashOfThreeRunsPausesTheSweep) {
   scheduler_->begin(jobs(5));
-  end(id_of(0), 1, "no such file");
-  end(id_of(1), 1, "no such file");
+  // What a real program says of one defect: paths, updates, times and addresses differ.
+  end(id_of(0), 1, "[10:31:02] /data/runs/0123456789abcdef: no such file (update 1200, 0x7ffc12)");
+  end(id_of(1), 1, "[10:44:59] /data/runs/fedcba9876543210: no such file (update 7, 0x7ffe98)");
   EXPECT_TRUE(scheduler_->paused().empty());
-  end(id_of(2), 1, "no such file");
+  end(id_of(2), 1, "[11:00:00] /data/runs/00112233aabbccdd: no such file (update 31, 0x7ff001)");
   EXPECT_NE(scheduler_->paused().find("no such file"), std::string::npos);
   const size_t started = launcher_.starts.size();
   end(id_of(3), 1, "another reason");
@@ -271,7 +304,8 @@ TEST_F(SchedulerTest, TheSameCrashOfThreeRunsPausesTheSweep) {
 
 TEST_F(SchedulerTest, DifferentCrashesDoNotPause) {
   scheduler_->begin(jobs(3));
-  for (int i = 0; i < 3; ++i) end(id_of(i), 1, "reason " + std::to_string(i));
+  const char* reasons[] = {"out of beans", "out of rice", "out of tea"};
+  for (int i = 0; i < 3; ++i) end(id_of(i), 1, reasons[i]);
   EXPECT_TRUE(scheduler_->paused().empty());
 }
 
@@ -288,7 +322,8 @@ TEST_F(SchedulerTest, ARunWithoutASignOfLifeIsStoppedAndCalledStalled) {
   now_ += 20;
   scheduler_->tick();
   EXPECT_EQ(launcher_.stopped.count(id_of(0)), 1u);
-  end(id_of(0), 137, "", 9);
+  EXPECT_EQ(launcher_.reasons.at(id_of(0)), StopReason::kStall);
+  end(id_of(0), {.code = 137, .signal = 9, .asked = "stall"});
   EXPECT_EQ(store_->attempts_of(id_of(0)).at(0).outcome, "stalled");
   EXPECT_EQ(starts(0), 2);  // tried again
 }
@@ -353,11 +388,200 @@ TEST_F(SchedulerTest, WhatCannotBeStartedPausesAndLosesNothing) {
 }
 
 TEST_F(SchedulerTest, ASupervisorThatNeverBeganAnAttemptPausesTheSweep) {
+  for (const auto& [how, sentence] : {std::pair{LaunchEnd::kMachine, "is the disk full"},
+                                      std::pair{LaunchEnd::kTurnedAway, "another program works in"}}) {
+    restart();
+    launcher_.die_at_once = true;
+    scheduler_->begin(jobs(1));
+    launcher_.end(id_of(0), how);
+    EXPECT_NE(scheduler_->paused().find(sentence), std::string::npos) << scheduler_->paused();
+    EXPECT_EQ(state(0), RunState::kQueued);
+  }
+}
+
+TEST_F(SchedulerTest, ASupervisorKilledBeforeItsAttemptBeganCostsNothingAndIsNoAttempt) {
   launcher_.die_at_once = true;
   scheduler_->begin(jobs(1));
+  workspace_.run(id_of(0)).make_attempt();  // made, and killed before start.json
   launcher_.end(id_of(0));
-  EXPECT_NE(scheduler_->paused().find("no attempt could be started"), std::string::npos);
+  EXPECT_TRUE(scheduler_->paused().empty());
+  EXPECT_TRUE(store_->attempts_of(id_of(0)).empty());
+  launcher_.die_at_once = false;
+  now_ += 100;
+  scheduler_->tick();
+  finish(id_of(0));
+  EXPECT_EQ(state(0), RunState::kDone);
+  const RunResult result = store_->result_of(id_of(0), 1);
+  EXPECT_FALSE(result.stale);
+  EXPECT_FALSE(result.mixed);
+}
+
+TEST_F(SchedulerTest, AFailureIsForgivenOnceTheRunHasMadeProgress) {
+  scheduler_->begin(jobs(1));
+  for (int64_t step = 1; step <= 6; ++step) {  // more crashes than are tried, a checkpoint between any two
+    write_checkpoint(id_of(0), step);
+    end(id_of(0), 1, "flaky");
+    now_ += 100;
+    scheduler_->tick();
+  }
+  EXPECT_EQ(starts(0), 7);
+  for (int i = 0; i < 2; ++i) {
+    end(id_of(0), 1, "flaky");
+    now_ += 100;
+    scheduler_->tick();
+  }
+  EXPECT_EQ(state(0), RunState::kFailed);  // the third in a row that got nowhere
+}
+
+TEST_F(SchedulerTest, KillsFromOutsideAreFreeButThreeWithoutProgressPauseTheSweep) {
+  scheduler_->begin(jobs(1));
+  for (int64_t step = 1; step <= 5; ++step) {
+    write_checkpoint(id_of(0), step);
+    end_killed(id_of(0));
+    EXPECT_TRUE(scheduler_->paused().empty()) << step;
+    now_ += 100;
+    scheduler_->tick();
+  }
+  EXPECT_EQ(store_->attempts_of(id_of(0)).back().outcome, "killed");
+  end_killed(id_of(0));  // the second since the last checkpoint
+  EXPECT_TRUE(scheduler_->paused().empty());
+  now_ += 100;
+  scheduler_->tick();
+  end_killed(id_of(0));
+  EXPECT_NE(scheduler_->paused().find("killed from outside 3 times"), std::string::npos);
   EXPECT_EQ(state(0), RunState::kQueued);
+}
+
+TEST_F(SchedulerTest, AKillByTheKernelForMemoryIsTriedOnceMoreAlone) {
+  scheduler_->begin(jobs(2));
+  end(id_of(0), Exit{.code = 137, .signal = SIGKILL, .memory_kills = 1});
+  EXPECT_EQ(starts(0), 1);  // not while another one runs
+  now_ += 100;
+  finish(id_of(1));
+  EXPECT_EQ(starts(0), 2);
+  end(id_of(0), Exit{.code = 137, .signal = SIGKILL, .memory_kills = 1});
+  EXPECT_EQ(state(0), RunState::kFailed);
+  EXPECT_EQ(store_->run(id_of(0))->failure, FailureClass::kOutOfMemory);
+}
+
+TEST_F(SchedulerTest, AFailingMachinePausesTheSweepAndChargesNoRun) {
+  for (const Exit& exit : {Exit{.code = kExitMachine}, Exit{.code = 1, .disk_full = 1}}) {
+    restart();
+    scheduler_->begin(jobs(3));
+    end(id_of(0), exit);
+    EXPECT_FALSE(scheduler_->paused().empty());
+    EXPECT_EQ(state(0), RunState::kQueued);
+    EXPECT_EQ(store_->attempts_of(id_of(0)).back().outcome, "machine");
+    end(id_of(1), kExitStopped);
+    EXPECT_TRUE(scheduler_->finished());
+  }
+}
+
+TEST_F(SchedulerTest, AnEndThatCouldNotBeWrittenDownIsTheMachines) {
+  scheduler_->begin(jobs(1));
+  launcher_.end(id_of(0), LaunchEnd::kMachine);
+  EXPECT_EQ(store_->attempts_of(id_of(0)).back().outcome, "machine");
+  EXPECT_FALSE(scheduler_->paused().empty());
+}
+
+TEST_F(SchedulerTest, HoweverAStopThatWasAskedForEndsItIsNeverCharged) {
+  for (const Exit& exit :
+       {Exit{.code = 143, .signal = SIGTERM, .asked = "stop"}, Exit{.code = 137, .signal = 9, .asked = "stop"},
+        Exit{.code = 1, .asked = "stop"}, Exit{.code = 139, .signal = SIGSEGV, .asked = "stop"}}) {
+    for (int i = 0; i < 4; ++i) {
+      restart();
+      scheduler_->begin(jobs(1));
+      scheduler_->stop();
+      EXPECT_EQ(launcher_.reasons.at(id_of(0)), StopReason::kRequest);
+      end(id_of(0), exit);
+      EXPECT_EQ(state(0), RunState::kQueued);
+      EXPECT_EQ(store_->attempts_of(id_of(0)).back().outcome, "stopped");
+    }
+  }
+}
+
+TEST_F(SchedulerTest, ASupervisorThatDoesNotAnswerIsKilledAfterItsTimeAndTheRunIsStopped) {
+  scheduler_->begin(jobs(1));
+  scheduler_->stop();
+  now_ += 44;
+  scheduler_->tick();
+  EXPECT_TRUE(launcher_.killed.empty());  // its grace time is not over
+  now_ += 2;
+  scheduler_->tick();
+  EXPECT_EQ(launcher_.killed, std::vector<std::string>{id_of(0)});
+  launcher_.end(id_of(0));  // without exit.json
+  EXPECT_EQ(store_->attempts_of(id_of(0)).back().outcome, "stopped");
+  EXPECT_EQ(state(0), RunState::kQueued);
+}
+
+TEST_F(SchedulerTest, OutputIsASignOfLifeUntilItFloods) {
+  restart({.stall_seconds = 60});
+  scheduler_->begin(jobs(1));
+  const fs::path log = workspace_.run(id_of(0)).attempt(1) / "log.txt";
+  std::string text;
+  for (int i = 0; i < 5; ++i) {  // a slow preparation that says how far it is
+    test::write_text(log, text += "still learning subwords\n");
+    now_ += 50;
+    scheduler_->tick();
+  }
+  EXPECT_TRUE(launcher_.stopped.empty());
+  for (int i = 0; i < 4; ++i) {
+    text.resize(text.size() + (3 << 20), 'x');
+    test::write_text(log, text);
+    now_ += 50;
+    scheduler_->tick();
+  }
+  EXPECT_EQ(launcher_.reasons[id_of(0)], StopReason::kStall);
+}
+
+TEST_F(SchedulerTest, AZeroStallTimeoutMeansNever) {
+  restart({.stall_seconds = 0});
+  scheduler_->begin(jobs(1));
+  now_ += 1e9;
+  scheduler_->tick();
+  EXPECT_TRUE(launcher_.stopped.empty());
+}
+
+TEST_F(SchedulerTest, ALivingAttemptThatTheStoreDoesNotKnowOfIsAdopted) {
+  const std::vector<Job> wanted = jobs(1);
+  make_folders(workspace_.run(id_of(0)).root());
+  launcher_.survivors.insert(id_of(0));
+  scheduler_->begin(wanted);
+  EXPECT_TRUE(launcher_.starts.empty());
+  EXPECT_EQ(state(0), RunState::kRunning);
+  EXPECT_TRUE(told("adopted"));
+}
+
+TEST_F(SchedulerTest, AnAdoptedRunTakesItsSlot) {
+  slots_ = Slots(2, 0, {"GPU-a"});
+  restart();
+  const std::vector<Job> wanted = jobs(3);
+  scheduler_->begin(wanted);
+  ASSERT_EQ(launcher_.starts.size(), 2u);
+  launcher_.survivors = launcher_.alive;
+  launcher_.alive.clear();
+  restart();
+  scheduler_->begin(wanted);
+  EXPECT_EQ(launcher_.starts.size(), 2u);  // both cores are taken by those that live on
+  finish(id_of(0));
+  EXPECT_EQ(launcher_.starts.size(), 3u);
+}
+
+TEST_F(SchedulerTest, AnAdoptedRunTakesItsDevice) {
+  slots_ = Slots(2, 0, {"GPU-a"});
+  restart();
+  std::vector<Job> wanted = jobs(2, "cuda");
+  scheduler_->begin(wanted);
+  ASSERT_EQ(launcher_.starts.size(), 1u);
+  const RunDirectory run = workspace_.run(id_of(0));
+  write_start(run, 1, {{"cuda_device", "GPU-a"}, {"device", "GPU"}, {"numerics", 1}});
+  launcher_.survivors = launcher_.alive;
+  launcher_.alive.clear();
+  restart();
+  scheduler_->begin(wanted);
+  EXPECT_EQ(launcher_.starts.size(), 1u);
+  finish(id_of(0));
+  EXPECT_EQ(launcher_.devices.at(id_of(1)), "GPU-a");
 }
 
 TEST_F(SchedulerTest, DevicesAreGivenOutOnce) {
@@ -421,7 +645,12 @@ TEST_F(SchedulerTest, RandomHistoriesLoseAndRepeatNothing) {
 
     std::set<std::string> done;
     scheduler_->begin(jobs(6));
-    for (int step = 0; step < 2000 && !scheduler_->finished(); ++step) {
+    for (int step = 0; step < 2000; ++step) {
+      if (!scheduler_->paused().empty() && launcher_.alive.empty()) {  // lost too often in a row: a person goes on
+        restart({.stall_seconds = 0, .retry_failed = false});
+        scheduler_->begin(jobs(6));
+      }
+      if (scheduler_->finished()) break;
       now_ += 100;
       scheduler_->tick();
       if (launcher_.alive.empty()) continue;

@@ -6,11 +6,11 @@
 
 #include "base/error.h"
 #include "base/run_directory.h"
-#include "harness/store/attempt_files.h"
+#include "harness/runs/attempt_files.h"
 #include "harness/store/rebuild.h"
 #include "harness/store/record.h"
 #include "harness/store/sweep_directory.h"
-#include "harness/store/verdict.h"
+#include "harness/runs/verdict.h"
 #include "tests/support/paths.h"
 
 namespace tearless::harness {
@@ -66,8 +66,8 @@ TEST_F(RunFolderTest, ExitCodesBecomeClassesWithTheLastWords) {
       {75, 0, FailureClass::kStopped, "exit code 75: last words"},
       {1, 0, FailureClass::kCrashed, "exit code 1: last words"},
       {127, 0, FailureClass::kCrashed, "exit code 127: last words"},
-      {0, 0, FailureClass::kCrashed, "ended with code 0 but left no DONE: last words"},
-      {3, 0, FailureClass::kCrashed, "ended with code 3 but left no DONE: last words"},
+      {0, 0, FailureClass::kCrashed, "exit code 0 without DONE: last words"},
+      {3, 0, FailureClass::kCrashed, "exit code 3 without DONE: last words"},
       {139, 11, FailureClass::kCrashed, "killed by signal 11 (Segmentation fault): last words"},
   };
   for (const auto& expected : cases) {

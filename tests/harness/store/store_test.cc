@@ -149,7 +149,7 @@ TEST_F(StoreTest, AResultIsStaleUnderNewerNumericsAndMixedAfterTwoMachines) {
   EXPECT_TRUE(store_->result_of("aa", 2).stale);
   EXPECT_TRUE(store_->result_of("aa").mixed);
   EXPECT_EQ(store_->result_of("aa").scores.at("test.bleu"), 20.9);
-  EXPECT_EQ(store_->result_of("unheard of").state, "");
+  EXPECT_EQ(store_->result_of("unheard of").state, std::nullopt);
 }
 
 TEST_F(StoreTest, AllOrNothingOfOneStep) {

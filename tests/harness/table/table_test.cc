@@ -25,9 +25,9 @@ Grid load_text(std::string_view text) {
 }
 
 RunResult done(std::map<std::string, double> scores) {
-  return {.id = "0123456789abcdef", .state = "done", .scores = std::move(scores)};
+  return {.id = "0123456789abcdef", .state = RunState::kDone, .scores = std::move(scores)};
 }
-RunResult ended(std::string state) { return {.id = "fedcba9876543210", .state = std::move(state)}; }
+RunResult ended(RunState state) { return {.id = "fedcba9876543210", .state = state}; }
 
 /// Every run of the grid with the result that `result_of` gives it: by row and column point of the first two axes, and
 /// seed.
@@ -63,22 +63,22 @@ TEST(Cell, ShowsMeanSpreadAndCount) {
 TEST(Cell, HasNoSpreadForOneRun) { EXPECT_EQ(cell_of(1, around_28), "28.10 (n=1)"); }
 
 TEST(Cell, SaysHowManyRunsAreMissing) {
-  EXPECT_EQ(cell_of(3, [](int64_t) { return ended("queued"); }), "– (0/3)");
-  EXPECT_EQ(cell_of(3, [](int64_t seed) { return seed == 2 ? ended("running") : around_28(seed); }),
+  EXPECT_EQ(cell_of(3, [](int64_t) { return ended(RunState::kQueued); }), "– (0/3)");
+  EXPECT_EQ(cell_of(3, [](int64_t seed) { return seed == 2 ? ended(RunState::kRunning) : around_28(seed); }),
             "28.20 ± 0.14 (2/3)");
   EXPECT_EQ(cell_of(2, [](int64_t) { return RunResult{}; }), "– (0/2)");
 }
 
 TEST(Cell, CountsDivergedRunsAsAResult) {
-  EXPECT_EQ(cell_of(5, [](int64_t seed) { return seed == 5 ? ended("diverged") : around_28(seed); }),
+  EXPECT_EQ(cell_of(5, [](int64_t seed) { return seed == 5 ? ended(RunState::kDiverged) : around_28(seed); }),
             "28.25 ± 0.13, 1/5 div.");
-  EXPECT_EQ(cell_of(5, [](int64_t) { return ended("diverged"); }), "div. (5/5)");
-  EXPECT_EQ(cell_of(3, [](int64_t seed) { return ended(seed == 1 ? "diverged" : "queued"); }), "– (0/3), 1/3 div.");
+  EXPECT_EQ(cell_of(5, [](int64_t) { return ended(RunState::kDiverged); }), "div. (5/5)");
+  EXPECT_EQ(cell_of(3, [](int64_t seed) { return ended(seed == 1 ? RunState::kDiverged : RunState::kQueued); }), "– (0/3), 1/3 div.");
 }
 
 TEST(Cell, SaysThatRunsFailed) {
-  EXPECT_EQ(cell_of(2, [](int64_t) { return ended("failed"); }), "failed (2/2)");
-  EXPECT_EQ(cell_of(3, [](int64_t seed) { return seed == 1 ? ended("failed") : around_28(seed); }),
+  EXPECT_EQ(cell_of(2, [](int64_t) { return ended(RunState::kFailed); }), "failed (2/2)");
+  EXPECT_EQ(cell_of(3, [](int64_t seed) { return seed == 1 ? ended(RunState::kFailed) : around_28(seed); }),
             "28.250 ± 0.071, 1/3 failed");
 }
 
@@ -117,7 +117,7 @@ TEST(Cell, ShowsThePublishedValueWithTheDifference) {
   EXPECT_EQ(cell_of(3, around_28, published("\"fail\"")), "28.20 ± 0.10 (n=3) [fail]");
   EXPECT_EQ(cell_of(3, around_28, published("\"\"")), "28.20 ± 0.10 (n=3)");
   EXPECT_EQ(cell_of(
-                3, [](int64_t) { return ended("queued"); }, published("28")),
+                3, [](int64_t) { return ended(RunState::kQueued); }, published("28")),
             "– (0/3) [28]");
 }
 
@@ -197,9 +197,9 @@ Table golden_table() {
   const Grid grid = load_text(kGolden);
   return fill(grid, results(grid, [](uint32_t row, uint32_t column, int64_t seed) {
                 const double x = 0.25 * static_cast<double>(seed);
-                if (row == 2) return ended(column == 0 ? "diverged" : "failed");
+                if (row == 2) return ended(column == 0 ? RunState::kDiverged : RunState::kFailed);
                 if (column == 2)
-                  return row == 0 ? ended("waiting_data") : seed == 1 ? ended("running") : done({{"test.bleu", 9 + x}});
+                  return row == 0 ? ended(RunState::kWaitingData) : seed == 1 ? ended(RunState::kRunning) : done({{"test.bleu", 9 + x}});
                 if (row == 0) return done({{"test.bleu", 18 + column * 10 + x}});
                 RunResult result = done({{"test.bleu", 20 + x}, {"g.decoder.final", 11 + x}});
                 result.stale = column == 1;

@@ -1,10 +1,11 @@
-#include "harness/store/attempt_files.h"
+#include "harness/runs/attempt_files.h"
 
 #include <algorithm>
 #include <fstream>
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/record.h"
 
 namespace tearless::harness {
 namespace fs = std::filesystem;
@@ -21,10 +22,8 @@ std::string bytes_from(const fs::path& file, int64_t offset) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-json read_json(const fs::path& file) {
-  const json record = json::parse(bytes_from(file, 0), nullptr, /*allow_exceptions=*/false);
-  return record.is_object() ? record : json::object();
-}
+// A record that is absent, torn or changed tells nothing.
+json record_in(const fs::path& file) { return read_record(file).value_or(json::object()); }
 
 int64_t size_of(const fs::path& file) {
   std::error_code error;
@@ -43,38 +42,47 @@ Value field(const json& record, const char* key, Value otherwise) {
   }
 }
 
+// The newest checkpoint when an attempt had ended: what the next one found, or what is there now.
+int64_t checkpoint_after(const RunDirectory& run, int64_t attempt) {
+  for (int64_t next = attempt + 1, newest = run.newest_attempt(); next <= newest; ++next) {
+    if (run.has_begun(next)) return field<int64_t>(record_in(run.attempt(next) / "start.json"), "checkpoint", 0);
+  }
+  return run.newest_checkpoint();
+}
+
 std::string valid_utf8(const std::string& text) {
   return json::parse(json(text).dump(-1, ' ', false, json::error_handler_t::replace)).get<std::string>();
 }
 
 }  // namespace
 
-bool ProcessName::is_alive() const {
-  return boot_id == tearless::boot_id() && process_start_ticks(pid) == std::optional(start_ticks);
-}
-
-std::optional<ProcessName> supervisor_of(const RunDirectory& run, int64_t attempt) {
-  const json start = read_json(run.attempt(attempt) / "start.json");
-  const auto who = start.find("supervisor");
-  if (who == start.end() || !who->is_object()) return std::nullopt;
-  return ProcessName{field<int64_t>(*who, "pid", 0), field<int64_t>(*who, "start_ticks", 0),
-                     field<std::string>(*who, "boot_id", "")};
-}
-
 std::string cuda_device_of(const RunDirectory& run, int64_t attempt) {
-  return field<std::string>(read_json(run.attempt(attempt) / "start.json"), "cuda_device", "");
+  return field<std::string>(record_in(run.attempt(attempt) / "start.json"), "cuda_device", "");
+}
+
+std::string phase_of(const RunDirectory& run, int64_t attempt) {
+  const std::string phase = bytes_from(run.attempt(attempt) / "phase", 0);
+  for (const char* known : {"preparing", "training", "evaluating", "publishing"}) {
+    if (phase.starts_with(known)) return known;
+  }
+  return "";
 }
 
 AttemptRecord read_attempt(const RunDirectory& run, int64_t attempt) {
   const fs::path folder = run.attempt(attempt);
-  const json start = read_json(folder / "start.json");
-  const json exit = read_json(folder / "exit.json");
-  const json measured = read_json(folder / "measured.json");
+  const json start = record_in(folder / "start.json");
+  const json exit = record_in(folder / "exit.json");
+  const json measured = record_in(folder / "measured.json");
   return {.number = attempt,
           .outcome = "",
           .reason = "",
           .code = field<std::optional<int64_t>>(exit, "code", std::nullopt),
           .signal = field<std::optional<int64_t>>(exit, "signal", std::nullopt),
+          .asked = field<std::string>(exit, "asked", ""),
+          .killed_for_memory = field<int64_t>(exit, "memory_kills", 0) > 0,
+          .disk_full = field<int64_t>(exit, "disk_full", 0) != 0,
+          .phase = phase_of(run, attempt),
+          .checkpoint = checkpoint_after(run, attempt),
           .started_at = field<std::string>(start, "started_at", ""),
           .ended_at = field<std::string>(exit, "ended_at", ""),
           .host = field<std::string>(start, "host", ""),

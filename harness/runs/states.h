@@ -1,6 +1,7 @@
 // The states of a run, why an attempt failed, and the moves that are legal. Pure.
 #pragma once
 
+#include <optional>
 #include <string_view>
 
 namespace tearless::harness {
@@ -17,10 +18,14 @@ enum class FailureClass {
   kLost,     // machine or supervisor gone
   kStopped,  // on request or preempted
   kTimeout,
+  kKilled,   // by a signal from outside that nobody here asked for
+  kMachine,  // a full disk, an I/O error: not the run's fault, and no other run would fare better
 };
 
 /// As the store, JSON and people write them: "waiting_data", "out_of_memory"; kNone is "".
 std::string_view name_of(RunState state);
+/// "" for a run that is not known.
+std::string_view name_of(const std::optional<RunState>& state);
 std::string_view name_of(FailureClass failure);
 /// Of names that the store holds; anything else is a logic error.
 RunState state_named(std::string_view name);

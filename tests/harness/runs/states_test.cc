@@ -1,4 +1,4 @@
-#include "harness/store/states.h"
+#include "harness/runs/states.h"
 
 #include <gtest/gtest.h>
 

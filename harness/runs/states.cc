@@ -1,4 +1,4 @@
-#include "harness/store/states.h"
+#include "harness/runs/states.h"
 
 #include <fmt/format.h>
 
@@ -13,8 +13,8 @@ namespace {
 // In the order of the enums.
 constexpr std::array<std::string_view, 8> kStateNames = {"queued", "running", "done",         "diverged",
                                                          "failed", "held",    "waiting_data", "cancelled"};
-constexpr std::array<std::string_view, 8> kFailureNames = {"",        "settings", "out_of_memory", "crashed",
-                                                           "stalled", "lost",     "stopped",       "timeout"};
+constexpr std::array<std::string_view, 10> kFailureNames = {"",     "settings", "out_of_memory", "crashed", "stalled",
+                                                            "lost", "stopped",  "timeout",       "killed",  "machine"};
 
 template <class Enum, class Names>
 Enum named(std::string_view name, const Names& names) {
@@ -26,6 +26,7 @@ Enum named(std::string_view name, const Names& names) {
 }  // namespace
 
 std::string_view name_of(RunState state) { return kStateNames.at(static_cast<size_t>(state)); }
+std::string_view name_of(const std::optional<RunState>& state) { return state ? name_of(*state) : ""; }
 std::string_view name_of(FailureClass failure) { return kFailureNames.at(static_cast<size_t>(failure)); }
 RunState state_named(std::string_view name) { return named<RunState>(name, kStateNames); }
 FailureClass failure_named(std::string_view name) { return named<FailureClass>(name, kFailureNames); }

@@ -1,0 +1,180 @@
+#include "base/fault.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <optional>
+#include <string>
+
+#include "base/process_name.h"
+
+namespace tearless::fault {
+namespace fs = std::filesystem;
+namespace {
+
+uint32_t own_role = kProgram;
+thread_local bool inside = false;  // the layer's own file work is no point
+
+void enlist() {
+  if (!detail::plan) return;
+  const int64_t start_ticks = process_start_ticks(::getpid()).value_or(0);
+  const int known = std::min(detail::plan->processes.load(), FaultPlan::kMostProcesses);
+  for (int i = 0; i < known; ++i) {  // a process that has become another program keeps its place
+    FaultPlan::Process& entry = detail::plan->process[i];
+    if (entry.pid != ::getpid() || entry.start_ticks != start_ticks) continue;
+    entry.role = own_role;
+    return;
+  }
+  const int place = detail::plan->processes.fetch_add(1);
+  if (place >= FaultPlan::kMostProcesses) return;
+  FaultPlan::Process& entry = detail::plan->process[place];
+  entry.role = own_role;
+  entry.start_ticks = start_ticks;
+  entry.pid = ::getpid();
+}
+
+[[noreturn]] void die() {
+  ::kill(::getpid(), SIGKILL);
+  while (true) ::pause();
+}
+
+void kill_victims() {
+  const uint32_t victims = detail::plan->victims;
+  const int count = std::min(detail::plan->processes.load(), FaultPlan::kMostProcesses);
+  for (int i = 0; i < count; ++i) {
+    const FaultPlan::Process& entry = detail::plan->process[i];
+    const int32_t pid = entry.pid;
+    if (pid == 0 || pid == ::getpid() || (entry.role & victims) == 0) continue;
+    // The start time names the process: its pid may have gone to somebody else since.
+    if (process_start_ticks(pid) == std::optional(entry.start_ticks.load())) ::kill(pid, SIGKILL);
+  }
+  if ((victims & (kWhoIsThere | own_role)) != 0) die();
+}
+
+// --- the shadow: what is durable -----------------------------------------------------------------------------------
+
+std::string inode_name(const struct stat& info) { return std::to_string(info.st_ino); }
+
+void copy_bytes(int from, const fs::path& to) {
+  const fs::path temporary = to.string() + "." + std::to_string(::getpid());
+  {
+    std::ofstream out(temporary, std::ios::binary | std::ios::trunc);
+    char buffer[1 << 16];
+    off_t offset = 0;
+    for (ssize_t n; (n = ::pread(from, buffer, sizeof buffer, offset)) > 0; offset += n) out.write(buffer, n);
+  }
+  fs::rename(temporary, to);
+}
+
+void copy_names(const fs::path& folder, const fs::path& to) {
+  const fs::path temporary = to.string() + "." + std::to_string(::getpid());
+  {
+    std::ofstream out(temporary, std::ios::trunc);
+    std::error_code gone;
+    for (const auto& entry : fs::directory_iterator(folder, gone)) {
+      struct stat info {};
+      if (::lstat(entry.path().c_str(), &info) != 0) continue;
+      out << (S_ISDIR(info.st_mode) ? 'd' : 'f') << ' ' << info.st_ino << ' ' << entry.path().filename().string()
+          << '\n';
+    }
+  }
+  fs::rename(temporary, to);
+}
+
+void note_durable(int descriptor) {
+  const fs::path shadow = detail::plan->shadow;
+  struct stat info {};
+  if (::fstat(descriptor, &info) != 0) return;
+  const std::string name = inode_name(info);
+  const std::string opened = "/proc/self/fd/" + std::to_string(descriptor);
+  if (S_ISDIR(info.st_mode)) return copy_names(opened, shadow / ("names-" + name));
+  // A link keeps the inode's number from being given to another file.
+  ::linkat(AT_FDCWD, opened.c_str(), AT_FDCWD, (shadow / ("keep-" + name)).c_str(), AT_SYMLINK_FOLLOW);
+  const int readable = ::open(opened.c_str(), O_RDONLY | O_CLOEXEC);
+  if (readable < 0) return;
+  copy_bytes(readable, shadow / ("bytes-" + name));
+  ::close(readable);
+}
+
+void rebuild_folder(const fs::path& shadow, const std::string& inode, const fs::path& to) {
+  fs::create_directories(to);
+  std::ifstream names(shadow / ("names-" + inode));
+  char type = 0;
+  std::string child, name;
+  while (names >> type >> child && names.get() == ' ' && std::getline(names, name)) {
+    if (type == 'd') {
+      rebuild_folder(shadow, child, to / name);
+    } else if (fs::exists(shadow / ("bytes-" + child))) {
+      fs::copy_file(shadow / ("bytes-" + child), to / name);
+    } else {
+      std::ofstream(to / name);  // its name was durable, its bytes never were
+    }
+  }
+}
+
+}  // namespace
+
+FaultPlan* detail::plan = nullptr;
+
+int detail::at_point(Kind kind, const char* what) {
+  if (inside || (plan->kinds & kind) == 0 || (plan->roles & own_role) == 0) return 0;
+  if (plan->phase[0] != 0 && (kind != kPhase || std::strcmp(plan->phase, what) != 0)) return 0;
+  const int64_t number = plan->points.fetch_add(1) + 1;
+  if (plan->action == kCount || number < plan->first || number > plan->last) return 0;
+  plan->hits.fetch_add(1);
+  if (plan->action == kFail) return plan->error;
+  if (plan->action == kSignal) {
+    ::kill(::getpid(), plan->error);
+    return 0;
+  }
+  kill_victims();
+  return 0;
+}
+
+void begin(Role role) {
+  own_role = role;
+  if (detail::plan) return enlist();
+  const char* file = std::getenv(kPlanVariable);
+  if (!file || !*file) return;
+  const int fd = ::open(file, O_RDWR | O_CLOEXEC);
+  if (fd < 0) return;
+  void* mapped = ::mmap(nullptr, sizeof(FaultPlan), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  ::close(fd);
+  if (mapped == MAP_FAILED) return;
+  detail::plan = static_cast<FaultPlan*>(mapped);
+  enlist();
+}
+
+void note_child() {
+  own_role = kProgram;
+  enlist();
+}
+
+void synced(int descriptor) {
+  if (!detail::plan || detail::plan->shadow[0] == 0 || inside) return;
+  inside = true;
+  note_durable(descriptor);
+  inside = false;
+}
+
+void synced(const fs::path& path) {
+  if (!detail::plan || detail::plan->shadow[0] == 0) return;
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return;
+  synced(fd);
+  ::close(fd);
+}
+
+void power_cut(const fs::path& shadow, const fs::path& from, const fs::path& to) {
+  struct stat info {};
+  if (::stat(from.c_str(), &info) == 0) rebuild_folder(shadow, inode_name(info), to);
+}
+
+}  // namespace tearless::fault

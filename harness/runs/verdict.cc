@@ -1,0 +1,138 @@
+#include "harness/runs/verdict.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstring>
+#include <string_view>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/words.h"
+
+namespace tearless::harness {
+namespace {
+
+Verdict failed(FailureClass failure, std::string reason) {
+  return {.state = RunState::kFailed, .failure = failure, .reason = std::move(reason), .step = std::nullopt};
+}
+
+// A program does not send itself one of these: they come from a person, a limit or another program. SIGXFSZ is not
+// among them: a file that grew over a limit is the program's own doing.
+bool comes_from_outside(int64_t signal) {
+  for (const int one : {SIGKILL, SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM, SIGXCPU, SIGPWR}) {
+    if (signal == one) return true;
+  }
+  return false;
+}
+
+std::string how_it_ended(const AttemptRecord& attempt, EndedBy by) {
+  const int64_t signal = attempt.signal.value_or(0);
+  const char* why = by == EndedBy::kStall     ? "no sign of life; "
+                    : by == EndedBy::kRequest ? "on request; "
+                    : by == EndedBy::kMemory  ? "the machine had no memory left; "
+                    : by == EndedBy::kOutside ? "from outside; "
+                                              : "";
+  const std::string end = signal == 0
+                              ? fmt::format("exit code {}", attempt.code.value_or(0))
+                              : fmt::format("killed by signal {} ({})", signal, ::strsignal(static_cast<int>(signal)));
+  return why + end + (attempt.phase.empty() ? "" : " while " + attempt.phase);
+}
+
+}  // namespace
+
+std::string Verdict::outcome() const {
+  return std::string(state == RunState::kFailed ? name_of(failure) : name_of(state));
+}
+
+EndedBy ended_by(const AttemptRecord& attempt) {
+  const int64_t signal = attempt.signal.value_or(0);
+  if (attempt.asked == "stall") return EndedBy::kStall;
+  if (!attempt.asked.empty()) return EndedBy::kRequest;
+  if (signal == SIGKILL && attempt.killed_for_memory) return EndedBy::kMemory;
+  return comes_from_outside(signal) ? EndedBy::kOutside : EndedBy::kItself;
+}
+
+FailureClass class_of_end(EndedBy by, int64_t code, bool disk_full) {
+  for (const EndRule& rule : kEndRules) {
+    if (rule.by == by && (rule.code == kAnyCode || rule.code == code) && (!rule.disk_full || disk_full)) {
+      return rule.failure;
+    }
+  }
+  return FailureClass::kCrashed;
+}
+
+std::optional<Verdict> verdict_of_done(const RunDirectory& run) {
+  try {
+    const std::optional<Done> done = read_done(run);
+    if (!done) return std::nullopt;
+    const std::string id = run.id();
+    if (const std::string settings = run_id(read_file(run.settings())); settings != id) {
+      return failed(FailureClass::kSettings,
+                    fmt::format("{} holds the settings of run {}: the folder was copied or changed; delete it to train "
+                                "the run",
+                                run.root().string(), settings));
+    }
+    if (!done->id.empty() && done->id != id) {
+      return failed(FailureClass::kSettings,
+                    fmt::format("{} is of run {}; delete the run's folder to train it", run.done().string(), done->id));
+    }
+    if (const std::string changed = changed_result_file(run, *done); !changed.empty()) {
+      return failed(
+          FailureClass::kSettings,
+          fmt::format("{} is not what the run had written; restore it, or delete the run's folder to train it again",
+                      (run.root() / changed).string()));
+    }
+    const bool has_scores = std::filesystem::exists(run.scores());
+    if (has_scores && done->outcome == "done" && !done->files.contains("scores.json")) {
+      return failed(FailureClass::kSettings,
+                    fmt::format("{} does not vouch for scores.json (docs/run_directory.md)", run.done().string()));
+    }
+    read_scores(run);
+    return Verdict{.state = done->outcome == "diverged" ? RunState::kDiverged : RunState::kDone,
+                   .failure = FailureClass::kNone,
+                   .reason = done->reason,
+                   .step = done->step};
+  } catch (const UserError& damaged) {
+    return failed(FailureClass::kSettings, damaged.what());
+  }
+}
+
+Verdict judge(const RunDirectory& run, int64_t attempt) {
+  if (const std::optional<Verdict> done = verdict_of_done(run)) return *done;
+  return judge_exit(run, attempt);
+}
+
+Verdict judge_exit(const RunDirectory& run, int64_t attempt) {
+  const AttemptRecord record = read_attempt(run, attempt);
+  if (!record.code) return failed(FailureClass::kLost, "the machine or the supervisor went away");
+
+  const EndedBy by = ended_by(record);
+  const int64_t signal = record.signal.value_or(0);
+  const FailureClass failure = class_of_end(by, signal == 0 ? *record.code : kAnyCode, record.disk_full);
+  std::string reason = how_it_ended(record, by);
+  if (failure == FailureClass::kMachine && record.disk_full) reason += "; the disk is full";
+  if (failure == FailureClass::kCrashed && signal == 0 &&
+      (*record.code == kExitDone || *record.code == kExitDiverged)) {
+    reason += " without DONE";
+  }
+  const std::string said = last_log_line(run, attempt);
+  return failed(failure, said.empty() ? reason : reason + ": " + said);
+}
+
+std::string crash_signature(const std::string& reason) {
+  std::string signature;
+  for (const std::string_view word : split_words(reason)) {
+    const bool is_path = word.find('/') != std::string_view::npos;
+    const bool has_number = std::any_of(word.begin(), word.end(), [](unsigned char c) { return std::isdigit(c); });
+    const bool is_exit =
+        signature.ends_with("code ") || signature.ends_with("signal ");  // those numbers tell crashes apart
+    signature += is_path ? "/" : has_number && !is_exit ? "#" : std::string(word);
+    signature += ' ';
+  }
+  return signature;
+}
+
+}  // namespace tearless::harness
