@@ -25,8 +25,9 @@ inline std::string first_lines(const std::filesystem::path& file, int count) {
 }
 
 /// train, dev and test, de and en, in `folder`: the beginnings of the demo's corpus.
-inline void write_small_corpus(const std::filesystem::path& folder) {
-  for (const auto& [set, count] : {std::pair("train", 300), std::pair("dev", 12), std::pair("test", 12)}) {
+inline void write_small_corpus(const std::filesystem::path& folder, int train = 300, int evaluation = 12) {
+  for (const auto& [set, count] :
+       {std::pair("train", train), std::pair("dev", evaluation), std::pair("test", evaluation)}) {
     for (const char* side : {".de", ".en"}) {
       write_text(folder / (set + std::string(side)),
                  first_lines(source_root() / "grids/demo" / (set + std::string(side)), count));

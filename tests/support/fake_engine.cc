@@ -246,6 +246,9 @@ int main(int argc, char** argv) {
     if (verb == "probe") return probe();
     if (verb == "train" && argc == 3) return train(argv[2]);
     std::cerr << "usage: fake-engine check --json | probe --json | train DIR\n";
+  } catch (const MachineError& error) {
+    std::cerr << error.what() << "\n";
+    return kExitMachine;
   } catch (const std::exception& error) {
     std::cerr << error.what() << "\n";
   }

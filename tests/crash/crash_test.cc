@@ -1,0 +1,87 @@
+// The crash matrix. A sweep passes some hundreds of points: its calls that change the world, in the harness, its
+// supervisors and the training program, numbered by one counter (base/fault.h). At each point each choice of victims is
+// killed; the same command then goes on. Whatever died, and wherever: the table, every scores.json and metrics.jsonl
+// come out byte for byte, nothing is charged to a run, and nothing is left alive.
+//
+// `make test-crash` tries all of it, `make test` a sample by a printed seed.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "base/fault.h"
+#include "tests/crash/sweep.h"
+
+namespace tearless::crash {
+namespace {
+
+struct Victims {
+  const char* name;
+  uint32_t mask;
+};
+constexpr Victims kVictims[] = {{"who is there", fault::kWhoIsThere},
+                                {"all", fault::kEverybody},
+                                {"harness", fault::kHarness},
+                                {"supervisors", fault::kSupervisor},
+                                {"programs", fault::kProgram}};
+
+struct Trial {
+  int64_t point;
+  Victims victims;
+};
+
+// Classes that count against a run: none may come from a kill.
+bool is_charged(const std::string& outcome) {
+  return outcome == "crashed" || outcome == "settings" || outcome == "stalled" || outcome == "out_of_memory";
+}
+
+// True where the point was reached: the harness ticks by the clock, so not every sweep passes as many.
+bool try_one(Engine engine, const Trial& trial) {
+  const std::string where = std::string("killed: ") + trial.victims.name + ", at point " + std::to_string(trial.point);
+  const Sweep sweep(engine);
+  test::Faults faults(sweep.folder());
+  faults.kill_at(trial.point, trial.victims.mask);
+  const test::Finished first = sweep.run(&faults, {"--jobs", "1"});
+  sweep.run_to_the_end(4);
+  const Result result = sweep.result();
+  EXPECT_EQ(result.table, undisturbed(engine).table) << where << "\n" << first.output << first.errors;
+  EXPECT_EQ(result.files, undisturbed(engine).files) << where << "\n" << first.output << first.errors;
+  for (const auto& [run, outcomes] : sweep.outcomes()) {
+    for (const std::string& outcome : outcomes)
+      EXPECT_FALSE(is_charged(outcome)) << where << ": " << run << " " << outcome;
+  }
+  EXPECT_TRUE(test::eventually([&] { return faults.alive() == 0; })) << where << ": something is left alive";
+  faults.kill_all();
+  return faults.hits() > 0;
+}
+
+void try_all(Engine engine, const std::vector<Victims>& victims, int64_t sample) {
+  const int64_t points = undisturbed_points(engine);
+  std::vector<Trial> trials;
+  for (size_t v = 0; v < victims.size(); ++v) {
+    for (const int64_t point : chosen_points(points, sample, static_cast<uint32_t>(v))) {
+      trials.push_back({point, victims[v]});
+    }
+  }
+  std::printf("crash matrix, %s engine: %ld points x %zu choices of victims, %zu tried (seed %u%s)\n",
+              engine == Engine::kFake ? "fake" : "real", static_cast<long>(points), victims.size(), trials.size(),
+              seed(), asked_for_all() ? ", all" : "");
+  std::atomic<size_t> happened = 0;
+  in_parallel(trials.size(), [&](size_t i) { happened += try_one(engine, trials[i]); });
+  std::printf("killed at %zu of %zu\n", happened.load(), trials.size());
+  EXPECT_GT(happened.load() * 10, trials.size() * 9);
+}
+
+TEST(CrashMatrix, WhoeverIsKilledBetweenAnyTwoCallsTheTableIsTheSame) {
+  try_all(Engine::kFake, {std::begin(kVictims), std::end(kVictims)}, 12);
+}
+
+TEST(CrashMatrix, TheRealEngineLeavesTheSameBytesToo) {
+  if (!has(Engine::kReal)) GTEST_SKIP() << "needs tearless-engine (the harness preset has none)";
+  try_all(Engine::kReal, {kVictims[0], kVictims[1], kVictims[4]}, 3);
+}
+
+}  // namespace
+}  // namespace tearless::crash

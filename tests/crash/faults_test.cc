@@ -1,0 +1,96 @@
+// Calls that fail: each kind of call, at each point, once or for as long as the first command lasts (a full disk).
+// Nothing may be lost, nothing charged to a run, and when there is room again the same command ends with the same
+// bytes.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "base/fault.h"
+#include "tests/crash/sweep.h"
+
+namespace tearless::crash {
+namespace {
+
+struct Failing {
+  const char* name;
+  uint32_t kinds;
+  int error;
+  bool for_good;  // from that call on, until the first command has ended
+};
+constexpr uint32_t kDisk =
+    fault::kOpen | fault::kWrite | fault::kSync | fault::kRename | fault::kMakeFolder | fault::kCut;
+constexpr Failing kFailings[] = {{"a write: no space", fault::kWrite, ENOSPC, false},
+                                 {"an fsync: I/O error", fault::kSync, EIO, false},
+                                 {"a rename: no space", fault::kRename, ENOSPC, false},
+                                 {"a folder: no space", fault::kMakeFolder, ENOSPC, false},
+                                 {"an open: no descriptors", fault::kOpen, EMFILE, false},
+                                 {"a fork: no memory", fault::kFork, EAGAIN, false},
+                                 {"a commit", fault::kCommit, ENOSPC, false},
+                                 {"the disk is full from there on", kDisk, ENOSPC, true}};
+
+int64_t calls(Engine engine, uint32_t kinds) {
+  const Sweep sweep(engine);
+  test::Faults faults(sweep.folder());
+  faults.plan().kinds = kinds;
+  EXPECT_EQ(sweep.run(&faults, {"--jobs", "1"}).code, 0);
+  return faults.points();
+}
+
+// True where the call was made: the harness ticks by the clock, so not every sweep makes as many.
+bool try_one(Engine engine, const Failing& failing, int64_t call) {
+  const std::string where = std::string(failing.name) + ", call " + std::to_string(call);
+  const Sweep sweep(engine);
+  test::Faults faults(sweep.folder());
+  faults.fail(failing.kinds, failing.error, call, failing.for_good ? std::numeric_limits<int64_t>::max() : call);
+  const test::Finished first = sweep.run(&faults, {"--jobs", "1"});
+  EXPECT_TRUE(test::eventually([&] { return faults.alive() == 0; })) << where << ": something is left alive";
+  faults.kill_all();
+  sweep.run_to_the_end(2);
+  const Result result = sweep.result();
+  EXPECT_EQ(result.table, undisturbed(engine).table) << where << "\n" << first.output << first.errors;
+  EXPECT_EQ(result.files, undisturbed(engine).files) << where << "\n" << first.output << first.errors;
+  EXPECT_EQ(first.errors.find("mistake in tearless"), std::string::npos) << where << "\n" << first.errors;
+  for (const auto& [run, outcomes] : sweep.outcomes()) {
+    for (const std::string& outcome : outcomes) {
+      EXPECT_TRUE(outcome != "settings" && outcome != "crashed")
+          << where << ": " << run << " " << outcome << first.output;
+    }
+  }
+  return faults.hits() > 0;
+}
+
+void try_all(Engine engine, int64_t sample) {
+  struct Trial {
+    const Failing* failing;
+    int64_t call;
+  };
+  std::vector<Trial> trials;
+  int64_t points = 0;
+  for (const Failing& failing : kFailings) {
+    const int64_t count = calls(engine, failing.kinds);
+    points += count;
+    for (const int64_t call : chosen_points(count, sample, failing.kinds)) trials.push_back({&failing, call});
+  }
+  std::printf("failing calls, %s engine: %ld calls of %zu kinds, %zu tried (seed %u%s)\n",
+              engine == Engine::kFake ? "fake" : "real", static_cast<long>(points), std::size(kFailings), trials.size(),
+              seed(), asked_for_all() ? ", all" : "");
+  std::atomic<size_t> happened = 0;
+  in_parallel(trials.size(), [&](size_t i) { happened += try_one(engine, *trials[i].failing, trials[i].call); });
+  std::printf("failed at %zu of %zu\n", happened.load(), trials.size());
+  EXPECT_GT(happened.load() * 10, trials.size() * 9);
+}
+
+TEST(FailingCalls, CostTimeAndNothingElse) { try_all(Engine::kFake, 6); }
+
+TEST(FailingCalls, OfTheRealEngineNeither) {
+  if (!has(Engine::kReal)) GTEST_SKIP() << "needs tearless-engine (the harness preset has none)";
+  try_all(Engine::kReal, 1);
+}
+
+}  // namespace
+}  // namespace tearless::crash

@@ -1,0 +1,73 @@
+// The power fails: every process is gone at once, and of the files only that is left which was synced, names and bytes
+// (base/fault.h keeps a shadow of it). The same command then goes on: to the same bytes, and without training again
+// what it had reported as done.
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <regex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/fault.h"
+#include "tests/crash/sweep.h"
+
+namespace tearless::crash {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The runs of which a line of the output says `what`, by the beginning of their ids.
+std::set<std::string> runs_that(const std::string& what, const std::string& output) {
+  std::set<std::string> runs;
+  static const std::regex kLine(R"((?:^|\n)([0-9a-f]{8})  [^\n]*  (started|adopted|done)(?=[:\n]))");
+  for (std::sregex_iterator line(output.begin(), output.end(), kLine), end; line != end; ++line) {
+    if ((*line)[2] == what) runs.insert((*line)[1]);
+  }
+  return runs;
+}
+
+void try_one(Engine engine, int64_t point) {
+  const std::string where = "the power failed at point " + std::to_string(point);
+  const Sweep sweep(engine);
+  test::Faults faults(sweep.folder());
+  const fs::path shadow = sweep.folder() / "shadow";
+  faults.keep_shadow(shadow);
+  faults.kill_at(point, fault::kEverybody);
+  const test::Finished first = sweep.run(&faults, {"--jobs", "1"});
+  EXPECT_TRUE(test::eventually([&] { return faults.alive() == 0; })) << where;
+  for (const fs::path& folder : {sweep.workspace(), sweep.cache()}) {
+    if (!fs::exists(folder)) continue;
+    const fs::path before = folder.string() + ".before";
+    fs::rename(folder, before);
+    fault::power_cut(shadow, before, folder);
+  }
+  EXPECT_EQ(faults.hits(), 1) << where;
+  const test::Finished second = sweep.run();
+  EXPECT_EQ(second.code, 0) << where << "\n" << second.output << second.errors;
+  const Result result = sweep.result();
+  EXPECT_EQ(result.table, undisturbed(engine).table) << where << "\n" << first.output << second.output;
+  EXPECT_EQ(result.files, undisturbed(engine).files) << where << "\n" << first.output << second.output;
+  const std::set<std::string> again = runs_that("started", second.output);
+  for (const std::string& run : runs_that("done", first.output)) {
+    EXPECT_FALSE(again.contains(run)) << where << ": " << run << " was reported as done, and was lost";
+  }
+}
+
+void try_all(Engine engine, int64_t sample) {
+  const std::vector<int64_t> points = chosen_points(undisturbed_points(engine), sample, 77);
+  std::printf("power cuts, %s engine: %zu of %ld points (seed %u%s)\n", engine == Engine::kFake ? "fake" : "real",
+              points.size(), static_cast<long>(undisturbed_points(engine)), seed(), asked_for_all() ? ", all" : "");
+  in_parallel(points.size(), [&](size_t i) { try_one(engine, points[i]); });
+}
+
+TEST(PowerCut, LosesNothingThatWasReported) { try_all(Engine::kFake, 20); }
+
+TEST(PowerCut, LosesNothingOfTheRealEngineEither) {
+  if (!has(Engine::kReal)) GTEST_SKIP() << "needs tearless-engine (the harness preset has none)";
+  try_all(Engine::kReal, 3);
+}
+
+}  // namespace
+}  // namespace tearless::crash

@@ -1,0 +1,181 @@
+#include "tests/crash/sweep.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <fstream>
+#include <random>
+#include <set>
+#include <thread>
+
+#include "base/run_directory.h"
+#include "harness/store/store.h"
+#include "tests/e2e/small_road.h"
+
+namespace tearless::crash {
+namespace fs = std::filesystem;
+namespace {
+
+// Two runs, each with a checkpoint or two before its end.
+constexpr const char* kFakeGrid = R"(title = "A sweep that is killed"
+seeds = 1
+[set]
+"fake.updates" = 7
+[axis]
+"model.kind" = ["a", "b"]
+[table]
+scores = ["test.score"]
+)";
+
+// One layer of eight channels; evaluations and checkpoints at updates that divide nothing else.
+constexpr const char* kRealGrid = R"(title = "A sweep that is killed"
+seeds = 1
+[set]
+"data.name" = "tiny"
+"data.train" = "corpus/train"
+"data.dev" = "corpus/dev"
+"data.test" = "corpus/test"
+"data.source" = "de"
+"data.target" = "en"
+"text.kind" = "segmented"
+"model.d_model" = 8
+"model.heads" = 2
+"model.d_ff" = 8
+"model.encoder_layers" = 1
+"model.decoder_layers" = 1
+"train.batch.tokens" = 60
+"train.epoch_updates" = 3
+"train.max_epochs" = 2
+"decode.beam" = 2
+"run.log_updates" = 2
+[axis]
+"model.norm.kind" = ["scale_norm"]
+[table]
+scores = ["test.*", "train.*"]
+)";
+
+fs::path program_of(Engine engine) {
+  return test::program(engine == Engine::kFake ? "fake-engine" : "tearless-engine");
+}
+
+std::string environment_or(const char* name, const char* otherwise) {
+  const char* value = std::getenv(name);
+  return value ? value : otherwise;
+}
+
+}  // namespace
+
+bool has(Engine engine) { return fs::exists(program_of(engine)); }
+
+Sweep::Sweep(Engine engine) : engine_(engine) {
+  test::write_text(folder_ / "grid.toml", engine == Engine::kFake ? kFakeGrid : kRealGrid);
+  if (engine == Engine::kReal) {
+    fs::create_directories(folder_ / "corpus");
+    test::write_small_corpus(folder_ / "corpus", 30, 3);
+  }
+}
+
+test::Command Sweep::command(const test::Faults* faults, const std::vector<std::string>& more) const {
+  test::Command command{.arguments = {test::program("tearless").string(), "run", "grid.toml"},
+                        .environment = faults ? faults->environment() : std::map<std::string, std::string>{},
+                        .folder = folder_.path()};
+  command.arguments.insert(command.arguments.end(), more.begin(), more.end());
+  command.environment["TEARLESS_ENGINE"] = program_of(engine_).string();
+  command.environment["TEARLESS_CACHE"] = cache().string();
+  return command;
+}
+
+test::Finished Sweep::run(const test::Faults* faults, const std::vector<std::string>& more) const {
+  return test::run(command(faults, more));
+}
+
+int Sweep::run_to_the_end(int most) const {
+  test::Finished finished;
+  for (int times = 1; times <= most; ++times) {
+    finished = run();
+    if (finished.code == 0) return times;
+  }
+  ADD_FAILURE() << "not through after " << most << " more times: code " << finished.code << "\n"
+                << finished.output << finished.errors;
+  return most;
+}
+
+Result Sweep::result() const {
+  test::Command table = command(nullptr);
+  table.arguments[1] = "table";
+  Result result{.table = test::run(table).output, .files = {}};
+  std::error_code absent;
+  for (const auto& entry : fs::directory_iterator(workspace() / "runs", absent)) {
+    const RunDirectory run(entry.path());
+    for (const fs::path& file :
+         {run.scores(), run.metrics(), run.outputs() / "test.hyp", run.outputs() / "dev.stats"}) {
+      if (fs::exists(file)) result.files[run.id() + "/" + file.filename().string()] = test::read_text(file);
+    }
+  }
+  return result;
+}
+
+std::map<std::string, std::vector<std::string>> Sweep::outcomes() const {
+  std::map<std::string, std::vector<std::string>> all;
+  const auto store = harness::Store::open_reader(harness::Workspace(workspace()));
+  if (!store) return all;
+  for (const std::string& id : store->ids_starting_with("")) {
+    for (const harness::AttemptRecord& attempt : store->attempts_of(id)) all[id].push_back(attempt.outcome);
+  }
+  return all;
+}
+
+namespace {
+
+struct Undisturbed {
+  Result result;
+  int64_t points = 0;
+};
+
+const Undisturbed& undisturbed_sweep(Engine engine) {
+  static const auto make = [](Engine which) {
+    const Sweep sweep(which);
+    test::Faults faults(sweep.folder());
+    const test::Finished finished = sweep.run(&faults, {"--jobs", "1"});
+    EXPECT_EQ(finished.code, 0) << finished.output << finished.errors;
+    return Undisturbed{sweep.result(), faults.points()};
+  };
+  static const Undisturbed fake = make(Engine::kFake);
+  if (engine == Engine::kFake) return fake;
+  static const Undisturbed real = make(Engine::kReal);
+  return real;
+}
+
+}  // namespace
+
+const Result& undisturbed(Engine engine) { return undisturbed_sweep(engine).result; }
+int64_t undisturbed_points(Engine engine) { return undisturbed_sweep(engine).points; }
+
+bool asked_for_all() { return environment_or("TEARLESS_CRASH", "") == "all"; }
+uint32_t seed() { return static_cast<uint32_t>(std::stoul(environment_or("TEARLESS_SEED", "1"))); }
+
+std::vector<int64_t> chosen_points(int64_t points, int64_t sample, uint32_t salt) {
+  std::vector<int64_t> all(static_cast<size_t>(points));
+  for (size_t i = 0; i < all.size(); ++i) all[i] = static_cast<int64_t>(i) + 1;
+  if (asked_for_all() || points <= sample) return all;
+  std::mt19937 random(seed() * 1000003u + salt);
+  std::shuffle(all.begin(), all.end(), random);
+  all.resize(static_cast<size_t>(sample));
+  std::sort(all.begin(), all.end());
+  return all;
+}
+
+void in_parallel(size_t count, const std::function<void(size_t)>& trial) {
+  std::atomic<size_t> next = 0;
+  std::vector<std::thread> workers;
+  for (unsigned i = 0; i < std::max(2u, std::thread::hardware_concurrency()); ++i) {
+    workers.emplace_back([&] {
+      for (size_t number; (number = next++) < count;) trial(number);
+    });
+  }
+  for (std::thread& worker : workers) worker.join();
+}
+
+}  // namespace tearless::crash

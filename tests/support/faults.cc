@@ -1,0 +1,70 @@
+#include "tests/support/faults.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <new>
+#include <stdexcept>
+
+#include "base/process_name.h"
+
+namespace tearless::test {
+namespace fs = std::filesystem;
+using fault::FaultPlan;
+
+Faults::Faults(const fs::path& folder) : file_(folder / "faults") {
+  const int fd = ::open(file_.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  if (fd < 0 || ::ftruncate(fd, sizeof(FaultPlan)) != 0) throw std::runtime_error("cannot make a plan of faults");
+  void* mapped = ::mmap(nullptr, sizeof(FaultPlan), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  ::close(fd);
+  if (mapped == MAP_FAILED) throw std::runtime_error("cannot map a plan of faults");
+  plan_ = new (mapped) FaultPlan{};
+  plan_->kinds = fault::kEveryKind & ~static_cast<uint32_t>(fault::kPhase);
+  plan_->roles = fault::kEverybody;
+}
+
+Faults::~Faults() { ::munmap(plan_, sizeof(FaultPlan)); }
+
+std::map<std::string, std::string> Faults::environment() const { return {{fault::kPlanVariable, file_.string()}}; }
+
+void Faults::kill_at(int64_t number, uint32_t victims) {
+  plan_->first = plan_->last = number;
+  plan_->victims = victims;
+  plan_->action = fault::kDie;
+}
+
+void Faults::fail(uint32_t kinds, int error, int64_t first, int64_t last) {
+  plan_->kinds = kinds;
+  plan_->error = error;
+  plan_->first = first;
+  plan_->last = last;
+  plan_->action = fault::kFail;
+}
+
+void Faults::keep_shadow(const fs::path& folder) {
+  fs::create_directories(folder);
+  const std::string name = folder.string();
+  if (name.size() >= sizeof plan_->shadow) throw std::runtime_error("the shadow's name is too long");
+  std::copy(name.begin(), name.end(), plan_->shadow);
+}
+
+int Faults::alive() const {
+  int count = 0;
+  for (int i = 0; i < std::min(plan_->processes.load(), FaultPlan::kMostProcesses); ++i) {
+    const FaultPlan::Process& entry = plan_->process[i];
+    count += ProcessName{entry.pid, entry.start_ticks, boot_id()}.is_alive();
+  }
+  return count;
+}
+
+void Faults::kill_all() const {
+  for (int i = 0; i < std::min(plan_->processes.load(), FaultPlan::kMostProcesses); ++i) {
+    const FaultPlan::Process& entry = plan_->process[i];
+    if (ProcessName{entry.pid, entry.start_ticks, boot_id()}.is_alive()) ::kill(entry.pid, SIGKILL);
+  }
+}
+
+}  // namespace tearless::test

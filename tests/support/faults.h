@@ -1,0 +1,43 @@
+// A plan of faults (base/fault.h) that a test makes, hands to programs, and reads afterwards.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+
+#include "base/fault.h"
+
+namespace tearless::test {
+
+class Faults {
+ public:
+  /// Makes the plan as a file in `folder`. At first it only counts.
+  explicit Faults(const std::filesystem::path& folder);
+  ~Faults();
+  Faults(const Faults&) = delete;
+  Faults& operator=(const Faults&) = delete;
+
+  fault::FaultPlan& plan() { return *plan_; }
+  /// What a program needs in its environment to act by the plan.
+  std::map<std::string, std::string> environment() const;
+
+  /// At point `number` the victims are killed: roles, or kWhoIsThere.
+  void kill_at(int64_t number, uint32_t victims);
+  /// Calls of these kinds fail from the `first`-th to the `last`-th.
+  void fail(uint32_t kinds, int error, int64_t first, int64_t last);
+  /// From now on what is made durable is copied to `folder`.
+  void keep_shadow(const std::filesystem::path& folder);
+
+  int64_t points() const { return plan_->points; }
+  int64_t hits() const { return plan_->hits; }
+  /// Processes that have acted by the plan and are still there.
+  int alive() const;
+  void kill_all() const;
+
+ private:
+  std::filesystem::path file_;
+  fault::FaultPlan* plan_ = nullptr;
+};
+
+}  // namespace tearless::test
