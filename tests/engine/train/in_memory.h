@@ -7,7 +7,7 @@
 
 namespace tearless::engine::test {
 
-/// A base of fixtures, before their temporary folder.
+/// To be there before the first temporary folder: a base of a fixture, or a local variable of its set-up.
 struct InMemory {
   InMemory() {
     if (std::filesystem::is_directory("/dev/shm")) ::setenv("TMPDIR", "/dev/shm", /*overwrite=*/0);
