@@ -100,6 +100,15 @@ void write_atomically(const fs::path& path, std::string_view bytes) {
   sync_folder(folder_of(path));
 }
 
+void replace_unsynced(const fs::path& path, std::string_view bytes) {
+  const fs::path temporary = path.string() + fmt::format(".tmp{}", ::getpid());
+  {
+    const Descriptor file(temporary, O_WRONLY | O_CREAT | O_TRUNC, "write", path);
+    write_all(file.get(), bytes, path);
+  }
+  rename_file(temporary, path);
+}
+
 void make_folders(const fs::path& folder) {
   if (folder.empty() || fs::is_directory(folder)) return;
   const fs::path parent = folder_of(folder.has_filename() ? folder : folder.parent_path());

@@ -18,6 +18,9 @@ std::string read_file(const std::filesystem::path& path);
 /// untouched.
 void write_atomically(const std::filesystem::path& path, std::string_view bytes);
 
+/// The same without any fsync: other processes see the old bytes or the new, but a power failure may leave neither.
+void replace_unsynced(const std::filesystem::path& path, std::string_view bytes);
+
 /// Makes a folder and its parents, durably; UserError where that is not possible.
 void make_folders(const std::filesystem::path& folder);
 

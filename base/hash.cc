@@ -21,10 +21,12 @@ Sha256::~Sha256() = default;
 
 void Sha256::update(std::string_view bytes) { EVP_DigestUpdate(state_->context, bytes.data(), bytes.size()); }
 
-std::string Sha256::hex() {
+std::string Sha256::hex() const {
+  State so_far;  // a copy, as reading the digest ends a context
+  EVP_MD_CTX_copy_ex(so_far.context, state_->context);
   unsigned char digest[EVP_MAX_MD_SIZE];
   unsigned int size = 0;
-  EVP_DigestFinal_ex(state_->context, digest, &size);
+  EVP_DigestFinal_ex(so_far.context, digest, &size);
   std::string text;
   for (unsigned int i = 0; i < size; ++i) text += fmt::format("{:02x}", digest[i]);
   return text;

@@ -9,13 +9,13 @@
 
 namespace tearless {
 
-/// Feeds bytes piecemeal; hex() ends it.
+/// Feeds bytes piecemeal.
 class Sha256 {
  public:
   Sha256();
   ~Sha256();
   void update(std::string_view bytes);
-  std::string hex();  ///< 64 lower-case hex digits; call once.
+  std::string hex() const;  ///< of all bytes so far: 64 lower-case hex digits
 
  private:
   struct State;

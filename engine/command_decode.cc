@@ -13,6 +13,7 @@
 #include "engine/commands.h"
 #include "engine/data/prepared.h"
 #include "engine/device.h"
+#include "engine/task/attempt.h"
 #include "engine/task/translate.h"
 #include "engine/train/checkpoint.h"
 
@@ -47,9 +48,7 @@ int decode(const Arguments& args) {
   open_device(options.run);
   at::set_num_threads(static_cast<int>(options.run.threads));
   const RunDirectory run(args.directory);
-  if (!std::filesystem::exists(run.scores()))
-    fail("{} has no scores.json: the run is not done; train it first", args.directory.string());
-  const auto scores = nlohmann::json::parse(read_file(run.scores()));
+  const nlohmann::json scores = finished_scores(run);
 
   Translate task(options, prepare(options.data, options.text, [](const std::string&) {}));
   Checkpoints(run).read_parameters(static_cast<int64_t>(scores.at("selected_step").get<double>()),

@@ -9,6 +9,7 @@
 #include "engine/data/corpus.h"
 #include "engine/data/prepared.h"
 #include "engine/task/run_options.h"
+#include "engine/train/stop_request.h"
 
 namespace tearless::engine {
 
@@ -16,6 +17,7 @@ Action command_prepare(CLI::App& app) {
   const auto file = std::make_shared<std::filesystem::path>();
   app.add_option("FILE", *file, "settings in TOML; [data] and [text] are used")->required();
   return [file] {
+    stop_at_once();
     RunOptions options =
         read_run_options(read_toml_settings(*file), std::filesystem::absolute(*file).parent_path(), {});
     if (const std::string missing = missing_corpus(options.data); !missing.empty())

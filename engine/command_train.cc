@@ -5,6 +5,7 @@
 #include "engine/device.h"
 #include "engine/task/attempt.h"
 #include "engine/task/run_options.h"
+#include "engine/train/stop_request.h"
 
 namespace tearless::engine {
 
@@ -18,6 +19,7 @@ Action command_train(CLI::App& app) {
       app.add_option("--config", args->config, "settings in TOML: makes and trains RUNS/<id>")->excludes(directory);
   app.add_option("--runs", args->runs, "where --config makes run directories")->needs(config)->capture_default_str();
   return [args] {
+    stop_at_once();
     if (args->directory.empty() && args->config.empty())
       fail("train: name a run directory, or settings with --config FILE");
     const auto dir = args->config.empty() ? args->directory : make_run_directory(args->config, args->runs);

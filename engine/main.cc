@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <new>
+#include <string_view>
 
 #include "base/build_stamp.h"
 #include "base/error.h"
@@ -16,6 +17,7 @@
 #include "engine/commands.h"
 #include "engine/ops/linear.h"
 #include "engine/ops/memory.h"
+#include "engine/train/stop_request.h"
 
 namespace {
 
@@ -45,6 +47,17 @@ bool is_out_of_memory(const c10::Error& error) {
   const std::string_view text = error.what_without_backtrace();
   return text.find("allocate memory") != std::string_view::npos || text.find("out of memory") != std::string_view::npos;
 }
+
+#ifndef __SANITIZE_ADDRESS__  // whose own start must come first
+/// Called by the loader before the initialisers of all libraries: those of LibTorch take a good part of a second, in
+/// which a request to stop must not look like a crash.
+void honour_stops_from_the_start(int argc, char** argv, char**) {
+  const std::string_view command = argc > 1 ? argv[1] : "";
+  if (command == "train" || command == "prepare") tearless::engine::stop_at_once();
+}
+[[gnu::section(".preinit_array"), gnu::used]] void (*const kBeforeInitialisers)(int, char**,
+                                                                                char**) = honour_stops_from_the_start;
+#endif
 
 /// A GPU that fails, falls off the bus or is taken away shows in whatever asks for it next.
 std::string hint(std::string_view sentence) {
@@ -87,6 +100,8 @@ int main(int argc, char** argv) {
   }
   try {
     return action();
+  } catch (const MachineError& error) {
+    return refuse(error.what(), kExitMachine);
   } catch (const UserError& error) {
     return refuse(error.what(), kExitSettingsRefused);
   } catch (const std::bad_alloc&) {

@@ -174,11 +174,7 @@ std::optional<Prepared> load(const std::string& key, TextKind kind, std::string&
 void publish(const Prepared& prepared, const std::string& key) {
   const fs::path folder = prepared_folder(key);
   const fs::path temporary = folder.string() + ".partial";  // one name is enough: the lock is held
-  for (const fs::path& old : {temporary, folder}) {
-    std::error_code error;
-    fs::remove_all(old, error);
-    if (error) fail("cannot remove {}: {}", old.string(), error.message());
-  }
+  for (const fs::path& old : {temporary, folder}) remove_recursively(old);
   make_folders(temporary);
   write_atomically(temporary / "tokens.bin", token_file_bytes(prepared));
   publish_folder(temporary, folder);

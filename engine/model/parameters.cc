@@ -1,6 +1,7 @@
 #include "engine/model/parameters.h"
 
 #include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
 #include <ATen/ops/zeros_like.h>
 
 #include <algorithm>
@@ -50,23 +51,33 @@ int64_t total_size(const std::vector<ParameterSpec>& specs) {
 }
 
 Parameters::Parameters(std::vector<ParameterSpec> specs, uint32_t seed, const at::Device& device, Compute compute)
-    : specs_(std::move(specs)) {
+    : specs_(std::move(specs)), seed_(seed) {
   // A single gain in front of a matrix would keep all behind it from starting on 16 bytes, which products want.
   constexpr int64_t kInSixteenBytes = 8;  // of bf16
   std::stable_partition(specs_.begin(), specs_.end(),
                         [](const ParameterSpec& spec) { return spec.size() % kInSixteenBytes == 0; });
-  at::Tensor values = at::empty({total_size(specs_)}, at::kFloat);
   int64_t offset = 0;
   for (size_t i = 0; i < specs_.size(); ++i) {
     if (!places_.emplace(specs_[i].name, std::pair{i, offset}).second) {
       throw std::logic_error("two parameters of one name: " + specs_[i].name);
     }
-    fill(values.mutable_data_ptr<float>() + offset, specs_[i], seed);
     offset += specs_[i].size();
   }
-  values_ = values.to(device);
+  values_ = at::empty({offset}, at::TensorOptions(device).dtype(at::kFloat));
   gradients_ = at::zeros_like(values_);
-  if (compute == Compute::kBf16) low_ = values_.to(at::kBFloat16);
+  if (compute == Compute::kBf16) low_ = at::empty_like(values_, at::kBFloat16);
+  initialise();
+}
+
+void Parameters::initialise() {
+  at::Tensor host = values_.is_cpu() ? values_ : at::empty(values_.sizes(), at::kFloat);
+  float* next = host.mutable_data_ptr<float>();
+  for (const ParameterSpec& spec : specs_) {
+    fill(next, spec, seed_);
+    next += spec.size();
+  }
+  if (!host.is_alias_of(values_)) values_.copy_(host);
+  round();
 }
 
 void Parameters::round() {

@@ -58,6 +58,8 @@ class Parameters {
   at::ScalarType row_type() const { return low_.defined() ? at::kBFloat16 : at::kFloat; }
   /// [P] the values rounded to bf16, which products take; undefined under Compute::kFp32.
   at::Tensor& low() { return low_; }
+  /// Gives every parameter its initial value again.
+  void initialise();
   /// Rounds anew: to be called when the values were changed by another than the optimiser.
   void round();
 
@@ -65,6 +67,7 @@ class Parameters {
   Value view(int64_t offset, const std::vector<int64_t>& shape) const;
 
   std::vector<ParameterSpec> specs_;
+  uint32_t seed_;
   std::map<std::string, std::pair<size_t, int64_t>, std::less<>> places_;  // name → (spec, offset)
   at::Tensor values_, gradients_, low_;
 };

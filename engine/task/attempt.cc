@@ -3,64 +3,105 @@
 #include <ATen/Parallel.h>
 #include <spdlog/spdlog.h>
 
+#include <charconv>
 #include <cstdlib>
+#include <cstring>
 #include <optional>
 #include <stdexcept>
 
 #include "base/error.h"
 #include "base/files.h"
-#include "base/lock_file.h"
+#include "base/hash.h"
 #include "engine/data/prepared.h"
 #include "engine/task/check.h"
 #include "engine/task/run_options.h"
 #include "engine/task/translate.h"
+#include "engine/train/phase.h"
 #include "engine/train/stop_request.h"
 #include "engine/train/trainer.h"
 
 namespace tearless::engine {
 namespace fs = std::filesystem;
+using nlohmann::json;
+namespace {
+
+/// Set by the supervisor beside kAttemptVariable: the number of the descriptor that holds the lock.
+constexpr const char* kLockVariable = "TEARLESS_LOCK_FD";
+
+/// The whole number in an environment variable; nothing where there is none.
+std::optional<int64_t> number_in(const char* variable) {
+  const char* text = std::getenv(variable);
+  if (!text) return std::nullopt;
+  const char* end = text + std::strlen(text);
+  int64_t number = 0;
+  const auto [stop, error] = std::from_chars(text, end, number);
+  return error == std::errc() && stop == end ? std::optional(number) : std::nullopt;
+}
+
+[[noreturn]] void refuse_changed(const RunDirectory& run, const std::string& file) {
+  fail("{} was changed after the run ended; restore it, or delete {} to train the run again",
+       (run.root() / file).string(), run.root().string());
+}
+
+}  // namespace
+
+std::optional<InheritedAttempt> inherited_attempt(const RunDirectory& run) {
+  const auto number = number_in(kAttemptVariable), descriptor = number_in(kLockVariable);
+  if (!number || !descriptor || *number < 1 || *number != run.newest_attempt()) return std::nullopt;
+  std::optional<LockFile> lock = LockFile::inherited(static_cast<int>(*descriptor), run.lock());
+  if (!lock) return std::nullopt;
+  return InheritedAttempt{*number, std::move(*lock)};
+}
 
 ExitCode attempt_run(const fs::path& dir) {
   const RunDirectory run(dir);
   const RunOptions options = read_run_directory(dir);
 
+  std::optional<InheritedAttempt> inherited = inherited_attempt(run);
   std::optional<LockFile> lock;
-  int64_t attempt = 0;
-  if (const char* number = std::getenv(kAttemptVariable)) {
-    attempt = std::atoll(number);
-  } else {
+  if (!inherited) {
     std::optional<LockFile> taken = LockFile::try_acquire(run.lock());
     if (!taken) fail("{} is being worked on by another process; wait for it, or stop it first", dir.string());
     lock.emplace(std::move(*taken));
   }
   if (const auto done = read_done(run)) {
-    const std::string changed = changed_result_file(run, *done);
-    if (!changed.empty()) {
-      fail("{} was changed after the run ended; restore it, or delete {} to train the run again",
-           (dir / changed).string(), dir.string());
-    }
+    if (const std::string changed = changed_result_file(run, *done); !changed.empty()) refuse_changed(run, changed);
     spdlog::info("{} is done already", dir.string());
     return done->outcome == "diverged" ? kExitDiverged : kExitDone;
   }
-  if (lock) attempt = run.make_attempt();
+  const int64_t attempt = inherited ? inherited->number : run.make_attempt();
 
+  tell_phase(run, attempt, Phase::kPreparing);
   at::set_num_threads(static_cast<int>(options.run.threads));
-  catch_stop_signals();
   Translate task(options,
                  prepare(options.data, options.text, [](const std::string& line) { spdlog::info("{}", line); }));
   spdlog::info("{} parameters, vocabulary {}, {} training pairs, at most {} updates", task.parameters().count(),
                task.prepared().vocabulary.size(), task.prepared().train.size(), options.train.update_limit());
+  stop_with_checkpoint();
   try {
     return Trainer(task, options.train, options.run, options.model.d_model, run, attempt).run();
+  } catch (const MachineError&) {
+    throw;
   } catch (const UserError& error) {
-    // A full disk, a damaged checkpoint: not the settings' fault, so not their exit code. The harness tries again.
+    // A folder that cannot be written: not the settings' fault, so not their exit code. The harness tries again.
     throw std::runtime_error(error.what());
   }
 }
 
+json finished_scores(const RunDirectory& run) {
+  const std::optional<Done> done = read_done(run);
+  if (!done || !fs::exists(run.scores())) {
+    fail("{} has no scores.json: the run is not done; train it first", run.root().string());
+  }
+  const std::string text = read_file(run.scores());
+  const auto recorded = done->files.find("scores.json");
+  if (recorded == done->files.end() || recorded->second != sha256(text)) refuse_changed(run, "scores.json");
+  return json::parse(text);
+}
+
 fs::path make_run_directory(const fs::path& config, const fs::path& runs) {
   const RunOptions options = read_run_options(read_toml_settings(config), fs::absolute(config).parent_path(), {});
-  const nlohmann::json answer = check_run(options);
+  const json answer = check_run(options);
   const std::string waiting_for = answer.at("waiting_for");
   if (!waiting_for.empty()) fail("{}: {}", config.string(), waiting_for);
   const fs::path dir = runs / answer.at("id").get<std::string>();

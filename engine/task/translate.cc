@@ -1,7 +1,5 @@
 #include "engine/task/translate.h"
 
-#include "base/files.h"
-#include "engine/score/bleu.h"
 #include "engine/score/sentence_stats.h"
 #include "engine/train/execution.h"
 #include "engine/train/stop_request.h"
@@ -57,44 +55,48 @@ std::vector<std::string> Translate::hypotheses(const ParallelTokens& set) {
   return lines;
 }
 
-double Translate::score(const std::string& name, const std::vector<std::string>& hypotheses,
-                        const std::vector<std::string>& references, const RunDirectory* run) const {
-  BleuStats sum;
+std::vector<BleuStats> Translate::sentence_stats(const std::vector<std::string>& hypotheses,
+                                                 const std::vector<std::string>& references) const {
   std::vector<BleuStats> sentences;
-  std::string text;
   for (size_t i = 0; i < hypotheses.size(); ++i) {
     sentences.push_back(prepared_.raw_text ? bleu_stats(tokenise_13a(hypotheses[i]), tokenise_13a(references[i]))
                                            : bleu_stats(hypotheses[i], references[i]));
-    sum += sentences.back();
-    text += hypotheses[i] + "\n";
   }
-  if (run) {
-    make_folders(run->outputs());
-    write_atomically(run->outputs() / (name + ".hyp"), text);
-    write_atomically(run->outputs() / (name + ".stats"), sentence_stats_text(sentences));
-  }
+  return sentences;
+}
+
+double Translate::corpus_bleu(const std::vector<BleuStats>& sentences) const {
+  BleuStats sum;
+  for (const BleuStats& sentence : sentences) sum += sentence;
   return prepared_.raw_text ? bleu_exp_smoothed(sum) : bleu(sum);
 }
 
 Evaluation Translate::evaluate() {
   Evaluation evaluation;
   evaluation.numbers = perplexities("dev", prepared_.dev);
-  const double bleu = score("dev", hypotheses(prepared_.dev), prepared_.dev_reference, nullptr);
+  const double bleu = corpus_bleu(sentence_stats(hypotheses(prepared_.dev), prepared_.dev_reference));
   evaluation.numbers["dev." + bleu_name()] = bleu;
   evaluation.selection = round_bleu(bleu);
   return evaluation;
 }
 
-NamedNumbers Translate::final_scores(const RunDirectory& run) {
-  NamedNumbers numbers = perplexities("test", prepared_.test);
-  score("dev", hypotheses(prepared_.dev), prepared_.dev_reference, &run);
-  numbers["test." + bleu_name()] = score("test", hypotheses(prepared_.test), prepared_.test_reference, &run);
-  for (const auto& [name, length] : learned_lengths(parameters_)) numbers[name] = length;
-  return numbers;
-}
-
-std::vector<std::string> Translate::output_files() const {
-  return {"outputs/dev.hyp", "outputs/dev.stats", "outputs/test.hyp", "outputs/test.stats"};
+FinalScores Translate::final_scores() {
+  FinalScores scores;
+  const auto translate = [&](const std::string& name, const ParallelTokens& set,
+                             const std::vector<std::string>& references) {
+    const std::vector<std::string> lines = hypotheses(set);
+    std::string text;
+    for (const std::string& line : lines) text += line + "\n";
+    const std::vector<BleuStats> sentences = sentence_stats(lines, references);
+    scores.files["outputs/" + name + ".hyp"] = std::move(text);
+    scores.files["outputs/" + name + ".stats"] = sentence_stats_text(sentences);
+    return corpus_bleu(sentences);
+  };
+  scores.numbers = perplexities("test", prepared_.test);
+  translate("dev", prepared_.dev, prepared_.dev_reference);  // its score is known from the evaluation
+  scores.numbers["test." + bleu_name()] = translate("test", prepared_.test, prepared_.test_reference);
+  for (const auto& [name, length] : learned_lengths(parameters_)) scores.numbers[name] = length;
+  return scores;
 }
 
 }  // namespace tearless::engine

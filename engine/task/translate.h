@@ -10,6 +10,7 @@
 #include "engine/data/prepared.h"
 #include "engine/decode/search.h"
 #include "engine/model/transformer.h"
+#include "engine/score/bleu.h"
 #include "engine/task/run_options.h"
 #include "engine/train/task.h"
 
@@ -25,8 +26,7 @@ class Translate final : public Task {
   ReadyBatch ready(int64_t index, uint32_t update) override;
   LossSums loss(const Step& step, const ReadyBatch& batch) override;
   Evaluation evaluate() override;
-  NamedNumbers final_scores(const RunDirectory& run) override;
-  std::vector<std::string> output_files() const override;
+  FinalScores final_scores() override;
 
   /// Hypotheses for a set of the corpus, one line a sentence.
   std::vector<std::string> hypotheses(const ParallelTokens& set);
@@ -38,9 +38,9 @@ class Translate final : public Task {
  private:
   /// Smoothed and true perplexity of a set, no dropout: `set`.ppl_smoothed and `set`.ppl (training.md §1.9).
   NamedNumbers perplexities(const std::string& name, const ParallelTokens& set) const;
-  /// BLEU of hypotheses, and with `run` the files outputs/`name`.hyp and .stats.
-  double score(const std::string& name, const std::vector<std::string>& hypotheses,
-               const std::vector<std::string>& references, const RunDirectory* run) const;
+  std::vector<BleuStats> sentence_stats(const std::vector<std::string>& hypotheses,
+                                        const std::vector<std::string>& references) const;
+  double corpus_bleu(const std::vector<BleuStats>& sentences) const;
 
   const RunOptions& options_;
   Prepared prepared_;

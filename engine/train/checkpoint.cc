@@ -3,10 +3,8 @@
 #include <algorithm>
 #include <charconv>
 #include <cstring>
-#include <fstream>
 #include <vector>
 
-#include "base/error.h"
 #include "base/files.h"
 #include "base/hash.h"
 
@@ -16,7 +14,10 @@ using nlohmann::json;
 
 namespace {
 
-constexpr int kFormat = 2;  // 1: parameters whose sizes are no multiple of 8 stood among the others
+// 1: parameters whose sizes are no multiple of 8 stood among the others. 2: the manifest had no checksum of its own.
+// Every later format keeps "sha256" as it is in 3, so that damage is told apart from another version.
+constexpr int kFormat = 3;
+constexpr int kFormatWithoutChecksum = 2;
 constexpr std::string_view kPrefix = "step-";
 
 std::optional<int64_t> step_of(const fs::path& folder) {
@@ -50,47 +51,77 @@ void fill_from(at::Tensor& buffer, const char* bytes) {
   if (!host.is_alias_of(buffer)) buffer.copy_(host);
 }
 
+/// For what is in nobody's way: on a network file system a file that is still open somewhere may refuse to go.
+void remove_if_possible(const fs::path& path) {
+  try {
+    remove_recursively(path);
+  } catch (const UserError&) {
+  }
+}
+
+std::string text_of(const json& manifest) { return manifest.dump(2) + "\n"; }
+
+std::string with_checksum(json manifest) {
+  manifest["sha256"] = sha256(text_of(manifest));
+  return text_of(manifest);
+}
+
+/// The manifest that `text` is, byte for byte; null where it is not one.
+json parse_manifest(const std::string& text) {
+  try {
+    json manifest = json::parse(text);
+    if (!manifest.contains("sha256")) return manifest;
+    json unsigned_manifest = manifest;
+    unsigned_manifest.erase("sha256");
+    return with_checksum(unsigned_manifest) == text ? manifest : json();
+  } catch (const json::exception&) {
+    return json();
+  }
+}
+
 }  // namespace
 
 fs::path Checkpoints::folder(int64_t step) const { return run_.checkpoints() / fmt::format("{}{}", kPrefix, step); }
 
-void Checkpoints::write(int64_t step, const TrainedState& buffers, const json& state) const {
+bool Checkpoints::write(int64_t step, const TrainedState& buffers, const json& state) const {
   const fs::path final_name = folder(step);
-  if (fs::exists(final_name))
-    return;  // perhaps from before this step's evaluation, which is then made again: to the same end
+  // Perhaps from before this step's evaluation, which is then made again: to the same end.
+  if (fs::exists(final_name)) return false;
   const fs::path temporary = run_.checkpoints() / fmt::format("tmp-{}", step);
-  std::error_code ignored;
-  fs::remove_all(temporary, ignored);
+  remove_if_possible(temporary);
   make_folders(temporary);
 
-  Sha256 checksum;
   std::string bytes;
   for (const at::Tensor* buffer : {&buffers.parameters, &buffers.first_moment, &buffers.second_moment}) {
     const at::Tensor host = buffer->cpu();
     bytes.append(bytes_of(host));
   }
-  checksum.update(bytes);
   write_atomically(temporary / "state.bin", bytes);
-  const json manifest = {
-      {"format", kFormat}, {"step", step}, {"state", state}, {"files", {{"state.bin", checksum.hex()}}}};
-  write_atomically(temporary / "manifest.json", manifest.dump(2) + "\n");
+  write_atomically(
+      temporary / "manifest.json",
+      with_checksum(
+          {{"format", kFormat}, {"step", step}, {"state", state}, {"files", {{"state.bin", sha256(bytes)}}}}));
   publish_folder(temporary, final_name);
+  return true;
+}
+
+void Checkpoints::remove(int64_t step) const {
+  // Renamed first: a folder that is half removed must not look like a checkpoint.
+  const fs::path doomed = run_.checkpoints() / fmt::format("tmp-{}", step);
+  remove_recursively(doomed);
+  rename_file(folder(step), doomed);
+  remove_if_possible(doomed);
 }
 
 void Checkpoints::prune(int64_t keep, std::optional<int64_t> best) const {
-  std::vector<int64_t> steps = steps_in(run_.checkpoints());
-  std::error_code ignored;
+  const std::vector<int64_t> steps = steps_in(run_.checkpoints());
   const auto excess = static_cast<int64_t>(steps.size()) - keep;
   for (int64_t i = 0; i < excess; ++i) {
     const int64_t step = steps[static_cast<size_t>(i)];
-    if (step == best) continue;
-    // Renamed first: a folder that is half removed must not look like a checkpoint.
-    const fs::path doomed = run_.checkpoints() / fmt::format("tmp-{}", step);
-    fs::rename(folder(step), doomed, ignored);
-    fs::remove_all(doomed, ignored);
+    if (step != best) remove(step);
   }
-  for (const auto& entry : fs::directory_iterator(run_.checkpoints(), ignored)) {
-    if (!step_of(entry.path())) fs::remove_all(entry.path(), ignored);
+  for (const auto& entry : fs::directory_iterator(run_.checkpoints())) {
+    if (!step_of(entry.path())) remove_if_possible(entry.path());
   }
 }
 
@@ -100,41 +131,46 @@ std::optional<int64_t> Checkpoints::newest() const {
   return steps.back();
 }
 
-json Checkpoints::read_verified(int64_t step, std::string& bytes) const {
+StoredCheckpoint Checkpoints::read(int64_t step, int64_t parameters) const {
   const fs::path manifest_path = folder(step) / "manifest.json";
   const fs::path state_path = folder(step) / "state.bin";
-  const char* what = "is damaged";
+  const auto damaged = [&]() -> StoredCheckpoint {
+    throw DamagedCheckpoint(fmt::format("the checkpoint {} is damaged", folder(step).string()));
+  };
+  if (!fs::is_regular_file(manifest_path) || !fs::is_regular_file(state_path)) return damaged();
+  const json manifest = parse_manifest(read_file(manifest_path));
+  StoredCheckpoint read;
   try {
-    const json manifest = json::parse(read_file(manifest_path));
-    bytes = read_file(state_path);
-    if (manifest.at("format") != kFormat) {
-      what = "was written by another version of the engine";
-    } else if (manifest.at("files").at("state.bin") == sha256(bytes)) {
-      return manifest.at("state");
+    const int format = manifest.at("format");
+    const bool has_checksum = manifest.contains("sha256");
+    if (!has_checksum && format > kFormatWithoutChecksum) return damaged();
+    if (format != (has_checksum ? kFormat : kFormatWithoutChecksum)) {
+      fail(
+          "the checkpoint {} was written by another version of the engine; delete that folder, and the run goes on "
+          "from an older one or from the start",
+          folder(step).string());
     }
+    read.bytes = read_file(state_path);
+    if (manifest.at("step") != step || manifest.at("files").at("state.bin") != sha256(read.bytes)) return damaged();
+    read.state = manifest.at("state");
   } catch (const json::exception&) {
+    return damaged();
   }
-  fail("the checkpoint {} {}; delete that folder, and the run goes on from an older one or from the start",
-       folder(step).string(), what);
-}
-
-json Checkpoints::read(int64_t step, TrainedState& buffers) const {
-  std::string bytes;
-  json state = read_verified(step, bytes);
-  const size_t size = static_cast<size_t>(buffers.parameters.numel()) * sizeof(float);
-  if (bytes.size() != 3 * size) {
+  if (read.bytes.size() != 3 * sizeof(float) * static_cast<size_t>(parameters)) {
     fail("the checkpoint {} is of a model of another size; delete the run's folder", folder(step).string());
   }
+  return read;
+}
+
+void StoredCheckpoint::copy_to(TrainedState& buffers) const {
+  const size_t size = bytes.size() / 3;
   fill_from(buffers.parameters, bytes.data());
   fill_from(buffers.first_moment, bytes.data() + size);
   fill_from(buffers.second_moment, bytes.data() + 2 * size);
-  return state;
 }
 
 void Checkpoints::read_parameters(int64_t step, at::Tensor& parameters) const {
-  std::string bytes;
-  read_verified(step, bytes);
-  fill_from(parameters, bytes.data());
+  fill_from(parameters, read(step, parameters.numel()).bytes.data());
 }
 
 }  // namespace tearless::engine

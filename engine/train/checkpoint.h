@@ -1,6 +1,8 @@
-// checkpoints/step-N/: everything a run needs to go on as if it had never stopped. Complete or absent.
-//   state.bin      parameters, first and second moments: three times P floats, as they lie in memory
-//   manifest.json  {"format", "step", "state": …, "files": {"state.bin": sha256}}
+// Checkpoints: complete or absent, and believed only where every byte is the one that was written.
+//
+//   checkpoints/step-N/state.bin      parameters, first and second moments: fp32, little-endian, one after another
+//   checkpoints/step-N/manifest.json  {"files": {"state.bin": sha256}, "format", "sha256", "state": …, "step"};
+//                                     "sha256" is the checksum of the same text without that line
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -8,7 +10,9 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <string>
 
+#include "base/error.h"
 #include "base/run_directory.h"
 
 namespace tearless::engine {
@@ -18,26 +22,42 @@ struct TrainedState {
   at::Tensor parameters, first_moment, second_moment;
 };
 
+/// A checkpoint as it was read: its checksums were right.
+struct StoredCheckpoint {
+  nlohmann::json state;  // the small values
+  std::string bytes;     // of the buffers
+
+  void copy_to(TrainedState& buffers) const;
+};
+
+/// A checkpoint, or something that it needs, is not what was written. The run can go on from an older one.
+class DamagedCheckpoint : public UserError {
+ public:
+  using UserError::UserError;
+};
+
 class Checkpoints {
  public:
   explicit Checkpoints(const RunDirectory& run) : run_(run) {}
 
-  /// Publishes step-N. `state`: the small values, JSON.
-  void write(int64_t step, const TrainedState& buffers, const nlohmann::json& state) const;
+  /// Publishes step-N; false where there is one already. `state`: the small values, JSON.
+  bool write(int64_t step, const TrainedState& buffers, const nlohmann::json& state) const;
   /// Removes all but the newest `keep` and the one of step `best`, and what a crash left half-written.
   void prune(int64_t keep, std::optional<int64_t> best) const;
+  /// Removes one; UserError where that is not possible.
+  void remove(int64_t step) const;
 
   /// The newest step there is.
   std::optional<int64_t> newest() const;
-  /// Fills the buffers and returns the small values. UserError where the bytes are not those that were written.
-  nlohmann::json read(int64_t step, TrainedState& buffers) const;
-  /// Only the parameters.
+  /// Reads the checkpoint of a model of `parameters` numbers. DamagedCheckpoint where it is absent, incomplete or
+  /// changed; UserError where it is whole, but of another version of the engine or of a model of another size.
+  StoredCheckpoint read(int64_t step, int64_t parameters) const;
+  /// Only the parameters; errors as those of read().
   void read_parameters(int64_t step, at::Tensor& parameters) const;
 
- private:
   std::filesystem::path folder(int64_t step) const;
-  nlohmann::json read_verified(int64_t step, std::string& bytes) const;
 
+ private:
   RunDirectory run_;
 };
 

@@ -1,19 +1,32 @@
 #include "engine/train/stop_request.h"
 
 #include <signal.h>
+#include <unistd.h>
+
+#include "base/run_directory.h"
 
 namespace tearless::engine {
 namespace {
 
 volatile sig_atomic_t stop_flag = 0;
 
-}  // namespace
-
-void catch_stop_signals() {
+void on_stop(void (*handler)(int)) {
   struct sigaction action {};
-  action.sa_handler = [](int) { stop_flag = 1; };
+  action.sa_handler = handler;
   ::sigaction(SIGTERM, &action, nullptr);
   ::sigaction(SIGINT, &action, nullptr);
+}
+
+}  // namespace
+
+// Only what is safe in a signal's handler: no destructors, no output through a buffer.
+void stop_at_once() {
+  on_stop([](int) { ::_exit(kExitStopped); });
+}
+
+void stop_with_checkpoint() {
+  stop_flag = 0;
+  on_stop([](int) { stop_flag = 1; });
 }
 
 bool stop_requested() { return stop_flag != 0; }

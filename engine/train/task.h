@@ -6,7 +6,6 @@
 #include <map>
 #include <string>
 
-#include "base/run_directory.h"
 #include "engine/train/trainable.h"
 
 namespace tearless::engine {
@@ -20,6 +19,12 @@ struct Evaluation {
       0;  // what checkpoints are chosen by and plateaus seen in: higher is better, rounded as it is printed
 };
 
+/// What a run is judged by.
+struct FinalScores {
+  NamedNumbers numbers;
+  std::map<std::string, std::string> files;  // result file, relative to the run directory → its bytes
+};
+
 class Task : public Trainable {
  public:
   /// Cuts pass `pass` (from 0) over the training set into batches, and says how many. A function of the pass alone.
@@ -27,11 +32,8 @@ class Task : public Trainable {
 
   /// With the current parameters. Throws StopRequested where a stop is asked for meanwhile.
   virtual Evaluation evaluate() = 0;
-  /// Final scores with the current parameters (those of the selected checkpoint); writes outputs/. Throws
-  /// StopRequested.
-  virtual NamedNumbers final_scores(const RunDirectory& run) = 0;
-  /// The result files that final_scores() has written, relative to the run directory.
-  virtual std::vector<std::string> output_files() const = 0;
+  /// With the current parameters, those of the selected checkpoint. Throws StopRequested.
+  virtual FinalScores final_scores() = 0;
 };
 
 /// exp(sum / tokens), capped so that it stays a number in JSON.

@@ -5,7 +5,10 @@
 
 #include <chrono>
 #include <cmath>
+#include <exception>
+#include <utility>
 
+#include "base/files.h"
 #include "engine/ops/memory.h"
 #include "engine/train/execution.h"
 #include "engine/train/stop_request.h"
@@ -22,6 +25,9 @@ double seconds_since(Clock::time_point start) { return std::chrono::duration<dou
 json sums_as_json(const LossSums& sums) { return {{"loss", sums.loss}, {"nll", sums.nll}, {"tokens", sums.tokens}}; }
 LossSums sums_from_json(const json& j) { return {j.at("loss"), j.at("nll"), j.at("tokens")}; }
 
+/// Ends an attempt that is not the newest any more.
+class Superseded : public std::exception {};
+
 }  // namespace
 
 double perplexity(double sum, int64_t tokens) {
@@ -35,6 +41,7 @@ Trainer::Trainer(Task& task, const TrainOptions& train, const ExecutionOptions& 
       execution_(execution),
       run_(run),
       attempt_(attempt),
+      d_model_(d_model),
       checkpoints_(run),
       schedule_(train.schedule, d_model),
       moments_(task.parameters().values()),
@@ -43,32 +50,51 @@ Trainer::Trainer(Task& task, const TrainOptions& train, const ExecutionOptions& 
 
 ExitCode Trainer::run() {
   const Clock::time_point start = Clock::now();
-  restore_newest();
   ExitCode outcome = kExitDone;
   try {
-    while (true) {
-      if (evaluation_due()) evaluate();
-      if (const std::string reason = end_reason(); !reason.empty()) {
-        finish(reason);
-        break;
-      }
-      give_up_if_stopped();
-      if (!make_updates()) {
-        spdlog::warn("diverged at update {}: {}", memory_.update + 1, divergence_);
-        metrics_->sync();
-        write_done(run_, "diverged", memory_.update + 1, divergence_, {"metrics.jsonl"});
-        outcome = kExitDiverged;
-        break;
-      }
+    end_if_superseded();
+    restore();
+    try {
+      outcome = train_to_the_end();
+    } catch (const StopRequested&) {
+      checkpoint();
+      spdlog::info("stopped on request after update {}; the same command goes on from there", memory_.update);
+      outcome = kExitStopped;
     }
-  } catch (const StopRequested&) {
-    checkpoint();
-    spdlog::info("stopped on request after update {}; the same command goes on from there", memory_.update);
+    attempt_seconds_ = seconds_since(start);
+    end_if_superseded();
+    write_measured();
+  } catch (const Superseded&) {
+    spdlog::warn("attempt {} is not the newest of {} any more: it ends here and leaves the run to the newer one",
+                 attempt_, run_.root().string());
     outcome = kExitStopped;
   }
-  attempt_seconds_ = seconds_since(start);
-  write_measured();
   return outcome;
+}
+
+ExitCode Trainer::train_to_the_end() {
+  bool went_back = false;
+  while (true) {
+    if (evaluation_due()) evaluate();
+    if (const std::string reason = end_reason(); !reason.empty()) {
+      try {
+        finish(reason);
+        return kExitDone;
+      } catch (const DamagedCheckpoint& damage) {
+        if (went_back) throw;  // a disk that loses the same thing again
+        went_back = true;
+        spdlog::warn("{}: training goes back, to the same end", damage.what());
+        restore();
+        continue;
+      }
+    }
+    give_up_if_stopped();
+    end_if_superseded();
+    if (!make_updates()) {
+      publish_divergence();
+      return kExitDiverged;
+    }
+  }
 }
 
 // --- updates
@@ -116,6 +142,7 @@ void Trainer::account_for(const UpdateResult& result, double rate) {
   memory_.norm_sum += result.gradient_norm;
   memory_.norm_max = std::max(memory_.norm_max, result.gradient_norm);
   if (memory_.update % execution_.log_updates == 0) {
+    end_if_superseded();
     write_metric("train.loss", memory_.report.loss / static_cast<double>(memory_.report.tokens));
     write_metric("train.lr", rate);
     write_metric("train.grad_norm", result.gradient_norm);
@@ -138,7 +165,9 @@ bool Trainer::evaluation_due() const {
 }
 
 void Trainer::evaluate() {
+  tell(Phase::kEvaluating);
   Evaluation evaluation = task_.evaluate();
+  end_if_superseded();
   evaluation.numbers["train.ppl"] = perplexity(memory_.epoch.nll, memory_.epoch.tokens);
   evaluation.numbers["train.ppl_smoothed"] = perplexity(memory_.epoch.loss, memory_.epoch.tokens);
   std::string line;
@@ -159,6 +188,7 @@ void Trainer::evaluate() {
   schedule_.on_evaluation(evaluation.selection, memory_.update);
   spdlog::info("update {}{}  best {:.2f} at {}", memory_.update, line, memory_.best_selection, memory_.best_step);
   checkpoint();
+  tell(Phase::kTraining);
 }
 
 std::string Trainer::end_reason() const {
@@ -172,23 +202,44 @@ std::string Trainer::end_reason() const {
 }
 
 void Trainer::finish(const std::string& reason) {
+  tell(Phase::kEvaluating);
   checkpoints_.read_parameters(memory_.best_step, buffers_.parameters);
   task_.parameters().round();
+  const FinalScores final_scores = task_.final_scores();
   json scores = json::object();
   for (const auto& [name, value] : memory_.best_numbers) scores[name] = value;
-  for (const auto& [name, value] : task_.final_scores(run_)) scores[name] = value;
+  for (const auto& [name, value] : final_scores.numbers) scores[name] = value;
   scores["train.grad_norm_mean"] = memory_.norm_sum / static_cast<double>(memory_.update);
   scores["train.grad_norm_max"] = memory_.norm_max;
   scores["parameters"] = task_.parameters().count();
   scores["selected_step"] = memory_.best_step;
   scores["updates"] = memory_.update;
+
+  end_if_superseded();
+  tell(Phase::kPublishing);
   metrics_->sync();
+  if (!begins_with(run_.metrics(), metrics_->written())) {
+    throw DamagedCheckpoint(fmt::format("{} is not what was written to it", run_.metrics().string()));
+  }
+  std::vector<std::string> files = {"metrics.jsonl", "scores.json"};
+  for (const auto& [name, bytes] : final_scores.files) {
+    make_folders((run_.root() / name).parent_path());
+    write_atomically(run_.root() / name, bytes);
+    files.push_back(name);
+  }
   write_atomically(run_.scores(), scores.dump(2) + "\n");
-  std::vector<std::string> files = task_.output_files();
-  files.insert(files.end(), {"metrics.jsonl", "scores.json"});
+  end_if_superseded();
   write_done(run_, "done", memory_.update, reason, files);
   spdlog::info("done after update {} ({}); selected the checkpoint of update {}", memory_.update, reason,
                memory_.best_step);
+}
+
+void Trainer::publish_divergence() {
+  spdlog::warn("diverged at update {}: {}", memory_.update + 1, divergence_);
+  end_if_superseded();
+  tell(Phase::kPublishing);
+  metrics_->sync();
+  write_done(run_, "diverged", memory_.update + 1, divergence_, {"metrics.jsonl"});
 }
 
 // --- what outlives the process
@@ -201,21 +252,72 @@ void Trainer::write_metric(const std::string& name, double value) {
 
 void Trainer::checkpoint() {
   if (memory_.update == 0) return;  // nothing to lose: the start is a function of the seed
+  end_if_superseded();
+  tell(Phase::kPublishing);
   metrics_->sync();
-  memory_.metrics_bytes = metrics_->size();
-  checkpoints_.write(memory_.update, buffers_, memory_as_json());
+  memory_.metrics = metrics_->written();
+  // Where there was one already nothing is pruned: it may be from before the evaluation, and need the best of then.
+  if (!checkpoints_.write(memory_.update, buffers_, memory_as_json())) return;
   checkpoints_.prune(execution_.keep_checkpoints,
                      memory_.best_step > 0 ? std::optional(memory_.best_step) : std::nullopt);
 }
 
-void Trainer::restore_newest() {
-  if (const auto step = checkpoints_.newest()) {
-    memory_from_json(checkpoints_.read(*step, buffers_));
-    task_.parameters().round();
-    spdlog::info("going on after update {}", memory_.update);
+void Trainer::end_if_superseded() const {
+  if (run_.newest_attempt() != attempt_) throw Superseded();
+}
+
+void Trainer::restore() {
+  tell(Phase::kPreparing);
+  metrics_.reset();
+  std::optional<int64_t> step;
+  while ((step = checkpoints_.newest())) {
+    try {
+      restore_from(*step);
+      break;
+    } catch (const DamagedCheckpoint& damage) {
+      spdlog::warn("{}: the checkpoint of update {} is removed, and the run goes on from an older one or the start",
+                   damage.what(), *step);
+      checkpoints_.remove(*step);
+    }
   }
-  metrics_.emplace(run_.metrics(), memory_.metrics_bytes);
-  metrics_kept_bytes_ = memory_.metrics_bytes;
+  if (step) {
+    spdlog::info("going on after update {}", *step);
+  } else {
+    restore_start();
+  }
+  started_pass_ = -1;
+  metrics_.emplace(run_.metrics(), memory_.metrics.bytes);
+  metrics_kept_bytes_ = memory_.metrics.bytes;
+  tell(Phase::kTraining);
+}
+
+void Trainer::restore_from(int64_t step) {
+  const int64_t parameters = task_.parameters().count();
+  const StoredCheckpoint stored = checkpoints_.read(step, parameters);
+  Memory memory;
+  Schedule schedule(train_.schedule, d_model_);
+  try {
+    memory = memory_from_json(stored.state);
+    schedule.restore(stored.state.at("schedule"));
+  } catch (const json::exception&) {  // format 2 has no checksum over them
+    throw DamagedCheckpoint(fmt::format("the checkpoint {} is damaged", checkpoints_.folder(step).string()));
+  }
+  if (memory.best_step != 0 && memory.best_step != step) checkpoints_.read(memory.best_step, parameters);
+  if (!begins_with(run_.metrics(), memory.metrics)) {
+    throw DamagedCheckpoint(fmt::format("{} does not begin as it did at update {}", run_.metrics().string(), step));
+  }
+  stored.copy_to(buffers_);
+  task_.parameters().round();
+  memory_ = std::move(memory);
+  schedule_ = std::move(schedule);
+}
+
+void Trainer::restore_start() {
+  if (memory_.update > 0) task_.parameters().initialise();
+  buffers_.first_moment.zero_();
+  buffers_.second_moment.zero_();
+  memory_ = {};
+  schedule_ = Schedule(train_.schedule, d_model_);
 }
 
 json Trainer::memory_as_json() const {
@@ -232,12 +334,13 @@ json Trainer::memory_as_json() const {
           {"report", sums_as_json(m.report)},
           {"norm_sum", m.norm_sum},
           {"norm_max", m.norm_max},
-          {"metrics_bytes", m.metrics_bytes},
+          {"metrics_bytes", m.metrics.bytes},
+          {"metrics_sha256", m.metrics.sha256},
           {"schedule", schedule_.state()}};
 }
 
-void Trainer::memory_from_json(const json& state) {
-  Memory& m = memory_;
+Trainer::Memory Trainer::memory_from_json(const json& state) {
+  Memory m;
   m.update = state.at("update");
   m.pass = state.at("pass");
   m.batch = state.at("batch");
@@ -250,8 +353,8 @@ void Trainer::memory_from_json(const json& state) {
   m.report = sums_from_json(state.at("report"));
   m.norm_sum = state.at("norm_sum");
   m.norm_max = state.at("norm_max");
-  m.metrics_bytes = state.at("metrics_bytes");
-  schedule_.restore(state.at("schedule"));
+  m.metrics = {state.at("metrics_bytes"), state.value("metrics_sha256", "")};
+  return m;
 }
 
 void Trainer::write_measured() const {

@@ -1,7 +1,10 @@
-// The training loop. One call of run() is one attempt on a run directory: it goes on from the newest checkpoint, and
-// ends with the run done, diverged, or stopped on request. Whatever the number of attempts, metrics.jsonl and
-// scores.json come out the same, byte for byte: all that the loop remembers is in Memory, and Memory is in every
-// checkpoint.
+// The training loop. One call of run() is one attempt on a run directory: it goes on from the newest checkpoint that is
+// whole, and ends with the run done, diverged, or stopped on request. Whatever the number of attempts, metrics.jsonl
+// and scores.json come out the same, byte for byte: all that the loop remembers is in Memory, and Memory is in every
+// checkpoint. So a checkpoint that is lost costs time, never a result.
+//
+// An attempt writes only while its folder is the newest in attempts/: one that was replaced, as after a lock that a
+// network file system lost, ends without another byte.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +12,11 @@
 #include <optional>
 #include <string>
 
-#include "base/files.h"
 #include "base/run_directory.h"
 #include "engine/train/checkpoint.h"
+#include "engine/train/metrics_file.h"
 #include "engine/train/options.h"
+#include "engine/train/phase.h"
 #include "engine/train/schedule.h"
 #include "engine/train/task.h"
 #include "engine/train/updater.h"
@@ -25,7 +29,7 @@ class Trainer {
   Trainer(Task& task, const TrainOptions& train, const ExecutionOptions& execution, int64_t d_model,
           const RunDirectory& run, int64_t attempt);
 
-  /// kExitDone, kExitDiverged or kExitStopped; the files say the same.
+  /// kExitDone, kExitDiverged or kExitStopped; the files say the same. UserError where the run cannot go on.
   ExitCode run();
 
  private:
@@ -41,13 +45,23 @@ class Trainer {
     NamedNumbers best_numbers;  // of the best evaluation, with the training perplexities of its epoch
     LossSums epoch, report;     // since the last evaluation, since the last report
     double norm_sum = 0, norm_max = 0;
-    uint64_t metrics_bytes = 0;
+    FilePrefix metrics;  // of metrics.jsonl, up to here
   };
 
-  void restore_newest();
+  /// Goes back to the newest checkpoint from which the run can go on, or to the start; removes those from which it
+  /// cannot.
+  void restore();
+  /// The checkpoint of that step with all that it needs: its best checkpoint, and metrics.jsonl as it was.
+  /// DamagedCheckpoint where one of them is not as it was written.
+  void restore_from(int64_t step);
+  void restore_start();
   void checkpoint();
   nlohmann::json memory_as_json() const;
-  void memory_from_json(const nlohmann::json& state);
+  static Memory memory_from_json(const nlohmann::json& state);
+
+  /// Throws Superseded where a newer attempt has begun.
+  void end_if_superseded() const;
+  void tell(Phase phase) const { tell_phase(run_, attempt_, phase); }
 
   /// Why training is over, or "".
   std::string end_reason() const;
@@ -59,7 +73,11 @@ class Trainer {
   int64_t next_batch();
   void account_for(const UpdateResult& result, double rate);
   void write_metric(const std::string& name, double value);
+  ExitCode train_to_the_end();
+  /// Scores the best checkpoint and publishes the results. DamagedCheckpoint where something has been lost since it was
+  /// written.
   void finish(const std::string& reason);
+  void publish_divergence();
   void write_measured() const;
 
   Task& task_;
@@ -67,13 +85,14 @@ class Trainer {
   const ExecutionOptions& execution_;
   RunDirectory run_;
   int64_t attempt_;
+  int64_t d_model_;
   Checkpoints checkpoints_;
   Schedule schedule_;
   Moments moments_;
   TrainedState buffers_;
   std::unique_ptr<Updater> updater_;
   Memory memory_;
-  std::optional<AppendFile> metrics_;
+  std::optional<MetricsFile> metrics_;
   int64_t batches_in_pass_ = 0;
   int64_t started_pass_ = -1;
   std::string divergence_;

@@ -124,35 +124,82 @@ bool writes_a_checkpoint(const RunDirectory& run) {
   return false;
 }
 
-TEST_F(EngineResume, KilledInsideTheWritingOfACheckpointLeavesTheSameBytes) {
-  // As wide as it takes for the writing to be long enough to be caught.
-  const Settings settings = [] {
-    Settings wide = test::small_settings();
-    wide["model.d_model"] = "192";
-    wide["model.d_ff"] = "1024";
-    wide["train.max_epochs"] = "3";
-    wide["train.epoch_updates"] = "4";
-    return wide;
-  }();
-  const Started undisturbed = start("wide", settings);
+/// As wide as it takes for the writing of a checkpoint to be long enough to be caught.
+Settings wide_settings() {
+  Settings wide = test::small_settings();
+  wide["model.d_model"] = "192";
+  wide["model.d_ff"] = "1024";
+  wide["train.max_epochs"] = "3";
+  wide["train.epoch_updates"] = "4";
+  return wide;
+}
+
+TEST_F(EngineResume, DisturbedInsideTheWritingOfACheckpointLeavesTheSameBytes) {
+  const Started undisturbed = start("wide", wide_settings());
   ASSERT_EQ(test::run(undisturbed.command).code, kExitDone);
 
-  const Started started = start("wide-killed", settings);
-  bool caught = false;
-  for (int attempt = 0; attempt < 10 && !caught; ++attempt) {
-    test::Background engine(started.command);
-    const auto done = [&] { return fs::exists(started.runs) && fs::exists(started.run().done()); };
-    while (!fs::exists(started.runs) ||
-           !(writes_a_checkpoint(started.run()) || done())) {  // never asleep: it is soon over
+  for (const auto& [signal, code] : {std::pair(SIGKILL, 128 + SIGKILL), std::pair(SIGTERM, int{kExitStopped})}) {
+    const Started started = start("wide-" + std::to_string(signal), wide_settings());
+    bool caught = false;
+    for (int attempt = 0; attempt < 10 && !caught; ++attempt) {
+      test::Background engine(started.command);
+      const auto done = [&] { return fs::exists(started.runs) && fs::exists(started.run().done()); };
+      while (!fs::exists(started.runs) ||
+             !(writes_a_checkpoint(started.run()) || done())) {  // never asleep: it is soon over
+      }
+      ASSERT_FALSE(done()) << "no signal fell into the writing of a checkpoint";
+      engine.signal(signal);
+      EXPECT_EQ(engine.wait().code, code);
+      // What is killed leaves the half of one; what is asked to stop finishes it first.
+      caught = signal == SIGTERM || writes_a_checkpoint(started.run());
     }
-    ASSERT_FALSE(done()) << "no kill fell into the writing of a checkpoint";
-    engine.signal(SIGKILL);
-    engine.wait();
-    caught = writes_a_checkpoint(started.run());
+    EXPECT_TRUE(caught);
+    ASSERT_EQ(test::run(started.command).code, kExitDone);
+    EXPECT_EQ(test::checksums(started.run()), test::checksums(undisturbed.run()));
   }
-  EXPECT_TRUE(caught);
-  ASSERT_EQ(test::run(started.command).code, kExitDone);
-  EXPECT_EQ(test::checksums(started.run()), test::checksums(undisturbed.run()));
+}
+
+/// Some bytes of a file turned over.
+void spoil(const fs::path& file) {
+  std::string bytes = test::read_text(file);
+  for (size_t i = bytes.size() / 3; i < bytes.size() / 2; ++i) bytes[i] = static_cast<char>(~bytes[i]);
+  test::write_text(file, bytes);
+}
+
+TEST_F(EngineResume, DamagedBetweenTwoAttemptsLeavesTheSameBytes) {
+  const Started started = start("damaged", test::small_settings());
+  const auto newest = [&] {
+    int64_t step = 0;
+    for (const auto& entry : fs::directory_iterator(started.run().checkpoints()))
+      step = std::max<int64_t>(step, std::stoll(entry.path().filename().string().substr(5)));
+    return started.run().checkpoints() / ("step-" + std::to_string(step));
+  };
+  EXPECT_EQ(interrupt_at(started, 20, SIGTERM), kExitStopped);
+  spoil(newest() / "state.bin");
+  EXPECT_EQ(interrupt_at(started, 25, SIGTERM), kExitStopped);
+  spoil(newest() / "manifest.json");
+  EXPECT_EQ(interrupt_at(started, 20, SIGTERM), kExitStopped);
+  fs::remove(newest() / "state.bin");
+  EXPECT_EQ(interrupt_at(started, 20, SIGKILL), 128 + SIGKILL);
+  spoil(started.run().metrics());
+  const test::Finished ended = test::run(started.command);
+  EXPECT_EQ(ended.code, kExitDone) << ended.errors;
+  EXPECT_THAT(ended.output, HasSubstr("does not begin as it did at update"));
+  EXPECT_THAT(ended.output, HasSubstr("the run goes on from an older one or the start"));
+  EXPECT_EQ(test::checksums(started.run()), shared_->undisturbed);
+}
+
+TEST_F(EngineResume, ReplacedByANewerAttemptItEnds) {
+  const Started started = start("replaced", test::small_settings());
+  test::Background engine(started.command);
+  ASSERT_TRUE(test::eventually([&] { return started.lines() > 0; }));
+  fs::create_directories(started.run().attempt(2));
+  const test::Finished ended = engine.wait();
+  EXPECT_EQ(ended.code, kExitStopped);
+  EXPECT_THAT(ended.output, HasSubstr("attempt 1 is not the newest of"));
+  EXPECT_FALSE(fs::exists(started.run().attempt(1) / "measured.json"));
+  EXPECT_FALSE(fs::exists(started.run().done()));
+  expect_undisturbed_bytes(started);
 }
 
 TEST_F(EngineResume, TwoThreadsLeaveTheBytesOfOne) {

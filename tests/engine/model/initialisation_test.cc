@@ -128,5 +128,20 @@ TEST(Initialisation, HangsOnSeedAndNameAlone) {
   EXPECT_FALSE(at::equal(deep.get("encoder.1.ffn.w1.weight").data(), deep.get("encoder.2.ffn.w1.weight").data()));
 }
 
+TEST(Initialisation, ComesBackWhenItIsAskedFor) {
+  for (const Compute compute : {Compute::kFp32, Compute::kBf16}) {
+    Parameters parameters(transformer_specs(options_of(Init::kSmallInit), kVocabulary), 3, at::kCPU, compute);
+    const at::Tensor first = parameters.values().clone();
+    const Value view = parameters.get(parameters.specs().front().name);
+    parameters.values().fill_(7);
+    parameters.round();
+    parameters.initialise();
+    EXPECT_TRUE(at::equal(parameters.values(), first));
+    EXPECT_TRUE(at::equal(view.data().flatten(), first.narrow(0, 0, view.data().numel())))
+        << "views look at them still";
+    if (compute == Compute::kBf16) EXPECT_TRUE(at::equal(parameters.low(), first.to(at::kBFloat16)));
+  }
+}
+
 }  // namespace
 }  // namespace tearless::engine

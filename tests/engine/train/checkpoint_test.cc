@@ -9,6 +9,8 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/hash.h"
+#include "tests/engine/train/in_memory.h"
 #include "tests/support/paths.h"
 #include "tests/support/privileges.h"
 
@@ -17,9 +19,11 @@ namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
+using tearless::test::read_text;
+using tearless::test::write_text;
 using testing::HasSubstr;
 
-class Checkpointed : public testing::Test {
+class Checkpointed : private test::InMemory, public testing::Test {
  protected:
   Checkpointed() : run_(folder_.path()), checkpoints_(run_) {}
 
@@ -36,17 +40,20 @@ class Checkpointed : public testing::Test {
     std::sort(found.begin(), found.end());
     return found;
   }
-  std::string refusal(int64_t step, TrainedState buffers) const {
+  /// What is said of a checkpoint that is whole, and yet of no use.
+  std::string refusal(int64_t step, int64_t parameters = 5) const {
     try {
-      checkpoints_.read(step, buffers);
+      checkpoints_.read(step, parameters);
+    } catch (const DamagedCheckpoint& damage) {
+      return std::string("damaged: ") + damage.what();
     } catch (const UserError& error) {
       return error.what();
     }
     return "";
   }
-  std::string refusal(int64_t step) const { return refusal(step, empty()); }
+  bool is_damaged(int64_t step) const { return refusal(step).starts_with("damaged: "); }
 
-  test::TempFolder folder_;
+  tearless::test::TempFolder folder_;
   RunDirectory run_;
   Checkpoints checkpoints_;
 };
@@ -58,7 +65,9 @@ TEST_F(Checkpointed, ComesBackAsItWas) {
   write(200);
   EXPECT_EQ(checkpoints_.newest(), 200) << "by number, not by name";
   TrainedState buffers = empty();
-  EXPECT_EQ(checkpoints_.read(30, buffers), (json{{"update", 30}}));
+  const StoredCheckpoint stored = checkpoints_.read(30, 5);
+  EXPECT_EQ(stored.state, (json{{"update", 30}}));
+  stored.copy_to(buffers);
   const TrainedState written = numbers(30);
   EXPECT_TRUE(at::equal(buffers.parameters, written.parameters));
   EXPECT_TRUE(at::equal(buffers.first_moment, written.first_moment));
@@ -73,7 +82,7 @@ TEST_F(Checkpointed, IsReadIntoTheBuffersThatTheModelLooksAt) {
   write(1);
   TrainedState buffers = empty();
   const at::Tensor view = buffers.parameters.narrow(0, 2, 2);
-  checkpoints_.read(1, buffers);
+  checkpoints_.read(1, 5).copy_to(buffers);
   EXPECT_EQ(view[0].item<float>(), 3.0f);
 }
 
@@ -90,7 +99,7 @@ TEST_F(Checkpointed, KeepsTheNewestAndTheBest) {
 TEST_F(Checkpointed, HalfWrittenIsAbsentAndSweptAway) {
   write(10);
   fs::create_directories(run_.checkpoints() / "tmp-20");
-  test::write_text(run_.checkpoints() / "tmp-20" / "state.bin", "half");
+  write_text(run_.checkpoints() / "tmp-20" / "state.bin", "half");
   EXPECT_EQ(checkpoints_.newest(), 10);
   write(20);  // the same step again, over what the crash left
   EXPECT_EQ(checkpoints_.newest(), 20);
@@ -99,46 +108,96 @@ TEST_F(Checkpointed, HalfWrittenIsAbsentAndSweptAway) {
   EXPECT_THAT(names(), testing::ElementsAre("step-10", "step-20"));
 }
 
-TEST_F(Checkpointed, DamagedIsRefusedWithAWayOut) {
+TEST_F(Checkpointed, IsNotWrittenOverAnotherOfThatStep) {
+  EXPECT_TRUE(checkpoints_.write(10, numbers(1), {{"update", 1}}));
+  EXPECT_FALSE(checkpoints_.write(10, numbers(2), {{"update", 2}}));
+  EXPECT_EQ(checkpoints_.read(10, 5).state, (json{{"update", 1}}));
+}
+
+TEST_F(Checkpointed, IsGoneOnceItIsRemoved) {
   write(10);
-  const fs::path state = run_.checkpoints() / "step-10" / "state.bin";
-  const fs::path manifest = run_.checkpoints() / "step-10" / "manifest.json";
+  write(20);
+  fs::create_directories(run_.checkpoints() / "tmp-20" / "of a crash");
+  checkpoints_.remove(20);
+  EXPECT_THAT(names(), testing::ElementsAre("step-10"));
+  EXPECT_TRUE(is_damaged(20)) << "absent";
+}
+
+// Each byte of both files is under a checksum: there is no bit that could make another checkpoint of it.
+TEST_F(Checkpointed, EveryCutAndEveryFlippedBitIsFound) {
+  write(10);
+  for (const char* name : {"state.bin", "manifest.json"}) {
+    const fs::path file = run_.checkpoints() / "step-10" / name;
+    const std::string good = read_text(file);
+    for (size_t size = 0; size < good.size(); ++size) {
+      write_text(file, good.substr(0, size));
+      EXPECT_TRUE(is_damaged(10)) << name << " cut to " << size;
+    }
+    for (size_t bit = 0; bit < 8 * good.size(); ++bit) {
+      std::string flipped = good;
+      flipped[bit / 8] = static_cast<char>(flipped[bit / 8] ^ (1 << bit % 8));
+      write_text(file, flipped);
+      EXPECT_TRUE(is_damaged(10)) << name << ", bit " << bit;
+    }
+    for (const std::string& longer : {good + " ", good + good}) {
+      write_text(file, longer);
+      EXPECT_TRUE(is_damaged(10)) << name;
+    }
+    write_text(file, good);
+    EXPECT_EQ(refusal(10), "");
+    fs::remove(file);
+    EXPECT_TRUE(is_damaged(10)) << name << " is missing";
+    write_text(file, good);
+  }
+  write(20);
+  fs::remove_all(run_.checkpoints() / "step-10");
+  fs::rename(run_.checkpoints() / "step-20", run_.checkpoints() / "step-10");
+  EXPECT_TRUE(is_damaged(10)) << "of another step";
+}
+
+TEST_F(Checkpointed, DamagedLeavesTheParametersAlone) {
+  write(10);
+  write_text(run_.checkpoints() / "step-10" / "state.bin", "short");
+  at::Tensor parameters = at::zeros({5});
+  EXPECT_THROW(checkpoints_.read_parameters(10, parameters), DamagedCheckpoint);
+  EXPECT_TRUE(at::equal(parameters, at::zeros({5})));
+}
+
+TEST_F(Checkpointed, OfAnotherVersionIsRefusedWithAWayOut) {
+  write(10);
+  const fs::path file = run_.checkpoints() / "step-10" / "manifest.json";
   const std::string sentence =
       "the checkpoint " + (run_.checkpoints() / "step-10").string() +
-      " is damaged; delete that folder, and the run goes on from an older one or from the start";
-  const std::string good_state = test::read_text(state), good_manifest = test::read_text(manifest);
-
-  std::string flipped = good_state;
-  flipped[17] = static_cast<char>(flipped[17] ^ 1);
-  for (const std::string& bad : {flipped, good_state.substr(0, 12), std::string()}) {
-    test::write_text(state, bad);
-    EXPECT_EQ(refusal(10), sentence);
-    at::Tensor parameters = at::zeros({5});
-    EXPECT_THROW(checkpoints_.read_parameters(10, parameters), UserError);
-  }
-  test::write_text(state, good_state);
-  EXPECT_EQ(refusal(10), "");
-
-  for (const char* bad : {"", "{", "[]", R"({"format": 2})", R"({"format": 2, "files": {}, "state": {}})"}) {
-    test::write_text(manifest, bad);
-    EXPECT_EQ(refusal(10), sentence) << bad;
-  }
-  test::write_text(manifest, R"({"format": 1, "files": {}, "state": {}})");
-  EXPECT_THAT(refusal(10), HasSubstr("step-10 was written by another version of the engine; delete that folder"));
-  test::write_text(manifest, good_manifest);
-  fs::remove(state);
-  EXPECT_THAT(refusal(10), HasSubstr("state.bin"));
+      " was written by another version of the engine; delete that folder, and the run goes on from an older one or "
+      "from the start";
+  json manifest = json::parse(read_text(file));
+  manifest.erase("sha256");
+  manifest["format"] = 1;
+  write_text(file, manifest.dump(2) + "\n");
+  EXPECT_EQ(refusal(10), sentence);
+  manifest["format"] = 4;
+  manifest["sha256"] = sha256(manifest.dump(2) + "\n");
+  write_text(file, manifest.dump(2) + "\n");
+  EXPECT_EQ(refusal(10), sentence);
+  manifest["format"] = 3;
+  write_text(file, manifest.dump(2) + "\n");
+  EXPECT_TRUE(is_damaged(10)) << "its checksum is that of another text";
 }
 
 TEST_F(Checkpointed, OfAnotherModelIsRefused) {
   write(10);
-  EXPECT_THAT(refusal(10, empty(6)), HasSubstr("is of a model of another size"));
+  for (const int64_t other : {4, 6}) {
+    EXPECT_THAT(refusal(10, other), testing::StartsWith("the checkpoint")) << other;
+    EXPECT_THAT(refusal(10, other), HasSubstr("is of a model of another size"));
+    at::Tensor parameters = at::zeros({other});
+    EXPECT_THROW(checkpoints_.read_parameters(10, parameters), UserError);
+  }
 }
 
 TEST_F(Checkpointed, AFolderThatCannotBeWrittenIsNamedAndNothingAppears) {
   fs::permissions(folder_.path(),
                   fs::perms::owner_read | fs::perms::owner_exec | fs::perms::others_read | fs::perms::others_exec);
-  const test::WithoutRoot ordinary;
+  const tearless::test::WithoutRoot ordinary;
   try {
     write(10);
     FAIL() << "written into a read-only folder";

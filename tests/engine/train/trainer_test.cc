@@ -1,109 +1,24 @@
-// The training loop with a task whose every answer is known: when it evaluates, what it selects, why it ends, and that
-// no crash shows in what it leaves.
+// The training loop with a task whose every answer is known: when it evaluates, what it selects, why it ends, and what
+// it scores.
 #include "engine/train/trainer.h"
 
-#include <ATen/ops/abs.h>
-#include <ATen/ops/sum.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <cmath>
-#include <limits>
-#include <sstream>
-#include <stdexcept>
+#include <numeric>
 
-#include "engine/train/stop_request.h"
-#include "tests/support/paths.h"
+#include "tests/engine/train/toy.h"
 
 namespace tearless::engine {
 namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
+using test::Toy;
+using test::Trained;
 using testing::ElementsAre;
-
-constexpr int64_t kBatches = 3;  // of a pass
-constexpr int64_t kTypes = 4;
-
-/// Learns one distribution over four types; batch b of pass p shows the label (p + b) mod 4.
-class Toy final : public Task {
- public:
-  Toy() : parameters_({{"logits", {1, kTypes}, {Initial::Kind::kNormal, 1.0}}}, 1, at::kCPU) {}
-
-  Parameters& parameters() override { return parameters_; }
-  int64_t start_pass(int64_t pass) override {
-    pass_ = pass;
-    return kBatches;
-  }
-  ReadyBatch ready(int64_t index, uint32_t) override {
-    labels.push_back((pass_ + index) % kTypes);
-    return {.labels = {static_cast<int32_t>(labels.back())}};
-  }
-  LossSums loss(const Step& step, const ReadyBatch& batch) override {
-    if (step.update == crash_at) throw std::runtime_error("crash");
-    if (step.update == spoil_at) parameters_.values().fill_(std::numeric_limits<float>::quiet_NaN());
-    return smoothed_cross_entropy(step.tape, parameters_.get("logits"), batch.labels, 0.1);
-  }
-  Evaluation evaluate() override {
-    if (stop_at_evaluation == evaluations_) throw StopRequested();
-    const double size = parameters_.values().abs().sum().item<double>();
-    const double score = script.empty() ? std::round(100 * size) / 100 : script.at(evaluations_);
-    ++evaluations_;
-    return {{{"dev.bleu", score}, {"dev.ppl", size}}, score};
-  }
-  NamedNumbers final_scores(const RunDirectory& run) override {
-    fs::create_directories(run.outputs());
-    test::write_text(run.outputs() / "test.hyp", "a hypothesis\n");
-    return {{"test.size", parameters_.values().abs().sum().item<double>()}};
-  }
-  std::vector<std::string> output_files() const override { return {"outputs/test.hyp"}; }
-
-  std::vector<double> script;   // dev scores, evaluation by evaluation; empty: a function of the parameters
-  std::vector<int64_t> labels;  // of every update
-  uint32_t crash_at = 0, spoil_at = 0;
-  size_t stop_at_evaluation = 1000;
-
- private:
-  Parameters parameters_;
-  int64_t pass_ = 0;
-  size_t evaluations_ = 0;
-};
-
-/// A run directory and the settings of training in it.
-class Trained : public testing::Test {
- protected:
-  Trained() : run_(folder_.path()) {
-    train_.epoch_updates = 4;
-    train_.max_epochs = 5;
-    train_.early_stop = 0;
-    train_.schedule.kind = ScheduleKind::kNowarmup;
-    train_.schedule.lr = 0.05;
-    execution_.log_updates = 2;
-    spdlog::set_level(spdlog::level::err);
-  }
-
-  ExitCode attempt(Task& task) const {
-    return Trainer(task, train_, execution_, /*d_model=*/kTypes, run_, run_.make_attempt()).run();
-  }
-  json scores() const { return json::parse(test::read_text(run_.scores())); }
-  Done done() const { return read_done(run_).value(); }
-  /// (step, value) of each metric of that name.
-  std::vector<std::pair<int64_t, double>> metric(const std::string& name) const {
-    std::vector<std::pair<int64_t, double>> found;
-    std::istringstream lines(test::read_text(run_.metrics()));
-    for (std::string line; std::getline(lines, line);) {
-      const json record = json::parse(line);
-      if (record.at("name") == name) found.emplace_back(record.at("step"), record.at("value"));
-    }
-    return found;
-  }
-
-  test::TempFolder folder_;
-  RunDirectory run_;
-  TrainOptions train_;
-  ExecutionOptions execution_;
-};
 
 TEST_F(Trained, TakesTheBatchesInOrderPassAfterPass) {
   Toy toy;
@@ -206,67 +121,109 @@ TEST_F(Trained, DoneNamesEveryResultAndItsChecksum) {
   Toy toy;
   attempt(toy);
   EXPECT_THAT(done().files, ElementsAre(testing::Key("metrics.jsonl"), testing::Key("outputs/test.hyp"),
-                                        testing::Key("scores.json")));
+                                        testing::Key("outputs/test.stats"), testing::Key("scores.json")));
+  EXPECT_EQ(test::read_text(run_.outputs() / "test.hyp"), "a hypothesis\n");
   EXPECT_EQ(changed_result_file(run_, done()), "");
 }
 
-/// The bytes that must not depend on what happened on the way.
-std::string results_of(const RunDirectory& run) {
-  return test::read_text(run.metrics()) + test::read_text(run.scores()) + test::read_text(run.done());
+/// One update by hand: the logits before it, and what they make of its label.
+struct ByHand {
+  double loss = 0, nll = 0, gradient_norm = 0;
+};
+ByHand by_hand(const at::Tensor& logits, int64_t label, double smoothing) {
+  std::vector<double> p;
+  for (int64_t i = 0; i < test::kLabels; ++i) p.push_back(std::exp(logits[i].item<double>()));
+  const double sum = std::accumulate(p.begin(), p.end(), 0.0);
+  ByHand found;
+  double squares = 0;
+  for (int64_t i = 0; i < test::kLabels; ++i) {
+    p[i] /= sum;
+    const double wanted = smoothing / test::kLabels + (i == label ? 1 - smoothing : 0);
+    found.loss -= wanted * std::log(p[i]);
+    squares += (p[i] - wanted) * (p[i] - wanted);
+  }
+  found.nll = -std::log(p[label]);
+  found.gradient_norm = std::sqrt(squares);
+  return found;
 }
 
-// Crashes at every single update, and requests to stop at every single evaluation, one after another in one run.
-TEST_F(Trained, NoCrashShowsInWhatItLeaves) {
-  train_.schedule.decay_rule = DecayRule::kBestPatience;
-  train_.schedule.decay_patience = 1;
-  train_.early_stop = 4;
-  Toy undisturbed;
-  ASSERT_EQ(attempt(undisturbed), kExitDone);
-  const std::string expected = results_of(run_);
+TEST_F(Trained, EveryNumberIsTheOneComputedByHand) {
+  execution_.log_updates = 3;  // which divides neither an epoch nor the run
+  train_.max_updates = 19;
+  Toy toy;
+  toy.script = {1, 7, 3, 6, 5};
+  std::vector<ByHand> updates;
+  toy.at_update = [&](uint32_t) {
+    updates.push_back(by_hand(toy.parameters().values(), toy.labels.back(), /*smoothing=*/0.1));
+  };
+  ASSERT_EQ(attempt(toy), kExitDone);
+  ASSERT_EQ(updates.size(), 19u);
+  const auto mean = [&](size_t begin, size_t end, double ByHand::*what) {
+    double sum = 0;
+    for (size_t i = begin; i < end; ++i) sum += updates[i].*what;
+    return sum / static_cast<double>(end - begin);
+  };
+  constexpr double kClose = 1e-5;  // losses and gradients are computed in fp32
 
-  const test::TempFolder other;
-  run_ = RunDirectory(other.path());
-  for (uint32_t update = 1; update <= 20; ++update) {
-    Toy crashing;
-    crashing.crash_at = update;
-    EXPECT_THROW(attempt(crashing), std::runtime_error) << update;
+  const auto losses = metric("train.loss"), norms = metric("train.grad_norm");
+  ASSERT_EQ(losses.size(), 6u);
+  ASSERT_EQ(norms.size(), 6u);
+  for (size_t i = 0; i < losses.size(); ++i) {
+    EXPECT_EQ(losses[i].first, static_cast<int64_t>(3 * i + 3));
+    EXPECT_NEAR(losses[i].second, mean(3 * i, 3 * i + 3, &ByHand::loss), kClose);
+    EXPECT_NEAR(norms[i].second, updates[3 * i + 2].gradient_norm, kClose);
   }
-  Toy last;
-  ASSERT_EQ(attempt(last), kExitDone);
-  EXPECT_EQ(results_of(run_), expected);
-}
-
-TEST_F(Trained, ARequestDuringAnEvaluationGoesBackToBeforeIt) {
-  Toy undisturbed;
-  ASSERT_EQ(attempt(undisturbed), kExitDone);
-  const std::string expected = results_of(run_);
-
-  const test::TempFolder other;
-  run_ = RunDirectory(other.path());
-  for (int i = 0; i < 3; ++i) {
-    Toy stopped;
-    stopped.stop_at_evaluation = i == 0 ? 0 : 1;  // the second time it gets through the one that stopped it
-    EXPECT_EQ(attempt(stopped), kExitStopped);
-    EXPECT_FALSE(fs::exists(run_.done()));
+  const auto perplexities = metric("train.ppl"), smoothed = metric("train.ppl_smoothed");
+  ASSERT_EQ(perplexities.size(), 5u);
+  ASSERT_EQ(smoothed.size(), 5u);
+  for (size_t i = 0; i < perplexities.size(); ++i) {
+    const size_t end = std::min<size_t>(4 * i + 4, 19);
+    EXPECT_NEAR(perplexities[i].second, std::exp(mean(4 * i, end, &ByHand::nll)), 10 * kClose);
+    EXPECT_NEAR(smoothed[i].second, std::exp(mean(4 * i, end, &ByHand::loss)), 10 * kClose);
+    EXPECT_GT(std::abs(perplexities[i].second - smoothed[i].second), 100 * kClose) << "or a mix-up would not show";
   }
-  Toy last;
-  ASSERT_EQ(attempt(last), kExitDone);
-  EXPECT_EQ(results_of(run_), expected);
+
+  const json found = scores();
+  EXPECT_NEAR(found.at("train.grad_norm_mean"), mean(0, 19, &ByHand::gradient_norm), kClose);
+  double largest = 0;
+  for (const ByHand& update : updates) largest = std::max(largest, update.gradient_norm);
+  EXPECT_NEAR(found.at("train.grad_norm_max"), largest, kClose);
+  EXPECT_EQ(found.at("selected_step"), 8);
+  EXPECT_EQ(found.at("updates"), 19);
+  EXPECT_EQ(found.at("parameters"), test::kLabels);
+  EXPECT_EQ(found.at("dev.bleu"), 7);
+  EXPECT_EQ(found.at("dev.ppl").get<double>(), metric("dev.ppl")[1].second);
+  EXPECT_EQ(found.at("train.ppl").get<double>(), perplexities[1].second) << "of the selected epoch, not of the last";
+  EXPECT_EQ(found.at("train.ppl_smoothed").get<double>(), smoothed[1].second);
+  EXPECT_EQ(found.at("test.size").get<double>(), metric("dev.ppl")[1].second);
+  EXPECT_EQ(found.size(), 10u) << "a score without a test: " << found.dump();
 }
 
 TEST_F(Trained, MeasuresItsAttempt) {
+  const auto measured = [&](int64_t attempt) {
+    return json::parse(test::read_text(run_.attempt(attempt) / "measured.json"));
+  };
+  Toy crashing;
+  crashing.crash_at = 11;
+  EXPECT_THROW(attempt(crashing), std::runtime_error);
+  EXPECT_FALSE(fs::exists(run_.attempt(1) / "measured.json"));
   Toy toy;
   attempt(toy);
-  const json measured = json::parse(test::read_text(run_.attempt(1) / "measured.json"));
-  EXPECT_EQ(measured.at("updates"), 20);
-  EXPECT_EQ(measured.at("fallback_ops"), 0);
-  EXPECT_GT(measured.at("peak_memory_bytes"), 0);
+  const json second = measured(2);
+  EXPECT_EQ(second.at("updates"), 12) << "its own: eight were kept";
+  EXPECT_EQ(second.at("fallback_ops"), 0);
+  EXPECT_GT(second.at("peak_memory_bytes"), 0);
+  EXPECT_GT(second.at("metrics_kept_bytes"), 0);
+  const double training_seconds = second.at("training_seconds"), seconds = second.at("seconds");
+  EXPECT_GT(training_seconds, 0);
+  EXPECT_GE(seconds, training_seconds);
+  EXPECT_NEAR(second.at("tokens_per_second").get<double>() * training_seconds, 12 * 3, 1e-6) << "three rows an update";
+
   execution_.ops = ExecutionOptions::Ops::kReference;
-  const test::TempFolder other;
-  run_ = RunDirectory(other.path());
+  start_anew();
   Toy by_formula;
   attempt(by_formula);
-  EXPECT_EQ(json::parse(test::read_text(run_.attempt(1) / "measured.json")).at("fallback_ops"), 20);
+  EXPECT_EQ(measured(1).at("fallback_ops"), 20);
 }
 
 TEST(Perplexity, IsAlwaysANumber) {

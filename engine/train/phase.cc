@@ -1,0 +1,19 @@
+#include "engine/train/phase.h"
+
+#include <array>
+#include <string_view>
+
+#include "base/error.h"
+#include "base/files.h"
+
+namespace tearless::engine {
+
+void tell_phase(const RunDirectory& run, int64_t attempt, Phase phase) {
+  constexpr std::array<std::string_view, 4> kWords = {"preparing", "training", "evaluating", "publishing"};
+  try {
+    replace_unsynced(run.attempt(attempt) / "phase", kWords.at(static_cast<size_t>(phase)));
+  } catch (const UserError&) {
+  }
+}
+
+}  // namespace tearless::engine

@@ -1,0 +1,140 @@
+// The engine asked to stop before training begins, and on a machine that fails it: an exit code says which it was.
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/stat.h>
+
+#include <fstream>
+
+#include "base/lock_file.h"
+#include "tests/e2e/small_road.h"
+
+namespace tearless {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+using testing::MatchesRegex;
+using Settings = std::map<std::string, std::string>;
+
+class EngineStop : public testing::Test {
+ protected:
+  EngineStop() { test::write_small_corpus(folder_.path()); }
+
+  test::Command command(std::vector<std::string> arguments, const Settings& changes = {}) const {
+    Settings settings = test::small_settings();
+    for (const auto& [key, value] : changes) settings[key] = value;
+    if (!fs::exists(config())) test::write_text(config(), test::toml_of(settings));
+    arguments.insert(arguments.begin(), test::program("tearless-engine").string());
+    return {.arguments = std::move(arguments),
+            .environment = {{"TEARLESS_CACHE", (folder_ / "cache").string()}},
+            .folder = folder_.path()};
+  }
+  test::Command prepare() const { return command({"prepare", config().string()}); }
+  test::Command train(const Settings& changes = {}) const {
+    return command({"train", "--config", config().string()}, changes);
+  }
+  /// Through a shell that limits it.
+  static test::Command limited(const std::string& limit, test::Command command) {
+    std::string line = limit + "; exec";
+    for (const std::string& argument : command.arguments) line += " '" + argument + "'";
+    command.arguments = {"/bin/sh", "-c", line};
+    return command;
+  }
+  fs::path config() const { return folder_ / "settings.toml"; }
+  RunDirectory run() const {
+    for (const auto& entry : fs::directory_iterator(folder_ / "runs")) return RunDirectory(entry.path());
+    return RunDirectory(folder_ / "none");
+  }
+  /// A file that can be opened, and then has nothing to read for as long as one waits.
+  static void make_endless(const fs::path& file) {
+    fs::remove(file);
+    ASSERT_EQ(::mkfifo(file.c_str(), 0600), 0);
+  }
+  static bool catches_sigterm(pid_t pid) {
+    std::ifstream status("/proc/" + std::to_string(pid) + "/status");
+    for (std::string line; std::getline(status, line);) {
+      if (line.starts_with("SigCgt:")) return (std::stoull(line.substr(7), nullptr, 16) >> (SIGTERM - 1)) & 1;
+    }
+    return false;
+  }
+  static void expect_stop_at_once(const test::Command& command) {
+    test::Background engine(command);
+    ASSERT_TRUE(test::eventually([&] { return catches_sigterm(engine.pid()); }));
+    engine.signal(SIGTERM);
+    EXPECT_EQ(engine.wait().code, kExitStopped);
+  }
+
+  test::TempFolder folder_;
+};
+
+TEST_F(EngineStop, WhileItReadsItsSettings) {
+  make_endless(config());
+  expect_stop_at_once(prepare());
+  expect_stop_at_once(train());
+}
+
+TEST_F(EngineStop, WhileItReadsTheCorpus) {
+  make_endless(folder_ / "train.en");
+  expect_stop_at_once(prepare());
+  expect_stop_at_once(train());
+  EXPECT_FALSE(fs::exists(folder_ / "runs"));
+}
+
+TEST_F(EngineStop, WhileItWaitsForTheLockOfTheCache) {
+  ASSERT_EQ(test::run(prepare()).code, kExitDone);
+  fs::path entry;
+  for (const auto& found : fs::directory_iterator(folder_ / "cache" / "prepared")) {
+    if (found.is_directory()) entry = found.path();
+  }
+  fs::remove_all(entry);
+  const LockFile held = LockFile::acquire(entry.string() + ".lock");
+  const auto stop_once_it_waits = [&](const test::Command& command) {
+    test::Background engine(command);
+    // As /proc/locks shows who waits: "1: -> FLOCK  ADVISORY  WRITE PID …"
+    const std::string waiting = "-> FLOCK  ADVISORY  WRITE " + std::to_string(engine.pid()) + " ";
+    ASSERT_TRUE(test::eventually([&] { return test::read_text("/proc/locks").find(waiting) != std::string::npos; }));
+    engine.signal(SIGTERM);
+    EXPECT_EQ(engine.wait().code, kExitStopped);
+  };
+  stop_once_it_waits(prepare());
+  stop_once_it_waits(train());
+  EXPECT_EQ(test::read_text(run().attempt(1) / "phase"), "preparing");
+  EXPECT_FALSE(fs::exists(run().metrics()));
+}
+
+#ifndef __SANITIZE_ADDRESS__  // whose own start must come first
+// LibTorch's initialisers take a good part of a second; the loader says in which order it calls what.
+TEST_F(EngineStop, IsHeardBeforeTheLibrariesBegin) {
+  test::Command asked = train();
+  asked.arguments.emplace_back("--help");
+  asked.environment["LD_DEBUG"] = "files";
+  const std::string said = test::run(asked).errors;
+  const size_t ours = said.find("calling preinit: "), torch = said.find("calling init: ");
+  ASSERT_NE(torch, std::string::npos) << "this loader does not tell";
+  EXPECT_LT(ours, torch);
+}
+
+// A model that does not fit: the allocation of LibTorch fails, not the machine.
+TEST_F(EngineStop, OutOfMemoryHasAnExitCodeOfItsOwn) {
+  const test::Finished ended =
+      test::run(limited("ulimit -v 16000000",
+                        train({{"model.d_model", "16384"}, {"model.d_ff", "65536"}, {"model.encoder_layers", "8"}})));
+  EXPECT_EQ(ended.code, kExitOutOfMemory) << ended.errors;
+  EXPECT_THAT(ended.errors, MatchesRegex("tearless-engine: out of memory[^\n]*\n"));
+}
+#endif
+
+// Descriptors run out: as a full disk, nothing that other settings would mend.
+TEST_F(EngineStop, AMachineThatFailsHasAnExitCodeOfItsOwn) {
+  for (const test::Command& command : {prepare(), train()}) {
+    const test::Finished ended = test::run(limited("ulimit -n 4", command));
+    EXPECT_EQ(ended.code, kExitMachine) << ended.errors;
+    EXPECT_THAT(ended.errors, MatchesRegex("tearless-engine: cannot [^\n]*: Too many open files\n"));
+  }
+  EXPECT_EQ(test::run(prepare()).code, kExitDone);
+}
+
+}  // namespace
+}  // namespace tearless

@@ -1,0 +1,388 @@
+// Every number that a run prints or stores, computed a second time another way: perplexities and translations from the
+// logits of one sentence after another, BLEU by counting, sums from the corpus.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <numeric>
+
+#include "engine/data/batches.h"
+#include "engine/data/prepared.h"
+#include "engine/decode/search.h"
+#include "engine/task/translate.h"
+#include "engine/train/checkpoint.h"
+#include "tests/engine/task/small_runs.h"
+#include "tests/engine/train/in_memory.h"
+
+namespace tearless::engine {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using test::Settings;
+using Rows = std::vector<std::vector<double>>;
+
+constexpr int kUpdates = 60;
+constexpr double kSmoothing = 0.1;
+
+std::vector<std::string> lines_of(const fs::path& file) {
+  std::vector<std::string> lines;
+  std::istringstream text(test::read_text(file));
+  for (std::string line; std::getline(text, line);) lines.push_back(line);
+  return lines;
+}
+
+std::vector<std::string> words_of(const std::string& line) {
+  std::vector<std::string> words;
+  std::istringstream text(line);
+  for (std::string word; text >> word;) words.push_back(word);
+  return words;
+}
+
+/// matches 1 … 4, totals 1 … 4, length of the hypothesis and of the reference: each n-gram of the reference is crossed
+/// out when it is found.
+std::vector<int64_t> count_by_hand(const std::string& hypothesis, const std::string& reference) {
+  const auto said = words_of(hypothesis), wanted = words_of(reference);
+  std::vector<int64_t> counts(10);
+  for (size_t n = 1; n <= 4; ++n) {
+    std::vector<bool> crossed_out(wanted.size());
+    for (size_t i = 0; i + n <= said.size(); ++i) {
+      ++counts[4 + n - 1];
+      for (size_t j = 0; j + n <= wanted.size(); ++j) {
+        if (crossed_out[j] || !std::equal(said.begin() + i, said.begin() + i + n, wanted.begin() + j)) continue;
+        crossed_out[j] = true;
+        ++counts[n - 1];
+        break;
+      }
+    }
+  }
+  counts[8] = static_cast<int64_t>(said.size());
+  counts[9] = static_cast<int64_t>(wanted.size());
+  return counts;
+}
+
+double bleu_by_hand(const std::vector<int64_t>& counts) {
+  double product = 1;
+  for (size_t n = 0; n < 4; ++n) {
+    if (counts[4 + n] == 0) return 0;
+    product *= static_cast<double>(counts[n]) / static_cast<double>(counts[4 + n]);
+  }
+  const auto said = static_cast<double>(counts[8]), wanted = static_cast<double>(counts[9]);
+  return 100 * std::pow(product, 0.25) * (said < wanted ? std::exp(1 - wanted / said) : 1);
+}
+
+/// One run without dropout, a batch an epoch and an update an epoch, all checkpoints kept: so every number of every
+/// evaluation can be had again from what is left.
+class Scored : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    const test::InMemory in_memory;
+    runs_ = new test::SmallRuns;
+    // dev and test ask for words that training does not show there: BLEU is neither 0 nor 100.
+    using Pairs = std::vector<std::pair<std::string, std::string>>;
+    runs_->write("train", Pairs{{"a b c d e", "e d c b a"},
+                                {"b a d c", "c d a b"},
+                                {"e e a b c", "c b a e e"},
+                                {"d a b e c", "c e b a d"},
+                                {"c a e b d", "d b e a c"},
+                                {"a c b d b e", "e b d b c a"}});
+    runs_->write("dev", Pairs{{"a b c d e", "e d c b a b"}, {"b a d c", "c d a b"}, {"d a b e c", "c e b a a"}});
+    runs_->write("test", Pairs{{"e e a b c", "c b a e d"},
+                               {"a c b d b e", "e b d b c a"},
+                               {"c a e b d", "d b e a c d e"},
+                               {"b a d c", "c d a"}});
+    run_ = new RunDirectory(runs_->make({{"data.name", "small"},
+                                         {"data.train", "train"},
+                                         {"data.dev", "dev"},
+                                         {"data.test", "test"},
+                                         {"data.source", "src"},
+                                         {"data.target", "tgt"},
+                                         {"text.kind", "segmented"},
+                                         {"model.encoder_layers", 1},
+                                         {"model.decoder_layers", 2},
+                                         {"model.d_model", 16},
+                                         {"model.d_ff", 24},
+                                         {"model.heads", 2},
+                                         {"model.norm.kind", "scale_norm"},
+                                         {"model.dropout.residual", 0.0},
+                                         {"model.dropout.attention", 0.0},
+                                         {"model.dropout.relu", 0.0},
+                                         {"model.dropout.word", 0.0},
+                                         {"train.label_smoothing", kSmoothing},
+                                         {"train.epoch_updates", 1},
+                                         {"train.max_epochs", kUpdates},
+                                         {"train.early_stop", 0},
+                                         {"train.batch.tokens", 4096},
+                                         {"train.schedule.kind", "nowarmup"},
+                                         {"train.schedule.lr", 8e-3},
+                                         {"train.schedule.decay_factor", 1.0},
+                                         {"decode.beam", 1},
+                                         {"decode.max_extra", 4},
+                                         {"run.log_updates", 1},
+                                         {"run.keep_checkpoints", 1000}}));
+    ASSERT_EQ(attempt_run(run_->root()), kExitDone);
+    options_ = new RunOptions(read_run_directory(run_->root()));
+    prepared_ = new Prepared(prepare(options_->data, options_->text, [](const std::string&) {}));
+    scores_ = json::parse(test::read_text(run_->scores()));
+    for (const std::string& line : lines_of(run_->metrics())) {
+      const json record = json::parse(line);
+      metrics_[record.at("name")][record.at("step")] = record.at("value");
+    }
+  }
+  static void TearDownTestSuite() {
+    delete prepared_;
+    delete options_;
+    delete run_;
+    delete runs_;
+  }
+
+  /// The parameters after that update; 0: the initial ones.
+  static Parameters parameters_after(int64_t step) {
+    Parameters parameters(transformer_specs(options_->model, prepared_->vocabulary.size()),
+                          options_->train.seed_for_init(), at::kCPU);
+    if (step > 0) Checkpoints(*run_).read_parameters(step, parameters.values());
+    return parameters;
+  }
+  static Transformer model_of(const Parameters& parameters) {
+    return Transformer(parameters, options_->model,
+                       KeptVocabulary::from(prepared_->vocabulary.target_kept, options_->model.mask_target_vocabulary),
+                       /*dropout_seed=*/0);
+  }
+  /// log p [T, K] of a batch, by the formulas of the operations, normalised here.
+  static Rows log_probabilities(const Transformer& model, const PackedRows& source, const PackedRows& target) {
+    Tape tape(Tape::Kind::kForward, Tape::Ops::kReference);
+    const Step step{tape};
+    const auto tables = model.prepare(step);
+    const at::Tensor logits =
+        model.logits(step, tables, target, model.encode(step, tables, source), source).data().to(at::kDouble);
+    Rows rows;
+    for (int64_t t = 0; t < logits.size(0); ++t) {
+      const double* row = logits.const_data_ptr<double>() + t * logits.size(1);
+      rows.emplace_back(row, row + logits.size(1));
+      double sum = 0;
+      for (const double value : rows.back()) sum += std::exp(value);
+      for (double& value : rows.back()) value -= std::log(sum);
+    }
+    return rows;
+  }
+
+  struct Perplexities {
+    double smoothed, plain;
+  };
+  /// Of a set, a sentence at a time.
+  static Perplexities perplexities(int64_t step, const ParallelTokens& set) {
+    const Parameters parameters = parameters_after(step);
+    const Transformer model = model_of(parameters);
+    double nll = 0, loss = 0;
+    int64_t tokens = 0;
+    for (int32_t line = 0; line < set.size(); ++line) {
+      const ReadyBatch batch = model.ready(pack(set, std::vector{line}), std::nullopt);
+      const Rows rows = log_probabilities(model, batch.source, batch.target);
+      for (size_t t = 0; t < rows.size(); ++t) {
+        const double gold = rows[t].at(static_cast<size_t>(batch.labels[t]));
+        const double all = std::accumulate(rows[t].begin(), rows[t].end(), 0.0);
+        nll -= gold;
+        loss -= (1 - kSmoothing) * gold + kSmoothing / static_cast<double>(rows[t].size()) * all;
+        ++tokens;
+      }
+    }
+    EXPECT_EQ(tokens, set.target_lines().offsets.back() + set.size()) << "every word, and an EOS a line";
+    const auto count = static_cast<double>(tokens);
+    return {std::exp(loss / count), std::exp(nll / count)};
+  }
+
+  /// Greedy search: the whole prefix anew for each word.
+  static std::vector<std::string> translations(int64_t step, const ParallelTokens& set) {
+    const Parameters parameters = parameters_after(step);
+    const Transformer model = model_of(parameters);
+    std::vector<std::string> lines;
+    for (int32_t line = 0; line < set.size(); ++line) {
+      const PackedBatch batch = pack(set, std::vector{line});
+      std::vector<int32_t> said;
+      const size_t longest = batch.source.tokens.size() + static_cast<size_t>(options_->decode.max_extra);
+      while (said.size() < longest) {
+        PackedRows target;
+        target.tokens = {kBos};
+        target.tokens.insert(target.tokens.end(), said.begin(), said.end());
+        target.positions.resize(target.tokens.size());
+        std::iota(target.positions.begin(), target.positions.end(), 0);
+        target.lines.assign(target.tokens.size(), 0);
+        target.offsets = {0, static_cast<int32_t>(target.tokens.size())};
+        const std::vector<double> row = log_probabilities(model, batch.source, target).back();
+        const auto best = static_cast<size_t>(std::max_element(row.begin(), row.end()) - row.begin());
+        const int32_t token = model.kept().types[best];
+        if (token == kEos) break;
+        said.push_back(token);
+      }
+      lines.push_back(prepared_->to_text(said));
+    }
+    return lines;
+  }
+
+  static std::vector<int64_t> counts(const std::vector<std::string>& said, const std::vector<std::string>& wanted) {
+    std::vector<int64_t> sum(10);
+    for (size_t i = 0; i < said.size(); ++i) {
+      const auto counted = count_by_hand(said[i], wanted[i]);
+      for (size_t c = 0; c < sum.size(); ++c) sum[c] += counted[c];
+    }
+    return sum;
+  }
+
+  static int64_t selected() { return scores_.at("selected_step"); }
+  static double score(const char* name) { return scores_.at(name); }
+
+  static test::SmallRuns* runs_;
+  static RunDirectory* run_;
+  static RunOptions* options_;
+  static Prepared* prepared_;
+  static inline json scores_;
+  static inline std::map<std::string, std::map<int64_t, double>> metrics_;
+};
+test::SmallRuns* Scored::runs_ = nullptr;
+RunDirectory* Scored::run_ = nullptr;
+RunOptions* Scored::options_ = nullptr;
+Prepared* Scored::prepared_ = nullptr;
+
+#define EXPECT_CLOSE(found, wanted) EXPECT_NEAR(found, wanted, 1e-4 * (wanted))
+
+TEST_F(Scored, PerplexitiesAreThoseOfTheirSetAndStep) {
+  for (const int64_t step : {int64_t{1}, int64_t{20}, selected(), int64_t{kUpdates}}) {
+    const Perplexities dev = perplexities(step, prepared_->dev);
+    EXPECT_CLOSE(metrics_["dev.ppl"][step], dev.plain);
+    EXPECT_CLOSE(metrics_["dev.ppl_smoothed"][step], dev.smoothed);
+    EXPECT_GT(std::abs(dev.plain - dev.smoothed), 0.01) << "or a mix-up would not show";
+    // An epoch is one batch, of all pairs, before the update that is made of it.
+    const Perplexities train = perplexities(step - 1, prepared_->train);
+    EXPECT_CLOSE(metrics_["train.ppl"][step], train.plain);
+    EXPECT_CLOSE(metrics_["train.ppl_smoothed"][step], train.smoothed);
+    EXPECT_CLOSE(metrics_["train.loss"][step], std::log(train.smoothed));
+  }
+  const Perplexities test = perplexities(selected(), prepared_->test);
+  EXPECT_CLOSE(score("test.ppl"), test.plain);
+  EXPECT_CLOSE(score("test.ppl_smoothed"), test.smoothed);
+  for (const char* name : {"dev.ppl", "dev.ppl_smoothed", "dev.bleu", "train.ppl", "train.ppl_smoothed"})
+    EXPECT_EQ(score(name), metrics_[name][selected()]) << name;
+}
+
+TEST_F(Scored, TranslationsAreThoseOfGreedySearch) {
+  EXPECT_EQ(lines_of(run_->outputs() / "test.hyp"), translations(selected(), prepared_->test));
+  EXPECT_EQ(lines_of(run_->outputs() / "dev.hyp"), translations(selected(), prepared_->dev));
+}
+
+TEST_F(Scored, BleuIsWhatTheTranslationsCount) {
+  for (const char* set : {"dev", "test"}) {
+    const auto references = lines_of(runs_->folder() / (std::string(set) + ".tgt"));
+    const auto said = lines_of(run_->outputs() / (std::string(set) + ".hyp"));
+    ASSERT_EQ(said.size(), references.size());
+    const double bleu = bleu_by_hand(counts(said, references));
+    EXPECT_NEAR(score((std::string(set) + ".bleu").c_str()), bleu, 1e-9) << set;
+    EXPECT_GT(bleu, 5) << "too little is learnt to tell anything apart";
+    EXPECT_LT(bleu, 99);
+
+    const auto stats = lines_of(run_->outputs() / (std::string(set) + ".stats"));
+    ASSERT_EQ(stats.size(), references.size() + 1);
+    for (size_t i = 0; i < said.size(); ++i) {
+      std::vector<int64_t> stored;
+      for (const std::string& number : words_of(stats[i + 1])) stored.push_back(std::stoll(number));
+      EXPECT_EQ(stored, count_by_hand(said[i], references[i])) << set << " " << i;
+    }
+  }
+  EXPECT_NE(score("dev.bleu"), score("test.bleu"));
+}
+
+TEST_F(Scored, DevBleuOfAStepIsThatOfItsTranslations) {
+  const auto references = lines_of(runs_->folder() / "dev.tgt");
+  for (const int64_t step : {20, 30, 40}) {
+    EXPECT_NEAR(metrics_["dev.bleu"][step], bleu_by_hand(counts(translations(step, prepared_->dev), references)), 1e-9);
+  }
+}
+
+TEST_F(Scored, TheSelectedStepIsTheLatestOfThoseWithTheBestPrintedBleu) {
+  std::string best = "-1";
+  int64_t selected_step = 0;
+  for (const auto& [step, bleu] : metrics_["dev.bleu"]) {
+    char printed[32];
+    std::snprintf(printed, sizeof printed, "%.2f", bleu);
+    if (std::atof(printed) < std::atof(best.c_str())) continue;
+    best = printed;
+    selected_step = step;
+  }
+  EXPECT_EQ(selected(), selected_step);
+}
+
+TEST_F(Scored, SelectionSeesBleuAsItIsPrinted) {
+  Translate task(*options_, prepare(options_->data, options_->text, [](const std::string&) {}));
+  Checkpoints(*run_).read_parameters(selected(), task.parameters().values());
+  const Evaluation evaluation = task.evaluate();
+  const double bleu = evaluation.numbers.at("dev.bleu");
+  char printed[32];
+  std::snprintf(printed, sizeof printed, "%.2f", bleu);
+  EXPECT_EQ(evaluation.selection, std::atof(printed));
+  EXPECT_NE(evaluation.selection, bleu) << "or this shows nothing";
+}
+
+TEST_F(Scored, LearnedLengthsAreThoseOfTheSelectedCheckpoint) {
+  const Parameters parameters = parameters_after(selected());
+  const std::map<std::string, std::string> parameter_of = {
+      {"g.encoder.1.self_attention", "encoder.1.self_attention.norm.gain"},
+      {"g.encoder.1.ffn", "encoder.1.ffn.norm.gain"},
+      {"g.encoder.final", "encoder.final.norm.gain"},
+      {"g.decoder.1.self_attention", "decoder.1.self_attention.norm.gain"},
+      {"g.decoder.1.cross_attention", "decoder.1.cross_attention.norm.gain"},
+      {"g.decoder.1.ffn", "decoder.1.ffn.norm.gain"},
+      {"g.decoder.2.self_attention", "decoder.2.self_attention.norm.gain"},
+      {"g.decoder.2.cross_attention", "decoder.2.cross_attention.norm.gain"},
+      {"g.decoder.2.ffn", "decoder.2.ffn.norm.gain"},
+      {"g.decoder.final", "decoder.final.norm.gain"}};
+  size_t lengths = 0;
+  for (const auto& [name, value] : scores_.items()) lengths += name.starts_with("g.");
+  EXPECT_EQ(lengths, parameter_of.size());
+  for (const auto& [name, parameter] : parameter_of) {
+    EXPECT_EQ(score(name.c_str()), parameters.get(parameter).data().item<double>()) << name;
+    EXPECT_NE(score(name.c_str()), 4.0) << name << " stands where it began: at √d_model";
+  }
+}
+
+TEST_F(Scored, GradientNormsAreThoseReported) {
+  const auto& norms = metrics_["train.grad_norm"];
+  ASSERT_EQ(norms.size(), static_cast<size_t>(kUpdates));
+  double sum = 0, largest = 0;
+  for (const auto& [step, norm] : norms) {
+    sum += norm;
+    largest = std::max(largest, norm);
+  }
+  EXPECT_DOUBLE_EQ(score("train.grad_norm_mean"), sum / kUpdates);
+  EXPECT_EQ(score("train.grad_norm_max"), largest);
+}
+
+TEST_F(Scored, CountsAreThoseOfWhatWasDone) {
+  EXPECT_EQ(score("updates"), kUpdates);
+  const auto bytes = fs::file_size(run_->checkpoints() / ("step-" + std::to_string(selected())) / "state.bin");
+  EXPECT_EQ(score("parameters"), static_cast<double>(bytes) / 12) << "three buffers of four bytes each";
+  EXPECT_EQ(scores_.size(), 10 + 8 + 5u) << "a score without a test: " << scores_.dump();
+
+  const json measured = json::parse(test::read_text(run_->attempt(1) / "measured.json"));
+  EXPECT_EQ(measured.at("updates"), kUpdates);
+  int64_t rows = 0;
+  for (const auto& pair : {lines_of(runs_->folder() / "train.src"), lines_of(runs_->folder() / "train.tgt")}) {
+    for (const std::string& line : pair) rows += static_cast<int64_t>(words_of(line).size()) + 1;  // EOS, or BOS
+  }
+  const double training_seconds = measured.at("training_seconds");
+  EXPECT_NEAR(measured.at("tokens_per_second").get<double>() * training_seconds, static_cast<double>(kUpdates * rows),
+              1e-3);
+}
+
+TEST_F(Scored, DoneNamesEveryResult) {
+  std::vector<std::string> names;
+  const Done done = read_done(*run_).value();
+  for (const auto& [name, checksum] : done.files) names.push_back(name);
+  EXPECT_THAT(names, testing::ElementsAre("metrics.jsonl", "outputs/dev.hyp", "outputs/dev.stats", "outputs/test.hyp",
+                                          "outputs/test.stats", "scores.json"));
+  for (const auto& entry : fs::directory_iterator(run_->outputs()))
+    EXPECT_THAT(names, testing::Contains("outputs/" + entry.path().filename().string()));
+}
+
+}  // namespace
+}  // namespace tearless::engine

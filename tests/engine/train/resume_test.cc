@@ -1,0 +1,418 @@
+// The training loop crashed, stopped, damaged and superseded: the run goes on, and leaves the bytes of one that nothing
+// happened to.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "tests/engine/train/toy.h"
+
+namespace tearless::engine {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using test::read_text;
+using test::results_of;
+using test::Toy;
+using test::write_text;
+using testing::HasSubstr;
+
+/// Three epochs of seven updates with a report after every third: a stop nearly everywhere leaves an epoch, a report
+/// and a pass open.
+class Resumed : public test::Trained {
+ protected:
+  Resumed() {
+    train_.epoch_updates = 7;
+    train_.max_epochs = 3;
+    execution_.log_updates = 3;
+    train_.schedule.decay_rule = DecayRule::kBestPatience;
+    train_.schedule.decay_patience = 1;
+  }
+
+  Toy toy() const {
+    Toy made;
+    made.wanted_size = best_;
+    return made;
+  }
+  /// Trains to the end without a disturbance, then leaves an empty run directory.
+  std::string undisturbed() {
+    Toy task = toy();
+    EXPECT_EQ(attempt(task), kExitDone);
+    const std::string results = results_of(run_);
+    start_anew();
+    return results;
+  }
+  ExitCode stop_at(uint32_t update, int times = 1) const {
+    Toy task = toy();
+    task.at_update = [&](uint32_t n) {
+      for (int i = 0; n == update && i < times; ++i) ::raise(SIGTERM);
+    };
+    return attempt(task);
+  }
+  std::string finished() const {
+    Toy task = toy();
+    EXPECT_EQ(attempt(task), kExitDone);
+    return results_of(run_);
+  }
+  fs::path checkpoint(int64_t step) const { return run_.checkpoints() / ("step-" + std::to_string(step)); }
+  std::vector<int64_t> steps() const {
+    std::vector<int64_t> found;
+    for (const auto& entry : fs::directory_iterator(run_.checkpoints()))
+      found.push_back(std::stoll(entry.path().filename().string().substr(5)));
+    std::sort(found.begin(), found.end());
+    return found;
+  }
+  /// Bytes of metrics.jsonl that the newest attempt kept: how far back it went.
+  uint64_t kept() const {
+    return json::parse(read_text(run_.attempt(run_.newest_attempt()) / "measured.json")).at("metrics_kept_bytes");
+  }
+  /// Bytes of metrics.jsonl at a checkpoint.
+  uint64_t recorded(int64_t step) const {
+    return json::parse(read_text(checkpoint(step) / "manifest.json")).at("state").at("metrics_bytes");
+  }
+  static void flip(const fs::path& file, size_t at) {
+    std::string bytes = read_text(file);
+    bytes.at(at) = static_cast<char>(bytes.at(at) ^ 1);
+    write_text(file, bytes);
+  }
+
+  /// What the parameters measure after each evaluation: it chooses the best one.
+  static constexpr double kAtSeven = 1.285, kAtFourteen = 1.317, kAtTwentyOne = 1.239;
+  double best_ = kAtFourteen;
+};
+
+TEST_F(Resumed, ACrashAtEveryUpdateDoesNotShow) {
+  const std::string expected = undisturbed();
+  for (uint32_t update = 1; update <= 21; ++update) {
+    Toy crashing = toy();
+    crashing.crash_at = update;
+    EXPECT_THROW(attempt(crashing), std::runtime_error) << update;
+  }
+  EXPECT_EQ(finished(), expected);
+}
+
+TEST_F(Resumed, AStopAtAnyUpdateDoesNotShow) {
+  const std::string expected = undisturbed();
+  for (uint32_t update = 1; update <= 20; ++update) {
+    start_anew();
+    EXPECT_EQ(stop_at(update), kExitStopped) << update;
+    EXPECT_EQ(steps().back(), update) << "the update under way is finished, and no other";
+    EXPECT_EQ(finished(), expected) << update;
+  }
+}
+
+TEST_F(Resumed, AStopAtEveryUpdateOneAfterAnotherDoesNotShow) {
+  const std::string expected = undisturbed();
+  for (uint32_t update = 1; update <= 20; ++update) EXPECT_EQ(stop_at(update), kExitStopped) << update;
+  EXPECT_EQ(finished(), expected);
+}
+
+TEST_F(Resumed, AskedTwiceItStopsOnce) {
+  const std::string expected = undisturbed();
+  EXPECT_EQ(stop_at(5, /*times=*/2), kExitStopped);
+  EXPECT_EQ(finished(), expected);
+}
+
+TEST_F(Resumed, AStopInsideAnEvaluationGoesBackToBeforeIt) {
+  const std::string expected = undisturbed();
+  for (const size_t evaluation : {0, 1, 1}) {  // the third goes through the one that stopped the second
+    Toy stopped = toy();
+    stopped.at_evaluation = [&](size_t n) {
+      if (n == evaluation) throw StopRequested();
+    };
+    EXPECT_EQ(attempt(stopped), kExitStopped);
+    EXPECT_FALSE(fs::exists(run_.done()));
+  }
+  EXPECT_EQ(finished(), expected);
+}
+
+// The checkpoint that follows the evaluation is written all the same, and with it what the evaluation said.
+TEST_F(Resumed, AStopThatComesTooLateForAnEvaluationKeepsIt) {
+  const std::string expected = undisturbed();
+  Toy stopped = toy();
+  stopped.at_evaluation = [](size_t) { ::raise(SIGTERM); };
+  EXPECT_EQ(attempt(stopped), kExitStopped);
+  EXPECT_EQ(json::parse(read_text(checkpoint(7) / "manifest.json")).at("state").at("evaluated_at"), 7);
+  EXPECT_EQ(finished(), expected);
+}
+
+// step-14 is from before its evaluation and knows only the best of then, which must outlive the evaluation made again.
+TEST_F(Resumed, ACrashAfterAnEvaluationMadeAgainGoesOnFromBeforeIt) {
+  const std::string expected = undisturbed();
+  Toy stopped = toy();
+  stopped.at_evaluation = [&](size_t n) {
+    if (n == 1) throw StopRequested();
+  };
+  EXPECT_EQ(attempt(stopped), kExitStopped);
+  const uint64_t at_fourteen = recorded(14);
+  Toy crashing = toy();
+  crashing.crash_at = 16;
+  EXPECT_THROW(attempt(crashing), std::runtime_error);
+  EXPECT_EQ(finished(), expected);
+  EXPECT_EQ(kept(), at_fourteen);
+}
+
+TEST_F(Resumed, AStopInsideTheFinalScoresLeavesNoResult) {
+  for (const double best : {kAtSeven, kAtTwentyOne}) {  // the selected checkpoint is another one, or the newest
+    best_ = best;
+    start_anew();
+    const std::string expected = undisturbed();
+    Toy stopped = toy();
+    stopped.at_final_scores = [] {
+      ::raise(SIGTERM);
+      give_up_if_stopped();
+    };
+    EXPECT_EQ(attempt(stopped), kExitStopped);
+    EXPECT_FALSE(fs::exists(run_.scores()));
+    EXPECT_FALSE(fs::exists(run_.done()));
+    EXPECT_EQ(finished(), expected);
+  }
+}
+
+// --- damage
+// ------------------------------------------------------------------------------------------------------------------
+
+TEST_F(Resumed, ADamagedCheckpointIsPassedOverForTheOneBefore) {
+  execution_.keep_checkpoints = 3;
+  for (const char* file : {"state.bin", "manifest.json"}) {
+    start_anew();
+    const std::string expected = undisturbed();
+    stop_at(17);
+    ASSERT_THAT(steps(), testing::ElementsAre(7, 14, 17));
+    const uint64_t at_fourteen = recorded(14);
+    flip(checkpoint(17) / file, 20);
+    EXPECT_EQ(stop_at(15), kExitStopped);
+    EXPECT_THAT(steps(), testing::ElementsAre(7, 14, 15)) << "the damaged one must not be met again";
+    EXPECT_EQ(kept(), at_fourteen);
+    EXPECT_EQ(finished(), expected);
+  }
+}
+
+TEST_F(Resumed, WhereNoCheckpointIsWholeTheRunStartsAgain) {
+  const std::string expected = undisturbed();
+  stop_at(17);
+  for (const int64_t step : steps()) write_text(checkpoint(step) / "state.bin", "");
+  EXPECT_EQ(finished(), expected);
+  EXPECT_EQ(kept(), 0u);
+}
+
+TEST_F(Resumed, ACheckpointWhoseBestIsLostIsNotUsed) {
+  best_ = kAtSeven;
+  execution_.keep_checkpoints = 3;
+  for (const bool removed : {false, true}) {
+    start_anew();
+    const std::string expected = undisturbed();
+    stop_at(5);
+    const uint64_t at_five = recorded(5);
+    stop_at(9);
+    ASSERT_THAT(steps(), testing::ElementsAre(5, 7, 9));
+    removed ? static_cast<void>(fs::remove_all(checkpoint(7))) : flip(checkpoint(7) / "state.bin", 3);
+    EXPECT_EQ(finished(), expected);
+    EXPECT_EQ(kept(), at_five);
+  }
+}
+
+TEST_F(Resumed, ABestCheckpointLostBeforeTheFinalScoresIsTrainedAgain) {
+  best_ = kAtSeven;
+  const std::string expected = undisturbed();
+  Toy task = toy();
+  task.at_evaluation = [&](size_t n) {
+    if (n == 2) flip(checkpoint(7) / "state.bin", 3);
+  };
+  EXPECT_EQ(attempt(task), kExitDone);
+  EXPECT_EQ(task.labels.size(), 42u) << "all from the start, as no older checkpoint is kept";
+  EXPECT_EQ(results_of(run_), expected);
+}
+
+TEST_F(Resumed, ADiskThatLosesTheBestCheckpointAgainIsAnError) {
+  best_ = kAtSeven;
+  Toy task = toy();
+  task.at_evaluation = [&](size_t n) {
+    if (n % 3 == 2) fs::remove_all(checkpoint(7));
+  };
+  EXPECT_THROW(attempt(task), UserError);
+  EXPECT_FALSE(fs::exists(run_.done()));
+}
+
+TEST_F(Resumed, MetricsThatDoNotBeginAsTheCheckpointRecordedAreWrittenAgain) {
+  execution_.keep_checkpoints = 3;
+  const auto with_metrics = [&](const std::function<void(std::string&)>& change) {
+    start_anew();
+    const std::string expected = undisturbed();
+    stop_at(5);
+    stop_at(9);
+    std::string metrics = read_text(run_.metrics());
+    std::map<uint64_t, int64_t> step_of{{0, 0}};
+    for (const int64_t step : steps()) step_of[recorded(step)] = step;
+    change(metrics);
+    write_text(run_.metrics(), metrics);
+    EXPECT_EQ(finished(), expected);
+    return step_of.at(kept());
+  };
+  EXPECT_EQ(with_metrics([](std::string&) {}), 9);
+  EXPECT_EQ(with_metrics([](std::string& bytes) { bytes += "{\"step\": 10, \"na"; }), 9) << "a torn last line";
+  EXPECT_EQ(with_metrics([](std::string& bytes) { bytes.pop_back(); }), 7);
+  EXPECT_EQ(with_metrics([](std::string& bytes) { bytes.back() = ' '; }), 7);
+  EXPECT_EQ(with_metrics([](std::string& bytes) { bytes[10] ^= 1; }), 0);
+  EXPECT_EQ(with_metrics([](std::string& bytes) { bytes.clear(); }), 0);
+}
+
+TEST_F(Resumed, MetricsChangedWhileTheAttemptLivesAreWrittenAgain) {
+  const std::string expected = undisturbed();
+  Toy task = toy();
+  task.at_evaluation = [&](size_t n) {
+    if (n == 1) flip(run_.metrics(), 10);
+  };
+  EXPECT_EQ(attempt(task), kExitDone);
+  EXPECT_EQ(results_of(run_), expected);
+}
+
+// Written by the engine before the manifest had a checksum: a run of these settings, stopped after update 11.
+TEST_F(Resumed, CheckpointsOfFormatTwoAreGoneOnFrom) {
+  best_ = 0;  // scored by the size itself
+  const std::string expected = undisturbed();
+  const fs::path stored = tearless::test::source_root() / "tests/golden/checkpoint_format_2";
+  fs::copy(stored, run_.root(), fs::copy_options::recursive);
+  ASSERT_EQ(json::parse(read_text(checkpoint(11) / "manifest.json")).at("format"), 2);
+  const std::string kept_metrics = read_text(run_.metrics());
+  Toy task = toy();
+  EXPECT_EQ(attempt(task), kExitDone);
+  EXPECT_EQ(task.labels.size(), 10u);
+  EXPECT_EQ(kept(), kept_metrics.size());
+  EXPECT_TRUE(read_text(run_.metrics()).starts_with(kept_metrics));
+  // Not byte for byte: the machine that wrote them may round otherwise than this one.
+  const auto after = [&] { return std::pair{metric("train.loss"), metric("dev.ppl")}; };
+  const auto [losses, sizes] = after();
+  const double test_size = scores().at("test.size");
+  start_anew();
+  EXPECT_EQ(finished(), expected);
+  EXPECT_NEAR(test_size, scores().at("test.size").get<double>(), 1e-4);
+  const auto [wanted_losses, wanted_sizes] = after();
+  const auto near = [](const auto& found, const auto& wanted) {
+    ASSERT_EQ(found.size(), wanted.size());
+    for (size_t i = 0; i < found.size(); ++i) {
+      EXPECT_EQ(found[i].first, wanted[i].first);
+      EXPECT_NEAR(found[i].second, wanted[i].second, 1e-4) << wanted[i].first;
+    }
+  };
+  near(losses, wanted_losses);
+  near(sizes, wanted_sizes);
+}
+
+TEST_F(Resumed, ACheckpointOfAnUnknownFormatIsRefusedAndStays) {
+  stop_at(5);
+  write_text(checkpoint(5) / "manifest.json", R"({"format": 1, "files": {}, "state": {}})");
+  Toy task = toy();
+  try {
+    attempt(task);
+    FAIL() << "gone on from a checkpoint that nobody understands";
+  } catch (const UserError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("was written by another version of the engine"));
+  }
+  EXPECT_TRUE(fs::exists(checkpoint(5)));
+}
+
+// --- another attempt has begun
+// ------------------------------------------------------------------------------------------------------------------
+
+/// Everything in a folder: name → bytes.
+std::map<std::string, std::string> contents(const fs::path& folder) {
+  std::map<std::string, std::string> files;
+  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+    if (entry.is_regular_file() && entry.path().filename() != "phase")
+      files[fs::relative(entry.path(), folder)] = read_text(entry.path());
+  }
+  return files;
+}
+
+TEST_F(Resumed, ASupersededAttemptEndsWithoutAnotherByte) {
+  using Hook = std::function<void(Toy&, const std::function<void()>&)>;
+  const std::pair<const char*, Hook> moments[] = {
+      {"in an update that is not reported",
+       [](Toy& task, auto supersede) {
+         task.at_update = [=](uint32_t n) {
+           if (n == 10) supersede();
+         };
+       }},
+      {"in an update that is reported",
+       [](Toy& task, auto supersede) {
+         task.at_update = [=](uint32_t n) {
+           if (n == 9) supersede();
+         };
+       }},
+      {"in an evaluation",
+       [](Toy& task, auto supersede) {
+         task.at_evaluation = [=](size_t n) {
+           if (n == 1) supersede();
+         };
+       }},
+      {"while it stops",
+       [](Toy& task, auto supersede) {
+         task.at_update = [=](uint32_t n) {
+           if (n != 10) return;
+           supersede();
+           ::raise(SIGTERM);
+         };
+       }},
+      {"while it diverges",
+       [](Toy& task, auto supersede) {
+         task.spoil_at = 10;
+         task.at_update = [=](uint32_t n) {
+           if (n == 10) supersede();
+         };
+       }},
+      {"in the final scores", [](Toy& task, auto supersede) { task.at_final_scores = supersede; }},
+  };
+  for (const auto& [moment, set_up] : moments) {
+    SCOPED_TRACE(moment);
+    start_anew();
+    std::map<std::string, std::string> before;
+    Toy task = toy();
+    size_t updates_before = 0;
+    set_up(task, [&] {
+      fs::create_directories(run_.attempt(7));
+      before = contents(run_.root());
+      updates_before = task.labels.size();
+    });
+    EXPECT_EQ(attempt(task), kExitStopped);
+    EXPECT_FALSE(before.empty());
+    EXPECT_EQ(contents(run_.root()), before);
+    EXPECT_EQ(task.labels.size(), updates_before) << "it goes on with nothing";
+  }
+}
+
+TEST_F(Resumed, AnAttemptThatIsSupersededBeforeItBeginsTouchesNothing) {
+  stop_at(5);
+  write_text(run_.metrics(), read_text(run_.metrics()) + "the newer attempt's");
+  const auto before = contents(run_.root());
+  stop_with_checkpoint();
+  Toy task = toy();
+  const int64_t older = 1;
+  fs::create_directories(run_.attempt(2));
+  EXPECT_EQ(Trainer(task, train_, execution_, test::kLabels, run_, older).run(), kExitStopped);
+  EXPECT_EQ(contents(run_.root()), before);
+}
+
+TEST_F(Resumed, TellsWhatItIsDoing) {
+  Toy task = toy();
+  const auto phase = [&] { return read_text(run_.attempt(1) / "phase"); };
+  task.at_update = [&](uint32_t) { EXPECT_EQ(phase(), "training"); };
+  task.at_evaluation = [&](size_t) { EXPECT_EQ(phase(), "evaluating"); };
+  task.at_final_scores = [&] { EXPECT_EQ(phase(), "evaluating"); };
+  EXPECT_EQ(attempt(task), kExitDone);
+  EXPECT_EQ(phase(), "publishing");
+}
+
+TEST_F(Resumed, DoesNotMindThatItCannotTellWhatItIsDoing) {
+  const std::string expected = undisturbed();
+  fs::create_directories(run_.attempt(1) / "phase" / "in the way");
+  Toy task = toy();
+  stop_with_checkpoint();
+  EXPECT_EQ(Trainer(task, train_, execution_, test::kLabels, run_, 1).run(), kExitDone);
+  EXPECT_EQ(results_of(run_), expected);
+}
+
+}  // namespace
+}  // namespace tearless::engine
