@@ -34,6 +34,7 @@ Shown<T> shown(const T& value) {
 
 template <class... Args>
 void print_to(std::FILE* out, fmt::format_string<Shown<Args>...> format, const Args&... arguments) {
+  if (out == stderr) std::fflush(stdout);  // where both go to one place they stay in order
   fmt::print(out, format, shown(arguments)...);
 }
 

@@ -28,7 +28,6 @@ namespace {
 // kMigrations[i] brings a database from user_version i to i + 1. Released ones are frozen: a change is a new one.
 constexpr std::array<const char*, 2> kMigrations = {kSchema1, kSchema2};
 constexpr int kSchemaVersion = static_cast<int>(kMigrations.size());
-constexpr int kBusyMilliseconds = 10'000;  // a reader's shared lock while the journal mode changes
 
 // WAL needs memory shared between processes, and flock means little there: a database on one of these may be torn
 // apart.
@@ -156,14 +155,14 @@ std::unique_ptr<SQLite::Database> open_for_writing(const fs::path& file) {
   }
 }
 
-std::unique_ptr<SQLite::Database> open_for_reading(const fs::path& file) {
+std::unique_ptr<SQLite::Database> open_for_reading(const fs::path& file, int busy_milliseconds) {
   // SQLite takes an empty file for a new database. Nobody leaves one on purpose.
   std::error_code unknown;
   if (fs::file_size(file, unknown) == 0) {
     fail("the database {} is empty; make it anew from the run folders: {}", file.string(), rebuild_command(file));
   }
   try {
-    auto database = std::make_unique<SQLite::Database>(file.string(), SQLite::OPEN_READONLY, kBusyMilliseconds);
+    auto database = std::make_unique<SQLite::Database>(file.string(), SQLite::OPEN_READONLY, busy_milliseconds);
     const int version = schema_version(*database);
     refuse_newer(file, version);
     if (version < kSchemaVersion) {

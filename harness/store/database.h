@@ -29,8 +29,11 @@ std::string rebuild_command(const std::filesystem::path& file);
 /// the writer's lock. UserError on a network file system, for a newer schema, and for a file that is no database.
 std::unique_ptr<SQLite::Database> open_for_writing(const std::filesystem::path& file);
 
-/// UserError for another schema than this program's. The file must exist; nothing is made or changed.
-std::unique_ptr<SQLite::Database> open_for_reading(const std::filesystem::path& file);
+/// UserError for another schema than this program's. The file must exist; nothing is made or changed. A lock that
+/// others hold is waited for that long.
+inline constexpr int kBusyMilliseconds = 10'000;  // a reader's shared lock while the journal mode changes
+std::unique_ptr<SQLite::Database> open_for_reading(const std::filesystem::path& file,
+                                                   int busy_milliseconds = kBusyMilliseconds);
 
 /// Ends WAL mode, so that the file at rest stands alone and readers need no side files. Silent where a reader is in the
 /// way.

@@ -109,8 +109,12 @@ std::unique_ptr<Store> Store::open_writer(const Workspace& workspace) {
 }
 
 std::unique_ptr<const Store> Store::open_reader(const Workspace& workspace) {
-  std::error_code unreachable;  // another reason than absence is for the opening to tell
-  if (fs::status(workspace.database(), unreachable).type() == fs::file_type::not_found) {
+  std::error_code unreachable;
+  const fs::file_type type = fs::status(workspace.database(), unreachable).type();
+  if (type == fs::file_type::none) {
+    fail("cannot reach {}: {}; check that path (--workspace)", workspace.database().string(), unreachable.message());
+  }
+  if (type == fs::file_type::not_found) {
     std::error_code absent;
     if (fs::directory_iterator(workspace.runs(), absent) == fs::directory_iterator()) return nullptr;
     fail("{} is gone, but {} holds runs; make it anew from them: {}", workspace.database().string(),
