@@ -219,8 +219,8 @@ std::string escape_latex(const std::string& text) {
                             {"<", "\\textless{}"},
                             {">", "\\textgreater{}"},
                             {"|", "\\textbar{}"},
-                            {"\"", "\\textquotedbl{}"},
-                            {"`", "\\textasciigrave{}"},
+                            {"\"", "\\symbol{34}"},
+                            {"`", "\\symbol{96}"},
                             {"--", "-{}-{}"},  // two would become a dash
                             {"±", "$\\pm$"},
                             {"→", "$\\rightarrow$"},

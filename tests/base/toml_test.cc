@@ -43,7 +43,7 @@ TEST(ParseToml, RefusesListsAndTablesWithoutEnd) {
 TEST(ParseToml, CountsNoBracketsAndDotsInTextAndComments) {
   const std::string many = repeated("[{.", 100);
   EXPECT_EQ(error_of("# " + many + "\na = \"" + many + "\\\"" + many + "\"\nb = '" + many + "'\n"), "");
-  EXPECT_EQ(error_of("a = \"\"\"\n" + many + "\n" + many + "\"\"\"\nb =  + many + \n"), "");
+  EXPECT_EQ(error_of("a = \"\"\"\n" + many + "\n" + many + "\"\"\"\nb = '''" + many + "'''\n"), "");
   EXPECT_EQ(error_of("a = [" + repeated("[1.5], ", 1000) + "]\n" + repeated("[[b.c.d]]\ne.f = {}\n", 100)), "");
 }
 

@@ -266,8 +266,8 @@ TEST(Render, LeavesNothingOfALabelToLatex) {
   const std::string text =
       render(table_of("t", R"(\input{x} a&b 5% $y$ #1 _ ^ ~ "q" | `c` --retry)", "n", "r"), TableFormat::kLatex);
   EXPECT_THAT(text, testing::HasSubstr(R"(\textbackslash{}input\{x\} a\&b 5\% \$y\$ \#1 \_ \textasciicircum{} )"
-                                       R"(\textasciitilde{} \textquotedbl{}q\textquotedbl{} \textbar{} )"
-                                       R"(\textasciigrave{}c\textasciigrave{} -{}-{}retry)"));
+                                       R"(\textasciitilde{} \symbol{34}q\symbol{34} \textbar{} )"
+                                       R"(\symbol{96}c\symbol{96} -{}-{}retry)"));
 }
 
 TEST(Render, LeavesNothingOfALabelOrARunsNameToHtml) {
