@@ -159,7 +159,8 @@ std::unique_ptr<SQLite::Database> open_for_reading(const fs::path& file, int bus
   // SQLite takes an empty file for a new database. Nobody leaves one on purpose.
   std::error_code unknown;
   if (fs::file_size(file, unknown) == 0) {
-    fail("the database {} is empty; make it anew from the run folders: {}", file.string(), rebuild_command(file));
+    fail("the database {} is empty; if anything was run here, make it anew from the run folders: {}", file.string(),
+         rebuild_command(file));
   }
   try {
     auto database = std::make_unique<SQLite::Database>(file.string(), SQLite::OPEN_READONLY, busy_milliseconds);
