@@ -96,12 +96,13 @@ void refuse_unusable(const fs::path& file, const SQLite::Exception& error) {
       fail("the database {} is in use by another program ({}); wait until that has ended, and try again", file.string(),
            said);
     case SQLITE_FULL:
-      fail("the disk of the database {} is full; free some space and try again", file.string());
+      throw MachineError(
+          fmt::format("the disk of the database {} is full; free some space and try again", file.string()));
     case SQLITE_IOERR:
-      fail(
-          "the disk of the database {} fails ({}); look at the kernel's log (dmesg), or copy the workspace to another "
-          "disk",
-          file.string(), said);
+      throw MachineError(
+          fmt::format("the disk of the database {} fails ({}); look at the kernel's log (dmesg), or copy the workspace "
+                      "to another disk",
+                      file.string(), said));
     case SQLITE_CANTOPEN:
       fail("cannot open the database {} ({}); check that path, and the permissions of its folder", file.string(), said);
     case SQLITE_READONLY:

@@ -3,7 +3,7 @@
 #include "base/error.h"
 #include "base/run_directory.h"
 #include "base/utf8.h"
-#include "harness/store/attempt_files.h"
+#include "harness/runs/attempt_files.h"
 #include "tests/fuzz/bytes.h"
 #include "tests/fuzz/targets.h"
 #include "tests/support/paths.h"
