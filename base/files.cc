@@ -81,6 +81,27 @@ std::string read_file(const fs::path& path) {
   }
 }
 
+std::string read_regular_file(const fs::path& path, uint64_t max_bytes) {
+  const Descriptor file(path, O_RDONLY | O_NONBLOCK, "read");  // or opening a pipe would wait for its writer
+  struct stat info {};
+  if (::fstat(file.get(), &info) != 0) fail_errno("read", path);
+  if (!S_ISREG(info.st_mode)) {
+    fail("cannot read {}: it is {}; name an ordinary file", path.string(),
+         S_ISDIR(info.st_mode) ? "a folder" : "a pipe or a device");
+  }
+  std::string bytes;
+  char buffer[1 << 16];
+  while (bytes.size() <= max_bytes) {
+    const ssize_t n = ::read(file.get(), buffer, sizeof buffer);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) fail_errno("read", path);
+    if (n == 0) return bytes;
+    bytes.append(buffer, static_cast<size_t>(n));
+  }
+  fail("cannot read {}: it has more than the {} bytes that such a file may have; is it the right one?", path.string(),
+       max_bytes);
+}
+
 void write_atomically(const fs::path& path, std::string_view bytes) {
   // The process id keeps two writers of the same name from sharing a temporary file; the last rename wins whole.
   const fs::path temporary = path.string() + fmt::format(".tmp{}", ::getpid());

@@ -14,6 +14,10 @@ namespace tearless {
 /// The bytes of a file. UserError (naming the path and the reason) where it cannot be read.
 std::string read_file(const std::filesystem::path& path);
 
+/// The same for what a person wrote: an ordinary file of at most `max_bytes`. UserError for a folder, a pipe or a
+/// device (which may have no end, or never begin), and for a larger file.
+std::string read_regular_file(const std::filesystem::path& path, uint64_t max_bytes);
+
 /// Writes temp, fsync, rename, fsync the folder. UserError on a full disk, a read-only folder …: the old file is then
 /// untouched.
 void write_atomically(const std::filesystem::path& path, std::string_view bytes);

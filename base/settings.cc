@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/files.h"
 #include "base/nearest.h"
 #include "base/toml.h"
 
@@ -152,7 +151,7 @@ std::string WrittenSettings::place_of(const std::string& key) const {
 }
 
 WrittenSettings read_toml_settings(const std::filesystem::path& file) {
-  return parse_toml_settings(read_file(file), file.string());
+  return parse_toml_settings(read_toml_text(file), file.string());
 }
 
 WrittenSettings parse_toml_settings(std::string_view text, const std::string& name) {

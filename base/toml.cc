@@ -1,7 +1,64 @@
 #include "base/toml.h"
 
+#include <algorithm>
+
+#include "base/files.h"
+
 namespace tearless {
 namespace {
+
+constexpr uint64_t kMostBytes = 4 << 20;  // a parsed value takes a hundred times its text
+constexpr int kMostNested = 32;           // ours are four deep
+
+/// Past the string that begins at `begin`, or past its line where it is not closed there (the parser will say so).
+size_t end_of_string(std::string_view text, size_t begin) {
+  const char quote = text[begin];
+  const std::string three(3, quote);
+  const bool many_lines = text.substr(begin, 3) == three;
+  size_t at = begin + (many_lines ? 3 : 1);
+  while (at < text.size()) {
+    if (quote == '"' && text[at] == '\\') {
+      at += 2;
+    } else if (many_lines && text.substr(at, 3) == three) {
+      const size_t after = std::min(text.find_first_not_of(quote, at), text.size());
+      return std::min(after, at + 5);  // two quotes may stand before the closing three
+    } else if (!many_lines && (text[at] == quote || text[at] == '\n')) {
+      return text[at] == quote ? at + 1 : at;
+    } else {
+      ++at;
+    }
+  }
+  return text.size();
+}
+
+/// The parser, what reads its tables and what frees them recurse: a level a bracket and a level a part of a dotted key.
+void refuse_deep_nesting(std::string_view text, const std::string& name) {
+  int64_t line = 1;
+  int brackets = 0;
+  int parts = 1;  // of the dotted key that stands here
+  for (size_t at = 0; at < text.size();) {
+    const char c = text[at];
+    size_t next = at + 1;
+    if (c == '"' || c == '\'') {
+      next = end_of_string(text, at);
+    } else if (c == '#') {
+      next = std::min(text.find('\n', at), text.size());
+    } else if (c == '.') {
+      ++parts;
+    } else if (std::string_view("=,[]{}\n").find(c) != std::string_view::npos) {
+      parts = 1;
+      if (c == '[' || c == '{') ++brackets;
+      if (c == ']' || c == '}') brackets = std::max(brackets - 1, 0);
+    }
+    if (brackets > kMostNested || parts > kMostNested) {
+      fail("{}:{}: {} are nested more than {} deep; write fewer levels", name, line,
+           parts > kMostNested ? "the parts of a dotted key" : "lists or tables", kMostNested);
+    }
+    next = std::min(next, text.size());
+    line += std::count(text.begin() + static_cast<ptrdiff_t>(at), text.begin() + static_cast<ptrdiff_t>(next), '\n');
+    at = next;
+  }
+}
 
 void flatten(const toml::table& table, const std::string& prefix, WrittenSettings& out) {
   for (const auto& [key, node] : table) {
@@ -18,7 +75,10 @@ void flatten(const toml::table& table, const std::string& prefix, WrittenSetting
 
 }  // namespace
 
+std::string read_toml_text(const std::filesystem::path& file) { return read_regular_file(file, kMostBytes); }
+
 toml::table parse_toml(std::string_view text, const std::string& name) {
+  refuse_deep_nesting(text, name);
   try {
     return toml::parse(text, name);
   } catch (const toml::parse_error& error) {

@@ -3,6 +3,7 @@
 
 #include <toml++/toml.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -11,7 +12,11 @@
 
 namespace tearless {
 
-/// Parses `text`, which messages call `name`. UserError with the line for a syntax error.
+/// The text of a TOML file that a person wrote. UserError for what is no ordinary file, or far too large.
+std::string read_toml_text(const std::filesystem::path& file);
+
+/// Parses `text`, which messages call `name`. UserError with the line for a syntax error, and for tables, lists or
+/// dotted keys that are nested so deeply that reading them could exhaust the stack.
 toml::table parse_toml(std::string_view text, const std::string& name);
 
 /// A bool, number, text, or list of them. UserError naming `key` and the line for dates and tables.

@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/nearest.h"
 #include "base/run_directory.h"
+#include "base/utf8.h"
 #include "engine/commands.h"
 #include "engine/ops/linear.h"
 #include "engine/ops/memory.h"
@@ -39,7 +40,7 @@ constexpr Command kCommands[] = {
 };
 
 int refuse(const std::string& sentence, int code) {
-  fmt::print(stderr, "tearless-engine: {}\n", sentence);
+  fmt::print(stderr, "tearless-engine: {}\n", printable_lines(sentence));
   return code;
 }
 

@@ -4,13 +4,13 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdlib>
-#include <iostream>
 #include <memory>
 #include <set>
 
 #include "base/settings.h"
 #include "harness/commands.h"
 #include "harness/grid_state.h"
+#include "harness/output.h"
 #include "harness/table/table.h"
 
 namespace tearless::harness {
@@ -67,7 +67,8 @@ std::string difference_text(const Side& left, const Side& right, const std::stri
   return fmt::format("{:+.4g}", right.scores.at(key) - left.scores.at(key));
 }
 
-void print_lines(const std::vector<std::array<std::string, 4>>& lines) {
+void print_lines(std::vector<std::array<std::string, 4>> lines) {
+  for (auto& line : lines) std::transform(line.begin(), line.end(), line.begin(), printable);
   std::array<size_t, 4> widths{};
   for (const auto& line : lines) {
     for (size_t i = 0; i < line.size(); ++i) widths[i] = std::max(widths[i], display_width(line[i]));
@@ -76,7 +77,7 @@ void print_lines(const std::vector<std::array<std::string, 4>>& lines) {
     std::string text;
     for (size_t i = 0; i < line.size(); ++i) text += fmt::format("{:<{}}   ", line[i], widths[i]);
     text.erase(text.find_last_not_of(' ') + 1);
-    std::cout << text << "\n";
+    print("{}\n", text);
   }
 }
 
@@ -89,7 +90,7 @@ void print_diff(const Side& left, const Side& right) {
   for (const std::string& key : differing(left.scores, right.scores)) {
     lines.push_back({key, score_text(left, key), score_text(right, key), difference_text(left, right, key)});
   }
-  print_lines(lines);
+  print_lines(std::move(lines));
 }
 
 json diff_json(const Side& left, const Side& right) {
@@ -116,7 +117,7 @@ int diff(const DiffOptions& options, const Globals& globals) {
   const Side left = side_of(*store, left_id);
   const Side right = side_of(*store, right_id);
   if (globals.json) {
-    std::cout << diff_json(left, right).dump(1) << "\n";
+    print_json(diff_json(left, right));
   } else {
     print_diff(left, right);
   }

@@ -3,12 +3,12 @@
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
-#include <iostream>
 #include <memory>
 
 #include "base/error.h"
 #include "harness/commands.h"
 #include "harness/grid_state.h"
+#include "harness/output.h"
 
 namespace tearless::harness {
 namespace {
@@ -54,22 +54,21 @@ std::string state_text(const Known& run) {
 }
 
 void print_attempt(const AttemptRecord& attempt) {
-  std::cout << fmt::format("  attempt {}: {}{}", attempt.number,
-                           attempt.outcome.empty() ? "not ended" : attempt.outcome,
-                           attempt.reason.empty() ? "" : ", " + attempt.reason);
+  print("  attempt {}: {}{}", attempt.number, attempt.outcome.empty() ? "not ended" : attempt.outcome,
+        attempt.reason.empty() ? "" : ", " + attempt.reason);
   if (!attempt.started_at.empty())
-    std::cout << fmt::format("; {} to {}", attempt.started_at, attempt.ended_at.empty() ? "…" : attempt.ended_at);
-  if (!attempt.host.empty()) std::cout << fmt::format("; {}, {}", attempt.host, attempt.device);
-  std::cout << "\n";
+    print("; {} to {}", attempt.started_at, attempt.ended_at.empty() ? "…" : attempt.ended_at);
+  if (!attempt.host.empty()) print("; {}, {}", attempt.host, attempt.device);
+  print("\n");
 }
 
 void print_run(const Known& run, const std::string& options) {
-  std::cout << fmt::format("{}{}{}\n", run.result.id, run.title.empty() ? "" : "  ", run.title);
-  if (!run.grid.empty()) std::cout << "  of " << run.grid << "\n";
-  std::cout << "  " << state_text(run) << "\n";
+  print("{}{}{}\n", run.result.id, run.title.empty() ? "" : "  ", run.title);
+  if (!run.grid.empty()) print("  of {}\n", run.grid);
+  print("  {}\n", state_text(run));
   for (const AttemptRecord& attempt : run.attempts) print_attempt(attempt);
-  for (const auto& [name, value] : run.result.scores) std::cout << fmt::format("  {} = {:.6g}\n", name, value);
-  if (const std::string next = advice(run, options); !next.empty()) std::cout << "  next: " << next << "\n";
+  for (const auto& [name, value] : run.result.scores) print("  {} = {:.6g}\n", name, value);
+  if (const std::string next = advice(run, options); !next.empty()) print("  next: {}\n", next);
 }
 
 json run_json(const Known& run) {
@@ -123,12 +122,11 @@ std::vector<Known> runs_of_grid(const ExplainOptions& options, const Globals& gl
     run.error = planned.answer.error;
     if (state.store && !run.result.id.empty()) run.attempts = state.store->attempts_of(run.result.id);
   }
-  for_each_cell(state.grid,
-                [&, only = Only(state.grid, options.where)](const GridPoint& point, const Exclusion* excluded) {
-                  if (!excluded || !only.admits(point)) return;
-                  std::cerr << fmt::format("left out: {} ({}): {}\n", describe_cell(state.grid, point), excluded->place,
-                                           excluded->why);
-                });
+  for_each_cell(
+      state.grid, [&, only = Only(state.grid, options.where)](const GridPoint& point, const Exclusion* excluded) {
+        if (!excluded || !only.admits(point)) return;
+        print_to(stderr, "left out: {} ({}): {}\n", describe_cell(state.grid, point), excluded->place, excluded->why);
+      });
   return runs;
 }
 
@@ -155,7 +153,7 @@ int explain(const ExplainOptions& options, const Globals& globals) {
   if (globals.json) {
     json all = json::array();
     for (const Known& run : runs) all.push_back(run_json(run));
-    std::cout << all.dump(1) << "\n";
+    print_json(all);
   } else {
     for (const Known& run : runs) print_run(run, workspace_option(globals));
   }

@@ -6,13 +6,16 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/error.h"
 #include "base/lock_file.h"
+#include "base/utf8.h"
 #include "harness/commands.h"
 #include "harness/runs/workspace.h"
 
@@ -48,14 +51,34 @@ int64_t chosen_attempt(const RunDirectory& run, int64_t asked) {
   return asked > 0 ? asked : newest;
 }
 
-// Copies the file from where it stands to its present end. False where nobody reads any more.
-bool copy_rest(int fd) {
-  char buffer[1 << 16];
-  for (ssize_t n; (n = ::read(fd, buffer, sizeof buffer)) > 0;) {
-    if (::write(STDOUT_FILENO, buffer, static_cast<size_t>(n)) != n) return false;
+/// Prints a file that may still grow. What programs write there is for people to read, not for the terminal to obey.
+class Printer {
+ public:
+  explicit Printer(int fd) : fd_(fd) {}
+
+  /// Prints the complete lines up to the present end. False where nobody reads any more.
+  bool print_lines() {
+    char buffer[1 << 16];
+    for (ssize_t n; (n = ::read(fd_, buffer, sizeof buffer)) > 0;) {
+      torn_.append(buffer, static_cast<size_t>(n));
+      const size_t end = torn_.find_last_of("\r\n") + 1;  // a character may be torn too
+      if (!write(std::string_view(torn_).substr(0, end))) return false;
+      torn_.erase(0, end);
+    }
+    return true;
   }
-  return true;
-}
+  /// What stands after the last line.
+  void print_rest() { write(torn_); }
+
+ private:
+  static bool write(std::string_view text) {
+    const std::string shown = printable_lines(text);
+    return std::fwrite(shown.data(), 1, shown.size(), stdout) == shown.size() && std::fflush(stdout) == 0;
+  }
+
+  int fd_;
+  std::string torn_;
+};
 
 int show(const LogOptions& options, const Globals& globals) {
   const Workspace workspace(globals.workspace);
@@ -64,11 +87,13 @@ int show(const LogOptions& options, const Globals& globals) {
   const fs::path file = run.attempt(attempt) / "log.txt";
   const int fd = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) fail("cannot read {}: {}", file.string(), std::strerror(errno));
+  Printer printer(fd);
   bool alive = true;
-  while (copy_rest(fd) && options.follow && alive) {
+  while (printer.print_lines() && options.follow && alive) {
     alive = attempt == run.newest_attempt() && LockFile::is_held(run.lock());  // then once more, for its last words
     if (alive) ::poll(nullptr, 0, 300);
   }
+  printer.print_rest();
   ::close(fd);
   return kOk;
 }

@@ -4,12 +4,12 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
-#include <iostream>
 #include <memory>
 #include <set>
 
 #include "harness/commands.h"
 #include "harness/grid_state.h"
+#include "harness/output.h"
 #include "harness/table/table.h"
 
 namespace tearless::harness {
@@ -92,24 +92,26 @@ void print_counts(const Grid& grid, const Tally& tally) {
   size_t axis_width = 4;
   size_t label_width = 3;
   for (const Axis& axis : grid.axes) {
-    axis_width = std::max(axis_width, display_width(axis.name));
-    for (const AxisPoint& point : axis.points) label_width = std::max(label_width, display_width(point.label));
+    axis_width = std::max(axis_width, display_width(printable(axis.name)));
+    for (const AxisPoint& point : axis.points) {
+      label_width = std::max(label_width, display_width(printable(point.label)));
+    }
   }
-  const auto print = [&](const std::string& axis, const std::string& label, auto&& number_of) {
-    std::string line = fmt::format("{:<{}}  {:<{}}", axis, axis_width, label, label_width);
+  const auto print_line = [&](const std::string& axis, const std::string& label, auto&& number_of) {
+    std::string line = fmt::format("{:<{}}  {:<{}}", printable(axis), axis_width, printable(label), label_width);
     for (size_t kind = 0; kind < kKinds; ++kind) {
       if (tally.all[kind] > 0)
         line += fmt::format("  {:>{}}", number_of(kind), std::max<size_t>(6, heading_of(kind).size()));
     }
-    std::cout << line << "\n";
+    print("{}\n", line);
   };
-  print("", "", heading_of);
+  print_line("", "", heading_of);
   const auto print_axis = [&](size_t axis, const std::string& name, auto&& label_of) {
     bool first = true;
     for (size_t point = 0; point < tally.by_axis[axis].size(); ++point) {
       const Counts& counts = tally.by_axis[axis][point];
       if (std::all_of(counts.begin(), counts.end(), [](int64_t n) { return n == 0; })) continue;  // outside --only
-      print(first ? name : "", label_of(point), [&](size_t kind) { return std::to_string(counts[kind]); });
+      print_line(first ? name : "", label_of(point), [&](size_t kind) { return std::to_string(counts[kind]); });
       first = false;
     }
   };
@@ -117,7 +119,7 @@ void print_counts(const Grid& grid, const Tally& tally) {
     print_axis(axis, grid.axes[axis].name, [&](size_t point) { return grid.axes[axis].points[point].label; });
   }
   print_axis(grid.axes.size(), "seed", [&](size_t point) { return std::to_string(grid.seeds[point]); });
-  print("all", "", [&](size_t kind) { return std::to_string(tally.all[kind]); });
+  print_line("all", "", [&](size_t kind) { return std::to_string(tally.all[kind]); });
 }
 
 std::string runs(int64_t count) { return fmt::format("{} run{}", count, count == 1 ? "" : "s"); }
@@ -145,29 +147,26 @@ std::string sizes_text(const GridState& state) {
 void print_plan(const GridState& state, const Tally& tally, const Globals& globals) {
   const Grid& grid = state.grid;
   const std::string target = grid.file.string() + workspace_option(globals);
-  std::cout << grid.title << "\n\n";
+  print("{}\n\n", grid.title);
   print_counts(grid, tally);
-  std::cout << "\n";
+  print("\n");
   for (const auto& [exclusion, count] : tally.left_out) {
-    std::cout << fmt::format("{} left out ({}): {}\n", runs(count), exclusion->place, exclusion->why);
+    print("{} left out ({}): {}\n", runs(count), exclusion->place, exclusion->why);
   }
-  for (const auto& [sentence, count] : tally.waiting_for)
-    std::cout << fmt::format("{} waiting: {}\n", runs(count), sentence);
-  if (tally.shared > 0)
-    std::cout << fmt::format("{} the same as another one of this grid: trained once\n", runs(tally.shared));
+  for (const auto& [sentence, count] : tally.waiting_for) print("{} waiting: {}\n", runs(count), sentence);
+  if (tally.shared > 0) print("{} the same as another one of this grid: trained once\n", runs(tally.shared));
   if (tally.all[kFailed] > 0) {
-    std::cout << fmt::format("{} failed; tearless explain {} says why\n", runs(tally.all[kFailed]), target);
+    print("{} failed; tearless explain {} says why\n", runs(tally.all[kFailed]), target);
   }
   if (tally.all[kToRun] > 0) {
-    std::cout << fmt::format("To run: {}, {} updates at most; {}\n", runs(tally.all[kToRun]), tally.updates,
-                             sizes_text(state));
+    print("To run: {}, {} updates at most; {}\n", runs(tally.all[kToRun]), tally.updates, sizes_text(state));
   }
   if (!state.errors.empty()) return;  // which follow: there is nothing to do before they are corrected
-  const char* next = tally.all[kToRun] > 0 ? "Next: tearless run {}\n"
+  const char* next = tally.all[kToRun] > 0 ? "Next: tearless run"
                      : tally.all[kWaiting] > 0
-                         ? "Nothing can run yet. Next: put what is missing there, then tearless plan {}\n"
-                         : "Nothing to run. Next: tearless table {}\n";
-  std::cout << fmt::format(fmt::runtime(next), target);
+                         ? "Nothing can run yet. Next: put what is missing there, then tearless plan"
+                         : "Nothing to run. Next: tearless table";
+  print("{} {}\n", next, target);
 }
 
 // --- for scripts ----------------------------------------------------------------------------------------------------
@@ -219,11 +218,11 @@ int plan(const PlanOptions& options, const Globals& globals) {
   const GridState state = look_up(options.grid, options.only, globals);
   const Tally tally = tally_of(state, Only(state.grid, options.only));
   if (globals.json) {
-    std::cout << plan_json(state, tally).dump(1) << "\n";
+    print_json(plan_json(state, tally));
   } else {
     print_plan(state, tally, globals);
   }
-  for (const std::string& error : state.errors) std::cerr << error << "\n";
+  for (const std::string& error : state.errors) print_to(stderr, "{}\n", error);
   return state.errors.empty() ? kOk : kUsage;
 }
 

@@ -1,9 +1,8 @@
 // `tearless rebuild`: the database anew, from the run and sweep folders.
-#include <fmt/format.h>
-
 #include <CLI/CLI.hpp>
 
 #include "harness/commands.h"
+#include "harness/output.h"
 #include "harness/store/rebuild.h"
 
 namespace tearless::harness {
@@ -12,9 +11,9 @@ Action command_rebuild(CLI::App&, const Globals& globals) {
   return [&globals]() -> int {
     const Workspace workspace(globals.workspace);
     const RebuildReport report = rebuild(workspace);
-    for (const std::string& sentence : report.passed_over) fmt::print(stderr, "passed over: {}\n", sentence);
-    fmt::print("{}: {} runs and {} sweeps from their folders; the old database, if any, is {}.before-rebuild\n",
-               workspace.database().string(), report.runs, report.sweeps, workspace.database().filename().string());
+    for (const std::string& sentence : report.passed_over) print_to(stderr, "passed over: {}\n", sentence);
+    print("{}: {} runs and {} sweeps from their folders; the old database, if any, is {}.before-rebuild\n",
+          workspace.database().string(), report.runs, report.sweeps, workspace.database().filename().string());
     return report.passed_over.empty() ? kOk : kSomethingFailed;
   };
 }

@@ -16,6 +16,7 @@
 #include "harness/grid/expand.h"
 #include "harness/grid/grid.h"
 #include "harness/grid_state.h"
+#include "harness/output.h"
 #include "harness/schedule/foreground.h"
 #include "harness/schedule/plan.h"
 #include "harness/schedule/program.h"
@@ -89,9 +90,9 @@ void print_failures(const std::map<std::string, std::string>& failed, const std:
   for (const auto& [reason, runs] : runs_of) {
     if (++listed > kMostListed) continue;
     const std::string others = runs.size() > 1 ? fmt::format(" and {} more", runs.size() - 1) : "";
-    fmt::print("  {}{}: {}\n", runs.front(), others, reason);
+    print("  {}{}: {}\n", runs.front(), others, reason);
   }
-  if (listed > kMostListed) fmt::print("  … and {} more reasons ({})\n", listed - kMostListed, all_of_them);
+  if (listed > kMostListed) print("  … and {} more reasons ({})\n", listed - kMostListed, all_of_them);
 }
 
 // How it stands, what did not work and why, and what to type next. The exit code.
@@ -113,23 +114,23 @@ int conclude(const Store& store, const Sweep& sweep, const Globals& globals, con
   }
   std::vector<std::string> parts;
   for (const auto& [state, count] : counts) parts.push_back(fmt::format("{} {}", count, name_of(state)));
-  fmt::print("{} runs: {}\n", sweep.runs.size(), fmt::join(parts, ", "));
+  print("{} runs: {}\n", sweep.runs.size(), fmt::format("{}", fmt::join(parts, ", ")));
 
   print_failures(failed, fmt::format("tearless status {}{}", options.grid, place));
-  for (const std::string& sentence : waiting_for) fmt::print("  waiting for data: {}\n", sentence);
+  for (const std::string& sentence : waiting_for) print("  waiting for data: {}\n", sentence);
 
   if (ending.interrupted) {
-    fmt::print("Interrupted; nothing is lost. To go on: {}\n", again);
+    print("Interrupted; nothing is lost. To go on: {}\n", again);
     return kInterrupted;
   }
   if (!ending.paused.empty()) {
-    fmt::print("Ended early: {}. To go on: {}\n", ending.paused, again);
+    print("Ended early: {}. To go on: {}\n", ending.paused, again);
     return kSomethingFailed;
   }
   if (!failed.empty()) {
-    fmt::print("Why: tearless log {}{}. To try failed runs again: {} --retry\n", failed.begin()->first, place, again);
+    print("Why: tearless log {}{}. To try failed runs again: {} --retry\n", failed.begin()->first, place, again);
   }
-  if (!options.smoke && counts[RunState::kDone] > 0) fmt::print("Next: tearless table {}{}\n", options.grid, place);
+  if (!options.smoke && counts[RunState::kDone] > 0) print("Next: tearless table {}{}\n", options.grid, place);
   const bool all_ended =
       counts[RunState::kDone] + counts[RunState::kDiverged] == static_cast<int64_t>(sweep.runs.size());
   return all_ended ? kOk : kSomethingFailed;

@@ -5,12 +5,15 @@
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
 #include "harness/commands.h"
+#include "harness/output.h"
 #include "harness/store/store.h"
+#include "harness/table/table.h"
 
 namespace tearless::harness {
 namespace {
@@ -23,36 +26,50 @@ constexpr const char* kListViews =
 
 std::string cell_text(const json& value) {
   if (value.is_null()) return "";
-  return value.is_string() ? value.get<std::string>() : value.dump();
+  if (value.is_number_float()) return fmt::format("{}", value.get<double>());  // JSON has no inf
+  return value.is_string() ? printable(value.get<std::string>()) : value.dump();
 }
 
 void print_table(const QueryResult& result) {
-  std::vector<size_t> widths;
-  for (const std::string& column : result.columns) widths.push_back(column.size());
+  std::vector<std::vector<std::string>> lines(1);
+  for (const std::string& column : result.columns) lines[0].push_back(printable(column));
   for (const auto& row : result.rows) {
-    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], cell_text(row[i]).size());
+    std::vector<std::string>& line = lines.emplace_back();
+    for (const json& value : row) line.push_back(cell_text(value));
   }
-  const auto print = [&](const std::vector<std::string>& cells) {
-    std::string line;
-    for (size_t i = 0; i < cells.size(); ++i) line += fmt::format("{:<{}}  ", cells[i], widths[i]);
-    fmt::print("{}\n", line.substr(0, line.find_last_not_of(' ') + 1));
-  };
-  print(result.columns);
-  for (const auto& row : result.rows) {
-    std::vector<std::string> cells;
-    for (const json& value : row) cells.push_back(cell_text(value));
-    print(cells);
+  std::vector<size_t> widths(result.columns.size());
+  for (const auto& line : lines) {
+    for (size_t i = 0; i < line.size(); ++i) widths[i] = std::max(widths[i], display_width(line[i]));
+  }
+  for (const auto& line : lines) {
+    std::string text;
+    for (size_t i = 0; i < line.size(); ++i) text += fmt::format("{:<{}}  ", line[i], widths[i]);
+    print("{}\n", text.substr(0, text.find_last_not_of(' ') + 1));
   }
 }
 
-void print_json(const QueryResult& result) {
+/// An object holds a name once: the second column called `run` becomes `run:2`.
+std::vector<std::string> distinct(std::vector<std::string> columns) {
+  std::set<std::string> taken(columns.begin(), columns.end());
+  std::set<std::string> seen;
+  for (std::string& column : columns) {
+    if (seen.insert(column).second) continue;
+    int number = 2;
+    while (taken.contains(fmt::format("{}:{}", column, number))) ++number;
+    column = *taken.insert(fmt::format("{}:{}", column, number)).first;
+  }
+  return columns;
+}
+
+void print_as_json(const QueryResult& result) {
+  const std::vector<std::string> names = distinct(result.columns);
   json rows = json::array();
   for (const auto& row : result.rows) {
     json object = json::object();
-    for (size_t i = 0; i < row.size(); ++i) object[result.columns[i]] = row[i];
+    for (size_t i = 0; i < row.size(); ++i) object[names[i]] = row[i];
     rows.push_back(std::move(object));
   }
-  fmt::print("{}\n", rows.dump(2, ' ', false, json::error_handler_t::replace));
+  print_json(rows);
 }
 
 }  // namespace
@@ -64,7 +81,7 @@ Action command_sql(CLI::App& app, const Globals& globals) {
     const auto store = Store::open_reader(Workspace(globals.workspace));
     if (!store) fail("there is no database in {}; `tearless run` makes it", globals.workspace.string());
     const QueryResult result = store->query(query->empty() ? kListViews : *query);
-    globals.json ? print_json(result) : print_table(result);
+    globals.json ? print_as_json(result) : print_table(result);
     return kOk;
   };
 }

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/lock_file.h"
 #include "harness/commands.h"
+#include "harness/output.h"
 #include "harness/schedule/progress.h"
 #include "harness/store/store.h"
 
@@ -64,11 +65,11 @@ void print_sweep(const Store& store, const Sweep& sweep) {
   for (RunRecord& run : store.runs_of(sweep.id)) by_state[run.state].push_back(std::move(run));
   std::vector<std::string> counts;
   for (const auto& [state, runs] : by_state) counts.push_back(fmt::format("{} {}", runs.size(), name_of(state)));
-  fmt::print("{}  {}\n  {}  submitted {}\n  {}\n", sweep.id, sweep.title, sweep.grid_file, sweep.submitted_at,
-             fmt::join(counts, ", "));
+  print("{}  {}\n  {}  submitted {}\n  {}\n", sweep.id, sweep.title, sweep.grid_file, sweep.submitted_at,
+        fmt::format("{}", fmt::join(counts, ", ")));
   for (const RunState state : {RunState::kRunning, RunState::kFailed, RunState::kHeld, RunState::kWaitingData}) {
     for (const RunRecord& run : by_state[state]) {
-      fmt::print("    {}  {:<12}  {}  {}\n", run.id, name_of(state), run.label, detail_of(store, run));
+      print("    {}  {:<12}  {}  {}\n", run.id, name_of(state), run.label, detail_of(store, run));
     }
   }
 }
@@ -79,22 +80,22 @@ int show(const std::string& grid, const Globals& globals) {
   const bool watched = LockFile::is_held(workspace.lock());
   if (!store) {
     if (globals.json) {
-      fmt::print("{}\n", json{{"watched", watched}, {"sweeps", json::array()}}.dump(2));
+      print_json({{"watched", watched}, {"sweeps", json::array()}});
     } else {
-      fmt::print("Nothing has been run in {} yet; tearless run GRID does.\n", workspace.root().string());
+      print("Nothing has been run in {} yet; tearless run GRID does.\n", workspace.root().string());
     }
     return kOk;
   }
   const std::vector<Sweep> sweeps = sweeps_of(*store, grid);
   if (globals.json) {
-    fmt::print("{}\n", to_json(*store, sweeps, watched).dump(2, ' ', false, json::error_handler_t::replace));
+    print_json(to_json(*store, sweeps, watched));
     return kOk;
   }
   for (const Sweep& sweep : sweeps) print_sweep(*store, sweep);
   if (watched) {
-    fmt::print("A `tearless run` is at work here.\n");
+    print("A `tearless run` is at work here.\n");
   } else if (const size_t running = store->ids_in(RunState::kRunning).size(); running > 0) {
-    fmt::print(
+    print(
         "No `tearless run` watches over the {} that were running when it went away; the next one takes them up "
         "again.\n",
         running);

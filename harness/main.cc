@@ -4,7 +4,9 @@
 #include <CLI/CLI.hpp>
 #include <csignal>
 #include <exception>
+#include <filesystem>
 #include <map>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -12,6 +14,7 @@
 #include "base/error.h"
 #include "base/fault.h"
 #include "base/nearest.h"
+#include "base/utf8.h"
 #include "harness/commands.h"
 
 namespace {
@@ -90,10 +93,18 @@ int main(int argc, char** argv) {
   try {
     return run(argc, argv);
   } catch (const tearless::UserError& error) {
-    fmt::print(stderr, "tearless: {}\n", error.what());
+    fmt::print(stderr, "tearless: {}\n", printable_lines(error.what()));
+    return kUsage;
+  } catch (const std::filesystem::filesystem_error& error) {
+    fmt::print(stderr, "tearless: cannot use {}: {}; check that path\n", printable(error.path1().string()),
+               error.code().message());
+    return kUsage;
+  } catch (const std::bad_alloc&) {
+    fmt::print(stderr, "tearless: out of memory; ask for fewer runs or rows at a time, or use a larger machine\n");
     return kUsage;
   } catch (const std::exception& error) {
-    fmt::print(stderr, "tearless: {} (this is a mistake in tearless, not in your input)\n", error.what());
+    fmt::print(stderr, "tearless: {} (this is a mistake in tearless, not in your input)\n",
+               printable_lines(error.what()));
     return kSomethingFailed;
   }
 }

@@ -1,9 +1,9 @@
 #include "engine/data/bpe.h"
 
 #include <algorithm>
-#include <cassert>
 #include <queue>
 #include <set>
+#include <stdexcept>
 
 #include "base/error.h"
 #include "base/words.h"
@@ -272,9 +272,11 @@ Bpe Bpe::from_bytes(std::string_view bytes) {
   std::vector<Merge> merges;
   for (const std::string& line : parts[0]) {
     const size_t space = line.find(' ');
-    assert(space != std::string::npos);  // the file's checksum was right, so it is what bytes() wrote
+    const bool two_units = space != std::string::npos && space > 0 && space + 1 < line.size();
+    if (!two_units) throw std::runtime_error("a merge is not two units");
     merges.emplace_back(line.substr(0, space), line.substr(space + 1));
   }
+  if (part != parts.size()) throw std::runtime_error("the merges are not followed by the pieces of two sides");
   Bpe bpe(std::move(merges));
   for (size_t side = 0; side < 2; ++side) bpe.allowed_[side].insert(parts[side + 1].begin(), parts[side + 1].end());
   return bpe;

@@ -31,6 +31,7 @@ std::vector<Merge> learn_merges(const std::map<std::string, int64_t, std::less<>
 class Bpe final : public Subwords {
  public:
   static Bpe learn(const ParallelText& train, int64_t merges);
+  /// Throws std::runtime_error for what bytes() did not write.
   static Bpe from_bytes(std::string_view bytes);
 
   std::vector<std::string> encode(std::string_view line, Side side) const override;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <limits>
 #include <map>
 #include <mutex>
 #include <system_error>
@@ -14,11 +15,14 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/hash.h"
+#include "base/utf8.h"
 #include "base/words.h"
 
 namespace tearless::engine {
 namespace fs = std::filesystem;
 namespace {
+
+constexpr uint64_t kNoLimit = std::numeric_limits<uint64_t>::max();
 
 std::string source_file(const DataOptions& data, const std::string& prefix) { return prefix + "." + data.source; }
 std::string target_file(const DataOptions& data, const std::string& prefix) { return prefix + "." + data.target; }
@@ -35,6 +39,7 @@ std::string remembered_sha256(const std::string& file) {
   static std::map<Stamp, std::string> known;
   struct stat info {};
   if (::stat(file.c_str(), &info) != 0) return sha256_of_file(file);  // which says why it cannot be read
+  if (!S_ISREG(info.st_mode)) fail("{} is not an ordinary file: put the text itself there, a sentence a line", file);
   const Stamp stamp{file, info.st_size, info.st_mtim.tv_sec, info.st_mtim.tv_nsec};
   const std::lock_guard lock(mutex);
   auto it = known.find(stamp);
@@ -46,38 +51,7 @@ std::string pair_sha256(const DataOptions& data, const std::string& prefix) {
   return sha256(remembered_sha256(source_file(data, prefix)) + " " + remembered_sha256(target_file(data, prefix)));
 }
 
-/// The length of the well-formed UTF-8 sequence at the start of `text`, 0 where there is none (overlong forms,
-/// surrogates and code points beyond U+10FFFF are malformed).
-size_t utf8_length(std::string_view text) {
-  const auto byte = [&](size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
-  const auto continues = [&](size_t i) { return (byte(i) & 0xC0u) == 0x80u; };
-  const unsigned first = byte(0);
-  if (first < 0x80) return 1;
-  if (first >= 0xC2 && first <= 0xDF) return continues(1) ? 2 : 0;
-  if (first >= 0xE0 && first <= 0xEF) {
-    const unsigned low = first == 0xE0 ? 0xA0 : 0x80;
-    const unsigned high = first == 0xED ? 0x9F : 0xBF;
-    return byte(1) >= low && byte(1) <= high && continues(2) ? 3 : 0;
-  }
-  if (first >= 0xF0 && first <= 0xF4) {
-    const unsigned low = first == 0xF0 ? 0x90 : 0x80;
-    const unsigned high = first == 0xF4 ? 0x8F : 0xBF;
-    return byte(1) >= low && byte(1) <= high && continues(2) && continues(3) ? 4 : 0;
-  }
-  return 0;
-}
-
-bool valid_utf8(std::string_view text) {
-  while (!text.empty()) {
-    const size_t length = utf8_length(text);
-    if (length == 0) return false;
-    text.remove_prefix(length);
-  }
-  return true;
-}
-
-std::vector<std::string> read_lines(const std::string& file) {
-  const std::string bytes = read_file(file);
+std::vector<std::string> lines_of(const std::string& bytes, const std::string& file) {
   if (bytes.empty()) fail("{} is empty: put one sentence a line into it", file);
   std::vector<std::string> lines;
   for (size_t begin = 0; begin < bytes.size();) {
@@ -89,6 +63,11 @@ std::vector<std::string> read_lines(const std::string& file) {
     begin = end + 1;
   }
   return lines;
+}
+
+/// "" before fingerprint().
+std::string recorded_sha256(const DataOptions& data, const std::string& prefix) {
+  return prefix == data.train ? data.train_sha256 : prefix == data.dev ? data.dev_sha256 : data.test_sha256;
 }
 
 }  // namespace
@@ -136,7 +115,14 @@ void verify_fingerprint(const DataOptions& data) {
 ParallelText read_parallel(const DataOptions& data, const std::string& prefix) {
   const std::string source = source_file(data, prefix);
   const std::string target = target_file(data, prefix);
-  ParallelText text{read_lines(source), read_lines(target)};
+  const std::string source_bytes = read_regular_file(source, kNoLimit);
+  const std::string target_bytes = read_regular_file(target, kNoLimit);
+  // What is learned is kept under the checksums of the files: these must be the bytes that they were taken of.
+  const std::string recorded = recorded_sha256(data, prefix);
+  if (!recorded.empty() && sha256(sha256(source_bytes) + " " + sha256(target_bytes)) != recorded) {
+    fail("{} or {} has changed while it was read; start again when nothing writes to them", source, target);
+  }
+  ParallelText text{lines_of(source_bytes, source), lines_of(target_bytes, target)};
   if (text.source.size() != text.target.size()) {
     fail("{} has {} lines but {} has {}: line n of one must translate line n of the other", source, text.source.size(),
          target, text.target.size());

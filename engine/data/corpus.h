@@ -28,7 +28,7 @@ void verify_fingerprint(const DataOptions& data);
 
 /// Both sides of `prefix`, whole: dev and test keep every line, empty ones too, so that hypotheses stay beside
 /// references. Lines end at '\n' alone: CR, U+0085 and U+2028 are text. UserError for an empty file, sides of different
-/// length, or invalid UTF-8 (file and line).
+/// length, invalid UTF-8 (file and line), or bytes that are not those that `data` records.
 ParallelText read_parallel(const DataOptions& data, const std::string& prefix);
 
 /// What is trained on: pairs with no word on either side, or more than `max_words` (0: no limit) on one, are left out.

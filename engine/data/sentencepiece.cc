@@ -6,16 +6,21 @@
 #include <algorithm>
 #include <cassert>
 #include <cstdlib>
+#include <stdexcept>
 #include <unordered_map>
 #include <unordered_set>
 
 #include "base/error.h"
+#include "base/utf8.h"
 #include "engine/data/vocabulary.h"
 
 namespace tearless::engine {
 namespace {
 
 constexpr std::string_view kSpaceMark = "\xE2\x96\x81";  // U+2581
+
+// Of a word in the training text, without the mark before it: the library counts places in 15 bits, and dies of more.
+constexpr size_t kMostCharacters = 32767;
 
 /// Feeds both sides to the trainer, line by line.
 class Lines final : public sentencepiece::SentenceIterator {
@@ -47,11 +52,38 @@ size_t count_characters(const ParallelText& text) {
   return characters.size();
 }
 
+std::string_view beginning_of(std::string_view word) {
+  size_t bytes = 0;
+  for (int character = 0; character < 20; ++character) bytes += utf8_length(word.substr(bytes));
+  return word.substr(0, bytes);
+}
+
+void refuse_endless_words(const ParallelText& text) {
+  const auto characters = [](std::string_view word) {
+    return static_cast<size_t>(
+        std::count_if(word.begin(), word.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+  };
+  for (const auto* side : {&text.source, &text.target}) {
+    for (const std::string_view line : *side) {
+      for (size_t begin = 0; begin < line.size();) {
+        const size_t end = std::min(line.find(' ', begin), line.size());
+        const std::string_view word = line.substr(begin, end - begin);
+        begin = end + 1;
+        if (word.size() <= kMostCharacters || characters(word) <= kMostCharacters) continue;
+        fail(
+            "data.train: the {} side has a word of {} characters, {} at most can be learned from; break up the one "
+            "that "
+            "begins with \"{}\", or take its line out",
+            side == &text.source ? "source" : "target", characters(word), kMostCharacters, beginning_of(word));
+      }
+    }
+  }
+}
+
 class SentencePiece final : public Subwords {
  public:
   explicit SentencePiece(std::string_view model) : model_(model) {
-    [[maybe_unused]] const auto status = processor_.LoadFromSerializedProto(model_);
-    assert(status.ok());  // a model just learned, or one whose checksum was right
+    if (!processor_.LoadFromSerializedProto(model_).ok()) throw std::runtime_error("it holds no SentencePiece model");
   }
 
   std::vector<std::string> encode(std::string_view line, Side) const override {
@@ -93,6 +125,7 @@ class SentencePiece final : public Subwords {
 }  // namespace
 
 std::unique_ptr<Subwords> learn_sentencepiece(const ParallelText& train, int64_t vocabulary_size) {
+  refuse_endless_words(train);
   const auto needed = static_cast<int64_t>(count_characters(train)) + kFirstPiece;
   if (vocabulary_size < needed) {
     fail("text.pieces = {} is too few: every character of the training text needs a piece; set it to {} or more",

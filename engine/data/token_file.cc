@@ -1,5 +1,6 @@
 #include "engine/data/token_file.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <fstream>
@@ -44,7 +45,11 @@ class Writer {
   }
 };
 
-/// Reads what Writer wrote; throws where the bytes end too early.
+void require(bool holds, const char* otherwise) {
+  if (!holds) throw std::runtime_error(otherwise);
+}
+
+/// Reads what Writer wrote; throws where the bytes are anything else.
 class Reader {
  public:
   explicit Reader(std::string_view bytes) : rest_(bytes) {}
@@ -52,6 +57,7 @@ class Reader {
   template <class Stored, class Number>
   std::vector<Number> numbers() {
     const std::string_view bytes = text();
+    require(bytes.size() % sizeof(Stored) == 0, "a list ends within a number");
     std::vector<Stored> stored(bytes.size() / sizeof(Stored));
     if (!stored.empty()) std::memcpy(stored.data(), bytes.data(), stored.size() * sizeof(Stored));
     return {stored.begin(), stored.end()};
@@ -66,12 +72,14 @@ class Reader {
     Reader all(text());
     std::vector<std::string> values;
     for (const uint64_t size : sizes) values.emplace_back(all.take(size));
+    all.require_end();
     return values;
   }
+  void require_end() const { require(rest_.empty(), "bytes are left over"); }
 
  private:
   std::string_view take(uint64_t size) {
-    if (size > rest_.size()) throw std::runtime_error("it ends too early");
+    require(size <= rest_.size(), "it ends too early");
     const std::string_view taken = rest_.substr(0, size);
     rest_.remove_prefix(size);
     return taken;
@@ -87,10 +95,45 @@ void write_lines(Writer& out, const TokenLines& lines, bool narrow) {
   narrow ? out.numbers<uint16_t>(lines.tokens) : out.numbers<int32_t>(lines.tokens);
 }
 
-TokenLines read_lines(Reader& in, bool narrow) {
+/// Lines whose tokens are pieces of a vocabulary of that size: batches and kernels index with both unasked.
+TokenLines read_lines(Reader& in, int64_t vocabulary, bool narrow) {
   TokenLines lines;
-  lines.offsets = in.numbers<uint64_t, int64_t>();
+  const auto offsets = in.numbers<uint64_t, uint64_t>();
   lines.tokens = narrow ? in.numbers<uint16_t, int32_t>() : in.numbers<int32_t, int32_t>();
+  require(!offsets.empty() && offsets.front() == 0 && offsets.back() == lines.tokens.size() &&
+              std::is_sorted(offsets.begin(), offsets.end()),
+          "the lines of a set do not lie one after another");
+  lines.offsets.assign(offsets.begin(), offsets.end());
+  require(std::all_of(lines.tokens.begin(), lines.tokens.end(),
+                      [&](int32_t token) { return token >= 0 && token < vocabulary; }),
+          "a token is outside the vocabulary");
+  return lines;
+}
+
+ParallelTokens read_set(Reader& in, int64_t vocabulary, bool narrow) {
+  TokenLines source = read_lines(in, vocabulary, narrow);
+  TokenLines target = read_lines(in, vocabulary, narrow);
+  require(source.size() == target.size(), "the two sides of a set have different numbers of lines");
+  for (int64_t line = 0; line < source.size(); ++line) {
+    require(source.length(line) > 0 && source[line].back() == kEos, "a source line lacks its end");
+  }
+  return {std::move(source), std::move(target)};
+}
+
+Vocabulary read_vocabulary(Reader& in, int64_t size) {
+  Vocabulary vocabulary;
+  vocabulary.pieces = in.texts();
+  vocabulary.target_kept = in.numbers<uint8_t, uint8_t>();
+  require(vocabulary.size() == size && size >= kFirstPiece, "the vocabulary has another size than the first line says");
+  require(vocabulary.target_kept.size() == vocabulary.pieces.size(), "the vocabulary's two lists differ in length");
+  require(std::all_of(vocabulary.target_kept.begin(), vocabulary.target_kept.end(), [](uint8_t k) { return k <= 1; }),
+          "a flag of the vocabulary is neither 0 nor 1");
+  return vocabulary;
+}
+
+std::vector<std::string> read_references(Reader& in, const ParallelTokens& set) {
+  std::vector<std::string> lines = in.texts();
+  require(static_cast<int64_t>(lines.size()) == set.size(), "a set and its references differ in length");
   return lines;
 }
 
@@ -101,7 +144,7 @@ struct Header {
 
 Header parse_header(std::string_view line) {
   const auto json = nlohmann::json::parse(line);
-  if (json.at("format").get<int>() != kTokenFileFormat) throw std::runtime_error("it has another format");
+  require(json.at("format").get<int>() == kTokenFileFormat, "it has another format");
   return {json.at("vocabulary").get<int64_t>(), json.at("sha256").get<std::string>()};
 }
 
@@ -125,27 +168,29 @@ std::string token_file_bytes(const Prepared& prepared) {
 }
 
 Prepared read_token_file(const std::filesystem::path& file, TextKind kind) {
-  const std::string bytes = read_file(file);
+  return parse_token_file(read_file(file), kind);
+}
+
+Prepared parse_token_file(std::string_view bytes, TextKind kind) {
   const size_t end_of_header = bytes.find('\n');
-  if (end_of_header == std::string::npos) throw std::runtime_error("it has no first line");
-  const Header header = parse_header(std::string_view(bytes).substr(0, end_of_header));
-  const std::string_view rest = std::string_view(bytes).substr(end_of_header + 1);
-  if (sha256(rest) != header.sha256) throw std::runtime_error("its checksum is wrong");
+  require(end_of_header != std::string_view::npos, "it has no first line");
+  const Header header = parse_header(bytes.substr(0, end_of_header));
+  const std::string_view rest = bytes.substr(end_of_header + 1);
+  require(sha256(rest) == header.sha256, "its checksum is wrong");
 
   Reader in(rest);
   Prepared prepared;
   prepared.subwords = read_subwords(kind, in.text());
   prepared.raw_text = kind == TextKind::kSentencepiece;
-  prepared.vocabulary.pieces = in.texts();
-  prepared.vocabulary.target_kept = in.numbers<uint8_t, uint8_t>();
+  prepared.vocabulary = read_vocabulary(in, header.vocabulary);
   const bool narrow = is_narrow(prepared.vocabulary);
   for (ParallelTokens* set : {&prepared.train, &prepared.dev, &prepared.test}) {
-    TokenLines source = read_lines(in, narrow);
-    TokenLines target = read_lines(in, narrow);
-    *set = ParallelTokens(std::move(source), std::move(target));
+    *set = read_set(in, prepared.vocabulary.size(), narrow);
+    require(set->size() > 0, "a set is empty");
   }
-  prepared.dev_reference = in.texts();
-  prepared.test_reference = in.texts();
+  prepared.dev_reference = read_references(in, prepared.dev);
+  prepared.test_reference = read_references(in, prepared.test);
+  in.require_end();
   return prepared;
 }
 

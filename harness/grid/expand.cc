@@ -11,6 +11,8 @@
 namespace tearless::harness {
 namespace {
 
+constexpr size_t kMostRuns = 200'000;  // planned together they take some 5 kB each
+
 const Exclusion* exclusion_of(const Grid& grid, const GridPoint& point) {
   for (const Exclusion& exclusion : grid.excludes) {
     const auto holds = [&](const Exclusion::Condition& c) { return c.holds[point.index[c.axis]]; };
@@ -69,7 +71,12 @@ void for_each_point(const Grid& grid, const PointVisitor& visit) {
 std::vector<GridPoint> runs_of(const Grid& grid, const Only& only) {
   std::vector<GridPoint> runs;
   for_each_point(grid, [&](const GridPoint& point, const Exclusion* excluded) {
-    if (!excluded && only.admits(point)) runs.push_back(point);
+    if (excluded || !only.admits(point)) return;
+    if (runs.size() == kMostRuns) {
+      fail("{}: the grid asks for more than {} runs, the most that can be planned together; take a part of it (--only)",
+           grid.file.string(), kMostRuns);
+    }
+    runs.push_back(point);
   });
   return runs;
 }

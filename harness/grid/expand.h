@@ -42,7 +42,7 @@ void for_each_point(const Grid& grid, const PointVisitor& visit);
 /// The same with one call for all seeds of a cell; its seed is the grid's first.
 void for_each_cell(const Grid& grid, const PointVisitor& visit);
 
-/// The points that are not excluded, in that order.
+/// The points that are not excluded, in that order. UserError where they are more than can be planned together.
 std::vector<GridPoint> runs_of(const Grid& grid, const Only& only = {});
 
 /// All that the training program is told of one run.

@@ -4,8 +4,8 @@
 #include <set>
 
 #include "base/error.h"
-#include "base/files.h"
 #include "base/nearest.h"
+#include "base/utf8.h"
 #include "harness/grid/expand.h"
 #include "harness/grid/grid.h"
 #include "harness/grid/table_reader.h"
@@ -18,10 +18,19 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 constexpr int64_t kMostPoints = 10'000'000;  // beyond this a grid is a slip of the pen
+constexpr size_t kMostAxes = 100;
+constexpr int64_t kMostSeeds = 10'000;
+constexpr size_t kMostExclusions = 1'000;
+constexpr int kMostBases = 100;  // below one file; bases that name bases twice over would double without end
 
 std::string label_of(const json& value) { return value.is_string() ? value.get<std::string>() : toml_value(value); }
 
 fs::path folder_of(const fs::path& file) { return fs::absolute(file).lexically_normal().parent_path(); }
+
+/// What is compared with each other must stay few.
+void refuse_too_many(size_t count, size_t most, const char* what, const std::string& place) {
+  if (count > most) fail("{}: the grid has more than {} {}; split it", place, most, what);
+}
 
 void add_settings(const WrittenSettings& written, const fs::path& folder, Settings& settings) {
   for (const auto& [key, value] : written.values) {
@@ -31,27 +40,48 @@ void add_settings(const WrittenSettings& written, const fs::path& folder, Settin
 
 // --- base files ---------------------------------------------------------------------------------------------------
 
-/// Adds the settings of base files and of the bases they name; what is read later wins. `open` holds the files being
-/// read.
-void add_bases(const std::vector<std::string>& names, const fs::path& beside, const std::string& place,
-               std::vector<fs::path>& open, Settings& settings) {
-  for (const std::string& name : names) {
-    const fs::path file = (beside.parent_path() / name).lexically_normal();
-    if (!fs::exists(file)) {
+class BaseReader {
+ public:
+  /// Adds the settings of base files and of the bases they name; what is read later wins.
+  void add(const std::vector<std::string>& names, const fs::path& beside, const std::string& place,
+           Settings& settings) {
+    for (const std::string& name : names) {
+      const fs::path file = (beside.parent_path() / name).lexically_normal();
+      const fs::path canonical = canonical_of(file, place);
+      if (std::find(open_.begin(), open_.end(), canonical) != open_.end()) {
+        fail("{}: the base file {} includes itself in the end", place, file.string());
+      }
+      if (++files_ > kMostBases) {
+        fail("{}: more than {} base files are read here; name each of them once", place, kMostBases);
+      }
+      open_.push_back(canonical);
+      toml::table root = parse_toml(read_toml_text(file), file.string());
+      TableReader reader(root, "", file.string());
+      add(reader.texts("base"), file, reader.place("base"), settings);
+      root.erase("base");  // (a copy without it would have lost its line numbers)
+      add_settings(flatten_toml(root, file.string()), folder_of(file), settings);
+      open_.pop_back();
+    }
+  }
+
+ private:
+  static fs::path canonical_of(const fs::path& file, const std::string& place) {
+    std::error_code error;
+    fs::path canonical = fs::canonical(file, error);
+    if (error == std::errc::no_such_file_or_directory) {
       fail("{}: the base file {} is not there (paths are relative to the file that names them)", place, file.string());
     }
-    const fs::path canonical = fs::canonical(file);
-    if (std::find(open.begin(), open.end(), canonical) != open.end()) {
-      fail("{}: the base file {} includes itself in the end", place, file.string());
-    }
-    open.push_back(canonical);
-    toml::table root = parse_toml(read_file(file), file.string());
-    TableReader reader(root, "", file.string());
-    add_bases(reader.texts("base"), file, reader.place("base"), open, settings);
-    root.erase("base");  // (a copy without it would have lost its line numbers)
-    add_settings(flatten_toml(root, file.string()), folder_of(file), settings);
-    open.pop_back();
+    if (error) fail("{}: the base file {} cannot be read: {}", place, file.string(), error.message());
+    return canonical;
   }
+
+  std::vector<fs::path> open_;  // being read
+  int files_ = 0;
+};
+
+void add_bases(const std::vector<std::string>& names, const fs::path& beside, const std::string& place,
+               Settings& settings) {
+  BaseReader().add(names, beside, place, settings);
 }
 
 // --- axes ---------------------------------------------------------------------------------------------------------
@@ -74,8 +104,7 @@ AxisPoint bundle_point(const std::string& name, const toml::table& table, const 
   TableReader reader(table, fmt::format("[[axis.{}]]", name), grid.file.string());
   AxisPoint point{.label = reader.text("label").value_or(""), .set = {}, .place = reader.place()};
   if (point.label.empty()) fail("{}: [[axis.{}]] needs a label", reader.place(), name);
-  std::vector<fs::path> open;
-  add_bases(reader.texts("base"), grid.file, reader.place("base"), open, point.set);
+  add_bases(reader.texts("base"), grid.file, reader.place("base"), point.set);
   if (const toml::table* set = reader.table("set")) {
     add_settings(flatten_toml(*set, grid.file.string()), grid.folder, point.set);
   }
@@ -99,6 +128,7 @@ void add_axis(const std::string& name, const toml::array& values, Grid& grid) {
     fail("{}: {} cannot be an axis; the replicates are written seeds = 3 or seeds = [1, 2, 3]", place, name);
   }
   if (values.empty()) fail("{}: the axis {} has no values", place, name);
+  refuse_too_many(grid.axes.size() + 1, kMostAxes, "axes", place);
   for (const Axis& other : grid.axes) {
     if (other.name == name) fail("{}: the axis {} is there twice (first at {})", place, name, other.place);
   }
@@ -156,14 +186,15 @@ std::vector<int64_t> load_seeds(TableReader& reader, const Grid& grid) {
     return {given ? base->second.value.get<int64_t>() : 1};
   }
   if (const auto* count = node->as_integer()) {
-    if (count->get() < 1 || count->get() > 10'000)
-      fail("{}: seeds = {} must be between 1 and 10000", place, count->get());
+    if (count->get() < 1 || count->get() > kMostSeeds)
+      fail("{}: seeds = {} must be between 1 and {}", place, count->get(), kMostSeeds);
     for (int64_t seed = 1; seed <= count->get(); ++seed) seeds.push_back(seed);
     return seeds;
   }
   const toml::array* list = node->as_array();
   if (!list || list->empty())
     fail("{}: seeds must be a count, as in seeds = 3, or a list, as in seeds = [1, 2, 3]", place);
+  refuse_too_many(list->size(), kMostSeeds, "seeds", place);
   for (const toml::node& item : *list) {
     const auto* seed = item.as_integer();
     if (!seed) fail("{}: a seed must be a whole number", reader.place(item));
@@ -285,17 +316,19 @@ size_t Grid::axis_index(const std::string& name, const std::string& place) const
 }
 
 Grid load_grid(const fs::path& file) {
-  const toml::table root = parse_toml(read_file(file), file.string());
+  const toml::table root = parse_toml(read_toml_text(file), file.string());
   TableReader reader(root, "", file.string());
   Grid grid;
   grid.file = file;
   grid.folder = folder_of(file);
+  if (!valid_utf8(grid.folder.string())) {
+    fail("the folder {} has a name that is not UTF-8; rename it: runs are described in UTF-8", grid.folder.string());
+  }
   grid.title = reader.text("title").value_or(file.stem().string());
   grid.seed_key = reader.text("seed_key").value_or(grid.seed_key);
   if (const auto program = reader.text("program")) grid.program = (grid.folder / *program).lexically_normal();
 
-  std::vector<fs::path> open;
-  add_bases(reader.texts("base"), file, reader.place("base"), open, grid.base);
+  add_bases(reader.texts("base"), file, reader.place("base"), grid.base);
   if (const toml::table* set = reader.table("set")) {
     add_settings(flatten_toml(*set, file.string()), grid.folder, grid.base);
   }
@@ -318,6 +351,7 @@ Grid load_grid(const fs::path& file) {
   refuse_shared_keys(grid);
   refuse_senseless_size(grid);
   if (excludes) {
+    refuse_too_many(excludes->size(), kMostExclusions, "exclusions", reader.place("exclude"));
     for (const toml::node& item : *excludes) {
       if (!item.is_table()) fail("{}: exclude must be written as [[exclude]] tables", reader.place(item));
       grid.excludes.push_back(load_exclusion(*item.as_table(), grid));

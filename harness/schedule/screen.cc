@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "base/utf8.h"
+
 namespace tearless::harness {
 namespace {
 
@@ -52,7 +54,7 @@ std::string progress_line(const Progress& progress, size_t columns) {
   }
   numbers += progress.stopping ? " stopping" : " ETA " + duration_text(progress.seconds_left());
   const size_t room = columns > characters(numbers) + 11 ? columns - characters(numbers) - 1 : 10;
-  return cut(padded(progress.label, std::min<size_t>(room, 44)) + " " + numbers, columns);
+  return cut(padded(printable(progress.label), std::min<size_t>(room, 44)) + " " + numbers, columns);
 }
 
 Screen::Screen(std::FILE* out) : out_(out), live_(::isatty(::fileno(out)) != 0) {}
@@ -63,7 +65,7 @@ void Screen::print(const std::string& line) {
   const std::vector<std::string> below = std::move(drawn_);
   drawn_ = below;
   clear();
-  fmt::print(out_, "{}\n", line);
+  fmt::print(out_, "{}\n", printable(line));
   for (const std::string& live : below) fmt::print(out_, "{}\n", live);
   drawn_ = below;
   std::fflush(out_);
@@ -77,7 +79,7 @@ void Screen::draw(const std::vector<Progress>& running, const std::string& summa
   clear();
   for (size_t i = 0; i < running.size() && i < room; ++i) drawn_.push_back(progress_line(running[i], columns));
   if (running.size() > room) drawn_.push_back(fmt::format("… and {} more", running.size() - room));
-  drawn_.push_back(cut(summary, columns));
+  drawn_.push_back(cut(printable(summary), columns));
   for (const std::string& line : drawn_) fmt::print(out_, "{}\n", line);
   std::fflush(out_);
 }

@@ -2,14 +2,17 @@
 
 #include <SQLiteCpp/SQLiteCpp.h>
 #include <linux/magic.h>
+#include <sqlite3.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
 #include <array>
 #include <fstream>
+#include <new>
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "base/error.h"
@@ -25,7 +28,6 @@ namespace {
 // kMigrations[i] brings a database from user_version i to i + 1. Released ones are frozen: a change is a new one.
 constexpr std::array<const char*, 2> kMigrations = {kSchema1, kSchema2};
 constexpr int kSchemaVersion = static_cast<int>(kMigrations.size());
-constexpr int kBusyMilliseconds = 10'000;  // a reader's shared lock while the journal mode changes
 
 // WAL needs memory shared between processes, and flock means little there: a database on one of these may be torn
 // apart.
@@ -82,9 +84,37 @@ std::string rebuild_command(const fs::path& file) {
   return fmt::format("tearless rebuild --workspace {}", file.parent_path().string());
 }
 
-void refuse_unreadable(const fs::path& file, const SQLite::Exception& error) {
-  fail("cannot read the database {}: {}; if it is damaged, make it anew from the run folders: {}", file.string(),
-       error.what(), rebuild_command(file));
+void refuse_unusable(const fs::path& file, const SQLite::Exception& error) {
+  const std::string_view said = error.what();
+  switch (error.getErrorCode() & 0xFF) {  // the rest of an extended code tells kinds of the same apart
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+      fail("cannot read the database {}: {}; if it is damaged, make it anew from the run folders: {}", file.string(),
+           said, rebuild_command(file));
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+      fail("the database {} is in use by another program ({}); wait until that has ended, and try again", file.string(),
+           said);
+    case SQLITE_FULL:
+      throw MachineError(
+          fmt::format("the disk of the database {} is full; free some space and try again", file.string()));
+    case SQLITE_IOERR:
+      throw MachineError(
+          fmt::format("the disk of the database {} fails ({}); look at the kernel's log (dmesg), or copy the workspace "
+                      "to another disk",
+                      file.string(), said));
+    case SQLITE_CANTOPEN:
+      fail("cannot open the database {} ({}); check that path, and the permissions of its folder", file.string(), said);
+    case SQLITE_READONLY:
+    case SQLITE_PERM:
+    case SQLITE_AUTH:
+      fail("the database {} may not be written ({}); check its permissions, or choose another --workspace",
+           file.string(), said);
+    case SQLITE_NOMEM:
+      throw std::bad_alloc();
+    default:
+      fail("cannot use the database {}: {}", file.string(), said);
+  }
 }
 
 LockFile lock_for_writing(const Workspace& workspace) {
@@ -122,13 +152,19 @@ std::unique_ptr<SQLite::Database> open_for_writing(const fs::path& file) {
     refuse_foreign(file, *database);
     return database;
   } catch (const SQLite::Exception& error) {
-    refuse_unreadable(file, error);
+    refuse_unusable(file, error);
   }
 }
 
-std::unique_ptr<SQLite::Database> open_for_reading(const fs::path& file) {
+std::unique_ptr<SQLite::Database> open_for_reading(const fs::path& file, int busy_milliseconds) {
+  // SQLite takes an empty file for a new database. Nobody leaves one on purpose.
+  std::error_code unknown;
+  if (fs::file_size(file, unknown) == 0) {
+    fail("the database {} is empty; if anything was run here, make it anew from the run folders: {}", file.string(),
+         rebuild_command(file));
+  }
   try {
-    auto database = std::make_unique<SQLite::Database>(file.string(), SQLite::OPEN_READONLY, kBusyMilliseconds);
+    auto database = std::make_unique<SQLite::Database>(file.string(), SQLite::OPEN_READONLY, busy_milliseconds);
     const int version = schema_version(*database);
     refuse_newer(file, version);
     if (version < kSchemaVersion) {
@@ -138,7 +174,7 @@ std::unique_ptr<SQLite::Database> open_for_reading(const fs::path& file) {
     refuse_foreign(file, *database);
     return database;
   } catch (const SQLite::Exception& error) {
-    refuse_unreadable(file, error);
+    refuse_unusable(file, error);
   }
 }
 

@@ -14,6 +14,7 @@
 #include "base/hash.h"
 #include "base/time.h"
 #include "harness/store/database.h"
+#include "harness/store/query.h"
 
 namespace tearless::harness {
 namespace fs = std::filesystem;
@@ -36,14 +37,14 @@ class Question : public Statement {
   Question(const SQLite::Database& database, const std::string& sql) try
       : Statement(database, sql), file_(database.getFilename()) {
   } catch (const SQLite::Exception& error) {
-    refuse_unreadable(database.getFilename(), error);
+    refuse_unusable(database.getFilename(), error);
   }
 
   bool executeStep() {
     try {
       return Statement::executeStep();
     } catch (const SQLite::Exception& error) {
-      refuse_unreadable(file_, error);
+      refuse_unusable(file_, error);
     }
   }
 
@@ -108,7 +109,12 @@ std::unique_ptr<Store> Store::open_writer(const Workspace& workspace) {
 }
 
 std::unique_ptr<const Store> Store::open_reader(const Workspace& workspace) {
-  if (!fs::exists(workspace.database())) {
+  std::error_code unreachable;
+  const fs::file_type type = fs::status(workspace.database(), unreachable).type();
+  if (type == fs::file_type::none) {
+    fail("cannot reach {}: {}; check that path (--workspace)", workspace.database().string(), unreachable.message());
+  }
+  if (type == fs::file_type::not_found) {
     std::error_code absent;
     if (fs::directory_iterator(workspace.runs(), absent) == fs::directory_iterator()) return nullptr;
     fail("{} is gone, but {} holds runs; make it anew from them: {}", workspace.database().string(),
@@ -283,33 +289,7 @@ int64_t Store::failures_of(const std::string& id, FailureClass failure) const {
   return row.getColumn(0).getInt64();
 }
 
-QueryResult Store::query(const std::string& sql) const {
-  try {
-    Statement row(*database_, sql);
-    QueryResult result;
-    for (int i = 0; i < row.getColumnCount(); ++i) result.columns.emplace_back(row.getColumnName(i));
-    while (row.executeStep()) {
-      std::vector<json>& values = result.rows.emplace_back();
-      for (int i = 0; i < row.getColumnCount(); ++i) {
-        const SQLite::Column column = row.getColumn(i);
-        if (column.isNull()) {
-          values.emplace_back(nullptr);
-        } else if (column.isInteger()) {
-          values.emplace_back(column.getInt64());
-        } else if (column.isFloat()) {
-          values.emplace_back(column.getDouble());
-        } else {
-          values.emplace_back(column.getString());
-        }
-      }
-    }
-    return result;
-  } catch (const SQLite::Exception& error) {
-    if (error.getErrorCode() == SQLITE_CORRUPT) refuse_unreadable(database_->getFilename(), error);
-    fail("SQLite refuses the query: {}; `tearless sql` without a query lists the views and their columns",
-         error.what());
-  }
-}
+QueryResult Store::query(const std::string& sql) const { return ask(*database_, sql); }
 
 // --- writing -------------------------------------------------------------------------------------------------------
 

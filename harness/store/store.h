@@ -99,7 +99,7 @@ class Store {
   /// How many attempts of a run ended with this class since it was last queued on request, and since it last made
   /// progress: with no newer checkpoint than the newest attempt left.
   int64_t failures_of(const std::string& id, FailureClass failure) const;
-  /// Any SELECT; UserError for what SQLite refuses, writing included.
+  /// One SELECT (query.h); UserError for what SQLite refuses, and for what could change or make a file.
   QueryResult query(const std::string& sql) const;
 
   // --- writing (SQLite's own errors become UserErrors inside in_one_step) ------------------------------------------

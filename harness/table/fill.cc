@@ -249,14 +249,26 @@ void add_notes(const Grid& grid, const std::vector<TableRun>& runs, const std::s
 }  // namespace
 
 bool matches_pattern(std::string_view pattern, std::string_view name) {
-  if (pattern.empty()) return name.empty();
-  if (pattern.front() != '*') {
-    return !name.empty() && pattern.front() == name.front() && matches_pattern(pattern.substr(1), name.substr(1));
+  // Only the last star seen need ever take more: what an earlier one could take, this one can take as well.
+  size_t p = 0;
+  size_t n = 0;
+  size_t after_star = std::string_view::npos;  // in the pattern
+  size_t taken = 0;                            // where in the name that star's text ends
+  while (n < name.size()) {
+    if (p < pattern.size() && pattern[p] == '*') {
+      after_star = ++p;
+      taken = n;
+    } else if (p < pattern.size() && pattern[p] == name[n]) {
+      ++p;
+      ++n;
+    } else if (after_star != std::string_view::npos) {
+      p = after_star;
+      n = ++taken;
+    } else {
+      return false;
+    }
   }
-  for (size_t skip = 0; skip <= name.size(); ++skip) {
-    if (matches_pattern(pattern.substr(1), name.substr(skip))) return true;
-  }
-  return false;
+  return pattern.find_first_not_of('*', p) == std::string_view::npos;
 }
 
 Table fill(const Grid& grid, const std::vector<TableRun>& runs, const std::string& options) {

@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstdlib>
 #include <functional>
 
 #include "base/error.h"
 #include "base/nearest.h"
 #include "base/settings.h"
+#include "base/utf8.h"
 #include "harness/table/table.h"
 
 namespace tearless::harness {
@@ -81,6 +83,29 @@ std::string replace_all(const std::string& text,
   return out;
 }
 
+/// The table without characters that would end a line or steer a terminal; each form then escapes its own.
+Table printable_table(Table table) {
+  const auto clean = [](std::string& text) { text = printable(text); };
+  const auto clean_all = [&](std::vector<std::string>& texts) { std::for_each(texts.begin(), texts.end(), clean); };
+  clean(table.title);
+  clean_all(table.row_axes);
+  clean_all(table.column_axes);
+  clean_all(table.notes);
+  for (Table::Column& column : table.columns) {
+    clean_all(column.labels);
+    clean(column.score);
+  }
+  for (Table::Row& row : table.rows) {
+    clean_all(row.labels);
+    for (Cell& cell : row.cells) {
+      clean(cell.chosen);
+      clean_all(cell.runs);
+      if (cell.published.is_string()) cell.published = printable(cell.published.get<std::string>());
+    }
+  }
+  return table;
+}
+
 // --- text
 // ---------------------------------------------------------------------------------------------------------------
 
@@ -140,7 +165,17 @@ std::string render_text(const Table& table) {
 // -----------------------------------------------------------------------------------------------------------
 
 std::string escape_markdown(const std::string& text) {
-  return replace_all(text, {{"|", "\\|"}, {"*", "\\*"}, {"_", "\\_"}, {"<", "&lt;"}, {"[", "\\["}, {"]", "\\]"}});
+  return replace_all(text, {{"\\", "\\\\"},
+                            {"`", "\\`"},
+                            {"|", "\\|"},
+                            {"*", "\\*"},
+                            {"_", "\\_"},
+                            {"~", "\\~"},
+                            {"$", "\\$"},
+                            {"&", "&amp;"},
+                            {"<", "&lt;"},
+                            {"[", "\\["},
+                            {"]", "\\]"}});
 }
 
 /// Markdown has one header line only: the levels of a column are joined.
@@ -183,6 +218,10 @@ std::string escape_latex(const std::string& text) {
                             {"]", "{]}"},
                             {"<", "\\textless{}"},
                             {">", "\\textgreater{}"},
+                            {"|", "\\textbar{}"},
+                            {"\"", "\\symbol{34}"},
+                            {"`", "\\symbol{96}"},
+                            {"--", "-{}-{}"},  // two would become a dash
                             {"±", "$\\pm$"},
                             {"→", "$\\rightarrow$"},
                             {"×", "$\\times$"},
@@ -210,7 +249,7 @@ std::string render_latex(const Table& table) {
 // ---------------------------------------------------------------------------------------------------------------
 
 std::string escape_html(const std::string& text) {
-  return replace_all(text, {{"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}, {"\"", "&quot;"}});
+  return replace_all(text, {{"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}, {"\"", "&quot;"}, {"'", "&#39;"}});
 }
 
 std::string render_html(const Table& table) {
@@ -227,8 +266,8 @@ std::string render_html(const Table& table) {
       if (i < row_axes) {
         text += fmt::format("<th>{}</th>", escape_html(line[i]));
       } else {  // a look at a cell shows its runs
-        text +=
-            fmt::format("<td title=\"{}\">{}</td>", fmt::join(row.cells[i - row_axes].runs, " "), escape_html(line[i]));
+        text += fmt::format("<td title=\"{}\">{}</td>", join_escaped(row.cells[i - row_axes].runs, " ", escape_html),
+                            escape_html(line[i]));
       }
     }
     text += "</tr>\n";
@@ -241,9 +280,18 @@ std::string render_html(const Table& table) {
 // --- CSV
 // ----------------------------------------------------------------------------------------------------------------
 
+bool is_number(const std::string& text) {
+  char* end = nullptr;
+  std::strtod(text.c_str(), &end);
+  return !text.empty() && end == text.c_str() + text.size();
+}
+
+/// A spreadsheet takes a cell that begins so for a formula, unless it is a number; behind an apostrophe it is text.
 std::string escape_csv(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  return fmt::format("\"{}\"", replace_all(text, {{"\"", "\"\""}}));
+  const bool formula = !text.empty() && std::string_view("=+-@").find(text.front()) != std::string_view::npos;
+  const std::string cell = formula && !is_number(text) ? "'" + text : text;
+  if (cell.find_first_of(",;\"") == std::string::npos) return cell;
+  return fmt::format("\"{}\"", replace_all(cell, {{"\"", "\"\""}}));
 }
 
 std::string csv_number(const std::optional<double>& value) { return value ? fmt::format("{}", *value) : ""; }
@@ -307,6 +355,8 @@ TableFormat table_format(const std::string& name) {
   fail("--format {} is not known{}; it must be one of: {}", name, did_you_mean(name, names), fmt::join(names, ", "));
 }
 
-std::string render(const Table& table, TableFormat format) { return kForms[static_cast<size_t>(format)].render(table); }
+std::string render(const Table& table, TableFormat format) {
+  return kForms[static_cast<size_t>(format)].render(printable_table(table));
+}
 
 }  // namespace tearless::harness

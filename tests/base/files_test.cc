@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -80,6 +81,25 @@ TEST(ReadFile, NamesWhatItCannotRead) {
 }
 
 TEST(ReadFile, ReadsFilesThatSayTheyAreEmpty) { EXPECT_FALSE(read_file("/proc/self/stat").empty()); }
+
+TEST(ReadRegularFile, RefusesWhatHasNoEndOrNeverBegins) {
+  const TempFolder folder;
+  ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
+  fs::create_symlink("loop", folder / "loop");
+  const auto error = [](const fs::path& file) { return error_of([&] { read_regular_file(file, 100); }); };
+  EXPECT_EQ(error("/dev/zero"), "cannot read /dev/zero: it is a pipe or a device; name an ordinary file");
+  EXPECT_THAT(error(folder / "pipe"), testing::EndsWith(": it is a pipe or a device; name an ordinary file"));
+  EXPECT_THAT(error(folder.path()), testing::EndsWith(": it is a folder; name an ordinary file"));
+  EXPECT_THAT(error(folder / "loop"), testing::EndsWith("a symbolic link there leads back to itself: remove it"));
+}
+
+TEST(ReadRegularFile, ReadsToItsLimitAndNotBeyond) {
+  const TempFolder folder;
+  write_text(folder / "a", std::string(100, 'x'));
+  EXPECT_EQ(read_regular_file(folder / "a", 100).size(), 100u);
+  EXPECT_THAT(error_of([&] { read_regular_file(folder / "a", 99); }),
+              testing::EndsWith("it has more than the 99 bytes that such a file may have; is it the right one?"));
+}
 
 TEST(MakeFolders, NamesAFileThatStandsInTheWay) {
   const TempFolder folder;

@@ -30,5 +30,11 @@ TEST(Nearest, SaysItAsAQuestion) {
   EXPECT_EQ(did_you_mean("model.d_modle", kNames), " (did you mean \"model.d_model\"?)");
 }
 
+TEST(Nearest, ComparesNoTextsThatAreTooLongForAName) {
+  const std::string text(1'000'000, 'x');  // the product of two lengths would never end
+  EXPECT_EQ(nearest(text, std::vector<std::string>{text + "y"}), "");
+  EXPECT_EQ(nearest("sed", std::vector<std::string>{text, "seed"}), "seed");
+}
+
 }  // namespace
 }  // namespace tearless

@@ -125,6 +125,35 @@ TEST_F(Looking, PointsFromALostOrDamagedDatabaseToRebuildGolden) {
   test::expect_golden("harness/looking_lost.txt", text);
 }
 
+TEST_F(Looking, ShowsForeignTextWithoutObeyingIt) {
+  test::write_text(folder_ / "grid.toml",
+                   "title = \"red \\u001b[31m\\nline\"\n[set]\n\"fake.updates\" = 2\n[axis]\n"
+                   "\"model.norm\" = [\"a\\u001b[2J\\n\"]\n");
+  for (const char* command : {"plan grid.toml", "run grid.toml", "status", "table grid.toml", "explain grid.toml",
+                              "sql \"SELECT char(27) || 'x' AS 'a\nb', title FROM sweeps\""}) {
+    const std::string text = tearless(command);
+    EXPECT_EQ(text.find('\x1b'), std::string::npos) << text;
+    EXPECT_EQ(text.find("[2J\n\n"), std::string::npos) << text;
+  }
+  EXPECT_THAT(tearless("sql \"SELECT char(27) || 'x' AS 'a\nb'\""), testing::StartsWith("a\\nb\n\\x1bx\nexit 0"));
+  const auto run = *fs::directory_iterator(folder_ / "results/runs");
+  test::write_text(run.path() / "attempts/1/log.txt", "caf\xe9 \x1b]0;owned\x07\n\tlast \xe2\x82");
+  EXPECT_EQ(tearless("log " + run.path().filename().string()),
+            "caf\\xe9 \\x1b]0;owned\\x07\n\tlast \\xe2\\x82exit 0\n");
+}
+
+TEST_F(Looking, KeepsBothOfTwoColumnsWithOneName) {
+  tearless("run grid.toml");
+  const json rows = parse(tearless("--json sql \"SELECT 1 AS a, 2 AS a, 3 AS 'a:2', 4 AS a\""));
+  EXPECT_EQ(rows, json::parse(R"([{"a": 1, "a:2": 3, "a:3": 2, "a:4": 4}])"));
+}
+
+TEST_F(Looking, SaysThatAWorkspaceCannotBeReached) {
+  fs::create_symlink("loop", folder_ / "loop");
+  EXPECT_THAT(tearless("--workspace loop status"),
+              testing::AllOf(testing::HasSubstr("Too many levels of symbolic links"), testing::EndsWith("exit 2\n")));
+}
+
 TEST_F(Looking, WritesATableToAFile) {
   EXPECT_EQ(tearless("table grid.toml --format csv --out table.csv"), "exit 0\n");
   EXPECT_THAT(test::read_text(folder_ / "table.csv"), testing::StartsWith("model.norm,place,score,mean,"));

@@ -2,6 +2,7 @@
 #include "engine/data/corpus.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <functional>
 
@@ -80,6 +81,32 @@ TEST_F(Corpus, RefusesInvalidUtf8ByFileAndLine) {
     write("train.src", "good é 日 \xF0\x9F\x98\x80\n" + std::string(bad) + "\n");
     EXPECT_EQ(read_error(), path("train.src") + ":2" + sentence);
   }
+}
+
+TEST_F(Corpus, RefusesWhatIsNoOrdinaryFileInsteadOfWaitingForIt) {
+  std::filesystem::remove(path("train.src"));
+  ASSERT_EQ(::mkfifo(path("train.src").c_str(), 0600), 0);
+  EXPECT_EQ(error_of([this] { fingerprint(data_); }),
+            path("train.src") + " is not an ordinary file: put the text itself there, a sentence a line");
+  EXPECT_EQ(read_error(), "cannot read " + path("train.src") + ": it is a pipe or a device; name an ordinary file");
+  std::filesystem::remove(path("train.src"));
+  std::filesystem::create_directory(path("train.src"));
+  EXPECT_EQ(error_of([this] { fingerprint(data_); }),
+            path("train.src") + " is not an ordinary file: put the text itself there, a sentence a line");
+}
+
+TEST_F(Corpus, NoticesAFileThatChangesBetweenItsChecksumAndItsReading) {
+  fingerprint(data_);
+  EXPECT_EQ(read_error(), "");
+  write("train.src", "a b\nd\n");
+  EXPECT_EQ(read_error(), path("train.src") + " or " + path("train.tgt") +
+                              " has changed while it was read; start again when nothing writes to them");
+}
+
+TEST_F(Corpus, TakesNulBytesLongLinesAndAMissingLastNewlineAsTheyAre) {
+  const std::string longest(1 << 20, 'x');
+  write("train.src", std::string("a\0b", 3) + "\n" + longest);
+  EXPECT_EQ(read_parallel(data_, data_.train).source, (Lines{std::string("a\0b", 3), longest}));
 }
 
 TEST_F(Corpus, LeavesOutEmptyAndOverlongTrainingPairs) {

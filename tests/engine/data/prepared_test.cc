@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/words.h"
 #include "engine/data/corpus.h"
+#include "engine/data/token_file.h"
 #include "tests/support/paths.h"
 #include "tests/support/privileges.h"
 
@@ -218,6 +219,18 @@ TEST_F(Preparation, MakesADamagedEntryAnewWithOneLine) {
   test::write_text(token_file(), "{\"format\": 1}\n");
   EXPECT_EQ(prepared_vocabulary_size(key()), std::nullopt);
   EXPECT_EQ(make().vocabulary.size(), 8);
+}
+
+TEST_F(Preparation, MakesAnEntryAnewWhoseChecksumIsRightAndWhoseTokensAreNot) {
+  Prepared prepared = make();
+  const std::string good = test::read_text(token_file());
+  prepared.vocabulary.pieces.pop_back();
+  prepared.vocabulary.target_kept.pop_back();
+  test::write_text(token_file(), token_file_bytes(prepared));
+  EXPECT_EQ(make().vocabulary.size(), 8);
+  ASSERT_EQ(said_.size(), 2u);
+  EXPECT_EQ(said_[0], token_file().string() + " is damaged (a token is outside the vocabulary): making it anew");
+  EXPECT_EQ(test::read_text(token_file()), good);
 }
 
 TEST_F(Preparation, TakesNoNoticeOfWhatACrashLeftBehind) {

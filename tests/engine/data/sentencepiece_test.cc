@@ -52,6 +52,26 @@ TEST(SentencePiece, IsTheSameEveryTimeAndAfterItsBytesAreRead) {
   EXPECT_EQ(again->encode("the mat", Side::kSource), subwords->encode("the mat", Side::kSource));
 }
 
+TEST(SentencePiece, RefusesAWordThatTheLibraryWouldDieOf) {
+  const auto learn = [](size_t characters) -> std::string {
+    ParallelText text = kSmall;
+    std::string word;
+    for (size_t i = 0; i < characters; ++i) word += i % 3 == 0 ? "ä" : "x";
+    text.target[1] = "die " + word + " Katze";
+    try {
+      learn_sentencepiece(text, 60);
+      return "";
+    } catch (const UserError& error) {
+      return error.what();
+    }
+  };
+  EXPECT_EQ(learn(32767), "");
+  EXPECT_EQ(
+      learn(32768),
+      "data.train: the target side has a word of 32768 characters, 32767 at most can be learned from; break up the "
+      "one that begins with \"äxxäxxäxxäxxäxxäxxäx\", or take its line out");
+}
+
 TEST(SentencePiece, SaysHowManyPiecesATextAllows) {
   EXPECT_EQ(error_of(10),
             "text.pieces = 10 is too few: every character of the training text needs a piece; set it to 40 or more");

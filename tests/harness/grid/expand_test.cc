@@ -111,6 +111,21 @@ TEST(Expand, VisitsAMillionPointsOnceEach) {
   EXPECT_TRUE(ascending);
 }
 
+TEST(Expand, RefusesMoreRunsThanCanBePlannedAndTakesAPart) {
+  std::string text = "seeds = 2\n[axis]\n";
+  for (const char* axis : {"a", "b", "c", "d", "e"}) text += std::string(axis) + " = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]\n";
+  EXPECT_EQ(runs_of(load_text(text)).size(), 200'000u);
+  const Grid grid = load_text(text + "f = [0, 1]\n");
+  try {
+    runs_of(grid);
+    FAIL();
+  } catch (const UserError& error) {
+    EXPECT_THAT(error.what(), testing::EndsWith("the grid asks for more than 200000 runs, the most that can be planned "
+                                                "together; take a part of it (--only)"));
+  }
+  EXPECT_EQ(runs_of(grid, Only(grid, {"f=1"})).size(), 200'000u);
+}
+
 TEST(Layout, DropsRowsAndColumnsThatExclusionsEmpty) {
   const Grid grid = load_text(R"(
 [axis]

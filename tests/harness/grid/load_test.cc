@@ -1,6 +1,7 @@
 // Every mistake a grid file can have is named in one sentence with file and line; what is right is read in order.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include "base/error.h"
 #include "harness/grid/expand.h"
@@ -21,9 +22,10 @@ Grid load_text(const TempFolder& folder, std::string_view text) {
 }
 
 /// The sentence that a grid file gets, with the folder's name taken out.
-std::string error_of(const TempFolder& folder, std::string_view text) {
+std::string error_of_file(const TempFolder& folder, const fs::path& file, std::string_view text) {
+  write_text(file, text);
   try {
-    load_text(folder, text);
+    load_grid(file);
   } catch (const UserError& error) {
     std::string sentence = error.what();
     const std::string prefix = folder.path().string() + "/";
@@ -31,6 +33,10 @@ std::string error_of(const TempFolder& folder, std::string_view text) {
     return sentence;
   }
   return "(no error)";
+}
+
+std::string error_of(const TempFolder& folder, std::string_view text) {
+  return error_of_file(folder, folder / "grid.toml", text);
 }
 
 struct Mistake {
@@ -121,6 +127,48 @@ TEST(LoadGrid, NamesAFileThatIsNotThere) {
   } catch (const UserError& error) {
     EXPECT_STREQ(error.what(), "cannot read no/such/grid.toml: No such file or directory");
   }
+}
+
+TEST(LoadGrid, ReadsOrdinaryFilesOnly) {
+  const TempFolder folder;
+  ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
+  fs::create_symlink("loop", folder / "loop");
+  const auto base_error = [&](const std::string& base) {
+    return error_of(folder, "base = \"" + base + "\"\n[axis]\na = [1]\n");
+  };
+  EXPECT_EQ(base_error("/dev/zero"), "cannot read /dev/zero: it is a pipe or a device; name an ordinary file");
+  EXPECT_EQ(base_error("pipe"), "cannot read pipe: it is a pipe or a device; name an ordinary file");
+  EXPECT_EQ(base_error("loop"), "grid.toml:1: the base file loop cannot be read: Too many levels of symbolic links");
+}
+
+TEST(LoadGrid, DoesNotReadBasesTwiceOverWithoutEnd) {
+  const TempFolder folder;
+  for (int level = 0; level < 40; ++level) {  // 2^40 files, were all of them read
+    const std::string next = std::to_string(level + 1) + ".toml";
+    write_text(folder / (std::to_string(level) + ".toml"), "base = [\"" + next + "\", \"" + next + "\"]\n");
+  }
+  write_text(folder / "40.toml", "");
+  EXPECT_THAT(error_of(folder, "base = \"0.toml\"\n[axis]\na = [1]\n"),
+              testing::EndsWith("more than 100 base files are read here; name each of them once"));
+}
+
+TEST(LoadGrid, RefusesMoreAxesSeedsAndExclusionsThanCanBeCompared) {
+  const TempFolder folder;
+  std::string axes = "[axis]\n", seeds = "seeds = [", exclusions = "[axis]\na = [1, 2]\n";
+  for (int i = 0; i < 101; ++i) axes += "a" + std::to_string(i) + " = [1]\n";
+  for (int i = 0; i < 10'001; ++i) seeds += std::to_string(i) + ", ";
+  for (int i = 0; i < 1'001; ++i) exclusions += "[[exclude]]\n";
+  EXPECT_EQ(error_of(folder, axes), "grid.toml:102: the grid has more than 100 axes; split it");
+  EXPECT_EQ(error_of(folder, seeds + "]\n[axis]\na = [1]\n"),
+            "grid.toml:1: the grid has more than 10000 seeds; split it");
+  EXPECT_EQ(error_of(folder, exclusions), "grid.toml:3: the grid has more than 1000 exclusions; split it");
+}
+
+TEST(LoadGrid, RefusesAFolderWhoseNameIsNoUtf8) {
+  const TempFolder folder;
+  fs::create_directory(folder / "caf\xe9");
+  EXPECT_THAT(error_of_file(folder, folder / "caf\xe9/grid.toml", "[axis]\na = [1]\n"),
+              testing::HasSubstr("has a name that is not UTF-8; rename it"));
 }
 
 TEST(LoadGrid, KeepsAxesAndValuesInTheOrderOfTheFile) {

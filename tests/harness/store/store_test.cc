@@ -2,6 +2,7 @@
 
 #include <SQLiteCpp/SQLiteCpp.h>
 #include <gtest/gtest.h>
+#include <sqlite3.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,6 +12,7 @@
 #include <stdexcept>
 
 #include "base/error.h"
+#include "harness/store/database.h"
 #include "tests/support/paths.h"
 #include "tests/support/privileges.h"
 
@@ -177,7 +179,50 @@ TEST_F(StoreTest, AReaderSeesWhatAWriterCommitsAndCannotWrite) {
   const auto reader = Store::open_reader(workspace_);
   store_->submit(sweep("s", {request("aa")}));
   EXPECT_EQ(reader->runs_of("s").size(), 1u);
-  EXPECT_NE(message_of([&] { reader->query("DELETE FROM runs"); }).find("readonly"), std::string::npos);
+  EXPECT_NE(message_of([&] { reader->query("DELETE FROM runs"); }).find("would do more than read"), std::string::npos);
+}
+
+TEST_F(StoreTest, AQueryCanOnlyRead) {
+  const std::set<std::string> before = names_in(workspace_.root());
+  const std::string other = (workspace_.root() / "other.db").string();
+  for (const std::string& sql : {"ATTACH '" + other + "' AS o", "VACUUM INTO '" + other + "'", std::string("VACUUM"),
+                                 std::string("PRAGMA journal_mode = DELETE"), std::string("PRAGMA user_version = 7"),
+                                 std::string("CREATE TEMP TABLE t (a)"), std::string("UPDATE runs SET state = 'done'"),
+                                 std::string("BEGIN"), std::string("EXPLAIN DELETE FROM runs")}) {
+    EXPECT_EQ(message_of([&] { store_->query(sql); }),
+              "the query would do more than read, which `tearless sql` does not; ask with SELECT")
+        << sql;
+  }
+  EXPECT_EQ(names_in(workspace_.root()), before);
+  EXPECT_FALSE(store_->query("PRAGMA table_info(runs)").rows.empty());
+  EXPECT_FALSE(store_->query("EXPLAIN QUERY PLAN SELECT * FROM runs_view").rows.empty());
+  EXPECT_EQ(store_
+                ->query("WITH RECURSIVE n(i) AS (SELECT 1 UNION SELECT i + 1 FROM n WHERE i < 3) "
+                        "SELECT group_concat(i) FROM n")
+                .rows[0][0],
+            "1,2,3");
+  store_->submit(sweep("s", {request("aa")}));  // the writer may still write
+}
+
+TEST_F(StoreTest, AQueryIsOneStatement) {
+  EXPECT_EQ(store_->query("SELECT 1; -- and no more\n;").rows.size(), 1u);
+  EXPECT_EQ(message_of([&] { store_->query("SELECT 1; SELECT 2"); }),
+            "the query is several statements; ask them one at a time");
+  for (const char* sql : {"", " ;", "-- nothing"}) {
+    EXPECT_EQ(message_of([&] { store_->query(sql); }).rfind("the query is empty", 0), 0u) << sql;
+  }
+  EXPECT_EQ(
+      message_of([&] { store_->query("SELECT x FROM nowhere"); }),
+      "SQLite refuses the query: no such table: nowhere; `tearless sql` without a query lists the views and their "
+      "columns");
+}
+
+TEST_F(StoreTest, AQueryGivesBlobsAndNulBytes) {
+  const QueryResult result = store_->query("SELECT x'00ff', x'', cast(x'61ff' AS TEXT), 'a' || char(0) || 'b', 9e999");
+  EXPECT_EQ(result.rows[0][0], "x'00ff'");
+  EXPECT_EQ(result.rows[0][1], "x''");
+  EXPECT_EQ(result.rows[0][2], "a\xff");
+  EXPECT_EQ(result.rows[0][3], std::string("a\0b", 3));
 }
 
 TEST_F(StoreTest, LookingLeavesNothingBehind) {
@@ -239,6 +284,53 @@ TEST_F(StoreTest, ADamagedDatabaseIsNamedByWhateverReadsIt) {
   const std::string message = message_of([&] { Store::open_reader(workspace_)->runs_of("s"); });
   EXPECT_NE(message.find("cannot read the database " + workspace_.database().string()), std::string::npos) << message;
   EXPECT_NE(message.find("tearless rebuild --workspace " + workspace_.root().string()), std::string::npos) << message;
+}
+
+TEST_F(StoreTest, AnEmptyFileIsNoOlderDatabase) {
+  store_.reset();
+  test::write_text(workspace_.database(), "");
+  const std::string message = message_of([&] { Store::open_reader(workspace_); });
+  EXPECT_EQ(
+      message.rfind(
+          "the database " + workspace_.database().string() + " is empty; if anything was run here, make it anew", 0),
+      0u)
+      << message;
+}
+
+TEST_F(StoreTest, ADatabaseThatOthersUseIsNotCalledDamaged) {
+  store_.reset();
+  SQLite::Database other(workspace_.database().string(), SQLite::OPEN_READWRITE);
+  other.exec("BEGIN EXCLUSIVE");
+  const std::string message = message_of([&] { open_for_reading(workspace_.database(), /*busy_milliseconds=*/1); });
+  EXPECT_EQ(message,
+            "the database " + workspace_.database().string() +
+                " is in use by another program (database is locked); wait until that has ended, and try again");
+}
+
+TEST_F(StoreTest, EachErrorOfSqliteHasASentenceOfItsOwn) {
+  const auto sentence = [&](int code) {
+    return message_of([&] { refuse_unusable(workspace_.database(), SQLite::Exception("said", code)); });
+  };
+  EXPECT_NE(sentence(SQLITE_CORRUPT).find("tearless rebuild"), std::string::npos);
+  EXPECT_NE(sentence(SQLITE_NOTADB).find("tearless rebuild"), std::string::npos);
+  std::set<std::string> others;
+  for (const int code : {SQLITE_BUSY, SQLITE_FULL, SQLITE_IOERR, SQLITE_CANTOPEN, SQLITE_READONLY, SQLITE_ERROR}) {
+    const std::string text = sentence(code);
+    EXPECT_EQ(text.find("damaged"), std::string::npos) << text;
+    EXPECT_NE(text.find(workspace_.database().string()), std::string::npos) << text;
+    EXPECT_TRUE(others.insert(text).second) << text;
+  }
+  EXPECT_EQ(sentence(SQLITE_IOERR_FSYNC), sentence(SQLITE_IOERR));  // kinds of the same
+  EXPECT_EQ(sentence(SQLITE_CORRUPT_INDEX), sentence(SQLITE_CORRUPT));
+}
+
+TEST(Store, ALinkThatLeadsBackToItselfIsNamed) {
+  const test::TempFolder folder;
+  fs::create_symlink("loop", folder / "loop");
+  const Workspace workspace(folder / "loop");
+  const std::string message = message_of([&] { Store::open_reader(workspace); });
+  EXPECT_EQ(message, "cannot reach " + workspace.database().string() +
+                         ": Too many levels of symbolic links; check that path (--workspace)");
 }
 
 TEST_F(StoreTest, ADatabaseThatIsGoneFromBesideItsRunsIsMissed) {

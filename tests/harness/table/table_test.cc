@@ -226,6 +226,93 @@ TEST(Render, AnEmptyTableInEveryFormGolden) {
   test::expect_golden("harness/table_empty.txt", text);
 }
 
+/// A table of one row and one column with all its words given.
+Table table_of(const std::string& title, const std::string& label, const std::string& note, const std::string& run) {
+  Table table;
+  table.title = title;
+  table.row_axes = {"axis"};
+  table.columns = {{.labels = {}, .score = "test.bleu"}};
+  Cell cell;
+  cell.expected = cell.scored = 1;
+  cell.mean = -0.5;
+  cell.runs = {run};
+  table.rows = {{.labels = {label}, .cells = {cell}}};
+  table.notes = {note};
+  return table;
+}
+
+TEST(Render, WritesControlCharactersOutInsteadOfObeyingThem) {
+  const Table table = table_of("title\n\x1b[31m", "la\nbel\r", "note\u0085\u202E", "0123\n");
+  for (const char* format : {"text", "markdown", "latex", "html", "csv"}) {
+    const std::string text = render(table, table_format(format));
+    const Table plain = table_of("title", "label", "note", "0123");
+    EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), [&] {
+      const std::string other = render(plain, table_format(format));
+      return std::count(other.begin(), other.end(), '\n');
+    }()) << text;
+    for (const char* bad : {"\x1b", "\r", "\u0085", "\u202E"}) EXPECT_EQ(text.find(bad), std::string::npos) << text;
+  }
+  EXPECT_THAT(render(table, TableFormat::kText), testing::HasSubstr("title\\n\\x1b[31m\n"));
+}
+
+TEST(Render, LeavesNothingOfALabelToMarkdown) {
+  const std::string text =
+      render(table_of("t", "a|b `c` \\| &lt; <i> ~~x~~ $y$ [z](u)", "n", "r"), TableFormat::kMarkdown);
+  EXPECT_THAT(text,
+              testing::HasSubstr(R"(| a\|b \`c\` \\\| &amp;lt; &lt;i> \~\~x\~\~ \$y\$ \[z\](u) | -0.50 (n=1) |)"));
+}
+
+TEST(Render, LeavesNothingOfALabelToLatex) {
+  const std::string text =
+      render(table_of("t", R"(\input{x} a&b 5% $y$ #1 _ ^ ~ "q" | `c` --retry)", "n", "r"), TableFormat::kLatex);
+  EXPECT_THAT(text, testing::HasSubstr(R"(\textbackslash{}input\{x\} a\&b 5\% \$y\$ \#1 \_ \textasciicircum{} )"
+                                       R"(\textasciitilde{} \symbol{34}q\symbol{34} \textbar{} )"
+                                       R"(\symbol{96}c\symbol{96} -{}-{}retry)"));
+}
+
+TEST(Render, LeavesNothingOfALabelOrARunsNameToHtml) {
+  const std::string text = render(table_of("t", "<script>'&\"", "n", "\"><script>"), TableFormat::kHtml);
+  EXPECT_EQ(text.find("<script>"), std::string::npos) << text;
+  EXPECT_THAT(text,
+              testing::HasSubstr("<th>&lt;script&gt;&#39;&amp;&quot;</th><td title=\"&quot;&gt;&lt;script&gt;\">"));
+}
+
+TEST(Render, LeavesNoFormulaToASpreadsheetAndNumbersAsTheyAre) {
+  const auto first_cell = [](const std::string& label) {
+    const std::string text = render(table_of("t", label, "n", "r"), TableFormat::kCsv);
+    const std::string row = text.substr(text.find('\n') + 1);
+    return row.substr(0, row.find(",test.bleu,"));
+  };
+  EXPECT_EQ(first_cell("=1+1"), "'=1+1");
+  EXPECT_EQ(first_cell("@SUM(A1)"), "'@SUM(A1)");
+  EXPECT_EQ(first_cell("+cmd"), "'+cmd");
+  EXPECT_EQ(first_cell("-2+3"), "'-2+3");
+  EXPECT_EQ(first_cell("=HYPERLINK(\"x\",\"y\")"), "\"'=HYPERLINK(\"\"x\"\",\"\"y\"\")\"");
+  EXPECT_EQ(first_cell("a;=1"), "\"a;=1\"");
+  for (const char* number : {"-0.5", "+3", "-1e-05", "-inf"}) EXPECT_EQ(first_cell(number), number);
+  EXPECT_THAT(render(table_of("t", "x", "n", "r"), TableFormat::kCsv), testing::HasSubstr(",test.bleu,-0.5,"));
+}
+
+TEST(MatchesPattern, TakesAnyTextForAStar) {
+  for (const char* name : {"test.bleu", "test.", "test.x.bleu"}) EXPECT_TRUE(matches_pattern("test.*", name)) << name;
+  EXPECT_TRUE(matches_pattern("*", ""));
+  EXPECT_TRUE(matches_pattern("**", "a"));
+  EXPECT_TRUE(matches_pattern("a*b*c", "a-b-b-c"));
+  EXPECT_TRUE(matches_pattern("*ab", "aab"));
+  EXPECT_TRUE(matches_pattern("", ""));
+  for (const char* name : {"", "a", "ab", "a-c-b", "a-b-cc-"}) EXPECT_FALSE(matches_pattern("a*b*c", name)) << name;
+  EXPECT_FALSE(matches_pattern("", "a"));
+  EXPECT_FALSE(matches_pattern("a", ""));
+}
+
+// With a choice at each star this would not end.
+TEST(MatchesPattern, TriesNoStarTwice) {
+  std::string pattern;
+  for (int star = 0; star < 40; ++star) pattern += "*a";
+  EXPECT_FALSE(matches_pattern(pattern + "b", std::string(2000, 'a')));
+  EXPECT_TRUE(matches_pattern(pattern, std::string(2000, 'a')));
+}
+
 TEST(Render, NamesTheNearestFormat) {
   try {
     table_format("latx");

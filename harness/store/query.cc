@@ -1,0 +1,130 @@
+#include "harness/store/query.h"
+
+#include <SQLiteCpp/SQLiteCpp.h>
+#include <sqlite3.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "base/error.h"
+#include "harness/store/database.h"
+
+namespace tearless::harness {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::array<std::string_view, 10> kReadingPragmas = {
+    "table_info",  "table_xinfo",      "table_list",    "index_list",    "index_info",
+    "index_xinfo", "foreign_key_list", "database_list", "function_list", "compile_options"};
+
+/// SQLite asks this for each thing that a statement would do. A connection that only reads is not enough: ATTACH and
+/// VACUUM INTO make files of their own.
+int allow_reading(void*, int action, const char* name, const char*, const char*, const char*) {
+  switch (action) {
+    case SQLITE_SELECT:
+    case SQLITE_READ:
+    case SQLITE_RECURSIVE:
+      return SQLITE_OK;
+    case SQLITE_FUNCTION:
+      return SQLITE_OK;
+    case SQLITE_PRAGMA: {
+      const bool reads = std::find(kReadingPragmas.begin(), kReadingPragmas.end(), name) != kReadingPragmas.end();
+      return reads ? SQLITE_OK : SQLITE_DENY;
+    }
+    default:
+      return SQLITE_DENY;
+  }
+}
+
+/// Holds a connection to reading while it lives.
+class ReadingOnly {
+ public:
+  explicit ReadingOnly(sqlite3* handle) : handle_(handle) { sqlite3_set_authorizer(handle_, allow_reading, nullptr); }
+  ~ReadingOnly() { sqlite3_set_authorizer(handle_, nullptr, nullptr); }
+  ReadingOnly(const ReadingOnly&) = delete;
+  ReadingOnly& operator=(const ReadingOnly&) = delete;
+
+ private:
+  sqlite3* handle_;
+};
+
+using Prepared = std::unique_ptr<sqlite3_stmt, decltype(&sqlite3_finalize)>;
+
+[[noreturn]] void refuse(const SQLite::Database& database) {
+  const SQLite::Exception error(database.getHandle());
+  switch (error.getErrorCode()) {
+    case SQLITE_ERROR:
+    case SQLITE_RANGE:
+    case SQLITE_TOOBIG:
+    case SQLITE_MISMATCH:
+      fail("SQLite refuses the query: {}; `tearless sql` without a query lists the views and their columns",
+           error.what());
+    case SQLITE_AUTH:
+    case SQLITE_READONLY:
+      fail("the query would do more than read, which `tearless sql` does not; ask with SELECT");
+    default:
+      refuse_unusable(database.getFilename(), error);
+  }
+}
+
+/// Compiles the first statement of `sql`; null where only space and comments are left. `sql` becomes what follows it.
+Prepared prepare(const SQLite::Database& database, std::string_view& sql) {
+  sqlite3_stmt* statement = nullptr;
+  const char* rest = nullptr;
+  const int code =
+      sqlite3_prepare_v2(database.getHandle(), sql.data(), static_cast<int>(sql.size()), &statement, &rest);
+  if (code != SQLITE_OK) refuse(database);
+  sql.remove_prefix(static_cast<size_t>(rest - sql.data()));
+  return {statement, sqlite3_finalize};
+}
+
+json value_of(sqlite3_stmt* row, int column) {
+  const auto bytes = [&](const void* begin) {
+    return std::string_view(static_cast<const char*>(begin), static_cast<size_t>(sqlite3_column_bytes(row, column)));
+  };
+  switch (sqlite3_column_type(row, column)) {
+    case SQLITE_NULL:
+      return nullptr;
+    case SQLITE_INTEGER:
+      return sqlite3_column_int64(row, column);
+    case SQLITE_FLOAT:
+      return sqlite3_column_double(row, column);
+    case SQLITE_BLOB: {
+      std::string hex = "x'";
+      for (const char byte : bytes(sqlite3_column_blob(row, column))) {
+        hex += fmt::format("{:02x}", static_cast<unsigned char>(byte));
+      }
+      return hex + "'";
+    }
+    default:
+      return bytes(sqlite3_column_text(row, column));
+  }
+}
+
+}  // namespace
+
+QueryResult ask(const SQLite::Database& database, const std::string& sql) {
+  const ReadingOnly reading(database.getHandle());
+  std::string_view rest = sql;
+  const Prepared statement = prepare(database, rest);
+  if (!statement) fail("the query is empty; `tearless sql` without a query lists the views and their columns");
+  while (!rest.empty()) {
+    const size_t before = rest.size();
+    if (prepare(database, rest)) fail("the query is several statements; ask them one at a time");
+    if (rest.size() == before) break;
+  }
+  QueryResult result;
+  const int columns = sqlite3_column_count(statement.get());
+  for (int i = 0; i < columns; ++i) result.columns.emplace_back(sqlite3_column_name(statement.get(), i));
+  int code;
+  while ((code = sqlite3_step(statement.get())) == SQLITE_ROW) {
+    std::vector<json>& values = result.rows.emplace_back();
+    for (int i = 0; i < columns; ++i) values.push_back(value_of(statement.get(), i));
+  }
+  if (code != SQLITE_DONE) refuse(database);
+  return result;
+}
+
+}  // namespace tearless::harness

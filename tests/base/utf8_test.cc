@@ -1,0 +1,39 @@
+#include "base/utf8.h"
+
+#include <gtest/gtest.h>
+
+namespace tearless {
+namespace {
+
+TEST(Printable, LeavesWhatCanBeSeen) {
+  for (const char* text : {"", "a b", "20.91 ± 0.30 → 日本", "C:\\new", "e\u0301 \u00a0 👍"})
+    EXPECT_EQ(printable(text), text);
+}
+
+TEST(Printable, WritesOutWhatATerminalWouldObey) {
+  EXPECT_EQ(printable("a\nb\r\tc"), "a\\nb\\r\\tc");
+  EXPECT_EQ(printable("\x1b]0;title\x07\x7f"), "\\x1b]0;title\\x07\\x7f");
+  EXPECT_EQ(printable(std::string_view("a\0b", 3)), "a\\x00b");
+  EXPECT_EQ(printable("\u009b31m \u2028 \u202E \u2066 \ufeff"), "\\u009b31m \\u2028 \\u202e \\u2066 \\ufeff");
+}
+
+TEST(Printable, WritesOutBytesThatAreNoUtf8) {
+  EXPECT_EQ(printable("caf\xe9!"), "caf\\xe9!");
+  EXPECT_EQ(printable("\xc3"), "\\xc3");                    // cut off
+  EXPECT_EQ(printable("\xc0\x9b"), "\\xc0\\x9b");           // a control character in an overlong form
+  EXPECT_EQ(printable("\xed\xa0\x80"), "\\xed\\xa0\\x80");  // half of a surrogate
+}
+
+TEST(Printable, KeepsLinesAndTabsOfATextOfManyLines) {
+  EXPECT_EQ(printable_lines("a\tb\n\x1b[2J\n"), "a\tb\n\\x1b[2J\n");
+}
+
+TEST(ValidUtf8, FindsEveryMalformedSequence) {
+  EXPECT_TRUE(valid_utf8("aé日👍"));
+  for (const char* bad : {"\x80", "\xc1\x81", "\xe0\x9f\xbf", "\xf4\x90\x80\x80", "\xf0\x9f\x91", "\xff"}) {
+    EXPECT_FALSE(valid_utf8(bad)) << bad;
+  }
+}
+
+}  // namespace
+}  // namespace tearless

@@ -1,0 +1,13 @@
+#include <gtest/gtest.h>
+
+#include "tests/fuzz/replay.h"
+#include "tests/fuzz/targets.h"
+
+namespace tearless::fuzz {
+namespace {
+
+TEST(Fuzz, TokenFiles) { replay("token_file", fuzz_token_file); }
+TEST(Fuzz, Corpora) { replay("corpus", fuzz_corpus); }
+
+}  // namespace
+}  // namespace tearless::fuzz

@@ -1,0 +1,47 @@
+#include <algorithm>
+
+#include "base/error.h"
+#include "harness/grid/expand.h"
+#include "harness/table/table.h"
+#include "tests/fuzz/bytes.h"
+#include "tests/fuzz/targets.h"
+#include "tests/support/paths.h"
+
+namespace tearless::fuzz {
+namespace {
+
+using namespace tearless::harness;
+
+void expect_no_control_characters(const std::string& text) {
+  const auto control = [](char c) { return (static_cast<unsigned char>(c) < 0x20 && c != '\n') || c == 0x7F; };
+  require(std::none_of(text.begin(), text.end(), control), "a table has control characters");
+}
+
+void print_empty_table(const Grid& grid) {
+  const Table table = fill(grid, {});
+  for (const char* format : {"text", "markdown", "latex", "html", "csv"}) {
+    expect_no_control_characters(render(table, table_format(format)));
+  }
+}
+
+}  // namespace
+
+int fuzz_grid(const uint8_t* data, size_t size) {
+  static const test::TempFolder folder;
+  static const bool with_base = (test::write_text(folder / "base.toml", "x = 1\n[model]\nd = 2\n"), true);
+  require(with_base, "the folder has a base file");
+  write_new(folder / "grid.toml", text_of(data, size));
+  try {
+    const Grid grid = load_grid(folder / "grid.toml");
+    if (grid.size() > 1000) return 0;  // more of the same
+    for (const GridPoint& point : runs_of(grid)) {
+      require(materialise(grid, point).settings.contains(grid.seed_key), "a run lacks its seed");
+      describe_point(grid, point);
+    }
+    print_empty_table(grid);
+  } catch (const UserError&) {
+  }
+  return 0;
+}
+
+}  // namespace tearless::fuzz

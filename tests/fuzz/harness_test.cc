@@ -1,0 +1,22 @@
+#include <gtest/gtest.h>
+
+#include "tests/fuzz/replay.h"
+#include "tests/fuzz/targets.h"
+
+namespace tearless::fuzz {
+namespace {
+
+TEST(Fuzz, GridFiles) { replay("grid", fuzz_grid); }
+TEST(Fuzz, Settings) { replay("settings", fuzz_settings); }
+TEST(Fuzz, RunFolders) { replay("run_folder", fuzz_run_folder); }
+
+TEST(Fuzz, RunFoldersWithJsonNestedWithoutEnd) {
+  for (const char file : {'\0', '\1', '\2', '\4', '\5', '\6'}) {
+    const std::string nested(200'000, '[');
+    const std::string input = file + ("{\"a\":" + nested) + std::string(nested.size(), ']') + "}\n";
+    fuzz_run_folder(reinterpret_cast<const uint8_t*>(input.data()), input.size());
+  }
+}
+
+}  // namespace
+}  // namespace tearless::fuzz

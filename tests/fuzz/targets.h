@@ -1,0 +1,17 @@
+// What foreign bytes reach, one function a door. Each takes any bytes and returns 0; UserError is an answer, everything
+// else that leaves it (another exception, a crash, a wrong result) is a bug. tools/fuzz.sh gives them to libFuzzer,
+// replay.h gives them tests/fuzz/corpus and mutations of it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace tearless::fuzz {
+
+int fuzz_grid(const uint8_t* data, size_t size);        ///< a grid file, up to its empty table in every form
+int fuzz_settings(const uint8_t* data, size_t size);    ///< run.toml: what is read is written and read again
+int fuzz_run_folder(const uint8_t* data, size_t size);  ///< the files in which a training program reports
+int fuzz_token_file(const uint8_t* data, size_t size);  ///< a prepared corpus under a checksum that fits it
+int fuzz_corpus(const uint8_t* data, size_t size);      ///< two sides of raw text, up to subwords
+
+}  // namespace tearless::fuzz
