@@ -26,7 +26,7 @@ namespace {
 
 using nlohmann::json;
 
-struct Arguments {
+struct BenchArguments {
   std::filesystem::path config, lengths;
   int64_t vocabulary = 8000, threads = 0, updates = 30;
   std::string instructions;
@@ -71,7 +71,7 @@ int take_turns(Bench& bench) {
   return kExitDone;
 }
 
-int report(Bench& bench, const Arguments& args) {
+int report(Bench& bench, const BenchArguments& args) {
   const int64_t rows_before = bench.rows_seen();
   const std::vector<double> seconds = bench.updates(args.updates);
   const int64_t rows = bench.rows_seen() - rows_before;
@@ -125,7 +125,7 @@ int report(Bench& bench, const Arguments& args) {
 }
 
 /// Single kernels beside a plain copy: no model.
-int report_kernels(const RunOptions& options, const Arguments& args) {
+int report_kernels(const RunOptions& options, const BenchArguments& args) {
   constexpr int64_t kOnGpu = 1 << 30, kOnCpu = 64 << 20;
   const at::Device device = device_of(options.run);
   const at::Tensor like = at::empty({0}, at::TensorOptions().device(device).dtype(
@@ -154,7 +154,7 @@ int report_kernels(const RunOptions& options, const Arguments& args) {
 }  // namespace
 
 Action command_bench(CLI::App& app) {
-  const auto args = std::make_shared<Arguments>();
+  const auto args = std::make_shared<BenchArguments>();
   app.add_option("CONFIG", args->config, "settings in TOML: [model], [train], [decode] and [run] are read")->required();
   app.add_option("--vocabulary", args->vocabulary, "types")->check(CLI::Range(8, 1 << 24))->capture_default_str();
   app.add_option("--lengths", args->lengths,
