@@ -28,7 +28,7 @@ using nlohmann::json;
 
 struct BenchArguments {
   std::filesystem::path config, lengths;
-  int64_t vocabulary = 8000, threads = 0, updates = 30;
+  int64_t vocabulary = 8000, threads = 0, updates = 30, megabytes = 0;
   std::string instructions;
   bool turns = false, as_json = false, decode = false, kernels = false;
 };
@@ -130,7 +130,8 @@ int report_kernels(const RunOptions& options, const BenchArguments& args) {
   const at::Device device = device_of(options.run);
   const at::Tensor like = at::empty({0}, at::TensorOptions().device(device).dtype(
                                              compute_of(options.run) == Compute::kBf16 ? at::kBFloat16 : at::kFloat));
-  const auto rates = kernel_rates(like, options.model.d_model, device.is_cpu() ? kOnCpu : kOnGpu,
+  const int64_t usual = device.is_cpu() ? kOnCpu : kOnGpu;
+  const auto rates = kernel_rates(like, options.model.d_model, args.megabytes > 0 ? args.megabytes << 20 : usual,
                                   total_size(transformer_specs(options.model, args.vocabulary)));
   const auto gigabytes = [](const KernelRate& rate) { return 1e-9 * rate.bytes / rate.seconds; };
   if (args.as_json) {
@@ -167,6 +168,8 @@ Action command_bench(CLI::App& app) {
   app.add_option("--instructions", args->instructions, "use the kernels for x86-64-v2, x86-64-v3 or x86-64-v4");
   app.add_flag("--decode", args->decode, "time beam search over the sources too");
   app.add_flag("--kernels", args->kernels, "time single kernels beside a copy instead: model.d_model channels");
+  app.add_option("--megabytes", args->megabytes, "size of the tensors of --kernels; else 64, on a GPU 1024")
+      ->check(CLI::Range(1, 1 << 16));
   app.add_flag("--json", args->as_json, "machine-readable");
   app.add_flag("--turns", args->turns, "answer {\"updates\": N} and {\"decode\": true} line by line, with seconds");
   return [args] {
