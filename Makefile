@@ -2,10 +2,10 @@
 JOBS ?= $(shell nproc)
 CTEST_ARGS ?=
 
-.PHONY: help setup build demo test check bench clean
+.PHONY: help setup build demo test test-long test-crash check bench clean
 
 help:  ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup:  ## install what is missing: system packages, LibTorch (TEARLESS_TORCH=/path uses an installed torch)
 	@tools/setup.sh
@@ -19,10 +19,20 @@ demo: build  ## from nothing to a table: train grids/demo.toml and print its tab
 	build/bin/tearless table grids/demo.toml
 	@echo "Next: change an axis in grids/demo.toml and run 'make demo' again: only the new cells are trained."
 
-test: setup  ## build and run every test
+test: setup  ## build and run every test but the long ones
 	@cmake --preset release --log-level=WARNING >/dev/null
 	@cmake --build build --target programs tests --parallel $(JOBS)
 	@tools/run_tests.py build $(CTEST_ARGS)
+
+test-long: test-%: setup  ## build and run the tests that take minutes
+	@cmake --preset release --log-level=WARNING >/dev/null
+	@cmake --build build --target programs tests-$* --parallel $(JOBS)
+	@tools/run_tests.py build --label $* $(CTEST_ARGS)
+
+test-crash: setup  ## kill, fail and cut the power at every call of whole sweeps, with both engines (hours)
+	@cmake --preset release --log-level=WARNING >/dev/null
+	@cmake --build build --target programs tests --parallel $(JOBS)
+	TEARLESS_CRASH=all $(if $(wildcard /dev/shm),TMPDIR=/dev/shm) build/bin/test_crash $(CRASH_ARGS)
 
 check:  ## format, lint and include arrows
 	@tools/check.sh

@@ -26,9 +26,9 @@ namespace {
 
 using nlohmann::json;
 
-struct Arguments {
+struct BenchArguments {
   std::filesystem::path config, lengths;
-  int64_t vocabulary = 8000, threads = 0, updates = 30;
+  int64_t vocabulary = 8000, threads = 0, updates = 30, megabytes = 0;
   std::string instructions;
   bool turns = false, as_json = false, decode = false, kernels = false;
 };
@@ -71,7 +71,7 @@ int take_turns(Bench& bench) {
   return kExitDone;
 }
 
-int report(Bench& bench, const Arguments& args) {
+int report(Bench& bench, const BenchArguments& args) {
   const int64_t rows_before = bench.rows_seen();
   const std::vector<double> seconds = bench.updates(args.updates);
   const int64_t rows = bench.rows_seen() - rows_before;
@@ -125,12 +125,13 @@ int report(Bench& bench, const Arguments& args) {
 }
 
 /// Single kernels beside a plain copy: no model.
-int report_kernels(const RunOptions& options, const Arguments& args) {
+int report_kernels(const RunOptions& options, const BenchArguments& args) {
   constexpr int64_t kOnGpu = 1 << 30, kOnCpu = 64 << 20;
   const at::Device device = device_of(options.run);
   const at::Tensor like = at::empty({0}, at::TensorOptions().device(device).dtype(
                                              compute_of(options.run) == Compute::kBf16 ? at::kBFloat16 : at::kFloat));
-  const auto rates = kernel_rates(like, options.model.d_model, device.is_cpu() ? kOnCpu : kOnGpu,
+  const int64_t usual = device.is_cpu() ? kOnCpu : kOnGpu;
+  const auto rates = kernel_rates(like, options.model.d_model, args.megabytes > 0 ? args.megabytes << 20 : usual,
                                   total_size(transformer_specs(options.model, args.vocabulary)));
   const auto gigabytes = [](const KernelRate& rate) { return 1e-9 * rate.bytes / rate.seconds; };
   if (args.as_json) {
@@ -154,7 +155,7 @@ int report_kernels(const RunOptions& options, const Arguments& args) {
 }  // namespace
 
 Action command_bench(CLI::App& app) {
-  const auto args = std::make_shared<Arguments>();
+  const auto args = std::make_shared<BenchArguments>();
   app.add_option("CONFIG", args->config, "settings in TOML: [model], [train], [decode] and [run] are read")->required();
   app.add_option("--vocabulary", args->vocabulary, "types")->check(CLI::Range(8, 1 << 24))->capture_default_str();
   app.add_option("--lengths", args->lengths,
@@ -167,6 +168,8 @@ Action command_bench(CLI::App& app) {
   app.add_option("--instructions", args->instructions, "use the kernels for x86-64-v2, x86-64-v3 or x86-64-v4");
   app.add_flag("--decode", args->decode, "time beam search over the sources too");
   app.add_flag("--kernels", args->kernels, "time single kernels beside a copy instead: model.d_model channels");
+  app.add_option("--megabytes", args->megabytes, "size of the tensors of --kernels; else 64, on a GPU 1024")
+      ->check(CLI::Range(1, 1 << 16));
   app.add_flag("--json", args->as_json, "machine-readable");
   app.add_flag("--turns", args->turns, "answer {\"updates\": N} and {\"decode\": true} line by line, with seconds");
   return [args] {

@@ -20,7 +20,7 @@
 namespace tearless::engine {
 namespace {
 
-struct Arguments {
+struct DecodeArguments {
   std::filesystem::path directory, input, output;
   std::optional<int64_t> beam;
   std::optional<double> alpha;
@@ -41,7 +41,7 @@ std::vector<std::string> read_lines(const std::filesystem::path& input) {
   return lines;
 }
 
-int decode(const Arguments& args) {
+int decode(const DecodeArguments& args) {
   RunOptions options = read_run_directory(args.directory);
   options.decode.beam = args.beam.value_or(options.decode.beam);
   options.decode.alpha = args.alpha.value_or(options.decode.alpha);
@@ -68,7 +68,7 @@ int decode(const Arguments& args) {
 }  // namespace
 
 Action command_decode(CLI::App& app) {
-  const auto args = std::make_shared<Arguments>();
+  const auto args = std::make_shared<DecodeArguments>();
   app.add_option("DIR", args->directory, "run directory of a finished run")->required();
   app.add_option("--input", args->input, "source sentences, one a line (default: standard input)");
   app.add_option("--output", args->output, "where the translations go (default: standard output)");

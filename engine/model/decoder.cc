@@ -10,11 +10,11 @@
 namespace tearless::engine {
 namespace {
 
-std::string layer_name(int64_t layer, const char* sublayer) { return fmt::format("decoder.{}.{}", layer, sublayer); }
+std::string decoder_layer(int64_t layer, const char* sublayer) { return fmt::format("decoder.{}.{}", layer, sublayer); }
 
 std::vector<std::string> cross_attention_names(const ModelOptions& options) {
   std::vector<std::string> names;
-  for (int64_t l = 1; l <= options.decoder_layers; ++l) names.push_back(layer_name(l, "cross_attention"));
+  for (int64_t l = 1; l <= options.decoder_layers; ++l) names.push_back(decoder_layer(l, "cross_attention"));
   return names;
 }
 
@@ -32,12 +32,12 @@ void make_room(at::Tensor& past, int64_t filled, int64_t wanted) {
 
 void append_decoder_specs(std::vector<ParameterSpec>& specs, const ModelOptions& options) {
   for (int64_t l = 1; l <= options.decoder_layers; ++l) {
-    append_self_attention_specs(specs, options, layer_name(l, "self_attention"));
-    append_norm_specs(specs, options, layer_name(l, "self_attention"));
-    append_cross_attention_specs(specs, options, layer_name(l, "cross_attention"));
-    append_norm_specs(specs, options, layer_name(l, "cross_attention"));
-    append_feed_forward_specs(specs, options, layer_name(l, "ffn"));
-    append_norm_specs(specs, options, layer_name(l, "ffn"));
+    append_self_attention_specs(specs, options, decoder_layer(l, "self_attention"));
+    append_norm_specs(specs, options, decoder_layer(l, "self_attention"));
+    append_cross_attention_specs(specs, options, decoder_layer(l, "cross_attention"));
+    append_norm_specs(specs, options, decoder_layer(l, "cross_attention"));
+    append_feed_forward_specs(specs, options, decoder_layer(l, "ffn"));
+    append_norm_specs(specs, options, decoder_layer(l, "ffn"));
   }
   append_memory_specs(specs, options, cross_attention_names(options));
   append_final_norm_specs(specs, options, "decoder");
@@ -55,9 +55,9 @@ Decoder::Decoder(const Parameters& p, const ModelOptions& options, uint32_t seed
       memory_(p, cross_attention_names(options)),
       final_norm_(make_final_norm(p, options, "decoder")) {
   for (int64_t l = 1; l <= options.decoder_layers; ++l) {
-    const std::string self = layer_name(l, "self_attention");
-    const std::string cross = layer_name(l, "cross_attention");
-    const std::string ffn = layer_name(l, "ffn");
+    const std::string self = decoder_layer(l, "self_attention");
+    const std::string cross = decoder_layer(l, "cross_attention");
+    const std::string ffn = decoder_layer(l, "ffn");
     layers_.push_back({make_seam(p, options, seed, self), SelfAttention(p, options, seed, self),
                        make_seam(p, options, seed, cross), CrossAttention(p, options, seed, cross, l - 1),
                        make_seam(p, options, seed, ffn), FeedForward(p, options, seed, ffn)});

@@ -5,16 +5,16 @@
 namespace tearless::engine {
 namespace {
 
-std::string layer_name(int64_t layer, const char* sublayer) { return fmt::format("encoder.{}.{}", layer, sublayer); }
+std::string encoder_layer(int64_t layer, const char* sublayer) { return fmt::format("encoder.{}.{}", layer, sublayer); }
 
 }  // namespace
 
 void append_encoder_specs(std::vector<ParameterSpec>& specs, const ModelOptions& options) {
   for (int64_t l = 1; l <= options.encoder_layers; ++l) {
-    append_self_attention_specs(specs, options, layer_name(l, "self_attention"));
-    append_norm_specs(specs, options, layer_name(l, "self_attention"));
-    append_feed_forward_specs(specs, options, layer_name(l, "ffn"));
-    append_norm_specs(specs, options, layer_name(l, "ffn"));
+    append_self_attention_specs(specs, options, encoder_layer(l, "self_attention"));
+    append_norm_specs(specs, options, encoder_layer(l, "self_attention"));
+    append_feed_forward_specs(specs, options, encoder_layer(l, "ffn"));
+    append_norm_specs(specs, options, encoder_layer(l, "ffn"));
   }
   append_final_norm_specs(specs, options, "encoder");
 }
@@ -22,8 +22,8 @@ void append_encoder_specs(std::vector<ParameterSpec>& specs, const ModelOptions&
 Encoder::Encoder(const Parameters& p, const ModelOptions& options, uint32_t seed)
     : placement_(options.placement), final_norm_(make_final_norm(p, options, "encoder")) {
   for (int64_t l = 1; l <= options.encoder_layers; ++l) {
-    const std::string attention = layer_name(l, "self_attention");
-    const std::string ffn = layer_name(l, "ffn");
+    const std::string attention = encoder_layer(l, "self_attention");
+    const std::string ffn = encoder_layer(l, "ffn");
     layers_.push_back({make_seam(p, options, seed, attention), SelfAttention(p, options, seed, attention),
                        make_seam(p, options, seed, ffn), FeedForward(p, options, seed, ffn)});
   }

@@ -128,43 +128,5 @@ TEST_F(Road, FromAGridFileToATable) {
   EXPECT_EQ(tearless({"table", "grid.toml", "--workspace", "second"}).output, table.output);
 }
 
-// --- the grids of the repository
-// ------------------------------------------------------------------------------------------------
-
-/// A copy of grids/ with a few short sentences in place of each corpus of TwT's Table 3: batches are then as small as
-/// can be.
-class TableThree : public Road {
- protected:
-  TableThree() {
-    fs::copy(test::source_root() / "grids", folder_ / "grids", fs::copy_options::recursive);
-    for (const auto& [name, source, target] :
-         {std::tuple("ted-gl-en", "gl", "en"), std::tuple("ted-sk-en", "sk", "en"),
-          std::tuple("iwslt15-en-vi", "en", "vi"), std::tuple("ted-en-he", "en", "he"),
-          std::tuple("ted-ar-en", "ar", "en")}) {
-      const fs::path folder = folder_ / "data" / name;
-      fs::create_directories(folder);
-      for (const char* set : {"train", "dev", "test"}) {
-        test::write_text(folder / (set + std::string(".") + source), "uno\ndous uno\n");
-        test::write_text(folder / (set + std::string(".") + target), "one\ntwo one\n");
-      }
-    }
-  }
-};
-
-TEST_F(TableThree, AllTwentySettingsPassCheckAndSmoke) {
-  const test::Finished plan = tearless({"plan", "grids/twt_table3.toml", "--json"});
-  ASSERT_EQ(plan.code, 0) << plan.output << plan.errors;
-  EXPECT_EQ(json::parse(plan.output).at("counts").at("to_run"), 60);  // of three seeds each
-
-  // Corpus by corpus, and their large checkpoints removed between.
-  for (const char* corpus : {"gl→en", "sk→en", "en→vi", "en→he", "ar→en"}) {
-    const test::Finished smoke = tearless(
-        {"run", "grids/twt_table3.toml", "--smoke", "--only", std::string("corpus=") + corpus, "--only", "seed=1"});
-    EXPECT_EQ(smoke.code, 0) << corpus << "\n" << smoke.output << smoke.errors;
-    EXPECT_THAT(smoke.output, HasSubstr("4 runs: 4 done")) << corpus;
-    fs::remove_all(folder_ / "results");
-  }
-}
-
 }  // namespace
 }  // namespace tearless

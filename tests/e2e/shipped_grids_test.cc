@@ -1,4 +1,5 @@
 // Every grid in the repository is one that the real engine accepts, corpora there or not.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -6,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "tests/e2e/table_three.h"
 #include "tests/support/paths.h"
 
 namespace tearless {
@@ -13,6 +15,8 @@ namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
+using test::TableThree;
+using testing::HasSubstr;
 
 /// The answer of `tearless --json plan GRID` on an empty workspace.
 json plan_of(const fs::path& grid) {
@@ -51,6 +55,20 @@ TEST(ShippedGrids, Table3IsTwentySettingsAndSaysHowToGetWhatIsMissing) {
     if (run.at("plan") != "waiting_for_data") continue;
     const std::string sentence = run.at("waiting_for");
     EXPECT_NE(sentence.find("data/"), std::string::npos) << sentence;
+  }
+}
+
+// `plan` has the engine check each run; that it also trains is tried with one system for each kind of norm, which
+// together have both placements, with fix_norm and without. All twenty are trained in tests/e2e/long.
+TEST_F(TableThree, AllTwentySettingsPassCheckAndOneForEachNormPassesSmoke) {
+  const test::Finished plan = tearless({"plan", "grids/twt_table3.toml", "--json"});
+  ASSERT_EQ(plan.code, 0) << plan.output << plan.errors;
+  EXPECT_EQ(json::parse(plan.output).at("counts").at("to_run"), 60);  // of three seeds each
+
+  for (const char* system : {"system=(1) post + layer_norm", "system=(4) pre + fix_norm + scale_norm"}) {
+    const test::Finished finished = smoke({"corpus=gl→en", system});
+    EXPECT_EQ(finished.code, 0) << system << "\n" << finished.output << finished.errors;
+    EXPECT_THAT(finished.output, HasSubstr("1 runs: 1 done")) << system;
   }
 }
 

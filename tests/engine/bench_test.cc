@@ -58,7 +58,7 @@ TEST_F(BenchCommand, ByReferenceRunsFormulasAlone) {
 }
 
 TEST_F(BenchCommand, TimesSingleKernelsBesideACopy) {
-  const test::Finished finished = bench("tiny.toml", {"--vocabulary", "50", "--kernels", "--json"});
+  const test::Finished finished = bench("tiny.toml", {"--vocabulary", "50", "--kernels", "--megabytes", "1", "--json"});
   ASSERT_EQ(finished.code, 0) << finished.errors;
   const json answer = json::parse(finished.output);
   for (const char* kernel : {"copy", "LayerNorm", "residual + dropout + LayerNorm", "its backward", "clip + Adam"}) {
@@ -91,6 +91,7 @@ TEST_F(BenchCommand, SaysWhatIsWrong) {
                         {"tiny.toml", {"--lengths", "zero.json"}, "at least 1 is wanted"},
                         {"tiny.toml", {"--lengths", "broken.json"}, "broken.json: not a list of sentence lengths"},
                         {"tiny.toml", {"--vocabulary", "3"}, "--vocabulary"},
+                        {"tiny.toml", {"--kernels", "--megabytes", "0"}, "--megabytes"},
                         {"tiny.toml", {"--instructions", "avx"}, "there is no instruction set \"avx\""}}) {
     const test::Finished finished = bench(c.config, c.arguments);
     EXPECT_EQ(finished.code, kExitSettingsRefused) << c.sentence;

@@ -24,7 +24,7 @@ add_custom_command(
   OUTPUT "${cuda_library}"
   COMMAND "${CMAKE_COMMAND}" -E make_directory "${CMAKE_LIBRARY_OUTPUT_DIRECTORY}"
   COMMAND "${NVCC}" -std=c++20 -O3 --threads 2 -shared -Xcompiler -fPIC,-Wall -cudart shared "-I${PROJECT_SOURCE_DIR}"
-    -isystem "${TORCH_DIR}/include"
+    -DAT_PER_OPERATOR_HEADERS -isystem "${TORCH_DIR}/include"
     -gencode arch=compute_80,code=sm_80 -gencode arch=compute_90,code=[sm_90,compute_90]
     ${cuda_sources} -o "${cuda_library}"
     -Xlinker --allow-shlib-undefined,-rpath,${TORCH_DIR}/lib,--no-as-needed,${TORCH_DIR}/lib/libtorch_cuda.so

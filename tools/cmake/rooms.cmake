@@ -1,13 +1,18 @@
 # A room is a folder, a target of the same name, and its link line is its arrows (tests/base/arrows_test.cc holds the includes to it).
 
+# Half of what a unit costs are headers and templates that its neighbours have too, so files of a room are compiled a few together. Names in
+# unnamed namespaces must therefore be different within a room. The dev preset compiles each file alone and shows what is forgotten.
+option(TEARLESS_UNITY "Compile files of a room together" ON)
+set(TEARLESS_UNITY_FILES 5)  # more would make the whole build quicker and the build after a change to one file slower
+
 # tearless_room(engine/norm DEPENDS engine/ops LINK torch::cpu)
 # DEPENDS names the rooms this one may include, besides those that they reach; LINK names libraries of others.
-# Sources are found by glob: a new file needs no edit here. main.cc belongs to the program, not to the room.
+# Sources are found by glob: a new file needs no edit here. main.cc belongs to the program, not to the room, and *_on_host.cc to the tests.
 function(tearless_room room)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "DEPENDS;LINK")
   tearless_target(target ${room})
   file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${room}/*.cc")
-  list(FILTER sources EXCLUDE REGEX "/main\\.cc$")
+  list(FILTER sources EXCLUDE REGEX "/main\\.cc$|_on_host\\.cc$")
   set(below ${arg_LINK})
   foreach(dependency IN LISTS arg_DEPENDS)
     tearless_target(name ${dependency})
@@ -18,6 +23,7 @@ function(tearless_room room)
     target_include_directories(${target} PUBLIC "${PROJECT_SOURCE_DIR}")
     target_link_libraries(${target} PUBLIC ${below} PRIVATE tearless_flags)
     tearless_precompile(${target})
+    tearless_unite(${target} ${TEARLESS_UNITY_FILES})
   else()  # headers only
     add_library(${target} INTERFACE)
     target_include_directories(${target} INTERFACE "${PROJECT_SOURCE_DIR}")
@@ -43,12 +49,38 @@ function(tearless_target result room)
   set(${result} ${name} PARENT_SCOPE)
 endfunction()
 
-# Lends the precompiled ATen headers to a target that reaches LibTorch.
+function(tearless_unite target files)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${TEARLESS_UNITY} UNITY_BUILD_BATCH_SIZE ${files})
+endfunction()
+
+# Lends precompiled headers to a target: ATen's where it reaches LibTorch. Half of what a unit costs is reading them. A unit must still
+# include what it uses; the dev preset has no precompiled headers and shows what is forgotten.
+option(TEARLESS_PCH "Precompile headers of others that many units read" ON)
 function(tearless_precompile target)
   tearless_reaches_torch(reaches ${target})
-  if(reaches AND TARGET torch_pch)
-    target_precompile_headers(${target} REUSE_FROM torch_pch)
+  set(headers plain_pch)
+  if(reaches)
+    set(headers torch_pch)
+  endif()
+  tearless_lend_headers(${target} ${headers})
+endfunction()
+
+function(tearless_lend_headers target headers)
+  if(TEARLESS_PCH)
+    target_precompile_headers(${target} REUSE_FROM ${headers})
     target_compile_options(${target} PRIVATE -fpch-preprocess)  # for ccache
+  endif()
+endfunction()
+
+# tearless_precompiled(torch_pch LINK torch::cpu HEADERS <ATen/core/Tensor.h>): headers to be lent, compiled with the flags of LINK.
+function(tearless_precompiled name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "LINK;HEADERS")
+  if(TEARLESS_PCH)
+    file(WRITE "${PROJECT_BINARY_DIR}/${name}.cc" "")
+    add_library(${name} OBJECT "${PROJECT_BINARY_DIR}/${name}.cc")
+    target_link_libraries(${name} PRIVATE ${arg_LINK} tearless_flags)
+    target_compile_options(${name} PRIVATE -fpch-preprocess)
+    target_precompile_headers(${name} PRIVATE ${arg_HEADERS})
   endif()
 endfunction()
 
@@ -97,4 +129,5 @@ function(tearless_build_stamp room)
   tearless_target(target ${room})
   add_dependencies(${target} build_stamp)
   target_sources(${target} PRIVATE "${stamp}")
+  set_source_files_properties("${stamp}" PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)  # it alone changes with every commit
 endfunction()

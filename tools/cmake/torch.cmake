@@ -37,19 +37,12 @@ target_compile_options(torch::cpu INTERFACE -fopenmp)
 file(GLOB _openmp_runtime "${TORCH_DIR}/lib/libgomp*.so*")
 target_link_libraries(torch::cpu INTERFACE ${_openmp_runtime})
 target_compile_definitions(torch::cpu INTERFACE _GLIBCXX_USE_CXX11_ABI=1)
+# ATen's headers then read those of the operations they name and not of all two thousand.
+target_compile_definitions(torch::cpu INTERFACE AT_PER_OPERATOR_HEADERS)
 # Last in the search order: the wheel also ships headers of fmt and protobuf, of other versions than the libraries we link.
 target_compile_options(torch::cpu INTERFACE
   "SHELL:-idirafter ${TORCH_DIR}/include" "SHELL:-idirafter ${TORCH_DIR}/include/torch/csrc/api/include")
 # libtorch_cpu.so finds what it needs by its own RPATH; the linker need not look.
 target_link_options(torch::cpu INTERFACE -Wl,--allow-shlib-undefined)
 
-# Half of what a unit of the engine costs is ATen's tensor headers (6 s -> 3 s): they are compiled once, for all rooms and tests that link
-# torch::cpu. A unit must still include what it uses; the dev preset has no precompiled header and shows what is forgotten.
-option(TEARLESS_PCH "Precompile ATen's tensor headers" ON)
-if(TEARLESS_PCH)
-  file(WRITE "${PROJECT_BINARY_DIR}/torch_pch.cc" "")
-  add_library(torch_pch OBJECT "${PROJECT_BINARY_DIR}/torch_pch.cc")
-  target_link_libraries(torch_pch PRIVATE torch::cpu tearless_flags)
-  target_compile_options(torch_pch PRIVATE -fpch-preprocess)
-  target_precompile_headers(torch_pch PRIVATE <ATen/core/Tensor.h> <ATen/TensorOperators.h>)
-endif()
+tearless_precompiled(torch_pch LINK torch::cpu fmt::fmt HEADERS <ATen/core/Tensor.h> <ATen/TensorOperators.h> <fmt/format.h>)
