@@ -9,6 +9,7 @@
 #include <optional>
 #include <stdexcept>
 
+#include "base/build_stamp.h"
 #include "base/error.h"
 #include "base/files.h"
 #include "base/hash.h"
@@ -25,9 +26,6 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 namespace {
 
-/// Set by the supervisor beside kAttemptVariable: the number of the descriptor that holds the lock.
-constexpr const char* kLockVariable = "TEARLESS_LOCK_FD";
-
 /// The whole number in an environment variable; nothing where there is none.
 std::optional<int64_t> number_in(const char* variable) {
   const char* text = std::getenv(variable);
@@ -36,6 +34,17 @@ std::optional<int64_t> number_in(const char* variable) {
   int64_t number = 0;
   const auto [stop, error] = std::from_chars(text, end, number);
   return error == std::errc() && stop == end ? std::optional(number) : std::nullopt;
+}
+
+/// What the supervisor does otherwise.
+int64_t begin_attempt(const RunDirectory& run, const ExecutionOptions& execution) {
+  const int64_t attempt = run.make_attempt();
+  write_start(run, attempt,
+              {{"device", execution.device == ExecutionOptions::Device::kCpu ? "cpu" : "cuda"},
+               {"program", "tearless-engine"},
+               {"version", std::string(build_stamp())},
+               {"numerics", kNumerics}});
+  return attempt;
 }
 
 [[noreturn]] void refuse_changed(const RunDirectory& run, const std::string& file) {
@@ -60,16 +69,15 @@ ExitCode attempt_run(const fs::path& dir) {
   std::optional<InheritedAttempt> inherited = inherited_attempt(run);
   std::optional<LockFile> lock;
   if (!inherited) {
-    std::optional<LockFile> taken = LockFile::try_acquire(run.lock());
-    if (!taken) fail("{} is being worked on by another process; wait for it, or stop it first", dir.string());
-    lock.emplace(std::move(*taken));
+    lock = claim(run);
+    if (!lock) fail("{} is being worked on by another process; wait for it, or stop it first", dir.string());
   }
   if (const auto done = read_done(run)) {
     if (const std::string changed = changed_result_file(run, *done); !changed.empty()) refuse_changed(run, changed);
     spdlog::info("{} is done already", dir.string());
     return done->outcome == "diverged" ? kExitDiverged : kExitDone;
   }
-  const int64_t attempt = inherited ? inherited->number : run.make_attempt();
+  const int64_t attempt = inherited ? inherited->number : begin_attempt(run, options.run);
 
   tell_phase(run, attempt, Phase::kPreparing);
   at::set_num_threads(static_cast<int>(options.run.threads));
