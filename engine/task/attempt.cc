@@ -36,20 +36,17 @@ std::optional<int64_t> number_in(const char* variable) {
   return error == std::errc() && stop == end ? std::optional(number) : std::nullopt;
 }
 
-/// What the supervisor does otherwise.
-int64_t begin_attempt(const RunDirectory& run, const ExecutionOptions& execution) {
-  const int64_t attempt = run.make_attempt();
-  write_start(run, attempt,
-              {{"device", execution.device == ExecutionOptions::Device::kCpu ? "cpu" : "cuda"},
-               {"program", "tearless-engine"},
-               {"version", std::string(build_stamp())},
-               {"numerics", kNumerics}});
-  return attempt;
-}
-
 [[noreturn]] void refuse_changed(const RunDirectory& run, const std::string& file) {
   fail("{} was changed after the run ended; restore it, or delete {} to train the run again",
        (run.root() / file).string(), run.root().string());
+}
+
+/// What the harness would have stamped on the attempt. The name of a GPU is its to say.
+json stamp_by_hand(const ExecutionOptions& run) {
+  return {{"device", run.device == ExecutionOptions::Device::kCpu ? "cpu" : ""},
+          {"program", "tearless-engine"},
+          {"version", std::string(build_stamp())},
+          {"numerics", kNumerics}};
 }
 
 }  // namespace
@@ -77,7 +74,8 @@ ExitCode attempt_run(const fs::path& dir) {
     spdlog::info("{} is done already", dir.string());
     return done->outcome == "diverged" ? kExitDiverged : kExitDone;
   }
-  const int64_t attempt = inherited ? inherited->number : begin_attempt(run, options.run);
+  const int64_t attempt = inherited ? inherited->number : run.make_attempt();
+  if (!inherited) write_start(run, attempt, stamp_by_hand(options.run));
 
   tell_phase(run, attempt, Phase::kPreparing);
   at::set_num_threads(static_cast<int>(options.run.threads));
