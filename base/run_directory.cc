@@ -104,7 +104,8 @@ std::optional<LockFile> claim(const RunDirectory& run) {
   std::optional<LockFile> lock = LockFile::try_acquire(run.lock());
   if (!lock) return std::nullopt;
   const std::optional<ProcessName> newest = supervisor_of(run, run.newest_begun_attempt());
-  if (newest && newest->is_alive()) return std::nullopt;
+  const bool is_own = newest && newest->pid == ProcessName::own().pid;  // an attempt before, which has ended
+  if (newest && !is_own && newest->is_alive()) return std::nullopt;
   return lock;
 }
 

@@ -12,6 +12,7 @@
 
 #include "base/build_stamp.h"
 #include "base/error.h"
+#include "base/fault.h"
 #include "base/nearest.h"
 #include "base/run_directory.h"
 #include "base/utf8.h"
@@ -71,6 +72,7 @@ std::string hint(std::string_view sentence) {
 
 int main(int argc, char** argv) {
   using namespace tearless;
+  fault::begin(fault::kProgram);
   engine::fix_product_order();
 #ifndef __SANITIZE_ADDRESS__  // which must see each tensor freed
   engine::keep_freed_memory();

@@ -9,6 +9,7 @@
 #include <optional>
 #include <stdexcept>
 
+#include "base/build_stamp.h"
 #include "base/error.h"
 #include "base/files.h"
 #include "base/hash.h"
@@ -25,9 +26,6 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 namespace {
 
-/// Set by the supervisor beside kAttemptVariable: the number of the descriptor that holds the lock.
-constexpr const char* kLockVariable = "TEARLESS_LOCK_FD";
-
 /// The whole number in an environment variable; nothing where there is none.
 std::optional<int64_t> number_in(const char* variable) {
   const char* text = std::getenv(variable);
@@ -41,6 +39,14 @@ std::optional<int64_t> number_in(const char* variable) {
 [[noreturn]] void refuse_changed(const RunDirectory& run, const std::string& file) {
   fail("{} was changed after the run ended; restore it, or delete {} to train the run again",
        (run.root() / file).string(), run.root().string());
+}
+
+/// What the harness would have stamped on the attempt. The name of a GPU is its to say.
+json stamp_by_hand(const ExecutionOptions& run) {
+  return {{"device", run.device == ExecutionOptions::Device::kCpu ? "cpu" : ""},
+          {"program", "tearless-engine"},
+          {"version", std::string(build_stamp())},
+          {"numerics", kNumerics}};
 }
 
 }  // namespace
@@ -60,9 +66,8 @@ ExitCode attempt_run(const fs::path& dir) {
   std::optional<InheritedAttempt> inherited = inherited_attempt(run);
   std::optional<LockFile> lock;
   if (!inherited) {
-    std::optional<LockFile> taken = LockFile::try_acquire(run.lock());
-    if (!taken) fail("{} is being worked on by another process; wait for it, or stop it first", dir.string());
-    lock.emplace(std::move(*taken));
+    lock = claim(run);
+    if (!lock) fail("{} is being worked on by another process; wait for it, or stop it first", dir.string());
   }
   if (const auto done = read_done(run)) {
     if (const std::string changed = changed_result_file(run, *done); !changed.empty()) refuse_changed(run, changed);
@@ -70,6 +75,7 @@ ExitCode attempt_run(const fs::path& dir) {
     return done->outcome == "diverged" ? kExitDiverged : kExitDone;
   }
   const int64_t attempt = inherited ? inherited->number : run.make_attempt();
+  if (!inherited) write_start(run, attempt, stamp_by_hand(options.run));
 
   tell_phase(run, attempt, Phase::kPreparing);
   at::set_num_threads(static_cast<int>(options.run.threads));

@@ -7,6 +7,7 @@
 
 #include "base/files.h"
 #include "base/hash.h"
+#include "base/record.h"
 
 namespace tearless::engine {
 namespace fs = std::filesystem;
@@ -15,9 +16,9 @@ using nlohmann::json;
 namespace {
 
 // 1: parameters whose sizes are no multiple of 8 stood among the others. 2: the manifest had no checksum of its own.
-// Every later format keeps "sha256" as it is in 3, so that damage is told apart from another version.
+// Every later format is sealed as 3 is, so that damage is told apart from another version.
 constexpr int kFormat = 3;
-constexpr int kFormatWithoutChecksum = 2;
+constexpr int kFormatBeforeSeals = 2;
 constexpr std::string_view kPrefix = "step-";
 
 std::optional<int64_t> step_of(const fs::path& folder) {
@@ -59,26 +60,6 @@ void remove_if_possible(const fs::path& path) {
   }
 }
 
-std::string text_of(const json& manifest) { return manifest.dump(2) + "\n"; }
-
-std::string with_checksum(json manifest) {
-  manifest["sha256"] = sha256(text_of(manifest));
-  return text_of(manifest);
-}
-
-/// The manifest that `text` is, byte for byte; null where it is not one.
-json parse_manifest(const std::string& text) {
-  try {
-    json manifest = json::parse(text);
-    if (!manifest.contains("sha256")) return manifest;
-    json unsigned_manifest = manifest;
-    unsigned_manifest.erase("sha256");
-    return with_checksum(unsigned_manifest) == text ? manifest : json();
-  } catch (const json::exception&) {
-    return json();
-  }
-}
-
 }  // namespace
 
 fs::path Checkpoints::folder(int64_t step) const { return run_.checkpoints() / fmt::format("{}{}", kPrefix, step); }
@@ -99,8 +80,7 @@ bool Checkpoints::write(int64_t step, const TrainedState& buffers, const json& s
   write_atomically(temporary / "state.bin", bytes);
   write_atomically(
       temporary / "manifest.json",
-      with_checksum(
-          {{"format", kFormat}, {"step", step}, {"state", state}, {"files", {{"state.bin", sha256(bytes)}}}}));
+      sealed({{"format", kFormat}, {"step", step}, {"state", state}, {"files", {{"state.bin", sha256(bytes)}}}}));
   publish_folder(temporary, final_name);
   return true;
 }
@@ -138,21 +118,23 @@ StoredCheckpoint Checkpoints::read(int64_t step, int64_t parameters) const {
     throw DamagedCheckpoint(fmt::format("the checkpoint {} is damaged", folder(step).string()));
   };
   if (!fs::is_regular_file(manifest_path) || !fs::is_regular_file(state_path)) return damaged();
-  const json manifest = parse_manifest(read_file(manifest_path));
+  const std::string text = read_file(manifest_path);
+  const std::optional<json> manifest = unsealed(text);
+  if (!manifest) return damaged();
+  const bool is_sealed = sealed(*manifest) == text;  // to the byte
   StoredCheckpoint read;
   try {
-    const int format = manifest.at("format");
-    const bool has_checksum = manifest.contains("sha256");
-    if (!has_checksum && format > kFormatWithoutChecksum) return damaged();
-    if (format != (has_checksum ? kFormat : kFormatWithoutChecksum)) {
+    const int format = manifest->at("format");
+    if (!is_sealed && format > kFormatBeforeSeals) return damaged();
+    if (format != (is_sealed ? kFormat : kFormatBeforeSeals)) {
       fail(
           "the checkpoint {} was written by another version of the engine; delete that folder, and the run goes on "
           "from an older one or from the start",
           folder(step).string());
     }
     read.bytes = read_file(state_path);
-    if (manifest.at("step") != step || manifest.at("files").at("state.bin") != sha256(read.bytes)) return damaged();
-    read.state = manifest.at("state");
+    if (manifest->at("step") != step || manifest->at("files").at("state.bin") != sha256(read.bytes)) return damaged();
+    read.state = manifest->at("state");
   } catch (const json::exception&) {
     return damaged();
   }

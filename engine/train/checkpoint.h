@@ -1,8 +1,8 @@
 // Checkpoints: complete or absent, and believed only where every byte is the one that was written.
 //
 //   checkpoints/step-N/state.bin      parameters, first and second moments: fp32, little-endian, one after another
-//   checkpoints/step-N/manifest.json  {"files": {"state.bin": sha256}, "format", "sha256", "state": …, "step"};
-//                                     "sha256" is the checksum of the same text without that line
+//   checkpoints/step-N/manifest.json  {"format", "step", "state": …, "files": {"state.bin": sha256}}, sealed
+//                                     (base/record.h)
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -4,14 +4,17 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "base/fault.h"
 #include "base/files.h"
 
 namespace tearless::engine {
 
 void tell_phase(const RunDirectory& run, int64_t attempt, Phase phase) {
   constexpr std::array<std::string_view, 4> kWords = {"preparing", "training", "evaluating", "publishing"};
+  const std::string_view word = kWords.at(static_cast<size_t>(phase));
+  fault::point(fault::kPhase, word.data());
   try {
-    replace_unsynced(run.attempt(attempt) / "phase", kWords.at(static_cast<size_t>(phase)));
+    replace_unsynced(run.attempt(attempt) / "phase", word);
   } catch (const UserError&) {
   }
 }

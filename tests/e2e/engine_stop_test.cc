@@ -1,14 +1,14 @@
 // The engine asked to stop before training begins, and on a machine that fails it: an exit code says which it was.
-#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
-#include <sys/stat.h>
 
-#include <fstream>
+#include <cstdio>
 
+#include "base/fault.h"
 #include "base/lock_file.h"
 #include "tests/e2e/small_road.h"
+#include "tests/support/faults.h"
 
 namespace tearless {
 namespace {
@@ -47,39 +47,41 @@ class EngineStop : public testing::Test {
     for (const auto& entry : fs::directory_iterator(folder_ / "runs")) return RunDirectory(entry.path());
     return RunDirectory(folder_ / "none");
   }
-  /// A file that can be opened, and then has nothing to read for as long as one waits.
-  static void make_endless(const fs::path& file) {
-    fs::remove(file);
-    ASSERT_EQ(::mkfifo(file.c_str(), 0600), 0);
-  }
-  static bool catches_sigterm(pid_t pid) {
-    std::ifstream status("/proc/" + std::to_string(pid) + "/status");
-    for (std::string line; std::getline(status, line);) {
-      if (line.starts_with("SigCgt:")) return (std::stoull(line.substr(7), nullptr, 16) >> (SIGTERM - 1)) & 1;
+  /// Runs `asked` again and again; a request to stop arrives at its first call (of those kinds) that changes something
+  /// outside the process, then at its second, and so on to the last.
+  void expect_stop_at_every_call(test::Command asked, uint32_t kinds, const std::string& phase, int64_t at_least) {
+    test::Faults faults(folder_.path());
+    fault::FaultPlan& plan = faults.plan();
+    asked.environment.merge(faults.environment());
+    plan.kinds = kinds;
+    plan.action = fault::kSignal;
+    plan.error = SIGTERM;
+    std::snprintf(plan.phase, sizeof plan.phase, "%s", phase.c_str());
+    for (int64_t point = 1;; ++point) {
+      for (const char* made : {"cache", "runs"}) fs::remove_all(folder_ / made);
+      plan.first = plan.last = point;
+      plan.points = plan.hits = 0;
+      const int code = test::run(asked).code;
+      if (plan.hits == 0) {  // it has fewer calls
+        EXPECT_GT(point, at_least);
+        return;
+      }
+      ASSERT_EQ(code, kExitStopped) << "at call " << point;
     }
-    return false;
-  }
-  static void expect_stop_at_once(const test::Command& command) {
-    test::Background engine(command);
-    ASSERT_TRUE(test::eventually([&] { return catches_sigterm(engine.pid()); }));
-    engine.signal(SIGTERM);
-    EXPECT_EQ(engine.wait().code, kExitStopped);
   }
 
   test::TempFolder folder_;
 };
 
-TEST_F(EngineStop, WhileItReadsItsSettings) {
-  make_endless(config());
-  expect_stop_at_once(prepare());
-  expect_stop_at_once(train());
+TEST_F(EngineStop, AtAnyCallOfAPreparation) {
+  expect_stop_at_every_call(prepare(), fault::kEveryKind, "", /*at_least=*/8);
+  EXPECT_EQ(test::run(prepare()).code, kExitDone);
 }
 
-TEST_F(EngineStop, WhileItReadsTheCorpus) {
-  make_endless(folder_ / "train.en");
-  expect_stop_at_once(prepare());
-  expect_stop_at_once(train());
-  EXPECT_FALSE(fs::exists(folder_ / "runs"));
+TEST_F(EngineStop, WhenAnAttemptBegins) {
+  expect_stop_at_every_call(train({{"train.max_epochs", "1"}, {"train.epoch_updates", "1"}}), fault::kPhase,
+                            "preparing", /*at_least=*/1);
+  EXPECT_EQ(test::read_text(run().attempt(1) / "phase"), "publishing");
 }
 
 TEST_F(EngineStop, WhileItWaitsForTheLockOfTheCache) {

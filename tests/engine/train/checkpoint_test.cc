@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
-#include "base/hash.h"
+#include "base/record.h"
 #include "tests/engine/train/in_memory.h"
 #include "tests/support/paths.h"
 #include "tests/support/privileges.h"
@@ -170,18 +170,16 @@ TEST_F(Checkpointed, OfAnotherVersionIsRefusedWithAWayOut) {
       "the checkpoint " + (run_.checkpoints() / "step-10").string() +
       " was written by another version of the engine; delete that folder, and the run goes on from an older one or "
       "from the start";
-  json manifest = json::parse(read_text(file));
-  manifest.erase("sha256");
+  json manifest = unsealed(read_text(file)).value();
   manifest["format"] = 1;
   write_text(file, manifest.dump(2) + "\n");
   EXPECT_EQ(refusal(10), sentence);
   manifest["format"] = 4;
-  manifest["sha256"] = sha256(manifest.dump(2) + "\n");
-  write_text(file, manifest.dump(2) + "\n");
+  write_text(file, sealed(manifest));
   EXPECT_EQ(refusal(10), sentence);
   manifest["format"] = 3;
   write_text(file, manifest.dump(2) + "\n");
-  EXPECT_TRUE(is_damaged(10)) << "its checksum is that of another text";
+  EXPECT_TRUE(is_damaged(10)) << "not sealed";
 }
 
 TEST_F(Checkpointed, OfAnotherModelIsRefused) {
