@@ -4,7 +4,6 @@
 #include <sqlite3.h>
 
 #include <algorithm>
-#include <limits>
 #include <set>
 #include <stdexcept>
 
@@ -175,14 +174,14 @@ RunResult Store::result_of(const std::string& id, std::optional<int64_t> numeric
   while (scores.executeStep()) result.scores[scores.getColumn(0).getString()] = scores.getColumn(1).getDouble();
 
   std::set<std::pair<std::string, std::string>> machines;
-  int64_t oldest = std::numeric_limits<int64_t>::max();
+  std::optional<int64_t> oldest;
   for (const AttemptRecord& attempt : attempts_of(id)) {
-    if (attempt.device.empty() && attempt.numerics == 0) continue;  // started by hand: nothing says by what
-    machines.emplace(attempt.device, attempt.processor);
-    oldest = std::min(oldest, attempt.numerics);
+    if (attempt.device.empty() && attempt.numerics == 0) continue;  // nothing says by what it was made
+    if (!attempt.device.empty()) machines.emplace(attempt.device, attempt.processor);
+    oldest = std::min(oldest.value_or(attempt.numerics), attempt.numerics);
   }
   result.mixed = machines.size() > 1;
-  result.stale = numerics_now && !machines.empty() && oldest != *numerics_now;
+  result.stale = numerics_now && oldest && *oldest != *numerics_now;
   return result;
 }
 
