@@ -130,7 +130,11 @@ int detail::at_point(Kind kind, const char* what) {
   if (plan->action == kCount || number < plan->first || number > plan->last) return 0;
   plan->hits.fetch_add(1);
   if (plan->action == kFail) return plan->error;
-  if (plan->action == kSignal) {
+  if (plan->action == kAsk) {
+    ::kill(::getppid(), SIGTERM);
+    ::usleep(50'000);  // it hears that first
+  }
+  if (plan->action == kSignal || plan->action == kAsk) {
     ::kill(::getpid(), plan->error);
     return 0;
   }
@@ -150,6 +154,7 @@ void begin(Role role) {
   if (mapped == MAP_FAILED) return;
   detail::plan = static_cast<FaultPlan*>(mapped);
   enlist();
+  point(kPhase, "starting");
 }
 
 void note_child() {

@@ -42,7 +42,8 @@ enum Action : int32_t {
   kCount = 0,   // number the points and do nothing
   kDie = 1,     // kill `victims`
   kFail = 2,    // the calls from `first` to `last` fail with `error`
-  kSignal = 3,  // send `error` as a signal to the process itself, once, and go on
+  kSignal = 3,  // the process sends itself the signal `error`, and goes on if it can
+  kAsk = 4,     // the same, after it has sent its parent, the supervisor, SIGTERM
 };
 
 /// Victims besides the roles: the process that comes to the point.

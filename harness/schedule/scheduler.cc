@@ -65,13 +65,16 @@ void Scheduler::adopt_or_judge(const std::string& id) {
   const RunDirectory run = workspace_.run(id);
   if (launcher_.adopt(id, run.root())) return take_up(id);
   const int64_t newest = run.newest_begun_attempt();
-  const std::vector<AttemptRecord> known = store_.attempts_of(id);
-  const bool judged = !known.empty() && known.back().number == newest && !known.back().outcome.empty();
-  if (newest == 0 || judged) {  // the launch never got as far as an attempt
+  if (newest == 0 || is_judged(id, newest)) {  // the launch never got as far as an attempt
     store_.move(id, RunState::kRunning, RunState::kQueued, FailureClass::kLost, "it was never started");
     return;
   }
   conclude(id, newest, judge(run, newest), nullptr);
+}
+
+bool Scheduler::is_judged(const std::string& id, int64_t attempt) const {
+  const std::vector<AttemptRecord> known = store_.attempts_of(id);
+  return !known.empty() && known.back().number == attempt && !known.back().outcome.empty();
 }
 
 // An attempt that the launcher has adopted gets its room and its place among the running.
@@ -84,7 +87,7 @@ void Scheduler::take_up(const std::string& id) {
   const std::string device = cuda_device_of(run, newest);
   running.slot =
       device.empty() ? slots_.take_anyway(running.ours ? job->second.threads : 1) : slots_.take_device(device);
-  running.attempts_before = newest - 1;
+  running.attempts_before = is_judged(id, newest) ? newest : newest - 1;  // its supervisor may not have begun yet
   running.checkpoint_before = run.newest_checkpoint();
   running.since = running.last_sign = now_();
   running.progress.id = id;
@@ -144,7 +147,7 @@ bool Scheduler::record_done(const std::string& id) {
   const std::optional<Verdict> done = verdict_of_done(run);
   if (!done) return false;
   store_.in_one_step([&] {
-    record_end(store_, workspace_, id, run.newest_attempt(), *done);
+    record_end(store_, workspace_, id, run.newest_begun_attempt(), *done);
     store_.move(id, RunState::kQueued, done->state, done->failure, done->reason, done->step);
   });
   tell(std::string(name_of(done->state)), id, done->state == RunState::kFailed ? done->reason : "was trained before");

@@ -106,6 +106,8 @@ class Scheduler {
   void adopt_or_judge(const std::string& id);
   void take_up(const std::string& id);
   bool record_done(const std::string& id);
+  /// The store knows how this attempt, the newest, ended.
+  bool is_judged(const std::string& id, int64_t attempt) const;
   void fill();
   bool launch(const Queued& queued, const Slot& slot);
   void ended(const std::string& id, LaunchEnd end);

@@ -44,6 +44,15 @@ void Faults::fail(uint32_t kinds, int error, int64_t first, int64_t last) {
   plan_->action = fault::kFail;
 }
 
+void Faults::signal_at(const std::string& phase, int signal, bool asked) {
+  std::copy(phase.begin(), phase.end(), plan_->phase);
+  plan_->kinds = fault::kPhase;
+  plan_->roles = fault::kProgram;
+  plan_->error = signal;
+  plan_->first = plan_->last = 1;
+  plan_->action = asked ? fault::kAsk : fault::kSignal;
+}
+
 void Faults::keep_shadow(const fs::path& folder) {
   fs::create_directories(folder);
   const std::string name = folder.string();

@@ -26,6 +26,9 @@ class Faults {
   void kill_at(int64_t number, uint32_t victims);
   /// Calls of these kinds fail from the `first`-th to the `last`-th.
   void fail(uint32_t kinds, int error, int64_t first, int64_t last);
+  /// When a program first comes into `phase` ("starting", "preparing" …) it is sent `signal`; asked: after its
+  /// supervisor was told to stop it.
+  void signal_at(const std::string& phase, int signal, bool asked);
   /// From now on what is made durable is copied to `folder`.
   void keep_shadow(const std::filesystem::path& folder);
 

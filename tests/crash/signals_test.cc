@@ -1,0 +1,78 @@
+// Signals of every kind, in every phase of an attempt, asked for or not: which class the attempt gets, and that the
+// sweep ends with the same bytes whatever it was. With the real engine, which tells its phases, and with a program that
+// knows nothing of signals.
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "base/fault.h"
+#include "tests/crash/sweep.h"
+
+namespace tearless::crash {
+namespace {
+
+constexpr int kSignals[] = {SIGTERM, SIGINT, SIGKILL, SIGHUP, SIGSEGV};
+
+std::vector<std::string> phases_of(Engine engine) {
+  if (engine == Engine::kFake) return {"starting"};
+  return {"starting", "preparing", "training", "evaluating", "publishing"};
+}
+
+bool is_polite(int signal) { return signal == SIGTERM || signal == SIGINT; }
+
+// What the first attempt's outcome must be. A polite request that nobody here asked for kills a program that has not
+// yet said what to do about it, and stops one that has.
+bool is_right(const std::string& outcome, const std::string& phase, int signal, bool asked) {
+  if (asked) return outcome == "stopped";
+  if (signal == SIGSEGV) return outcome == "crashed";
+  if (is_polite(signal)) return outcome == (phase == "starting" ? "killed" : "stopped");
+  return outcome == "killed";
+}
+
+void try_all(Engine engine) {
+  struct Trial {
+    std::string phase;
+    int signal;
+    bool asked;
+  };
+  std::vector<Trial> trials;
+  for (const std::string& phase : phases_of(engine)) {
+    for (const int signal : kSignals) {
+      for (const bool asked : {false, true}) trials.push_back({phase, signal, asked});
+    }
+  }
+  in_parallel(trials.size(), [&](size_t i) {
+    const auto& [phase, signal, asked] = trials[i];
+    const std::string where = "signal " + std::to_string(signal) + (asked ? ", asked, " : ", not asked, ") + phase;
+    const Sweep sweep(engine);
+    test::Faults faults(sweep.folder());
+    faults.signal_at(phase, signal, asked);
+    // `check` and `probe` are programs too, and come to their start before any attempt does.
+    if (phase == "starting") faults.plan().first = faults.plan().last = 3;
+    const test::Finished first = sweep.run(&faults, {"--jobs", "1"});
+    EXPECT_EQ(faults.hits(), 1) << where;
+    sweep.run_to_the_end(2);
+    bool found = false;
+    for (const auto& [run, outcomes] : sweep.outcomes()) {
+      if (outcomes.size() < 2) continue;
+      found = true;
+      EXPECT_TRUE(is_right(outcomes[0], phase, signal, asked)) << where << ": " << outcomes[0] << "\n" << first.output;
+      EXPECT_EQ(outcomes.back(), "done") << where;
+    }
+    EXPECT_TRUE(found) << where << ": no attempt was ended\n" << first.output << first.errors;
+    EXPECT_EQ(sweep.result(), undisturbed(engine)) << where << "\n" << first.output;
+  });
+}
+
+TEST(Signals, HaveOneClassEachForAProgramThatKnowsNothingOfThem) { try_all(Engine::kFake); }
+
+TEST(Signals, HaveOneClassEachInEveryPhaseOfTheRealEngine) {
+  if (!has(Engine::kReal)) GTEST_SKIP() << "needs tearless-engine (the harness preset has none)";
+  try_all(Engine::kReal);
+}
+
+}  // namespace
+}  // namespace tearless::crash
