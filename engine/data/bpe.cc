@@ -32,6 +32,13 @@ std::string written(std::string_view unit) {
   return std::string(unit) + "@@";
 }
 
+/// Within a word of the training text a unit could come to end like the mark, and be taken for the end of its word.
+void refuse_word_end(std::string_view word, const char* side) {
+  if (word.find(kWordEnd) == std::string_view::npos) return;
+  fail("data.train: the {} side has a word with {} in it, with which BPE marks the end of a word; take it out", side,
+       kWordEnd);
+}
+
 std::string merge_key(std::string_view left, std::string_view right) { return fmt::format("{} {}", left, right); }
 
 /// Replaces every `left right`, from left to right, by `merged`.
@@ -126,8 +133,12 @@ class MergeLearner {
     const auto right = static_cast<uint32_t>(pair);
     const Merge spelled{units_[left], units_[right]};
     const uint32_t merged = number(spelled.first + spelled.second);
-    const std::vector<size_t> holders = std::move(pairs_[pair].words);
+    std::vector<size_t> holders = std::move(pairs_[pair].words);
     pairs_[pair].words.clear();
+    // Counting a word again notes it at all its pairs again. Were it then visited as often as it is noted, two words
+    // with the same pairs would double the visits with every merge.
+    std::sort(holders.begin(), holders.end());
+    holders.erase(std::unique(holders.begin(), holders.end()), holders.end());
     for (const size_t index : holders) {
       count_pairs(index, -1);
       merge_pair(words_[index].units, left, right, merged);
@@ -173,6 +184,7 @@ Bpe Bpe::learn(const ParallelText& train, int64_t merges) {
   for (const auto* side : sides) {
     for (const std::string& line : *side) {
       for (const std::string_view word : split_words(line)) {
+        refuse_word_end(word, side == &train.source ? "source" : "target");
         const auto it = counts.find(word);
         if (it == counts.end()) {
           counts.emplace(word, 1);

@@ -30,6 +30,7 @@ std::vector<Merge> learn_merges(const std::map<std::string, int64_t, std::less<>
 /// know).
 class Bpe final : public Subwords {
  public:
+  /// UserError where the text holds the mark of a word's end.
   static Bpe learn(const ParallelText& train, int64_t merges);
   /// Throws std::runtime_error for what bytes() did not write.
   static Bpe from_bytes(std::string_view bytes);

@@ -289,7 +289,7 @@ bool is_number(const std::string& text) {
 /// A spreadsheet takes a cell that begins so for a formula, unless it is a number; behind an apostrophe it is text.
 std::string escape_csv(const std::string& text) {
   const bool formula = !text.empty() && std::string_view("=+-@").find(text.front()) != std::string_view::npos;
-  const std::string cell = formula && !is_number(text) ? "'" + text : text;
+  const std::string cell = formula && !is_number(text) ? fmt::format("'{}", text) : text;
   if (cell.find_first_of(",;\"") == std::string::npos) return cell;
   return fmt::format("\"{}\"", replace_all(cell, {{"\"", "\"\""}}));
 }

@@ -92,6 +92,25 @@ TEST(Bpe, AgreesWithCountingEverythingAnew) {
   }
 }
 
+// Two words that share their pairs: visits that double with every merge would make this one never end.
+TEST(Bpe, LearnsFromLongWordsThatShareTheirPairs) {
+  std::string word;
+  for (char c = '!'; c <= '~'; ++c) word += c;
+  EXPECT_EQ(learn_merges({{word, 1}, {word + "x", 1}}, 90).size(), 90u);
+}
+
+TEST(Bpe, RefusesTextThatHoldsItsOwnMark) {
+  try {
+    Bpe::learn({{"a b"}, {"x </w>y"}}, 10);
+    FAIL();
+  } catch (const UserError& error) {
+    EXPECT_STREQ(
+        error.what(),
+        "data.train: the target side has a word with </w> in it, with which BPE marks the end of a word; take it "
+        "out");
+  }
+}
+
 TEST(Bpe, EncodesByTheEarliestMergeAndJoinsBack) {
   const ParallelText train{{"low low low low low lower lower"},
                            {"newest newest newest newest newest newest widest widest widest"}};
