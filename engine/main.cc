@@ -41,7 +41,7 @@ constexpr Command kCommands[] = {
 };
 
 int refuse(const std::string& sentence, int code) {
-  fmt::print(stderr, "tearless-engine: {}\n", printable_lines(sentence));
+  fmt::print(stderr, "tearless-engine: {}\n", tearless::printable_lines(sentence));
   return code;
 }
 
