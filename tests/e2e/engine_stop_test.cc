@@ -74,7 +74,7 @@ class EngineStop : public testing::Test {
 };
 
 TEST_F(EngineStop, AtAnyCallOfAPreparation) {
-  expect_stop_at_every_call(prepare(), fault::kEveryKind, "", /*at_least=*/8);
+  expect_stop_at_every_call(prepare(), fault::kLock | fault::kMakeFolder | fault::kRename, "", /*at_least=*/4);
   EXPECT_EQ(test::run(prepare()).code, kExitDone);
 }
 

@@ -51,6 +51,8 @@ TEST(StoppedTranslation, WhereNothingIsCompleteLeavesTheSameBytes) {
                                                                                {"train.batch.tokens", 12},
                                                                                {"train.epoch_updates", 7},
                                                                                {"train.max_epochs", 2},
+                                                                               {"train.schedule.kind", "nowarmup"},
+                                                                               {"train.schedule.lr", 1e-2},
                                                                                {"run.log_updates", 3}}));
   const auto attempt = [&](const RunDirectory& run, int64_t stop_at) {
     std::filesystem::create_directories(run.root());
@@ -65,7 +67,7 @@ TEST(StoppedTranslation, WhereNothingIsCompleteLeavesTheSameBytes) {
       all += test::read_text(file);
     return all;
   };
-  const RunDirectory undisturbed(runs.folder() / "undisturbed"), stopped(runs.folder() / "stopped");
+  const RunDirectory undisturbed(runs.folder() / "undisturbed" / "run"), stopped(runs.folder() / "stopped" / "run");
   ASSERT_EQ(attempt(undisturbed, 0), kExitDone);
   for (const int64_t update : {2, 5, 8, 11, 13}) {
     ASSERT_EQ(attempt(stopped, update), kExitStopped) << update;

@@ -92,7 +92,7 @@ class Toy final : public Task {
 /// A run directory and the settings of training in it.
 class Trained : private InMemory, public testing::Test {
  protected:
-  Trained() : run_(folder_.path()) {
+  Trained() : run_(empty_run(folder_)) {
     train_.epoch_updates = 4;
     train_.max_epochs = 5;
     train_.early_stop = 0;
@@ -106,10 +106,15 @@ class Trained : private InMemory, public testing::Test {
     stop_with_checkpoint();
     return Trainer(task, train_, execution_, /*d_model=*/kLabels, run_, run_.make_attempt()).run();
   }
+  /// All of one name, which DONE repeats.
+  static RunDirectory empty_run(const TempFolder& folder) {
+    std::filesystem::create_directories(folder / "run");
+    return RunDirectory(folder / "run");
+  }
   /// The same settings in an empty run directory.
   void start_anew() {
     other_folders_.push_back(std::make_unique<TempFolder>());
-    run_ = RunDirectory(other_folders_.back()->path());
+    run_ = empty_run(*other_folders_.back());
   }
   nlohmann::json scores() const { return nlohmann::json::parse(read_text(run_.scores())); }
   Done done() const { return read_done(run_).value(); }
