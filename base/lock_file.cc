@@ -19,7 +19,9 @@ namespace {
 
 // flock, not fcntl locks: those are lost when any descriptor of the file is closed and are not inherited.
 int open_lock(const std::filesystem::path& path) {
-  const int fd = sys::open_for_writing(path.c_str(), O_RDWR | O_CREAT);
+  const bool is_folder = std::filesystem::is_directory(path);
+  const int fd = is_folder ? ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+                           : sys::open_for_writing(path.c_str(), O_RDWR | O_CREAT);
   if (fd < 0) fail("cannot open the lock {}: {}", path.string(), std::strerror(errno));
   return fd;
 }
@@ -87,15 +89,6 @@ LockFile& LockFile::operator=(LockFile&& other) noexcept {
 
 LockFile::~LockFile() {
   if (fd_ >= 0) ::close(fd_);
-}
-
-void LockFile::write(std::string_view text) const {
-  if (sys::ftruncate(fd_, 0) != 0 || ::lseek(fd_, 0, SEEK_SET) != 0) return;
-  while (!text.empty()) {
-    const ssize_t n = sys::write(fd_, text.data(), text.size());
-    if (n <= 0) return;
-    text.remove_prefix(static_cast<size_t>(n));
-  }
 }
 
 void LockFile::share_with_children() { ::fcntl(fd_, F_SETFD, ::fcntl(fd_, F_GETFD) & ~FD_CLOEXEC); }

@@ -4,12 +4,13 @@
 
 #include <filesystem>
 #include <optional>
-#include <string_view>
 
 namespace tearless {
 
 class LockFile {
  public:
+  // `path` may be a folder: a lock that nobody can remove without what it guards.
+
   /// The lock, or nothing where another process holds it. UserError where the file cannot be made.
   static std::optional<LockFile> try_acquire(const std::filesystem::path& path);
   /// Waits for the lock.
@@ -26,8 +27,6 @@ class LockFile {
 
   /// Lets child processes inherit the descriptor: the lock is then held until the last of them is gone.
   void share_with_children();
-  /// Replaces the file's text, for people who look at it. Nothing depends on it: errors are passed over.
-  void write(std::string_view text) const;
   int descriptor() const { return fd_; }
   /// True while `path` still names the file that is locked: a lock whose file was removed guards nothing.
   bool is_of(const std::filesystem::path& path) const;

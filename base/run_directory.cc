@@ -142,17 +142,16 @@ void write_done(const RunDirectory& run, std::string outcome, int64_t step, std:
                 const std::vector<std::string>& names) {
   json files = json::object();
   for (const std::string& name : names) files[name] = sha256_of_file(run.root() / name);
-  write_atomically(run.done(), sealed({{"id", run.id()},
-                                       {"outcome", outcome},
-                                       {"step", step},
-                                       {"reason", reason},
-                                       {"files", files}}));
+  write_atomically(
+      run.done(),
+      sealed({{"id", run.id()}, {"outcome", outcome}, {"step", step}, {"reason", reason}, {"files", files}}));
 }
 
 std::string changed_result_file(const RunDirectory& run, const Done& done) {
   for (const auto& [name, checksum] : done.files) {
-    const fs::path path = run.root() / name;
-    if (!fs::exists(path) || sha256_of_file(path) != checksum) return name;
+    const fs::path path = (run.root() / name).lexically_normal();
+    const bool is_inside = path.string().starts_with((run.root() / "").lexically_normal().string());
+    if (!is_inside || !fs::is_regular_file(path) || sha256_of_file(path) != checksum) return name;
   }
   return "";
 }

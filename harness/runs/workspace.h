@@ -16,7 +16,9 @@ class Workspace {
 
   const std::filesystem::path& root() const { return root_; }
   std::filesystem::path database() const { return root_ / "tearless.db"; }
-  std::filesystem::path lock() const { return root_ / "tearless.lock"; }  ///< held by the one writer; holds its pid
+  /// Held by the one writer: the folder itself, since a file in it could be removed while its lock is held.
+  std::filesystem::path lock() const { return root_; }
+  std::filesystem::path writer() const { return root_ / "tearless.lock"; }  ///< the writer's pid, for people
   std::filesystem::path runs() const { return root_ / "runs"; }
   std::filesystem::path sweeps() const { return root_ / "sweeps"; }
   RunDirectory run(const std::string& id) const { return RunDirectory(runs() / id); }

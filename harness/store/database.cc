@@ -121,14 +121,14 @@ LockFile lock_for_writing(const Workspace& workspace) {
   std::optional<LockFile> lock = LockFile::try_acquire(workspace.lock());
   if (!lock) {
     std::string pid;
-    std::ifstream(workspace.lock()) >> pid;
+    std::ifstream(workspace.writer()) >> pid;
     fail(
         "another tearless{} is working in {}; wait for it, stop it, or choose another --workspace (looking is always "
         "free: "
         "tearless status)",
         pid.empty() ? "" : " (process " + pid + ")", workspace.root().string());
   }
-  lock->write(fmt::format("{}\n", ::getpid()));  // for whoever comes next
+  replace_unsynced(workspace.writer(), fmt::format("{}\n", ::getpid()));  // for whoever comes next
   return std::move(*lock);
 }
 

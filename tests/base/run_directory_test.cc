@@ -65,6 +65,18 @@ TEST(Done, NoticesAChangedAndALostResultFile) {
   EXPECT_EQ(changed_result_file(run, *read_done(run)), "metrics.jsonl");
 }
 
+TEST(Done, VouchesForOrdinaryFilesOfItsOwnFolderOnly) {
+  const TempFolder folder;
+  const RunDirectory run(folder / "run");
+  make_folders(run.root());
+  write_text(run.scores(), "{}");
+  write_text(folder / "outside", "{}");
+  for (const char* name : {"../outside", "/dev/zero", "outputs/../../outside", "."}) {
+    Done done{.id = "", .outcome = "done", .step = 1, .reason = "", .files = {{name, sha256("{}")}}};
+    EXPECT_EQ(changed_result_file(run, done), name);
+  }
+}
+
 TEST(Done, CutAnywhereIsDamagedNeverHalfRead) {
   const TempFolder folder;
   const RunDirectory run(folder.path());

@@ -309,6 +309,17 @@ TEST_F(RunTest, ASecondWriterIsTurnedAwayAndALookIsNot) {
   EXPECT_EQ(harness.wait().code, 0);
 }
 
+TEST_F(RunTest, ARemovedLockFileLetsNoSecondWriterIn) {
+  write_grid("\"succeed\"", 60);
+  test::Background harness(command({"run", "grid.toml"}));
+  RunDirectory some("");
+  ASSERT_TRUE(wait_for_a_run_in_the_middle(&some));
+  fs::remove(folder_ / "results/tearless.lock");
+  EXPECT_EQ(tearless({"run", "grid.toml"}).code, 2);
+  EXPECT_THAT(tearless({"status"}).output, HasSubstr("A `tearless run` is at work here"));
+  EXPECT_EQ(harness.wait().code, 0);
+}
+
 TEST_F(RunTest, ALostDatabaseGivesTheSameTableAgain) {
   EXPECT_EQ(tearless({"run", "grid.toml"}).code, 0);
   const std::string table = tearless({"table", "grid.toml"}).output;
