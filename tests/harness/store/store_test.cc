@@ -139,6 +139,8 @@ TEST_F(StoreTest, ForgetsTheMetricsThatAResumedAttemptCutOff) {
 TEST_F(StoreTest, AResultIsStaleUnderNewerNumericsAndMixedAfterTwoMachines) {
   store_->submit(sweep("s", {request("aa")}));
   AttemptRecord first = attempt(1, "stopped"), second = attempt(2, "done");
+  first.device = second.device = "cpu";
+
   first.processor = "one processor";
   second.processor = "another";
   store_->in_one_step([&] {
