@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -29,5 +30,11 @@ template <class... Args>
 [[noreturn]] void fail(fmt::format_string<Args...> sentence, Args&&... args) {
   throw UserError(fmt::format(sentence, std::forward<Args>(args)...));
 }
+
+/// Throws "cannot VERB PATH: what the system says", and what to do where that is known: a MachineError for an error
+/// number that is the machine's fault, else a UserError.
+[[noreturn]] void fail_errno(const char* verb, const std::filesystem::path& path, int error);
+/// The same with errno.
+[[noreturn]] void fail_errno(const char* verb, const std::filesystem::path& path);
 
 }  // namespace tearless

@@ -17,24 +17,6 @@ namespace tearless {
 namespace fs = std::filesystem;
 namespace {
 
-bool is_of_the_machine(int error) {
-  for (const int one : {ENOSPC, EDQUOT, EIO, EROFS, EMFILE, ENFILE, ENOMEM, ESTALE, ENODEV, ENXIO}) {
-    if (error == one) return true;
-  }
-  return false;
-}
-
-[[noreturn]] void fail_errno(const char* verb, const fs::path& path, int error = errno) {
-  const char* hint = error == ENOSPC || error == EDQUOT ? "; free some space and try again"
-                     : error == EACCES                  ? "; check the folder's permissions"
-                     : error == EROFS                   ? "; choose a folder that can be written (--workspace)"
-                     : error == ELOOP                   ? "; a symbolic link there leads back to itself: remove it"
-                                                        : "";
-  const std::string sentence = fmt::format("cannot {} {}: {}{}", verb, path.string(), std::strerror(error), hint);
-  if (is_of_the_machine(error)) throw MachineError(sentence);
-  throw UserError(sentence);
-}
-
 class Descriptor {
  public:
   Descriptor(const fs::path& path, int flags, const char* verb) : Descriptor(path, flags, verb, path) {}

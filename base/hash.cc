@@ -40,13 +40,13 @@ std::string sha256(std::string_view bytes) {
 
 std::string sha256_of_file(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
-  if (!file) fail("cannot read {}: {}", path.string(), std::strerror(errno));
+  if (!file) fail_errno("read", path);
   Sha256 hash;
   std::vector<char> buffer(1 << 16);
   while (file.read(buffer.data(), static_cast<std::streamsize>(buffer.size())) || file.gcount() > 0) {
     hash.update({buffer.data(), static_cast<size_t>(file.gcount())});
   }
-  if (file.bad()) fail("cannot read {}: {}", path.string(), std::strerror(errno));
+  if (file.bad()) fail_errno("read", path);
   return hash.hex();
 }
 

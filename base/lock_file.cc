@@ -22,7 +22,7 @@ int open_lock(const std::filesystem::path& path) {
   const bool is_folder = std::filesystem::is_directory(path);
   const int fd = is_folder ? ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)
                            : sys::open_for_writing(path.c_str(), O_RDWR | O_CREAT);
-  if (fd < 0) fail("cannot open the lock {}: {}", path.string(), std::strerror(errno));
+  if (fd < 0) fail_errno("open the lock", path);
   return fd;
 }
 
@@ -45,7 +45,7 @@ std::optional<LockFile> LockFile::try_acquire(const std::filesystem::path& path)
       file = LockFile(open_lock(path));  // somebody has removed the file that was opened, or put another there
       continue;
     }
-    if (errno != EWOULDBLOCK) fail("cannot lock {}: {}", path.string(), std::strerror(errno));
+    if (errno != EWOULDBLOCK) fail_errno("lock", path);
   }
   return std::nullopt;
 }
@@ -68,7 +68,7 @@ bool LockFile::is_of(const std::filesystem::path& path) const {
 
 LockFile LockFile::acquire(const std::filesystem::path& path) {
   LockFile file(open_lock(path));
-  if (lock(file.fd_, LOCK_EX) != 0) fail("cannot lock {}: {}", path.string(), std::strerror(errno));
+  if (lock(file.fd_, LOCK_EX) != 0) fail_errno("lock", path);
   return file;
 }
 

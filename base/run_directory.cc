@@ -84,8 +84,7 @@ int64_t RunDirectory::make_attempt() const {
       sync_folder(attempts());
       return number;
     }
-    if (errno != EEXIST)
-      throw MachineError(fmt::format("cannot make {}: {}", attempt(number).string(), std::strerror(errno)));
+    if (errno != EEXIST) fail_errno("make", attempt(number));
   }
 }
 

@@ -17,7 +17,7 @@ namespace tearless::harness {
 
 AttemptLog::AttemptLog(const std::filesystem::path& file, Limits limits) : limits_(limits) {
   fd_ = sys::open_for_writing(file.c_str(), O_RDWR | O_CREAT | O_APPEND);
-  if (fd_ < 0) throw MachineError(fmt::format("cannot write {}: {}", file.string(), std::strerror(errno)));
+  if (fd_ < 0) fail_errno("write", file);
   struct stat info {};
   if (::fstat(fd_, &info) == 0) size_ = info.st_size;
 }

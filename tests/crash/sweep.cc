@@ -102,6 +102,22 @@ int Sweep::run_to_the_end(int most) const {
   return most;
 }
 
+std::string difference(const Result& result, const Result& expected) {
+  std::string text;
+  if (result.table != expected.table) text += "the table is\n" + result.table;
+  for (const auto& [name, bytes] : expected.files) {
+    const auto found = result.files.find(name);
+    if (found == result.files.end())
+      text += name + " is missing\n";
+    else if (found->second != bytes)
+      text += name + " is\n" + found->second;
+  }
+  for (const auto& [name, bytes] : result.files) {
+    if (!expected.files.contains(name)) text += name + " should not be there\n";
+  }
+  return text;
+}
+
 Result Sweep::result() const {
   test::Command table = command(nullptr);
   table.arguments[1] = "table";

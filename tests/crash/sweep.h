@@ -32,6 +32,9 @@ struct Result {
   bool operator==(const Result&) const = default;
 };
 
+/// What differs between two results, in a few words; "" where nothing does.
+std::string difference(const Result& result, const Result& expected);
+
 class Sweep {
  public:
   explicit Sweep(Engine engine);
