@@ -144,7 +144,8 @@ int conclude(const Store& store, const Sweep& sweep, const Globals& globals, con
 // Attempts may still be at work, and finished runs must not be taken for new ones.
 void make_good_a_lost_database(const Workspace& workspace) {
   std::error_code absent;
-  if (fs::exists(workspace.database()) || fs::directory_iterator(workspace.runs(), absent) == fs::directory_iterator()) {
+  if (fs::exists(workspace.database()) ||
+      fs::directory_iterator(workspace.runs(), absent) == fs::directory_iterator()) {
     return;
   }
   const RebuildReport report = rebuild(workspace);

@@ -18,8 +18,8 @@ void print_report(const VerifyReport& report) {
     print("{}: {}  →  {}\n", difference.subject, difference.what, difference.todo);
   }
   print("{} runs and {} sweeps: {}\n", report.runs, report.sweeps,
-             report.differences.empty() ? "all is as it was written"
-                                        : fmt::format("{} differences", report.differences.size()));
+        report.differences.empty() ? "all is as it was written"
+                                   : fmt::format("{} differences", report.differences.size()));
 }
 
 json to_json(const VerifyReport& report) {

@@ -70,12 +70,12 @@ void LocalLauncher::start(const Launch& launch) {
                       {"program", probe_.program},
                       {"version", probe_.version},
                       {"numerics", probe_.numerics}};
-  SpawnRequest request{.arguments = {tearless_.string(), "supervise", launch.folder.string(), "--engine",
-                                     program_.path().string(), "--stamp", stamp.dump(), "--grace",
-                                     std::to_string(grace_seconds_)},
-                       .environment = {},
-                       .blocked_signals = {SIGTERM, SIGINT, SIGHUP, kStallSignal},  // none may hit it half-made
-                       .own_session = true};
+  SpawnRequest request{
+      .arguments = {tearless_.string(), "supervise", launch.folder.string(), "--engine", program_.path().string(),
+                    "--stamp", stamp.dump(), "--grace", std::to_string(grace_seconds_)},
+      .environment = {},
+      .blocked_signals = {SIGTERM, SIGINT, SIGHUP, kStallSignal},  // none may hit it half-made
+      .own_session = true};
   if (!launch.cuda_device.empty()) request.environment.emplace_back("CUDA_VISIBLE_DEVICES", launch.cuda_device);
   watch_process(launch.id,
                 {.pid = spawn(request), .folder = launch.folder, .pidfd = nullptr, .timer = nullptr, .stop = {}});

@@ -69,10 +69,13 @@ std::set<std::string> columns_of(SQLite::Database& database) {
 
 // A version is only a number: a draft of this schema, or another program's file, may carry the same one.
 void refuse_foreign(const fs::path& file, SQLite::Database& database) {
-  SQLite::Database ours(":memory:", SQLite::OPEN_READWRITE);
-  for (const char* migration : kMigrations) ours.exec(migration);
+  static const std::set<std::string> ours = [] {
+    SQLite::Database model(":memory:", SQLite::OPEN_READWRITE);
+    for (const char* migration : kMigrations) model.exec(migration);
+    return columns_of(model);
+  }();
   const std::set<std::string> present = columns_of(database);
-  for (const std::string& column : columns_of(ours)) {
+  for (const std::string& column : ours) {
     if (present.contains(column)) continue;
     fail("{} is not a database of this tearless (it lacks {}); make it anew from the run folders: {}", file.string(),
          column, rebuild_command(file));
@@ -113,8 +116,9 @@ void refuse_unusable(const fs::path& file, const SQLite::Exception& error) {
            file.string(), said);
     case SQLITE_NOMEM:
       throw std::bad_alloc();
-    default:
-      fail("cannot use the database {}: {}", file.string(), said);
+    default:  // our own statements are sound: the schema that they speak of is not
+      fail("cannot use the database {}: {}; if it is damaged, make it anew from the run folders: {}", file.string(),
+           said, rebuild_command(file));
   }
 }
 

@@ -40,8 +40,7 @@ class DamageTest : public RunTest {
   static void TearDownTestSuite() { delete made_; }
 
   DamageTest() : workspace_(folder_ / "results") {
-    fs::copy(made_->folder_.path(), folder_.path(),
-             fs::copy_options::recursive | fs::copy_options::overwrite_existing);
+    fs::copy(made_->folder_.path(), folder_.path(), fs::copy_options::recursive | fs::copy_options::overwrite_existing);
   }
 
   // As `tearless table grid.toml` prints it, without starting a process each time.
@@ -119,7 +118,7 @@ TEST_F(DamagedDatabase, AFlippedBitNeverGivesAnotherTable) {
     if (sound[i] != 0) used.push_back(i);
   }
   std::mt19937 random(kSeed);
-  for (int i = 0; i < 1600; ++i) {
+  for (int i = 0; i < 1500; ++i) {
     const size_t position = i % 4 == 0 ? random() % sound.size() : used[random() % used.size()];
     const int bit = static_cast<int>(random() % 8);
     std::string flipped = sound;
@@ -130,9 +129,10 @@ TEST_F(DamagedDatabase, AFlippedBitNeverGivesAnotherTable) {
   EXPECT_GT(refused_, 0);
 }
 
-TEST_F(DamagedDatabase, EveryBitOfItsHeaderNeverGivesAnotherTable) {
+TEST_F(DamagedDatabase, AFlippedBitOfItsHeaderNeverGivesAnotherTable) {
   const std::string sound = test::read_text(workspace_.database());
-  for (size_t bit = 0; bit < size_t{100} * 8; ++bit) {
+  constexpr size_t kHeader = 100;                      // bytes
+  for (size_t bit = 0; bit < kHeader * 8; bit += 3) {  // three is prime to eight: every place in a byte comes up
     std::string flipped = sound;
     flipped[bit / 8] = static_cast<char>(flipped[bit / 8] ^ (1 << (bit % 8)));
     look_at(flipped, fmt::format("bit {} of byte {}", bit % 8, bit / 8));
@@ -275,7 +275,8 @@ TEST_F(DamageTest, EachChangeToTheDatabaseIsFoundAndRepairBringsTheSameTableBack
       {"UPDATE attempts SET host = 'x'" + where, "the database and attempts/1 differ", false},
       {"DELETE FROM scores" + where, "the database holds other scores than scores.json", true},
       {"UPDATE sweeps SET title = 'x'", "the database and sweep.json differ", false},
-      {"UPDATE runs SET canonical = 'x' WHERE id = '" + id + "'", "its settings in the database have another id", false},
+      {"UPDATE runs SET canonical = 'x' WHERE id = '" + id + "'", "its settings in the database have another id",
+       false},
       {"PRAGMA foreign_keys = OFF; UPDATE runs SET id = 'ffffffffffffffff' WHERE id = '" + id + "'",
        "the database does not know it", true},
   };
@@ -384,8 +385,7 @@ TEST_F(DamageTest, AResultThatNobodyHasRecordedIsMentioned) {
   change_database("UPDATE runs SET state = 'queued' WHERE id = '" + run.id() + "'");
   const test::Finished looked = tearless({"table", "grid.toml"});
   EXPECT_EQ(looked.code, 0);
-  EXPECT_EQ(looked.errors,
-            "run " + run.id() + " has ended and is not in the database yet: tearless run grid.toml\n");
+  EXPECT_EQ(looked.errors, "run " + run.id() + " has ended and is not in the database yet: tearless run grid.toml\n");
 }
 
 }  // namespace

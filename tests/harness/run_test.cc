@@ -113,22 +113,6 @@ TEST_F(RunTest, CtrlCStopsGracefullyAndASecondRunGoesOn) {
   EXPECT_EQ(results(), undisturbed());
 }
 
-TEST_F(RunTest, ASecondCtrlCLeavesAtOnceAndNothingIsLost) {
-  write_grid("\"succeed\"", 300);
-  RunDirectory some("");
-  {
-    test::Background harness(command({"run", "grid.toml", "--jobs", "4"}));
-    ASSERT_TRUE(test::eventually([&] { return attempts() == 4; }));
-    harness.signal(SIGINT);
-    ::usleep(20'000);
-    harness.signal(SIGINT);
-    EXPECT_EQ(harness.wait().code, 130);
-  }
-  write_grid("\"succeed\"", 0);
-  EXPECT_EQ(tearless({"run", "grid.toml"}).code, 0);
-  EXPECT_EQ(results(), undisturbed());
-}
-
 TEST_F(RunTest, AHarnessKilledLeavesItsAttemptsAliveAndTheNextAdoptsThem) {
   write_grid("\"succeed\"", 100);
   RunDirectory some("");
@@ -311,21 +295,6 @@ TEST_F(RunTest, AReadOnlyWorkspaceIsNamed) {
   fs::permissions(folder_.path(), fs::perms::owner_all);
   EXPECT_EQ(finished.code, 2);
   EXPECT_THAT(finished.errors, HasSubstr("results"));
-}
-
-// A limit on file sizes stands for a full disk: writes fail in the harness, the supervisors and the engines alike.
-TEST_F(RunTest, AFullDiskEndsTheSweepWithASentenceAndLosesNothing) {
-  EXPECT_EQ(tearless({"run", "grid.toml", "--only", "seed=1"}).code, 0);
-  const std::string limited =
-      "trap '' XFSZ; ulimit -f 16; exec " + test::program("tearless").string() + " run grid.toml";
-  const test::Finished full = test::run({.arguments = {"/bin/sh", "-c", limited},
-                                         .environment = {{"TEARLESS_ENGINE", test::program("fake-engine").string()}},
-                                         .folder = folder_.path()});
-  EXPECT_NE(full.code, 0);
-  EXPECT_THAT(full.output + full.errors, HasSubstr("tearless.db"));
-  const test::Finished after = tearless({"run", "grid.toml"});
-  EXPECT_EQ(after.code, 0) << after.output << after.errors;
-  EXPECT_EQ(results(), undisturbed());
 }
 
 TEST_F(RunTest, StatusOfAnEmptyFolderMakesNothing) {
