@@ -11,6 +11,7 @@
 #include "harness/commands.h"
 #include "harness/grid_state.h"
 #include "harness/output.h"
+#include "harness/store/agreement.h"
 #include "harness/table/table.h"
 
 namespace tearless::harness {
@@ -30,8 +31,8 @@ struct Side {
   std::map<std::string, double> scores;
 };
 
-Side side_of(const Store& store, const std::string& id) {
-  const RunResult result = store.result_of(id);
+Side side_of(const Store& store, const Workspace& workspace, const std::string& id) {
+  const RunResult result = checked_result(store, workspace, id);
   const std::string canonical = store.run(id)->canonical;
   return {id, std::string(name_of(result.state)), parse_toml_settings(canonical, "run " + id).values, result.scores};
 }
@@ -111,11 +112,12 @@ json diff_json(const Side& left, const Side& right) {
 }
 
 int diff(const DiffOptions& options, const Globals& globals) {
-  const auto store = Store::open_reader(Workspace(globals.workspace));
+  const Workspace workspace(globals.workspace);
+  const auto store = Store::open_reader(workspace);
   const std::string left_id = find_run(store.get(), options.left, globals);
   const std::string right_id = find_run(store.get(), options.right, globals);
-  const Side left = side_of(*store, left_id);
-  const Side right = side_of(*store, right_id);
+  const Side left = side_of(*store, workspace, left_id);
+  const Side right = side_of(*store, workspace, right_id);
   if (globals.json) {
     print_json(diff_json(left, right));
   } else {

@@ -9,6 +9,7 @@
 #include "harness/commands.h"
 #include "harness/grid_state.h"
 #include "harness/output.h"
+#include "harness/store/agreement.h"
 
 namespace tearless::harness {
 namespace {
@@ -35,7 +36,8 @@ std::string advice(const Known& run, const std::string& options) {
   const std::string again = fmt::format("tearless run {}{}", run.grid.empty() ? "GRID" : run.grid, options);
   if (!run.error.empty()) return "correct the grid file";
   if (!run.waiting_for.empty()) return "get the file, then: " + again;
-  if (state == RunState::kFailed) return fmt::format("tearless log {}{}, then: {} --retry", run.result.id, options, again);
+  if (state == RunState::kFailed)
+    return fmt::format("tearless log {}{}, then: {} --retry", run.result.id, options, again);
   if (state == RunState::kDiverged) return fmt::format("tearless log {}{}", run.result.id, options);
   if (state == RunState::kRunning) return fmt::format("tearless log -f {}{}", run.result.id, options);
   return state == RunState::kDone ? "" : again;
@@ -134,7 +136,7 @@ Known one_run(const std::string& prefix, const Globals& globals) {
   const auto store = Store::open_reader(Workspace(globals.workspace));
   const std::string id = find_run(store.get(), prefix, globals);
   Known run;
-  run.result = store->result_of(id);
+  run.result = checked_result(*store, Workspace(globals.workspace), id);
   name_from_sweeps(*store, run);
   if (run.result.state == RunState::kWaitingData) run.waiting_for = run.result.reason;
   run.attempts = store->attempts_of(id);

@@ -12,8 +12,8 @@ Action command_rebuild(CLI::App&, const Globals& globals) {
     const Workspace workspace(globals.workspace);
     const RebuildReport report = rebuild(workspace);
     for (const std::string& sentence : report.passed_over) print_to(stderr, "passed over: {}\n", sentence);
-    print("{}: {} runs and {} sweeps from their folders; the old database, if any, is {}.before-rebuild\n",
-          workspace.database().string(), report.runs, report.sweeps, workspace.database().filename().string());
+    print("{}: {} runs and {} sweeps from their folders{}\n", workspace.database().string(), report.runs, report.sweeps,
+          report.kept.empty() ? "" : "; the old database is " + report.kept);
     return report.passed_over.empty() ? kOk : kSomethingFailed;
   };
 }

@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <set>
@@ -39,7 +40,11 @@ struct RunOptions {
   int jobs = 0;
   int runs_per_gpu = 1;
   double stall_minutes = 30;
+  int grace_seconds = 30;
 };
+
+// A supervisor kills its program when the grace time is over; one that has not ended some time later does not answer.
+double give_up_after(int grace_seconds) { return grace_seconds + std::max(2.0, grace_seconds / 2.0); }
 
 nlohmann::ordered_json coordinates_of(const Grid& grid, const PlannedRun& run) {
   auto coordinates = nlohmann::ordered_json::object();
@@ -139,7 +144,8 @@ int conclude(const Store& store, const Sweep& sweep, const Globals& globals, con
 // Attempts may still be at work, and finished runs must not be taken for new ones.
 void make_good_a_lost_database(const Workspace& workspace) {
   std::error_code absent;
-  if (fs::exists(workspace.database()) || fs::directory_iterator(workspace.runs(), absent) == fs::directory_iterator()) {
+  if (fs::exists(workspace.database()) ||
+      fs::directory_iterator(workspace.runs(), absent) == fs::directory_iterator()) {
     return;
   }
   const RebuildReport report = rebuild(workspace);
@@ -169,7 +175,10 @@ int run(const RunOptions& options, const Globals& globals) {
                               .sweep = sweep.id,
                               .jobs = options.jobs,
                               .runs_per_gpu = options.runs_per_gpu,
-                              .options = {.stall_seconds = options.stall_minutes * 60, .retry_failed = options.retry}};
+                              .grace_seconds = options.grace_seconds,
+                              .options = {.stall_seconds = options.stall_minutes * 60,
+                                          .give_up_seconds = give_up_after(options.grace_seconds),
+                                          .retry_failed = options.retry}};
   const Ending ending = run_in_foreground(foreground, *store, jobs_of(grid, plan));
   log_event(workspace, sweep.id, "left");
   return conclude(*store, sweep, globals, options, ending);
@@ -192,6 +201,10 @@ Action command_run(CLI::App& app, const Globals& globals) {
   app.add_flag("--retry", options->retry, "try failed runs again");
   app.add_option("--stall-timeout", options->stall_minutes,
                  "minutes without a sign of life after which a run is stopped (0: never)")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  app.add_option("--grace", options->grace_seconds,
+                 "seconds that a run has to write a checkpoint and go when it is asked to stop, before it is killed")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   return [options, &globals] { return run(*options, globals); };

@@ -38,6 +38,7 @@ Action command_explain(CLI::App& app, const Globals& globals);
 Action command_diff(CLI::App& app, const Globals& globals);
 Action command_log(CLI::App& app, const Globals& globals);
 Action command_sql(CLI::App& app, const Globals& globals);
+Action command_verify(CLI::App& app, const Globals& globals);
 Action command_rebuild(CLI::App& app, const Globals& globals);
 Action command_supervise(CLI::App& app, const Globals& globals);  ///< not for people: `run` starts it, one an attempt
 

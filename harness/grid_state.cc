@@ -3,9 +3,23 @@
 #include <fmt/ranges.h>
 
 #include "base/error.h"
+#include "harness/output.h"
 #include "harness/schedule/program.h"
+#include "harness/store/agreement.h"
 
 namespace tearless::harness {
+
+std::vector<RunResult> results_of(const std::vector<PlannedRun>& plan, const Store* store, const Workspace& workspace,
+                                  int64_t numerics) {
+  std::vector<RunResult> results;
+  for (const PlannedRun& run : plan) {
+    RunResult result{.id = run.answer.id};
+    if (store && run.answer.error.empty()) result = checked_result(*store, workspace, run.answer.id, numerics);
+    if (run.answer.waiting) result.state = RunState::kWaitingData;
+    results.push_back(std::move(result));
+  }
+  return results;
+}
 
 GridState look_up(const std::filesystem::path& file, const std::vector<std::string>& only, const Globals& globals) {
   GridState state;
@@ -16,11 +30,11 @@ GridState look_up(const std::filesystem::path& file, const std::vector<std::stri
   state.errors = errors_of(state.grid, state.plan);
   state.store = Store::open_reader(Workspace(globals.workspace));
   const int64_t numerics = state.store ? program.probe().numerics : 0;
-  for (const PlannedRun& run : state.plan) {
-    RunResult result{.id = run.answer.id};
-    if (state.store && run.answer.error.empty()) result = state.store->result_of(run.answer.id, numerics);
-    if (run.answer.waiting) result.state = RunState::kWaitingData;
-    state.results.push_back(std::move(result));
+  state.results = results_of(state.plan, state.store.get(), Workspace(globals.workspace), numerics);
+  for (const RunResult& result : state.results) {
+    if (!is_unrecorded(Workspace(globals.workspace), result)) continue;
+    print_to(stderr, "run {} has ended and is not in the database yet: tearless run {}{}\n", result.id, file.string(),
+             workspace_option(globals));
   }
   return state;
 }

@@ -21,6 +21,11 @@ struct GridState {
   std::unique_ptr<const Store> store;  // null where there is no database yet
 };
 
+/// What the store says of each planned run, checked against its folder (store/agreement.h). `store` may be null.
+std::vector<RunResult> results_of(const std::vector<PlannedRun>& plan, const Store* store, const Workspace& workspace,
+                                  int64_t numerics);
+
+/// Says on standard error which results lie in the folders and are not in the database yet.
 GridState look_up(const std::filesystem::path& file, const std::vector<std::string>& only, const Globals& globals);
 
 /// " --workspace elsewhere" where that is not the default: what a command that a person is told to type must end in.

@@ -37,6 +37,7 @@ constexpr Command kCommands[] = {
     {"diff", "two runs: the settings and scores that differ", command_diff},
     {"log", "what a run's newest attempt printed", command_log},
     {"sql", "ask the store in SQL (reading only)", command_sql},
+    {"verify", "compare database, run folders and checksums; say what differs and what to type", command_verify},
     {"rebuild", "make a lost database anew from the run folders", command_rebuild},
     {"supervise", "", command_supervise},
 };

@@ -55,7 +55,8 @@ class Loop {
         screen_(stdout),
         signals_(io_, SIGINT, SIGTERM, SIGHUP),
         timer_(io_),
-        launcher_(io_, std::filesystem::read_symlink("/proc/self/exe"), foreground.program, probe),
+        launcher_(io_, std::filesystem::read_symlink("/proc/self/exe"), foreground.program, probe,
+                  foreground.grace_seconds),
         scheduler_(store, foreground.workspace, launcher_, slots_of(foreground, probe), foreground.options,
                    steady_seconds, [this](const SchedulerEvent& event) { heard(event); }) {}
 
@@ -89,8 +90,8 @@ class Loop {
       if (error) return;
       if (++interrupts_ == 1) {
         scheduler_.stop();  // first: the terminal may be what has gone away
-        screen_.print(fmt::format("Stopping {} at their next checkpoint, within 30 s (Ctrl-C again: leave them to it)",
-                                  scheduler_.progress().size()));
+        screen_.print(fmt::format("Stopping {} at their next checkpoint, within {} s (Ctrl-C again: leave them to it)",
+                                  scheduler_.progress().size(), foreground_.grace_seconds));
       }
       await_signal();
     });

@@ -14,9 +14,10 @@ namespace tearless::harness {
 struct Foreground {
   Workspace workspace;
   Program program;
-  std::string sweep;     // events are logged to its folder
-  int jobs = 0;          // runs at once on the CPU; 0: as many as their threads fit the cores
-  int runs_per_gpu = 1;  // at once on each GPU
+  std::string sweep;       // events are logged to its folder
+  int jobs = 0;            // runs at once on the CPU; 0: as many as their threads fit the cores
+  int runs_per_gpu = 1;    // at once on each GPU
+  int grace_seconds = 30;  // that a program has to stop before it is killed
   SchedulerOptions options;
 };
 

@@ -49,8 +49,13 @@ pid_t living_supervisor(const RunDirectory& run) {
 
 }  // namespace
 
-LocalLauncher::LocalLauncher(boost::asio::io_context& io, fs::path tearless, Program program, const Probe& probe)
-    : io_(io), tearless_(std::move(tearless)), program_(std::move(program)), probe_(probe) {}
+LocalLauncher::LocalLauncher(boost::asio::io_context& io, fs::path tearless, Program program, const Probe& probe,
+                             int grace_seconds)
+    : io_(io),
+      tearless_(std::move(tearless)),
+      program_(std::move(program)),
+      probe_(probe),
+      grace_seconds_(grace_seconds) {}
 
 std::string LocalLauncher::device_name(const std::string& uuid) const {
   for (const ProgramDevice& device : probe_.devices) {
@@ -65,11 +70,12 @@ void LocalLauncher::start(const Launch& launch) {
                       {"program", probe_.program},
                       {"version", probe_.version},
                       {"numerics", probe_.numerics}};
-  SpawnRequest request{.arguments = {tearless_.string(), "supervise", launch.folder.string(), "--engine",
-                                     program_.path().string(), "--stamp", stamp.dump()},
-                       .environment = {},
-                       .blocked_signals = {SIGTERM, SIGINT, SIGHUP, kStallSignal},  // none may hit it half-made
-                       .own_session = true};
+  SpawnRequest request{
+      .arguments = {tearless_.string(), "supervise", launch.folder.string(), "--engine", program_.path().string(),
+                    "--stamp", stamp.dump(), "--grace", std::to_string(grace_seconds_)},
+      .environment = {},
+      .blocked_signals = {SIGTERM, SIGINT, SIGHUP, kStallSignal},  // none may hit it half-made
+      .own_session = true};
   if (!launch.cuda_device.empty()) request.environment.emplace_back("CUDA_VISIBLE_DEVICES", launch.cuda_device);
   watch_process(launch.id,
                 {.pid = spawn(request), .folder = launch.folder, .pidfd = nullptr, .timer = nullptr, .stop = {}});

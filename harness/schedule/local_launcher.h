@@ -18,7 +18,9 @@ namespace tearless::harness {
 class LocalLauncher : public Launcher {
  public:
   /// `tearless` is the executable that has `supervise`; what `probe` says is stamped on every attempt. Borrows `io`.
-  LocalLauncher(boost::asio::io_context& io, std::filesystem::path tearless, Program program, const Probe& probe);
+  /// A program that is asked to stop is killed after `grace_seconds`.
+  LocalLauncher(boost::asio::io_context& io, std::filesystem::path tearless, Program program, const Probe& probe,
+                int grace_seconds);
 
   void start(const Launch& launch) override;
   bool adopt(const std::string& id, const std::filesystem::path& folder) override;
@@ -45,6 +47,7 @@ class LocalLauncher : public Launcher {
   std::filesystem::path tearless_;
   Program program_;
   Probe probe_;
+  int grace_seconds_;
   std::map<std::string, Watch> watches_;
 };
 

@@ -290,8 +290,8 @@ void Scheduler::conclude(const std::string& id, int64_t attempt, Verdict verdict
 }
 
 void Scheduler::queue_again(const std::string& id, const Verdict& verdict, bool alone, const Running* running) {
-  // What costs nothing could be repeated for ever; attempts that end at once are spaced out.
-  const bool quick = running && !stopping_ && now_() - running->since < kQuickEnd;
+  // What costs nothing could be repeated for ever; attempts that end at once and got nowhere are spaced out.
+  const bool quick = running && !stopping_ && now_() - running->since < kQuickEnd && !has_made_progress(id, *running);
   quick_ends_[id] = quick ? quick_ends_[id] + 1 : 0;
   const double patience = quick ? std::min(kLongestPatience, std::exp2(quick_ends_[id] - 1)) : 0;
   if (jobs_.contains(id)) queue_.push_back({.id = id, .alone = alone, .not_before = now_() + patience});
@@ -305,9 +305,13 @@ void Scheduler::note_crash(const std::string& id, const std::string& reason) {
   pause(fmt::format("{} runs crashed in the same way ({}); `tearless log {}` shows more", runs.size(), reason, id));
 }
 
+bool Scheduler::has_made_progress(const std::string& id, const Running& running) const {
+  return workspace_.run(id).newest_checkpoint() > running.checkpoint_before;
+}
+
 void Scheduler::note_outside_end(const std::string& id, const Verdict& verdict, const Running* running) {
   const bool outside = verdict.failure == FailureClass::kKilled || verdict.failure == FailureClass::kLost;
-  const bool progress = running && workspace_.run(id).newest_checkpoint() > running->checkpoint_before;
+  const bool progress = running && has_made_progress(id, *running);
   int& ends = outside_ends_[id];
   ends = !outside ? 0 : progress ? 1 : ends + 1;
   if (ends < kOutsideEndsPause) return;

@@ -115,6 +115,7 @@ class Scheduler {
   void conclude(const std::string& id, int64_t attempt, Verdict verdict, const Running* running);
   void queue_again(const std::string& id, const Verdict& verdict, bool alone, const Running* running);
   void note_crash(const std::string& id, const std::string& reason);
+  bool has_made_progress(const std::string& id, const Running& running) const;
   void note_outside_end(const std::string& id, const Verdict& verdict, const Running* running);
   void ask_to_stop(const std::string& id, Running& running, StopReason why);
   bool gives_sign_of_life(const RunDirectory& run, int64_t attempt, Running& running);

@@ -28,6 +28,7 @@ namespace {
 // kMigrations[i] brings a database from user_version i to i + 1. Released ones are frozen: a change is a new one.
 constexpr std::array<const char*, 2> kMigrations = {kSchema1, kSchema2};
 constexpr int kSchemaVersion = static_cast<int>(kMigrations.size());
+constexpr uintmax_t kQuicklyChecked = 64 << 20;  // bytes of a database that SQLite looks through in a tenth of a second
 
 // WAL needs memory shared between processes, and flock means little there: a database on one of these may be torn
 // apart.
@@ -68,10 +69,13 @@ std::set<std::string> columns_of(SQLite::Database& database) {
 
 // A version is only a number: a draft of this schema, or another program's file, may carry the same one.
 void refuse_foreign(const fs::path& file, SQLite::Database& database) {
-  SQLite::Database ours(":memory:", SQLite::OPEN_READWRITE);
-  for (const char* migration : kMigrations) ours.exec(migration);
+  static const std::set<std::string> ours = [] {
+    SQLite::Database model(":memory:", SQLite::OPEN_READWRITE);
+    for (const char* migration : kMigrations) model.exec(migration);
+    return columns_of(model);
+  }();
   const std::set<std::string> present = columns_of(database);
-  for (const std::string& column : columns_of(ours)) {
+  for (const std::string& column : ours) {
     if (present.contains(column)) continue;
     fail("{} is not a database of this tearless (it lacks {}); make it anew from the run folders: {}", file.string(),
          column, rebuild_command(file));
@@ -112,8 +116,9 @@ void refuse_unusable(const fs::path& file, const SQLite::Exception& error) {
            file.string(), said);
     case SQLITE_NOMEM:
       throw std::bad_alloc();
-    default:
-      fail("cannot use the database {}: {}", file.string(), said);
+    default:  // our own statements are sound: the schema that they speak of is not
+      fail("cannot use the database {}: {}; if it is damaged, make it anew from the run folders: {}", file.string(),
+           said, rebuild_command(file));
   }
 }
 
@@ -167,6 +172,10 @@ std::unique_ptr<SQLite::Database> open_for_reading(const fs::path& file, int bus
     auto database = std::make_unique<SQLite::Database>(file.string(), SQLite::OPEN_READONLY, busy_milliseconds);
     const int version = schema_version(*database);
     refuse_newer(file, version);
+    if (version < 1) {  // of ours, the first has one: another program's file, or a damaged one
+      fail("{} says that it has no schema of tearless; make it anew from the run folders: {}", file.string(),
+           rebuild_command(file));
+    }
     if (version < kSchemaVersion) {
       fail("{} was written by an older tearless (schema {}); the next `tearless run` brings it up to date",
            file.string(), version);
@@ -175,6 +184,31 @@ std::unique_ptr<SQLite::Database> open_for_reading(const fs::path& file, int bus
     return database;
   } catch (const SQLite::Exception& error) {
     refuse_unusable(file, error);
+  }
+}
+
+std::vector<std::string> damage_in(const fs::path& file) {
+  std::vector<std::string> damage;
+  try {
+    SQLite::Database database(file.string(), SQLite::OPEN_READONLY, kBusyMilliseconds);
+    SQLite::Statement row(database, "PRAGMA integrity_check(10)");
+    while (row.executeStep()) damage.push_back(row.getColumn(0).getString());
+    if (damage == std::vector<std::string>{"ok"}) damage.clear();
+  } catch (const SQLite::Exception& error) {
+    damage.emplace_back(error.what());
+  }
+  return damage;
+}
+
+void refuse_damaged(SQLite::Database& database) {
+  const fs::path file = database.getFilename();
+  std::error_code error;
+  if (fs::file_size(file, error) > kQuicklyChecked || error) return;
+  try {
+    const std::string found = database.execAndGet("PRAGMA quick_check(1)").getString();
+    if (found != "ok") throw SQLite::Exception(found);
+  } catch (const SQLite::Exception& damage) {
+    refuse_unusable(file, damage);
   }
 }
 

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/lock_file.h"
 #include "harness/runs/workspace.h"
@@ -34,6 +35,12 @@ std::unique_ptr<SQLite::Database> open_for_writing(const std::filesystem::path& 
 inline constexpr int kBusyMilliseconds = 10'000;  // a reader's shared lock while the journal mode changes
 std::unique_ptr<SQLite::Database> open_for_reading(const std::filesystem::path& file,
                                                    int busy_milliseconds = kBusyMilliseconds);
+
+/// What SQLite finds wrong with the file, a sentence each; empty where it is sound. Reads all of it, changes nothing.
+std::vector<std::string> damage_in(const std::filesystem::path& file);
+
+/// UserError where a look that takes no more than a tenth of a second finds the file damaged.
+void refuse_damaged(SQLite::Database& database);
 
 /// Ends WAL mode, so that the file at rest stands alone and readers need no side files. Silent where a reader is in the
 /// way.

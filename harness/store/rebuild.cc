@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/lock_file.h"
+#include "base/record.h"
 #include "harness/store/database.h"
 #include "harness/store/record.h"
 #include "harness/store/store.h"
@@ -38,7 +39,16 @@ void move_database(const fs::path& from, const fs::path& to) {
   }
 }
 
-void restore_run(Store& store, const Workspace& workspace, const std::string& id) {
+// Records that are there and damaged. What else is known of the run is restored without them.
+void note_damaged_records(const RunDirectory& run, int64_t attempt, std::vector<std::string>& passed_over) {
+  for (const char* name : {"start.json", "exit.json", "measured.json"}) {
+    const fs::path file = run.attempt(attempt) / name;
+    if (fs::exists(file) && !read_record(file)) passed_over.push_back(fmt::format("{} is damaged", file.string()));
+  }
+}
+
+void restore_run(Store& store, const Workspace& workspace, const std::string& id,
+                 std::vector<std::string>& passed_over) {
   const RunDirectory run = workspace.run(id);
   const std::string canonical = read_file(run.settings());
   if (run_id(canonical) != id) {
@@ -54,8 +64,10 @@ void restore_run(Store& store, const Workspace& workspace, const std::string& id
                  .seed = 0});
 
   const int64_t newest = run.newest_begun_attempt();
-  for (int64_t attempt = 1; attempt < newest; ++attempt) {
-    if (run.has_begun(attempt)) record_end(store, workspace, id, attempt, judge_exit(run, attempt));
+  for (int64_t attempt = 1; attempt <= newest; ++attempt) {
+    if (!run.has_begun(attempt)) continue;
+    note_damaged_records(run, attempt, passed_over);
+    if (attempt < newest) record_end(store, workspace, id, attempt, judge_exit(run, attempt));
   }
   if (newest == 0 && !fs::exists(run.done())) return;
   store.move(id, RunState::kQueued, RunState::kRunning);
@@ -63,6 +75,7 @@ void restore_run(Store& store, const Workspace& workspace, const std::string& id
 
   const Verdict verdict = judge(run, newest);
   record_end(store, workspace, id, newest, verdict);
+  if (verdict.state == RunState::kFailed && fs::exists(run.done())) passed_over.push_back(verdict.reason);
   // Whether a failure deserves another try is for the next `run` to say: here it is only queued again.
   const bool settled = verdict.state != RunState::kFailed || verdict.failure == FailureClass::kSettings;
   store.move(id, RunState::kRunning, settled ? verdict.state : RunState::kQueued, verdict.failure, verdict.reason,
@@ -71,6 +84,33 @@ void restore_run(Store& store, const Workspace& workspace, const std::string& id
 
 }  // namespace
 
+RebuildReport restore(Store& store, const Workspace& workspace) {
+  RebuildReport report;
+  const auto try_to = [&report](const auto& step) {
+    try {
+      step();
+    } catch (const UserError& error) {
+      report.passed_over.emplace_back(error.what());
+    }
+  };
+  for (const std::string& id : folders_in(workspace.runs())) {
+    try_to([&] {
+      store.in_one_step([&] { restore_run(store, workspace, id, report.passed_over); });
+      ++report.runs;
+    });
+  }
+  std::vector<Sweep> sweeps;
+  for (const std::string& id : folders_in(workspace.sweeps())) {
+    try_to([&] { sweeps.push_back(read_sweep(workspace, id)); });
+  }
+  // In their old order, so that the newest says what still waits. Their runs without a folder are queued.
+  std::stable_sort(sweeps.begin(), sweeps.end(),
+                   [](const Sweep& a, const Sweep& b) { return a.submitted_at < b.submitted_at; });
+  for (const Sweep& sweep : sweeps) store.submit(sweep);
+  report.sweeps = static_cast<int64_t>(sweeps.size());
+  return report;
+}
+
 RebuildReport rebuild(const Workspace& workspace) {
   if (!fs::is_directory(workspace.root())) {
     fail("there is no workspace {} to rebuild; name one with --workspace", workspace.root().string());
@@ -78,35 +118,18 @@ RebuildReport rebuild(const Workspace& workspace) {
   const LockFile lock = lock_for_writing(workspace);
   const fs::path fresh = workspace.database().string() + ".new";
   for (const char* side : kSideFiles) remove_file(fresh.string() + side);
-
   RebuildReport report;
-  const auto try_to = [&report](const auto& restore) {
-    try {
-      restore();
-    } catch (const UserError& error) {
-      report.passed_over.emplace_back(error.what());
-    }
-  };
   {
     Store store(open_for_writing(fresh), std::nullopt);
-    for (const std::string& id : folders_in(workspace.runs())) {
-      try_to([&] {
-        store.in_one_step([&] { restore_run(store, workspace, id); });
-        ++report.runs;
-      });
-    }
-    std::vector<Sweep> sweeps;
-    for (const std::string& id : folders_in(workspace.sweeps())) {
-      try_to([&] { sweeps.push_back(read_sweep(workspace, id)); });
-    }
-    // In their old order, so that the newest says what still waits. Their runs without a folder are queued.
-    std::stable_sort(sweeps.begin(), sweeps.end(),
-                     [](const Sweep& a, const Sweep& b) { return a.submitted_at < b.submitted_at; });
-    for (const Sweep& sweep : sweeps) store.submit(sweep);
-    report.sweeps = static_cast<int64_t>(sweeps.size());
+    report = restore(store, workspace);
   }
   settle(*open_for_writing(fresh));
-  move_database(workspace.database(), workspace.database().string() + ".before-rebuild");
+  // Even where it is gone: its log may still be there.
+  const std::string before = workspace.database().string() + ".before-rebuild";
+  std::string kept = before;
+  for (int copy = 2; fs::exists(kept); ++copy) kept = fmt::format("{}-{}", before, copy);
+  if (fs::exists(workspace.database())) report.kept = kept;
+  move_database(workspace.database(), kept);
   move_database(fresh, workspace.database());
   sync_folder(workspace.root());
   return report;

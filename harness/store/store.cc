@@ -104,7 +104,9 @@ std::string place_label(const nlohmann::ordered_json& coordinates, int64_t seed)
 std::unique_ptr<Store> Store::open_writer(const Workspace& workspace) {
   make_folders(workspace.root());
   LockFile lock = lock_for_writing(workspace);
-  return std::make_unique<Store>(open_for_writing(workspace.database()), std::move(lock));
+  std::unique_ptr<SQLite::Database> database = open_for_writing(workspace.database());
+  refuse_damaged(*database);
+  return std::make_unique<Store>(std::move(database), std::move(lock));
 }
 
 std::unique_ptr<const Store> Store::open_reader(const Workspace& workspace) {
@@ -134,10 +136,13 @@ Store::~Store() {
 // A hash of all that a table prints of a result. It is written in the transaction that records the result, so a row
 // that changed since, by a flipped bit or by hand, no longer matches.
 std::string Store::seal_of(const std::string& id) const {
-  Question row(*database_, "SELECT state, coalesce(step, -1) FROM runs WHERE id = ?");
+  Question row(*database_, "SELECT state, coalesce(step, -1), class, reason FROM runs WHERE id = ?");
   row.bind(1, id);
   std::string text = id + "\n";
-  if (row.executeStep()) text += fmt::format("{} {}\n", row.getColumn(0).getString(), row.getColumn(1).getInt64());
+  if (row.executeStep()) {
+    text += fmt::format("{} {} {} {}\n", row.getColumn(0).getString(), row.getColumn(1).getInt64(),
+                        row.getColumn(2).getString(), row.getColumn(3).getString());
+  }
   for (const AttemptRecord& attempt : attempts_of(id)) {
     text += fmt::format("attempt {} {} {} {}\n", attempt.number, attempt.numerics, attempt.device, attempt.processor);
   }
@@ -150,7 +155,7 @@ std::string Store::seal_of(const std::string& id) const {
 }
 
 bool Store::is_as_recorded(const std::string& id) const {
-  Question row(*database_, "SELECT seal FROM runs WHERE id = ? AND state IN ('done', 'diverged')");
+  Question row(*database_, "SELECT seal FROM runs WHERE id = ? AND state IN ('done', 'diverged', 'failed')");
   row.bind(1, id);
   if (!row.executeStep()) return true;
   const std::string seal = row.getColumn(0).getString();
@@ -169,9 +174,7 @@ RunResult Store::result_of(const std::string& id, std::optional<int64_t> numeric
   result.reason = record->reason;
   if (record->state == RunState::kDiverged) result.diverged_step = record->step.value_or(0);
 
-  Question scores(*database_, "SELECT name, value FROM scores_view WHERE run = ?");
-  scores.bind(1, id);
-  while (scores.executeStep()) result.scores[scores.getColumn(0).getString()] = scores.getColumn(1).getDouble();
+  result.scores = scores_of(id);
 
   std::set<std::pair<std::string, std::string>> machines;
   std::optional<int64_t> oldest;
@@ -259,6 +262,28 @@ std::vector<RunRecord> Store::runs_of(const std::string& sweep) const {
     runs.back().label = place_label(coordinates, runs.back().seed);
   }
   return runs;
+}
+
+std::map<std::string, double> Store::scores_of(const std::string& id) const {
+  Question row(*database_, "SELECT name, value FROM scores_view WHERE run = ?");
+  row.bind(1, id);
+  std::map<std::string, double> scores;
+  while (row.executeStep()) scores[row.getColumn(0).getString()] = row.getColumn(1).getDouble();
+  return scores;
+}
+
+std::vector<MetricLine> Store::metrics_of(const std::string& id) const {
+  Question row(*database_,
+               "SELECT position, metrics.step, metric_names.name, value FROM metrics "
+               "JOIN runs ON runs.number = metrics.run JOIN metric_names ON metric_names.number = metrics.name "
+               "WHERE runs.id = ? ORDER BY position");
+  row.bind(1, id);
+  std::vector<MetricLine> lines;
+  while (row.executeStep()) {
+    lines.push_back({row.getColumn(0).getInt64(), row.getColumn(1).getInt64(), row.getColumn(2).getString(),
+                     row.getColumn(3).getDouble()});
+  }
+  return lines;
 }
 
 std::map<std::string, MetricLine> Store::newest_metrics(const std::string& id) const {
@@ -378,7 +403,7 @@ void Store::move(const std::string& id, RunState from, RunState to, FailureClass
     update.bind(6, id);
     update.bind(7, std::string(name_of(from)));
     if (update.exec() != 1) throw std::logic_error(fmt::format("run {} is not {}", id, name_of(from)));
-    if (to == RunState::kDone || to == RunState::kDiverged) {
+    if (to == RunState::kDone || to == RunState::kDiverged || to == RunState::kFailed) {
       Statement put(*database_, "UPDATE runs SET seal = ? WHERE id = ?");
       put.bind(1, seal_of(id));
       put.bind(2, id);

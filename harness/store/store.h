@@ -84,7 +84,8 @@ class Store {
   /// `state` is empty for a run the store has never heard of. With `numerics_now` (Probe::numerics) older results are
   /// stale. UserError where the result is no longer what was recorded.
   RunResult result_of(const std::string& id, std::optional<int64_t> numerics_now = std::nullopt) const;
-  /// False where a result is no longer what was recorded: a bit has flipped, or someone has written to the database.
+  /// False where an end (done, diverged, failed) is no longer what was recorded: a bit has flipped, or someone has
+  /// written to the database.
   bool is_as_recorded(const std::string& id) const;
   std::optional<RunRecord> run(const std::string& id) const;
   std::vector<AttemptRecord> attempts_of(const std::string& id) const;
@@ -94,6 +95,10 @@ class Store {
   std::vector<Sweep> sweeps() const;
   /// In the grid's order, with coordinates.
   std::vector<RunRecord> runs_of(const std::string& sweep) const;
+  /// As they are stored, whether or not they are as recorded.
+  std::map<std::string, double> scores_of(const std::string& id) const;
+  /// All lines of metrics.jsonl that were read, in its order.
+  std::vector<MetricLine> metrics_of(const std::string& id) const;
   /// The newest value of each metric.
   std::map<std::string, MetricLine> newest_metrics(const std::string& id) const;
   /// How many attempts of a run ended with this class since it was last queued on request, and since it last made

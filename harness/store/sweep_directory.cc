@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/hash.h"
+#include "base/record.h"
 #include "base/time.h"
 
 namespace tearless::harness {
@@ -26,13 +27,17 @@ std::string lines_of(const Sweep& sweep) {
   return lines;
 }
 
+std::string id_of_texts(const std::string& grid_file, std::string_view grid_text, std::string_view lines) {
+  Sha256 hash;
+  hash.update(grid_text);
+  hash.update(lines);
+  return fs::path(grid_file).stem().string() + "-" + hash.hex().substr(0, 8);
+}
+
 }  // namespace
 
 std::string sweep_id(const Sweep& sweep, std::string_view grid_text) {
-  Sha256 hash;
-  hash.update(grid_text);
-  hash.update(lines_of(sweep));
-  return fs::path(sweep.grid_file).stem().string() + "-" + hash.hex().substr(0, 8);
+  return id_of_texts(sweep.grid_file, grid_text, lines_of(sweep));
 }
 
 void freeze_sweep(const Workspace& workspace, const Sweep& sweep, std::string_view grid_text) {
@@ -42,19 +47,27 @@ void freeze_sweep(const Workspace& workspace, const Sweep& sweep, std::string_vi
   write_atomically(folder / "grid.toml", grid_text);
   write_atomically(folder / "runs.jsonl", lines_of(sweep));
   const json about = {{"title", sweep.title}, {"grid_file", sweep.grid_file}, {"submitted_at", sweep.submitted_at}};
-  write_atomically(folder / "sweep.json", about.dump(2) + "\n");
+  write_atomically(folder / "sweep.json", sealed(about));
 }
 
 Sweep read_sweep(const Workspace& workspace, const std::string& id) {
   const fs::path folder = workspace.sweep(id);
   try {
-    const json about = json::parse(read_file(folder / "sweep.json"));
+    const std::optional<json> record = unsealed(read_file(folder / "sweep.json"));
+    if (!record) fail("{} is damaged; delete that folder and submit its grid again", (folder / "sweep.json").string());
+    const json& about = *record;
     Sweep sweep{.id = id,
                 .title = about.at("title"),
                 .grid_file = about.at("grid_file"),
                 .submitted_at = about.at("submitted_at"),
                 .runs = {}};
-    std::istringstream lines(read_file(folder / "runs.jsonl"));
+    const std::string texts = read_file(folder / "runs.jsonl");
+    if (id_of_texts(sweep.grid_file, read_file(folder / "grid.toml"), texts) != id) {
+      fail(
+          "{}: grid.toml and runs.jsonl are no longer what was submitted; delete that folder and submit its grid again",
+          folder.string());
+    }
+    std::istringstream lines(texts);
     for (std::string line; std::getline(lines, line);) {
       const ordered_json run = ordered_json::parse(line);
       sweep.runs.push_back({.id = run.at("id"),

@@ -18,98 +18,15 @@
 #include "base/run_directory.h"
 #include "harness/runs/attempt_files.h"
 #include "harness/store/store.h"
+#include "tests/harness/run_fixture.h"
 #include "tests/support/paths.h"
 #include "tests/support/process.h"
 
 namespace tearless::harness {
 namespace {
 
-namespace fs = std::filesystem;
 using testing::HasSubstr;
 using testing::Not;
-
-// Four runs of 12 updates; slow enough to be caught in the middle where a test wants that.
-std::string grid_of(const std::string& behaviours, int sleep_ms) {
-  return "title = \"A fake grid\"\nseeds = 2\n[set]\n\"fake.updates\" = 12\n\"fake.sleep_ms\" = " +
-         std::to_string(sleep_ms) + "\n[axis]\n\"model.kind\" = [\"a\", \"b\"]\n\"fake.behaviour\" = [" + behaviours +
-         "]\n[table]\nscores = [\"test.score\"]\n";
-}
-
-class RunTest : public testing::Test {
- protected:
-  RunTest() { write_grid("\"succeed\"", 0); }
-
-  void write_grid(const std::string& behaviours, int sleep_ms) {
-    test::write_text(folder_ / "grid.toml", grid_of(behaviours, sleep_ms));
-  }
-
-  test::Command command(std::vector<std::string> arguments) const {
-    arguments.insert(arguments.begin(), test::program("tearless").string());
-    return {.arguments = std::move(arguments),
-            .environment = {{"TEARLESS_ENGINE", test::program("fake-engine").string()}},
-            .folder = folder_.path()};
-  }
-  test::Finished tearless(std::vector<std::string> arguments) const { return test::run(command(std::move(arguments))); }
-
-  std::vector<RunDirectory> runs() const {
-    std::vector<RunDirectory> all;
-    std::error_code absent;
-    for (const auto& entry : fs::directory_iterator(folder_ / "results/runs", absent)) all.emplace_back(entry.path());
-    std::sort(all.begin(), all.end(), [](const RunDirectory& a, const RunDirectory& b) { return a.root() < b.root(); });
-    return all;
-  }
-
-  // A run that is in the middle of its updates.
-  bool wait_for_a_run_in_the_middle(RunDirectory* found) const {
-    return test::eventually([&] {
-      for (const RunDirectory& run : runs()) {
-        const bool begun =
-            fs::exists(run.metrics()) && read_metrics(run, 0).lines.size() >= 4 && !fs::exists(run.done());
-        if (begun && supervisor_of(run, run.newest_attempt())) {
-          *found = run;
-          return true;
-        }
-      }
-      return false;
-    });
-  }
-
-  int64_t attempts() const {
-    int64_t count = 0;
-    for (const RunDirectory& run : runs()) count += run.newest_attempt();
-    return count;
-  }
-
-  // The result files of all runs, by name.
-  std::map<std::string, std::string> results() const {
-    std::map<std::string, std::string> bytes;
-    for (const RunDirectory& run : runs()) {
-      const std::string id = run.root().filename().string();
-      bytes[id + "/metrics"] = test::read_text(run.metrics());
-      bytes[id + "/scores"] = test::read_text(run.scores());
-    }
-    return bytes;
-  }
-
-  // The same grid in a folder of its own, with nothing happening to it (and in no time: that is not part of a run's
-  // id).
-  std::map<std::string, std::string> undisturbed() const {
-    RunTest other;
-    const std::string grid = test::read_text(folder_ / "grid.toml");
-    test::write_text(other.folder_ / "grid.toml",
-                     std::regex_replace(grid, std::regex("sleep_ms\" = \\d+"), "sleep_ms\" = 0"));
-    EXPECT_EQ(other.tearless({"run", "grid.toml"}).code, 0);
-    return other.results();
-  }
-
-  void expect_nothing_alive() const {
-    for (const RunDirectory& run : runs()) EXPECT_FALSE(LockFile::is_held(run.lock())) << run.root();
-  }
-
-  void TestBody() override {}
-
-  test::TempFolder folder_;
-};
 
 TEST_F(RunTest, TrainsAGridOnceAndNeverAgain) {
   const test::Finished first = tearless({"run", "grid.toml"});
@@ -191,22 +108,6 @@ TEST_F(RunTest, CtrlCStopsGracefullyAndASecondRunGoesOn) {
   }
   expect_nothing_alive();
   EXPECT_EQ(read_attempt(some, 1).code, kExitStopped);
-  write_grid("\"succeed\"", 0);
-  EXPECT_EQ(tearless({"run", "grid.toml"}).code, 0);
-  EXPECT_EQ(results(), undisturbed());
-}
-
-TEST_F(RunTest, ASecondCtrlCLeavesAtOnceAndNothingIsLost) {
-  write_grid("\"succeed\"", 300);
-  RunDirectory some("");
-  {
-    test::Background harness(command({"run", "grid.toml", "--jobs", "4"}));
-    ASSERT_TRUE(test::eventually([&] { return attempts() == 4; }));
-    harness.signal(SIGINT);
-    ::usleep(20'000);
-    harness.signal(SIGINT);
-    EXPECT_EQ(harness.wait().code, 130);
-  }
   write_grid("\"succeed\"", 0);
   EXPECT_EQ(tearless({"run", "grid.toml"}).code, 0);
   EXPECT_EQ(results(), undisturbed());
@@ -394,21 +295,6 @@ TEST_F(RunTest, AReadOnlyWorkspaceIsNamed) {
   fs::permissions(folder_.path(), fs::perms::owner_all);
   EXPECT_EQ(finished.code, 2);
   EXPECT_THAT(finished.errors, HasSubstr("results"));
-}
-
-// A limit on file sizes stands for a full disk: writes fail in the harness, the supervisors and the engines alike.
-TEST_F(RunTest, AFullDiskEndsTheSweepWithASentenceAndLosesNothing) {
-  EXPECT_EQ(tearless({"run", "grid.toml", "--only", "seed=1"}).code, 0);
-  const std::string limited =
-      "trap '' XFSZ; ulimit -f 16; exec " + test::program("tearless").string() + " run grid.toml";
-  const test::Finished full = test::run({.arguments = {"/bin/sh", "-c", limited},
-                                         .environment = {{"TEARLESS_ENGINE", test::program("fake-engine").string()}},
-                                         .folder = folder_.path()});
-  EXPECT_NE(full.code, 0);
-  EXPECT_THAT(full.output + full.errors, HasSubstr("tearless.db"));
-  const test::Finished after = tearless({"run", "grid.toml"});
-  EXPECT_EQ(after.code, 0) << after.output << after.errors;
-  EXPECT_EQ(results(), undisturbed());
 }
 
 TEST_F(RunTest, StatusOfAnEmptyFolderMakesNothing) {

@@ -3,9 +3,12 @@
 // bytes.
 //
 //   fake.behaviour  succeed | diverge | crash | crash_once | stall | out_of_memory | out_of_memory_once | half_write |
-//   stop_once fake.updates    how many (default 5)         fake.sleep_ms  between two (default 0) data.train      a
-//   file that must exist, else the run waits for it fake.device     "cpu" or "cuda"              fake.threads (default
-//   1)
+//                   stop_once | refuse_late | flood (prints 100 MB) | big_file (writes 8 MB after its first checkpoint)
+//   fake.updates    how many (default 5)
+//   fake.sleep_ms   between two (default 0)
+//   data.train      a file that must exist, else the run waits for it
+//   fake.device     "cpu" or "cuda"
+//   fake.threads    (default 1)
 // Every other key under model. and train. is accepted and moves the scores.
 
 #include <fcntl.h>
@@ -28,6 +31,7 @@
 #include "base/files.h"
 #include "base/hash.h"
 #include "base/lock_file.h"
+#include "base/record.h"
 #include "base/run_directory.h"
 #include "base/settings.h"
 
@@ -119,6 +123,7 @@ class Run {
   int train() {
     if (fs::exists(files_.done())) return kExitDone;
     const bool first = attempt_ == 1;
+    if (behaviour_ == "refuse_late") return kExitSettingsRefused;
     if (behaviour_ == "stop_once" && first) return kExitStopped;
     if (behaviour_ == "out_of_memory" || (behaviour_ == "out_of_memory_once" && first)) return kExitOutOfMemory;
     const int64_t updates = settings_.at("fake.updates");
@@ -133,6 +138,7 @@ class Run {
       if (g_stop || step % kCheckpointEvery == 0) {
         metrics.sync();
         checkpoint(step, metrics.size());
+        if (behaviour_ == "big_file") write_atomically(files_.root() / "big", std::string(8 << 20, 'x'));
       }
       if (g_stop) return stopped(step);
     }
@@ -156,6 +162,12 @@ class Run {
       signal(SIGTERM, SIG_DFL);
       while (true) ::pause();
     }
+    if (behaviour_ == "flood") {
+      std::cout << "the beginning\n" << std::flush;
+      const std::string lines(1 << 20, 'x');
+      for (int i = 0; i < 100; ++i) std::cout << lines << "\n";
+      std::cout << "the end" << std::endl;
+    }
     if (behaviour_ == "half_write") {
       std::ofstream(files_.scores()) << R"({"test.score": 20.)" << std::flush;
       ::abort();
@@ -167,22 +179,29 @@ class Run {
   }
 
   int64_t restore() {
-    const fs::path newest = files_.checkpoints() / "newest.json";
-    if (!fs::exists(newest)) return 0;
-    const json state = json::parse(read_file(newest));
-    kept_ = state.at("metrics_bytes");
-    return state.at("step");
+    const int64_t newest = files_.newest_checkpoint();
+    if (newest == 0) return 0;
+    const json manifest = json::parse(read_file(checkpoint_folder(newest) / "manifest.json"));
+    kept_ = manifest.at("state").at("metrics_bytes");
+    return newest;
   }
 
+  fs::path checkpoint_folder(int64_t step) const { return files_.checkpoints() / ("step-" + std::to_string(step)); }
+
   void checkpoint(int64_t step, uint64_t metrics_bytes) const {
-    make_folders(files_.checkpoints());
-    write_atomically(files_.checkpoints() / "newest.json",
-                     json{{"step", step}, {"metrics_bytes", metrics_bytes}}.dump());
+    const fs::path temporary = files_.checkpoints() / "tmp";
+    remove_recursively(temporary);
+    make_folders(temporary);
+    write_atomically(temporary / "state.bin", std::to_string(step));
+    const json state = {{"metrics_bytes", metrics_bytes}, {"metrics_sha256", sha256(read_file(files_.metrics()))}};
+    const json files = {{"state.bin", sha256(std::to_string(step))}};
+    write_atomically(temporary / "manifest.json", json{{"step", step}, {"state", state}, {"files", files}}.dump());
+    publish_folder(temporary, checkpoint_folder(step));
   }
 
   void measure(int64_t updates) const {
     write_atomically(files_.attempt(attempt_) / "measured.json",
-                     json{{"tokens_per_second", 1000.0}, {"threads", 1}, {"updates", updates}}.dump());
+                     sealed({{"tokens_per_second", 1000.0}, {"threads", 1}, {"updates", updates}}));
   }
 
   int stopped(int64_t step) const {
@@ -193,7 +212,7 @@ class Run {
 
   int diverged(int64_t step) const {
     measure(step);
-    write_done(files_, "diverged", step, "the loss is not finite", {});
+    write_done(files_, "diverged", step, "the loss is not finite", {"metrics.jsonl"});
     return kExitDiverged;
   }
 

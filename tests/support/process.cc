@@ -58,6 +58,8 @@ void Background::signal(int number) const {
   if (!waited_) ::kill(pid_, number);
 }
 
+std::string Background::output() const { return fs::exists(captured_ / "out") ? read_text(captured_ / "out") : ""; }
+
 Finished Background::wait() {
   int status = 0;
   while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {

@@ -35,6 +35,8 @@ class Background {
   Background& operator=(const Background&) = delete;
 
   pid_t pid() const { return pid_; }
+  // What it has printed to standard output so far.
+  std::string output() const;
   void signal(int number) const;
   Finished wait();
 

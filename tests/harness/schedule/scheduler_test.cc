@@ -442,7 +442,8 @@ TEST_F(SchedulerTest, KillsFromOutsideAreFreeButThreeWithoutProgressPauseTheSwee
     now_ += 100;
     scheduler_->tick();
   }
-  EXPECT_EQ(store_->attempts_of(id_of(0)).back().outcome, "killed");
+  EXPECT_EQ(store_->attempts_of(id_of(0)).at(4).outcome, "killed");
+  EXPECT_EQ(starts(0), 6);
   end_killed(id_of(0));  // the second since the last checkpoint
   EXPECT_TRUE(scheduler_->paused().empty());
   now_ += 100;

@@ -1,0 +1,54 @@
+// `tearless verify [--repair]`: whether all that a workspace holds is what was written.
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "harness/commands.h"
+#include "harness/output.h"
+#include "harness/store/verify.h"
+
+namespace tearless::harness {
+namespace {
+
+using nlohmann::json;
+
+void print_report(const VerifyReport& report) {
+  for (const std::string& sentence : report.repaired) print("repaired  {}\n", sentence);
+  for (const Difference& difference : report.differences) {
+    print("{}: {}  →  {}\n", difference.subject, difference.what, difference.todo);
+  }
+  print("{} runs and {} sweeps: {}\n", report.runs, report.sweeps,
+        report.differences.empty() ? "all is as it was written"
+                                   : fmt::format("{} differences", report.differences.size()));
+}
+
+json to_json(const VerifyReport& report) {
+  json differences = json::array();
+  for (const Difference& difference : report.differences) {
+    differences.push_back({{"subject", difference.subject}, {"what", difference.what}, {"todo", difference.todo}});
+  }
+  return {{"runs", report.runs},
+          {"sweeps", report.sweeps},
+          {"differences", std::move(differences)},
+          {"repaired", report.repaired}};
+}
+
+}  // namespace
+
+Action command_verify(CLI::App& app, const Globals& globals) {
+  const auto mend = std::make_shared<bool>(false);
+  app.add_flag("--repair", *mend,
+               "make the database anew where it is at fault, set damaged checkpoints aside; deletes nothing");
+  return [mend, &globals]() -> int {
+    const Workspace workspace(globals.workspace);
+    const VerifyReport report = *mend ? repair(workspace) : verify(workspace);
+    if (globals.json) {
+      print_json(to_json(report));
+    } else {
+      print_report(report);
+    }
+    return report.differences.empty() ? kOk : kSomethingFailed;
+  };
+}
+
+}  // namespace tearless::harness

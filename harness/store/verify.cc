@@ -1,0 +1,387 @@
+#include "harness/store/verify.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <tuple>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/hash.h"
+#include "base/lock_file.h"
+#include "base/record.h"
+#include "harness/runs/attempt_files.h"
+#include "harness/runs/verdict.h"
+#include "harness/store/database.h"
+#include "harness/store/rebuild.h"
+#include "harness/store/store.h"
+#include "harness/store/sweep_directory.h"
+
+namespace tearless::harness {
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+namespace {
+
+std::vector<std::string> folders_in(const fs::path& parent) {
+  std::vector<std::string> names;
+  std::error_code absent;
+  for (const auto& entry : fs::directory_iterator(parent, absent)) {
+    if (entry.is_directory()) names.push_back(entry.path().filename().string());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+bool has_result(RunState state) { return state == RunState::kDone || state == RunState::kDiverged; }
+
+// --- a folder and its own checksums ---------------------------------------------------------------------------------
+
+// Why the file is not what a checkpoint's manifest says of it, or "".
+std::string damage_of(const fs::path& checkpoint) {
+  const fs::path manifest = checkpoint / "manifest.json";
+  if (!fs::exists(manifest)) return fs::exists(checkpoint / "state.bin") ? "manifest.json is gone" : "";
+  const std::optional<json> record = read_record(manifest);
+  if (!record) return "manifest.json is damaged";
+  const json files = record->value("files", json::object());
+  for (const auto& [name, checksum] : files.items()) {
+    if (!fs::exists(checkpoint / name) || sha256_of_file(checkpoint / name) != checksum) {
+      return name + " is not what was written";
+    }
+  }
+  return "";
+}
+
+// What the checkpoint records of metrics.jsonl, which its run would go on from; a foreign program records nothing.
+std::string damage_of_metrics(const RunDirectory& run, const fs::path& checkpoint) {
+  const std::optional<json> record = read_record(checkpoint / "manifest.json");
+  const json state = record ? record->value("state", json::object()) : json::object();
+  const json bytes = state.is_object() ? state.value("metrics_bytes", json()) : json();
+  if (!bytes.is_number_unsigned()) return "";
+  const std::string text = fs::exists(run.metrics()) ? read_file(run.metrics()) : "";
+  const auto length = bytes.get<size_t>();
+  if (text.size() < length) return "metrics.jsonl is shorter than it was";
+  const json checksum = state.value("metrics_sha256", json());
+  const bool changed = checksum.is_string() && checksum != sha256(std::string_view(text).substr(0, length));
+  return changed ? "the beginning of metrics.jsonl is not what was written" : "";
+}
+
+std::map<int64_t, fs::path> checkpoints_of(const RunDirectory& run) {
+  std::map<int64_t, fs::path> steps;
+  for (const std::string& name : folders_in(run.checkpoints())) {
+    int64_t step = 0;
+    const char* end = name.data() + name.size();
+    if (!name.starts_with("step-") || std::from_chars(name.data() + 5, end, step).ptr != end) continue;
+    steps[step] = run.checkpoints() / name;
+  }
+  return steps;
+}
+
+class Verification {
+ public:
+  /// `watched`: a `tearless run` is at work, and what is unfinished changes while we look.
+  Verification(const Workspace& workspace, bool watched)
+      : workspace_(workspace), place_(" --workspace " + workspace.root().string()), watched_(watched) {}
+
+  VerifyReport report() {
+    open_store();
+    for (const std::string& id : folders_in(workspace_.runs())) look_at(id);
+    if (store_) look_for_lost_folders();
+    for (const std::string& id : folders_in(workspace_.sweeps())) look_at_sweep(id);
+    report_.sweeps = static_cast<int64_t>(sweeps_.size());
+    if (store_) look_for_lost_sweeps();
+    keep_what_is_at_stake();
+    return std::move(report_);
+  }
+
+ private:
+  void add(Difference difference) { report_.differences.push_back(std::move(difference)); }
+  void blame_database(const std::string& subject, const std::string& what) {
+    add({.subject = subject, .what = what, .todo = "tearless verify --repair" + place_, .remedy = Remedy::kRebuild});
+  }
+
+  void open_store() {
+    if (!fs::exists(workspace_.database())) {
+      if (!folders_in(workspace_.runs()).empty()) blame_database("database", "it is gone, and there are runs");
+      return;
+    }
+    const std::vector<std::string> damage = damage_in(workspace_.database());
+    if (!damage.empty()) return blame_database("database", damage.front());
+    try {
+      store_ = Store::open_reader(workspace_);
+      for (const RunState state : {RunState::kDone, RunState::kDiverged, RunState::kFailed}) store_->ids_in(state);
+    } catch (const UserError& error) {  // which says what to do: another program's file, or another version's
+      add({.subject = "database", .what = error.what(), .todo = "tearless rebuild" + place_});
+      store_.reset();
+    }
+  }
+
+  // --- runs ----------------------------------------------------------------------------------------------------------
+
+  std::string rerun(const std::string& id) const {
+    return fmt::format("restore {0} from a copy, or train the run again: rm -r {0}; {1}",
+                       workspace_.run(id).root().string(), run_command());
+  }
+  std::string run_command() const { return "tearless run GRID" + place_; }
+
+  void look_at(const std::string& id) {
+    const RunDirectory run = workspace_.run(id);
+    if (LockFile::is_held(run.lock())) return;
+    ++report_.runs;
+    const std::string subject = "run " + id;
+    std::optional<RunRecord> known;
+    try {
+      if (store_) known = store_->run(id);
+    } catch (const UserError& error) {
+      blame_database(subject, error.what());
+    }
+    const size_t before = report_.differences.size();
+    look_at_folder(run, subject, known);
+    const bool sound = report_.differences.size() == before;
+    look_at_checkpoints(run, subject);
+    if (!store_) return;
+    if (!known) {
+      if (!watched_ && sound) blame_database(subject, "the database does not know it");
+      return;
+    }
+    if (known->state == RunState::kRunning || (watched_ && !is_settled(known->state))) return;
+    try {
+      compare(run, subject, *known, sound);
+    } catch (const UserError& error) {
+      blame_database(subject, error.what());
+    }
+  }
+
+  void look_at_folder(const RunDirectory& run, const std::string& subject, const std::optional<RunRecord>& known) {
+    const auto blame_folder = [&](const std::string& what) {
+      add({.subject = subject,
+           .what = what,
+           .todo = rerun(run.id()),
+           .result_at_stake = known && has_result(known->state)});
+    };
+    if (!fs::exists(run.settings())) return blame_folder("its folder has no run.toml");
+    const std::optional<Verdict> done = verdict_of_done(run);
+    if (done && done->state == RunState::kFailed) {
+      blame_folder(done->reason);
+    } else if (run_id(read_file(run.settings())) != run.id()) {
+      blame_folder("run.toml is not what was written: its text has another id");
+    } else if (!done && known && has_result(known->state)) {
+      blame_folder("the database has its result, its folder has no DONE");
+    }
+    for (int64_t attempt = 1, newest = run.newest_attempt(); attempt <= newest; ++attempt) {
+      for (const char* name : {"start.json", "exit.json", "measured.json"}) {
+        const fs::path file = run.attempt(attempt) / name;
+        if (!fs::exists(file) || read_record(file)) continue;
+        add({.subject = subject,
+             .what = fmt::format("attempts/{}/{} is damaged", attempt, name),
+             .todo = fmt::format("restore {} from a copy; the run's numbers do not depend on it", file.string()),
+             .result_at_stake = known && has_result(known->state)});
+      }
+    }
+  }
+
+  void look_at_checkpoints(const RunDirectory& run, const std::string& subject) {
+    const std::map<int64_t, fs::path> steps = checkpoints_of(run);
+    bool older_is_sound = false;
+    for (const auto& [step, folder] : steps) {
+      std::string damage = damage_of(folder);
+      if (damage.empty() && !fs::exists(run.done())) damage = damage_of_metrics(run, folder);
+      if (damage.empty()) {
+        older_is_sound = true;
+        continue;
+      }
+      const std::string what = fmt::format("checkpoints/{}: {}", folder.filename().string(), damage);
+      if (older_is_sound) {
+        add({.subject = subject,
+             .what = what,
+             .todo = "tearless verify --repair" + place_,
+             .remedy = Remedy::kSetAside,
+             .checkpoint = folder.string()});
+      } else {
+        add({.subject = subject,
+             .what = what + ", and there is no older one",
+             .todo = fmt::format("restore it from a copy, or begin the run anew: rm -r {}; {}", folder.string(),
+                                 run_command())});
+      }
+    }
+  }
+
+  // --- the database and a folder
+  // ---------------------------------------------------------------------------------------
+
+  void compare(const RunDirectory& run, const std::string& subject, const RunRecord& known, bool sound) {
+    const std::string& id = known.id;
+    // Where the folder is not sound either, nobody can tell which is right.
+    const auto blame = [&](const std::string& what) {
+      if (sound) return blame_database(subject, what);
+      add({.subject = subject, .what = what, .todo = "first see to its folder, as said above"});
+    };
+    if (!known.canonical.empty() && run_id(known.canonical) != id)
+      blame("its settings in the database have another id");
+    if (!store_->is_as_recorded(id)) blame("its entry in the database is not what was recorded");
+    const std::optional<Verdict> done = verdict_of_done(run);
+    if (done && done->state != RunState::kFailed) {
+      if (known.state != done->state) {
+        blame(fmt::format("the database says {}, its folder {}", name_of(known.state), name_of(done->state)));
+      } else if (known.step != done->step || known.reason != done->reason) {
+        blame(fmt::format("the database says \"{}\" at update {}, its folder \"{}\" at {}", known.reason,
+                          known.step.value_or(0), done->reason, done->step.value_or(0)));
+      }
+      if (store_->scores_of(id) != read_scores(run)) blame("the database holds other scores than scores.json");
+    }
+    if (compare_attempts(run, id, blame)) compare_metrics(run, id, blame);
+  }
+
+  // False where the database does not have the attempts that the folder has: the rest cannot agree either.
+  bool compare_attempts(const RunDirectory& run, const std::string& id,
+                        const std::function<void(const std::string&)>& blame) {
+    std::set<int64_t> numbers;
+    for (const AttemptRecord& stored : store_->attempts_of(id)) {
+      numbers.insert(stored.number);
+      const AttemptRecord file = read_attempt(run, stored.number);
+      // Not the outcome, which another version may have judged otherwise, nor the checkpoint, which is pruned later.
+      const auto said = [](const AttemptRecord& a) {
+        return std::tie(a.code, a.signal, a.started_at, a.ended_at, a.host, a.device, a.processor, a.version,
+                        a.numerics, a.measured);
+      };
+      if (said(stored) != said(file)) blame(fmt::format("the database and attempts/{} differ", stored.number));
+    }
+    for (int64_t attempt = 1, newest = run.newest_begun_attempt(); attempt <= newest; ++attempt) {
+      if (!run.has_begun(attempt) || numbers.contains(attempt)) continue;
+      blame(fmt::format("the database does not know attempts/{}", attempt));
+      return false;
+    }
+    return true;
+  }
+
+  void compare_metrics(const RunDirectory& run, const std::string& id,
+                       const std::function<void(const std::string&)>& blame) {
+    const MetricsRead file = read_metrics(run, 0);
+    const std::vector<MetricLine> stored = store_->metrics_of(id);
+    const auto equal = [](const MetricLine& a, const MetricLine& b) {
+      return std::tie(a.position, a.step, a.name, a.value) == std::tie(b.position, b.step, b.name, b.value);
+    };
+    if (!std::equal(file.lines.begin(), file.lines.end(), stored.begin(), stored.end(), equal)) {
+      blame("the database holds other metrics than metrics.jsonl");
+    }
+  }
+
+  void look_for_lost_folders() {
+    for (const RunState state : {RunState::kDone, RunState::kDiverged}) {
+      for (const std::string& id : store_->ids_in(state)) {
+        if (fs::exists(workspace_.run(id).root())) continue;
+        add({.subject = "run " + id,
+             .what = fmt::format("the database says {}, and its folder is gone", name_of(state)),
+             .todo = fmt::format("restore {} from a copy, or train it again: {}", workspace_.run(id).root().string(),
+                                 run_command()),
+             .result_at_stake = true});
+      }
+    }
+  }
+
+  // --- sweeps
+  // ----------------------------------------------------------------------------------------------------------
+
+  void look_at_sweep(const std::string& id) {
+    const std::string subject = "sweep " + id;
+    try {
+      sweeps_.insert(id);
+      const Sweep frozen = read_sweep(workspace_, id);
+      if (!store_ || watched_) return;
+      const std::vector<Sweep> known = store_->sweeps();
+      const auto same = std::find_if(known.begin(), known.end(), [&](const Sweep& sweep) { return sweep.id == id; });
+      if (same == known.end()) return blame_database(subject, "the database does not know it");
+      if (same->title != frozen.title || same->grid_file != frozen.grid_file) {
+        blame_database(subject, "the database and sweep.json differ");
+      }
+      const std::vector<RunRecord> places = store_->runs_of(id);
+      const auto equal = [](const RunRecord& a, const RunRequest& b) {
+        return a.id == b.id && a.label == place_label(b.coordinates, b.seed);
+      };
+      if (!std::equal(places.begin(), places.end(), frozen.runs.begin(), frozen.runs.end(), equal)) {
+        blame_database(subject, "the database and runs.jsonl differ");
+      }
+    } catch (const UserError& error) {
+      add({.subject = subject,
+           .what = error.what(),
+           .todo = fmt::format("rm -r {}; {}", workspace_.sweep(id).string(), run_command())});
+    }
+  }
+
+  void look_for_lost_sweeps() {
+    for (const Sweep& sweep : store_->sweeps()) {
+      if (sweeps_.contains(sweep.id)) continue;
+      add({.subject = "sweep " + sweep.id,
+           .what = "its folder is gone",
+           .todo = fmt::format("tearless run {}{}", sweep.grid_file, place_)});
+    }
+  }
+
+  // A database made anew has only what the folders say: not while one of them has lost a result.
+  void keep_what_is_at_stake() {
+    std::vector<Difference>& all = report_.differences;
+    if (std::none_of(all.begin(), all.end(), [](const Difference& one) { return one.result_at_stake; })) return;
+    for (Difference& difference : all) {
+      if (difference.remedy != Remedy::kRebuild) continue;
+      difference.remedy = Remedy::kPerson;
+      difference.todo = fmt::format("first see to the folders named here, then: {}", difference.todo);
+    }
+  }
+
+  const Workspace& workspace_;
+  std::string place_;
+  bool watched_;
+  std::unique_ptr<const Store> store_;
+  std::set<std::string> sweeps_;
+  VerifyReport report_;
+};
+
+void set_aside(const fs::path& checkpoint) {
+  const fs::path folder = checkpoint.parent_path().parent_path() / "set_aside";
+  make_folders(folder);
+  fs::path to = folder / checkpoint.filename();
+  for (int copy = 2; fs::exists(to); ++copy) to = folder / fmt::format("{}-{}", checkpoint.filename().string(), copy);
+  rename_file(checkpoint, to);
+  sync_folder(folder);
+  sync_folder(checkpoint.parent_path());
+}
+
+}  // namespace
+
+VerifyReport verify(const Workspace& workspace) {
+  if (!fs::is_directory(workspace.root())) {
+    fail("there is no workspace {} to verify; name one with --workspace", workspace.root().string());
+  }
+  return Verification(workspace, LockFile::is_held(workspace.lock())).report();
+}
+
+VerifyReport repair(const Workspace& workspace) {
+  std::vector<std::string> repaired;
+  bool database_at_fault = false;
+  {
+    if (!fs::is_directory(workspace.root())) return verify(workspace);  // which says so
+    const LockFile lock = lock_for_writing(workspace);
+    for (const Difference& difference : Verification(workspace, /*watched=*/false).report().differences) {
+      database_at_fault |= difference.remedy == Remedy::kRebuild;
+      if (difference.remedy != Remedy::kSetAside) continue;
+      set_aside(difference.checkpoint);
+      repaired.push_back(fmt::format("{}: {}; set aside", difference.subject, difference.what));
+    }
+  }
+  if (database_at_fault) {
+    const RebuildReport rebuilt = rebuild(workspace);
+    repaired.push_back(fmt::format("database: made anew from {} runs and {} sweeps{}", rebuilt.runs, rebuilt.sweeps,
+                                   rebuilt.kept.empty() ? "" : "; the old one is " + rebuilt.kept));
+  }
+  VerifyReport left = verify(workspace);
+  left.repaired = std::move(repaired);
+  return left;
+}
+
+}  // namespace tearless::harness

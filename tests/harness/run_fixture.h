@@ -1,0 +1,107 @@
+// `tearless run` with real processes, in a folder of its own: the harness, its supervisors, and a training program that
+// fails on request (tests/support/fake_engine.cc).
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <regex>
+#include <string>
+#include <vector>
+
+#include "base/lock_file.h"
+#include "base/run_directory.h"
+#include "harness/runs/attempt_files.h"
+#include "tests/support/paths.h"
+#include "tests/support/process.h"
+
+namespace tearless::harness {
+
+namespace fs = std::filesystem;
+
+// Four runs of 12 updates; slow enough to be caught in the middle where a test wants that.
+inline std::string grid_of(const std::string& behaviours, int sleep_ms) {
+  return "title = \"A fake grid\"\nseeds = 2\n[set]\n\"fake.updates\" = 12\n\"fake.sleep_ms\" = " +
+         std::to_string(sleep_ms) + "\n[axis]\n\"model.kind\" = [\"a\", \"b\"]\n\"fake.behaviour\" = [" + behaviours +
+         "]\n[table]\nscores = [\"test.score\"]\n";
+}
+
+class RunTest : public testing::Test {
+ public:
+  RunTest() { write_grid("\"succeed\"", 0); }
+
+  void write_grid(const std::string& behaviours, int sleep_ms) {
+    test::write_text(folder_ / "grid.toml", grid_of(behaviours, sleep_ms));
+  }
+
+  test::Command command(std::vector<std::string> arguments) const {
+    arguments.insert(arguments.begin(), test::program("tearless").string());
+    return {.arguments = std::move(arguments),
+            .environment = {{"TEARLESS_ENGINE", test::program("fake-engine").string()}},
+            .folder = folder_.path()};
+  }
+  test::Finished tearless(std::vector<std::string> arguments) const { return test::run(command(std::move(arguments))); }
+
+  std::vector<RunDirectory> runs() const {
+    std::vector<RunDirectory> all;
+    std::error_code absent;
+    for (const auto& entry : fs::directory_iterator(folder_ / "results/runs", absent)) all.emplace_back(entry.path());
+    std::sort(all.begin(), all.end(), [](const RunDirectory& a, const RunDirectory& b) { return a.root() < b.root(); });
+    return all;
+  }
+
+  // A run that is in the middle of its updates.
+  bool wait_for_a_run_in_the_middle(RunDirectory* found) const {
+    return test::eventually([&] {
+      for (const RunDirectory& run : runs()) {
+        const bool begun =
+            fs::exists(run.metrics()) && read_metrics(run, 0).lines.size() >= 4 && !fs::exists(run.done());
+        if (begun && supervisor_of(run, run.newest_attempt())) {
+          *found = run;
+          return true;
+        }
+      }
+      return false;
+    });
+  }
+
+  int64_t attempts() const {
+    int64_t count = 0;
+    for (const RunDirectory& run : runs()) count += run.newest_attempt();
+    return count;
+  }
+
+  // The result files of all runs, by name.
+  std::map<std::string, std::string> results() const {
+    std::map<std::string, std::string> bytes;
+    for (const RunDirectory& run : runs()) {
+      const std::string id = run.root().filename().string();
+      bytes[id + "/metrics"] = test::read_text(run.metrics());
+      bytes[id + "/scores"] = test::read_text(run.scores());
+    }
+    return bytes;
+  }
+
+  // The same grid in a folder of its own, with nothing happening to it (and in no time: that is not part of a run's
+  // id).
+  std::map<std::string, std::string> undisturbed() const {
+    RunTest other;
+    const std::string grid = test::read_text(folder_ / "grid.toml");
+    test::write_text(other.folder_ / "grid.toml",
+                     std::regex_replace(grid, std::regex("sleep_ms\" = \\d+"), "sleep_ms\" = 0"));
+    EXPECT_EQ(other.tearless({"run", "grid.toml"}).code, 0);
+    return other.results();
+  }
+
+  void expect_nothing_alive() const {
+    for (const RunDirectory& run : runs()) EXPECT_FALSE(LockFile::is_held(run.lock())) << run.root();
+  }
+
+  void TestBody() override {}
+
+  test::TempFolder folder_;
+};
+
+}  // namespace tearless::harness

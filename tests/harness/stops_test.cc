@@ -1,0 +1,330 @@
+// What stops runs and harnesses in real life, with real processes: Ctrl-C at any instant, programs that do not listen,
+// kills, no memory, no disk, lost files. No run is lost or charged for it, none is trained twice, and what is left are
+// the bytes of an undisturbed one.
+#include <SQLiteCpp/SQLiteCpp.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <boost/asio/io_context.hpp>
+#include <cstdlib>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "base/record.h"
+#include "harness/schedule/local_launcher.h"
+#include "harness/store/rebuild.h"
+#include "harness/store/store.h"
+#include "tests/harness/run_fixture.h"
+
+namespace tearless::harness {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+class StopsTest : public RunTest {
+ protected:
+  // A training program whose `train DIR` is shell ($2 is DIR, $FAKE the fake engine); the rest is the fake engine's.
+  fs::path shell_engine(const std::string& train) const {
+    const fs::path engine = folder_ / "engine";
+    test::write_text(engine, "#!/bin/sh\nFAKE=" + test::program("fake-engine").string() +
+                                 "\n[ \"$1\" = train ] || exec $FAKE \"$@\"\n" + train + "\n");
+    fs::permissions(engine, fs::perms::owner_all);
+    return engine;
+  }
+  // `run` of a single run of the grid.
+  test::Command run_one(std::vector<std::string> options = {}) const {
+    std::vector<std::string> arguments = {"run", "grid.toml", "--only", "model.kind=a", "--only", "seed=1"};
+    arguments.insert(arguments.end(), options.begin(), options.end());
+    return command(arguments);
+  }
+  test::Command run_one_with(const fs::path& engine, std::vector<std::string> options = {}) const {
+    test::Command one = run_one(std::move(options));
+    one.environment["TEARLESS_ENGINE"] = engine.string();
+    return one;
+  }
+
+  std::unique_ptr<const Store> store() const { return Store::open_reader(Workspace(folder_ / "results")); }
+  std::vector<std::string> outcomes() const {
+    std::vector<std::string> all;
+    for (const AttemptRecord& attempt : store()->attempts_of(runs().at(0).id())) all.push_back(attempt.outcome);
+    return all;
+  }
+
+  // Those of `undisturbed()` that are here.
+  void expect_undisturbed_bytes() const {
+    const std::map<std::string, std::string> whole = undisturbed();
+    for (const auto& [name, bytes] : results()) EXPECT_EQ(bytes, whole.at(name)) << name;
+  }
+
+  // As soon as the attempt is said to have started, three times; the fourth command finishes.
+  void stop_three_times_then_finish(const test::Command& run) {
+    for (int round = 0; round < 3; ++round) {
+      test::Background harness(run);
+      ASSERT_TRUE(test::eventually([&] { return harness.output().find("started") != std::string::npos; }));
+      harness.signal(SIGINT);
+      EXPECT_EQ(harness.wait().code, 130);
+      EXPECT_EQ(store()->run(runs().at(0).id())->state, RunState::kQueued);
+      expect_nothing_alive();
+    }
+    for (const std::string& outcome : outcomes()) EXPECT_EQ(outcome, "stopped");
+    fs::remove(folder_ / "slow");  // for programs that wait as long as it is there
+    const test::Finished finished = test::run(run);
+    EXPECT_EQ(finished.code, 0) << finished.output << finished.errors;
+    expect_undisturbed_bytes();
+  }
+
+  pid_t engine_of(const RunDirectory& run) const {
+    const auto supervisor = supervisor_of(run, run.newest_begun_attempt());
+    if (!supervisor) return 0;
+    const std::string pid = std::to_string(supervisor->pid);
+    pid_t engine = 0;
+    std::ifstream("/proc/" + pid + "/task/" + pid + "/children") >> engine;
+    return engine;
+  }
+};
+
+TEST_F(StopsTest, CtrlCAsSoonAsItHasStartedIsNeverCharged) {
+  write_grid("\"succeed\"", 50);
+  test::Command fast = run_one();
+  stop_three_times_then_finish(run_one());
+}
+
+TEST_F(StopsTest, NorWhereTheProgramHasNoHandler) {
+  test::write_text(folder_ / "slow", "");
+  const fs::path engine = shell_engine("[ -e \"$2/../../../slow\" ] && exec sleep 100\nexec $FAKE train \"$2\"");
+  stop_three_times_then_finish(run_one_with(engine));
+}
+
+TEST_F(StopsTest, NorWhereItIsDeafAndOutlivesItsGraceTime) {
+  test::write_text(folder_ / "slow", "");
+  const fs::path engine =
+      shell_engine("trap '' TERM\nwhile [ -e \"$2/../../../slow\" ]; do sleep 0.02; done\nexec $FAKE train \"$2\"");
+  stop_three_times_then_finish(run_one_with(engine, {"--grace", "0"}));
+}
+
+TEST_F(StopsTest, ASecondCtrlCLeavesAtOnceAndTheAttemptsEndByThemselves) {
+  const fs::path engine = shell_engine(
+      "trap '' TERM\nwhile [ ! -e \"$2/../../../released\" ]; do sleep 0.02; done\nexec $FAKE train \"$2\"");
+  {
+    test::Background harness(run_one_with(engine));
+    ASSERT_TRUE(test::eventually([&] { return !runs().empty() && engine_of(runs().at(0)) != 0; }));
+    harness.signal(SIGINT);
+    ASSERT_TRUE(test::eventually([&] { return harness.output().find("Stopping 1") != std::string::npos; }));
+    harness.signal(SIGINT);
+    EXPECT_EQ(harness.wait().code, 130);
+  }
+  EXPECT_TRUE(LockFile::is_held(runs().at(0).lock())) << "the harness waited for its attempt";
+  test::write_text(folder_ / "released", "");
+  const test::Finished next = test::run(run_one());
+  EXPECT_EQ(next.code, 0) << next.output << next.errors;
+  expect_undisturbed_bytes();
+}
+
+TEST_F(StopsTest, ASupervisorThatDoesNotAnswerIsGivenUpAndItsEngineGoesWithIt) {
+  write_grid("\"succeed\"", 60);
+  RunDirectory run("");
+  {
+    test::Background harness(run_one({"--grace", "0"}));
+    ASSERT_TRUE(wait_for_a_run_in_the_middle(&run));
+    const pid_t engine = engine_of(run);
+    ASSERT_GT(engine, 0);
+    ::kill(static_cast<pid_t>(supervisor_of(run, 1)->pid), SIGSTOP);
+    ::kill(engine, SIGSTOP);  // or it would finish meanwhile
+    harness.signal(SIGINT);
+    EXPECT_EQ(harness.wait().code, 130);
+    EXPECT_TRUE(test::eventually([&] { return !process_start_ticks(engine); }));
+  }
+  EXPECT_EQ(outcomes(), std::vector<std::string>{"stopped"});
+  EXPECT_EQ(test::run(run_one()).code, 0);
+  expect_undisturbed_bytes();
+}
+
+TEST_F(StopsTest, AnAttemptWhoseLockFileIsGoneIsAdoptedNotDoubled) {
+  write_grid("\"succeed\"", 80);
+  RunDirectory run("");
+  {
+    test::Background harness(run_one());
+    ASSERT_TRUE(wait_for_a_run_in_the_middle(&run));
+    fs::remove(run.lock());
+    harness.signal(SIGKILL);
+    harness.wait();
+  }
+  const test::Finished next = test::run(run_one());
+  EXPECT_EQ(next.code, 0) << next.output << next.errors;
+  EXPECT_THAT(next.output, HasSubstr("adopted"));
+  EXPECT_EQ(attempts(), 1);
+  EXPECT_EQ(test::read_text(run.root() / "starts.txt"), "1\n");
+  expect_undisturbed_bytes();
+}
+
+TEST_F(StopsTest, ADatabaseDeletedUnderLivingAttemptsIsMadeAnewAndTheyAreAdopted) {
+  write_grid("\"succeed\"", 100);
+  {
+    test::Background harness(command({"run", "grid.toml", "--jobs", "4"}));
+    RunDirectory some("");
+    ASSERT_TRUE(test::eventually([&] { return attempts() == 4; }));
+    ASSERT_TRUE(wait_for_a_run_in_the_middle(&some));
+    harness.signal(SIGKILL);
+    harness.wait();
+  }
+  fs::remove(folder_ / "results/tearless.db");
+  const test::Finished next = tearless({"run", "grid.toml", "--jobs", "4"});
+  EXPECT_EQ(next.code, 0) << next.output << next.errors;
+  EXPECT_THAT(next.output, HasSubstr("was gone: made anew"));
+  EXPECT_EQ(attempts(), 4);
+  EXPECT_EQ(results(), undisturbed());
+}
+
+TEST_F(StopsTest, WhatASupervisorExportsChangesNothingWhereAUserExportsIt) {
+  for (const char* descriptor : {"0", "7"}) {
+    test::Command run = command({"run", "grid.toml"});
+    run.environment[kAttemptVariable] = "7";
+    run.environment[kLockVariable] = descriptor;
+    EXPECT_EQ(test::run(run).code, 0);
+    EXPECT_EQ(attempts(), 4);
+    EXPECT_EQ(results(), undisturbed());
+    fs::remove_all(folder_ / "results");
+  }
+}
+
+TEST_F(StopsTest, AnEngineKilledAfterEachNewCheckpointIsNeverFailed) {
+  const std::string grid = test::read_text(folder_ / "grid.toml");
+  test::write_text(folder_ / "grid.toml",
+                   std::regex_replace(std::regex_replace(grid, std::regex("updates\" = 12"), "updates\" = 24"),
+                                      std::regex("sleep_ms\" = 0"), "sleep_ms\" = 20"));
+  test::Background harness(run_one());
+  int64_t reached = 0;
+  for (int kill = 0; kill < 5; ++kill) {
+    ASSERT_TRUE(test::eventually(
+        [&] { return !runs().empty() && runs().at(0).newest_checkpoint() > reached && engine_of(runs().at(0)) > 0; }));
+    reached = runs().at(0).newest_checkpoint();
+    ::kill(engine_of(runs().at(0)), SIGKILL);
+  }
+  const test::Finished finished = harness.wait();
+  EXPECT_EQ(finished.code, 0) << finished.output << finished.errors;
+  EXPECT_EQ(outcomes(), (std::vector<std::string>{"killed", "killed", "killed", "killed", "killed", "done"}));
+  expect_undisturbed_bytes();
+}
+
+TEST_F(StopsTest, ThreeKillsWithoutProgressPauseTheSweepAndTheNextCommandGoesOn) {
+  test::write_text(folder_ / "kill", "");
+  const fs::path engine = shell_engine("[ -e \"$2/../../../kill\" ] && kill -9 $$\nexec $FAKE train \"$2\"");
+  const test::Finished paused = test::run(run_one_with(engine));
+  EXPECT_EQ(paused.code, 1);
+  EXPECT_THAT(paused.output, HasSubstr("was killed from outside 3 times and made no progress"));
+  EXPECT_EQ(store()->run(runs().at(0).id())->state, RunState::kQueued);
+  fs::remove(folder_ / "kill");
+  EXPECT_EQ(test::run(run_one_with(engine)).code, 0);
+  expect_undisturbed_bytes();
+}
+
+TEST_F(StopsTest, AKillForMemoryIsTriedOnceMoreAloneAndThenFails) {
+  const fs::path events = folder_ / "memory.events";
+  test::write_text(events, "oom_kill 3\n");
+  const std::string file = events.string();
+  test::Command run =
+      run_one_with(shell_engine("echo oom_kill $(($(cut -d' ' -f2 " + file + ") + 1)) > " + file + "\nkill -9 $$"));
+  run.environment["TEARLESS_MEMORY_EVENTS"] = file;
+  const test::Finished finished = test::run(run);
+  EXPECT_EQ(finished.code, 1);
+  EXPECT_THAT(finished.output, HasSubstr("queued again: out_of_memory: the machine had no memory left"));
+  EXPECT_EQ(outcomes(), (std::vector<std::string>{"out_of_memory", "out_of_memory"}));
+  EXPECT_EQ(store()->run(runs().at(0).id())->state, RunState::kFailed);
+}
+
+TEST_F(StopsTest, AFloodOfOutputKeepsItsHeadAndItsTailAndTheRunEndsWell) {
+  write_grid("\"flood\"", 0);
+  EXPECT_EQ(test::run(run_one()).code, 0);
+  const std::string log = test::read_text(runs().at(0).attempt(1) / "log.txt");
+  EXPECT_LT(log.size(), size_t{9} << 20);
+  EXPECT_THAT(log.substr(0, 100), testing::StartsWith("the beginning\n"));
+  EXPECT_NE(log.find("bytes of output are left out here"), std::string::npos);
+  EXPECT_EQ(log.substr(log.size() - 8), "the end\n");
+}
+
+TEST_F(StopsTest, ACopiedRunFolderIsRefusedAndNeverShowsAnothersScores) {
+  EXPECT_EQ(test::run(run_one()).code, 0);
+  const std::string a = runs().at(0).id();
+  const nlohmann::json plan = nlohmann::json::parse(tearless({"plan", "grid.toml", "--json"}).output).at("runs");
+  std::string b;
+  for (const nlohmann::json& run : plan) {
+    if (run.at("id") != a) b = run.at("id");
+  }
+  fs::copy(folder_ / ("results/runs/" + a), folder_ / ("results/runs/" + b), fs::copy_options::recursive);
+  const test::Finished finished = tearless({"run", "grid.toml"});
+  EXPECT_EQ(finished.code, 1);
+  EXPECT_THAT(finished.output, HasSubstr("holds the settings of run " + a));
+  EXPECT_EQ(store()->result_of(b).state, RunState::kFailed);
+  EXPECT_TRUE(store()->result_of(b).scores.empty());
+}
+
+// A small disk of its own: the engine finds it full after its first checkpoint.
+TEST_F(StopsTest, AFullDiskPausesTheSweepAndWithRoomTheSameCommandFinishes) {
+  if (std::getenv("CI")) GTEST_SKIP() << "no file system may be mounted there";
+  fs::create_directories(folder_ / "results");
+  const std::string mount = "mount -t tmpfs -o size=4m none " + (folder_ / "results").string();
+  if (test::run({.arguments = {"/usr/bin/unshare", "-rm", "/bin/sh", "-c", mount}}).code != 0) {
+    GTEST_SKIP() << "a user may not mount a file system of its own here";
+  }
+  write_grid("\"big_file\"", 0);
+  const std::string tearless = test::program("tearless").string() + " run grid.toml --only model.kind=a --only seed=1";
+  test::Command both = command({});
+  both.arguments = {"/usr/bin/unshare", "-rm", "/bin/sh", "-c",
+                    mount + " && { " + tearless + "; echo code $?; mount -o remount,size=64m results; " + tearless +
+                        "; echo code $?; cp -r results results2; }"};
+  const test::Finished finished = test::run(both);
+  EXPECT_THAT(finished.output, HasSubstr("queued again: machine"));
+  EXPECT_THAT(finished.output, HasSubstr("Ended early"));
+  EXPECT_THAT(finished.output, testing::ContainsRegex("code 1\n(.|\n)*code 0\n")) << finished.errors;
+  fs::remove(folder_ / "results");
+  fs::rename(folder_ / "results2", folder_ / "results");
+  EXPECT_EQ(outcomes(), (std::vector<std::string>{"machine", "done"}));
+  expect_undisturbed_bytes();
+}
+
+TEST_F(StopsTest, RebuildLeavesNoLogOfTheOldDatabaseThatWouldBePlayedIntoTheNewOne) {
+  EXPECT_EQ(tearless({"run", "grid.toml"}).code, 0);
+  const std::string database = (folder_ / "results/tearless.db").string(), log = database + "-wal";
+  const std::string table = tearless({"table", "grid.toml"}).output;
+  std::string stale;
+  {
+    SQLite::Database writer(database, SQLite::OPEN_READWRITE);
+    writer.exec("PRAGMA journal_mode = WAL; UPDATE sweeps SET title = 'stale'; UPDATE scores SET value = 1");
+    stale = test::read_text(log);
+  }
+  for (const bool gone : {false, true}) {
+    test::write_text(log, stale);
+    if (gone) fs::remove(database);
+    EXPECT_TRUE(rebuild(Workspace(folder_ / "results")).passed_over.empty());
+    EXPECT_FALSE(fs::exists(log));
+    EXPECT_EQ(store()->sweeps().at(0).title, "A fake grid");
+    EXPECT_EQ(tearless({"table", "grid.toml"}).output, table);
+  }
+}
+
+TEST_F(StopsTest, AProcessOfAnotherBootIsNotTakenForASupervisor) {
+  const RunDirectory run(folder_ / "run");
+  fs::create_directories(run.attempt(1));
+  boost::asio::io_context io;
+  LocalLauncher launcher(io, test::program("tearless"), Program(test::program("fake-engine")), {}, 30);
+  const ProcessName self = ProcessName::own();
+  for (const std::string& boot : {std::string("another boot"), self.boot_id}) {
+    test::write_text(
+        run.attempt(1) / "start.json",
+        sealed({{"supervisor", {{"pid", self.pid}, {"start_ticks", self.start_ticks}, {"boot_id", boot}}}}));
+    EXPECT_EQ(launcher.adopt("a", run.root()), boot == self.boot_id) << boot;
+  }
+}
+
+TEST_F(StopsTest, AStallTimeoutOfZeroMeansNever) {
+  write_grid("\"succeed\"", 200);  // slower than the harness looks
+  const test::Finished finished = test::run(run_one({"--stall-timeout", "0"}));
+  EXPECT_EQ(finished.code, 0);
+  EXPECT_THAT(finished.output, Not(HasSubstr("stalled")));
+}
+
+}  // namespace
+}  // namespace tearless::harness
