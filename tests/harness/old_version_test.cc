@@ -73,6 +73,18 @@ TEST_F(OldVersionTest, MigratedItPrintsTheSameTableAndTrainsNothing) {
   expect_the_same_table_and_no_training();
 }
 
+// The first version sealed nothing: the folder alone vouches for a number.
+TEST_F(OldVersionTest, AScoreThatItsFolderDoesNotVouchForIsNotPrinted) {
+  SQLite::Database((folder_ / "results/tearless.db").string(), SQLite::OPEN_READWRITE)
+      .exec("UPDATE scores SET value = value + 1 WHERE name = 'test.score'");
+  Store::open_writer(Workspace(folder_ / "results"));
+  const test::Finished table = tearless({"table", "grid.toml"});
+  EXPECT_EQ(table.code, 2);
+  EXPECT_THAT(table.errors, HasSubstr("the database and its scores.json hold different scores"));
+  EXPECT_EQ(tearless({"verify", "--repair"}).code, 0);
+  EXPECT_EQ(tearless({"table", "grid.toml"}).output, table_);
+}
+
 TEST_F(OldVersionTest, RebuiltFromItsFoldersItDoesToo) {
   EXPECT_TRUE(rebuild(Workspace(folder_ / "results")).passed_over.empty());
   expect_the_same_table_and_no_training();
