@@ -86,7 +86,7 @@ void try_all(Engine engine, int64_t sample) {
 TEST(FailingCalls, CostTimeAndNothingElse) { try_all(Engine::kFake, 6); }
 
 TEST(FailingCalls, OfTheRealEngineNeither) {
-  if (!has(Engine::kReal)) GTEST_SKIP() << "needs tearless-engine (the harness preset has none)";
+  if (!has(Engine::kReal)) GTEST_SKIP() << "needs tearless-engine, without sanitizers";
   try_all(Engine::kReal, 1);
 }
 

@@ -63,7 +63,7 @@ void try_all(Engine engine, int64_t sample) {
 TEST(PowerCut, LosesNothingThatWasReported) { try_all(Engine::kFake, 20); }
 
 TEST(PowerCut, LosesNothingOfTheRealEngineEither) {
-  if (!has(Engine::kReal)) GTEST_SKIP() << "needs tearless-engine (the harness preset has none)";
+  if (!has(Engine::kReal)) GTEST_SKIP() << "needs tearless-engine, without sanitizers";
   try_all(Engine::kReal, 3);
 }
 

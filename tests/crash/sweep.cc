@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <random>
@@ -67,7 +68,12 @@ std::string environment_or(const char* name, const char* otherwise) {
 
 }  // namespace
 
-bool has(Engine engine) { return fs::exists(program_of(engine)); }
+bool has(Engine engine) {
+#ifdef __SANITIZE_ADDRESS__  // LibTorch takes seconds to start under it, and is not what these tests are about
+  if (engine == Engine::kReal) return false;
+#endif
+  return fs::exists(program_of(engine));
+}
 
 Sweep::Sweep(Engine engine) : engine_(engine) {
   test::write_text(folder_ / "grid.toml", engine == Engine::kFake ? kFakeGrid : kRealGrid);
@@ -188,7 +194,10 @@ void in_parallel(size_t count, const std::function<void(size_t)>& trial) {
   std::vector<std::thread> workers;
   for (unsigned i = 0; i < std::max(2u, std::thread::hardware_concurrency()); ++i) {
     workers.emplace_back([&] {
-      for (size_t number; (number = next++) < count;) trial(number);
+      for (size_t number; (number = next++) < count;) {
+        trial(number);
+        if (number % 100 == 99) std::fprintf(stderr, "%zu of %zu tried\n", number + 1, count);
+      }
     });
   }
   for (std::thread& worker : workers) worker.join();

@@ -89,7 +89,7 @@ TEST_F(RunTest, AStalledRunIsStoppedAndQueuedAgain) {
   write_grid("\"stall\"", 0);
   test::Background harness(
       command({"run", "grid.toml", "--only", "model.kind=a", "--only", "seed=1", "--stall-timeout", "0.01"}));
-  ASSERT_TRUE(test::eventually([&] { return attempts() == 1 && read_attempt(runs().at(0), 1).signal == SIGTERM; }));
+  ASSERT_TRUE(test::eventually([&] { return attempts() > 0 && read_attempt(runs().at(0), 1).signal == SIGTERM; }));
   harness.signal(SIGINT);
   EXPECT_THAT(harness.wait().output, HasSubstr("queued again: stalled: no sign of life"));
   expect_nothing_alive();
