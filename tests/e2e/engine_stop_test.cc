@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <cerrno>
 #include <cstdio>
 
 #include "base/fault.h"
@@ -130,8 +131,11 @@ TEST_F(EngineStop, OutOfMemoryHasAnExitCodeOfItsOwn) {
 
 // Descriptors run out: as a full disk, nothing that other settings would mend.
 TEST_F(EngineStop, AMachineThatFailsHasAnExitCodeOfItsOwn) {
-  for (const test::Command& command : {prepare(), train()}) {
-    const test::Finished ended = test::run(limited("ulimit -n 4", command));
+  for (test::Command command : {prepare(), train()}) {
+    test::Faults faults(folder_.path());
+    faults.fail(fault::kOpen, EMFILE, 1, 1);
+    command.environment.merge(faults.environment());
+    const test::Finished ended = test::run(command);
     EXPECT_EQ(ended.code, kExitMachine) << ended.errors;
     EXPECT_THAT(ended.errors, MatchesRegex("tearless-engine: cannot [^\n]*: Too many open files\n"));
   }
