@@ -36,6 +36,7 @@ constexpr Failing kFailings[] = {{"a write: no space", fault::kWrite, ENOSPC, fa
 int64_t calls(Engine engine, uint32_t kinds) {
   const Sweep sweep(engine);
   test::Faults faults(sweep.folder());
+  faults.plan().roles = roles_of(engine);
   faults.plan().kinds = kinds;
   EXPECT_EQ(sweep.run(&faults, {"--jobs", "1"}).code, 0);
   return faults.points();
@@ -46,6 +47,7 @@ bool try_one(Engine engine, const Failing& failing, int64_t call) {
   const std::string where = std::string(failing.name) + ", call " + std::to_string(call);
   const Sweep sweep(engine);
   test::Faults faults(sweep.folder());
+  faults.plan().roles = roles_of(engine);
   faults.fail(failing.kinds, failing.error, call, failing.for_good ? std::numeric_limits<int64_t>::max() : call);
   const test::Finished first = sweep.run(&faults, {"--jobs", "1"});
   EXPECT_TRUE(test::eventually([&] { return faults.alive() == 0; })) << where << ": something is left alive";

@@ -32,6 +32,7 @@ void try_one(Engine engine, int64_t point) {
   const std::string where = "the power failed at point " + std::to_string(point);
   const Sweep sweep(engine);
   test::Faults faults(sweep.folder());
+  faults.plan().roles = roles_of(engine);
   const fs::path shadow = sweep.folder() / "shadow";
   faults.keep_shadow(shadow);
   faults.kill_at(point, fault::kEverybody);

@@ -160,6 +160,7 @@ const Undisturbed& undisturbed_sweep(Engine engine) {
   static const auto make = [](Engine which) {
     const Sweep sweep(which);
     test::Faults faults(sweep.folder());
+    faults.plan().roles = roles_of(which);
     const test::Finished finished = sweep.run(&faults, {"--jobs", "1"});
     EXPECT_EQ(finished.code, 0) << finished.output << finished.errors;
     return Undisturbed{sweep.result(), faults.points()};
@@ -171,6 +172,8 @@ const Undisturbed& undisturbed_sweep(Engine engine) {
 }
 
 }  // namespace
+
+uint32_t roles_of(Engine engine) { return engine == Engine::kReal ? fault::kProgram : fault::kEverybody; }
 
 const Result& undisturbed(Engine engine) { return undisturbed_sweep(engine).result; }
 int64_t undisturbed_points(Engine engine) { return undisturbed_sweep(engine).points; }

@@ -59,6 +59,10 @@ class Sweep {
   test::TempFolder folder_;
 };
 
+/// Whose calls are points: everybody's, but with the real engine its own only. What harness and supervisors do at
+/// theirs does not depend on the program, and its processes take half a second to start.
+uint32_t roles_of(Engine engine);
+
 /// The result of a sweep that nothing happened to; made once.
 const Result& undisturbed(Engine engine);
 /// How many points such a sweep passes.
