@@ -2,9 +2,12 @@
 // nothing.
 #pragma once
 
+#include <algorithm>
 #include <filesystem>
 #include <string>
+#include <system_error>
 #include <utility>
+#include <vector>
 
 #include "base/run_directory.h"
 
@@ -30,5 +33,16 @@ class Workspace {
  private:
   std::filesystem::path root_;
 };
+
+/// The names of the folders in `parent`, sorted; none where it is not there.
+inline std::vector<std::string> folders_in(const std::filesystem::path& parent) {
+  std::vector<std::string> names;
+  std::error_code absent;
+  for (const auto& entry : std::filesystem::directory_iterator(parent, absent)) {
+    if (entry.is_directory()) names.push_back(entry.path().filename().string());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
 
 }  // namespace tearless::harness

@@ -21,16 +21,6 @@ namespace {
 
 constexpr const char* kSideFiles[] = {"-wal", "-shm", "-journal", ""};
 
-std::vector<std::string> folders_in(const fs::path& parent) {
-  std::vector<std::string> names;
-  std::error_code absent;
-  for (const auto& entry : fs::directory_iterator(parent, absent)) {
-    if (entry.is_directory()) names.push_back(entry.path().filename().string());
-  }
-  std::sort(names.begin(), names.end());
-  return names;
-}
-
 // SQLite's side files carry its name: a log that stayed behind would be played into the new database.
 void move_database(const fs::path& from, const fs::path& to) {
   for (const char* side : kSideFiles) {

@@ -29,16 +29,6 @@ using nlohmann::json;
 
 namespace {
 
-std::vector<std::string> folders_in(const fs::path& parent) {
-  std::vector<std::string> names;
-  std::error_code absent;
-  for (const auto& entry : fs::directory_iterator(parent, absent)) {
-    if (entry.is_directory()) names.push_back(entry.path().filename().string());
-  }
-  std::sort(names.begin(), names.end());
-  return names;
-}
-
 bool has_result(RunState state) { return state == RunState::kDone || state == RunState::kDiverged; }
 
 // --- a folder and its own checksums ---------------------------------------------------------------------------------

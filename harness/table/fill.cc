@@ -172,7 +172,7 @@ void add_state_notes(const Grid& grid, const std::vector<TableRun>& runs, const 
     if (state == RunState::kFailed) {
       failed.push_back(run.result.id);
     } else if (state != RunState::kDone && state != RunState::kDiverged) {
-      ++waiting[std::string(!state                              ? "not started"
+      ++waiting[std::string(!state                            ? "not started"
                             : state == RunState::kWaitingData ? "waiting for data"
                                                               : name_of(state))];
     }

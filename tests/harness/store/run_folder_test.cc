@@ -7,10 +7,10 @@
 #include "base/error.h"
 #include "base/run_directory.h"
 #include "harness/runs/attempt_files.h"
+#include "harness/runs/verdict.h"
 #include "harness/store/rebuild.h"
 #include "harness/store/record.h"
 #include "harness/store/sweep_directory.h"
-#include "harness/runs/verdict.h"
 #include "tests/support/paths.h"
 
 namespace tearless::harness {

@@ -73,7 +73,8 @@ TEST(Cell, CountsDivergedRunsAsAResult) {
   EXPECT_EQ(cell_of(5, [](int64_t seed) { return seed == 5 ? ended(RunState::kDiverged) : around_28(seed); }),
             "28.25 ± 0.13, 1/5 div.");
   EXPECT_EQ(cell_of(5, [](int64_t) { return ended(RunState::kDiverged); }), "div. (5/5)");
-  EXPECT_EQ(cell_of(3, [](int64_t seed) { return ended(seed == 1 ? RunState::kDiverged : RunState::kQueued); }), "– (0/3), 1/3 div.");
+  EXPECT_EQ(cell_of(3, [](int64_t seed) { return ended(seed == 1 ? RunState::kDiverged : RunState::kQueued); }),
+            "– (0/3), 1/3 div.");
 }
 
 TEST(Cell, SaysThatRunsFailed) {
@@ -199,7 +200,9 @@ Table golden_table() {
                 const double x = 0.25 * static_cast<double>(seed);
                 if (row == 2) return ended(column == 0 ? RunState::kDiverged : RunState::kFailed);
                 if (column == 2)
-                  return row == 0 ? ended(RunState::kWaitingData) : seed == 1 ? ended(RunState::kRunning) : done({{"test.bleu", 9 + x}});
+                  return row == 0    ? ended(RunState::kWaitingData)
+                         : seed == 1 ? ended(RunState::kRunning)
+                                     : done({{"test.bleu", 9 + x}});
                 if (row == 0) return done({{"test.bleu", 18 + column * 10 + x}});
                 RunResult result = done({{"test.bleu", 20 + x}, {"g.decoder.final", 11 + x}});
                 result.stale = column == 1;
