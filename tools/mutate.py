@@ -109,7 +109,7 @@ class Worker:
         self.temporary = scratch / str(number)
         self.temporary.mkdir()
         self.with_engine, self.build_jobs, self.stop = with_engine, build_jobs, stop
-        self.mutated = None
+        self.mutated, self.original = None, ""  # the file that has a mutant now, and its text without
         self.tests = []
         self.environment = {
             **os.environ,
@@ -233,15 +233,15 @@ class Worker:
 
     def restore(self):
         if self.mutated:
-            shutil.copy(ROOT / self.mutated, self.source / self.mutated)
+            (self.source / self.mutated).write_text(self.original)
             self.mutated = None
 
     def judge(self, mutant):
         """(result, the test that killed it or what the compiler said)."""
         if self.mutated != mutant.file:
             self.restore()
-        (self.source / mutant.file).write_text(mutant.applied_to((ROOT / mutant.file).read_text()))
-        self.mutated = mutant.file
+            self.mutated, self.original = mutant.file, (self.source / mutant.file).read_text()
+        (self.source / mutant.file).write_text(mutant.applied_to(self.original))
         result = NO_CHANGE
         for test in sorted(self.tests, key=lambda test: test.order_for(mutant.file)):
             if complaint := self.make([test.name, *test.programs]):
