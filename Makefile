@@ -41,4 +41,4 @@ bench: setup  ## time training and search beside plain PyTorch, in turns (needs 
 	@tools/bench.sh $(JOBS)
 
 clean:  ## remove what was built here (results/ and the per-user cache stay)
-	rm -rf build build-dev build-asan build-harness
+	rm -rf build build-dev build-asan build-harness build-mutate

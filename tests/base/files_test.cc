@@ -107,6 +107,15 @@ TEST(MakeFolders, NamesAFileThatStandsInTheWay) {
   EXPECT_THAT(error_of([&] { make_folders(folder / "a/b"); }), testing::StartsWith("cannot make the folder "));
 }
 
+TEST(RemoveRecursively, OfWhatIsNotThereIsNoMistakeAndOfWhatCannotBeLookedAtIs) {
+  const TempFolder folder;
+  write_text(folder / "file", "");
+  EXPECT_EQ(error_of([&] { remove_recursively(folder / "absent"); }), "(no error)");
+  EXPECT_EQ(error_of([&] { remove_recursively(folder / "file/inside"); }), "(no error)");
+  fs::create_symlink("loop", folder / "loop");
+  EXPECT_THAT(error_of([&] { remove_recursively(folder / "loop/inside"); }), testing::StartsWith("cannot remove "));
+}
+
 TEST(PublishFolder, MovesAFinishedFolderUnderItsName) {
   const TempFolder folder;
   make_folders(folder / "step.tmp/inner");

@@ -47,6 +47,28 @@ TEST_F(RunTest, GridsThatShareRunsShareResults) {
   EXPECT_EQ(attempts(), 4);
 }
 
+TEST_F(RunTest, AsManyRunAtOnceAsWasAskedFor) {
+  const auto started_before_the_first_end = [](const std::string& output) {
+    const std::string before = output.substr(0, output.find("  done"));
+    int started = 0;
+    for (size_t at = 0; (at = before.find("  started", at)) != std::string::npos; ++at) ++started;
+    return started;
+  };
+  EXPECT_EQ(started_before_the_first_end(tearless({"run", "grid.toml", "--jobs", "1"}).output), 1);
+  fs::remove_all(folder_ / "results");
+  EXPECT_EQ(started_before_the_first_end(tearless({"run", "grid.toml", "--jobs", "4"}).output), 4);
+
+  const std::string grid = test::read_text(folder_ / "grid.toml");
+  test::write_text(folder_ / "grid.toml",
+                   std::regex_replace(grid, std::regex("\\[set\\]"), "[set]\n\"fake.device\" = \"cuda\""));
+  for (const int runs_per_gpu : {1, 3}) {
+    fs::remove_all(folder_ / "results");
+    test::Command on_one_gpu = command({"run", "grid.toml", "--runs-per-gpu", std::to_string(runs_per_gpu)});
+    on_one_gpu.environment["FAKE_CUDA_DEVICES"] = "1";
+    EXPECT_EQ(started_before_the_first_end(test::run(on_one_gpu).output), runs_per_gpu);
+  }
+}
+
 TEST_F(RunTest, EveryFailureHasItsStateAndTheExitCodeSaysThatSomethingFailed) {
   write_grid(
       "\"succeed\", \"diverge\", \"out_of_memory\", \"out_of_memory_once\", \"half_write\", \"crash_once\", "

@@ -220,6 +220,7 @@ m.e = "set"
   EXPECT_EQ(run.settings.at("m.c"), "two");
   EXPECT_EQ(run.settings.at("m.d"), "set");
   EXPECT_EQ(run.settings.at("m.e"), "axis");
+  EXPECT_FALSE(run.settings.contains("base"));
   EXPECT_EQ(run.settings.at("train.seed"), 7);
   EXPECT_EQ(run.folders.at("m.a"), (folder / "base").string());
   EXPECT_EQ(run.folders.at("m.e"), folder.path().string());

@@ -309,6 +309,21 @@ TEST_F(SchedulerTest, DifferentCrashesDoNotPause) {
   EXPECT_TRUE(scheduler_->paused().empty());
 }
 
+TEST_F(SchedulerTest, TheTimeLeftCountsWhatRunsAndWhatWaits) {
+  scheduler_->begin(jobs(3));  // 10 updates each; two of them run
+  std::string metrics;
+  const auto at_update = [&](int step) {
+    metrics += "{\"step\": " + std::to_string(step) + ", \"name\": \"train.loss\", \"value\": 1}\n";
+    for (int i = 0; i < 2; ++i) test::write_text(workspace_.run(id_of(i)).metrics(), metrics);
+    scheduler_->tick();
+  };
+  at_update(1);
+  EXPECT_EQ(scheduler_->seconds_left(), std::nullopt);  // no speed yet
+  now_ += 2;
+  at_update(5);
+  EXPECT_EQ(scheduler_->seconds_left(), (5 + 5 + 10) / (2.0 + 2.0));
+}
+
 TEST_F(SchedulerTest, ARunWithoutASignOfLifeIsStoppedAndCalledStalled) {
   restart({.stall_seconds = 60, .retry_failed = false});
   scheduler_->begin(jobs(1));
