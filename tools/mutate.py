@@ -46,6 +46,8 @@ fi
 cd "$TMPDIR"
 "$@"
 code=$?; exit $code"""
+# A mutant can keep the compiler busy, too: 8 GiB of memory are enough for every file.
+LIMITED = ["sh", "-c", 'ulimit -v 8388608; exec "$@"', "sh"]
 
 KILLED, SURVIVED, HUNG, NO_COMPILE, NO_CHANGE = "killed", "survived", "hung", "does not compile", "no change"
 COUNTED = (KILLED, SURVIVED, HUNG)
@@ -134,7 +136,7 @@ class Worker:
                 break
             time.sleep(0.02)
         for process in processes:
-            process.terminate() if commands[0][0] == "cmake" else process.kill()
+            process.terminate() if "cmake" in commands[0] else process.kill()  # ninja ends what it started
             process.wait()
         if self.stop.is_set():
             raise Stopped
@@ -145,7 +147,10 @@ class Worker:
 
     def make(self, targets):
         """Builds; the compiler's complaint, or ""."""
-        code, output = self.command(["cmake", "--build", self.build, "--parallel", self.build_jobs, "--target", *targets], 3600)
+        command = [*LIMITED, "cmake", "--build", self.build, "--parallel", self.build_jobs, "--target", *targets]
+        code, output = self.command(command, 3600)
+        if "Killed signal" in output:  # the machine had no memory left: once more
+            code, output = self.command(command, 3600)
         if code == 0:
             return ""
         errors = re.findall(r"^.*(?:error:|undefined reference).*$", output, re.MULTILINE)
