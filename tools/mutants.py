@@ -64,7 +64,7 @@ class Token:
 
 
 def tokens_of(text):
-    """The tokens that every build compiles: no comments, no directives, nothing between #if and #endif that asks for CUDA or a sanitizer."""
+    """The tokens that the tests' build compiles: no comments or directives, nothing below an #if that asks for CUDA or a sanitizer."""
     tokens, conditions = [], []
     for match in TOKEN.finditer(text):
         kind = match.lastgroup if match.lastgroup != "tag" else "string"

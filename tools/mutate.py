@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Mutation testing: changes one place of the program at a time and looks whether a test fails. docs/testing.md says how to read the result.
 
-The mutants are drawn uniformly over the lines of code of base/, engine/ and harness/. Each is built and tested in a copy of the working tree
-under build-mutate/, uncommitted changes included; the tree itself is not touched. The test programs run in a sandbox (needs unshare of
+The mutants are drawn uniformly over the lines of code of base/, engine/ and harness/. Each is built and tested in a copy of the working
+tree under build-mutate/, uncommitted changes included; the tree itself is not touched. The test programs run in a sandbox (needs unshare of
 util-linux): a mutant may kill the wrong process or remove the wrong folder.
 """
 
@@ -36,8 +36,8 @@ PROGRAMS = ("tearless", "tearless-engine", "fake-engine")
 CONFIGURATION = ["-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_CXX_FLAGS_DEBUG=-O1 -DNDEBUG", "-DTEARLESS_PCH=ON", "-DTEARLESS_UNITY=OFF",
                  "-DTEARLESS_CUDA=OFF"]
 
-# The first process of a namespace of its own, so that nothing outlives the test program and kill(-1) reaches nobody else. For root
-# everything but $TMPDIR and /tmp, where GoogleTest writes, is read-only. The limits: memory of a process in KiB, size of a file in blocks of 512 bytes.
+# A namespace of its own, so that nothing outlives the test program and kill(-1) reaches nobody else. For root everything but $TMPDIR and
+# /tmp, where GoogleTest writes, is read-only. The limits: memory of a process in KiB, size of a file in blocks of 512 bytes.
 NAMESPACE = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]
 SANDBOX = """ulimit -d 8388608; ulimit -f 4194304
 if [ "$(id -u)" = 0 ]; then
@@ -46,6 +46,8 @@ fi
 cd "$TMPDIR"
 "$@"
 code=$?; exit $code"""
+# A mutant can keep the compiler busy, too: 8 GiB of memory are enough for every file.
+LIMITED = ["sh", "-c", 'ulimit -v 8388608; exec "$@"', "sh"]
 
 KILLED, SURVIVED, HUNG, NO_COMPILE, NO_CHANGE = "killed", "survived", "hung", "does not compile", "no change"
 COUNTED = (KILLED, SURVIVED, HUNG)
@@ -117,26 +119,38 @@ class Worker:
             "GIT_CEILING_DIRECTORIES": str(WORK / str(number)),  # the build's stamp stays the same whatever is committed
             "TEARLESS_SHARED": os.environ.get("TEARLESS_SHARED", str(ROOT.parent / "shared"))}
 
-    def command(self, command, seconds, environment=None, folder=None):
-        """Exit code, or None after `seconds`, and the end of what the command wrote."""
-        with tempfile.TemporaryFile(dir=self.temporary) as output:
-            process = subprocess.Popen([str(part) for part in command], stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
-                                       cwd=folder or ROOT, env=environment or self.environment)
-            deadline = time.monotonic() + seconds
-            while process.poll() is None and time.monotonic() < deadline and not self.stop.is_set():
-                time.sleep(0.02)
-            code = process.poll()
-            if code is None:
-                process.terminate() if command[0] == "cmake" else process.kill()
-                process.wait()
-            if self.stop.is_set():
-                raise Stopped
-            output.seek(max(0, output.seek(0, os.SEEK_END) - (1 << 18)))
-            return code, output.read().decode(errors="replace")
+    def command(self, command, seconds):
+        return self.commands([command], [self.environment], seconds)
+
+    def commands(self, commands, environments, seconds):
+        """Runs commands side by side: the exit code of the first that fails and the end of what it wrote; None where it took too long."""
+        outputs = [tempfile.TemporaryFile(dir=self.temporary) for _ in commands]
+        processes = [subprocess.Popen([str(part) for part in command], stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
+                                      cwd=ROOT, env=environment)
+                     for command, output, environment in zip(commands, outputs, environments)]
+        deadline = time.monotonic() + seconds
+        while True:
+            codes = [process.poll() for process in processes]
+            is_late = time.monotonic() > deadline or self.stop.is_set()
+            if is_late or None not in codes or any(codes):
+                break
+            time.sleep(0.02)
+        for process in processes:
+            process.terminate() if "cmake" in commands[0] else process.kill()  # ninja ends what it started
+            process.wait()
+        if self.stop.is_set():
+            raise Stopped
+        failed = [i for i, code in enumerate(codes) if code] or [i for i, code in enumerate(codes) if code is None] or [0]
+        output = outputs[failed[0]]
+        output.seek(max(0, output.seek(0, os.SEEK_END) - (1 << 18)))
+        return codes[failed[0]], output.read().decode(errors="replace")
 
     def make(self, targets):
         """Builds; the compiler's complaint, or ""."""
-        code, output = self.command(["cmake", "--build", self.build, "--parallel", self.build_jobs, "--target", *targets], 3600)
+        command = [*LIMITED, "cmake", "--build", self.build, "--parallel", self.build_jobs, "--target", *targets]
+        code, output = self.command(command, 3600)
+        if "Killed signal" in output:  # the machine had no memory left: once more
+            code, output = self.command(command, 3600)
         if code == 0:
             return ""
         errors = re.findall(r"^.*(?:error:|undefined reference).*$", output, re.MULTILINE)
@@ -144,17 +158,21 @@ class Worker:
 
     def run(self, test, seconds):
         """None where all tests pass, else (KILLED or HUNG, by which test)."""
-        folder = self.temporary / "test"
-        folder.mkdir()
-        folder.chmod(0o1777)  # like /tmp: tests also act as nobody
-        environment = {**self.environment, **test.environment, "TMPDIR": str(folder), "XDG_CACHE_HOME": str(folder / "cache")}
+        shards = 4 if test.programs else 1  # tests that start programs mostly wait for them
+        folders = [pathlib.Path(tempfile.mkdtemp(dir=self.temporary)) for _ in range(shards)]
+        environments = []
+        for shard, folder in enumerate(folders):
+            folder.chmod(0o1777)  # like /tmp: tests also act as nobody
+            environments.append({**self.environment, **test.environment, "TMPDIR": str(folder), "XDG_CACHE_HOME": str(folder / "cache"),
+                                 "GTEST_TOTAL_SHARDS": str(shards), "GTEST_SHARD_INDEX": str(shard)})
         identity = [] if os.geteuid() == 0 else ["--user", "--map-current-user"]
         command = [*NAMESPACE, *identity, "sh", "-c", SANDBOX, "sh", self.bin / test.name, "--gtest_fail_fast"]
         try:
-            code, output = self.command(command, seconds, environment)
+            code, output = self.commands([command] * shards, environments, seconds)
         finally:
-            subprocess.run(["chmod", "-R", "u+rwx", folder], stderr=subprocess.DEVNULL)
-            shutil.rmtree(folder, ignore_errors=True)
+            for folder in folders:
+                subprocess.run(["chmod", "-R", "u+rwx", folder], stderr=subprocess.DEVNULL)
+                shutil.rmtree(folder, ignore_errors=True)
         if code == 0:
             return None
         failed = re.findall(r"\[  FAILED  \] (\w[\w/]*\.[\w/]+)", output)
@@ -363,30 +381,38 @@ def arguments():
     return parser.parse_args()
 
 
-def main():
-    given = arguments()
+def chosen(given):
+    """The mutants that the arguments ask for, in the order of the draw; fills in the arguments that were left open."""
     mutants = all_mutants(not given.no_engine)
-    if given.seed is None:
-        given.seed = random.randrange(10000)
-    if given.replay:
-        _, earlier = read_list(given.replay)
+    if given.mutant:
+        drawn = [mutant for mutant in mutants if mutant.id == given.mutant]
+        if not drawn:
+            sys.exit(f"mutate: there is no mutant {given.mutant}: its line has changed")
+        given.count = 1
+    elif given.replay:
+        head, earlier = read_list(given.replay)
         asked = {record["id"]: record for record in earlier if record["result"] in (SURVIVED, HUNG)}
         drawn = [mutant for mutant in mutants if mutant.id in asked]
         for gone in asked.keys() - {mutant.id for mutant in drawn}:
             print(f"left out, its line has changed: {line_of(asked[gone])}")
+        given.seed, given.count = head["seed"], len(drawn)
         given.out = given.out or WORK / f"replay-{given.replay.name}"
-    elif given.mutant:
-        drawn = [mutant for mutant in mutants if mutant.id == given.mutant]
-        if not drawn:
-            sys.exit(f"mutate: there is no mutant {given.mutant}: its line has changed")
     else:
-        inside = [mutant for mutant in mutants if (os.path.dirname(mutant.file) + "/").startswith(given.only.rstrip("/") + "/" * bool(given.only))]
+        room = given.only.rstrip("/")
+        inside = [mutant for mutant in mutants if not room or mutant.file.startswith(room + "/")]
+        if not inside:
+            sys.exit(f"mutate: there is no code in {room}; a room is a folder such as harness/store")
+        if given.seed is None:
+            given.seed = random.randrange(10000)
         drawn = draws(inside, given.seed)
-        if not drawn:
-            sys.exit(f"mutate: there is no code in {given.only}; a room is a folder such as harness/store")
         print(f"seed {given.seed}: {len(inside)} mutants on {len(drawn)} lines")
-    if given.replay or given.mutant:
-        given.count = len(drawn)
+    given.out = given.out or WORK / f"seed-{given.seed}.jsonl"
+    return drawn
+
+
+def main():
+    given = arguments()
+    drawn = chosen(given)
     if given.list:
         for mutant in drawn[:given.count]:
             print(line_of(dataclasses.asdict(mutant)))
@@ -401,10 +427,10 @@ def main():
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         sys.exit(f"mutate: another mutate.py is at work in {WORK}")
-    out = given.out or WORK / f"seed-{given.seed}.jsonl"
+    out = given.out
     head = {"seed": given.seed, "only": given.only, "engine": not given.no_engine, "tests": given.tests}
     earlier = []
-    if given.resume:
+    if given.resume and out.exists():
         written, earlier = read_list(out)
         if written != head:
             sys.exit(f"mutate: {out} was drawn otherwise: {json.dumps(written)}; give the same arguments")
@@ -424,12 +450,12 @@ def main():
             for test in worker.tests:
                 test.seconds = seconds[test.name]
         print("without a mutant: " + ", ".join(f"{name} {time:.1f} s" for name, time in seconds.items()), flush=True)
-        file = None
-        if not given.mutant:
-            file = out.open("a")
-            if not given.resume:
+        if given.mutant:
+            return judge_all(Judgement(workers, None, 1, stop), drawn, [], 1)
+        with out.open("a") as file:
+            if file.tell() == 0:
                 print(json.dumps(head), file=file, flush=True)
-        return judge_all(Judgement(workers, file, given.count, stop), drawn, earlier, given.count)
+            return judge_all(Judgement(workers, file, given.count, stop), drawn, earlier, given.count)
     except KeyboardInterrupt:
         print(f"\nstopped; go on with --resume --seed {given.seed}")
         return 130
