@@ -1,12 +1,13 @@
 #include "base/run_directory.h"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstring>
 #include <fstream>
-#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
@@ -28,7 +29,7 @@ std::optional<int64_t> number_in(const std::string& name, std::string_view prefi
   int64_t number = 0;
   const char* end = name.data() + name.size();
   const auto [stop, error] = std::from_chars(name.data() + prefix.size(), end, number);
-  if (error != std::errc() || stop != end) return std::nullopt;
+  if (error != std::errc() || stop != end || name != fmt::format("{}{}", prefix, number)) return std::nullopt;
   return number;
 }
 
@@ -48,32 +49,40 @@ std::string processor_name() {
   return "unknown";
 }
 
-// The highest number after `prefix` among the names in `folder` that `counts`; 0 where there is none.
-int64_t highest(const fs::path& folder, std::string_view prefix, const std::function<bool(int64_t)>& counts) {
-  int64_t newest = 0;
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(folder, error)) {
-    const std::optional<int64_t> number = number_in(entry.path().filename().string(), prefix);
-    if (number && *number > newest && counts(*number)) newest = *number;
+// The numbers after `prefix` among the names in `folder`, in ascending order; none where there is no such folder.
+std::vector<int64_t> numbers_in(const fs::path& folder, std::string_view prefix) {
+  std::vector<int64_t> numbers;
+  std::error_code missing;
+  for (const auto& entry : fs::directory_iterator(folder, missing)) {
+    if (const auto number = number_in(entry.path().filename().string(), prefix)) numbers.push_back(*number);
   }
-  return newest;
+  std::sort(numbers.begin(), numbers.end());
+  return numbers;
 }
+
+int64_t last_of(const std::vector<int64_t>& numbers) { return numbers.empty() ? 0 : numbers.back(); }
+
+constexpr std::string_view kCheckpointPrefix = "step-";
 
 }  // namespace
 
-int64_t RunDirectory::newest_attempt() const {
-  return highest(attempts(), "", [](int64_t) { return true; });
-}
+int64_t RunDirectory::newest_attempt() const { return last_of(numbers_in(attempts(), "")); }
 
 int64_t RunDirectory::newest_begun_attempt() const {
-  return highest(attempts(), "", [this](int64_t number) { return has_begun(number); });
+  std::vector<int64_t> numbers = numbers_in(attempts(), "");
+  while (!numbers.empty() && !has_begun(numbers.back())) numbers.pop_back();
+  return last_of(numbers);
 }
 
 bool RunDirectory::has_begun(int64_t number) const { return fs::exists(attempt(number) / "start.json"); }
 
-int64_t RunDirectory::newest_checkpoint() const {
-  return highest(checkpoints(), "step-", [](int64_t) { return true; });
+fs::path RunDirectory::checkpoint(int64_t step) const {
+  return checkpoints() / fmt::format("{}{}", kCheckpointPrefix, step);
 }
+
+std::vector<int64_t> RunDirectory::checkpoint_steps() const { return numbers_in(checkpoints(), kCheckpointPrefix); }
+
+int64_t RunDirectory::newest_checkpoint() const { return last_of(checkpoint_steps()); }
 
 std::string RunDirectory::id() const { return fs::absolute(root_ / "").parent_path().filename().string(); }
 

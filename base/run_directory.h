@@ -45,6 +45,7 @@ class RunDirectory {
   std::filesystem::path scores() const { return root_ / "scores.json"; }
   std::filesystem::path outputs() const { return root_ / "outputs"; }
   std::filesystem::path checkpoints() const { return root_ / "checkpoints"; }
+  std::filesystem::path checkpoint(int64_t step) const;  ///< checkpoints/step-N
   std::filesystem::path attempts() const { return root_ / "attempts"; }
   std::filesystem::path attempt(int64_t number) const { return attempts() / std::to_string(number); }
   std::filesystem::path done() const { return root_ / "DONE"; }
@@ -55,7 +56,9 @@ class RunDirectory {
   /// attempt that never began, which counts for nothing.
   int64_t newest_begun_attempt() const;
   bool has_begun(int64_t attempt) const;
-  /// N of the newest checkpoints/step-N, 0 where there is none: how far the run has come for good.
+  /// N of every checkpoints/step-N, in ascending order.
+  std::vector<int64_t> checkpoint_steps() const;
+  /// The last of them, 0 where there is none: how far the run has come for good.
   int64_t newest_checkpoint() const;
   /// The run's id: the name of its folder.
   std::string id() const;

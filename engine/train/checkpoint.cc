@@ -1,7 +1,5 @@
 #include "engine/train/checkpoint.h"
 
-#include <algorithm>
-#include <charconv>
 #include <cstring>
 #include <vector>
 
@@ -19,26 +17,12 @@ namespace {
 // Every later format is sealed as 3 is, so that damage is told apart from another version.
 constexpr int kFormat = 3;
 constexpr int kFormatBeforeSeals = 2;
-constexpr std::string_view kPrefix = "step-";
 
-std::optional<int64_t> step_of(const fs::path& folder) {
-  const std::string name = folder.filename().string();
-  if (!name.starts_with(kPrefix)) return std::nullopt;
-  int64_t step = 0;
-  const char* end = name.data() + name.size();
-  const auto [stop, error] = std::from_chars(name.data() + kPrefix.size(), end, step);
-  if (error != std::errc() || stop != end) return std::nullopt;
-  return step;
-}
+// A checkpoint on its way in or out; what is left of one is removed by the next prune().
+constexpr std::string_view kTemporary = "tmp-";
 
-std::vector<int64_t> steps_in(const fs::path& folder) {
-  std::vector<int64_t> steps;
-  std::error_code missing;
-  for (const auto& entry : fs::directory_iterator(folder, missing)) {
-    if (const auto step = step_of(entry.path())) steps.push_back(*step);
-  }
-  std::sort(steps.begin(), steps.end());
-  return steps;
+fs::path temporary_folder(const RunDirectory& run, int64_t step) {
+  return run.checkpoints() / fmt::format("{}{}", kTemporary, step);
 }
 
 std::string_view bytes_of(const at::Tensor& host) {
@@ -62,13 +46,11 @@ void remove_if_possible(const fs::path& path) {
 
 }  // namespace
 
-fs::path Checkpoints::folder(int64_t step) const { return run_.checkpoints() / fmt::format("{}{}", kPrefix, step); }
-
 bool Checkpoints::write(int64_t step, const TrainedState& buffers, const json& state) const {
-  const fs::path final_name = folder(step);
+  const fs::path final_name = run_.checkpoint(step);
   // Perhaps from before this step's evaluation, which is then made again: to the same end.
   if (fs::exists(final_name)) return false;
-  const fs::path temporary = run_.checkpoints() / fmt::format("tmp-{}", step);
+  const fs::path temporary = temporary_folder(run_, step);
   remove_if_possible(temporary);
   make_folders(temporary);
 
@@ -87,35 +69,35 @@ bool Checkpoints::write(int64_t step, const TrainedState& buffers, const json& s
 
 void Checkpoints::remove(int64_t step) const {
   // Renamed first: a folder that is half removed must not look like a checkpoint.
-  const fs::path doomed = run_.checkpoints() / fmt::format("tmp-{}", step);
+  const fs::path doomed = temporary_folder(run_, step);
   remove_recursively(doomed);
-  rename_file(folder(step), doomed);
+  rename_file(run_.checkpoint(step), doomed);
   remove_if_possible(doomed);
 }
 
 void Checkpoints::prune(int64_t keep, std::optional<int64_t> best) const {
-  const std::vector<int64_t> steps = steps_in(run_.checkpoints());
+  const std::vector<int64_t> steps = run_.checkpoint_steps();
   const auto excess = static_cast<int64_t>(steps.size()) - keep;
   for (int64_t i = 0; i < excess; ++i) {
     const int64_t step = steps[static_cast<size_t>(i)];
     if (step != best) remove(step);
   }
   for (const auto& entry : fs::directory_iterator(run_.checkpoints())) {
-    if (!step_of(entry.path())) remove_if_possible(entry.path());
+    if (entry.path().filename().string().starts_with(kTemporary)) remove_if_possible(entry.path());
   }
 }
 
 std::optional<int64_t> Checkpoints::newest() const {
-  const std::vector<int64_t> steps = steps_in(run_.checkpoints());
+  const std::vector<int64_t> steps = run_.checkpoint_steps();
   if (steps.empty()) return std::nullopt;
   return steps.back();
 }
 
 StoredCheckpoint Checkpoints::read(int64_t step, int64_t parameters) const {
-  const fs::path manifest_path = folder(step) / "manifest.json";
-  const fs::path state_path = folder(step) / "state.bin";
+  const fs::path manifest_path = run_.checkpoint(step) / "manifest.json";
+  const fs::path state_path = run_.checkpoint(step) / "state.bin";
   const auto damaged = [&]() -> StoredCheckpoint {
-    throw DamagedCheckpoint(fmt::format("the checkpoint {} is damaged", folder(step).string()));
+    throw DamagedCheckpoint(fmt::format("the checkpoint {} is damaged", run_.checkpoint(step).string()));
   };
   if (!fs::is_regular_file(manifest_path) || !fs::is_regular_file(state_path)) return damaged();
   const std::string text = read_file(manifest_path);
@@ -130,7 +112,7 @@ StoredCheckpoint Checkpoints::read(int64_t step, int64_t parameters) const {
       fail(
           "the checkpoint {} was written by another version of the engine; delete that folder, and the run goes on "
           "from an older one or from the start",
-          folder(step).string());
+          run_.checkpoint(step).string());
     }
     read.bytes = read_file(state_path);
     if (manifest->at("step") != step || manifest->at("files").at("state.bin") != sha256(read.bytes)) return damaged();
@@ -139,7 +121,7 @@ StoredCheckpoint Checkpoints::read(int64_t step, int64_t parameters) const {
     return damaged();
   }
   if (read.bytes.size() != 3 * sizeof(float) * static_cast<size_t>(parameters)) {
-    fail("the checkpoint {} is of a model of another size; delete the run's folder", folder(step).string());
+    fail("the checkpoint {} is of a model of another size; delete the run's folder", run_.checkpoint(step).string());
   }
   return read;
 }

@@ -55,8 +55,6 @@ class Checkpoints {
   /// Only the parameters; errors as those of read().
   void read_parameters(int64_t step, at::Tensor& parameters) const;
 
-  std::filesystem::path folder(int64_t step) const;
-
  private:
   RunDirectory run_;
 };

@@ -300,7 +300,7 @@ void Trainer::restore_from(int64_t step) {
     memory = memory_from_json(stored.state);
     schedule.restore(stored.state.at("schedule"));
   } catch (const json::exception&) {  // format 2 has no checksum over them
-    throw DamagedCheckpoint(fmt::format("the checkpoint {} is damaged", checkpoints_.folder(step).string()));
+    throw DamagedCheckpoint(fmt::format("the checkpoint {} is damaged", run_.checkpoint(step).string()));
   }
   if (memory.best_step != 0 && memory.best_step != step) checkpoints_.read(memory.best_step, parameters);
   if (!begins_with(run_.metrics(), memory.metrics)) {

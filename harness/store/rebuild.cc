@@ -19,14 +19,17 @@ namespace tearless::harness {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr const char* kSideFiles[] = {"-wal", "-shm", "-journal", ""};
+// SQLite's side files carry the database's name. A log beside a database that it is not of would be played into it, and a
+// database without its log is an older one, perhaps half of it: a kill between two calls must leave neither.
+constexpr const char* kSideFiles[] = {"-wal", "-shm", "-journal"};
 
-// SQLite's side files carry its name: a log that stayed behind would be played into the new database.
-void move_database(const fs::path& from, const fs::path& to) {
-  for (const char* side : kSideFiles) {
-    remove_file(to.string() + side);
-    if (fs::exists(from.string() + side)) rename_file(from.string() + side, to.string() + side);
-  }
+void move_over(const fs::path& from, const fs::path& to) {
+  remove_file(to);
+  if (fs::exists(from)) rename_file(from, to);
+}
+
+void move_side_files(const fs::path& from, const fs::path& to) {
+  for (const char* side : kSideFiles) move_over(from.string() + side, to.string() + side);
 }
 
 // Records that are there and damaged. What else is known of the run is restored without them.
@@ -107,6 +110,7 @@ RebuildReport rebuild(const Workspace& workspace) {
   }
   const LockFile lock = lock_for_writing(workspace);
   const fs::path fresh = workspace.database().string() + ".new";
+  remove_file(fresh);
   for (const char* side : kSideFiles) remove_file(fresh.string() + side);
   RebuildReport report;
   {
@@ -119,8 +123,12 @@ RebuildReport rebuild(const Workspace& workspace) {
   std::string kept = before;
   for (int copy = 2; fs::exists(kept); ++copy) kept = fmt::format("{}-{}", before, copy);
   if (fs::exists(workspace.database())) report.kept = kept;
-  move_database(workspace.database(), kept);
-  move_database(fresh, workspace.database());
+  // Until the last of these there is no database: the next `run` or `rebuild` reads the folders again, and SQLite drops a
+  // log without one.
+  move_over(workspace.database(), kept);
+  move_side_files(workspace.database(), kept);
+  move_side_files(fresh, workspace.database());
+  move_over(fresh, workspace.database());
   sync_folder(workspace.root());
   return report;
 }

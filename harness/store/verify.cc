@@ -3,9 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -60,17 +58,6 @@ std::string damage_of_metrics(const RunDirectory& run, const fs::path& checkpoin
   const json checksum = state.value("metrics_sha256", json());
   const bool changed = checksum.is_string() && checksum != sha256(std::string_view(text).substr(0, length));
   return changed ? "the beginning of metrics.jsonl is not what was written" : "";
-}
-
-std::map<int64_t, fs::path> checkpoints_of(const RunDirectory& run) {
-  std::map<int64_t, fs::path> steps;
-  for (const std::string& name : folders_in(run.checkpoints())) {
-    int64_t step = 0;
-    const char* end = name.data() + name.size();
-    if (!name.starts_with("step-") || std::from_chars(name.data() + 5, end, step).ptr != end) continue;
-    steps[step] = run.checkpoints() / name;
-  }
-  return steps;
 }
 
 class Verification {
@@ -177,9 +164,9 @@ class Verification {
   }
 
   void look_at_checkpoints(const RunDirectory& run, const std::string& subject) {
-    const std::map<int64_t, fs::path> steps = checkpoints_of(run);
     bool older_is_sound = false;
-    for (const auto& [step, folder] : steps) {
+    for (const int64_t step : run.checkpoint_steps()) {
+      const fs::path folder = run.checkpoint(step);
       std::string damage = damage_of(folder);
       if (damage.empty() && !fs::exists(run.done())) damage = damage_of_metrics(run, folder);
       if (damage.empty()) {

@@ -32,6 +32,19 @@ TEST(RunDirectory, CountsAttemptsPastGapsAndStrangers) {
   EXPECT_EQ(run.make_attempt(), 10);
 }
 
+TEST(RunDirectory, ListsCheckpointsByTheirStepAndNothingElse) {
+  const TempFolder folder;
+  const RunDirectory run(folder / "run");
+  EXPECT_EQ(run.checkpoint_steps(), std::vector<int64_t>());
+  EXPECT_EQ(run.newest_checkpoint(), 0);
+  for (const char* name : {"step-100", "step-20", "step-3", "step-007", "step-", "step-5.old", "tmp-400", "400"}) {
+    make_folders(run.checkpoints() / name);
+  }
+  EXPECT_EQ(run.checkpoint_steps(), (std::vector<int64_t>{3, 20, 100}));
+  EXPECT_EQ(run.newest_checkpoint(), 100);
+  EXPECT_EQ(run.checkpoint(20), run.checkpoints() / "step-20");
+}
+
 TEST(Done, IsNothingBeforeItIsWritten) {
   const TempFolder folder;
   EXPECT_EQ(read_done(RunDirectory(folder.path())), std::nullopt);

@@ -4,6 +4,7 @@
 // come out byte for byte, nothing is charged to a run, and nothing is left alive.
 //
 // `make test-crash` tries all of it, `make test` a sample by a printed seed.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -75,6 +76,38 @@ void try_all(Engine engine, const std::vector<Victims>& victims, int64_t sample)
 
 TEST(CrashMatrix, WhoeverIsKilledBetweenAnyTwoCallsTheTableIsTheSame) {
   try_all(Engine::kFake, {std::begin(kVictims), std::end(kVictims)}, 12);
+}
+
+TEST(CrashMatrix, ARebuildThatIsKilledBetweenAnyTwoCallsLosesNothing) {
+  const Sweep sweep(Engine::kFake);
+  ASSERT_EQ(sweep.run().code, 0);
+  const Result expected = sweep.result();
+  const auto rebuild = [&sweep](const test::Faults& faults) {
+    test::Command command = sweep.command(&faults);
+    command.arguments = {test::program("tearless").string(), "rebuild"};
+    return test::run(command);
+  };
+  int64_t all = 0;
+  {
+    const test::Faults count(sweep.folder());
+    ASSERT_EQ(rebuild(count).code, 0);
+    all = count.points();
+  }
+  int64_t killed = 0;
+  const std::vector<int64_t> points = chosen_points(all, 20, 88);
+  for (const int64_t point : points) {
+    test::Faults faults(sweep.folder());
+    faults.kill_at(point, fault::kEverybody);
+    rebuild(faults);
+    killed += faults.hits();
+    EXPECT_THAT(sweep.result().table, testing::AnyOf(expected.table, "")) << "killed at point " << point;
+    const test::Finished run = sweep.run();
+    EXPECT_EQ(run.code, 0) << "point " << point << "\n" << run.output << run.errors;
+    EXPECT_EQ(run.output.find("started"), std::string::npos) << "point " << point << " lost a run\n" << run.output;
+    EXPECT_EQ(difference(sweep.result(), expected), "") << "killed at point " << point;
+  }
+  std::printf("rebuild killed at %ld of %ld points\n", static_cast<long>(killed), static_cast<long>(all));
+  EXPECT_EQ(killed, static_cast<int64_t>(points.size()));
 }
 
 TEST(CrashMatrix, TheRealEngineLeavesTheSameBytesToo) {
