@@ -103,6 +103,9 @@ TEST(Learning, WordsBackwards) {
 // Bf16 wants CUDA's kernels; the formulas do the same arithmetic anywhere, slowly: rows and products in bf16, the rest
 // in fp32.
 TEST(Learning, Bf16ScoresWithinSeedNoiseOfFp32) {
+#ifdef __SANITIZE_ADDRESS__
+  GTEST_SKIP() << "a minute under the sanitizers, of code that others run";
+#endif
   test::SmallRuns runs;
   runs.write("train", backwards(600, 1));
   runs.write("dev", backwards(60, 2));
