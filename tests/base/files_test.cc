@@ -8,7 +8,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
+#include <cstring>
 #include <functional>
 
 #include "base/error.h"
@@ -71,6 +73,40 @@ TEST(WriteAtomically, SaysWhyAFolderCannotBeWritten) {
               "cannot write " + (folder / "a").string() + ": Permission denied; check the folder's permissions");
   }
   fs::permissions(folder.path(), fs::perms::owner_all);
+}
+
+TEST(FailErrno, SaysWhoseFaultItIsAndWhatToDo) {
+  struct Case {
+    int error;
+    bool of_the_machine;
+    const char* hint;
+  };
+  for (const auto& [error, of_the_machine, hint] :
+       {Case{ENOSPC, true, "; free some space and try again"}, Case{EDQUOT, true, "; free some space and try again"},
+        Case{EACCES, false, "; check the folder's permissions"},
+        Case{EROFS, true, "; choose a folder that can be written (--workspace)"},
+        Case{ELOOP, false, "; a symbolic link there leads back to itself: remove it"}, Case{EIO, true, ""},
+        Case{EMFILE, true, ""}, Case{ENFILE, true, ""}, Case{ENOMEM, true, ""}, Case{ESTALE, true, ""},
+        Case{ENODEV, true, ""}, Case{ENXIO, true, ""}, Case{ENOENT, false, ""}, Case{EFBIG, false, ""}}) {
+    const std::string expected = "cannot write x: " + std::string(std::strerror(error)) + hint;
+    try {
+      fail_errno("write", "x", error);
+      FAIL();
+    } catch (const MachineError& said) {
+      EXPECT_TRUE(of_the_machine) << said.what();
+      EXPECT_EQ(said.what(), expected);
+    } catch (const UserError& said) {
+      EXPECT_FALSE(of_the_machine) << said.what();
+      EXPECT_EQ(said.what(), expected);
+    }
+  }
+}
+
+TEST(WriteAtomically, ThatCannotTakeTheNameLeavesNothingBeside) {
+  const TempFolder folder;
+  fs::create_directories(folder / "taken" / "inside");
+  EXPECT_THAT(error_of([&] { write_atomically(folder / "taken", "x"); }), testing::HasSubstr("cannot write"));
+  EXPECT_EQ(entries_in(folder.path()), 1u);
 }
 
 TEST(ReadFile, NamesWhatItCannotRead) {

@@ -26,6 +26,18 @@ TEST(Nearest, IsSilentAboutAnotherWord) {
   EXPECT_EQ(did_you_mean("colour", kNames), "");
 }
 
+TEST(Nearest, TakesTheFirstOfTwoThatAreAsNear) {
+  EXPECT_EQ(nearest("bat", std::vector<std::string>{"cat", "rat"}), "cat");
+}
+
+TEST(Nearest, GoesAsFarAsAThirdOfTheNameAndOneMore) {
+  EXPECT_EQ(nearest("abcdef", std::vector<std::string>{"abcxyz"}), "abcxyz");
+  EXPECT_EQ(nearest("abcdef", std::vector<std::string>{"abwxyz"}), "");
+  const std::string longest(100, 'x');
+  EXPECT_EQ(nearest(longest, std::vector<std::string>{longest + "y", longest}), longest);
+  EXPECT_EQ(nearest(longest + "x", std::vector<std::string>{longest}), "");
+}
+
 TEST(Nearest, SaysItAsAQuestion) {
   EXPECT_EQ(did_you_mean("model.d_modle", kNames), " (did you mean \"model.d_model\"?)");
 }

@@ -40,6 +40,17 @@ TEST(ParseToml, RefusesListsAndTablesWithoutEnd) {
   EXPECT_EQ(error_of("x = [\n" + repeated("[{a=[\n", 20)), std::string("f.toml:12") + kRefusal);
 }
 
+TEST(ParseToml, TakesWhatIsNestedThirtyTwoDeepAndNoMore) {
+  EXPECT_EQ(error_of(repeated("a.", 31) + "b = 1\n"), "");
+  EXPECT_NE(error_of(repeated("a.", 32) + "b = 1\n"), "");
+  EXPECT_EQ(error_of("x = " + repeated("[", 32) + repeated("]", 32)), "");
+  EXPECT_NE(error_of("x = " + repeated("[", 33) + repeated("]", 33)), "");
+  // A bracket that closes ends its level, and a string of one line ends with its line.
+  EXPECT_EQ(error_of("x = [" + repeated("[],", 100) + "]\n"), "");
+  EXPECT_EQ(error_of("x = ['" + repeated("[", 100) + "', \"" + repeated("{", 100) + "\"]\n"), "");
+  EXPECT_EQ(error_of("x = \"open\ny = " + repeated("[", 33)).rfind("f.toml:2: lists", 0), 0u);
+}
+
 TEST(ParseToml, CountsNoBracketsAndDotsInTextAndComments) {
   const std::string many = repeated("[{.", 100);
   EXPECT_EQ(error_of("# " + many + "\na = \"" + many + "\\\"" + many + "\"\nb = '" + many + "'\n"), "");
