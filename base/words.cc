@@ -1,5 +1,7 @@
 #include "base/words.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace tearless {
@@ -13,6 +15,10 @@ std::vector<std::string_view> split_words(std::string_view line) {
     begin = line.find_first_not_of(kSpace, end);
   }
   return words;
+}
+
+std::string counted(int64_t count, std::string_view noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
 
 }  // namespace tearless

@@ -7,6 +7,7 @@
 #include <memory>
 #include <set>
 
+#include "base/words.h"
 #include "harness/commands.h"
 #include "harness/grid_state.h"
 #include "harness/output.h"
@@ -122,8 +123,6 @@ void print_counts(const Grid& grid, const Tally& tally) {
   print_line("all", "", [&](size_t kind) { return std::to_string(tally.all[kind]); });
 }
 
-std::string runs(int64_t count) { return fmt::format("{} run{}", count, count == 1 ? "" : "s"); }
-
 /// "1.2M": of parameters.
 std::string short_count(int64_t n) {
   if (n >= 1'000'000) return fmt::format("{:.1f}M", static_cast<double>(n) / 1e6);
@@ -151,15 +150,15 @@ void print_plan(const GridState& state, const Tally& tally, const Globals& globa
   print_counts(grid, tally);
   print("\n");
   for (const auto& [exclusion, count] : tally.left_out) {
-    print("{} left out ({}): {}\n", runs(count), exclusion->place, exclusion->why);
+    print("{} left out ({}): {}\n", counted(count, "run"), exclusion->place, exclusion->why);
   }
-  for (const auto& [sentence, count] : tally.waiting_for) print("{} waiting: {}\n", runs(count), sentence);
-  if (tally.shared > 0) print("{} the same as another one of this grid: trained once\n", runs(tally.shared));
+  for (const auto& [sentence, count] : tally.waiting_for) print("{} waiting: {}\n", counted(count, "run"), sentence);
+  if (tally.shared > 0) print("{} the same as another one of this grid: trained once\n", counted(tally.shared, "run"));
   if (tally.all[kFailed] > 0) {
-    print("{} failed; tearless explain {} says why\n", runs(tally.all[kFailed]), target);
+    print("{} failed; tearless explain {} says why\n", counted(tally.all[kFailed], "run"), target);
   }
   if (tally.all[kToRun] > 0) {
-    print("To run: {}, {} updates at most; {}\n", runs(tally.all[kToRun]), tally.updates, sizes_text(state));
+    print("To run: {}, {} updates at most; {}\n", counted(tally.all[kToRun], "run"), tally.updates, sizes_text(state));
   }
   if (!state.errors.empty()) return;  // which follow: there is nothing to do before they are corrected
   const char* next = tally.all[kToRun] > 0 ? "Next: tearless run"

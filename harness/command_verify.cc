@@ -3,6 +3,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "base/words.h"
 #include "harness/commands.h"
 #include "harness/output.h"
 #include "harness/store/verify.h"
@@ -17,9 +18,9 @@ void print_report(const VerifyReport& report) {
   for (const Difference& difference : report.differences) {
     print("{}: {}  →  {}\n", difference.subject, difference.what, difference.todo);
   }
-  print("{} runs and {} sweeps: {}\n", report.runs, report.sweeps,
+  print("{} and {}: {}\n", counted(report.runs, "run"), counted(report.sweeps, "sweep"),
         report.differences.empty() ? "all is as it was written"
-                                   : fmt::format("{} differences", report.differences.size()));
+                                   : counted(static_cast<int64_t>(report.differences.size()), "difference"));
 }
 
 json to_json(const VerifyReport& report) {

@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "base/settings.h"
+#include "base/words.h"
 #include "harness/grid/layout.h"
 #include "harness/table/stats.h"
 #include "harness/table/table.h"
@@ -159,10 +160,6 @@ int published_decimals(const TableSpec::Published& published) {
 // --- notes
 // --------------------------------------------------------------------------------------------------------------
 
-std::string plural(int64_t count, const char* noun) {
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
-}
-
 void add_state_notes(const Grid& grid, const std::vector<TableRun>& runs, const std::string& options,
                      std::vector<std::string>& notes) {
   std::map<std::string, int> waiting;
@@ -185,12 +182,12 @@ void add_state_notes(const Grid& grid, const std::vector<TableRun>& runs, const 
   }
   if (unfinished > 0) {
     notes.push_back(fmt::format("{} of {} have no result yet ({}). To go on: tearless run {}{}", unfinished,
-                                plural(static_cast<int64_t>(runs.size()), "run"), fmt::join(parts, ", "),
+                                counted(static_cast<int64_t>(runs.size()), "run"), fmt::join(parts, ", "),
                                 grid.file.string(), options));
   }
   if (!failed.empty()) {
     notes.push_back(fmt::format("{} failed. To see why: tearless explain {}{}",
-                                plural(static_cast<int64_t>(failed.size()), "run"), failed.front(), options));
+                                counted(static_cast<int64_t>(failed.size()), "run"), failed.front(), options));
   }
 }
 
@@ -201,7 +198,7 @@ void add_exclusion_notes(const Grid& grid, std::vector<std::string>& notes) {
   });
   for (const Exclusion& exclusion : grid.excludes) {
     if (counts[&exclusion] > 0)
-      notes.push_back(fmt::format("{} left out: {}", plural(counts[&exclusion], "run"), exclusion.why));
+      notes.push_back(fmt::format("{} left out: {}", counted(counts[&exclusion], "run"), exclusion.why));
   }
 }
 
@@ -214,7 +211,7 @@ void add_notes(const Grid& grid, const std::vector<TableRun>& runs, const std::s
   const std::string score = table.several_scores ? "" : table.columns.front().score + ": ";
   const char* spread = spec.show == TableSpec::Show::kMean ? "mean" : "mean ± sample standard deviation";
   table.notes.push_back(fmt::format("{}{} over {} ({})", score, spread,
-                                    plural(static_cast<int64_t>(grid.seeds.size()), "seed"),
+                                    counted(static_cast<int64_t>(grid.seeds.size()), "seed"),
                                     fmt::join(grid.seeds, ", ")));
   if (spec.select) {
     const bool final = std::all_of(runs.begin(), runs.end(), [](const TableRun& run) {

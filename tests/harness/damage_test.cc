@@ -256,7 +256,7 @@ TEST_F(DamageTest, ASoundWorkspaceIsSaidToBeAndIsNotTouched) {
   const std::string before = bytes();
   const test::Finished sound = tearless({"verify"});
   EXPECT_EQ(sound.code, 0) << sound.output << sound.errors;
-  EXPECT_EQ(sound.output, "6 runs and 1 sweeps: all is as it was written\n");
+  EXPECT_EQ(sound.output, "6 runs and 1 sweep: all is as it was written\n");
   EXPECT_EQ(bytes(), before);
   EXPECT_EQ(nlohmann::json::parse(tearless({"verify", "--json"}).output).at("differences").size(), 0u);
 }
@@ -293,7 +293,7 @@ TEST_F(DamageTest, EachChangeToTheDatabaseIsFoundAndRepairBringsTheSameTableBack
   change_database(changes[0].sql);
   const test::Finished repaired = tearless({"verify", "--repair"});
   EXPECT_EQ(repaired.code, 0) << repaired.output;
-  EXPECT_THAT(repaired.output, HasSubstr("made anew from 6 runs and 1 sweeps; the old one is "));
+  EXPECT_THAT(repaired.output, HasSubstr("made anew from 6 runs and 1 sweep; the old one is "));
   EXPECT_EQ(tearless({"run", "grid.toml"}).code, 1);  // two fail, as before
   EXPECT_EQ(tearless({"table", "grid.toml"}).output, table);
 }

@@ -82,12 +82,16 @@ TEST_F(Looking, ShowsAFinishedGridGolden) {
   std::string text;
   for (const std::string& command :
        {std::string("plan grid.toml"), std::string("table grid.toml"), "explain " + diverged.substr(0, 8),
-        "diff " + layer_norm + " " + scale_norm, "diff " + layer_norm + " " + layer_norm}) {
+        "diff " + layer_norm + " " + scale_norm, "diff " + layer_norm + " " + layer_norm, std::string("status"),
+        std::string("verify"), std::string("--json plan grid.toml"),
+        "--json explain " + layer_norm, "--json diff " + layer_norm + " " + scale_norm, std::string("--json status"),
+        std::string("--json verify")}) {
     text += "$ tearless " + command + "\n" + tearless(command) + "\n";
   }
   const std::regex time("[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+Z");
   text = std::regex_replace(text, time, "TIME");
   text = std::regex_replace(text, std::regex("TIME; [^\n]*"), "TIME; HOST");
+  text = std::regex_replace(text, std::regex("\"host\": [^\n]*"), "\"host\": HOST");
   test::expect_golden("harness/looking_done.txt", text);
 }
 

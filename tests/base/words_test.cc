@@ -1,0 +1,30 @@
+// Words between ASCII white space, and nouns after numbers.
+#include "base/words.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace tearless {
+namespace {
+
+using testing::ElementsAre;
+
+TEST(SplitWords, TakesWhatStandsBetweenAsciiWhiteSpace) {
+  EXPECT_THAT(split_words("a bc  d"), ElementsAre("a", "bc", "d"));
+  EXPECT_THAT(split_words(" \t\n\v\f\ra\t\n\v\f\rb \t\n\v\f\r"), ElementsAre("a", "b"));
+  EXPECT_THAT(split_words(""), ElementsAre());
+  EXPECT_THAT(split_words(" \n"), ElementsAre());
+}
+
+TEST(SplitWords, LeavesTheSpacesOfUnicodeInTheWords) {
+  for (const char* word : {"a\xc2\xa0z", "a\xc2\x85z", "a\xe2\x80\xa8z"}) EXPECT_THAT(split_words(word), ElementsAre(word));
+}
+
+TEST(Counted, HasOneOfAThingOrMany) {
+  EXPECT_EQ(counted(0, "run"), "0 runs");
+  EXPECT_EQ(counted(1, "run"), "1 run");
+  EXPECT_EQ(counted(2, "run"), "2 runs");
+}
+
+}  // namespace
+}  // namespace tearless
