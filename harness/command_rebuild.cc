@@ -1,6 +1,7 @@
 // `tearless rebuild`: the database anew, from the run and sweep folders.
 #include <CLI/CLI.hpp>
 
+#include "base/words.h"
 #include "harness/commands.h"
 #include "harness/output.h"
 #include "harness/store/rebuild.h"
@@ -12,7 +13,8 @@ Action command_rebuild(CLI::App&, const Globals& globals) {
     const Workspace workspace(globals.workspace);
     const RebuildReport report = rebuild(workspace);
     for (const std::string& sentence : report.passed_over) print_to(stderr, "passed over: {}\n", sentence);
-    print("{}: {} runs and {} sweeps from their folders{}\n", workspace.database().string(), report.runs, report.sweeps,
+    print("{}: {} and {} from their folders{}\n", workspace.database().string(), counted(report.runs, "run"),
+          counted(report.sweeps, "sweep"),
           report.kept.empty() ? "" : "; the old database is " + report.kept);
     return report.passed_over.empty() ? kOk : kSomethingFailed;
   };

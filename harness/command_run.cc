@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/time.h"
+#include "base/words.h"
 #include "harness/commands.h"
 #include "harness/grid/expand.h"
 #include "harness/grid/grid.h"
@@ -119,7 +120,7 @@ int conclude(const Store& store, const Sweep& sweep, const Globals& globals, con
   }
   std::vector<std::string> parts;
   for (const auto& [state, count] : counts) parts.push_back(fmt::format("{} {}", count, name_of(state)));
-  print("{} runs: {}\n", sweep.runs.size(), fmt::format("{}", fmt::join(parts, ", ")));
+  print("{}: {}\n", counted(static_cast<int64_t>(sweep.runs.size()), "run"), fmt::join(parts, ", "));
 
   print_failures(failed, fmt::format("tearless status {}{}", options.grid, place));
   for (const std::string& sentence : waiting_for) print("  waiting for data: {}\n", sentence);

@@ -14,6 +14,7 @@
 #include "base/hash.h"
 #include "base/lock_file.h"
 #include "base/record.h"
+#include "base/words.h"
 #include "harness/runs/attempt_files.h"
 #include "harness/runs/verdict.h"
 #include "harness/store/database.h"
@@ -353,7 +354,8 @@ VerifyReport repair(const Workspace& workspace) {
   }
   if (database_at_fault) {
     const RebuildReport rebuilt = rebuild(workspace);
-    repaired.push_back(fmt::format("database: made anew from {} runs and {} sweeps{}", rebuilt.runs, rebuilt.sweeps,
+    repaired.push_back(fmt::format("database: made anew from {} and {}{}", counted(rebuilt.runs, "run"),
+                                   counted(rebuilt.sweeps, "sweep"),
                                    rebuilt.kept.empty() ? "" : "; the old one is " + rebuilt.kept));
   }
   VerifyReport left = verify(workspace);

@@ -68,7 +68,7 @@ TEST_F(TableThree, AllTwentySettingsPassCheckAndOneForEachNormPassesSmoke) {
   for (const char* system : {"system=(1) post + layer_norm", "system=(4) pre + fix_norm + scale_norm"}) {
     const test::Finished finished = smoke({"corpus=gl→en", system});
     EXPECT_EQ(finished.code, 0) << system << "\n" << finished.output << finished.errors;
-    EXPECT_THAT(finished.output, HasSubstr("1 runs: 1 done")) << system;
+    EXPECT_THAT(finished.output, HasSubstr("1 run: 1 done")) << system;
   }
 }
 

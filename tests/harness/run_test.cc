@@ -249,7 +249,7 @@ TEST_F(RunTest, ALostDatabaseGivesTheSameTableAgain) {
   fs::remove(folder_ / "results/tearless.db");
   const test::Finished rebuilt = tearless({"rebuild"});
   EXPECT_EQ(rebuilt.code, 0) << rebuilt.errors;
-  EXPECT_THAT(rebuilt.output, HasSubstr("4 runs and 1 sweeps"));
+  EXPECT_THAT(rebuilt.output, HasSubstr("4 runs and 1 sweep"));
   EXPECT_EQ(tearless({"table", "grid.toml"}).output, table);
   EXPECT_EQ(tearless({"run", "grid.toml"}).code, 0);
   EXPECT_EQ(attempts(), 4);
