@@ -1,0 +1,72 @@
+// What `verify --repair` moves is moved for good: a power cut right after it leaves it where it is.
+#include "harness/store/verify.h"
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <string>
+
+#include "base/fault.h"
+#include "base/files.h"
+#include "base/hash.h"
+#include "base/record.h"
+#include "base/run_directory.h"
+#include "harness/store/rebuild.h"
+#include "tests/support/faults.h"
+#include "tests/support/paths.h"
+
+namespace tearless::harness {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kSettings = "[model]\n";
+
+RunDirectory run_in(const Workspace& workspace) { return workspace.run(run_id(kSettings)); }
+
+void write_checkpoint(const RunDirectory& run, int64_t step) {
+  const fs::path temporary = run.checkpoints() / "tmp";
+  make_folders(temporary);
+  write_atomically(temporary / "state.bin", "state");
+  write_atomically(temporary / "manifest.json", sealed({{"format", 3},
+                                                        {"step", step},
+                                                        {"state", nlohmann::json::object()},
+                                                        {"files", {{"state.bin", sha256("state")}}}}));
+  publish_folder(temporary, run.checkpoint(step));
+}
+
+void set_a_checkpoint_aside(const Workspace& workspace) {
+  const RunDirectory run = run_in(workspace);
+  make_folders(run.root());
+  write_atomically(run.settings(), kSettings);
+  write_checkpoint(run, 1);
+  write_checkpoint(run, 2);
+  rebuild(workspace);
+  test::write_text(run.checkpoint(2) / "state.bin", "other");
+  repair(workspace);
+}
+
+TEST(Repair, OfACheckpointOutlivesAPowerCut) {
+  const test::TempFolder folder;
+  const fs::path root = folder / "results", shadow = folder / "shadow", left = folder / "left";
+  fs::create_directories(root);
+  test::Faults faults(folder.path());
+  faults.keep_shadow(shadow);
+  EXPECT_EXIT(
+      {
+        ::setenv(fault::kPlanVariable, faults.environment().at(fault::kPlanVariable).c_str(), 1);
+        fault::begin(fault::kHarness);
+        set_a_checkpoint_aside(Workspace(root));
+        ::_exit(0);
+      },
+      testing::ExitedWithCode(0), "");
+  fault::power_cut(shadow, root, left);
+  const RunDirectory run = run_in(Workspace(left));
+  EXPECT_EQ(run.checkpoint_steps(), std::vector<int64_t>{1});
+  EXPECT_TRUE(fs::exists(run.root() / "set_aside/step-2/manifest.json"));
+}
+
+}  // namespace
+}  // namespace tearless::harness
