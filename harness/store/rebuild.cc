@@ -23,13 +23,12 @@ namespace {
 // database without its log is an older one, perhaps half of it: a kill between two calls must leave neither.
 constexpr const char* kSideFiles[] = {"-wal", "-shm", "-journal"};
 
-void move_over(const fs::path& from, const fs::path& to) {
-  remove_file(to);
+void move_if_there(const fs::path& from, const fs::path& to) {
   if (fs::exists(from)) rename_file(from, to);
 }
 
 void move_side_files(const fs::path& from, const fs::path& to) {
-  for (const char* side : kSideFiles) move_over(from.string() + side, to.string() + side);
+  for (const char* side : kSideFiles) move_if_there(from.string() + side, to.string() + side);
 }
 
 // Records that are there and damaged. What else is known of the run is restored without them.
@@ -125,10 +124,10 @@ RebuildReport rebuild(const Workspace& workspace) {
   if (fs::exists(workspace.database())) report.kept = kept;
   // Until the last of these there is no database: the next `run` or `rebuild` reads the folders again, and SQLite drops a
   // log without one.
-  move_over(workspace.database(), kept);
+  move_if_there(workspace.database(), kept);
   move_side_files(workspace.database(), kept);
   move_side_files(fresh, workspace.database());
-  move_over(fresh, workspace.database());
+  rename_file(fresh, workspace.database());
   sync_folder(workspace.root());
   return report;
 }
