@@ -20,7 +20,6 @@ namespace fs = std::filesystem;
 namespace {
 
 uint32_t own_role = kProgram;
-thread_local bool inside = false;  // the layer's own file work is no point
 
 void enlist() {
   if (!detail::plan) return;
@@ -124,7 +123,7 @@ void rebuild_folder(const fs::path& shadow, const std::string& inode, const fs::
 FaultPlan* detail::plan = nullptr;
 
 int detail::at_point(Kind kind, const char* what) {
-  if (inside || (plan->kinds & kind) == 0 || (plan->roles & own_role) == 0) return 0;
+  if ((plan->kinds & kind) == 0 || (plan->roles & own_role) == 0) return 0;
   if (plan->phase[0] != 0 && (kind != kPhase || std::strcmp(plan->phase, what) != 0)) return 0;
   const int64_t number = plan->points.fetch_add(1) + 1;
   if (plan->action == kCount || number < plan->first || number > plan->last) return 0;
@@ -163,10 +162,8 @@ void note_child() {
 }
 
 void synced(int descriptor) {
-  if (!detail::plan || detail::plan->shadow[0] == 0 || inside) return;
-  inside = true;
+  if (!detail::plan || detail::plan->shadow[0] == 0) return;
   note_durable(descriptor);
-  inside = false;
 }
 
 void synced(const fs::path& path) {

@@ -102,6 +102,14 @@ TEST(FailErrno, SaysWhoseFaultItIsAndWhatToDo) {
   }
 }
 
+TEST(ReplaceUnsynced, ReplacesAFileAndLeavesNothingBeside) {
+  const TempFolder folder;
+  replace_unsynced(folder / "a", "old");
+  replace_unsynced(folder / "a", "new");
+  EXPECT_EQ(read_file(folder / "a"), "new");
+  EXPECT_EQ(entries_in(folder.path()), 1u);
+}
+
 TEST(WriteAtomically, ThatCannotTakeTheNameLeavesNothingBeside) {
   const TempFolder folder;
   fs::create_directories(folder / "taken" / "inside");

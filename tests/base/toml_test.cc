@@ -48,6 +48,7 @@ TEST(ParseToml, TakesWhatIsNestedThirtyTwoDeepAndNoMore) {
   // A bracket that closes ends its level, and a string of one line ends with its line.
   EXPECT_EQ(error_of("x = [" + repeated("[],", 100) + "]\n"), "");
   EXPECT_EQ(error_of("x = ['" + repeated("[", 100) + "', \"" + repeated("{", 100) + "\"]\n"), "");
+  EXPECT_NE(error_of("x = [\"\\\\\", " + repeated("[", 32) + repeated("]", 33)), "") << "an escape is two characters";
   EXPECT_EQ(error_of("x = \"open\ny = " + repeated("[", 33)).rfind("f.toml:2: lists", 0), 0u);
 }
 
