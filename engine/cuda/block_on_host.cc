@@ -71,15 +71,12 @@ class FibreBlock {
     index_ = index;
     std::memset(shared_.get(), 0xFF, shared_bytes_);  // NaNs, and -1
     for (size_t i = 0; i < fibres_.size(); ++i) start(i);
-    for (size_t left = fibres_.size(); left > 0;) {
+    left_ = fibres_.size();
+    while (left_ > 0) {
       bool any = false;
-      for (size_t i = 0; i < fibres_.size(); ++i) {
-        const size_t next = thread_order() == ThreadOrder::kForwards ? i : fibres_.size() - 1 - i;
-        Fibre& fibre = fibres_[next];
-        if (fibre.done || (fibre.waits_for && fibre.waits_for->passed < fibre.until)) continue;
-        any = true;
-        resume(next);
-        if (fibre.done) --left;
+      for (size_t i = 0; i < warp_barriers_.size(); ++i) {
+        const size_t warp = in_order(i, warp_barriers_.size());
+        while (step(warp)) any = true;
       }
       if (!any) die("threads of a block wait at a barrier that others never reach");
     }
@@ -95,6 +92,24 @@ class FibreBlock {
   void wait_for_warp(int warp) { wait(warp_barriers_[static_cast<size_t>(warp)]); }
 
  private:
+  static size_t in_order(size_t i, size_t count) {
+    return thread_order() == ThreadOrder::kForwards ? i : count - 1 - i;
+  }
+
+  /// Every thread of the warp that waits for nobody goes on to where it synchronises next; false where all wait.
+  bool step(size_t warp) {
+    bool any = false;
+    for (size_t i = 0; i < kLanes; ++i) {
+      const size_t next = warp * kLanes + in_order(i, kLanes);
+      Fibre& fibre = fibres_[next];
+      if (fibre.done || (fibre.waits_for && fibre.waits_for->passed < fibre.until)) continue;
+      any = true;
+      resume(next);
+      if (fibre.done) --left_;
+    }
+    return any;
+  }
+
   /// Of exactly this size, so that the address sanitizer sees a step beyond it.
   static unsigned char* memory_of(size_t bytes) {
     void* memory = nullptr;
@@ -188,6 +203,7 @@ class FibreBlock {
   const void* scheduler_stack_ = nullptr;
   size_t scheduler_stack_bytes_ = 0;
   size_t running_ = 0;
+  size_t left_ = 0;  // threads that are not done
   int64_t index_ = 0;
 };
 

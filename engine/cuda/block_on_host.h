@@ -1,5 +1,6 @@
 // A thread block on the processor: the block's threads are fibres that run in a fixed order, one after another, and
-// hand over where they synchronise. So the logic between threads is run too, and what is wrong with it shows:
+// hand over where they synchronise. A warp runs on alone until all its threads wait for the block. So the logic between
+// threads is run too, and what is wrong with it shows:
 //   - a thread that misses a barrier, which on the GPU hangs or worse: the process aborts with a sentence;
 //   - a read of what another thread has not yet written: the other order of threads gives other bits;
 //   - shared memory that nobody has written: it holds NaNs;
@@ -16,7 +17,7 @@
 
 namespace tearless::engine {
 
-/// In which order the threads of a block run between two barriers. A right body gives the same bits in both.
+/// In which order the warps of a block and the threads of a warp run between two barriers. A right body gives the same bits in both.
 enum class ThreadOrder { kForwards, kBackwards };
 void set_thread_order(ThreadOrder order);
 
