@@ -126,7 +126,6 @@ class FibreBlock {
     Fibre& fibre = fibres_[i];
     fibre.done = false;
     fibre.started = false;
-    fibre.waits_for = nullptr;
     ::getcontext(&fibre.context);
     fibre.context.uc_stack.ss_sp = fibre.stack;
     fibre.context.uc_stack.ss_size = kStackBytes;
