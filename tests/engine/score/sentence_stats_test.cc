@@ -39,6 +39,13 @@ TEST(SentenceStats, RefusesWhatItDidNotWrite) {
             "test.stats:2: not a line of sentence statistics; decode the run again");
   EXPECT_EQ(error_of(good + "0\t0\t0\t0\t0\t0\t0\t0\t0\t0\t0\n"),
             "test.stats:3: not a line of sentence statistics; decode the run again");
+  for (size_t field = 0; field < 10; ++field) {
+    for (const char* other : {"x", "", "1 ", " 1", "1.5", "99999999999999999999"}) {
+      std::string line;
+      for (size_t i = 0; i < 10; ++i) line += std::string(i == 0 ? "" : "\t") + (i == field ? other : "1");
+      EXPECT_NE(error_of(good + line + "\n"), "") << line;
+    }
+  }
 }
 
 }  // namespace

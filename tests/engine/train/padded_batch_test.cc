@@ -1,0 +1,129 @@
+// Buckets and what fills them: sizes that many batches share, and rows, spans and labels that count for nothing.
+#include "engine/train/padded_batch.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "engine/ops/packed_rows.h"
+
+namespace tearless::engine {
+namespace {
+
+using testing::ElementsAre;
+
+// Sentences of these lengths on either side.
+ReadyBatch batch_of(const std::vector<int32_t>& source, const std::vector<int32_t>& target) {
+  ReadyBatch batch;
+  const auto fill = [](PackedRows& rows, const std::vector<int32_t>& lengths) {
+    rows.offsets = {0};
+    for (size_t s = 0; s < lengths.size(); ++s) {
+      for (int32_t p = 0; p < lengths[s]; ++p) {
+        rows.tokens.push_back(7 - p % 3);
+        rows.positions.push_back(p);
+        rows.lines.push_back(static_cast<int32_t>(100 + s));
+      }
+      rows.offsets.push_back(static_cast<int32_t>(rows.tokens.size()));
+    }
+  };
+  fill(batch.source, source);
+  fill(batch.target, target);
+  batch.labels.assign(batch.target.tokens.size(), 9);
+  batch.source_spans = AttentionSpans::self(batch.source, false);
+  batch.target_spans = AttentionSpans::self(batch.target, true);
+  batch.cross_spans = AttentionSpans::cross(batch.target, batch.source);
+  return batch;
+}
+
+Bucket bucket_of_lengths(const std::vector<int32_t>& source, const std::vector<int32_t>& target) {
+  return bucket_of(batch_of(source, target));
+}
+
+TEST(BucketOf, RoundsRowsToThirtyTwosAndLargeOnesToAThirtySecondOfAPowerOfTwo) {
+  EXPECT_EQ(bucket_of_lengths({1}, {33}).source_rows, 32);
+  EXPECT_EQ(bucket_of_lengths({1}, {33}).target_rows, 64);
+  EXPECT_EQ(bucket_of_lengths({32}, {32}).source_rows, 32);
+  EXPECT_EQ(bucket_of_lengths({1025}, {1024}).source_rows, 1088);  // 2048 / 32 = 64
+  EXPECT_EQ(bucket_of_lengths({1025}, {1024}).target_rows, 1024);
+  EXPECT_EQ(bucket_of_lengths({5000}, {5000}).source_rows, 5120);  // 8192 / 32 = 256
+}
+
+TEST(BucketOf, HasASpanMoreThanThereAreSentencesInEightsAndInEighthsOfAPowerOfTwo) {
+  EXPECT_EQ(bucket_of_lengths({1}, {1}).spans, 8);
+  EXPECT_EQ(bucket_of_lengths(std::vector<int32_t>(7, 1), std::vector<int32_t>(7, 1)).spans, 8);
+  EXPECT_EQ(bucket_of_lengths(std::vector<int32_t>(8, 1), std::vector<int32_t>(8, 1)).spans, 16);
+  EXPECT_EQ(bucket_of_lengths(std::vector<int32_t>(128, 1), std::vector<int32_t>(128, 1)).spans, 160);  // 256 / 8
+}
+
+TEST(BucketOf, TakesTheLongestSentenceOfEitherSideForAPowerOfTwo) {
+  const Bucket bucket = bucket_of_lengths({3, 40}, {65, 2});
+  EXPECT_EQ(bucket.longest_source, 64);
+  EXPECT_EQ(bucket.longest_target, 128);
+  EXPECT_EQ(bucket_of_lengths({3}, {32}).longest_source, 32);
+  EXPECT_EQ(bucket_of_lengths({3}, {32}).longest_target, 32);
+}
+
+TEST(Padded, AddsRowsSpansAndLabelsThatCountForNothingBehindTheBatchsOwn) {
+  const ReadyBatch plain = batch_of({2, 3}, {4, 1});
+  const Bucket bucket = bucket_of(plain);
+  const ReadyBatch full = padded(plain, bucket);
+  EXPECT_EQ(full.tokens(), plain.tokens());
+  for (const auto& [side, own, rows] : {std::tuple(&full.source, &plain.source, bucket.source_rows),
+                                        std::tuple(&full.target, &plain.target, bucket.target_rows)}) {
+    const auto size = static_cast<size_t>(rows);
+    ASSERT_EQ(side->tokens.size(), size);
+    ASSERT_EQ(side->positions.size(), size);
+    ASSERT_EQ(side->lines.size(), size);
+    ASSERT_EQ(side->by_token.size(), size);
+    EXPECT_EQ(side->offsets, own->offsets);
+    for (size_t t = 0; t < size; ++t) {
+      const bool is_own = t < own->tokens.size();
+      EXPECT_EQ(side->tokens[t], is_own ? own->tokens[t] : kPad) << t;
+      EXPECT_EQ(side->positions[t], is_own ? own->positions[t] : 0) << t;
+      EXPECT_EQ(side->lines[t], is_own ? own->lines[t] : 0) << t;
+    }
+  }
+  ASSERT_EQ(full.labels.size(), static_cast<size_t>(bucket.target_rows));
+  for (size_t t = plain.labels.size(); t < full.labels.size(); ++t) EXPECT_LT(full.labels[t], 0);
+
+  struct Spans {
+    const AttentionSpans &full, &plain;
+    int64_t queries, keys, longest_query, longest_key;
+  };
+  for (const Spans& s :
+       {Spans{full.source_spans, plain.source_spans, bucket.source_rows, bucket.source_rows, bucket.longest_source,
+              bucket.longest_source},
+        Spans{full.target_spans, plain.target_spans, bucket.target_rows, bucket.target_rows, bucket.longest_target,
+              bucket.longest_target},
+        Spans{full.cross_spans, plain.cross_spans, bucket.target_rows, bucket.source_rows, bucket.longest_target,
+              bucket.longest_source}}) {
+    EXPECT_TRUE(s.full.padded);
+    EXPECT_EQ(s.full.causal, s.plain.causal);
+    EXPECT_EQ(s.full.longest_query, s.longest_query);
+    EXPECT_EQ(s.full.longest_key, s.longest_key);
+    ASSERT_EQ(s.full.spans.size(), static_cast<size_t>(bucket.spans));
+    for (size_t i = s.plain.spans.size(); i < s.full.spans.size(); ++i) {
+      EXPECT_EQ(s.full.spans[i].query_begin, s.queries);
+      EXPECT_EQ(s.full.spans[i].key_begin, s.keys);
+      EXPECT_EQ(s.full.spans[i].query_count, 0);
+      EXPECT_EQ(s.full.spans[i].key_count, 0);
+    }
+  }
+}
+
+TEST(ForEachPart, GoesThroughTheSamePartsOfTheSameSizesForEveryBatchOfABucket) {
+  const auto sizes = [](const ReadyBatch& batch) {
+    std::vector<size_t> all;
+    for_each_part(batch, [&](const auto& part) { all.push_back(part.size()); });
+    return all;
+  };
+  const ReadyBatch one = batch_of({2, 3}, {4, 1}), other = batch_of({9}, {7});
+  ASSERT_EQ(bucket_of(one), bucket_of(other));
+  const auto expected = sizes(padded(one, bucket_of(one)));
+  EXPECT_THAT(expected, ElementsAre(32, 32, 32, 32, 32, 32, 32, 32, 32, 8, 8, 8));
+  EXPECT_EQ(sizes(padded(other, bucket_of(other))), expected);
+}
+
+}  // namespace
+}  // namespace tearless::engine
