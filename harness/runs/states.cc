@@ -11,10 +11,10 @@ namespace tearless::harness {
 namespace {
 
 // In the order of the enums.
-constexpr std::array<std::string_view, 8> kStateNames = {"queued", "running", "done",         "diverged",
-                                                         "failed", "held",    "waiting_data", "cancelled"};
-constexpr std::array<std::string_view, 10> kFailureNames = {"",     "settings", "out_of_memory", "crashed", "stalled",
-                                                            "lost", "stopped",  "timeout",       "killed",  "machine"};
+constexpr auto kStateNames = std::to_array<std::string_view>(
+    {"queued", "running", "done", "diverged", "failed", "held", "waiting_data", "cancelled"});
+constexpr auto kFailureNames = std::to_array<std::string_view>(
+    {"", "settings", "out_of_memory", "crashed", "stalled", "lost", "stopped", "timeout", "killed", "machine"});
 
 template <class Enum, class Names>
 Enum named(std::string_view name, const Names& names) {
