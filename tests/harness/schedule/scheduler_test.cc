@@ -497,7 +497,9 @@ TEST_F(SchedulerTest, AnEndThatCouldNotBeWrittenDownIsTheMachines) {
   scheduler_->begin(jobs(1));
   launcher_.end(id_of(0), LaunchEnd::kMachine);
   EXPECT_EQ(store_->attempts_of(id_of(0)).back().outcome, "machine");
-  EXPECT_FALSE(scheduler_->paused().empty());
+  const std::string folder = workspace_.run(id_of(0)).root().string();
+  EXPECT_EQ(store_->run(id_of(0))->reason, "the end of its attempt could not be written into " + folder);
+  EXPECT_NE(scheduler_->paused().find("could not be written into " + folder), std::string::npos);
 }
 
 TEST_F(SchedulerTest, HoweverAStopThatWasAskedForEndsItIsNeverCharged) {
@@ -527,6 +529,7 @@ TEST_F(SchedulerTest, ASupervisorThatDoesNotAnswerIsKilledAfterItsTimeAndTheRunI
   EXPECT_EQ(launcher_.killed, std::vector<std::string>{id_of(0)});
   launcher_.end(id_of(0));  // without exit.json
   EXPECT_EQ(store_->attempts_of(id_of(0)).back().outcome, "stopped");
+  EXPECT_EQ(store_->run(id_of(0))->reason, "its supervisor did not answer and was killed");
   EXPECT_EQ(state(0), RunState::kQueued);
 }
 
