@@ -43,7 +43,7 @@ int x_read(sqlite3_file* file, void* to, int size, sqlite3_int64 at) {
 }
 int x_write(sqlite3_file* file, const void* from, int size, sqlite3_int64 at) {
   if (const int error = refusal(fault::kWrite, name_of(file), SQLITE_IOERR_WRITE)) return error;
-  if (size < 2) return real(file)->pMethods->xWrite(real(file), from, size, at);
+  if (size < 2 || !fault::is_active()) return real(file)->pMethods->xWrite(real(file), from, size, at);
   // In halves: a page may be torn by a crash.
   const int half = size / 2;
   if (const int error = real(file)->pMethods->xWrite(real(file), from, half, at)) return error;

@@ -96,6 +96,24 @@ TEST_F(Looking, ShowsAFinishedGridGolden) {
   test::expect_golden("harness/looking_done.txt", text);
 }
 
+TEST_F(Looking, LogsWhatHappenedToASweep) {
+  EXPECT_THAT(tearless("run grid.toml --only place=pre --only seed=1"), testing::EndsWith("exit 0\n"));
+  const fs::path sweep = fs::directory_iterator(folder_ / "results/sweeps")->path();
+  std::istringstream lines(test::read_text(sweep / "events.jsonl"));
+  std::map<std::string, int> events;
+  std::string last;
+  for (std::string line; std::getline(lines, line);) {
+    const json event = json::parse(line);
+    const std::string at = event.at("at");
+    EXPECT_TRUE(std::regex_match(at, std::regex("[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+Z"))) << at;
+    EXPECT_GE(at, last);
+    last = at;
+    ++events[event.at("event")];
+  }
+  EXPECT_THAT(events, testing::UnorderedElementsAre(testing::Pair("submitted", 1), testing::Pair("started", 2),
+                                                    testing::Pair("done", 2), testing::Pair("left", 1)));
+}
+
 TEST_F(Looking, NamesTheLineOfTheValueThatTheTrainingProgramRefuses) {
   test::write_text(folder_ / "grid.toml", "[axis]\n\"fake.behaviour\" = [\n  \"succeed\",\n  \"refuse\"]\n");
   const std::string plan = tearless("plan grid.toml");

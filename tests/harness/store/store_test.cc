@@ -156,6 +156,56 @@ TEST_F(StoreTest, AResultIsStaleUnderNewerNumericsAndMixedAfterTwoMachines) {
   EXPECT_EQ(store_->result_of("unheard of").state, std::nullopt);
 }
 
+TEST_F(StoreTest, GivesBackAllThatItWasToldOfAnAttempt) {
+  store_->submit(sweep("s", {request("aa")}));
+  AttemptRecord told;
+  told.number = 3;
+  told.outcome = "killed";
+  told.reason = "from outside";
+  told.code = 137;
+  told.signal = 9;
+  told.started_at = "2026-01-31T12:00:00Z";
+  told.ended_at = "2026-01-31T13:00:00Z";
+  told.host = "a host";
+  told.device = "cuda:1";
+  told.processor = "a processor";
+  told.version = "0.1.0";
+  told.numerics = 7;
+  told.measured = {{"updates", 40}};
+  told.checkpoint = 30;
+  store_->put_attempt("aa", told);
+  const std::vector<AttemptRecord> attempts = store_->attempts_of("aa");
+  ASSERT_EQ(attempts.size(), 1u);
+  const AttemptRecord& kept = attempts[0];
+  const auto fields = [](const AttemptRecord& a) {
+    return std::tie(a.number, a.outcome, a.reason, a.code, a.signal, a.started_at, a.ended_at, a.host, a.device,
+                    a.processor, a.version, a.numerics, a.measured, a.checkpoint);
+  };
+  EXPECT_EQ(fields(kept), fields(told));
+  told.code = told.signal = std::nullopt;  // as it is while it runs
+  store_->put_attempt("aa", told);
+  ASSERT_EQ(store_->attempts_of("aa").size(), 1u);
+  EXPECT_EQ(fields(store_->attempts_of("aa")[0]), fields(told));
+}
+
+TEST_F(StoreTest, ListsSweepsWithTheNewestFirst) {
+  Sweep older = sweep("older", {request("aa")}), newer = sweep("newer", {request("aa")});
+  newer.submitted_at = "2026-02-01T00:00:00Z";
+  newer.title = "another title";
+  newer.grid_file = "/grids/h.toml";
+  store_->submit(newer);
+  store_->submit(older);
+  const std::vector<Sweep> sweeps = store_->sweeps();
+  ASSERT_EQ(sweeps.size(), 2u);
+  for (size_t i = 0; i < 2; ++i) {
+    const Sweep& expected = i == 0 ? newer : older;
+    EXPECT_EQ(sweeps[i].id, expected.id);
+    EXPECT_EQ(sweeps[i].title, expected.title);
+    EXPECT_EQ(sweeps[i].grid_file, expected.grid_file);
+    EXPECT_EQ(sweeps[i].submitted_at, expected.submitted_at);
+  }
+}
+
 TEST_F(StoreTest, AllOrNothingOfOneStep) {
   store_->submit(sweep("s", {request("aa")}));
   EXPECT_THROW(store_->in_one_step([&] {
