@@ -3,10 +3,10 @@
 namespace tearless::engine {
 namespace {
 
-constexpr std::array<std::string_view, 3> kPlacements = {"post", "pre", "pre_no_final"};
-constexpr std::array<std::string_view, 3> kInits = {"xavier_normal", "xavier_uniform", "small_init"};
-constexpr std::array<std::string_view, 3> kFans = {"separate", "fused3", "fused4"};
-constexpr std::array<std::string_view, 3> kTyings = {"all", "target", "none"};
+constexpr auto kPlacements = std::to_array<std::string_view>({"post", "pre", "pre_no_final"});
+constexpr auto kInits = std::to_array<std::string_view>({"xavier_normal", "xavier_uniform", "small_init"});
+constexpr auto kFans = std::to_array<std::string_view>({"separate", "fused3", "fused4"});
+constexpr auto kTyings = std::to_array<std::string_view>({"all", "target", "none"});
 
 }  // namespace
 

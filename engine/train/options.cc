@@ -7,11 +7,11 @@
 namespace tearless::engine {
 namespace {
 
-constexpr std::array<std::string_view, 3> kSchedules = {"invsqrt", "valdecay", "nowarmup"};
-constexpr std::array<std::string_view, 2> kDecayRules = {"min_window", "best_patience"};
-constexpr std::array<std::string_view, 2> kDevices = {"cpu", "cuda"};
-constexpr std::array<std::string_view, 3> kPrecisions = {"fp32", "tf32", "bf16"};
-constexpr std::array<std::string_view, 2> kOps = {"fast", "reference"};
+constexpr auto kSchedules = std::to_array<std::string_view>({"invsqrt", "valdecay", "nowarmup"});
+constexpr auto kDecayRules = std::to_array<std::string_view>({"min_window", "best_patience"});
+constexpr auto kDevices = std::to_array<std::string_view>({"cpu", "cuda"});
+constexpr auto kPrecisions = std::to_array<std::string_view>({"fp32", "tf32", "bf16"});
+constexpr auto kOps = std::to_array<std::string_view>({"fast", "reference"});
 constexpr double kLargestSeed = 4294967295.0;
 
 }  // namespace
