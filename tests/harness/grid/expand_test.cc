@@ -126,6 +126,32 @@ TEST(Expand, RefusesMoreRunsThanCanBePlannedAndTakesAPart) {
   EXPECT_EQ(runs_of(grid, Only(grid, {"f=1"})).size(), 200'000u);
 }
 
+TEST(Exclusion, OfAValueHoldsWhereAPointLeavesItAsTheGridSetsIt) {
+  const Grid grid = load_text(R"(
+[set]
+drop = 0.1
+[axis]
+norm = ["none", "layer"]
+[[axis.size]]
+label = "small"
+set = { width = 64 }
+[[axis.size]]
+label = "large"
+set = { width = 512, drop = 0.3 }
+[[axis.size]]
+label = "wide"
+set = { width = 1024, drop = 0.1 }
+[[exclude]]
+when = { norm = "none", drop = 0.1 }
+why = "w"
+)");
+  std::vector<std::string> left_out;
+  for_each_point(grid, [&](const GridPoint& point, const Exclusion* excluded) {
+    if (excluded) left_out.push_back(describe_point(grid, point));
+  });
+  EXPECT_THAT(left_out, testing::ElementsAre(testing::HasSubstr("small"), testing::HasSubstr("wide")));
+}
+
 TEST(Layout, DropsRowsAndColumnsThatExclusionsEmpty) {
   const Grid grid = load_text(R"(
 [axis]
