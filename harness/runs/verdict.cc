@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cstring>
+#include <stdexcept>
 #include <string_view>
 
 #include "base/error.h"
@@ -61,7 +62,7 @@ FailureClass class_of_end(EndedBy by, int64_t code, bool disk_full) {
       return rule.failure;
     }
   }
-  return FailureClass::kCrashed;
+  throw std::logic_error("an end that no rule holds for");
 }
 
 std::optional<Verdict> verdict_of_done(const RunDirectory& run) {
