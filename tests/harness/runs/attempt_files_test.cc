@@ -9,6 +9,59 @@
 namespace tearless::harness {
 namespace {
 
+TEST(ReadAttempt, TakesEachFieldFromItsFile) {
+  const test::TempFolder folder;
+  const RunDirectory run(folder / "0123");
+  make_folders(run.attempt(2));
+  make_folders(run.checkpoint(30));
+  test::write_text(run.attempt(2) / "start.json",
+                   R"({"started_at": "2026-01-31T12:00:00Z", "host": "a host", "device": "cuda", "processor": "p",
+                       "version": "0.1.0", "numerics": 7, "cuda_device": "GPU-1", "ended_at": "not here"})");
+  const AttemptRecord running = read_attempt(run, 2);
+  EXPECT_EQ(running.number, 2);
+  EXPECT_EQ(running.code, std::nullopt);
+  EXPECT_EQ(running.signal, std::nullopt);
+  EXPECT_EQ(running.started_at, "2026-01-31T12:00:00Z");
+  EXPECT_EQ(running.ended_at, "");
+  EXPECT_EQ(running.phase, "");
+  EXPECT_EQ(running.measured, nullptr);
+  EXPECT_EQ(cuda_device_of(run, 2), "GPU-1");
+
+  test::write_text(run.attempt(2) / "exit.json",
+                   R"({"code": 137, "signal": 9, "asked": "stall", "memory_kills": 1, "disk_full": 1,
+                       "ended_at": "2026-01-31T13:00:00Z", "started_at": "not here"})");
+  test::write_text(run.attempt(2) / "measured.json", R"({"updates": 40})");
+  test::write_text(run.attempt(2) / "phase", "evaluating");
+  const AttemptRecord ended = read_attempt(run, 2);
+  EXPECT_EQ(ended.code, 137);
+  EXPECT_EQ(ended.signal, 9);
+  EXPECT_EQ(ended.asked, "stall");
+  EXPECT_TRUE(ended.killed_for_memory);
+  EXPECT_TRUE(ended.disk_full);
+  EXPECT_EQ(ended.phase, "evaluating");
+  EXPECT_EQ(ended.checkpoint, 30);
+  EXPECT_EQ(ended.started_at, "2026-01-31T12:00:00Z");
+  EXPECT_EQ(ended.ended_at, "2026-01-31T13:00:00Z");
+  EXPECT_EQ(ended.host, "a host");
+  EXPECT_EQ(ended.device, "cuda");
+  EXPECT_EQ(ended.processor, "p");
+  EXPECT_EQ(ended.version, "0.1.0");
+  EXPECT_EQ(ended.numerics, 7);
+  EXPECT_EQ(ended.measured, nlohmann::json({{"updates", 40}}));
+  EXPECT_EQ(ended.outcome, "");
+  EXPECT_EQ(ended.reason, "");
+}
+
+TEST(ReadAttempt, ThatLeftNothingKnowsNothing) {
+  const test::TempFolder folder;
+  const AttemptRecord record = read_attempt(RunDirectory(folder / "0123"), 1);
+  EXPECT_EQ(record.code, std::nullopt);
+  EXPECT_FALSE(record.killed_for_memory);
+  EXPECT_FALSE(record.disk_full);
+  EXPECT_EQ(record.host, "");
+  EXPECT_EQ(record.numerics, 0);
+}
+
 TEST(ReadAttempt, ItsLastCheckpointIsWhatTheNextOneFoundNotWhatIsThereNow) {
   const test::TempFolder folder;
   const RunDirectory run(folder / "0123");
