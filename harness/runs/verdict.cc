@@ -56,9 +56,9 @@ EndedBy ended_by(const AttemptRecord& attempt) {
   return comes_from_outside(signal) ? EndedBy::kOutside : EndedBy::kItself;
 }
 
-FailureClass class_of_end(EndedBy by, int64_t code, bool disk_full) {
+FailureClass class_of_end(EndedBy by, std::optional<int64_t> code, bool disk_full) {
   for (const EndRule& rule : kEndRules) {
-    if (rule.by == by && (rule.code == kAnyCode || rule.code == code) && (!rule.disk_full || disk_full)) {
+    if (rule.by == by && (!rule.code || rule.code == code) && (!rule.disk_full || disk_full)) {
       return rule.failure;
     }
   }
@@ -112,7 +112,7 @@ Verdict judge_exit(const RunDirectory& run, int64_t attempt) {
 
   const EndedBy by = ended_by(record);
   const int64_t signal = record.signal.value_or(0);
-  const FailureClass failure = class_of_end(by, signal == 0 ? *record.code : kAnyCode, record.disk_full);
+  const FailureClass failure = class_of_end(by, signal == 0 ? record.code : kAnyCode, record.disk_full);
   std::string reason = how_it_ended(record, by);
   if (failure == FailureClass::kMachine && record.disk_full) reason += "; the disk is full";
   if (failure == FailureClass::kCrashed && signal == 0 &&

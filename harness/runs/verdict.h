@@ -27,11 +27,11 @@ EndedBy ended_by(const AttemptRecord& attempt);
 /// evaluating, publishing) is in no row: it never changes the class, only the sentence.
 struct EndRule {
   EndedBy by;
-  int code;        // exit code of the program; kAnyCode: whatever it was, a signal included
+  std::optional<int64_t> code;  // exit code of the program; kAnyCode: whatever it was, a signal included
   bool disk_full;  // holds only where the disk was full at the end
   FailureClass failure;
 };
-inline constexpr int kAnyCode = -1;
+inline constexpr std::nullopt_t kAnyCode = std::nullopt;
 
 // clang-format off
 /// The first row that holds counts. Whether a class is charged to the run: harness/schedule/policy.h.
@@ -49,7 +49,8 @@ inline constexpr EndRule kEndRules[] = {
 };
 // clang-format on
 
-FailureClass class_of_end(EndedBy by, int64_t code, bool disk_full);
+/// `code`: nothing where a signal ended the program.
+FailureClass class_of_end(EndedBy by, std::optional<int64_t> code, bool disk_full);
 
 struct Verdict {
   RunState state = RunState::kFailed;  // done, diverged or failed

@@ -10,20 +10,20 @@ inline constexpr int kFreeOfCharge = -1;
 struct RetryPolicy {
   FailureClass failure;
   int tries;   // in all, this class of failure counted; kFreeOfCharge: no limit
-  bool alone;  // the next try has the machine to itself
+  bool alone = false;  // the next try has the machine to itself
 };
 
 // clang-format off
 inline constexpr RetryPolicy kRetryPolicies[] = {
-    {FailureClass::kSettings,    1,             false},  // would fail again
-    {FailureClass::kOutOfMemory, 2,             true},   // with more room it may fit
-    {FailureClass::kCrashed,     3,             false},
-    {FailureClass::kStalled,     3,             false},
-    {FailureClass::kTimeout,     3,             false},
-    {FailureClass::kLost,        kFreeOfCharge, false},  // not the run's fault
-    {FailureClass::kStopped,     kFreeOfCharge, false},
-    {FailureClass::kKilled,      kFreeOfCharge, false},  // likewise; three in a row that got nowhere pause the sweep
-    {FailureClass::kMachine,     kFreeOfCharge, false},  // the sweep pauses: no other run would fare better
+    {FailureClass::kSettings,    1},              // would fail again
+    {FailureClass::kOutOfMemory, 2, true},        // with more room it may fit
+    {FailureClass::kCrashed,     3},
+    {FailureClass::kStalled,     3},
+    {FailureClass::kTimeout,     3},
+    {FailureClass::kLost,        kFreeOfCharge},  // not the run's fault
+    {FailureClass::kStopped,     kFreeOfCharge},
+    {FailureClass::kKilled,      kFreeOfCharge},  // likewise; three in a row that got nowhere pause the sweep
+    {FailureClass::kMachine,     kFreeOfCharge},  // the sweep pauses: no other run would fare better
 };
 // clang-format on
 
@@ -31,7 +31,7 @@ constexpr RetryPolicy policy_of(FailureClass failure) {
   for (const RetryPolicy& policy : kRetryPolicies) {
     if (policy.failure == failure) return policy;
   }
-  return {failure, 1, false};
+  return {failure, 1};
 }
 
 }  // namespace tearless::harness

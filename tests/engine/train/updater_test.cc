@@ -1,0 +1,34 @@
+// One update, operation by operation.
+#include "engine/train/updater.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/engine/train/toy.h"
+
+namespace tearless::engine {
+namespace {
+
+TEST(Updater, ThatIsProfiledWaitsForTheDeviceAfterEachOperationAndTheOptimiser) {
+  test::Toy toy;
+  Moments moments(toy.parameters().values());
+  TapeProfile profile;
+  int64_t waits = 0;
+  profile.wait = [&] { ++waits; };
+  const TrainOptions train;
+  const auto updater = make_updater(toy, train, {}, moments, &profile);
+  toy.start_pass(0);
+  updater->start(1, 0, 0.1);
+  ASSERT_EQ(updater->collect().size(), 1u);
+  int64_t expected = 0;
+  for (const auto& [operation, times] : profile.operations) {
+    EXPECT_EQ(times.calls, 1) << operation;
+    EXPECT_GE(times.forward_seconds, 0) << operation;
+    expected += operation == "clip, Adam" ? 1 : 2;  // an operation of the tape goes forward and backward
+  }
+  EXPECT_EQ(profile.operations.count("clip, Adam"), 1u);
+  EXPECT_GT(expected, 1);
+  EXPECT_EQ(waits, expected);
+}
+
+}  // namespace
+}  // namespace tearless::engine
