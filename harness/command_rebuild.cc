@@ -14,8 +14,7 @@ Action command_rebuild(CLI::App&, const Globals& globals) {
     const RebuildReport report = rebuild(workspace);
     for (const std::string& sentence : report.passed_over) print_to(stderr, "passed over: {}\n", sentence);
     print("{}: {} and {} from their folders{}\n", workspace.database().string(), counted(report.runs, "run"),
-          counted(report.sweeps, "sweep"),
-          report.kept.empty() ? "" : "; the old database is " + report.kept);
+          counted(report.sweeps, "sweep"), report.kept.empty() ? "" : "; the old database is " + report.kept);
     return report.passed_over.empty() ? kOk : kSomethingFailed;
   };
 }

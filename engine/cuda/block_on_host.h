@@ -17,7 +17,8 @@
 
 namespace tearless::engine {
 
-/// In which order the warps of a block and the threads of a warp run between two barriers. A right body gives the same bits in both.
+/// In which order the warps of a block and the threads of a warp run between two barriers. A right body gives the same
+/// bits in both.
 enum class ThreadOrder { kForwards, kBackwards };
 void set_thread_order(ThreadOrder order);
 

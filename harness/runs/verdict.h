@@ -28,7 +28,7 @@ EndedBy ended_by(const AttemptRecord& attempt);
 struct EndRule {
   EndedBy by;
   std::optional<int64_t> code;  // exit code of the program; kAnyCode: whatever it was, a signal included
-  bool disk_full;  // holds only where the disk was full at the end
+  bool disk_full;               // holds only where the disk was full at the end
   FailureClass failure;
 };
 inline constexpr std::nullopt_t kAnyCode = std::nullopt;

@@ -9,7 +9,7 @@ inline constexpr int kFreeOfCharge = -1;
 
 struct RetryPolicy {
   FailureClass failure;
-  int tries;   // in all, this class of failure counted; kFreeOfCharge: no limit
+  int tries;           // in all, this class of failure counted; kFreeOfCharge: no limit
   bool alone = false;  // the next try has the machine to itself
 };
 

@@ -19,8 +19,8 @@ namespace tearless::harness {
 namespace fs = std::filesystem;
 namespace {
 
-// SQLite's side files carry the database's name. A log beside a database that it is not of would be played into it, and a
-// database without its log is an older one, perhaps half of it: a kill between two calls must leave neither.
+// SQLite's side files carry the database's name. A log beside a database that it is not of would be played into it, and
+// a database without its log is an older one, perhaps half of it: a kill between two calls must leave neither.
 constexpr const char* kSideFiles[] = {"-wal", "-shm", "-journal"};
 
 void move_if_there(const fs::path& from, const fs::path& to) {
@@ -122,8 +122,8 @@ RebuildReport rebuild(const Workspace& workspace) {
   std::string kept = before;
   for (int copy = 2; fs::exists(kept); ++copy) kept = fmt::format("{}-{}", before, copy);
   if (fs::exists(workspace.database())) report.kept = kept;
-  // Until the last of these there is no database: the next `run` or `rebuild` reads the folders again, and SQLite drops a
-  // log without one.
+  // Until the last of these there is no database: the next `run` or `rebuild` reads the folders again, and SQLite drops
+  // a log without one.
   move_if_there(workspace.database(), kept);
   move_side_files(workspace.database(), kept);
   move_side_files(fresh, workspace.database());

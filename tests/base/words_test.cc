@@ -17,7 +17,8 @@ TEST(SplitWords, TakesWhatStandsBetweenAsciiWhiteSpace) {
 }
 
 TEST(SplitWords, LeavesTheSpacesOfUnicodeInTheWords) {
-  for (const char* word : {"a\xc2\xa0z", "a\xc2\x85z", "a\xe2\x80\xa8z"}) EXPECT_THAT(split_words(word), ElementsAre(word));
+  for (const char* word : {"a\xc2\xa0z", "a\xc2\x85z", "a\xe2\x80\xa8z"})
+    EXPECT_THAT(split_words(word), ElementsAre(word));
 }
 
 TEST(Counted, HasOneOfAThingOrMany) {

@@ -92,7 +92,9 @@ TEST_F(BenchCommand, SaysWhatIsWrong) {
                         {"tiny.toml", {"--lengths", "broken.json"}, "broken.json: not a list of sentence lengths"},
                         {"tiny.toml", {"--vocabulary", "3"}, "--vocabulary"},
                         {"tiny.toml", {"--kernels", "--megabytes", "0"}, "--megabytes"},
-                        {"tiny.toml", {"--instructions", "avx"}, "there is no instruction set \"avx\"; known are x86-64-v2, x86-64-v3, x86-64-v4"}}) {
+                        {"tiny.toml",
+                         {"--instructions", "avx"},
+                         "there is no instruction set \"avx\"; known are x86-64-v2, x86-64-v3, x86-64-v4"}}) {
     const test::Finished finished = bench(c.config, c.arguments);
     EXPECT_EQ(finished.code, kExitSettingsRefused) << c.sentence;
     EXPECT_THAT(finished.errors, HasSubstr(c.sentence));

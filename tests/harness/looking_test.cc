@@ -84,9 +84,8 @@ TEST_F(Looking, ShowsAFinishedGridGolden) {
        {std::string("plan grid.toml"), std::string("table grid.toml"), "explain " + diverged.substr(0, 8),
         "diff " + layer_norm + " " + scale_norm, "diff " + layer_norm + " " + layer_norm,
         "diff " + diverged + " " + scale_norm, "diff " + scale_norm + " " + diverged, std::string("status"),
-        std::string("verify"), std::string("--json plan grid.toml"),
-        "--json explain " + layer_norm, "--json diff " + layer_norm + " " + scale_norm, std::string("--json status"),
-        std::string("--json verify")}) {
+        std::string("verify"), std::string("--json plan grid.toml"), "--json explain " + layer_norm,
+        "--json diff " + layer_norm + " " + scale_norm, std::string("--json status"), std::string("--json verify")}) {
     text += "$ tearless " + command + "\n" + tearless(command) + "\n";
   }
   const std::regex time("[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+Z");

@@ -19,7 +19,7 @@ using testing::Truly;
 using Body = std::function<void(BlockOnHost&)>;
 
 constexpr int kThreads = 2 * kLanes;
-constexpr Shape kTwoWarps{1, kThreads, kThreads * static_cast<int>(sizeof(float))};
+constexpr Shape kTwoWarps{1, kThreads, kThreads* static_cast<int>(sizeof(float))};
 
 /// What `body` returns in each thread of one block, in both orders of threads.
 std::vector<std::vector<float>> in_both_orders(const std::function<float(BlockOnHost&)>& body) {

@@ -91,13 +91,12 @@ TEST(Padded, AddsRowsSpansAndLabelsThatCountForNothingBehindTheBatchsOwn) {
     const AttentionSpans &full, &plain;
     int64_t queries, keys, longest_query, longest_key;
   };
-  for (const Spans& s :
-       {Spans{full.source_spans, plain.source_spans, bucket.source_rows, bucket.source_rows, bucket.longest_source,
-              bucket.longest_source},
-        Spans{full.target_spans, plain.target_spans, bucket.target_rows, bucket.target_rows, bucket.longest_target,
-              bucket.longest_target},
-        Spans{full.cross_spans, plain.cross_spans, bucket.target_rows, bucket.source_rows, bucket.longest_target,
-              bucket.longest_source}}) {
+  for (const Spans& s : {Spans{full.source_spans, plain.source_spans, bucket.source_rows, bucket.source_rows,
+                               bucket.longest_source, bucket.longest_source},
+                         Spans{full.target_spans, plain.target_spans, bucket.target_rows, bucket.target_rows,
+                               bucket.longest_target, bucket.longest_target},
+                         Spans{full.cross_spans, plain.cross_spans, bucket.target_rows, bucket.source_rows,
+                               bucket.longest_target, bucket.longest_source}}) {
     EXPECT_TRUE(s.full.padded);
     EXPECT_EQ(s.full.causal, s.plain.causal);
     EXPECT_EQ(s.full.longest_query, s.longest_query);

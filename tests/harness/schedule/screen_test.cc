@@ -89,10 +89,11 @@ TEST(Screen, ShowsAsManyRunsAsThereAreRowsForAndCountsTheRest) {
   std::vector<Progress> runs;
   for (int i = 0; i < 4; ++i) runs.push_back(running("run " + std::to_string(i), i));
   screen.draw(runs, "a summary that is longer than the terminal is wide");
-  EXPECT_EQ(terminal.read(), progress_line(runs[0], 29) + "\n" + progress_line(runs[1], 29) + "\n" +
-                                 "… and 2 more\n" + "a summary that is longer than\n");
+  EXPECT_EQ(terminal.read(), progress_line(runs[0], 29) + "\n" + progress_line(runs[1], 29) + "\n" + "… and 2 more\n" +
+                                 "a summary that is longer than\n");
   screen.draw({runs[0], runs[1]}, "short");
-  EXPECT_EQ(terminal.read(), back_over(4) + progress_line(runs[0], 29) + "\n" + progress_line(runs[1], 29) + "\nshort\n");
+  EXPECT_EQ(terminal.read(),
+            back_over(4) + progress_line(runs[0], 29) + "\n" + progress_line(runs[1], 29) + "\nshort\n");
 }
 
 TEST(Screen, IsNotLiveInAPipe) {
