@@ -107,10 +107,11 @@ TEST_F(StopsTest, NorWhereItIsDeafAndOutlivesItsGraceTime) {
 
 TEST_F(StopsTest, ASecondCtrlCLeavesAtOnceAndTheAttemptsEndByThemselves) {
   const fs::path engine = shell_engine(
-      "trap '' TERM\nwhile [ ! -e \"$2/../../../released\" ]; do sleep 0.02; done\nexec $FAKE train \"$2\"");
+      "trap '' TERM\n: > \"$2/../../../deaf\"\nwhile [ ! -e \"$2/../../../released\" ]; do sleep 0.02; done\n"
+      "exec $FAKE train \"$2\"");
   {
     test::Background harness(run_one_with(engine));
-    ASSERT_TRUE(test::eventually([&] { return !runs().empty() && engine_of(runs().at(0)) != 0; }));
+    ASSERT_TRUE(test::eventually([&] { return fs::exists(folder_ / "deaf"); }));
     harness.signal(SIGINT);
     ASSERT_TRUE(test::eventually([&] { return harness.output().find("Stopping 1") != std::string::npos; }));
     harness.signal(SIGINT);
