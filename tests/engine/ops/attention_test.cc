@@ -90,6 +90,28 @@ TEST(Attention, OverPackedRowsEqualsAttentionOverPaddedOnes) {
   }
 }
 
+TEST(Attention, IsZeroInRowsThatOnlyFillABucket) {
+  const PackedRows rows = packed_rows({4, 7});
+  constexpr int64_t kMore = 3;
+  const at::Tensor all = random_tensor({rows.row_count() + kMore, 3 * kWidth}, 5);
+  for (const Tape::Ops ops : {Tape::Ops::kFast, Tape::Ops::kReference}) {
+    Tape tape(Tape::Kind::kForward, ops);
+    const auto run = [&](const at::Tensor& x, const AttentionSpans& spans) {
+      const Value qkv(x);
+      return attention(tape, {qkv, 0}, {qkv, kWidth}, {qkv, 2 * kWidth}, kWidth, kHeads, spans, Dropout::off()).data();
+    };
+    AttentionSpans spans = AttentionSpans::self(rows, true);
+    const at::Tensor alone = run(all.slice(0, 0, rows.row_count()).contiguous(), spans);
+    const auto end = static_cast<int32_t>(all.size(0));
+    spans.spans.push_back({end, 0, end, 0, 0});
+    spans.padded = true;
+    const at::Tensor filled = run(all, spans);
+    ASSERT_EQ(filled.size(0), all.size(0));
+    EXPECT_TRUE(at::equal(filled.slice(0, 0, rows.row_count()), alone));
+    EXPECT_EQ(filled.slice(0, rows.row_count()).count_nonzero().item<int64_t>(), 0);
+  }
+}
+
 TEST(Attention, OfASentenceIsTheSameBitsWithAnyNeighbours) {
   const PackedRows together = packed_rows({6, 11, 3});
   PackedRows alone;
