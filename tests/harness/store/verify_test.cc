@@ -68,5 +68,24 @@ TEST(Repair, OfACheckpointOutlivesAPowerCut) {
   EXPECT_TRUE(fs::exists(run.root() / "set_aside/step-2/manifest.json"));
 }
 
+TEST(Verify, NamesACheckpointWhoseManifestIsDamagedOrGone) {
+  const test::TempFolder folder;
+  const Workspace workspace(folder / "results");
+  const RunDirectory run = run_in(workspace);
+  make_folders(run.root());
+  write_atomically(run.settings(), kSettings);
+  write_checkpoint(run, 1);
+  write_checkpoint(run, 2);
+  rebuild(workspace);
+  EXPECT_TRUE(verify(workspace).differences.empty());
+  const fs::path manifest = run.checkpoint(2) / "manifest.json";
+  test::write_text(manifest, test::read_text(manifest).substr(1));
+  ASSERT_EQ(verify(workspace).differences.size(), 1u);
+  EXPECT_EQ(verify(workspace).differences[0].what, "checkpoints/step-2: manifest.json is damaged");
+  fs::remove(manifest);
+  ASSERT_EQ(verify(workspace).differences.size(), 1u);
+  EXPECT_EQ(verify(workspace).differences[0].what, "checkpoints/step-2: manifest.json is gone");
+}
+
 }  // namespace
 }  // namespace tearless::harness
