@@ -32,25 +32,11 @@ Files files_in(const fs::path& folder) {
   return files;
 }
 
-// A process has one plan for its life, so each scene plays in a child of the test.
 class DurabilityTest : public testing::Test {
  protected:
   // What a power cut leaves of `root` after `scene`.
   Files after_power_cut(const std::function<void(const fs::path& root)>& scene) {
-    const fs::path root = folder_ / "root", shadow = folder_ / "shadow", left = folder_ / "left";
-    fs::create_directories(root);
-    test::Faults faults(folder_.path());
-    faults.keep_shadow(shadow);
-    EXPECT_EXIT(
-        {
-          ::setenv(fault::kPlanVariable, faults.environment().at(fault::kPlanVariable).c_str(), 1);
-          fault::begin(fault::kHarness);
-          scene(root);
-          ::_exit(0);
-        },
-        testing::ExitedWithCode(0), "");
-    fault::power_cut(shadow, root, left);
-    return files_in(left);
+    return files_in(test::after_power_cut(folder_.path(), scene));
   }
 
   test::TempFolder folder_;

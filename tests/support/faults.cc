@@ -1,7 +1,9 @@
 #include "tests/support/faults.h"
 
 #include <fcntl.h>
+#include <gtest/gtest.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -74,6 +76,23 @@ void Faults::kill_all() const {
     const FaultPlan::Process& entry = plan_->process[i];
     if (ProcessName{entry.pid, entry.start_ticks, boot_id()}.is_alive()) ::kill(entry.pid, SIGKILL);
   }
+}
+
+fs::path after_power_cut(const fs::path& folder, const std::function<void(const fs::path& root)>& scene) {
+  const fs::path root = folder / "root", shadow = folder / "shadow", left = folder / "left";
+  fs::create_directories(root);
+  Faults faults(folder);
+  faults.keep_shadow(shadow);
+  EXPECT_EXIT(
+      {
+        ::setenv(fault::kPlanVariable, faults.environment().at(fault::kPlanVariable).c_str(), 1);
+        fault::begin(fault::kHarness);
+        scene(root);
+        ::_exit(0);
+      },
+      testing::ExitedWithCode(0), "");
+  fault::power_cut(shadow, root, left);
+  return left;
 }
 
 }  // namespace tearless::test

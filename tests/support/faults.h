@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <string>
 
@@ -42,5 +43,10 @@ class Faults {
   std::filesystem::path file_;
   fault::FaultPlan* plan_ = nullptr;
 };
+
+/// Plays `scene` on an empty folder, in a child process, since a process has one plan for its life. Returns a folder
+/// with what a power cut would leave of the scene's: names and bytes that were synced. Both lie in `folder`.
+std::filesystem::path after_power_cut(const std::filesystem::path& folder,
+                                      const std::function<void(const std::filesystem::path& root)>& scene);
 
 }  // namespace tearless::test

@@ -2,13 +2,10 @@
 #include "harness/store/verify.h"
 
 #include <gtest/gtest.h>
-#include <stdlib.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <string>
 
-#include "base/fault.h"
 #include "base/files.h"
 #include "base/hash.h"
 #include "base/record.h"
@@ -37,32 +34,24 @@ void write_checkpoint(const RunDirectory& run, int64_t step) {
   publish_folder(temporary, run.checkpoint(step));
 }
 
-void set_a_checkpoint_aside(const Workspace& workspace) {
+// One run with two checkpoints.
+RunDirectory write_run(const Workspace& workspace) {
   const RunDirectory run = run_in(workspace);
   make_folders(run.root());
   write_atomically(run.settings(), kSettings);
   write_checkpoint(run, 1);
   write_checkpoint(run, 2);
   rebuild(workspace);
-  test::write_text(run.checkpoint(2) / "state.bin", "other");
-  repair(workspace);
+  return run;
 }
 
 TEST(Repair, OfACheckpointOutlivesAPowerCut) {
   const test::TempFolder folder;
-  const fs::path root = folder / "results", shadow = folder / "shadow", left = folder / "left";
-  fs::create_directories(root);
-  test::Faults faults(folder.path());
-  faults.keep_shadow(shadow);
-  EXPECT_EXIT(
-      {
-        ::setenv(fault::kPlanVariable, faults.environment().at(fault::kPlanVariable).c_str(), 1);
-        fault::begin(fault::kHarness);
-        set_a_checkpoint_aside(Workspace(root));
-        ::_exit(0);
-      },
-      testing::ExitedWithCode(0), "");
-  fault::power_cut(shadow, root, left);
+  const fs::path left = test::after_power_cut(folder.path(), [](const fs::path& root) {
+    const Workspace workspace(root);
+    test::write_text(write_run(workspace).checkpoint(2) / "state.bin", "other");
+    repair(workspace);
+  });
   const RunDirectory run = run_in(Workspace(left));
   EXPECT_EQ(run.checkpoint_steps(), std::vector<int64_t>{1});
   EXPECT_TRUE(fs::exists(run.root() / "set_aside/step-2/manifest.json"));
@@ -71,12 +60,7 @@ TEST(Repair, OfACheckpointOutlivesAPowerCut) {
 TEST(Verify, NamesACheckpointWhoseManifestIsDamagedOrGone) {
   const test::TempFolder folder;
   const Workspace workspace(folder / "results");
-  const RunDirectory run = run_in(workspace);
-  make_folders(run.root());
-  write_atomically(run.settings(), kSettings);
-  write_checkpoint(run, 1);
-  write_checkpoint(run, 2);
-  rebuild(workspace);
+  const RunDirectory run = write_run(workspace);
   EXPECT_TRUE(verify(workspace).differences.empty());
   const fs::path manifest = run.checkpoint(2) / "manifest.json";
   test::write_text(manifest, test::read_text(manifest).substr(1));
