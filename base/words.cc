@@ -21,4 +21,9 @@ std::string counted(int64_t count, std::string_view noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
 
+std::string short_count(int64_t n) {
+  if (n >= 999'500) return fmt::format("{:.1f}M", static_cast<double>(n) / 1e6);  // below, "1000k"
+  return n >= 1000 ? fmt::format("{:.0f}k", static_cast<double>(n) / 1e3) : std::to_string(n);
+}
+
 }  // namespace tearless

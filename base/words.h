@@ -1,4 +1,4 @@
-// The words of a line, as multi-bleu.perl and the BPE of tokenised text see them, and a noun after a number.
+// The words of a line, as multi-bleu.perl and the BPE of tokenised text see them, and numbers in sentences.
 #pragma once
 
 #include <cstdint>
@@ -13,5 +13,8 @@ std::vector<std::string_view> split_words(std::string_view line);
 
 /// "1 run", "2 runs".
 std::string counted(int64_t count, std::string_view noun);
+
+/// "950", "12k", "1.2M": n >= 0, rounded.
+std::string short_count(int64_t n);
 
 }  // namespace tearless

@@ -123,12 +123,6 @@ void print_counts(const Grid& grid, const Tally& tally) {
   print_line("all", "", [&](size_t kind) { return std::to_string(tally.all[kind]); });
 }
 
-/// "1.2M": of parameters.
-std::string short_count(int64_t n) {
-  if (n >= 1'000'000) return fmt::format("{:.1f}M", static_cast<double>(n) / 1e6);
-  return n >= 1000 ? fmt::format("{:.0f}k", static_cast<double>(n) / 1e3) : std::to_string(n);
-}
-
 std::string sizes_text(const GridState& state) {
   std::optional<int64_t> least, most;
   for (const PlannedRun& run : state.plan) {

@@ -1,4 +1,4 @@
-// Words between ASCII white space, and nouns after numbers.
+// Words between ASCII white space, and numbers in sentences.
 #include "base/words.h"
 
 #include <gmock/gmock.h>
@@ -25,6 +25,17 @@ TEST(Counted, HasOneOfAThingOrMany) {
   EXPECT_EQ(counted(0, "run"), "0 runs");
   EXPECT_EQ(counted(1, "run"), "1 run");
   EXPECT_EQ(counted(2, "run"), "2 runs");
+}
+
+TEST(ShortCount, ChangesTheUnitWhereTheRoundedNumberWouldBeAThousand) {
+  EXPECT_EQ(short_count(0), "0");
+  EXPECT_EQ(short_count(999), "999");
+  EXPECT_EQ(short_count(1000), "1k");
+  EXPECT_EQ(short_count(12'600), "13k");
+  EXPECT_EQ(short_count(999'499), "999k");
+  EXPECT_EQ(short_count(999'500), "1.0M");
+  EXPECT_EQ(short_count(1'260'000), "1.3M");
+  EXPECT_EQ(short_count(61'000'000), "61.0M");
 }
 
 }  // namespace

@@ -108,6 +108,13 @@ TEST_F(Checkpointed, HalfWrittenIsAbsentAndSweptAway) {
   EXPECT_THAT(names(), testing::ElementsAre("step-10", "step-20"));
 }
 
+TEST_F(Checkpointed, PruningLeavesWhatIsNotOfItsMaking) {
+  for (const int64_t step : {10, 20}) write(step);
+  for (const char* name : {"notes.txt", "step-5.bak", "step-x"}) write_text(run_.checkpoints() / name, "a user's");
+  checkpoints_.prune(1, std::nullopt);
+  EXPECT_THAT(names(), testing::ElementsAre("notes.txt", "step-20", "step-5.bak", "step-x"));
+}
+
 TEST_F(Checkpointed, IsNotWrittenOverAnotherOfThatStep) {
   EXPECT_TRUE(checkpoints_.write(10, numbers(1), {{"update", 1}}));
   EXPECT_FALSE(checkpoints_.write(10, numbers(2), {{"update", 2}}));
