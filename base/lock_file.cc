@@ -37,15 +37,15 @@ int lock(int fd, int operation) {
 
 std::optional<LockFile> LockFile::try_acquire(const std::filesystem::path& path) {
   LockFile file(open_lock(path));
-  // Who merely looks (is_held) has the lock for an instant: that must not turn anyone away.
   for (int attempt = 0; attempt < 10; ++attempt) {
-    if (attempt > 0) std::this_thread::sleep_for(std::chrono::milliseconds(5));
     if (lock(file.fd_, LOCK_EX | LOCK_NB) == 0) {
       if (file.is_of(path)) return file;
       file = LockFile(open_lock(path));  // somebody has removed the file that was opened, or put another there
       continue;
     }
     if (errno != EWOULDBLOCK) fail_errno("lock", path);
+    // Who merely looks (is_held) has the lock for an instant: that must not turn anyone away.
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
   return std::nullopt;
 }

@@ -1,7 +1,6 @@
 // What base/files.h promises to have made durable is there after a power cut: names and bytes. A plan of faults keeps a
 // shadow of all that was synced (base/fault.h); a lost fsync, of a file or of a folder, loses something here.
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
 #include <cerrno>
 #include <filesystem>
@@ -111,8 +110,7 @@ TEST_F(DurabilityTest, AWriteThatFailsAnywhereLeavesTheOldBytesOrTheNew) {
     faults.fail(fault::kEveryKind & ~(fault::kRemove | fault::kPhase), ENOSPC, call, call);
     EXPECT_EXIT(
         {
-          ::setenv(fault::kPlanVariable, faults.environment().at(fault::kPlanVariable).c_str(), 1);
-          fault::begin(fault::kHarness);
+          faults.begin_here();
           try {
             write_atomically(file, "new bytes");
           } catch (const MachineError&) {

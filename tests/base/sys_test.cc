@@ -2,14 +2,23 @@
 // killed at by a test. This reads the sources.
 #include "base/sys.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/file.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <cerrno>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <regex>
 #include <set>
 #include <string>
 
+#include "base/fault.h"
+#include "tests/support/faults.h"
 #include "tests/support/paths.h"
 
 namespace tearless {
@@ -68,6 +77,53 @@ TEST(SystemCalls, TheRuleSeesWhatGoesAroundTheLayer) {
         "  const int fd = ::open(path, O_WRONLY);", "  ::kill(pid, 9);", "  if (fork() == 0)"}) {
     EXPECT_TRUE(std::regex_search(std::string(line), forbidden()) && !is_allowed(line)) << line;
   }
+}
+
+// In a child, since a process has one plan for its life.
+TEST(SystemCalls, ThatAreToFailReturnTheErrorAndDoNothing) {
+  const test::TempFolder folder;
+  const auto file = folder / "file", moved = folder / "moved", inner = folder / "inner", made = folder / "made";
+  test::write_text(file, "bytes");
+  fs::create_directory(inner);
+  test::Faults faults(folder.path());
+  faults.fail(fault::kEveryKind & ~fault::kPhase, EDQUOT, 1, 1'000'000);
+  char* const nothing[] = {nullptr};
+  EXPECT_EXIT(
+      {
+        const int fd = ::open(file.c_str(), O_RDWR);
+        const pid_t child = ::fork();
+        if (child == 0) ::pause();
+        faults.begin_here();
+        int wrong = 0;
+        const auto fails = [&](const char* name, auto result) {
+          if (result == -1 && errno == EDQUOT) return;
+          std::fprintf(stderr, "%s\n", name);
+          ++wrong;
+        };
+        fails("open", sys::open_for_writing(made.c_str(), O_CREAT | O_WRONLY));
+        fails("write", sys::write(fd, "other", 5));
+        fails("fsync", sys::fsync(fd));
+        fails("ftruncate", sys::ftruncate(fd, 0));
+        fails("rename", sys::rename(file.c_str(), moved.c_str()));
+        fails("unlink", sys::unlink(file.c_str()));
+        fails("rmdir", sys::rmdir(inner.c_str()));
+        fails("mkdir", sys::mkdir(made.c_str()));
+        fails("flock", sys::flock(fd, LOCK_EX | LOCK_NB));
+        fails("fork", sys::fork());
+        fails("execve", sys::execve("/bin/true", nothing, nothing));
+        fails("kill", sys::kill(child, SIGKILL));
+        int status = 0;
+        fails("waitpid", sys::waitpid(child, &status, WNOHANG));
+        pid_t spawned = 0;
+        errno = sys::posix_spawn(&spawned, "/bin/true", nullptr, nullptr, nothing, nothing);
+        fails("posix_spawn", -1);
+        wrong += ::kill(child, SIGTERM) != 0 || ::waitpid(child, &status, 0) != child || WTERMSIG(status) != SIGTERM;
+        ::_exit(wrong);
+      },
+      testing::ExitedWithCode(0), "^$");
+  EXPECT_EQ(faults.hits(), 14);
+  EXPECT_EQ(test::read_text(file), "bytes");
+  EXPECT_TRUE(fs::exists(inner) && !fs::exists(made) && !fs::exists(moved));
 }
 
 }  // namespace

@@ -30,6 +30,11 @@ Faults::Faults(const fs::path& folder) : file_(folder / "faults") {
 
 Faults::~Faults() { ::munmap(plan_, sizeof(FaultPlan)); }
 
+void Faults::begin_here() const {
+  ::setenv(fault::kPlanVariable, file_.c_str(), 1);
+  fault::begin(fault::kHarness);
+}
+
 std::map<std::string, std::string> Faults::environment() const { return {{fault::kPlanVariable, file_.string()}}; }
 
 void Faults::kill_at(int64_t number, uint32_t victims) {
@@ -85,8 +90,7 @@ fs::path after_power_cut(const fs::path& folder, const std::function<void(const 
   faults.keep_shadow(shadow);
   EXPECT_EXIT(
       {
-        ::setenv(fault::kPlanVariable, faults.environment().at(fault::kPlanVariable).c_str(), 1);
-        fault::begin(fault::kHarness);
+        faults.begin_here();
         scene(root);
         ::_exit(0);
       },

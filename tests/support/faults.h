@@ -20,6 +20,8 @@ class Faults {
   Faults& operator=(const Faults&) = delete;
 
   fault::FaultPlan& plan() { return *plan_; }
+  /// From now on this process acts by the plan, too: once in its life, so in a child of a test.
+  void begin_here() const;
   /// What a program needs in its environment to act by the plan.
   std::map<std::string, std::string> environment() const;
 
