@@ -35,7 +35,7 @@ class BatchSearch {
   }
 
  private:
-  /// One position of all open hypotheses; false where none was open.
+  /// One position of all open hypotheses, of which there are some; false where none is open any more.
   bool advance() {
     PackedRows rows;  // one row a hypothesis: its last token
     AttentionSpans cross;
@@ -49,7 +49,6 @@ class BatchSearch {
           rows.tokens.push_back(h.tokens.empty() ? kBos : model_.kept().types[static_cast<size_t>(h.tokens.back())]);
       }
     }
-    if (rows.tokens.empty()) return false;
     rows.positions.assign(rows.tokens.size(), static_cast<int32_t>(state_.position));
     rows.lines.assign(rows.tokens.size(), 0);
 

@@ -41,6 +41,14 @@ LossWalk loss_walk(const at::Tensor& logits, const std::vector<int32_t>& labels,
   return {sums, x.grad()};
 }
 
+TEST(LossSums, AddUpTermByTerm) {
+  LossSums sums{.loss = 1.5, .nll = 2.5, .tokens = 3};
+  sums += {.loss = 10, .nll = 20, .tokens = 30};
+  EXPECT_EQ(sums.loss, 11.5);
+  EXPECT_EQ(sums.nll, 22.5);
+  EXPECT_EQ(sums.tokens, 33);
+}
+
 TEST(CrossEntropy, BackwardAgreesWithTheJudgeAndWithFiniteDifferences) {
   for (const int64_t rows : {1, 3, 70}) {
     for (const int64_t kept : {2, 5, 33}) {

@@ -1,0 +1,34 @@
+// Which instruction sets can be chosen by name.
+#include "engine/ops/backend.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+
+namespace tearless::engine {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(CpuBackends, BeginWithOneThatEveryProcessorHas) {
+  EXPECT_EQ(cpu_backends().front().name, "x86-64-v2");
+  EXPECT_TRUE(cpu_backends().front().supported);
+}
+
+TEST(CpuBackends, AreChosenByNameAndOtherNamesAreRefused) {
+  const std::string_view before = cpu_backend().name;
+  use_cpu_backend("x86-64-v2");
+  EXPECT_EQ(cpu_backend().name, "x86-64-v2");
+  use_cpu_backend(before);
+  try {
+    use_cpu_backend("avx9");
+    ADD_FAILURE() << "not refused";
+  } catch (const UserError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("no instruction set \"avx9\"; known are x86-64-v2, x86-64-v3, x86-64-v4"));
+  }
+  EXPECT_EQ(cpu_backend().name, before);
+}
+
+}  // namespace
+}  // namespace tearless::engine
