@@ -95,6 +95,17 @@ TEST_F(Looking, ShowsAFinishedGridGolden) {
   test::expect_golden("harness/looking_done.txt", text);
 }
 
+TEST_F(Looking, CallsARunOfTwoSweepsByItsNameInTheNewest) {
+  const std::string one_run = "[set]\nmodel.b = 1\n[axis]\n";
+  test::write_text(folder_ / "old.toml", one_run + "model.a = [3]\n");
+  test::write_text(folder_ / "new.toml", one_run + "[[axis.size]]\nlabel = \"three\"\nset = { model.a = 3 }\n");
+  EXPECT_THAT(tearless("run old.toml"), testing::EndsWith("exit 0\n"));
+  const std::string id = parse(tearless("--json plan old.toml")).at("runs")[0].at("id");
+  EXPECT_EQ(parse(tearless("--json explain " + id))[0].at("title"), "model.a=3, seed 1");
+  EXPECT_THAT(tearless("run new.toml"), testing::EndsWith("exit 0\n"));
+  EXPECT_EQ(parse(tearless("--json explain " + id))[0].at("title"), "size=three, seed 1");
+}
+
 TEST_F(Looking, LogsWhatHappenedToASweep) {
   EXPECT_THAT(tearless("run grid.toml --only place=pre --only seed=1"), testing::EndsWith("exit 0\n"));
   const fs::path sweep = fs::directory_iterator(folder_ / "results/sweeps")->path();
