@@ -100,6 +100,19 @@ TEST_F(RunTest, AReasonThatManyRunsShareIsSaidOnce) {
   EXPECT_THAT(finished.output, HasSubstr("4 runs: 4 failed\n  " + first + " and 3 more: exit code 4\nWhy: "));
 }
 
+TEST_F(RunTest, AFailedRunIsTriedAgainOnRequestAlone) {
+  write_grid("\"out_of_memory\"", 0);
+  const std::vector<std::string> one = {"run", "grid.toml", "--only", "model.kind=a", "--only", "seed=1"};
+  EXPECT_EQ(tearless(one).code, 1);
+  EXPECT_EQ(attempts(), 2) << "the second one alone on the machine";
+  EXPECT_EQ(tearless(one).code, 1);
+  EXPECT_EQ(attempts(), 2);
+  std::vector<std::string> again = one;
+  again.emplace_back("--retry");
+  EXPECT_EQ(tearless(again).code, 1);
+  EXPECT_EQ(attempts(), 4) << "with both tries of its class again";
+}
+
 TEST_F(RunTest, DivergenceIsAResultNotAFailure) {
   write_grid("\"diverge\"", 0);
   const test::Finished finished = tearless({"run", "grid.toml"});
