@@ -319,6 +319,13 @@ TEST_F(DamageTest, AFolderThatChangedIsForAPersonAndTheDatabaseIsKept) {
               HasSubstr("run " + run.id() + ": its scores.json is not what the run had written"));
   EXPECT_THAT(tearless({"diff", run.id(), run.id()}).errors, HasSubstr("tearless verify"));
   EXPECT_THAT(tearless({"explain", run.id()}).errors, HasSubstr("tearless verify"));
+  const auto report = nlohmann::json::parse(tearless({"verify", "--json"}).output);
+  ASSERT_EQ(report.at("differences").size(), 1u);
+  const std::string what = report["differences"][0]["what"], todo = report["differences"][0]["todo"];
+  EXPECT_THAT(what, HasSubstr("scores.json is not what the run had written"));
+  EXPECT_THAT(todo, HasSubstr("train the run again: rm -r results/runs/" + run.id()));
+  EXPECT_EQ(tearless({"verify"}).output,
+            "run " + run.id() + ": " + what + "  →  " + todo + "\n6 runs and 1 sweep: 1 difference\n");
   change_database("UPDATE sweeps SET title = 'x'");  // which alone would be a reason to make the database anew
   const std::string before = test::read_text(workspace_.database());
   const test::Finished repaired = tearless({"verify", "--repair"});
