@@ -75,5 +75,29 @@ TEST(ReadAttempt, ItsLastCheckpointIsWhatTheNextOneFoundNotWhatIsThereNow) {
   EXPECT_EQ(read_attempt(run, 3).checkpoint, 9);
 }
 
+TEST(ReadMetrics, KnowsAtWhichByteEachLineBegins) {
+  const test::TempFolder folder;
+  const RunDirectory run(folder / "0123");
+  make_folders(run.root());
+  const std::string first = R"({"step": 1, "name": "train.loss", "value": 5})"
+                            "\n";
+  const std::string foreign = "not a metric\n";
+  const std::string second = R"({"step": 2, "name": "train.loss", "value": 4})"
+                             "\n";
+  test::write_text(run.metrics(), first + foreign + second + second + second.substr(0, 9));
+  const auto length = [](const std::string& text) { return static_cast<int64_t>(text.size()); };
+  const int64_t middle = length(first + foreign), third = middle + length(second);
+
+  const auto begins = [](const MetricsRead& read) {
+    std::vector<int64_t> bytes;
+    for (const MetricLine& line : read.lines) bytes.push_back(line.position);
+    return bytes;
+  };
+  EXPECT_EQ(begins(read_metrics(run, 0)), (std::vector<int64_t>{0, middle, third}));
+  const MetricsRead rest = read_metrics(run, middle);
+  EXPECT_EQ(begins(rest), (std::vector<int64_t>{middle, third}));
+  EXPECT_EQ(rest.to, third + length(second)) << "a line without its end is not read";
+}
+
 }  // namespace
 }  // namespace tearless::harness
