@@ -33,13 +33,6 @@ std::optional<std::string> TableReader::text(const std::string& key) {
   return node->as_string()->get();
 }
 
-std::optional<int64_t> TableReader::integer(const std::string& key) {
-  const toml::node* node = any(key);
-  if (!node) return std::nullopt;
-  if (!node->is_integer()) wrong_type(key, *node, "a whole number");
-  return node->as_integer()->get();
-}
-
 std::optional<double> TableReader::number(const std::string& key) {
   const toml::node* node = any(key);
   if (!node) return std::nullopt;

@@ -25,7 +25,6 @@ class TableReader {
 
   /// Each is empty (or null) where the key is absent and a UserError where it has another type.
   std::optional<std::string> text(const std::string& key);
-  std::optional<int64_t> integer(const std::string& key);
   std::optional<double> number(const std::string& key);
   std::vector<std::string> texts(const std::string& key);  ///< one text or a list of them
   const toml::table* table(const std::string& key);

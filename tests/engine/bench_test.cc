@@ -2,7 +2,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <nlohmann/json.hpp>
+#include <regex>
+#include <sstream>
+#include <string>
+#include <vector>
 
 #include "base/run_directory.h"
 #include "tests/support/paths.h"
@@ -46,6 +51,28 @@ TEST_F(BenchCommand, AnswersStepTimeProfileAndMemory) {
   EXPECT_EQ(answer.at("operations").at("product").at("calls").get<double>(), 4 + 2 * 6 + 2);
   EXPECT_EQ(answer.at("operations").at("attention").at("calls").get<double>(), 1 + 2 * 2);
   EXPECT_FALSE(answer.at("operations").contains("by formula"));
+}
+
+TEST_F(BenchCommand, PrintsTheOperationsWithTheirShares) {
+  const test::Finished finished =
+      bench("tiny.toml", {"--vocabulary", "50", "--lengths", "lengths.json", "--updates", "2", "--decode"});
+  ASSERT_EQ(finished.code, 0) << finished.errors;
+  std::istringstream lines(finished.output);
+  std::map<std::string, double> calls, shares;
+  const std::regex row("(.{26}) *([0-9]+) +[0-9.]+ +[0-9.]+ +([0-9.]+) %");
+  std::smatch match;
+  for (std::string line; std::getline(lines, line);) {
+    if (!std::regex_match(line, match, row)) continue;
+    const std::string name = match[1].str().substr(0, match[1].str().find_last_not_of(' ') + 1);
+    calls[name] = std::stod(match[2]);
+    shares[name] = std::stod(match[3]);
+  }
+  EXPECT_EQ(calls["product"], 4 + 2 * 6 + 2);
+  EXPECT_EQ(calls["attention"], 1 + 2 * 2);
+  double sum = 0;
+  for (const auto& [name, share] : shares) sum += share;
+  EXPECT_NEAR(sum, 100, 0.1 * static_cast<double>(shares.size())) << finished.output;
+  EXPECT_THAT(finished.output, HasSubstr("beam search: 3 sentences in "));
 }
 
 TEST_F(BenchCommand, ByReferenceRunsFormulasAlone) {

@@ -46,6 +46,12 @@ TEST_F(AttemptLogTest, BeyondItKeepsTheBeginningAndTheEndAndSaysWhatIsMissing) {
   EXPECT_EQ(text(), first + left_out(60) + last + "d");
 }
 
+TEST_F(AttemptLogTest, CountsWhatComesByteByByte) {
+  AttemptLog log(file_, kSmall);
+  for (int i = 0; i < 101; ++i) log.append("x");
+  EXPECT_EQ(text(), std::string(20, 'x') + left_out(60) + std::string(20, 'x') + "x");
+}
+
 TEST_F(AttemptLogTest, OfABurstKeepsTheLastPart) {
   AttemptLog log(file_, kSmall);
   log.append(std::string(500, 'x') + "what explains it....");

@@ -383,7 +383,7 @@ TEST_F(SchedulerTest, AnAttemptThatNobodySawEndIsLostAfterARestart) {
 }
 
 TEST_F(SchedulerTest, AChangedRunTomlIsRefusedAndTheOthersGoOn) {
-  const std::vector<Job> wanted = jobs(2);
+  const std::vector<Job> wanted = jobs(3);
   fs::create_directories(workspace_.run(id_of(0)).root());
   test::write_text(workspace_.run(id_of(0)).settings(), "n = 0 # mine\n");
   scheduler_->begin(wanted);
@@ -391,6 +391,7 @@ TEST_F(SchedulerTest, AChangedRunTomlIsRefusedAndTheOthersGoOn) {
   EXPECT_NE(store_->run(id_of(0))->reason.find("run.toml was changed by hand"), std::string::npos);
   EXPECT_EQ(test::read_text(workspace_.run(id_of(0)).settings()), "n = 0 # mine\n");
   EXPECT_EQ(state(1), RunState::kRunning);
+  EXPECT_EQ(state(2), RunState::kRunning) << "in the slot that the first one was to have";
 }
 
 TEST_F(SchedulerTest, WhatCannotBeStartedPausesAndLosesNothing) {
