@@ -304,6 +304,9 @@ TEST_F(DamageTest, ADatabaseWithTornPagesIsFoundAndMadeAnew) {
   std::fill(bytes.begin() + 4096, bytes.begin() + 3 * 4096, '\x55');
   test::write_text(workspace_.database(), bytes);
   EXPECT_THAT(only_difference(), testing::StartsWith("database: "));
+  test::write_text(workspace_.database(), "mine, not yours");
+  EXPECT_THAT(only_difference(), testing::StartsWith("database: file is not a database"));
+  test::write_text(workspace_.database(), bytes);
   const test::Finished run = tearless({"run", "grid.toml"});
   EXPECT_EQ(run.code, 2) << "a writer goes on with a damaged file";
   EXPECT_THAT(run.errors, HasSubstr("tearless rebuild"));

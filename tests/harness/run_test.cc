@@ -130,6 +130,15 @@ TEST_F(RunTest, AStalledRunIsStoppedAndQueuedAgain) {
   expect_nothing_alive();
 }
 
+TEST_F(RunTest, StatusShowsHowFarARunIs) {
+  write_grid("\"succeed\"", 2000);
+  test::Background harness(command({"run", "grid.toml"}));
+  const std::regex line("running .* [0-9]+/12 loss [0-9.]+\n");
+  EXPECT_TRUE(test::eventually([&] { return std::regex_search(tearless({"status"}).output, line); }));
+  harness.signal(SIGINT);
+  EXPECT_EQ(harness.wait().code, 130);
+}
+
 TEST_F(RunTest, CtrlCStopsGracefullyAndASecondRunGoesOn) {
   write_grid("\"succeed\"", 60);
   RunDirectory some("");
@@ -359,7 +368,10 @@ TEST_F(RunTest, MistypedCommandsAndGridsAreMetWithASuggestion) {
             "tearless: there is no command \"staus\" (did you mean \"status\"?); tearless --help lists them\n");
   EXPECT_EQ(tearless({"run"}).code, 2);
   EXPECT_EQ(tearless({"run", "nowhere.toml"}).code, 2);
-  EXPECT_EQ(tearless({"--help"}).code, 0);
+  const test::Finished help = tearless({"--help"});
+  EXPECT_EQ(help.code, 0);
+  EXPECT_THAT(help.output, HasSubstr("\n  plan  "));
+  EXPECT_THAT(help.output, testing::Not(HasSubstr("supervise"))) << "which is not for people";
   EXPECT_THAT(tearless({"--version"}).output, HasSubstr("tearless "));
 }
 

@@ -117,6 +117,18 @@ TEST_F(Trained, KeepsTheBestCheckpointBesidesTheNewest) {
   EXPECT_THAT(names, testing::UnorderedElementsAre("step-4", "step-16", "step-20"));
 }
 
+TEST_F(Trained, KeepsTheCheckpointOfTheFirstUpdateWhereThatIsTheBest) {
+  Toy toy;
+  train_.epoch_updates = 1;
+  toy.script = {9, 1, 2, 3, 4};
+  execution_.keep_checkpoints = 1;
+  attempt(toy);
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(run_.checkpoints())) names.push_back(entry.path().filename());
+  EXPECT_THAT(names, testing::UnorderedElementsAre("step-1", "step-5"));
+  EXPECT_EQ(scores().at("selected_step"), 1);
+}
+
 TEST_F(Trained, DoneNamesEveryResultAndItsChecksum) {
   Toy toy;
   attempt(toy);

@@ -32,6 +32,7 @@ TEST(Progress, AResumedAttemptThatGoesBackIsMeasuredFromThere) {
 
 TEST(Progress, NothingIsKnownBeforeTheFirstUpdate) {
   EXPECT_FALSE(Progress().seconds_left().has_value());
+  EXPECT_EQ(Progress().step, 0);
   EXPECT_EQ(duration_text(std::nullopt), "-");
 }
 
