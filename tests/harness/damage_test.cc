@@ -358,6 +358,9 @@ TEST_F(DamageTest, ARecordThatIsDamagedIsNamed) {
   std::string all;
   for (const Difference& difference : differences()) all += difference.what + "\n";
   EXPECT_THAT(all, HasSubstr("attempts/1/exit.json is damaged"));
+  change_database("UPDATE sweeps SET title = 'x'");
+  EXPECT_THAT(tearless({"verify", "--repair"}).output, HasSubstr("made anew from 6 runs"))
+      << "a failed run has no result that a new database could lose";
 }
 
 TEST_F(DamageTest, ADamagedCheckpointIsSetAsideWhereAnOlderOneIsSound) {
@@ -388,6 +391,16 @@ TEST_F(DamageTest, RepairLeavesAWorkspaceAloneWhereARunIsAtWork) {
   EXPECT_EQ(repair.code, 2);
   EXPECT_THAT(repair.errors, HasSubstr("another tearless"));
   EXPECT_EQ(tearless({"verify"}).code, 0);
+}
+
+TEST_F(DamageTest, ARunThatTheDatabaseCallsRunningIsNotCompared) {
+  const RunDirectory run = run_in(RunState::kDone);
+  change_database("UPDATE runs SET state = 'running' WHERE id = '" + run.id() + "'; DELETE FROM metrics");
+  std::string all;
+  for (const Difference& difference : differences()) all += difference.subject + ": " + difference.what + "\n";
+  EXPECT_THAT(all, testing::Not(HasSubstr(run.id())))
+      << "its metrics were still to be read when its harness was killed";
+  EXPECT_THAT(all, HasSubstr("the database holds other metrics than metrics.jsonl")) << "of the others";
 }
 
 TEST_F(DamageTest, AResultThatNobodyHasRecordedIsMentioned) {
