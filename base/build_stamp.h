@@ -1,11 +1,11 @@
-// Which build this is: for --version, and for the attempt's start.json. Never part of a run's id or of a result.
+// The identity of this build, for --version and for an attempt's start.json. Never part of a run's id or of a result.
 #pragma once
 
 #include <string_view>
 
 namespace tearless {
 
-/// Version, commit where the build knows it, compiler and build type: "0.1.0 (1a2b3c4, GNU 12.2.0, Release)".
+/// Version, commit (where the build knows it), compiler and build type: "0.1.0 (1a2b3c4, GNU 12.2.0, Release)".
 std::string_view build_stamp();
 
 }  // namespace tearless

@@ -1,4 +1,5 @@
-// How both programs say that something outside of them is wrong.
+// Error types of both programs. Code throws UserError for anything wrong outside the process; a violated invariant of
+// the code itself is a std::logic_error or an assertion.
 #pragma once
 
 #include <fmt/format.h>
@@ -10,31 +11,31 @@
 
 namespace tearless {
 
-/// Bad input from outside: settings, files, folders, data. The text is one sentence that names the file, line or key
-/// and says what to do; main() prints it as it is and maps the error to an exit code. What cannot happen is asserted
-/// instead.
+/// Bad input from outside: settings, files, folders, data. The message is one sentence that names the file, line or key
+/// and says what to do. main() prints it unchanged and maps the error to an exit code.
 class UserError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-/// The machine failed, not what was asked of it: a full disk, an I/O error, no descriptors left. Trying again makes
-/// sense once that is mended.
+/// The machine failed, not the input: a full disk, an I/O error, no file descriptors left. The same command can succeed
+/// once the cause is removed.
 class MachineError : public UserError {
  public:
   using UserError::UserError;
 };
 
-/// Throws UserError with a formatted sentence.
+/// Throws UserError with a formatted message.
 template <class... Args>
 [[noreturn]] void fail(fmt::format_string<Args...> sentence, Args&&... args) {
   throw UserError(fmt::format(sentence, std::forward<Args>(args)...));
 }
 
-/// Throws "cannot VERB PATH: what the system says", and what to do where that is known: a MachineError for an error
-/// number that is the machine's fault, else a UserError.
+/// Throws "cannot VERB PATH: strerror(error)", with advice where the cause is known. A MachineError for an errno that
+/// is the machine's fault (ENOSPC, EIO, EMFILE …), else a UserError.
 [[noreturn]] void fail_errno(const char* verb, const std::filesystem::path& path, int error);
-/// The same with errno.
+
+/// As above, with the current errno.
 [[noreturn]] void fail_errno(const char* verb, const std::filesystem::path& path);
 
 }  // namespace tearless

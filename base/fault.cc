@@ -21,11 +21,12 @@ namespace {
 
 uint32_t own_role = kProgram;
 
+// Adds this process to the plan's list of processes.
 void enlist() {
   if (!detail::plan) return;
   const int64_t start_ticks = process_start_ticks(::getpid()).value_or(0);
   const int known = std::min(detail::plan->processes.load(), FaultPlan::kMostProcesses);
-  for (int i = 0; i < known; ++i) {  // a process that has become another program keeps its place
+  for (int i = 0; i < known; ++i) {  // a process that has exec'd another program is listed already
     FaultPlan::Process& entry = detail::plan->process[i];
     if (entry.pid != ::getpid() || entry.start_ticks != start_ticks) continue;
     entry.role = own_role;
@@ -51,13 +52,17 @@ void kill_victims() {
     const FaultPlan::Process& entry = detail::plan->process[i];
     const int32_t pid = entry.pid;
     if (pid == 0 || pid == ::getpid() || (entry.role & victims) == 0) continue;
-    // The start time names the process: its pid may have gone to somebody else since.
+    // The pid may have been reused since; the start time tells the processes apart.
     if (process_start_ticks(pid) == std::optional(entry.start_ticks.load())) ::kill(pid, SIGKILL);
   }
   if ((victims & (kWhoIsThere | own_role)) != 0) die();
 }
 
-// --- the shadow: what is durable -----------------------------------------------------------------------------------
+// --- the shadow folder ---------------------------------------------------------------------------------------------
+//
+//   names-INODE  the directory entries of a folder as of its last fsync: a line "d INODE NAME" or "f INODE NAME" each
+//   bytes-INODE  the content of a file as of its last fsync
+//   keep-INODE   a hard link to the file
 
 std::string inode_name(const struct stat& info) { return std::to_string(info.st_ino); }
 
@@ -94,7 +99,7 @@ void note_durable(int descriptor) {
   const std::string name = inode_name(info);
   const std::string opened = "/proc/self/fd/" + std::to_string(descriptor);
   if (S_ISDIR(info.st_mode)) return copy_names(opened, shadow / ("names-" + name));
-  // A link keeps the inode's number from being given to another file.
+  // The hard link keeps the inode number from being reused for another file.
   ::linkat(AT_FDCWD, opened.c_str(), AT_FDCWD, (shadow / ("keep-" + name)).c_str(), AT_SYMLINK_FOLLOW);
   const int readable = ::open(opened.c_str(), O_RDONLY | O_CLOEXEC);
   if (readable < 0) return;
@@ -113,7 +118,7 @@ void rebuild_folder(const fs::path& shadow, const std::string& inode, const fs::
     } else if (fs::exists(shadow / ("bytes-" + child))) {
       fs::copy_file(shadow / ("bytes-" + child), to / name);
     } else {
-      std::ofstream(to / name);  // its name was durable, its bytes never were
+      std::ofstream(to / name);  // the name is durable, the content never was
     }
   }
 }
@@ -131,7 +136,7 @@ int detail::at_point(Kind kind, const char* what) {
   if (plan->action == kFail) return plan->error;
   if (plan->action == kAsk) {
     ::kill(::getppid(), SIGTERM);
-    ::usleep(50'000);  // it hears that first
+    ::usleep(50'000);  // the supervisor must handle SIGTERM before this process ends
   }
   if (plan->action == kSignal || plan->action == kAsk) {
     ::kill(::getpid(), plan->error);

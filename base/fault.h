@@ -1,11 +1,12 @@
-// Faults on purpose: what the tests for crashes and failing disks act through. Every system call that changes something
-// outside the process goes through base/sys.h, and sys.h reports it here first. Without the environment variable
-// TEARLESS_FAULTS that costs one branch a call and does nothing.
+// Fault injection for the tests of crashes, full disks and power cuts. Every system call that changes something outside
+// the process goes through base/sys.h, which reports it here first. Without the environment variable TEARLESS_FAULTS
+// this costs one branch a call and does nothing.
 //
-// With it, the variable names a plan: a file that all processes of one test map into memory (FaultPlan below).
-//   1. Each call takes the next number of one counter that all processes share: its point.
-//   2. At the point that the plan names, the plan's action happens: processes die (SIGKILL), or the call fails.
-//   3. With a shadow folder, each fsync copies what it made durable there: what a power cut leaves.
+// With it, the variable names a fault plan: a file that all processes of one test map into memory (FaultPlan below).
+//   1. Each reported call takes the next value of a counter that all processes share. That value is the call's point.
+//   2. At the points that the plan names, the plan's action is taken: processes are killed (SIGKILL) or the call fails.
+//   3. If the plan has a shadow folder, each fsync copies the data it made durable to that folder. power_cut() rebuilds
+//      from it what a power cut would leave on disk.
 #pragma once
 
 #include <atomic>
@@ -16,10 +17,10 @@ namespace tearless::fault {
 
 inline constexpr const char* kPlanVariable = "TEARLESS_FAULTS";
 
-/// Who a process is, for plans that kill or fail one kind only.
+/// The role of a process, one bit each, so that a plan can select some of them. kProgram is the training program.
 enum Role : uint32_t { kHarness = 1, kSupervisor = 2, kProgram = 4, kEverybody = 7 };
 
-/// What a call does. One bit each: a plan can count some kinds and pass over others.
+/// The kind of a call, one bit each, so that a plan can count some kinds and ignore others.
 enum Kind : uint32_t {
   kOpen = 1,
   kWrite = 2,
@@ -27,46 +28,47 @@ enum Kind : uint32_t {
   kRename = 8,
   kRemove = 16,
   kMakeFolder = 32,
-  kCut = 64,
-  kFork = 128,
+  kCut = 64,    // ftruncate
+  kFork = 128,  // and posix_spawn
   kExec = 256,
   kKill = 512,
   kWait = 1024,
   kLock = 2048,
-  kCommit = 4096,
-  kPhase = 8192,
+  kCommit = 4096,  // of a database transaction
+  kPhase = 8192,   // the training program enters a phase: starting, preparing, training, evaluating, publishing
   kEveryKind = 16383,
 };
 
 enum Action : int32_t {
-  kCount = 0,   // number the points and do nothing
+  kCount = 0,   // number the points, do nothing else
   kDie = 1,     // kill `victims`
   kFail = 2,    // the calls from `first` to `last` fail with `error`
-  kSignal = 3,  // the process sends itself the signal `error`, and goes on if it can
-  kAsk = 4,     // the same, after it has sent its parent, the supervisor, SIGTERM
+  kSignal = 3,  // the process sends itself the signal `error`, and continues if it survives
+  kAsk = 4,     // as kSignal, after sending SIGTERM to the parent, which is the supervisor
 };
 
-/// Victims besides the roles: the process that comes to the point.
+/// A bit of FaultPlan::victims besides the roles: the process that reached the point.
 inline constexpr uint32_t kWhoIsThere = 8;
 
+/// The memory-mapped plan. Test code fills it in before it starts the first process.
 struct FaultPlan {
   static constexpr int kMostProcesses = 512;
   struct Process {
     std::atomic<int32_t> pid;
     std::atomic<uint32_t> role;
-    std::atomic<int64_t> start_ticks;
+    std::atomic<int64_t> start_ticks;  // with pid, identifies the process (base/process_name.h)
   };
 
-  std::atomic<int64_t> points;  // taken so far
-  std::atomic<int64_t> hits;    // how often the action happened
-  int64_t first, last;          // points, from 1, at which it happens
-  uint32_t kinds;               // that are counted
-  uint32_t roles;               // whose calls are counted
-  int32_t action;
-  int32_t error;     // errno, or a signal
-  uint32_t victims;  // roles, or kWhoIsThere
-  char phase[32];    // kPhase: only where this phase begins; "" any
-  char shadow[512];  // "" or the folder for what was made durable
+  std::atomic<int64_t> points;  // counted so far
+  std::atomic<int64_t> hits;    // how often the action was taken
+  int64_t first, last;          // range of points, from 1, at which the action is taken
+  uint32_t kinds;               // bits of Kind: the calls that are counted
+  uint32_t roles;               // bits of Role: the processes whose calls are counted
+  int32_t action;               // an Action
+  int32_t error;                // errno of kFail, signal number of kSignal and kAsk
+  uint32_t victims;             // of kDie: bits of Role, or kWhoIsThere
+  char phase[32];               // not empty: count only the kPhase call that enters this phase
+  char shadow[512];             // not empty: the folder that receives copies of durable data
   std::atomic<int32_t> processes;
   Process process[kMostProcesses];
 };
@@ -76,24 +78,26 @@ extern FaultPlan* plan;
 int at_point(Kind kind, const char* what);
 }  // namespace detail
 
-/// Makes the plan known. Called by main before anything else; a second call changes the role.
+/// Maps the plan, if TEARLESS_FAULTS names one, and registers the process under `role`. main() calls it first; a second
+/// call changes the role.
 void begin(Role role);
 
-/// A point: 0 to go on, else the errno with which the call fails. May not return. `what`: a path or a phase.
+/// Reports a call before it is made. Returns 0 if the call may proceed, else the errno with which it must fail. Does
+/// not return if the plan kills this process. `what` is the call's path, or the name of the phase.
 inline int point(Kind kind, const char* what) { return detail::plan ? detail::at_point(kind, what) : 0; }
 
-/// True where a plan is active: a write is then made in two halves, with a point between them.
+/// True if a plan is active. Writes are then made in two halves, with a point between them.
 inline bool is_active() { return detail::plan != nullptr; }
 
-/// After a fork, in the child, which is about to become a program.
+/// Registers a forked child, which is about to exec the training program. Called in the child.
 void note_child();
 
-/// What is now durable: the bytes of a file, or the names in a folder.
+/// Notes that a file's bytes, or a folder's directory entries, are durable now. Called after each fsync.
 void synced(const std::filesystem::path& path);
 void synced(int descriptor);
 
-/// Rebuilds in `to` what a power cut leaves of the folder `from`: of each folder the names, of each file the bytes, as
-/// of its last fsync. For tests; no process may be at work.
+/// Rebuilds in `to` what a power cut would leave of the folder `from`: each folder's names and each file's bytes as of
+/// its last fsync. For tests. REQUIRES: no process of the test is running.
 void power_cut(const std::filesystem::path& shadow, const std::filesystem::path& from, const std::filesystem::path& to);
 
 }  // namespace tearless::fault

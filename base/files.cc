@@ -20,7 +20,7 @@ namespace {
 class Descriptor {
  public:
   Descriptor(const fs::path& path, int flags, const char* verb) : Descriptor(path, flags, verb, path) {}
-  /// Errors speak of `meant`.
+  /// Error messages name `meant` instead of `path`.
   Descriptor(const fs::path& path, int flags, const char* verb, const fs::path& meant)
       : fd_((flags & O_ACCMODE) == O_RDONLY ? ::open(path.c_str(), flags | O_CLOEXEC)
                                             : sys::open_for_writing(path.c_str(), flags)) {
@@ -64,7 +64,7 @@ std::string read_file(const fs::path& path) {
 }
 
 std::string read_regular_file(const fs::path& path, uint64_t max_bytes) {
-  const Descriptor file(path, O_RDONLY | O_NONBLOCK, "read");  // or opening a pipe would wait for its writer
+  const Descriptor file(path, O_RDONLY | O_NONBLOCK, "read");  // O_NONBLOCK: opening a pipe does not wait for a writer
   struct stat info {};
   if (::fstat(file.get(), &info) != 0) fail_errno("read", path);
   if (!S_ISREG(info.st_mode)) {
@@ -85,7 +85,7 @@ std::string read_regular_file(const fs::path& path, uint64_t max_bytes) {
 }
 
 void write_atomically(const fs::path& path, std::string_view bytes) {
-  // The process id keeps two writers of the same name from sharing a temporary file; the last rename wins whole.
+  // The process id keeps concurrent writers of one path from sharing a temporary file. The last rename wins.
   const fs::path temporary = path.string() + fmt::format(".tmp{}", ::getpid());
   try {
     const Descriptor file(temporary, O_WRONLY | O_CREAT | O_TRUNC, "write", path);
@@ -137,7 +137,7 @@ void remove_recursively(const fs::path& path) {
     fail_errno("remove", path);
   }
   if (!S_ISDIR(info.st_mode)) return remove_file(path);
-  std::vector<fs::path> inside;  // first: a folder that changes while it is listed may hide names
+  std::vector<fs::path> inside;  // listed before anything is removed: readdir may skip names in a changing folder
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(path, error)) inside.push_back(entry.path());
   if (error) fail_errno("remove", path, error.value());
@@ -147,7 +147,7 @@ void remove_recursively(const fs::path& path) {
 
 void sync_folder(const fs::path& folder) {
   const Descriptor handle(folder, O_RDONLY | O_DIRECTORY, "open the folder");
-  // EINVAL: some network file systems cannot sync a folder; the rename is then as durable as they make it.
+  // EINVAL: some network file systems cannot fsync a folder. Renames are then only as durable as they make them.
   if (sys::fsync(handle.get()) != 0 && errno != EINVAL) fail_errno("write to the folder", folder);
 }
 

@@ -1,4 +1,8 @@
-// Reading files, and writing them so that a crash or a full disk leaves either the old bytes or the new, never a half.
+// Reading files, and writing them atomically: after a crash or on a full disk a file holds either the old bytes or the
+// new ones, never a mixture.
+//
+// Every function throws a UserError that names the path and the reason, or its subclass MachineError for a full disk,
+// an I/O error and the like. "Durable" means: survives a power failure.
 #pragma once
 
 #include <cstdint>
@@ -8,44 +12,45 @@
 
 namespace tearless {
 
-// All of these throw UserError that names the path and the reason, and its kind MachineError where it is the machine
-// that failed (a full disk, an I/O error).
-
-/// The bytes of a file. UserError (naming the path and the reason) where it cannot be read.
+/// The content of a file.
 std::string read_file(const std::filesystem::path& path);
 
-/// The same for what a person wrote: an ordinary file of at most `max_bytes`. UserError for a folder, a pipe or a
-/// device (which may have no end, or never begin), and for a larger file.
+/// As read_file(), for input that a person names: fails for anything but a regular file (a pipe or device may block or
+/// never end) and for a file of more than `max_bytes`.
 std::string read_regular_file(const std::filesystem::path& path, uint64_t max_bytes);
 
-/// Writes temp, fsync, rename, fsync the folder. UserError on a full disk, a read-only folder …: the old file is then
-/// untouched.
+/// Replaces a file durably: writes a temporary file, fsyncs and renames it, and fsyncs the folder. If it throws, the
+/// old file is untouched.
 void write_atomically(const std::filesystem::path& path, std::string_view bytes);
 
-/// The same without any fsync: other processes see the old bytes or the new, but a power failure may leave neither.
+/// As write_atomically() but without fsync: other processes see the old bytes or the new, but a power failure may lose
+/// both.
 void replace_unsynced(const std::filesystem::path& path, std::string_view bytes);
 
-/// Makes a folder and its parents, durably; UserError where that is not possible.
+/// Makes a folder and its missing parents, durably.
 void make_folders(const std::filesystem::path& folder);
 
-/// Renames a file or a folder; what stood at `to` is replaced. Durable after sync_folder.
+/// Renames a file or a folder, replacing a file at `to`. Durable after sync_folder().
 void rename_file(const std::filesystem::path& from, const std::filesystem::path& to);
-/// Removes a file; one that is not there is no error.
+
+/// Removes a file. Does nothing if there is none.
 void remove_file(const std::filesystem::path& path);
-/// Removes a file, or a folder with all that is in it; one that is not there is no error.
+
+/// Removes a file, or a folder with its contents; does not follow symbolic links. Does nothing if there is none.
 void remove_recursively(const std::filesystem::path& path);
 
-/// Makes renames and creations inside `folder` durable.
+/// Makes renames, creations and removals inside `folder` durable.
 void sync_folder(const std::filesystem::path& folder);
 
-/// Publishes a finished folder under its final name: syncs it and all files in it, renames, syncs the parent.
-/// `final_name` must not exist.
+/// Publishes a finished folder under its final name, durably: fsyncs it and all files in it, renames it, and fsyncs the
+/// parent. REQUIRES: `final_name` does not exist.
 void publish_folder(const std::filesystem::path& temporary, const std::filesystem::path& final_name);
 
-/// A file that only grows. Lines reach the kernel at once (another process may follow them) and the disk at sync().
+/// A file that is only appended to. append() passes bytes to the kernel immediately, so that other processes can follow
+/// the file; sync() makes them durable.
 class AppendFile {
  public:
-  /// Opens or makes `path`, cut back to its first `keep_bytes` bytes (the file must have at least that many).
+  /// Opens or creates `path` and truncates it to `keep_bytes` bytes. UserError if the file is shorter than that.
   AppendFile(std::filesystem::path path, uint64_t keep_bytes);
   ~AppendFile();
   AppendFile(const AppendFile&) = delete;
@@ -53,7 +58,7 @@ class AppendFile {
 
   void append(std::string_view bytes);
   void sync();
-  uint64_t size() const { return size_; }
+  uint64_t size() const { return size_; }  ///< bytes
 
  private:
   void cut(uint64_t keep_bytes);

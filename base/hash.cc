@@ -22,7 +22,7 @@ Sha256::~Sha256() = default;
 void Sha256::update(std::string_view bytes) { EVP_DigestUpdate(state_->context, bytes.data(), bytes.size()); }
 
 std::string Sha256::hex() const {
-  State so_far;  // a copy, as reading the digest ends a context
+  State so_far;  // a copy: EVP_DigestFinal_ex invalidates the context
   EVP_MD_CTX_copy_ex(so_far.context, state_->context);
   unsigned char digest[EVP_MAX_MD_SIZE];
   unsigned int size = 0;

@@ -1,4 +1,4 @@
-// SHA-256, for identities and for noticing changed files. Not for secrets.
+// Hashes: SHA-256 for run ids and file checksums, FNV-1a for small numbers derived from names. Not for secrets.
 #pragma once
 
 #include <cstdint>
@@ -9,24 +9,28 @@
 
 namespace tearless {
 
-/// Feeds bytes piecemeal.
+/// Incremental SHA-256.
 class Sha256 {
  public:
   Sha256();
   ~Sha256();
   void update(std::string_view bytes);
-  std::string hex() const;  ///< of all bytes so far: 64 lower-case hex digits
+
+  /// The digest of all bytes so far, as 64 lower-case hex digits. More bytes may follow.
+  std::string hex() const;
 
  private:
   struct State;
   std::unique_ptr<State> state_;
 };
 
+/// The SHA-256 of `bytes`, as 64 lower-case hex digits.
 std::string sha256(std::string_view bytes);
-/// UserError where the file cannot be read.
+
+/// The SHA-256 of a file's content. UserError if the file cannot be read.
 std::string sha256_of_file(const std::filesystem::path& path);
 
-/// FNV-1a, 32 bits: turns names into stable small numbers (random streams).
+/// FNV-1a, 32 bits. Derives the number of a random stream from its name.
 constexpr uint32_t fnv1a32(std::string_view text) {
   uint32_t hash = 2166136261u;
   for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619u;

@@ -17,7 +17,7 @@
 namespace tearless {
 namespace {
 
-// flock, not fcntl locks: those are lost when any descriptor of the file is closed and are not inherited.
+// flock, not fcntl locks: an fcntl lock is lost when any descriptor of the file is closed, and is not inherited.
 int open_lock(const std::filesystem::path& path) {
   const bool is_folder = std::filesystem::is_directory(path);
   const int fd = is_folder ? ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)
@@ -40,11 +40,11 @@ std::optional<LockFile> LockFile::try_acquire(const std::filesystem::path& path)
   for (int attempt = 0; attempt < 10; ++attempt) {
     if (lock(file.fd_, LOCK_EX | LOCK_NB) == 0) {
       if (file.is_of(path)) return file;
-      file = LockFile(open_lock(path));  // somebody has removed the file that was opened, or put another there
+      file = LockFile(open_lock(path));  // the file was removed or replaced after it was opened
       continue;
     }
     if (errno != EWOULDBLOCK) fail_errno("lock", path);
-    // Who merely looks (is_held) has the lock for an instant: that must not turn anyone away.
+    // is_held() takes the lock for an instant, which must not make this call fail. Hence the retries.
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
   return std::nullopt;
@@ -53,9 +53,9 @@ std::optional<LockFile> LockFile::try_acquire(const std::filesystem::path& path)
 std::optional<LockFile> LockFile::inherited(int descriptor, const std::filesystem::path& path) {
   if (descriptor < 0 || ::fcntl(descriptor, F_GETFD) < 0) return std::nullopt;
   LockFile file(descriptor);
-  // Asking again for a lock that this open file description holds succeeds; for another's it does not.
+  // flock succeeds on an open file description that holds the lock already, and fails if another one holds it.
   if (file.is_of(path) && lock(descriptor, LOCK_EX | LOCK_NB) == 0) return file;
-  file.fd_ = -1;  // not ours to close
+  file.fd_ = -1;  // the descriptor belongs to someone else: do not close it
   return std::nullopt;
 }
 
@@ -76,7 +76,7 @@ bool LockFile::is_held(const std::filesystem::path& path) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return false;
   const LockFile file(fd);
-  // A shared request: two readers that look at the same time do not see each other as the holder.
+  // A shared lock, so that two concurrent calls do not take each other for the holder.
   return lock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
 }
 

@@ -1,5 +1,7 @@
-// An exclusive kernel lock on a file: it ends with the last process that holds the descriptor, however that process
-// ends.
+// An exclusive kernel lock on a file (flock). The kernel releases it when the last process that has the descriptor open
+// ends, however it ends, so a lock never outlives its owners.
+//
+//   if (std::optional<LockFile> lock = LockFile::try_acquire(path)) { … }  // held until `lock` is destroyed
 #pragma once
 
 #include <filesystem>
@@ -7,28 +9,34 @@
 
 namespace tearless {
 
+/// A held lock. `path` may be a folder: that lock cannot be removed without removing the folder itself.
 class LockFile {
  public:
-  // `path` may be a folder: a lock that nobody can remove without what it guards.
-
-  /// The lock, or nothing where another process holds it. UserError where the file cannot be made.
+  /// Takes the lock, creating the file if needed; nullopt if another process holds it. UserError if the file cannot be
+  /// created or opened.
   static std::optional<LockFile> try_acquire(const std::filesystem::path& path);
-  /// Waits for the lock.
+
+  /// As try_acquire(), but waits for the lock.
   static LockFile acquire(const std::filesystem::path& path);
-  /// The lock that a parent process took and handed on with share_with_children(); nothing where `descriptor` is not
-  /// open, is another file than `path`, or does not hold the lock.
+
+  /// Takes over a lock that the parent process acquired and passed on with share_with_children(). Nullopt if
+  /// `descriptor` is not open, refers to another file than `path`, or does not hold the lock.
   static std::optional<LockFile> inherited(int descriptor, const std::filesystem::path& path);
-  /// True while some process holds the lock. Changes nothing, makes no file.
+
+  /// True while some process holds the lock. Creates no file.
   static bool is_held(const std::filesystem::path& path);
 
   LockFile(LockFile&& other) noexcept;
   LockFile& operator=(LockFile&& other) noexcept;
   ~LockFile();
 
-  /// Lets child processes inherit the descriptor: the lock is then held until the last of them is gone.
+  /// Lets child processes inherit the descriptor. The lock is then held until the last of them has ended.
   void share_with_children();
+
   int descriptor() const { return fd_; }
-  /// True while `path` still names the file that is locked: a lock whose file was removed guards nothing.
+
+  /// True if `path` still names the locked file. False after the file was removed or replaced: the lock then protects
+  /// nothing.
   bool is_of(const std::filesystem::path& path) const;
 
  private:

@@ -29,10 +29,10 @@ std::string_view last_part(std::string_view name) { return name.substr(name.rfin
 }  // namespace
 
 std::string nearest(std::string_view name, std::span<const std::string> candidates) {
-  constexpr size_t kLongestName = 100;  // the distance of two texts takes the product of their lengths
+  constexpr size_t kLongestName = 100;  // bounds the quadratic time of edit_distance()
   if (name.size() > kLongestName) return "";
   std::string best;
-  size_t best_distance = name.size() / 3 + 2;  // further than this is another word, not a slip
+  size_t best_distance = name.size() / 3 + 2;  // at this distance and beyond it is another word, not a typing error
   for (const std::string& candidate : candidates) {
     if (candidate.size() > kLongestName) continue;
     size_t distance = edit_distance(name, candidate);

@@ -1,4 +1,4 @@
-// "Did you mean …": the nearest of a list of names.
+// Suggestions for mistyped names ("did you mean …?").
 #pragma once
 
 #include <span>
@@ -7,11 +7,11 @@
 
 namespace tearless {
 
-/// The candidate with the fewest edits from `name`, or "" where none is near enough to be what was meant.
-/// For dotted names the last part alone is compared too, so that "norm.eps" finds "model.norm.eps".
+/// The candidate with the smallest edit distance from `name`, or "" if none is close. A candidate with the same last
+/// part counts as close, so that "norm.eps" finds "model.norm.eps".
 std::string nearest(std::string_view name, std::span<const std::string> candidates);
 
-/// ` (did you mean "x"?)`, or "" where nothing is near.
+/// ` (did you mean "x"?)`, or "" if no candidate is close.
 std::string did_you_mean(std::string_view name, std::span<const std::string> candidates);
 
 }  // namespace tearless

@@ -18,11 +18,11 @@ std::optional<ProcessStat> stat_of(int64_t pid) {
   std::ifstream file(fmt::format("/proc/{}/stat", pid));
   std::string line;
   if (!std::getline(file, line)) return std::nullopt;
-  // Fields are counted after the command, which stands in brackets and may itself hold spaces and brackets.
+  // proc(5): "pid (command) state …". The command may contain spaces and brackets, so fields count from its last ')'.
   const size_t command_end = line.rfind(')');
   if (command_end == std::string::npos || command_end + 2 >= line.size()) return std::nullopt;
   ProcessStat stat{.state = line[command_end + 2]};
-  constexpr int kStartTicks = 22;
+  constexpr int kStartTicks = 22;  // number of the field "starttime", from 1
   size_t position = command_end;
   for (int field = 2; field < kStartTicks && position != std::string::npos; ++field) {
     position = line.find(' ', position + 1);

@@ -1,4 +1,4 @@
-// Processes that are named once and for all: pids are reused, a pid with its start time and the machine's boot is not.
+// Unique names of processes. The kernel reuses pids, but never a pid with the same start time and boot id.
 #pragma once
 
 #include <cstdint>
@@ -7,9 +7,10 @@
 
 namespace tearless {
 
-/// The boot id of this machine.
+/// The kernel's random id of the current boot.
 std::string boot_id();
-/// When a process started, in clock ticks since boot; nothing where there is no such process.
+
+/// The start time of a process, in clock ticks since boot; nullopt if there is no such process.
 std::optional<int64_t> process_start_ticks(int64_t pid);
 
 struct ProcessName {
@@ -19,7 +20,7 @@ struct ProcessName {
 
   /// The calling process.
   static ProcessName own();
-  /// True while that very process exists on this machine (a zombie counts as gone).
+  /// True while this process, not a later one with its pid, exists on this machine. A zombie counts as ended.
   bool is_alive() const;
 };
 

@@ -13,7 +13,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/hash.h"
-#include "base/record.h"
+#include "base/sealed_json.h"
 #include "base/sys.h"
 #include "base/time.h"
 
@@ -23,7 +23,7 @@ using nlohmann::json;
 
 namespace {
 
-// The number that a name is made of after `prefix`; nothing where it is another name.
+// N of a name "<prefix>N" in canonical decimal form; nullopt for any other name.
 std::optional<int64_t> number_in(const std::string& name, std::string_view prefix) {
   if (!name.starts_with(prefix)) return std::nullopt;
   int64_t number = 0;
@@ -39,7 +39,7 @@ std::string host_name() {
   return name;
 }
 
-// "model name" of the first processor, as results may depend on it.
+// "model name" of the first CPU. Recorded because results may depend on it.
 std::string processor_name() {
   std::ifstream info("/proc/cpuinfo");
   for (std::string line; std::getline(info, line);) {
@@ -49,7 +49,7 @@ std::string processor_name() {
   return "unknown";
 }
 
-// The numbers after `prefix` among the names in `folder`, in ascending order; none where there is no such folder.
+// N of every name "<prefix>N" in `folder`, in ascending order; empty if there is no such folder.
 std::vector<int64_t> numbers_in(const fs::path& folder, std::string_view prefix) {
   std::vector<int64_t> numbers;
   std::error_code missing;
@@ -98,7 +98,7 @@ int64_t RunDirectory::make_attempt() const {
 }
 
 std::optional<ProcessName> supervisor_of(const RunDirectory& run, int64_t attempt) {
-  const std::optional<json> start = read_record(run.attempt(attempt) / "start.json");
+  const std::optional<json> start = read_sealed(run.attempt(attempt) / "start.json");
   if (!start) return std::nullopt;
   try {
     const json& who = start->at("supervisor");
@@ -112,7 +112,7 @@ std::optional<LockFile> claim(const RunDirectory& run) {
   std::optional<LockFile> lock = LockFile::try_acquire(run.lock());
   if (!lock) return std::nullopt;
   const std::optional<ProcessName> newest = supervisor_of(run, run.newest_begun_attempt());
-  const bool is_own = newest && newest->pid == ProcessName::own().pid;  // an attempt before, which has ended
+  const bool is_own = newest && newest->pid == ProcessName::own().pid;  // an earlier attempt of this process: it ended
   if (newest && !is_own && newest->is_alive()) return std::nullopt;
   return lock;
 }

@@ -19,7 +19,7 @@ std::string range_text(const Field& field) {
   return fmt::format("at most {}", field.max);
 }
 
-/// Presents every kind of field to one function as JSON: what all visitors but the reader need.
+/// Passes fields of every type to one function, as JSON. The base of all visitors except the reader.
 class JsonVisitor : public SettingsVisitor {
  public:
   void flag(const Field& f, bool& v) override { see(f, "true/false", v); }
@@ -90,7 +90,7 @@ class Reader final : public SettingsVisitor {
     if (!found->is_string()) wrong_type(field, *found, "text in quotes");
     const auto text = found->get<std::string>();
     if (!field.choices.empty() && std::find(field.choices.begin(), field.choices.end(), text) == field.choices.end()) {
-      fail("{}: {} = \"{}\" is not known{}; it must be one of: {}", place(field), dotted(field), text,
+      fail("{}: {} = \"{}\" is not known{}; it must be one of: {}", location(field), dotted(field), text,
            did_you_mean(text, field.choices), fmt::join(field.choices, ", "));
     }
     value = text;
@@ -109,7 +109,7 @@ class Reader final : public SettingsVisitor {
   void refuse_leftovers() const {
     for (const auto& [key, value] : written_.values) {
       if (std::find(known_.begin(), known_.end(), key) == known_.end()) {
-        fail("{}: unknown setting \"{}\"{}", written_.place_of(key), key, did_you_mean(key, known_));
+        fail("{}: unknown setting \"{}\"{}", written_.location_of(key), key, did_you_mean(key, known_));
       }
     }
   }
@@ -120,15 +120,15 @@ class Reader final : public SettingsVisitor {
     const auto it = written_.values.find(known_.back());
     return it == written_.values.end() ? nullptr : &it->second;
   }
-  std::string place(const Field& field) const { return written_.place_of(dotted(field)); }
+  std::string location(const Field& field) const { return written_.location_of(dotted(field)); }
   [[noreturn]] void wrong_type(const Field& field, const json& found, const char* wanted) const {
-    fail("{}: {} = {} must be {}", place(field), dotted(field), toml_value(found), wanted);
+    fail("{}: {} = {} must be {}", location(field), dotted(field), toml_value(found), wanted);
   }
   void check_range(const Field& field, double value, const json& found) const {
-    // Written so that NaN is out of every range.
+    // In this form the comparison also rejects NaN.
     if (!(value >= field.min && value <= field.max) || !std::isfinite(value)) {
       const bool bounded = std::isfinite(field.min) || std::isfinite(field.max);
-      fail("{}: {} = {} is out of range; it must be {}", place(field), dotted(field), toml_value(found),
+      fail("{}: {} = {} is out of range; it must be {}", location(field), dotted(field), toml_value(found),
            bounded ? range_text(field) : "a finite number");
     }
   }
@@ -145,9 +145,9 @@ std::string SettingsVisitor::dotted(const Field& field) const {
   return name + field.key;
 }
 
-std::string WrittenSettings::place_of(const std::string& key) const {
-  const auto it = places.find(key);
-  return it == places.end() ? name : it->second;
+std::string WrittenSettings::location_of(const std::string& key) const {
+  const auto it = locations.find(key);
+  return it == locations.end() ? name : it->second;
 }
 
 WrittenSettings read_toml_settings(const std::filesystem::path& file) {
@@ -182,11 +182,12 @@ std::string toml_value(const json& value) {
   if (value.is_number_float()) {
     const double number = value.get<double>();
     std::string text = fmt::format("{}", number);
-    // TOML reads "1" as an integer; a number stays a number through a round trip.
+    // TOML reads "1" as an integer, so a floating-point 1 is written "1.0".
     const bool plain = std::isfinite(number) && text.find_first_of(".e") == std::string::npos;
     return plain ? text + ".0" : text;
   }
-  std::string text = value.dump();  // JSON's strings, integers, booleans and arrays are TOML's, but for one character
+  // JSON's strings, integers, booleans and arrays are valid TOML, except that TOML does not allow a bare U+007F.
+  std::string text = value.dump();
   for (size_t at; (at = text.find('\x7f')) != std::string::npos;) text.replace(at, 1, "\\u007f");
   return text;
 }

@@ -1,6 +1,6 @@
-// Settings are plain structs with defaults; one describe() a struct says each field's key, meaning and limits, once.
-// From that one description come the reader (with leftover keys and "did you mean"), the canonical text that a run's
-// identity is hashed from, the generated documentation, and the test that walks every key.
+// Settings. A group of settings is a plain struct with defaults and a function describe(), which states the key,
+// meaning and limits of each field once. From it come the settings reader (with its checks for unknown keys), the
+// canonical text that a run's id is hashed from, the generated documentation and the test of every key.
 //
 //   struct AdamOptions { double beta1 = 0.9; … };
 //   inline void describe(SettingsVisitor& v, AdamOptions& o) {
@@ -25,29 +25,30 @@
 
 namespace tearless {
 
-/// How a setting enters a run's identity.
+/// Whether a setting is part of a run's identity.
 enum class Identity {
-  kResult,  ///< the result depends on it: part of the canonical text
-  kLocal,   ///< paths, threads, logging: never part of it
+  kResult,  ///< the result depends on it: part of the canonical text in run.toml
+  kLocal,   ///< paths, threads, logging: never part of it, written to local.toml
 };
 
-/// What stands beside a field.
+/// The description of one setting.
 struct Field {
-  std::string key;      // the last part of the dotted name
-  std::string meaning;  // one phrase; units and paper source
-  double min = -std::numeric_limits<double>::infinity();
-  double max = std::numeric_limits<double>::infinity();
-  std::vector<std::string> choices = {};  // for words: the legal ones (empty: any text)
-  // The value at which the setting is as if it did not exist: it is then left out of the canonical text. Frozen for
-  // ever, and not the default: a later setting must not change the identity of older runs, a changed default must.
+  std::string key;                                        // the last part of the dotted name
+  std::string meaning;                                    // one phrase, with unit and source in the paper
+  double min = -std::numeric_limits<double>::infinity();  // smallest legal number, inclusive
+  double max = std::numeric_limits<double>::infinity();   // largest legal number, inclusive
+  std::vector<std::string> choices = {};                  // the legal words; empty: any text
+  // The value at which the setting has no effect. At this value it is left out of the canonical text, so that adding a
+  // setting does not change the ids of older runs. It is not the default and must never change; a changed default does
+  // change ids.
   std::optional<nlohmann::json> neutral = std::nullopt;
   Identity identity = Identity::kResult;
-  // False where the other settings make this one meaningless (beta of an optimiser that has none): read, but left out
-  // of the canonical text, so that it cannot split one run into two.
+  // False if other settings make this one meaningless (beta of an optimiser that has none). The setting is then read
+  // but left out of the canonical text, so that two equal runs do not get two ids.
   bool applies = true;
 };
 
-/// Visits every field of a settings struct, in tables named like TOML's.
+/// Visits every field of a settings struct. Nested structs are tables, as in TOML.
 class SettingsVisitor {
  public:
   virtual ~SettingsVisitor() = default;
@@ -55,7 +56,7 @@ class SettingsVisitor {
   virtual void integer(const Field& field, int64_t& value) = 0;
   virtual void number(const Field& field, double& value) = 0;
   virtual void word(const Field& field, std::string& value) = 0;
-  /// A number that may be left unset, for a default that depends on other settings.
+  /// A number that may stay unset because its default depends on other settings.
   virtual void optional_integer(const Field& field, std::optional<int64_t>& value) = 0;
   virtual void optional_number(const Field& field, std::optional<double>& value) = 0;
 
@@ -67,7 +68,7 @@ class SettingsVisitor {
     prefix_.pop_back();
   }
 
-  /// Visits an enum by its names, given in the enum's order.
+  /// Visits an enum as a word. `names` are in the order of the enumerators.
   template <class Enum, size_t N>
   void choice(Field field, Enum& value, const std::array<std::string_view, N>& names) {
     field.choices.assign(names.begin(), names.end());
@@ -88,37 +89,43 @@ class SettingsVisitor {
 
 using Describe = std::function<void(SettingsVisitor&)>;
 
-/// Settings as they were written: dotted key → value, and where it stands, for messages ("grid.toml:12").
+/// Settings as a file or a grid wrote them, not yet checked against any description.
 struct WrittenSettings {
-  std::map<std::string, nlohmann::json> values;
-  std::map<std::string, std::string> places;
-  std::string name;  // the file, or another name of the whole
+  std::map<std::string, nlohmann::json> values;  // dotted key → value
+  std::map<std::string, std::string> locations;  // dotted key → location for error messages, "grid.toml:12"
+  std::string name;                              // the file, or another name for error messages
 
-  std::string place_of(const std::string& key) const;
+  /// The location of a key; `name` if it is not known.
+  std::string location_of(const std::string& key) const;
 };
 
 /// Reads a TOML file into dotted keys. UserError with file and line for a syntax error, a date, or an array of tables.
 WrittenSettings read_toml_settings(const std::filesystem::path& file);
+
+/// As read_toml_settings(), for a text that error messages call `name`.
 WrittenSettings parse_toml_settings(std::string_view text, const std::string& name);
 
-/// Fills a struct: keys that are not written keep their default. UserError for an unknown key (with its nearest
-/// neighbour), a wrong type, or a value out of range (with the range).
+/// Fills the described structs; fields whose keys are not written keep their values. UserError for an unknown key (with
+/// the nearest known one), a wrong type, or a value out of range (with the range).
 void read_settings(const WrittenSettings& written, const Describe& describe_all);
 
-/// One `key = value` line a setting, sorted by key, numbers in shortest round-trip form: valid TOML. Settings of the
-/// asked identity only; those at their neutral value and those that do not apply are left out of the kResult text.
+/// The canonical text: one `key = value` line for each setting of `identity`, sorted by key, numbers in the shortest
+/// form that reads back exactly. It is valid TOML. Settings that are unset are left out; so are, from the kResult text,
+/// settings at their neutral value and settings that do not apply.
 std::string canonical_settings(Identity identity, const Describe& describe_all);
 
-/// Every field in order of description, with its default as written in the struct.
+/// A setting with its current value.
 struct DescribedField {
-  std::string key;
-  std::string type;  // "true/false", "integer", "number", "text"
-  nlohmann::json value;
+  std::string key;       // dotted
+  std::string type;      // "true/false", "integer", "number", "text"
+  nlohmann::json value;  // the struct's value, its default unless it was read; null if unset
   Field field;
 };
+
+/// All settings, in the order in which describe() visits them.
 std::vector<DescribedField> list_settings(const Describe& describe_all);
 
-/// `{ "a": true }` → `a = true`: one TOML value on one line.
+/// A value as TOML text on one line: true, 0.5, "text", [1, 2].
 std::string toml_value(const nlohmann::json& value);
 
 }  // namespace tearless

@@ -15,7 +15,7 @@
 namespace tearless::sys {
 namespace {
 
-// True where the call is to fail, with errno set.
+// True if the fault plan makes the call fail; errno is then set.
 bool fails(fault::Kind kind, const char* what) {
   const int error = fault::point(kind, what);
   if (error != 0) errno = error;
@@ -31,7 +31,7 @@ int open_for_writing(const char* path, int flags, mode_t mode) {
 
 ssize_t write(int fd, const void* bytes, size_t size) {
   if (fails(fault::kWrite, "")) return -1;
-  // In halves, so that a process can die, or a disk be full, in the middle of a line.
+  // In halves, so that a process can be killed, or the disk become full, in the middle of a line.
   return ::write(fd, bytes, fault::is_active() && size > 1 ? size / 2 : size);
 }
 

@@ -7,10 +7,11 @@
 namespace tearless {
 namespace {
 
-constexpr uint64_t kMostBytes = 4 << 20;  // a parsed value takes a hundred times its text
-constexpr int kMostNested = 32;           // ours are four deep
+constexpr uint64_t kMostBytes = 4 << 20;  // a parsed value takes about a hundred times the memory of its text
+constexpr int kMostNested = 32;           // levels; the files of this project have four
 
-/// Past the string that begins at `begin`, or past its line where it is not closed there (the parser will say so).
+/// The position after the string that begins at `begin`. For an unclosed one-line string, the end of its line: the
+/// parser reports the error.
 size_t end_of_string(std::string_view text, size_t begin) {
   const char quote = text[begin];
   const std::string three(3, quote);
@@ -21,7 +22,7 @@ size_t end_of_string(std::string_view text, size_t begin) {
       at += 2;
     } else if (many_lines && text.substr(at, 3) == three) {
       const size_t after = std::min(text.find_first_not_of(quote, at), text.size());
-      return std::min(after, at + 5);  // two quotes may stand before the closing three
+      return std::min(after, at + 5);  // TOML allows two more quotes directly before the closing three
     } else if (!many_lines && (text[at] == quote || text[at] == '\n')) {
       return text[at] == quote ? at + 1 : at;
     } else {
@@ -31,11 +32,11 @@ size_t end_of_string(std::string_view text, size_t begin) {
   return text.size();
 }
 
-/// The parser, what reads its tables and what frees them recurse: a level a bracket and a level a part of a dotted key.
+/// toml++ parses, and frees its tables, recursively: one level for each open bracket and for each part of a dotted key.
 void refuse_deep_nesting(std::string_view text, const std::string& name) {
   int64_t line = 1;
   int brackets = 0;
-  int parts = 1;  // of the dotted key that stands here
+  int parts = 1;  // of the current dotted key
   for (size_t at = 0; at < text.size();) {
     const char c = text[at];
     size_t next = at + 1;
@@ -69,7 +70,7 @@ void flatten(const toml::table& table, const std::string& prefix, WrittenSetting
     }
     const bool again = !out.values.emplace(dotted, toml_to_json(node, dotted, out.name)).second;
     if (again) fail("{}:{}: {} is set twice", out.name, node.source().begin.line, dotted);
-    out.places[dotted] = fmt::format("{}:{}", out.name, node.source().begin.line);
+    out.locations[dotted] = fmt::format("{}:{}", out.name, node.source().begin.line);
   }
 }
 

@@ -17,7 +17,7 @@ bool is_control(unsigned point) {
   return point < 0x20 || (point >= 0x7F && point < 0xA0) || point == 0x2028 || point == 0x2029;
 }
 
-/// Marks that turn the direction of what stands around them.
+/// Bidirectional controls, which change the display order of the text around them, and the byte order mark.
 bool turns_text(unsigned point) {
   return point == 0x061C || point == 0x200E || point == 0x200F || (point >= 0x202A && point <= 0x202E) ||
          (point >= 0x2066 && point <= 0x2069) || point == 0xFEFF;

@@ -1,4 +1,4 @@
-// Well-formed UTF-8, and what of it may be shown on a terminal.
+// Validation of UTF-8, and escaping of text that is printed on a terminal.
 #pragma once
 
 #include <cstddef>
@@ -7,18 +7,18 @@
 
 namespace tearless {
 
-/// The length of the well-formed UTF-8 sequence at the start of `text`, 0 where there is none (overlong forms,
-/// surrogates and code points beyond U+10FFFF are malformed).
+/// Length in bytes of the well-formed UTF-8 sequence at the start of `text`, 0 if it is malformed (overlong forms,
+/// surrogates, code points beyond U+10FFFF). REQUIRES: `text` is not empty.
 size_t utf8_length(std::string_view text);
 
+/// True if all of `text` is well-formed.
 bool valid_utf8(std::string_view text);
 
-/// `text` on one line, with nothing in it that a terminal, or a reader of a table, would obey instead of showing:
-/// control characters, separators of lines and marks of direction are written as \n, \x1b, \u202e; bytes that are not
-/// UTF-8 as \xe9. What is printable already stays as it is.
+/// `text` on one line, safe to print on a terminal. Control characters, line separators and bidirectional marks are
+/// escaped as \n, \x1b, \u202e, bytes that are not UTF-8 as \xe9. Everything else is unchanged.
 std::string printable(std::string_view text);
 
-/// The same for a text of many lines: lines may end, and tabs stand.
+/// As printable(), but line feeds and tabs are unchanged.
 std::string printable_lines(std::string_view text);
 
 }  // namespace tearless

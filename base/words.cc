@@ -6,6 +6,16 @@
 
 namespace tearless {
 
+std::vector<std::string_view> split_lines(std::string_view text) {
+  std::vector<std::string_view> lines;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find('\n', begin), text.size());
+    lines.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return lines;
+}
+
 std::vector<std::string_view> split_words(std::string_view line) {
   constexpr std::string_view kSpace = " \t\n\v\f\r";
   std::vector<std::string_view> words;
@@ -22,7 +32,7 @@ std::string counted(int64_t count, std::string_view noun) {
 }
 
 std::string short_count(int64_t n) {
-  if (n >= 999'500) return fmt::format("{:.1f}M", static_cast<double>(n) / 1e6);  // below, "1000k"
+  if (n >= 999'500) return fmt::format("{:.1f}M", static_cast<double>(n) / 1e6);  // the line below would say "1000k"
   return n >= 1000 ? fmt::format("{:.0f}k", static_cast<double>(n) / 1e3) : std::to_string(n);
 }
 

@@ -1,4 +1,4 @@
-// The words of a line, as multi-bleu.perl and the BPE of tokenised text see them, and numbers in sentences.
+// Splitting text into lines and lines into words (as multi-bleu.perl does), and formatting counts for messages.
 #pragma once
 
 #include <cstdint>
@@ -8,13 +8,18 @@
 
 namespace tearless {
 
-/// What lies between ASCII white space (space, \t, \n, \v, \f, \r): U+00A0, U+0085 and U+2028 are parts of words.
+/// Splits at '\n' only: CR, U+0085 and U+2028 are text. The last line need not end with '\n'. The views point into
+/// `text`.
+std::vector<std::string_view> split_lines(std::string_view text);
+
+/// Splits at ASCII white space (space, \t, \n, \v, \f, \r) only: U+00A0, U+0085 and U+2028 are parts of words. The
+/// views point into `line`.
 std::vector<std::string_view> split_words(std::string_view line);
 
 /// "1 run", "2 runs".
 std::string counted(int64_t count, std::string_view noun);
 
-/// "950", "12k", "1.2M": n >= 0, rounded.
+/// "950", "12k", "1.2M", rounded. REQUIRES: n >= 0.
 std::string short_count(int64_t n);
 
 }  // namespace tearless

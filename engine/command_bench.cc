@@ -1,4 +1,4 @@
-// tearless-engine bench: step time, tokens/s, the share of the matrix products, and where the rest goes.
+// tearless-engine bench: time per update, tokens/s, the share of the matmuls, and the time of every operation.
 #include <ATen/Parallel.h>
 #include <ATen/ops/empty.h>
 #include <fmt/format.h>
@@ -33,11 +33,6 @@ struct BenchArguments {
   bool turns = false, as_json = false, decode = false, kernels = false;
 };
 
-double median(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
-  return values[values.size() / 2];
-}
-
 json as_json(const Bench::Decoded& decoded) {
   return {{"seconds", decoded.seconds}, {"sentences", decoded.sentences}, {"tokens", decoded.tokens}};
 }
@@ -49,7 +44,7 @@ json description(const Bench& bench) {
           {"parameters", bench.parameter_count()}};
 }
 
-/// Answers one line of JSON on standard input at a time, so that another program can be timed in turn with this one.
+/// Answers requests on standard input, one line of JSON each, so that another program can be timed alternately.
 int take_turns(Bench& bench) {
   json ready = description(bench);
   ready["ready"] = true;
@@ -79,13 +74,13 @@ int report(Bench& bench, const BenchArguments& args) {
   const double total = std::accumulate(seconds.begin(), seconds.end(), 0.0);
   const TapeProfile profile = bench.profile();
   const double per_update = 1.0 / static_cast<double>(bench.batch_count());
-  const double floor = bench.product_floor_seconds(profile.products) * per_update;
+  const double floor = bench.matmul_floor_seconds(profile.matmuls) * per_update;
 
   json out = description(bench);
   out["updates"] = args.updates;
   out["step_seconds"] = step;
   out["tokens_per_second"] = static_cast<double>(rows) / total;
-  out["product_floor_seconds"] = floor;
+  out["matmul_floor_seconds"] = floor;
   out["peak_memory_bytes"] = peak_memory_bytes();
   json& operations = out["operations"] = json::object();
   for (const auto& [name, times] : profile.operations) {
@@ -102,7 +97,7 @@ int report(Bench& bench, const BenchArguments& args) {
              at::get_num_threads(), cpu_backend().name);
   fmt::print("step          {:10.3f} ms (median of {})\ntokens/s      {:10.0f}\n", 1e3 * step, args.updates,
              static_cast<double>(rows) / total);
-  fmt::print("products alone{:10.3f} ms: {:.0f} % of the mean step\npeak memory   {:10.1f} MiB\n\n", 1e3 * floor,
+  fmt::print("matmuls alone {:10.3f} ms: {:.0f} % of the mean step\npeak memory   {:10.1f} MiB\n\n", 1e3 * floor,
              100 * floor * static_cast<double>(args.updates) / total,
              static_cast<double>(peak_memory_bytes()) / (1 << 20));
   fmt::print("{:26}{:>8}{:>13}{:>13}{:>8}\n", "operation", "calls", "forward ms", "backward ms", "share");
@@ -124,12 +119,13 @@ int report(Bench& bench, const BenchArguments& args) {
   return kExitDone;
 }
 
-/// Single kernels beside a plain copy: no model.
+/// Times single kernels against a plain copy, without a model.
 int report_kernels(const RunOptions& options, const BenchArguments& args) {
   constexpr int64_t kOnGpu = 1 << 30, kOnCpu = 64 << 20;
   const at::Device device = device_of(options.run);
-  const at::Tensor like = at::empty({0}, at::TensorOptions().device(device).dtype(
-                                             compute_of(options.run) == Compute::kBf16 ? at::kBFloat16 : at::kFloat));
+  const at::Tensor like =
+      at::empty({0}, at::TensorOptions().device(device).dtype(
+                         row_precision(options.run) == RowPrecision::kBf16 ? at::kBFloat16 : at::kFloat));
   const int64_t usual = device.is_cpu() ? kOnCpu : kOnGpu;
   const auto rates = kernel_rates(like, options.model.d_model, args.megabytes > 0 ? args.megabytes << 20 : usual,
                                   total_size(transformer_specs(options.model, args.vocabulary)));
@@ -157,7 +153,9 @@ int report_kernels(const RunOptions& options, const BenchArguments& args) {
 Action command_bench(CLI::App& app) {
   const auto args = std::make_shared<BenchArguments>();
   app.add_option("CONFIG", args->config, "settings in TOML: [model], [train], [decode] and [run] are read")->required();
-  app.add_option("--vocabulary", args->vocabulary, "types")->check(CLI::Range(8, 1 << 24))->capture_default_str();
+  app.add_option("--vocabulary", args->vocabulary, "vocabulary size")
+      ->check(CLI::Range(8, 1 << 24))
+      ->capture_default_str();
   app.add_option("--lengths", args->lengths,
                  "JSON {\"batches\": [[[source rows, target rows], …], …]}; else equal sentences of 24 rows that fill "
                  "train.batch.tokens");

@@ -1,4 +1,4 @@
-// tearless-engine check: files for people, JSON lines for the harness.
+// tearless-engine check: checks settings files for people, or JSON lines for the harness.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -14,7 +14,7 @@ namespace {
 int answer_lines() {
   std::ios::sync_with_stdio(false);
   std::string line;
-  // Flushed line by line: the asking side may wait for each answer.
+  // Flushed after each line: the harness may wait for each answer.
   while (std::getline(std::cin, line)) std::cout << check_line(line).dump() << '\n' << std::flush;
   return kExitDone;
 }

@@ -1,4 +1,4 @@
-// tearless-engine decode: translates new lines with the selected checkpoint of a finished run.
+// tearless-engine decode: translates text with the selected checkpoint of a finished run.
 #include <ATen/Parallel.h>
 #include <fmt/format.h>
 
@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/run_directory.h"
+#include "base/words.h"
 #include "engine/commands.h"
 #include "engine/data/prepared.h"
 #include "engine/device.h"
@@ -35,10 +36,8 @@ std::vector<std::string> read_lines(const std::filesystem::path& input) {
   } else {
     text = read_file(input);
   }
-  std::vector<std::string> lines;
-  std::istringstream stream(text);
-  for (std::string line; std::getline(stream, line);) lines.push_back(line);
-  return lines;
+  const std::vector<std::string_view> lines = split_lines(text);
+  return {lines.begin(), lines.end()};
 }
 
 int decode(const DecodeArguments& args) {
@@ -53,7 +52,7 @@ int decode(const DecodeArguments& args) {
   Translate task(options, prepare(options.data, options.text, [](const std::string&) {}));
   Checkpoints(run).read_parameters(static_cast<int64_t>(scores.at("selected_step").get<double>()),
                                    task.parameters().values());
-  task.parameters().round();
+  task.parameters().update_bf16_copy();
   std::string text;
   for (const std::string& line : task.hypotheses(task.prepared().encode_source(read_lines(args.input))))
     text += line + "\n";

@@ -1,4 +1,4 @@
-// tearless-engine prepare: what training would do first, done now.
+// tearless-engine prepare: prepares the corpus in advance, as training would do first.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>

@@ -1,4 +1,4 @@
-// tearless-engine probe: versions, and the devices that runs can use.
+// tearless-engine probe: reports versions and the devices that runs can use.
 #include <fmt/format.h>
 #include <torch/headeronly/version.h>
 
@@ -24,7 +24,7 @@ Action command_probe(CLI::App& app) {
     try {
       devices = cuda_devices();
     } catch (const UserError& error) {
-      no_cuda = error.what();  // a machine without CUDA is no mistake here
+      no_cuda = error.what();  // a machine without CUDA is no error here
     }
     if (*as_json) {
       nlohmann::json list = nlohmann::json::array();

@@ -1,4 +1,4 @@
-// tearless-engine score: multi-bleu, or BLEU after the 13a tokeniser, of a file of hypotheses.
+// tearless-engine score: BLEU of a file of hypotheses, as multi-bleu.perl or with the 13a tokeniser.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -6,27 +6,16 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/run_directory.h"
+#include "base/words.h"
 #include "engine/commands.h"
 #include "engine/score/bleu.h"
 
 namespace tearless::engine {
 namespace {
 
-/// Lines end at '\n' alone; a last line without one counts.
-std::vector<std::string> lines_of(const std::filesystem::path& file) {
-  const std::string text = read_file(file);
-  std::vector<std::string> lines;
-  for (size_t begin = 0; begin < text.size();) {
-    const size_t end = std::min(text.find('\n', begin), text.size());
-    lines.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return lines;
-}
-
 int score(const std::filesystem::path& hypothesis, const std::filesystem::path& reference, bool raw) {
-  const auto ours = lines_of(hypothesis);
-  const auto theirs = lines_of(reference);
+  const std::string our_text = read_file(hypothesis), their_text = read_file(reference);
+  const auto ours = split_lines(our_text), theirs = split_lines(their_text);
   if (ours.size() != theirs.size()) {
     fail("{} has {} lines, {} has {}: they must be the same sentences", hypothesis.string(), ours.size(),
          reference.string(), theirs.size());

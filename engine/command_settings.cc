@@ -1,4 +1,4 @@
-// tearless-engine settings: docs/engine_settings.md, made from the option structs.
+// tearless-engine settings: prints docs/engine_settings.md, made from the option structs.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>

@@ -1,4 +1,4 @@
-// tearless-engine train: one attempt on a run directory, or on the one that a settings file asks for.
+// tearless-engine train: one attempt on a run directory, given directly or made from a settings file.
 #include <CLI/CLI.hpp>
 
 #include "engine/commands.h"

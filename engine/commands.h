@@ -1,5 +1,6 @@
-// The commands of `tearless-engine`: one file and one row of main.cc's table each. Each declares its options and
-// returns what to do once the command line is read; the process ends with the code that gives (base/run_directory.h).
+// The commands of `tearless-engine`: one file and one row of the table in main.cc each. Each function declares its
+// options and returns the action to run after the command line is parsed. The action returns the exit code
+// (base/run_directory.h).
 #pragma once
 
 #include <functional>

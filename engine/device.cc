@@ -10,7 +10,7 @@
 namespace tearless::engine {
 
 std::string why_not_usable(const std::string& name, int major, int minor) {
-  constexpr int kOldest = 8;  // as tools/cmake/cuda.cmake compiles for
+  constexpr int kOldest = 8;  // tools/cmake/cuda.cmake compiles for compute capability 8.0 and later
   if (major >= kOldest) return "";
   return fmt::format(
       "run.device = \"cuda\", but {} has compute capability {}.{}; needed is {}.0 or later (A100, RTX 30)", name, major,
@@ -25,14 +25,13 @@ void open_device(const ExecutionOptions& execution) {
   const CudaDevice& first = devices.front();
   if (const std::string reason = why_not_usable(first.name, first.compute_major, first.compute_minor); !reason.empty())
     fail("{}", reason);
-  const CudaKernels& cuda = cuda_kernels();
-  use_cuda_kernels({cuda.float_kernels, cuda.bf16_kernels, cuda.optimiser, cuda.search, cuda.capture});
-  // Nothing can be captured on the default stream, where every thread of a process is by itself.
+  use_cuda_backend(cuda_backend());
+  // The default stream cannot be captured.
   const c10::impl::VirtualGuardImpl device(at::kCUDA);
   device.exchangeStream(device.getStreamFromGlobalPool(at::Device(at::kCUDA, 0)));
   at::Context& context = at::globalContext();
   context.setAllowTF32CuBLAS(execution.precision == ExecutionOptions::Precision::kTf32);
-  // Sums of products in bf16 stay in fp32 until they are whole.
+  // Matmuls in bf16 accumulate in fp32.
   context.setAllowBF16ReductionCuBLAS(false);
 }
 

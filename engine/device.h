@@ -1,4 +1,4 @@
-// Makes the device of a run usable before the first tensor is made on it.
+// Prepares the device of a run. Call it before the first tensor is created on that device.
 #pragma once
 
 #include <string>
@@ -7,11 +7,11 @@
 
 namespace tearless::engine {
 
-/// For device = "cuda": opens the CUDA library, and gives the calling thread a stream of its own. UserError where there
-/// is none, or no GPU.
+/// For device = "cuda": opens the CUDA library, registers its kernels, sets the matmul precision, and gives the calling
+/// thread its own stream. Throws UserError if there is no CUDA library or no usable GPU. Does nothing for "cpu".
 void open_device(const ExecutionOptions& execution);
 
-/// Why no kernel of ours runs on a GPU of this name and compute capability; "" where they do.
+/// Why the kernels do not run on a GPU of this name and compute capability; "" if they do.
 std::string why_not_usable(const std::string& name, int major, int minor);
 
 }  // namespace tearless::engine

@@ -1,5 +1,4 @@
-// tearless-engine: trains one run in its directory, and answers what the harness asks. It knows nothing of grids or
-// SQL.
+// tearless-engine: trains one run in its directory and answers the harness. Knows nothing of grids or SQL.
 #include <c10/util/Exception.h>
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
@@ -50,9 +49,9 @@ bool is_out_of_memory(const c10::Error& error) {
   return text.find("allocate memory") != std::string_view::npos || text.find("out of memory") != std::string_view::npos;
 }
 
-#ifndef __SANITIZE_ADDRESS__  // whose own start must come first
-/// Called by the loader before the initialisers of all libraries: those of LibTorch take a good part of a second, in
-/// which a request to stop must not look like a crash.
+#ifndef __SANITIZE_ADDRESS__  // AddressSanitizer must initialise first
+/// Called by the loader before any library is initialised. Initialising LibTorch takes a good part of a second, during
+/// which a stop request must not look like a crash.
 void honour_stops_from_the_start(int argc, char** argv, char**) {
   const std::string_view command = argc > 1 ? argv[1] : "";
   if (command == "train" || command == "prepare") tearless::engine::stop_at_once();
@@ -61,7 +60,7 @@ void honour_stops_from_the_start(int argc, char** argv, char**) {
                                                                                 char**) = honour_stops_from_the_start;
 #endif
 
-/// A GPU that fails, falls off the bus or is taken away shows in whatever asks for it next.
+/// A GPU that fails or is taken away shows as an error in whatever CUDA call comes next.
 std::string hint(std::string_view sentence) {
   return sentence.find("CUDA") == std::string_view::npos
              ? ""
@@ -73,8 +72,8 @@ std::string hint(std::string_view sentence) {
 int main(int argc, char** argv) {
   using namespace tearless;
   fault::begin(fault::kProgram);
-  engine::fix_product_order();
-#ifndef __SANITIZE_ADDRESS__  // which must see each tensor freed
+  engine::fix_matmul_order();
+#ifndef __SANITIZE_ADDRESS__  // AddressSanitizer must see each tensor freed
   engine::keep_freed_memory();
 #endif
   spdlog::set_pattern("%Y-%m-%d %H:%M:%S %v");
@@ -90,7 +89,7 @@ int main(int argc, char** argv) {
     sub->callback([&action, run] { action = run; });
     names.emplace_back(command.name);
   }
-  // A mistyped command would otherwise be called a missing one.
+  // CLI11 would report a mistyped command as a missing one.
   if (argc > 1 && argv[1][0] != '-' && std::find(names.begin(), names.end(), argv[1]) == names.end()) {
     return refuse(fmt::format("there is no command \"{}\"{}; tearless-engine --help lists them", argv[1],
                               did_you_mean(argv[1], names)),
@@ -112,7 +111,7 @@ int main(int argc, char** argv) {
   } catch (const c10::Error& error) {
     if (is_out_of_memory(error))
       return refuse("out of memory; use a smaller train.batch.tokens or model", kExitOutOfMemory);
-    const std::string text = error.what_without_backtrace();  // of CUDA errors the first line says what happened
+    const std::string text = error.what_without_backtrace();  // the first line of a CUDA error says what happened
     return refuse(text.substr(0, text.find('\n')) + hint(text), EXIT_FAILURE);
   } catch (const std::exception& error) {
     return refuse(error.what() + hint(error.what()), EXIT_FAILURE);

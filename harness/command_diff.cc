@@ -1,4 +1,4 @@
-// tearless diff RUN RUN: in which settings and scores two runs differ.
+// `tearless diff RUN RUN`: the settings and scores in which two runs differ.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -37,7 +37,7 @@ Side side_of(const Store& store, const Workspace& workspace, const std::string& 
   return {id, std::string(name_of(result.state)), parse_toml_settings(canonical, "run " + id).values, result.scores};
 }
 
-/// The keys whose values differ, or that only one side has.
+/// The keys whose values differ or that only one map has.
 template <class Value>
 std::vector<std::string> differing(const std::map<std::string, Value>& left,
                                    const std::map<std::string, Value>& right) {

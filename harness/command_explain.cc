@@ -1,5 +1,5 @@
-// tearless explain RUN | GRID [axis=label …]: what is known of one run, or of the runs behind a cell of a grid's table:
-// where it stands, why, each attempt, and what to do next.
+// `tearless explain RUN | GRID [axis=label …]`: everything known about one run, or about the runs of a cell of a grid's
+// table: its state and the reason, each attempt, and what to do next.
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
@@ -21,13 +21,12 @@ struct ExplainOptions {
   std::vector<std::string> where;
 };
 
-/// Everything that is known of a run.
 struct Known {
   RunResult result;
   std::string title;        // "model.placement=pre, seed 2", or ""
-  std::string grid;         // the file that asks for it, or ""
-  std::string waiting_for;  // not empty: which corpus is missing
-  std::string error;        // not empty: why the training program refuses it
+  std::string grid;         // the grid file that requested it, or ""
+  std::string waiting_for;  // not empty: the missing corpus file
+  std::string error;        // not empty: why the training program refuses the settings
   std::vector<AttemptRecord> attempts;
 };
 
@@ -98,7 +97,7 @@ json run_json(const Known& run) {
           {"attempts", std::move(attempts)}};
 }
 
-/// The newest sweep that asked for the run says what it is called there.
+/// Sets title and grid from the newest sweep that requested the run.
 void name_from_sweeps(const Store& store, Known& run) {
   for (const Sweep& sweep : store.sweeps()) {
     for (const RunRecord& record : store.runs_of(sweep.id)) {
@@ -124,11 +123,11 @@ std::vector<Known> runs_of_grid(const ExplainOptions& options, const Globals& gl
     run.error = planned.answer.error;
     if (state.store && !run.result.id.empty()) run.attempts = state.store->attempts_of(run.result.id);
   }
-  for_each_cell(
-      state.grid, [&, only = Only(state.grid, options.where)](const GridPoint& point, const Exclusion* excluded) {
-        if (!excluded || !only.admits(point)) return;
-        print_to(stderr, "left out: {} ({}): {}\n", describe_cell(state.grid, point), excluded->place, excluded->why);
-      });
+  for_each_cell(state.grid, [&, only = Only(state.grid, options.where)](const GridPoint& point,
+                                                                        const Exclusion* excluded) {
+    if (!excluded || !only.admits(point)) return;
+    print_to(stderr, "left out: {} ({}): {}\n", describe_cell(state.grid, point), excluded->location, excluded->why);
+  });
   return runs;
 }
 

@@ -1,4 +1,4 @@
-// `tearless log RUN`: what an attempt printed.
+// `tearless log RUN`: prints the output of an attempt.
 #include <fcntl.h>
 #include <poll.h>
 #include <unistd.h>
@@ -17,6 +17,7 @@
 #include "base/lock_file.h"
 #include "base/utf8.h"
 #include "harness/commands.h"
+#include "harness/grid_state.h"
 #include "harness/runs/workspace.h"
 
 namespace tearless::harness {
@@ -30,18 +31,16 @@ struct LogOptions {
   int64_t attempt = 0;
 };
 
-// By folder, not by database: a log can be read while that is lost, or not there yet.
-std::string run_starting_with(const Workspace& workspace, const std::string& prefix) {
+// Searches the run folders, not the database, so that logs can be read without one.
+std::string run_starting_with(const std::string& prefix, const Globals& globals) {
   std::vector<std::string> found;
   std::error_code absent;
-  for (const auto& entry : fs::directory_iterator(workspace.runs(), absent)) {
+  for (const auto& entry : fs::directory_iterator(Workspace(globals.workspace).runs(), absent)) {
     const std::string name = entry.path().filename().string();
     if (name.starts_with(prefix)) found.push_back(name);
   }
-  if (found.empty())
-    fail("no run in {} begins with '{}'; `tearless status` lists them", workspace.runs().string(), prefix);
-  if (found.size() > 1) fail("{} runs begin with '{}'; write more of the id", found.size(), prefix);
-  return found[0];
+  std::sort(found.begin(), found.end());
+  return only_run(found, prefix, globals);
 }
 
 int64_t chosen_attempt(const RunDirectory& run, int64_t asked) {
@@ -51,23 +50,23 @@ int64_t chosen_attempt(const RunDirectory& run, int64_t asked) {
   return asked > 0 ? asked : newest;
 }
 
-/// Prints a file that may still grow. What programs write there is for people to read, not for the terminal to obey.
+/// Prints a file that may still grow, with terminal escapes made printable.
 class Printer {
  public:
   explicit Printer(int fd) : fd_(fd) {}
 
-  /// Prints the complete lines up to the present end. False where nobody reads any more.
+  /// Prints the complete lines up to the current end of the file. False if standard output is closed.
   bool print_lines() {
     char buffer[1 << 16];
     for (ssize_t n; (n = ::read(fd_, buffer, sizeof buffer)) > 0;) {
       torn_.append(buffer, static_cast<size_t>(n));
-      const size_t end = torn_.find_last_of("\r\n") + 1;  // a character may be torn too
+      const size_t end = torn_.find_last_of("\r\n") + 1;  // the rest may end within a UTF-8 character
       if (!write(std::string_view(torn_).substr(0, end))) return false;
       torn_.erase(0, end);
     }
     return true;
   }
-  /// What stands after the last line.
+  /// Prints what follows the last complete line.
   void print_rest() { write(torn_); }
 
  private:
@@ -77,12 +76,11 @@ class Printer {
   }
 
   int fd_;
-  std::string torn_;
+  std::string torn_;  // read, but not printed yet: an incomplete line
 };
 
 int show(const LogOptions& options, const Globals& globals) {
-  const Workspace workspace(globals.workspace);
-  const RunDirectory run = workspace.run(run_starting_with(workspace, options.run));
+  const RunDirectory run = Workspace(globals.workspace).run(run_starting_with(options.run, globals));
   const int64_t attempt = chosen_attempt(run, options.attempt);
   const fs::path file = run.attempt(attempt) / "log.txt";
   const int fd = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
@@ -90,7 +88,7 @@ int show(const LogOptions& options, const Globals& globals) {
   Printer printer(fd);
   bool alive = true;
   while (printer.print_lines() && options.follow && alive) {
-    alive = attempt == run.newest_attempt() && LockFile::is_held(run.lock());  // then once more, for its last words
+    alive = attempt == run.newest_attempt() && LockFile::is_held(run.lock());  // if not, print its last lines and stop
     if (alive) ::poll(nullptr, 0, 300);
   }
   printer.print_rest();

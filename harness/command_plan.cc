@@ -1,4 +1,4 @@
-// tearless plan GRID: what a grid amounts to before anything runs. Changes nothing.
+// `tearless plan GRID`: counts the runs of a grid by state, before anything runs. Changes nothing.
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
@@ -23,7 +23,7 @@ struct PlanOptions {
   std::vector<std::string> only;
 };
 
-/// What a run still asks for. The order is that of the columns.
+/// The states that the plan counts, in the order of its columns.
 enum Kind : size_t { kToRun, kRunning, kDone, kDiverged, kFailed, kWaiting, kRefused, kLeftOut, kKinds };
 constexpr std::array<const char*, kKinds> kKindNames = {"to_run", "running",          "done",    "diverged",
                                                         "failed", "waiting_for_data", "refused", "left_out"};
@@ -40,12 +40,12 @@ Kind kind_of(const PlannedRun& run, const RunResult& result) {
 }
 
 struct Tally {
-  std::vector<std::vector<Counts>> by_axis;  // axis, point; the seeds are the last axis
+  std::vector<std::vector<Counts>> by_axis;  // [axis][point]; the seeds are an additional last axis
   Counts all{};
-  std::map<const Exclusion*, int64_t> left_out;
-  int64_t updates = 0;                         // at most, of the runs to run
-  int64_t shared = 0;                          // points whose run another point of the grid makes
-  std::map<std::string, int64_t> waiting_for;  // sentence → runs
+  std::map<const Exclusion*, int64_t> excluded;  // exclusion → number of its points
+  int64_t updates = 0;                           // the most updates that the runs in kToRun can make
+  int64_t shared = 0;                            // points with the same run as another point of the grid
+  std::map<std::string, int64_t> waiting_for;    // missing file, one sentence → number of runs
 };
 
 void count(const Grid& grid, const GridPoint& point, Kind kind, Tally& tally) {
@@ -75,12 +75,12 @@ Tally tally_of(const GridState& state, const Only& only) {
   for_each_point(grid, [&](const GridPoint& point, const Exclusion* excluded) {
     if (!excluded || !only.admits(point)) return;
     count(grid, point, kLeftOut, tally);
-    ++tally.left_out[excluded];
+    ++tally.excluded[excluded];
   });
   return tally;
 }
 
-// --- for people -----------------------------------------------------------------------------------------------------
+// --- text output ----------------------------------------------------------------------------------------------------
 
 std::string heading_of(size_t kind) {
   std::string name = kKindNames[kind];
@@ -88,7 +88,7 @@ std::string heading_of(size_t kind) {
   return name;
 }
 
-/// Lines of an axis, a point a line; only kinds that occur have a column.
+/// Prints one line for each point of each axis, with a column for each kind that occurs.
 void print_counts(const Grid& grid, const Tally& tally) {
   size_t axis_width = 4;
   size_t label_width = 3;
@@ -111,7 +111,7 @@ void print_counts(const Grid& grid, const Tally& tally) {
     bool first = true;
     for (size_t point = 0; point < tally.by_axis[axis].size(); ++point) {
       const Counts& counts = tally.by_axis[axis][point];
-      if (std::all_of(counts.begin(), counts.end(), [](int64_t n) { return n == 0; })) continue;  // outside --only
+      if (std::all_of(counts.begin(), counts.end(), [](int64_t n) { return n == 0; })) continue;  // not in --only
       print_line(first ? name : "", label_of(point), [&](size_t kind) { return std::to_string(counts[kind]); });
       first = false;
     }
@@ -143,8 +143,8 @@ void print_plan(const GridState& state, const Tally& tally, const Globals& globa
   print("{}\n\n", grid.title);
   print_counts(grid, tally);
   print("\n");
-  for (const auto& [exclusion, count] : tally.left_out) {
-    print("{} left out ({}): {}\n", counted(count, "run"), exclusion->place, exclusion->why);
+  for (const auto& [exclusion, count] : tally.excluded) {
+    print("{} left out ({}): {}\n", counted(count, "run"), exclusion->location, exclusion->why);
   }
   for (const auto& [sentence, count] : tally.waiting_for) print("{} waiting: {}\n", counted(count, "run"), sentence);
   if (tally.shared > 0) print("{} the same as another one of this grid: trained once\n", counted(tally.shared, "run"));
@@ -154,7 +154,7 @@ void print_plan(const GridState& state, const Tally& tally, const Globals& globa
   if (tally.all[kToRun] > 0) {
     print("To run: {}, {} updates at most; {}\n", counted(tally.all[kToRun], "run"), tally.updates, sizes_text(state));
   }
-  if (!state.errors.empty()) return;  // which follow: there is nothing to do before they are corrected
+  if (!state.errors.empty()) return;  // the caller prints the errors; they must be corrected first
   const char* next = tally.all[kToRun] > 0 ? "Next: tearless run"
                      : tally.all[kWaiting] > 0
                          ? "Nothing can run yet. Next: put what is missing there, then tearless plan"
@@ -162,7 +162,7 @@ void print_plan(const GridState& state, const Tally& tally, const Globals& globa
   print("{} {}\n", next, target);
 }
 
-// --- for scripts ----------------------------------------------------------------------------------------------------
+// --- JSON output ----------------------------------------------------------------------------------------------------
 
 json counts_json(const Counts& counts) {
   json object = json::object();
@@ -187,8 +187,8 @@ json plan_json(const GridState& state, const Tally& tally) {
     plan["axes"].push_back({{"name", grid.axes[axis].name}, {"points", points}});
   }
   plan["left_out"] = json::array();
-  for (const auto& [exclusion, count] : tally.left_out) {
-    plan["left_out"].push_back({{"why", exclusion->why}, {"place", exclusion->place}, {"runs", count}});
+  for (const auto& [exclusion, count] : tally.excluded) {
+    plan["left_out"].push_back({{"why", exclusion->why}, {"place", exclusion->location}, {"runs", count}});
   }
   plan["runs"] = json::array();
   for (size_t i = 0; i < state.plan.size(); ++i) {

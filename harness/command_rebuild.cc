@@ -1,4 +1,4 @@
-// `tearless rebuild`: the database anew, from the run and sweep folders.
+// `tearless rebuild`: recreates the database from the run and sweep folders.
 #include <CLI/CLI.hpp>
 
 #include "base/words.h"

@@ -1,4 +1,4 @@
-// `tearless run GRID`: what the grid still lacks is trained, in the foreground.
+// `tearless run GRID`: trains the runs of a grid that have no result yet, in the foreground.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -44,7 +44,8 @@ struct RunOptions {
   int grace_seconds = 30;
 };
 
-// A supervisor kills its program when the grace time is over; one that has not ended some time later does not answer.
+// Seconds after which a supervisor that was asked to stop is killed. It kills its program after the grace time, so it
+// is given half as much again, at least 2 s.
 double give_up_after(int grace_seconds) { return grace_seconds + std::max(2.0, grace_seconds / 2.0); }
 
 nlohmann::ordered_json coordinates_of(const Grid& grid, const PlannedRun& run) {
@@ -80,7 +81,7 @@ std::vector<Job> jobs_of(const Grid& grid, const std::vector<PlannedRun>& plan) 
     jobs.push_back({.id = run.answer.id,
                     .canonical = run.answer.canonical,
                     .local = run.answer.local,
-                    .label = place_label(coordinates_of(grid, run), run.point.seed),
+                    .label = run_label(coordinates_of(grid, run), run.point.seed),
                     .updates = run.answer.updates,
                     .device = run.answer.device,
                     .threads = run.answer.threads});
@@ -88,7 +89,8 @@ std::vector<Job> jobs_of(const Grid& grid, const std::vector<PlannedRun>& plan) 
   return jobs;
 }
 
-// A line a reason: what is wrong with a grid or a machine is wrong with many of its runs.
+// Prints one line for each reason, because a mistake in the grid or a fault of the machine usually affects many runs.
+// `failed` maps runs to reasons.
 void print_failures(const std::map<std::string, std::string>& failed, const std::string& all_of_them) {
   std::map<std::string, std::vector<std::string>> runs_of;  // reason → runs
   for (const auto& [id, reason] : failed) runs_of[reason].push_back(id);
@@ -101,10 +103,10 @@ void print_failures(const std::map<std::string, std::string>& failed, const std:
   if (listed > kMostListed) print("  … and {} more reasons ({})\n", listed - kMostListed, all_of_them);
 }
 
-// How it stands, what did not work and why, and what to type next. The exit code.
+// Prints the state of the sweep, the failures with their reasons, and the next command. Returns the exit code.
 int conclude(const Store& store, const Sweep& sweep, const Globals& globals, const RunOptions& options,
              const Ending& ending) {
-  // Looking goes to where the runs are; going on goes through this command, which finds that place by itself.
+  // With --smoke the runs are in another workspace, which commands that read must name. `run --smoke` finds it itself.
   Globals seen = globals;
   if (options.smoke) seen.workspace = Workspace(globals.workspace).smoke().root();
   const std::string place = workspace_option(seen);
@@ -142,7 +144,8 @@ int conclude(const Store& store, const Sweep& sweep, const Globals& globals, con
   return all_ended ? kOk : kSomethingFailed;
 }
 
-// Attempts may still be at work, and finished runs must not be taken for new ones.
+// Recreates the database if there are runs but no database. Otherwise finished runs would be trained again, and running
+// attempts would not be found.
 void make_good_a_lost_database(const Workspace& workspace) {
   std::error_code absent;
   if (fs::exists(workspace.database()) ||

@@ -1,4 +1,4 @@
-// `tearless sql QUERY`: the store's views for people and scripts; reading only (docs/sql.md).
+// `tearless sql QUERY`: runs a read-only query on the database's views (docs/sql.md).
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -26,7 +26,7 @@ constexpr const char* kListViews =
 
 std::string cell_text(const json& value) {
   if (value.is_null()) return "";
-  if (value.is_number_float()) return fmt::format("{}", value.get<double>());  // JSON has no inf
+  if (value.is_number_float()) return fmt::format("{}", value.get<double>());  // dump() prints inf as null
   return value.is_string() ? printable(value.get<std::string>()) : value.dump();
 }
 
@@ -48,7 +48,7 @@ void print_table(const QueryResult& result) {
   }
 }
 
-/// An object holds a name once: the second column called `run` becomes `run:2`.
+/// Makes column names unique, because a JSON object holds each key once: the second column `run` becomes `run:2`.
 std::vector<std::string> distinct(std::vector<std::string> columns) {
   std::set<std::string> taken(columns.begin(), columns.end());
   std::set<std::string> seen;

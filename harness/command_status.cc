@@ -1,4 +1,4 @@
-// `tearless status [GRID]`: how the sweeps of a workspace stand. Looks only: makes and changes nothing.
+// `tearless status [GRID]`: prints the state of the sweeps of a workspace. Changes nothing.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

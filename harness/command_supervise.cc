@@ -1,4 +1,4 @@
-// `tearless supervise DIR`: one attempt's guardian, started by `tearless run`.
+// `tearless supervise DIR`: the supervisor of one attempt (schedule/supervisor.h), started by `tearless run`.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>

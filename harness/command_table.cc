@@ -1,4 +1,4 @@
-// tearless table GRID: the grid's table from stored results, whatever is there of them.
+// `tearless table GRID`: prints the grid's table from the results that exist so far.
 #include <CLI/CLI.hpp>
 #include <iostream>
 #include <memory>

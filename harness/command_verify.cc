@@ -1,4 +1,4 @@
-// `tearless verify [--repair]`: whether all that a workspace holds is what was written.
+// `tearless verify [--repair]`: checks that everything in a workspace is as it was written (store/verify.h).
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>

@@ -1,4 +1,4 @@
-// The commands of `tearless`: one file and one row of main.cc's table each.
+// The commands of `tearless`. Each has a file command_*.cc and a row in the table in main.cc.
 #pragma once
 
 #include <filesystem>
@@ -10,26 +10,26 @@ class App;
 
 namespace tearless::harness {
 
-/// Options that stand before or after any command.
+/// Options of every command; they may precede or follow it.
 struct Globals {
-  std::filesystem::path workspace = "results";  // holds the database, runs/ and sweeps/
-  std::filesystem::path engine;                 // the training program; empty: the one of Program::find()
-  bool json = false;                            // machine-readable output, where the command has one
+  std::filesystem::path workspace = "results";  // --workspace: holds the database, runs/ and sweeps/
+  std::filesystem::path engine;                 // --engine: the training program; empty: see Program::find()
+  bool json = false;                            // --json: machine-readable output, if the command has one
 };
 
-/// What a person's shell expects. UserError is mapped to kUsage by main().
+/// Exit codes of the commands.
 enum CommandExit : int {
   kOk = 0,
-  kSomethingFailed = 1,
-  kUsage = 2,
-  kInterrupted = 130,
+  kSomethingFailed = 1,  // the command worked, but a run has no result, or verify found a difference
+  kUsage = 2,            // a UserError
+  kInterrupted = 130,    // Ctrl-C
 };
 
-/// Does the work once the command line is read; the process ends with what it returns.
+/// Executes a command after the command line was parsed. Returns the exit code.
 using Action = std::function<int()>;
 
-// Each declares its options on `app` and returns its action. `globals` is filled by the parser: read it in the action
-// only.
+// Each function declares a command's options on `app` and returns its action. The parser fills `globals` after that, so
+// only the action may read it.
 Action command_plan(CLI::App& app, const Globals& globals);
 Action command_run(CLI::App& app, const Globals& globals);
 Action command_status(CLI::App& app, const Globals& globals);
@@ -40,6 +40,6 @@ Action command_log(CLI::App& app, const Globals& globals);
 Action command_sql(CLI::App& app, const Globals& globals);
 Action command_verify(CLI::App& app, const Globals& globals);
 Action command_rebuild(CLI::App& app, const Globals& globals);
-Action command_supervise(CLI::App& app, const Globals& globals);  ///< not for people: `run` starts it, one an attempt
+Action command_supervise(CLI::App& app, const Globals& globals);  ///< internal: `run` starts one for each attempt
 
 }  // namespace tearless::harness

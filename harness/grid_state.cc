@@ -43,15 +43,18 @@ std::string workspace_option(const Globals& globals) {
   return globals.workspace == Globals().workspace ? "" : " --workspace " + globals.workspace.string();
 }
 
-std::string find_run(const Store* store, const std::string& prefix, const Globals& globals) {
-  if (!store) {
-    fail("there is no database in {} (--workspace); tearless run makes one", globals.workspace.string());
-  }
-  const std::vector<std::string> ids = store->ids_starting_with(prefix);
+std::string only_run(const std::vector<std::string>& ids, const std::string& prefix, const Globals& globals) {
   if (ids.empty())
     fail("no run in {} starts with \"{}\"; tearless status lists them", globals.workspace.string(), prefix);
   if (ids.size() > 1) fail("\"{}\" could be any of {} runs: {}", prefix, ids.size(), fmt::join(ids, ", "));
   return ids.front();
+}
+
+std::string find_run(const Store* store, const std::string& prefix, const Globals& globals) {
+  if (!store) {
+    fail("there is no database in {} (--workspace); tearless run makes one", globals.workspace.string());
+  }
+  return only_run(store->ids_starting_with(prefix), prefix, globals);
 }
 
 }  // namespace tearless::harness

@@ -1,4 +1,5 @@
-// A grid's runs beside what the store knows of them: where plan, table and explain begin. Looks only, changes nothing.
+// A grid's runs with their results from the store: the first step of the commands plan, table and explain. Changes
+// nothing.
 #pragma once
 
 #include <filesystem>
@@ -16,22 +17,27 @@ namespace tearless::harness {
 struct GridState {
   Grid grid;
   std::vector<PlannedRun> plan;
-  std::vector<RunResult> results;      // one a planned run; state waiting_data where its corpus is missing
-  std::vector<std::string> errors;     // why the training program refuses some of the runs, a sentence each
-  std::unique_ptr<const Store> store;  // null where there is no database yet
+  std::vector<RunResult> results;      // results[i] is of plan[i]; state waiting_data if its corpus is missing
+  std::vector<std::string> errors;     // errors_of(grid, plan)
+  std::unique_ptr<const Store> store;  // null if there is no database yet
 };
 
-/// What the store says of each planned run, checked against its folder (store/agreement.h). `store` may be null.
+/// The result of each planned run, checked against its folder (store/agreement.h). `store` may be null. `numerics` is
+/// the current program's; results of other numerics are marked stale.
 std::vector<RunResult> results_of(const std::vector<PlannedRun>& plan, const Store* store, const Workspace& workspace,
                                   int64_t numerics);
 
-/// Says on standard error which results lie in the folders and are not in the database yet.
+/// Loads a grid file, plans its runs with the training program, and reads their results. Prints a line on standard
+/// error for each run whose folder has a result that is not in the database yet. UserError for mistakes in the grid and
+/// for inconsistent results.
 GridState look_up(const std::filesystem::path& file, const std::vector<std::string>& only, const Globals& globals);
 
-/// " --workspace elsewhere" where that is not the default: what a command that a person is told to type must end in.
+/// " --workspace elsewhere", or "" for the default workspace. To be appended to commands in messages.
 std::string workspace_option(const Globals& globals);
 
-/// The run whose id starts with `prefix`; UserError where there is none, or more than one.
+/// The only one of `ids`, which all start with `prefix`. UserError if there is none or more than one.
+std::string only_run(const std::vector<std::string>& ids, const std::string& prefix, const Globals& globals);
+/// The id in the store that starts with `prefix`. UserError if there is none or more than one, or if `store` is null.
 std::string find_run(const Store* store, const std::string& prefix, const Globals& globals);
 
 }  // namespace tearless::harness

@@ -1,4 +1,5 @@
-// tearless: from a grid file to a paper's table. The commands, one row each; what they do is in command_*.cc.
+// `tearless`: from a grid file to a paper's table. This file has the table of commands and the parsing of the command
+// line; the commands are in command_*.cc.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -24,7 +25,7 @@ using namespace tearless::harness;
 
 struct Command {
   const char* name;
-  const char* help;  // "" keeps it out of --help
+  const char* help;  // "": not listed by --help
   Action (*define)(CLI::App&, const Globals&);
 };
 
@@ -42,7 +43,7 @@ constexpr Command kCommands[] = {
     {"supervise", "", command_supervise},
 };
 
-// A mistyped command would otherwise be called an unexpected argument.
+// Reports a mistyped command with a suggestion; CLI11 would only report an unexpected argument.
 void refuse_unknown_command(const std::vector<std::string>& words) {
   std::vector<std::string> names;
   for (const Command& command : kCommands) {
@@ -50,7 +51,7 @@ void refuse_unknown_command(const std::vector<std::string>& words) {
   }
   for (size_t i = 0; i < words.size(); ++i) {
     if (words[i] == "--workspace" || words[i] == "--engine")
-      ++i;  // and its value
+      ++i;  // skip the option's value
     else if (words[i].starts_with("-"))
       continue;
     else if (words[i] == "supervise" || std::find(names.begin(), names.end(), words[i]) != names.end())
@@ -75,7 +76,7 @@ int run(int argc, char** argv) {
   for (const Command& command : kCommands) {
     CLI::App* subcommand = app.add_subcommand(command.name, command.help);
     if (!*command.help) subcommand->group("");
-    subcommand->fallthrough();  // the options above may follow the command
+    subcommand->fallthrough();  // global options may follow the command
     actions[subcommand] = command.define(*subcommand, globals);
   }
   refuse_unknown_command(std::vector<std::string>(argv + 1, argv + argc));

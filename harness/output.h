@@ -1,5 +1,5 @@
-// What the commands print. The format is ours and the only thing that may move the cursor; the arguments come from grid
-// files, run folders and programs, and are made printable.
+// Printing for the commands. Arguments come from grid files, run folders and programs, so texts among them are made
+// printable (base/utf8.h); only the format string may contain line breaks and terminal escapes.
 #pragma once
 
 #include <fmt/format.h>
@@ -18,7 +18,7 @@ namespace tearless::harness {
 template <class T>
 concept Text = std::convertible_to<const T&, std::string_view>;
 
-/// What becomes of an argument: text is made printable, a number stays one. A list is to be joined to a text first.
+/// The type that an argument is formatted as: printable text, or an unchanged number. Join lists to a text first.
 template <class T>
 requires Text<T> || std::is_arithmetic_v<T>
 using Shown = std::conditional_t<Text<T>, std::string, T>;
@@ -32,19 +32,20 @@ Shown<T> shown(const T& value) {
   }
 }
 
+/// Formats as fmt::print() does, to `out`.
 template <class... Args>
 void print_to(std::FILE* out, fmt::format_string<Shown<Args>...> format, const Args&... arguments) {
-  if (out == stderr) std::fflush(stdout);  // where both go to one place they stay in order
+  if (out == stderr) std::fflush(stdout);  // keeps the order if both go to the same terminal or file
   fmt::print(out, format, shown(arguments)...);
 }
 
-/// To standard output.
+/// Formats as fmt::print() does, to standard output.
 template <class... Args>
 void print(fmt::format_string<Shown<Args>...> format, const Args&... arguments) {
   fmt::print(stdout, format, shown(arguments)...);
 }
 
-/// To standard output, for programs: bytes that are not UTF-8 become U+FFFD.
+/// Prints JSON to standard output. Bytes that are not UTF-8 become U+FFFD.
 void print_json(const nlohmann::json& value);
 
 }  // namespace tearless::harness

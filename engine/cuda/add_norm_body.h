@@ -1,7 +1,7 @@
-// residual + drop(y) and the norm after it (kernels.h: AddNorm). A warp holds a row of up to 1024 channels in its
-// registers; wider rows get a block each, which reads them again for every sum.
+// residual + drop(y) and the norm of it (kernels.h: AddNorm). Rows of up to 1024 channels: one warp per row, which it
+// holds in registers. Wider rows: one block per row, which reads the row again for every reduction.
 //
-// Statistics are in float and of x as T stores it, so that backward, which reads x from memory, sees the same row.
+// Statistics are in float. They are those of x rounded to T, because backward reads x from memory.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace tearless::engine {
 
 inline constexpr int64_t kWidestWarpRow = 1024;
 
-/// From Σ (x - mean)² of a row.
+/// The statistics of a row from squares = Σ (x - mean)².
 TEARLESS_BODY RowStatistics<float> statistics_of(const RowNorm& norm, float mean, float squares, int64_t width) {
   const float d = static_cast<float>(width);
   const float eps = static_cast<float>(norm.eps);
@@ -27,17 +27,18 @@ TEARLESS_BODY RowStatistics<float> statistics_of(const RowNorm& norm, float mean
     return {mean, 1.0f / sqrtf(squares / d + eps), 1.0f / d};
   }
   const float length = sqrtf(squares);
-  // A length that is not a number must not pass for a clamped one.
+  // A NaN length must not count as clamped, so the test is length <= eps.
   return length <= eps ? RowStatistics<float>{mean, 1.0f / eps, 0.0f} : RowStatistics<float>{mean, 1.0f / length, 1.0f};
 }
 
-/// The name of row t; {0, 0} where nothing is dropped and nobody has named it.
-struct RowName {
+/// A row's dropout counter (random.h).
+struct RowCounter {
   uint32_t outer = 0, line = 0;
 };
-TEARLESS_BODY RowName name_of(const Mask& mask, const RowNames& names, int64_t t) {
+/// That of row t; {0, 0} where the mask is not active, because `counters` may then be null.
+TEARLESS_BODY RowCounter counter_of(const Mask& mask, const DropoutCounters& counters, int64_t t) {
   if (!mask.active()) return {};
-  return {static_cast<uint32_t>(names.positions[t]), static_cast<uint32_t>(names.lines[t])};
+  return {static_cast<uint32_t>(counters.positions[t]), static_cast<uint32_t>(counters.sentence_ids[t])};
 }
 
 template <bool kAligned, int kSize, class T>
@@ -46,12 +47,12 @@ TEARLESS_BODY void load_both(const AddNorm<T>& a, int64_t t, int64_t c, int coun
   load_group<kAligned>(a.residual + t * a.width + c, count, residual);
   if (a.y) load_group<kAligned>(a.y + t * a.width + c, count, y);
 }
-/// x += drop(y), as T stores it.
+/// x += drop(y), rounded to T.
 template <int kSize, class T>
-TEARLESS_BODY void add_dropped(const AddNorm<T>& a, const Mask& mask, const RowName& name, int64_t c, float (&y)[kSize],
-                               float (&x)[kSize]) {
+TEARLESS_BODY void add_dropped(const AddNorm<T>& a, const Mask& mask, const RowCounter& counter, int64_t c,
+                               float (&y)[kSize], float (&x)[kSize]) {
   if (!a.y) return;
-  mask.apply(c, name.outer, name.line, y);
+  mask.apply(c, counter.outer, counter.line, y);
   TEARLESS_UNROLL
   for (int i = 0; i < kSize; ++i) x[i] = rounded_to<T>(x[i] + y[i]);
 }
@@ -77,12 +78,13 @@ TEARLESS_BODY void norm_group(const AddNorm<T>& a, const RowStatistics<float>& s
   store_group<kAligned>(a.normed + t * a.width + c, count, x);
 }
 
+/// One warp per row; a lane holds kGroups groups of it.
 template <class T, bool kAligned, int kGroups>
 struct AddNormRows {
   static constexpr const char* kName = "add_norm";
   static constexpr int kThreads = 128;
   static constexpr int kSize = kGroup<T, kAligned>;
-  static constexpr int kBlocksAtOnce = kGroups * kSize <= 16 ? 6 : 4;  // no spills
+  static constexpr int kBlocksAtOnce = kGroups * kSize <= 16 ? 6 : 4;  // resident blocks per SM; no register spills
   AddNorm<T> a;
 
   Shape shape() const { return {blocks_for(a.rows, kThreads / kLanes), kThreads, 0}; }
@@ -92,11 +94,11 @@ struct AddNormRows {
     const int64_t t = block.index() * block.warps() + block.warp();
     if (t >= a.rows) return;
     const Mask mask(a.dropout, a.y != nullptr);
-    const RowName name = name_of(mask, a.names, t);
+    const RowCounter counter = counter_of(mask, a.counters, t);
     const auto channel = [&](int g) { return (g * kLanes + block.lane()) * kSize; };
     float x[kGroups][kSize], y[kGroups][kSize];
     TEARLESS_UNROLL
-    for (int g = 0; g < kGroups; ++g) {  // all loads before the first store, which none may pass
+    for (int g = 0; g < kGroups; ++g) {  // all loads first: the compiler may not move a load across a store
       const int c = channel(g);
       load_both<kAligned>(a, t, c, inside<kSize>(c, a.width), x[g], y[g]);
     }
@@ -104,10 +106,10 @@ struct AddNormRows {
     TEARLESS_UNROLL
     for (int g = 0; g < kGroups; ++g) {
       const int c = channel(g);
-      add_dropped(a, mask, name, c, y[g], x[g]);
+      add_dropped(a, mask, counter, c, y[g], x[g]);
       if (a.sum) store_group<kAligned>(a.sum + t * a.width + c, inside<kSize>(c, a.width), x[g]);
       TEARLESS_UNROLL
-      for (int i = 0; i < kSize; ++i) sum += x[g][i];  // 0 behind the row's end
+      for (int i = 0; i < kSize; ++i) sum += x[g][i];  // 0 past the end of the row
     }
     if (!a.normed) return;
 
@@ -131,6 +133,7 @@ struct AddNormRows {
   }
 };
 
+/// One block per row of more than kWidestWarpRow channels.
 template <class T, bool kAligned>
 struct AddNormWideRow {
   static constexpr const char* kName = "add_norm_wide";
@@ -144,13 +147,13 @@ struct AddNormWideRow {
   TEARLESS_BODY void operator()(Block& block) const {
     const int64_t t = block.index();
     const Mask mask(a.dropout, a.y != nullptr);
-    const RowName name = name_of(mask, a.names, t);
+    const RowCounter counter = counter_of(mask, a.counters, t);
     const auto for_groups = [&](auto&& f) {
       for (int64_t c = int64_t{block.thread()} * kSize; c < a.width; c += kThreads * kSize) {
         const int count = inside<kSize>(c, a.width);
         float x[kSize], y[kSize];
         load_both<kAligned>(a, t, c, count, x, y);
-        add_dropped(a, mask, name, c, y, x);
+        add_dropped(a, mask, counter, c, y, x);
         f(c, count, x);
       }
     };
@@ -174,7 +177,8 @@ struct AddNormWideRow {
   }
 };
 
-/// d_x += ∂ℓ/∂x of one group from δ' = gain ⊙ δ, with mean(δ') and inverse² · weight · Σ δ' (x - mean) known.
+/// d_x += the gradient through the norm for one group (kernels.h: RowStatistics), given scaled = δ' = gain ⊙ δ,
+/// mean = mean(δ') or 0, and slope = inverse² · weight · Σ δ' (x - mean).
 template <int kSize>
 TEARLESS_BODY void add_norm_gradient(const RowStatistics<float>& s, float mean, float slope, const float (&x)[kSize],
                                      const float (&scaled)[kSize], float (&d_x)[kSize]) {
@@ -182,7 +186,7 @@ TEARLESS_BODY void add_norm_gradient(const RowStatistics<float>& s, float mean, 
   for (int i = 0; i < kSize; ++i) d_x[i] += s.inverse * (scaled[i] - mean - (x[i] - s.mean) * slope);
 }
 
-/// ∂ℓ/∂x from elsewhere; 0 where there is none.
+/// d_x = d_sum of one group, 0 where it is not given.
 template <bool kAligned, int kSize, class T>
 TEARLESS_BODY void load_more(const AddNormBackward<T>& a, int64_t t, int64_t c, int count, float (&d_x)[kSize]) {
   if (a.d_sum) {
@@ -193,17 +197,18 @@ TEARLESS_BODY void load_more(const AddNormBackward<T>& a, int64_t t, int64_t c, 
   }
 }
 
-/// Writes d_residual and d_y. Nothing of this group is read after it: d_residual may lie on d_normed or d_sum.
+/// Writes d_residual and d_y of one group. REQUIRES: nothing of this group is read afterwards, because d_residual may
+/// be the same memory as d_normed or d_sum.
 template <bool kAligned, int kSize, class T>
-TEARLESS_BODY void store_gradients(const AddNormBackward<T>& a, const Mask& mask, const RowName& name, int64_t t,
+TEARLESS_BODY void store_gradients(const AddNormBackward<T>& a, const Mask& mask, const RowCounter& counter, int64_t t,
                                    int64_t c, int count, float (&d_x)[kSize]) {
   store_group<kAligned>(a.d_residual + t * a.width + c, count, d_x);
   if (!a.d_y) return;
-  mask.apply(c, name.outer, name.line, d_x);
+  mask.apply(c, counter.outer, counter.line, d_x);
   store_group<kAligned>(a.d_y + t * a.width + c, count, d_x);
 }
 
-/// δ' = gain ⊙ δ of one group.
+/// scaled = δ' = gain ⊙ δ of one group.
 template <bool kAligned, int kSize, class T>
 TEARLESS_BODY void scale_group(const AddNormBackward<T>& a, int64_t c, int count, const float (&d)[kSize],
                                float (&scaled)[kSize]) {
@@ -218,7 +223,7 @@ TEARLESS_BODY void scale_group(const AddNormBackward<T>& a, int64_t c, int count
   }
 }
 
-/// No norm between: d_residual = d_sum, d_y = mask ⊙ d_sum.
+/// Backward without a norm: d_residual = d_sum, d_y = m ⊙ d_sum with m the dropout multipliers.
 template <class T, bool kAligned>
 struct AddBackwardRows {
   static constexpr const char* kName = "add_backward";
@@ -238,14 +243,14 @@ struct AddBackwardRows {
     load_group<kAligned>(a.d_sum + t * a.width + c, count, d_x);
     if (a.d_residual != a.d_sum) store_group<kAligned>(a.d_residual + t * a.width + c, count, d_x);
     if (!a.d_y) return;
-    const RowName name = name_of(mask, a.names, t);
-    mask.apply(c, name.outer, name.line, d_x);
+    const RowCounter counter = counter_of(mask, a.counters, t);
+    mask.apply(c, counter.outer, counter.line, d_x);
     store_group<kAligned>(a.d_y + t * a.width + c, count, d_x);
   }
 };
 
-/// A block takes rows_per_block rows, a warp every warps()-th of them, and sums what gain and bias get of them in
-/// registers; then the warps' sums are added in order.
+/// Backward with one warp per row. A block takes rows_per_block rows, each warp every warps()-th of them. A warp sums
+/// the gradients of gain and bias over its rows in registers; then the warps' sums are added in order in shared memory.
 template <class T, bool kAligned, int kGroups>
 struct AddNormBackwardRows {
   static constexpr const char* kName = "add_norm_backward";
@@ -254,7 +259,7 @@ struct AddNormBackwardRows {
   AddNormBackward<T> a;
   int64_t rows_per_block;
   float* partial;              // [blocks, gain_width + bias_width]
-  int gain_width, bias_width;  // 0: nobody asks
+  int gain_width, bias_width;  // 0: gradient not wanted
 
   Shape shape() const {
     const int64_t bytes = (gain_width + bias_width) * static_cast<int64_t>(sizeof(float));
@@ -272,7 +277,7 @@ struct AddNormBackwardRows {
 
     for (int64_t t = first + block.warp(); t < last; t += block.warps()) {
       const RowStatistics<float> s = a.statistics[t];
-      const RowName name = name_of(mask, a.names, t);
+      const RowCounter counter = counter_of(mask, a.counters, t);
       float x[kGroups][kSize], d[kGroups][kSize];
       TEARLESS_UNROLL
       for (int g = 0; g < kGroups; ++g) {
@@ -280,7 +285,7 @@ struct AddNormBackwardRows {
         load_group<kAligned>(a.x + t * a.width + channel(g), count, x[g]);
         load_group<kAligned>(a.d_normed + t * a.width + channel(g), count, d[g]);
       }
-      float sum = 0, along = 0;
+      float sum = 0, dot = 0;
       TEARLESS_UNROLL
       for (int g = 0; g < kGroups; ++g) {
         const int count = inside<kSize>(channel(g), a.width);
@@ -288,13 +293,13 @@ struct AddNormBackwardRows {
         scale_group<kAligned>(a, channel(g), count, d[g], scaled);
         TEARLESS_UNROLL
         for (int i = 0; i < kSize; ++i) {
-          const float centred = x[g][i] - s.mean;  // behind the row's end d is 0
+          const float centred = x[g][i] - s.mean;  // past the end of the row d is 0
           const float of_gain = centred * s.inverse * d[g][i];
           gain_sum[g][i] += of_gain;
           bias_sum[g][i] += d[g][i];
           scalar_sum += of_gain;
           sum += scaled[i];
-          along += scaled[i] * centred;
+          dot += scaled[i] * centred;
           d[g][i] = scaled[i];
         }
       }
@@ -304,12 +309,12 @@ struct AddNormBackwardRows {
         load_more<kAligned>(a, t, channel(g), inside<kSize>(channel(g), a.width), d_x[g]);
       }
       const float mean = a.norm.centred ? warp_sum(block, sum) / static_cast<float>(a.width) : 0.0f;
-      const float slope = s.inverse * s.inverse * s.weight * warp_sum(block, along);
+      const float slope = s.inverse * s.inverse * s.weight * warp_sum(block, dot);
       TEARLESS_UNROLL
       for (int g = 0; g < kGroups; ++g) {
         const int c = channel(g);
         add_norm_gradient(s, mean, slope, x[g], d[g], d_x[g]);
-        store_gradients<kAligned>(a, mask, name, t, c, inside<kSize>(c, a.width), d_x[g]);
+        store_gradients<kAligned>(a, mask, counter, t, c, inside<kSize>(c, a.width), d_x[g]);
       }
     }
 
@@ -343,7 +348,7 @@ struct AddNormBackwardRows {
   }
 };
 
-/// A block a row; what a scalar gain gets of the row goes to row_gain.
+/// Backward with one block per row. The gradient of a scalar gain from row t goes to row_gain[t].
 template <class T, bool kAligned>
 struct AddNormBackwardWideRow {
   static constexpr const char* kName = "add_norm_backward_wide";
@@ -358,7 +363,7 @@ struct AddNormBackwardWideRow {
   TEARLESS_BODY void operator()(Block& block) const {
     const int64_t t = block.index();
     const Mask mask(a.dropout, a.d_y != nullptr);
-    const RowName name = name_of(mask, a.names, t);
+    const RowCounter counter = counter_of(mask, a.counters, t);
     const RowStatistics<float> s = a.statistics[t];
     const auto for_groups = [&](auto&& f) {
       for (int64_t c = int64_t{block.thread()} * kSize; c < a.width; c += kThreads * kSize) {
@@ -371,16 +376,16 @@ struct AddNormBackwardWideRow {
       }
     };
     using Channels = float[kSize];
-    float sum = 0, along = 0, plain = 0;
+    float sum = 0, dot = 0, plain = 0;
     for_groups([&](int64_t, int, Channels& x, Channels& d, Channels& scaled) {
       for (int i = 0; i < kSize; ++i) {
         sum += scaled[i];
-        along += scaled[i] * (x[i] - s.mean);
+        dot += scaled[i] * (x[i] - s.mean);
         plain += d[i] * (x[i] - s.mean);
       }
     });
     const float mean = a.norm.centred ? block_sum(block, sum, block.shared()) / static_cast<float>(a.width) : 0.0f;
-    const float slope = s.inverse * s.inverse * s.weight * block_sum(block, along, block.shared());
+    const float slope = s.inverse * s.inverse * s.weight * block_sum(block, dot, block.shared());
     if (row_gain) {
       const float total = s.inverse * block_sum(block, plain, block.shared());
       if (block.thread() == 0) row_gain[t] = total;
@@ -389,12 +394,12 @@ struct AddNormBackwardWideRow {
       float d_x[kSize];
       load_more<kAligned>(a, t, c, count, d_x);
       add_norm_gradient(s, mean, slope, x, scaled, d_x);
-      store_gradients<kAligned>(a, mask, name, t, c, count, d_x);
+      store_gradients<kAligned>(a, mask, counter, t, c, count, d_x);
     });
   }
 };
 
-/// Rows of what the gain of each channel gets: x̂ ⊙ δ.
+/// The rows x̂ ⊙ δ, whose column sums are the gradient of a gain per channel.
 template <class T, bool kAligned>
 struct GainRows {
   static constexpr const char* kName = "add_norm_gain";
@@ -411,7 +416,8 @@ struct GainRows {
   }
 };
 
-/// Calls f with the number of groups of a row that a lane holds (a power of two), as a type.
+/// Calls f with the number of groups that a lane holds of a row of `width` channels, a power of two, as an
+/// std::integral_constant.
 template <int kSize, int kGroups = 1, class F>
 void with_groups(int64_t width, F&& f) {
   constexpr int kHeld = kGroups * kLanes * kSize;
@@ -448,7 +454,7 @@ void launch_add_norm_backward(const AddNormBackward<T>& a, Runner& runner) {
   const int64_t gain_width = a.d_gain ? a.gain_size : 0;
   const int64_t bias_width = a.d_bias ? a.width : 0;
   if (a.width > kWidestWarpRow) {
-    // First, while d_normed still stands: d_residual may be written over it.
+    // Before the rows, because d_residual may be the same memory as d_normed.
     if (gain_width > 1) launch_column_sums<kSize>(GainRows<T, kAligned>{a}, a.rows, a.width, a.d_gain, runner);
     if (a.d_bias) {
       launch_column_sums<kSize>(PlainRows<T, kAligned>{a.d_normed, a.width}, a.rows, a.width, a.d_bias, runner);

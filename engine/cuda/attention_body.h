@@ -1,15 +1,24 @@
-// softmax(q kᵀ / √d_h) v over packed rows (kernels.h: Attention), a block for each (span, head).
+// softmax(q kᵀ / √d_h) v over packed rows (kernels.h: Attention), one block per (span, head). For float and bf16,
+// without tensor cores; attention_mma_body.h has the version for tensor cores.
 //
-// Forward and backward are made of two walks. A warp *owns* four rows of one side; the rows of the other side lie in
-// shared memory as tiles. In `dots`, a lane takes a row of the tile and multiplies it with all four owned rows; in
-// `add_weighted`, a lane takes channels, and the four rows gather Σ weight · tile row. Forward owns queries and walks
-// keys, with the running maximum and sum of an online softmax where there is more than one tile; backward does so for
-// ∂q, then owns keys and walks queries for ∂k and ∂v. So every gradient has one owner and nothing is added atomically.
+// A warp takes four rows of one side, "the warp's rows"; the rows of the other side are loaded into shared memory tile
+// by tile. There are two inner loops:
+//   dots()            a lane takes a row of the tile and computes its dot product with each of the warp's rows;
+//   add_weighted()    a lane takes some channels and accumulates Σ weight · tile row for each of the warp's rows.
 //
-// With P the probabilities, m the dropout multipliers and δ the gradient of the output:
-//   ∂v = (m ⊙ P)ᵀ δ;  G = m ⊙ (δ vᵀ);  ∂scores = P ⊙ (G - Σ_j P_j G_j);  ∂q = ∂scores k / √d_h;  ∂k = ∂scoresᵀ q /
-//   √d_h.
-// Kept for backward: log Σ_j e^score of a query and head, at [query row · heads + head]; the rest is made again.
+// Forward: the warp's rows are queries, and it loops over tiles of keys and values. Where the keys fill more than one
+// tile it keeps the running maximum and sum of an online softmax.
+//
+// Backward: first of_queries(), with queries as the warp's rows and a loop over keys, gives ∂q; then of_keys(), with
+// keys as the warp's rows and a loop over queries, gives ∂k and ∂v. Each row of a gradient is written by one warp, so
+// there are no atomics. With P the probabilities, m the dropout multipliers and δ the gradient of the output:
+//   ∂v      = (m ⊙ P)ᵀ δ
+//   G       = m ⊙ (δ vᵀ)
+//   ∂scores = P ⊙ (G - Σ_j P_j G_j)
+//   ∂q      = ∂scores k / √d_h
+//   ∂k      = ∂scoresᵀ q / √d_h
+//
+// Saved for backward: log Σ_j e^score of each query row and head, at [row · heads + head]. P and m are recomputed.
 #pragma once
 
 #include <algorithm>
@@ -26,65 +35,64 @@
 
 namespace tearless::engine {
 
-inline constexpr int kOwned = 4;       // rows of a warp: the four numbers of a Philox call, and 8 quarters of 32 keys
+inline constexpr int kWarpRows = 4;    // numbers in a Philox call; for 32 keys, 4 rows × 8 calls = one for each lane
 inline constexpr int kTileChunks = 4;  // chunks of 32 rows in the largest tile
 inline constexpr int64_t kWidestHead = 256;
 
-/// Where things lie in shared memory, in bytes.
+/// The layout of shared memory: two tiles, then the arrays below at their offsets in bytes.
 struct AttentionLayout {
   static constexpr int kThreads = 128;
   static constexpr int kWarps = kThreads / kLanes;
-  int channels;       // of a head, rounded up to 16 bytes; zeros behind d_head
-  int row_elements;   // apart in a tile: an odd number of 16 bytes, so that 8 lanes meet no bank twice
-  int tile_rows;      // whole chunks of 32
-  int owned_at;       // [kWarps, 2, kOwned, channels] float
-  int weights_at;     // [kWarps, 2, tile_rows, kOwned] float
+  int channels;       // of a head, rounded up to 16 bytes; zeros from d_head on
+  int row_elements;   // row stride of a tile: an odd multiple of 16 bytes, so that 8 lanes have no bank conflict
+  int tile_rows;      // a multiple of 32
+  int warp_rows_at;   // [kWarps, sides, kWarpRows, channels] float; sides: 1 forward, 2 backward
+  int weights_at;     // [kWarps, sides, tile_rows, kWarpRows] float
   int row_values_at;  // [2, row_values] float: log Σ e^score and Σ_j P_j G_j of every query (backward)
-  int row_values;     // the longest query, rounded up to whole fours
-  int64_t bytes;
+  int row_values;     // max_query_length rounded up to a multiple of 4
+  int64_t bytes;      // in total
 
   template <class T>
   static AttentionLayout of(const Attention<T>& a, bool backward) {
     constexpr int kWide = kWideGroup<T>;
-    constexpr int64_t kRoom =
-        96 << 10;  // of shared memory, which every GPU since compute capability 8.0 can give a block
+    constexpr int64_t kSharedBytes = 96 << 10;  // every GPU since compute capability 8.0 has that much for a block
     if (a.d_head > kWidestHead) {
       throw std::invalid_argument("attention heads of " + std::to_string(a.d_head) +
                                   " channels are too wide for the CUDA kernel, which takes " +
                                   std::to_string(kWidestHead) + ": use more heads");
     }
     AttentionLayout l;
-    const int sixteens = static_cast<int>(blocks_for(a.d_head, kWide));
-    l.channels = sixteens * kWide;
-    l.row_elements = (sixteens | 1) * kWide;
+    const int blocks_of_16 = static_cast<int>(blocks_for(a.d_head, kWide));
+    l.channels = blocks_of_16 * kWide;
+    l.row_elements = (blocks_of_16 | 1) * kWide;
     const int64_t sides = backward ? 2 : 1;
-    const int64_t longest = backward ? std::max(a.longest_query, a.longest_key) : a.longest_key;
-    const int64_t owned = kWarps * sides * kOwned * l.channels * 4;
-    l.row_values = backward ? static_cast<int>((a.longest_query + kOwned - 1) / kOwned * kOwned) : 0;
+    const int64_t max_length = backward ? std::max(a.max_query_length, a.max_key_length) : a.max_key_length;
+    const int64_t owned = kWarps * sides * kWarpRows * l.channels * 4;
+    l.row_values = backward ? static_cast<int>((a.max_query_length + kWarpRows - 1) / kWarpRows * kWarpRows) : 0;
     const int64_t row_values = 2 * 4 * int64_t{l.row_values};
-    const int64_t a_row = 2 * l.row_elements * static_cast<int64_t>(sizeof(T)) + kWarps * sides * kOwned * 4;
-    const int64_t chunks = std::min<int64_t>({blocks_for(std::max<int64_t>(longest, 1), kLanes), kTileChunks,
-                                              (kRoom - owned - row_values) / (a_row * kLanes)});
+    const int64_t a_row = 2 * l.row_elements * static_cast<int64_t>(sizeof(T)) + kWarps * sides * kWarpRows * 4;
+    const int64_t chunks = std::min<int64_t>({blocks_for(std::max<int64_t>(max_length, 1), kLanes), kTileChunks,
+                                              (kSharedBytes - owned - row_values) / (a_row * kLanes)});
     l.tile_rows = static_cast<int>(std::max<int64_t>(chunks, 1) * kLanes);
-    l.owned_at = 2 * l.tile_rows * l.row_elements * static_cast<int>(sizeof(T));
-    l.weights_at = l.owned_at + static_cast<int>(owned);
-    l.row_values_at = l.weights_at + kWarps * static_cast<int>(sides) * l.tile_rows * kOwned * 4;
+    l.warp_rows_at = 2 * l.tile_rows * l.row_elements * static_cast<int>(sizeof(T));
+    l.weights_at = l.warp_rows_at + static_cast<int>(owned);
+    l.row_values_at = l.weights_at + kWarps * static_cast<int>(sides) * l.tile_rows * kWarpRows * 4;
     l.bytes = l.row_values_at + row_values;
     return l;
   }
 };
 
-/// Some neighbouring channels of all rows of one head.
+/// The rows of one span, restricted to the channels of one head.
 template <class T>
 struct HeadRows {
-  T* data;  // of the span's first row
-  int64_t stride;
+  T* data;         // first channel of the first row
+  int64_t stride;  // from row to row, in elements
   int count, d_head;
-  bool aligned;
+  bool aligned;  // every row starts at a multiple of 16 bytes and has whole groups
 
   TEARLESS_BODY T* row(int i) const { return data + i * stride; }
 };
-/// The same for rows that do not follow one another: row i is row names[i] of the whole matrix, where `data` begins.
+/// The same for rows that are not contiguous: row i is row names[i] of the matrix that `data` points to.
 template <class T>
 struct NamedRows : HeadRows<T> {
   const int32_t* names;
@@ -92,29 +100,31 @@ struct NamedRows : HeadRows<T> {
   TEARLESS_BODY T* row(int i) const { return this->data + names[i] * this->stride; }
 };
 
-/// What all threads of a block know; Block and T as everywhere, kPerLane the channels of a head that a lane gathers: 1,
-/// or pairs.
+/// The operations that forward and backward share, for one thread. kPerLane: channels of a head that a lane
+/// accumulates: 1, or an even number, in pairs of consecutive channels.
 template <class Block, class T, int kPerLane>
 class AttentionThread {
  public:
   static constexpr int kPair = kPerLane < 2 ? 1 : 2;
   static constexpr int kPairs = kPerLane / kPair;
   using Rows = HeadRows<const T>;
-  using Gathered = float[kPerLane][kOwned];
+  using Accumulator = float[kPerLane][kWarpRows];
 
   TEARLESS_BODY AttentionThread(Block& block, const AttentionLayout& layout, int sides)
       : block_(block),
         layout_(layout),
-        owned_(reinterpret_cast<float*>(block.shared() + layout.owned_at) +
-               block.warp() * sides * kOwned * layout.channels),
+        warp_rows_(reinterpret_cast<float*>(block.shared() + layout.warp_rows_at) +
+                   block.warp() * sides * kWarpRows * layout.channels),
         weights_(reinterpret_cast<float*>(block.shared() + layout.weights_at) +
-                 block.warp() * sides * kOwned * layout.tile_rows) {}
+                 block.warp() * sides * kWarpRows * layout.tile_rows) {}
 
+  /// Tile 0 or 1 in shared memory, [tile_rows, row_elements].
   TEARLESS_BODY T* tile(int side) const {
     return reinterpret_cast<T*>(block_.shared()) + side * layout_.tile_rows * layout_.row_elements;
   }
 
-  /// Rows first … first + count - 1 into a tile; all threads of the block take part. The caller synchronises.
+  /// Loads rows first … first + count - 1 into a tile; all threads of the block must call. The caller synchronises the
+  /// block.
   template <class AnyRows>
   TEARLESS_BODY void load_tile(const AnyRows& rows, int first, int count, T* to) const {
     constexpr int kSize = kWideGroup<T>;
@@ -137,10 +147,11 @@ class AttentionThread {
     }
   }
 
-  /// The warp's rows first … first + 3, times `scale`; zeros behind the last row. The caller synchronises the warp.
-  TEARLESS_BODY void load_owned(const Rows& rows, int first, float scale, int side) const {
-    float* to = owned_ + side * kOwned * layout_.channels;
-    for (int r = 0; r < kOwned; ++r) {
+  /// Loads the warp's rows first … first + 3, times `scale`, to shared memory; zeros past the last row. The caller
+  /// synchronises the warp.
+  TEARLESS_BODY void load_warp_rows(const Rows& rows, int first, float scale, int side) const {
+    float* to = warp_rows_ + side * kWarpRows * layout_.channels;
+    for (int r = 0; r < kWarpRows; ++r) {
       for (int c = block_.lane(); c < layout_.channels; c += kLanes) {
         const bool there = first + r < rows.count && c < rows.d_head;
         to[r * layout_.channels + c] = there ? scale * static_cast<float>(rows.row(first + r)[c]) : 0.0f;
@@ -148,19 +159,19 @@ class AttentionThread {
     }
   }
 
-  /// dot[r] = owned row r · row `row` of the tile.
-  TEARLESS_BODY void dots(const T* tile_rows, int row, int side, float (&dot)[kOwned]) const {
+  /// dot[r] = the warp's row r · row `row` of the tile.
+  TEARLESS_BODY void dots(const T* tile_rows, int row, int side, float (&dot)[kWarpRows]) const {
     constexpr int kSize = kWideGroup<T>;
     const T* other = tile_rows + row * layout_.row_elements;
-    const float* own = owned_ + side * kOwned * layout_.channels;
+    const float* own = warp_rows_ + side * kWarpRows * layout_.channels;
     TEARLESS_UNROLL
-    for (int r = 0; r < kOwned; ++r) dot[r] = 0;
+    for (int r = 0; r < kWarpRows; ++r) dot[r] = 0;
     TEARLESS_UNROLL_BY(1)
     for (int c = 0; c < layout_.channels; c += kSize) {
       float x[kSize];
       load_group<true>(other + c, kSize, x);
       TEARLESS_UNROLL
-      for (int r = 0; r < kOwned; ++r) {
+      for (int r = 0; r < kWarpRows; ++r) {
         TEARLESS_UNROLL
         for (int i = 0; i < kSize; i += 4) {
           const SixteenBytes<float> y = load_sixteen(own + r * layout_.channels + c + i);
@@ -171,20 +182,20 @@ class AttentionThread {
     }
   }
 
-  /// Weights of the warp's four rows for row `row` of the tile.
-  TEARLESS_BODY void set_weights(int side, int row, const float (&weight)[kOwned]) const {
+  /// Sets the weights of row `row` of the tile for the warp's four rows. The caller synchronises the warp.
+  TEARLESS_BODY void set_weights(int side, int row, const float (&weight)[kWarpRows]) const {
     SixteenBytes<float> bytes;
     TEARLESS_UNROLL
-    for (int r = 0; r < kOwned; ++r) bytes.at[r] = weight[r];
-    store_sixteen(weights_ + (side * layout_.tile_rows + row) * kOwned, bytes);
+    for (int r = 0; r < kWarpRows; ++r) bytes.at[r] = weight[r];
+    store_sixteen(weights_ + (side * layout_.tile_rows + row) * kWarpRows, bytes);
   }
 
-  /// sum[·][r] += Σ of weight · tile row over begin … end - 1.
-  TEARLESS_BODY void add_weighted(const T* tile_rows, int side, int begin, int end, Gathered& sum) const {
-    const float* weights = weights_ + side * layout_.tile_rows * kOwned;
+  /// sum[·][r] += Σ weight · tile row over tile rows begin … end - 1, for the lane's channels.
+  TEARLESS_BODY void add_weighted(const T* tile_rows, int side, int begin, int end, Accumulator& sum) const {
+    const float* weights = weights_ + side * layout_.tile_rows * kWarpRows;
     TEARLESS_UNROLL_BY(2)
     for (int row = begin; row < end; ++row) {
-      const SixteenBytes<float> w = load_sixteen(weights + row * kOwned);
+      const SixteenBytes<float> w = load_sixteen(weights + row * kWarpRows);
       const T* x = tile_rows + row * layout_.row_elements;
       TEARLESS_UNROLL
       for (int k = 0; k < kPairs; ++k) {
@@ -195,17 +206,17 @@ class AttentionThread {
         for (int i = 0; i < kPair; ++i) {
           const float value = static_cast<float>(pair.at[i]);
           TEARLESS_UNROLL
-          for (int r = 0; r < kOwned; ++r) sum[k * kPair + i][r] += w.at[r] * value;
+          for (int r = 0; r < kWarpRows; ++r) sum[k * kPair + i][r] += w.at[r] * value;
         }
       }
     }
   }
 
-  /// f(r, c, the element of `sum`) for every channel of the warp's rows first … that exist.
+  /// Calls f(r, c, sum of row r and channel c) for the lane's channels c < d_head of the warp's rows first + r < count.
   template <class F>
-  TEARLESS_BODY void for_gathered(int first, int count, int d_head, const Gathered& sum, F&& f) const {
+  TEARLESS_BODY void for_accumulated(int first, int count, int d_head, const Accumulator& sum, F&& f) const {
     TEARLESS_UNROLL
-    for (int r = 0; r < kOwned; ++r) {
+    for (int r = 0; r < kWarpRows; ++r) {
       if (first + r >= count) break;
       TEARLESS_UNROLL
       for (int k = 0; k < kPerLane; ++k) {
@@ -215,17 +226,17 @@ class AttentionThread {
     }
   }
 
-  /// The first channel of the lane's pair k: an even number, like the number of channels.
+  /// The first channel of the lane's pair k. Even, as is `channels`, so a pair is inside or outside as a whole.
   TEARLESS_BODY int channel(int k) const { return (k * kLanes + block_.lane()) * kPair; }
 
  private:
   Block& block_;
   const AttentionLayout& layout_;
-  float* owned_;
+  float* warp_rows_;
   float* weights_;
 };
 
-/// One head of one span.
+/// One (span, head): the work of block number `block`.
 template <class T>
 struct SpanHead {
   AttentionSpan span;
@@ -244,35 +255,36 @@ struct SpanHead {
                                  bool aligned) const {
     return {data + begin * stride + head * a.d_head, stride, count, static_cast<int>(a.d_head), aligned};
   }
+  /// `outer` of the dropout counter (random.h).
   TEARLESS_BODY uint32_t outer(int query) const {
     return static_cast<uint32_t>(query) | static_cast<uint32_t>(head) << 16;
   }
 };
 
-/// keep[r] for queries first … first + 3 of one key, the 32 lanes holding 32 neighbouring keys from `key` on (a
-/// multiple of 32). Each lane draws the four numbers of one query and one quarter of the keys, and hands them round as
-/// bits.
+/// keep[r] = the dropout multiplier of query first + r and the lane's key, r = 0 … 3; the lanes have the 32 consecutive
+/// keys from `key` on (a multiple of 32), `outer` is that of query `first`. Each lane makes one Philox call, for one
+/// query and four keys, and passes the results to the other lanes as bits.
 template <class Block>
 TEARLESS_BODY void keep_of_keys(Block& block, const Mask& mask, uint32_t outer, uint32_t line, int key,
-                                float (&keep)[kOwned]) {
+                                float (&keep)[kWarpRows]) {
   TEARLESS_UNROLL
-  for (int r = 0; r < kOwned; ++r) keep[r] = 1.0f;
+  for (int r = 0; r < kWarpRows; ++r) keep[r] = 1.0f;
   if (!mask.active()) return;
   const int lane = block.lane();
   const uint32_t bits =
       mask.kept_of_four(static_cast<uint32_t>(key / 4 + lane % 8), outer + static_cast<uint32_t>(lane / 8), line);
   TEARLESS_UNROLL
-  for (int r = 0; r < kOwned; ++r) {
+  for (int r = 0; r < kWarpRows; ++r) {
     keep[r] = block.from_lane(bits, r * 8 + lane / 4) >> (lane % 4) & 1 ? mask.scale() : 0.0f;
   }
 }
 
-/// kNamed: keys are found by Attention::key_rows. A body of its own, so that training's does not ask for each key.
+/// kNamed: keys are looked up in Attention::key_rows. A separate instantiation, so that training has no branch per key.
 template <class T, int kPerLane, bool kNamed>
 struct AttentionForward {
   static constexpr const char* kName = "attention";
   static constexpr int kThreads = AttentionLayout::kThreads;
-  static constexpr int kBlocksAtOnce = 4;  // no spills
+  static constexpr int kBlocksAtOnce = 4;  // resident blocks per SM; no register spills
   Attention<T> a;
   AttentionLayout layout;
   bool aligned;
@@ -289,23 +301,24 @@ struct AttentionForward {
     const HeadRows<T> out = s.rows(a, a.out, a.heads * a.d_head, s.span.query_begin, queries, false);
     T* k_tile = thread.tile(0);
     T* v_tile = thread.tile(1);
-    constexpr int kRound = AttentionLayout::kWarps * kOwned;
+    constexpr int kRound = AttentionLayout::kWarps * kWarpRows;
     const bool one_tile = keys <= layout.tile_rows;
 
-    // Warps stay together from round to round, one without queries too: tiles are loaded by all.
+    // In each round a block takes kRound queries. Every warp goes through all rounds and tiles, even without queries,
+    // because all threads load the tiles.
     for (int round = 0; round < queries; round += kRound) {
-      const int first = round + block.warp() * kOwned;
-      block.warp_sync();  // owned rows and weights of the round before are no longer read
-      thread.load_owned(s.q, first, scale, 0);
-      float largest[kOwned], sum[kOwned];
-      typename AttentionThread<Block, T, kPerLane>::Gathered gathered = {};
+      const int first = round + block.warp() * kWarpRows;
+      block.warp_sync();  // the warp's rows and weights of the round before are no longer read
+      thread.load_warp_rows(s.q, first, scale, 0);
+      float largest[kWarpRows], sum[kWarpRows];
+      typename AttentionThread<Block, T, kPerLane>::Accumulator accumulator = {};
       TEARLESS_UNROLL
-      for (int r = 0; r < kOwned; ++r) {
+      for (int r = 0; r < kWarpRows; ++r) {
         largest[r] = -FLT_MAX;
         sum[r] = 0;
       }
       const int seen_by_round = a.causal && round + kRound < keys ? round + kRound : keys;
-      const int seen_by_warp = a.causal && first + kOwned < keys ? first + kOwned : keys;
+      const int seen_by_warp = a.causal && first + kWarpRows < keys ? first + kWarpRows : keys;
       for (int begin = 0; begin < seen_by_round; begin += layout.tile_rows) {
         const int in_tile = keys - begin < layout.tile_rows ? keys - begin : layout.tile_rows;
         if (!one_tile || round == 0) {
@@ -317,24 +330,25 @@ struct AttentionForward {
           block.warp_sync();
         }
         const int end = seen_by_warp - begin < in_tile ? seen_by_warp - begin : in_tile;
-        if (first < queries && end > 0) walk(block, thread, s, mask, first, begin, end, largest, sum, gathered);
+        if (first < queries && end > 0)
+          attend_tile(block, thread, s, mask, first, begin, end, largest, sum, accumulator);
       }
       if (first >= queries) continue;
-      float inverse[kOwned];
+      float inverse[kWarpRows];
       TEARLESS_UNROLL
-      for (int r = 0; r < kOwned; ++r) {
+      for (int r = 0; r < kWarpRows; ++r) {
         inverse[r] = keys > 0 ? 1.0f / sum[r] : 0.0f;
-        if (a.kept && block.lane() == 0 && first + r < queries) {
-          a.kept[static_cast<int64_t>(s.span.query_begin + first + r) * a.heads + s.head] = largest[r] + logf(sum[r]);
+        if (a.saved && block.lane() == 0 && first + r < queries) {
+          a.saved[static_cast<int64_t>(s.span.query_begin + first + r) * a.heads + s.head] = largest[r] + logf(sum[r]);
         }
       }
-      thread.for_gathered(first, queries, static_cast<int>(a.d_head), gathered,
-                          [&](int r, int c, float x) { out.row(first + r)[c] = static_cast<T>(x * inverse[r]); });
+      thread.for_accumulated(first, queries, static_cast<int>(a.d_head), accumulator,
+                             [&](int r, int c, float x) { out.row(first + r)[c] = static_cast<T>(x * inverse[r]); });
     }
   }
 
  private:
-  /// The span's rows of k or v.
+  /// The span's rows of k or v (`data`).
   TEARLESS_BODY auto rows_of_keys(const SpanHead<T>& s, const T* data, int64_t stride) const {
     const int count = s.span.key_count;
     if constexpr (kNamed) {
@@ -344,44 +358,46 @@ struct AttentionForward {
     }
   }
 
-  /// The warp's queries over one tile: scores, the online softmax, and what the values add.
+  /// One tile for the warp's queries: scores, online softmax, and Σ weight · value. `begin`: the tile's first key;
+  /// `end`: rows of the tile to use; largest, sum: running maximum and sum of each query.
   template <class Block, class Thread>
-  TEARLESS_BODY void walk(Block& block, const Thread& thread, const SpanHead<T>& s, const Mask& mask, int first,
-                          int begin, int end, float (&largest)[kOwned], float (&sum)[kOwned],
-                          typename Thread::Gathered& gathered) const {
+  TEARLESS_BODY void attend_tile(Block& block, const Thread& thread, const SpanHead<T>& s, const Mask& mask, int first,
+                                 int begin, int end, float (&largest)[kWarpRows], float (&sum)[kWarpRows],
+                                 typename Thread::Accumulator& accumulator) const {
     const int lane = block.lane();
-    float score[kTileChunks][kOwned];
-    float top[kOwned];
+    float score[kTileChunks][kWarpRows];
+    float top[kWarpRows];
     TEARLESS_UNROLL
-    for (int r = 0; r < kOwned; ++r) top[r] = -FLT_MAX;
+    for (int r = 0; r < kWarpRows; ++r) top[r] = -FLT_MAX;
     TEARLESS_UNROLL
     for (int chunk = 0; chunk < kTileChunks; ++chunk) {
       const int row = chunk * kLanes + lane;
       if (chunk * kLanes >= end) break;
       thread.dots(thread.tile(0), row < end ? row : end - 1, 0, score[chunk]);
       TEARLESS_UNROLL
-      for (int r = 0; r < kOwned; ++r) {
+      for (int r = 0; r < kWarpRows; ++r) {
         if (row >= end || (a.causal && begin + row > first + r)) score[chunk][r] = -INFINITY;
         top[r] = fmaxf(top[r], score[chunk][r]);
       }
     }
     TEARLESS_UNROLL
-    for (int r = 0; r < kOwned; ++r) {
+    for (int r = 0; r < kWarpRows; ++r) {
       const float now = fmaxf(largest[r], warp_max(block, top[r]));
-      const float fade = expf(largest[r] - now);
+      const float rescale = expf(largest[r] - now);
       largest[r] = now;
-      sum[r] *= fade;
+      sum[r] *= rescale;
       TEARLESS_UNROLL
-      for (int k = 0; k < kPerLane; ++k) gathered[k][r] *= fade;
+      for (int k = 0; k < kPerLane; ++k) accumulator[k][r] *= rescale;
     }
-    float added[kOwned] = {};
+    float added[kWarpRows] = {};
     TEARLESS_UNROLL
     for (int chunk = 0; chunk < kTileChunks; ++chunk) {
       if (chunk * kLanes >= end) break;
-      float weight[kOwned];
-      keep_of_keys(block, mask, s.outer(first), static_cast<uint32_t>(s.span.line), begin + chunk * kLanes, weight);
+      float weight[kWarpRows];
+      keep_of_keys(block, mask, s.outer(first), static_cast<uint32_t>(s.span.sentence_id), begin + chunk * kLanes,
+                   weight);
       TEARLESS_UNROLL
-      for (int r = 0; r < kOwned; ++r) {
+      for (int r = 0; r < kWarpRows; ++r) {
         const float e = expf(score[chunk][r] - largest[r]);
         added[r] += e;
         weight[r] *= e;
@@ -389,9 +405,9 @@ struct AttentionForward {
       thread.set_weights(0, chunk * kLanes + lane, weight);
     }
     TEARLESS_UNROLL
-    for (int r = 0; r < kOwned; ++r) sum[r] += warp_sum(block, added[r]);
+    for (int r = 0; r < kWarpRows; ++r) sum[r] += warp_sum(block, added[r]);
     block.warp_sync();
-    thread.add_weighted(thread.tile(1), 0, 0, end, gathered);
+    thread.add_weighted(thread.tile(1), 0, 0, end, accumulator);
   }
 };
 
@@ -399,7 +415,7 @@ template <class T, int kPerLane>
 struct AttentionGradients {
   static constexpr const char* kName = "attention_backward";
   static constexpr int kThreads = AttentionLayout::kThreads;
-  static constexpr int kBlocksAtOnce = kPerLane <= 2 ? 3 : 2;  // no spills
+  static constexpr int kBlocksAtOnce = kPerLane <= 2 ? 3 : 2;  // resident blocks per SM; no register spills
   AttentionBackward<T> b;
   AttentionLayout layout;
   bool aligned;
@@ -414,27 +430,28 @@ struct AttentionGradients {
     const Mask mask(b.forward.dropout);
     for (int i = block.thread(); i < s.span.query_count; i += kThreads) {
       const int64_t row = s.span.query_begin + i;
-      row_values(block, 0)[i] = b.forward.kept[row * b.forward.heads + s.head];
+      row_values(block, 0)[i] = b.forward.saved[row * b.forward.heads + s.head];
     }
     of_queries(block, thread, s, mask);
-    of_keys(block, thread, s, mask);  // its first step is to meet at a barrier
+    of_keys(block, thread, s, mask);  // starts with a block barrier, before it reads row_values() and loads tiles
   }
 
  private:
-  static constexpr int kRound = AttentionLayout::kWarps * kOwned;
+  static constexpr int kRound = AttentionLayout::kWarps * kWarpRows;
 
   TEARLESS_BODY HeadRows<const T> d_out(const SpanHead<T>& s) const {
     const Attention<T>& a = b.forward;
     return s.rows(a, b.d_out, a.heads * a.d_head, s.span.query_begin, s.span.query_count, aligned);
   }
   TEARLESS_BODY float scale() const { return 1.0f / sqrtf(static_cast<float>(b.forward.d_head)); }
+  /// By query: 0: log Σ_j e^score; 1: Σ_j P_j G_j.
   template <class Block>
   TEARLESS_BODY float* row_values(Block& block, int which) const {
     return reinterpret_cast<float*>(block.shared() + layout.row_values_at) + which * layout.row_values;
   }
 
-  /// ∂q, and Σ_j P_j G_j of every query for of_keys(). A row that needs several tiles is walked twice: for that sum,
-  /// and then for ∂q.
+  /// ∂q, and Σ_j P_j G_j of every query for of_keys(). Where the keys fill several tiles there are two passes over
+  /// them: for that sum, and then for ∂q.
   template <class Block, class Thread>
   TEARLESS_BODY void of_queries(Block& block, const Thread& thread, const SpanHead<T>& s, const Mask& mask) const {
     const Attention<T>& a = b.forward;
@@ -442,14 +459,14 @@ struct AttentionGradients {
     const HeadRows<T> d_q = s.rows(a, b.d_q, b.d_q_stride, s.span.query_begin, queries, false);
     const bool one_tile = keys <= layout.tile_rows;
     for (int round = 0; round < queries; round += kRound) {
-      const int first = round + block.warp() * kOwned;
+      const int first = round + block.warp() * kWarpRows;
       block.warp_sync();
-      thread.load_owned(s.q, first, scale(), 0);
-      thread.load_owned(d_out(s), first, 1.0f, 1);
-      float mean[kOwned] = {};
-      typename Thread::Gathered gathered = {};
+      thread.load_warp_rows(s.q, first, scale(), 0);
+      thread.load_warp_rows(d_out(s), first, 1.0f, 1);
+      float mean[kWarpRows] = {};
+      typename Thread::Accumulator accumulator = {};
       const int seen_by_round = a.causal && round + kRound < keys ? round + kRound : keys;
-      const int seen_by_warp = a.causal && first + kOwned < keys ? first + kOwned : keys;
+      const int seen_by_warp = a.causal && first + kWarpRows < keys ? first + kWarpRows : keys;
       for (int pass = one_tile ? 1 : 0; pass < 2; ++pass) {
         for (int begin = 0; begin < seen_by_round; begin += layout.tile_rows) {
           const int in_tile = keys - begin < layout.tile_rows ? keys - begin : layout.tile_rows;
@@ -464,8 +481,8 @@ struct AttentionGradients {
           const int end = seen_by_warp - begin < in_tile ? seen_by_warp - begin : in_tile;
           if (first >= queries || end <= 0) continue;
 
-          float p[kTileChunks][kOwned], g[kTileChunks][kOwned];
-          float along[kOwned] = {};
+          float p[kTileChunks][kWarpRows], g[kTileChunks][kWarpRows];
+          float dot[kWarpRows] = {};
           TEARLESS_UNROLL
           for (int chunk = 0; chunk < kTileChunks; ++chunk) {
             if (chunk * kLanes >= end) break;
@@ -473,41 +490,42 @@ struct AttentionGradients {
             const int readable = row < end ? row : end - 1;
             thread.dots(thread.tile(0), readable, 0, p[chunk]);
             thread.dots(thread.tile(1), readable, 1, g[chunk]);
-            // Behind the last query it is any number, of a row that is not written.
+            // Past the last query these are arbitrary numbers; those rows are not written.
             const SixteenBytes<float> log_sums = load_sixteen(row_values(block, 0) + first);
-            float keep[kOwned];
-            keep_of_keys(block, mask, s.outer(first), static_cast<uint32_t>(s.span.line), begin + chunk * kLanes, keep);
+            float keep[kWarpRows];
+            keep_of_keys(block, mask, s.outer(first), static_cast<uint32_t>(s.span.sentence_id), begin + chunk * kLanes,
+                         keep);
             TEARLESS_UNROLL
-            for (int r = 0; r < kOwned; ++r) {
+            for (int r = 0; r < kWarpRows; ++r) {
               const bool seen = row < end && !(a.causal && begin + row > first + r);
               p[chunk][r] = seen ? expf(p[chunk][r] - log_sums.at[r]) : 0.0f;
               g[chunk][r] *= keep[r];
-              along[r] += p[chunk][r] * g[chunk][r];
+              dot[r] += p[chunk][r] * g[chunk][r];
             }
           }
           if (pass == 0 || one_tile) {
             TEARLESS_UNROLL
-            for (int r = 0; r < kOwned; ++r) mean[r] += warp_sum(block, along[r]);
+            for (int r = 0; r < kWarpRows; ++r) mean[r] += warp_sum(block, dot[r]);
           }
           if (pass == 0) continue;
           TEARLESS_UNROLL
           for (int chunk = 0; chunk < kTileChunks; ++chunk) {
             if (chunk * kLanes >= end) break;
-            float d_score[kOwned];
+            float d_score[kWarpRows];
             TEARLESS_UNROLL
-            for (int r = 0; r < kOwned; ++r) d_score[r] = p[chunk][r] * (g[chunk][r] - mean[r]);
+            for (int r = 0; r < kWarpRows; ++r) d_score[r] = p[chunk][r] * (g[chunk][r] - mean[r]);
             thread.set_weights(0, chunk * kLanes + lane, d_score);
           }
           block.warp_sync();
-          thread.add_weighted(thread.tile(0), 0, 0, end, gathered);
+          thread.add_weighted(thread.tile(0), 0, 0, end, accumulator);
         }
       }
       if (first >= queries) continue;
       TEARLESS_UNROLL
-      for (int r = 0; r < kOwned; ++r) {
+      for (int r = 0; r < kWarpRows; ++r) {
         if (lane == 0 && first + r < queries) row_values(block, 1)[first + r] = mean[r];
       }
-      thread.for_gathered(first, queries, static_cast<int>(a.d_head), gathered, [&](int r, int c, float x) {
+      thread.for_accumulated(first, queries, static_cast<int>(a.d_head), accumulator, [&](int r, int c, float x) {
         T& to = d_q.row(first + r)[c];
         to = static_cast<T>(static_cast<float>(to) + scale() * x);
       });
@@ -523,12 +541,12 @@ struct AttentionGradients {
     const HeadRows<T> d_v = s.rows(a, b.d_v, b.d_v_stride, s.span.key_begin, keys, false);
     const bool one_tile = queries <= layout.tile_rows;
     for (int round = 0; round < keys; round += kRound) {
-      const int first = round + block.warp() * kOwned;
+      const int first = round + block.warp() * kWarpRows;
       block.warp_sync();
-      thread.load_owned(s.k, first, scale(), 0);
-      thread.load_owned(s.v, first, 1.0f, 1);
-      typename Thread::Gathered of_k = {}, of_v = {};
-      // Causal: the queries before the round's first key do not see it.
+      thread.load_warp_rows(s.k, first, scale(), 0);
+      thread.load_warp_rows(s.v, first, 1.0f, 1);
+      typename Thread::Accumulator of_k = {}, of_v = {};
+      // Causal: queries before the round's first key see none of its keys. Rounded down to a whole tile.
       const int unseen = a.causal ? round / layout.tile_rows * layout.tile_rows : 0;
       for (int begin = unseen; begin < queries; begin += layout.tile_rows) {
         const int in_tile = queries - begin < layout.tile_rows ? queries - begin : layout.tile_rows;
@@ -546,19 +564,20 @@ struct AttentionGradients {
           const int row = chunk + lane;
           const int query = begin + row;
           const int readable = row < in_tile ? row : in_tile - 1;
-          float p[kOwned], g[kOwned], keep[kOwned], d_score[kOwned];
+          float p[kWarpRows], g[kWarpRows], keep[kWarpRows], d_score[kWarpRows];
           thread.dots(thread.tile(0), readable, 0, p);
           thread.dots(thread.tile(1), readable, 1, g);
           TEARLESS_UNROLL
-          for (int r = 0; r < kOwned; ++r) keep[r] = 1.0f;
-          // The four keys are one call of Philox.
+          for (int r = 0; r < kWarpRows; ++r) keep[r] = 1.0f;
+          // The warp's four keys are one Philox call.
           if (mask.active()) {
-            mask.keep_four(static_cast<uint32_t>(first / 4), s.outer(query), static_cast<uint32_t>(s.span.line), keep);
+            mask.keep_four(static_cast<uint32_t>(first / 4), s.outer(query), static_cast<uint32_t>(s.span.sentence_id),
+                           keep);
           }
           const float log_sums = row_values(block, 0)[begin + readable];
           const float mean = row_values(block, 1)[begin + readable];
           TEARLESS_UNROLL
-          for (int r = 0; r < kOwned; ++r) {
+          for (int r = 0; r < kWarpRows; ++r) {
             const bool seen = row < in_tile && first + r < keys && !(a.causal && first + r > query);
             const float probability = seen ? expf(p[r] - log_sums) : 0.0f;
             d_score[r] = probability * (keep[r] * g[r] - mean);
@@ -573,11 +592,11 @@ struct AttentionGradients {
       }
       if (first >= keys) continue;
       const int d_head = static_cast<int>(a.d_head);
-      thread.for_gathered(first, keys, d_head, of_k, [&](int r, int c, float x) {
+      thread.for_accumulated(first, keys, d_head, of_k, [&](int r, int c, float x) {
         T& to = d_k.row(first + r)[c];
         to = static_cast<T>(static_cast<float>(to) + scale() * x);
       });
-      thread.for_gathered(first, keys, d_head, of_v, [&](int r, int c, float x) {
+      thread.for_accumulated(first, keys, d_head, of_v, [&](int r, int c, float x) {
         T& to = d_v.row(first + r)[c];
         to = static_cast<T>(static_cast<float>(to) + x);
       });
@@ -591,7 +610,7 @@ bool heads_are_aligned(const Attention<T>& a) {
          is_aligned(a.v, a.v_stride);
 }
 
-/// Calls f with the channels that a lane gathers, as a type.
+/// Calls f with the number of channels that a lane accumulates (kPerLane), as an std::integral_constant.
 template <class F>
 void with_channels_per_lane(int64_t d_head, F&& f) {
   if (d_head <= 32) return f(std::integral_constant<int, 1>{});
@@ -621,8 +640,8 @@ void launch_by_dots(const AttentionBackward<T>& b, Runner& runner) {
   });
 }
 
-/// One float for every query row up to the last and every head.
-inline int64_t attention_kept_size(const AttentionSpan* spans, int64_t span_count, int64_t heads) {
+/// Elements of Attention::saved: one float for each query row, up to the last one of a span, and head.
+inline int64_t attention_saved_size(const AttentionSpan* spans, int64_t span_count, int64_t heads) {
   int64_t rows = 0;
   for (int64_t i = 0; i < span_count; ++i) {
     rows = std::max<int64_t>(rows, int64_t{spans[i].query_begin} + spans[i].query_count);

@@ -1,14 +1,15 @@
-// bf16 attention on tensor cores (kernels.h: Attention), a block for each (span, head); what it cannot take goes to
-// attention_body.h, where the formulas stand and which it follows walk by walk: the same masks, the same log-sums kept
-// for backward, one owner of each gradient.
+// bf16 attention on tensor cores (kernels.h: Attention), one block per (span, head). Shapes that it does not support
+// run by attention_body.h, which has the equations and the same structure: the same loops and dropout masks, the same
+// values saved for backward, and one warp for each row of a gradient.
 //
-// A warp owns 16 rows of one side, in registers as the left operand of mma; the rows of the other side lie in shared
-// memory as tiles. dots() multiplies the owned rows with 16 rows of a tile. Its result lies in registers just as the
-// left operand of the next product wants it, so the weights made of it go into add_weighted() without a detour. Only
-// there are they rounded to bf16; sums, maxima and exponentials are in float.
+// A warp takes 16 rows of one side ("the warp's rows"), held in registers as the left operand (a) of mma. The rows of
+// the other side are loaded into shared memory tile by tile. dots() multiplies the warp's rows with 16 rows of a tile;
+// the result is a 16 × 16 score fragment (MmaFragment). Its register layout is that of a left operand, so the weights
+// computed from it go straight into add_weighted(). There they are rounded to bf16; maxima, sums and exponentials are
+// in float.
 //
-// Tiles have whole sixteens of rows and of channels, zeros behind the last: no row of another span is ever read. Scores
-// are in units of log 2, for exp2f().
+// Tiles are padded with zeros to a multiple of 16 rows and 16 channels, so rows of another span are never read. Scores
+// are multiplied by log2 e, so that exp2f() gives the exponential.
 #pragma once
 
 #include <algorithm>
@@ -28,75 +29,75 @@ inline constexpr int kMmaRows = 16;
 inline constexpr int64_t kWidestMmaHead = 128;
 inline constexpr float kLog2OfE = 1.44269504f;
 
-/// One product of 16 rows with 16 others, as two accumulators of mma: [j][2 · r + i] is row g + 8 r, column 8 j + 2 t +
-/// i (block.h).
-using MmaSquare = float[2][4];
+/// A 16 × 16 score fragment, as two mma accumulators. With g = lane / 4, t = lane % 4 (block.h), the lane's element
+/// [j][2 · r + i] is row g + 8 r, column 8 j + 2 t + i.
+using MmaFragment = float[2][4];
 
-/// How many rows stand where; tiles come first in shared memory.
+/// The number of warps and the layout of shared memory: two tiles, then the arrays below at their offsets in bytes.
 struct MmaLayout {
   static constexpr int kMostWarps = 4;
   static constexpr int kMostTileRows = 128;
-  static constexpr int64_t kRoom = 96 << 10;  // of shared memory, as AttentionLayout has it
-  int warps;                                  // no more than the longest side can give work
-  int tile_rows;                              // a multiple of 16
+  static constexpr int64_t kSharedBytes = 96 << 10;  // as in AttentionLayout
+  int warps;                                         // no more than there are blocks of 16 rows
+  int tile_rows;                                     // a multiple of 16
   int row_values_at;  // [2, row_values] float: log2 Σ e^score and Σ_j P_j G_j of every query (backward)
-  int row_values;
-  int kept_at;  // [queries, key_sixteens] uint16_t: dropout's bits, drawn in one walk for both (backward)
-  int key_sixteens;
-  int64_t bytes;
+  int row_values;     // max_query_length rounded up to a multiple of 16
+  int kept_at;        // [row_values, key_blocks] uint16_t: dropout bits, from of_queries() to of_keys() (backward)
+  int key_blocks;     // blocks of 16 keys
+  int64_t bytes;      // in total
 
-  /// False where shared memory is too small.
+  /// Fills in the layout; false where shared memory is too small.
   static bool of(const Attention<bf16>& a, int row_elements, bool backward, MmaLayout& l) {
-    const auto sixteens = [](int64_t rows) { return blocks_for(std::max<int64_t>(rows, 1), kMmaRows); };
-    const int64_t of_queries = sixteens(a.longest_query), of_keys = sixteens(a.longest_key);
+    const auto blocks_of_16 = [](int64_t rows) { return blocks_for(std::max<int64_t>(rows, 1), kMmaRows); };
+    const int64_t of_queries = blocks_of_16(a.max_query_length), of_keys = blocks_of_16(a.max_key_length);
     const int64_t owned = backward ? std::max(of_queries, of_keys) : of_queries;
-    const int64_t walked = backward ? std::max(of_queries, of_keys) : of_keys;
+    const int64_t streamed = backward ? std::max(of_queries, of_keys) : of_keys;
     const int64_t row_values = backward ? of_queries * kMmaRows : 0;
     const int64_t kept = backward && a.dropout.active() ? of_queries * kMmaRows * of_keys * 2 : 0;
     const int64_t of_tile_row = 2 * row_elements * static_cast<int64_t>(sizeof(bf16));
-    const int64_t left = kRoom - 2 * 4 * row_values - kept;
+    const int64_t left = kSharedBytes - 2 * 4 * row_values - kept;
     if (left < kMmaRows * of_tile_row) return false;
     l.warps = static_cast<int>(std::min<int64_t>(owned, kMostWarps));
     l.tile_rows = static_cast<int>(
-        std::min<int64_t>({walked * kMmaRows, kMostTileRows, left / of_tile_row / kMmaRows * kMmaRows}));
+        std::min<int64_t>({streamed * kMmaRows, kMostTileRows, left / of_tile_row / kMmaRows * kMmaRows}));
     l.row_values_at = static_cast<int>(l.tile_rows * of_tile_row);
     l.row_values = static_cast<int>(row_values);
     l.kept_at = l.row_values_at + 2 * 4 * l.row_values;
-    l.key_sixteens = static_cast<int>(of_keys);
+    l.key_blocks = static_cast<int>(of_keys);
     l.bytes = l.kept_at + kept;
     return true;
   }
 };
 
-/// From row to row of a tile: an odd number of 16 bytes, so that ldmatrix meets no bank twice.
+/// Row stride of a tile, in elements: an odd multiple of 16 bytes, so that ldmatrix has no bank conflicts.
 template <int kChunks>
 inline constexpr int kMmaRowElements = kChunks * 16 + 8;
 
-/// What all threads of a block know; kChunks: sixteens of channels.
+/// The operations that forward and backward share, for one thread. kChunks: blocks of 16 channels.
 template <class Block, int kChunks>
 class MmaThread {
  public:
   static constexpr int kRowElements = kMmaRowElements<kChunks>;
-  using Owned = uint32_t[kChunks][4];
-  using Gathered = float[2 * kChunks][4];
+  using WarpRows = uint32_t[kChunks][4];
+  using Accumulator = float[2 * kChunks][4];
 
   TEARLESS_BODY MmaThread(Block& block, const MmaLayout& layout)
       : block_(block), layout_(layout), warp_(block.from_lane(block.warp(), 0)) {}
 
-  /// Handed round, so that the compiler knows it to be the same in all lanes.
+  /// The warp's number, broadcast from lane 0 so that the compiler knows it to be the same in all lanes.
   TEARLESS_BODY int warp() const { return warp_; }
 
-  /// The lane's row of its warp's sixteen (and the one 8 below), and its pair of eight columns.
+  /// In a fragment the lane has rows row() and row() + 8, and columns 2 · pair() and 2 · pair() + 1 of each block of 8.
   TEARLESS_BODY int row() const { return block_.lane() / 4; }
   TEARLESS_BODY int pair() const { return block_.lane() % 4; }
 
-  /// Rows first … first + count - 1 of two matrices into the two tiles, and zeros up to whole sixteens. All threads of
-  /// the block take part, and meet before and after.
+  /// Loads rows first … first + count - 1 of two matrices into the two tiles, and zeros up to a multiple of 16 rows.
+  /// All threads of the block must call: it has a block barrier at its start and at its end.
   TEARLESS_BODY void load_tiles(const HeadRows<const bf16>& of_first, const HeadRows<const bf16>& of_second, int first,
                                 int count) const {
     constexpr int kSize = kWideGroup<bf16>;
     constexpr int kGroups = kChunks * 16 / kSize;
-    constexpr int kAtOnce = 2;  // loads of each under way
+    constexpr int kAtOnce = 2;  // loads of each matrix in flight
     block_.sync();
     const int all = (count + kMmaRows - 1) / kMmaRows * kMmaRows * kGroups;
     TEARLESS_UNROLL_BY(1)
@@ -122,8 +123,8 @@ class MmaThread {
     block_.sync();
   }
 
-  /// The warp's rows first … first + 15; zeros behind the last row.
-  TEARLESS_BODY void load_owned(const HeadRows<const bf16>& rows, int first, Owned& own) const {
+  /// Loads the warp's rows first … first + 15 into registers; zeros past the last row.
+  TEARLESS_BODY void load_warp_rows(const HeadRows<const bf16>& rows, int first, WarpRows& own) const {
     TEARLESS_UNROLL
     for (int r = 0; r < 2; ++r) {
       const int i = first + row() + 8 * r;
@@ -137,8 +138,8 @@ class MmaThread {
     }
   }
 
-  /// dot = owned rows · rows `first` … first + 15 of a tile.
-  TEARLESS_BODY void dots(int side, int first, const Owned& own, MmaSquare& dot) const {
+  /// dot = the warp's rows · (rows first … first + 15 of tile `side`)ᵀ.
+  TEARLESS_BODY void dots(int side, int first, const WarpRows& own, MmaFragment& dot) const {
     const int lane = block_.lane();
     const bf16* from = tile(side) + (first + lane % 8 + lane / 16 * 8) * kRowElements + lane / 8 % 2 * 8;
     TEARLESS_UNROLL
@@ -155,8 +156,8 @@ class MmaThread {
     }
   }
 
-  /// sum += weight · rows `first` … first + 15 of a tile.
-  TEARLESS_BODY void add_weighted(int side, int first, const MmaSquare& weight, Gathered& sum) const {
+  /// sum += weight · rows first … first + 15 of tile `side`.
+  TEARLESS_BODY void add_weighted(int side, int first, const MmaFragment& weight, Accumulator& sum) const {
     const int lane = block_.lane();
     const bf16* from = tile(side) + (first + lane % 16) * kRowElements + lane / 16 * 8;
     const uint32_t left[4] = {bf16_pair_bits(weight[0][0], weight[0][1]), bf16_pair_bits(weight[0][2], weight[0][3]),
@@ -170,7 +171,7 @@ class MmaThread {
     }
   }
 
-  /// The sum, or the largest, of a row's elements, which four lanes share.
+  /// The sum, or the maximum, of a row's elements over the four lanes that hold it.
   TEARLESS_BODY float row_sum(float x) const {
     x += block_.from_lane(x, block_.lane() ^ 1);
     return x + block_.from_lane(x, block_.lane() ^ 2);
@@ -180,8 +181,9 @@ class MmaThread {
     return fmaxf(x, block_.from_lane(x, block_.lane() ^ 2));
   }
 
-  /// Dropout's bits of owned queries `first` … and keys `key` … key + 15, both multiples of 16: of_row[r] are the keys
-  /// of row row() + 8 r, from the lowest bit on. The four lanes of the two rows draw a quarter of the keys of one each.
+  /// The dropout bits of the warp's queries from `first` on and of keys key … key + 15, both multiples of 16: bit j of
+  /// of_row[r] is 1 where key + j is kept for query row row() + 8 r. Of the four lanes that share two rows, each draws
+  /// half the keys of one row.
   TEARLESS_BODY void draw(const Mask& mask, const SpanHead<bf16>& s, int first, int key, uint32_t (&of_row)[2]) const {
     const int odd = pair() % 2, half = pair() / 2;
     const uint32_t outer = s.outer(first + row() + odd * 8);
@@ -189,15 +191,15 @@ class MmaThread {
     TEARLESS_UNROLL
     for (int j = 0; j < 2; ++j) {
       const uint32_t quarter = static_cast<uint32_t>(key / 4 + j * 2 + half);
-      drawn |= mask.kept_of_four(quarter, outer, static_cast<uint32_t>(s.span.line)) << (8 * j + 4 * half);
+      drawn |= mask.kept_of_four(quarter, outer, static_cast<uint32_t>(s.span.sentence_id)) << (8 * j + 4 * half);
     }
     drawn |= block_.from_lane(drawn, block_.lane() ^ 2);
     const uint32_t other = block_.from_lane(drawn, block_.lane() ^ 1);
     of_row[0] = odd ? other : drawn;
     of_row[1] = odd ? drawn : other;
   }
-  /// The multipliers that such bits say.
-  TEARLESS_BODY void keep_by_rows(const Mask& mask, const uint32_t (&of_row)[2], MmaSquare& keep) const {
+  /// The multipliers (0 or scale) of these bits.
+  TEARLESS_BODY void keep_by_rows(const Mask& mask, const uint32_t (&of_row)[2], MmaFragment& keep) const {
     TEARLESS_UNROLL
     for (int j = 0; j < 2; ++j) {
       TEARLESS_UNROLL
@@ -207,8 +209,8 @@ class MmaThread {
     }
   }
 
-  /// Row first + row() + 8 r of `to`, where there is one, becomes factor[r] · sum.
-  TEARLESS_BODY void store_rows(const HeadRows<bf16>& to, int first, const float (&factor)[2], Gathered& sum) const {
+  /// Row first + row() + 8 r of `to`, if it exists, = factor[r] · sum. Changes `sum`.
+  TEARLESS_BODY void store_rows(const HeadRows<bf16>& to, int first, const float (&factor)[2], Accumulator& sum) const {
     swap_pairs(sum);
     TEARLESS_UNROLL
     for (int r = 0; r < 2; ++r) {
@@ -225,15 +227,15 @@ class MmaThread {
       }
     }
   }
-  /// … has factor · sum added to it.
-  TEARLESS_BODY void add_to_rows(const HeadRows<bf16>& to, int first, float factor, Gathered& sum) const {
+  /// The same rows += factor · sum. Changes `sum`.
+  TEARLESS_BODY void add_to_rows(const HeadRows<bf16>& to, int first, float factor, Accumulator& sum) const {
     swap_pairs(sum);
     TEARLESS_UNROLL
     for (int r = 0; r < 2; ++r) {
       const int i = first + row() + 8 * r;
       if (i >= to.count) continue;
       bf16* const at = to.row(i);
-      Packed<bf16, 4> old[kChunks] = {};  // all under way before the first is written
+      Packed<bf16, 4> old[kChunks] = {};  // all loads in flight before the first store
       TEARLESS_UNROLL
       for (int chunk = 0; chunk < kChunks; ++chunk) {
         if (chunk * 16 < to.d_head) old[chunk] = load_packed<Packed<bf16, 4>>(at + channel(chunk));
@@ -252,9 +254,10 @@ class MmaThread {
   }
 
  private:
-  /// A lane's two channels of each eight become four of every other eight, so that a row moves whole 32 bytes at once:
-  /// row r's are then sum[2 · chunk][2 r], [2 r + 1], sum[2 · chunk + 1][2 r], [2 r + 1], from channel(chunk) on.
-  TEARLESS_BODY void swap_pairs(Gathered& sum) const {
+  /// Exchanges channels between neighbouring lanes: instead of 2 channels in each of the two blocks of 8 a lane then
+  /// has 4 consecutive channels of one, so that the four lanes of a row store 32 contiguous bytes. Those of row r are
+  /// sum[2 · chunk][2 r], [2 r + 1], sum[2 · chunk + 1][2 r], [2 r + 1], from channel(chunk) on.
+  TEARLESS_BODY void swap_pairs(Accumulator& sum) const {
     const bool odd = pair() % 2 != 0;
     TEARLESS_UNROLL
     for (int chunk = 0; chunk < kChunks; ++chunk) {
@@ -282,7 +285,8 @@ class MmaThread {
   int warp_;
 };
 
-TEARLESS_BODY void keep_all(MmaSquare& keep) {
+/// keep = 1, for no dropout.
+TEARLESS_BODY void keep_all(MmaFragment& keep) {
   TEARLESS_UNROLL
   for (int j = 0; j < 2; ++j) {
     TEARLESS_UNROLL
@@ -294,7 +298,7 @@ template <int kChunks>
 struct MmaAttentionForward {
   static constexpr const char* kName = "attention_mma";
   static constexpr int kThreads = MmaLayout::kMostWarps * kLanes;
-  static constexpr int kBlocksAtOnce = kChunks <= 4 ? 4 : 2;
+  static constexpr int kBlocksAtOnce = kChunks <= 4 ? 4 : 2;  // resident blocks per SM
   Attention<bf16> a;
   MmaLayout layout;
   float scale;  // 1 / √d_head
@@ -312,14 +316,15 @@ struct MmaAttentionForward {
     const int round_rows = block.warps() * kMmaRows;
     const bool one_tile = keys <= layout.tile_rows;
 
-    // Warps stay together from round to round, one without queries too: tiles are loaded by all.
+    // In each round a block takes round_rows queries. Every warp goes through all rounds and tiles, even without
+    // queries, because all threads load the tiles.
     for (int round = 0; round < queries; round += round_rows) {
       const int first = round + thread.warp() * kMmaRows;
-      typename Thread::Owned q;
-      thread.load_owned(s.q, first, q);
-      block.warp_sync();  // mma wants the warp together
+      typename Thread::WarpRows q;
+      thread.load_warp_rows(s.q, first, q);
+      block.warp_sync();  // mma requires the warp to be converged
       float largest[2] = {-FLT_MAX, -FLT_MAX}, sum[2] = {};
-      typename Thread::Gathered gathered = {};
+      typename Thread::Accumulator accumulator = {};
       const int seen_by_round = a.causal && round + round_rows < keys ? round + round_rows : keys;
       const int seen_by_warp = a.causal && first + kMmaRows < keys ? first + kMmaRows : keys;
       for (int begin = 0; begin < seen_by_round; begin += layout.tile_rows) {
@@ -331,9 +336,9 @@ struct MmaAttentionForward {
         const int end = seen_by_warp - begin < in_tile ? seen_by_warp - begin : in_tile;
         int key = 0;
         for (; key + kMmaRows < end; key += 2 * kMmaRows) {
-          step<2>(thread, s, mask, q, first, begin, key, end, largest, sum, gathered);
+          step<2>(thread, s, mask, q, first, begin, key, end, largest, sum, accumulator);
         }
-        if (key < end) step<1>(thread, s, mask, q, first, begin, key, end, largest, sum, gathered);
+        if (key < end) step<1>(thread, s, mask, q, first, begin, key, end, largest, sum, accumulator);
       }
       if (first >= queries) continue;
       float inverse[2];
@@ -342,27 +347,28 @@ struct MmaAttentionForward {
         const float total = thread.row_sum(sum[r]);
         inverse[r] = keys > 0 ? 1.0f / total : 0.0f;
         const int query = first + thread.row() + 8 * r;
-        if (a.kept && thread.pair() == 0 && query < queries) {
-          a.kept[static_cast<int64_t>(s.span.query_begin + query) * a.heads + s.head] =
+        if (a.saved && thread.pair() == 0 && query < queries) {
+          a.saved[static_cast<int64_t>(s.span.query_begin + query) * a.heads + s.head] =
               largest[r] / kLog2OfE + logf(total);
         }
       }
-      thread.store_rows(out, first, inverse, gathered);
+      thread.store_rows(out, first, inverse, accumulator);
     }
   }
 
  private:
-  /// The warp's queries and kSquares sixteens of the tile's keys from `key` on: scores, the online softmax, and what
-  /// the values add.
-  template <int kSquares, class Thread>
+  /// The warp's queries and kFragments blocks of 16 keys of the tile, from its row `key` on: scores, online softmax,
+  /// and Σ weight · value. `begin`: the tile's first key; `end`: rows of the tile to use; largest, sum: running maximum
+  /// and the lane's part of the running sum of its two rows.
+  template <int kFragments, class Thread>
   TEARLESS_BODY void step(const Thread& thread, const SpanHead<bf16>& s, const Mask& mask,
-                          const typename Thread::Owned& q, int first, int begin, int key, int end, float (&largest)[2],
-                          float (&sum)[2], typename Thread::Gathered& gathered) const {
+                          const typename Thread::WarpRows& q, int first, int begin, int key, int end,
+                          float (&largest)[2], float (&sum)[2], typename Thread::Accumulator& accumulator) const {
     const float score_scale = scale * kLog2OfE;
-    MmaSquare score[kSquares];
+    MmaFragment score[kFragments];
     float top[2] = {-FLT_MAX, -FLT_MAX};
     TEARLESS_UNROLL
-    for (int n = 0; n < kSquares; ++n) {
+    for (int n = 0; n < kFragments; ++n) {
       const int at = key + n * kMmaRows;
       thread.dots(0, at, q, score[n]);
       TEARLESS_UNROLL
@@ -379,19 +385,19 @@ struct MmaAttentionForward {
     TEARLESS_UNROLL
     for (int r = 0; r < 2; ++r) {
       const float now = fmaxf(largest[r], thread.row_max(top[r]));
-      const float fade = exp2f(largest[r] - now);
+      const float rescale = exp2f(largest[r] - now);
       largest[r] = now;
-      sum[r] *= fade;
+      sum[r] *= rescale;
       TEARLESS_UNROLL
       for (int n = 0; n < 2 * kChunks; ++n) {
-        gathered[n][2 * r] *= fade;
-        gathered[n][2 * r + 1] *= fade;
+        accumulator[n][2 * r] *= rescale;
+        accumulator[n][2 * r + 1] *= rescale;
       }
     }
     TEARLESS_UNROLL
-    for (int n = 0; n < kSquares; ++n) {
+    for (int n = 0; n < kFragments; ++n) {
       const int at = key + n * kMmaRows;
-      MmaSquare weight;
+      MmaFragment weight;
       if (mask.active()) {
         uint32_t of_row[2];
         thread.draw(mask, s, first, begin + at, of_row);
@@ -408,7 +414,7 @@ struct MmaAttentionForward {
           weight[j][x] *= e;
         }
       }
-      thread.add_weighted(1, at, weight, gathered);
+      thread.add_weighted(1, at, weight, accumulator);
     }
   }
 };
@@ -417,7 +423,7 @@ template <int kChunks>
 struct MmaAttentionGradients {
   static constexpr const char* kName = "attention_mma_backward";
   static constexpr int kThreads = MmaLayout::kMostWarps * kLanes;
-  static constexpr int kBlocksAtOnce = kChunks <= 4 ? 3 : 2;
+  static constexpr int kBlocksAtOnce = kChunks <= 4 ? 3 : 2;  // resident blocks per SM
   AttentionBackward<bf16> b;
   MmaLayout layout;
   float scale;  // 1 / √d_head
@@ -430,59 +436,61 @@ struct MmaAttentionGradients {
     if (s.span.query_count == 0 || s.span.key_count == 0) return;
     const MmaThread<Block, kChunks> thread(block, layout);
     const Mask mask(b.forward.dropout);
-    // Whole sixteens of queries; of those behind the last any number will do.
+    // Up to a multiple of 16 queries; past the last one any finite number will do.
     for (int i = block.thread(); i < layout.row_values; i += block.threads()) {
       const int64_t row = s.span.query_begin + i;
-      row_values(block, 0)[i] = i < s.span.query_count ? b.forward.kept[row * b.forward.heads + s.head] * kLog2OfE : 0;
+      row_values(block, 0)[i] = i < s.span.query_count ? b.forward.saved[row * b.forward.heads + s.head] * kLog2OfE : 0;
     }
     of_queries(block, thread, s, mask);
-    of_keys(block, thread, s, mask);  // its first step is to meet at a barrier
+    of_keys(block, thread, s, mask);  // starts with a block barrier (load_tiles()), before it reads what is shared
   }
 
  private:
-  /// Sixteens of keys whose probabilities stay in registers until Σ_j P_j G_j is known.
+  /// Blocks of 16 keys whose P and G held_round() holds in registers.
   static constexpr int kHeld = 4;
 
   TEARLESS_BODY HeadRows<const bf16> d_out(const SpanHead<bf16>& s) const {
     const Attention<bf16>& a = b.forward;
     return s.rows(a, b.d_out, a.heads * a.d_head, s.span.query_begin, s.span.query_count, true);
   }
+  /// By query: 0: log2 Σ_j e^score; 1: Σ_j P_j G_j.
   template <class Block>
   TEARLESS_BODY float* row_values(Block& block, int which) const {
     return reinterpret_cast<float*>(block.shared() + layout.row_values_at) + which * layout.row_values;
   }
 
-  /// Dropout's bits of a query and the keys of one sixteen.
+  /// The dropout bits of a query and of the block of 16 keys that `key` is in.
   template <class Block>
   TEARLESS_BODY uint16_t& kept(Block& block, int query, int key) const {
     uint16_t* bits = reinterpret_cast<uint16_t*>(block.shared() + layout.kept_at);
-    return bits[query * layout.key_sixteens + key / kMmaRows];
+    return bits[query * layout.key_blocks + key / kMmaRows];
   }
 
-  /// The warp's sixteen queries from `first` on, and what the walk over their keys must know.
+  /// The warp's 16 queries from `first` on, with their rows of q and δ.
   template <class Thread>
   struct Queries {
     int first;
-    typename Thread::Owned q, d_out;
-    float log_sums[2];
+    typename Thread::WarpRows q, d_out;
+    float log_sums[2];  // log2 Σ_j e^score of the lane's two rows
   };
 
-  /// P and G of the queries and sixteen keys of the tile that begins with key `begin`; of them those before `end` are
-  /// seen. `fresh`: dropout is drawn, and left for those who come again.
+  /// P and G of the warp's queries and of the 16 keys from row `at` of the tile on; the tile begins with key `begin`,
+  /// and its rows from `end` on are not seen. `fresh`: draws the dropout bits and stores them in kept(); otherwise
+  /// reads them from there.
   template <class Block, class Thread>
-  TEARLESS_BODY void square(Block& block, const Thread& thread, const SpanHead<bf16>& s, const Mask& mask,
-                            const Queries<Thread>& own, int begin, int at, int end, bool fresh, MmaSquare& p,
-                            MmaSquare& g) const {
+  TEARLESS_BODY void score_fragment(Block& block, const Thread& thread, const SpanHead<bf16>& s, const Mask& mask,
+                                    const Queries<Thread>& own, int begin, int at, int end, bool fresh, MmaFragment& p,
+                                    MmaFragment& g) const {
     const float score_scale = scale * kLog2OfE;
     thread.dots(0, at, own.q, p);
     thread.dots(1, at, own.d_out, g);
-    MmaSquare keep;
+    MmaFragment keep;
     if (mask.active()) {
       const int query = own.first + thread.row(), key = begin + at;
       uint32_t of_row[2];
       if (fresh) {
         thread.draw(mask, s, own.first, key, of_row);
-        // Two lanes write the same: a branch might part the warp, which mma wants together.
+        // Two lanes write the same value: a branch to avoid it might diverge the warp, which mma requires converged.
         const int odd = thread.pair() % 2;
         kept(block, query + 8 * odd, key) = static_cast<uint16_t>(odd ? of_row[1] : of_row[0]);
       } else {
@@ -515,9 +523,9 @@ struct MmaAttentionGradients {
     for (int round = 0; round < queries; round += round_rows) {
       Queries<Thread> own;
       own.first = round + thread.warp() * kMmaRows;
-      thread.load_owned(s.q, own.first, own.q);
-      thread.load_owned(d_out(s), own.first, own.d_out);
-      block.warp_sync();  // mma wants the warp together
+      thread.load_warp_rows(s.q, own.first, own.q);
+      thread.load_warp_rows(d_out(s), own.first, own.d_out);
+      block.warp_sync();  // mma requires the warp to be converged
       if (held) {
         if (round == 0) thread.load_tiles(s.k, s.v, 0, keys);
         if (own.first < queries) held_round(block, thread, s, mask, own);
@@ -528,40 +536,41 @@ struct MmaAttentionGradients {
     }
   }
 
-  /// Few keys: their probabilities stay in registers until Σ_j P_j G_j is known.
+  /// Few keys: P and G stay in registers until Σ_j P_j G_j is known.
   template <class Block, class Thread>
   TEARLESS_BODY void held_round(Block& block, const Thread& thread, const SpanHead<bf16>& s, const Mask& mask,
                                 Queries<Thread>& own) const {
     const int end = seen_by(own, s);
     read_log_sums(block, thread, own);
-    MmaSquare p[kHeld] = {}, g[kHeld] = {};  // left open they would be spilled
-    float along[2] = {}, mean[2];
+    MmaFragment p[kHeld] = {}, g[kHeld] = {};  // uninitialised, they would be spilled
+    float dot[2] = {}, mean[2];
     TEARLESS_UNROLL
     for (int n = 0; n < kHeld; ++n) {
       if (n * kMmaRows >= end) break;
-      square(block, thread, s, mask, own, 0, n * kMmaRows, end, true, p[n], g[n]);
-      add_along(p[n], g[n], along);
+      score_fragment(block, thread, s, mask, own, 0, n * kMmaRows, end, true, p[n], g[n]);
+      add_dot(p[n], g[n], dot);
     }
     TEARLESS_UNROLL
-    for (int r = 0; r < 2; ++r) mean[r] = thread.row_sum(along[r]);
-    typename Thread::Gathered gathered = {};
+    for (int r = 0; r < 2; ++r) mean[r] = thread.row_sum(dot[r]);
+    typename Thread::Accumulator accumulator = {};
     TEARLESS_UNROLL
     for (int n = 0; n < kHeld; ++n) {
       if (n * kMmaRows >= end) break;
       to_d_score(p[n], g[n], mean);
-      thread.add_weighted(0, n * kMmaRows, p[n], gathered);
+      thread.add_weighted(0, n * kMmaRows, p[n], accumulator);
     }
-    finish(block, thread, s, own.first, mean, gathered);
+    finish(block, thread, s, own.first, mean, accumulator);
   }
 
-  /// Many keys: they are walked twice, for Σ_j P_j G_j and then for ∂q. All warps take part, for the tiles.
+  /// Many keys: two passes over them, for Σ_j P_j G_j and then for ∂q. All warps must call, because all threads load
+  /// the tiles.
   template <class Block, class Thread>
   TEARLESS_BODY void long_round(Block& block, const Thread& thread, const SpanHead<bf16>& s, const Mask& mask,
                                 Queries<Thread>& own, int seen_by_round, bool first_round) const {
     const int queries = s.span.query_count, keys = s.span.key_count;
     const int seen_by_warp = seen_by(own, s);
     float mean[2] = {};
-    typename Thread::Gathered gathered = {};
+    typename Thread::Accumulator accumulator = {};
     for (int pass = 0; pass < 2; ++pass) {
       for (int begin = 0; begin < seen_by_round; begin += layout.tile_rows) {
         const int in_tile = keys - begin < layout.tile_rows ? keys - begin : layout.tile_rows;
@@ -571,24 +580,25 @@ struct MmaAttentionGradients {
         const int end = seen_by_warp - begin < in_tile ? seen_by_warp - begin : in_tile;
         TEARLESS_UNROLL_BY(1)
         for (int at = 0; at < end; at += kMmaRows) {
-          MmaSquare p, g;
-          square(block, thread, s, mask, own, begin, at, end, pass == 0, p, g);
+          MmaFragment p, g;
+          score_fragment(block, thread, s, mask, own, begin, at, end, pass == 0, p, g);
           if (pass == 0) {
-            add_along(p, g, mean);
+            add_dot(p, g, mean);
           } else {
             to_d_score(p, g, mean);
-            thread.add_weighted(0, at, p, gathered);
+            thread.add_weighted(0, at, p, accumulator);
           }
         }
       }
       if (pass > 0) continue;
-      block.warp_sync();  // dropout's bits are read in the second pass
+      block.warp_sync();  // the second pass reads the dropout bits that other lanes wrote
       TEARLESS_UNROLL
       for (int r = 0; r < 2; ++r) mean[r] = thread.row_sum(mean[r]);
     }
-    if (own.first < queries) finish(block, thread, s, own.first, mean, gathered);
+    if (own.first < queries) finish(block, thread, s, own.first, mean, accumulator);
   }
 
+  /// How many keys the warp's queries may see.
   template <class Thread>
   TEARLESS_BODY int seen_by(const Queries<Thread>& own, const SpanHead<bf16>& s) const {
     const int keys = s.span.key_count;
@@ -599,14 +609,15 @@ struct MmaAttentionGradients {
     TEARLESS_UNROLL
     for (int r = 0; r < 2; ++r) own.log_sums[r] = row_values(block, 0)[own.first + thread.row() + 8 * r];
   }
-  TEARLESS_BODY static void add_along(const MmaSquare& p, const MmaSquare& g, float (&along)[2]) {
+  TEARLESS_BODY static void add_dot(const MmaFragment& p, const MmaFragment& g, float (&dot)[2]) {
     TEARLESS_UNROLL
     for (int j = 0; j < 2; ++j) {
       TEARLESS_UNROLL
-      for (int x = 0; x < 4; ++x) along[x / 2] += p[j][x] * g[j][x];
+      for (int x = 0; x < 4; ++x) dot[x / 2] += p[j][x] * g[j][x];
     }
   }
-  TEARLESS_BODY static void to_d_score(MmaSquare& p, const MmaSquare& g, const float (&mean)[2]) {
+  /// p = ∂scores.
+  TEARLESS_BODY static void to_d_score(MmaFragment& p, const MmaFragment& g, const float (&mean)[2]) {
     TEARLESS_UNROLL
     for (int j = 0; j < 2; ++j) {
       TEARLESS_UNROLL
@@ -614,9 +625,10 @@ struct MmaAttentionGradients {
     }
   }
 
+  /// Stores Σ_j P_j G_j for of_keys() and adds to ∂q.
   template <class Block, class Thread>
   TEARLESS_BODY void finish(Block& block, const Thread& thread, const SpanHead<bf16>& s, int first,
-                            const float (&mean)[2], typename Thread::Gathered& gathered) const {
+                            const float (&mean)[2], typename Thread::Accumulator& accumulator) const {
     const Attention<bf16>& a = b.forward;
     const int queries = s.span.query_count;
     const HeadRows<bf16> d_q = s.rows(a, b.d_q, b.d_q_stride, s.span.query_begin, queries, true);
@@ -624,7 +636,7 @@ struct MmaAttentionGradients {
     for (int r = 0; r < 2; ++r) {
       if (thread.pair() == 0) row_values(block, 1)[first + thread.row() + 8 * r] = mean[r];
     }
-    thread.add_to_rows(d_q, first, scale, gathered);
+    thread.add_to_rows(d_q, first, scale, accumulator);
   }
 
   /// ∂k and ∂v.
@@ -639,12 +651,12 @@ struct MmaAttentionGradients {
     const bool one_tile = queries <= layout.tile_rows;
     for (int round = 0; round < keys; round += round_rows) {
       const int first = round + thread.warp() * kMmaRows;
-      typename Thread::Owned k, v;
-      thread.load_owned(s.k, first, k);
-      thread.load_owned(s.v, first, v);
+      typename Thread::WarpRows k, v;
+      thread.load_warp_rows(s.k, first, k);
+      thread.load_warp_rows(s.v, first, v);
       block.warp_sync();
-      typename Thread::Gathered of_k = {}, of_v = {};
-      // Causal: the queries before the round's first key do not see it.
+      typename Thread::Accumulator of_k = {}, of_v = {};
+      // Causal: queries before the round's first key see none of its keys. Rounded down to a whole tile.
       const int unseen = a.causal ? round / layout.tile_rows * layout.tile_rows : 0;
       for (int begin = unseen; begin < queries; begin += layout.tile_rows) {
         const int in_tile = queries - begin < layout.tile_rows ? queries - begin : layout.tile_rows;
@@ -654,7 +666,7 @@ struct MmaAttentionGradients {
         if (first >= keys) continue;
         TEARLESS_UNROLL_BY(1)
         for (int at = a.causal && first > begin ? first - begin : 0; at < in_tile; at += kMmaRows) {
-          MmaSquare p, g, keep;
+          MmaFragment p, g, keep;
           thread.dots(0, at, k, p);
           thread.dots(1, at, v, g);
           keep_all(keep);
@@ -685,13 +697,14 @@ struct MmaAttentionGradients {
   }
 };
 
+/// Whether the tensor-core kernels support this d_head and these operands.
 inline bool mma_takes(const Attention<bf16>& a) {
   return a.d_head % 16 == 0 && a.d_head <= kWidestMmaHead && !a.key_rows && heads_are_aligned(a);
 }
 
 inline float scale_of(const Attention<bf16>& a) { return 1.0f / std::sqrt(static_cast<float>(a.d_head)); }
 
-/// Calls f with the sixteens of channels that the kernel is made for, as a type.
+/// Calls f with the number of blocks of 16 channels (kChunks), as an std::integral_constant.
 template <class F>
 auto with_mma_chunks(int64_t d_head, F&& f) {
   if (d_head <= 32) return f(std::integral_constant<int, 2>{});
@@ -699,7 +712,7 @@ auto with_mma_chunks(int64_t d_head, F&& f) {
   return f(std::integral_constant<int, static_cast<int>(kWidestMmaHead) / 16>{});
 }
 
-/// False where tensor cores cannot take it; then nothing is launched.
+/// Launches the tensor-core kernel, or returns false where it does not support the call.
 template <class Runner>
 bool launch_by_mma(const Attention<bf16>& a, Runner& runner) {
   if (!mma_takes(a) || !is_aligned(a.out, a.heads * a.d_head)) return false;
@@ -725,7 +738,7 @@ bool launch_by_mma(const AttentionBackward<bf16>& b, Runner& runner) {
   });
 }
 
-/// Attention<T> or AttentionBackward<T>.
+/// launch() of Attention<T> and AttentionBackward<T>.
 template <template <class> class Call, class T, class Runner>
 requires std::is_same_v<Call<T>, Attention<T>> || std::is_same_v<Call<T>, AttentionBackward<T>>
 void launch(const Call<T>& call, Runner& runner) {

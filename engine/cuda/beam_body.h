@@ -1,6 +1,8 @@
-// One position of beam search (kernels.h: BeamStep): a block a sentence. Its first thread chooses, for a beam of 4
-// among some twenty candidates; then all threads move the tables of the chosen hypotheses, a column of positions each,
-// which is why it can be done in place.
+// One position of beam search (kernels.h: BeamStep), one block per sentence:
+//   1. thread 0 chooses the hypotheses (for a beam of 4, among some twenty candidates);
+//   2. all threads reorder the tables of the chosen hypotheses. A thread reads a position of all of them before it
+//      writes any, so this works in place;
+//   3. all threads write the inputs of the next position.
 #pragma once
 
 #include <cstdint>
@@ -16,13 +18,13 @@ struct BeamStepSentence {
   static constexpr int kMostBeams = static_cast<int>(kMostBestTokens) - 1;
   BeamStep a;
 
-  /// A hypothesis as it would go on.
+  /// A hypothesis extended by one token, or a finished one.
   struct Candidate {
     double score, log_probability;
-    int32_t hypothesis;
-    int32_t column;  // -1: it is finished and stays
+    int32_t hypothesis;  // that it extends
+    int32_t column;      // of the logits: the token; -1: a finished hypothesis, unchanged
 
-    /// Ties go to the earlier hypothesis, then to the smaller token, so that a search has one outcome.
+    /// Ties go to the earlier hypothesis, then to the smaller token, so that the result is unique.
     TEARLESS_BODY bool better_than(const Candidate& other) const {
       if (score != other.score) return score > other.score;
       if (hypothesis != other.hypothesis) return hypothesis < other.hypothesis;
@@ -51,14 +53,14 @@ struct BeamStepSentence {
     for (int64_t p = block.thread(); p <= position; p += kThreads) {
       int32_t columns[kMostBeams], key_rows[kMostBeams];
       for (int32_t i = 0; i < chosen.count; ++i) {
-        const int64_t from = (first + chosen.candidates[i].hypothesis) * a.room + p;
+        const int64_t from = (first + chosen.candidates[i].hypothesis) * a.max_length + p;
         columns[i] = a.columns[from];
         key_rows[i] = a.key_rows[from];
       }
       for (int32_t i = 0; i < chosen.count; ++i) {
         const int32_t column = chosen.candidates[i].column;
-        a.columns[(first + i) * a.room + p] = p == position && column >= 0 ? column : columns[i];
-        a.key_rows[(first + i) * a.room + p] = key_rows[i];
+        a.columns[(first + i) * a.max_length + p] = p == position && column >= 0 ? column : columns[i];
+        a.key_rows[(first + i) * a.max_length + p] = key_rows[i];
       }
     }
     for (int64_t i = block.thread(); i < a.beam; i += kThreads) {
@@ -68,10 +70,10 @@ struct BeamStepSentence {
       a.hypotheses[row] = next;
       if (chosen.done != 0) continue;
       const int64_t cache_row = (position + 1) * a.sentences * a.beam + row;
-      a.tokens[row] = next.state == BeamHypothesis::kOpen ? a.types[chosen.candidates[i].column] : kPadding;
+      a.tokens[row] = next.state == BeamHypothesis::kOpen ? a.token_of_column[chosen.candidates[i].column] : kPadding;
       a.positions[row] = position + 1;
       a.spans[row].key_count = position + 2;
-      a.key_rows[row * a.room + position + 1] = static_cast<int32_t>(cache_row);
+      a.key_rows[row * a.max_length + position + 1] = static_cast<int32_t>(cache_row);
       a.cache_rows[row] = cache_row;
     }
     if (block.thread() == 0 && chosen.done != 0) a.done[sentence] = 1;
@@ -110,7 +112,7 @@ struct BeamStepSentence {
     chosen.done = !open || position + 1 >= limit ? 1 : 0;
   }
 
-  /// Keeps the best `beam`, better first.
+  /// Inserts into the sorted list of the best `beam` candidates, if it is among them.
   TEARLESS_BODY void insert(Chosen& chosen, const Candidate& candidate) const {
     if (chosen.count == a.beam && !candidate.better_than(chosen.candidates[chosen.count - 1])) return;
     if (chosen.count < a.beam) ++chosen.count;

@@ -1,8 +1,12 @@
-// The best tokens of each row of logits with their log-softmax (kernels.h: BestTokens): a block a row, which it reads
-// once. Each thread knows the best of its share of the row; a warp takes the best of its threads' as often as is asked
-// for, and the thread that it came from looks through its share for the next. Then one warp merges the warps' lists.
+// The best tokens of each row of logits with their log-softmax (kernels.h: BestTokens), one block per row:
+//   1. each thread finds the best token of its part of the row (every threads()-th group of tokens), and its part of
+//      the softmax's sum;
+//   2. `count` times, a warp takes the best of its lanes' tokens, and the lane that it came from searches its part
+//      again for the next best;
+//   3. warp 0 merges the warps' sorted lists.
 //
-// A token and its logit are one number here, by which tokens are in order: no two are equal.
+// A token and its logit are packed into one integer key (TokenKey): the better token has the larger key, and no two
+// keys are equal.
 #pragma once
 
 #include <algorithm>
@@ -19,11 +23,11 @@
 
 namespace tearless::engine {
 
-/// Larger for the larger logit, then for the smaller token. 0 stands for no token.
+/// A key that orders tokens by logit, ties to the smaller token: the better token has the larger key. 0 means no token.
 class TokenKey {
  public:
   TEARLESS_BODY static uint64_t of(float logit, int64_t token) {
-    const uint32_t bits = bits_of(logit == 0.0f ? 0.0f : logit);  // -0 is 0
+    const uint32_t bits = bits_of(logit == 0.0f ? 0.0f : logit);  // -0 counts as 0
     const uint32_t ordered = bits & kSign ? ~bits : bits | kSign;
     return uint64_t{ordered} << 32 | ~static_cast<uint32_t>(token);
   }
@@ -56,13 +60,13 @@ template <class T, bool kAligned>
 struct BestTokensRow {
   static constexpr const char* kName = "best_tokens";
   static constexpr int kThreads = 256;
-  static constexpr int kSize = kAligned ? kWideGroup<T> : 1;  // neighbours' loads still lie side by side
+  static constexpr int kSize = kAligned ? kWideGroup<T> : 1;  // with 1, a warp's loads are still coalesced
   BestTokens<T> a;
 
   Shape shape() const {
-    // Few types do not give many warps work.
+    // Fewer warps for a small vocabulary.
     const int64_t most = kThreads / kLanes;
-    const int64_t warps = std::clamp<int64_t>(blocks_for(a.types, 2 * kLanes * kSize), 1, most);
+    const int64_t warps = std::clamp<int64_t>(blocks_for(a.vocab_size, 2 * kLanes * kSize), 1, most);
     return {a.rows, kLanes * static_cast<int>(warps), kBlockSumBytes<float> + warps * a.count * 8};
   }
 
@@ -99,7 +103,7 @@ struct BestTokensRow {
     const ExpSum of_row = exps.joined(block);
     const float top = of_row.largest, log_sum = logf(of_row.sum);
     if (block.warp() != 0) return;
-    int taken = 0;  // of the list of the warp that this lane stands for
+    int taken = 0;  // from the list of warp lane(): lane w merges for warp w
     for (int place = 0; place < count; ++place) {
       const bool any = block.lane() < block.warps() && taken < count;
       const uint64_t candidate = any ? lists[block.lane() * count + taken] : 0;
@@ -118,13 +122,13 @@ struct BestTokensRow {
     return token == a.forbidden ? 0 : TokenKey::of(logit, token);
   }
 
-  /// f(first type, how many, their logits) for every group of the thread's share of the row.
+  /// Calls f(first token, count, logits) for every group of the thread's part of the row; NaN is passed as -∞.
   template <class Block, class F>
   TEARLESS_BODY void for_share(Block& block, F&& f) const {
-    const T* row = a.logits + block.index() * a.types;
+    const T* row = a.logits + block.index() * a.vocab_size;
     const int64_t step = int64_t{block.threads()} * kSize;
-    for (int64_t v = int64_t{block.thread()} * kSize; v < a.types; v += step) {
-      const int count = inside<kSize>(v, a.types);
+    for (int64_t v = int64_t{block.thread()} * kSize; v < a.vocab_size; v += step) {
+      const int count = inside<kSize>(v, a.vocab_size);
       float z[kSize];
       load_group<kAligned>(row + v, count, z);
       TEARLESS_UNROLL
@@ -143,7 +147,7 @@ void launch(const BestTokens<T>& a, Runner& runner) {
                                 " best tokens of a row, not " + std::to_string(a.count));
   }
   if (a.rows == 0) return;
-  if (is_aligned(a.logits, a.types)) {
+  if (is_aligned(a.logits, a.vocab_size)) {
     runner.run(BestTokensRow<T, true>{a});
   } else {
     runner.run(BestTokensRow<T, false>{a});

@@ -1,4 +1,4 @@
-// The inner seam of the feed-forward block (kernels.h: BiasReluDropout).
+// drop(ReLU(x + bias)) of the feed-forward block (kernels.h: BiasReluDropout).
 #pragma once
 
 #include "engine/cuda/block.h"
@@ -9,7 +9,7 @@
 
 namespace tearless::engine {
 
-/// A thread takes a group of channels of four rows: four loads under way, one of the bias.
+/// A thread takes one group of channels in four rows: four loads in flight, and the bias is loaded once for them.
 template <class T, bool kAligned>
 struct BiasReluDropoutRows {
   static constexpr const char* kName = "bias_relu_dropout";
@@ -40,17 +40,18 @@ struct BiasReluDropoutRows {
       TEARLESS_UNROLL
       for (int i = 0; i < kSize; ++i) {
         h[r][i] += bias[i];
-        if (h[r][i] < 0.0f) h[r][i] = 0.0f;  // so that what is not a number stays so
+        if (h[r][i] < 0.0f) h[r][i] = 0.0f;  // NaN stays NaN, unlike with fmaxf()
       }
       if (mask.active()) {
-        mask.apply(c, static_cast<uint32_t>(a.names.positions[t]), static_cast<uint32_t>(a.names.lines[t]), h[r]);
+        mask.apply(c, static_cast<uint32_t>(a.counters.positions[t]), static_cast<uint32_t>(a.counters.sentence_ids[t]),
+                   h[r]);
       }
       store_group<kAligned>(a.out + t * a.width + c, count, h[r]);
     }
   }
 };
 
-/// The gradient before the bias, written to d_x as it is read for the column sums.
+/// The rows of ∂ℓ/∂(x + bias) for ColumnSumRows: load() also writes them to d_x.
 template <class T, bool kAligned>
 struct ReluGradientRows {
   static constexpr const char* kName = "bias_relu_dropout_backward";

@@ -1,25 +1,28 @@
-// What a kernel body sees of its thread block, and the sums that threads make together. `Block` is a template parameter
-// of every body: DeviceBlock on the GPU (kernels.cu), BlockOnHost on the processor (block_on_host.h). Both have
+// The thread block as a kernel body sees it, and reductions over a warp or a block. `Block` is a template parameter of
+// every body: DeviceBlock on the GPU (kernels.cu), BlockOnHost on the processor (block_on_host.h). Both have
 //
-//   int64_t index()                  which block
-//   int thread(), threads()          threads() is a multiple of 32
+//   int64_t index()                  blockIdx.x
+//   int thread(), threads()          threadIdx.x, blockDim.x (a multiple of 32)
 //   int lane(), warp(), warps()
-//   void sync()                      all threads of the block; writes before it are seen after it
-//   void warp_sync()                 the same for a warp
-//   V from_lane(V, int lane)         what that lane of the warp passed; every lane must call
-//   V butterfly(V, op)               all lanes' values joined by op, which is commutative: each lane joins its own with
-//                                    that of the lane 16, 8, 4, 2, 1 away. The same bits in every lane
+//   void sync()                      __syncthreads(): writes before it are visible to the block after it
+//   void warp_sync()                 __syncwarp(): the same for a warp
+//   V from_lane(V, int lane)         a warp shuffle: the value that `lane` passed; every lane must call
+//   V butterfly(V, op)               a warp reduction by a commutative op: each lane combines its value with that of
+//                                    the lane 16, 8, 4, 2, 1 away. The same bits in every lane
 //   unsigned char* shared()          the block's shared memory, 16-byte aligned, not initialised
-//   void load_matrices<t>(from, x)   PTX's ldmatrix: four 8 × 8 matrices of bf16 from shared memory. Lane l names the
-//                                    16 bytes of row l % 8 of matrix l / 8; x[i] is elements [l / 4][2 (l % 4)] and
-//                                    the next of matrix i, or where t of its transpose
-//   void mma(a, b0, b1, c)           PTX's mma.m16n8k16: c += a · b on tensor cores. With g = lane / 4, t = lane % 4,
-//                                    and a register holding two neighbours in a row of a, or a column of b, a lane has
+//   void load_matrices<t>(from, x)   PTX ldmatrix: four 8 × 8 matrices of bf16 from shared memory. Lane l passes the
+//                                    address of the 16 bytes of row l % 8 of matrix l / 8. x[i] holds elements
+//                                    [l / 4][2 (l % 4)] and [l / 4][2 (l % 4) + 1] of matrix i, or where t of its
+//                                    transpose
+//   void mma(a, b0, b1, c)           PTX mma.m16n8k16: c += a · b on tensor cores. With g = lane / 4, t = lane % 4, and
+//                                    a register holding two consecutive elements of a row of a, or of a column of b, a
+//                                    lane has
 //                                      a [16, 16]: [g][2t], [g + 8][2t], [g][2t + 8], [g + 8][2t + 8]
 //                                      b [16, 8]:  [2t][g], [2t + 8][g]
 //                                      c [16, 8]:  [g][2t], [g][2t + 1], [g + 8][2t], [g + 8][2t + 1]
 //
-// All of a warp or block, or none of it, must come to a line that synchronises.
+// Every call that synchronises (sync(), warp_sync(), from_lane(), butterfly(), load_matrices(), mma() and the
+// reductions below) must be reached by all threads of the block, or warp, or by none.
 #pragma once
 
 #include <cmath>
@@ -31,7 +34,7 @@ namespace tearless::engine {
 
 inline constexpr int kLanes = 32;
 
-/// How a body is launched.
+/// The launch configuration of a body.
 struct Shape {
   int64_t blocks = 0;
   int threads = 0;
@@ -95,14 +98,15 @@ TEARLESS_BODY float warp_max(Block& block, float value) {
   return block.butterfly(value, [](float a, float b) { return fmaxf(a, b); });
 }
 
-/// Room in shared memory that block_sum() and block_max() need.
+/// Bytes of shared memory that block_sum() and block_max() need.
 template <class V>
 inline constexpr int64_t kBlockSumBytes = kLanes * sizeof(V);
 
-/// The same bits in every thread. `room`: kBlockSumBytes of shared memory, free again on return.
+/// The sum over all threads of the block; the same bits in every thread. `scratch`: kBlockSumBytes of shared memory,
+/// which may be reused on return. All threads must call.
 template <class V, class Block>
-TEARLESS_BODY V block_sum(Block& block, V value, void* room) {
-  V* of_warp = static_cast<V*>(room);
+TEARLESS_BODY V block_sum(Block& block, V value, void* scratch) {
+  V* of_warp = static_cast<V*>(scratch);
   value = warp_sum(block, value);
   if (block.lane() == 0) of_warp[block.warp()] = value;
   block.sync();
@@ -111,9 +115,10 @@ TEARLESS_BODY V block_sum(Block& block, V value, void* room) {
   block.sync();
   return sum;
 }
+/// The maximum, likewise.
 template <class Block>
-TEARLESS_BODY float block_max(Block& block, float value, void* room) {
-  float* of_warp = static_cast<float*>(room);
+TEARLESS_BODY float block_max(Block& block, float value, void* scratch) {
+  float* of_warp = static_cast<float*>(scratch);
   value = warp_max(block, value);
   if (block.lane() == 0) of_warp[block.warp()] = value;
   block.sync();

@@ -1,4 +1,4 @@
-#undef _FORTIFY_SOURCE  // which takes a jump to another stack for an attack
+#undef _FORTIFY_SOURCE  // its longjmp() check aborts on a jump to another stack
 
 #include "engine/cuda/block_on_host.h"
 
@@ -23,25 +23,26 @@ ThreadOrder& thread_order() {
   return order;
 }
 
-/// Waits until as many as it expects have come, again and again.
+/// A reusable barrier for `expected` threads.
 struct Barrier {
   int expected = 0;
   int arrived = 0;
-  uint64_t passed = 0;  // times that all had come
+  uint64_t passed = 0;  // how often it was passed
 };
 
 struct Fibre {
-  ucontext_t context;  // where it starts
-  jmp_buf registers;   // where it left off
+  ucontext_t context;  // its start
+  jmp_buf registers;   // where it was suspended
   bool started = false;
   unsigned char* stack = nullptr;
   const Barrier* waits_for = nullptr;
-  uint64_t until = 0;  // of waits_for->passed
+  uint64_t until = 0;  // runnable when waits_for->passed reaches it
   bool done = false;
   void* sanitizer_stack = nullptr;
 };
 
-/// Stacks outlive the launch that they were made for: to map and unmap them would cost more than most bodies.
+/// The stack of thread i. Stacks are reused by later launches: mapping and unmapping them would cost more than most
+/// bodies.
 unsigned char* stack(size_t i) {
   thread_local std::vector<std::unique_ptr<unsigned char[]>> stacks;
   while (stacks.size() <= i) stacks.push_back(std::make_unique_for_overwrite<unsigned char[]>(kStackBytes));
@@ -69,7 +70,7 @@ class FibreBlock {
 
   void run(int64_t index) {
     index_ = index;
-    std::memset(shared_.get(), 0xFF, shared_bytes_);  // NaNs, and -1
+    std::memset(shared_.get(), 0xFF, shared_bytes_);  // NaN as float, -1 as integer
     for (size_t i = 0; i < fibres_.size(); ++i) start(i);
     left_ = fibres_.size();
     while (left_ > 0) {
@@ -96,7 +97,7 @@ class FibreBlock {
     return thread_order() == ThreadOrder::kForwards ? i : count - 1 - i;
   }
 
-  /// Every thread of the warp that waits for nobody goes on to where it synchronises next; false where all wait.
+  /// Runs every runnable thread of the warp to its next synchronisation; false where none is runnable.
   bool step(size_t warp) {
     bool any = false;
     for (size_t i = 0; i < kLanes; ++i) {
@@ -110,7 +111,7 @@ class FibreBlock {
     return any;
   }
 
-  /// Of exactly this size, so that the address sanitizer sees a step beyond it.
+  /// Exactly this size, so that the address sanitizer reports an access beyond it.
   static unsigned char* memory_of(size_t bytes) {
     void* memory = nullptr;
     if (::posix_memalign(&memory, 16, bytes) != 0) die("no memory for a block's shared memory");
@@ -130,7 +131,7 @@ class FibreBlock {
     fibre.context.uc_stack.ss_sp = fibre.stack;
     fibre.context.uc_stack.ss_size = kStackBytes;
     fibre.context.uc_link = nullptr;
-    // makecontext() passes ints: the pointer travels in two.
+    // makecontext() passes ints, so the pointer is split in two.
     const auto self = reinterpret_cast<uintptr_t>(this);
     ::makecontext(&fibre.context, reinterpret_cast<void (*)()>(&FibreBlock::enter), 2, static_cast<unsigned>(self),
                   static_cast<unsigned>(self >> 32));
@@ -160,8 +161,8 @@ class FibreBlock {
     on_fibre();
   }
 
-  // A jump, not swapcontext(), which asks the kernel for the signal mask at each turn. The address sanitizer must know
-  // which stack it is on.
+  // Switches by longjmp(), not swapcontext(), which makes a system call for the signal mask each time. The address
+  // sanitizer must be told of every switch of stacks.
   void resume(size_t i) {
     running_ = i;
 #if defined(__SANITIZE_ADDRESS__)
@@ -202,7 +203,7 @@ class FibreBlock {
   const void* scheduler_stack_ = nullptr;
   size_t scheduler_stack_bytes_ = 0;
   size_t running_ = 0;
-  size_t left_ = 0;  // threads that are not done
+  size_t left_ = 0;  // threads not yet done
   int64_t index_ = 0;
 };
 
@@ -214,7 +215,7 @@ uint64_t* BlockOnHost::place(int thread) { return fibres_.place(thread, turn_); 
 
 uint32_t BlockOnHost::matrix_element(int matrix, int row, int column) {
   const auto* from = reinterpret_cast<const unsigned char*>(passed_by<uintptr_t>(8 * matrix + row));
-  if (reinterpret_cast<uintptr_t>(from) % 16 != 0) std::abort();  // what the GPU would do
+  if (reinterpret_cast<uintptr_t>(from) % 16 != 0) std::abort();  // the GPU would report a misaligned address
   uint16_t bits = 0;
   std::memcpy(&bits, from + column * static_cast<int>(sizeof bits), sizeof bits);
   return bits;

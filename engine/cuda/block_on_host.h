@@ -1,10 +1,10 @@
-// A thread block on the processor: the block's threads are fibres that run in a fixed order, one after another, and
-// hand over where they synchronise. A warp runs on alone until all its threads wait for the block. So the logic between
-// threads is run too, and what is wrong with it shows:
-//   - a thread that misses a barrier, which on the GPU hangs or worse: the process aborts with a sentence;
-//   - a read of what another thread has not yet written: the other order of threads gives other bits;
-//   - shared memory that nobody has written: it holds NaNs;
-//   - shared memory beyond what the body asked for: the address sanitizer sees it.
+// A thread block emulated on the processor. Its threads are fibres that run one after another in a fixed order and
+// switch where they synchronise; a warp runs until all its threads wait for the block. So errors of synchronisation are
+// found without a GPU:
+//   - a thread that misses a barrier (undefined on the GPU): the process aborts with a message;
+//   - a read of what another thread has not yet written: the other ThreadOrder gives other bits;
+//   - a read of shared memory that was never written: it holds NaN;
+//   - an access beyond the shared memory in the launch shape: the address sanitizer reports it.
 #pragma once
 
 #include <cstdint>
@@ -17,14 +17,15 @@
 
 namespace tearless::engine {
 
-/// In which order the warps of a block and the threads of a warp run between two barriers. A right body gives the same
-/// bits in both.
+/// The order in which the warps of a block, and the threads of a warp, run between two barriers. A correct body gives
+/// the same bits in both.
 enum class ThreadOrder { kForwards, kBackwards };
+/// For all later launches of the process. Default: kForwards.
 void set_thread_order(ThreadOrder order);
 
 class FibreBlock;
 
-/// The block as one of its threads sees it (block.h).
+/// The `Block` of block.h, for one thread.
 class BlockOnHost {
  public:
   BlockOnHost(FibreBlock& fibres, int64_t index, int thread) : fibres_(fibres), index_(index), thread_(thread) {}
@@ -59,8 +60,8 @@ class BlockOnHost {
     exchange(reinterpret_cast<uintptr_t>(from));
     for (int i = 0; i < 4; ++i) {
       for (int half = 0; half < 2; ++half) {
-        const int along = 2 * (lane() % 4) + half, across = lane() / 4;
-        x[i] = (half ? x[i] : 0) | matrix_element(i, kTransposed ? along : across, kTransposed ? across : along)
+        const int column = 2 * (lane() % 4) + half, row = lane() / 4;
+        x[i] = (half ? x[i] : 0) | matrix_element(i, kTransposed ? column : row, kTransposed ? row : column)
                                        << 16 * half;
       }
     }
@@ -68,9 +69,11 @@ class BlockOnHost {
   void mma(const uint32_t (&a)[4], uint32_t b0, uint32_t b1, float (&c)[4]);
 
  private:
-  static constexpr size_t kPlaceWords = 3;  // what a lane passes at once, of 8 bytes each
-  /// Two places a thread in turn: who is ahead does not write over what others have yet to read.
+  static constexpr size_t kPlaceWords = 3;  // 8-byte words that a lane can pass in one exchange
+  /// The thread's exchange slot. It has two, used in turn, so that a thread that is ahead does not overwrite a value
+  /// that others have yet to read.
   uint64_t* place(int thread);
+  /// Passes a value to the other lanes, which read it with passed_by().
   template <class V>
   void exchange(V value) {
     static_assert(sizeof(V) <= kPlaceWords * sizeof(uint64_t));
@@ -84,7 +87,7 @@ class BlockOnHost {
     std::memcpy(&value, place(warp() * kLanes + lane), sizeof(V));
     return value;
   }
-  /// Of a matrix whose rows the lanes have passed.
+  /// Element of matrix 0 … 3 (load_matrices()), whose row addresses the lanes have passed.
   uint32_t matrix_element(int matrix, int row, int column);
 
   friend class FibreBlock;
@@ -94,7 +97,7 @@ class BlockOnHost {
   int turn_ = 0;
 };
 
-/// Runs `body` on every thread of every block of `shape`, block after block.
+/// Runs `body` for every thread of every block of `shape`, one block after another.
 void run_blocks(const Shape& shape, const std::function<void(BlockOnHost&)>& body);
 
 }  // namespace tearless::engine

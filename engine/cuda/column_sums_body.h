@@ -1,6 +1,6 @@
-// Sums over rows without atomics: fixed blocks of rows, each with its partial sum in the workspace, then the partials
-// of a column in order (kernels.h: ColumnSums). How rows are cut depends on their number alone, so bits do not depend
-// on the device.
+// Sums over rows without atomics (kernels.h: ColumnSums), in two launches: ColumnSumRows writes the partial sums of
+// blocks of rows to the workspace, AddPartials adds those of each column in order. The partition into blocks depends
+// only on the matrix's shape, so the bits do not depend on the device.
 #pragma once
 
 #include <algorithm>
@@ -11,14 +11,15 @@
 
 namespace tearless::engine {
 
-/// Enough blocks of rows to fill a large GPU, few enough for their partials to stay in its cache.
+/// Rows in one block of rows: at least `at_least`. Gives up to 512 blocks: enough to fill a large GPU, few enough for
+/// the partial sums to stay in its cache.
 inline int64_t rows_per_partial(int64_t rows, int64_t at_least) {
   constexpr int64_t kPartials = 512;
   return std::max(at_least, blocks_for(rows, kPartials));
 }
 
-/// to[c] += Σ partial[·, c], `first_width` columns to `first` and the rest to `second`. A warp takes 32 columns of
-/// every 16th partial.
+/// to[c] += Σ_i partial[i, c]; the first `first_width` columns go to `first`, the rest to `second`. A block takes 32
+/// columns, each of its 16 warps every 16th partial sum.
 struct AddPartials {
   static constexpr const char* kName = "add_partials";
   static constexpr int kThreads = 512;
@@ -48,7 +49,7 @@ struct AddPartials {
   }
 };
 
-/// What a ColumnSumRows adds: `row.load()` gives the group at row t, channel c.
+/// A source of rows for ColumnSumRows: load() gives the group of row t at channel c.
 template <class T, bool kAligned>
 struct PlainRows {
   static constexpr const char* kName = "column_sums";
@@ -61,7 +62,7 @@ struct PlainRows {
   }
 };
 
-/// partial[b, c] = Σ of rows of block b.
+/// partial[b, c] = Σ over the rows of block b of rows.
 template <class Rows, int kSize>
 struct ColumnSumRows {
   static constexpr const char* kName = Rows::kName;
@@ -93,7 +94,7 @@ struct ColumnSumRows {
         for (int i = 0; i < kSize; ++i) sum[i] += x[i];
       }
     }
-    // Channel i of all threads lies together, so that neighbours do not meet in one bank.
+    // [i][thread] and not [thread][i], which would cause bank conflicts.
     float* sums = reinterpret_cast<float*>(block.shared());
     TEARLESS_UNROLL
     for (int i = 0; i < kSize; ++i) sums[i * kThreads + block.thread()] = sum[i];

@@ -1,4 +1,5 @@
-// CUDA's tables of kernels as libtearless_cuda.so hands them out: shared by nvcc and the engine's compiler.
+// The tables of CUDA kernels that libtearless_cuda.so exports. Included by nvcc and by the engine's compiler; the
+// engine gets them from cuda_backend() (cuda_library.h).
 #pragma once
 
 #include <cstddef>
@@ -13,9 +14,9 @@
 
 namespace tearless::engine {
 
-/// A kernel that cannot be launched throws std::runtime_error with its name, its launch shape and CUDA's words; where
-/// the device has no memory left for the kernels' workspace, this. Both cross the library's border as exceptions do:
-/// engine and library share one C++ runtime, as LibTorch asks anyway.
+/// Thrown where the device has no memory left for the kernels' workspace. Any other failed launch throws
+/// std::runtime_error with the kernel's name, its launch shape and CUDA's error string. Both cross the library
+/// boundary: engine and library share one C++ runtime, which LibTorch requires anyway.
 class CudaOutOfMemory : public std::bad_alloc {
  public:
   explicit CudaOutOfMemory(std::string what) : what_(std::move(what)) {}
@@ -25,26 +26,19 @@ class CudaOutOfMemory : public std::bad_alloc {
   std::string what_;
 };
 
-/// The kernels of one device backend. `stream` is a cudaStream_t, null the default stream. A call returns when its
-/// kernels are launched; an error of a kernel that runs shows in a later call.
+/// What libtearless_cuda.so exports. `stream` is a cudaStream_t, null the default stream. Calls are asynchronous: they
+/// return after the launch, and an error while a kernel runs is reported by a later call.
 ///
-/// Kernels that sum over rows keep partial sums in a workspace, one a stream, which grows to what the largest call
-/// needs and stays until the process ends. So a captured graph may be replayed at any time, on the stream that it was
-/// captured on or one that waits for it: what was captured on a stream and what is called on it must not run at the
-/// same time.
+/// Kernels that sum over rows put partial sums into a workspace. There is one for each stream; it grows to what the
+/// largest call needs and is held until the process ends, so a captured graph stays valid. REQUIRES: a graph captured
+/// on a stream never runs concurrently with other work of that stream (replay it on the same stream, or on one that
+/// waits for it), because they share the workspace.
 struct CudaKernels {
-  uint64_t layout;  // kCudaKernelsLayout of the library: another than the engine's is another version
-  const Kernels<float>* float_kernels;
-  const Kernels<bf16>* bf16_kernels;
-  const OptimiserKernels* optimiser;
-  const SearchKernels* search;
-  /// Records what the call gives the current stream to do, without doing it, and returns what has it done: what that
-  /// allocates is its own until it is destroyed. The stream must not be the default one, and nothing may wait for the
-  /// device or copy from the host meanwhile. Several must not run at the same time: they share their memory.
-  std::function<void()> (*capture)(const std::function<void()>& launches);
+  uint64_t layout;  // kCudaKernelsLayout of the library; different from the engine's: another version
+  Backend backend;
 };
 
-/// Changes with the size of any struct that crosses the border.
+/// A hash of the sizes of all structs that cross the library boundary, to detect another version.
 inline constexpr uint64_t kCudaKernelsLayout = [] {
   uint64_t hash = 14695981039346656037u;
   for (const size_t size : {sizeof(AddNorm<float>),
@@ -67,6 +61,7 @@ inline constexpr uint64_t kCudaKernelsLayout = [] {
                             sizeof(BeamStep),
                             sizeof(Kernels<float>),
                             sizeof(OptimiserKernels),
+                            sizeof(Backend),
                             sizeof(Dropout)}) {
     hash = (hash ^ size) * 1099511628211u;
   }

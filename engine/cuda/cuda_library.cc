@@ -23,7 +23,7 @@ void* load() {
         "\"cpu\"",
         file.string());
   }
-  // Global, so that ATen's CUDA kernels register with the one dispatcher that the engine already holds.
+  // RTLD_GLOBAL, so that ATen's CUDA kernels register with the dispatcher that the engine already has.
   void* library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_GLOBAL);
   if (!library)
     fail("device = \"cuda\" cannot be used, {} does not load ({}): run `make setup` beside an NVIDIA driver",
@@ -36,7 +36,7 @@ void* library() {
   return handle;
 }
 
-/// A function that the library exports, by its declaration's name and type.
+/// The address of a function that the library exports. UserError where it has no such function.
 template <class Function>
 Function* exported(const char* name) {
   const auto function = reinterpret_cast<Function*>(::dlsym(library(), name));
@@ -63,10 +63,10 @@ std::vector<CudaDevice> cuda_devices() {
   return devices;
 }
 
-const CudaKernels& cuda_kernels() {
+const Backend& cuda_backend() {
   static const CudaKernels& kernels = *exported<decltype(tearless_cuda_kernels)>("tearless_cuda_kernels")();
   if (kernels.layout != kCudaKernelsLayout) fail(kOtherVersion);
-  return kernels;
+  return kernels.backend;
 }
 
 }  // namespace tearless::engine

@@ -1,5 +1,5 @@
-// The engine's door to CUDA: opens libtearless_cuda.so, and with it ATen's CUDA backend, when a run asks for device =
-// "cuda". A run on the CPU never comes here, so the engine starts where there is no GPU, no driver and no CUDA library.
+// Loads libtearless_cuda.so, and with it ATen's CUDA backend, for runs with device = "cuda". A run on the CPU never
+// loads it, so the engine starts on machines without GPU, driver and CUDA libraries.
 #pragma once
 
 #include <cstdint>
@@ -18,15 +18,17 @@ struct CudaDevice {
   int compute_major, compute_minor;
 };
 
-// Opens the library that lies beside the running program; from then on tensors on device "cuda" work. Cheap after the
-// first call; the library stays open until the process ends. Throws UserError when it is absent or cannot be loaded.
+// Loads libtearless_cuda.so from the directory of the running program; from then on tensors on device "cuda" work. Does
+// nothing after the first call; the library stays loaded until the process ends. UserError when it is absent or cannot
+// be loaded.
 void open_cuda_library();
 
-// The GPUs visible to this process; empty where there are none. Opens the library, and throws as it does.
+// The GPUs visible to this process; may be empty. Loads the library. UserError as open_cuda_library(), and when the
+// devices cannot be listed.
 std::vector<CudaDevice> cuda_devices();
 
-// The hand-written operations for CUDA. Opens the library, and throws as it does; UserError too where the library was
-// built from other sources than the engine. Valid until the process ends.
-const CudaKernels& cuda_kernels();
+// The kernels for CUDA tensors, valid until the process ends. Loads the library. UserError as open_cuda_library(), and
+// when the library was built from another version of the sources than the engine.
+const Backend& cuda_backend();
 
 }  // namespace tearless::engine

@@ -7,7 +7,7 @@
 
 namespace {
 
-// 16 bytes in groups of 4-2-2-2-6, in hexadecimal.
+// "GPU-" and the 16 bytes in hexadecimal, in groups of 4-2-2-2-6.
 void format_uuid(const cudaUUID_t& uuid, char* text, size_t size) {
   const auto byte = [&](int i) { return static_cast<unsigned>(static_cast<unsigned char>(uuid.bytes[i])); };
   snprintf(text, size, "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", byte(0), byte(1),

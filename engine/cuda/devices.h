@@ -15,6 +15,7 @@ struct TearlessCudaDevice {
   int compute_major, compute_minor;
 };
 
-// Writes up to `capacity` devices and returns how many there are; -1 on failure, with the runtime's words in `error`.
+// Writes up to `capacity` devices and returns how many there are. On failure returns -1 and writes the CUDA runtime's
+// error string to `error`.
 int tearless_cuda_devices(TearlessCudaDevice* devices, int capacity, char* error, size_t error_size);
 }

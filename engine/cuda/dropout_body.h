@@ -1,5 +1,5 @@
-// Dropout's multipliers inside a kernel: Philox4x32-10 as random.h lays it out, made where they are needed and never
-// stored.
+// Dropout multipliers inside a kernel: Philox4x32-10 with the counters of random.h, computed where they are needed and
+// never stored.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +9,10 @@
 
 namespace tearless::engine {
 
-/// The random numbers of one Dropout, with its update read where it stands.
+/// The mask of one Dropout, with the update's number read from device memory where update_at is given.
 class Mask {
  public:
-  /// `wanted`: false is as good as p = 0.
+  /// `wanted` = false: as if p = 0.
   TEARLESS_BODY explicit Mask(const Dropout& dropout, bool wanted = true)
       : seed_(dropout.stream.seed),
         stream_(dropout.stream.stream),
@@ -21,7 +21,7 @@ class Mask {
         scale_(threshold_ != 0 ? dropout.scale : 1.0f) {}
 
   TEARLESS_BODY bool active() const { return threshold_ != 0; }
-  /// What a kept element is multiplied with.
+  /// The factor of a kept element.
   TEARLESS_BODY float scale() const { return scale_; }
 
   /// keep[i] = 0 or scale for inner = 4 · quarter + i.
@@ -31,7 +31,7 @@ class Mask {
     TEARLESS_UNROLL
     for (int i = 0; i < 4; ++i) keep[i] = drawn[i] >= threshold_ ? scale_ : 0.0f;
   }
-  /// The same as bits, from the lowest on: 1 is kept.
+  /// The same as bits: bit i is 1 where element i is kept.
   TEARLESS_BODY uint32_t kept_of_four(uint32_t quarter, uint32_t outer, uint32_t line) const {
     uint32_t drawn[4], bits = 0;
     draw(quarter, outer, line, drawn);
@@ -55,7 +55,7 @@ class Mask {
   }
 
  private:
-  /// The four words of one call of Philox.
+  /// The four numbers of one Philox call.
   TEARLESS_BODY void draw(uint32_t quarter, uint32_t outer, uint32_t line, uint32_t (&words)[4]) const {
     uint32_t c0 = quarter, c1 = outer, c2 = line, c3 = update_, key0 = seed_, key1 = stream_;
     TEARLESS_UNROLL

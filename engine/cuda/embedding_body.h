@@ -1,5 +1,5 @@
-// Token embedding + position with dropout on the sum (kernels.h: Embedding), and its backward by sorted segments: the
-// rows of a token are summed by one block, so nothing is added atomically.
+// Token embedding + position with dropout on the sum (kernels.h: Embedding). Backward works on segments of by_token:
+// all rows of a token are summed by one block, so there are no atomics.
 #pragma once
 
 #include "engine/cuda/block.h"
@@ -24,7 +24,7 @@ struct EmbeddingRows {
   TEARLESS_BODY void operator()(Block& block) const {
     const auto [t, c, count] = group_of<kSize>(tiling, block, a.width);
     if (t >= a.rows || count == 0) return;
-    const int64_t position = a.names.positions[t];
+    const int64_t position = a.counters.positions[t];
     float x[kSize], place[kSize];
     load_group<kAligned>(a.table + a.tokens[t] * a.width + c, count, x);
     load_group<kAligned>(a.positions + position * a.width + c, count, place);
@@ -33,14 +33,14 @@ struct EmbeddingRows {
     for (int i = 0; i < kSize; ++i) x[i] = scale * x[i] + place[i];
     const Mask mask(a.dropout);
     if (mask.active()) {
-      mask.apply(c, static_cast<uint32_t>(position), static_cast<uint32_t>(a.names.lines[t]), x);
+      mask.apply(c, static_cast<uint32_t>(position), static_cast<uint32_t>(a.counters.sentence_ids[t]), x);
     }
     store_group<kAligned>(a.out + t * a.width + c, count, x);
   }
 };
 
-/// A block looks at kStarts places of by_token and sums every segment that starts there, over a tile of the channels: a
-/// warp every kWarps-th row of the segment, then the warps in order.
+/// A block handles the segments that start at one of kStarts consecutive indices of by_token, for a tile of channels.
+/// Each warp sums every kWarps-th row of a segment; then the warps' sums are added in order.
 template <class T, bool kAligned>
 struct EmbeddingSegments {
   static constexpr const char* kName = "embedding_backward";
@@ -68,7 +68,7 @@ struct EmbeddingSegments {
     const Mask mask(a.dropout);
     const float scale = static_cast<float>(a.scale);
 
-    // No token is negative: -1 stands before the first place and behind the last.
+    // No token is negative: -1 marks the index before the first and those after the last.
     const auto token_at = [&](int64_t i) { return i < 0 || i >= a.rows ? -1 : a.tokens[a.by_token[i]]; };
     window[block.thread() + 1] = token_at(first + block.thread());
     if (block.thread() == 0) window[0] = token_at(first - 1);
@@ -77,7 +77,8 @@ struct EmbeddingSegments {
     for (int start = 0; start < kStarts && first + start < a.rows; ++start) {
       const int32_t token = window[start + 1];
       if (token == window[start]) continue;
-      // The tokens are sorted: how many of the window are this one, and of what lies behind it where that is not all.
+      // The segment's length. Tokens are sorted, so count those equal to `token`, kThreads at a time, until not all
+      // are. The window has the tokens up to index first + kThreads - 1.
       int64_t length = 0;
       for (int64_t from = first + start;; from += kThreads) {
         const int64_t i = from + block.thread();
@@ -95,7 +96,8 @@ struct EmbeddingSegments {
           float d[kSize];
           load_group<kAligned>(a.d_out + t * a.width + c, channels, d);
           if (mask.active()) {
-            mask.apply(c, static_cast<uint32_t>(a.names.positions[t]), static_cast<uint32_t>(a.names.lines[t]), d);
+            mask.apply(c, static_cast<uint32_t>(a.counters.positions[t]),
+                       static_cast<uint32_t>(a.counters.sentence_ids[t]), d);
           }
           TEARLESS_UNROLL
           for (int i = 0; i < kSize; ++i) sum[i] += d[i];
@@ -115,7 +117,7 @@ struct EmbeddingSegments {
           total[i] = old[i] + scale * total[i];
         }
         store_group<kAligned>(to, channels, total);
-      }  // the next segment's length is found at barriers, before its sums are written
+      }  // no sync() here: block_sum() for the next segment's length has barriers before that segment writes `sums`
     }
   }
 };

@@ -1,5 +1,5 @@
-// Σ e^z over a row that a block reads once, without overflow: each thread keeps the largest number that it has seen and
-// the sum of e^(z - largest), which fades when a larger one comes.
+// Σ e^z over a row that a block reads once, without overflow (online softmax): each thread holds its running maximum
+// and the sum of e^(z - maximum), which it rescales when the maximum grows.
 #pragma once
 
 #include <cfloat>
@@ -10,10 +10,11 @@
 namespace tearless::engine {
 
 struct ExpSum {
-  float largest = -FLT_MAX;  // finite from the start, so that -∞ gives 0 and not ∞ - ∞
+  float largest = -FLT_MAX;  // finite, so that z = -∞ gives e^(-∞) = 0 and not e^(∞ - ∞)
   float sum = 0;
 
-  /// Makes room for the numbers that add() takes next.
+  /// Raises `largest` to the maximum of the first `count` elements of z and rescales the sum. REQUIRES: called before
+  /// add() of these elements.
   template <int kSize>
   TEARLESS_BODY void raise(const float (&z)[kSize], int count) {
     float top = largest;
@@ -26,7 +27,7 @@ struct ExpSum {
   }
   TEARLESS_BODY void add(float z) { sum += expf(z - largest); }
 
-  /// The block's. All its threads must call.
+  /// The maximum and sum of the whole block. All its threads must call. Uses kBlockSumBytes<float> of shared memory.
   template <class Block>
   TEARLESS_BODY ExpSum joined(Block& block) const {
     ExpSum all;

@@ -1,6 +1,8 @@
-// A thread's share of a row: a few neighbouring channels, moved with one instruction where they lie on 16 bytes.
+// Groups: the few consecutive channels of a row that one thread handles, loaded and stored with 16-byte instructions
+// where the row is aligned; and Tiling, the assignment of threads to rows and groups.
 //
-// Four numbers of dropout come from one call of Philox, so a group is always a whole number of fours.
+// Values are float in registers, whatever T in memory. One Philox call gives four dropout numbers, so a group that
+// dropout acts on has a multiple of four channels.
 #pragma once
 
 #include <cstdint>
@@ -16,17 +18,18 @@ namespace tearless::engine {
 template <class T>
 inline constexpr int kWideGroup = 16 / static_cast<int>(sizeof(T));
 
-/// Size of a group: what fills 16 bytes where rows are aligned, else one call of Philox.
+/// Channels in a group: 16 bytes where rows are aligned, else four (one Philox call).
 template <class T, bool kAligned>
 inline constexpr int kGroup = kAligned ? kWideGroup<T> : 4;
 
-/// True where every row of `stride` elements starts on 16 bytes and holds whole groups.
+/// True where rows that are `stride` elements apart all start at a multiple of 16 bytes; a row of `stride` elements
+/// then has whole groups.
 template <class T>
 bool is_aligned(const T* data, int64_t stride) {
   return reinterpret_cast<uintptr_t>(data) % 16 == 0 && stride % kWideGroup<T> == 0;
 }
 
-/// Neighbours that are moved with one instruction.
+/// kSize consecutive elements that are moved with one instruction.
 template <class T, int kSize>
 struct alignas(kSize * sizeof(T)) Packed {
   T at[kSize];
@@ -34,10 +37,11 @@ struct alignas(kSize * sizeof(T)) Packed {
 template <class T>
 using SixteenBytes = Packed<T, kWideGroup<T>>;
 
+/// Loads a To (a Packed, or a word) from consecutive elements. REQUIRES: `from` is aligned for it.
 template <class To, class T>
 TEARLESS_BODY To load_packed(const T* from) {
 #ifdef __CUDA_ARCH__
-  if constexpr (sizeof(To) == 16) {  // left to itself the compiler may move a struct of small parts in those parts
+  if constexpr (sizeof(To) == 16) {  // otherwise the compiler may load a struct of small members one by one
     const uint4 words = *reinterpret_cast<const uint4*>(from);
     return *reinterpret_cast<const To*>(&words);
   } else if constexpr (sizeof(To) == 8) {
@@ -47,7 +51,7 @@ TEARLESS_BODY To load_packed(const T* from) {
     return *reinterpret_cast<const To*>(from);
   }
 #else
-  if (reinterpret_cast<uintptr_t>(from) % alignof(To) != 0) std::abort();  // what the GPU would do
+  if (reinterpret_cast<uintptr_t>(from) % alignof(To) != 0) std::abort();  // the GPU would report a misaligned address
   To packed;
   __builtin_memcpy(&packed, from, sizeof(To));
   return packed;
@@ -66,7 +70,7 @@ TEARLESS_BODY void store_sixteen(T* to, const SixteenBytes<T>& bytes) {
   __builtin_memcpy(to, &bytes, 16);
 #endif
 }
-/// Four bf16 from floats, to an address on eight bytes.
+/// Four floats as bf16, to an 8-byte aligned address.
 TEARLESS_BODY void store_eight_of(bf16* to, const float* x) {
 #ifdef __CUDA_ARCH__
   *reinterpret_cast<uint2*>(to) = uint2{bf16_pair_bits(x[0], x[1]), bf16_pair_bits(x[2], x[3])};
@@ -76,7 +80,7 @@ TEARLESS_BODY void store_eight_of(bf16* to, const float* x) {
 #endif
 }
 #ifdef __CUDA_ARCH__
-/// To global memory. Spelled out, because an ordinary store of four words is at times split into four.
+/// One 16-byte store to global memory. In PTX, because the compiler sometimes splits an ordinary store of four words.
 __device__ __forceinline__ void store_words(void* to, uint32_t a, uint32_t b, uint32_t c, uint32_t d) {
   asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};"
                :
@@ -85,7 +89,7 @@ __device__ __forceinline__ void store_words(void* to, uint32_t a, uint32_t b, ui
 }
 #endif
 
-/// Sixteen bytes of T from floats, to global memory.
+/// Floats as 16 bytes of T (4 floats or 8 bf16), to global memory.
 TEARLESS_BODY void store_sixteen_of(float* to, const float* x) {
 #ifdef __CUDA_ARCH__
   store_words(to, __float_as_uint(x[0]), __float_as_uint(x[1]), __float_as_uint(x[2]), __float_as_uint(x[3]));
@@ -104,7 +108,7 @@ TEARLESS_BODY void store_sixteen_of(bf16* to, const float* x) {
 #endif
 }
 
-/// x[i] = from[i] for i < count, 0 behind. Aligned: count is 0 or kSize.
+/// x[i] = from[i] for i < count, else 0. REQUIRES where kAligned: count is 0 or kSize.
 template <bool kAligned, int kSize, class T>
 TEARLESS_BODY void load_group(const T* from, int count, float (&x)[kSize]) {
   if constexpr (kAligned) {
@@ -122,7 +126,7 @@ TEARLESS_BODY void load_group(const T* from, int count, float (&x)[kSize]) {
   }
 }
 
-/// to[i] = x[i] for i < count.
+/// to[i] = x[i] for i < count. REQUIRES where kAligned: count is 0 or kSize.
 template <bool kAligned, int kSize, class T>
 TEARLESS_BODY void store_group(T* to, int count, const float (&x)[kSize]) {
   if constexpr (kAligned) {
@@ -138,7 +142,7 @@ TEARLESS_BODY void store_group(T* to, int count, const float (&x)[kSize]) {
   }
 }
 
-/// Four neighbours of a flat buffer, whose end may cut the last of them.
+/// Four consecutive elements of a flat buffer; fewer (count < 4) at its end.
 template <bool kAligned>
 TEARLESS_BODY void load_four(const float* from, int count, float (&x)[4]) {
   if (count == 4) {
@@ -156,19 +160,19 @@ TEARLESS_BODY void store_four(float* to, int count, const float (&x)[4]) {
   }
 }
 
-/// Channels of the group at `channel` that the row has.
+/// How many channels of the group at `channel` lie inside the row: 0 … kSize.
 template <int kSize>
 TEARLESS_BODY int inside(int64_t channel, int64_t width) {
   const int64_t left = width - channel;
   return left >= kSize ? kSize : left > 0 ? static_cast<int>(left) : 0;
 }
 
-/// Threads over rows that lie side by side: `across` of them (a power of two) along a row, a group of channels each;
-/// the others below, a row each.
+/// Assigns the threads of a block to a tile of a matrix: across() threads (a power of two) along a row, one group of
+/// channels each, and down() threads down the rows. A grid has blocks(rows) blocks, `tiles` of them along a row.
 struct Tiling {
   static constexpr int kThreads = 256;
   int across_log2 = 0;
-  uint32_t tiles = 1;  // along a row
+  uint32_t tiles = 1;  // in a row
 
   static Tiling of(int64_t width, int group) {
     Tiling tiling;
@@ -176,26 +180,27 @@ struct Tiling {
     tiling.tiles = static_cast<uint32_t>(blocks_for(width, int64_t{tiling.across()} * group));
     return tiling;
   }
-  /// Blocks for so many rows, a thread taking a group of each of rows_per_thread rows.
+  /// Blocks for `rows` rows where a thread takes one group in each of rows_per_thread rows.
   int64_t blocks(int64_t rows, int rows_per_thread = 1) const {
     return blocks_for(rows, int64_t{rows_per_thread} * down()) * tiles;
   }
   TEARLESS_BOTH int across() const { return 1 << across_log2; }
   TEARLESS_BOTH int down() const { return kThreads >> across_log2; }
+  /// The thread's column and row in the tile.
   TEARLESS_BOTH int x(int thread) const { return thread & (across() - 1); }
   TEARLESS_BOTH int y(int thread) const { return thread >> across_log2; }
-  // In 32 bits, which a grid never exceeds: a GPU divides 64 bits by a long routine.
+  // The block's row of tiles, and the thread's first channel. In 32 bits, which a grid never exceeds, because a 64-bit
+  // division is a slow subroutine on a GPU.
   TEARLESS_BOTH int64_t part_of(int64_t block) const { return static_cast<uint32_t>(block) / tiles; }
   TEARLESS_BOTH int64_t column_of(int64_t block, int thread, int group) const {
     return (int64_t{static_cast<uint32_t>(block) % tiles} * across() + x(thread)) * group;
   }
 };
 
-/// A thread's groups of neighbouring channels where tiles cover rows: of row `row` and, where a thread takes several,
-/// of the rows down() apart behind it.
+/// A thread's group under a Tiling. Where a thread takes several rows, they are row, row + down(), row + 2 · down(), …
 struct TiledGroup {
-  int64_t row, channel;
-  int count;  // channels that the row has; 0: nothing to do
+  int64_t row, channel;  // `row` may be past the last row
+  int count;             // channels inside the row; 0: nothing to do
 };
 template <int kSize, class Block>
 TEARLESS_BODY TiledGroup group_of(const Tiling& tiling, const Block& block, int64_t width, int rows_per_thread = 1) {

@@ -1,8 +1,11 @@
-// The table of kernels (engine/ops/kernels.h) from the bodies, for a Runner: CUDA's (kernels.cu) or the processor's
-// (kernels_on_host.cc). A Runner is made for a call from its stream and has
+// Makes the tables of kernels (engine/ops/kernels.h) from the kernel bodies, for a Runner: CUDA's (kernels.cu) or the
+// processor's (kernels_on_host.cc). A Runner is constructed from the stream for each call of a kernel and has
 //
-//   void run(const Body&)             launches the body in its shape(), after all that this runner was given before
-//   V* workspace<V>(int64_t count)    memory of the device for this call's launches, not initialised; the newest alone
+//   void run(const Body&)             launches the body with its shape(), in order after the earlier launches
+//   V* workspace<V>(int64_t count)    device memory for this call's launches, not initialised; the next call of
+//                                     workspace() invalidates it
+//
+// The kernels of a call are launched by `launch(call, runner)`, defined beside its bodies.
 #pragma once
 
 #include "engine/cuda/add_norm_body.h"
@@ -29,7 +32,7 @@ constexpr Kernels<T> kernel_table() {
           run_call<AddNormBackward<T>, Runner>,
           run_call<BiasReluDropout<T>, Runner>,
           run_call<BiasReluDropoutBackward<T>, Runner>,
-          attention_kept_size,
+          attention_saved_size,
           run_call<Attention<T>, Runner>,
           run_call<AttentionBackward<T>, Runner>,
           run_call<CrossEntropy<T>, Runner>,

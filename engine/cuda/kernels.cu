@@ -1,4 +1,5 @@
-// The bodies as kernels, and the tables of them that the engine finds with dlsym.
+// Instantiates the kernel bodies (*_body.h) as CUDA kernels and exports the tables of them, which the engine finds with
+// dlsym().
 #include <cuda_runtime.h>
 
 #include <map>
@@ -14,8 +15,8 @@
 namespace tearless::engine {
 namespace {
 
-/// Blocks that must fit on a multiprocessor at once: bounds the registers of a thread. 0: as the compiler thinks best,
-/// which may be to spill a few.
+/// Minimum number of resident blocks per SM for __launch_bounds__, which limits the registers of a thread. 0: left to
+/// the compiler, which may spill a few registers.
 template <class Body>
 constexpr int blocks_at_once() {
   if constexpr (requires { Body::kBlocksAtOnce; }) return Body::kBlocksAtOnce;
@@ -34,8 +35,8 @@ __global__ void __launch_bounds__(Body::kThreads, blocks_at_once<Body>()) run_bo
   throw std::runtime_error(sentence);
 }
 
-/// Memory for partial sums, one piece for each stream of each device. A piece that has become too small is kept:
-/// kernels that were launched, and graphs that were captured, still write to it.
+/// Workspaces for partial sums, one for each stream of each device. A workspace that has become too small is replaced
+/// but never freed: kernels already launched, and captured graphs, still write to it.
 class Workspaces {
  public:
   void* of(cudaStream_t stream, size_t bytes) {
@@ -44,17 +45,17 @@ class Workspaces {
     const std::lock_guard lock(mutex_);
     Piece& piece = pieces_[{device, stream}];
     if (piece.bytes >= bytes) return piece.memory;
-    // At least twice the last: the pieces that are kept are together no larger than the one in use.
+    // At least twice the size: the replaced ones are together no larger than the one in use.
     const size_t wanted = std::max({bytes, 2 * piece.bytes, kSmallest});
-    // Elsewhere in the process, or on this stream itself, a graph may be under capture, which forbids cudaMalloc in
-    // every mode but this.
+    // A graph may be under capture on this stream or elsewhere in the process, which forbids cudaMalloc() in every mode
+    // but relaxed.
     cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
     check(cudaThreadExchangeStreamCaptureMode(&mode));
     void* memory = nullptr;
     const cudaError_t status = cudaMalloc(&memory, wanted);
     cudaThreadExchangeStreamCaptureMode(&mode);
     if (status != cudaSuccess) {
-      cudaGetLastError();  // it would be taken for an error of the next launch
+      cudaGetLastError();  // clears it: it would be reported for the next launch
       fail_with(status, "no " + std::to_string(wanted) + " bytes for the workspace of the kernels");
     }
     piece = {memory, wanted};
@@ -124,8 +125,13 @@ const Kernels<float> float_kernels = kernel_table<float, CudaRunner>();
 const Kernels<bf16> bf16_kernels = kernel_table<bf16, CudaRunner>();
 const OptimiserKernels optimiser_kernels = optimiser_table<CudaRunner>();
 const SearchKernels search_kernels = search_table<CudaRunner>();
-const CudaKernels kernels = {kCudaKernelsLayout, &float_kernels,  &bf16_kernels,
-                             &optimiser_kernels, &search_kernels, capture_graph};
+const CudaKernels kernels = {.layout = kCudaKernelsLayout,
+                             .backend = {.name = "cuda",
+                                         .float_kernels = &float_kernels,
+                                         .bf16_kernels = &bf16_kernels,
+                                         .optimiser = &optimiser_kernels,
+                                         .search = &search_kernels,
+                                         .capture = capture_graph}};
 
 }  // namespace
 }  // namespace tearless::engine

@@ -21,7 +21,7 @@ class RunnerOnHost {
 
   template <class V>
   V* workspace(int64_t count) {
-    memory_.assign(static_cast<size_t>(count) * sizeof(V), 0xFF);  // NaNs: what is read must have been written
+    memory_.assign(static_cast<size_t>(count) * sizeof(V), 0xFF);  // NaN, so that reading before writing shows
     return reinterpret_cast<V*>(memory_.data());
   }
 

@@ -1,6 +1,6 @@
-// The bodies of the CUDA kernels run on the processor, for tests where there is no GPU: the same arithmetic, launch
-// shapes and exchanges between threads, at a millionth of the speed. All pointers are to host memory; `stream` is not
-// looked at.
+// The CUDA kernel bodies compiled for the processor, for tests on machines without a GPU: the same arithmetic, launch
+// shapes and exchanges between threads, about a million times slower. All pointers are to host memory; `stream` is
+// ignored.
 #pragma once
 
 #include "engine/cuda/block_on_host.h"

@@ -12,7 +12,7 @@
 
 namespace tearless::engine {
 
-/// Σ g² of 16384 gradients to the block's place in the workspace.
+/// partial[block] = Σ g² of kPerBlock gradients.
 template <bool kAligned>
 struct SquaredNormBlocks {
   static constexpr const char* kName = "squared_norm";
@@ -40,6 +40,7 @@ struct SquaredNormBlocks {
   }
 };
 
+/// *sum = Σ partial, by one block in a fixed order.
 struct SquaredNormSum {
   static constexpr const char* kName = "squared_norm_sum";
   static constexpr int kThreads = 512;
@@ -59,42 +60,44 @@ struct SquaredNormSum {
   }
 };
 
-/// What an Adam kernel multiplies with, and whether it may.
+/// The factors of one update.
 struct AdamFactors {
-  float clip, rate, inverse_root;
-  bool frozen;
+  float clip, step_size, inverse_sqrt_correction2;
+  bool frozen;  // leave parameters and moments as they are (UpdateOutcome::frozen_at)
 };
 
+/// Factors that the host passes with the launch.
 struct FactorsFromHost {
   static constexpr const char* kName = "adam";
-  float clip, rate, inverse_root;
+  float clip, step_size, inverse_sqrt_correction2;
 
   template <class Block>
   TEARLESS_BODY AdamFactors factors(Block&) const {
-    return {clip, rate, inverse_root, false};
+    return {clip, step_size, inverse_sqrt_correction2, false};
   }
 };
 
+/// Factors computed on the device (kernels.h: AdamOnDevice).
 struct FactorsOnDevice {
   static constexpr const char* kName = "adam_on_device";
   double clip_norm;
   const UpdateInputs* inputs;
   UpdateOutcome* outcome;
 
-  /// The first thread makes them for its block. Every block comes to the same answer, and each may read frozen_at
-  /// before or after block 0 has written it: where it is written, the norm alone freezes.
+  /// Thread 0 computes them for its block. All blocks get the same `frozen`, though a block may read frozen_at before
+  /// or after block 0 writes it: block 0 writes it only where the norm is not finite, and then the norm alone freezes.
   template <class Block>
   TEARLESS_BODY AdamFactors factors(Block& block) const {
     AdamFactors* shared = reinterpret_cast<AdamFactors*>(block.shared());
     if (block.thread() == 0) {
       const double squared_norm = outcome->squared_norm;
-      const bool finite = squared_norm <= DBL_MAX;  // neither ∞ nor no number
+      const bool finite = squared_norm <= DBL_MAX;  // false for ∞ and NaN
       const uint32_t frozen_at = outcome->frozen_at;
       if (!finite && frozen_at == 0 && block.index() == 0) outcome->frozen_at = inputs->update;
       const double ratio = clip_norm / (sqrt(squared_norm) + 1e-6);
       shared->clip = clip_norm > 0 && ratio < 1 ? static_cast<float>(ratio) : 1.0f;
-      shared->rate = inputs->rate;
-      shared->inverse_root = inputs->inverse_root;
+      shared->step_size = inputs->step_size;
+      shared->inverse_sqrt_correction2 = inputs->inverse_sqrt_correction2;
       shared->frozen = !finite || frozen_at != 0;
     }
     block.sync();
@@ -102,11 +105,12 @@ struct FactorsOnDevice {
   }
 };
 
+/// Adam on a flat buffer. Gradients are zeroed even where frozen; theta_bf16 (or null) gets the new θ.
 template <class Factors, bool kAligned>
 struct AdamBlocks {
   static constexpr const char* kName = Factors::kName;
   static constexpr int kThreads = 256;
-  static constexpr int kGroups = 2;  // of four parameters each, so that eight loads are under way
+  static constexpr int kGroups = 2;  // of four parameters for each thread, so that eight loads are in flight
   Adam a;
   Factors source;
   uint16_t* theta_bf16;
@@ -137,9 +141,9 @@ struct AdamBlocks {
         TEARLESS_UNROLL
         for (int j = 0; j < 4; ++j) {
           const float clipped = f.clip * g[k][j];
-          m[k][j] = a.beta1 * m[k][j] + a.rest1 * clipped;
-          v[k][j] = a.beta2 * v[k][j] + a.rest2 * clipped * clipped;
-          theta[k][j] -= f.rate * m[k][j] / (sqrtf(v[k][j]) * f.inverse_root + a.eps);
+          m[k][j] = a.beta1 * m[k][j] + a.one_minus_beta1 * clipped;
+          v[k][j] = a.beta2 * v[k][j] + a.one_minus_beta2 * clipped * clipped;
+          theta[k][j] -= f.step_size * m[k][j] / (sqrtf(v[k][j]) * f.inverse_sqrt_correction2 + a.eps);
         }
         store_four<kAligned>(a.first_moment + i, count, m[k]);
         store_four<kAligned>(a.second_moment + i, count, v[k]);
@@ -187,7 +191,7 @@ void launch(const SquaredNorm& a, Runner& runner) {
 
 template <class Runner>
 void launch(const Adam& a, Runner& runner) {
-  launch_adam(a, FactorsFromHost{a.clip, a.rate, a.inverse_root}, nullptr, runner);
+  launch_adam(a, FactorsFromHost{a.clip, a.step_size, a.inverse_sqrt_correction2}, nullptr, runner);
 }
 
 template <class Runner>

@@ -9,55 +9,57 @@
 namespace tearless::engine {
 namespace {
 
-BatchLines all_lines(const ParallelTokens& corpus) {
-  BatchLines lines(static_cast<size_t>(corpus.size()));
+SentenceIds all_lines(const ParallelTokens& corpus) {
+  SentenceIds lines(static_cast<size_t>(corpus.size()));
   std::iota(lines.begin(), lines.end(), 0);
   return lines;
 }
 
-void sort_by_source_length(BatchLines& lines, const ParallelTokens& corpus) {
+void sort_by_source_length(SentenceIds& lines, const ParallelTokens& corpus) {
   std::stable_sort(lines.begin(), lines.end(),
                    [&](int32_t a, int32_t b) { return corpus.source_length(a) < corpus.source_length(b); });
 }
 
-/// Cuts `lines`, in their order, greedily: width(longest source, longest target) tokens a sentence, `budget` a batch.
+/// Cuts `lines` greedily in their order. A batch has sentences × width(longest source, longest target) ≤ `budget`,
+/// unless it is a single line.
 template <class Width>
-std::vector<BatchLines> cut(const BatchLines& lines, const ParallelTokens& corpus, int64_t budget, const Width& width) {
-  std::vector<BatchLines> batches;
-  int64_t longest_source = 0;
-  int64_t longest_target = 0;
+std::vector<SentenceIds> cut(const SentenceIds& lines, const ParallelTokens& corpus, int64_t budget,
+                             const Width& width) {
+  std::vector<SentenceIds> batches;
+  int64_t max_source_length = 0;
+  int64_t max_target_length = 0;
   for (const int32_t line : lines) {
-    longest_source = std::max(longest_source, corpus.source_length(line));
-    longest_target = std::max(longest_target, corpus.target_length(line));
+    max_source_length = std::max(max_source_length, corpus.source_length(line));
+    max_target_length = std::max(max_target_length, corpus.target_length(line));
     const bool fits =
         !batches.empty() &&
-        (static_cast<int64_t>(batches.back().size()) + 1) * width(longest_source, longest_target) <= budget;
+        (static_cast<int64_t>(batches.back().size()) + 1) * width(max_source_length, max_target_length) <= budget;
     if (!fits) {
       batches.emplace_back();
-      longest_source = corpus.source_length(line);
-      longest_target = corpus.target_length(line);
+      max_source_length = corpus.source_length(line);
+      max_target_length = corpus.target_length(line);
     }
     batches.back().push_back(line);
   }
   return batches;
 }
 
-/// Appends one sentence's row numbers; its tokens are the caller's to append.
+/// Appends positions, sentence ids and the offset of one sentence. The caller appends its tokens.
 void add_sentence(PackedRows& rows, int32_t line, int64_t length) {
   for (int32_t position = 0; position < length; ++position) {
     rows.positions.push_back(position);
-    rows.lines.push_back(line);
+    rows.sentence_ids.push_back(line);
   }
   rows.offsets.push_back(rows.offsets.back() + static_cast<int32_t>(length));
 }
 
 }  // namespace
 
-std::vector<BatchLines> cut_batches(const ParallelTokens& corpus, const BatchOptions& options, uint32_t seed,
-                                    int64_t pass) {
+std::vector<SentenceIds> cut_batches(const ParallelTokens& corpus, const BatchOptions& options, uint32_t seed,
+                                     int64_t pass) {
   const RandomStream stream(seed, "order");
   const auto pass_number = static_cast<uint32_t>(pass);
-  BatchLines lines = all_lines(corpus);
+  SentenceIds lines = all_lines(corpus);
   shuffle(lines, stream, pass_number, /*which=*/0);
   sort_by_source_length(lines, corpus);
   const bool sum = options.count == BatchCount::kPaddedSum;
@@ -68,8 +70,8 @@ std::vector<BatchLines> cut_batches(const ParallelTokens& corpus, const BatchOpt
   return batches;
 }
 
-std::vector<BatchLines> decoding_batches(const ParallelTokens& corpus, int64_t tokens) {
-  BatchLines lines = all_lines(corpus);
+std::vector<SentenceIds> decoding_batches(const ParallelTokens& corpus, int64_t tokens) {
+  SentenceIds lines = all_lines(corpus);
   sort_by_source_length(lines, corpus);
   return cut(lines, corpus, tokens, [](int64_t source, int64_t) { return 2 * source; });
 }

@@ -1,4 +1,4 @@
-// Sentences cut into batches, and batches packed into rows.
+// Cuts a set of sentence pairs into batches and packs batches into rows.
 #pragma once
 
 #include <cstdint>
@@ -11,19 +11,24 @@
 
 namespace tearless::engine {
 
-/// The lines of one batch.
-using BatchLines = std::vector<int32_t>;
+/// The sentences of one batch: line numbers in the corpus, from 0.
+using SentenceIds = std::vector<int32_t>;
 
-/// One pass over the training set: shuffle, stable-sort by source length, cut, shuffle the batches (spec
-/// training.md 1.3). A function of (seed, pass) alone; every line stands in one batch. A batch grows while sentences ×
-/// what `options.count` says stays within `options.tokens`; a pair that is too long by itself is a batch of its own.
-std::vector<BatchLines> cut_batches(const ParallelTokens& corpus, const BatchOptions& options, uint32_t seed,
-                                    int64_t pass);
+/// The batches of one pass over the training set (docs/spec/training.md §1.3):
+///   1. Shuffle the sentences.
+///   2. Stable-sort them by source length.
+///   3. Cut: a batch grows while sentences × (the length that `options.count` names) ≤ `options.tokens`. A pair that
+///      exceeds the limit by itself is a batch of its own.
+///   4. Shuffle the batches.
+/// A pure function of (seed, pass); every sentence is in exactly one batch.
+std::vector<SentenceIds> cut_batches(const ParallelTokens& corpus, const BatchOptions& options, uint32_t seed,
+                                     int64_t pass);
 
-/// For decoding: lines by source length, a batch growing while sentences × 2 × longest source ≤ tokens.
-std::vector<BatchLines> decoding_batches(const ParallelTokens& corpus, int64_t tokens);
+/// The batches of decoding: sentences by source length; a batch grows while sentences × 2 × longest source ≤ `tokens`.
+std::vector<SentenceIds> decoding_batches(const ParallelTokens& corpus, int64_t tokens);
 
-/// The rows of these lines. Labels are as the corpus has them: those outside target_kept are the model's to map.
+/// Packs these lines into rows. Labels are tokens of the joint vocabulary; Transformer::ready() maps them to output
+/// columns.
 PackedBatch pack(const ParallelTokens& corpus, std::span<const int32_t> lines);
 
 }  // namespace tearless::engine

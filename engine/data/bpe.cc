@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view kWordEnd = "</w>";
 
-/// The characters of a word, the last one with its mark.
+/// The characters of a word, the last one with the mark "</w>".
 std::vector<std::string> characters(std::string_view word) {
   std::vector<std::string> units;
   for (const char c : word) {
@@ -26,13 +26,13 @@ std::vector<std::string> characters(std::string_view word) {
   return units;
 }
 
-/// A unit as it stands in text: "low</w>" is low, "low" is low@@.
+/// A unit as written in text: "low</w>" → "low", "low" → "low@@".
 std::string written(std::string_view unit) {
   if (unit.ends_with(kWordEnd)) return std::string(unit.substr(0, unit.size() - kWordEnd.size()));
   return std::string(unit) + "@@";
 }
 
-/// Within a word of the training text a unit could come to end like the mark, and be taken for the end of its word.
+/// A word that contains "</w>" could yield a unit that ends with it inside the word, which would read as a word's end.
 void refuse_word_end(std::string_view word, const char* side) {
   if (word.find(kWordEnd) == std::string_view::npos) return;
   fail("data.train: the {} side has a word with {} in it, with which BPE marks the end of a word; take it out", side,
@@ -41,7 +41,7 @@ void refuse_word_end(std::string_view word, const char* side) {
 
 std::string merge_key(std::string_view left, std::string_view right) { return fmt::format("{} {}", left, right); }
 
-/// Replaces every `left right`, from left to right, by `merged`.
+/// Replaces every `left right` by `merged`, from left to right.
 template <class Unit>
 void merge_pair(std::vector<Unit>& word, const Unit& left, const Unit& right, const Unit& merged) {
   size_t kept = 0;
@@ -57,9 +57,8 @@ void merge_pair(std::vector<Unit>& word, const Unit& left, const Unit& right, co
   word.resize(kept);
 }
 
-/// Words as numbered units, and how often each pair of neighbours stands in them. Counts are kept up to date by
-/// visiting only the words that hold the merged pair; the queue may hold outdated entries, which are skipped when they
-/// come up.
+/// Words as lists of unit numbers, with the frequency of every pair of adjacent units. After a merge only the words
+/// that contain the merged pair are recounted. The queue may hold outdated counts; they are skipped when popped.
 class MergeLearner {
  public:
   explicit MergeLearner(const std::map<std::string, int64_t, std::less<>>& words) {
@@ -96,7 +95,7 @@ class MergeLearner {
   };
   struct PairUse {
     int64_t count = 0;
-    std::vector<size_t> words;  // every word that holds the pair; some may not any more
+    std::vector<size_t> words;  // every word with the pair; may list words that no longer have it
     bool changed = false;
   };
   struct Candidate {
@@ -109,7 +108,7 @@ class MergeLearner {
 
   static Pair pair_of(uint32_t left, uint32_t right) { return uint64_t{left} << 32 | right; }
 
-  /// Two merges can spell the same unit ("a"+"bc", "ab"+"c"): it is one unit then, as it is when text is encoded.
+  /// Different merges can spell the same unit ("a" + "bc", "ab" + "c"). They get one number, as in encoding.
   uint32_t number(const std::string& unit) {
     const auto [it, is_new] = numbers_.emplace(unit, static_cast<uint32_t>(units_.size()));
     if (is_new) units_.push_back(unit);
@@ -135,8 +134,8 @@ class MergeLearner {
     const uint32_t merged = number(spelled.first + spelled.second);
     std::vector<size_t> holders = std::move(pairs_[pair].words);
     pairs_[pair].words.clear();
-    // Counting a word again notes it at all its pairs again. Were it then visited as often as it is noted, two words
-    // with the same pairs would double the visits with every merge.
+    // A recount appends the word to the lists of all its pairs again. Without removing duplicates here, words with the
+    // same pairs would double the visits at every merge.
     std::sort(holders.begin(), holders.end());
     holders.erase(std::unique(holders.begin(), holders.end()), holders.end());
     for (const size_t index : holders) {
@@ -194,8 +193,8 @@ Bpe Bpe::learn(const ParallelText& train, int64_t merges) {
       }
     }
   }
-  // The paper draws the joint text in proportion to the root of the languages' sizes: the two sides of a corpus have
-  // equally many sentences, so all of both is what it draws.
+  // TwT samples the joint text in proportion to the root of each language's size. Both sides of a corpus have the same
+  // number of sentences, so the sample is all of both.
   Bpe bpe(learn_merges(counts, merges));
   for (size_t side = 0; side < sides.size(); ++side) {
     for (const std::string& line : *sides[side]) {
@@ -256,7 +255,8 @@ std::vector<std::string> Bpe::encode(std::string_view line, Side side) const {
 
 std::string Bpe::join(std::span<const std::string> pieces) const { return join_continued(pieces); }
 
-// Three parts, an empty line after each: merges "left right", then the pieces of the source and of the target, sorted.
+// Three parts, each followed by an empty line: merges "left right", then the pieces of the source and of the target,
+// sorted.
 std::string Bpe::bytes() const {
   std::string text;
   for (const auto& [left, right] : merges_) text += merge_key(left, right) + "\n";
@@ -271,10 +271,7 @@ std::string Bpe::bytes() const {
 Bpe Bpe::from_bytes(std::string_view bytes) {
   std::array<std::vector<std::string>, 3> parts;
   size_t part = 0;
-  for (size_t begin = 0; begin < bytes.size();) {
-    const size_t end = std::min(bytes.find('\n', begin), bytes.size());
-    const std::string_view line = bytes.substr(begin, end - begin);
-    begin = end + 1;
+  for (const std::string_view line : split_lines(bytes)) {
     if (line.empty()) {
       ++part;
     } else if (part < parts.size()) {

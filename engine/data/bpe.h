@@ -1,6 +1,6 @@
-// Joint byte-pair encoding for tokenised text, as TwT did with fastBPE (spec training.md 1.2): a word is its
-// characters, the last one marked "</w>"; the most frequent pair of neighbours becomes one unit, again and again. A
-// piece that does not end its word is written with "@@".
+// Joint byte-pair encoding for tokenised text, as TwT used fastBPE (docs/spec/training.md §1.2). A word starts as its
+// characters, the last one marked "</w>". Learning repeatedly merges the most frequent pair of adjacent units into one.
+// In text, a piece that does not end its word is written with "@@".
 #pragma once
 
 #include <array>
@@ -16,23 +16,22 @@
 
 namespace tearless::engine {
 
-/// Two neighbouring units that become one: "l", "ow</w>".
+/// Two adjacent units that are merged: ("l", "ow</w>").
 using Merge = std::pair<std::string, std::string>;
 
-/// The first `count` merges of words with these frequencies; fewer where no pair is left. Of equally frequent pairs the
-/// one with the smaller pair of numbers wins. Units are numbered: characters in byte order, then merges as they are
-/// learned (fastBPE numbers the characters by the order of a hash table). So the result depends on the frequencies
-/// alone, not on the order of sentences.
+/// The first `count` merges of words with these frequencies; fewer if no pair is left. Among equally frequent pairs the
+/// one with the smaller unit numbers (left, then right) is merged first. Characters are numbered in byte order, then
+/// merges as they are learned (fastBPE numbers characters in hash-table order). The result therefore depends on the
+/// frequencies alone, not on the order of sentences.
 std::vector<Merge> learn_merges(const std::map<std::string, int64_t, std::less<>>& words, int64_t count);
 
-/// The merges, and for each side the pieces that its language may use: those of its own encoded training text. Any
-/// other merged unit is split back until its parts may be used, or are characters (which the vocabulary may then not
-/// know).
+/// The merges and, per side, the allowed pieces: those of the side's own encoded training text. A merged unit that is
+/// not allowed is split recursively until its parts are allowed or single characters (which may be UNK).
 class Bpe final : public Subwords {
  public:
-  /// UserError where the text holds the mark of a word's end.
+  /// Throws UserError if a word of the text contains "</w>".
   static Bpe learn(const ParallelText& train, int64_t merges);
-  /// Throws std::runtime_error for what bytes() did not write.
+  /// Throws std::runtime_error if `bytes` is not the output of bytes().
   static Bpe from_bytes(std::string_view bytes);
 
   std::vector<std::string> encode(std::string_view line, Side side) const override;
@@ -50,9 +49,10 @@ class Bpe final : public Subwords {
   const std::vector<std::string>& encode_word(std::string_view word, Side side) const;
 
   std::vector<Merge> merges_;
-  std::unordered_map<std::string, size_t> ranks_;    // "left right" → place in merges_
-  std::unordered_map<std::string, size_t> made_by_;  // merged unit → the first merge that makes it
-  std::array<Pieces, 2> allowed_;                    // by side; written forms
+  std::unordered_map<std::string, size_t> ranks_;    // "left right" → index in merges_
+  std::unordered_map<std::string, size_t> made_by_;  // merged unit → index of the first merge that makes it
+  std::array<Pieces, 2> allowed_;                    // by side; as written in text
+  // By side: the pieces of words encoded so far.
   mutable std::array<std::unordered_map<std::string, std::vector<std::string>>, 2> known_words_;
 };
 

@@ -32,13 +32,13 @@ bool is_there(const std::string& file) {
   return fs::exists(file, unreachable);
 }
 
-/// The SHA-256 of a file, read once a process as long as its size and time of change stay as they were.
+/// The SHA-256 of a file; read once per process while its size and modification time stay the same.
 std::string remembered_sha256(const std::string& file) {
   using Stamp = std::tuple<std::string, off_t, time_t, long>;
   static std::mutex mutex;
   static std::map<Stamp, std::string> known;
   struct stat info {};
-  if (::stat(file.c_str(), &info) != 0) return sha256_of_file(file);  // which says why it cannot be read
+  if (::stat(file.c_str(), &info) != 0) return sha256_of_file(file);  // throws: says why it cannot be read
   if (!S_ISREG(info.st_mode)) fail("{} is not an ordinary file: put the text itself there, a sentence a line", file);
   const Stamp stamp{file, info.st_size, info.st_mtim.tv_sec, info.st_mtim.tv_nsec};
   const std::lock_guard lock(mutex);
@@ -54,13 +54,11 @@ std::string pair_sha256(const DataOptions& data, const std::string& prefix) {
 std::vector<std::string> lines_of(const std::string& bytes, const std::string& file) {
   if (bytes.empty()) fail("{} is empty: put one sentence a line into it", file);
   std::vector<std::string> lines;
-  for (size_t begin = 0; begin < bytes.size();) {
-    const size_t end = std::min(bytes.find('\n', begin), bytes.size());
-    lines.push_back(bytes.substr(begin, end - begin));
-    if (!valid_utf8(lines.back())) {
+  for (const std::string_view line : split_lines(bytes)) {
+    lines.emplace_back(line);
+    if (!valid_utf8(line)) {
       fail("{}:{}: not valid UTF-8; convert the file, for example with iconv", file, lines.size());
     }
-    begin = end + 1;
   }
   return lines;
 }
@@ -117,7 +115,7 @@ ParallelText read_parallel(const DataOptions& data, const std::string& prefix) {
   const std::string target = target_file(data, prefix);
   const std::string source_bytes = read_regular_file(source, kNoLimit);
   const std::string target_bytes = read_regular_file(target, kNoLimit);
-  // What is learned is kept under the checksums of the files: these must be the bytes that they were taken of.
+  // The cache entry is named by the files' checksums, so it must be made from exactly those bytes.
   const std::string recorded = recorded_sha256(data, prefix);
   if (!recorded.empty() && sha256(sha256(source_bytes) + " " + sha256(target_bytes)) != recorded) {
     fail("{} or {} has changed while it was read; start again when nothing writes to them", source, target);

@@ -1,5 +1,5 @@
-// Raw corpora: three pairs of plain UTF-8 files, one sentence a line. Which are missing, which bytes they have, what
-// they say. Not here: anything that knows of subwords.
+// Raw corpora: a pair of plain UTF-8 files, one sentence per line, for each of train, dev and test. Reports missing
+// files, computes checksums and reads the text. Knows nothing about subwords.
 #pragma once
 
 #include <string>
@@ -9,30 +9,30 @@
 
 namespace tearless::engine {
 
-/// The two sides of one set, line by line.
+/// The two sides of one set; line i of one translates line i of the other.
 struct ParallelText {
   std::vector<std::string> source;
   std::vector<std::string> target;
 };
 
-/// The first file that is not there, as one sentence that names it and says how to get it; "" where all are there.
-/// UserError where a path or suffix is not set.
+/// A sentence that names the first missing file and says how to get it; "" if no file is missing. Throws UserError if a
+/// path or suffix is not set.
 std::string missing_corpus(const DataOptions& data);
 
-/// Fills in the checksums of the raw files, which must be there. A file's checksum is remembered for the life of the
-/// process (by path, size and time of change): 100,000 configurations over one corpus read it once.
+/// Fills in the checksums of the raw files, which must exist. Checksums are cached for the life of the process by path,
+/// size and modification time, so that checking 100,000 configurations reads a corpus once.
 void fingerprint(DataOptions& data);
 
-/// UserError where a raw file that is there has not the bytes that `data` records.
+/// Throws UserError if a raw file exists and does not match its checksum in `data`. Missing files are skipped.
 void verify_fingerprint(const DataOptions& data);
 
-/// Both sides of `prefix`, whole: dev and test keep every line, empty ones too, so that hypotheses stay beside
-/// references. Lines end at '\n' alone: CR, U+0085 and U+2028 are text. UserError for an empty file, sides of different
-/// length, invalid UTF-8 (file and line), or bytes that are not those that `data` records.
+/// Reads both sides of the set `prefix`. Every line is returned, empty ones too, so that hypotheses and references stay
+/// aligned. Only '\n' ends a line: CR, U+0085 and U+2028 are text. Throws UserError for an empty file, sides of
+/// different length, invalid UTF-8 (names file and line), and bytes that do not match the checksum in `data`.
 ParallelText read_parallel(const DataOptions& data, const std::string& prefix);
 
-/// What is trained on: pairs with no word on either side, or more than `max_words` (0: no limit) on one, are left out.
-/// UserError where none is left.
+/// The pairs to train on: drops pairs where a side has no word or more than `max_words` words (0: no limit). Throws
+/// UserError, naming `prefix`, if none is left.
 ParallelText usable_pairs(ParallelText text, int64_t max_words, const std::string& prefix);
 
 }  // namespace tearless::engine

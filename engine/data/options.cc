@@ -3,7 +3,7 @@
 namespace tearless::engine {
 
 void describe(SettingsVisitor& v, DataOptions& o) {
-  // While the bytes are unknown the corpus' name stands for them, and the identity is provisional.
+  // Until the checksums are known, the corpus name takes their place and the run's identity is provisional.
   const bool known = !o.train_sha256.empty() && !o.dev_sha256.empty() && !o.test_sha256.empty();
   const Identity name_identity = known ? Identity::kLocal : Identity::kResult;
   const auto local = [](const char* key, const char* meaning) {

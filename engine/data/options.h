@@ -1,4 +1,4 @@
-// The settings of the data room: which corpus, how its text becomes subwords, how sentences become batches.
+// The data settings: the corpus ([data]), its subwords ([text]) and the batches ([train.batch]).
 #pragma once
 
 #include <array>
@@ -10,35 +10,42 @@
 
 namespace tearless::engine {
 
-/// [data] Where the corpus lies and which bytes it has. Paths never enter a run's identity, the bytes do.
+/// [data] The raw corpus. Its paths are not part of a run's identity; its checksums are.
 struct DataOptions {
-  std::string name = "";
-  std::string train = "", dev = "", test = "";  // train + "." + source, train + "." + target …
-  std::string source = "", target = "";
-  std::string how_to_get = "";
-  // Filled in by fingerprint() (engine/data/corpus.h): SHA-256 of "source-sha target-sha" of the raw files; "" while
-  // one is missing.
+  std::string name = "";                        // for messages; part of the identity only while checksums are missing
+  std::string train = "", dev = "", test = "";  // path prefixes: the files are <prefix>.<source> and <prefix>.<target>
+  std::string source = "", target = "";         // file suffixes, usually languages
+  std::string how_to_get = "";                  // sentence shown when a file is missing
+  // SHA-256 of "<SHA-256 of the source file> <SHA-256 of the target file>", filled in by fingerprint()
+  // (engine/data/corpus.h); "" until then.
   std::string train_sha256 = "", dev_sha256 = "", test_sha256 = "";
 };
 
-enum class TextKind { kBpe, kSentencepiece, kSegmented };
+enum class TextKind {
+  kBpe,            // joint BPE, for tokenised text
+  kSentencepiece,  // for raw text
+  kSegmented       // text that is already split into subwords
+};
 inline constexpr std::array<std::string_view, 3> kTextKindNames = {"bpe", "sentencepiece", "segmented"};
 
-/// [text] How lines become subwords.
+/// [text] How lines are split into subwords.
 struct TextOptions {
   TextKind kind = TextKind::kBpe;
-  int64_t merges = 3000;
-  int64_t pieces = 2000;
-  int64_t max_words = 250;
+  int64_t merges = 3000;    // kBpe: number of joint merges (TwT App. A)
+  int64_t pieces = 2000;    // kSentencepiece: vocabulary size, PAD, BOS, EOS and UNK included
+  int64_t max_words = 250;  // training pairs with more words on either side are dropped; 0: no limit
 };
 
-enum class BatchCount { kPaddedMaxSide, kPaddedSum };
+enum class BatchCount {
+  kPaddedMaxSide,  // sentences × max(longest source, longest target)
+  kPaddedSum       // sentences × (longest source + longest target)
+};
 inline constexpr std::array<std::string_view, 2> kBatchCountNames = {"padded_max_side", "padded_sum"};
 
-/// [train.batch] What a batch may hold (TwT; spec training.md 1.3).
+/// [train.batch] The size of a batch (docs/spec/training.md §1.3).
 struct BatchOptions {
-  int64_t tokens = 4096;
-  BatchCount count = BatchCount::kPaddedMaxSide;
+  int64_t tokens = 4096;                          // maximum tokens per batch, padding included
+  BatchCount count = BatchCount::kPaddedMaxSide;  // how they are counted
 };
 
 void describe(SettingsVisitor& visitor, DataOptions& options);

@@ -1,4 +1,4 @@
-// The sentences of a set as token numbers, both sides, in the order of the corpus' lines.
+// The sentence pairs of a set as token numbers, in corpus order.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace tearless::engine {
 
-/// Sentences one after another in one array.
+/// Sentences in one array: sentence i is tokens[offsets[i]] … tokens[offsets[i + 1] - 1].
 struct TokenLines {
   std::vector<int32_t> tokens;
   std::vector<int64_t> offsets = {0};  // [lines + 1]
@@ -27,14 +27,15 @@ struct TokenLines {
 class ParallelTokens {
  public:
   ParallelTokens() = default;
-  /// Source lines end with EOS; target lines have neither BOS nor EOS. Both have equally many.
+  /// Source sentences must end with EOS; target sentences must have neither BOS nor EOS. Both sides must have the same
+  /// number of sentences.
   ParallelTokens(TokenLines source, TokenLines target) : source_(std::move(source)), target_(std::move(target)) {}
 
   int64_t size() const { return source_.size(); }
   std::span<const int32_t> source(int64_t line) const { return source_[line]; }  ///< ends with EOS
   std::span<const int32_t> target(int64_t line) const { return target_[line]; }  ///< without BOS and EOS
 
-  /// Lengths as batches count them: the source with EOS, the target with BOS.
+  /// The lengths that batches count: the source with its EOS, the target with its BOS.
   int64_t source_length(int64_t line) const { return source_.length(line); }
   int64_t target_length(int64_t line) const { return target_.length(line) + 1; }
 

@@ -21,8 +21,7 @@ namespace {
 
 fs::path token_file(const std::string& key) { return prepared_folder(key) / "tokens.bin"; }
 
-/// Encodes the training text, when the vocabulary is not known yet, with provisional numbers in order of first
-/// appearance.
+/// Encodes the training text before the vocabulary is known: pieces get provisional numbers in order of appearance.
 class PieceCounter {
  public:
   TokenLines encode(const std::vector<std::string>& lines, const Subwords& subwords, Side side) {
@@ -55,7 +54,7 @@ class PieceCounter {
     for (const Piece* piece : order) {
       final_number[static_cast<size_t>(piece->second.id)] = static_cast<int32_t>(vocabulary.size());
       vocabulary.pieces.push_back(piece->first);
-      vocabulary.target_kept.push_back(piece->second.in_target);
+      vocabulary.in_target.push_back(piece->second.in_target);
     }
     return {std::move(vocabulary), std::move(final_number)};
   }
@@ -83,7 +82,7 @@ using PieceNumbers = std::unordered_map<std::string_view, int32_t>;
 
 PieceNumbers piece_numbers(const Vocabulary& vocabulary) {
   PieceNumbers numbers;
-  // The four special types have names for people only: text that happens to spell one is not it.
+  // PAD, BOS, EOS and UNK have names for display only: text that spells one is an ordinary piece.
   for (int64_t id = kFirstPiece; id < vocabulary.size(); ++id) {
     numbers.emplace(vocabulary.pieces[static_cast<size_t>(id)], static_cast<int32_t>(id));
   }
@@ -106,7 +105,7 @@ TokenLines encode_lines(std::span<const std::string> lines, const Subwords& subw
   return out;
 }
 
-/// Gives provisional tokens their final numbers and, on the source side, each line its EOS.
+/// Replaces provisional numbers by final ones and, on the source side, appends EOS to each line.
 TokenLines renumbered(const TokenLines& lines, const std::vector<int32_t>& final_number, Side side) {
   TokenLines out;
   std::vector<int32_t> ids;
@@ -119,7 +118,7 @@ TokenLines renumbered(const TokenLines& lines, const std::vector<int32_t>& final
   return out;
 }
 
-/// What hypotheses are compared with. Text that came in pieces is joined, as hypotheses are.
+/// The reference lines that hypotheses are scored against. Segmented text is joined, as hypotheses are.
 std::vector<std::string> references(std::vector<std::string> lines, TextKind kind, const Subwords& subwords) {
   if (kind == TextKind::kSegmented) {
     for (std::string& line : lines) line = subwords.join(subwords.encode(line, Side::kTarget));
@@ -160,7 +159,7 @@ Prepared build(const DataOptions& data, const TextOptions& text, const Say& say)
   return out;
 }
 
-/// The cached corpus, or nothing and, where there was one but damaged, what is wrong with it.
+/// The cached corpus, or nothing; if the entry is damaged, `damage` says how.
 std::optional<Prepared> load(const std::string& key, TextKind kind, std::string& damage) {
   if (!is_prepared(key)) return std::nullopt;
   try {
@@ -173,7 +172,7 @@ std::optional<Prepared> load(const std::string& key, TextKind kind, std::string&
 
 void publish(const Prepared& prepared, const std::string& key) {
   const fs::path folder = prepared_folder(key);
-  const fs::path temporary = folder.string() + ".partial";  // one name is enough: the lock is held
+  const fs::path temporary = folder.string() + ".partial";  // the lock is held, so one name suffices
   for (const fs::path& old : {temporary, folder}) remove_recursively(old);
   make_folders(temporary);
   write_atomically(temporary / "tokens.bin", token_file_bytes(prepared));
@@ -221,7 +220,7 @@ fs::path prepared_folder(const std::string& key) {
 }
 
 bool is_prepared(const std::string& key) {
-  std::error_code unreachable;  // counts as not there: making it will say what is wrong with the folder
+  std::error_code unreachable;  // treated as absent; creating the folder reports the error
   return fs::exists(token_file(key), unreachable);
 }
 
@@ -244,7 +243,7 @@ Prepared prepare(DataOptions data, const TextOptions& text, const Say& say) {
   make_folders(prepared_folder(key).parent_path());
   const LockFile lock = LockFile::acquire(prepared_folder(key).string() + ".lock");
   damage.clear();
-  if (auto found = load(key, text.kind, damage)) return std::move(*found);  // another run made it meanwhile
+  if (auto found = load(key, text.kind, damage)) return std::move(*found);  // another run prepared it meanwhile
   if (!damage.empty()) {
     say(fmt::format("{} is damaged ({}): making it anew", token_file(key).string(), damage));
   }

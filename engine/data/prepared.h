@@ -1,5 +1,6 @@
-// A corpus made ready for training: vocabulary, tokens, references. Learned once, kept in a per-user cache under a key
-// that hashes the raw files and the settings of their preparation, and shared by all runs that want the same.
+// A corpus prepared for training: vocabulary, tokens and references. It is prepared once and stored in a per-user
+// cache. The cache key hashes the raw files and the settings of the preparation, so all runs on the same data share an
+// entry.
 #pragma once
 
 #include <cstdint>
@@ -18,36 +19,40 @@
 
 namespace tearless::engine {
 
+/// Everything that training and evaluation read of a corpus.
 struct Prepared {
   Vocabulary vocabulary;
-  ParallelTokens train;      // without the pairs that usable_pairs() leaves out
-  ParallelTokens dev, test;  // every line of the files; the source of an empty line is EOS alone
-  std::vector<std::string> dev_reference, test_reference;  // lines of the target side, joined where they were segmented
-  std::unique_ptr<Subwords> subwords;
-  bool raw_text = false;  // text that was never tokenised: scored by bleu_13a
+  ParallelTokens train;                                    // the pairs that usable_pairs() returns
+  ParallelTokens dev, test;                                // every line; an empty source line is EOS alone
+  std::vector<std::string> dev_reference, test_reference;  // target lines; segmented text is joined
+  std::unique_ptr<Subwords> subwords;                      // encodes and joins text
+  bool raw_text = false;                                   // untokenised text, scored with bleu_13a
 
-  /// The plain line that tokens spell: PAD, BOS and EOS say nothing, UNK prints <unk>.
+  /// The plain text of `ids`. PAD, BOS and EOS are skipped; UNK is written <unk>.
   std::string to_text(std::span<const int32_t> ids) const;
-  /// New source lines, as dev and test were encoded; the target sides are empty.
+  /// New source lines, encoded as dev and test are. The target sides are empty.
   ParallelTokens encode_source(std::span<const std::string> lines) const;
 };
 
-/// Hash of the raw files' checksums (which must be filled in), the text settings and the format of the token file.
+/// The cache key: a hash of the raw files' checksums, the text settings and the format number of the token file.
+/// REQUIRES: `data` has its checksums.
 std::string preparation_key(const DataOptions& data, const TextOptions& text);
 
-/// <cache>/prepared/<key>; the cache is $TEARLESS_CACHE, else $XDG_CACHE_HOME/tearless, else ~/.cache/tearless.
+/// <cache>/prepared/<key>, where <cache> is $TEARLESS_CACHE, else $XDG_CACHE_HOME/tearless, else ~/.cache/tearless.
+/// Throws UserError if no such variable is set, $HOME included.
 std::filesystem::path prepared_folder(const std::string& key);
 
+/// Whether the cache has an entry for `key`. Does not verify it.
 bool is_prepared(const std::string& key);
-/// The vocabulary's size, from the first line of the token file; nothing before the corpus is prepared.
+/// The vocabulary size in the first line of the token file; nothing if the corpus is not prepared.
 std::optional<int64_t> prepared_vocabulary_size(const std::string& key);
 
-/// Receives a line now and then: what is being done, or that a damaged entry is made anew.
+/// Receives progress messages, and a message when a damaged entry is recreated.
 using Say = std::function<void(const std::string&)>;
 
-/// Loads the corpus from the cache, or learns, encodes and publishes it there; two that want it at once make it once. A
-/// damaged entry is made anew. UserError where raw files differ from their recorded checksums (those not there are not
-/// missed while the cache has the corpus), for every fault of the text, and where the cache cannot be written.
+/// Loads the corpus from the cache, or prepares it and publishes it there. Concurrent calls for one key prepare it
+/// once. A damaged entry is recreated. Throws UserError if a raw file differs from its checksum in `data` (missing raw
+/// files are no error while the cache has the entry), for every fault of the text, and if the cache cannot be written.
 Prepared prepare(DataOptions data, const TextOptions& text, const Say& say);
 
 }  // namespace tearless::engine

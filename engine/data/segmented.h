@@ -1,5 +1,5 @@
-// Text that is subwords already: units between white space. Where they carry fastBPE's mark "@@", lines are joined by
-// it.
+// Text that is already split into subwords, separated by white space. Where pieces carry fastBPE's mark "@@", join()
+// removes it.
 #pragma once
 
 #include "engine/data/subwords.h"
@@ -13,7 +13,7 @@ class Segmented final : public Subwords {
   std::string bytes() const override { return ""; }
 };
 
-/// Pieces with a space between them, then every "@@ " and a trailing "@@" deleted.
+/// Joins pieces with spaces, then deletes every "@@ " and a trailing "@@".
 std::string join_continued(std::span<const std::string> pieces);
 
 }  // namespace tearless::engine

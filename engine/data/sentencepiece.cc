@@ -19,10 +19,10 @@ namespace {
 
 constexpr std::string_view kSpaceMark = "\xE2\x96\x81";  // U+2581
 
-// Of a word in the training text, without the mark before it: the library counts places in 15 bits, and dies of more.
+// Longest word in the training text, without its space mark: the library stores positions in 15 bits and aborts beyond.
 constexpr size_t kMostCharacters = 32767;
 
-/// Feeds both sides to the trainer, line by line.
+/// Passes both sides to the trainer, line by line.
 class Lines final : public sentencepiece::SentenceIterator {
  public:
   explicit Lines(const ParallelText& text) : text_(text) {}
@@ -38,7 +38,7 @@ class Lines final : public sentencepiece::SentenceIterator {
   size_t next_ = 0;
 };
 
-/// Different characters, the mark of a space among them.
+/// The number of distinct characters, the space mark included.
 size_t count_characters(const ParallelText& text) {
   std::unordered_set<std::string_view> characters = {kSpaceMark};
   for (const auto* side : {&text.source, &text.target}) {
@@ -103,7 +103,7 @@ class SentencePiece final : public Subwords {
       if (mark < marked.size()) line += ' ';
       begin = mark + kSpaceMark.size();
     }
-    if (line.starts_with(' ')) line.erase(0, 1);  // encoding put it there, so that a first word looks like any other
+    if (line.starts_with(' ')) line.erase(0, 1);  // encoding puts a mark before the first word too
     return line;
   }
 
@@ -131,7 +131,7 @@ std::unique_ptr<Subwords> learn_sentencepiece(const ParallelText& train, int64_t
     fail("text.pieces = {} is too few: every character of the training text needs a piece; set it to {} or more",
          vocabulary_size, needed);
   }
-  // The model's own special pieces are but UNK; ours come on top.
+  // The model contains UNK as its only special piece; PAD, BOS and EOS are added outside it.
   const int64_t model_size = vocabulary_size - kFirstPiece + 1;
   const std::unordered_map<std::string, std::string> settings = {
       {"model_type", "bpe"},
@@ -142,7 +142,7 @@ std::unique_ptr<Subwords> learn_sentencepiece(const ParallelText& train, int64_t
       {"split_by_number", "false"},
       {"remove_extra_whitespaces", "false"},
       {"add_dummy_prefix", "true"},
-      {"max_sentence_length", "1000000000"},  // skip none
+      {"max_sentence_length", "1000000000"},  // skips no line
       {"num_threads", "1"},                   // the same model on every machine
       {"unk_id", "0"},
       {"bos_id", "-1"},
@@ -153,8 +153,8 @@ std::unique_ptr<Subwords> learn_sentencepiece(const ParallelText& train, int64_t
   std::string model;
   const auto status = sentencepiece::SentencePieceTrainer::Train(settings, &lines, &model);
   if (!status.ok()) {
-    // With enough characters, what is left to fail is a text with too few pairs to merge; only the message says how
-    // many pieces it has.
+    // The characters fit, so the remaining cause is a text with too few pairs to merge. Only the message tells the
+    // number of pieces.
     const std::string reason = status.ToString();
     const size_t limit = reason.rfind("<= ");
     if (limit == std::string::npos) fail("text.pieces = {} does not suit this corpus: {}", vocabulary_size, reason);

@@ -1,4 +1,4 @@
-// Shuffles that are pure functions of a seed and a pass, the same on every machine and with every standard library.
+// Shuffles as pure functions of seed and pass, identical on every machine and with every standard library.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace tearless::engine {
 
-/// Fisher–Yates. `which` tells apart the shuffles of one pass. The draw for n places is ⌊bits·n / 2³²⌋: its bias, below
-/// n / 2³², does not matter for orders of sentences.
+/// Fisher–Yates. `which` distinguishes the shuffles of one pass. An index below n is drawn as ⌊bits · n / 2³²⌋; its
+/// bias, below n / 2³², does not matter for the order of sentences.
 template <class T>
 void shuffle(std::vector<T>& items, const RandomStream& stream, uint32_t pass, uint32_t which) {
   for (size_t left = items.size(); left > 1; --left) {

@@ -1,4 +1,4 @@
-// How lines become pieces and pieces become lines again. One file a kind: bpe, sentencepiece, segmented.
+// Splits lines into pieces and joins pieces to lines. One implementation per TextKind: bpe, sentencepiece, segmented.
 #pragma once
 
 #include <memory>
@@ -14,21 +14,22 @@ namespace tearless::engine {
 
 enum class Side { kSource, kTarget };
 
-/// Learned from the training text; equal text and settings give equal pieces. Not for use by two threads at once.
+/// A subword model. A pure function of the training text and the settings. Not thread-safe.
 class Subwords {
  public:
   virtual ~Subwords() = default;
   virtual std::vector<std::string> encode(std::string_view line, Side side) const = 0;
   /// The plain line that `pieces` spell.
   virtual std::string join(std::span<const std::string> pieces) const = 0;
-  /// Pieces that must be in the vocabulary even where the encoded training data lacks them.
+  /// Pieces to add to the vocabulary even if the encoded training data lacks them.
   virtual std::vector<std::string> spare_pieces() const { return {}; }
-  /// What read_subwords() needs to make this again.
+  /// The model as bytes, for read_subwords().
   virtual std::string bytes() const = 0;
 };
 
-/// UserError where the text does not allow what the options ask for.
+/// Learns the model that `options` requests. Throws UserError if the text does not allow it.
 std::unique_ptr<Subwords> learn_subwords(const TextOptions& options, const ParallelText& train);
+/// The model from its bytes(). Throws std::runtime_error if they are damaged.
 std::unique_ptr<Subwords> read_subwords(TextKind kind, std::string_view bytes);
 
 }  // namespace tearless::engine

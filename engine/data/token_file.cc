@@ -19,7 +19,7 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little);
 
-/// Numbers as `Stored` after their count, text as bytes after their count.
+/// Appends lists of numbers (stored as type `Stored`) and texts, each preceded by its size in bytes.
 class Writer {
  public:
   std::string bytes;
@@ -49,7 +49,7 @@ void require(bool holds, const char* otherwise) {
   if (!holds) throw std::runtime_error(otherwise);
 }
 
-/// Reads what Writer wrote; throws where the bytes are anything else.
+/// Reads what Writer wrote; throws std::runtime_error for anything else.
 class Reader {
  public:
   explicit Reader(std::string_view bytes) : rest_(bytes) {}
@@ -87,7 +87,7 @@ class Reader {
   std::string_view rest_;
 };
 
-/// Two bytes a token where the vocabulary allows it.
+/// Whether tokens are stored in two bytes.
 bool is_narrow(const Vocabulary& vocabulary) { return vocabulary.size() <= std::numeric_limits<uint16_t>::max(); }
 
 void write_lines(Writer& out, const TokenLines& lines, bool narrow) {
@@ -95,7 +95,7 @@ void write_lines(Writer& out, const TokenLines& lines, bool narrow) {
   narrow ? out.numbers<uint16_t>(lines.tokens) : out.numbers<int32_t>(lines.tokens);
 }
 
-/// Lines whose tokens are pieces of a vocabulary of that size: batches and kernels index with both unasked.
+/// Lines whose offsets and tokens are valid: batches and kernels index with both without further checks.
 TokenLines read_lines(Reader& in, int64_t vocabulary, bool narrow) {
   TokenLines lines;
   const auto offsets = in.numbers<uint64_t, uint64_t>();
@@ -123,10 +123,10 @@ ParallelTokens read_set(Reader& in, int64_t vocabulary, bool narrow) {
 Vocabulary read_vocabulary(Reader& in, int64_t size) {
   Vocabulary vocabulary;
   vocabulary.pieces = in.texts();
-  vocabulary.target_kept = in.numbers<uint8_t, uint8_t>();
+  vocabulary.in_target = in.numbers<uint8_t, uint8_t>();
   require(vocabulary.size() == size && size >= kFirstPiece, "the vocabulary has another size than the first line says");
-  require(vocabulary.target_kept.size() == vocabulary.pieces.size(), "the vocabulary's two lists differ in length");
-  require(std::all_of(vocabulary.target_kept.begin(), vocabulary.target_kept.end(), [](uint8_t k) { return k <= 1; }),
+  require(vocabulary.in_target.size() == vocabulary.pieces.size(), "the vocabulary's two lists differ in length");
+  require(std::all_of(vocabulary.in_target.begin(), vocabulary.in_target.end(), [](uint8_t k) { return k <= 1; }),
           "a flag of the vocabulary is neither 0 nor 1");
   return vocabulary;
 }
@@ -155,7 +155,7 @@ std::string token_file_bytes(const Prepared& prepared) {
   const bool narrow = is_narrow(prepared.vocabulary);
   out.text(prepared.subwords->bytes());
   out.texts(prepared.vocabulary.pieces);
-  out.numbers<uint8_t>(prepared.vocabulary.target_kept);
+  out.numbers<uint8_t>(prepared.vocabulary.in_target);
   for (const ParallelTokens* set : {&prepared.train, &prepared.dev, &prepared.test}) {
     write_lines(out, set->source_lines(), narrow);
     write_lines(out, set->target_lines(), narrow);
@@ -201,7 +201,7 @@ std::optional<int64_t> token_file_vocabulary_size(const std::filesystem::path& f
   try {
     return parse_header(line).vocabulary;
   } catch (const std::exception&) {
-    return std::nullopt;  // damaged: prepare() will say so and make it anew
+    return std::nullopt;  // damaged: prepare() reports and recreates it
   }
 }
 

@@ -1,5 +1,5 @@
-// The file of a prepared corpus: one line of JSON (format, vocabulary size, SHA-256 of the rest), then the
-// rest, little-endian. Not for exchange: another format number makes another cache key.
+// The cache file of a prepared corpus: one line of JSON (format number, vocabulary size, SHA-256 of the rest), then
+// binary data, little-endian. The format is private: the format number is part of the cache key.
 #pragma once
 
 #include <cstdint>
@@ -12,18 +12,19 @@
 
 namespace tearless::engine {
 
-/// To be raised whenever the file, or what text becomes in it, changes: older entries are then left alone.
+/// Increase it whenever the file format, or the way text becomes tokens, changes. Entries of older formats are ignored.
 inline constexpr int kTokenFileFormat = 2;
 
+/// The bytes of the file.
 std::string token_file_bytes(const Prepared& prepared);
 
-/// Throws std::runtime_error, saying what is wrong, for a file that is damaged; UserError for one that cannot be read.
-/// A checksum only says that the bytes are those that were written, by whom it does not: sizes, offsets and token
-/// numbers are checked as well.
+/// Reads and verifies a token file. Throws std::runtime_error, saying what is wrong, for a damaged file; UserError for
+/// one that cannot be read. Sizes, offsets and token numbers are verified besides the checksum, because a checksum does
+/// not tell who wrote the bytes.
 Prepared read_token_file(const std::filesystem::path& file, TextKind kind);
 Prepared parse_token_file(std::string_view bytes, TextKind kind);
 
-/// From the first line alone; nothing where there is no such file or its first line makes no sense.
+/// The vocabulary size in the first line; nothing if the file is missing or its first line is damaged.
 std::optional<int64_t> token_file_vocabulary_size(const std::filesystem::path& file);
 
 }  // namespace tearless::engine

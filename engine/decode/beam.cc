@@ -12,11 +12,11 @@ struct Candidate {
   double score;
   double log_probability;
   size_t hypothesis;
-  int64_t row;    // -1 for a finished hypothesis that stays
-  int32_t token;  // -1 likewise
+  int64_t row;    // -1: a finished hypothesis that stays
+  int32_t token;  // -1: likewise
 };
 
-/// Better first; ties go to the earlier hypothesis, then to the smaller token, so that a search has one outcome.
+/// Better first; ties go to the earlier hypothesis, then to the smaller token, so that the result is unique.
 bool better(const Candidate& a, const Candidate& b) {
   if (a.score != b.score) return a.score > b.score;
   if (a.hypothesis != b.hypothesis) return a.hypothesis < b.hypothesis;
@@ -28,12 +28,12 @@ struct TokenScore {
   int32_t token;
 };
 
-/// The `count` best tokens of a row, better first, ties to the smaller token; `forbidden` is left out. Most of a row is
-/// passed over a block at a time, by the block's largest number alone.
+/// The `count` best tokens of a row without `forbidden`, better first, ties to the smaller token. Blocks whose maximum
+/// is too small are skipped.
 std::vector<TokenScore> best_tokens(std::span<const float> row, size_t count, int32_t forbidden) {
   constexpr size_t kBlock = 32;
   std::vector<TokenScore> best;
-  float bound = -std::numeric_limits<float>::infinity();  // what a token must exceed
+  float bound = -std::numeric_limits<float>::infinity();  // a token must exceed it
   for (size_t begin = 0; begin < row.size(); begin += kBlock) {
     const size_t end = std::min(row.size(), begin + kBlock);
     float largest = row[begin];
@@ -79,7 +79,7 @@ std::vector<int64_t> Beam::advance(std::span<const float* const> rows, int64_t v
       candidates.push_back({hypotheses_[h].score, hypotheses_[h].log_probability, h, -1, -1});
       continue;
     }
-    // Within one hypothesis the order is that of log p, so its best `beam` tokens are all that can be kept.
+    // Within one hypothesis the score is monotonic in log p, so only its `beam` best tokens can survive.
     for (const auto& [log_p, v] :
          best_tokens({rows[static_cast<size_t>(row)], static_cast<size_t>(vocabulary)}, beam, first ? eos_ : -1)) {
       const double sum = hypotheses_[h].log_probability + static_cast<double>(log_p);

@@ -15,11 +15,11 @@
 namespace tearless::engine {
 namespace {
 
-/// Positions between two questions whether all is done.
+/// Positions between two polls whether all sentences are done.
 constexpr int64_t kPositionsAtOnce = 8;
-constexpr int64_t kShortestRoom = 64, kShortestSource = 32;
+constexpr int64_t kLeastMaxLength = 64, kShortestSource = 32;
 
-/// A host vector of plain structs as a tensor of bytes.
+/// A host vector of plain structs as a tensor of bytes. Borrows the vector.
 template <class T>
 at::Tensor bytes_of(const std::vector<T>& values) {
   return at::from_blob(const_cast<T*>(values.data()), {static_cast<int64_t>(values.size() * sizeof(T))}, at::kByte);
@@ -31,96 +31,97 @@ T* as(const at::Tensor& bytes) {
 
 }  // namespace
 
-/// One bucket's walk over a position: what it reads and writes on the device, and how it is done again.
-struct DeviceSearch::Position {
-  // What the walk is told on the host: sizes, and names for what stands on the device.
+/// A decode step of one bucket: its inputs and outputs on the device, and the captured graph.
+struct DeviceSearch::DecodeStep {
+  // The host's view of the inputs: sizes, and addresses that are mapped to the device copies below.
   PackedRows rows;
   AttentionSpans self, cross;
-  // The same on the device; bytes, so that one kind of tensor serves for all.
-  at::Tensor tokens, positions, lines, self_spans, cross_spans, key_rows;
+  // The inputs in device memory, as bytes.
+  at::Tensor tokens, positions, sentence_ids, self_spans, cross_spans, key_rows;
   at::Tensor cache_rows;  // [rows] int64
-  at::Tensor columns, hypotheses, limits, done, types, penalties;
+  at::Tensor columns, hypotheses, limits, done, token_of_column, penalties;
   at::Tensor best_columns, best_log_p;
-  BeamStep step;
-  Repeated walk;
+  BeamStep beam_step;
+  CapturedGraph graph;
 
-  Position(const Bucket& bucket, const DecodeOptions& options, const KeptVocabulary& kept, const at::Tensor& like);
-  /// The state before the first position.
+  DecodeStep(const Bucket& bucket, const DecodeOptions& options, const OutputVocabulary& output_vocabulary,
+             const at::Tensor& like);
+  /// Sets the inputs of position 0.
   void reset(const Bucket& bucket, const DecodeOptions& options, const PackedRows& source);
 };
 
-DeviceSearch::Position::Position(const Bucket& bucket, const DecodeOptions& options, const KeptVocabulary& kept,
-                                 const at::Tensor& like) {
+DeviceSearch::DecodeStep::DecodeStep(const Bucket& bucket, const DecodeOptions& options,
+                                     const OutputVocabulary& output_vocabulary, const at::Tensor& like) {
   const int64_t count = bucket.sentences * options.beam;
-  const auto types_count = static_cast<int64_t>(kept.types.size());
+  const auto vocab_size = static_cast<int64_t>(output_vocabulary.tokens.size());
   const auto size = static_cast<size_t>(count);
   rows.tokens.resize(size);
-  rows.positions.assign(size, static_cast<int32_t>(bucket.room - 1));  // the table of positions must reach so far
-  rows.lines.resize(size);
+  rows.positions.assign(size, static_cast<int32_t>(bucket.max_length - 1));  // for the position table
+  rows.sentence_ids.resize(size);
   self.spans.resize(size);
   self.key_rows.resize(1);
-  self.longest_query = 1;
-  self.longest_key = bucket.room;
+  self.max_query_length = 1;
+  self.max_key_length = bucket.max_length;
   cross.spans.resize(static_cast<size_t>(bucket.sentences));
-  cross.longest_query = options.beam;
-  cross.longest_key = bucket.longest_source;
+  cross.max_query_length = options.beam;
+  cross.max_key_length = bucket.max_source_length;
 
   const auto bytes = [&](int64_t elements, size_t each) {
     return at::zeros({elements * static_cast<int64_t>(each)}, like.options().dtype(at::kByte));
   };
   tokens = bytes(count, sizeof(int32_t));
   positions = bytes(count, sizeof(int32_t));
-  lines = bytes(count, sizeof(int32_t));
+  sentence_ids = bytes(count, sizeof(int32_t));
   self_spans = bytes(count, sizeof(AttentionSpan));
   cross_spans = bytes(bucket.sentences, sizeof(AttentionSpan));
-  key_rows = at::zeros({count, bucket.room}, like.options().dtype(at::kInt));
-  columns = at::zeros({count, bucket.room}, like.options().dtype(at::kInt));
+  key_rows = at::zeros({count, bucket.max_length}, like.options().dtype(at::kInt));
+  columns = at::zeros({count, bucket.max_length}, like.options().dtype(at::kInt));
   cache_rows = at::zeros({count}, like.options().dtype(at::kLong));
   hypotheses = bytes(count, sizeof(BeamHypothesis));
   limits = bytes(bucket.sentences, sizeof(int32_t));
   done = at::zeros({bucket.sentences}, like.options().dtype(at::kInt));
-  types = bytes_of(kept.types).to(like.device(), /*non_blocking=*/false, /*copy=*/true);
-  std::vector<double> divisors;  // as Beam has them: nothing is normalised at the first position
-  for (int64_t length = 0; length <= bucket.room; ++length) {
+  token_of_column = bytes_of(output_vocabulary.tokens).to(like.device(), /*non_blocking=*/false, /*copy=*/true);
+  std::vector<double> divisors;  // as in Beam: no penalty at position 0
+  for (int64_t length = 0; length <= bucket.max_length; ++length) {
     divisors.push_back(length <= 1 ? 1.0 : std::pow((5.0 + static_cast<double>(length)) / 6.0, options.alpha));
   }
   penalties = bytes_of(divisors).to(like.device(), /*non_blocking=*/false, /*copy=*/true);
-  const int64_t candidates = std::min(options.beam + 1, types_count);
+  const int64_t candidates = std::min(options.beam + 1, vocab_size);
   best_columns = at::zeros({count, candidates}, like.options().dtype(at::kInt));
   best_log_p = at::zeros({count, candidates}, like.options().dtype(at::kFloat));
 
-  step = {.sentences = bucket.sentences,
-          .beam = options.beam,
-          .candidates = candidates,
-          .room = bucket.room,
-          .eos = kept.index_of[kEos],
-          .types = as<int32_t>(types),
-          .penalties = as<double>(penalties),
-          .limits = as<int32_t>(limits),
-          .best_columns = write<int32_t>(best_columns),
-          .best_log_p = write<float>(best_log_p),
-          .hypotheses = as<BeamHypothesis>(hypotheses),
-          .columns = write<int32_t>(columns),
-          .key_rows = write<int32_t>(key_rows),
-          .tokens = as<int32_t>(tokens),
-          .positions = as<int32_t>(positions),
-          .spans = as<AttentionSpan>(self_spans),
-          .cache_rows = write<int64_t>(cache_rows),
-          .done = write<int32_t>(done)};
+  beam_step = {.sentences = bucket.sentences,
+               .beam = options.beam,
+               .candidates = candidates,
+               .max_length = bucket.max_length,
+               .eos = output_vocabulary.column_of[kEos],
+               .token_of_column = as<int32_t>(token_of_column),
+               .penalties = as<double>(penalties),
+               .limits = as<int32_t>(limits),
+               .best_columns = write<int32_t>(best_columns),
+               .best_log_p = write<float>(best_log_p),
+               .hypotheses = as<BeamHypothesis>(hypotheses),
+               .columns = write<int32_t>(columns),
+               .key_rows = write<int32_t>(key_rows),
+               .tokens = as<int32_t>(tokens),
+               .positions = as<int32_t>(positions),
+               .spans = as<AttentionSpan>(self_spans),
+               .cache_rows = write<int64_t>(cache_rows),
+               .done = write<int32_t>(done)};
 }
 
-void DeviceSearch::Position::reset(const Bucket& bucket, const DecodeOptions& options, const PackedRows& source) {
+void DeviceSearch::DecodeStep::reset(const Bucket& bucket, const DecodeOptions& options, const PackedRows& source) {
   const auto sentences = static_cast<size_t>(bucket.sentences), beam = static_cast<size_t>(options.beam);
   std::vector<BeamHypothesis> first(sentences * beam);
-  std::vector<AttentionSpan> past(sentences * beam), seen_source(sentences);
+  std::vector<AttentionSpan> seen_cache(sentences * beam), seen_source(sentences);
   std::vector<int32_t> bos(sentences * beam, kBos), most(sentences, 1), is_done(sentences, 1);
-  for (size_t r = 0; r < past.size(); ++r) {
-    past[r] = {static_cast<int32_t>(r), 1, static_cast<int32_t>(static_cast<int64_t>(r) * bucket.room), 1, 0};
+  for (size_t r = 0; r < seen_cache.size(); ++r) {
+    seen_cache[r] = {static_cast<int32_t>(r), 1, static_cast<int32_t>(static_cast<int64_t>(r) * bucket.max_length), 1,
+                     0};
   }
   for (size_t s = 0; s < sentences; ++s) {
     const auto queries = static_cast<int32_t>(s * beam);
-    // What only fills the bucket is done from the start; it sees some row of the source, so that its numbers are
-    // finite.
+    // Sentences that pad the bucket are done from the start. They see one source row, so that their numbers are finite.
     seen_source[s] = {queries, static_cast<int32_t>(beam), 0, 1, 0};
     if (static_cast<int64_t>(s) >= source.sentence_count()) continue;
     const int32_t begin = source.offsets[s], length = source.offsets[s + 1] - begin;
@@ -131,7 +132,7 @@ void DeviceSearch::Position::reset(const Bucket& bucket, const DecodeOptions& op
     first[s * beam].state = BeamHypothesis::kOpen;
   }
   hypotheses.copy_(bytes_of(first));
-  self_spans.copy_(bytes_of(past));
+  self_spans.copy_(bytes_of(seen_cache));
   cross_spans.copy_(bytes_of(seen_source));
   tokens.copy_(bytes_of(bos));
   limits.copy_(bytes_of(most));
@@ -142,7 +143,7 @@ void DeviceSearch::Position::reset(const Bucket& bucket, const DecodeOptions& op
   key_rows.select(1, 0).copy_(cache_rows);
 }
 
-DeviceSearch::DeviceSearch(const Transformer& model, const DecodeOptions& options, Capture capture)
+DeviceSearch::DeviceSearch(const Transformer& model, const DecodeOptions& options, CaptureGraph capture)
     : model_(model), options_(options), capture_(capture) {}
 
 DeviceSearch::~DeviceSearch() = default;
@@ -161,81 +162,82 @@ void DeviceSearch::keep(const Embeddings::Tables& tables) {
                                   {tables_.output_bias, tables.output_bias}}) {
     if (!now) continue;
     renew(kept.data(), now.data());
-    renew(kept.low(), now.low());
+    renew(kept.bf16_copy(), now.bf16_copy());
   }
 }
 
 void DeviceSearch::fill_cache(const Value& projected, int64_t rows) {
-  const at::Tensor& memory = projected.data();
+  const at::Tensor& cross_kv = projected.data();
   const int64_t layers = model_.decoder_layers();
-  const bool fits = cache_.memory && cache_.memory.data().size(0) >= memory.size(0) && cache_.past[0].size(0) >= rows;
+  const bool fits =
+      cache_.cross_kv && cache_.cross_kv.data().size(0) >= cross_kv.size(0) && cache_.self_kv[0].size(0) >= rows;
   if (!fits) {
-    positions_.clear();  // what was captured reads the old ones
+    steps_.clear();  // captured steps read the old cache
     const auto capacity = [&](const at::Tensor* old, int64_t wanted) {
       return std::max(wanted, old ? old->size(0) : int64_t{0});
     };
-    const int64_t source_rows = capacity(cache_.memory ? &cache_.memory.data() : nullptr, memory.size(0));
-    const int64_t past_rows = capacity(cache_.past.empty() ? nullptr : &cache_.past[0], rows);
+    const int64_t source_rows = capacity(cache_.cross_kv ? &cache_.cross_kv.data() : nullptr, cross_kv.size(0));
+    const int64_t self_rows = capacity(cache_.self_kv.empty() ? nullptr : &cache_.self_kv[0], rows);
     cache_ = {};
-    cache_.memory = Value(at::empty({source_rows, memory.size(1)}, memory.options()));
+    cache_.cross_kv = Value(at::empty({source_rows, cross_kv.size(1)}, cross_kv.options()));
     for (int64_t l = 0; l < layers; ++l) {
-      cache_.past.push_back(at::empty({past_rows, memory.size(1) / layers}, memory.options()));
+      cache_.self_kv.push_back(at::empty({self_rows, cross_kv.size(1) / layers}, cross_kv.options()));
     }
   }
-  cache_.memory.data().slice(0, 0, memory.size(0)).copy_(memory);
+  cache_.cross_kv.data().slice(0, 0, cross_kv.size(0)).copy_(cross_kv);
 }
 
-DeviceSearch::Position& DeviceSearch::start(const Bucket& bucket, const PackedRows& source) {
-  auto known = positions_.find(bucket);
-  if (known == positions_.end()) {
-    known = positions_.try_emplace(bucket, bucket, options_, model_.kept(), cache_.memory.data()).first;
+DeviceSearch::DecodeStep& DeviceSearch::start(const Bucket& bucket, const PackedRows& source) {
+  auto known = steps_.find(bucket);
+  if (known == steps_.end()) {
+    known = steps_.try_emplace(bucket, bucket, options_, model_.output_vocabulary(), cache_.cross_kv.data()).first;
   }
   known->second.reset(bucket, options_, source);
   return known->second;
 }
 
-void DeviceSearch::launch(Position& position) {
+void DeviceSearch::launch(DecodeStep& step) {
   Tape tape(Tape::Kind::kForward);
-  tape.place(position.rows.tokens.data(), position.tokens.const_data_ptr());
-  tape.place(position.rows.positions.data(), position.positions.const_data_ptr());
-  tape.place(position.rows.lines.data(), position.lines.const_data_ptr());
-  tape.place(position.self.spans.data(), position.self_spans.const_data_ptr());
-  tape.place(position.self.key_rows.data(), position.key_rows.const_data_ptr());
-  tape.place(position.cross.spans.data(), position.cross_spans.const_data_ptr());
-  const Value logits = model_.advance({tape}, tables_, position.rows, position.self, position.cross, cache_,
-                                      {.named = position.cache_rows});
+  tape.set_device_copy(step.rows.tokens.data(), step.tokens.const_data_ptr());
+  tape.set_device_copy(step.rows.positions.data(), step.positions.const_data_ptr());
+  tape.set_device_copy(step.rows.sentence_ids.data(), step.sentence_ids.const_data_ptr());
+  tape.set_device_copy(step.self.spans.data(), step.self_spans.const_data_ptr());
+  tape.set_device_copy(step.self.key_rows.data(), step.key_rows.const_data_ptr());
+  tape.set_device_copy(step.cross.spans.data(), step.cross_spans.const_data_ptr());
+  const Value logits =
+      model_.advance({tape}, tables_, step.rows, step.self, step.cross, cache_, {.named = step.cache_rows});
   with_kernels(logits.data(), [&]<class T>(const Kernels<T>& kernels, void* stream) {
     kernels.best_tokens({.rows = logits.data().size(0),
-                         .types = logits.data().size(1),
-                         .count = position.step.candidates,
+                         .vocab_size = logits.data().size(1),
+                         .count = step.beam_step.candidates,
                          .logits = read<T>(logits.data()),
-                         .tokens = write<int32_t>(position.best_columns),
-                         .log_p = write<float>(position.best_log_p)},
+                         .tokens = write<int32_t>(step.best_columns),
+                         .log_p = write<float>(step.best_log_p)},
                         stream);
   });
-  search_kernels_for(logits.data()).beam_step(position.step, stream_for(logits.data()));
+  search_kernels_for(logits.data()).beam_step(step.beam_step, stream_for(logits.data()));
 }
 
-std::vector<std::vector<int32_t>> DeviceSearch::search(const Step& step, const Embeddings::Tables& tables,
-                                                       const PackedRows& source, const Value& memory) {
-  int64_t longest = 0;
+std::vector<std::vector<int32_t>> DeviceSearch::search(const ForwardContext& context, const Embeddings::Tables& tables,
+                                                       const PackedRows& source, const Value& encoder_output) {
+  int64_t max_source_length = 0;
   for (int64_t s = 0; s < source.sentence_count(); ++s) {
-    longest =
-        std::max<int64_t>(longest, source.offsets[static_cast<size_t>(s) + 1] - source.offsets[static_cast<size_t>(s)]);
+    max_source_length = std::max<int64_t>(
+        max_source_length, source.offsets[static_cast<size_t>(s) + 1] - source.offsets[static_cast<size_t>(s)]);
   }
-  const int64_t most = longest + options_.max_extra;
+  const int64_t most = max_source_length + options_.max_extra;
   const Bucket bucket{.sentences = bucket_size(source.sentence_count(), 4, 4),
-                      .room = power_of_two(std::max(most, kShortestRoom)),
-                      .longest_source = power_of_two(std::max(longest, kShortestSource))};
+                      .max_length = power_of_two(std::max(most, kLeastMaxLength)),
+                      .max_source_length = power_of_two(std::max(max_source_length, kShortestSource))};
   keep(tables);
-  fill_cache(model_.project(step, memory), bucket.sentences * options_.beam * most);
-  Position& position = start(bucket, source);
+  fill_cache(model_.project(context, encoder_output), bucket.sentences * options_.beam * most);
+  DecodeStep& step = start(bucket, source);
   for (int64_t p = 0; p < most; ++p) {
-    position.walk.run(capture_, [&] { launch(position); });
-    if ((p + 1) % kPositionsAtOnce == 0 && position.done.cpu().ne(0).all().item<bool>()) break;
+    step.graph.run(capture_, [&] { launch(step); });
+    if ((p + 1) % kPositionsAtOnce == 0 && step.done.cpu().ne(0).all().item<bool>()) break;
   }
 
-  const at::Tensor hypotheses = position.hypotheses.cpu(), columns = position.columns.cpu();
+  const at::Tensor hypotheses = step.hypotheses.cpu(), columns = step.columns.cpu();
   std::vector<std::vector<int32_t>> best;
   for (int64_t s = 0; s < source.sentence_count(); ++s) {
     const BeamHypothesis* of_sentence = as<BeamHypothesis>(hypotheses) + s * options_.beam;
@@ -244,7 +246,7 @@ std::vector<std::vector<int32_t>> DeviceSearch::search(const Step& step, const E
       if (h->state != BeamHypothesis::kAbsent && (!winner || h->score > winner->score)) winner = h;
     }
     assert(winner);
-    const int32_t* first = read<int32_t>(columns) + (s * options_.beam + (winner - of_sentence)) * bucket.room;
+    const int32_t* first = read<int32_t>(columns) + (s * options_.beam + (winner - of_sentence)) * bucket.max_length;
     const int32_t length = winner->length - (winner->state == BeamHypothesis::kFinished ? 1 : 0);
     best.emplace_back(first, first + length);
   }

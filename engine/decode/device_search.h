@@ -1,8 +1,11 @@
-// Beam search that stays on the device. Everything a position needs lies in device memory: last tokens, the rows of
-// each hypothesis' past, sums and scores; the walk over one position ends with the kernel that chooses the hypotheses
-// and prepares the next walk (kernels.h: BeamStep). So a position is the same launches every time, captured once for a
-// bucket of batch sizes, and the host asks only now and then whether all sentences are done. The keys and values of the
-// past are written once, to a cache that batches share.
+// Beam search on the GPU. One decode step, for one position of all hypotheses, is
+//   1. the decoder's forward pass over the newest tokens;
+//   2. the kernel that selects the best tokens of each row (BestTokens in engine/ops/kernels.h);
+//   3. the kernel that chooses the surviving hypotheses and writes the inputs of the next step (BeamStep).
+// All its inputs are in device memory: tokens, the cache rows that each hypothesis sees, sums and scores. The launches
+// are therefore the same at every position; a step is captured once per bucket of batch sizes as a CUDA graph and
+// replayed. The host polls every few positions whether all sentences are done. The KV cache is shared by all batches;
+// its rows are written once and never moved.
 #pragma once
 
 #include <compare>
@@ -18,37 +21,41 @@ namespace tearless::engine {
 
 class DeviceSearch {
  public:
-  /// `model` and `options` must outlive the search. `capture`: for the model's device, which has SearchKernels.
-  DeviceSearch(const Transformer& model, const DecodeOptions& options, Capture capture);
+  /// `model` and `options` must outlive the search. `capture`: of the model's device, which must have SearchKernels.
+  DeviceSearch(const Transformer& model, const DecodeOptions& options, CaptureGraph capture);
   ~DeviceSearch();
 
-  /// The best output of each sentence as columns of the logits, without EOS. `memory` [S, D]: `source` encoded.
-  std::vector<std::vector<int32_t>> search(const Step& step, const Embeddings::Tables& tables, const PackedRows& source,
-                                           const Value& memory);
+  /// The best output of each sentence as columns of the logits, without EOS. `encoder_output` [S, D] is that of
+  /// `source`.
+  std::vector<std::vector<int32_t>> search(const ForwardContext& context, const Embeddings::Tables& tables,
+                                           const PackedRows& source, const Value& encoder_output);
 
  private:
-  /// The sizes that a captured position is made for.
+  /// The sizes that a decode step is captured for; batches are padded to them.
   struct Bucket {
     int64_t sentences = 0;
-    int64_t room = 0;  // positions
-    int64_t longest_source = 0;
+    int64_t max_length = 0;         // output tokens
+    int64_t max_source_length = 0;  // source tokens
     auto operator<=>(const Bucket&) const = default;
   };
-  struct Position;
+  struct DecodeStep;
 
-  /// Makes the tables stand where captured positions read them.
+  /// Copies the tables to where captured decode steps read them.
   void keep(const Embeddings::Tables& tables);
-  /// Makes the cache hold so much, and the memory's keys and values stand in it.
+  /// Copies the projected encoder output into the cache and ensures `rows` rows of self-attention keys and values.
+  /// Growing the cache drops all captured steps.
   void fill_cache(const Value& projected, int64_t rows);
-  Position& start(const Bucket& bucket, const PackedRows& source);
-  void launch(Position& position);
+  /// The decode step for `bucket`, reset to the first position of `source`.
+  DecodeStep& start(const Bucket& bucket, const PackedRows& source);
+  /// Launches the kernels of one decode step.
+  void launch(DecodeStep& step);
 
   const Transformer& model_;
   const DecodeOptions& options_;
-  Capture capture_;
-  Embeddings::Tables tables_;
-  DecoderCache cache_;
-  std::map<Bucket, Position> positions_;
+  CaptureGraph capture_;
+  Embeddings::Tables tables_;  // retained: captured decode steps read them
+  KvCache cache_;
+  std::map<Bucket, DecodeStep> steps_;
 };
 
 }  // namespace tearless::engine

@@ -1,4 +1,4 @@
-// The knobs of search.
+// The settings of search.
 #pragma once
 
 #include <cstdint>
@@ -7,12 +7,12 @@
 
 namespace tearless::engine {
 
-/// [decode]
+/// [decode] (docs/spec/training.md §1.12)
 struct DecodeOptions {
-  int64_t beam = 4;
-  double alpha = 0.6;
-  int64_t max_extra = 50;
-  int64_t batch_tokens = 4096;
+  int64_t beam = 4;             // hypotheses per sentence; 1: greedy search
+  double alpha = 0.6;           // length penalty ((5 + length) / 6)^α (Wu et al. 2016); beam > 1 only
+  int64_t max_extra = 50;       // an output has at most source length + this many tokens, EOS counted in both
+  int64_t batch_tokens = 4096;  // limit for a batch: sentences × 2 × longest source; not part of the identity
 };
 
 inline void describe(SettingsVisitor& v, DecodeOptions& o) {

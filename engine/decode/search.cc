@@ -9,17 +9,17 @@
 namespace tearless::engine {
 namespace {
 
-/// One batch of sentences, all advanced position by position until every beam is done.
+/// One batch of sentences, advanced position by position until every beam is done.
 class BatchSearch {
  public:
-  BatchSearch(const Transformer& model, const Step& step, const Embeddings::Tables& tables, const PackedRows& source,
-              const Value& memory, const DecodeOptions& options)
-      : model_(model), step_(step), tables_(tables), source_(source) {
-    const int32_t eos = model.kept().index_of[kEos];
+  BatchSearch(const Transformer& model, const ForwardContext& context, const Embeddings::Tables& tables,
+              const PackedRows& source, const Value& encoder_output, const DecodeOptions& options)
+      : model_(model), context_(context), tables_(tables), source_(source) {
+    const int32_t eos = model.output_vocabulary().column_of[kEos];
     for (size_t i = 0; i + 1 < source_.offsets.size(); ++i) {
       beams_.emplace_back(options, source_.offsets[i + 1] - source_.offsets[i] + options.max_extra, eos);
     }
-    state_ = model.start(step, memory, static_cast<int64_t>(beams_.size()));
+    state_ = model.start(context, encoder_output, static_cast<int64_t>(beams_.size()));
   }
 
   void run() {
@@ -27,7 +27,7 @@ class BatchSearch {
     }
   }
 
-  /// As columns of the logits.
+  /// The best output of each sentence, as columns of the logits.
   std::vector<std::vector<int32_t>> best() const {
     std::vector<std::vector<int32_t>> outputs;
     for (const Beam& beam : beams_) outputs.push_back(beam.best());
@@ -35,9 +35,9 @@ class BatchSearch {
   }
 
  private:
-  /// One position of all open hypotheses, of which there are some; false where none is open any more.
+  /// One position of all open hypotheses, of which there must be some. Returns false when none is open any more.
   bool advance() {
-    PackedRows rows;  // one row a hypothesis: its last token
+    PackedRows rows;  // one row per hypothesis: its last token
     AttentionSpans cross;
     for (size_t i = 0; i < beams_.size(); ++i) {
       const auto open = static_cast<int32_t>(beams_[i].open());
@@ -46,13 +46,14 @@ class BatchSearch {
       cross.add({static_cast<int32_t>(rows.tokens.size()), open, begin, source_.offsets[i + 1] - begin, 0});
       for (const Hypothesis& h : beams_[i].hypotheses()) {
         if (!h.finished)
-          rows.tokens.push_back(h.tokens.empty() ? kBos : model_.kept().types[static_cast<size_t>(h.tokens.back())]);
+          rows.tokens.push_back(
+              h.tokens.empty() ? kBos : model_.output_vocabulary().tokens[static_cast<size_t>(h.tokens.back())]);
       }
     }
     rows.positions.assign(rows.tokens.size(), static_cast<int32_t>(state_.position));
-    rows.lines.assign(rows.tokens.size(), 0);
+    rows.sentence_ids.assign(rows.tokens.size(), 0);
 
-    const Value logits = model_.advance(step_, tables_, rows, cross, state_);
+    const Value logits = model_.advance(context_, tables_, rows, cross, state_);
     const at::Tensor log_p = at::log_softmax(logits.data().to(at::kFloat), 1).cpu();  // [N, K]
     const int64_t vocabulary = log_p.size(1);
     const float* data = log_p.const_data_ptr<float>();
@@ -73,7 +74,7 @@ class BatchSearch {
   }
 
   const Transformer& model_;
-  const Step& step_;
+  const ForwardContext& context_;
   const Embeddings::Tables& tables_;
   const PackedRows& source_;
   std::vector<Beam> beams_;
@@ -92,26 +93,27 @@ std::vector<std::vector<int32_t>> Translator::translate(const ParallelTokens& se
   Tape of_tables(Tape::Kind::kForward, ops_);
   const Embeddings::Tables tables = model_.prepare({of_tables});
   std::vector<std::vector<int32_t>> outputs(static_cast<size_t>(set.size()));
-  for (const BatchLines& lines : decoding_batches(set, options_.batch_tokens)) {
+  for (const SentenceIds& lines : decoding_batches(set, options_.batch_tokens)) {
     between_batches();
     Tape tape(Tape::Kind::kForward, ops_);
-    const Step step{tape};
+    const ForwardContext context{tape};
     const PackedRows source = pack(set, lines).source;
-    const Value memory = model_.encode(step, tables, source);
-    const Capture capture = ops_ == Tape::Ops::kFast ? capture_for(memory.data()) : nullptr;
+    const Value encoder_output = model_.encode(context, tables, source);
+    const CaptureGraph capture = ops_ == Tape::Ops::kFast ? capture_for(encoder_output.data()) : nullptr;
     std::vector<std::vector<int32_t>> best;
-    // What runs by formula in the encoder would in the decoder, and formulas cannot be captured.
+    // Operations that run by formula in the encoder would in the decoder too, and formulas cannot be captured.
     if (capture && tape.fallback_ops() == 0) {
       if (!on_device_) on_device_ = std::make_unique<DeviceSearch>(model_, options_, capture);
-      best = on_device_->search(step, tables, source, memory);
+      best = on_device_->search(context, tables, source, encoder_output);
     } else {
-      BatchSearch search(model_, step, tables, source, memory, options_);
+      BatchSearch search(model_, context, tables, source, encoder_output, options_);
       search.run();
       best = search.best();
     }
     for (size_t i = 0; i < lines.size(); ++i) {
       std::vector<int32_t>& output = outputs[static_cast<size_t>(lines[i])];
-      for (const int32_t column : best[i]) output.push_back(model_.kept().types[static_cast<size_t>(column)]);
+      for (const int32_t column : best[i])
+        output.push_back(model_.output_vocabulary().tokens[static_cast<size_t>(column)]);
     }
   }
   return outputs;

@@ -1,5 +1,6 @@
-// Translates a whole set: beam search (beam 1: greedy) over batches of sentences of like length. Where steps can be
-// captured the search stays on the device (device_search.h); else the host chooses the hypotheses of each position.
+// Translates a set of sentences by beam search (beam 1: greedy), in batches of similar source length. On a device with
+// CUDA graph capture the search runs on the device (device_search.h); otherwise the host chooses the hypotheses of each
+// position.
 #pragma once
 
 #include <functional>
@@ -16,12 +17,12 @@ class DeviceSearch;
 
 class Translator {
  public:
-  /// Borrowed things must outlive it. It keeps what it has captured from one set to the next.
+  /// Borrows `model` and `options`, which must outlive it. Captured graphs are retained from one set to the next.
   Translator(const Transformer& model, const DecodeOptions& options, Tape::Ops ops);
   ~Translator();
 
-  /// Token numbers of the joint vocabulary, without BOS and EOS, for every line of the set in its order.
-  /// `between_batches` is called now and then and may throw to give up.
+  /// The translation of every line of `set`, in order: tokens of the joint vocabulary without BOS and EOS. Calls
+  /// `between_batches` before each batch; it may throw to stop the search.
   std::vector<std::vector<int32_t>> translate(const ParallelTokens& set, const std::function<void()>& between_batches);
 
  private:

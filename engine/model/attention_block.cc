@@ -8,7 +8,7 @@ namespace {
 
 using Parts = std::initializer_list<const char*>;
 
-/// Weights of the parts, then their biases: each kind side by side, so that one product makes all parts.
+/// Appends the weights of all parts, then their biases. Each kind is adjacent, so that one matmul computes all parts.
 void append_projections(std::vector<ParameterSpec>& specs, const ModelOptions& options,
                         const std::vector<std::string>& names, Parts parts, MatrixRole role) {
   const int64_t d = options.d_model;
@@ -44,8 +44,8 @@ void append_cross_attention_specs(std::vector<ParameterSpec>& specs, const Model
   append_projections(specs, options, {name}, {".o"}, MatrixRole::kAttentionOutput);
 }
 
-void append_memory_specs(std::vector<ParameterSpec>& specs, const ModelOptions& options,
-                         const std::vector<std::string>& names) {
+void append_cross_kv_specs(std::vector<ParameterSpec>& specs, const ModelOptions& options,
+                           const std::vector<std::string>& names) {
   append_projections(specs, options, names, {".k", ".v"}, MatrixRole::kAttentionQkv);
 }
 
@@ -59,33 +59,33 @@ SelfAttention::SelfAttention(const Parameters& p, const ModelOptions& options, u
       o_bias_(p.get(name + ".o.bias")),
       weight_dropout_(options.dropout.attention, dropout_seed, name + ".weights") {}
 
-Value SelfAttention::forward(const Step& step, const Value& x, const AttentionSpans& spans) const {
-  const Value qkv = linear(step.tape, x, qkv_weight_, qkv_bias_);  // [T, 3 D]
-  const Value heads = attention(step.tape, {qkv, 0}, {qkv, d_model_}, {qkv, 2 * d_model_}, d_model_, heads_, spans,
-                                weight_dropout_.at(step));
-  return linear(step.tape, heads, o_weight_, o_bias_);
+Value SelfAttention::forward(const ForwardContext& context, const Value& x, const AttentionSpans& spans) const {
+  const Value qkv = linear(context.tape, x, qkv_weight_, qkv_bias_);  // [T, 3 D]
+  const Value heads = attention(context.tape, {qkv, 0}, {qkv, d_model_}, {qkv, 2 * d_model_}, d_model_, heads_, spans,
+                                weight_dropout_.at(context));
+  return linear(context.tape, heads, o_weight_, o_bias_);
 }
 
-Value SelfAttention::forward_cached(const Step& step, const Value& x, const AttentionSpans& spans, at::Tensor& past,
-                                    const CacheRows& rows) const {
-  const Value qkv = linear(step.tape, x, qkv_weight_, qkv_bias_);  // [N, 3 D]
+Value SelfAttention::forward_cached(const ForwardContext& context, const Value& x, const AttentionSpans& spans,
+                                    at::Tensor& self_kv, const CacheRows& rows) const {
+  const Value qkv = linear(context.tape, x, qkv_weight_, qkv_bias_);  // [N, 3 D]
   const at::Tensor keys_and_values = qkv.data().slice(1, d_model_, 3 * d_model_);
   if (rows.named.defined()) {
-    past.index_copy_(0, rows.named, keys_and_values);
+    self_kv.index_copy_(0, rows.named, keys_and_values);
   } else {
-    past.slice(0, rows.first, rows.first + x.data().size(0)).copy_(keys_and_values);
+    self_kv.slice(0, rows.first, rows.first + x.data().size(0)).copy_(keys_and_values);
   }
-  const Value cache(past);
+  const Value cache(self_kv);
   const Value heads =
-      attention(step.tape, {qkv, 0}, {cache, 0}, {cache, d_model_}, d_model_, heads_, spans, Dropout::off());
-  return linear(step.tape, heads, o_weight_, o_bias_);
+      attention(context.tape, {qkv, 0}, {cache, 0}, {cache, d_model_}, d_model_, heads_, spans, Dropout::off());
+  return linear(context.tape, heads, o_weight_, o_bias_);
 }
 
-MemoryProjection::MemoryProjection(const Parameters& p, const std::vector<std::string>& names)
+CrossKvProjection::CrossKvProjection(const Parameters& p, const std::vector<std::string>& names)
     : weight_(joined(p, names, {".k", ".v"}, ".weight")), bias_(joined(p, names, {".k", ".v"}, ".bias")) {}
 
-Value MemoryProjection::forward(const Step& step, const Value& memory) const {
-  return linear(step.tape, memory, weight_, bias_);
+Value CrossKvProjection::forward(const ForwardContext& context, const Value& encoder_output) const {
+  return linear(context.tape, encoder_output, weight_, bias_);
 }
 
 CrossAttention::CrossAttention(const Parameters& p, const ModelOptions& options, uint32_t dropout_seed,
@@ -99,13 +99,13 @@ CrossAttention::CrossAttention(const Parameters& p, const ModelOptions& options,
       o_bias_(p.get(name + ".o.bias")),
       weight_dropout_(options.dropout.attention, dropout_seed, name + ".weights") {}
 
-Value CrossAttention::forward(const Step& step, const Value& x, const Value& projected,
+Value CrossAttention::forward(const ForwardContext& context, const Value& x, const Value& projected,
                               const AttentionSpans& spans) const {
-  const Value q = linear(step.tape, x, q_weight_, q_bias_);
+  const Value q = linear(context.tape, x, q_weight_, q_bias_);
   const int64_t keys = layer_ * 2 * d_model_;
-  const Value heads = attention(step.tape, {q, 0}, {projected, keys}, {projected, keys + d_model_}, d_model_, heads_,
-                                spans, weight_dropout_.at(step));
-  return linear(step.tape, heads, o_weight_, o_bias_);
+  const Value heads = attention(context.tape, {q, 0}, {projected, keys}, {projected, keys + d_model_}, d_model_, heads_,
+                                spans, weight_dropout_.at(context));
+  return linear(context.tape, heads, o_weight_, o_bias_);
 }
 
 }  // namespace tearless::engine

@@ -18,14 +18,14 @@ std::vector<std::string> cross_attention_names(const ModelOptions& options) {
   return names;
 }
 
-/// Positions that the cache has room for at first.
+/// Initial capacity of the self-attention cache, in positions.
 constexpr int64_t kFirstPositions = 16;
 
-void make_room(at::Tensor& past, int64_t filled, int64_t wanted) {
-  if (wanted <= past.size(0)) return;
-  at::Tensor larger = at::empty({std::max(wanted, 2 * past.size(0)), past.size(1)}, past.options());
-  larger.slice(0, 0, filled).copy_(past.slice(0, 0, filled));
-  past = larger;
+void make_room(at::Tensor& self_kv, int64_t filled, int64_t wanted) {
+  if (wanted <= self_kv.size(0)) return;
+  at::Tensor larger = at::empty({std::max(wanted, 2 * self_kv.size(0)), self_kv.size(1)}, self_kv.options());
+  larger.slice(0, 0, filled).copy_(self_kv.slice(0, 0, filled));
+  self_kv = larger;
 }
 
 }  // namespace
@@ -39,7 +39,7 @@ void append_decoder_specs(std::vector<ParameterSpec>& specs, const ModelOptions&
     append_feed_forward_specs(specs, options, decoder_layer(l, "ffn"));
     append_norm_specs(specs, options, decoder_layer(l, "ffn"));
   }
-  append_memory_specs(specs, options, cross_attention_names(options));
+  append_cross_kv_specs(specs, options, cross_attention_names(options));
   append_final_norm_specs(specs, options, "decoder");
 }
 
@@ -52,46 +52,48 @@ void DecoderState::reorder(const std::vector<int64_t>& parents) {
 Decoder::Decoder(const Parameters& p, const ModelOptions& options, uint32_t seed)
     : placement_(options.placement),
       d_model_(options.d_model),
-      memory_(p, cross_attention_names(options)),
+      cross_kv_projection_(p, cross_attention_names(options)),
       final_norm_(make_final_norm(p, options, "decoder")) {
   for (int64_t l = 1; l <= options.decoder_layers; ++l) {
     const std::string self = decoder_layer(l, "self_attention");
     const std::string cross = decoder_layer(l, "cross_attention");
     const std::string ffn = decoder_layer(l, "ffn");
-    layers_.push_back({make_seam(p, options, seed, self), SelfAttention(p, options, seed, self),
-                       make_seam(p, options, seed, cross), CrossAttention(p, options, seed, cross, l - 1),
-                       make_seam(p, options, seed, ffn), FeedForward(p, options, seed, ffn)});
+    layers_.push_back({make_sublayer_connection(p, options, seed, self), SelfAttention(p, options, seed, self),
+                       make_sublayer_connection(p, options, seed, cross),
+                       CrossAttention(p, options, seed, cross, l - 1), make_sublayer_connection(p, options, seed, ffn),
+                       FeedForward(p, options, seed, ffn)});
   }
 }
 
-Value Decoder::forward(const Step& step, const Value& x, const PackedRows& rows, const AttentionSpans& self,
-                       const Value& memory, const AttentionSpans& cross) const {
-  // Under pre-norm only the query stream is normed below: the memory has passed the encoder's final norm.
-  const Value projected = memory_.forward(step, memory);
-  Residual stream(placement_, step, x, rows);
+Value Decoder::forward(const ForwardContext& context, const Value& x, const PackedRows& rows,
+                       const AttentionSpans& self, const Value& encoder_output, const AttentionSpans& cross) const {
+  // Only the query stream is normed below. Under `pre` the encoder output has passed the encoder's final norm.
+  const Value projected = cross_kv_projection_.forward(context, encoder_output);
+  Residual stream(placement_, context, x, rows);
   for (const Layer& layer : layers_) {
-    stream.leave(layer.self_seam, layer.self_attention.forward(step, stream.enter(layer.self_seam), self));
-    stream.leave(layer.cross_seam,
-                 layer.cross_attention.forward(step, stream.enter(layer.cross_seam), projected, cross));
-    stream.leave(layer.ffn_seam, layer.ffn.forward(step, stream.enter(layer.ffn_seam), rows));
+    stream.add(layer.self_connection, layer.self_attention.forward(context, stream.input(layer.self_connection), self));
+    stream.add(layer.cross_connection,
+               layer.cross_attention.forward(context, stream.input(layer.cross_connection), projected, cross));
+    stream.add(layer.ffn_connection, layer.ffn.forward(context, stream.input(layer.ffn_connection), rows));
   }
-  return stream.finish(final_norm_);
+  return stream.output(final_norm_);
 }
 
-DecoderState Decoder::start(const Step& step, const Value& memory, int64_t hypotheses) const {
+DecoderState Decoder::start(const ForwardContext& context, const Value& encoder_output, int64_t hypotheses) const {
   DecoderState state;
-  state.cache.memory = project(step, memory);
+  state.cache.cross_kv = project(context, encoder_output);
   for (size_t l = 0; l < layers_.size(); ++l) {
-    state.cache.past.push_back(at::empty({hypotheses * kFirstPositions, 2 * d_model_}, memory.data().options()));
+    state.cache.self_kv.push_back(
+        at::empty({hypotheses * kFirstPositions, 2 * d_model_}, encoder_output.data().options()));
   }
   state.ancestors.resize(static_cast<size_t>(hypotheses));
   return state;
 }
 
-Value Decoder::advance(const Step& step, const Value& x, const PackedRows& rows, const AttentionSpans& cross,
-                       DecoderState& state) const {
+Value Decoder::advance(const ForwardContext& context, const Value& x, const PackedRows& rows,
+                       const AttentionSpans& cross, DecoderState& state) const {
   const int64_t hypotheses = x.data().size(0);
-  for (at::Tensor& past : state.cache.past) make_room(past, state.rows, state.rows + hypotheses);
+  for (at::Tensor& self_kv : state.cache.self_kv) make_room(self_kv, state.rows, state.rows + hypotheses);
   AttentionSpans self;
   for (int64_t h = 0; h < hypotheses; ++h) {
     std::vector<int32_t>& ancestors = state.ancestors[static_cast<size_t>(h)];
@@ -101,24 +103,25 @@ Value Decoder::advance(const Step& step, const Value& x, const PackedRows& rows,
     self.key_rows.insert(self.key_rows.end(), ancestors.begin(), ancestors.end());
   }
 
-  const Value out = advance(step, x, rows, self, cross, state.cache, {.first = state.rows});
+  const Value out = advance(context, x, rows, self, cross, state.cache, {.first = state.rows});
   state.rows += hypotheses;
   ++state.position;
   return out;
 }
 
-Value Decoder::advance(const Step& step, const Value& x, const PackedRows& rows, const AttentionSpans& self,
-                       const AttentionSpans& cross, DecoderCache& cache, const CacheRows& written) const {
-  Residual stream(placement_, step, x, rows);
+Value Decoder::advance(const ForwardContext& context, const Value& x, const PackedRows& rows,
+                       const AttentionSpans& self, const AttentionSpans& cross, KvCache& cache,
+                       const CacheRows& written) const {
+  Residual stream(placement_, context, x, rows);
   for (size_t l = 0; l < layers_.size(); ++l) {
     const Layer& layer = layers_[l];
-    stream.leave(layer.self_seam, layer.self_attention.forward_cached(step, stream.enter(layer.self_seam), self,
-                                                                      cache.past[l], written));
-    stream.leave(layer.cross_seam,
-                 layer.cross_attention.forward(step, stream.enter(layer.cross_seam), cache.memory, cross));
-    stream.leave(layer.ffn_seam, layer.ffn.forward(step, stream.enter(layer.ffn_seam), rows));
+    stream.add(layer.self_connection, layer.self_attention.forward_cached(context, stream.input(layer.self_connection),
+                                                                          self, cache.self_kv[l], written));
+    stream.add(layer.cross_connection,
+               layer.cross_attention.forward(context, stream.input(layer.cross_connection), cache.cross_kv, cross));
+    stream.add(layer.ffn_connection, layer.ffn.forward(context, stream.input(layer.ffn_connection), rows));
   }
-  return stream.finish(final_norm_);
+  return stream.output(final_norm_);
 }
 
 }  // namespace tearless::engine

@@ -1,5 +1,5 @@
-// The decoder: layers of {masked self-attention, cross-attention, feed-forward} along one residual stream, over whole
-// targets in training and one position at a time in search.
+// The decoder: layers of masked self-attention, cross-attention and feed-forward. forward() runs over whole targets
+// (training, perplexity), advance() over one position of each hypothesis (beam search).
 #pragma once
 
 #include <string>
@@ -13,21 +13,21 @@ namespace tearless::engine {
 
 void append_decoder_specs(std::vector<ParameterSpec>& specs, const ModelOptions& options);
 
-/// Keys and values that search keeps. They are written once and never moved: each hypothesis knows the rows of its own
-/// past.
-struct DecoderCache {
-  Value memory;                  // of the encoder's output for every layer [S, layers · 2 D]
-  std::vector<at::Tensor> past;  // per layer: of every position so far [capacity, 2 D], keys, then values
+/// The keys and values of beam search. A row is written once and never moved: when hypotheses are reordered, only the
+/// lists of the rows that each hypothesis sees change.
+struct KvCache {
+  Value cross_kv;                   // [S, layers · 2 D] of the encoder output, as CrossKvProjection lays it out
+  std::vector<at::Tensor> self_kv;  // per layer [capacity, 2 D]: keys, then values, of all positions so far
 };
 
-/// What search on the host keeps between positions. Hypotheses of one sentence stand together.
+/// The decoder's state between two positions of a search on the host. Hypotheses of one sentence are adjacent.
 struct DecoderState {
-  DecoderCache cache;
-  int64_t rows = 0;                             // of the cache's capacity that are filled
-  std::vector<std::vector<int32_t>> ancestors;  // per hypothesis: the rows of its positions 0 … position - 1
-  int64_t position = 0;                         // the next position
+  KvCache cache;
+  int64_t rows = 0;                             // rows of self_kv in use
+  std::vector<std::vector<int32_t>> ancestors;  // per hypothesis: the cache rows of its positions 0 … position - 1
+  int64_t position = 0;                         // index of the next position
 
-  /// Hypothesis i goes on from what hypothesis parents[i] was; the number of hypotheses may change.
+  /// Replaces the hypotheses: new hypothesis i continues old hypothesis parents[i]. Their number may change.
   void reorder(const std::vector<int64_t>& parents);
 };
 
@@ -35,39 +35,41 @@ class Decoder {
  public:
   Decoder(const Parameters& parameters, const ModelOptions& options, uint32_t dropout_seed);
 
-  /// x [T, D] embedded target inputs, memory [S, D] → [T, D]. `self`, causal: which rows see which; `cross`: which
-  /// rows of the memory they see. `rows` and spans must outlive the tape.
-  Value forward(const Step& step, const Value& x, const PackedRows& rows, const AttentionSpans& self,
-                const Value& memory, const AttentionSpans& cross) const;
+  /// x [T, D] embedded target inputs, encoder_output [S, D] → [T, D]. `self` (causal): the target rows that each row
+  /// sees; `cross`: the source rows. `rows`, `self` and `cross` must outlive the tape.
+  Value forward(const ForwardContext& context, const Value& x, const PackedRows& rows, const AttentionSpans& self,
+                const Value& encoder_output, const AttentionSpans& cross) const;
 
-  /// The encoder's output as the cache holds it.
-  Value project(const Step& step, const Value& memory) const { return memory_.forward(step, memory); }
+  /// The keys and values of all layers for KvCache::cross_kv.
+  Value project(const ForwardContext& context, const Value& encoder_output) const {
+    return cross_kv_projection_.forward(context, encoder_output);
+  }
   int64_t layer_count() const { return static_cast<int64_t>(layers_.size()); }
 
-  /// One position for each hypothesis: x [N, D] → [N, D]. `self`: which rows of the cache each sees, its own one, which
-  /// goes to `written`, among them; `cross`: which rows of the memory.
-  Value advance(const Step& step, const Value& x, const PackedRows& rows, const AttentionSpans& self,
-                const AttentionSpans& cross, DecoderCache& cache, const CacheRows& written) const;
+  /// One decode step: x [N, D], one row per hypothesis → [N, D]. `self`: the cache rows that each hypothesis sees,
+  /// including the row in `written` that it writes in this step; `cross`: the source rows that it sees.
+  Value advance(const ForwardContext& context, const Value& x, const PackedRows& rows, const AttentionSpans& self,
+                const AttentionSpans& cross, KvCache& cache, const CacheRows& written) const;
 
   /// The state before the first position, for `hypotheses` hypotheses.
-  DecoderState start(const Step& step, const Value& memory, int64_t hypotheses) const;
-  /// One position for each hypothesis: x [N, D] → [N, D]. `cross`: which source rows each hypothesis
-  /// sees, one span a sentence.
-  Value advance(const Step& step, const Value& x, const PackedRows& rows, const AttentionSpans& cross,
+  DecoderState start(const ForwardContext& context, const Value& encoder_output, int64_t hypotheses) const;
+  /// As above, with the cache and the self-attention spans taken from `state`, which moves to the next position.
+  /// `cross`: the source rows that each hypothesis sees, one span per sentence.
+  Value advance(const ForwardContext& context, const Value& x, const PackedRows& rows, const AttentionSpans& cross,
                 DecoderState& state) const;
 
  private:
   struct Layer {
-    Seam self_seam;
+    SublayerConnection self_connection;
     SelfAttention self_attention;
-    Seam cross_seam;
+    SublayerConnection cross_connection;
     CrossAttention cross_attention;
-    Seam ffn_seam;
+    SublayerConnection ffn_connection;
     FeedForward ffn;
   };
   Placement placement_;
   int64_t d_model_;
-  MemoryProjection memory_;
+  CrossKvProjection cross_kv_projection_;
   std::vector<Layer> layers_;
   NormOp final_norm_;
 };

@@ -24,18 +24,21 @@ Encoder::Encoder(const Parameters& p, const ModelOptions& options, uint32_t seed
   for (int64_t l = 1; l <= options.encoder_layers; ++l) {
     const std::string attention = encoder_layer(l, "self_attention");
     const std::string ffn = encoder_layer(l, "ffn");
-    layers_.push_back({make_seam(p, options, seed, attention), SelfAttention(p, options, seed, attention),
-                       make_seam(p, options, seed, ffn), FeedForward(p, options, seed, ffn)});
+    layers_.push_back({make_sublayer_connection(p, options, seed, attention),
+                       SelfAttention(p, options, seed, attention), make_sublayer_connection(p, options, seed, ffn),
+                       FeedForward(p, options, seed, ffn)});
   }
 }
 
-Value Encoder::forward(const Step& step, const Value& x, const PackedRows& rows, const AttentionSpans& self) const {
-  Residual stream(placement_, step, x, rows);
+Value Encoder::forward(const ForwardContext& context, const Value& x, const PackedRows& rows,
+                       const AttentionSpans& self) const {
+  Residual stream(placement_, context, x, rows);
   for (const Layer& layer : layers_) {
-    stream.leave(layer.attention_seam, layer.attention.forward(step, stream.enter(layer.attention_seam), self));
-    stream.leave(layer.ffn_seam, layer.ffn.forward(step, stream.enter(layer.ffn_seam), rows));
+    stream.add(layer.attention_connection,
+               layer.attention.forward(context, stream.input(layer.attention_connection), self));
+    stream.add(layer.ffn_connection, layer.ffn.forward(context, stream.input(layer.ffn_connection), rows));
   }
-  return stream.finish(final_norm_);
+  return stream.output(final_norm_);
 }
 
 }  // namespace tearless::engine

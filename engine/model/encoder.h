@@ -1,4 +1,4 @@
-// The encoder: layers of {self-attention, feed-forward} along one residual stream.
+// The encoder: layers of self-attention and feed-forward on one residual stream.
 #pragma once
 
 #include <string>
@@ -16,15 +16,16 @@ class Encoder {
  public:
   Encoder(const Parameters& parameters, const ModelOptions& options, uint32_t dropout_seed);
 
-  /// x [S, D] embedded source rows → memory [S, D]. `self`: which rows see which. `rows` and `self` must outlive the
-  /// tape.
-  Value forward(const Step& step, const Value& x, const PackedRows& rows, const AttentionSpans& self) const;
+  /// x [S, D] embedded source rows → encoder output [S, D]. `self`: the rows that each row sees. `rows` and `self` must
+  /// outlive the tape.
+  Value forward(const ForwardContext& context, const Value& x, const PackedRows& rows,
+                const AttentionSpans& self) const;
 
  private:
   struct Layer {
-    Seam attention_seam;
+    SublayerConnection attention_connection;
     SelfAttention attention;
-    Seam ffn_seam;
+    SublayerConnection ffn_connection;
     FeedForward ffn;
   };
   Placement placement_;

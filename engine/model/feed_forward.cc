@@ -24,9 +24,9 @@ FeedForward::FeedForward(const Parameters& p, const ModelOptions& options, uint3
       b2_(p.get(name + ".w2.bias")),
       dropout_(options.dropout.relu, dropout_seed, name + ".relu") {}
 
-Value FeedForward::forward(const Step& step, const Value& x, const PackedRows& rows) const {
-  const Value inner = linear(step.tape, x, w1_, Value());  // [T, F]
-  return linear(step.tape, bias_relu_dropout(step.tape, inner, b1_, dropout_.at(step), rows), w2_, b2_);
+Value FeedForward::forward(const ForwardContext& context, const Value& x, const PackedRows& rows) const {
+  const Value inner = linear(context.tape, x, w1_, Value());  // [T, F]
+  return linear(context.tape, bias_relu_dropout(context.tape, inner, b1_, dropout_.at(context), rows), w2_, b2_);
 }
 
 }  // namespace tearless::engine

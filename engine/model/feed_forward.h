@@ -1,12 +1,12 @@
-// The feed-forward sublayer: W₂ · drop(ReLU(W₁ x + b₁)) + b₂ (knobs.md §4.1).
+// The feed-forward sublayer: W₂ · drop(ReLU(W₁ x + b₁)) + b₂ (docs/spec/knobs.md §4.1).
 #pragma once
 
 #include <string>
 #include <vector>
 
+#include "engine/model/forward_context.h"
 #include "engine/model/options.h"
 #include "engine/model/parameters.h"
-#include "engine/model/step.h"
 
 namespace tearless::engine {
 
@@ -18,7 +18,7 @@ class FeedForward {
               const std::string& name);
 
   /// x [T, D] → [T, D]; `rows` must outlive the tape.
-  Value forward(const Step& step, const Value& x, const PackedRows& rows) const;
+  Value forward(const ForwardContext& context, const Value& x, const PackedRows& rows) const;
 
  private:
   Value w1_, b1_;  // [F, D], [F]

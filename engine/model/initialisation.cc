@@ -9,7 +9,7 @@ Initial initial_matrix(const ModelOptions& options, MatrixRole role, int64_t fan
   auto out = static_cast<double>(fan_out);
   const bool attention = role != MatrixRole::kFeedForward;
   if (options.init == Init::kSmallInit) {
-    // All four projections, the output too, as if one 4d × d matrix were drawn (TwT §2.2).
+    // All four projections are drawn as parts of one 4d × d matrix (TwT §2.2).
     return {Initial::Kind::kNormal, std::sqrt(2.0 / (in + (attention ? 4 * out : out)))};
   }
   if (role == MatrixRole::kAttentionQkv && options.init_qkv_fan == QkvFan::kFused3) out *= 3;

@@ -1,4 +1,5 @@
-// Initial scales of the weight matrices (knobs.md §7). Biases start at 0, norm gains as their kind says.
+// The initial distribution of each weight matrix (docs/spec/knobs.md §7). Biases start at 0, norm gains at the value of
+// their kind (engine/norm/norm.h).
 #pragma once
 
 #include "engine/model/options.h"
@@ -8,10 +9,10 @@ namespace tearless::engine {
 
 enum class MatrixRole { kAttentionQkv, kAttentionOutput, kFeedForward };
 
-/// For a matrix [fan_out, fan_in] of that role.
+/// The initial distribution of a matrix [fan_out, fan_in] in that role.
 Initial initial_matrix(const ModelOptions& options, MatrixRole role, int64_t fan_in, int64_t fan_out);
-/// For the rows of an embedding: N(0, d^-½), or U(±0.01) under FixNorm, where this number decides how fast directions
-/// turn (knobs.md §5: keep it exactly).
+/// The initial distribution of embedding rows: N(0, d^-½), or U(±0.01) with FixNorm. Keep 0.01 exactly: the initial
+/// length of a row decides how fast Adam turns it (docs/spec/knobs.md §5).
 Initial initial_embedding(const ModelOptions& options);
 
 }  // namespace tearless::engine

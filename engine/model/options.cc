@@ -11,13 +11,13 @@ constexpr auto kTyings = std::to_array<std::string_view>({"all", "target", "none
 }  // namespace
 
 void describe(SettingsVisitor& v, DropoutOptions& o) {
-  const auto rate = [&](const char* key, const char* meaning, double& value) {
+  const auto probability = [&](const char* key, const char* meaning, double& value) {
     v.number({.key = key, .meaning = meaning, .min = 0, .max = 0.99, .neutral = 0.0}, value);
   };
-  rate("residual", "on each sublayer's output before the residual sum, and on the embedding sum", o.residual);
-  rate("attention", "on the attention probabilities", o.attention);
-  rate("relu", "after the ReLU inside the feed-forward block", o.relu);
-  rate("word", "input tokens of both sides replaced by UNK (TwT App. A)", o.word);
+  probability("residual", "on each sublayer's output before the residual sum, and on the embedding sum", o.residual);
+  probability("attention", "on the attention probabilities", o.attention);
+  probability("relu", "after the ReLU inside the feed-forward block", o.relu);
+  probability("word", "input tokens of both sides replaced by UNK (TwT App. A)", o.word);
 }
 
 void describe(SettingsVisitor& v, ModelOptions& o) {
@@ -50,11 +50,10 @@ void describe(SettingsVisitor& v, ModelOptions& o) {
             .meaning = "one matrix for source input, target input and output (`all`), for the two of the target "
                        "(`target`), or none shared"},
            o.tied_embeddings, kTyings);
-  v.flag({.key = "output_bias", .meaning = "a bias per target type"}, o.output_bias);
+  v.flag({.key = "output_bias", .meaning = "a bias for each token of the output vocabulary"}, o.output_bias);
   v.flag({.key = "mask_target_vocabulary",
-          .meaning = "the output layer keeps only types that occur in the target side of the training data (TwT App. "
-                     "A); false keeps all "
-                     "but PAD and BOS"},
+          .meaning = "the output vocabulary has only the tokens that occur in the target side of the training data "
+                     "(TwT App. A); false: all but PAD and BOS"},
          o.mask_target_vocabulary);
   v.table("norm", o.norm);
   v.table("dropout", o.dropout);

@@ -1,4 +1,4 @@
-// The model's knobs (knobs.md), each with its default and meaning.
+// The settings of the model, [model] and [model.dropout] (docs/spec/knobs.md).
 #pragma once
 
 #include <cstdint>
@@ -8,44 +8,62 @@
 
 namespace tearless::engine {
 
-/// Where a sublayer's norm stands (knobs.md §1). Asked in engine/model/residual.cc alone.
-enum class Placement { kPost, kPre, kPreNoFinal };
+/// Placement of each sublayer's norm (docs/spec/knobs.md §1). Only engine/model/residual.cc distinguishes the cases.
+enum class Placement {
+  kPost,       // N(x + F(x)) (TwT eq. 2)
+  kPre,        // x + F(N(x)), with a final norm after each stack (TwT eq. 3)
+  kPreNoFinal  // as kPre, without the final norms
+};
 
-enum class Init { kXavierNormal, kXavierUniform, kSmallInit };
-/// Which fan-out Xavier sees for the attention projections: each matrix alone, or stacked as code bases store them
-/// (knobs.md §7).
-enum class QkvFan { kSeparate, kFused3, kFused4 };
-enum class Tying { kAll, kTarget, kNone };
+/// Initial weights (docs/spec/knobs.md §7). N(0, σ) is given by its standard deviation.
+enum class Init {
+  kXavierNormal,   // N(0, √(2 / (fan_in + fan_out))) (TwT eq. 4)
+  kXavierUniform,  // U(±√(6 / (fan_in + fan_out)))
+  kSmallInit       // attention N(0, √(2 / (5 d))), feed-forward as Xavier normal (TwT §2.2)
+};
+/// The fan-out of attention projections in Xavier initialisation. Code bases that stack the projections into one matrix
+/// use the stacked size (docs/spec/knobs.md §7).
+enum class QkvFan {
+  kSeparate,  // d
+  kFused3,    // 3 d for q, k and v; d for the output projection
+  kFused4     // 4 d for q, k, v and the output projection
+};
+/// Which of source embedding, target embedding and output layer share a matrix.
+enum class Tying {
+  kAll,     // all three
+  kTarget,  // target embedding and output layer
+  kNone
+};
 
-/// [model.dropout]: probabilities, training only (knobs.md §9).
+/// [model.dropout]: probabilities, in training only (docs/spec/knobs.md §9).
 struct DropoutOptions {
-  double residual = 0.3;
-  double attention = 0.3;
-  double relu = 0.3;
-  double word = 0.1;
+  double residual = 0.3;   // on each sublayer's output before the residual sum, and on the embedding sum
+  double attention = 0.3;  // on the attention probabilities
+  double relu = 0.3;       // after the ReLU of the feed-forward sublayer
+  double word = 0.1;       // input tokens of both sides replaced by UNK (TwT App. A)
 };
 void describe(SettingsVisitor& visitor, DropoutOptions& options);
 
 /// [model]
 struct ModelOptions {
-  int64_t encoder_layers = 6;
-  int64_t decoder_layers = 6;
-  int64_t d_model = 512;
-  int64_t d_ff = 2048;
-  int64_t heads = 8;
+  int64_t encoder_layers = 6;  // layers of the encoder
+  int64_t decoder_layers = 6;  // layers of the decoder
+  int64_t d_model = 512;       // model width D
+  int64_t d_ff = 2048;         // feed-forward width F
+  int64_t heads = 8;           // attention heads H; must divide d_model
   Placement placement = Placement::kPre;
   Init init = Init::kSmallInit;
-  QkvFan init_qkv_fan = QkvFan::kSeparate;
-  bool fix_norm = false;
+  QkvFan init_qkv_fan = QkvFan::kSeparate;  // of the Xavier initialisations only
+  bool fix_norm = false;                    // word embeddings of unit length, input and output (FixNorm, TwT §2.3)
   Tying tied_embeddings = Tying::kAll;
-  bool output_bias = true;
-  bool mask_target_vocabulary = true;
+  bool output_bias = true;             // one bias per token of the output vocabulary
+  bool mask_target_vocabulary = true;  // restrict the output vocabulary to tokens seen on the target side (TwT App. A)
   NormOptions norm;
   DropoutOptions dropout;
 };
 void describe(SettingsVisitor& visitor, ModelOptions& options);
 
-/// Checks what no single field can: that the heads divide d_model. UserError.
+/// Throws UserError if `heads` does not divide `d_model`.
 void check_consistent(const ModelOptions& options);
 
 }  // namespace tearless::engine

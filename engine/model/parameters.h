@@ -1,5 +1,5 @@
-// All numbers that are trained, in one flat buffer; gradients in a second one of the same shape. Every parameter is a
-// view, so clipping, Adam and checkpoints are one pass each.
+// The trained parameters as views into one flat fp32 buffer, and their gradients in a second one of the same layout.
+// Clipping, Adam and checkpoints process a whole buffer in one pass.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -13,63 +13,68 @@
 
 namespace tearless::engine {
 
-/// The type that a model computes in. Parameters, their gradients and the optimiser are fp32 in both.
-enum class Compute { kFp32, kBf16 };
+/// The data type of activations. Parameters, gradients and the optimiser's moments are fp32 in both cases.
+enum class RowPrecision { kFp32, kBf16 };
 
-/// How a parameter starts.
+/// The initial distribution of a parameter.
 struct Initial {
   enum class Kind {
-    kConstant,  // `scale` everywhere
+    kConstant,  // every element is `scale`
     kUniform,   // U(-scale, scale)
-    kNormal,    // N(0, scale): standard deviation
+    kNormal,    // N(0, scale), `scale` the standard deviation
   };
   Kind kind = Kind::kConstant;
   double scale = 0;
 };
 
+/// A parameter of the model before it is allocated.
 struct ParameterSpec {
   std::string name;  // "encoder.1.ffn.w1.weight"
   std::vector<int64_t> shape;
   Initial initial;
-  int64_t size() const;
+  int64_t size() const;  // number of elements
 };
 
+/// The number of elements of all parameters together.
 int64_t total_size(const std::vector<ParameterSpec>& specs);
 
 class Parameters {
  public:
-  /// Initial values depend on (seed, name, element) alone: they are the same whatever other parameters there are.
+  /// Allocates both buffers on `device` and initialises the parameters. An initial value depends on (seed, parameter
+  /// name, element index) alone, not on the other parameters. Throws std::logic_error if a name occurs twice.
   Parameters(std::vector<ParameterSpec> specs, uint32_t seed, const at::Device& device,
-             Compute compute = Compute::kFp32);
+             RowPrecision precision = RowPrecision::kFp32);
 
-  /// The parameter of that name; empty where the model has none.
+  /// The parameter of that name; an empty Value if the model has none.
   Value get(std::string_view name) const;
-  /// Parameters that follow each other in the buffer, as one matrix stacked along the first axis.
+  /// Parameters that are adjacent in the buffer, stacked along the first axis into one matrix. Throws std::logic_error
+  /// if they are not adjacent.
   Value joined(const std::vector<std::string>& names) const;
 
-  /// In the order of the buffer, which is that of the model but for sizes that are no multiple of 8: they come last.
+  /// In buffer order: the order given to the constructor, except that parameters whose size is no multiple of 8 come
+  /// last.
   const std::vector<ParameterSpec>& specs() const { return specs_; }
   at::Tensor& values() { return values_; }  // [P]
   const at::Tensor& values() const { return values_; }
   at::Tensor& gradients() { return gradients_; }  // [P]
   int64_t count() const { return values_.numel(); }
 
-  /// The type of the rows that the model works on.
-  at::ScalarType row_type() const { return low_.defined() ? at::kBFloat16 : at::kFloat; }
-  /// [P] the values rounded to bf16, which products take; undefined under Compute::kFp32.
-  at::Tensor& low() { return low_; }
-  /// Gives every parameter its initial value again.
+  /// The data type of activations.
+  at::ScalarType row_type() const { return bf16_copy_.defined() ? at::kBFloat16 : at::kFloat; }
+  /// [P] the values rounded to bf16, the operands of matmuls; undefined with RowPrecision::kFp32.
+  at::Tensor& bf16_copy() { return bf16_copy_; }
+  /// Sets every parameter back to its initial value.
   void initialise();
-  /// Rounds anew: to be called when the values were changed by another than the optimiser.
-  void round();
+  /// Recomputes bf16_copy(). Call it after changing the values; only AdamOnDevice (engine/ops/kernels.h) updates both.
+  void update_bf16_copy();
 
  private:
   Value view(int64_t offset, const std::vector<int64_t>& shape) const;
 
   std::vector<ParameterSpec> specs_;
   uint32_t seed_;
-  std::map<std::string, std::pair<size_t, int64_t>, std::less<>> places_;  // name → (spec, offset)
-  at::Tensor values_, gradients_, low_;
+  std::map<std::string, std::pair<size_t, int64_t>, std::less<>> index_;  // name → (spec, offset)
+  at::Tensor values_, gradients_, bf16_copy_;
 };
 
 }  // namespace tearless::engine

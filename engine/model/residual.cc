@@ -26,8 +26,8 @@ void append_final_norm_specs(std::vector<ParameterSpec>& specs, const ModelOptio
   if (has_final_norm(options.placement)) append_norm_specs(specs, options, name + ".final");
 }
 
-Seam make_seam(const Parameters& parameters, const ModelOptions& options, uint32_t dropout_seed,
-               const std::string& name) {
+SublayerConnection make_sublayer_connection(const Parameters& parameters, const ModelOptions& options,
+                                            uint32_t dropout_seed, const std::string& name) {
   return {make_norm(parameters, options, name), DropoutSite(options.dropout.residual, dropout_seed, name)};
 }
 
@@ -35,25 +35,27 @@ NormOp make_final_norm(const Parameters& parameters, const ModelOptions& options
   return has_final_norm(options.placement) ? make_norm(parameters, options, name + ".final") : identity();
 }
 
-Residual::Residual(Placement placement, const Step& step, Value x, const PackedRows& rows)
-    : placement_(placement), step_(step), x_(std::move(x)), rows_(rows) {}
+Residual::Residual(Placement placement, const ForwardContext& context, Value x, const PackedRows& rows)
+    : placement_(placement), context_(context), x_(std::move(x)), rows_(rows) {}
 
 Value Residual::add_pending(const NormOp& norm) {
-  if (!pending_) return norm_rows(step_.tape, x_, norm);
-  const Normed out = add_norm(step_.tape, x_, pending_, pending_dropout_, rows_, norm);
+  if (!pending_) return norm_rows(context_.tape, x_, norm);
+  const Normed out = add_norm(context_.tape, x_, pending_, pending_dropout_, rows_, norm);
   x_ = out.sum;
   pending_ = {};
   return out.normed;
 }
 
-Value Residual::enter(const Seam& seam) { return placement_ == Placement::kPost ? x_ : add_pending(seam.norm); }
-
-void Residual::leave(const Seam& seam, const Value& y) {
-  pending_ = y;
-  pending_dropout_ = seam.dropout.at(step_);
-  if (placement_ == Placement::kPost) x_ = add_pending(seam.norm);
+Value Residual::input(const SublayerConnection& connection) {
+  return placement_ == Placement::kPost ? x_ : add_pending(connection.norm);
 }
 
-Value Residual::finish(const NormOp& final_norm) { return add_pending(final_norm); }
+void Residual::add(const SublayerConnection& connection, const Value& y) {
+  pending_ = y;
+  pending_dropout_ = connection.dropout.at(context_);
+  if (placement_ == Placement::kPost) x_ = add_pending(connection.norm);
+}
+
+Value Residual::output(const NormOp& final_norm) { return add_pending(final_norm); }
 
 }  // namespace tearless::engine

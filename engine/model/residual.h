@@ -1,57 +1,61 @@
-// The residual stream of one stack, and the only place that asks where a norm stands (knobs.md §1):
+// The residual stream of one stack of layers. Only residual.cc distinguishes norm placements (docs/spec/knobs.md §1):
 //   post          x ← N(x + drop(F(x)))
 //   pre           x ← x + drop(F(N(x))), and one more N after the stack
 //   pre_no_final  as pre, without that last N
-// A sublayer asks enter() what it reads and hands its output to leave(); the stack's output is finish().
+//
+// A stack constructs Residual with its input x. Each sublayer F reads input() and passes its output to add(). The
+// output of the stack is output().
 #pragma once
 
 #include <string>
 #include <vector>
 
+#include "engine/model/forward_context.h"
 #include "engine/model/options.h"
 #include "engine/model/parameters.h"
-#include "engine/model/step.h"
 
 namespace tearless::engine {
 
-/// What one sublayer's seam owns: its norm and the dropout on its output.
-struct Seam {
+/// The norm and the output dropout of one sublayer.
+struct SublayerConnection {
   NormOp norm;
   DropoutSite dropout;
 };
 
-/// The norm parameters `name`.norm.gain and .bias.
+/// Appends the norm parameters `name`.norm.gain and `name`.norm.bias, if the norm's kind has them.
 void append_norm_specs(std::vector<ParameterSpec>& specs, const ModelOptions& options, const std::string& name);
-/// As above for a stack's final norm `name`.final, where the placement has one.
+/// Appends those of the stack's final norm, `name`.final, if the placement has one.
 void append_final_norm_specs(std::vector<ParameterSpec>& specs, const ModelOptions& options, const std::string& name);
 
-Seam make_seam(const Parameters& parameters, const ModelOptions& options, uint32_t dropout_seed,
-               const std::string& name);
+/// The connection of sublayer `name`.
+SublayerConnection make_sublayer_connection(const Parameters& parameters, const ModelOptions& options,
+                                            uint32_t dropout_seed, const std::string& name);
 /// The final norm of stack `name`; the identity where the placement has none.
 NormOp make_final_norm(const Parameters& parameters, const ModelOptions& options, const std::string& name);
 
-/// A sublayer's output is added when it is known which norm comes next, so that both are one pass over the rows.
+/// Adding a sublayer's output is deferred until the next norm is known; residual add, dropout and norm then run as one
+/// fused kernel.
 class Residual {
  public:
-  /// x [T, D] enters the stack; `rows` must outlive the tape.
-  Residual(Placement placement, const Step& step, Value x, const PackedRows& rows);
+  /// x [T, D] is the input of the stack. Borrows `context` and `rows`; `rows` must outlive the tape.
+  Residual(Placement placement, const ForwardContext& context, Value x, const PackedRows& rows);
 
-  /// What the sublayer with this seam reads, [T, D].
-  Value enter(const Seam& seam);
-  /// Takes the sublayer's output y [T, D].
-  void leave(const Seam& seam, const Value& y);
-  /// The stack's output, [T, D].
-  Value finish(const NormOp& final_norm);
+  /// The input of the sublayer with this connection, [T, D].
+  Value input(const SublayerConnection& connection);
+  /// Adds the sublayer's output y [T, D], with dropout.
+  void add(const SublayerConnection& connection, const Value& y);
+  /// The output of the stack, [T, D].
+  Value output(const NormOp& final_norm);
 
  private:
-  /// Adds what is pending, and gives the norm of the sum.
+  /// Adds the pending output to x_ and returns the norm of the sum.
   Value add_pending(const NormOp& norm);
 
   Placement placement_;
-  const Step& step_;
+  const ForwardContext& context_;
   Value x_;
   const PackedRows& rows_;
-  Value pending_;  // the last sublayer's output, not yet added; or empty
+  Value pending_;  // output of the last sublayer, not yet added; or empty
   Dropout pending_dropout_;
 };
 

@@ -16,16 +16,16 @@ std::vector<ParameterSpec> transformer_specs(const ModelOptions& options, int64_
 
 int64_t estimated_memory_bytes(const ModelOptions& o, int64_t vocabulary, int64_t batch_tokens) {
   const int64_t parameters = 4 * total_size(transformer_specs(o, vocabulary));  // values, gradients, two moments
-  // Rows kept for backward, per layer: seams and projections about 10 d, feed-forward 3 f; each has a gradient at its
-  // turn.
+  // Rows saved for backward, per layer: sublayer connections and projections about 10 d, feed-forward 3 f. Backward
+  // makes a gradient for each of them in turn.
   const int64_t row = (o.encoder_layers + 2 * o.decoder_layers) * (10 * o.d_model + 3 * o.d_ff);
   const int64_t logits = 2 * vocabulary;
   return static_cast<int64_t>(sizeof(float)) * (parameters + batch_tokens * (row + logits));
 }
 
-Transformer::Transformer(const Parameters& parameters, const ModelOptions& options, KeptVocabulary kept,
+Transformer::Transformer(const Parameters& parameters, const ModelOptions& options, OutputVocabulary output_vocabulary,
                          uint32_t dropout_seed)
-    : embeddings_(parameters, options, std::move(kept), dropout_seed),
+    : embeddings_(parameters, options, std::move(output_vocabulary), dropout_seed),
       encoder_(parameters, options, dropout_seed),
       decoder_(parameters, options, dropout_seed),
       word_source_(dropout_seed, "drop.word.source"),
@@ -43,56 +43,59 @@ ReadyBatch Transformer::ready(const PackedBatch& batch, std::optional<uint32_t> 
   ReadyBatch ready{.source = drop_words(batch.source, words(word_source_), kUnk),
                    .target = drop_words(batch.target, words(word_target_), kUnk)};
   ready.labels.reserve(batch.labels.size());
-  for (const int32_t label : batch.labels) ready.labels.push_back(kept().index_of[static_cast<size_t>(label)]);
+  for (const int32_t label : batch.labels)
+    ready.labels.push_back(output_vocabulary().column_of[static_cast<size_t>(label)]);
   ready.source_spans = AttentionSpans::self(ready.source, /*causal=*/false);
   ready.target_spans = AttentionSpans::self(ready.target, /*causal=*/true);
   ready.cross_spans = AttentionSpans::cross(ready.target, ready.source);
   return ready;
 }
 
-LossSums Transformer::loss(const Step& step, const ReadyBatch& batch, double label_smoothing) const {
-  const Embeddings::Tables tables = prepare(step);
-  const Value memory =
-      encoder_.forward(step, embeddings_.embed_source(step, tables, batch.source), batch.source, batch.source_spans);
-  const Value h = decoder_.forward(step, embeddings_.embed_target(step, tables, batch.target), batch.target,
-                                   batch.target_spans, memory, batch.cross_spans);
-  return smoothed_cross_entropy(step.tape, embeddings_.logits(step, tables, h), batch.labels, label_smoothing,
-                                step.on_device ? &step.on_device->loss : nullptr);
+LossSums Transformer::loss(const ForwardContext& context, const ReadyBatch& batch, double label_smoothing) const {
+  const Embeddings::Tables tables = prepare(context);
+  const Value encoder_output = encoder_.forward(context, embeddings_.embed_source(context, tables, batch.source),
+                                                batch.source, batch.source_spans);
+  const Value h = decoder_.forward(context, embeddings_.embed_target(context, tables, batch.target), batch.target,
+                                   batch.target_spans, encoder_output, batch.cross_spans);
+  return smoothed_cross_entropy(context.tape, embeddings_.logits(context, tables, h), batch.labels, label_smoothing,
+                                context.on_device ? &context.on_device->loss : nullptr);
 }
 
-LossSums Transformer::loss(const Step& step, const PackedBatch& batch, double label_smoothing) const {
-  return loss(step, step.tape.keep(ready(batch, step.tape.recording() ? std::optional(step.update) : std::nullopt)),
+LossSums Transformer::loss(const ForwardContext& context, const PackedBatch& batch, double label_smoothing) const {
+  return loss(context,
+              context.tape.keep(ready(batch, context.tape.recording() ? std::optional(context.update) : std::nullopt)),
               label_smoothing);
 }
 
-Value Transformer::encode(const Step& step, const Embeddings::Tables& tables, const PackedRows& source) const {
-  return encoder_.forward(step, embeddings_.embed_source(step, tables, source), source,
-                          step.tape.keep(AttentionSpans::self(source, /*causal=*/false)));
+Value Transformer::encode(const ForwardContext& context, const Embeddings::Tables& tables,
+                          const PackedRows& source) const {
+  return encoder_.forward(context, embeddings_.embed_source(context, tables, source), source,
+                          context.tape.keep(AttentionSpans::self(source, /*causal=*/false)));
 }
 
-Value Transformer::logits(const Step& step, const Embeddings::Tables& tables, const PackedRows& target,
-                          const Value& memory, const PackedRows& source) const {
-  const Value h = decoder_.forward(step, embeddings_.embed_target(step, tables, target), target,
-                                   step.tape.keep(AttentionSpans::self(target, /*causal=*/true)), memory,
-                                   step.tape.keep(AttentionSpans::cross(target, source)));
-  return embeddings_.logits(step, tables, h);
+Value Transformer::logits(const ForwardContext& context, const Embeddings::Tables& tables, const PackedRows& target,
+                          const Value& encoder_output, const PackedRows& source) const {
+  const Value h = decoder_.forward(context, embeddings_.embed_target(context, tables, target), target,
+                                   context.tape.keep(AttentionSpans::self(target, /*causal=*/true)), encoder_output,
+                                   context.tape.keep(AttentionSpans::cross(target, source)));
+  return embeddings_.logits(context, tables, h);
 }
 
-DecoderState Transformer::start(const Step& step, const Value& memory, int64_t hypotheses) const {
-  return decoder_.start(step, memory, hypotheses);
+DecoderState Transformer::start(const ForwardContext& context, const Value& encoder_output, int64_t hypotheses) const {
+  return decoder_.start(context, encoder_output, hypotheses);
 }
 
-Value Transformer::advance(const Step& step, const Embeddings::Tables& tables, const PackedRows& rows,
+Value Transformer::advance(const ForwardContext& context, const Embeddings::Tables& tables, const PackedRows& rows,
                            const AttentionSpans& cross, DecoderState& state) const {
-  const Value x = embeddings_.embed_target(step, tables, rows);
-  return embeddings_.logits(step, tables, decoder_.advance(step, x, rows, cross, state));
+  const Value x = embeddings_.embed_target(context, tables, rows);
+  return embeddings_.logits(context, tables, decoder_.advance(context, x, rows, cross, state));
 }
 
-Value Transformer::advance(const Step& step, const Embeddings::Tables& tables, const PackedRows& rows,
-                           const AttentionSpans& self, const AttentionSpans& cross, DecoderCache& cache,
+Value Transformer::advance(const ForwardContext& context, const Embeddings::Tables& tables, const PackedRows& rows,
+                           const AttentionSpans& self, const AttentionSpans& cross, KvCache& cache,
                            const CacheRows& written) const {
-  const Value x = embeddings_.embed_target(step, tables, rows);
-  return embeddings_.logits(step, tables, decoder_.advance(step, x, rows, self, cross, cache, written));
+  const Value x = embeddings_.embed_target(context, tables, rows);
+  return embeddings_.logits(context, tables, decoder_.advance(context, x, rows, self, cross, cache, written));
 }
 
 std::vector<std::pair<std::string, double>> learned_lengths(const Parameters& parameters) {

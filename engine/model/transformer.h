@@ -1,4 +1,5 @@
-// The encoder-decoder Transformer as a whole: a batch goes in, a loss or logits come out.
+// The encoder-decoder Transformer. Training and perplexity turn a batch into a loss; search encodes source rows and
+// then computes logits position by position.
 #pragma once
 
 #include <cstdint>
@@ -14,55 +15,62 @@
 
 namespace tearless::engine {
 
-/// Every parameter of the model.
+/// The parameters of the model. `vocabulary`: V.
 std::vector<ParameterSpec> transformer_specs(const ModelOptions& options, int64_t vocabulary);
 
-/// A rough upper estimate for `check`: parameters with gradients and moments, and the activations of a batch of
-/// `batch_tokens` rows a side.
+/// A rough upper estimate of the memory of training, in bytes, for `check`: parameters with gradients and moments, and
+/// the activations of a batch of `batch_tokens` rows per side.
 int64_t estimated_memory_bytes(const ModelOptions& options, int64_t vocabulary, int64_t batch_tokens);
 
-/// A batch as one walk through the model takes it: word dropout has acted, labels are columns of the logits, and it is
-/// written down which rows see which.
+/// A batch as the forward pass takes it: word dropout has been applied, labels are columns of the logits, and the
+/// attention spans are filled in.
 struct ReadyBatch {
   PackedRows source = {}, target = {};
-  std::vector<int32_t> labels = {};  // [target T]; negative: the row counts for nothing
+  std::vector<int32_t> labels = {};  // [target T] columns of the logits; negative: the row is left out of the loss
   AttentionSpans source_spans = {}, target_spans = {}, cross_spans = {};
 
-  int64_t tokens() const;  // labels that count
+  int64_t tokens() const;  // number of labels in the loss
 };
 
 class Transformer {
  public:
-  /// `parameters` must have been made from transformer_specs() and must outlive the model.
-  Transformer(const Parameters& parameters, const ModelOptions& options, KeptVocabulary kept, uint32_t dropout_seed);
+  /// `parameters` must be made from transformer_specs() and must outlive the model.
+  Transformer(const Parameters& parameters, const ModelOptions& options, OutputVocabulary output_vocabulary,
+              uint32_t dropout_seed);
 
-  /// The batch for that update of training, or for evaluation, where no word is dropped.
+  /// Prepares a batch for that update of training. Without an update: for evaluation, no word dropout.
   ReadyBatch ready(const PackedBatch& batch, std::optional<uint32_t> update) const;
-  /// Sums of the loss over the batch. On a recording tape, call tape.backward() next; the batch must live until then.
-  LossSums loss(const Step& step, const ReadyBatch& batch, double label_smoothing) const;
-  /// The same of a batch that is made ready for the step.
-  LossSums loss(const Step& step, const PackedBatch& batch, double label_smoothing) const;
+  /// The loss summed over the batch. On a recording tape, call tape.backward() next; `batch` must live until then.
+  LossSums loss(const ForwardContext& context, const ReadyBatch& batch, double label_smoothing) const;
+  /// As above; calls ready() first, for context.update if the tape records, else for evaluation.
+  LossSums loss(const ForwardContext& context, const PackedBatch& batch, double label_smoothing) const;
 
-  Embeddings::Tables prepare(const Step& step) const { return embeddings_.prepare(step); }
-  /// Source rows → memory [S, D].
-  Value encode(const Step& step, const Embeddings::Tables& tables, const PackedRows& source) const;
-  /// Whole targets: logits [T, K].
-  Value logits(const Step& step, const Embeddings::Tables& tables, const PackedRows& target, const Value& memory,
-               const PackedRows& source) const;
+  /// The embedding matrices of one forward pass, or of all forward passes of an evaluation.
+  Embeddings::Tables prepare(const ForwardContext& context) const { return embeddings_.prepare(context); }
+  /// Source rows → encoder output [S, D].
+  Value encode(const ForwardContext& context, const Embeddings::Tables& tables, const PackedRows& source) const;
+  /// The logits [T, K] of whole targets.
+  Value logits(const ForwardContext& context, const Embeddings::Tables& tables, const PackedRows& target,
+               const Value& encoder_output, const PackedRows& source) const;
 
-  DecoderState start(const Step& step, const Value& memory, int64_t hypotheses) const;
-  /// One more token for each hypothesis: logits [N, K]. `rows`: one row a hypothesis, at state.position.
-  Value advance(const Step& step, const Embeddings::Tables& tables, const PackedRows& rows, const AttentionSpans& cross,
-                DecoderState& state) const;
+  /// The decoder's state before the first position, for `hypotheses` hypotheses.
+  DecoderState start(const ForwardContext& context, const Value& encoder_output, int64_t hypotheses) const;
+  /// One decode step: logits [N, K]. `rows`: one row per hypothesis, its newest token at index state.position. `cross`:
+  /// the source rows that each hypothesis sees, one span per sentence.
+  Value advance(const ForwardContext& context, const Embeddings::Tables& tables, const PackedRows& rows,
+                const AttentionSpans& cross, DecoderState& state) const;
 
-  /// The encoder's output as search's cache holds it.
-  Value project(const Step& step, const Value& memory) const { return decoder_.project(step, memory); }
-  /// The same over a cache that the caller keeps.
-  Value advance(const Step& step, const Embeddings::Tables& tables, const PackedRows& rows, const AttentionSpans& self,
-                const AttentionSpans& cross, DecoderCache& cache, const CacheRows& written) const;
+  /// The keys and values of all decoder layers for KvCache::cross_kv.
+  Value project(const ForwardContext& context, const Value& encoder_output) const {
+    return decoder_.project(context, encoder_output);
+  }
+  /// As above with a KV cache that the caller owns (Decoder::advance).
+  Value advance(const ForwardContext& context, const Embeddings::Tables& tables, const PackedRows& rows,
+                const AttentionSpans& self, const AttentionSpans& cross, KvCache& cache,
+                const CacheRows& written) const;
   int64_t decoder_layers() const { return decoder_.layer_count(); }
 
-  const KeptVocabulary& kept() const { return embeddings_.kept(); }
+  const OutputVocabulary& output_vocabulary() const { return embeddings_.output_vocabulary(); }
 
  private:
   Embeddings embeddings_;
@@ -72,8 +80,8 @@ class Transformer {
   double word_dropout_;
 };
 
-/// Learned lengths of all norms with one scalar gain: ("g.encoder.1.ffn", 22.6), in the order of the model (training.md
-/// §7.2).
+/// The gain of every norm with a scalar gain, by name and in model order: ("g.encoder.1.ffn", 22.6)
+/// (docs/spec/training.md §7.2).
 std::vector<std::pair<std::string, double>> learned_lengths(const Parameters& parameters);
 
 }  // namespace tearless::engine

@@ -1,4 +1,5 @@
-// LayerNorm (Ba et al. 2016): g ⊙ (x - μ) / √(σ² + ε) + b with the biased variance (knobs.md §2; ε inside the root).
+// LayerNorm (Ba et al. 2016): g ⊙ (x - μ) / √(σ² + ε) + b, with the biased variance and ε inside the root
+// (docs/spec/knobs.md §2).
 #include <ATen/TensorOperators.h>
 
 #include "engine/norm/norm.h"

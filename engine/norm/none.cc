@@ -1,4 +1,4 @@
-// No norm: the identity wherever one would stand, final norms included (the row "w/o Norm" of the AdaNorm paper).
+// No norm: the identity, for final norms too ("w/o Norm" in Xu et al. 2019).
 #include "engine/norm/norm.h"
 
 namespace tearless::engine {

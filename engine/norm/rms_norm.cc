@@ -1,5 +1,5 @@
-// RMSNorm (Zhang and Sennrich 2019): g ⊙ x / √(mean(x²) + ε). TwT §4.2 reruns its table with it; its ε is not stated
-// there, 1e-8 is the RMSNorm paper's choice (knobs.md §2.1).
+// RMSNorm (Zhang and Sennrich 2019): g ⊙ x / √(mean(x²) + ε). (TwT §4.2) repeats its experiments with it but does not
+// state its ε; 1e-8 is the RMSNorm paper's choice (docs/spec/knobs.md §2.1).
 #include <ATen/TensorOperators.h>
 
 #include "engine/norm/norm.h"

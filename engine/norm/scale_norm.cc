@@ -1,7 +1,6 @@
-// ScaleNorm (Nguyen and Salazar 2019, "Transformers without Tears", eq. 5): g · x / max(‖x‖₂, ε), each row to the
-// length of one learned number g. The trap: g must start at √d; from 1 the model hardly trains (discrepancies.md §E3).
-// ε clamps the length from below (it is never added), so a zero row stays zero. Where the norm stands:
-// engine/model/residual.h. Tested by tests/engine/norm/.
+// ScaleNorm (TwT eq. 5): g · x / max(‖x‖₂, ε), which scales each row to the length g, one learned number. g must start
+// at √d: from 1 the model hardly trains (docs/spec/discrepancies.md E3). ε clamps the length from below and is never
+// added, so a zero row stays zero.
 #include <ATen/TensorOperators.h>
 
 #include <cmath>

@@ -22,10 +22,10 @@ double global_norm(const at::Tensor& gradients) {
   return std::sqrt(sum.item<double>());
 }
 
-AdamRates adam_rates(const AdamStep& step) {
+CorrectedRates corrected_rates(const AdamStep& step) {
   const double t = static_cast<double>(step.update);
-  return {.rate = static_cast<float>(step.learning_rate / (1 - std::pow(step.beta1, t))),
-          .inverse_root = static_cast<float>(1 / std::sqrt(1 - std::pow(step.beta2, t)))};
+  return {.step_size = static_cast<float>(step.learning_rate / (1 - std::pow(step.beta1, t))),
+          .inverse_sqrt_correction2 = static_cast<float>(1 / std::sqrt(1 - std::pow(step.beta2, t)))};
 }
 
 Adam adam_call(const AdamStep& step, const at::Tensor& gradients, const at::Tensor& parameters,
@@ -37,8 +37,8 @@ Adam adam_call(const AdamStep& step, const at::Tensor& gradients, const at::Tens
           .gradients = write<float>(gradients),
           .beta1 = static_cast<float>(step.beta1),
           .beta2 = static_cast<float>(step.beta2),
-          .rest1 = static_cast<float>(1 - step.beta1),
-          .rest2 = static_cast<float>(1 - step.beta2),
+          .one_minus_beta1 = static_cast<float>(1 - step.beta1),
+          .one_minus_beta2 = static_cast<float>(1 - step.beta2),
           .eps = static_cast<float>(step.eps)};
 }
 
@@ -57,10 +57,10 @@ void adam_step(const AdamStep& step, double gradient_norm, at::Tensor& gradients
     return;
   }
   Adam call = adam_call(step, gradients, parameters, first_moment, second_moment);
-  const AdamRates rates = adam_rates(step);
+  const CorrectedRates rates = corrected_rates(step);
   call.clip = static_cast<float>(clip);
-  call.rate = rates.rate;
-  call.inverse_root = rates.inverse_root;
+  call.step_size = rates.step_size;
+  call.inverse_sqrt_correction2 = rates.inverse_sqrt_correction2;
   optimiser_kernels_for(parameters).adam(call, stream_for(parameters));
 }
 

@@ -25,8 +25,8 @@ Value add_by_formula(Tape& tape, const Value& residual, const Value& y, const Dr
   });
 }
 
-/// One call of the kernel. `y` may be empty: then the sum is `residual` and `rows` is not asked. Without `norm` only
-/// the sum is made.
+/// One call of the fused kernel. `y` may be empty: then the sum is `residual`, and `rows` may be null. `norm` may be
+/// null: then only the sum is computed.
 Normed fused(Tape& tape, const Value& residual, const Value& y, const Dropout& dropout, const PackedRows* rows,
              const NormOp* norm) {
   const at::Tensor& in = residual.data();
@@ -35,8 +35,8 @@ Normed fused(Tape& tape, const Value& residual, const Value& y, const Dropout& d
   const Value sum = y ? Value(at::empty_like(in)) : residual;
   const Value normed = norm ? Value(at::empty_like(in)) : Value();
   const int64_t gain_size = norm && norm->gain ? norm->gain.data().numel() : 0;
-  std::optional<NamesOnDevice> names;
-  if (rows && dropout.active()) names.emplace(tape, *rows, in);
+  std::optional<DropoutCountersOnDevice> counters;
+  if (rows && dropout.active()) counters.emplace(tape, *rows, in);
   at::Tensor statistics;  // [T, 3]
   if (norm && tape.recording()) statistics = at::empty({count, 3}, wide_options(in));
 
@@ -45,7 +45,7 @@ Normed fused(Tape& tape, const Value& residual, const Value& y, const Dropout& d
     if (y) {
       a.y = read<T>(y.data());
       a.dropout = dropout;
-      if (names) a.names = names->get();
+      if (counters) a.counters = counters->get();
       a.sum = write<T>(sum.data());
     }
     if (norm) {
@@ -62,7 +62,7 @@ Normed fused(Tape& tape, const Value& residual, const Value& y, const Dropout& d
   tape.record(norm ? "residual, dropout, norm" : "residual, dropout", [=, norm = norm ? *norm : NormOp{}] {
     const bool through_norm = normed && normed.has_grad();
     if (!through_norm && !sum.has_grad()) return;
-    // The gradient of x is written over one that is read for the last time here.
+    // In place: ∂ℓ/∂x overwrites a gradient that is read for the last time here.
     const at::Tensor d_x = sum.has_grad() ? sum.grad() : normed.grad();
     const at::Tensor d_y = y ? at::empty_like(d_x) : at::Tensor();
     with_kernels(d_x, [&]<class T>(const Kernels<T>& kernels, void* stream) {
@@ -83,7 +83,7 @@ Normed fused(Tape& tape, const Value& residual, const Value& y, const Dropout& d
       b.d_residual = write<T>(d_x);
       if (y) {
         b.dropout = dropout;
-        if (names) b.names = names->get();
+        if (counters) b.counters = counters->get();
         b.d_y = write<T>(d_y);
       }
       kernels.add_norm_backward(b, stream);

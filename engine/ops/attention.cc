@@ -49,7 +49,7 @@ at::Tensor attention_formula(const at::Tensor& q, const at::Tensor& k, const at:
       const at::Tensor query = at::arange(s.query_count, q.options().dtype(at::kLong)).unsqueeze(0);
       const at::Tensor head = at::arange(heads, q.options().dtype(at::kLong)).unsqueeze(1);
       const at::Tensor outer = (query + head * (int64_t{1} << 16)).flatten();
-      const at::Tensor line = at::full_like(outer, static_cast<int64_t>(s.line));
+      const at::Tensor line = at::full_like(outer, static_cast<int64_t>(s.sentence_id));
       p = p * keep_scale_tensor(dropout, outer, line, s.key_count, q).view_as(p);
     }
     rows.push_back(
@@ -73,7 +73,7 @@ Limits limits_of_kernels(const at::Tensor& x) {
   return limits;
 }
 
-/// The rows that key_rows names, side by side.
+/// A contiguous copy of the rows listed in key_rows.
 Columns gathered(const Columns& columns, const std::vector<int32_t>& key_rows) {
   const at::Tensor& rows = columns.rows.data();
   return {Value(rows.index_select(0, index_tensor(key_rows, rows))), columns.column};
@@ -88,7 +88,7 @@ T* gradient_of(const Columns& columns) {
   return write<T>(columns.rows.grad_buffer()) + columns.column;
 }
 
-/// The spans and where kernels read them.
+/// The spans, and their arrays readable on the kernels' device.
 struct SpansOnDevice {
   SpansOnDevice(const Tape& tape, const AttentionSpans& spans, const at::Tensor& like)
       : host(spans), list(tape, spans.spans, like), key_rows(tape, spans.key_rows, like) {}
@@ -97,15 +97,15 @@ struct SpansOnDevice {
   const OnDevice<int32_t> key_rows;
 };
 
-/// The call but for what it writes.
+/// The kernel's arguments, all but the outputs.
 template <class T>
 Attention<T> call_of(const SpansOnDevice& spans, const Columns& q, const Columns& k, const Columns& v, int64_t heads,
                      int64_t d_head, const Dropout& dropout) {
   Attention<T> a;
   a.spans = spans.list.data();
   a.span_count = static_cast<int64_t>(spans.host.spans.size());
-  a.longest_query = spans.host.longest_query;
-  a.longest_key = spans.host.longest_key;
+  a.max_query_length = spans.host.max_query_length;
+  a.max_key_length = spans.host.max_key_length;
   a.causal = spans.host.causal;
   if (!spans.host.key_rows.empty()) a.key_rows = spans.key_rows.data();
   a.heads = heads;
@@ -135,14 +135,14 @@ AttentionSpans AttentionSpans::cross(const PackedRows& queries, const PackedRows
     const int32_t query = queries.offsets[i];
     const int32_t key = keys.offsets[i];
     out.add({query, queries.offsets[i + 1] - query, key, keys.offsets[i + 1] - key,
-             queries.lines[static_cast<size_t>(query)]});
+             queries.sentence_ids[static_cast<size_t>(query)]});
   }
   return out;
 }
 
 void AttentionSpans::add(const AttentionSpan& span) {
-  longest_query = std::max<int64_t>(longest_query, span.query_count);
-  longest_key = std::max<int64_t>(longest_key, span.key_count);
+  max_query_length = std::max<int64_t>(max_query_length, span.query_count);
+  max_key_length = std::max<int64_t>(max_key_length, span.key_count);
   spans.push_back(span);
 }
 
@@ -168,13 +168,13 @@ Value attention(Tape& tape, const Columns& q, const Columns& k, const Columns& v
   const std::vector<int64_t> shape = {q.rows.data().size(0), d_model};
   const Value out(spans.padded ? at::zeros(shape, options) : at::empty(shape, options));
   const SpansOnDevice placed(tape, spans, q.rows.data());
-  at::Tensor kept;
+  at::Tensor saved;
   with_kernels(out.data(), [&]<class T>(const Kernels<T>& kernels, void* stream) {
     Attention<T> a = call_of<T>(placed, q, k, v, heads, d_head, dropout);
     if (tape.recording()) {
-      kept =
-          at::empty({kernels.attention_kept(placed.host.spans.data(), a.span_count, heads)}, wide_options(out.data()));
-      a.kept = write<Wide<T>>(kept);
+      saved = at::empty({kernels.attention_saved_size(placed.host.spans.data(), a.span_count, heads)},
+                        wide_options(out.data()));
+      a.saved = write<Wide<T>>(saved);
     }
     a.out = write<T>(out.data());
     kernels.attention(a, stream);
@@ -183,7 +183,7 @@ Value attention(Tape& tape, const Columns& q, const Columns& k, const Columns& v
     if (!out.has_grad()) return;
     with_kernels(out.data(), [&]<class T>(const Kernels<T>& kernels, void* stream) {
       AttentionBackward<T> b{.forward = call_of<T>(placed, q, k, v, heads, d_head, dropout)};
-      b.forward.kept = write<Wide<T>>(kept);
+      b.forward.saved = write<Wide<T>>(saved);
       b.d_out = read<T>(out.grad());
       b.d_q = gradient_of<T>(q);
       b.d_k = gradient_of<T>(k);

@@ -1,4 +1,5 @@
-// Multi-head attention over packed rows: softmax(q kᵀ / √d_h) v for each sentence and head (knobs.md §10).
+// Multi-head attention over packed rows: softmax(q kᵀ / √d_h) v for each sentence and head (docs/spec/knobs.md §10).
+// The projections to q, k, v and from the output are not here (engine/model/attention_block.h).
 #pragma once
 
 #include <cstdint>
@@ -11,30 +12,33 @@
 
 namespace tearless::engine {
 
-/// Which rows attend to which: span i's queries see span i's keys and nothing else. Every span of queries must have at
-/// least one key. Spans of queries must not overlap; spans of keys may (beams of one sentence).
+/// Which rows attend to which: the queries of spans[i] see the keys of spans[i] and nothing else. A span with queries
+/// needs at least one key. Query ranges must not overlap; key ranges may (beams of one sentence).
 struct AttentionSpans {
   std::vector<AttentionSpan> spans;
   std::vector<int32_t> key_rows;  // search: key j of a span is row key_rows[key_begin + j]; empty: row key_begin + j
   bool causal = false;            // query i sees keys 0 … i only; query_count == key_count then
-  /// No span is longer; what kernels are sized by.
-  int64_t longest_query = 0, longest_key = 0;
-  /// Query rows may belong to no span: their output is 0. Else every row has one.
+  /// Upper bounds of query_count and key_count, which determine the kernels' launch shapes and shared memory.
+  int64_t max_query_length = 0, max_key_length = 0;
+  /// Some query rows are in no span; their output is 0. If false, every row is in one.
   bool padded = false;
 
+  /// Each sentence attends to itself.
   static AttentionSpans self(const PackedRows& rows, bool causal);
+  /// Sentence i of `queries` attends to sentence i of `keys`.
   static AttentionSpans cross(const PackedRows& queries, const PackedRows& keys);
+  /// Appends a span and raises the maximum lengths.
   void add(const AttentionSpan& span);
 };
 
-/// Columns `column` … `column` + D - 1 of wider rows: lets q, k and v be parts of one product.
+/// Columns `column` … `column` + D - 1 of wider rows, so that q, k and v can be slices of one matmul's result.
 struct Columns {
   Value rows;  // [T, ≥ column + D]
   int64_t column = 0;
 };
 
-/// q [T, D], k and v [S, D] → [T, D], D = heads · d_h. Dropout acts on the probabilities. `spans` says
-/// which of the T queries see which of the S keys, and must outlive the tape.
+/// q [T, D], k and v [S, D] → [T, D], D = heads · d_h. Dropout acts on the probabilities. `spans` defines which of the
+/// T queries see which of the S keys, and must outlive the tape. REQUIRES: no key_rows on a recording tape.
 Value attention(Tape& tape, const Columns& q, const Columns& k, const Columns& v, int64_t d_model, int64_t heads,
                 const AttentionSpans& spans, const Dropout& dropout);
 

@@ -30,37 +30,49 @@ bool has_v4() {
          __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512cd");
 }
 
-const CpuBackend* widest() {
-  const CpuBackend* best = nullptr;
-  for (const CpuBackend& backend : cpu_backends()) {
+const Backend* widest() {
+  const Backend* best = nullptr;
+  for (const Backend& backend : cpu_backends()) {
     if (backend.supported) best = &backend;
   }
   return best;
 }
 
-DeviceKernels cuda_kernels;
+Backend cuda;
 
-const CpuBackend*& chosen() {
-  static const CpuBackend* backend = widest();
+const Backend*& chosen() {
+  static const Backend* backend = widest();
   return backend;
 }
 
 }  // namespace
 
-std::span<const CpuBackend> cpu_backends() {
-  static const CpuBackend backends[] = {
-      {"x86-64-v2", true, &isa_v2::float_kernels, &isa_v2::double_kernels, &isa_v2::optimiser_kernels},
-      {"x86-64-v3", has_v3(), &isa_v3::float_kernels, &isa_v3::double_kernels, &isa_v3::optimiser_kernels},
-      {"x86-64-v4", has_v4(), &isa_v4::float_kernels, &isa_v4::double_kernels, &isa_v4::optimiser_kernels},
+std::span<const Backend> cpu_backends() {
+  static const Backend backends[] = {
+      {.name = "x86-64-v2",
+       .supported = true,
+       .float_kernels = &isa_v2::float_kernels,
+       .double_kernels = &isa_v2::double_kernels,
+       .optimiser = &isa_v2::optimiser_kernels},
+      {.name = "x86-64-v3",
+       .supported = has_v3(),
+       .float_kernels = &isa_v3::float_kernels,
+       .double_kernels = &isa_v3::double_kernels,
+       .optimiser = &isa_v3::optimiser_kernels},
+      {.name = "x86-64-v4",
+       .supported = has_v4(),
+       .float_kernels = &isa_v4::float_kernels,
+       .double_kernels = &isa_v4::double_kernels,
+       .optimiser = &isa_v4::optimiser_kernels},
   };
   return backends;
 }
 
-const CpuBackend& cpu_backend() { return *chosen(); }
+const Backend& cpu_backend() { return *chosen(); }
 
 void use_cpu_backend(std::string_view name) {
   std::string known;
-  for (const CpuBackend& backend : cpu_backends()) {
+  for (const Backend& backend : cpu_backends()) {
     if (backend.name == name) {
       if (!backend.supported) fail("this processor has no {}; the widest it has is {}", name, widest()->name);
       chosen() = &backend;
@@ -71,18 +83,18 @@ void use_cpu_backend(std::string_view name) {
   fail("there is no instruction set \"{}\"; known are {}", name, known);
 }
 
-void use_cpu_backend(const CpuBackend& backend) { chosen() = &backend; }
+void use_cpu_backend(const Backend& backend) { chosen() = &backend; }
 
-void use_cuda_kernels(const DeviceKernels& kernels) { cuda_kernels = kernels; }
+void use_cuda_backend(const Backend& backend) { cuda = backend; }
 
 bool has_kernels(const at::Tensor& x) {
   const bool narrow = x.scalar_type() == at::kBFloat16;
   if (x.device().is_cpu()) return !narrow || cpu_backend().bf16_kernels;
   return x.device().is_cuda() &&
-         (narrow ? cuda_kernels.bf16_kernels != nullptr : cuda_kernels.float_kernels && x.scalar_type() == at::kFloat);
+         (narrow ? cuda.bf16_kernels != nullptr : cuda.float_kernels && x.scalar_type() == at::kFloat);
 }
 
-Capture capture_for(const at::Tensor& x) { return x.device().is_cpu() ? cpu_backend().capture : cuda_kernels.capture; }
+CaptureGraph capture_for(const at::Tensor& x) { return x.device().is_cpu() ? cpu_backend().capture : cuda.capture; }
 
 void* stream_for(const at::Tensor& x) {
   if (x.device().is_cpu()) return nullptr;
@@ -101,11 +113,11 @@ at::Tensor copy_to_device(const void* host, int64_t bytes, const at::Tensor& lik
 
 template <>
 const Kernels<float>& kernels_for<float>(const at::Tensor& x) {
-  return x.device().is_cpu() ? *cpu_backend().float_kernels : *cuda_kernels.float_kernels;
+  return x.device().is_cpu() ? *cpu_backend().float_kernels : *cuda.float_kernels;
 }
 template <>
 const Kernels<bf16>& kernels_for<bf16>(const at::Tensor& x) {
-  return x.device().is_cpu() ? *cpu_backend().bf16_kernels : *cuda_kernels.bf16_kernels;
+  return x.device().is_cpu() ? *cpu_backend().bf16_kernels : *cuda.bf16_kernels;
 }
 template <>
 const Kernels<double>& kernels_for<double>([[maybe_unused]] const at::Tensor& x) {
@@ -114,11 +126,11 @@ const Kernels<double>& kernels_for<double>([[maybe_unused]] const at::Tensor& x)
 }
 
 const SearchKernels& search_kernels_for(const at::Tensor& x) {
-  return x.device().is_cpu() ? *cpu_backend().search : *cuda_kernels.search;
+  return x.device().is_cpu() ? *cpu_backend().search : *cuda.search;
 }
 
 const OptimiserKernels& optimiser_kernels_for(const at::Tensor& x) {
-  return x.device().is_cpu() ? *cpu_backend().optimiser : *cuda_kernels.optimiser;
+  return x.device().is_cpu() ? *cpu_backend().optimiser : *cuda.optimiser;
 }
 
 }  // namespace tearless::engine

@@ -1,4 +1,6 @@
-// Which kernels run: the widest instruction set that the processor has, or CUDA's once its library is open.
+// Which kernels run: on CPU tensors those of the widest instruction set that the processor supports, on CUDA tensors
+// those of libtearless_cuda.so, once it is loaded (engine/cuda/cuda_library.h). An operation asks Tape::fast(), then
+// calls with_kernels(); where a device has no kernels it runs by its formula instead.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -15,16 +17,15 @@
 
 namespace tearless::engine {
 
-/// Records what `launches` gives the device to do, without doing it; the returned function has it done, as often as it
-/// is called. What `launches` allocates stays where it is until that function is destroyed.
-using Capture = std::function<void()> (*)(const std::function<void()>& launches);
-
-/// Work for a device that is given to it again and again. The first time it is launched as it comes, so that it gets
-/// what it wants once (a workspace, a longer table); the second time it is captured, and replayed from then on.
-class Repeated {
+/// Launches that are repeated on the same memory, as a CUDA graph:
+///   1. the first run() launches directly: the warm-up run, in which one-time allocations (a workspace, a longer table)
+///      are made;
+///   2. the second run() captures the launches and replays them;
+///   3. every later run() replays.
+class CapturedGraph {
  public:
-  /// A null `capture`: launched as it comes.
-  void run(Capture capture, const std::function<void()>& launches) {
+  /// `launches` is not called any more once captured(). A null `capture`: always launches directly.
+  void run(CaptureGraph capture, const std::function<void()>& launches) {
     if (!replay_ && capture && launched_) replay_ = capture(launches);
     if (replay_) return replay_();
     launches();
@@ -37,66 +38,49 @@ class Repeated {
   std::function<void()> replay_;
 };
 
-/// The processor's kernels for one instruction set.
-struct CpuBackend {
-  std::string_view name;  // "x86-64-v2": SSE4; "x86-64-v3": AVX2; "x86-64-v4": AVX-512
-  bool supported;         // by the processor that we run on
-  const Kernels<float>* float_kernels;
-  const Kernels<double>* double_kernels;
-  const OptimiserKernels* optimiser;
-  // No instruction set has these; tests that run a device's kernels on the processor do.
-  const Kernels<bf16>* bf16_kernels = nullptr;
-  const SearchKernels* search = nullptr;
-  Capture capture = nullptr;
-};
-/// From the narrowest to the widest.
-std::span<const CpuBackend> cpu_backends();
-/// The one in use: the widest that is supported, unless use_cpu_backend() chose another.
-const CpuBackend& cpu_backend();
-/// For tests and profiles. UserError for a name that is unknown or not supported here.
+/// All instruction sets, from the narrowest to the widest.
+std::span<const Backend> cpu_backends();
+/// The backend in use: the widest that is supported, unless use_cpu_backend() chose another.
+const Backend& cpu_backend();
+/// Selects a backend by name, for tests and profiles. UserError where the name is unknown or not supported by this
+/// processor. Not thread-safe, likewise below.
 void use_cpu_backend(std::string_view name);
-/// As above, for a table that is not in the list; `backend` must outlive its use.
-void use_cpu_backend(const CpuBackend& backend);
+/// As above, for a backend that is not in cpu_backends(). Borrows `backend`.
+void use_cpu_backend(const Backend& backend);
 
-/// What a device's library brings.
-struct DeviceKernels {
-  const Kernels<float>* float_kernels = nullptr;
-  const Kernels<bf16>* bf16_kernels = nullptr;
-  const OptimiserKernels* optimiser = nullptr;
-  const SearchKernels* search = nullptr;
-  Capture capture = nullptr;
-};
-/// Names the kernels for CUDA, when their library has been opened. Until then operations on CUDA run by their formulas.
-void use_cuda_kernels(const DeviceKernels& kernels);
+/// Sets the backend for CUDA tensors, after their library has been loaded. Until then operations on CUDA tensors run by
+/// their formulas.
+void use_cuda_backend(const Backend& backend);
 
 /// True where there are kernels for x's device and type.
 bool has_kernels(const at::Tensor& x);
-/// How steps are captured on x's device; null where they are not.
-Capture capture_for(const at::Tensor& x);
+/// CUDA graph capture for x's device; null where it has none.
+CaptureGraph capture_for(const at::Tensor& x);
 
-/// Waits until x's device has done what it was given.
+/// Blocks until the current stream of x's device has finished its work.
 void wait_for(const at::Tensor& x);
 
-/// The stream for a kernel on x's device: a cudaStream_t, or null on the processor.
+/// The current stream of x's device: a cudaStream_t, or null on the processor.
 void* stream_for(const at::Tensor& x);
 
-/// Bytes of the host as a tensor on like's device.
+/// Copies `bytes` bytes of host memory to like's device, as a tensor of bytes.
 at::Tensor copy_to_device(const void* host, int64_t bytes, const at::Tensor& like);
 
+/// The tables of kernels for x's device. REQUIRES: has_kernels(x); for search kernels also that the device has them.
 template <class T>
 const Kernels<T>& kernels_for(const at::Tensor& x);
 const OptimiserKernels& optimiser_kernels_for(const at::Tensor& x);
 const SearchKernels& search_kernels_for(const at::Tensor& x);
 
-/// A host vector where a kernel on some device reads it: the vector itself, what the tape knows to stand on the device
-/// for it, or a copy that lives as long as this.
+/// A host vector as an array that kernels on like's device can read: on the processor the vector itself, which must
+/// outlive this; on a device the copy registered with Tape::set_device_copy(), or else a copy that this object owns.
 template <class P>
 class OnDevice {
  public:
   OnDevice(const Tape& tape, const std::vector<P>& host, const at::Tensor& like) : data_(host.data()) {
     if (host.empty()) return;
-    if (const void* placed = tape.placed(host.data())) {
-      data_ = static_cast<const P*>(placed);
+    if (const void* copy = tape.device_copy(host.data())) {
+      data_ = static_cast<const P*>(copy);
     } else if (!like.device().is_cpu()) {
       copy_ = copy_to_device(host.data(), static_cast<int64_t>(host.size() * sizeof(P)), like);
       data_ = static_cast<const P*>(copy_.const_data_ptr());
@@ -109,18 +93,18 @@ class OnDevice {
   at::Tensor copy_;
 };
 
-/// The names of a packed side's rows on a device. On the processor `rows` must outlive it.
-class NamesOnDevice {
+/// The dropout counters of a packed side's rows, readable on like's device. `rows` must outlive it.
+class DropoutCountersOnDevice {
  public:
-  NamesOnDevice(const Tape& tape, const PackedRows& rows, const at::Tensor& like)
-      : positions_(tape, rows.positions, like), lines_(tape, rows.lines, like) {}
-  RowNames get() const { return {positions_.data(), lines_.data()}; }
+  DropoutCountersOnDevice(const Tape& tape, const PackedRows& rows, const at::Tensor& like)
+      : positions_(tape, rows.positions, like), sentence_ids_(tape, rows.sentence_ids, like) {}
+  DropoutCounters get() const { return {positions_.data(), sentence_ids_.data()}; }
 
  private:
-  OnDevice<int32_t> positions_, lines_;
+  OnDevice<int32_t> positions_, sentence_ids_;
 };
 
-/// Calls f(kernels, stream) with the Kernels<T> for the tensor's element type and device.
+/// Calls f(kernels, stream) with the Kernels<T> for x's element type and device. REQUIRES: has_kernels(x).
 template <class F>
 void with_kernels(const at::Tensor& x, F&& f) {
   if (x.scalar_type() == at::kDouble) return f(kernels_for<double>(x), stream_for(x));
@@ -128,12 +112,12 @@ void with_kernels(const at::Tensor& x, F&& f) {
   f(kernels_for<float>(x), stream_for(x));
 }
 
-/// The type of statistics and sums of operations on tensors like x (kernels.h: Wide).
+/// Options for the statistics and sums of an operation on x: fp32 where x is bf16, else x's type (kernels.h: Wide).
 inline at::TensorOptions wide_options(const at::Tensor& x) {
   return x.scalar_type() == at::kBFloat16 ? x.options().dtype(at::kFloat) : x.options();
 }
 
-/// A tensor's elements as a kernel takes them; null where it is not defined.
+/// x's elements as a typed pointer for a kernel to read; null where x is undefined.
 template <class T>
 const T* read(const at::Tensor& x) {
   if (!x.defined()) return nullptr;
@@ -143,6 +127,7 @@ const T* read(const at::Tensor& x) {
     return x.const_data_ptr<T>();
   }
 }
+/// The same for a kernel to write.
 template <class T>
 T* write(const at::Tensor& x) {
   if (!x.defined()) return nullptr;

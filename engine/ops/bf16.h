@@ -1,5 +1,5 @@
-// Sixteen bits of a float: 8 of exponent, 7 of fraction. Of the same layout as __nv_bfloat16 and at::BFloat16, on the
-// device and on the processor.
+// bfloat16: the upper 16 bits of a float (sign, 8 bits of exponent, 7 of fraction), for device and host code. Same
+// layout as __nv_bfloat16 and at::BFloat16. For storage only: arithmetic is done in float.
 #pragma once
 
 #include <bit>
@@ -9,7 +9,7 @@
 
 namespace tearless::engine {
 
-/// To the nearest, ties to even; what is not a number becomes 0x7FFF, as the GPU's own conversion has it.
+/// Rounds to nearest, ties to even. NaN becomes 0x7FFF, as in the GPU's conversion instruction.
 TEARLESS_BOTH uint16_t bf16_bits(float x) {
 #ifdef __CUDA_ARCH__
   uint16_t bits;
@@ -22,7 +22,8 @@ TEARLESS_BOTH uint16_t bf16_bits(float x) {
 #endif
 }
 
-/// Two of them, `low` in the lower half: one instruction where bf16_bits() twice takes three.
+/// Two bf16 in one word, `low` in the lower half: one instruction on the GPU, where two bf16_bits() and a shift take
+/// three.
 TEARLESS_BOTH uint32_t bf16_pair_bits(float low, float high) {
 #ifdef __CUDA_ARCH__
   uint32_t bits;
@@ -48,7 +49,7 @@ struct bf16 {
 };
 static_assert(sizeof(bf16) == 2);
 
-/// x as it is after a stay in memory of type T.
+/// x rounded to T and back: the value that a later read from memory of type T would see.
 template <class T>
 TEARLESS_BODY float rounded_to(float x) {
   return static_cast<float>(static_cast<T>(x));

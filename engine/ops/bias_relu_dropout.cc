@@ -16,15 +16,15 @@ Value bias_relu_dropout(Tape& tape, const Value& x, const Value& bias, const Dro
   }
   const int64_t count = x.data().size(0);
   const int64_t width = x.data().size(1);
-  const NamesOnDevice names(tape, rows, x.data());
-  const Value out(x.data());  // written over x, which nobody reads again
+  const DropoutCountersOnDevice counters(tape, rows, x.data());
+  const Value out(x.data());  // in place: backward needs the result only
   with_kernels(x.data(), [&]<class T>(const Kernels<T>& kernels, void* stream) {
     kernels.bias_relu_dropout({.rows = count,
                                .width = width,
                                .x = read<T>(x.data()),
                                .bias = read<Wide<T>>(bias.data()),
                                .dropout = dropout,
-                               .names = names.get(),
+                               .counters = counters.get(),
                                .out = write<T>(out.data())},
                               stream);
   });

@@ -1,4 +1,5 @@
-// drop(ReLU(x + b)): the inner seam of the feed-forward block (knobs.md §4.1: dropout stands after the ReLU).
+// drop(ReLU(x + b)): what lies between the two matmuls of the feed-forward block. Dropout comes after the ReLU
+// (docs/spec/knobs.md §4.1).
 #pragma once
 
 #include "engine/ops/dropout.h"
@@ -7,7 +8,8 @@
 
 namespace tearless::engine {
 
-/// x [T, F], bias [F] → [T, F]. `rows` must outlive the tape. x is written over: nobody may read it afterwards.
+/// x [T, F], bias [F] → [T, F]. `rows` gives the dropout counters and must outlive the tape. The result may overwrite
+/// x: do not read x afterwards.
 Value bias_relu_dropout(Tape& tape, const Value& x, const Value& bias, const Dropout& dropout, const PackedRows& rows);
 
 }  // namespace tearless::engine

@@ -1,5 +1,8 @@
-// What marks the body of a kernel: nvcc compiles it for the device, any other compiler for the processor
-// (kernels_on_host.h), where the tests run it.
+// Macros for kernel bodies (engine/cuda/*_body.h): nvcc compiles them for the device; any other compiler compiles them
+// for the processor, where tests run them (kernels_on_host.h).
+//   TEARLESS_BODY               a function of a kernel body: device code
+//   TEARLESS_BOTH               a function for device and host code
+//   TEARLESS_UNROLL(_BY(n))     #pragma unroll (n) for the loop that follows; nothing on the processor
 #pragma once
 
 #ifdef __CUDACC__

@@ -1,4 +1,4 @@
-// Sizes that many batches share, so that one captured walk serves them all.
+// Batch sizes rounded up to a few buckets, so that one captured CUDA graph serves all batches of a bucket.
 #pragma once
 
 #include <algorithm>
@@ -7,11 +7,12 @@
 
 namespace tearless::engine {
 
-/// The least power of two that is not below x, x ≥ 1. Longest sentences are rounded so, and so are tables of positions,
-/// which therefore reach to the end of every bucket that a sentence of theirs falls into.
+/// The smallest power of two ≥ x, for x ≥ 1. Used for the maximum sentence length of a bucket and for the length of
+/// position tables, which are therefore long enough for the bucket of any sentence that they were made for.
 inline int64_t power_of_two(int64_t x) { return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(x))); }
 
-/// x rounded up to one of `parts` sizes between a power of two and the next, which are no closer than `least`.
+/// x rounded up to one of `parts` equidistant sizes between a power of two and the next, at least `least` apart: adds
+/// less than max(least, x / parts).
 inline int64_t bucket_size(int64_t x, int64_t parts, int64_t least) {
   const int64_t step = std::max(least, power_of_two(x) / (2 * parts));
   return (x + step - 1) / step * step;

@@ -23,9 +23,9 @@ LossSums& LossSums::operator+=(const LossSums& other) {
 
 namespace {
 
-/// By formula: the judge, and devices without kernels.
-LossSums by_formula(Tape& tape, const Value& logits, const std::vector<int32_t>& labels, double smoothing, double share,
-                    const LossOnDevice* on_device) {
+/// The reference implementation, also for devices without kernels.
+LossSums by_formula(Tape& tape, const Value& logits, const std::vector<int32_t>& labels, double smoothing,
+                    double loss_scale, const LossOnDevice* on_device) {
   const at::Tensor label = index_tensor(labels, logits.data());
   const at::Tensor counts = label.ge(0).to(at::kDouble);  // [T]
   const at::Tensor gold = label.clamp_min(0).unsqueeze(1);
@@ -38,7 +38,7 @@ LossSums by_formula(Tape& tape, const Value& logits, const std::vector<int32_t>&
     return std::pair{(1 - smoothing) * nll + uniform * smooth, nll};
   };
   const Value mean = tape.by_formula(
-      {logits}, [&](const std::vector<at::Tensor>& in) { return (sums(in[0]).first * share).unsqueeze(0); });
+      {logits}, [&](const std::vector<at::Tensor>& in) { return (sums(in[0]).first * loss_scale).unsqueeze(0); });
   if (tape.recording()) mean.add_grad(at::ones_like(mean.data()));
   const auto [loss, nll] = sums(logits.data().to(at::kDouble));
   if (on_device) {
@@ -55,23 +55,23 @@ LossSums smoothed_cross_entropy(Tape& tape, const Value& logits, const std::vect
   const int64_t rows = logits.data().size(0);
   assert(static_cast<int64_t>(labels.size()) == rows);
   const int64_t tokens = std::count_if(labels.begin(), labels.end(), [](int32_t label) { return label >= 0; });
-  const double share = tokens > 0 ? 1.0 / static_cast<double>(tokens) : 0.0;
+  const double loss_scale = tokens > 0 ? 1.0 / static_cast<double>(tokens) : 0.0;
   LossSums sums;
   if (!tape.fast(logits.data())) {
-    sums = by_formula(tape, logits, labels, smoothing, share, on_device);
+    sums = by_formula(tape, logits, labels, smoothing, loss_scale, on_device);
   } else {
     const OnDevice<int32_t> gold(tape, labels, logits.data());
     const at::Tensor row_losses = at::empty({rows, 2}, logits.data().options().dtype(at::kDouble));  // RowLoss each
     with_kernels(logits.data(), [&]<class T>(const Kernels<T>& kernels, void* stream) {
       kernels.cross_entropy({.rows = rows,
-                             .types = logits.data().size(1),
+                             .vocab_size = logits.data().size(1),
                              .logits = write<T>(logits.data()),
                              .labels = gold.data(),
                              .smoothing = smoothing,
-                             .share = share,
+                             .loss_scale = loss_scale,
                              .gradient = tape.recording(),
                              .row_losses = reinterpret_cast<RowLoss*>(write<double>(row_losses)),
-                             .share_at = on_device ? read<double>(on_device->share) : nullptr,
+                             .loss_scale_at = on_device ? read<double>(on_device->loss_scale) : nullptr,
                              .sum = on_device ? reinterpret_cast<RowLoss*>(write<double>(on_device->sums)) : nullptr},
                             stream);
     });

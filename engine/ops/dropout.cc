@@ -30,7 +30,7 @@ WideProduct multiply(uint32_t constant, const at::Tensor& x) {
 }  // namespace
 
 at::Tensor index_tensor(const std::vector<int32_t>& values, const at::Tensor& like) {
-  // from_blob does not own its memory: the conversion to int64 makes the copy.
+  // from_blob() does not own its memory; the conversion to int64 makes the copy.
   const at::Tensor view =
       at::from_blob(const_cast<int32_t*>(values.data()), {static_cast<int64_t>(values.size())}, at::kInt);
   return view.to(at::kLong).to(like.device());
@@ -62,7 +62,8 @@ at::Tensor keep_scale_tensor(const Dropout& dropout, const at::Tensor& outer, co
 }
 
 at::Tensor keep_scale_tensor(const Dropout& dropout, const PackedRows& rows, int64_t width, const at::Tensor& like) {
-  return keep_scale_tensor(dropout, index_tensor(rows.positions, like), index_tensor(rows.lines, like), width, like);
+  return keep_scale_tensor(dropout, index_tensor(rows.positions, like), index_tensor(rows.sentence_ids, like), width,
+                           like);
 }
 
 }  // namespace tearless::engine

@@ -57,7 +57,7 @@ Value embedding(Tape& tape, const Value& table, const PackedRows& rows, const at
     };
     return tape.by_formula({table}, formula, type);
   }
-  const NamesOnDevice names(tape, rows, table.data());
+  const DropoutCountersOnDevice counters(tape, rows, table.data());
   const OnDevice<int32_t> tokens(tape, rows.tokens, table.data());
   with_kernels(out.data(), [&]<class T>(const Kernels<T>& kernels, void* stream) {
     kernels.embedding({.rows = count,
@@ -67,11 +67,11 @@ Value embedding(Tape& tape, const Value& table, const PackedRows& rows, const at
                        .tokens = tokens.data(),
                        .scale = scale,
                        .dropout = dropout,
-                       .names = names.get(),
+                       .counters = counters.get(),
                        .out = write<T>(out.data())},
                       stream);
   });
-  tape.record("embedding", [&tape, table, &rows, names, tokens, scale, dropout, out, count, width] {
+  tape.record("embedding", [&tape, table, &rows, counters, tokens, scale, dropout, out, count, width] {
     if (!out.has_grad()) return;
     const std::vector<int32_t>& order = rows.by_token.empty() ? tape.keep(rows_by_token(rows)) : rows.by_token;
     const OnDevice<int32_t> by_token(tape, order, out.data());
@@ -83,7 +83,7 @@ Value embedding(Tape& tape, const Value& table, const PackedRows& rows, const at
                                   .by_token = by_token.data(),
                                   .scale = scale,
                                   .dropout = dropout,
-                                  .names = names.get(),
+                                  .counters = counters.get(),
                                   .d_table = write<Wide<T>>(table.grad_buffer())},
                                  stream);
     });
@@ -96,7 +96,7 @@ PackedRows drop_words(const PackedRows& rows, const Dropout& dropout, int32_t un
   if (!dropout.active()) return out;
   for (size_t t = 0; t < out.tokens.size(); ++t) {
     const uint32_t bits = dropout.stream.draw(0, static_cast<uint32_t>(rows.positions[t]),
-                                              static_cast<uint32_t>(rows.lines[t]), dropout.update);
+                                              static_cast<uint32_t>(rows.sentence_ids[t]), dropout.update);
     if (bits < dropout.threshold) out.tokens[t] = unknown;
   }
   return out;

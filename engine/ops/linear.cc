@@ -14,9 +14,9 @@
 
 namespace tearless::engine {
 
-void fix_product_order() {
-  // AMD processors keep the promise by themselves, and not with the variable set (widths of 8 and 12, measured on an
-  // EPYC).
+void fix_matmul_order() {
+  // On AMD processors MKL gives the same bits without the variable, and does not with it (matrices of width 8 and 12,
+  // measured on an EPYC).
   if (!__builtin_cpu_is("intel")) return;
   ::setenv("MKL_CBWR", __builtin_cpu_supports("avx512f") ? "AVX512,STRICT" : "AVX2,STRICT", /*overwrite=*/0);
 }
@@ -39,21 +39,21 @@ void add_column_sums(const at::Tensor& rows, at::Tensor& sum) {
 
 namespace {
 
-/// What the BLAS in LibTorch is asked for directly: for small models at::mm's own work costs as much as the product.
-/// Weak, because a LibTorch that was built otherwise may not show it.
+/// The GEMM of the BLAS inside LibTorch, called directly: for small models the overhead of at::mm() is as large as the
+/// GEMM. Weak symbols, because another build of LibTorch may not export them.
 extern "C" __attribute__((weak)) void sgemm_(const char* trans_a, const char* trans_b, const int* m, const int* n,
                                              const int* k, const float* alpha, const float* a, const int* lda,
                                              const float* b, const int* ldb, const float* beta, float* c,
                                              const int* ldc);
 extern "C" __attribute__((weak)) int MKL_Set_Num_Threads_Local(int threads);
 
-/// Multiplications below which a second thread costs more than it saves.
+/// m · n · k of a GEMM below which a second thread costs more than it saves.
 constexpr int64_t kWorthAThread = 1 << 20;
 
-/// A matrix as BLAS sees it: rows or columns stand `stride` apart.
+/// A matrix as an argument of BLAS: its rows, or its columns, are `stride` elements apart.
 struct Operand {
   const float* data;
-  char transposed;  // to column-major eyes
+  char transposed;  // 'N' or 'T', seen as column-major
   int stride;
   explicit Operand(const at::Tensor& x) : data(x.const_data_ptr<float>()) {
     const bool by_rows = x.stride(1) == 1 && x.stride(0) >= x.size(1);
@@ -63,8 +63,8 @@ struct Operand {
   }
 };
 
-/// c = a b, or c += a b: [m, k] · [k, n] → [m, n]. a and b are of one type; c is of theirs, or fp32 where they are
-/// bf16.
+/// c = a b, or c += a b where `add`: [m, k] · [k, n] → [m, n]. a and b have one type; c has the same, or fp32 where
+/// they are bf16.
 void multiply(const at::Tensor& a, const at::Tensor& b, at::Tensor& c, bool add) {
   if (c.scalar_type() != a.scalar_type()) {
     if (!c.device().is_cuda()) return multiply(a.to(c.scalar_type()), b.to(c.scalar_type()), c, add);
@@ -80,7 +80,7 @@ void multiply(const at::Tensor& a, const at::Tensor& b, at::Tensor& c, bool add)
     return;
   }
   assert(c.stride(1) == 1);
-  // BLAS stores by columns: cᵀ = bᵀ aᵀ.
+  // BLAS is column-major: cᵀ = bᵀ aᵀ.
   const Operand left(b), right(a);
   const int m = static_cast<int>(c.size(1)), n = static_cast<int>(c.size(0)), k = static_cast<int>(a.size(1));
   const int stride = static_cast<int>(c.stride(0));
@@ -89,14 +89,14 @@ void multiply(const at::Tensor& a, const at::Tensor& b, at::Tensor& c, bool add)
   if (alone) MKL_Set_Num_Threads_Local(1);
   sgemm_(&left.transposed, &right.transposed, &m, &n, &k, &one, left.data, &left.stride, right.data, &right.stride,
          &beta, c.mutable_data_ptr<float>(), &stride);
-  if (alone) MKL_Set_Num_Threads_Local(0);  // as many as all others
+  if (alone) MKL_Set_Num_Threads_Local(0);  // back to the global number
 }
 
 /// y = x Wᵀ + b.
 void forward(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, at::Tensor& y) {
   if (!bias.defined()) return multiply(x, weight.t(), y, /*add=*/false);
   if (y.device().is_cuda()) {
-    at::addmm_out(y, bias, x, weight.t());  // the library adds the bias on its way out
+    at::addmm_out(y, bias, x, weight.t());  // cuBLAS adds the bias in its epilogue
     return;
   }
   y.copy_(bias.expand_as(y));
@@ -112,9 +112,9 @@ Value linear(Tape& tape, const Value& x, const Value& weight, const Value& bias)
   at::Tensor rows = y.data();
   forward(x.data(), w, bias ? bias.as(type) : at::Tensor(), rows);
   if (TapeProfile* profile = tape.profile()) {
-    profile->products.push_back({x.data().size(0), x.data().size(1), weight.data().size(0)});
+    profile->matmuls.push_back({x.data().size(0), x.data().size(1), weight.data().size(0)});
   }
-  tape.record("product", [x, weight, w, bias, y] {
+  tape.record("matmul", [x, weight, w, bias, y] {
     if (!y.has_grad()) return;
     const at::Tensor& dy = y.grad();                                 // [T, out]
     multiply(dy.t(), x.data(), weight.grad_buffer(), /*add=*/true);  // [out, in]
@@ -130,13 +130,13 @@ Value linear(Tape& tape, const Value& x, const Value& weight, const Value& bias)
 Value slice_rows(Tape& tape, const Value& table, int64_t begin, int64_t end) {
   const auto rows = [&](const at::Tensor& x) { return x.defined() ? x.slice(0, begin, end) : x; };
   return Value::parameter(rows(table.data()), tape.recording() ? rows(table.grad_buffer()) : at::Tensor(),
-                          rows(table.low()));
+                          rows(table.bf16_copy()));
 }
 
 Value gather_rows(Tape& tape, const Value& table, const at::Tensor& indices) {
   const Value rows(table.data().index_select(0, indices));
   tape.record("gather", [table, indices, rows] {
-    // The indices are distinct, so the order of additions cannot matter.
+    // The indices are distinct, so the order of additions does not matter.
     if (rows.has_grad()) table.grad_buffer().index_add_(0, indices, rows.grad());
   });
   return rows;

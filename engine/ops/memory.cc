@@ -17,12 +17,12 @@ namespace {
 
 constexpr size_t kAlignment = 64;
 
-/// Stands before each block's data.
+/// Precedes each block's data.
 struct alignas(kAlignment) Header {
-  size_t size;  // of the data: a size class
+  size_t size;  // of the data, in bytes: a size class
 };
 
-/// Sizes are rounded to eighths of a power of two.
+/// Rounded up to one of eight sizes between a power of two and the next.
 size_t size_class(size_t bytes) {
   const size_t step = std::max(kAlignment, std::bit_ceil(bytes) / 16);
   return (bytes + step - 1) / step * step;
@@ -81,7 +81,7 @@ class KeepingAllocator final : public c10::Allocator {
 };
 
 KeepingAllocator& allocator() {
-  static auto* const instance = new KeepingAllocator;  // tensors of static life may be freed after main()
+  static auto* const instance = new KeepingAllocator;  // never destroyed: static tensors may be freed after main()
   return *instance;
 }
 

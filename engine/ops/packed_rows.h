@@ -1,5 +1,5 @@
-// The rows of all sentences of a batch, one after another: no padding anywhere. Only attention and decoding ask where a
-// sentence ends; every other operation is row-wise over [T, D].
+// A batch without padding: the tokens of all sentences, one after another, as the T rows of one matrix. Only attention
+// and decoding need the sentence boundaries; every other operation works row by row on [T, D].
 #pragma once
 
 #include <cstdint>
@@ -7,24 +7,25 @@
 
 namespace tearless::engine {
 
-/// Token numbers with a meaning of their own (TwT; knobs.md §6).
+/// The special tokens' ids (TwT's code; docs/spec/knobs.md §6).
 inline constexpr int32_t kPad = 0, kBos = 1, kEos = 2, kUnk = 3;
 
-/// One side of a batch. T = tokens.size() rows; sentence i owns rows offsets[i] … offsets[i + 1] - 1; none is empty.
-/// Rows behind the last sentence are padding: their numbers are finite and count for nothing.
+/// One side (source or target) of a batch. T = tokens.size(). Sentence i has rows offsets[i] … offsets[i + 1] - 1, at
+/// least one. Rows after the last sentence, if any, fill up a captured graph's batch size (bucket_sizes.h): they are
+/// computed, with finite values, and count for nothing.
 struct PackedRows {
-  std::vector<int32_t> tokens;     // [T]
-  std::vector<int32_t> positions;  // [T] 0, 1, … within the sentence
-  std::vector<int32_t> lines;      // [T] the sentence's line in the corpus: names its random numbers
-  std::vector<int32_t> offsets;    // [N + 1]
-  /// [T] the rows ordered by token, then by row: what the embedding's backward walks. Empty: it makes them itself.
+  std::vector<int32_t> tokens;        // [T]
+  std::vector<int32_t> positions;     // [T] 0, 1, … within the sentence
+  std::vector<int32_t> sentence_ids;  // [T] the sentence's line in the corpus; with the position, the dropout counter
+  std::vector<int32_t> offsets;       // [N + 1]
+  /// [T] the rows ordered by token, then by row, for the embedding's backward. Empty: it sorts them itself.
   std::vector<int32_t> by_token;
 
   int64_t row_count() const { return static_cast<int64_t>(tokens.size()); }
   int64_t sentence_count() const { return static_cast<int64_t>(offsets.size()) - 1; }
 };
 
-/// A training batch. Source rows end with EOS; target inputs are BOS y₁ … y_n, labels y₁ … y_n EOS (same offsets).
+/// A training batch. Source sentences end with EOS. Target inputs are BOS y₁ … y_n, labels y₁ … y_n EOS (same offsets).
 struct PackedBatch {
   PackedRows source;
   PackedRows target;

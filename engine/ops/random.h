@@ -1,16 +1,24 @@
-// Counter-based random numbers: every one is a pure function of (seed, stream, update, element), so there is no
-// generator state to save, masks do not depend on how a batch was cut or how many threads there are, and backward makes
-// them anew.
+// Counter-based random numbers. Each number is a pure function of (seed, stream, update, element): there is no
+// generator state to save, a dropout mask does not depend on how batches are cut or on the number of threads, and
+// backward recomputes a mask instead of storing it.
 //
-// Philox4x32-10 (Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3"). The bit layout, once and for all:
-//   key     = { seed, stream }                    stream = FNV-1a of a name: "drop.encoder.1.ffn",
-//   "init.encoder.1.ffn.w1", "order" counter = { inner / 4, outer, line, update }  one call gives the four numbers
-//   inner = 4k … 4k + 3
-// where for a row of a batch    outer = position in the sentence, line = corpus line, inner = channel;
-//       for attention weights   outer = query position | head << 16, line = corpus line, inner = key position;
-//       for word dropout        outer = position, line = corpus line, inner = 0;
-//       for initial values      outer = row, inner = column, line = update = 0;
-//       for shuffles            line = pass, inner = draw (outer, update as the shuffle says).
+// The generator is Philox4x32-10 (Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3"). Its 64-bit key
+// and 128-bit counter are laid out as follows, and must stay so, or every seed would give another result:
+//
+// clang-format off
+//   key     = { seed, stream }                      stream = FNV-1a hash of a name: "drop.encoder.1.ffn",
+//                                                            "init.encoder.1.ffn.w1", "order"
+//   counter = { inner / 4, outer, line, update }    one call gives the four numbers inner = 4k … 4k + 3
+//
+//   used for             outer                          line          inner           update
+//   rows of a batch      position in the sentence       sentence id   channel         update number
+//   attention weights    query position | head << 16    sentence id   key position    update number
+//   word dropout         position in the sentence       sentence id   0               update number
+//   initial values       row                            0             column          0
+//   shuffles             as the shuffle defines it      pass          draw            as the shuffle defines it
+// clang-format on
+//
+// A sentence id is the sentence's line in the corpus.
 #pragma once
 
 #include <array>
@@ -23,7 +31,7 @@ namespace tearless::engine {
 
 using PhiloxBlock = std::array<uint32_t, 4>;
 
-/// One block of Philox4x32 with ten rounds.
+/// One call of Philox4x32 with ten rounds: four numbers.
 constexpr PhiloxBlock philox(std::array<uint32_t, 2> key, PhiloxBlock counter) {
   for (int round = 0; round < 10; ++round) {
     const uint64_t a = uint64_t{0xD2511F53u} * counter[0];
@@ -36,7 +44,7 @@ constexpr PhiloxBlock philox(std::array<uint32_t, 2> key, PhiloxBlock counter) {
   return counter;
 }
 
-/// Names one source of randomness.
+/// One independent sequence of random numbers: a seed and the hash of a name.
 struct RandomStream {
   uint32_t seed = 0;
   uint32_t stream = 0;
@@ -44,9 +52,11 @@ struct RandomStream {
   RandomStream() = default;
   RandomStream(uint32_t seed_, std::string_view name) : seed(seed_), stream(fnv1a32(name)) {}
 
+  /// The four numbers of inner = 4 · inner_quarter … 4 · inner_quarter + 3.
   PhiloxBlock block(uint32_t inner_quarter, uint32_t outer, uint32_t line, uint32_t update) const {
     return philox({seed, stream}, {inner_quarter, outer, line, update});
   }
+  /// One number, uniform over 32 bits.
   uint32_t draw(uint32_t inner, uint32_t outer, uint32_t line, uint32_t update) const {
     return block(inner / 4, outer, line, update)[inner % 4];
   }
@@ -55,23 +65,24 @@ struct RandomStream {
 /// A uniform number in (0, 1), never 0 nor 1: (bits + ½) / 2³².
 constexpr double uniform_open(uint32_t bits) { return (static_cast<double>(bits) + 0.5) * 0x1p-32; }
 
-/// Inverted dropout with probability p: an element lives where its 32 random bits are ≥ threshold, and is then scaled
+/// Inverted dropout with probability p: an element is kept where its 32 random bits are ≥ threshold, and is then scaled
 /// by 1/(1-p).
 struct Dropout {
   RandomStream stream;
-  uint32_t update = 0;
+  uint32_t update = 0;     // number of the update
   uint32_t threshold = 0;  // round(p · 2³²); 0 = off
   float scale = 1.0f;      // 1 / (1 - p)
-  /// CUDA only: device memory that is read instead of `update` when a kernel runs, so that a captured step can be
-  /// replayed.
+  /// CUDA only, for a captured update: device memory that is read instead of `update` when a kernel runs; or null.
   const uint32_t* update_at = nullptr;
 
   bool active() const { return threshold != 0; }
   static Dropout off() { return {}; }
+  /// REQUIRES: 0 ≤ p < 1.
   static Dropout with(double p, RandomStream stream, uint32_t update);
 };
 
-/// The four multipliers (0 or scale) of inner = 4·inner_quarter … + 3: what every kernel's masks are held to.
+/// The four multipliers (0 or scale) of inner = 4 · inner_quarter … 4 · inner_quarter + 3. The reference for the masks
+/// of all kernels.
 inline std::array<float, 4> keep_scales(const Dropout& d, uint32_t inner_quarter, uint32_t outer, uint32_t line) {
   const PhiloxBlock bits = d.stream.block(inner_quarter, outer, line, d.update);
   std::array<float, 4> scales{};

@@ -18,15 +18,15 @@ at::Tensor widened(const at::Tensor& x) { return x.scalar_type() == at::kBFloat1
 
 }  // namespace
 
-Value Value::parameter(at::Tensor data, at::Tensor grad, at::Tensor low) {
+Value Value::parameter(at::Tensor data, at::Tensor grad, at::Tensor bf16_copy) {
   Value value(std::move(data));
   value.node_->grad = std::move(grad);
-  value.node_->low = std::move(low);
+  value.node_->bf16_copy = std::move(bf16_copy);
   return value;
 }
 
 at::Tensor Value::as(at::ScalarType type) const {
-  return type == at::kBFloat16 && node_->low.defined() ? node_->low : node_->data.to(type);
+  return type == at::kBFloat16 && node_->bf16_copy.defined() ? node_->bf16_copy : node_->data.to(type);
 }
 
 void Value::add_grad(at::Tensor grad) const {
@@ -87,7 +87,7 @@ Value Tape::by_formula(const std::vector<Value>& inputs, const Formula& formula,
         torch::autograd::grad({output}, wanted, {result.grad().to(output.scalar_type())}, /*retain_graph=*/false,
                               /*create_graph=*/false, /*allow_unused=*/true);
     for (size_t i = 0; i < grads.size(); ++i) {
-      // A copy: autograd may hand out one tensor for two inputs.
+      // copy = true, because autograd may return one tensor for two inputs and add_grad() takes it over.
       if (grads[i].defined()) receivers[i].add_grad(grads[i].to(receivers[i].data().scalar_type(), false, true));
     }
   });
@@ -96,7 +96,7 @@ Value Tape::by_formula(const std::vector<Value>& inputs, const Formula& formula,
 
 void Tape::backward() {
   while (!records_.empty()) {
-    // What it kept is freed at the end of its turn, so memory falls as the walk goes on.
+    // Moved out: what the operation saved is freed at the end of this iteration, so memory falls during backward.
     const Record record = std::move(records_.back());
     records_.pop_back();
     const auto start = profile_ ? Clock::now() : Clock::time_point();

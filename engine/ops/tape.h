@@ -1,9 +1,13 @@
-// The list of operations of one step. Each operation's forward leaves on the tape what its backward needs; backward()
-// walks the list from the end. There is no autograd graph over the model: autograd serves only as the judge in tests
-// and, inside by_formula(), for an operation that has a formula but no hand-written backward yet.
+// The tape: the list of the operations that a forward pass ran. Each operation saves on it what its backward needs;
+// Tape::backward() runs the tape backwards and accumulates gradients.
 //
-// Letters for shapes, everywhere in engine/: T rows of one packed side, S source rows, N sentences, D model width, F
-// feed-forward width, H heads, V vocabulary, K kept target vocabulary.
+// There is no autograd graph of the model. Autograd is used only inside Tape::by_formula(): in the reference
+// implementation that tests compare with, and for an operation that has a formula but no kernel for the device.
+//
+// Shape letters, everywhere in engine/:
+//   T  rows of one packed side (packed_rows.h)     N  sentences              V  vocabulary size
+//   S  source rows                                 D  model width            K  size of the output vocabulary
+//   H  heads, of d_h = D / H channels each         F  feed-forward width     W  any width
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -19,79 +23,81 @@
 
 namespace tearless::engine {
 
-/// A tensor with a place for its gradient. A handle: copies name the same tensor.
+/// A tensor and its gradient. A handle with shared ownership: copies refer to the same tensor. Default: empty.
 class Value {
  public:
   Value() = default;
   explicit Value(at::Tensor data) : node_(std::make_shared<Node>(Node{std::move(data), {}, {}})) {}
-  /// A parameter: its gradient is added to `grad`, a view of the flat gradient buffer. `low`: its copy in bf16, which
-  /// follows it; undefined where the model computes in its own type.
-  static Value parameter(at::Tensor data, at::Tensor grad, at::Tensor low = {});
+  /// A parameter. Its gradient is accumulated in `grad`, a view of the flat gradient buffer. `bf16_copy` holds the same
+  /// parameter rounded to bf16, kept up to date by the caller; undefined where the model computes in fp32.
+  static Value parameter(at::Tensor data, at::Tensor grad, at::Tensor bf16_copy = {});
 
   explicit operator bool() const { return node_ != nullptr; }
   const at::Tensor& data() const { return node_->data; }
-  /// What products with rows of `type` take: the data, or its copy in that type.
+  /// The data in `type`, as a matmul with rows of that type takes it: the bf16 copy where there is one, else converted.
   at::Tensor as(at::ScalarType type) const;
-  /// Undefined where nothing that depends on this value reached the loss.
+  /// Undefined until a gradient has been added: it stays so where the loss does not depend on this value.
   const at::Tensor& grad() const { return node_->grad; }
   bool has_grad() const { return node_->grad.defined(); }
-  const at::Tensor& low() const { return node_->low; }
+  const at::Tensor& bf16_copy() const { return node_->bf16_copy; }
 
-  /// Adds a gradient. The tensor is taken over and may be written to later: never hand the same one to two values.
+  /// Adds a gradient of the data's shape. Takes over the tensor and may write to it later: never pass the same one to
+  /// two values.
   void add_grad(at::Tensor grad) const;
-  /// The gradient to add to in place; made of zeros where there is none yet.
+  /// The gradient, to be accumulated in place; allocated as zeros where there is none yet.
   at::Tensor& grad_buffer() const;
 
  private:
   struct Node {
-    at::Tensor data, grad, low;
+    at::Tensor data, grad, bf16_copy;
   };
   std::shared_ptr<Node> node_;
 };
 
-/// Where the time of a tape went, for `tearless-engine bench`: by operation, and the shapes of its products.
+/// Where the time of a tape went, for `tearless-engine bench`: seconds by operation, and the shapes of its matmuls.
 struct TapeProfile {
   struct Times {
     double forward_seconds = 0, backward_seconds = 0;
     int64_t calls = 0;
   };
-  struct Product {
-    int64_t rows, in, out;
+  struct Matmul {
+    int64_t rows, in, out;  // [rows, in] · [in, out]
   };
   std::map<std::string, Times> operations;
-  std::vector<Product> products;
-  /// Waits for the device, so that an operation's time is its own.
+  std::vector<Matmul> matmuls;
+  /// Called before the clock is read: waits for the device, so that a kernel's time counts for its own operation.
   std::function<void()> wait = [] {};
 };
 
 class Tape {
  public:
   enum class Kind {
-    kRecording,  // a training step: backward() will follow
-    kForward,    // evaluation and decoding: nothing is kept
+    kRecording,  // training: backward() will follow
+    kForward,    // evaluation and decoding: nothing is saved for backward
   };
   enum class Ops {
-    kFast,       // hand-written operations where the device has them
-    kReference,  // every operation by its formula: the judge
+    kFast,       // hand-written kernels where the device has them
+    kReference,  // every operation by its formula: the reference implementation
   };
 
   explicit Tape(Kind kind, Ops ops = Ops::kFast) : kind_(kind), ops_(ops) {}
 
   bool recording() const { return kind_ == Kind::kRecording; }
-  /// True where kernels are wanted and there are some for x's device.
+  /// Whether an operation on x is to use a kernel: Ops::kFast, and there are kernels for x's device and type.
   bool fast(const at::Tensor& x) const;
 
-  /// Adds an operation that has run. `backward` reads the gradients of its outputs and adds to those of its inputs.
+  /// Appends an operation that has run; does nothing unless recording(). `operation` is its name in profiles and must
+  /// outlive the tape. `backward` reads the gradients of the outputs and adds to those of the inputs.
   void record(const char* operation, std::function<void()> backward);
 
   using Formula = std::function<at::Tensor(const std::vector<at::Tensor>&)>;
-  /// Runs an operation by its formula; its backward is autograd over that formula alone. `inputs` may hold empty values
-  /// (optional inputs), which reach the formula as undefined tensors. Inputs in bf16 reach it as fp32. The result is of
-  /// the first input's type, or of `type` where given.
+  /// Runs an operation by its formula and records it; its backward is autograd over that formula alone. `inputs` may
+  /// hold empty values (optional inputs), which reach the formula as undefined tensors. Inputs in bf16 reach it as
+  /// fp32. The result has the type of inputs[0], or `type` where given.
   Value by_formula(const std::vector<Value>& inputs, const Formula& formula,
                    std::optional<at::ScalarType> type = std::nullopt);
 
-  /// Holds on to something that operations refer to until backward() is done, and returns it.
+  /// Moves `value` into the tape and returns it: for data that operations refer to until backward() is done.
   template <class T>
   const T& keep(T value) {
     auto kept = std::make_shared<const T>(std::move(value));
@@ -99,23 +105,25 @@ class Tape {
     return *kept;
   }
 
-  /// Says that what stands at `host` stands at `device` too: operations then read it there instead of copying it. Both
-  /// must live as long as the tape.
-  void place(const void* host, const void* device) { placed_[host] = device; }
-  /// Null where nothing was placed.
-  const void* placed(const void* host) const {
-    const auto it = placed_.find(host);
-    return it == placed_.end() ? nullptr : it->second;
+  /// Registers `device` as the device copy of the host array at `host`: operations then read it instead of copying the
+  /// array to the device. Both must outlive the tape.
+  void set_device_copy(const void* host, const void* device) { device_copies_[host] = device; }
+  /// The registered device copy of `host`, or null.
+  const void* device_copy(const void* host) const {
+    const auto it = device_copies_.find(host);
+    return it == device_copies_.end() ? nullptr : it->second;
   }
 
-  /// Walks the tape from its end and empties it. The gradient of the last operation's output must stand.
+  /// Runs the tape backwards and empties it. REQUIRES: the last operation's output has its gradient
+  /// (smoothed_cross_entropy() sets it).
   void backward();
 
-  /// Adds times to `profile` from now on: an operation's forward is what passed since the one before it was recorded.
+  /// From now on adds times to `profile`, which must outlive the tape. An operation's forward time is the time since
+  /// the operation before it was recorded.
   void profile_to(TapeProfile* profile);
   TapeProfile* profile() const { return profile_; }
 
-  /// How many operations ran by formula since the tape was made.
+  /// How many operations ran by formula since construction.
   int64_t fallback_ops() const { return fallback_ops_; }
 
  private:
@@ -130,7 +138,7 @@ class Tape {
   TapeProfile* profile_ = nullptr;
   std::chrono::steady_clock::time_point last_record_;
   std::vector<std::shared_ptr<const void>> kept_;
-  std::map<const void*, const void*> placed_;
+  std::map<const void*, const void*> device_copies_;
 };
 
 }  // namespace tearless::engine

@@ -83,7 +83,7 @@ double bleu_exp_smoothed(const BleuStats& stats) {
   return geometric(stats, precisions);
 }
 
-// Through the decimal text, as the script that printed it did: arithmetic rounding would differ in rare ties.
+// Rounded through decimal text, as multi-bleu.perl does; arithmetic rounding would differ in rare ties.
 double round_bleu(double bleu) { return std::strtod(fmt::format("{:.2f}", bleu).c_str(), nullptr); }
 
 }  // namespace tearless::engine

@@ -12,7 +12,7 @@ constexpr std::string_view kColumns =
     "matches_1\tmatches_2\tmatches_3\tmatches_4\ttotals_1\ttotals_2\ttotals_3\ttotals_4\thypothesis_length\treference_"
     "length";
 
-/// The fields in the order of the columns.
+/// The fields in column order.
 template <class Stats>
 auto fields(Stats& s) {
   return std::array{&s.matches[0], &s.matches[1], &s.matches[2], &s.matches[3],        &s.totals[0],

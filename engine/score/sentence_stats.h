@@ -1,4 +1,4 @@
-// outputs/<set>.stats: the BLEU statistics of every sentence, so that significance needs no second decoding.
+// The file outputs/<set>.stats: BLEU statistics of every sentence, so that significance tests need no second decoding.
 #pragma once
 
 #include <filesystem>
@@ -10,10 +10,10 @@
 
 namespace tearless::engine {
 
-/// The first line names the columns; then one line a sentence, numbers between tabs.
+/// The file's text: a line of column names, then one line of tab-separated numbers per sentence.
 std::string sentence_stats_text(const std::vector<BleuStats>& sentences);
 
-/// UserError, naming `file` and line, where the text is not what sentence_stats_text() writes.
+/// Parses that text. Throws UserError, naming `file` and the line, if it is malformed.
 std::vector<BleuStats> parse_sentence_stats(std::string_view text, const std::filesystem::path& file);
 
 }  // namespace tearless::engine

@@ -1,6 +1,6 @@
-// The 13a tokeniser. Its four rules are regular expressions whose matches do not overlap: a character that one match
-// has consumed cannot begin the next, so ".." after a word is cut once. Bytes serve instead of characters: what a rule
-// asks for is ASCII.
+// The 13a tokeniser. Its four rules are regular expressions whose matches do not overlap: a character consumed by one
+// match cannot start the next, so ".." after a word is split once. The rules apply to bytes, because the characters
+// that they name are ASCII.
 #include <array>
 #include <string>
 #include <string_view>
@@ -19,13 +19,13 @@ void replace_all(std::string& text, std::string_view from, std::string_view to) 
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_stop(char c) { return c == '.' || c == ','; }
-/// ASCII punctuation but for ' , - and the full stop.
+/// ASCII punctuation except ' , - and the full stop.
 bool stands_alone(char c) {
   return (c >= ' ' && c <= '&') || (c >= '(' && c <= '+') || c == '/' || (c >= ':' && c <= '@') ||
          (c >= '[' && c <= '`') || (c >= '{' && c <= '~');
 }
 
-/// Where `first` and `second` hold of two neighbours, puts `before`, `between` and `after` around them.
+/// Where `first` and `second` match two adjacent characters, inserts `before`, `between` and `after` around them.
 template <class First, class Second>
 std::string space_pairs(std::string_view text, First first, Second second, std::string_view before,
                         std::string_view between, std::string_view after) {
@@ -41,7 +41,7 @@ std::string space_pairs(std::string_view text, First first, Second second, std::
   return out;
 }
 
-/// The length of the white space at the start of `text`, as Python's str.split() sees it; 0 where there is none.
+/// The length in bytes of the white space at the start of `text`, as Python's str.split() defines it; 0 if none.
 size_t space_length(std::string_view text) {
   const auto c = static_cast<unsigned char>(text[0]);
   if (c == ' ' || (c >= 0x09 && c <= 0x0D) || (c >= 0x1C && c <= 0x1F)) return 1;

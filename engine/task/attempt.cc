@@ -26,7 +26,7 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 namespace {
 
-/// The whole number in an environment variable; nothing where there is none.
+/// The integer in an environment variable; nothing if it is not set or not an integer.
 std::optional<int64_t> number_in(const char* variable) {
   const char* text = std::getenv(variable);
   if (!text) return std::nullopt;
@@ -41,7 +41,7 @@ std::optional<int64_t> number_in(const char* variable) {
        (run.root() / file).string(), run.root().string());
 }
 
-/// What the harness would have stamped on the attempt. The name of a GPU is its to say.
+/// What the harness would write to start.json. Only the harness names a GPU.
 json stamp_by_hand(const ExecutionOptions& run) {
   return {{"device", run.device == ExecutionOptions::Device::kCpu ? "cpu" : ""},
           {"program", "tearless-engine"},
@@ -77,7 +77,7 @@ ExitCode attempt_run(const fs::path& dir) {
   const int64_t attempt = inherited ? inherited->number : run.make_attempt();
   if (!inherited) write_start(run, attempt, stamp_by_hand(options.run));
 
-  tell_phase(run, attempt, Phase::kPreparing);
+  write_phase(run, attempt, Phase::kPreparing);
   at::set_num_threads(static_cast<int>(options.run.threads));
   Translate task(options,
                  prepare(options.data, options.text, [](const std::string& line) { spdlog::info("{}", line); }));
@@ -89,7 +89,7 @@ ExitCode attempt_run(const fs::path& dir) {
   } catch (const MachineError&) {
     throw;
   } catch (const UserError& error) {
-    // A folder that cannot be written: not the settings' fault, so not their exit code. The harness tries again.
+    // Not the settings' fault but, for example, a folder that cannot be written. The exit code lets the harness retry.
     throw std::runtime_error(error.what());
   }
 }

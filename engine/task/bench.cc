@@ -82,11 +82,11 @@ Bench::Bench(const RunOptions& options, int64_t vocabulary, const BenchLengths& 
     : options_(options),
       corpus_(random_corpus(lengths, vocabulary, options.train.seed_for_order())),
       parameters_(transformer_specs(options.model, vocabulary), options.train.seed_for_init(), device_of(options.run),
-                  compute_of(options.run)),
+                  row_precision(options.run)),
       model_(
           std::make_unique<Transformer>(parameters_, options.model,
-                                        KeptVocabulary::from(std::vector<uint8_t>(static_cast<size_t>(vocabulary), 1),
-                                                             options.model.mask_target_vocabulary),
+                                        OutputVocabulary::from(std::vector<uint8_t>(static_cast<size_t>(vocabulary), 1),
+                                                               options.model.mask_target_vocabulary),
                                         options.train.seed_for_dropout())),
       translator_(std::make_unique<Translator>(*model_, options.decode, ops_of(options.run))),
       moments_(parameters_.values()),
@@ -102,8 +102,8 @@ ReadyBatch Bench::ready(int64_t index, uint32_t update) {
   return model_->ready(pack(corpus_, batches_[static_cast<size_t>(index)]), update);
 }
 
-LossSums Bench::loss(const Step& step, const ReadyBatch& batch) {
-  return model_->loss(step, batch, options_.train.label_smoothing);
+LossSums Bench::loss(const ForwardContext& context, const ReadyBatch& batch) {
+  return model_->loss(context, batch, options_.train.label_smoothing);
 }
 
 double Bench::make(Updater& updater, int64_t count) {
@@ -137,7 +137,7 @@ TapeProfile Bench::profile() {
 }
 
 Bench::Decoded Bench::decode() {
-  // Where positions are captured, they are when they are met for the second time.
+  // Two translations capture all decode steps before the timed one.
   for (int i = 0; i < 2 && updater_->capacity() > 1 && !decoded_; ++i) translator_->translate(corpus_, [] {});
   decoded_ = true;
   const Clock::time_point start = Clock::now();
@@ -147,10 +147,10 @@ Bench::Decoded Bench::decode() {
   return decoded;
 }
 
-double Bench::product_floor_seconds(const std::vector<TapeProfile::Product>& products) const {
+double Bench::matmul_floor_seconds(const std::vector<TapeProfile::Matmul>& matmuls) const {
   const auto options = parameters_.values().options().dtype(parameters_.row_type());
   std::map<std::tuple<int64_t, int64_t, int64_t>, int64_t> shapes;
-  for (const auto& p : products) ++shapes[{p.rows, p.in, p.out}];
+  for (const auto& p : matmuls) ++shapes[{p.rows, p.in, p.out}];
   double sum = 0;
   for (const auto& [shape, count] : shapes) {
     const auto [rows, in, out] = shape;

@@ -1,4 +1,5 @@
-// How fast one model trains and translates on this machine, on random tokens: no corpus and no run directory needed.
+// Measures how fast a model trains and translates on this machine. Uses random tokens: needs no corpus or run
+// directory.
 #pragma once
 
 #include <cstdint>
@@ -16,54 +17,54 @@
 
 namespace tearless::engine {
 
-/// Rows of each sentence pair, batch by batch: sources with EOS, targets with BOS.
+/// For each batch, the rows of its sentence pairs (source with EOS, target with BOS).
 using BenchLengths = std::vector<std::vector<std::pair<int32_t, int32_t>>>;
 
-/// Reads {"batches": [[[source, target], …], …]}. UserError names the file and what is wrong in it.
+/// Reads {"batches": [[[source, target], …], …]}. Throws UserError, naming the file and the fault.
 BenchLengths read_bench_lengths(const std::filesystem::path& path);
-/// Batches of equal sentences, 24 rows a side, that fill `tokens` rows of both sides together.
+/// One batch of equal sentence pairs, 24 rows per side, that fills `tokens` rows of both sides together.
 BenchLengths equal_bench_lengths(int64_t tokens);
 
 class Bench final : private Trainable {
  public:
-  /// `options` must outlive the bench. Tokens are drawn from train.seed.
+  /// `options` must outlive the bench. `vocabulary`: V. Tokens are drawn with the seed of the data order.
   Bench(const RunOptions& options, int64_t vocabulary, const BenchLengths& lengths);
 
-  /// Updates (forward, loss, backward, clipping, Adam) on the next batches, first to last and around again; the wall
-  /// time of each in seconds. Those that are under way together share theirs evenly.
+  /// Makes `count` updates on the batches in turn. Returns the wall time of each in seconds; updates that are in flight
+  /// together share theirs evenly.
   std::vector<double> updates(int64_t count);
-  /// Rows of both sides of the batches so far.
+  /// Rows of both sides of all updates so far.
   int64_t rows_seen() const { return rows_seen_; }
-  /// One update on each batch, operation by operation.
+  /// Makes one update on each batch, operation by operation, and returns the times of the operations.
   TapeProfile profile();
 
   struct Decoded {
     double seconds;
     int64_t sentences, tokens;
   };
-  /// Translates every source by beam search.
+  /// Translates all sources by beam search.
   Decoded decode();
 
-  /// Seconds that the products of a step take by themselves: each shape forward (x Wᵀ), for the weight's gradient and
-  /// for the input's, as LibTorch multiplies them on this device with the threads that are set.
-  double product_floor_seconds(const std::vector<TapeProfile::Product>& products) const;
+  /// Seconds that these matmuls take alone: for each shape the forward pass (x Wᵀ), the weight gradient and the input
+  /// gradient, as LibTorch computes them on this device with the current number of threads.
+  double matmul_floor_seconds(const std::vector<TapeProfile::Matmul>& products) const;
 
   int64_t parameter_count() const { return parameters_.count(); }
-  /// Updates that must be made before any is timed: where steps are captured, each bucket is seen twice first.
+  /// The updates to make before timing: with CUDA graphs, every bucket must have been seen twice.
   int64_t warm_up() const;
   int64_t batch_count() const { return static_cast<int64_t>(batches_.size()); }
 
  private:
   Parameters& parameters() override { return parameters_; }
   ReadyBatch ready(int64_t index, uint32_t update) override;
-  LossSums loss(const Step& step, const ReadyBatch& batch) override;
+  LossSums loss(const ForwardContext& context, const ReadyBatch& batch) override;
 
-  /// `count` updates, at most as many as may be under way; the wall time of all.
+  /// Makes `count` updates, at most updater.capacity(). Returns the wall time of all in seconds.
   double make(Updater& updater, int64_t count);
 
   const RunOptions& options_;
   ParallelTokens corpus_;
-  std::vector<BatchLines> batches_;
+  std::vector<SentenceIds> batches_;
   Parameters parameters_;
   std::unique_ptr<Transformer> model_;
   std::unique_ptr<Translator> translator_;

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <chrono>
 #include <functional>
+#include <utility>
 
 #include "engine/ops/adam.h"
 #include "engine/ops/backend.h"
@@ -17,7 +18,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Median over tries, each of some calls that are under way together.
+/// The median time of one call. Each measurement launches several calls before it waits for the device.
 double seconds_of(const at::Tensor& like, const std::function<void()>& call) {
   constexpr int kTries = 7, kCalls = 10;
   call();
@@ -29,8 +30,7 @@ double seconds_of(const at::Tensor& like, const std::function<void()>& call) {
     wait_for(like);
     tries.push_back(std::chrono::duration<double>(Clock::now() - start).count() / kCalls);
   }
-  std::nth_element(tries.begin(), tries.begin() + kTries / 2, tries.end());
-  return tries[kTries / 2];
+  return median(std::move(tries));
 }
 
 }  // namespace
@@ -40,7 +40,7 @@ std::vector<KernelRate> kernel_rates(const at::Tensor& like, int64_t width, int6
   const auto options = like.options();
   const int64_t rows = bytes / (width * like.element_size());
   const double tensor = static_cast<double>(rows * width * like.element_size());
-  const auto rate = [&](const char* name, double moved, const std::function<void()>& call) {
+  const auto measure = [&](const char* name, double moved, const std::function<void()>& call) {
     rates.push_back({name, moved, seconds_of(like, call)});
   };
 
@@ -49,9 +49,9 @@ std::vector<KernelRate> kernel_rates(const at::Tensor& like, int64_t width, int6
   const at::Tensor gain = at::ones({width}, wide_options(x)), bias = at::zeros({width}, wide_options(x));
   const at::Tensor d_gain = at::zeros({width}, wide_options(x)), d_bias = at::zeros({width}, wide_options(x));
   const at::Tensor statistics = at::empty({rows, 3}, wide_options(x));
-  const at::Tensor names = at::zeros({rows}, options.dtype(at::kInt));
+  const at::Tensor counters = at::zeros({rows}, options.dtype(at::kInt));
   const double per_row = static_cast<double>(rows * 3) * static_cast<double>(statistics.element_size());
-  rate("copy", 2 * tensor, [&] { sum.copy_(x); });
+  measure("copy", 2 * tensor, [&] { sum.copy_(x); });
   with_kernels(x, [&]<class T>(const Kernels<T>& kernels, void* stream) {
     AddNorm<T> norm{.rows = rows,
                     .width = width,
@@ -62,13 +62,13 @@ std::vector<KernelRate> kernel_rates(const at::Tensor& like, int64_t width, int6
                     .bias = read<Wide<T>>(bias),
                     .normed = write<T>(normed),
                     .statistics = reinterpret_cast<RowStatistics<Wide<T>>*>(write<Wide<T>>(statistics))};
-    rate("LayerNorm", 2 * tensor + per_row, [&] { kernels.add_norm(norm, stream); });
-    AddNorm<T> seam = norm;
-    seam.y = read<T>(y);
-    seam.dropout = Dropout::with(0.1, RandomStream(1, "bench"), 1);
-    seam.names = {read<int32_t>(names), read<int32_t>(names)};
-    seam.sum = write<T>(sum);
-    rate("residual + dropout + LayerNorm", 4 * tensor + per_row, [&] { kernels.add_norm(seam, stream); });
+    measure("LayerNorm", 2 * tensor + per_row, [&] { kernels.add_norm(norm, stream); });
+    AddNorm<T> connection = norm;
+    connection.y = read<T>(y);
+    connection.dropout = Dropout::with(0.1, RandomStream(1, "bench"), 1);
+    connection.counters = {read<int32_t>(counters), read<int32_t>(counters)};
+    connection.sum = write<T>(sum);
+    measure("residual + dropout + LayerNorm", 4 * tensor + per_row, [&] { kernels.add_norm(connection, stream); });
     const AddNormBackward<T> backward{
         .rows = rows,
         .width = width,
@@ -77,15 +77,15 @@ std::vector<KernelRate> kernel_rates(const at::Tensor& like, int64_t width, int6
         .norm = norm.norm,
         .gain = norm.gain,
         .gain_size = width,
-        .dropout = seam.dropout,
-        .names = seam.names,
+        .dropout = connection.dropout,
+        .counters = connection.counters,
         .d_normed = read<T>(normed),
         .d_sum = read<T>(y),
         .d_residual = write<T>(y),
         .d_y = write<T>(x),
         .d_gain = write<Wide<T>>(d_gain),
         .d_bias = write<Wide<T>>(d_bias)};
-    rate("its backward", 5 * tensor + per_row, [&] { kernels.add_norm_backward(backward, stream); });
+    measure("its backward", 5 * tensor + per_row, [&] { kernels.add_norm_backward(backward, stream); });
   });
 
   const auto flat = [&] { return at::ones({parameters}, options.dtype(at::kFloat)); };
@@ -99,8 +99,8 @@ std::vector<KernelRate> kernel_rates(const at::Tensor& like, int64_t width, int6
   const at::Tensor norm = at::zeros({1}, options.dtype(at::kDouble));
   const at::Tensor narrow = at::empty({parameters}, options.dtype(at::kBFloat16));
   const AdamStep step{.learning_rate = 1e-4};
-  if (optimiser.adam_on_device) {  // as a captured step has it: clip and Adam with the bf16 copy
-    rate("clip + Adam", 9.5 * numbers, [&] {
+  if (optimiser.adam_on_device) {  // as in a captured update: clipping, and Adam that also writes the bf16 copy
+    measure("clip + Adam", 9.5 * numbers, [&] {
       optimiser.squared_norm({.size = parameters, .gradients = read<float>(gradients), .sum = &outcome->squared_norm},
                              stream);
       optimiser.adam_on_device({.adam = adam_call(step, gradients, values, first, second),
@@ -111,13 +111,18 @@ std::vector<KernelRate> kernel_rates(const at::Tensor& like, int64_t width, int6
                                stream);
     });
   } else {
-    rate("clip + Adam", 9 * numbers, [&] {
+    measure("clip + Adam", 9 * numbers, [&] {
       optimiser.squared_norm({.size = parameters, .gradients = read<float>(gradients), .sum = write<double>(norm)},
                              stream);
       adam_step(step, 1.0, gradients, values, first, second);
     });
   }
   return rates;
+}
+
+double median(std::vector<double> values) {
+  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
+  return values[values.size() / 2];
 }
 
 }  // namespace tearless::engine

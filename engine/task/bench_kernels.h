@@ -1,4 +1,4 @@
-// How near single kernels come to the memory's speed, apart from any model: the row operations that only move numbers,
+// Measures single kernels against the memory bandwidth, without a model: the row operations, which are limited by it,
 // and the optimiser.
 #pragma once
 
@@ -10,14 +10,18 @@
 
 namespace tearless::engine {
 
+/// The speed of one kernel.
 struct KernelRate {
   std::string name;
-  double bytes = 0;    // that must pass between processor and memory
-  double seconds = 0;  // median of one call
+  double bytes = 0;    // read and written, at least
+  double seconds = 0;  // median time of one call
 };
 
-/// Rows of `width` elements of like's type and device, `bytes` of them together; the optimiser over `parameters`
-/// numbers. The first rate is that of a plain copy, the yardstick of the others.
+/// Times the row operations on tensors of `bytes` bytes, `width` elements per row, with the type and device of `like`,
+/// and the optimiser on `parameters` parameters. The first rate is that of a plain copy, for comparison.
 std::vector<KernelRate> kernel_rates(const at::Tensor& like, int64_t width, int64_t bytes, int64_t parameters);
+
+/// The middle value, of an even number the upper one; `values` is not empty.
+double median(std::vector<double> values);
 
 }  // namespace tearless::engine

@@ -10,7 +10,7 @@ using nlohmann::json;
 
 namespace {
 
-/// The setting that a message is about: the dotted key it names, where it names one that was written.
+/// The longest written key that occurs in `message`; "" if none does.
 std::string key_in(const std::string& message, const WrittenSettings& written) {
   std::string found;
   for (const auto& [key, value] : written.values) {
@@ -55,7 +55,7 @@ json check_line(const std::string& line) {
   } catch (const json::exception& error) {
     return {{"error", fmt::format("the question is not understood: {}", error.what())}, {"key", ""}};
   } catch (const UserError& error) {
-    // The harness knows which line of the grid set the key; "settings:" would only be in its way.
+    // The harness names the location of the key itself.
     std::string message = error.what();
     if (message.starts_with("settings: ")) message.erase(0, 10);
     return {{"error", message}, {"key", key_in(message, written)}};

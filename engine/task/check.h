@@ -1,4 +1,4 @@
-// Judges configurations without training them: `tearless-engine check`.
+// Checks configurations without training them: `tearless-engine check`.
 #pragma once
 
 #include <iosfwd>
@@ -8,11 +8,10 @@
 
 namespace tearless::engine {
 
-/// One answer of the check protocol (docs/run_directory.md) for settings that were read. Fills in the corpora's
-/// checksums.
+/// The answer of the check protocol (docs/run_directory.md) for these settings. Computes the checksums of the corpora.
 nlohmann::json check_run(RunOptions options);
 
-/// Answers one line of the protocol; bad settings become {"error": …}.
+/// Answers one line of the protocol. Invalid settings give {"error": …}.
 nlohmann::json check_line(const std::string& line);
 
 }  // namespace tearless::engine

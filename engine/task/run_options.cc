@@ -12,7 +12,7 @@ namespace {
 
 constexpr int64_t kSmokeUpdates = 20;
 
-/// A canonical text leaves a setting out at its neutral value, which need not be its default.
+/// Canonical text omits settings at their neutral value. Adds those values, because the default may be another.
 void add_neutral_values(WrittenSettings& canonical) {
   RunOptions any;
   for (const DescribedField& f : list_settings(description_of(any))) {
@@ -70,7 +70,7 @@ RunOptions read_run_directory(const fs::path& dir) {
   add_neutral_values(written);
   WrittenSettings local = read_toml_settings(run.local());
   written.values.merge(local.values);
-  written.places.merge(local.places);
+  written.locations.merge(local.locations);
   return read_run_options(written, dir, {});
 }
 

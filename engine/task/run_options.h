@@ -1,4 +1,5 @@
-// All settings of a run, and the two texts they make: the canonical one, whose hash is the run's id, and the local one.
+// All settings of a run, and the two texts made of them: the canonical text, whose hash is the run's id, and the local
+// text.
 #pragma once
 
 #include <filesystem>
@@ -13,7 +14,8 @@
 
 namespace tearless::engine {
 
-/// Goes up by hand whenever the same settings would give other results; cells of older numbers are then stale.
+/// Increase it by hand whenever the same settings would give other results. Stored results with older numbers are then
+/// stale.
 inline constexpr int64_t kNumerics = 1;
 
 struct RunOptions {
@@ -26,22 +28,24 @@ struct RunOptions {
 };
 void describe(SettingsVisitor& visitor, RunOptions& options);
 
-/// What describes `options`, as base/settings.h wants it; `options` must outlive it.
+/// The description of `options` for base/settings.h. Borrows `options`.
 Describe description_of(RunOptions& options);
 
-/// Reads settings; the data paths among them are made absolute: relative ones start at folders[key] where given, else
-/// at `folder`. UserError for anything wrong in one setting or between several.
+/// Reads settings and makes the data paths absolute: a relative path starts at folders[key] if given, else at `folder`.
+/// Throws UserError for any invalid setting or combination of settings.
 RunOptions read_run_options(const WrittenSettings& written, const std::filesystem::path& folder,
                             const std::map<std::string, std::string>& folders);
 
-/// The settings in dir/run.toml and dir/local.toml. UserError where run.toml was changed since it was written (where
-/// the folder's name is not its hash).
+/// The settings in dir/run.toml and dir/local.toml. Throws UserError if run.toml was changed (its hash is not the
+/// folder's name).
 RunOptions read_run_directory(const std::filesystem::path& dir);
 
+/// The settings that results depend on.
 std::string canonical_text(RunOptions& options);
+/// The settings that results do not depend on: paths, threads, logging.
 std::string local_text(RunOptions& options);
 
-/// The same run cut down to a few updates and one evaluation, to show that its settings work.
+/// The same run with a few updates and one evaluation, to test that its settings work.
 RunOptions smoke(RunOptions options);
 
 }  // namespace tearless::engine

@@ -7,8 +7,8 @@
 namespace tearless::engine {
 namespace {
 
-/// Of the batches that perplexities are taken over. Not decode.batch_tokens, which is local: where a sum is cut shows
-/// in its last bits.
+/// Batch size for perplexities. Not decode.batch_tokens: that setting is local, and the cut changes the last bits of a
+/// sum.
 constexpr int64_t kPerplexityTokens = 4096;
 
 }  // namespace
@@ -17,9 +17,9 @@ Translate::Translate(const RunOptions& options, Prepared prepared)
     : options_(options),
       prepared_(std::move(prepared)),
       parameters_(transformer_specs(options.model, prepared_.vocabulary.size()), options.train.seed_for_init(),
-                  device_of(options.run), compute_of(options.run)),
+                  device_of(options.run), row_precision(options.run)),
       model_(parameters_, options.model,
-             KeptVocabulary::from(prepared_.vocabulary.target_kept, options.model.mask_target_vocabulary),
+             OutputVocabulary::from(prepared_.vocabulary.in_target, options.model.mask_target_vocabulary),
              options.train.seed_for_dropout()),
       translator_(model_, options.decode, ops_of(options.run)) {}
 
@@ -32,16 +32,16 @@ ReadyBatch Translate::ready(int64_t index, uint32_t update) {
   return model_.ready(pack(prepared_.train, batches_[static_cast<size_t>(index)]), update);
 }
 
-LossSums Translate::loss(const Step& step, const ReadyBatch& batch) {
-  return model_.loss(step, batch, options_.train.label_smoothing);
+LossSums Translate::loss(const ForwardContext& context, const ReadyBatch& batch) {
+  return model_.loss(context, batch, options_.train.label_smoothing);
 }
 
 NamedNumbers Translate::perplexities(const std::string& name, const ParallelTokens& set) const {
   LossSums sums;
-  for (const BatchLines& lines : decoding_batches(set, kPerplexityTokens)) {
-    give_up_if_stopped();
+  for (const SentenceIds& lines : decoding_batches(set, kPerplexityTokens)) {
+    throw_if_stopped();
     Tape tape(Tape::Kind::kForward, ops_of(options_.run));
-    sums += model_.loss(Step{tape}, pack(set, lines), options_.train.label_smoothing);
+    sums += model_.loss(ForwardContext{tape}, pack(set, lines), options_.train.label_smoothing);
   }
   return {{name + ".ppl_smoothed", perplexity(sums.loss, sums.tokens)},
           {name + ".ppl", perplexity(sums.nll, sums.tokens)}};
@@ -49,7 +49,7 @@ NamedNumbers Translate::perplexities(const std::string& name, const ParallelToke
 
 std::vector<std::string> Translate::hypotheses(const ParallelTokens& set) {
   std::vector<std::string> lines;
-  for (const auto& tokens : translator_.translate(set, give_up_if_stopped)) {
+  for (const auto& tokens : translator_.translate(set, throw_if_stopped)) {
     lines.push_back(prepared_.to_text(tokens));
   }
   return lines;
@@ -93,7 +93,7 @@ FinalScores Translate::final_scores() {
     return corpus_bleu(sentences);
   };
   scores.numbers = perplexities("test", prepared_.test);
-  translate("dev", prepared_.dev, prepared_.dev_reference);  // its score is known from the evaluation
+  translate("dev", prepared_.dev, prepared_.dev_reference);  // for its files; its score is known from the evaluation
   scores.numbers["test." + bleu_name()] = translate("test", prepared_.test, prepared_.test_reference);
   for (const auto& [name, length] : learned_lengths(parameters_)) scores.numbers[name] = length;
   return scores;

@@ -1,5 +1,5 @@
-// The translation task: a prepared parallel corpus, an encoder-decoder Transformer, label-smoothed loss, BLEU and
-// perplexities.
+// The translation task: a prepared parallel corpus, an encoder-decoder Transformer, label-smoothed loss, and as scores
+// BLEU and perplexities.
 #pragma once
 
 #include <memory>
@@ -24,19 +24,20 @@ class Translate final : public Task {
   Parameters& parameters() override { return parameters_; }
   int64_t start_pass(int64_t pass) override;
   ReadyBatch ready(int64_t index, uint32_t update) override;
-  LossSums loss(const Step& step, const ReadyBatch& batch) override;
+  LossSums loss(const ForwardContext& context, const ReadyBatch& batch) override;
   Evaluation evaluate() override;
   FinalScores final_scores() override;
 
-  /// Hypotheses for a set of the corpus, one line a sentence.
+  /// The hypotheses for a set of the corpus, as plain text, one per sentence.
   std::vector<std::string> hypotheses(const ParallelTokens& set);
   const Prepared& prepared() const { return prepared_; }
 
-  /// The name of the score that selects checkpoints: bleu for tokenised text, bleu_13a for raw text.
+  /// The score that selects checkpoints: bleu for tokenised text, bleu_13a for raw text.
   std::string bleu_name() const { return prepared_.raw_text ? "bleu_13a" : "bleu"; }
 
  private:
-  /// Smoothed and true perplexity of a set, no dropout: `set`.ppl_smoothed and `set`.ppl (training.md §1.9).
+  /// Smoothed and true perplexity of a set, without dropout: `name`.ppl_smoothed and `name`.ppl (docs/spec/training.md
+  /// §1.9).
   NamedNumbers perplexities(const std::string& name, const ParallelTokens& set) const;
   std::vector<BleuStats> sentence_stats(const std::vector<std::string>& hypotheses,
                                         const std::vector<std::string>& references) const;
@@ -47,7 +48,7 @@ class Translate final : public Task {
   Parameters parameters_;
   Transformer model_;
   Translator translator_;
-  std::vector<BatchLines> batches_;  // of the started pass
+  std::vector<SentenceIds> batches_;  // of the started pass
 };
 
 }  // namespace tearless::engine

@@ -1,10 +1,12 @@
-// Updates on a device as captured steps. A step is everything from the embeddings to Adam, captured once for a bucket
-// of batch sizes (padded_batch.h) and replayed; what differs between updates, the batch, the update's number, the
-// learning rate and 1 / tokens, lies in device memory that the host writes before. Nothing waits for the device until
-// collect(): losses and norms come back then, and a step whose gradient is not finite freezes the parameters by itself.
+// Updates on the GPU as CUDA graphs. One graph is a complete update: forward pass, loss, backward, clipping and Adam.
+// What differs between updates (the batch, the update's number, the learning rate, 1 / tokens) is in device memory that
+// the host writes before each replay. A graph serves all batches of a bucket of sizes (padded_batch.h):
+//   1. The first batch of a bucket runs operation by operation, padded; the bits are those of a replay (warm-up run).
+//   2. The second batch is captured and replayed; later ones are replayed.
+// Results therefore do not depend on the batches that a process has seen before.
 //
-// The first batch of a bucket runs operation by operation on the same padded batch, which gives the same bits; the
-// second is captured. So it does not show in a result which batches a process has seen before.
+// The host waits for the device only in collect(), which reads back losses and norms. If a gradient is not finite, the
+// device itself stops changing the parameters.
 #pragma once
 
 #include <map>
@@ -17,9 +19,9 @@ namespace tearless::engine {
 
 class CapturedUpdater final : public Updater {
  public:
-  /// `capture`: for the device of the parameters, which has OptimiserKernels::adam_on_device. Batches of further
-  /// buckets than `most_captured` run operation by operation.
-  CapturedUpdater(Trainable& trained, const TrainOptions& train, Moments& moments, Capture capture,
+  /// Borrows all references. `capture`: of the parameters' device, which must have OptimiserKernels::adam_on_device. At
+  /// most `most_captured` buckets are captured; batches of further buckets run operation by operation.
+  CapturedUpdater(Trainable& trained, const TrainOptions& train, Moments& moments, CaptureGraph capture,
                   int64_t most_captured = 512);
   ~CapturedUpdater() override;
 
@@ -27,25 +29,25 @@ class CapturedUpdater final : public Updater {
   void start(int64_t n, int64_t index, double learning_rate) override;
   std::vector<UpdateResult> collect() override;
 
-  /// Steps that were captured so far.
+  /// The number of buckets captured so far.
   int64_t captured() const { return captured_; }
 
  private:
   struct CapturedStep;
   struct Slot;
 
-  /// One update's work for the device: a walk over the whole step.
+  /// Launches the kernels of one update.
   void launch(CapturedStep& step, uint32_t update);
 
   Trainable& trained_;
   const TrainOptions& train_;
   Moments& moments_;
-  Capture capture_;
+  CaptureGraph capture_;
   int64_t most_captured_;
   std::map<Bucket, CapturedStep> steps_;
-  std::vector<Slot> slots_;  // one an update under way
-  size_t under_way_ = 0;
-  at::Tensor left_;  // on the device: StepLeft
+  std::vector<Slot> slots_;  // one per update in flight
+  size_t in_flight_ = 0;     // updates in flight
+  at::Tensor outputs_;       // device memory: GraphOutputs
   int64_t captured_ = 0, fallback_ops_ = 0;
 };
 

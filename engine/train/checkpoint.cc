@@ -5,7 +5,7 @@
 
 #include "base/files.h"
 #include "base/hash.h"
-#include "base/record.h"
+#include "base/sealed_json.h"
 
 namespace tearless::engine {
 namespace fs = std::filesystem;
@@ -13,12 +13,12 @@ using nlohmann::json;
 
 namespace {
 
-// 1: parameters whose sizes are no multiple of 8 stood among the others. 2: the manifest had no checksum of its own.
-// Every later format is sealed as 3 is, so that damage is told apart from another version.
+// Earlier formats: 1 had parameters whose sizes are no multiple of 8 among the others; 2 had no checksum over the
+// manifest. Later formats must be sealed as 3 is, so that damage is distinguished from another version.
 constexpr int kFormat = 3;
 constexpr int kFormatBeforeSeals = 2;
 
-// A checkpoint on its way in or out; what is left of one is removed by the next prune().
+// A checkpoint that is being written or removed. prune() deletes leftovers.
 constexpr std::string_view kTemporary = "tmp-";
 
 fs::path temporary_folder(const RunDirectory& run, int64_t step) {
@@ -36,7 +36,7 @@ void fill_from(at::Tensor& buffer, const char* bytes) {
   if (!host.is_alias_of(buffer)) buffer.copy_(host);
 }
 
-/// For what is in nobody's way: on a network file system a file that is still open somewhere may refuse to go.
+/// Removes what does no harm if it stays: on a network file system, a file that is open elsewhere may refuse removal.
 void remove_if_possible(const fs::path& path) {
   try {
     remove_recursively(path);
@@ -48,7 +48,7 @@ void remove_if_possible(const fs::path& path) {
 
 bool Checkpoints::write(int64_t step, const TrainedState& buffers, const json& state) const {
   const fs::path final_name = run_.checkpoint(step);
-  // Perhaps from before this step's evaluation, which is then made again: to the same end.
+  // May date from before this step's evaluation. That evaluation is then repeated, with the same result.
   if (fs::exists(final_name)) return false;
   const fs::path temporary = temporary_folder(run_, step);
   remove_if_possible(temporary);
@@ -68,7 +68,7 @@ bool Checkpoints::write(int64_t step, const TrainedState& buffers, const json& s
 }
 
 void Checkpoints::remove(int64_t step) const {
-  // Renamed first: a folder that is half removed must not look like a checkpoint.
+  // Renamed first: a partly removed folder must not look like a checkpoint.
   const fs::path doomed = temporary_folder(run_, step);
   remove_recursively(doomed);
   rename_file(run_.checkpoint(step), doomed);
@@ -103,7 +103,7 @@ StoredCheckpoint Checkpoints::read(int64_t step, int64_t parameters) const {
   const std::string text = read_file(manifest_path);
   const std::optional<json> manifest = unsealed(text);
   if (!manifest) return damaged();
-  const bool is_sealed = sealed(*manifest) == text;  // to the byte
+  const bool is_sealed = sealed(*manifest) == text;  // byte for byte
   StoredCheckpoint read;
   try {
     const int format = manifest->at("format");

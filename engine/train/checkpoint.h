@@ -1,8 +1,8 @@
-// Checkpoints: complete or absent, and believed only where every byte is the one that was written.
+// Checkpoints. A checkpoint is complete or absent, and is used only if its checksums match.
 //
 //   checkpoints/step-N/state.bin      parameters, first and second moments: fp32, little-endian, one after another
-//   checkpoints/step-N/manifest.json  {"format", "step", "state": …, "files": {"state.bin": sha256}}, sealed
-//                                     (base/record.h)
+//   checkpoints/step-N/manifest.json  {"format", "step", "state": …, "files": {"state.bin": SHA-256}}, as sealed JSON
+//                                     (base/sealed_json.h)
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -17,20 +17,21 @@
 
 namespace tearless::engine {
 
-/// The flat buffers [P] that a checkpoint holds.
+/// The flat buffers [P] of a checkpoint.
 struct TrainedState {
   at::Tensor parameters, first_moment, second_moment;
 };
 
-/// A checkpoint as it was read: its checksums were right.
+/// A checkpoint that was read and verified.
 struct StoredCheckpoint {
   nlohmann::json state;  // the small values
-  std::string bytes;     // of the buffers
+  std::string bytes;     // the content of state.bin
 
+  /// Copies the three buffers; those of `buffers` must have the sizes of the model that wrote the checkpoint.
   void copy_to(TrainedState& buffers) const;
 };
 
-/// A checkpoint, or something that it needs, is not what was written. The run can go on from an older one.
+/// A checkpoint, or a file that it depends on, is missing or not as written. The run can continue from an older one.
 class DamagedCheckpoint : public UserError {
  public:
   using UserError::UserError;
@@ -40,19 +41,20 @@ class Checkpoints {
  public:
   explicit Checkpoints(const RunDirectory& run) : run_(run) {}
 
-  /// Publishes step-N; false where there is one already. `state`: the small values, JSON.
+  /// Publishes checkpoints/step-N; returns false if it exists already. `state`: the small values.
   bool write(int64_t step, const TrainedState& buffers, const nlohmann::json& state) const;
-  /// Removes all but the newest `keep` and the one of step `best`, and what a crash left half-written.
+  /// Removes all checkpoints but the newest `keep` and that of step `best`, and temporary folders that a crash left.
   void prune(int64_t keep, std::optional<int64_t> best) const;
-  /// Removes one; UserError where that is not possible.
+  /// Removes one checkpoint. Throws UserError if that fails.
   void remove(int64_t step) const;
 
-  /// The newest step there is.
+  /// The step of the newest checkpoint.
   std::optional<int64_t> newest() const;
-  /// Reads the checkpoint of a model of `parameters` numbers. DamagedCheckpoint where it is absent, incomplete or
-  /// changed; UserError where it is whole, but of another version of the engine or of a model of another size.
+  /// Reads and verifies the checkpoint of a model with `parameters` parameters. Throws DamagedCheckpoint if it is
+  /// absent, incomplete or changed; UserError if it is intact but of another version of the engine or another model
+  /// size.
   StoredCheckpoint read(int64_t step, int64_t parameters) const;
-  /// Only the parameters; errors as those of read().
+  /// Reads the parameters only. Throws as read() does.
   void read_parameters(int64_t step, at::Tensor& parameters) const;
 
  private:

@@ -1,4 +1,4 @@
-// What [run] asks for, in LibTorch's and the tape's terms.
+// Converts the settings of [run] to the types of LibTorch and the tape.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -13,8 +13,9 @@ inline at::Device device_of(const ExecutionOptions& execution) {
   return execution.device == ExecutionOptions::Device::kCuda ? at::Device(at::kCUDA, 0) : at::Device(at::kCPU);
 }
 
-inline Compute compute_of(const ExecutionOptions& execution) {
-  return execution.precision == ExecutionOptions::Precision::kBf16 ? Compute::kBf16 : Compute::kFp32;
+/// tf32 has fp32 rows: it changes matmuls only (engine/device.cc).
+inline RowPrecision row_precision(const ExecutionOptions& execution) {
+  return execution.precision == ExecutionOptions::Precision::kBf16 ? RowPrecision::kBf16 : RowPrecision::kFp32;
 }
 
 inline Tape::Ops ops_of(const ExecutionOptions& execution) {

@@ -1,5 +1,5 @@
-// metrics.jsonl as an attempt continues it. A checkpoint records how the file began when it was written, so that it is
-// taken up again only where the file still begins like that.
+// metrics.jsonl, continued from attempt to attempt. A checkpoint stores the length and checksum of the file at its
+// time; the run resumes from that checkpoint only if the file still begins so.
 #pragma once
 
 #include <cstdint>
@@ -12,23 +12,23 @@
 
 namespace tearless::engine {
 
-/// The first bytes of a file.
+/// The beginning of a file.
 struct FilePrefix {
-  uint64_t bytes = 0;
-  std::string sha256;  // "": not known; checkpoints of format 2 did not record it
+  uint64_t bytes = 0;  // its length
+  std::string sha256;  // of these bytes; "": unknown (checkpoints of format 2 did not store it)
 };
 
-/// Whether the file at `path` begins like that. One that is missing is empty.
+/// Whether the file at `path` begins like that. A missing file counts as empty.
 bool begins_with(const std::filesystem::path& path, const FilePrefix& prefix);
 
 class MetricsFile {
  public:
-  /// Opens or makes `path`, cut back to its first `keep_bytes` bytes (it must have at least that many).
+  /// Opens or creates `path` and truncates it to `keep_bytes` bytes, which it must have.
   MetricsFile(const std::filesystem::path& path, uint64_t keep_bytes);
 
   void append(std::string_view lines);
   void sync() { file_.sync(); }
-  /// All that was kept and appended, as it was meant: not read back.
+  /// The length and checksum of everything retained and appended, as written, not read back.
   FilePrefix written() const { return {file_.size(), hash_.hex()}; }
 
  private:

@@ -40,7 +40,7 @@ void describe(SettingsVisitor& v, ScheduleOptions& o) {
             o.warmup_updates);
   v.number({.key = "lr", .meaning = "learning rate of `nowarmup`", .min = 0, .max = 10, .applies = plain}, o.lr);
   v.number({.key = "decay_factor",
-            .meaning = "on a plateau the rate is multiplied by this",
+            .meaning = "the learning rate is multiplied by this on a plateau",
             .min = 0,
             .max = 1,
             .applies = decays},
@@ -98,13 +98,13 @@ void describe(SettingsVisitor& v, TrainOptions& o) {
              .neutral = 0},
             o.early_stop);
   v.number({.key = "min_lr",
-            .meaning = "training ends when a decaying rate falls below this",
+            .meaning = "training ends when a decaying learning rate falls below this",
             .min = 0,
             .max = 1,
             .applies = o.schedule.kind != ScheduleKind::kInvsqrt},
            o.min_lr);
   v.number({.key = "label_smoothing",
-            .meaning = "mass spread evenly over all kept target types, the gold one too",
+            .meaning = "probability mass spread evenly over the output vocabulary, the gold token too",
             .min = 0,
             .max = 0.99,
             .neutral = 0.0},
@@ -130,15 +130,16 @@ void describe(SettingsVisitor& v, ExecutionOptions& o) {
        .neutral = "fp32"},
       o.precision, kPrecisions);
   v.choice({.key = "ops",
-            .meaning = "`reference` runs every operation by its formula, slowly: the judge of the fast ones",
+            .meaning = "`reference` runs every operation by its formula, slowly; tests compare the kernels with it",
             .neutral = "fast"},
            o.ops, kOps);
   const auto local = [](const char* key, const char* meaning, double min, double max) {
     return Field{.key = key, .meaning = meaning, .min = min, .max = max, .identity = Identity::kLocal};
   };
   v.integer(local("threads", "processor threads of one run; results do not depend on it", 1, 1024), o.threads);
-  v.integer(local("log_updates", "updates between two reports of training loss, rate and gradient norm", 1, 1e9),
-            o.log_updates);
+  v.integer(
+      local("log_updates", "updates between two reports of training loss, learning rate and gradient norm", 1, 1e9),
+      o.log_updates);
   v.integer(local("keep_checkpoints", "newest checkpoints kept, besides the best", 1, 1000), o.keep_checkpoints);
 }
 

@@ -1,4 +1,4 @@
-// The knobs of training: schedule, optimiser, epochs, stopping, seeds.
+// The settings of training ([train] and its tables) and of execution ([run]).
 #pragma once
 
 #include <cstdint>
@@ -9,40 +9,49 @@
 
 namespace tearless::engine {
 
-enum class ScheduleKind { kInvsqrt, kValdecay, kNowarmup };
-enum class DecayRule { kMinWindow, kBestPatience };
+/// Learning rate at update n; d: model width, w: warmup_updates.
+enum class ScheduleKind {
+  kInvsqrt,   // scale · d^-½ · min(n · w^-1.5, n^-½) (TwT eq. 7)
+  kValdecay,  // the same warm-up, then decay on plateaus of dev BLEU
+  kNowarmup   // `lr` from the first update, decay on plateaus of dev BLEU
+};
+/// When dev BLEU is on a plateau.
+enum class DecayRule {
+  kMinWindow,    // below each of the last `decay_patience` evaluations (TwT's code)
+  kBestPatience  // `decay_patience` evaluations without a new best (TwT's text)
+};
 
-/// [train.schedule] (training.md §1.6–1.7)
+/// [train.schedule] (docs/spec/training.md §1.6–1.7)
 struct ScheduleOptions {
   ScheduleKind kind = ScheduleKind::kInvsqrt;
-  double scale = 1.0;
-  int64_t warmup_updates = 8000;
-  double lr = 3e-4;
-  double decay_factor = 0.8;
-  int64_t decay_patience = 3;
+  double scale = 1.0;             // factor of the learning rate with warm-up; "2×LR" is 2. Not with nowarmup
+  int64_t warmup_updates = 8000;  // updates of linear warm-up; not with nowarmup
+  double lr = 3e-4;               // learning rate of nowarmup
+  double decay_factor = 0.8;      // multiplies the learning rate on a plateau; not with invsqrt
+  int64_t decay_patience = 3;     // evaluations that decay_rule looks back on; not with invsqrt
   DecayRule decay_rule = DecayRule::kMinWindow;
 };
 void describe(SettingsVisitor& visitor, ScheduleOptions& options);
 
-/// [train.adam]
+/// [train.adam] (docs/spec/training.md §1.5)
 struct AdamOptions {
-  double beta1 = 0.9;
-  double beta2 = 0.999;
-  double eps = 1e-8;
+  double beta1 = 0.9;    // decay of the first moment
+  double beta2 = 0.999;  // decay of the second moment
+  double eps = 1e-8;     // added outside the root
 };
 void describe(SettingsVisitor& visitor, AdamOptions& options);
 
 /// [train]
 struct TrainOptions {
-  int64_t seed = 147;
-  std::optional<int64_t> init_seed, order_seed, dropout_seed;
-  int64_t epoch_updates = 1000;
-  int64_t max_epochs = 200;
-  int64_t max_updates = 0;
-  int64_t early_stop = 20;
-  double min_lr = 1e-6;
-  double label_smoothing = 0.1;
-  double clip_norm = 1.0;
+  int64_t seed = 147;                                          // of initial values, data order and dropout
+  std::optional<int64_t> init_seed, order_seed, dropout_seed;  // override `seed` for one of them
+  int64_t epoch_updates = 1000;  // updates per epoch; each epoch ends with an evaluation on dev
+  int64_t max_epochs = 200;      // training ends after this many epochs
+  int64_t max_updates = 0;       // training ends after this many updates; 0: no such limit
+  int64_t early_stop = 20;       // training ends after this many evaluations without a better dev BLEU; 0: never
+  double min_lr = 1e-6;          // training ends when the learning rate falls below this; not with invsqrt
+  double label_smoothing = 0.1;  // mass spread evenly over the output vocabulary, the gold token included
+  double clip_norm = 1.0;        // maximum global L2 norm of the gradient; 0: no clipping
   BatchOptions batch;
   ScheduleOptions schedule;
   AdamOptions adam;
@@ -50,27 +59,35 @@ struct TrainOptions {
   uint32_t seed_for_init() const { return static_cast<uint32_t>(init_seed.value_or(seed)); }
   uint32_t seed_for_order() const { return static_cast<uint32_t>(order_seed.value_or(seed)); }
   uint32_t seed_for_dropout() const { return static_cast<uint32_t>(dropout_seed.value_or(seed)); }
-  /// The most updates the run can make.
+  /// The maximum number of updates: the smaller of max_updates (if set) and epoch_updates · max_epochs.
   int64_t update_limit() const;
 };
 void describe(SettingsVisitor& visitor, TrainOptions& options);
 
-/// [run]: where and how a run is executed. Only device and precision belong to its identity.
+/// [run]: where and how a run is executed. device, precision and ops are part of a run's identity (at cpu, fp32 and
+/// fast they are left out of it); the other settings are local.
 struct ExecutionOptions {
   enum class Device { kCpu, kCuda };
-  enum class Precision { kFp32, kTf32, kBf16 };
-  enum class Ops { kFast, kReference };
+  enum class Precision {
+    kFp32,
+    kTf32,  // cuda only: matmuls with 10 bits of fraction
+    kBf16   // cuda only: rows and matmuls in bf16; weights, their gradients, norms, softmax, loss and Adam in fp32
+  };
+  enum class Ops {
+    kFast,      // kernels, where the device has them
+    kReference  // every operation by its formula: slow, the reference implementation
+  };
 
   Device device = Device::kCpu;
   Precision precision = Precision::kFp32;
   Ops ops = Ops::kFast;
-  int64_t threads = 1;
-  int64_t log_updates = 50;
-  int64_t keep_checkpoints = 1;
+  int64_t threads = 1;           // CPU threads; results do not depend on it
+  int64_t log_updates = 50;      // updates between two reports of training loss, learning rate and gradient norm
+  int64_t keep_checkpoints = 1;  // newest checkpoints to retain, besides the best
 };
 void describe(SettingsVisitor& visitor, ExecutionOptions& options);
 
-/// Checks what no single field can: that the device has the precision. UserError.
+/// Throws UserError if the device does not support the precision: the CPU has fp32 only.
 void check_consistent(const ExecutionOptions& options);
 
 }  // namespace tearless::engine

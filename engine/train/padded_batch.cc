@@ -9,43 +9,43 @@ namespace tearless::engine {
 namespace {
 
 constexpr int32_t kNoLabel = -1;
-constexpr int64_t kShortest = 32;  // what sentences are taken for at least
+constexpr int64_t kShortest = 32;  // minimum sentence length of a bucket
 
 void pad(PackedRows& rows, int64_t count) {
   const auto size = static_cast<size_t>(count);
   rows.tokens.resize(size, kPad);
   rows.positions.resize(size, 0);
-  rows.lines.resize(size, 0);
+  rows.sentence_ids.resize(size, 0);
   rows.by_token = rows_by_token(rows);
 }
 
-void pad(AttentionSpans& spans, int64_t count, int64_t queries, int64_t keys, int64_t longest_query,
-         int64_t longest_key) {
-  // Behind the last row, so that the spans together reach to the end of the bucket.
+void pad(AttentionSpans& spans, int64_t count, int64_t queries, int64_t keys, int64_t max_query_length,
+         int64_t max_key_length) {
+  // Empty spans after the last row, so that all spans together cover the bucket.
   spans.spans.resize(static_cast<size_t>(count), {static_cast<int32_t>(queries), 0, static_cast<int32_t>(keys), 0, 0});
-  spans.longest_query = longest_query;
-  spans.longest_key = longest_key;
+  spans.max_query_length = max_query_length;
+  spans.max_key_length = max_key_length;
   spans.padded = true;
 }
 
 }  // namespace
 
 Bucket bucket_of(const ReadyBatch& batch) {
-  const auto longest = [](int64_t rows) { return power_of_two(std::max<int64_t>(rows, kShortest)); };
+  const auto padded_length = [](int64_t rows) { return power_of_two(std::max<int64_t>(rows, kShortest)); };
   return {.source_rows = bucket_size(batch.source.row_count(), 16, 32),
           .target_rows = bucket_size(batch.target.row_count(), 16, 32),
           .spans = bucket_size(batch.source.sentence_count() + 1, 4, 8),
-          .longest_source = longest(batch.source_spans.longest_key),
-          .longest_target = longest(batch.target_spans.longest_key)};
+          .max_source_length = padded_length(batch.source_spans.max_key_length),
+          .max_target_length = padded_length(batch.target_spans.max_key_length)};
 }
 
 ReadyBatch padded(ReadyBatch batch, const Bucket& b) {
   pad(batch.source, b.source_rows);
   pad(batch.target, b.target_rows);
   batch.labels.resize(static_cast<size_t>(b.target_rows), kNoLabel);
-  pad(batch.source_spans, b.spans, b.source_rows, b.source_rows, b.longest_source, b.longest_source);
-  pad(batch.target_spans, b.spans, b.target_rows, b.target_rows, b.longest_target, b.longest_target);
-  pad(batch.cross_spans, b.spans, b.target_rows, b.source_rows, b.longest_target, b.longest_source);
+  pad(batch.source_spans, b.spans, b.source_rows, b.source_rows, b.max_source_length, b.max_source_length);
+  pad(batch.target_spans, b.spans, b.target_rows, b.target_rows, b.max_target_length, b.max_target_length);
+  pad(batch.cross_spans, b.spans, b.target_rows, b.source_rows, b.max_target_length, b.max_source_length);
   return batch;
 }
 

@@ -1,5 +1,5 @@
-// A batch stretched to a size that many batches share, so that one captured step serves them all. Rows, spans and
-// labels that are added count for nothing: no sentence sees them, and their gradients are 0.
+// Pads a batch to the sizes of a bucket, so that one captured update serves all batches of the bucket. Padding does not
+// change results: no sentence sees a padding row, and the gradients of padding rows are 0.
 #pragma once
 
 #include <compare>
@@ -9,29 +9,30 @@
 
 namespace tearless::engine {
 
-/// The sizes that a captured step is made for.
+/// The sizes that an update is captured for.
 struct Bucket {
   int64_t source_rows = 0, target_rows = 0;
-  int64_t spans = 0;                               // more than there are sentences
-  int64_t longest_source = 0, longest_target = 0;  // powers of two, as the tables of positions
+  int64_t spans = 0;                                     // attention spans; more than there are sentences
+  int64_t max_source_length = 0, max_target_length = 0;  // powers of two, as the position tables
 
   auto operator<=>(const Bucket&) const = default;
 };
 
-/// A function of the batch's sizes alone. Rows are rounded up by a few per cent at most, 31 rows for small batches.
+/// The bucket of a batch, a function of its sizes alone. Rows are rounded up by at most 1/16 (for small batches by at
+/// most 31 rows), so that a few hundred captured graphs serve a whole corpus.
 Bucket bucket_of(const ReadyBatch& batch);
 
-/// The batch in the sizes of the bucket, PackedRows::by_token made.
+/// The batch padded to the sizes of `bucket`, with PackedRows::by_token filled in.
 ReadyBatch padded(ReadyBatch batch, const Bucket& bucket);
 
-/// f(vector) for every vector of a padded batch that kernels read: always the same ones, and of the same sizes for the
-/// same bucket.
+/// Calls f(vector) for every vector of a padded batch that kernels read: always the same vectors in the same order,
+/// with the same sizes for the same bucket.
 template <class F>
 void for_each_part(const ReadyBatch& batch, F&& f) {
   for (const PackedRows* side : {&batch.source, &batch.target}) {
     f(side->tokens);
     f(side->positions);
-    f(side->lines);
+    f(side->sentence_ids);
     f(side->by_token);
   }
   f(batch.labels);

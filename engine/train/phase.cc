@@ -9,7 +9,7 @@
 
 namespace tearless::engine {
 
-void tell_phase(const RunDirectory& run, int64_t attempt, Phase phase) {
+void write_phase(const RunDirectory& run, int64_t attempt, Phase phase) {
   constexpr auto kWords = std::to_array<std::string_view>({"preparing", "training", "evaluating", "publishing"});
   const std::string_view word = kWords.at(static_cast<size_t>(phase));
   fault::point(fault::kPhase, word.data());

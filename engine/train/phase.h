@@ -1,4 +1,4 @@
-// attempts/<n>/phase: what an attempt is doing, in one word. For people and tests: nothing depends on it.
+// The file attempts/<n>/phase: what an attempt is doing, in one word. For people and tests; no result depends on it.
 #pragma once
 
 #include <cstdint>
@@ -8,13 +8,13 @@
 namespace tearless::engine {
 
 enum class Phase {
-  kPreparing,   // reading the settings and the corpus, or going back to a checkpoint
-  kTraining,    // updates
+  kPreparing,   // reading the settings and the corpus, or restoring a checkpoint
+  kTraining,    // making updates
   kEvaluating,  // dev scores, or the final ones
   kPublishing,  // writing a checkpoint, or the results
 };
 
-/// Replaces the file. That it cannot be written is no reason to stop, and is not told.
-void tell_phase(const RunDirectory& run, int64_t attempt, Phase phase);
+/// Writes the file. Errors are ignored.
+void write_phase(const RunDirectory& run, int64_t attempt, Phase phase);
 
 }  // namespace tearless::engine

@@ -19,7 +19,7 @@ void on_stop(void (*handler)(int)) {
 
 }  // namespace
 
-// Only what is safe in a signal's handler: no destructors, no output through a buffer.
+// Async-signal-safe calls only: no destructors, no buffered output.
 void stop_at_once() {
   on_stop([](int) { ::_exit(kExitStopped); });
 }
@@ -31,7 +31,7 @@ void stop_with_checkpoint() {
 
 bool stop_requested() { return stop_flag != 0; }
 
-void give_up_if_stopped() {
+void throw_if_stopped() {
   if (stop_requested()) throw StopRequested();
 }
 

@@ -1,23 +1,24 @@
-// SIGTERM and SIGINT: a request to stop, which ends the process with exit code 75. What that takes depends on what is
-// at stake.
+// SIGTERM and SIGINT request a stop; the process then ends with kExitStopped (75). Before training begins it ends
+// immediately; during training it writes a checkpoint first.
 #pragma once
 
 #include <exception>
 
 namespace tearless::engine {
 
-/// From now on a request ends the process at once: before training begins there is nothing to save.
+/// From now on a request ends the process immediately. For the time before training, when there is nothing to save.
 void stop_at_once();
-/// From now on a request only sets a flag, which training looks at: a checkpoint comes first.
+/// From now on a request sets a flag, which training polls; it then writes a checkpoint and ends.
 void stop_with_checkpoint();
+/// Whether a stop has been requested since stop_with_checkpoint().
 bool stop_requested();
 
-/// Thrown out of long work (an evaluation) that gives up because a stop was asked for.
+/// Thrown out of long work (an evaluation) when a stop has been requested.
 class StopRequested : public std::exception {
  public:
   const char* what() const noexcept override { return "stopped on request"; }
 };
-/// Throws StopRequested where a stop was asked for.
-void give_up_if_stopped();
+/// Throws StopRequested if a stop has been requested.
+void throw_if_stopped();
 
 }  // namespace tearless::engine

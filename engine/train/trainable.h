@@ -1,10 +1,10 @@
-// What one update asks of what is trained.
+// What an Updater needs of the model that it trains: parameters, batches and the loss.
 #pragma once
 
 #include <cstdint>
 
+#include "engine/model/forward_context.h"
 #include "engine/model/parameters.h"
-#include "engine/model/step.h"
 #include "engine/model/transformer.h"
 
 namespace tearless::engine {
@@ -14,10 +14,10 @@ class Trainable {
   virtual ~Trainable() = default;
 
   virtual Parameters& parameters() = 0;
-  /// Batch `index` of the pass that was started, as that update takes it.
+  /// Batch `index` of the started pass, prepared for that update.
   virtual ReadyBatch ready(int64_t index, uint32_t update) = 0;
-  /// Its loss, on the step's tape. The batch may be longer than ready() gave it, by rows that count for nothing.
-  virtual LossSums loss(const Step& step, const ReadyBatch& batch) = 0;
+  /// The loss of a batch from ready(), recorded on the context's tape. The batch may have been padded (padded_batch.h).
+  virtual LossSums loss(const ForwardContext& context, const ReadyBatch& batch) = 0;
 };
 
 }  // namespace tearless::engine

@@ -25,7 +25,7 @@ double seconds_since(Clock::time_point start) { return std::chrono::duration<dou
 json sums_as_json(const LossSums& sums) { return {{"loss", sums.loss}, {"nll", sums.nll}, {"tokens", sums.tokens}}; }
 LossSums sums_from_json(const json& j) { return {j.at("loss"), j.at("nll"), j.at("tokens")}; }
 
-/// Ends an attempt that is not the newest any more.
+/// Ends an attempt that is no longer the newest.
 class Superseded : public std::exception {};
 
 }  // namespace
@@ -58,7 +58,7 @@ ExitCode Trainer::run() {
       outcome = train_to_the_end();
     } catch (const StopRequested&) {
       checkpoint();
-      spdlog::info("stopped on request after update {}; the same command goes on from there", memory_.update);
+      spdlog::info("stopped on request after update {}; the same command goes on from there", state_.update);
       outcome = kExitStopped;
     }
     attempt_seconds_ = seconds_since(start);
@@ -81,14 +81,14 @@ ExitCode Trainer::train_to_the_end() {
         finish(reason);
         return kExitDone;
       } catch (const DamagedCheckpoint& damage) {
-        if (went_back) throw;  // a disk that loses the same thing again
+        if (went_back) throw;  // the same data was lost twice: the disk is at fault
         went_back = true;
         spdlog::warn("{}: training goes back, to the same end", damage.what());
         restore();
         continue;
       }
     }
-    give_up_if_stopped();
+    throw_if_stopped();
     end_if_superseded();
     if (!make_updates()) {
       publish_divergence();
@@ -97,17 +97,16 @@ ExitCode Trainer::train_to_the_end() {
   }
 }
 
-// --- updates
-// ---------------------------------------------------------------------------------------------------------------------
+// --- updates ---------------------------------------------------------------------------------------------------------
 
 bool Trainer::make_updates() {
   const Clock::time_point start = Clock::now();
-  const int64_t to_evaluation = train_.epoch_updates - memory_.update % train_.epoch_updates;
-  const int64_t count = std::min({updater_->capacity(), to_evaluation, train_.update_limit() - memory_.update});
-  std::vector<double> rates;
-  for (int64_t n = memory_.update + 1; n <= memory_.update + count; ++n) {
-    rates.push_back(schedule_.rate(n));  // set before the step that uses it
-    updater_->start(n, next_batch(), rates.back());
+  const int64_t to_evaluation = train_.epoch_updates - state_.update % train_.epoch_updates;
+  const int64_t count = std::min({updater_->capacity(), to_evaluation, train_.update_limit() - state_.update});
+  std::vector<double> learning_rates;
+  for (int64_t n = state_.update + 1; n <= state_.update + count; ++n) {
+    learning_rates.push_back(schedule_.learning_rate(n));  // set before the update that uses it
+    updater_->start(n, next_batch(), learning_rates.back());
   }
   const std::vector<UpdateResult> results = updater_->collect();
   for (size_t i = 0; i < results.size(); ++i) {
@@ -115,38 +114,38 @@ bool Trainer::make_updates() {
       divergence_ = fmt::format("the {} is not finite", std::isfinite(results[i].sums.loss) ? "gradient" : "loss");
       return false;
     }
-    account_for(results[i], rates[i]);
+    account_for(results[i], learning_rates[i]);
   }
   training_seconds_ += seconds_since(start);
   return true;
 }
 
 int64_t Trainer::next_batch() {
-  if (started_pass_ != memory_.pass) {
-    batches_in_pass_ = task_.start_pass(memory_.pass);
-    started_pass_ = memory_.pass;
+  if (started_pass_ != state_.pass) {
+    batches_in_pass_ = task_.start_pass(state_.pass);
+    started_pass_ = state_.pass;
   }
-  const int64_t batch = memory_.batch;
-  if (++memory_.batch == batches_in_pass_) {
-    memory_.batch = 0;
-    ++memory_.pass;
+  const int64_t batch = state_.batch;
+  if (++state_.batch == batches_in_pass_) {
+    state_.batch = 0;
+    ++state_.pass;
   }
   return batch;
 }
 
-void Trainer::account_for(const UpdateResult& result, double rate) {
+void Trainer::account_for(const UpdateResult& result, double learning_rate) {
   rows_seen_ += result.rows;
-  ++memory_.update;
-  memory_.epoch += result.sums;
-  memory_.report += result.sums;
-  memory_.norm_sum += result.gradient_norm;
-  memory_.norm_max = std::max(memory_.norm_max, result.gradient_norm);
-  if (memory_.update % execution_.log_updates == 0) {
+  ++state_.update;
+  state_.epoch += result.sums;
+  state_.report += result.sums;
+  state_.norm_sum += result.gradient_norm;
+  state_.norm_max = std::max(state_.norm_max, result.gradient_norm);
+  if (state_.update % execution_.log_updates == 0) {
     end_if_superseded();
-    write_metric("train.loss", memory_.report.loss / static_cast<double>(memory_.report.tokens));
-    write_metric("train.lr", rate);
+    write_metric("train.loss", state_.report.loss / static_cast<double>(state_.report.tokens));
+    write_metric("train.lr", learning_rate);
     write_metric("train.grad_norm", result.gradient_norm);
-    memory_.report = {};
+    state_.report = {};
   }
   if (updates_made_++ == 0 && result.fallback_ops > 0) {
     spdlog::warn("{} operations of an update run by their formulas, which is slow: {}", result.fallback_ops,
@@ -156,67 +155,67 @@ void Trainer::account_for(const UpdateResult& result, double rate) {
   fallback_ops_ += result.fallback_ops;
 }
 
-// --- evaluation and the end
-// ---------------------------------------------------------------------------------------------------
+// --- evaluation and the end of training ------------------------------------------------------------------------------
 
 bool Trainer::evaluation_due() const {
-  if (memory_.update == memory_.evaluated_at) return false;
-  return memory_.update % train_.epoch_updates == 0 || memory_.update == train_.update_limit();
+  if (state_.update == state_.evaluated_at) return false;
+  return state_.update % train_.epoch_updates == 0 || state_.update == train_.update_limit();
 }
 
 void Trainer::evaluate() {
-  tell(Phase::kEvaluating);
+  report(Phase::kEvaluating);
   Evaluation evaluation = task_.evaluate();
   end_if_superseded();
-  evaluation.numbers["train.ppl"] = perplexity(memory_.epoch.nll, memory_.epoch.tokens);
-  evaluation.numbers["train.ppl_smoothed"] = perplexity(memory_.epoch.loss, memory_.epoch.tokens);
+  evaluation.numbers["train.ppl"] = perplexity(state_.epoch.nll, state_.epoch.tokens);
+  evaluation.numbers["train.ppl_smoothed"] = perplexity(state_.epoch.loss, state_.epoch.tokens);
   std::string line;
   for (const auto& [name, value] : evaluation.numbers) {
     write_metric(name, value);
     line += fmt::format("  {} {:.2f}", name, value);
   }
-  memory_.evaluated_at = memory_.update;
-  memory_.epoch = {};
-  ++memory_.since_best;
-  // On a tie the later checkpoint is taken, as in TwT's code, where the file is written over (training.md §1.11).
-  if (memory_.best_step == 0 || evaluation.selection >= memory_.best_selection) {
-    if (memory_.best_step == 0 || evaluation.selection > memory_.best_selection) memory_.since_best = 0;
-    memory_.best_step = memory_.update;
-    memory_.best_selection = evaluation.selection;
-    memory_.best_numbers = evaluation.numbers;
+  state_.evaluated_at = state_.update;
+  state_.epoch = {};
+  ++state_.since_best;
+  // On a tie the later checkpoint is selected, as in TwT's code, which overwrites the file (docs/spec/training.md
+  // §1.11).
+  if (state_.best_step == 0 || evaluation.selection >= state_.best_selection) {
+    if (state_.best_step == 0 || evaluation.selection > state_.best_selection) state_.since_best = 0;
+    state_.best_step = state_.update;
+    state_.best_selection = evaluation.selection;
+    state_.best_numbers = evaluation.numbers;
   }
-  schedule_.on_evaluation(evaluation.selection, memory_.update);
-  spdlog::info("update {}{}  best {:.2f} at {}", memory_.update, line, memory_.best_selection, memory_.best_step);
+  schedule_.on_evaluation(evaluation.selection, state_.update);
+  spdlog::info("update {}{}  best {:.2f} at {}", state_.update, line, state_.best_selection, state_.best_step);
   checkpoint();
-  tell(Phase::kTraining);
+  report(Phase::kTraining);
 }
 
 std::string Trainer::end_reason() const {
-  if (memory_.update >= train_.update_limit()) {
-    return memory_.update == train_.epoch_updates * train_.max_epochs ? "max_epochs" : "max_updates";
+  if (state_.update >= train_.update_limit()) {
+    return state_.update == train_.epoch_updates * train_.max_epochs ? "max_epochs" : "max_updates";
   }
-  if (memory_.update != memory_.evaluated_at) return "";
-  if (train_.early_stop > 0 && memory_.since_best >= train_.early_stop) return "early_stop";
-  if (memory_.update > 0 && schedule_.exhausted(memory_.update, train_.min_lr)) return "min_lr";
+  if (state_.update != state_.evaluated_at) return "";
+  if (train_.early_stop > 0 && state_.since_best >= train_.early_stop) return "early_stop";
+  if (state_.update > 0 && schedule_.exhausted(state_.update, train_.min_lr)) return "min_lr";
   return "";
 }
 
 void Trainer::finish(const std::string& reason) {
-  tell(Phase::kEvaluating);
-  checkpoints_.read_parameters(memory_.best_step, buffers_.parameters);
-  task_.parameters().round();
+  report(Phase::kEvaluating);
+  checkpoints_.read_parameters(state_.best_step, buffers_.parameters);
+  task_.parameters().update_bf16_copy();
   const FinalScores final_scores = task_.final_scores();
   json scores = json::object();
-  for (const auto& [name, value] : memory_.best_numbers) scores[name] = value;
+  for (const auto& [name, value] : state_.best_numbers) scores[name] = value;
   for (const auto& [name, value] : final_scores.numbers) scores[name] = value;
-  scores["train.grad_norm_mean"] = memory_.norm_sum / static_cast<double>(memory_.update);
-  scores["train.grad_norm_max"] = memory_.norm_max;
+  scores["train.grad_norm_mean"] = state_.norm_sum / static_cast<double>(state_.update);
+  scores["train.grad_norm_max"] = state_.norm_max;
   scores["parameters"] = task_.parameters().count();
-  scores["selected_step"] = memory_.best_step;
-  scores["updates"] = memory_.update;
+  scores["selected_step"] = state_.best_step;
+  scores["updates"] = state_.update;
 
   end_if_superseded();
-  tell(Phase::kPublishing);
+  report(Phase::kPublishing);
   metrics_->sync();
   if (!begins_with(run_.metrics(), metrics_->written())) {
     throw DamagedCheckpoint(fmt::format("{} is not what was written to it", run_.metrics().string()));
@@ -229,37 +228,37 @@ void Trainer::finish(const std::string& reason) {
   }
   write_atomically(run_.scores(), scores.dump(2) + "\n");
   end_if_superseded();
-  write_done(run_, "done", memory_.update, reason, files);
-  spdlog::info("done after update {} ({}); selected the checkpoint of update {}", memory_.update, reason,
-               memory_.best_step);
+  write_done(run_, "done", state_.update, reason, files);
+  spdlog::info("done after update {} ({}); selected the checkpoint of update {}", state_.update, reason,
+               state_.best_step);
 }
 
 void Trainer::publish_divergence() {
-  spdlog::warn("diverged at update {}: {}", memory_.update + 1, divergence_);
+  spdlog::warn("diverged at update {}: {}", state_.update + 1, divergence_);
   end_if_superseded();
-  tell(Phase::kPublishing);
+  report(Phase::kPublishing);
   metrics_->sync();
-  write_done(run_, "diverged", memory_.update + 1, divergence_, {"metrics.jsonl"});
+  write_done(run_, "diverged", state_.update + 1, divergence_, {"metrics.jsonl"});
 }
 
-// --- what outlives the process
-// ------------------------------------------------------------------------------------------------
+// --- checkpoints, metrics and measurements ---------------------------------------------------------------------------
 
 void Trainer::write_metric(const std::string& name, double value) {
   metrics_->append(
-      fmt::format("{{\"step\": {}, \"name\": \"{}\", \"value\": {}}}\n", memory_.update, name, json(value).dump()));
+      fmt::format("{{\"step\": {}, \"name\": \"{}\", \"value\": {}}}\n", state_.update, name, json(value).dump()));
 }
 
 void Trainer::checkpoint() {
-  if (memory_.update == 0) return;  // nothing to lose: the start is a function of the seed
+  if (state_.update == 0) return;  // the initial state is a function of the seed
   end_if_superseded();
-  tell(Phase::kPublishing);
+  report(Phase::kPublishing);
   metrics_->sync();
-  memory_.metrics = metrics_->written();
-  // Where there was one already nothing is pruned: it may be from before the evaluation, and need the best of then.
-  if (!checkpoints_.write(memory_.update, buffers_, memory_as_json())) return;
+  state_.metrics = metrics_->written();
+  // Prune only after writing a new checkpoint. An existing one may date from before this step's evaluation, and it
+  // needs the best checkpoint of that time.
+  if (!checkpoints_.write(state_.update, buffers_, state_as_json())) return;
   checkpoints_.prune(execution_.keep_checkpoints,
-                     memory_.best_step > 0 ? std::optional(memory_.best_step) : std::nullopt);
+                     state_.best_step > 0 ? std::optional(state_.best_step) : std::nullopt);
 }
 
 void Trainer::end_if_superseded() const {
@@ -267,7 +266,7 @@ void Trainer::end_if_superseded() const {
 }
 
 void Trainer::restore() {
-  tell(Phase::kPreparing);
+  report(Phase::kPreparing);
   metrics_.reset();
   std::optional<int64_t> step;
   while ((step = checkpoints_.newest())) {
@@ -286,42 +285,42 @@ void Trainer::restore() {
     restore_start();
   }
   started_pass_ = -1;
-  metrics_.emplace(run_.metrics(), memory_.metrics.bytes);
-  metrics_kept_bytes_ = memory_.metrics.bytes;
-  tell(Phase::kTraining);
+  metrics_.emplace(run_.metrics(), state_.metrics.bytes);
+  metrics_kept_bytes_ = state_.metrics.bytes;
+  report(Phase::kTraining);
 }
 
 void Trainer::restore_from(int64_t step) {
   const int64_t parameters = task_.parameters().count();
   const StoredCheckpoint stored = checkpoints_.read(step, parameters);
-  Memory memory;
+  State state;
   Schedule schedule(train_.schedule, d_model_);
   try {
-    memory = memory_from_json(stored.state);
+    state = state_from_json(stored.state);
     schedule.restore(stored.state.at("schedule"));
-  } catch (const json::exception&) {  // format 2 has no checksum over them
+  } catch (const json::exception&) {  // format 2 has no checksum over its small values
     throw DamagedCheckpoint(fmt::format("the checkpoint {} is damaged", run_.checkpoint(step).string()));
   }
-  if (memory.best_step != 0 && memory.best_step != step) checkpoints_.read(memory.best_step, parameters);
-  if (!begins_with(run_.metrics(), memory.metrics)) {
+  if (state.best_step != 0 && state.best_step != step) checkpoints_.read(state.best_step, parameters);
+  if (!begins_with(run_.metrics(), state.metrics)) {
     throw DamagedCheckpoint(fmt::format("{} does not begin as it did at update {}", run_.metrics().string(), step));
   }
   stored.copy_to(buffers_);
-  task_.parameters().round();
-  memory_ = std::move(memory);
+  task_.parameters().update_bf16_copy();
+  state_ = std::move(state);
   schedule_ = std::move(schedule);
 }
 
 void Trainer::restore_start() {
-  if (memory_.update > 0) task_.parameters().initialise();
+  if (state_.update > 0) task_.parameters().initialise();
   buffers_.first_moment.zero_();
   buffers_.second_moment.zero_();
-  memory_ = {};
+  state_ = {};
   schedule_ = Schedule(train_.schedule, d_model_);
 }
 
-json Trainer::memory_as_json() const {
-  const Memory& m = memory_;
+json Trainer::state_as_json() const {
+  const State& m = state_;
   return {{"update", m.update},
           {"pass", m.pass},
           {"batch", m.batch},
@@ -339,8 +338,8 @@ json Trainer::memory_as_json() const {
           {"schedule", schedule_.state()}};
 }
 
-Trainer::Memory Trainer::memory_from_json(const json& state) {
-  Memory m;
+Trainer::State Trainer::state_from_json(const json& state) {
+  State m;
   m.update = state.at("update");
   m.pass = state.at("pass");
   m.batch = state.at("batch");

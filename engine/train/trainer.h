@@ -1,10 +1,12 @@
-// The training loop. One call of run() is one attempt on a run directory: it goes on from the newest checkpoint that is
-// whole, and ends with the run done, diverged, or stopped on request. Whatever the number of attempts, metrics.jsonl
-// and scores.json come out the same, byte for byte: all that the loop remembers is in Memory, and Memory is in every
-// checkpoint. So a checkpoint that is lost costs time, never a result.
+// The training loop. One call of run() is one attempt on a run directory: it resumes from the newest intact checkpoint
+// and ends with the run done, diverged, or stopped on request.
 //
-// An attempt writes only while its folder is the newest in attempts/: one that was replaced, as after a lock that a
-// network file system lost, ends without another byte.
+// metrics.jsonl and scores.json are the same, byte for byte, whatever the number of attempts: everything that the loop
+// depends on is in State, the schedule and the trained buffers, and every checkpoint contains all three. A lost
+// checkpoint costs time, never a result.
+//
+// An attempt writes only while its folder is the newest in attempts/. If it has been replaced (for example after a
+// network file system lost the lock), it ends without writing another byte.
 #pragma once
 
 #include <cstdint>
@@ -25,57 +27,60 @@ namespace tearless::engine {
 
 class Trainer {
  public:
-  /// All borrowed things must outlive the trainer. `attempt`: its folder exists. `d_model` scales the schedules.
+  /// Borrows `task`, `train` and `execution`, which must outlive the trainer. `attempt`: its number; its folder must
+  /// exist. `d_model` enters the learning rate.
   Trainer(Task& task, const TrainOptions& train, const ExecutionOptions& execution, int64_t d_model,
           const RunDirectory& run, int64_t attempt);
 
-  /// kExitDone, kExitDiverged or kExitStopped; the files say the same. UserError where the run cannot go on.
+  /// Makes the attempt. Returns kExitDone, kExitDiverged or kExitStopped, in agreement with the files. Throws UserError
+  /// if the run cannot continue.
   ExitCode run();
 
  private:
-  /// What of the run's past its future depends on, besides the buffers.
-  struct Memory {
-    int64_t update = 0;  // updates made
-    int64_t pass = 0;
-    int64_t batch = 0;         // next batch of the pass
-    int64_t evaluated_at = 0;  // update of the last evaluation
-    int64_t since_best = 0;    // evaluations since the best
-    int64_t best_step = 0;     // 0: none yet
-    double best_selection = 0;
-    NamedNumbers best_numbers;  // of the best evaluation, with the training perplexities of its epoch
-    LossSums epoch, report;     // since the last evaluation, since the last report
-    double norm_sum = 0, norm_max = 0;
-    FilePrefix metrics;  // of metrics.jsonl, up to here
+  /// The state of the run besides the trained buffers and the schedule.
+  struct State {
+    int64_t update = 0;                 // updates made
+    int64_t pass = 0;                   // from 0
+    int64_t batch = 0;                  // next batch of the pass
+    int64_t evaluated_at = 0;           // update of the last evaluation
+    int64_t since_best = 0;             // evaluations since the best
+    int64_t best_step = 0;              // update of the best evaluation; 0: none yet
+    double best_selection = 0;          // Evaluation::selection of the best evaluation
+    NamedNumbers best_numbers;          // of the best evaluation, with the training perplexities of its epoch
+    LossSums epoch, report;             // sums since the last evaluation, since the last report
+    double norm_sum = 0, norm_max = 0;  // sum and maximum of the gradient norms so far
+    FilePrefix metrics;                 // metrics.jsonl at the last checkpoint
   };
 
-  /// Goes back to the newest checkpoint from which the run can go on, or to the start; removes those from which it
-  /// cannot.
+  /// Rolls back to the newest checkpoint from which the run can continue, or to the start. Removes the checkpoints from
+  /// which it cannot.
   void restore();
-  /// The checkpoint of that step with all that it needs: its best checkpoint, and metrics.jsonl as it was.
-  /// DamagedCheckpoint where one of them is not as it was written.
+  /// Restores the checkpoint of that step, after verifying what it depends on: its best checkpoint and the beginning of
+  /// metrics.jsonl. Throws DamagedCheckpoint if one of them is not as written.
   void restore_from(int64_t step);
   void restore_start();
   void checkpoint();
-  nlohmann::json memory_as_json() const;
-  static Memory memory_from_json(const nlohmann::json& state);
+  nlohmann::json state_as_json() const;
+  static State state_from_json(const nlohmann::json& state);
 
-  /// Throws Superseded where a newer attempt has begun.
+  /// Throws Superseded if a newer attempt has begun.
   void end_if_superseded() const;
-  void tell(Phase phase) const { tell_phase(run_, attempt_, phase); }
+  void report(Phase phase) const { write_phase(run_, attempt_, phase); }
 
   /// Why training is over, or "".
   std::string end_reason() const;
   bool evaluation_due() const;
   void evaluate();
-  /// Some updates, at most up to the next evaluation; false where something was not finite (divergence_ says what).
+  /// Makes some updates, at most up to the next evaluation. Returns false if a loss or gradient is not finite (the
+  /// reason is in divergence_).
   bool make_updates();
-  /// The update that is to be started next; the pass is started.
+  /// The index of the next batch in its pass; starts the pass if needed.
   int64_t next_batch();
-  void account_for(const UpdateResult& result, double rate);
+  void account_for(const UpdateResult& result, double learning_rate);
   void write_metric(const std::string& name, double value);
   ExitCode train_to_the_end();
-  /// Scores the best checkpoint and publishes the results. DamagedCheckpoint where something has been lost since it was
-  /// written.
+  /// Scores the best checkpoint and publishes the results. Throws DamagedCheckpoint if a file that they depend on is no
+  /// longer as written.
   void finish(const std::string& reason);
   void publish_divergence();
   void write_measured() const;
@@ -91,11 +96,11 @@ class Trainer {
   Moments moments_;
   TrainedState buffers_;
   std::unique_ptr<Updater> updater_;
-  Memory memory_;
+  State state_;
   std::optional<MetricsFile> metrics_;
-  int64_t batches_in_pass_ = 0;
-  int64_t started_pass_ = -1;
-  std::string divergence_;
+  int64_t batches_in_pass_ = 0;  // of the started pass
+  int64_t started_pass_ = -1;    // the pass that the task has cut into batches; -1: none
+  std::string divergence_;       // why the run diverged
 
   // Measured, never part of a result.
   uint64_t metrics_kept_bytes_ = 0;

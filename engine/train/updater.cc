@@ -39,7 +39,7 @@ class EagerUpdater final : public Updater {
     if (!result.finite()) return;
     adam_step(adam_step_of(train_, learning_rate, n), result.gradient_norm, parameters.gradients(), parameters.values(),
               moments_.first, moments_.second);
-    parameters.round();
+    parameters.update_bf16_copy();
     if (!profile_) return;
     profile_->wait();
     TapeProfile::Times& times = profile_->operations["clip, Adam"];
@@ -72,7 +72,7 @@ AdamStep adam_step_of(const TrainOptions& train, double learning_rate, int64_t u
 std::unique_ptr<Updater> make_updater(Trainable& trained, const TrainOptions& train, const ExecutionOptions& execution,
                                       Moments& moments, TapeProfile* profile) {
   const Tape::Ops ops = ops_of(execution);
-  if (const Capture capture = capture_for(trained.parameters().values());
+  if (const CaptureGraph capture = capture_for(trained.parameters().values());
       capture && ops == Tape::Ops::kFast && !profile) {
     return std::make_unique<CapturedUpdater>(trained, train, moments, capture);
   }

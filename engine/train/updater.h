@@ -1,6 +1,5 @@
-// Updates of the parameters, one after another: forward, loss, backward, clipping, Adam. Two ways to the same numbers:
-// operation by operation, read back at once; and, on a device, as captured steps that the host only feeds
-// (captured_updater.h).
+// Makes updates of the parameters: forward pass, loss, backward, clipping, Adam. Two implementations with the same
+// results: operation by operation, and on the GPU as CUDA graphs (captured_updater.h).
 #pragma once
 
 #include <cstdint>
@@ -13,13 +12,14 @@
 
 namespace tearless::engine {
 
-/// What an update leaves to be reported.
+/// The result of one update.
 struct UpdateResult {
   LossSums sums = {};
-  double gradient_norm = 0;  // before clipping
-  int64_t rows = 0;          // of both sides, padding not counted
-  int64_t fallback_ops = 0;  // operations that ran by formula
+  double gradient_norm = 0;  // global L2 norm before clipping
+  int64_t rows = 0;          // of both sides, without padding
+  int64_t fallback_ops = 0;  // operations that ran by formula, not by a kernel
 
+  /// Whether the loss and the gradient norm are finite.
   bool finite() const;
 };
 
@@ -27,26 +27,26 @@ class Updater {
  public:
   virtual ~Updater() = default;
 
-  /// Updates that may be started before collect() must be called.
+  /// The maximum number of start() calls before collect() must be called.
   virtual int64_t capacity() const = 0;
-  /// Gives update n, counted from 1, its work: batch `index` of the pass that was started.
+  /// Starts update n, counted from 1, on batch `index` of the started pass.
   virtual void start(int64_t n, int64_t index, double learning_rate) = 0;
-  /// Waits for the updates that were started and returns their results, oldest first. The parameters are those after
-  /// the last one that is finite: behind one that is not, none has moved them.
+  /// Waits for the started updates and returns their results, oldest first, up to and including the first that is not
+  /// finite. The parameters are then those after the last finite update.
   virtual std::vector<UpdateResult> collect() = 0;
 };
 
-/// The optimiser's memory, [P] each.
+/// Adam's moments, [P] each, initially 0.
 struct Moments {
   at::Tensor first, second;
   explicit Moments(const at::Tensor& parameters);
 };
 
-/// The settings of one update's step.
+/// Adam's arguments for one update.
 AdamStep adam_step_of(const TrainOptions& train, double learning_rate, int64_t update);
 
-/// Captured where the device can, unless run.ops = "reference"; operation by operation where `profile` wants to see
-/// each. All borrowed things must outlive the updater.
+/// A CapturedUpdater if the device supports graph capture, unless run.ops = "reference". Otherwise, or with `profile`
+/// (which needs operations one by one), an updater that runs operation by operation. All arguments must outlive it.
 std::unique_ptr<Updater> make_updater(Trainable& trained, const TrainOptions& train, const ExecutionOptions& execution,
                                       Moments& moments, TapeProfile* profile = nullptr);
 

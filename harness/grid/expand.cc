@@ -11,7 +11,7 @@
 namespace tearless::harness {
 namespace {
 
-constexpr size_t kMostRuns = 200'000;  // planned together they take some 5 kB each
+constexpr size_t kMostRuns = 200'000;  // a plan takes about 5 kB for each run
 
 const Exclusion* exclusion_of(const Grid& grid, const GridPoint& point) {
   for (const Exclusion& exclusion : grid.excludes) {
@@ -21,7 +21,7 @@ const Exclusion* exclusion_of(const Grid& grid, const GridPoint& point) {
   return nullptr;
 }
 
-/// Moves to the next point like an odometer; false after the last one.
+/// Advances to the next point, the last axis fastest. False after the last point.
 bool advance(const Grid& grid, std::vector<uint32_t>& index) {
   for (size_t axis = index.size(); axis-- > 0;) {
     if (++index[axis] < grid.axes[axis].points.size()) return true;

@@ -1,5 +1,5 @@
-// From a grid to its runs: the cross product as points (an index an axis and a seed over the shared base, so that a
-// million cost nothing), and one point as the full settings of a run.
+// Expands a grid into its runs. A run is a GridPoint: one index for each axis, and a seed. Points are small and are
+// visited one at a time, so a grid may have millions. materialise() turns one point into the full settings of its run.
 #pragma once
 
 #include <cstdint>
@@ -13,18 +13,19 @@
 
 namespace tearless::harness {
 
-/// One point of the expansion.
+/// One point of the cross product of axes and seeds.
 struct GridPoint {
-  std::vector<uint32_t> index;  // into the points of each axis
+  std::vector<uint32_t> index;  // axis → index into Axis::points
   int64_t seed = 0;
 };
 
-/// Restricts a grid to some points of some axes (`--only axis=label`, several labels of one axis are alternatives).
+/// The filter `--only axis=label`, which restricts a grid to some points of some axes. Several labels of one axis are
+/// alternatives; conditions on different axes must all hold. "seed=2" restricts the seeds.
 class Only {
  public:
-  Only() = default;  ///< everything
-  /// UserError for a text that is not axis=label, an unknown axis or label, or an unknown seed ("seed=2" restricts the
-  /// seeds).
+  Only() = default;  ///< admits every point
+
+  /// UserError for a text that is not axis=label, and for an axis, label or seed that the grid does not have.
   Only(const Grid& grid, const std::vector<std::string>& texts);
 
   bool admits(const GridPoint& point) const;
@@ -34,32 +35,37 @@ class Only {
   std::vector<int64_t> seeds_;                  // empty: all
 };
 
-/// Every point in a fixed order: axes as written, the last one fastest, seeds fastest of all. `excluded` is the first
-/// exclusion that holds, or null. The point is only lent for the call.
+/// `excluded` is the first exclusion that matches the point, or null. `point` is valid during the call only.
 using PointVisitor = std::function<void(const GridPoint& point, const Exclusion* excluded)>;
+
+/// Calls `visit` for every point, excluded ones included, in a fixed order: axes as written in the file, the last axis
+/// varies faster, seeds fastest.
 void for_each_point(const Grid& grid, const PointVisitor& visit);
 
-/// The same with one call for all seeds of a cell; its seed is the grid's first.
+/// As for_each_point(), with one call for all seeds; point.seed is the grid's first seed.
 void for_each_cell(const Grid& grid, const PointVisitor& visit);
 
-/// The points that are not excluded, in that order. UserError where they are more than can be planned together.
+/// The points that are not excluded and that `only` admits, in the order of for_each_point(). UserError for more than
+/// 200 000 of them.
 std::vector<GridPoint> runs_of(const Grid& grid, const Only& only = {});
 
-/// All that the training program is told of one run.
+/// The full configuration of one run, as it is sent to the training program.
 struct RunSpec {
-  std::map<std::string, nlohmann::json> settings;  // flat dotted keys, the seed among them
-  std::map<std::string, std::string> folders;      // key → folder that a relative path in it starts from
+  std::map<std::string, nlohmann::json> settings;  // flat dotted keys, including the seed's
+  std::map<std::string, std::string> folders;      // key → folder that a relative path in its value starts from
   std::map<std::string, std::string> coordinates;  // axis name → label
   int64_t seed = 0;
 };
 RunSpec materialise(const Grid& grid, const GridPoint& point);
 
-/// "model.placement=pre, train.schedule.lr=0.001": a point in words, without and with its seed (", seed 2").
+/// A point for messages, without its seed: "model.placement=pre, train.schedule.lr=0.001".
 std::string describe_cell(const Grid& grid, const GridPoint& point);
+
+/// As describe_cell(), with ", seed 2" appended.
 std::string describe_point(const Grid& grid, const GridPoint& point);
 
-/// The setting that a point has for a key, with the place that wrote it; null where nothing sets it (or only the seed
-/// does).
+/// The setting that a point has for `key`, with its location; null if nothing in the grid sets it, and for the seed's
+/// key. Borrows from `grid`.
 const Setting* setting_at(const Grid& grid, const GridPoint& point, const std::string& key);
 
 }  // namespace tearless::harness

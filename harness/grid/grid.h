@@ -1,7 +1,8 @@
-// A grid file as a value: the settings all runs share, the axes that vary, the seeds, what is left out and why, and how
-// the table is laid out. Loading is pure but for reading the files: no clock, no database, no process. The harness
-// merges dotted keys and never asks what they mean; the one key that it knows is the seed's. The format, by example, is
-// docs/grid_file.md.
+// A grid file in memory: the settings that all runs share, the axes that vary, the seeds, the exclusions with their
+// reasons, and the layout of the table. The format is described in docs/grid_file.md.
+//
+// The harness merges settings by their dotted keys and does not interpret them; the only key it knows is the seed's.
+// Loading reads files and does nothing else: no clock, no database, no process.
 #pragma once
 
 #include <cstdint>
@@ -14,91 +15,93 @@
 
 namespace tearless::harness {
 
-/// A value as some file wrote it.
+/// A value with the location in the file that sets it.
 struct Setting {
-  nlohmann::json value;  // a bool, an integer, a number or a text
-  std::string folder;    // of the file that wrote it (absolute): a relative path in `value` starts there
-  std::string place;     // "grids/demo.toml:12", for messages
+  nlohmann::json value;  // a bool, an integer, a number, a text, or a list of these
+  std::string folder;    // absolute, of the file that sets it: a relative path in `value` starts there
+  std::string location;  // "grids/demo.toml:12", for messages
 };
 
 /// Dotted key → value.
 using Settings = std::map<std::string, Setting>;
 
-/// One value of an axis: a label and the settings that come with it (one, or a bundle that moves together).
+/// One value of an axis: a label, and the settings it stands for (one setting, or a bundle of several).
 struct AxisPoint {
   std::string label;  // unique within its axis
-  Settings set;
-  std::string place;
+  Settings set;       // overrides Grid::base
+  std::string location;
 };
 
 struct Axis {
   std::string name;  // the dotted key, or the name of a bundle
   std::vector<AxisPoint> points;
-  std::string place;
+  std::string location;
 };
 
-/// Runs that are left out of the cross product: recorded, counted and explained, never silent.
+/// Points that are left out of the cross product. Plans and tables count them and print `why`.
 struct Exclusion {
-  /// One `when` entry: true of a run whose point on `axis` is one that `holds`.
+  /// One entry of `when`. It is true for a point if holds[point.index[axis]].
   struct Condition {
-    size_t axis;
-    std::vector<bool> holds;  // a flag a point of the axis
+    size_t axis;              // index into Grid::axes
+    std::vector<bool> holds;  // one flag for each point of the axis
   };
-  std::vector<Condition> when;  // all must be true
+  std::vector<Condition> when;  // the exclusion matches a point if all are true
   std::string why;
-  std::string place;
+  std::string location;
 };
 
-/// What each place of the table prints, and where it lies.
+/// The layout of the table and the content of its cells.
 struct TableSpec {
   enum class Show { kMeanSpreadCount, kMeanSpread, kMean };
 
-  /// Of the runs that differ on these axes only, the table reports the best: chosen by the mean of one score (of a
-  /// development set), so that the reported one (of a test set) has had no say.
+  /// Model selection. Of the runs that differ on the axes `over` only, the table reports the best: the point with the
+  /// best mean of the score `by` over the seeds. `by` is a score on the development set, so the reported test score
+  /// does not take part in the choice.
   struct Select {
-    std::vector<size_t> over;  // axes; none of them in rows or columns
-    std::string by;            // the score that chooses
-    bool highest = true;
+    std::vector<size_t> over;  // indices into Grid::axes; none of them is in rows or columns
+    std::string by;
+    bool highest = true;  // false: the lowest mean is best
   };
 
-  /// Numbers (or words: "fail") that a paper printed, in the layout of rows × columns.
+  /// The numbers that a paper published for this table, or its words ("fail").
   struct Published {
-    std::string source;
-    std::string score;                                // which of `scores` they are
-    std::vector<std::vector<nlohmann::json>> values;  // a number, or a text shown as it is ("" for none)
-    std::string place;
+    std::string source;                               // "TwT, Table 3"
+    std::string score;                                // the score that the numbers are of
+    std::vector<std::vector<nlohmann::json>> values;  // [row][column]; a number, or a text printed as it is ("": none)
+    std::string location;
   };
 
   std::string caption;
   std::vector<size_t> rows;         // indices into Grid::axes, outermost first
-  std::vector<size_t> columns;      // likewise; rows, columns and select.over name each axis once
-  std::vector<std::string> scores;  // names, or patterns with `*`; empty: the command says which there are
+  std::vector<size_t> columns;      // likewise; each axis is in exactly one of rows, columns and select.over
+  std::vector<std::string> scores;  // names, or patterns with `*`; empty: test.*
   Show show = Show::kMeanSpreadCount;
-  std::map<std::string, int> decimals;  // score or pattern → digits after the point; not named: taken from the spread
-  std::optional<double> fail_below;     // a done run whose first score is below counts as failed in the whole table
+  std::map<std::string, int> decimals;  // score or pattern → digits after the point; others: derived from the spread
+  std::optional<double> fail_below;     // a done run whose first score is lower counts as failed, in every column
   std::optional<Select> select;
   std::optional<Published> published;
 };
 
 struct Grid {
   std::string title;
-  std::filesystem::path file;    // as it was given
-  std::filesystem::path folder;  // absolute
-  Settings base;                 // of the base files (later ones win) and of [set], which wins over them
-  std::vector<Axis> axes;        // in the order in which the file writes them; the last one varies fastest
-  std::vector<int64_t> seeds;    // the replicate axis, folded by tables; never empty
-  std::string seed_key = "train.seed";
+  std::filesystem::path file;           // as given on the command line
+  std::filesystem::path folder;         // absolute
+  Settings base;                        // from the base files (later files win), then from [set], which wins over them
+  std::vector<Axis> axes;               // in the order of the file
+  std::vector<int64_t> seeds;           // the replicates; tables take mean and spread over them. Never empty
+  std::string seed_key = "train.seed";  // the setting that receives the seed
   std::vector<Exclusion> excludes;
   TableSpec table;
-  std::optional<std::filesystem::path> program;  // another training program than tearless-engine; absolute
+  std::optional<std::filesystem::path> program;  // absolute; a training program other than tearless-engine
 
-  /// Points of the cross product, seeds and excluded ones included.
+  /// The number of points of the cross product, including seeds and excluded points.
   int64_t size() const;
-  /// The axis of that name; UserError (with the nearest name; `place` leads the sentence) where there is none.
-  size_t axis_index(const std::string& name, const std::string& place) const;
+
+  /// The index of the axis `name`. UserError if there is none; its message starts with `location`.
+  size_t axis_index(const std::string& name, const std::string& location) const;
 };
 
-/// Reads a grid file and its bases. UserError with file and line for every mistake in them.
+/// Reads a grid file and its base files. UserError with file and line for every mistake in them.
 Grid load_grid(const std::filesystem::path& file);
 
 }  // namespace tearless::harness

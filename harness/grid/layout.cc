@@ -3,7 +3,7 @@
 namespace tearless::harness {
 namespace {
 
-/// Numbers the keys of a set in their order, which is the order of the axes' points.
+/// Returns the keys of `index` and assigns each its position. The map's order is the order of the axes' points.
 std::vector<Coordinates> number(std::map<Coordinates, size_t>& index) {
   std::vector<Coordinates> ordered;
   for (auto& [coordinates, position] : index) {

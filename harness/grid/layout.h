@@ -1,4 +1,4 @@
-// Where each point of a grid lies in its table: the rows and columns there are, in order.
+// The rows and columns of a grid's table, and the mapping from points to them.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,12 @@
 
 namespace tearless::harness {
 
-/// One row (or column): a point on each of the row (or column) axes.
+/// One row (or column): an index into the points of each row (or column) axis.
 using Coordinates = std::vector<uint32_t>;
 
 struct Layout {
-  /// In the order of the axes' points, the first axis outermost. What an exclusion empties wholly is not among them.
+  /// In the order of the axes' points, the first axis outermost. Rows and columns without any point that is not
+  /// excluded are left out.
   std::vector<Coordinates> rows;
   std::vector<Coordinates> columns;
 
@@ -25,7 +26,7 @@ struct Layout {
 
 Layout layout_of(const Grid& grid);
 
-/// The part of a point that lies on some axes.
+/// The coordinates of a point on the given axes (indices into Grid::axes).
 Coordinates project(const GridPoint& point, const std::vector<size_t>& axes);
 
 }  // namespace tearless::harness

@@ -17,24 +17,24 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-constexpr int64_t kMostPoints = 10'000'000;  // beyond this a grid is a slip of the pen
+constexpr int64_t kMostPoints = 10'000'000;  // a larger grid is a mistake
 constexpr size_t kMostAxes = 100;
 constexpr int64_t kMostSeeds = 10'000;
 constexpr size_t kMostExclusions = 1'000;
-constexpr int kMostBases = 100;  // below one file; bases that name bases twice over would double without end
+constexpr int kMostBases = 100;  // read for one file; files that each name two others grow exponentially
 
 std::string label_of(const json& value) { return value.is_string() ? value.get<std::string>() : toml_value(value); }
 
 fs::path folder_of(const fs::path& file) { return fs::absolute(file).lexically_normal().parent_path(); }
 
-/// What is compared with each other must stay few.
-void refuse_too_many(size_t count, size_t most, const char* what, const std::string& place) {
-  if (count > most) fail("{}: the grid has more than {} {}; split it", place, most, what);
+/// Bounds the number of items that are compared pairwise.
+void refuse_too_many(size_t count, size_t most, const char* what, const std::string& location) {
+  if (count > most) fail("{}: the grid has more than {} {}; split it", location, most, what);
 }
 
 void add_settings(const WrittenSettings& written, const fs::path& folder, Settings& settings) {
   for (const auto& [key, value] : written.values) {
-    settings[key] = {value, folder.string(), written.place_of(key)};
+    settings[key] = {value, folder.string(), written.location_of(key)};
   }
 }
 
@@ -42,46 +42,48 @@ void add_settings(const WrittenSettings& written, const fs::path& folder, Settin
 
 class BaseReader {
  public:
-  /// Adds the settings of base files and of the bases they name; what is read later wins.
-  void add(const std::vector<std::string>& names, const fs::path& beside, const std::string& place,
+  /// Adds the settings of base files and, first, of the base files that they name. Later settings replace earlier ones.
+  /// `names` are relative to the file `beside`.
+  void add(const std::vector<std::string>& names, const fs::path& beside, const std::string& location,
            Settings& settings) {
     for (const std::string& name : names) {
       const fs::path file = (beside.parent_path() / name).lexically_normal();
-      const fs::path canonical = canonical_of(file, place);
+      const fs::path canonical = canonical_of(file, location);
       if (std::find(open_.begin(), open_.end(), canonical) != open_.end()) {
-        fail("{}: the base file {} includes itself in the end", place, file.string());
+        fail("{}: the base file {} includes itself in the end", location, file.string());
       }
       if (++files_ > kMostBases) {
-        fail("{}: more than {} base files are read here; name each of them once", place, kMostBases);
+        fail("{}: more than {} base files are read here; name each of them once", location, kMostBases);
       }
       open_.push_back(canonical);
       toml::table root = parse_toml(read_toml_text(file), file.string());
       TableReader reader(root, "", file.string());
-      add(reader.texts("base"), file, reader.place("base"), settings);
-      root.erase("base");  // (a copy without it would have lost its line numbers)
+      add(reader.texts("base"), file, reader.location("base"), settings);
+      root.erase("base");  // in place: a copied table would lose its line numbers
       add_settings(flatten_toml(root, file.string()), folder_of(file), settings);
       open_.pop_back();
     }
   }
 
  private:
-  static fs::path canonical_of(const fs::path& file, const std::string& place) {
+  static fs::path canonical_of(const fs::path& file, const std::string& location) {
     std::error_code error;
     fs::path canonical = fs::canonical(file, error);
     if (error == std::errc::no_such_file_or_directory) {
-      fail("{}: the base file {} is not there (paths are relative to the file that names them)", place, file.string());
+      fail("{}: the base file {} is not there (paths are relative to the file that names them)", location,
+           file.string());
     }
-    if (error) fail("{}: the base file {} cannot be read: {}", place, file.string(), error.message());
+    if (error) fail("{}: the base file {} cannot be read: {}", location, file.string(), error.message());
     return canonical;
   }
 
-  std::vector<fs::path> open_;  // being read
+  std::vector<fs::path> open_;  // canonical paths of the files being read, outermost first
   int files_ = 0;
 };
 
-void add_bases(const std::vector<std::string>& names, const fs::path& beside, const std::string& place,
+void add_bases(const std::vector<std::string>& names, const fs::path& beside, const std::string& location,
                Settings& settings) {
-  BaseReader().add(names, beside, place, settings);
+  BaseReader().add(names, beside, location, settings);
 }
 
 // --- axes ---------------------------------------------------------------------------------------------------------
@@ -89,12 +91,12 @@ void add_bases(const std::vector<std::string>& names, const fs::path& beside, co
 /// `"model.placement" = ["post", "pre"]`
 Axis value_axis(const std::string& key, const toml::array& values, const Grid& grid) {
   const std::string file = grid.file.string();
-  Axis axis{.name = key, .points = {}, .place = fmt::format("{}:{}", file, values.source().begin.line)};
+  Axis axis{.name = key, .points = {}, .location = fmt::format("{}:{}", file, values.source().begin.line)};
   for (const toml::node& node : values) {
-    const std::string place = fmt::format("{}:{}", file, node.source().begin.line);
-    if (node.is_array()) fail("{}: a value of the axis {} must be a number, text, true or false", place, key);
+    const std::string location = fmt::format("{}:{}", file, node.source().begin.line);
+    if (node.is_array()) fail("{}: a value of the axis {} must be a number, text, true or false", location, key);
     const json value = toml_to_json(node, key, file);
-    axis.points.push_back({label_of(value), {{key, {value, grid.folder.string(), place}}}, place});
+    axis.points.push_back({label_of(value), {{key, {value, grid.folder.string(), location}}}, location});
   }
   return axis;
 }
@@ -102,41 +104,41 @@ Axis value_axis(const std::string& key, const toml::array& values, const Grid& g
 /// `[[axis.NAME]]  label = "…"  base = "…"  set = { … }`
 AxisPoint bundle_point(const std::string& name, const toml::table& table, const Grid& grid) {
   TableReader reader(table, fmt::format("[[axis.{}]]", name), grid.file.string());
-  AxisPoint point{.label = reader.text("label").value_or(""), .set = {}, .place = reader.place()};
-  if (point.label.empty()) fail("{}: [[axis.{}]] needs a label", reader.place(), name);
-  add_bases(reader.texts("base"), grid.file, reader.place("base"), point.set);
+  AxisPoint point{.label = reader.text("label").value_or(""), .set = {}, .location = reader.location()};
+  if (point.label.empty()) fail("{}: [[axis.{}]] needs a label", reader.location(), name);
+  add_bases(reader.texts("base"), grid.file, reader.location("base"), point.set);
   if (const toml::table* set = reader.table("set")) {
     add_settings(flatten_toml(*set, grid.file.string()), grid.folder, point.set);
   }
   reader.refuse_leftovers();
-  if (point.set.empty()) fail("{}: \"{}\" of the axis {} sets nothing", reader.place(), point.label, name);
+  if (point.set.empty()) fail("{}: \"{}\" of the axis {} sets nothing", reader.location(), point.label, name);
   return point;
 }
 
 void refuse_repeated_labels(const Axis& axis) {
   std::map<std::string, std::string> first;
   for (const AxisPoint& point : axis.points) {
-    const auto [it, is_new] = first.emplace(point.label, point.place);
+    const auto [it, is_new] = first.emplace(point.label, point.location);
     if (!is_new)
-      fail("{}: the axis {} has \"{}\" twice (first at {})", point.place, axis.name, point.label, it->second);
+      fail("{}: the axis {} has \"{}\" twice (first at {})", point.location, axis.name, point.label, it->second);
   }
 }
 
 void add_axis(const std::string& name, const toml::array& values, Grid& grid) {
-  const std::string place = fmt::format("{}:{}", grid.file.string(), values.source().begin.line);
+  const std::string location = fmt::format("{}:{}", grid.file.string(), values.source().begin.line);
   if (name == grid.seed_key || name == "seed") {
-    fail("{}: {} cannot be an axis; the replicates are written seeds = 3 or seeds = [1, 2, 3]", place, name);
+    fail("{}: {} cannot be an axis; the replicates are written seeds = 3 or seeds = [1, 2, 3]", location, name);
   }
-  if (values.empty()) fail("{}: the axis {} has no values", place, name);
-  refuse_too_many(grid.axes.size() + 1, kMostAxes, "axes", place);
+  if (values.empty()) fail("{}: the axis {} has no values", location, name);
+  refuse_too_many(grid.axes.size() + 1, kMostAxes, "axes", location);
   for (const Axis& other : grid.axes) {
-    if (other.name == name) fail("{}: the axis {} is there twice (first at {})", place, name, other.place);
+    if (other.name == name) fail("{}: the axis {} is there twice (first at {})", location, name, other.location);
   }
   Axis axis;
   if (values.front().is_table()) {
-    axis = {.name = name, .points = {}, .place = place};
+    axis = {.name = name, .points = {}, .location = location};
     for (const toml::node& item : values) {
-      if (!item.is_table()) fail("{}: the axis {} mixes values and bundles", place, name);
+      if (!item.is_table()) fail("{}: the axis {} mixes values and bundles", location, name);
       axis.points.push_back(bundle_point(name, *item.as_table(), grid));
     }
   } else {
@@ -146,7 +148,8 @@ void add_axis(const std::string& name, const toml::array& values, Grid& grid) {
   grid.axes.push_back(std::move(axis));
 }
 
-/// Axes in the order of the file. An unquoted dotted key arrives as nested tables and means the same as a quoted one.
+/// Adds axes in the order of the file. An unquoted dotted key is parsed as nested tables and means the same as a quoted
+/// one.
 void add_axes(const toml::table& table, const std::string& prefix, Grid& grid) {
   for (const auto& [key, node] : in_written_order(table)) {
     if (const toml::table* inner = node->as_table()) {
@@ -160,15 +163,15 @@ void add_axes(const toml::table& table, const std::string& prefix, Grid& grid) {
   }
 }
 
-/// A setting varies on one axis at most: two would overwrite each other.
+/// At most one axis may set a key: two would overwrite each other.
 void refuse_shared_keys(const Grid& grid) {
   std::map<std::string, const Axis*> owner;
   for (const Axis& axis : grid.axes) {
     for (const AxisPoint& point : axis.points) {
       for (const auto& [key, setting] : point.set) {
         const Axis* first = owner.emplace(key, &axis).first->second;
-        if (first != &axis) fail("{}: {} is already set by the axis {}", setting.place, key, first->name);
-        if (key == grid.seed_key) fail("{}: {} is set by seeds, no axis can set it", setting.place, key);
+        if (first != &axis) fail("{}: {} is already set by the axis {}", setting.location, key, first->name);
+        if (key == grid.seed_key) fail("{}: {} is set by seeds, no axis can set it", setting.location, key);
       }
     }
   }
@@ -178,7 +181,7 @@ void refuse_shared_keys(const Grid& grid) {
 
 std::vector<int64_t> load_seeds(TableReader& reader, const Grid& grid) {
   const toml::node* node = reader.any("seeds");
-  const std::string place = reader.place("seeds");
+  const std::string location = reader.location("seeds");
   std::vector<int64_t> seeds;
   if (!node) {
     const auto base = grid.base.find(grid.seed_key);
@@ -187,19 +190,19 @@ std::vector<int64_t> load_seeds(TableReader& reader, const Grid& grid) {
   }
   if (const auto* count = node->as_integer()) {
     if (count->get() < 1 || count->get() > kMostSeeds)
-      fail("{}: seeds = {} must be between 1 and {}", place, count->get(), kMostSeeds);
+      fail("{}: seeds = {} must be between 1 and {}", location, count->get(), kMostSeeds);
     for (int64_t seed = 1; seed <= count->get(); ++seed) seeds.push_back(seed);
     return seeds;
   }
   const toml::array* list = node->as_array();
   if (!list || list->empty())
-    fail("{}: seeds must be a count, as in seeds = 3, or a list, as in seeds = [1, 2, 3]", place);
-  refuse_too_many(list->size(), kMostSeeds, "seeds", place);
+    fail("{}: seeds must be a count, as in seeds = 3, or a list, as in seeds = [1, 2, 3]", location);
+  refuse_too_many(list->size(), kMostSeeds, "seeds", location);
   for (const toml::node& item : *list) {
     const auto* seed = item.as_integer();
-    if (!seed) fail("{}: a seed must be a whole number", reader.place(item));
+    if (!seed) fail("{}: a seed must be a whole number", reader.location(item));
     if (std::find(seeds.begin(), seeds.end(), seed->get()) != seeds.end()) {
-      fail("{}: the seed {} is there twice", reader.place(item), seed->get());
+      fail("{}: the seed {} is there twice", reader.location(item), seed->get());
     }
     seeds.push_back(seed->get());
   }
@@ -214,8 +217,8 @@ const json* value_at(const Grid& grid, const AxisPoint& point, const std::string
   return it == grid.base.end() ? nullptr : &it->second.value;
 }
 
-/// The axis that a condition's key speaks of: by its name, or as the one that sets that key.
-size_t conditioned_axis(const Grid& grid, const std::string& key, const std::string& place) {
+/// The axis that a condition refers to: the one called `key`, or the one that sets `key`.
+size_t conditioned_axis(const Grid& grid, const std::string& key, const std::string& location) {
   std::set<std::string> names;
   for (size_t i = 0; i < grid.axes.size(); ++i) {
     if (grid.axes[i].name == key) return i;
@@ -226,17 +229,17 @@ size_t conditioned_axis(const Grid& grid, const std::string& key, const std::str
     }
   }
   if (grid.base.contains(key))
-    fail("{}: {} is the same in every run; `when` speaks of what an axis changes", place, key);
-  fail("{}: no axis is called {} or sets it{}", place, key,
+    fail("{}: {} is the same in every run; `when` speaks of what an axis changes", location, key);
+  fail("{}: no axis is called {} or sets it{}", location, key,
        did_you_mean(key, std::vector<std::string>(names.begin(), names.end())));
 }
 
 Exclusion::Condition load_condition(const Grid& grid, const std::string& key, const json& wanted,
-                                    const std::string& place) {
-  const size_t index = conditioned_axis(grid, key, place);
+                                    const std::string& location) {
+  const size_t index = conditioned_axis(grid, key, location);
   const Axis& axis = grid.axes[index];
   std::vector<bool> holds;
-  std::vector<std::string> there;  // for the message
+  std::vector<std::string> there;  // the axis's values, for the message
   for (const AxisPoint& point : axis.points) {
     const json* value = value_at(grid, point, key);
     const bool by_label = axis.name == key && point.label == label_of(wanted);
@@ -245,13 +248,13 @@ Exclusion::Condition load_condition(const Grid& grid, const std::string& key, co
     if (!label.empty() && std::find(there.begin(), there.end(), label) == there.end()) there.push_back(label);
   }
   if (std::find(holds.begin(), holds.end(), true) == holds.end()) {
-    fail("{}: {} = {} is no value of the axis {}{}; it has: {}", place, key, toml_value(wanted), axis.name,
+    fail("{}: {} = {} is no value of the axis {}{}; it has: {}", location, key, toml_value(wanted), axis.name,
          did_you_mean(label_of(wanted), there), fmt::join(there, ", "));
   }
   return {index, holds};
 }
 
-/// Two conditions on one axis may contradict each other; conditions on different axes cannot.
+/// True if some point matches the exclusion. Only conditions on the same axis can contradict each other.
 bool can_hold(const Grid& grid, const Exclusion& exclusion) {
   for (size_t axis = 0; axis < grid.axes.size(); ++axis) {
     bool some = false;
@@ -266,22 +269,22 @@ bool can_hold(const Grid& grid, const Exclusion& exclusion) {
 
 Exclusion load_exclusion(const toml::table& table, const Grid& grid) {
   TableReader reader(table, "[[exclude]]", grid.file.string());
-  Exclusion exclusion{.when = {}, .why = reader.text("why").value_or(""), .place = reader.place()};
+  Exclusion exclusion{.when = {}, .why = reader.text("why").value_or(""), .location = reader.location()};
   const toml::table* when = reader.table("when");
   reader.refuse_leftovers();
   if (!when || when->empty()) {
-    fail("{}: [[exclude]] needs when = {{ axis = value, … }}: which runs it leaves out", reader.place());
+    fail("{}: [[exclude]] needs when = {{ axis = value, … }}: which runs it leaves out", reader.location());
   }
-  if (exclusion.why.empty()) fail("{}: [[exclude]] needs why = \"…\": plans and tables print it", reader.place());
+  if (exclusion.why.empty()) fail("{}: [[exclude]] needs why = \"…\": plans and tables print it", reader.location());
   const WrittenSettings conditions = flatten_toml(*when, grid.file.string());
   for (const auto& [key, value] : conditions.values) {
-    exclusion.when.push_back(load_condition(grid, key, value, conditions.place_of(key)));
+    exclusion.when.push_back(load_condition(grid, key, value, conditions.location_of(key)));
   }
-  if (!can_hold(grid, exclusion)) fail("{}: this exclusion matches no run", exclusion.place);
+  if (!can_hold(grid, exclusion)) fail("{}: this exclusion matches no run", exclusion.location);
   return exclusion;
 }
 
-// --- the whole ------------------------------------------------------------------------------------------------------
+// --- the whole grid -------------------------------------------------------------------------------------------------
 
 void refuse_senseless_size(const Grid& grid) {
   double points = static_cast<double>(grid.seeds.size());
@@ -306,13 +309,13 @@ int64_t Grid::size() const {
   return points;
 }
 
-size_t Grid::axis_index(const std::string& name, const std::string& place) const {
+size_t Grid::axis_index(const std::string& name, const std::string& location) const {
   std::vector<std::string> names;
   for (size_t i = 0; i < axes.size(); ++i) {
     if (axes[i].name == name) return i;
     names.push_back(axes[i].name);
   }
-  fail("{}: the grid has no axis {}{}; it has: {}", place, name, did_you_mean(name, names), fmt::join(names, ", "));
+  fail("{}: the grid has no axis {}{}; it has: {}", location, name, did_you_mean(name, names), fmt::join(names, ", "));
 }
 
 Grid load_grid(const fs::path& file) {
@@ -328,7 +331,7 @@ Grid load_grid(const fs::path& file) {
   grid.seed_key = reader.text("seed_key").value_or(grid.seed_key);
   if (const auto program = reader.text("program")) grid.program = (grid.folder / *program).lexically_normal();
 
-  add_bases(reader.texts("base"), file, reader.place("base"), grid.base);
+  add_bases(reader.texts("base"), file, reader.location("base"), grid.base);
   if (const toml::table* set = reader.table("set")) {
     add_settings(flatten_toml(*set, file.string()), grid.folder, grid.base);
   }
@@ -351,9 +354,9 @@ Grid load_grid(const fs::path& file) {
   refuse_shared_keys(grid);
   refuse_senseless_size(grid);
   if (excludes) {
-    refuse_too_many(excludes->size(), kMostExclusions, "exclusions", reader.place("exclude"));
+    refuse_too_many(excludes->size(), kMostExclusions, "exclusions", reader.location("exclude"));
     for (const toml::node& item : *excludes) {
-      if (!item.is_table()) fail("{}: exclude must be written as [[exclude]] tables", reader.place(item));
+      if (!item.is_table()) fail("{}: exclude must be written as [[exclude]] tables", reader.location(item));
       grid.excludes.push_back(load_exclusion(*item.as_table(), grid));
     }
   }

@@ -8,13 +8,13 @@
 
 namespace tearless::harness {
 
-std::string TableReader::place(const toml::node& node) const {
+std::string TableReader::location(const toml::node& node) const {
   return fmt::format("{}:{}", file_, node.source().begin.line);
 }
 
-std::string TableReader::place(const std::string& key) const {
+std::string TableReader::location(const std::string& key) const {
   const toml::node* node = table_.get(key);
-  return place(node ? *node : table_);
+  return location(node ? *node : table_);
 }
 
 const toml::node* TableReader::any(const std::string& key) {
@@ -23,7 +23,7 @@ const toml::node* TableReader::any(const std::string& key) {
 }
 
 void TableReader::wrong_type(const std::string& key, const toml::node& node, const char* wanted) const {
-  fail("{}: {} must be {}", place(node), name(key), wanted);
+  fail("{}: {} must be {}", location(node), name(key), wanted);
 }
 
 std::optional<std::string> TableReader::text(const std::string& key) {
@@ -71,7 +71,7 @@ size_t TableReader::choice(const std::string& key, const std::vector<std::string
   if (!chosen) return otherwise;
   const auto it = std::find(choices.begin(), choices.end(), *chosen);
   if (it == choices.end()) {
-    fail("{}: {} = \"{}\" is not known{}; it must be one of: {}", place(key), name(key), *chosen,
+    fail("{}: {} = \"{}\" is not known{}; it must be one of: {}", location(key), name(key), *chosen,
          did_you_mean(*chosen, choices), fmt::join(choices, ", "));
   }
   return static_cast<size_t>(it - choices.begin());
@@ -81,7 +81,7 @@ void TableReader::refuse_leftovers(const std::string& if_a_table) const {
   for (const auto& [key, node] : in_written_order(table_)) {
     if (std::find(known_.begin(), known_.end(), key) != known_.end()) continue;
     const std::string neighbour = did_you_mean(key, known_);
-    fail("{}: unknown key \"{}\"{}{}; known are: {}{}", place(*node), key, what_.empty() ? "" : " in " + what_,
+    fail("{}: unknown key \"{}\"{}{}; known are: {}{}", location(*node), key, what_.empty() ? "" : " in " + what_,
          neighbour, fmt::join(known_, ", "), node->is_table() && neighbour.empty() ? if_a_table : "");
   }
 }

@@ -1,5 +1,9 @@
-// Reads one TOML table of a grid file: values by key with their types checked, and at the end no key may be left that
-// nobody asked for. For .cc files of this room only.
+// Reads one TOML table of a grid file: returns values by key, checks their types, and finally reports keys that were
+// never requested. Internal to harness/grid.
+//
+//   TableReader reader(table, "[table]", file);
+//   const auto caption = reader.text("caption");
+//   reader.refuse_leftovers();
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -14,28 +18,31 @@ namespace tearless::harness {
 
 class TableReader {
  public:
-  /// `what` is how messages call the table ("[table]"; "" for the file itself). Borrows `table`.
+  /// `what` is the table's name in messages ("[table]"; "" for the file's root). Borrows `table`.
   TableReader(const toml::table& table, std::string what, std::string file)
       : table_(table), what_(std::move(what)), file_(std::move(file)) {}
 
   const std::string& file() const { return file_; }
-  std::string place() const { return place(table_); }
-  std::string place(const std::string& key) const;  ///< of a key's value; of the table where the key is absent
-  std::string place(const toml::node& node) const;
+  std::string location() const { return location(table_); }
 
-  /// Each is empty (or null) where the key is absent and a UserError where it has another type.
+  /// "file:line" of a key's value; of the table if the key is absent.
+  std::string location(const std::string& key) const;
+  std::string location(const toml::node& node) const;
+
+  // Each of these marks `key` as known and returns its value; nothing (or null) if the key is absent. UserError if the
+  // value has another type.
   std::optional<std::string> text(const std::string& key);
   std::optional<double> number(const std::string& key);
   std::vector<std::string> texts(const std::string& key);  ///< one text or a list of them
   const toml::table* table(const std::string& key);
   const toml::array* list(const std::string& key);
-  const toml::node* any(const std::string& key);
+  const toml::node* any(const std::string& key);  ///< of any type
 
-  /// `text`, which must be one of `choices`; the index of it.
+  /// The index of a text in `choices`; `otherwise` if the key is absent. UserError for a text that is not among them.
   size_t choice(const std::string& key, const std::vector<std::string>& choices, size_t otherwise);
 
-  /// UserError naming the first unknown key in the file, its nearest neighbour and all that are known. `if_a_table` is
-  /// added where that key is a table and like none of them.
+  /// UserError for the first key of the table that was not requested, with the nearest known key and all known keys.
+  /// `if_a_table` is appended to the message if that key is a table and no known key is close.
   void refuse_leftovers(const std::string& if_a_table = "") const;
 
  private:
@@ -48,7 +55,7 @@ class TableReader {
   std::vector<std::string> known_;
 };
 
-/// The keys of a table in the order in which the file writes them (toml++ sorts them by name).
+/// The entries of a table in the order of the file (toml++ sorts them by key).
 std::vector<std::pair<std::string, const toml::node*>> in_written_order(const toml::table& table);
 
 }  // namespace tearless::harness

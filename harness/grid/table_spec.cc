@@ -11,7 +11,7 @@ namespace {
 
 std::vector<size_t> axes_named(TableReader& reader, const std::string& key, const Grid& grid) {
   std::vector<size_t> axes;
-  for (const std::string& name : reader.texts(key)) axes.push_back(grid.axis_index(name, reader.place(key)));
+  for (const std::string& name : reader.texts(key)) axes.push_back(grid.axis_index(name, reader.location(key)));
   return axes;
 }
 
@@ -23,19 +23,21 @@ TableSpec::Select load_select(const toml::table& table, const std::string& file,
   select.highest = reader.choice("best", {"highest", "lowest"}, 0) == 0;
   reader.refuse_leftovers();
   if (select.over.empty() || select.by.empty()) {
-    fail("{}: select needs `over` (the axes to choose on) and `by` (the score that chooses)", reader.place());
+    fail("{}: select needs `over` (the axes to choose on) and `by` (the score that chooses)", reader.location());
   }
   return select;
 }
 
-/// Each axis must be in exactly one of rows, columns and select.over; axes that are named nowhere go where nothing is
-/// said.
+/// Checks that each axis is in at most one of rows, columns and select.over, and places the axes that are in none:
+///   1. no rows and no columns given: the first of them becomes the row axis, the others column axes;
+///   2. only rows (or only columns) given: they become column (or row) axes;
+///   3. both given: UserError.
 void place_axes(TableReader& reader, const Grid& grid, TableSpec& spec) {
   std::vector<std::string> stands(grid.axes.size());
   const auto mark = [&](const std::vector<size_t>& axes, const std::string& where) {
     for (const size_t axis : axes) {
       if (!stands[axis].empty()) {
-        fail("{}: the axis {} is in both {} and {}; it can be in one of them, once", reader.place(),
+        fail("{}: the axis {} is in both {} and {}; it can be in one of them, once", reader.location(),
              grid.axes[axis].name, stands[axis], where);
       }
       stands[axis] = where;
@@ -54,7 +56,7 @@ void place_axes(TableReader& reader, const Grid& grid, TableSpec& spec) {
     } else if (no_columns) {
       spec.columns.push_back(axis);
     } else {
-      fail("{}: the axis {} is neither in rows nor in columns", reader.place(), grid.axes[axis].name);
+      fail("{}: the axis {} is neither in rows nor in columns", reader.location(), grid.axes[axis].name);
     }
   }
 }
@@ -62,7 +64,7 @@ void place_axes(TableReader& reader, const Grid& grid, TableSpec& spec) {
 void load_cell(const toml::table& table, const std::string& file, TableSpec& spec) {
   TableReader reader(table, "cell", file);
   if (const auto score = reader.text("score")) {
-    if (!spec.scores.empty()) fail("{}: write either cell.score or scores, not both", reader.place("score"));
+    if (!spec.scores.empty()) fail("{}: write either cell.score or scores, not both", reader.location("score"));
     spec.scores = {*score};
   }
   spec.show = static_cast<TableSpec::Show>(reader.choice("show", {"mean ± std (n)", "mean ± std", "mean"}, 0));
@@ -73,7 +75,7 @@ void load_decimals(const toml::node& node, const TableReader& reader, TableSpec&
   const auto add = [&](const std::string& score, const toml::node& value) {
     const auto decimals = value.value_exact<int64_t>();
     if (!decimals || *decimals < 0 || *decimals > 9) {
-      fail("{}: decimals must be a whole number from 0 to 9, or a table of score = number", reader.place(value));
+      fail("{}: decimals must be a whole number from 0 to 9, or a table of score = number", reader.location(value));
     }
     spec.decimals[score] = static_cast<int>(*decimals);
   };
@@ -87,29 +89,30 @@ void load_decimals(const toml::node& node, const TableReader& reader, TableSpec&
 nlohmann::json published_value(const toml::node& node, const TableReader& reader) {
   if (const auto number = node.value<double>(); number && node.is_number() && std::isfinite(*number)) return *number;
   if (const auto* text = node.as_string()) return text->get();
-  fail("{}: a published value must be a number or a text (\"\" where the source has none)", reader.place(node));
+  fail("{}: a published value must be a number or a text (\"\" where the source has none)", reader.location(node));
 }
 
 TableSpec::Published load_published(const toml::table& table, const std::string& file, const Grid& grid) {
   TableReader reader(table, "published", file);
   TableSpec::Published published;
-  published.place = reader.place();
+  published.location = reader.location();
   published.source = reader.text("source").value_or("");
-  if (published.source.empty()) fail("{}: published needs its source, as in source = \"…, Table 3\"", published.place);
+  if (published.source.empty())
+    fail("{}: published needs its source, as in source = \"…, Table 3\"", published.location);
   published.score = reader.text("score").value_or(grid.table.scores.empty() ? "" : grid.table.scores.front());
   const toml::array* rows = reader.list("values");
-  if (!rows) fail("{}: published needs values = [[…], …], a list a row of the table", published.place);
+  if (!rows) fail("{}: published needs values = [[…], …], a list a row of the table", published.location);
   reader.refuse_leftovers();
 
   const Layout layout = layout_of(grid);
   if (rows->size() != layout.rows.size()) {
-    fail("{}: published values have {} rows where the table has {}", reader.place("values"), rows->size(),
+    fail("{}: published values have {} rows where the table has {}", reader.location("values"), rows->size(),
          layout.rows.size());
   }
   for (const toml::node& row : *rows) {
     const toml::array* columns = row.as_array();
     if (!columns || columns->size() != layout.columns.size()) {
-      fail("{}: a row of published values must be a list of {} (the table's columns)", reader.place(row),
+      fail("{}: a row of published values must be a list of {} (the table's columns)", reader.location(row),
            layout.columns.size());
     }
     std::vector<nlohmann::json>& values = published.values.emplace_back();

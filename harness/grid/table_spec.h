@@ -1,4 +1,4 @@
-// Reads a grid file's [table]. For .cc files of this room only.
+// Reads the section [table] of a grid file. Internal to harness/grid.
 #pragma once
 
 #include "harness/grid/grid.h"
@@ -6,7 +6,7 @@
 
 namespace tearless::harness {
 
-/// Fills grid.table. Everything else in `grid` must be complete; `table` is null where the file has no [table].
+/// Fills grid.table with the section, or with defaults if `table` is null. REQUIRES: the rest of `grid` is complete.
 void load_table_spec(const toml::table* table, const std::string& file, Grid& grid);
 
 }  // namespace tearless::harness

@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
-#include "base/record.h"
+#include "base/sealed_json.h"
 
 namespace tearless::harness {
 namespace fs = std::filesystem;
@@ -13,17 +13,17 @@ using nlohmann::json;
 
 namespace {
 
-constexpr int64_t kLogTail = 8192;  // bytes in which the last line is looked for
+constexpr int64_t kLogTail = 8192;  // bytes at the end of a log that are searched for its last line
 
-// The bytes of a file from `offset` on, or "" where there are none.
+// The bytes of a file from `offset` on; "" if the file is shorter or missing.
 std::string bytes_from(const fs::path& file, int64_t offset) {
   std::ifstream in(file, std::ios::binary);
   in.seekg(offset);
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-// A record that is absent, torn or changed tells nothing.
-json record_in(const fs::path& file) { return read_record(file).value_or(json::object()); }
+// The object in a sealed JSON file; an empty object if the file is missing or damaged.
+json record_in(const fs::path& file) { return read_sealed(file).value_or(json::object()); }
 
 int64_t size_of(const fs::path& file) {
   std::error_code error;
@@ -42,7 +42,8 @@ Value field(const json& record, const char* key, Value otherwise) {
   }
 }
 
-// The newest checkpoint when an attempt had ended: what the next one found, or what is there now.
+// The newest checkpoint at the end of an attempt: the one that the next attempt found at its start, or, for the newest
+// attempt, the one there is now.
 int64_t checkpoint_after(const RunDirectory& run, int64_t attempt) {
   for (int64_t next = attempt + 1, newest = run.newest_attempt(); next <= newest; ++next) {
     if (run.has_begun(next)) return field<int64_t>(record_in(run.attempt(next) / "start.json"), "checkpoint", 0);
@@ -99,7 +100,7 @@ std::string last_log_line(const RunDirectory& run, int64_t attempt) {
   constexpr const char* kBlank = " \t\r\n";
   const size_t end = tail.find_last_not_of(kBlank);
   if (end == std::string::npos) return "";
-  const size_t before = tail.find_last_of("\r\n", end);  // a progress bar returns its carriage
+  const size_t before = tail.find_last_of("\r\n", end);  // progress bars end their lines with \r
   const size_t begin = before == std::string::npos ? 0 : before + 1;
   return valid_utf8(tail.substr(begin, end + 1 - begin));
 }

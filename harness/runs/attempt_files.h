@@ -1,5 +1,5 @@
-// What a run directory tells of its attempts, metrics and scores. Reads files only; a file that is absent, torn or no
-// longer what was written tells nothing.
+// Reads the attempts, metrics and scores in a run directory (docs/run_directory.md). Does not use the database. A file
+// that is missing, incomplete or fails its checksum is treated as absent.
 #pragma once
 
 #include <cstdint>
@@ -14,52 +14,55 @@
 
 namespace tearless::harness {
 
-/// What is known of an attempt: its files, and what was made of them.
+/// One attempt: the content of its files, and the verdict on it once it has ended.
 struct AttemptRecord {
   int64_t number = 0;
-  std::string outcome;  // "" while it runs, "done", "diverged", or the name of a FailureClass (verdict.h)
-  std::string reason;
-  std::optional<int64_t> code, signal;  // of the program; nothing while it runs, and where the supervisor died too
-  std::string asked;                    // "stop" or "stall" where the program was asked to end, and why; else ""
-  bool killed_for_memory = false;       // the kernel killed a process of its control group while it ran
-  bool disk_full = false;               // where the run's folder lies, when the program had ended
-  std::string phase;                    // the last one that the program told of; "" where it tells none
-  int64_t checkpoint = 0;               // the newest one when it ended
-  std::string started_at, ended_at;     // UTC; "" where unknown
+  std::string outcome;                  // "" while it runs, "done", "diverged", or the name of a FailureClass
+  std::string reason;                   // of the outcome, one phrase
+  std::optional<int64_t> code, signal;  // of the program; unset while it runs, and if the supervisor died too
+  std::string asked;                    // "stop" or "stall" if the program was asked to end, else ""
+  bool killed_for_memory = false;       // the kernel's OOM killer killed a process of its control group while it ran
+  bool disk_full = false;               // the run folder's disk was full when the program ended
+  std::string phase;                    // the last phase that the program reported; "" if it reports none
+  int64_t checkpoint = 0;               // step of the newest checkpoint when it ended
+  std::string started_at, ended_at;     // UTC; "" if unknown
+  // The machine; "cpu" or the name of the GPU; "model name" of the CPU; the version of the training program.
   std::string host, device, processor, version;
-  int64_t numerics = 0;
-  nlohmann::json measured;  // measured.json, or null
+  int64_t numerics = 0;     // Probe::numerics of the training program
+  nlohmann::json measured;  // measured.json (speed, memory …), or null
 };
 
 /// A line of metrics.jsonl.
 struct MetricLine {
-  int64_t position = 0;  // its byte offset
-  int64_t step = 0;
+  int64_t position = 0;  // byte offset of the line
+  int64_t step = 0;      // updates made
   std::string name;
   double value = 0;
 };
 
-/// The UUID of the CUDA device that an attempt has, or "".
+/// The UUID of an attempt's CUDA device; "" if it runs on the CPU.
 std::string cuda_device_of(const RunDirectory& run, int64_t attempt);
 
-/// What the program last said that it was doing (attempts/<n>/phase), or "".
+/// The phase that the program reported last (attempts/<n>/phase), or "".
 std::string phase_of(const RunDirectory& run, int64_t attempt);
 
-/// start.json, exit.json and measured.json of an attempt; `outcome` and `reason` stay empty (verdict.h).
+/// Reads start.json, exit.json and measured.json of an attempt. Leaves `outcome` and `reason` empty (see verdict.h).
 AttemptRecord read_attempt(const RunDirectory& run, int64_t attempt);
 
 /// The last line of log.txt that is not blank, as valid UTF-8, or "".
 std::string last_log_line(const RunDirectory& run, int64_t attempt);
 
-/// The numbers of scores.json. UserError where it is there and cannot be understood.
+/// The numbers of scores.json; empty if there is no such file. UserError if it is not a JSON object.
 std::map<std::string, double> read_scores(const RunDirectory& run);
 
-/// The complete lines of metrics.jsonl from a byte on; one that is not understood is passed over.
+/// A part of metrics.jsonl.
 struct MetricsRead {
-  int64_t from = 0;  // 0 instead of what was asked where the file has become shorter than that
-  std::vector<MetricLine> lines;
-  int64_t to = 0;
+  int64_t from = 0;               // the byte at which reading began
+  std::vector<MetricLine> lines;  // without lines that are not valid metrics
+  int64_t to = 0;                 // the byte after the last complete line
 };
+
+/// Reads the complete lines of metrics.jsonl from byte `from` on; from 0 if the file has become shorter than `from`.
 MetricsRead read_metrics(const RunDirectory& run, int64_t from);
 
 }  // namespace tearless::harness

@@ -1,4 +1,4 @@
-// What is known of one run, as tables and explanations want it.
+// The result of one run, as tables and `tearless explain` use it.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,12 @@ namespace tearless::harness {
 
 struct RunResult {
   std::string id = {};
-  std::optional<RunState> state = {};         // nothing for a run the store has never heard of
-  std::string reason = {};                    // one phrase: why it failed, is held, ended there; may be ""
-  std::map<std::string, double> scores = {};  // final named numbers; empty before the run is done
-  int64_t diverged_step = 0;  // the update of the first number that was not finite, where state is diverged
-  bool stale = false;         // made by a program whose numerics version is no longer the current one
-  bool mixed = false;         // its attempts ran on different kinds of processor or device
+  std::optional<RunState> state = {};         // unset for a run that the store does not know
+  std::string reason = {};                    // one phrase: why it failed, is held, or ended where it did; may be ""
+  std::map<std::string, double> scores = {};  // score name → final value; empty before the run is done
+  int64_t diverged_step = 0;                  // if diverged: the update whose loss or gradient was not finite
+  bool stale = false;                         // made with another numerics number than the current program's
+  bool mixed = false;                         // its attempts ran on different kinds of CPU or device
 };
 
 }  // namespace tearless::harness

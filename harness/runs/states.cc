@@ -10,7 +10,7 @@
 namespace tearless::harness {
 namespace {
 
-// In the order of the enums.
+// In the order of the enumerators.
 constexpr auto kStateNames = std::to_array<std::string_view>(
     {"queued", "running", "done", "diverged", "failed", "held", "waiting_data", "cancelled"});
 constexpr auto kFailureNames = std::to_array<std::string_view>(

@@ -1,4 +1,8 @@
-// The states of a run, why an attempt failed, and the moves that are legal. Pure.
+// The states of a run, the legal moves between them, and the classes of failure. Pure.
+//
+//   waiting_data ──→ queued ⇄ running ──→ done | diverged | failed      (kLegalMoves has every move)
+//                      ⇅
+//                held, cancelled
 #pragma once
 
 #include <optional>
@@ -6,28 +10,38 @@
 
 namespace tearless::harness {
 
-enum class RunState { kQueued, kRunning, kDone, kDiverged, kFailed, kHeld, kWaitingData, kCancelled };
-
-/// Why an attempt ended without a result. Of a run: the class of its last such attempt.
-enum class FailureClass {
-  kNone,
-  kSettings,  // the program refused the settings, or the run's folder was changed by hand
-  kOutOfMemory,
-  kCrashed,
-  kStalled,  // no sign of life for longer than the stall timeout
-  kLost,     // machine or supervisor gone
-  kStopped,  // on request or preempted
-  kTimeout,
-  kKilled,   // by a signal from outside that nobody here asked for
-  kMachine,  // a full disk, an I/O error: not the run's fault, and no other run would fare better
+enum class RunState {
+  kQueued,
+  kRunning,
+  kDone,
+  kDiverged,     // ended because a loss or gradient was not finite: a result, not a failure
+  kFailed,       // ended without a result, and is not tried again
+  kHeld,         // needs a device that this machine does not have
+  kWaitingData,  // a corpus file is missing; the run's id is provisional
+  kCancelled
 };
 
-/// As the store, JSON and people write them: "waiting_data", "out_of_memory"; kNone is "".
+/// Why an attempt ended without a result. A run has the class of its last such attempt.
+enum class FailureClass {
+  kNone,
+  kSettings,     // the program refused the settings, or the run's folder was changed by hand
+  kOutOfMemory,  // exit code 4, or the kernel's OOM killer
+  kCrashed,      // any other end by the program's own fault
+  kStalled,      // no sign of life for longer than the stall timeout
+  kLost,         // the machine or the supervisor went away
+  kStopped,      // stopped on request, or preempted
+  kTimeout,      // assigned by no rule; older databases may hold it
+  kKilled,       // by a signal from outside that the harness did not send
+  kMachine,      // a full disk or an I/O error: not the run's fault, and other runs would fail as well
+};
+
+/// The name in the database, in JSON and in messages: "waiting_data", "out_of_memory"; "" for kNone.
 std::string_view name_of(RunState state);
 /// "" for a run that is not known.
 std::string_view name_of(const std::optional<RunState>& state);
 std::string_view name_of(FailureClass failure);
-/// Of names that the store holds; anything else is a logic error.
+
+/// The inverse of name_of(). std::logic_error for any other text.
 RunState state_named(std::string_view name);
 FailureClass failure_named(std::string_view name);
 
@@ -38,12 +52,12 @@ struct Move {
 // clang-format off
 inline constexpr Move kLegalMoves[] = {
     {RunState::kQueued,      RunState::kRunning},
-    {RunState::kQueued,      RunState::kDone},         // its DONE was there already: recorded without training
+    {RunState::kQueued,      RunState::kDone},         // it has a DONE already: recorded without training
     {RunState::kQueued,      RunState::kDiverged},     // likewise
     {RunState::kQueued,      RunState::kFailed},       // its folder was changed by hand
     {RunState::kQueued,      RunState::kHeld},
     {RunState::kQueued,      RunState::kCancelled},
-    {RunState::kRunning,     RunState::kQueued},       // to be tried again
+    {RunState::kRunning,     RunState::kQueued},       // will be tried again
     {RunState::kRunning,     RunState::kDone},
     {RunState::kRunning,     RunState::kDiverged},
     {RunState::kRunning,     RunState::kFailed},
@@ -51,18 +65,18 @@ inline constexpr Move kLegalMoves[] = {
     {RunState::kHeld,        RunState::kQueued},
     {RunState::kHeld,        RunState::kCancelled},
     {RunState::kWaitingData, RunState::kQueued},
-    {RunState::kWaitingData, RunState::kCancelled},    // its corpus came: the run has its true id now
+    {RunState::kWaitingData, RunState::kCancelled},    // its corpus is there: the run now has its final id
     {RunState::kFailed,      RunState::kQueued},       // on request
     {RunState::kCancelled,   RunState::kQueued},
     {RunState::kCancelled,   RunState::kWaitingData},
-    {RunState::kDone,        RunState::kQueued},       // its folder was deleted: results live there first
+    {RunState::kDone,        RunState::kQueued},       // its folder was deleted, and with it the result
     {RunState::kDiverged,    RunState::kQueued},       // likewise
 };
 // clang-format on
 
 bool is_legal(RunState from, RunState to);
 
-/// Nothing more happens to the run unless someone asks for it.
+/// True if the run stays in this state until a user requests something: neither queued, running nor waiting for data.
 bool is_settled(RunState state);
 
 }  // namespace tearless::harness

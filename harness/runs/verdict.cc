@@ -20,8 +20,8 @@ Verdict failed(FailureClass failure, std::string reason) {
   return {.state = RunState::kFailed, .failure = failure, .reason = std::move(reason), .step = std::nullopt};
 }
 
-// A program does not send itself one of these: they come from a person, a limit or another program. SIGXFSZ is not
-// among them: a file that grew over a limit is the program's own doing.
+// Signals that a program does not send itself: they come from a user, a resource limit or another program. SIGXFSZ is
+// not among them, because the program itself wrote the file that exceeded the limit.
 bool comes_from_outside(int64_t signal) {
   for (const int one : {SIGKILL, SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM, SIGXCPU, SIGPWR}) {
     if (signal == one) return true;
@@ -129,7 +129,7 @@ std::string crash_signature(const std::string& reason) {
     const bool is_path = word.find('/') != std::string_view::npos;
     const bool has_number = std::any_of(word.begin(), word.end(), [](unsigned char c) { return std::isdigit(c); });
     const bool is_exit =
-        signature.ends_with("code ") || signature.ends_with("signal ");  // those numbers tell crashes apart
+        signature.ends_with("code ") || signature.ends_with("signal ");  // these numbers distinguish kinds of crashes
     signature += is_path ? "/" : has_number && !is_exit ? "#" : std::string(word);
     signature += ' ';
   }

@@ -1,5 +1,8 @@
-// What became of an attempt, judged from what it left behind and from nothing else: who ended its program, and what
-// failed.
+// Determines how an attempt ended, from the files in its run directory and from nothing else:
+//   1. A DONE means that the run has its result.
+//   2. Otherwise ended_by() says who ended the program, from exit.json.
+//   3. kEndRules turns that, the exit code and the state of the disk into a FailureClass.
+// What happens next (retry, pause …) is decided in harness/schedule/.
 #pragma once
 
 #include <cstdint>
@@ -15,65 +18,68 @@ namespace tearless::harness {
 /// Who or what ended an attempt's program.
 enum class EndedBy {
   kItself,   // it exited, or died of a signal that only its own fault sends (SIGSEGV, SIGABRT …)
-  kRequest,  // the harness asked it to stop, for a person
+  kRequest,  // the harness asked it to stop, on a user's request
   kStall,    // the harness asked it to stop, because it gave no sign of life
-  kMemory,   // the kernel, which had no memory left
-  kOutside,  // somebody else: a kill by hand, a limit on processor time, a shutdown
+  kMemory,   // the kernel's OOM killer
+  kOutside,  // something else: a kill by hand, a limit on CPU time, a shutdown
 };
 
+/// REQUIRES: the attempt has an exit.json.
 EndedBy ended_by(const AttemptRecord& attempt);
 
-/// A row of what follows from an end without a result. The phase of the attempt (starting, preparing, training,
-/// evaluating, publishing) is in no row: it never changes the class, only the sentence.
+/// A rule for attempts that ended without a result. The attempt's phase (starting, preparing, training, evaluating,
+/// publishing) never affects the class; it only appears in the message.
 struct EndRule {
   EndedBy by;
-  std::optional<int64_t> code;  // exit code of the program; kAnyCode: whatever it was, a signal included
-  bool disk_full;               // holds only where the disk was full at the end
+  std::optional<int64_t> code;  // the program's exit code; kAnyCode: any code or signal
+  bool disk_full;               // true: applies only if the disk was full at the end
   FailureClass failure;
 };
 inline constexpr std::nullopt_t kAnyCode = std::nullopt;
 
 // clang-format off
-/// The first row that holds counts. Whether a class is charged to the run: harness/schedule/policy.h.
+/// The first rule that matches applies. Which classes count as a try: harness/schedule/policy.h.
 inline constexpr EndRule kEndRules[] = {
-    {EndedBy::kRequest, kAnyCode,             false, FailureClass::kStopped},   // however it went: it was asked to go
+    {EndedBy::kRequest, kAnyCode,             false, FailureClass::kStopped},   // whatever its exit code
     {EndedBy::kStall,   kAnyCode,             false, FailureClass::kStalled},
     {EndedBy::kMemory,  kAnyCode,             false, FailureClass::kOutOfMemory},
     {EndedBy::kOutside, kAnyCode,             false, FailureClass::kKilled},
-    {EndedBy::kItself,  kExitStopped,         false, FailureClass::kStopped},   // asked by somebody else: preempted
+    {EndedBy::kItself,  kExitStopped,         false, FailureClass::kStopped},   // asked by something else: preempted
     {EndedBy::kItself,  kExitSettingsRefused, false, FailureClass::kSettings},
     {EndedBy::kItself,  kExitOutOfMemory,     false, FailureClass::kOutOfMemory},
     {EndedBy::kItself,  kExitMachine,         false, FailureClass::kMachine},
-    {EndedBy::kItself,  kAnyCode,             true,  FailureClass::kMachine},   // a program that knows no code for it
+    {EndedBy::kItself,  kAnyCode,             true,  FailureClass::kMachine},   // a program that does not use code 74
     {EndedBy::kItself,  kAnyCode,             false, FailureClass::kCrashed},
 };
 // clang-format on
 
-/// `code`: nothing where a signal ended the program.
+/// Applies kEndRules. `code` is unset if a signal ended the program.
 FailureClass class_of_end(EndedBy by, std::optional<int64_t> code, bool disk_full);
 
 struct Verdict {
   RunState state = RunState::kFailed;  // done, diverged or failed
   FailureClass failure = FailureClass::kNone;
-  std::string reason;           // one phrase for people
-  std::optional<int64_t> step;  // of DONE
+  std::string reason;           // one phrase, for messages
+  std::optional<int64_t> step;  // from DONE
 
-  /// What the store writes as the attempt's outcome.
+  /// AttemptRecord::outcome for this verdict: the name of the failure class, or of the state.
   std::string outcome() const;
 };
 
-/// What DONE says, checked against the run's settings and against the files that it names; nothing where there is none.
-/// Another run's DONE, a damaged one, or a changed result is a failure of class settings: someone has been at the
-/// folder.
+/// The verdict according to DONE; nullopt if there is no DONE. DONE is verified against the run's settings and the
+/// checksums of the result files. If it is damaged, belongs to another run, or a result file was changed, the verdict
+/// is a failure of class kSettings.
 std::optional<Verdict> verdict_of_done(const RunDirectory& run);
 
-/// Of the newest attempt, which has ended: DONE outranks exit.json, and without either the attempt is lost.
+/// The verdict on the newest attempt. DONE takes precedence over exit.json; without either, the class is kLost.
+/// REQUIRES: the attempt has ended.
 Verdict judge(const RunDirectory& run, int64_t attempt);
 
-/// The same for an attempt that a later one followed: DONE is not its work.
+/// As judge(), but ignores DONE. For attempts that a later attempt followed: a DONE is not theirs.
 Verdict judge_exit(const RunDirectory& run, int64_t attempt);
 
-/// What two crashes of the same kind have in common: a reason without its numbers, hexadecimal words and paths.
+/// Equal for two crashes of the same kind: the reason with paths and words that contain digits replaced, except exit
+/// codes and signal numbers.
 std::string crash_signature(const std::string& reason);
 
 }  // namespace tearless::harness

@@ -1,4 +1,4 @@
-// The names of things inside a workspace (--workspace): the database, its lock, the run and the sweep folders. Makes
+// The paths inside a workspace (--workspace): the database, its lock, the run folders and the sweep folders. Creates
 // nothing.
 #pragma once
 
@@ -19,22 +19,23 @@ class Workspace {
 
   const std::filesystem::path& root() const { return root_; }
   std::filesystem::path database() const { return root_ / "tearless.db"; }
-  /// Held by the one writer: the folder itself, since a file in it could be removed while its lock is held.
+  /// The path that the single writer of the database locks. It is the folder itself, because a lock file in it could be
+  /// removed while it is held.
   std::filesystem::path lock() const { return root_; }
-  std::filesystem::path writer() const { return root_ / "tearless.lock"; }  ///< the writer's pid, for people
+  std::filesystem::path writer() const { return root_ / "tearless.lock"; }  ///< holds the writer's pid, for messages
   std::filesystem::path runs() const { return root_ / "runs"; }
   std::filesystem::path sweeps() const { return root_ / "sweeps"; }
   RunDirectory run(const std::string& id) const { return RunDirectory(runs() / id); }
   std::filesystem::path sweep(const std::string& id) const { return sweeps() / id; }
 
-  /// Where `--smoke` leaves its runs: a workspace of its own, so that they never meet real results.
+  /// The workspace of `--smoke`, separate so that its runs never mix with real results.
   Workspace smoke() const { return Workspace(root_ / "smoke"); }
 
  private:
   std::filesystem::path root_;
 };
 
-/// The names of the folders in `parent`, sorted; none where it is not there.
+/// The names of the folders in `parent`, sorted; empty if `parent` does not exist.
 inline std::vector<std::string> folders_in(const std::filesystem::path& parent) {
   std::vector<std::string> names;
   std::error_code absent;

@@ -25,7 +25,7 @@ AttemptLog::AttemptLog(const std::filesystem::path& file, Limits limits) : limit
 AttemptLog::~AttemptLog() { ::close(fd_); }
 
 void AttemptLog::append(std::string_view bytes) {
-  // The end of a burst is what explains a crash: of one that is longer than all that is kept, the last part.
+  // Of output longer than the part that is retained, keep the end: it explains a crash.
   if (static_cast<int64_t>(bytes.size()) > limits_.kept) {
     left_out_ += static_cast<int64_t>(bytes.size()) - limits_.kept;
     bytes.remove_prefix(bytes.size() - static_cast<size_t>(limits_.kept));

@@ -1,4 +1,5 @@
-// log.txt of an attempt: what its program prints, bounded. A program that floods its output must not fill the disk.
+// Writes log.txt of an attempt: the program's output, bounded in size so that a program that floods its output cannot
+// fill the disk.
 #pragma once
 
 #include <cstdint>
@@ -9,20 +10,20 @@ namespace tearless::harness {
 
 class AttemptLog {
  public:
-  /// Where the file would grow beyond `most` bytes, its first and last `kept` bytes stay and a line between them says
-  /// how many are left out.
+  /// When the file would exceed `most` bytes, it is cut to its first and last `kept` bytes, with a line between them
+  /// that says how many bytes are left out.
   struct Limits {
     int64_t most = 8 << 20;
     int64_t kept = 1 << 20;
   };
 
-  /// Opens or makes the file. MachineError or UserError where that is not possible.
+  /// Opens or creates the file. MachineError or UserError if that fails.
   AttemptLog(const std::filesystem::path& file, Limits limits);
   ~AttemptLog();
   AttemptLog(const AttemptLog&) = delete;
   AttemptLog& operator=(const AttemptLog&) = delete;
 
-  /// Silent where the disk is full: a log is no reason to lose a run.
+  /// Appends output. Ignores write errors such as a full disk: the run continues without its log.
   void append(std::string_view bytes);
   int descriptor() const { return fd_; }
 
@@ -32,8 +33,8 @@ class AttemptLog {
 
   Limits limits_;
   int fd_ = -1;
-  int64_t size_ = 0;
-  int64_t left_out_ = 0;
+  int64_t size_ = 0;      // of the file, bytes
+  int64_t left_out_ = 0;  // bytes removed so far
 };
 
 }  // namespace tearless::harness

@@ -20,13 +20,13 @@ namespace {
 
 namespace asio = boost::asio;
 constexpr auto kTick = std::chrono::milliseconds(1000);
-constexpr double kPlainSummaryEvery = 60;  // seconds, in a pipe
+constexpr double kPlainSummaryEvery = 60;  // seconds, if the output is not a terminal
 
 double steady_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-// Those that this process may use: fewer than the machine has under taskset or a container's limits.
+// The cores that this process may use. Under taskset or a container's CPU set, fewer than the machine has.
 int usable_cores() {
   cpu_set_t set;
   CPU_ZERO(&set);
@@ -58,7 +58,7 @@ class Loop {
         launcher_(io_, std::filesystem::read_symlink("/proc/self/exe"), foreground.program, probe,
                   foreground.grace_seconds),
         scheduler_(store, foreground.workspace, launcher_, slots_of(foreground, probe), foreground.options,
-                   steady_seconds, [this](const SchedulerEvent& event) { heard(event); }) {}
+                   steady_seconds, [this](const SchedulerEvent& event) { on_event(event); }) {}
 
   Ending run(std::vector<Job> jobs) {
     total_ = jobs.size();
@@ -89,7 +89,7 @@ class Loop {
     signals_.async_wait([this](boost::system::error_code error, int) {
       if (error) return;
       if (++interrupts_ == 1) {
-        scheduler_.stop();  // first: the terminal may be what has gone away
+        scheduler_.stop();  // before printing: after SIGHUP the terminal is gone
         screen_.print(fmt::format("Stopping {} at their next checkpoint, within {} s (Ctrl-C again: leave them to it)",
                                   scheduler_.progress().size(), foreground_.grace_seconds));
       }
@@ -97,15 +97,15 @@ class Loop {
     });
   }
 
-  void heard(const SchedulerEvent& event) {
+  void on_event(const SchedulerEvent& event) {
     log_event(foreground_.workspace, foreground_.sweep, event.what, {{"run", event.id}, {"text", event.text}});
     screen_.print(sentence_of(event));
   }
 
   std::string summary() const {
     const size_t running = scheduler_.progress().size();
-    return fmt::format("{}/{} ended, {} running, {} waiting · {} so far, about {} to go", scheduler_.settled(), total_,
-                       running, scheduler_.waiting(), duration_text(steady_seconds() - started_),
+    return fmt::format("{}/{} ended, {} running, {} waiting · {} so far, about {} to go", scheduler_.finished_jobs(),
+                       total_, running, scheduler_.waiting(), duration_text(steady_seconds() - started_),
                        duration_text(scheduler_.seconds_left()));
   }
 

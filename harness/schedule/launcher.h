@@ -1,4 +1,5 @@
-// Where attempts run: processes of this machine now (local_launcher.h), a cluster's queue later.
+// The interface through which the scheduler starts and stops attempts. The one implementation runs them as processes of
+// this machine (local_launcher.h); another one could submit them to a cluster's queue.
 #pragma once
 
 #include <filesystem>
@@ -8,40 +9,40 @@
 namespace tearless::harness {
 
 struct Launch {
-  std::string id;
-  std::filesystem::path folder;  // the run directory, ready to be trained in
+  std::string id;                // of the run
+  std::filesystem::path folder;  // the run directory, with run.toml and local.toml written
   std::string cuda_device;       // UUID; "" on the CPU
 };
 
 enum class StopReason {
-  kRequest,
-  kStall,  // it has given no sign of life
+  kRequest,  // of a user
+  kStall,    // no sign of life from the program
 };
 
-/// How what was launched ended, where the run directory does not say it.
+/// What the launcher knows about the end of an attempt beyond the files in its run directory.
 enum class LaunchEnd {
-  kUnknown,     // judged by the run directory alone
-  kTurnedAway,  // somebody else works on the run: no attempt was made
-  kMachine,     // the attempt's beginning or end could not be written down: a full disk, a read-only folder
+  kUnknown,     // nothing
+  kTurnedAway,  // another process works on the run: no attempt was made
+  kMachine,     // the start or end of the attempt could not be recorded: a full disk, a read-only folder
 };
 
 class Launcher {
  public:
   virtual ~Launcher() = default;
 
-  /// Starts one attempt, which outlives this process. UserError where nothing can be started.
+  /// Starts an attempt of a run. The attempt outlives this process. UserError if it cannot be started.
   virtual void start(const Launch& launch) = 0;
 
-  /// Watches the attempt of an earlier process. False where none is alive: what it left behind can be judged at once.
+  /// Takes over an attempt that an earlier process started, if one is alive. Returns false if none is.
   virtual bool adopt(const std::string& id, const std::filesystem::path& folder) = 0;
 
-  /// Asks an attempt to write a checkpoint and go; it is killed if it does not within its grace time.
+  /// Asks an attempt to write a checkpoint and exit. Its supervisor kills the program after the grace time.
   virtual void stop(const std::string& id, StopReason why) = 0;
 
-  /// Kills an attempt whose supervisor does not answer. What it leaves is judged as usual.
+  /// Kills an attempt with its supervisor. For a supervisor that does not react to stop().
   virtual void kill(const std::string& id) = 0;
 
-  /// Called once for each attempt that was started or adopted, when nothing of it is alive any more.
+  /// Set by the scheduler. Called once for each attempt that was started or adopted, when all its processes have ended.
   std::function<void(const std::string& id, LaunchEnd end)> on_end;
 };
 

@@ -27,7 +27,7 @@ namespace {
 
 constexpr auto kLookAtLock = std::chrono::milliseconds(500);
 
-// The C library has these since 2.36 only, and then not for C++.
+// glibc has wrappers only since 2.36, and there not for C++.
 int open_pidfd(pid_t pid) { return static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)); }
 void signal_pidfd(int fd, int signal) {
   if (fault::point(fault::kKill, "") == 0) ::syscall(SYS_pidfd_send_signal, fd, signal, nullptr, 0);
@@ -41,7 +41,7 @@ LaunchEnd end_of(int exit_code) {
                                      : LaunchEnd::kUnknown;
 }
 
-// The pid of the newest attempt's supervisor, 0 where it is not alive.
+// The pid of the newest attempt's supervisor, 0 if it is not alive.
 pid_t living_supervisor(const RunDirectory& run) {
   const std::optional<ProcessName> supervisor = supervisor_of(run, run.newest_attempt());
   return supervisor && supervisor->is_alive() ? static_cast<pid_t>(supervisor->pid) : 0;
@@ -74,7 +74,7 @@ void LocalLauncher::start(const Launch& launch) {
       .arguments = {tearless_.string(), "supervise", launch.folder.string(), "--engine", program_.path().string(),
                     "--stamp", stamp.dump(), "--grace", std::to_string(grace_seconds_)},
       .environment = {},
-      .blocked_signals = {SIGTERM, SIGINT, SIGHUP, kStallSignal},  // none may hit it half-made
+      .blocked_signals = {SIGTERM, SIGINT, SIGHUP, kStallSignal},  // until the supervisor is ready to handle them
       .own_session = true};
   if (!launch.cuda_device.empty()) request.environment.emplace_back("CUDA_VISIBLE_DEVICES", launch.cuda_device);
   watch_process(launch.id,
@@ -84,10 +84,10 @@ void LocalLauncher::start(const Launch& launch) {
 bool LocalLauncher::adopt(const std::string& id, const fs::path& folder) {
   const RunDirectory run(folder);
   Watch watch{.pid = -1, .folder = folder, .pidfd = nullptr, .timer = nullptr, .stop = {}};
-  if (const pid_t supervisor = living_supervisor(run); supervisor > 0) {  // even where its lock file was removed
+  if (const pid_t supervisor = living_supervisor(run); supervisor > 0) {  // found even if its lock file was removed
     watch.pid = supervisor;
     watch_process(id, std::move(watch));
-  } else if (LockFile::is_held(run.lock())) {  // its supervisor has not got as far as start.json
+  } else if (LockFile::is_held(run.lock())) {  // a supervisor that has not written start.json yet
     watch_lock(id, std::move(watch));
   } else {
     return false;
@@ -105,24 +105,24 @@ void LocalLauncher::stop(const std::string& id, StopReason why) {
 void LocalLauncher::kill(const std::string& id) {
   const auto watch = watches_.find(id);
   if (watch == watches_.end() || !watch->second.pidfd) return;
-  signal_pidfd(watch->second.pidfd->native_handle(), SIGKILL);  // the program goes with it
+  signal_pidfd(watch->second.pidfd->native_handle(), SIGKILL);  // PR_SET_PDEATHSIG then kills the program
 }
 
 void LocalLauncher::watch_process(const std::string& id, Watch watch) {
   const int fd = open_pidfd(watch.pid);
-  if (fd < 0 && errno == ESRCH) return watch_lock(id, std::move(watch));  // an adopted one has just ended
+  if (fd < 0 && errno == ESRCH) return watch_lock(id, std::move(watch));  // an adopted supervisor has just ended
   if (fd < 0) fail("cannot watch process {}: {}", watch.pid, std::strerror(errno));
   watch.pidfd = std::make_unique<boost::asio::posix::stream_descriptor>(io_, fd);
   Watch& kept = watches_[id] = std::move(watch);
-  if (kept.stop) signal_pidfd(fd, signal_for(*kept.stop));  // asked for before it could be heard
+  if (kept.stop) signal_pidfd(fd, signal_for(*kept.stop));  // stop() was called before the pid was known
   kept.pidfd->async_wait(boost::asio::posix::stream_descriptor::wait_read, [this, id](boost::system::error_code error) {
-    if (error) return;  // this launcher is going away
+    if (error) return;  // the launcher is being destroyed
     Watch& ending = watches_.at(id);
     int status = 0;
     const bool was_child = sys::waitpid(ending.pid, &status, WNOHANG) == ending.pid;
     if (was_child && WIFEXITED(status)) ending.end = end_of(WEXITSTATUS(status));
     ending.pidfd.reset();
-    // A supervisor that was killed takes its program along, but not in the same instant: the lock tells.
+    // The program of a killed supervisor is killed slightly later. It inherited the lock, so wait for that.
     if (LockFile::is_held(RunDirectory(ending.folder).lock())) return watch_lock(id, std::move(ending));
     ended(id);
   });
@@ -142,7 +142,7 @@ void LocalLauncher::look_at_lock(const std::string& id) {
     Watch& looking = watches_.at(id);
     const RunDirectory run(looking.folder);
     if (const pid_t supervisor = living_supervisor(run); supervisor > 0 && supervisor != looking.pid) {
-      looking.pid = supervisor;  // it has written start.json since
+      looking.pid = supervisor;  // the supervisor has written start.json meanwhile
       looking.timer.reset();
       return watch_process(id, std::move(looking));
     }

@@ -1,4 +1,9 @@
-// Attempts as processes of this machine: one `tearless supervise` each, in a session of its own.
+// Runs attempts as processes of this machine. Each is a `tearless supervise` process in its own session, so it survives
+// the end of this process and of the terminal.
+//
+// An attempt is watched in one of two ways:
+//   - by a pidfd of its supervisor, once the supervisor's pid is known;
+//   - by polling the run's lock, while the pid is not known yet or after the supervisor was killed.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -17,8 +22,8 @@ namespace tearless::harness {
 
 class LocalLauncher : public Launcher {
  public:
-  /// `tearless` is the executable that has `supervise`; what `probe` says is stamped on every attempt. Borrows `io`.
-  /// A program that is asked to stop is killed after `grace_seconds`.
+  /// `tearless` is the executable with the command `supervise`. `probe` is recorded in every attempt's start.json.
+  /// `grace_seconds` is the time between SIGTERM and SIGKILL. Borrows `io`, which must outlive the launcher.
   LocalLauncher(boost::asio::io_context& io, std::filesystem::path tearless, Program program, const Probe& probe,
                 int grace_seconds);
 
@@ -29,11 +34,11 @@ class LocalLauncher : public Launcher {
 
  private:
   struct Watch {
-    pid_t pid = -1;  // the supervisor; -1 while only its lock is known
-    std::filesystem::path folder;
+    pid_t pid = -1;                                                // the supervisor's; -1 while it is not known
+    std::filesystem::path folder;                                  // the run directory
     std::unique_ptr<boost::asio::posix::stream_descriptor> pidfd;  // readable once the supervisor has ended
-    std::unique_ptr<boost::asio::steady_timer> timer;              // looks at the lock where there is no pidfd
-    std::optional<StopReason> stop;                                // asked for
+    std::unique_ptr<boost::asio::steady_timer> timer;              // polls the lock while there is no pidfd
+    std::optional<StopReason> stop;                                // set if stop() was called
     LaunchEnd end = LaunchEnd::kUnknown;
   };
 

@@ -9,7 +9,7 @@ namespace tearless::harness {
 namespace fs = std::filesystem;
 namespace {
 
-// Lines of /proc/self/cgroup: "0::/user.slice/…" (v2) or "4:memory:/…" (v1).
+// A line of /proc/self/cgroup is "0::/user.slice/…" (v2) or "4:memory:/…" (v1).
 fs::path events_file() {
   if (const char* named = std::getenv("TEARLESS_MEMORY_EVENTS")) return named;
   const fs::path mounted = "/sys/fs/cgroup";

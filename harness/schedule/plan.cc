@@ -32,7 +32,7 @@ std::vector<std::string> errors_of(const Grid& grid, const std::vector<PlannedRu
   for (const PlannedRun& run : plan) {
     if (run.answer.error.empty()) continue;
     const Setting* setting = run.answer.key.empty() ? nullptr : setting_at(grid, run.point, run.answer.key);
-    std::string sentence = fmt::format("{}: {}", setting ? setting->place : grid.file.string(), run.answer.error);
+    std::string sentence = fmt::format("{}: {}", setting ? setting->location : grid.file.string(), run.answer.error);
     if (std::find(errors.begin(), errors.end(), sentence) == errors.end()) errors.push_back(std::move(sentence));
   }
   return errors;

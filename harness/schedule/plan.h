@@ -1,4 +1,4 @@
-// A grid's runs with what the training program says of each: where plan, run and table all begin.
+// The plan of a grid: its runs, each checked by the training program. First step of the commands plan, run and table.
 #pragma once
 
 #include <map>
@@ -17,12 +17,12 @@ struct PlannedRun {
   CheckAnswer answer;
 };
 
-/// The runs that are neither excluded nor outside `only`, in the grid's order, each checked by `program` (one process
-/// for all).
+/// The runs that are not excluded and that `only` admits, in the grid's order, checked by one process of `program`.
+/// `smoke`: the same runs cut down to a few updates.
 std::vector<PlannedRun> plan_runs(const Grid& grid, const Only& only, const Program& program, bool smoke = false);
 
-/// The distinct errors of a plan, one sentence each, led by the place in the grid that wrote the offending key; empty
-/// where every run is accepted.
+/// The distinct errors of a plan, one sentence each, starting with the location of the offending setting. Empty if the
+/// program accepts every run.
 std::vector<std::string> errors_of(const Grid& grid, const std::vector<PlannedRun>& plan);
 
 }  // namespace tearless::harness

@@ -1,32 +1,34 @@
-// What follows on a failure, one row a class. Tries are counted since the run last made progress (a newer checkpoint).
+// The retry policy, one row for each class of failure. Tries are counted since the run last made progress (a newer
+// checkpoint) or was queued on request.
 #pragma once
 
 #include "harness/runs/states.h"
 
 namespace tearless::harness {
 
-inline constexpr int kFreeOfCharge = -1;
+inline constexpr int kFreeOfCharge = -1;  // not counted as a try
 
 struct RetryPolicy {
   FailureClass failure;
-  int tries;           // in all, this class of failure counted; kFreeOfCharge: no limit
-  bool alone = false;  // the next try has the machine to itself
+  int tries;           // number of failures of this class after which the run fails; kFreeOfCharge: no limit
+  bool alone = false;  // the next attempt has the machine to itself
 };
 
 // clang-format off
 inline constexpr RetryPolicy kRetryPolicies[] = {
-    {FailureClass::kSettings,    1},              // would fail again
-    {FailureClass::kOutOfMemory, 2, true},        // with more room it may fit
+    {FailureClass::kSettings,    1},              // another try would fail as well
+    {FailureClass::kOutOfMemory, 2, true},        // it may fit when no other run uses memory
     {FailureClass::kCrashed,     3},
     {FailureClass::kStalled,     3},
     {FailureClass::kTimeout,     3},
     {FailureClass::kLost,        kFreeOfCharge},  // not the run's fault
     {FailureClass::kStopped,     kFreeOfCharge},
-    {FailureClass::kKilled,      kFreeOfCharge},  // likewise; three in a row that got nowhere pause the sweep
-    {FailureClass::kMachine,     kFreeOfCharge},  // the sweep pauses: no other run would fare better
+    {FailureClass::kKilled,      kFreeOfCharge},  // likewise; three in a row without progress pause the sweep
+    {FailureClass::kMachine,     kFreeOfCharge},  // pauses the sweep: other runs would fail as well
 };
 // clang-format on
 
+/// The row of a class; one try for classes without a row.
 constexpr RetryPolicy policy_of(FailureClass failure) {
   for (const RetryPolicy& policy : kRetryPolicies) {
     if (policy.failure == failure) return policy;

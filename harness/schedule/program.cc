@@ -41,15 +41,15 @@ class Descriptor {
 
 struct Talk {
   std::string verb;                                  // "check" or "probe"
-  std::function<std::optional<std::string>()> next;  // the next line to say, or nothing at the end
-  std::function<void(std::string_view)> heard;       // each line of the answer
+  std::function<std::optional<std::string>()> next;  // returns the next line to send, nullopt at the end
+  std::function<void(std::string_view)> on_line;     // receives each line of the answer
 };
 
-// Both directions at the same time: a program that answers while it reads would block for ever on a full pipe if its
-// answers were read only after the last question.
+// Runs the program to its end, sending and receiving concurrently. If answers were read only after the last question,
+// the program would block on a full pipe.
 void talk_to(const fs::path& program, const Talk& talk) {
   std::array<int, 2> in{}, out{};
-  // A socket rather than a pipe: saying something to a program that has died is then an error, not a signal.
+  // A socket, not a pipe: with MSG_NOSIGNAL, sending to a program that has died is an error and raises no SIGPIPE.
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, in.data()) != 0 || ::pipe2(out.data(), O_CLOEXEC) != 0) {
     fail("cannot talk to {}: {}", program.string(), std::strerror(errno));
   }
@@ -77,7 +77,7 @@ void talk_to(const fs::path& program, const Talk& talk) {
       if (sent >= 0) {
         saying.erase(0, static_cast<size_t>(sent));
       } else if (errno != EAGAIN && errno != EINTR) {
-        to.close();  // it does not want to hear more: its exit code will say why
+        to.close();  // the program has stopped reading; its exit code will say why
         saying.clear();
       }
     }
@@ -89,7 +89,7 @@ void talk_to(const fs::path& program, const Talk& talk) {
     hearing.append(buffer, static_cast<size_t>(got));
     size_t begin = 0;
     for (size_t end; (end = hearing.find('\n', begin)) != std::string::npos; begin = end + 1) {
-      talk.heard(std::string_view(hearing).substr(begin, end - begin));
+      talk.on_line(std::string_view(hearing).substr(begin, end - begin));
     }
     hearing.erase(0, begin);
   }
@@ -159,7 +159,7 @@ std::vector<CheckAnswer> Program::check(const std::vector<CheckQuestion>& questi
 
 void Program::check(const std::function<std::optional<CheckQuestion>()>& next,
                     const std::function<void(CheckAnswer)>& answered) const {
-  int64_t asked = 0, heard = 0;
+  int64_t asked = 0, answers = 0;
   const auto say = [&]() -> std::optional<std::string> {
     const std::optional<CheckQuestion> question = next();
     if (!question) return std::nullopt;
@@ -170,23 +170,23 @@ void Program::check(const std::function<std::optional<CheckQuestion>()>& next,
                 {"smoke", question->smoke}}
         .dump();
   };
-  talk_to(path_, {.verb = "check", .next = say, .heard = [&](std::string_view line) {
-                    ++heard;
+  talk_to(path_, {.verb = "check", .next = say, .on_line = [&](std::string_view line) {
+                    ++answers;
                     try {
                       answered(answer_from(json::parse(line)));
                     } catch (const json::exception& error) {
                       fail("`{} check` answered question {} with something else than docs/run_directory.md says: {}",
-                           path_.string(), heard, error.what());
+                           path_.string(), answers, error.what());
                     }
                   }});
-  if (heard != asked) fail("`{} check` answered {} of {} questions", path_.string(), heard, asked);
+  if (answers != asked) fail("`{} check` answered {} of {} questions", path_.string(), answers, asked);
 }
 
 Probe Program::probe() const {
   std::string text;
   talk_to(path_, {.verb = "probe",
                   .next = []() -> std::optional<std::string> { return std::nullopt; },
-                  .heard = [&](std::string_view line) { text += line; }});
+                  .on_line = [&](std::string_view line) { text += line; }});
   try {
     const json answer = json::parse(text);
     Probe probe{.program = answer.at("program"),

@@ -9,7 +9,7 @@ namespace tearless::harness {
 void Progress::take(const std::vector<MetricLine>& lines, double now) {
   if (lines.empty()) return;
   for (const MetricLine& line : lines) {
-    step = line.step;  // not the maximum: a resumed attempt goes back to its checkpoint
+    step = line.step;  // not the maximum: a resumed attempt rolls back to its checkpoint
     if (line.name == "train.loss") loss = line.value;
     if (dev_name.empty() && line.name.starts_with("dev.")) dev_name = line.name;
     if (line.name == dev_name) dev_score = line.value;

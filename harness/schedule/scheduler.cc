@@ -17,11 +17,11 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr size_t kSameCrashPauses = 3;   // runs with one crash signature
-constexpr int kOutsideEndsPause = 3;     // kills and losses of one run, in a row and without progress
-constexpr int64_t kLogIsFull = 4 << 20;  // bytes: more than a program prints that has something to say
-constexpr double kQuickEnd = 10;         // seconds: an attempt that ends sooner got nowhere
-constexpr double kLongestPatience = 60;  // seconds between attempts that get nowhere
+constexpr size_t kSameCrashPauses = 3;   // runs with the same crash signature pause the sweep
+constexpr int kOutsideEndsPause = 3;     // kills and losses of one run in a row, without progress, pause the sweep
+constexpr int64_t kLogIsFull = 4 << 20;  // bytes; more output than this is no sign of life
+constexpr double kQuickEnd = 10;         // seconds; attempts that end sooner, without progress, are delayed
+constexpr double kLongestPatience = 60;  // seconds; the longest such delay
 
 int64_t size_or_zero(const fs::path& file) {
   std::error_code error;
@@ -43,7 +43,7 @@ Scheduler::Scheduler(Store& store, const Workspace& workspace, Launcher& launche
   launcher_.on_end = [this](const std::string& id, LaunchEnd end) { ended(id, end); };
 }
 
-// --- the beginning: what an earlier process, or a person, left behind ----------------------------------------------
+// --- start of the sweep: the state that earlier processes or a user left behind -------------------------------------
 
 void Scheduler::begin(std::vector<Job> jobs) {
   std::vector<std::string> order;
@@ -51,7 +51,7 @@ void Scheduler::begin(std::vector<Job> jobs) {
     const std::string id = job.id;
     if (jobs_.emplace(id, std::move(job)).second) order.push_back(id);
   }
-  // Of other sweeps too: their attempts take room, and nobody else will write down how they end.
+  // Runs of other sweeps too: their attempts occupy slots, and no other process will record how they end.
   for (const std::string& id : store_.ids_in(RunState::kRunning)) adopt_or_judge(id);
   std::set<std::string> queued;
   for (const Queued& again : queue_) queued.insert(again.id);
@@ -65,7 +65,7 @@ void Scheduler::adopt_or_judge(const std::string& id) {
   const RunDirectory run = workspace_.run(id);
   if (launcher_.adopt(id, run.root())) return take_up(id);
   const int64_t newest = run.newest_begun_attempt();
-  if (newest == 0 || is_judged(id, newest)) {  // the launch never got as far as an attempt
+  if (newest == 0 || is_judged(id, newest)) {  // the launch ended before it made an attempt
     store_.move(id, RunState::kRunning, RunState::kQueued, FailureClass::kLost, "it was never started");
     return;
   }
@@ -77,7 +77,7 @@ bool Scheduler::is_judged(const std::string& id, int64_t attempt) const {
   return !known.empty() && known.back().number == attempt && !known.back().outcome.empty();
 }
 
-// An attempt that the launcher has adopted gets its room and its place among the running.
+// Adds an attempt that the launcher has adopted to the running ones, and takes its slot.
 void Scheduler::take_up(const std::string& id) {
   const RunDirectory run = workspace_.run(id);
   const int64_t newest = run.newest_begun_attempt();
@@ -93,7 +93,7 @@ void Scheduler::take_up(const std::string& id) {
   running.progress.id = id;
   running.progress.label = label_of(id);
   running.progress.updates = running.ours ? job->second.updates : 0;
-  tell("adopted", id, newest > 0 ? fmt::format("attempt {} goes on", newest) : "its first attempt is starting");
+  notify("adopted", id, newest > 0 ? fmt::format("attempt {} goes on", newest) : "its first attempt is starting");
 }
 
 void Scheduler::reconcile(const Job& job) {
@@ -104,7 +104,7 @@ void Scheduler::reconcile(const Job& job) {
     case RunState::kDiverged: {
       const std::optional<Verdict> done = verdict_of_done(run);
       if (done && done->state == RunState::kFailed)
-        tell("warning", job.id, done->reason + " (the store keeps what it recorded)");
+        notify("warning", job.id, done->reason + " (the store keeps what it recorded)");
       if (done) return;
       store_.requeue(job.id, "its run folder was deleted");
       break;
@@ -134,28 +134,29 @@ void Scheduler::reconcile(const Job& job) {
   if (!slots_.can_ever_run(job.device)) {
     store_.move(job.id, RunState::kQueued, RunState::kHeld, FailureClass::kNone,
                 "it wants a CUDA device, and there is none here");
-    tell("held", job.id, "it wants a CUDA device, and there is none here");
+    notify("held", job.id, "it wants a CUDA device, and there is none here");
     return;
   }
   const bool alone = policy_of(record->failure).alone && record->state == RunState::kQueued;
   queue_.push_back({.id = job.id, .alone = alone, .not_before = 0});
 }
 
-// A queued run whose DONE is there was trained before the store knew of it: its result is taken as it is.
+// Records the result of a queued run that has a DONE: it was trained before the store knew it. False without a DONE.
 bool Scheduler::record_done(const std::string& id) {
   const RunDirectory run = workspace_.run(id);
   const std::optional<Verdict> done = verdict_of_done(run);
   if (!done) return false;
-  store_.in_one_step([&] {
+  store_.in_transaction([&] {
     record_end(store_, workspace_, id, run.newest_begun_attempt(), *done);
     store_.move(id, RunState::kQueued, done->state, done->failure, done->reason, done->step);
   });
-  tell(std::string(name_of(done->state)), id, done->state == RunState::kFailed ? done->reason : "was trained before");
+  notify(std::string(name_of(done->state)), id, done->state == RunState::kFailed ? done->reason : "was trained before");
   return true;
 }
 
-// --- starting ------------------------------------------------------------------------------------------------------
+// --- start of attempts ---------------------------------------------------------------------------------------------
 
+// Starts queued runs while slots are free. Runs that do not fit yet are skipped, not waited for.
 void Scheduler::fill() {
   if (stopping_ || !paused_.empty()) return;
   const auto somebody_alone =
@@ -175,7 +176,7 @@ void Scheduler::fill() {
     const Queued next = *queued;
     queued = queue_.erase(queued);
     if (!launch(next, *slot)) slots_.give_back(*slot);
-    if (next.alone || !paused_.empty()) return;  // a pause has put the run back into the queue
+    if (next.alone || !paused_.empty()) return;  // a pause has put the run back into the queue: iterators are invalid
   }
 }
 
@@ -187,7 +188,7 @@ bool Scheduler::launch(const Queued& queued, const Slot& slot) {
       const std::string reason =
           fmt::format("{} was changed by hand; restore it, or delete the run's folder", run.settings().string());
       store_.move(job.id, RunState::kQueued, RunState::kFailed, FailureClass::kSettings, reason);
-      tell("failed", job.id, reason);
+      notify("failed", job.id, reason);
       return false;
     }
     make_folders(run.root());
@@ -199,7 +200,7 @@ bool Scheduler::launch(const Queued& queued, const Slot& slot) {
     return false;
   }
 
-  // Before the start, not after: a process that nobody remembers would be started twice.
+  // Before the start, not after: if this process dies in between, the next one must look for the attempt.
   store_.move(job.id, RunState::kQueued, RunState::kRunning);
   Running running;
   running.slot = slot;
@@ -220,11 +221,11 @@ bool Scheduler::launch(const Queued& queued, const Slot& slot) {
     pause(error.what());
     return false;
   }
-  tell("started", job.id, before > 0 ? fmt::format("again (attempt {})", before + 1) : "");
+  notify("started", job.id, before > 0 ? fmt::format("again (attempt {})", before + 1) : "");
   return true;
 }
 
-// --- ends ----------------------------------------------------------------------------------------------------------
+// --- end of attempts -----------------------------------------------------------------------------------------------
 
 void Scheduler::ended(const std::string& id, LaunchEnd end) {
   const auto node = running_.extract(id);
@@ -240,7 +241,7 @@ void Scheduler::ended(const std::string& id, LaunchEnd end) {
       verdict.failure = FailureClass::kMachine;
       verdict.reason = fmt::format("the end of its attempt could not be written into {}", run.root().string());
     }
-    // A supervisor that did not answer was killed, and could not write down that it had been asked.
+    // A supervisor that did not react was killed, and could not write the reason to exit.json.
     if (verdict.failure == FailureClass::kLost && running.stop) {
       verdict.failure = *running.stop == StopReason::kStall ? FailureClass::kStalled : FailureClass::kStopped;
       verdict.reason = "its supervisor did not answer and was killed";
@@ -250,11 +251,11 @@ void Scheduler::ended(const std::string& id, LaunchEnd end) {
   fill();
 }
 
-// What was launched has ended before its attempt began: nothing is charged to the run.
+// The launched process ended before its attempt began. This is not counted as a try.
 void Scheduler::not_started(const std::string& id, const Running& running, LaunchEnd end) {
   const RunDirectory run = workspace_.run(id);
   store_.move(id, RunState::kRunning, RunState::kQueued, FailureClass::kLost, "it could not be started");
-  if (end == LaunchEnd::kUnknown) {  // killed on its way
+  if (end == LaunchEnd::kUnknown) {  // killed before it wrote start.json
     const Verdict lost{.failure = FailureClass::kLost, .reason = "it was never started", .step = {}};
     note_outside_end(id, lost, &running);
     return queue_again(id, lost, running.alone, &running);
@@ -271,7 +272,7 @@ void Scheduler::not_started(const std::string& id, const Running& running, Launc
 void Scheduler::conclude(const std::string& id, int64_t attempt, Verdict verdict, const Running* running) {
   const RetryPolicy policy = policy_of(verdict.failure);
   bool again = false;
-  store_.in_one_step([&] {
+  store_.in_transaction([&] {
     record_end(store_, workspace_, id, attempt, verdict);
     again = verdict.state == RunState::kFailed &&
             (policy.tries == kFreeOfCharge || store_.failures_of(id, verdict.failure) < policy.tries);
@@ -279,8 +280,9 @@ void Scheduler::conclude(const std::string& id, int64_t attempt, Verdict verdict
                 verdict.step);
   });
   if (!again) {
-    tell(std::string(name_of(verdict.state)), id,
-         verdict.state == RunState::kDiverged ? fmt::format("at update {}", verdict.step.value_or(0)) : verdict.reason);
+    notify(
+        std::string(name_of(verdict.state)), id,
+        verdict.state == RunState::kDiverged ? fmt::format("at update {}", verdict.step.value_or(0)) : verdict.reason);
   } else {
     queue_again(id, verdict, policy.alone, running);
   }
@@ -290,12 +292,13 @@ void Scheduler::conclude(const std::string& id, int64_t attempt, Verdict verdict
 }
 
 void Scheduler::queue_again(const std::string& id, const Verdict& verdict, bool alone, const Running* running) {
-  // What costs nothing could be repeated for ever; attempts that end at once and got nowhere are spaced out.
+  // Failures that do not count as a try have no limit. Attempts that end quickly and without progress are therefore
+  // delayed: 1, 2, 4 … seconds.
   const bool quick = running && !stopping_ && now_() - running->since < kQuickEnd && !has_made_progress(id, *running);
   quick_ends_[id] = quick ? quick_ends_[id] + 1 : 0;
   const double patience = quick ? std::min(kLongestPatience, std::exp2(quick_ends_[id] - 1)) : 0;
   if (jobs_.contains(id)) queue_.push_back({.id = id, .alone = alone, .not_before = now_() + patience});
-  tell("queued again", id, fmt::format("{}: {}", name_of(verdict.failure), verdict.reason));
+  notify("queued again", id, fmt::format("{}: {}", name_of(verdict.failure), verdict.reason));
 }
 
 void Scheduler::note_crash(const std::string& id, const std::string& reason) {
@@ -322,7 +325,7 @@ void Scheduler::note_outside_end(const std::string& id, const Verdict& verdict, 
 void Scheduler::pause(std::string why) {
   if (!paused_.empty()) return;
   paused_ = std::move(why);
-  tell("paused", "", paused_);
+  notify("paused", "", paused_);
 }
 
 void Scheduler::stop() {
@@ -339,20 +342,20 @@ void Scheduler::ask_to_stop(const std::string& id, Running& running, StopReason 
   launcher_.stop(id, why);
 }
 
-// --- looking -------------------------------------------------------------------------------------------------------
+// --- polling -------------------------------------------------------------------------------------------------------
 
 void Scheduler::tick() {
-  store_.in_one_step([&] {
-    for (auto& [id, running] : running_) look_at(id, running);
+  store_.in_transaction([&] {
+    for (auto& [id, running] : running_) poll(id, running);
   });
   fill();
 }
 
-void Scheduler::look_at(const std::string& id, Running& running) {
+void Scheduler::poll(const std::string& id, Running& running) {
   const RunDirectory run = workspace_.run(id);
   if (running.stop && now_() - running.stop_asked_at > options_.give_up_seconds) {
     launcher_.kill(id);
-    running.stop_asked_at = now_();  // asked again after as long, should it still be there
+    running.stop_asked_at = now_();  // kill again after the same time if it is still alive
   }
   const int64_t newest = run.newest_begun_attempt();
   if (newest <= running.attempts_before) return;
@@ -371,7 +374,8 @@ void Scheduler::look_at(const std::string& id, Running& running) {
   if (too_quiet && !running.stop) ask_to_stop(id, running, StopReason::kStall);
 }
 
-// Metrics that grow, or output, as long as the log has room: a program that floods it may be doing nothing else.
+// A sign of life is growth of metrics.jsonl, or of log.txt until that is full: a program that floods its log may be
+// making no progress.
 bool Scheduler::gives_sign_of_life(const RunDirectory& run, int64_t attempt, Running& running) {
   const int64_t log = size_or_zero(run.attempt(attempt) / "log.txt");
   running.log_is_full |= log < running.log_seen || log > kLogIsFull;
@@ -394,7 +398,7 @@ std::vector<Progress> Scheduler::progress() const {
   return all;
 }
 
-int64_t Scheduler::settled() const {
+int64_t Scheduler::finished_jobs() const {
   const auto ours =
       std::count_if(running_.begin(), running_.end(), [](const auto& entry) { return entry.second.ours; });
   return static_cast<int64_t>(jobs_.size()) - waiting() - ours;
@@ -418,7 +422,7 @@ std::string Scheduler::label_of(const std::string& id) const {
   return job == jobs_.end() ? id : job->second.label;
 }
 
-void Scheduler::tell(std::string what, const std::string& id, std::string text) const {
+void Scheduler::notify(std::string what, const std::string& id, std::string text) const {
   listener_({std::move(what), id, id.empty() ? "" : label_of(id), std::move(text)});
 }
 

@@ -21,7 +21,7 @@ Size size_of(std::FILE* terminal) {
   return {size.ws_row, size.ws_col};
 }
 
-// The first `columns` characters; a character of UTF-8 counts once, however many bytes it has.
+// The first `columns` code points of a UTF-8 text.
 std::string cut(const std::string& text, size_t columns) {
   size_t seen = 0;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -53,8 +53,8 @@ std::string progress_line(const Progress& progress, size_t columns) {
     numbers += fmt::format(" {:.3g} updates/s", progress.updates_per_second);
   }
   numbers += progress.stopping ? " stopping" : " ETA " + duration_text(progress.seconds_left());
-  const size_t room = columns > characters(numbers) + 11 ? columns - characters(numbers) - 1 : 10;
-  return cut(padded(printable(progress.label), std::min<size_t>(room, 44)) + " " + numbers, columns);
+  const size_t width = columns > characters(numbers) + 11 ? columns - characters(numbers) - 1 : 10;
+  return cut(padded(printable(progress.label), std::min<size_t>(width, 44)) + " " + numbers, columns);
 }
 
 Screen::Screen(std::FILE* out) : out_(out), live_(::isatty(::fileno(out)) != 0) {}
@@ -74,11 +74,11 @@ void Screen::print(const std::string& line) {
 void Screen::draw(const std::vector<Progress>& running, const std::string& summary) {
   if (!live_) return;
   const Size size = size_of(out_);
-  const size_t columns = size.columns - 1;  // a full line would wrap, and be two lines to go back over
-  const size_t room = std::max<size_t>(size.rows, 4) - 3;
+  const size_t columns = size.columns - 1;  // a full line would wrap, and clear() would erase too few lines
+  const size_t most = std::max<size_t>(size.rows, 4) - 3;
   clear();
-  for (size_t i = 0; i < running.size() && i < room; ++i) drawn_.push_back(progress_line(running[i], columns));
-  if (running.size() > room) drawn_.push_back(fmt::format("… and {} more", running.size() - room));
+  for (size_t i = 0; i < running.size() && i < most; ++i) drawn_.push_back(progress_line(running[i], columns));
+  if (running.size() > most) drawn_.push_back(fmt::format("… and {} more", running.size() - most));
   drawn_.push_back(cut(printable(summary), columns));
   for (const std::string& line : drawn_) fmt::print(out_, "{}\n", line);
   std::fflush(out_);

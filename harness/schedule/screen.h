@@ -1,5 +1,5 @@
-// What a person sees while a sweep runs: on a terminal one live line per running job and a summary line, redrawn in
-// place; in a pipe plain lines only.
+// The display of a running sweep. On a terminal: one live line for each running job and a summary, redrawn in place. In
+// a pipe or file: plain lines only.
 #pragma once
 
 #include <cstdio>
@@ -10,12 +10,12 @@
 
 namespace tearless::harness {
 
-/// One running job in at most `columns` characters.
+/// The live line of one job, at most `columns` characters.
 std::string progress_line(const Progress& progress, size_t columns);
 
 class Screen {
  public:
-  /// Borrows `out`; live where that is a terminal.
+  /// Borrows `out`. Live lines are drawn only if it is a terminal.
   explicit Screen(std::FILE* out);
   ~Screen();
   Screen(const Screen&) = delete;
@@ -23,13 +23,13 @@ class Screen {
 
   bool is_live() const { return live_; }
 
-  /// A line that stays, above the live ones.
+  /// Prints a permanent line above the live lines.
   void print(const std::string& line);
 
-  /// Replaces the live lines. In a pipe: nothing.
+  /// Replaces the live lines. Does nothing if the output is not a terminal.
   void draw(const std::vector<Progress>& running, const std::string& summary);
 
-  /// Takes the live lines away.
+  /// Erases the live lines.
   void clear();
 
  private:

@@ -1,4 +1,4 @@
-// Starting another program.
+// Starts another program (posix_spawn).
 #pragma once
 
 #include <sys/types.h>
@@ -10,16 +10,16 @@
 namespace tearless::harness {
 
 struct SpawnRequest {
-  std::vector<std::string> arguments;                            // the program's path first
-  std::vector<std::pair<std::string, std::string>> environment;  // in addition to ours
-  int standard_input = -1;                                       // a descriptor; -1: ours
+  std::vector<std::string> arguments;                            // arguments[0] is the program's path
+  std::vector<std::pair<std::string, std::string>> environment;  // added to this process's environment, or replacing it
+  int standard_input = -1;                                       // a file descriptor; -1: inherited
   int standard_output = -1;                                      // likewise
-  std::vector<int> blocked_signals = {};                         // it will take them when it is ready
-  bool own_session = false;                                      // out of reach of the terminal's Ctrl-C and hang-up
+  std::vector<int> blocked_signals = {};                         // blocked until the child unblocks or handles them
+  bool own_session = false;  // setsid: Ctrl-C and hang-up of the terminal do not reach the child
 };
 
-/// The pid of the child, which is to be waited for. It starts with default signals. UserError where it cannot be
-/// started.
+/// Starts a child with default signal handlers and returns its pid. The caller must wait for it. MachineError if it
+/// cannot be started.
 pid_t spawn(const SpawnRequest& request);
 
 }  // namespace tearless::harness

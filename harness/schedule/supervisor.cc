@@ -22,8 +22,8 @@
 #include "base/fault.h"
 #include "base/files.h"
 #include "base/lock_file.h"
-#include "base/record.h"
 #include "base/run_directory.h"
+#include "base/sealed_json.h"
 #include "base/sys.h"
 #include "base/time.h"
 #include "harness/schedule/attempt_log.h"
@@ -35,7 +35,7 @@ using nlohmann::json;
 
 namespace {
 
-using Clock = std::chrono::steady_clock;  // the wall's may be set back while a program is in its grace time
+using Clock = std::chrono::steady_clock;  // the wall clock may be set back during a grace time
 
 sigset_t watched_signals() {
   sigset_t set;
@@ -44,11 +44,11 @@ sigset_t watched_signals() {
   return set;
 }
 
-// Only what is safe between fork and exec.
+// Runs in the forked child. Only async-signal-safe functions are allowed between fork and exec.
 [[noreturn]] void become_program(const char* program, const char* folder, pid_t supervisor, int output) {
-  ::setpgid(0, 0);  // so that whatever it leaves behind can be cleared away
+  ::setpgid(0, 0);  // so that the supervisor can kill processes that the program leaves behind
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (::getppid() != supervisor) ::_exit(1);  // the supervisor died before that took hold
+  if (::getppid() != supervisor) ::_exit(1);  // the supervisor died before prctl
   ::dup2(output, STDOUT_FILENO);
   ::dup2(output, STDERR_FILENO);
   sigset_t none;
@@ -60,7 +60,7 @@ sigset_t watched_signals() {
   ::_exit(127);
 }
 
-// Standard input from nowhere; what this process itself has to say goes into the attempt's log.
+// Standard input from /dev/null; the supervisor's own messages go to the attempt's log.
 void redirect(const AttemptLog& log) {
   const int nowhere = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
   if (nowhere >= 0) ::dup2(nowhere, STDIN_FILENO);
@@ -69,7 +69,7 @@ void redirect(const AttemptLog& log) {
   if (nowhere >= 0) ::close(nowhere);
 }
 
-/// A program at work: waits for its end, keeps its log, passes on requests to stop.
+/// Waits for the program's end, copies its output to the log, and forwards requests to stop.
 class Watch {
  public:
   Watch(pid_t program, int output, AttemptLog& log, std::chrono::seconds grace)
@@ -79,12 +79,12 @@ class Watch {
   }
   ~Watch() { ::close(signals_); }
 
-  /// Its wait status.
+  /// Returns the program's wait status.
   int wait() {
     while (true) {
       int status = 0;
       if (sys::waitpid(program_, &status, WNOHANG) == program_) {
-        sys::kill(-program_, SIGKILL);  // what it has left behind: nothing may write into the folder any more
+        sys::kill(-program_, SIGKILL);  // its process group: no process may write to the run folder any more
         copy_output();
         return status;
       }
@@ -96,11 +96,11 @@ class Watch {
     }
   }
 
-  /// "stop" or "stall" where somebody asked for the end, else "".
+  /// "stop" or "stall" if the program was asked to end, else "".
   const std::string& asked() const { return asked_; }
 
  private:
-  static constexpr int kLongestWait = 1000;  // milliseconds: a grace time may end
+  static constexpr int kLongestWait = 1000;  // milliseconds between checks of the grace time
 
   void take_signals() {
     signalfd_siginfo info{};
@@ -119,7 +119,7 @@ class Watch {
 
   void copy_output() {
     char buffer[1 << 16];
-    // Bounded, so that a program that never stops printing cannot keep us from hearing a signal.
+    // Bounded, so that signals are handled even if the program never stops printing.
     for (int rounds = 0; is_open_ && rounds < 64; ++rounds) {
       const ssize_t n = ::read(output_, buffer, sizeof buffer);
       if (n > 0) log_.append({buffer, static_cast<size_t>(n)});
@@ -139,7 +139,7 @@ class Watch {
 };
 
 bool is_disk_full(const fs::path& folder) {
-  constexpr uint64_t kNothing = 1 << 20;  // bytes: too little for any checkpoint
+  constexpr uint64_t kNothing = 1 << 20;  // bytes; less than any checkpoint needs
   struct statvfs info {};
   if (::statvfs(folder.c_str(), &info) != 0) return false;
   return static_cast<uint64_t>(info.f_bavail) * info.f_frsize < kNothing || (info.f_files > 0 && info.f_favail == 0);
@@ -150,7 +150,7 @@ bool is_disk_full(const fs::path& folder) {
 int supervise(const Supervision& supervision) {
   fault::begin(fault::kSupervisor);
   const sigset_t signals = watched_signals();
-  ::sigprocmask(SIG_BLOCK, &signals, nullptr);  // before anything can be half done
+  ::sigprocmask(SIG_BLOCK, &signals, nullptr);  // a signal must not end this process before exit.json is written
 
   const RunDirectory run(fs::absolute(supervision.run));
   std::optional<LockFile> lock = claim(run);

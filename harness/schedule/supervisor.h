@@ -1,5 +1,5 @@
-// One attempt's guardian: a small process that outlives the harness, starts the training program, and writes down how
-// it ended.
+// The supervisor of one attempt (`tearless supervise`): a small process that outlives the harness, starts the training
+// program, and records how it ended.
 #pragma once
 
 #include <signal.h>
@@ -9,14 +9,14 @@
 
 namespace tearless::harness {
 
-/// What `tearless supervise` exits with. The program's own code is in exit.json.
+/// Exit codes of `tearless supervise`. The training program's exit code is in exit.json.
 enum SupervisorExit : int {
-  kSupervised = 0,
-  kNoAttempt = 69,    // someone else works on this run
-  kNotRecorded = 70,  // the attempt's beginning or end could not be written down: a full disk, a read-only folder
+  kSupervised = 0,    // the attempt has ended and exit.json is written
+  kNoAttempt = 69,    // another process works on this run
+  kNotRecorded = 70,  // start.json or exit.json could not be written: a full disk, a read-only folder
 };
 
-/// Asks the program to stop like SIGTERM does; exit.json then says that it had given no sign of life.
+/// Stops the program as SIGTERM does, but exit.json then says that the program was stalled.
 inline constexpr int kStallSignal = SIGUSR1;
 
 struct Supervision {
@@ -26,9 +26,13 @@ struct Supervision {
   int grace_seconds = 30;         // between SIGTERM and SIGKILL
 };
 
-/// Takes the lock, makes the attempt, runs the program to its end (which may be days) and writes exit.json.
-/// SIGTERM is passed on; the program dies with this process. Throws MachineError where its
-/// beginning or end cannot be written down.
+/// Runs one attempt:
+///   1. takes the run's lock (if it is held, returns kNoAttempt);
+///   2. makes attempts/<n> and writes start.json;
+///   3. runs `PROGRAM train DIR` to its end, with its output in log.txt. The program inherits the lock;
+///   4. writes exit.json.
+/// On SIGTERM, SIGINT or kStallSignal it sends the program SIGTERM, and SIGKILL after the grace time. If the supervisor
+/// itself dies, the kernel kills the program. Throws MachineError or UserError if step 2 or 4 fails.
 int supervise(const Supervision& supervision);
 
 }  // namespace tearless::harness

@@ -14,7 +14,7 @@ bool has_ended_well(const RunResult& result) {
   return result.state == RunState::kDone || result.state == RunState::kDiverged;
 }
 
-// What DONE and scores.json say against a result of the store; "" where they agree.
+// How DONE or scores.json disagree with a result of the store; "" if they agree.
 std::string difference_from_folder(const RunDirectory& run, const RunResult& result) {
   const std::optional<Done> done = read_done(run);
   if (!done) return "its folder has no DONE";

@@ -1,5 +1,5 @@
-// Whether the store and the run folders tell the same story, as far as a few small files show it: what is asked before
-// any number is printed. All of it, with the large files: verify.h.
+// A quick consistency check between the store and the run folders, made before any number is printed. It reads only
+// DONE and scores.json; the full check, with checkpoints and metrics, is verify.h.
 #pragma once
 
 #include <optional>
@@ -11,14 +11,15 @@
 
 namespace tearless::harness {
 
-/// A run's result for people. UserError, naming the run and what to type, where the store's entry was changed, where
-/// the run's folder says something else of its end, and where the store has never heard of a run that its folder shows
-/// at work or ended. With `numerics_now` (Probe::numerics) older results are stale.
+/// A run's result from the store, checked against its folder. If `numerics_now` (Probe::numerics) is given, results of
+/// other numerics are marked stale. UserError, with the command to type, if
+///   - the store's entry fails its checksum,
+///   - DONE or scores.json in the run's folder disagree with the store, or
+///   - the folder has attempts, the store does not know the run, and no `tearless run` is active.
 RunResult checked_result(const Store& store, const Workspace& workspace, const std::string& id,
                          std::optional<int64_t> numerics_now = std::nullopt);
 
-/// True where a run has a result in its folder that the store does not have yet, and nobody is at work who would write
-/// it down.
+/// True if the run's folder holds a valid result that the store lacks, and no running process is going to record it.
 bool is_unrecorded(const Workspace& workspace, const RunResult& result);
 
 }  // namespace tearless::harness

@@ -25,13 +25,14 @@ namespace tearless::harness {
 namespace fs = std::filesystem;
 namespace {
 
-// kMigrations[i] brings a database from user_version i to i + 1. Released ones are frozen: a change is a new one.
+// kMigrations[i] migrates a database from user_version i to i + 1. Released migrations never change; a change of the
+// schema is a new migration.
 constexpr std::array<const char*, 2> kMigrations = {kSchema1, kSchema2};
 constexpr int kSchemaVersion = static_cast<int>(kMigrations.size());
-constexpr uintmax_t kQuicklyChecked = 64 << 20;  // bytes of a database that SQLite looks through in a tenth of a second
+constexpr uintmax_t kQuicklyChecked = 64 << 20;  // bytes that SQLite's quick_check reads in about 0.1 s
 
-// WAL needs memory shared between processes, and flock means little there: a database on one of these may be torn
-// apart.
+// WAL needs memory shared between processes, and flock is unreliable on network file systems: concurrent access could
+// corrupt the database.
 void refuse_network(const fs::path& folder) {
   struct statfs info {};
   if (::statfs(folder.c_str(), &info) != 0) return;
@@ -59,7 +60,7 @@ void refuse_newer(const fs::path& file, int version) {
       file.string(), version, kSchemaVersion, rebuild_command(file));
 }
 
-/// "runs.id" and so on: every column of every table and view.
+/// Every column of every table and view, "runs.id" and so on.
 std::set<std::string> columns_of(SQLite::Database& database) {
   SQLite::Statement row(database, "SELECT m.name || '.' || c.name FROM sqlite_schema m, pragma_table_info(m.name) c");
   std::set<std::string> columns;
@@ -67,7 +68,7 @@ std::set<std::string> columns_of(SQLite::Database& database) {
   return columns;
 }
 
-// A version is only a number: a draft of this schema, or another program's file, may carry the same one.
+// user_version alone does not identify the schema: a draft of it, or another program's file, may have the same number.
 void refuse_foreign(const fs::path& file, SQLite::Database& database) {
   static const std::set<std::string> ours = [] {
     SQLite::Database model(":memory:", SQLite::OPEN_READWRITE);
@@ -90,7 +91,7 @@ std::string rebuild_command(const fs::path& file) {
 
 void refuse_unusable(const fs::path& file, const SQLite::Exception& error) {
   const std::string_view said = error.what();
-  switch (error.getErrorCode() & 0xFF) {  // the rest of an extended code tells kinds of the same apart
+  switch (error.getErrorCode() & 0xFF) {  // the primary code; higher bits are SQLite's extended code
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
       fail("cannot read the database {}: {}; if it is damaged, make it anew from the run folders: {}", file.string(),
@@ -116,7 +117,7 @@ void refuse_unusable(const fs::path& file, const SQLite::Exception& error) {
            file.string(), said);
     case SQLITE_NOMEM:
       throw std::bad_alloc();
-    default:  // our own statements are sound: the schema that they speak of is not
+    default:  // the statements in this program are correct, so the schema must be damaged
       fail("cannot use the database {}: {}; if it is damaged, make it anew from the run folders: {}", file.string(),
            said, rebuild_command(file));
   }
@@ -133,7 +134,7 @@ LockFile lock_for_writing(const Workspace& workspace) {
         "tearless status)",
         pid.empty() ? "" : " (process " + pid + ")", workspace.root().string());
   }
-  replace_unsynced(workspace.writer(), fmt::format("{}\n", ::getpid()));  // for whoever comes next
+  replace_unsynced(workspace.writer(), fmt::format("{}\n", ::getpid()));  // for the message above in other processes
   return std::move(*lock);
 }
 
@@ -146,7 +147,7 @@ std::unique_ptr<SQLite::Database> open_for_writing(const fs::path& file) {
     refuse_newer(file, schema_version(*database));
     database->exec("PRAGMA journal_mode = WAL");
     database->exec("PRAGMA synchronous = FULL");
-    // Foreign keys are off while migrations make tables anew.
+    // Foreign keys stay off during migrations, which recreate tables.
     for (int version = schema_version(*database); version < kSchemaVersion; ++version) {
       SQLite::Transaction migration(*database);
       database->exec(kMigrations.at(static_cast<size_t>(version)));
@@ -162,7 +163,7 @@ std::unique_ptr<SQLite::Database> open_for_writing(const fs::path& file) {
 }
 
 std::unique_ptr<SQLite::Database> open_for_reading(const fs::path& file, int busy_milliseconds) {
-  // SQLite takes an empty file for a new database. Nobody leaves one on purpose.
+  // SQLite accepts an empty file as a new database. Here it means that the database was lost.
   std::error_code unknown;
   if (fs::file_size(file, unknown) == 0) {
     fail("the database {} is empty; if anything was run here, make it anew from the run folders: {}", file.string(),
@@ -172,7 +173,7 @@ std::unique_ptr<SQLite::Database> open_for_reading(const fs::path& file, int bus
     auto database = std::make_unique<SQLite::Database>(file.string(), SQLite::OPEN_READONLY, busy_milliseconds);
     const int version = schema_version(*database);
     refuse_newer(file, version);
-    if (version < 1) {  // of ours, the first has one: another program's file, or a damaged one
+    if (version < 1) {  // schema versions start at 1: this is another program's file, or a damaged one
       fail("{} says that it has no schema of tearless; make it anew from the run folders: {}", file.string(),
            rebuild_command(file));
     }
@@ -216,7 +217,7 @@ void settle(SQLite::Database& database) {
   database.setBusyTimeout(100);
   try {
     database.exec("PRAGMA journal_mode = DELETE");
-  } catch (const SQLite::Exception&) {  // the write-ahead log stays: the next writer reads it
+  } catch (const SQLite::Exception&) {  // the write-ahead log stays; the next writer reads it
   }
 }
 

@@ -1,4 +1,4 @@
-// Opening the SQLite file: who may, how, and which schema it holds. For this room only.
+// Opens and checks the SQLite file: locking, migrations, and error messages. Internal to harness/store.
 #pragma once
 
 #include <filesystem>
@@ -16,34 +16,37 @@ class Exception;
 
 namespace tearless::harness {
 
-/// The lock of the one writer. UserError where another process has it, naming its pid.
+/// Takes the workspace's writer lock. UserError, naming the holder's pid, if another process holds it.
 LockFile lock_for_writing(const Workspace& workspace);
 
-/// What to type where the database `file` is lost or damaged.
+/// The command that recreates a lost or damaged database `file`: "tearless rebuild --workspace …".
 std::string rebuild_command(const std::filesystem::path& file);
 
-/// UserError: what SQLite says against using `file`, and what to do about that: damage, another program's lock, a full
-/// or failing disk and missing permissions each want something else.
+/// Throws a UserError for an SQLite error on `file`: SQLite's message, and advice for the cause (damage, a lock of
+/// another program, a full or failing disk, missing permissions). A MachineError for a full or failing disk.
 [[noreturn]] void refuse_unusable(const std::filesystem::path& file, const SQLite::Exception& error);
 
-/// Makes the file where there is none and runs the migrations that it lacks, each in a transaction. The caller holds
-/// the writer's lock. UserError on a network file system, for a newer schema, and for a file that is no database.
+/// Opens the database in WAL mode; creates it if needed, and applies missing migrations, each in one transaction.
+/// REQUIRES: the caller holds the writer lock. UserError on a network file system, for a schema of a newer version, and
+/// for a file that is not a database of tearless.
 std::unique_ptr<SQLite::Database> open_for_writing(const std::filesystem::path& file);
 
-/// UserError for another schema than this program's. The file must exist; nothing is made or changed. A lock that
-/// others hold is waited for that long.
-inline constexpr int kBusyMilliseconds = 10'000;  // a reader's shared lock while the journal mode changes
+/// Time to wait for a lock that another process holds, such as a reader's shared lock while the journal mode changes.
+inline constexpr int kBusyMilliseconds = 10'000;
+
+/// Opens an existing database read-only and changes nothing. UserError for any schema but this version's.
 std::unique_ptr<SQLite::Database> open_for_reading(const std::filesystem::path& file,
                                                    int busy_milliseconds = kBusyMilliseconds);
 
-/// What SQLite finds wrong with the file, a sentence each; empty where it is sound. Reads all of it, changes nothing.
+/// Runs SQLite's integrity_check on the file. Returns one message for each problem, at most ten; empty if it is intact.
+/// Reads the whole file.
 std::vector<std::string> damage_in(const std::filesystem::path& file);
 
-/// UserError where a look that takes no more than a tenth of a second finds the file damaged.
+/// Runs SQLite's quick_check; UserError if it finds damage. Skipped for files of more than 64 MiB, so that it takes at
+/// most about 0.1 s.
 void refuse_damaged(SQLite::Database& database);
 
-/// Ends WAL mode, so that the file at rest stands alone and readers need no side files. Silent where a reader is in the
-/// way.
+/// Leaves WAL mode, so that the closed database is one file without side files. Does nothing if a reader prevents it.
 void settle(SQLite::Database& database);
 
 }  // namespace tearless::harness

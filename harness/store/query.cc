@@ -19,8 +19,8 @@ constexpr std::array<std::string_view, 10> kReadingPragmas = {
     "table_info",  "table_xinfo",      "table_list",    "index_list",    "index_info",
     "index_xinfo", "foreign_key_list", "database_list", "function_list", "compile_options"};
 
-/// SQLite asks this for each thing that a statement would do. A connection that only reads is not enough: ATTACH and
-/// VACUUM INTO make files of their own.
+/// The authorizer callback: SQLite calls it for each action of a statement it compiles. A read-only connection is not
+/// enough, because ATTACH and VACUUM INTO create other files.
 int allow_reading(void*, int action, const char* name, const char*, const char*, const char*) {
   switch (action) {
     case SQLITE_SELECT:
@@ -38,7 +38,7 @@ int allow_reading(void*, int action, const char* name, const char*, const char*,
   }
 }
 
-/// Holds a connection to reading while it lives.
+/// Restricts a connection to reading while the object lives.
 class ReadingOnly {
  public:
   explicit ReadingOnly(sqlite3* handle) : handle_(handle) { sqlite3_set_authorizer(handle_, allow_reading, nullptr); }
@@ -69,7 +69,7 @@ using Prepared = std::unique_ptr<sqlite3_stmt, decltype(&sqlite3_finalize)>;
   }
 }
 
-/// Compiles the first statement of `sql`; null where only space and comments are left. `sql` becomes what follows it.
+/// Compiles the first statement of `sql` and removes it from `sql`; null if only white space and comments are left.
 Prepared prepare(const SQLite::Database& database, std::string_view& sql) {
   sqlite3_stmt* statement = nullptr;
   const char* rest = nullptr;

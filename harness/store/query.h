@@ -1,4 +1,4 @@
-// SQL of people. For this room only.
+// Runs the user's queries of `tearless sql`. Internal to harness/store.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace tearless::harness {
 
-/// The answer to one statement that reads. A blob comes as SQLite writes one (x'00ff'). UserError for several
-/// statements, for none, and for all that could change the database or make a file (ATTACH, VACUUM INTO, most PRAGMAs).
+/// Runs one read-only statement. Blobs are returned as SQL literals (x'00ff'). UserError for an empty text, for several
+/// statements, and for anything that could change the database or create a file (ATTACH, VACUUM INTO, most PRAGMAs).
 QueryResult ask(const SQLite::Database& database, const std::string& sql);
 
 }  // namespace tearless::harness

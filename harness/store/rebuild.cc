@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/lock_file.h"
-#include "base/record.h"
+#include "base/sealed_json.h"
 #include "harness/store/database.h"
 #include "harness/store/record.h"
 #include "harness/store/store.h"
@@ -19,8 +19,8 @@ namespace tearless::harness {
 namespace fs = std::filesystem;
 namespace {
 
-// SQLite's side files carry the database's name. A log beside a database that it is not of would be played into it, and
-// a database without its log is an older one, perhaps half of it: a kill between two calls must leave neither.
+// SQLite finds its side files by the database's name. It would replay a log into a database that the log does not
+// belong to, and a database without its log may lack transactions. A kill between any two renames must cause neither.
 constexpr const char* kSideFiles[] = {"-wal", "-shm", "-journal"};
 
 void move_if_there(const fs::path& from, const fs::path& to) {
@@ -31,11 +31,11 @@ void move_side_files(const fs::path& from, const fs::path& to) {
   for (const char* side : kSideFiles) move_if_there(from.string() + side, to.string() + side);
 }
 
-// Records that are there and damaged. What else is known of the run is restored without them.
+// Reports an attempt's damaged files. The rest of the run is restored without them.
 void note_damaged_records(const RunDirectory& run, int64_t attempt, std::vector<std::string>& passed_over) {
   for (const char* name : {"start.json", "exit.json", "measured.json"}) {
     const fs::path file = run.attempt(attempt) / name;
-    if (fs::exists(file) && !read_record(file)) passed_over.push_back(fmt::format("{} is damaged", file.string()));
+    if (fs::exists(file) && !read_sealed(file)) passed_over.push_back(fmt::format("{} is damaged", file.string()));
   }
 }
 
@@ -68,9 +68,9 @@ void restore_run(Store& store, const Workspace& workspace, const std::string& id
   const Verdict verdict = judge(run, newest);
   record_end(store, workspace, id, newest, verdict);
   if (verdict.state == RunState::kFailed && fs::exists(run.done())) passed_over.push_back(verdict.reason);
-  // Whether a failure deserves another try is for the next `run` to say: here it is only queued again.
-  const bool settled = verdict.state != RunState::kFailed || verdict.failure == FailureClass::kSettings;
-  store.move(id, RunState::kRunning, settled ? verdict.state : RunState::kQueued, verdict.failure, verdict.reason,
+  // The next `tearless run` applies the retry policy; here a failed run is only queued again.
+  const bool finished = verdict.state != RunState::kFailed || verdict.failure == FailureClass::kSettings;
+  store.move(id, RunState::kRunning, finished ? verdict.state : RunState::kQueued, verdict.failure, verdict.reason,
              verdict.step);
 }
 
@@ -87,7 +87,7 @@ RebuildReport restore(Store& store, const Workspace& workspace) {
   };
   for (const std::string& id : folders_in(workspace.runs())) {
     try_to([&] {
-      store.in_one_step([&] { restore_run(store, workspace, id, report.passed_over); });
+      store.in_transaction([&] { restore_run(store, workspace, id, report.passed_over); });
       ++report.runs;
     });
   }
@@ -95,7 +95,8 @@ RebuildReport restore(Store& store, const Workspace& workspace) {
   for (const std::string& id : folders_in(workspace.sweeps())) {
     try_to([&] { sweeps.push_back(read_sweep(workspace, id)); });
   }
-  // In their old order, so that the newest says what still waits. Their runs without a folder are queued.
+  // In the order of submission, because submit() cancels waiting runs that a newer sweep of the grid replaced. Runs
+  // without a folder become queued.
   std::stable_sort(sweeps.begin(), sweeps.end(),
                    [](const Sweep& a, const Sweep& b) { return a.submitted_at < b.submitted_at; });
   for (const Sweep& sweep : sweeps) store.submit(sweep);
@@ -117,13 +118,13 @@ RebuildReport rebuild(const Workspace& workspace) {
     report = restore(store, workspace);
   }
   settle(*open_for_writing(fresh));
-  // Even where it is gone: its log may still be there.
+  // The name for the old database and its side files. The side files may exist although the database is gone.
   const std::string before = workspace.database().string() + ".before-rebuild";
   std::string kept = before;
   for (int copy = 2; fs::exists(kept); ++copy) kept = fmt::format("{}-{}", before, copy);
   if (fs::exists(workspace.database())) report.kept = kept;
-  // Until the last of these there is no database: the next `run` or `rebuild` reads the folders again, and SQLite drops
-  // a log without one.
+  // Until the last rename there is no database. After a crash here the next `run` or `rebuild` reads the folders again,
+  // and SQLite discards a log without a database.
   move_if_there(workspace.database(), kept);
   move_side_files(workspace.database(), kept);
   move_side_files(fresh, workspace.database());

@@ -1,4 +1,5 @@
-// Makes a lost or damaged database anew from the run and sweep folders.
+// Recreates a lost or damaged database from the run and sweep folders. The folders hold every result; the database is
+// derived from them.
 #pragma once
 
 #include <string>
@@ -10,16 +11,19 @@
 namespace tearless::harness {
 
 struct RebuildReport {
-  int64_t runs = 0, sweeps = 0;
-  std::string kept = {};                 // where the old database lies now; "" where there was none
-  std::vector<std::string> passed_over;  // one sentence for each folder or record that could not be understood
+  int64_t runs = 0, sweeps = 0;          // restored
+  std::string kept = {};                 // the new path of the old database; "" if there was none
+  std::vector<std::string> passed_over;  // one sentence for each folder or file that could not be read
 };
 
 /// Fills an empty store from the folders.
 RebuildReport restore(Store& store, const Workspace& workspace);
 
-/// Takes the writer's lock, fills a new database beside the old one, and puts it in its place; the old one is kept as
-/// tearless.db.before-rebuild, or with a number behind that. UserError where another process writes.
+/// Recreates the workspace's database:
+///   1. takes the writer lock (UserError if another process holds it);
+///   2. fills a new database beside the old one;
+///   3. renames the old one to tearless.db.before-rebuild (-2, -3 … if that name is taken);
+///   4. moves the new one into its place.
 RebuildReport rebuild(const Workspace& workspace);
 
 }  // namespace tearless::harness

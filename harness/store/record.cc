@@ -8,19 +8,19 @@ std::vector<MetricLine> record_new_metrics(Store& store, const Workspace& worksp
   const int64_t reached = store.metrics_bytes(id);
   MetricsRead read = read_metrics(workspace.run(id), reached);
   if (read.to != reached) {
-    store.in_one_step([&] { store.put_metrics(id, read.from, read.lines, read.to); });
+    store.in_transaction([&] { store.put_metrics(id, read.from, read.lines, read.to); });
   }
   return std::move(read.lines);
 }
 
 void record_start(Store& store, const Workspace& workspace, const std::string& id, int64_t attempt) {
-  store.in_one_step([&] { store.put_attempt(id, read_attempt(workspace.run(id), attempt)); });
+  store.in_transaction([&] { store.put_attempt(id, read_attempt(workspace.run(id), attempt)); });
 }
 
 void record_end(Store& store, const Workspace& workspace, const std::string& id, int64_t attempt,
                 const Verdict& verdict) {
   const RunDirectory run = workspace.run(id);
-  store.in_one_step([&] {
+  store.in_transaction([&] {
     if (attempt > 0) {
       AttemptRecord record = read_attempt(run, attempt);
       record.outcome = verdict.outcome();

@@ -1,4 +1,4 @@
-// From a run directory into the store: what the files say, the database says too.
+// Copies what a run directory holds (attempts, metrics, scores) into the store.
 #pragma once
 
 #include <string>
@@ -9,14 +9,16 @@
 
 namespace tearless::harness {
 
-/// Adds what metrics.jsonl has gained (or, where it was cut, forgets what it lost), and returns it.
+/// Records the lines that metrics.jsonl has gained since the last call, and returns them. If the file was truncated, it
+/// is read from the beginning again.
 std::vector<MetricLine> record_new_metrics(Store& store, const Workspace& workspace, const std::string& id);
 
-/// Notes that an attempt has begun.
+/// Records that an attempt has begun.
 void record_start(Store& store, const Workspace& workspace, const std::string& id, int64_t attempt);
 
-/// Notes how an attempt ended, reads its metrics to the end, and the scores of a verdict that has any. In one step.
-/// A run that was cut back and went on may have written other lines over old positions: all its metrics are read anew.
+/// Records the end of an attempt in one transaction: its verdict, its metrics to the end and, unless it failed, its
+/// scores. `attempt` may be 0 for a run with a DONE but no attempt. From the second attempt on, metrics.jsonl is read
+/// from the beginning: a resumed run truncates it and may write other lines at the same byte offsets.
 void record_end(Store& store, const Workspace& workspace, const std::string& id, int64_t attempt,
                 const Verdict& verdict);
 

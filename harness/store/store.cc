@@ -30,7 +30,7 @@ void bind_optional(Statement& statement, int index, const std::optional<int64_t>
   }
 }
 
-/// A SELECT of ours: where SQLite cannot answer it, the file is at fault.
+/// A SELECT of this program. If SQLite cannot run it, the database file is at fault, and the user is told so.
 class Question : public Statement {
  public:
   Question(const SQLite::Database& database, const std::string& sql) try
@@ -65,7 +65,7 @@ std::vector<std::string> text_column(Question& statement) {
 constexpr const char* kRunColumns =
     "runs.id, runs.state, runs.class, runs.reason, runs.canonical, runs.parameters, runs.step, runs.updates";
 
-/// What `read` makes of a stored text; where it makes nothing of it, the file is at fault.
+/// Parses a stored text with `read`; UserError if that throws, because then the database is damaged.
 template <class Read>
 auto understood(const SQLite::Column& column, const Read& read) {
   try {
@@ -93,7 +93,7 @@ RunRecord run_from(Statement& row) {
 
 }  // namespace
 
-std::string place_label(const nlohmann::ordered_json& coordinates, int64_t seed) {
+std::string run_label(const nlohmann::ordered_json& coordinates, int64_t seed) {
   std::string label;
   for (const auto& [axis, point] : coordinates.items()) label += point.get<std::string>() + " · ";
   return label + fmt::format("seed {}", seed);
@@ -133,8 +133,8 @@ Store::~Store() {
 
 // --- reading -------------------------------------------------------------------------------------------------------
 
-// A hash of all that a table prints of a result. It is written in the transaction that records the result, so a row
-// that changed since, by a flipped bit or by hand, no longer matches.
+// The seal of a result: a hash of everything that a table prints of it. It is written in the transaction that records
+// the result; a row that was changed later, by a flipped bit or by hand, no longer matches.
 std::string Store::seal_of(const std::string& id) const {
   Question row(*database_, "SELECT state, coalesce(step, -1), class, reason FROM runs WHERE id = ?");
   row.bind(1, id);
@@ -179,7 +179,7 @@ RunResult Store::result_of(const std::string& id, std::optional<int64_t> numeric
   std::set<std::pair<std::string, std::string>> machines;
   std::optional<int64_t> oldest;
   for (const AttemptRecord& attempt : attempts_of(id)) {
-    if (attempt.device.empty() && attempt.numerics == 0) continue;  // nothing says by what it was made
+    if (attempt.device.empty() && attempt.numerics == 0) continue;  // no start.json: device and numerics are unknown
     if (!attempt.device.empty()) machines.emplace(attempt.device, attempt.processor);
     oldest = std::min(oldest.value_or(attempt.numerics), attempt.numerics);
   }
@@ -259,7 +259,7 @@ std::vector<RunRecord> Store::runs_of(const std::string& sweep) const {
     const nlohmann::ordered_json coordinates = understood(row.getColumn(8), as_json);
     runs.back().coordinates = coordinates;
     runs.back().seed = row.getColumn(9).getInt64();
-    runs.back().label = place_label(coordinates, runs.back().seed);
+    runs.back().label = run_label(coordinates, runs.back().seed);
   }
   return runs;
 }
@@ -287,7 +287,7 @@ std::vector<MetricLine> Store::metrics_of(const std::string& id) const {
 }
 
 std::map<std::string, MetricLine> Store::newest_metrics(const std::string& id) const {
-  // SQLite takes the other columns from the row that has the maximum.
+  // With max(), SQLite takes the other columns from the row with the maximum.
   Question row(*database_,
                "SELECT max(position), metrics.step, metric_names.name, value FROM metrics "
                "JOIN runs ON runs.number = metrics.run JOIN metric_names ON metric_names.number = metrics.name "
@@ -344,7 +344,7 @@ void Store::put_run(const RunRequest& run) {
 }
 
 void Store::submit(const Sweep& sweep) {
-  in_one_step([&] {
+  in_transaction([&] {
     Statement row(*database_,
                   "INSERT INTO sweeps (id, title, grid_file, submitted_at) VALUES (?, ?, ?, ?) "
                   "ON CONFLICT (id) DO UPDATE SET submitted_at = excluded.submitted_at");
@@ -371,7 +371,7 @@ void Store::submit(const Sweep& sweep) {
   });
 }
 
-// A provisional id dies with the corpus' arrival: nothing else would ever move such a run again.
+// Once its corpus is there, a run gets its final id and nothing refers to the provisional one any more.
 void Store::cancel_superseded(const Sweep& sweep) {
   Question superseded(
       *database_,
@@ -391,7 +391,7 @@ void Store::move(const std::string& id, RunState from, RunState to, FailureClass
   if (!is_legal(from, to)) {
     throw std::logic_error(fmt::format("run {}: no move from {} to {}", id, name_of(from), name_of(to)));
   }
-  in_one_step([&] {
+  in_transaction([&] {
     Statement update(
         *database_,
         "UPDATE runs SET state = ?, class = ?, reason = ?, step = ?, changed_at = ? WHERE id = ? AND state = ?");
@@ -415,7 +415,7 @@ void Store::move(const std::string& id, RunState from, RunState to, FailureClass
 void Store::requeue(const std::string& id, const std::string& reason) {
   const std::optional<RunRecord> record = run(id);
   if (!record) throw std::logic_error("no run " + id + " in the store");
-  in_one_step([&] {
+  in_transaction([&] {
     move(id, record->state, RunState::kQueued, FailureClass::kNone, reason);
     Statement forgive(
         *database_,
@@ -505,7 +505,7 @@ void Store::put_metrics(const std::string& id, int64_t from_byte, const std::vec
   reached.exec();
 }
 
-void Store::in_one_step(const std::function<void()>& writes) {
+void Store::in_transaction(const std::function<void()>& writes) {
   const bool inside_another = sqlite3_get_autocommit(database_->getHandle()) == 0;
   if (inside_another) return writes();
   try {

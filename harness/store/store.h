@@ -1,6 +1,8 @@
-// What the harness remembers: runs with their states, attempts, metrics, scores, sweeps. SQLite below; no other room
-// speaks SQL. The const methods are all that a reader has. The database can always be made again from the run and sweep
-// folders (rebuild.h); SQL as an interface for people is docs/sql.md.
+// The database of a workspace: runs with their states, attempts, metrics, scores and sweeps, in SQLite. No code outside
+// harness/store uses SQL. One process writes (open_writer), any number read (open_reader, const methods only).
+//
+// Results live in the run folders first: a lost database is recreated from the run and sweep folders (rebuild.h). The
+// views that users query are described in docs/sql.md.
 #pragma once
 
 #include <cstdint>
@@ -24,42 +26,45 @@ class Database;
 
 namespace tearless::harness {
 
-/// A run's place in its grid for people: "layer_norm · pre · seed 1".
-std::string place_label(const nlohmann::ordered_json& coordinates, int64_t seed);
+/// A run's coordinates in its grid, for messages: "layer_norm · pre · seed 1".
+std::string run_label(const nlohmann::ordered_json& coordinates, int64_t seed);
 
-/// A run as a sweep asks for it.
+/// A run as a sweep requests it.
 struct RunRequest {
   std::string id;
-  std::string canonical;    // text of run.toml; "" while its corpus is missing
-  std::string waiting_for;  // not empty: which file the run waits for; its id is then provisional
-  std::optional<int64_t> parameters;
-  std::optional<int64_t> memory_bytes;
-  int64_t updates = 0;
-  nlohmann::ordered_json coordinates;  // {"axis": "label", …} in the order of the axes
+  std::string canonical;                // text of run.toml; "" while its corpus is missing
+  std::string waiting_for;              // not empty: the missing corpus file, one sentence; the id is then provisional
+  std::optional<int64_t> parameters;    // of the model; unset until the data are prepared
+  std::optional<int64_t> memory_bytes;  // likewise
+  int64_t updates = 0;                  // the most updates that the run can make
+  nlohmann::ordered_json coordinates;   // {"axis": "label", …} in the order of the axes
   int64_t seed = 0;
 };
 
-/// One submission of a grid. The same grid with the same runs is the same sweep.
+/// One submission of a grid. The same grid text with the same runs is the same sweep.
 struct Sweep {
-  std::string id;
+  std::string id;  // sweep_id()
   std::string title;
-  std::string grid_file;  // absolute
-  std::string submitted_at;
+  std::string grid_file;         // absolute
+  std::string submitted_at;      // UTC
   std::vector<RunRequest> runs;  // in the grid's order
 };
 
+/// A run as the database holds it.
 struct RunRecord {
   std::string id;
   RunState state = RunState::kQueued;
-  FailureClass failure = FailureClass::kNone;
-  std::string reason;
-  std::string canonical;
-  std::optional<int64_t> parameters;
-  std::optional<int64_t> step;  // the update at which it ended or diverged
-  int64_t updates = 0;
-  std::map<std::string, std::string> coordinates;  // axis name → label; only where asked for by sweep
-  int64_t seed = 0;                                // likewise
-  std::string label;                               // likewise: coordinates and seed for people
+  FailureClass failure = FailureClass::kNone;  // of the last attempt, if that failed
+  std::string reason;                          // of state and failure, one phrase
+  std::string canonical;                       // text of run.toml
+  std::optional<int64_t> parameters;           // of the model
+  std::optional<int64_t> step;                 // the update at which it ended or diverged
+  int64_t updates = 0;                         // the most updates that it can make
+
+  // Set by runs_of() only:
+  std::map<std::string, std::string> coordinates;  // axis name → label
+  int64_t seed = 0;
+  std::string label;  // run_label()
 };
 
 struct QueryResult {
@@ -69,65 +74,87 @@ struct QueryResult {
 
 class Store {
  public:
-  /// Makes the workspace and the database where there is none, and brings an older one up to date. UserError where
-  /// another process writes (naming its pid), on a network file system, for a database of a newer tearless, or one that
-  /// is damaged.
+  /// Opens the database for writing and takes the writer lock. Creates the workspace and the database if needed, and
+  /// migrates an older database. UserError if another process writes (naming its pid), on a network file system, for a
+  /// database of a newer version, and for a damaged one.
   static std::unique_ptr<Store> open_writer(const Workspace& workspace);
-  /// Null where nothing has been run; makes and changes nothing. UserError where the database is gone from beside its
-  /// runs, of another schema, or damaged; the reading below throws that too.
+
+  /// Opens the database read-only. Null if nothing has been run in the workspace. UserError if there are runs but no
+  /// database, and for a database of another schema or a damaged one. The reading methods throw the latter too.
   static std::unique_ptr<const Store> open_reader(const Workspace& workspace);
-  /// Over a database that is open (database.h); with a lock it is the writer's.
+
+  /// Wraps an open database (database.h). Pass the writer lock if the database is open for writing.
   Store(std::unique_ptr<SQLite::Database> database, std::optional<LockFile> lock);
   ~Store();
 
   // --- reading -----------------------------------------------------------------------------------------------------
-  /// `state` is empty for a run the store has never heard of. With `numerics_now` (Probe::numerics) older results are
-  /// stale. UserError where the result is no longer what was recorded.
+
+  /// A run's result. `state` is unset for a run that the store does not know. If `numerics_now` (Probe::numerics) is
+  /// given, results of other numerics are marked stale. UserError if !is_as_recorded(id).
   RunResult result_of(const std::string& id, std::optional<int64_t> numerics_now = std::nullopt) const;
-  /// False where an end (done, diverged, failed) is no longer what was recorded: a bit has flipped, or someone has
-  /// written to the database.
+
+  /// Verifies the checksum that was stored when the run became done, diverged or failed. False if the entry was changed
+  /// since, by a flipped bit or by another program. True for runs in other states.
   bool is_as_recorded(const std::string& id) const;
+
   std::optional<RunRecord> run(const std::string& id) const;
+
+  /// In ascending order of their numbers.
   std::vector<AttemptRecord> attempts_of(const std::string& id) const;
   std::vector<std::string> ids_starting_with(const std::string& prefix) const;
   std::vector<std::string> ids_in(RunState state) const;
+
   /// Newest first, without their runs.
   std::vector<Sweep> sweeps() const;
-  /// In the grid's order, with coordinates.
+
+  /// The runs of a sweep in the grid's order, with coordinates, seed and label.
   std::vector<RunRecord> runs_of(const std::string& sweep) const;
-  /// As they are stored, whether or not they are as recorded.
+
+  /// The stored scores, without checking is_as_recorded().
   std::map<std::string, double> scores_of(const std::string& id) const;
-  /// All lines of metrics.jsonl that were read, in its order.
+
+  /// All recorded lines of metrics.jsonl, in the order of the file.
   std::vector<MetricLine> metrics_of(const std::string& id) const;
-  /// The newest value of each metric.
+
+  /// Metric name → its last line.
   std::map<std::string, MetricLine> newest_metrics(const std::string& id) const;
-  /// How many attempts of a run ended with this class since it was last queued on request, and since it last made
-  /// progress: with no newer checkpoint than the newest attempt left.
+
+  /// The number of a run's attempts that ended with this class, counting only attempts since the last requeue() and
+  /// since the run last made progress, that is, reached the newest checkpoint.
   int64_t failures_of(const std::string& id, FailureClass failure) const;
-  /// One SELECT (query.h); UserError for what SQLite refuses, and for what could change or make a file.
+
+  /// Runs one SELECT of a user. UserError if SQLite rejects it, and for statements that do more than read (query.h).
   QueryResult query(const std::string& sql) const;
 
-  // --- writing (SQLite's own errors become UserErrors inside in_one_step) ------------------------------------------
-  /// Adds the sweep and those of its runs that are new (queued or waiting_data); states of known runs stay as they are,
-  /// but what earlier sweeps of the same grid file still wait for under a provisional id is cancelled.
+  // --- writing -----------------------------------------------------------------------------------------------------
+  // REQUIRES: opened by open_writer(). Inside in_transaction() errors of SQLite become UserErrors.
+
+  /// Adds the sweep, and those of its runs that are new, as queued or waiting_data. Known runs keep their states.
+  /// Cancels runs that earlier sweeps of the same grid file left in waiting_data and that this sweep does not contain.
   void submit(const Sweep& sweep);
-  /// The one way in which a state changes; a move that is not legal, or not from this state, is a logic error.
+
+  /// Changes a run's state. All state changes go through this function. std::logic_error if the move is not legal or
+  /// the run is not in state `from`.
   void move(const std::string& id, RunState from, RunState to, FailureClass failure = FailureClass::kNone,
             const std::string& reason = "", std::optional<int64_t> step = std::nullopt);
-  /// From any state that allows it, on request: earlier failures no longer count.
-  void requeue(const std::string& id, const std::string& reason);
-  void put_run(const RunRequest& run);  ///< queued or waiting_data; of a known run it only fills in what was unknown
-  void put_attempt(const std::string& id, const AttemptRecord& attempt);  ///< replaces the one of that number
-  void put_scores(const std::string& id, const std::map<std::string, double>& scores);  ///< replaces all
 
-  /// How far metrics.jsonl has been read.
+  /// Queues a run again, from any state that allows it, and resets its count of failures.
+  void requeue(const std::string& id, const std::string& reason);
+
+  /// Adds a run as queued or waiting_data. For a known run, only fills in values that were unknown.
+  void put_run(const RunRequest& run);
+  void put_attempt(const std::string& id, const AttemptRecord& attempt);  ///< replaces the attempt of that number
+  void put_scores(const std::string& id, const std::map<std::string, double>& scores);  ///< replaces all scores
+
+  /// The number of bytes of metrics.jsonl that have been recorded.
   int64_t metrics_bytes(const std::string& id) const;
-  /// Forgets what lay at or past `from_byte`, adds `lines`, and notes that `to_byte` is reached.
+
+  /// Deletes the metrics at byte offsets >= `from_byte`, adds `lines`, and sets metrics_bytes() to `to_byte`.
   void put_metrics(const std::string& id, int64_t from_byte, const std::vector<MetricLine>& lines, int64_t to_byte);
 
-  /// All of `writes` or nothing, with one wait for the disk. May stand inside another one. UserError where the disk is
-  /// full or cannot be written; what was committed before stays.
-  void in_one_step(const std::function<void()>& writes);
+  /// Runs `writes` in one transaction, which is durable when this returns. A nested call joins the outer transaction.
+  /// UserError if the disk is full or cannot be written; earlier transactions are unaffected.
+  void in_transaction(const std::function<void()>& writes);
 
  private:
   int64_t run_number(const std::string& id) const;

@@ -1,12 +1,11 @@
 #include "harness/store/sweep_directory.h"
 
-#include <sstream>
-
 #include "base/error.h"
 #include "base/files.h"
 #include "base/hash.h"
-#include "base/record.h"
+#include "base/sealed_json.h"
 #include "base/time.h"
+#include "base/words.h"
 
 namespace tearless::harness {
 namespace fs = std::filesystem;
@@ -67,8 +66,7 @@ Sweep read_sweep(const Workspace& workspace, const std::string& id) {
           "{}: grid.toml and runs.jsonl are no longer what was submitted; delete that folder and submit its grid again",
           folder.string());
     }
-    std::istringstream lines(texts);
-    for (std::string line; std::getline(lines, line);) {
+    for (const std::string_view line : split_lines(texts)) {
       const ordered_json run = ordered_json::parse(line);
       sweep.runs.push_back({.id = run.at("id"),
                             .canonical = "",

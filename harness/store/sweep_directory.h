@@ -1,5 +1,9 @@
-// sweeps/<id>/: the frozen grid (grid.toml), what it asked for (runs.jsonl, one run a line) and what happened
-// (events.jsonl): with the run folders, all that a lost database needs.
+// The folder of a sweep, sweeps/<id>/. With the run folders, it holds everything that recreates a lost database.
+//
+//   grid.toml     a copy of the grid file as submitted
+//   sweep.json    title, grid file, time of submission; sealed
+//   runs.jsonl    the requested runs, one a line
+//   events.jsonl  log of what the scheduler did
 #pragma once
 
 #include <filesystem>
@@ -12,16 +16,16 @@
 
 namespace tearless::harness {
 
-/// The id of a submission: the grid's name and a hash of its text and its runs.
+/// The id of a submission: the grid file's stem and a hash of its text and its runs, "norm-89abcdef".
 std::string sweep_id(const Sweep& sweep, std::string_view grid_text);
 
-/// Writes what is not there yet.
+/// Writes the sweep's folder. Does nothing if it is there already. REQUIRES: sweep.id is set.
 void freeze_sweep(const Workspace& workspace, const Sweep& sweep, std::string_view grid_text);
 
-/// What freeze_sweep wrote. UserError where it cannot be understood.
+/// Reads what freeze_sweep() wrote. UserError if it is damaged or was changed.
 Sweep read_sweep(const Workspace& workspace, const std::string& id);
 
-/// Appends `{"at": now, "event": what, …details}`.
+/// Appends `{"at": now, "event": what, …details}` to events.jsonl.
 void log_event(const Workspace& workspace, const std::string& sweep, std::string_view what,
                nlohmann::json details = nlohmann::json::object());
 

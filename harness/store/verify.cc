@@ -13,7 +13,7 @@
 #include "base/files.h"
 #include "base/hash.h"
 #include "base/lock_file.h"
-#include "base/record.h"
+#include "base/sealed_json.h"
 #include "base/words.h"
 #include "harness/runs/attempt_files.h"
 #include "harness/runs/verdict.h"
@@ -30,13 +30,13 @@ namespace {
 
 bool has_result(RunState state) { return state == RunState::kDone || state == RunState::kDiverged; }
 
-// --- a folder and its own checksums ---------------------------------------------------------------------------------
+// --- a folder against its own checksums -----------------------------------------------------------------------------
 
-// Why the file is not what a checkpoint's manifest says of it, or "".
+// How a checkpoint differs from its manifest; "" if it does not.
 std::string damage_of(const fs::path& checkpoint) {
   const fs::path manifest = checkpoint / "manifest.json";
   if (!fs::exists(manifest)) return fs::exists(checkpoint / "state.bin") ? "manifest.json is gone" : "";
-  const std::optional<json> record = read_record(manifest);
+  const std::optional<json> record = read_sealed(manifest);
   if (!record) return "manifest.json is damaged";
   const json files = record->value("files", json::object());
   for (const auto& [name, checksum] : files.items()) {
@@ -47,9 +47,10 @@ std::string damage_of(const fs::path& checkpoint) {
   return "";
 }
 
-// What the checkpoint records of metrics.jsonl, which its run would go on from; a foreign program records nothing.
+// How metrics.jsonl differs from what the checkpoint recorded of its beginning; "" if it does not. Checkpoints of other
+// programs may record nothing.
 std::string damage_of_metrics(const RunDirectory& run, const fs::path& checkpoint) {
-  const std::optional<json> record = read_record(checkpoint / "manifest.json");
+  const std::optional<json> record = read_sealed(checkpoint / "manifest.json");
   const json state = record ? record->value("state", json::object()) : json::object();
   const json bytes = state.is_object() ? state.value("metrics_bytes", json()) : json();
   if (!bytes.is_number_unsigned()) return "";
@@ -63,13 +64,13 @@ std::string damage_of_metrics(const RunDirectory& run, const fs::path& checkpoin
 
 class Verification {
  public:
-  /// `watched`: a `tearless run` is at work, and what is unfinished changes while we look.
+  /// `watched`: a `tearless run` is active, so unfinished runs change during the check.
   Verification(const Workspace& workspace, bool watched)
       : workspace_(workspace), place_(" --workspace " + workspace.root().string()), watched_(watched) {}
 
   VerifyReport report() {
     open_store();
-    for (const std::string& id : folders_in(workspace_.runs())) look_at(id);
+    for (const std::string& id : folders_in(workspace_.runs())) check_run(id);
     if (store_) look_for_lost_folders();
     for (const std::string& id : folders_in(workspace_.sweeps())) look_at_sweep(id);
     report_.sweeps = static_cast<int64_t>(sweeps_.size());
@@ -94,7 +95,7 @@ class Verification {
     try {
       store_ = Store::open_reader(workspace_);
       for (const RunState state : {RunState::kDone, RunState::kDiverged, RunState::kFailed}) store_->ids_in(state);
-    } catch (const UserError& error) {  // which says what to do: another program's file, or another version's
+    } catch (const UserError& error) {  // another program's file, or another version's: the message says what to do
       add({.subject = "database", .what = error.what(), .todo = "tearless rebuild" + place_});
       store_.reset();
     }
@@ -108,7 +109,7 @@ class Verification {
   }
   std::string run_command() const { return "tearless run GRID" + place_; }
 
-  void look_at(const std::string& id) {
+  void check_run(const std::string& id) {
     const RunDirectory run = workspace_.run(id);
     if (LockFile::is_held(run.lock())) return;
     ++report_.runs;
@@ -155,7 +156,7 @@ class Verification {
     for (int64_t attempt = 1, newest = run.newest_attempt(); attempt <= newest; ++attempt) {
       for (const char* name : {"start.json", "exit.json", "measured.json"}) {
         const fs::path file = run.attempt(attempt) / name;
-        if (!fs::exists(file) || read_record(file)) continue;
+        if (!fs::exists(file) || read_sealed(file)) continue;
         add({.subject = subject,
              .what = fmt::format("attempts/{}/{} is damaged", attempt, name),
              .todo = fmt::format("restore {} from a copy; the run's numbers do not depend on it", file.string()),
@@ -190,12 +191,11 @@ class Verification {
     }
   }
 
-  // --- the database and a folder
-  // ---------------------------------------------------------------------------------------
+  // --- the database against a folder ---------------------------------------------------------------------------------
 
   void compare(const RunDirectory& run, const std::string& subject, const RunRecord& known, bool sound) {
     const std::string& id = known.id;
-    // Where the folder is not sound either, nobody can tell which is right.
+    // If the folder is damaged too, the check cannot tell which of the two is right.
     const auto blame = [&](const std::string& what) {
       if (sound) return blame_database(subject, what);
       add({.subject = subject, .what = what, .todo = "first see to its folder, as said above"});
@@ -216,14 +216,14 @@ class Verification {
     if (compare_attempts(run, id, blame)) compare_metrics(run, id, blame);
   }
 
-  // False where the database does not have the attempts that the folder has: the rest cannot agree either.
+  // False if the database lacks an attempt that the folder has. Its metrics then differ for the same reason.
   bool compare_attempts(const RunDirectory& run, const std::string& id,
                         const std::function<void(const std::string&)>& blame) {
     std::set<int64_t> numbers;
     for (const AttemptRecord& stored : store_->attempts_of(id)) {
       numbers.insert(stored.number);
       const AttemptRecord file = read_attempt(run, stored.number);
-      // Not the outcome, which another version may have judged otherwise, nor the checkpoint, which is pruned later.
+      // Without outcome (another version may have judged differently) and checkpoint (it may have been deleted since).
       const auto said = [](const AttemptRecord& a) {
         return std::tie(a.code, a.signal, a.started_at, a.ended_at, a.host, a.device, a.processor, a.version,
                         a.numerics, a.measured);
@@ -263,8 +263,7 @@ class Verification {
     }
   }
 
-  // --- sweeps
-  // ----------------------------------------------------------------------------------------------------------
+  // --- sweeps --------------------------------------------------------------------------------------------------------
 
   void look_at_sweep(const std::string& id) {
     const std::string subject = "sweep " + id;
@@ -280,7 +279,7 @@ class Verification {
       }
       const std::vector<RunRecord> places = store_->runs_of(id);
       const auto equal = [](const RunRecord& a, const RunRequest& b) {
-        return a.id == b.id && a.label == place_label(b.coordinates, b.seed);
+        return a.id == b.id && a.label == run_label(b.coordinates, b.seed);
       };
       if (!std::equal(places.begin(), places.end(), frozen.runs.begin(), frozen.runs.end(), equal)) {
         blame_database(subject, "the database and runs.jsonl differ");
@@ -301,7 +300,7 @@ class Verification {
     }
   }
 
-  // A database made anew has only what the folders say: not while one of them has lost a result.
+  // A recreated database holds only what the folders hold: do not recreate it while a folder has lost its result.
   void keep_what_is_at_stake() {
     std::vector<Difference>& all = report_.differences;
     if (std::none_of(all.begin(), all.end(), [](const Difference& one) { return one.result_at_stake; })) return;
@@ -343,7 +342,7 @@ VerifyReport repair(const Workspace& workspace) {
   std::vector<std::string> repaired;
   bool database_at_fault = false;
   {
-    if (!fs::is_directory(workspace.root())) return verify(workspace);  // which says so
+    if (!fs::is_directory(workspace.root())) return verify(workspace);  // throws the UserError
     const LockFile lock = lock_for_writing(workspace);
     for (const Difference& difference : Verification(workspace, /*watched=*/false).report().differences) {
       database_at_fault |= difference.remedy == Remedy::kRebuild;

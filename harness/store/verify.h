@@ -1,5 +1,5 @@
-// Compares all that a workspace holds with what vouches for it: the database with the run and sweep folders, and each
-// folder with its own checksums.
+// The full consistency check of a workspace (`tearless verify`): the database against the run and sweep folders, and
+// each folder against its own checksums.
 #pragma once
 
 #include <cstdint>
@@ -10,33 +10,33 @@
 
 namespace tearless::harness {
 
-/// What would make a difference go away.
+/// How a difference can be repaired.
 enum class Remedy {
-  kRebuild,   // the database is at fault, the folders are sound: repair() makes it anew
-  kSetAside,  // a damaged checkpoint, and there is an older sound one: repair() moves it out of the way
-  kPerson,    // a result, or the only state of a run, is at stake
+  kRebuild,   // the database is wrong, the folders are intact: repair() recreates the database
+  kSetAside,  // a checkpoint is damaged, an older one is intact: repair() moves the damaged one away
+  kPerson,    // a user must decide: a result, or the only state of a run, could be lost
 };
 
 struct Difference {
   std::string subject;  // "database", "run 0123…", "sweep norm-89ab…"
   std::string what;     // one phrase
-  std::string todo;     // what to type
+  std::string todo;     // the command to type, or other advice
   Remedy remedy = Remedy::kPerson;
-  bool result_at_stake = false;  // the database may hold the only good copy of a result: it is not made anew
-  std::string checkpoint = {};   // the folder to set aside
+  bool result_at_stake = false;  // the database may hold the only good copy of a result, so it must not be recreated
+  std::string checkpoint = {};   // kSetAside: the folder to move
 };
 
 struct VerifyReport {
-  int64_t runs = 0, sweeps = 0;  // that were looked at
+  int64_t runs = 0, sweeps = 0;  // checked
   std::vector<Difference> differences;
-  std::vector<std::string> repaired;  // one sentence each
+  std::vector<std::string> repaired;  // what repair() did, one sentence each
 };
 
-/// Changes nothing. Runs at work are passed over, as long as they are.
+/// Finds all differences; changes nothing. Skips runs that a process is working on.
 VerifyReport verify(const Workspace& workspace);
 
-/// Sets damaged checkpoints aside (runs/<id>/set_aside) and makes the database anew where it is at fault and no result
-/// is at stake; never deletes anything. The differences that are left. UserError while a `tearless run` is at work.
+/// Moves damaged checkpoints to runs/<id>/set_aside, and recreates the database if it is wrong and no result is at
+/// stake. Deletes nothing. Returns the remaining differences. UserError while a `tearless run` is active.
 VerifyReport repair(const Workspace& workspace);
 
 }  // namespace tearless::harness

@@ -14,11 +14,11 @@ namespace tearless::harness {
 namespace fs = std::filesystem;
 namespace {
 
-// SQLite allocates szOsFile bytes a file: this struct, and behind it the file of the VFS underneath.
+// SQLite allocates szOsFile bytes for each file: this struct, followed by the file struct of the underlying VFS.
 struct File {
   sqlite3_file base;
   char* name;          // owned by SQLite for as long as the file is open; null for a temporary file
-  bool new_in_folder;  // made by us: its first sync makes its name durable too, as SQLite's own VFS does
+  bool new_in_folder;  // created by this open: the first sync also makes its name durable, as in SQLite's own VFS
   bool is_log;         // a journal or write-ahead log
 };
 
@@ -29,7 +29,7 @@ sqlite3_vfs* below() {
 File* ours(sqlite3_file* file) { return reinterpret_cast<File*>(file); }
 sqlite3_file* real(sqlite3_file* file) { return reinterpret_cast<sqlite3_file*>(ours(file) + 1); }
 
-// What SQLite says for an errno that a plan asks for.
+// The SQLite error code for the errno with which the plan makes a call fail; SQLITE_OK if it does not.
 int refusal(fault::Kind kind, const char* what, int otherwise) {
   const int error = fault::point(kind, what);
   return error == 0 ? SQLITE_OK : error == ENOSPC ? SQLITE_FULL : otherwise;
@@ -44,7 +44,7 @@ int x_read(sqlite3_file* file, void* to, int size, sqlite3_int64 at) {
 int x_write(sqlite3_file* file, const void* from, int size, sqlite3_int64 at) {
   if (const int error = refusal(fault::kWrite, name_of(file), SQLITE_IOERR_WRITE)) return error;
   if (size < 2 || !fault::is_active()) return real(file)->pMethods->xWrite(real(file), from, size, at);
-  // In halves: a page may be torn by a crash.
+  // In halves, so that a crash can leave a torn page.
   const int half = size / 2;
   if (const int error = real(file)->pMethods->xWrite(real(file), from, half, at)) return error;
   if (const int error = refusal(fault::kWrite, name_of(file), SQLITE_IOERR_WRITE)) return error;
@@ -84,7 +84,7 @@ int x_shm_lock(sqlite3_file* file, int offset, int count, int flags) {
 void x_shm_barrier(sqlite3_file* file) { real(file)->pMethods->xShmBarrier(real(file)); }
 int x_shm_unmap(sqlite3_file* file, int remove) { return real(file)->pMethods->xShmUnmap(real(file), remove); }
 
-// Version 2: write-ahead logs, but no memory-mapped reading.
+// Version 2 supports write-ahead logs but not memory-mapped reading.
 constexpr sqlite3_io_methods kMethods = {.iVersion = 2,
                                          .xClose = x_close,
                                          .xRead = x_read,

@@ -1,10 +1,10 @@
-// SQLite's file access, with its writes reported to base/fault.h: so that tests can fail each of them, kill between any
-// two, and know what a power cut leaves of the database. Without a fault plan it is not installed.
+// An SQLite VFS that reports writes to base/fault.h, so that tests can make any of them fail, kill a process between
+// any two, and simulate power cuts. It is not installed without a fault plan.
 #pragma once
 
 namespace tearless::harness {
 
-/// Makes the reporting VFS SQLite's default where a fault plan is active. Called before a database is opened.
+/// Makes the reporting VFS SQLite's default if a fault plan is active. Call it before opening a database.
 void install_fault_vfs();
 
 }  // namespace tearless::harness

@@ -9,7 +9,7 @@ std::string fraction(int part, const Cell& cell, const char* what) {
   return part == 0 ? "" : fmt::format(", {}/{} {}", part, cell.expected, what);
 }
 
-/// What became of the runs that are not in the mean, shortest form that leaves nothing out.
+/// The count of runs in the mean, and the counts of diverged and failed runs, in the shortest form that is complete.
 std::string count_text(const Table& table, const Cell& cell) {
   const std::string bad = fraction(cell.diverged, cell, "div.") + fraction(cell.below, cell, "fail") +
                           fraction(cell.failed, cell, "failed");
@@ -30,7 +30,7 @@ std::string value_text(const Table& table, const Table::Column& column, const Ce
   return text + count_text(table, cell);
 }
 
-/// A cell without a mean.
+/// The text of a cell without a mean.
 std::string empty_text(const Table& table, const Cell& cell) {
   const auto all = [&](int part, const char* what) {
     return part == cell.expected ? fmt::format("{} ({}/{})", what, part, cell.expected) : "";

@@ -16,10 +16,10 @@
 namespace tearless::harness {
 namespace {
 
-/// The runs of one point of all axes, a seed each.
+/// The runs that differ in their seed only.
 using Replicates = std::vector<const RunResult*>;
 
-/// What stands at one row and column: the points that differ on the selected axes only (one where nothing is selected).
+/// The runs of one row and column, by their coordinates on the axes select.over. One entry without `select`.
 using Candidates = std::map<Coordinates, Replicates>;
 
 std::vector<std::string> labels_at(const Grid& grid, const std::vector<size_t>& axes, const Coordinates& coordinates) {
@@ -34,11 +34,10 @@ std::vector<std::string> names_of(const Grid& grid, const std::vector<size_t>& a
   return names;
 }
 
-// --- which scores
-// -----------------------------------------------------------------------------------------------------
+// --- scores --------------------------------------------------------------------------------------------------------
 
-/// The names that the grid asks for, patterns replaced by what there is. A pattern that finds nothing stays: its column
-/// says so.
+/// The names of the requested scores, with patterns replaced by the names that match. A pattern without a match is
+/// retained, so that its empty column is visible.
 std::vector<std::string> scores_of(const Grid& grid, const std::vector<TableRun>& runs) {
   std::set<std::string> there;
   for (const TableRun& run : runs) {
@@ -51,7 +50,7 @@ std::vector<std::string> scores_of(const Grid& grid, const std::vector<TableRun>
     std::vector<std::string> found;
     std::copy_if(there.begin(), there.end(), std::back_inserter(found),
                  [&](const std::string& name) { return matches_pattern(pattern, name); });
-    // Layer 10 after layer 9.
+    // Version order, so that layer 10 comes after layer 9.
     std::sort(found.begin(), found.end(),
               [](const std::string& a, const std::string& b) { return strverscmp(a.c_str(), b.c_str()) < 0; });
     if (found.empty()) found.push_back(pattern);
@@ -62,8 +61,7 @@ std::vector<std::string> scores_of(const Grid& grid, const std::vector<TableRun>
   return scores;
 }
 
-// --- cells
-// ------------------------------------------------------------------------------------------------------------
+// --- cells ---------------------------------------------------------------------------------------------------------
 
 std::optional<double> mean_of(const Replicates& replicates, const std::string& score) {
   std::vector<double> values;
@@ -74,7 +72,7 @@ std::optional<double> mean_of(const Replicates& replicates, const std::string& s
   return mean(values);
 }
 
-/// The candidate that `select` reports: the best mean, the first of equals; without any mean the first there is.
+/// The candidate with the best mean of select.by; the first one if several are equal or none has a mean.
 const Candidates::value_type& best_of(const Candidates& candidates, const TableSpec::Select& select) {
   const Candidates::value_type* best = &*candidates.begin();
   std::optional<double> best_mean;
@@ -89,7 +87,7 @@ const Candidates::value_type& best_of(const Candidates& candidates, const TableS
   return *best;
 }
 
-/// `judge` is the score that fail_below speaks of: a run that fails is failed in every column.
+/// `judge` is the score that is compared with fail_below: a run below it counts as failed in every column.
 Cell fill_cell(const Grid& grid, const Replicates& replicates, const std::string& score, const std::string& judge) {
   Cell cell;
   cell.expected = static_cast<int>(grid.seeds.size());
@@ -117,10 +115,9 @@ Cell fill_cell(const Grid& grid, const Replicates& replicates, const std::string
   return cell;
 }
 
-// --- numbers of digits
-// --------------------------------------------------------------------------------------------------
+// --- numbers of digits ---------------------------------------------------------------------------------------------
 
-/// Two significant digits of the usual spread; without any, two after the point.
+/// Digits after the point that show two significant digits of the median spread; 2 if there is no spread.
 int decimals_from_spread(const Table& table, const std::string& score) {
   std::vector<double> spreads;
   for (const Table::Row& row : table.rows) {
@@ -131,7 +128,7 @@ int decimals_from_spread(const Table& table, const std::string& score) {
   }
   const std::optional<double> usual = lower_median(spreads);
   if (!usual) return 2;
-  const double magnitude = std::floor(std::log10(*usual) + 1e-9);  // 0.1 as a difference of sums is 0.0999…
+  const double magnitude = std::floor(std::log10(*usual) + 1e-9);  // rounding errors can turn 0.1 into 0.0999…
   return std::clamp(1 - static_cast<int>(magnitude), 0, 6);
 }
 
@@ -144,7 +141,8 @@ int decimals_of(const Grid& grid, const Table& table, const std::string& score) 
   return decimals_from_spread(table, score);
 }
 
-/// As many digits after the point as the source's longest number has: it prints 29.50 where TOML reads 29.5.
+/// The most digits after the point among the published numbers. TOML drops trailing zeros: a printed 29.50 is read as
+/// 29.5.
 int published_decimals(const TableSpec::Published& published) {
   size_t decimals = 0;
   for (const auto& row : published.values) {
@@ -157,8 +155,7 @@ int published_decimals(const TableSpec::Published& published) {
   return static_cast<int>(decimals);
 }
 
-// --- notes
-// --------------------------------------------------------------------------------------------------------------
+// --- notes ---------------------------------------------------------------------------------------------------------
 
 void add_state_notes(const Grid& grid, const std::vector<TableRun>& runs, const std::string& options,
                      std::vector<std::string>& notes) {
@@ -246,11 +243,12 @@ void add_notes(const Grid& grid, const std::vector<TableRun>& runs, const std::s
 }  // namespace
 
 bool matches_pattern(std::string_view pattern, std::string_view name) {
-  // Only the last star seen need ever take more: what an earlier one could take, this one can take as well.
+  // Greedy matching with backtracking to the last star only. Text that an earlier star could match can be matched by
+  // the last one as well, so no other backtracking is needed.
   size_t p = 0;
   size_t n = 0;
   size_t after_star = std::string_view::npos;  // in the pattern
-  size_t taken = 0;                            // where in the name that star's text ends
+  size_t taken = 0;                            // end, in the name, of the text that the star matches
   while (n < name.size()) {
     if (p < pattern.size() && pattern[p] == '*') {
       after_star = ++p;
@@ -273,7 +271,7 @@ Table fill(const Grid& grid, const std::vector<TableRun>& runs, const std::strin
   const Layout layout = layout_of(grid);
   const std::vector<size_t> over = spec.select ? spec.select->over : std::vector<size_t>{};
 
-  // Every cell's candidates, the ones without any run included.
+  // (row, column) → candidates, including those without any run.
   std::map<std::pair<size_t, size_t>, Candidates> places;
   for_each_cell(grid, [&](const GridPoint& point, const Exclusion* excluded) {
     if (excluded) return;
@@ -306,7 +304,7 @@ Table fill(const Grid& grid, const std::vector<TableRun>& runs, const std::strin
       const auto place = places.find({r, c});
       for (const std::string& score : scores) {
         Cell& cell = row.cells.emplace_back();
-        if (place == places.end()) continue;  // left out
+        if (place == places.end()) continue;  // excluded
         const auto& [chosen, replicates] = spec.select ? best_of(place->second, *spec.select) : *place->second.begin();
         cell = fill_cell(grid, replicates, score, scores.front());
         cell.chosen = fmt::format("{}", fmt::join(labels_at(grid, over, chosen), ", "));

@@ -1,5 +1,5 @@
-// One Table in five forms. Text, Markdown, LaTeX and HTML print the same words; CSV has a line a cell and full
-// precision.
+// Prints a Table in five formats. Text, Markdown, LaTeX and HTML print cell_text(); CSV has one line for each cell,
+// with numbers in full precision.
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -18,11 +18,10 @@ namespace {
 
 using Line = std::vector<std::string>;
 
-// --- what all forms share
-// -----------------------------------------------------------------------------------------------
+// --- common to all formats -----------------------------------------------------------------------------------------
 
-/// The header: a line a column axis, then one with the scores where there are several. Its first cells are the row
-/// axes' names (on the last line) and the column axes' names (beside their labels).
+/// The header: one line for each column axis, then one with the scores if there are several. The first cells of a line
+/// hold the names of the row axes (on the last line) and the name of the column axis (before its labels).
 std::vector<Line> header_lines(const Table& table) {
   std::vector<Line> lines;
   const size_t row_axes = table.row_axes.size();
@@ -38,7 +37,7 @@ std::vector<Line> header_lines(const Table& table) {
   if (table.several_scores || lines.empty()) {
     line_of("", [](const Table::Column& column) { return column.score; });
   }
-  // The row axes' names go onto the last line if nothing else stands there, else onto one of their own.
+  // The names of the row axes go onto the last line if its first cells are empty, else onto another line.
   Line& last = lines.back();
   if (row_axes > 0 && !last[row_axes - 1].empty()) lines.emplace_back(row_axes + table.columns.size());
   std::copy(table.row_axes.begin(), table.row_axes.end(), lines.back().begin());
@@ -65,7 +64,7 @@ std::string join_escaped(const Line& line, const char* separator, const Escape& 
   return fmt::format("{}", fmt::join(escaped, separator));
 }
 
-/// Replaces each text of `with` (pairs: from, to) wherever it stands; earlier pairs win.
+/// Replaces every occurrence of the texts in `with` (pairs of from, to) in one pass. Earlier pairs win.
 std::string replace_all(const std::string& text,
                         const std::vector<std::pair<std::string_view, std::string_view>>& with) {
   std::string out;
@@ -83,7 +82,8 @@ std::string replace_all(const std::string& text,
   return out;
 }
 
-/// The table without characters that would end a line or steer a terminal; each form then escapes its own.
+/// The table with all texts made printable(): no line breaks, no terminal escapes. Each format then applies its own
+/// escapes.
 Table printable_table(Table table) {
   const auto clean = [](std::string& text) { text = printable(text); };
   const auto clean_all = [&](std::vector<std::string>& texts) { std::for_each(texts.begin(), texts.end(), clean); };
@@ -106,10 +106,10 @@ Table printable_table(Table table) {
   return table;
 }
 
-// --- text
-// ---------------------------------------------------------------------------------------------------------------
+// --- text ----------------------------------------------------------------------------------------------------------
 
-/// Columns before the point of a leading number: cells are shifted so that the points of a column stand in one line.
+/// The number of characters before the decimal point of a leading number. Cells are padded so that the points of a
+/// column align.
 size_t whole_digits(const std::string& text) {
   const size_t start = text.starts_with('-') ? 1 : 0;
   size_t end = start;
@@ -161,8 +161,7 @@ std::string render_text(const Table& table) {
   return text;
 }
 
-// --- Markdown
-// -----------------------------------------------------------------------------------------------------------
+// --- Markdown ------------------------------------------------------------------------------------------------------
 
 std::string escape_markdown(const std::string& text) {
   return replace_all(text, {{"\\", "\\\\"},
@@ -178,7 +177,7 @@ std::string escape_markdown(const std::string& text) {
                             {"]", "\\]"}});
 }
 
-/// Markdown has one header line only: the levels of a column are joined.
+/// Markdown allows one header line only, so the labels of a column are joined.
 std::string render_markdown(const Table& table) {
   const std::vector<Line> lines = header_lines(table);
   Line header = lines.back();
@@ -199,8 +198,7 @@ std::string render_markdown(const Table& table) {
   return text;
 }
 
-// --- LaTeX
-// --------------------------------------------------------------------------------------------------------------
+// --- LaTeX ---------------------------------------------------------------------------------------------------------
 
 std::string escape_latex(const std::string& text) {
   return replace_all(text, {{"\\", "\\textbackslash{}"},
@@ -214,14 +212,14 @@ std::string escape_latex(const std::string& text) {
                             {"{", "\\{"},
                             {"}", "\\}"},
                             {"*", "$^{*}$"},
-                            {"[", "{[}"},  // after \\ a bracket would be its argument
+                            {"[", "{[}"},  // directly after \\ a bracket would be read as its optional argument
                             {"]", "{]}"},
                             {"<", "\\textless{}"},
                             {">", "\\textgreater{}"},
                             {"|", "\\textbar{}"},
                             {"\"", "\\symbol{34}"},
                             {"`", "\\symbol{96}"},
-                            {"--", "-{}-{}"},  // two would become a dash
+                            {"--", "-{}-{}"},  // LaTeX sets two hyphens as a dash
                             {"±", "$\\pm$"},
                             {"→", "$\\rightarrow$"},
                             {"×", "$\\times$"},
@@ -245,8 +243,7 @@ std::string render_latex(const Table& table) {
   return text + "\\end{table}\n";
 }
 
-// --- HTML
-// ---------------------------------------------------------------------------------------------------------------
+// --- HTML ----------------------------------------------------------------------------------------------------------
 
 std::string escape_html(const std::string& text) {
   return replace_all(text, {{"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}, {"\"", "&quot;"}, {"'", "&#39;"}});
@@ -265,7 +262,7 @@ std::string render_html(const Table& table) {
     for (size_t i = 0; i < line.size(); ++i) {
       if (i < row_axes) {
         text += fmt::format("<th>{}</th>", escape_html(line[i]));
-      } else {  // a look at a cell shows its runs
+      } else {  // the tooltip of a cell lists its runs
         text += fmt::format("<td title=\"{}\">{}</td>", join_escaped(row.cells[i - row_axes].runs, " ", escape_html),
                             escape_html(line[i]));
       }
@@ -277,8 +274,7 @@ std::string render_html(const Table& table) {
   return text;
 }
 
-// --- CSV
-// ----------------------------------------------------------------------------------------------------------------
+// --- CSV -----------------------------------------------------------------------------------------------------------
 
 bool is_number(const std::string& text) {
   char* end = nullptr;
@@ -286,7 +282,7 @@ bool is_number(const std::string& text) {
   return !text.empty() && end == text.c_str() + text.size();
 }
 
-/// A spreadsheet takes a cell that begins so for a formula, unless it is a number; behind an apostrophe it is text.
+/// Quotes a cell. Spreadsheets read text that begins with = + - or @ as a formula, so it gets an apostrophe in front.
 std::string escape_csv(const std::string& text) {
   const bool formula = !text.empty() && std::string_view("=+-@").find(text.front()) != std::string_view::npos;
   const std::string cell = formula && !is_number(text) ? fmt::format("'{}", text) : text;
@@ -342,7 +338,8 @@ constexpr Form kForms[] = {  // in the order of TableFormat
 }  // namespace
 
 size_t display_width(std::string_view text) {
-  // fmt pads to a width on the screen; no text is wider there than it has bytes, so the padding tells the difference.
+  // fmt pads to a display width. No text is wider than its number of bytes, so n bytes with width w, padded to n
+  // columns, become n + (n - w) bytes: w = 2n - size.
   return 2 * text.size() - fmt::formatted_size("{:<{}}", text, text.size());
 }
 

@@ -1,4 +1,5 @@
-// The statistics of replicates. A new one is one function here and one row where it is shown.
+// Statistics over the seeds of a cell. To add one, add a function here, a field of Cell that fill_cell() sets, and its
+// text in cell_text().
 #pragma once
 
 #include <optional>
@@ -6,13 +7,13 @@
 
 namespace tearless::harness {
 
-/// Nothing for no values.
+/// The arithmetic mean; nullopt for no values.
 std::optional<double> mean(std::span<const double> values);
 
-/// The sample standard deviation (divided by n − 1); nothing for fewer than two values.
+/// The sample standard deviation (divisor n − 1); nullopt for fewer than two values.
 std::optional<double> sample_deviation(std::span<const double> values);
 
-/// The middle value, the lower one of two; nothing for no values.
+/// The median, for an even number of values the lower middle one; nullopt for no values.
 std::optional<double> lower_median(std::span<const double> values);
 
 }  // namespace tearless::harness

@@ -1,5 +1,5 @@
-// A finished table as a value: headers, cells that know their numbers and their runs, and the notes below. fill() makes
-// it from a grid and stored results; render() prints it. Pure: no store, no clock.
+// The table of a grid: headers, cells with their numbers and runs, and notes. fill() computes it from a grid and the
+// results of its runs; render() prints it in one of five formats. Pure: no database, no clock.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -13,73 +13,76 @@
 
 namespace tearless::harness {
 
+/// One score of the runs that differ in their seed only.
 struct Cell {
-  int expected = 0;  // runs that belong here; 0 where an exclusion leaves the cell out
-  int scored = 0;    // of these, the done ones that have the score: what mean and spread are taken over (n)
-  int diverged = 0;
+  // Numbers of runs:
+  int expected = 0;   // in this cell; 0 if the cell is excluded
+  int scored = 0;     // n: done, with a value of the score. Mean and spread are over these
+  int diverged = 0;   // ended with a loss or gradient that was not finite
   int below = 0;      // done, but below the grid's fail_below
   int failed = 0;     // ended without a result: crashed, refused …
-  int scoreless = 0;  // done without ever having this score (the g of a norm that has none)
-  int stale = 0;
-  int mixed = 0;
+  int scoreless = 0;  // done, but without this score (such as g for a norm that has no g)
+  int stale = 0;      // of the scored ones: made with another numerics number
+  int mixed = 0;      // of the scored ones: made on more than one kind of CPU or device
 
   std::optional<double> mean;
-  std::optional<double> spread;   // sample standard deviation; none for n = 1
-  nlohmann::json published;       // a number, a text, or null
-  std::string chosen;             // with `select`: the labels whose runs these are
-  std::vector<std::string> runs;  // ids, where known
+  std::optional<double> spread;   // sample standard deviation; unset for n = 1
+  nlohmann::json published;       // the published number or text, or null
+  std::string chosen;             // with `select`: the labels of the chosen point on the axes select.over
+  std::vector<std::string> runs;  // ids, as far as they are known
 
+  /// Runs without a result yet.
   int missing() const { return expected - scored - diverged - below - failed - scoreless; }
-  /// Ours minus the published number, where both are there.
+
+  /// The mean minus the published number, if both exist.
   std::optional<double> difference() const;
 };
 
 struct Table {
   struct Column {
-    std::vector<std::string> labels;  // one a column axis
+    std::vector<std::string> labels;  // one for each column axis
     std::string score;
-    int decimals = 2;            // of mean, spread and difference
-    int published_decimals = 0;  // as many as the source prints
+    int decimals = 2;            // digits after the point of mean, spread and difference
+    int published_decimals = 0;  // digits after the point of published numbers, as in the source
   };
   struct Row {
-    std::vector<std::string> labels;  // one a row axis
-    std::vector<Cell> cells;          // one a column
+    std::vector<std::string> labels;  // one for each row axis
+    std::vector<Cell> cells;          // one for each column
   };
 
   std::string title;
-  std::vector<std::string> row_axes;
-  std::vector<std::string> column_axes;
-  bool several_scores = false;  // the header then needs a line that names them
+  std::vector<std::string> row_axes;     // names, outermost first
+  std::vector<std::string> column_axes;  // likewise
+  bool several_scores = false;           // the header then has a line with the scores' names
   std::vector<Column> columns;
   std::vector<Row> rows;
   TableSpec::Show show = TableSpec::Show::kMeanSpreadCount;
-  std::vector<std::string> notes;  // a sentence each
+  std::vector<std::string> notes;  // printed below the table, one sentence each
 };
 
-/// A run of the grid and what is known of it.
+/// A run of the grid with its result.
 struct TableRun {
   GridPoint point;
   RunResult result;
 };
 
-/// `runs`: those of the grid that are not left out, each once, in any order; a run that is not among them counts as
-/// missing.
-/// `options` (" --workspace elsewhere") follows the commands that the notes tell a reader to type.
+/// Computes the table. `runs` are those that the grid does not exclude, each at most once, in any order; an absent run
+/// counts as missing. `options` (" --workspace elsewhere") is appended to the commands that the notes recommend.
 Table fill(const Grid& grid, const std::vector<TableRun>& runs, const std::string& options = "");
 
-/// "20.91 ± 0.30 (n=3) [20.91, +0.00]": what a person reads in a cell. All renderers but CSV print this, each with its
-/// escapes.
+/// The text of a cell: "20.91 ± 0.30 (n=3) [20.91, +0.00]". All formats but CSV print it, with their own escapes.
 std::string cell_text(const Table& table, const Table::Column& column, const Cell& cell);
 
 enum class TableFormat { kText, kMarkdown, kLatex, kHtml, kCsv };
-/// UserError (with the nearest name) for a format there is not.
+
+/// The format called `name`. UserError, with the nearest name, if there is none.
 TableFormat table_format(const std::string& name);
 std::string render(const Table& table, TableFormat format);
 
-/// True where `name` matches `pattern`, in which `*` stands for any text.
+/// True if `name` matches `pattern`, in which `*` stands for any text, including "".
 bool matches_pattern(std::string_view pattern, std::string_view name);
 
-/// Columns that a text takes on a terminal.
+/// The number of columns that a text occupies on a terminal.
 size_t display_width(std::string_view text);
 
 }  // namespace tearless::harness

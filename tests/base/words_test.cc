@@ -1,4 +1,4 @@
-// Words between ASCII white space, and numbers in sentences.
+// Lines, words between ASCII white space, and numbers in sentences.
 #include "base/words.h"
 
 #include <gmock/gmock.h>
@@ -8,6 +8,14 @@ namespace tearless {
 namespace {
 
 using testing::ElementsAre;
+
+TEST(SplitLines, EndsALineAtTheNewlineAlone) {
+  EXPECT_THAT(split_lines(""), ElementsAre());
+  EXPECT_THAT(split_lines("a\nb"), ElementsAre("a", "b"));
+  EXPECT_THAT(split_lines("a\n\nb\n"), ElementsAre("a", "", "b"));
+  EXPECT_THAT(split_lines("\n"), ElementsAre(""));
+  EXPECT_THAT(split_lines("a\r\xe2\x80\xa8z\n"), ElementsAre("a\r\xe2\x80\xa8z"));
+}
 
 TEST(SplitWords, TakesWhatStandsBetweenAsciiWhiteSpace) {
   EXPECT_THAT(split_words("a bc  d"), ElementsAre("a", "bc", "d"));

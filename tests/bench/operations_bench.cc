@@ -28,7 +28,7 @@ PackedRows rows() {
     for (int32_t position = 0; position < kLength; ++position) {
       packed.tokens.push_back(kUnk);
       packed.positions.push_back(position);
-      packed.lines.push_back(sentence);
+      packed.sentence_ids.push_back(sentence);
     }
     packed.offsets.push_back(static_cast<int32_t>(packed.tokens.size()));
   }

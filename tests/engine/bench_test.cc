@@ -44,11 +44,11 @@ TEST_F(BenchCommand, AnswersStepTimeProfileAndMemory) {
   const json answer = json::parse(finished.output);
   EXPECT_GT(answer.at("step_seconds").get<double>(), 0);
   EXPECT_GT(answer.at("tokens_per_second").get<double>(), 0);
-  EXPECT_GT(answer.at("product_floor_seconds").get<double>(), 0);
+  EXPECT_GT(answer.at("matmul_floor_seconds").get<double>(), 0);
   EXPECT_GT(answer.at("peak_memory_bytes").get<int64_t>(), 1 << 20);
   EXPECT_EQ(answer.at("decode").at("sentences"), 3);
   // Encoder layer: qkv, o, w1, w2. Decoder layer: qkv, o, q, o, w1, w2. Memory of both layers and logits: one each.
-  EXPECT_EQ(answer.at("operations").at("product").at("calls").get<double>(), 4 + 2 * 6 + 2);
+  EXPECT_EQ(answer.at("operations").at("matmul").at("calls").get<double>(), 4 + 2 * 6 + 2);
   EXPECT_EQ(answer.at("operations").at("attention").at("calls").get<double>(), 1 + 2 * 2);
   EXPECT_FALSE(answer.at("operations").contains("by formula"));
 }
@@ -67,7 +67,7 @@ TEST_F(BenchCommand, PrintsTheOperationsWithTheirShares) {
     calls[name] = std::stod(match[2]);
     shares[name] = std::stod(match[3]);
   }
-  EXPECT_EQ(calls["product"], 4 + 2 * 6 + 2);
+  EXPECT_EQ(calls["matmul"], 4 + 2 * 6 + 2);
   EXPECT_EQ(calls["attention"], 1 + 2 * 2);
   double sum = 0;
   for (const auto& [name, share] : shares) sum += share;

@@ -22,7 +22,7 @@
 namespace tearless::engine {
 namespace {
 
-constexpr int32_t kTypes = 23;
+constexpr int32_t kVocabSize = 23;
 #ifdef __SANITIZE_ADDRESS__  // which makes emulated kernels ten times slower
 constexpr int64_t kUpdates = 9;
 #else
@@ -32,12 +32,12 @@ constexpr int64_t kUpdates = 15;
 /// Batches of sentences of all lengths, for a tiny model on some device.
 class Tiny final : public Trainable {
  public:
-  Tiny(const ModelOptions& options, Compute compute, at::Device device)
-      : model_(options, test::usual_kept(kTypes), 1, 2, device, compute) {
+  Tiny(const ModelOptions& options, RowPrecision precision, at::Device device)
+      : model_(options, test::usual_kept(kVocabSize), 1, 2, device, precision) {
     std::mt19937 bits(7);
     const auto sentence = [&](size_t words) {
       std::vector<int32_t> tokens;
-      for (size_t w = 0; w < words; ++w) tokens.push_back(4 + static_cast<int32_t>(bits() % (kTypes - 4)));
+      for (size_t w = 0; w < words; ++w) tokens.push_back(4 + static_cast<int32_t>(bits() % (kVocabSize - 4)));
       return tokens;
     };
     int32_t line = 0;
@@ -59,8 +59,8 @@ class Tiny final : public Trainable {
   ReadyBatch ready(int64_t index, uint32_t update) override {
     return model_.transformer.ready(batches_.at(static_cast<size_t>(index)), update);
   }
-  LossSums loss(const Step& step, const ReadyBatch& batch) override {
-    return model_.transformer.loss(step, batch, 0.1);
+  LossSums loss(const ForwardContext& context, const ReadyBatch& batch) override {
+    return model_.transformer.loss(context, batch, 0.1);
   }
   int64_t batch_count() const { return static_cast<int64_t>(batches_.size()); }
 
@@ -101,7 +101,7 @@ class CapturedUpdates : public test::OnDevices {
     options_.heads = 2;
   }
 
-  Tiny tiny() const { return Tiny(options_, GetParam().compute, GetParam().device); }
+  Tiny tiny() const { return Tiny(options_, GetParam().precision, GetParam().device); }
 
   std::unique_ptr<CapturedUpdater> updater(Tiny& trained, Moments& moments, int64_t most_captured) const {
     return std::make_unique<CapturedUpdater>(trained, train_, moments, capture_for(trained.parameters().values()),
@@ -161,7 +161,7 @@ TEST_P(CapturedUpdates, AreTheUpdatesOfTheBatchWithoutPadding) {
   TapeProfile profile;  // asks for operations one by one
   const auto eager = make_updater(plain, train_, execution, plain_moments, &profile);
   // Sums of other lengths are taken in another order; in bf16 a rounding that falls the other way is 2⁻⁸ of a number.
-  const double tolerance = GetParam().compute == Compute::kFp32 ? 1e-5 : 1e-2;
+  const double tolerance = GetParam().precision == RowPrecision::kFp32 ? 1e-5 : 1e-2;
   for (int64_t n = 1; n <= 10; ++n) {
     captured->start(n, (n - 1) % padded.batch_count(), 0.003);
     eager->start(n, (n - 1) % padded.batch_count(), 0.003);
@@ -193,7 +193,7 @@ TEST_P(CapturedUpdates, ANumberThatIsNotFiniteFreezesTheParameters) {
     ASSERT_EQ(updates->collect().size(), 1u);
   }
   trained.parameters().values()[3] = std::numeric_limits<float>::infinity();
-  trained.parameters().round();
+  trained.parameters().update_bf16_copy();
   const at::Tensor before = trained.parameters().values().clone(), moment = moments.first.clone();
   for (int64_t n = 14; n <= 18; ++n) updates->start(n, (n - 1) % trained.batch_count(), 0.01);
   const std::vector<UpdateResult> results = updates->collect();
@@ -204,15 +204,15 @@ TEST_P(CapturedUpdates, ANumberThatIsNotFiniteFreezesTheParameters) {
 }
 
 TEST_P(CapturedUpdates, LeaveTheRoundedWeightsBehindTheMastersInBf16) {
-  if (GetParam().compute != Compute::kBf16) GTEST_SKIP() << "for bf16";
+  if (GetParam().precision != RowPrecision::kBf16) GTEST_SKIP() << "for bf16";
   Tiny trained = tiny();
   Moments moments(trained.parameters().values());
   const auto updates = updater(trained, moments, 512);
   for (int64_t n = 1; n <= 8; ++n) updates->start(n, (n - 1) % trained.batch_count(), 0.01);
   ASSERT_EQ(updates->collect().size(), 8u);
-  const at::Tensor low = trained.parameters().low().clone();
-  trained.parameters().round();
-  EXPECT_TRUE(at::equal(low, trained.parameters().low()));
+  const at::Tensor low = trained.parameters().bf16_copy().clone();
+  trained.parameters().update_bf16_copy();
+  EXPECT_TRUE(at::equal(low, trained.parameters().bf16_copy()));
 }
 
 /// A whole task around Tiny, which may crash.
@@ -225,7 +225,7 @@ class TinyTask final : public Task {
     if (update == crash_at) throw std::runtime_error("crash");
     return tiny_.ready(index, update);
   }
-  LossSums loss(const Step& step, const ReadyBatch& batch) override { return tiny_.loss(step, batch); }
+  LossSums loss(const ForwardContext& context, const ReadyBatch& batch) override { return tiny_.loss(context, batch); }
   Evaluation evaluate() override {
     const auto row = static_cast<double>(parameters().values().abs().sum().item<float>());
     return {{{"dev.bleu", row}}, row};

@@ -17,25 +17,26 @@ namespace {
 
 /// The kernel beside Beam, on log-probabilities drawn from few values, so that there are ties.
 TEST(BeamStepKernel, ChoosesWhatBeamChooses) {
-  constexpr int32_t kTypes = 9, kEos_ = 2;
+  constexpr int32_t kVocabSize = 9, kEos_ = 2;
   for (const int64_t beam : {1, 2, 4, 7}) {
     for (uint32_t seed = 1; seed <= 12; ++seed) {
       SCOPED_TRACE(fmt::format("beam {}, seed {}", beam, seed));
       std::mt19937 bits(seed);
       const DecodeOptions options{.beam = beam, .alpha = seed % 3 == 0 ? 0.0 : 0.6};
       const std::vector<int32_t> limits = {6, 1, 9};
-      const int64_t sentences = 3, rows = sentences * beam, room = 12, candidates = std::min<int64_t>(beam + 1, kTypes);
+      const int64_t sentences = 3, rows = sentences * beam, room = 12,
+                    candidates = std::min<int64_t>(beam + 1, kVocabSize);
       std::vector<BeamHypothesis> hypotheses(static_cast<size_t>(rows));
       std::vector<AttentionSpan> spans(static_cast<size_t>(rows), AttentionSpan{0, 1, 0, 1, 0});
       std::vector<int32_t> columns(static_cast<size_t>(rows * room)), key_rows(columns.size()), tokens(spans.size()),
-          positions(spans.size()), done(3), types(kTypes), best(static_cast<size_t>(rows * candidates));
+          positions(spans.size()), done(3), token_of_column(kVocabSize), best(static_cast<size_t>(rows * candidates));
       std::vector<int64_t> cache_rows(spans.size());
       std::vector<float> log_p(best.size());
       std::vector<double> penalties;
       for (int64_t n = 0; n <= room; ++n) {
         penalties.push_back(n <= 1 ? 1.0 : std::pow((5.0 + static_cast<double>(n)) / 6.0, options.alpha));
       }
-      for (int32_t k = 0; k < kTypes; ++k) types[static_cast<size_t>(k)] = 100 + k;
+      for (int32_t k = 0; k < kVocabSize; ++k) token_of_column[static_cast<size_t>(k)] = 100 + k;
       std::vector<Beam> beams;
       for (int64_t s = 0; s < sentences; ++s) {
         beams.emplace_back(options, limits[static_cast<size_t>(s)], kEos_);
@@ -44,12 +45,12 @@ TEST(BeamStepKernel, ChoosesWhatBeamChooses) {
       for (int64_t r = 0; r < rows; ++r) key_rows[static_cast<size_t>(r * room)] = static_cast<int32_t>(r);
 
       for (int32_t position = 0; position < 9; ++position) {
-        std::vector<std::vector<float>> all(static_cast<size_t>(rows), std::vector<float>(kTypes));
+        std::vector<std::vector<float>> all(static_cast<size_t>(rows), std::vector<float>(kVocabSize));
         for (int64_t r = 0; r < rows; ++r) {
           std::vector<float>& row = all[static_cast<size_t>(r)];
           for (float& x : row) x = -0.5f * static_cast<float>(1 + bits() % 5);
-          std::vector<int32_t> order(kTypes);
-          for (int32_t k = 0; k < kTypes; ++k) order[static_cast<size_t>(k)] = k;
+          std::vector<int32_t> order(kVocabSize);
+          for (int32_t k = 0; k < kVocabSize; ++k) order[static_cast<size_t>(k)] = k;
           std::stable_sort(order.begin(), order.end(), [&](int32_t a, int32_t b) {
             return row[static_cast<size_t>(a)] > row[static_cast<size_t>(b)];
           });
@@ -66,14 +67,14 @@ TEST(BeamStepKernel, ChoosesWhatBeamChooses) {
           for (size_t h = 0; h < of_sentence.hypotheses().size(); ++h) {
             if (!of_sentence.hypotheses()[h].finished) open.push_back(all[static_cast<size_t>(s * beam) + h].data());
           }
-          of_sentence.advance(open, kTypes);
+          of_sentence.advance(open, kVocabSize);
         }
         search_kernels_on_host.beam_step({.sentences = sentences,
                                           .beam = beam,
                                           .candidates = candidates,
-                                          .room = room,
+                                          .max_length = room,
                                           .eos = kEos_,
-                                          .types = types.data(),
+                                          .token_of_column = token_of_column.data(),
                                           .penalties = penalties.data(),
                                           .limits = limits.data(),
                                           .best_columns = best.data(),
@@ -121,9 +122,9 @@ constexpr int64_t kVocabulary = 14;
 class SearchOnDevice : public test::OnDevices {
  protected:
   /// The bodies, with a capture that is counted.
-  static const CpuBackend& counting_bodies() {
-    static const CpuBackend counting = [] {
-      CpuBackend bodies = test::cuda_bodies();
+  static const Backend& counting_bodies() {
+    static const Backend counting = [] {
+      Backend bodies = test::cuda_bodies();
       bodies.capture = [](const std::function<void()>& launches) {
         ++captures;
         return launches;
@@ -136,8 +137,8 @@ class SearchOnDevice : public test::OnDevices {
 };
 
 /// Kernels that cannot be captured: the host searches.
-CpuBackend without_capture(const CpuBackend& backend) {
-  CpuBackend same = backend;
+Backend without_capture(const Backend& backend) {
+  Backend same = backend;
   same.capture = nullptr;
   return same;
 }
@@ -169,12 +170,12 @@ TEST_P(SearchOnDevice, FindsWhatTheSearchOnTheHostFinds) {
     options.norm.kind = fix_norm ? "scale_norm" : "layer_norm";
     std::vector<uint8_t> kept = test::usual_kept(kVocabulary);
     kept[6] = 0;  // so that the output table is a copy
-    test::TinyModel model(options, kept, 3, 2, GetParam().device, GetParam().compute);
+    test::TinyModel model(options, kept, 3, 2, GetParam().device, GetParam().precision);
     const auto liven = [&](double factor) {  // else nearly all outputs are alike
       for (const ParameterSpec& spec : model.parameters.specs()) {
         if (spec.name.ends_with(".weight")) model.parameters.get(spec.name).data().mul_(factor);
       }
-      model.parameters.round();
+      model.parameters.update_bf16_copy();
     };
     liven(fix_norm ? 5 : 3);
     // EOS is among the best from the start, where it must not be chosen.
@@ -189,7 +190,7 @@ TEST_P(SearchOnDevice, FindsWhatTheSearchOnTheHostFinds) {
       EXPECT_EQ(found, again);
       std::vector<std::vector<int32_t>> expected;
       if (on_processor()) {
-        const CpuBackend host = without_capture(test::cuda_bodies());
+        const Backend host = without_capture(test::cuda_bodies());
         use_cpu_backend(host);
         expected = Translator(model.transformer, decode, Tape::Ops::kFast).translate(set, [] {});
         use_cpu_backend(counting_bodies());
@@ -197,7 +198,7 @@ TEST_P(SearchOnDevice, FindsWhatTheSearchOnTheHostFinds) {
         expected = Translator(model.transformer, decode, Tape::Ops::kReference).translate(set, [] {});
       }
       // In bf16 on a GPU the formulas round elsewhere, and a near tie may fall the other way.
-      const bool exact = on_processor() || GetParam().compute == Compute::kFp32;
+      const bool exact = on_processor() || GetParam().precision == RowPrecision::kFp32;
       size_t equal = 0;
       for (size_t i = 0; i < expected.size(); ++i) {
         if (exact) {

@@ -14,7 +14,7 @@ namespace tearless::engine::test {
 
 struct DeviceSetting {
   const char* name;
-  Compute compute;
+  RowPrecision precision;
   at::Device device;
 };
 
@@ -38,10 +38,10 @@ class OnDevices : public testing::TestWithParam<DeviceSetting> {
 
 inline auto device_settings() {
   const at::Device gpu(at::kCUDA, 0);
-  return testing::Values(DeviceSetting{"fp32_on_the_processor", Compute::kFp32, at::kCPU},
-                         DeviceSetting{"bf16_on_the_processor", Compute::kBf16, at::kCPU},
-                         DeviceSetting{"fp32_on_a_gpu", Compute::kFp32, gpu},
-                         DeviceSetting{"bf16_on_a_gpu", Compute::kBf16, gpu});
+  return testing::Values(DeviceSetting{"fp32_on_the_processor", RowPrecision::kFp32, at::kCPU},
+                         DeviceSetting{"bf16_on_the_processor", RowPrecision::kBf16, at::kCPU},
+                         DeviceSetting{"fp32_on_a_gpu", RowPrecision::kFp32, gpu},
+                         DeviceSetting{"bf16_on_a_gpu", RowPrecision::kBf16, gpu});
 }
 inline std::string device_setting_name(const testing::TestParamInfo<DeviceSetting>& info) { return info.param.name; }
 

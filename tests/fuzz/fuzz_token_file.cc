@@ -23,10 +23,10 @@ std::optional<Prepared> parsed(const std::string& bytes, TextKind kind) {
 
 /// What training and decoding do with a corpus.
 void use(const Prepared& prepared) {
-  for (const BatchLines& lines : cut_batches(prepared.train, {.tokens = 64}, /*seed=*/1, /*pass=*/0)) {
+  for (const SentenceIds& lines : cut_batches(prepared.train, {.tokens = 64}, /*seed=*/1, /*pass=*/0)) {
     pack(prepared.train, lines);
   }
-  for (const BatchLines& lines : decoding_batches(prepared.dev, /*tokens=*/64)) pack(prepared.dev, lines);
+  for (const SentenceIds& lines : decoding_batches(prepared.dev, /*tokens=*/64)) pack(prepared.dev, lines);
   for (int64_t line = 0; line < prepared.test.size(); ++line) prepared.to_text(prepared.test.source(line));
   prepared.encode_source(std::vector<std::string>{"a b", ""});
 }

@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/hash.h"
-#include "base/record.h"
+#include "base/sealed_json.h"
 #include "harness/grid_state.h"
 #include "harness/store/database.h"
 #include "harness/store/rebuild.h"
@@ -160,7 +160,7 @@ class DamagedFolder : public DamageTest {
   std::string restored() {
     std::string content;
     try {
-      store_.in_one_step([&] {
+      store_.in_transaction([&] {
         if (restore(store_, workspace_).passed_over.empty()) {
           for (const char* view :
                {"(SELECT id, state, class, reason, step, updates, attempts, canonical FROM runs_view)", "attempts_view",

@@ -12,7 +12,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "base/record.h"
+#include "base/sealed_json.h"
 #include "harness/schedule/local_launcher.h"
 #include "harness/store/rebuild.h"
 #include "harness/store/store.h"

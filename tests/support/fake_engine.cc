@@ -31,8 +31,8 @@
 #include "base/files.h"
 #include "base/hash.h"
 #include "base/lock_file.h"
-#include "base/record.h"
 #include "base/run_directory.h"
+#include "base/sealed_json.h"
 #include "base/settings.h"
 
 namespace {

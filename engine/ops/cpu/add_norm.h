@@ -1,10 +1,11 @@
-// residual + drop(y) and the norm after it, row by row (kernels.h: AddNorm).
+// residual + drop(y) and the norm of it, row by row (kernels.h: AddNorm).
 #pragma once
 
 #include "engine/ops/cpu/dropout.h"
 
 namespace tearless::engine::TEARLESS_ISA {
 
+/// Mean, 1 / denominator and weight of one row (kernels.h: RowStatistics).
 template <class T>
 inline RowStatistics<T> statistics_of(const T* x, int64_t width, const RowNorm& norm) {
   const T d = static_cast<T>(width);
@@ -18,6 +19,7 @@ inline RowStatistics<T> statistics_of(const T* x, int64_t width, const RowNorm& 
   return length > eps ? RowStatistics<T>{mean, T(1) / length, T(1)} : RowStatistics<T>{mean, T(1) / eps, T(0)};
 }
 
+/// out = gain ⊙ (x - mean) · inverse + bias.
 template <class T>
 inline void norm_row(const AddNorm<T>& a, const T* x, const RowStatistics<T>& s, T* out) {
   const T* gain = a.gain;
@@ -40,31 +42,32 @@ template <class T>
 void add_norm(const AddNorm<T>& a, void*) {
   const int64_t width = a.width;
   for_ranges(a.rows, 4 * width, [&](int64_t begin, int64_t end) {
-    const Scratch<T> unseen(a.y && !a.sum ? width : 1);  // x where nobody asks for it
-    for_rows_with_keep<T>(a.y ? a.dropout : Dropout::off(), a.names, begin, end, width, [&](int64_t t, const T* keep) {
-      const T* residual = a.residual + t * width;
-      const T* x = residual;
-      if (a.y) {
-        const T* y = a.y + t * width;
-        T* sum = a.sum ? a.sum + t * width : unseen.get();
-        if (keep) {
+    const Scratch<T> unseen(a.y && !a.sum ? width : 1);  // x, where the caller does not want it
+    for_rows_with_keep<T>(a.y ? a.dropout : Dropout::off(), a.counters, begin, end, width,
+                          [&](int64_t t, const T* keep) {
+                            const T* residual = a.residual + t * width;
+                            const T* x = residual;
+                            if (a.y) {
+                              const T* y = a.y + t * width;
+                              T* sum = a.sum ? a.sum + t * width : unseen.get();
+                              if (keep) {
 #pragma omp simd
-          for (int64_t c = 0; c < width; ++c) sum[c] = residual[c] + keep[c] * y[c];
-        } else {
+                                for (int64_t c = 0; c < width; ++c) sum[c] = residual[c] + keep[c] * y[c];
+                              } else {
 #pragma omp simd
-          for (int64_t c = 0; c < width; ++c) sum[c] = residual[c] + y[c];
-        }
-        x = sum;
-      }
-      if (!a.normed) return;
-      const RowStatistics<T> s = statistics_of(x, width, a.norm);
-      if (a.statistics) a.statistics[t] = s;
-      norm_row(a, x, s, a.normed + t * width);
-    });
+                                for (int64_t c = 0; c < width; ++c) sum[c] = residual[c] + y[c];
+                              }
+                              x = sum;
+                            }
+                            if (!a.normed) return;
+                            const RowStatistics<T> s = statistics_of(x, width, a.norm);
+                            if (a.statistics) a.statistics[t] = s;
+                            norm_row(a, x, s, a.normed + t * width);
+                          });
   });
 }
 
-/// The gradients of gain and bias of rows begin … end - 1, added to partial [gain_size + D].
+/// Adds the gradients of gain and bias from rows begin … end - 1 to partial [gain_size + D].
 template <class T>
 inline void add_gain_bias(const AddNormBackward<T>& a, int64_t begin, int64_t end, T* partial) {
   const int64_t width = a.width;
@@ -87,7 +90,7 @@ inline void add_gain_bias(const AddNormBackward<T>& a, int64_t begin, int64_t en
   }
 }
 
-/// to = ∂ℓ/∂x of one row; `to` may be d_normed or d_sum.
+/// to = ∂ℓ/∂x of row t; `to` may be the row of d_normed or d_sum itself.
 template <class T>
 inline void norm_row_backward(const AddNormBackward<T>& a, int64_t t, T* to) {
   const int64_t width = a.width;
@@ -98,25 +101,25 @@ inline void norm_row_backward(const AddNormBackward<T>& a, int64_t t, T* to) {
   const T* gain = a.gain;
   const T scalar = a.gain_size == 1 ? gain[0] : T(1);
   const bool channels = a.gain_size > 1;
-  T sum = 0, along = 0;
+  T sum = 0, dot = 0;
   if (channels) {
-#pragma omp simd reduction(+ : sum, along)
+#pragma omp simd reduction(+ : sum, dot)
     for (int64_t c = 0; c < width; ++c) {
       const T scaled = gain[c] * d[c];
       sum += scaled;
-      along += scaled * (x[c] - s.mean);
+      dot += scaled * (x[c] - s.mean);
     }
   } else {
-#pragma omp simd reduction(+ : sum, along)
+#pragma omp simd reduction(+ : sum, dot)
     for (int64_t c = 0; c < width; ++c) {
       const T scaled = scalar * d[c];
       sum += scaled;
-      along += scaled * (x[c] - s.mean);
+      dot += scaled * (x[c] - s.mean);
     }
   }
   // inverse · (δ' - mean(δ') - x̂ · weight · Σ δ' x̂) with x̂ = (x - mean) · inverse
   const T mean = a.norm.centred ? sum / static_cast<T>(width) : T(0);
-  const T slope = s.inverse * s.inverse * s.weight * along;
+  const T slope = s.inverse * s.inverse * s.weight * dot;
 #pragma omp simd
   for (int64_t c = 0; c < width; ++c) {
     const T scaled = channels ? gain[c] * d[c] : scalar * d[c];
@@ -128,7 +131,7 @@ inline void norm_row_backward(const AddNormBackward<T>& a, int64_t t, T* to) {
 template <class T>
 void add_norm_backward(const AddNormBackward<T>& a, void*) {
   const int64_t width = a.width;
-  // First, while d_normed still stands: d_residual may be written over it.
+  // Before the rows, because d_residual may be the same memory as d_normed.
   if (a.d_normed && (a.d_gain || a.d_bias)) {
     const int64_t gain = a.d_gain ? a.gain_size : 0;
     const Scratch<T> sums(gain + width);
@@ -141,7 +144,7 @@ void add_norm_backward(const AddNormBackward<T>& a, void*) {
     for (int64_t c = 0; a.d_bias && c < width; ++c) a.d_bias[c] += sums.get()[gain + c];
   }
   for_ranges(a.rows, 4 * width, [&](int64_t begin, int64_t end) {
-    for_rows_with_keep<T>(a.d_y ? a.dropout : Dropout::off(), a.names, begin, end, width,
+    for_rows_with_keep<T>(a.d_y ? a.dropout : Dropout::off(), a.counters, begin, end, width,
                           [&](int64_t t, const T* keep) {
                             T* to = a.d_residual + t * width;
                             if (a.d_normed) {

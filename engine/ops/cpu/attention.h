@@ -1,10 +1,14 @@
 // softmax(q kᵀ / √d_h) v over packed rows, one (span, head) at a time (kernels.h: Attention).
 //
-// With P the probabilities, m the dropout multipliers and δ the gradient of the output:
-//   ∂v = (m ⊙ P)ᵀ δ;  ∂P = m ⊙ (δ vᵀ);  ∂scores = P ⊙ (∂P - Σ_j P_j ∂P_j);  ∂q = ∂scores k / √d_h;
-//   ∂k = ∂scoresᵀ q / √d_h.
-// Kept for backward: P, negative where dropout took the element, so that the mask is neither stored nor drawn again. (A
-// probability that has underflowed to 0 has lost its sign, but then both its products are 0.)
+// Backward, with P the probabilities, m the dropout multipliers and δ the gradient of the output:
+//   ∂v      = (m ⊙ P)ᵀ δ
+//   ∂P      = m ⊙ (δ vᵀ)
+//   ∂scores = P ⊙ (∂P - Σ_j P_j ∂P_j)
+//   ∂q      = ∂scores k / √d_h
+//   ∂k      = ∂scoresᵀ q / √d_h
+//
+// Saved for backward: P, negated where dropout dropped the element, so that the mask is neither stored nor recomputed.
+// (A probability that has underflowed to 0 loses its sign, but then m ⊙ P and ∂scores are 0 anyway.)
 #pragma once
 
 #include "engine/ops/cpu/dropout.h"
@@ -12,16 +16,17 @@
 
 namespace tearless::engine::TEARLESS_ISA {
 
-/// Kept rows are padded to whole vectors of float, which are whole vectors of double too.
-inline int64_t kept_row(int64_t key_count) { return padded<float>(key_count); }
+/// Length of a saved row of P: padded to whole vectors of float, which are whole vectors of double too.
+inline int64_t saved_row(int64_t key_count) { return padded<float>(key_count); }
 
-inline int64_t attention_kept(const AttentionSpan* spans, int64_t span_count, int64_t heads) {
+/// Elements saved for backward: P of every span and head.
+inline int64_t attention_saved_size(const AttentionSpan* spans, int64_t span_count, int64_t heads) {
   int64_t size = 0;
-  for (int64_t i = 0; i < span_count; ++i) size += heads * spans[i].query_count * kept_row(spans[i].key_count);
+  for (int64_t i = 0; i < span_count; ++i) size += heads * spans[i].query_count * saved_row(spans[i].key_count);
   return size;
 }
 
-/// Columns of one head of `count` rows, copied side by side: rows of `width` (whole vectors), zeros behind d_head.
+/// Copies the columns of one head of `count` rows to contiguous rows of `width` (whole vectors), zeros after d_head.
 template <class T>
 inline void copy_head(const T* from, int64_t stride, int64_t count, int64_t d_head, int64_t width, T* to) {
   for (int64_t i = 0; i < count; ++i, from += stride, to += width) {
@@ -30,7 +35,8 @@ inline void copy_head(const T* from, int64_t stride, int64_t count, int64_t d_he
     for (int64_t c = d_head; c < width; ++c) to[c] = T(0);
   }
 }
-/// Eight rows of eight numbers, transposed in registers and scaled.
+
+/// An 8 × 8 matrix, transposed in registers and scaled. Row strides: from_row and to_row.
 inline void transpose_8x8(const float* from, int64_t from_row, float scale, float* to, int64_t to_row) {
   typedef float Eight __attribute__((vector_size(32)));
   Eight r[8], s[8];
@@ -61,7 +67,7 @@ inline void transpose_8x8(const double* from, int64_t from_row, double scale, do
   }
 }
 
-/// The same, transposed and scaled: to[c][j] for j < width, zeros behind `count`.
+/// copy_head() transposed and scaled: to[c][j] for c < d_head, j < width; zeros for j ≥ count.
 template <class T>
 inline void transpose_head(const T* from, int64_t stride, int64_t count, int64_t d_head, int64_t width, T scale,
                            T* to) {
@@ -81,7 +87,8 @@ inline void transpose_head(const T* from, int64_t stride, int64_t count, int64_t
     for (int64_t j = count; j < width; ++j) to[c * width + j] = T(0);
   }
 }
-/// to += columns < d_head of `count` rows of `width`.
+
+/// to += scale · from, for `count` rows of `width` in `from`, of which the first d_head columns are used.
 template <class T>
 inline void add_head(const T* from, int64_t width, int64_t count, int64_t d_head, T scale, T* to, int64_t stride) {
   for (int64_t i = 0; i < count; ++i, from += width, to += stride) {
@@ -90,7 +97,7 @@ inline void add_head(const T* from, int64_t width, int64_t count, int64_t d_head
   }
 }
 
-/// Softmax over the first `visible` of `width` scores, whole vectors; zeros behind.
+/// In-place softmax over the first `visible` of `width` scores (whole vectors); the rest becomes 0.
 template <class T>
 inline void softmax_row(T* row, int64_t visible, int64_t width) {
   constexpr T kNever = -__builtin_inff();
@@ -112,29 +119,29 @@ inline void softmax_row(T* row, int64_t visible, int64_t width) {
   for (int64_t j = padded<T>(visible); j < width; j += kLanes<T>) store(row + j, Vector<T>{});
 }
 
-/// What a thread works in: one head's operands as whole vectors.
+/// A thread's scratch memory: the operands of one head, in rows of whole vectors.
 template <class T>
 struct HeadScratch {
   explicit HeadScratch(const Attention<T>& a)
-      : keys(kept_row(a.longest_key)),
+      : keys(saved_row(a.max_key_length)),
         width(padded<T>(a.d_head)),
         first(a.d_head * keys),
-        second(larger(a.longest_query, a.longest_key) * width),
-        result(larger(a.longest_query, a.longest_key) * width),
-        scores(a.longest_query * keys),
-        keep(keep_room(a.longest_query, keys)) {}
+        second(larger(a.max_query_length, a.max_key_length) * width),
+        result(larger(a.max_query_length, a.max_key_length) * width),
+        scores(a.max_query_length * keys),
+        keep(keep_size(a.max_query_length, keys)) {}
   int64_t keys, width;
   Scratch<T> first, second, result, scores, keep;
 };
 
-/// Calls f(span, head, where its kept probabilities start, scratch) for every (span, head), spread over threads.
+/// Calls f(span, head, offset of its saved P, scratch) for every (span, head), in parallel.
 template <class T, class F>
 inline void for_heads(const Attention<T>& a, F&& f) {
   const Scratch<int64_t> starts(a.span_count + 1);
   int64_t size = 0, pairs = 0;
   for (int64_t i = 0; i < a.span_count; ++i) {
     starts.get()[i] = size;
-    size += a.heads * a.spans[i].query_count * kept_row(a.spans[i].key_count);
+    size += a.heads * a.spans[i].query_count * saved_row(a.spans[i].key_count);
     pairs += static_cast<int64_t>(a.spans[i].query_count) * a.spans[i].key_count;
   }
   const int64_t items = a.span_count * a.heads;
@@ -143,24 +150,25 @@ inline void for_heads(const Attention<T>& a, F&& f) {
     for (int64_t item = begin; item < end; ++item) {
       const AttentionSpan& s = a.spans[item / a.heads];
       const int64_t h = item % a.heads;
-      f(s, h, starts.get()[item / a.heads] + h * s.query_count * kept_row(s.key_count), scratch);
+      f(s, h, starts.get()[item / a.heads] + h * s.query_count * saved_row(s.key_count), scratch);
     }
   });
 }
 
+/// Forward of one (span, head). `saved`: where to save P, or null.
 template <class T>
-inline void attend(const Attention<T>& a, const AttentionSpan& s, int64_t h, T* kept, const HeadScratch<T>& scratch) {
+inline void attend(const Attention<T>& a, const AttentionSpan& s, int64_t h, T* saved, const HeadScratch<T>& scratch) {
   const int64_t queries = s.query_count, keys = s.key_count, column = h * a.d_head;
-  const int64_t row = kept_row(keys);
+  const int64_t row = saved_row(keys);
   const int64_t width = scratch.width;
   const T scale = T(1) / root_of(static_cast<T>(a.d_head));
-  T* p = kept ? kept : scratch.scores.get();
+  T* p = saved ? saved : scratch.scores.get();
   T* keys_t = scratch.first.get();
   T* values = scratch.second.get();
   transpose_head(a.k + s.key_begin * a.k_stride + column, a.k_stride, keys, a.d_head, row, scale, keys_t);
   copy_head(a.v + s.key_begin * a.v_stride + column, a.v_stride, keys, a.d_head, width, values);
   const T* q = a.q + s.query_begin * a.q_stride + column;
-  constexpr int64_t kQueries = 16;  // a causal block need not look at keys behind its last query
+  constexpr int64_t kQueries = 16;  // in blocks: a causal block skips the keys after its last query
   for (int64_t begin = 0; begin < queries; begin += kQueries) {
     const int64_t end = smaller(queries, begin + kQueries);
     const int64_t seen = a.causal ? padded<T>(end) : row;
@@ -177,7 +185,7 @@ inline void attend(const Attention<T>& a, const AttentionSpan& s, int64_t h, T* 
     fill_keep(
         a.dropout, queries, quarters,
         [h](int64_t i) { return static_cast<uint32_t>(i) | static_cast<uint32_t>(h) << 16; },
-        [&s](int64_t) { return s.line; }, keep);
+        [&s](int64_t) { return s.sentence_id; }, keep);
     for (int64_t i = 0; i < queries; ++i) {
       T* probability = p + i * row;
       T* weight = keep + i * weights_row;
@@ -202,7 +210,7 @@ inline void attend(const Attention<T>& a, const AttentionSpan& s, int64_t h, T* 
   }
 }
 
-/// A few queries that look at many keys, as in search: laying the keys out anew would cost as much as the scores.
+/// Forward for a few queries with many keys, as in search, where transposing the keys would cost as much as the scores.
 template <class T>
 inline void attend_few(const Attention<T>& a, const AttentionSpan& s, int64_t h, const HeadScratch<T>& scratch) {
   const int64_t column = h * a.d_head, width = a.d_head;
@@ -232,27 +240,28 @@ template <class T>
 void attention(const Attention<T>& a, void*) {
   constexpr int64_t kFew = 4;
   for_heads(a, [&](const AttentionSpan& s, int64_t h, int64_t start, const HeadScratch<T>& scratch) {
-    if (a.key_rows || (!a.kept && !a.dropout.active() && s.query_count <= kFew)) {
+    if (a.key_rows || (!a.saved && !a.dropout.active() && s.query_count <= kFew)) {
       attend_few(a, s, h, scratch);
     } else {
-      attend(a, s, h, a.kept ? a.kept + start : nullptr, scratch);
+      attend(a, s, h, a.saved ? a.saved + start : nullptr, scratch);
     }
   });
 }
 
+/// Backward of one (span, head) from its saved P.
 template <class T>
 inline void attend_backward(const AttentionBackward<T>& b, const AttentionSpan& s, int64_t h, const T* p,
                             const HeadScratch<T>& scratch) {
   const Attention<T>& a = b.forward;
   const int64_t queries = s.query_count, keys = s.key_count, column = h * a.d_head;
-  const int64_t row = kept_row(keys);
+  const int64_t row = saved_row(keys);
   const int64_t width = scratch.width;
   const int64_t out_row = a.heads * a.d_head;
   const T scale = T(1) / root_of(static_cast<T>(a.d_head));
   const T keep_scale = a.dropout.active() ? static_cast<T>(a.dropout.scale) : T(1);
   const T* d_out = b.d_out + s.query_begin * out_row + column;
 
-  // ∂P, then in its place ∂scores.
+  // δ vᵀ, then in its place ∂scores = (m ⊙ P) ⊙ (δ vᵀ) - P Σ_j P_j ∂P_j.
   T* values_t = scratch.first.get();
   T* d_scores = scratch.scores.get();
   T* weights = scratch.keep.get();  // m ⊙ P
@@ -293,7 +302,7 @@ inline void attend_backward(const AttentionBackward<T>& b, const AttentionSpan& 
 template <class T>
 void attention_backward(const AttentionBackward<T>& b, void*) {
   for_heads(b.forward, [&](const AttentionSpan& s, int64_t h, int64_t start, const HeadScratch<T>& scratch) {
-    attend_backward(b, s, h, b.forward.kept + start, scratch);
+    attend_backward(b, s, h, b.forward.saved + start, scratch);
   });
 }
 

@@ -1,4 +1,4 @@
-// The inner seam of the feed-forward block, and plain column sums (kernels.h: BiasReluDropout, ColumnSums).
+// drop(ReLU(x + bias)) of the feed-forward block, and plain column sums (kernels.h: BiasReluDropout, ColumnSums).
 #pragma once
 
 #include "engine/ops/cpu/dropout.h"
@@ -10,14 +10,14 @@ void bias_relu_dropout(const BiasReluDropout<T>& a, void*) {
   const int64_t width = a.width;
   const T* bias = a.bias;
   for_ranges(a.rows, 2 * width, [&](int64_t begin, int64_t end) {
-    for_rows_with_keep<T>(a.dropout, a.names, begin, end, width, [&](int64_t t, const T* keep) {
+    for_rows_with_keep<T>(a.dropout, a.counters, begin, end, width, [&](int64_t t, const T* keep) {
       const T* x = a.x + t * width;
       T* out = a.out + t * width;
       if (keep) {
 #pragma omp simd
         for (int64_t c = 0; c < width; ++c) {
           const T h = x[c] + bias[c];
-          out[c] = keep[c] * (h < T(0) ? T(0) : h);  // so that what is not a number stays so
+          out[c] = keep[c] * (h < T(0) ? T(0) : h);  // NaN stays NaN, unlike with fmax()
         }
       } else {
 #pragma omp simd
@@ -41,7 +41,7 @@ void bias_relu_dropout_backward(const BiasReluDropoutBackward<T>& a, void*) {
       T* d_x = a.d_x + t * width;
 #pragma omp simd
       for (int64_t c = 0; c < width; ++c) {
-        const T open = scale * d_out[c];  // read in any case: a load under a condition is not vectorised
+        const T open = scale * d_out[c];  // unconditional: a load under a condition is not vectorised
         const T d = out[c] > T(0) ? open : T(0);
         d_x[c] = d;
         partial[c] += d;

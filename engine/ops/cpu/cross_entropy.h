@@ -1,4 +1,5 @@
-// Label-smoothed cross-entropy, loss and gradient while a row of logits is in the cache (kernels.h: CrossEntropy).
+// Label-smoothed cross-entropy (kernels.h: CrossEntropy): loss and gradient of a row of logits while it is in the
+// cache.
 #pragma once
 
 #include "engine/ops/cpu/simd.h"
@@ -7,24 +8,24 @@ namespace tearless::engine::TEARLESS_ISA {
 
 template <class T>
 void cross_entropy(const CrossEntropy<T>& a, void*) {
-  const int64_t types = a.types;
-  const T uniform = static_cast<T>(a.smoothing / static_cast<double>(types));
-  const T share = static_cast<T>(a.share);
-  for_ranges(a.rows, 8 * types, [&](int64_t begin, int64_t end) {
-    const Scratch<T> exponentials(types);
+  const int64_t vocab_size = a.vocab_size;
+  const T uniform = static_cast<T>(a.smoothing / static_cast<double>(vocab_size));
+  const T loss_scale = static_cast<T>(a.loss_scale);
+  for_ranges(a.rows, 8 * vocab_size, [&](int64_t begin, int64_t end) {
+    const Scratch<T> exponentials(vocab_size);
     for (int64_t t = begin; t < end; ++t) {
-      T* z = a.logits + t * types;
+      T* z = a.logits + t * vocab_size;
       const int64_t gold = a.labels[t];
       if (gold < 0) {
         a.row_losses[t] = {0, 0};
-        for (int64_t v = 0; a.gradient && v < types; ++v) z[v] = T(0);
+        for (int64_t v = 0; a.gradient && v < vocab_size; ++v) z[v] = T(0);
         continue;
       }
-      const T largest = largest_of(z, types);
+      const T largest = largest_of(z, vocab_size);
       T* e = exponentials.get();
       T sum = 0, total = 0;
 #pragma omp simd reduction(+ : sum, total)
-      for (int64_t v = 0; v < types; ++v) {
+      for (int64_t v = 0; v < vocab_size; ++v) {
         const T centred = z[v] - largest;
         e[v] = exp_of(centred);
         sum += e[v];
@@ -32,15 +33,15 @@ void cross_entropy(const CrossEntropy<T>& a, void*) {
       }
       const T log_sum = log_of(sum);
       const T nll = log_sum - (z[gold] - largest);
-      const T smooth = static_cast<T>(types) * log_sum - total;
+      const T smooth = static_cast<T>(vocab_size) * log_sum - total;
       a.row_losses[t] = {static_cast<double>((T(1) - static_cast<T>(a.smoothing)) * nll + uniform * smooth),
                          static_cast<double>(nll)};
       if (!a.gradient) continue;
-      const T factor = share / sum;
-      const T flat = share * uniform;
+      const T factor = loss_scale / sum;
+      const T flat = loss_scale * uniform;
 #pragma omp simd
-      for (int64_t v = 0; v < types; ++v) z[v] = e[v] * factor - flat;
-      z[gold] -= share * static_cast<T>(1 - a.smoothing);
+      for (int64_t v = 0; v < vocab_size; ++v) z[v] = e[v] * factor - flat;
+      z[gold] -= loss_scale * static_cast<T>(1 - a.smoothing);
     }
   });
 }

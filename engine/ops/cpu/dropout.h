@@ -1,4 +1,4 @@
-// Dropout multipliers for whole rows: Philox4x32-10 (random.h) on as many counters at once as a vector has lanes.
+// Dropout multipliers for whole rows: Philox4x32-10 (random.h), one counter per vector lane.
 #pragma once
 
 #include "engine/ops/cpu/simd.h"
@@ -6,9 +6,9 @@
 namespace tearless::engine::TEARLESS_ISA {
 
 using Words = Vector<uint32_t>;
-inline constexpr int64_t kBlocks = kLanes<uint32_t>;  // Philox blocks at once, each of four numbers
+inline constexpr int64_t kBlocks = kLanes<uint32_t>;  // Philox calls in parallel, each of four numbers
 
-/// Products of the even lanes with a constant, 64 bits each.
+/// The 64-bit products of the even lanes with a constant.
 inline Words multiply_even(Words x, uint32_t constant) {
 #if defined(__AVX512F__)
   return (Words)_mm512_maskz_mul_epu32(__mmask8(-1), (__m512i)x, _mm512_set1_epi32(static_cast<int>(constant)));
@@ -31,7 +31,7 @@ inline WideProduct multiply(Words x, uint32_t constant) {
 }
 
 struct Bits {
-  Words words[4];  // word i of each block
+  Words words[4];  // words[i]: number i of each call
 };
 inline Bits philox(uint32_t key0, uint32_t key1, Words c0, Words c1, Words c2, Words c3) {
   for (int round = 0; round < 10; ++round) {
@@ -47,8 +47,8 @@ inline Bits philox(uint32_t key0, uint32_t key1, Words c0, Words c1, Words c2, W
   return {{c0, c1, c2, c3}};
 }
 
-/// The multipliers (0 or dropout.scale) of `rows` rows: row r, named by `outer(r)` and `line(r)`, has 4 · quarters of
-/// them, one after another, at out + r · 4 · quarters. `out` has room for kBlocks · 4 more.
+/// Writes the multipliers (0 or dropout.scale) of `rows` rows: row r, whose counter is outer(r) and line(r), has
+/// 4 · quarters of them, starting at out + r · 4 · quarters. REQUIRES: `out` has keep_size() elements.
 template <class T, class Outer, class Line>
 inline void fill_keep(const Dropout& dropout, int64_t rows, int64_t quarters, Outer&& outer, Line&& line, T* out) {
   const T scale = static_cast<T>(dropout.scale);
@@ -57,7 +57,7 @@ inline void fill_keep(const Dropout& dropout, int64_t rows, int64_t quarters, Ou
   int64_t row = 0, quarter = 0;
   const int64_t blocks = rows * quarters;
   for (int64_t done = 0; done < blocks; done += kBlocks) {
-    for (int64_t j = 0; j < kBlocks; ++j) {  // the last group runs over into the spare room
+    for (int64_t j = 0; j < kBlocks; ++j) {  // the last iteration runs past rows · quarters: keep_size() allows for it
       inner[j] = static_cast<uint32_t>(quarter);
       outers[j] = static_cast<uint32_t>(outer(row));
       lines[j] = static_cast<uint32_t>(line(row));
@@ -76,26 +76,28 @@ inline void fill_keep(const Dropout& dropout, int64_t rows, int64_t quarters, Ou
   }
 }
 
+/// Philox calls for a row of `width` channels.
 inline int64_t quarters_of(int64_t width) { return (width + 3) / 4; }
-/// Numbers that fill_keep() writes at most.
-inline int64_t keep_room(int64_t rows, int64_t width) { return rows * 4 * quarters_of(width) + 4 * kBlocks; }
+/// Upper bound of the elements that fill_keep() writes.
+inline int64_t keep_size(int64_t rows, int64_t width) { return rows * 4 * quarters_of(width) + 4 * kBlocks; }
 
-/// Calls f(t, keep) for rows begin … end - 1, keep being the row's `width` multipliers, or null where dropout is off.
+/// Calls f(t, keep) for rows begin … end - 1: keep points to the row's `width` multipliers, or is null where dropout is
+/// off.
 template <class T, class F>
-inline void for_rows_with_keep(const Dropout& dropout, const RowNames& names, int64_t begin, int64_t end, int64_t width,
-                               F&& f) {
+inline void for_rows_with_keep(const Dropout& dropout, const DropoutCounters& counters, int64_t begin, int64_t end,
+                               int64_t width, F&& f) {
   if (!dropout.active()) {
     for (int64_t t = begin; t < end; ++t) f(t, static_cast<const T*>(nullptr));
     return;
   }
   const int64_t quarters = quarters_of(width);
-  const int64_t at_once = larger(1, 2048 / (4 * quarters));  // what stays in the first-level cache
-  const Scratch<T> keep(keep_room(at_once, width));
+  const int64_t at_once = larger(1, 2048 / (4 * quarters));  // rows whose multipliers fit in the L1 cache
+  const Scratch<T> keep(keep_size(at_once, width));
   for (int64_t first = begin; first < end; first += at_once) {
     const int64_t count = smaller(at_once, end - first);
     fill_keep(
-        dropout, count, quarters, [&](int64_t r) { return names.positions[first + r]; },
-        [&](int64_t r) { return names.lines[first + r]; }, keep.get());
+        dropout, count, quarters, [&](int64_t r) { return counters.positions[first + r]; },
+        [&](int64_t r) { return counters.sentence_ids[first + r]; }, keep.get());
     for (int64_t r = 0; r < count; ++r) f(first + r, static_cast<const T*>(keep.get() + r * 4 * quarters));
   }
 }

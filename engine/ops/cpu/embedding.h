@@ -10,9 +10,9 @@ void embedding(const Embedding<T>& a, void*) {
   const int64_t width = a.width;
   const T scale = static_cast<T>(a.scale);
   for_ranges(a.rows, 3 * width, [&](int64_t begin, int64_t end) {
-    for_rows_with_keep<T>(a.dropout, a.names, begin, end, width, [&](int64_t t, const T* keep) {
+    for_rows_with_keep<T>(a.dropout, a.counters, begin, end, width, [&](int64_t t, const T* keep) {
       const T* word = a.table + static_cast<int64_t>(a.tokens[t]) * width;
-      const float* place = a.positions + static_cast<int64_t>(a.names.positions[t]) * width;
+      const float* place = a.positions + static_cast<int64_t>(a.counters.positions[t]) * width;
       T* out = a.out + t * width;
 #pragma omp simd
       for (int64_t c = 0; c < width; ++c) out[c] = scale * word[c] + static_cast<T>(place[c]);
@@ -23,7 +23,7 @@ void embedding(const Embedding<T>& a, void*) {
   });
 }
 
-/// Threads share out the tokens, not the rows: all rows of a token are added by one thread, in their order.
+/// Parallel over tokens, not rows: all rows of a token are added by one thread, in order.
 template <class T>
 void embedding_backward(const EmbeddingBackward<T>& a, void*) {
   const int64_t width = a.width;
@@ -35,7 +35,7 @@ void embedding_backward(const EmbeddingBackward<T>& a, void*) {
     while (!starts_token(begin)) ++begin;
     while (!starts_token(end)) ++end;
     const int64_t quarters = quarters_of(width);
-    const Scratch<T> keep(keep_room(1, width));
+    const Scratch<T> keep(keep_size(1, width));
     for (int64_t i = begin; i < end; ++i) {
       const int64_t t = a.by_token[i];
       const T* from = a.d_out + t * width;
@@ -46,8 +46,8 @@ void embedding_backward(const EmbeddingBackward<T>& a, void*) {
         continue;
       }
       fill_keep(
-          a.dropout, 1, quarters, [&](int64_t) { return a.names.positions[t]; },
-          [&](int64_t) { return a.names.lines[t]; }, keep.get());
+          a.dropout, 1, quarters, [&](int64_t) { return a.counters.positions[t]; },
+          [&](int64_t) { return a.counters.sentence_ids[t]; }, keep.get());
       const T* kept = keep.get();
 #pragma omp simd
       for (int64_t c = 0; c < width; ++c) to[c] += scale * kept[c] * from[c];

@@ -1,5 +1,5 @@
-// The processor's kernels for one instruction set: compiled several times, TEARLESS_ISA naming the namespace
-// (tools/cmake/isa.cmake), and chosen among at run time by engine/ops/backend.cc.
+// The CPU kernels for one instruction set. Compiled once for each, with TEARLESS_ISA as the namespace
+// (tools/cmake/isa.cmake); engine/ops/backend.cc selects one at run time.
 #include "engine/ops/cpu/add_norm.h"
 #include "engine/ops/cpu/attention.h"
 #include "engine/ops/cpu/bias_relu_dropout.h"
@@ -11,9 +11,9 @@ namespace tearless::engine::TEARLESS_ISA {
 
 template <class T>
 constexpr Kernels<T> table() {
-  return {add_norm<T>,    add_norm_backward<T>,  bias_relu_dropout<T>,  bias_relu_dropout_backward<T>,
-          attention_kept, attention<T>,          attention_backward<T>, cross_entropy<T>,
-          embedding<T>,   embedding_backward<T>, column_sums<T>};
+  return {add_norm<T>,          add_norm_backward<T>,  bias_relu_dropout<T>,  bias_relu_dropout_backward<T>,
+          attention_saved_size, attention<T>,          attention_backward<T>, cross_entropy<T>,
+          embedding<T>,         embedding_backward<T>, column_sums<T>};
 }
 
 extern const Kernels<float> float_kernels;

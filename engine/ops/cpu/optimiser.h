@@ -5,7 +5,7 @@
 
 namespace tearless::engine::TEARLESS_ISA {
 
-/// Four vectors of sums side by side: one would wait for itself at every addition.
+/// Σ g² of n gradients. Four independent accumulators, because one would be limited by the latency of the addition.
 inline double sum_of_squares(const float* g, int64_t n) {
   typedef float Narrow __attribute__((vector_size(kVectorBytes / 2)));
   constexpr int64_t kStep = kLanes<double>;
@@ -47,9 +47,9 @@ inline void adam(const Adam& a, void*) {
 #pragma omp simd
     for (int64_t i = begin; i < end; ++i) {
       const float clipped = a.clip * g[i];
-      m[i] = a.beta1 * m[i] + a.rest1 * clipped;
-      v[i] = a.beta2 * v[i] + a.rest2 * clipped * clipped;
-      theta[i] -= a.rate * m[i] / (__builtin_sqrtf(v[i]) * a.inverse_root + a.eps);
+      m[i] = a.beta1 * m[i] + a.one_minus_beta1 * clipped;
+      v[i] = a.beta2 * v[i] + a.one_minus_beta2 * clipped * clipped;
+      theta[i] -= a.step_size * m[i] / (__builtin_sqrtf(v[i]) * a.inverse_sqrt_correction2 + a.eps);
       g[i] = 0;
     }
   });

@@ -1,8 +1,9 @@
-// What the processor's kernels are made of: vectors as wide as the unit's instruction set, threads, scratch memory, and
-// the arithmetic they share. Included only by kernels.cc, which is compiled once for each instruction set into a
-// namespace of its own. The trap: an inline function of the standard library (or of ours) that is instantiated in such
-// a unit may be the copy that the linker keeps for the whole program, and then a processor without AVX-512 meets
-// AVX-512 code. So nothing here uses std:: templates, and everything stands in the unit's namespace.
+// Building blocks of the CPU kernels: vectors of the instruction set's width, threads, scratch memory and shared
+// arithmetic. Included only by kernels.cc, which is compiled once for each instruction set, each in its own namespace.
+//
+// The trap: an inline function of the standard library (or of ours) that is instantiated in such a translation unit may
+// be the copy that the linker retains for the whole program; a processor without AVX-512 would then execute AVX-512
+// code. So nothing here uses std:: templates, and everything is in the unit's namespace.
 #pragma once
 
 #include <immintrin.h>
@@ -29,7 +30,7 @@ struct VectorOf {
 };
 template <class T>
 using Vector = typename VectorOf<T>::type;
-/// Elements of a vector.
+/// Elements in a vector.
 template <class T>
 inline constexpr int64_t kLanes = kVectorBytes / static_cast<int64_t>(sizeof(T));
 
@@ -56,11 +57,11 @@ inline int64_t padded(int64_t n) {
   return (n + kLanes<T> - 1) / kLanes<T> * kLanes<T>;
 }
 
-/// Memory for a kernel's own use, aligned for vectors, uninitialised.
+/// Temporary memory of a kernel, aligned for vectors, not initialised.
 template <class T>
 class Scratch {
  public:
-  /// std::bad_alloc where there is no memory left. Room for a vector more: loads may pass the end.
+  /// Throws std::bad_alloc. Allocates one vector more than `size`, so that vector loads may run past the end.
   explicit Scratch(int64_t size)
       : data_(static_cast<T*>(::operator new(static_cast<size_t>(size) * sizeof(T) + kAlignment, kAligned))) {}
   ~Scratch() { ::operator delete(data_, kAligned); }
@@ -74,10 +75,11 @@ class Scratch {
   T* data_;
 };
 
-/// Elements that are worth a second thread: below, starting it costs more than it saves.
+/// Work (count · cost) for each thread: below, starting a thread costs more than it saves.
 inline constexpr int64_t kWorthAThread = 1 << 14;
 
-/// f(begin, end) over [0, count) in one range a thread. What an item computes must not depend on its range.
+/// Calls f(begin, end) in parallel on ranges that cover [0, count), one for each thread. `cost_of_one`: work of one
+/// item, in elements. An item's result must not depend on the range that it is in.
 template <class F>
 inline void for_ranges(int64_t count, int64_t cost_of_one, F&& f) {
   int64_t threads = smaller(omp_get_max_threads(), count * cost_of_one / kWorthAThread);
@@ -93,11 +95,12 @@ inline void for_ranges(int64_t count, int64_t cost_of_one, F&& f) {
   }
 }
 
-/// Rows that a block of a sum over rows holds: fixed, so that the order of additions never depends on the threads.
+/// Rows in one block of a sum over rows. Fixed, so that the order of additions does not depend on the number of
+/// threads.
 inline constexpr int64_t kSumBlock = 64;
 
-/// sum[c] += Σ_t of what add_rows(begin, end, partial) adds for rows begin … end - 1, `width` numbers. Blocks are added
-/// in order.
+/// sum[c] += Σ over all rows, c < width. add_rows(begin, end, partial) adds rows begin … end - 1 to partial [width],
+/// which starts as 0; the partial sums of the blocks are added in order.
 template <class T, class AddRows>
 inline void add_over_rows(int64_t rows, int64_t width, T* sum, AddRows&& add_rows) {
   const int64_t blocks = (rows + kSumBlock - 1) / kSumBlock;
@@ -122,7 +125,7 @@ inline Vector<T> count_from(int64_t first) {
   return load(kCount) + static_cast<T>(first);
 }
 
-/// One number from all lanes, by halves.
+/// Reduces all lanes to one number by op, halving the vector each time.
 template <class Op>
 inline float fold(float __attribute__((vector_size(16))) v, Op&& op) {
   v = op(v, __builtin_shufflevector(v, v, 2, 3, 0, 1));
@@ -166,7 +169,7 @@ inline T largest_of_lanes(Vector<T> v) {
 
 // --- reductions of one row
 
-/// Σ f(i) over [0, n): vector lanes are partial sums, in an order fixed by n and the instruction set.
+/// Σ f(i) over [0, n). Lanes hold partial sums; the order is fixed by n and the instruction set.
 template <class T, class F>
 inline T sum_of(int64_t n, F&& f) {
   T sum = 0;
@@ -183,18 +186,18 @@ inline T largest_of(const T* x, int64_t n) {
   return largest;
 }
 
-/// Whole numbers as floats and 2 to their power, for one number and for a vector of them.
+/// 2ⁿ for an integer n given as a float; scalar and vector.
 inline float power_of_two(float n) { return __builtin_bit_cast(float, (static_cast<int32_t>(n) + 127) << 23); }
 inline Vector<float> power_of_two(Vector<float> n) {
   return (Vector<float>)((__builtin_convertvector(n, Vector<int32_t>) + 127) << 23);
 }
 
-/// e^x by range reduction and a degree-6 polynomial (relative error < 2e-7), for float and for Vector<float>. Arguments
-/// below -87 give a number near zero. For double the library's exp is used.
+/// e^x by range reduction and a degree-6 polynomial (relative error < 2e-7), for float and Vector<float>. x below -87
+/// counts as -87. For double the C library's exp() is used.
 template <class X>
 inline X exp_in_float(X x) {
   x = x < -87.0f ? X{} - 87.0f : x;
-  const float magic = 12582912.0f;  // 1.5 · 2²³: adding it rounds to an integer in the low bits
+  const float magic = 12582912.0f;  // 1.5 · 2²³: adding and subtracting it rounds to an integer
   const X n = (x * 1.44269504f + magic) - magic;
   const X r = (x - n * 0.693359375f) + n * 2.12194440e-4f;
   X p = r * 1.9875691500e-4f + 1.3981999507e-3f;

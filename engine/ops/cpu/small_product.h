@@ -1,19 +1,19 @@
-// Products of small matrices, for the scores and values of one head of one sentence, where a library call costs more
-// than the product.
+// Matmuls of small matrices (scores and values of one head of one sentence), where a GEMM call would cost more than the
+// arithmetic.
 #pragma once
 
 #include "engine/ops/cpu/simd.h"
 
 namespace tearless::engine::TEARLESS_ISA {
 
-/// An operand that is read one element at a time: element (i, j) at data[i · row + j · column].
+/// A left operand, read one element at a time: element (i, j) is data[i · row + j · column].
 template <class T>
 struct Strided {
   const T* data;
   int64_t row, column;
 };
 
-/// c[Rows × Vectors·kLanes] = a · b, or c += a · b, all in registers.
+/// c = a · b, or c += a · b where `add`, for a tile of kRows × (kVectors · kLanes) held in registers.
 template <class T, int kRows, int kVectors>
 inline void product_tile(int64_t depth, const Strided<T>& a, const T* b, int64_t b_row, T* c, int64_t c_row, bool add) {
   Vector<T> sum[kRows][kVectors];
@@ -33,6 +33,7 @@ inline void product_tile(int64_t depth, const Strided<T>& a, const T* b, int64_t
   }
 }
 
+/// The same for any number of rows.
 template <class T, int kVectors>
 inline void product_columns(int64_t rows, int64_t depth, Strided<T> a, const T* b, int64_t b_row, T* c, int64_t c_row,
                             bool add) {
@@ -45,8 +46,8 @@ inline void product_columns(int64_t rows, int64_t depth, Strided<T> a, const T* 
   }
 }
 
-/// c [rows, width] = a [rows, depth] · b [depth, width], or c += a · b. `width` is a whole number of vectors; the rows
-/// of b and c are b_row and c_row apart.
+/// c [rows, width] = a [rows, depth] · b [depth, width], or c += a · b where `add`. `width` is a multiple of kLanes<T>;
+/// the rows of b and c are b_row and c_row elements apart.
 template <class T>
 inline void small_product(int64_t rows, int64_t width, int64_t depth, const Strided<T>& a, const T* b, int64_t b_row,
                           T* c, int64_t c_row, bool add = false) {

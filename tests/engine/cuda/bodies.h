@@ -11,15 +11,14 @@ namespace tearless::engine::test {
 
 /// What a captured step does here when it is done again: the same walk, over what the host held when it was captured.
 /// So an operation that reads the host's data and not the device's does something else than CUDA's graph would.
-inline const CpuBackend& cuda_bodies() {
-  static const CpuBackend bodies{.name = "CUDA's bodies",
-                                 .supported = true,
-                                 .float_kernels = &float_kernels_on_host,
-                                 .double_kernels = nullptr,
-                                 .optimiser = &optimiser_kernels_on_host,
-                                 .bf16_kernels = &bf16_kernels_on_host,
-                                 .search = &search_kernels_on_host,
-                                 .capture = [](const std::function<void()>& launches) { return launches; }};
+inline const Backend& cuda_bodies() {
+  static const Backend bodies{.name = "CUDA's bodies",
+                              .supported = true,
+                              .float_kernels = &float_kernels_on_host,
+                              .bf16_kernels = &bf16_kernels_on_host,
+                              .optimiser = &optimiser_kernels_on_host,
+                              .search = &search_kernels_on_host,
+                              .capture = [](const std::function<void()>& launches) { return launches; }};
   return bodies;
 }
 

@@ -34,7 +34,7 @@ TEST(CudaLibrary, ListsDevicesOrSaysWhatIsMissing) {
 
 TEST(CudaLibrary, HandsOutEveryKernelOrSaysWhatIsMissing) {
   try {
-    const CudaKernels& kernels = cuda_kernels();
+    const Backend& kernels = cuda_backend();
     EXPECT_NE(kernels.float_kernels->add_norm, nullptr);
     EXPECT_NE(kernels.bf16_kernels->column_sums, nullptr);
     EXPECT_NE(kernels.optimiser->adam_on_device, nullptr);

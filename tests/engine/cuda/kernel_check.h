@@ -24,7 +24,7 @@
 namespace tearless::engine::test {
 
 /// Where kernels run, and memory that both they and the test can read.
-struct Backend {
+struct TestedKernels {
   const Kernels<float>* float_kernels;
   const Kernels<bf16>* bf16_kernels;
   const OptimiserKernels* optimiser;
@@ -42,23 +42,24 @@ struct Backend {
   }
 };
 
-inline const Backend& host_backend() {
-  static const Backend backend = {&float_kernels_on_host,
-                                  &bf16_kernels_on_host,
-                                  &optimiser_kernels_on_host,
-                                  [](size_t bytes) {
-                                    void* memory = nullptr;
-                                    if (::posix_memalign(&memory, 256, std::max<size_t>(bytes, 1)) != 0) std::abort();
-                                    return memory;
-                                  },
-                                  &std::free,
-                                  [] {}};
+inline const TestedKernels& kernels_on_host() {
+  static const TestedKernels backend = {&float_kernels_on_host,
+                                        &bf16_kernels_on_host,
+                                        &optimiser_kernels_on_host,
+                                        [](size_t bytes) {
+                                          void* memory = nullptr;
+                                          if (::posix_memalign(&memory, 256, std::max<size_t>(bytes, 1)) != 0)
+                                            std::abort();
+                                          return memory;
+                                        },
+                                        &std::free,
+                                        [] {}};
   return backend;
 }
 
 /// The GPU, on page-locked host memory, which it reads and writes in place. Null where there is no GPU.
-inline const Backend* cuda_backend() {
-  static const Backend* const backend = []() -> const Backend* {
+inline const TestedKernels* kernels_on_gpu() {
+  static const TestedKernels* const backend = []() -> const TestedKernels* {
     try {
       if (cuda_devices().empty()) return nullptr;
     } catch (const UserError&) {
@@ -70,25 +71,25 @@ inline const Backend* cuda_backend() {
     static const auto free_host = reinterpret_cast<int (*)(void*)>(::dlsym(RTLD_DEFAULT, "cudaFreeHost"));
     static const auto synchronise = reinterpret_cast<int (*)()>(::dlsym(RTLD_DEFAULT, "cudaDeviceSynchronize"));
     if (!host_alloc || !free_host || !synchronise) return nullptr;
-    const CudaKernels& kernels = cuda_kernels();
-    static const Backend cuda = {kernels.float_kernels,
-                                 kernels.bf16_kernels,
-                                 kernels.optimiser,
-                                 [](size_t bytes) {
-                                   void* memory = nullptr;
-                                   if (host_alloc(&memory, std::max<size_t>(bytes, 1), 0) != 0) std::abort();
-                                   return memory;
-                                 },
-                                 [](void* memory) { free_host(memory); },
-                                 [] { EXPECT_EQ(synchronise(), 0) << "a kernel failed while it ran"; }};
+    const engine::Backend& kernels = engine::cuda_backend();
+    static const TestedKernels cuda = {kernels.float_kernels,
+                                       kernels.bf16_kernels,
+                                       kernels.optimiser,
+                                       [](size_t bytes) {
+                                         void* memory = nullptr;
+                                         if (host_alloc(&memory, std::max<size_t>(bytes, 1), 0) != 0) std::abort();
+                                         return memory;
+                                       },
+                                       [](void* memory) { free_host(memory); },
+                                       [] { EXPECT_EQ(synchronise(), 0) << "a kernel failed while it ran"; }};
     return &cuda;
   }();
   return backend;
 }
 
 /// The backend of the test that runs now.
-inline const Backend*& backend() {
-  static const Backend* chosen = &host_backend();
+inline const TestedKernels*& backend() {
+  static const TestedKernels* chosen = &kernels_on_host();
   return chosen;
 }
 
@@ -96,10 +97,10 @@ inline const Backend*& backend() {
 class OnEachBackend : public testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
-    backend() = GetParam() == std::string("host") ? &host_backend() : cuda_backend();
+    backend() = GetParam() == std::string("host") ? &kernels_on_host() : kernels_on_gpu();
     if (!backend()) GTEST_SKIP() << "there is no GPU";
   }
-  void TearDown() override { backend() = &host_backend(); }
+  void TearDown() override { backend() = &kernels_on_host(); }
 };
 #define TEARLESS_ON_EACH_BACKEND(suite)                                      \
   INSTANTIATE_TEST_SUITE_P(Backends, suite, testing::Values("host", "cuda"), \
@@ -150,11 +151,11 @@ std::vector<double> normal_numbers(size_t count, uint64_t seed, double scale = 1
 
 /// Rows of sentences far apart in the corpus, one beyond 2²⁰.
 struct Names {
-  std::vector<int32_t> positions, lines;
+  std::vector<int32_t> positions, sentence_ids;
   explicit Names(int64_t rows) {
     for (int64_t t = 0; t < rows; ++t) {
       positions.push_back(static_cast<int32_t>(t % 7));
-      lines.push_back(static_cast<int32_t>(17 + t / 7 * 1'000'003));
+      sentence_ids.push_back(static_cast<int32_t>(17 + t / 7 * 1'000'003));
     }
   }
 };

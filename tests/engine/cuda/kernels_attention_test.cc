@@ -89,13 +89,13 @@ void check_attention(const AttentionCase& c) {
     Array<T> out = Array<T>::of(std::vector<double>(out_size, 7), shift);
     const Kernels<T>& kernels = backend()->kernels<T>();
     Array<float> kept(
-        static_cast<size_t>(kernels.attention_kept(spans.data(), static_cast<int64_t>(spans.size()), c.heads)));
+        static_cast<size_t>(kernels.attention_saved_size(spans.data(), static_cast<int64_t>(spans.size()), c.heads)));
     std::fill_n(kept.data(), kept.size(), 0.0f);
     Array<T> d_q = Array<T>::of(d_q_before), d_k = Array<T>::of(d_k_before), d_v = Array<T>::of(d_v_before);
     Attention<T> a{.spans = device_spans.data(),
                    .span_count = static_cast<int64_t>(spans.size()),
-                   .longest_query = *std::max_element(c.queries.begin(), c.queries.end()),
-                   .longest_key = *std::max_element(c.keys.begin(), c.keys.end()),
+                   .max_query_length = *std::max_element(c.queries.begin(), c.queries.end()),
+                   .max_key_length = *std::max_element(c.keys.begin(), c.keys.end()),
                    .causal = c.causal,
                    .heads = c.heads,
                    .d_head = c.d_head,
@@ -108,7 +108,7 @@ void check_attention(const AttentionCase& c) {
                    .key_rows = c.named ? device_names.data() : nullptr,
                    .dropout = dropout,
                    .out = out.data(),
-                   .kept = c.named ? nullptr : kept.data()};
+                   .saved = c.named ? nullptr : kept.data()};
     kernels.attention(a, nullptr);
     if (c.named) {
       backend()->synchronise();
@@ -161,7 +161,7 @@ void check_attention(const AttentionCase& c) {
         for (int64_t x = 0; x < c.d_head; ++x) out.value[out_at(i, x)] = 0;
         for (int64_t j = 0; j < seen; ++j) {
           const size_t at = static_cast<size_t>(j);
-          keep[at] = keep_of(dropout, j, i | h << 16, s.line);
+          keep[at] = keep_of(dropout, j, i | h << 16, s.sentence_id);
           double dot = 0;
           for (int64_t x = 0; x < c.d_head; ++x) {
             const double v = kv[k_at(j, x) + static_cast<size_t>(d_model)];
@@ -314,8 +314,8 @@ struct TwoPaths {
                         dd = Array<bf16>::of(d_out, shift);
       const Attention<bf16> a{.spans = device_spans.data(),
                               .span_count = static_cast<int64_t>(spans.size()),
-                              .longest_query = rows,
-                              .longest_key = rows,
+                              .max_query_length = rows,
+                              .max_key_length = rows,
                               .causal = causal,
                               .heads = heads,
                               .d_head = d_head,
@@ -327,7 +327,7 @@ struct TwoPaths {
                               .v_stride = d_model,
                               .dropout = some_dropout(p),
                               .out = out.data(),
-                              .kept = kept.data()};
+                              .saved = kept.data()};
       if (!gradients) {
         backend()->bf16_kernels->attention(a, nullptr);
       } else {
@@ -479,8 +479,8 @@ TEST_P(AttentionKernel, SpansWithoutKeysGiveZerosAndSpansWithoutQueriesNothing) 
   Array<float> d_kv = Array<float>::of(std::vector<double>(5 * kHead));
   const Attention<float> a{.spans = device_spans.data(),
                            .span_count = 3,
-                           .longest_query = 3,
-                           .longest_key = 4,
+                           .max_query_length = 3,
+                           .max_key_length = 4,
                            .heads = 1,
                            .d_head = kHead,
                            .q = x.data(),
@@ -490,7 +490,7 @@ TEST_P(AttentionKernel, SpansWithoutKeysGiveZerosAndSpansWithoutQueriesNothing) 
                            .k_stride = kHead,
                            .v_stride = kHead,
                            .out = out.data(),
-                           .kept = kept.data()};
+                           .saved = kept.data()};
   backend()->float_kernels->attention(a, nullptr);
   backend()->float_kernels->attention_backward({.forward = a,
                                                 .d_out = x.data(),
@@ -514,7 +514,7 @@ TEST_P(AttentionKernel, RefusesHeadsThatAreTooWide) {
   const Array<float> x(1);
   const Kernels<float>& kernels = *backend()->float_kernels;
   const Attention<float> a{
-      .span_count = 1, .longest_query = 1, .longest_key = 1, .heads = 1, .d_head = kernels.widest_head + 1};
+      .span_count = 1, .max_query_length = 1, .max_key_length = 1, .heads = 1, .d_head = kernels.widest_head + 1};
   EXPECT_THROW(kernels.attention(a, nullptr), std::invalid_argument);
 }
 

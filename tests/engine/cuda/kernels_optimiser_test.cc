@@ -44,12 +44,12 @@ TEST_P(OptimiserKernel, SquaredNormShowsANumberThatIsNotFinite) {
 /// θ, m, v after one update, in double.
 struct Judge {
   std::vector<double> theta, m, v;
-  void update(const std::vector<double>& g, double clip, double rate, double inverse_root) {
+  void update(const std::vector<double>& g, double clip, double step_size, double inverse_sqrt_correction2) {
     for (size_t i = 0; i < g.size(); ++i) {
       const double clipped = clip * g[i];
       m[i] = kBeta1 * m[i] + (1 - kBeta1) * clipped;
       v[i] = kBeta2 * v[i] + (1 - kBeta2) * clipped * clipped;
-      theta[i] -= rate * m[i] / (std::sqrt(v[i]) * inverse_root + kEps);
+      theta[i] -= step_size * m[i] / (std::sqrt(v[i]) * inverse_sqrt_correction2 + kEps);
     }
   }
 };
@@ -70,8 +70,8 @@ struct Buffers {
             .gradients = g.data(),
             .beta1 = kBeta1,
             .beta2 = kBeta2,
-            .rest1 = 1 - kBeta1,
-            .rest2 = 1 - kBeta2,
+            .one_minus_beta1 = 1 - kBeta1,
+            .one_minus_beta2 = 1 - kBeta2,
             .eps = kEps};
   }
   void set_gradients(const std::vector<double>& values) {
@@ -88,8 +88,8 @@ TEST_P(OptimiserKernel, AdamFollowsTheFormulaAndZeroesGradients) {
         buffers.set_gradients(normal_numbers<float>(size, 100 + static_cast<uint64_t>(n)));
         Adam adam = buffers.call();
         adam.clip = 0.5f;
-        adam.rate = 0.01f * static_cast<float>(n);
-        adam.inverse_root = 1.25f;
+        adam.step_size = 0.01f * static_cast<float>(n);
+        adam.inverse_sqrt_correction2 = 1.25f;
         backend()->optimiser->adam(adam, nullptr);
         backend()->synchronise();
       }
@@ -117,9 +117,9 @@ TEST_P(OptimiserKernel, AdamOnDeviceClipsByTheNormThatItFinds) {
       outcome.data()[0] = {};
       for (int n = 1; n <= 3; ++n) {
         buffers.set_gradients(normal_numbers<float>(kSize, 100 + static_cast<uint64_t>(n)));
-        inputs.data()[0] = {.share = 0,
-                            .rate = 0.01f * static_cast<float>(n),
-                            .inverse_root = 1.25f,
+        inputs.data()[0] = {.loss_scale = 0,
+                            .step_size = 0.01f * static_cast<float>(n),
+                            .inverse_sqrt_correction2 = 1.25f,
                             .update = static_cast<uint32_t>(n)};
         backend()->optimiser->squared_norm({kSize, buffers.g.data(), &outcome.data()->squared_norm}, nullptr);
         backend()->optimiser->adam_on_device({.adam = buffers.call(),
@@ -161,7 +161,7 @@ TEST_P(OptimiserKernel, AdamOnDeviceFreezesAtTheFirstUpdateThatIsNotFinite) {
       for (uint32_t n = 7; n <= 10; ++n) {
         buffers.set_gradients(normal_numbers<float>(kSize, n));
         if (n >= 8 && n <= 9) buffers.g.data()[4000] = bad;
-        inputs.data()[0] = {.share = 0, .rate = 0.01f, .inverse_root = 1.25f, .update = n};
+        inputs.data()[0] = {.loss_scale = 0, .step_size = 0.01f, .inverse_sqrt_correction2 = 1.25f, .update = n};
         backend()->optimiser->squared_norm({kSize, buffers.g.data(), &outcome.data()->squared_norm}, nullptr);
         backend()->optimiser->adam_on_device(
             {.adam = buffers.call(), .clip_norm = 1, .inputs = inputs.data(), .outcome = outcome.data()}, nullptr);

@@ -122,7 +122,7 @@ void check_add_norm(const AddNormCase& c) {
   const std::vector<double> d_gain_before = normal_numbers<float>(static_cast<size_t>(c.gain_size), 7);
   const std::vector<double> d_bias_before = normal_numbers<float>(width, 8);
   const Names names(c.rows);
-  const Array<int32_t> positions(names.positions), lines(names.lines);
+  const Array<int32_t> positions(names.positions), lines(names.sentence_ids);
   const Dropout dropout = some_dropout(c.p);
 
   const Outputs forward = run_twice([&] {
@@ -134,7 +134,7 @@ void check_add_norm(const AddNormCase& c) {
     if (c.with_y) {
       a.y = yy.data();
       a.dropout = dropout;
-      a.names = {positions.data(), lines.data()};
+      a.counters = {positions.data(), lines.data()};
       // In bf16 a GPU that fuses the product and the sum may store a neighbour: the judge goes on from what it stored.
       if (c.with_sum || sizeof(T) == 2) a.sum = sum.data();
     }
@@ -164,8 +164,8 @@ void check_add_norm(const AddNormCase& c) {
   std::vector<double> x = residual;
   for (size_t i = 0; c.with_y && i < size; ++i) {
     const size_t t = i / width;
-    const float keep =
-        static_cast<float>(keep_of(dropout, static_cast<int64_t>(i % width), names.positions[t], names.lines[t]));
+    const float keep = static_cast<float>(
+        keep_of(dropout, static_cast<int64_t>(i % width), names.positions[t], names.sentence_ids[t]));
     x[i] =
         static_cast<double>(static_cast<float>(T(static_cast<float>(residual[i]) + keep * static_cast<float>(y[i]))));
   }
@@ -225,7 +225,7 @@ void check_add_norm(const AddNormCase& c) {
     b.d_residual = c.alias == 1 && c.with_normed ? dn.data() : c.alias == 2 && b.d_sum ? ds.data() : own.data();
     if (c.with_y) {
       b.dropout = dropout;
-      b.names = {positions.data(), lines.data()};
+      b.counters = {positions.data(), lines.data()};
       b.d_y = dy.data();
     }
     backend()->kernels<T>().add_norm_backward(b, nullptr);
@@ -242,7 +242,8 @@ void check_add_norm(const AddNormCase& c) {
   if (c.with_y) {
     std::vector<double> d_y = d_x;
     for (size_t i = 0; i < size; ++i) {
-      d_y[i] *= keep_of(dropout, static_cast<int64_t>(i % width), names.positions[i / width], names.lines[i / width]);
+      d_y[i] *=
+          keep_of(dropout, static_cast<int64_t>(i % width), names.positions[i / width], names.sentence_ids[i / width]);
     }
     expect_close<T>("d_y", backward[1], d_y, arithmetic(c.width));
   }
@@ -314,7 +315,7 @@ void check_bias_relu_dropout(int64_t rows, int64_t columns, double p, bool align
   const std::vector<double> x = normal_numbers<T>(size, 1), bias = normal_numbers<float>(width, 2);
   const std::vector<double> upstream = normal_numbers<T>(size, 3), d_bias_before = normal_numbers<float>(width, 4);
   const Names names(rows);
-  const Array<int32_t> positions(names.positions), lines(names.lines);
+  const Array<int32_t> positions(names.positions), lines(names.sentence_ids);
   const Dropout dropout = some_dropout(p);
 
   const Outputs got = run_twice([&] {
@@ -335,7 +336,7 @@ void check_bias_relu_dropout(int64_t rows, int64_t columns, double p, bool align
   std::vector<double> out(size), d_x(size), d_bias = d_bias_before;
   for (size_t i = 0; i < size; ++i) {
     const size_t t = i / width;
-    const double keep = keep_of(dropout, static_cast<int64_t>(i % width), names.positions[t], names.lines[t]);
+    const double keep = keep_of(dropout, static_cast<int64_t>(i % width), names.positions[t], names.sentence_ids[t]);
     out[i] = keep * std::max(x[i] + bias[i % width], 0.0);
     d_x[i] = out[i] > 0 ? keep * upstream[i] : 0;
     d_bias[i % width] += d_x[i];
@@ -427,32 +428,33 @@ TEST_P(ColumnSumsKernel, AddsRowsThatLieApart) {
 // --- cross-entropy ---
 
 template <class T>
-void check_cross_entropy(int64_t rows, int64_t types, double smoothing, bool gradient, double offset, bool on_device) {
-  SCOPED_TRACE(fmt::format("{} rows of {} types, smoothing {}, gradient {}, offset {}, {} bytes", rows, types,
+void check_cross_entropy(int64_t rows, int64_t vocab_size, double smoothing, bool gradient, double offset,
+                         bool on_device) {
+  SCOPED_TRACE(fmt::format("{} rows of {} tokens, smoothing {}, gradient {}, offset {}, {} bytes", rows, vocab_size,
                            smoothing, gradient, offset, sizeof(T)));
-  const size_t width = static_cast<size_t>(types), size = static_cast<size_t>(rows) * width;
+  const size_t width = static_cast<size_t>(vocab_size), size = static_cast<size_t>(rows) * width;
   std::vector<double> logits = normal_numbers<T>(size, 1, 3);
   for (double& z : logits) z = static_cast<double>(static_cast<float>(static_cast<T>(static_cast<float>(z + offset))));
   std::vector<int32_t> labels;
-  for (int64_t t = 0; t < rows; ++t) labels.push_back(t % 4 == 2 ? -1 : static_cast<int32_t>((t * 7919) % types));
-  const double share = 1.0 / static_cast<double>(rows);
+  for (int64_t t = 0; t < rows; ++t) labels.push_back(t % 4 == 2 ? -1 : static_cast<int32_t>((t * 7919) % vocab_size));
+  const double loss_scale = 1.0 / static_cast<double>(rows);
   const Array<int32_t> gold(labels);
 
   const Outputs got = run_twice([&] {
     Array<T> z = Array<T>::of(logits);
     Array<RowLoss> losses(static_cast<size_t>(rows)), sum(1);
-    const Array<double> share_at(std::vector<double>{share});
+    const Array<double> loss_scale_at(std::vector<double>{loss_scale});
     sum.data()[0] = {100, 200};
     CrossEntropy<T> a{.rows = rows,
-                      .types = types,
+                      .vocab_size = vocab_size,
                       .logits = z.data(),
                       .labels = gold.data(),
                       .smoothing = smoothing,
-                      .share = on_device ? NAN : share,
+                      .loss_scale = on_device ? NAN : loss_scale,
                       .gradient = gradient,
                       .row_losses = losses.data()};
     if (on_device) {
-      a.share_at = share_at.data();
+      a.loss_scale_at = loss_scale_at.data();
       a.sum = sum.data();
     }
     backend()->kernels<T>().cross_entropy(a, nullptr);
@@ -477,33 +479,33 @@ void check_cross_entropy(int64_t rows, int64_t types, double smoothing, bool gra
     const bool counts = labels[t] >= 0;
     const double of_gold = counts ? log_sum - z[labels[t]] : 0;
     nll.push_back(of_gold);
-    loss.push_back(counts ? (1 - smoothing) * of_gold + smoothing / static_cast<double>(types) * all : 0);
+    loss.push_back(counts ? (1 - smoothing) * of_gold + smoothing / static_cast<double>(vocab_size) * all : 0);
     loss_sum += loss.back();
     nll_sum += nll.back();
     for (size_t v = 0; gradient && v < width; ++v) {
       const double target =
-          smoothing / static_cast<double>(types) + (static_cast<int32_t>(v) == labels[t] ? 1 - smoothing : 0);
-      d[t * width + v] = counts ? share * (std::exp(z[v] - log_sum) - target) : 0;
+          smoothing / static_cast<double>(vocab_size) + (static_cast<int32_t>(v) == labels[t] ? 1 - smoothing : 0);
+      d[t * width + v] = counts ? loss_scale * (std::exp(z[v] - log_sum) - target) : 0;
     }
   }
   // An offset that all share costs nothing: differences alone are looked at.
-  expect_close<T>("gradient", got[0], d, gradient ? arithmetic(types) : 0);
-  expect_close<float>("loss", got[1], loss, arithmetic(types), 1);
-  expect_close<float>("nll", got[2], nll, arithmetic(types), 1);
+  expect_close<T>("gradient", got[0], d, gradient ? arithmetic(vocab_size) : 0);
+  expect_close<float>("loss", got[1], loss, arithmetic(vocab_size), 1);
+  expect_close<float>("nll", got[2], nll, arithmetic(vocab_size), 1);
   if (!on_device) return;
-  EXPECT_NEAR(got[3][0], loss_sum, arithmetic(types) * loss_sum);
-  EXPECT_NEAR(got[3][1], nll_sum, arithmetic(types) * nll_sum);
+  EXPECT_NEAR(got[3][0], loss_sum, arithmetic(vocab_size) * loss_sum);
+  EXPECT_NEAR(got[3][1], nll_sum, arithmetic(vocab_size) * nll_sum);
 }
 
 class CrossEntropyKernel : public OnEachBackend {};
 TEARLESS_ON_EACH_BACKEND(CrossEntropyKernel);
 
 TEST_P(CrossEntropyKernel, IsItsFormula) {
-  for (const int64_t types : {1, 7, 8, 33, 512, 1030, 5000}) {
+  for (const int64_t vocab_size : {1, 7, 8, 33, 512, 1030, 5000}) {
     for (const int64_t rows : {1, 9}) {
       for (const double smoothing : {0.0, 0.1}) {
-        check_cross_entropy<float>(rows, types, smoothing, true, 0, rows == 9);
-        check_cross_entropy<bf16>(rows, types, smoothing, true, 0, rows == 1);
+        check_cross_entropy<float>(rows, vocab_size, smoothing, true, 0, rows == 9);
+        check_cross_entropy<bf16>(rows, vocab_size, smoothing, true, 0, rows == 1);
       }
     }
   }
@@ -514,19 +516,19 @@ TEST_P(CrossEntropyKernel, IsItsFormula) {
 }
 
 TEST_P(CrossEntropyKernel, TakesLogitsOfMinusInfinityAndShowsWhatIsNoNumber) {
-  constexpr int64_t kTypes = 1024;
-  Array<float> z(2 * kTypes);
-  for (int64_t v = 0; v < kTypes; ++v) {
+  constexpr int64_t kVocabSize = 1024;
+  Array<float> z(2 * kVocabSize);
+  for (int64_t v = 0; v < kVocabSize; ++v) {
     z.data()[v] = v < 1000 ? -INFINITY : 0.0f;
-    z.data()[kTypes + v] = v == 77 ? NAN : 0.0f;
+    z.data()[kVocabSize + v] = v == 77 ? NAN : 0.0f;
   }
   const Array<int32_t> labels(std::vector<int32_t>{1001, 5});
   Array<RowLoss> losses(2);
   backend()->kernels<float>().cross_entropy({.rows = 2,
-                                             .types = kTypes,
+                                             .vocab_size = kVocabSize,
                                              .logits = z.data(),
                                              .labels = labels.data(),
-                                             .share = 1,
+                                             .loss_scale = 1,
                                              .gradient = true,
                                              .row_losses = losses.data()},
                                             nullptr);
@@ -540,17 +542,17 @@ TEST_P(CrossEntropyKernel, TakesLogitsOfMinusInfinityAndShowsWhatIsNoNumber) {
 // --- best tokens ---
 
 template <class T>
-void check_best_tokens(const std::vector<double>& logits, int64_t types, int64_t count, int32_t forbidden,
+void check_best_tokens(const std::vector<double>& logits, int64_t vocab_size, int64_t count, int32_t forbidden,
                        bool aligned = true) {
-  const size_t width = static_cast<size_t>(types), rows = logits.size() / width, best = static_cast<size_t>(count);
-  SCOPED_TRACE(fmt::format("{} rows of {} types, best {}, without {}, aligned {}, {} bytes", rows, types, count,
+  const size_t width = static_cast<size_t>(vocab_size), rows = logits.size() / width, best = static_cast<size_t>(count);
+  SCOPED_TRACE(fmt::format("{} rows of {} tokens, best {}, without {}, aligned {}, {} bytes", rows, vocab_size, count,
                            forbidden, aligned, sizeof(T)));
   const Outputs got = run_twice([&] {
     const Array<T> z = Array<T>::of(logits, aligned ? 0 : 1);
     Array<int32_t> tokens(rows * best);
     Array<float> log_p(rows * best);
     backend()->kernels<T>().best_tokens({.rows = static_cast<int64_t>(rows),
-                                         .types = types,
+                                         .vocab_size = vocab_size,
                                          .count = count,
                                          .forbidden = forbidden,
                                          .logits = z.data(),
@@ -570,7 +572,7 @@ void check_best_tokens(const std::vector<double>& logits, int64_t types, int64_t
     double sum = 0;
     for (const double x : z) sum += std::exp(x - top);
     std::vector<int32_t> order;
-    for (int32_t v = 0; v < types; ++v) {
+    for (int32_t v = 0; v < vocab_size; ++v) {
       if (v != forbidden) order.push_back(v);
     }
     std::stable_sort(order.begin(), order.end(),
@@ -587,7 +589,7 @@ void check_best_tokens(const std::vector<double>& logits, int64_t types, int64_t
     if (std::isinf(log_p[i])) {
       EXPECT_EQ(got[1][i], log_p[i]) << i;
     } else {
-      EXPECT_NEAR(got[1][i], log_p[i], arithmetic(types) * std::max(1.0, std::abs(log_p[i]))) << i;
+      EXPECT_NEAR(got[1][i], log_p[i], arithmetic(vocab_size) * std::max(1.0, std::abs(log_p[i]))) << i;
     }
   }
 }
@@ -596,13 +598,14 @@ class BestTokensKernel : public OnEachBackend {};
 TEARLESS_ON_EACH_BACKEND(BestTokensKernel);
 
 TEST_P(BestTokensKernel, AreThoseOfASort) {
-  for (const int64_t types : {1, 7, 63, 1000, 8000}) {
+  for (const int64_t vocab_size : {1, 7, 63, 1000, 8000}) {
     for (const int64_t count : {1, 4, 5, 64}) {
-      const size_t size = static_cast<size_t>(3 * types);
-      // bf16 has many ties among thousands of types.
-      check_best_tokens<float>(normal_numbers<float>(size, 1, 3), types, count, -1);
-      check_best_tokens<bf16>(normal_numbers<bf16>(size, 2, 3), types, count, 0, types % 8 == 0);
-      check_best_tokens<bf16>(normal_numbers<bf16>(size, 3, 3), types, count, static_cast<int32_t>(types - 1), false);
+      const size_t size = static_cast<size_t>(3 * vocab_size);
+      // bf16 has many ties among thousands of tokens.
+      check_best_tokens<float>(normal_numbers<float>(size, 1, 3), vocab_size, count, -1);
+      check_best_tokens<bf16>(normal_numbers<bf16>(size, 2, 3), vocab_size, count, 0, vocab_size % 8 == 0);
+      check_best_tokens<bf16>(normal_numbers<bf16>(size, 3, 3), vocab_size, count, static_cast<int32_t>(vocab_size - 1),
+                              false);
     }
   }
   // A shift of all logits costs nothing.
@@ -612,37 +615,37 @@ TEST_P(BestTokensKernel, AreThoseOfASort) {
 }
 
 TEST_P(BestTokensKernel, GivesTiesToTheSmallerToken) {
-  constexpr int64_t kTypes = 1000;
+  constexpr int64_t kVocabSize = 1000;
   for (const int64_t count : {1, 5, 64}) {
     for (const double all : {0.0, 3.0, -2.5}) {
-      check_best_tokens<float>(std::vector<double>(2 * kTypes, all), kTypes, count, -1);
-      check_best_tokens<bf16>(std::vector<double>(2 * kTypes, all), kTypes, count, 0);
+      check_best_tokens<float>(std::vector<double>(2 * kVocabSize, all), kVocabSize, count, -1);
+      check_best_tokens<bf16>(std::vector<double>(2 * kVocabSize, all), kVocabSize, count, 0);
     }
-    std::vector<double> few(2 * kTypes);
+    std::vector<double> few(2 * kVocabSize);
     for (size_t i = 0; i < few.size(); ++i) few[i] = i * 7919 % 3 == 0 ? -0.0 : i % 17 == 0 ? 1 : 0;
-    check_best_tokens<float>(few, kTypes, count, -1);
-    check_best_tokens<bf16>(few, kTypes, count, 17);
+    check_best_tokens<float>(few, kVocabSize, count, -1);
+    check_best_tokens<bf16>(few, kVocabSize, count, 17);
   }
 }
 
 TEST_P(BestTokensKernel, TakesMinusInfinityAndWhatIsNoNumber) {
-  constexpr size_t kTypes = 264;
-  std::vector<double> z = normal_numbers<bf16>(5 * kTypes, 1);
-  std::fill_n(z.begin(), kTypes, -INFINITY);
-  for (size_t v = 3; v < kTypes; ++v) z[kTypes + v] = -INFINITY;
-  for (size_t v = 0; v < kTypes; v += 2) z[2 * kTypes + v] = NAN;
-  std::fill_n(z.begin() + 3 * kTypes, kTypes, NAN);
-  z[4 * kTypes] = NAN;
+  constexpr size_t kVocabSize = 264;
+  std::vector<double> z = normal_numbers<bf16>(5 * kVocabSize, 1);
+  std::fill_n(z.begin(), kVocabSize, -INFINITY);
+  for (size_t v = 3; v < kVocabSize; ++v) z[kVocabSize + v] = -INFINITY;
+  for (size_t v = 0; v < kVocabSize; v += 2) z[2 * kVocabSize + v] = NAN;
+  std::fill_n(z.begin() + 3 * kVocabSize, kVocabSize, NAN);
+  z[4 * kVocabSize] = NAN;
   for (const int64_t count : {1, 5, 64}) {
-    check_best_tokens<float>(z, kTypes, count, -1);
-    check_best_tokens<bf16>(z, kTypes, count, 1);
+    check_best_tokens<float>(z, kVocabSize, count, -1);
+    check_best_tokens<bf16>(z, kVocabSize, count, 1);
   }
   check_best_tokens<float>(std::vector<double>(5, -INFINITY), 5, 7, 2);
 }
 
 TEST_P(BestTokensKernel, RefusesCountsThatItHasNoRoomFor) {
   for (const int64_t count : {int64_t{0}, kMostBestTokens + 1}) {
-    EXPECT_THROW(backend()->float_kernels->best_tokens({.rows = 1, .types = 1, .count = count}, nullptr),
+    EXPECT_THROW(backend()->float_kernels->best_tokens({.rows = 1, .vocab_size = 1, .count = count}, nullptr),
                  std::invalid_argument);
   }
 }
@@ -651,8 +654,8 @@ TEST_P(BestTokensKernel, RefusesCountsThatItHasNoRoomFor) {
 
 template <class T>
 void check_embedding(int64_t rows, int64_t columns, int32_t vocabulary, double p, bool aligned) {
-  SCOPED_TRACE(fmt::format("{} rows of {}, {} types, p {}, aligned {}, {} bytes", rows, columns, vocabulary, p, aligned,
-                           sizeof(T)));
+  SCOPED_TRACE(fmt::format("{} rows of {}, {} tokens, p {}, aligned {}, {} bytes", rows, columns, vocabulary, p,
+                           aligned, sizeof(T)));
   const size_t width = static_cast<size_t>(columns), size = static_cast<size_t>(rows) * width, shift = aligned ? 0 : 1;
   const size_t table_size = static_cast<size_t>(vocabulary) * width;
   const std::vector<double> table = normal_numbers<float>(table_size, 1), places = normal_numbers<float>(7 * width, 2);
@@ -665,8 +668,8 @@ void check_embedding(int64_t rows, int64_t columns, int32_t vocabulary, double p
     by_token.push_back(static_cast<int32_t>(t));
   }
   std::stable_sort(by_token.begin(), by_token.end(), [&](int32_t a, int32_t b) { return tokens[a] < tokens[b]; });
-  const Array<int32_t> positions(names.positions), lines(names.lines), token(tokens), order(by_token);
-  const RowNames row_names{positions.data(), lines.data()};
+  const Array<int32_t> positions(names.positions), lines(names.sentence_ids), token(tokens), order(by_token);
+  const DropoutCounters row_names{positions.data(), lines.data()};
   const Dropout dropout = some_dropout(p);
 
   const Outputs got = run_twice([&] {
@@ -685,7 +688,7 @@ void check_embedding(int64_t rows, int64_t columns, int32_t vocabulary, double p
   std::vector<double> out(size), d_table = before;
   for (size_t i = 0; i < size; ++i) {
     const size_t t = i / width, c = i % width;
-    const double keep = keep_of(dropout, static_cast<int64_t>(c), names.positions[t], names.lines[t]);
+    const double keep = keep_of(dropout, static_cast<int64_t>(c), names.positions[t], names.sentence_ids[t]);
     const size_t at = static_cast<size_t>(tokens[t]) * width + c;
     out[i] = keep * (scale * table[at] + places[static_cast<size_t>(names.positions[t]) * width + c]);
     d_table[at] += scale * keep * upstream[i];

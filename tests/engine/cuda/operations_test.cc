@@ -28,8 +28,7 @@ TEST(CudaOperations, WithBodiesRunOnTheProcessorAgreeWithTheJudge) {
 
 TEST(CudaOperations, OnAGpuAgreeWithTheJudge) {
   if (!test::gpu_is_there()) GTEST_SKIP() << "needs an NVIDIA GPU";
-  const CudaKernels& cuda = cuda_kernels();
-  use_cuda_kernels({cuda.float_kernels, cuda.bf16_kernels, cuda.optimiser, cuda.search, cuda.capture});
+  use_cuda_backend(cuda_backend());
   expect_agreement(test::all_cases(), at::Device(at::kCUDA, 0));
 }
 

@@ -34,13 +34,13 @@ ParallelTokens random_corpus(int lines) {
   return corpus_of(lengths);
 }
 
-std::vector<BatchLines> sorted(std::vector<BatchLines> batches) {
-  for (BatchLines& batch : batches) std::sort(batch.begin(), batch.end());
+std::vector<SentenceIds> sorted(std::vector<SentenceIds> batches) {
+  for (SentenceIds& batch : batches) std::sort(batch.begin(), batch.end());
   std::sort(batches.begin(), batches.end());
   return batches;
 }
 
-int64_t longest(const ParallelTokens& corpus, const BatchLines& batch, bool of_source) {
+int64_t longest(const ParallelTokens& corpus, const SentenceIds& batch, bool of_source) {
   int64_t length = 0;
   for (const int32_t line : batch) {
     length = std::max(length, of_source ? corpus.source_length(line) : corpus.target_length(line));
@@ -52,10 +52,10 @@ TEST(Batches, CountTheLongerSideWithItsPadding) {
   // By source length: (2,3) (3,2) (4,9) (5,5). With 12 tokens: two of 3; the third would make 3 × 9; 2 × 9 is too much
   // as well.
   const ParallelTokens corpus = corpus_of({{5, 5}, {2, 3}, {4, 9}, {3, 2}});
-  EXPECT_EQ(sorted(cut_batches(corpus, {.tokens = 12}, 1, 0)), (std::vector<BatchLines>{{0}, {1, 3}, {2}}));
+  EXPECT_EQ(sorted(cut_batches(corpus, {.tokens = 12}, 1, 0)), (std::vector<SentenceIds>{{0}, {1, 3}, {2}}));
   // 2 × 9 = 18 fits exactly; with one token less it does not.
-  EXPECT_EQ(sorted(cut_batches(corpus, {.tokens = 18}, 1, 0)), (std::vector<BatchLines>{{0, 2}, {1, 3}}));
-  EXPECT_EQ(sorted(cut_batches(corpus, {.tokens = 17}, 1, 0)), (std::vector<BatchLines>{{0}, {1, 3}, {2}}));
+  EXPECT_EQ(sorted(cut_batches(corpus, {.tokens = 18}, 1, 0)), (std::vector<SentenceIds>{{0, 2}, {1, 3}}));
+  EXPECT_EQ(sorted(cut_batches(corpus, {.tokens = 17}, 1, 0)), (std::vector<SentenceIds>{{0}, {1, 3}, {2}}));
 }
 
 TEST(Batches, CountBothSidesWhenAskedTo) {
@@ -71,7 +71,7 @@ TEST(Batches, HoldEverySentenceOnceAPassAndNeverMoreThanTheBudget) {
   for (const BatchCount count : {BatchCount::kPaddedMaxSide, BatchCount::kPaddedSum}) {
     for (int64_t pass = 0; pass < 3; ++pass) {
       std::multiset<int32_t> seen;
-      for (const BatchLines& batch : cut_batches(corpus, {.tokens = 200, .count = count}, 7, pass)) {
+      for (const SentenceIds& batch : cut_batches(corpus, {.tokens = 200, .count = count}, 7, pass)) {
         ASSERT_FALSE(batch.empty());
         seen.insert(batch.begin(), batch.end());
         const int64_t source = longest(corpus, batch, true);
@@ -87,7 +87,7 @@ TEST(Batches, HoldEverySentenceOnceAPassAndNeverMoreThanTheBudget) {
 
 TEST(Batches, GiveAPairThatIsTooLongABatchOfItsOwn) {
   const ParallelTokens corpus = corpus_of({{3, 3}, {50, 2}, {3, 60}});
-  EXPECT_EQ(sorted(cut_batches(corpus, {.tokens = 10}, 1, 0)), (std::vector<BatchLines>{{0}, {1}, {2}}));
+  EXPECT_EQ(sorted(cut_batches(corpus, {.tokens = 10}, 1, 0)), (std::vector<SentenceIds>{{0}, {1}, {2}}));
 }
 
 TEST(Batches, AreAFunctionOfSeedAndPass) {
@@ -107,14 +107,14 @@ TEST(Batches, StandInTheOrderThatWasStored) {
   for (int i = 0; i < 60; ++i) lengths.emplace_back(2 + i % 3, 2);
   const auto batches = cut_batches(corpus_of(lengths), {.tokens = 20}, 147, 3);
   ASSERT_EQ(batches.size(), 10u);
-  EXPECT_EQ(batches[0], (BatchLines{56, 32, 50, 14, 8}));
-  EXPECT_EQ(batches[3], (BatchLines{43, 1, 4, 49, 55, 16}));
-  EXPECT_EQ(batches[9], (BatchLines{38, 35, 26, 59, 53}));
+  EXPECT_EQ(batches[0], (SentenceIds{56, 32, 50, 14, 8}));
+  EXPECT_EQ(batches[3], (SentenceIds{43, 1, 4, 49, 55, 16}));
+  EXPECT_EQ(batches[9], (SentenceIds{38, 35, 26, 59, 53}));
 }
 
 TEST(Batches, ForDecodingAreSortedByTheSourceAndCountItTwice) {
   const ParallelTokens corpus = corpus_of({{5, 1}, {2, 99}, {4, 1}, {3, 1}, {2, 1}});
-  EXPECT_EQ(decoding_batches(corpus, 18), (std::vector<BatchLines>{{1, 4, 3}, {2}, {0}}));
+  EXPECT_EQ(decoding_batches(corpus, 18), (std::vector<SentenceIds>{{1, 4, 3}, {2}, {0}}));
   EXPECT_EQ(decoding_batches(corpus, 1).size(), 5u);
 }
 
@@ -130,11 +130,11 @@ TEST(Pack, PutsRowsOneAfterAnother) {
   using Row = std::vector<int32_t>;
   EXPECT_EQ(batch.source.tokens, (Row{12, kEos, kEos, 10, 11, kEos}));
   EXPECT_EQ(batch.source.positions, (Row{0, 1, 0, 0, 1, 2}));
-  EXPECT_EQ(batch.source.lines, (Row{2, 2, 1, 0, 0, 0}));
+  EXPECT_EQ(batch.source.sentence_ids, (Row{2, 2, 1, 0, 0, 0}));
   EXPECT_EQ(batch.source.offsets, (Row{0, 2, 3, 6}));
   EXPECT_EQ(batch.target.tokens, (Row{kBos, 21, 22, kBos, kBos, 20}));
   EXPECT_EQ(batch.target.positions, (Row{0, 1, 2, 0, 0, 1}));
-  EXPECT_EQ(batch.target.lines, (Row{2, 2, 2, 1, 0, 0}));
+  EXPECT_EQ(batch.target.sentence_ids, (Row{2, 2, 2, 1, 0, 0}));
   EXPECT_EQ(batch.target.offsets, (Row{0, 3, 4, 6}));
   EXPECT_EQ(batch.labels, (Row{21, 22, kEos, kEos, 20, kEos}));
 }

@@ -75,7 +75,7 @@ TEST_F(Preparation, OrdersTheVocabularyByFrequencyThenBytes) {
   const Prepared prepared = make();
   EXPECT_EQ(prepared.vocabulary.pieces, (Lines{"<pad>", "<bos>", "<eos>", "<unk>", "b", "x", "a", "y"}));
   // Kept: what the training targets have, EOS and UNK. a is the source's alone.
-  EXPECT_EQ(prepared.vocabulary.target_kept, (std::vector<uint8_t>{0, 0, 1, 1, 1, 1, 0, 1}));
+  EXPECT_EQ(prepared.vocabulary.in_target, (std::vector<uint8_t>{0, 0, 1, 1, 1, 1, 0, 1}));
   EXPECT_FALSE(prepared.raw_text);
 }
 
@@ -128,7 +128,7 @@ TEST_F(Preparation, IsDoneOnceAndSharedByWhoeverWantsTheSame) {
   const Prepared second = make();
   EXPECT_TRUE(said_.empty());
   EXPECT_EQ(second.vocabulary.pieces, first.vocabulary.pieces);
-  EXPECT_EQ(second.vocabulary.target_kept, first.vocabulary.target_kept);
+  EXPECT_EQ(second.vocabulary.in_target, first.vocabulary.in_target);
   EXPECT_EQ(second.train.source_lines().tokens, first.train.source_lines().tokens);
   EXPECT_EQ(second.train.target_lines().offsets, first.train.target_lines().offsets);
   EXPECT_EQ(second.dev.target_lines().tokens, first.dev.target_lines().tokens);
@@ -225,7 +225,7 @@ TEST_F(Preparation, MakesAnEntryAnewWhoseChecksumIsRightAndWhoseTokensAreNot) {
   Prepared prepared = make();
   const std::string good = test::read_text(token_file());
   prepared.vocabulary.pieces.pop_back();
-  prepared.vocabulary.target_kept.pop_back();
+  prepared.vocabulary.in_target.pop_back();
   test::write_text(token_file(), token_file_bytes(prepared));
   EXPECT_EQ(make().vocabulary.size(), 8);
   ASSERT_EQ(said_.size(), 2u);

@@ -95,9 +95,9 @@ TEST(TokenFile, RefusesASourceLineWithoutItsEnd) {
 }
 
 TEST(TokenFile, RefusesAVocabularyThatContradictsItself) {
-  EXPECT_EQ(fault_after([](Prepared& p) { p.vocabulary.target_kept.pop_back(); }),
+  EXPECT_EQ(fault_after([](Prepared& p) { p.vocabulary.in_target.pop_back(); }),
             "the vocabulary's two lists differ in length");
-  EXPECT_EQ(fault_after([](Prepared& p) { p.vocabulary.target_kept[4] = 2; }),
+  EXPECT_EQ(fault_after([](Prepared& p) { p.vocabulary.in_target[4] = 2; }),
             "a flag of the vocabulary is neither 0 nor 1");
   EXPECT_EQ(fault_after([](Prepared& p) { p.vocabulary.pieces.resize(3); }),
             "the vocabulary has another size than the first line says");

@@ -46,10 +46,10 @@ PackedRows packed(const Sentences& sentences) {
 /// Logits [T, K] of one target (with BOS) by a full forward.
 at::Tensor full_logits(const TinyModel& model, const std::vector<int32_t>& source, const std::vector<int32_t>& target) {
   Tape tape(Tape::Kind::kForward, Ops::kReference);
-  const Step step{tape};
-  const auto tables = model.transformer.prepare(step);
+  const ForwardContext context{tape};
+  const auto tables = model.transformer.prepare(context);
   const PackedRows s = packed({source}), t = packed({target});
-  return model.transformer.logits(step, tables, t, model.transformer.encode(step, tables, s), s).data();
+  return model.transformer.logits(context, tables, t, model.transformer.encode(context, tables, s), s).data();
 }
 
 TEST(CachedDecoding, GivesTheLogitsOfTheWholeTarget) {
@@ -63,10 +63,10 @@ TEST(CachedDecoding, GivesTheLogitsOfTheWholeTarget) {
     }
     const Sentences sources(kSources.begin(), kSources.begin() + 3);
     Tape tape(Tape::Kind::kForward);
-    const Step step{tape};
-    const auto tables = model.transformer.prepare(step);
+    const ForwardContext context{tape};
+    const auto tables = model.transformer.prepare(context);
     const PackedRows source = packed(sources);
-    DecoderState state = model.transformer.start(step, model.transformer.encode(step, tables, source), 3);
+    DecoderState state = model.transformer.start(context, model.transformer.encode(context, tables, source), 3);
     std::vector<at::Tensor> expected;
     for (size_t i = 0; i < 3; ++i) expected.push_back(full_logits(model, sources[i], targets[i]));
     AttentionSpans cross;
@@ -78,8 +78,8 @@ TEST(CachedDecoding, GivesTheLogitsOfTheWholeTarget) {
       PackedRows rows;
       rows.tokens = {targets[0][t], targets[1][t], targets[2][t]};
       rows.positions.assign(3, static_cast<int32_t>(t));
-      rows.lines.assign(3, 0);
-      const at::Tensor logits = model.transformer.advance(step, tables, rows, cross, state).data();
+      rows.sentence_ids.assign(3, 0);
+      const at::Tensor logits = model.transformer.advance(context, tables, rows, cross, state).data();
       for (int64_t i = 0; i < 3; ++i) {
         const at::Tensor row = expected[static_cast<size_t>(i)][static_cast<int64_t>(t)];
         EXPECT_LT((logits[i] - row).abs().max().item<double>(), 1e-4 * row.abs().max().item<double>())
@@ -92,22 +92,22 @@ TEST(CachedDecoding, GivesTheLogitsOfTheWholeTarget) {
 /// The translation of one sentence by full forwards over every prefix.
 std::vector<int32_t> slow_translation(const TinyModel& model, const std::vector<int32_t>& source,
                                       const DecodeOptions& options) {
-  const KeptVocabulary& kept = model.transformer.kept();
-  Beam beam(options, static_cast<int64_t>(source.size()) + options.max_extra, kept.index_of[kEos]);
+  const OutputVocabulary& output_vocabulary = model.transformer.output_vocabulary();
+  Beam beam(options, static_cast<int64_t>(source.size()) + options.max_extra, output_vocabulary.column_of[kEos]);
   while (!beam.done()) {
     std::vector<at::Tensor> keep_alive;
     std::vector<const float*> rows;
     for (const Hypothesis& h : beam.hypotheses()) {
       if (h.finished) continue;
       std::vector<int32_t> target = {kBos};
-      for (const int32_t token : h.tokens) target.push_back(kept.types[static_cast<size_t>(token)]);
+      for (const int32_t token : h.tokens) target.push_back(output_vocabulary.tokens[static_cast<size_t>(token)]);
       keep_alive.push_back(at::log_softmax(full_logits(model, source, target), 1)[-1].contiguous());
       rows.push_back(keep_alive.back().const_data_ptr<float>());
     }
-    beam.advance(rows, static_cast<int64_t>(kept.types.size()));
+    beam.advance(rows, static_cast<int64_t>(output_vocabulary.tokens.size()));
   }
   std::vector<int32_t> tokens = beam.best();
-  for (int32_t& token : tokens) token = kept.types[static_cast<size_t>(token)];
+  for (int32_t& token : tokens) token = output_vocabulary.tokens[static_cast<size_t>(token)];
   return tokens;
 }
 

@@ -129,17 +129,17 @@ TEST(Initialisation, HangsOnSeedAndNameAlone) {
 }
 
 TEST(Initialisation, ComesBackWhenItIsAskedFor) {
-  for (const Compute compute : {Compute::kFp32, Compute::kBf16}) {
-    Parameters parameters(transformer_specs(options_of(Init::kSmallInit), kVocabulary), 3, at::kCPU, compute);
+  for (const RowPrecision precision : {RowPrecision::kFp32, RowPrecision::kBf16}) {
+    Parameters parameters(transformer_specs(options_of(Init::kSmallInit), kVocabulary), 3, at::kCPU, precision);
     const at::Tensor first = parameters.values().clone();
     const Value view = parameters.get(parameters.specs().front().name);
     parameters.values().fill_(7);
-    parameters.round();
+    parameters.update_bf16_copy();
     parameters.initialise();
     EXPECT_TRUE(at::equal(parameters.values(), first));
     EXPECT_TRUE(at::equal(view.data().flatten(), first.narrow(0, 0, view.data().numel())))
         << "views look at them still";
-    if (compute == Compute::kBf16) EXPECT_TRUE(at::equal(parameters.low(), first.to(at::kBFloat16)));
+    if (precision == RowPrecision::kBf16) EXPECT_TRUE(at::equal(parameters.bf16_copy(), first.to(at::kBFloat16)));
   }
 }
 

@@ -82,7 +82,7 @@ INSTANTIATE_TEST_SUITE_P(All, Parity,
 TEST_P(Parity, LogitsInTraining) {
   const Golden& g = golden_;
   Tape tape(Tape::Kind::kRecording, ops());
-  const Step step{tape, 1};
+  const ForwardContext context{tape, 1};
   const uint32_t seed = g.json.at("dropout_seed");
   const double word = g.model.options.dropout.word;
   const PackedRows source =
@@ -90,11 +90,11 @@ TEST_P(Parity, LogitsInTraining) {
   const PackedRows target =
       drop_words(g.batch.target, Dropout::with(word, RandomStream(seed, "drop.word.target"), 1), kUnk);
   const Transformer& model = g.model.transformer;
-  const Embeddings::Tables tables = model.prepare(step);
-  const at::Tensor logits = model.logits(step, tables, target, model.encode(step, tables, source), source).data();
+  const Embeddings::Tables tables = model.prepare(context);
+  const at::Tensor logits = model.logits(context, tables, target, model.encode(context, tables, source), source).data();
 
   const at::Tensor expected = g.numbers(g.json.at("logits")).view_as(logits);
-  EXPECT_EQ(model.kept().types, g.json.at("kept").get<std::vector<int32_t>>());
+  EXPECT_EQ(model.output_vocabulary().tokens, g.json.at("kept").get<std::vector<int32_t>>());
   EXPECT_LT((logits.to(at::kDouble) - expected).abs().max().item<double>(),
             kTolerance * expected.abs().max().item<double>());
 }

@@ -10,7 +10,7 @@
 namespace tearless::engine {
 namespace {
 
-const bool kProductsKeepTheirOrder = (fix_product_order(), true);  // before any test makes a product
+const bool kProductsKeepTheirOrder = (fix_matmul_order(), true);  // before any test makes a product
 
 struct Outcome {
   double loss;

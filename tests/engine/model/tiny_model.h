@@ -17,7 +17,7 @@ inline void append_sentence(PackedRows& rows, const std::vector<int32_t>& tokens
   for (size_t p = 0; p < tokens.size(); ++p) {
     rows.tokens.push_back(tokens[p]);
     rows.positions.push_back(static_cast<int32_t>(p));
-    rows.lines.push_back(line);
+    rows.sentence_ids.push_back(line);
   }
   rows.offsets.push_back(static_cast<int32_t>(rows.tokens.size()));
 }
@@ -53,10 +53,10 @@ struct TinyModel {
 
   /// kept [V]: 1 for types that the target side shows.
   TinyModel(const ModelOptions& o, const std::vector<uint8_t>& kept, uint32_t init_seed = 1, uint32_t dropout_seed = 2,
-            at::Device device = at::kCPU, Compute compute = Compute::kFp32)
+            at::Device device = at::kCPU, RowPrecision precision = RowPrecision::kFp32)
       : options(o),
-        parameters(transformer_specs(o, static_cast<int64_t>(kept.size())), init_seed, device, compute),
-        transformer(parameters, o, KeptVocabulary::from(kept, o.mask_target_vocabulary), dropout_seed) {
+        parameters(transformer_specs(o, static_cast<int64_t>(kept.size())), init_seed, device, precision),
+        transformer(parameters, o, OutputVocabulary::from(kept, o.mask_target_vocabulary), dropout_seed) {
     at::set_num_threads(1);  // so little work is done sooner than it is shared out
   }
 };

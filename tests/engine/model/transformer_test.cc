@@ -60,10 +60,10 @@ TEST(ParameterCount, FollowsTyingAndOutputBias) {
 
 at::Tensor logits_of(const TinyModel& model, const PackedBatch& batch, Tape::Ops ops = Tape::Ops::kFast) {
   Tape tape(Tape::Kind::kForward, ops);
-  const Step step{tape};
-  const Embeddings::Tables tables = model.transformer.prepare(step);
+  const ForwardContext context{tape};
+  const Embeddings::Tables tables = model.transformer.prepare(context);
   return model.transformer
-      .logits(step, tables, batch.target, model.transformer.encode(step, tables, batch.source), batch.source)
+      .logits(context, tables, batch.target, model.transformer.encode(context, tables, batch.source), batch.source)
       .data();
 }
 

@@ -118,7 +118,7 @@ TEST(Attention, OfASentenceIsTheSameBitsWithAnyNeighbours) {
   for (int32_t p = 0; p < 11; ++p) {
     alone.tokens.push_back(0);
     alone.positions.push_back(p);
-    alone.lines.push_back(together.lines[6]);
+    alone.sentence_ids.push_back(together.sentence_ids[6]);
   }
   alone.offsets = {0, 11};
   const at::Tensor rows = random_tensor({together.row_count(), 3 * kWidth}, 4).to(at::kFloat);
@@ -163,14 +163,16 @@ TEST(Attention, BeyondWhatItsKernelsCanRunsAnotherWayWithTheSameResult) {
   const Value qkv(random_tensor({rows.row_count(), 3 * kWidth}, 8).to(at::kFloat));
   AttentionSpans named = AttentionSpans::self(rows, false);
   for (int32_t row = 0; row < rows.row_count(); ++row) named.key_rows.push_back(10 - row);
-  const CpuBackend& whole = cpu_backend();
+  const Backend& whole = cpu_backend();
   Kernels<float> few = *whole.float_kernels;
   few.reads_key_rows = false;
   few.widest_head = kWidth / kHeads;
   Kernels<float> narrow = few;
   narrow.widest_head = kWidth / kHeads - 1;
   const auto run = [&](const Kernels<float>& kernels, int64_t formulas) {
-    const CpuBackend backend{"limited", true, &kernels, whole.double_kernels, whole.optimiser};
+    Backend backend = whole;
+    backend.name = "limited";
+    backend.float_kernels = &kernels;
     use_cpu_backend(backend);
     Tape tape(Tape::Kind::kForward);
     const at::Tensor y =

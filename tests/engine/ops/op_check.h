@@ -43,7 +43,7 @@ inline PackedRows packed_rows(const std::vector<int32_t>& lengths, int32_t vocab
     for (int32_t p = 0; p < lengths[i]; ++p) {
       rows.tokens.push_back(token(bits));
       rows.positions.push_back(p);
-      rows.lines.push_back(static_cast<int32_t>(17 + i * 1'000'003));
+      rows.sentence_ids.push_back(static_cast<int32_t>(17 + i * 1'000'003));
     }
     rows.offsets.push_back(static_cast<int32_t>(rows.tokens.size()));
   }
@@ -119,7 +119,7 @@ inline constexpr double kFloatTolerance = 2e-5, kDoubleTolerance = 1e-12, kBf16T
 /// Calls f once with the kernels for each instruction set that this processor has.
 inline void for_each_cpu_backend(const std::function<void()>& f) {
   const std::string_view before = cpu_backend().name;
-  for (const CpuBackend& backend : cpu_backends()) {
+  for (const Backend& backend : cpu_backends()) {
     if (!backend.supported) continue;
     SCOPED_TRACE(fmt::format("kernels for {}", backend.name));
     use_cpu_backend(backend.name);

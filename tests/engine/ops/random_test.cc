@@ -58,7 +58,7 @@ TEST(Dropout, ThresholdIsTheRoundedProbability) {
 
 TEST(Dropout, AnElementLivesWhereItsBitsReachTheThreshold) {
   const PackedRows rows = test::packed_rows({1});
-  const auto line = static_cast<uint32_t>(rows.lines[0]);
+  const auto line = static_cast<uint32_t>(rows.sentence_ids[0]);
   Dropout dropout = Dropout::with(0.5, RandomStream(1, "drop.edge"), 3);
   for (uint32_t channel = 0; channel < 6; ++channel) {
     const uint32_t bits = dropout.stream.draw(channel, 0, line, 3);
@@ -85,7 +85,7 @@ TEST(Dropout, KernelsAndFormulasMakeTheMasksThatTheDefinitionSays) {
       for (int64_t c = 0; c < width; ++c) {
         const auto defined =
             keep_scales(dropout, static_cast<uint32_t>(c / 4), static_cast<uint32_t>(rows.positions[row]),
-                        static_cast<uint32_t>(rows.lines[row]));
+                        static_cast<uint32_t>(rows.sentence_ids[row]));
         ASSERT_EQ(by_formula[t][c].item<float>(), defined[static_cast<size_t>(c % 4)]) << t << ", " << c;
       }
     }
@@ -109,7 +109,7 @@ TEST(Dropout, MasksAreEqualForAnySplitOfTheBatch) {
     for (size_t t = begin; t < end; ++t) {
       alone.tokens.push_back(together.tokens[t]);
       alone.positions.push_back(together.positions[t]);
-      alone.lines.push_back(together.lines[t]);
+      alone.sentence_ids.push_back(together.sentence_ids[t]);
     }
     EXPECT_TRUE(at::equal(mask(dropout, alone, 10), whole.slice(0, together.offsets[i], together.offsets[i + 1])));
     const PackedRows dropped = drop_words(alone, dropout, 99);

@@ -1,6 +1,7 @@
 // The tape: what it times, and formulas whose results nobody asks about.
 #include "engine/ops/tape.h"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/ones.h>
 #include <gtest/gtest.h>

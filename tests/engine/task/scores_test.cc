@@ -147,16 +147,16 @@ class Scored : public testing::Test {
   }
   static Transformer model_of(const Parameters& parameters) {
     return Transformer(parameters, options_->model,
-                       KeptVocabulary::from(prepared_->vocabulary.target_kept, options_->model.mask_target_vocabulary),
+                       OutputVocabulary::from(prepared_->vocabulary.in_target, options_->model.mask_target_vocabulary),
                        /*dropout_seed=*/0);
   }
   /// log p [T, K] of a batch, by the formulas of the operations, normalised here.
   static Rows log_probabilities(const Transformer& model, const PackedRows& source, const PackedRows& target) {
     Tape tape(Tape::Kind::kForward, Tape::Ops::kReference);
-    const Step step{tape};
-    const auto tables = model.prepare(step);
+    const ForwardContext context{tape};
+    const auto tables = model.prepare(context);
     const at::Tensor logits =
-        model.logits(step, tables, target, model.encode(step, tables, source), source).data().to(at::kDouble);
+        model.logits(context, tables, target, model.encode(context, tables, source), source).data().to(at::kDouble);
     Rows rows;
     for (int64_t t = 0; t < logits.size(0); ++t) {
       const double* row = logits.const_data_ptr<double>() + t * logits.size(1);
@@ -208,11 +208,11 @@ class Scored : public testing::Test {
         target.tokens.insert(target.tokens.end(), said.begin(), said.end());
         target.positions.resize(target.tokens.size());
         std::iota(target.positions.begin(), target.positions.end(), 0);
-        target.lines.assign(target.tokens.size(), 0);
+        target.sentence_ids.assign(target.tokens.size(), 0);
         target.offsets = {0, static_cast<int32_t>(target.tokens.size())};
         const std::vector<double> row = log_probabilities(model, batch.source, target).back();
         const auto best = static_cast<size_t>(std::max_element(row.begin(), row.end()) - row.begin());
-        const int32_t token = model.kept().types[best];
+        const int32_t token = model.output_vocabulary().tokens[best];
         if (token == kEos) break;
         said.push_back(token);
       }

@@ -216,7 +216,7 @@ class Walker : public SettingsWalk {
     std::vector<double> rates;
     int64_t update = 0;
     for (const double bleu : {9.0, 8.0, 8.5, 8.4, 8.2, 7.0, 10.0, 9.0}) {
-      rates.push_back(schedule.rate(++update));
+      rates.push_back(schedule.learning_rate(++update));
       schedule.on_evaluation(bleu, update);
     }
     return rates;

@@ -68,7 +68,7 @@ class SmallRuns {
  public:
   SmallRuns() {
     ::setenv("TEARLESS_CACHE", (folder_ / "cache").c_str(), /*overwrite=*/1);
-    fix_product_order();
+    fix_matmul_order();
     spdlog::set_level(spdlog::level::warn);
   }
   ~SmallRuns() { ::unsetenv("TEARLESS_CACHE"); }

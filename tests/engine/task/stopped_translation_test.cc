@@ -22,9 +22,9 @@ class Interrupted final : public Task {
   Parameters& parameters() override { return task_.parameters(); }
   int64_t start_pass(int64_t pass) override { return task_.start_pass(pass); }
   ReadyBatch ready(int64_t index, uint32_t update) override { return task_.ready(index, update); }
-  LossSums loss(const Step& step, const ReadyBatch& batch) override {
-    if (step.update == stop_at_) ::raise(SIGTERM);
-    return task_.loss(step, batch);
+  LossSums loss(const ForwardContext& context, const ReadyBatch& batch) override {
+    if (context.update == stop_at_) ::raise(SIGTERM);
+    return task_.loss(context, batch);
   }
   Evaluation evaluate() override { return task_.evaluate(); }
   FinalScores final_scores() override { return task_.final_scores(); }

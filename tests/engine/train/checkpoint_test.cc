@@ -1,6 +1,7 @@
 // Checkpoints: complete or absent, and never believed unread.
 #include "engine/train/checkpoint.h"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/zeros.h>
@@ -9,7 +10,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
-#include "base/record.h"
+#include "base/sealed_json.h"
 #include "tests/engine/train/in_memory.h"
 #include "tests/support/paths.h"
 #include "tests/support/privileges.h"

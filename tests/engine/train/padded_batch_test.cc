@@ -22,7 +22,7 @@ ReadyBatch batch_of(const std::vector<int32_t>& source, const std::vector<int32_
       for (int32_t p = 0; p < lengths[s]; ++p) {
         rows.tokens.push_back(7 - p % 3);
         rows.positions.push_back(p);
-        rows.lines.push_back(static_cast<int32_t>(100 + s));
+        rows.sentence_ids.push_back(static_cast<int32_t>(100 + s));
       }
       rows.offsets.push_back(static_cast<int32_t>(rows.tokens.size()));
     }
@@ -58,10 +58,10 @@ TEST(BucketOf, HasASpanMoreThanThereAreSentencesInEightsAndInEighthsOfAPowerOfTw
 
 TEST(BucketOf, TakesTheLongestSentenceOfEitherSideForAPowerOfTwo) {
   const Bucket bucket = bucket_of_lengths({3, 40}, {65, 2});
-  EXPECT_EQ(bucket.longest_source, 64);
-  EXPECT_EQ(bucket.longest_target, 128);
-  EXPECT_EQ(bucket_of_lengths({3}, {32}).longest_source, 32);
-  EXPECT_EQ(bucket_of_lengths({3}, {32}).longest_target, 32);
+  EXPECT_EQ(bucket.max_source_length, 64);
+  EXPECT_EQ(bucket.max_target_length, 128);
+  EXPECT_EQ(bucket_of_lengths({3}, {32}).max_source_length, 32);
+  EXPECT_EQ(bucket_of_lengths({3}, {32}).max_target_length, 32);
 }
 
 TEST(Padded, AddsRowsSpansAndLabelsThatCountForNothingBehindTheBatchsOwn) {
@@ -74,14 +74,14 @@ TEST(Padded, AddsRowsSpansAndLabelsThatCountForNothingBehindTheBatchsOwn) {
     const auto size = static_cast<size_t>(rows);
     ASSERT_EQ(side->tokens.size(), size);
     ASSERT_EQ(side->positions.size(), size);
-    ASSERT_EQ(side->lines.size(), size);
+    ASSERT_EQ(side->sentence_ids.size(), size);
     ASSERT_EQ(side->by_token.size(), size);
     EXPECT_EQ(side->offsets, own->offsets);
     for (size_t t = 0; t < size; ++t) {
       const bool is_own = t < own->tokens.size();
       EXPECT_EQ(side->tokens[t], is_own ? own->tokens[t] : kPad) << t;
       EXPECT_EQ(side->positions[t], is_own ? own->positions[t] : 0) << t;
-      EXPECT_EQ(side->lines[t], is_own ? own->lines[t] : 0) << t;
+      EXPECT_EQ(side->sentence_ids[t], is_own ? own->sentence_ids[t] : 0) << t;
     }
   }
   ASSERT_EQ(full.labels.size(), static_cast<size_t>(bucket.target_rows));
@@ -89,18 +89,18 @@ TEST(Padded, AddsRowsSpansAndLabelsThatCountForNothingBehindTheBatchsOwn) {
 
   struct Spans {
     const AttentionSpans &full, &plain;
-    int64_t queries, keys, longest_query, longest_key;
+    int64_t queries, keys, max_query_length, max_key_length;
   };
   for (const Spans& s : {Spans{full.source_spans, plain.source_spans, bucket.source_rows, bucket.source_rows,
-                               bucket.longest_source, bucket.longest_source},
+                               bucket.max_source_length, bucket.max_source_length},
                          Spans{full.target_spans, plain.target_spans, bucket.target_rows, bucket.target_rows,
-                               bucket.longest_target, bucket.longest_target},
+                               bucket.max_target_length, bucket.max_target_length},
                          Spans{full.cross_spans, plain.cross_spans, bucket.target_rows, bucket.source_rows,
-                               bucket.longest_target, bucket.longest_source}}) {
+                               bucket.max_target_length, bucket.max_source_length}}) {
     EXPECT_TRUE(s.full.padded);
     EXPECT_EQ(s.full.causal, s.plain.causal);
-    EXPECT_EQ(s.full.longest_query, s.longest_query);
-    EXPECT_EQ(s.full.longest_key, s.longest_key);
+    EXPECT_EQ(s.full.max_query_length, s.max_query_length);
+    EXPECT_EQ(s.full.max_key_length, s.max_key_length);
     ASSERT_EQ(s.full.spans.size(), static_cast<size_t>(bucket.spans));
     for (size_t i = s.plain.spans.size(); i < s.full.spans.size(); ++i) {
       EXPECT_EQ(s.full.spans[i].query_begin, s.queries);

@@ -162,7 +162,7 @@ TEST_F(Resumed, AStopInsideTheFinalScoresLeavesNoResult) {
     Toy stopped = toy();
     stopped.at_final_scores = [] {
       ::raise(SIGTERM);
-      give_up_if_stopped();
+      throw_if_stopped();
     };
     EXPECT_EQ(attempt(stopped), kExitStopped);
     EXPECT_FALSE(fs::exists(run_.scores()));

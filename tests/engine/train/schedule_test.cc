@@ -27,9 +27,9 @@ std::vector<int> decays(const ScheduleOptions& options, const std::vector<double
   int64_t updates = 0;
   for (const double score : scores) {
     updates += updates_each;
-    const double before = schedule.rate(1'000'000'000);
+    const double before = schedule.learning_rate(1'000'000'000);
     schedule.on_evaluation(score, updates);
-    seen.push_back(schedule.rate(1'000'000'000) < before ? 1 : 0);
+    seen.push_back(schedule.learning_rate(1'000'000'000) < before ? 1 : 0);
   }
   return seen;
 }
@@ -41,30 +41,30 @@ TEST(Schedule, InvsqrtPeaksWhereThePaperSays) {
   } rows[] = {{4000, 1, 6.988e-4}, {8000, 1, 4.941e-4}, {16000, 1, 3.494e-4}, {8000, 2, 9.882e-4}};
   for (const auto& row : rows) {
     const Schedule schedule(with_kind(ScheduleKind::kInvsqrt, row.warmup, row.scale), kWidth);
-    EXPECT_NEAR(schedule.rate(row.warmup), row.peak, 0.5e-7);
-    EXPECT_LT(schedule.rate(row.warmup - 1), schedule.rate(row.warmup));
-    EXPECT_LT(schedule.rate(row.warmup + 1), schedule.rate(row.warmup));
-    EXPECT_NEAR(schedule.rate(row.warmup / 2), row.peak / 2, 0.5e-7) << "the ramp is linear";
+    EXPECT_NEAR(schedule.learning_rate(row.warmup), row.peak, 0.5e-7);
+    EXPECT_LT(schedule.learning_rate(row.warmup - 1), schedule.learning_rate(row.warmup));
+    EXPECT_LT(schedule.learning_rate(row.warmup + 1), schedule.learning_rate(row.warmup));
+    EXPECT_NEAR(schedule.learning_rate(row.warmup / 2), row.peak / 2, 0.5e-7) << "the ramp is linear";
   }
   const Schedule schedule(with_kind(ScheduleKind::kInvsqrt), kWidth);
-  EXPECT_NEAR(schedule.rate(1), 4.941e-4 / 8000, 1e-11);
-  EXPECT_NEAR(schedule.rate(100'000), 1.398e-4, 0.5e-7);
-  EXPECT_NEAR(schedule.rate(300'000), 8.07e-5, 0.5e-7);
+  EXPECT_NEAR(schedule.learning_rate(1), 4.941e-4 / 8000, 1e-11);
+  EXPECT_NEAR(schedule.learning_rate(100'000), 1.398e-4, 0.5e-7);
+  EXPECT_NEAR(schedule.learning_rate(300'000), 8.07e-5, 0.5e-7);
 }
 
 TEST(Schedule, ValdecayStaysAtTheRateOfTheLastUpdateOfItsRamp) {
   const Schedule schedule(with_kind(ScheduleKind::kValdecay), kWidth);
-  EXPECT_EQ(schedule.rate(8000), schedule.rate(7999));
-  EXPECT_EQ(schedule.rate(1'000'000), schedule.rate(7999));
-  EXPECT_NEAR(schedule.rate(7999), 4.941e-4 * 7999 / 8000, 1e-7);
-  EXPECT_GT(Schedule(with_kind(ScheduleKind::kValdecay, 1), kWidth).rate(1), 0)
+  EXPECT_EQ(schedule.learning_rate(8000), schedule.learning_rate(7999));
+  EXPECT_EQ(schedule.learning_rate(1'000'000), schedule.learning_rate(7999));
+  EXPECT_NEAR(schedule.learning_rate(7999), 4.941e-4 * 7999 / 8000, 1e-7);
+  EXPECT_GT(Schedule(with_kind(ScheduleKind::kValdecay, 1), kWidth).learning_rate(1), 0)
       << "a warm-up of one update has no update before it";
 }
 
 TEST(Schedule, NowarmupBeginsAtItsRate) {
   const Schedule schedule(with_kind(ScheduleKind::kNowarmup), kWidth);
-  EXPECT_EQ(schedule.rate(1), 3e-4);
-  EXPECT_EQ(schedule.rate(1'000'000), 3e-4);
+  EXPECT_EQ(schedule.learning_rate(1), 3e-4);
+  EXPECT_EQ(schedule.learning_rate(1'000'000), 3e-4);
 }
 
 TEST(Schedule, MinWindowDecaysBelowEachOfTheLastThreeAndCountsNothing) {
@@ -128,7 +128,7 @@ TEST(Schedule, GoesOnFromItsStateAsIfItHadNotStopped) {
         whole.on_evaluation(scores[i], 100);
         if (i == stop) after.restore(nlohmann::json::parse(before.state().dump()));
         (i < stop ? before : after).on_evaluation(scores[i], 100);
-        EXPECT_EQ((i < stop ? before : after).rate(1), whole.rate(1));
+        EXPECT_EQ((i < stop ? before : after).learning_rate(1), whole.learning_rate(1));
       }
     }
   }

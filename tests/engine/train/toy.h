@@ -50,12 +50,12 @@ class Toy final : public Task {
     batch.labels = {static_cast<int32_t>(labels.back())};
     return batch;
   }
-  LossSums loss(const Step& step, const ReadyBatch& batch) override {
-    if (at_update) at_update(step.update);
-    if (step.update == crash_at) throw std::runtime_error("crash");
-    if (step.update == spoil_at) parameters_.values().fill_(std::numeric_limits<float>::quiet_NaN());
-    const LossSums sums = smoothed_cross_entropy(step.tape, parameters_.get("logits"), batch.labels, 0.1);
-    losses[step.update] = sums;
+  LossSums loss(const ForwardContext& context, const ReadyBatch& batch) override {
+    if (at_update) at_update(context.update);
+    if (context.update == crash_at) throw std::runtime_error("crash");
+    if (context.update == spoil_at) parameters_.values().fill_(std::numeric_limits<float>::quiet_NaN());
+    const LossSums sums = smoothed_cross_entropy(context.tape, parameters_.get("logits"), batch.labels, 0.1);
+    losses[context.update] = sums;
     return sums;
   }
   Evaluation evaluate() override {
@@ -118,7 +118,7 @@ class Trained : private InMemory, public testing::Test {
   }
   nlohmann::json scores() const { return nlohmann::json::parse(read_text(run_.scores())); }
   Done done() const { return read_done(run_).value(); }
-  /// (step, value) of each metric of that name.
+  /// (context, value) of each metric of that name.
   std::vector<std::pair<int64_t, double>> metric(const std::string& name) const {
     std::vector<std::pair<int64_t, double>> found;
     std::istringstream lines(read_text(run_.metrics()));

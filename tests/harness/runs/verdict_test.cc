@@ -9,7 +9,7 @@
 #include <string>
 
 #include "base/files.h"
-#include "base/record.h"
+#include "base/sealed_json.h"
 #include "tests/support/paths.h"
 
 namespace tearless::harness {

@@ -13,8 +13,8 @@
 
 #include "base/error.h"
 #include "base/files.h"
-#include "base/record.h"
 #include "base/run_directory.h"
+#include "base/sealed_json.h"
 #include "harness/store/sweep_directory.h"
 #include "tests/support/paths.h"
 
@@ -85,7 +85,7 @@ class SchedulerTest : public testing::Test {
                      .updates = 10,
                      .device = device,
                      .threads = 1});
-      store_->in_one_step([&] {
+      store_->in_transaction([&] {
         store_->put_run({.id = id_of(i),
                          .canonical = text_of(i),
                          .waiting_for = "",
@@ -163,7 +163,7 @@ TEST_F(SchedulerTest, FillsItsSlotsInOrderAndRecordsResults) {
   EXPECT_FALSE(scheduler_->finished());
   finish(id_of(2));
   EXPECT_TRUE(scheduler_->finished());
-  EXPECT_EQ(scheduler_->settled(), 3);
+  EXPECT_EQ(scheduler_->finished_jobs(), 3);
 }
 
 TEST_F(SchedulerTest, NeverTrainsADoneRunAgain) {

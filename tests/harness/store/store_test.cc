@@ -112,7 +112,7 @@ TEST_F(StoreTest, AnIllegalMoveOrAStaleOneIsAMistakeOfOurs) {
 
 TEST_F(StoreTest, CountsFailuresOfOneClassUntilTheyAreForgiven) {
   store_->submit(sweep("s", {request("aa")}));
-  store_->in_one_step([&] {
+  store_->in_transaction([&] {
     store_->put_attempt("aa", attempt(1, "crashed"));
     store_->put_attempt("aa", attempt(2, "stopped"));
     store_->put_attempt("aa", attempt(3, "crashed"));
@@ -126,10 +126,10 @@ TEST_F(StoreTest, CountsFailuresOfOneClassUntilTheyAreForgiven) {
 
 TEST_F(StoreTest, ForgetsTheMetricsThatAResumedAttemptCutOff) {
   store_->submit(sweep("s", {request("aa")}));
-  store_->in_one_step([&] {
+  store_->in_transaction([&] {
     store_->put_metrics("aa", 0, {{0, 1, "train.loss", 5.0}, {40, 2, "train.loss", 4.0}}, 80);
   });
-  store_->in_one_step([&] { store_->put_metrics("aa", 40, {{40, 2, "train.loss", 3.5}}, 81); });
+  store_->in_transaction([&] { store_->put_metrics("aa", 40, {{40, 2, "train.loss", 3.5}}, 81); });
   const auto newest = store_->newest_metrics("aa");
   EXPECT_EQ(newest.at("train.loss").value, 3.5);
   EXPECT_EQ(store_->query("SELECT count(*) FROM metrics_view").rows[0][0], 2);
@@ -143,7 +143,7 @@ TEST_F(StoreTest, AResultIsStaleUnderNewerNumericsAndMixedAfterTwoMachines) {
 
   first.processor = "one processor";
   second.processor = "another";
-  store_->in_one_step([&] {
+  store_->in_transaction([&] {
     store_->put_attempt("aa", first);
     store_->put_attempt("aa", second);
     store_->put_scores("aa", {{"test.bleu", 20.9}});
@@ -208,7 +208,7 @@ TEST_F(StoreTest, ListsSweepsWithTheNewestFirst) {
 
 TEST_F(StoreTest, AllOrNothingOfOneStep) {
   store_->submit(sweep("s", {request("aa")}));
-  EXPECT_THROW(store_->in_one_step([&] {
+  EXPECT_THROW(store_->in_transaction([&] {
     store_->put_scores("aa", {{"x", 1}});
     throw UserError("a folder went away");
   }),

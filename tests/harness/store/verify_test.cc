@@ -8,8 +8,8 @@
 
 #include "base/files.h"
 #include "base/hash.h"
-#include "base/record.h"
 #include "base/run_directory.h"
+#include "base/sealed_json.h"
 #include "harness/store/rebuild.h"
 #include "tests/support/faults.h"
 #include "tests/support/paths.h"

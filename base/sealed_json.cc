@@ -1,4 +1,4 @@
-#include "base/record.h"
+#include "base/sealed_json.h"
 
 #include "base/error.h"
 #include "base/files.h"
@@ -9,7 +9,7 @@ using nlohmann::json;
 namespace {
 
 constexpr const char* kChecksum = "sha256";
-// Says that a checksum belongs to the record: a record whose checksum has lost its name must not pass for an old one.
+// Marks an object as sealed. Without it, an object whose key "sha256" was damaged would pass as one of an old version.
 constexpr const char* kSealed = "sealed";
 
 std::string checksum_of(const json& record) {
@@ -25,7 +25,8 @@ std::string sealed(json record) {
 }
 
 std::optional<json> unsealed(std::string_view text) {
-  // Copying and printing a value recurse: what is nested deeper than any record of ours is left out.
+  // nlohmann::json copies and prints recursively. Dropping values nested deeper than 32 levels, which no sealed JSON of
+  // this project has, bounds the stack.
   const auto shallow = [](int depth, json::parse_event_t, const json&) { return depth <= 32; };
   json record = json::parse(text, shallow, /*allow_exceptions=*/false);
   if (!record.is_object()) return std::nullopt;
@@ -37,7 +38,7 @@ std::optional<json> unsealed(std::string_view text) {
   return record;
 }
 
-std::optional<json> read_record(const std::filesystem::path& file) {
+std::optional<json> read_sealed(const std::filesystem::path& file) {
   try {
     return unsealed(read_file(file));
   } catch (const UserError&) {

@@ -1,5 +1,5 @@
 // Records of a run folder: what a program wrote comes back whole, or not at all.
-#include "base/record.h"
+#include "base/sealed_json.h"
 
 #include <gtest/gtest.h>
 

@@ -1,0 +1,47 @@
+// The context of one forward pass: the tape it records on and the update it belongs to. Dropout is active exactly when
+// the tape records.
+#pragma once
+
+#include <string>
+
+#include "engine/ops/cross_entropy.h"
+#include "engine/ops/dropout.h"
+#include "engine/ops/tape.h"
+
+namespace tearless::engine {
+
+/// Device memory that kernels read in place of host arguments, so that a captured update can be replayed with new
+/// values.
+struct ReplayInputs {
+  const uint32_t* update = nullptr;  // [1] the update's number, which selects the dropout masks
+  LossOnDevice loss;
+};
+
+/// Borrows the tape and `on_device`.
+struct ForwardContext {
+  Tape& tape;
+  uint32_t update = 0;                      // counted from 1; selects the dropout masks
+  const ReplayInputs* on_device = nullptr;  // set by CapturedUpdater; null: host arguments are used
+};
+
+/// One place of the model where dropout is applied. Its random stream is derived from its name.
+class DropoutSite {
+ public:
+  DropoutSite() = default;
+  DropoutSite(double probability, uint32_t seed, const std::string& name)
+      : probability_(probability), stream_(seed, "drop." + name) {}
+
+  /// The dropout of this forward pass; off unless the tape records.
+  Dropout at(const ForwardContext& context) const {
+    if (!context.tape.recording()) return Dropout::off();
+    Dropout dropout = Dropout::with(probability_, stream_, context.update);
+    if (context.on_device) dropout.update_at = context.on_device->update;
+    return dropout;
+  }
+
+ private:
+  double probability_ = 0;
+  RandomStream stream_;
+};
+
+}  // namespace tearless::engine
