@@ -6,6 +6,7 @@
 #include "engine/train/captured_updater.h"
 
 #include <ATen/ops/equal.h>
+#include <ATen/ops/ones.h>
 #include <gtest/gtest.h>
 #include <spdlog/spdlog.h>
 
@@ -213,6 +214,34 @@ TEST_P(CapturedUpdates, LeaveTheRoundedWeightsBehindTheMastersInBf16) {
   const at::Tensor low = trained.parameters().bf16_copy().clone();
   trained.parameters().update_bf16_copy();
   EXPECT_TRUE(at::equal(low, trained.parameters().bf16_copy()));
+}
+
+/// Tiny with one operation more, which has no kernel.
+class WithFormula final : public Trainable {
+ public:
+  explicit WithFormula(Tiny tiny) : tiny_(std::move(tiny)) {}
+  Parameters& parameters() override { return tiny_.parameters(); }
+  ReadyBatch ready(int64_t index, uint32_t update) override { return tiny_.ready(index, update); }
+  LossSums loss(const ForwardContext& context, const ReadyBatch& batch) override {
+    const Value one(at::ones({1}, parameters().values().options()));
+    context.tape.by_formula({one}, [](const std::vector<at::Tensor>& in) { return in[0].mul(2); });
+    return tiny_.loss(context, batch);
+  }
+  int64_t batch_count() const { return tiny_.batch_count(); }
+
+ private:
+  Tiny tiny_;
+};
+
+TEST_P(CapturedUpdates, AreNotMadeOfOperationsThatRunByFormula) {
+  WithFormula trained(tiny());
+  Moments moments(trained.parameters().values());
+  CapturedUpdater updater(trained, train_, moments, capture_for(trained.parameters().values()), 512);
+  for (int64_t n = 1; n <= kUpdates; ++n) {
+    updater.start(n, (n - 1) % trained.batch_count(), 0.02);
+    for (const UpdateResult& result : updater.collect()) EXPECT_EQ(result.fallback_ops, 1);
+  }
+  EXPECT_EQ(updater.captured(), 0) << "a formula may copy from the host or wait for the device";
 }
 
 /// A whole task around Tiny, which may crash.
