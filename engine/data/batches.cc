@@ -9,46 +9,46 @@
 namespace tearless::engine {
 namespace {
 
-SentenceIds all_lines(const ParallelTokens& corpus) {
-  SentenceIds lines(static_cast<size_t>(corpus.size()));
-  std::iota(lines.begin(), lines.end(), 0);
-  return lines;
+SentenceIds all_sentences(const ParallelTokens& corpus) {
+  SentenceIds sentences(static_cast<size_t>(corpus.size()));
+  std::iota(sentences.begin(), sentences.end(), 0);
+  return sentences;
 }
 
-void sort_by_source_length(SentenceIds& lines, const ParallelTokens& corpus) {
-  std::stable_sort(lines.begin(), lines.end(),
+void sort_by_source_length(SentenceIds& sentences, const ParallelTokens& corpus) {
+  std::stable_sort(sentences.begin(), sentences.end(),
                    [&](int32_t a, int32_t b) { return corpus.source_length(a) < corpus.source_length(b); });
 }
 
-/// Cuts `lines` greedily in their order. A batch has sentences × width(longest source, longest target) ≤ `budget`,
-/// unless it is a single line.
+/// Cuts `sentences` greedily in their order. A batch has sentences × width(longest source, longest target) ≤ `budget`,
+/// unless it is a single sentence.
 template <class Width>
-std::vector<SentenceIds> cut(const SentenceIds& lines, const ParallelTokens& corpus, int64_t budget,
+std::vector<SentenceIds> cut(const SentenceIds& sentences, const ParallelTokens& corpus, int64_t budget,
                              const Width& width) {
   std::vector<SentenceIds> batches;
   int64_t max_source_length = 0;
   int64_t max_target_length = 0;
-  for (const int32_t line : lines) {
-    max_source_length = std::max(max_source_length, corpus.source_length(line));
-    max_target_length = std::max(max_target_length, corpus.target_length(line));
+  for (const int32_t sentence : sentences) {
+    max_source_length = std::max(max_source_length, corpus.source_length(sentence));
+    max_target_length = std::max(max_target_length, corpus.target_length(sentence));
     const bool fits =
         !batches.empty() &&
         (static_cast<int64_t>(batches.back().size()) + 1) * width(max_source_length, max_target_length) <= budget;
     if (!fits) {
       batches.emplace_back();
-      max_source_length = corpus.source_length(line);
-      max_target_length = corpus.target_length(line);
+      max_source_length = corpus.source_length(sentence);
+      max_target_length = corpus.target_length(sentence);
     }
-    batches.back().push_back(line);
+    batches.back().push_back(sentence);
   }
   return batches;
 }
 
 /// Appends positions, sentence ids and the offset of one sentence. The caller appends its tokens.
-void add_sentence(PackedRows& rows, int32_t line, int64_t length) {
+void add_sentence(PackedRows& rows, int32_t sentence, int64_t length) {
   for (int32_t position = 0; position < length; ++position) {
     rows.positions.push_back(position);
-    rows.sentence_ids.push_back(line);
+    rows.sentence_ids.push_back(sentence);
   }
   rows.offsets.push_back(rows.offsets.back() + static_cast<int32_t>(length));
 }
@@ -59,11 +59,11 @@ std::vector<SentenceIds> cut_batches(const ParallelTokens& corpus, const BatchOp
                                      int64_t pass) {
   const RandomStream stream(seed, "order");
   const auto pass_number = static_cast<uint32_t>(pass);
-  SentenceIds lines = all_lines(corpus);
-  shuffle(lines, stream, pass_number, /*which=*/0);
-  sort_by_source_length(lines, corpus);
+  SentenceIds sentences = all_sentences(corpus);
+  shuffle(sentences, stream, pass_number, /*which=*/0);
+  sort_by_source_length(sentences, corpus);
   const bool sum = options.count == BatchCount::kPaddedSum;
-  auto batches = cut(lines, corpus, options.tokens, [sum](int64_t source, int64_t target) {
+  auto batches = cut(sentences, corpus, options.tokens, [sum](int64_t source, int64_t target) {
     return sum ? source + target : std::max(source, target);
   });
   shuffle(batches, stream, pass_number, /*which=*/1);
@@ -71,26 +71,26 @@ std::vector<SentenceIds> cut_batches(const ParallelTokens& corpus, const BatchOp
 }
 
 std::vector<SentenceIds> decoding_batches(const ParallelTokens& corpus, int64_t tokens) {
-  SentenceIds lines = all_lines(corpus);
-  sort_by_source_length(lines, corpus);
-  return cut(lines, corpus, tokens, [](int64_t source, int64_t) { return 2 * source; });
+  SentenceIds sentences = all_sentences(corpus);
+  sort_by_source_length(sentences, corpus);
+  return cut(sentences, corpus, tokens, [](int64_t source, int64_t) { return 2 * source; });
 }
 
-PackedBatch pack(const ParallelTokens& corpus, std::span<const int32_t> lines) {
+PackedBatch pack(const ParallelTokens& corpus, std::span<const int32_t> sentences) {
   PackedBatch batch;
   batch.source.offsets = {0};
   batch.target.offsets = {0};
-  for (const int32_t line : lines) {
-    const auto source = corpus.source(line);
+  for (const int32_t sentence : sentences) {
+    const auto source = corpus.source(sentence);
     batch.source.tokens.insert(batch.source.tokens.end(), source.begin(), source.end());
-    add_sentence(batch.source, line, corpus.source_length(line));
+    add_sentence(batch.source, sentence, corpus.source_length(sentence));
 
-    const auto target = corpus.target(line);
+    const auto target = corpus.target(sentence);
     batch.target.tokens.push_back(kBos);
     batch.target.tokens.insert(batch.target.tokens.end(), target.begin(), target.end());
     batch.labels.insert(batch.labels.end(), target.begin(), target.end());
     batch.labels.push_back(kEos);
-    add_sentence(batch.target, line, corpus.target_length(line));
+    add_sentence(batch.target, sentence, corpus.target_length(sentence));
   }
   return batch;
 }

@@ -66,7 +66,7 @@ int64_t Beam::open() const {
                : std::count_if(hypotheses_.begin(), hypotheses_.end(), [](const Hypothesis& h) { return !h.finished; });
 }
 
-std::vector<int64_t> Beam::advance(std::span<const float* const> rows, int64_t vocabulary) {
+std::vector<int64_t> Beam::advance(std::span<const float* const> rows, int64_t vocab_size) {
   const bool first = length_ == 0;
   ++length_;
   const auto beam = static_cast<size_t>(options_.beam);
@@ -81,7 +81,7 @@ std::vector<int64_t> Beam::advance(std::span<const float* const> rows, int64_t v
     }
     // Within one hypothesis the score is monotonic in log p, so only its `beam` best tokens can survive.
     for (const auto& [log_p, v] :
-         best_tokens({rows[static_cast<size_t>(row)], static_cast<size_t>(vocabulary)}, beam, first ? eos_ : -1)) {
+         best_tokens({rows[static_cast<size_t>(row)], static_cast<size_t>(vocab_size)}, beam, first ? eos_ : -1)) {
       const double sum = hypotheses_[h].log_probability + static_cast<double>(log_p);
       candidates.push_back({sum / penalty, sum, h, row, v});
     }

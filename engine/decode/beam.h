@@ -34,9 +34,9 @@ class Beam {
   int64_t open() const;
   bool done() const { return done_; }
 
-  /// Extends the hypotheses by one position. `rows`: open() rows of log p, [K] each; `vocabulary`: K. Returns, for each
+  /// Extends the hypotheses by one position. `rows`: open() rows of log p, [K] each; `vocab_size`: K. Returns, for each
   /// hypothesis that is still open, the row that it came from; empty when the search is done.
-  std::vector<int64_t> advance(std::span<const float* const> rows, int64_t vocabulary);
+  std::vector<int64_t> advance(std::span<const float* const> rows, int64_t vocab_size);
 
   const std::vector<Hypothesis>& hypotheses() const { return hypotheses_; }
   /// The tokens of the best hypothesis, without EOS.

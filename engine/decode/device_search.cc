@@ -205,7 +205,7 @@ void DeviceSearch::launch(DecodeStep& step) {
   tape.set_device_copy(step.self.key_rows.data(), step.key_rows.const_data_ptr());
   tape.set_device_copy(step.cross.spans.data(), step.cross_spans.const_data_ptr());
   const Value logits =
-      model_.advance({tape}, tables_, step.rows, step.self, step.cross, cache_, {.named = step.cache_rows});
+      model_.advance({tape}, tables_, step.rows, step.self, step.cross, cache_, {.indices = step.cache_rows});
   with_kernels(logits.data(), [&]<class T>(const Kernels<T>& kernels, void* stream) {
     kernels.best_tokens({.rows = logits.data().size(0),
                          .vocab_size = logits.data().size(1),

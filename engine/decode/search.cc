@@ -93,11 +93,11 @@ std::vector<std::vector<int32_t>> Translator::translate(const ParallelTokens& se
   Tape of_tables(Tape::Kind::kForward, ops_);
   const Embeddings::Tables tables = model_.prepare({of_tables});
   std::vector<std::vector<int32_t>> outputs(static_cast<size_t>(set.size()));
-  for (const SentenceIds& lines : decoding_batches(set, options_.batch_tokens)) {
+  for (const SentenceIds& sentences : decoding_batches(set, options_.batch_tokens)) {
     between_batches();
     Tape tape(Tape::Kind::kForward, ops_);
     const ForwardContext context{tape};
-    const PackedRows source = pack(set, lines).source;
+    const PackedRows source = pack(set, sentences).source;
     const Value encoder_output = model_.encode(context, tables, source);
     const CaptureGraph capture = ops_ == Tape::Ops::kFast ? capture_for(encoder_output.data()) : nullptr;
     std::vector<std::vector<int32_t>> best;
@@ -110,8 +110,8 @@ std::vector<std::vector<int32_t>> Translator::translate(const ParallelTokens& se
       search.run();
       best = search.best();
     }
-    for (size_t i = 0; i < lines.size(); ++i) {
-      std::vector<int32_t>& output = outputs[static_cast<size_t>(lines[i])];
+    for (size_t i = 0; i < sentences.size(); ++i) {
+      std::vector<int32_t>& output = outputs[static_cast<size_t>(sentences[i])];
       for (const int32_t column : best[i])
         output.push_back(model_.output_vocabulary().tokens[static_cast<size_t>(column)]);
     }

@@ -70,8 +70,8 @@ Value SelfAttention::forward_cached(const ForwardContext& context, const Value& 
                                     at::Tensor& self_kv, const CacheRows& rows) const {
   const Value qkv = linear(context.tape, x, qkv_weight_, qkv_bias_);  // [N, 3 D]
   const at::Tensor keys_and_values = qkv.data().slice(1, d_model_, 3 * d_model_);
-  if (rows.named.defined()) {
-    self_kv.index_copy_(0, rows.named, keys_and_values);
+  if (rows.indices.defined()) {
+    self_kv.index_copy_(0, rows.indices, keys_and_values);
   } else {
     self_kv.slice(0, rows.first, rows.first + x.data().size(0)).copy_(keys_and_values);
   }

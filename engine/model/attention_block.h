@@ -26,8 +26,8 @@ void append_cross_kv_specs(std::vector<ParameterSpec>& specs, const ModelOptions
 
 /// The rows of a KV cache that a decode step writes, one per hypothesis.
 struct CacheRows {
-  int64_t first = 0;      // N consecutive rows from this one, if `named` is undefined
-  at::Tensor named = {};  // [N] int64 row numbers
+  int64_t first = 0;        // N consecutive rows from this one, if `indices` is undefined
+  at::Tensor indices = {};  // [N] int64 row numbers
 };
 
 /// Causal or not is decided by the spans.

@@ -340,16 +340,16 @@ struct OptimiserKernels {
 /// during capture; graphs never run concurrently, because they share one memory pool.
 using CaptureGraph = std::function<void()> (*)(const std::function<void()>& launches);
 
-/// All kernels of one CPU instruction set, or of CUDA. Null where there are none.
+/// All kernels of one CPU instruction set, or of CUDA. Null where a backend has none.
 struct Backend {
   std::string_view name;  // "x86-64-v2": SSE4; "x86-64-v3": AVX2; "x86-64-v4": AVX-512; "cuda"
   bool supported = true;  // by this processor
   const Kernels<float>* float_kernels = nullptr;
   const Kernels<double>* double_kernels = nullptr;  // CPU only
-  const Kernels<bf16>* bf16_kernels = nullptr;      // CUDA only, likewise below
-  const OptimiserKernels* optimiser = nullptr;      // both
-  const SearchKernels* search = nullptr;
-  CaptureGraph capture = nullptr;
+  const Kernels<bf16>* bf16_kernels = nullptr;      // CUDA only
+  const OptimiserKernels* optimiser = nullptr;
+  const SearchKernels* search = nullptr;  // CUDA only
+  CaptureGraph capture = nullptr;         // CUDA only
 };
 
 }  // namespace tearless::engine

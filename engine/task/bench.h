@@ -47,7 +47,7 @@ class Bench final : private Trainable {
 
   /// Seconds that these matmuls take alone: for each shape the forward pass (x Wᵀ), the weight gradient and the input
   /// gradient, as LibTorch computes them on this device with the current number of threads.
-  double matmul_floor_seconds(const std::vector<TapeProfile::Matmul>& products) const;
+  double matmul_floor_seconds(const std::vector<TapeProfile::Matmul>& matmuls) const;
 
   int64_t parameter_count() const { return parameters_.count(); }
   /// The updates to make before timing: with CUDA graphs, every bucket must have been seen twice.

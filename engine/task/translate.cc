@@ -38,10 +38,10 @@ LossSums Translate::loss(const ForwardContext& context, const ReadyBatch& batch)
 
 NamedNumbers Translate::perplexities(const std::string& name, const ParallelTokens& set) const {
   LossSums sums;
-  for (const SentenceIds& lines : decoding_batches(set, kPerplexityTokens)) {
+  for (const SentenceIds& sentences : decoding_batches(set, kPerplexityTokens)) {
     throw_if_stopped();
     Tape tape(Tape::Kind::kForward, ops_of(options_.run));
-    sums += model_.loss(ForwardContext{tape}, pack(set, lines), options_.train.label_smoothing);
+    sums += model_.loss(ForwardContext{tape}, pack(set, sentences), options_.train.label_smoothing);
   }
   return {{name + ".ppl_smoothed", perplexity(sums.loss, sums.tokens)},
           {name + ".ppl", perplexity(sums.nll, sums.tokens)}};

@@ -122,13 +122,12 @@ void describe(SettingsVisitor& v, TrainOptions& o) {
 
 void describe(SettingsVisitor& v, ExecutionOptions& o) {
   v.choice({.key = "device", .meaning = "`cpu`, or `cuda` for one NVIDIA GPU", .neutral = "cpu"}, o.device, kDevices);
-  v.choice(
-      {.key = "precision",
-       .meaning = "arithmetic of training and search: `fp32`; on `cuda` also `tf32`, products with 10 bits of "
-                  "fraction, and `bf16`, rows and products in bf16 with fp32 weights, gradients of weights, norms, "
-                  "softmax, loss and optimiser",
-       .neutral = "fp32"},
-      o.precision, kPrecisions);
+  v.choice({.key = "precision",
+            .meaning = "arithmetic of training and search: `fp32`; on `cuda` also `tf32`, matmuls with 10 bits of "
+                       "fraction, and `bf16`, rows and matmuls in bf16 with fp32 weights, gradients of weights, norms, "
+                       "softmax, loss and optimiser",
+            .neutral = "fp32"},
+           o.precision, kPrecisions);
   v.choice({.key = "ops",
             .meaning = "`reference` runs every operation by its formula, slowly; tests compare the kernels with it",
             .neutral = "fast"},

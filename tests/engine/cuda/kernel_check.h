@@ -19,15 +19,12 @@
 
 #include "base/error.h"
 #include "engine/cuda/cuda_library.h"
-#include "engine/cuda/kernels_on_host.h"
+#include "tests/engine/cuda/bodies.h"
 
 namespace tearless::engine::test {
 
 /// Where kernels run, and memory that both they and the test can read.
-struct TestedKernels {
-  const Kernels<float>* float_kernels;
-  const Kernels<bf16>* bf16_kernels;
-  const OptimiserKernels* optimiser;
+struct TestedKernels : Backend {
   void* (*allocate)(size_t bytes);  // 256-byte aligned
   void (*release)(void*);
   void (*synchronise)();
@@ -43,17 +40,14 @@ struct TestedKernels {
 };
 
 inline const TestedKernels& kernels_on_host() {
-  static const TestedKernels backend = {&float_kernels_on_host,
-                                        &bf16_kernels_on_host,
-                                        &optimiser_kernels_on_host,
+  static const TestedKernels backend = {cuda_bodies(),
                                         [](size_t bytes) {
                                           void* memory = nullptr;
                                           if (::posix_memalign(&memory, 256, std::max<size_t>(bytes, 1)) != 0)
                                             std::abort();
                                           return memory;
                                         },
-                                        &std::free,
-                                        [] {}};
+                                        &std::free, [] {}};
   return backend;
 }
 
@@ -71,10 +65,7 @@ inline const TestedKernels* kernels_on_gpu() {
     static const auto free_host = reinterpret_cast<int (*)(void*)>(::dlsym(RTLD_DEFAULT, "cudaFreeHost"));
     static const auto synchronise = reinterpret_cast<int (*)()>(::dlsym(RTLD_DEFAULT, "cudaDeviceSynchronize"));
     if (!host_alloc || !free_host || !synchronise) return nullptr;
-    const engine::Backend& kernels = engine::cuda_backend();
-    static const TestedKernels cuda = {kernels.float_kernels,
-                                       kernels.bf16_kernels,
-                                       kernels.optimiser,
+    static const TestedKernels cuda = {cuda_backend(),
                                        [](size_t bytes) {
                                          void* memory = nullptr;
                                          if (host_alloc(&memory, std::max<size_t>(bytes, 1), 0) != 0) std::abort();

@@ -118,7 +118,7 @@ class Trained : private InMemory, public testing::Test {
   }
   nlohmann::json scores() const { return nlohmann::json::parse(read_text(run_.scores())); }
   Done done() const { return read_done(run_).value(); }
-  /// (context, value) of each metric of that name.
+  /// (step, value) of each metric of that name.
   std::vector<std::pair<int64_t, double>> metric(const std::string& name) const {
     std::vector<std::pair<int64_t, double>> found;
     std::istringstream lines(read_text(run_.metrics()));
