@@ -74,7 +74,7 @@ int main(int argc, char** argv) {
   fault::begin(fault::kProgram);
   engine::fix_matmul_order();
 #ifndef __SANITIZE_ADDRESS__  // AddressSanitizer must see each tensor freed
-  engine::keep_freed_memory();
+  engine::cache_freed_memory();
 #endif
   spdlog::set_pattern("%Y-%m-%d %H:%M:%S %v");
 

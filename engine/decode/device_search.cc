@@ -148,7 +148,7 @@ DeviceSearch::DeviceSearch(const Transformer& model, const DecodeOptions& option
 
 DeviceSearch::~DeviceSearch() = default;
 
-void DeviceSearch::keep(const Embeddings::Tables& tables) {
+void DeviceSearch::set_tables(const Embeddings::Tables& tables) {
   if (!tables_.target) {
     tables_ = tables;
     return;
@@ -205,7 +205,7 @@ void DeviceSearch::launch(DecodeStep& step) {
   tape.set_device_copy(step.self.key_rows.data(), step.key_rows.const_data_ptr());
   tape.set_device_copy(step.cross.spans.data(), step.cross_spans.const_data_ptr());
   const Value logits =
-      model_.advance({tape}, tables_, step.rows, step.self, step.cross, cache_, {.indices = step.cache_rows});
+      model_.decode_step({tape}, tables_, step.rows, step.self, step.cross, cache_, {.indices = step.cache_rows});
   with_kernels(logits.data(), [&]<class T>(const Kernels<T>& kernels, void* stream) {
     kernels.best_tokens({.rows = logits.data().size(0),
                          .vocab_size = logits.data().size(1),
@@ -229,7 +229,7 @@ std::vector<std::vector<int32_t>> DeviceSearch::search(const ForwardContext& con
   const Bucket bucket{.sentences = bucket_size(source.sentence_count(), 4, 4),
                       .max_length = power_of_two(std::max(most, kLeastMaxLength)),
                       .max_source_length = power_of_two(std::max(max_source_length, kShortestSource))};
-  keep(tables);
+  set_tables(tables);
   fill_cache(model_.project(context, encoder_output), bucket.sentences * options_.beam * most);
   DecodeStep& step = start(bucket, source);
   for (int64_t p = 0; p < most; ++p) {

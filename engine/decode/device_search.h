@@ -41,7 +41,7 @@ class DeviceSearch {
   struct DecodeStep;
 
   /// Copies the tables to where captured decode steps read them.
-  void keep(const Embeddings::Tables& tables);
+  void set_tables(const Embeddings::Tables& tables);
   /// Copies the projected encoder output into the cache and ensures `rows` rows of self-attention keys and values.
   /// Growing the cache drops all captured steps.
   void fill_cache(const Value& projected, int64_t rows);

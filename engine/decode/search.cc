@@ -55,7 +55,7 @@ class BatchSearch {
 
     const Value logits = model_.advance(context_, tables_, rows, cross, state_);
     const at::Tensor log_p = at::log_softmax(logits.data().to(at::kFloat), 1).cpu();  // [N, K]
-    const int64_t vocabulary = log_p.size(1);
+    const int64_t vocab_size = log_p.size(1);
     const float* data = log_p.const_data_ptr<float>();
 
     std::vector<int64_t> parents;
@@ -64,8 +64,8 @@ class BatchSearch {
       const int64_t open = beam.open();
       if (open == 0) continue;
       std::vector<const float*> beam_rows;
-      for (int64_t i = 0; i < open; ++i) beam_rows.push_back(data + (row + i) * vocabulary);
-      for (const int64_t from : beam.advance(beam_rows, vocabulary)) parents.push_back(row + from);
+      for (int64_t i = 0; i < open; ++i) beam_rows.push_back(data + (row + i) * vocab_size);
+      for (const int64_t from : beam.advance(beam_rows, vocab_size)) parents.push_back(row + from);
       row += open;
     }
     if (parents.empty()) return false;

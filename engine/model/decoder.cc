@@ -103,15 +103,15 @@ Value Decoder::advance(const ForwardContext& context, const Value& x, const Pack
     self.key_rows.insert(self.key_rows.end(), ancestors.begin(), ancestors.end());
   }
 
-  const Value out = advance(context, x, rows, self, cross, state.cache, {.first = state.rows});
+  const Value out = decode_step(context, x, rows, self, cross, state.cache, {.first = state.rows});
   state.rows += hypotheses;
   ++state.position;
   return out;
 }
 
-Value Decoder::advance(const ForwardContext& context, const Value& x, const PackedRows& rows,
-                       const AttentionSpans& self, const AttentionSpans& cross, KvCache& cache,
-                       const CacheRows& written) const {
+Value Decoder::decode_step(const ForwardContext& context, const Value& x, const PackedRows& rows,
+                           const AttentionSpans& self, const AttentionSpans& cross, KvCache& cache,
+                           const CacheRows& written) const {
   Residual stream(placement_, context, x, rows);
   for (size_t l = 0; l < layers_.size(); ++l) {
     const Layer& layer = layers_[l];

@@ -1,5 +1,5 @@
 // The decoder: layers of masked self-attention, cross-attention and feed-forward. forward() runs over whole targets
-// (training, perplexity), advance() over one position of each hypothesis (beam search).
+// (training, perplexity), decode_step() and advance() over one position of each hypothesis (beam search).
 #pragma once
 
 #include <string>
@@ -48,8 +48,8 @@ class Decoder {
 
   /// One decode step: x [N, D], one row per hypothesis → [N, D]. `self`: the cache rows that each hypothesis sees,
   /// including the row in `written` that it writes in this step; `cross`: the source rows that it sees.
-  Value advance(const ForwardContext& context, const Value& x, const PackedRows& rows, const AttentionSpans& self,
-                const AttentionSpans& cross, KvCache& cache, const CacheRows& written) const;
+  Value decode_step(const ForwardContext& context, const Value& x, const PackedRows& rows, const AttentionSpans& self,
+                    const AttentionSpans& cross, KvCache& cache, const CacheRows& written) const;
 
   /// The state before the first position, for `hypotheses` hypotheses.
   DecoderState start(const ForwardContext& context, const Value& encoder_output, int64_t hypotheses) const;

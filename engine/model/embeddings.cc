@@ -40,9 +40,9 @@ OutputVocabulary OutputVocabulary::from(const std::vector<uint8_t>& in_target, b
   return output_vocabulary;
 }
 
-void append_embedding_specs(std::vector<ParameterSpec>& specs, const ModelOptions& options, int64_t vocabulary) {
+void append_embedding_specs(std::vector<ParameterSpec>& specs, const ModelOptions& options, int64_t vocab_size) {
   const auto matrix = [&](const char* name) {
-    specs.push_back({name, {vocabulary, options.d_model}, initial_embedding(options)});
+    specs.push_back({name, {vocab_size, options.d_model}, initial_embedding(options)});
   };
   switch (options.tied_embeddings) {
     case Tying::kAll:
@@ -56,7 +56,7 @@ void append_embedding_specs(std::vector<ParameterSpec>& specs, const ModelOption
       matrix("embedding.target");
       break;
   }
-  if (options.output_bias) specs.push_back({"output.bias", {vocabulary}, {}});
+  if (options.output_bias) specs.push_back({"output.bias", {vocab_size}, {}});
 }
 
 Embeddings::Embeddings(const Parameters& p, const ModelOptions& options, OutputVocabulary output_vocabulary,

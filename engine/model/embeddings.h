@@ -21,7 +21,7 @@ struct OutputVocabulary {
 };
 
 /// Appends the embedding matrices [V, D] that the tying requires, and the output bias. `vocabulary`: V.
-void append_embedding_specs(std::vector<ParameterSpec>& specs, const ModelOptions& options, int64_t vocabulary);
+void append_embedding_specs(std::vector<ParameterSpec>& specs, const ModelOptions& options, int64_t vocab_size);
 
 class Embeddings {
  public:

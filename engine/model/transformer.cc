@@ -6,20 +6,20 @@
 
 namespace tearless::engine {
 
-std::vector<ParameterSpec> transformer_specs(const ModelOptions& options, int64_t vocabulary) {
+std::vector<ParameterSpec> transformer_specs(const ModelOptions& options, int64_t vocab_size) {
   std::vector<ParameterSpec> specs;
-  append_embedding_specs(specs, options, vocabulary);
+  append_embedding_specs(specs, options, vocab_size);
   append_encoder_specs(specs, options);
   append_decoder_specs(specs, options);
   return specs;
 }
 
-int64_t estimated_memory_bytes(const ModelOptions& o, int64_t vocabulary, int64_t batch_tokens) {
-  const int64_t parameters = 4 * total_size(transformer_specs(o, vocabulary));  // values, gradients, two moments
+int64_t estimated_memory_bytes(const ModelOptions& o, int64_t vocab_size, int64_t batch_tokens) {
+  const int64_t parameters = 4 * total_size(transformer_specs(o, vocab_size));  // values, gradients, two moments
   // Rows saved for backward, per layer: sublayer connections and projections about 10 d, feed-forward 3 f. Backward
   // makes a gradient for each of them in turn.
   const int64_t row = (o.encoder_layers + 2 * o.decoder_layers) * (10 * o.d_model + 3 * o.d_ff);
-  const int64_t logits = 2 * vocabulary;
+  const int64_t logits = 2 * vocab_size;
   return static_cast<int64_t>(sizeof(float)) * (parameters + batch_tokens * (row + logits));
 }
 
@@ -31,10 +31,6 @@ Transformer::Transformer(const Parameters& parameters, const ModelOptions& optio
       word_source_(dropout_seed, "drop.word.source"),
       word_target_(dropout_seed, "drop.word.target"),
       word_dropout_(options.dropout.word) {}
-
-int64_t ReadyBatch::tokens() const {
-  return std::count_if(labels.begin(), labels.end(), [](int32_t label) { return label >= 0; });
-}
 
 ReadyBatch Transformer::ready(const PackedBatch& batch, std::optional<uint32_t> update) const {
   const auto words = [&](const RandomStream& stream) {
@@ -63,21 +59,21 @@ LossSums Transformer::loss(const ForwardContext& context, const ReadyBatch& batc
 
 LossSums Transformer::loss(const ForwardContext& context, const PackedBatch& batch, double label_smoothing) const {
   return loss(context,
-              context.tape.keep(ready(batch, context.tape.recording() ? std::optional(context.update) : std::nullopt)),
+              context.tape.save(ready(batch, context.tape.recording() ? std::optional(context.update) : std::nullopt)),
               label_smoothing);
 }
 
 Value Transformer::encode(const ForwardContext& context, const Embeddings::Tables& tables,
                           const PackedRows& source) const {
   return encoder_.forward(context, embeddings_.embed_source(context, tables, source), source,
-                          context.tape.keep(AttentionSpans::self(source, /*causal=*/false)));
+                          context.tape.save(AttentionSpans::self(source, /*causal=*/false)));
 }
 
 Value Transformer::logits(const ForwardContext& context, const Embeddings::Tables& tables, const PackedRows& target,
                           const Value& encoder_output, const PackedRows& source) const {
   const Value h = decoder_.forward(context, embeddings_.embed_target(context, tables, target), target,
-                                   context.tape.keep(AttentionSpans::self(target, /*causal=*/true)), encoder_output,
-                                   context.tape.keep(AttentionSpans::cross(target, source)));
+                                   context.tape.save(AttentionSpans::self(target, /*causal=*/true)), encoder_output,
+                                   context.tape.save(AttentionSpans::cross(target, source)));
   return embeddings_.logits(context, tables, h);
 }
 
@@ -91,11 +87,11 @@ Value Transformer::advance(const ForwardContext& context, const Embeddings::Tabl
   return embeddings_.logits(context, tables, decoder_.advance(context, x, rows, cross, state));
 }
 
-Value Transformer::advance(const ForwardContext& context, const Embeddings::Tables& tables, const PackedRows& rows,
-                           const AttentionSpans& self, const AttentionSpans& cross, KvCache& cache,
-                           const CacheRows& written) const {
+Value Transformer::decode_step(const ForwardContext& context, const Embeddings::Tables& tables, const PackedRows& rows,
+                               const AttentionSpans& self, const AttentionSpans& cross, KvCache& cache,
+                               const CacheRows& written) const {
   const Value x = embeddings_.embed_target(context, tables, rows);
-  return embeddings_.logits(context, tables, decoder_.advance(context, x, rows, self, cross, cache, written));
+  return embeddings_.logits(context, tables, decoder_.decode_step(context, x, rows, self, cross, cache, written));
 }
 
 std::vector<std::pair<std::string, double>> learned_lengths(const Parameters& parameters) {

@@ -11,26 +11,17 @@
 #include "engine/model/decoder.h"
 #include "engine/model/embeddings.h"
 #include "engine/model/encoder.h"
+#include "engine/model/ready_batch.h"
 #include "engine/ops/cross_entropy.h"
 
 namespace tearless::engine {
 
-/// The parameters of the model. `vocabulary`: V.
-std::vector<ParameterSpec> transformer_specs(const ModelOptions& options, int64_t vocabulary);
+/// The parameters of the model.
+std::vector<ParameterSpec> transformer_specs(const ModelOptions& options, int64_t vocab_size);
 
 /// A rough upper estimate of the memory of training, in bytes, for `check`: parameters with gradients and moments, and
 /// the activations of a batch of `batch_tokens` rows per side.
-int64_t estimated_memory_bytes(const ModelOptions& options, int64_t vocabulary, int64_t batch_tokens);
-
-/// A batch as the forward pass takes it: word dropout has been applied, labels are columns of the logits, and the
-/// attention spans are filled in.
-struct ReadyBatch {
-  PackedRows source = {}, target = {};
-  std::vector<int32_t> labels = {};  // [target T] columns of the logits; negative: the row is left out of the loss
-  AttentionSpans source_spans = {}, target_spans = {}, cross_spans = {};
-
-  int64_t tokens() const;  // number of labels in the loss
-};
+int64_t estimated_memory_bytes(const ModelOptions& options, int64_t vocab_size, int64_t batch_tokens);
 
 class Transformer {
  public:
@@ -64,10 +55,10 @@ class Transformer {
   Value project(const ForwardContext& context, const Value& encoder_output) const {
     return decoder_.project(context, encoder_output);
   }
-  /// As above with a KV cache that the caller owns (Decoder::advance).
-  Value advance(const ForwardContext& context, const Embeddings::Tables& tables, const PackedRows& rows,
-                const AttentionSpans& self, const AttentionSpans& cross, KvCache& cache,
-                const CacheRows& written) const;
+  /// As above with a KV cache that the caller owns (Decoder::decode_step).
+  Value decode_step(const ForwardContext& context, const Embeddings::Tables& tables, const PackedRows& rows,
+                    const AttentionSpans& self, const AttentionSpans& cross, KvCache& cache,
+                    const CacheRows& written) const;
   int64_t decoder_layers() const { return decoder_.layer_count(); }
 
   const OutputVocabulary& output_vocabulary() const { return embeddings_.output_vocabulary(); }

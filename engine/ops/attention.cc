@@ -49,8 +49,8 @@ at::Tensor attention_formula(const at::Tensor& q, const at::Tensor& k, const at:
       const at::Tensor query = at::arange(s.query_count, q.options().dtype(at::kLong)).unsqueeze(0);
       const at::Tensor head = at::arange(heads, q.options().dtype(at::kLong)).unsqueeze(1);
       const at::Tensor outer = (query + head * (int64_t{1} << 16)).flatten();
-      const at::Tensor line = at::full_like(outer, static_cast<int64_t>(s.sentence_id));
-      p = p * keep_scale_tensor(dropout, outer, line, s.key_count, q).view_as(p);
+      const at::Tensor sentence = at::full_like(outer, static_cast<int64_t>(s.sentence_id));
+      p = p * keep_scale_tensor(dropout, outer, sentence, s.key_count, q).view_as(p);
     }
     rows.push_back(
         at::matmul(p, split(v, s.key_begin, s.key_count)).transpose(0, 1).reshape({s.query_count, q.size(1)}));
@@ -74,17 +74,17 @@ Limits limits_of_kernels(const at::Tensor& x) {
 }
 
 /// A contiguous copy of the rows listed in key_rows.
-Columns gathered(const Columns& columns, const std::vector<int32_t>& key_rows) {
+ColumnSlice gathered(const ColumnSlice& columns, const std::vector<int32_t>& key_rows) {
   const at::Tensor& rows = columns.rows.data();
   return {Value(rows.index_select(0, index_tensor(key_rows, rows))), columns.column};
 }
 
 template <class T>
-const T* column_of(const Columns& columns) {
+const T* column_of(const ColumnSlice& columns) {
   return read<T>(columns.rows.data()) + columns.column;
 }
 template <class T>
-T* gradient_of(const Columns& columns) {
+T* gradient_of(const ColumnSlice& columns) {
   return write<T>(columns.rows.grad_buffer()) + columns.column;
 }
 
@@ -99,8 +99,8 @@ struct SpansOnDevice {
 
 /// The kernel's arguments, all but the outputs.
 template <class T>
-Attention<T> call_of(const SpansOnDevice& spans, const Columns& q, const Columns& k, const Columns& v, int64_t heads,
-                     int64_t d_head, const Dropout& dropout) {
+Attention<T> call_of(const SpansOnDevice& spans, const ColumnSlice& q, const ColumnSlice& k, const ColumnSlice& v,
+                     int64_t heads, int64_t d_head, const Dropout& dropout) {
   Attention<T> a;
   a.spans = spans.list.data();
   a.span_count = static_cast<int64_t>(spans.host.spans.size());
@@ -146,8 +146,8 @@ void AttentionSpans::add(const AttentionSpan& span) {
   spans.push_back(span);
 }
 
-Value attention(Tape& tape, const Columns& q, const Columns& k, const Columns& v, int64_t d_model, int64_t heads,
-                const AttentionSpans& spans, const Dropout& dropout) {
+Value attention(Tape& tape, const ColumnSlice& q, const ColumnSlice& k, const ColumnSlice& v, int64_t d_model,
+                int64_t heads, const AttentionSpans& spans, const Dropout& dropout) {
   const bool fast = tape.fast(q.rows.data());
   const Limits limits = fast ? limits_of_kernels(q.rows.data()) : Limits{};
   if (!fast || d_model / heads > limits.widest_head) {

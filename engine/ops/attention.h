@@ -32,14 +32,14 @@ struct AttentionSpans {
 };
 
 /// Columns `column` … `column` + D - 1 of wider rows, so that q, k and v can be slices of one matmul's result.
-struct Columns {
+struct ColumnSlice {
   Value rows;  // [T, ≥ column + D]
   int64_t column = 0;
 };
 
 /// q [T, D], k and v [S, D] → [T, D], D = heads · d_h. Dropout acts on the probabilities. `spans` defines which of the
 /// T queries see which of the S keys, and must outlive the tape. REQUIRES: no key_rows on a recording tape.
-Value attention(Tape& tape, const Columns& q, const Columns& k, const Columns& v, int64_t d_model, int64_t heads,
-                const AttentionSpans& spans, const Dropout& dropout);
+Value attention(Tape& tape, const ColumnSlice& q, const ColumnSlice& k, const ColumnSlice& v, int64_t d_model,
+                int64_t heads, const AttentionSpans& spans, const Dropout& dropout);
 
 }  // namespace tearless::engine

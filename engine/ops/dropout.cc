@@ -36,14 +36,14 @@ at::Tensor index_tensor(const std::vector<int32_t>& values, const at::Tensor& li
   return view.to(at::kLong).to(like.device());
 }
 
-at::Tensor keep_scale_tensor(const Dropout& dropout, const at::Tensor& outer, const at::Tensor& line, int64_t width,
+at::Tensor keep_scale_tensor(const Dropout& dropout, const at::Tensor& outer, const at::Tensor& sentence, int64_t width,
                              const at::Tensor& like) {
   const int64_t rows = outer.size(0);
   const int64_t quarters = (width + 3) / 4;
   const at::Tensor zeros = at::arange(quarters, outer.options()).unsqueeze(0).expand({rows, quarters}) * 0;
   at::Tensor c0 = at::arange(quarters, outer.options()).unsqueeze(0) + zeros;
   at::Tensor c1 = outer.unsqueeze(1) + zeros;
-  at::Tensor c2 = line.unsqueeze(1) + zeros;
+  at::Tensor c2 = sentence.unsqueeze(1) + zeros;
   at::Tensor c3 = zeros + static_cast<int64_t>(dropout.update);
   uint32_t key0 = dropout.stream.seed;
   uint32_t key1 = dropout.stream.stream;

@@ -9,9 +9,9 @@
 
 namespace tearless::engine {
 
-/// The multipliers (0 or 1/(1-p)) as a tensor [T, width] of `like`'s type and device. outer, line: [T] int64 tensors,
-/// the rows' counters (random.h).
-at::Tensor keep_scale_tensor(const Dropout& dropout, const at::Tensor& outer, const at::Tensor& line, int64_t width,
+/// The multipliers (0 or 1/(1-p)) as a tensor [T, width] of `like`'s type and device. outer, sentence: [T] int64
+/// tensors, the rows' counters (random.h).
+at::Tensor keep_scale_tensor(const Dropout& dropout, const at::Tensor& outer, const at::Tensor& sentence, int64_t width,
                              const at::Tensor& like);
 /// The same with the counters of a packed side's rows.
 at::Tensor keep_scale_tensor(const Dropout& dropout, const PackedRows& rows, int64_t width, const at::Tensor& like);

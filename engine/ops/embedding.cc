@@ -73,7 +73,7 @@ Value embedding(Tape& tape, const Value& table, const PackedRows& rows, const at
   });
   tape.record("embedding", [&tape, table, &rows, counters, tokens, scale, dropout, out, count, width] {
     if (!out.has_grad()) return;
-    const std::vector<int32_t>& order = rows.by_token.empty() ? tape.keep(rows_by_token(rows)) : rows.by_token;
+    const std::vector<int32_t>& order = rows.by_token.empty() ? tape.save(rows_by_token(rows)) : rows.by_token;
     const OnDevice<int32_t> by_token(tape, order, out.data());
     with_kernels(out.data(), [&]<class T>(const Kernels<T>& kernels, void* stream) {
       kernels.embedding_backward({.rows = count,

@@ -33,7 +33,7 @@ struct WideOf<double> {
 template <class T>
 using Wide = typename WideOf<T>::type;
 
-/// The dropout counter of each row (random.h): its position is `outer`, its sentence id is `line`.
+/// The dropout counter of each row (random.h): its position is the word `outer`, its sentence id the word `sentence`.
 struct DropoutCounters {
   const int32_t* positions = nullptr;     // [T]
   const int32_t* sentence_ids = nullptr;  // [T]

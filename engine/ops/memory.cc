@@ -28,28 +28,28 @@ size_t size_class(size_t bytes) {
   return (bytes + step - 1) / step * step;
 }
 
-class KeepingAllocator final : public c10::Allocator {
+class CachingAllocator final : public c10::Allocator {
  public:
   c10::DataPtr allocate(size_t bytes) override {
-    if (bytes == 0) return {nullptr, nullptr, &give_back, c10::Device(c10::DeviceType::CPU)};
-    void* data = take(size_class(bytes));
-    return {data, data, &give_back, c10::Device(c10::DeviceType::CPU)};
+    if (bytes == 0) return {nullptr, nullptr, &free_block, c10::Device(c10::DeviceType::CPU)};
+    void* data = allocate_block(size_class(bytes));
+    return {data, data, &free_block, c10::Device(c10::DeviceType::CPU)};
   }
-  c10::DeleterFnPtr raw_deleter() const override { return &give_back; }
+  c10::DeleterFnPtr raw_deleter() const override { return &free_block; }
   void copy_data(void* to, const void* from, size_t bytes) const override { std::memcpy(to, from, bytes); }
 
-  int64_t kept_bytes() {
+  int64_t cached_bytes() {
     const std::lock_guard lock(mutex_);
     int64_t bytes = 0;
-    for (const auto& [size, blocks] : kept_) bytes += static_cast<int64_t>(size * blocks.size());
+    for (const auto& [size, blocks] : free_blocks_) bytes += static_cast<int64_t>(size * blocks.size());
     return bytes;
   }
 
  private:
-  void* take(size_t size) {
+  void* allocate_block(size_t size) {
     {
       const std::lock_guard lock(mutex_);
-      if (const auto it = kept_.find(size); it != kept_.end() && !it->second.empty()) {
+      if (const auto it = free_blocks_.find(size); it != free_blocks_.end() && !it->second.empty()) {
         Header* header = it->second.back();
         it->second.pop_back();
         return header + 1;
@@ -57,7 +57,7 @@ class KeepingAllocator final : public c10::Allocator {
     }
     void* memory = std::aligned_alloc(kAlignment, sizeof(Header) + size);
     if (!memory) {
-      release();
+      free_cache();
       memory = std::aligned_alloc(kAlignment, sizeof(Header) + size);
     }
     TORCH_CHECK(memory, "cannot allocate memory: ", size, " bytes for a tensor");
@@ -66,38 +66,38 @@ class KeepingAllocator final : public c10::Allocator {
     return header + 1;
   }
 
-  void release() {
+  void free_cache() {
     const std::lock_guard lock(mutex_);
-    for (auto& [size, blocks] : kept_) {
+    for (auto& [size, blocks] : free_blocks_) {
       for (Header* header : blocks) std::free(header);
       blocks.clear();
     }
   }
 
-  static void give_back(void* data);
+  static void free_block(void* data);
 
   std::mutex mutex_;
-  std::map<size_t, std::vector<Header*>> kept_;
+  std::map<size_t, std::vector<Header*>> free_blocks_;
 };
 
-KeepingAllocator& allocator() {
-  static auto* const instance = new KeepingAllocator;  // never destroyed: static tensors may be freed after main()
+CachingAllocator& allocator() {
+  static auto* const instance = new CachingAllocator;  // never destroyed: static tensors may be freed after main()
   return *instance;
 }
 
-void KeepingAllocator::give_back(void* data) {
+void CachingAllocator::free_block(void* data) {
   if (!data) return;
   Header* header = static_cast<Header*>(data) - 1;
-  KeepingAllocator& self = allocator();
+  CachingAllocator& self = allocator();
   const std::lock_guard lock(self.mutex_);
-  self.kept_[header->size].push_back(header);
+  self.free_blocks_[header->size].push_back(header);
 }
 
 }  // namespace
 
-void keep_freed_memory() { c10::SetAllocator(c10::DeviceType::CPU, &allocator(), /*priority=*/1); }
+void cache_freed_memory() { c10::SetAllocator(c10::DeviceType::CPU, &allocator(), /*priority=*/1); }
 
-int64_t kept_memory_bytes() { return allocator().kept_bytes(); }
+int64_t cached_memory_bytes() { return allocator().cached_bytes(); }
 
 int64_t peak_memory_bytes() {
   struct rusage usage {};

@@ -9,10 +9,10 @@ namespace tearless::engine {
 /// From now on the memory of a freed CPU tensor is retained for the next tensor of the same size class (sizes are
 /// rounded up by at most an eighth). Where the system has no memory left, all retained memory is returned to it before
 /// an allocation fails. Call once, from main().
-void keep_freed_memory();
+void cache_freed_memory();
 
 /// Bytes that are retained and not in use.
-int64_t kept_memory_bytes();
+int64_t cached_memory_bytes();
 
 /// Peak resident set size of the process, in bytes.
 int64_t peak_memory_bytes();

@@ -6,11 +6,11 @@
 // and 128-bit counter are laid out as follows, and must stay so, or every seed would give another result:
 //
 // clang-format off
-//   key     = { seed, stream }                      stream = FNV-1a hash of a name: "drop.encoder.1.ffn",
-//                                                            "init.encoder.1.ffn.w1", "order"
-//   counter = { inner / 4, outer, line, update }    one call gives the four numbers inner = 4k … 4k + 3
+//   key     = { seed, stream }                       stream = FNV-1a hash of a name: "drop.encoder.1.ffn",
+//                                                             "init.encoder.1.ffn.w1", "order"
+//   counter = { inner / 4, outer, sentence, update }   one call gives the four numbers inner = 4k … 4k + 3
 //
-//   used for             outer                          line          inner           update
+//   used for             outer                          sentence      inner           update
 //   rows of a batch      position in the sentence       sentence id   channel         update number
 //   attention weights    query position | head << 16    sentence id   key position    update number
 //   word dropout         position in the sentence       sentence id   0               update number
@@ -53,12 +53,12 @@ struct RandomStream {
   RandomStream(uint32_t seed_, std::string_view name) : seed(seed_), stream(fnv1a32(name)) {}
 
   /// The four numbers of inner = 4 · inner_quarter … 4 · inner_quarter + 3.
-  PhiloxBlock block(uint32_t inner_quarter, uint32_t outer, uint32_t line, uint32_t update) const {
-    return philox({seed, stream}, {inner_quarter, outer, line, update});
+  PhiloxBlock block(uint32_t inner_quarter, uint32_t outer, uint32_t sentence, uint32_t update) const {
+    return philox({seed, stream}, {inner_quarter, outer, sentence, update});
   }
   /// One number, uniform over 32 bits.
-  uint32_t draw(uint32_t inner, uint32_t outer, uint32_t line, uint32_t update) const {
-    return block(inner / 4, outer, line, update)[inner % 4];
+  uint32_t draw(uint32_t inner, uint32_t outer, uint32_t sentence, uint32_t update) const {
+    return block(inner / 4, outer, sentence, update)[inner % 4];
   }
 };
 
@@ -83,8 +83,8 @@ struct Dropout {
 
 /// The four multipliers (0 or scale) of inner = 4 · inner_quarter … 4 · inner_quarter + 3. The reference for the masks
 /// of all kernels.
-inline std::array<float, 4> keep_scales(const Dropout& d, uint32_t inner_quarter, uint32_t outer, uint32_t line) {
-  const PhiloxBlock bits = d.stream.block(inner_quarter, outer, line, d.update);
+inline std::array<float, 4> keep_scales(const Dropout& d, uint32_t inner_quarter, uint32_t outer, uint32_t sentence) {
+  const PhiloxBlock bits = d.stream.block(inner_quarter, outer, sentence, d.update);
   std::array<float, 4> scales{};
   for (size_t i = 0; i < 4; ++i) scales[i] = bits[i] >= d.threshold ? d.scale : 0.0f;
   return scales;

@@ -106,7 +106,7 @@ void Tape::backward() {
     profile_->operations[record.operation].backward_seconds +=
         std::chrono::duration<double>(Clock::now() - start).count();
   }
-  kept_.clear();
+  saved_.clear();
 }
 
 }  // namespace tearless::engine

@@ -99,10 +99,10 @@ class Tape {
 
   /// Moves `value` into the tape and returns it: for data that operations refer to until backward() is done.
   template <class T>
-  const T& keep(T value) {
-    auto kept = std::make_shared<const T>(std::move(value));
-    kept_.push_back(kept);
-    return *kept;
+  const T& save(T value) {
+    auto saved = std::make_shared<const T>(std::move(value));
+    saved_.push_back(saved);
+    return *saved;
   }
 
   /// Registers `device` as the device copy of the host array at `host`: operations then read it instead of copying the
@@ -137,7 +137,7 @@ class Tape {
   std::vector<Record> records_;
   TapeProfile* profile_ = nullptr;
   std::chrono::steady_clock::time_point last_record_;
-  std::vector<std::shared_ptr<const void>> kept_;
+  std::vector<std::shared_ptr<const void>> saved_;
   std::map<const void*, const void*> device_copies_;
 };
 

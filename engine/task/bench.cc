@@ -25,14 +25,14 @@ double seconds_since(Clock::time_point start) { return std::chrono::duration<dou
 constexpr double kLearningRate = 1e-4;
 constexpr int32_t kFirstWord = kUnk + 1;
 
-TokenLines random_lines(const std::vector<int64_t>& words, bool with_eos, int64_t vocabulary,
+TokenLines random_lines(const std::vector<int64_t>& words, bool with_eos, int64_t vocab_size,
                         const RandomStream& stream) {
   TokenLines lines;
   for (size_t i = 0; i < words.size(); ++i) {
     std::vector<int32_t> line;
     for (int64_t w = 0; w < words[i]; ++w) {
       const uint32_t bits = stream.draw(static_cast<uint32_t>(w), 0, static_cast<uint32_t>(i), 0);
-      line.push_back(kFirstWord + static_cast<int32_t>(bits % static_cast<uint32_t>(vocabulary - kFirstWord)));
+      line.push_back(kFirstWord + static_cast<int32_t>(bits % static_cast<uint32_t>(vocab_size - kFirstWord)));
     }
     if (with_eos) line.push_back(kEos);
     lines.add(line);
@@ -40,7 +40,7 @@ TokenLines random_lines(const std::vector<int64_t>& words, bool with_eos, int64_
   return lines;
 }
 
-ParallelTokens random_corpus(const BenchLengths& lengths, int64_t vocabulary, uint32_t seed) {
+ParallelTokens random_corpus(const BenchLengths& lengths, int64_t vocab_size, uint32_t seed) {
   std::vector<int64_t> source, target;
   for (const auto& batch : lengths) {
     for (const auto& [source_rows, target_rows] : batch) {
@@ -48,8 +48,8 @@ ParallelTokens random_corpus(const BenchLengths& lengths, int64_t vocabulary, ui
       target.push_back(target_rows - 1);
     }
   }
-  return {random_lines(source, true, vocabulary, RandomStream(seed, "bench.source")),
-          random_lines(target, false, vocabulary, RandomStream(seed, "bench.target"))};
+  return {random_lines(source, true, vocab_size, RandomStream(seed, "bench.source")),
+          random_lines(target, false, vocab_size, RandomStream(seed, "bench.target"))};
 }
 
 }  // namespace
@@ -78,14 +78,14 @@ BenchLengths equal_bench_lengths(int64_t tokens) {
   return {std::vector(static_cast<size_t>(std::max<int64_t>(1, tokens / (2 * kRows))), std::pair{kRows, kRows})};
 }
 
-Bench::Bench(const RunOptions& options, int64_t vocabulary, const BenchLengths& lengths)
+Bench::Bench(const RunOptions& options, int64_t vocab_size, const BenchLengths& lengths)
     : options_(options),
-      corpus_(random_corpus(lengths, vocabulary, options.train.seed_for_order())),
-      parameters_(transformer_specs(options.model, vocabulary), options.train.seed_for_init(), device_of(options.run),
+      corpus_(random_corpus(lengths, vocab_size, options.train.seed_for_order())),
+      parameters_(transformer_specs(options.model, vocab_size), options.train.seed_for_init(), device_of(options.run),
                   row_precision(options.run)),
       model_(
           std::make_unique<Transformer>(parameters_, options.model,
-                                        OutputVocabulary::from(std::vector<uint8_t>(static_cast<size_t>(vocabulary), 1),
+                                        OutputVocabulary::from(std::vector<uint8_t>(static_cast<size_t>(vocab_size), 1),
                                                                options.model.mask_target_vocabulary),
                                         options.train.seed_for_dropout())),
       translator_(std::make_unique<Translator>(*model_, options.decode, ops_of(options.run))),

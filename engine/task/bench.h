@@ -28,7 +28,7 @@ BenchLengths equal_bench_lengths(int64_t tokens);
 class Bench final : private Trainable {
  public:
   /// `options` must outlive the bench. `vocabulary`: V. Tokens are drawn with the seed of the data order.
-  Bench(const RunOptions& options, int64_t vocabulary, const BenchLengths& lengths);
+  Bench(const RunOptions& options, int64_t vocab_size, const BenchLengths& lengths);
 
   /// Makes `count` updates on the batches in turn. Returns the wall time of each in seconds; updates that are in flight
   /// together share theirs evenly.

@@ -5,7 +5,7 @@
 #include <compare>
 #include <cstdint>
 
-#include "engine/model/transformer.h"
+#include "engine/model/ready_batch.h"
 
 namespace tearless::engine {
 

@@ -5,7 +5,8 @@
 
 #include "engine/model/forward_context.h"
 #include "engine/model/parameters.h"
-#include "engine/model/transformer.h"
+#include "engine/model/ready_batch.h"
+#include "engine/ops/cross_entropy.h"
 
 namespace tearless::engine {
 

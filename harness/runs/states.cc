@@ -36,7 +36,7 @@ bool is_legal(RunState from, RunState to) {
                      [&](const Move& move) { return move.from == from && move.to == to; });
 }
 
-bool is_settled(RunState state) {
+bool is_inactive(RunState state) {
   return state != RunState::kQueued && state != RunState::kRunning && state != RunState::kWaitingData;
 }
 

@@ -77,6 +77,6 @@ inline constexpr Move kLegalMoves[] = {
 bool is_legal(RunState from, RunState to);
 
 /// True if the run stays in this state until a user requests something: neither queued, running nor waiting for data.
-bool is_settled(RunState state);
+bool is_inactive(RunState state);
 
 }  // namespace tearless::harness

@@ -101,12 +101,12 @@ std::optional<Verdict> verdict_of_done(const RunDirectory& run) {
   }
 }
 
-Verdict judge(const RunDirectory& run, int64_t attempt) {
+Verdict verdict_of(const RunDirectory& run, int64_t attempt) {
   if (const std::optional<Verdict> done = verdict_of_done(run)) return *done;
-  return judge_exit(run, attempt);
+  return verdict_of_exit(run, attempt);
 }
 
-Verdict judge_exit(const RunDirectory& run, int64_t attempt) {
+Verdict verdict_of_exit(const RunDirectory& run, int64_t attempt) {
   const AttemptRecord record = read_attempt(run, attempt);
   if (!record.code) return failed(FailureClass::kLost, "the machine or the supervisor went away");
 

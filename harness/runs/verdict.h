@@ -73,10 +73,10 @@ std::optional<Verdict> verdict_of_done(const RunDirectory& run);
 
 /// The verdict on the newest attempt. DONE takes precedence over exit.json; without either, the class is kLost.
 /// REQUIRES: the attempt has ended.
-Verdict judge(const RunDirectory& run, int64_t attempt);
+Verdict verdict_of(const RunDirectory& run, int64_t attempt);
 
-/// As judge(), but ignores DONE. For attempts that a later attempt followed: a DONE is not theirs.
-Verdict judge_exit(const RunDirectory& run, int64_t attempt);
+/// As verdict_of(), but ignores DONE. For attempts that a later attempt followed: a DONE is not theirs.
+Verdict verdict_of_exit(const RunDirectory& run, int64_t attempt);
 
 /// Equal for two crashes of the same kind: the reason with paths and words that contain digits replaced, except exit
 /// codes and signal numbers.

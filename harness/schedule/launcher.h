@@ -21,9 +21,9 @@ enum class StopReason {
 
 /// What the launcher knows about the end of an attempt beyond the files in its run directory.
 enum class LaunchEnd {
-  kUnknown,     // nothing
-  kTurnedAway,  // another process works on the run: no attempt was made
-  kMachine,     // the start or end of the attempt could not be recorded: a full disk, a read-only folder
+  kUnknown,  // nothing
+  kRefused,  // another process works on the run: no attempt was made
+  kMachine,  // the start or end of the attempt could not be recorded: a full disk, a read-only folder
 };
 
 class Launcher {

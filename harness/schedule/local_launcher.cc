@@ -36,7 +36,7 @@ void signal_pidfd(int fd, int signal) {
 int signal_for(StopReason why) { return why == StopReason::kStall ? kStallSignal : SIGTERM; }
 
 LaunchEnd end_of(int exit_code) {
-  return exit_code == kNoAttempt     ? LaunchEnd::kTurnedAway
+  return exit_code == kNoAttempt     ? LaunchEnd::kRefused
          : exit_code == kNotRecorded ? LaunchEnd::kMachine
                                      : LaunchEnd::kUnknown;
 }

@@ -6,11 +6,11 @@
 
 namespace tearless::harness {
 
-inline constexpr int kFreeOfCharge = -1;  // not counted as a try
+inline constexpr int kNotCounted = -1;  // of tries: failures of the class are not counted, so there is no limit
 
 struct RetryPolicy {
   FailureClass failure;
-  int tries;           // number of failures of this class after which the run fails; kFreeOfCharge: no limit
+  int tries;           // number of failures of this class after which the run fails; or kNotCounted
   bool alone = false;  // the next attempt has the machine to itself
 };
 
@@ -21,10 +21,10 @@ inline constexpr RetryPolicy kRetryPolicies[] = {
     {FailureClass::kCrashed,     3},
     {FailureClass::kStalled,     3},
     {FailureClass::kTimeout,     3},
-    {FailureClass::kLost,        kFreeOfCharge},  // not the run's fault
-    {FailureClass::kStopped,     kFreeOfCharge},
-    {FailureClass::kKilled,      kFreeOfCharge},  // likewise; three in a row without progress pause the sweep
-    {FailureClass::kMachine,     kFreeOfCharge},  // pauses the sweep: other runs would fail as well
+    {FailureClass::kLost,        kNotCounted},  // not the run's fault
+    {FailureClass::kStopped,     kNotCounted},
+    {FailureClass::kKilled,      kNotCounted},  // likewise; three in a row without progress pause the sweep
+    {FailureClass::kMachine,     kNotCounted},  // pauses the sweep: other runs would fail as well
 };
 // clang-format on
 

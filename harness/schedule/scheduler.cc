@@ -69,7 +69,7 @@ void Scheduler::adopt_or_judge(const std::string& id) {
     store_.move(id, RunState::kRunning, RunState::kQueued, FailureClass::kLost, "it was never started");
     return;
   }
-  conclude(id, newest, judge(run, newest), nullptr);
+  conclude(id, newest, verdict_of(run, newest), nullptr);
 }
 
 bool Scheduler::is_judged(const std::string& id, int64_t attempt) const {
@@ -175,7 +175,7 @@ void Scheduler::fill() {
     }
     const Queued next = *queued;
     queued = queue_.erase(queued);
-    if (!launch(next, *slot)) slots_.give_back(*slot);
+    if (!launch(next, *slot)) slots_.release(*slot);
     if (next.alone || !paused_.empty()) return;  // a pause has put the run back into the queue: iterators are invalid
   }
 }
@@ -230,13 +230,13 @@ bool Scheduler::launch(const Queued& queued, const Slot& slot) {
 void Scheduler::ended(const std::string& id, LaunchEnd end) {
   const auto node = running_.extract(id);
   const Running& running = node.mapped();
-  slots_.give_back(running.slot);
+  slots_.release(running.slot);
   const RunDirectory run = workspace_.run(id);
   const int64_t newest = run.newest_begun_attempt();
   if (newest <= running.attempts_before) {
     not_started(id, running, end);
   } else {
-    Verdict verdict = judge(run, newest);
+    Verdict verdict = verdict_of(run, newest);
     if (verdict.failure == FailureClass::kLost && end == LaunchEnd::kMachine) {
       verdict.failure = FailureClass::kMachine;
       verdict.reason = fmt::format("the end of its attempt could not be written into {}", run.root().string());
@@ -263,7 +263,7 @@ void Scheduler::not_started(const std::string& id, const Running& running, Launc
   if (!running.ours) return;
   queue_.push_back({.id = id, .alone = running.alone, .not_before = 0});
   if (stopping_) return;
-  pause(end == LaunchEnd::kTurnedAway
+  pause(end == LaunchEnd::kRefused
             ? fmt::format("another program works in {} (it holds {})", run.root().string(), run.lock().string())
             : fmt::format("no attempt could be written into {}: is the disk full, or the folder read-only?",
                           run.root().string()));
@@ -275,7 +275,7 @@ void Scheduler::conclude(const std::string& id, int64_t attempt, Verdict verdict
   store_.in_transaction([&] {
     record_end(store_, workspace_, id, attempt, verdict);
     again = verdict.state == RunState::kFailed &&
-            (policy.tries == kFreeOfCharge || store_.failures_of(id, verdict.failure) < policy.tries);
+            (policy.tries == kNotCounted || store_.failures_of(id, verdict.failure) < policy.tries);
     store_.move(id, RunState::kRunning, again ? RunState::kQueued : verdict.state, verdict.failure, verdict.reason,
                 verdict.step);
   });

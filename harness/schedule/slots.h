@@ -9,7 +9,7 @@
 
 namespace tearless::harness {
 
-/// Capacity that a run occupies. Return it with Slots::give_back().
+/// Capacity that a run occupies. Return it with Slots::release().
 struct Slot {
   int cores = 0;            // free slots taken on the CPU: cores, or 1 if Slots counts runs
   std::string cuda_device;  // UUID; "" on the CPU
@@ -57,7 +57,7 @@ class Slots {
     return {.cores = 0, .cuda_device = uuid};
   }
 
-  void give_back(const Slot& slot) {
+  void release(const Slot& slot) {
     free_ += slot.cores;
     if (const auto device = free_on_device_.find(slot.cuda_device); device != free_on_device_.end()) ++device->second;
   }

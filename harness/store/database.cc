@@ -213,7 +213,7 @@ void refuse_damaged(SQLite::Database& database) {
   }
 }
 
-void settle(SQLite::Database& database) {
+void leave_wal_mode(SQLite::Database& database) {
   database.setBusyTimeout(100);
   try {
     database.exec("PRAGMA journal_mode = DELETE");

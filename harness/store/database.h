@@ -47,6 +47,6 @@ std::vector<std::string> damage_in(const std::filesystem::path& file);
 void refuse_damaged(SQLite::Database& database);
 
 /// Leaves WAL mode, so that the closed database is one file without side files. Does nothing if a reader prevents it.
-void settle(SQLite::Database& database);
+void leave_wal_mode(SQLite::Database& database);
 
 }  // namespace tearless::harness

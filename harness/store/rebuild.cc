@@ -59,13 +59,13 @@ void restore_run(Store& store, const Workspace& workspace, const std::string& id
   for (int64_t attempt = 1; attempt <= newest; ++attempt) {
     if (!run.has_begun(attempt)) continue;
     note_damaged_records(run, attempt, passed_over);
-    if (attempt < newest) record_end(store, workspace, id, attempt, judge_exit(run, attempt));
+    if (attempt < newest) record_end(store, workspace, id, attempt, verdict_of_exit(run, attempt));
   }
   if (newest == 0 && !fs::exists(run.done())) return;
   store.move(id, RunState::kQueued, RunState::kRunning);
   if (LockFile::is_held(run.lock())) return record_start(store, workspace, id, newest);
 
-  const Verdict verdict = judge(run, newest);
+  const Verdict verdict = verdict_of(run, newest);
   record_end(store, workspace, id, newest, verdict);
   if (verdict.state == RunState::kFailed && fs::exists(run.done())) passed_over.push_back(verdict.reason);
   // The next `tearless run` applies the retry policy; here a failed run is only queued again.
@@ -117,7 +117,7 @@ RebuildReport rebuild(const Workspace& workspace) {
     Store store(open_for_writing(fresh), std::nullopt);
     report = restore(store, workspace);
   }
-  settle(*open_for_writing(fresh));
+  leave_wal_mode(*open_for_writing(fresh));
   // The name for the old database and its side files. The side files may exist although the database is gone.
   const std::string before = workspace.database().string() + ".before-rebuild";
   std::string kept = before;

@@ -128,7 +128,7 @@ Store::Store(std::unique_ptr<SQLite::Database> database, std::optional<LockFile>
     : lock_(std::move(lock)), database_(std::move(database)) {}
 
 Store::~Store() {
-  if (lock_) settle(*database_);
+  if (lock_) leave_wal_mode(*database_);
 }
 
 // --- reading -------------------------------------------------------------------------------------------------------

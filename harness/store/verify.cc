@@ -129,7 +129,7 @@ class Verification {
       if (!watched_ && sound) blame_database(subject, "the database does not know it");
       return;
     }
-    if (known->state == RunState::kRunning || (watched_ && !is_settled(known->state))) return;
+    if (known->state == RunState::kRunning || (watched_ && !is_inactive(known->state))) return;
     try {
       compare(run, subject, *known, sound);
     } catch (const UserError& error) {
@@ -319,8 +319,8 @@ class Verification {
   VerifyReport report_;
 };
 
-void set_aside(const fs::path& checkpoint) {
-  const fs::path folder = checkpoint.parent_path().parent_path() / "set_aside";
+void move_to_damaged(const fs::path& checkpoint) {
+  const fs::path folder = checkpoint.parent_path().parent_path() / "damaged";
   make_folders(folder);
   fs::path to = folder / checkpoint.filename();
   for (int copy = 2; fs::exists(to); ++copy) to = folder / fmt::format("{}-{}", checkpoint.filename().string(), copy);
@@ -347,7 +347,7 @@ VerifyReport repair(const Workspace& workspace) {
     for (const Difference& difference : Verification(workspace, /*watched=*/false).report().differences) {
       database_at_fault |= difference.remedy == Remedy::kRebuild;
       if (difference.remedy != Remedy::kSetAside) continue;
-      set_aside(difference.checkpoint);
+      move_to_damaged(difference.checkpoint);
       repaired.push_back(fmt::format("{}: {}; set aside", difference.subject, difference.what));
     }
   }

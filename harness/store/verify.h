@@ -35,7 +35,7 @@ struct VerifyReport {
 /// Finds all differences; changes nothing. Skips runs that a process is working on.
 VerifyReport verify(const Workspace& workspace);
 
-/// Moves damaged checkpoints to runs/<id>/set_aside, and recreates the database if it is wrong and no result is at
+/// Moves damaged checkpoints to runs/<id>/damaged, and recreates the database if it is wrong and no result is at
 /// stake. Deletes nothing. Returns the remaining differences. UserError while a `tearless run` is active.
 VerifyReport repair(const Workspace& workspace);
 

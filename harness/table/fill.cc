@@ -87,8 +87,9 @@ const Candidates::value_type& best_of(const Candidates& candidates, const TableS
   return *best;
 }
 
-/// `judge` is the score that is compared with fail_below: a run below it counts as failed in every column.
-Cell fill_cell(const Grid& grid, const Replicates& replicates, const std::string& score, const std::string& judge) {
+/// `fail_score` is the score that is compared with fail_below: a run below it counts as failed in every column.
+Cell fill_cell(const Grid& grid, const Replicates& replicates, const std::string& score,
+               const std::string& fail_score) {
   Cell cell;
   cell.expected = static_cast<int>(grid.seeds.size());
   std::vector<double> values;
@@ -97,9 +98,9 @@ Cell fill_cell(const Grid& grid, const Replicates& replicates, const std::string
     cell.diverged += result->state == RunState::kDiverged;
     cell.failed += result->state == RunState::kFailed;
     if (result->state != RunState::kDone) continue;
-    const auto judged = result->scores.find(judge);
+    const auto compared = result->scores.find(fail_score);
     const auto it = result->scores.find(score);
-    if (grid.table.fail_below && judged != result->scores.end() && judged->second < *grid.table.fail_below) {
+    if (grid.table.fail_below && compared != result->scores.end() && compared->second < *grid.table.fail_below) {
       ++cell.below;
     } else if (it == result->scores.end()) {
       ++cell.scoreless;

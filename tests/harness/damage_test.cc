@@ -375,7 +375,7 @@ TEST_F(DamageTest, ADamagedCheckpointIsSetAsideWhereAnOlderOneIsSound) {
   EXPECT_THAT(only_difference(), HasSubstr("state.bin is not what was written"));
   EXPECT_EQ(tearless({"verify", "--repair"}).code, 0);
   EXPECT_LT(run.newest_checkpoint(), newest);
-  EXPECT_TRUE(fs::exists(run.root() / "set_aside" / ("step-" + std::to_string(newest)) / "state.bin"));
+  EXPECT_TRUE(fs::exists(run.root() / "damaged" / ("step-" + std::to_string(newest)) / "state.bin"));
   // The beginning of metrics.jsonl, which every checkpoint builds on: there nothing older is sound.
   std::string metrics = test::read_text(run.metrics());
   metrics[30] ^= 1;

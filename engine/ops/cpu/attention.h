@@ -12,7 +12,7 @@
 #pragma once
 
 #include "engine/ops/cpu/dropout.h"
-#include "engine/ops/cpu/small_product.h"
+#include "engine/ops/cpu/small_matmul.h"
 
 namespace tearless::engine::TEARLESS_ISA {
 
@@ -172,8 +172,8 @@ inline void attend(const Attention<T>& a, const AttentionSpan& s, int64_t h, T* 
   for (int64_t begin = 0; begin < queries; begin += kQueries) {
     const int64_t end = smaller(queries, begin + kQueries);
     const int64_t seen = a.causal ? padded<T>(end) : row;
-    small_product<T>(end - begin, seen, a.d_head, {q + begin * a.q_stride, a.q_stride, 1}, keys_t, row, p + begin * row,
-                     row);
+    small_matmul<T>(end - begin, seen, a.d_head, {q + begin * a.q_stride, a.q_stride, 1}, keys_t, row, p + begin * row,
+                    row);
     for (int64_t i = begin; i < end; ++i) softmax_row(p + i * row, a.causal ? i + 1 : keys, row);
   }
   const T* weights = p;
@@ -201,10 +201,10 @@ inline void attend(const Attention<T>& a, const AttentionSpan& s, int64_t h, T* 
   T* out = a.out + s.query_begin * a.heads * a.d_head + column;
   const int64_t out_row = a.heads * a.d_head;
   if (width == a.d_head) {
-    small_product<T>(queries, width, keys, {weights, weights_row, 1}, values, width, out, out_row);
+    small_matmul<T>(queries, width, keys, {weights, weights_row, 1}, values, width, out, out_row);
     return;
   }
-  small_product<T>(queries, width, keys, {weights, weights_row, 1}, values, width, scratch.result.get(), width);
+  small_matmul<T>(queries, width, keys, {weights, weights_row, 1}, values, width, scratch.result.get(), width);
   for (int64_t i = 0; i < queries; ++i) {
     for (int64_t c = 0; c < a.d_head; ++c) out[i * out_row + c] = scratch.result.get()[i * width + c];
   }
@@ -266,7 +266,7 @@ inline void attend_backward(const AttentionBackward<T>& b, const AttentionSpan& 
   T* d_scores = scratch.scores.get();
   T* weights = scratch.keep.get();  // m ⊙ P
   transpose_head(a.v + s.key_begin * a.v_stride + column, a.v_stride, keys, a.d_head, row, T(1), values_t);
-  small_product<T>(queries, row, a.d_head, {d_out, out_row, 1}, values_t, row, d_scores, row);
+  small_matmul<T>(queries, row, a.d_head, {d_out, out_row, 1}, values_t, row, d_scores, row);
   for (int64_t i = 0; i < queries; ++i) {
     const T* probability = p + i * row;
     T* d = d_scores + i * row;
@@ -287,15 +287,15 @@ inline void attend_backward(const AttentionBackward<T>& b, const AttentionSpan& 
   T* operand = scratch.second.get();
   T* result = scratch.result.get();
   copy_head(d_out, out_row, queries, a.d_head, width, operand);
-  small_product<T>(keys, width, queries, {weights, 1, row}, operand, width, result, width);
+  small_matmul<T>(keys, width, queries, {weights, 1, row}, operand, width, result, width);
   add_head(result, width, keys, a.d_head, T(1), b.d_v + s.key_begin * b.d_v_stride + column, b.d_v_stride);
 
   copy_head(a.k + s.key_begin * a.k_stride + column, a.k_stride, keys, a.d_head, width, operand);
-  small_product<T>(queries, width, keys, {d_scores, row, 1}, operand, width, result, width);
+  small_matmul<T>(queries, width, keys, {d_scores, row, 1}, operand, width, result, width);
   add_head(result, width, queries, a.d_head, scale, b.d_q + s.query_begin * b.d_q_stride + column, b.d_q_stride);
 
   copy_head(a.q + s.query_begin * a.q_stride + column, a.q_stride, queries, a.d_head, width, operand);
-  small_product<T>(keys, width, queries, {d_scores, 1, row}, operand, width, result, width);
+  small_matmul<T>(keys, width, queries, {d_scores, 1, row}, operand, width, result, width);
   add_head(result, width, keys, a.d_head, scale, b.d_k + s.key_begin * b.d_k_stride + column, b.d_k_stride);
 }
 

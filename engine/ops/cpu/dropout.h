@@ -47,12 +47,13 @@ inline Bits philox(uint32_t key0, uint32_t key1, Words c0, Words c1, Words c2, W
   return {{c0, c1, c2, c3}};
 }
 
-/// Writes the multipliers (0 or dropout.scale) of `rows` rows: row r, whose counter is outer(r) and line(r), has
+/// Writes the multipliers (0 or dropout.scale) of `rows` rows: row r, whose counter is outer(r) and sentence(r), has
 /// 4 · quarters of them, starting at out + r · 4 · quarters. REQUIRES: `out` has keep_size() elements.
-template <class T, class Outer, class Line>
-inline void fill_keep(const Dropout& dropout, int64_t rows, int64_t quarters, Outer&& outer, Line&& line, T* out) {
+template <class T, class Outer, class Sentence>
+inline void fill_keep(const Dropout& dropout, int64_t rows, int64_t quarters, Outer&& outer, Sentence&& sentence,
+                      T* out) {
   const T scale = static_cast<T>(dropout.scale);
-  alignas(kVectorBytes) uint32_t inner[kBlocks], outers[kBlocks], lines[kBlocks];
+  alignas(kVectorBytes) uint32_t inner[kBlocks], outers[kBlocks], sentences[kBlocks];
   alignas(kVectorBytes) uint32_t bits[4][kBlocks];
   int64_t row = 0, quarter = 0;
   const int64_t blocks = rows * quarters;
@@ -60,13 +61,13 @@ inline void fill_keep(const Dropout& dropout, int64_t rows, int64_t quarters, Ou
     for (int64_t j = 0; j < kBlocks; ++j) {  // the last iteration runs past rows · quarters: keep_size() allows for it
       inner[j] = static_cast<uint32_t>(quarter);
       outers[j] = static_cast<uint32_t>(outer(row));
-      lines[j] = static_cast<uint32_t>(line(row));
+      sentences[j] = static_cast<uint32_t>(sentence(row));
       if (++quarter == quarters) {
         quarter = 0;
         if (row + 1 < rows) ++row;
       }
     }
-    const Bits drawn = philox(dropout.stream.seed, dropout.stream.stream, load(inner), load(outers), load(lines),
+    const Bits drawn = philox(dropout.stream.seed, dropout.stream.stream, load(inner), load(outers), load(sentences),
                               broadcast(dropout.update));
     for (int i = 0; i < 4; ++i) store(bits[i], drawn.words[i]);
     T* to = out + 4 * done;

@@ -127,7 +127,7 @@ TEST(Attention, OfASentenceIsTheSameBitsWithAnyNeighbours) {
     Tape tape(Tape::Kind::kRecording);
     const Value qkv(x.clone());
     const Value out = attention(tape, {qkv, 0}, {qkv, kWidth}, {qkv, 2 * kWidth}, kWidth, kHeads,
-                                tape.keep(AttentionSpans::self(packed, true)), dropout);
+                                tape.save(AttentionSpans::self(packed, true)), dropout);
     out.add_grad(out.data().clone());
     tape.backward();
     return std::pair{out.data(), qkv.grad()};

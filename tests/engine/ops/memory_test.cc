@@ -14,12 +14,12 @@ namespace {
 TEST(KeptMemory, IsGivenToTheNextTensorOfItsSizeAndToNoneThatIsLarger) {
   EXPECT_EXIT(
       {
-        keep_freed_memory();
+        cache_freed_memory();
         at::Tensor first = at::full({1000}, 1.0f);
         const void* place = first.data_ptr();
         const bool aligned = reinterpret_cast<uintptr_t>(place) % 64 == 0;
         first.reset();
-        const bool kept = kept_memory_bytes() >= 4000;
+        const bool kept = cached_memory_bytes() >= 4000;
         const at::Tensor larger = at::full({1200}, 2.0f);
         const bool elsewhere = larger.data_ptr() != place;
         const at::Tensor second = at::full({1010}, 3.0f);
@@ -38,15 +38,15 @@ TEST(KeptMemory, ThatCannotBeHadIsSaidSo) {
 #endif
   EXPECT_EXIT(
       {
-        keep_freed_memory();
+        cache_freed_memory();
         at::full({1000}, 1.0f).reset();
-        if (kept_memory_bytes() == 0) std::_Exit(3);
+        if (cached_memory_bytes() == 0) std::_Exit(3);
         try {
           at::empty({int64_t{1} << 50});
         } catch (const c10::Error& error) {
           const bool named =
               std::string_view(error.what_without_backtrace()).find("allocate memory") != std::string::npos;
-          std::_Exit(!named ? 2 : kept_memory_bytes() != 0 ? 4 : 0);  // all that was kept has been given back first
+          std::_Exit(!named ? 2 : cached_memory_bytes() != 0 ? 4 : 0);  // all that was kept has been given back first
         }
         std::_Exit(1);
       },

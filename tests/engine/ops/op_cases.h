@@ -81,14 +81,14 @@ inline void add_attention(std::vector<OpCase>& cases, const Shape& shape, double
                      {random_tensor({t, 3 * d}, 21)},
                      [=](Tape& tape, const Values& in) {
                        return attention(tape, {in[0], 0}, {in[0], d}, {in[0], 2 * d}, d, heads,
-                                        tape.keep(AttentionSpans::self(*rows, causal)), dropout(p));
+                                        tape.save(AttentionSpans::self(*rows, causal)), dropout(p));
                      }});
   }
   cases.push_back({"cross_attention" + suffix,
                    {random_tensor({t, d}, 22), random_tensor({memory->row_count(), 2 * d}, 23)},
                    [=](Tape& tape, const Values& in) {
                      return attention(tape, {in[0], 0}, {in[1], 0}, {in[1], d}, d, heads,
-                                      tape.keep(AttentionSpans::cross(*rows, *memory)), dropout(p));
+                                      tape.save(AttentionSpans::cross(*rows, *memory)), dropout(p));
                    },
                    {},
                    /*first_parameter=*/2});

@@ -65,7 +65,7 @@ TEST_F(Threads, DoNotChangeTheBitsOfAnyLoop) {
                    });
   expect_same_bits("attention", {random_tensor({count_, 3 * kWidth}, 8)}, [&](Tape& tape, const Values& in) {
     return attention(tape, {in[0], 0}, {in[0], kWidth}, {in[0], 2 * kWidth}, kWidth, 4,
-                     tape.keep(AttentionSpans::self(rows_, true)), dropout_);
+                     tape.save(AttentionSpans::self(rows_, true)), dropout_);
   });
   const at::Tensor positions = sinusoid_positions(40, kWidth);
   expect_same_bits("embedding", {random_tensor({11, kWidth}, 9)}, [&](Tape& tape, const Values& in) {

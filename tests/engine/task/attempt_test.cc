@@ -119,14 +119,14 @@ class DoneRun : public testing::Test {
   }
 
   /// Damages `file` in every way (cut at every byte and each bit flipped, up to 64 KiB; a seeded sample beyond) and
-  /// calls `judge` with what was done, then puts it back.
-  static void damage(const fs::path& file, const std::function<void(const std::string& what)>& judge) {
+  /// calls `check` with what was done, then puts it back.
+  static void damage(const fs::path& file, const std::function<void(const std::string& what)>& check) {
     const std::string good = read_text(file);
     std::mt19937 random(20260131);
     const size_t every = 64 * 1024;
     const auto try_it = [&](const std::string& bytes, const std::string& what) {
       write_text(file, bytes);
-      judge(file.filename().string() + " " + what);
+      check(file.filename().string() + " " + what);
     };
     const auto flipped = [&](size_t bit) {
       std::string bytes = good;

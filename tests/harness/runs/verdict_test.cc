@@ -34,7 +34,7 @@ class VerdictTest : public testing::Test {
   }
   FailureClass class_of(const nlohmann::json& exit, const std::string& phase = "") const {
     write_exit(exit, phase);
-    return judge(run_, 1).failure;
+    return verdict_of(run_, 1).failure;
   }
   void publish(const RunDirectory& run, const std::string& scores) const {
     test::write_text(run.scores(), scores);
@@ -89,17 +89,17 @@ TEST_F(VerdictTest, EveryExitCodeHasOneClass) {
 
 TEST_F(VerdictTest, SaysWhoWhatWhenAndTheLastWords) {
   write_exit({{"code", 137}, {"signal", 9}}, "evaluating", "first\nthe last line\n");
-  EXPECT_EQ(judge(run_, 1).reason, "from outside; killed by signal 9 (Killed) while evaluating: the last line");
+  EXPECT_EQ(verdict_of(run_, 1).reason, "from outside; killed by signal 9 (Killed) while evaluating: the last line");
   write_exit({{"code", 0}, {"signal", 0}});
-  EXPECT_EQ(judge(run_, 1).reason, "exit code 0 without DONE");
+  EXPECT_EQ(verdict_of(run_, 1).reason, "exit code 0 without DONE");
   write_exit({{"code", 1}, {"signal", 0}, {"disk_full", 1}}, "", "cannot write\n");
-  EXPECT_EQ(judge(run_, 1).reason, "exit code 1; the disk is full: cannot write");
+  EXPECT_EQ(verdict_of(run_, 1).reason, "exit code 1; the disk is full: cannot write");
 }
 
 TEST_F(VerdictTest, WithoutAnExitTheAttemptIsLost) {
-  EXPECT_EQ(judge(run_, 1).failure, FailureClass::kLost);
+  EXPECT_EQ(verdict_of(run_, 1).failure, FailureClass::kLost);
   test::write_text(run_.attempt(1) / "exit.json", "{\"code\": 0, \"sig");
-  EXPECT_EQ(judge(run_, 1).failure, FailureClass::kLost);
+  EXPECT_EQ(verdict_of(run_, 1).failure, FailureClass::kLost);
 }
 
 TEST_F(VerdictTest, AFolderThatWasCopiedOntoAnotherRunsNameIsNotItsResult) {
@@ -168,7 +168,7 @@ TEST_F(VerdictTest, NoFlippedBitOfAnExitGivesAnotherClass) {
     std::string flipped = whole;
     flipped[bit / 8] = static_cast<char>(flipped[bit / 8] ^ (1 << bit % 8));
     test::write_text(file, flipped);
-    const FailureClass failure = judge(run_, 1).failure;
+    const FailureClass failure = verdict_of(run_, 1).failure;
     EXPECT_TRUE(failure == FailureClass::kOutOfMemory || failure == FailureClass::kLost)
         << bit << " " << name_of(failure);
   }

@@ -405,7 +405,7 @@ TEST_F(SchedulerTest, WhatCannotBeStartedPausesAndLosesNothing) {
 
 TEST_F(SchedulerTest, ASupervisorThatNeverBeganAnAttemptPausesTheSweep) {
   for (const auto& [how, sentence] : {std::pair{LaunchEnd::kMachine, "is the disk full"},
-                                      std::pair{LaunchEnd::kTurnedAway, "another program works in"}}) {
+                                      std::pair{LaunchEnd::kRefused, "another program works in"}}) {
     restart();
     launcher_.die_at_once = true;
     scheduler_->begin(jobs(1));

@@ -72,7 +72,7 @@ TEST_F(RunFolderTest, ExitCodesBecomeClassesWithTheLastWords) {
   };
   for (const auto& expected : cases) {
     end_attempt(run_, 1, expected.code, expected.signal, "first\nlast words\n\n");
-    const Verdict verdict = judge(run_, 1);
+    const Verdict verdict = verdict_of(run_, 1);
     EXPECT_EQ(verdict.state, RunState::kFailed);
     EXPECT_EQ(verdict.failure, expected.failure) << expected.code;
     EXPECT_EQ(verdict.reason, expected.reason);
@@ -81,27 +81,27 @@ TEST_F(RunFolderTest, ExitCodesBecomeClassesWithTheLastWords) {
 
 TEST_F(RunFolderTest, AnAttemptWithoutAnExitIsLost) {
   fs::create_directories(run_.attempt(1));
-  EXPECT_EQ(judge(run_, 1).failure, FailureClass::kLost);
+  EXPECT_EQ(verdict_of(run_, 1).failure, FailureClass::kLost);
 }
 
 TEST_F(RunFolderTest, DoneOutranksWhateverTheProcessDidAfterwards) {
   finish(run_);
   end_attempt(run_, 1, 137, 9, "killed while saying goodbye");
-  EXPECT_EQ(judge(run_, 1).state, RunState::kDone);
-  EXPECT_EQ(judge(run_, 1).step, 2);
+  EXPECT_EQ(verdict_of(run_, 1).state, RunState::kDone);
+  EXPECT_EQ(verdict_of(run_, 1).step, 2);
 }
 
 TEST_F(RunFolderTest, AResultThatWasChangedByHandIsNotTaken) {
   finish(run_);
   test::write_text(run_.scores(), R"({"test.bleu": 99})");
-  const Verdict verdict = judge(run_, 1);
+  const Verdict verdict = verdict_of(run_, 1);
   EXPECT_EQ(verdict.failure, FailureClass::kSettings);
   EXPECT_NE(verdict.reason.find("scores.json is not what the run had written"), std::string::npos) << verdict.reason;
 }
 
 TEST_F(RunFolderTest, ADamagedDoneIsSaidSo) {
   test::write_text(run_.done(), "{\"outcome\": \"do");
-  EXPECT_EQ(judge(run_, 1).failure, FailureClass::kSettings);
+  EXPECT_EQ(verdict_of(run_, 1).failure, FailureClass::kSettings);
 }
 
 TEST_F(RunFolderTest, LogsOfAnyBytesHaveALastLine) {

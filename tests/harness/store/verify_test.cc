@@ -54,7 +54,7 @@ TEST(Repair, OfACheckpointOutlivesAPowerCut) {
   });
   const RunDirectory run = run_in(Workspace(left));
   EXPECT_EQ(run.checkpoint_steps(), std::vector<int64_t>{1});
-  EXPECT_TRUE(fs::exists(run.root() / "set_aside/step-2/manifest.json"));
+  EXPECT_TRUE(fs::exists(run.root() / "damaged/step-2/manifest.json"));
 }
 
 TEST(Verify, NamesACheckpointWhoseManifestIsDamagedOrGone) {

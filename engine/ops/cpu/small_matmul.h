@@ -15,7 +15,7 @@ struct Strided {
 
 /// c = a · b, or c += a · b where `add`, for a tile of kRows × (kVectors · kLanes) held in registers.
 template <class T, int kRows, int kVectors>
-inline void product_tile(int64_t depth, const Strided<T>& a, const T* b, int64_t b_row, T* c, int64_t c_row, bool add) {
+inline void matmul_tile(int64_t depth, const Strided<T>& a, const T* b, int64_t b_row, T* c, int64_t c_row, bool add) {
   Vector<T> sum[kRows][kVectors];
   for (int i = 0; i < kRows; ++i) {
     for (int j = 0; j < kVectors; ++j) sum[i][j] = add ? load(c + i * c_row + j * kLanes<T>) : Vector<T>{};
@@ -35,27 +35,27 @@ inline void product_tile(int64_t depth, const Strided<T>& a, const T* b, int64_t
 
 /// The same for any number of rows.
 template <class T, int kVectors>
-inline void product_columns(int64_t rows, int64_t depth, Strided<T> a, const T* b, int64_t b_row, T* c, int64_t c_row,
-                            bool add) {
+inline void matmul_columns(int64_t rows, int64_t depth, Strided<T> a, const T* b, int64_t b_row, T* c, int64_t c_row,
+                           bool add) {
   constexpr int kTile = 4;
   for (; rows >= kTile; rows -= kTile, a.data += kTile * a.row, c += kTile * c_row) {
-    product_tile<T, kTile, kVectors>(depth, a, b, b_row, c, c_row, add);
+    matmul_tile<T, kTile, kVectors>(depth, a, b, b_row, c, c_row, add);
   }
   for (; rows > 0; --rows, a.data += a.row, c += c_row) {
-    product_tile<T, 1, kVectors>(depth, a, b, b_row, c, c_row, add);
+    matmul_tile<T, 1, kVectors>(depth, a, b, b_row, c, c_row, add);
   }
 }
 
 /// c [rows, width] = a [rows, depth] · b [depth, width], or c += a · b where `add`. `width` is a multiple of kLanes<T>;
 /// the rows of b and c are b_row and c_row elements apart.
 template <class T>
-inline void small_product(int64_t rows, int64_t width, int64_t depth, const Strided<T>& a, const T* b, int64_t b_row,
-                          T* c, int64_t c_row, bool add = false) {
+inline void small_matmul(int64_t rows, int64_t width, int64_t depth, const Strided<T>& a, const T* b, int64_t b_row,
+                         T* c, int64_t c_row, bool add = false) {
   int64_t column = 0;
   for (; column + 2 * kLanes<T> <= width; column += 2 * kLanes<T>) {
-    product_columns<T, 2>(rows, depth, a, b + column, b_row, c + column, c_row, add);
+    matmul_columns<T, 2>(rows, depth, a, b + column, b_row, c + column, c_row, add);
   }
-  if (column < width) product_columns<T, 1>(rows, depth, a, b + column, b_row, c + column, c_row, add);
+  if (column < width) matmul_columns<T, 1>(rows, depth, a, b + column, b_row, c + column, c_row, add);
 }
 
 }  // namespace tearless::engine::TEARLESS_ISA
