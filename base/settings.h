@@ -63,8 +63,13 @@ class SettingsVisitor {
   /// Visits a nested struct as the table `name`.
   template <class Options>
   void table(const std::string& name, Options& options) {
+    table_of(name, [&] { describe(*this, options); });
+  }
+  /// Fields that `describe_fields` visits belong to the table `name`.
+  template <class DescribeFields>
+  void table_of(const std::string& name, DescribeFields&& describe_fields) {
     prefix_.push_back(name);
-    describe(*this, options);
+    describe_fields();
     prefix_.pop_back();
   }
 

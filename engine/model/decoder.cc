@@ -33,11 +33,12 @@ void make_room(at::Tensor& self_kv, int64_t filled, int64_t wanted) {
 void append_decoder_specs(std::vector<ParameterSpec>& specs, const ModelOptions& options) {
   for (int64_t l = 1; l <= options.decoder_layers; ++l) {
     append_self_attention_specs(specs, options, decoder_layer(l, "self_attention"));
-    append_norm_specs(specs, options, decoder_layer(l, "self_attention"));
+    append_norm_specs(specs, options, decoder_layer(l, "self_attention"), sublayer_site(options, true, false));
     append_cross_attention_specs(specs, options, decoder_layer(l, "cross_attention"));
-    append_norm_specs(specs, options, decoder_layer(l, "cross_attention"));
+    append_norm_specs(specs, options, decoder_layer(l, "cross_attention"), sublayer_site(options, true, false));
     append_feed_forward_specs(specs, options, decoder_layer(l, "ffn"));
-    append_norm_specs(specs, options, decoder_layer(l, "ffn"));
+    append_norm_specs(specs, options, decoder_layer(l, "ffn"),
+                      sublayer_site(options, true, l == options.decoder_layers));
   }
   append_cross_kv_specs(specs, options, cross_attention_names(options));
   append_final_norm_specs(specs, options, "decoder");
@@ -58,10 +59,13 @@ Decoder::Decoder(const Parameters& p, const ModelOptions& options, uint32_t seed
     const std::string self = decoder_layer(l, "self_attention");
     const std::string cross = decoder_layer(l, "cross_attention");
     const std::string ffn = decoder_layer(l, "ffn");
-    layers_.push_back({make_sublayer_connection(p, options, seed, self), SelfAttention(p, options, seed, self),
-                       make_sublayer_connection(p, options, seed, cross),
-                       CrossAttention(p, options, seed, cross, l - 1), make_sublayer_connection(p, options, seed, ffn),
-                       FeedForward(p, options, seed, ffn)});
+    layers_.push_back(
+        {make_sublayer_connection(p, options, seed, self, sublayer_site(options, true, false)),
+         SelfAttention(p, options, seed, self),
+         make_sublayer_connection(p, options, seed, cross, sublayer_site(options, true, false)),
+         CrossAttention(p, options, seed, cross, l - 1),
+         make_sublayer_connection(p, options, seed, ffn, sublayer_site(options, true, l == options.decoder_layers)),
+         FeedForward(p, options, seed, ffn)});
   }
 }
 

@@ -12,9 +12,10 @@ std::string encoder_layer(int64_t layer, const char* sublayer) { return fmt::for
 void append_encoder_specs(std::vector<ParameterSpec>& specs, const ModelOptions& options) {
   for (int64_t l = 1; l <= options.encoder_layers; ++l) {
     append_self_attention_specs(specs, options, encoder_layer(l, "self_attention"));
-    append_norm_specs(specs, options, encoder_layer(l, "self_attention"));
+    append_norm_specs(specs, options, encoder_layer(l, "self_attention"), sublayer_site(options, false, false));
     append_feed_forward_specs(specs, options, encoder_layer(l, "ffn"));
-    append_norm_specs(specs, options, encoder_layer(l, "ffn"));
+    append_norm_specs(specs, options, encoder_layer(l, "ffn"),
+                      sublayer_site(options, false, l == options.encoder_layers));
   }
   append_final_norm_specs(specs, options, "encoder");
 }
@@ -24,9 +25,11 @@ Encoder::Encoder(const Parameters& p, const ModelOptions& options, uint32_t seed
   for (int64_t l = 1; l <= options.encoder_layers; ++l) {
     const std::string attention = encoder_layer(l, "self_attention");
     const std::string ffn = encoder_layer(l, "ffn");
-    layers_.push_back({make_sublayer_connection(p, options, seed, attention),
-                       SelfAttention(p, options, seed, attention), make_sublayer_connection(p, options, seed, ffn),
-                       FeedForward(p, options, seed, ffn)});
+    layers_.push_back(
+        {make_sublayer_connection(p, options, seed, attention, sublayer_site(options, false, false)),
+         SelfAttention(p, options, seed, attention),
+         make_sublayer_connection(p, options, seed, ffn, sublayer_site(options, false, l == options.encoder_layers)),
+         FeedForward(p, options, seed, ffn)});
   }
 }
 

@@ -22,16 +22,20 @@ struct SublayerConnection {
   DropoutSite dropout;
 };
 
-/// Appends the norm parameters `name`.norm.gain and `name`.norm.bias, if the norm's kind has them.
-void append_norm_specs(std::vector<ParameterSpec>& specs, const ModelOptions& options, const std::string& name);
-/// Appends those of the stack's final norm, `name`.final, if the placement has one.
-void append_final_norm_specs(std::vector<ParameterSpec>& specs, const ModelOptions& options, const std::string& name);
+/// Appends the norm parameters `name`.norm.gain and `name`.norm.bias, if the kind of the norm there has them.
+void append_norm_specs(std::vector<ParameterSpec>& specs, const ModelOptions& options, const std::string& name,
+                       const NormSite& site);
+/// Appends those of a stack's final norm, `stack`.final, if the placement has one. `stack`: "encoder" or "decoder".
+void append_final_norm_specs(std::vector<ParameterSpec>& specs, const ModelOptions& options, const std::string& stack);
 
 /// The connection of sublayer `name`.
 SublayerConnection make_sublayer_connection(const Parameters& parameters, const ModelOptions& options,
-                                            uint32_t dropout_seed, const std::string& name);
-/// The final norm of stack `name`; the identity where the placement has none.
-NormOp make_final_norm(const Parameters& parameters, const ModelOptions& options, const std::string& name);
+                                            uint32_t dropout_seed, const std::string& name, const NormSite& site);
+/// The final norm of `stack`; the identity where the placement has none.
+NormOp make_final_norm(const Parameters& parameters, const ModelOptions& options, const std::string& stack);
+
+/// The site of a sublayer's norm. `last`: of the stack's last sublayer.
+NormSite sublayer_site(const ModelOptions& options, bool in_decoder, bool last);
 
 /// Adding a sublayer's output is deferred until the next norm is known; residual add, dropout and norm then run as one
 /// fused kernel.

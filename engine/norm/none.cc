@@ -2,13 +2,22 @@
 #include "engine/norm/norm.h"
 
 namespace tearless::engine {
+namespace {
 
-NormKind none_kind() {
-  return {
-      .meaning = "the identity",
-      .row = RowNorm{},
-      .formula = [](const at::Tensor& x, const at::Tensor&, const at::Tensor&, double) { return x; },
-  };
-}
+class NoNorm final : public NormKindOf<NoNorm> {
+ public:
+  NoNorm() {
+    meaning = "the identity";
+    has_eps = false;
+  }
+  std::optional<RowNorm> row(const NormDenominator&, int64_t) const override { return RowNorm{}; }
+  at::Tensor formula(const at::Tensor& x, const at::Tensor&, const at::Tensor&, const NormDenominator&) const override {
+    return x;
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<NormKind> none_kind() { return std::make_unique<NoNorm>(); }
 
 }  // namespace tearless::engine

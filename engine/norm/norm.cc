@@ -1,67 +1,195 @@
 #include "engine/norm/norm.h"
 
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/ones_like.h>
+#include <ATen/ops/where.h>
+
 #include <cassert>
 #include <utility>
 
 namespace tearless::engine {
 
-#define NORM(kind) NormKind kind##_kind();
+#define NORM(kind) std::unique_ptr<NormKind> kind##_kind();
 #include "engine/norm/norms.def"
 #undef NORM
 
 namespace {
 
-NormKind named(std::string_view name, NormKind kind) {
-  kind.name = name;
-  return kind;
-}
+constexpr auto kScopes = std::to_array<std::string_view>({"all", "final_only", "encoder", "decoder"});
+constexpr auto kEpsModes = std::to_array<std::string_view>({"sqrt_add", "std_add", "clamp"});
+constexpr auto kDeviations = std::to_array<std::string_view>({"biased", "unbiased"});
 
-}  // namespace
-
-std::span<const NormKind> norm_kinds() {
-  static const NormKind kinds[] = {
-#define NORM(kind) named(#kind, kind##_kind()),
+std::vector<std::unique_ptr<NormKind>> make_kinds() {
+  std::vector<std::unique_ptr<NormKind>> kinds;
+  const auto add = [&](std::string_view name, std::unique_ptr<NormKind> kind) {
+    kind->name = name;
+    kinds.push_back(std::move(kind));
+  };
+#define NORM(kind) add(#kind, kind##_kind());
 #include "engine/norm/norms.def"
 #undef NORM
-  };
   return kinds;
 }
 
-const NormKind& norm_kind(std::string_view name) {
-  for (const NormKind& kind : norm_kinds()) {
-    if (kind.name == name) return kind;
+const NormKind& find(std::span<const std::unique_ptr<NormKind>> kinds, std::string_view name) {
+  for (const auto& kind : kinds) {
+    if (kind->name == name) return *kind;
   }
   assert(false && "a norm kind that is not in norms.def");
   std::abort();
 }
 
+std::vector<std::unique_ptr<NormKind>> clones(std::span<const std::unique_ptr<NormKind>> kinds) {
+  std::vector<std::unique_ptr<NormKind>> copies;
+  for (const auto& kind : kinds) copies.push_back(kind->clone());
+  return copies;
+}
+
+thread_local StoppedValues* stopped = nullptr;
+
+}  // namespace
+
+// --- kinds -----------------------------------------------------------------------------------------------------------
+
+std::span<const std::unique_ptr<NormKind>> norm_kinds() {
+  static const std::vector<std::unique_ptr<NormKind>> kinds = make_kinds();
+  return kinds;
+}
+
+const NormKind& norm_kind(std::string_view name) { return find(norm_kinds(), name); }
+
 int64_t NormKind::gain_size(int64_t d_model) const {
   return gain == Gain::kNone ? 0 : gain == Gain::kScalar ? 1 : d_model;
 }
 
-NormOp NormKind::make(Value gain_value, Value bias_value, double eps) const {
+NormOp NormKind::make(Value gain_value, Value bias_value, const NormDenominator& denominator, int64_t d_model) const {
   NormOp op;
-  op.formula = [f = formula, eps](const at::Tensor& x, const at::Tensor& g, const at::Tensor& b) {
-    return f(x, g, b, eps);
+  op.formula = [kind = std::shared_ptr<NormKind>(clone()), denominator](const at::Tensor& x, const at::Tensor& g,
+                                                                        const at::Tensor& b) {
+    return kind->formula(x, g, b, denominator);
   };
-  op.row = row;
-  if (op.row) op.row->eps = eps;
+  op.row = row(denominator, d_model);
   op.gain = std::move(gain_value);
   op.bias = std::move(bias_value);
   return op;
 }
 
+RowNorm::Denominator NormDenominator::of_row() const {
+  switch (eps_mode) {
+    case EpsMode::kSqrtAdd:
+      return RowNorm::Denominator::kRootAddEps;
+    case EpsMode::kStdAdd:
+      return RowNorm::Denominator::kDeviationAddEps;
+    case EpsMode::kClamp:
+      return RowNorm::Denominator::kDeviationClamped;
+  }
+  std::abort();
+}
+
+at::Tensor NormDenominator::inverse_of(const at::Tensor& centred) const {
+  const int64_t d = centred.size(-1);
+  at::Tensor mean_square = centred.square().mean(-1, /*keepdim=*/true);  // [T, 1]
+  if (unbiased()) mean_square = mean_square * (static_cast<double>(d) / static_cast<double>(d - 1));
+  if (eps_mode == EpsMode::kSqrtAdd) return (mean_square + eps).rsqrt();
+  // The root has no derivative at 0; that of the norm of a constant row is taken as if the deviation were fixed.
+  const at::Tensor positive = mean_square > 0;
+  const at::Tensor deviation = at::where(positive, mean_square, at::ones_like(mean_square)).sqrt() * positive;
+  return (eps_mode == EpsMode::kStdAdd ? deviation + eps : deviation.clamp_min(eps)).reciprocal();
+}
+
+// --- stopped gradients -----------------------------------------------------------------------------------------------
+
+at::Tensor stop_gradient(const at::Tensor& x) {
+  if (!stopped) return x.detach();
+  if (stopped->recording_) {
+    stopped->values_.push_back(x.detach().clone());
+    return stopped->values_.back();
+  }
+  return stopped->values_.at(stopped->next_++);
+}
+
+StoppedValues::StoppedValues() {
+  assert(!stopped);
+  stopped = this;
+}
+
+StoppedValues::~StoppedValues() { stopped = nullptr; }
+
+void StoppedValues::start_again() {
+  recording_ = false;
+  next_ = 0;
+}
+
+// --- settings --------------------------------------------------------------------------------------------------------
+
+NormOptions::NormOptions() : kinds_(clones(norm_kinds())) {}
+
+NormOptions::NormOptions(const NormOptions& other)
+    : kind(other.kind),
+      scope(other.scope),
+      eps(other.eps),
+      eps_mode(other.eps_mode),
+      deviation(other.deviation),
+      kinds_(clones(other.kinds_)) {}
+
+NormOptions& NormOptions::operator=(const NormOptions& other) { return *this = NormOptions(other); }
+
+const NormKind& NormOptions::own(std::string_view name) const { return find(kinds_, name); }
+
+bool NormOptions::in_scope(const NormSite& site) const {
+  switch (scope) {
+    case NormScope::kAll:
+      return true;
+    case NormScope::kFinalOnly:
+      return site.after_stack;
+    case NormScope::kEncoder:
+      return !site.in_decoder;
+    case NormScope::kDecoder:
+      return site.in_decoder;
+  }
+  std::abort();
+}
+
+ChosenNorm NormOptions::at(const NormSite& site, bool fix_norm) const {
+  if (!in_scope(site)) {
+    const NormKind& plain = norm_kind("layer_norm");
+    return {plain, plain.default_denominator()};
+  }
+  const std::string_view before = chosen().before_fix_norm;
+  const NormKind& kind_here = fix_norm && site.decoder_output && !before.empty() ? own(before) : chosen();
+  return {kind_here, {.eps = eps.value_or(kind_here.default_eps), .eps_mode = eps_mode, .deviation = deviation}};
+}
+
 void describe(SettingsVisitor& visitor, NormOptions& options) {
   Field kind{.key = "kind", .meaning = "kind of every norm of the model:"};
-  for (const NormKind& k : norm_kinds()) {
-    kind.choices.emplace_back(k.name);
-    kind.meaning += fmt::format("{} `{}` {}", kind.choices.size() > 1 ? ";" : "", k.name, k.meaning);
+  for (const auto& k : options.kinds_) {
+    kind.choices.emplace_back(k->name);
+    kind.meaning += fmt::format("{} `{}` {}", kind.choices.size() > 1 ? ";" : "", k->name, k->meaning);
   }
   visitor.word(kind, options.kind);
-  const bool applies = options.kind != "none";
+  const NormKind& chosen = options.chosen();
+  visitor.choice({.key = "scope",
+                  .meaning = "the norms that have this kind; the others stay layer_norm: `all`, `final_only` those "
+                             "after a stack, or those of one stack",
+                  .neutral = "all",
+                  .applies = options.kind != "layer_norm"},
+                 options.scope, kScopes);
   visitor.optional_number(
-      {.key = "eps", .meaning = "ε of the norm; unset: the kind's own", .min = 0, .max = 1, .applies = applies},
+      {.key = "eps", .meaning = "ε of the norm; unset: the kind's own", .min = 0, .max = 1, .applies = chosen.has_eps},
       options.eps);
+  visitor.choice({.key = "eps_mode",
+                  .meaning = "how ε enters the denominator: `sqrt_add` √(s² + ε), `std_add` s + ε, `clamp` max(s, ε)",
+                  .neutral = "sqrt_add",
+                  .applies = chosen.has_eps_mode},
+                 options.eps_mode, kEpsModes);
+  visitor.choice({.key = "deviation",
+                  .meaning = "divisor of the variance: `biased` d, `unbiased` d - 1",
+                  .neutral = "biased",
+                  .applies = chosen.has_deviation},
+                 options.deviation, kDeviations);
+  for (const auto& k : options.kinds_) {
+    visitor.table_of(std::string(k->name), [&] { k->describe_own(visitor, k->name == options.kind); });
+  }
 }
 
 }  // namespace tearless::engine

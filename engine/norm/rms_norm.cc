@@ -5,18 +5,27 @@
 #include "engine/norm/norm.h"
 
 namespace tearless::engine {
+namespace {
 
-NormKind rms_norm_kind() {
-  return {
-      .meaning = "g ⊙ x / √(mean(x²) + ε), ε = 1e-8",
-      .gain = NormKind::Gain::kChannel,
-      .default_eps = 1e-8,
-      .row = RowNorm{.denominator = RowNorm::Denominator::kRootAddEps},
-      .formula =
-          [](const at::Tensor& x, const at::Tensor& gain, const at::Tensor&, double eps) {
-            return x * (x.square().mean(-1, /*keepdim=*/true) + eps).rsqrt() * gain;  // [T, D]
-          },
-  };
-}
+class RmsNorm final : public NormKindOf<RmsNorm> {
+ public:
+  RmsNorm() {
+    meaning = "g ⊙ x / √(mean(x²) + ε), ε = 1e-8";
+    gain = Gain::kChannel;
+    default_eps = 1e-8;
+    has_eps_mode = true;
+  }
+  std::optional<RowNorm> row(const NormDenominator& denominator, int64_t) const override {
+    return RowNorm{.denominator = denominator.of_row(), .eps = denominator.eps};
+  }
+  at::Tensor formula(const at::Tensor& x, const at::Tensor& g, const at::Tensor&,
+                     const NormDenominator& denominator) const override {
+    return x * denominator.inverse_of(x) * g;  // [T, D]
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<NormKind> rms_norm_kind() { return std::make_unique<RmsNorm>(); }
 
 }  // namespace tearless::engine

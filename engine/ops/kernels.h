@@ -39,29 +39,38 @@ struct DropoutCounters {
   const int32_t* sentence_ids = nullptr;  // [T]
 };
 
-/// A norm of one row x of width d: x̂ = (x - [centred] μ) / denominator, with ms = (1/d) Σ (x - [centred] μ)².
+/// A norm of one row x of width d: x̂ = (x - [centred] μ) / denominator, with s² = Σ (x - [centred] μ)² / d, or / (d -
+/// 1) where `unbiased`. Without gain and bias the output is scale · (1 - shrink x̂) ⊙ x̂; the gradient of the first two
+/// factors is stopped.
 struct RowNorm {
   enum class Denominator {
-    kOne,           // 1: no norm at all
-    kRootAddEps,    // √(ms + ε): LayerNorm (centred), RMSNorm
-    kLengthClamped  // max(‖x‖₂, ε): ScaleNorm, FixNorm. A clamped row's derivative is that of x/ε
+    kOne,               // 1: no norm at all
+    kRootAddEps,        // √(s² + ε): LayerNorm (centred), RMSNorm
+    kDeviationAddEps,   // s + ε
+    kDeviationClamped,  // max(s, ε)
+    kLengthClamped      // max(‖x‖₂, ε): ScaleNorm, FixNorm. A clamped row's derivative is that of x/ε
   };
   bool centred = false;  // subtract the row's mean
   Denominator denominator = Denominator::kOne;
   double eps = 0;
+  bool unbiased = false;
+  bool mean_has_gradient = true, denominator_has_gradient = true;  // false: treated as a constant in backward
+  double scale = 1, shrink = 0;                                    // not 1 and 0 only without gain and bias
 };
 
 /// What a norm's backward needs of a row. x̂ = (x - mean) · inverse; `weight` is the factor of the term that comes from
 /// the derivative of the denominator (docs/spec/knobs.md §2.2):
-///   ∂ℓ/∂x = inverse · (δ' - [centred] mean(δ') - x̂ · weight · Σ δ' x̂),  δ' = gain ⊙ δ
-/// weight is 1/d for √(ms + ε) (exact with ε, since x̂ holds the same inverse), 1 for the length, 0 where the
-/// denominator is constant (no norm, or a clamped length).
+///   ∂ℓ/∂x = inverse · (δ' - [mean has a gradient] mean(δ') - x̂ · weight · Σ δ' x̂)
+///   δ' = gain ⊙ δ, or scale · (1 - shrink x̂) ⊙ δ
+/// With n the divisor of s², weight is 1/n for √(s² + ε) (exact with ε, since x̂ holds the same inverse), (s + ε)/(n s)
+/// for s + ε, 1/n for s, 1 for the length, and 0 where the denominator is constant: no norm, a clamped row, s = 0, or
+/// no gradient.
 template <class T>
 struct RowStatistics {
   T mean, inverse, weight;
 };
 
-/// x = residual + drop(y);  normed = gain ⊙ x̂ + bias, with x̂ of RowNorm.
+/// x = residual + drop(y);  normed = gain ⊙ x̂ + bias, or scale · (1 - shrink x̂) ⊙ x̂ where there is no gain (RowNorm).
 template <class T>
 struct AddNorm {
   int64_t rows = 0, width = 0;

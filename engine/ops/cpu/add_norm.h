@@ -8,24 +8,49 @@ namespace tearless::engine::TEARLESS_ISA {
 /// Mean, 1 / denominator and weight of one row (kernels.h: RowStatistics).
 template <class T>
 inline RowStatistics<T> statistics_of(const T* x, int64_t width, const RowNorm& norm) {
+  using Denominator = RowNorm::Denominator;
   const T d = static_cast<T>(width);
   const T eps = static_cast<T>(norm.eps);
   T mean = 0;
   if (norm.centred) mean = sum_of<T>(width, [x](int64_t c) { return x[c]; }) / d;
-  if (norm.denominator == RowNorm::Denominator::kOne) return {mean, T(1), T(0)};
+  if (norm.denominator == Denominator::kOne) return {mean, T(1), T(0)};
   const T squares = sum_of<T>(width, [x, mean](int64_t c) { return (x[c] - mean) * (x[c] - mean); });
-  if (norm.denominator == RowNorm::Denominator::kRootAddEps) return {mean, T(1) / root_of(squares / d + eps), T(1) / d};
-  const T length = root_of(squares);
-  return length > eps ? RowStatistics<T>{mean, T(1) / length, T(1)} : RowStatistics<T>{mean, T(1) / eps, T(0)};
+  const T on = norm.denominator_has_gradient ? T(1) : T(0);
+  const T n = norm.unbiased ? d - T(1) : d;
+  switch (norm.denominator) {
+    case Denominator::kRootAddEps:
+      return {mean, T(1) / root_of(squares / n + eps), on / n};
+    case Denominator::kDeviationAddEps: {
+      const T s = root_of(squares / n);
+      return {mean, T(1) / (s + eps), s > T(0) ? on * (s + eps) / (n * s) : T(0)};
+    }
+    case Denominator::kDeviationClamped: {
+      const T s = root_of(squares / n);
+      return s > eps ? RowStatistics<T>{mean, T(1) / s, on / n} : RowStatistics<T>{mean, T(1) / eps, T(0)};
+    }
+    default: {
+      const T length = root_of(squares);
+      return length > eps ? RowStatistics<T>{mean, T(1) / length, on} : RowStatistics<T>{mean, T(1) / eps, T(0)};
+    }
+  }
 }
 
-/// out = gain ⊙ (x - mean) · inverse + bias.
+/// out = gain ⊙ x̂ + bias, or scale · (1 - shrink x̂) ⊙ x̂, with x̂ = (x - mean) · inverse.
 template <class T>
 inline void norm_row(const AddNorm<T>& a, const T* x, const RowStatistics<T>& s, T* out) {
   const T* gain = a.gain;
   const T* bias = a.bias;
   const T mean = s.mean;
-  const T inverse = a.gain_size == 1 ? s.inverse * gain[0] : s.inverse;
+  const T scale = static_cast<T>(a.norm.scale), shrink = static_cast<T>(a.norm.shrink);
+  if (shrink != T(0)) {
+#pragma omp simd
+    for (int64_t c = 0; c < a.width; ++c) {
+      const T unit = (x[c] - mean) * s.inverse;
+      out[c] = scale * (T(1) - shrink * unit) * unit;
+    }
+    return;
+  }
+  const T inverse = s.inverse * (a.gain_size == 1 ? gain[0] : scale);
   if (a.gain_size <= 1) {
 #pragma omp simd
     for (int64_t c = 0; c < a.width; ++c) out[c] = (x[c] - mean) * inverse;
@@ -90,41 +115,44 @@ inline void add_gain_bias(const AddNormBackward<T>& a, int64_t begin, int64_t en
   }
 }
 
-/// to = ∂ℓ/∂x of row t; `to` may be the row of d_normed or d_sum itself.
-template <class T>
-inline void norm_row_backward(const AddNormBackward<T>& a, int64_t t, T* to) {
+/// to = ∂ℓ/∂x of row t, with δ' = upstream(c); `to` may be the row of d_normed or d_sum itself.
+template <class T, class Upstream>
+inline void norm_row_backward(const AddNormBackward<T>& a, int64_t t, T* to, const Upstream& upstream) {
   const int64_t width = a.width;
   const T* x = a.x + t * width;
-  const T* d = a.d_normed + t * width;
   const T* more = a.d_sum ? a.d_sum + t * width : nullptr;
   const RowStatistics<T> s = a.statistics[t];
-  const T* gain = a.gain;
-  const T scalar = a.gain_size == 1 ? gain[0] : T(1);
-  const bool channels = a.gain_size > 1;
   T sum = 0, dot = 0;
-  if (channels) {
 #pragma omp simd reduction(+ : sum, dot)
-    for (int64_t c = 0; c < width; ++c) {
-      const T scaled = gain[c] * d[c];
-      sum += scaled;
-      dot += scaled * (x[c] - s.mean);
-    }
-  } else {
-#pragma omp simd reduction(+ : sum, dot)
-    for (int64_t c = 0; c < width; ++c) {
-      const T scaled = scalar * d[c];
-      sum += scaled;
-      dot += scaled * (x[c] - s.mean);
-    }
+  for (int64_t c = 0; c < width; ++c) {
+    const T scaled = upstream(c);
+    sum += scaled;
+    dot += scaled * (x[c] - s.mean);
   }
   // inverse · (δ' - mean(δ') - x̂ · weight · Σ δ' x̂) with x̂ = (x - mean) · inverse
-  const T mean = a.norm.centred ? sum / static_cast<T>(width) : T(0);
+  const T mean = a.norm.centred && a.norm.mean_has_gradient ? sum / static_cast<T>(width) : T(0);
   const T slope = s.inverse * s.inverse * s.weight * dot;
 #pragma omp simd
   for (int64_t c = 0; c < width; ++c) {
-    const T scaled = channels ? gain[c] * d[c] : scalar * d[c];
-    const T dx = s.inverse * (scaled - mean - (x[c] - s.mean) * slope);
+    const T dx = s.inverse * (upstream(c) - mean - (x[c] - s.mean) * slope);
     to[c] = more ? dx + more[c] : dx;
+  }
+}
+
+template <class T>
+inline void norm_row_backward(const AddNormBackward<T>& a, int64_t t, T* to) {
+  const T* d = a.d_normed + t * a.width;
+  const T scale = static_cast<T>(a.norm.scale), shrink = static_cast<T>(a.norm.shrink);
+  if (a.gain_size > 1) {
+    norm_row_backward(a, t, to, [gain = a.gain, d](int64_t c) { return gain[c] * d[c]; });
+  } else if (shrink == T(0)) {
+    norm_row_backward(a, t, to,
+                      [scalar = a.gain_size == 1 ? a.gain[0] : scale, d](int64_t c) { return scalar * d[c]; });
+  } else {
+    const T* x = a.x + t * a.width;
+    const RowStatistics<T> s = a.statistics[t];
+    norm_row_backward(a, t, to,
+                      [=](int64_t c) { return scale * (T(1) - shrink * ((x[c] - s.mean) * s.inverse)) * d[c]; });
   }
 }
 
