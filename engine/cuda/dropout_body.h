@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "engine/ops/body.h"
+#include "engine/ops/kernels.h"
 #include "engine/ops/random.h"
 
 namespace tearless::engine {
@@ -78,5 +79,15 @@ class Mask {
   uint32_t seed_, stream_, update_, threshold_;
   float scale_;
 };
+
+/// A row's dropout counter (random.h).
+struct RowCounter {
+  uint32_t outer = 0, line = 0;
+};
+/// That of row t; {0, 0} where the mask is not active, because `counters` may then be null.
+TEARLESS_BODY RowCounter counter_of(const Mask& mask, const DropoutCounters& counters, int64_t t) {
+  if (!mask.active()) return {};
+  return {static_cast<uint32_t>(counters.positions[t]), static_cast<uint32_t>(counters.sentence_ids[t])};
+}
 
 }  // namespace tearless::engine
