@@ -33,7 +33,7 @@ class Mask {
     for (int i = 0; i < 4; ++i) keep[i] = drawn[i] >= threshold_ ? scale_ : 0.0f;
   }
   /// The same as bits: bit i is 1 where element i is kept.
-  TEARLESS_BODY uint32_t kept_of_four(uint32_t quarter, uint32_t outer, uint32_t line) const {
+  TEARLESS_BODY uint32_t keep_bits(uint32_t quarter, uint32_t outer, uint32_t line) const {
     uint32_t drawn[4], bits = 0;
     draw(quarter, outer, line, drawn);
     TEARLESS_UNROLL
