@@ -4,8 +4,8 @@
 
 #include "base/error.h"
 #include "engine/cuda/cuda_library.h"
-#include "engine/cuda/kernels_on_host.h"
 #include "engine/ops/backend.h"
+#include "tests/engine/cuda/kernels_on_host.h"
 
 namespace tearless::engine::test {
 
