@@ -17,8 +17,8 @@
 #include <string>
 
 #include "engine/cuda/block.h"
-#include "engine/cuda/exp_sum_body.h"
 #include "engine/cuda/group.h"
+#include "engine/cuda/online_softmax.h"
 #include "engine/ops/kernels.h"
 
 namespace tearless::engine {
@@ -72,7 +72,7 @@ struct BestTokensRow {
 
   template <class Block>
   TEARLESS_BODY void operator()(Block& block) const {
-    ExpSum exps;
+    LogitSoftmax exps;
     uint64_t best = 0;
     for_share(block, [&](int64_t first, int count, const float(&z)[kSize]) {
       exps.raise(z, count);
@@ -100,8 +100,8 @@ struct BestTokensRow {
       });
     }
 
-    const ExpSum of_row = exps.joined(block);
-    const float top = of_row.largest, log_sum = logf(of_row.sum);
+    const LogitSoftmax of_row = exps.joined(block);
+    const float top = of_row.max, log_sum = logf(of_row.sum);
     if (block.warp() != 0) return;
     int taken = 0;  // from the list of warp lane(): lane w merges for warp w
     for (int place = 0; place < count; ++place) {

@@ -69,7 +69,7 @@ TEST(BeamStepKernel, ChoosesWhatBeamChooses) {
           }
           of_sentence.advance(open, kVocabSize);
         }
-        search_kernels_on_host.beam_step({.sentences = sentences,
+        test::search_kernels_on_host.beam_step({.sentences = sentences,
                                           .beam = beam,
                                           .candidates = candidates,
                                           .max_length = room,

@@ -1,6 +1,6 @@
 // The block that runs bodies on the processor: what is right on a GPU gives the same bits in either order, and what is
 // wrong there shows.
-#include "engine/cuda/block_on_host.h"
+#include "tests/engine/cuda/block_on_host.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 #include <functional>
 #include <vector>
 
-namespace tearless::engine {
+namespace tearless::engine::test {
 namespace {
 
 using testing::Each;
@@ -108,4 +108,4 @@ TEST(BlockOnHost, DiesOfWhatHangsAGpuOrThatItRefuses) {
 }
 
 }  // namespace
-}  // namespace tearless::engine
+}  // namespace tearless::engine::test
