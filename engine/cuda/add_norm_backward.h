@@ -1,10 +1,10 @@
-// Backward of residual + drop(y) and the norm of it (add_norm_body.h). With δ the gradient of `normed`, δ' = gain ⊙ δ,
-// x̂ = (x - mean) · inverse, and m the dropout multipliers:
+// Backward of residual + drop(y) and the norm of it (add_norm_body.h). With δ the gradient of `normed`,
+// x̂ = (x - mean) · inverse, δ' = gain ⊙ δ or scale · (1 - shrink x̂) ⊙ δ, and m the dropout multipliers:
 //   ∂x        = d_sum + inverse (δ' - mean(δ') - (x - mean) · slope)
 //   slope     = inverse² · weight · Σ δ' (x - mean)
 //   ∂residual = ∂x,   ∂y = m ⊙ ∂x
 //   ∂gain    += Σ_t x̂ ⊙ δ,   ∂bias += Σ_t δ
-// with mean = mean(δ') = 0 where the norm is not centred, and slope = 0 where its denominator is constant.
+// with mean(δ') = 0 where the mean is not subtracted or has no gradient, and slope = 0 where the denominator has none.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@
 
 namespace tearless::engine {
 
-/// d_x += the gradient through the norm for one group (kernels.h: RowStatistics), given scaled = δ' = gain ⊙ δ,
+/// d_x += the gradient through the norm for one group (kernels.h: RowStatistics), given scaled = δ',
 /// mean = mean(δ') or 0, and slope = inverse² · weight · Σ δ' (x - mean).
 template <int kSize>
 TEARLESS_BODY void add_norm_gradient(const RowStatistics<float>& s, float mean, float slope, const float (&x)[kSize],
@@ -48,18 +48,27 @@ TEARLESS_BODY void store_gradients(const AddNormBackward<T>& a, const Mask& mask
   store_group<kAligned>(a.d_y + t * a.width + c, count, d_x);
 }
 
-/// scaled = δ' = gain ⊙ δ of one group.
+/// Whether the mean of δ' is part of the gradient.
+template <class T>
+TEARLESS_BODY bool has_mean_term(const AddNormBackward<T>& a) {
+  return a.norm.centred && a.norm.mean_has_gradient;
+}
+
+/// scaled = δ' of one group with the rows x and δ = d.
 template <bool kAligned, int kSize, class T>
-TEARLESS_BODY void scale_group(const AddNormBackward<T>& a, int64_t c, int count, const float (&d)[kSize],
-                               float (&scaled)[kSize]) {
+TEARLESS_BODY void scale_group(const AddNormBackward<T>& a, const RowStatistics<float>& s, int64_t c, int count,
+                               const float (&x)[kSize], const float (&d)[kSize], float (&scaled)[kSize]) {
   if (a.gain_size > 1) {
     load_group<kAligned>(a.gain + c, count, scaled);
     TEARLESS_UNROLL
     for (int i = 0; i < kSize; ++i) scaled[i] *= d[i];
   } else {
-    const float gain = a.gain_size == 1 ? a.gain[0] : 1.0f;
+    const float gain = a.gain_size == 1 ? a.gain[0] : static_cast<float>(a.norm.scale);
+    const float shrink = static_cast<float>(a.norm.shrink);
     TEARLESS_UNROLL
-    for (int i = 0; i < kSize; ++i) scaled[i] = gain * d[i];
+    for (int i = 0; i < kSize; ++i) {
+      scaled[i] = shrink == 0.0f ? gain * d[i] : gain * (1.0f - shrink * ((x[i] - s.mean) * s.inverse)) * d[i];
+    }
   }
 }
 
@@ -146,7 +155,7 @@ struct AddNormBackwardRows {
     for (int g = 0; g < kGroups; ++g) {
       const int c = channel(block, g);
       float scaled[kSize];
-      scale_group<kAligned>(a, c, inside<kSize>(c, a.width), d[g], scaled);
+      scale_group<kAligned>(a, s, c, inside<kSize>(c, a.width), x[g], d[g], scaled);
       TEARLESS_UNROLL
       for (int i = 0; i < kSize; ++i) {
         const float centred = x[g][i] - s.mean;  // past the end of the row d is 0
@@ -165,7 +174,7 @@ struct AddNormBackwardRows {
       const int c = channel(block, g);
       load_d_sum<kAligned>(a, t, c, inside<kSize>(c, a.width), d_x[g]);
     }
-    const float mean = a.norm.centred ? warp_sum(block, sum) / static_cast<float>(a.width) : 0.0f;
+    const float mean = has_mean_term(a) ? warp_sum(block, sum) / static_cast<float>(a.width) : 0.0f;
     const float slope = s.inverse * s.inverse * s.weight * warp_sum(block, dot);
     TEARLESS_UNROLL
     for (int g = 0; g < kGroups; ++g) {
@@ -230,7 +239,7 @@ struct AddNormBackwardWideRow {
         float x[kSize], d[kSize], scaled[kSize];
         load_group<kAligned>(a.x + t * a.width + c, count, x);
         load_group<kAligned>(a.d_normed + t * a.width + c, count, d);
-        scale_group<kAligned>(a, c, count, d, scaled);
+        scale_group<kAligned>(a, s, c, count, x, d, scaled);
         f(c, count, x, d, scaled);
       }
     };
@@ -243,7 +252,7 @@ struct AddNormBackwardWideRow {
         plain += d[i] * (x[i] - s.mean);
       }
     });
-    const float mean = a.norm.centred ? block_sum(block, sum, block.shared()) / static_cast<float>(a.width) : 0.0f;
+    const float mean = has_mean_term(a) ? block_sum(block, sum, block.shared()) / static_cast<float>(a.width) : 0.0f;
     const float slope = s.inverse * s.inverse * s.weight * block_sum(block, dot, block.shared());
     if (row_gain) {
       const float total = s.inverse * block_sum(block, plain, block.shared());

@@ -1,6 +1,7 @@
 // Forward of residual + drop(y) and the norm of it (add_norm_body.h).
 //   x      = residual + drop(y), rounded to T          stored as `sum`
-//   normed = gain ⊙ (x - mean) · inverse + bias          kernels.h: RowStatistics
+//   normed = gain ⊙ x̂ + bias, or scale · (1 - shrink x̂) ⊙ x̂ without a gain, x̂ = (x - mean) · inverse
+//                                                        kernels.h: RowNorm, RowStatistics
 // Statistics are in float. They are those of x rounded to T, because backward reads x from memory.
 #pragma once
 
@@ -15,17 +16,32 @@ namespace tearless::engine {
 
 inline constexpr int64_t kWidestWarpRow = 1024;
 
-/// The statistics of a row from squares = Σ (x - mean)².
+/// The statistics of a row from squares = Σ (x - mean)². A NaN deviation or length must not count as clamped, so the
+/// tests are of the form s <= ε.
 TEARLESS_BODY RowStatistics<float> statistics_of(const RowNorm& norm, float mean, float squares, int64_t width) {
-  const float d = static_cast<float>(width);
+  using Denominator = RowNorm::Denominator;
   const float eps = static_cast<float>(norm.eps);
-  if (norm.denominator == RowNorm::Denominator::kOne) return {mean, 1.0f, 0.0f};
-  if (norm.denominator == RowNorm::Denominator::kRootAddEps) {
-    return {mean, 1.0f / sqrtf(squares / d + eps), 1.0f / d};
+  const float on = norm.denominator_has_gradient ? 1.0f : 0.0f;
+  const float n = static_cast<float>(norm.unbiased ? width - 1 : width);
+  switch (norm.denominator) {
+    case Denominator::kOne:
+      return {mean, 1.0f, 0.0f};
+    case Denominator::kRootAddEps:
+      return {mean, 1.0f / sqrtf(squares / n + eps), on / n};
+    case Denominator::kDeviationAddEps: {
+      const float s = sqrtf(squares / n);
+      return {mean, 1.0f / (s + eps), s <= 0.0f ? 0.0f : on * (s + eps) / (n * s)};
+    }
+    case Denominator::kDeviationClamped: {
+      const float s = sqrtf(squares / n);
+      return s <= eps ? RowStatistics<float>{mean, 1.0f / eps, 0.0f} : RowStatistics<float>{mean, 1.0f / s, on / n};
+    }
+    default: {
+      const float length = sqrtf(squares);
+      return length <= eps ? RowStatistics<float>{mean, 1.0f / eps, 0.0f}
+                           : RowStatistics<float>{mean, 1.0f / length, on};
+    }
   }
-  const float length = sqrtf(squares);
-  // A NaN length must not count as clamped, so the test is length <= eps.
-  return length <= eps ? RowStatistics<float>{mean, 1.0f / eps, 0.0f} : RowStatistics<float>{mean, 1.0f / length, 1.0f};
 }
 
 template <bool kAligned, int kSize, class T>
@@ -44,13 +60,17 @@ TEARLESS_BODY void add_dropped(const AddNorm<T>& a, const Mask& mask, const RowC
   for (int i = 0; i < kSize; ++i) x[i] = rounded_to<T>(x[i] + y[i]);
 }
 
-/// normed = gain ⊙ x̂ + bias of one group.
+/// normed of one group.
 template <bool kAligned, int kSize, class T>
 TEARLESS_BODY void norm_group(const AddNorm<T>& a, const RowStatistics<float>& s, int64_t t, int64_t c, int count,
                               float (&x)[kSize]) {
-  const float inverse = a.gain_size == 1 ? s.inverse * a.gain[0] : s.inverse;
+  const float inverse = s.inverse * (a.gain_size == 1 ? a.gain[0] : static_cast<float>(a.norm.scale));
+  const float shrink = static_cast<float>(a.norm.shrink);
   TEARLESS_UNROLL
-  for (int i = 0; i < kSize; ++i) x[i] = (x[i] - s.mean) * inverse;
+  for (int i = 0; i < kSize; ++i) {
+    const float centred = x[i] - s.mean;
+    x[i] = shrink == 0.0f ? centred * inverse : centred * inverse * (1.0f - shrink * (centred * s.inverse));
+  }
   float of_channel[kSize];
   if (a.gain_size > 1) {
     load_group<kAligned>(a.gain + c, count, of_channel);

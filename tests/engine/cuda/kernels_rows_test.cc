@@ -29,10 +29,24 @@ struct NormKind {
 };
 using D = RowNorm::Denominator;
 const NormKind kNorms[] = {
-    {"layer_norm", {true, D::kRootAddEps, 1e-5}},       {"rms_norm", {false, D::kRootAddEps, 1e-3}},
-    {"scale_norm", {false, D::kLengthClamped, 0.1}},    {"none", {false, D::kOne, 0}},
+    {"layer_norm", {true, D::kRootAddEps, 1e-5}},
+    {"rms_norm", {false, D::kRootAddEps, 1e-3}},
+    {"scale_norm", {false, D::kLengthClamped, 0.1}},
+    {"none", {false, D::kOne, 0}},
     {"centred_length", {true, D::kLengthClamped, 0.1}},
+    {"std_add", {.centred = true, .denominator = D::kDeviationAddEps, .eps = 0.02, .unbiased = true}},
+    {"clamp", {.centred = false, .denominator = D::kDeviationClamped, .eps = 0.02}},
+    {"unbiased_clamp", {.centred = true, .denominator = D::kDeviationClamped, .eps = 0.02, .unbiased = true}},
+    {"unbiased", {.centred = true, .denominator = D::kRootAddEps, .eps = 1e-3, .unbiased = true}},
+    {"detach_mean", {.centred = true, .denominator = D::kRootAddEps, .eps = 1e-5, .mean_has_gradient = false}},
+    {"detach_var",
+     {.centred = true, .denominator = D::kDeviationAddEps, .eps = 0.1, .denominator_has_gradient = false}},
+    {"detached_length", {.denominator = D::kLengthClamped, .eps = 0.1, .denominator_has_gradient = false}},
+    {"fixed_length", {.denominator = D::kLengthClamped, .eps = 0.1, .scale = 3}},
+    {"ada_norm", {.centred = true, .denominator = D::kRootAddEps, .eps = 1e-5, .scale = 2, .shrink = 0.1}},
 };
+/// Whether the norm may have a gain.
+bool may_have_gain(const RowNorm& norm) { return norm.scale == 1 && norm.shrink == 0; }
 
 struct AddNormCase {
   int64_t rows, width;
@@ -59,49 +73,68 @@ struct ReferenceRow {
     for (int64_t c = 0; norm.centred && c < width; ++c) mean += x[c] / d;
     double squares = 0;
     for (int64_t c = 0; c < width; ++c) squares += (x[c] - mean) * (x[c] - mean);
-    if (norm.denominator == D::kRootAddEps) {
-      inverse = 1 / std::sqrt(squares / d + norm.eps);
-      weight = 1 / d;
-    } else if (norm.denominator == D::kLengthClamped) {
-      inverse = 1 / std::max(std::sqrt(squares), norm.eps);
-      weight = std::sqrt(squares) > norm.eps ? 1 : 0;
+    const double n = norm.unbiased ? d - 1 : d, s = std::sqrt(squares / n);
+    switch (norm.denominator) {
+      case D::kOne:
+        break;
+      case D::kRootAddEps:
+        inverse = 1 / std::sqrt(s * s + norm.eps);
+        weight = 1 / n;
+        break;
+      case D::kDeviationAddEps:
+        inverse = 1 / (s + norm.eps);
+        weight = s > 0 ? (s + norm.eps) / (n * s) : 0;
+        break;
+      case D::kDeviationClamped:
+        inverse = 1 / std::max(s, norm.eps);
+        weight = s > norm.eps ? 1 / n : 0;
+        break;
+      case D::kLengthClamped:
+        inverse = 1 / std::max(std::sqrt(squares), norm.eps);
+        weight = std::sqrt(squares) > norm.eps ? 1 : 0;
+        break;
     }
+    if (!norm.denominator_has_gradient) weight = 0;
   }
-  void backward(const double* x, const double* scaled, int64_t width, bool centred, double* d_x) const {
+  /// The factor of x̂ in the output of a norm without a gain, for element x.
+  double factor(const RowNorm& norm, double x) const { return norm.scale * (1 - norm.shrink * (x - mean) * inverse); }
+  void backward(const double* x, const double* scaled, int64_t width, const RowNorm& norm, double* d_x) const {
     double sum = 0, dot = 0;
     for (int64_t c = 0; c < width; ++c) {
       sum += scaled[c];
       dot += scaled[c] * (x[c] - mean) * inverse;
     }
     for (int64_t c = 0; c < width; ++c) {
-      const double of_mean = centred ? sum / static_cast<double>(width) : 0;
+      const double of_mean = norm.centred && norm.mean_has_gradient ? sum / static_cast<double>(width) : 0;
       d_x[c] = inverse * (scaled[c] - of_mean - (x[c] - mean) * inverse * weight * dot);
     }
   }
 };
 
+// What has no gradient is held at its value for the unchanged row.
 TEST(ReferenceNorm, HasTheDerivativeThatDifferencesShow) {
-  for (const NormKind& kind : kNorms) {
-    for (const double scale : {1.0, 1e-3}) {  // 1e-3: a clamped length
+  for (const auto& [name, norm] : kNorms) {
+    for (const double size : {1.0, 1e-3}) {  // 1e-3: a clamped row
       constexpr int64_t kWidth = 7;
-      std::vector<double> x = normal_numbers<float>(kWidth, 1, scale), d_x(kWidth);
+      const std::vector<double> x = normal_numbers<float>(kWidth, 1, size);
       const std::vector<double> upstream = normal_numbers<float>(kWidth, 2);
-      const auto value = [&] {
-        const ReferenceRow row(x.data(), kWidth, kind.norm);
-        double sum = 0;
-        for (int64_t c = 0; c < kWidth; ++c) sum += upstream[c] * (x[c] - row.mean) * row.inverse;
-        return sum;
-      };
-      ReferenceRow(x.data(), kWidth, kind.norm)
-          .backward(x.data(), upstream.data(), kWidth, kind.norm.centred, d_x.data());
+      const ReferenceRow at_x(x.data(), kWidth, norm);
+      std::vector<double> scaled(kWidth), d_x(kWidth);
+      for (int64_t c = 0; c < kWidth; ++c) scaled[c] = at_x.factor(norm, x[c]) * upstream[c];
+      at_x.backward(x.data(), scaled.data(), kWidth, norm, d_x.data());
       for (int64_t c = 0; c < kWidth; ++c) {
-        const double before = x[c], step = 1e-6 * scale;
-        x[c] = before + step;
-        const double above = value();
-        x[c] = before - step;
-        const double below = value();
-        x[c] = before;
-        EXPECT_NEAR(d_x[c], (above - below) / (2 * step), 1e-6 * std::max(1.0, std::abs(d_x[c]))) << kind.name;
+        const double step = 1e-6 * size;
+        const auto value = [&](double offset) {
+          std::vector<double> moved = x;
+          moved[c] += offset;
+          const ReferenceRow row(moved.data(), kWidth, norm);
+          const double mean = norm.mean_has_gradient ? row.mean : at_x.mean;
+          const double inverse = norm.denominator_has_gradient ? row.inverse : at_x.inverse;
+          double sum = 0;
+          for (int64_t k = 0; k < kWidth; ++k) sum += scaled[k] * (moved[k] - mean) * inverse;
+          return sum;
+        };
+        EXPECT_NEAR(d_x[c], (value(step) - value(-step)) / (2 * step), 1e-6 * std::max(1.0, std::abs(d_x[c]))) << name;
       }
     }
   }
@@ -251,7 +284,7 @@ struct ExpectedAddNorm {
                           static_cast<float>(reference.weight)});
     std::vector<double> scaled(width), d_row(width);
     for (size_t i = 0; i < width; ++i) {
-      const double g = c.gain_size == 0 ? 1 : in.gain[c.gain_size == 1 ? 0 : i];
+      const double g = c.gain_size == 0 ? reference.factor(c.kind.norm, row[i]) : in.gain[c.gain_size == 1 ? 0 : i];
       const double unit = (row[i] - reference.mean) * reference.inverse;
       const double d = in.d_normed[t * width + i];
       normed[t * width + i] = unit * g + (c.bias ? in.bias[i] : 0);
@@ -260,7 +293,7 @@ struct ExpectedAddNorm {
       d_bias[i] += d;
     }
     if (!c.with_normed) return;
-    reference.backward(row, scaled.data(), c.width, c.kind.norm.centred, d_row.data());
+    reference.backward(row, scaled.data(), c.width, c.kind.norm, d_row.data());
     for (size_t i = 0; i < width; ++i) {
       d_residual[t * width + i] = d_row[i] + (c.with_d_sum ? in.d_sum[t * width + i] : 0);
     }
@@ -310,16 +343,18 @@ TEST_P(AddNormKernel, IsItsFormulaForwardAndBackward) {
   uint32_t turn = 0;  // the settings that matter less take turns
   for (const int64_t width : {1, 7, 8, 33, 128, 130, 256, 512, 1000, 1024, 1030, 2056}) {
     for (const NormKind& kind : kNorms) {
+      if (kind.norm.unbiased && width == 1) continue;  // its deviation is not defined
       for (const double p : {0.0, 0.3}) {
         ++turn;
         const int64_t gains[] = {width, 1, 0};
+        const bool plain = !may_have_gain(kind.norm);
         const AddNormCase c{.rows = turn % 5 == 0                  ? 1
                                     : turn % 5 == 1 && width < 200 ? 83
                                                                    : 6,
                             .width = width,
                             .kind = kind,
-                            .gain_size = gains[turn % 3],
-                            .bias = turn % 2 == 0,
+                            .gain_size = plain ? 0 : gains[turn % 3],
+                            .bias = !plain && turn % 2 == 0,
                             .with_y = p > 0 || turn % 4 != 1,
                             .with_sum = turn % 7 != 3,
                             .with_normed = turn % 11 != 4,
