@@ -40,7 +40,7 @@ def main(results, gpu):
                  f"{', '.join(f'{r:.1f}' for r in rates['three beside each other'])}, together {sum(rates['three beside each other']):.1f}."]
         page += [f"Dev BLEU, {precision}: {', '.join(f'{b:.1f}' for b in values)}." for precision, values in runs["dev_bleu"].items()]
     if kernels := document["kernels"]:
-        page += ["", "## Single kernels (bf16 rows of 512 channels, 1 GiB)", "", "| kernel | ms | GB/s | of a copy's |", "|---|---|---|---|"]
+        page += ["", "## Single kernels (bf16 rows of 512 channels, 1 GiB)", "", "| kernel | ms | GB/s | share of copy |", "|---|---|---|---|"]
         page += [f"| {name} | {1e3 * k['seconds']:.3f} | {k['gigabytes_per_second']:.0f} | {100 * k['share_of_copy']:.0f} % |"
                  for name, k in kernels.items()]
         nominal = next((rate for name, rate in BANDWIDTH.items() if name in gpu), None)

@@ -131,9 +131,9 @@ TEST(ReadRegularFile, RefusesWhatHasNoEndOrNeverBegins) {
   ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
   fs::create_symlink("loop", folder / "loop");
   const auto error = [](const fs::path& file) { return error_of([&] { read_regular_file(file, 100); }); };
-  EXPECT_EQ(error("/dev/zero"), "cannot read /dev/zero: it is a pipe or a device; name an ordinary file");
-  EXPECT_THAT(error(folder / "pipe"), testing::EndsWith(": it is a pipe or a device; name an ordinary file"));
-  EXPECT_THAT(error(folder.path()), testing::EndsWith(": it is a folder; name an ordinary file"));
+  EXPECT_EQ(error("/dev/zero"), "cannot read /dev/zero: it is a pipe or a device; name a regular file");
+  EXPECT_THAT(error(folder / "pipe"), testing::EndsWith(": it is a pipe or a device; name a regular file"));
+  EXPECT_THAT(error(folder.path()), testing::EndsWith(": it is a folder; name a regular file"));
   EXPECT_THAT(error(folder / "loop"), testing::EndsWith("a symbolic link there leads back to itself: remove it"));
 }
 
@@ -141,14 +141,15 @@ TEST(ReadRegularFile, ReadsToItsLimitAndNotBeyond) {
   const TempFolder folder;
   write_text(folder / "a", std::string(100, 'x'));
   EXPECT_EQ(read_regular_file(folder / "a", 100).size(), 100u);
-  EXPECT_THAT(error_of([&] { read_regular_file(folder / "a", 99); }),
-              testing::EndsWith("it has more than the 99 bytes that such a file may have; is it the right one?"));
+  EXPECT_THAT(
+      error_of([&] { read_regular_file(folder / "a", 99); }),
+      testing::EndsWith("it is larger than 99 bytes, the limit for such a file; check that it is the right one"));
 }
 
 TEST(MakeFolders, NamesAFileThatStandsInTheWay) {
   const TempFolder folder;
   write_text(folder / "a", "");
-  EXPECT_THAT(error_of([&] { make_folders(folder / "a/b"); }), testing::StartsWith("cannot make the folder "));
+  EXPECT_THAT(error_of([&] { make_folders(folder / "a/b"); }), testing::StartsWith("cannot create the folder "));
 }
 
 TEST(RemoveRecursively, OfWhatIsNotThereIsNoMistakeAndOfWhatCannotBeLookedAtIs) {

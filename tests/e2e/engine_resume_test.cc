@@ -184,8 +184,8 @@ TEST_F(EngineResume, DamagedBetweenTwoAttemptsLeavesTheSameBytes) {
   spoil(started.run().metrics());
   const test::Finished ended = test::run(started.command);
   EXPECT_EQ(ended.code, kExitDone) << ended.errors;
-  EXPECT_THAT(ended.output, HasSubstr("does not begin as it did at update"));
-  EXPECT_THAT(ended.output, HasSubstr("the run goes on from an older one or the start"));
+  EXPECT_THAT(ended.output, HasSubstr("no longer begins with what it held at update"));
+  EXPECT_THAT(ended.output, HasSubstr("the run resumes from an older one or from the start"));
   EXPECT_EQ(test::checksums(started.run()), shared_->undisturbed);
 }
 
@@ -196,7 +196,7 @@ TEST_F(EngineResume, ReplacedByANewerAttemptItEnds) {
   fs::create_directories(started.run().attempt(2));
   const test::Finished ended = engine.wait();
   EXPECT_EQ(ended.code, kExitStopped);
-  EXPECT_THAT(ended.output, HasSubstr("attempt 1 is not the newest of"));
+  EXPECT_THAT(ended.output, HasSubstr("because a newer attempt has started"));
   EXPECT_FALSE(fs::exists(started.run().attempt(1) / "measured.json"));
   EXPECT_FALSE(fs::exists(started.run().done()));
   expect_undisturbed_bytes(started);
@@ -261,7 +261,7 @@ TEST_F(EngineResume, ASecondEngineOnTheSameRunIsRefused) {
   ASSERT_TRUE(test::eventually([&] { return started.lines() > 0; }));
   const test::Finished second = test::run(started.command);
   EXPECT_EQ(second.code, kExitSettingsRefused);
-  EXPECT_THAT(second.errors, HasSubstr("is being worked on by another process"));
+  EXPECT_THAT(second.errors, HasSubstr("is in use by another process"));
   first.signal(SIGTERM);
   EXPECT_EQ(first.wait().code, kExitStopped);
 }

@@ -115,13 +115,13 @@ TEST_F(BenchCommand, SaysWhatIsWrong) {
                         {"typo.toml", {}, "did you mean"},
                         {"tiny.toml", {"--lengths", "nowhere.json"}, "cannot read nowhere.json"},
                         {"tiny.toml", {"--lengths", "empty.json"}, "empty.json: \"batches\" is empty"},
-                        {"tiny.toml", {"--lengths", "zero.json"}, "at least 1 is wanted"},
+                        {"tiny.toml", {"--lengths", "zero.json"}, "each needs at least 1"},
                         {"tiny.toml", {"--lengths", "broken.json"}, "broken.json: not a list of sentence lengths"},
                         {"tiny.toml", {"--vocabulary", "3"}, "--vocabulary"},
                         {"tiny.toml", {"--kernels", "--megabytes", "0"}, "--megabytes"},
                         {"tiny.toml",
                          {"--instructions", "avx"},
-                         "there is no instruction set \"avx\"; known are x86-64-v2, x86-64-v3, x86-64-v4"}}) {
+                         "there is no instruction set \"avx\"; choose one of: x86-64-v2, x86-64-v3, x86-64-v4"}}) {
     const test::Finished finished = bench(c.config, c.arguments);
     EXPECT_EQ(finished.code, kExitSettingsRefused) << c.sentence;
     EXPECT_THAT(finished.errors, HasSubstr(c.sentence));

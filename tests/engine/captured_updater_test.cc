@@ -135,7 +135,7 @@ TEST(Device, RefusesAGpuThatNoKernelIsMadeFor) {
   EXPECT_EQ(why_not_usable("NVIDIA H200", 9, 0), "");
   EXPECT_EQ(why_not_usable("NVIDIA A100", 8, 0), "");
   EXPECT_EQ(why_not_usable("Tesla T4", 7, 5),
-            "run.device = \"cuda\", but Tesla T4 has compute capability 7.5; needed is 8.0 or later (A100, RTX 30)");
+            "run.device = \"cuda\", but Tesla T4 has compute capability 7.5; 8.0 or later is needed (A100, RTX 30)");
 }
 
 TEST_P(CapturedUpdates, HaveTheBitsOfTheSamePaddedBatchesOperationByOperation) {

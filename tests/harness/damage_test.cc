@@ -256,7 +256,7 @@ TEST_F(DamageTest, ASoundWorkspaceIsSaidToBeAndIsNotTouched) {
   const std::string before = bytes();
   const test::Finished sound = tearless({"verify"});
   EXPECT_EQ(sound.code, 0) << sound.output << sound.errors;
-  EXPECT_EQ(sound.output, "6 runs and 1 sweep: all is as it was written\n");
+  EXPECT_EQ(sound.output, "6 runs and 1 sweep: no differences\n");
   EXPECT_EQ(bytes(), before);
   EXPECT_EQ(nlohmann::json::parse(tearless({"verify", "--json"}).output).at("differences").size(), 0u);
 }
@@ -278,7 +278,7 @@ TEST_F(DamageTest, EachChangeToTheDatabaseIsFoundAndRepairBringsTheSameTableBack
       {"UPDATE runs SET canonical = 'x' WHERE id = '" + id + "'", "its settings in the database have another id",
        false},
       {"PRAGMA foreign_keys = OFF; UPDATE runs SET id = 'ffffffffffffffff' WHERE id = '" + id + "'",
-       "the database does not know it", true},
+       "it is not in the database", true},
   };
   for (const auto& change : changes) {
     change_database(change.sql);
@@ -293,7 +293,7 @@ TEST_F(DamageTest, EachChangeToTheDatabaseIsFoundAndRepairBringsTheSameTableBack
   change_database(changes[0].sql);
   const test::Finished repaired = tearless({"verify", "--repair"});
   EXPECT_EQ(repaired.code, 0) << repaired.output;
-  EXPECT_THAT(repaired.output, HasSubstr("made anew from 6 runs and 1 sweep; the old one is "));
+  EXPECT_THAT(repaired.output, HasSubstr("rebuilt from 6 runs and 1 sweep; the old one was moved to "));
   EXPECT_EQ(tearless({"run", "grid.toml"}).code, 1);  // two fail, as before
   EXPECT_EQ(tearless({"table", "grid.toml"}).output, table);
 }
@@ -340,7 +340,7 @@ TEST_F(DamageTest, AFolderThatChangedIsForAPersonAndTheDatabaseIsKept) {
 TEST_F(DamageTest, LostAndUnknownFoldersAreNamed) {
   const RunDirectory lost = run_in(RunState::kDone);
   fs::rename(lost.root(), folder_ / "elsewhere");
-  EXPECT_THAT(only_difference(), HasSubstr("run " + lost.id() + ": the database says done, and its folder is gone"));
+  EXPECT_THAT(only_difference(), HasSubstr("run " + lost.id() + ": the database says done, but its folder is missing"));
   EXPECT_EQ(tearless({"table", "grid.toml"}).code, 0);  // the database's seal vouches for it alone
   fs::rename(folder_ / "elsewhere", lost.root());
   fs::create_directories(workspace_.runs() / "mine");
@@ -359,7 +359,7 @@ TEST_F(DamageTest, ARecordThatIsDamagedIsNamed) {
   for (const Difference& difference : differences()) all += difference.what + "\n";
   EXPECT_THAT(all, HasSubstr("attempts/1/exit.json is damaged"));
   change_database("UPDATE sweeps SET title = 'x'");
-  EXPECT_THAT(tearless({"verify", "--repair"}).output, HasSubstr("made anew from 6 runs"))
+  EXPECT_THAT(tearless({"verify", "--repair"}).output, HasSubstr("rebuilt from 6 runs"))
       << "a failed run has no result that a new database could lose";
 }
 

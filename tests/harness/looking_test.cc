@@ -136,7 +136,7 @@ TEST_F(Looking, SaysWhichCorpusIsMissing) {
   test::write_text(folder_ / "grid.toml", "[set]\ndata.train = \"corpus.txt\"\n[axis]\nmodel.a = [1, 2]\n");
   EXPECT_THAT(tearless("plan grid.toml"),
               testing::EndsWith("2 runs waiting: corpus.txt is missing; the test makes it\n"
-                                "Nothing can run yet. Next: put what is missing there, then tearless plan grid.toml\n"
+                                "Nothing can run yet. Next: add the missing files, then tearless plan grid.toml\n"
                                 "exit 0\n"));
   EXPECT_THAT(tearless("explain grid.toml model.a=2"),
               testing::HasSubstr("waiting for data: corpus.txt is missing; the test makes it\n"));

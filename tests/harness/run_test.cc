@@ -97,7 +97,7 @@ TEST_F(RunTest, AReasonThatManyRunsShareIsSaidOnce) {
   const test::Finished finished = tearless({"run", "grid.toml"});
   EXPECT_EQ(finished.code, 1);
   const std::string first = runs().at(0).root().filename().string();
-  EXPECT_THAT(finished.output, HasSubstr("4 runs: 4 failed\n  " + first + " and 3 more: exit code 4\nWhy: "));
+  EXPECT_THAT(finished.output, HasSubstr("4 runs: 4 failed\n  " + first + " and 3 more: exit code 4\nTo see why: "));
 }
 
 TEST_F(RunTest, AFailedRunIsTriedAgainOnRequestAlone) {
@@ -126,7 +126,7 @@ TEST_F(RunTest, AStalledRunIsStoppedAndQueuedAgain) {
       command({"run", "grid.toml", "--only", "model.kind=a", "--only", "seed=1", "--stall-timeout", "0.01"}));
   ASSERT_TRUE(test::eventually([&] { return attempts() > 0 && read_attempt(runs().at(0), 1).signal == SIGTERM; }));
   harness.signal(SIGINT);
-  EXPECT_THAT(harness.wait().output, HasSubstr("queued again: stalled: no sign of life"));
+  EXPECT_THAT(harness.wait().output, HasSubstr("queued again: stalled: no new output"));
   expect_nothing_alive();
 }
 
@@ -148,7 +148,7 @@ TEST_F(RunTest, CtrlCStopsGracefullyAndASecondRunGoesOn) {
     harness.signal(SIGINT);
     const test::Finished interrupted = harness.wait();
     EXPECT_EQ(interrupted.code, 130);
-    EXPECT_THAT(interrupted.output, HasSubstr("To go on: tearless run grid.toml"));
+    EXPECT_THAT(interrupted.output, HasSubstr("To continue: tearless run grid.toml"));
   }
   expect_nothing_alive();
   EXPECT_EQ(read_attempt(some, 1).code, kExitStopped);
@@ -168,7 +168,7 @@ TEST_F(RunTest, AHarnessKilledLeavesItsAttemptsAliveAndTheNextAdoptsThem) {
     harness.wait();
   }
   EXPECT_TRUE(LockFile::is_held(some.lock()));
-  EXPECT_THAT(tearless({"status"}).output, HasSubstr("No `tearless run` watches"));
+  EXPECT_THAT(tearless({"status"}).output, HasSubstr("No `tearless run` is active"));
   const test::Finished next = tearless({"run", "grid.toml", "--jobs", "4"});
   EXPECT_EQ(next.code, 0) << next.output << next.errors;
   EXPECT_THAT(next.output, HasSubstr("adopted"));
@@ -261,7 +261,7 @@ TEST_F(RunTest, ARemovedLockFileLetsNoSecondWriterIn) {
   ASSERT_TRUE(wait_for_a_run_in_the_middle(&some));
   fs::remove(folder_ / "results/tearless.lock");
   EXPECT_EQ(tearless({"run", "grid.toml"}).code, 2);
-  EXPECT_THAT(tearless({"status"}).output, HasSubstr("A `tearless run` is at work here"));
+  EXPECT_THAT(tearless({"status"}).output, HasSubstr("A `tearless run` is active in this workspace"));
   EXPECT_EQ(harness.wait().code, 0);
 }
 

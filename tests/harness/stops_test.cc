@@ -174,7 +174,7 @@ TEST_F(StopsTest, ADatabaseDeletedUnderLivingAttemptsIsMadeAnewAndTheyAreAdopted
   fs::remove(folder_ / "results/tearless.db");
   const test::Finished next = tearless({"run", "grid.toml", "--jobs", "4"});
   EXPECT_EQ(next.code, 0) << next.output << next.errors;
-  EXPECT_THAT(next.output, HasSubstr("was gone: made anew"));
+  EXPECT_THAT(next.output, HasSubstr("was missing: rebuilt"));
   EXPECT_EQ(attempts(), 4);
   EXPECT_EQ(results(), undisturbed());
 }
@@ -278,7 +278,7 @@ TEST_F(StopsTest, AFullDiskPausesTheSweepAndWithRoomTheSameCommandFinishes) {
                         "; echo code $?; cp -r results results2; }"};
   const test::Finished finished = test::run(both);
   EXPECT_THAT(finished.output, HasSubstr("queued again: machine"));
-  EXPECT_THAT(finished.output, testing::ContainsRegex("Ended early: .*\\. To go on: tearless run grid.toml\n"));
+  EXPECT_THAT(finished.output, testing::ContainsRegex("Ended early: .*\\. To continue: tearless run grid.toml\n"));
   EXPECT_THAT(finished.output, testing::ContainsRegex("code 1\n(.|\n)*code 0\n")) << finished.errors;
   fs::remove(folder_ / "results");
   fs::rename(folder_ / "results2", folder_ / "results");

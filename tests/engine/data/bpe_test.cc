@@ -106,8 +106,8 @@ TEST(Bpe, RefusesTextThatHoldsItsOwnMark) {
   } catch (const UserError& error) {
     EXPECT_STREQ(
         error.what(),
-        "data.train: the target side has a word with </w> in it, with which BPE marks the end of a word; take it "
-        "out");
+        "data.train: the target side has a word with </w> in it, with which BPE marks the end of a word; remove "
+        "it");
   }
 }
 

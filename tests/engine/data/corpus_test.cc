@@ -87,12 +87,12 @@ TEST_F(Corpus, RefusesWhatIsNoOrdinaryFileInsteadOfWaitingForIt) {
   std::filesystem::remove(path("train.src"));
   ASSERT_EQ(::mkfifo(path("train.src").c_str(), 0600), 0);
   EXPECT_EQ(error_of([this] { fingerprint(data_); }),
-            path("train.src") + " is not an ordinary file: put the text itself there, a sentence a line");
-  EXPECT_EQ(read_error(), "cannot read " + path("train.src") + ": it is a pipe or a device; name an ordinary file");
+            path("train.src") + " is not a regular file; replace it by a text file with one sentence a line");
+  EXPECT_EQ(read_error(), "cannot read " + path("train.src") + ": it is a pipe or a device; name a regular file");
   std::filesystem::remove(path("train.src"));
   std::filesystem::create_directory(path("train.src"));
   EXPECT_EQ(error_of([this] { fingerprint(data_); }),
-            path("train.src") + " is not an ordinary file: put the text itself there, a sentence a line");
+            path("train.src") + " is not a regular file; replace it by a text file with one sentence a line");
 }
 
 TEST_F(Corpus, NoticesAFileThatChangesBetweenItsChecksumAndItsReading) {
@@ -100,7 +100,7 @@ TEST_F(Corpus, NoticesAFileThatChangesBetweenItsChecksumAndItsReading) {
   EXPECT_EQ(read_error(), "");
   write("train.src", "a b\nd\n");
   EXPECT_EQ(read_error(), path("train.src") + " or " + path("train.tgt") +
-                              " has changed while it was read; start again when nothing writes to them");
+                              " changed while it was read; run again when no program writes to them");
 }
 
 TEST_F(Corpus, TakesNulBytesLongLinesAndAMissingLastNewlineAsTheyAre) {
@@ -153,7 +153,7 @@ TEST_F(Corpus, NoticesFilesThatChangedSinceThePlan) {
   write("test.src", "a b\nchanged\n");
   EXPECT_EQ(error_of([this] { verify_fingerprint(data_); }),
             path("test.src") + " and " + path("test.tgt") +
-                " are not the files that this run was planned with: put those back, or plan a new run");
+                " are not the files that this run was planned with; restore those, or plan a new run");
   std::filesystem::remove(path("test.src"));  // a missing file is not a changed one
   EXPECT_EQ(error_of([this] { verify_fingerprint(data_); }), "");
 }

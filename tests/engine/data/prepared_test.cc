@@ -197,7 +197,7 @@ TEST_F(Preparation, RefusesRawFilesThatChanged) {
   write("dev.tgt", "y  b\nz\n");
   EXPECT_EQ(error_of_make(),
             data_.dev + ".src and " + data_.dev +
-                ".tgt are not the files that this run was planned with: put those back, or plan a new run");
+                ".tgt are not the files that this run was planned with; restore those, or plan a new run");
 }
 
 TEST_F(Preparation, MakesADamagedEntryAnewWithOneLine) {
@@ -213,7 +213,7 @@ TEST_F(Preparation, MakesADamagedEntryAnewWithOneLine) {
     test::write_text(token_file(), bytes);
     EXPECT_EQ(make().vocabulary.size(), 8);
     ASSERT_EQ(said_.size(), 2u);
-    EXPECT_EQ(said_[0], token_file().string() + " is damaged (" + reason + "): making it anew");
+    EXPECT_EQ(said_[0], token_file().string() + " is damaged (" + reason + "); preparing the corpus again");
     EXPECT_EQ(test::read_text(token_file()), good);
   }
   test::write_text(token_file(), "{\"format\": 1}\n");
@@ -229,7 +229,8 @@ TEST_F(Preparation, MakesAnEntryAnewWhoseChecksumIsRightAndWhoseTokensAreNot) {
   test::write_text(token_file(), token_file_bytes(prepared));
   EXPECT_EQ(make().vocabulary.size(), 8);
   ASSERT_EQ(said_.size(), 2u);
-  EXPECT_EQ(said_[0], token_file().string() + " is damaged (a token is outside the vocabulary): making it anew");
+  EXPECT_EQ(said_[0],
+            token_file().string() + " is damaged (a token is outside the vocabulary); preparing the corpus again");
   EXPECT_EQ(test::read_text(token_file()), good);
 }
 
@@ -277,7 +278,7 @@ TEST_F(Preparation, SaysThatTheCacheCannotBeWritten) {
   std::filesystem::create_directory(folder_ / "cache");
   std::filesystem::permissions(folder_ / "cache", std::filesystem::perms(0555));
   const test::WithoutRoot plain_user;
-  EXPECT_EQ(error_of_make(), "cannot make the folder " + (folder_ / "cache/prepared").string() +
+  EXPECT_EQ(error_of_make(), "cannot create the folder " + (folder_ / "cache/prepared").string() +
                                  ": Permission denied; check the folder's permissions");
 }
 

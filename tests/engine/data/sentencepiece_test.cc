@@ -66,10 +66,10 @@ TEST(SentencePiece, RefusesAWordThatTheLibraryWouldDieOf) {
     }
   };
   EXPECT_EQ(learn(32767), "");
-  EXPECT_EQ(
-      learn(32768),
-      "data.train: the target side has a word of 32768 characters, 32767 at most can be learned from; break up the "
-      "one that begins with \"äxxäxxäxxäxxäxxäxxäx\", or take its line out");
+  EXPECT_EQ(learn(32768),
+            "data.train: the target side has a word of 32768 characters, but SentencePiece learns from words of at "
+            "most 32767; "
+            "split the word that begins with \"äxxäxxäxxäxxäxxäxxäx\", or remove its line");
 }
 
 TEST(SentencePiece, SaysHowManyPiecesATextAllows) {

@@ -233,7 +233,7 @@ TEST_F(DoneRun, AnExportedAttemptDoesNotGetPastTheLock) {
   run.make_attempt();
   const auto lock = LockFile::try_acquire(run.lock());
   const Variables variables("1", "987");
-  EXPECT_THAT(error_of([&] { attempt_run(run.root()); }), HasSubstr("is being worked on by another process"));
+  EXPECT_THAT(error_of([&] { attempt_run(run.root()); }), HasSubstr("is in use by another process"));
 }
 
 }  // namespace

@@ -174,10 +174,10 @@ TEST_F(Checkpointed, DamagedLeavesTheParametersAlone) {
 TEST_F(Checkpointed, OfAnotherVersionIsRefusedWithAWayOut) {
   write(10);
   const fs::path file = run_.checkpoints() / "step-10" / "manifest.json";
-  const std::string sentence =
-      "the checkpoint " + (run_.checkpoints() / "step-10").string() +
-      " was written by another version of the engine; delete that folder, and the run goes on from an older one or "
-      "from the start";
+  const std::string sentence = "the checkpoint " + (run_.checkpoints() / "step-10").string() +
+                               " was written by another version of the engine; delete that folder; the run then "
+                               "resumes from an older checkpoint or "
+                               "from the start";
   json manifest = unsealed(read_text(file)).value();
   manifest["format"] = 1;
   write_text(file, manifest.dump(2) + "\n");
@@ -194,7 +194,7 @@ TEST_F(Checkpointed, OfAnotherModelIsRefused) {
   write(10);
   for (const int64_t other : {4, 6}) {
     EXPECT_THAT(refusal(10, other), testing::StartsWith("the checkpoint")) << other;
-    EXPECT_THAT(refusal(10, other), HasSubstr("is of a model of another size"));
+    EXPECT_THAT(refusal(10, other), HasSubstr("belongs to a model of another size"));
     at::Tensor parameters = at::zeros({other});
     EXPECT_THROW(checkpoints_.read_parameters(10, parameters), UserError);
   }

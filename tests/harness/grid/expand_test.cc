@@ -121,7 +121,7 @@ TEST(Expand, RefusesMoreRunsThanCanBePlannedAndTakesAPart) {
     FAIL();
   } catch (const UserError& error) {
     EXPECT_THAT(error.what(), testing::EndsWith("the grid asks for more than 200000 runs, the most that can be planned "
-                                                "together; take a part of it (--only)"));
+                                                "together; choose a part of it with --only"));
   }
   EXPECT_EQ(runs_of(grid, Only(grid, {"f=1"})).size(), 200'000u);
 }

@@ -136,8 +136,8 @@ TEST(LoadGrid, ReadsOrdinaryFilesOnly) {
   const auto base_error = [&](const std::string& base) {
     return error_of(folder, "base = \"" + base + "\"\n[axis]\na = [1]\n");
   };
-  EXPECT_EQ(base_error("/dev/zero"), "cannot read /dev/zero: it is a pipe or a device; name an ordinary file");
-  EXPECT_EQ(base_error("pipe"), "cannot read pipe: it is a pipe or a device; name an ordinary file");
+  EXPECT_EQ(base_error("/dev/zero"), "cannot read /dev/zero: it is a pipe or a device; name a regular file");
+  EXPECT_EQ(base_error("pipe"), "cannot read pipe: it is a pipe or a device; name a regular file");
   EXPECT_EQ(base_error("loop"), "grid.toml:1: the base file loop cannot be read: Too many levels of symbolic links");
 }
 

@@ -405,7 +405,7 @@ TEST_F(SchedulerTest, WhatCannotBeStartedPausesAndLosesNothing) {
 
 TEST_F(SchedulerTest, ASupervisorThatNeverBeganAnAttemptPausesTheSweep) {
   for (const auto& [how, sentence] : {std::pair{LaunchEnd::kMachine, "is the disk full"},
-                                      std::pair{LaunchEnd::kTurnedAway, "another program works in"}}) {
+                                      std::pair{LaunchEnd::kTurnedAway, "another program is using"}}) {
     restart();
     launcher_.die_at_once = true;
     scheduler_->begin(jobs(1));
@@ -530,7 +530,7 @@ TEST_F(SchedulerTest, ASupervisorThatDoesNotAnswerIsKilledAfterItsTimeAndTheRunI
   EXPECT_EQ(launcher_.killed, std::vector<std::string>{id_of(0)});
   launcher_.end(id_of(0));  // without exit.json
   EXPECT_EQ(store_->attempts_of(id_of(0)).back().outcome, "stopped");
-  EXPECT_EQ(store_->run(id_of(0))->reason, "its supervisor did not answer and was killed");
+  EXPECT_EQ(store_->run(id_of(0))->reason, "its supervisor did not react and was killed");
   EXPECT_EQ(state(0), RunState::kQueued);
 }
 

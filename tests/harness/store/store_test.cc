@@ -231,7 +231,7 @@ TEST_F(StoreTest, AReaderSeesWhatAWriterCommitsAndCannotWrite) {
   const auto reader = Store::open_reader(workspace_);
   store_->submit(sweep("s", {request("aa")}));
   EXPECT_EQ(reader->runs_of("s").size(), 1u);
-  EXPECT_NE(message_of([&] { reader->query("DELETE FROM runs"); }).find("would do more than read"), std::string::npos);
+  EXPECT_NE(message_of([&] { reader->query("DELETE FROM runs"); }).find("only reads"), std::string::npos);
 }
 
 TEST_F(StoreTest, AQueryCanOnlyRead) {
@@ -241,9 +241,7 @@ TEST_F(StoreTest, AQueryCanOnlyRead) {
                                  std::string("PRAGMA journal_mode = DELETE"), std::string("PRAGMA user_version = 7"),
                                  std::string("CREATE TEMP TABLE t (a)"), std::string("UPDATE runs SET state = 'done'"),
                                  std::string("BEGIN"), std::string("EXPLAIN DELETE FROM runs")}) {
-    EXPECT_EQ(message_of([&] { store_->query(sql); }),
-              "the query would do more than read, which `tearless sql` does not; ask with SELECT")
-        << sql;
+    EXPECT_EQ(message_of([&] { store_->query(sql); }), "`tearless sql` only reads; write the query as a SELECT") << sql;
   }
   EXPECT_EQ(names_in(workspace_.root()), before);
   EXPECT_FALSE(store_->query("PRAGMA table_info(runs)").rows.empty());
@@ -259,7 +257,7 @@ TEST_F(StoreTest, AQueryCanOnlyRead) {
 TEST_F(StoreTest, AQueryIsOneStatement) {
   EXPECT_EQ(store_->query("SELECT 1; -- and no more\n;").rows.size(), 1u);
   EXPECT_EQ(message_of([&] { store_->query("SELECT 1; SELECT 2"); }),
-            "the query is several statements; ask them one at a time");
+            "the query is several statements; send them one at a time");
   for (const char* sql : {"", " ;", "-- nothing"}) {
     EXPECT_EQ(message_of([&] { store_->query(sql); }).rfind("the query is empty", 0), 0u) << sql;
   }
@@ -344,7 +342,7 @@ TEST_F(StoreTest, AnEmptyFileIsNoOlderDatabase) {
   const std::string message = message_of([&] { Store::open_reader(workspace_); });
   EXPECT_EQ(
       message.rfind(
-          "the database " + workspace_.database().string() + " is empty; if anything was run here, make it anew", 0),
+          "the database " + workspace_.database().string() + " is empty; if anything was run here, rebuild it", 0),
       0u)
       << message;
 }
@@ -392,7 +390,7 @@ TEST_F(StoreTest, ADatabaseThatIsGoneFromBesideItsRunsIsMissed) {
   EXPECT_EQ(Store::open_reader(workspace_), nullptr);  // nothing has been run
   fs::create_directories(workspace_.run("aa").root());
   const std::string message = message_of([&] { Store::open_reader(workspace_); });
-  EXPECT_NE(message.find("tearless.db is gone"), std::string::npos) << message;
+  EXPECT_NE(message.find("tearless.db is missing"), std::string::npos) << message;
   EXPECT_NE(message.find("tearless rebuild"), std::string::npos) << message;
 }
 

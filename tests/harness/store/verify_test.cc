@@ -68,7 +68,7 @@ TEST(Verify, NamesACheckpointWhoseManifestIsDamagedOrGone) {
   EXPECT_EQ(verify(workspace).differences[0].what, "checkpoints/step-2: manifest.json is damaged");
   fs::remove(manifest);
   ASSERT_EQ(verify(workspace).differences.size(), 1u);
-  EXPECT_EQ(verify(workspace).differences[0].what, "checkpoints/step-2: manifest.json is gone");
+  EXPECT_EQ(verify(workspace).differences[0].what, "checkpoints/step-2: manifest.json is missing");
 }
 
 }  // namespace
