@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""gpu_page.py RESULTS GPU: gathers what tools/gpu_suite.sh left in a folder into gpu.json and the page gpu.md, with the goals beside."""
+"""gpu_page.py RESULTS GPU: collects the results of tools/gpu_suite.sh from a folder into gpu.json and the page gpu.md, with the goals."""
 
 import json
 import pathlib
@@ -51,7 +51,7 @@ def main(results, gpu):
         page += ["", f"Clip and Adam: {clip_adam:.3f} ms (goal 0.43): {goal(clip_adam <= 0.43)}."]
     if any(document["steps"].values()):
         page += ["", "## The base model, batches of 4,096 rows a side", "",
-                 "| precision | step | tokens/s | of products alone | sentences/s, beam 4 |", "|---|---|---|---|---|"]
+                 "| precision | step | tokens/s | of matmuls alone | sentences/s, beam 4 |", "|---|---|---|---|---|"]
         for precision, step in document["steps"].items():
             if not step:
                 continue

@@ -1,4 +1,4 @@
-// Raw corpora: what is read, what is left out, and each fault's sentence.
+// Raw corpora: what is read, what is left out, and the message for each fault.
 #include "engine/data/corpus.h"
 
 #include <gtest/gtest.h>
@@ -83,7 +83,7 @@ TEST_F(Corpus, RefusesInvalidUtf8ByFileAndLine) {
   }
 }
 
-TEST_F(Corpus, RefusesWhatIsNoOrdinaryFileInsteadOfWaitingForIt) {
+TEST_F(Corpus, RefusesPipesAndDevicesInsteadOfWaiting) {
   std::filesystem::remove(path("train.src"));
   ASSERT_EQ(::mkfifo(path("train.src").c_str(), 0600), 0);
   EXPECT_EQ(error_of([this] { fingerprint(data_); }),
@@ -103,7 +103,7 @@ TEST_F(Corpus, NoticesAFileThatChangesBetweenItsChecksumAndItsReading) {
                               " changed while it was read; run again when no program writes to them");
 }
 
-TEST_F(Corpus, TakesNulBytesLongLinesAndAMissingLastNewlineAsTheyAre) {
+TEST_F(Corpus, AcceptsNulBytesLongLinesAndAMissingLastNewline) {
   const std::string longest(1 << 20, 'x');
   write("train.src", std::string("a\0b", 3) + "\n" + longest);
   EXPECT_EQ(read_parallel(data_, data_.train).source, (Lines{std::string("a\0b", 3), longest}));
@@ -111,12 +111,12 @@ TEST_F(Corpus, TakesNulBytesLongLinesAndAMissingLastNewlineAsTheyAre) {
 
 TEST_F(Corpus, LeavesOutEmptyAndOverlongTrainingPairs) {
   const ParallelText text{{"a", "", "b b b", "c", "d d"}, {"1", "2", "3", " \r", "4 4 4"}};
-  ParallelText kept = usable_pairs(text, 2, "train");
-  EXPECT_EQ(kept.source, (Lines{"a"}));
-  EXPECT_EQ(kept.target, (Lines{"1"}));
-  kept = usable_pairs(text, 0, "train");
-  EXPECT_EQ(kept.source, (Lines{"a", "b b b", "d d"}));
-  EXPECT_EQ(kept.target, (Lines{"1", "3", "4 4 4"}));
+  ParallelText usable = usable_pairs(text, 2, "train");
+  EXPECT_EQ(usable.source, (Lines{"a"}));
+  EXPECT_EQ(usable.target, (Lines{"1"}));
+  usable = usable_pairs(text, 0, "train");
+  EXPECT_EQ(usable.source, (Lines{"a", "b b b", "d d"}));
+  EXPECT_EQ(usable.target, (Lines{"1", "3", "4 4 4"}));
   EXPECT_EQ(error_of([&] {
               usable_pairs({{"a b"}, {"c"}}, 1, "folder/train");
             }),
@@ -158,7 +158,7 @@ TEST_F(Corpus, NoticesFilesThatChangedSinceThePlan) {
   EXPECT_EQ(error_of([this] { verify_fingerprint(data_); }), "");
 }
 
-TEST_F(Corpus, IsKnownByItsBytesAndByItsNameOnlyUntilThen) {
+TEST_F(Corpus, IsIdentifiedByItsBytesOnceTheyAreThere) {
   const auto canonical = [this] {
     return canonical_settings(Identity::kResult, [this](SettingsVisitor& v) { v.table("data", data_); });
   };
@@ -168,7 +168,7 @@ TEST_F(Corpus, IsKnownByItsBytesAndByItsNameOnlyUntilThen) {
                              "\"\ndata.train_sha256 = \"" + data_.train_sha256 + "\"\n");
 }
 
-TEST(TextOptions, LeaveOutOfTheIdentityWhatDoesNotApply) {
+TEST(TextOptions, OmitFromTheIdWhatDoesNotApply) {
   TextOptions options;
   const auto canonical = [&] {
     return canonical_settings(Identity::kResult, [&](SettingsVisitor& v) { v.table("text", options); });

@@ -11,7 +11,7 @@ namespace {
 
 using testing::HasSubstr;
 
-TEST(CpuBackends, BeginWithOneThatEveryProcessorHas) {
+TEST(CpuBackends, StartWithOneThatEveryProcessorSupports) {
   EXPECT_EQ(cpu_backends().front().name, "x86-64-v2");
   EXPECT_TRUE(cpu_backends().front().supported);
 }

@@ -70,17 +70,17 @@ TEST(Program, RefusalsNameTheirKey) {
   EXPECT_FALSE(answer.error.empty());
 }
 
-TEST(Program, SaysWhatItIs) {
+TEST(Program, ReportsItsVersionAndDevices) {
   const Probe probe = Program(test::program("fake-engine")).probe();
   EXPECT_EQ(probe.program, "fake-engine");
   EXPECT_EQ(probe.numerics, 1);
 }
 
-TEST(Program, ThatIsNotThereIsNamed) {
+TEST(Program, ThatIsMissingIsNamed) {
   EXPECT_NE(message_of([] { Program("/nowhere/engine"); }).find("/nowhere/engine"), std::string::npos);
 }
 
-TEST(Program, ThatFailsDiesOrTalksNonsenseIsAClearError) {
+TEST(Program, ThatFailsDiesOrAnswersWronglyIsAClearError) {
   const test::TempFolder folder;
   const auto message = [&](const std::string& body) {
     const Program program = shell(folder, body);
