@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What a reviewer should not have to say: format, a short lint, include arrows. Tools that are not installed are named and left out.
+# Checks format, a short lint and include arrows. Tools that are not installed are named and skipped.
 #   tools/check.sh [FILE…]   FILEs limit format and lint; default: every tracked source (lint: those of base/ and harness/, whose
 #                            headers are quick to parse; name an engine file to lint it)
 set -euo pipefail
@@ -17,7 +17,7 @@ if command -v clang-format >/dev/null; then
   echo "check: format of ${#files[@]} files"
   clang-format --dry-run -Werror "${files[@]}" || status=1
 else
-  echo "check: clang-format is not installed, format left out"
+  echo "check: clang-format is not installed, format skipped"
 fi
 
 cmake --preset dev --log-level=WARNING >/dev/null
@@ -25,7 +25,7 @@ if command -v clang-tidy >/dev/null; then
   echo "check: lint of ${#units[@]} files"
   [ ${#units[@]} -eq 0 ] || printf '%s\0' "${units[@]}" | xargs -0 -n 4 -P "$(nproc)" clang-tidy -p build-dev --quiet || status=1
 else
-  echo "check: clang-tidy is not installed, lint left out"
+  echo "check: clang-tidy is not installed, lint skipped"
 fi
 
 echo "check: include arrows"

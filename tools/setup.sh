@@ -29,7 +29,7 @@ covered() {
 
 install_packages() {
   if ! command -v apt-get >/dev/null; then
-    say "no apt-get here: docs/install.md names the packages of other distributions; going on with what is installed"
+    say "no apt-get here: docs/install.md names the packages of other distributions; continuing with what is installed"
     return
   fi
   local missing=() package
@@ -116,6 +116,6 @@ else
 fi
 found=$(version_in "$torch" || true)
 [ -n "$found" ] || fail "no LibTorch in $torch: it should hold lib/ and include/ (an installed torch is at site-packages/torch)"
-[ "$found" = "$torch_version" ] || fail "LibTorch in $torch is version $found, wanted is $torch_version"
+[ "$found" = "$torch_version" ] || fail "LibTorch in $torch is version $found, but $torch_version is needed"
 [ -e "$torch/lib/libtorch_cpu.so" ] || fail "LibTorch in $torch has no lib/libtorch_cpu.so"
 say "ready: LibTorch $found in $torch"

@@ -51,7 +51,7 @@ void talk_to(const fs::path& program, const Talk& talk) {
   std::array<int, 2> in{}, out{};
   // A socket, not a pipe: with MSG_NOSIGNAL, sending to a program that has died is an error and raises no SIGPIPE.
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, in.data()) != 0 || ::pipe2(out.data(), O_CLOEXEC) != 0) {
-    fail("cannot talk to {}: {}", program.string(), std::strerror(errno));
+    fail("cannot open a connection to {}: {}", program.string(), std::strerror(errno));
   }
   Descriptor to(in[0]), child_in(in[1]), from(out[0]), child_out(out[1]);
   const pid_t pid = spawn({.arguments = {program.string(), talk.verb, "--json"},
@@ -99,8 +99,7 @@ void talk_to(const fs::path& program, const Talk& talk) {
   }
   if (WIFSIGNALED(status)) fail("`{} {}` was killed by signal {}", program.string(), talk.verb, WTERMSIG(status));
   if (WEXITSTATUS(status) != 0) {
-    fail("`{} {}` failed with exit code {}; its message stands above", program.string(), talk.verb,
-         WEXITSTATUS(status));
+    fail("`{} {}` failed with exit code {}; see its message above", program.string(), talk.verb, WEXITSTATUS(status));
   }
 }
 
@@ -175,8 +174,8 @@ void Program::check(const std::function<std::optional<CheckQuestion>()>& next,
                     try {
                       answered(answer_from(json::parse(line)));
                     } catch (const json::exception& error) {
-                      fail("`{} check` answered question {} with something else than docs/run_directory.md says: {}",
-                           path_.string(), answers, error.what());
+                      fail("`{} check`: answer {} is not as docs/run_directory.md describes: {}", path_.string(),
+                           answers, error.what());
                     }
                   }});
   if (answers != asked) fail("`{} check` answered {} of {} questions", path_.string(), answers, asked);
@@ -199,7 +198,7 @@ Probe Program::probe() const {
     }
     return probe;
   } catch (const json::exception& error) {
-    fail("`{} probe` answered with something else than docs/run_directory.md says: {}", path_.string(), error.what());
+    fail("`{} probe`: the answer is not as docs/run_directory.md describes: {}", path_.string(), error.what());
   }
 }
 

@@ -93,7 +93,7 @@ void Scheduler::take_up(const std::string& id) {
   running.progress.id = id;
   running.progress.label = label_of(id);
   running.progress.updates = running.ours ? job->second.updates : 0;
-  notify("adopted", id, newest > 0 ? fmt::format("attempt {} goes on", newest) : "its first attempt is starting");
+  notify("adopted", id, newest > 0 ? fmt::format("attempt {} continues", newest) : "its first attempt is starting");
 }
 
 void Scheduler::reconcile(const Job& job) {
@@ -133,8 +133,8 @@ void Scheduler::reconcile(const Job& job) {
   }
   if (!slots_.can_ever_run(job.device)) {
     store_.move(job.id, RunState::kQueued, RunState::kHeld, FailureClass::kNone,
-                "it wants a CUDA device, and there is none here");
-    notify("held", job.id, "it wants a CUDA device, and there is none here");
+                "it needs a CUDA device, and this machine has none");
+    notify("held", job.id, "it needs a CUDA device, and this machine has none");
     return;
   }
   const bool alone = policy_of(record->failure).alone && record->state == RunState::kQueued;
@@ -150,7 +150,8 @@ bool Scheduler::record_done(const std::string& id) {
     record_end(store_, workspace_, id, run.newest_begun_attempt(), *done);
     store_.move(id, RunState::kQueued, done->state, done->failure, done->reason, done->step);
   });
-  notify(std::string(name_of(done->state)), id, done->state == RunState::kFailed ? done->reason : "was trained before");
+  notify(std::string(name_of(done->state)), id,
+         done->state == RunState::kFailed ? done->reason : "was already trained");
   return true;
 }
 
@@ -244,7 +245,7 @@ void Scheduler::ended(const std::string& id, LaunchEnd end) {
     // A supervisor that did not react was killed, and could not write the reason to exit.json.
     if (verdict.failure == FailureClass::kLost && running.stop) {
       verdict.failure = *running.stop == StopReason::kStall ? FailureClass::kStalled : FailureClass::kStopped;
-      verdict.reason = "its supervisor did not answer and was killed";
+      verdict.reason = "its supervisor did not react and was killed";
     }
     conclude(id, newest, std::move(verdict), &running);
   }
@@ -264,7 +265,7 @@ void Scheduler::not_started(const std::string& id, const Running& running, Launc
   queue_.push_back({.id = id, .alone = running.alone, .not_before = 0});
   if (stopping_) return;
   pause(end == LaunchEnd::kRefused
-            ? fmt::format("another program works in {} (it holds {})", run.root().string(), run.lock().string())
+            ? fmt::format("another program is using {} (it holds {})", run.root().string(), run.lock().string())
             : fmt::format("no attempt could be written into {}: is the disk full, or the folder read-only?",
                           run.root().string()));
 }

@@ -1,5 +1,5 @@
-// What the whole model must keep to: how many numbers it learns, what a position may see, that a sentence's loss is its
-// own, and that it can learn.
+// Properties of the whole model: its parameter count, what a position may attend to, that a sentence's loss does not
+// depend on its batch, and that it can learn.
 #include "engine/model/transformer.h"
 
 #include <ATen/TensorOperators.h>
@@ -25,7 +25,7 @@ const Sentences kSources = {{4, 5, 6, 7, kEos}, {8, kEos}, {9, 4, 9, 10, 11, 5, 
 const Sentences kTargets = {{7, 8, 9}, {4, 5, 6, 10, 11, 4}, {5}};
 const std::vector<int32_t> kLines = {12, 70'000, 3};
 
-// knobs.md §13.
+// docs/spec/knobs.md §13.
 TEST(ParameterCount, AgreesWithThePublishedCounts) {
   constexpr int64_t kVocabulary = 1000;
   const auto count = [](const char* norm, Placement placement) {
@@ -98,14 +98,14 @@ TEST(Transformer, TheLossOfASentenceDoesNotDependOnItsBatchWithDropoutOn) {
   const TinyModel model(tiny_options(), usual_kept(12));
   const auto loss = [&](const std::vector<size_t>& chosen) {
     Sentences sources, targets;
-    std::vector<int32_t> lines;
+    std::vector<int32_t> sentence_ids;
     for (const size_t i : chosen) {
       sources.push_back(kSources[i]);
       targets.push_back(kTargets[i]);
-      lines.push_back(kLines[i]);
+      sentence_ids.push_back(kLines[i]);
     }
     Tape tape(Tape::Kind::kRecording);
-    const PackedBatch batch = batch_of(sources, targets, lines);
+    const PackedBatch batch = batch_of(sources, targets, sentence_ids);
     const LossSums sums = model.transformer.loss({tape, 7}, batch, 0.1);
     tape.backward();
     return sums;
@@ -132,10 +132,10 @@ TEST(Transformer, DropoutChangesWithTheUpdateAndWithTheSeedAndRepeats) {
   EXPECT_NE(loss(2, 1), loss(3, 1));
 }
 
-TEST(Transformer, ALabelThatIsNotKeptCountsAsUnknown) {
-  std::vector<uint8_t> kept = usual_kept(12);
-  kept[7] = 0;
-  const TinyModel model(tiny_options(), kept);
+TEST(Transformer, ALabelOutsideTheOutputVocabularyCountsAsUnknown) {
+  std::vector<uint8_t> in_output_vocabulary = usual_kept(12);
+  in_output_vocabulary[7] = 0;
+  const TinyModel model(tiny_options(), in_output_vocabulary);
   const auto loss = [&](int32_t label) {
     PackedBatch batch = batch_of(kSources, kTargets, kLines);
     batch.labels[0] = label;
@@ -146,7 +146,7 @@ TEST(Transformer, ALabelThatIsNotKeptCountsAsUnknown) {
   EXPECT_NE(loss(8), loss(kUnk));
 }
 
-TEST(Transformer, NamesTheLearnedLengthsOfAllScaleNorms) {
+TEST(Transformer, NamesTheGainsOfAllScaleNorms) {
   ModelOptions options = tiny_options();
   options.encoder_layers = options.decoder_layers = 1;
   options.norm.kind = "scale_norm";
@@ -163,7 +163,7 @@ TEST(Transformer, NamesTheLearnedLengthsOfAllScaleNorms) {
   EXPECT_TRUE(learned_lengths(layer_norm.parameters).empty());
 }
 
-TEST(Transformer, FixNormMakesTheLossBlindToTheLengthOfAnEmbedding) {
+TEST(Transformer, WithFixNormTheLossDoesNotDependOnTheLengthOfAnEmbedding) {
   ModelOptions options = tiny_options();
   options.fix_norm = true;
   TinyModel model(options, usual_kept(12));
@@ -173,7 +173,7 @@ TEST(Transformer, FixNormMakesTheLossBlindToTheLengthOfAnEmbedding) {
   EXPECT_LT((logits_of(model, batch) - before).abs().max().item<double>(), 1e-5);
 }
 
-TEST(Transformer, LearnsOneBatchByHeartForEveryNormAndPlacement) {
+TEST(Transformer, OverfitsOneBatchForEveryNormAndPlacement) {
   const PackedBatch batch = batch_of(kSources, kTargets, kLines);
   for (const NormKind& kind : norm_kinds()) {
     for (const Placement placement : {Placement::kPost, Placement::kPre, Placement::kPreNoFinal}) {
