@@ -128,8 +128,8 @@ struct AddNormBackwardRows {
   }
 
   /// d_residual and d_y of row t. Adds its terms of the gradients of gain and bias to gain_sum and bias_sum, and of a
-  /// scalar gain to scalar_sum, the sum over the lane's channels. Three arguments
-  /// and not a struct, for which nvcc would fuse other multiplications with additions.
+  /// scalar gain to scalar_sum, the sum over the lane's channels. These are not members of one struct because nvcc then
+  /// fuses other multiplications with additions, which changes bits.
   template <class Block>
   TEARLESS_BODY void backward_row(Block& block, const Mask& mask, int64_t t, Groups& gain_sum, Groups& bias_sum,
                                   float& scalar_sum) const {
