@@ -1,5 +1,6 @@
 // The thread block as a kernel body sees it, and reductions over a warp or a block. `Block` is a template parameter of
-// every body: DeviceBlock on the GPU (kernels.cu), BlockOnHost on the processor (block_on_host.h). Both have
+// every body: DeviceBlock on the GPU (kernels.cu); in the tests an emulation on the processor
+// (tests/engine/cuda/block_on_host.h). Both have
 //
 //   int64_t index()                  blockIdx.x
 //   int thread(), threads()          threadIdx.x, blockDim.x (a multiple of 32)

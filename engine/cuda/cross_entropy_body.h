@@ -1,7 +1,7 @@
 // Label-smoothed cross-entropy, loss and gradient in place (kernels.h: CrossEntropy). One block per row, which it reads
 // once for the sum of exponentials and once more, from the cache, to overwrite it with the gradient.
 //
-//   nll              = log Σ_v e^(z_v - largest) + largest - z_gold
+//   nll              = log Σ_v e^(z_v - max) + max - z_gold
 //   Σ_v -log p(v)    = K · nll - Σ_v (z_v - z_gold)        the smoothing term, from a sum of small numbers
 #pragma once
 
@@ -10,8 +10,8 @@
 #include <cmath>
 
 #include "engine/cuda/block.h"
-#include "engine/cuda/exp_sum_body.h"
 #include "engine/cuda/group.h"
+#include "engine/cuda/online_softmax.h"
 #include "engine/ops/kernels.h"
 
 namespace tearless::engine {
@@ -34,58 +34,81 @@ struct CrossEntropyRow {
     const int64_t t = block.index();
     T* row = a.logits + t * a.vocab_size;
     const int64_t gold = a.labels[t];
-    const int64_t step = int64_t{block.threads()} * kSize;
-    const int64_t begin = int64_t{block.thread()} * kSize;
     if (gold < 0) {
       if (block.thread() == 0) a.row_losses[t] = {0, 0};
-      const float zeros[kSize] = {};
-      for (int64_t v = begin; a.gradient && v < a.vocab_size; v += step) {
-        store_group<kAligned>(row + v, inside<kSize>(v, a.vocab_size), zeros);
-      }
+      if (a.gradient) clear(block, row);
       return;
     }
-    const float of_gold = static_cast<float>(row[gold]);
-
-    ExpSum exps;
-    float above_gold = 0;
-    for (int64_t v = begin; v < a.vocab_size; v += step) {
-      const int count = inside<kSize>(v, a.vocab_size);
-      float z[kSize];
-      load_group<kAligned>(row + v, count, z);
-      exps.raise(z, count);
-      TEARLESS_UNROLL
-      for (int i = 0; i < kSize; ++i) {
-        if (i >= count) continue;
-        exps.add(z[i]);
-        above_gold += z[i] - of_gold;
-      }
-    }
-    const ExpSum of_row = exps.joined(block);
-    const float top = of_row.largest, sum = of_row.sum;
-    above_gold = block_sum(block, above_gold, block.shared());
-
-    const double uniform = a.smoothing / static_cast<double>(a.vocab_size);
+    const float gold_logit = static_cast<float>(row[gold]);
+    float above_gold = 0;  // Σ_v (z_v - z_gold)
+    const LogitSoftmax softmax = read(block, row, gold_logit, above_gold);
+    const double uniform = a.smoothing / static_cast<double>(a.vocab_size);  // ε / K
     if (block.thread() == 0) {
-      const double nll = static_cast<double>(logf(sum)) + (static_cast<double>(top) - static_cast<double>(of_gold));
+      const double nll =
+          static_cast<double>(logf(softmax.sum)) + (static_cast<double>(softmax.max) - static_cast<double>(gold_logit));
       const double smooth = static_cast<double>(a.vocab_size) * nll - static_cast<double>(above_gold);
       a.row_losses[t] = {(1 - a.smoothing) * nll + uniform * smooth, nll};
     }
-    if (!a.gradient) return;
+    if (a.gradient) write_gradient(block, row, gold, uniform, softmax);
+  }
+
+ private:
+  /// Calls f(v, count) for the thread's groups of the row: tokens v … v + count - 1.
+  template <class Block, class F>
+  TEARLESS_BODY void for_groups(const Block& block, F&& f) const {
+    const int64_t step = int64_t{block.threads()} * kSize;
+    for (int64_t v = int64_t{block.thread()} * kSize; v < a.vocab_size; v += step) {
+      f(v, inside<kSize>(v, a.vocab_size));
+    }
+  }
+
+  template <class Block>
+  TEARLESS_BODY void clear(const Block& block, T* row) const {
+    for_groups(block, [&](int64_t v, int count) {
+      const float zeros[kSize] = {};
+      store_group<kAligned>(row + v, count, zeros);
+    });
+  }
+
+  /// The row's softmax and Σ_v (z_v - z_gold), in all threads.
+  template <class Block>
+  TEARLESS_BODY LogitSoftmax read(Block& block, const T* row, float gold_logit, float& above_gold) const {
+    LogitSoftmax softmax;
+    float above = 0;
+    for_groups(block, [&](int64_t v, int count) {
+      float z[kSize];
+      load_group<kAligned>(row + v, count, z);
+      softmax.raise(z, count);
+      TEARLESS_UNROLL
+      for (int i = 0; i < kSize; ++i) {
+        if (i >= count) continue;
+        softmax.add(z[i]);
+        above += z[i] - gold_logit;
+      }
+    });
+    const LogitSoftmax of_row = softmax.joined(block);
+    above_gold = block_sum(block, above, block.shared());
+    return of_row;
+  }
+
+  /// z_v = loss_scale · (p(v) - ε / K - (1 - ε) [v = gold]).
+  template <class Block>
+  TEARLESS_BODY void write_gradient(const Block& block, T* row, int64_t gold, double uniform,
+                                    const LogitSoftmax& softmax) const {
     const double loss_scale = a.loss_scale_at ? *a.loss_scale_at : a.loss_scale;
-    const float factor = static_cast<float>(loss_scale) / sum;
+    const float factor = static_cast<float>(loss_scale) / softmax.sum;
     const float flat = static_cast<float>(loss_scale * uniform);
-    const float of_label = static_cast<float>(loss_scale * (1 - a.smoothing));
-    for (int64_t v = begin; v < a.vocab_size; v += step) {
-      const int count = inside<kSize>(v, a.vocab_size);
+    const float of_gold = static_cast<float>(loss_scale * (1 - a.smoothing));
+    for_groups(block, [&](int64_t v, int count) {
       float z[kSize];
       load_group<kAligned>(row + v, count, z);
       TEARLESS_UNROLL
       for (int i = 0; i < kSize; ++i) {
-        z[i] = expf(z[i] - top) * factor - flat;
-        if (v + i == gold) z[i] -= of_label;
+        z[i] = softmax.exp(z[i]) * factor - flat;
+        if (v + i == gold) z[i] -= of_gold;
       }
       store_group<kAligned>(row + v, count, z);
-    }
+    });
   }
 };
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "engine/ops/body.h"
+#include "engine/ops/kernels.h"
 #include "engine/ops/random.h"
 
 namespace tearless::engine {
@@ -32,7 +33,7 @@ class Mask {
     for (int i = 0; i < 4; ++i) keep[i] = drawn[i] >= threshold_ ? scale_ : 0.0f;
   }
   /// The same as bits: bit i is 1 where element i is kept.
-  TEARLESS_BODY uint32_t kept_of_four(uint32_t quarter, uint32_t outer, uint32_t line) const {
+  TEARLESS_BODY uint32_t keep_bits(uint32_t quarter, uint32_t outer, uint32_t line) const {
     uint32_t drawn[4], bits = 0;
     draw(quarter, outer, line, drawn);
     TEARLESS_UNROLL
@@ -78,5 +79,15 @@ class Mask {
   uint32_t seed_, stream_, update_, threshold_;
   float scale_;
 };
+
+/// A row's dropout counter (random.h).
+struct RowCounter {
+  uint32_t outer = 0, line = 0;
+};
+/// That of row t; {0, 0} where the mask is not active, because `counters` may then be null.
+TEARLESS_BODY RowCounter counter_of(const Mask& mask, const DropoutCounters& counters, int64_t t) {
+  if (!mask.active()) return {};
+  return {static_cast<uint32_t>(counters.positions[t]), static_cast<uint32_t>(counters.sentence_ids[t])};
+}
 
 }  // namespace tearless::engine

@@ -25,12 +25,12 @@ struct EmbeddingRows {
     const auto [t, c, count] = group_of<kSize>(tiling, block, a.width);
     if (t >= a.rows || count == 0) return;
     const int64_t position = a.counters.positions[t];
-    float x[kSize], place[kSize];
+    float x[kSize], position_embedding[kSize];
     load_group<kAligned>(a.table + a.tokens[t] * a.width + c, count, x);
-    load_group<kAligned>(a.positions + position * a.width + c, count, place);
+    load_group<kAligned>(a.positions + position * a.width + c, count, position_embedding);
     const float scale = static_cast<float>(a.scale);
     TEARLESS_UNROLL
-    for (int i = 0; i < kSize; ++i) x[i] = scale * x[i] + place[i];
+    for (int i = 0; i < kSize; ++i) x[i] = scale * x[i] + position_embedding[i];
     const Mask mask(a.dropout);
     if (mask.active()) {
       mask.apply(c, static_cast<uint32_t>(position), static_cast<uint32_t>(a.counters.sentence_ids[t]), x);
@@ -58,67 +58,97 @@ struct EmbeddingSegments {
 
   template <class Block>
   TEARLESS_BODY void operator()(Block& block) const {
-    float* sums = reinterpret_cast<float*>(block.shared());             // [kWarps, kTile]
-    int* count_room = reinterpret_cast<int*>(sums + kWarps * kTile);    // for block_sum
-    int32_t* window = reinterpret_cast<int32_t*>(count_room + kLanes);  // tokens from first - 1 on
     const uint32_t tiles = static_cast<uint32_t>(blocks_for(a.width, kTile));
     const int64_t first = int64_t{static_cast<uint32_t>(block.index()) / tiles} * kStarts;
     const int64_t c = int64_t{static_cast<uint32_t>(block.index()) % tiles} * kTile + block.lane() * kSize;
-    const int channels = inside<kSize>(c, a.width);
+    const int count = inside<kSize>(c, a.width);
     const Mask mask(a.dropout);
-    const float scale = static_cast<float>(a.scale);
 
-    // No token is negative: -1 marks the index before the first and those after the last.
-    const auto token_at = [&](int64_t i) { return i < 0 || i >= a.rows ? -1 : a.tokens[a.by_token[i]]; };
+    int32_t* window = window_of(block);
     window[block.thread() + 1] = token_at(first + block.thread());
     if (block.thread() == 0) window[0] = token_at(first - 1);
     block.sync();
-
     for (int start = 0; start < kStarts && first + start < a.rows; ++start) {
-      const int32_t token = window[start + 1];
-      if (token == window[start]) continue;
-      // The segment's length. Tokens are sorted, so count those equal to `token`, kThreads at a time, until not all
-      // are. The window has the tokens up to index first + kThreads - 1.
-      int64_t length = 0;
-      for (int64_t from = first + start;; from += kThreads) {
-        const int64_t i = from + block.thread();
-        const bool same = (i < first + kThreads ? window[i - first + 1] : token_at(i)) == token;
-        const int found = block_sum(block, same ? 1 : 0, count_room);
-        length += found;
-        if (found < kThreads) break;
-      }
-
+      if (window[start + 1] == window[start]) continue;
+      const int64_t length = segment_length(block, first, start);
       float sum[kSize] = {};
-      if (channels > 0) {
-        TEARLESS_UNROLL_BY(4)
-        for (int64_t j = block.warp(); j < length; j += kWarps) {
-          const int64_t t = a.by_token[first + start + j];
-          float d[kSize];
-          load_group<kAligned>(a.d_out + t * a.width + c, channels, d);
-          if (mask.active()) {
-            mask.apply(c, static_cast<uint32_t>(a.counters.positions[t]),
-                       static_cast<uint32_t>(a.counters.sentence_ids[t]), d);
-          }
-          TEARLESS_UNROLL
-          for (int i = 0; i < kSize; ++i) sum[i] += d[i];
-        }
-      }
-      TEARLESS_UNROLL
-      for (int i = 0; i < kSize; ++i) sums[block.warp() * kTile + i * kLanes + block.lane()] = sum[i];
-      block.sync();
-      if (block.warp() == 0 && channels > 0) {
-        float total[kSize], old[kSize];
-        float* to = a.d_table + token * a.width + c;
-        load_group<kAligned>(to, channels, old);
-        TEARLESS_UNROLL
-        for (int i = 0; i < kSize; ++i) {
-          total[i] = sum[i];
-          for (int w = 1; w < kWarps; ++w) total[i] += sums[w * kTile + i * kLanes + block.lane()];
-          total[i] = old[i] + scale * total[i];
-        }
-        store_group<kAligned>(to, channels, total);
-      }  // no sync() here: block_sum() for the next segment's length has barriers before that segment writes `sums`
+      if (count > 0) sum_rows(block, mask, first + start, length, c, count, sum);
+      add_to_table(block, window[start + 1], c, count, sum);
+      // No sync() here: block_sum() for the next segment's length has barriers before that segment writes warp_sums().
     }
+  }
+
+ private:
+  /// [kWarps, kSize, kLanes]: the warps' sums of a segment.
+  template <class Block>
+  TEARLESS_BODY static float* warp_sums(Block& block) {
+    return reinterpret_cast<float*>(block.shared());
+  }
+  /// For block_sum().
+  template <class Block>
+  TEARLESS_BODY static int* count_scratch(Block& block) {
+    return reinterpret_cast<int*>(warp_sums(block) + kWarps * kTile);
+  }
+  /// [kThreads + 1]: the tokens at first - 1, first, …
+  template <class Block>
+  TEARLESS_BODY static int32_t* window_of(Block& block) {
+    return reinterpret_cast<int32_t*>(count_scratch(block) + kLanes);
+  }
+
+  /// The token at an index of by_token. -1, which no token is, before the first index and after the last.
+  TEARLESS_BODY int32_t token_at(int64_t i) const { return i < 0 || i >= a.rows ? -1 : a.tokens[a.by_token[i]]; }
+
+  /// How many indices from first + start on have the same token. Tokens are sorted, so it counts those equal to it,
+  /// kThreads at a time, until not all are. The window has the tokens up to index first + kThreads - 1.
+  template <class Block>
+  TEARLESS_BODY int64_t segment_length(Block& block, int64_t first, int start) const {
+    const int32_t* window = window_of(block);
+    const int32_t token = window[start + 1];
+    int64_t length = 0;
+    for (int64_t from = first + start;; from += kThreads) {
+      const int64_t i = from + block.thread();
+      const bool same = (i < first + kThreads ? window[i - first + 1] : token_at(i)) == token;
+      const int found = block_sum(block, same ? 1 : 0, count_scratch(block));
+      length += found;
+      if (found < kThreads) return length;
+    }
+  }
+
+  /// The warp's part of Σ drop'(∂out) over a segment's rows, in the lane's channels.
+  template <class Block>
+  TEARLESS_BODY void sum_rows(Block& block, const Mask& mask, int64_t begin, int64_t length, int64_t c, int count,
+                              float (&sum)[kSize]) const {
+    TEARLESS_UNROLL_BY(4)
+    for (int64_t j = block.warp(); j < length; j += kWarps) {
+      const int64_t t = a.by_token[begin + j];
+      float d[kSize];
+      load_group<kAligned>(a.d_out + t * a.width + c, count, d);
+      const RowCounter counter = counter_of(mask, a.counters, t);
+      mask.apply(c, counter.outer, counter.line, d);
+      TEARLESS_UNROLL
+      for (int i = 0; i < kSize; ++i) sum[i] += d[i];
+    }
+  }
+
+  /// d_table[token] += scale · the warps' sums, which warp 0 adds in order.
+  template <class Block>
+  TEARLESS_BODY void add_to_table(Block& block, int32_t token, int64_t c, int count, const float (&sum)[kSize]) const {
+    float* sums = warp_sums(block);
+    TEARLESS_UNROLL
+    for (int i = 0; i < kSize; ++i) sums[block.warp() * kTile + i * kLanes + block.lane()] = sum[i];
+    block.sync();
+    if (block.warp() != 0 || count == 0) return;
+    const float scale = static_cast<float>(a.scale);
+    float total[kSize], old[kSize];
+    float* to = a.d_table + token * a.width + c;
+    load_group<kAligned>(to, count, old);
+    TEARLESS_UNROLL
+    for (int i = 0; i < kSize; ++i) {
+      total[i] = sum[i];
+      for (int w = 1; w < kWarps; ++w) total[i] += sums[w * kTile + i * kLanes + block.lane()];
+      total[i] = old[i] + scale * total[i];
+    }
+    store_group<kAligned>(to, count, total);
   }
 };
 

@@ -1,5 +1,6 @@
-// Makes the tables of kernels (engine/ops/kernels.h) from the kernel bodies, for a Runner: CUDA's (kernels.cu) or the
-// processor's (kernels_on_host.cc). A Runner is constructed from the stream for each call of a kernel and has
+// Makes the tables of kernels (engine/ops/kernels.h) from the kernel bodies, for a Runner: CUDA's (kernels.cu), or that
+// of the tests, which runs them on the processor (tests/engine/cuda/kernels_on_host.cc). A Runner is constructed from
+// the stream for each call of a kernel and has
 //
 //   void run(const Body&)             launches the body with its shape(), in order after the earlier launches
 //   V* workspace<V>(int64_t count)    device memory for this call's launches, not initialised; the next call of
@@ -9,7 +10,7 @@
 #pragma once
 
 #include "engine/cuda/add_norm_body.h"
-#include "engine/cuda/attention_mma_body.h"
+#include "engine/cuda/attention_body.h"
 #include "engine/cuda/beam_body.h"
 #include "engine/cuda/best_tokens_body.h"
 #include "engine/cuda/bias_relu_dropout_body.h"

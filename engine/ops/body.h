@@ -1,5 +1,5 @@
 // Macros for kernel bodies (engine/cuda/*_body.h): nvcc compiles them for the device; any other compiler compiles them
-// for the processor, where tests run them (kernels_on_host.h).
+// for the processor, where tests run them (tests/engine/cuda/kernels_on_host.h).
 //   TEARLESS_BODY               a function of a kernel body: device code
 //   TEARLESS_BOTH               a function for device and host code
 //   TEARLESS_UNROLL(_BY(n))     #pragma unroll (n) for the loop that follows; nothing on the processor

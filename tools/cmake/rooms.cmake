@@ -7,12 +7,12 @@ set(TEARLESS_UNITY_FILES 5)  # more would make the whole build quicker and the b
 
 # tearless_room(engine/norm DEPENDS engine/ops LINK torch::cpu)
 # DEPENDS names the rooms this one may include, besides those that they reach; LINK names libraries of others.
-# Sources are found by glob: a new file needs no edit here. main.cc belongs to the program, not to the room, and *_on_host.cc to the tests.
+# Sources are found by glob: a new file needs no edit here. main.cc belongs to the program, not to the room.
 function(tearless_room room)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "DEPENDS;LINK")
   tearless_target(target ${room})
   file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${room}/*.cc")
-  list(FILTER sources EXCLUDE REGEX "/main\\.cc$|_on_host\\.cc$")
+  list(FILTER sources EXCLUDE REGEX "/main\\.cc$")
   set(below ${arg_LINK})
   foreach(dependency IN LISTS arg_DEPENDS)
     tearless_target(name ${dependency})

@@ -1,6 +1,6 @@
 // The block that runs bodies on the processor: what is right on a GPU gives the same bits in either order, and what is
 // wrong there shows.
-#include "engine/cuda/block_on_host.h"
+#include "tests/engine/cuda/block_on_host.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 #include <functional>
 #include <vector>
 
-namespace tearless::engine {
+namespace tearless::engine::test {
 namespace {
 
 using testing::Each;
@@ -35,7 +35,7 @@ std::vector<std::vector<float>> in_both_orders(const std::function<float(BlockOn
 
 float* floats(BlockOnHost& block) { return reinterpret_cast<float*>(block.shared()); }
 
-// Writes one place, meets the others by `meet`, and reads the place `away` threads further.
+// Writes its own element of shared memory, synchronises by `meet`, and reads that of the thread `away` further.
 float neighbour(BlockOnHost& block, int away, const Body& meet) {
   floats(block)[block.thread()] = static_cast<float>(block.thread());
   meet(block);
@@ -108,4 +108,4 @@ TEST(BlockOnHost, DiesOfWhatHangsAGpuOrThatItRefuses) {
 }
 
 }  // namespace
-}  // namespace tearless::engine
+}  // namespace tearless::engine::test

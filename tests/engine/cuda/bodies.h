@@ -1,16 +1,15 @@
-// CUDA's kernels where there may be no GPU: their bodies as a backend of the processor, and whether the real ones can
-// run.
+// The CUDA kernels as a backend of the processor, for tests where there may be no GPU; and whether there is one.
 #pragma once
 
 #include "base/error.h"
 #include "engine/cuda/cuda_library.h"
-#include "engine/cuda/kernels_on_host.h"
 #include "engine/ops/backend.h"
+#include "tests/engine/cuda/kernels_on_host.h"
 
 namespace tearless::engine::test {
 
-/// What a captured step does here when it is done again: the same walk, over what the host held when it was captured.
-/// So an operation that reads the host's data and not the device's does something else than CUDA's graph would.
+/// A replay calls the captured function again with the host values of the capture, so that a test fails where an
+/// operation reads the host's data instead of the device's.
 inline const Backend& cuda_bodies() {
   static const Backend bodies{.name = "CUDA's bodies",
                               .supported = true,

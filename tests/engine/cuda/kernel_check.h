@@ -1,5 +1,5 @@
-// What the tests of CUDA's kernels share: the backends that they run on, arrays in those backends' memory, random
-// numbers, and tolerances. The judges are plain loops in double beside each test.
+// What the tests of the CUDA kernels share: the backends that they run on, arrays in those backends' memory, random
+// numbers, and tolerances. The expected values are computed by plain loops in double beside each test.
 #pragma once
 
 #include <dlfcn.h>
@@ -140,10 +140,10 @@ std::vector<double> normal_numbers(size_t count, uint64_t seed, double scale = 1
   return x;
 }
 
-/// Rows of sentences far apart in the corpus, one beyond 2²⁰.
-struct Names {
+/// The dropout counters of rows of sentences far apart in the corpus, one beyond 2²⁰.
+struct RowCounters {
   std::vector<int32_t> positions, sentence_ids;
-  explicit Names(int64_t rows) {
+  explicit RowCounters(int64_t rows) {
     for (int64_t t = 0; t < rows; ++t) {
       positions.push_back(static_cast<int32_t>(t % 7));
       sentence_ids.push_back(static_cast<int32_t>(17 + t / 7 * 1'000'003));
@@ -161,7 +161,7 @@ inline Dropout some_dropout(double p) {
   return dropout;
 }
 
-/// The multiplier of one element, from the same words as everywhere (random.h).
+/// The dropout multiplier of one element, by the CPU's Philox (random.h).
 inline double keep_of(const Dropout& dropout, int64_t inner, int64_t outer, int64_t line) {
   if (!dropout.active()) return 1;
   return keep_scales(dropout, static_cast<uint32_t>(inner / 4), static_cast<uint32_t>(outer),
@@ -177,23 +177,25 @@ inline constexpr double kRounding = std::is_same_v<T, float> ? 0x1p-24 : 0x1p-8;
 /// tails.
 inline double arithmetic(int64_t terms) { return 4 * (std::sqrt(static_cast<double>(terms)) + 8) * 0x1p-24; }
 
-/// |got - wanted| ≤ storage rounding + `error` · the largest of `wanted` (or `unit` where that is larger) + what `more`
-/// allows this element.
+/// |got - expected| ≤ storage rounding + `error` · the largest of `expected` (or `unit` where that is larger) + what
+/// `more` allows this element.
 template <class T>
-void expect_close(const char* what, std::span<const double> got, std::span<const double> wanted, double error,
+void expect_close(const char* what, std::span<const double> got, std::span<const double> expected, double error,
                   double unit = 0, std::span<const double> more = {}) {
-  ASSERT_EQ(got.size(), wanted.size()) << what;
-  for (const double x : wanted) unit = std::max(unit, std::abs(x));
-  for (size_t i = 0; i < wanted.size(); ++i) {
+  ASSERT_EQ(got.size(), expected.size()) << what;
+  for (const double x : expected) unit = std::max(unit, std::abs(x));
+  for (size_t i = 0; i < expected.size(); ++i) {
     const double of_element = more.empty() ? 0 : more[i];
-    const double allowed = kRounding<T> * (std::abs(wanted[i]) + of_element) * (1 + error) + error * unit + of_element;
-    if (std::abs(got[i] - wanted[i]) <= allowed) continue;
-    FAIL() << what << ", element " << i << ": " << got[i] << " instead of " << wanted[i] << ", off by "
-           << std::abs(got[i] - wanted[i]) << " where " << allowed << " is allowed";
+    const double allowed =
+        kRounding<T> * (std::abs(expected[i]) + of_element) * (1 + error) + error * unit + of_element;
+    if (std::abs(got[i] - expected[i]) <= allowed) continue;
+    FAIL() << what << ", element " << i << ": " << got[i] << " instead of " << expected[i] << ", off by "
+           << std::abs(got[i] - expected[i]) << " where " << allowed << " is allowed";
   }
 }
 
-/// What a call leaves behind; compared bit for bit between the two orders of threads, and between two calls on a GPU.
+/// The arrays that a call has written; compared bit for bit between the two orders of threads, and between two calls on
+/// a GPU.
 using Outputs = std::vector<std::vector<double>>;
 
 /// Runs `call` for both orders. Its outputs must be the same, NaNs aside.

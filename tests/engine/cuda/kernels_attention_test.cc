@@ -1,4 +1,4 @@
-// CUDA's attention, forward and backward, against loops in double.
+// The CUDA attention kernels, forward and backward, against loops in double.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -13,13 +13,13 @@ struct AttentionCase {
   int64_t heads, d_head;
   double p;
   bool aligned;
-  bool named = false;  // keys by Attention::key_rows; no backward then
+  bool indexed = false;  // keys by Attention::key_rows; no backward then
 };
 
 /// Whether tensor cores take it: then the weights of a sum are rounded to bf16 first.
 template <class T>
 bool by_mma(const AttentionCase& c) {
-  return std::is_same_v<T, bf16> && c.aligned && !c.named && c.d_head % 16 == 0 && c.d_head <= 128;
+  return std::is_same_v<T, bf16> && c.aligned && !c.indexed && c.d_head % 16 == 0 && c.d_head <= 128;
 }
 
 /// A sum of products, and what its weights' roundings to bf16 may add to it: independent as they are, the root of the
@@ -57,142 +57,188 @@ std::vector<AttentionSpan> spans_of(const AttentionCase& c, int64_t& query_rows,
   return spans;
 }
 
+/// The arguments of one call, as doubles that T stores exactly, and their sizes.
 template <class T>
-void check_attention(const AttentionCase& c) {
-  SCOPED_TRACE(fmt::format("queries {}, keys {}, causal {}, {} heads of {}, p {}, aligned {}, named {}, {} bytes",
-                           c.queries, c.keys, c.causal, c.heads, c.d_head, c.p, c.aligned, c.named, sizeof(T)));
-  int64_t query_rows = 0, key_rows = 0;
-  const std::vector<AttentionSpan> spans = spans_of(c, query_rows, key_rows);
-  const int64_t d_model = c.heads * c.d_head;
-  // q has columns around it; k and v are two parts of wider rows.
-  const int64_t q_stride = d_model + (c.aligned ? 16 : 3), kv_stride = 2 * d_model + (c.aligned ? 8 : 1);
-  const int64_t d_stride = d_model + (c.aligned ? 24 : 5);
-  const size_t q_size = static_cast<size_t>(query_rows * q_stride), kv_size = static_cast<size_t>(key_rows * kv_stride);
-  const size_t out_size = static_cast<size_t>(query_rows * d_model);
-  const std::vector<double> q = normal_numbers<T>(q_size, 1), kv = normal_numbers<T>(kv_size, 2);
-  const std::vector<double> d_out = normal_numbers<T>(out_size, 3);
-  const std::vector<double> d_q_before = normal_numbers<T>(static_cast<size_t>(query_rows * d_stride), 4);
-  const std::vector<double> d_k_before = normal_numbers<T>(static_cast<size_t>(key_rows * d_stride), 5);
-  const std::vector<double> d_v_before = normal_numbers<T>(static_cast<size_t>(key_rows * d_stride), 6);
-  const Dropout dropout = some_dropout(c.p);
-  const size_t shift = c.aligned ? 0 : 1;
-  // Rows in no order, each of the first half named by about two spans and the others by none.
-  std::vector<int32_t> names;
-  for (int64_t place = 0; place < key_rows; ++place) {
-    names.push_back(static_cast<int32_t>((place * 101 + 5) % ((key_rows + 1) / 2)));
+struct AttentionInputs {
+  explicit AttentionInputs(const AttentionCase& c)
+      : spans(spans_of(c, query_rows, key_rows)),
+        d_model(c.heads * c.d_head),
+        q_stride(d_model + (c.aligned ? 16 : 3)),
+        kv_stride(2 * d_model + (c.aligned ? 8 : 1)),
+        d_stride(d_model + (c.aligned ? 24 : 5)),
+        q(normal_numbers<T>(static_cast<size_t>(query_rows * q_stride), 1)),
+        kv(normal_numbers<T>(static_cast<size_t>(key_rows * kv_stride), 2)),
+        d_out(normal_numbers<T>(static_cast<size_t>(query_rows * d_model), 3)),
+        d_q_before(normal_numbers<T>(static_cast<size_t>(query_rows * d_stride), 4)),
+        d_k_before(normal_numbers<T>(static_cast<size_t>(key_rows * d_stride), 5)),
+        d_v_before(normal_numbers<T>(static_cast<size_t>(key_rows * d_stride), 6)),
+        out_before(d_out.size(), 7),
+        dropout(some_dropout(c.p)) {
+    for (int64_t i = 0; i < key_rows; ++i) {
+      indices.push_back(static_cast<int32_t>((i * 101 + 5) % ((key_rows + 1) / 2)));
+    }
   }
 
-  const Outputs got = run_twice([&] {
-    const Array<T> qq = Array<T>::of(q, shift), kkvv = Array<T>::of(kv, shift), d = Array<T>::of(d_out, shift);
-    const Array<AttentionSpan> device_spans(spans);
-    const Array<int32_t> device_names(names);
-    Array<T> out = Array<T>::of(std::vector<double>(out_size, 7), shift);
-    const Kernels<T>& kernels = backend()->kernels<T>();
-    Array<float> kept(
-        static_cast<size_t>(kernels.attention_saved_size(spans.data(), static_cast<int64_t>(spans.size()), c.heads)));
-    std::fill_n(kept.data(), kept.size(), 0.0f);
-    Array<T> d_q = Array<T>::of(d_q_before), d_k = Array<T>::of(d_k_before), d_v = Array<T>::of(d_v_before);
-    Attention<T> a{.spans = device_spans.data(),
-                   .span_count = static_cast<int64_t>(spans.size()),
-                   .max_query_length = *std::max_element(c.queries.begin(), c.queries.end()),
-                   .max_key_length = *std::max_element(c.keys.begin(), c.keys.end()),
-                   .causal = c.causal,
-                   .heads = c.heads,
-                   .d_head = c.d_head,
-                   .q = qq.data(),
-                   .k = kkvv.data(),
-                   .v = kkvv.data() + d_model,
-                   .q_stride = q_stride,
-                   .k_stride = kv_stride,
-                   .v_stride = kv_stride,
-                   .key_rows = c.named ? device_names.data() : nullptr,
-                   .dropout = dropout,
-                   .out = out.data(),
-                   .saved = c.named ? nullptr : kept.data()};
-    kernels.attention(a, nullptr);
-    if (c.named) {
-      backend()->synchronise();
-      return Outputs{out.values()};
-    }
-    a.out = nullptr;  // backward asks for `kept` alone
-    kernels.attention_backward({.forward = a,
-                                .d_out = d.data(),
-                                .d_q = d_q.data(),
-                                .d_k = d_k.data(),
-                                .d_v = d_v.data(),
-                                .d_q_stride = d_stride,
-                                .d_k_stride = d_stride,
-                                .d_v_stride = d_stride},
-                               nullptr);
-    backend()->synchronise();
-    return Outputs{out.values(), d_q.values(), d_k.values(), d_v.values(), kept.values()};
-  });
+  int64_t query_rows = 0, key_rows = 0;
+  std::vector<AttentionSpan> spans;
+  int64_t d_model;
+  // q has columns around it; k and v are two parts of wider rows.
+  int64_t q_stride, kv_stride, d_stride;
+  std::vector<double> q, kv, d_out, d_q_before, d_k_before, d_v_before, out_before;
+  Dropout dropout;
+  std::vector<int32_t> indices;  // rows in no order, each of the first half by about two spans, the others by none
+};
 
-  Sum out(std::vector<double>(out_size, 7)), d_q(d_q_before), d_k(d_k_before), d_v(d_v_before);
-  const double scale = 1 / std::sqrt(static_cast<double>(c.d_head));
-  for (const AttentionSpan& s : spans) {
-    for (int64_t h = 0; h < c.heads; ++h) {
-      const auto q_at = [&](int64_t i, int64_t x) -> size_t {
-        return static_cast<size_t>((s.query_begin + i) * q_stride + h * c.d_head + x);
-      };
-      const auto k_at = [&](int64_t j, int64_t x) -> size_t {
-        const int64_t place = s.key_begin + j;
-        const int64_t row = c.named ? names[static_cast<size_t>(place)] : place;
-        return static_cast<size_t>(row * kv_stride + h * c.d_head + x);
-      };
-      const auto out_at = [&](int64_t i, int64_t x) -> size_t {
-        return static_cast<size_t>((s.query_begin + i) * d_model + h * c.d_head + x);
-      };
-      const auto d_at = [&](int64_t row, int64_t x) -> size_t {
-        return static_cast<size_t>(row * d_stride + h * c.d_head + x);
-      };
-      for (int64_t i = 0; i < s.query_count; ++i) {
-        const int64_t seen = c.causal ? i + 1 : s.key_count;
-        std::vector<double> p(static_cast<size_t>(seen)), g(static_cast<size_t>(seen)), keep(static_cast<size_t>(seen));
-        double sum = 0, mean = 0, top = -INFINITY;
-        for (int64_t j = 0; j < seen; ++j) {
-          double dot = 0;
-          for (int64_t x = 0; x < c.d_head; ++x) dot += q[q_at(i, x)] * kv[k_at(j, x)];
-          p[static_cast<size_t>(j)] = scale * dot;
-          top = std::max(top, scale * dot);
-        }
-        for (double& x : p) sum += x = std::exp(x - top);
-        for (double& x : p) x /= sum;
-        for (int64_t x = 0; x < c.d_head; ++x) out.value[out_at(i, x)] = 0;
-        for (int64_t j = 0; j < seen; ++j) {
-          const size_t at = static_cast<size_t>(j);
-          keep[at] = keep_of(dropout, j, i | h << 16, s.sentence_id);
-          double dot = 0;
-          for (int64_t x = 0; x < c.d_head; ++x) {
-            const double v = kv[k_at(j, x) + static_cast<size_t>(d_model)];
-            out.add(out_at(i, x), keep[at] * p[at], v);
-            dot += d_out[out_at(i, x)] * v;
-            d_v.add(d_at(s.key_begin + j, x), keep[at] * p[at], d_out[out_at(i, x)]);
-          }
-          g[at] = keep[at] * dot;
-          mean += p[at] * g[at];
-        }
-        for (int64_t j = 0; j < seen; ++j) {
-          const double d_score = p[static_cast<size_t>(j)] * (g[static_cast<size_t>(j)] - mean) * scale;
-          for (int64_t x = 0; x < c.d_head; ++x) {
-            d_q.add(d_at(s.query_begin + i, x), d_score, kv[k_at(j, x)]);
-            d_k.add(d_at(s.key_begin + j, x), d_score, q[q_at(i, x)]);
-          }
-        }
+/// out, ∂q, ∂k, ∂v and the saved logsumexp of the kernels; `out` alone for indexed keys.
+template <class T>
+Outputs run_attention(const AttentionCase& c, const AttentionInputs<T>& in) {
+  const size_t shift = c.aligned ? 0 : 1;
+  const Array<T> q = Array<T>::of(in.q, shift), kv = Array<T>::of(in.kv, shift), d = Array<T>::of(in.d_out, shift);
+  const Array<AttentionSpan> spans(in.spans);
+  const Array<int32_t> indices(in.indices);
+  Array<T> out = Array<T>::of(in.out_before, shift);
+  const Kernels<T>& kernels = backend()->kernels<T>();
+  const int64_t span_count = static_cast<int64_t>(in.spans.size());
+  Array<float> logsumexp(static_cast<size_t>(kernels.attention_saved_size(in.spans.data(), span_count, c.heads)));
+  std::fill_n(logsumexp.data(), logsumexp.size(), 0.0f);
+  Attention<T> a{.spans = spans.data(),
+                 .span_count = span_count,
+                 .max_query_length = *std::max_element(c.queries.begin(), c.queries.end()),
+                 .max_key_length = *std::max_element(c.keys.begin(), c.keys.end()),
+                 .causal = c.causal,
+                 .heads = c.heads,
+                 .d_head = c.d_head,
+                 .q = q.data(),
+                 .k = kv.data(),
+                 .v = kv.data() + in.d_model,
+                 .q_stride = in.q_stride,
+                 .k_stride = in.kv_stride,
+                 .v_stride = in.kv_stride,
+                 .key_rows = c.indexed ? indices.data() : nullptr,
+                 .dropout = in.dropout,
+                 .out = out.data(),
+                 .saved = c.indexed ? nullptr : logsumexp.data()};
+  kernels.attention(a, nullptr);
+  if (c.indexed) {
+    backend()->synchronise();
+    return {out.values()};
+  }
+  a.out = nullptr;  // backward reads only the saved logsumexp
+  Array<T> d_q = Array<T>::of(in.d_q_before), d_k = Array<T>::of(in.d_k_before), d_v = Array<T>::of(in.d_v_before);
+  kernels.attention_backward({.forward = a,
+                              .d_out = d.data(),
+                              .d_q = d_q.data(),
+                              .d_k = d_k.data(),
+                              .d_v = d_v.data(),
+                              .d_q_stride = in.d_stride,
+                              .d_k_stride = in.d_stride,
+                              .d_v_stride = in.d_stride},
+                             nullptr);
+  backend()->synchronise();
+  return {out.values(), d_q.values(), d_k.values(), d_v.values(), logsumexp.values()};
+}
+
+/// The expected values, by loops in double.
+template <class T>
+struct ExpectedAttention {
+  Sum out, d_q, d_k, d_v;
+  std::vector<double> logsumexp;  // [query row, heads]; 0 for rows of no span, -∞ for queries without keys
+
+  ExpectedAttention(const AttentionCase& c, const AttentionInputs<T>& in)
+      : out(in.out_before),
+        d_q(in.d_q_before),
+        d_k(in.d_k_before),
+        d_v(in.d_v_before),
+        logsumexp(static_cast<size_t>((in.query_rows - 1) * c.heads)) {  // no span has the last row
+    for (const AttentionSpan& s : in.spans) {
+      for (int64_t h = 0; h < c.heads; ++h) {
+        for (int64_t i = 0; i < s.query_count; ++i) add_query(c, in, s, h, i);
       }
     }
   }
+
+ private:
+  /// What query i of a span gives for head h.
+  void add_query(const AttentionCase& c, const AttentionInputs<T>& in, const AttentionSpan& s, int64_t h, int64_t i) {
+    const double scale = 1 / std::sqrt(static_cast<double>(c.d_head));
+    const auto element = [&](int64_t row, int64_t stride, int64_t x) {
+      return static_cast<size_t>(row * stride + h * c.d_head + x);
+    };
+    const auto k_at = [&](int64_t j, int64_t x) {
+      const int64_t row = s.key_begin + j;
+      return element(c.indexed ? in.indices[static_cast<size_t>(row)] : row, in.kv_stride, x);
+    };
+    const int64_t query = s.query_begin + i;
+    const size_t seen = static_cast<size_t>(c.causal ? i + 1 : s.key_count);
+    std::vector<double> p(seen), g(seen), keep(seen);
+    double sum = 0, p_dot_g = 0, max = -INFINITY;
+    for (size_t j = 0; j < seen; ++j) {
+      double dot = 0;
+      for (int64_t x = 0; x < c.d_head; ++x) {
+        dot += in.q[element(query, in.q_stride, x)] * in.kv[k_at(static_cast<int64_t>(j), x)];
+      }
+      p[j] = scale * dot;
+      max = std::max(max, p[j]);
+    }
+    for (double& x : p) sum += x = std::exp(x - max);
+    for (double& x : p) x /= sum;
+    logsumexp[static_cast<size_t>(query * c.heads + h)] = seen > 0 ? max + std::log(sum) : -INFINITY;
+    for (int64_t x = 0; x < c.d_head; ++x) out.value[element(query, in.d_model, x)] = 0;
+    for (size_t j = 0; j < seen; ++j) {
+      const int64_t key = static_cast<int64_t>(j);
+      keep[j] = keep_of(in.dropout, key, i | h << 16, s.sentence_id);
+      double dot = 0;
+      for (int64_t x = 0; x < c.d_head; ++x) {
+        const double v = in.kv[k_at(key, x) + static_cast<size_t>(in.d_model)];
+        const double d = in.d_out[element(query, in.d_model, x)];
+        out.add(element(query, in.d_model, x), keep[j] * p[j], v);
+        dot += d * v;
+        d_v.add(element(s.key_begin + key, in.d_stride, x), keep[j] * p[j], d);
+      }
+      g[j] = keep[j] * dot;
+      p_dot_g += p[j] * g[j];
+    }
+    for (size_t j = 0; j < seen; ++j) {
+      const int64_t key = static_cast<int64_t>(j);
+      const double d_score = p[j] * (g[j] - p_dot_g) * scale;
+      for (int64_t x = 0; x < c.d_head; ++x) {
+        d_q.add(element(query, in.d_stride, x), d_score, in.kv[k_at(key, x)]);
+        d_k.add(element(s.key_begin + key, in.d_stride, x), d_score, in.q[element(query, in.q_stride, x)]);
+      }
+    }
+  }
+};
+
+/// Where -∞ is expected, exactly that.
+void expect_close_or_infinite(const char* what, std::vector<double> got, std::vector<double> expected, double error) {
+  ASSERT_EQ(got.size(), expected.size());
+  for (size_t i = 0; i < expected.size(); ++i) {
+    if (!std::isinf(expected[i])) continue;
+    EXPECT_EQ(got[i], expected[i]) << what << ", element " << i;
+    got[i] = expected[i] = 0;
+  }
+  expect_close<float>(what, got, expected, error, 1);
+}
+
+template <class T>
+void check_attention(const AttentionCase& c) {
+  SCOPED_TRACE(fmt::format("queries {}, keys {}, causal {}, {} heads of {}, p {}, aligned {}, indexed {}, {} bytes",
+                           c.queries, c.keys, c.causal, c.heads, c.d_head, c.p, c.aligned, c.indexed, sizeof(T)));
+  const AttentionInputs<T> in(c);
+  const Outputs got = run_twice([&] { return run_attention(c, in); });
+  const ExpectedAttention<T> expected(c, in);
   // Scores are sums of d_head terms, and their error comes through the exponential as a relative one: scores here are
   // of size 4 at most, so 4 · arithmetic(d_head) of it; then sums over the keys or queries.
   const int64_t longest =
       std::max(*std::max_element(c.queries.begin(), c.queries.end()), *std::max_element(c.keys.begin(), c.keys.end()));
   const double error = 4 * arithmetic(c.d_head) + arithmetic(longest);
   const bool rounds = by_mma<T>(c);
-  expect_close<T>("out", got[0], out.value, error, 0, out.roundings(rounds));
-  if (c.named) return;
-  expect_close<T>("d_q", got[1], d_q.value, error, 0, d_q.roundings(rounds));
-  expect_close<T>("d_k", got[2], d_k.value, error, 0, d_k.roundings(rounds));
-  expect_close<T>("d_v", got[3], d_v.value, error, 0, d_v.roundings(rounds));
+  expect_close<T>("out", got[0], expected.out.value, error, 0, expected.out.roundings(rounds));
+  if (c.indexed) return;
+  expect_close<T>("d_q", got[1], expected.d_q.value, error, 0, expected.d_q.roundings(rounds));
+  expect_close<T>("d_k", got[2], expected.d_k.value, error, 0, expected.d_k.roundings(rounds));
+  expect_close<T>("d_v", got[3], expected.d_v.value, error, 0, expected.d_v.roundings(rounds));
+  expect_close_or_infinite("logsumexp", got[4], expected.logsumexp, error);
 }
 
 void check_both(const AttentionCase& c) {
@@ -287,15 +333,16 @@ TEST_P(AttentionKernel, OnTensorCoresIsTheSame) {
       for (const int64_t d_head : {32, 80, 96, 112, 128}) check({33, 2}, {17, 70}, 1, d_head);
     }
   }
-  // What is kept of many queries leaves little room for tiles; then none, and backward goes by loops.
+  // What backward holds of many queries leaves little shared memory for tiles; then none, and it takes the kernel
+  // without tensor cores.
   check_attention<bf16>(
       {.queries = {3600}, .keys = {17}, .causal = false, .heads = 1, .d_head = 128, .p = 0.2, .aligned = true});
   check_attention<bf16>(
       {.queries = {12200}, .keys = {1}, .causal = false, .heads = 1, .d_head = 16, .p = 0, .aligned = true});
 }
 
-/// One attention in bf16, forward and backward, each with rows on 16 bytes or not: tensor cores take the one, and loops
-/// the other.
+/// One attention in bf16, forward and backward, each with rows on 16 bytes or not: tensor cores take the one, and
+/// the kernel without them the other.
 struct TwoPaths {
   std::vector<AttentionSpan> spans;
   int64_t rows;
@@ -304,10 +351,10 @@ struct TwoPaths {
   double p;
   std::vector<double> q = {}, k = {}, v = {}, d_out = {};  // [rows, heads · d_head]
 
-  /// out, kept, ∂q, ∂k, ∂v.
+  /// out, logsumexp, ∂q, ∂k, ∂v.
   Outputs run(bool forward_by_mma, bool backward_by_mma) const {
     const int64_t d_model = heads * d_head;
-    const auto call = [&](bool mma, Array<bf16>& out, Array<float>& kept, Array<bf16>* gradients) {
+    const auto call = [&](bool mma, Array<bf16>& out, Array<float>& logsumexp, Array<bf16>* gradients) {
       const size_t shift = mma ? 0 : 1;
       const Array<AttentionSpan> device_spans(spans);
       const Array<bf16> qq = Array<bf16>::of(q, shift), kk = Array<bf16>::of(k, shift), vv = Array<bf16>::of(v, shift),
@@ -327,7 +374,7 @@ struct TwoPaths {
                               .v_stride = d_model,
                               .dropout = some_dropout(p),
                               .out = out.data(),
-                              .saved = kept.data()};
+                              .saved = logsumexp.data()};
       if (!gradients) {
         backend()->bf16_kernels->attention(a, nullptr);
       } else {
@@ -345,16 +392,16 @@ struct TwoPaths {
     };
     const std::vector<double> zeros(q.size());
     Array<bf16> out = Array<bf16>::of(zeros);
-    Array<float> kept(static_cast<size_t>(rows * heads));
-    std::fill_n(kept.data(), kept.size(), 0.0f);
-    call(forward_by_mma, out, kept, nullptr);
+    Array<float> logsumexp(static_cast<size_t>(rows * heads));
+    std::fill_n(logsumexp.data(), logsumexp.size(), 0.0f);
+    call(forward_by_mma, out, logsumexp, nullptr);
     Array<bf16> gradients[] = {Array<bf16>::of(zeros), Array<bf16>::of(zeros), Array<bf16>::of(zeros)};
-    call(backward_by_mma, out, kept, gradients);
-    return {out.values(), kept.values(), gradients[0].values(), gradients[1].values(), gradients[2].values()};
+    call(backward_by_mma, out, logsumexp, gradients);
+    return {out.values(), logsumexp.values(), gradients[0].values(), gradients[1].values(), gradients[2].values()};
   }
 };
 
-TEST_P(AttentionKernel, OnTensorCoresAndOnLoopsMayBeMixed) {
+TEST_P(AttentionKernel, WithAndWithoutTensorCoresMayBeMixed) {
   for (const bool causal : {false, true}) {
     for (const double p : {0.0, 0.3}) {
       constexpr int64_t kRows = 160;
@@ -369,16 +416,16 @@ TEST_P(AttentionKernel, OnTensorCoresAndOnLoopsMayBeMixed) {
       paths.k = normal_numbers<bf16>(size, 2);
       paths.v = normal_numbers<bf16>(size, 3);
       paths.d_out = normal_numbers<bf16>(size, 4);
-      const Outputs loops = paths.run(false, false);
+      const Outputs simt = paths.run(false, false);
       for (const auto& [forward, backward] : {std::pair{true, true}, {true, false}, {false, true}}) {
         SCOPED_TRACE(
             fmt::format("causal {}, p {}, forward on tensor cores {}, backward {}", causal, p, forward, backward));
         const Outputs got = paths.run(forward, backward);
-        expect_close<bf16>("out", got[0], loops[0], 0x1p-8);
-        expect_close<float>("kept", got[1], loops[1], arithmetic(paths.d_head));
+        expect_close<bf16>("out", got[0], simt[0], 0x1p-8);
+        expect_close<float>("logsumexp", got[1], simt[1], arithmetic(paths.d_head));
         const char* const names[] = {"d_q", "d_k", "d_v"};
         for (size_t i = 0; i < 3; ++i) {
-          expect_close<bf16>(names[i], got[2 + i], loops[2 + i], backward ? 0x1p-8 : 0x1p-12);
+          expect_close<bf16>(names[i], got[2 + i], simt[2 + i], backward ? 0x1p-8 : 0x1p-12);
         }
       }
     }
@@ -455,7 +502,7 @@ TEST_P(AttentionKernel, FindsKeysByTheirRows) {
                   .d_head = d_head,
                   .p = 0,
                   .aligned = aligned,
-                  .named = true});
+                  .indexed = true});
       check_both({.queries = {1, 6, 40},
                   .keys = {1, 150, 3},
                   .causal = false,
@@ -463,7 +510,7 @@ TEST_P(AttentionKernel, FindsKeysByTheirRows) {
                   .d_head = d_head,
                   .p = 0.2,
                   .aligned = aligned,
-                  .named = true});
+                  .indexed = true});
     }
   }
 }
@@ -474,7 +521,7 @@ TEST_P(AttentionKernel, SpansWithoutKeysGiveZerosAndSpansWithoutQueriesNothing) 
   const std::vector<AttentionSpan> spans = {{0, 3, 0, 0, 5}, {3, 0, 0, 4, 6}, {3, 2, 0, 4, 7}};
   const Array<AttentionSpan> device_spans(spans);
   const Array<float> x = Array<float>::of(normal_numbers<float>(5 * kHead, 1));
-  Array<float> out = Array<float>::of(std::vector<double>(5 * kHead, 7)), kept(5),
+  Array<float> out = Array<float>::of(std::vector<double>(5 * kHead, 7)), logsumexp(5),
                d_q = Array<float>::of(std::vector<double>(5 * kHead, 1));
   Array<float> d_kv = Array<float>::of(std::vector<double>(5 * kHead));
   const Attention<float> a{.spans = device_spans.data(),
@@ -490,7 +537,7 @@ TEST_P(AttentionKernel, SpansWithoutKeysGiveZerosAndSpansWithoutQueriesNothing) 
                            .k_stride = kHead,
                            .v_stride = kHead,
                            .out = out.data(),
-                           .saved = kept.data()};
+                           .saved = logsumexp.data()};
   backend()->float_kernels->attention(a, nullptr);
   backend()->float_kernels->attention_backward({.forward = a,
                                                 .d_out = x.data(),

@@ -1,4 +1,4 @@
-// CUDA's squared norm and Adam against loops in double.
+// The CUDA kernels of the squared norm and of Adam against loops in double.
 #include <fmt/format.h>
 
 #include "tests/engine/cuda/kernel_check.h"
@@ -42,7 +42,7 @@ TEST_P(OptimiserKernel, SquaredNormShowsANumberThatIsNotFinite) {
 }
 
 /// θ, m, v after one update, in double.
-struct Judge {
+struct ReferenceAdam {
   std::vector<double> theta, m, v;
   void update(const std::vector<double>& g, double clip, double step_size, double inverse_sqrt_correction2) {
     for (size_t i = 0; i < g.size(); ++i) {
@@ -54,7 +54,7 @@ struct Judge {
   }
 };
 
-/// The four buffers of an optimiser, with the judge's beside them.
+/// The four buffers of an optimiser.
 struct Buffers {
   Array<float> theta, m, v, g;
   Buffers(size_t size, size_t shift)
@@ -95,13 +95,13 @@ TEST_P(OptimiserKernel, AdamFollowsTheFormulaAndZeroesGradients) {
       }
       return Outputs{buffers.theta.values(), buffers.m.values(), buffers.v.values(), buffers.g.values()};
     });
-    Judge judge{normal_numbers<float>(size, 1), std::vector<double>(size), std::vector<double>(size)};
+    ReferenceAdam expected{normal_numbers<float>(size, 1), std::vector<double>(size), std::vector<double>(size)};
     for (int n = 1; n <= 5; ++n)
-      judge.update(normal_numbers<float>(size, 100 + static_cast<uint64_t>(n)), 0.5, 0.01f * static_cast<float>(n),
-                   1.25);
-    expect_close<float>("theta", got[0], judge.theta, arithmetic(5));
-    expect_close<float>("first moment", got[1], judge.m, arithmetic(5));
-    expect_close<float>("second moment", got[2], judge.v, arithmetic(5));
+      expected.update(normal_numbers<float>(size, 100 + static_cast<uint64_t>(n)), 0.5, 0.01f * static_cast<float>(n),
+                      1.25);
+    expect_close<float>("theta", got[0], expected.theta, arithmetic(5));
+    expect_close<float>("first moment", got[1], expected.m, arithmetic(5));
+    expect_close<float>("second moment", got[2], expected.v, arithmetic(5));
     EXPECT_EQ(got[3], std::vector<double>(size)) << "the gradients stay for the next update";
   }
 }
@@ -134,17 +134,17 @@ TEST_P(OptimiserKernel, AdamOnDeviceClipsByTheNormThatItFinds) {
       for (size_t i = 0; i < kSize; ++i) EXPECT_EQ(half.data()[i], bf16_bits(buffers.theta.data()[i]));
       return Outputs{buffers.theta.values(), buffers.m.values(), buffers.v.values(), buffers.g.values()};
     });
-    Judge judge{normal_numbers<float>(kSize, 1), std::vector<double>(kSize), std::vector<double>(kSize)};
+    ReferenceAdam expected{normal_numbers<float>(kSize, 1), std::vector<double>(kSize), std::vector<double>(kSize)};
     for (int n = 1; n <= 3; ++n) {
       const std::vector<double> g = normal_numbers<float>(kSize, 100 + static_cast<uint64_t>(n));
       double squares = 0;
       for (const double x : g) squares += x * x;
-      judge.update(g, clip_norm > 0 ? std::min(1.0, clip_norm / (std::sqrt(squares) + 1e-6)) : 1.0,
-                   0.01f * static_cast<float>(n), 1.25);
+      expected.update(g, clip_norm > 0 ? std::min(1.0, clip_norm / (std::sqrt(squares) + 1e-6)) : 1.0,
+                      0.01f * static_cast<float>(n), 1.25);
     }
-    expect_close<float>("theta", got[0], judge.theta, arithmetic(5));
-    expect_close<float>("first moment", got[1], judge.m, arithmetic(5));
-    expect_close<float>("second moment", got[2], judge.v, arithmetic(5));
+    expect_close<float>("theta", got[0], expected.theta, arithmetic(5));
+    expect_close<float>("first moment", got[1], expected.m, arithmetic(5));
+    expect_close<float>("second moment", got[2], expected.v, arithmetic(5));
     EXPECT_EQ(got[3], std::vector<double>(kSize));
   }
 }

@@ -1,4 +1,4 @@
-// CUDA's kernels over rows against loops in double, over odd sizes.
+// The CUDA kernels over rows, at odd sizes, against loops in double.
 #include <fmt/format.h>
 
 #include "tests/engine/cuda/kernel_check.h"
@@ -41,19 +41,20 @@ struct AddNormCase {
   bool bias, with_y, with_sum, with_normed;
   double p;
   bool aligned;
-  int alias;  // backward: d_residual is an array of its own, d_normed, or d_sum
-  bool more;  // backward: there is a d_sum
+  int alias;        // backward: d_residual is an array of its own, d_normed, or d_sum
+  bool with_d_sum;  // backward
   std::string name() const {
     return fmt::format("{} rows of {}, {}, gain {}{}{}{}{}, p {}{}, alias {}{}", rows, width, kind.name, gain_size,
                        bias ? ", bias" : "", with_y ? ", y" : "", with_sum ? ", sum" : "",
-                       with_normed ? "" : ", no norm", p, aligned ? "" : ", shifted", alias, more ? ", d_sum" : "");
+                       with_normed ? "" : ", no norm", p, aligned ? "" : ", shifted", alias,
+                       with_d_sum ? ", d_sum" : "");
   }
 };
 
 /// One row in double: x̂, the statistics, and their derivative (kernels.h).
-struct JudgedRow {
+struct ReferenceRow {
   double mean = 0, inverse = 1, weight = 0;
-  JudgedRow(const double* x, int64_t width, const RowNorm& norm) {
+  ReferenceRow(const double* x, int64_t width, const RowNorm& norm) {
     const double d = static_cast<double>(width);
     for (int64_t c = 0; norm.centred && c < width; ++c) mean += x[c] / d;
     double squares = 0;
@@ -67,191 +68,239 @@ struct JudgedRow {
     }
   }
   void backward(const double* x, const double* scaled, int64_t width, bool centred, double* d_x) const {
-    double sum = 0, along = 0;
+    double sum = 0, dot = 0;
     for (int64_t c = 0; c < width; ++c) {
       sum += scaled[c];
-      along += scaled[c] * (x[c] - mean) * inverse;
+      dot += scaled[c] * (x[c] - mean) * inverse;
     }
     for (int64_t c = 0; c < width; ++c) {
       const double of_mean = centred ? sum / static_cast<double>(width) : 0;
-      d_x[c] = inverse * (scaled[c] - of_mean - (x[c] - mean) * inverse * weight * along);
+      d_x[c] = inverse * (scaled[c] - of_mean - (x[c] - mean) * inverse * weight * dot);
     }
   }
 };
 
-TEST(JudgeOfNorms, HasTheDerivativeThatDifferencesShow) {
+TEST(ReferenceNorm, HasTheDerivativeThatDifferencesShow) {
   for (const NormKind& kind : kNorms) {
     for (const double scale : {1.0, 1e-3}) {  // 1e-3: a clamped length
       constexpr int64_t kWidth = 7;
       std::vector<double> x = normal_numbers<float>(kWidth, 1, scale), d_x(kWidth);
       const std::vector<double> upstream = normal_numbers<float>(kWidth, 2);
       const auto value = [&] {
-        const JudgedRow row(x.data(), kWidth, kind.norm);
+        const ReferenceRow row(x.data(), kWidth, kind.norm);
         double sum = 0;
         for (int64_t c = 0; c < kWidth; ++c) sum += upstream[c] * (x[c] - row.mean) * row.inverse;
         return sum;
       };
-      JudgedRow(x.data(), kWidth, kind.norm).backward(x.data(), upstream.data(), kWidth, kind.norm.centred, d_x.data());
+      ReferenceRow(x.data(), kWidth, kind.norm)
+          .backward(x.data(), upstream.data(), kWidth, kind.norm.centred, d_x.data());
       for (int64_t c = 0; c < kWidth; ++c) {
-        const double kept = x[c], step = 1e-6 * scale;
-        x[c] = kept + step;
+        const double before = x[c], step = 1e-6 * scale;
+        x[c] = before + step;
         const double above = value();
-        x[c] = kept - step;
+        x[c] = before - step;
         const double below = value();
-        x[c] = kept;
+        x[c] = before;
         EXPECT_NEAR(d_x[c], (above - below) / (2 * step), 1e-6 * std::max(1.0, std::abs(d_x[c]))) << kind.name;
       }
     }
   }
 }
 
+/// The arguments of forward and backward, as doubles that their types store exactly.
+template <class T>
+struct AddNormInputs {
+  explicit AddNormInputs(const AddNormCase& c)
+      : width(static_cast<size_t>(c.width)),
+        size(static_cast<size_t>(c.rows) * width),
+        residual(normal_numbers<T>(size, 1)),
+        y(normal_numbers<T>(size, 2)),
+        gain(normal_numbers<float>(static_cast<size_t>(c.gain_size), 3)),
+        bias(normal_numbers<float>(width, 4)),
+        d_normed(normal_numbers<T>(size, 5)),
+        d_sum(normal_numbers<T>(size, 6)),
+        d_gain_before(normal_numbers<float>(static_cast<size_t>(c.gain_size), 7)),
+        d_bias_before(normal_numbers<float>(width, 8)),
+        counters(c.rows),
+        dropout(some_dropout(c.p)) {
+    const auto stored = [](float x) { return static_cast<double>(static_cast<float>(T(x))); };
+    // The first row is tiny, the second far from 0: a channel too many under its mean or its squares would show.
+    for (size_t i = 0; i < width; ++i) residual[i] = y[i] = stored(1e-3f * static_cast<float>(residual[i]));
+    for (size_t i = width; c.rows > 1 && i < 2 * width; ++i) residual[i] = stored(16 + static_cast<float>(residual[i]));
+  }
+
+  /// The dropout multiplier of element i.
+  double keep(size_t i) const {
+    return keep_of(dropout, static_cast<int64_t>(i % width), counters.positions[i / width],
+                   counters.sentence_ids[i / width]);
+  }
+  /// residual + drop(y) as it is stored; in float so that it falls on the same number of T.
+  std::vector<double> sum(bool with_y) const {
+    std::vector<double> x = residual;
+    for (size_t i = 0; with_y && i < size; ++i) {
+      const float dropped = static_cast<float>(keep(i)) * static_cast<float>(y[i]);
+      x[i] = static_cast<double>(static_cast<float>(T(static_cast<float>(residual[i]) + dropped)));
+    }
+    return x;
+  }
+
+  size_t width, size;
+  std::vector<double> residual, y, gain, bias, d_normed, d_sum, d_gain_before, d_bias_before;
+  RowCounters counters;
+  Dropout dropout;
+};
+
+/// The kernel's sum, normed and statistics (mean, inverse, weight of each row); empty where not asked for.
+template <class T>
+Outputs run_add_norm(const AddNormCase& c, const AddNormInputs<T>& in) {
+  const size_t shift = c.aligned ? 0 : 1;
+  const Array<T> residual = Array<T>::of(in.residual, shift), y = Array<T>::of(in.y, shift);
+  const Array<float> gain = Array<float>::of(in.gain, shift), bias = Array<float>::of(in.bias, shift);
+  const Array<int32_t> positions(in.counters.positions), sentence_ids(in.counters.sentence_ids);
+  Array<T> sum(in.size, shift), normed(in.size, shift);
+  Array<RowStatistics<float>> statistics(static_cast<size_t>(c.rows));
+  AddNorm<T> a{.rows = c.rows, .width = c.width, .residual = residual.data()};
+  if (c.with_y) {
+    a.y = y.data();
+    a.dropout = in.dropout;
+    a.counters = {positions.data(), sentence_ids.data()};
+    // In bf16 a GPU that fuses multiply and add may store a neighbour: the expected values go on from what it stored.
+    if (c.with_sum || sizeof(T) == 2) a.sum = sum.data();
+  }
+  if (c.with_normed) {
+    a.norm = c.kind.norm;
+    if (c.gain_size > 0) a.gain = gain.data();
+    a.gain_size = c.gain_size;
+    if (c.bias) a.bias = bias.data();
+    a.normed = normed.data();
+    a.statistics = statistics.data();
+  }
+  backend()->kernels<T>().add_norm(a, nullptr);
+  backend()->synchronise();
+  Outputs out(3);
+  if (a.sum) out[0] = sum.values();
+  if (!a.normed) return out;
+  out[1] = normed.values();
+  for (int64_t t = 0; t < c.rows; ++t) {
+    const RowStatistics<float>& s = statistics.data()[t];
+    out[2].insert(out[2].end(), {s.mean, s.inverse, s.weight});
+  }
+  return out;
+}
+
+/// The kernel's d_residual, d_y, d_gain and d_bias; empty where not asked for. `x` is the sum of forward.
+template <class T>
+Outputs run_add_norm_backward(const AddNormCase& c, const AddNormInputs<T>& in, const std::vector<double>& x,
+                              const std::vector<RowStatistics<float>>& row_statistics) {
+  const size_t shift = c.aligned ? 0 : 1;
+  const Array<T> sum = Array<T>::of(x, shift);
+  const Array<float> gain = Array<float>::of(in.gain, shift);
+  const Array<int32_t> positions(in.counters.positions), sentence_ids(in.counters.sentence_ids);
+  const Array<RowStatistics<float>> statistics(row_statistics);
+  Array<T> d_normed = Array<T>::of(in.d_normed, shift), d_sum = Array<T>::of(in.d_sum, shift);
+  Array<T> d_residual(in.size, shift), d_y(in.size, shift);
+  Array<float> d_gain = Array<float>::of(in.d_gain_before, shift), d_bias = Array<float>::of(in.d_bias_before, shift);
+  AddNormBackward<T> b{.rows = c.rows, .width = c.width};
+  if (c.with_normed) {
+    b.x = sum.data();
+    b.statistics = statistics.data();
+    b.norm = c.kind.norm;
+    if (c.gain_size > 0) b.gain = gain.data();
+    b.gain_size = c.gain_size;
+    b.d_normed = d_normed.data();
+    if (c.gain_size > 0) b.d_gain = d_gain.data();
+    if (c.bias) b.d_bias = d_bias.data();
+  }
+  if (c.with_d_sum || !c.with_normed) b.d_sum = d_sum.data();
+  b.d_residual = c.alias == 1 && c.with_normed ? d_normed.data()
+                 : c.alias == 2 && b.d_sum     ? d_sum.data()
+                                               : d_residual.data();
+  if (c.with_y) {
+    b.dropout = in.dropout;
+    b.counters = {positions.data(), sentence_ids.data()};
+    b.d_y = d_y.data();
+  }
+  backend()->kernels<T>().add_norm_backward(b, nullptr);
+  backend()->synchronise();
+  Outputs out(4);
+  for (size_t i = 0; i < in.size; ++i) out[0].push_back(static_cast<double>(static_cast<float>(b.d_residual[i])));
+  if (b.d_y) out[1] = d_y.values();
+  if (b.d_gain) out[2] = d_gain.values();
+  if (b.d_bias) out[3] = d_bias.values();
+  return out;
+}
+
+/// The expected values for the rows of `x`, by loops in double.
+template <class T>
+struct ExpectedAddNorm {
+  std::vector<double> normed, d_residual, d_y, d_gain, d_bias;
+  std::vector<RowStatistics<float>> statistics;
+
+  ExpectedAddNorm(const AddNormCase& c, const AddNormInputs<T>& in, const std::vector<double>& x)
+      : normed(in.size), d_residual(in.d_sum), d_gain(in.d_gain_before), d_bias(in.d_bias_before) {
+    for (size_t t = 0; t < static_cast<size_t>(c.rows); ++t) add_row(c, in, t, x.data() + t * in.width);
+    d_y = d_residual;
+    for (size_t i = 0; i < in.size; ++i) d_y[i] *= in.keep(i);
+  }
+
+ private:
+  void add_row(const AddNormCase& c, const AddNormInputs<T>& in, size_t t, const double* row) {
+    const size_t width = in.width;
+    const ReferenceRow reference(row, c.width, c.kind.norm);
+    statistics.push_back({static_cast<float>(reference.mean), static_cast<float>(reference.inverse),
+                          static_cast<float>(reference.weight)});
+    std::vector<double> scaled(width), d_row(width);
+    for (size_t i = 0; i < width; ++i) {
+      const double g = c.gain_size == 0 ? 1 : in.gain[c.gain_size == 1 ? 0 : i];
+      const double unit = (row[i] - reference.mean) * reference.inverse;
+      const double d = in.d_normed[t * width + i];
+      normed[t * width + i] = unit * g + (c.bias ? in.bias[i] : 0);
+      scaled[i] = g * d;
+      if (c.gain_size > 0) d_gain[c.gain_size == 1 ? 0 : i] += unit * d;
+      d_bias[i] += d;
+    }
+    if (!c.with_normed) return;
+    reference.backward(row, scaled.data(), c.width, c.kind.norm.centred, d_row.data());
+    for (size_t i = 0; i < width; ++i) {
+      d_residual[t * width + i] = d_row[i] + (c.with_d_sum ? in.d_sum[t * width + i] : 0);
+    }
+  }
+};
+
+void expect_statistics(const std::vector<double>& got, const std::vector<RowStatistics<float>>& expected,
+                       double error) {
+  for (size_t t = 0; t < expected.size(); ++t) {
+    const double unit = std::abs(1.0 / got[3 * t + 1]);
+    EXPECT_NEAR(got[3 * t], expected[t].mean, error * std::max(1.0, unit));
+    EXPECT_NEAR(got[3 * t + 1] / expected[t].inverse, 1, error);
+    EXPECT_NEAR(got[3 * t + 2], expected[t].weight, 1e-6);
+  }
+}
+
 template <class T>
 void check_add_norm(const AddNormCase& c) {
   SCOPED_TRACE(c.name() + (sizeof(T) == 4 ? ", float" : ", bf16"));
-  const size_t size = static_cast<size_t>(c.rows * c.width), width = static_cast<size_t>(c.width);
-  const size_t shift = c.aligned ? 0 : 1;
-  std::vector<double> residual = normal_numbers<T>(size, 1), y = normal_numbers<T>(size, 2);
-  for (size_t i = 0; i < width; ++i)
-    residual[i] = y[i] = static_cast<double>(static_cast<float>(T(1e-3f * static_cast<float>(residual[i]))));
-  // The first row is tiny, the second far from 0: a channel too many under its mean or its squares would show.
-  for (size_t i = width; c.rows > 1 && i < 2 * width; ++i)
-    residual[i] = static_cast<double>(static_cast<float>(T(16 + static_cast<float>(residual[i]))));
-  const std::vector<double> gain = normal_numbers<float>(static_cast<size_t>(c.gain_size), 3);
-  const std::vector<double> bias = normal_numbers<float>(width, 4);
-  const std::vector<double> d_normed = normal_numbers<T>(size, 5), d_sum = normal_numbers<T>(size, 6);
-  const std::vector<double> d_gain_before = normal_numbers<float>(static_cast<size_t>(c.gain_size), 7);
-  const std::vector<double> d_bias_before = normal_numbers<float>(width, 8);
-  const Names names(c.rows);
-  const Array<int32_t> positions(names.positions), lines(names.sentence_ids);
-  const Dropout dropout = some_dropout(c.p);
-
-  const Outputs forward = run_twice([&] {
-    const Array<T> r = Array<T>::of(residual, shift), yy = Array<T>::of(y, shift);
-    const Array<float> g = Array<float>::of(gain, shift), b = Array<float>::of(bias, shift);
-    Array<T> sum(size, shift), normed(size, shift);
-    Array<RowStatistics<float>> statistics(static_cast<size_t>(c.rows));
-    AddNorm<T> a{.rows = c.rows, .width = c.width, .residual = r.data()};
-    if (c.with_y) {
-      a.y = yy.data();
-      a.dropout = dropout;
-      a.counters = {positions.data(), lines.data()};
-      // In bf16 a GPU that fuses the product and the sum may store a neighbour: the judge goes on from what it stored.
-      if (c.with_sum || sizeof(T) == 2) a.sum = sum.data();
-    }
-    if (c.with_normed) {
-      a.norm = c.kind.norm;
-      if (c.gain_size > 0) a.gain = g.data();
-      a.gain_size = c.gain_size;
-      if (c.bias) a.bias = b.data();
-      a.normed = normed.data();
-      a.statistics = statistics.data();
-    }
-    backend()->kernels<T>().add_norm(a, nullptr);
-    backend()->synchronise();
-    Outputs out(3);
-    if (a.sum) out[0] = sum.values();
-    if (a.normed) {
-      out[1] = normed.values();
-      for (int64_t t = 0; t < c.rows; ++t) {
-        const RowStatistics<float>& s = statistics.data()[t];
-        out[2].insert(out[2].end(), {s.mean, s.inverse, s.weight});
-      }
-    }
-    return out;
-  });
-
-  // x as it is stored; in float so that it falls on the same number of T.
-  std::vector<double> x = residual;
-  for (size_t i = 0; c.with_y && i < size; ++i) {
-    const size_t t = i / width;
-    const float keep = static_cast<float>(
-        keep_of(dropout, static_cast<int64_t>(i % width), names.positions[t], names.sentence_ids[t]));
-    x[i] =
-        static_cast<double>(static_cast<float>(T(static_cast<float>(residual[i]) + keep * static_cast<float>(y[i]))));
-  }
+  const AddNormInputs<T> in(c);
+  const Outputs forward = run_twice([&] { return run_add_norm(c, in); });
+  std::vector<double> x = in.sum(c.with_y);
   if (!forward[0].empty()) {
     expect_close<T>("sum", forward[0], x, arithmetic(1));
     x = forward[0];
   }
-  std::vector<double> normed(size), d_x = d_sum;
-  std::vector<double> d_gain = d_gain_before, d_bias = d_bias_before;
-  std::vector<RowStatistics<float>> statistics;
-  for (size_t t = 0; t < static_cast<size_t>(c.rows); ++t) {
-    const double* row = x.data() + t * width;
-    const JudgedRow judged(row, c.width, c.kind.norm);
-    statistics.push_back(
-        {static_cast<float>(judged.mean), static_cast<float>(judged.inverse), static_cast<float>(judged.weight)});
-    std::vector<double> scaled(width), d_row(width);
-    for (size_t i = 0; i < width; ++i) {
-      const double g = c.gain_size == 0 ? 1 : gain[c.gain_size == 1 ? 0 : i];
-      const double unit = (row[i] - judged.mean) * judged.inverse;
-      normed[t * width + i] = unit * g + (c.bias ? bias[i] : 0);
-      scaled[i] = g * d_normed[t * width + i];
-      if (c.gain_size > 0) d_gain[c.gain_size == 1 ? 0 : i] += unit * d_normed[t * width + i];
-      d_bias[i] += d_normed[t * width + i];
-    }
-    judged.backward(row, scaled.data(), c.width, c.kind.norm.centred, d_row.data());
-    for (size_t i = 0; c.with_normed && i < width; ++i)
-      d_x[t * width + i] = d_row[i] + (c.more ? d_sum[t * width + i] : 0);
-  }
+  const ExpectedAddNorm<T> expected(c, in, x);
   if (c.with_normed) {
-    expect_close<T>("normed", forward[1], normed, arithmetic(c.width));
-    for (size_t t = 0; t < statistics.size(); ++t) {
-      const double unit = std::abs(1.0 / forward[2][3 * t + 1]);
-      EXPECT_NEAR(forward[2][3 * t], statistics[t].mean, arithmetic(c.width) * std::max(1.0, unit));
-      EXPECT_NEAR(forward[2][3 * t + 1] / statistics[t].inverse, 1, arithmetic(c.width));
-      EXPECT_NEAR(forward[2][3 * t + 2], statistics[t].weight, 1e-6);
-    }
+    expect_close<T>("normed", forward[1], expected.normed, arithmetic(c.width));
+    expect_statistics(forward[2], expected.statistics, arithmetic(c.width));
   }
 
-  const Outputs backward = run_twice([&] {
-    const Array<T> xx = Array<T>::of(x, shift);
-    Array<T> dn = Array<T>::of(d_normed, shift), ds = Array<T>::of(d_sum, shift), own(size, shift), dy(size, shift);
-    const Array<float> g = Array<float>::of(gain, shift);
-    Array<float> dg = Array<float>::of(d_gain_before, shift), db = Array<float>::of(d_bias_before, shift);
-    const Array<RowStatistics<float>> s(statistics);
-    AddNormBackward<T> b{.rows = c.rows, .width = c.width};
-    if (c.with_normed) {
-      b.x = xx.data();
-      b.statistics = s.data();
-      b.norm = c.kind.norm;
-      if (c.gain_size > 0) b.gain = g.data();
-      b.gain_size = c.gain_size;
-      b.d_normed = dn.data();
-      if (c.gain_size > 0) b.d_gain = dg.data();
-      if (c.bias) b.d_bias = db.data();
-    }
-    if (c.more || !c.with_normed) b.d_sum = ds.data();
-    b.d_residual = c.alias == 1 && c.with_normed ? dn.data() : c.alias == 2 && b.d_sum ? ds.data() : own.data();
-    if (c.with_y) {
-      b.dropout = dropout;
-      b.counters = {positions.data(), lines.data()};
-      b.d_y = dy.data();
-    }
-    backend()->kernels<T>().add_norm_backward(b, nullptr);
-    backend()->synchronise();
-    Outputs out(4);
-    for (size_t i = 0; i < size; ++i) out[0].push_back(static_cast<double>(static_cast<float>(b.d_residual[i])));
-    if (b.d_y) out[1] = dy.values();
-    if (b.d_gain) out[2] = dg.values();
-    if (b.d_bias) out[3] = db.values();
-    return out;
-  });
-
-  expect_close<T>("d_residual", backward[0], d_x, arithmetic(c.width));
-  if (c.with_y) {
-    std::vector<double> d_y = d_x;
-    for (size_t i = 0; i < size; ++i) {
-      d_y[i] *=
-          keep_of(dropout, static_cast<int64_t>(i % width), names.positions[i / width], names.sentence_ids[i / width]);
-    }
-    expect_close<T>("d_y", backward[1], d_y, arithmetic(c.width));
-  }
+  const Outputs backward = run_twice([&] { return run_add_norm_backward(c, in, x, expected.statistics); });
+  expect_close<T>("d_residual", backward[0], expected.d_residual, arithmetic(c.width));
+  if (c.with_y) expect_close<T>("d_y", backward[1], expected.d_y, arithmetic(c.width));
   // The sum over rows of a clamped or tiny row may be small beside its terms.
   if (c.with_normed && c.gain_size > 0)
-    expect_close<float>("d_gain", backward[2], d_gain, arithmetic(c.width + c.rows),
+    expect_close<float>("d_gain", backward[2], expected.d_gain, arithmetic(c.width + c.rows),
                         1 + static_cast<double>(c.gain_size == 1 ? std::sqrt(c.rows * c.width) : 0));
-  if (c.with_normed && c.bias) expect_close<float>("d_bias", backward[3], d_bias, arithmetic(c.rows), 1);
+  if (c.with_normed && c.bias) expect_close<float>("d_bias", backward[3], expected.d_bias, arithmetic(c.rows), 1);
 }
 
 class AddNormKernel : public OnEachBackend {};
@@ -277,7 +326,7 @@ TEST_P(AddNormKernel, IsItsFormulaForwardAndBackward) {
                             .p = p,
                             .aligned = turn % 3 != 2,
                             .alias = static_cast<int>(turn % 3),
-                            .more = turn % 4 < 2};
+                            .with_d_sum = turn % 4 < 2};
         check_add_norm<float>(c);
         check_add_norm<bf16>(c);
       }
@@ -297,7 +346,7 @@ TEST_P(AddNormKernel, SumsManyRowsInBlocks) {
                 .p = 0,
                 .aligned = true,
                 .alias = 0,
-                .more = false};
+                .with_d_sum = false};
   check_add_norm<float>(c);
   c.gain_size = 1;
   c.rows = 700;
@@ -314,8 +363,8 @@ void check_bias_relu_dropout(int64_t rows, int64_t columns, double p, bool align
                shift = aligned ? 0 : 3;
   const std::vector<double> x = normal_numbers<T>(size, 1), bias = normal_numbers<float>(width, 2);
   const std::vector<double> upstream = normal_numbers<T>(size, 3), d_bias_before = normal_numbers<float>(width, 4);
-  const Names names(rows);
-  const Array<int32_t> positions(names.positions), lines(names.sentence_ids);
+  const RowCounters counters(rows);
+  const Array<int32_t> positions(counters.positions), sentence_ids(counters.sentence_ids);
   const Dropout dropout = some_dropout(p);
 
   const Outputs got = run_twice([&] {
@@ -326,7 +375,7 @@ void check_bias_relu_dropout(int64_t rows, int64_t columns, double p, bool align
     T* out = in_place ? in.data() : other.data();
     T* d_x = in_place ? d_out.data() : d_other.data();
     backend()->kernels<T>().bias_relu_dropout(
-        {rows, columns, in.data(), b.data(), dropout, {positions.data(), lines.data()}, out}, nullptr);
+        {rows, columns, in.data(), b.data(), dropout, {positions.data(), sentence_ids.data()}, out}, nullptr);
     backend()->kernels<T>().bias_relu_dropout_backward({rows, columns, out, dropout, d_out.data(), d_x, d_bias.data()},
                                                        nullptr);
     backend()->synchronise();
@@ -336,7 +385,8 @@ void check_bias_relu_dropout(int64_t rows, int64_t columns, double p, bool align
   std::vector<double> out(size), d_x(size), d_bias = d_bias_before;
   for (size_t i = 0; i < size; ++i) {
     const size_t t = i / width;
-    const double keep = keep_of(dropout, static_cast<int64_t>(i % width), names.positions[t], names.sentence_ids[t]);
+    const double keep =
+        keep_of(dropout, static_cast<int64_t>(i % width), counters.positions[t], counters.sentence_ids[t]);
     out[i] = keep * std::max(x[i] + bias[i % width], 0.0);
     d_x[i] = out[i] > 0 ? keep * upstream[i] : 0;
     d_bias[i % width] += d_x[i];
@@ -577,10 +627,10 @@ void check_best_tokens(const std::vector<double>& logits, int64_t vocab_size, in
     }
     std::stable_sort(order.begin(), order.end(),
                      [&](int32_t a, int32_t b) { return z[static_cast<size_t>(a)] > z[static_cast<size_t>(b)]; });
-    for (size_t place = 0; place < best; ++place) {
-      const bool there = place < order.size();
-      tokens.push_back(there ? order[place] : -1);
-      const double logit = there ? z[static_cast<size_t>(order[place])] : -INFINITY;
+    for (size_t rank = 0; rank < best; ++rank) {
+      const bool there = rank < order.size();
+      tokens.push_back(there ? order[rank] : -1);
+      const double logit = there ? z[static_cast<size_t>(order[rank])] : -INFINITY;
       log_p.push_back(std::isinf(logit) ? -INFINITY : logit - top - std::log(sum));
     }
   }
@@ -658,29 +708,32 @@ void check_embedding(int64_t rows, int64_t columns, int32_t vocabulary, double p
                            aligned, sizeof(T)));
   const size_t width = static_cast<size_t>(columns), size = static_cast<size_t>(rows) * width, shift = aligned ? 0 : 1;
   const size_t table_size = static_cast<size_t>(vocabulary) * width;
-  const std::vector<double> table = normal_numbers<float>(table_size, 1), places = normal_numbers<float>(7 * width, 2);
+  const std::vector<double> table = normal_numbers<float>(table_size, 1),
+                            position_table = normal_numbers<float>(7 * width, 2);
   const std::vector<double> upstream = normal_numbers<T>(size, 3), before = normal_numbers<float>(table_size, 4);
   const double scale = std::sqrt(static_cast<double>(columns));
-  const Names names(rows);
+  const RowCounters counters(rows);
   std::vector<int32_t> tokens, by_token;
   for (int64_t t = 0; t < rows; ++t) {
     tokens.push_back(static_cast<int32_t>(t * t % vocabulary));
     by_token.push_back(static_cast<int32_t>(t));
   }
   std::stable_sort(by_token.begin(), by_token.end(), [&](int32_t a, int32_t b) { return tokens[a] < tokens[b]; });
-  const Array<int32_t> positions(names.positions), lines(names.sentence_ids), token(tokens), order(by_token);
-  const DropoutCounters row_names{positions.data(), lines.data()};
+  const Array<int32_t> positions(counters.positions), sentence_ids(counters.sentence_ids), token(tokens),
+      order(by_token);
+  const DropoutCounters row_counters{positions.data(), sentence_ids.data()};
   const Dropout dropout = some_dropout(p);
 
   const Outputs got = run_twice([&] {
-    const Array<float> words = Array<float>::of(table, shift), place = Array<float>::of(places, shift);
+    const Array<float> words = Array<float>::of(table, shift), place = Array<float>::of(position_table, shift);
     const Array<T> d_out = Array<T>::of(upstream, shift);
     Array<T> out(size, shift);
     Array<float> d_table = Array<float>::of(before, shift);
     backend()->kernels<T>().embedding(
-        {rows, columns, words.data(), place.data(), token.data(), scale, dropout, row_names, out.data()}, nullptr);
+        {rows, columns, words.data(), place.data(), token.data(), scale, dropout, row_counters, out.data()}, nullptr);
     backend()->kernels<T>().embedding_backward(
-        {rows, columns, d_out.data(), token.data(), order.data(), scale, dropout, row_names, d_table.data()}, nullptr);
+        {rows, columns, d_out.data(), token.data(), order.data(), scale, dropout, row_counters, d_table.data()},
+        nullptr);
     backend()->synchronise();
     return Outputs{out.values(), d_table.values()};
   });
@@ -688,9 +741,9 @@ void check_embedding(int64_t rows, int64_t columns, int32_t vocabulary, double p
   std::vector<double> out(size), d_table = before;
   for (size_t i = 0; i < size; ++i) {
     const size_t t = i / width, c = i % width;
-    const double keep = keep_of(dropout, static_cast<int64_t>(c), names.positions[t], names.sentence_ids[t]);
+    const double keep = keep_of(dropout, static_cast<int64_t>(c), counters.positions[t], counters.sentence_ids[t]);
     const size_t at = static_cast<size_t>(tokens[t]) * width + c;
-    out[i] = keep * (scale * table[at] + places[static_cast<size_t>(names.positions[t]) * width + c]);
+    out[i] = keep * (scale * table[at] + position_table[static_cast<size_t>(counters.positions[t]) * width + c]);
     d_table[at] += scale * keep * upstream[i];
   }
   expect_close<T>("out", got[0], out, arithmetic(1));

@@ -1,6 +1,6 @@
-// A thread block emulated on the processor. Its threads are fibres that run one after another in a fixed order and
-// switch where they synchronise; a warp runs until all its threads wait for the block. So errors of synchronisation are
-// found without a GPU:
+// A thread block emulated on the processor: a Block of engine/cuda/block.h, so that kernel bodies run without a GPU.
+// Its threads are fibres that run one after another in a fixed order and switch where they synchronise; a warp runs
+// until all its threads wait for the block. So errors of synchronisation are found without a GPU:
 //   - a thread that misses a barrier (undefined on the GPU): the process aborts with a message;
 //   - a read of what another thread has not yet written: the other ThreadOrder gives other bits;
 //   - a read of shared memory that was never written: it holds NaN;
@@ -15,7 +15,7 @@
 
 #include "engine/cuda/block.h"
 
-namespace tearless::engine {
+namespace tearless::engine::test {
 
 /// The order in which the warps of a block, and the threads of a warp, run between two barriers. A correct body gives
 /// the same bits in both.
@@ -69,22 +69,22 @@ class BlockOnHost {
   void mma(const uint32_t (&a)[4], uint32_t b0, uint32_t b1, float (&c)[4]);
 
  private:
-  static constexpr size_t kPlaceWords = 3;  // 8-byte words that a lane can pass in one exchange
+  static constexpr size_t kSlotWords = 3;  // 8-byte words that a lane can pass in one exchange
   /// The thread's exchange slot. It has two, used in turn, so that a thread that is ahead does not overwrite a value
   /// that others have yet to read.
-  uint64_t* place(int thread);
+  uint64_t* slot(int thread);
   /// Passes a value to the other lanes, which read it with passed_by().
   template <class V>
   void exchange(V value) {
-    static_assert(sizeof(V) <= kPlaceWords * sizeof(uint64_t));
+    static_assert(sizeof(V) <= kSlotWords * sizeof(uint64_t));
     turn_ ^= 1;
-    std::memcpy(place(thread_), &value, sizeof(V));
+    std::memcpy(slot(thread_), &value, sizeof(V));
     warp_sync();
   }
   template <class V>
   V passed_by(int lane) {
     V value;
-    std::memcpy(&value, place(warp() * kLanes + lane), sizeof(V));
+    std::memcpy(&value, slot(warp() * kLanes + lane), sizeof(V));
     return value;
   }
   /// Element of matrix 0 … 3 (load_matrices()), whose row addresses the lanes have passed.
@@ -100,4 +100,4 @@ class BlockOnHost {
 /// Runs `body` for every thread of every block of `shape`, one block after another.
 void run_blocks(const Shape& shape, const std::function<void(BlockOnHost&)>& body);
 
-}  // namespace tearless::engine
+}  // namespace tearless::engine::test

@@ -1,6 +1,6 @@
 #undef _FORTIFY_SOURCE  // its longjmp() check aborts on a jump to another stack
 
-#include "engine/cuda/block_on_host.h"
+#include "tests/engine/cuda/block_on_host.h"
 
 #include <setjmp.h>
 #include <ucontext.h>
@@ -13,7 +13,7 @@
 #include <sanitizer/common_interface_defs.h>
 #endif
 
-namespace tearless::engine {
+namespace tearless::engine::test {
 namespace {
 
 constexpr size_t kStackBytes = 256 << 10;
@@ -57,7 +57,7 @@ class FibreBlock {
       : body_(body),
         fibres_(static_cast<size_t>(shape.threads)),
         warp_barriers_(static_cast<size_t>(shape.threads / kLanes)),
-        places_(2 * BlockOnHost::kPlaceWords * static_cast<size_t>(shape.threads)),
+        slots_(2 * BlockOnHost::kSlotWords * static_cast<size_t>(shape.threads)),
         shared_bytes_(static_cast<size_t>(shape.shared_bytes)),
         shared_(memory_of(shared_bytes_), &std::free) {
     if (shape.threads <= 0 || shape.threads % kLanes != 0 || shape.threads > 1024) {
@@ -85,8 +85,8 @@ class FibreBlock {
 
   int threads() const { return static_cast<int>(fibres_.size()); }
   unsigned char* shared() { return shared_.get(); }
-  uint64_t* place(int thread, int turn) {
-    return &places_[BlockOnHost::kPlaceWords * (2 * static_cast<size_t>(thread) + static_cast<size_t>(turn))];
+  uint64_t* slot(int thread, int turn) {
+    return &slots_[BlockOnHost::kSlotWords * (2 * static_cast<size_t>(thread) + static_cast<size_t>(turn))];
   }
 
   void wait_for_block() { wait(block_barrier_); }
@@ -168,12 +168,12 @@ class FibreBlock {
 #if defined(__SANITIZE_ADDRESS__)
     __sanitizer_start_switch_fiber(&scheduler_sanitizer_stack_, fibres_[i].stack, kStackBytes);
 #endif
-    if (::_setjmp(scheduler_) == 0) go_on(fibres_[i]);
+    if (::_setjmp(scheduler_) == 0) switch_to(fibres_[i]);
 #if defined(__SANITIZE_ADDRESS__)
     __sanitizer_finish_switch_fiber(scheduler_sanitizer_stack_, nullptr, nullptr);
 #endif
   }
-  [[noreturn]] static void go_on(Fibre& fibre) {
+  [[noreturn]] static void switch_to(Fibre& fibre) {
     if (fibre.started) ::_longjmp(fibre.registers, 1);
     fibre.started = true;
     ::setcontext(&fibre.context);
@@ -195,7 +195,7 @@ class FibreBlock {
   std::vector<Fibre> fibres_;
   std::vector<Barrier> warp_barriers_;
   Barrier block_barrier_;
-  std::vector<uint64_t> places_;
+  std::vector<uint64_t> slots_;
   size_t shared_bytes_;
   std::unique_ptr<unsigned char, decltype(&std::free)> shared_;
   jmp_buf scheduler_;
@@ -211,7 +211,7 @@ int BlockOnHost::threads() const { return fibres_.threads(); }
 void BlockOnHost::sync() { fibres_.wait_for_block(); }
 void BlockOnHost::warp_sync() { fibres_.wait_for_warp(warp()); }
 unsigned char* BlockOnHost::shared() { return fibres_.shared(); }
-uint64_t* BlockOnHost::place(int thread) { return fibres_.place(thread, turn_); }
+uint64_t* BlockOnHost::slot(int thread) { return fibres_.slot(thread, turn_); }
 
 uint32_t BlockOnHost::matrix_element(int matrix, int row, int column) {
   const auto* from = reinterpret_cast<const unsigned char*>(passed_by<uintptr_t>(8 * matrix + row));
@@ -222,10 +222,10 @@ uint32_t BlockOnHost::matrix_element(int matrix, int row, int column) {
 }
 
 void BlockOnHost::mma(const uint32_t (&a)[4], uint32_t b0, uint32_t b1, float (&c)[4]) {
-  struct Share {
+  struct Registers {
     uint32_t a[4], b[2];
   };
-  exchange(Share{{a[0], a[1], a[2], a[3]}, {b0, b1}});
+  exchange(Registers{{a[0], a[1], a[2], a[3]}, {b0, b1}});
   const int g = lane() / 4, t = lane() % 4;
   float of_a[2][16], of_b[2][16];  // rows g and g + 8 of a, columns 2t and 2t + 1 of b
   const auto unpack = [](uint32_t pair, float* to) {
@@ -233,10 +233,10 @@ void BlockOnHost::mma(const uint32_t (&a)[4], uint32_t b0, uint32_t b1, float (&
     to[1] = std::bit_cast<float>(pair & 0xFFFF0000u);
   };
   for (int pair = 0; pair < 4; ++pair) {
-    const Share row = passed_by<Share>(4 * g + pair);
+    const Registers row = passed_by<Registers>(4 * g + pair);
     for (int x = 0; x < 4; ++x) unpack(row.a[x], &of_a[x % 2][2 * pair + x / 2 * 8]);
     for (int i = 0; i < 2; ++i) {
-      const Share column = passed_by<Share>(4 * (2 * t + i) + pair);
+      const Registers column = passed_by<Registers>(4 * (2 * t + i) + pair);
       for (int x = 0; x < 2; ++x) unpack(column.b[x], &of_b[i][2 * pair + x * 8]);
     }
   }
@@ -253,4 +253,4 @@ void run_blocks(const Shape& shape, const std::function<void(BlockOnHost&)>& bod
   for (int64_t i = 0; i < shape.blocks; ++i) fibres.run(i);
 }
 
-}  // namespace tearless::engine
+}  // namespace tearless::engine::test

@@ -1,11 +1,11 @@
-#include "engine/cuda/kernels_on_host.h"
+#include "tests/engine/cuda/kernels_on_host.h"
 
 #include <cstring>
 #include <vector>
 
 #include "engine/cuda/kernel_table.h"
 
-namespace tearless::engine {
+namespace tearless::engine::test {
 namespace {
 
 class RunnerOnHost {
@@ -36,4 +36,4 @@ const Kernels<bf16> bf16_kernels_on_host = kernel_table<bf16, RunnerOnHost>();
 const OptimiserKernels optimiser_kernels_on_host = optimiser_table<RunnerOnHost>();
 const SearchKernels search_kernels_on_host = search_table<RunnerOnHost>();
 
-}  // namespace tearless::engine
+}  // namespace tearless::engine::test

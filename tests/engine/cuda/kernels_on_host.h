@@ -3,15 +3,15 @@
 // ignored.
 #pragma once
 
-#include "engine/cuda/block_on_host.h"
 #include "engine/ops/bf16.h"
 #include "engine/ops/kernels.h"
+#include "tests/engine/cuda/block_on_host.h"
 
-namespace tearless::engine {
+namespace tearless::engine::test {
 
 extern const Kernels<float> float_kernels_on_host;
 extern const Kernels<bf16> bf16_kernels_on_host;
 extern const OptimiserKernels optimiser_kernels_on_host;
 extern const SearchKernels search_kernels_on_host;
 
-}  // namespace tearless::engine
+}  // namespace tearless::engine::test
