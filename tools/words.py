@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""words.py [FILE…]: finds old or odd words where the glossary (docs/design.md) or the field has a term, misspellings, and
-spelling that is not British. Prints file:line: word → term; exit code 1 if it finds any. Default: every tracked file in SCOPE.
+"""words.py [FILE…]: finds old or odd words where the glossary (docs/design.md) or the field has a term, and spelling that is
+not British (codespell finds misspellings). Prints file:line: word → term; exit code 1 if it finds any. Default: every tracked file in SCOPE.
 
 To add a word: a row in WORDS. If a find is right as it is: a row in ALLOWED, with the reason.
 """
@@ -54,17 +54,6 @@ WORDS = [
     (r"what became of", "how it ended", ""),
     (r"this house", "these sources", ""),
 ]
-
-MISSPELLED = {
-    "accross": "across", "adress": "address", "agressive": "aggressive", "arguement": "argument", "begining": "beginning",
-    "calender": "calendar", "comparision": "comparison", "definately": "definitely", "dependant": "dependent",
-    "existance": "existence", "gaurantee": "guarantee", "gradiant": "gradient", "independant": "independent",
-    "intialise": "initialise", "lenght": "length", "neccessary": "necessary", "occured": "occurred", "occurence": "occurrence",
-    "paramter": "parameter", "precison": "precision", "probabilty": "probability", "recieve": "receive", "refered": "referred",
-    "reproducable": "reproducible", "seperate": "separate", "sucess": "success", "succesful": "successful", "teh": "the",
-    "thier": "their", "transfered": "transferred", "untill": "until", "wich": "which", "writting": "writing",
-}
-WORDS += [(wrong + "s?", right, "") for wrong, right in MISSPELLED.items()]
 
 # American → British, but not in the names of other libraries: after a dot or a colon, or before a bracket.
 BRITISH = r"(initial|normal|optim|organ|recogn|serial|synchron|summar|token|vector)(iz)(e[drs]?|ing|ation|ations|er)|(behavi|col)(or)(s|ed)?"

@@ -44,7 +44,7 @@ TEARLESS_BODY void store_gradients(const AddNormBackward<T>& a, const Mask& mask
                                    int64_t c, int count, float (&d_x)[kSize]) {
   store_group<kAligned>(a.d_residual + t * a.width + c, count, d_x);
   if (!a.d_y) return;
-  mask.apply(c, counter.outer, counter.line, d_x);
+  mask.apply(c, counter.outer, counter.sentence, d_x);
   store_group<kAligned>(a.d_y + t * a.width + c, count, d_x);
 }
 
@@ -84,7 +84,7 @@ struct AddBackwardRows {
     if (a.d_residual != a.d_sum) store_group<kAligned>(a.d_residual + t * a.width + c, count, d_x);
     if (!a.d_y) return;
     const RowCounter counter = counter_of(mask, a.counters, t);
-    mask.apply(c, counter.outer, counter.line, d_x);
+    mask.apply(c, counter.outer, counter.sentence, d_x);
     store_group<kAligned>(a.d_y + t * a.width + c, count, d_x);
   }
 };

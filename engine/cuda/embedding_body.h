@@ -124,7 +124,7 @@ struct EmbeddingSegments {
       float d[kSize];
       load_group<kAligned>(a.d_out + t * a.width + c, count, d);
       const RowCounter counter = counter_of(mask, a.counters, t);
-      mask.apply(c, counter.outer, counter.line, d);
+      mask.apply(c, counter.outer, counter.sentence, d);
       TEARLESS_UNROLL
       for (int i = 0; i < kSize; ++i) sum[i] += d[i];
     }

@@ -61,24 +61,24 @@ void talk_to(const fs::path& program, const Talk& talk) {
   child_in.close();
   child_out.close();
 
-  std::string saying, hearing;
+  std::string to_send, received;
   while (true) {
-    while (to.is_open() && saying.size() < 65536) {
+    while (to.is_open() && to_send.size() < 65536) {
       const std::optional<std::string> line = talk.next();
       if (!line) break;
-      saying += *line + "\n";
+      to_send += *line + "\n";
     }
-    if (saying.empty()) to.close();
+    if (to_send.empty()) to.close();
 
     std::array<pollfd, 2> events = {pollfd{from.get(), POLLIN, 0}, pollfd{to.get(), POLLOUT, 0}};
     if (::poll(events.data(), to.is_open() ? 2 : 1, -1) < 0) continue;  // a signal
     if (to.is_open() && events[1].revents != 0) {
-      const ssize_t sent = ::send(to.get(), saying.data(), saying.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+      const ssize_t sent = ::send(to.get(), to_send.data(), to_send.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
       if (sent >= 0) {
-        saying.erase(0, static_cast<size_t>(sent));
+        to_send.erase(0, static_cast<size_t>(sent));
       } else if (errno != EAGAIN && errno != EINTR) {
         to.close();  // the program has stopped reading; its exit code will say why
-        saying.clear();
+        to_send.clear();
       }
     }
     if (events[0].revents == 0) continue;
@@ -86,12 +86,12 @@ void talk_to(const fs::path& program, const Talk& talk) {
     const ssize_t got = ::read(from.get(), buffer, sizeof buffer);
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) break;
-    hearing.append(buffer, static_cast<size_t>(got));
+    received.append(buffer, static_cast<size_t>(got));
     size_t begin = 0;
-    for (size_t end; (end = hearing.find('\n', begin)) != std::string::npos; begin = end + 1) {
-      talk.on_line(std::string_view(hearing).substr(begin, end - begin));
+    for (size_t end; (end = received.find('\n', begin)) != std::string::npos; begin = end + 1) {
+      talk.on_line(std::string_view(received).substr(begin, end - begin));
     }
-    hearing.erase(0, begin);
+    received.erase(0, begin);
   }
 
   int status = 0;

@@ -52,7 +52,7 @@ void Scheduler::begin(std::vector<Job> jobs) {
     if (jobs_.emplace(id, std::move(job)).second) order.push_back(id);
   }
   // Runs of other sweeps too: their attempts occupy slots, and no other process will record how they end.
-  for (const std::string& id : store_.ids_in(RunState::kRunning)) adopt_or_judge(id);
+  for (const std::string& id : store_.ids_in(RunState::kRunning)) adopt_or_conclude(id);
   std::set<std::string> queued;
   for (const Queued& again : queue_) queued.insert(again.id);
   for (const std::string& id : order) {
@@ -61,18 +61,18 @@ void Scheduler::begin(std::vector<Job> jobs) {
   fill();
 }
 
-void Scheduler::adopt_or_judge(const std::string& id) {
+void Scheduler::adopt_or_conclude(const std::string& id) {
   const RunDirectory run = workspace_.run(id);
   if (launcher_.adopt(id, run.root())) return take_up(id);
   const int64_t newest = run.newest_begun_attempt();
-  if (newest == 0 || is_judged(id, newest)) {  // the launch ended before it made an attempt
+  if (newest == 0 || end_is_recorded(id, newest)) {  // the launch ended before it made an attempt
     store_.move(id, RunState::kRunning, RunState::kQueued, FailureClass::kLost, "it was never started");
     return;
   }
   conclude(id, newest, verdict_of(run, newest), nullptr);
 }
 
-bool Scheduler::is_judged(const std::string& id, int64_t attempt) const {
+bool Scheduler::end_is_recorded(const std::string& id, int64_t attempt) const {
   const std::vector<AttemptRecord> known = store_.attempts_of(id);
   return !known.empty() && known.back().number == attempt && !known.back().outcome.empty();
 }
@@ -87,7 +87,7 @@ void Scheduler::take_up(const std::string& id) {
   const std::string device = cuda_device_of(run, newest);
   running.slot =
       device.empty() ? slots_.take_anyway(running.ours ? job->second.threads : 1) : slots_.take_device(device);
-  running.attempts_before = is_judged(id, newest) ? newest : newest - 1;  // its supervisor may not have begun yet
+  running.attempts_before = end_is_recorded(id, newest) ? newest : newest - 1;  // its supervisor may not have begun yet
   running.checkpoint_before = run.newest_checkpoint();
   running.since = running.last_sign = now_();
   running.progress.id = id;

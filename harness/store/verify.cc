@@ -72,7 +72,7 @@ class Verification {
     open_store();
     for (const std::string& id : folders_in(workspace_.runs())) check_run(id);
     if (store_) look_for_lost_folders();
-    for (const std::string& id : folders_in(workspace_.sweeps())) look_at_sweep(id);
+    for (const std::string& id : folders_in(workspace_.sweeps())) check_sweep(id);
     report_.sweeps = static_cast<int64_t>(sweeps_.size());
     if (store_) look_for_lost_sweeps();
     keep_what_is_at_stake();
@@ -122,9 +122,9 @@ class Verification {
       blame_database(subject, error.what());
     }
     const size_t before = report_.differences.size();
-    look_at_folder(run, subject, known);
+    check_folder(run, subject, known);
     const bool sound = report_.differences.size() == before;
-    look_at_checkpoints(run, subject);
+    check_checkpoints(run, subject);
     if (!store_) return;
     if (!known) {
       if (!watched_ && sound) blame_database(subject, "it is not in the database");
@@ -138,7 +138,7 @@ class Verification {
     }
   }
 
-  void look_at_folder(const RunDirectory& run, const std::string& subject, const std::optional<RunRecord>& known) {
+  void check_folder(const RunDirectory& run, const std::string& subject, const std::optional<RunRecord>& known) {
     const auto blame_folder = [&](const std::string& what) {
       add({.subject = subject,
            .what = what,
@@ -166,7 +166,7 @@ class Verification {
     }
   }
 
-  void look_at_checkpoints(const RunDirectory& run, const std::string& subject) {
+  void check_checkpoints(const RunDirectory& run, const std::string& subject) {
     bool older_is_sound = false;
     for (const int64_t step : run.checkpoint_steps()) {
       const fs::path folder = run.checkpoint(step);
@@ -181,7 +181,7 @@ class Verification {
         add({.subject = subject,
              .what = what,
              .todo = "tearless verify --repair" + place_,
-             .remedy = Remedy::kSetAside,
+             .remedy = Remedy::kMoveToDamaged,
              .checkpoint = folder.string()});
       } else {
         add({.subject = subject,
@@ -224,7 +224,7 @@ class Verification {
     for (const AttemptRecord& stored : store_->attempts_of(id)) {
       numbers.insert(stored.number);
       const AttemptRecord file = read_attempt(run, stored.number);
-      // Without outcome (another version may have judged differently) and checkpoint (it may have been deleted since).
+      // Without outcome (another version may have decided otherwise) and checkpoint (it may have been deleted since).
       const auto said = [](const AttemptRecord& a) {
         return std::tie(a.code, a.signal, a.started_at, a.ended_at, a.host, a.device, a.processor, a.version,
                         a.numerics, a.measured);
@@ -266,7 +266,7 @@ class Verification {
 
   // --- sweeps --------------------------------------------------------------------------------------------------------
 
-  void look_at_sweep(const std::string& id) {
+  void check_sweep(const std::string& id) {
     const std::string subject = "sweep " + id;
     try {
       sweeps_.insert(id);
@@ -347,7 +347,7 @@ VerifyReport repair(const Workspace& workspace) {
     const LockFile lock = lock_for_writing(workspace);
     for (const Difference& difference : Verification(workspace, /*watched=*/false).report().differences) {
       database_at_fault |= difference.remedy == Remedy::kRebuild;
-      if (difference.remedy != Remedy::kSetAside) continue;
+      if (difference.remedy != Remedy::kMoveToDamaged) continue;
       move_to_damaged(difference.checkpoint);
       repaired.push_back(fmt::format("{}: {}; moved to damaged/", difference.subject, difference.what));
     }

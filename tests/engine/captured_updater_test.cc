@@ -34,7 +34,7 @@ constexpr int64_t kUpdates = 15;
 class Tiny final : public Trainable {
  public:
   Tiny(const ModelOptions& options, RowPrecision precision, at::Device device)
-      : model_(options, test::usual_kept(kVocabSize), 1, 2, device, precision) {
+      : model_(options, test::usual_output_vocabulary(kVocabSize), 1, 2, device, precision) {
     std::mt19937 bits(7);
     const auto sentence = [&](size_t words) {
       std::vector<int32_t> tokens;

@@ -234,7 +234,7 @@ TEST_P(SearchOnDevice, FindsWhatTheSearchOnTheHostFinds) {
   if (on_processor()) use_cpu_backend(counting_bodies());
 
   for (const bool fix_norm : {false, true}) {
-    std::vector<uint8_t> output_tokens = test::usual_kept(kVocabulary);
+    std::vector<uint8_t> output_tokens = test::usual_output_vocabulary(kVocabulary);
     output_tokens[6] = 0;  // so that the output table is a copy
     test::TinyModel model(model_options(fix_norm), output_tokens, 3, 2, GetParam().device, GetParam().precision);
     scale_weights(model, fix_norm ? 5 : 3);

@@ -28,7 +28,7 @@ const Sentences kSources = {{4, 5, 6, 7, kEos}, {8, kEos}, {9, 4, 9, 10, 11, 5, 
 TinyModel model_with_large_weights(uint32_t seed, Placement placement = Placement::kPre) {
   ModelOptions options = tiny_options();
   options.placement = placement;
-  std::vector<uint8_t> in_output_vocabulary = test::usual_kept(kVocabulary);
+  std::vector<uint8_t> in_output_vocabulary = test::usual_output_vocabulary(kVocabulary);
   in_output_vocabulary[6] = 0;
   TinyModel model(options, in_output_vocabulary, seed);
   for (const ParameterSpec& spec : model.parameters.specs()) {

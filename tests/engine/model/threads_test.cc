@@ -22,7 +22,7 @@ Outcome forward_and_backward(const PackedBatch& batch, int threads) {
   options.d_model = 64;
   options.d_ff = 256;
   options.heads = 4;
-  test::TinyModel model(options, test::usual_kept(500));
+  test::TinyModel model(options, test::usual_output_vocabulary(500));
   const int before = at::get_num_threads();
   at::set_num_threads(threads);
   Tape tape(Tape::Kind::kRecording);

@@ -65,7 +65,7 @@ struct TinyModel {
 };
 
 /// The output vocabulary of `vocabulary` tokens: all but PAD and BOS.
-inline std::vector<uint8_t> usual_kept(int64_t vocabulary) {
+inline std::vector<uint8_t> usual_output_vocabulary(int64_t vocabulary) {
   std::vector<uint8_t> in_output(static_cast<size_t>(vocabulary), 1);
   in_output[kPad] = in_output[kBos] = 0;
   return in_output;

@@ -130,8 +130,8 @@ inline void for_each_cpu_backend(const std::function<void()>& f) {
 }
 
 /// One type on one device, with the kernels in use, against the formula on the CPU.
-inline void expect_agreement_with_judge(const OpCase& c, at::ScalarType type, double tolerance,
-                                        at::Device device = at::kCPU) {
+inline void expect_agreement_with_reference(const OpCase& c, at::ScalarType type, double tolerance,
+                                            at::Device device = at::kCPU) {
   const ForwardBackward fast = forward_backward(c.op, c.inputs, Tape::Ops::kFast, type, device, c.first_parameter);
   const ForwardBackward reference = forward_backward(c.reference ? c.reference : c.op, c.inputs, Tape::Ops::kReference,
                                                      type, at::kCPU, c.first_parameter);
@@ -153,8 +153,8 @@ inline void expect_agreement_with_judge(const OpCase& c, at::ScalarType type, do
 /// With the kernels that are in use.
 inline void expect_right_backward(const OpCase& c) {
   at::set_num_threads(1);  // for so little work one thread is faster
-  expect_agreement_with_judge(c, at::kFloat, kFloatTolerance);
-  expect_agreement_with_judge(c, at::kDouble, kDoubleTolerance);
+  expect_agreement_with_reference(c, at::kFloat, kFloatTolerance);
+  expect_agreement_with_reference(c, at::kDouble, kDoubleTolerance);
 
   const ForwardBackward fast = forward_backward(c.op, c.inputs, Tape::Ops::kFast, at::kDouble);
   std::mt19937_64 bits(3);
