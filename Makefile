@@ -34,11 +34,12 @@ test-crash: setup  ## kill, fail and cut the power at every call of whole sweeps
 	@cmake --build build --target programs tests --parallel $(JOBS)
 	TEARLESS_CRASH=all $(if $(wildcard /dev/shm),TMPDIR=/dev/shm) build/bin/test_crash $(CRASH_ARGS)
 
-check:  ## format, lint and include arrows
+check:  ## format, terms, spelling, lint, include arrows (minutes; tools/check.sh --quick: seconds)
+	@TEARLESS_SETUP=check tools/setup.sh
 	@tools/check.sh
 
 bench: setup  ## time training and search beside plain PyTorch, in turns (needs a Python torch)
 	@tools/bench.sh $(JOBS)
 
 clean:  ## remove what was built here (results/ and the per-user cache stay)
-	rm -rf build build-dev build-asan build-harness build-mutate
+	rm -rf build build-dev build-asan build-harness build-lint build-mutate

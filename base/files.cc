@@ -68,7 +68,7 @@ std::string read_regular_file(const fs::path& path, uint64_t max_bytes) {
   struct stat info {};
   if (::fstat(file.get(), &info) != 0) fail_errno("read", path);
   if (!S_ISREG(info.st_mode)) {
-    fail("cannot read {}: it is {}; name an ordinary file", path.string(),
+    fail("cannot read {}: it is {}; name a regular file", path.string(),
          S_ISDIR(info.st_mode) ? "a folder" : "a pipe or a device");
   }
   std::string bytes;
@@ -80,8 +80,8 @@ std::string read_regular_file(const fs::path& path, uint64_t max_bytes) {
     if (n == 0) return bytes;
     bytes.append(buffer, static_cast<size_t>(n));
   }
-  fail("cannot read {}: it has more than the {} bytes that such a file may have; is it the right one?", path.string(),
-       max_bytes);
+  fail("cannot read {}: it is larger than {} bytes, the limit for such a file; check that it is the right one",
+       path.string(), max_bytes);
 }
 
 void write_atomically(const fs::path& path, std::string_view bytes) {
@@ -118,7 +118,7 @@ void make_folders(const fs::path& folder) {
   make_folders(parent);
   if (sys::mkdir(folder.c_str()) == 0) return sync_folder(parent);
   if (const int error = errno; error != EEXIST || !fs::is_directory(folder)) {
-    fail_errno("make the folder", folder, error);
+    fail_errno("create the folder", folder, error);
   }
 }
 

@@ -58,7 +58,7 @@ int take_turns(Bench& bench) {
     } else if (question.is_object() && question.contains("decode")) {
       answer = as_json(bench.decode());
     } else {
-      fail("bench --turns: \"{}\" is not understood; wanted is {{\"updates\": N}} or {{\"decode\": true}}", line);
+      fail("bench --turns: cannot parse \"{}\"; expected {{\"updates\": N}} or {{\"decode\": true}}", line);
     }
     fmt::print("{}\n", answer.dump());
     std::fflush(stdout);
@@ -140,7 +140,7 @@ int report_kernels(const RunOptions& options, const BenchArguments& args) {
     fmt::print("{}\n", out.dump(2));
     return kExitDone;
   }
-  fmt::print("{:32}{:>10}{:>10}{:>14}\n", "kernel", "ms", "GB/s", "of a copy's");
+  fmt::print("{:32}{:>10}{:>10}{:>14}\n", "kernel", "ms", "GB/s", "share of copy");
   for (const KernelRate& rate : rates) {
     fmt::print("{:32}{:10.3f}{:10.1f}{:12.0f} %\n", rate.name, 1e3 * rate.seconds, gigabytes(rate),
                100 * gigabytes(rate) / gigabytes(rates.front()));
@@ -152,24 +152,29 @@ int report_kernels(const RunOptions& options, const BenchArguments& args) {
 
 Action command_bench(CLI::App& app) {
   const auto args = std::make_shared<BenchArguments>();
-  app.add_option("CONFIG", args->config, "settings in TOML: [model], [train], [decode] and [run] are read")->required();
+  app.add_option("CONFIG", args->config, "TOML file with settings; [model], [train], [decode] and [run] are used")
+      ->required();
   app.add_option("--vocabulary", args->vocabulary, "vocabulary size")
       ->check(CLI::Range(8, 1 << 24))
       ->capture_default_str();
-  app.add_option("--lengths", args->lengths,
-                 "JSON {\"batches\": [[[source rows, target rows], …], …]}; else equal sentences of 24 rows that fill "
-                 "train.batch.tokens");
-  app.add_option("--threads", args->threads, "threads; else run.threads")->check(CLI::PositiveNumber);
-  app.add_option("--updates", args->updates, "updates that are timed")
+  app.add_option(
+      "--lengths", args->lengths,
+      "JSON file {\"batches\": [[[source rows, target rows], …], …]} (default: sentences of 24 rows that fill "
+      "train.batch.tokens");
+  app.add_option("--threads", args->threads, "number of threads (default: run.threads)")->check(CLI::PositiveNumber);
+  app.add_option("--updates", args->updates, "number of updates to time")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   app.add_option("--instructions", args->instructions, "use the kernels for x86-64-v2, x86-64-v3 or x86-64-v4");
-  app.add_flag("--decode", args->decode, "time beam search over the sources too");
-  app.add_flag("--kernels", args->kernels, "time single kernels beside a copy instead: model.d_model channels");
-  app.add_option("--megabytes", args->megabytes, "size of the tensors of --kernels; else 64, on a GPU 1024")
+  app.add_flag("--decode", args->decode, "also time beam search over the source sentences");
+  app.add_flag("--kernels", args->kernels,
+               "time single kernels and a memory copy instead of updates; rows have model.d_model channels");
+  app.add_option("--megabytes", args->megabytes, "size of the tensors of --kernels in MiB (default: 64, on a GPU 1024)")
       ->check(CLI::Range(1, 1 << 16));
   app.add_flag("--json", args->as_json, "machine-readable");
-  app.add_flag("--turns", args->turns, "answer {\"updates\": N} and {\"decode\": true} line by line, with seconds");
+  app.add_flag("--turns", args->turns,
+               "read requests {\"updates\": N} and {\"decode\": true} from standard input, one a line; answer each "
+               "with its seconds");
   return [args] {
     const RunOptions options = read_run_options(read_toml_settings(args->config), args->config.parent_path(), {});
     open_device(options.run);

@@ -52,9 +52,11 @@ Action command_check(CLI::App& app) {
   const auto files = std::make_shared<std::vector<std::filesystem::path>>();
   const auto json = std::make_shared<bool>(false);
   const auto canonical = std::make_shared<bool>(false);
-  app.add_option("FILE", *files, "settings in TOML");
+  app.add_option("FILE", *files, "TOML file with settings");
   app.add_flag("--canonical", *canonical, "print the canonical settings too");
-  app.add_flag("--json", *json, "answer configurations from standard input, a JSON line each (docs/run_directory.md)");
+  app.add_flag(
+      "--json", *json,
+      "read configurations from standard input, one JSON object a line, and answer each (docs/run_directory.md)");
   return [=] {
     if (*json) return answer_lines();
     if (files->empty()) fail("check: name a TOML file, or use --json and write to standard input");

@@ -70,7 +70,7 @@ Action command_decode(CLI::App& app) {
   const auto args = std::make_shared<DecodeArguments>();
   app.add_option("DIR", args->directory, "run directory of a finished run")->required();
   app.add_option("--input", args->input, "source sentences, one a line (default: standard input)");
-  app.add_option("--output", args->output, "where the translations go (default: standard output)");
+  app.add_option("--output", args->output, "file for the translations (default: standard output)");
   app.add_option("--beam", args->beam, "beam size (default: the run's)")->check(CLI::Range(1, 64));
   app.add_option("--alpha", args->alpha, "length penalty (default: the run's)")->check(CLI::Range(0.0, 10.0));
   return [args] { return decode(*args); };

@@ -15,7 +15,7 @@ namespace tearless::engine {
 
 Action command_prepare(CLI::App& app) {
   const auto file = std::make_shared<std::filesystem::path>();
-  app.add_option("FILE", *file, "settings in TOML; [data] and [text] are used")->required();
+  app.add_option("FILE", *file, "TOML file with settings; [data] and [text] are used")->required();
   return [file] {
     stop_at_once();
     RunOptions options =

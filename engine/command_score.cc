@@ -17,7 +17,7 @@ int score(const std::filesystem::path& hypothesis, const std::filesystem::path& 
   const std::string our_text = read_file(hypothesis), their_text = read_file(reference);
   const auto ours = split_lines(our_text), theirs = split_lines(their_text);
   if (ours.size() != theirs.size()) {
-    fail("{} has {} lines, {} has {}: they must be the same sentences", hypothesis.string(), ours.size(),
+    fail("{} has {} lines, {} has {}: both must hold the same sentences, one a line", hypothesis.string(), ours.size(),
          reference.string(), theirs.size());
   }
   if (ours.empty()) fail("{} is empty", hypothesis.string());
@@ -46,7 +46,7 @@ Action command_score(CLI::App& app) {
   const auto args = std::make_shared<Arguments>();
   app.add_option("HYPOTHESES", args->hypothesis, "one sentence a line")->required();
   app.add_option("REFERENCES", args->reference, "the same sentences")->required();
-  app.add_flag("--raw", args->raw, "text that is not tokenised: use the 13a tokeniser");
+  app.add_flag("--raw", args->raw, "the text is not tokenised: apply the 13a tokeniser");
   return [args] { return score(args->hypothesis, args->reference, args->raw); };
 }
 

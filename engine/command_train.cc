@@ -15,9 +15,11 @@ Action command_train(CLI::App& app) {
   };
   const auto args = std::make_shared<Arguments>();
   auto* directory = app.add_option("DIR", args->directory, "run directory with run.toml and local.toml");
-  auto* config =
-      app.add_option("--config", args->config, "settings in TOML: makes and trains RUNS/<id>")->excludes(directory);
-  app.add_option("--runs", args->runs, "where --config makes run directories")->needs(config)->capture_default_str();
+  auto* config = app.add_option("--config", args->config, "TOML file with settings: creates and trains RUNS/<id>")
+                     ->excludes(directory);
+  app.add_option("--runs", args->runs, "folder in which --config creates run directories")
+      ->needs(config)
+      ->capture_default_str();
   return [args] {
     stop_at_once();
     if (args->directory.empty() && args->config.empty())

@@ -13,7 +13,7 @@ std::string why_not_usable(const std::string& name, int major, int minor) {
   constexpr int kOldest = 8;  // tools/cmake/cuda.cmake compiles for compute capability 8.0 and later
   if (major >= kOldest) return "";
   return fmt::format(
-      "run.device = \"cuda\", but {} has compute capability {}.{}; needed is {}.0 or later (A100, RTX 30)", name, major,
+      "run.device = \"cuda\", but {} has compute capability {}.{}; {}.0 or later is needed (A100, RTX 30)", name, major,
       minor, kOldest);
 }
 
@@ -21,7 +21,8 @@ void open_device(const ExecutionOptions& execution) {
   if (execution.device != ExecutionOptions::Device::kCuda) return;
   open_cuda_library();
   const std::vector<CudaDevice> devices = cuda_devices();
-  if (devices.empty()) fail("run.device = \"cuda\", but no NVIDIA GPU is visible; use \"cpu\", or look at nvidia-smi");
+  if (devices.empty())
+    fail("run.device = \"cuda\", but no NVIDIA GPU is visible; use \"cpu\", or check the driver with nvidia-smi");
   const CudaDevice& first = devices.front();
   if (const std::string reason = why_not_usable(first.name, first.compute_major, first.compute_minor); !reason.empty())
     fail("{}", reason);

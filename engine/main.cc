@@ -29,14 +29,16 @@ struct Command {
 };
 
 constexpr Command kCommands[] = {
-    {"check", "judge settings: id, parameters and memory, or what is wrong", tearless::engine::command_check},
-    {"train", "train a run, going on from its last checkpoint", tearless::engine::command_train},
+    {"check", "check settings: print id, parameters and memory, or the mistakes", tearless::engine::command_check},
+    {"train", "train a run, or resume it from its newest checkpoint", tearless::engine::command_train},
     {"decode", "translate a file with a trained run", tearless::engine::command_decode},
-    {"score", "BLEU of hypotheses against references", tearless::engine::command_score},
-    {"bench", "how fast a model trains here, and where its time goes", tearless::engine::command_bench},
+    {"score", "compute BLEU of hypotheses against references", tearless::engine::command_score},
+    {"bench", "measure how fast a model trains on this machine, and the time of each operation",
+     tearless::engine::command_bench},
     {"prepare", "learn subwords and encode a corpus into the cache", tearless::engine::command_prepare},
-    {"probe", "this program's version, and the devices it can use", tearless::engine::command_probe},
-    {"settings", "every setting with meaning, default and limits, as Markdown", tearless::engine::command_settings},
+    {"probe", "print this program's version and the devices it can use", tearless::engine::command_probe},
+    {"settings", "print every setting with meaning, default and limits, as Markdown",
+     tearless::engine::command_settings},
 };
 
 int refuse(const std::string& sentence, int code) {
@@ -64,7 +66,7 @@ void honour_stops_from_the_start(int argc, char** argv, char**) {
 std::string hint(std::string_view sentence) {
   return sentence.find("CUDA") == std::string_view::npos
              ? ""
-             : "; if other programs fail on this GPU too, look at nvidia-smi and the kernel's log (dmesg)";
+             : "; if other programs fail on this GPU too, check nvidia-smi and the kernel's log (dmesg)";
 }
 
 }  // namespace

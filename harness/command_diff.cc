@@ -131,7 +131,7 @@ int diff(const DiffOptions& options, const Globals& globals) {
 Action command_diff(CLI::App& app, const Globals& globals) {
   const auto options = std::make_shared<DiffOptions>();
   app.add_option("left", options->left, "a run's id, or the beginning of it")->required();
-  app.add_option("right", options->right, "another one")->required();
+  app.add_option("right", options->right, "the run to compare it with")->required();
   return [options, &globals] { return diff(*options, globals); };
 }
 

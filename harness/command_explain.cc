@@ -49,7 +49,7 @@ std::string state_text(const Known& run) {
   std::string text(result.state ? name_of(*result.state) : "not started");
   if (result.state == RunState::kDiverged) text += fmt::format(" at update {}", result.diverged_step);
   if (!result.reason.empty()) text += ": " + result.reason;
-  if (result.stale) text += "; stale: today's training program would give other numbers";
+  if (result.stale) text += "; stale: the current training program computes other numbers";
   if (result.mixed) text += "; mixed: its attempts ran on different kinds of processor or device";
   return text;
 }
@@ -166,7 +166,7 @@ int explain(const ExplainOptions& options, const Globals& globals) {
 Action command_explain(CLI::App& app, const Globals& globals) {
   const auto options = std::make_shared<ExplainOptions>();
   app.add_option("what", options->what, "a run's id (or the beginning of it), or a grid file")->required();
-  app.add_option("where", options->where, "of a grid: axis=label …, the runs behind a cell of its table");
+  app.add_option("where", options->where, "with a grid, axis=label …: only the runs of that cell of its table");
   return [options, &globals] { return explain(*options, globals); };
 }
 

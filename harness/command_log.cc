@@ -45,7 +45,7 @@ std::string run_starting_with(const std::string& prefix, const Globals& globals)
 
 int64_t chosen_attempt(const RunDirectory& run, int64_t asked) {
   const int64_t newest = run.newest_attempt();
-  if (newest == 0) fail("{} has had no attempt yet", run.root().string());
+  if (newest == 0) fail("{} has no attempt yet", run.root().string());
   if (asked > newest) fail("{} has only {} attempts", run.root().string(), newest);
   return asked > 0 ? asked : newest;
 }
@@ -100,9 +100,10 @@ int show(const LogOptions& options, const Globals& globals) {
 
 Action command_log(CLI::App& app, const Globals& globals) {
   const auto options = std::make_shared<LogOptions>();
-  app.add_option("run", options->run, "the beginning of a run's id")->required();
-  app.add_flag("-f,--follow", options->follow, "go on until the attempt ends");
-  app.add_option("--attempt", options->attempt, "its number (otherwise the newest)")->check(CLI::PositiveNumber);
+  app.add_option("run", options->run, "a run's id, or the beginning of it")->required();
+  app.add_flag("-f,--follow", options->follow, "print new output until the attempt ends");
+  app.add_option("--attempt", options->attempt, "number of the attempt (default: the newest)")
+      ->check(CLI::PositiveNumber);
   return [options, &globals] { return show(*options, globals); };
 }
 

@@ -147,7 +147,7 @@ void print_plan(const GridState& state, const Tally& tally, const Globals& globa
     print("{} left out ({}): {}\n", counted(count, "run"), exclusion->location, exclusion->why);
   }
   for (const auto& [sentence, count] : tally.waiting_for) print("{} waiting: {}\n", counted(count, "run"), sentence);
-  if (tally.shared > 0) print("{} the same as another one of this grid: trained once\n", counted(tally.shared, "run"));
+  if (tally.shared > 0) print("{} equal to another run of this grid: trained once\n", counted(tally.shared, "run"));
   if (tally.all[kFailed] > 0) {
     print("{} failed; tearless explain {} says why\n", counted(tally.all[kFailed], "run"), target);
   }
@@ -155,10 +155,9 @@ void print_plan(const GridState& state, const Tally& tally, const Globals& globa
     print("To run: {}, {} updates at most; {}\n", counted(tally.all[kToRun], "run"), tally.updates, sizes_text(state));
   }
   if (!state.errors.empty()) return;  // the caller prints the errors; they must be corrected first
-  const char* next = tally.all[kToRun] > 0 ? "Next: tearless run"
-                     : tally.all[kWaiting] > 0
-                         ? "Nothing can run yet. Next: put what is missing there, then tearless plan"
-                         : "Nothing to run. Next: tearless table";
+  const char* next = tally.all[kToRun] > 0     ? "Next: tearless run"
+                     : tally.all[kWaiting] > 0 ? "Nothing can run yet. Next: add the missing files, then tearless plan"
+                                               : "Nothing to run. Next: tearless table";
   print("{} {}\n", next, target);
 }
 

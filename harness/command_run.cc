@@ -128,15 +128,15 @@ int conclude(const Store& store, const Sweep& sweep, const Globals& globals, con
   for (const std::string& sentence : waiting_for) print("  waiting for data: {}\n", sentence);
 
   if (ending.interrupted) {
-    print("Interrupted; nothing is lost. To go on: {}\n", again);
+    print("Interrupted; nothing is lost. To continue: {}\n", again);
     return kInterrupted;
   }
   if (!ending.paused.empty()) {
-    print("Ended early: {}. To go on: {}\n", ending.paused, again);
+    print("Ended early: {}. To continue: {}\n", ending.paused, again);
     return kSomethingFailed;
   }
   if (!failed.empty()) {
-    print("Why: tearless log {}{}. To try failed runs again: {} --retry\n", failed.begin()->first, place, again);
+    print("To see why: tearless log {}{}. To try failed runs again: {} --retry\n", failed.begin()->first, place, again);
   }
   if (!options.smoke && counts[RunState::kDone] > 0) print("Next: tearless table {}{}\n", options.grid, place);
   const bool all_ended =
@@ -153,8 +153,8 @@ void make_good_a_lost_database(const Workspace& workspace) {
     return;
   }
   const RebuildReport report = rebuild(workspace);
-  fmt::print("{} was gone: made anew from {} run folders\n", workspace.database().string(), report.runs);
-  for (const std::string& sentence : report.passed_over) fmt::print(stderr, "passed over: {}\n", sentence);
+  fmt::print("{} was missing: rebuilt from {} run folders\n", workspace.database().string(), report.runs);
+  for (const std::string& sentence : report.passed_over) fmt::print(stderr, "skipped: {}\n", sentence);
 }
 
 int run(const RunOptions& options, const Globals& globals) {
@@ -195,20 +195,22 @@ Action command_run(CLI::App& app, const Globals& globals) {
   app.add_option("grid", options->grid, "the grid file")->required();
   app.add_option("--only", options->only, "axis=label: these runs only (repeat for more labels and axes; seed=N too)");
   app.add_flag("--smoke", options->smoke,
-               "cut every run down to a few updates, to show that the grid is sound (in WORKSPACE/smoke)");
-  app.add_option("--jobs", options->jobs, "runs at once on the CPU (otherwise: as their threads fit the cores)")
+               "train every run for a few updates only, to check that the grid works (in WORKSPACE/smoke)");
+  app.add_option("--jobs", options->jobs,
+                 "runs at the same time on the CPU (default: as many as the cores allow for their threads)")
       ->check(CLI::PositiveNumber);
   app.add_option("--runs-per-gpu", options->runs_per_gpu,
-                 "runs at once on each GPU: small models leave room (docs/speed.md); results do not depend on it")
+                 "runs at the same time on each GPU; more than 1 pays for small models (docs/speed.md); results do not "
+                 "depend on it")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   app.add_flag("--retry", options->retry, "try failed runs again");
   app.add_option("--stall-timeout", options->stall_minutes,
-                 "minutes without a sign of life after which a run is stopped (0: never)")
+                 "minutes without new output or metrics after which a run is stopped (0: never)")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   app.add_option("--grace", options->grace_seconds,
-                 "seconds that a run has to write a checkpoint and go when it is asked to stop, before it is killed")
+                 "seconds that a run has to write a checkpoint and exit when it is asked to stop; then it is killed")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   return [options, &globals] { return run(*options, globals); };

@@ -79,7 +79,7 @@ Action command_sql(CLI::App& app, const Globals& globals) {
   app.add_option("query", *query, "a SELECT; without one the views and their columns are listed");
   return [query, &globals]() -> int {
     const auto store = Store::open_reader(Workspace(globals.workspace));
-    if (!store) fail("there is no database in {}; `tearless run` makes it", globals.workspace.string());
+    if (!store) fail("there is no database in {}; `tearless run` creates it", globals.workspace.string());
     const QueryResult result = store->query(query->empty() ? kListViews : *query);
     globals.json ? print_as_json(result) : print_table(result);
     return kOk;

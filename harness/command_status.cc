@@ -27,7 +27,7 @@ std::vector<Sweep> sweeps_of(const Store& store, const std::string& grid) {
   if (grid.empty()) return sweeps;
   const std::string file = fs::absolute(grid).string();
   std::erase_if(sweeps, [&](const Sweep& sweep) { return sweep.grid_file != file; });
-  if (sweeps.empty()) fail("{} was never run in this workspace; tearless run {} does", grid, grid);
+  if (sweeps.empty()) fail("{} was never run in this workspace; to run it: tearless run {}", grid, grid);
   return sweeps;
 }
 
@@ -82,7 +82,7 @@ int show(const std::string& grid, const Globals& globals) {
     if (globals.json) {
       print_json({{"watched", watched}, {"sweeps", json::array()}});
     } else {
-      print("Nothing has been run in {} yet; tearless run GRID does.\n", workspace.root().string());
+      print("Nothing has been run in {} yet. Next: tearless run GRID\n", workspace.root().string());
     }
     return kOk;
   }
@@ -93,12 +93,10 @@ int show(const std::string& grid, const Globals& globals) {
   }
   for (const Sweep& sweep : sweeps) print_sweep(*store, sweep);
   if (watched) {
-    print("A `tearless run` is at work here.\n");
+    print("A `tearless run` is active in this workspace.\n");
   } else if (const size_t running = store->ids_in(RunState::kRunning).size(); running > 0) {
-    print(
-        "No `tearless run` watches over the {} that were running when it went away; the next one takes them up "
-        "again.\n",
-        running);
+    print("No `tearless run` is active; the next one takes over the runs that are recorded as running ({}).\n",
+          running);
   }
   return kOk;
 }
@@ -107,7 +105,7 @@ int show(const std::string& grid, const Globals& globals) {
 
 Action command_status(CLI::App& app, const Globals& globals) {
   const auto grid = std::make_shared<std::string>();
-  app.add_option("grid", *grid, "a grid file: its sweeps only");
+  app.add_option("grid", *grid, "a grid file: show its sweeps only");
   return [grid, &globals] { return show(*grid, globals); };
 }
 

@@ -39,7 +39,7 @@ Action command_table(CLI::App& app, const Globals& globals) {
   const auto options = std::make_shared<TableOptions>();
   app.add_option("grid", options->grid, "the grid file")->required();
   app.add_option("--format", options->format, "text, markdown, latex, html or csv")->capture_default_str();
-  app.add_option("--out", options->out, "write to this file instead");
+  app.add_option("--out", options->out, "write to this file instead of standard output");
   return [options, &globals] { return print_table(*options, globals); };
 }
 

@@ -19,7 +19,7 @@ void print_report(const VerifyReport& report) {
     print("{}: {}  →  {}\n", difference.subject, difference.what, difference.todo);
   }
   print("{} and {}: {}\n", counted(report.runs, "run"), counted(report.sweeps, "sweep"),
-        report.differences.empty() ? "all is as it was written"
+        report.differences.empty() ? "no differences"
                                    : counted(static_cast<int64_t>(report.differences.size()), "difference"));
 }
 
@@ -37,12 +37,12 @@ json to_json(const VerifyReport& report) {
 }  // namespace
 
 Action command_verify(CLI::App& app, const Globals& globals) {
-  const auto mend = std::make_shared<bool>(false);
-  app.add_flag("--repair", *mend,
-               "make the database anew where it is at fault, set damaged checkpoints aside; deletes nothing");
-  return [mend, &globals]() -> int {
+  const auto repair_requested = std::make_shared<bool>(false);
+  app.add_flag("--repair", *repair_requested,
+               "rebuild a wrong database, move damaged checkpoints to the run's damaged/; deletes nothing");
+  return [repair_requested, &globals]() -> int {
     const Workspace workspace(globals.workspace);
-    const VerifyReport report = *mend ? repair(workspace) : verify(workspace);
+    const VerifyReport report = *repair_requested ? repair(workspace) : verify(workspace);
     if (globals.json) {
       print_json(to_json(report));
     } else {

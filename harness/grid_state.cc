@@ -52,7 +52,7 @@ std::string only_run(const std::vector<std::string>& ids, const std::string& pre
 
 std::string find_run(const Store* store, const std::string& prefix, const Globals& globals) {
   if (!store) {
-    fail("there is no database in {} (--workspace); tearless run makes one", globals.workspace.string());
+    fail("there is no database in {} (--workspace); `tearless run` creates it", globals.workspace.string());
   }
   return only_run(store->ids_starting_with(prefix), prefix, globals);
 }

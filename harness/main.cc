@@ -30,16 +30,19 @@ struct Command {
 };
 
 constexpr Command kCommands[] = {
-    {"plan", "say what a grid asks for: its runs, what is done, what is missing", command_plan},
-    {"run", "train what a grid still lacks; Ctrl-C stops gracefully, a second `run` goes on", command_run},
-    {"status", "how the sweeps of a workspace stand", command_status},
+    {"plan", "show what a grid asks for: its runs, what is done, what is missing", command_plan},
+    {"run", "train the runs that a grid still lacks; Ctrl-C stops with checkpoints, another `run` resumes",
+     command_run},
+    {"status", "show the state of a workspace's sweeps", command_status},
     {"table", "print a grid's table: text, markdown, latex, html, csv", command_table},
-    {"explain", "a run or a cell: its runs, attempts, and why it is missing, stale or failed", command_explain},
-    {"diff", "two runs: the settings and scores that differ", command_diff},
-    {"log", "what a run's newest attempt printed", command_log},
-    {"sql", "ask the store in SQL (reading only)", command_sql},
-    {"verify", "compare database, run folders and checksums; say what differs and what to type", command_verify},
-    {"rebuild", "make a lost database anew from the run folders", command_rebuild},
+    {"explain", "show the runs and attempts of a run or a cell, and why it is missing, stale or failed",
+     command_explain},
+    {"diff", "show the settings and scores in which two runs differ", command_diff},
+    {"log", "print the output of a run's newest attempt", command_log},
+    {"sql", "query the database in SQL (read-only)", command_sql},
+    {"verify", "compare database, run folders and checksums; show the differences and how to repair them",
+     command_verify},
+    {"rebuild", "rebuild a lost database from the run folders", command_rebuild},
     {"supervise", "", command_supervise},
 };
 
@@ -66,7 +69,7 @@ int run(int argc, char** argv) {
   Globals globals;
   app.add_option("--workspace", globals.workspace, "the folder of database, runs and sweeps")->capture_default_str();
   app.add_option("--engine", globals.engine,
-                 "the training program (otherwise $TEARLESS_ENGINE, or tearless-engine beside this one)");
+                 "the training program (default: $TEARLESS_ENGINE, else tearless-engine beside this program)");
   app.add_flag("--json", globals.json, "machine-readable output, where the command has one");
   app.set_version_flag("--version", fmt::format("tearless {}", build_stamp()));
   app.footer("A first try: make demo. A grid file by example: docs/grid_file.md.");
@@ -105,7 +108,7 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "tearless: out of memory; ask for fewer runs or rows at a time, or use a larger machine\n");
     return kUsage;
   } catch (const std::exception& error) {
-    fmt::print(stderr, "tearless: {} (this is a mistake in tearless, not in your input)\n",
+    fmt::print(stderr, "tearless: {} (this is a bug in tearless, not a mistake in your input)\n",
                printable_lines(error.what()));
     return kSomethingFailed;
   }

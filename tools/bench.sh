@@ -9,7 +9,7 @@ operations=
 for argument in "$@"; do
   case $argument in
     --operations) operations=yes ;;
-    *[!0-9]* | '') echo "bench: there is no argument '$argument'; wanted is [JOBS] [--operations]" >&2 && exit 2 ;;
+    *[!0-9]* | '') echo "bench: there is no argument '$argument'; usage: tools/bench.sh [JOBS] [--operations]" >&2 && exit 2 ;;
     *) jobs=$argument ;;
   esac
 done

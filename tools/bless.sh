@@ -1,5 +1,5 @@
 #!/bin/sh
-# Re-approves golden texts: runs the tests with their comparisons turned into writes. Then read `git diff tests/golden`.
+# Updates golden texts: runs the tests so that they write them instead of comparing. Then read `git diff tests/golden`.
 # usage: tools/bless.sh [BUILD_FOLDER]
 set -eu
 build=${1:-build}

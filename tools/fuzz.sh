@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Builds the targets of tests/fuzz with libFuzzer and AddressSanitizer, and runs each on one core.
 #   tools/fuzz.sh [SECONDS] [TARGET…]     default: 60, all of grid settings run_folder token_file corpus
-# What it learns stays in build-fuzz/NAME; an input that breaks something is named build-fuzz/NAME-crash-…: mend the fault, and
-# keep the input, made small, in tests/fuzz/corpus/NAME.
+# What it learns stays in build-fuzz/NAME; an input that breaks something is named build-fuzz/NAME-crash-…: fix the fault, and
+# add the input, made small, to tests/fuzz/corpus/NAME.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 seconds=${1:-60}
@@ -27,7 +27,7 @@ harness=(base/*.cc harness/grid/*.cc harness/runs/*.cc harness/table/*.cc)
 engine=(base/*.cc engine/data/*.cc)
 declare -A sources=([grid]="${harness[*]}" [settings]="base/*.cc" [run_folder]="${harness[*]}" [token_file]="${engine[*]}" [corpus]="${engine[*]}")
 
-# ccache, where it is there, makes only what has changed.
+# ccache, if installed, rebuilds only what has changed.
 object() {
   local made="$folder/$(echo "$1" | tr / _)${2:-}.o"
   $(command -v ccache || true) "$compiler" "${flags[@]}" ${2:+-DTEARLESS_FUZZ_TARGET=fuzz_$2} -fsanitize=fuzzer-no-link,address -c "$1" -o "$made"

@@ -3,7 +3,7 @@
 
 FOLDER (default: shared/data/ted-qi2018 beside the checkout) holds {train,dev,test}.en-gl.{en,gl}.txt, each plain or .xz: tokenised text,
 one sentence a line. About a tenth of its rows have a truncated Galician side; where FOLDER also has keep.PART.en-gl.lines (line numbers
-from 1), only those rows are kept. OUT (default: data/ted-gl-en, which git ignores) receives {train,dev,test}.{gl,en}.
+from 1), only those rows are used. OUT (default: data/ted-gl-en, which git ignores) receives {train,dev,test}.{gl,en}.
 The corpus states no licence: use it for research, do not redistribute it.
 """
 

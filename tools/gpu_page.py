@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""gpu_page.py RESULTS GPU: gathers what tools/gpu_suite.sh left in a folder into gpu.json and the page gpu.md, with the goals beside."""
+"""gpu_page.py RESULTS GPU: collects the results of tools/gpu_suite.sh from a folder into gpu.json and the page gpu.md, with the goals."""
 
 import json
 import pathlib
@@ -40,7 +40,7 @@ def main(results, gpu):
                  f"{', '.join(f'{r:.1f}' for r in rates['three beside each other'])}, together {sum(rates['three beside each other']):.1f}."]
         page += [f"Dev BLEU, {precision}: {', '.join(f'{b:.1f}' for b in values)}." for precision, values in runs["dev_bleu"].items()]
     if kernels := document["kernels"]:
-        page += ["", "## Single kernels (bf16 rows of 512 channels, 1 GiB)", "", "| kernel | ms | GB/s | of a copy's |", "|---|---|---|---|"]
+        page += ["", "## Single kernels (bf16 rows of 512 channels, 1 GiB)", "", "| kernel | ms | GB/s | share of copy |", "|---|---|---|---|"]
         page += [f"| {name} | {1e3 * k['seconds']:.3f} | {k['gigabytes_per_second']:.0f} | {100 * k['share_of_copy']:.0f} % |"
                  for name, k in kernels.items()]
         nominal = next((rate for name, rate in BANDWIDTH.items() if name in gpu), None)
@@ -51,7 +51,7 @@ def main(results, gpu):
         page += ["", f"Clip and Adam: {clip_adam:.3f} ms (goal 0.43): {goal(clip_adam <= 0.43)}."]
     if any(document["steps"].values()):
         page += ["", "## The base model, batches of 4,096 rows a side", "",
-                 "| precision | step | tokens/s | of products alone | sentences/s, beam 4 |", "|---|---|---|---|---|"]
+                 "| precision | step | tokens/s | of matmuls alone | sentences/s, beam 4 |", "|---|---|---|---|---|"]
         for precision, step in document["steps"].items():
             if not step:
                 continue

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""gpu_runs.py: whole runs on one GPU, and what they promise. A made-up corpus (sentences of letters, their targets the same
+"""gpu_runs.py: whole runs on one GPU, and claims about them. A made-up corpus (sentences of letters, their targets the same
 backwards) is trained
 
     alone, and once more:                  the same bytes in metrics, scores and outputs
-    stopped, killed and begun again:       the same bytes
+    stopped, killed and started again:       the same bytes
     three beside each other:               the same bytes each, and more updates a second together than one alone
     in fp32 and bf16, from three seeds:    dev BLEU within the seeds' noise
 
@@ -153,7 +153,7 @@ class Suite:
             broken.wait(code, 0)
         broken.train()
         attempts = len(list((broken.directory / "attempts").iterdir()))
-        self.claim("a run stopped, killed and begun again leaves the same bytes", attempts > 2 and broken.digest() == digest,
+        self.claim("a run stopped, killed and started again leaves the same bytes", attempts > 2 and broken.digest() == digest,
                    f"{attempts} attempts")
 
         beside = [Run(self, f"beside{i}").start() for i in range(3)]

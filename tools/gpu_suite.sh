@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# All that wants a GPU, in one run of at most ten minutes: the CUDA tests (kernels, captured steps, search), whole runs (resume, runs beside
+# All that needs a GPU, in one run of at most ten minutes: the CUDA tests (kernels, captured updates, search), whole runs (resume, runs beside
 # each other), single kernels, and training and search beside plain PyTorch. No network, no package manager; needs Python's torch 2.11 and what tools/portable.sh gathered.
 #   tools/gpu_suite.sh [PORTABLE] [RESULTS] [PYTHON]     default: build-portable, results/gpu, python3
 # Writes RESULTS/gpu.json, RESULTS/gpu.md and the tests' output. Exit code 1 where a test failed.

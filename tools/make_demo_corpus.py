@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""make_demo_corpus.py [ARCHIVE]: makes grids/demo/{train,dev,test}.{de,en} from the Tatoeba pairs of manythings.org (deu.txt, .xz or plain).
+"""make_demo_corpus.py [ARCHIVE]: writes grids/demo/{train,dev,test}.{de,en} from the Tatoeba pairs of manythings.org (deu.txt, .xz or plain).
 
 Short sentences of frequent words, so that a tiny model learns something within a minute. Held-out sentences are new on both sides:
 none of them, whatever its case and punctuation, is in the training part. No randomness: sentences are drawn in the order of a hash.
@@ -15,7 +15,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 ARCHIVE = ROOT.parent / "shared/data/tatoeba-manythings/deu.txt.xz"
-FREQUENT_ENGLISH, FREQUENT_GERMAN = 250, 360  # the most frequent words of each side; all others bring their sentence down
+FREQUENT_ENGLISH, FREQUENT_GERMAN = 250, 360  # the most frequent words of each side; a sentence with any other word is dropped
 SHORTEST, LONGEST = 3, 7                      # words a side
 HELD_OUT = 300                                # dev, and test
 

@@ -23,11 +23,11 @@ torch.set_num_threads(1)
 PAD, BOS, EOS, UNK = 0, 1, 2, 3
 INIT_SEED, DROPOUT_SEED = 41, 231  # 231 drops words of both sides in update 1, a BOS and two EOS among them
 VOCABULARY = 17
-NOT_KEPT = (PAD, BOS, 6, 11)  # types that the target side never shows
+NOT_KEPT = (PAD, BOS, 6, 11)  # tokens that the training targets do not have
 LABEL_SMOOTHING = 0.1
 UPDATES = 10
 
-# Four sentence pairs of different lengths; the corpus lines they stand on name their random numbers.
+# Four sentence pairs of different lengths; their sentence ids determine their random numbers.
 LINES = [3, 70_000, 12, 2_000_000_123]
 SOURCES = [[4, 5, 6, 7, 8, EOS], [9, EOS], [11, 6, 12, 5, 13, 14, 16, 11, EOS], [15, 6, 4, EOS]]
 TARGETS = [[10, 4, 5, 12], [7, 16, 9, 9, 8, 15, 13, 4], [14], [UNK, 5, 10]]
@@ -198,7 +198,7 @@ def positions(length, d):
 
 
 class Model:
-    """One walk: the parameters, the update that names the dropout masks (0: evaluation, no dropout)."""
+    """One forward pass: the parameters, and the update that the dropout masks depend on (0: evaluation, no dropout)."""
 
     def __init__(self, case, parameters, update):
         self.case, self.p, self.update = case, parameters, update
@@ -236,7 +236,7 @@ class Model:
         return F.linear(x, self.p[name + ".weight"], self.p[name + ".bias"])
 
     def attention(self, x, memory, visible, name):
-        """visible: [B, 1, query or 1, key], True where a query may look."""
+        """visible: [B, 1, query or 1, key], True where a query may attend."""
         heads = self.case.heads
 
         def split(y):
@@ -266,7 +266,7 @@ class Model:
         return self.residual_dropout(x, "embedding." + side)
 
     def logits(self):
-        """[B, T, K] over the kept types."""
+        """[B, T, K] over the output vocabulary."""
         source = pad(SOURCES)
         target = pad([[BOS] + t for t in TARGETS])
         source_visible = torch.from_numpy(source != PAD)[:, None, None, :]
@@ -302,7 +302,7 @@ class Model:
         place = {v: i for i, v in enumerate(self.case.kept())}
         gold = torch.tensor([place[int(v)] for v in labels[real]])
         logits = self.logits()[real]
-        # torch smooths over all classes given, the gold one included: with the kept types as classes that is TwT's loss.
+        # torch smooths over all classes given, the gold one included: with the output vocabulary as classes that is TwT's loss.
         mean = F.cross_entropy(logits, gold, label_smoothing=LABEL_SMOOTHING)
         nll = F.cross_entropy(logits, gold, reduction="sum")
         return mean, mean * len(gold), nll, logits

@@ -314,7 +314,7 @@ class Source:
             yield kind, i, end, nothing
 
     def _expression_ends(self, i, end):
-        """Walks `a.b<c>(d)->e = …`: the last name called or assigned to where that is a statement, "" where it declares something."""
+        """Follows `a.b<c>(d)->e = …` to the last name called or assigned to if that is a statement, "" where it declares something."""
         effect, name = False, ""
         while self.at(i) in ("*", "++", "--", "::"):
             effect |= self.at(i) in STEP
@@ -350,7 +350,7 @@ class Source:
 
 
 def mutants_of(file, text):
-    """All mutants of a file, in the order of their place."""
+    """All mutants of a file, in the order of their position."""
     source = Source(file, text)
     starts = [0] + [match.end() for match in re.finditer("\n", text)]
     lines = text.split("\n")

@@ -162,7 +162,7 @@ class Worker:
         folders = [pathlib.Path(tempfile.mkdtemp(dir=self.temporary)) for _ in range(shards)]
         environments = []
         for shard, folder in enumerate(folders):
-            folder.chmod(0o1777)  # like /tmp: tests also act as nobody
+            folder.chmod(0o1777)  # like /tmp: tests also run as the user nobody
             environments.append({**self.environment, **test.environment, "TMPDIR": str(folder), "XDG_CACHE_HOME": str(folder / "cache"),
                                  "GTEST_TOTAL_SHARDS": str(shards), "GTEST_SHARD_INDEX": str(shard)})
         identity = [] if os.geteuid() == 0 else ["--user", "--map-current-user"]
@@ -231,7 +231,7 @@ class Worker:
         return Test(name, str(folder.relative_to(tests)), programs, environment)
 
     def time_tests(self):
-        """Every test must pass without a mutant; what each takes is kept for as long as its programs are the same."""
+        """Every test must pass without a mutant; the time of each is reused while its programs are the same."""
         kept = self.build / "clean.json"
         known = json.loads(kept.read_text()) if kept.exists() else {}
         failures = []
@@ -259,7 +259,7 @@ class Worker:
         of_the_room = [test for test in tests if test.room == room_of(file)]
         return of_the_room if own and of_the_room else tests
 
-    def judge(self, mutant, own):
+    def evaluate(self, mutant, own):
         """(result, the test that killed it or what the compiler said); own: only the tests of its room are asked."""
         if self.mutated != mutant.file:
             self.restore()
@@ -277,16 +277,16 @@ class Worker:
         return result, ""
 
 
-class Judgement:
-    """Judges mutants by several workers at once and writes each result down at once."""
+class Evaluation:
+    """Evaluates mutants by several workers and writes each result immediately."""
 
     def __init__(self, workers, own, out, total, stop):
         self.workers, self.own, self.out, self.total, self.stop, self.done = workers, own, out, total, stop, 0
         self.lock = threading.Lock()
 
-    def judge(self, mutants):
+    def evaluate(self, mutants):
         waiting = queue.SimpleQueue()
-        for mutant in sorted(mutants, key=lambda mutant: (mutant.file, mutant.offset)):  # neighbours share what is rebuilt
+        for mutant in sorted(mutants, key=lambda mutant: (mutant.file, mutant.offset)):  # mutants of one file share what is rebuilt
             waiting.put(mutant)
         records, errors = [], []
         threads = [threading.Thread(target=self._work, args=(worker, waiting, records, errors)) for worker in self.workers]
@@ -309,7 +309,7 @@ class Judgement:
             while True:
                 mutant = waiting.get_nowait()
                 began = time.monotonic()
-                result, by = worker.judge(mutant, self.own)
+                result, by = worker.evaluate(mutant, self.own)
                 record = {"id": mutant.id, "file": mutant.file, "line": mutant.line, "kind": mutant.kind, "before": mutant.before,
                           "after": mutant.after, "result": result, "by": by, "seconds": round(time.monotonic() - began, 1)}
                 with self.lock:
@@ -432,7 +432,7 @@ def main():
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        sys.exit(f"mutate: another mutate.py is at work in {WORK}")
+        sys.exit(f"mutate: another mutate.py is running in {WORK}")
     out = given.out
     head = {"seed": given.seed, "only": given.only, "engine": not given.no_engine, "tests": given.tests, "own": given.own}
     earlier = []
@@ -457,11 +457,11 @@ def main():
                 test.seconds = seconds[test.name]
         print("without a mutant: " + ", ".join(f"{name} {time:.1f} s" for name, time in seconds.items()), flush=True)
         if given.mutant:
-            return judge_all(Judgement(workers, given.own, None, 1, stop), drawn, [], 1)
+            return evaluate_all(Evaluation(workers, given.own, None, 1, stop), drawn, [], 1)
         with out.open("a") as file:
             if file.tell() == 0:
                 print(json.dumps(head), file=file, flush=True)
-            return judge_all(Judgement(workers, given.own, file, given.count, stop), drawn, earlier, given.count)
+            return evaluate_all(Evaluation(workers, given.own, file, given.count, stop), drawn, earlier, given.count)
     except KeyboardInterrupt:
         print(f"\nstopped; go on with --resume --seed {given.seed}")
         return 130
@@ -469,8 +469,8 @@ def main():
         shutil.rmtree(scratch, ignore_errors=True)
 
 
-def judge_all(judgement, drawn, earlier, count):
-    """Takes mutants in the order of the draw until `count` of them could be judged."""
+def evaluate_all(evaluation, drawn, earlier, count):
+    """Takes mutants in the order of the draw until `count` of them have a result."""
     known = {record["id"]: record for record in earlier}
     records, pending = [], iter(drawn)
     while (missing := count - sum(record["result"] in COUNTED for record in records)) > 0:
@@ -478,8 +478,8 @@ def judge_all(judgement, drawn, earlier, count):
         if not batch:
             break
         records += [known[mutant.id] for mutant in batch if mutant.id in known]
-        judgement.done = sum(record["result"] in COUNTED for record in records)
-        records += judgement.judge([mutant for mutant in batch if mutant.id not in known])
+        evaluation.done = sum(record["result"] in COUNTED for record in records)
+        records += evaluation.evaluate([mutant for mutant in batch if mutant.id not in known])
     print(summary_of(records))
     return 0
 

@@ -98,7 +98,7 @@ class Drawing(unittest.TestCase):
 
 
 class Lists(unittest.TestCase):
-    def test_TheSummaryCountsWhatCouldBeJudged(self):
+    def test_TheSummaryCountsWhatHasAResult(self):
         place = {"id": "0", "file": "base/a.cc", "line": 1, "kind": "jump", "before": "break;", "after": ";"}
         results = [mutate.KILLED, mutate.KILLED, mutate.KILLED, mutate.SURVIVED, mutate.NO_COMPILE, mutate.NO_CHANGE]
         table = mutate.summary_of([{**place, "result": result} for result in results]).splitlines()

@@ -3,6 +3,7 @@
 # Does only what is missing, says each thing it does, and can be run at any time, also by two checkouts at once.
 #   TEARLESS_TORCH=/path/to/torch   use that installed torch (the folder with lib/ and include/) of the same version
 #   TEARLESS_SETUP=harness          packages only: enough for the harness preset
+#   TEARLESS_SETUP=check            also the packages of tools/check.sh; quick-check: those of its --quick
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -16,20 +17,24 @@ fail() { echo "setup: error: $*" >&2; exit 1; }
 packages=(build-essential cmake ninja-build pkg-config ccache mold python3 unzip xz-utils
   libboost-dev libfmt-dev libtomlplusplus-dev libcli11-dev libspdlog-dev nlohmann-json3-dev libsqlite3-dev libsqlitecpp-dev
   libsentencepiece-dev libssl-dev libgtest-dev libgmock-dev libbenchmark-dev)
+case ${TEARLESS_SETUP:-} in
+  check) packages+=(git clang-format clang-tidy codespell) ;;
+  quick-check) packages+=(git clang-format codespell) ;;
+esac
 
 installed() { [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]; }
 
 # A newer CMake, pip or compiler from elsewhere is as good as the package.
 covered() {
   case $1 in
-    cmake | ninja-build | ccache | mold | python3 | unzip) command -v "${1%-build}" >/dev/null ;;
+    cmake | ninja-build | ccache | mold | python3 | unzip | git | clang-format | clang-tidy | codespell) command -v "${1%-build}" >/dev/null ;;
     *) false ;;
   esac
 }
 
 install_packages() {
   if ! command -v apt-get >/dev/null; then
-    say "no apt-get here: docs/install.md names the packages of other distributions; going on with what is installed"
+    say "no apt-get here: docs/install.md names the packages of other distributions; continuing with what is installed"
     return
   fi
   local missing=() package
@@ -116,6 +121,6 @@ else
 fi
 found=$(version_in "$torch" || true)
 [ -n "$found" ] || fail "no LibTorch in $torch: it should hold lib/ and include/ (an installed torch is at site-packages/torch)"
-[ "$found" = "$torch_version" ] || fail "LibTorch in $torch is version $found, wanted is $torch_version"
+[ "$found" = "$torch_version" ] || fail "LibTorch in $torch is version $found, but $torch_version is needed"
 [ -e "$torch/lib/libtorch_cpu.so" ] || fail "LibTorch in $torch has no lib/libtorch_cpu.so"
 say "ready: LibTorch $found in $torch"

@@ -5,7 +5,7 @@ A round is a sweep in a workspace of its own. While it is not through, the harne
 random time one of these happens:
   kill -9 of the harness, of all supervisors, of all engines, of everything, or of any subset of the processes;
   Ctrl-C once or twice; SIGTERM; a supervisor that is stopped (SIGSTOP) before the harness is killed;
-  the disk is full for some seconds (the workspace lies on a small tmpfs of its own; left out where none can be mounted);
+  the disk is full for some seconds (the workspace is on a small tmpfs of its own; skipped if none can be mounted);
   the clock on the wall jumps by up to two days, either way (by libfaketime, the machine's stays; left out where it is not
   installed).
 Then the sweep is run to its end. The table, every scores.json and every metrics.jsonl must be those of the undisturbed
@@ -33,7 +33,7 @@ DISK_BYTES = 192 << 20
 
 
 def processes(workspace):
-    """pid -> "harness", "supervisor" or "engine", of all that work in the workspace (or were started for it)."""
+    """pid -> "harness", "supervisor" or "engine", of all that belong to the workspace."""
     found = {}
     for entry in pathlib.Path("/proc").iterdir():
         if not entry.name.isdigit():
@@ -213,7 +213,7 @@ def grid_of(folder, updates):
 
 
 def enter_namespace(arguments):
-    """Starts this script again where it may mount a small disk of its own; goes on here where that is refused."""
+    """Starts this script again where it may mount a small disk of its own; continues here if that is refused."""
     if os.environ.get(IN_NAMESPACE) is not None:
         return
     probe = subprocess.run(["unshare", "-rm", "sh", "-c", "mount -t tmpfs none /mnt"], capture_output=True)
@@ -236,7 +236,7 @@ def main():
     parser.add_argument("--binaries", type=pathlib.Path, default=ROOT / "build/bin")
     options = parser.parse_args()
     if not (options.binaries / "tearless-engine").exists():
-        sys.exit(f"torture: there is no {options.binaries}/tearless-engine; `make build` makes it")
+        sys.exit(f"torture: there is no {options.binaries}/tearless-engine; run `make build`")
     enter_namespace(sys.argv[1:])
 
     base = pathlib.Path(tempfile.mkdtemp(prefix="tearless-torture-"))

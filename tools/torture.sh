@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The README's "Kill it", taken at its word: ten sweeps of the demo grid, each killed, starved of disk and moved in time at
-# random, must end in the table of a sweep that nothing happened to.   tools/torture.sh [--seed N] [--rounds N] …  (--help)
+# Ten sweeps of the demo grid, disturbed at random by kills, full disks and changes of the clock, must end in the table of
+# an undisturbed sweep.   tools/torture.sh [--seed N] [--rounds N] …  (--help)
 set -euo pipefail
 exec python3 "$(dirname "$0")/torture.py" "$@"

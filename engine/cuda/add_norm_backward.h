@@ -44,7 +44,7 @@ TEARLESS_BODY void store_gradients(const AddNormBackward<T>& a, const Mask& mask
                                    int64_t c, int count, float (&d_x)[kSize]) {
   store_group<kAligned>(a.d_residual + t * a.width + c, count, d_x);
   if (!a.d_y) return;
-  mask.apply(c, counter.outer, counter.line, d_x);
+  mask.apply(c, counter.outer, counter.sentence, d_x);
   store_group<kAligned>(a.d_y + t * a.width + c, count, d_x);
 }
 
@@ -93,7 +93,7 @@ struct AddBackwardRows {
     if (a.d_residual != a.d_sum) store_group<kAligned>(a.d_residual + t * a.width + c, count, d_x);
     if (!a.d_y) return;
     const RowCounter counter = counter_of(mask, a.counters, t);
-    mask.apply(c, counter.outer, counter.line, d_x);
+    mask.apply(c, counter.outer, counter.sentence, d_x);
     store_group<kAligned>(a.d_y + t * a.width + c, count, d_x);
   }
 };
@@ -120,26 +120,28 @@ struct AddNormBackwardRows {
     const int64_t first = block.index() * rows_per_block;
     const int64_t last = first + rows_per_block < a.rows ? first + rows_per_block : a.rows;
     const Mask mask(a.dropout, a.d_y != nullptr);
-    ParameterSums sums;
-    for (int64_t t = first + block.warp(); t < last; t += block.warps()) backward_row(block, mask, t, sums);
-    if (gain_width + bias_width > 0) store_partial(block, sums);
+    Groups gain_sum = {}, bias_sum = {};
+    float scalar_sum = 0;
+    for (int64_t t = first + block.warp(); t < last; t += block.warps()) {
+      backward_row(block, mask, t, gain_sum, bias_sum, scalar_sum);
+    }
+    if (gain_width + bias_width > 0) store_partial(block, gain_sum, bias_sum, scalar_sum);
   }
 
  private:
-  /// Of the warp's rows, in the lane's channels.
-  struct ParameterSums {
-    float gain[kGroups][kSize] = {}, bias[kGroups][kSize] = {};
-    float scalar_gain = 0;  // over the lane's channels
-  };
+  using Groups = float[kGroups][kSize];  // the lane's channels of a row
 
   template <class Block>
   TEARLESS_BODY static int channel(const Block& block, int g) {
     return (g * kLanes + block.lane()) * kSize;
   }
 
-  /// d_residual and d_y of row t, whose terms of the gradients of gain and bias are added to `sums`.
+  /// d_residual and d_y of row t. Adds its terms of the gradients of gain and bias to gain_sum and bias_sum, and of a
+  /// scalar gain to scalar_sum, the sum over the lane's channels. These are not members of one struct because nvcc then
+  /// fuses other multiplications with additions, which changes bits.
   template <class Block>
-  TEARLESS_BODY void backward_row(Block& block, const Mask& mask, int64_t t, ParameterSums& sums) const {
+  TEARLESS_BODY void backward_row(Block& block, const Mask& mask, int64_t t, Groups& gain_sum, Groups& bias_sum,
+                                  float& scalar_sum) const {
     const RowStatistics<float> s = a.statistics[t];
     const RowCounter counter = counter_of(mask, a.counters, t);
     float x[kGroups][kSize], d[kGroups][kSize];
@@ -160,9 +162,9 @@ struct AddNormBackwardRows {
       for (int i = 0; i < kSize; ++i) {
         const float centred = x[g][i] - s.mean;  // past the end of the row d is 0
         const float of_gain = centred * s.inverse * d[g][i];
-        sums.gain[g][i] += of_gain;
-        sums.bias[g][i] += d[g][i];
-        sums.scalar_gain += of_gain;
+        gain_sum[g][i] += of_gain;
+        bias_sum[g][i] += d[g][i];
+        scalar_sum += of_gain;
         sum += scaled[i];
         dot += scaled[i] * centred;
         d[g][i] = scaled[i];
@@ -186,11 +188,12 @@ struct AddNormBackwardRows {
 
   /// Adds the warps' sums, one warp after another, and writes them to the block's row of `partial`.
   template <class Block>
-  TEARLESS_BODY void store_partial(Block& block, const ParameterSums& of_warp) const {
+  TEARLESS_BODY void store_partial(Block& block, const Groups& gain_sum, const Groups& bias_sum,
+                                   float scalar_sum) const {
     float* sums = reinterpret_cast<float*>(block.shared());  // [gain_width + bias_width]
     float* to = partial + block.index() * (gain_width + bias_width);
     if (gain_width == 1) {
-      const float total = block_sum(block, of_warp.scalar_gain, sums);
+      const float total = block_sum(block, scalar_sum, sums);
       if (block.thread() == 0) to[0] = total;
     }
     for (int w = 0; w < block.warps(); ++w) {
@@ -201,10 +204,10 @@ struct AddNormBackwardRows {
           TEARLESS_UNROLL
           for (int i = 0; i < kSize; ++i) {
             if (c + i >= a.width) break;
-            if (gain_width > 1) sums[c + i] = w == 0 ? of_warp.gain[g][i] : sums[c + i] + of_warp.gain[g][i];
+            if (gain_width > 1) sums[c + i] = w == 0 ? gain_sum[g][i] : sums[c + i] + gain_sum[g][i];
             if (bias_width == 0) continue;
             float& of_bias = sums[gain_width + c + i];
-            of_bias = w == 0 ? of_warp.bias[g][i] : of_bias + of_warp.bias[g][i];
+            of_bias = w == 0 ? bias_sum[g][i] : of_bias + bias_sum[g][i];
           }
         }
       }

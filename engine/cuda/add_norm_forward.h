@@ -55,7 +55,7 @@ template <int kSize, class T>
 TEARLESS_BODY void add_dropped(const AddNorm<T>& a, const Mask& mask, const RowCounter& counter, int64_t c,
                                float (&y)[kSize], float (&x)[kSize]) {
   if (!a.y) return;
-  mask.apply(c, counter.outer, counter.line, y);
+  mask.apply(c, counter.outer, counter.sentence, y);
   TEARLESS_UNROLL
   for (int i = 0; i < kSize; ++i) x[i] = rounded_to<T>(x[i] + y[i]);
 }

@@ -81,7 +81,7 @@ class MmaWarp {
   }
 
   /// Loads the warp's rows first … first + 15 into registers; zeros past the last row.
-  TEARLESS_BODY void load_warp_rows(const HeadRows<const bf16>& rows, int first, WarpRows& own) const {
+  TEARLESS_BODY void load_warp_rows(const HeadRows<const bf16>& rows, int first, WarpRows& warp_rows) const {
     TEARLESS_UNROLL
     for (int r = 0; r < 2; ++r) {
       const int i = first + row(r);
@@ -89,14 +89,14 @@ class MmaWarp {
       TEARLESS_UNROLL
       for (int chunk = 0; chunk < kChunks; ++chunk) {
         const bool there = i < rows.count && chunk * 16 < rows.d_head;
-        own[chunk][r] = there ? load_packed<uint32_t>(at + chunk * 16) : 0;
-        own[chunk][r + 2] = there ? load_packed<uint32_t>(at + chunk * 16 + 8) : 0;
+        warp_rows[chunk][r] = there ? load_packed<uint32_t>(at + chunk * 16) : 0;
+        warp_rows[chunk][r + 2] = there ? load_packed<uint32_t>(at + chunk * 16 + 8) : 0;
       }
     }
   }
 
   /// dot = the warp's rows · (rows first … first + 15 of a tile)ᵀ.
-  TEARLESS_BODY void dots(int of_tile, int first, const WarpRows& own, MmaFragment& dot) const {
+  TEARLESS_BODY void dots(int of_tile, int first, const WarpRows& warp_rows, MmaFragment& dot) const {
     const int lane = block_.lane();
     const bf16* from = tile(of_tile) + (first + lane % 8 + lane / 16 * 8) * kRowElements + lane / 8 % 2 * 8;
     for_fragment(t(), [&](int j, int x, int, int) { dot[j][x] = 0; });
@@ -104,8 +104,8 @@ class MmaWarp {
     for (int chunk = 0; chunk < kChunks; ++chunk) {
       uint32_t other[4];
       block_.template load_matrices<false>(from + chunk * 16, other);
-      block_.mma(own[chunk], other[0], other[1], dot[0]);
-      block_.mma(own[chunk], other[2], other[3], dot[1]);
+      block_.mma(warp_rows[chunk], other[0], other[1], dot[0]);
+      block_.mma(warp_rows[chunk], other[2], other[3], dot[1]);
     }
   }
 

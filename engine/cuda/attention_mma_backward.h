@@ -61,7 +61,7 @@ struct MmaAttentionBackward {
 
   /// The warp's 16 queries from `first` on, with their rows of q and δ.
   template <class Warp>
-  struct Queries {
+  struct WarpQueries {
     int first;
     typename Warp::WarpRows q, d_out;
     float logsumexp[2];  // of the lane's two rows, in base 2
@@ -82,16 +82,16 @@ struct MmaAttentionBackward {
     const int round_rows = block.warps() * kMmaRows;
     const bool few_keys = keys <= kHeld * kMmaRows && keys <= layout.tile_rows;
     for (int round = 0; round < queries; round += round_rows) {
-      Queries<Warp> own;
-      own.first = round + warp.warp() * kMmaRows;
-      warp.load_warp_rows(s.q, own.first, own.q);
-      warp.load_warp_rows(d_out(s), own.first, own.d_out);
+      WarpQueries<Warp> rows;
+      rows.first = round + warp.warp() * kMmaRows;
+      warp.load_warp_rows(s.q, rows.first, rows.q);
+      warp.load_warp_rows(d_out(s), rows.first, rows.d_out);
       block.warp_sync();  // mma requires the warp to be converged
       if (few_keys) {
         if (round == 0) warp.load_tiles(s.k, s.v, 0, keys);
-        if (own.first < queries) one_pass(block, warp, s, mask, own);
+        if (rows.first < queries) one_pass(block, warp, s, mask, rows);
       } else {
-        two_passes(block, warp, s, mask, own, s.visible_keys(round + round_rows), round == 0);
+        two_passes(block, warp, s, mask, rows, s.visible_keys(round + round_rows), round == 0);
       }
     }
   }
@@ -99,15 +99,15 @@ struct MmaAttentionBackward {
   /// Few keys: P and G stay in registers until Σ_j P_j G_j is known.
   template <class Block, class Warp>
   TEARLESS_BODY void one_pass(Block& block, const Warp& warp, const SpanHead<bf16>& s, const Mask& mask,
-                              Queries<Warp>& own) const {
-    const int end = s.visible_keys(own.first + kMmaRows);
-    own.load_logsumexp(block, warp, layout.stats);
+                              WarpQueries<Warp>& rows) const {
+    const int end = s.visible_keys(rows.first + kMmaRows);
+    rows.load_logsumexp(block, warp, layout.stats);
     MmaFragment p[kHeld] = {}, g[kHeld] = {};  // uninitialised, they would be spilled
     float dot[2] = {}, p_dot_g[2];
     TEARLESS_UNROLL
     for (int n = 0; n < kHeld; ++n) {
       if (n * kMmaRows >= end) break;
-      recompute_p_g(block, warp, s, mask, own, 0, n * kMmaRows, end, true, p[n], g[n]);
+      recompute_p_g(block, warp, s, mask, rows, 0, n * kMmaRows, end, true, p[n], g[n]);
       add_dot(p[n], g[n], dot);
     }
     TEARLESS_UNROLL
@@ -119,29 +119,29 @@ struct MmaAttentionBackward {
       to_d_score(p[n], g[n], p_dot_g);
       warp.add_weighted(0, n * kMmaRows, p[n], d_q);
     }
-    store_d_q(block, warp, s, own.first, p_dot_g, d_q);
+    store_d_q(block, warp, s, rows.first, p_dot_g, d_q);
   }
 
   /// Many keys: two passes over them, for Σ_j P_j G_j and then for ∂q. All warps must call, because all threads load
   /// the tiles.
   template <class Block, class Warp>
   TEARLESS_BODY void two_passes(Block& block, const Warp& warp, const SpanHead<bf16>& s, const Mask& mask,
-                                Queries<Warp>& own, int seen_by_round, bool first_round) const {
+                                WarpQueries<Warp>& rows, int seen_by_round, bool first_round) const {
     const int queries = s.span.query_count, keys = s.span.key_count;
-    const int seen_by_warp = s.visible_keys(own.first + kMmaRows);
+    const int seen_by_warp = s.visible_keys(rows.first + kMmaRows);
     float p_dot_g[2] = {};
     typename Warp::Accumulator d_q = {};
     for (int pass = 0; pass < 2; ++pass) {
       for (int begin = 0; begin < seen_by_round; begin += layout.tile_rows) {
         const int in_tile = rows_in_tile(keys, begin, layout.tile_rows);
         if (keys > layout.tile_rows || (first_round && pass == 0)) warp.load_tiles(s.k, s.v, begin, in_tile);
-        if (own.first >= queries) continue;
-        own.load_logsumexp(block, warp, layout.stats);
+        if (rows.first >= queries) continue;
+        rows.load_logsumexp(block, warp, layout.stats);
         const int end = rows_in_tile(seen_by_warp, begin, in_tile);
         TEARLESS_UNROLL_BY(1)
         for (int at = 0; at < end; at += kMmaRows) {
           MmaFragment p, g;
-          recompute_p_g(block, warp, s, mask, own, begin, at, end, pass == 0, p, g);
+          recompute_p_g(block, warp, s, mask, rows, begin, at, end, pass == 0, p, g);
           if (pass == 0) {
             add_dot(p, g, p_dot_g);
           } else {
@@ -155,7 +155,7 @@ struct MmaAttentionBackward {
       TEARLESS_UNROLL
       for (int r = 0; r < 2; ++r) p_dot_g[r] = warp.row_sum(p_dot_g[r]);
     }
-    if (own.first < queries) store_d_q(block, warp, s, own.first, p_dot_g, d_q);
+    if (rows.first < queries) store_d_q(block, warp, s, rows.first, p_dot_g, d_q);
   }
 
   /// P and G of the warp's queries and of the 16 keys from row `at` of the tile on; the tile begins with key `begin`,
@@ -163,31 +163,31 @@ struct MmaAttentionBackward {
   /// reads them from there.
   template <class Block, class Warp>
   TEARLESS_BODY void recompute_p_g(Block& block, const Warp& warp, const SpanHead<bf16>& s, const Mask& mask,
-                                   const Queries<Warp>& own, int begin, int at, int end, bool draw, MmaFragment& p,
+                                   const WarpQueries<Warp>& rows, int begin, int at, int end, bool draw, MmaFragment& p,
                                    MmaFragment& g) const {
     const float log2_scale = scale * kLog2OfE;
-    warp.dots(0, at, own.q, p);
-    warp.dots(1, at, own.d_out, g);
+    warp.dots(0, at, rows.q, p);
+    warp.dots(1, at, rows.d_out, g);
     MmaFragment keep;
     if (mask.active()) {
       const int key = begin + at;
       uint32_t bits[2];
       if (draw) {
-        warp.keep_bits(mask, s, own.first, key, bits);
+        warp.keep_bits(mask, s, rows.first, key, bits);
         // Two lanes write the same value: a branch to avoid it might diverge the warp, which mma requires converged.
         const int odd = warp.t() % 2;
-        keep_bits(block, own.first + warp.row(odd), key) = static_cast<uint16_t>(odd ? bits[1] : bits[0]);
+        keep_bits(block, rows.first + warp.row(odd), key) = static_cast<uint16_t>(odd ? bits[1] : bits[0]);
       } else {
         TEARLESS_UNROLL
-        for (int r = 0; r < 2; ++r) bits[r] = keep_bits(block, own.first + warp.row(r), key);
+        for (int r = 0; r < 2; ++r) bits[r] = keep_bits(block, rows.first + warp.row(r), key);
       }
       warp.dropout_factors(mask, bits, keep);
     } else {
       warp.no_dropout(keep);
     }
     for_fragment(warp.t(), [&](int j, int x, int r, int column) {
-      const bool seen = at + column < end && s.sees(own.first + warp.row(r), begin + at + column);
-      p[j][x] = seen ? exp2f(p[j][x] * log2_scale - own.logsumexp[r]) : 0.0f;
+      const bool seen = at + column < end && s.sees(rows.first + warp.row(r), begin + at + column);
+      p[j][x] = seen ? exp2f(p[j][x] * log2_scale - rows.logsumexp[r]) : 0.0f;
       g[j][x] *= keep[j][x];
     });
   }

@@ -44,29 +44,29 @@ struct MmaAttentionForward {
     // In each round a block takes round_rows queries. Every warp goes through all rounds and tiles, even without
     // queries, because all threads load the tiles.
     for (int round = 0; round < queries; round += round_rows) {
-      Queries<Warp> own;
-      own.first = round + warp.warp() * kMmaRows;
-      warp.load_warp_rows(s.q, own.first, own.q);
+      WarpQueries<Warp> rows;
+      rows.first = round + warp.warp() * kMmaRows;
+      warp.load_warp_rows(s.q, rows.first, rows.q);
       block.warp_sync();  // mma requires the warp to be converged
       const int seen_by_round = s.visible_keys(round + round_rows);
-      const int seen_by_warp = s.visible_keys(own.first + kMmaRows);
+      const int seen_by_warp = s.visible_keys(rows.first + kMmaRows);
       for (int begin = 0; begin < seen_by_round; begin += layout.tile_rows) {
         const int in_tile = rows_in_tile(keys, begin, layout.tile_rows);
         if (!one_tile || round == 0) warp.load_tiles(s.k, s.v, begin, in_tile);
-        if (own.first >= queries) continue;
+        if (rows.first >= queries) continue;
         const int end = rows_in_tile(seen_by_warp, begin, in_tile);
         int at = 0;
-        for (; at + kMmaRows < end; at += 2 * kMmaRows) attend_keys<2>(warp, s, mask, begin, at, end, own);
-        if (at < end) attend_keys<1>(warp, s, mask, begin, at, end, own);
+        for (; at + kMmaRows < end; at += 2 * kMmaRows) attend_keys<2>(warp, s, mask, begin, at, end, rows);
+        if (at < end) attend_keys<1>(warp, s, mask, begin, at, end, rows);
       }
-      if (own.first < queries) store(warp, s, own);
+      if (rows.first < queries) store(warp, s, rows);
     }
   }
 
  private:
   /// The warp's 16 queries from `first` on, and what is accumulated for them.
   template <class Warp>
-  struct Queries {
+  struct WarpQueries {
     int first;
     typename Warp::WarpRows q;
     OnlineSoftmax<Base2> softmax[2];  // of the lane's two rows; the sums are the lane's parts of them
@@ -77,27 +77,27 @@ struct MmaAttentionForward {
   /// key; `end`: rows of the tile to use.
   template <int kFragments, class Warp>
   TEARLESS_BODY void attend_keys(const Warp& warp, const SpanHead<bf16>& s, const Mask& mask, int begin, int at,
-                                 int end, Queries<Warp>& own) const {
+                                 int end, WarpQueries<Warp>& rows) const {
     const float log2_scale = scale * kLog2OfE;
     MmaFragment score[kFragments];
     float keys_max[2] = {-FLT_MAX, -FLT_MAX};
     TEARLESS_UNROLL
     for (int n = 0; n < kFragments; ++n) {
       const int row = at + n * kMmaRows;
-      warp.dots(0, row, own.q, score[n]);
+      warp.dots(0, row, rows.q, score[n]);
       for_fragment(warp.t(), [&](int j, int x, int r, int column) {
-        const bool seen = row + column < end && s.sees(own.first + warp.row(r), begin + row + column);
+        const bool seen = row + column < end && s.sees(rows.first + warp.row(r), begin + row + column);
         score[n][j][x] = seen ? score[n][j][x] * log2_scale : -INFINITY;
         keys_max[r] = fmaxf(keys_max[r], score[n][j][x]);
       });
     }
     TEARLESS_UNROLL
     for (int r = 0; r < 2; ++r) {
-      const float rescale = own.softmax[r].raise_to(fmaxf(own.softmax[r].max, warp.row_max(keys_max[r])));
+      const float rescale = rows.softmax[r].raise_to(fmaxf(rows.softmax[r].max, warp.row_max(keys_max[r])));
       TEARLESS_UNROLL
       for (int n = 0; n < 2 * kChunks; ++n) {
-        own.out[n][2 * r] *= rescale;
-        own.out[n][2 * r + 1] *= rescale;
+        rows.out[n][2 * r] *= rescale;
+        rows.out[n][2 * r + 1] *= rescale;
       }
     }
     TEARLESS_UNROLL
@@ -106,33 +106,33 @@ struct MmaAttentionForward {
       MmaFragment weight;
       if (mask.active()) {
         uint32_t bits[2];
-        warp.keep_bits(mask, s, own.first, begin + row, bits);
+        warp.keep_bits(mask, s, rows.first, begin + row, bits);
         warp.dropout_factors(mask, bits, weight);
       } else {
         warp.no_dropout(weight);
       }
       for_fragment(warp.t(), [&](int j, int x, int r, int) {
-        const float e = own.softmax[r].exp(score[n][j][x]);
-        own.softmax[r].sum += e;
+        const float e = rows.softmax[r].exp(score[n][j][x]);
+        rows.softmax[r].sum += e;
         weight[j][x] *= e;
       });
-      warp.add_weighted(1, row, weight, own.out);
+      warp.add_weighted(1, row, weight, rows.out);
     }
   }
 
   template <class Warp>
-  TEARLESS_BODY void store(const Warp& warp, const SpanHead<bf16>& s, Queries<Warp>& own) const {
+  TEARLESS_BODY void store(const Warp& warp, const SpanHead<bf16>& s, WarpQueries<Warp>& rows) const {
     float inverse[2];
     TEARLESS_UNROLL
     for (int r = 0; r < 2; ++r) {
-      own.softmax[r].sum = warp.row_sum(own.softmax[r].sum);
-      inverse[r] = s.span.key_count > 0 ? 1.0f / own.softmax[r].sum : 0.0f;
-      const int query = own.first + warp.row(r);
+      rows.softmax[r].sum = warp.row_sum(rows.softmax[r].sum);
+      inverse[r] = s.span.key_count > 0 ? 1.0f / rows.softmax[r].sum : 0.0f;
+      const int query = rows.first + warp.row(r);
       if (a.saved && warp.t() == 0 && query < s.span.query_count) {
-        a.saved[s.saved_at(a, query)] = own.softmax[r].logsumexp();
+        a.saved[s.saved_at(a, query)] = rows.softmax[r].logsumexp();
       }
     }
-    warp.store_rows(s.query_rows(a, a.out, a.heads * a.d_head, true), own.first, inverse, own.out);
+    warp.store_rows(s.query_rows(a, a.out, a.heads * a.d_head, true), rows.first, inverse, rows.out);
   }
 };
 

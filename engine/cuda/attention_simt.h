@@ -58,19 +58,19 @@ class SimtWarp {
   /// dot[r] = the warp's row r · row `row` of the tile.
   TEARLESS_BODY void dots(int operand, int row, float (&dot)[kWarpRows]) const {
     constexpr int kSize = kWideGroup<T>;
-    const T* other = tile(operand) + row * layout_.row_elements;
-    const float* own = warp_rows_ + operand * kWarpRows * layout_.channels;
+    const T* tile_row = tile(operand) + row * layout_.row_elements;
+    const float* warp_rows = warp_rows_ + operand * kWarpRows * layout_.channels;
     TEARLESS_UNROLL
     for (int r = 0; r < kWarpRows; ++r) dot[r] = 0;
     TEARLESS_UNROLL_BY(1)
     for (int c = 0; c < layout_.channels; c += kSize) {
       float x[kSize];
-      load_group<true>(other + c, kSize, x);
+      load_group<true>(tile_row + c, kSize, x);
       TEARLESS_UNROLL
       for (int r = 0; r < kWarpRows; ++r) {
         TEARLESS_UNROLL
         for (int i = 0; i < kSize; i += 4) {
-          const SixteenBytes<float> y = load_sixteen(own + r * layout_.channels + c + i);
+          const SixteenBytes<float> y = load_sixteen(warp_rows + r * layout_.channels + c + i);
           TEARLESS_UNROLL
           for (int j = 0; j < 4; ++j) dot[r] += x[i + j] * y.at[j];
         }

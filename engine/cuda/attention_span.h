@@ -85,7 +85,7 @@ struct SpanHead {
     return causal && key > begin ? (key - begin) / step * step : 0;
   }
 
-  /// The dropout counters of a query (random.h): outer, and the sentence's `line`. The inner one is the key.
+  /// The words `outer` and `sentence` of the dropout counter of a query (random.h); the word `inner` is the key.
   TEARLESS_BODY uint32_t dropout_outer(int query) const {
     return static_cast<uint32_t>(query) | static_cast<uint32_t>(head) << 16;
   }

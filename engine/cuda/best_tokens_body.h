@@ -74,7 +74,7 @@ struct BestTokensRow {
   TEARLESS_BODY void operator()(Block& block) const {
     LogitSoftmax exps;
     uint64_t best = 0;
-    for_share(block, [&](int64_t first, int count, const float(&z)[kSize]) {
+    for_groups(block, [&](int64_t first, int count, const float(&z)[kSize]) {
       exps.raise(z, count);
       TEARLESS_UNROLL
       for (int i = 0; i < kSize; ++i) {
@@ -86,15 +86,15 @@ struct BestTokensRow {
 
     const int count = static_cast<int>(a.count);
     uint64_t* lists = reinterpret_cast<uint64_t*>(block.shared() + kBlockSumBytes<float>);  // [warps, count]
-    for (int place = 0; place < count; ++place) {
+    for (int rank = 0; rank < count; ++rank) {
       const uint64_t top = block.butterfly(best, [](uint64_t x, uint64_t y) { return better(x, y); });
-      if (block.lane() == 0) lists[block.warp() * count + place] = top;
+      if (block.lane() == 0) lists[block.warp() * count + rank] = top;
       if (top == 0 || best != top) continue;
       best = 0;
-      for_share(block, [&](int64_t first, int there, const float(&z)[kSize]) {
+      for_groups(block, [&](int64_t first, int in_group, const float(&z)[kSize]) {
         TEARLESS_UNROLL
         for (int i = 0; i < kSize; ++i) {
-          const uint64_t key = i < there ? key_of(z[i], first + i) : 0;
+          const uint64_t key = i < in_group ? key_of(z[i], first + i) : 0;
           if (key < top) best = better(best, key);
         }
       });
@@ -104,15 +104,15 @@ struct BestTokensRow {
     const float top = of_row.max, log_sum = logf(of_row.sum);
     if (block.warp() != 0) return;
     int taken = 0;  // from the list of warp lane(): lane w merges for warp w
-    for (int place = 0; place < count; ++place) {
+    for (int rank = 0; rank < count; ++rank) {
       const bool any = block.lane() < block.warps() && taken < count;
       const uint64_t candidate = any ? lists[block.lane() * count + taken] : 0;
       const uint64_t winner = block.butterfly(candidate, [](uint64_t x, uint64_t y) { return better(x, y); });
       if (candidate == winner) ++taken;
       if (block.lane() != 0) continue;
       const float logit = winner == 0 ? -INFINITY : TokenKey::logit(winner);
-      a.tokens[block.index() * count + place] = winner == 0 ? -1 : TokenKey::token(winner);
-      a.log_p[block.index() * count + place] = logit == -INFINITY ? -INFINITY : (logit - top) - log_sum;
+      a.tokens[block.index() * count + rank] = winner == 0 ? -1 : TokenKey::token(winner);
+      a.log_p[block.index() * count + rank] = logit == -INFINITY ? -INFINITY : (logit - top) - log_sum;
     }
   }
 
@@ -124,7 +124,7 @@ struct BestTokensRow {
 
   /// Calls f(first token, count, logits) for every group of the thread's part of the row; NaN is passed as -∞.
   template <class Block, class F>
-  TEARLESS_BODY void for_share(Block& block, F&& f) const {
+  TEARLESS_BODY void for_groups(Block& block, F&& f) const {
     const T* row = a.logits + block.index() * a.vocab_size;
     const int64_t step = int64_t{block.threads()} * kSize;
     for (int64_t v = int64_t{block.thread()} * kSize; v < a.vocab_size; v += step) {

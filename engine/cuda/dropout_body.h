@@ -26,16 +26,16 @@ class Mask {
   TEARLESS_BODY float scale() const { return scale_; }
 
   /// keep[i] = 0 or scale for inner = 4 · quarter + i.
-  TEARLESS_BODY void keep_four(uint32_t quarter, uint32_t outer, uint32_t line, float* keep) const {
+  TEARLESS_BODY void keep_four(uint32_t quarter, uint32_t outer, uint32_t sentence, float* keep) const {
     uint32_t drawn[4];
-    draw(quarter, outer, line, drawn);
+    draw(quarter, outer, sentence, drawn);
     TEARLESS_UNROLL
     for (int i = 0; i < 4; ++i) keep[i] = drawn[i] >= threshold_ ? scale_ : 0.0f;
   }
   /// The same as bits: bit i is 1 where element i is kept.
-  TEARLESS_BODY uint32_t keep_bits(uint32_t quarter, uint32_t outer, uint32_t line) const {
+  TEARLESS_BODY uint32_t keep_bits(uint32_t quarter, uint32_t outer, uint32_t sentence) const {
     uint32_t drawn[4], bits = 0;
-    draw(quarter, outer, line, drawn);
+    draw(quarter, outer, sentence, drawn);
     TEARLESS_UNROLL
     for (int i = 0; i < 4; ++i) bits |= drawn[i] >= threshold_ ? 1u << i : 0u;
     return bits;
@@ -43,13 +43,13 @@ class Mask {
 
   /// x[i] *= keep for the group of channels at `channel`, a multiple of 4.
   template <int kSize>
-  TEARLESS_BODY void apply(int64_t channel, uint32_t outer, uint32_t line, float (&x)[kSize]) const {
+  TEARLESS_BODY void apply(int64_t channel, uint32_t outer, uint32_t sentence, float (&x)[kSize]) const {
     static_assert(kSize % 4 == 0);
     if (!active()) return;
     TEARLESS_UNROLL
     for (int i = 0; i < kSize; i += 4) {
       float keep[4];
-      keep_four(static_cast<uint32_t>((channel + i) / 4), outer, line, keep);
+      keep_four(static_cast<uint32_t>((channel + i) / 4), outer, sentence, keep);
       TEARLESS_UNROLL
       for (int j = 0; j < 4; ++j) x[i + j] *= keep[j];
     }
@@ -57,8 +57,8 @@ class Mask {
 
  private:
   /// The four numbers of one Philox call.
-  TEARLESS_BODY void draw(uint32_t quarter, uint32_t outer, uint32_t line, uint32_t (&words)[4]) const {
-    uint32_t c0 = quarter, c1 = outer, c2 = line, c3 = update_, key0 = seed_, key1 = stream_;
+  TEARLESS_BODY void draw(uint32_t quarter, uint32_t outer, uint32_t sentence, uint32_t (&words)[4]) const {
+    uint32_t c0 = quarter, c1 = outer, c2 = sentence, c3 = update_, key0 = seed_, key1 = stream_;
     TEARLESS_UNROLL
     for (int round = 0; round < 10; ++round) {
       const uint64_t a = uint64_t{0xD2511F53u} * c0;
@@ -82,7 +82,7 @@ class Mask {
 
 /// A row's dropout counter (random.h).
 struct RowCounter {
-  uint32_t outer = 0, line = 0;
+  uint32_t outer = 0, sentence = 0;
 };
 /// That of row t; {0, 0} where the mask is not active, because `counters` may then be null.
 TEARLESS_BODY RowCounter counter_of(const Mask& mask, const DropoutCounters& counters, int64_t t) {

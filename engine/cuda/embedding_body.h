@@ -25,12 +25,12 @@ struct EmbeddingRows {
     const auto [t, c, count] = group_of<kSize>(tiling, block, a.width);
     if (t >= a.rows || count == 0) return;
     const int64_t position = a.counters.positions[t];
-    float x[kSize], place[kSize];
+    float x[kSize], position_embedding[kSize];
     load_group<kAligned>(a.table + a.tokens[t] * a.width + c, count, x);
-    load_group<kAligned>(a.positions + position * a.width + c, count, place);
+    load_group<kAligned>(a.positions + position * a.width + c, count, position_embedding);
     const float scale = static_cast<float>(a.scale);
     TEARLESS_UNROLL
-    for (int i = 0; i < kSize; ++i) x[i] = scale * x[i] + place[i];
+    for (int i = 0; i < kSize; ++i) x[i] = scale * x[i] + position_embedding[i];
     const Mask mask(a.dropout);
     if (mask.active()) {
       mask.apply(c, static_cast<uint32_t>(position), static_cast<uint32_t>(a.counters.sentence_ids[t]), x);
@@ -124,7 +124,7 @@ struct EmbeddingSegments {
       float d[kSize];
       load_group<kAligned>(a.d_out + t * a.width + c, count, d);
       const RowCounter counter = counter_of(mask, a.counters, t);
-      mask.apply(c, counter.outer, counter.line, d);
+      mask.apply(c, counter.outer, counter.sentence, d);
       TEARLESS_UNROLL
       for (int i = 0; i < kSize; ++i) sum[i] += d[i];
     }

@@ -35,7 +35,7 @@ std::string written(std::string_view unit) {
 /// A word that contains "</w>" could yield a unit that ends with it inside the word, which would read as a word's end.
 void refuse_word_end(std::string_view word, const char* side) {
   if (word.find(kWordEnd) == std::string_view::npos) return;
-  fail("data.train: the {} side has a word with {} in it, with which BPE marks the end of a word; take it out", side,
+  fail("data.train: the {} side has a word with {} in it, with which BPE marks the end of a word; remove it", side,
        kWordEnd);
 }
 

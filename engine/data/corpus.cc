@@ -39,7 +39,8 @@ std::string remembered_sha256(const std::string& file) {
   static std::map<Stamp, std::string> known;
   struct stat info {};
   if (::stat(file.c_str(), &info) != 0) return sha256_of_file(file);  // throws: says why it cannot be read
-  if (!S_ISREG(info.st_mode)) fail("{} is not an ordinary file: put the text itself there, a sentence a line", file);
+  if (!S_ISREG(info.st_mode))
+    fail("{} is not a regular file; replace it by a text file with one sentence a line", file);
   const Stamp stamp{file, info.st_size, info.st_mtim.tv_sec, info.st_mtim.tv_nsec};
   const std::lock_guard lock(mutex);
   auto it = known.find(stamp);
@@ -104,7 +105,7 @@ void verify_fingerprint(const DataOptions& data) {
     const std::string target = target_file(data, prefix);
     if (!is_there(source) || !is_there(target)) continue;
     if (pair_sha256(data, prefix) != recorded) {
-      fail("{} and {} are not the files that this run was planned with: put those back, or plan a new run", source,
+      fail("{} and {} are not the files that this run was planned with; restore those, or plan a new run", source,
            target);
     }
   }
@@ -118,7 +119,7 @@ ParallelText read_parallel(const DataOptions& data, const std::string& prefix) {
   // The cache entry is named by the files' checksums, so it must be made from exactly those bytes.
   const std::string recorded = recorded_sha256(data, prefix);
   if (!recorded.empty() && sha256(sha256(source_bytes) + " " + sha256(target_bytes)) != recorded) {
-    fail("{} or {} has changed while it was read; start again when nothing writes to them", source, target);
+    fail("{} or {} changed while it was read; run again when no program writes to them", source, target);
   }
   ParallelText text{lines_of(source_bytes, source), lines_of(target_bytes, target)};
   if (text.source.size() != text.target.size()) {

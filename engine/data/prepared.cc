@@ -215,7 +215,7 @@ fs::path prepared_folder(const std::string& key) {
   fs::path cache = variable("TEARLESS_CACHE");
   if (cache.empty() && !variable("XDG_CACHE_HOME").empty()) cache = fs::path(variable("XDG_CACHE_HOME")) / "tearless";
   if (cache.empty() && !variable("HOME").empty()) cache = fs::path(variable("HOME")) / ".cache" / "tearless";
-  if (cache.empty()) fail("there is no place for prepared corpora: set TEARLESS_CACHE to a folder");
+  if (cache.empty()) fail("there is no folder for prepared corpora; set TEARLESS_CACHE, XDG_CACHE_HOME or HOME");
   return cache / "prepared" / key;
 }
 
@@ -245,7 +245,7 @@ Prepared prepare(DataOptions data, const TextOptions& text, const Say& say) {
   damage.clear();
   if (auto found = load(key, text.kind, damage)) return std::move(*found);  // another run prepared it meanwhile
   if (!damage.empty()) {
-    say(fmt::format("{} is damaged ({}): making it anew", token_file(key).string(), damage));
+    say(fmt::format("{} is damaged ({}); preparing the corpus again", token_file(key).string(), damage));
   }
   if (const std::string missing = missing_corpus(data); !missing.empty()) fail("{}", missing);
   Prepared prepared = build(data, text, say);

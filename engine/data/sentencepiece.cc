@@ -71,9 +71,8 @@ void refuse_endless_words(const ParallelText& text) {
         begin = end + 1;
         if (word.size() <= kMostCharacters || characters(word) <= kMostCharacters) continue;
         fail(
-            "data.train: the {} side has a word of {} characters, {} at most can be learned from; break up the one "
-            "that "
-            "begins with \"{}\", or take its line out",
+            "data.train: the {} side has a word of {} characters, but SentencePiece learns from words of at most {}; "
+            "split the word that begins with \"{}\", or remove its line",
             side == &text.source ? "source" : "target", characters(word), kMostCharacters, beginning_of(word));
       }
     }

@@ -75,7 +75,7 @@ class Reader {
     all.require_end();
     return values;
   }
-  void require_end() const { require(rest_.empty(), "bytes are left over"); }
+  void require_end() const { require(rest_.empty(), "more bytes follow its last list"); }
 
  private:
   std::string_view take(uint64_t size) {

@@ -16,7 +16,9 @@ struct DecodeOptions {
 };
 
 inline void describe(SettingsVisitor& v, DecodeOptions& o) {
-  v.integer({.key = "beam", .meaning = "hypotheses kept a sentence; 1 is greedy search", .min = 1, .max = 64}, o.beam);
+  v.integer(
+      {.key = "beam", .meaning = "beam size, the hypotheses of one sentence; 1 is greedy search", .min = 1, .max = 64},
+      o.beam);
   v.number({.key = "alpha",
             .meaning = "length penalty ((5 + length) / 6)^α (Wu et al. 2016)",
             .min = 0,

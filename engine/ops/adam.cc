@@ -22,7 +22,7 @@ double global_norm(const at::Tensor& gradients) {
   return std::sqrt(sum.item<double>());
 }
 
-CorrectedRates corrected_rates(const AdamStep& step) {
+AdamCorrections adam_corrections(const AdamStep& step) {
   const double t = static_cast<double>(step.update);
   return {.step_size = static_cast<float>(step.learning_rate / (1 - std::pow(step.beta1, t))),
           .inverse_sqrt_correction2 = static_cast<float>(1 / std::sqrt(1 - std::pow(step.beta2, t)))};
@@ -57,10 +57,10 @@ void adam_step(const AdamStep& step, double gradient_norm, at::Tensor& gradients
     return;
   }
   Adam call = adam_call(step, gradients, parameters, first_moment, second_moment);
-  const CorrectedRates rates = corrected_rates(step);
+  const AdamCorrections corrections = adam_corrections(step);
   call.clip = static_cast<float>(clip);
-  call.step_size = rates.step_size;
-  call.inverse_sqrt_correction2 = rates.inverse_sqrt_correction2;
+  call.step_size = corrections.step_size;
+  call.inverse_sqrt_correction2 = corrections.inverse_sqrt_correction2;
   optimiser_kernels_for(parameters).adam(call, stream_for(parameters));
 }
 

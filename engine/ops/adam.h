@@ -19,10 +19,10 @@ struct AdamStep {
 };
 
 /// The factors that depend on learning rate and update number t: lr / (1 - β₁ᵗ) and 1 / √(1 - β₂ᵗ).
-struct CorrectedRates {
+struct AdamCorrections {
   float step_size = 0, inverse_sqrt_correction2 = 0;
 };
-CorrectedRates corrected_rates(const AdamStep& step);
+AdamCorrections adam_corrections(const AdamStep& step);
 
 /// The kernel's arguments for these buffers, all but clip, step_size and inverse_sqrt_correction2.
 Adam adam_call(const AdamStep& step, const at::Tensor& gradients, const at::Tensor& parameters,

@@ -80,7 +80,7 @@ void use_cpu_backend(std::string_view name) {
     }
     known += fmt::format("{}{}", known.empty() ? "" : ", ", backend.name);
   }
-  fail("there is no instruction set \"{}\"; known are {}", name, known);
+  fail("there is no instruction set \"{}\"; choose one of: {}", name, known);
 }
 
 void use_cpu_backend(const Backend& backend) { chosen() = &backend; }

@@ -269,7 +269,7 @@ struct ColumnSums {
 };
 
 /// θ ← θ - step_size · m / (√v · inverse_sqrt_correction2 + ε) with m, v the moments of clip · g; then g ← 0.
-/// step_size = lr / (1 - β₁ᵗ), inverse_sqrt_correction2 = 1 / √(1 - β₂ᵗ) (adam.h: CorrectedRates).
+/// step_size = lr / (1 - β₁ᵗ), inverse_sqrt_correction2 = 1 / √(1 - β₂ᵗ) (adam.h: AdamCorrections).
 struct Adam {
   int64_t size = 0;  // of each of the four arrays
   float* theta = nullptr;

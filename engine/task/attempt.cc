@@ -67,11 +67,11 @@ ExitCode attempt_run(const fs::path& dir) {
   std::optional<LockFile> lock;
   if (!inherited) {
     lock = claim(run);
-    if (!lock) fail("{} is being worked on by another process; wait for it, or stop it first", dir.string());
+    if (!lock) fail("{} is in use by another process; wait until that ends, or stop it first", dir.string());
   }
   if (const auto done = read_done(run)) {
     if (const std::string changed = changed_result_file(run, *done); !changed.empty()) refuse_changed(run, changed);
-    spdlog::info("{} is done already", dir.string());
+    spdlog::info("{} is already done", dir.string());
     return done->outcome == "diverged" ? kExitDiverged : kExitDone;
   }
   const int64_t attempt = inherited ? inherited->number : run.make_attempt();

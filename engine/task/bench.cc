@@ -59,7 +59,7 @@ BenchLengths read_bench_lengths(const std::filesystem::path& path) {
   try {
     lengths = nlohmann::json::parse(read_file(path)).at("batches").get<BenchLengths>();
   } catch (const nlohmann::json::exception& error) {
-    fail("{}: not a list of sentence lengths ({}); wanted is {{\"batches\": [[[source rows, target rows], …], …]}}",
+    fail("{}: not a list of sentence lengths ({}); expected {{\"batches\": [[[source rows, target rows], …], …]}}",
          path.string(), error.what());
   }
   if (lengths.empty()) fail("{}: \"batches\" is empty", path.string());
@@ -67,7 +67,7 @@ BenchLengths read_bench_lengths(const std::filesystem::path& path) {
     if (batch.empty()) fail("{}: a batch has no sentences", path.string());
     for (const auto& [source, target] : batch) {
       if (source < 1 || target < 1)
-        fail("{}: a sentence has {} and {} rows; at least 1 is wanted", path.string(), source, target);
+        fail("{}: a sentence has {} source and {} target rows; each needs at least 1", path.string(), source, target);
     }
   }
   return lengths;

@@ -33,17 +33,21 @@ double seconds_of(const at::Tensor& like, const std::function<void()>& call) {
   return median(std::move(tries));
 }
 
-}  // namespace
+/// Measures kernels on the device of `like` and collects their rates.
+struct Rates {
+  const at::Tensor& like;
+  std::vector<KernelRate> rates = {};
 
-std::vector<KernelRate> kernel_rates(const at::Tensor& like, int64_t width, int64_t bytes, int64_t parameters) {
-  std::vector<KernelRate> rates;
-  const auto options = like.options();
-  const int64_t rows = bytes / (width * like.element_size());
-  const double tensor = static_cast<double>(rows * width * like.element_size());
-  const auto measure = [&](const char* name, double moved, const std::function<void()>& call) {
-    rates.push_back({name, moved, seconds_of(like, call)});
-  };
+  /// bytes: what `call` reads and writes at least.
+  void measure(const char* name, double bytes, const std::function<void()>& call) {
+    rates.push_back({name, bytes, seconds_of(like, call)});
+  }
+};
 
+/// A copy, LayerNorm, and a sublayer connection with its backward, on [rows, width].
+void measure_rows(Rates& rates, int64_t rows, int64_t width) {
+  const auto options = rates.like.options();
+  const double tensor = static_cast<double>(rows * width * rates.like.element_size());
   const at::Tensor x = at::ones({rows, width}, options), y = at::ones({rows, width}, options);
   at::Tensor sum = at::empty_like(x), normed = at::empty_like(x);
   const at::Tensor gain = at::ones({width}, wide_options(x)), bias = at::zeros({width}, wide_options(x));
@@ -51,7 +55,7 @@ std::vector<KernelRate> kernel_rates(const at::Tensor& like, int64_t width, int6
   const at::Tensor statistics = at::empty({rows, 3}, wide_options(x));
   const at::Tensor counters = at::zeros({rows}, options.dtype(at::kInt));
   const double per_row = static_cast<double>(rows * 3) * static_cast<double>(statistics.element_size());
-  measure("copy", 2 * tensor, [&] { sum.copy_(x); });
+  rates.measure("copy", 2 * tensor, [&] { sum.copy_(x); });
   with_kernels(x, [&]<class T>(const Kernels<T>& kernels, void* stream) {
     AddNorm<T> norm{.rows = rows,
                     .width = width,
@@ -62,13 +66,14 @@ std::vector<KernelRate> kernel_rates(const at::Tensor& like, int64_t width, int6
                     .bias = read<Wide<T>>(bias),
                     .normed = write<T>(normed),
                     .statistics = reinterpret_cast<RowStatistics<Wide<T>>*>(write<Wide<T>>(statistics))};
-    measure("LayerNorm", 2 * tensor + per_row, [&] { kernels.add_norm(norm, stream); });
+    rates.measure("LayerNorm", 2 * tensor + per_row, [&] { kernels.add_norm(norm, stream); });
     AddNorm<T> connection = norm;
     connection.y = read<T>(y);
     connection.dropout = Dropout::with(0.1, RandomStream(1, "bench"), 1);
     connection.counters = {read<int32_t>(counters), read<int32_t>(counters)};
     connection.sum = write<T>(sum);
-    measure("residual + dropout + LayerNorm", 4 * tensor + per_row, [&] { kernels.add_norm(connection, stream); });
+    rates.measure("residual + dropout + LayerNorm", 4 * tensor + per_row,
+                  [&] { kernels.add_norm(connection, stream); });
     const AddNormBackward<T> backward{
         .rows = rows,
         .width = width,
@@ -85,39 +90,51 @@ std::vector<KernelRate> kernel_rates(const at::Tensor& like, int64_t width, int6
         .d_y = write<T>(x),
         .d_gain = write<Wide<T>>(d_gain),
         .d_bias = write<Wide<T>>(d_bias)};
-    measure("its backward", 5 * tensor + per_row, [&] { kernels.add_norm_backward(backward, stream); });
+    rates.measure("its backward", 5 * tensor + per_row, [&] { kernels.add_norm_backward(backward, stream); });
   });
+}
 
+/// Clipping and Adam: where the device has it as in a captured update, with Adam writing the bf16 copy too.
+void measure_optimiser(Rates& rates, int64_t parameters) {
+  const auto options = rates.like.options();
   const auto flat = [&] { return at::ones({parameters}, options.dtype(at::kFloat)); };
   at::Tensor gradients = flat(), values = flat(), first = flat(), second = flat();
-  const double numbers = 4.0 * static_cast<double>(parameters);
+  const double buffer = 4.0 * static_cast<double>(parameters);  // bytes of one
   const OptimiserKernels& optimiser = optimiser_kernels_for(values);
   void* stream = stream_for(values);
-  const at::Tensor left = at::zeros({sizeof(UpdateOutcome)}, options.dtype(at::kByte));
-  const at::Tensor inputs = at::zeros({sizeof(UpdateInputs)}, options.dtype(at::kByte));
-  auto* outcome = reinterpret_cast<UpdateOutcome*>(left.mutable_data_ptr<uint8_t>());
-  const at::Tensor norm = at::zeros({1}, options.dtype(at::kDouble));
-  const at::Tensor narrow = at::empty({parameters}, options.dtype(at::kBFloat16));
   const AdamStep step{.learning_rate = 1e-4};
-  if (optimiser.adam_on_device) {  // as in a captured update: clipping, and Adam that also writes the bf16 copy
-    measure("clip + Adam", 9.5 * numbers, [&] {
-      optimiser.squared_norm({.size = parameters, .gradients = read<float>(gradients), .sum = &outcome->squared_norm},
-                             stream);
-      optimiser.adam_on_device({.adam = adam_call(step, gradients, values, first, second),
-                                .clip_norm = 1,
-                                .inputs = reinterpret_cast<const UpdateInputs*>(inputs.const_data_ptr<uint8_t>()),
-                                .outcome = outcome,
-                                .theta_bf16 = reinterpret_cast<uint16_t*>(write<bf16>(narrow))},
-                               stream);
-    });
-  } else {
-    measure("clip + Adam", 9 * numbers, [&] {
+  if (!optimiser.adam_on_device) {
+    const at::Tensor norm = at::zeros({1}, options.dtype(at::kDouble));
+    rates.measure("clip + Adam", 9 * buffer, [&] {
       optimiser.squared_norm({.size = parameters, .gradients = read<float>(gradients), .sum = write<double>(norm)},
                              stream);
       adam_step(step, 1.0, gradients, values, first, second);
     });
+    return;
   }
-  return rates;
+  const at::Tensor outcome_bytes = at::zeros({sizeof(UpdateOutcome)}, options.dtype(at::kByte));
+  const at::Tensor inputs = at::zeros({sizeof(UpdateInputs)}, options.dtype(at::kByte));
+  auto* outcome = reinterpret_cast<UpdateOutcome*>(outcome_bytes.mutable_data_ptr<uint8_t>());
+  const at::Tensor bf16_copy = at::empty({parameters}, options.dtype(at::kBFloat16));
+  rates.measure("clip + Adam", 9.5 * buffer, [&] {
+    optimiser.squared_norm({.size = parameters, .gradients = read<float>(gradients), .sum = &outcome->squared_norm},
+                           stream);
+    optimiser.adam_on_device({.adam = adam_call(step, gradients, values, first, second),
+                              .clip_norm = 1,
+                              .inputs = reinterpret_cast<const UpdateInputs*>(inputs.const_data_ptr<uint8_t>()),
+                              .outcome = outcome,
+                              .theta_bf16 = reinterpret_cast<uint16_t*>(write<bf16>(bf16_copy))},
+                             stream);
+  });
+}
+
+}  // namespace
+
+std::vector<KernelRate> kernel_rates(const at::Tensor& like, int64_t width, int64_t bytes, int64_t parameters) {
+  Rates rates{like};
+  measure_rows(rates, bytes / (width * like.element_size()), width);
+  measure_optimiser(rates, parameters);
+  return std::move(rates.rates);
 }
 
 double median(std::vector<double> values) {

@@ -53,7 +53,7 @@ json check_line(const std::string& line) {
     RunOptions options = read_run_options(written, question.value("folder", "."), folders);
     return check_run(question.value("smoke", false) ? smoke(std::move(options)) : std::move(options));
   } catch (const json::exception& error) {
-    return {{"error", fmt::format("the question is not understood: {}", error.what())}, {"key", ""}};
+    return {{"error", fmt::format("cannot parse the input line: {}", error.what())}, {"key", ""}};
   } catch (const UserError& error) {
     // The harness names the location of the key itself.
     std::string message = error.what();

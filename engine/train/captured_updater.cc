@@ -90,10 +90,10 @@ void CapturedUpdater::start(int64_t n, int64_t index, double learning_rate) {
   if (!slot.inputs.defined() || static_cast<size_t>(slot.inputs.numel()) < bytes)
     slot.inputs = host_memory(bytes, outputs_);
 
-  const CorrectedRates rates = corrected_rates(adam_step_of(train_, learning_rate, n));
+  const AdamCorrections corrections = adam_corrections(adam_step_of(train_, learning_rate, n));
   const UpdateInputs inputs{.loss_scale = 1.0 / static_cast<double>(slot.result.sums.tokens),
-                            .step_size = rates.step_size,
-                            .inverse_sqrt_correction2 = rates.inverse_sqrt_correction2,
+                            .step_size = corrections.step_size,
+                            .inverse_sqrt_correction2 = corrections.inverse_sqrt_correction2,
                             .update = update};
   std::memcpy(at_byte<char>(slot.inputs), &inputs, sizeof inputs);
   size_t offset = rounded_up(sizeof inputs);

@@ -110,8 +110,8 @@ StoredCheckpoint Checkpoints::read(int64_t step, int64_t parameters) const {
     if (!is_sealed && format > kFormatBeforeSeals) return damaged();
     if (format != (is_sealed ? kFormat : kFormatBeforeSeals)) {
       fail(
-          "the checkpoint {} was written by another version of the engine; delete that folder, and the run goes on "
-          "from an older one or from the start",
+          "the checkpoint {} was written by another version of the engine; delete that folder; the run then resumes "
+          "from an older checkpoint or from the start",
           run_.checkpoint(step).string());
     }
     read.bytes = read_file(state_path);
@@ -121,7 +121,8 @@ StoredCheckpoint Checkpoints::read(int64_t step, int64_t parameters) const {
     return damaged();
   }
   if (read.bytes.size() != 3 * sizeof(float) * static_cast<size_t>(parameters)) {
-    fail("the checkpoint {} is of a model of another size; delete the run's folder", run_.checkpoint(step).string());
+    fail("the checkpoint {} belongs to a model of another size; delete the run's folder",
+         run_.checkpoint(step).string());
   }
   return read;
 }

@@ -16,8 +16,8 @@ class Schedule {
   /// The learning rate of update n, counted from 1, after the decays so far.
   double learning_rate(int64_t n) const;
 
-  /// Reports the dev BLEU (rounded to two decimals) of the evaluation after `updates` updates. May decay the learning
-  /// rate.
+  /// Reports the dev BLEU (rounded to two decimals) of the evaluation after `updates` updates. May decay
+  /// the learning rate.
   void on_evaluation(double rounded_bleu, int64_t updates);
 
   /// True when a decaying learning rate has fallen below `min_lr`; always false for `invsqrt` and during warm-up.

@@ -58,15 +58,14 @@ ExitCode Trainer::run() {
       outcome = train_to_the_end();
     } catch (const StopRequested&) {
       checkpoint();
-      spdlog::info("stopped on request after update {}; the same command goes on from there", state_.update);
+      spdlog::info("stopped on request after update {}; the same command resumes the run", state_.update);
       outcome = kExitStopped;
     }
     attempt_seconds_ = seconds_since(start);
     end_if_superseded();
     write_measured();
   } catch (const Superseded&) {
-    spdlog::warn("attempt {} is not the newest of {} any more: it ends here and leaves the run to the newer one",
-                 attempt_, run_.root().string());
+    spdlog::warn("attempt {} of {} ends, because a newer attempt has started", attempt_, run_.root().string());
     outcome = kExitStopped;
   }
   return outcome;
@@ -83,7 +82,7 @@ ExitCode Trainer::train_to_the_end() {
       } catch (const DamagedCheckpoint& damage) {
         if (went_back) throw;  // the same data was lost twice: the disk is at fault
         went_back = true;
-        spdlog::warn("{}: training goes back, to the same end", damage.what());
+        spdlog::warn("{}: training resumes from an older checkpoint and will give the same result", damage.what());
         restore();
         continue;
       }
@@ -218,7 +217,7 @@ void Trainer::finish(const std::string& reason) {
   report(Phase::kPublishing);
   metrics_->sync();
   if (!begins_with(run_.metrics(), metrics_->written())) {
-    throw DamagedCheckpoint(fmt::format("{} is not what was written to it", run_.metrics().string()));
+    throw DamagedCheckpoint(fmt::format("{} no longer holds what was written to it", run_.metrics().string()));
   }
   std::vector<std::string> files = {"metrics.jsonl", "scores.json"};
   for (const auto& [name, bytes] : final_scores.files) {
@@ -274,13 +273,13 @@ void Trainer::restore() {
       restore_from(*step);
       break;
     } catch (const DamagedCheckpoint& damage) {
-      spdlog::warn("{}: the checkpoint of update {} is removed, and the run goes on from an older one or the start",
+      spdlog::warn("{}: the checkpoint of update {} is removed; the run resumes from an older one or from the start",
                    damage.what(), *step);
       checkpoints_.remove(*step);
     }
   }
   if (step) {
-    spdlog::info("going on after update {}", *step);
+    spdlog::info("resuming after update {}", *step);
   } else {
     restore_start();
   }
@@ -303,7 +302,8 @@ void Trainer::restore_from(int64_t step) {
   }
   if (state.best_step != 0 && state.best_step != step) checkpoints_.read(state.best_step, parameters);
   if (!begins_with(run_.metrics(), state.metrics)) {
-    throw DamagedCheckpoint(fmt::format("{} does not begin as it did at update {}", run_.metrics().string(), step));
+    throw DamagedCheckpoint(
+        fmt::format("{} no longer begins with what it held at update {}", run_.metrics().string(), step));
   }
   stored.copy_to(buffers_);
   task_.parameters().update_bf16_copy();

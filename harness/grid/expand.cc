@@ -73,8 +73,10 @@ std::vector<GridPoint> runs_of(const Grid& grid, const Only& only) {
   for_each_point(grid, [&](const GridPoint& point, const Exclusion* excluded) {
     if (excluded || !only.admits(point)) return;
     if (runs.size() == kMostRuns) {
-      fail("{}: the grid asks for more than {} runs, the most that can be planned together; take a part of it (--only)",
-           grid.file.string(), kMostRuns);
+      fail(
+          "{}: the grid asks for more than {} runs, the most that can be planned together; choose a part of it with "
+          "--only",
+          grid.file.string(), kMostRuns);
     }
     runs.push_back(point);
   });

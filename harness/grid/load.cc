@@ -50,7 +50,7 @@ class BaseReader {
       const fs::path file = (beside.parent_path() / name).lexically_normal();
       const fs::path canonical = canonical_of(file, location);
       if (std::find(open_.begin(), open_.end(), canonical) != open_.end()) {
-        fail("{}: the base file {} includes itself in the end", location, file.string());
+        fail("{}: the base file {} includes itself through the base files it names", location, file.string());
       }
       if (++files_ > kMostBases) {
         fail("{}: more than {} base files are read here; name each of them once", location, kMostBases);
@@ -70,7 +70,7 @@ class BaseReader {
     std::error_code error;
     fs::path canonical = fs::canonical(file, error);
     if (error == std::errc::no_such_file_or_directory) {
-      fail("{}: the base file {} is not there (paths are relative to the file that names them)", location,
+      fail("{}: the base file {} does not exist (paths are relative to the file that names them)", location,
            file.string());
     }
     if (error) fail("{}: the base file {} cannot be read: {}", location, file.string(), error.message());
@@ -127,12 +127,12 @@ void refuse_repeated_labels(const Axis& axis) {
 void add_axis(const std::string& name, const toml::array& values, Grid& grid) {
   const std::string location = fmt::format("{}:{}", grid.file.string(), values.source().begin.line);
   if (name == grid.seed_key || name == "seed") {
-    fail("{}: {} cannot be an axis; the replicates are written seeds = 3 or seeds = [1, 2, 3]", location, name);
+    fail("{}: {} cannot be an axis; write the replicates as seeds = 3 or seeds = [1, 2, 3]", location, name);
   }
   if (values.empty()) fail("{}: the axis {} has no values", location, name);
   refuse_too_many(grid.axes.size() + 1, kMostAxes, "axes", location);
   for (const Axis& other : grid.axes) {
-    if (other.name == name) fail("{}: the axis {} is there twice (first at {})", location, name, other.location);
+    if (other.name == name) fail("{}: the axis {} is defined twice (first at {})", location, name, other.location);
   }
   Axis axis;
   if (values.front().is_table()) {
@@ -202,7 +202,7 @@ std::vector<int64_t> load_seeds(TableReader& reader, const Grid& grid) {
     const auto* seed = item.as_integer();
     if (!seed) fail("{}: a seed must be a whole number", reader.location(item));
     if (std::find(seeds.begin(), seeds.end(), seed->get()) != seeds.end()) {
-      fail("{}: the seed {} is there twice", reader.location(item), seed->get());
+      fail("{}: the seed {} is listed twice", reader.location(item), seed->get());
     }
     seeds.push_back(seed->get());
   }
@@ -229,7 +229,7 @@ size_t conditioned_axis(const Grid& grid, const std::string& key, const std::str
     }
   }
   if (grid.base.contains(key))
-    fail("{}: {} is the same in every run; `when` speaks of what an axis changes", location, key);
+    fail("{}: {} is the same in every run; `when` can only name what an axis changes", location, key);
   fail("{}: no axis is called {} or sets it{}", location, key,
        did_you_mean(key, std::vector<std::string>(names.begin(), names.end())));
 }
@@ -248,7 +248,7 @@ Exclusion::Condition load_condition(const Grid& grid, const std::string& key, co
     if (!label.empty() && std::find(there.begin(), there.end(), label) == there.end()) there.push_back(label);
   }
   if (std::find(holds.begin(), holds.end(), true) == holds.end()) {
-    fail("{}: {} = {} is no value of the axis {}{}; it has: {}", location, key, toml_value(wanted), axis.name,
+    fail("{}: {} = {} is not a value of the axis {}{}; it has: {}", location, key, toml_value(wanted), axis.name,
          did_you_mean(label_of(wanted), there), fmt::join(there, ", "));
   }
   return {index, holds};
@@ -290,7 +290,7 @@ void refuse_senseless_size(const Grid& grid) {
   double points = static_cast<double>(grid.seeds.size());
   for (const Axis& axis : grid.axes) points *= static_cast<double>(axis.points.size());
   if (points > kMostPoints) {
-    fail("{}: the grid has {:.3g} points; {} is the most: take values from its axes or split it", grid.file.string(),
+    fail("{}: the grid has {:.3g} points; {} is the most: remove values from its axes, or split it", grid.file.string(),
          points, kMostPoints);
   }
 }

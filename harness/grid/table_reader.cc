@@ -81,7 +81,7 @@ void TableReader::refuse_leftovers(const std::string& if_a_table) const {
   for (const auto& [key, node] : in_written_order(table_)) {
     if (std::find(known_.begin(), known_.end(), key) != known_.end()) continue;
     const std::string neighbour = did_you_mean(key, known_);
-    fail("{}: unknown key \"{}\"{}{}; known are: {}{}", location(*node), key, what_.empty() ? "" : " in " + what_,
+    fail("{}: unknown key \"{}\"{}{}; known keys: {}{}", location(*node), key, what_.empty() ? "" : " in " + what_,
          neighbour, fmt::join(known_, ", "), node->is_table() && neighbour.empty() ? if_a_table : "");
   }
 }

@@ -101,7 +101,7 @@ TableSpec::Published load_published(const toml::table& table, const std::string&
     fail("{}: published needs its source, as in source = \"…, Table 3\"", published.location);
   published.score = reader.text("score").value_or(grid.table.scores.empty() ? "" : grid.table.scores.front());
   const toml::array* rows = reader.list("values");
-  if (!rows) fail("{}: published needs values = [[…], …], a list a row of the table", published.location);
+  if (!rows) fail("{}: published needs values = [[…], …], one list for each row of the table", published.location);
   reader.refuse_leftovers();
 
   const Layout layout = layout_of(grid);

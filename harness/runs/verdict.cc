@@ -31,7 +31,7 @@ bool comes_from_outside(int64_t signal) {
 
 std::string how_it_ended(const AttemptRecord& attempt, EndedBy by) {
   const int64_t signal = attempt.signal.value_or(0);
-  const char* why = by == EndedBy::kStall     ? "no sign of life; "
+  const char* why = by == EndedBy::kStall     ? "no new output; "
                     : by == EndedBy::kRequest ? "on request; "
                     : by == EndedBy::kMemory  ? "the machine had no memory left; "
                     : by == EndedBy::kOutside ? "from outside; "
@@ -62,7 +62,7 @@ FailureClass class_of_end(EndedBy by, std::optional<int64_t> code, bool disk_ful
       return rule.failure;
     }
   }
-  throw std::logic_error("an end that no rule holds for");
+  throw std::logic_error("no rule covers this end of an attempt");
 }
 
 std::optional<Verdict> verdict_of_done(const RunDirectory& run) {
@@ -77,8 +77,8 @@ std::optional<Verdict> verdict_of_done(const RunDirectory& run) {
                                 run.root().string(), settings));
     }
     if (!done->id.empty() && done->id != id) {
-      return failed(FailureClass::kSettings,
-                    fmt::format("{} is of run {}; delete the run's folder to train it", run.done().string(), done->id));
+      return failed(FailureClass::kSettings, fmt::format("{} belongs to run {}; delete the run's folder to train it",
+                                                         run.done().string(), done->id));
     }
     if (const std::string changed = changed_result_file(run, *done); !changed.empty()) {
       return failed(
@@ -89,7 +89,7 @@ std::optional<Verdict> verdict_of_done(const RunDirectory& run) {
     const bool has_scores = std::filesystem::exists(run.scores());
     if (has_scores && done->outcome == "done" && !done->files.contains("scores.json")) {
       return failed(FailureClass::kSettings,
-                    fmt::format("{} does not vouch for scores.json (docs/run_directory.md)", run.done().string()));
+                    fmt::format("{} has no checksum of scores.json (docs/run_directory.md)", run.done().string()));
     }
     read_scores(run);
     return Verdict{.state = done->outcome == "diverged" ? RunState::kDiverged : RunState::kDone,
@@ -108,7 +108,8 @@ Verdict verdict_of(const RunDirectory& run, int64_t attempt) {
 
 Verdict verdict_of_exit(const RunDirectory& run, int64_t attempt) {
   const AttemptRecord record = read_attempt(run, attempt);
-  if (!record.code) return failed(FailureClass::kLost, "the machine or the supervisor went away");
+  if (!record.code)
+    return failed(FailureClass::kLost, "the machine or the supervisor failed before it recorded the end");
 
   const EndedBy by = ended_by(record);
   const int64_t signal = record.signal.value_or(0);

@@ -90,8 +90,9 @@ class Loop {
       if (error) return;
       if (++interrupts_ == 1) {
         scheduler_.stop();  // before printing: after SIGHUP the terminal is gone
-        screen_.print(fmt::format("Stopping {} at their next checkpoint, within {} s (Ctrl-C again: leave them to it)",
-                                  scheduler_.progress().size(), foreground_.grace_seconds));
+        screen_.print(
+            fmt::format("Stopping {} at their next checkpoint, within {} s (Ctrl-C again: exit, and let them finish)",
+                        scheduler_.progress().size(), foreground_.grace_seconds));
       }
       await_signal();
     });

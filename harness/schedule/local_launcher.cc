@@ -131,10 +131,10 @@ void LocalLauncher::watch_process(const std::string& id, Watch watch) {
 void LocalLauncher::watch_lock(const std::string& id, Watch watch) {
   watch.timer = std::make_unique<boost::asio::steady_timer>(io_);
   watches_[id] = std::move(watch);
-  look_at_lock(id);
+  check_lock(id);
 }
 
-void LocalLauncher::look_at_lock(const std::string& id) {
+void LocalLauncher::check_lock(const std::string& id) {
   Watch& watch = watches_.at(id);
   watch.timer->expires_after(kLookAtLock);
   watch.timer->async_wait([this, id](boost::system::error_code error) {
@@ -146,7 +146,7 @@ void LocalLauncher::look_at_lock(const std::string& id) {
       looking.timer.reset();
       return watch_process(id, std::move(looking));
     }
-    if (LockFile::is_held(run.lock())) return look_at_lock(id);
+    if (LockFile::is_held(run.lock())) return check_lock(id);
     ended(id);
   });
 }

@@ -44,7 +44,7 @@ class LocalLauncher : public Launcher {
 
   void watch_process(const std::string& id, Watch watch);
   void watch_lock(const std::string& id, Watch watch);
-  void look_at_lock(const std::string& id);
+  void check_lock(const std::string& id);
   void ended(const std::string& id);
   std::string device_name(const std::string& uuid) const;
 

@@ -51,7 +51,7 @@ void talk_to(const fs::path& program, const Talk& talk) {
   std::array<int, 2> in{}, out{};
   // A socket, not a pipe: with MSG_NOSIGNAL, sending to a program that has died is an error and raises no SIGPIPE.
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, in.data()) != 0 || ::pipe2(out.data(), O_CLOEXEC) != 0) {
-    fail("cannot talk to {}: {}", program.string(), std::strerror(errno));
+    fail("cannot open a connection to {}: {}", program.string(), std::strerror(errno));
   }
   Descriptor to(in[0]), child_in(in[1]), from(out[0]), child_out(out[1]);
   const pid_t pid = spawn({.arguments = {program.string(), talk.verb, "--json"},
@@ -61,24 +61,24 @@ void talk_to(const fs::path& program, const Talk& talk) {
   child_in.close();
   child_out.close();
 
-  std::string saying, hearing;
+  std::string to_send, received;
   while (true) {
-    while (to.is_open() && saying.size() < 65536) {
+    while (to.is_open() && to_send.size() < 65536) {
       const std::optional<std::string> line = talk.next();
       if (!line) break;
-      saying += *line + "\n";
+      to_send += *line + "\n";
     }
-    if (saying.empty()) to.close();
+    if (to_send.empty()) to.close();
 
     std::array<pollfd, 2> events = {pollfd{from.get(), POLLIN, 0}, pollfd{to.get(), POLLOUT, 0}};
     if (::poll(events.data(), to.is_open() ? 2 : 1, -1) < 0) continue;  // a signal
     if (to.is_open() && events[1].revents != 0) {
-      const ssize_t sent = ::send(to.get(), saying.data(), saying.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+      const ssize_t sent = ::send(to.get(), to_send.data(), to_send.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
       if (sent >= 0) {
-        saying.erase(0, static_cast<size_t>(sent));
+        to_send.erase(0, static_cast<size_t>(sent));
       } else if (errno != EAGAIN && errno != EINTR) {
         to.close();  // the program has stopped reading; its exit code will say why
-        saying.clear();
+        to_send.clear();
       }
     }
     if (events[0].revents == 0) continue;
@@ -86,12 +86,12 @@ void talk_to(const fs::path& program, const Talk& talk) {
     const ssize_t got = ::read(from.get(), buffer, sizeof buffer);
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) break;
-    hearing.append(buffer, static_cast<size_t>(got));
+    received.append(buffer, static_cast<size_t>(got));
     size_t begin = 0;
-    for (size_t end; (end = hearing.find('\n', begin)) != std::string::npos; begin = end + 1) {
-      talk.on_line(std::string_view(hearing).substr(begin, end - begin));
+    for (size_t end; (end = received.find('\n', begin)) != std::string::npos; begin = end + 1) {
+      talk.on_line(std::string_view(received).substr(begin, end - begin));
     }
-    hearing.erase(0, begin);
+    received.erase(0, begin);
   }
 
   int status = 0;
@@ -99,8 +99,7 @@ void talk_to(const fs::path& program, const Talk& talk) {
   }
   if (WIFSIGNALED(status)) fail("`{} {}` was killed by signal {}", program.string(), talk.verb, WTERMSIG(status));
   if (WEXITSTATUS(status) != 0) {
-    fail("`{} {}` failed with exit code {}; its message stands above", program.string(), talk.verb,
-         WEXITSTATUS(status));
+    fail("`{} {}` failed with exit code {}; see its message above", program.string(), talk.verb, WEXITSTATUS(status));
   }
 }
 
@@ -175,8 +174,8 @@ void Program::check(const std::function<std::optional<CheckQuestion>()>& next,
                     try {
                       answered(answer_from(json::parse(line)));
                     } catch (const json::exception& error) {
-                      fail("`{} check` answered question {} with something else than docs/run_directory.md says: {}",
-                           path_.string(), answers, error.what());
+                      fail("`{} check`: answer {} is not as docs/run_directory.md describes: {}", path_.string(),
+                           answers, error.what());
                     }
                   }});
   if (answers != asked) fail("`{} check` answered {} of {} questions", path_.string(), answers, asked);
@@ -199,7 +198,7 @@ Probe Program::probe() const {
     }
     return probe;
   } catch (const json::exception& error) {
-    fail("`{} probe` answered with something else than docs/run_directory.md says: {}", path_.string(), error.what());
+    fail("`{} probe`: the answer is not as docs/run_directory.md describes: {}", path_.string(), error.what());
   }
 }
 

@@ -52,7 +52,7 @@ void Scheduler::begin(std::vector<Job> jobs) {
     if (jobs_.emplace(id, std::move(job)).second) order.push_back(id);
   }
   // Runs of other sweeps too: their attempts occupy slots, and no other process will record how they end.
-  for (const std::string& id : store_.ids_in(RunState::kRunning)) adopt_or_judge(id);
+  for (const std::string& id : store_.ids_in(RunState::kRunning)) adopt_or_conclude(id);
   std::set<std::string> queued;
   for (const Queued& again : queue_) queued.insert(again.id);
   for (const std::string& id : order) {
@@ -61,18 +61,18 @@ void Scheduler::begin(std::vector<Job> jobs) {
   fill();
 }
 
-void Scheduler::adopt_or_judge(const std::string& id) {
+void Scheduler::adopt_or_conclude(const std::string& id) {
   const RunDirectory run = workspace_.run(id);
   if (launcher_.adopt(id, run.root())) return take_up(id);
   const int64_t newest = run.newest_begun_attempt();
-  if (newest == 0 || is_judged(id, newest)) {  // the launch ended before it made an attempt
+  if (newest == 0 || end_is_recorded(id, newest)) {  // the launch ended before it made an attempt
     store_.move(id, RunState::kRunning, RunState::kQueued, FailureClass::kLost, "it was never started");
     return;
   }
   conclude(id, newest, verdict_of(run, newest), nullptr);
 }
 
-bool Scheduler::is_judged(const std::string& id, int64_t attempt) const {
+bool Scheduler::end_is_recorded(const std::string& id, int64_t attempt) const {
   const std::vector<AttemptRecord> known = store_.attempts_of(id);
   return !known.empty() && known.back().number == attempt && !known.back().outcome.empty();
 }
@@ -87,13 +87,13 @@ void Scheduler::take_up(const std::string& id) {
   const std::string device = cuda_device_of(run, newest);
   running.slot =
       device.empty() ? slots_.take_anyway(running.ours ? job->second.threads : 1) : slots_.take_device(device);
-  running.attempts_before = is_judged(id, newest) ? newest : newest - 1;  // its supervisor may not have begun yet
+  running.attempts_before = end_is_recorded(id, newest) ? newest : newest - 1;  // its supervisor may not have begun yet
   running.checkpoint_before = run.newest_checkpoint();
   running.since = running.last_sign = now_();
   running.progress.id = id;
   running.progress.label = label_of(id);
   running.progress.updates = running.ours ? job->second.updates : 0;
-  notify("adopted", id, newest > 0 ? fmt::format("attempt {} goes on", newest) : "its first attempt is starting");
+  notify("adopted", id, newest > 0 ? fmt::format("attempt {} continues", newest) : "its first attempt is starting");
 }
 
 void Scheduler::reconcile(const Job& job) {
@@ -133,8 +133,8 @@ void Scheduler::reconcile(const Job& job) {
   }
   if (!slots_.can_ever_run(job.device)) {
     store_.move(job.id, RunState::kQueued, RunState::kHeld, FailureClass::kNone,
-                "it wants a CUDA device, and there is none here");
-    notify("held", job.id, "it wants a CUDA device, and there is none here");
+                "it needs a CUDA device, and this machine has none");
+    notify("held", job.id, "it needs a CUDA device, and this machine has none");
     return;
   }
   const bool alone = policy_of(record->failure).alone && record->state == RunState::kQueued;
@@ -150,7 +150,8 @@ bool Scheduler::record_done(const std::string& id) {
     record_end(store_, workspace_, id, run.newest_begun_attempt(), *done);
     store_.move(id, RunState::kQueued, done->state, done->failure, done->reason, done->step);
   });
-  notify(std::string(name_of(done->state)), id, done->state == RunState::kFailed ? done->reason : "was trained before");
+  notify(std::string(name_of(done->state)), id,
+         done->state == RunState::kFailed ? done->reason : "was already trained");
   return true;
 }
 
@@ -244,7 +245,7 @@ void Scheduler::ended(const std::string& id, LaunchEnd end) {
     // A supervisor that did not react was killed, and could not write the reason to exit.json.
     if (verdict.failure == FailureClass::kLost && running.stop) {
       verdict.failure = *running.stop == StopReason::kStall ? FailureClass::kStalled : FailureClass::kStopped;
-      verdict.reason = "its supervisor did not answer and was killed";
+      verdict.reason = "its supervisor did not react and was killed";
     }
     conclude(id, newest, std::move(verdict), &running);
   }
@@ -264,7 +265,7 @@ void Scheduler::not_started(const std::string& id, const Running& running, Launc
   queue_.push_back({.id = id, .alone = running.alone, .not_before = 0});
   if (stopping_) return;
   pause(end == LaunchEnd::kRefused
-            ? fmt::format("another program works in {} (it holds {})", run.root().string(), run.lock().string())
+            ? fmt::format("another program is using {} (it holds {})", run.root().string(), run.lock().string())
             : fmt::format("no attempt could be written into {}: is the disk full, or the folder read-only?",
                           run.root().string()));
 }

@@ -1,4 +1,4 @@
-// Decides which run is tried next and where, what became of each attempt, and what follows from it (retry, fail, pause
+// Decides which run is tried next and where, how each attempt ended, and what follows from it (retry, fail, pause
 // the sweep). It starts no process itself (launcher.h), reads no clock but the one it is given, and never blocks: its
 // owner (foreground.h) calls begin() once and tick() regularly, and the launcher calls on_end.
 //
@@ -114,10 +114,10 @@ class Scheduler {
 
   // Start of the sweep.
   void reconcile(const Job& job);
-  void adopt_or_judge(const std::string& id);
+  void adopt_or_conclude(const std::string& id);
   void take_up(const std::string& id);
   bool record_done(const std::string& id);
-  bool is_judged(const std::string& id, int64_t attempt) const;  // the newest attempt's end is in the store
+  bool end_is_recorded(const std::string& id, int64_t attempt) const;  // the newest attempt's end is in the store
 
   // Start of attempts.
   void fill();

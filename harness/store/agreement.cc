@@ -57,8 +57,8 @@ RunResult checked_result(const Store& store, const Workspace& workspace, const s
   }
   if (!result.state && run.newest_begun_attempt() > 0 && !LockFile::is_held(workspace.lock())) {
     fail(
-        "run {}: its folder has attempts, but the database does not know it; `tearless run` of its grid takes it in, "
-        "and if the database is damaged: tearless verify --workspace {}",
+        "run {}: its folder has attempts, but it is not in the database; `tearless run` of its grid records it, "
+        "or, if the database is damaged: tearless verify --workspace {}",
         id, workspace.root().string());
   }
   return result;

@@ -43,7 +43,7 @@ void refuse_network(const fs::path& folder) {
                                  uint32_t{CODA_SUPER_MAGIC}, kLustre, kCifs, kSmb2, kCeph, kGpfs, kBeeGfs}) {
     if (magic == network) {
       fail(
-          "{} lies on a network file system, where SQLite cannot be trusted; choose a folder on a local disk "
+          "{} lies on a network file system, where SQLite's locks are not reliable; choose a folder on a local disk "
           "(--workspace)",
           folder.string());
     }
@@ -55,8 +55,8 @@ int schema_version(SQLite::Database& database) { return database.execAndGet("PRA
 void refuse_newer(const fs::path& file, int version) {
   if (version <= kSchemaVersion) return;
   fail(
-      "{} was written by a newer tearless (schema {}, this one knows {}); use that one, or make the database anew from "
-      "the run folders: {}",
+      "{} was written by a newer tearless (schema {}, this one knows {}); use that version, or rebuild the database "
+      "from the run folders: {}",
       file.string(), version, kSchemaVersion, rebuild_command(file));
 }
 
@@ -78,7 +78,7 @@ void refuse_foreign(const fs::path& file, SQLite::Database& database) {
   const std::set<std::string> present = columns_of(database);
   for (const std::string& column : ours) {
     if (present.contains(column)) continue;
-    fail("{} is not a database of this tearless (it lacks {}); make it anew from the run folders: {}", file.string(),
+    fail("{} is not a database of this tearless (it lacks {}); rebuild it from the run folders: {}", file.string(),
          column, rebuild_command(file));
   }
 }
@@ -94,7 +94,7 @@ void refuse_unusable(const fs::path& file, const SQLite::Exception& error) {
   switch (error.getErrorCode() & 0xFF) {  // the primary code; higher bits are SQLite's extended code
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
-      fail("cannot read the database {}: {}; if it is damaged, make it anew from the run folders: {}", file.string(),
+      fail("cannot read the database {}: {}; if it is damaged, rebuild it from the run folders: {}", file.string(),
            said, rebuild_command(file));
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
@@ -105,7 +105,7 @@ void refuse_unusable(const fs::path& file, const SQLite::Exception& error) {
           fmt::format("the disk of the database {} is full; free some space and try again", file.string()));
     case SQLITE_IOERR:
       throw MachineError(
-          fmt::format("the disk of the database {} fails ({}); look at the kernel's log (dmesg), or copy the workspace "
+          fmt::format("the disk of the database {} fails ({}); check the kernel's log (dmesg), or copy the workspace "
                       "to another disk",
                       file.string(), said));
     case SQLITE_CANTOPEN:
@@ -113,13 +113,13 @@ void refuse_unusable(const fs::path& file, const SQLite::Exception& error) {
     case SQLITE_READONLY:
     case SQLITE_PERM:
     case SQLITE_AUTH:
-      fail("the database {} may not be written ({}); check its permissions, or choose another --workspace",
+      fail("the database {} cannot be written ({}); check its permissions, or choose another --workspace",
            file.string(), said);
     case SQLITE_NOMEM:
       throw std::bad_alloc();
     default:  // the statements in this program are correct, so the schema must be damaged
-      fail("cannot use the database {}: {}; if it is damaged, make it anew from the run folders: {}", file.string(),
-           said, rebuild_command(file));
+      fail("cannot use the database {}: {}; if it is damaged, rebuild it from the run folders: {}", file.string(), said,
+           rebuild_command(file));
   }
 }
 
@@ -129,9 +129,8 @@ LockFile lock_for_writing(const Workspace& workspace) {
     std::string pid;
     std::ifstream(workspace.writer()) >> pid;
     fail(
-        "another tearless{} is working in {}; wait for it, stop it, or choose another --workspace (looking is always "
-        "free: "
-        "tearless status)",
+        "another tearless{} is writing to {}; wait for it, stop it, or choose another --workspace (commands that only "
+        "read, such as tearless status, work meanwhile)",
         pid.empty() ? "" : " (process " + pid + ")", workspace.root().string());
   }
   replace_unsynced(workspace.writer(), fmt::format("{}\n", ::getpid()));  // for the message above in other processes
@@ -166,7 +165,7 @@ std::unique_ptr<SQLite::Database> open_for_reading(const fs::path& file, int bus
   // SQLite accepts an empty file as a new database. Here it means that the database was lost.
   std::error_code unknown;
   if (fs::file_size(file, unknown) == 0) {
-    fail("the database {} is empty; if anything was run here, make it anew from the run folders: {}", file.string(),
+    fail("the database {} is empty; if anything was run here, rebuild it from the run folders: {}", file.string(),
          rebuild_command(file));
   }
   try {
@@ -174,8 +173,7 @@ std::unique_ptr<SQLite::Database> open_for_reading(const fs::path& file, int bus
     const int version = schema_version(*database);
     refuse_newer(file, version);
     if (version < 1) {  // schema versions start at 1: this is another program's file, or a damaged one
-      fail("{} says that it has no schema of tearless; make it anew from the run folders: {}", file.string(),
-           rebuild_command(file));
+      fail("{} has no tearless schema; rebuild it from the run folders: {}", file.string(), rebuild_command(file));
     }
     if (version < kSchemaVersion) {
       fail("{} was written by an older tearless (schema {}); the next `tearless run` brings it up to date",

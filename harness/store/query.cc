@@ -63,7 +63,7 @@ using Prepared = std::unique_ptr<sqlite3_stmt, decltype(&sqlite3_finalize)>;
            error.what());
     case SQLITE_AUTH:
     case SQLITE_READONLY:
-      fail("the query would do more than read, which `tearless sql` does not; ask with SELECT");
+      fail("`tearless sql` only reads; write the query as a SELECT");
     default:
       refuse_unusable(database.getFilename(), error);
   }
@@ -112,7 +112,7 @@ QueryResult ask(const SQLite::Database& database, const std::string& sql) {
   if (!statement) fail("the query is empty; `tearless sql` without a query lists the views and their columns");
   while (!rest.empty()) {
     const size_t before = rest.size();
-    if (prepare(database, rest)) fail("the query is several statements; ask them one at a time");
+    if (prepare(database, rest)) fail("the query is several statements; send them one at a time");
     if (rest.size() == before) break;
   }
   QueryResult result;

@@ -1,5 +1,5 @@
 -- The store, schema 2: two more classes of failure, the newest checkpoint after each attempt (tries are counted since the
--- last progress), and a seal on each result. Run with foreign keys off: SQLite changes a CHECK by making the table anew.
+-- last progress), and a seal on each result. Run with foreign keys off: SQLite changes a CHECK by rebuilding the table.
 
 DROP VIEW runs_view;
 DROP VIEW attempts_view;

@@ -71,7 +71,7 @@ auto understood(const SQLite::Column& column, const Read& read) {
   try {
     return read(column.getString());
   } catch (const std::exception&) {
-    fail("the database holds {} = '{}', which no tearless writes; to see what is damaged: tearless verify",
+    fail("the database holds {} = '{}', which is not a valid value; to see what is damaged: tearless verify",
          column.getName(), column.getString());
   }
 }
@@ -118,7 +118,7 @@ std::unique_ptr<const Store> Store::open_reader(const Workspace& workspace) {
   if (type == fs::file_type::not_found) {
     std::error_code absent;
     if (fs::directory_iterator(workspace.runs(), absent) == fs::directory_iterator()) return nullptr;
-    fail("{} is gone, but {} holds runs; make it anew from them: {}", workspace.database().string(),
+    fail("{} is missing, but {} holds runs; rebuild it from them: {}", workspace.database().string(),
          workspace.runs().string(), rebuild_command(workspace.database()));
   }
   return std::make_unique<const Store>(open_for_reading(workspace.database()), std::nullopt);
@@ -382,14 +382,14 @@ void Store::cancel_superseded(const Sweep& sweep) {
   superseded.bind(2, sweep.id);
   for (const std::string& id : text_column(superseded)) {
     move(id, RunState::kWaitingData, RunState::kCancelled, FailureClass::kNone,
-         "the grid has changed, or its corpus has come");
+         "the grid has changed, or its corpus is now there");
   }
 }
 
 void Store::move(const std::string& id, RunState from, RunState to, FailureClass failure, const std::string& reason,
                  std::optional<int64_t> step) {
   if (!is_legal(from, to)) {
-    throw std::logic_error(fmt::format("run {}: no move from {} to {}", id, name_of(from), name_of(to)));
+    throw std::logic_error(fmt::format("run {}: no change from {} to {} is allowed", id, name_of(from), name_of(to)));
   }
   in_transaction([&] {
     Statement update(
@@ -515,8 +515,8 @@ void Store::in_transaction(const std::function<void()>& writes) {
     transaction.commit();
   } catch (const SQLite::Exception& error) {
     fail(
-        "cannot write the database {}: {}; what was recorded before is safe, and the next `tearless run` goes on from "
-        "there",
+        "cannot write the database {}: {}; what was recorded before is safe, and the next `tearless run` continues "
+        "from there",
         database_->getFilename(), error.what());
   }
 }

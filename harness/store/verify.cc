@@ -35,7 +35,7 @@ bool has_result(RunState state) { return state == RunState::kDone || state == Ru
 // How a checkpoint differs from its manifest; "" if it does not.
 std::string damage_of(const fs::path& checkpoint) {
   const fs::path manifest = checkpoint / "manifest.json";
-  if (!fs::exists(manifest)) return fs::exists(checkpoint / "state.bin") ? "manifest.json is gone" : "";
+  if (!fs::exists(manifest)) return fs::exists(checkpoint / "state.bin") ? "manifest.json is missing" : "";
   const std::optional<json> record = read_sealed(manifest);
   if (!record) return "manifest.json is damaged";
   const json files = record->value("files", json::object());
@@ -72,7 +72,7 @@ class Verification {
     open_store();
     for (const std::string& id : folders_in(workspace_.runs())) check_run(id);
     if (store_) look_for_lost_folders();
-    for (const std::string& id : folders_in(workspace_.sweeps())) look_at_sweep(id);
+    for (const std::string& id : folders_in(workspace_.sweeps())) check_sweep(id);
     report_.sweeps = static_cast<int64_t>(sweeps_.size());
     if (store_) look_for_lost_sweeps();
     keep_what_is_at_stake();
@@ -87,7 +87,8 @@ class Verification {
 
   void open_store() {
     if (!fs::exists(workspace_.database())) {
-      if (!folders_in(workspace_.runs()).empty()) blame_database("database", "it is gone, and there are runs");
+      if (!folders_in(workspace_.runs()).empty())
+        blame_database("database", "it is missing, but there are run folders");
       return;
     }
     const std::vector<std::string> damage = damage_in(workspace_.database());
@@ -121,12 +122,12 @@ class Verification {
       blame_database(subject, error.what());
     }
     const size_t before = report_.differences.size();
-    look_at_folder(run, subject, known);
+    check_folder(run, subject, known);
     const bool sound = report_.differences.size() == before;
-    look_at_checkpoints(run, subject);
+    check_checkpoints(run, subject);
     if (!store_) return;
     if (!known) {
-      if (!watched_ && sound) blame_database(subject, "the database does not know it");
+      if (!watched_ && sound) blame_database(subject, "it is not in the database");
       return;
     }
     if (known->state == RunState::kRunning || (watched_ && !is_inactive(known->state))) return;
@@ -137,7 +138,7 @@ class Verification {
     }
   }
 
-  void look_at_folder(const RunDirectory& run, const std::string& subject, const std::optional<RunRecord>& known) {
+  void check_folder(const RunDirectory& run, const std::string& subject, const std::optional<RunRecord>& known) {
     const auto blame_folder = [&](const std::string& what) {
       add({.subject = subject,
            .what = what,
@@ -165,7 +166,7 @@ class Verification {
     }
   }
 
-  void look_at_checkpoints(const RunDirectory& run, const std::string& subject) {
+  void check_checkpoints(const RunDirectory& run, const std::string& subject) {
     bool older_is_sound = false;
     for (const int64_t step : run.checkpoint_steps()) {
       const fs::path folder = run.checkpoint(step);
@@ -180,13 +181,13 @@ class Verification {
         add({.subject = subject,
              .what = what,
              .todo = "tearless verify --repair" + place_,
-             .remedy = Remedy::kSetAside,
+             .remedy = Remedy::kMoveToDamaged,
              .checkpoint = folder.string()});
       } else {
         add({.subject = subject,
              .what = what + ", and there is no older one",
-             .todo = fmt::format("restore it from a copy, or begin the run anew: rm -r {}; {}", folder.string(),
-                                 run_command())});
+             .todo = fmt::format("restore it from a copy, or train the run from the start: rm -r {}; {}",
+                                 folder.string(), run_command())});
       }
     }
   }
@@ -198,7 +199,7 @@ class Verification {
     // If the folder is damaged too, the check cannot tell which of the two is right.
     const auto blame = [&](const std::string& what) {
       if (sound) return blame_database(subject, what);
-      add({.subject = subject, .what = what, .todo = "first see to its folder, as said above"});
+      add({.subject = subject, .what = what, .todo = "first repair its folder, as said above"});
     };
     if (!known.canonical.empty() && run_id(known.canonical) != id)
       blame("its settings in the database have another id");
@@ -223,7 +224,7 @@ class Verification {
     for (const AttemptRecord& stored : store_->attempts_of(id)) {
       numbers.insert(stored.number);
       const AttemptRecord file = read_attempt(run, stored.number);
-      // Without outcome (another version may have judged differently) and checkpoint (it may have been deleted since).
+      // Without outcome (another version may have decided otherwise) and checkpoint (it may have been deleted since).
       const auto said = [](const AttemptRecord& a) {
         return std::tie(a.code, a.signal, a.started_at, a.ended_at, a.host, a.device, a.processor, a.version,
                         a.numerics, a.measured);
@@ -232,7 +233,7 @@ class Verification {
     }
     for (int64_t attempt = 1, newest = run.newest_begun_attempt(); attempt <= newest; ++attempt) {
       if (!run.has_begun(attempt) || numbers.contains(attempt)) continue;
-      blame(fmt::format("the database does not know attempts/{}", attempt));
+      blame(fmt::format("attempts/{} is not in the database", attempt));
       return false;
     }
     return true;
@@ -255,7 +256,7 @@ class Verification {
       for (const std::string& id : store_->ids_in(state)) {
         if (fs::exists(workspace_.run(id).root())) continue;
         add({.subject = "run " + id,
-             .what = fmt::format("the database says {}, and its folder is gone", name_of(state)),
+             .what = fmt::format("the database says {}, but its folder is missing", name_of(state)),
              .todo = fmt::format("restore {} from a copy, or train it again: {}", workspace_.run(id).root().string(),
                                  run_command()),
              .result_at_stake = true});
@@ -265,7 +266,7 @@ class Verification {
 
   // --- sweeps --------------------------------------------------------------------------------------------------------
 
-  void look_at_sweep(const std::string& id) {
+  void check_sweep(const std::string& id) {
     const std::string subject = "sweep " + id;
     try {
       sweeps_.insert(id);
@@ -273,7 +274,7 @@ class Verification {
       if (!store_ || watched_) return;
       const std::vector<Sweep> known = store_->sweeps();
       const auto same = std::find_if(known.begin(), known.end(), [&](const Sweep& sweep) { return sweep.id == id; });
-      if (same == known.end()) return blame_database(subject, "the database does not know it");
+      if (same == known.end()) return blame_database(subject, "it is not in the database");
       if (same->title != frozen.title || same->grid_file != frozen.grid_file) {
         blame_database(subject, "the database and sweep.json differ");
       }
@@ -295,7 +296,7 @@ class Verification {
     for (const Sweep& sweep : store_->sweeps()) {
       if (sweeps_.contains(sweep.id)) continue;
       add({.subject = "sweep " + sweep.id,
-           .what = "its folder is gone",
+           .what = "its folder is missing",
            .todo = fmt::format("tearless run {}{}", sweep.grid_file, place_)});
     }
   }
@@ -307,7 +308,7 @@ class Verification {
     for (Difference& difference : all) {
       if (difference.remedy != Remedy::kRebuild) continue;
       difference.remedy = Remedy::kPerson;
-      difference.todo = fmt::format("first see to the folders named here, then: {}", difference.todo);
+      difference.todo = fmt::format("first repair the folders named here, then: {}", difference.todo);
     }
   }
 
@@ -346,16 +347,16 @@ VerifyReport repair(const Workspace& workspace) {
     const LockFile lock = lock_for_writing(workspace);
     for (const Difference& difference : Verification(workspace, /*watched=*/false).report().differences) {
       database_at_fault |= difference.remedy == Remedy::kRebuild;
-      if (difference.remedy != Remedy::kSetAside) continue;
+      if (difference.remedy != Remedy::kMoveToDamaged) continue;
       move_to_damaged(difference.checkpoint);
-      repaired.push_back(fmt::format("{}: {}; set aside", difference.subject, difference.what));
+      repaired.push_back(fmt::format("{}: {}; moved to damaged/", difference.subject, difference.what));
     }
   }
   if (database_at_fault) {
     const RebuildReport rebuilt = rebuild(workspace);
-    repaired.push_back(fmt::format("database: made anew from {} and {}{}", counted(rebuilt.runs, "run"),
+    repaired.push_back(fmt::format("database: rebuilt from {} and {}{}", counted(rebuilt.runs, "run"),
                                    counted(rebuilt.sweeps, "sweep"),
-                                   rebuilt.kept.empty() ? "" : "; the old one is " + rebuilt.kept));
+                                   rebuilt.kept.empty() ? "" : "; the old one was moved to " + rebuilt.kept));
   }
   VerifyReport left = verify(workspace);
   left.repaired = std::move(repaired);

@@ -12,9 +12,9 @@ namespace tearless::harness {
 
 /// How a difference can be repaired.
 enum class Remedy {
-  kRebuild,   // the database is wrong, the folders are intact: repair() recreates the database
-  kSetAside,  // a checkpoint is damaged, an older one is intact: repair() moves the damaged one away
-  kPerson,    // a user must decide: a result, or the only state of a run, could be lost
+  kRebuild,        // the database is wrong, the folders are intact: repair() recreates the database
+  kMoveToDamaged,  // a checkpoint is damaged, an older one is intact: repair() moves the damaged one away
+  kPerson,         // a user must decide: a result, or the only state of a run, could be lost
 };
 
 struct Difference {
@@ -23,7 +23,7 @@ struct Difference {
   std::string todo;     // the command to type, or other advice
   Remedy remedy = Remedy::kPerson;
   bool result_at_stake = false;  // the database may hold the only good copy of a result, so it must not be recreated
-  std::string checkpoint = {};   // kSetAside: the folder to move
+  std::string checkpoint = {};   // kMoveToDamaged: the folder to move
 };
 
 struct VerifyReport {

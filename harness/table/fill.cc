@@ -179,7 +179,7 @@ void add_state_notes(const Grid& grid, const std::vector<TableRun>& runs, const 
     parts.push_back(fmt::format("{} {}", count, state));
   }
   if (unfinished > 0) {
-    notes.push_back(fmt::format("{} of {} have no result yet ({}). To go on: tearless run {}{}", unfinished,
+    notes.push_back(fmt::format("{} of {} have no result yet ({}). To continue: tearless run {}{}", unfinished,
                                 counted(static_cast<int64_t>(runs.size()), "run"), fmt::join(parts, ", "),
                                 grid.file.string(), options));
   }
@@ -232,7 +232,8 @@ void add_notes(const Grid& grid, const std::vector<TableRun>& runs, const std::s
         fmt::format("fail: trained to the end with {} below {}", table.columns.front().score, *spec.fail_below));
   }
   if (any([](const Cell& cell) { return cell.stale > 0; })) {
-    table.notes.push_back("*: stale, made by a version of the training program whose numbers differ from today's");
+    table.notes.push_back(
+        "*: stale, from a version of the training program that computes other numbers than the current one");
   }
   if (any([](const Cell& cell) { return cell.mixed > 0; })) {
     table.notes.push_back("°: mixed, trained on more than one kind of processor or device");

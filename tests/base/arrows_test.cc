@@ -1,5 +1,5 @@
-// Holds the includes of every room to the arrows that CMakeLists.txt declares. The compiler cannot: all rooms share one
-// include root, and the headers of SQLite, Boost and others are visible to everyone.
+// Checks the #includes of every room against the dependencies that CMakeLists.txt declares. The compiler cannot check
+// them: all rooms share one include root, and the headers of SQLite, Boost and others are visible everywhere.
 
 #include <gtest/gtest.h>
 
@@ -83,12 +83,12 @@ std::vector<Include> all_includes() {
 TEST(Arrows, EveryFolderOfSourcesIsADeclaredRoom) {
   const Arrows arrows = declared_arrows();
   ASSERT_TRUE(arrows.contains("base") && arrows.contains("harness/store"));  // the file was understood
-  for (const char* house : {"base", "engine", "harness"}) {
-    if (!fs::is_directory(test::source_root() / house)) continue;
-    for (const auto& entry : fs::recursive_directory_iterator(test::source_root() / house)) {
+  for (const char* tree : {"base", "engine", "harness"}) {
+    if (!fs::is_directory(test::source_root() / tree)) continue;
+    for (const auto& entry : fs::recursive_directory_iterator(test::source_root() / tree)) {
       if (entry.path().extension() != ".cc") continue;
       const std::string room = fs::relative(entry.path().parent_path(), test::source_root()).string();
-      EXPECT_TRUE(arrows.contains(room)) << entry.path() << " lies in no room of CMakeLists.txt";
+      EXPECT_TRUE(arrows.contains(room)) << entry.path() << " is in no room of CMakeLists.txt";
     }
   }
 }
@@ -103,7 +103,7 @@ TEST(Arrows, ARoomIncludesOnlyRoomsItDependsOn) {
   }
 }
 
-TEST(Arrows, EngineAndHarnessDoNotKnowEachOther) {
+TEST(Arrows, EngineAndHarnessDoNotIncludeEachOther) {
   for (const auto& [room, reached] : declared_arrows()) {
     for (const std::string& other : reached) {
       EXPECT_FALSE(room.starts_with("engine") && other.starts_with("harness")) << room << " -> " << other;

@@ -1,5 +1,5 @@
-// What base/files.h promises to have made durable is there after a power cut: names and bytes. A plan of faults keeps a
-// shadow of all that was synced (base/fault.h); a lost fsync, of a file or of a folder, loses something here.
+// After a power cut everything that base/files.h made durable is still there, names and bytes. A fault plan
+// (base/fault.h) copies all that was synced to a shadow folder, so a missing fsync of a file or folder shows here.
 #include <gtest/gtest.h>
 
 #include <cerrno>
@@ -92,14 +92,14 @@ TEST_F(DurabilityTest, AnAttemptsNumberAndItsBeginning) {
 
 TEST_F(DurabilityTest, WhatWasNeverSyncedIsGone) {
   const Files left = after_power_cut([](const fs::path& root) {
-    write_atomically(root / "kept", "1");
+    write_atomically(root / "synced", "1");
     test::write_text(root / "lost", "2");
-    fs::rename(root / "kept", root / "renamed");
+    fs::rename(root / "synced", root / "renamed");
   });
-  EXPECT_EQ(left, (Files{{"kept", "1"}}));
+  EXPECT_EQ(left, (Files{{"synced", "1"}}));
 }
 
-// Whatever call fails, the old bytes or the new ones are there, never a half, and the error says so.
+// Whichever call fails, the file has the old bytes or the new ones, never a mixture, and an error is reported.
 TEST_F(DurabilityTest, AWriteThatFailsAnywhereLeavesTheOldBytesOrTheNew) {
   const fs::path file = folder_ / "root" / "scores.json";
   fs::create_directories(file.parent_path());

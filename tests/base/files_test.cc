@@ -1,4 +1,4 @@
-// Files are whole or untouched, whatever goes wrong; every failure names the path.
+// A write either completes or leaves the file as it was; every error names the path.
 #include "base/files.h"
 
 #include <gmock/gmock.h>
@@ -38,7 +38,7 @@ size_t entries_in(const fs::path& folder) {
   return static_cast<size_t>(std::distance(fs::directory_iterator(folder), fs::directory_iterator()));
 }
 
-TEST(WriteAtomically, ReplacesAFileAndLeavesNothingBeside) {
+TEST(WriteAtomically, ReplacesAFileAndLeavesNoTemporaryFile) {
   const TempFolder folder;
   write_atomically(folder / "a", "old");
   write_atomically(folder / "a", std::string("new\0bytes", 9));
@@ -46,11 +46,11 @@ TEST(WriteAtomically, ReplacesAFileAndLeavesNothingBeside) {
   EXPECT_EQ(entries_in(folder.path()), 1u);
 }
 
-TEST(WriteAtomically, LeavesTheOldFileWhereTheNewOneDoesNotFit) {
+TEST(WriteAtomically, LeavesTheOldFileIfTheNewOneDoesNotFit) {
   const TempFolder folder;
   write_text(folder / "a", "old");
   const pid_t child = ::fork();
-  if (child == 0) {  // a limit on file sizes stands in for a full disk
+  if (child == 0) {  // a file size limit simulates a full disk
     const rlimit limit{100, 100};
     ::setrlimit(RLIMIT_FSIZE, &limit);
     ::signal(SIGXFSZ, SIG_IGN);
@@ -75,7 +75,7 @@ TEST(WriteAtomically, SaysWhyAFolderCannotBeWritten) {
   fs::permissions(folder.path(), fs::perms::owner_all);
 }
 
-TEST(FailErrno, SaysWhoseFaultItIsAndWhatToDo) {
+TEST(FailErrno, DistinguishesMachineErrorsAndSaysWhatToDo) {
   struct Case {
     int error;
     bool of_the_machine;
@@ -102,7 +102,7 @@ TEST(FailErrno, SaysWhoseFaultItIsAndWhatToDo) {
   }
 }
 
-TEST(ReplaceUnsynced, ReplacesAFileAndLeavesNothingBeside) {
+TEST(ReplaceUnsynced, ReplacesAFileAndLeavesNoTemporaryFile) {
   const TempFolder folder;
   replace_unsynced(folder / "a", "old");
   replace_unsynced(folder / "a", "new");
@@ -110,48 +110,49 @@ TEST(ReplaceUnsynced, ReplacesAFileAndLeavesNothingBeside) {
   EXPECT_EQ(entries_in(folder.path()), 1u);
 }
 
-TEST(WriteAtomically, ThatCannotTakeTheNameLeavesNothingBeside) {
+TEST(WriteAtomically, ThatCannotRenameLeavesNoTemporaryFile) {
   const TempFolder folder;
   fs::create_directories(folder / "taken" / "inside");
   EXPECT_THAT(error_of([&] { write_atomically(folder / "taken", "x"); }), testing::HasSubstr("cannot write"));
   EXPECT_EQ(entries_in(folder.path()), 1u);
 }
 
-TEST(ReadFile, NamesWhatItCannotRead) {
+TEST(ReadFile, NamesTheFileThatItCannotRead) {
   const TempFolder folder;
   EXPECT_EQ(error_of([&] { read_file(folder / "none"); }),
             "cannot read " + (folder / "none").string() + ": No such file or directory");
   EXPECT_EQ(error_of([&] { read_file(folder.path()); }), "cannot read " + folder.path().string() + ": Is a directory");
 }
 
-TEST(ReadFile, ReadsFilesThatSayTheyAreEmpty) { EXPECT_FALSE(read_file("/proc/self/stat").empty()); }
+TEST(ReadFile, ReadsFilesWhoseSizeIsReportedAsZero) { EXPECT_FALSE(read_file("/proc/self/stat").empty()); }
 
-TEST(ReadRegularFile, RefusesWhatHasNoEndOrNeverBegins) {
+TEST(ReadRegularFile, RefusesDevicesPipesAndFolders) {
   const TempFolder folder;
   ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
   fs::create_symlink("loop", folder / "loop");
   const auto error = [](const fs::path& file) { return error_of([&] { read_regular_file(file, 100); }); };
-  EXPECT_EQ(error("/dev/zero"), "cannot read /dev/zero: it is a pipe or a device; name an ordinary file");
-  EXPECT_THAT(error(folder / "pipe"), testing::EndsWith(": it is a pipe or a device; name an ordinary file"));
-  EXPECT_THAT(error(folder.path()), testing::EndsWith(": it is a folder; name an ordinary file"));
+  EXPECT_EQ(error("/dev/zero"), "cannot read /dev/zero: it is a pipe or a device; name a regular file");
+  EXPECT_THAT(error(folder / "pipe"), testing::EndsWith(": it is a pipe or a device; name a regular file"));
+  EXPECT_THAT(error(folder.path()), testing::EndsWith(": it is a folder; name a regular file"));
   EXPECT_THAT(error(folder / "loop"), testing::EndsWith("a symbolic link there leads back to itself: remove it"));
 }
 
-TEST(ReadRegularFile, ReadsToItsLimitAndNotBeyond) {
+TEST(ReadRegularFile, ReadsUpToItsLimit) {
   const TempFolder folder;
   write_text(folder / "a", std::string(100, 'x'));
   EXPECT_EQ(read_regular_file(folder / "a", 100).size(), 100u);
-  EXPECT_THAT(error_of([&] { read_regular_file(folder / "a", 99); }),
-              testing::EndsWith("it has more than the 99 bytes that such a file may have; is it the right one?"));
+  EXPECT_THAT(
+      error_of([&] { read_regular_file(folder / "a", 99); }),
+      testing::EndsWith("it is larger than 99 bytes, the limit for such a file; check that it is the right one"));
 }
 
-TEST(MakeFolders, NamesAFileThatStandsInTheWay) {
+TEST(MakeFolders, NamesAFileThatHasTheNameOfTheFolder) {
   const TempFolder folder;
   write_text(folder / "a", "");
-  EXPECT_THAT(error_of([&] { make_folders(folder / "a/b"); }), testing::StartsWith("cannot make the folder "));
+  EXPECT_THAT(error_of([&] { make_folders(folder / "a/b"); }), testing::StartsWith("cannot create the folder "));
 }
 
-TEST(RemoveRecursively, OfWhatIsNotThereIsNoMistakeAndOfWhatCannotBeLookedAtIs) {
+TEST(RemoveRecursively, IgnoresAMissingPathAndReportsAnUnreadableOne) {
   const TempFolder folder;
   write_text(folder / "file", "");
   EXPECT_EQ(error_of([&] { remove_recursively(folder / "absent"); }), "(no error)");
@@ -178,14 +179,14 @@ TEST(PublishFolder, TakesANameInTheCurrentFolder) {
   fs::current_path(before);
 }
 
-TEST(AppendFile, CutsBackToWhatIsKept) {
+TEST(AppendFile, TruncatesToTheRecordedLength) {
   const TempFolder folder;
   write_text(folder / "metrics", "kept\nlost\n");
   {
     AppendFile file(folder / "metrics", 5);
     EXPECT_EQ(file.size(), 5u);
     file.append("new\n");
-    EXPECT_EQ(read_text(folder / "metrics"), "kept\nnew\n");  // seen before any sync
+    EXPECT_EQ(read_text(folder / "metrics"), "kept\nnew\n");  // visible before any sync
     file.sync();
   }
   EXPECT_EQ(read_text(folder / "metrics"), "kept\nnew\n");

@@ -1,4 +1,4 @@
-// The lock belongs to processes: it ends with the last one that holds it, and looking at it changes nothing.
+// The lock is held by processes: it is released when the last holder ends, and is_held() changes nothing.
 #include "base/lock_file.h"
 
 #include <gtest/gtest.h>
@@ -31,7 +31,7 @@ class Child {
       body();
       char byte = 0;
       [[maybe_unused]] ssize_t n = ::write(ready[1], &byte, 1);
-      n = ::read(stop[0], &byte, 1);  // until the parent lets go
+      n = ::read(stop[0], &byte, 1);  // until the parent closes its end
       ::_exit(0);
     }
     ::close(ready[1]);
@@ -54,7 +54,7 @@ class Child {
   int stop_ = -1;
 };
 
-TEST(LockFile, TurnsASecondHolderAway) {
+TEST(LockFile, RefusesASecondHolder) {
   const TempFolder folder;
   const auto held = LockFile::try_acquire(folder / "lock");
   ASSERT_TRUE(held);
@@ -62,9 +62,9 @@ TEST(LockFile, TurnsASecondHolderAway) {
   EXPECT_TRUE(LockFile::is_held(folder / "lock"));
 }
 
-// Who looks has the lock for an instant. Here for 10 ms, a fifth of what try_acquire waits; a busy machine may make
+// A process that tests the lock holds it for an instant. Here for 10 ms, a fifth of what try_acquire waits; a busy
 // more of it now and then, not each time.
-TEST(LockFile, OutwaitsWhoMerelyLooks) {
+TEST(LockFile, WaitsForAProcessThatOnlyTestsTheLock) {
   const TempFolder folder;
   int acquired = 0;
   for (int round = 0; round < 20 && acquired == 0; ++round) {
@@ -106,20 +106,20 @@ TEST(LockFile, StaysHeldWhileAChildThatInheritedItLives) {
   EXPECT_FALSE(LockFile::is_held(folder / "lock"));
 }
 
-TEST(LockFile, MovesWithoutLettingGo) {
+TEST(LockFile, StaysHeldWhenMoved) {
   const TempFolder folder;
   LockFile first = LockFile::acquire(folder / "lock");
   const LockFile second = std::move(first);
   EXPECT_TRUE(LockFile::is_held(folder / "lock"));
 }
 
-TEST(LockFile, LookingMakesNoFile) {
+TEST(LockFile, IsHeldCreatesNoFile) {
   const TempFolder folder;
   EXPECT_FALSE(LockFile::is_held(folder / "lock"));
   EXPECT_FALSE(std::filesystem::exists(folder / "lock"));
 }
 
-TEST(LockFile, NamesAFolderThatIsNotThere) {
+TEST(LockFile, NamesAMissingFolder) {
   const TempFolder folder;
   EXPECT_THROW(LockFile::try_acquire(folder / "none/lock"), UserError);
 }

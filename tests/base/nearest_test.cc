@@ -1,4 +1,4 @@
-// What a slip of the pen was meant to be, and silence where nothing is near.
+// Suggestions for mistyped names, and none if no name is near.
 #include "base/nearest.h"
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@ namespace {
 
 const std::vector<std::string> kNames = {"model.norm.kind", "model.norm.eps", "model.d_model", "train.clip_norm"};
 
-TEST(Nearest, FindsOneSlip) { EXPECT_EQ(nearest("model.norm.knid", kNames), "model.norm.kind"); }
+TEST(Nearest, FindsANameWithOneTypingError) { EXPECT_EQ(nearest("model.norm.knid", kNames), "model.norm.kind"); }
 
 TEST(Nearest, FindsTheSameLastPart) { EXPECT_EQ(nearest("clip_norm", kNames), "train.clip_norm"); }
 
@@ -19,18 +19,18 @@ TEST(Nearest, PrefersTheWholeNameToALastPart) {
   EXPECT_EQ(nearest("b.eps", names), "b.eps");
 }
 
-TEST(Nearest, IsSilentAboutAnotherWord) {
+TEST(Nearest, SuggestsNothingForAnotherWord) {
   EXPECT_EQ(nearest("colour", kNames), "");
   EXPECT_EQ(nearest("", kNames), "");
   EXPECT_EQ(nearest("x", {}), "");
   EXPECT_EQ(did_you_mean("colour", kNames), "");
 }
 
-TEST(Nearest, TakesTheFirstOfTwoThatAreAsNear) {
+TEST(Nearest, TakesTheFirstOfTwoEquallyNearNames) {
   EXPECT_EQ(nearest("bat", std::vector<std::string>{"cat", "rat"}), "cat");
 }
 
-TEST(Nearest, GoesAsFarAsAThirdOfTheNameAndOneMore) {
+TEST(Nearest, AllowsEditsUpToAThirdOfTheNamePlusOne) {
   EXPECT_EQ(nearest("abcdef", std::vector<std::string>{"abcxyz"}), "abcxyz");
   EXPECT_EQ(nearest("abcdef", std::vector<std::string>{"abwxyz"}), "");
   const std::string longest(100, 'x');
@@ -38,12 +38,12 @@ TEST(Nearest, GoesAsFarAsAThirdOfTheNameAndOneMore) {
   EXPECT_EQ(nearest(longest + "x", std::vector<std::string>{longest}), "");
 }
 
-TEST(Nearest, SaysItAsAQuestion) {
+TEST(Nearest, IsPhrasedAsAQuestion) {
   EXPECT_EQ(did_you_mean("model.d_modle", kNames), " (did you mean \"model.d_model\"?)");
 }
 
-TEST(Nearest, ComparesNoTextsThatAreTooLongForAName) {
-  const std::string text(1'000'000, 'x');  // the product of two lengths would never end
+TEST(Nearest, SkipsTextsThatAreTooLongForAName) {
+  const std::string text(1'000'000, 'x');  // a table of a million squared entries would not end
   EXPECT_EQ(nearest(text, std::vector<std::string>{text + "y"}), "");
   EXPECT_EQ(nearest("sed", std::vector<std::string>{text, "seed"}), "seed");
 }

@@ -19,7 +19,7 @@ using test::write_text;
 
 TEST(RunId, IsTheBeginningOfTheTextsHash) { EXPECT_EQ(run_id("abc"), "ba7816bf8f01cfea"); }
 
-TEST(RunDirectory, CountsAttemptsPastGapsAndStrangers) {
+TEST(RunDirectory, CountsAttemptsDespiteGapsAndOtherFiles) {
   const TempFolder folder;
   const RunDirectory run(folder / "run");
   EXPECT_EQ(run.newest_attempt(), 0);
@@ -32,7 +32,7 @@ TEST(RunDirectory, CountsAttemptsPastGapsAndStrangers) {
   EXPECT_EQ(run.make_attempt(), 10);
 }
 
-TEST(RunDirectory, ListsCheckpointsByTheirStepAndNothingElse) {
+TEST(RunDirectory, ListsOnlyCheckpointsSortedByStep) {
   const TempFolder folder;
   const RunDirectory run(folder / "run");
   EXPECT_EQ(run.checkpoint_steps(), std::vector<int64_t>());
@@ -45,7 +45,7 @@ TEST(RunDirectory, ListsCheckpointsByTheirStepAndNothingElse) {
   EXPECT_EQ(run.checkpoint(20), run.checkpoints() / "step-20");
 }
 
-TEST(Done, IsNothingBeforeItIsWritten) {
+TEST(Done, IsAbsentBeforeItIsWritten) {
   const TempFolder folder;
   EXPECT_EQ(read_done(RunDirectory(folder.path())), std::nullopt);
 }
@@ -78,7 +78,7 @@ TEST(Done, NoticesAChangedAndALostResultFile) {
   EXPECT_EQ(changed_result_file(run, *read_done(run)), "metrics.jsonl");
 }
 
-TEST(Done, VouchesForOrdinaryFilesOfItsOwnFolderOnly) {
+TEST(Done, NamesOnlyRegularFilesOfItsOwnFolder) {
   const TempFolder folder;
   const RunDirectory run(folder / "run");
   make_folders(run.root());
@@ -90,7 +90,7 @@ TEST(Done, VouchesForOrdinaryFilesOfItsOwnFolderOnly) {
   }
 }
 
-TEST(Done, CutAnywhereIsDamagedNeverHalfRead) {
+TEST(Done, TruncatedAnywhereIsReportedAsDamaged) {
   const TempFolder folder;
   const RunDirectory run(folder.path());
   write_text(run.scores(), "{}");
@@ -107,7 +107,7 @@ TEST(Done, CutAnywhereIsDamagedNeverHalfRead) {
   }
 }
 
-TEST(Processes, AreNamedByTheirStart) {
+TEST(Processes, AreIdentifiedByTheirStartTime) {
   const auto mine = process_start_ticks(::getpid());
   ASSERT_TRUE(mine);
   EXPECT_EQ(process_start_ticks(::getpid()), mine);
@@ -115,7 +115,7 @@ TEST(Processes, AreNamedByTheirStart) {
   EXPECT_EQ(boot_id().size(), 36u);
 }
 
-TEST(Processes, ThatAreGoneHaveNoStart) {
+TEST(Processes, ThatHaveEndedHaveNoStartTime) {
   const pid_t child = ::fork();
   if (child == 0) ::_exit(0);
   ::waitpid(child, nullptr, 0);

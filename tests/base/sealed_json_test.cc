@@ -1,4 +1,4 @@
-// Records of a run folder: what a program wrote comes back whole, or not at all.
+// Records of a run folder: a record is read back complete, or reported as damaged.
 #include "base/sealed_json.h"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ TEST(SealedRecord, ReadsBackWithoutItsSeal) {
   EXPECT_EQ(unsealed(sealed(record)), std::optional(record));
 }
 
-TEST(SealedRecord, ThatLostItsChecksumOrAnyOtherFieldIsNone) {
+TEST(SealedRecord, WithoutItsChecksumOrAnyOtherFieldIsRejected) {
   json record = json::parse(sealed({{"step", 40}, {"state", "done"}}));
   ASSERT_EQ(record.size(), 4u) << "two fields, a checksum, and the word that there is one";
   for (const auto& [key, value] : record.items()) {
@@ -32,14 +32,14 @@ TEST(SealedRecord, ThatLostItsChecksumOrAnyOtherFieldIsNone) {
   }
 }
 
-TEST(Record, OfAProgramThatSealsNothingIsTakenAsItIs) {
+TEST(Record, OfAProgramThatDoesNotSealIsAccepted) {
   EXPECT_EQ(unsealed(R"({"code": 3})"), std::optional(json{{"code", 3}}));
   for (const char* text : {"", "3", "[1]", "null", R"({"code": 3)", R"({"code": 3} x)"}) {
     EXPECT_EQ(unsealed(text), std::nullopt) << text;
   }
 }
 
-TEST(Record, LeavesOutWhatIsNestedDeeperThanAnyRecordIs) {
+TEST(Record, NestedTooDeeplyIsRejected) {
   const auto nested = [](int deep) {
     std::string text = "1";
     for (int i = 0; i < deep; ++i) text = R"({"a":)" + text + "}";

@@ -95,7 +95,7 @@ TEST(Settings, ReadOptionalAndChosenValues) {
   EXPECT_EQ(options.placement, Placement::kPost);
 }
 
-TEST(Settings, NameAnUnknownKeyAndItsNeighbour) {
+TEST(Settings, NameAnUnknownKeyAndTheNearestKnownOne) {
   EXPECT_EQ(error_of("[model]\nlayer = 3\n"),
             "run.toml:2: unknown setting \"model.layer\" (did you mean \"model.layers\"?)");
   EXPECT_EQ(error_of("[norm]\neps = 3\n"),
@@ -126,7 +126,7 @@ TEST(Settings, NameTheRangeOfAValueOutsideIt) {
             "run.toml:1: model.scale = inf is out of range; it must be a finite number");
 }
 
-TEST(Settings, ListTheChoicesForAWordThatIsNone) {
+TEST(Settings, ListTheChoicesForAnUnknownWord) {
   EXPECT_EQ(error_of("model.norm.kind = \"layernorm\"\n"),
             "run.toml:1: model.norm.kind = \"layernorm\" is not known (did you mean \"layer_norm\"?); "
             "it must be one of: none, layer_norm, scale_norm");
@@ -150,7 +150,7 @@ TEST(Settings, HaveACanonicalTextThatReadsBackTheSame) {
   EXPECT_EQ(again.title, options.title);
 }
 
-TEST(Settings, LeaveOutOfTheCanonicalTextWhatDoesNotShapeTheResult) {
+TEST(Settings, OmitFromTheCanonicalTextWhatDoesNotAffectTheResult) {
   ExampleOptions options;
   EXPECT_EQ(canonical_settings(Identity::kResult, describe_all(options)),
             "model.layers = 6\n"

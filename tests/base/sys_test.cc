@@ -1,5 +1,5 @@
-// Every call that changes something outside the process goes through base/sys.h: what goes around it is never failed or
-// killed at by a test. This reads the sources.
+// Every call that changes something outside the process goes through base/sys.h; the fault tests do not reach calls
+// that bypass it. This test reads the sources.
 #include "base/sys.h"
 
 #include <fcntl.h>
@@ -26,8 +26,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Plain calls, written as this house writes them (::rename) or bare, where the name is nobody's method; and what the
-// standard library writes with. Reading is free, and so is what a person is told.
+// Direct calls, written with :: as in these sources, or bare if no method has the name, and the writing functions of
+// the standard library. Calls that read are allowed, and so is output to the terminal.
 const std::regex& forbidden() {
   static const std::regex kCalls(
       R"((^|[^\w:])::(write|open|openat|creat|rename|kill|link|symlink|truncate|fopen)\s*\()"
@@ -36,12 +36,12 @@ const std::regex& forbidden() {
   return kCalls;
 }
 
-// Where a plain call is right.
+// Files that may call the system directly.
 const std::set<std::string>& exempt() {
   static const std::set<std::string> kFiles = {
       "base/sys.h",     // the layer itself
       "base/sys.cc",    //
-      "base/fault.cc",  // acts below it
+      "base/fault.cc",  // is called by it
   };
   return kFiles;
 }
@@ -51,7 +51,7 @@ bool is_allowed(const std::string& line) {
   return std::regex_search(line, kReading);
 }
 
-TEST(SystemCalls, ThatChangeTheWorldGoThroughOneLayer) {
+TEST(SystemCalls, ThatChangeFilesOrProcessesGoThroughOneLayer) {
   int read = 0;
   for (const char* room : {"base", "harness", "engine"}) {
     for (const auto& entry : fs::recursive_directory_iterator(test::source_root() / room)) {
@@ -71,7 +71,7 @@ TEST(SystemCalls, ThatChangeTheWorldGoThroughOneLayer) {
   EXPECT_GT(read, 100);
 }
 
-TEST(SystemCalls, TheRuleSeesWhatGoesAroundTheLayer) {
+TEST(SystemCalls, TheRuleFindsCallsThatBypassTheLayer) {
   for (const char* line :
        {"  ::rename(a, b);", "  if (::mkdir(path) == 0) {", "std::ofstream(file) << text;", "  fs::remove_all(folder);",
         "  const int fd = ::open(path, O_WRONLY);", "  ::kill(pid, 9);", "  if (fork() == 0)"}) {
@@ -80,7 +80,7 @@ TEST(SystemCalls, TheRuleSeesWhatGoesAroundTheLayer) {
 }
 
 // In a child, since a process has one plan for its life.
-TEST(SystemCalls, ThatAreToFailReturnTheErrorAndDoNothing) {
+TEST(SystemCalls, ThatAPlanFailsReturnTheErrorAndDoNothing) {
   const test::TempFolder folder;
   const auto file = folder / "file", moved = folder / "moved", inner = folder / "inner", made = folder / "made";
   test::write_text(file, "bytes");

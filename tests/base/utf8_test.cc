@@ -5,19 +5,19 @@
 namespace tearless {
 namespace {
 
-TEST(Printable, LeavesWhatCanBeSeen) {
+TEST(Printable, LeavesPrintableTextUnchanged) {
   for (const char* text : {"", "a b", "20.91 ± 0.30 → 日本", "C:\\new", "e\u0301 \u00a0 👍"})
     EXPECT_EQ(printable(text), text);
 }
 
-TEST(Printable, WritesOutWhatATerminalWouldObey) {
+TEST(Printable, EscapesTerminalControlCharacters) {
   EXPECT_EQ(printable("a\nb\r\tc"), "a\\nb\\r\\tc");
   EXPECT_EQ(printable("\x1b]0;title\x07\x7f"), "\\x1b]0;title\\x07\\x7f");
   EXPECT_EQ(printable(std::string_view("a\0b", 3)), "a\\x00b");
   EXPECT_EQ(printable("\u009b31m \u2028 \u202E \u2066 \ufeff"), "\\u009b31m \\u2028 \\u202e \\u2066 \\ufeff");
 }
 
-TEST(Printable, WritesOutBytesThatAreNoUtf8) {
+TEST(Printable, EscapesBytesThatAreNotUtf8) {
   EXPECT_EQ(printable("caf\xe9!"), "caf\\xe9!");
   EXPECT_EQ(printable("\xc3"), "\\xc3");                    // cut off
   EXPECT_EQ(printable("\xc0\x9b"), "\\xc0\\x9b");           // a control character in an overlong form

@@ -9,7 +9,7 @@ namespace {
 
 using testing::ElementsAre;
 
-TEST(SplitLines, EndsALineAtTheNewlineAlone) {
+TEST(SplitLines, EndsALineOnlyAtANewline) {
   EXPECT_THAT(split_lines(""), ElementsAre());
   EXPECT_THAT(split_lines("a\nb"), ElementsAre("a", "b"));
   EXPECT_THAT(split_lines("a\n\nb\n"), ElementsAre("a", "", "b"));
@@ -17,19 +17,19 @@ TEST(SplitLines, EndsALineAtTheNewlineAlone) {
   EXPECT_THAT(split_lines("a\r\xe2\x80\xa8z\n"), ElementsAre("a\r\xe2\x80\xa8z"));
 }
 
-TEST(SplitWords, TakesWhatStandsBetweenAsciiWhiteSpace) {
+TEST(SplitWords, SplitsAtAsciiWhiteSpace) {
   EXPECT_THAT(split_words("a bc  d"), ElementsAre("a", "bc", "d"));
   EXPECT_THAT(split_words(" \t\n\v\f\ra\t\n\v\f\rb \t\n\v\f\r"), ElementsAre("a", "b"));
   EXPECT_THAT(split_words(""), ElementsAre());
   EXPECT_THAT(split_words(" \n"), ElementsAre());
 }
 
-TEST(SplitWords, LeavesTheSpacesOfUnicodeInTheWords) {
+TEST(SplitWords, KeepsUnicodeSpacesInWords) {
   for (const char* word : {"a\xc2\xa0z", "a\xc2\x85z", "a\xe2\x80\xa8z"})
     EXPECT_THAT(split_words(word), ElementsAre(word));
 }
 
-TEST(Counted, HasOneOfAThingOrMany) {
+TEST(Counted, HasASingularAndAPlural) {
   EXPECT_EQ(counted(0, "run"), "0 runs");
   EXPECT_EQ(counted(1, "run"), "1 run");
   EXPECT_EQ(counted(2, "run"), "2 runs");

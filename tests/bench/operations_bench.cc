@@ -1,4 +1,4 @@
-// How long the hand-written operations take, forward and backward, beside the matrix products of the same layer.
+// Times of the hand-written operations, forward and backward, and of the matmuls of the same layer.
 // Timings, not tests.
 #include <ATen/ops/ones_like.h>
 #include <ATen/ops/randn.h>
@@ -37,7 +37,7 @@ PackedRows rows() {
 
 Dropout some_dropout() { return Dropout::with(0.1, RandomStream(1, "bench"), 1); }
 
-/// Times one operation with its backward; the rate is rows a second.
+/// Times one operation with its backward; prints rows per second.
 void time_step(benchmark::State& state, const std::function<Value(Tape&)>& forward) {
   for (auto _ : state) {
     Tape tape(Tape::Kind::kRecording);
@@ -53,7 +53,7 @@ Value parameter(std::initializer_list<int64_t> shape) {
   return Value::parameter(data, at::zeros_like(data));
 }
 
-void product(benchmark::State& state) {
+void matmul(benchmark::State& state) {
   const int64_t d = state.range(0);
   const Value weight = parameter({d, d}), bias = parameter({d});
   const at::Tensor x = at::randn({kRows, d});
@@ -107,7 +107,7 @@ void clip_and_adam_per_million(benchmark::State& state) {
   state.SetItemsProcessed(state.iterations() * 1000000);
 }
 
-BENCHMARK(product)->Arg(64)->Arg(512);
+BENCHMARK(matmul)->Arg(64)->Arg(512);
 BENCHMARK(attention_of_8_heads)->Arg(64)->Arg(512);
 BENCHMARK(residual_and_layer_norm)->Arg(64)->Arg(512);
 BENCHMARK(relu_and_dropout)->Arg(64)->Arg(512);

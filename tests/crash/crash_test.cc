@@ -1,7 +1,7 @@
-// The crash matrix. A sweep passes some hundreds of points: its calls that change the world, in the harness, its
-// supervisors and the training program, numbered by one counter (base/fault.h). At each point each choice of victims is
-// killed; the same command then goes on. Whatever died, and wherever: the table, every scores.json and metrics.jsonl
-// come out byte for byte, nothing is charged to a run, and nothing is left alive.
+// The crash matrix. A sweep passes some hundreds of points: its calls that change something outside the process, in the
+// harness, its supervisors and the training program, numbered by one counter (base/fault.h). At each point each choice
+// of victims is killed; the same command is then run again. Afterwards the table, every scores.json and metrics.jsonl
+// must have the bytes of an undisturbed sweep, no attempt may count as a try, and no process may be alive.
 //
 // `make test-crash` tries all of it, `make test` a sample by a printed seed.
 #include <gmock/gmock.h>
@@ -74,11 +74,11 @@ void try_all(Engine engine, const std::vector<Victims>& victims, int64_t sample)
   EXPECT_GT(happened.load() * 10, trials.size() * 9);
 }
 
-TEST(CrashMatrix, WhoeverIsKilledBetweenAnyTwoCallsTheTableIsTheSame) {
+TEST(CrashMatrix, AKillBetweenAnyTwoCallsLeavesTheSameTable) {
   try_all(Engine::kFake, {std::begin(kVictims), std::end(kVictims)}, 12);
 }
 
-TEST(CrashMatrix, ARebuildThatIsKilledBetweenAnyTwoCallsLosesNothing) {
+TEST(CrashMatrix, ARebuildKilledBetweenAnyTwoCallsLosesNothing) {
   const Sweep sweep(Engine::kFake);
   ASSERT_EQ(sweep.run().code, 0);
   const Result expected = sweep.result();
@@ -110,7 +110,7 @@ TEST(CrashMatrix, ARebuildThatIsKilledBetweenAnyTwoCallsLosesNothing) {
   EXPECT_EQ(killed, static_cast<int64_t>(points.size()));
 }
 
-TEST(CrashMatrix, TheRealEngineLeavesTheSameBytesToo) {
+TEST(CrashMatrix, AKillOfTheRealEngineLeavesTheSameBytes) {
   if (!has(Engine::kReal)) GTEST_SKIP() << "needs tearless-engine, without sanitizers";
   try_all(Engine::kReal, {kVictims[0], kVictims[1], kVictims[2], kVictims[3]}, 2);
 }

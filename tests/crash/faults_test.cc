@@ -1,6 +1,6 @@
 // Calls that fail: each kind of call, at each point, once or for as long as the first command lasts (a full disk).
-// Nothing may be lost, nothing charged to a run, and when there is room again the same command ends with the same
-// bytes.
+// Nothing may be lost and no attempt may count as a try. When the disk has space again, the same command must end with
+// the same bytes.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -85,9 +85,9 @@ void try_all(Engine engine, int64_t sample) {
   EXPECT_GT(happened.load() * 10, trials.size() * 9);
 }
 
-TEST(FailingCalls, CostTimeAndNothingElse) { try_all(Engine::kFake, 6); }
+TEST(FailingCalls, LoseNothingAndCountNoTry) { try_all(Engine::kFake, 6); }
 
-TEST(FailingCalls, OfTheRealEngineNeither) {
+TEST(FailingCalls, OfTheRealEngineLoseNothingAndCountNoTry) {
   if (!has(Engine::kReal)) GTEST_SKIP() << "needs tearless-engine, without sanitizers";
   try_all(Engine::kReal, 1);
 }

@@ -1,6 +1,6 @@
-// The power fails: every process is gone at once, and of the files only that is left which was synced, names and bytes
-// (base/fault.h keeps a shadow of it). The same command then goes on: to the same bytes, and without training again
-// what it had reported as done.
+// Power cuts: all processes end at once, and only synced names and bytes are left of the files (base/fault.h copies
+// them to a shadow folder). The same command, run again, must end with the same bytes and must not train again what was
+// reported as done.
 #include <gtest/gtest.h>
 
 #include <cstdio>

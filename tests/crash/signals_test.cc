@@ -1,6 +1,6 @@
 // Signals of every kind, in every phase of an attempt, asked for or not: which class the attempt gets, and that the
-// sweep ends with the same bytes whatever it was. With the real engine, which tells its phases, and with a program that
-// knows nothing of signals.
+// sweep ends with the same bytes whatever it was. With the real engine, which reports its phases, and with a program
+// that handles no signals.
 #include <gtest/gtest.h>
 #include <signal.h>
 
@@ -23,8 +23,8 @@ std::vector<std::string> phases_of(Engine engine) {
 
 bool is_polite(int signal) { return signal == SIGTERM || signal == SIGINT; }
 
-// What the first attempt's outcome must be. A polite request that nobody here asked for stops a program that knows what
-// to do about it (tearless-engine does from its first instruction), and kills another.
+// What the first attempt's outcome must be. SIGTERM or SIGINT that the harness did not send stops a program that
+// handles it (tearless-engine does from its first instruction) and kills another.
 bool is_right(Engine engine, const std::string& outcome, int signal, bool asked) {
   if (asked) return outcome == "stopped";
   if (signal == SIGSEGV) return outcome == "crashed";
@@ -70,7 +70,7 @@ void try_all(Engine engine) {
   });
 }
 
-TEST(Signals, HaveOneClassEachForAProgramThatKnowsNothingOfThem) { try_all(Engine::kFake); }
+TEST(Signals, HaveOneClassEachForAProgramWithoutHandlers) { try_all(Engine::kFake); }
 
 TEST(Signals, HaveOneClassEachInEveryPhaseOfTheRealEngine) {
   if (!has(Engine::kReal)) GTEST_SKIP() << "needs tearless-engine, without sanitizers";

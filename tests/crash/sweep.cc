@@ -13,7 +13,7 @@
 
 #include "base/run_directory.h"
 #include "harness/store/store.h"
-#include "tests/e2e/small_road.h"
+#include "tests/e2e/small_training.h"
 
 namespace tearless::crash {
 namespace fs = std::filesystem;

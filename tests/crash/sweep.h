@@ -43,7 +43,8 @@ class Sweep {
   test::Finished run(const test::Faults* faults = nullptr, const std::vector<std::string>& more = {}) const;
   /// The same without waiting for it.
   test::Command command(const test::Faults* faults, const std::vector<std::string>& more = {}) const;
-  /// Runs it until it says that all is done, at most `most` times; how often it took. Fails the test beyond that.
+  /// Runs it until it reports that all is done, at most `most` times, and returns how often; beyond that the test
+  /// fails.
   int run_to_the_end(int most) const;
 
   Result result() const;
@@ -59,7 +60,7 @@ class Sweep {
   test::TempFolder folder_;
 };
 
-/// Whose calls are points: everybody's, but with the real engine its own only. What harness and supervisors do at
+/// The processes whose calls are points: all, but with the real engine only its own. What harness and supervisors do at
 /// theirs does not depend on the program, and its processes take half a second to start.
 uint32_t roles_of(Engine engine);
 

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "tests/e2e/small_road.h"
+#include "tests/e2e/small_training.h"
 #include "tests/support/golden.h"
 
 namespace tearless {

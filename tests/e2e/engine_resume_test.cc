@@ -1,5 +1,5 @@
-// The real engine stopped, killed and starved at many points: it goes on, and leaves the bytes of a run that nothing
-// happened to.
+// The real engine stopped, killed and without disk space at many points: it resumes, and leaves the bytes of an
+// undisturbed run.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -11,7 +11,7 @@
 #include <random>
 #include <set>
 
-#include "tests/e2e/small_road.h"
+#include "tests/e2e/small_training.h"
 
 namespace tearless {
 namespace {
@@ -22,7 +22,7 @@ using testing::HasSubstr;
 using Settings = std::map<std::string, std::string>;
 using Sums = std::map<std::string, std::string>;
 
-constexpr size_t kLinesAnUpdate = 3;  // loss, rate and gradient norm of every update
+constexpr size_t kLinesAnUpdate = 3;  // loss, learning rate and gradient norm of every update
 constexpr int kUpdates = 60;
 
 /// $TEARLESS_TEST_SEED chooses other points.
@@ -41,7 +41,7 @@ std::vector<int> seeded_points(size_t count) {
   return {points.begin(), points.end()};
 }
 
-/// A corpus and a cache that all tests share, and a run that nothing happens to.
+/// A corpus and a cache that all tests share, and an undisturbed run.
 struct Shared {
   test::TempFolder folder;
   Sums undisturbed;
@@ -59,7 +59,7 @@ class EngineResume : public testing::Test {
   }
   static void TearDownTestSuite() { delete shared_; }
 
-  /// A command that makes and trains the run of some settings in a folder of its own; again: goes on with it.
+  /// A command that creates and trains the run of some settings in a folder of its own; run again, it resumes.
   struct Started {
     test::Command command;
     fs::path runs;
@@ -134,7 +134,7 @@ Settings wide_settings() {
   return wide;
 }
 
-TEST_F(EngineResume, DisturbedInsideTheWritingOfACheckpointLeavesTheSameBytes) {
+TEST_F(EngineResume, DisturbedWhileACheckpointIsWrittenLeavesTheSameBytes) {
   const Started undisturbed = start("wide", wide_settings());
   ASSERT_EQ(test::run(undisturbed.command).code, kExitDone);
 
@@ -145,12 +145,12 @@ TEST_F(EngineResume, DisturbedInsideTheWritingOfACheckpointLeavesTheSameBytes) {
       test::Background engine(started.command);
       const auto done = [&] { return fs::exists(started.runs) && fs::exists(started.run().done()); };
       while (!fs::exists(started.runs) ||
-             !(writes_a_checkpoint(started.run()) || done())) {  // never asleep: it is soon over
+             !(writes_a_checkpoint(started.run()) || done())) {  // no sleep: the write is short
       }
       ASSERT_FALSE(done()) << "no signal fell into the writing of a checkpoint";
       engine.signal(signal);
       EXPECT_EQ(engine.wait().code, code);
-      // What is killed leaves the half of one; what is asked to stop finishes it first.
+      // A killed engine leaves an incomplete checkpoint; one that is asked to stop finishes it first.
       caught = signal == SIGTERM || writes_a_checkpoint(started.run());
     }
     EXPECT_TRUE(caught);
@@ -184,19 +184,19 @@ TEST_F(EngineResume, DamagedBetweenTwoAttemptsLeavesTheSameBytes) {
   spoil(started.run().metrics());
   const test::Finished ended = test::run(started.command);
   EXPECT_EQ(ended.code, kExitDone) << ended.errors;
-  EXPECT_THAT(ended.output, HasSubstr("does not begin as it did at update"));
-  EXPECT_THAT(ended.output, HasSubstr("the run goes on from an older one or the start"));
+  EXPECT_THAT(ended.output, HasSubstr("no longer begins with what it held at update"));
+  EXPECT_THAT(ended.output, HasSubstr("the run resumes from an older one or from the start"));
   EXPECT_EQ(test::checksums(started.run()), shared_->undisturbed);
 }
 
-TEST_F(EngineResume, ReplacedByANewerAttemptItEnds) {
+TEST_F(EngineResume, EndsWhenANewerAttemptBegins) {
   const Started started = start("replaced", test::small_settings());
   test::Background engine(started.command);
   ASSERT_TRUE(test::eventually([&] { return started.lines() > 0; }));
   fs::create_directories(started.run().attempt(2));
   const test::Finished ended = engine.wait();
   EXPECT_EQ(ended.code, kExitStopped);
-  EXPECT_THAT(ended.output, HasSubstr("attempt 1 is not the newest of"));
+  EXPECT_THAT(ended.output, HasSubstr("because a newer attempt has started"));
   EXPECT_FALSE(fs::exists(started.run().attempt(1) / "measured.json"));
   EXPECT_FALSE(fs::exists(started.run().done()));
   expect_undisturbed_bytes(started);
@@ -222,7 +222,7 @@ TEST_F(EngineResume, ADoneRunIsNotTrainedAgain) {
   EXPECT_EQ(done.run().newest_attempt(), attempts);
 }
 
-TEST_F(EngineResume, DecodeSaysWhatTheRunSaid) {
+TEST_F(EngineResume, DecodePrintsTheTranslationsOfTheRun) {
   const Started done = start("undisturbed", test::small_settings());
   test::Command decode = done.command;
   decode.arguments = {decode.arguments[0], "decode", done.run().root().string(), "--input",
@@ -261,7 +261,7 @@ TEST_F(EngineResume, ASecondEngineOnTheSameRunIsRefused) {
   ASSERT_TRUE(test::eventually([&] { return started.lines() > 0; }));
   const test::Finished second = test::run(started.command);
   EXPECT_EQ(second.code, kExitSettingsRefused);
-  EXPECT_THAT(second.errors, HasSubstr("is being worked on by another process"));
+  EXPECT_THAT(second.errors, HasSubstr("is in use by another process"));
   first.signal(SIGTERM);
   EXPECT_EQ(first.wait().code, kExitStopped);
 }
@@ -292,7 +292,7 @@ TEST_F(EngineResume, ATamperedRunIsRefused) {
 
 // A limit on the size of files stands for a full disk: checkpoints do not fit. It is not the settings' fault, so the
 // exit code lets the harness try again.
-TEST_F(EngineResume, AFullDiskIsASentenceAndTheRunGoesOnLater) {
+TEST_F(EngineResume, AFullDiskIsReportedAndTheRunResumesLater) {
   const Started started = start("starved", test::small_settings());
   test::Command limited = started.command;
   std::string line = "trap '' XFSZ; ulimit -f 300; exec";

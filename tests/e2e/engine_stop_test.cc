@@ -1,4 +1,4 @@
-// The engine asked to stop before training begins, and on a machine that fails it: an exit code says which it was.
+// Stop requests before training begins, and failures of the machine: each has its exit code.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -8,7 +8,7 @@
 
 #include "base/fault.h"
 #include "base/lock_file.h"
-#include "tests/e2e/small_road.h"
+#include "tests/e2e/small_training.h"
 #include "tests/support/faults.h"
 
 namespace tearless {
@@ -109,18 +109,18 @@ TEST_F(EngineStop, WhileItWaitsForTheLockOfTheCache) {
 
 #ifndef __SANITIZE_ADDRESS__  // whose own start must come first
 // LibTorch's initialisers take a good part of a second; the loader says in which order it calls what.
-TEST_F(EngineStop, IsHeardBeforeTheLibrariesBegin) {
+TEST_F(EngineStop, IsHandledBeforeTheLibrariesAreInitialised) {
   test::Command asked = train();
   asked.arguments.emplace_back("--help");
   asked.environment["LD_DEBUG"] = "files";
   const std::string said = test::run(asked).errors;
   const size_t ours = said.find("calling preinit: "), torch = said.find("calling init: ");
-  ASSERT_NE(torch, std::string::npos) << "this loader does not tell";
+  ASSERT_NE(torch, std::string::npos) << "this loader does not print the order";
   EXPECT_LT(ours, torch);
 }
 
 // A model that does not fit: the allocation of LibTorch fails, not the machine.
-TEST_F(EngineStop, OutOfMemoryHasAnExitCodeOfItsOwn) {
+TEST_F(EngineStop, OutOfMemoryHasItsOwnExitCode) {
   const test::Finished ended =
       test::run(limited("ulimit -v 16000000",
                         train({{"model.d_model", "16384"}, {"model.d_ff", "65536"}, {"model.encoder_layers", "8"}})));
@@ -129,8 +129,8 @@ TEST_F(EngineStop, OutOfMemoryHasAnExitCodeOfItsOwn) {
 }
 #endif
 
-// Descriptors run out: as a full disk, nothing that other settings would mend.
-TEST_F(EngineStop, AMachineThatFailsHasAnExitCodeOfItsOwn) {
+// Descriptors run out: like a full disk, not a fault of the settings.
+TEST_F(EngineStop, AMachineErrorHasItsOwnExitCode) {
   for (test::Command command : {prepare(), train()}) {
     test::Faults faults(folder_.path());
     faults.fail(fault::kOpen, EMFILE, 1, 1);

@@ -13,7 +13,8 @@
 
 namespace tearless::test {
 
-/// A copy of grids/ with a few short sentences in place of each corpus of Table 3: batches are then as small as can be.
+/// A copy of grids/ with a few short sentences in place of each corpus of Table 3: batches are then as small as
+/// possible.
 class TableThree : public testing::Test {
  protected:
   TableThree() {

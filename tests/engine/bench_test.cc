@@ -1,4 +1,4 @@
-// tearless-engine bench as a user meets it: what it answers, and what it says to bad input.
+// tearless-engine bench: its output, and its messages for bad input.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -47,7 +47,8 @@ TEST_F(BenchCommand, AnswersStepTimeProfileAndMemory) {
   EXPECT_GT(answer.at("matmul_floor_seconds").get<double>(), 0);
   EXPECT_GT(answer.at("peak_memory_bytes").get<int64_t>(), 1 << 20);
   EXPECT_EQ(answer.at("decode").at("sentences"), 3);
-  // Encoder layer: qkv, o, w1, w2. Decoder layer: qkv, o, q, o, w1, w2. Memory of both layers and logits: one each.
+  // Encoder layer: qkv, o, w1, w2. Decoder layer: qkv, o, q, o, w1, w2. Keys and values of the encoder output for both
+  // layers, and logits: one each.
   EXPECT_EQ(answer.at("operations").at("matmul").at("calls").get<double>(), 4 + 2 * 6 + 2);
   EXPECT_EQ(answer.at("operations").at("attention").at("calls").get<double>(), 1 + 2 * 2);
   EXPECT_FALSE(answer.at("operations").contains("by formula"));
@@ -76,15 +77,15 @@ TEST_F(BenchCommand, PrintsTheOperationsWithTheirShares) {
 }
 
 TEST_F(BenchCommand, ByReferenceRunsFormulasAlone) {
-  test::write_text(folder_ / "judge.toml", test::read_text(folder_ / "tiny.toml") + "[run]\nops = \"reference\"\n");
-  const test::Finished finished = bench("judge.toml", {"--vocabulary", "50", "--updates", "1", "--json"});
+  test::write_text(folder_ / "reference.toml", test::read_text(folder_ / "tiny.toml") + "[run]\nops = \"reference\"\n");
+  const test::Finished finished = bench("reference.toml", {"--vocabulary", "50", "--updates", "1", "--json"});
   ASSERT_EQ(finished.code, 0) << finished.errors;
   const json operations = json::parse(finished.output).at("operations");
   EXPECT_TRUE(operations.contains("by formula"));
   EXPECT_FALSE(operations.contains("attention"));
 }
 
-TEST_F(BenchCommand, TimesSingleKernelsBesideACopy) {
+TEST_F(BenchCommand, TimesSingleKernelsAndACopy) {
   const test::Finished finished = bench("tiny.toml", {"--vocabulary", "50", "--kernels", "--megabytes", "1", "--json"});
   ASSERT_EQ(finished.code, 0) << finished.errors;
   const json answer = json::parse(finished.output);
@@ -94,14 +95,14 @@ TEST_F(BenchCommand, TimesSingleKernelsBesideACopy) {
   EXPECT_EQ(answer.at("copy").at("share_of_copy").get<double>(), 1);
 }
 
-TEST_F(BenchCommand, RunsTheKernelsThatAreNamed) {
+TEST_F(BenchCommand, RunsTheChosenKernels) {
   const test::Finished finished =
       bench("tiny.toml", {"--vocabulary", "50", "--updates", "1", "--instructions", "x86-64-v2", "--json"});
   ASSERT_EQ(finished.code, 0) << finished.errors;
   EXPECT_EQ(json::parse(finished.output).at("instructions"), "x86-64-v2");
 }
 
-TEST_F(BenchCommand, SaysWhatIsWrong) {
+TEST_F(BenchCommand, ReportsBadInput) {
   test::write_text(folder_ / "empty.json", R"({"batches": []})");
   test::write_text(folder_ / "zero.json", R"({"batches": [[[3, 0]]]})");
   test::write_text(folder_ / "broken.json", "{\"batches\": [[3]]");
@@ -115,13 +116,13 @@ TEST_F(BenchCommand, SaysWhatIsWrong) {
                         {"typo.toml", {}, "did you mean"},
                         {"tiny.toml", {"--lengths", "nowhere.json"}, "cannot read nowhere.json"},
                         {"tiny.toml", {"--lengths", "empty.json"}, "empty.json: \"batches\" is empty"},
-                        {"tiny.toml", {"--lengths", "zero.json"}, "at least 1 is wanted"},
+                        {"tiny.toml", {"--lengths", "zero.json"}, "each needs at least 1"},
                         {"tiny.toml", {"--lengths", "broken.json"}, "broken.json: not a list of sentence lengths"},
                         {"tiny.toml", {"--vocabulary", "3"}, "--vocabulary"},
                         {"tiny.toml", {"--kernels", "--megabytes", "0"}, "--megabytes"},
                         {"tiny.toml",
                          {"--instructions", "avx"},
-                         "there is no instruction set \"avx\"; known are x86-64-v2, x86-64-v3, x86-64-v4"}}) {
+                         "there is no instruction set \"avx\"; choose one of: x86-64-v2, x86-64-v3, x86-64-v4"}}) {
     const test::Finished finished = bench(c.config, c.arguments);
     EXPECT_EQ(finished.code, kExitSettingsRefused) << c.sentence;
     EXPECT_THAT(finished.errors, HasSubstr(c.sentence));

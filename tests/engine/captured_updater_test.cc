@@ -1,8 +1,8 @@
-// Captured steps: the same bits as the same padded batches operation by operation, whatever was captured when; padding
-// that counts for nothing; a step that is not finite freezes the parameters. The kernels are CUDA's: their bodies run
-// on the processor, where "captured" means that the walk is done again with the batch that stood there at the capture,
-// so that an operation that reads the host's batch and not the device's is found out; and where there is a GPU, the
-// kernels and CUDA graphs themselves.
+// Captured updates: the same bits as the same padded batches operation by operation, in whatever order they are
+// captured; padding changes nothing; an update that is not finite freezes the parameters. The kernels are CUDA's. Their
+// bodies run on the CPU, where a captured update repeats the forward and backward pass with the host's batch of the
+// capture: an operation that reads the host's batch instead of the device's then gives other bits. With a GPU the
+// kernels and CUDA graphs themselves run.
 #include "engine/train/captured_updater.h"
 
 #include <ATen/ops/equal.h>
@@ -34,25 +34,25 @@ constexpr int64_t kUpdates = 15;
 class Tiny final : public Trainable {
  public:
   Tiny(const ModelOptions& options, RowPrecision precision, at::Device device)
-      : model_(options, test::usual_kept(kVocabSize), 1, 2, device, precision) {
+      : model_(options, test::usual_output_vocabulary(kVocabSize), 1, 2, device, precision) {
     std::mt19937 bits(7);
     const auto sentence = [&](size_t words) {
       std::vector<int32_t> tokens;
       for (size_t w = 0; w < words; ++w) tokens.push_back(4 + static_cast<int32_t>(bits() % (kVocabSize - 4)));
       return tokens;
     };
-    int32_t line = 0;
-    // Two and two of like size, so that buckets are met again, and by other batches.
+    int32_t next_id = 0;
+    // Pairs of similar size, so that different batches share a bucket.
     for (const size_t sentences : {2, 9, 2, 8}) {
       test::Sentences sources, targets;
-      std::vector<int32_t> lines;
+      std::vector<int32_t> sentence_ids;
       for (size_t s = 0; s < sentences; ++s) {
         sources.push_back(sentence(1 + bits() % 6));
         sources.back().push_back(kEos);
         targets.push_back(sentence(bits() % 7));
-        lines.push_back(line++);
+        sentence_ids.push_back(next_id++);
       }
-      batches_.push_back(test::batch_of(sources, targets, lines));
+      batches_.push_back(test::batch_of(sources, targets, sentence_ids));
     }
   }
 
@@ -70,7 +70,7 @@ class Tiny final : public Trainable {
   std::vector<PackedBatch> batches_;
 };
 
-/// What training leaves behind.
+/// The state after training.
 struct Trained {
   std::vector<UpdateResult> results;
   at::Tensor parameters, first, second;
@@ -109,7 +109,7 @@ class CapturedUpdates : public test::OnDevices {
                                              most_captured);
   }
 
-  /// Passes over the batches, `together` updates under way at once.
+  /// Passes over the batches, `together` updates in flight at once.
   Trained train(int64_t most_captured, int64_t together, int64_t updates = kUpdates) const {
     Tiny trained = tiny();
     Moments moments(trained.parameters().values());
@@ -131,11 +131,11 @@ class CapturedUpdates : public test::OnDevices {
   ModelOptions options_;
 };
 
-TEST(Device, RefusesAGpuThatNoKernelIsMadeFor) {
+TEST(Device, RefusesAGpuThatNoKernelIsCompiledFor) {
   EXPECT_EQ(why_not_usable("NVIDIA H200", 9, 0), "");
   EXPECT_EQ(why_not_usable("NVIDIA A100", 8, 0), "");
   EXPECT_EQ(why_not_usable("Tesla T4", 7, 5),
-            "run.device = \"cuda\", but Tesla T4 has compute capability 7.5; needed is 8.0 or later (A100, RTX 30)");
+            "run.device = \"cuda\", but Tesla T4 has compute capability 7.5; 8.0 or later is needed (A100, RTX 30)");
 }
 
 TEST_P(CapturedUpdates, HaveTheBitsOfTheSamePaddedBatchesOperationByOperation) {
@@ -149,12 +149,12 @@ TEST_P(CapturedUpdates, HaveTheBitsOfTheSamePaddedBatchesOperationByOperation) {
       << "nothing was learnt";
 }
 
-TEST_P(CapturedUpdates, DoNotDependOnHowManyAreUnderWayNorOnWhatWasCapturedBefore) {
+TEST_P(CapturedUpdates, DoNotDependOnHowManyAreInFlightNorOnEarlierCaptures) {
   train(512, 1).expect_same_bits(train(512, 16));
   train(1, 3).expect_same_bits(train(512, 5));
 }
 
-TEST_P(CapturedUpdates, AreTheUpdatesOfTheBatchWithoutPadding) {
+TEST_P(CapturedUpdates, EqualTheUpdatesOfTheBatchWithoutPadding) {
   Tiny padded = tiny(), plain = tiny();
   Moments padded_moments(padded.parameters().values()), plain_moments(plain.parameters().values());
   const auto captured = updater(padded, padded_moments, 512);
@@ -204,7 +204,7 @@ TEST_P(CapturedUpdates, ANumberThatIsNotFiniteFreezesTheParameters) {
   EXPECT_TRUE(at::equal(moments.first, moment));
 }
 
-TEST_P(CapturedUpdates, LeaveTheRoundedWeightsBehindTheMastersInBf16) {
+TEST_P(CapturedUpdates, KeepTheBf16CopyEqualToTheRoundedFp32Weights) {
   if (GetParam().precision != RowPrecision::kBf16) GTEST_SKIP() << "for bf16";
   Tiny trained = tiny();
   Moments moments(trained.parameters().values());
@@ -267,7 +267,7 @@ class TinyTask final : public Task {
   Tiny tiny_;
 };
 
-TEST_P(CapturedUpdates, OfARunThatCrashedAndWentOnLeaveTheSameBytes) {
+TEST_P(CapturedUpdates, OfARunThatCrashedAndResumedLeaveTheSameBytes) {
   train_.epoch_updates = 5;
   train_.max_epochs = 3;
   train_.early_stop = 0;
@@ -286,8 +286,8 @@ TEST_P(CapturedUpdates, OfARunThatCrashedAndWentOnLeaveTheSameBytes) {
     return Trainer(task, train_, execution, options_.d_model, run, run.make_attempt()).run();
   };
   EXPECT_EQ(attempt("whole", 0), kExitDone);
-  EXPECT_THROW(attempt("broken", 8), std::runtime_error);   // updates 6 and 7 are under way
-  EXPECT_THROW(attempt("broken", 13), std::runtime_error);  // and goes on from the checkpoint of update 5
+  EXPECT_THROW(attempt("broken", 8), std::runtime_error);   // updates 6 and 7 are in flight
+  EXPECT_THROW(attempt("broken", 13), std::runtime_error);  // and resumes from the checkpoint of update 5
   EXPECT_EQ(attempt("broken", 0), kExitDone);
   for (const char* file : {"metrics.jsonl", "scores.json"}) {
     EXPECT_EQ(tearless::test::read_text(folder / "whole" / file), tearless::test::read_text(folder / "broken" / file));

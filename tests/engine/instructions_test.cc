@@ -1,6 +1,6 @@
-// How many instructions of ours a tiny update takes: a slow-down shows here whatever else the machine is doing. Counted
-// by valgrind's callgrind inside Bench::updates() only, in the engine's own code (products and the C library are
-// others'), on the AVX2 kernels, which are the widest that valgrind knows.
+// How many instructions of the engine's own code a tiny update takes: a slow-down shows here whatever else the machine
+// is doing. Counted by valgrind's callgrind inside Bench::updates() only, without matmuls and the C library, on the
+// AVX2 kernels, which are the widest that valgrind supports.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -33,7 +33,8 @@ tokens = 96
 )";
 
 /// Self cost of the functions of `object` in a callgrind profile, function by function. In its format a line of digits
-/// is a place and its cost; after "calls=" stands what the callee cost, which is not ours. Names are written once,
+/// is a source line and its cost; after "calls=" follows the cost of the callee, which is not counted. Names are
+/// written once,
 /// "(7) name", and then "(7)".
 std::map<std::string, int64_t> instructions_by_function(const std::string& profile, const std::string& object) {
   std::map<std::string, std::string> objects, functions;
@@ -101,7 +102,7 @@ TEST(InstructionsGolden, OfATinyUpdateDoNotGrowByATenth) {
     sum += count;
     if (count > 20'000) list += "  " + std::to_string(count) + "  " + function.substr(0, 110) + "\n";
   }
-  ASSERT_GT(sum, 100'000) << "the profile was not understood";
+  ASSERT_GT(sum, 100'000) << "the profile could not be parsed";
   if (bless) {
     test::write_text(stored_path, json{{"compiler", compiler}, {"instructions", sum}}.dump(2) + "\n");
     return;
@@ -109,8 +110,7 @@ TEST(InstructionsGolden, OfATinyUpdateDoNotGrowByATenth) {
   const auto expected = stored.at("instructions").get<int64_t>();
   RecordProperty("instructions", std::to_string(sum));
   EXPECT_LE(static_cast<double>(sum), 1.10 * static_cast<double>(expected))
-      << "three updates of a tiny model took " << sum << " instructions, stored are " << expected
-      << "; where they went:\n"
+      << "three updates of a tiny model took " << sum << " instructions, stored are " << expected << "; by function:\n"
       << list << "If this is meant: tools/bless.sh";
 }
 

@@ -30,13 +30,13 @@ class ScoreCommand : public testing::Test {
 
 TEST_F(ScoreCommand, SumsTheMatchesOfAllLines) {
   // Of the first line 6/7, 4/6, 2/5, 1/4 match, of the second 7/8, 5/7, 3/6, 1/5.
-  const double product = 13. / 15 * 9. / 13 * 5. / 11 * 2. / 9;
-  ASSERT_NEAR(100 * std::pow(product, 0.25), 49.617, 1e-3);
+  const double precisions = 13. / 15 * 9. / 13 * 5. / 11 * 2. / 9;
+  ASSERT_NEAR(100 * std::pow(precisions, 0.25), 49.617, 1e-3);
   EXPECT_EQ(score("the cat sat on the mat .\na b c d e f g h\n", "the cat sat on a mat .\na b c d x f g h\n"),
             "bleu 49.62, 86.7/69.2/45.5/22.2 (hypothesis 15 words, reference 15)\n");
 }
 
-TEST_F(ScoreCommand, TakesALastLineWithoutItsEndAndNoOtherEndsOfLines) {
+TEST_F(ScoreCommand, AcceptsALastLineWithoutNewlineAndNoOtherLineEnds) {
   // One of 8 words is missing: exp(1 - 8/7) = 0.8669.
   EXPECT_EQ(score("a b c d\re f g", "a b c d\re f g h\n"),
             "bleu 86.69, 100.0/100.0/100.0/100.0 (hypothesis 7 words, reference 8)\n");
@@ -44,15 +44,15 @@ TEST_F(ScoreCommand, TakesALastLineWithoutItsEndAndNoOtherEndsOfLines) {
 
 TEST_F(ScoreCommand, TokenisesRawTextAndSmoothsItsScore) {
   // As tokens: "it sat on a mat ." beside "it sat on the mat .": 5/6, 3/5, 1/4, and 0/3, which counts as 1/2 of 1/3.
-  const double product = 5. / 6 * 3. / 5 * 1. / 4 * 1. / 6;
-  ASSERT_NEAR(100 * std::pow(product, 0.25), 37.992, 1e-3);
+  const double precisions = 5. / 6 * 3. / 5 * 1. / 4 * 1. / 6;
+  ASSERT_NEAR(100 * std::pow(precisions, 0.25), 37.992, 1e-3);
   const std::string hypothesis = "it sat on a mat.\n", reference = "it sat on the mat.\n";
   EXPECT_EQ(score(hypothesis, reference, {"--raw"}),
             "bleu_13a 37.99, 83.3/60.0/25.0/0.0 (hypothesis 6 words, reference 6)\n");
   EXPECT_EQ(score(hypothesis, reference), "bleu 0.00, 80.0/50.0/33.3/0.0 (hypothesis 5 words, reference 5)\n");
 }
 
-TEST_F(ScoreCommand, CallsTheSharesOfLinesTooShortForThemZero) {
+TEST_F(ScoreCommand, PrintsZeroForNgramsLongerThanTheLines) {
   EXPECT_EQ(score("a b", "a b"), "bleu 0.00, 100.0/100.0/0.0/0.0 (hypothesis 2 words, reference 2)\n");
 }
 

@@ -1,4 +1,4 @@
-// docs/engine_settings.md is made from the option structs, and stays what they say.
+// docs/engine_settings.md is generated from the option structs and must be up to date.
 #include <gtest/gtest.h>
 
 #include "tests/support/paths.h"
@@ -11,7 +11,7 @@ TEST(SettingsPage, IsWhatTheEnginePrints) {
   const test::Finished page = test::run({.arguments = {test::program("tearless-engine").string(), "settings"}});
   EXPECT_EQ(page.code, 0);
   EXPECT_EQ(page.output, test::read_text(test::source_root() / "docs/engine_settings.md"))
-      << "make it anew: build/bin/tearless-engine settings > docs/engine_settings.md";
+      << "run again: build/bin/tearless-engine settings > docs/engine_settings.md";
 }
 
 }  // namespace

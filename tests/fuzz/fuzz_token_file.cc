@@ -16,7 +16,7 @@ using namespace tearless::engine;
 std::optional<Prepared> parsed(const std::string& bytes, TextKind kind) {
   try {
     return parse_token_file(bytes, kind);
-  } catch (const std::exception&) {  // prepare() makes the corpus anew, whatever it was
+  } catch (const std::exception&) {  // prepare() regenerates the corpus
     return std::nullopt;
   }
 }

@@ -1,4 +1,4 @@
-// Runs a fuzz target without libFuzzer: over its kept inputs, then over mutations of them.
+// Runs a fuzz target without libFuzzer: over its stored inputs, then over mutations of them.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
-// What foreign bytes reach, one function a door. Each takes any bytes and returns 0; UserError is an answer, everything
-// else that leaves it (another exception, a crash, a wrong result) is a bug. tools/fuzz.sh gives them to libFuzzer,
-// replay.h gives them tests/fuzz/corpus and mutations of it.
+// The functions that read foreign bytes, one target each. A target takes any bytes and returns 0; it catches UserError;
+// everything else that leaves it (another exception, a crash, a wrong result) is a bug. tools/fuzz.sh gives them to
+// libFuzzer, replay.h gives them tests/fuzz/corpus and mutations of it.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,5 @@
-// A workspace whose bytes have changed: no table is ever printed that is not the true one, and what is wrong is said.
+// Workspaces with changed bytes: a table is either printed unchanged or refused with a sentence that says what is
+// wrong.
 #include <SQLiteCpp/SQLiteCpp.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -44,9 +45,9 @@ class DamageTest : public RunTest {
   }
 
   // As `tearless table grid.toml` prints it, without starting a process each time.
-  class Looker {
+  class TablePrinter {
    public:
-    Looker(const fs::path& folder, const Workspace& workspace)
+    TablePrinter(const fs::path& folder, const Workspace& workspace)
         : grid_(load_grid(folder / "grid.toml")),
           workspace_(workspace),
           plan_(plan_runs(grid_, Only(grid_, {}), Program(test::program("fake-engine")))) {}
@@ -89,14 +90,14 @@ RunTest* DamageTest::made_ = nullptr;
 
 class DamagedDatabase : public DamageTest {
  protected:
-  DamagedDatabase() : looker_(folder_.path(), workspace_), table_(looker_.table()) {}
+  DamagedDatabase() : printer_(folder_.path(), workspace_), table_(printer_.table()) {}
 
-  // The true table, or a sentence that says what to type.
-  void look_at(const std::string& bytes, const std::string& what) {
+  // The right table, or a sentence that says what to type.
+  void expect_table_or_refusal(const std::string& bytes, const std::string& what) {
     for (const char* side : {"-journal", "-wal", "-shm"}) fs::remove(workspace_.database().string() + side);
     test::write_text(workspace_.database(), bytes);
     try {
-      EXPECT_EQ(looker_.table(), table_) << what;
+      EXPECT_EQ(printer_.table(), table_) << what;
       ++same_;
     } catch (const UserError& refused) {
       EXPECT_THAT(refused.what(), AnyOf(HasSubstr("tearless verify"), HasSubstr("tearless rebuild"))) << what;
@@ -106,14 +107,14 @@ class DamagedDatabase : public DamageTest {
     }
   }
 
-  Looker looker_;
+  TablePrinter printer_;
   std::string table_;
   int same_ = 0, refused_ = 0;
 };
 
 TEST_F(DamagedDatabase, AFlippedBitNeverGivesAnotherTable) {
   const std::string sound = test::read_text(workspace_.database());
-  std::vector<size_t> used;  // most of the file is empty room
+  std::vector<size_t> used;  // most of the file is empty
   for (size_t i = 0; i < sound.size(); ++i) {
     if (sound[i] != 0) used.push_back(i);
   }
@@ -123,7 +124,7 @@ TEST_F(DamagedDatabase, AFlippedBitNeverGivesAnotherTable) {
     const int bit = static_cast<int>(random() % 8);
     std::string flipped = sound;
     flipped[position] = static_cast<char>(flipped[position] ^ (1 << bit));
-    look_at(flipped, fmt::format("seed {}, bit {} of byte {}", kSeed, bit, position));
+    expect_table_or_refusal(flipped, fmt::format("seed {}, bit {} of byte {}", kSeed, bit, position));
   }
   EXPECT_GT(same_, 0);
   EXPECT_GT(refused_, 0);
@@ -132,24 +133,24 @@ TEST_F(DamagedDatabase, AFlippedBitNeverGivesAnotherTable) {
 TEST_F(DamagedDatabase, AFlippedBitOfItsHeaderNeverGivesAnotherTable) {
   const std::string sound = test::read_text(workspace_.database());
   constexpr size_t kHeader = 100;                      // bytes
-  for (size_t bit = 0; bit < kHeader * 8; bit += 3) {  // three is prime to eight: every place in a byte comes up
+  for (size_t bit = 0; bit < kHeader * 8; bit += 3) {  // three is prime to eight: every bit of a byte comes up
     std::string flipped = sound;
     flipped[bit / 8] = static_cast<char>(flipped[bit / 8] ^ (1 << (bit % 8)));
-    look_at(flipped, fmt::format("bit {} of byte {}", bit % 8, bit / 8));
+    expect_table_or_refusal(flipped, fmt::format("bit {} of byte {}", bit % 8, bit / 8));
   }
 }
 
 TEST_F(DamagedDatabase, CutAtAnyBlockItNeverGivesAnotherTable) {
   const std::string sound = test::read_text(workspace_.database());
   for (size_t length = 0; length < sound.size(); length += 512) {
-    look_at(sound.substr(0, length), fmt::format("cut at {} of {}", length, sound.size()));
+    expect_table_or_refusal(sound.substr(0, length), fmt::format("cut at {} of {}", length, sound.size()));
   }
   EXPECT_GT(refused_, 0);
 }
 
 // --- the folders ----------------------------------------------------------------------------------------------------
 
-// Thrown to take back what a restore wrote.
+// Thrown to roll back what a restore wrote.
 struct TakeBack {};
 
 class DamagedFolder : public DamageTest {
@@ -177,10 +178,10 @@ class DamagedFolder : public DamageTest {
   }
 
   // Only `folder` stays of the workspace: what is changed in it does not depend on the others.
-  void keep_only(const fs::path& kept) {
+  void remove_all_but(const fs::path& remaining) {
     for (const fs::path& parent : {workspace_.runs(), workspace_.sweeps()}) {
       for (const auto& entry : fs::directory_iterator(parent)) {
-        if (entry.path() != kept) fs::remove_all(entry.path());
+        if (entry.path() != remaining) fs::remove_all(entry.path());
       }
     }
   }
@@ -188,8 +189,8 @@ class DamagedFolder : public DamageTest {
   // The same content, or a sentence: of the file cut at every byte, and with a bit of every byte flipped.
   void damage(const fs::path& file) {
     ASSERT_TRUE(fs::exists(file)) << file;
-    const std::string sound = test::read_text(file), truth = restored();
-    ASSERT_FALSE(truth.empty());
+    const std::string sound = test::read_text(file), expected = restored();
+    ASSERT_FALSE(expected.empty());
     ASSERT_LT(sound.size(), 65536u);
     std::mt19937 random(kSeed);
     int said = 0;
@@ -197,7 +198,7 @@ class DamagedFolder : public DamageTest {
       test::write_text(file, bytes);
       const std::string content = restored();
       said += content.empty();
-      EXPECT_TRUE(content.empty() || content == truth) << file << ": " << what << "\n" << content;
+      EXPECT_TRUE(content.empty() || content == expected) << file << ": " << what << "\n" << content;
     };
     for (size_t length = 0; length < sound.size(); ++length) {
       try_bytes(sound.substr(0, length), fmt::format("cut at {}", length));
@@ -209,43 +210,43 @@ class DamagedFolder : public DamageTest {
       try_bytes(flipped, fmt::format("seed {}, bit {} of byte {}", kSeed, bit, i));
     }
     test::write_text(file, sound);
-    EXPECT_EQ(restored(), truth);
+    EXPECT_EQ(restored(), expected);
     EXPECT_GT(said, 0) << file;
   }
 
   Store store_;
 };
 
-TEST_F(DamagedFolder, AFinishedRunIsRestoredAsItWasOrPassedOver) {
+TEST_F(DamagedFolder, AFinishedRunIsRestoredAsItWasOrSkipped) {
   const RunDirectory run = run_in(RunState::kDone);
-  keep_only(run.root());
+  remove_all_but(run.root());
   for (const fs::path& file : {run.settings(), run.done(), run.scores(), run.metrics(), run.attempt(1) / "start.json",
                                run.attempt(1) / "exit.json", run.attempt(1) / "measured.json"}) {
     damage(file);
   }
 }
 
-TEST_F(DamagedFolder, ADivergedRunToo) {
+TEST_F(DamagedFolder, ADivergedRunIsRestoredAsItWasOrSkipped) {
   const RunDirectory run = run_in(RunState::kDiverged);
-  keep_only(run.root());
+  remove_all_but(run.root());
   for (const fs::path& file : {run.done(), run.metrics()}) damage(file);
 }
 
-TEST_F(DamagedFolder, AFailedRunToo) {
+TEST_F(DamagedFolder, AFailedRunIsRestoredAsItWasOrSkipped) {
   const RunDirectory run = run_in(RunState::kFailed);
-  keep_only(run.root());
+  remove_all_but(run.root());
   for (const char* name : {"start.json", "exit.json"}) damage(run.attempt(1) / name);
 }
 
-TEST_F(DamagedFolder, ASweepToo) {
+TEST_F(DamagedFolder, ASweepIsRestoredAsItWasOrSkipped) {
   const fs::path sweep = fs::directory_iterator(workspace_.sweeps())->path();
-  keep_only(sweep);
+  remove_all_but(sweep);
   for (const char* name : {"sweep.json", "grid.toml", "runs.jsonl"}) damage(sweep / name);
 }
 
 // --- verify ---------------------------------------------------------------------------------------------------------
 
-TEST_F(DamageTest, ASoundWorkspaceIsSaidToBeAndIsNotTouched) {
+TEST_F(DamageTest, AnIntactWorkspaceIsReportedSoAndNotChanged) {
   const auto bytes = [&] {
     std::string all;
     for (const auto& entry : fs::recursive_directory_iterator(workspace_.root())) {
@@ -256,7 +257,7 @@ TEST_F(DamageTest, ASoundWorkspaceIsSaidToBeAndIsNotTouched) {
   const std::string before = bytes();
   const test::Finished sound = tearless({"verify"});
   EXPECT_EQ(sound.code, 0) << sound.output << sound.errors;
-  EXPECT_EQ(sound.output, "6 runs and 1 sweep: all is as it was written\n");
+  EXPECT_EQ(sound.output, "6 runs and 1 sweep: no differences\n");
   EXPECT_EQ(bytes(), before);
   EXPECT_EQ(nlohmann::json::parse(tearless({"verify", "--json"}).output).at("differences").size(), 0u);
 }
@@ -278,7 +279,7 @@ TEST_F(DamageTest, EachChangeToTheDatabaseIsFoundAndRepairBringsTheSameTableBack
       {"UPDATE runs SET canonical = 'x' WHERE id = '" + id + "'", "its settings in the database have another id",
        false},
       {"PRAGMA foreign_keys = OFF; UPDATE runs SET id = 'ffffffffffffffff' WHERE id = '" + id + "'",
-       "the database does not know it", true},
+       "it is not in the database", true},
   };
   for (const auto& change : changes) {
     change_database(change.sql);
@@ -293,12 +294,12 @@ TEST_F(DamageTest, EachChangeToTheDatabaseIsFoundAndRepairBringsTheSameTableBack
   change_database(changes[0].sql);
   const test::Finished repaired = tearless({"verify", "--repair"});
   EXPECT_EQ(repaired.code, 0) << repaired.output;
-  EXPECT_THAT(repaired.output, HasSubstr("made anew from 6 runs and 1 sweep; the old one is "));
+  EXPECT_THAT(repaired.output, HasSubstr("rebuilt from 6 runs and 1 sweep; the old one was moved to "));
   EXPECT_EQ(tearless({"run", "grid.toml"}).code, 1);  // two fail, as before
   EXPECT_EQ(tearless({"table", "grid.toml"}).output, table);
 }
 
-TEST_F(DamageTest, ADatabaseWithTornPagesIsFoundAndMadeAnew) {
+TEST_F(DamageTest, ADatabaseWithTornPagesIsFoundAndRebuilt) {
   const std::string table = tearless({"table", "grid.toml"}).output;
   std::string bytes = test::read_text(workspace_.database());
   std::fill(bytes.begin() + 4096, bytes.begin() + 3 * 4096, '\x55');
@@ -308,14 +309,14 @@ TEST_F(DamageTest, ADatabaseWithTornPagesIsFoundAndMadeAnew) {
   EXPECT_THAT(only_difference(), testing::StartsWith("database: file is not a database"));
   test::write_text(workspace_.database(), bytes);
   const test::Finished run = tearless({"run", "grid.toml"});
-  EXPECT_EQ(run.code, 2) << "a writer goes on with a damaged file";
+  EXPECT_EQ(run.code, 2) << "a writer continued with a damaged file";
   EXPECT_THAT(run.errors, HasSubstr("tearless rebuild"));
   EXPECT_EQ(tearless({"verify", "--repair"}).code, 0);
   EXPECT_EQ(tearless({"run", "grid.toml"}).code, 1);
   EXPECT_EQ(tearless({"table", "grid.toml"}).output, table);
 }
 
-TEST_F(DamageTest, AFolderThatChangedIsForAPersonAndTheDatabaseIsKept) {
+TEST_F(DamageTest, AChangedFolderIsNotRepairedAndTheDatabaseIsRetained) {
   const RunDirectory run = run_in(RunState::kDone);
   test::write_text(run.scores(), R"({"test.score": 99})");
   EXPECT_THAT(tearless({"table", "grid.toml"}).errors,
@@ -329,7 +330,7 @@ TEST_F(DamageTest, AFolderThatChangedIsForAPersonAndTheDatabaseIsKept) {
   EXPECT_THAT(todo, HasSubstr("train the run again: rm -r results/runs/" + run.id()));
   EXPECT_EQ(tearless({"verify"}).output,
             "run " + run.id() + ": " + what + "  →  " + todo + "\n6 runs and 1 sweep: 1 difference\n");
-  change_database("UPDATE sweeps SET title = 'x'");  // which alone would be a reason to make the database anew
+  change_database("UPDATE sweeps SET title = 'x'");  // which alone would be a reason to rebuild the database
   const std::string before = test::read_text(workspace_.database());
   const test::Finished repaired = tearless({"verify", "--repair"});
   EXPECT_EQ(repaired.code, 1);
@@ -340,8 +341,8 @@ TEST_F(DamageTest, AFolderThatChangedIsForAPersonAndTheDatabaseIsKept) {
 TEST_F(DamageTest, LostAndUnknownFoldersAreNamed) {
   const RunDirectory lost = run_in(RunState::kDone);
   fs::rename(lost.root(), folder_ / "elsewhere");
-  EXPECT_THAT(only_difference(), HasSubstr("run " + lost.id() + ": the database says done, and its folder is gone"));
-  EXPECT_EQ(tearless({"table", "grid.toml"}).code, 0);  // the database's seal vouches for it alone
+  EXPECT_THAT(only_difference(), HasSubstr("run " + lost.id() + ": the database says done, but its folder is missing"));
+  EXPECT_EQ(tearless({"table", "grid.toml"}).code, 0);  // checked by the database's seal alone
   fs::rename(folder_ / "elsewhere", lost.root());
   fs::create_directories(workspace_.runs() / "mine");
   EXPECT_THAT(only_difference(), HasSubstr("run mine: its folder has no run.toml"));
@@ -359,11 +360,11 @@ TEST_F(DamageTest, ARecordThatIsDamagedIsNamed) {
   for (const Difference& difference : differences()) all += difference.what + "\n";
   EXPECT_THAT(all, HasSubstr("attempts/1/exit.json is damaged"));
   change_database("UPDATE sweeps SET title = 'x'");
-  EXPECT_THAT(tearless({"verify", "--repair"}).output, HasSubstr("made anew from 6 runs"))
+  EXPECT_THAT(tearless({"verify", "--repair"}).output, HasSubstr("rebuilt from 6 runs"))
       << "a failed run has no result that a new database could lose";
 }
 
-TEST_F(DamageTest, ADamagedCheckpointIsSetAsideWhereAnOlderOneIsSound) {
+TEST_F(DamageTest, ADamagedCheckpointIsMovedAwayIfAnOlderOneIsIntact) {
   const RunDirectory run = run_in(RunState::kDone);
   fs::remove(run.done());
   fs::remove(workspace_.database());
@@ -385,7 +386,7 @@ TEST_F(DamageTest, ADamagedCheckpointIsSetAsideWhereAnOlderOneIsSound) {
   EXPECT_THAT(all, HasSubstr("the beginning of metrics.jsonl is not what was written, and there is no older one"));
 }
 
-TEST_F(DamageTest, RepairLeavesAWorkspaceAloneWhereARunIsAtWork) {
+TEST_F(DamageTest, RepairRefusesAWorkspaceWithAnActiveRun) {
   const LockFile lock = lock_for_writing(workspace_);
   const test::Finished repair = tearless({"verify", "--repair"});
   EXPECT_EQ(repair.code, 2);
@@ -393,7 +394,7 @@ TEST_F(DamageTest, RepairLeavesAWorkspaceAloneWhereARunIsAtWork) {
   EXPECT_EQ(tearless({"verify"}).code, 0);
 }
 
-TEST_F(DamageTest, ARunThatTheDatabaseCallsRunningIsNotCompared) {
+TEST_F(DamageTest, ARunRecordedAsRunningIsNotCompared) {
   const RunDirectory run = run_in(RunState::kDone);
   change_database("UPDATE runs SET state = 'running' WHERE id = '" + run.id() + "'; DELETE FROM metrics");
   std::string all;
@@ -403,7 +404,7 @@ TEST_F(DamageTest, ARunThatTheDatabaseCallsRunningIsNotCompared) {
   EXPECT_THAT(all, HasSubstr("the database holds other metrics than metrics.jsonl")) << "of the others";
 }
 
-TEST_F(DamageTest, AResultThatNobodyHasRecordedIsMentioned) {
+TEST_F(DamageTest, AnUnrecordedResultIsMentioned) {
   const RunDirectory run = run_in(RunState::kDone);
   change_database("UPDATE runs SET state = 'queued' WHERE id = '" + run.id() + "'");
   const test::Finished looked = tearless({"table", "grid.toml"});

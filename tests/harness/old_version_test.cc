@@ -1,5 +1,5 @@
 // A workspace that the first version left (tests/golden/harness/workspace_v1: a run done, one diverged, one failed;
-// database of schema 1, records without checksums): all of it is still worth what it was.
+// database of schema 1, records without checksums): all of it is still valid.
 #include <SQLiteCpp/SQLiteCpp.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -56,7 +56,7 @@ class OldVersionTest : public RunTest {
   std::string table_;
 };
 
-TEST_F(OldVersionTest, LookingSaysThatTheNextRunBringsItUpToDate) {
+TEST_F(OldVersionTest, ReadersSayThatTheNextRunMigratesIt) {
   const test::Finished table = tearless({"table", "grid.toml"});
   EXPECT_EQ(table.code, 2);
   EXPECT_THAT(table.errors, HasSubstr("the next `tearless run` brings it up to date"));
@@ -73,8 +73,8 @@ TEST_F(OldVersionTest, MigratedItPrintsTheSameTableAndTrainsNothing) {
   expect_the_same_table_and_no_training();
 }
 
-// The first version sealed nothing: the folder alone vouches for a number.
-TEST_F(OldVersionTest, AScoreThatItsFolderDoesNotVouchForIsNotPrinted) {
+// The first version sealed nothing: a number can be checked against the folder only.
+TEST_F(OldVersionTest, AScoreThatDiffersFromItsFolderIsNotPrinted) {
   SQLite::Database((folder_ / "results/tearless.db").string(), SQLite::OPEN_READWRITE)
       .exec("UPDATE scores SET value = value + 1 WHERE name = 'test.score'");
   Store::open_writer(Workspace(folder_ / "results"));
@@ -85,12 +85,12 @@ TEST_F(OldVersionTest, AScoreThatItsFolderDoesNotVouchForIsNotPrinted) {
   EXPECT_EQ(tearless({"table", "grid.toml"}).output, table_);
 }
 
-TEST_F(OldVersionTest, RebuiltFromItsFoldersItDoesToo) {
+TEST_F(OldVersionTest, RebuiltFromItsFoldersItPrintsTheSameTable) {
   EXPECT_TRUE(rebuild(Workspace(folder_ / "results")).passed_over.empty());
   expect_the_same_table_and_no_training();
 }
 
-TEST_F(OldVersionTest, MigratedOrRebuiltItIsSoundForVerify) {
+TEST_F(OldVersionTest, MigratedOrRebuiltItPassesVerify) {
   const Workspace workspace(folder_ / "results");
   Store::open_writer(workspace);
   for (const bool rebuilt : {false, true}) {

@@ -84,7 +84,7 @@ class RunTest : public testing::Test {
     return bytes;
   }
 
-  // The same grid in a folder of its own, with nothing happening to it (and in no time: that is not part of a run's
+  // The same grid, undisturbed, in a folder of its own (and without pauses, which are not part of a run's
   // id).
   std::map<std::string, std::string> undisturbed() const {
     RunTest other;

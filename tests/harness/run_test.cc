@@ -47,7 +47,7 @@ TEST_F(RunTest, GridsThatShareRunsShareResults) {
   EXPECT_EQ(attempts(), 4);
 }
 
-TEST_F(RunTest, AsManyRunAtOnceAsWasAskedFor) {
+TEST_F(RunTest, AsManyRunsAreActiveAsJobsSays) {
   const auto started_before_the_first_end = [](const std::string& output) {
     const std::string before = output.substr(0, output.find("  done"));
     int started = 0;
@@ -92,12 +92,12 @@ TEST_F(RunTest, EveryFailureHasItsStateAndTheExitCodeSaysThatSomethingFailed) {
   EXPECT_THAT(finished.output, HasSubstr("tearless log"));
 }
 
-TEST_F(RunTest, AReasonThatManyRunsShareIsSaidOnce) {
+TEST_F(RunTest, AReasonThatManyRunsShareIsPrintedOnce) {
   write_grid("\"out_of_memory\"", 0);
   const test::Finished finished = tearless({"run", "grid.toml"});
   EXPECT_EQ(finished.code, 1);
   const std::string first = runs().at(0).root().filename().string();
-  EXPECT_THAT(finished.output, HasSubstr("4 runs: 4 failed\n  " + first + " and 3 more: exit code 4\nWhy: "));
+  EXPECT_THAT(finished.output, HasSubstr("4 runs: 4 failed\n  " + first + " and 3 more: exit code 4\nTo see why: "));
 }
 
 TEST_F(RunTest, AFailedRunIsTriedAgainOnRequestAlone) {
@@ -126,7 +126,7 @@ TEST_F(RunTest, AStalledRunIsStoppedAndQueuedAgain) {
       command({"run", "grid.toml", "--only", "model.kind=a", "--only", "seed=1", "--stall-timeout", "0.01"}));
   ASSERT_TRUE(test::eventually([&] { return attempts() > 0 && read_attempt(runs().at(0), 1).signal == SIGTERM; }));
   harness.signal(SIGINT);
-  EXPECT_THAT(harness.wait().output, HasSubstr("queued again: stalled: no sign of life"));
+  EXPECT_THAT(harness.wait().output, HasSubstr("queued again: stalled: no new output"));
   expect_nothing_alive();
 }
 
@@ -139,7 +139,7 @@ TEST_F(RunTest, StatusShowsHowFarARunIs) {
   EXPECT_EQ(harness.wait().code, 130);
 }
 
-TEST_F(RunTest, CtrlCStopsGracefullyAndASecondRunGoesOn) {
+TEST_F(RunTest, CtrlCStopsWithCheckpointsAndASecondRunResumes) {
   write_grid("\"succeed\"", 60);
   RunDirectory some("");
   {
@@ -148,7 +148,7 @@ TEST_F(RunTest, CtrlCStopsGracefullyAndASecondRunGoesOn) {
     harness.signal(SIGINT);
     const test::Finished interrupted = harness.wait();
     EXPECT_EQ(interrupted.code, 130);
-    EXPECT_THAT(interrupted.output, HasSubstr("To go on: tearless run grid.toml"));
+    EXPECT_THAT(interrupted.output, HasSubstr("To continue: tearless run grid.toml"));
   }
   expect_nothing_alive();
   EXPECT_EQ(read_attempt(some, 1).code, kExitStopped);
@@ -168,7 +168,7 @@ TEST_F(RunTest, AHarnessKilledLeavesItsAttemptsAliveAndTheNextAdoptsThem) {
     harness.wait();
   }
   EXPECT_TRUE(LockFile::is_held(some.lock()));
-  EXPECT_THAT(tearless({"status"}).output, HasSubstr("No `tearless run` watches"));
+  EXPECT_THAT(tearless({"status"}).output, HasSubstr("No `tearless run` is active"));
   const test::Finished next = tearless({"run", "grid.toml", "--jobs", "4"});
   EXPECT_EQ(next.code, 0) << next.output << next.errors;
   EXPECT_THAT(next.output, HasSubstr("adopted"));
@@ -176,7 +176,7 @@ TEST_F(RunTest, AHarnessKilledLeavesItsAttemptsAliveAndTheNextAdoptsThem) {
   EXPECT_EQ(results(), undisturbed());
 }
 
-TEST_F(RunTest, AttemptsThatEndedWhileNobodyWatchedAreRecorded) {
+TEST_F(RunTest, AttemptsThatEndedWithoutAHarnessAreRecorded) {
   write_grid("\"succeed\"", 20);
   {
     test::Background harness(command({"run", "grid.toml", "--jobs", "4"}));
@@ -196,7 +196,7 @@ TEST_F(RunTest, AttemptsThatEndedWhileNobodyWatchedAreRecorded) {
   EXPECT_EQ(attempts(), 4);
 }
 
-TEST_F(RunTest, ASupervisorKilledTakesItsEngineAlongAndTheRunGoesOn) {
+TEST_F(RunTest, AKilledSupervisorEndsItsEngineAndTheRunIsResumed) {
   write_grid("\"succeed\"", 60);
   test::Background harness(command({"run", "grid.toml"}));
   RunDirectory victim("");
@@ -241,7 +241,7 @@ TEST_F(RunTest, EverythingKilledAtOnceStillEndsInTheSameTable) {
   EXPECT_EQ(results(), undisturbed());
 }
 
-TEST_F(RunTest, ASecondWriterIsTurnedAwayAndALookIsNot) {
+TEST_F(RunTest, ASecondWriterIsRefusedAndAReaderIsNot) {
   write_grid("\"succeed\"", 60);
   test::Background harness(command({"run", "grid.toml"}));
   RunDirectory some("");
@@ -261,11 +261,11 @@ TEST_F(RunTest, ARemovedLockFileLetsNoSecondWriterIn) {
   ASSERT_TRUE(wait_for_a_run_in_the_middle(&some));
   fs::remove(folder_ / "results/tearless.lock");
   EXPECT_EQ(tearless({"run", "grid.toml"}).code, 2);
-  EXPECT_THAT(tearless({"status"}).output, HasSubstr("A `tearless run` is at work here"));
+  EXPECT_THAT(tearless({"status"}).output, HasSubstr("A `tearless run` is active in this workspace"));
   EXPECT_EQ(harness.wait().code, 0);
 }
 
-TEST_F(RunTest, ALostDatabaseGivesTheSameTableAgain) {
+TEST_F(RunTest, ALostDatabaseIsRebuiltToTheSameTable) {
   EXPECT_EQ(tearless({"run", "grid.toml"}).code, 0);
   const std::string table = tearless({"table", "grid.toml"}).output;
   fs::remove(folder_ / "results/tearless.db");
@@ -297,7 +297,7 @@ TEST_F(RunTest, SmokeRunsEveryCellInAWorkspaceOfItsOwn) {
   EXPECT_TRUE(fs::exists(folder_ / "results/smoke/tearless.db"));
 }
 
-TEST_F(RunTest, WhatASmokeRunTellsPeopleToTypeFindsItsRuns) {
+TEST_F(RunTest, TheCommandsThatASmokeRunPrintsFindItsRuns) {
   write_grid("\"out_of_memory\"", 1);
   const test::Finished smoke = tearless({"run", "grid.toml", "--smoke"});
   EXPECT_EQ(smoke.code, 1);
@@ -315,7 +315,7 @@ TEST_F(RunTest, RefusedSettingsStartNothing) {
   EXPECT_FALSE(fs::exists(folder_ / "results"));
 }
 
-TEST_F(RunTest, ATamperedRunFolderIsNamedAndTheOthersGoOn) {
+TEST_F(RunTest, ATamperedRunFolderIsNamedAndTheOthersContinue) {
   EXPECT_EQ(tearless({"run", "grid.toml", "--only", "seed=1"}).code, 0);
   const RunDirectory victim = runs().at(0);
   fs::remove(victim.done());
@@ -361,7 +361,7 @@ TEST_F(RunTest, LogAndSqlShowWhatHappened) {
   EXPECT_EQ(tearless({"sql", "DELETE FROM runs"}).code, 2);
 }
 
-TEST_F(RunTest, MistypedCommandsAndGridsAreMetWithASuggestion) {
+TEST_F(RunTest, MistypedCommandsAndGridsGetASuggestion) {
   const test::Finished mistyped = tearless({"staus"});
   EXPECT_EQ(mistyped.code, 2);
   EXPECT_EQ(mistyped.errors,
@@ -397,7 +397,7 @@ class SupervisorTest : public testing::Test {
   RunDirectory run_;
 };
 
-TEST_F(SupervisorTest, WritesDownHowItBeganAndEnded) {
+TEST_F(SupervisorTest, RecordsHowItBeganAndEnded) {
   EXPECT_EQ(test::run(supervise("echo attempt $TEARLESS_ATTEMPT of $2; exit 9")).code, 0);
   const AttemptRecord record = read_attempt(run_, 1);
   EXPECT_EQ(record.code, 9);
@@ -422,7 +422,7 @@ TEST_F(SupervisorTest, AnEngineThatIgnoresTheRequestIsKilledAfterItsGrace) {
   EXPECT_EQ(read_attempt(run_, 1).asked, "stop");
 }
 
-TEST_F(SupervisorTest, WhatTheEngineLeavesBehindIsClearedAway) {
+TEST_F(SupervisorTest, ProcessesThatTheEngineLeavesAreKilled) {
   EXPECT_EQ(test::run(supervise("sleep 1000 & exit 0")).code, 0);
   EXPECT_TRUE(test::eventually([&] { return !LockFile::is_held(run_.lock()); }));  // the child had inherited it
 }

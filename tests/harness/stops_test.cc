@@ -1,6 +1,6 @@
-// What stops runs and harnesses in real life, with real processes: Ctrl-C at any instant, programs that do not listen,
-// kills, no memory, no disk, lost files. No run is lost or charged for it, none is trained twice, and what is left are
-// the bytes of an undisturbed one.
+// Stops with real processes: Ctrl-C at any instant, programs that ignore signals, kills, no memory, no disk space, lost
+// files. No run is lost, none is trained twice, none counts a try for it, and each leaves the bytes of an undisturbed
+// run.
 #include <SQLiteCpp/SQLiteCpp.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -86,26 +86,26 @@ class StopsTest : public RunTest {
   }
 };
 
-TEST_F(StopsTest, CtrlCAsSoonAsItHasStartedIsNeverCharged) {
+TEST_F(StopsTest, CtrlCRightAfterTheStartCountsAsNoTry) {
   write_grid("\"succeed\"", 50);
   test::Command fast = run_one();
   stop_three_times_then_finish(run_one());
 }
 
-TEST_F(StopsTest, NorWhereTheProgramHasNoHandler) {
+TEST_F(StopsTest, CtrlCCountsAsNoTryForAProgramWithoutAHandler) {
   test::write_text(folder_ / "slow", "");
   const fs::path engine = shell_engine("[ -e \"$2/../../../slow\" ] && exec sleep 100\nexec $FAKE train \"$2\"");
   stop_three_times_then_finish(run_one_with(engine));
 }
 
-TEST_F(StopsTest, NorWhereItIsDeafAndOutlivesItsGraceTime) {
+TEST_F(StopsTest, CtrlCCountsAsNoTryForAProgramThatIgnoresIt) {
   test::write_text(folder_ / "slow", "");
   const fs::path engine =
       shell_engine("trap '' TERM\nwhile [ -e \"$2/../../../slow\" ]; do sleep 0.02; done\nexec $FAKE train \"$2\"");
   stop_three_times_then_finish(run_one_with(engine, {"--grace", "0"}));
 }
 
-TEST_F(StopsTest, ASecondCtrlCLeavesAtOnceAndTheAttemptsEndByThemselves) {
+TEST_F(StopsTest, ASecondCtrlCExitsAtOnceAndTheAttemptsEndByThemselves) {
   const fs::path engine = shell_engine(
       "trap '' TERM\n: > \"$2/../../../deaf\"\nwhile [ ! -e \"$2/../../../released\" ]; do sleep 0.02; done\n"
       "exec $FAKE train \"$2\"");
@@ -124,7 +124,7 @@ TEST_F(StopsTest, ASecondCtrlCLeavesAtOnceAndTheAttemptsEndByThemselves) {
   expect_undisturbed_bytes();
 }
 
-TEST_F(StopsTest, ASupervisorThatDoesNotAnswerIsGivenUpAndItsEngineGoesWithIt) {
+TEST_F(StopsTest, ASupervisorThatDoesNotReactIsKilledWithItsEngine) {
   write_grid("\"succeed\"", 60);
   RunDirectory run("");
   {
@@ -161,7 +161,7 @@ TEST_F(StopsTest, AnAttemptWhoseLockFileIsGoneIsAdoptedNotDoubled) {
   expect_undisturbed_bytes();
 }
 
-TEST_F(StopsTest, ADatabaseDeletedUnderLivingAttemptsIsMadeAnewAndTheyAreAdopted) {
+TEST_F(StopsTest, ADatabaseDeletedUnderLiveAttemptsIsRebuiltAndTheyAreAdopted) {
   write_grid("\"succeed\"", 100);
   {
     test::Background harness(command({"run", "grid.toml", "--jobs", "4"}));
@@ -174,7 +174,7 @@ TEST_F(StopsTest, ADatabaseDeletedUnderLivingAttemptsIsMadeAnewAndTheyAreAdopted
   fs::remove(folder_ / "results/tearless.db");
   const test::Finished next = tearless({"run", "grid.toml", "--jobs", "4"});
   EXPECT_EQ(next.code, 0) << next.output << next.errors;
-  EXPECT_THAT(next.output, HasSubstr("was gone: made anew"));
+  EXPECT_THAT(next.output, HasSubstr("was missing: rebuilt"));
   EXPECT_EQ(attempts(), 4);
   EXPECT_EQ(results(), undisturbed());
 }
@@ -210,7 +210,7 @@ TEST_F(StopsTest, AnEngineKilledAfterEachNewCheckpointIsNeverFailed) {
   expect_undisturbed_bytes();
 }
 
-TEST_F(StopsTest, ThreeKillsWithoutProgressPauseTheSweepAndTheNextCommandGoesOn) {
+TEST_F(StopsTest, ThreeKillsWithoutProgressPauseTheSweepAndTheNextCommandContinues) {
   test::write_text(folder_ / "kill", "");
   const fs::path engine = shell_engine("[ -e \"$2/../../../kill\" ] && kill -9 $$\nexec $FAKE train \"$2\"");
   const test::Finished paused = test::run(run_one_with(engine));
@@ -236,7 +236,7 @@ TEST_F(StopsTest, AKillForMemoryIsTriedOnceMoreAloneAndThenFails) {
   EXPECT_EQ(store()->run(runs().at(0).id())->state, RunState::kFailed);
 }
 
-TEST_F(StopsTest, AFloodOfOutputKeepsItsHeadAndItsTailAndTheRunEndsWell) {
+TEST_F(StopsTest, OfTooMuchOutputHeadAndTailAreStoredAndTheRunIsDone) {
   write_grid("\"flood\"", 0);
   EXPECT_EQ(test::run(run_one()).code, 0);
   const std::string log = test::read_text(runs().at(0).attempt(1) / "log.txt");
@@ -246,7 +246,7 @@ TEST_F(StopsTest, AFloodOfOutputKeepsItsHeadAndItsTailAndTheRunEndsWell) {
   EXPECT_EQ(log.substr(log.size() - 8), "the end\n");
 }
 
-TEST_F(StopsTest, ACopiedRunFolderIsRefusedAndNeverShowsAnothersScores) {
+TEST_F(StopsTest, ACopiedRunFolderIsRefused) {
   EXPECT_EQ(test::run(run_one()).code, 0);
   const std::string a = runs().at(0).id();
   const nlohmann::json plan = nlohmann::json::parse(tearless({"plan", "grid.toml", "--json"}).output).at("runs");
@@ -263,7 +263,7 @@ TEST_F(StopsTest, ACopiedRunFolderIsRefusedAndNeverShowsAnothersScores) {
 }
 
 // A small disk of its own: the engine finds it full after its first checkpoint.
-TEST_F(StopsTest, AFullDiskPausesTheSweepAndWithRoomTheSameCommandFinishes) {
+TEST_F(StopsTest, AFullDiskPausesTheSweepAndWithSpaceTheSameCommandFinishes) {
   if (std::getenv("CI")) GTEST_SKIP() << "no file system may be mounted there";
   fs::create_directories(folder_ / "results");
   const std::string mount = "mount -t tmpfs -o size=4m none " + (folder_ / "results").string();
@@ -278,7 +278,7 @@ TEST_F(StopsTest, AFullDiskPausesTheSweepAndWithRoomTheSameCommandFinishes) {
                         "; echo code $?; cp -r results results2; }"};
   const test::Finished finished = test::run(both);
   EXPECT_THAT(finished.output, HasSubstr("queued again: machine"));
-  EXPECT_THAT(finished.output, testing::ContainsRegex("Ended early: .*\\. To go on: tearless run grid.toml\n"));
+  EXPECT_THAT(finished.output, testing::ContainsRegex("Ended early: .*\\. To continue: tearless run grid.toml\n"));
   EXPECT_THAT(finished.output, testing::ContainsRegex("code 1\n(.|\n)*code 0\n")) << finished.errors;
   fs::remove(folder_ / "results");
   fs::rename(folder_ / "results2", folder_ / "results");
@@ -286,7 +286,7 @@ TEST_F(StopsTest, AFullDiskPausesTheSweepAndWithRoomTheSameCommandFinishes) {
   expect_undisturbed_bytes();
 }
 
-TEST_F(StopsTest, RebuildLeavesNoLogOfTheOldDatabaseThatWouldBePlayedIntoTheNewOne) {
+TEST_F(StopsTest, RebuildLeavesNoWriteAheadLogOfTheOldDatabase) {
   EXPECT_EQ(tearless({"run", "grid.toml"}).code, 0);
   const std::string database = (folder_ / "results/tearless.db").string(), log = database + "-wal";
   const std::string table = tearless({"table", "grid.toml"}).output;

@@ -1,5 +1,5 @@
-// A training program that keeps the contract of docs/run_directory.md with files alone and fails on request: what the
-// harness is tested with. Its "training" is arithmetic on the settings, so that a resumed run must leave the same
+// A training program that implements docs/run_directory.md without a model and fails on request, for tests of the
+// harness. Its "training" is arithmetic on the settings, so that a resumed run must leave the same
 // bytes.
 //
 //   fake.behaviour  succeed | diverge | crash | crash_once | stall | out_of_memory | out_of_memory_once | half_write |
@@ -9,7 +9,7 @@
 //   data.train      a file that must exist, else the run waits for it
 //   fake.device     "cpu" or "cuda"
 //   fake.threads    (default 1)
-// Every other key under model. and train. is accepted and moves the scores.
+// Every other key under model. and train. is accepted and changes the scores.
 
 #include <fcntl.h>
 #include <signal.h>
@@ -75,7 +75,7 @@ json check(const json& question) {
     const fs::path file =
         fs::path(folders.value("data.train", question.value("folder", ""))) / settings["data.train"].get<std::string>();
     if (fs::exists(file)) {
-      settings["data.train"] = sha256_of_file(file);  // the corpus is what counts, not where it lies
+      settings["data.train"] = sha256_of_file(file);  // the corpus' bytes count, not its path
     } else {
       waiting_for = file.string() + " is missing; the test makes it";
     }

@@ -30,7 +30,7 @@ class Faults {
   /// Calls of these kinds fail from the `first`-th to the `last`-th.
   void fail(uint32_t kinds, int error, int64_t first, int64_t last);
   /// When a program first comes into `phase` ("starting", "preparing" …) it is sent `signal`; asked: after its
-  /// supervisor was told to stop it.
+  /// supervisor was asked to stop it.
   void signal_at(const std::string& phase, int signal, bool asked);
   /// From now on what is made durable is copied to `folder`.
   void keep_shadow(const std::filesystem::path& folder);
@@ -46,7 +46,7 @@ class Faults {
   fault::FaultPlan* plan_ = nullptr;
 };
 
-/// Plays `scene` on an empty folder, in a child process, since a process has one plan for its life. Returns a folder
+/// Runs `scene` in an empty folder, in a child process, since a process has one plan for its life. Returns a folder
 /// with what a power cut would leave of the scene's: names and bytes that were synced. Both lie in `folder`.
 std::filesystem::path after_power_cut(const std::filesystem::path& folder,
                                       const std::function<void(const std::filesystem::path& root)>& scene);

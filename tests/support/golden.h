@@ -1,4 +1,4 @@
-// Approved texts under tests/golden/: a test's output must equal them; tools/bless.sh writes them anew.
+// Approved texts under tests/golden/: a test's output must equal them; tools/bless.sh updates them.
 #pragma once
 
 #include <string>

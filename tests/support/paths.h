@@ -1,5 +1,4 @@
-// Where a test finds things and may leave things: the source tree, the built programs, the shared data, a folder of its
-// own.
+// Paths for tests: the source tree, the built programs, the shared data, and a temporary folder.
 #pragma once
 
 #include <filesystem>

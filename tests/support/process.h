@@ -46,7 +46,7 @@ class Background {
   bool waited_ = false;
 };
 
-// Looks every few milliseconds until `holds`; false after a minute, which no working program needs.
+// Polls every few milliseconds until `holds` is true; false after a minute.
 bool eventually(const std::function<bool()>& holds);
 
 }  // namespace tearless::test

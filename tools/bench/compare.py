@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """compare.py: times the engine against the same model in plain PyTorch (peer.py), side by side, and prints the ratios.
 
-For each size and each list of batches, engine and peers run as processes with the same number of threads, one at work at a time, and
+For each size and each list of batches, engine and peers run as processes with the same number of threads, one active at a time, and
 take turns: k updates each, in an order that reverses every turn, until the slowest has worked for --seconds (at least ten turns, and
 three visits to every batch where they differ). All make the same updates of the same batches, and the same work in them: forward with dropout, loss,
 backward, clipping, Adam. The time of an update is the median over updates of batches of one shape, averaged over the batches of the list; a
-ratio is the peer's time over the engine's. Lists (tools/bench/lengths/): `equal`, where packing gives nothing and goals are judged, and
-`real`. Decoding is beam search over one list of sentences, by a PyTorch search that runs whole prefixes again (goals are judged on that) and by
+ratio is the peer's time over the engine's. Lists (tools/bench/lengths/): `equal`, where packing gives nothing and which the goals refer to, and
+`real`. Decoding is beam search over one list of sentences, by a PyTorch search that runs whole prefixes again (the goals refer to that) and by
 one with caches.
 
     tools/bench/compare.py                                   all sizes that run on the CPU
@@ -92,7 +92,7 @@ class Side:
             self.process.stdin.write(json.dumps(request) + "\n")
             self.process.stdin.flush()
         except BrokenPipeError:
-            pass  # answer() says what it died of
+            pass  # answer() reports its exit
         return self.answer()
 
     def update(self, count):
@@ -152,7 +152,7 @@ def quantiles(values):
 
 def typical(seconds, batches):
     """Lower quartile, median and upper quartile of an update in milliseconds. seconds[i] is of batch i modulo their number; batches of one
-    shape are judged together, and the answer is the mean over the batches of the list."""
+    shape are evaluated together, and the result is the mean over the batches of the list."""
     shapes = [json.dumps(sorted(batch)) for batch in batches]
     samples = {shape: [] for shape in shapes}
     for i, value in enumerate(seconds):
@@ -195,7 +195,7 @@ def measure_updates(arguments, size, kind, threads):
     for name, values in seconds.items():
         lower, middle, upper = typical(values, batches[1:] + batches[:1])
         result["ms"][name], result["quartiles_ms"][name] = middle, [lower, upper]
-    return judged(result, size.goals if kind == "equal" else {})
+    return with_ratios(result, size.goals if kind == "equal" else {})
 
 
 def measure_decoding(arguments, size, threads):
@@ -218,10 +218,10 @@ def measure_decoding(arguments, size, threads):
     for name, turns in answers.items():
         lower, middle, upper = quantiles([1e3 * answer["seconds"] for answer in turns])
         result["ms"][name], result["quartiles_ms"][name] = middle, [lower, upper]
-    return judged(result, {"straightforward": DECODING_GOAL} if size.device == "cpu" else {})
+    return with_ratios(result, {"straightforward": DECODING_GOAL} if size.device == "cpu" else {})
 
 
-def judged(result, goals):
+def with_ratios(result, goals):
     """With the ratio of every peer, and of the best of them."""
     ratios = {name: ms / result["ms"]["engine"] for name, ms in result["ms"].items() if name != "engine"}
     ratios["best"] = min(ratios.values())

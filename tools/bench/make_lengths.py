@@ -57,7 +57,7 @@ def read_pairs(file):
         block()  # the tokens themselves
         return [after - before for before, after in zip(offsets, offsets[1:])]
 
-    for _ in ("subwords", "sizes of pieces", "pieces", "kept types"):
+    for _ in ("subwords", "sizes of pieces", "pieces", "output vocabulary"):
         block()
     # Source lines are stored with EOS, target lines without.
     return {part: [(s, t + 1) for s, t in zip(line_lengths(), line_lengths())] for part in ("train", "dev", "test")}

@@ -84,7 +84,7 @@ def read_lengths(file):
     except OSError as error:
         sys.exit(f"peer: {error}")
     except (ValueError, KeyError, TypeError, AssertionError):
-        sys.exit(f'peer: {file}: wanted is {{"batches": [[[source rows, target rows], …], …]}}, all of them at least 1')
+        sys.exit(f'peer: {file}: expected {{"batches": [[[source rows, target rows], …], …]}}, all of them at least 1')
     return batches
 
 
@@ -107,7 +107,7 @@ class Side:
         place = torch.arange(self.longest).expand(self.count, -1)
         self.tokens = (grid[real] if packed else grid).to(device)
         self.positions = (place[real] if packed else place).to(device)
-        # Added to scores: a padded key is seen by nobody. Without padding there is nothing to mask.
+        # Added to scores: no query attends to a padded key. Without padding there is nothing to mask.
         self.key_mask = None
         if self.ragged:
             self.key_mask = torch.zeros(real.shape).masked_fill(~real, -math.inf)[:, None, None, :].to(device)
@@ -142,7 +142,7 @@ class Batch:
 def attend(q, k, v, key_mask, causal, dropout):
     """softmax(q kᵀ / √d_h) v with dropout on the probabilities. q [B, H, T, d_h]; k, v [B, H, S, d_h]; causal [T, S] or None."""
     if q.is_cuda:
-        if causal is not None:  # padded keys come after every real query, so that nobody who counts sees them
+        if causal is not None:  # padded keys come after every real query, so that no real query attends to them
             return F.scaled_dot_product_attention(q, k, v, dropout_p=dropout, is_causal=True)
         mask = key_mask if key_mask is None else key_mask.to(q.dtype)
         return F.scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=dropout)
@@ -415,7 +415,7 @@ def beam_search(model, source, limits, search):
             log_p[:, :, EOS] = -math.inf
         next_sums = sums[:, :, None] + log_p
         next_scores = next_sums / ((5 + length) / 6) ** o.alpha
-        # An ended hypothesis goes on in one way only, with PAD, at its old score.
+        # A finished hypothesis is extended in one way only, with PAD, at its old score.
         next_scores.masked_fill_(ended[:, :, None], -math.inf)
         next_scores[:, :, PAD] = torch.where(ended, scores, -math.inf)
         next_sums[:, :, PAD] = sums

@@ -12,7 +12,7 @@ if(NOT _nvcc MATCHES "release 13\\.")
   return()
 endif()
 
-# .cu: kernels; .cpp: what wants LibTorch's headers for CUDA, which nvcc hands on to the host's compiler.
+# .cu: kernels; .cpp: sources that need LibTorch's headers for CUDA, which nvcc passes to the host's compiler.
 file(GLOB cuda_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/engine/cuda/*.cu" "${PROJECT_SOURCE_DIR}/engine/cuda/*.cpp")
 file(GLOB cuda_headers CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/engine/cuda/*.h")
 foreach(header engine/ops/kernels.h engine/ops/bf16.h engine/ops/body.h engine/ops/random.h base/hash.h)

@@ -1,6 +1,6 @@
 # The processor's kernels are one source, compiled once for each level of x86-64: engine/ops/backend.cc chooses at run time, so that
 # one binary runs on all and is fast on each. AVX-512 units keep to 256-bit vectors in loops that the compiler vectorises: rows are
-# short, and wider ones lose more in their remainders than they gain; the loops that gain say so by their types.
+# short, and wider ones lose more in their remainders than they gain; the loops that gain choose them by their types.
 #
 # tearless_isa_kernels(engine/ops/cpu INTO engine/ops): compiles engine/ops/cpu/kernels.cc, which may include what engine/ops may, and
 # engine/ops itself.

@@ -1,6 +1,6 @@
-# A room is a folder, a target of the same name, and its link line is its arrows (tests/base/arrows_test.cc holds the includes to it).
+# A room is a folder, a target of the same name, and its link line is its arrows (tests/base/arrows_test.cc checks the includes against them).
 
-# Half of what a unit costs are headers and templates that its neighbours have too, so files of a room are compiled a few together. Names in
+# Half of what a unit costs are headers and templates that other files of its room use too, so files of a room are compiled a few together. Names in
 # unnamed namespaces must therefore be different within a room. The dev preset compiles each file alone and shows what is forgotten.
 option(TEARLESS_UNITY "Compile files of a room together" ON)
 set(TEARLESS_UNITY_FILES 5)  # more would make the whole build quicker and the build after a change to one file slower
@@ -53,7 +53,7 @@ function(tearless_unite target files)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ${TEARLESS_UNITY} UNITY_BUILD_BATCH_SIZE ${files})
 endfunction()
 
-# Lends precompiled headers to a target: ATen's where it reaches LibTorch. Half of what a unit costs is reading them. A unit must still
+# Gives a target precompiled headers: ATen's where it reaches LibTorch. Half of what a unit costs is reading them. A unit must still
 # include what it uses; the dev preset has no precompiled headers and shows what is forgotten.
 option(TEARLESS_PCH "Precompile headers of others that many units read" ON)
 function(tearless_precompile target)
@@ -72,7 +72,7 @@ function(tearless_lend_headers target headers)
   endif()
 endfunction()
 
-# tearless_precompiled(torch_pch LINK torch::cpu HEADERS <ATen/core/Tensor.h>): headers to be lent, compiled with the flags of LINK.
+# tearless_precompiled(torch_pch LINK torch::cpu HEADERS <ATen/core/Tensor.h>): headers to precompile, compiled with the flags of LINK.
 function(tearless_precompiled name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "LINK;HEADERS")
   if(TEARLESS_PCH)
@@ -114,7 +114,7 @@ function(tearless_embed file constant)
   get_filename_component(room "${file}" DIRECTORY)
   tearless_target(target ${room})
   file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/embedded/${header}" @ONLY
-    CONTENT "// Made from ${file}.\n#pragma once\n\ninline constexpr char ${constant}[] = R\"embedded(${text})embedded\";\n")
+    CONTENT "// Generated from ${file}.\n#pragma once\n\ninline constexpr char ${constant}[] = R\"embedded(${text})embedded\";\n")
   target_include_directories(${target} PRIVATE "${PROJECT_BINARY_DIR}/embedded")
 endfunction()
 

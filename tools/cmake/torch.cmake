@@ -22,7 +22,7 @@ endif()
 file(STRINGS "${_version_header}" _version REGEX "\"[0-9.]+\"")
 string(REGEX MATCH "[0-9.]+" _version "${_version}")
 if(NOT _version VERSION_EQUAL TEARLESS_TORCH_VERSION)
-  message(FATAL_ERROR "LibTorch in ${TORCH_DIR} is version ${_version}, wanted is ${TEARLESS_TORCH_VERSION}.")
+  message(FATAL_ERROR "LibTorch in ${TORCH_DIR} is version ${_version}, but ${TEARLESS_TORCH_VERSION} is needed.")
 endif()
 message(STATUS "LibTorch ${_version} in ${TORCH_DIR}")
 

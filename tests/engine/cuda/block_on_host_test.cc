@@ -35,7 +35,7 @@ std::vector<std::vector<float>> in_both_orders(const std::function<float(BlockOn
 
 float* floats(BlockOnHost& block) { return reinterpret_cast<float*>(block.shared()); }
 
-// Writes one place, meets the others by `meet`, and reads the place `away` threads further.
+// Writes its own element of shared memory, synchronises by `meet`, and reads that of the thread `away` further.
 float neighbour(BlockOnHost& block, int away, const Body& meet) {
   floats(block)[block.thread()] = static_cast<float>(block.thread());
   meet(block);

@@ -662,10 +662,10 @@ void check_best_tokens(const std::vector<double>& logits, int64_t vocab_size, in
     }
     std::stable_sort(order.begin(), order.end(),
                      [&](int32_t a, int32_t b) { return z[static_cast<size_t>(a)] > z[static_cast<size_t>(b)]; });
-    for (size_t place = 0; place < best; ++place) {
-      const bool there = place < order.size();
-      tokens.push_back(there ? order[place] : -1);
-      const double logit = there ? z[static_cast<size_t>(order[place])] : -INFINITY;
+    for (size_t rank = 0; rank < best; ++rank) {
+      const bool there = rank < order.size();
+      tokens.push_back(there ? order[rank] : -1);
+      const double logit = there ? z[static_cast<size_t>(order[rank])] : -INFINITY;
       log_p.push_back(std::isinf(logit) ? -INFINITY : logit - top - std::log(sum));
     }
   }
@@ -743,7 +743,8 @@ void check_embedding(int64_t rows, int64_t columns, int32_t vocabulary, double p
                            aligned, sizeof(T)));
   const size_t width = static_cast<size_t>(columns), size = static_cast<size_t>(rows) * width, shift = aligned ? 0 : 1;
   const size_t table_size = static_cast<size_t>(vocabulary) * width;
-  const std::vector<double> table = normal_numbers<float>(table_size, 1), places = normal_numbers<float>(7 * width, 2);
+  const std::vector<double> table = normal_numbers<float>(table_size, 1),
+                            position_table = normal_numbers<float>(7 * width, 2);
   const std::vector<double> upstream = normal_numbers<T>(size, 3), before = normal_numbers<float>(table_size, 4);
   const double scale = std::sqrt(static_cast<double>(columns));
   const RowCounters counters(rows);
@@ -759,7 +760,7 @@ void check_embedding(int64_t rows, int64_t columns, int32_t vocabulary, double p
   const Dropout dropout = some_dropout(p);
 
   const Outputs got = run_twice([&] {
-    const Array<float> words = Array<float>::of(table, shift), place = Array<float>::of(places, shift);
+    const Array<float> words = Array<float>::of(table, shift), place = Array<float>::of(position_table, shift);
     const Array<T> d_out = Array<T>::of(upstream, shift);
     Array<T> out(size, shift);
     Array<float> d_table = Array<float>::of(before, shift);
@@ -777,7 +778,7 @@ void check_embedding(int64_t rows, int64_t columns, int32_t vocabulary, double p
     const size_t t = i / width, c = i % width;
     const double keep = keep_of(dropout, static_cast<int64_t>(c), counters.positions[t], counters.sentence_ids[t]);
     const size_t at = static_cast<size_t>(tokens[t]) * width + c;
-    out[i] = keep * (scale * table[at] + places[static_cast<size_t>(counters.positions[t]) * width + c]);
+    out[i] = keep * (scale * table[at] + position_table[static_cast<size_t>(counters.positions[t]) * width + c]);
     d_table[at] += scale * keep * upstream[i];
   }
   expect_close<T>("out", got[0], out, arithmetic(1));

@@ -58,7 +58,7 @@ TEST(Batches, CountTheLongerSideWithItsPadding) {
   EXPECT_EQ(sorted(cut_batches(corpus, {.tokens = 17}, 1, 0)), (std::vector<SentenceIds>{{0}, {1, 3}, {2}}));
 }
 
-TEST(Batches, CountBothSidesWhenAskedTo) {
+TEST(Batches, CountBothSidesIfSet) {
   const ParallelTokens corpus = corpus_of({{2, 3}, {3, 2}});
   const BatchOptions both{.tokens = 12, .count = BatchCount::kPaddedSum};  // 2 × (3 + 3)
   EXPECT_EQ(cut_batches(corpus, both, 1, 0).size(), 1u);
@@ -66,7 +66,7 @@ TEST(Batches, CountBothSidesWhenAskedTo) {
   EXPECT_EQ(cut_batches(corpus, {.tokens = 6}, 1, 0).size(), 1u);
 }
 
-TEST(Batches, HoldEverySentenceOnceAPassAndNeverMoreThanTheBudget) {
+TEST(Batches, ContainEverySentenceOnceAPassWithinTheBudget) {
   const ParallelTokens corpus = random_corpus(500);
   for (const BatchCount count : {BatchCount::kPaddedMaxSide, BatchCount::kPaddedSum}) {
     for (int64_t pass = 0; pass < 3; ++pass) {
@@ -85,7 +85,7 @@ TEST(Batches, HoldEverySentenceOnceAPassAndNeverMoreThanTheBudget) {
   }
 }
 
-TEST(Batches, GiveAPairThatIsTooLongABatchOfItsOwn) {
+TEST(Batches, PutAPairThatIsTooLongInABatchOfItsOwn) {
   const ParallelTokens corpus = corpus_of({{3, 3}, {50, 2}, {3, 60}});
   EXPECT_EQ(sorted(cut_batches(corpus, {.tokens = 10}, 1, 0)), (std::vector<SentenceIds>{{0}, {1}, {2}}));
 }
@@ -97,12 +97,13 @@ TEST(Batches, AreAFunctionOfSeedAndPass) {
   EXPECT_EQ(cut_batches(corpus, options, 1, 5), batches);
   EXPECT_NE(cut_batches(corpus, options, 1, 6), batches);
   EXPECT_NE(cut_batches(corpus, options, 2, 5), batches);
-  EXPECT_NE(sorted(cut_batches(corpus, options, 1, 6)), sorted(batches));  // cut anew, not only put in another order
+  EXPECT_NE(sorted(cut_batches(corpus, options, 1, 6)),
+            sorted(batches));  // cut into other batches, not only put in another order
 }
 
-TEST(Batches, StandInTheOrderThatWasStored) {
-  // Made by a Philox and a shuffle written anew in Python. Another order would make every run another run. Sixty lines,
-  // so that a sort that is not stable would show.
+TEST(Batches, AreInTheStoredOrder) {
+  // Computed by an independent Philox and shuffle in Python. Another order would make every run another run. Sixty
+  // lines, so that a sort that is not stable would show.
   std::vector<std::pair<int, int>> lengths;
   for (int i = 0; i < 60; ++i) lengths.emplace_back(2 + i % 3, 2);
   const auto batches = cut_batches(corpus_of(lengths), {.tokens = 20}, 147, 3);

@@ -1,4 +1,4 @@
-// BPE against merges worked by hand, and against a learner that counts everything anew for each merge.
+// BPE against merges worked by hand, and against a learner that recounts all pairs for each merge.
 #include "engine/data/bpe.h"
 
 #include <gtest/gtest.h>
@@ -79,7 +79,7 @@ TEST(Bpe, StopsWhenNoPairIsLeft) {
   EXPECT_TRUE(learn_merges({}, 10).empty());
 }
 
-TEST(Bpe, AgreesWithCountingEverythingAnew) {
+TEST(Bpe, AgreesWithRecountingAllPairs) {
   std::mt19937 random(7);
   for (int trial = 0; trial < 30; ++trial) {
     Counts words;
@@ -99,15 +99,15 @@ TEST(Bpe, LearnsFromLongWordsThatShareTheirPairs) {
   EXPECT_EQ(learn_merges({{word, 1}, {word + "x", 1}}, 90).size(), 90u);
 }
 
-TEST(Bpe, RefusesTextThatHoldsItsOwnMark) {
+TEST(Bpe, RefusesTextWithTheEndOfWordMark) {
   try {
     Bpe::learn({{"a b"}, {"x </w>y"}}, 10);
     FAIL();
   } catch (const UserError& error) {
     EXPECT_STREQ(
         error.what(),
-        "data.train: the target side has a word with </w> in it, with which BPE marks the end of a word; take it "
-        "out");
+        "data.train: the target side has a word with </w> in it, with which BPE marks the end of a word; remove "
+        "it");
   }
 }
 

@@ -1,4 +1,4 @@
-// Raw corpora: what is read, what is left out, and each fault's sentence.
+// Raw corpora: what is read, what is left out, and the message for each fault.
 #include "engine/data/corpus.h"
 
 #include <gtest/gtest.h>
@@ -83,16 +83,16 @@ TEST_F(Corpus, RefusesInvalidUtf8ByFileAndLine) {
   }
 }
 
-TEST_F(Corpus, RefusesWhatIsNoOrdinaryFileInsteadOfWaitingForIt) {
+TEST_F(Corpus, RefusesPipesAndDevicesInsteadOfWaiting) {
   std::filesystem::remove(path("train.src"));
   ASSERT_EQ(::mkfifo(path("train.src").c_str(), 0600), 0);
   EXPECT_EQ(error_of([this] { fingerprint(data_); }),
-            path("train.src") + " is not an ordinary file: put the text itself there, a sentence a line");
-  EXPECT_EQ(read_error(), "cannot read " + path("train.src") + ": it is a pipe or a device; name an ordinary file");
+            path("train.src") + " is not a regular file; replace it by a text file with one sentence a line");
+  EXPECT_EQ(read_error(), "cannot read " + path("train.src") + ": it is a pipe or a device; name a regular file");
   std::filesystem::remove(path("train.src"));
   std::filesystem::create_directory(path("train.src"));
   EXPECT_EQ(error_of([this] { fingerprint(data_); }),
-            path("train.src") + " is not an ordinary file: put the text itself there, a sentence a line");
+            path("train.src") + " is not a regular file; replace it by a text file with one sentence a line");
 }
 
 TEST_F(Corpus, NoticesAFileThatChangesBetweenItsChecksumAndItsReading) {
@@ -100,10 +100,10 @@ TEST_F(Corpus, NoticesAFileThatChangesBetweenItsChecksumAndItsReading) {
   EXPECT_EQ(read_error(), "");
   write("train.src", "a b\nd\n");
   EXPECT_EQ(read_error(), path("train.src") + " or " + path("train.tgt") +
-                              " has changed while it was read; start again when nothing writes to them");
+                              " changed while it was read; run again when no program writes to them");
 }
 
-TEST_F(Corpus, TakesNulBytesLongLinesAndAMissingLastNewlineAsTheyAre) {
+TEST_F(Corpus, AcceptsNulBytesLongLinesAndAMissingLastNewline) {
   const std::string longest(1 << 20, 'x');
   write("train.src", std::string("a\0b", 3) + "\n" + longest);
   EXPECT_EQ(read_parallel(data_, data_.train).source, (Lines{std::string("a\0b", 3), longest}));
@@ -111,12 +111,12 @@ TEST_F(Corpus, TakesNulBytesLongLinesAndAMissingLastNewlineAsTheyAre) {
 
 TEST_F(Corpus, LeavesOutEmptyAndOverlongTrainingPairs) {
   const ParallelText text{{"a", "", "b b b", "c", "d d"}, {"1", "2", "3", " \r", "4 4 4"}};
-  ParallelText kept = usable_pairs(text, 2, "train");
-  EXPECT_EQ(kept.source, (Lines{"a"}));
-  EXPECT_EQ(kept.target, (Lines{"1"}));
-  kept = usable_pairs(text, 0, "train");
-  EXPECT_EQ(kept.source, (Lines{"a", "b b b", "d d"}));
-  EXPECT_EQ(kept.target, (Lines{"1", "3", "4 4 4"}));
+  ParallelText usable = usable_pairs(text, 2, "train");
+  EXPECT_EQ(usable.source, (Lines{"a"}));
+  EXPECT_EQ(usable.target, (Lines{"1"}));
+  usable = usable_pairs(text, 0, "train");
+  EXPECT_EQ(usable.source, (Lines{"a", "b b b", "d d"}));
+  EXPECT_EQ(usable.target, (Lines{"1", "3", "4 4 4"}));
   EXPECT_EQ(error_of([&] {
               usable_pairs({{"a b"}, {"c"}}, 1, "folder/train");
             }),
@@ -153,12 +153,12 @@ TEST_F(Corpus, NoticesFilesThatChangedSinceThePlan) {
   write("test.src", "a b\nchanged\n");
   EXPECT_EQ(error_of([this] { verify_fingerprint(data_); }),
             path("test.src") + " and " + path("test.tgt") +
-                " are not the files that this run was planned with: put those back, or plan a new run");
+                " are not the files that this run was planned with; restore those, or plan a new run");
   std::filesystem::remove(path("test.src"));  // a missing file is not a changed one
   EXPECT_EQ(error_of([this] { verify_fingerprint(data_); }), "");
 }
 
-TEST_F(Corpus, IsKnownByItsBytesAndByItsNameOnlyUntilThen) {
+TEST_F(Corpus, IsIdentifiedByItsBytesOnceTheyAreThere) {
   const auto canonical = [this] {
     return canonical_settings(Identity::kResult, [this](SettingsVisitor& v) { v.table("data", data_); });
   };
@@ -168,7 +168,7 @@ TEST_F(Corpus, IsKnownByItsBytesAndByItsNameOnlyUntilThen) {
                              "\"\ndata.train_sha256 = \"" + data_.train_sha256 + "\"\n");
 }
 
-TEST(TextOptions, LeaveOutOfTheIdentityWhatDoesNotApply) {
+TEST(TextOptions, OmitFromTheIdWhatDoesNotApply) {
   TextOptions options;
   const auto canonical = [&] {
     return canonical_settings(Identity::kResult, [&](SettingsVisitor& v) { v.table("text", options); });

@@ -1,4 +1,4 @@
-// From raw files to tokens, and the cache between: shared, safe under a race, made anew when damaged.
+// From raw files to tokens, and the cache between: shared, safe under a race, regenerated when damaged.
 #include "engine/data/prepared.h"
 
 #include <gtest/gtest.h>
@@ -34,7 +34,7 @@ class Preparation : public testing::Test {
     data_.train = (folder_ / "train").string();
     data_.dev = (folder_ / "dev").string();
     data_.test = (folder_ / "test").string();
-    // Source types: b 3, a 2. Target types: x 3, b 2, y 1.
+    // Source tokens: b 3, a 2. Target tokens: x 3, b 2, y 1.
     write("train.src", "b a\n\nb a b\nlost\n");
     write("train.tgt", "x b\nlost\nx  x b y\n \n");
     write("dev.src", "a q\n\n");
@@ -74,7 +74,7 @@ class Preparation : public testing::Test {
 TEST_F(Preparation, OrdersTheVocabularyByFrequencyThenBytes) {
   const Prepared prepared = make();
   EXPECT_EQ(prepared.vocabulary.pieces, (Lines{"<pad>", "<bos>", "<eos>", "<unk>", "b", "x", "a", "y"}));
-  // Kept: what the training targets have, EOS and UNK. a is the source's alone.
+  // Output vocabulary: the tokens of the training targets, EOS and UNK. Only the source has a.
   EXPECT_EQ(prepared.vocabulary.in_target, (std::vector<uint8_t>{0, 0, 1, 1, 1, 1, 0, 1}));
   EXPECT_FALSE(prepared.raw_text);
 }
@@ -88,13 +88,13 @@ TEST_F(Preparation, LeavesEmptyTrainingPairsOutAndKeepsEveryLineOfDevAndTest) {
   ASSERT_EQ(prepared.dev.size(), 2);
   EXPECT_EQ(ids(prepared.dev.source(0)), (Ids{6, kUnk, kEos}));
   EXPECT_EQ(ids(prepared.dev.source(1)), (Ids{kEos}));
-  EXPECT_EQ(ids(prepared.dev.target(0)), (Ids{7, 6}));  // 6 is not kept: the model counts it as UNK
+  EXPECT_EQ(ids(prepared.dev.target(0)), (Ids{7, 6}));  // 6 is not in the output vocabulary: the model counts it as UNK
   EXPECT_EQ(ids(prepared.dev.target(1)), (Ids{kUnk}));
   EXPECT_EQ(prepared.dev_reference, (Lines{"y a", "z"}));
   EXPECT_EQ(prepared.test_reference, (Lines{"x x"}));
 }
 
-TEST_F(Preparation, ComparesHypothesesWithJoinedWordsWhereTextCameInPieces) {
+TEST_F(Preparation, ComparesHypothesesWithJoinedWordsForSegmentedText) {
   write("test.tgt", "x@@ b y\n");
   const Prepared prepared = make();
   EXPECT_EQ(prepared.test_reference, (Lines{"xb y"}));
@@ -112,12 +112,12 @@ TEST_F(Preparation, SpellsTokensAsText) {
   EXPECT_EQ(ids(encoded.target(0)), Ids{});
 }
 
-TEST_F(Preparation, TakesTheNamesOfSpecialTypesInTextForWords) {
+TEST_F(Preparation, ReadsTheNamesOfSpecialTokensInTextAsWords) {
   write("dev.src", "<eos> <unk>\n\n");
   EXPECT_EQ(ids(make().dev.source(0)), (Ids{kUnk, kUnk, kEos}));
 }
 
-TEST_F(Preparation, IsDoneOnceAndSharedByWhoeverWantsTheSame) {
+TEST_F(Preparation, IsDoneOnceAndSharedByEqualSettings) {
   EXPECT_FALSE(is_prepared(key()));
   EXPECT_EQ(prepared_vocabulary_size(key()), std::nullopt);
   const Prepared first = make();
@@ -180,7 +180,7 @@ TEST_F(Preparation, DependsOnBytesAndTextSettingsNotOnPaths) {
   EXPECT_NE(key(), before);
 }
 
-TEST_F(Preparation, NeedsNoRawFilesOnceItIsDone) {
+TEST_F(Preparation, NeedsNoRawFilesAfterwards) {
   fingerprint(data_);
   make();
   for (const char* name : {"train.src", "train.tgt", "dev.src", "dev.tgt", "test.src", "test.tgt"}) {
@@ -197,10 +197,10 @@ TEST_F(Preparation, RefusesRawFilesThatChanged) {
   write("dev.tgt", "y  b\nz\n");
   EXPECT_EQ(error_of_make(),
             data_.dev + ".src and " + data_.dev +
-                ".tgt are not the files that this run was planned with: put those back, or plan a new run");
+                ".tgt are not the files that this run was planned with; restore those, or plan a new run");
 }
 
-TEST_F(Preparation, MakesADamagedEntryAnewWithOneLine) {
+TEST_F(Preparation, RegeneratesADamagedEntryAndSaysSo) {
   make();
   const std::string good = test::read_text(token_file());
   std::string flipped = good;
@@ -213,7 +213,7 @@ TEST_F(Preparation, MakesADamagedEntryAnewWithOneLine) {
     test::write_text(token_file(), bytes);
     EXPECT_EQ(make().vocabulary.size(), 8);
     ASSERT_EQ(said_.size(), 2u);
-    EXPECT_EQ(said_[0], token_file().string() + " is damaged (" + reason + "): making it anew");
+    EXPECT_EQ(said_[0], token_file().string() + " is damaged (" + reason + "); preparing the corpus again");
     EXPECT_EQ(test::read_text(token_file()), good);
   }
   test::write_text(token_file(), "{\"format\": 1}\n");
@@ -221,7 +221,7 @@ TEST_F(Preparation, MakesADamagedEntryAnewWithOneLine) {
   EXPECT_EQ(make().vocabulary.size(), 8);
 }
 
-TEST_F(Preparation, MakesAnEntryAnewWhoseChecksumIsRightAndWhoseTokensAreNot) {
+TEST_F(Preparation, RegeneratesAnEntryWithWrongTokensUnderARightChecksum) {
   Prepared prepared = make();
   const std::string good = test::read_text(token_file());
   prepared.vocabulary.pieces.pop_back();
@@ -229,11 +229,12 @@ TEST_F(Preparation, MakesAnEntryAnewWhoseChecksumIsRightAndWhoseTokensAreNot) {
   test::write_text(token_file(), token_file_bytes(prepared));
   EXPECT_EQ(make().vocabulary.size(), 8);
   ASSERT_EQ(said_.size(), 2u);
-  EXPECT_EQ(said_[0], token_file().string() + " is damaged (a token is outside the vocabulary): making it anew");
+  EXPECT_EQ(said_[0],
+            token_file().string() + " is damaged (a token is outside the vocabulary); preparing the corpus again");
   EXPECT_EQ(test::read_text(token_file()), good);
 }
 
-TEST_F(Preparation, TakesNoNoticeOfWhatACrashLeftBehind) {
+TEST_F(Preparation, IgnoresWhatACrashLeftBehind) {
   const auto partial = prepared_folder(key()).string() + ".partial";
   std::filesystem::create_directories(partial);
   test::write_text(std::filesystem::path(partial) / "tokens.bin", "half");
@@ -241,7 +242,7 @@ TEST_F(Preparation, TakesNoNoticeOfWhatACrashLeftBehind) {
   EXPECT_FALSE(std::filesystem::exists(partial));
 }
 
-TEST_F(Preparation, IsDoneOnceWhenManyProcessesWantItAtOnce) {
+TEST_F(Preparation, IsDoneOnceForManyProcessesAtATime) {
   std::string text;
   for (int i = 0; i < 20000; ++i) text += fmt::format("word{} and{} more{}\n", i, i % 1000, i % 77);
   write("train.src", text);
@@ -277,11 +278,11 @@ TEST_F(Preparation, SaysThatTheCacheCannotBeWritten) {
   std::filesystem::create_directory(folder_ / "cache");
   std::filesystem::permissions(folder_ / "cache", std::filesystem::perms(0555));
   const test::WithoutRoot plain_user;
-  EXPECT_EQ(error_of_make(), "cannot make the folder " + (folder_ / "cache/prepared").string() +
+  EXPECT_EQ(error_of_make(), "cannot create the folder " + (folder_ / "cache/prepared").string() +
                                  ": Permission denied; check the folder's permissions");
 }
 
-TEST(PreparedFolder, IsTheFirstOfThreePlaces) {
+TEST(PreparedFolder, IsTheFirstOfThreeFolders) {
   const auto saved = [](const char* name) { return std::string(std::getenv(name) ? std::getenv(name) : ""); };
   const std::string xdg = saved("XDG_CACHE_HOME"), home = saved("HOME");
   ::setenv("HOME", "/home/her", 1);

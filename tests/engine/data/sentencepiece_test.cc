@@ -26,7 +26,7 @@ std::string error_of(int64_t pieces) {
   return "";
 }
 
-TEST(SentencePiece, JoinsBackToTheVeryLine) {
+TEST(SentencePiece, JoinsBackToTheSameLine) {
   const auto subwords = learn_sentencepiece(kSmall, 70);
   for (const auto* side : {&kSmall.source, &kSmall.target}) {
     for (const std::string& line : *side) EXPECT_EQ(round_trip(*subwords, line), line);
@@ -52,7 +52,7 @@ TEST(SentencePiece, IsTheSameEveryTimeAndAfterItsBytesAreRead) {
   EXPECT_EQ(again->encode("the mat", Side::kSource), subwords->encode("the mat", Side::kSource));
 }
 
-TEST(SentencePiece, RefusesAWordThatTheLibraryWouldDieOf) {
+TEST(SentencePiece, RefusesAWordThatWouldCrashTheLibrary) {
   const auto learn = [](size_t characters) -> std::string {
     ParallelText text = kSmall;
     std::string word;
@@ -66,13 +66,13 @@ TEST(SentencePiece, RefusesAWordThatTheLibraryWouldDieOf) {
     }
   };
   EXPECT_EQ(learn(32767), "");
-  EXPECT_EQ(
-      learn(32768),
-      "data.train: the target side has a word of 32768 characters, 32767 at most can be learned from; break up the "
-      "one that begins with \"äxxäxxäxxäxxäxxäxxäx\", or take its line out");
+  EXPECT_EQ(learn(32768),
+            "data.train: the target side has a word of 32768 characters, but SentencePiece learns from words of at "
+            "most 32767; "
+            "split the word that begins with \"äxxäxxäxxäxxäxxäxxäx\", or remove its line");
 }
 
-TEST(SentencePiece, SaysHowManyPiecesATextAllows) {
+TEST(SentencePiece, NamesTheNumberOfPiecesThatATextAllows) {
   EXPECT_EQ(error_of(10),
             "text.pieces = 10 is too few: every character of the training text needs a piece; set it to 40 or more");
   EXPECT_EQ(error_of(40), "");

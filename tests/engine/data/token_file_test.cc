@@ -107,7 +107,7 @@ TEST(TokenFile, RefusesAVocabularyThatContradictsItself) {
 }
 
 TEST(TokenFile, RefusesBytesThatAreLeftOverMissingOrCutInANumber) {
-  EXPECT_EQ(fault_of(with_body([](std::string& body) { body += '\0'; })), "bytes are left over");
+  EXPECT_EQ(fault_of(with_body([](std::string& body) { body += '\0'; })), "more bytes follow its last list");
   EXPECT_EQ(fault_of(with_body([](std::string& body) { body.pop_back(); })), "it ends too early");
   // The first list of numbers, of the pieces' sizes, follows the empty text of the subwords.
   EXPECT_EQ(fault_of(with_body([](std::string& body) { --body[8]; })), "a list ends within a number");

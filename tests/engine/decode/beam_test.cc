@@ -1,5 +1,5 @@
-// The beam against two slow searches that follow training.md §1.12 to the letter: all outputs there are, and all
-// extensions of a narrow beam. The "model" is a table of log p by prefix, made from a seed.
+// The beam against two slow searches that follow docs/spec/training.md §1.12 literally: over all possible outputs, and
+// over all extensions of a narrow beam. The "model" is a table of log p by prefix, drawn from a seed.
 #include "engine/decode/beam.h"
 
 #include <fmt/format.h>
@@ -97,7 +97,7 @@ Prefix exhaustive(PrefixModel& model, double alpha, int64_t limit) {
                      })->tokens);
 }
 
-TEST(Beam, WideEnoughFindsTheBestOutputThereIs) {
+TEST(Beam, WideEnoughFindsTheBestOfAllOutputs) {
   for (uint64_t seed = 0; seed < 40; ++seed) {
     for (const double alpha : {0.0, 0.6, 2.0}) {
       for (const int64_t limit : {1, 2, 5}) {
@@ -110,7 +110,7 @@ TEST(Beam, WideEnoughFindsTheBestOutputThereIs) {
   }
 }
 
-/// A beam of `width`: every extension of every hypothesis is scored, and the best `width` of all are kept.
+/// A beam of `width`: every extension of every hypothesis is scored, and the best `width` of all stay.
 Prefix literal_beam(PrefixModel& model, int64_t width, double alpha, int64_t limit) {
   struct Entry {
     Prefix tokens;
@@ -158,10 +158,10 @@ TEST(Beam, KeepsExactlyTheBestExtensionsFinishedAndUnfinishedTogether) {
       }
     }
   }
-  EXPECT_GT(differs_from_greedy, 100) << "the models are too easy to tell one search from another";
+  EXPECT_GT(differs_from_greedy, 100) << "the models are too easy: both searches find the same";
 }
 
-TEST(Beam, OfOneTakesTheLikeliestTokenEachTime) {
+TEST(Beam, OfOneTakesTheLikeliestTokenAtEachPosition) {
   PrefixModel model(5, 6);
   Prefix greedy;
   while (greedy.size() < 12) {

@@ -25,12 +25,12 @@ constexpr int64_t kVocabulary = 12;
 const Sentences kSources = {{4, 5, 6, 7, kEos}, {8, kEos}, {9, 4, 9, 10, 11, 5, kEos}, {kEos}, {10, 10, 4, kEos}};
 
 /// Large weights, so that the outputs differ from sentence to sentence and from beam to beam.
-TinyModel lively_model(uint32_t seed, Placement placement = Placement::kPre) {
+TinyModel model_with_large_weights(uint32_t seed, Placement placement = Placement::kPre) {
   ModelOptions options = tiny_options();
   options.placement = placement;
-  std::vector<uint8_t> kept = test::usual_kept(kVocabulary);
-  kept[6] = 0;
-  TinyModel model(options, kept, seed);
+  std::vector<uint8_t> in_output_vocabulary = test::usual_output_vocabulary(kVocabulary);
+  in_output_vocabulary[6] = 0;
+  TinyModel model(options, in_output_vocabulary, seed);
   for (const ParameterSpec& spec : model.parameters.specs()) {
     if (spec.name.ends_with(".weight")) model.parameters.get(spec.name).data().mul_(2.5);
   }
@@ -54,8 +54,8 @@ at::Tensor full_logits(const TinyModel& model, const std::vector<int32_t>& sourc
 
 TEST(CachedDecoding, GivesTheLogitsOfTheWholeTarget) {
   for (const Placement placement : {Placement::kPost, Placement::kPre, Placement::kPreNoFinal}) {
-    const TinyModel model = lively_model(1, placement);
-    // Longer than the cache's first room, so that it must grow.
+    const TinyModel model = model_with_large_weights(1, placement);
+    // Longer than the cache's first capacity, so that it must grow.
     Sentences targets;
     for (size_t i = 0; i < 3; ++i) {
       targets.push_back({kBos});
@@ -126,10 +126,10 @@ ParallelTokens set_of(const Sentences& sources) {
   return {source, target};
 }
 
-TEST(Translate, FindsWhatASearchWithoutCacheAndBatchFinds) {
+TEST(Translate, FindsTheOutputOfASearchWithoutCacheAndBatch) {
   size_t different = 0;
   for (uint32_t seed = 1; seed <= 4; ++seed) {
-    const TinyModel model = lively_model(seed);
+    const TinyModel model = model_with_large_weights(seed);
     for (const int64_t beam : {1, 4}) {
       const DecodeOptions options{.beam = beam, .max_extra = 6, .batch_tokens = 30};
       for (const Ops ops : {Ops::kFast, Ops::kReference}) {
@@ -150,7 +150,7 @@ TEST(Translate, FindsWhatASearchWithoutCacheAndBatchFinds) {
 }
 
 TEST(Translate, OfASentenceDoesNotDependOnItsBatch) {
-  const TinyModel model = lively_model(2);
+  const TinyModel model = model_with_large_weights(2);
   const auto translations = [&](int64_t batch_tokens) {
     return translate(model.transformer, set_of(kSources), {.max_extra = 9, .batch_tokens = batch_tokens}, Ops::kFast,
                      [] {});
@@ -158,8 +158,8 @@ TEST(Translate, OfASentenceDoesNotDependOnItsBatch) {
   EXPECT_EQ(translations(1), translations(100'000));
 }
 
-TEST(Translate, AsksBetweenBatchesWhetherToGoOn) {
-  const TinyModel model = lively_model(1);
+TEST(Translate, ChecksForAStopBetweenBatches) {
+  const TinyModel model = model_with_large_weights(1);
   int asked = 0;
   EXPECT_THROW(translate(model.transformer, set_of(kSources), {.batch_tokens = 1}, Ops::kFast,
                          [&] {

@@ -1,4 +1,4 @@
-// Training by the hand-written operations and by the judges is the same training: ten updates with every dropout on.
+// Training by the kernels and by the formulas gives the same losses: ten updates with every dropout on.
 #include <ATen/ops/zeros_like.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -11,8 +11,8 @@ namespace tearless::engine {
 namespace {
 
 std::vector<double> losses(const ModelOptions& options, Tape::Ops ops) {
-  const std::vector<uint8_t> kept = {0, 0, 1, 1, 1, 0, 1, 1, 1, 1, 1};
-  test::TinyModel model(options, kept);
+  const std::vector<uint8_t> in_output_vocabulary = {0, 0, 1, 1, 1, 0, 1, 1, 1, 1, 1};
+  test::TinyModel model(options, in_output_vocabulary);
   const PackedBatch batch = test::batch_of({{4, 5, 6, kEos}, {7, kEos}, {10, 9, 8, 7, 6, 5, kEos}},
                                            {{6, 7}, {8, 9, 10, 4, 6}, {4}}, {3, 1, 8});
   at::Tensor first = at::zeros_like(model.parameters.values()), second = at::zeros_like(first);
@@ -27,7 +27,7 @@ std::vector<double> losses(const ModelOptions& options, Tape::Ops ops) {
   return curve;
 }
 
-TEST(Curves, OfFastOperationsAndJudgesCoincide) {
+TEST(Curves, OfKernelsAndFormulasCoincide) {
   for (const NormKind& kind : norm_kinds()) {
     for (const Placement placement : {Placement::kPost, Placement::kPre, Placement::kPreNoFinal}) {
       SCOPED_TRACE(fmt::format("{}, placement {}", kind.name, static_cast<int>(placement)));
@@ -35,13 +35,13 @@ TEST(Curves, OfFastOperationsAndJudgesCoincide) {
       options.norm.kind = kind.name;
       options.placement = placement;
       options.fix_norm = placement == Placement::kPost;
-      const std::vector<double> judged = losses(options, Tape::Ops::kReference);
+      const std::vector<double> reference = losses(options, Tape::Ops::kReference);
       test::for_each_cpu_backend([&] {
         const std::vector<double> fast = losses(options, Tape::Ops::kFast);
         for (size_t n = 0; n < fast.size(); ++n)
-          EXPECT_NEAR(fast[n], judged[n], 1e-4 * judged[n]) << "update " << n + 1;
+          EXPECT_NEAR(fast[n], reference[n], 1e-4 * reference[n]) << "update " << n + 1;
       });
-      EXPECT_LT(judged.back(), 0.99 * judged.front()) << "nothing was learnt: the comparison shows nothing";
+      EXPECT_LT(reference.back(), 0.99 * reference.front()) << "nothing was learnt: the comparison shows nothing";
     }
   }
 }

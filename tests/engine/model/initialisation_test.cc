@@ -1,4 +1,5 @@
-// Starting values: mean, spread and shape of each init of knobs.md §7, and that they hang on seed and name alone.
+// Starting values: mean, spread and shape of each init of docs/spec/knobs.md §7, and that they depend on seed and name
+// alone.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/equal.h>
 #include <fmt/format.h>
@@ -114,7 +115,7 @@ TEST(Initialisation, BiasesAreZeroAndGainsAsTheirNormSays) {
   }
 }
 
-TEST(Initialisation, HangsOnSeedAndNameAlone) {
+TEST(Initialisation, DependsOnSeedAndNameAlone) {
   ModelOptions options = options_of(Init::kSmallInit);
   const Parameters shallow = parameters_of(options);
   options.encoder_layers = 3;
@@ -128,7 +129,7 @@ TEST(Initialisation, HangsOnSeedAndNameAlone) {
   EXPECT_FALSE(at::equal(deep.get("encoder.1.ffn.w1.weight").data(), deep.get("encoder.2.ffn.w1.weight").data()));
 }
 
-TEST(Initialisation, ComesBackWhenItIsAskedFor) {
+TEST(Initialisation, IsReproducible) {
   for (const RowPrecision precision : {RowPrecision::kFp32, RowPrecision::kBf16}) {
     Parameters parameters(transformer_specs(options_of(Init::kSmallInit), kVocabulary), 3, at::kCPU, precision);
     const at::Tensor first = parameters.values().clone();

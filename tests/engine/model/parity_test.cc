@@ -1,5 +1,5 @@
 // The model against PyTorch: logits, loss, every gradient and ten losses of training, dropout on, for every norm and
-// placement, by the fast operations and by the formulas. The expected numbers are from tools/make_golden.py, which
+// placement, by the kernels and by the formulas. The expected numbers are from tools/make_golden.py, which
 // shares no code with the engine and computes in double; what is allowed here is the rounding of float.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/tensor.h>
@@ -45,9 +45,9 @@ struct Golden {
   }
 
   std::vector<uint8_t> kept_types() const {
-    std::vector<uint8_t> kept(json.at("vocabulary").get<size_t>(), 0);
-    for (const int32_t type : json.at("kept")) kept[static_cast<size_t>(type)] = 1;
-    return kept;
+    std::vector<uint8_t> in_output(json.at("vocabulary").get<size_t>(), 0);
+    for (const int32_t token : json.at("kept")) in_output[static_cast<size_t>(token)] = 1;
+    return in_output;
   }
 
   at::Tensor numbers(const nlohmann::json& list) const {
@@ -117,7 +117,7 @@ TEST_P(Parity, LossAndEveryGradient) {
   for (const ParameterSpec& spec : g.model.parameters.specs()) {
     const at::Tensor gradient = g.model.parameters.get(spec.name).grad().to(at::kDouble);
     const at::Tensor expected = g.numbers(g.json.at("gradients").at(spec.name)).view_as(gradient);
-    // Key biases have a gradient of exactly zero (a softmax does not see a shift): there only rounding may stand.
+    // Key biases have a gradient of exactly zero (a softmax does not see a shift): only rounding may remain there.
     const double allowed = kTolerance * std::max(expected.abs().max().item<double>(), 0.01 * norm);
     EXPECT_LT((gradient - expected).abs().max().item<double>(), allowed) << spec.name;
   }

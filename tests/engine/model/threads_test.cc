@@ -1,5 +1,4 @@
-// A whole step of training gives the same bits on one thread and on two, products included, as the
-// engine's own main() sees to it.
+// One update gives the same bits on one thread and on two, matmuls included, as main() of the engine arranges.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/equal.h>
 #include <gtest/gtest.h>
@@ -10,20 +9,20 @@
 namespace tearless::engine {
 namespace {
 
-const bool kProductsKeepTheirOrder = (fix_matmul_order(), true);  // before any test makes a product
+const bool kMatmulOrderIsFixed = (fix_matmul_order(), true);  // before any test calls a matmul
 
 struct Outcome {
   double loss;
   at::Tensor gradients;
 };
 
-Outcome step(const PackedBatch& batch, int threads) {
+Outcome forward_and_backward(const PackedBatch& batch, int threads) {
   ModelOptions options;
   options.encoder_layers = options.decoder_layers = 2;
   options.d_model = 64;
   options.d_ff = 256;
   options.heads = 4;
-  test::TinyModel model(options, test::usual_kept(500));
+  test::TinyModel model(options, test::usual_output_vocabulary(500));
   const int before = at::get_num_threads();
   at::set_num_threads(threads);
   Tape tape(Tape::Kind::kRecording);
@@ -33,10 +32,10 @@ Outcome step(const PackedBatch& batch, int threads) {
   return {sums.loss, model.parameters.gradients().clone()};
 }
 
-TEST(Threads, DoNotChangeTheBitsOfAStepOfTraining) {
-  ASSERT_TRUE(kProductsKeepTheirOrder);
+TEST(Threads, DoNotChangeTheBitsOfAnUpdate) {
+  ASSERT_TRUE(kMatmulOrderIsFixed);
   test::Sentences sources, targets;
-  std::vector<int32_t> lines;
+  std::vector<int32_t> sentence_ids;
   for (int32_t i = 0; i < 40; ++i) {
     sources.emplace_back();
     targets.emplace_back();
@@ -45,10 +44,10 @@ TEST(Threads, DoNotChangeTheBitsOfAStepOfTraining) {
       targets.back().push_back(4 + (17 * i + 13 * p) % 496);
     }
     sources.back().push_back(kEos);
-    lines.push_back(1000 * i);
+    sentence_ids.push_back(1000 * i);
   }
-  const PackedBatch batch = test::batch_of(sources, targets, lines);
-  const Outcome one = step(batch, 1), two = step(batch, 2);
+  const PackedBatch batch = test::batch_of(sources, targets, sentence_ids);
+  const Outcome one = forward_and_backward(batch, 1), two = forward_and_backward(batch, 2);
   EXPECT_EQ(one.loss, two.loss);
   EXPECT_TRUE(at::equal(one.gradients, two.gradients));
 }

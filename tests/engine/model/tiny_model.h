@@ -1,4 +1,4 @@
-// A whole model small enough for a test: options, parameters, kept vocabulary and Transformer in one, and batches
+// A whole model small enough for a test: options, parameters, output vocabulary and Transformer in one, and batches
 // written by hand.
 #pragma once
 
@@ -12,24 +12,25 @@ namespace tearless::engine::test {
 
 using Sentences = std::vector<std::vector<int32_t>>;
 
-inline void append_sentence(PackedRows& rows, const std::vector<int32_t>& tokens, int32_t line) {
+inline void append_sentence(PackedRows& rows, const std::vector<int32_t>& tokens, int32_t sentence_id) {
   if (rows.offsets.empty()) rows.offsets = {0};
   for (size_t p = 0; p < tokens.size(); ++p) {
     rows.tokens.push_back(tokens[p]);
     rows.positions.push_back(static_cast<int32_t>(p));
-    rows.sentence_ids.push_back(line);
+    rows.sentence_ids.push_back(sentence_id);
   }
   rows.offsets.push_back(static_cast<int32_t>(rows.tokens.size()));
 }
 
 /// sources end with EOS; targets have neither BOS nor EOS.
-inline PackedBatch batch_of(const Sentences& sources, const Sentences& targets, const std::vector<int32_t>& lines) {
+inline PackedBatch batch_of(const Sentences& sources, const Sentences& targets,
+                            const std::vector<int32_t>& sentence_ids) {
   PackedBatch batch;
   for (size_t i = 0; i < sources.size(); ++i) {
-    append_sentence(batch.source, sources[i], lines[i]);
+    append_sentence(batch.source, sources[i], sentence_ids[i]);
     std::vector<int32_t> input = targets[i];
     input.insert(input.begin(), kBos);
-    append_sentence(batch.target, input, lines[i]);
+    append_sentence(batch.target, input, sentence_ids[i]);
     batch.labels.insert(batch.labels.end(), targets[i].begin(), targets[i].end());
     batch.labels.push_back(kEos);
   }
@@ -51,21 +52,23 @@ struct TinyModel {
   Parameters parameters;
   Transformer transformer;
 
-  /// kept [V]: 1 for types that the target side shows.
-  TinyModel(const ModelOptions& o, const std::vector<uint8_t>& kept, uint32_t init_seed = 1, uint32_t dropout_seed = 2,
-            at::Device device = at::kCPU, RowPrecision precision = RowPrecision::kFp32)
+  /// in_output_vocabulary [V]: 1 for tokens of the training targets.
+  TinyModel(const ModelOptions& o, const std::vector<uint8_t>& in_output_vocabulary, uint32_t init_seed = 1,
+            uint32_t dropout_seed = 2, at::Device device = at::kCPU, RowPrecision precision = RowPrecision::kFp32)
       : options(o),
-        parameters(transformer_specs(o, static_cast<int64_t>(kept.size())), init_seed, device, precision),
-        transformer(parameters, o, OutputVocabulary::from(kept, o.mask_target_vocabulary), dropout_seed) {
-    at::set_num_threads(1);  // so little work is done sooner than it is shared out
+        parameters(transformer_specs(o, static_cast<int64_t>(in_output_vocabulary.size())), init_seed, device,
+                   precision),
+        transformer(parameters, o, OutputVocabulary::from(in_output_vocabulary, o.mask_target_vocabulary),
+                    dropout_seed) {
+    at::set_num_threads(1);  // for so little work one thread is faster
   }
 };
 
-/// `vocabulary` types, of which PAD and BOS are not kept.
-inline std::vector<uint8_t> usual_kept(int64_t vocabulary) {
-  std::vector<uint8_t> kept(static_cast<size_t>(vocabulary), 1);
-  kept[kPad] = kept[kBos] = 0;
-  return kept;
+/// The output vocabulary of `vocabulary` tokens: all but PAD and BOS.
+inline std::vector<uint8_t> usual_output_vocabulary(int64_t vocabulary) {
+  std::vector<uint8_t> in_output(static_cast<size_t>(vocabulary), 1);
+  in_output[kPad] = in_output[kBos] = 0;
+  return in_output;
 }
 
 }  // namespace tearless::engine::test

@@ -1,5 +1,5 @@
-// What the whole model must keep to: how many numbers it learns, what a position may see, that a sentence's loss is its
-// own, and that it can learn.
+// Properties of the whole model: its parameter count, what a position may attend to, that a sentence's loss does not
+// depend on its batch, and that it can learn.
 #include "engine/model/transformer.h"
 
 #include <ATen/TensorOperators.h>
@@ -19,13 +19,13 @@ using test::batch_of;
 using test::Sentences;
 using test::tiny_options;
 using test::TinyModel;
-using test::usual_kept;
+using test::usual_output_vocabulary;
 
 const Sentences kSources = {{4, 5, 6, 7, kEos}, {8, kEos}, {9, 4, 9, 10, 11, 5, kEos}};
 const Sentences kTargets = {{7, 8, 9}, {4, 5, 6, 10, 11, 4}, {5}};
 const std::vector<int32_t> kLines = {12, 70'000, 3};
 
-// knobs.md §13.
+// docs/spec/knobs.md §13.
 TEST(ParameterCount, AgreesWithThePublishedCounts) {
   constexpr int64_t kVocabulary = 1000;
   const auto count = [](const char* norm, Placement placement) {
@@ -71,7 +71,7 @@ TEST(Transformer, AFutureTargetTokenChangesNoEarlierOutput) {
   for (const Placement placement : {Placement::kPost, Placement::kPre, Placement::kPreNoFinal}) {
     ModelOptions options = tiny_options();
     options.placement = placement;
-    const TinyModel model(options, usual_kept(12));
+    const TinyModel model(options, usual_output_vocabulary(12));
     PackedBatch batch = batch_of(kSources, kTargets, kLines);
     const at::Tensor before = logits_of(model, batch);
     constexpr int64_t kChanged = 4 + 3;  // position 3 of the second sentence
@@ -85,7 +85,7 @@ TEST(Transformer, AFutureTargetTokenChangesNoEarlierOutput) {
 }
 
 TEST(Transformer, EverySourceTokenReachesEveryOutputOfItsSentenceOnly) {
-  const TinyModel model(tiny_options(), usual_kept(12));
+  const TinyModel model(tiny_options(), usual_output_vocabulary(12));
   PackedBatch batch = batch_of(kSources, kTargets, kLines);
   const at::Tensor before = logits_of(model, batch);
   batch.source.tokens[2] = 11;
@@ -95,17 +95,17 @@ TEST(Transformer, EverySourceTokenReachesEveryOutputOfItsSentenceOnly) {
 }
 
 TEST(Transformer, TheLossOfASentenceDoesNotDependOnItsBatchWithDropoutOn) {
-  const TinyModel model(tiny_options(), usual_kept(12));
+  const TinyModel model(tiny_options(), usual_output_vocabulary(12));
   const auto loss = [&](const std::vector<size_t>& chosen) {
     Sentences sources, targets;
-    std::vector<int32_t> lines;
+    std::vector<int32_t> sentence_ids;
     for (const size_t i : chosen) {
       sources.push_back(kSources[i]);
       targets.push_back(kTargets[i]);
-      lines.push_back(kLines[i]);
+      sentence_ids.push_back(kLines[i]);
     }
     Tape tape(Tape::Kind::kRecording);
-    const PackedBatch batch = batch_of(sources, targets, lines);
+    const PackedBatch batch = batch_of(sources, targets, sentence_ids);
     const LossSums sums = model.transformer.loss({tape, 7}, batch, 0.1);
     tape.backward();
     return sums;
@@ -121,7 +121,7 @@ TEST(Transformer, TheLossOfASentenceDoesNotDependOnItsBatchWithDropoutOn) {
 TEST(Transformer, DropoutChangesWithTheUpdateAndWithTheSeedAndRepeats) {
   const PackedBatch batch = batch_of(kSources, kTargets, kLines);
   const auto loss = [&](uint32_t dropout_seed, uint32_t update) {
-    const TinyModel model(tiny_options(), usual_kept(12), 1, dropout_seed);
+    const TinyModel model(tiny_options(), usual_output_vocabulary(12), 1, dropout_seed);
     Tape tape(Tape::Kind::kRecording);
     const double sum = model.transformer.loss({tape, update}, batch, 0.1).loss;
     tape.backward();
@@ -132,10 +132,10 @@ TEST(Transformer, DropoutChangesWithTheUpdateAndWithTheSeedAndRepeats) {
   EXPECT_NE(loss(2, 1), loss(3, 1));
 }
 
-TEST(Transformer, ALabelThatIsNotKeptCountsAsUnknown) {
-  std::vector<uint8_t> kept = usual_kept(12);
-  kept[7] = 0;
-  const TinyModel model(tiny_options(), kept);
+TEST(Transformer, ALabelOutsideTheOutputVocabularyCountsAsUnknown) {
+  std::vector<uint8_t> in_output_vocabulary = usual_output_vocabulary(12);
+  in_output_vocabulary[7] = 0;
+  const TinyModel model(tiny_options(), in_output_vocabulary);
   const auto loss = [&](int32_t label) {
     PackedBatch batch = batch_of(kSources, kTargets, kLines);
     batch.labels[0] = label;
@@ -146,11 +146,11 @@ TEST(Transformer, ALabelThatIsNotKeptCountsAsUnknown) {
   EXPECT_NE(loss(8), loss(kUnk));
 }
 
-TEST(Transformer, NamesTheLearnedLengthsOfAllScaleNorms) {
+TEST(Transformer, NamesTheGainsOfAllScaleNorms) {
   ModelOptions options = tiny_options();
   options.encoder_layers = options.decoder_layers = 1;
   options.norm.kind = "scale_norm";
-  const TinyModel model(options, usual_kept(12));
+  const TinyModel model(options, usual_output_vocabulary(12));
   std::vector<std::string> names;
   for (const auto& [name, g] : learned_lengths(model.parameters)) {
     names.push_back(name);
@@ -159,21 +159,21 @@ TEST(Transformer, NamesTheLearnedLengthsOfAllScaleNorms) {
   EXPECT_EQ(names, (std::vector<std::string>{"g.encoder.1.self_attention", "g.encoder.1.ffn", "g.encoder.final",
                                              "g.decoder.1.self_attention", "g.decoder.1.cross_attention",
                                              "g.decoder.1.ffn", "g.decoder.final"}));
-  const TinyModel layer_norm(tiny_options(), usual_kept(12));
+  const TinyModel layer_norm(tiny_options(), usual_output_vocabulary(12));
   EXPECT_TRUE(learned_lengths(layer_norm.parameters).empty());
 }
 
-TEST(Transformer, FixNormMakesTheLossBlindToTheLengthOfAnEmbedding) {
+TEST(Transformer, WithFixNormTheLossDoesNotDependOnTheLengthOfAnEmbedding) {
   ModelOptions options = tiny_options();
   options.fix_norm = true;
-  TinyModel model(options, usual_kept(12));
+  TinyModel model(options, usual_output_vocabulary(12));
   const PackedBatch batch = batch_of(kSources, kTargets, kLines);
   const at::Tensor before = logits_of(model, batch);
   model.parameters.get("embedding.shared").data()[5].mul_(16);
   EXPECT_LT((logits_of(model, batch) - before).abs().max().item<double>(), 1e-5);
 }
 
-TEST(Transformer, LearnsOneBatchByHeartForEveryNormAndPlacement) {
+TEST(Transformer, OverfitsOneBatchForEveryNormAndPlacement) {
   const PackedBatch batch = batch_of(kSources, kTargets, kLines);
   for (const NormKind& kind : norm_kinds()) {
     for (const Placement placement : {Placement::kPost, Placement::kPre, Placement::kPreNoFinal}) {
@@ -182,7 +182,7 @@ TEST(Transformer, LearnsOneBatchByHeartForEveryNormAndPlacement) {
       options.norm.kind = kind.name;
       options.placement = placement;
       options.dropout = {0, 0, 0, 0};
-      TinyModel model(options, usual_kept(12));
+      TinyModel model(options, usual_output_vocabulary(12));
       at::Tensor& values = model.parameters.values();
       at::Tensor first = at::zeros_like(values), second = at::zeros_like(values);
       double loss = 0;

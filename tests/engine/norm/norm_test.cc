@@ -1,5 +1,5 @@
-// What every kind of norm must keep to, whatever its formula, and the numbers that each kind must give. A new kind is
-// under the first part by its line in norms.def alone.
+// Properties that every kind of norm must have, and reference values for each kind. A new kind is tested by the first
+// part as soon as it has a line in norms.def.
 #include "engine/norm/norm.h"
 
 #include <ATen/TensorOperators.h>
@@ -56,7 +56,7 @@ TEST_P(EveryNorm, HasTheGradientOfItsFormula) {
   }
 }
 
-TEST_P(EveryNorm, KeepsShapeAndTreatsRowsAlone) {
+TEST_P(EveryNorm, KeepsTheShapeAndNormalisesEachRowAlone) {
   const NormKind& kind = GetParam();
   const at::Tensor x = random_tensor({5, 6}, 1).to(at::kFloat);
   const auto single = [](const at::Tensor& t) { return t.defined() ? t.to(at::kFloat) : t; };
@@ -73,13 +73,13 @@ TEST_P(EveryNorm, StaysFiniteOnARowOfZerosAndOnAConstantRow) {
   const NormKind& kind = GetParam();
   for (const auto ops : {Tape::Ops::kFast, Tape::Ops::kReference}) {
     for (const double constant : {0.0, 3.0, 1e-20}) {
-      const test::Walk walk = test::walk(
+      const test::ForwardBackward result = test::forward_backward(
           [&](Tape& tape, const std::vector<Value>& in) {
             return norm_rows(tape, in[0], kind.make(in[1], in[2], kind.default_eps));
           },
           {at::full({2, 6}, constant, at::kDouble), gain_of(kind, 6, 2), bias_of(kind, 6, 3)}, ops, at::kFloat);
-      EXPECT_TRUE(walk.output.isfinite().all().item<bool>()) << constant;
-      EXPECT_TRUE(walk.gradients[0].isfinite().all().item<bool>()) << constant;
+      EXPECT_TRUE(result.output.isfinite().all().item<bool>()) << constant;
+      EXPECT_TRUE(result.gradients[0].isfinite().all().item<bool>()) << constant;
     }
   }
 }
@@ -103,17 +103,16 @@ TEST(NormKinds, EveryFileHasItsLineInNormsDef) {
   EXPECT_EQ(files, lines);
 }
 
-// --- numbers
-// ------------------------------------------------------------------------------------------------------------------
+// --- numbers ---------------------------------------------------------------------------------------------------------
 
-// The reference vector of knobs.md §2.2, to its six printed digits; ε = 0 there.
+// The reference vector of docs/spec/knobs.md §2.2, to its six printed digits; ε = 0 there.
 struct Reference {
   const char* kind;
   std::vector<double> gain, bias;
   std::vector<double> output, dx, dgain;
 };
 
-TEST(NormKinds, GiveTheReferenceVectors) {
+TEST(NormKinds, MatchTheReferenceVectors) {
   const at::Tensor x = at::tensor({1.0, 2.0, 4.0, -3.0}, at::kDouble).view({1, 4});
   const at::Tensor delta = at::tensor({0.3, -0.1, 0.2, 0.5}, at::kDouble).view({1, 4});
   const std::vector<Reference> references = {
@@ -130,7 +129,7 @@ TEST(NormKinds, GiveTheReferenceVectors) {
        {0.365148, 0.730297, 1.460593, -1.095445},
        {0.116847, -0.021909, 0.102242, 0.160665},
        {-0.109545}},
-      // RMSNorm with all gains g' is ScaleNorm with g'·√d: here g' = 1 is g = 2 (knobs.md §2).
+      // RMSNorm with all gains g' is ScaleNorm with g'·√d: here g' = 1 is g = 2 (docs/spec/knobs.md §2).
       {"rms_norm",
        {1, 1, 1, 1},
        {},
@@ -182,7 +181,7 @@ TEST(ScaleNorm, ClampsTheLengthFromBelowAndThenScalesByEpsilon) {
   EXPECT_NEAR(gain.grad()[0].item<double>(), 0.7, 1e-12);
 }
 
-TEST(ScaleNorm, StartsAtTheRootOfTheWidth) {
+TEST(ScaleNorm, StartsAtTheSquareRootOfTheWidth) {
   EXPECT_DOUBLE_EQ(norm_kind("scale_norm").initial_gain(512), std::sqrt(512.0));
   EXPECT_DOUBLE_EQ(norm_kind("rms_norm").initial_gain(512), 1.0);
 }

@@ -15,7 +15,7 @@ namespace {
 using test::random_tensor;
 
 // bf16 has no kernels for this: the formula takes its place, here and on devices without kernels.
-TEST(Adam, WithoutKernelsTakesTheSameStep) {
+TEST(Adam, WithoutKernelsMakesTheSameUpdate) {
   const AdamStep step{.learning_rate = 0.5, .beta1 = 0.8, .beta2 = 0.95, .eps = 1e-3, .clip_norm = 1.0, .update = 3};
   at::Tensor g = random_tensor({37}, 1), theta = random_tensor({37}, 2), m = random_tensor({37}, 3);
   at::Tensor v = random_tensor({37}, 4).square() + 1;

@@ -1,4 +1,4 @@
-// Packed attention against the textbook's: sentences padded to one length, scores masked, everything at once.
+// Packed attention against the textbook formula: sentences padded to one length, scores masked, everything at once.
 #include "engine/ops/attention.h"
 
 #include <ATen/TensorOperators.h>
@@ -90,7 +90,7 @@ TEST(Attention, OverPackedRowsEqualsAttentionOverPaddedOnes) {
   }
 }
 
-TEST(Attention, IsZeroInRowsThatOnlyFillABucket) {
+TEST(Attention, IsZeroInPaddingRowsOfABucket) {
   const PackedRows rows = packed_rows({4, 7});
   constexpr int64_t kMore = 3;
   const at::Tensor all = random_tensor({rows.row_count() + kMore, 3 * kWidth}, 5);
@@ -112,7 +112,7 @@ TEST(Attention, IsZeroInRowsThatOnlyFillABucket) {
   }
 }
 
-TEST(Attention, OfASentenceIsTheSameBitsWithAnyNeighbours) {
+TEST(Attention, OfASentenceHasTheSameBitsInAnyBatch) {
   const PackedRows together = packed_rows({6, 11, 3});
   PackedRows alone;
   for (int32_t p = 0; p < 11; ++p) {
@@ -138,27 +138,27 @@ TEST(Attention, OfASentenceIsTheSameBitsWithAnyNeighbours) {
   EXPECT_TRUE(at::equal(dx.slice(0, 6, 17), dx_alone));
 }
 
-TEST(Attention, OverRowsThatAreNamedEqualsAttentionOverTheSameRowsCopied) {
-  // Two hypotheses of search: the second goes on from the first one's past.
+TEST(Attention, OverCacheRowsByIndexEqualsAttentionOverCopiedRows) {
+  // Two hypotheses of beam search: the second extends the first one, whose keys and values it reads from the cache.
   const std::vector<int32_t> key_rows = {4, 0, 3, 4, 2};
-  AttentionSpans named;
-  named.add({0, 1, 0, 2, 0});
-  named.add({1, 1, 2, 3, 0});
-  AttentionSpans copied = named;
-  named.key_rows = key_rows;
+  AttentionSpans by_index;
+  by_index.add({0, 1, 0, 2, 0});
+  by_index.add({1, 1, 2, 3, 0});
+  AttentionSpans copied = by_index;
+  by_index.key_rows = key_rows;
   const Value q(random_tensor({2, kWidth}, 6));
-  const Value past(random_tensor({5, 2 * kWidth}, 7));
-  const Value gathered(past.data().index_select(0, index_tensor(key_rows, past.data())));
+  const Value cache(random_tensor({5, 2 * kWidth}, 7));
+  const Value copy(cache.data().index_select(0, index_tensor(key_rows, cache.data())));
   for (const Tape::Ops ops : {Tape::Ops::kFast, Tape::Ops::kReference}) {
     Tape tape(Tape::Kind::kForward, ops);
     const auto run = [&](const Value& rows, const AttentionSpans& spans) {
       return attention(tape, {q, 0}, {rows, 0}, {rows, kWidth}, kWidth, kHeads, spans, Dropout::off()).data();
     };
-    EXPECT_LT(test::distance(run(past, named), run(gathered, copied)), 1e-14);
+    EXPECT_LT(test::distance(run(cache, by_index), run(copy, copied)), 1e-14);
   }
 }
 
-TEST(Attention, BeyondWhatItsKernelsCanRunsAnotherWayWithTheSameResult) {
+TEST(Attention, BeyondTheLimitsOfItsKernelsGivesTheSameResult) {
   const PackedRows rows = packed_rows({4, 7});
   const Value qkv(random_tensor({rows.row_count(), 3 * kWidth}, 8).to(at::kFloat));
   AttentionSpans named = AttentionSpans::self(rows, false);
@@ -182,11 +182,11 @@ TEST(Attention, BeyondWhatItsKernelsCanRunsAnotherWayWithTheSameResult) {
     return y;
   };
   const at::Tensor expected = run(*whole.float_kernels, 0);
-  EXPECT_LT(test::distance(run(few, 0), expected), test::kFloatTolerance) << "rows gathered first";
+  EXPECT_LT(test::distance(run(few, 0), expected), test::kFloatTolerance) << "rows copied first";
   EXPECT_LT(test::distance(run(narrow, 1), expected), test::kFloatTolerance) << "by formula";
 }
 
-TEST(Attention, SurvivesScoresThatAreFarApart) {
+TEST(Attention, IsFiniteForScoresFarApart) {
   const PackedRows rows = packed_rows({4});
   Tape tape(Tape::Kind::kForward);
   const Value qkv((random_tensor({4, 3 * kWidth}, 5) * 1e3).to(at::kFloat));

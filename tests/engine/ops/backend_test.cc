@@ -11,7 +11,7 @@ namespace {
 
 using testing::HasSubstr;
 
-TEST(CpuBackends, BeginWithOneThatEveryProcessorHas) {
+TEST(CpuBackends, StartWithOneThatEveryProcessorSupports) {
   EXPECT_EQ(cpu_backends().front().name, "x86-64-v2");
   EXPECT_TRUE(cpu_backends().front().supported);
 }
@@ -25,7 +25,7 @@ TEST(CpuBackends, AreChosenByNameAndOtherNamesAreRefused) {
     use_cpu_backend("avx9");
     ADD_FAILURE() << "not refused";
   } catch (const UserError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("no instruction set \"avx9\"; known are x86-64-v2, x86-64-v3, x86-64-v4"));
+    EXPECT_THAT(error.what(), HasSubstr("no instruction set \"avx9\"; choose one of: x86-64-v2, x86-64-v3, x86-64-v4"));
   }
   EXPECT_EQ(cpu_backend().name, before);
 }

@@ -1,5 +1,5 @@
-// Every operation's hand-written backward against the judge and against finite differences, with the kernels for every
-// instruction set that the processor has.
+// Every operation's hand-written backward against the reference (autograd over its formula) and finite differences,
+// with the kernels for every instruction set that the processor has.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/tensor.h>
 #include <fmt/format.h>
@@ -18,22 +18,22 @@ using test::random_tensor;
 
 class Operations : public testing::TestWithParam<OpCase> {};
 
-TEST_P(Operations, BackwardAgreesWithTheJudgeAndWithFiniteDifferences) {
+TEST_P(Operations, BackwardAgreesWithTheReferenceAndWithFiniteDifferences) {
   test::for_each_cpu_backend([] { test::expect_right_backward(GetParam()); });
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Operations, testing::ValuesIn(test::all_cases()),
                          [](const testing::TestParamInfo<OpCase>& info) { return info.param.name; });
 
-// --- the loss, which is the root and has no upstream gradient
-// ---------------------------------------------------------------------
+// --- the loss, which is the root and has no upstream gradient --------------------------------------------------------
 
-struct LossWalk {
+struct LossAndGradient {
   LossSums sums;
   at::Tensor gradient;
 };
 
-LossWalk loss_walk(const at::Tensor& logits, const std::vector<int32_t>& labels, double smoothing, Tape::Ops ops) {
+LossAndGradient loss_and_gradient(const at::Tensor& logits, const std::vector<int32_t>& labels, double smoothing,
+                                  Tape::Ops ops) {
   Tape tape(Tape::Kind::kRecording, ops);
   const Value x(logits.clone());
   const LossSums sums = smoothed_cross_entropy(tape, x, labels, smoothing);
@@ -49,31 +49,32 @@ TEST(LossSums, AddUpTermByTerm) {
   EXPECT_EQ(sums.tokens, 33);
 }
 
-TEST(CrossEntropy, BackwardAgreesWithTheJudgeAndWithFiniteDifferences) {
+TEST(CrossEntropy, BackwardAgreesWithTheReferenceAndWithFiniteDifferences) {
   for (const int64_t rows : {1, 3, 70}) {
-    for (const int64_t kept : {2, 5, 33}) {
+    for (const int64_t vocabulary : {2, 5, 33}) {
       for (const double smoothing : {0.0, 0.1}) {
-        SCOPED_TRACE(fmt::format("{} rows, {} types, smoothing {}", rows, kept, smoothing));
-        const at::Tensor logits = random_tensor({rows, kept}, 51) * 3.0;
+        SCOPED_TRACE(fmt::format("{} rows, {} tokens, smoothing {}", rows, vocabulary, smoothing));
+        const at::Tensor logits = random_tensor({rows, vocabulary}, 51) * 3.0;
         std::vector<int32_t> labels;
-        for (int64_t t = 0; t < rows; ++t) labels.push_back(static_cast<int32_t>((5 * t + 1) % kept));
+        for (int64_t t = 0; t < rows; ++t) labels.push_back(static_cast<int32_t>((5 * t + 1) % vocabulary));
 
         for (const auto& [type, tolerance] :
              {std::pair{at::kFloat, test::kFloatTolerance}, {at::kDouble, test::kDoubleTolerance}}) {
-          const LossWalk fast = loss_walk(logits.to(type), labels, smoothing, Tape::Ops::kFast);
-          const LossWalk judged = loss_walk(logits.to(type), labels, smoothing, Tape::Ops::kReference);
+          const LossAndGradient fast = loss_and_gradient(logits.to(type), labels, smoothing, Tape::Ops::kFast);
+          const LossAndGradient reference =
+              loss_and_gradient(logits.to(type), labels, smoothing, Tape::Ops::kReference);
           EXPECT_EQ(fast.sums.tokens, rows);
-          EXPECT_NEAR(fast.sums.loss, judged.sums.loss, tolerance * judged.sums.loss);
-          EXPECT_NEAR(fast.sums.nll, judged.sums.nll, tolerance * judged.sums.nll);
-          EXPECT_LT(test::distance(fast.gradient, judged.gradient), tolerance);
+          EXPECT_NEAR(fast.sums.loss, reference.sums.loss, tolerance * reference.sums.loss);
+          EXPECT_NEAR(fast.sums.nll, reference.sums.nll, tolerance * reference.sums.nll);
+          EXPECT_LT(test::distance(fast.gradient, reference.gradient), tolerance);
         }
 
-        const LossWalk fast = loss_walk(logits, labels, smoothing, Tape::Ops::kFast);
+        const LossAndGradient fast = loss_and_gradient(logits, labels, smoothing, Tape::Ops::kFast);
         for (int64_t i = 0; i < std::min<int64_t>(logits.numel(), 40); ++i) {
           const auto mean_at = [&](double offset) {
             at::Tensor x = logits.clone();
             x.mutable_data_ptr<double>()[i] += offset;
-            return loss_walk(x, labels, smoothing, Tape::Ops::kFast).sums.loss / static_cast<double>(rows);
+            return loss_and_gradient(x, labels, smoothing, Tape::Ops::kFast).sums.loss / static_cast<double>(rows);
           };
           EXPECT_NEAR(fast.gradient.const_data_ptr<double>()[i], (mean_at(1e-5) - mean_at(-1e-5)) / 2e-5, 1e-8);
         }
@@ -82,8 +83,8 @@ TEST(CrossEntropy, BackwardAgreesWithTheJudgeAndWithFiniteDifferences) {
   }
 }
 
-TEST(CrossEntropy, SmoothsOverAllKeptTypesTheGoldOneIncluded) {
-  // Two types, logits 0 and ln 3: p = 1/4, 3/4. Gold is the second.
+TEST(CrossEntropy, SmoothsOverTheOutputVocabularyTheGoldTokenIncluded) {
+  // Two tokens, logits 0 and ln 3: p = 1/4, 3/4. Gold is the second.
   Tape tape(Tape::Kind::kForward);
   const Value logits(at::tensor({0.0, std::log(3.0)}, at::kDouble).view({1, 2}));
   const LossSums sums = smoothed_cross_entropy(tape, logits, {1}, 0.1);
@@ -92,10 +93,10 @@ TEST(CrossEntropy, SmoothsOverAllKeptTypesTheGoldOneIncluded) {
 }
 
 TEST(CrossEntropy, StaysFiniteForLogitsFarApart) {
-  const LossWalk walk =
-      loss_walk(at::tensor({-4000.0, 4000.0, 0.0}, at::kFloat).view({1, 3}), {0}, 0.1, Tape::Ops::kFast);
-  EXPECT_NEAR(walk.sums.nll, 8000, 1e-2);
-  EXPECT_TRUE(walk.gradient.isfinite().all().item<bool>());
+  const LossAndGradient result =
+      loss_and_gradient(at::tensor({-4000.0, 4000.0, 0.0}, at::kFloat).view({1, 3}), {0}, 0.1, Tape::Ops::kFast);
+  EXPECT_NEAR(result.sums.nll, 8000, 1e-2);
+  EXPECT_TRUE(result.gradient.isfinite().all().item<bool>());
 }
 
 }  // namespace

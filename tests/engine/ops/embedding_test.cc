@@ -1,4 +1,4 @@
-// Position numbers against the values of knobs.md §6.
+// Position numbers against the values of docs/spec/knobs.md §6.
 #include "engine/ops/embedding.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Memory that is kept for the next tensor. In a program of its own life: the allocator is set for the whole process.
+// Freed memory that is cached for the next tensor. In a child process: the allocator is set for the whole process.
 #include "engine/ops/memory.h"
 
 #include <ATen/ops/empty.h>
@@ -11,28 +11,28 @@
 namespace tearless::engine {
 namespace {
 
-TEST(KeptMemory, IsGivenToTheNextTensorOfItsSizeAndToNoneThatIsLarger) {
+TEST(CachedMemory, IsReusedByTheNextTensorOfItsSizeAndByNoLargerOne) {
   EXPECT_EXIT(
       {
         cache_freed_memory();
         at::Tensor first = at::full({1000}, 1.0f);
-        const void* place = first.data_ptr();
-        const bool aligned = reinterpret_cast<uintptr_t>(place) % 64 == 0;
+        const void* address = first.data_ptr();
+        const bool aligned = reinterpret_cast<uintptr_t>(address) % 64 == 0;
         first.reset();
-        const bool kept = cached_memory_bytes() >= 4000;
+        const bool cached = cached_memory_bytes() >= 4000;
         const at::Tensor larger = at::full({1200}, 2.0f);
-        const bool elsewhere = larger.data_ptr() != place;
+        const bool elsewhere = larger.data_ptr() != address;
         const at::Tensor second = at::full({1010}, 3.0f);
-        const bool again = second.data_ptr() == place;
+        const bool again = second.data_ptr() == address;
         const at::Tensor third = at::full({1000}, 4.0f);  // the block is in use now
-        const bool apart = third.data_ptr() != place && second[0].item<float>() == 3.0f;
+        const bool apart = third.data_ptr() != address && second[0].item<float>() == 3.0f;
         const at::Tensor empty = at::empty({0});
-        std::_Exit(aligned && kept && elsewhere && again && apart && empty.numel() == 0 ? 0 : 1);
+        std::_Exit(aligned && cached && elsewhere && again && apart && empty.numel() == 0 ? 0 : 1);
       },
       testing::ExitedWithCode(0), "");
 }
 
-TEST(KeptMemory, ThatCannotBeHadIsSaidSo) {
+TEST(CachedMemory, AFailedAllocationIsAnOutOfMemoryError) {
 #ifdef __SANITIZE_ADDRESS__
   GTEST_SKIP() << "the sanitizer ends the process where an allocation cannot succeed";
 #endif
@@ -46,7 +46,7 @@ TEST(KeptMemory, ThatCannotBeHadIsSaidSo) {
         } catch (const c10::Error& error) {
           const bool named =
               std::string_view(error.what_without_backtrace()).find("allocate memory") != std::string::npos;
-          std::_Exit(!named ? 2 : cached_memory_bytes() != 0 ? 4 : 0);  // all that was kept has been given back first
+          std::_Exit(!named ? 2 : cached_memory_bytes() != 0 ? 4 : 0);  // all cached memory was returned first
         }
         std::_Exit(1);
       },

@@ -1,4 +1,4 @@
-// Every operation over odd sizes, as cases that any backend is held to: one row, one sentence, widths that are no
+// Every operation over odd sizes, as cases that every backend must pass: one row, one sentence, widths that are no
 // multiple of 4 or 8, sentences of 1 to 300 rows, dropout off and on.
 #pragma once
 
@@ -72,7 +72,7 @@ inline void add_row_wise(std::vector<OpCase>& cases, const Shape& shape, double 
 inline void add_attention(std::vector<OpCase>& cases, const Shape& shape, double p, const std::string& suffix) {
   const auto rows = std::make_shared<PackedRows>(packed_rows(shape.lengths));
   std::vector<int32_t> other(shape.lengths.rbegin(), shape.lengths.rend());
-  const auto memory = std::make_shared<PackedRows>(packed_rows(other));
+  const auto encoder_output = std::make_shared<PackedRows>(packed_rows(other));
   const int64_t t = rows->row_count();
   const int64_t heads = shape.width % 2 == 0 ? 2 : 1;
   const int64_t d = shape.width;
@@ -85,10 +85,10 @@ inline void add_attention(std::vector<OpCase>& cases, const Shape& shape, double
                      }});
   }
   cases.push_back({"cross_attention" + suffix,
-                   {random_tensor({t, d}, 22), random_tensor({memory->row_count(), 2 * d}, 23)},
+                   {random_tensor({t, d}, 22), random_tensor({encoder_output->row_count(), 2 * d}, 23)},
                    [=](Tape& tape, const Values& in) {
                      return attention(tape, {in[0], 0}, {in[1], 0}, {in[1], d}, d, heads,
-                                      tape.save(AttentionSpans::cross(*rows, *memory)), dropout(p));
+                                      tape.save(AttentionSpans::cross(*rows, *encoder_output)), dropout(p));
                    },
                    {},
                    /*first_parameter=*/2});
@@ -133,7 +133,7 @@ inline void add_row_norms(std::vector<OpCase>& cases, const Shape& shape, const 
   }
 }
 
-inline void add_products(std::vector<OpCase>& cases, const Shape& shape, const std::string& suffix) {
+inline void add_matmuls(std::vector<OpCase>& cases, const Shape& shape, const std::string& suffix) {
   const int64_t t = packed_rows(shape.lengths).row_count();
   const int64_t d = shape.width;
   for (const auto& [in_width, out_width] : {std::pair{d, d + 3}, {d, int64_t{1}}, {int64_t{1}, d}}) {
@@ -149,7 +149,7 @@ inline void add_products(std::vector<OpCase>& cases, const Shape& shape, const s
                        });
                      }});
   }
-  // x in two products: the second one's backward must add to the gradient that the first has left.
+  // x in two matmuls: the backward of the second must add to the gradient that the first has written.
   const auto rows = std::make_shared<PackedRows>(packed_rows(shape.lengths));
   cases.push_back({"linear_twice" + suffix,
                    {random_tensor({t, d}, 44), random_tensor({d, d}, 45), random_tensor({d, d}, 46)},
@@ -183,7 +183,7 @@ inline std::vector<OpCase> all_cases(int32_t longest = 300) {
       add_attention(cases, shape, p, suffix);
     }
     add_row_norms(cases, shape, "_" + shape.name);
-    add_products(cases, shape, "_" + shape.name);
+    add_matmuls(cases, shape, "_" + shape.name);
   }
   return cases;
 }

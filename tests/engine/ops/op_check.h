@@ -1,5 +1,5 @@
-// Holds one operation to three independent opinions: its judge (autograd over its formula), central finite differences,
-// and itself in the other precision. Also random tensors and packed rows for tests of operations.
+// Compares one operation with three independent references: autograd over its formula, central finite differences, and
+// itself in the other precision. Also random tensors and packed rows for tests of operations.
 #pragma once
 
 #include <ATen/Parallel.h>
@@ -32,8 +32,8 @@ inline at::Tensor random_tensor(std::vector<int64_t> shape, uint64_t seed) {
   return x;
 }
 
-/// Sentences of these lengths with random tokens, on corpus lines that are far apart (one beyond 2²⁰, since lines name
-/// masks).
+/// Sentences of these lengths with random tokens, with sentence ids that are far apart (one beyond 2²⁰, since dropout
+/// masks depend on them).
 inline PackedRows packed_rows(const std::vector<int32_t>& lengths, int32_t vocabulary = 11, uint64_t seed = 5) {
   PackedRows rows;
   rows.offsets = {0};
@@ -63,11 +63,11 @@ struct OpCase {
   std::string name;
   std::vector<at::Tensor> inputs;  // double; undefined where an optional input is absent
   Operation op;
-  Operation judge = {};        // where the operation has no formula of its own on a tape of Ops::kReference
+  Operation reference = {};    // where the operation has no formula of its own on a tape of Ops::kReference
   size_t first_parameter = 1;  // inputs from here on are parameters: fp32 where rows are bf16
 };
 
-struct Walk {
+struct ForwardBackward {
   at::Tensor output;
   std::vector<at::Tensor> gradients;  // undefined for absent inputs
 };
@@ -76,8 +76,9 @@ struct Walk {
 /// derivative of a norm, which has none along its row.
 inline constexpr uint64_t kUpstreamSeed = 1000;
 
-inline Walk walk(const Operation& op, const std::vector<at::Tensor>& inputs, Tape::Ops ops, at::ScalarType type,
-                 at::Device device = at::kCPU, size_t first_parameter = SIZE_MAX) {
+inline ForwardBackward forward_backward(const Operation& op, const std::vector<at::Tensor>& inputs, Tape::Ops ops,
+                                        at::ScalarType type, at::Device device = at::kCPU,
+                                        size_t first_parameter = SIZE_MAX) {
   Tape tape(Tape::Kind::kRecording, ops);
   std::vector<Value> values;
   for (const at::Tensor& x : inputs) {
@@ -85,7 +86,7 @@ inline Walk walk(const Operation& op, const std::vector<at::Tensor>& inputs, Tap
     values.push_back(x.defined() ? Value(x.to(wide ? at::kFloat : type).to(device).clone()) : Value());
   }
   const Value output = op(tape, values);
-  Walk result{output.data().cpu().clone(), {}};
+  ForwardBackward result{output.data().cpu().clone(), {}};
   output.add_grad(random_tensor(output.data().sizes().vec(), kUpstreamSeed).to(type).to(device));
   tape.backward();
   for (const Value& value : values) {
@@ -112,8 +113,8 @@ inline double finite_difference(const OpCase& c, size_t input, int64_t i) {
 }
 
 /// Float: 24-bit rounding over sums of some hundred terms. Double: 53-bit rounding likewise. Bf16: sums are of fp32,
-/// but what stays in memory between two steps of an operation is rounded to 8 bits, a half unit being 2⁻⁹ = 0.002, and
-/// some numbers pass three such stays.
+/// but what an operation stores between two of its passes is rounded to 8 bits, a half unit being 2⁻⁹ = 0.002, and
+/// some numbers are stored three times.
 inline constexpr double kFloatTolerance = 2e-5, kDoubleTolerance = 1e-12, kBf16Tolerance = 0.012;
 
 /// Calls f once with the kernels for each instruction set that this processor has.
@@ -128,33 +129,34 @@ inline void for_each_cpu_backend(const std::function<void()>& f) {
   use_cpu_backend(before);
 }
 
-/// One type on one device, with the kernels that are in use, against the judge on the processor.
-inline void expect_agreement_with_judge(const OpCase& c, at::ScalarType type, double tolerance,
-                                        at::Device device = at::kCPU) {
-  const Walk fast = walk(c.op, c.inputs, Tape::Ops::kFast, type, device, c.first_parameter);
-  const Walk judged =
-      walk(c.judge ? c.judge : c.op, c.inputs, Tape::Ops::kReference, type, at::kCPU, c.first_parameter);
+/// One type on one device, with the kernels in use, against the formula on the CPU.
+inline void expect_agreement_with_reference(const OpCase& c, at::ScalarType type, double tolerance,
+                                            at::Device device = at::kCPU) {
+  const ForwardBackward fast = forward_backward(c.op, c.inputs, Tape::Ops::kFast, type, device, c.first_parameter);
+  const ForwardBackward reference = forward_backward(c.reference ? c.reference : c.op, c.inputs, Tape::Ops::kReference,
+                                                     type, at::kCPU, c.first_parameter);
   EXPECT_EQ(fast.output.scalar_type(), type);
-  EXPECT_LT(distance(fast.output, judged.output), tolerance) << "output";
+  EXPECT_LT(distance(fast.output, reference.output), tolerance) << "output";
   // A gradient that is 0 by cancellation (a softmax over one key) is so within the rounding of what cancels.
   double largest = 0;
-  for (const at::Tensor& g : judged.gradients) {
+  for (const at::Tensor& g : reference.gradients) {
     if (g.defined()) largest = std::max(largest, g.abs().max().item<double>());
   }
   for (size_t j = 0; j < c.inputs.size(); ++j) {
     if (!c.inputs[j].defined()) continue;
-    ASSERT_TRUE(fast.gradients[j].defined() && judged.gradients[j].defined()) << "no gradient reached input " << j;
-    EXPECT_LT(distance(fast.gradients[j], judged.gradients[j], 1e-3 * largest), tolerance) << "gradient of input " << j;
+    ASSERT_TRUE(fast.gradients[j].defined() && reference.gradients[j].defined()) << "no gradient reached input " << j;
+    EXPECT_LT(distance(fast.gradients[j], reference.gradients[j], 1e-3 * largest), tolerance)
+        << "gradient of input " << j;
   }
 }
 
 /// With the kernels that are in use.
 inline void expect_right_backward(const OpCase& c) {
-  at::set_num_threads(1);  // so little work is done sooner than it is shared out
-  expect_agreement_with_judge(c, at::kFloat, kFloatTolerance);
-  expect_agreement_with_judge(c, at::kDouble, kDoubleTolerance);
+  at::set_num_threads(1);  // for so little work one thread is faster
+  expect_agreement_with_reference(c, at::kFloat, kFloatTolerance);
+  expect_agreement_with_reference(c, at::kDouble, kDoubleTolerance);
 
-  const Walk fast = walk(c.op, c.inputs, Tape::Ops::kFast, at::kDouble);
+  const ForwardBackward fast = forward_backward(c.op, c.inputs, Tape::Ops::kFast, at::kDouble);
   std::mt19937_64 bits(3);
   for (size_t j = 0; j < c.inputs.size(); ++j) {
     if (!c.inputs[j].defined()) continue;

@@ -1,5 +1,5 @@
-// Random numbers: the published answers of Philox, thresholds at their exact edge, masks that follow the element and
-// not the batch, and masks that look random.
+// Random numbers: the published answers of Philox, thresholds at their exact edge, masks that depend on the element and
+// not on the batch, and masks that look random.
 #include "engine/ops/random.h"
 
 #include <ATen/TensorOperators.h>
@@ -56,7 +56,7 @@ TEST(Dropout, ThresholdIsTheRoundedProbability) {
   EXPECT_FALSE(Dropout::with(0, {}, 1).active());
 }
 
-TEST(Dropout, AnElementLivesWhereItsBitsReachTheThreshold) {
+TEST(Dropout, AnElementIsRetainedIfItsBitsReachTheThreshold) {
   const PackedRows rows = test::packed_rows({1});
   const auto line = static_cast<uint32_t>(rows.sentence_ids[0]);
   Dropout dropout = Dropout::with(0.5, RandomStream(1, "drop.edge"), 3);
@@ -75,7 +75,7 @@ TEST(Dropout, AnElementLivesWhereItsBitsReachTheThreshold) {
   EXPECT_EQ(drop_words(rows, dropout, 99).tokens, std::vector<int32_t>{99});
 }
 
-TEST(Dropout, KernelsAndFormulasMakeTheMasksThatTheDefinitionSays) {
+TEST(Dropout, KernelsAndFormulasMakeTheDefinedMasks) {
   const PackedRows rows = test::packed_rows({7, 1, 30});
   const Dropout dropout = Dropout::with(0.3, RandomStream(0xdeadbeef, "drop.encoder.1.ffn"), 0x80000001u);
   for (const int64_t width : {1, 13, 64, 130}) {
@@ -138,7 +138,7 @@ TEST(Dropout, MasksHaveTheRightMeanAndAreIndependent) {
     };
     expect_independent(reference, alive("drop.a", 2));
     expect_independent(reference, alive("drop.b", 1));
-    expect_independent(reference.slice(0, 0, 40), reference.slice(0, 40, 80));             // neighbouring lines
+    expect_independent(reference.slice(0, 0, 40), reference.slice(0, 40, 80));             // neighbouring sentences
     expect_independent(reference.slice(0, 0, 119), reference.slice(0, 1, 120));            // neighbouring positions
     expect_independent(reference.slice(1, 0, kWidth - 1), reference.slice(1, 1, kWidth));  // neighbouring channels
   }
@@ -153,7 +153,7 @@ TEST(Dropout, KeepsTheExpectedSum) {
   EXPECT_NEAR(sum.mean().item<double>(), 1.0, 5 * std::sqrt(0.3 / 0.7 / (80 * 300)));
 }
 
-TEST(WordDropout, MakesUnknownWordsAtTheAskedRateAndLeavesTheBatchAlone) {
+TEST(WordDropout, ReplacesWordsAtTheSetRateInACopyOfTheBatch) {
   PackedRows rows = test::packed_rows(std::vector<int32_t>(200, 30));
   for (int32_t& token : rows.tokens) token += 4;
   const PackedRows before = rows;

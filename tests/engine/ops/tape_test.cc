@@ -1,4 +1,4 @@
-// The tape: what it times, and formulas whose results nobody asks about.
+// The tape: what it times, and formulas whose results are not used.
 #include "engine/ops/tape.h"
 
 #include <ATen/TensorOperators.h>
@@ -43,7 +43,7 @@ TEST(TapeProfile, CountsTheCallsOfAnOperationAndAddsUpTheirTimes) {
   EXPECT_EQ(waits, 12) << "each operation's time ends when the device is done, forward and backward";
 }
 
-TEST(ByFormula, WhoseResultNobodyAskedAboutHasNoGradientsToGive) {
+TEST(ByFormula, WithAnUnusedResultGivesNoGradients) {
   Tape tape(Tape::Kind::kRecording);
   const Value x(at::ones({2}));
   const auto twice = [](const std::vector<at::Tensor>& in) { return in[0] * 2; };

@@ -1,4 +1,4 @@
-// The loops give the same bits for one thread and for two, on tensors large enough to be shared out.
+// The loops give the same bits for one thread and for two, on tensors large enough to be split.
 #include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/equal.h>
@@ -33,9 +33,9 @@ class Threads : public testing::Test {
   static void expect_same_bits_with_these_kernels(const char* what, const std::vector<at::Tensor>& inputs,
                                                   const Operation& op) {
     at::set_num_threads(1);
-    const test::Walk one = test::walk(op, inputs, Tape::Ops::kFast, at::kFloat);
+    const test::ForwardBackward one = test::forward_backward(op, inputs, Tape::Ops::kFast, at::kFloat);
     at::set_num_threads(2);
-    const test::Walk two = test::walk(op, inputs, Tape::Ops::kFast, at::kFloat);
+    const test::ForwardBackward two = test::forward_backward(op, inputs, Tape::Ops::kFast, at::kFloat);
     EXPECT_TRUE(at::equal(one.output, two.output)) << what;
     for (size_t i = 0; i < inputs.size(); ++i) {
       EXPECT_TRUE(at::equal(one.gradients[i], two.gradients[i])) << what << ", gradient of input " << i;

@@ -72,7 +72,7 @@ TEST(Bleu, AddsUpOverTheCorpusBeforeItDivides) {
   EXPECT_NEAR(bleu(sum), 100 * std::pow(5. / 6 * 3 / 4, 0.25), 1e-9);
 }
 
-TEST(Bleu, IsZeroForNothingAndForLinesTooShortForFourWords) {
+TEST(Bleu, IsZeroForNoTextAndForLinesOfFewerThanFourWords) {
   EXPECT_EQ(bleu(BleuStats{}), 0);
   EXPECT_EQ(bleu(bleu_stats("", "a b c d")), 0);
   EXPECT_EQ(bleu(bleu_stats("a b c d", "")), 0);

@@ -31,7 +31,7 @@ TEST(SentenceStats, AddUpToTheCorpus) {
   EXPECT_EQ(sum.matches, (std::array<int64_t, 4>{7, 5, 3, 1}));
 }
 
-TEST(SentenceStats, RefusesWhatItDidNotWrite) {
+TEST(SentenceStats, RefusesOtherText) {
   const std::string good = sentence_stats_text({BleuStats{}});
   EXPECT_EQ(error_of("1\t2\n"), "test.stats:1: not a line of sentence statistics; decode the run again");
   EXPECT_EQ(error_of(good + "1\t2\n"), "test.stats:3: not a line of sentence statistics; decode the run again");

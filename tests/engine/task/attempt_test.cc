@@ -1,5 +1,5 @@
-// Whose attempt it is, and what a run directory that was cut or flipped anywhere makes of it: a refusal or the same
-// run, never another.
+// Which attempt an engine belongs to, and run directories that were truncated or have a flipped bit: each is refused or
+// gives the same run, never another.
 #include "engine/task/attempt.h"
 
 #include <gmock/gmock.h>
@@ -62,13 +62,13 @@ class InheritedAttempts : public testing::Test {
   RunDirectory run_;
 };
 
-TEST_F(InheritedAttempts, AreBelievedWithTheLockOfThisRun) {
+TEST_F(InheritedAttempts, AreAcceptedWithTheLockOfThisRun) {
   const auto lock = LockFile::try_acquire(run_.lock());
   const Variables variables("1", std::to_string(::dup(lock->descriptor())));  // which it owns from then on
   EXPECT_EQ(inherited(), 1);
 }
 
-TEST_F(InheritedAttempts, AreNotBelievedForTheirVariablesAlone) {
+TEST_F(InheritedAttempts, AreNotAcceptedForTheirVariablesAlone) {
   EXPECT_EQ(inherited(), std::nullopt);
   const auto lock = LockFile::try_acquire(run_.lock());
   const std::string descriptor = std::to_string(lock->descriptor());
@@ -119,7 +119,7 @@ class DoneRun : public testing::Test {
   }
 
   /// Damages `file` in every way (cut at every byte and each bit flipped, up to 64 KiB; a seeded sample beyond) and
-  /// calls `check` with what was done, then puts it back.
+  /// calls `check` with what was done, then restores it.
   static void damage(const fs::path& file, const std::function<void(const std::string& what)>& check) {
     const std::string good = read_text(file);
     std::mt19937 random(20260131);
@@ -199,14 +199,14 @@ TEST_F(DoneRun, ADoneThatWasDamagedIsRefusedOrSaysTheSame) {
   EXPECT_EQ(run_->newest_attempt(), 1);
 }
 
-TEST_F(DoneRun, APreparedCorpusThatWasDamagedIsSeenOrTheSame) {
+TEST_F(DoneRun, ADamagedPreparedCorpusIsFoundOrGivesTheSameRun) {
   RunOptions options = read_run_directory(run_->root());
   const fs::path file = prepared_folder(preparation_key(options.data, options.text)) / "tokens.bin";
   const std::string good = token_file_bytes(read_token_file(file, options.text.kind));
   damage(file, [&](const std::string& what) {
     try {
       EXPECT_EQ(token_file_bytes(read_token_file(file, options.text.kind)), good) << what;
-    } catch (const std::exception&) {  // seen: it is made anew
+    } catch (const std::exception&) {  // found: it is regenerated
     }
   });
 }
@@ -233,7 +233,7 @@ TEST_F(DoneRun, AnExportedAttemptDoesNotGetPastTheLock) {
   run.make_attempt();
   const auto lock = LockFile::try_acquire(run.lock());
   const Variables variables("1", "987");
-  EXPECT_THAT(error_of([&] { attempt_run(run.root()); }), HasSubstr("is being worked on by another process"));
+  EXPECT_THAT(error_of([&] { attempt_run(run.root()); }), HasSubstr("is in use by another process"));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Whole trainings that must learn, or come out as they did: one batch by heart, words backwards, ten stored losses.
+// Whole trainings that must learn: overfitting one batch, reversing words. And ten stored losses that must not change.
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
@@ -58,7 +58,7 @@ double bleu_of(const std::vector<std::string>& hypotheses, const SentencePairs& 
   return bleu(sum);
 }
 
-TEST(Learning, OneBatchIsLearntByHeart) {
+TEST(Learning, OneBatchIsOverfitted) {
   test::SmallRuns runs;
   const SentencePairs eight = backwards(8, 1);
   for (const char* set : {"train", "dev", "test"}) runs.write(set, eight);
@@ -74,8 +74,8 @@ TEST(Learning, OneBatchIsLearntByHeart) {
   EXPECT_EQ(ended.scores.at("test.bleu"), 100);
 }
 
-// Each output word hangs on a source word at the other end: without attention to the right places, in the right order,
-// and without knowing what was said already, nothing near this score comes out.
+// Each output word depends on a source word at the other end: without attention to the right positions in the right
+// order and without knowing what was said already, nothing near this score comes out.
 TEST(Learning, WordsBackwards) {
   test::SmallRuns runs;
   runs.write("train", backwards(3000, 1));
@@ -90,7 +90,7 @@ TEST(Learning, WordsBackwards) {
                                                     {"train.schedule.scale", 0.3}}));
   EXPECT_GT(ended.scores.at("test.bleu").get<double>(), 90);
 
-  // What broken decoders would say: the source as it is, and the right words one place too early.
+  // What broken decoders would say: the source as it is, and the right words one position too early.
   std::vector<std::string> copied, early;
   for (const auto& [source, target] : test_pairs) {
     copied.push_back(source);
@@ -100,8 +100,8 @@ TEST(Learning, WordsBackwards) {
   EXPECT_LT(bleu_of(early, test_pairs), 85);
 }
 
-// Bf16 wants CUDA's kernels; the formulas do the same arithmetic anywhere, slowly: rows and products in bf16, the rest
-// in fp32.
+// Bf16 needs CUDA's kernels; the formulas do the same arithmetic on any device, slowly: rows and matmuls in bf16, the
+// rest in fp32.
 TEST(Learning, Bf16ScoresWithinSeedNoiseOfFp32) {
 #ifdef __SANITIZE_ADDRESS__
   GTEST_SKIP() << "a minute under the sanitizers, of code that others run";
@@ -135,7 +135,7 @@ TEST(Learning, Bf16ScoresWithinSeedNoiseOfFp32) {
   const auto [lowest, highest] = std::minmax_element(wide.begin(), wide.end());
   const double noise = *highest - *lowest;
   fmt::print("dev BLEU by seed: fp32 {:.1f}, bf16 {:.1f}\n", fmt::join(wide, " "), fmt::join(narrow, " "));
-  EXPECT_GT(*lowest, 15) << "too little is learnt to tell anything apart";
+  EXPECT_GT(*lowest, 15) << "too little is learnt for a comparison";
   for (const double bleu : narrow) {
     EXPECT_GT(bleu, *lowest - noise);
     EXPECT_LT(bleu, *highest + noise);

@@ -1,5 +1,5 @@
-// Every number that a run prints or stores, computed a second time another way: perplexities and translations from the
-// logits of one sentence after another, BLEU by counting, sums from the corpus.
+// Every number that a run prints or stores, computed a second time in another way: perplexities and translations from
+// the logits of one sentence after another, BLEU by counting, sums from the corpus.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -64,17 +64,17 @@ std::vector<int64_t> count_by_hand(const std::string& hypothesis, const std::str
 }
 
 double bleu_by_hand(const std::vector<int64_t>& counts) {
-  double product = 1;
+  double precisions = 1;
   for (size_t n = 0; n < 4; ++n) {
     if (counts[4 + n] == 0) return 0;
-    product *= static_cast<double>(counts[n]) / static_cast<double>(counts[4 + n]);
+    precisions *= static_cast<double>(counts[n]) / static_cast<double>(counts[4 + n]);
   }
   const auto said = static_cast<double>(counts[8]), wanted = static_cast<double>(counts[9]);
-  return 100 * std::pow(product, 0.25) * (said < wanted ? std::exp(1 - wanted / said) : 1);
+  return 100 * std::pow(precisions, 0.25) * (said < wanted ? std::exp(1 - wanted / said) : 1);
 }
 
-/// One run without dropout, a batch an epoch and an update an epoch, all checkpoints kept: so every number of every
-/// evaluation can be had again from what is left.
+/// One run without dropout, a batch an epoch and an update an epoch, every checkpoint retained: so every number of
+/// every evaluation can be had again from what is left.
 class Scored : public testing::Test {
  protected:
   static void SetUpTestSuite() {
@@ -193,7 +193,7 @@ class Scored : public testing::Test {
     return {std::exp(loss / count), std::exp(nll / count)};
   }
 
-  /// Greedy search: the whole prefix anew for each word.
+  /// Greedy search with a full forward over the prefix for each word.
   static std::vector<std::string> translations(int64_t step, const ParallelTokens& set) {
     const Parameters parameters = parameters_after(step);
     const Transformer model = model_of(parameters);
@@ -278,7 +278,7 @@ TEST_F(Scored, BleuIsWhatTheTranslationsCount) {
     ASSERT_EQ(said.size(), references.size());
     const double bleu = bleu_by_hand(counts(said, references));
     EXPECT_NEAR(score((std::string(set) + ".bleu").c_str()), bleu, 1e-9) << set;
-    EXPECT_GT(bleu, 5) << "too little is learnt to tell anything apart";
+    EXPECT_GT(bleu, 5) << "too little is learnt for a comparison";
     EXPECT_LT(bleu, 99);
 
     const auto stats = lines_of(run_->outputs() / (std::string(set) + ".stats"));

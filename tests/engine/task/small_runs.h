@@ -42,7 +42,7 @@ inline Settings corpus_settings() {
           {"data.test", "test"},  {"data.source", "src"},  {"data.target", "tgt"}};
 }
 
-/// What a run left behind, in bytes where bytes count.
+/// The results of a run; files that are compared byte for byte are strings.
 struct Ended {
   ExitCode code = kExitDone;
   nlohmann::json done, measured, scores;  // scores: null where there are none
@@ -88,7 +88,7 @@ class SmallRuns {
     write_text(folder_ / (name + ".tgt"), target);
   }
 
-  /// A new run directory for these settings, whatever was made before.
+  /// A new run directory for these settings, whatever was created before.
   std::filesystem::path make(const Settings& settings) {
     std::string toml;
     for (const auto& [key, value] : settings) toml += key + " = " + toml_value(value) + "\n";

@@ -1,5 +1,5 @@
 // The translation task stopped at chosen updates, in this process: what is open then (a report, an epoch, a pass,
-// random numbers) is taken up again, to the same bytes.
+// random numbers) is resumed, with the same bytes as result.
 #include <gtest/gtest.h>
 #include <signal.h>
 
@@ -36,7 +36,7 @@ class Interrupted final : public Task {
 
 struct InMemoryRuns : private test::InMemory, test::SmallRuns {};
 
-TEST(StoppedTranslation, WhereNothingIsCompleteLeavesTheSameBytes) {
+TEST(StoppedTranslation, AnywhereLeavesTheSameBytes) {
   const InMemoryRuns runs;
   std::vector<std::pair<std::string, std::string>> pairs;
   for (const char* line : {"a b c d", "b a", "c d a", "d", "a a b", "c b d a b", "d c", "b"})

@@ -1,4 +1,4 @@
-// Checkpoints: complete or absent, and never believed unread.
+// Checkpoints: complete or absent, and verified when read.
 #include "engine/train/checkpoint.h"
 
 #include <ATen/TensorOperators.h>
@@ -59,7 +59,7 @@ class Checkpointed : private test::InMemory, public testing::Test {
   Checkpoints checkpoints_;
 };
 
-TEST_F(Checkpointed, ComesBackAsItWas) {
+TEST_F(Checkpointed, IsReadBackAsItWas) {
   EXPECT_EQ(checkpoints_.newest(), std::nullopt);
   write(30);
   write(7);
@@ -79,7 +79,7 @@ TEST_F(Checkpointed, ComesBackAsItWas) {
   EXPECT_TRUE(at::equal(parameters, numbers(7).parameters));
 }
 
-TEST_F(Checkpointed, IsReadIntoTheBuffersThatTheModelLooksAt) {
+TEST_F(Checkpointed, IsReadIntoTheBuffersOfTheModel) {
   write(1);
   TrainedState buffers = empty();
   const at::Tensor view = buffers.parameters.narrow(0, 2, 2);
@@ -97,7 +97,7 @@ TEST_F(Checkpointed, KeepsTheNewestAndTheBest) {
   EXPECT_THAT(names(), testing::ElementsAre("step-40"));
 }
 
-TEST_F(Checkpointed, HalfWrittenIsAbsentAndSweptAway) {
+TEST_F(Checkpointed, HalfWrittenIsAbsentAndRemoved) {
   write(10);
   fs::create_directories(run_.checkpoints() / "tmp-20");
   write_text(run_.checkpoints() / "tmp-20" / "state.bin", "half");
@@ -109,14 +109,14 @@ TEST_F(Checkpointed, HalfWrittenIsAbsentAndSweptAway) {
   EXPECT_THAT(names(), testing::ElementsAre("step-10", "step-20"));
 }
 
-TEST_F(Checkpointed, PruningLeavesWhatIsNotOfItsMaking) {
+TEST_F(Checkpointed, PruningLeavesOtherFiles) {
   for (const int64_t step : {10, 20}) write(step);
   for (const char* name : {"notes.txt", "step-5.bak", "step-x"}) write_text(run_.checkpoints() / name, "a user's");
   checkpoints_.prune(1, std::nullopt);
   EXPECT_THAT(names(), testing::ElementsAre("notes.txt", "step-20", "step-5.bak", "step-x"));
 }
 
-TEST_F(Checkpointed, IsNotWrittenOverAnotherOfThatStep) {
+TEST_F(Checkpointed, DoesNotReplaceAnotherOfThatStep) {
   EXPECT_TRUE(checkpoints_.write(10, numbers(1), {{"update", 1}}));
   EXPECT_FALSE(checkpoints_.write(10, numbers(2), {{"update", 2}}));
   EXPECT_EQ(checkpoints_.read(10, 5).state, (json{{"update", 1}}));
@@ -132,7 +132,7 @@ TEST_F(Checkpointed, IsGoneOnceItIsRemoved) {
 }
 
 // Each byte of both files is under a checksum: there is no bit that could make another checkpoint of it.
-TEST_F(Checkpointed, EveryCutAndEveryFlippedBitIsFound) {
+TEST_F(Checkpointed, EveryTruncationAndEveryFlippedBitIsFound) {
   write(10);
   for (const char* name : {"state.bin", "manifest.json"}) {
     const fs::path file = run_.checkpoints() / "step-10" / name;
@@ -163,7 +163,7 @@ TEST_F(Checkpointed, EveryCutAndEveryFlippedBitIsFound) {
   EXPECT_TRUE(is_damaged(10)) << "of another step";
 }
 
-TEST_F(Checkpointed, DamagedLeavesTheParametersAlone) {
+TEST_F(Checkpointed, DamagedLeavesTheParametersUnchanged) {
   write(10);
   write_text(run_.checkpoints() / "step-10" / "state.bin", "short");
   at::Tensor parameters = at::zeros({5});
@@ -171,13 +171,13 @@ TEST_F(Checkpointed, DamagedLeavesTheParametersAlone) {
   EXPECT_TRUE(at::equal(parameters, at::zeros({5})));
 }
 
-TEST_F(Checkpointed, OfAnotherVersionIsRefusedWithAWayOut) {
+TEST_F(Checkpointed, OfAnotherVersionIsRefusedWithAdvice) {
   write(10);
   const fs::path file = run_.checkpoints() / "step-10" / "manifest.json";
-  const std::string sentence =
-      "the checkpoint " + (run_.checkpoints() / "step-10").string() +
-      " was written by another version of the engine; delete that folder, and the run goes on from an older one or "
-      "from the start";
+  const std::string sentence = "the checkpoint " + (run_.checkpoints() / "step-10").string() +
+                               " was written by another version of the engine; delete that folder; the run then "
+                               "resumes from an older checkpoint or "
+                               "from the start";
   json manifest = unsealed(read_text(file)).value();
   manifest["format"] = 1;
   write_text(file, manifest.dump(2) + "\n");
@@ -194,7 +194,7 @@ TEST_F(Checkpointed, OfAnotherModelIsRefused) {
   write(10);
   for (const int64_t other : {4, 6}) {
     EXPECT_THAT(refusal(10, other), testing::StartsWith("the checkpoint")) << other;
-    EXPECT_THAT(refusal(10, other), HasSubstr("is of a model of another size"));
+    EXPECT_THAT(refusal(10, other), HasSubstr("belongs to a model of another size"));
     at::Tensor parameters = at::zeros({other});
     EXPECT_THROW(checkpoints_.read_parameters(10, parameters), UserError);
   }

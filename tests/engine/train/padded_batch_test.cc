@@ -1,4 +1,4 @@
-// Buckets and what fills them: sizes that many batches share, and rows, spans and labels that count for nothing.
+// Buckets: sizes that many batches share, and padding rows, spans and labels that do not change a result.
 #include "engine/train/padded_batch.h"
 
 #include <gmock/gmock.h>
@@ -64,7 +64,7 @@ TEST(BucketOf, TakesTheLongestSentenceOfEitherSideForAPowerOfTwo) {
   EXPECT_EQ(bucket_of_lengths({3}, {32}).max_target_length, 32);
 }
 
-TEST(Padded, AddsRowsSpansAndLabelsThatCountForNothingBehindTheBatchsOwn) {
+TEST(Padded, AppendsRowsSpansAndLabelsThatDoNotCount) {
   const ReadyBatch plain = batch_of({2, 3}, {4, 1});
   const Bucket bucket = bucket_of(plain);
   const ReadyBatch full = padded(plain, bucket);

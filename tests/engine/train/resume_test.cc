@@ -1,5 +1,5 @@
-// The training loop crashed, stopped, damaged and superseded: the run goes on, and leaves the bytes of one that nothing
-// happened to.
+// The training loop after crashes, stops, damage and a newer attempt: the run resumes, and leaves the bytes of an
+// undisturbed one.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -41,7 +41,7 @@ class Resumed : public test::Trained {
     Toy task = toy();
     EXPECT_EQ(attempt(task), kExitDone);
     const std::string results = results_of(run_);
-    start_anew();
+    start_again();
     return results;
   }
   ExitCode stop_at(uint32_t update, int times = 1) const {
@@ -64,8 +64,8 @@ class Resumed : public test::Trained {
     std::sort(found.begin(), found.end());
     return found;
   }
-  /// Bytes of metrics.jsonl that the newest attempt kept: how far back it went.
-  uint64_t kept() const {
+  /// Bytes of metrics.jsonl that the newest attempt found and retained: how far back it went.
+  uint64_t retained() const {
     return json::parse(read_text(run_.attempt(run_.newest_attempt()) / "measured.json")).at("metrics_kept_bytes");
   }
   /// Bytes of metrics.jsonl at a checkpoint.
@@ -96,7 +96,7 @@ TEST_F(Resumed, ACrashAtEveryUpdateDoesNotShow) {
 TEST_F(Resumed, AStopAtAnyUpdateDoesNotShow) {
   const std::string expected = undisturbed();
   for (uint32_t update = 1; update <= 20; ++update) {
-    start_anew();
+    start_again();
     EXPECT_EQ(stop_at(update), kExitStopped) << update;
     EXPECT_EQ(steps().back(), update) << "the update under way is finished, and no other";
     EXPECT_EQ(finished(), expected) << update;
@@ -138,8 +138,9 @@ TEST_F(Resumed, AStopThatComesTooLateForAnEvaluationKeepsIt) {
   EXPECT_EQ(finished(), expected);
 }
 
-// step-14 is from before its evaluation and knows only the best of then, which must outlive the evaluation made again.
-TEST_F(Resumed, ACrashAfterAnEvaluationMadeAgainGoesOnFromBeforeIt) {
+// step-14 is from before its evaluation and refers to the best checkpoint of then, which the repeated evaluation must
+// not remove.
+TEST_F(Resumed, ACrashAfterARepeatedEvaluationResumesBeforeIt) {
   const std::string expected = undisturbed();
   Toy stopped = toy();
   stopped.at_evaluation = [&](size_t n) {
@@ -151,13 +152,13 @@ TEST_F(Resumed, ACrashAfterAnEvaluationMadeAgainGoesOnFromBeforeIt) {
   crashing.crash_at = 16;
   EXPECT_THROW(attempt(crashing), std::runtime_error);
   EXPECT_EQ(finished(), expected);
-  EXPECT_EQ(kept(), at_fourteen);
+  EXPECT_EQ(retained(), at_fourteen);
 }
 
 TEST_F(Resumed, AStopInsideTheFinalScoresLeavesNoResult) {
   for (const double best : {kAtSeven, kAtTwentyOne}) {  // the selected checkpoint is another one, or the newest
     best_ = best;
-    start_anew();
+    start_again();
     const std::string expected = undisturbed();
     Toy stopped = toy();
     stopped.at_final_scores = [] {
@@ -171,13 +172,12 @@ TEST_F(Resumed, AStopInsideTheFinalScoresLeavesNoResult) {
   }
 }
 
-// --- damage
-// ------------------------------------------------------------------------------------------------------------------
+// --- damage ----------------------------------------------------------------------------------------------------------
 
-TEST_F(Resumed, ADamagedCheckpointIsPassedOverForTheOneBefore) {
+TEST_F(Resumed, ADamagedCheckpointIsSkippedForTheOneBefore) {
   execution_.keep_checkpoints = 3;
   for (const char* file : {"state.bin", "manifest.json"}) {
-    start_anew();
+    start_again();
     const std::string expected = undisturbed();
     stop_at(17);
     ASSERT_THAT(steps(), testing::ElementsAre(7, 14, 17));
@@ -185,24 +185,24 @@ TEST_F(Resumed, ADamagedCheckpointIsPassedOverForTheOneBefore) {
     flip(checkpoint(17) / file, 20);
     EXPECT_EQ(stop_at(15), kExitStopped);
     EXPECT_THAT(steps(), testing::ElementsAre(7, 14, 15)) << "the damaged one must not be met again";
-    EXPECT_EQ(kept(), at_fourteen);
+    EXPECT_EQ(retained(), at_fourteen);
     EXPECT_EQ(finished(), expected);
   }
 }
 
-TEST_F(Resumed, WhereNoCheckpointIsWholeTheRunStartsAgain) {
+TEST_F(Resumed, WithoutAnIntactCheckpointTheRunStartsAgain) {
   const std::string expected = undisturbed();
   stop_at(17);
   for (const int64_t step : steps()) write_text(checkpoint(step) / "state.bin", "");
   EXPECT_EQ(finished(), expected);
-  EXPECT_EQ(kept(), 0u);
+  EXPECT_EQ(retained(), 0u);
 }
 
 TEST_F(Resumed, ACheckpointWhoseBestIsLostIsNotUsed) {
   best_ = kAtSeven;
   execution_.keep_checkpoints = 3;
   for (const bool removed : {false, true}) {
-    start_anew();
+    start_again();
     const std::string expected = undisturbed();
     stop_at(5);
     const uint64_t at_five = recorded(5);
@@ -210,7 +210,7 @@ TEST_F(Resumed, ACheckpointWhoseBestIsLostIsNotUsed) {
     ASSERT_THAT(steps(), testing::ElementsAre(5, 7, 9));
     removed ? static_cast<void>(fs::remove_all(checkpoint(7))) : flip(checkpoint(7) / "state.bin", 3);
     EXPECT_EQ(finished(), expected);
-    EXPECT_EQ(kept(), at_five);
+    EXPECT_EQ(retained(), at_five);
   }
 }
 
@@ -222,7 +222,7 @@ TEST_F(Resumed, ABestCheckpointLostBeforeTheFinalScoresIsTrainedAgain) {
     if (n == 2) flip(checkpoint(7) / "state.bin", 3);
   };
   EXPECT_EQ(attempt(task), kExitDone);
-  EXPECT_EQ(task.labels.size(), 42u) << "all from the start, as no older checkpoint is kept";
+  EXPECT_EQ(task.labels.size(), 42u) << "all from the start, as there is no older checkpoint";
   EXPECT_EQ(results_of(run_), expected);
 }
 
@@ -239,7 +239,7 @@ TEST_F(Resumed, ADiskThatLosesTheBestCheckpointAgainIsAnError) {
 TEST_F(Resumed, MetricsThatDoNotBeginAsTheCheckpointRecordedAreWrittenAgain) {
   execution_.keep_checkpoints = 3;
   const auto with_metrics = [&](const std::function<void(std::string&)>& change) {
-    start_anew();
+    start_again();
     const std::string expected = undisturbed();
     stop_at(5);
     stop_at(9);
@@ -249,7 +249,7 @@ TEST_F(Resumed, MetricsThatDoNotBeginAsTheCheckpointRecordedAreWrittenAgain) {
     change(metrics);
     write_text(run_.metrics(), metrics);
     EXPECT_EQ(finished(), expected);
-    return step_of.at(kept());
+    return step_of.at(retained());
   };
   EXPECT_EQ(with_metrics([](std::string&) {}), 9);
   EXPECT_EQ(with_metrics([](std::string& bytes) { bytes += "{\"step\": 10, \"na"; }), 9) << "a torn last line";
@@ -270,7 +270,7 @@ TEST_F(Resumed, MetricsChangedWhileTheAttemptLivesAreWrittenAgain) {
 }
 
 // Written by the engine before the manifest had a checksum: a run of these settings, stopped after update 11.
-TEST_F(Resumed, CheckpointsOfFormatTwoAreGoneOnFrom) {
+TEST_F(Resumed, CheckpointsOfFormatTwoAreResumed) {
   best_ = 0;  // scored by the size itself
   const std::string expected = undisturbed();
   const fs::path stored = tearless::test::source_root() / "tests/golden/checkpoint_format_2";
@@ -280,13 +280,13 @@ TEST_F(Resumed, CheckpointsOfFormatTwoAreGoneOnFrom) {
   Toy task = toy();
   EXPECT_EQ(attempt(task), kExitDone);
   EXPECT_EQ(task.labels.size(), 10u);
-  EXPECT_EQ(kept(), kept_metrics.size());
+  EXPECT_EQ(retained(), kept_metrics.size());
   EXPECT_TRUE(read_text(run_.metrics()).starts_with(kept_metrics));
   // Not byte for byte: the machine that wrote them may round otherwise than this one.
   const auto after = [&] { return std::pair{metric("train.loss"), metric("dev.ppl")}; };
   const auto [losses, sizes] = after();
   const double test_size = scores().at("test.size");
-  start_anew();
+  start_again();
   EXPECT_EQ(finished(), expected);
   EXPECT_NEAR(test_size, scores().at("test.size").get<double>(), 1e-4);
   const auto [wanted_losses, wanted_sizes] = after();
@@ -307,15 +307,14 @@ TEST_F(Resumed, ACheckpointOfAnUnknownFormatIsRefusedAndStays) {
   Toy task = toy();
   try {
     attempt(task);
-    FAIL() << "gone on from a checkpoint that nobody understands";
+    FAIL() << "resumed from a checkpoint of an unknown format";
   } catch (const UserError& error) {
     EXPECT_THAT(error.what(), HasSubstr("was written by another version of the engine"));
   }
   EXPECT_TRUE(fs::exists(checkpoint(5)));
 }
 
-// --- another attempt has begun
-// ------------------------------------------------------------------------------------------------------------------
+// --- another attempt has begun ---------------------------------------------------------------------------------------
 
 /// Everything in a folder: name → bytes.
 std::map<std::string, std::string> contents(const fs::path& folder) {
@@ -367,7 +366,7 @@ TEST_F(Resumed, ASupersededAttemptEndsWithoutAnotherByte) {
   };
   for (const auto& [moment, set_up] : moments) {
     SCOPED_TRACE(moment);
-    start_anew();
+    start_again();
     std::map<std::string, std::string> before;
     Toy task = toy();
     size_t updates_before = 0;
@@ -379,7 +378,7 @@ TEST_F(Resumed, ASupersededAttemptEndsWithoutAnotherByte) {
     EXPECT_EQ(attempt(task), kExitStopped);
     EXPECT_FALSE(before.empty());
     EXPECT_EQ(contents(run_.root()), before);
-    EXPECT_EQ(task.labels.size(), updates_before) << "it goes on with nothing";
+    EXPECT_EQ(task.labels.size(), updates_before) << "it must train nothing";
   }
 }
 
@@ -395,7 +394,7 @@ TEST_F(Resumed, AnAttemptThatIsSupersededBeforeItBeginsTouchesNothing) {
   EXPECT_EQ(contents(run_.root()), before);
 }
 
-TEST_F(Resumed, TellsWhatItIsDoing) {
+TEST_F(Resumed, WritesItsPhase) {
   Toy task = toy();
   const auto phase = [&] { return read_text(run_.attempt(1) / "phase"); };
   task.at_update = [&](uint32_t) { EXPECT_EQ(phase(), "training"); };
@@ -405,7 +404,7 @@ TEST_F(Resumed, TellsWhatItIsDoing) {
   EXPECT_EQ(phase(), "publishing");
 }
 
-TEST_F(Resumed, DoesNotMindThatItCannotTellWhatItIsDoing) {
+TEST_F(Resumed, IgnoresThatItCannotWriteItsPhase) {
   const std::string expected = undisturbed();
   fs::create_directories(run_.attempt(1) / "phase" / "in the way");
   Toy task = toy();

@@ -1,4 +1,4 @@
-// Learning rates against the numbers of training.md §1.6, and plateaus by both rules of §1.7.
+// Learning rates against the numbers of docs/spec/training.md §1.6, and plateaus by both rules of §1.7.
 #include "engine/train/schedule.h"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ ScheduleOptions with_kind(ScheduleKind kind, int64_t warmup = 8000, double scale
   return options;
 }
 
-/// How often each evaluation of `scores` decayed the rate: 0 or 1 each.
+/// How often each evaluation of `scores` decayed the learning rate: 0 or 1 each.
 std::vector<int> decays(const ScheduleOptions& options, const std::vector<double>& scores,
                         int64_t updates_each = 100'000) {
   Schedule schedule(options, kWidth);
@@ -52,7 +52,7 @@ TEST(Schedule, InvsqrtPeaksWhereThePaperSays) {
   EXPECT_NEAR(schedule.learning_rate(300'000), 8.07e-5, 0.5e-7);
 }
 
-TEST(Schedule, ValdecayStaysAtTheRateOfTheLastUpdateOfItsRamp) {
+TEST(Schedule, ValdecayStaysAtTheLearningRateOfTheEndOfItsWarmUp) {
   const Schedule schedule(with_kind(ScheduleKind::kValdecay), kWidth);
   EXPECT_EQ(schedule.learning_rate(8000), schedule.learning_rate(7999));
   EXPECT_EQ(schedule.learning_rate(1'000'000), schedule.learning_rate(7999));
@@ -61,7 +61,7 @@ TEST(Schedule, ValdecayStaysAtTheRateOfTheLastUpdateOfItsRamp) {
       << "a warm-up of one update has no update before it";
 }
 
-TEST(Schedule, NowarmupBeginsAtItsRate) {
+TEST(Schedule, NowarmupBeginsAtItsLearningRate) {
   const Schedule schedule(with_kind(ScheduleKind::kNowarmup), kWidth);
   EXPECT_EQ(schedule.learning_rate(1), 3e-4);
   EXPECT_EQ(schedule.learning_rate(1'000'000), 3e-4);
@@ -76,7 +76,7 @@ TEST(Schedule, MinWindowDecaysBelowEachOfTheLastThreeAndCountsNothing) {
   EXPECT_EQ(decays(options, {20, 10, 11, 10.5, 10.4, 10.6, 10.39}), (std::vector<int>{0, 0, 0, 0, 0, 0, 1}));
 }
 
-TEST(Schedule, BestPatienceCountsEvaluationsWithoutANewBestAndBeginsAnew) {
+TEST(Schedule, BestPatienceCountsEvaluationsWithoutANewBestAndRestarts) {
   ScheduleOptions options = with_kind(ScheduleKind::kNowarmup);
   options.decay_rule = DecayRule::kBestPatience;
   EXPECT_EQ(decays(options, {10, 9, 9.5, 10, 9, 9, 9, 11, 10, 10, 10}),
@@ -97,7 +97,7 @@ TEST(Schedule, InvsqrtNeitherDecaysNorEnds) {
   EXPECT_FALSE(Schedule(options, kWidth).exhausted(2'000'000'000, 1e-6));
 }
 
-/// Decays until the rate is below `floor`.
+/// Decays until the learning rate is below `floor`.
 int decays_until_exhausted(const ScheduleOptions& options, double floor) {
   Schedule schedule(options, kWidth);
   double score = 100;
@@ -117,7 +117,7 @@ TEST(Schedule, ExhaustsAfterAsManyDecaysAsThePaperNeeds) {
       << "a ramp begins below any floor";
 }
 
-TEST(Schedule, GoesOnFromItsStateAsIfItHadNotStopped) {
+TEST(Schedule, ResumesFromItsState) {
   for (const DecayRule rule : {DecayRule::kMinWindow, DecayRule::kBestPatience}) {
     ScheduleOptions options = with_kind(ScheduleKind::kNowarmup);
     options.decay_rule = rule;

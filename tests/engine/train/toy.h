@@ -112,7 +112,7 @@ class Trained : private InMemory, public testing::Test {
     return RunDirectory(folder / "run");
   }
   /// The same settings in an empty run directory.
-  void start_anew() {
+  void start_again() {
     other_folders_.push_back(std::make_unique<TempFolder>());
     run_ = empty_run(*other_folders_.back());
   }

@@ -1,4 +1,4 @@
-// The training loop with a task whose every answer is known: when it evaluates, what it selects, why it ends, and what
+// The training loop with a task whose every result is known: when it evaluates, what it selects, why it ends, and what
 // it scores.
 #include "engine/train/trainer.h"
 
@@ -81,7 +81,7 @@ TEST_F(Trained, StopsEarlyWhereNothingIsStrictlyBetter) {
   EXPECT_EQ(scores().at("selected_step"), 16);
 }
 
-TEST_F(Trained, DecaysOnPlateausAndEndsBelowTheLowestRate) {
+TEST_F(Trained, DecaysOnPlateausAndEndsBelowTheLowestLearningRate) {
   Toy toy;
   train_.schedule.decay_factor = 0.1;
   train_.schedule.decay_patience = 1;
@@ -90,9 +90,9 @@ TEST_F(Trained, DecaysOnPlateausAndEndsBelowTheLowestRate) {
   attempt(toy);
   EXPECT_EQ(done().reason, "min_lr");
   EXPECT_EQ(done().step, 16);
-  std::vector<double> rates;
-  for (const auto& [step, rate] : metric("train.lr")) rates.push_back(rate);
-  EXPECT_THAT(rates,
+  std::vector<double> learning_rates;
+  for (const auto& [step, value] : metric("train.lr")) learning_rates.push_back(value);
+  EXPECT_THAT(learning_rates,
               testing::Pointwise(testing::DoubleNear(1e-12), {0.05, 0.05, 0.05, 0.05, 0.005, 0.005, 0.005, 0.005}));
 }
 
@@ -222,7 +222,7 @@ TEST_F(Trained, MeasuresItsAttempt) {
   Toy toy;
   attempt(toy);
   const json second = measured(2);
-  EXPECT_EQ(second.at("updates"), 12) << "its own: eight were kept";
+  EXPECT_EQ(second.at("updates"), 12) << "its own: the first eight were resumed";
   EXPECT_EQ(second.at("fallback_ops"), 0);
   EXPECT_GT(second.at("peak_memory_bytes"), 0);
   EXPECT_GT(second.at("metrics_kept_bytes"), 0);
@@ -232,7 +232,7 @@ TEST_F(Trained, MeasuresItsAttempt) {
   EXPECT_NEAR(second.at("tokens_per_second").get<double>() * training_seconds, 12 * 3, 1e-6) << "three rows an update";
 
   execution_.ops = ExecutionOptions::Ops::kReference;
-  start_anew();
+  start_again();
   Toy by_formula;
   attempt(by_formula);
   EXPECT_EQ(measured(1).at("fallback_ops"), 20);

@@ -8,7 +8,7 @@
 namespace tearless::engine {
 namespace {
 
-TEST(Updater, ThatIsProfiledWaitsForTheDeviceAfterEachOperationAndTheOptimiser) {
+TEST(Updater, WithAProfileWaitsForTheDeviceAfterEachOperationAndTheOptimiser) {
   test::Toy toy;
   Moments moments(toy.parameters().values());
   TapeProfile profile;

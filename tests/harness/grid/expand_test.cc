@@ -70,7 +70,7 @@ TEST(Expand, OnlyAdmitsAlternativesOfAnAxisAndAllOfTheOthers) {
   EXPECT_EQ(runs_of(grid, Only(grid, {"seed=5", "system=post"})).size(), 1u);
 }
 
-TEST(Expand, OnlyNamesWhatItDoesNotKnow) {
+TEST(Expand, OnlyNamesAnUnknownAxisOrValue) {
   const Grid grid = load_text(kGrid);
   const auto error_of = [&](const std::string& only) -> std::string {
     try {
@@ -88,7 +88,7 @@ TEST(Expand, OnlyNamesWhatItDoesNotKnow) {
   EXPECT_THAT(error_of("seed=2"), testing::EndsWith("has no seed 2; it has: 1, 5"));
 }
 
-TEST(Expand, VisitsAMillionPointsOnceEach) {
+TEST(Expand, ListsAMillionPointsOnceEach) {
   std::string text = "seeds = 10\n[axis]\n";
   for (const char* axis : {"a", "b", "c", "d", "e"}) text += std::string(axis) + " = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]\n";
   text += "[[exclude]]\nwhen = { a = 3, e = 4 }\nwhy = \"w\"\n";
@@ -121,7 +121,7 @@ TEST(Expand, RefusesMoreRunsThanCanBePlannedAndTakesAPart) {
     FAIL();
   } catch (const UserError& error) {
     EXPECT_THAT(error.what(), testing::EndsWith("the grid asks for more than 200000 runs, the most that can be planned "
-                                                "together; take a part of it (--only)"));
+                                                "together; choose a part of it with --only"));
   }
   EXPECT_EQ(runs_of(grid, Only(grid, {"f=1"})).size(), 200'000u);
 }
@@ -156,13 +156,13 @@ TEST(Layout, DropsRowsAndColumnsThatExclusionsEmpty) {
   const Grid grid = load_text(R"(
 [axis]
 norm = ["none", "layer"]
-place = ["post", "pre"]
+placement = ["post", "pre"]
 depth = [2, 4]
 [[exclude]]
-when = { norm = "none", place = "post" }
+when = { norm = "none", placement = "post" }
 why = "w"
 [table]
-rows = ["norm", "place"]
+rows = ["norm", "placement"]
 )");
   const Layout layout = layout_of(grid);
   EXPECT_THAT(layout.rows, testing::ElementsAre(Coordinates{0, 1}, Coordinates{1, 0}, Coordinates{1, 1}));

@@ -120,7 +120,7 @@ TEST(LoadGrid, NamesEveryMistakeGolden) {
   test::expect_golden("harness/grid_mistakes.txt", text);
 }
 
-TEST(LoadGrid, NamesAFileThatIsNotThere) {
+TEST(LoadGrid, NamesAMissingFile) {
   try {
     load_grid("no/such/grid.toml");
     FAIL();
@@ -136,12 +136,12 @@ TEST(LoadGrid, ReadsOrdinaryFilesOnly) {
   const auto base_error = [&](const std::string& base) {
     return error_of(folder, "base = \"" + base + "\"\n[axis]\na = [1]\n");
   };
-  EXPECT_EQ(base_error("/dev/zero"), "cannot read /dev/zero: it is a pipe or a device; name an ordinary file");
-  EXPECT_EQ(base_error("pipe"), "cannot read pipe: it is a pipe or a device; name an ordinary file");
+  EXPECT_EQ(base_error("/dev/zero"), "cannot read /dev/zero: it is a pipe or a device; name a regular file");
+  EXPECT_EQ(base_error("pipe"), "cannot read pipe: it is a pipe or a device; name a regular file");
   EXPECT_EQ(base_error("loop"), "grid.toml:1: the base file loop cannot be read: Too many levels of symbolic links");
 }
 
-TEST(LoadGrid, DoesNotReadBasesTwiceOverWithoutEnd) {
+TEST(LoadGrid, LimitsTheNumberOfBaseFiles) {
   const TempFolder folder;
   for (int level = 0; level < 40; ++level) {  // 2^40 files, were all of them read
     const std::string next = std::to_string(level + 1) + ".toml";
@@ -257,7 +257,7 @@ TEST(LoadGrid, TheSeedKeyCanBeNamedAndTheBaseMayGiveTheSeed) {
   EXPECT_EQ(materialise(grid, runs_of(grid).front()).settings.at("rng"), 11);
 }
 
-TEST(LoadGrid, PutsTheFirstAxisInRowsAndTheRestInColumnsWhereNothingIsSaid) {
+TEST(LoadGrid, PutsTheFirstAxisInRowsAndTheRestInColumnsByDefault) {
   const TempFolder folder;
   const Grid grid = load_text(folder, "[axis]\na = [1]\nb = [1]\nc = [1]\n");
   EXPECT_THAT(grid.table.rows, testing::ElementsAre(0));

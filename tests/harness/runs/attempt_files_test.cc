@@ -52,7 +52,7 @@ TEST(ReadAttempt, TakesEachFieldFromItsFile) {
   EXPECT_EQ(ended.reason, "");
 }
 
-TEST(ReadAttempt, ThatLeftNothingKnowsNothing) {
+TEST(ReadAttempt, WithoutFilesHasNoFields) {
   const test::TempFolder folder;
   const AttemptRecord record = read_attempt(RunDirectory(folder / "0123"), 1);
   EXPECT_EQ(record.code, std::nullopt);
@@ -75,7 +75,7 @@ TEST(ReadAttempt, ItsLastCheckpointIsWhatTheNextOneFoundNotWhatIsThereNow) {
   EXPECT_EQ(read_attempt(run, 3).checkpoint, 9);
 }
 
-TEST(ReadMetrics, KnowsAtWhichByteEachLineBegins) {
+TEST(ReadMetrics, RecordsAtWhichByteEachLineBegins) {
   const test::TempFolder folder;
   const RunDirectory run(folder / "0123");
   make_folders(run.root());

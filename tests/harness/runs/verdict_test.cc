@@ -61,7 +61,7 @@ TEST_F(VerdictTest, EverySignalInEveryPhaseAskedOrNotHasOneClass) {
       EXPECT_EQ(class_of(exit("", 0), phase), own_fault ? FailureClass::kCrashed : FailureClass::kKilled) << signal;
       EXPECT_EQ(class_of(exit("stop", 0), phase), FailureClass::kStopped) << signal;
       EXPECT_EQ(class_of(exit("stall", 0), phase), FailureClass::kStalled) << signal;
-      // The kernel's killer sends SIGKILL and nothing else: another signal beside a kill elsewhere is not its work.
+      // The kernel's out-of-memory killer sends only SIGKILL: another signal has another cause.
       const FailureClass with_kills = signal == SIGKILL ? FailureClass::kOutOfMemory
                                       : own_fault       ? FailureClass::kCrashed
                                                         : FailureClass::kKilled;
@@ -87,7 +87,7 @@ TEST_F(VerdictTest, EveryExitCodeHasOneClass) {
   }
 }
 
-TEST_F(VerdictTest, SaysWhoWhatWhenAndTheLastWords) {
+TEST_F(VerdictTest, NamesSenderSignalPhaseAndLastLogLine) {
   write_exit({{"code", 137}, {"signal", 9}}, "evaluating", "first\nthe last line\n");
   EXPECT_EQ(verdict_of(run_, 1).reason, "from outside; killed by signal 9 (Killed) while evaluating: the last line");
   write_exit({{"code", 0}, {"signal", 0}});
@@ -96,7 +96,7 @@ TEST_F(VerdictTest, SaysWhoWhatWhenAndTheLastWords) {
   EXPECT_EQ(verdict_of(run_, 1).reason, "exit code 1; the disk is full: cannot write");
 }
 
-TEST_F(VerdictTest, WithoutAnExitTheAttemptIsLost) {
+TEST_F(VerdictTest, WithoutExitJsonTheAttemptIsLost) {
   EXPECT_EQ(verdict_of(run_, 1).failure, FailureClass::kLost);
   test::write_text(run_.attempt(1) / "exit.json", "{\"code\": 0, \"sig");
   EXPECT_EQ(verdict_of(run_, 1).failure, FailureClass::kLost);
@@ -127,7 +127,7 @@ TEST_F(VerdictTest, ResultsOfAnotherRunBesideTheRightSettingsAreRefused) {
   EXPECT_EQ(verdict_of_done(other_)->state, RunState::kFailed);
 }
 
-TEST_F(VerdictTest, AnUnknownOutcomeOrScoresThatNobodyVouchesForAreNoResult) {
+TEST_F(VerdictTest, AnUnknownOutcomeOrScoresWithoutAChecksumAreNoResult) {
   test::write_text(run_.scores(), "{}");
   write_done(run_, "finished", 5, "", {"scores.json"});
   EXPECT_EQ(verdict_of_done(run_)->state, RunState::kFailed);

@@ -25,7 +25,7 @@ class AttemptLogTest : public testing::Test {
   std::filesystem::path file_ = folder_ / "log.txt";
 };
 
-TEST_F(AttemptLogTest, KeepsEverythingUpToTheMost) {
+TEST_F(AttemptLogTest, KeepsEverythingUpToItsLimit) {
   AttemptLog log(file_, kSmall);
   std::string all;
   for (int i = 0; i < 10; ++i) {
@@ -36,7 +36,7 @@ TEST_F(AttemptLogTest, KeepsEverythingUpToTheMost) {
   EXPECT_EQ(text(), all);
 }
 
-TEST_F(AttemptLogTest, BeyondItKeepsTheBeginningAndTheEndAndSaysWhatIsMissing) {
+TEST_F(AttemptLogTest, BeyondItKeepsTheBeginningAndTheEndAndTheMissingCount) {
   AttemptLog log(file_, kSmall);
   const std::string first(20, 'a'), middle(20, 'b'), last(20, 'c');
   log.append(first);
@@ -60,7 +60,7 @@ TEST_F(AttemptLogTest, OfABurstKeepsTheLastPart) {
   EXPECT_EQ(text(), "what explains it....zzzzzzzzzzzzzzzzzzzz");
 }
 
-TEST_F(AttemptLogTest, GoesOnBehindWhatIsThere) {
+TEST_F(AttemptLogTest, AppendsToAnExistingLog) {
   test::write_text(file_, std::string(90, 'a'));
   AttemptLog log(file_, kSmall);
   log.append("bbbbbbbbbb");
@@ -69,7 +69,7 @@ TEST_F(AttemptLogTest, GoesOnBehindWhatIsThere) {
   EXPECT_EQ(text(), std::string(20, 'a') + left_out(60) + std::string(10, 'a') + "bbbbbbbbbb" + "c");
 }
 
-TEST_F(AttemptLogTest, OfAFloodStaysAsSmallAndCountsWhatIsGone) {
+TEST_F(AttemptLogTest, StaysSmallForAnyOutputAndCountsWhatIsMissing) {
   AttemptLog log(file_, {.most = 1000, .kept = 200});
   int64_t written = 0;
   for (int i = 0; i < 2000; ++i) {

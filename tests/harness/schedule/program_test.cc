@@ -70,17 +70,17 @@ TEST(Program, RefusalsNameTheirKey) {
   EXPECT_FALSE(answer.error.empty());
 }
 
-TEST(Program, SaysWhatItIs) {
+TEST(Program, ReportsItsVersionAndDevices) {
   const Probe probe = Program(test::program("fake-engine")).probe();
   EXPECT_EQ(probe.program, "fake-engine");
   EXPECT_EQ(probe.numerics, 1);
 }
 
-TEST(Program, ThatIsNotThereIsNamed) {
+TEST(Program, ThatIsMissingIsNamed) {
   EXPECT_NE(message_of([] { Program("/nowhere/engine"); }).find("/nowhere/engine"), std::string::npos);
 }
 
-TEST(Program, ThatFailsDiesOrTalksNonsenseIsAClearError) {
+TEST(Program, ThatFailsDiesOrAnswersWronglyIsAClearError) {
   const test::TempFolder folder;
   const auto message = [&](const std::string& body) {
     const Program program = shell(folder, body);
@@ -88,7 +88,8 @@ TEST(Program, ThatFailsDiesOrTalksNonsenseIsAClearError) {
   };
   EXPECT_NE(message("exit 9").find("failed with exit code 9"), std::string::npos);
   EXPECT_NE(message("kill -9 $$").find("killed by signal 9"), std::string::npos);
-  EXPECT_NE(message("echo hello; cat >/dev/null").find("something else"), std::string::npos);
+  EXPECT_NE(message("echo hello; cat >/dev/null").find("answer 1 is not as docs/run_directory.md describes"),
+            std::string::npos);
   EXPECT_NE(message("cat >/dev/null").find("answered 0 of 2000"), std::string::npos);
 }
 

@@ -1,5 +1,4 @@
-// The scheduler with a launcher that starts nothing and a clock that stands still until it is told: what follows on
-// what.
+// The scheduler with a launcher that starts no process and a clock that the test sets: what follows each event.
 #include "harness/schedule/scheduler.h"
 
 #include <gtest/gtest.h>
@@ -23,7 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Attempts exist as folders only; a test ends them as it likes.
+// Attempts exist as folders only; the test ends them.
 class FakeLauncher : public Launcher {
  public:
   void start(const Launch& launch) override {
@@ -137,7 +136,7 @@ class SchedulerTest : public testing::Test {
   int starts(int number) const {
     return static_cast<int>(std::count(launcher_.starts.begin(), launcher_.starts.end(), id_of(number)));
   }
-  bool told(const std::string& what) const {
+  bool has_event(const std::string& what) const {
     return std::any_of(events_.begin(), events_.end(), [&](const SchedulerEvent& event) { return event.what == what; });
   }
 
@@ -175,7 +174,7 @@ TEST_F(SchedulerTest, NeverTrainsADoneRunAgain) {
   EXPECT_EQ(starts(0), 1);
 }
 
-TEST_F(SchedulerTest, TakesAResultThatTheStoreNeverHeardOf) {
+TEST_F(SchedulerTest, RecordsAResultThatIsNotInTheStore) {
   const std::vector<Job> wanted = jobs(1);
   fs::create_directories(workspace_.run(id_of(0)).root());
   test::write_text(workspace_.run(id_of(0)).settings(), text_of(0));
@@ -187,7 +186,7 @@ TEST_F(SchedulerTest, TakesAResultThatTheStoreNeverHeardOf) {
   EXPECT_TRUE(launcher_.starts.empty());
 }
 
-TEST_F(SchedulerTest, TrainsAgainWhatSomebodyDeleted) {
+TEST_F(SchedulerTest, TrainsADeletedRunAgain) {
   scheduler_->begin(jobs(1));
   finish(id_of(0));
   fs::remove_all(workspace_.run(id_of(0)).root());
@@ -232,7 +231,7 @@ TEST_F(SchedulerTest, AFailedRunIsTriedAgainOnlyOnRequest) {
   EXPECT_EQ(starts(0), 1);
 }
 
-TEST_F(SchedulerTest, StopsThatNobodyAskedForAreFreeButSpacedOut) {
+TEST_F(SchedulerTest, UnrequestedStopsCountAsNoTryAndAreDelayed) {
   scheduler_->begin(jobs(1));
   for (int attempt = 1; attempt <= 10; ++attempt) {
     EXPECT_EQ(starts(0), attempt);
@@ -267,7 +266,7 @@ TEST_F(SchedulerTest, OutOfMemoryIsTriedOnceMoreAloneAndThenFails) {
   EXPECT_EQ(store_->run(id_of(0))->failure, FailureClass::kOutOfMemory);
 }
 
-TEST_F(SchedulerTest, NothingStartsBesideARunThatWantsToBeAlone) {
+TEST_F(SchedulerTest, NothingStartsBesideARunThatMustRunAlone) {
   scheduler_->begin(jobs(3));
   end(id_of(0), kExitOutOfMemory);  // room for the third
   finish(id_of(1));
@@ -324,7 +323,7 @@ TEST_F(SchedulerTest, TheTimeLeftCountsWhatRunsAndWhatWaits) {
   EXPECT_EQ(scheduler_->seconds_left(), (5 + 5 + 10) / (2.0 + 2.0));
 }
 
-TEST_F(SchedulerTest, ARunWithoutASignOfLifeIsStoppedAndCalledStalled) {
+TEST_F(SchedulerTest, ARunWithoutNewOutputIsStoppedAsStalled) {
   restart({.stall_seconds = 60, .retry_failed = false});
   scheduler_->begin(jobs(1));
   scheduler_->tick();
@@ -343,7 +342,7 @@ TEST_F(SchedulerTest, ARunWithoutASignOfLifeIsStoppedAndCalledStalled) {
   EXPECT_EQ(starts(0), 2);  // tried again
 }
 
-TEST_F(SchedulerTest, StoppingAsksAllStartsNoneAndQueuesThem) {
+TEST_F(SchedulerTest, AStopEndsAllRunsStartsNoneAndQueuesThem) {
   scheduler_->begin(jobs(3));
   scheduler_->stop();
   EXPECT_EQ(launcher_.stopped.size(), 2u);
@@ -355,16 +354,16 @@ TEST_F(SchedulerTest, StoppingAsksAllStartsNoneAndQueuesThem) {
   for (int i = 0; i < 3; ++i) EXPECT_EQ(state(i), RunState::kQueued);
 }
 
-TEST_F(SchedulerTest, ARestartAdoptsWhatIsAliveAndJudgesWhatIsNot) {
+TEST_F(SchedulerTest, ARestartAdoptsLiveAttemptsAndRecordsEndedOnes) {
   scheduler_->begin(jobs(3));
   const RunDirectory first = workspace_.run(id_of(0)), second = workspace_.run(id_of(1));
-  test::write_text(second.scores(), "{}");  // ended while nobody watched
+  test::write_text(second.scores(), "{}");  // ended without a harness
   write_done(second, "done", 10, "max_updates", {"scores.json"});
   launcher_.alive.clear();
   launcher_.survivors = {id_of(0)};
   restart();
   scheduler_->begin(jobs(3));
-  EXPECT_TRUE(told("adopted"));
+  EXPECT_TRUE(has_event("adopted"));
   EXPECT_EQ(state(0), RunState::kRunning);
   EXPECT_EQ(state(1), RunState::kDone);
   EXPECT_EQ(starts(0), 1);
@@ -373,7 +372,7 @@ TEST_F(SchedulerTest, ARestartAdoptsWhatIsAliveAndJudgesWhatIsNot) {
   EXPECT_EQ(state(0), RunState::kDone);
 }
 
-TEST_F(SchedulerTest, AnAttemptThatNobodySawEndIsLostAfterARestart) {
+TEST_F(SchedulerTest, AnAttemptWithoutARecordedEndIsLostAfterARestart) {
   scheduler_->begin(jobs(1));
   launcher_.alive.clear();
   restart();
@@ -382,7 +381,7 @@ TEST_F(SchedulerTest, AnAttemptThatNobodySawEndIsLostAfterARestart) {
   EXPECT_EQ(starts(0), 2);
 }
 
-TEST_F(SchedulerTest, AChangedRunTomlIsRefusedAndTheOthersGoOn) {
+TEST_F(SchedulerTest, AChangedRunTomlIsRefusedAndTheOthersContinue) {
   const std::vector<Job> wanted = jobs(3);
   fs::create_directories(workspace_.run(id_of(0)).root());
   test::write_text(workspace_.run(id_of(0)).settings(), "n = 0 # mine\n");
@@ -405,7 +404,7 @@ TEST_F(SchedulerTest, WhatCannotBeStartedPausesAndLosesNothing) {
 
 TEST_F(SchedulerTest, ASupervisorThatNeverBeganAnAttemptPausesTheSweep) {
   for (const auto& [how, sentence] : {std::pair{LaunchEnd::kMachine, "is the disk full"},
-                                      std::pair{LaunchEnd::kRefused, "another program works in"}}) {
+                                      std::pair{LaunchEnd::kRefused, "another program is using"}}) {
     restart();
     launcher_.die_at_once = true;
     scheduler_->begin(jobs(1));
@@ -415,7 +414,7 @@ TEST_F(SchedulerTest, ASupervisorThatNeverBeganAnAttemptPausesTheSweep) {
   }
 }
 
-TEST_F(SchedulerTest, ASupervisorKilledBeforeItsAttemptBeganCostsNothingAndIsNoAttempt) {
+TEST_F(SchedulerTest, ASupervisorKilledBeforeItsAttemptBeganIsNoAttempt) {
   launcher_.die_at_once = true;
   scheduler_->begin(jobs(1));
   workspace_.run(id_of(0)).make_attempt();  // made, and killed before start.json
@@ -432,7 +431,7 @@ TEST_F(SchedulerTest, ASupervisorKilledBeforeItsAttemptBeganCostsNothingAndIsNoA
   EXPECT_FALSE(result.mixed);
 }
 
-TEST_F(SchedulerTest, AFailureIsForgivenOnceTheRunHasMadeProgress) {
+TEST_F(SchedulerTest, ProgressResetsTheCountOfTries) {
   scheduler_->begin(jobs(1));
   for (int64_t step = 1; step <= 6; ++step) {  // more crashes than are tried, a checkpoint between any two
     write_checkpoint(id_of(0), step);
@@ -449,7 +448,7 @@ TEST_F(SchedulerTest, AFailureIsForgivenOnceTheRunHasMadeProgress) {
   EXPECT_EQ(state(0), RunState::kFailed);  // the third in a row that got nowhere
 }
 
-TEST_F(SchedulerTest, KillsFromOutsideAreFreeButThreeWithoutProgressPauseTheSweep) {
+TEST_F(SchedulerTest, KillsFromOutsideCountAsNoTryButThreeWithoutProgressPauseTheSweep) {
   scheduler_->begin(jobs(1));
   for (int64_t step = 1; step <= 5; ++step) {
     write_checkpoint(id_of(0), step);
@@ -481,7 +480,7 @@ TEST_F(SchedulerTest, AKillByTheKernelForMemoryIsTriedOnceMoreAlone) {
   EXPECT_EQ(store_->run(id_of(0))->failure, FailureClass::kOutOfMemory);
 }
 
-TEST_F(SchedulerTest, AFailingMachinePausesTheSweepAndChargesNoRun) {
+TEST_F(SchedulerTest, AFailingMachinePausesTheSweepAndCountsNoTry) {
   for (const Exit& exit : {Exit{.code = kExitMachine}, Exit{.code = 1, .disk_full = 1}}) {
     restart();
     scheduler_->begin(jobs(3));
@@ -494,7 +493,7 @@ TEST_F(SchedulerTest, AFailingMachinePausesTheSweepAndChargesNoRun) {
   }
 }
 
-TEST_F(SchedulerTest, AnEndThatCouldNotBeWrittenDownIsTheMachines) {
+TEST_F(SchedulerTest, AnEndThatCouldNotBeRecordedIsAMachineFailure) {
   scheduler_->begin(jobs(1));
   launcher_.end(id_of(0), LaunchEnd::kMachine);
   EXPECT_EQ(store_->attempts_of(id_of(0)).back().outcome, "machine");
@@ -503,7 +502,7 @@ TEST_F(SchedulerTest, AnEndThatCouldNotBeWrittenDownIsTheMachines) {
   EXPECT_NE(scheduler_->paused().find("could not be written into " + folder), std::string::npos);
 }
 
-TEST_F(SchedulerTest, HoweverAStopThatWasAskedForEndsItIsNeverCharged) {
+TEST_F(SchedulerTest, ARequestedStopNeverCountsAsATry) {
   for (const Exit& exit :
        {Exit{.code = 143, .signal = SIGTERM, .asked = "stop"}, Exit{.code = 137, .signal = 9, .asked = "stop"},
         Exit{.code = 1, .asked = "stop"}, Exit{.code = 139, .signal = SIGSEGV, .asked = "stop"}}) {
@@ -519,7 +518,7 @@ TEST_F(SchedulerTest, HoweverAStopThatWasAskedForEndsItIsNeverCharged) {
   }
 }
 
-TEST_F(SchedulerTest, ASupervisorThatDoesNotAnswerIsKilledAfterItsTimeAndTheRunIsStopped) {
+TEST_F(SchedulerTest, ASupervisorThatDoesNotReactIsKilledAndTheRunIsStopped) {
   scheduler_->begin(jobs(1));
   scheduler_->stop();
   now_ += 44;
@@ -530,11 +529,11 @@ TEST_F(SchedulerTest, ASupervisorThatDoesNotAnswerIsKilledAfterItsTimeAndTheRunI
   EXPECT_EQ(launcher_.killed, std::vector<std::string>{id_of(0)});
   launcher_.end(id_of(0));  // without exit.json
   EXPECT_EQ(store_->attempts_of(id_of(0)).back().outcome, "stopped");
-  EXPECT_EQ(store_->run(id_of(0))->reason, "its supervisor did not answer and was killed");
+  EXPECT_EQ(store_->run(id_of(0))->reason, "its supervisor did not react and was killed");
   EXPECT_EQ(state(0), RunState::kQueued);
 }
 
-TEST_F(SchedulerTest, OutputIsASignOfLifeUntilItFloods) {
+TEST_F(SchedulerTest, OutputPreventsAStallUntilTheLogIsFull) {
   restart({.stall_seconds = 60});
   scheduler_->begin(jobs(1));
   const fs::path log = workspace_.run(id_of(0)).attempt(1) / "log.txt";
@@ -562,14 +561,14 @@ TEST_F(SchedulerTest, AZeroStallTimeoutMeansNever) {
   EXPECT_TRUE(launcher_.stopped.empty());
 }
 
-TEST_F(SchedulerTest, ALivingAttemptThatTheStoreDoesNotKnowOfIsAdopted) {
+TEST_F(SchedulerTest, ALiveAttemptThatIsNotInTheStoreIsAdopted) {
   const std::vector<Job> wanted = jobs(1);
   make_folders(workspace_.run(id_of(0)).root());
   launcher_.survivors.insert(id_of(0));
   scheduler_->begin(wanted);
   EXPECT_TRUE(launcher_.starts.empty());
   EXPECT_EQ(state(0), RunState::kRunning);
-  EXPECT_TRUE(told("adopted"));
+  EXPECT_TRUE(has_event("adopted"));
 }
 
 TEST_F(SchedulerTest, AnAdoptedRunTakesItsSlot) {
@@ -604,7 +603,7 @@ TEST_F(SchedulerTest, AnAdoptedRunTakesItsDevice) {
   EXPECT_EQ(launcher_.devices.at(id_of(1)), "GPU-a");
 }
 
-TEST_F(SchedulerTest, DevicesAreGivenOutOnce) {
+TEST_F(SchedulerTest, ADeviceIsAssignedOnce) {
   slots_ = Slots(2, 0, {"GPU-a", "GPU-b"});
   restart();
   scheduler_->begin(jobs(3, "cuda"));
@@ -628,7 +627,7 @@ TEST_F(SchedulerTest, RunsShareADeviceOnlyWhenAllAreTaken) {
   EXPECT_EQ(launcher_.devices[id_of(4)], launcher_.devices[id_of(2)]);
 }
 
-TEST_F(SchedulerTest, ARunForADeviceThatIsNotThereIsHeld) {
+TEST_F(SchedulerTest, ARunForAMissingDeviceIsHeld) {
   scheduler_->begin(jobs(1, "cuda"));
   EXPECT_EQ(state(0), RunState::kHeld);
   EXPECT_TRUE(scheduler_->finished());
@@ -646,7 +645,7 @@ TEST_F(SchedulerTest, ThreadsCountAsCores) {
 }
 
 // Any order of ends and restarts: no run is trained after it was done, none is lost, never two attempts of one at once.
-TEST_F(SchedulerTest, RandomHistoriesLoseAndRepeatNothing) {
+TEST_F(SchedulerTest, RandomHistoriesLoseAndRepeatNoRun) {
   for (uint32_t seed = 1; seed <= 8; ++seed) {
     for (const auto& entry : fs::directory_iterator(workspace_.runs().parent_path())) {
       if (entry.path() == workspace_.runs()) fs::remove_all(entry.path());
@@ -666,7 +665,8 @@ TEST_F(SchedulerTest, RandomHistoriesLoseAndRepeatNothing) {
     std::set<std::string> done;
     scheduler_->begin(jobs(6));
     for (int step = 0; step < 2000; ++step) {
-      if (!scheduler_->paused().empty() && launcher_.alive.empty()) {  // lost too often in a row: a person goes on
+      if (!scheduler_->paused().empty() &&
+          launcher_.alive.empty()) {  // lost too often in a row: the user starts it again
         restart({.stall_seconds = 0, .retry_failed = false});
         scheduler_->begin(jobs(6));
       }

@@ -59,7 +59,7 @@ Progress running(const std::string& label, int64_t step) {
 // Up by so many lines, and all below is wiped; the terminal's own "\r" is left out, see read().
 std::string back_over(int lines) { return "\033[" + std::to_string(lines) + "A\033[J"; }
 
-TEST(Screen, RedrawsLiveLinesInPlaceBelowTheOnesThatStay) {
+TEST(Screen, RedrawsLiveLinesBelowThePermanentOnes) {
   const Terminal terminal(24, 80);
   const std::string a = progress_line(running("a", 1), 79) + "\n", b = progress_line(running("b", 2), 79) + "\n";
   {
@@ -109,7 +109,7 @@ TEST(Screen, IsNotLiveInAPipe) {
   EXPECT_EQ(test::read_text(folder / "out"), "a  done\n");
 }
 
-TEST(Screen, WritesOutWhatATerminalWouldObey) {
+TEST(Screen, EscapesTerminalControlCharacters) {
   const Terminal terminal(24, 80);
   Screen screen(terminal.out());
   screen.print("red \033[31m");
@@ -132,7 +132,7 @@ TEST(ProgressLine, ShowsWhatIsKnown) {
   EXPECT_EQ(progress_line(progress, 200), label + "      30/100     loss 5.25    dev.bleu 7.5    2 updates/s stopping");
 }
 
-TEST(ProgressLine, CutsALongLabelToLeaveTheNumbersAndTheNumbersWhereEvenTheyHaveNoRoom) {
+TEST(ProgressLine, ShortensALongLabelFirstAndThenTheNumbers) {
   const Progress progress = running(std::string(60, 'x'), 30);
   const std::string numbers = "     30/100                  ETA -";
   EXPECT_EQ(progress_line(progress, 200), std::string(44, 'x') + " " + numbers);

@@ -1,4 +1,4 @@
-// What the store makes of run folders: whole, torn, tampered with, or all that is left.
+// What the store reads from run folders: complete ones, truncated ones, changed ones, and folders without a database.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -55,7 +55,7 @@ class RunFolderTest : public testing::Test {
   RunDirectory run_;
 };
 
-TEST_F(RunFolderTest, ExitCodesBecomeClassesWithTheLastWords) {
+TEST_F(RunFolderTest, ExitCodesBecomeClassesWithTheLastLogLine) {
   const struct {
     int code, signal;
     FailureClass failure;
@@ -84,7 +84,7 @@ TEST_F(RunFolderTest, AnAttemptWithoutAnExitIsLost) {
   EXPECT_EQ(verdict_of(run_, 1).failure, FailureClass::kLost);
 }
 
-TEST_F(RunFolderTest, DoneOutranksWhateverTheProcessDidAfterwards) {
+TEST_F(RunFolderTest, DoneTakesPrecedenceOverTheExit) {
   finish(run_);
   end_attempt(run_, 1, 137, 9, "killed while saying goodbye");
   EXPECT_EQ(verdict_of(run_, 1).state, RunState::kDone);
@@ -99,7 +99,7 @@ TEST_F(RunFolderTest, AResultThatWasChangedByHandIsNotTaken) {
   EXPECT_NE(verdict.reason.find("scores.json is not what the run had written"), std::string::npos) << verdict.reason;
 }
 
-TEST_F(RunFolderTest, ADamagedDoneIsSaidSo) {
+TEST_F(RunFolderTest, ADamagedDoneIsReported) {
   test::write_text(run_.done(), "{\"outcome\": \"do");
   EXPECT_EQ(verdict_of(run_, 1).failure, FailureClass::kSettings);
 }
@@ -125,12 +125,12 @@ TEST_F(RunFolderTest, MetricsCutAnywhereGiveTheirWholeLines) {
   }
 }
 
-TEST_F(RunFolderTest, MetricsThatAreNotUnderstoodArePassedOver) {
+TEST_F(RunFolderTest, MetricsThatCannotBeParsedAreSkipped) {
   test::write_text(run_.metrics(), std::string("\0\0\0\n", 4) + "[]\n{\"step\": \"x\"}\n" + kMetrics);
   EXPECT_EQ(read_metrics(run_, 0).lines.size(), 2u);
 }
 
-TEST_F(RunFolderTest, MetricsThatWereCutAreReadAnew) {
+TEST_F(RunFolderTest, TruncatedMetricsAreReadAgain) {
   test::write_text(run_.metrics(), kMetrics);
   EXPECT_EQ(read_metrics(run_, 10'000).from, 0);
   EXPECT_EQ(read_metrics(run_, 10'000).lines.size(), 2u);
@@ -142,7 +142,7 @@ TEST_F(RunFolderTest, AProcessOfAnotherBootIsNotAlive) {
   EXPECT_FALSE(supervisor_of(run_, 2).has_value());
 }
 
-TEST_F(RunFolderTest, ALostDatabaseIsMadeAnew) {
+TEST_F(RunFolderTest, ALostDatabaseIsRebuilt) {
   finish(run_);
   const RunDirectory crashed = make_run("a = 2\n");
   end_attempt(crashed, 1, 1, 0, "oh\n");

@@ -75,7 +75,7 @@ class StoreTest : public testing::Test {
 TEST_F(StoreTest, KeepsASweepInTheGridsOrderWithItsCoordinates) {
   store_->submit(sweep("s", {request("bb"), request("aa"), request("bb")}));
   const std::vector<RunRecord> runs = store_->runs_of("s");
-  ASSERT_EQ(runs.size(), 3u);  // two places that share a run
+  ASSERT_EQ(runs.size(), 3u);  // two cells that share a run
   EXPECT_EQ(runs[0].id, "bb");
   EXPECT_EQ(runs[1].id, "aa");
   EXPECT_EQ(runs[1].coordinates.at("axis"), "label of aa");
@@ -103,14 +103,14 @@ TEST_F(StoreTest, WhatWaitedUnderAProvisionalIdIsCancelledWhenTheCorpusHasCome) 
   EXPECT_EQ(store_->run("final")->state, RunState::kQueued);
 }
 
-TEST_F(StoreTest, AnIllegalMoveOrAStaleOneIsAMistakeOfOurs) {
+TEST_F(StoreTest, AnIllegalMoveOrAStaleOneIsALogicError) {
   store_->submit(sweep("s", {request("aa")}));
   EXPECT_THROW(store_->move("aa", RunState::kDone, RunState::kFailed), std::logic_error);
   EXPECT_THROW(store_->move("aa", RunState::kRunning, RunState::kDone), std::logic_error);  // it is queued
   EXPECT_EQ(store_->run("aa")->state, RunState::kQueued);
 }
 
-TEST_F(StoreTest, CountsFailuresOfOneClassUntilTheyAreForgiven) {
+TEST_F(StoreTest, CountsFailuresOfOneClassUntilTheCountIsReset) {
   store_->submit(sweep("s", {request("aa")}));
   store_->in_transaction([&] {
     store_->put_attempt("aa", attempt(1, "crashed"));
@@ -121,7 +121,7 @@ TEST_F(StoreTest, CountsFailuresOfOneClassUntilTheyAreForgiven) {
   store_->move("aa", RunState::kQueued, RunState::kFailed, FailureClass::kCrashed, "again");
   store_->requeue("aa", "on request");
   EXPECT_EQ(store_->failures_of("aa", FailureClass::kCrashed), 0);
-  EXPECT_EQ(store_->attempts_of("aa").size(), 3u);  // forgiven, not forgotten
+  EXPECT_EQ(store_->attempts_of("aa").size(), 3u);  // not counted any more, but still recorded
 }
 
 TEST_F(StoreTest, ForgetsTheMetricsThatAResumedAttemptCutOff) {
@@ -156,36 +156,36 @@ TEST_F(StoreTest, AResultIsStaleUnderNewerNumericsAndMixedAfterTwoMachines) {
   EXPECT_EQ(store_->result_of("unheard of").state, std::nullopt);
 }
 
-TEST_F(StoreTest, GivesBackAllThatItWasToldOfAnAttempt) {
+TEST_F(StoreTest, ReturnsAllRecordedFieldsOfAnAttempt) {
   store_->submit(sweep("s", {request("aa")}));
-  AttemptRecord told;
-  told.number = 3;
-  told.outcome = "killed";
-  told.reason = "from outside";
-  told.code = 137;
-  told.signal = 9;
-  told.started_at = "2026-01-31T12:00:00Z";
-  told.ended_at = "2026-01-31T13:00:00Z";
-  told.host = "a host";
-  told.device = "cuda:1";
-  told.processor = "a processor";
-  told.version = "0.1.0";
-  told.numerics = 7;
-  told.measured = {{"updates", 40}};
-  told.checkpoint = 30;
-  store_->put_attempt("aa", told);
+  AttemptRecord record;
+  record.number = 3;
+  record.outcome = "killed";
+  record.reason = "from outside";
+  record.code = 137;
+  record.signal = 9;
+  record.started_at = "2026-01-31T12:00:00Z";
+  record.ended_at = "2026-01-31T13:00:00Z";
+  record.host = "a host";
+  record.device = "cuda:1";
+  record.processor = "a processor";
+  record.version = "0.1.0";
+  record.numerics = 7;
+  record.measured = {{"updates", 40}};
+  record.checkpoint = 30;
+  store_->put_attempt("aa", record);
   const std::vector<AttemptRecord> attempts = store_->attempts_of("aa");
   ASSERT_EQ(attempts.size(), 1u);
-  const AttemptRecord& kept = attempts[0];
+  const AttemptRecord& stored = attempts[0];
   const auto fields = [](const AttemptRecord& a) {
     return std::tie(a.number, a.outcome, a.reason, a.code, a.signal, a.started_at, a.ended_at, a.host, a.device,
                     a.processor, a.version, a.numerics, a.measured, a.checkpoint);
   };
-  EXPECT_EQ(fields(kept), fields(told));
-  told.code = told.signal = std::nullopt;  // as it is while it runs
-  store_->put_attempt("aa", told);
+  EXPECT_EQ(fields(stored), fields(record));
+  record.code = record.signal = std::nullopt;  // as it is while it runs
+  store_->put_attempt("aa", record);
   ASSERT_EQ(store_->attempts_of("aa").size(), 1u);
-  EXPECT_EQ(fields(store_->attempts_of("aa")[0]), fields(told));
+  EXPECT_EQ(fields(store_->attempts_of("aa")[0]), fields(record));
 }
 
 TEST_F(StoreTest, ListsSweepsWithTheNewestFirst) {
@@ -206,23 +206,23 @@ TEST_F(StoreTest, ListsSweepsWithTheNewestFirst) {
   }
 }
 
-TEST_F(StoreTest, AllOrNothingOfOneStep) {
+TEST_F(StoreTest, ATransactionIsAllOrNothing) {
   store_->submit(sweep("s", {request("aa")}));
   EXPECT_THROW(store_->in_transaction([&] {
     store_->put_scores("aa", {{"x", 1}});
-    throw UserError("a folder went away");
+    throw UserError("a folder is missing");
   }),
                UserError);
   EXPECT_TRUE(store_->result_of("aa").scores.empty());
 }
 
-TEST_F(StoreTest, EveryViewCanBeAsked) {
+TEST_F(StoreTest, EveryViewCanBeQueried) {
   for (const auto& row : store_->query("SELECT name FROM sqlite_schema WHERE type = 'view'").rows) {
     EXPECT_NO_THROW(store_->query("SELECT * FROM " + row[0].get<std::string>())) << row[0];
   }
 }
 
-TEST_F(StoreTest, ASecondWriterIsToldWhoTheFirstIs) {
+TEST_F(StoreTest, ASecondWriterLearnsTheProcessOfTheFirst) {
   const std::string message = message_of([&] { Store::open_writer(workspace_); });
   EXPECT_NE(message.find("process " + std::to_string(::getpid())), std::string::npos) << message;
 }
@@ -231,7 +231,7 @@ TEST_F(StoreTest, AReaderSeesWhatAWriterCommitsAndCannotWrite) {
   const auto reader = Store::open_reader(workspace_);
   store_->submit(sweep("s", {request("aa")}));
   EXPECT_EQ(reader->runs_of("s").size(), 1u);
-  EXPECT_NE(message_of([&] { reader->query("DELETE FROM runs"); }).find("would do more than read"), std::string::npos);
+  EXPECT_NE(message_of([&] { reader->query("DELETE FROM runs"); }).find("only reads"), std::string::npos);
 }
 
 TEST_F(StoreTest, AQueryCanOnlyRead) {
@@ -241,9 +241,7 @@ TEST_F(StoreTest, AQueryCanOnlyRead) {
                                  std::string("PRAGMA journal_mode = DELETE"), std::string("PRAGMA user_version = 7"),
                                  std::string("CREATE TEMP TABLE t (a)"), std::string("UPDATE runs SET state = 'done'"),
                                  std::string("BEGIN"), std::string("EXPLAIN DELETE FROM runs")}) {
-    EXPECT_EQ(message_of([&] { store_->query(sql); }),
-              "the query would do more than read, which `tearless sql` does not; ask with SELECT")
-        << sql;
+    EXPECT_EQ(message_of([&] { store_->query(sql); }), "`tearless sql` only reads; write the query as a SELECT") << sql;
   }
   EXPECT_EQ(names_in(workspace_.root()), before);
   EXPECT_FALSE(store_->query("PRAGMA table_info(runs)").rows.empty());
@@ -259,7 +257,7 @@ TEST_F(StoreTest, AQueryCanOnlyRead) {
 TEST_F(StoreTest, AQueryIsOneStatement) {
   EXPECT_EQ(store_->query("SELECT 1; -- and no more\n;").rows.size(), 1u);
   EXPECT_EQ(message_of([&] { store_->query("SELECT 1; SELECT 2"); }),
-            "the query is several statements; ask them one at a time");
+            "the query is several statements; send them one at a time");
   for (const char* sql : {"", " ;", "-- nothing"}) {
     EXPECT_EQ(message_of([&] { store_->query(sql); }).rfind("the query is empty", 0), 0u) << sql;
   }
@@ -277,7 +275,7 @@ TEST_F(StoreTest, AQueryGivesBlobsAndNulBytes) {
   EXPECT_EQ(result.rows[0][3], std::string("a\0b", 3));
 }
 
-TEST_F(StoreTest, LookingLeavesNothingBehind) {
+TEST_F(StoreTest, ReadingLeavesNoFiles) {
   store_.reset();
   const std::set<std::string> before = names_in(workspace_.root());
   EXPECT_EQ(before, (std::set<std::string>{"tearless.db", "tearless.lock"}));  // at rest the database is one file
@@ -285,7 +283,7 @@ TEST_F(StoreTest, LookingLeavesNothingBehind) {
   EXPECT_EQ(names_in(workspace_.root()), before);
 }
 
-TEST(Store, LookingWhereNothingIsMakesNothing) {
+TEST(Store, ReadingAMissingDatabaseCreatesNothing) {
   const test::TempFolder folder;
   EXPECT_EQ(Store::open_reader(Workspace(folder / "nowhere")), nullptr);
   EXPECT_FALSE(fs::exists(folder / "nowhere"));
@@ -319,7 +317,7 @@ TEST_F(StoreTest, AnotherSchemaUnderTheSameVersionIsRefusedByBoth) {
   }
 }
 
-TEST_F(StoreTest, ViewsThatAPersonAddsAreNoReasonToRefuse) {
+TEST_F(StoreTest, ViewsThatAUserAddsAreAccepted) {
   store_->submit(sweep("s", {request("aa")}));
   store_.reset();
   SQLite::Database(workspace_.database().string(), SQLite::OPEN_READWRITE).exec("CREATE VIEW mine AS SELECT 1 AS one");
@@ -344,7 +342,7 @@ TEST_F(StoreTest, AnEmptyFileIsNoOlderDatabase) {
   const std::string message = message_of([&] { Store::open_reader(workspace_); });
   EXPECT_EQ(
       message.rfind(
-          "the database " + workspace_.database().string() + " is empty; if anything was run here, make it anew", 0),
+          "the database " + workspace_.database().string() + " is empty; if anything was run here, rebuild it", 0),
       0u)
       << message;
 }
@@ -377,7 +375,7 @@ TEST_F(StoreTest, EachErrorOfSqliteHasASentenceOfItsOwn) {
   EXPECT_EQ(sentence(SQLITE_CORRUPT_INDEX), sentence(SQLITE_CORRUPT));
 }
 
-TEST(Store, ALinkThatLeadsBackToItselfIsNamed) {
+TEST(Store, ALinkToItselfIsNamed) {
   const test::TempFolder folder;
   fs::create_symlink("loop", folder / "loop");
   const Workspace workspace(folder / "loop");
@@ -386,17 +384,17 @@ TEST(Store, ALinkThatLeadsBackToItselfIsNamed) {
                          ": Too many levels of symbolic links; check that path (--workspace)");
 }
 
-TEST_F(StoreTest, ADatabaseThatIsGoneFromBesideItsRunsIsMissed) {
+TEST_F(StoreTest, AMissingDatabaseBesideItsRunsIsReported) {
   store_.reset();
   fs::remove(workspace_.database());
   EXPECT_EQ(Store::open_reader(workspace_), nullptr);  // nothing has been run
   fs::create_directories(workspace_.run("aa").root());
   const std::string message = message_of([&] { Store::open_reader(workspace_); });
-  EXPECT_NE(message.find("tearless.db is gone"), std::string::npos) << message;
+  EXPECT_NE(message.find("tearless.db is missing"), std::string::npos) << message;
   EXPECT_NE(message.find("tearless rebuild"), std::string::npos) << message;
 }
 
-TEST_F(StoreTest, AReadOnlyFolderCanBeLookedAtAndNotWritten) {
+TEST_F(StoreTest, AReadOnlyFolderCanBeReadAndNotWritten) {
   store_->submit(sweep("s", {request("aa")}));
   store_.reset();
   fs::permissions(folder_.path(), fs::perms::owner_all | fs::perms::others_read | fs::perms::others_exec);
@@ -410,7 +408,7 @@ TEST_F(StoreTest, AReadOnlyFolderCanBeLookedAtAndNotWritten) {
   fs::permissions(workspace_.root(), fs::perms::owner_all);
 }
 
-// kill -9 between any two writes: what was committed is there, and the next writer goes on.
+// kill -9 between any two writes: what was committed is there, and the next writer continues.
 TEST(Store, SurvivesTheDeathOfItsWriter) {
   const test::TempFolder folder;
   const Workspace workspace(folder / "work");

@@ -1,4 +1,4 @@
-// What `verify --repair` moves is moved for good: a power cut right after it leaves it where it is.
+// What `verify --repair` moves is durable: a power cut right after it does not undo the move.
 #include "harness/store/verify.h"
 
 #include <gtest/gtest.h>
@@ -45,7 +45,7 @@ RunDirectory write_run(const Workspace& workspace) {
   return run;
 }
 
-TEST(Repair, OfACheckpointOutlivesAPowerCut) {
+TEST(Repair, OfACheckpointSurvivesAPowerCut) {
   const test::TempFolder folder;
   const fs::path left = test::after_power_cut(folder.path(), [](const fs::path& root) {
     const Workspace workspace(root);
@@ -57,7 +57,7 @@ TEST(Repair, OfACheckpointOutlivesAPowerCut) {
   EXPECT_TRUE(fs::exists(run.root() / "damaged/step-2/manifest.json"));
 }
 
-TEST(Verify, NamesACheckpointWhoseManifestIsDamagedOrGone) {
+TEST(Verify, NamesACheckpointWhoseManifestIsDamagedOrMissing) {
   const test::TempFolder folder;
   const Workspace workspace(folder / "results");
   const RunDirectory run = write_run(workspace);
@@ -68,7 +68,7 @@ TEST(Verify, NamesACheckpointWhoseManifestIsDamagedOrGone) {
   EXPECT_EQ(verify(workspace).differences[0].what, "checkpoints/step-2: manifest.json is damaged");
   fs::remove(manifest);
   ASSERT_EQ(verify(workspace).differences.size(), 1u);
-  EXPECT_EQ(verify(workspace).differences[0].what, "checkpoints/step-2: manifest.json is gone");
+  EXPECT_EQ(verify(workspace).differences[0].what, "checkpoints/step-2: manifest.json is missing");
 }
 
 }  // namespace

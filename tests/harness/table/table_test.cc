@@ -62,7 +62,7 @@ TEST(Cell, ShowsMeanSpreadAndCount) {
 
 TEST(Cell, HasNoSpreadForOneRun) { EXPECT_EQ(cell_of(1, around_28), "28.10 (n=1)"); }
 
-TEST(Cell, SaysHowManyRunsAreMissing) {
+TEST(Cell, CountsMissingRuns) {
   EXPECT_EQ(cell_of(3, [](int64_t) { return ended(RunState::kQueued); }), "– (0/3)");
   EXPECT_EQ(cell_of(3, [](int64_t seed) { return seed == 2 ? ended(RunState::kRunning) : around_28(seed); }),
             "28.20 ± 0.14 (2/3)");
@@ -77,13 +77,13 @@ TEST(Cell, CountsDivergedRunsAsAResult) {
             "– (0/3), 1/3 div.");
 }
 
-TEST(Cell, SaysThatRunsFailed) {
+TEST(Cell, CountsFailedRuns) {
   EXPECT_EQ(cell_of(2, [](int64_t) { return ended(RunState::kFailed); }), "failed (2/2)");
   EXPECT_EQ(cell_of(3, [](int64_t seed) { return seed == 1 ? ended(RunState::kFailed) : around_28(seed); }),
             "28.250 ± 0.071, 1/3 failed");
 }
 
-TEST(Cell, CallsAScoreBelowTheLimitAFailure) {
+TEST(Cell, MarksAScoreBelowTheLimitAsFailed) {
   EXPECT_EQ(cell_of(
                 2, [](int64_t) { return bleu(0.3); }, "fail_below = 1"),
             "fail (2/2)");
@@ -244,7 +244,7 @@ Table table_of(const std::string& title, const std::string& label, const std::st
   return table;
 }
 
-TEST(Render, WritesControlCharactersOutInsteadOfObeyingThem) {
+TEST(Render, EscapesControlCharacters) {
   const Table table = table_of("title\n\x1b[31m", "la\nbel\r", "note\u0085\u202E", "0123\n");
   for (const char* format : {"text", "markdown", "latex", "html", "csv"}) {
     const std::string text = render(table, table_format(format));
@@ -258,14 +258,14 @@ TEST(Render, WritesControlCharactersOutInsteadOfObeyingThem) {
   EXPECT_THAT(render(table, TableFormat::kText), testing::HasSubstr("title\\n\\x1b[31m\n"));
 }
 
-TEST(Render, LeavesNothingOfALabelToMarkdown) {
+TEST(Render, EscapesLabelsInMarkdown) {
   const std::string text =
       render(table_of("t", "a|b `c` \\| &lt; <i> ~~x~~ $y$ [z](u)", "n", "r"), TableFormat::kMarkdown);
   EXPECT_THAT(text,
               testing::HasSubstr(R"(| a\|b \`c\` \\\| &amp;lt; &lt;i> \~\~x\~\~ \$y\$ \[z\](u) | -0.50 (n=1) |)"));
 }
 
-TEST(Render, LeavesNothingOfALabelToLatex) {
+TEST(Render, EscapesLabelsInLatex) {
   const std::string text =
       render(table_of("t", R"(\input{x} a&b 5% $y$ #1 _ ^ ~ "q" | `c` --retry)", "n", "r"), TableFormat::kLatex);
   EXPECT_THAT(text, testing::HasSubstr(R"(\textbackslash{}input\{x\} a\&b 5\% \$y\$ \#1 \_ \textasciicircum{} )"
@@ -273,14 +273,14 @@ TEST(Render, LeavesNothingOfALabelToLatex) {
                                        R"(\symbol{96}c\symbol{96} -{}-{}retry)"));
 }
 
-TEST(Render, LeavesNothingOfALabelOrARunsNameToHtml) {
+TEST(Render, EscapesLabelsAndRunNamesInHtml) {
   const std::string text = render(table_of("t", "<script>'&\"", "n", "\"><script>"), TableFormat::kHtml);
   EXPECT_EQ(text.find("<script>"), std::string::npos) << text;
   EXPECT_THAT(text,
               testing::HasSubstr("<th>&lt;script&gt;&#39;&amp;&quot;</th><td title=\"&quot;&gt;&lt;script&gt;\">"));
 }
 
-TEST(Render, LeavesNoFormulaToASpreadsheetAndNumbersAsTheyAre) {
+TEST(Render, EscapesFormulasInCsvAndLeavesNumbers) {
   const auto first_cell = [](const std::string& label) {
     const std::string text = render(table_of("t", label, "n", "r"), TableFormat::kCsv);
     const std::string row = text.substr(text.find('\n') + 1);
@@ -309,7 +309,7 @@ TEST(MatchesPattern, TakesAnyTextForAStar) {
 }
 
 // With a choice at each star this would not end.
-TEST(MatchesPattern, TriesNoStarTwice) {
+TEST(MatchesPattern, DoesNotBacktrack) {
   std::string pattern;
   for (int star = 0; star < 40; ++star) pattern += "*a";
   EXPECT_FALSE(matches_pattern(pattern + "b", std::string(2000, 'a')));

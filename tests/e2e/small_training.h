@@ -1,5 +1,5 @@
 // What the end-to-end tests share: a few hundred real sentence pairs, settings that train on them in seconds, and the
-// bytes that a run must leave whatever happens to it.
+// bytes that a run must leave however it was disturbed.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// plan, table, explain and diff as a person meets them: the real program with a fake training program, from an empty
+// The output of plan, table, explain and diff: the real program with a fake training program, from an empty
 // workspace to a finished grid. Their texts are approved; none of them changes the workspace.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -37,7 +37,7 @@ why = "diverges"
 rows = "model.norm"
 )";
 
-class Looking : public testing::Test {
+class Commands : public testing::Test {
  protected:
   void SetUp() override {
     ASSERT_TRUE(fs::exists(test::program("tearless")) && fs::exists(test::program("fake-engine")))
@@ -62,17 +62,17 @@ class Looking : public testing::Test {
   test::TempFolder folder_;
 };
 
-TEST_F(Looking, ShowsAnEmptyWorkspaceAndMakesNothingGolden) {
+TEST_F(Commands, ShowsAnEmptyWorkspaceAndMakesNothingGolden) {
   std::string text;
   for (const char* command : {"plan grid.toml", "plan grid.toml --only place=pre --only seed=2", "table grid.toml",
                               "explain grid.toml model.norm=scale_norm", "explain abc", "diff a b"}) {
     text += std::string("$ tearless ") + command + "\n" + tearless(command) + "\n";
   }
-  test::expect_golden("harness/looking_empty.txt", text);
+  test::expect_golden("harness/commands_empty.txt", text);
   EXPECT_FALSE(fs::exists(folder_ / "results"));
 }
 
-TEST_F(Looking, ShowsAFinishedGridGolden) {
+TEST_F(Commands, ShowsAFinishedGridGolden) {
   EXPECT_THAT(tearless("run grid.toml"), testing::EndsWith("exit 0\n"));
   const json runs = parse(tearless("--json plan grid.toml")).at("runs");
   ASSERT_EQ(runs.size(), 6u);
@@ -92,10 +92,10 @@ TEST_F(Looking, ShowsAFinishedGridGolden) {
   text = std::regex_replace(text, time, "TIME");
   text = std::regex_replace(text, std::regex("TIME; [^\n]*"), "TIME; HOST");
   text = std::regex_replace(text, std::regex("\"host\": [^\n]*"), "\"host\": HOST");
-  test::expect_golden("harness/looking_done.txt", text);
+  test::expect_golden("harness/commands_done.txt", text);
 }
 
-TEST_F(Looking, CallsARunOfTwoSweepsByItsNameInTheNewest) {
+TEST_F(Commands, NamesARunOfTwoSweepsAsTheNewestDoes) {
   const std::string one_run = "[set]\nmodel.b = 1\n[axis]\n";
   test::write_text(folder_ / "old.toml", one_run + "model.a = [3]\n");
   test::write_text(folder_ / "new.toml", one_run + "[[axis.size]]\nlabel = \"three\"\nset = { model.a = 3 }\n");
@@ -106,7 +106,7 @@ TEST_F(Looking, CallsARunOfTwoSweepsByItsNameInTheNewest) {
   EXPECT_EQ(parse(tearless("--json explain " + id))[0].at("title"), "size=three, seed 1");
 }
 
-TEST_F(Looking, LogsWhatHappenedToASweep) {
+TEST_F(Commands, LogsWhatHappenedToASweep) {
   EXPECT_THAT(tearless("run grid.toml --only place=pre --only seed=1"), testing::EndsWith("exit 0\n"));
   const fs::path sweep = fs::directory_iterator(folder_ / "results/sweeps")->path();
   std::istringstream lines(test::read_text(sweep / "events.jsonl"));
@@ -124,7 +124,7 @@ TEST_F(Looking, LogsWhatHappenedToASweep) {
                                                     testing::Pair("done", 2), testing::Pair("left", 1)));
 }
 
-TEST_F(Looking, NamesTheLineOfTheValueThatTheTrainingProgramRefuses) {
+TEST_F(Commands, NamesTheLineOfTheValueThatTheTrainingProgramRefuses) {
   test::write_text(folder_ / "grid.toml", "[axis]\n\"fake.behaviour\" = [\n  \"succeed\",\n  \"refuse\"]\n");
   const std::string plan = tearless("plan grid.toml");
   EXPECT_THAT(plan, testing::EndsWith("grid.toml:4: this behaviour is refused\nexit 2\n"));
@@ -132,18 +132,18 @@ TEST_F(Looking, NamesTheLineOfTheValueThatTheTrainingProgramRefuses) {
   EXPECT_THAT(tearless("table grid.toml"), testing::HasSubstr("grid.toml:4: this behaviour is refused\nexit 2\n"));
 }
 
-TEST_F(Looking, SaysWhichCorpusIsMissing) {
+TEST_F(Commands, SaysWhichCorpusIsMissing) {
   test::write_text(folder_ / "grid.toml", "[set]\ndata.train = \"corpus.txt\"\n[axis]\nmodel.a = [1, 2]\n");
   EXPECT_THAT(tearless("plan grid.toml"),
               testing::EndsWith("2 runs waiting: corpus.txt is missing; the test makes it\n"
-                                "Nothing can run yet. Next: put what is missing there, then tearless plan grid.toml\n"
+                                "Nothing can run yet. Next: add the missing files, then tearless plan grid.toml\n"
                                 "exit 0\n"));
   EXPECT_THAT(tearless("explain grid.toml model.a=2"),
               testing::HasSubstr("waiting for data: corpus.txt is missing; the test makes it\n"));
   EXPECT_THAT(tearless("table grid.toml"), testing::HasSubstr("2 of 2 runs have no result yet (2 waiting for data)."));
 }
 
-TEST_F(Looking, PointsFromALostOrDamagedDatabaseToRebuildGolden) {
+TEST_F(Commands, PointsFromALostOrDamagedDatabaseToRebuildGolden) {
   EXPECT_THAT(tearless("run grid.toml --only place=pre"), testing::EndsWith("exit 0\n"));
   std::string text;
   const auto look = [&](const std::string& what, const std::vector<std::string>& commands) {
@@ -157,10 +157,10 @@ TEST_F(Looking, PointsFromALostOrDamagedDatabaseToRebuildGolden) {
   look("another file has its name", {"status", "sql"});
   EXPECT_THAT(tearless("rebuild --workspace results"), testing::EndsWith("exit 0\n"));
   EXPECT_THAT(tearless("table grid.toml"), testing::HasSubstr("layer_norm"));
-  test::expect_golden("harness/looking_lost.txt", text);
+  test::expect_golden("harness/commands_lost.txt", text);
 }
 
-TEST_F(Looking, ShowsForeignTextWithoutObeyingIt) {
+TEST_F(Commands, EscapesControlCharactersInForeignText) {
   test::write_text(folder_ / "grid.toml",
                    "title = \"red \\u001b[31m\\nline\"\n[set]\n\"fake.updates\" = 2\n[axis]\n"
                    "\"model.norm\" = [\"a\\u001b[2J\\n\"]\n");
@@ -177,19 +177,19 @@ TEST_F(Looking, ShowsForeignTextWithoutObeyingIt) {
             "caf\\xe9 \\x1b]0;owned\\x07\n\tlast \\xe2\\x82exit 0\n");
 }
 
-TEST_F(Looking, KeepsBothOfTwoColumnsWithOneName) {
+TEST_F(Commands, KeepsBothOfTwoColumnsWithOneName) {
   tearless("run grid.toml");
   const json rows = parse(tearless("--json sql \"SELECT 1 AS a, 2 AS a, 3 AS 'a:2', 4 AS a\""));
   EXPECT_EQ(rows, json::parse(R"([{"a": 1, "a:2": 3, "a:3": 2, "a:4": 4}])"));
 }
 
-TEST_F(Looking, SaysThatAWorkspaceCannotBeReached) {
+TEST_F(Commands, ReportsAWorkspaceThatCannotBeReached) {
   fs::create_symlink("loop", folder_ / "loop");
   EXPECT_THAT(tearless("--workspace loop status"),
               testing::AllOf(testing::HasSubstr("Too many levels of symbolic links"), testing::EndsWith("exit 2\n")));
 }
 
-TEST_F(Looking, WritesATableToAFile) {
+TEST_F(Commands, WritesATableToAFile) {
   EXPECT_EQ(tearless("table grid.toml --format csv --out table.csv"), "exit 0\n");
   EXPECT_THAT(test::read_text(folder_ / "table.csv"), testing::StartsWith("model.norm,place,score,mean,"));
   EXPECT_THAT(tearless("table grid.toml --out none/table.txt"), testing::EndsWith("exit 2\n"));

@@ -1,6 +1,5 @@
-// Every setting does something: one row a setting, with a value to change it to and what must then be seen. A setting
-// without a row fails, and so does a row without a setting. The same rows say which settings make another run and which
-// do not.
+// Every setting has an effect: one row for each setting, with another value and a check of what must change with it. A
+// setting without a row fails, and so does a row without a setting. The same rows show which settings make another run.
 #include <ATen/core/Tensor.h>
 #include <c10/util/Exception.h>
 #include <gmock/gmock.h>
@@ -72,9 +71,9 @@ Settings small() {
 
 Settings nowarmup() { return {{"train.schedule.kind", "nowarmup"}, {"train.schedule.lr", 0.01}}; }
 
-class SettingsWalk : public testing::Test {
+class EverySetting : public testing::Test {
  protected:
-  SettingsWalk() {
+  EverySetting() {
     for (const auto& [set, count] : {std::pair("train", 40), std::pair("dev", 6), std::pair("test", 6)}) {
       runs_.write(set, made_up_pairs(count, fnv1a32(set)));
       std::string reversed, forward;  // the same sets with other suffixes and other contents
@@ -98,14 +97,13 @@ class SettingsWalk : public testing::Test {
   std::map<std::string, Ended> trained_;
 };
 
-// --- what can be seen
-// -----------------------------------------------------------------------------------------------------------
+// --- checks ----------------------------------------------------------------------------------------------------------
 
 struct Change {
   Settings before, after;
 };
 
-class Walker : public SettingsWalk {
+class SettingCheck : public EverySetting {
  public:
   void TestBody() override {}
 
@@ -117,7 +115,7 @@ class Walker : public SettingsWalk {
   void length_differs(const Change& c) {
     EXPECT_NE(trained(c.before).done.at("step"), trained(c.after).done.at("step"));
   }
-  void rates_differ(const Change& c) { EXPECT_NE(rates(c.before), rates(c.after)); }
+  void learning_rates_differ(const Change& c) { EXPECT_NE(learning_rates(c.before), learning_rates(c.after)); }
 
   /// Another corpus is another run; the same bytes elsewhere are the same one.
   void bytes_count(const Change& c) {
@@ -154,7 +152,7 @@ class Walker : public SettingsWalk {
     EXPECT_THROW(prepare(wrong.data, wrong.text, [](const std::string&) {}), UserError);
   }
 
-  void parameters_are_asked_for_elsewhere(const Change& c) {
+  void parameters_are_on_the_device(const Change& c) {
     const RunOptions options = runs_.options(c.after);
     try {
       Translate task(options, prepare(options.data, options.text, [](const std::string&) {}));
@@ -176,7 +174,7 @@ class Walker : public SettingsWalk {
     EXPECT_THAT(trained(c.after).metric("train.loss"),
                 testing::Pointwise(testing::DoubleNear(1e-3), trained(c.before).metric("train.loss")));
   }
-  void rows_are_narrow(const Change& c) {
+  void rows_are_bf16(const Change& c) {
     RunOptions options = runs_.options(c.after);
     options.run.device = ExecutionOptions::Device::kCpu;  // which `check` refuses
     Translate task(options, prepare(options.data, options.text, [](const std::string&) {}));
@@ -184,7 +182,7 @@ class Walker : public SettingsWalk {
     EXPECT_EQ(task.parameters().values().scalar_type(), at::kFloat);
   }
 
-  // Local settings: the results stay the same, byte for byte, and something else is seen.
+  // Local settings: the results stay the same, byte for byte, and something else changes.
   void threads_are_used(const Change& c) {
     EXPECT_EQ(trained(c.after).measured.at("threads"), c.after.at("run.threads"));
     EXPECT_EQ(trained(c.before).metrics, trained(c.after).metrics);
@@ -195,11 +193,11 @@ class Walker : public SettingsWalk {
     EXPECT_EQ(trained(c.after).metric("train.loss").size(), 3u);
     same_results(c);
   }
-  void checkpoints_are_kept(const Change& c) {
+  void checkpoints_are_retained(const Change& c) {
     EXPECT_EQ(trained(c.before).checkpoints.size() + 1, trained(c.after).checkpoints.size());
     same_results(c);
   }
-  void decoding_is_cut_otherwise(const Change& c) {
+  void decoding_batches_differ(const Change& c) {
     const RunOptions before = runs_.options(c.before), after = runs_.options(c.after);
     const Prepared corpus = prepare(after.data, after.text, [](const std::string&) {});
     EXPECT_NE(decoding_batches(corpus.dev, before.decode.batch_tokens).size(),
@@ -210,95 +208,94 @@ class Walker : public SettingsWalk {
  private:
   void same_results(const Change& c) { EXPECT_TRUE(trained(c.before).same_results(trained(c.after))); }
 
-  std::vector<double> rates(const Settings& settings) const {
+  std::vector<double> learning_rates(const Settings& settings) const {
     const RunOptions options = runs_.options(settings);
     Schedule schedule(options.train.schedule, options.model.d_model);
-    std::vector<double> rates;
+    std::vector<double> learning_rates;
     int64_t update = 0;
     for (const double bleu : {9.0, 8.0, 8.5, 8.4, 8.2, 7.0, 10.0, 9.0}) {
-      rates.push_back(schedule.learning_rate(++update));
+      learning_rates.push_back(schedule.learning_rate(++update));
       schedule.on_evaluation(bleu, update);
     }
-    return rates;
+    return learning_rates;
   }
 };
 
-// --- the rows
-// -----------------------------------------------------------------------------------------------------------------
+// --- the rows --------------------------------------------------------------------------------------------------------
 
 struct Row {
   json value;  // differs from what small() or `context` sets
-  void (Walker::*sees)(const Change& change);
+  void (SettingCheck::*check)(const Change& change);
   Settings context = {};  // set on both sides
 };
 
 const std::map<std::string, Row>& rows() {
   static const std::map<std::string, Row> all = {
-      {"data.name", {"another name", &Walker::provisional_id_differs}},
-      {"data.train", {"other", &Walker::bytes_count}},
-      {"data.dev", {"other", &Walker::bytes_count}},
-      {"data.test", {"other", &Walker::bytes_count}},
-      {"data.source", {"reversed", &Walker::bytes_count}},
-      {"data.target", {"forward", &Walker::bytes_count}},
-      {"data.how_to_get", {"ask the librarian", &Walker::missing_corpus_is_explained}},
-      {"data.train_sha256", {std::string(64, '0'), &Walker::other_bytes_are_refused}},
-      {"data.dev_sha256", {std::string(64, '0'), &Walker::other_bytes_are_refused}},
-      {"data.test_sha256", {std::string(64, '0'), &Walker::other_bytes_are_refused}},
-      {"text.kind", {"segmented", &Walker::training_differs}},
-      {"text.merges", {2, &Walker::training_differs}},
-      {"text.pieces", {18, &Walker::training_differs, {{"text.kind", "sentencepiece"}, {"text.pieces", 22}}}},
-      {"text.max_words", {3, &Walker::training_differs}},
-      {"model.encoder_layers", {2, &Walker::training_differs}},
-      {"model.decoder_layers", {2, &Walker::training_differs}},
-      {"model.d_model", {12, &Walker::training_differs}},
-      {"model.d_ff", {16, &Walker::training_differs}},
-      {"model.heads", {4, &Walker::training_differs}},
-      {"model.placement", {"post", &Walker::training_differs}},
-      {"model.init", {"small_init", &Walker::training_differs}},
-      {"model.init_qkv_fan", {"fused3", &Walker::training_differs}},
-      {"model.fix_norm", {true, &Walker::training_differs}},
-      {"model.tied_embeddings", {"none", &Walker::training_differs}},
-      {"model.output_bias", {false, &Walker::training_differs}},
-      {"model.mask_target_vocabulary", {false, &Walker::training_differs}},
-      {"model.norm.kind", {"scale_norm", &Walker::training_differs}},
-      {"model.norm.eps", {0.1, &Walker::training_differs}},
-      {"model.dropout.residual", {0.4, &Walker::training_differs}},
-      {"model.dropout.attention", {0.4, &Walker::training_differs}},
-      {"model.dropout.relu", {0.4, &Walker::training_differs}},
-      {"model.dropout.word", {0.4, &Walker::training_differs}},
-      {"train.seed", {2, &Walker::training_differs}},
-      {"train.init_seed", {2, &Walker::training_differs}},
-      {"train.order_seed", {2, &Walker::training_differs}},
-      {"train.dropout_seed", {2, &Walker::training_differs}},
-      {"train.epoch_updates", {2, &Walker::length_differs}},
-      {"train.max_epochs", {1, &Walker::length_differs}},
-      {"train.max_updates", {4, &Walker::length_differs}},
-      {"train.early_stop", {1, &Walker::length_differs, {{"train.max_epochs", 4}}}},
-      {"train.min_lr", {0.1, &Walker::length_differs, nowarmup()}},
-      {"train.label_smoothing", {0.3, &Walker::training_differs}},
-      {"train.clip_norm", {0.01, &Walker::training_differs}},
-      {"train.batch.tokens", {40, &Walker::training_differs}},
-      {"train.batch.count", {"padded_sum", &Walker::training_differs}},
-      {"train.schedule.kind", {"valdecay", &Walker::training_differs}},
-      {"train.schedule.scale", {0.2, &Walker::training_differs}},
-      {"train.schedule.warmup_updates", {5, &Walker::training_differs}},
-      {"train.schedule.lr", {0.02, &Walker::training_differs, nowarmup()}},
-      {"train.schedule.decay_factor", {0.5, &Walker::rates_differ, nowarmup()}},
-      {"train.schedule.decay_patience", {2, &Walker::rates_differ, nowarmup()}},
-      {"train.schedule.decay_rule", {"best_patience", &Walker::rates_differ, nowarmup()}},
-      {"train.adam.beta1", {0.5, &Walker::training_differs}},
-      {"train.adam.beta2", {0.9, &Walker::training_differs}},
-      {"train.adam.eps", {0.1, &Walker::training_differs}},
-      {"decode.beam", {1, &Walker::outputs_differ}},
-      {"decode.alpha", {8, &Walker::outputs_differ}},
-      {"decode.max_extra", {1, &Walker::outputs_differ, {{"decode.alpha", 8}}}},
-      {"decode.batch_tokens", {1, &Walker::decoding_is_cut_otherwise}},
-      {"run.device", {"cuda", &Walker::parameters_are_asked_for_elsewhere}},
-      {"run.precision", {"bf16", &Walker::rows_are_narrow, {{"run.device", "cuda"}}}},
-      {"run.ops", {"reference", &Walker::formulas_are_used}},
-      {"run.threads", {2, &Walker::threads_are_used}},
-      {"run.log_updates", {2, &Walker::reports_are_fewer}},
-      {"run.keep_checkpoints", {2, &Walker::checkpoints_are_kept, {{"train.max_epochs", 4}}}},
+      {"data.name", {"another name", &SettingCheck::provisional_id_differs}},
+      {"data.train", {"other", &SettingCheck::bytes_count}},
+      {"data.dev", {"other", &SettingCheck::bytes_count}},
+      {"data.test", {"other", &SettingCheck::bytes_count}},
+      {"data.source", {"reversed", &SettingCheck::bytes_count}},
+      {"data.target", {"forward", &SettingCheck::bytes_count}},
+      {"data.how_to_get", {"ask the librarian", &SettingCheck::missing_corpus_is_explained}},
+      {"data.train_sha256", {std::string(64, '0'), &SettingCheck::other_bytes_are_refused}},
+      {"data.dev_sha256", {std::string(64, '0'), &SettingCheck::other_bytes_are_refused}},
+      {"data.test_sha256", {std::string(64, '0'), &SettingCheck::other_bytes_are_refused}},
+      {"text.kind", {"segmented", &SettingCheck::training_differs}},
+      {"text.merges", {2, &SettingCheck::training_differs}},
+      {"text.pieces", {18, &SettingCheck::training_differs, {{"text.kind", "sentencepiece"}, {"text.pieces", 22}}}},
+      {"text.max_words", {3, &SettingCheck::training_differs}},
+      {"model.encoder_layers", {2, &SettingCheck::training_differs}},
+      {"model.decoder_layers", {2, &SettingCheck::training_differs}},
+      {"model.d_model", {12, &SettingCheck::training_differs}},
+      {"model.d_ff", {16, &SettingCheck::training_differs}},
+      {"model.heads", {4, &SettingCheck::training_differs}},
+      {"model.placement", {"post", &SettingCheck::training_differs}},
+      {"model.init", {"small_init", &SettingCheck::training_differs}},
+      {"model.init_qkv_fan", {"fused3", &SettingCheck::training_differs}},
+      {"model.fix_norm", {true, &SettingCheck::training_differs}},
+      {"model.tied_embeddings", {"none", &SettingCheck::training_differs}},
+      {"model.output_bias", {false, &SettingCheck::training_differs}},
+      {"model.mask_target_vocabulary", {false, &SettingCheck::training_differs}},
+      {"model.norm.kind", {"scale_norm", &SettingCheck::training_differs}},
+      {"model.norm.eps", {0.1, &SettingCheck::training_differs}},
+      {"model.dropout.residual", {0.4, &SettingCheck::training_differs}},
+      {"model.dropout.attention", {0.4, &SettingCheck::training_differs}},
+      {"model.dropout.relu", {0.4, &SettingCheck::training_differs}},
+      {"model.dropout.word", {0.4, &SettingCheck::training_differs}},
+      {"train.seed", {2, &SettingCheck::training_differs}},
+      {"train.init_seed", {2, &SettingCheck::training_differs}},
+      {"train.order_seed", {2, &SettingCheck::training_differs}},
+      {"train.dropout_seed", {2, &SettingCheck::training_differs}},
+      {"train.epoch_updates", {2, &SettingCheck::length_differs}},
+      {"train.max_epochs", {1, &SettingCheck::length_differs}},
+      {"train.max_updates", {4, &SettingCheck::length_differs}},
+      {"train.early_stop", {1, &SettingCheck::length_differs, {{"train.max_epochs", 4}}}},
+      {"train.min_lr", {0.1, &SettingCheck::length_differs, nowarmup()}},
+      {"train.label_smoothing", {0.3, &SettingCheck::training_differs}},
+      {"train.clip_norm", {0.01, &SettingCheck::training_differs}},
+      {"train.batch.tokens", {40, &SettingCheck::training_differs}},
+      {"train.batch.count", {"padded_sum", &SettingCheck::training_differs}},
+      {"train.schedule.kind", {"valdecay", &SettingCheck::training_differs}},
+      {"train.schedule.scale", {0.2, &SettingCheck::training_differs}},
+      {"train.schedule.warmup_updates", {5, &SettingCheck::training_differs}},
+      {"train.schedule.lr", {0.02, &SettingCheck::training_differs, nowarmup()}},
+      {"train.schedule.decay_factor", {0.5, &SettingCheck::learning_rates_differ, nowarmup()}},
+      {"train.schedule.decay_patience", {2, &SettingCheck::learning_rates_differ, nowarmup()}},
+      {"train.schedule.decay_rule", {"best_patience", &SettingCheck::learning_rates_differ, nowarmup()}},
+      {"train.adam.beta1", {0.5, &SettingCheck::training_differs}},
+      {"train.adam.beta2", {0.9, &SettingCheck::training_differs}},
+      {"train.adam.eps", {0.1, &SettingCheck::training_differs}},
+      {"decode.beam", {1, &SettingCheck::outputs_differ}},
+      {"decode.alpha", {8, &SettingCheck::outputs_differ}},
+      {"decode.max_extra", {1, &SettingCheck::outputs_differ, {{"decode.alpha", 8}}}},
+      {"decode.batch_tokens", {1, &SettingCheck::decoding_batches_differ}},
+      {"run.device", {"cuda", &SettingCheck::parameters_are_on_the_device}},
+      {"run.precision", {"bf16", &SettingCheck::rows_are_bf16, {{"run.device", "cuda"}}}},
+      {"run.ops", {"reference", &SettingCheck::formulas_are_used}},
+      {"run.threads", {2, &SettingCheck::threads_are_used}},
+      {"run.log_updates", {2, &SettingCheck::reports_are_fewer}},
+      {"run.keep_checkpoints", {2, &SettingCheck::checkpoints_are_retained, {{"train.max_epochs", 4}}}},
   };
   return all;
 }
@@ -308,25 +305,25 @@ Change change_of(const std::string& key, const Row& row) {
   return {before, with(before, {{key, row.value}})};
 }
 
-TEST(EverySetting, HasARowThatShowsWhatItDoes) {
-  Walker walker;
+TEST(SettingEffects, HaveOneRowForEachSetting) {
+  SettingCheck check;
   RunOptions options;
   std::set<std::string> described;
   for (const DescribedField& f : list_settings(description_of(options))) {
     described.insert(f.key);
     const auto row = rows().find(f.key);
     if (row == rows().end()) {
-      ADD_FAILURE() << f.key << " has no row: say what changes with it";
+      ADD_FAILURE() << f.key << " has no row: add one that shows its effect";
       continue;
     }
     SCOPED_TRACE(f.key);
-    (walker.*row->second.sees)(change_of(f.key, row->second));
+    (check.*row->second.check)(change_of(f.key, row->second));
   }
   for (const auto& [key, row] : rows())
     EXPECT_TRUE(described.contains(key)) << "a row for " << key << ", which is no setting";
 }
 
-TEST_F(SettingsWalk, ResultsMakeAnotherRunAndLocalSettingsDoNot) {
+TEST_F(EverySetting, ResultsMakeAnotherRunAndLocalSettingsDoNot) {
   for (const auto& [key, row] : rows()) {
     if (key.starts_with("data.")) continue;  // see their rows
     const Change change = change_of(key, row);
@@ -337,23 +334,23 @@ TEST_F(SettingsWalk, ResultsMakeAnotherRunAndLocalSettingsDoNot) {
       EXPECT_EQ(same, f.field.identity == Identity::kLocal) << key;
       EXPECT_NE(local_text(options).find(key) != std::string::npos,
                 runs_.canonical(change.after).find(key) != std::string::npos)
-          << key << " stands in one of the two texts";
+          << key << " must be in one of the two texts";
     }
   }
 }
 
-TEST_F(SettingsWalk, APrecisionThatTheDeviceDoesNotHaveIsRefused) {
+TEST_F(EverySetting, APrecisionThatTheDeviceLacksIsRefused) {
   for (const char* precision : {"bf16", "tf32"}) {
     try {
       runs_.options(with(small(), {{"run.precision", precision}}));
-      ADD_FAILURE() << precision << " was taken on the CPU";
+      ADD_FAILURE() << precision << " was accepted on the CPU";
     } catch (const UserError& error) {
       EXPECT_THAT(error.what(), HasSubstr("run.precision = \"" + std::string(precision) + "\" needs run.device"));
     }
   }
 }
 
-TEST_F(SettingsWalk, NeutralValuesAreAsIfTheSettingDidNotExist) {
+TEST_F(EverySetting, ANeutralValueIsNotInTheCanonicalText) {
   RunOptions defaults;
   int neutral = 0;
   for (const DescribedField& f : list_settings(description_of(defaults))) {
@@ -365,8 +362,8 @@ TEST_F(SettingsWalk, NeutralValuesAreAsIfTheSettingDidNotExist) {
   EXPECT_GT(neutral, 10);
 }
 
-// What the canonical text leaves out must not come back as the default.
-TEST_F(SettingsWalk, ARunDirectoryIsReadBackAsItWasWritten) {
+// What the canonical text leaves out must not be read as the default.
+TEST_F(EverySetting, ARunDirectoryIsReadBackAsItWasWritten) {
   Settings neutral = small();
   RunOptions defaults;
   for (const DescribedField& f : list_settings(description_of(defaults))) {
@@ -384,7 +381,7 @@ TEST_F(SettingsWalk, ARunDirectoryIsReadBackAsItWasWritten) {
   }
 }
 
-TEST_F(SettingsWalk, WhatDoesNotApplyDoesNotSplitARun) {
+TEST_F(EverySetting, ASettingThatDoesNotApplyDoesNotChangeTheId) {
   const Settings contexts[] = {
       {{"train.schedule.kind", "invsqrt"}},
       {{"train.schedule.kind", "nowarmup"}},

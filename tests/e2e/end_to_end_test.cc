@@ -1,4 +1,4 @@
-// The whole road with the two real programs: grid files in, tables out, whatever is killed on the way.
+// From grid files to tables with the two real programs, with processes killed on the way.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/lock_file.h"
-#include "tests/e2e/small_road.h"
+#include "tests/e2e/small_training.h"
 
 namespace tearless {
 namespace {
@@ -17,9 +17,9 @@ using nlohmann::json;
 using testing::HasSubstr;
 using testing::Not;
 
-class Road : public testing::Test {
+class EndToEnd : public testing::Test {
  protected:
-  Road() {
+  EndToEnd() {
     test::write_small_corpus(folder_.path());
     std::string grid =
         "title = \"Two placements\"\nseeds = 2\n[axis]\n\"model.placement\" = [\"post\", \"pre\"]\n" +
@@ -87,7 +87,7 @@ pid_t child_of(pid_t parent) {
   return child;
 }
 
-TEST_F(Road, FromAGridFileToATable) {
+TEST_F(EndToEnd, FromAGridFileToATable) {
   const test::Finished plan = tearless({"plan", "grid.toml"});
   EXPECT_EQ(plan.code, 0) << plan.errors;
   const test::Finished run = tearless({"run", "grid.toml"});
@@ -119,7 +119,7 @@ TEST_F(Road, FromAGridFileToATable) {
   EXPECT_GT(attempts("second"), before);
   EXPECT_EQ(tearless({"table", "grid.toml", "--workspace", "second"}).output, table.output);
 
-  // And the database is no more than an index of what lies in the run folders.
+  // The database can be rebuilt from the run folders.
   for (const auto& entry : fs::directory_iterator(folder_ / "second")) {
     if (entry.path().filename().string().starts_with("tearless.db")) fs::remove(entry.path());
   }
