@@ -96,6 +96,7 @@ class Case:
     d: int = 8
     f: int = 12
     heads: int = 2
+    norm_settings: dict = field(default_factory=dict)  # of [model.norm] besides its kind
     scale: float = 0.05  # of the invsqrt schedule, with a warm-up of 4 updates
     dropout: dict = field(default_factory=lambda: {"residual": 0.3, "attention": 0.2, "relu": 0.1, "word": 0.1})
 
@@ -105,8 +106,18 @@ class Case:
             "fix_norm": self.fix_norm, "tied_embeddings": self.tied, "mask_target_vocabulary": self.mask,
             "output_bias": self.output_bias, "encoder_layers": self.encoder_layers, "decoder_layers": self.decoder_layers,
             "d_model": self.d, "d_ff": self.f, "heads": self.heads,
-        } | {"dropout." + key: p for key, p in self.dropout.items()}
+        } | {"dropout." + key: p for key, p in self.dropout.items()} | {"norm." + key: v for key, v in self.norm_settings.items()}
         return {"model." + key: value for key, value in model.items()}
+
+    def norm_of(self, name):
+        """The kind of norm of a sublayer or stack: "decoder.1.ffn", "encoder.final"."""
+        scope, final = self.norm_settings.get("scope", "all"), name.endswith(".final")
+        if not {"all": True, "final_only": final, "encoder": name.startswith("encoder"), "decoder": name.startswith("decoder")}[scope]:
+            return "layer_norm"
+        last = "decoder.final" if self.placement == "pre" else f"decoder.{self.decoder_layers}.ffn"
+        if self.norm == "scale_norm_fixed" and self.fix_norm and name == last and self.placement != "pre_no_final":
+            return "scale_norm"
+        return self.norm
 
     def rates(self):
         return [self.scale * self.d**-0.5 * (n * 4**-1.5 if n < 4 else n**-0.5) for n in range(1, UPDATES + 1)]
@@ -158,11 +169,12 @@ def initial_parameters(case):
         p[f"{name}.w1.bias"], p[f"{name}.w2.bias"] = np.zeros(f), np.zeros(d)
 
     def norm(name):
-        if case.norm == "scale_norm":
+        kind = case.norm_of(name)
+        if kind == "scale_norm":
             p[f"{name}.norm.gain"] = np.full(1, math.sqrt(d))
-        elif case.norm != "none":
+        elif kind in ("layer_norm", "rms_norm"):
             p[f"{name}.norm.gain"] = np.ones(d)
-        if case.norm == "layer_norm":
+        if kind == "layer_norm":
             p[f"{name}.norm.bias"] = np.zeros(d)
 
     for name in {"all": ["embedding.shared"], "target": ["embedding.source", "embedding.target"],
@@ -216,13 +228,37 @@ class Model:
 
     def norm(self, x, name):
         gain, bias = self.p.get(name + ".norm.gain"), self.p.get(name + ".norm.bias")
-        if self.case.norm == "layer_norm":
+        kind = self.case.norm_of(name)
+        settings = self.case.norm_settings if kind == self.case.norm else {}
+        if kind == "layer_norm" and not settings:
             return F.layer_norm(x, (self.case.d,), gain, bias, eps=1e-5)
-        if self.case.norm == "rms_norm":
+        if kind == "rms_norm" and not settings:
             return gain * x / torch.sqrt((x * x).mean(-1, keepdim=True) + 1e-8)
-        if self.case.norm == "scale_norm":
-            return gain * F.normalize(x, dim=-1, eps=1e-5)
-        return x
+        if kind in ("scale_norm", "scale_norm_fixed"):
+            return (gain if kind == "scale_norm" else math.sqrt(self.case.d)) * F.normalize(x, dim=-1, eps=1e-5)
+        if kind == "none":
+            return x
+        eps = settings.get("eps", 1e-8 if kind == "rms_norm" else 1e-5)
+        mean = 0 if kind == "rms_norm" else x.mean(-1, keepdim=True)
+        if kind == "rms_norm":
+            variance = (x * x).mean(-1, keepdim=True)
+        else:
+            variance = x.var(-1, keepdim=True, unbiased=settings.get("deviation") == "unbiased")
+        denominator = {
+            "sqrt_add": lambda: torch.sqrt(variance + eps),
+            "std_add": lambda: torch.sqrt(variance) + eps,
+            "clamp": lambda: torch.sqrt(variance).clamp(min=eps),
+        }[settings.get("eps_mode", "sqrt_add")]()
+        if kind in ("detach_norm", "detach_mean"):
+            mean = mean.detach()
+        if kind in ("detach_norm", "detach_var"):
+            denominator = denominator.detach()
+        y = (x - mean) / denominator
+        if kind == "ada_norm":
+            c, k = settings.get("ada_norm.c", 1.0), settings.get("ada_norm.k", 0.1)
+            return (c * (1 - k * y)).detach() * y
+        y = y if gain is None else gain * y
+        return y if bias is None else y + bias
 
     def sublayer(self, x, name, function):
         if self.case.placement == "post":
@@ -359,6 +395,21 @@ def cases():
     for norm in ("none", "layer_norm", "rms_norm", "scale_norm"):
         for placement in ("post", "pre", "pre_no_final"):
             yield f"{norm}_{placement}", Case(norm, placement)
+    code = {"eps_mode": "std_add", "deviation": "unbiased"}  # of the AdaNorm paper's released code
+    yield "ln_simple_post", Case("ln_simple", "post")
+    yield "ln_simple_pre_as_in_the_code", Case("ln_simple", "pre", norm_settings=code)
+    yield "detach_norm_pre", Case("detach_norm", "pre")
+    yield "detach_mean_post_clamp", Case("detach_mean", "post", norm_settings={"eps_mode": "clamp", "eps": 0.9})
+    yield "detach_var_pre", Case("detach_var", "pre")
+    yield "ada_norm_pre", Case("ada_norm", "pre")
+    yield "ada_norm_post_as_in_the_code", Case("ada_norm", "post", norm_settings=code | {"ada_norm.c": 1.5, "ada_norm.k": 0.3})
+    yield "ada_norm_final_only", Case("ada_norm", "pre", norm_settings={"scope": "final_only", "ada_norm.c": 2.0})
+    yield "scale_norm_decoder_only", Case("scale_norm", "pre", norm_settings={"scope": "decoder"})
+    yield "rms_norm_encoder_std_add", Case("rms_norm", "post", norm_settings={"scope": "encoder", "eps_mode": "std_add", "eps": 0.1})
+    yield "layer_norm_unbiased", Case("layer_norm", "pre", norm_settings={"deviation": "unbiased", "eps": 0.01})
+    yield "scale_norm_fixed_post", Case("scale_norm_fixed", "post")
+    yield "fix_norm_scale_norm_fixed_pre", Case("scale_norm_fixed", "pre", fix_norm=True)
+    yield "fix_norm_scale_norm_fixed_post", Case("scale_norm_fixed", "post", fix_norm=True)
     yield "fix_norm_scale_norm_pre", Case("scale_norm", "pre", fix_norm=True)
     yield "fix_norm_layer_norm_post_tied_target", Case("layer_norm", "post", init="xavier_uniform", fix_norm=True, tied="target")
     yield "fix_norm_untied", Case("rms_norm", "pre", fix_norm=True, tied="none", mask=False)

@@ -63,7 +63,7 @@ struct ModelOptions {
 };
 void describe(SettingsVisitor& visitor, ModelOptions& options);
 
-/// Throws UserError if `heads` does not divide `d_model`.
+/// Throws UserError if `heads` does not divide `d_model`, or if no norm of the placement is in the scope of norm.kind.
 void check_consistent(const ModelOptions& options);
 
 }  // namespace tearless::engine

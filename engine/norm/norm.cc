@@ -101,23 +101,23 @@ at::Tensor NormDenominator::inverse_of(const at::Tensor& centred) const {
 
 at::Tensor stop_gradient(const at::Tensor& x) {
   if (!stopped) return x.detach();
-  if (stopped->recording_) {
-    stopped->values_.push_back(x.detach().clone());
-    return stopped->values_.back();
-  }
-  return stopped->values_.at(stopped->next_++);
+  if (!stopped->recording_) return stopped->values_.at(stopped->next_++);
+  stopped->values_.push_back(x.detach().clone());
+  return stopped->values_.back();
 }
 
-StoppedValues::StoppedValues() {
-  assert(!stopped);
+StoppedValues::StoppedValues(const std::function<void()>& formula) {
   stopped = this;
+  formula();
+  stopped = nullptr;
+  recording_ = false;
 }
 
-StoppedValues::~StoppedValues() { stopped = nullptr; }
-
-void StoppedValues::start_again() {
-  recording_ = false;
+void StoppedValues::hold(const std::function<void()>& formula) {
   next_ = 0;
+  stopped = this;
+  formula();
+  stopped = nullptr;
 }
 
 // --- settings --------------------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -93,18 +94,15 @@ class NormKindOf : public NormKind {
 /// while they vary the input (StoppedValues).
 at::Tensor stop_gradient(const at::Tensor& x);
 
-/// While one exists, stop_gradient() returns the values of the calls that it has seen before start_again(), in their
-/// order. For one thread; for tests.
+/// The results of the calls of stop_gradient() during one evaluation of a formula. For tests; each thread has its own.
 class StoppedValues {
  public:
-  StoppedValues();
-  ~StoppedValues();
-  StoppedValues(const StoppedValues&) = delete;
-  StoppedValues& operator=(const StoppedValues&) = delete;
+  /// Records the calls that `formula` makes.
+  explicit StoppedValues(const std::function<void()>& formula);
+  /// Runs `formula`, whose calls of stop_gradient() return the recorded values in their order.
+  void hold(const std::function<void()>& formula);
 
-  /// Later calls of stop_gradient() return the recorded values, from the first one on.
-  void start_again();
-  size_t count() const { return values_.size(); }
+  bool empty() const { return values_.empty(); }
 
  private:
   friend at::Tensor stop_gradient(const at::Tensor& x);

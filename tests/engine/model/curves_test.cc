@@ -28,11 +28,11 @@ std::vector<double> losses(const ModelOptions& options, Tape::Ops ops) {
 }
 
 TEST(Curves, OfKernelsAndFormulasCoincide) {
-  for (const NormKind& kind : norm_kinds()) {
+  for (const auto& kind : norm_kinds()) {
     for (const Placement placement : {Placement::kPost, Placement::kPre, Placement::kPreNoFinal}) {
-      SCOPED_TRACE(fmt::format("{}, placement {}", kind.name, static_cast<int>(placement)));
+      SCOPED_TRACE(fmt::format("{}, placement {}", kind->name, static_cast<int>(placement)));
       ModelOptions options = test::tiny_options();
-      options.norm.kind = kind.name;
+      options.norm.kind = kind->name;
       options.placement = placement;
       options.fix_norm = placement == Placement::kPost;
       const std::vector<double> reference = losses(options, Tape::Ops::kReference);

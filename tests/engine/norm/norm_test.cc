@@ -32,82 +32,140 @@ at::Tensor bias_of(const NormKind& kind, int64_t width, uint64_t seed) {
   return kind.bias ? random_tensor({width}, seed) : at::Tensor();
 }
 
-at::Tensor forward(const NormKind& kind, const at::Tensor& x, const at::Tensor& gain, const at::Tensor& bias,
-                   Tape::Ops ops = Tape::Ops::kFast) {
-  Tape tape(Tape::Kind::kForward, ops);
-  const auto value = [](const at::Tensor& t) { return t.defined() ? Value(t) : Value(); };
-  return norm_rows(tape, Value(x), kind.make(value(gain), value(bias), kind.default_eps)).data();
+/// A kind of norm with one way of ε and deviation.
+struct Variant {
+  const NormKind* kind;
+  NormDenominator denominator;
+  std::string name;
+
+  NormOp make(const Value& gain, const Value& bias, int64_t width) const {
+    return kind->make(gain, bias, denominator, width);
+  }
+};
+
+std::vector<Variant> variants() {
+  std::vector<Variant> all;
+  for (const auto& kind : norm_kinds()) {
+    for (const auto& [mode, mode_name] :
+         {std::pair{EpsMode::kSqrtAdd, ""}, {EpsMode::kStdAdd, "_std_add"}, {EpsMode::kClamp, "_clamp"}}) {
+      for (const auto& [deviation, deviation_name] :
+           {std::pair{Deviation::kBiased, ""}, {Deviation::kUnbiased, "_unbiased"}}) {
+        if (mode != EpsMode::kSqrtAdd && !kind->has_eps_mode) continue;
+        if (deviation != Deviation::kBiased && !kind->has_deviation) continue;
+        all.push_back(
+            {kind.get(), {kind->default_eps, mode, deviation}, std::string(kind->name) + mode_name + deviation_name});
+      }
+    }
+  }
+  return all;
 }
 
-class EveryNorm : public testing::TestWithParam<NormKind> {};
+Value value_of(const at::Tensor& t) { return t.defined() ? Value(t) : Value(); }
 
-INSTANTIATE_TEST_SUITE_P(All, EveryNorm, testing::ValuesIn(norm_kinds().begin(), norm_kinds().end()),
-                         [](const testing::TestParamInfo<NormKind>& info) { return std::string(info.param.name); });
+at::Tensor forward(const Variant& norm, const at::Tensor& x, const at::Tensor& gain, const at::Tensor& bias,
+                   Tape::Ops ops = Tape::Ops::kFast) {
+  Tape tape(Tape::Kind::kForward, ops);
+  return norm_rows(tape, Value(x), norm.make(value_of(gain), value_of(bias), x.size(1))).data();
+}
 
+Variant plain(std::string_view kind) {
+  return {&norm_kind(kind), norm_kind(kind).default_denominator(), std::string(kind)};
+}
+
+class EveryNorm : public testing::TestWithParam<Variant> {};
+
+INSTANTIATE_TEST_SUITE_P(All, EveryNorm, testing::ValuesIn(variants()),
+                         [](const testing::TestParamInfo<Variant>& info) { return info.param.name; });
+
+// The backward must be autograd over the formula, and finite differences of it in which what the formula gives to
+// stop_gradient() is held fixed.
 TEST_P(EveryNorm, HasTheGradientOfItsFormula) {
-  const NormKind& kind = GetParam();
+  const Variant& norm = GetParam();
   for (const auto& [rows, width] : {std::pair<int64_t, int64_t>{1, 4}, {3, 7}, {70, 10}}) {
     SCOPED_TRACE(testing::Message() << rows << " rows of " << width);
-    test::expect_right_backward({std::string(kind.name),
-                                 {random_tensor({rows, width}, 1), gain_of(kind, width, 2), bias_of(kind, width, 3)},
-                                 [&](Tape& tape, const std::vector<Value>& in) {
-                                   return norm_rows(tape, in[0], kind.make(in[1], in[2], kind.default_eps));
-                                 }});
+    const std::vector<at::Tensor> inputs = {random_tensor({rows, width}, 1), gain_of(*norm.kind, width, 2),
+                                            bias_of(*norm.kind, width, 3)};
+    StoppedValues stopped([&] { norm.kind->formula(inputs[0], inputs[1], inputs[2], norm.denominator); });
+    test::OpCase c{norm.name, inputs, [&, d = width](Tape& tape, const std::vector<Value>& in) {
+                     return norm_rows(tape, in[0], norm.make(in[1], in[2], d));
+                   }};
+    if (!stopped.empty()) {
+      c.differenced = [&](Tape&, const std::vector<Value>& in) {
+        const auto data = [](const Value& v) { return v ? v.data() : at::Tensor(); };
+        Value out;
+        stopped.hold([&] { out = Value(norm.kind->formula(data(in[0]), data(in[1]), data(in[2]), norm.denominator)); });
+        return out;
+      };
+    }
+    test::expect_right_backward(c);
   }
 }
 
 TEST_P(EveryNorm, KeepsTheShapeAndNormalisesEachRowAlone) {
-  const NormKind& kind = GetParam();
+  const Variant& norm = GetParam();
   const at::Tensor x = random_tensor({5, 6}, 1).to(at::kFloat);
   const auto single = [](const at::Tensor& t) { return t.defined() ? t.to(at::kFloat) : t; };
-  const at::Tensor gain = single(gain_of(kind, 6, 2)), bias = single(bias_of(kind, 6, 3));
-  const at::Tensor y = forward(kind, x, gain, bias);
+  const at::Tensor gain = single(gain_of(*norm.kind, 6, 2)), bias = single(bias_of(*norm.kind, 6, 3));
+  const at::Tensor y = forward(norm, x, gain, bias);
   EXPECT_EQ(y.sizes(), x.sizes());
   for (int64_t t = 0; t < 5; ++t) {
-    EXPECT_TRUE(at::equal(forward(kind, x.slice(0, t, t + 1).contiguous(), gain, bias), y.slice(0, t, t + 1)))
+    EXPECT_TRUE(at::equal(forward(norm, x.slice(0, t, t + 1).contiguous(), gain, bias), y.slice(0, t, t + 1)))
         << "row " << t;
   }
 }
 
 TEST_P(EveryNorm, StaysFiniteOnARowOfZerosAndOnAConstantRow) {
-  const NormKind& kind = GetParam();
+  const Variant& norm = GetParam();
   for (const auto ops : {Tape::Ops::kFast, Tape::Ops::kReference}) {
     for (const double constant : {0.0, 3.0, 1e-20}) {
       const test::ForwardBackward result = test::forward_backward(
-          [&](Tape& tape, const std::vector<Value>& in) {
-            return norm_rows(tape, in[0], kind.make(in[1], in[2], kind.default_eps));
-          },
-          {at::full({2, 6}, constant, at::kDouble), gain_of(kind, 6, 2), bias_of(kind, 6, 3)}, ops, at::kFloat);
+          [&](Tape& tape, const std::vector<Value>& in) { return norm_rows(tape, in[0], norm.make(in[1], in[2], 6)); },
+          {at::full({2, 6}, constant, at::kDouble), gain_of(*norm.kind, 6, 2), bias_of(*norm.kind, 6, 3)}, ops,
+          at::kFloat);
       EXPECT_TRUE(result.output.isfinite().all().item<bool>()) << constant;
       EXPECT_TRUE(result.gradients[0].isfinite().all().item<bool>()) << constant;
     }
   }
 }
 
-TEST_P(EveryNorm, HasAMeaningAndAPositiveEpsilon) {
-  EXPECT_FALSE(GetParam().meaning.empty());
-  EXPECT_GT(GetParam().default_eps, 0);
-  EXPECT_GT(GetParam().initial_gain(512), 0);
+TEST_P(EveryNorm, HasAMeaningAPositiveEpsilonAndAKernel) {
+  const NormKind& kind = *GetParam().kind;
+  EXPECT_FALSE(kind.meaning.empty());
+  EXPECT_GT(kind.default_eps, 0);
+  EXPECT_GT(kind.initial_gain(512), 0);
+  EXPECT_TRUE(kind.row(GetParam().denominator, 512).has_value());
 }
 
-TEST(NormKinds, EveryFileHasItsLineInNormsDef) {
+TEST(NormKinds, EveryKindOfAFileHasItsLineInNormsDef) {
   const std::filesystem::path folder = source_root() / "engine" / "norm";
-  std::set<std::string> lines, files;
-  const std::string list = read_text(folder / "norms.def");
-  const std::regex line(R"(NORM\((\w+)\))");
-  for (std::sregex_iterator it(list.begin(), list.end(), line), end; it != end; ++it) lines.insert((*it)[1]);
+  const auto names_in = [](const std::string& text, const char* pattern) {
+    std::set<std::string> names;
+    const std::regex name(pattern);
+    for (std::sregex_iterator it(text.begin(), text.end(), name), end; it != end; ++it) names.insert((*it)[1]);
+    return names;
+  };
+  std::set<std::string> made;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-    const std::filesystem::path file = entry.path();
-    if (file.extension() == ".cc" && file.stem() != "norm") files.insert(file.stem());
+    if (entry.path().extension() != ".cc" || entry.path().stem() == "norm") continue;
+    const std::set<std::string> of_file = names_in(read_text(entry.path()), R"((\w+)_kind\(\) \{)");
+    EXPECT_FALSE(of_file.empty()) << entry.path().filename();
+    made.insert(of_file.begin(), of_file.end());
   }
-  EXPECT_EQ(files, lines);
+  EXPECT_EQ(made, names_in(read_text(folder / "norms.def"), R"(NORM\((\w+)\))"));
 }
 
 // --- numbers ---------------------------------------------------------------------------------------------------------
 
-// The reference vector of docs/spec/knobs.md §2.2, to its six printed digits; ε = 0 there.
+/// The settings [model.norm] from the lines of a file.
+NormOptions options_of(const std::string& toml) {
+  NormOptions options;
+  read_settings(parse_toml_settings(toml, "test"), [&](SettingsVisitor& v) { describe(v, options); });
+  return options;
+}
+
+// The reference vector of docs/spec/knobs.md §2.2, to its six printed digits; ε = 0 there unless stated.
 struct Reference {
-  const char* kind;
+  const char* settings;
   std::vector<double> gain, bias;
   std::vector<double> output, dx, dgain;
 };
@@ -115,22 +173,43 @@ struct Reference {
 TEST(NormKinds, MatchTheReferenceVectors) {
   const at::Tensor x = at::tensor({1.0, 2.0, 4.0, -3.0}, at::kDouble).view({1, 4});
   const at::Tensor delta = at::tensor({0.3, -0.1, 0.2, 0.5}, at::kDouble).view({1, 4});
+  const std::vector<double> y = {0, 0.392232, 1.176697, -1.568929};
   const std::vector<Reference> references = {
-      {"none", {}, {}, {1, 2, 4, -3}, {0.3, -0.1, 0.2, 0.5}, {}},
-      {"layer_norm",
+      {"kind = 'none'", {}, {}, {1, 2, 4, -3}, {0.3, -0.1, 0.2, 0.5}, {}},
+      {"kind = 'layer_norm'",
        {1, 1, 1, 1},
        {0, 0, 0, 0},
-       {0, 0.392232, 1.176697, -1.568929},
+       y,
        {0.029417, -0.104847, 0.058081, 0.017349},
        {0, -0.0392232, 0.2353394, -0.7844645}},
-      {"scale_norm",
+      {"kind = 'ln_simple'", {}, {}, y, {0.029417, -0.104847, 0.058081, 0.017349}, {}},
+      {"kind = 'detach_mean'", {}, {}, y, {0.117670, -0.016594, 0.146333, 0.105601}, {}},
+      {"kind = 'detach_var'", {}, {}, y, {0.029417, -0.127475, -0.009806, 0.107864}, {}},
+      {"kind = 'detach_norm'", {}, {}, y, {0.117670, -0.039223, 0.078446, 0.196116}, {}},
+      {"kind = 'ada_norm'", {}, {}, {0, 0.376848, 1.038235, -1.815083}, {0.023648, -0.103338, 0.060299, 0.019390}, {}},
+      // The released code: unbiased deviation + 1e-5.
+      {"kind = 'ada_norm'\neps = 1e-5\neps_mode = 'std_add'\ndeviation = 'unbiased'\nada_norm.c = 2",
+       {},
+       {},
+       {0, 0.656287, 1.830401, -3.086684},
+       {},
+       {}},
+      {"kind = 'ada_norm'\nada_norm.c = 1\nada_norm.k = 0", {}, {}, y, {0.029417, -0.104847, 0.058081, 0.017349}, {}},
+      {"kind = 'scale_norm'",
        {2},
        {},
        {0.365148, 0.730297, 1.460593, -1.095445},
        {0.116847, -0.021909, 0.102242, 0.160665},
        {-0.109545}},
+      // g = √4 = 2.
+      {"kind = 'scale_norm_fixed'",
+       {},
+       {},
+       {0.365148, 0.730297, 1.460593, -1.095445},
+       {0.116847, -0.021909, 0.102242, 0.160665},
+       {}},
       // RMSNorm with all gains g' is ScaleNorm with g'·√d: here g' = 1 is g = 2 (docs/spec/knobs.md §2).
-      {"rms_norm",
+      {"kind = 'rms_norm'",
        {1, 1, 1, 1},
        {},
        {0.365148, 0.730297, 1.460593, -1.095445},
@@ -139,14 +218,18 @@ TEST(NormKinds, MatchTheReferenceVectors) {
   };
   for (const Reference& r : references) {
     for (const auto ops : {Tape::Ops::kFast, Tape::Ops::kReference}) {
-      SCOPED_TRACE(testing::Message() << r.kind << (ops == Tape::Ops::kFast ? ", fast" : ", reference"));
+      SCOPED_TRACE(testing::Message() << r.settings << (ops == Tape::Ops::kFast ? ", fast" : ", reference"));
       const auto value = [](const std::vector<double>& v) {
         return v.empty() ? Value() : Value(at::tensor(v, at::kDouble));
       };
+      NormOptions options = options_of(r.settings);
+      if (!options.eps) options.eps = 1e-12;
+      const ChosenNorm norm = options.at({}, /*fix_norm=*/false);
       const Value in(x.clone()), gain = value(r.gain), bias = value(r.bias);
       Tape tape(Tape::Kind::kRecording, ops);
-      const Value out = norm_rows(tape, in, norm_kind(r.kind).make(gain, bias, 1e-12));
+      const Value out = norm_rows(tape, in, norm.kind.make(gain, bias, norm.denominator, 4));
       EXPECT_LT((out.data() - at::tensor(r.output, at::kDouble)).abs().max().item<double>(), 1e-6);
+      if (r.dx.empty()) continue;
       out.add_grad(delta.clone());
       tape.backward();
       EXPECT_LT((in.grad() - at::tensor(r.dx, at::kDouble)).abs().max().item<double>(), 1e-6);
@@ -160,11 +243,96 @@ TEST(NormKinds, MatchTheReferenceVectors) {
   }
 }
 
+// --- the theorems of ADA (docs/spec/tables.md §2.5), exact for ε = 0 and the biased deviation ---
+
+/// Output and ∂ℓ/∂x of that kind with ε = 0 for rows x and ∂ℓ/∂y = δ, in double.
+std::pair<at::Tensor, at::Tensor> with_gradient(std::string_view kind, const at::Tensor& x, const at::Tensor& delta) {
+  const Value in(x.clone());
+  Tape tape(Tape::Kind::kRecording);
+  const Value out = norm_rows(tape, in, norm_kind(kind).make({}, {}, {.eps = 0}, x.size(1)));
+  out.add_grad(delta.clone());
+  tape.backward();
+  return {out.data(), in.grad()};
+}
+
+TEST(AdaNormPaper, Theorem1GivesMeanAndVarianceOfTheGradients) {
+  const at::Tensor x = random_tensor({20, 64}, 11) * 3 + 1, delta = random_tensor({20, 64}, 12) + 0.5;
+  const auto mean = [](const at::Tensor& t) { return t.mean(-1); };
+  const auto variance = [&](const at::Tensor& t) { return (t - t.mean(-1, true)).square().mean(-1); };
+  const at::Tensor variance_of_x = variance(x), deviation = variance_of_x.sqrt();
+  const at::Tensor y = (x - x.mean(-1, true)) / deviation.unsqueeze(-1);
+  const at::Tensor c = mean(y * delta);
+  const at::Tensor kept_mean = mean(delta) / deviation, no_mean = kept_mean * 0;
+  const at::Tensor full = variance(delta) / variance_of_x, less = (variance(delta) - c.square()) / variance_of_x;
+  for (const auto& [kind, expected_mean, expected_variance] : {std::tuple{"detach_norm", kept_mean, full},
+                                                               {"ln_simple", no_mean, less},
+                                                               {"detach_mean", kept_mean, less},
+                                                               {"detach_var", no_mean, full}}) {
+    const at::Tensor dx = with_gradient(kind, x, delta).second;
+    EXPECT_LT((mean(dx) - expected_mean).abs().max().item<double>(), 1e-10) << kind;
+    EXPECT_LT((variance(dx) - expected_variance).abs().max().item<double>(), 1e-10) << kind;
+  }
+}
+
+TEST(AdaNormPaper, Theorem2TheMeanOfTheFactorIsCAndThatOfTheOutputMinusCk) {
+  const at::Tensor x = random_tensor({20, 64}, 13) * 2 - 5, zeros = x * 0;
+  const auto [z, dx] = with_gradient("ada_norm", x, zeros);  // C = 1, k = 0.1
+  const at::Tensor y = with_gradient("ln_simple", x, zeros).first;
+  EXPECT_LT(((z / y).mean(-1) - 1).abs().max().item<double>(), 1e-10);
+  EXPECT_LT((z.mean(-1) + 0.1).abs().max().item<double>(), 1e-10);
+}
+
+// --- where a norm stands ---------------------------------------------------------------------------------------------
+
+TEST(NormScope, ChoosesTheNormsThatHaveTheKind) {
+  const NormSite in_encoder{}, after_encoder{.after_stack = true}, in_decoder{.in_decoder = true},
+      after_decoder{.in_decoder = true, .after_stack = true, .decoder_output = true};
+  for (const auto& [scope, expected] : {std::pair{"all", std::array{true, true, true, true}},
+                                        {"final_only", std::array{false, true, false, true}},
+                                        {"encoder", std::array{true, true, false, false}},
+                                        {"decoder", std::array{false, false, true, true}}}) {
+    const NormOptions options =
+        options_of(std::string("kind = 'rms_norm'\neps = 0.5\neps_mode = 'clamp'\nscope = '") + scope + "'");
+    size_t i = 0;
+    for (const NormSite& site : {in_encoder, after_encoder, in_decoder, after_decoder}) {
+      const ChosenNorm norm = options.at(site, false);
+      EXPECT_EQ(norm.kind.name, expected[i] ? "rms_norm" : "layer_norm") << scope << " " << i;
+      EXPECT_EQ(norm.denominator.eps, expected[i] ? 0.5 : 1e-5) << "eps is of the chosen kind";
+      EXPECT_EQ(norm.denominator.eps_mode, expected[i] ? EpsMode::kClamp : EpsMode::kSqrtAdd);
+      ++i;
+    }
+  }
+}
+
+TEST(ScaleNormFixed, LearnsItsLengthAtTheDecodersOutputUnderFixNormAlone) {
+  const NormOptions options = options_of("kind = 'scale_norm_fixed'");
+  const NormSite output{.in_decoder = true, .decoder_output = true};
+  EXPECT_EQ(options.at(output, /*fix_norm=*/true).kind.name, "scale_norm");
+  EXPECT_EQ(options.at(output, /*fix_norm=*/false).kind.name, "scale_norm_fixed");
+  EXPECT_EQ(options.at({.in_decoder = true}, /*fix_norm=*/true).kind.name, "scale_norm_fixed");
+  EXPECT_EQ(options_of("kind = 'rms_norm'").at(output, true).kind.name, "rms_norm");
+}
+
+TEST(NormOptions, CopiesHaveOptionsOfTheirOwn) {
+  const auto z_of = [](const NormOptions& options) {
+    const ChosenNorm norm = options.at({}, false);
+    Tape tape(Tape::Kind::kForward);
+    return norm_rows(tape, Value(random_tensor({1, 8}, 3)), norm.kind.make({}, {}, norm.denominator, 8)).data();
+  };
+  NormOptions one = options_of("kind = 'ada_norm'\nada_norm.c = 1");
+  const NormOptions copy = one;
+  const at::Tensor before = z_of(copy);
+  one = options_of("kind = 'ada_norm'\nada_norm.c = 3");
+  EXPECT_TRUE(at::equal(z_of(copy), before));
+  EXPECT_LT((z_of(one) - 3 * before).abs().max().item<double>(), 1e-12);
+}
+
+// --- single kinds ----------------------------------------------------------------------------------------------------
+
 TEST(LayerNorm, AddsEpsilonInsideTheRoot) {
   // Variance 1e-6 of a row (±1e-3): 1e-3 / √(1e-6 + 1e-5).
   const at::Tensor x = at::tensor({1e-3, -1e-3}, at::kDouble).view({1, 2});
-  const at::Tensor y =
-      forward(norm_kind("layer_norm"), x, at::full({2}, 1.0, at::kDouble), at::zeros({2}, at::kDouble));
+  const at::Tensor y = forward(plain("layer_norm"), x, at::full({2}, 1.0, at::kDouble), at::zeros({2}, at::kDouble));
   EXPECT_NEAR(y[0][0].item<double>(), 1e-3 / std::sqrt(1.1e-5), 1e-9);
 }
 
@@ -173,7 +341,7 @@ TEST(ScaleNorm, ClampsTheLengthFromBelowAndThenScalesByEpsilon) {
   const Value x(at::tensor({3e-6, 4e-6}, at::kDouble).view({1, 2}));  // length 5e-6 < ε
   const Value gain(at::tensor({2.0}, at::kDouble));
   Tape tape(Tape::Kind::kRecording);
-  const Value y = norm_rows(tape, x, kind.make(gain, {}, kind.default_eps));
+  const Value y = norm_rows(tape, x, kind.make(gain, {}, kind.default_denominator(), 2));
   EXPECT_NEAR(y.data()[0][0].item<double>(), 0.6, 1e-12);
   y.add_grad(at::tensor({1.0, 1.0}, at::kDouble).view({1, 2}));
   tape.backward();

@@ -65,6 +65,7 @@ struct OpCase {
   Operation op;
   Operation reference = {};    // where the operation has no formula of its own on a tape of Ops::kReference
   size_t first_parameter = 1;  // inputs from here on are parameters: fp32 where rows are bf16
+  Operation differenced = {};  // what finite differences vary, if not `op`: one with parts of it held fixed
 };
 
 struct ForwardBackward {
@@ -95,7 +96,7 @@ inline ForwardBackward forward_backward(const Operation& op, const std::vector<a
   return result;
 }
 
-/// The fast operation's derivative along element `i` of `input`, by central differences in double.
+/// The operation's derivative along element `i` of `input`, by central differences in double.
 inline double finite_difference(const OpCase& c, size_t input, int64_t i) {
   constexpr double kStep = 1e-5;
   const auto at_offset = [&](double offset) {
@@ -106,7 +107,7 @@ inline double finite_difference(const OpCase& c, size_t input, int64_t i) {
       values.push_back(x.defined() ? Value(x) : Value());
     }
     Tape tape(Tape::Kind::kForward);
-    const at::Tensor y = c.op(tape, values).data();
+    const at::Tensor y = (c.differenced ? c.differenced : c.op)(tape, values).data();
     return (y * random_tensor(y.sizes().vec(), kUpstreamSeed)).sum().item<double>();
   };
   return (at_offset(kStep) - at_offset(-kStep)) / (2 * kStep);

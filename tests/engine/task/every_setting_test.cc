@@ -259,6 +259,11 @@ const std::map<std::string, Row>& rows() {
       {"model.mask_target_vocabulary", {false, &SettingCheck::training_differs}},
       {"model.norm.kind", {"scale_norm", &SettingCheck::training_differs}},
       {"model.norm.eps", {0.1, &SettingCheck::training_differs}},
+      {"model.norm.scope", {"encoder", &SettingCheck::training_differs, {{"model.norm.kind", "rms_norm"}}}},
+      {"model.norm.eps_mode", {"std_add", &SettingCheck::training_differs, {{"model.norm.eps", 0.1}}}},
+      {"model.norm.deviation", {"unbiased", &SettingCheck::training_differs}},
+      {"model.norm.ada_norm.c", {2, &SettingCheck::training_differs, {{"model.norm.kind", "ada_norm"}}}},
+      {"model.norm.ada_norm.k", {0.2, &SettingCheck::training_differs, {{"model.norm.kind", "ada_norm"}}}},
       {"model.dropout.residual", {0.4, &SettingCheck::training_differs}},
       {"model.dropout.attention", {0.4, &SettingCheck::training_differs}},
       {"model.dropout.relu", {0.4, &SettingCheck::training_differs}},
@@ -402,11 +407,12 @@ TEST_F(EverySetting, ASettingThatDoesNotApplyDoesNotChangeTheId) {
       EXPECT_EQ(runs_.canonical(before), runs_.canonical(with(before, {{f.key, rows().at(f.key).value}}))) << f.key;
     }
   }
-  EXPECT_THAT(met,
-              testing::ElementsAre("decode.alpha", "model.init_qkv_fan", "model.norm.eps", "text.merges", "text.pieces",
-                                   "train.min_lr", "train.schedule.decay_factor", "train.schedule.decay_patience",
-                                   "train.schedule.decay_rule", "train.schedule.lr", "train.schedule.scale",
-                                   "train.schedule.warmup_updates", "train.seed"));
+  EXPECT_THAT(
+      met, testing::ElementsAre("decode.alpha", "model.init_qkv_fan", "model.norm.ada_norm.c", "model.norm.ada_norm.k",
+                                "model.norm.deviation", "model.norm.eps", "model.norm.eps_mode", "model.norm.scope",
+                                "text.merges", "text.pieces", "train.min_lr", "train.schedule.decay_factor",
+                                "train.schedule.decay_patience", "train.schedule.decay_rule", "train.schedule.lr",
+                                "train.schedule.scale", "train.schedule.warmup_updates", "train.seed"));
 }
 
 }  // namespace
