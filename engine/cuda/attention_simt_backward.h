@@ -182,7 +182,7 @@ struct SimtAttentionBackward {
     for (int r = 0; r < kWarpRows; ++r) keep[r] = 1.0f;
     // The warp's four keys are one Philox call.
     if (mask.active()) {
-      mask.keep_four(static_cast<uint32_t>(first / 4), s.dropout_outer(query), s.dropout_line(), keep);
+      mask.keep_four(static_cast<uint32_t>(first / 4), s.dropout_outer(query), s.dropout_sentence(), keep);
     }
     const float logsumexp = layout.stats.logsumexp(block)[begin + readable];
     const float p_dot_g = layout.stats.p_dot_g(block)[begin + readable];

@@ -89,10 +89,10 @@ struct SpanHead {
   TEARLESS_BODY uint32_t dropout_outer(int query) const {
     return static_cast<uint32_t>(query) | static_cast<uint32_t>(head) << 16;
   }
-  TEARLESS_BODY uint32_t dropout_line() const { return static_cast<uint32_t>(span.sentence_id); }
+  TEARLESS_BODY uint32_t dropout_sentence() const { return static_cast<uint32_t>(span.sentence_id); }
   /// One Philox call: bit i is 1 where `query` keeps key 4 · quarter + i.
   TEARLESS_BODY uint32_t keep_bits(const Mask& mask, int query, int quarter) const {
-    return mask.keep_bits(static_cast<uint32_t>(quarter), dropout_outer(query), dropout_line());
+    return mask.keep_bits(static_cast<uint32_t>(quarter), dropout_outer(query), dropout_sentence());
   }
 
  private:

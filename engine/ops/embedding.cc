@@ -38,8 +38,9 @@ at::Tensor sinusoid_positions(int64_t positions, int64_t d_model) {
   float* data = table.mutable_data_ptr<float>();
   for (int64_t p = 0; p < positions; ++p) {
     for (int64_t c = 0; c < d_model; ++c) {
+      const int64_t even = c - c % 2;
       const double angle =
-          static_cast<double>(p) / std::pow(10000.0, static_cast<double>(c / 2 * 2) / static_cast<double>(d_model));
+          static_cast<double>(p) / std::pow(10000.0, static_cast<double>(even) / static_cast<double>(d_model));
       data[p * d_model + c] = static_cast<float>(c % 2 == 0 ? std::sin(angle) : std::cos(angle));
     }
   }

@@ -129,7 +129,7 @@ CheckAnswer answer_from(const json& line) {
 
 }  // namespace
 
-Program::Program(fs::path path) : path_(fs::absolute(path)) {
+Program::Program(const fs::path& path) : path_(fs::absolute(path)) {
   if (::access(path_.c_str(), X_OK) != 0) {
     fail("there is no training program {}; build it (make), or name one with --engine or $TEARLESS_ENGINE",
          path_.string());

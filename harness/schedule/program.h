@@ -53,7 +53,7 @@ struct Probe {
 class Program {
  public:
   /// UserError if `path` is not executable.
-  explicit Program(std::filesystem::path path);
+  explicit Program(const std::filesystem::path& path);
 
   /// The first of: `asked` (--engine) if not empty, $TEARLESS_ENGINE, `of_grid` (`program` in the grid file), and
   /// tearless-engine in the folder of this executable.

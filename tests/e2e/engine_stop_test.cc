@@ -15,7 +15,6 @@ namespace tearless {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::HasSubstr;
 using testing::MatchesRegex;
 using Settings = std::map<std::string, std::string>;
 

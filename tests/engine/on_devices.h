@@ -19,8 +19,10 @@ struct DeviceSetting {
 };
 
 class OnDevices : public testing::TestWithParam<DeviceSetting> {
- protected:
+ public:
   ~OnDevices() override { use_cpu_backend(before_); }
+
+ protected:
   void SetUp() override {
     if (on_processor()) {
       use_cpu_backend(cuda_bodies());

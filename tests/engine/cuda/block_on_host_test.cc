@@ -75,8 +75,8 @@ TEST(BlockOnHost, PassesValuesBetweenTheLanesOfAWarp) {
   });
   EXPECT_EQ(passed[0], passed[1]);
   for (int thread = 0; thread < kThreads; ++thread) {
-    EXPECT_EQ(passed[0][static_cast<size_t>(thread)],
-              static_cast<float>(thread / kLanes * kLanes + 5 + 100 * kLanes * (kLanes - 1) / 2));
+    const int lane_5 = thread - thread % kLanes + 5, sum_of_lanes = kLanes * (kLanes - 1) / 2;
+    EXPECT_EQ(passed[0][static_cast<size_t>(thread)], static_cast<float>(lane_5 + 100 * sum_of_lanes));
   }
 }
 

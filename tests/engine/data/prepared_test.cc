@@ -25,6 +25,9 @@ Ids ids(std::span<const int32_t> tokens) { return {tokens.begin(), tokens.end()}
 
 /// A corpus of a few lines, and a cache of its own.
 class Preparation : public testing::Test {
+ public:
+  ~Preparation() override { ::unsetenv("TEARLESS_CACHE"); }
+
  protected:
   Preparation() {
     ::setenv("TEARLESS_CACHE", (folder_ / "cache").c_str(), /*overwrite=*/1);
@@ -43,7 +46,6 @@ class Preparation : public testing::Test {
     write("test.tgt", "x\rx\n");
     text_.kind = TextKind::kSegmented;
   }
-  ~Preparation() override { ::unsetenv("TEARLESS_CACHE"); }
 
   void write(const std::string& name, std::string_view text) { test::write_text(folder_ / name, text); }
   Prepared make() {

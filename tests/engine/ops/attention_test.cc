@@ -40,7 +40,7 @@ at::Tensor padded_attention(const at::Tensor& q, const at::Tensor& k, const at::
   const auto split = [](const at::Tensor& x) {
     return x.view({x.size(0), x.size(1), kHeads, kWidth / kHeads}).transpose(1, 2);  // [N, H, length, d_h]
   };
-  at::Tensor scores = split(q).matmul(split(k).transpose(2, 3)) / std::sqrt(static_cast<double>(kWidth / kHeads));
+  at::Tensor scores = split(q).matmul(split(k).transpose(2, 3)) / std::sqrt(static_cast<double>(kWidth) / kHeads);
   constexpr double kHidden = -std::numeric_limits<double>::infinity();
   for (size_t i = 0; i < key_lengths.size(); ++i) {
     scores[static_cast<int64_t>(i)].slice(2, key_lengths[i]).fill_(kHidden);

@@ -24,7 +24,7 @@
 namespace tearless::engine::test {
 
 /// Normal numbers, in double; the same for the same seed.
-inline at::Tensor random_tensor(std::vector<int64_t> shape, uint64_t seed) {
+inline at::Tensor random_tensor(const std::vector<int64_t>& shape, uint64_t seed) {
   at::Tensor x = at::empty(shape, at::kDouble);
   std::mt19937_64 bits(seed);
   std::normal_distribution<double> normal;

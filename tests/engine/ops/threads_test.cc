@@ -23,9 +23,10 @@ using Values = std::vector<Value>;
 constexpr int64_t kWidth = 48;
 
 class Threads : public testing::Test {
- protected:
+ public:
   ~Threads() override { at::set_num_threads(before_); }
 
+ protected:
   void expect_same_bits(const char* what, const std::vector<at::Tensor>& inputs, const Operation& op) {
     test::for_each_cpu_backend([&] { expect_same_bits_with_these_kernels(what, inputs, op); });
   }
