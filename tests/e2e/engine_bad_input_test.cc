@@ -67,6 +67,9 @@ TEST_F(EngineBadInput, SettingsGolden) {
   train("an unknown kind", {{"model.norm.kind", "\"layernorm\""}});
   train("an unknown placement", {{"model.placement", "\"prenorm\""}});
   train("heads that do not divide d_model", {{"model.heads", "5"}});
+  train("a scope without norms",
+        {{"model.placement", "\"post\""}, {"model.norm.kind", "\"rms_norm\""}, {"model.norm.scope", "\"final_only\""}});
+  train("an option of another kind", {{"model.norm.scale_norm.c", "2"}});
   ask("a settings file that is not there", {"train", "--config", "nowhere.toml"});
   ask("a run that is not there", {"train", "nowhere"});
   test::expect_golden("engine/bad_settings.txt", transcript_);

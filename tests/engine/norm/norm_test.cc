@@ -128,12 +128,18 @@ TEST_P(EveryNorm, StaysFiniteOnARowOfZerosAndOnAConstantRow) {
   }
 }
 
-TEST_P(EveryNorm, HasAMeaningAPositiveEpsilonAndAKernel) {
+TEST_P(EveryNorm, HasAMeaningAndAPositiveEpsilon) {
   const NormKind& kind = *GetParam().kind;
   EXPECT_FALSE(kind.meaning.empty());
   EXPECT_GT(kind.default_eps, 0);
   EXPECT_GT(kind.initial_gain(512), 0);
-  EXPECT_TRUE(kind.row(GetParam().denominator, 512).has_value());
+}
+
+TEST(NormKinds, OfThePapersRunAsFusedKernels) {
+  for (const char* kind : {"none", "layer_norm", "ln_simple", "detach_norm", "detach_mean", "detach_var", "ada_norm",
+                           "rms_norm", "scale_norm", "scale_norm_fixed"}) {
+    EXPECT_TRUE(norm_kind(kind).row(norm_kind(kind).default_denominator(), 512).has_value()) << kind;
+  }
 }
 
 TEST(NormKinds, EveryKindOfAFileHasItsLineInNormsDef) {
