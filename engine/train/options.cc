@@ -29,16 +29,25 @@ void describe(SettingsVisitor& v, ScheduleOptions& o) {
                        "update, decay on plateaus"},
            o.kind, kSchedules);
   const bool plain = o.kind == ScheduleKind::kNowarmup;
+  const bool peak = o.peak_lr.has_value();
   const bool decays = o.kind != ScheduleKind::kInvsqrt;
   v.number({.key = "scale",
             .meaning = "multiplies the warm-up schedules (2 = \"2×LR\")",
             .min = 0,
             .max = 1000,
-            .applies = !plain},
+            .applies = !plain && !peak},
            o.scale);
   v.integer({.key = "warmup_updates", .meaning = "updates of linear warm-up", .min = 1, .max = 1e9, .applies = !plain},
             o.warmup_updates);
-  v.number({.key = "lr", .meaning = "learning rate of `nowarmup`", .min = 0, .max = 10, .applies = plain}, o.lr);
+  v.number({.key = "lr", .meaning = "learning rate of `nowarmup`", .min = 0, .max = 10, .applies = plain && !peak},
+           o.lr);
+  v.optional_number({.key = "peak_lr",
+                     .meaning = "the highest learning rate, for every kind; replaces scale and lr: `invsqrt` reaches "
+                                "it at update w, `nowarmup` begins with it, `valdecay` stays at update w - 1 of the "
+                                "ramp to it (the code of TwT). peak_lr = scale · d^-½ · w^-½; unset: scale or lr",
+                     .min = 1e-12,
+                     .max = 10},
+                    o.peak_lr);
   v.number({.key = "decay_factor",
             .meaning = "the learning rate is multiplied by this on a plateau",
             .min = 0,

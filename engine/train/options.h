@@ -27,8 +27,12 @@ struct ScheduleOptions {
   double scale = 1.0;             // factor of the learning rate with warm-up; "2×LR" is 2. Not with nowarmup
   int64_t warmup_updates = 8000;  // updates of linear warm-up; not with nowarmup
   double lr = 3e-4;               // learning rate of nowarmup
-  double decay_factor = 0.8;      // multiplies the learning rate on a plateau; not with invsqrt
-  int64_t decay_patience = 3;     // evaluations that decay_rule looks back on; not with invsqrt
+  // Highest learning rate, for every kind; replaces `scale` and `lr`. invsqrt reaches it at update w, nowarmup begins
+  // with it, valdecay stays at update w - 1 of the ramp to it: at peak_lr · (w - 1) / w (the code of TwT).
+  // peak_lr = scale · d^-½ · w^-½ gives the learning rates of `scale`, under another id.
+  std::optional<double> peak_lr;
+  double decay_factor = 0.8;   // multiplies the learning rate on a plateau; not with invsqrt
+  int64_t decay_patience = 3;  // evaluations that decay_rule looks back on; not with invsqrt
   DecayRule decay_rule = DecayRule::kMinWindow;
 };
 void describe(SettingsVisitor& visitor, ScheduleOptions& options);

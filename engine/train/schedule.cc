@@ -6,9 +6,10 @@
 namespace tearless::engine {
 
 double Schedule::learning_rate(int64_t n) const {
-  if (options_.kind == ScheduleKind::kNowarmup) return options_.lr * decay_;
+  if (options_.kind == ScheduleKind::kNowarmup) return options_.peak_lr.value_or(options_.lr) * decay_;
   const auto w = static_cast<double>(options_.warmup_updates);
-  const double scale = options_.scale / std::sqrt(static_cast<double>(d_model_));
+  const double scale =
+      options_.peak_lr ? *options_.peak_lr * std::sqrt(w) : options_.scale / std::sqrt(static_cast<double>(d_model_));
   const auto ramp = [&](int64_t update) { return scale * static_cast<double>(update) * std::pow(w, -1.5); };
   if (n < options_.warmup_updates) return ramp(n);
   if (options_.kind == ScheduleKind::kInvsqrt) return scale / std::sqrt(static_cast<double>(n));

@@ -13,7 +13,9 @@ class Schedule {
  public:
   Schedule(const ScheduleOptions& options, int64_t d_model) : options_(options), d_model_(d_model) {}
 
-  /// The learning rate of update n, counted from 1, after the decays so far.
+  /// The learning rate of update n, counted from 1, after the decays so far. With `peak_lr` p and a warm-up of w
+  /// updates `invsqrt` is p · min(n / w, (w / n)^½), which is p at n = w alone; `valdecay` is p · n / w up to n = w - 1
+  /// and stays there (at p for w = 1); `nowarmup` is p.
   double learning_rate(int64_t n) const;
 
   /// Reports the dev BLEU (rounded to two decimals) of the evaluation after `updates` updates. May decay

@@ -5,7 +5,9 @@
 #include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "tests/e2e/table_three.h"
 #include "tests/support/paths.h"
@@ -40,12 +42,48 @@ TEST(ShippedGrids, AllGoThroughPlan) {
     EXPECT_GT(plan.at("runs").size(), 0u);
     ++count;
   }
-  EXPECT_GE(count, 3);
+  EXPECT_GE(count, 4);
 }
 
 TEST(ShippedGrids, TheDemoHasItsCorpusInTheRepository) {
   const json plan = plan_of(test::source_root() / "grids/demo.toml");
   EXPECT_EQ(plan.at("counts").at("to_run"), 12);
+}
+
+// `--smoke` of three runs, which together have every point of every axis.
+TEST(ShippedGrids, AllAxesTrainsAtEveryPointOfEachAxis) {
+  const fs::path grid = test::source_root() / "grids/all_axes.toml";
+  const json plan = plan_of(grid);
+  // Of 96 points, 16 are post-norm without norms, and 4 are Xavier + post-norm at six layers without warm-up.
+  EXPECT_EQ(plan.at("counts").at("left_out"), 20);
+  EXPECT_EQ(plan.at("counts").at("to_run"), 76);
+
+  const std::vector<std::vector<std::string>> runs = {
+      {"model.norm.kind=layer_norm", "model.placement=post", "model.init=xavier_uniform",
+       "train.schedule.peak_lr=0.004", "depth=1+1", "warm-up=none"},
+      {"model.norm.kind=scale_norm", "model.placement=pre", "model.init=small_init", "train.schedule.peak_lr=0.001",
+       "depth=6+6", "warm-up=100 updates"},
+      {"model.norm.kind=none", "model.placement=pre", "model.init=small_init", "train.schedule.peak_lr=0.001",
+       "depth=1+1", "warm-up=none"}};
+  std::set<std::string> points, trained;
+  for (const json& axis : plan.at("axes")) {
+    for (const json& point : axis.at("points")) {
+      points.insert(axis.at("name").get<std::string>() + "=" + point.at("label").get<std::string>());
+    }
+  }
+  const test::TempFolder folder;
+  for (const std::vector<std::string>& labels : runs) {
+    std::vector<std::string> arguments = {
+        test::program("tearless"), "--workspace", folder / "results", "run", grid, "--smoke"};
+    for (const std::string& label : labels) arguments.insert(arguments.end(), {"--only", label});
+    const test::Finished finished = test::run({.arguments = std::move(arguments),
+                                               .environment = {{"TEARLESS_CACHE", (folder / "cache").string()},
+                                                               {"TEARLESS_ENGINE", test::program("tearless-engine")}}});
+    EXPECT_EQ(finished.code, 0) << finished.output << finished.errors;
+    EXPECT_THAT(finished.output, HasSubstr("1 run: 1 done")) << labels.front();
+    trained.insert(labels.begin(), labels.end());
+  }
+  EXPECT_EQ(trained, points);
 }
 
 TEST(ShippedGrids, Table3IsTwentySettingsAndSaysHowToGetWhatIsMissing) {

@@ -66,14 +66,15 @@ class Settings:
         self.residual_dropout, self.attention_dropout, self.relu_dropout = (
             dropout.get(site, 0.3) for site in ("residual", "attention", "relu"))
         self.smoothing, self.clip_norm = train.get("label_smoothing", 0.1), train.get("clip_norm", 1.0)
-        self.scale, self.warmup = schedule.get("scale", 1.0), schedule.get("warmup_updates", 8000)
+        self.warmup = schedule.get("warmup_updates", 8000)
+        self.peak = schedule.get("peak_lr", schedule.get("scale", 1.0) * (self.d * self.warmup) ** -0.5)
         self.betas, self.adam_eps = (adam.get("beta1", 0.9), adam.get("beta2", 0.999)), adam.get("eps", 1e-8)
         self.beam, self.alpha = decode.get("beam", 4), decode.get("alpha", 0.6)
         self.max_extra, self.batch_tokens = decode.get("max_extra", 50), decode.get("batch_tokens", 4096)
         self.device, self.seed = settings.get("run", {}).get("device", "cpu"), train.get("seed", 147)
 
     def rate(self, update):
-        return self.scale * self.d**-0.5 * min(update * self.warmup**-1.5, update**-0.5)
+        return self.peak * min(update / self.warmup, (self.warmup / update) ** 0.5)
 
 
 def read_lengths(file):

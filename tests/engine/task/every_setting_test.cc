@@ -285,6 +285,7 @@ const std::map<std::string, Row>& rows() {
       {"train.schedule.scale", {0.2, &SettingCheck::training_differs}},
       {"train.schedule.warmup_updates", {5, &SettingCheck::training_differs}},
       {"train.schedule.lr", {0.02, &SettingCheck::training_differs, nowarmup()}},
+      {"train.schedule.peak_lr", {0.02, &SettingCheck::training_differs}},
       {"train.schedule.decay_factor", {0.5, &SettingCheck::learning_rates_differ, nowarmup()}},
       {"train.schedule.decay_patience", {2, &SettingCheck::learning_rates_differ, nowarmup()}},
       {"train.schedule.decay_rule", {"best_patience", &SettingCheck::learning_rates_differ, nowarmup()}},
@@ -390,6 +391,9 @@ TEST_F(EverySetting, ASettingThatDoesNotApplyDoesNotChangeTheId) {
   const Settings contexts[] = {
       {{"train.schedule.kind", "invsqrt"}},
       {{"train.schedule.kind", "nowarmup"}},
+      {{"train.schedule.peak_lr", 0.01}},
+      {{"train.schedule.kind", "valdecay"}, {"train.schedule.peak_lr", 0.01}},
+      {{"train.schedule.kind", "nowarmup"}, {"train.schedule.peak_lr", 0.01}},
       {{"model.norm.kind", "none"}},
       {{"model.init", "small_init"}},
       {{"text.kind", "bpe"}},

@@ -67,6 +67,56 @@ TEST(Schedule, NowarmupBeginsAtItsLearningRate) {
   EXPECT_EQ(schedule.learning_rate(1'000'000), 3e-4);
 }
 
+// Expected values: invsqrt p · min(n / w, √(w / n)), valdecay p · min(n, w - 1) / w, nowarmup p; by hand for p = 2e-3.
+TEST(Schedule, PeakLrIsTheHighestLearningRateWhateverTheKind) {
+  const struct {
+    ScheduleKind kind;
+    int64_t warmup, update;
+    double expected;
+  } rows[] = {
+      {ScheduleKind::kInvsqrt, 400, 1, 5e-6},         {ScheduleKind::kInvsqrt, 400, 100, 5e-4},
+      {ScheduleKind::kInvsqrt, 400, 399, 1.995e-3},   {ScheduleKind::kInvsqrt, 400, 400, 2e-3},
+      {ScheduleKind::kInvsqrt, 400, 1600, 1e-3},      {ScheduleKind::kInvsqrt, 400, 40'000, 2e-4},
+      {ScheduleKind::kInvsqrt, 1, 1, 2e-3},           {ScheduleKind::kInvsqrt, 1, 4, 1e-3},
+      {ScheduleKind::kValdecay, 400, 1, 5e-6},        {ScheduleKind::kValdecay, 400, 100, 5e-4},
+      {ScheduleKind::kValdecay, 400, 399, 1.995e-3},  {ScheduleKind::kValdecay, 400, 400, 1.995e-3},
+      {ScheduleKind::kValdecay, 400, 1600, 1.995e-3}, {ScheduleKind::kValdecay, 1, 1, 2e-3},
+      {ScheduleKind::kValdecay, 1, 9, 2e-3},          {ScheduleKind::kNowarmup, 400, 1, 2e-3},
+      {ScheduleKind::kNowarmup, 400, 40'000, 2e-3},
+  };
+  for (const auto& row : rows) {
+    ScheduleOptions options = with_kind(row.kind, row.warmup, /*scale=*/7);
+    options.lr = 7;  // neither scale, nor lr, nor the width has an effect
+    options.peak_lr = 2e-3;
+    for (const int64_t width : {32, 512}) {
+      EXPECT_NEAR(Schedule(options, width).learning_rate(row.update), row.expected, 1e-15)
+          << static_cast<int>(row.kind) << " w " << row.warmup << " n " << row.update;
+    }
+  }
+}
+
+TEST(Schedule, PeakLrIsTheScaleOfItsConversion) {
+  for (const ScheduleKind kind : {ScheduleKind::kInvsqrt, ScheduleKind::kValdecay}) {
+    ScheduleOptions by_peak = with_kind(kind, 8000);
+    by_peak.peak_lr = 4.941058844e-4;  // 512^-½ · 8000^-½
+    const Schedule scaled(with_kind(kind, 8000), kWidth), peaked(by_peak, kWidth);
+    for (const int64_t n : {1, 4000, 7999, 8000, 8001, 100'000}) {
+      EXPECT_NEAR(peaked.learning_rate(n) / scaled.learning_rate(n), 1, 1e-9) << n;
+    }
+  }
+}
+
+TEST(Schedule, PeakLrDecaysOnPlateausAsTheOthersDo) {
+  ScheduleOptions options = with_kind(ScheduleKind::kNowarmup);
+  options.peak_lr = 1e-3;
+  Schedule schedule(options, kWidth);
+  for (const double bleu : {10.0, 9.0, 8.0, 7.0}) schedule.on_evaluation(bleu, 100);
+  EXPECT_NEAR(schedule.learning_rate(500), 8e-4, 1e-15);
+  options = with_kind(ScheduleKind::kInvsqrt);
+  options.peak_lr = 1e-3;
+  EXPECT_EQ(decays(options, {10, 9, 8, 7, 6}), (std::vector<int>{0, 0, 0, 0, 0}));
+}
+
 TEST(Schedule, MinWindowDecaysBelowEachOfTheLastThreeAndCountsNothing) {
   const ScheduleOptions options = with_kind(ScheduleKind::kNowarmup);
   // Falling at once: only the fourth evaluation has three before it; then every further fall decays again.
