@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Ten sweeps of the demo grid that are disturbed at random, against one that is not.
+"""Ten sweeps of grids/norm_and_placement.toml that are disturbed at random, against one that is not.
 
 A round is a sweep in a workspace of its own. While it is not through, the harness is started again and again, and after a
 random time one of these happens:
@@ -200,14 +200,14 @@ def play_round(folder, options, chance):
 
 
 def grid_of(folder, updates):
-    """The demo grid, its runs cut down to so many updates (0: whole)."""
+    """grids/norm_and_placement.toml, its runs cut down to so many updates (0: whole)."""
     if updates == 0:
-        return ROOT / "grids/demo.toml"
-    text = (ROOT / "grids/demo.toml").read_text()
+        return ROOT / "grids/norm_and_placement.toml"
+    text = (ROOT / "grids/norm_and_placement.toml").read_text()
     text = text.replace('"base/demo.toml"', f'"{ROOT}/grids/base/demo.toml"')
     short = f'[set]\n"train.max_updates" = {updates}\n"train.epoch_updates" = {max(1, updates // 3)}\n"run.log_updates" = 7\n\n[axis]'
     text = re.sub(r"^\[axis\]", short, text, count=1, flags=re.M)
-    grid = folder / "demo.toml"
+    grid = folder / "norm_and_placement.toml"
     grid.write_text(text)
     return grid
 
@@ -230,7 +230,7 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--disturbances", type=int, default=12, help="in each round, at most")
-    parser.add_argument("--updates", type=int, default=60, help="of each run; 0: the demo's own 800")
+    parser.add_argument("--updates", type=int, default=60, help="of each run; 0: the grid's own 800")
     parser.add_argument("--longest-wait", type=float, default=4, help="seconds between two disturbances, at most")
     parser.add_argument("--jobs", type=int, default=2, help="runs at once")
     parser.add_argument("--binaries", type=pathlib.Path, default=ROOT / "build/bin")
