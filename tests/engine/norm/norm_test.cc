@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <map>
 #include <regex>
 #include <set>
 
@@ -317,6 +318,30 @@ TEST(ScaleNormFixed, LearnsItsLengthAtTheDecodersOutputUnderFixNormAlone) {
   EXPECT_EQ(options.at(output, /*fix_norm=*/false).kind.name, "scale_norm_fixed");
   EXPECT_EQ(options.at({.in_decoder = true}, /*fix_norm=*/true).kind.name, "scale_norm_fixed");
   EXPECT_EQ(options_of("kind = 'rms_norm'").at(output, true).kind.name, "rms_norm");
+}
+
+// A setting that does not apply is no part of a run's id: two runs that differ in one that does would be one run.
+TEST(NormOptions, ApplyToTheKindsThatHaveThem) {
+  const std::map<std::string, std::set<std::string>> expected = {
+      {"none", {"kind", "scope"}},
+      {"layer_norm", {"kind", "eps", "eps_mode", "deviation"}},
+      {"ln_simple", {"kind", "scope", "eps", "eps_mode", "deviation"}},
+      {"detach_norm", {"kind", "scope", "eps", "eps_mode", "deviation"}},
+      {"detach_mean", {"kind", "scope", "eps", "eps_mode", "deviation"}},
+      {"detach_var", {"kind", "scope", "eps", "eps_mode", "deviation"}},
+      {"ada_norm", {"kind", "scope", "eps", "eps_mode", "deviation", "ada_norm.c", "ada_norm.k"}},
+      {"rms_norm", {"kind", "scope", "eps", "eps_mode"}},
+      {"scale_norm", {"kind", "scope", "eps"}},
+      {"scale_norm_fixed", {"kind", "scope", "eps"}},
+  };
+  for (const auto& [kind, keys] : expected) {
+    NormOptions options = options_of("kind = '" + kind + "'");
+    std::set<std::string> applying;
+    for (const DescribedField& f : list_settings([&](SettingsVisitor& v) { describe(v, options); })) {
+      if (f.field.applies) applying.insert(f.key);
+    }
+    EXPECT_EQ(applying, keys) << kind;
+  }
 }
 
 TEST(NormOptions, CopiesHaveOptionsOfTheirOwn) {
