@@ -64,7 +64,7 @@ void check_consistent(const ModelOptions& o) {
     fail("model.heads = {} does not divide model.d_model = {}; choose heads so that d_model / heads is whole", o.heads,
          o.d_model);
   }
-  if (o.norm.scope == NormScope::kFinalOnly && o.norm.kind != "layer_norm" && o.placement != Placement::kPre) {
+  if (o.norm.scope == NormScope::kFinalOnly && o.norm.scope_applies() && o.placement != Placement::kPre) {
     fail(
         "model.norm.scope = \"final_only\" needs model.placement = \"pre\": with the other placements no norm follows "
         "a stack");

@@ -137,6 +137,7 @@ NormOptions& NormOptions::operator=(const NormOptions& other) { return *this = N
 const NormKind& NormOptions::own(std::string_view name) const { return find(kinds_, name); }
 
 bool NormOptions::in_scope(const NormSite& site) const {
+  if (!scope_applies()) return true;
   switch (scope) {
     case NormScope::kAll:
       return true;
@@ -157,7 +158,10 @@ ChosenNorm NormOptions::at(const NormSite& site, bool fix_norm) const {
   }
   const std::string_view before = chosen().before_fix_norm;
   const NormKind& kind_here = fix_norm && site.decoder_output && !before.empty() ? own(before) : chosen();
-  return {kind_here, {.eps = eps.value_or(kind_here.default_eps), .eps_mode = eps_mode, .deviation = deviation}};
+  NormDenominator denominator{.eps = eps.value_or(kind_here.default_eps)};
+  if (kind_here.has_eps_mode) denominator.eps_mode = eps_mode;
+  if (kind_here.has_deviation) denominator.deviation = deviation;
+  return {kind_here, denominator};
 }
 
 void describe(SettingsVisitor& visitor, NormOptions& options) {
@@ -172,7 +176,7 @@ void describe(SettingsVisitor& visitor, NormOptions& options) {
                   .meaning = "the norms that have this kind; the others stay layer_norm: `all`, `final_only` those "
                              "after a stack, or those of one stack",
                   .neutral = "all",
-                  .applies = options.kind != "layer_norm"},
+                  .applies = options.scope_applies()},
                  options.scope, kScopes);
   visitor.optional_number(
       {.key = "eps", .meaning = "ε of the norm; unset: the kind's own", .min = 0, .max = 1, .applies = chosen.has_eps},

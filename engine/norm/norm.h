@@ -148,8 +148,11 @@ struct NormOptions {
 
   /// The chosen kind, with the values of its own options.
   const NormKind& chosen() const { return own(kind); }
-  /// The norm of that site: of the chosen kind, or outside `scope` layer_norm as it is by default. `fix_norm`: the
-  /// model has FixNorm (NormKind::before_fix_norm). The result is valid while these options are.
+  /// False for layer_norm, which is also the kind outside a scope: `scope` is then ignored.
+  bool scope_applies() const { return kind != "layer_norm"; }
+  /// The norm of that site: of the chosen kind, or outside `scope` layer_norm as it is by default. Options that the
+  /// kind does not have are ignored: they are no part of a run's id. `fix_norm`: the model has FixNorm
+  /// (NormKind::before_fix_norm). The result is valid while these options are.
   ChosenNorm at(const NormSite& site, bool fix_norm) const;
 
  private:

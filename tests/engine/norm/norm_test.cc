@@ -344,6 +344,15 @@ TEST(NormOptions, ApplyToTheKindsThatHaveThem) {
   }
 }
 
+TEST(NormOptions, HaveNoEffectWhereTheyDoNotApply) {
+  const NormDenominator of_rms = options_of("kind = 'rms_norm'\ndeviation = 'unbiased'").at({}, false).denominator;
+  EXPECT_EQ(of_rms.deviation, Deviation::kBiased);
+  const NormDenominator of_length = options_of("kind = 'scale_norm'\neps_mode = 'std_add'").at({}, false).denominator;
+  EXPECT_EQ(of_length.eps_mode, EpsMode::kSqrtAdd);
+  const NormOptions plain_norms = options_of("kind = 'layer_norm'\neps = 0.5\nscope = 'decoder'");
+  EXPECT_EQ(plain_norms.at({.in_decoder = false}, false).denominator.eps, 0.5) << "of every layer_norm";
+}
+
 TEST(NormOptions, CopiesHaveOptionsOfTheirOwn) {
   const auto z_of = [](const NormOptions& options) {
     const ChosenNorm norm = options.at({}, false);
