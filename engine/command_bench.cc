@@ -128,7 +128,7 @@ int report_kernels(const RunOptions& options, const BenchArguments& args) {
                          row_precision(options.run) == RowPrecision::kBf16 ? at::kBFloat16 : at::kFloat));
   const int64_t usual = device.is_cpu() ? kOnCpu : kOnGpu;
   const auto rates = kernel_rates(like, options.model.d_model, args.megabytes > 0 ? args.megabytes << 20 : usual,
-                                  total_size(transformer_specs(options.model, args.vocabulary)));
+                                  parameter_count(options.model, args.vocabulary));
   const auto gigabytes = [](const KernelRate& rate) { return 1e-9 * rate.bytes / rate.seconds; };
   if (args.as_json) {
     json out = json::object();

@@ -167,30 +167,22 @@ void DeviceSearch::set_tables(const Embeddings::Tables& tables) {
 }
 
 void DeviceSearch::fill_cache(const Value& projected, int64_t rows) {
-  const at::Tensor& cross_kv = projected.data();
-  const int64_t layers = model_.decoder_layers();
-  const bool fits =
-      cache_.cross_kv && cache_.cross_kv.data().size(0) >= cross_kv.size(0) && cache_.self_kv[0].size(0) >= rows;
-  if (!fits) {
+  const at::Tensor& source = projected.data();
+  const int64_t source_rows = cache_.source ? cache_.source.data().size(0) : 0;
+  if (source_rows < source.size(0) || cache_.capacity() < rows) {
     steps_.clear();  // captured steps read the old cache
-    const auto capacity = [&](const at::Tensor* old, int64_t wanted) {
-      return std::max(wanted, old ? old->size(0) : int64_t{0});
-    };
-    const int64_t source_rows = capacity(cache_.cross_kv ? &cache_.cross_kv.data() : nullptr, cross_kv.size(0));
-    const int64_t self_rows = capacity(cache_.self_kv.empty() ? nullptr : &cache_.self_kv[0], rows);
-    cache_ = {};
-    cache_.cross_kv = Value(at::empty({source_rows, cross_kv.size(1)}, cross_kv.options()));
-    for (int64_t l = 0; l < layers; ++l) {
-      cache_.self_kv.push_back(at::empty({self_rows, cross_kv.size(1) / layers}, cross_kv.options()));
-    }
+    const int64_t capacity = cache_.capacity();
+    cache_ = {};  // frees the old one first
+    cache_.source = Value(at::empty({std::max(source_rows, source.size(0)), source.size(1)}, source.options()));
+    cache_.rows = model_.make_caches(std::max(capacity, rows), source.options());
   }
-  cache_.cross_kv.data().slice(0, 0, cross_kv.size(0)).copy_(cross_kv);
+  cache_.source.data().slice(0, 0, source.size(0)).copy_(source);
 }
 
 DeviceSearch::DecodeStep& DeviceSearch::start(const Bucket& bucket, const PackedRows& source) {
   auto known = steps_.find(bucket);
   if (known == steps_.end()) {
-    known = steps_.try_emplace(bucket, bucket, options_, model_.output_vocabulary(), cache_.cross_kv.data()).first;
+    known = steps_.try_emplace(bucket, bucket, options_, model_.output_vocabulary(), cache_.source.data()).first;
   }
   known->second.reset(bucket, options_, source);
   return known->second;

@@ -4,8 +4,8 @@
 //   3. the kernel that chooses the surviving hypotheses and writes the inputs of the next step (BeamStep).
 // All its inputs are in device memory: tokens, the cache rows that each hypothesis sees, sums and scores. The launches
 // are therefore the same at every position; a step is captured once per bucket of batch sizes as a CUDA graph and
-// replayed. The host polls every few positions whether all sentences are done. The KV cache is shared by all batches;
-// its rows are written once and never moved.
+// replayed. The host polls every few positions whether all sentences are done. The decode cache is shared by all
+// batches; its rows are written once and never moved.
 #pragma once
 
 #include <compare>
@@ -42,7 +42,7 @@ class DeviceSearch {
 
   /// Copies the tables to where captured decode steps read them.
   void set_tables(const Embeddings::Tables& tables);
-  /// Copies the projected encoder output into the cache and ensures `rows` rows of self-attention keys and values.
+  /// Copies the projected encoder output into the cache and ensures `rows` rows for the decoder.
   /// Growing the cache drops all captured steps.
   void fill_cache(const Value& projected, int64_t rows);
   /// The decode step for `bucket`, reset to the first position of `source`.
@@ -54,7 +54,7 @@ class DeviceSearch {
   const DecodeOptions& options_;
   CaptureGraph capture_;
   Embeddings::Tables tables_;  // retained: captured decode steps read them
-  KvCache cache_;
+  DecodeCache cache_;
   std::map<Bucket, DecodeStep> steps_;
 };
 

@@ -2,28 +2,27 @@
 // (training, perplexity), decode_step() and advance() over one position of each hypothesis (beam search).
 #pragma once
 
-#include <string>
 #include <vector>
 
-#include "engine/model/attention_block.h"
-#include "engine/model/feed_forward.h"
-#include "engine/model/residual.h"
+#include "engine/model/cross_attention.h"
+#include "engine/model/layer_stack.h"
 
 namespace tearless::engine {
 
-void append_decoder_specs(std::vector<ParameterSpec>& specs, const ModelOptions& options);
+/// What beam search keeps between positions. A row is written once and never moved: when hypotheses are reordered, only
+/// the lists of the rows that each hypothesis sees change.
+struct DecodeCache {
+  Value source;                  // [S, W] Decoder::project() of the encoder output
+  std::vector<at::Tensor> rows;  // per sublayer [capacity, its cache_width()], or undefined
 
-/// The keys and values of beam search. A row is written once and never moved: when hypotheses are reordered, only the
-/// lists of the rows that each hypothesis sees change.
-struct KvCache {
-  Value cross_kv;                   // [S, layers · 2 D] of the encoder output, as CrossKvProjection lays it out
-  std::vector<at::Tensor> self_kv;  // per layer [capacity, 2 D]: keys, then values, of all positions so far
+  /// Rows of each tensor of `rows`; 0 where no sublayer keeps any.
+  int64_t capacity() const;
 };
 
 /// The decoder's state between two positions of a search on the host. Hypotheses of one sentence are adjacent.
 struct DecoderState {
-  KvCache cache;
-  int64_t rows = 0;                             // rows of self_kv in use
+  DecodeCache cache;
+  int64_t rows = 0;                             // cache rows in use
   std::vector<std::vector<int32_t>> ancestors;  // per hypothesis: the cache rows of its positions 0 … position - 1
   int64_t position = 0;                         // index of the next position
 
@@ -33,23 +32,26 @@ struct DecoderState {
 
 class Decoder {
  public:
-  Decoder(const Parameters& parameters, const ModelOptions& options, uint32_t dropout_seed);
+  Decoder(const Scope& root, int64_t layers);
 
   /// x [T, D] embedded target inputs, encoder_output [S, D] → [T, D]. `self` (causal): the target rows that each row
   /// sees; `cross`: the source rows. `rows`, `self` and `cross` must outlive the tape.
   Value forward(const ForwardContext& context, const Value& x, const PackedRows& rows, const AttentionSpans& self,
                 const Value& encoder_output, const AttentionSpans& cross) const;
 
-  /// The keys and values of all layers for KvCache::cross_kv.
+  /// DecodeCache::source.
   Value project(const ForwardContext& context, const Value& encoder_output) const {
-    return cross_kv_projection_.forward(context, encoder_output);
+    return source_.forward(context, encoder_output);
   }
-  int64_t layer_count() const { return static_cast<int64_t>(layers_.size()); }
+  /// DecodeCache::rows for that many rows.
+  std::vector<at::Tensor> make_caches(int64_t rows, const at::TensorOptions& options) const {
+    return layers_.make_caches(rows, options);
+  }
 
   /// One decode step: x [N, D], one row per hypothesis → [N, D]. `self`: the cache rows that each hypothesis sees,
   /// including the row in `written` that it writes in this step; `cross`: the source rows that it sees.
   Value decode_step(const ForwardContext& context, const Value& x, const PackedRows& rows, const AttentionSpans& self,
-                    const AttentionSpans& cross, KvCache& cache, const CacheRows& written) const;
+                    const AttentionSpans& cross, DecodeCache& cache, const CacheRows& written) const;
 
   /// The state before the first position, for `hypotheses` hypotheses.
   DecoderState start(const ForwardContext& context, const Value& encoder_output, int64_t hypotheses) const;
@@ -59,19 +61,8 @@ class Decoder {
                 DecoderState& state) const;
 
  private:
-  struct Layer {
-    SublayerConnection self_connection;
-    SelfAttention self_attention;
-    SublayerConnection cross_connection;
-    CrossAttention cross_attention;
-    SublayerConnection ffn_connection;
-    FeedForward ffn;
-  };
-  Placement placement_;
-  int64_t d_model_;
-  CrossKvProjection cross_kv_projection_;
-  std::vector<Layer> layers_;
-  NormOp final_norm_;
+  SourceProjection source_;
+  LayerStack layers_;
 };
 
 }  // namespace tearless::engine

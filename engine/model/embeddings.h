@@ -1,13 +1,11 @@
-// Word embeddings of both sides and the output layer; tying lets them share one matrix. FixNorm and the
-// target-vocabulary mask are applied here.
+// Word embeddings of both sides and the output layer of the encoder-decoder; tying lets them share one matrix. The
+// target-vocabulary mask is applied here.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
-#include "engine/model/forward_context.h"
-#include "engine/model/options.h"
-#include "engine/model/parameters.h"
+#include "engine/model/token_embedding.h"
 
 namespace tearless::engine {
 
@@ -20,13 +18,10 @@ struct OutputVocabulary {
   static OutputVocabulary from(const std::vector<uint8_t>& in_target, bool mask_target_vocabulary);
 };
 
-/// Appends the embedding matrices [V, D] that the tying requires, and the output bias. `vocabulary`: V.
-void append_embedding_specs(std::vector<ParameterSpec>& specs, const ModelOptions& options, int64_t vocab_size);
-
 class Embeddings {
  public:
-  Embeddings(const Parameters& parameters, const ModelOptions& options, OutputVocabulary output_vocabulary,
-             uint32_t dropout_seed);
+  /// Declares the matrices that the tying requires, and the output bias. V: the size of output_vocabulary.column_of.
+  Embeddings(const Scope& root, const ModelOptions& options, OutputVocabulary output_vocabulary);
 
   /// The matrices of one forward pass. With FixNorm their rows are normalised here; gradients flow through it.
   struct Tables {
@@ -36,28 +31,25 @@ class Embeddings {
   };
   Tables prepare(const ForwardContext& context) const;
 
-  /// drop(√d · E[token] + position) → [T, D]. Word dropout has already been applied to `rows`, which must outlive the
-  /// tape.
-  Value embed_source(const ForwardContext& context, const Tables& tables, const PackedRows& rows) const;
-  Value embed_target(const ForwardContext& context, const Tables& tables, const PackedRows& rows) const;
+  /// TokenEmbedding::forward().
+  Value embed_source(const ForwardContext& context, const Tables& tables, const PackedRows& rows) const {
+    return source_input_.forward(context, tables.source, rows);
+  }
+  Value embed_target(const ForwardContext& context, const Tables& tables, const PackedRows& rows) const {
+    return target_input_.forward(context, tables.target, rows);
+  }
   /// h [T, D] → logits [T, K].
   Value logits(const ForwardContext& context, const Tables& tables, const Value& h) const;
 
   const OutputVocabulary& output_vocabulary() const { return output_vocabulary_; }
 
  private:
-  Value embed(const ForwardContext& context, const Value& table, const PackedRows& rows,
-              const DropoutSite& dropout) const;
-
-  ModelOptions options_;
+  Tying tying_;
+  LayerOptions options_;
   OutputVocabulary output_vocabulary_;
-  at::ScalarType row_type_;
   Value source_, target_, output_, output_bias_;
-  DropoutSite source_dropout_, target_dropout_;
+  TokenEmbedding source_input_, target_input_;
   at::Tensor output_rows_;  // [K] int64
-  /// Sinusoids [P, D], P a power of two; the last table is long enough for every sentence so far. Shorter ones are
-  /// retained because captured updates and decode steps still read them.
-  mutable std::vector<at::Tensor> positions_;
 };
 
 }  // namespace tearless::engine

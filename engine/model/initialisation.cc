@@ -4,21 +4,52 @@
 
 namespace tearless::engine {
 
-Initial initial_matrix(const ModelOptions& options, MatrixRole role, int64_t fan_in, int64_t fan_out) {
-  const auto in = static_cast<double>(fan_in);
-  auto out = static_cast<double>(fan_out);
-  const bool attention = role != MatrixRole::kFeedForward;
-  if (options.init == Init::kSmallInit) {
-    // All four projections are drawn as parts of one 4d × d matrix (TwT §2.2).
-    return {Initial::Kind::kNormal, std::sqrt(2.0 / (in + (attention ? 4 * out : out)))};
+namespace {
+
+/// How many projections of attention the matrix counts as part of one with, in Xavier's fan-out.
+int64_t fused(QkvFan fan, MatrixRole role) {
+  const bool qkv = role == MatrixRole::kSelfQkv || role == MatrixRole::kCrossQkv;
+  switch (fan) {
+    case QkvFan::kSeparate:
+      return 1;
+    case QkvFan::kFused3:
+      return qkv ? 3 : 1;
+    case QkvFan::kFused3Self:
+      return role == MatrixRole::kSelfQkv ? 3 : 1;
+    case QkvFan::kFused4:
+      return role == MatrixRole::kFeedForward ? 1 : 4;
   }
-  if (role == MatrixRole::kAttentionQkv && options.init_qkv_fan == QkvFan::kFused3) out *= 3;
-  if (attention && options.init_qkv_fan == QkvFan::kFused4) out *= 4;
-  if (options.init == Init::kXavierUniform) return {Initial::Kind::kUniform, std::sqrt(6.0 / (in + out))};
-  return {Initial::Kind::kNormal, std::sqrt(2.0 / (in + out))};
+  return 1;
 }
 
-Initial initial_embedding(const ModelOptions& options) {
+/// The factor of Xavier uniform's bound (docs/spec/knobs.md §7.1).
+double depth_factor(const DsInitOptions& options, const MatrixPlace& place) {
+  const bool scaled =
+      place.layer > 0 && (options.stacks == DsInitOptions::Stacks::kBoth ||
+                          (options.stacks == DsInitOptions::Stacks::kEncoder) == (place.stack == Stack::kEncoder));
+  if (!scaled) return 1;
+  const auto l = static_cast<double>(place.layer);
+  return options.form == DsInitOptions::Form::kPaper ? options.alpha / std::sqrt(l)
+                                                     : std::sqrt(options.alpha) * std::pow(l, -0.25);
+}
+
+}  // namespace
+
+Initial initial_matrix(const LayerOptions& options, const MatrixPlace& place, int64_t fan_in, int64_t fan_out) {
+  const auto in = static_cast<double>(fan_in);
+  auto out = static_cast<double>(fan_out);
+  if (options.init == Init::kSmallInit) {
+    // All four projections are drawn as parts of one 4d × d matrix (TwT §2.2).
+    return {Initial::Kind::kNormal, std::sqrt(2.0 / (in + (place.role == MatrixRole::kFeedForward ? out : 4 * out)))};
+  }
+  out *= static_cast<double>(fused(options.init_qkv_fan, place.role));
+  if (options.init == Init::kXavierNormal) return {Initial::Kind::kNormal, std::sqrt(2.0 / (in + out))};
+  const double bound = std::sqrt(6.0 / (in + out));
+  if (options.init == Init::kXavierUniform) return {Initial::Kind::kUniform, bound};
+  return {Initial::Kind::kUniform, bound * depth_factor(options.ds_init, place)};
+}
+
+Initial initial_embedding(const LayerOptions& options) {
   if (options.fix_norm) return {Initial::Kind::kUniform, 0.01};
   return {Initial::Kind::kNormal, 1.0 / std::sqrt(static_cast<double>(options.d_model))};
 }

@@ -7,12 +7,20 @@
 
 namespace tearless::engine {
 
-enum class MatrixRole { kAttentionQkv, kAttentionOutput, kFeedForward };
+enum class Stack { kNone, kEncoder, kDecoder };
+enum class MatrixRole { kSelfQkv, kCrossQkv, kAttentionOutput, kFeedForward };
 
-/// The initial distribution of a matrix [fan_out, fan_in] in that role.
-Initial initial_matrix(const ModelOptions& options, MatrixRole role, int64_t fan_in, int64_t fan_out);
+/// The place of a matrix in the model.
+struct MatrixPlace {
+  Stack stack = Stack::kNone;
+  int64_t layer = 0;  // from 1 in its stack; 0: outside the layers
+  MatrixRole role;
+};
+
+/// The initial distribution of a matrix [fan_out, fan_in].
+Initial initial_matrix(const LayerOptions& options, const MatrixPlace& place, int64_t fan_in, int64_t fan_out);
 /// The initial distribution of embedding rows: N(0, d^-½), or U(±0.01) with FixNorm. Keep 0.01 exactly: the initial
 /// length of a row decides how fast Adam turns it (docs/spec/knobs.md §5).
-Initial initial_embedding(const ModelOptions& options);
+Initial initial_embedding(const LayerOptions& options);
 
 }  // namespace tearless::engine

@@ -4,8 +4,10 @@ namespace tearless::engine {
 namespace {
 
 constexpr auto kPlacements = std::to_array<std::string_view>({"post", "pre", "pre_no_final"});
-constexpr auto kInits = std::to_array<std::string_view>({"xavier_normal", "xavier_uniform", "small_init"});
-constexpr auto kFans = std::to_array<std::string_view>({"separate", "fused3", "fused4"});
+constexpr auto kInits = std::to_array<std::string_view>({"xavier_normal", "xavier_uniform", "small_init", "ds_init"});
+constexpr auto kFans = std::to_array<std::string_view>({"separate", "fused3", "fused4", "fused3_self"});
+constexpr auto kDsForms = std::to_array<std::string_view>({"paper", "code"});
+constexpr auto kDsStacks = std::to_array<std::string_view>({"both", "encoder", "decoder"});
 constexpr auto kTyings = std::to_array<std::string_view>({"all", "target", "none"});
 
 }  // namespace
@@ -20,9 +22,19 @@ void describe(SettingsVisitor& v, DropoutOptions& o) {
   probability("word", "input tokens of both sides replaced by UNK (TwT App. A)", o.word);
 }
 
-void describe(SettingsVisitor& v, ModelOptions& o) {
-  v.integer({.key = "encoder_layers", .meaning = "layers of the encoder", .min = 1, .max = 200}, o.encoder_layers);
-  v.integer({.key = "decoder_layers", .meaning = "layers of the decoder", .min = 1, .max = 200}, o.decoder_layers);
+void describe(SettingsVisitor& v, DsInitOptions& o, bool applies) {
+  v.choice({.key = "form",
+            .meaning = "factor of layer l = 1, 2, …: `paper` α/√l (DS eq. 15); `code` √α · l^-¼, as the published code",
+            .applies = applies},
+           o.form, kDsForms);
+  v.number({.key = "alpha", .meaning = "α of that factor", .min = 0, .max = 1, .applies = applies}, o.alpha);
+  v.choice({.key = "stacks",
+            .meaning = "the stacks whose initial weights are scaled; the other is Xavier uniform",
+            .applies = applies},
+           o.stacks, kDsStacks);
+}
+
+void describe_layer_fields(SettingsVisitor& v, LayerOptions& o) {
   v.integer({.key = "d_model", .meaning = "model width d", .min = 2, .max = 16384}, o.d_model);
   v.integer({.key = "d_ff", .meaning = "width of the feed-forward block", .min = 1, .max = 65536}, o.d_ff);
   v.integer({.key = "heads", .meaning = "attention heads; must divide d_model", .min = 1, .max = 1024}, o.heads);
@@ -31,14 +43,13 @@ void describe(SettingsVisitor& v, ModelOptions& o) {
                        "final norm after each "
                        "stack (TwT eq. 3); `pre_no_final` without the final norms"},
            o.placement, kPlacements);
-  v.choice(
-      {.key = "init",
-       .meaning =
-           "initial weights: Xavier normal (TwT eq. 4), Xavier uniform, or SmallInit, attention at √(2/5d) (TwT §2.2)"},
-      o.init, kInits);
+  v.choice({.key = "init",
+            .meaning = "initial weights: Xavier normal (TwT eq. 4), Xavier uniform, SmallInit, attention at √(2/5d) "
+                       "(TwT §2.2), or Xavier uniform scaled by depth (DS eq. 15)"},
+           o.init, kInits);
   v.choice({.key = "init_qkv_fan",
             .meaning = "fan-out that Xavier sees for attention: `separate` d; `fused3` 3d for q, k, v; `fused4` 4d for "
-                       "q, k, v and output",
+                       "q, k, v and output; `fused3_self` 3d for q, k, v of self-attention alone",
             .neutral = "separate",
             .applies = o.init != Init::kSmallInit},
            o.init_qkv_fan, kFans);
@@ -46,6 +57,18 @@ void describe(SettingsVisitor& v, ModelOptions& o) {
           .meaning = "word embeddings of unit length, input and output (FixNorm, TwT §2.3)",
           .neutral = false},
          o.fix_norm);
+}
+
+void describe_layer_tables(SettingsVisitor& v, LayerOptions& o) {
+  v.table_of("ds_init", [&] { describe(v, o.ds_init, o.init == Init::kDsInit); });
+  v.table("norm", o.norm);
+  v.table("dropout", o.dropout);
+}
+
+void describe(SettingsVisitor& v, ModelOptions& o) {
+  v.integer({.key = "encoder_layers", .meaning = "layers of the encoder", .min = 1, .max = 200}, o.encoder_layers);
+  v.integer({.key = "decoder_layers", .meaning = "layers of the decoder", .min = 1, .max = 200}, o.decoder_layers);
+  describe_layer_fields(v, o);
   v.choice({.key = "tied_embeddings",
             .meaning = "one matrix for source input, target input and output (`all`), for the two of the target "
                        "(`target`), or none shared"},
@@ -55,11 +78,10 @@ void describe(SettingsVisitor& v, ModelOptions& o) {
           .meaning = "the output vocabulary has only the tokens that occur in the target side of the training data "
                      "(TwT App. A); false: all but PAD and BOS"},
          o.mask_target_vocabulary);
-  v.table("norm", o.norm);
-  v.table("dropout", o.dropout);
+  describe_layer_tables(v, o);
 }
 
-void check_consistent(const ModelOptions& o) {
+void check_consistent(const LayerOptions& o) {
   if (o.d_model % o.heads != 0) {
     fail("model.heads = {} does not divide model.d_model = {}; choose heads so that d_model / heads is whole", o.heads,
          o.d_model);

@@ -1,4 +1,4 @@
-// The settings of the model, [model] and [model.dropout] (docs/spec/knobs.md).
+// The settings of the model, [model] and its tables (docs/spec/knobs.md).
 #pragma once
 
 #include <cstdint>
@@ -19,15 +19,31 @@ enum class Placement {
 enum class Init {
   kXavierNormal,   // N(0, √(2 / (fan_in + fan_out))) (TwT eq. 4)
   kXavierUniform,  // U(±√(6 / (fan_in + fan_out)))
-  kSmallInit       // attention N(0, √(2 / (5 d))), feed-forward as Xavier normal (TwT §2.2)
+  kSmallInit,      // attention N(0, √(2 / (5 d))), feed-forward as Xavier normal (TwT §2.2)
+  kDsInit          // Xavier uniform with a factor that falls with the layer: DsInitOptions
 };
 /// The fan-out of attention projections in Xavier initialisation. Code bases that stack the projections into one matrix
 /// use the stacked size (docs/spec/knobs.md §7).
 enum class QkvFan {
-  kSeparate,  // d
-  kFused3,    // 3 d for q, k and v; d for the output projection
-  kFused4     // 4 d for q, k, v and the output projection
+  kSeparate,   // d
+  kFused3,     // 3 d for q, k and v; d for the output projection
+  kFused4,     // 4 d for q, k, v and the output projection
+  kFused3Self  // 3 d for q, k and v of self-attention; d for those of cross-attention and for the output projection
 };
+/// Depth-scaled initialisation: the bound γ of Xavier uniform is multiplied by a factor of the layer l = 1, 2, …,
+/// counted in each stack (docs/spec/knobs.md §7.1).
+struct DsInitOptions {
+  enum class Form {
+    kPaper,  // α / √l (DS eq. 15)
+    kCode    // √α · l^-¼: the published code scales the variance, not the bound
+  };
+  enum class Stacks { kBoth, kEncoder, kDecoder };
+  Form form = Form::kPaper;
+  double alpha = 1;
+  Stacks stacks = Stacks::kBoth;  // the other stack is Xavier uniform
+};
+void describe(SettingsVisitor& visitor, DsInitOptions& options, bool applies);
+
 /// Which of source embedding, target embedding and output layer share a matrix.
 enum class Tying {
   kAll,     // all three
@@ -44,26 +60,35 @@ struct DropoutOptions {
 };
 void describe(SettingsVisitor& visitor, DropoutOptions& options);
 
-/// [model]
-struct ModelOptions {
-  int64_t encoder_layers = 6;  // layers of the encoder
-  int64_t decoder_layers = 6;  // layers of the decoder
-  int64_t d_model = 512;       // model width D
-  int64_t d_ff = 2048;         // feed-forward width F
-  int64_t heads = 8;           // attention heads H; must divide d_model
+/// The settings that every stack of Transformer layers has.
+struct LayerOptions {
+  int64_t d_model = 512;  // model width D
+  int64_t d_ff = 2048;    // feed-forward width F
+  int64_t heads = 8;      // attention heads H; must divide d_model
   Placement placement = Placement::kPre;
   Init init = Init::kSmallInit;
-  QkvFan init_qkv_fan = QkvFan::kSeparate;  // of the Xavier initialisations only
-  bool fix_norm = false;                    // word embeddings of unit length, input and output (FixNorm, TwT §2.3)
-  Tying tied_embeddings = Tying::kAll;
-  bool output_bias = true;             // one bias per token of the output vocabulary
-  bool mask_target_vocabulary = true;  // restrict the output vocabulary to tokens seen on the target side (TwT App. A)
+  QkvFan init_qkv_fan = QkvFan::kSeparate;  // not of small_init
+  DsInitOptions ds_init;
+  bool fix_norm = false;  // word embeddings of unit length, input and output (FixNorm, TwT §2.3)
   NormOptions norm;
   DropoutOptions dropout;
 };
+/// Throws UserError if `heads` does not divide `d_model`, or if no norm of the placement is in the scope of norm.kind.
+void check_consistent(const LayerOptions& options);
+
+/// [model] of the encoder-decoder.
+struct ModelOptions : LayerOptions {
+  int64_t encoder_layers = 6;  // layers of the encoder
+  int64_t decoder_layers = 6;  // layers of the decoder
+  Tying tied_embeddings = Tying::kAll;
+  bool output_bias = true;             // one bias per token of the output vocabulary
+  bool mask_target_vocabulary = true;  // restrict the output vocabulary to tokens seen on the target side (TwT App. A)
+};
 void describe(SettingsVisitor& visitor, ModelOptions& options);
 
-/// Throws UserError if `heads` does not divide `d_model`, or if no norm of the placement is in the scope of norm.kind.
-void check_consistent(const ModelOptions& options);
+/// The fields of LayerOptions, for the describe() of a model that has such stacks. TOML wants fields before tables: a
+/// describe() calls describe_layer_tables() last.
+void describe_layer_fields(SettingsVisitor& visitor, LayerOptions& options);
+void describe_layer_tables(SettingsVisitor& visitor, LayerOptions& options);
 
 }  // namespace tearless::engine

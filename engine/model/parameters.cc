@@ -38,41 +38,65 @@ void fill(float* values, const ParameterSpec& spec, uint32_t seed) {
   }
 }
 
-}  // namespace
+/// Matmuls are fast only on 16-byte aligned operands. A single scalar gain in front of a matrix would misalign all that
+/// follows.
+bool keeps_alignment(const ParameterSpec& spec) {
+  constexpr int64_t kInSixteenBytes = 8;  // elements of bf16
+  return spec.size() % kInSixteenBytes == 0;
+}
 
-int64_t ParameterSpec::size() const {
+int64_t size_of(const std::vector<int64_t>& shape) {
   return std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
 }
 
-int64_t total_size(const std::vector<ParameterSpec>& specs) {
-  int64_t total = 0;
-  for (const ParameterSpec& spec : specs) total += spec.size();
-  return total;
+}  // namespace
+
+int64_t ParameterSpec::size() const { return size_of(shape); }
+
+Parameters::Parameters(uint32_t seed, const at::Device& device, RowPrecision precision)
+    : seed_(seed), device_(device), precision_(precision) {}
+
+Value Parameters::declare(ParameterSpec spec) { return declare_joined({std::move(spec)}); }
+
+Value Parameters::declare_joined(std::vector<ParameterSpec> specs) {
+  if (values_.defined()) throw std::logic_error("declared after allocate(): " + specs.front().name);
+  std::vector<int64_t> shape = specs.front().shape;
+  for (const ParameterSpec& spec : specs) {
+    // One shape, so that allocate() does not separate them.
+    if (spec.shape != specs.front().shape) throw std::logic_error("joined with another shape: " + spec.name);
+    if (!index_.emplace(spec.name, std::pair{specs_.size(), int64_t{0}}).second) {
+      throw std::logic_error("two parameters of one name: " + spec.name);
+    }
+    specs_.push_back(spec);
+  }
+  shape[0] *= static_cast<int64_t>(specs.size());
+  declared_.push_back({specs.front().name, std::move(shape), Value::unbound_parameter()});
+  return declared_.back().value;
 }
 
-Parameters::Parameters(std::vector<ParameterSpec> specs, uint32_t seed, const at::Device& device,
-                       RowPrecision precision)
-    : specs_(std::move(specs)), seed_(seed) {
-  // Matmuls are fast only on 16-byte aligned operands. A single scalar gain in front of a matrix would misalign all
-  // that follows.
-  constexpr int64_t kInSixteenBytes = 8;  // elements of bf16
-  std::stable_partition(specs_.begin(), specs_.end(),
-                        [](const ParameterSpec& spec) { return spec.size() % kInSixteenBytes == 0; });
+void Parameters::allocate() {
+  std::stable_partition(specs_.begin(), specs_.end(), keeps_alignment);
   int64_t offset = 0;
   for (size_t i = 0; i < specs_.size(); ++i) {
-    if (!index_.emplace(specs_[i].name, std::pair{i, offset}).second) {
-      throw std::logic_error("two parameters of one name: " + specs_[i].name);
-    }
+    index_.at(specs_[i].name) = {i, offset};
     offset += specs_[i].size();
   }
-  values_ = at::empty({offset}, at::TensorOptions(device).dtype(at::kFloat));
+  values_ = at::empty({offset}, at::TensorOptions(device_).dtype(at::kFloat));
   gradients_ = at::zeros_like(values_);
-  if (precision == RowPrecision::kBf16) bf16_copy_ = at::empty_like(values_, at::kBFloat16);
+  if (precision_ == RowPrecision::kBf16) bf16_copy_ = at::empty_like(values_, at::kBFloat16);
+  for (const Declared& d : declared_) bind(d.value, d.first, d.shape);
+  declared_.clear();
   initialise();
 }
 
+int64_t Parameters::count() const {
+  int64_t total = 0;
+  for (const ParameterSpec& spec : specs_) total += spec.size();
+  return total;
+}
+
 void Parameters::initialise() {
-  at::Tensor host = values_.is_cpu() ? values_ : at::empty(values_.sizes(), at::kFloat);
+  at::Tensor host = device_.is_cpu() ? values_ : at::empty(values_.sizes(), at::kFloat);
   float* next = host.mutable_data_ptr<float>();
   for (const ParameterSpec& spec : specs_) {
     fill(next, spec, seed_);
@@ -86,28 +110,18 @@ void Parameters::update_bf16_copy() {
   if (bf16_copy_.defined()) bf16_copy_.copy_(values_);
 }
 
-Value Parameters::view(int64_t offset, const std::vector<int64_t>& shape) const {
-  const int64_t size = std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
-  const auto part = [&](const at::Tensor& all) { return all.slice(0, offset, offset + size).view(shape); };
-  return Value::parameter(part(values_), part(gradients_), bf16_copy_.defined() ? part(bf16_copy_) : bf16_copy_);
+void Parameters::bind(const Value& value, std::string_view first, const std::vector<int64_t>& shape) const {
+  const int64_t offset = index_.find(first)->second.second;
+  const auto part = [&](const at::Tensor& all) { return all.slice(0, offset, offset + size_of(shape)).view(shape); };
+  value.bind(part(values_), part(gradients_), bf16_copy_.defined() ? part(bf16_copy_) : bf16_copy_);
 }
 
 Value Parameters::get(std::string_view name) const {
   const auto it = index_.find(name);
-  return it == index_.end() ? Value() : view(it->second.second, specs_[it->second.first].shape);
-}
-
-Value Parameters::joined(const std::vector<std::string>& names) const {
-  const auto& [first, begin] = index_.at(names.front());
-  std::vector<int64_t> shape = specs_[first].shape;
-  int64_t end = begin + specs_[first].size();
-  for (size_t i = 1; i < names.size(); ++i) {
-    const auto& [spec, offset] = index_.at(names[i]);
-    if (offset != end) throw std::logic_error("joined parameters must follow each other: " + names[i]);
-    shape[0] += specs_[spec].shape[0];
-    end = offset + specs_[spec].size();
-  }
-  return view(begin, shape);
+  if (it == index_.end()) return {};
+  const Value value = Value::unbound_parameter();
+  bind(value, name, specs_[it->second.first].shape);
+  return value;
 }
 
 }  // namespace tearless::engine

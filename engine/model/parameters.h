@@ -1,5 +1,8 @@
 // The trained parameters as views into one flat fp32 buffer, and their gradients in a second one of the same layout.
 // Clipping, Adam and checkpoints process a whole buffer in one pass.
+//
+//   1. Parts of a model declare their parameters when they are constructed (scope.h) and keep the values they get.
+//   2. allocate() lays out the buffers and initialises them. The values are usable from then on.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -7,6 +10,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "engine/ops/tape.h"
@@ -27,7 +31,7 @@ struct Initial {
   double scale = 0;
 };
 
-/// A parameter of the model before it is allocated.
+/// A declared parameter.
 struct ParameterSpec {
   std::string name;  // "encoder.1.ffn.w1.weight"
   std::vector<int64_t> shape;
@@ -35,32 +39,32 @@ struct ParameterSpec {
   int64_t size() const;  // number of elements
 };
 
-/// The number of elements of all parameters together.
-int64_t total_size(const std::vector<ParameterSpec>& specs);
-
 class Parameters {
  public:
-  /// Allocates both buffers on `device` and initialises the parameters. An initial value depends on (seed, parameter
-  /// name, element index) alone, not on the other parameters. Throws std::logic_error if a name occurs twice.
-  Parameters(std::vector<ParameterSpec> specs, uint32_t seed, const at::Device& device,
-             RowPrecision precision = RowPrecision::kFp32);
+  /// An initial value depends on (seed, parameter name, element index) alone, not on the other parameters.
+  Parameters(uint32_t seed, const at::Device& device, RowPrecision precision = RowPrecision::kFp32);
 
-  /// The parameter of that name; an empty Value if the model has none.
+  /// Declares a parameter. Throws std::logic_error if the name is taken, or after allocate().
+  Value declare(ParameterSpec spec);
+  /// Declares parameters of one shape that are adjacent in the buffer: the value is all of them, stacked along the
+  /// first axis, so that one matmul computes them together.
+  Value declare_joined(std::vector<ParameterSpec> specs);
+  /// Allocates the buffers on the device and initialises the parameters.
+  void allocate();
+
+  /// The parameter of that name; an empty Value if the model has none. After allocate().
   Value get(std::string_view name) const;
-  /// Parameters that are adjacent in the buffer, stacked along the first axis into one matrix. Throws std::logic_error
-  /// if they are not adjacent.
-  Value joined(const std::vector<std::string>& names) const;
 
-  /// In buffer order: the order given to the constructor, except that parameters whose size is no multiple of 8 come
-  /// last.
+  /// In the order of their declaration; after allocate() in buffer order: parameters whose size is no multiple of 8
+  /// come last.
   const std::vector<ParameterSpec>& specs() const { return specs_; }
+  /// The number of elements of all parameters together.
+  int64_t count() const;
+
+  // After allocate().
   at::Tensor& values() { return values_; }  // [P]
   const at::Tensor& values() const { return values_; }
   at::Tensor& gradients() { return gradients_; }  // [P]
-  int64_t count() const { return values_.numel(); }
-
-  /// The data type of activations.
-  at::ScalarType row_type() const { return bf16_copy_.defined() ? at::kBFloat16 : at::kFloat; }
   /// [P] the values rounded to bf16, the operands of matmuls; undefined with RowPrecision::kFp32.
   at::Tensor& bf16_copy() { return bf16_copy_; }
   /// Sets every parameter back to its initial value.
@@ -68,11 +72,25 @@ class Parameters {
   /// Recomputes bf16_copy(). Call it after changing the values; only AdamOnDevice (engine/ops/kernels.h) updates both.
   void update_bf16_copy();
 
- private:
-  Value view(int64_t offset, const std::vector<int64_t>& shape) const;
+  const at::Device& device() const { return device_; }
+  /// The data type of activations.
+  at::ScalarType row_type() const { return precision_ == RowPrecision::kBf16 ? at::kBFloat16 : at::kFloat; }
 
-  std::vector<ParameterSpec> specs_;
+ private:
+  /// A value that was handed out before the buffers existed.
+  struct Declared {
+    std::string first;           // name of its first parameter
+    std::vector<int64_t> shape;  // of all its parameters, stacked
+    Value value;
+  };
+  /// Makes `value` the view of that shape at the parameter called `first`.
+  void bind(const Value& value, std::string_view first, const std::vector<int64_t>& shape) const;
+
   uint32_t seed_;
+  at::Device device_;
+  RowPrecision precision_;
+  std::vector<ParameterSpec> specs_;
+  std::vector<Declared> declared_;
   std::map<std::string, std::pair<size_t, int64_t>, std::less<>> index_;  // name → (spec, offset)
   at::Tensor values_, gradients_, bf16_copy_;
 };

@@ -1,72 +1,92 @@
 #include "engine/model/residual.h"
 
+#include <utility>
+
 namespace tearless::engine {
 namespace {
 
-bool has_final_norm(Placement placement) { return placement == Placement::kPre; }
+/// The numbers of norms that a placement has.
+struct NormPlaces {
+  int before = 0, after = 0;  // each sublayer
+  int after_stack = 0;
+};
 
-NormSite final_site(const std::string& stack) {
-  const bool in_decoder = stack == "decoder";
-  return {.in_decoder = in_decoder, .after_stack = true, .decoder_output = in_decoder};
+NormPlaces places_of(Placement placement) {
+  switch (placement) {
+    case Placement::kPost:
+      return {.after = 1};
+    case Placement::kPre:
+      return {.before = 1, .after_stack = 1};
+    case Placement::kPreNoFinal:
+      return {.before = 1};
+  }
+  return {};
 }
 
-NormOp make_norm(const Parameters& parameters, const ModelOptions& options, const std::string& name,
-                 const NormSite& site) {
-  const ChosenNorm norm = options.norm.at(site, options.fix_norm);
-  return norm.kind.make(parameters.get(name + ".norm.gain"), parameters.get(name + ".norm.bias"), norm.denominator,
-                        options.d_model);
+NormOp make_norm(const Scope& scope, const NormSite& site) {
+  const LayerOptions& options = scope.options();
+  const auto [kind, denominator] = options.norm.at(site, options.fix_norm);
+  const int64_t d = options.d_model;
+  Value gain, bias;
+  if (const int64_t size = kind.gain_size(d); size > 0) {
+    gain = scope.declare("norm.gain", {size}, {Initial::Kind::kConstant, kind.initial_gain(d)});
+  }
+  if (kind.bias) bias = scope.declare("norm.bias", {d}, {});
+  return kind.make(std::move(gain), std::move(bias), denominator, d);
 }
 
 }  // namespace
 
-void append_norm_specs(std::vector<ParameterSpec>& specs, const ModelOptions& options, const std::string& name,
-                       const NormSite& site) {
-  const NormKind& kind = options.norm.at(site, options.fix_norm).kind;
-  if (const int64_t size = kind.gain_size(options.d_model); size > 0) {
-    specs.push_back({name + ".norm.gain", {size}, {Initial::Kind::kConstant, kind.initial_gain(options.d_model)}});
+ResidualConnection make_connection(const Scope& sublayer, bool last) {
+  const NormPlaces places = places_of(sublayer.options().placement);
+  const bool in_decoder = sublayer.stack() == Stack::kDecoder;
+  const NormSite before{.in_decoder = in_decoder};
+  const NormSite after{.in_decoder = in_decoder, .decoder_output = in_decoder && last && places.after_stack == 0};
+  ResidualConnection connection;
+  connection.dropout = sublayer.dropout(sublayer.options().dropout.residual);
+  for (int i = 0; i < places.before; ++i) connection.before.push_back(make_norm(sublayer, before));
+  for (int i = 0; i < places.after; ++i) connection.after.push_back(make_norm(sublayer, after));
+  return connection;
+}
+
+std::vector<NormOp> make_final_norms(const Scope& stack) {
+  const bool in_decoder = stack.stack() == Stack::kDecoder;
+  const NormSite site{.in_decoder = in_decoder, .after_stack = true, .decoder_output = in_decoder};
+  std::vector<NormOp> norms;
+  for (int i = 0; i < places_of(stack.options().placement).after_stack; ++i) {
+    norms.push_back(make_norm(stack.in_sublayer("final"), site));
   }
-  if (kind.bias) specs.push_back({name + ".norm.bias", {options.d_model}, {}});
+  return norms;
 }
 
-void append_final_norm_specs(std::vector<ParameterSpec>& specs, const ModelOptions& options, const std::string& stack) {
-  if (has_final_norm(options.placement)) append_norm_specs(specs, options, stack + ".final", final_site(stack));
-}
+Residual::Residual(const ForwardContext& context, Value x, const PackedRows& rows)
+    : context_(context), x_(std::move(x)), rows_(rows) {}
 
-SublayerConnection make_sublayer_connection(const Parameters& parameters, const ModelOptions& options,
-                                            uint32_t dropout_seed, const std::string& name, const NormSite& site) {
-  return {make_norm(parameters, options, name, site), DropoutSite(options.dropout.residual, dropout_seed, name)};
-}
-
-NormOp make_final_norm(const Parameters& parameters, const ModelOptions& options, const std::string& stack) {
-  return has_final_norm(options.placement) ? make_norm(parameters, options, stack + ".final", final_site(stack))
-                                           : norm_kind("none").make({}, {}, {}, options.d_model);
-}
-
-NormSite sublayer_site(const ModelOptions& options, bool in_decoder, bool last) {
-  return {.in_decoder = in_decoder, .decoder_output = in_decoder && last && options.placement == Placement::kPost};
-}
-
-Residual::Residual(Placement placement, const ForwardContext& context, Value x, const PackedRows& rows)
-    : placement_(placement), context_(context), x_(std::move(x)), rows_(rows) {}
-
-Value Residual::add_pending(const NormOp& norm) {
-  if (!pending_) return norm_rows(context_.tape, x_, norm);
-  const Normed out = add_norm(context_.tape, x_, pending_, pending_dropout_, rows_, norm);
-  x_ = out.sum;
+Value Residual::normed(const std::vector<NormOp>& norms) {
+  Value out;
+  auto next = norms.begin();
+  if (!pending_) {
+    out = x_;
+  } else if (next == norms.end()) {
+    out = x_ = add_dropped(context_.tape, x_, pending_, pending_dropout_, rows_);
+  } else {
+    const Normed fused = add_norm(context_.tape, x_, pending_, pending_dropout_, rows_, *next++);
+    x_ = fused.sum;
+    out = fused.normed;
+  }
   pending_ = {};
-  return out.normed;
+  for (; next != norms.end(); ++next) out = norm_rows(context_.tape, out, *next);
+  return out;
 }
 
-Value Residual::input(const SublayerConnection& connection) {
-  return placement_ == Placement::kPost ? x_ : add_pending(connection.norm);
-}
+Value Residual::input(const ResidualConnection& connection) { return normed(connection.before); }
 
-void Residual::add(const SublayerConnection& connection, const Value& y) {
+void Residual::add(const ResidualConnection& connection, const Value& y) {
   pending_ = y;
   pending_dropout_ = connection.dropout.at(context_);
-  if (placement_ == Placement::kPost) x_ = add_pending(connection.norm);
+  if (!connection.after.empty()) x_ = normed(connection.after);
 }
 
-Value Residual::output(const NormOp& final_norm) { return add_pending(final_norm); }
+Value Residual::output(const std::vector<NormOp>& final_norms) { return normed(final_norms); }
 
 }  // namespace tearless::engine

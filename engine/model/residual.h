@@ -2,60 +2,50 @@
 //   post          x ← N(x + drop(F(x)))
 //   pre           x ← x + drop(F(N(x))), and one more N after the stack
 //   pre_no_final  as pre, without that last N
+// In general a sublayer F has any number of norms before and after it:
+//   x ← after(x + drop(F(before(x))))
 //
 // A stack constructs Residual with its input x. Each sublayer F reads input() and passes its output to add(). The
 // output of the stack is output().
 #pragma once
 
-#include <string>
 #include <vector>
 
-#include "engine/model/forward_context.h"
-#include "engine/model/options.h"
-#include "engine/model/parameters.h"
+#include "engine/model/scope.h"
 
 namespace tearless::engine {
 
-/// The norm and the output dropout of one sublayer.
-struct SublayerConnection {
-  NormOp norm;
-  DropoutSite dropout;
+/// What stands between a sublayer and the residual stream.
+struct ResidualConnection {
+  std::vector<NormOp> before;  // on the sublayer's input, in the order of application
+  DropoutSite dropout;         // on its output
+  std::vector<NormOp> after;   // on the sum
 };
 
-/// Appends the norm parameters `name`.norm.gain and `name`.norm.bias, if the kind of the norm there has them.
-void append_norm_specs(std::vector<ParameterSpec>& specs, const ModelOptions& options, const std::string& name,
-                       const NormSite& site);
-/// Appends those of a stack's final norm, `stack`.final, if the placement has one. `stack`: "encoder" or "decoder".
-void append_final_norm_specs(std::vector<ParameterSpec>& specs, const ModelOptions& options, const std::string& stack);
-
-/// The connection of sublayer `name`.
-SublayerConnection make_sublayer_connection(const Parameters& parameters, const ModelOptions& options,
-                                            uint32_t dropout_seed, const std::string& name, const NormSite& site);
-/// The final norm of `stack`; the identity where the placement has none.
-NormOp make_final_norm(const Parameters& parameters, const ModelOptions& options, const std::string& stack);
-
-/// The site of a sublayer's norm. `last`: of the stack's last sublayer.
-NormSite sublayer_site(const ModelOptions& options, bool in_decoder, bool last);
+/// The connection of the sublayer in that scope, by the placement of the model. Declares the norms' parameters,
+/// <scope>.norm.gain and .bias, if their kind has them. `last`: the sublayer is the last of its stack.
+ResidualConnection make_connection(const Scope& sublayer, bool last);
+/// The norms after a stack, likewise <stack>.final.norm.
+std::vector<NormOp> make_final_norms(const Scope& stack);
 
 /// Adding a sublayer's output is deferred until the next norm is known; residual add, dropout and norm then run as one
 /// fused kernel.
 class Residual {
  public:
   /// x [T, D] is the input of the stack. Borrows `context` and `rows`; `rows` must outlive the tape.
-  Residual(Placement placement, const ForwardContext& context, Value x, const PackedRows& rows);
+  Residual(const ForwardContext& context, Value x, const PackedRows& rows);
 
   /// The input of the sublayer with this connection, [T, D].
-  Value input(const SublayerConnection& connection);
+  Value input(const ResidualConnection& connection);
   /// Adds the sublayer's output y [T, D], with dropout.
-  void add(const SublayerConnection& connection, const Value& y);
+  void add(const ResidualConnection& connection, const Value& y);
   /// The output of the stack, [T, D].
-  Value output(const NormOp& final_norm);
+  Value output(const std::vector<NormOp>& final_norms);
 
  private:
-  /// Adds the pending output to x_ and returns the norm of the sum.
-  Value add_pending(const NormOp& norm);
+  /// The norms of the stream, one after another. Adds the pending output to the stream first, if there is one.
+  Value normed(const std::vector<NormOp>& norms);
 
-  Placement placement_;
   const ForwardContext& context_;
   Value x_;
   const PackedRows& rows_;

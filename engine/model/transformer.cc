@@ -6,16 +6,15 @@
 
 namespace tearless::engine {
 
-std::vector<ParameterSpec> transformer_specs(const ModelOptions& options, int64_t vocab_size) {
-  std::vector<ParameterSpec> specs;
-  append_embedding_specs(specs, options, vocab_size);
-  append_encoder_specs(specs, options);
-  append_decoder_specs(specs, options);
-  return specs;
+int64_t parameter_count(const ModelOptions& options, int64_t vocab_size) {
+  Parameters declared(/*seed=*/0, at::kCPU);
+  const std::vector<uint8_t> any_vocabulary(static_cast<size_t>(vocab_size), 1);
+  const Transformer model(declared, options, OutputVocabulary::from(any_vocabulary, false), /*dropout_seed=*/0);
+  return declared.count();
 }
 
 int64_t estimated_memory_bytes(const ModelOptions& o, int64_t vocab_size, int64_t batch_tokens) {
-  const int64_t parameters = 4 * total_size(transformer_specs(o, vocab_size));  // values, gradients, two moments
+  const int64_t parameters = 4 * parameter_count(o, vocab_size);  // values, gradients, two moments
   // Rows saved for backward, per layer: sublayer connections and projections about 10 d, feed-forward 3 f. Backward
   // makes a gradient for each of them in turn.
   const int64_t row = (o.encoder_layers + 2 * o.decoder_layers) * (10 * o.d_model + 3 * o.d_ff);
@@ -23,11 +22,15 @@ int64_t estimated_memory_bytes(const ModelOptions& o, int64_t vocab_size, int64_
   return static_cast<int64_t>(sizeof(float)) * (parameters + batch_tokens * (row + logits));
 }
 
-Transformer::Transformer(const Parameters& parameters, const ModelOptions& options, OutputVocabulary output_vocabulary,
+Transformer::Transformer(Parameters& parameters, const ModelOptions& options, OutputVocabulary output_vocabulary,
                          uint32_t dropout_seed)
-    : embeddings_(parameters, options, std::move(output_vocabulary), dropout_seed),
-      encoder_(parameters, options, dropout_seed),
-      decoder_(parameters, options, dropout_seed),
+    : Transformer(Scope(parameters, options, dropout_seed), options, std::move(output_vocabulary), dropout_seed) {}
+
+Transformer::Transformer(const Scope& root, const ModelOptions& options, OutputVocabulary output_vocabulary,
+                         uint32_t dropout_seed)
+    : embeddings_(root, options, std::move(output_vocabulary)),
+      encoder_(make_encoder(root, options.encoder_layers)),
+      decoder_(root, options.decoder_layers),
       word_source_(dropout_seed, "drop.word.source"),
       word_target_(dropout_seed, "drop.word.target"),
       word_dropout_(options.dropout.word) {}
@@ -50,7 +53,7 @@ ReadyBatch Transformer::ready(const PackedBatch& batch, std::optional<uint32_t> 
 LossSums Transformer::loss(const ForwardContext& context, const ReadyBatch& batch, double label_smoothing) const {
   const Embeddings::Tables tables = prepare(context);
   const Value encoder_output = encoder_.forward(context, embeddings_.embed_source(context, tables, batch.source),
-                                                batch.source, batch.source_spans);
+                                                {batch.source, batch.source_spans});
   const Value h = decoder_.forward(context, embeddings_.embed_target(context, tables, batch.target), batch.target,
                                    batch.target_spans, encoder_output, batch.cross_spans);
   return smoothed_cross_entropy(context.tape, embeddings_.logits(context, tables, h), batch.labels, label_smoothing,
@@ -65,8 +68,8 @@ LossSums Transformer::loss(const ForwardContext& context, const PackedBatch& bat
 
 Value Transformer::encode(const ForwardContext& context, const Embeddings::Tables& tables,
                           const PackedRows& source) const {
-  return encoder_.forward(context, embeddings_.embed_source(context, tables, source), source,
-                          context.tape.save(AttentionSpans::self(source, /*causal=*/false)));
+  const AttentionSpans& spans = context.tape.save(AttentionSpans::self(source, /*causal=*/false));
+  return encoder_.forward(context, embeddings_.embed_source(context, tables, source), {source, spans});
 }
 
 Value Transformer::logits(const ForwardContext& context, const Embeddings::Tables& tables, const PackedRows& target,
@@ -88,7 +91,7 @@ Value Transformer::advance(const ForwardContext& context, const Embeddings::Tabl
 }
 
 Value Transformer::decode_step(const ForwardContext& context, const Embeddings::Tables& tables, const PackedRows& rows,
-                               const AttentionSpans& self, const AttentionSpans& cross, KvCache& cache,
+                               const AttentionSpans& self, const AttentionSpans& cross, DecodeCache& cache,
                                const CacheRows& written) const {
   const Value x = embeddings_.embed_target(context, tables, rows);
   return embeddings_.logits(context, tables, decoder_.decode_step(context, x, rows, self, cross, cache, written));

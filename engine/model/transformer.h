@@ -16,8 +16,8 @@
 
 namespace tearless::engine {
 
-/// The parameters of the model.
-std::vector<ParameterSpec> transformer_specs(const ModelOptions& options, int64_t vocab_size);
+/// The number of parameters of the model. Allocates none.
+int64_t parameter_count(const ModelOptions& options, int64_t vocab_size);
 
 /// A rough upper estimate of the memory of training, in bytes, for `check`: parameters with gradients and moments, and
 /// the activations of a batch of `batch_tokens` rows per side.
@@ -25,8 +25,8 @@ int64_t estimated_memory_bytes(const ModelOptions& options, int64_t vocab_size, 
 
 class Transformer {
  public:
-  /// `parameters` must be made from transformer_specs() and must outlive the model.
-  Transformer(const Parameters& parameters, const ModelOptions& options, OutputVocabulary output_vocabulary,
+  /// Declares its parameters; call parameters.allocate() next. The model is usable while `parameters` lives.
+  Transformer(Parameters& parameters, const ModelOptions& options, OutputVocabulary output_vocabulary,
               uint32_t dropout_seed);
 
   /// Prepares a batch for that update of training. Without an update: for evaluation, no word dropout.
@@ -51,21 +51,26 @@ class Transformer {
   Value advance(const ForwardContext& context, const Embeddings::Tables& tables, const PackedRows& rows,
                 const AttentionSpans& cross, DecoderState& state) const;
 
-  /// The keys and values of all decoder layers for KvCache::cross_kv.
+  /// DecodeCache::source and DecodeCache::rows.
   Value project(const ForwardContext& context, const Value& encoder_output) const {
     return decoder_.project(context, encoder_output);
   }
-  /// As above with a KV cache that the caller owns (Decoder::decode_step).
+  std::vector<at::Tensor> make_caches(int64_t rows, const at::TensorOptions& tensor_options) const {
+    return decoder_.make_caches(rows, tensor_options);
+  }
+  /// As advance() with a cache that the caller owns (Decoder::decode_step).
   Value decode_step(const ForwardContext& context, const Embeddings::Tables& tables, const PackedRows& rows,
-                    const AttentionSpans& self, const AttentionSpans& cross, KvCache& cache,
+                    const AttentionSpans& self, const AttentionSpans& cross, DecodeCache& cache,
                     const CacheRows& written) const;
-  int64_t decoder_layers() const { return decoder_.layer_count(); }
 
   const OutputVocabulary& output_vocabulary() const { return embeddings_.output_vocabulary(); }
 
  private:
+  Transformer(const Scope& root, const ModelOptions& options, OutputVocabulary output_vocabulary,
+              uint32_t dropout_seed);
+
   Embeddings embeddings_;
-  Encoder encoder_;
+  LayerStack encoder_;
   Decoder decoder_;
   RandomStream word_source_, word_target_;
   double word_dropout_;

@@ -19,10 +19,13 @@ at::Tensor widened(const at::Tensor& x) { return x.scalar_type() == at::kBFloat1
 }  // namespace
 
 Value Value::parameter(at::Tensor data, at::Tensor grad, at::Tensor bf16_copy) {
-  Value value(std::move(data));
-  value.node_->grad = std::move(grad);
-  value.node_->bf16_copy = std::move(bf16_copy);
+  Value value = unbound_parameter();
+  value.bind(std::move(data), std::move(grad), std::move(bf16_copy));
   return value;
+}
+
+void Value::bind(at::Tensor data, at::Tensor grad, at::Tensor bf16_copy) const {
+  *node_ = {std::move(data), std::move(grad), std::move(bf16_copy)};
 }
 
 at::Tensor Value::as(at::ScalarType type) const {

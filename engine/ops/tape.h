@@ -31,6 +31,9 @@ class Value {
   /// A parameter. Its gradient is accumulated in `grad`, a view of the flat gradient buffer. `bf16_copy` holds the same
   /// parameter rounded to bf16, kept up to date by the caller; undefined where the model computes in fp32.
   static Value parameter(at::Tensor data, at::Tensor grad, at::Tensor bf16_copy = {});
+  /// A parameter that has no data yet: bind() supplies it, to this handle and to all copies of it.
+  static Value unbound_parameter() { return Value(at::Tensor()); }
+  void bind(at::Tensor data, at::Tensor grad, at::Tensor bf16_copy) const;
 
   explicit operator bool() const { return node_ != nullptr; }
   const at::Tensor& data() const { return node_->data; }

@@ -81,16 +81,16 @@ BenchLengths equal_bench_lengths(int64_t tokens) {
 Bench::Bench(const RunOptions& options, int64_t vocab_size, const BenchLengths& lengths)
     : options_(options),
       corpus_(random_corpus(lengths, vocab_size, options.train.seed_for_order())),
-      parameters_(transformer_specs(options.model, vocab_size), options.train.seed_for_init(), device_of(options.run),
-                  row_precision(options.run)),
+      parameters_(options.train.seed_for_init(), device_of(options.run), row_precision(options.run)),
       model_(
           std::make_unique<Transformer>(parameters_, options.model,
                                         OutputVocabulary::from(std::vector<uint8_t>(static_cast<size_t>(vocab_size), 1),
                                                                options.model.mask_target_vocabulary),
                                         options.train.seed_for_dropout())),
-      translator_(std::make_unique<Translator>(*model_, options.decode, ops_of(options.run))),
-      moments_(parameters_.values()),
-      updater_(make_updater(*this, options.train, options.run, moments_)) {
+      translator_(std::make_unique<Translator>(*model_, options.decode, ops_of(options.run))) {
+  parameters_.allocate();
+  moments_.emplace(parameters_.values());
+  updater_ = make_updater(*this, options.train, options.run, *moments_);
   int32_t line = 0;
   for (const auto& batch : lengths) {
     batches_.emplace_back();
@@ -131,7 +131,7 @@ int64_t Bench::warm_up() const { return updater_->capacity() > 1 ? 3 * batch_cou
 TapeProfile Bench::profile() {
   TapeProfile profile;
   profile.wait = [this] { wait_for(parameters_.values()); };
-  const auto updater = make_updater(*this, options_.train, options_.run, moments_, &profile);
+  const auto updater = make_updater(*this, options_.train, options_.run, *moments_, &profile);
   for (int64_t i = 0; i < batch_count(); ++i) make(*updater, 1);
   return profile;
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -68,7 +69,7 @@ class Bench final : private Trainable {
   Parameters parameters_;
   std::unique_ptr<Transformer> model_;
   std::unique_ptr<Translator> translator_;
-  Moments moments_;
+  std::optional<Moments> moments_;
   std::unique_ptr<Updater> updater_;
   int64_t updates_ = 0, rows_seen_ = 0;
   bool decoded_ = false;

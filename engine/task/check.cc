@@ -33,7 +33,7 @@ json check_run(RunOptions options) {
   if (waiting_for.empty()) {
     fingerprint(options.data);
     if (const auto vocabulary = prepared_vocabulary_size(preparation_key(options.data, options.text))) {
-      answer["parameters"] = total_size(transformer_specs(options.model, *vocabulary));
+      answer["parameters"] = parameter_count(options.model, *vocabulary);
       answer["memory_bytes"] = estimated_memory_bytes(options.model, *vocabulary, options.train.batch.tokens);
     }
   }

@@ -16,12 +16,13 @@ constexpr int64_t kPerplexityTokens = 4096;
 Translate::Translate(const RunOptions& options, Prepared prepared)
     : options_(options),
       prepared_(std::move(prepared)),
-      parameters_(transformer_specs(options.model, prepared_.vocabulary.size()), options.train.seed_for_init(),
-                  device_of(options.run), row_precision(options.run)),
+      parameters_(options.train.seed_for_init(), device_of(options.run), row_precision(options.run)),
       model_(parameters_, options.model,
              OutputVocabulary::from(prepared_.vocabulary.in_target, options.model.mask_target_vocabulary),
              options.train.seed_for_dropout()),
-      translator_(model_, options.decode, ops_of(options.run)) {}
+      translator_(model_, options.decode, ops_of(options.run)) {
+  parameters_.allocate();
+}
 
 int64_t Translate::start_pass(int64_t pass) {
   batches_ = cut_batches(prepared_.train, options_.train.batch, options_.train.seed_for_order(), pass);

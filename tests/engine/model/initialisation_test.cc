@@ -1,6 +1,7 @@
 // Starting values: mean, spread and shape of each init of docs/spec/knobs.md §7, and that they depend on seed and name
 // alone.
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/allclose.h>
 #include <ATen/ops/equal.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -26,7 +27,10 @@ ModelOptions options_of(Init init, QkvFan fan = QkvFan::kSeparate) {
 }
 
 Parameters parameters_of(const ModelOptions& options, uint32_t seed = 3) {
-  return Parameters(transformer_specs(options, kVocabulary), seed, at::kCPU);
+  Parameters parameters(seed, at::kCPU);
+  const Transformer model(parameters, options, OutputVocabulary::from(std::vector<uint8_t>(kVocabulary, 1), false), 0);
+  parameters.allocate();
+  return parameters;
 }
 
 enum class Form { kNormal, kUniform };
@@ -76,6 +80,99 @@ TEST(Initialisation, XavierSeesEachMatrixAloneOrStacked) {
     expect(QkvFan::kFused3, xavier(d, 3 * d), xavier(d, d));
     expect(QkvFan::kFused4, xavier(d, 4 * d), xavier(d, 4 * d));
   }
+}
+
+TEST(Initialisation, OnlySelfAttentionOfFused3SelfIsStacked) {
+  const double d = kWidth;
+  const Parameters parameters = parameters_of(options_of(Init::kXavierUniform, QkvFan::kFused3Self));
+  for (const char* part : {"q", "k", "v"}) {
+    for (const char* stack : {"encoder", "decoder"}) {
+      expect_moments(parameters, fmt::format("{}.1.self_attention.{}.weight", stack, part), xavier(d, 3 * d),
+                     Form::kUniform);
+    }
+    expect_moments(parameters, fmt::format("decoder.1.cross_attention.{}.weight", part), xavier(d, d), Form::kUniform);
+  }
+  for (const char* block : {"encoder.1.self_attention", "decoder.1.self_attention", "decoder.1.cross_attention"}) {
+    expect_moments(parameters, fmt::format("{}.o.weight", block), xavier(d, d), Form::kUniform);
+  }
+  expect_ffn(parameters, Form::kUniform);
+}
+
+using DsForm = DsInitOptions::Form;
+using DsStacks = DsInitOptions::Stacks;
+
+// The multipliers of docs/spec/knobs.md §7.1. The bound of a 300 × 300 matrix is √(6/600) = 0.1.
+TEST(DsInit, ScalesTheBoundByTheLayerAsThePaperOrItsCode) {
+  LayerOptions options;
+  options.init = Init::kDsInit;
+  const auto bound = [&](int64_t layer) {
+    const Initial initial = initial_matrix(options, {Stack::kDecoder, layer, MatrixRole::kFeedForward}, 300, 300);
+    EXPECT_EQ(initial.kind, Initial::Kind::kUniform);
+    return initial.scale;
+  };
+  struct Multiplier {
+    int64_t layer;
+    double paper, code;
+  };
+  for (const auto& [layer, paper, code] :
+       {Multiplier{1, 1, 1}, Multiplier{6, 0.408, 0.639}, Multiplier{12, 0.289, 0.537}, Multiplier{18, 0.236, 0.485},
+        Multiplier{20, 0.224, 0.473}, Multiplier{30, 0.183, 0.427}}) {
+    options.ds_init = {.form = DsForm::kPaper, .alpha = 1};
+    EXPECT_NEAR(bound(layer), 0.1 * paper, 0.00005) << layer;
+    options.ds_init.alpha = 0.36;
+    EXPECT_NEAR(bound(layer), 0.1 * 0.36 * paper, 0.00005) << layer;
+    options.ds_init = {.form = DsForm::kCode, .alpha = 1};
+    EXPECT_NEAR(bound(layer), 0.1 * code, 0.00005) << layer;
+    options.ds_init.alpha = 0.36;
+    EXPECT_NEAR(bound(layer), 0.1 * 0.6 * code, 0.00005) << layer << ": the square root of alpha";
+  }
+}
+
+/// The standard deviations of all matrices of a model of 1 + 3 and 1 + 3 layers. `factors`: of layers 1 and 4.
+void expect_depth_scaled(const ModelOptions& options, std::array<double, 2> encoder, std::array<double, 2> decoder) {
+  const Parameters parameters = parameters_of(options);
+  const double d = kWidth, qkv = options.init_qkv_fan == QkvFan::kFused3Self ? xavier(d, 3 * d) : xavier(d, d);
+  for (const size_t i : {0u, 1u}) {
+    const int layer = i == 0 ? 1 : 4;
+    const auto expect = [&](const std::string& block, const char* part, double std) {
+      expect_moments(parameters, fmt::format("{}.{}.weight", block, part), std, Form::kUniform);
+    };
+    for (const auto& [stack, factor] : {std::pair("encoder", encoder[i]), std::pair("decoder", decoder[i])}) {
+      const std::string of_layer = fmt::format("{}.{}.", stack, layer);
+      for (const char* part : {"q", "k", "v"}) expect(of_layer + "self_attention", part, factor * qkv);
+      expect(of_layer + "self_attention", "o", factor * xavier(d, d));
+      for (const char* part : {"w1", "w2"}) expect(of_layer + "ffn", part, factor * xavier(kWidth, kInner));
+    }
+    for (const char* part : {"q", "k", "v", "o"})
+      expect(fmt::format("decoder.{}.cross_attention", layer), part, decoder[i] * xavier(d, d));
+  }
+  expect_moments(parameters, "embedding.shared", 1 / std::sqrt(d), Form::kNormal);
+}
+
+TEST(DsInit, ReachesEveryMatrixOfTheChosenStacksAndNoEmbedding) {
+  ModelOptions options = options_of(Init::kDsInit);
+  options.encoder_layers = options.decoder_layers = 4;
+  options.ds_init.alpha = 0.5;
+  expect_depth_scaled(options, {0.5, 0.25}, {0.5, 0.25});  // α/√l
+  options.init_qkv_fan = QkvFan::kFused3Self;              // as the published code
+  options.ds_init = {.form = DsForm::kCode, .alpha = 0.25};
+  expect_depth_scaled(options, {0.5, 0.5 / std::sqrt(2.0)}, {0.5, 0.5 / std::sqrt(2.0)});  // √α · l^-¼
+  options.ds_init.stacks = DsStacks::kEncoder;
+  expect_depth_scaled(options, {0.5, 0.5 / std::sqrt(2.0)}, {1, 1});
+  options.ds_init.stacks = DsStacks::kDecoder;
+  expect_depth_scaled(options, {1, 1}, {0.5, 0.5 / std::sqrt(2.0)});
+}
+
+TEST(DsInit, DrawsTheSameNumbersAsXavierUniform) {
+  ModelOptions options = options_of(Init::kXavierUniform);
+  options.encoder_layers = 4;
+  const Parameters xavier_uniform = parameters_of(options);
+  options.init = Init::kDsInit;
+  const Parameters scaled = parameters_of(options);
+  EXPECT_TRUE(at::allclose(scaled.get("encoder.4.ffn.w1.weight").data() * 2,
+                           xavier_uniform.get("encoder.4.ffn.w1.weight").data(), 1e-6, 0));
+  EXPECT_TRUE(
+      at::equal(scaled.get("encoder.1.ffn.w1.weight").data(), xavier_uniform.get("encoder.1.ffn.w1.weight").data()));
 }
 
 TEST(Initialisation, SmallInitMakesAllFourProjectionsSmall) {
@@ -131,7 +228,9 @@ TEST(Initialisation, DependsOnSeedAndNameAlone) {
 
 TEST(Initialisation, IsReproducible) {
   for (const RowPrecision precision : {RowPrecision::kFp32, RowPrecision::kBf16}) {
-    Parameters parameters(transformer_specs(options_of(Init::kSmallInit), kVocabulary), 3, at::kCPU, precision);
+    test::TinyModel model(options_of(Init::kSmallInit), std::vector<uint8_t>(kVocabulary, 1), 3, 2, at::kCPU,
+                          precision);
+    Parameters& parameters = model.parameters;
     const at::Tensor first = parameters.values().clone();
     const Value view = parameters.get(parameters.specs().front().name);
     parameters.values().fill_(7);
@@ -140,7 +239,9 @@ TEST(Initialisation, IsReproducible) {
     EXPECT_TRUE(at::equal(parameters.values(), first));
     EXPECT_TRUE(at::equal(view.data().flatten(), first.narrow(0, 0, view.data().numel())))
         << "views look at them still";
-    if (precision == RowPrecision::kBf16) EXPECT_TRUE(at::equal(parameters.bf16_copy(), first.to(at::kBFloat16)));
+    if (precision == RowPrecision::kBf16) {
+      EXPECT_TRUE(at::equal(parameters.bf16_copy(), first.to(at::kBFloat16)));
+    }
   }
 }
 

@@ -56,10 +56,10 @@ struct TinyModel {
   TinyModel(const ModelOptions& o, const std::vector<uint8_t>& in_output_vocabulary, uint32_t init_seed = 1,
             uint32_t dropout_seed = 2, at::Device device = at::kCPU, RowPrecision precision = RowPrecision::kFp32)
       : options(o),
-        parameters(transformer_specs(o, static_cast<int64_t>(in_output_vocabulary.size())), init_seed, device,
-                   precision),
+        parameters(init_seed, device, precision),
         transformer(parameters, o, OutputVocabulary::from(in_output_vocabulary, o.mask_target_vocabulary),
                     dropout_seed) {
+    parameters.allocate();
     at::set_num_threads(1);  // for so little work one thread is faster
   }
 };

@@ -32,8 +32,7 @@ TEST(ParameterCount, AgreesWithThePublishedCounts) {
     ModelOptions options;  // 6 + 6 layers, 512, 2048: the papers' base model
     options.norm.kind = norm;
     options.placement = placement;
-    return total_size(transformer_specs(options, kVocabulary)) - kVocabulary * 512 -
-           kVocabulary;  // less embedding and output bias
+    return parameter_count(options, kVocabulary) - kVocabulary * 512 - kVocabulary;  // less embedding and output bias
   };
   constexpr int64_t kBody = 44'107'776;
   EXPECT_EQ(count("none", Placement::kPre), kBody);
@@ -48,7 +47,7 @@ TEST(ParameterCount, AgreesWithThePublishedCounts) {
 
 TEST(ParameterCount, FollowsTyingAndOutputBias) {
   ModelOptions options = tiny_options();
-  const auto count = [&] { return total_size(transformer_specs(options, 20)); };
+  const auto count = [&] { return parameter_count(options, 20); };
   const int64_t tied = count();
   options.tied_embeddings = Tying::kTarget;
   EXPECT_EQ(count(), tied + 20 * 12);

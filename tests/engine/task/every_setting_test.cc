@@ -69,6 +69,7 @@ Settings small() {
                                         {"run.log_updates", 1}});
 }
 
+Settings ds_init() { return {{"model.init", "ds_init"}, {"model.ds_init.alpha", 0.25}}; }
 Settings nowarmup() { return {{"train.schedule.kind", "nowarmup"}, {"train.schedule.lr", 0.01}}; }
 
 class EverySetting : public testing::Test {
@@ -253,6 +254,9 @@ const std::map<std::string, Row>& rows() {
       {"model.placement", {"post", &SettingCheck::training_differs}},
       {"model.init", {"small_init", &SettingCheck::training_differs}},
       {"model.init_qkv_fan", {"fused3", &SettingCheck::training_differs}},
+      {"model.ds_init.form", {"code", &SettingCheck::training_differs, ds_init()}},
+      {"model.ds_init.alpha", {0.5, &SettingCheck::training_differs, ds_init()}},
+      {"model.ds_init.stacks", {"decoder", &SettingCheck::training_differs, ds_init()}},
       {"model.fix_norm", {true, &SettingCheck::training_differs}},
       {"model.tied_embeddings", {"none", &SettingCheck::training_differs}},
       {"model.output_bias", {false, &SettingCheck::training_differs}},
@@ -411,12 +415,13 @@ TEST_F(EverySetting, ASettingThatDoesNotApplyDoesNotChangeTheId) {
       EXPECT_EQ(runs_.canonical(before), runs_.canonical(with(before, {{f.key, rows().at(f.key).value}}))) << f.key;
     }
   }
-  EXPECT_THAT(
-      met, testing::ElementsAre("decode.alpha", "model.init_qkv_fan", "model.norm.ada_norm.c", "model.norm.ada_norm.k",
-                                "model.norm.deviation", "model.norm.eps", "model.norm.eps_mode", "model.norm.scope",
-                                "text.merges", "text.pieces", "train.min_lr", "train.schedule.decay_factor",
-                                "train.schedule.decay_patience", "train.schedule.decay_rule", "train.schedule.lr",
-                                "train.schedule.scale", "train.schedule.warmup_updates", "train.seed"));
+  EXPECT_THAT(met,
+              testing::ElementsAre("decode.alpha", "model.ds_init.alpha", "model.ds_init.form", "model.ds_init.stacks",
+                                   "model.init_qkv_fan", "model.norm.ada_norm.c", "model.norm.ada_norm.k",
+                                   "model.norm.deviation", "model.norm.eps", "model.norm.eps_mode", "model.norm.scope",
+                                   "text.merges", "text.pieces", "train.min_lr", "train.schedule.decay_factor",
+                                   "train.schedule.decay_patience", "train.schedule.decay_rule", "train.schedule.lr",
+                                   "train.schedule.scale", "train.schedule.warmup_updates", "train.seed"));
 }
 
 }  // namespace

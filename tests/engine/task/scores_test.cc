@@ -138,18 +138,18 @@ class Scored : public testing::Test {
     delete runs_;
   }
 
-  /// The parameters after that update; 0: the initial ones.
-  static Parameters parameters_after(int64_t step) {
-    Parameters parameters(transformer_specs(options_->model, prepared_->vocabulary.size()),
-                          options_->train.seed_for_init(), at::kCPU);
-    if (step > 0) Checkpoints(*run_).read_parameters(step, parameters.values());
-    return parameters;
-  }
-  static Transformer model_of(const Parameters& parameters) {
-    return Transformer(parameters, options_->model,
-                       OutputVocabulary::from(prepared_->vocabulary.in_target, options_->model.mask_target_vocabulary),
-                       /*dropout_seed=*/0);
-  }
+  /// The model with the parameters after that update; 0: the initial ones.
+  struct StoredModel {
+    Parameters parameters{options_->train.seed_for_init(), at::kCPU};
+    Transformer transformer{
+        parameters, options_->model,
+        OutputVocabulary::from(prepared_->vocabulary.in_target, options_->model.mask_target_vocabulary),
+        /*dropout_seed=*/0};
+    explicit StoredModel(int64_t step) {
+      parameters.allocate();
+      if (step > 0) Checkpoints(*run_).read_parameters(step, parameters.values());
+    }
+  };
   /// log p [T, K] of a batch, by the formulas of the operations, normalised here.
   static Rows log_probabilities(const Transformer& model, const PackedRows& source, const PackedRows& target) {
     Tape tape(Tape::Kind::kForward, Tape::Ops::kReference);
@@ -173,8 +173,8 @@ class Scored : public testing::Test {
   };
   /// Of a set, a sentence at a time.
   static Perplexities perplexities(int64_t step, const ParallelTokens& set) {
-    const Parameters parameters = parameters_after(step);
-    const Transformer model = model_of(parameters);
+    const StoredModel stored(step);
+    const Transformer& model = stored.transformer;
     double nll = 0, loss = 0;
     int64_t tokens = 0;
     for (int32_t line = 0; line < set.size(); ++line) {
@@ -195,8 +195,8 @@ class Scored : public testing::Test {
 
   /// Greedy search with a full forward over the prefix for each word.
   static std::vector<std::string> translations(int64_t step, const ParallelTokens& set) {
-    const Parameters parameters = parameters_after(step);
-    const Transformer model = model_of(parameters);
+    const StoredModel stored(step);
+    const Transformer& model = stored.transformer;
     std::vector<std::string> lines;
     for (int32_t line = 0; line < set.size(); ++line) {
       const PackedBatch batch = pack(set, std::vector{line});
@@ -324,7 +324,8 @@ TEST_F(Scored, SelectionSeesBleuAsItIsPrinted) {
 }
 
 TEST_F(Scored, LearnedLengthsAreThoseOfTheSelectedCheckpoint) {
-  const Parameters parameters = parameters_after(selected());
+  const StoredModel stored(selected());
+  const Parameters& parameters = stored.parameters;
   const std::map<std::string, std::string> parameter_of = {
       {"g.encoder.1.self_attention", "encoder.1.self_attention.norm.gain"},
       {"g.encoder.1.ffn", "encoder.1.ffn.norm.gain"},
