@@ -13,12 +13,13 @@
 #include "base/error.h"
 #include "base/run_directory.h"
 #include "base/toml.h"
+#include "engine/bench/bench.h"
+#include "engine/bench/bench_kernels.h"
 #include "engine/commands.h"
 #include "engine/device.h"
 #include "engine/ops/backend.h"
 #include "engine/ops/memory.h"
-#include "engine/task/bench.h"
-#include "engine/task/bench_kernels.h"
+#include "engine/run/run_options.h"
 #include "engine/train/execution.h"
 
 namespace tearless::engine {
@@ -122,13 +123,14 @@ int report(Bench& bench, const BenchArguments& args) {
 /// Times single kernels against a plain copy, without a model.
 int report_kernels(const RunOptions& options, const BenchArguments& args) {
   constexpr int64_t kOnGpu = 1 << 30, kOnCpu = 64 << 20;
+  const ModelOptions& model = options.as<TranslateKind>("bench").options.model;
   const at::Device device = device_of(options.run);
   const at::Tensor like =
       at::empty({0}, at::TensorOptions().device(device).dtype(
                          row_precision(options.run) == RowPrecision::kBf16 ? at::kBFloat16 : at::kFloat));
   const int64_t usual = device.is_cpu() ? kOnCpu : kOnGpu;
-  const auto rates = kernel_rates(like, options.model.d_model, args.megabytes > 0 ? args.megabytes << 20 : usual,
-                                  parameter_count(options.model, args.vocabulary));
+  const auto rates = kernel_rates(like, model.d_model, args.megabytes > 0 ? args.megabytes << 20 : usual,
+                                  parameter_count(model, args.vocabulary));
   const auto gigabytes = [](const KernelRate& rate) { return 1e-9 * rate.bytes / rate.seconds; };
   if (args.as_json) {
     json out = json::object();
@@ -181,9 +183,10 @@ Action command_bench(CLI::App& app) {
     if (!args->instructions.empty()) use_cpu_backend(args->instructions);
     at::set_num_threads(static_cast<int>(args->threads > 0 ? args->threads : options.run.threads));
     if (args->kernels) return report_kernels(options, *args);
+    const TranslateOptions& translation = options.as<TranslateKind>("bench").options;
     Bench bench(
-        options, args->vocabulary,
-        args->lengths.empty() ? equal_bench_lengths(options.train.batch.tokens) : read_bench_lengths(args->lengths));
+        translation, options.train, options.run, args->vocabulary,
+        args->lengths.empty() ? equal_bench_lengths(translation.batch.tokens) : read_bench_lengths(args->lengths));
     bench.updates(bench.warm_up());
     return args->turns ? take_turns(bench) : report(bench, *args);
   };

@@ -6,7 +6,7 @@
 
 #include "base/run_directory.h"
 #include "engine/commands.h"
-#include "engine/task/check.h"
+#include "engine/run/check.h"
 
 namespace tearless::engine {
 namespace {

@@ -12,9 +12,8 @@
 #include "base/run_directory.h"
 #include "base/words.h"
 #include "engine/commands.h"
-#include "engine/data/prepared.h"
 #include "engine/device.h"
-#include "engine/task/attempt.h"
+#include "engine/run/attempt.h"
 #include "engine/task/translate.h"
 #include "engine/train/checkpoint.h"
 
@@ -42,14 +41,16 @@ std::vector<std::string> read_lines(const std::filesystem::path& input) {
 
 int decode(const DecodeArguments& args) {
   RunOptions options = read_run_directory(args.directory);
-  options.decode.beam = args.beam.value_or(options.decode.beam);
-  options.decode.alpha = args.alpha.value_or(options.decode.alpha);
+  TranslateOptions& translation = options.as<TranslateKind>("decode").options;
+  translation.decode.beam = args.beam.value_or(translation.decode.beam);
+  translation.decode.alpha = args.alpha.value_or(translation.decode.alpha);
   open_device(options.run);
   at::set_num_threads(static_cast<int>(options.run.threads));
   const RunDirectory run(args.directory);
   const nlohmann::json scores = finished_scores(run);
 
-  Translate task(options, prepare(options.data, options.text, [](const std::string&) {}));
+  Translate task(translation, options.train, options.run,
+                 prepare(translation.data, translation.text, [](const std::string&) {}));
   Checkpoints(run).read_parameters(static_cast<int64_t>(scores.at("selected_step").get<double>()),
                                    task.parameters().values());
   task.parameters().update_bf16_copy();

@@ -6,28 +6,22 @@
 #include "base/error.h"
 #include "base/run_directory.h"
 #include "engine/commands.h"
-#include "engine/data/corpus.h"
-#include "engine/data/prepared.h"
-#include "engine/task/run_options.h"
+#include "engine/run/run_options.h"
 #include "engine/train/stop_request.h"
 
 namespace tearless::engine {
 
 Action command_prepare(CLI::App& app) {
   const auto file = std::make_shared<std::filesystem::path>();
-  app.add_option("FILE", *file, "TOML file with settings; [data] and [text] are used")->required();
+  app.add_option("FILE", *file, "TOML file with settings; those of the data are used")->required();
   return [file] {
     stop_at_once();
     RunOptions options =
         read_run_options(read_toml_settings(*file), std::filesystem::absolute(*file).parent_path(), {});
-    if (const std::string missing = missing_corpus(options.data); !missing.empty())
+    if (const std::string missing = options.task->missing_data(); !missing.empty())
       fail("{}: {}", file->string(), missing);
-    fingerprint(options.data);
-    const Prepared corpus =
-        prepare(options.data, options.text, [](const std::string& line) { fmt::print("{}\n", line); });
-    fmt::print("{}: {} training, {} dev, {} test pairs; vocabulary {}\n",
-               prepared_folder(preparation_key(options.data, options.text)).string(), corpus.train.size(),
-               corpus.dev.size(), corpus.test.size(), corpus.vocabulary.size());
+    options.task->fingerprint();
+    fmt::print("{}\n", options.task->prepare_data([](const std::string& line) { fmt::print("{}\n", line); }));
     return static_cast<int>(kExitDone);
   };
 }

@@ -11,7 +11,7 @@
 #include "base/run_directory.h"
 #include "engine/commands.h"
 #include "engine/cuda/cuda_library.h"
-#include "engine/task/run_options.h"
+#include "engine/run/run_options.h"
 
 namespace tearless::engine {
 

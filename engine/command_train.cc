@@ -3,8 +3,8 @@
 
 #include "engine/commands.h"
 #include "engine/device.h"
-#include "engine/task/attempt.h"
-#include "engine/task/run_options.h"
+#include "engine/run/attempt.h"
+#include "engine/run/run_options.h"
 #include "engine/train/stop_request.h"
 
 namespace tearless::engine {

@@ -5,13 +5,13 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "base/say.h"
 #include "engine/data/options.h"
 #include "engine/data/parallel_tokens.h"
 #include "engine/data/subwords.h"
@@ -46,9 +46,6 @@ std::filesystem::path prepared_folder(const std::string& key);
 bool is_prepared(const std::string& key);
 /// The vocabulary size in the first line of the token file; nothing if the corpus is not prepared.
 std::optional<int64_t> prepared_vocabulary_size(const std::string& key);
-
-/// Receives progress messages, and a message when a damaged entry is recreated.
-using Say = std::function<void(const std::string&)>;
 
 /// Loads the corpus from the cache, or prepares it and publishes it there. Concurrent calls for one key prepare it
 /// once. A damaged entry is recreated. Throws UserError if a raw file differs from its checksum in `data` (missing raw

@@ -50,7 +50,8 @@ ReadyBatch Transformer::ready(const PackedBatch& batch, std::optional<uint32_t> 
   return ready;
 }
 
-LossSums Transformer::loss(const ForwardContext& context, const ReadyBatch& batch, double label_smoothing) const {
+CrossEntropySums Transformer::loss(const ForwardContext& context, const ReadyBatch& batch,
+                                   double label_smoothing) const {
   const Embeddings::Tables tables = prepare(context);
   const Value encoder_output = encoder_.forward(context, embeddings_.embed_source(context, tables, batch.source),
                                                 {batch.source, batch.source_spans});
@@ -60,7 +61,8 @@ LossSums Transformer::loss(const ForwardContext& context, const ReadyBatch& batc
                                 context.on_device ? &context.on_device->loss : nullptr);
 }
 
-LossSums Transformer::loss(const ForwardContext& context, const PackedBatch& batch, double label_smoothing) const {
+CrossEntropySums Transformer::loss(const ForwardContext& context, const PackedBatch& batch,
+                                   double label_smoothing) const {
   return loss(context,
               context.tape.save(ready(batch, context.tape.recording() ? std::optional(context.update) : std::nullopt)),
               label_smoothing);

@@ -32,9 +32,9 @@ class Transformer {
   /// Prepares a batch for that update of training. Without an update: for evaluation, no word dropout.
   ReadyBatch ready(const PackedBatch& batch, std::optional<uint32_t> update) const;
   /// The loss summed over the batch. On a recording tape, call tape.backward() next; `batch` must live until then.
-  LossSums loss(const ForwardContext& context, const ReadyBatch& batch, double label_smoothing) const;
+  CrossEntropySums loss(const ForwardContext& context, const ReadyBatch& batch, double label_smoothing) const;
   /// As above; calls ready() first, for context.update if the tape records, else for evaluation.
-  LossSums loss(const ForwardContext& context, const PackedBatch& batch, double label_smoothing) const;
+  CrossEntropySums loss(const ForwardContext& context, const PackedBatch& batch, double label_smoothing) const;
 
   /// The embedding matrices of one forward pass, or of all forward passes of an evaluation.
   Embeddings::Tables prepare(const ForwardContext& context) const { return embeddings_.prepare(context); }

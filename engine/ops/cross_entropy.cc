@@ -14,7 +14,7 @@
 
 namespace tearless::engine {
 
-LossSums& LossSums::operator+=(const LossSums& other) {
+CrossEntropySums& CrossEntropySums::operator+=(const CrossEntropySums& other) {
   loss += other.loss;
   nll += other.nll;
   tokens += other.tokens;
@@ -24,8 +24,8 @@ LossSums& LossSums::operator+=(const LossSums& other) {
 namespace {
 
 /// The reference implementation, also for devices without kernels.
-LossSums by_formula(Tape& tape, const Value& logits, const std::vector<int32_t>& labels, double smoothing,
-                    double loss_scale, const LossOnDevice* on_device) {
+CrossEntropySums by_formula(Tape& tape, const Value& logits, const std::vector<int32_t>& labels, double smoothing,
+                            double loss_scale, const LossOnDevice* on_device) {
   const at::Tensor label = index_tensor(labels, logits.data());
   const at::Tensor counts = label.ge(0).to(at::kDouble);  // [T]
   const at::Tensor gold = label.clamp_min(0).unsqueeze(1);
@@ -42,7 +42,7 @@ LossSums by_formula(Tape& tape, const Value& logits, const std::vector<int32_t>&
   if (tape.recording()) mean.add_grad(at::ones_like(mean.data()));
   const auto [loss, nll] = sums(logits.data().to(at::kDouble));
   if (on_device) {
-    on_device->sums.add_(at::stack({loss, nll}));
+    on_device->sums.slice(0, 0, 2).add_(at::stack({loss, nll}));
     return {};
   }
   return {loss.item<double>(), nll.item<double>(), 0};
@@ -50,13 +50,13 @@ LossSums by_formula(Tape& tape, const Value& logits, const std::vector<int32_t>&
 
 }  // namespace
 
-LossSums smoothed_cross_entropy(Tape& tape, const Value& logits, const std::vector<int32_t>& labels, double smoothing,
-                                const LossOnDevice* on_device) {
+CrossEntropySums smoothed_cross_entropy(Tape& tape, const Value& logits, const std::vector<int32_t>& labels,
+                                        double smoothing, const LossOnDevice* on_device) {
   const int64_t rows = logits.data().size(0);
   assert(static_cast<int64_t>(labels.size()) == rows);
   const int64_t tokens = std::count_if(labels.begin(), labels.end(), [](int32_t label) { return label >= 0; });
   const double loss_scale = tokens > 0 ? 1.0 / static_cast<double>(tokens) : 0.0;
-  LossSums sums;
+  CrossEntropySums sums;
   if (!tape.fast(logits.data())) {
     sums = by_formula(tape, logits, labels, smoothing, loss_scale, on_device);
   } else {

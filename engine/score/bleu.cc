@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <map>
 #include <vector>
 
@@ -84,6 +83,4 @@ double bleu_exp_smoothed(const BleuStats& stats) {
 }
 
 // Rounded through decimal text, as multi-bleu.perl does; arithmetic rounding would differ in rare ties.
-double round_bleu(double bleu) { return std::strtod(fmt::format("{:.2f}", bleu).c_str(), nullptr); }
-
 }  // namespace tearless::engine

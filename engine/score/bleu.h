@@ -32,9 +32,6 @@ double bleu(const BleuStats& stats);
 /// (2^i · total). For bleu_13a (docs/spec/training.md §6.2).
 double bleu_exp_smoothed(const BleuStats& stats);
 
-/// Rounds to two decimals, as multi-bleu.perl prints BLEU and the plateau rule compares it.
-double round_bleu(double bleu);
-
 /// The 13a tokeniser (mteval-v13a, as in sacreBLEU). Returns words separated by single spaces. White space is Unicode's
 /// here, as in Python.
 std::string tokenise_13a(std::string_view line);

@@ -1,6 +1,11 @@
 #include "engine/task/translate.h"
 
+#include <algorithm>
+#include <cmath>
+
+#include "engine/data/corpus.h"
 #include "engine/score/sentence_stats.h"
+#include "engine/task/transformer_batch.h"
 #include "engine/train/execution.h"
 #include "engine/train/stop_request.h"
 
@@ -13,36 +18,101 @@ constexpr int64_t kPerplexityTokens = 4096;
 
 }  // namespace
 
-Translate::Translate(const RunOptions& options, Prepared prepared)
+std::unique_ptr<TaskKind> translate_kind() { return std::make_unique<TranslateKind>(); }
+
+// --- settings and data -----------------------------------------------------------------------------------------------
+
+TranslateKind::TranslateKind() {
+  meaning = "translation of sentences by an encoder-decoder Transformer; checkpoints are selected by dev BLEU";
+}
+
+void TranslateKind::describe_own(SettingsVisitor& v) {
+  v.table("data", options.data);
+  v.table("text", options.text);
+  v.table("model", options.model);
+  v.table_of("train", [&] { v.table("batch", options.batch); });
+  v.table("decode", options.decode);
+}
+
+void TranslateKind::check_consistent(const TrainOptions&) const { engine::check_consistent(options.model); }
+
+std::vector<std::pair<const char*, std::string*>> TranslateKind::paths() {
+  return {{"data.train", &options.data.train}, {"data.dev", &options.data.dev}, {"data.test", &options.data.test}};
+}
+
+std::string TranslateKind::missing_data() const { return missing_corpus(options.data); }
+
+void TranslateKind::fingerprint() { engine::fingerprint(options.data); }
+
+std::optional<TaskKind::Size> TranslateKind::size() const {
+  const auto vocabulary = prepared_vocabulary_size(preparation_key(options.data, options.text));
+  if (!vocabulary) return std::nullopt;
+  return Size{.parameters = parameter_count(options.model, *vocabulary),
+              .memory_bytes = estimated_memory_bytes(options.model, *vocabulary, options.batch.tokens)};
+}
+
+std::string TranslateKind::prepare_data(const Say& say) const {
+  const Prepared corpus = prepare(options.data, options.text, say);
+  return fmt::format("{}: {} training, {} dev, {} test pairs; vocabulary {}",
+                     prepared_folder(preparation_key(options.data, options.text)).string(), corpus.train.size(),
+                     corpus.dev.size(), corpus.test.size(), corpus.vocabulary.size());
+}
+
+std::unique_ptr<Task> TranslateKind::make(const TrainOptions& train, const ExecutionOptions& execution,
+                                          const Say& say) const {
+  auto task = std::make_unique<Translate>(options, train, execution, prepare(options.data, options.text, say));
+  say(fmt::format("{} parameters, vocabulary {}, {} training pairs", task->parameters().count(),
+                  task->prepared().vocabulary.size(), task->prepared().train.size()));
+  return task;
+}
+
+// --- training --------------------------------------------------------------------------------------------------------
+
+double perplexity(double sum, int64_t tokens) {
+  return tokens == 0 ? 0 : std::exp(std::min(700.0, sum / static_cast<double>(tokens)));
+}
+
+LossSums loss_sums(const CrossEntropySums& sums) { return {{sums.loss, sums.nll}, sums.tokens}; }
+
+Translate::Translate(const TranslateOptions& options, const TrainOptions& train, const ExecutionOptions& execution,
+                     Prepared prepared)
     : options_(options),
+      train_(train),
+      execution_(execution),
       prepared_(std::move(prepared)),
-      parameters_(options.train.seed_for_init(), device_of(options.run), row_precision(options.run)),
+      parameters_(train.seed_for_init(), device_of(execution), row_precision(execution)),
       model_(parameters_, options.model,
              OutputVocabulary::from(prepared_.vocabulary.in_target, options.model.mask_target_vocabulary),
-             options.train.seed_for_dropout()),
-      translator_(model_, options.decode, ops_of(options.run)) {
+             train.seed_for_dropout()),
+      translator_(model_, options.decode, ops_of(execution)) {
   parameters_.allocate();
 }
 
 int64_t Translate::start_pass(int64_t pass) {
-  batches_ = cut_batches(prepared_.train, options_.train.batch, options_.train.seed_for_order(), pass);
+  batches_ = cut_batches(prepared_.train, options_.batch, train_.seed_for_order(), pass);
   return static_cast<int64_t>(batches_.size());
 }
 
-ReadyBatch Translate::ready(int64_t index, uint32_t update) {
-  return model_.ready(pack(prepared_.train, batches_[static_cast<size_t>(index)]), update);
+std::unique_ptr<Batch> Translate::ready(int64_t index, uint32_t update) {
+  return std::make_unique<TransformerBatch>(
+      model_.ready(pack(prepared_.train, batches_[static_cast<size_t>(index)]), update));
 }
 
-LossSums Translate::loss(const ForwardContext& context, const ReadyBatch& batch) {
-  return model_.loss(context, batch, options_.train.label_smoothing);
+LossSums Translate::loss(const ForwardContext& context, const Batch& batch) {
+  return loss_sums(model_.loss(context, TransformerBatch::in(batch), train_.label_smoothing));
+}
+
+NamedNumbers Translate::training_numbers(const LossSums& epoch) const {
+  return {{"train.ppl_smoothed", perplexity(epoch.values[0], epoch.predictions)},
+          {"train.ppl", perplexity(epoch.values[1], epoch.predictions)}};
 }
 
 NamedNumbers Translate::perplexities(const std::string& name, const ParallelTokens& set) const {
-  LossSums sums;
+  CrossEntropySums sums;
   for (const SentenceIds& sentences : decoding_batches(set, kPerplexityTokens)) {
     throw_if_stopped();
-    Tape tape(Tape::Kind::kForward, ops_of(options_.run));
-    sums += model_.loss(ForwardContext{tape}, pack(set, sentences), options_.train.label_smoothing);
+    Tape tape(Tape::Kind::kForward, ops_of(execution_));
+    sums += model_.loss(ForwardContext{tape}, pack(set, sentences), train_.label_smoothing);
   }
   return {{name + ".ppl_smoothed", perplexity(sums.loss, sums.tokens)},
           {name + ".ppl", perplexity(sums.nll, sums.tokens)}};
@@ -72,13 +142,10 @@ double Translate::corpus_bleu(const std::vector<BleuStats>& sentences) const {
   return prepared_.raw_text ? bleu_exp_smoothed(sum) : bleu(sum);
 }
 
-Evaluation Translate::evaluate() {
-  Evaluation evaluation;
-  evaluation.numbers = perplexities("dev", prepared_.dev);
-  const double bleu = corpus_bleu(sentence_stats(hypotheses(prepared_.dev), prepared_.dev_reference));
-  evaluation.numbers["dev." + bleu_name()] = bleu;
-  evaluation.selection = round_bleu(bleu);
-  return evaluation;
+NamedNumbers Translate::evaluate() {
+  NamedNumbers numbers = perplexities("dev", prepared_.dev);
+  numbers["dev." + bleu_name()] = corpus_bleu(sentence_stats(hypotheses(prepared_.dev), prepared_.dev_reference));
+  return numbers;
 }
 
 FinalScores Translate::final_scores() {

@@ -13,18 +13,7 @@ namespace {
 constexpr int64_t kUnderWay = 16;
 constexpr size_t kAligned = 16;  // bytes; alignment of the parts of a batch on the device
 
-/// The results of an update on the device.
-struct GraphOutputs {
-  RowLoss sums;
-  UpdateOutcome outcome;
-};
-
 constexpr size_t rounded_up(size_t bytes) { return (bytes + kAligned - 1) / kAligned * kAligned; }
-
-template <class T>
-size_t bytes_of(const std::vector<T>& part) {
-  return rounded_up(part.size() * sizeof(T));
-}
 
 /// `bytes` of pinned host memory, so that copies to and from the device are asynchronous.
 at::Tensor host_memory(size_t bytes, const at::Tensor& like) {
@@ -37,17 +26,22 @@ template <class T>
 T* at_byte(const at::Tensor& bytes, size_t offset = 0) {
   return reinterpret_cast<T*>(bytes.mutable_data_ptr<uint8_t>() + offset);
 }
-at::Tensor doubles(const at::Tensor& bytes, int64_t count) {
-  return bytes.slice(0, 0, count * static_cast<int64_t>(sizeof(double))).view(at::kDouble);
+/// `count` doubles from that byte on.
+at::Tensor doubles(const at::Tensor& bytes, size_t offset, size_t count) {
+  const auto begin = static_cast<int64_t>(offset);
+  return bytes.slice(0, begin, begin + static_cast<int64_t>(count * sizeof(double))).view(at::kDouble);
 }
+
+/// The results of an update on the device: an UpdateOutcome, then the sums of the loss.
+constexpr size_t kSumsAt = rounded_up(sizeof(UpdateOutcome));
 
 }  // namespace
 
 /// The captured update of one bucket.
 struct CapturedUpdater::CapturedStep {
-  ReadyBatch batch;         // padded; the one that was captured
-  at::Tensor inputs;        // device memory: UpdateInputs, then the parts of the batch
-  bool by_formula = false;  // has operations without a kernel: these copy from the host, which cannot be captured
+  std::unique_ptr<Batch> batch;  // padded; the one that was captured
+  at::Tensor inputs;             // device memory: UpdateInputs, then the parts of the batch
+  bool by_formula = false;       // has operations without a kernel: these copy from the host, which cannot be captured
   CapturedGraph graph;
 };
 
@@ -65,9 +59,10 @@ CapturedUpdater::CapturedUpdater(Trainable& trained, const TrainOptions& train, 
       capture_(capture),
       most_captured_(most_captured),
       slots_(kUnderWay),
-      outputs_(at::zeros({static_cast<int64_t>(sizeof(GraphOutputs))},
+      sums_(trained.loss_names().size()),
+      outputs_(at::zeros({static_cast<int64_t>(kSumsAt + sums_ * sizeof(double))},
                          trained.parameters().values().options().dtype(at::kByte))) {
-  for (Slot& slot : slots_) slot.outputs = host_memory(sizeof(GraphOutputs), outputs_);
+  for (Slot& slot : slots_) slot.outputs = host_memory(static_cast<size_t>(outputs_.numel()), outputs_);
 }
 
 CapturedUpdater::~CapturedUpdater() = default;
@@ -76,31 +71,30 @@ int64_t CapturedUpdater::capacity() const { return kUnderWay; }
 
 void CapturedUpdater::start(int64_t n, int64_t index, double learning_rate) {
   const auto update = static_cast<uint32_t>(n);
-  ReadyBatch batch = trained_.ready(index, update);
+  std::unique_ptr<Batch> batch = trained_.ready(index, update);
   Slot& slot = slots_.at(in_flight_);
-  slot.result = {.rows = batch.source.row_count() + batch.target.row_count()};
-  slot.result.sums.tokens = batch.tokens();
+  slot.result = {.rows = batch->rows()};
+  slot.result.sums.predictions = batch->predictions();
 
-  const Bucket bucket = bucket_of(batch);
-  CapturedStep& step = steps_[bucket];
-  batch = padded(std::move(batch), bucket);
+  CapturedStep& step = steps_[batch->bucket()];
+  batch->pad();
   size_t bytes = rounded_up(sizeof(UpdateInputs));
-  for_each_part(batch, [&](const auto& part) { bytes += bytes_of(part); });
+  for (const Batch::Part& part : batch->parts()) bytes += rounded_up(part.bytes);
   if (!step.inputs.defined()) step.inputs = at::empty({static_cast<int64_t>(bytes)}, outputs_.options());
   if (!slot.inputs.defined() || static_cast<size_t>(slot.inputs.numel()) < bytes)
     slot.inputs = host_memory(bytes, outputs_);
 
   const AdamCorrections corrections = adam_corrections(adam_step_of(train_, learning_rate, n));
-  const UpdateInputs inputs{.loss_scale = 1.0 / static_cast<double>(slot.result.sums.tokens),
+  const UpdateInputs inputs{.loss_scale = 1.0 / static_cast<double>(slot.result.sums.predictions),
                             .step_size = corrections.step_size,
                             .inverse_sqrt_correction2 = corrections.inverse_sqrt_correction2,
                             .update = update};
   std::memcpy(at_byte<char>(slot.inputs), &inputs, sizeof inputs);
   size_t offset = rounded_up(sizeof inputs);
-  for_each_part(batch, [&](const auto& part) {
-    std::memcpy(at_byte<char>(slot.inputs, offset), part.data(), part.size() * sizeof part[0]);
-    offset += bytes_of(part);
-  });
+  for (const Batch::Part& part : batch->parts()) {
+    if (part.bytes > 0) std::memcpy(at_byte<char>(slot.inputs, offset), part.data, part.bytes);
+    offset += rounded_up(part.bytes);
+  }
   step.inputs.copy_(slot.inputs.slice(0, 0, static_cast<int64_t>(bytes)), /*non_blocking=*/true);
 
   const bool captured_before = step.graph.captured();
@@ -117,19 +111,20 @@ void CapturedUpdater::start(int64_t n, int64_t index, double learning_rate) {
 
 void CapturedUpdater::launch(CapturedStep& step, uint32_t update) {
   Parameters& parameters = trained_.parameters();
-  GraphOutputs* outputs = at_byte<GraphOutputs>(outputs_);
+  UpdateOutcome* outcome = at_byte<UpdateOutcome>(outputs_);
   const UpdateInputs* inputs = at_byte<UpdateInputs>(step.inputs);
-  const ReplayInputs on_device{.update = &inputs->update,
-                               .loss = {.loss_scale = doubles(step.inputs, 1), .sums = doubles(outputs_, 2)}};
+  const ReplayInputs on_device{
+      .update = &inputs->update,
+      .loss = {.loss_scale = doubles(step.inputs, 0, 1), .sums = doubles(outputs_, kSumsAt, sums_)}};
   on_device.loss.sums.zero_();
 
   Tape tape(Tape::Kind::kRecording);
   size_t offset = rounded_up(sizeof(UpdateInputs));
-  for_each_part(step.batch, [&](const auto& part) {
-    tape.set_device_copy(part.data(), at_byte<char>(step.inputs, offset));
-    offset += bytes_of(part);
-  });
-  trained_.loss({tape, update, &on_device}, step.batch);
+  for (const Batch::Part& part : step.batch->parts()) {
+    tape.set_device_copy(part.data, at_byte<char>(step.inputs, offset));
+    offset += rounded_up(part.bytes);
+  }
+  trained_.loss({tape, update, &on_device}, *step.batch);
   tape.backward();
   fallback_ops_ = tape.fallback_ops();
 
@@ -137,13 +132,13 @@ void CapturedUpdater::launch(CapturedStep& step, uint32_t update) {
   const OptimiserKernels& kernels = optimiser_kernels_for(values);
   void* stream = stream_for(values);
   kernels.squared_norm(
-      {.size = values.numel(), .gradients = read<float>(parameters.gradients()), .sum = &outputs->outcome.squared_norm},
+      {.size = values.numel(), .gradients = read<float>(parameters.gradients()), .sum = &outcome->squared_norm},
       stream);
   kernels.adam_on_device({.adam = adam_call(adam_step_of(train_, /*learning_rate=*/0, update), parameters.gradients(),
                                             parameters.values(), moments_.first, moments_.second),
                           .clip_norm = train_.clip_norm,
                           .inputs = inputs,
-                          .outcome = &outputs->outcome,
+                          .outcome = outcome,
                           .theta_bf16 = reinterpret_cast<uint16_t*>(write<bf16>(parameters.bf16_copy()))},
                          stream);
 }
@@ -153,11 +148,11 @@ std::vector<UpdateResult> CapturedUpdater::collect() {
   std::vector<UpdateResult> results;
   for (size_t i = 0; i < in_flight_; ++i) {
     Slot& slot = slots_[i];
-    const GraphOutputs& outputs = *at_byte<GraphOutputs>(slot.outputs);
-    slot.result.sums.loss = outputs.sums.loss;
-    slot.result.sums.nll = outputs.sums.nll;
-    slot.result.gradient_norm = std::sqrt(outputs.outcome.squared_norm);
-    if (outputs.outcome.frozen_at != 0) slot.result.gradient_norm = std::numeric_limits<double>::quiet_NaN();
+    const UpdateOutcome& outcome = *at_byte<UpdateOutcome>(slot.outputs);
+    const double* sums = at_byte<double>(slot.outputs, kSumsAt);
+    slot.result.sums.values.assign(sums, sums + sums_);
+    slot.result.gradient_norm = std::sqrt(outcome.squared_norm);
+    if (outcome.frozen_at != 0) slot.result.gradient_norm = std::numeric_limits<double>::quiet_NaN();
     results.push_back(slot.result);
     if (!slot.result.finite()) break;
   }

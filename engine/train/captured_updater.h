@@ -1,6 +1,6 @@
 // Updates on the GPU as CUDA graphs. One graph is a complete update: forward pass, loss, backward, clipping and Adam.
 // What differs between updates (the batch, the update's number, the learning rate, 1 / tokens) is in device memory that
-// the host writes before each replay. A graph serves all batches of a bucket of sizes (padded_batch.h):
+// the host writes before each replay. A graph serves all batches of a bucket of sizes (batch.h):
 //   1. The first batch of a bucket runs operation by operation, padded; the bits are those of a replay (warm-up run).
 //   2. The second batch is captured and replayed; later ones are replayed.
 // Results therefore do not depend on the batches that a process has seen before.
@@ -10,9 +10,9 @@
 #pragma once
 
 #include <map>
+#include <vector>
 
 #include "engine/ops/backend.h"
-#include "engine/train/padded_batch.h"
 #include "engine/train/updater.h"
 
 namespace tearless::engine {
@@ -44,10 +44,11 @@ class CapturedUpdater final : public Updater {
   Moments& moments_;
   CaptureGraph capture_;
   int64_t most_captured_;
-  std::map<Bucket, CapturedStep> steps_;
-  std::vector<Slot> slots_;  // one per update in flight
-  size_t in_flight_ = 0;     // updates in flight
-  at::Tensor outputs_;       // device memory: GraphOutputs
+  std::map<std::vector<int64_t>, CapturedStep> steps_;  // by Batch::bucket()
+  std::vector<Slot> slots_;                             // one per update in flight
+  size_t in_flight_ = 0;                                // updates in flight
+  size_t sums_;                                         // numbers that the loss sums
+  at::Tensor outputs_;                                  // device memory: the results of the update that ran last
   int64_t captured_ = 0, fallback_ops_ = 0;
 };
 

@@ -25,15 +25,12 @@ fs::path temporary_folder(const RunDirectory& run, int64_t step) {
   return run.checkpoints() / fmt::format("{}{}", kTemporary, step);
 }
 
-std::string_view bytes_of(const at::Tensor& host) {
-  return {reinterpret_cast<const char*>(host.const_data_ptr<float>()),
-          static_cast<size_t>(host.numel()) * sizeof(float)};
-}
-
-void fill_from(at::Tensor& buffer, const char* bytes) {
-  at::Tensor host = buffer.cpu();
-  std::memcpy(host.mutable_data_ptr<float>(), bytes, static_cast<size_t>(host.numel()) * sizeof(float));
+/// Copies bytes to a tensor, and returns where the next tensor's bytes begin.
+const char* fill_from(const at::Tensor& buffer, const char* bytes) {
+  const at::Tensor host = buffer.cpu();
+  std::memcpy(host.mutable_data_ptr(), bytes, host.nbytes());
   if (!host.is_alias_of(buffer)) buffer.copy_(host);
+  return bytes + host.nbytes();
 }
 
 /// Removes what does no harm if it stays: on a network file system, a file that is open elsewhere may refuse removal.
@@ -46,6 +43,18 @@ void remove_if_possible(const fs::path& path) {
 
 }  // namespace
 
+std::vector<at::Tensor> TrainedState::all() const {
+  std::vector<at::Tensor> tensors = {parameters, first_moment, second_moment};
+  tensors.insert(tensors.end(), carried.begin(), carried.end());
+  return tensors;
+}
+
+size_t TrainedState::carried_bytes() const {
+  size_t sum = 0;
+  for (const at::Tensor& tensor : carried) sum += tensor.nbytes();
+  return sum;
+}
+
 bool Checkpoints::write(int64_t step, const TrainedState& buffers, const json& state) const {
   const fs::path final_name = run_.checkpoint(step);
   // May date from before this step's evaluation. That evaluation is then repeated, with the same result.
@@ -55,9 +64,9 @@ bool Checkpoints::write(int64_t step, const TrainedState& buffers, const json& s
   make_folders(temporary);
 
   std::string bytes;
-  for (const at::Tensor* buffer : {&buffers.parameters, &buffers.first_moment, &buffers.second_moment}) {
-    const at::Tensor host = buffer->cpu();
-    bytes.append(bytes_of(host));
+  for (const at::Tensor& buffer : buffers.all()) {
+    const at::Tensor host = buffer.cpu();
+    bytes.append(static_cast<const char*>(host.const_data_ptr()), host.nbytes());
   }
   write_atomically(temporary / "state.bin", bytes);
   write_atomically(
@@ -93,7 +102,7 @@ std::optional<int64_t> Checkpoints::newest() const {
   return steps.back();
 }
 
-StoredCheckpoint Checkpoints::read(int64_t step, int64_t parameters) const {
+StoredCheckpoint Checkpoints::read(int64_t step, int64_t parameters, size_t carried_bytes) const {
   const fs::path manifest_path = run_.checkpoint(step) / "manifest.json";
   const fs::path state_path = run_.checkpoint(step) / "state.bin";
   const auto damaged = [&]() -> StoredCheckpoint {
@@ -120,22 +129,20 @@ StoredCheckpoint Checkpoints::read(int64_t step, int64_t parameters) const {
   } catch (const json::exception&) {
     return damaged();
   }
-  if (read.bytes.size() != 3 * sizeof(float) * static_cast<size_t>(parameters)) {
+  if (read.bytes.size() != 3 * sizeof(float) * static_cast<size_t>(parameters) + carried_bytes) {
     fail("the checkpoint {} belongs to a model of another size; delete the run's folder",
          run_.checkpoint(step).string());
   }
   return read;
 }
 
-void StoredCheckpoint::copy_to(TrainedState& buffers) const {
-  const size_t size = bytes.size() / 3;
-  fill_from(buffers.parameters, bytes.data());
-  fill_from(buffers.first_moment, bytes.data() + size);
-  fill_from(buffers.second_moment, bytes.data() + 2 * size);
+void StoredCheckpoint::copy_to(const TrainedState& buffers) const {
+  const char* next = bytes.data();
+  for (const at::Tensor& buffer : buffers.all()) next = fill_from(buffer, next);
 }
 
-void Checkpoints::read_parameters(int64_t step, at::Tensor& parameters) const {
-  fill_from(parameters, read(step, parameters.numel()).bytes.data());
+void Checkpoints::read_parameters(int64_t step, at::Tensor& parameters, size_t carried_bytes) const {
+  fill_from(parameters, read(step, parameters.numel(), carried_bytes).bytes.data());
 }
 
 }  // namespace tearless::engine

@@ -1,6 +1,8 @@
 // Checkpoints. A checkpoint is complete or absent, and is used only if its checksums match.
 //
-//   checkpoints/step-N/state.bin      parameters, first and second moments: fp32, little-endian, one after another
+//   checkpoints/step-N/state.bin      parameters, first and second moments: fp32, little-endian, one after another;
+//   then
+//                                     the carried state of the task, if it has any
 //   checkpoints/step-N/manifest.json  {"format", "step", "state": …, "files": {"state.bin": SHA-256}}, as sealed JSON
 //                                     (base/sealed_json.h)
 #pragma once
@@ -11,15 +13,21 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "base/run_directory.h"
 
 namespace tearless::engine {
 
-/// The flat buffers [P] of a checkpoint.
+/// The tensors of a checkpoint.
 struct TrainedState {
-  at::Tensor parameters, first_moment, second_moment;
+  at::Tensor parameters, first_moment, second_moment;  // [P]
+  std::vector<at::Tensor> carried = {};                // Trainable::carried(), contiguous
+
+  /// All of them, in the order of state.bin.
+  std::vector<at::Tensor> all() const;
+  size_t carried_bytes() const;
 };
 
 /// A checkpoint that was read and verified.
@@ -27,8 +35,8 @@ struct StoredCheckpoint {
   nlohmann::json state;  // the small values
   std::string bytes;     // the content of state.bin
 
-  /// Copies the three buffers; those of `buffers` must have the sizes of the model that wrote the checkpoint.
-  void copy_to(TrainedState& buffers) const;
+  /// Copies them to the tensors of `buffers`, whose sizes must be those of the model that wrote the checkpoint.
+  void copy_to(const TrainedState& buffers) const;
 };
 
 /// A checkpoint, or a file that it depends on, is missing or not as written. The run can continue from an older one.
@@ -53,9 +61,9 @@ class Checkpoints {
   /// Reads and verifies the checkpoint of a model with `parameters` parameters. Throws DamagedCheckpoint if it is
   /// absent, incomplete or changed; UserError if it is intact but of another version of the engine or another model
   /// size.
-  StoredCheckpoint read(int64_t step, int64_t parameters) const;
+  StoredCheckpoint read(int64_t step, int64_t parameters, size_t carried_bytes = 0) const;
   /// Reads the parameters only. Throws as read() does.
-  void read_parameters(int64_t step, at::Tensor& parameters) const;
+  void read_parameters(int64_t step, at::Tensor& parameters, size_t carried_bytes = 0) const;
 
  private:
   RunDirectory run_;

@@ -22,12 +22,13 @@ int64_t TrainOptions::update_limit() const {
 }
 
 void describe(SettingsVisitor& v, ScheduleOptions& o) {
-  v.choice({.key = "kind",
-            .meaning = "learning rate at update n, d the model width, w the warm-up: `invsqrt` scale · d^-½ · min(n · "
-                       "w^-1.5, n^-½) (TwT eq. 7); "
-                       "`valdecay` the same ramp, then decay on plateaus of dev BLEU; `nowarmup` lr from the first "
-                       "update, decay on plateaus"},
-           o.kind, kSchedules);
+  v.choice(
+      {.key = "kind",
+       .meaning = "learning rate at update n, d the model width, w the warm-up: `invsqrt` scale · d^-½ · min(n · "
+                  "w^-1.5, n^-½) (TwT eq. 7); "
+                  "`valdecay` the same ramp, then decay on plateaus of the dev score; `nowarmup` lr from the first "
+                  "update, decay on plateaus"},
+      o.kind, kSchedules);
   const bool plain = o.kind == ScheduleKind::kNowarmup;
   const bool peak = o.peak_lr.has_value();
   const bool decays = o.kind != ScheduleKind::kInvsqrt;
@@ -101,7 +102,7 @@ void describe(SettingsVisitor& v, TrainOptions& o) {
              .neutral = 0},
             o.max_updates);
   v.integer({.key = "early_stop",
-             .meaning = "training ends after this many evaluations without a better dev BLEU; 0: never",
+             .meaning = "training ends after this many evaluations without a better dev score; 0: never",
              .min = 0,
              .max = 1e6,
              .neutral = 0},
@@ -112,19 +113,20 @@ void describe(SettingsVisitor& v, TrainOptions& o) {
             .max = 1,
             .applies = o.schedule.kind != ScheduleKind::kInvsqrt},
            o.min_lr);
-  v.number({.key = "label_smoothing",
-            .meaning = "probability mass spread evenly over the output vocabulary, the gold token too",
-            .min = 0,
-            .max = 0.99,
-            .neutral = 0.0},
-           o.label_smoothing);
+  v.number(
+      {.key = "label_smoothing",
+       .meaning =
+           "probability mass spread evenly over all classes (of translation: the output vocabulary), the gold one too",
+       .min = 0,
+       .max = 0.99,
+       .neutral = 0.0},
+      o.label_smoothing);
   v.number({.key = "clip_norm",
             .meaning = "gradients are scaled down to this global L2 norm; 0: not",
             .min = 0,
             .max = 1e6,
             .neutral = 0.0},
            o.clip_norm);
-  v.table("batch", o.batch);
   v.table("schedule", o.schedule);
   v.table("adam", o.adam);
 }

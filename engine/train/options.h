@@ -5,17 +5,16 @@
 #include <optional>
 
 #include "base/settings.h"
-#include "engine/data/options.h"
 
 namespace tearless::engine {
 
-/// Learning rate at update n; d: model width, w: warmup_updates.
+/// Learning rate at update n; d: Task::schedule_width(), w: warmup_updates.
 enum class ScheduleKind {
   kInvsqrt,   // scale · d^-½ · min(n · w^-1.5, n^-½) (TwT eq. 7)
-  kValdecay,  // the same warm-up, then decay on plateaus of dev BLEU
-  kNowarmup   // `lr` from the first update, decay on plateaus of dev BLEU
+  kValdecay,  // the same warm-up, then decay on plateaus of the dev score
+  kNowarmup   // `lr` from the first update, decay on plateaus of the dev score
 };
-/// When dev BLEU is on a plateau.
+/// When the dev score is on a plateau.
 enum class DecayRule {
   kMinWindow,    // below each of the last `decay_patience` evaluations (TwT's code)
   kBestPatience  // `decay_patience` evaluations without a new best (TwT's text)
@@ -52,11 +51,10 @@ struct TrainOptions {
   int64_t epoch_updates = 1000;  // updates per epoch; each epoch ends with an evaluation on dev
   int64_t max_epochs = 200;      // training ends after this many epochs
   int64_t max_updates = 0;       // training ends after this many updates; 0: no such limit
-  int64_t early_stop = 20;       // training ends after this many evaluations without a better dev BLEU; 0: never
+  int64_t early_stop = 20;       // training ends after this many evaluations without a better the dev score; 0: never
   double min_lr = 1e-6;          // training ends when the learning rate falls below this; not with invsqrt
   double label_smoothing = 0.1;  // mass spread evenly over the output vocabulary, the gold token included
   double clip_norm = 1.0;        // maximum global L2 norm of the gradient; 0: no clipping
-  BatchOptions batch;
   ScheduleOptions schedule;
   AdamOptions adam;
 

@@ -9,7 +9,7 @@ double Schedule::learning_rate(int64_t n) const {
   if (options_.kind == ScheduleKind::kNowarmup) return options_.peak_lr.value_or(options_.lr) * decay_;
   const auto w = static_cast<double>(options_.warmup_updates);
   const double scale =
-      options_.peak_lr ? *options_.peak_lr * std::sqrt(w) : options_.scale / std::sqrt(static_cast<double>(d_model_));
+      options_.peak_lr ? *options_.peak_lr * std::sqrt(w) : options_.scale / std::sqrt(static_cast<double>(width_));
   const auto ramp = [&](int64_t update) { return scale * static_cast<double>(update) * std::pow(w, -1.5); };
   if (n < options_.warmup_updates) return ramp(n);
   if (options_.kind == ScheduleKind::kInvsqrt) return scale / std::sqrt(static_cast<double>(n));
@@ -17,23 +17,24 @@ double Schedule::learning_rate(int64_t n) const {
   return ramp(std::max<int64_t>(1, options_.warmup_updates - 1)) * decay_;
 }
 
-bool Schedule::plateau(double bleu) {
+bool Schedule::plateau(double score) {
   const auto window = static_cast<size_t>(options_.decay_patience);
   if (options_.decay_rule == DecayRule::kMinWindow) {
     // Strictly below each of the last `patience` scores. No counter and no reset: BLEU that keeps falling decays the
     // learning rate at every evaluation.
-    return scores_.size() >= window && bleu < *std::min_element(scores_.end() - options_.decay_patience, scores_.end());
+    return scores_.size() >= window &&
+           score < *std::min_element(scores_.end() - options_.decay_patience, scores_.end());
   }
-  const bool best = scores_.empty() || bleu > *std::max_element(scores_.begin(), scores_.end());
+  const bool best = scores_.empty() || score > *std::max_element(scores_.begin(), scores_.end());
   stale_ = best ? 0 : stale_ + 1;
   if (stale_ < options_.decay_patience) return false;
   stale_ = 0;
   return true;
 }
 
-void Schedule::on_evaluation(double rounded_bleu, int64_t updates) {
-  const bool flat = plateau(rounded_bleu);
-  scores_.push_back(rounded_bleu);  // during warm-up too: the window may reach back into it
+void Schedule::on_evaluation(double score, int64_t updates) {
+  const bool flat = plateau(score);
+  scores_.push_back(score);  // during warm-up too: the window may reach back into it
   const bool warm = options_.kind == ScheduleKind::kValdecay && updates < options_.warmup_updates;
   if (flat && options_.kind != ScheduleKind::kInvsqrt && !warm) decay_ *= options_.decay_factor;
 }

@@ -13,11 +13,14 @@ namespace tearless::engine {
 /// Results by name, as in metrics.jsonl and scores.json.
 using NamedNumbers = std::map<std::string, double>;
 
-/// The result of an evaluation on dev.
-struct Evaluation {
-  NamedNumbers numbers;  // "dev.bleu", "dev.ppl" …
-  /// Selects checkpoints and defines plateaus: higher is better. Rounded as it is printed.
-  double selection = 0;
+/// The dev score that selects checkpoints and defines plateaus.
+struct Selection {
+  std::string score;  // a number of Task::evaluate(), "dev.bleu"
+  bool higher_is_better = true;
+  int decimals = 2;  // as it is printed and compared
+
+  /// The number that printing with `decimals` gives.
+  double rounded(double value) const;
 };
 
 /// The final results of a run.
@@ -28,17 +31,20 @@ struct FinalScores {
 
 class Task : public Trainable {
  public:
+  /// The width d of the learning rate λ · d^-½ · …; 1 for a model without one.
+  virtual int64_t schedule_width() const = 0;
+  virtual Selection selection() const = 0;
+
   /// Cuts pass `pass` (from 0) over the training set into batches and returns their number. A pure function of the
   /// pass.
   virtual int64_t start_pass(int64_t pass) = 0;
 
+  /// Training numbers of an epoch besides its loss, from the sums over its updates: "train.ppl" …
+  virtual NamedNumbers training_numbers(const LossSums& /*epoch*/) const { return {}; }
   /// Evaluates the current parameters on dev. Throws StopRequested if a stop is requested meanwhile.
-  virtual Evaluation evaluate() = 0;
+  virtual NamedNumbers evaluate() = 0;
   /// Scores the current parameters, which are those of the selected checkpoint. Throws StopRequested likewise.
   virtual FinalScores final_scores() = 0;
 };
-
-/// exp(sum / tokens), limited to e^700 so that JSON can represent it; 0 without tokens.
-double perplexity(double sum, int64_t tokens);
 
 }  // namespace tearless::engine

@@ -1,24 +1,46 @@
 // What an Updater needs of the model that it trains: parameters, batches and the loss.
 #pragma once
 
+#include <ATen/core/Tensor.h>
+
 #include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
 
 #include "engine/model/forward_context.h"
 #include "engine/model/parameters.h"
-#include "engine/model/ready_batch.h"
-#include "engine/ops/cross_entropy.h"
+#include "engine/train/batch.h"
 
 namespace tearless::engine {
+
+/// Sums over predictions, of a batch or of several.
+struct LossSums {
+  std::vector<double> values;  // in the order of Trainable::loss_names(); empty: all 0
+  int64_t predictions = 0;
+
+  LossSums& operator+=(const LossSums& other);
+  /// The mean of values[i]; 0 where there is no prediction.
+  double mean(size_t i = 0) const;
+};
 
 class Trainable {
  public:
   virtual ~Trainable() = default;
 
   virtual Parameters& parameters() = 0;
+  /// The names of what loss() sums. An update minimises the mean of the first; the others are for reports.
+  virtual std::vector<std::string> loss_names() const = 0;
   /// Batch `index` of the started pass, prepared for that update.
-  virtual ReadyBatch ready(int64_t index, uint32_t update) = 0;
-  /// The loss of a batch from ready(), recorded on the context's tape. The batch may have been padded (padded_batch.h).
-  virtual LossSums loss(const ForwardContext& context, const ReadyBatch& batch) = 0;
+  virtual std::unique_ptr<Batch> ready(int64_t index, uint32_t update) = 0;
+  /// The sums of a batch from ready(), which may have been padded; the first is recorded on the context's tape. With
+  /// context.on_device they are added to its sums, and the result is not read.
+  virtual LossSums loss(const ForwardContext& context, const Batch& batch) = 0;
+
+  /// State that passes from one update to the next, such as the memory of a language model: read and written in place
+  /// by loss() on a recording tape, and by nothing else. The same tensors for the life of the model, so that captured
+  /// updates find them; checkpoints contain them. They begin as zeros, in each pass.
+  virtual std::vector<at::Tensor> carried() { return {}; }
 };
 
 }  // namespace tearless::engine

@@ -22,30 +22,28 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-json sums_as_json(const LossSums& sums) { return {{"loss", sums.loss}, {"nll", sums.nll}, {"tokens", sums.tokens}}; }
-LossSums sums_from_json(const json& j) { return {j.at("loss"), j.at("nll"), j.at("tokens")}; }
-
 /// Ends an attempt that is no longer the newest.
 class Superseded : public std::exception {};
 
 }  // namespace
 
-double perplexity(double sum, int64_t tokens) {
-  return tokens == 0 ? 0 : std::exp(std::min(700.0, sum / static_cast<double>(tokens)));
+double Selection::rounded(double value) const {
+  return std::strtod(fmt::format("{:.{}f}", value, decimals).c_str(), nullptr);
 }
 
-Trainer::Trainer(Task& task, const TrainOptions& train, const ExecutionOptions& execution, int64_t d_model,
-                 const RunDirectory& run, int64_t attempt)
+Trainer::Trainer(Task& task, const TrainOptions& train, const ExecutionOptions& execution, const RunDirectory& run,
+                 int64_t attempt)
     : task_(task),
       train_(train),
       execution_(execution),
       run_(run),
       attempt_(attempt),
-      d_model_(d_model),
+      loss_names_(task.loss_names()),
+      selection_(task.selection()),
       checkpoints_(run),
-      schedule_(train.schedule, d_model),
+      schedule_(train.schedule, task.schedule_width()),
       moments_(task.parameters().values()),
-      buffers_{task.parameters().values(), moments_.first, moments_.second},
+      buffers_{task.parameters().values(), moments_.first, moments_.second, task.carried()},
       updater_(make_updater(task, train, execution, moments_)) {}
 
 ExitCode Trainer::run() {
@@ -110,7 +108,7 @@ bool Trainer::make_updates() {
   const std::vector<UpdateResult> results = updater_->collect();
   for (size_t i = 0; i < results.size(); ++i) {
     if (!results[i].finite()) {
-      divergence_ = fmt::format("the {} is not finite", std::isfinite(results[i].sums.loss) ? "gradient" : "loss");
+      divergence_ = fmt::format("the {} is not finite", std::isfinite(results[i].sums.mean()) ? "gradient" : "loss");
       return false;
     }
     account_for(results[i], learning_rates[i]);
@@ -125,6 +123,9 @@ int64_t Trainer::next_batch() {
     started_pass_ = state_.pass;
   }
   const int64_t batch = state_.batch;
+  if (batch == 0) {
+    for (at::Tensor& carried : buffers_.carried) carried.zero_();
+  }
   if (++state_.batch == batches_in_pass_) {
     state_.batch = 0;
     ++state_.pass;
@@ -141,7 +142,7 @@ void Trainer::account_for(const UpdateResult& result, double learning_rate) {
   state_.norm_max = std::max(state_.norm_max, result.gradient_norm);
   if (state_.update % execution_.log_updates == 0) {
     end_if_superseded();
-    write_metric("train.loss", state_.report.loss / static_cast<double>(state_.report.tokens));
+    write_metric("train.loss", state_.report.mean());
     write_metric("train.lr", learning_rate);
     write_metric("train.grad_norm", result.gradient_norm);
     state_.report = {};
@@ -163,12 +164,12 @@ bool Trainer::evaluation_due() const {
 
 void Trainer::evaluate() {
   report(Phase::kEvaluating);
-  Evaluation evaluation = task_.evaluate();
+  NamedNumbers numbers = task_.evaluate();
   end_if_superseded();
-  evaluation.numbers["train.ppl"] = perplexity(state_.epoch.nll, state_.epoch.tokens);
-  evaluation.numbers["train.ppl_smoothed"] = perplexity(state_.epoch.loss, state_.epoch.tokens);
+  numbers.merge(task_.training_numbers(state_.epoch));
+  const double selection = selection_value(numbers);
   std::string line;
-  for (const auto& [name, value] : evaluation.numbers) {
+  for (const auto& [name, value] : numbers) {
     write_metric(name, value);
     line += fmt::format("  {} {:.2f}", name, value);
   }
@@ -177,14 +178,15 @@ void Trainer::evaluate() {
   ++state_.since_best;
   // On a tie the later checkpoint is selected, as in TwT's code, which overwrites the file (docs/spec/training.md
   // §1.11).
-  if (state_.best_step == 0 || evaluation.selection >= state_.best_selection) {
-    if (state_.best_step == 0 || evaluation.selection > state_.best_selection) state_.since_best = 0;
+  if (state_.best_step == 0 || selection >= state_.best_selection) {
+    if (state_.best_step == 0 || selection > state_.best_selection) state_.since_best = 0;
     state_.best_step = state_.update;
-    state_.best_selection = evaluation.selection;
-    state_.best_numbers = evaluation.numbers;
+    state_.best_selection = selection;
+    state_.best_numbers = numbers;
   }
-  schedule_.on_evaluation(evaluation.selection, state_.update);
-  spdlog::info("update {}{}  best {:.2f} at {}", state_.update, line, state_.best_selection, state_.best_step);
+  schedule_.on_evaluation(selection, state_.update);
+  spdlog::info("update {}{}  best {:.2f} at {}", state_.update, line, state_.best_numbers.at(selection_.score),
+               state_.best_step);
   checkpoint();
   report(Phase::kTraining);
 }
@@ -201,7 +203,7 @@ std::string Trainer::end_reason() const {
 
 void Trainer::finish(const std::string& reason) {
   report(Phase::kEvaluating);
-  checkpoints_.read_parameters(state_.best_step, buffers_.parameters);
+  checkpoints_.read_parameters(state_.best_step, buffers_.parameters, buffers_.carried_bytes());
   task_.parameters().update_bf16_copy();
   const FinalScores final_scores = task_.final_scores();
   json scores = json::object();
@@ -291,16 +293,18 @@ void Trainer::restore() {
 
 void Trainer::restore_from(int64_t step) {
   const int64_t parameters = task_.parameters().count();
-  const StoredCheckpoint stored = checkpoints_.read(step, parameters);
+  const StoredCheckpoint stored = checkpoints_.read(step, parameters, buffers_.carried_bytes());
   State state;
-  Schedule schedule(train_.schedule, d_model_);
+  Schedule schedule(train_.schedule, task_.schedule_width());
   try {
     state = state_from_json(stored.state);
     schedule.restore(stored.state.at("schedule"));
   } catch (const json::exception&) {  // format 2 has no checksum over its small values
     throw DamagedCheckpoint(fmt::format("the checkpoint {} is damaged", run_.checkpoint(step).string()));
   }
-  if (state.best_step != 0 && state.best_step != step) checkpoints_.read(state.best_step, parameters);
+  if (state.best_step != 0 && state.best_step != step) {
+    checkpoints_.read(state.best_step, parameters, buffers_.carried_bytes());
+  }
   if (!begins_with(run_.metrics(), state.metrics)) {
     throw DamagedCheckpoint(
         fmt::format("{} no longer begins with what it held at update {}", run_.metrics().string(), step));
@@ -316,7 +320,27 @@ void Trainer::restore_start() {
   buffers_.first_moment.zero_();
   buffers_.second_moment.zero_();
   state_ = {};
-  schedule_ = Schedule(train_.schedule, d_model_);
+  schedule_ = Schedule(train_.schedule, task_.schedule_width());
+}
+
+double Trainer::selection_value(const NamedNumbers& evaluation) const {
+  const double rounded = selection_.rounded(evaluation.at(selection_.score));
+  return selection_.higher_is_better ? rounded : -rounded;
+}
+
+json Trainer::sums_as_json(const LossSums& sums) const {
+  json out = {{"predictions", sums.predictions}};
+  for (size_t i = 0; i < sums.values.size(); ++i) out[loss_names_[i]] = sums.values[i];
+  return out;
+}
+
+LossSums Trainer::sums_from_json(const json& sums) const {
+  LossSums out;
+  // "tokens": the name when translation was the only task.
+  out.predictions = sums.contains("tokens") ? sums.at("tokens") : sums.at("predictions");
+  if (out.predictions == 0) return out;
+  for (const std::string& name : loss_names_) out.values.push_back(sums.at(name));
+  return out;
 }
 
 json Trainer::state_as_json() const {
@@ -338,7 +362,7 @@ json Trainer::state_as_json() const {
           {"schedule", schedule_.state()}};
 }
 
-Trainer::State Trainer::state_from_json(const json& state) {
+Trainer::State Trainer::state_from_json(const json& state) const {
   State m;
   m.update = state.at("update");
   m.pass = state.at("pass");

@@ -28,9 +28,9 @@ namespace tearless::engine {
 class Trainer {
  public:
   /// Borrows `task`, `train` and `execution`, which must outlive the trainer. `attempt`: its number; its folder must
-  /// exist. `d_model` enters the learning rate.
-  Trainer(Task& task, const TrainOptions& train, const ExecutionOptions& execution, int64_t d_model,
-          const RunDirectory& run, int64_t attempt);
+  /// exist.
+  Trainer(Task& task, const TrainOptions& train, const ExecutionOptions& execution, const RunDirectory& run,
+          int64_t attempt);
 
   /// Makes the attempt. Returns kExitDone, kExitDiverged or kExitStopped, in agreement with the files. Throws UserError
   /// if the run cannot continue.
@@ -45,7 +45,7 @@ class Trainer {
     int64_t evaluated_at = 0;           // update of the last evaluation
     int64_t since_best = 0;             // evaluations since the best
     int64_t best_step = 0;              // update of the best evaluation; 0: none yet
-    double best_selection = 0;          // Evaluation::selection of the best evaluation
+    double best_selection = 0;          // selection value of the best evaluation
     NamedNumbers best_numbers;          // of the best evaluation, with the training perplexities of its epoch
     LossSums epoch, report;             // sums since the last evaluation, since the last report
     double norm_sum = 0, norm_max = 0;  // sum and maximum of the gradient norms so far
@@ -61,7 +61,11 @@ class Trainer {
   void restore_start();
   void checkpoint();
   nlohmann::json state_as_json() const;
-  static State state_from_json(const nlohmann::json& state);
+  State state_from_json(const nlohmann::json& state) const;
+  nlohmann::json sums_as_json(const LossSums& sums) const;
+  LossSums sums_from_json(const nlohmann::json& sums) const;
+  /// The dev score that selects checkpoints, rounded, with the sign that makes higher better.
+  double selection_value(const NamedNumbers& evaluation) const;
 
   /// Throws Superseded if a newer attempt has begun.
   void end_if_superseded() const;
@@ -90,7 +94,8 @@ class Trainer {
   const ExecutionOptions& execution_;
   RunDirectory run_;
   int64_t attempt_;
-  int64_t d_model_;
+  std::vector<std::string> loss_names_;
+  Selection selection_;
   Checkpoints checkpoints_;
   Schedule schedule_;
   Moments moments_;

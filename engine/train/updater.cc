@@ -24,13 +24,13 @@ class EagerUpdater final : public Updater {
 
   void start(int64_t n, int64_t index, double learning_rate) override {
     const auto update = static_cast<uint32_t>(n);
-    const ReadyBatch batch = trained_.ready(index, update);
+    const std::unique_ptr<Batch> batch = trained_.ready(index, update);
     Parameters& parameters = trained_.parameters();
     UpdateResult& result = results_.emplace_back();
     Tape tape(Tape::Kind::kRecording, ops_);
     if (profile_) tape.profile_to(profile_);
-    result.sums = trained_.loss({tape, update}, batch);
-    result.rows = batch.source.row_count() + batch.target.row_count();
+    result.sums = trained_.loss({tape, update}, *batch);
+    result.rows = batch->rows();
     result.fallback_ops = tape.fallback_ops();
     if (!result.finite()) return;
     tape.backward();
@@ -60,7 +60,7 @@ class EagerUpdater final : public Updater {
 
 }  // namespace
 
-bool UpdateResult::finite() const { return std::isfinite(sums.loss) && std::isfinite(gradient_norm); }
+bool UpdateResult::finite() const { return std::isfinite(sums.mean()) && std::isfinite(gradient_norm); }
 
 Moments::Moments(const at::Tensor& parameters)
     : first(at::zeros_like(parameters)), second(at::zeros_like(parameters)) {}

@@ -16,7 +16,7 @@ namespace tearless::engine {
 struct UpdateResult {
   LossSums sums = {};
   double gradient_norm = 0;  // global L2 norm before clipping
-  int64_t rows = 0;          // of both sides, without padding
+  int64_t rows = 0;          // Batch::rows()
   int64_t fallback_ops = 0;  // operations that ran by formula, not by a kernel
 
   /// Whether the loss and the gradient norm are finite.

@@ -15,6 +15,8 @@
 #include <limits>
 #include <random>
 
+#include "engine/task/transformer_batch.h"
+#include "engine/task/translate.h"
 #include "engine/train/trainer.h"
 #include "tests/engine/model/tiny_model.h"
 #include "tests/engine/on_devices.h"
@@ -57,11 +59,13 @@ class Tiny final : public Trainable {
   }
 
   Parameters& parameters() override { return model_.parameters; }
-  ReadyBatch ready(int64_t index, uint32_t update) override {
-    return model_.transformer.ready(batches_.at(static_cast<size_t>(index)), update);
+  std::vector<std::string> loss_names() const override { return {"loss", "nll"}; }
+  std::unique_ptr<Batch> ready(int64_t index, uint32_t update) override {
+    return std::make_unique<TransformerBatch>(
+        model_.transformer.ready(batches_.at(static_cast<size_t>(index)), update));
   }
-  LossSums loss(const ForwardContext& context, const ReadyBatch& batch) override {
-    return model_.transformer.loss(context, batch, 0.1);
+  LossSums loss(const ForwardContext& context, const Batch& batch) override {
+    return loss_sums(model_.transformer.loss(context, TransformerBatch::in(batch), 0.1));
   }
   int64_t batch_count() const { return static_cast<int64_t>(batches_.size()); }
 
@@ -79,9 +83,8 @@ struct Trained {
   void expect_same_bits(const Trained& other) const {
     ASSERT_EQ(results.size(), other.results.size());
     for (size_t i = 0; i < results.size(); ++i) {
-      EXPECT_EQ(results[i].sums.loss, other.results[i].sums.loss) << "update " << i + 1;
-      EXPECT_EQ(results[i].sums.nll, other.results[i].sums.nll) << "update " << i + 1;
-      EXPECT_EQ(results[i].sums.tokens, other.results[i].sums.tokens) << "update " << i + 1;
+      EXPECT_EQ(results[i].sums.values, other.results[i].sums.values) << "update " << i + 1;
+      EXPECT_EQ(results[i].sums.predictions, other.results[i].sums.predictions) << "update " << i + 1;
       EXPECT_EQ(results[i].gradient_norm, other.results[i].gradient_norm) << "update " << i + 1;
     }
     EXPECT_TRUE(at::equal(parameters, other.parameters));
@@ -144,9 +147,7 @@ TEST_P(CapturedUpdates, HaveTheBitsOfTheSamePaddedBatchesOperationByOperation) {
   const Trained eager = train(/*most_captured=*/0, /*together=*/4);
   EXPECT_EQ(eager.captured, 0);
   captured.expect_same_bits(eager);
-  EXPECT_LT(captured.results.back().sums.loss / static_cast<double>(captured.results.back().sums.tokens),
-            0.97 * captured.results.front().sums.loss / static_cast<double>(captured.results.front().sums.tokens))
-      << "nothing was learnt";
+  EXPECT_LT(captured.results.back().sums.mean(), 0.97 * captured.results.front().sums.mean()) << "nothing was learnt";
 }
 
 TEST_P(CapturedUpdates, DoNotDependOnHowManyAreInFlightNorOnEarlierCaptures) {
@@ -167,10 +168,10 @@ TEST_P(CapturedUpdates, EqualTheUpdatesOfTheBatchWithoutPadding) {
     captured->start(n, (n - 1) % padded.batch_count(), 0.003);
     eager->start(n, (n - 1) % padded.batch_count(), 0.003);
     const UpdateResult a = captured->collect().at(0), b = eager->collect().at(0);
-    EXPECT_EQ(a.sums.tokens, b.sums.tokens);
+    EXPECT_EQ(a.sums.predictions, b.sums.predictions);
     EXPECT_EQ(a.rows, b.rows);
-    EXPECT_NEAR(a.sums.loss, b.sums.loss, tolerance * b.sums.loss) << "update " << n;
-    EXPECT_NEAR(a.sums.nll, b.sums.nll, tolerance * b.sums.nll) << "update " << n;
+    EXPECT_NEAR(a.sums.values.at(0), b.sums.values.at(0), tolerance * b.sums.values[0]) << "update " << n;
+    EXPECT_NEAR(a.sums.values.at(1), b.sums.values.at(1), tolerance * b.sums.values[1]) << "update " << n;
     EXPECT_NEAR(a.gradient_norm, b.gradient_norm, 3 * tolerance * b.gradient_norm) << "update " << n;
   }
 }
@@ -221,8 +222,9 @@ class WithFormula final : public Trainable {
  public:
   explicit WithFormula(Tiny tiny) : tiny_(std::move(tiny)) {}
   Parameters& parameters() override { return tiny_.parameters(); }
-  ReadyBatch ready(int64_t index, uint32_t update) override { return tiny_.ready(index, update); }
-  LossSums loss(const ForwardContext& context, const ReadyBatch& batch) override {
+  std::vector<std::string> loss_names() const override { return tiny_.loss_names(); }
+  std::unique_ptr<Batch> ready(int64_t index, uint32_t update) override { return tiny_.ready(index, update); }
+  LossSums loss(const ForwardContext& context, const Batch& batch) override {
     const Value one(at::ones({1}, parameters().values().options()));
     context.tape.by_formula({one}, [](const std::vector<at::Tensor>& in) { return in[0].mul(2); });
     return tiny_.loss(context, batch);
@@ -250,16 +252,18 @@ class TinyTask final : public Task {
   explicit TinyTask(Tiny tiny) : tiny_(std::move(tiny)) {}
   Parameters& parameters() override { return tiny_.parameters(); }
   int64_t start_pass(int64_t) override { return tiny_.batch_count(); }
-  ReadyBatch ready(int64_t index, uint32_t update) override {
+  std::vector<std::string> loss_names() const override { return tiny_.loss_names(); }
+  int64_t schedule_width() const override { return 16; }
+  Selection selection() const override { return {.score = "dev.bleu"}; }
+  std::unique_ptr<Batch> ready(int64_t index, uint32_t update) override {
     if (update == crash_at) throw std::runtime_error("crash");
     return tiny_.ready(index, update);
   }
-  LossSums loss(const ForwardContext& context, const ReadyBatch& batch) override { return tiny_.loss(context, batch); }
-  Evaluation evaluate() override {
-    const auto row = static_cast<double>(parameters().values().abs().sum().item<float>());
-    return {{{"dev.bleu", row}}, row};
+  LossSums loss(const ForwardContext& context, const Batch& batch) override { return tiny_.loss(context, batch); }
+  NamedNumbers evaluate() override {
+    return {{"dev.bleu", static_cast<double>(parameters().values().abs().sum().item<float>())}};
   }
-  FinalScores final_scores() override { return {.numbers = {{"test.size", evaluate().selection}}, .files = {}}; }
+  FinalScores final_scores() override { return {.numbers = {{"test.size", evaluate().at("dev.bleu")}}, .files = {}}; }
 
   uint32_t crash_at = 0;
 
@@ -283,7 +287,7 @@ TEST_P(CapturedUpdates, OfARunThatCrashedAndResumedLeaveTheSameBytes) {
     std::filesystem::create_directories(run.root());
     TinyTask task(tiny());
     task.crash_at = crash_at;
-    return Trainer(task, train_, execution, options_.d_model, run, run.make_attempt()).run();
+    return Trainer(task, train_, execution, run, run.make_attempt()).run();
   };
   EXPECT_EQ(attempt("whole", 0), kExitDone);
   EXPECT_THROW(attempt("broken", 8), std::runtime_error);   // updates 6 and 7 are in flight

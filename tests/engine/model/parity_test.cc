@@ -102,7 +102,7 @@ TEST_P(Parity, LogitsInTraining) {
 TEST_P(Parity, LossAndEveryGradient) {
   Golden& g = golden_;
   Tape tape(Tape::Kind::kRecording, ops());
-  const LossSums sums = g.model.transformer.loss({tape, 1}, g.batch, kLabelSmoothing);
+  const CrossEntropySums sums = g.model.transformer.loss({tape, 1}, g.batch, kLabelSmoothing);
   tape.backward();
   if (ops() == Tape::Ops::kFast) {
     EXPECT_EQ(tape.fallback_ops(), 0) << "an operation has no hand-written backward";
@@ -140,7 +140,7 @@ TEST_P(Parity, TenLossesOfTraining) {
   for (size_t n = 1; n <= losses.size(); ++n) {
     parameters.gradients().zero_();
     Tape tape(Tape::Kind::kRecording, ops());
-    const LossSums sums = g.model.transformer.loss({tape, static_cast<uint32_t>(n)}, g.batch, kLabelSmoothing);
+    const CrossEntropySums sums = g.model.transformer.loss({tape, static_cast<uint32_t>(n)}, g.batch, kLabelSmoothing);
     tape.backward();
     const double norm = global_norm(parameters.gradients());
     EXPECT_NEAR(sums.loss / static_cast<double>(sums.tokens), losses[n - 1], kTrainingTolerance * losses[n - 1])

@@ -26,7 +26,7 @@ Outcome forward_and_backward(const PackedBatch& batch, int threads) {
   const int before = at::get_num_threads();
   at::set_num_threads(threads);
   Tape tape(Tape::Kind::kRecording);
-  const LossSums sums = model.transformer.loss({tape, 3}, batch, 0.1);
+  const CrossEntropySums sums = model.transformer.loss({tape, 3}, batch, 0.1);
   tape.backward();
   at::set_num_threads(before);
   return {sums.loss, model.parameters.gradients().clone()};

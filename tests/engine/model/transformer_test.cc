@@ -105,12 +105,12 @@ TEST(Transformer, TheLossOfASentenceDoesNotDependOnItsBatchWithDropoutOn) {
     }
     Tape tape(Tape::Kind::kRecording);
     const PackedBatch batch = batch_of(sources, targets, sentence_ids);
-    const LossSums sums = model.transformer.loss({tape, 7}, batch, 0.1);
+    const CrossEntropySums sums = model.transformer.loss({tape, 7}, batch, 0.1);
     tape.backward();
     return sums;
   };
-  const LossSums together = loss({0, 1, 2});
-  LossSums apart;
+  const CrossEntropySums together = loss({0, 1, 2});
+  CrossEntropySums apart;
   for (const size_t i : {2, 0, 1}) apart += loss({i});
   EXPECT_EQ(apart.tokens, together.tokens);
   EXPECT_NEAR(apart.loss, together.loss, 1e-5 * together.loss);
@@ -188,7 +188,7 @@ TEST(Transformer, OverfitsOneBatchForEveryNormAndPlacement) {
       for (int64_t n = 1; n <= 200; ++n) {
         model.parameters.gradients().zero_();
         Tape tape(Tape::Kind::kRecording);
-        const LossSums sums = model.transformer.loss({tape, static_cast<uint32_t>(n)}, batch, 0);
+        const CrossEntropySums sums = model.transformer.loss({tape, static_cast<uint32_t>(n)}, batch, 0);
         tape.backward();
         loss = sums.loss / static_cast<double>(sums.tokens);
         adam_step({.learning_rate = 0.01, .update = n}, global_norm(model.parameters.gradients()),

@@ -28,7 +28,7 @@ INSTANTIATE_TEST_SUITE_P(All, Operations, testing::ValuesIn(test::all_cases()),
 // --- the loss, which is the root and has no upstream gradient --------------------------------------------------------
 
 struct LossAndGradient {
-  LossSums sums;
+  CrossEntropySums sums;
   at::Tensor gradient;
 };
 
@@ -36,13 +36,13 @@ LossAndGradient loss_and_gradient(const at::Tensor& logits, const std::vector<in
                                   Tape::Ops ops) {
   Tape tape(Tape::Kind::kRecording, ops);
   const Value x(logits.clone());
-  const LossSums sums = smoothed_cross_entropy(tape, x, labels, smoothing);
+  const CrossEntropySums sums = smoothed_cross_entropy(tape, x, labels, smoothing);
   tape.backward();
   return {sums, x.grad()};
 }
 
-TEST(LossSums, AddUpTermByTerm) {
-  LossSums sums{.loss = 1.5, .nll = 2.5, .tokens = 3};
+TEST(CrossEntropySums, AddUpTermByTerm) {
+  CrossEntropySums sums{.loss = 1.5, .nll = 2.5, .tokens = 3};
   sums += {.loss = 10, .nll = 20, .tokens = 30};
   EXPECT_EQ(sums.loss, 11.5);
   EXPECT_EQ(sums.nll, 22.5);
@@ -87,7 +87,7 @@ TEST(CrossEntropy, SmoothsOverTheOutputVocabularyTheGoldTokenIncluded) {
   // Two tokens, logits 0 and ln 3: p = 1/4, 3/4. Gold is the second.
   Tape tape(Tape::Kind::kForward);
   const Value logits(at::tensor({0.0, std::log(3.0)}, at::kDouble).view({1, 2}));
-  const LossSums sums = smoothed_cross_entropy(tape, logits, {1}, 0.1);
+  const CrossEntropySums sums = smoothed_cross_entropy(tape, logits, {1}, 0.1);
   EXPECT_NEAR(sums.nll, std::log(4.0 / 3.0), 1e-12);
   EXPECT_NEAR(sums.loss, 0.9 * std::log(4.0 / 3.0) + 0.05 * (std::log(4.0) + std::log(4.0 / 3.0)), 1e-12);
 }

@@ -81,7 +81,7 @@ TEST_F(Threads, DoNotChangeTheBitsOfTheLoss) {
     at::set_num_threads(threads);
     Tape tape(Tape::Kind::kRecording);
     const Value x(logits.clone());
-    const LossSums sums = smoothed_cross_entropy(tape, x, labels, 0.1);
+    const CrossEntropySums sums = smoothed_cross_entropy(tape, x, labels, 0.1);
     tape.backward();
     return std::pair{sums.loss, x.grad()};
   };

@@ -15,6 +15,9 @@
 namespace tearless::engine {
 namespace {
 
+/// As multi-bleu.perl prints it.
+double printed(double bleu) { return std::strtod(fmt::format("{:.2f}", bleu).c_str(), nullptr); }
+
 using Pairs = std::vector<std::pair<std::string, std::string>>;  // hypothesis, reference
 
 BleuStats corpus_stats(const Pairs& pairs) {
@@ -97,11 +100,11 @@ TEST(Bleu, EqualsWhatMultiBleuPrintedForAwkwardLines) {
   const BleuStats stats = corpus_stats(kAwkward);
   EXPECT_EQ(stats.hypothesis_length, 51);
   EXPECT_EQ(stats.reference_length, 52);
-  EXPECT_EQ(round_bleu(bleu(stats)), 72.72);
+  EXPECT_EQ(printed(bleu(stats)), 72.72);
   const std::vector<double> alone = {48.89, 50.00, 63.12, 75.98, 74.21, 100.00, 100.00};
   for (size_t i = 0; i < kAwkward.size(); ++i) {
     if (i == 3) continue;
-    EXPECT_EQ(round_bleu(bleu(corpus_stats({kAwkward[i]}))), alone[i]) << kAwkward[i].first;
+    EXPECT_EQ(printed(bleu(corpus_stats({kAwkward[i]}))), alone[i]) << kAwkward[i].first;
   }
 }
 
@@ -116,12 +119,6 @@ TEST(Bleu, HalvesThePrecisionOfEachOrderWithoutAMatchWhenSmoothed) {
   const BleuStats stats = bleu_stats("the cat sat on a mat", "a dog lay on one rug");
   ASSERT_EQ(stats.matches, (std::array<int64_t, 4>{2, 0, 0, 0}));
   EXPECT_NEAR(bleu_exp_smoothed(stats), 100 * std::pow(2. / 6 / (2 * 5) / (4 * 4) / (8 * 3), 0.25), 1e-9);
-}
-
-TEST(Bleu, RoundsAsItsTextIsPrinted) {
-  EXPECT_EQ(round_bleu(27.125), 27.12);  // the binary number is a tie: printing goes to the even digit
-  EXPECT_EQ(round_bleu(27.12500001), 27.13);
-  EXPECT_EQ(round_bleu(0.004), 0.0);
 }
 
 // Every seventh word of tst2013 left out. multi-bleu.perl: 62.46 and 62.12; sacreBLEU 13a: 63.998… and 62.165….
@@ -142,7 +139,7 @@ TEST(Bleu, EqualsTheScriptsOnARealTestSet) {
       }
       pairs.emplace_back(hypothesis, line);
     }
-    EXPECT_EQ(round_bleu(bleu(corpus_stats(pairs))), multi_bleu);
+    EXPECT_EQ(printed(bleu(corpus_stats(pairs))), multi_bleu);
     EXPECT_NEAR(bleu_exp_smoothed(corpus_stats_13a(pairs)), sacre_bleu, 1e-9);
   }
 }

@@ -390,7 +390,7 @@ TEST_F(Resumed, AnAttemptThatIsSupersededBeforeItBeginsTouchesNothing) {
   Toy task = toy();
   const int64_t older = 1;
   fs::create_directories(run_.attempt(2));
-  EXPECT_EQ(Trainer(task, train_, execution_, test::kLabels, run_, older).run(), kExitStopped);
+  EXPECT_EQ(Trainer(task, train_, execution_, run_, older).run(), kExitStopped);
   EXPECT_EQ(contents(run_.root()), before);
 }
 
@@ -409,7 +409,7 @@ TEST_F(Resumed, IgnoresThatItCannotWriteItsPhase) {
   fs::create_directories(run_.attempt(1) / "phase" / "in the way");
   Toy task = toy();
   stop_with_checkpoint();
-  EXPECT_EQ(Trainer(task, train_, execution_, test::kLabels, run_, 1).run(), kExitDone);
+  EXPECT_EQ(Trainer(task, train_, execution_, run_, 1).run(), kExitDone);
   EXPECT_EQ(results_of(run_), expected);
 }
 

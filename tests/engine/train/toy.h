@@ -33,39 +33,55 @@ using tearless::test::write_text;
 constexpr int64_t kBatches = 3;  // of a pass
 constexpr int64_t kLabels = 4;
 
+class ToyBatch final : public Batch {
+ public:
+  int64_t rows() const override { return 3; }  // counted, and nothing else
+  int64_t predictions() const override { return static_cast<int64_t>(labels.size()); }
+  std::vector<int64_t> bucket() const override { return {predictions()}; }
+  void pad() override {}
+  std::vector<Part> parts() const override { return {{labels.data(), labels.size() * sizeof labels[0]}}; }
+
+  std::vector<int32_t> labels;
+};
+
 class Toy final : public Task {
  public:
-  Toy() : parameters_({{"logits", {1, kLabels}, {Initial::Kind::kNormal, 1.0}}}, 1, at::kCPU) {}
+  Toy() { parameters_.allocate(); }
 
   Parameters& parameters() override { return parameters_; }
+  std::vector<std::string> loss_names() const override { return {"loss", "nll"}; }
+  int64_t schedule_width() const override { return kLabels; }
+  Selection selection() const override { return {.score = "dev.bleu", .higher_is_better = higher_is_better}; }
   int64_t start_pass(int64_t pass) override {
     pass_ = pass;
     return kBatches;
   }
-  ReadyBatch ready(int64_t index, uint32_t) override {
+  std::unique_ptr<Batch> ready(int64_t index, uint32_t) override {
     labels.push_back((pass_ + index) % kLabels);
-    ReadyBatch batch;
-    batch.source.tokens = {4, 5};  // rows that are counted, and nothing else
-    batch.target.tokens = {6};
-    batch.labels = {static_cast<int32_t>(labels.back())};
+    auto batch = std::make_unique<ToyBatch>();
+    batch->labels = {static_cast<int32_t>(labels.back())};
     return batch;
   }
-  LossSums loss(const ForwardContext& context, const ReadyBatch& batch) override {
+  LossSums loss(const ForwardContext& context, const Batch& of_toy) override {
+    const auto& batch = static_cast<const ToyBatch&>(of_toy);
     if (at_update) at_update(context.update);
     if (context.update == crash_at) throw std::runtime_error("crash");
     if (context.update == spoil_at) parameters_.values().fill_(std::numeric_limits<float>::quiet_NaN());
-    const LossSums sums = smoothed_cross_entropy(context.tape, parameters_.get("logits"), batch.labels, 0.1);
+    const CrossEntropySums sums = smoothed_cross_entropy(context.tape, logits_, batch.labels, 0.1);
     losses[context.update] = sums;
-    return sums;
+    return {{sums.loss, sums.nll}, sums.tokens};
   }
-  Evaluation evaluate() override {
+  NamedNumbers training_numbers(const LossSums& epoch) const override {
+    return {{"train.ppl", std::exp(epoch.mean(1))}, {"train.ppl_smoothed", std::exp(epoch.mean(0))}};
+  }
+  NamedNumbers evaluate() override {
     if (at_evaluation) at_evaluation(evaluations_);
     const double size = parameters_.values().abs().sum().item<double>();
     const double score = script.empty()
                              ? std::round(100 * (wanted_size > 0 ? -std::abs(size - wanted_size) : size)) / 100
                              : script.at(evaluations_);
     ++evaluations_;
-    return {{{"dev.bleu", score}, {"dev.ppl", size}}, score};
+    return {{"dev.bleu", score}, {"dev.ppl", size}};
   }
   FinalScores final_scores() override {
     if (at_final_scores) at_final_scores();
@@ -76,7 +92,8 @@ class Toy final : public Task {
   std::vector<double> script;   // dev scores, evaluation by evaluation; empty: a function of the parameters
   double wanted_size = 0;       // above 0: the nearer the size of the parameters is to it, the better
   std::vector<int64_t> labels;  // of every update
-  std::map<uint32_t, LossSums> losses;
+  std::map<uint32_t, CrossEntropySums> losses;
+  bool higher_is_better = true;  // of the scores in `script`
   uint32_t crash_at = 0, spoil_at = 0;
   // Called in the middle of that work.
   std::function<void(uint32_t)> at_update;
@@ -84,7 +101,8 @@ class Toy final : public Task {
   std::function<void()> at_final_scores;
 
  private:
-  Parameters parameters_;
+  Parameters parameters_{/*seed=*/1, at::kCPU};
+  Value logits_ = parameters_.declare({"logits", {1, kLabels}, {Initial::Kind::kNormal, 1.0}});
   int64_t pass_ = 0;
   size_t evaluations_ = 0;
 };
@@ -104,7 +122,7 @@ class Trained : private InMemory, public testing::Test {
 
   ExitCode attempt(Task& task) const {
     stop_with_checkpoint();
-    return Trainer(task, train_, execution_, /*d_model=*/kLabels, run_, run_.make_attempt()).run();
+    return Trainer(task, train_, execution_, run_, run_.make_attempt()).run();
   }
   /// All of one name, which DONE repeats.
   static RunDirectory empty_run(const TempFolder& folder) {

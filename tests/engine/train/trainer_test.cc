@@ -71,6 +71,27 @@ TEST_F(Trained, SelectsTheBestAndOfEqualsTheLatest) {
   EXPECT_EQ(done().reason, "max_epochs");
 }
 
+TEST_F(Trained, SeesDevScoresAsTheyArePrinted) {
+  Toy toy;
+  toy.script = {7.004, 3, 7.001, 6.99, 5};  // 7.00 twice: a tie, of which the later is selected
+  EXPECT_EQ(attempt(toy), kExitDone);
+  EXPECT_EQ(scores().at("selected_step"), 12);
+  EXPECT_EQ(scores().at("dev.bleu"), 7.001) << "stored as it is";
+}
+
+TEST_F(Trained, SelectsTheLowestScoreWhereLowerIsBetterAndDecaysWhenItRises) {
+  Toy toy;
+  toy.higher_is_better = false;
+  toy.script = {5, 4, 2, 3, 2.5};
+  train_.schedule.decay_factor = 0.1;
+  train_.schedule.decay_patience = 1;
+  EXPECT_EQ(attempt(toy), kExitDone);
+  EXPECT_EQ(scores().at("selected_step"), 12);
+  EXPECT_EQ(scores().at("dev.bleu"), 2);
+  EXPECT_NEAR(metric("train.lr").at(7).second, 0.05, 1e-12) << "no score so far was above the one before";
+  EXPECT_NEAR(metric("train.lr").at(8).second, 0.005, 1e-12) << "after 3, which is above 2";
+}
+
 TEST_F(Trained, StopsEarlyWhereNothingIsStrictlyBetter) {
   Toy toy;
   train_.early_stop = 2;
@@ -238,10 +259,12 @@ TEST_F(Trained, MeasuresItsAttempt) {
   EXPECT_EQ(measured(1).at("fallback_ops"), 20);
 }
 
-TEST(Perplexity, IsAlwaysANumber) {
-  EXPECT_NEAR(perplexity(10, 5), std::exp(2.0), 1e-12);
-  EXPECT_TRUE(std::isfinite(perplexity(1e9, 1)));
-  EXPECT_EQ(perplexity(0, 0), 0);
+TEST(Selection, RoundsAsItsScoreIsPrinted) {
+  const Selection bleu{.score = "dev.bleu"};
+  EXPECT_EQ(bleu.rounded(27.125), 27.12);  // the binary number is a tie: printing goes to the even digit
+  EXPECT_EQ(bleu.rounded(27.12500001), 27.13);
+  EXPECT_EQ(bleu.rounded(0.004), 0.0);
+  EXPECT_EQ((Selection{.score = "dev.bpc", .decimals = 4}.rounded(1.03456)), 1.0346);
 }
 
 }  // namespace

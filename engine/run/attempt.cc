@@ -1,4 +1,4 @@
-#include "engine/task/attempt.h"
+#include "engine/run/attempt.h"
 
 #include <ATen/Parallel.h>
 #include <spdlog/spdlog.h>
@@ -13,10 +13,8 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/hash.h"
-#include "engine/data/prepared.h"
-#include "engine/task/check.h"
-#include "engine/task/run_options.h"
-#include "engine/task/translate.h"
+#include "engine/run/check.h"
+#include "engine/run/run_options.h"
 #include "engine/train/phase.h"
 #include "engine/train/stop_request.h"
 #include "engine/train/trainer.h"
@@ -79,13 +77,12 @@ ExitCode attempt_run(const fs::path& dir) {
 
   write_phase(run, attempt, Phase::kPreparing);
   at::set_num_threads(static_cast<int>(options.run.threads));
-  Translate task(options,
-                 prepare(options.data, options.text, [](const std::string& line) { spdlog::info("{}", line); }));
-  spdlog::info("{} parameters, vocabulary {}, {} training pairs, at most {} updates", task.parameters().count(),
-               task.prepared().vocabulary.size(), task.prepared().train.size(), options.train.update_limit());
+  const std::unique_ptr<Task> task =
+      options.task->make(options.train, options.run, [](const std::string& line) { spdlog::info("{}", line); });
+  spdlog::info("at most {} updates", options.train.update_limit());
   stop_with_checkpoint();
   try {
-    return Trainer(task, options.train, options.run, options.model.d_model, run, attempt).run();
+    return Trainer(*task, options.train, options.run, run, attempt).run();
   } catch (const MachineError&) {
     throw;
   } catch (const UserError& error) {

@@ -4,7 +4,7 @@
 #include <iosfwd>
 #include <nlohmann/json_fwd.hpp>
 
-#include "engine/task/run_options.h"
+#include "engine/run/run_options.h"
 
 namespace tearless::engine {
 

@@ -1,5 +1,5 @@
 // Buckets: sizes that many batches share, and padding rows, spans and labels that do not change a result.
-#include "engine/train/padded_batch.h"
+#include "engine/model/padded_batch.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -10,7 +10,7 @@
 #include "engine/score/bleu.h"
 #include "engine/task/translate.h"
 #include "engine/train/trainer.h"
-#include "tests/engine/task/small_runs.h"
+#include "tests/engine/run/small_runs.h"
 
 namespace tearless::engine {
 namespace {
@@ -123,10 +123,10 @@ TEST(Learning, Bf16ScoresWithinSeedNoiseOfFp32) {
       options.run.precision = ExecutionOptions::Precision::kBf16;
       options.run.ops = ExecutionOptions::Ops::kReference;
     }
-    Translate task(options, prepare(options.data, options.text, [](const std::string&) {}));
+    Translate task = test::translate_task(options);
     const RunDirectory run(runs.folder() / fmt::format("{}{}", narrow ? "bf16-" : "fp32-", seed));
     fs::create_directories(run.root());
-    Trainer(task, options.train, options.run, options.model.d_model, run, run.make_attempt()).run();
+    Trainer(task, options.train, options.run, run, run.make_attempt()).run();
     return json::parse(test::read_text(run.scores())).at("dev.bleu").get<double>();
   };
   std::vector<double> wide, narrow;

@@ -1,4 +1,4 @@
-#include "engine/task/bench.h"
+#include "engine/bench/bench.h"
 
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/mm.h>
@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "engine/ops/backend.h"
+#include "engine/task/transformer_batch.h"
 #include "engine/train/execution.h"
 
 namespace tearless::engine {
@@ -78,19 +79,22 @@ BenchLengths equal_bench_lengths(int64_t tokens) {
   return {std::vector(static_cast<size_t>(std::max<int64_t>(1, tokens / (2 * kRows))), std::pair{kRows, kRows})};
 }
 
-Bench::Bench(const RunOptions& options, int64_t vocab_size, const BenchLengths& lengths)
+Bench::Bench(const TranslateOptions& options, const TrainOptions& train, const ExecutionOptions& execution,
+             int64_t vocab_size, const BenchLengths& lengths)
     : options_(options),
-      corpus_(random_corpus(lengths, vocab_size, options.train.seed_for_order())),
-      parameters_(options.train.seed_for_init(), device_of(options.run), row_precision(options.run)),
+      train_(train),
+      execution_(execution),
+      corpus_(random_corpus(lengths, vocab_size, train.seed_for_order())),
+      parameters_(train.seed_for_init(), device_of(execution), row_precision(execution)),
       model_(
           std::make_unique<Transformer>(parameters_, options.model,
                                         OutputVocabulary::from(std::vector<uint8_t>(static_cast<size_t>(vocab_size), 1),
                                                                options.model.mask_target_vocabulary),
-                                        options.train.seed_for_dropout())),
-      translator_(std::make_unique<Translator>(*model_, options.decode, ops_of(options.run))) {
+                                        train.seed_for_dropout())),
+      translator_(std::make_unique<Translator>(*model_, options.decode, ops_of(execution))) {
   parameters_.allocate();
   moments_.emplace(parameters_.values());
-  updater_ = make_updater(*this, options.train, options.run, *moments_);
+  updater_ = make_updater(*this, train, execution, *moments_);
   int32_t line = 0;
   for (const auto& batch : lengths) {
     batches_.emplace_back();
@@ -98,12 +102,12 @@ Bench::Bench(const RunOptions& options, int64_t vocab_size, const BenchLengths& 
   }
 }
 
-ReadyBatch Bench::ready(int64_t index, uint32_t update) {
-  return model_->ready(pack(corpus_, batches_[static_cast<size_t>(index)]), update);
+std::unique_ptr<Batch> Bench::ready(int64_t index, uint32_t update) {
+  return std::make_unique<TransformerBatch>(model_->ready(pack(corpus_, batches_[static_cast<size_t>(index)]), update));
 }
 
-LossSums Bench::loss(const ForwardContext& context, const ReadyBatch& batch) {
-  return model_->loss(context, batch, options_.train.label_smoothing);
+LossSums Bench::loss(const ForwardContext& context, const Batch& batch) {
+  return loss_sums(model_->loss(context, TransformerBatch::in(batch), train_.label_smoothing));
 }
 
 double Bench::make(Updater& updater, int64_t count) {
@@ -131,7 +135,7 @@ int64_t Bench::warm_up() const { return updater_->capacity() > 1 ? 3 * batch_cou
 TapeProfile Bench::profile() {
   TapeProfile profile;
   profile.wait = [this] { wait_for(parameters_.values()); };
-  const auto updater = make_updater(*this, options_.train, options_.run, *moments_, &profile);
+  const auto updater = make_updater(*this, train_, execution_, *moments_, &profile);
   for (int64_t i = 0; i < batch_count(); ++i) make(*updater, 1);
   return profile;
 }

@@ -4,13 +4,13 @@
 
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <string>
+#include <string_view>
 
+#include "base/error.h"
 #include "base/settings.h"
-#include "engine/data/options.h"
-#include "engine/decode/options.h"
-#include "engine/model/options.h"
-#include "engine/train/options.h"
+#include "engine/task/task_kind.h"
 
 namespace tearless::engine {
 
@@ -18,15 +18,31 @@ namespace tearless::engine {
 /// stale.
 inline constexpr int64_t kNumerics = 1;
 
+/// The task of runs that name none. It is the neutral value of the setting `task`.
+inline constexpr std::string_view kDefaultTask = "translate";
+
 struct RunOptions {
-  DataOptions data;
-  TextOptions text;
-  ModelOptions model;
+  std::unique_ptr<TaskKind> task;  // with its settings
   TrainOptions train;
-  DecodeOptions decode;
   ExecutionOptions run;
+
+  explicit RunOptions(std::string_view task_name = kDefaultTask) : task(make_task_kind(task_name)) {}
+  RunOptions(const RunOptions& other) : task(other.task->clone()), train(other.train), run(other.run) {}
+  RunOptions& operator=(const RunOptions& other) { return *this = RunOptions(other); }
+  RunOptions(RunOptions&&) = default;
+  RunOptions& operator=(RunOptions&&) = default;
+
+  /// The task as that kind. Throws UserError, saying that `who` is for that kind alone, if it is another.
+  template <class Kind>
+  Kind& as(std::string_view who) const {
+    Kind* const kind = dynamic_cast<Kind*>(task.get());
+    if (!kind) fail("{} is not for runs of task = \"{}\"", who, task->name);
+    return *kind;
+  }
 };
 void describe(SettingsVisitor& visitor, RunOptions& options);
+/// The settings that every task has: `task`, [train] and [run].
+void describe_common(SettingsVisitor& visitor, RunOptions& options);
 
 /// The description of `options` for base/settings.h. Borrows `options`.
 Describe description_of(RunOptions& options);

@@ -10,10 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/data/batches.h"
-#include "engine/decode/search.h"
-#include "engine/model/transformer.h"
-#include "engine/task/run_options.h"
+#include "engine/task/translate.h"
 #include "engine/train/updater.h"
 
 namespace tearless::engine {
@@ -28,8 +25,9 @@ BenchLengths equal_bench_lengths(int64_t tokens);
 
 class Bench final : private Trainable {
  public:
-  /// `options` must outlive the bench. `vocabulary`: V. Tokens are drawn with the seed of the data order.
-  Bench(const RunOptions& options, int64_t vocab_size, const BenchLengths& lengths);
+  /// Borrows all options, which must outlive the bench. Tokens are drawn with the seed of the data order.
+  Bench(const TranslateOptions& options, const TrainOptions& train, const ExecutionOptions& execution,
+        int64_t vocab_size, const BenchLengths& lengths);
 
   /// Makes `count` updates on the batches in turn. Returns the wall time of each in seconds; updates that are in flight
   /// together share theirs evenly.
@@ -57,13 +55,16 @@ class Bench final : private Trainable {
 
  private:
   Parameters& parameters() override { return parameters_; }
-  ReadyBatch ready(int64_t index, uint32_t update) override;
-  LossSums loss(const ForwardContext& context, const ReadyBatch& batch) override;
+  std::vector<std::string> loss_names() const override { return {"loss", "nll"}; }
+  std::unique_ptr<Batch> ready(int64_t index, uint32_t update) override;
+  LossSums loss(const ForwardContext& context, const Batch& batch) override;
 
   /// Makes `count` updates, at most updater.capacity(). Returns the wall time of all in seconds.
   double make(Updater& updater, int64_t count);
 
-  const RunOptions& options_;
+  const TranslateOptions& options_;
+  const TrainOptions& train_;
+  const ExecutionOptions& execution_;
   ParallelTokens corpus_;
   std::vector<SentenceIds> batches_;
   Parameters parameters_;

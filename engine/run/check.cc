@@ -1,9 +1,6 @@
-#include "engine/task/check.h"
+#include "engine/run/check.h"
 
 #include "base/run_directory.h"
-#include "engine/data/corpus.h"
-#include "engine/data/prepared.h"
-#include "engine/model/transformer.h"
 
 namespace tearless::engine {
 using nlohmann::json;
@@ -22,7 +19,7 @@ std::string key_in(const std::string& message, const WrittenSettings& written) {
 }  // namespace
 
 json check_run(RunOptions options) {
-  const std::string waiting_for = missing_corpus(options.data);
+  const std::string waiting_for = options.task->missing_data();
   json answer = {{"state", waiting_for.empty() ? "ready" : "waiting_data"},
                  {"waiting_for", waiting_for},
                  {"parameters", nullptr},
@@ -31,10 +28,10 @@ json check_run(RunOptions options) {
                  {"device", options.run.device == ExecutionOptions::Device::kCuda ? "cuda" : "cpu"},
                  {"threads", options.run.threads}};
   if (waiting_for.empty()) {
-    fingerprint(options.data);
-    if (const auto vocabulary = prepared_vocabulary_size(preparation_key(options.data, options.text))) {
-      answer["parameters"] = parameter_count(options.model, *vocabulary);
-      answer["memory_bytes"] = estimated_memory_bytes(options.model, *vocabulary, options.train.batch.tokens);
+    options.task->fingerprint();
+    if (const auto size = options.task->size()) {
+      answer["parameters"] = size->parameters;
+      answer["memory_bytes"] = size->memory_bytes;
     }
   }
   answer["canonical"] = canonical_text(options);

@@ -1,4 +1,4 @@
-#include "engine/task/bench_kernels.h"
+#include "engine/bench/bench_kernels.h"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/empty.h>

@@ -11,10 +11,10 @@
 #include "base/error.h"
 #include "engine/data/batches.h"
 #include "engine/data/prepared.h"
-#include "engine/task/check.h"
+#include "engine/run/check.h"
 #include "engine/task/translate.h"
 #include "engine/train/schedule.h"
-#include "tests/engine/task/small_runs.h"
+#include "tests/engine/run/small_runs.h"
 
 namespace tearless::engine {
 namespace {
@@ -137,26 +137,27 @@ class SettingCheck : public EverySetting {
   }
   void missing_corpus_is_explained(const Change& c) {
     const Settings nowhere = {{"data.train", "nowhere"}};
-    EXPECT_THAT(missing_corpus(runs_.options(with(c.after, nowhere)).data),
+    EXPECT_THAT(runs_.options(with(c.after, nowhere)).task->missing_data(),
                 HasSubstr(c.after.at("data.how_to_get").get<std::string>()));
     EXPECT_EQ(runs_.canonical(c.before), runs_.canonical(c.after));
   }
   /// Checksums are filled in by `check`; in a run directory other bytes are then refused.
   void other_bytes_are_refused(const Change& c) {
-    const DataOptions right = runs_.options(c.before).data;
+    const RunOptions known = runs_.options(c.before);
+    const DataOptions& right = test::translation(known).data;
     WrittenSettings written;
     written.values = {{"data.train_sha256", right.train_sha256},
                       {"data.dev_sha256", right.dev_sha256},
                       {"data.test_sha256", right.test_sha256}};
     written.values = with(written.values, c.after);
     const RunOptions wrong = read_run_options(written, runs_.folder(), {});
-    EXPECT_THROW(prepare(wrong.data, wrong.text, [](const std::string&) {}), UserError);
+    EXPECT_THROW(test::translate_task(wrong), UserError);
   }
 
   void parameters_are_on_the_device(const Change& c) {
     const RunOptions options = runs_.options(c.after);
     try {
-      Translate task(options, prepare(options.data, options.text, [](const std::string&) {}));
+      Translate task = test::translate_task(options);
       EXPECT_FALSE(task.parameters().values().is_cpu());
     } catch (const c10::Error& error) {  // no such device here
       EXPECT_THAT(error.what_without_backtrace(), HasSubstr("CUDA"));
@@ -178,7 +179,7 @@ class SettingCheck : public EverySetting {
   void rows_are_bf16(const Change& c) {
     RunOptions options = runs_.options(c.after);
     options.run.device = ExecutionOptions::Device::kCpu;  // which `check` refuses
-    Translate task(options, prepare(options.data, options.text, [](const std::string&) {}));
+    Translate task = test::translate_task(options);
     EXPECT_EQ(task.parameters().row_type(), at::kBFloat16);
     EXPECT_EQ(task.parameters().values().scalar_type(), at::kFloat);
   }
@@ -200,9 +201,10 @@ class SettingCheck : public EverySetting {
   }
   void decoding_batches_differ(const Change& c) {
     const RunOptions before = runs_.options(c.before), after = runs_.options(c.after);
-    const Prepared corpus = prepare(after.data, after.text, [](const std::string&) {});
-    EXPECT_NE(decoding_batches(corpus.dev, before.decode.batch_tokens).size(),
-              decoding_batches(corpus.dev, after.decode.batch_tokens).size());
+    const Translate task = test::translate_task(after);
+    const ParallelTokens& dev = task.prepared().dev;
+    EXPECT_NE(decoding_batches(dev, test::translation(before).decode.batch_tokens).size(),
+              decoding_batches(dev, test::translation(after).decode.batch_tokens).size());
     same_results(c);
   }
 
@@ -211,7 +213,7 @@ class SettingCheck : public EverySetting {
 
   std::vector<double> learning_rates(const Settings& settings) const {
     const RunOptions options = runs_.options(settings);
-    Schedule schedule(options.train.schedule, options.model.d_model);
+    Schedule schedule(options.train.schedule, test::translation(options).model.d_model);
     std::vector<double> learning_rates;
     int64_t update = 0;
     for (const double bleu : {9.0, 8.0, 8.5, 8.4, 8.2, 7.0, 10.0, 9.0}) {

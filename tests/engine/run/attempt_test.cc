@@ -1,6 +1,6 @@
 // Which attempt an engine belongs to, and run directories that were truncated or have a flipped bit: each is refused or
 // gives the same run, never another.
-#include "engine/task/attempt.h"
+#include "engine/run/attempt.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 #include "base/files.h"
 #include "engine/data/prepared.h"
 #include "engine/data/token_file.h"
-#include "tests/engine/task/small_runs.h"
+#include "tests/engine/run/small_runs.h"
 #include "tests/engine/train/in_memory.h"
 
 namespace tearless::engine {
@@ -200,12 +200,13 @@ TEST_F(DoneRun, ADoneThatWasDamagedIsRefusedOrSaysTheSame) {
 }
 
 TEST_F(DoneRun, ADamagedPreparedCorpusIsFoundOrGivesTheSameRun) {
-  RunOptions options = read_run_directory(run_->root());
-  const fs::path file = prepared_folder(preparation_key(options.data, options.text)) / "tokens.bin";
-  const std::string good = token_file_bytes(read_token_file(file, options.text.kind));
+  const RunOptions options = read_run_directory(run_->root());
+  const TranslateOptions& translation = test::translation(options);
+  const fs::path file = prepared_folder(preparation_key(translation.data, translation.text)) / "tokens.bin";
+  const std::string good = token_file_bytes(read_token_file(file, translation.text.kind));
   damage(file, [&](const std::string& what) {
     try {
-      EXPECT_EQ(token_file_bytes(read_token_file(file, options.text.kind)), good) << what;
+      EXPECT_EQ(token_file_bytes(read_token_file(file, translation.text.kind)), good) << what;
     } catch (const std::exception&) {  // found: it is regenerated
     }
   });

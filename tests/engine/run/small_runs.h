@@ -16,16 +16,26 @@
 #include <vector>
 
 #include "base/run_directory.h"
-#include "engine/data/corpus.h"
 #include "engine/ops/linear.h"
-#include "engine/task/attempt.h"
-#include "engine/task/run_options.h"
+#include "engine/run/attempt.h"
+#include "engine/run/run_options.h"
+#include "engine/task/translate.h"
 #include "tests/support/paths.h"
 
 namespace tearless::engine::test {
 
 using tearless::test::read_text;
 using tearless::test::write_text;
+
+/// The settings of a run of translation.
+inline TranslateOptions& translation(const RunOptions& options) {
+  return options.as<TranslateKind>("this test").options;
+}
+/// The task of such a run, which `options` must outlive. (Translate cannot be copied or moved.)
+inline Translate translate_task(const RunOptions& options) {
+  const TranslateOptions& own = translation(options);
+  return Translate(own, options.train, options.run, prepare(own.data, own.text, [](const std::string&) {}));
+}
 
 /// Dotted keys and values, as a TOML file or a grid would set them.
 using Settings = std::map<std::string, nlohmann::json>;
@@ -124,7 +134,7 @@ class SmallRuns {
     written.values = settings;
     written.name = "settings";
     RunOptions options = read_run_options(written, folder(), {});
-    if (missing_corpus(options.data).empty()) fingerprint(options.data);
+    if (options.task->missing_data().empty()) options.task->fingerprint();
     return options;
   }
   std::string canonical(const Settings& settings) const {

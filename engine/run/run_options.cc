@@ -1,4 +1,8 @@
-#include "engine/task/run_options.h"
+#include "engine/run/run_options.h"
+
+#include <fmt/format.h>
+
+#include <set>
 
 #include "base/error.h"
 #include "base/files.h"
@@ -12,9 +16,39 @@ namespace {
 
 constexpr int64_t kSmokeUpdates = 20;
 
+/// The name of the task that is written, or the default.
+std::string task_in(const WrittenSettings& written) {
+  const auto task = written.values.find("task");
+  return task != written.values.end() && task->second.is_string() ? task->second.get<std::string>()
+                                                                  : std::string(kDefaultTask);
+}
+
+std::set<std::string> keys_of(std::string_view task) {
+  RunOptions any(task);
+  std::set<std::string> keys;
+  for (const DescribedField& f : list_settings(description_of(any))) keys.insert(f.key);
+  return keys;
+}
+
+/// Throws UserError if a written setting is one of another task and not of this one.
+void refuse_settings_of_other_tasks(const WrittenSettings& written, std::string_view task) {
+  if (!make_task_kind(task)) return;  // the reader names the legal ones
+  const std::set<std::string> own = keys_of(task);
+  for (const auto& [key, value] : written.values) {
+    if (own.contains(key)) continue;
+    for (const auto& other : task_kinds()) {
+      if (!keys_of(other->name).contains(key)) continue;
+      fail("{}: {} is a setting of task = \"{}\", but the task is \"{}\"; remove it, or set the task",
+           written.location_of(key), key, other->name, task);
+    }
+  }
+}
+
 /// Canonical text omits settings at their neutral value. Adds those values, because the default may be another.
 void add_neutral_values(WrittenSettings& canonical) {
-  RunOptions any;
+  const std::string task = task_in(canonical);
+  if (!make_task_kind(task)) return;
+  RunOptions any(task);
   for (const DescribedField& f : list_settings(description_of(any))) {
     if (f.field.neutral) canonical.values.emplace(f.key, *f.field.neutral);
   }
@@ -22,13 +56,22 @@ void add_neutral_values(WrittenSettings& canonical) {
 
 }  // namespace
 
-void describe(SettingsVisitor& v, RunOptions& o) {
-  v.table("data", o.data);
-  v.table("text", o.text);
-  v.table("model", o.model);
+void describe_common(SettingsVisitor& v, RunOptions& o) {
+  Field field{.key = "task", .meaning = "what is trained: ", .neutral = kDefaultTask};
+  for (const auto& kind : task_kinds()) {
+    field.choices.emplace_back(kind->name);
+    field.meaning += fmt::format("{}`{}` {}", field.choices.size() > 1 ? "; " : "", kind->name, kind->meaning);
+  }
+  std::string name(o.task->name);
+  v.word(field, name);
+  if (name != o.task->name) o.task = make_task_kind(name);
   v.table("train", o.train);
-  v.table("decode", o.decode);
   v.table("run", o.run);
+}
+
+void describe(SettingsVisitor& v, RunOptions& o) {
+  describe_common(v, o);  // first: it reads which task it is
+  o.task->describe_own(v);
 }
 
 Describe description_of(RunOptions& options) {
@@ -37,22 +80,20 @@ Describe description_of(RunOptions& options) {
 
 RunOptions read_run_options(const WrittenSettings& written, const fs::path& folder,
                             const std::map<std::string, std::string>& folders) {
+  refuse_settings_of_other_tasks(written, task_in(written));
   RunOptions options;
   read_settings(written, description_of(options));
   try {
-    check_consistent(options.model);
+    options.task->check_consistent(options.train);
     check_consistent(options.run);
   } catch (const UserError& error) {
     fail("{}: {}", written.name, error.what());
   }
-  const auto resolve = [&](const char* key, std::string& path) {
-    if (path.empty()) return;
+  for (const auto& [key, path] : options.task->paths()) {
+    if (path->empty()) continue;
     const auto own = folders.find(key);
-    path = fs::absolute((own == folders.end() ? folder : fs::path(own->second)) / path).lexically_normal().string();
-  };
-  resolve("data.train", options.data.train);
-  resolve("data.dev", options.data.dev);
-  resolve("data.test", options.data.test);
+    *path = fs::absolute((own == folders.end() ? folder : fs::path(own->second)) / *path).lexically_normal().string();
+  }
   return options;
 }
 

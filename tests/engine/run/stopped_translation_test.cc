@@ -7,7 +7,7 @@
 #include "engine/task/translate.h"
 #include "engine/train/stop_request.h"
 #include "engine/train/trainer.h"
-#include "tests/engine/task/small_runs.h"
+#include "tests/engine/run/small_runs.h"
 #include "tests/engine/train/in_memory.h"
 
 namespace tearless::engine {
@@ -16,17 +16,20 @@ namespace {
 /// A translation that is asked to stop in the middle of one update.
 class Interrupted final : public Task {
  public:
-  Interrupted(const RunOptions& options, int64_t stop_at)
-      : task_(options, prepare(options.data, options.text, [](const std::string&) {})), stop_at_(stop_at) {}
+  Interrupted(const RunOptions& options, int64_t stop_at) : task_(test::translate_task(options)), stop_at_(stop_at) {}
 
   Parameters& parameters() override { return task_.parameters(); }
   int64_t start_pass(int64_t pass) override { return task_.start_pass(pass); }
-  ReadyBatch ready(int64_t index, uint32_t update) override { return task_.ready(index, update); }
-  LossSums loss(const ForwardContext& context, const ReadyBatch& batch) override {
+  std::vector<std::string> loss_names() const override { return task_.loss_names(); }
+  int64_t schedule_width() const override { return task_.schedule_width(); }
+  Selection selection() const override { return task_.selection(); }
+  NamedNumbers training_numbers(const LossSums& epoch) const override { return task_.training_numbers(epoch); }
+  std::unique_ptr<Batch> ready(int64_t index, uint32_t update) override { return task_.ready(index, update); }
+  LossSums loss(const ForwardContext& context, const Batch& batch) override {
     if (context.update == stop_at_) ::raise(SIGTERM);
     return task_.loss(context, batch);
   }
-  Evaluation evaluate() override { return task_.evaluate(); }
+  NamedNumbers evaluate() override { return task_.evaluate(); }
   FinalScores final_scores() override { return task_.final_scores(); }
 
  private:
@@ -58,7 +61,7 @@ TEST(StoppedTranslation, AnywhereLeavesTheSameBytes) {
     std::filesystem::create_directories(run.root());
     Interrupted task(options, stop_at);
     stop_with_checkpoint();
-    return Trainer(task, options.train, options.run, options.model.d_model, run, run.make_attempt()).run();
+    return Trainer(task, options.train, options.run, run, run.make_attempt()).run();
   };
   const auto results = [](const RunDirectory& run) {
     std::string all;

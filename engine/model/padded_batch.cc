@@ -1,4 +1,4 @@
-#include "engine/train/padded_batch.h"
+#include "engine/model/padded_batch.h"
 
 #include <algorithm>
 

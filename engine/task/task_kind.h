@@ -1,0 +1,79 @@
+// The kinds of task that a run can have (the setting `task`).
+//
+// To add a kind:
+//   1. a file beside this one with a class derived from TaskKindOf, which holds the settings of the task, and a
+//   function
+//      `<name>_kind()` that makes one; and a class derived from Task (engine/train/task.h), which trains and scores;
+//   2. a line TASK(<name>) in tasks.def.
+// It is then a legal `task`, with a page of its own among the generated settings pages. The training loop, checkpoints
+// and the commands know tasks by this interface and by Task alone.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/say.h"
+#include "base/settings.h"
+#include "engine/train/options.h"
+#include "engine/train/task.h"
+
+namespace tearless::engine {
+
+class TaskKind {
+ public:
+  virtual ~TaskKind() = default;
+  virtual std::unique_ptr<TaskKind> clone() const = 0;
+
+  std::string_view name = {};     // set from tasks.def
+  std::string_view meaning = {};  // for the settings page
+
+  // --- settings
+
+  /// Describes the task's settings: its sections, and [train.batch].
+  virtual void describe_own(SettingsVisitor& visitor) = 0;
+  /// Throws UserError if settings contradict each other.
+  virtual void check_consistent(const TrainOptions& train) const = 0;
+  /// The settings that are paths, as key and value: relative ones are made absolute.
+  virtual std::vector<std::pair<const char*, std::string*>> paths() = 0;
+
+  // --- data
+
+  /// A sentence that names the first missing file and says how to get it; "" if no file is missing. Throws UserError if
+  /// a setting that names a file is not set.
+  virtual std::string missing_data() const = 0;
+  /// Fills in the checksums of the data files, which must exist.
+  virtual void fingerprint() = 0;
+  struct Size {
+    int64_t parameters = 0;
+    int64_t memory_bytes = 0;  // a rough upper estimate for training
+  };
+  /// The size of the model; nothing while it depends on data that is not prepared. After fingerprint().
+  virtual std::optional<Size> size() const = 0;
+  /// Prepares the data in advance, as training would do first. Returns a sentence that describes it. After
+  /// fingerprint().
+  virtual std::string prepare_data(const Say& say) const = 0;
+
+  /// Prepares the data and makes the task. Borrows this and both arguments: they must outlive the task.
+  virtual std::unique_ptr<Task> make(const TrainOptions& train, const ExecutionOptions& execution,
+                                     const Say& say) const = 0;
+};
+
+/// The base of every kind: copies with the settings' values.
+template <class Kind>
+class TaskKindOf : public TaskKind {
+ public:
+  std::unique_ptr<TaskKind> clone() const override { return std::make_unique<Kind>(static_cast<const Kind&>(*this)); }
+};
+
+/// All kinds with their settings at their defaults, in the order of tasks.def.
+std::span<const std::unique_ptr<TaskKind>> task_kinds();
+/// A copy of the kind called `name`; null if there is none.
+std::unique_ptr<TaskKind> make_task_kind(std::string_view name);
+
+}  // namespace tearless::engine
