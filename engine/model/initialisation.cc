@@ -17,7 +17,7 @@ int64_t fused(QkvFan fan, MatrixRole role) {
     case QkvFan::kFused3Self:
       return role == MatrixRole::kSelfQkv ? 3 : 1;
     case QkvFan::kFused4:
-      return role == MatrixRole::kFeedForward ? 1 : 4;
+      return qkv || role == MatrixRole::kAttentionOutput ? 4 : 1;
   }
   return 1;
 }
@@ -39,8 +39,9 @@ Initial initial_matrix(const LayerOptions& options, const MatrixPlace& place, in
   const auto in = static_cast<double>(fan_in);
   auto out = static_cast<double>(fan_out);
   if (options.init == Init::kSmallInit) {
-    // All four projections are drawn as parts of one 4d × d matrix (TwT §2.2).
-    return {Initial::Kind::kNormal, std::sqrt(2.0 / (in + (place.role == MatrixRole::kFeedForward ? out : 4 * out)))};
+    // All four projections of attention are drawn as parts of one 4d × d matrix (TwT §2.2).
+    out *= static_cast<double>(fused(QkvFan::kFused4, place.role));
+    return {Initial::Kind::kNormal, std::sqrt(2.0 / (in + out))};
   }
   out *= static_cast<double>(fused(options.init_qkv_fan, place.role));
   if (options.init == Init::kXavierNormal) return {Initial::Kind::kNormal, std::sqrt(2.0 / (in + out))};

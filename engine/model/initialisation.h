@@ -8,7 +8,7 @@
 namespace tearless::engine {
 
 enum class Stack { kNone, kEncoder, kDecoder };
-enum class MatrixRole { kSelfQkv, kCrossQkv, kAttentionOutput, kFeedForward };
+enum class MatrixRole { kSelfQkv, kCrossQkv, kAttentionOutput, kFeedForward, kOutput };
 
 /// The place of a matrix in the model.
 struct MatrixPlace {

@@ -11,6 +11,8 @@ namespace {
 constexpr int32_t kNoLabel = -1;
 constexpr int64_t kShortest = 32;  // minimum sentence length of a bucket
 
+}  // namespace
+
 void pad(PackedRows& rows, int64_t count) {
   const auto size = static_cast<size_t>(count);
   rows.tokens.resize(size, kPad);
@@ -28,10 +30,9 @@ void pad(AttentionSpans& spans, int64_t count, int64_t queries, int64_t keys, in
   spans.padded = true;
 }
 
-}  // namespace
+int64_t padded_length(int64_t longest) { return power_of_two(std::max<int64_t>(longest, kShortest)); }
 
 Bucket bucket_of(const ReadyBatch& batch) {
-  const auto padded_length = [](int64_t rows) { return power_of_two(std::max<int64_t>(rows, kShortest)); };
   return {.source_rows = bucket_size(batch.source.row_count(), 16, 32),
           .target_rows = bucket_size(batch.target.row_count(), 16, 32),
           .spans = bucket_size(batch.source.sentence_count() + 1, 4, 8),

@@ -22,6 +22,14 @@ struct Bucket {
 /// most 31 rows), so that a few hundred captured graphs serve a whole corpus.
 Bucket bucket_of(const ReadyBatch& batch);
 
+/// Fills rows up to `count`, PackedRows::by_token included.
+void pad(PackedRows& rows, int64_t count);
+/// Fills spans up to `count` with empty ones, so that they cover `queries` rows that see `keys` rows.
+void pad(AttentionSpans& spans, int64_t count, int64_t queries, int64_t keys, int64_t max_query_length,
+         int64_t max_key_length);
+/// The length of a bucket's longest sentence.
+int64_t padded_length(int64_t longest);
+
 /// The batch padded to the sizes of `bucket`, with PackedRows::by_token filled in.
 ReadyBatch padded(ReadyBatch batch, const Bucket& bucket);
 

@@ -89,4 +89,15 @@ void Residual::add(const ResidualConnection& connection, const Value& y) {
 
 Value Residual::output(const std::vector<NormOp>& final_norms) { return normed(final_norms); }
 
+std::vector<std::pair<std::string, double>> learned_lengths(const Parameters& parameters) {
+  constexpr std::string_view kSuffix = ".norm.gain";
+  std::vector<std::pair<std::string, double>> lengths;
+  for (const ParameterSpec& spec : parameters.specs()) {
+    if (!spec.name.ends_with(kSuffix) || spec.size() != 1) continue;
+    lengths.emplace_back("g." + spec.name.substr(0, spec.name.size() - kSuffix.size()),
+                         parameters.get(spec.name).data().item<double>());
+  }
+  return lengths;
+}
+
 }  // namespace tearless::engine

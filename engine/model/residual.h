@@ -9,6 +9,8 @@
 // output of the stack is output().
 #pragma once
 
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/model/scope.h"
@@ -27,6 +29,10 @@ struct ResidualConnection {
 ResidualConnection make_connection(const Scope& sublayer, bool last);
 /// The norms after a stack, likewise <stack>.final.norm.
 std::vector<NormOp> make_final_norms(const Scope& stack);
+
+/// The gain of every norm with a scalar gain, by name and in model order: ("g.encoder.1.ffn", 22.6)
+/// (docs/spec/training.md §7.2).
+std::vector<std::pair<std::string, double>> learned_lengths(const Parameters& parameters);
 
 /// Adding a sublayer's output is deferred until the next norm is known; residual add, dropout and norm then run as one
 /// fused kernel.

@@ -99,15 +99,4 @@ Value Transformer::decode_step(const ForwardContext& context, const Embeddings::
   return embeddings_.logits(context, tables, decoder_.decode_step(context, x, rows, self, cross, cache, written));
 }
 
-std::vector<std::pair<std::string, double>> learned_lengths(const Parameters& parameters) {
-  constexpr std::string_view kSuffix = ".norm.gain";
-  std::vector<std::pair<std::string, double>> lengths;
-  for (const ParameterSpec& spec : parameters.specs()) {
-    if (!spec.name.ends_with(kSuffix) || spec.size() != 1) continue;
-    lengths.emplace_back("g." + spec.name.substr(0, spec.name.size() - kSuffix.size()),
-                         parameters.get(spec.name).data().item<double>());
-  }
-  return lengths;
-}
-
 }  // namespace tearless::engine

@@ -76,8 +76,4 @@ class Transformer {
   double word_dropout_;
 };
 
-/// The gain of every norm with a scalar gain, by name and in model order: ("g.encoder.1.ffn", 22.6)
-/// (docs/spec/training.md §7.2).
-std::vector<std::pair<std::string, double>> learned_lengths(const Parameters& parameters);
-
 }  // namespace tearless::engine

@@ -1,0 +1,121 @@
+#include "engine/model/classifier.h"
+
+#include <ATen/ops/zeros_like.h>
+
+#include "base/error.h"
+#include "engine/model/encoder.h"
+#include "engine/model/padded_batch.h"
+#include "engine/ops/add_norm.h"
+#include "engine/ops/bucket_sizes.h"
+#include "engine/ops/embedding.h"
+#include "engine/ops/linear.h"
+#include "engine/ops/span_means.h"
+
+namespace tearless::engine {
+
+ClassifierOptions::ClassifierOptions() {
+  d_model = 128;
+  d_ff = 512;
+  heads = 4;
+  init = Init::kXavierUniform;
+  dropout = {.residual = 0.2, .attention = 0.2, .relu = 0.2, .word = 0};
+}
+
+void describe(SettingsVisitor& v, ClassifierOptions& o) {
+  v.integer({.key = "layers", .meaning = "layers of the encoder", .min = 1, .max = 200}, o.layers);
+  describe_layer_fields(v, o);
+  describe_layer_tables(v, o);
+  v.table_of("dropout", [&] {
+    v.number({.key = "pooled",
+              .meaning = "on the mean of a sentence's rows, which the output layer reads",
+              .min = 0,
+              .max = 0.99,
+              .neutral = 0.0},
+             o.pooled_dropout);
+  });
+}
+
+void check_consistent(const ClassifierOptions& o) {
+  check_consistent(static_cast<const LayerOptions&>(o));
+  constexpr auto kNoDecoder = "the classifier has no decoder; use \"all\" or \"encoder\"";
+  if (o.norm.scope == NormScope::kDecoder && o.norm.scope_applies()) {
+    fail("model.norm.scope = \"decoder\": {}", kNoDecoder);
+  }
+  if (o.init == Init::kDsInit && o.ds_init.stacks == DsInitOptions::Stacks::kDecoder) {
+    fail("model.ds_init.stacks = \"decoder\": the classifier has no decoder; use \"both\" or \"encoder\"");
+  }
+}
+
+SentenceBucket bucket_of(const ReadySentences& batch) {
+  return {.rows = bucket_size(batch.rows.row_count(), 16, 32),
+          .spans = bucket_size(batch.rows.sentence_count() + 1, 4, 8),
+          .max_length = padded_length(batch.spans.max_key_length)};
+}
+
+ReadySentences padded(ReadySentences batch, const SentenceBucket& b) {
+  pad(batch.rows, b.rows);
+  pad(batch.spans, b.spans, b.rows, b.rows, b.max_length, b.max_length);
+  pad(batch.pooled, b.spans);
+  batch.labels.resize(static_cast<size_t>(b.spans), -1);
+  return batch;
+}
+
+Classifier::Classifier(Parameters& parameters, const ClassifierOptions& options, int64_t vocab_size, int64_t classes,
+                       uint32_t dropout_seed)
+    : Classifier(Scope(parameters, options, dropout_seed), options, vocab_size, classes, dropout_seed) {}
+
+Classifier::Classifier(const Scope& root, const ClassifierOptions& options, int64_t vocab_size, int64_t classes,
+                       uint32_t dropout_seed)
+    : options_(options),
+      table_(declare_embedding(root, "embedding", vocab_size)),
+      embedding_(root, "embedding"),
+      encoder_(make_encoder(root, options.layers)),
+      output_(root.linear("output", MatrixRole::kOutput, classes, options.d_model)),
+      pooled_dropout_(root.dropout("pooled", options.pooled_dropout)),
+      words_(dropout_seed, "drop.word") {}
+
+ReadySentences Classifier::ready(const PackedRows& rows, std::vector<int32_t> labels,
+                                 std::optional<uint32_t> update) const {
+  const Dropout words = update ? Dropout::with(options_.dropout.word, words_, *update) : Dropout::off();
+  ReadySentences ready{.rows = drop_words(rows, words, kUnk), .spans = {}, .pooled = {}, .labels = std::move(labels)};
+  ready.spans = AttentionSpans::self(ready.rows, /*causal=*/false);
+  ready.pooled.offsets = {0};
+  for (size_t s = 0; s + 1 < rows.offsets.size(); ++s) {
+    ready.pooled.tokens.push_back(kPad);
+    ready.pooled.positions.push_back(0);
+    ready.pooled.sentence_ids.push_back(rows.sentence_ids[static_cast<size_t>(rows.offsets[s])]);
+    ready.pooled.offsets.push_back(static_cast<int32_t>(s + 1));
+  }
+  return ready;
+}
+
+Value Classifier::logits(const ForwardContext& context, const ReadySentences& batch) const {
+  const Value x = embedding_.forward(context, embedding_rows(context, options_, table_), batch.rows);
+  const Value rows = encoder_.forward(context, x, {batch.rows, batch.spans});
+  Value pooled = span_means(context.tape, rows, batch.spans);
+  if (const Dropout dropout = pooled_dropout_.at(context); dropout.active()) {
+    const Value nothing(at::zeros_like(pooled.data()));
+    pooled = add_dropped(context.tape, nothing, pooled, dropout, batch.pooled);
+  }
+  return linear(context.tape, pooled, output_.weight, output_.bias);
+}
+
+CrossEntropySums Classifier::loss(const ForwardContext& context, const ReadySentences& batch,
+                                  double label_smoothing) const {
+  return smoothed_cross_entropy(context.tape, logits(context, batch), batch.labels, label_smoothing,
+                                context.on_device ? &context.on_device->loss : nullptr);
+}
+
+int64_t parameter_count(const ClassifierOptions& options, int64_t vocab_size, int64_t classes) {
+  Parameters declared(/*seed=*/0, at::kCPU);
+  const Classifier model(declared, options, vocab_size, classes, /*dropout_seed=*/0);
+  return declared.count();
+}
+
+int64_t estimated_memory_bytes(const ClassifierOptions& o, int64_t vocab_size, int64_t classes, int64_t batch_tokens) {
+  const int64_t parameters = 4 * parameter_count(o, vocab_size, classes);  // values, gradients, two moments
+  const int64_t row = o.layers * (10 * o.d_model + 3 * o.d_ff);            // as for the encoder-decoder
+  return static_cast<int64_t>(sizeof(float)) * (parameters + batch_tokens * row);
+}
+
+}  // namespace tearless::engine

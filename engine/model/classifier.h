@@ -1,0 +1,73 @@
+// A classifier of sentences: the encoder, the mean of its rows, dropout, and a linear map to the classes
+// (docs/spec/tasks.md §2).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "engine/model/layer_stack.h"
+#include "engine/model/token_embedding.h"
+#include "engine/ops/cross_entropy.h"
+
+namespace tearless::engine {
+
+/// [model] of the classifier. Neutral: the sizes of the AdaNorm paper.
+struct ClassifierOptions : LayerOptions {
+  int64_t layers = 4;           // of the encoder
+  double pooled_dropout = 0.2;  // [model.dropout] pooled: on the mean of a sentence's rows
+
+  ClassifierOptions();
+};
+void describe(SettingsVisitor& visitor, ClassifierOptions& options);
+/// Throws UserError as for LayerOptions, and for settings that ask for a decoder.
+void check_consistent(const ClassifierOptions& options);
+
+/// A batch as the forward pass takes it: word dropout has been applied.
+struct ReadySentences {
+  PackedRows rows;              // of the sentences
+  AttentionSpans spans;         // the rows of each sentence
+  PackedRows pooled;            // one row a sentence: the dropout counters of their means
+  std::vector<int32_t> labels;  // [N] classes; negative: padding
+};
+
+/// A batch padded for a captured update (padded_batch.h).
+struct SentenceBucket {
+  int64_t rows = 0, spans = 0, max_length = 0;
+};
+SentenceBucket bucket_of(const ReadySentences& batch);
+ReadySentences padded(ReadySentences batch, const SentenceBucket& bucket);
+
+class Classifier {
+ public:
+  /// Declares its parameters; call parameters.allocate() next. Borrows `options`.
+  Classifier(Parameters& parameters, const ClassifierOptions& options, int64_t vocab_size, int64_t classes,
+             uint32_t dropout_seed);
+
+  /// Prepares sentences for that update of training. Without an update: for evaluation, no word dropout.
+  ReadySentences ready(const PackedRows& rows, std::vector<int32_t> labels, std::optional<uint32_t> update) const;
+  /// The logits of the classes [N, C]. `batch` must outlive the tape.
+  Value logits(const ForwardContext& context, const ReadySentences& batch) const;
+  /// The loss summed over the batch. On a recording tape, call tape.backward() next.
+  CrossEntropySums loss(const ForwardContext& context, const ReadySentences& batch, double label_smoothing) const;
+
+ private:
+  Classifier(const Scope& root, const ClassifierOptions& options, int64_t vocab_size, int64_t classes,
+             uint32_t dropout_seed);
+
+  const ClassifierOptions& options_;
+  Value table_;  // [V, D]
+  TokenEmbedding embedding_;
+  LayerStack encoder_;
+  Linear output_;  // [C, D]
+  DropoutSite pooled_dropout_;
+  RandomStream words_;
+};
+
+/// The number of parameters of the model. Allocates none.
+int64_t parameter_count(const ClassifierOptions& options, int64_t vocab_size, int64_t classes);
+/// A rough upper estimate of the memory of training, in bytes, for batches of `batch_tokens` rows.
+int64_t estimated_memory_bytes(const ClassifierOptions& options, int64_t vocab_size, int64_t classes,
+                               int64_t batch_tokens);
+
+}  // namespace tearless::engine

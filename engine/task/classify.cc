@@ -1,0 +1,182 @@
+#include "engine/task/classify.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/log_softmax.h>
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "engine/train/execution.h"
+#include "engine/train/stop_request.h"
+
+namespace tearless::engine {
+namespace {
+
+/// Batch size of evaluations. Not a setting: the cut may change the last bits of a sum.
+constexpr int64_t kEvaluationTokens = 4096;
+
+class SentenceBatch final : public Batch {
+ public:
+  explicit SentenceBatch(ReadySentences batch)
+      : batch_(std::move(batch)), rows_(batch_.rows.row_count()), predictions_(batch_.rows.sentence_count()) {}
+
+  int64_t rows() const override { return rows_; }
+  int64_t predictions() const override { return predictions_; }
+  std::vector<int64_t> bucket() const override {
+    const SentenceBucket b = bucket_of(batch_);
+    return {b.rows, b.spans, b.max_length};
+  }
+  void pad() override {
+    const SentenceBucket bucket = bucket_of(batch_);
+    batch_ = padded(std::move(batch_), bucket);
+  }
+  std::vector<Part> parts() const override {
+    std::vector<Part> parts;
+    const auto add = [&](const auto& part) { parts.push_back({part.data(), part.size() * sizeof part[0]}); };
+    add(batch_.rows.tokens);
+    add(batch_.rows.positions);
+    add(batch_.rows.sentence_ids);
+    add(batch_.rows.by_token);
+    add(batch_.spans.spans);
+    add(batch_.pooled.positions);
+    add(batch_.pooled.sentence_ids);
+    add(batch_.labels);
+    return parts;
+  }
+
+  const ReadySentences& ready() const { return batch_; }
+
+ private:
+  ReadySentences batch_;
+  int64_t rows_, predictions_;  // without padding
+};
+
+}  // namespace
+
+std::unique_ptr<TaskKind> classify_kind() { return std::make_unique<ClassifyKind>(); }
+
+// --- settings and data -----------------------------------------------------------------------------------------------
+
+ClassifyKind::ClassifyKind() {
+  meaning = "classification of sentences by a Transformer encoder; checkpoints are selected by dev accuracy";
+}
+
+void ClassifyKind::describe_own(SettingsVisitor& v) {
+  v.table("data", options.data);
+  v.table("text", options.text);
+  v.table("model", options.model);
+  v.table_of("train", [&] {
+    v.table_of("batch", [&] {
+      v.integer({.key = "tokens",
+                 .meaning = "most tokens in a batch, padding counted: sentences × longest sentence",
+                 .min = 1,
+                 .max = 1e9},
+                options.batch.tokens);
+    });
+  });
+}
+
+void ClassifyKind::check_consistent(const TrainOptions&) const { engine::check_consistent(options.model); }
+
+std::vector<std::pair<const char*, std::string*>> ClassifyKind::paths() {
+  return {{"data.train", &options.data.train}, {"data.dev", &options.data.dev}, {"data.test", &options.data.test}};
+}
+
+std::string ClassifyKind::missing_data() const { return missing_corpus(options.data); }
+
+void ClassifyKind::fingerprint() { engine::fingerprint(options.data); }
+
+std::optional<TaskKind::Size> ClassifyKind::size() const {
+  const auto data = labelled_tokens(options.data, options.text, [](const std::string&) {});
+  const int64_t words = data->vocabulary_size(), classes = data->class_count();
+  return Size{.parameters = parameter_count(options.model, words, classes),
+              .memory_bytes = estimated_memory_bytes(options.model, words, classes, options.batch.tokens)};
+}
+
+std::string ClassifyKind::prepare_data(const Say& say) const {
+  const auto data = labelled_tokens(options.data, options.text, say);
+  return fmt::format("{}: {} training, {} dev, {} test sentences of {} classes; vocabulary {}; nothing needs a cache",
+                     options.data.name, data->train.size(), data->dev.size(), data->test.size(), data->class_count(),
+                     data->vocabulary_size());
+}
+
+std::unique_ptr<Task> ClassifyKind::make(const TrainOptions& train, const ExecutionOptions& execution,
+                                         const Say& say) const {
+  auto task = std::make_unique<Classify>(options, train, execution, labelled_tokens(options.data, options.text, say));
+  say(fmt::format("{} parameters, vocabulary {}, {} training sentences of {} classes", task->parameters().count(),
+                  task->data().vocabulary_size(), task->data().train.size(), task->data().class_count()));
+  return task;
+}
+
+// --- training --------------------------------------------------------------------------------------------------------
+
+Classify::Classify(const ClassifyOptions& options, const TrainOptions& train, const ExecutionOptions& execution,
+                   std::shared_ptr<const LabelledTokens> data)
+    : options_(options),
+      train_(train),
+      execution_(execution),
+      data_(std::move(data)),
+      parameters_(train.seed_for_init(), device_of(execution), row_precision(execution)),
+      model_(parameters_, options.model, data_->vocabulary_size(), data_->class_count(), train.seed_for_dropout()) {
+  parameters_.allocate();
+}
+
+int64_t Classify::start_pass(int64_t pass) {
+  batches_ = cut_labelled_batches(data_->train.lines, options_.batch.tokens, train_.seed_for_order(), pass);
+  return static_cast<int64_t>(batches_.size());
+}
+
+std::unique_ptr<Batch> Classify::ready(int64_t index, uint32_t update) {
+  LabelledBatch packed = pack(data_->train, batches_[static_cast<size_t>(index)]);
+  return std::make_unique<SentenceBatch>(model_.ready(packed.rows, std::move(packed.labels), update));
+}
+
+LossSums Classify::loss(const ForwardContext& context, const Batch& batch) {
+  const ReadySentences& ready = static_cast<const SentenceBatch&>(batch).ready();
+  const CrossEntropySums sums = model_.loss(context, ready, train_.label_smoothing);
+  return {{sums.loss, sums.nll}, sums.tokens};
+}
+
+Classify::Judged Classify::judge(const LabelledLines& set) const {
+  Judged judged;
+  for (const SentenceIds& sentences : evaluation_batches(set.lines, kEvaluationTokens)) {
+    throw_if_stopped();
+    LabelledBatch packed = pack(set, sentences);
+    Tape tape(Tape::Kind::kForward, ops_of(execution_));
+    const ReadySentences& batch = tape.save(model_.ready(packed.rows, packed.labels, std::nullopt));
+    const at::Tensor log_p = at::log_softmax(model_.logits({tape}, batch).data().to(at::kDouble), 1).cpu();
+    const double* row = log_p.const_data_ptr<double>();
+    const int64_t classes = log_p.size(1);
+    for (const int32_t label : packed.labels) {
+      judged.predictions.push_back(static_cast<int32_t>(std::max_element(row, row + classes) - row));
+      judged.nll -= row[label];
+      row += classes;
+    }
+  }
+  return judged;
+}
+
+NamedNumbers Classify::numbers(const std::string& name, const LabelledLines& set, const Judged& judged) {
+  int64_t right = 0;
+  for (size_t i = 0; i < set.labels.size(); ++i) right += judged.predictions[i] == set.labels[i];
+  const auto count = static_cast<double>(set.size());
+  return {{name + ".accuracy", 100.0 * static_cast<double>(right) / count}, {name + ".loss", judged.nll / count}};
+}
+
+NamedNumbers Classify::evaluate() { return numbers("dev", data_->dev, judge(data_->dev)); }
+
+FinalScores Classify::final_scores() {
+  FinalScores scores;
+  const auto write = [&](const std::string& name, const Judged& judged) {
+    std::string& text = scores.files["outputs/" + name + ".classes"];
+    for (const int32_t label : judged.predictions) text += data_->classes[static_cast<size_t>(label)] + "\n";
+  };
+  const Judged test = judge(data_->test);
+  scores.numbers = numbers("test", data_->test, test);
+  write("dev", judge(data_->dev));  // its scores are known from the evaluation
+  write("test", test);
+  for (const auto& [name, length] : learned_lengths(parameters_)) scores.numbers[name] = length;
+  return scores;
+}
+
+}  // namespace tearless::engine
