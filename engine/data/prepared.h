@@ -5,7 +5,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -14,6 +13,7 @@
 
 #include "engine/data/options.h"
 #include "engine/data/parallel_tokens.h"
+#include "engine/data/say.h"
 #include "engine/data/subwords.h"
 #include "engine/data/vocabulary.h"
 
@@ -47,12 +47,10 @@ bool is_prepared(const std::string& key);
 /// The vocabulary size in the first line of the token file; nothing if the corpus is not prepared.
 std::optional<int64_t> prepared_vocabulary_size(const std::string& key);
 
-/// Receives progress messages, and a message when a damaged entry is recreated.
-using Say = std::function<void(const std::string&)>;
-
 /// Loads the corpus from the cache, or prepares it and publishes it there. Concurrent calls for one key prepare it
-/// once. A damaged entry is recreated. Throws UserError if a raw file differs from its checksum in `data` (missing raw
-/// files are no error while the cache has the entry), for every fault of the text, and if the cache cannot be written.
+/// once. A damaged entry is recreated, and `say` receives why. Throws UserError if a raw file differs from its checksum
+/// in `data` (missing raw files are no error while the cache has the entry), for every fault of the text, and if the
+/// cache cannot be written.
 Prepared prepare(DataOptions data, const TextOptions& text, const Say& say);
 
 }  // namespace tearless::engine
