@@ -1,5 +1,6 @@
 #include "engine/data/text_encoding.h"
 
+#include <algorithm>
 #include <cstdint>
 
 #include "base/error.h"
@@ -43,6 +44,9 @@ std::string to_utf8(std::string_view line, TextEncoding encoding, const std::str
       at += length;
     }
     return std::string(line);
+  }
+  if (std::all_of(line.begin(), line.end(), [](char c) { return static_cast<unsigned char>(c) < 0x80; })) {
+    return std::string(line);  // most lines of English text
   }
   std::string text;
   for (size_t at = 0; at < line.size(); ++at) {
