@@ -151,9 +151,12 @@ TEST_F(DigitFiles, ThatDoNotBelongTogetherAreRefused) {
                                 "; it must be a digit, 0 to 9");
   }
   write("test.labels", labels_file({7, 2}));
-  write("test.images", number(0x803) + number(2) + number(3) + number(2) + std::string(12, 'x'));
-  EXPECT_EQ(read_error(), path("train.images") + " has images of 2 × 3 pixels, but " + path("test.images") +
-                              " of 3 × 2 (bytes 8 to 15 of each)");
+  for (const auto& [height, width] : {std::pair(3u, 3u), {2u, 4u}}) {
+    write("test.images",
+          number(0x803) + number(2) + number(height) + number(width) + std::string(2 * height * width, 'x'));
+    EXPECT_EQ(read_error(), path("train.images") + " has images of 2 × 3 pixels, but " + path("test.images") + " of " +
+                                std::to_string(height) + " × " + std::to_string(width) + " (bytes 8 to 15 of each)");
+  }
 }
 
 TEST_F(DigitFiles, AreMissedByFileAndWhatToDo) {
