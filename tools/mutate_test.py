@@ -4,8 +4,8 @@
 import collections
 import sys
 import unittest
-import xml.etree.ElementTree as xml
 
+import junit_report
 import mutate
 from mutants import mutants_of
 
@@ -105,34 +105,5 @@ class Lists(unittest.TestCase):
         self.assertEqual(table[2].split(), ["base", "4", "3", "75", "1", "0", "2"])
 
 
-class Report(unittest.TextTestResult):
-    """Keeps the tests that passed too."""
-
-    def __init__(self, *arguments):
-        super().__init__(*arguments)
-        self.passed = []
-
-    def addSuccess(self, test):
-        super().addSuccess(test)
-        self.passed.append(test)
-
-    def write(self, file):
-        suite = xml.Element("testsuite", name="mutate")
-        for test in self.passed:
-            xml.SubElement(suite, "testcase", classname="Mutate", name=test.id().split("test_")[-1], status="run")
-        for test, text in self.failures + self.errors:
-            case = xml.SubElement(suite, "testcase", classname="Mutate", name=test.id().split("test_")[-1], status="run")
-            xml.SubElement(case, "failure", message=text)
-        xml.ElementTree(suite).write(file)
-
-
-def main(report=None):
-    suite = unittest.defaultTestLoader.loadTestsFromModule(sys.modules["__main__"])
-    result = unittest.TextTestRunner(resultclass=Report).run(suite)
-    if report:
-        result.write(report)
-    return not result.wasSuccessful()
-
-
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]))
+    sys.exit(junit_report.run("Mutate", *sys.argv[1:]))

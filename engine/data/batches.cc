@@ -1,79 +1,35 @@
 #include "engine/data/batches.h"
 
 #include <algorithm>
-#include <numeric>
+#include <array>
 
-#include "engine/data/shuffle.h"
+#include "engine/data/cut.h"
 #include "engine/data/vocabulary.h"
 
 namespace tearless::engine {
 namespace {
 
-SentenceIds all_sentences(const ParallelTokens& corpus) {
-  SentenceIds sentences(static_cast<size_t>(corpus.size()));
-  std::iota(sentences.begin(), sentences.end(), 0);
-  return sentences;
-}
+using PairLengths = std::array<int64_t, 2>;  // source, target
 
-void sort_by_source_length(SentenceIds& sentences, const ParallelTokens& corpus) {
-  std::stable_sort(sentences.begin(), sentences.end(),
-                   [&](int32_t a, int32_t b) { return corpus.source_length(a) < corpus.source_length(b); });
-}
-
-/// Cuts `sentences` greedily in their order. A batch has sentences × width(longest source, longest target) ≤ `budget`,
-/// unless it is a single sentence.
-template <class Width>
-std::vector<SentenceIds> cut(const SentenceIds& sentences, const ParallelTokens& corpus, int64_t budget,
-                             const Width& width) {
-  std::vector<SentenceIds> batches;
-  int64_t max_source_length = 0;
-  int64_t max_target_length = 0;
-  for (const int32_t sentence : sentences) {
-    max_source_length = std::max(max_source_length, corpus.source_length(sentence));
-    max_target_length = std::max(max_target_length, corpus.target_length(sentence));
-    const bool fits =
-        !batches.empty() &&
-        (static_cast<int64_t>(batches.back().size()) + 1) * width(max_source_length, max_target_length) <= budget;
-    if (!fits) {
-      batches.emplace_back();
-      max_source_length = corpus.source_length(sentence);
-      max_target_length = corpus.target_length(sentence);
-    }
-    batches.back().push_back(sentence);
-  }
-  return batches;
-}
-
-/// Appends positions, sentence ids and the offset of one sentence. The caller appends its tokens.
-void add_sentence(PackedRows& rows, int32_t sentence, int64_t length) {
-  for (int32_t position = 0; position < length; ++position) {
-    rows.positions.push_back(position);
-    rows.sentence_ids.push_back(sentence);
-  }
-  rows.offsets.push_back(rows.offsets.back() + static_cast<int32_t>(length));
+auto lengths_in(const ParallelTokens& corpus) {
+  return [&corpus](int32_t pair) { return PairLengths{corpus.source_length(pair), corpus.target_length(pair)}; };
 }
 
 }  // namespace
 
 std::vector<SentenceIds> cut_batches(const ParallelTokens& corpus, const BatchOptions& options, uint32_t seed,
                                      int64_t pass) {
-  const RandomStream stream(seed, "order");
-  const auto pass_number = static_cast<uint32_t>(pass);
-  SentenceIds sentences = all_sentences(corpus);
-  shuffle(sentences, stream, pass_number, /*which=*/0);
-  sort_by_source_length(sentences, corpus);
   const bool sum = options.count == BatchCount::kPaddedSum;
-  auto batches = cut(sentences, corpus, options.tokens, [sum](int64_t source, int64_t target) {
-    return sum ? source + target : std::max(source, target);
-  });
-  shuffle(batches, stream, pass_number, /*which=*/1);
-  return batches;
+  const auto width = [sum](const PairLengths& longest) {
+    return sum ? longest[0] + longest[1] : std::max(longest[0], longest[1]);
+  };
+  return batches_of_pass(corpus.size(), options.tokens, lengths_in(corpus), width, seed, pass);
 }
 
 std::vector<SentenceIds> decoding_batches(const ParallelTokens& corpus, int64_t tokens) {
-  SentenceIds sentences = all_sentences(corpus);
-  sort_by_source_length(sentences, corpus);
-  return cut(sentences, corpus, tokens, [](int64_t source, int64_t) { return 2 * source; });
+  SentenceIds sentences = sentences_in_order(corpus.size());
+  sort_by_length(sentences, lengths_in(corpus));
+  return cut(sentences, tokens, lengths_in(corpus), [](const PairLengths& longest) { return 2 * longest[0]; });
 }
 
 PackedBatch pack(const ParallelTokens& corpus, std::span<const int32_t> sentences) {

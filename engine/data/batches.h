@@ -11,9 +11,6 @@
 
 namespace tearless::engine {
 
-/// The sentences of one batch: line numbers in the corpus, from 0.
-using SentenceIds = std::vector<int32_t>;
-
 /// The batches of one pass over the training set (docs/spec/training.md §1.3):
 ///   1. Shuffle the sentences.
 ///   2. Stable-sort them by source length.

@@ -8,6 +8,9 @@
 
 namespace tearless::engine {
 
+/// Some sentences of a set, such as those of a batch: line numbers in the set, from 0.
+using SentenceIds = std::vector<int32_t>;
+
 /// Sentences in one array: sentence i is tokens[offsets[i]] … tokens[offsets[i + 1] - 1].
 struct TokenLines {
   std::vector<int32_t> tokens;

@@ -11,9 +11,10 @@
 #include <string>
 #include <vector>
 
-#include "base/say.h"
+#include "engine/data/say.h"
 #include "engine/data/options.h"
 #include "engine/data/parallel_tokens.h"
+#include "engine/data/say.h"
 #include "engine/data/subwords.h"
 #include "engine/data/vocabulary.h"
 
@@ -48,8 +49,9 @@ bool is_prepared(const std::string& key);
 std::optional<int64_t> prepared_vocabulary_size(const std::string& key);
 
 /// Loads the corpus from the cache, or prepares it and publishes it there. Concurrent calls for one key prepare it
-/// once. A damaged entry is recreated. Throws UserError if a raw file differs from its checksum in `data` (missing raw
-/// files are no error while the cache has the entry), for every fault of the text, and if the cache cannot be written.
+/// once. A damaged entry is recreated, and `say` receives why. Throws UserError if a raw file differs from its checksum
+/// in `data` (missing raw files are no error while the cache has the entry), for every fault of the text, and if the
+/// cache cannot be written.
 Prepared prepare(DataOptions data, const TextOptions& text, const Say& say);
 
 }  // namespace tearless::engine

@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/say.h"
+#include "engine/data/say.h"
 #include "base/settings.h"
 #include "engine/train/options.h"
 #include "engine/train/task.h"

@@ -1,0 +1,235 @@
+#include "engine/data/digits.h"
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <iterator>
+#include <numeric>
+#include <string_view>
+#include <utility>
+
+#include "base/error.h"
+#include "base/words.h"
+#include "engine/data/raw_files.h"
+#include "engine/data/shuffle.h"
+
+namespace tearless::engine {
+namespace {
+
+constexpr std::string_view kIdxFile = "an IDX file";
+constexpr int64_t kMaxSide = 1024;  // pixels; so that a file's size in bytes fits 64 bits
+constexpr uint8_t kMaxDigit = 9;
+
+using ImagesAndLabels = std::array<std::string, 2>;  // files
+
+ImagesAndLabels train_files(const DigitsOptions& data) { return {data.train_images, data.train_labels}; }
+ImagesAndLabels test_files(const DigitsOptions& data) { return {data.test_images, data.test_labels}; }
+
+uint32_t big_endian(const std::string& bytes, size_t at) {
+  uint32_t number = 0;
+  for (size_t i = at; i < at + 4; ++i) number = number << 8 | static_cast<unsigned char>(bytes[i]);
+  return number;
+}
+
+/// The sizes in the header of an IDX file whose elements are bytes. `things` names them in messages: "images".
+template <size_t Dimensions>
+std::array<int64_t, Dimensions> idx_sizes(const std::string& bytes, const std::string& file, std::string_view things) {
+  constexpr size_t kHeader = 4 + 4 * Dimensions;
+  constexpr uint32_t kMagic = 0x800 + Dimensions;  // 8: unsigned bytes
+  if (bytes.starts_with("\x1f\x8b")) fail("{} is compressed with gzip; unpack it with gunzip", file);
+  if (bytes.size() >= 4 && big_endian(bytes, 0) != kMagic) {
+    fail("{}: the magic number at byte 0 is 0x{:08x}; an IDX file of {} begins with 0x{:08x}", file,
+         big_endian(bytes, 0), things, kMagic);
+  }
+  if (bytes.size() < kHeader) {
+    fail("{} ends at byte {}, within the header of {} bytes; copy the file again", file, bytes.size(), kHeader);
+  }
+  std::array<int64_t, Dimensions> sizes{};
+  for (size_t i = 0; i < Dimensions; ++i) sizes[i] = big_endian(bytes, 4 + 4 * i);
+  if (sizes[0] == 0) fail("{}: the number of {} at byte 4 is 0", file, things);
+  for (size_t i = 1; i < Dimensions; ++i) {
+    if (sizes[i] == 0 || sizes[i] > kMaxSide) {
+      fail("{}: the {} at byte {} is {} pixels; it must be between 1 and {}", file, i == 1 ? "height" : "width",
+           4 + 4 * i, sizes[i], kMaxSide);
+    }
+  }
+  const int64_t element = std::accumulate(sizes.begin() + 1, sizes.end(), int64_t{1}, std::multiplies<>());
+  const int64_t end = static_cast<int64_t>(kHeader) + sizes[0] * element;
+  const auto size = static_cast<int64_t>(bytes.size());
+  if (size < end) {
+    fail("{} ends at byte {}, but its {} {} end at byte {}; copy the file again", file, size, sizes[0], things, end);
+  }
+  if (size > end) {
+    fail("{}: its {} {} end at byte {}, but the file at byte {}; copy it again", file, sizes[0], things, end, size);
+  }
+  return sizes;
+}
+
+struct IdxPair {
+  int64_t height = 0, width = 0;
+  DigitSet set;
+};
+
+IdxPair read_pair(const ImagesAndLabels& files, const std::string& recorded_sha256) {
+  const std::vector<std::string> contents = read_files(files, recorded_sha256);
+  const auto& [images, labels] = files;
+  const auto [count, height, width] = idx_sizes<3>(contents[0], images, "images");
+  const auto [label_count] = idx_sizes<1>(contents[1], labels, "labels");
+  if (count != label_count) {
+    fail("{} has {} but {} has {} (byte 4 of each); every image needs a label", images, counted(count, "image"), labels,
+         counted(label_count, "label"));
+  }
+  IdxPair pair{.height = height, .width = width, .set = {}};
+  pair.set.pixels.assign(contents[0].begin() + 16, contents[0].end());
+  for (size_t at = 8; at < contents[1].size(); ++at) {
+    const auto label = static_cast<uint8_t>(contents[1][at]);
+    if (label > kMaxDigit) fail("{}: the label at byte {} is {}; it must be a digit, 0 to 9", labels, at, label);
+    pair.set.labels.push_back(label);
+  }
+  return pair;
+}
+
+/// The images from `begin` to `end`, each of `image_size` bytes.
+DigitSet some_images(const DigitSet& set, int64_t begin, int64_t end, int64_t image_size) {
+  return {.pixels = {set.pixels.begin() + begin * image_size, set.pixels.begin() + end * image_size},
+          .labels = {set.labels.begin() + begin, set.labels.begin() + end}};
+}
+
+std::vector<ImageIds> cut_images(const ImageIds& order, int64_t images) {
+  std::vector<ImageIds> batches;
+  for (size_t begin = 0; begin < order.size(); begin += static_cast<size_t>(images)) {
+    const size_t end = std::min(begin + static_cast<size_t>(images), order.size());
+    batches.emplace_back(order.begin() + static_cast<std::ptrdiff_t>(begin),
+                         order.begin() + static_cast<std::ptrdiff_t>(end));
+  }
+  return batches;
+}
+
+ImageIds images_in_order(int64_t count) {
+  ImageIds order(static_cast<size_t>(count));
+  std::iota(order.begin(), order.end(), 0);
+  return order;
+}
+
+}  // namespace
+
+void describe(SettingsVisitor& v, DigitsOptions& o) {
+  // Until the checksums are known, the name takes their place and the run's identity is provisional.
+  const bool known = !o.train_sha256.empty() && !o.test_sha256.empty();
+  const auto local = [](const char* key, const char* meaning) {
+    return Field{.key = key, .meaning = meaning, .identity = Identity::kLocal};
+  };
+  const auto checksum = [](const char* key, const char* meaning) {
+    return Field{.key = key, .meaning = meaning, .neutral = ""};
+  };
+  v.word({.key = "name",
+          .meaning = "name of the data, for messages",
+          .identity = known ? Identity::kLocal : Identity::kResult},
+         o.name);
+  v.word(local("how_to_get", "sentence shown when a file is missing"), o.how_to_get);
+  v.word(local("train_images", "IDX file of the training images, not compressed, relative to the file that names it"),
+         o.train_images);
+  v.word(local("train_labels", "IDX file of their labels"), o.train_labels);
+  v.word(local("test_images", "IDX file of the test images"), o.test_images);
+  v.word(local("test_labels", "IDX file of their labels"), o.test_labels);
+  v.integer({.key = "dev_first",
+             .meaning = "so many images at the start of train_images are the development set",
+             .min = 1,
+             .max = 1e9},
+            o.dev_first);
+  v.integer({.key = "train_count",
+             .meaning = "training images, the next ones; 0: all others",
+             .min = 0,
+             .max = 1e9,
+             .neutral = 0},
+            o.train_count);
+  v.number({.key = "mean", .meaning = "subtracted from each pixel / 255", .min = 0, .max = 1}, o.mean);
+  v.number({.key = "deviation", .meaning = "what the difference is divided by", .min = 1e-6, .max = 1e6}, o.deviation);
+  v.word(checksum("train_sha256", "checksum of the training files, filled in by check"), o.train_sha256);
+  v.word(checksum("test_sha256", "checksum of the test files, filled in by check"), o.test_sha256);
+}
+
+void describe(SettingsVisitor& v, ImageBatchOptions& o) {
+  v.integer({.key = "images", .meaning = "images in a batch; the last of a pass may have fewer", .min = 1, .max = 1e6},
+            o.images);
+}
+
+std::string missing_digits(const DigitsOptions& data) {
+  const std::array<std::pair<const char*, const std::string*>, 4> keys = {{{"train_images", &data.train_images},
+                                                                           {"train_labels", &data.train_labels},
+                                                                           {"test_images", &data.test_images},
+                                                                           {"test_labels", &data.test_labels}}};
+  std::vector<std::string> files;
+  for (const auto& [key, value] : keys) {
+    if (value->empty()) {
+      fail("data.{} is not set: [data] needs train_images, train_labels, test_images and test_labels", key);
+    }
+    files.push_back(*value);
+  }
+  return missing_file(data.name.empty() ? "the data set" : "the data set " + data.name, data.how_to_get, files);
+}
+
+void fingerprint(DigitsOptions& data) {
+  data.train_sha256 = files_sha256(train_files(data), kIdxFile);
+  data.test_sha256 = files_sha256(test_files(data), kIdxFile);
+}
+
+void verify_fingerprint(const DigitsOptions& data) {
+  verify_files(train_files(data), data.train_sha256, kIdxFile);
+  verify_files(test_files(data), data.test_sha256, kIdxFile);
+}
+
+Digits read_digits(const DigitsOptions& data) {
+  IdxPair train = read_pair(train_files(data), data.train_sha256);
+  IdxPair test = read_pair(test_files(data), data.test_sha256);
+  if (train.height != test.height || train.width != test.width) {
+    fail("{} has images of {} × {} pixels, but {} of {} × {} (bytes 8 to 15 of each)", data.train_images, train.height,
+         train.width, data.test_images, test.height, test.width);
+  }
+  const int64_t count = train.set.size();
+  if (data.dev_first >= count) {
+    fail("data.dev_first = {} leaves no training image: {} has {}", data.dev_first, data.train_images,
+         counted(count, "image"));
+  }
+  if (data.train_count > count - data.dev_first) {
+    fail("data.train_count = {} is too many: {} has {}, of which data.dev_first takes {}", data.train_count,
+         data.train_images, counted(count, "image"), data.dev_first);
+  }
+  const int64_t train_end = data.train_count == 0 ? count : data.dev_first + data.train_count;
+  const int64_t image_size = train.height * train.width;
+  return {.height = train.height,
+          .width = train.width,
+          .train = some_images(train.set, data.dev_first, train_end, image_size),
+          .dev = some_images(train.set, 0, data.dev_first, image_size),
+          .test = std::move(test.set)};
+}
+
+std::vector<ImageIds> cut_image_batches(int64_t count, const ImageBatchOptions& options, uint32_t seed, int64_t pass) {
+  ImageIds order = images_in_order(count);
+  shuffle(order, RandomStream(seed, "order"), static_cast<uint32_t>(pass), /*which=*/0);
+  return cut_images(order, options.images);
+}
+
+std::vector<ImageIds> evaluation_image_batches(int64_t count, int64_t images) {
+  return cut_images(images_in_order(count), images);
+}
+
+DigitBatch digit_batch(const Digits& digits, const DigitSet& set, std::span<const int32_t> images,
+                       const DigitsOptions& data) {
+  std::array<float, 256> standardised{};
+  for (size_t pixel = 0; pixel < standardised.size(); ++pixel) {
+    standardised[pixel] = static_cast<float>((static_cast<double>(pixel) / 255 - data.mean) / data.deviation);
+  }
+  const int64_t image_size = digits.height * digits.width;
+  DigitBatch batch;
+  batch.pixels.reserve(images.size() * static_cast<size_t>(image_size));
+  for (const int32_t image : images) {
+    const auto first = set.pixels.begin() + image * image_size;
+    std::transform(first, first + image_size, std::back_inserter(batch.pixels),
+                   [&](uint8_t pixel) { return standardised[pixel]; });
+    batch.labels.push_back(set.labels[static_cast<size_t>(image)]);
+  }
+  return batch;
+}
+
+}  // namespace tearless::engine

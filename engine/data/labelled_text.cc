@@ -1,0 +1,286 @@
+#include "engine/data/labelled_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <numeric>
+#include <set>
+#include <span>
+#include <utility>
+
+#include "base/error.h"
+#include "base/utf8.h"
+#include "base/words.h"
+#include "engine/data/raw_files.h"
+#include "engine/data/shuffle.h"
+
+namespace tearless::engine {
+namespace {
+
+/// The raw files whose checksum is train_sha256.
+std::vector<std::string> train_files(const LabelledTextOptions& data) {
+  if (data.form == LabelledForm::kLabelledLines) return {data.train};
+  std::vector<std::string> files;
+  for (const std::string& name : class_names(data)) files.push_back(data.train + "." + name);
+  return files;
+}
+
+std::string corpus_name(const LabelledTextOptions& data) {
+  return data.name.empty() ? "the corpus" : "the corpus " + data.name;
+}
+
+struct LabelledFile {
+  std::string file;
+  const std::string& recorded_sha256;
+};
+
+/// kLabelledLines: train, dev and test.
+std::array<LabelledFile, 3> labelled_files(const LabelledTextOptions& data) {
+  return {{{data.train, data.train_sha256}, {data.dev, data.dev_sha256}, {data.test, data.test_sha256}}};
+}
+
+/// The label at the start of `line`, which loses it and the space after it.
+int32_t take_label(std::string_view& line, const std::string& location, size_t classes) {
+  const size_t end = std::min(line.find_first_of(" \t"), line.size());
+  const std::string_view word = line.substr(0, end);
+  line.remove_prefix(std::min(end + 1, line.size()));
+  int64_t label = 0;
+  const auto [stop, error] = std::from_chars(word.data(), word.data() + word.size(), label);
+  if (error == std::errc::invalid_argument || stop != word.data() + word.size()) {
+    fail("{}: the label \"{}\" is not an integer; a line is a label, a space and the text", location, printable(word));
+  }
+  if (error != std::errc() || label < 0 || label >= static_cast<int64_t>(classes)) {
+    fail("{}: the label {} is out of range; data.classes names {} classes, so labels are 0 to {}", location, word,
+         classes, classes - 1);
+  }
+  return static_cast<int32_t>(label);
+}
+
+void require_words(std::string_view line, const std::string& location) {
+  if (split_words(line).empty()) fail("{}: there is no text; remove the line, or write the sentence there", location);
+}
+
+/// The sentences of a file of labelled lines.
+LabelledText labelled_lines(const std::string& bytes, const std::string& file, TextEncoding encoding, size_t classes,
+                            bool in_training) {
+  if (bytes.empty()) fail("{} is empty: put one sentence a line into it, after its label and a space", file);
+  LabelledText set;
+  for (const std::string_view raw : split_lines(bytes)) {
+    const std::string location = fmt::format("{}:{}", file, set.text.size() + 1);
+    const std::string line = to_utf8(raw, encoding, location);
+    std::string_view rest = line;
+    set.label.push_back(take_label(rest, location, classes));
+    if (in_training) require_words(rest, location);
+    set.text.emplace_back(rest);
+  }
+  return set;
+}
+
+LabelledSets read_labelled_lines(const LabelledTextOptions& data, const std::vector<std::string>& classes) {
+  const auto read = [&](const LabelledFile& file, bool in_training) {
+    const std::vector<std::string> bytes = read_files(std::array{file.file}, file.recorded_sha256);
+    return labelled_lines(bytes.front(), file.file, data.encoding, classes.size(), in_training);
+  };
+  const auto [train, dev, test] = labelled_files(data);
+  return {.train = read(train, true), .dev = read(dev, false), .test = read(test, false)};
+}
+
+/// The sentences of all class files, and where each of them is.
+struct ClassFiles {
+  LabelledText sentences;
+  std::vector<std::string> files;
+  std::vector<size_t> first;  // the index of each file's first sentence
+
+  std::string location(int32_t sentence) const {
+    const auto file = static_cast<size_t>(sentences.label[static_cast<size_t>(sentence)]);
+    return fmt::format("{}:{}", files[file], static_cast<size_t>(sentence) - first[file] + 1);
+  }
+};
+
+ClassFiles read_class_files(const LabelledTextOptions& data, const std::vector<std::string>& classes) {
+  ClassFiles all{.sentences = {}, .files = train_files(data), .first = {}};
+  const std::vector<std::string> contents = read_files(all.files, data.train_sha256);
+  for (size_t i = 0; i < contents.size(); ++i) {
+    if (contents[i].empty()) fail("{} is empty: the class {} has no sentence", all.files[i], classes[i]);
+    all.first.push_back(all.sentences.text.size());
+    for (const std::string_view raw : split_lines(contents[i])) {
+      const std::string location = fmt::format("{}:{}", all.files[i], all.sentences.text.size() - all.first.back() + 1);
+      all.sentences.text.push_back(to_utf8(raw, data.encoding, location));
+      all.sentences.label.push_back(static_cast<int32_t>(i));
+      require_words(all.sentences.text.back(), location);
+    }
+  }
+  return all;
+}
+
+/// Draws the three sets, as read_labelled() says.
+LabelledSets split(const ClassFiles& all, const LabelledTextOptions& data, const Say& say) {
+  const auto count = static_cast<int64_t>(all.sentences.text.size());
+  const int64_t evaluated = data.test_count + data.dev_count;
+  if (evaluated >= count) {
+    fail("data.test_count = {} and data.dev_count = {} leave no training sentence: {} have {}", data.test_count,
+         data.dev_count, fmt::join(all.files, " and "), counted(count, "sentence"));
+  }
+  if (evaluated + data.train_count > count) {
+    fail("data.train_count = {} is too many: {} have {}, of which data.test_count and data.dev_count take {}",
+         data.train_count, fmt::join(all.files, " and "), counted(count, "sentence"), evaluated);
+  }
+  std::vector<int32_t> order(static_cast<size_t>(count));
+  std::iota(order.begin(), order.end(), 0);
+  shuffle(order, RandomStream(static_cast<uint32_t>(data.split_seed), "split"), /*pass=*/0, /*which=*/0);
+
+  auto next = order.begin();
+  const auto take = [&](int64_t sentences) {
+    const auto begin = std::exchange(next, next + sentences);
+    std::sort(begin, next);
+    LabelledText set;
+    for (auto it = begin; it != next; ++it) {
+      set.text.push_back(all.sentences.text[static_cast<size_t>(*it)]);
+      set.label.push_back(all.sentences.label[static_cast<size_t>(*it)]);
+    }
+    return set;
+  };
+  LabelledSets sets;
+  sets.test = take(data.test_count);
+  sets.dev = take(data.dev_count);
+  sets.train = take(data.train_count == 0 ? order.end() - next : data.train_count);
+  if (const auto left = order.end() - next; left == 1) {
+    say(fmt::format("{}: 1 of {} sentences is in no set: {}", corpus_name(data), count, all.location(*next)));
+  } else if (left > 1) {
+    say(fmt::format("{}: {} of {} sentences are in no set", corpus_name(data), left, count));
+  }
+  return sets;
+}
+
+}  // namespace
+
+void describe(SettingsVisitor& v, LabelledTextOptions& o) {
+  const bool drawn = o.form == LabelledForm::kClassFiles;
+  // Until the checksums are known, the name takes their place and the run's identity is provisional.
+  const Identity name_identity = has_checksums(o) ? Identity::kLocal : Identity::kResult;
+  const auto local = [](const char* key, const char* meaning, bool applies = true) {
+    return Field{.key = key, .meaning = meaning, .identity = Identity::kLocal, .applies = applies};
+  };
+  const auto checksum = [](const char* key, const char* meaning, bool applies = true) {
+    return Field{.key = key, .meaning = meaning, .neutral = "", .applies = applies};
+  };
+  const auto of_the_split = [drawn](const char* key, const char* meaning, double max) {
+    return Field{.key = key, .meaning = meaning, .min = 0, .max = max, .applies = drawn};
+  };
+  v.word({.key = "name", .meaning = "name of the data, for messages", .identity = name_identity}, o.name);
+  v.word(local("how_to_get", "sentence shown when a file is missing"), o.how_to_get);
+  v.choice(
+      {.key = "form",
+       .meaning = "labelled_lines (train, dev and test are files whose lines are a label, a space and the text) or "
+                  "class_files (one file a class, from which train, dev and test are drawn)"},
+      o.form, kLabelledFormNames);
+  v.word({.key = "classes",
+          .meaning = "names of the classes in the order of their labels 0, 1, …, separated by spaces; for class_files "
+                     "also the suffixes of the files"},
+         o.classes);
+  v.choice({.key = "encoding", .meaning = "encoding of the raw files"}, o.encoding, kTextEncodingNames);
+  v.word(local("train",
+               "training sentences: a file, or for class_files the path up to the suffix, relative to the file "
+               "that names it"),
+         o.train);
+  v.word(local("dev", "file of the development sentences", !drawn), o.dev);
+  v.word(local("test", "file of the test sentences", !drawn), o.test);
+  Field train_count = of_the_split("train_count", "sentences drawn for training; 0: all that dev and test leave", 1e9);
+  train_count.neutral = 0;
+  v.integer(train_count, o.train_count);
+  v.integer(of_the_split("dev_count", "sentences drawn for development", 1e9), o.dev_count);
+  v.integer(of_the_split("test_count", "sentences drawn for the test", 1e9), o.test_count);
+  v.integer(of_the_split("split_seed", "seed of the draw", 4294967295.0), o.split_seed);
+  v.word(checksum("train_sha256", "checksum of the raw training files, filled in by check"), o.train_sha256);
+  v.word(checksum("dev_sha256", "checksum of the raw development file, filled in by check", !drawn), o.dev_sha256);
+  v.word(checksum("test_sha256", "checksum of the raw test file, filled in by check", !drawn), o.test_sha256);
+}
+
+void describe(SettingsVisitor& v, WordOptions& o) {
+  v.integer({.key = "min_count",
+             .meaning = "words that occur less often than this in the training set are UNK",
+             .min = 1,
+             .max = 1e9,
+             .neutral = 1},
+            o.min_count);
+  v.flag({.key = "lower_case",
+          .meaning = "replace the capital letters A–Z, À–Þ, Š, Œ, Ž and Ÿ by small ones",
+          .neutral = false},
+         o.lower_case);
+  v.integer({.key = "max_words",
+             .meaning = "training sentences with more words than this are left out; 0 keeps all",
+             .min = 0,
+             .max = 1e6,
+             .neutral = 0},
+            o.max_words);
+}
+
+std::vector<std::string> class_names(const LabelledTextOptions& data) {
+  const auto words = split_words(data.classes);
+  if (words.size() < 2) {
+    fail("data.classes = \"{}\" names {}; name two classes or more, separated by spaces", printable(data.classes),
+         words.empty() ? "no class" : "one class");
+  }
+  std::set<std::string_view> seen;
+  for (const std::string_view name : words) {
+    if (!seen.insert(name).second) fail("data.classes names the class {} twice", name);
+  }
+  return {words.begin(), words.end()};
+}
+
+bool has_checksums(const LabelledTextOptions& data) {
+  if (data.form == LabelledForm::kClassFiles) return !data.train_sha256.empty();
+  return !data.train_sha256.empty() && !data.dev_sha256.empty() && !data.test_sha256.empty();
+}
+
+std::string missing_corpus(const LabelledTextOptions& data) {
+  const bool drawn = data.form == LabelledForm::kClassFiles;
+  const auto require = [drawn](bool is_set, const char* key) {
+    if (is_set) return;
+    fail("data.{} is not set: the form {} needs {}", key, kLabelledFormNames[drawn ? 1 : 0],
+         drawn ? "train, classes, dev_count and test_count" : "train, dev, test and classes");
+  };
+  require(!data.train.empty(), "train");
+  require(drawn || !data.dev.empty(), "dev");
+  require(drawn || !data.test.empty(), "test");
+  require(!data.classes.empty(), "classes");
+  require(!drawn || data.dev_count > 0, "dev_count");
+  require(!drawn || data.test_count > 0, "test_count");
+  const auto files = drawn ? train_files(data) : std::vector{data.train, data.dev, data.test};
+  class_names(data);
+  return missing_file(corpus_name(data), data.how_to_get, files);
+}
+
+void fingerprint(LabelledTextOptions& data) {
+  data.train_sha256 = files_sha256(train_files(data));
+  const bool drawn = data.form == LabelledForm::kClassFiles;
+  data.dev_sha256 = drawn ? "" : files_sha256(std::array{data.dev});
+  data.test_sha256 = drawn ? "" : files_sha256(std::array{data.test});
+}
+
+void verify_fingerprint(const LabelledTextOptions& data) {
+  if (data.form == LabelledForm::kClassFiles) return verify_files(train_files(data), data.train_sha256);
+  for (const LabelledFile& file : labelled_files(data)) verify_files(std::array{file.file}, file.recorded_sha256);
+}
+
+LabelledSets read_labelled(const LabelledTextOptions& data, const Say& say) {
+  const std::vector<std::string> classes = class_names(data);
+  const bool drawn = data.form == LabelledForm::kClassFiles;
+  LabelledSets sets = drawn ? split(read_class_files(data, classes), data, say) : read_labelled_lines(data, classes);
+  require_every_class(sets.train.label, classes,
+                      drawn ? "the split left no training sentence of" : data.train + " has no sentence of");
+  return sets;
+}
+
+void require_every_class(const std::vector<int32_t>& labels, const std::vector<std::string>& classes,
+                         std::string_view sentence) {
+  std::vector<bool> seen(classes.size(), false);
+  for (const int32_t label : labels) seen[static_cast<size_t>(label)] = true;
+  const auto unseen = std::find(seen.begin(), seen.end(), false) - seen.begin();
+  if (unseen == static_cast<std::ptrdiff_t>(classes.size())) return;
+  fail("{} the class {} (label {}); every class needs one to be learned", sentence,
+       classes[static_cast<size_t>(unseen)], unseen);
+}
+
+}  // namespace tearless::engine

@@ -1,0 +1,154 @@
+#include "engine/data/labelled_tokens.h"
+
+#include <algorithm>
+#include <array>
+#include <deque>
+#include <mutex>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include "base/error.h"
+#include "base/words.h"
+#include "engine/data/cut.h"
+#include "engine/data/vocabulary.h"
+
+namespace tearless::engine {
+namespace {
+
+/// The training sentences that `text` allows.
+LabelledText usable_sentences(const LabelledText& train, const std::vector<std::string>& classes, int64_t max_words) {
+  if (max_words == 0) return train;
+  LabelledText usable;
+  for (size_t i = 0; i < train.text.size(); ++i) {
+    if (split_words(train.text[i]).size() > static_cast<size_t>(max_words)) continue;
+    usable.text.push_back(train.text[i]);
+    usable.label.push_back(train.label[i]);
+  }
+  require_every_class(usable.label, classes,
+                      fmt::format("text.max_words = {} leaves no training sentence of", max_words));
+  return usable;
+}
+
+void lower_case(LabelledText& set) {
+  for (std::string& line : set.text) line = lower_cased(line);
+}
+
+/// The vocabulary of these training sentences, as LabelledTokens has it.
+std::vector<std::string> word_vocabulary(const LabelledText& train, int64_t min_count) {
+  std::unordered_map<std::string_view, int64_t> counts;
+  for (const std::string& line : train.text) {
+    for (const std::string_view word : split_words(line)) ++counts[word];
+  }
+  std::vector<std::pair<std::string_view, int64_t>> words;
+  for (const auto& [word, count] : counts) {
+    if (count >= min_count) words.emplace_back(word, count);
+  }
+  if (words.empty()) fail("text.min_count = {} leaves no word: every word of the training set is rarer", min_count);
+  std::sort(words.begin(), words.end(), [](const auto& a, const auto& b) {
+    return a.second != b.second ? a.second > b.second : a.first < b.first;
+  });
+  std::vector<std::string> vocabulary = {"<pad>", "<bos>", "<eos>", "<unk>"};
+  for (const auto& [word, count] : words) vocabulary.emplace_back(word);
+  return vocabulary;
+}
+
+using WordNumbers = std::unordered_map<std::string_view, int32_t>;
+
+LabelledLines encode_set(const LabelledText& set, const WordNumbers& numbers) {
+  LabelledLines out{.lines = {}, .labels = set.label};
+  std::vector<int32_t> ids;
+  for (const std::string& line : set.text) {
+    ids.clear();
+    for (const std::string_view word : split_words(line)) {
+      const auto it = numbers.find(word);
+      ids.push_back(it == numbers.end() ? kUnk : it->second);
+    }
+    if (ids.empty()) ids.push_back(kUnk);
+    out.lines.add(ids);
+  }
+  return out;
+}
+
+auto lengths_in(const TokenLines& lines) {
+  return [&lines](int32_t line) { return std::array{lines.length(line)}; };
+}
+
+int64_t only_side(const std::array<int64_t, 1>& longest) { return longest[0]; }
+
+}  // namespace
+
+LabelledTokens encode(const LabelledSets& sets, std::vector<std::string> classes, const WordOptions& text) {
+  LabelledText train = usable_sentences(sets.train, classes, text.max_words);
+  LabelledText dev = sets.dev;
+  LabelledText test = sets.test;
+  if (text.lower_case) {
+    for (LabelledText* set : {&train, &dev, &test}) lower_case(*set);
+  }
+  LabelledTokens out;
+  out.classes = std::move(classes);
+  out.vocabulary = word_vocabulary(train, text.min_count);
+  WordNumbers numbers;
+  // PAD, BOS, EOS and UNK have names for display only: text that spells one is an ordinary word.
+  for (size_t id = kFirstPiece; id < out.vocabulary.size(); ++id) {
+    numbers.emplace(out.vocabulary[id], static_cast<int32_t>(id));
+  }
+  out.train = encode_set(train, numbers);
+  out.dev = encode_set(dev, numbers);
+  out.test = encode_set(test, numbers);
+  return out;
+}
+
+std::shared_ptr<const LabelledTokens> labelled_tokens(LabelledTextOptions data, const WordOptions& text,
+                                                      const Say& say) {
+  if (has_checksums(data)) {
+    verify_fingerprint(data);
+  } else {
+    if (const std::string missing = missing_corpus(data); !missing.empty()) fail("{}", missing);
+    fingerprint(data);
+  }
+  WordOptions described_text = text;
+  const std::string key = canonical_settings(Identity::kResult, [&](SettingsVisitor& v) {
+    v.table("data", data);
+    v.table("text", described_text);
+  });
+
+  constexpr size_t kEntries = 8;  // a few MB each
+  static std::mutex mutex;
+  static std::deque<std::pair<std::string, std::shared_ptr<const LabelledTokens>>> cache;
+  const std::lock_guard lock(mutex);
+  for (const auto& [cached_key, tokens] : cache) {
+    if (cached_key == key) return tokens;
+  }
+  if (const std::string missing = missing_corpus(data); !missing.empty()) fail("{}", missing);
+  const LabelledSets sets = read_labelled(data, say);
+  const auto tokens = std::make_shared<const LabelledTokens>(encode(sets, class_names(data), text));
+  say(fmt::format("read {}: {} of {} training sentences, {} dev, {} test; vocabulary {}",
+                  data.name.empty() ? "the corpus" : data.name, tokens->train.size(), sets.train.text.size(),
+                  tokens->dev.size(), tokens->test.size(), tokens->vocabulary_size()));
+  cache.emplace_back(key, tokens);
+  if (cache.size() > kEntries) cache.pop_front();
+  return tokens;
+}
+
+std::vector<SentenceIds> cut_labelled_batches(const TokenLines& lines, int64_t tokens, uint32_t seed, int64_t pass) {
+  return batches_of_pass(lines.size(), tokens, lengths_in(lines), only_side, seed, pass);
+}
+
+std::vector<SentenceIds> evaluation_batches(const TokenLines& lines, int64_t tokens) {
+  return cut(sentences_in_order(lines.size()), tokens, lengths_in(lines), only_side);
+}
+
+LabelledBatch pack(const LabelledLines& set, std::span<const int32_t> sentences) {
+  LabelledBatch batch;
+  batch.rows.offsets = {0};
+  for (const int32_t sentence : sentences) {
+    const auto tokens = set.lines[sentence];
+    batch.rows.tokens.insert(batch.rows.tokens.end(), tokens.begin(), tokens.end());
+    add_sentence(batch.rows, sentence, set.lines.length(sentence));
+    batch.labels.push_back(set.labels[static_cast<size_t>(sentence)]);
+  }
+  return batch;
+}
+
+}  // namespace tearless::engine

@@ -1,0 +1,94 @@
+#include "engine/data/raw_files.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <limits>
+#include <map>
+#include <mutex>
+#include <system_error>
+#include <tuple>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/hash.h"
+
+namespace tearless::engine {
+namespace {
+
+bool file_exists(const std::string& file) {
+  std::error_code unreachable;
+  return std::filesystem::exists(file, unreachable);
+}
+
+/// The SHA-256 of a file; read once per process while its size and modification time stay the same.
+std::string cached_sha256(const std::string& file, std::string_view expected) {
+  using Stamp = std::tuple<std::string, off_t, time_t, long>;
+  static std::mutex mutex;
+  static std::map<Stamp, std::string> known;
+  struct stat info {};
+  if (::stat(file.c_str(), &info) != 0) return sha256_of_file(file);  // throws: says why it cannot be read
+  if (!S_ISREG(info.st_mode)) fail("{} is not a regular file; replace it by {}", file, expected);
+  const Stamp stamp{file, info.st_size, info.st_mtim.tv_sec, info.st_mtim.tv_nsec};
+  const std::lock_guard lock(mutex);
+  auto it = known.find(stamp);
+  if (it == known.end()) it = known.emplace(stamp, sha256_of_file(file)).first;
+  return it->second;
+}
+
+/// files_sha256() of files with these SHA-256s.
+std::string combined(const std::vector<std::string>& sums) {
+  if (sums.size() == 1) return sums.front();
+  std::string list;
+  for (const std::string& sum : sums) list.append(list.empty() ? "" : " ").append(sum);
+  return sha256(list);
+}
+
+/// "a", "a or b", "a, b or c" with the conjunction "or".
+std::string listed(std::span<const std::string> files, std::string_view conjunction) {
+  std::string text;
+  for (size_t i = 0; i < files.size(); ++i) {
+    if (i > 0) text += i + 1 < files.size() ? ", " : fmt::format(" {} ", conjunction);
+    text += files[i];
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string missing_file(const std::string& set, const std::string& how_to_get, std::span<const std::string> files) {
+  const auto missing = std::find_if_not(files.begin(), files.end(), file_exists);
+  if (missing == files.end()) return "";
+  const std::string sentence = fmt::format("{} lacks the file {}", set, *missing);
+  return how_to_get.empty() ? sentence : sentence + ": " + how_to_get;
+}
+
+std::string files_sha256(std::span<const std::string> files, std::string_view expected) {
+  std::vector<std::string> sums;
+  for (const std::string& file : files) sums.push_back(cached_sha256(file, expected));
+  return combined(sums);
+}
+
+void verify_files(std::span<const std::string> files, const std::string& recorded, std::string_view expected) {
+  if (!std::all_of(files.begin(), files.end(), file_exists)) return;
+  if (files_sha256(files, expected) == recorded) return;
+  fail("{} {} that this run was planned with; restore {}, or plan a new run", listed(files, "and"),
+       files.size() == 1 ? "is not the file" : "are not the files", files.size() == 1 ? "it" : "those");
+}
+
+std::vector<std::string> read_files(std::span<const std::string> files, const std::string& recorded) {
+  std::vector<std::string> contents;
+  std::vector<std::string> sums;
+  for (const std::string& file : files) {
+    contents.push_back(read_regular_file(file, std::numeric_limits<uint64_t>::max()));
+    if (!recorded.empty()) sums.push_back(sha256(contents.back()));
+  }
+  if (!recorded.empty() && combined(sums) != recorded) {
+    fail("{} changed while it was read; run again when no program writes to {}", listed(files, "or"),
+         files.size() == 1 ? "it" : "them");
+  }
+  return contents;
+}
+
+}  // namespace tearless::engine

@@ -1,0 +1,31 @@
+// The raw files of a data set: whether they exist, their checksum, and their bytes. Used by every kind of data; knows
+// nothing about what the files contain.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tearless::engine {
+
+/// What a file should be, for the message about a folder or a pipe in its place.
+inline constexpr std::string_view kTextFile = "a text file with one sentence a line";
+
+/// "SET lacks the file FILE: HOW_TO_GET" for the first of `files` that does not exist, "" if all exist. `set` is a noun
+/// phrase, such as "the corpus toy".
+std::string missing_file(const std::string& set, const std::string& how_to_get, std::span<const std::string> files);
+
+/// One checksum for `files`: the SHA-256 of a single file; of several the SHA-256 of their SHA-256s with a space
+/// between two. Cached for the life of the process by path, size and modification time. Throws UserError for a file
+/// that cannot be read or is not a regular one; `expected` says what to put there.
+std::string files_sha256(std::span<const std::string> files, std::string_view expected = kTextFile);
+
+/// Throws UserError if all files exist and files_sha256() is not `recorded`.
+void verify_files(std::span<const std::string> files, const std::string& recorded,
+                  std::string_view expected = kTextFile);
+
+/// The bytes of each file. Throws UserError if they do not match the checksum `recorded`, unless that is "".
+std::vector<std::string> read_files(std::span<const std::string> files, const std::string& recorded);
+
+}  // namespace tearless::engine
