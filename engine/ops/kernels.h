@@ -112,7 +112,7 @@ template <class T>
 struct BiasReluDropout {
   int64_t rows = 0, width = 0;
   const T* x = nullptr;           // [T, F]
-  const Wide<T>* bias = nullptr;  // [F]
+  const Wide<T>* bias = nullptr;  // [F]; null: none
   Dropout dropout = {};
   DropoutCounters counters = {};
   T* out = nullptr;  // [T, F]
@@ -125,7 +125,7 @@ struct BiasReluDropoutBackward {
   Dropout dropout = {};
   const T* d_out = nullptr;   // [T, F]
   T* d_x = nullptr;           // [T, F]; may be d_out itself
-  Wide<T>* d_bias = nullptr;  // [F], added to
+  Wide<T>* d_bias = nullptr;  // [F], added to; null: none
 };
 
 /// One sentence of an attention (in search: one beam): its queries see its keys and nothing else.

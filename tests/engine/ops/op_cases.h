@@ -58,6 +58,9 @@ inline void add_row_wise(std::vector<OpCase>& cases, const Shape& shape, double 
       {"bias_relu_dropout" + suffix,
        {random_tensor({t, d}, 13), random_tensor({d}, 14)},
        [=](Tape& tape, const Values& in) { return bias_relu_dropout(tape, in[0], in[1], dropout(p), *rows); }});
+  cases.push_back({"relu_dropout" + suffix, {random_tensor({t, d}, 16)}, [=](Tape& tape, const Values& in) {
+                     return bias_relu_dropout(tape, in[0], {}, dropout(p), *rows);
+                   }});
   const at::Tensor positions = sinusoid_positions(300, d);
   cases.push_back({"embedding" + suffix,
                    {random_tensor({11, d}, 15)},
