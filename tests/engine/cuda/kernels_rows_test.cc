@@ -525,6 +525,58 @@ TEST_P(ColumnSumsKernel, AddsRowsThatLieApart) {
   check_column_sums<float>(20'000, 5, 8, true);
 }
 
+// --- span means ---
+
+/// Spans of these lengths, one after another but for a row between them that is in none.
+template <class T>
+void check_span_means(const std::vector<int32_t>& lengths, int64_t columns, bool aligned) {
+  SCOPED_TRACE(fmt::format("{} spans, width {}, aligned {}, {} bytes", lengths.size(), columns, aligned, sizeof(T)));
+  std::vector<AttentionSpan> spans;
+  int32_t rows = 0;
+  for (const int32_t length : lengths) {
+    spans.push_back({.query_begin = 0, .query_count = 1, .key_begin = rows, .key_count = length, .sentence_id = 0});
+    rows += length + 1;
+  }
+  const size_t width = static_cast<size_t>(columns), size = static_cast<size_t>(rows) * width, shift = aligned ? 0 : 1;
+  const std::vector<double> x = normal_numbers<T>(size, 1), before = normal_numbers<T>(size, 2),
+                            upstream = normal_numbers<T>(spans.size() * width, 3);
+  const Array<AttentionSpan> list(spans);
+  const auto span_count = static_cast<int64_t>(spans.size());
+  const Outputs got = run_twice([&] {
+    const Array<T> in = Array<T>::of(x, shift), d_out = Array<T>::of(upstream, shift);
+    Array<T> out(spans.size() * width, shift), d_x = Array<T>::of(before, shift);
+    backend()->kernels<T>().span_means({list.data(), span_count, rows, columns, in.data(), out.data()}, nullptr);
+    backend()->kernels<T>().span_means_backward({list.data(), span_count, rows, columns, d_out.data(), d_x.data()},
+                                                nullptr);
+    backend()->synchronise();
+    return Outputs{out.values(), d_x.values()};
+  });
+  std::vector<double> out(spans.size() * width), d_x = before;
+  for (size_t i = 0; i < spans.size(); ++i) {
+    for (int32_t t = 0; t < spans[i].key_count; ++t) {
+      for (size_t c = 0; c < width; ++c) {
+        const size_t at = static_cast<size_t>(spans[i].key_begin + t) * width + c;
+        out[i * width + c] += x[at] / spans[i].key_count;
+        d_x[at] += upstream[i * width + c] / spans[i].key_count;
+      }
+    }
+  }
+  expect_close<T>("out", got[0], out, arithmetic(*std::max_element(lengths.begin(), lengths.end())), 1);
+  expect_close<T>("d_x", got[1], d_x, arithmetic(1));
+}
+
+class SpanMeansKernel : public OnEachBackend {};
+TEARLESS_ON_EACH_BACKEND(SpanMeansKernel);
+
+TEST_P(SpanMeansKernel, AreTheFormulaForwardAndBackward) {
+  for (const int64_t width : {1, 7, 8, 33, 512, 1030}) {
+    check_span_means<float>({1}, width, true);
+    check_span_means<float>({0, 3, 1, 0, 40, 0}, width, width % 3 != 0);
+    check_span_means<bf16>({5, 0, 1, 0, 17}, width, width % 3 != 1);
+  }
+  check_span_means<bf16>(std::vector<int32_t>(70, 2), 64, true);
+}
+
 // --- cross-entropy ---
 
 template <class T>
