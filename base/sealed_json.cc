@@ -1,5 +1,7 @@
 #include "base/sealed_json.h"
 
+#include <nlohmann/json.hpp>
+
 #include "base/error.h"
 #include "base/files.h"
 #include "base/hash.h"

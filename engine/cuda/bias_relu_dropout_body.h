@@ -26,8 +26,8 @@ struct BiasReluDropoutRows {
     const auto [first, c, count] = group_of<kSize>(tiling, block, a.width, kRows);
     if (count == 0) return;
     const Mask mask(a.dropout);
-    float bias[kSize], h[kRows][kSize];
-    load_group<kAligned>(a.bias + c, count, bias);
+    float bias[kSize] = {}, h[kRows][kSize];
+    if (a.bias) load_group<kAligned>(a.bias + c, count, bias);
     TEARLESS_UNROLL
     for (int r = 0; r < kRows; ++r) {
       const int64_t t = first + r * tiling.down();

@@ -110,7 +110,7 @@ struct ColumnSumRows {
   }
 };
 
-/// to[c] += Σ_t source.load(t)[c], in two launches.
+/// to[c] += Σ_t source.load(t)[c], in two launches. `to` null: the sums are not wanted, only what load() writes.
 template <int kSize, class Rows, class Runner>
 void launch_column_sums(const Rows& source, int64_t rows, int64_t width, float* to, Runner& runner) {
   if (rows == 0 || width == 0) return;
@@ -119,7 +119,7 @@ void launch_column_sums(const Rows& source, int64_t rows, int64_t width, float* 
   const int64_t parts = blocks_for(rows, per_block);
   float* partial = runner.template workspace<float>(parts * width);
   runner.run(ColumnSumRows<Rows, kSize>{source, rows, width, per_block, tiling, partial});
-  runner.run(AddPartials{partial, parts, width, to, width, nullptr});
+  if (to) runner.run(AddPartials{partial, parts, width, to, width, nullptr});
 }
 
 template <class T, class Runner>

@@ -17,7 +17,10 @@
 #include "engine/cuda/column_sums_body.h"
 #include "engine/cuda/cross_entropy_body.h"
 #include "engine/cuda/embedding_body.h"
+#include "engine/cuda/max_pool_body.h"
 #include "engine/cuda/optimiser_body.h"
+#include "engine/cuda/patches_body.h"
+#include "engine/cuda/span_means_body.h"
 
 namespace tearless::engine {
 
@@ -40,6 +43,12 @@ constexpr Kernels<T> kernel_table() {
           run_call<Embedding<T>, Runner>,
           run_call<EmbeddingBackward<T>, Runner>,
           run_call<ColumnSums<T>, Runner>,
+          run_call<SpanMeans<T>, Runner>,
+          run_call<SpanMeansBackward<T>, Runner>,
+          run_call<Patches<T>, Runner>,
+          run_call<PatchesBackward<T>, Runner>,
+          run_call<MaxPool<T>, Runner>,
+          run_call<MaxPoolBackward<T>, Runner>,
           kWidestHead,
           /*reads_key_rows=*/true,
           run_call<BestTokens<T>, Runner>};

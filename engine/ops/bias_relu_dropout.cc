@@ -10,7 +10,7 @@ namespace tearless::engine {
 Value bias_relu_dropout(Tape& tape, const Value& x, const Value& bias, const Dropout& dropout, const PackedRows& rows) {
   if (!tape.fast(x.data())) {
     return tape.by_formula({x, bias}, [&rows, dropout](const std::vector<at::Tensor>& in) {
-      const at::Tensor h = at::relu(in[0] + in[1]);
+      const at::Tensor h = at::relu(in[1].defined() ? in[0] + in[1] : in[0]);
       return dropout.active() ? h * keep_scale_tensor(dropout, rows, h.size(1), h) : h;
     });
   }
@@ -22,7 +22,7 @@ Value bias_relu_dropout(Tape& tape, const Value& x, const Value& bias, const Dro
     kernels.bias_relu_dropout({.rows = count,
                                .width = width,
                                .x = read<T>(x.data()),
-                               .bias = read<Wide<T>>(bias.data()),
+                               .bias = bias ? read<Wide<T>>(bias.data()) : nullptr,
                                .dropout = dropout,
                                .counters = counters.get(),
                                .out = write<T>(out.data())},
@@ -37,7 +37,7 @@ Value bias_relu_dropout(Tape& tape, const Value& x, const Value& bias, const Dro
                                           .dropout = dropout,
                                           .d_out = read<T>(out.grad()),
                                           .d_x = write<T>(out.grad()),
-                                          .d_bias = write<Wide<T>>(bias.grad_buffer())},
+                                          .d_bias = bias ? write<Wide<T>>(bias.grad_buffer()) : nullptr},
                                          stream);
     });
     x.add_grad(out.grad());

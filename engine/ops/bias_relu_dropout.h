@@ -8,8 +8,8 @@
 
 namespace tearless::engine {
 
-/// x [T, F], bias [F] → [T, F]. `rows` gives the dropout counters and must outlive the tape. The result may overwrite
-/// x: do not read x afterwards.
+/// x [T, F], bias [F] or empty → [T, F]. `rows` gives the dropout counters and must outlive the tape. The result may
+/// overwrite x: do not read x afterwards.
 Value bias_relu_dropout(Tape& tape, const Value& x, const Value& bias, const Dropout& dropout, const PackedRows& rows);
 
 }  // namespace tearless::engine

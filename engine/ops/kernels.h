@@ -18,6 +18,7 @@
 #include <string_view>
 
 #include "engine/ops/bf16.h"
+#include "engine/ops/body.h"
 #include "engine/ops/random.h"
 
 namespace tearless::engine {
@@ -112,7 +113,7 @@ template <class T>
 struct BiasReluDropout {
   int64_t rows = 0, width = 0;
   const T* x = nullptr;           // [T, F]
-  const Wide<T>* bias = nullptr;  // [F]
+  const Wide<T>* bias = nullptr;  // [F]; null: none
   Dropout dropout = {};
   DropoutCounters counters = {};
   T* out = nullptr;  // [T, F]
@@ -125,7 +126,7 @@ struct BiasReluDropoutBackward {
   Dropout dropout = {};
   const T* d_out = nullptr;   // [T, F]
   T* d_x = nullptr;           // [T, F]; may be d_out itself
-  Wide<T>* d_bias = nullptr;  // [F], added to
+  Wide<T>* d_bias = nullptr;  // [F], added to; null: none
 };
 
 /// One sentence of an attention (in search: one beam): its queries see its keys and nothing else.
@@ -268,6 +269,73 @@ struct ColumnSums {
   Wide<T>* sum = nullptr;   // [W]
 };
 
+/// out[i] = the mean of the rows key_begin … key_begin + key_count - 1 of x, of spans[i]; 0 where key_count is 0.
+template <class T>
+struct SpanMeans {
+  const AttentionSpan* spans = nullptr;  // [span_count]
+  int64_t span_count = 0;
+  int64_t rows = 0, width = 0;
+  const T* x = nullptr;  // [T, D]
+  T* out = nullptr;      // [span_count, D]
+};
+/// REQUIRES: no row is a key of two spans.
+template <class T>
+struct SpanMeansBackward {
+  const AttentionSpan* spans = nullptr;  // [span_count]
+  int64_t span_count = 0;
+  int64_t rows = 0, width = 0;
+  const T* d_out = nullptr;  // [span_count, D]
+  T* d_x = nullptr;          // [T, D], added to
+};
+
+/// Images are rows of pixels, channels last: pixel (y, x) of image n is row (n · height + y) · width + x of
+/// [N · height · width, channels].
+struct ImageShape {
+  int64_t height = 0, width = 0, channels = 0;
+
+  TEARLESS_BOTH int64_t pixels() const { return height * width; }
+};
+
+/// The size × size windows of each image, one a row: with k = size and C channels, row (n · (H-k+1) + y) · (W-k+1) + x
+/// of `out` has pixel (y + ky, x + kx) of image n in columns (ky · k + kx) · C …. REQUIRES: 1 ≤ k ≤ H, W.
+template <class T>
+struct Patches {
+  int64_t images = 0;
+  ImageShape image = {};
+  int64_t size = 0;
+  const T* x = nullptr;  // [N · H · W, C]
+  T* out = nullptr;      // [N · (H-k+1) · (W-k+1), k · k · C]
+};
+/// ∂ℓ/∂x of a pixel is the sum over the windows that it lies in, added in the order of the windows.
+template <class T>
+struct PatchesBackward {
+  int64_t images = 0;
+  ImageShape image = {};
+  int64_t size = 0;
+  const T* d_out = nullptr;  // [N · (H-k+1) · (W-k+1), k · k · C]
+  T* d_x = nullptr;          // [N · H · W, C]
+};
+
+/// The maximum of each 2 × 2 window, stride 2; an odd last row or column is in none. `winners` is the window's pixel
+/// (2 · row + column: 0 … 3) that the maximum is of: the first of equal ones. A window with NaN gives NaN, and its last
+/// NaN is the winner.
+template <class T>
+struct MaxPool {
+  int64_t images = 0;
+  ImageShape image = {};       // of x
+  const T* x = nullptr;        // [N · H · W, C]
+  T* out = nullptr;            // [N · ⌊H/2⌋ · ⌊W/2⌋, C]
+  uint8_t* winners = nullptr;  // [N · ⌊H/2⌋ · ⌊W/2⌋, C]; null where no backward follows
+};
+template <class T>
+struct MaxPoolBackward {
+  int64_t images = 0;
+  ImageShape image = {};             // of d_x
+  const uint8_t* winners = nullptr;  // [N · ⌊H/2⌋ · ⌊W/2⌋, C]
+  const T* d_out = nullptr;          // [N · ⌊H/2⌋ · ⌊W/2⌋, C]
+  T* d_x = nullptr;                  // [N · H · W, C]
+};
+
 /// θ ← θ - step_size · m / (√v · inverse_sqrt_correction2 + ε) with m, v the moments of clip · g; then g ← 0.
 /// step_size = lr / (1 - β₁ᵗ), inverse_sqrt_correction2 = 1 / √(1 - β₂ᵗ) (adam.h: AdamCorrections).
 struct Adam {
@@ -326,6 +394,12 @@ struct Kernels {
   void (*embedding)(const Embedding<T>&, void* stream);
   void (*embedding_backward)(const EmbeddingBackward<T>&, void* stream);
   void (*column_sums)(const ColumnSums<T>&, void* stream);
+  void (*span_means)(const SpanMeans<T>&, void* stream);
+  void (*span_means_backward)(const SpanMeansBackward<T>&, void* stream);
+  void (*patches)(const Patches<T>&, void* stream);
+  void (*patches_backward)(const PatchesBackward<T>&, void* stream);
+  void (*max_pool)(const MaxPool<T>&, void* stream);
+  void (*max_pool_backward)(const MaxPoolBackward<T>&, void* stream);
   /// The largest d_head that attention and attention_backward accept; wider heads run by their formula.
   int64_t widest_head = INT64_MAX;
   /// Whether attention supports Attention::key_rows; if not, the caller gathers the rows first.

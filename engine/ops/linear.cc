@@ -119,6 +119,7 @@ Value linear(Tape& tape, const Value& x, const Value& weight, const Value& bias)
     const at::Tensor& dy = y.grad();                                 // [T, out]
     multiply(dy.t(), x.data(), weight.grad_buffer(), /*add=*/true);  // [out, in]
     if (bias) add_column_sums(dy, bias.grad_buffer());
+    if (!x.requires_grad()) return;
     const bool add = x.has_grad();
     at::Tensor dx = add ? x.grad() : at::empty_like(x.data());
     multiply(dy, w, dx, add);  // [T, in]

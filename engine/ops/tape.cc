@@ -25,7 +25,7 @@ Value Value::parameter(at::Tensor data, at::Tensor grad, at::Tensor bf16_copy) {
 }
 
 void Value::bind(at::Tensor data, at::Tensor grad, at::Tensor bf16_copy) const {
-  *node_ = {std::move(data), std::move(grad), std::move(bf16_copy)};
+  *node_ = {std::move(data), std::move(grad), std::move(bf16_copy), /*requires_grad=*/true};
 }
 
 at::Tensor Value::as(at::ScalarType type) const {
@@ -33,6 +33,7 @@ at::Tensor Value::as(at::ScalarType type) const {
 }
 
 void Value::add_grad(at::Tensor grad) const {
+  if (!node_->requires_grad) return;
   if (node_->grad.defined()) {
     node_->grad.add_(grad);
   } else {
@@ -67,22 +68,25 @@ void Tape::profile_to(TapeProfile* profile) {
 Value Tape::by_formula(const std::vector<Value>& inputs, const Formula& formula, std::optional<at::ScalarType> type) {
   ++fallback_ops_;
   std::vector<at::Tensor> leaves;
+  bool requires_grad = false;
   for (const Value& input : inputs) {
     leaves.push_back(input ? widened(input.data().detach()) : at::Tensor());
-    if (input && recording()) leaves.back().requires_grad_(true);
+    if (!input || !input.requires_grad()) continue;
+    requires_grad = true;
+    if (recording()) leaves.back().requires_grad_(true);
   }
   at::Tensor output;
   {
     const at::AutoGradMode local_graph(recording());
     output = formula(leaves);
   }
-  const Value result(output.detach().to(type.value_or(inputs.front().data().scalar_type())));
+  const Value result(output.detach().to(type.value_or(inputs.front().data().scalar_type())), requires_grad);
   record("by formula", [inputs, leaves, output, result] {
     if (!result.has_grad()) return;
     std::vector<at::Tensor> wanted;
     std::vector<Value> receivers;
     for (size_t i = 0; i < inputs.size(); ++i) {
-      if (!inputs[i]) continue;
+      if (!inputs[i] || !inputs[i].requires_grad()) continue;
       wanted.push_back(leaves[i]);
       receivers.push_back(inputs[i]);
     }

@@ -27,7 +27,9 @@ namespace tearless::engine {
 class Value {
  public:
   Value() = default;
-  explicit Value(at::Tensor data) : node_(std::make_shared<Node>(Node{std::move(data), {}, {}})) {}
+  /// `requires_grad` = false: input data, of which no gradient is wanted.
+  explicit Value(at::Tensor data, bool requires_grad = true)
+      : node_(std::make_shared<Node>(Node{std::move(data), {}, {}, requires_grad})) {}
   /// A parameter. Its gradient is accumulated in `grad`, a view of the flat gradient buffer. `bf16_copy` holds the same
   /// parameter rounded to bf16, kept up to date by the caller; undefined where the model computes in fp32.
   static Value parameter(at::Tensor data, at::Tensor grad, at::Tensor bf16_copy = {});
@@ -42,6 +44,8 @@ class Value {
   /// Undefined until a gradient has been added: it stays so where the loss does not depend on this value.
   const at::Tensor& grad() const { return node_->grad; }
   bool has_grad() const { return node_->grad.defined(); }
+  /// If false, an operation may omit the work for this value's gradient, and add_grad() ignores it.
+  bool requires_grad() const { return node_->requires_grad; }
   const at::Tensor& bf16_copy() const { return node_->bf16_copy; }
 
   /// Adds a gradient of the data's shape. Takes over the tensor and may write to it later: never pass the same one to
@@ -53,6 +57,7 @@ class Value {
  private:
   struct Node {
     at::Tensor data, grad, bf16_copy;
+    bool requires_grad;
   };
   std::shared_ptr<Node> node_;
 };

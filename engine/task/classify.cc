@@ -4,6 +4,7 @@
 #include <ATen/ops/log_softmax.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "engine/train/execution.h"
@@ -160,7 +161,9 @@ NamedNumbers Classify::numbers(const std::string& name, const LabelledLines& set
   int64_t right = 0;
   for (size_t i = 0; i < set.labels.size(); ++i) right += judged.predictions[i] == set.labels[i];
   const auto count = static_cast<double>(set.size());
-  return {{name + ".accuracy", 100.0 * static_cast<double>(right) / count}, {name + ".loss", judged.nll / count}};
+  constexpr double kLargest = 700;  // also where the parameters are not finite: JSON has finite numbers alone
+  return {{name + ".accuracy", 100.0 * static_cast<double>(right) / count},
+          {name + ".loss", std::min(kLargest, judged.nll / count)}};
 }
 
 NamedNumbers Classify::evaluate() { return numbers("dev", data_->dev, judge(data_->dev)); }

@@ -8,7 +8,9 @@ namespace tearless::engine::TEARLESS_ISA {
 template <class T>
 void bias_relu_dropout(const BiasReluDropout<T>& a, void*) {
   const int64_t width = a.width;
-  const T* bias = a.bias;
+  const Scratch<T> zeros(a.bias ? 0 : width);
+  for (int64_t c = 0; c < width && !a.bias; ++c) zeros.get()[c] = T(0);
+  const T* bias = a.bias ? a.bias : zeros.get();  // a condition within the loops would not be vectorised
   for_ranges(a.rows, 2 * width, [&](int64_t begin, int64_t end) {
     for_rows_with_keep<T>(a.dropout, a.counters, begin, end, width, [&](int64_t t, const T* keep) {
       const T* x = a.x + t * width;
@@ -34,7 +36,7 @@ template <class T>
 void bias_relu_dropout_backward(const BiasReluDropoutBackward<T>& a, void*) {
   const int64_t width = a.width;
   const T scale = a.dropout.active() ? static_cast<T>(a.dropout.scale) : T(1);
-  add_over_rows(a.rows, width, a.d_bias, [&](int64_t begin, int64_t end, T* partial) {
+  const auto add_rows = [&](int64_t begin, int64_t end, T* partial) {
     for (int64_t t = begin; t < end; ++t) {
       const T* out = a.out + t * width;
       const T* d_out = a.d_out + t * width;
@@ -47,6 +49,12 @@ void bias_relu_dropout_backward(const BiasReluDropoutBackward<T>& a, void*) {
         partial[c] += d;
       }
     }
+  };
+  if (a.d_bias) return add_over_rows(a.rows, width, a.d_bias, add_rows);
+  for_ranges(a.rows, 3 * width, [&](int64_t begin, int64_t end) {
+    const Scratch<T> unused(width);
+    for (int64_t c = 0; c < width; ++c) unused.get()[c] = T(0);
+    add_rows(begin, end, unused.get());
   });
 }
 

@@ -5,15 +5,32 @@
 #include "engine/ops/cpu/bias_relu_dropout.h"
 #include "engine/ops/cpu/cross_entropy.h"
 #include "engine/ops/cpu/embedding.h"
+#include "engine/ops/cpu/max_pool.h"
 #include "engine/ops/cpu/optimiser.h"
+#include "engine/ops/cpu/patches.h"
+#include "engine/ops/cpu/span_means.h"
 
 namespace tearless::engine::TEARLESS_ISA {
 
 template <class T>
 constexpr Kernels<T> table() {
-  return {add_norm<T>,          add_norm_backward<T>,  bias_relu_dropout<T>,  bias_relu_dropout_backward<T>,
-          attention_saved_size, attention<T>,          attention_backward<T>, cross_entropy<T>,
-          embedding<T>,         embedding_backward<T>, column_sums<T>};
+  return {add_norm<T>,
+          add_norm_backward<T>,
+          bias_relu_dropout<T>,
+          bias_relu_dropout_backward<T>,
+          attention_saved_size,
+          attention<T>,
+          attention_backward<T>,
+          cross_entropy<T>,
+          embedding<T>,
+          embedding_backward<T>,
+          column_sums<T>,
+          span_means<T>,
+          span_means_backward<T>,
+          patches<T>,
+          patches_backward<T>,
+          max_pool<T>,
+          max_pool_backward<T>};
 }
 
 extern const Kernels<float> float_kernels;

@@ -49,6 +49,28 @@ inline Vector<T> broadcast(T x) {
   return x - Vector<T>{};
 }
 
+/// Calls f(v, i) for chunks of elements i … i + lanes - 1 that cover [0, n), where v is a vector of that many lanes
+/// (only its type counts): whole vectors, or 16 bytes, or one lane where n is smaller. The last chunk may overlap the
+/// one before it, so f may be called twice for an element. For rows too short for the loops that the compiler
+/// vectorises.
+template <class T, class F>
+inline void for_chunks(int64_t n, F&& f) {
+  const auto cover = [&]<class V>(V v) {
+    constexpr int64_t kSize = static_cast<int64_t>(sizeof(V) / sizeof(T));
+    for (int64_t i = 0; i + kSize < n; i += kSize) f(v, i);
+    f(v, n - kSize);
+  };
+  typedef T Sixteen __attribute__((vector_size(16)));
+  typedef T One __attribute__((vector_size(sizeof(T))));
+  if (n >= kLanes<T>) {
+    cover(Vector<T>{});
+  } else if (n >= static_cast<int64_t>(16 / sizeof(T))) {
+    cover(Sixteen{});
+  } else if (n > 0) {
+    cover(One{});
+  }
+}
+
 inline int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 inline int64_t larger(int64_t a, int64_t b) { return a < b ? b : a; }
 /// n rounded up to whole vectors of T.

@@ -391,12 +391,14 @@ TEST_P(AddNormKernel, SumsManyRowsInBlocks) {
 // --- bias, ReLU, dropout ---
 
 template <class T>
-void check_bias_relu_dropout(int64_t rows, int64_t columns, double p, bool aligned, bool in_place) {
-  SCOPED_TRACE(fmt::format("{} rows of {}, p {}, aligned {}, in place {}, {} bytes", rows, columns, p, aligned,
-                           in_place, sizeof(T)));
+void check_bias_relu_dropout(int64_t rows, int64_t columns, double p, bool aligned, bool in_place,
+                             bool with_bias = true) {
+  SCOPED_TRACE(fmt::format("{} rows of {}, p {}, aligned {}, in place {}, bias {}, {} bytes", rows, columns, p, aligned,
+                           in_place, with_bias, sizeof(T)));
   const size_t size = static_cast<size_t>(rows * columns), width = static_cast<size_t>(columns),
                shift = aligned ? 0 : 3;
-  const std::vector<double> x = normal_numbers<T>(size, 1), bias = normal_numbers<float>(width, 2);
+  const std::vector<double> x = normal_numbers<T>(size, 1),
+                            bias = with_bias ? normal_numbers<float>(width, 2) : std::vector<double>(width);
   const std::vector<double> upstream = normal_numbers<T>(size, 3), d_bias_before = normal_numbers<float>(width, 4);
   const RowCounters counters(rows);
   const Array<int32_t> positions(counters.positions), sentence_ids(counters.sentence_ids);
@@ -409,10 +411,16 @@ void check_bias_relu_dropout(int64_t rows, int64_t columns, double p, bool align
     Array<float> d_bias = Array<float>::of(d_bias_before, shift);
     T* out = in_place ? in.data() : other.data();
     T* d_x = in_place ? d_out.data() : d_other.data();
-    backend()->kernels<T>().bias_relu_dropout(
-        {rows, columns, in.data(), b.data(), dropout, {positions.data(), sentence_ids.data()}, out}, nullptr);
-    backend()->kernels<T>().bias_relu_dropout_backward({rows, columns, out, dropout, d_out.data(), d_x, d_bias.data()},
-                                                       nullptr);
+    backend()->kernels<T>().bias_relu_dropout({rows,
+                                               columns,
+                                               in.data(),
+                                               with_bias ? b.data() : nullptr,
+                                               dropout,
+                                               {positions.data(), sentence_ids.data()},
+                                               out},
+                                              nullptr);
+    backend()->kernels<T>().bias_relu_dropout_backward(
+        {rows, columns, out, dropout, d_out.data(), d_x, with_bias ? d_bias.data() : nullptr}, nullptr);
     backend()->synchronise();
     return Outputs{(in_place ? in : other).values(), (in_place ? d_out : d_other).values(), d_bias.values()};
   });
@@ -424,7 +432,7 @@ void check_bias_relu_dropout(int64_t rows, int64_t columns, double p, bool align
         keep_of(dropout, static_cast<int64_t>(i % width), counters.positions[t], counters.sentence_ids[t]);
     out[i] = keep * std::max(x[i] + bias[i % width], 0.0);
     d_x[i] = out[i] > 0 ? keep * upstream[i] : 0;
-    d_bias[i % width] += d_x[i];
+    if (with_bias) d_bias[i % width] += d_x[i];
   }
   expect_close<T>("out", got[0], out, arithmetic(1));
   expect_close<T>("d_x", got[1], d_x, arithmetic(1));
@@ -444,6 +452,13 @@ TEST_P(BiasReluDropoutKernel, IsItsFormulaForwardAndBackward) {
         check_bias_relu_dropout<bf16>(rows, width, p, turn % 3 != 1, turn % 2 == 1);
       }
     }
+  }
+}
+
+TEST_P(BiasReluDropoutKernel, TakesNoBias) {
+  for (const int64_t width : {1, 7, 8, 33, 1030}) {
+    check_bias_relu_dropout<float>(70, width, 0, width != 7, width == 8, /*with_bias=*/false);
+    check_bias_relu_dropout<bf16>(5, width, 0.3, width != 7, width == 8, /*with_bias=*/false);
   }
 }
 
@@ -508,6 +523,58 @@ TEST_P(ColumnSumsKernel, AddsRowsThatLieApart) {
     }
   }
   check_column_sums<float>(20'000, 5, 8, true);
+}
+
+// --- span means ---
+
+/// Spans of these lengths, one after another but for a row between them that is in none.
+template <class T>
+void check_span_means(const std::vector<int32_t>& lengths, int64_t columns, bool aligned) {
+  SCOPED_TRACE(fmt::format("{} spans, width {}, aligned {}, {} bytes", lengths.size(), columns, aligned, sizeof(T)));
+  std::vector<AttentionSpan> spans;
+  int32_t rows = 0;
+  for (const int32_t length : lengths) {
+    spans.push_back({.query_begin = 0, .query_count = 1, .key_begin = rows, .key_count = length, .sentence_id = 0});
+    rows += length + 1;
+  }
+  const size_t width = static_cast<size_t>(columns), size = static_cast<size_t>(rows) * width, shift = aligned ? 0 : 1;
+  const std::vector<double> x = normal_numbers<T>(size, 1), before = normal_numbers<T>(size, 2),
+                            upstream = normal_numbers<T>(spans.size() * width, 3);
+  const Array<AttentionSpan> list(spans);
+  const auto span_count = static_cast<int64_t>(spans.size());
+  const Outputs got = run_twice([&] {
+    const Array<T> in = Array<T>::of(x, shift), d_out = Array<T>::of(upstream, shift);
+    Array<T> out(spans.size() * width, shift), d_x = Array<T>::of(before, shift);
+    backend()->kernels<T>().span_means({list.data(), span_count, rows, columns, in.data(), out.data()}, nullptr);
+    backend()->kernels<T>().span_means_backward({list.data(), span_count, rows, columns, d_out.data(), d_x.data()},
+                                                nullptr);
+    backend()->synchronise();
+    return Outputs{out.values(), d_x.values()};
+  });
+  std::vector<double> out(spans.size() * width), d_x = before;
+  for (size_t i = 0; i < spans.size(); ++i) {
+    for (int32_t t = 0; t < spans[i].key_count; ++t) {
+      for (size_t c = 0; c < width; ++c) {
+        const size_t at = static_cast<size_t>(spans[i].key_begin + t) * width + c;
+        out[i * width + c] += x[at] / spans[i].key_count;
+        d_x[at] += upstream[i * width + c] / spans[i].key_count;
+      }
+    }
+  }
+  expect_close<T>("out", got[0], out, arithmetic(*std::max_element(lengths.begin(), lengths.end())), 1);
+  expect_close<T>("d_x", got[1], d_x, arithmetic(1));
+}
+
+class SpanMeansKernel : public OnEachBackend {};
+TEARLESS_ON_EACH_BACKEND(SpanMeansKernel);
+
+TEST_P(SpanMeansKernel, AreTheFormulaForwardAndBackward) {
+  for (const int64_t width : {1, 7, 8, 33, 512, 1030}) {
+    check_span_means<float>({1}, width, true);
+    check_span_means<float>({0, 3, 1, 0, 40, 0}, width, width % 3 != 0);
+    check_span_means<bf16>({5, 0, 1, 0, 17}, width, width % 3 != 1);
+  }
+  check_span_means<bf16>(std::vector<int32_t>(70, 2), 64, true);
 }
 
 // --- cross-entropy ---

@@ -1,5 +1,5 @@
 // Every operation over odd sizes, as cases that every backend must pass: one row, one sentence, widths that are no
-// multiple of 4 or 8, sentences of 1 to 300 rows, dropout off and on.
+// multiple of 4 or 8, sentences of 1 to 300 rows, images of 2 to 9 pixels a side, dropout off and on.
 #pragma once
 
 #include <ATen/TensorOperators.h>
@@ -17,6 +17,10 @@
 #include "engine/ops/bias_relu_dropout.h"
 #include "engine/ops/embedding.h"
 #include "engine/ops/linear.h"
+#include "engine/ops/max_pool.h"
+#include "engine/ops/patches.h"
+#include "engine/ops/reshape.h"
+#include "engine/ops/span_means.h"
 #include "tests/engine/ops/op_check.h"
 
 namespace tearless::engine::test {
@@ -58,6 +62,9 @@ inline void add_row_wise(std::vector<OpCase>& cases, const Shape& shape, double 
       {"bias_relu_dropout" + suffix,
        {random_tensor({t, d}, 13), random_tensor({d}, 14)},
        [=](Tape& tape, const Values& in) { return bias_relu_dropout(tape, in[0], in[1], dropout(p), *rows); }});
+  cases.push_back({"relu_dropout" + suffix, {random_tensor({t, d}, 16)}, [=](Tape& tape, const Values& in) {
+                     return bias_relu_dropout(tape, in[0], {}, dropout(p), *rows);
+                   }});
   const at::Tensor positions = sinusoid_positions(300, d);
   cases.push_back({"embedding" + suffix,
                    {random_tensor({11, d}, 15)},
@@ -172,6 +179,71 @@ inline void add_matmuls(std::vector<OpCase>& cases, const Shape& shape, const st
        /*first_parameter=*/0});
 }
 
+inline void add_span_means(std::vector<OpCase>& cases, const Shape& shape, const std::string& suffix) {
+  const auto rows = std::make_shared<PackedRows>(packed_rows(shape.lengths));
+  const int64_t t = rows->row_count();
+  const int64_t d = shape.width;
+  cases.push_back({"span_means" + suffix, {random_tensor({t, d}, 61)}, [=](Tape& tape, const Values& in) {
+                     return span_means(tape, in[0], tape.save(AttentionSpans::self(*rows, false)));
+                   }});
+  // As in a bucket: rows after the last sentence, and empty spans between and after the others.
+  cases.push_back({"span_means_padded" + suffix, {random_tensor({t + 3, d}, 62)}, [=](Tape& tape, const Values& in) {
+                     AttentionSpans spans = AttentionSpans::self(*rows, false);
+                     const auto last = static_cast<int32_t>(t);
+                     spans.spans.insert(spans.spans.begin(), {0, 0, 0, 0, 0});
+                     spans.spans.resize(spans.spans.size() + 2, {last, 0, last, 0, 0});
+                     return span_means(tape, in[0], tape.save(std::move(spans)));
+                   }});
+  // x in two operations: the backward of the second must add to the gradient that the first has written.
+  cases.push_back({"span_means_twice" + suffix, {random_tensor({t, d}, 63)}, [=](Tape& tape, const Values& in) {
+                     const AttentionSpans& spans = tape.save(AttentionSpans::self(*rows, false));
+                     const auto sentences =
+                         std::make_shared<PackedRows>(packed_rows({static_cast<int32_t>(rows->sentence_count())}));
+                     return add_dropped(tape, span_means(tape, in[0], spans), span_means(tape, in[0], spans),
+                                        Dropout::off(), tape.save(*sentences));
+                   }});
+  cases.push_back({"reshape" + suffix,
+                   {random_tensor({t, d}, 64)},
+                   [=](Tape& tape, const Values& in) { return reshape(tape, in[0], 1); },
+                   [=](Tape& tape, const Values& in) {
+                     return tape.by_formula(in, [](const std::vector<at::Tensor>& x) { return x[0].reshape({-1, 1}); });
+                   }});
+}
+
+/// Images of odd and even sizes, with channels that fill vectors and groups and that do not.
+inline void add_images(std::vector<OpCase>& cases) {
+  struct Images {
+    std::string name;
+    int64_t count;
+    ImageShape image;
+    int64_t size;  // of the windows of patches()
+  };
+  const std::vector<Images> all = {
+      {"one_window", 1, {2, 2, 1}, 2},       {"one_pixel_windows", 2, {3, 4, 5}, 1},
+      {"one_channel", 3, {9, 8, 1}, 5},      {"odd", 2, {7, 5, 3}, 3},
+      {"two_wide", 2, {6, 2, 4}, 2},         {"eight_channels", 1, {5, 6, 8}, 2},
+      {"twenty_channels", 2, {6, 7, 20}, 5}, {"many_channels", 1, {3, 3, 67}, 2},
+  };
+  for (const Images& i : all) {
+    const int64_t rows = i.count * i.image.pixels();
+    cases.push_back({"patches_" + i.name,
+                     {random_tensor({rows, i.image.channels}, 71)},
+                     [=](Tape& tape, const Values& in) { return patches(tape, in[0], i.image, i.size); }});
+    cases.push_back({"max_pool_" + i.name,
+                     {random_tensor({rows, i.image.channels}, 72)},
+                     [=](Tape& tape, const Values& in) { return max_pool(tape, in[0], i.image); }});
+    // x in two operations, and an activation that overwrites what the maxima were written to.
+    const auto pooled_rows =
+        std::make_shared<PackedRows>(packed_rows({static_cast<int32_t>(i.count * max_pool_shape(i.image).pixels())}));
+    cases.push_back(
+        {"max_pool_relu_" + i.name, {random_tensor({rows, i.image.channels}, 73)}, [=](Tape& tape, const Values& in) {
+           const Value twice = reshape(tape, max_pool(tape, in[0], i.image), i.image.channels);
+           const Value relu = bias_relu_dropout(tape, twice, {}, Dropout::off(), *pooled_rows);
+           return add_dropped(tape, relu, max_pool(tape, in[0], i.image), Dropout::off(), *pooled_rows);
+         }});
+  }
+}
+
 /// Those whose sentences have `longest` rows at most.
 inline std::vector<OpCase> all_cases(int32_t longest = 300) {
   std::vector<OpCase> cases;
@@ -184,7 +256,9 @@ inline std::vector<OpCase> all_cases(int32_t longest = 300) {
     }
     add_row_norms(cases, shape, "_" + shape.name);
     add_matmuls(cases, shape, "_" + shape.name);
+    add_span_means(cases, shape, "_" + shape.name);
   }
+  add_images(cases);
   return cases;
 }
 

@@ -11,6 +11,9 @@
 #include "engine/ops/cross_entropy.h"
 #include "engine/ops/embedding.h"
 #include "engine/ops/linear.h"
+#include "engine/ops/max_pool.h"
+#include "engine/ops/patches.h"
+#include "engine/ops/span_means.h"
 #include "tests/engine/ops/op_check.h"
 
 namespace tearless::engine {
@@ -72,6 +75,19 @@ TEST_F(Threads, DoNotChangeTheBitsOfAnyLoop) {
   expect_same_bits("embedding", {random_tensor({11, kWidth}, 9)}, [&](Tape& tape, const Values& in) {
     return embedding(tape, in[0], rows_, positions, 2, dropout_, in[0].data().scalar_type());
   });
+}
+
+TEST_F(Threads, DoNotChangeTheBitsOfAClassifiersLoops) {
+  expect_same_bits("relu_dropout", {random_tensor({count_, kWidth}, 13)},
+                   [&](Tape& tape, const Values& in) { return bias_relu_dropout(tape, in[0], {}, dropout_, rows_); });
+  expect_same_bits("span_means", {random_tensor({count_, kWidth}, 14)}, [&](Tape& tape, const Values& in) {
+    return span_means(tape, in[0], tape.save(AttentionSpans::self(rows_, false)));
+  });
+  constexpr int64_t kImages = 33;  // an odd number: the threads' ranges end within an image
+  const ImageShape image{13, 11, 20};
+  const std::vector<at::Tensor> pixels = {random_tensor({kImages * image.pixels(), image.channels}, 15)};
+  expect_same_bits("patches", pixels, [&](Tape& tape, const Values& in) { return patches(tape, in[0], image, 5); });
+  expect_same_bits("max_pool", pixels, [&](Tape& tape, const Values& in) { return max_pool(tape, in[0], image); });
 }
 
 TEST_F(Threads, DoNotChangeTheBitsOfTheLoss) {
