@@ -11,7 +11,7 @@ namespace tearless::engine {
 ImageShape patches_shape(const ImageShape& image, int64_t size);
 
 /// x [N · H · W, C] → [N · (H-k+1) · (W-k+1), k · k · C], k = size: every k × k window of every image (kernels.h:
-/// Patches). REQUIRES: 1 ≤ k ≤ H, W.
+/// Patches). NaN is copied like any number. REQUIRES: 1 ≤ k ≤ H, W.
 Value patches(Tape& tape, const Value& x, const ImageShape& image, int64_t size);
 
 }  // namespace tearless::engine
