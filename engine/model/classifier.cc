@@ -94,7 +94,7 @@ Value Classifier::logits(const ForwardContext& context, const ReadySentences& ba
   const Value rows = encoder_.forward(context, x, {batch.rows, batch.spans});
   Value pooled = span_means(context.tape, rows, batch.spans);
   if (const Dropout dropout = pooled_dropout_.at(context); dropout.active()) {
-    const Value nothing(at::zeros_like(pooled.data()));
+    const Value nothing(at::zeros_like(pooled.data()), /*requires_grad=*/false);
     pooled = add_dropped(context.tape, nothing, pooled, dropout, batch.pooled);
   }
   return linear(context.tape, pooled, output_.weight, output_.bias);
