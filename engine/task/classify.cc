@@ -128,7 +128,11 @@ int64_t Classify::start_pass(int64_t pass) {
 }
 
 std::unique_ptr<Batch> Classify::ready(int64_t index, uint32_t update) {
-  LabelledBatch packed = pack(data_->train, batches_[static_cast<size_t>(index)]);
+  return ready_sentences(batches_[static_cast<size_t>(index)], update);
+}
+
+std::unique_ptr<Batch> Classify::ready_sentences(const SentenceIds& sentences, uint32_t update) const {
+  LabelledBatch packed = pack(data_->train, sentences);
   return std::make_unique<SentenceBatch>(model_.ready(packed.rows, std::move(packed.labels), update));
 }
 
