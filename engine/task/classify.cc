@@ -89,9 +89,9 @@ void ClassifyKind::fingerprint() { engine::fingerprint(options.data); }
 
 std::optional<TaskKind::Size> ClassifyKind::size() const {
   const auto data = labelled_tokens(options.data, options.text, [](const std::string&) {});
-  const int64_t words = data->vocabulary_size(), classes = data->class_count();
-  return Size{.parameters = parameter_count(options.model, words, classes),
-              .memory_bytes = estimated_memory_bytes(options.model, words, classes, options.batch.tokens)};
+  const int64_t parameters = parameter_count(options.model, data->vocabulary_size(), data->class_count());
+  return Size{.parameters = parameters,
+              .memory_bytes = estimated_memory_bytes(options.model, parameters, options.batch.tokens)};
 }
 
 std::string ClassifyKind::prepare_data(const Say& say) const {
