@@ -62,9 +62,9 @@ ReadySentences padded(ReadySentences batch, const SentenceBucket& b) {
 
 Classifier::Classifier(Parameters& parameters, const ClassifierOptions& options, int64_t vocab_size, int64_t classes,
                        uint32_t dropout_seed)
-    : Classifier(Scope(parameters, options, dropout_seed), options, vocab_size, classes, dropout_seed) {}
+    : Classifier(LayerScope(parameters, options, dropout_seed), options, vocab_size, classes, dropout_seed) {}
 
-Classifier::Classifier(const Scope& root, const ClassifierOptions& options, int64_t vocab_size, int64_t classes,
+Classifier::Classifier(const LayerScope& root, const ClassifierOptions& options, int64_t vocab_size, int64_t classes,
                        uint32_t dropout_seed)
     : options_(options),
       table_(declare_embedding(root, "embedding", vocab_size)),
@@ -79,13 +79,11 @@ ReadySentences Classifier::ready(const PackedRows& rows, std::vector<int32_t> la
   const Dropout words = update ? Dropout::with(options_.dropout.word, words_, *update) : Dropout::off();
   ReadySentences ready{.rows = drop_words(rows, words, kUnk), .spans = {}, .pooled = {}, .labels = std::move(labels)};
   ready.spans = AttentionSpans::self(ready.rows, /*causal=*/false);
-  ready.pooled.offsets = {0};
+  std::vector<int32_t> sentences;
   for (size_t s = 0; s + 1 < rows.offsets.size(); ++s) {
-    ready.pooled.tokens.push_back(kPad);
-    ready.pooled.positions.push_back(0);
-    ready.pooled.sentence_ids.push_back(rows.sentence_ids[static_cast<size_t>(rows.offsets[s])]);
-    ready.pooled.offsets.push_back(static_cast<int32_t>(s + 1));
+    sentences.push_back(rows.sentence_ids[static_cast<size_t>(rows.offsets[s])]);
   }
+  ready.pooled = rows_without_tokens(sentences, 1);
   return ready;
 }
 
