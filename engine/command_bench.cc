@@ -20,6 +20,7 @@
 #include "engine/ops/backend.h"
 #include "engine/ops/memory.h"
 #include "engine/run/run_options.h"
+#include "engine/task/translate.h"
 #include "engine/train/execution.h"
 
 namespace tearless::engine {
@@ -34,8 +35,10 @@ struct BenchArguments {
   bool turns = false, as_json = false, decode = false, kernels = false;
 };
 
-json as_json(const Bench::Decoded& decoded) {
-  return {{"seconds", decoded.seconds}, {"sentences", decoded.sentences}, {"tokens", decoded.tokens}};
+json decoding_as_json(Bench& bench) {
+  const auto timed = bench.decode();
+  if (!timed) fail("bench: this task does not translate: there is nothing to decode");
+  return {{"seconds", timed->seconds}, {"sentences", timed->decoded.sentences}, {"tokens", timed->decoded.tokens}};
 }
 
 json description(const Bench& bench) {
@@ -57,7 +60,7 @@ int take_turns(Bench& bench) {
     if (question.is_object() && question.contains("updates") && question["updates"].is_number_integer()) {
       answer = {{"seconds", bench.updates(question["updates"].get<int64_t>())}};
     } else if (question.is_object() && question.contains("decode")) {
-      answer = as_json(bench.decode());
+      answer = decoding_as_json(bench);
     } else {
       fail("bench --turns: cannot parse \"{}\"; expected {{\"updates\": N}} or {{\"decode\": true}}", line);
     }
@@ -89,7 +92,7 @@ int report(Bench& bench, const BenchArguments& args) {
                         {"forward_seconds", times.forward_seconds * per_update},
                         {"backward_seconds", times.backward_seconds * per_update}};
   }
-  if (args.decode) out["decode"] = as_json(bench.decode());
+  if (args.decode) out["decode"] = decoding_as_json(bench);
   if (args.as_json) {
     fmt::print("{}\n", out.dump(2));
     return kExitDone;
@@ -123,7 +126,7 @@ int report(Bench& bench, const BenchArguments& args) {
 /// Times single kernels against a plain copy, without a model.
 int report_kernels(const RunOptions& options, const BenchArguments& args) {
   constexpr int64_t kOnGpu = 1 << 30, kOnCpu = 64 << 20;
-  const ModelOptions& model = options.as<TranslateKind>("bench").options.model;
+  const ModelOptions& model = options.as<TranslateKind>("bench --kernels").options.model;
   const at::Device device = device_of(options.run);
   const at::Tensor like =
       at::empty({0}, at::TensorOptions().device(device).dtype(
@@ -159,10 +162,10 @@ Action command_bench(CLI::App& app) {
   app.add_option("--vocabulary", args->vocabulary, "vocabulary size")
       ->check(CLI::Range(8, 1 << 24))
       ->capture_default_str();
-  app.add_option(
-      "--lengths", args->lengths,
-      "JSON file {\"batches\": [[[source rows, target rows], …], …]} (default: sentences of 24 rows that fill "
-      "train.batch.tokens");
+  app.add_option("--lengths", args->lengths,
+                 "JSON file {\"batches\": [[[source rows, target rows], …], …]}, for classify [[rows, …], …] (default: "
+                 "sentences of "
+                 "24 rows that fill train.batch.tokens");
   app.add_option("--threads", args->threads, "number of threads (default: run.threads)")->check(CLI::PositiveNumber);
   app.add_option("--updates", args->updates, "number of updates to time")
       ->check(CLI::PositiveNumber)
@@ -183,10 +186,11 @@ Action command_bench(CLI::App& app) {
     if (!args->instructions.empty()) use_cpu_backend(args->instructions);
     at::set_num_threads(static_cast<int>(args->threads > 0 ? args->threads : options.run.threads));
     if (args->kernels) return report_kernels(options, *args);
-    const TranslateOptions& translation = options.as<TranslateKind>("bench").options;
-    Bench bench(
-        translation, options.train, options.run, args->vocabulary,
-        args->lengths.empty() ? equal_bench_lengths(translation.batch.tokens) : read_bench_lengths(args->lengths));
+    const BenchLengths lengths =
+        args->lengths.empty() ? equal_bench_lengths(*options.task) : read_bench_lengths(args->lengths, *options.task);
+    const std::unique_ptr<BenchSubject> subject =
+        make_bench_subject(*options.task, options.train, options.run, args->vocabulary, lengths);
+    Bench bench(*subject, options.train, options.run);
     bench.updates(bench.warm_up());
     return args->turns ? take_turns(bench) : report(bench, *args);
   };

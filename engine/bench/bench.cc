@@ -7,14 +7,9 @@
 #include <algorithm>
 #include <chrono>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <tuple>
 
-#include "base/error.h"
-#include "base/files.h"
 #include "engine/ops/backend.h"
-#include "engine/task/transformer_batch.h"
-#include "engine/train/execution.h"
 
 namespace tearless::engine {
 namespace {
@@ -24,91 +19,15 @@ using Clock = std::chrono::steady_clock;
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 constexpr double kLearningRate = 1e-4;
-constexpr int32_t kFirstWord = kUnk + 1;
-
-TokenLines random_lines(const std::vector<int64_t>& words, bool with_eos, int64_t vocab_size,
-                        const RandomStream& stream) {
-  TokenLines lines;
-  for (size_t i = 0; i < words.size(); ++i) {
-    std::vector<int32_t> line;
-    for (int64_t w = 0; w < words[i]; ++w) {
-      const uint32_t bits = stream.draw(static_cast<uint32_t>(w), 0, static_cast<uint32_t>(i), 0);
-      line.push_back(kFirstWord + static_cast<int32_t>(bits % static_cast<uint32_t>(vocab_size - kFirstWord)));
-    }
-    if (with_eos) line.push_back(kEos);
-    lines.add(line);
-  }
-  return lines;
-}
-
-ParallelTokens random_corpus(const BenchLengths& lengths, int64_t vocab_size, uint32_t seed) {
-  std::vector<int64_t> source, target;
-  for (const auto& batch : lengths) {
-    for (const auto& [source_rows, target_rows] : batch) {
-      source.push_back(source_rows - 1);
-      target.push_back(target_rows - 1);
-    }
-  }
-  return {random_lines(source, true, vocab_size, RandomStream(seed, "bench.source")),
-          random_lines(target, false, vocab_size, RandomStream(seed, "bench.target"))};
-}
 
 }  // namespace
 
-BenchLengths read_bench_lengths(const std::filesystem::path& path) {
-  BenchLengths lengths;
-  try {
-    lengths = nlohmann::json::parse(read_file(path)).at("batches").get<BenchLengths>();
-  } catch (const nlohmann::json::exception& error) {
-    fail("{}: not a list of sentence lengths ({}); expected {{\"batches\": [[[source rows, target rows], …], …]}}",
-         path.string(), error.what());
-  }
-  if (lengths.empty()) fail("{}: \"batches\" is empty", path.string());
-  for (const auto& batch : lengths) {
-    if (batch.empty()) fail("{}: a batch has no sentences", path.string());
-    for (const auto& [source, target] : batch) {
-      if (source < 1 || target < 1)
-        fail("{}: a sentence has {} source and {} target rows; each needs at least 1", path.string(), source, target);
-    }
-  }
-  return lengths;
-}
-
-BenchLengths equal_bench_lengths(int64_t tokens) {
-  constexpr int32_t kRows = 24;
-  return {std::vector(static_cast<size_t>(std::max<int64_t>(1, tokens / (2 * kRows))), std::pair{kRows, kRows})};
-}
-
-Bench::Bench(const TranslateOptions& options, const TrainOptions& train, const ExecutionOptions& execution,
-             int64_t vocab_size, const BenchLengths& lengths)
-    : options_(options),
+Bench::Bench(BenchSubject& subject, const TrainOptions& train, const ExecutionOptions& execution)
+    : subject_(subject),
       train_(train),
       execution_(execution),
-      corpus_(random_corpus(lengths, vocab_size, train.seed_for_order())),
-      parameters_(train.seed_for_init(), device_of(execution), row_precision(execution)),
-      model_(
-          std::make_unique<Transformer>(parameters_, options.model,
-                                        OutputVocabulary::from(std::vector<uint8_t>(static_cast<size_t>(vocab_size), 1),
-                                                               options.model.mask_target_vocabulary),
-                                        train.seed_for_dropout())),
-      translator_(std::make_unique<Translator>(*model_, options.decode, ops_of(execution))) {
-  parameters_.allocate();
-  moments_.emplace(parameters_.values());
-  updater_ = make_updater(*this, train, execution, *moments_);
-  int32_t line = 0;
-  for (const auto& batch : lengths) {
-    batches_.emplace_back();
-    for (size_t i = 0; i < batch.size(); ++i) batches_.back().push_back(line++);
-  }
-}
-
-std::unique_ptr<Batch> Bench::ready(int64_t index, uint32_t update) {
-  return std::make_unique<TransformerBatch>(model_->ready(pack(corpus_, batches_[static_cast<size_t>(index)]), update));
-}
-
-LossSums Bench::loss(const ForwardContext& context, const Batch& batch) {
-  return loss_sums(model_->loss(context, TransformerBatch::in(batch), train_.label_smoothing));
-}
+      moments_(subject.parameters().values()),
+      updater_(make_updater(subject, train, execution, moments_)) {}
 
 double Bench::make(Updater& updater, int64_t count) {
   const Clock::time_point start = Clock::now();
@@ -134,25 +53,24 @@ int64_t Bench::warm_up() const { return updater_->capacity() > 1 ? 3 * batch_cou
 
 TapeProfile Bench::profile() {
   TapeProfile profile;
-  profile.wait = [this] { wait_for(parameters_.values()); };
-  const auto updater = make_updater(*this, train_, execution_, *moments_, &profile);
+  profile.wait = [this] { wait_for(subject_.parameters().values()); };
+  const auto updater = make_updater(subject_, train_, execution_, moments_, &profile);
   for (int64_t i = 0; i < batch_count(); ++i) make(*updater, 1);
   return profile;
 }
 
-Bench::Decoded Bench::decode() {
+std::optional<Bench::TimedDecoding> Bench::decode() {
   // Two translations capture all decode steps before the timed one.
-  for (int i = 0; i < 2 && updater_->capacity() > 1 && !decoded_; ++i) translator_->translate(corpus_, [] {});
+  for (int i = 0; i < 2 && updater_->capacity() > 1 && !decoded_; ++i) subject_.decode();
   decoded_ = true;
   const Clock::time_point start = Clock::now();
-  const auto outputs = translator_->translate(corpus_, [] {});
-  Decoded decoded{seconds_since(start), static_cast<int64_t>(outputs.size()), 0};
-  for (const auto& output : outputs) decoded.tokens += static_cast<int64_t>(output.size());
-  return decoded;
+  const auto decoded = subject_.decode();
+  if (!decoded) return std::nullopt;
+  return TimedDecoding{seconds_since(start), *decoded};
 }
 
 double Bench::matmul_floor_seconds(const std::vector<TapeProfile::Matmul>& matmuls) const {
-  const auto options = parameters_.values().options().dtype(parameters_.row_type());
+  const auto options = subject_.parameters().values().options().dtype(subject_.parameters().row_type());
   std::map<std::tuple<int64_t, int64_t, int64_t>, int64_t> shapes;
   for (const auto& p : matmuls) ++shapes[{p.rows, p.in, p.out}];
   double sum = 0;
@@ -168,7 +86,7 @@ double Bench::matmul_floor_seconds(const std::vector<TapeProfile::Matmul>& matmu
       at::mm_out(y, x, weight.t());
       at::mm_out(d_weight, dy.t(), x);
       at::mm_out(dx, dy, weight);
-      wait_for(parameters_.values());
+      wait_for(subject_.parameters().values());
       tries.push_back(seconds_since(start));
     }
     std::nth_element(tries.begin(), tries.begin() + kTries / 2, tries.end());

@@ -110,10 +110,9 @@ int64_t parameter_count(const ClassifierOptions& options, int64_t vocab_size, in
   return declared.count();
 }
 
-int64_t estimated_memory_bytes(const ClassifierOptions& o, int64_t vocab_size, int64_t classes, int64_t batch_tokens) {
-  const int64_t parameters = 4 * parameter_count(o, vocab_size, classes);  // values, gradients, two moments
-  const int64_t row = o.layers * (10 * o.d_model + 3 * o.d_ff);            // as for the encoder-decoder
-  return static_cast<int64_t>(sizeof(float)) * (parameters + batch_tokens * row);
+int64_t estimated_memory_bytes(const ClassifierOptions& o, int64_t parameters, int64_t batch_tokens) {
+  const int64_t row = o.layers * (10 * o.d_model + 3 * o.d_ff);  // as for the encoder-decoder
+  return static_cast<int64_t>(sizeof(float)) * (4 * parameters + batch_tokens * row);
 }
 
 }  // namespace tearless::engine

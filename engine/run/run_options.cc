@@ -23,17 +23,23 @@ std::string task_in(const WrittenSettings& written) {
                                                                   : std::string(kDefaultTask);
 }
 
-std::set<std::string> keys_of(std::string_view task) {
-  RunOptions any(task);
-  std::set<std::string> keys;
-  for (const DescribedField& f : list_settings(description_of(any))) keys.insert(f.key);
-  return keys;
+/// The keys of the settings of each task. Listed once: `check` reads thousands of configurations.
+const std::set<std::string>& keys_of(std::string_view task) {
+  static const auto keys_of_task = [] {
+    std::map<std::string, std::set<std::string>, std::less<>> all;
+    for (const auto& kind : task_kinds()) {
+      RunOptions any(kind->name);
+      for (const DescribedField& f : list_settings(description_of(any))) all[std::string(kind->name)].insert(f.key);
+    }
+    return all;
+  }();
+  return keys_of_task.find(task)->second;
 }
 
 /// Throws UserError if a written setting is one of another task and not of this one.
 void refuse_settings_of_other_tasks(const WrittenSettings& written, std::string_view task) {
   if (!make_task_kind(task)) return;  // the reader names the legal ones
-  const std::set<std::string> own = keys_of(task);
+  const std::set<std::string>& own = keys_of(task);
   for (const auto& [key, value] : written.values) {
     if (own.contains(key)) continue;
     for (const auto& other : task_kinds()) {

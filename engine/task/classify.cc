@@ -86,9 +86,9 @@ void ClassifyKind::fingerprint() { engine::fingerprint(options.data); }
 
 std::optional<TaskKind::Size> ClassifyKind::size() const {
   const auto data = labelled_tokens(options.data, options.text, [](const std::string&) {});
-  const int64_t words = data->vocabulary_size(), classes = data->class_count();
-  return Size{.parameters = parameter_count(options.model, words, classes),
-              .memory_bytes = estimated_memory_bytes(options.model, words, classes, options.batch.tokens)};
+  const int64_t parameters = parameter_count(options.model, data->vocabulary_size(), data->class_count());
+  return Size{.parameters = parameters,
+              .memory_bytes = estimated_memory_bytes(options.model, parameters, options.batch.tokens)};
 }
 
 std::string ClassifyKind::prepare_data(const Say& say) const {
@@ -125,7 +125,11 @@ int64_t Classify::start_pass(int64_t pass) {
 }
 
 std::unique_ptr<Batch> Classify::ready(int64_t index, uint32_t update) {
-  LabelledBatch packed = pack(data_->train, batches_[static_cast<size_t>(index)]);
+  return ready_sentences(batches_[static_cast<size_t>(index)], update);
+}
+
+std::unique_ptr<Batch> Classify::ready_sentences(const SentenceIds& sentences, uint32_t update) const {
+  LabelledBatch packed = pack(data_->train, sentences);
   return std::make_unique<SentenceBatch>(model_.ready(packed.rows, std::move(packed.labels), update));
 }
 

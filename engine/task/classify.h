@@ -59,6 +59,8 @@ class Classify final : public Task {
   FinalScores final_scores() override;
 
   const LabelledTokens& data() const { return *data_; }
+  /// ready() for these training sentences.
+  std::unique_ptr<Batch> ready_sentences(const SentenceIds& sentences, uint32_t update) const;
 
  private:
   /// Without dropout.

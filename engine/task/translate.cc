@@ -47,8 +47,9 @@ void TranslateKind::fingerprint() { engine::fingerprint(options.data); }
 std::optional<TaskKind::Size> TranslateKind::size() const {
   const auto vocabulary = prepared_vocabulary_size(preparation_key(options.data, options.text));
   if (!vocabulary) return std::nullopt;
-  return Size{.parameters = parameter_count(options.model, *vocabulary),
-              .memory_bytes = estimated_memory_bytes(options.model, *vocabulary, options.batch.tokens)};
+  const int64_t parameters = parameter_count(options.model, *vocabulary);
+  return Size{.parameters = parameters,
+              .memory_bytes = estimated_memory_bytes(options.model, parameters, *vocabulary, options.batch.tokens)};
 }
 
 std::string TranslateKind::prepare_data(const Say& say) const {

@@ -5,8 +5,8 @@ For each size and each list of batches, engine and peers run as processes with t
 take turns: k updates each, in an order that reverses every turn, until the slowest has worked for --seconds (at least ten turns, and
 three visits to every batch where they differ). All make the same updates of the same batches, and the same work in them: forward with dropout, loss,
 backward, clipping, Adam. The time of an update is the median over updates of batches of one shape, averaged over the batches of the list; a
-ratio is the peer's time over the engine's. Lists (tools/bench/lengths/): `equal`, where packing gives nothing and which the goals refer to, and
-`real`. Decoding is beam search over one list of sentences, by a PyTorch search that runs whole prefixes again (the goals refer to that) and by
+ratio is the peer's time over the engine's. Lists (tools/bench/lengths/): `equal`, where packing gives nothing and which the goals refer to (of
+rt they refer to `real`), and `real`. Decoding is beam search over one list of sentences, by a PyTorch search that runs whole prefixes again (the goals refer to that) and by
 one with caches.
 
     tools/bench/compare.py                                   all sizes that run on the CPU
@@ -39,8 +39,10 @@ DECODING_GOAL = 10
 class Size:
     name: str  # of sizes/NAME.toml and lengths/NAME_*.json
     vocabulary: int
-    goals: dict  # peer → least ratio on the equal list; "best" is the fastest peer
+    goals: dict  # peer → least ratio on the list of the goals; "best" is the fastest peer
     device: str = "cpu"
+    lists: tuple = ("equal", "real", "decode")
+    goal_list: str = "equal"
 
 
 SIZES = [
@@ -49,6 +51,7 @@ SIZES = [
     Size("d128", 4000, {"padded": 2.5}),
     Size("d256", 8000, {}),
     Size("base", 8000, {"padded": 1.4}),
+    Size("rt", 9058, {"padded": 2}, lists=("equal", "real"), goal_list="real"),
     Size("base_cuda", 8000, {"eager padded": 2.8, "best": 1.3}, "cuda"),
 ]
 PEERS = {
@@ -183,6 +186,11 @@ def compare_updates(sides, batches, box):
             return seconds
 
 
+def rows_of(example):
+    """Of a sentence pair, or of a sentence."""
+    return sum(example) if isinstance(example, list) else example
+
+
 def measure_updates(arguments, size, kind, threads):
     lengths = HERE / "lengths" / f"{size.name}_{kind}.json"
     batches = json.loads(lengths.read_text())["batches"]
@@ -190,12 +198,12 @@ def measure_updates(arguments, size, kind, threads):
         seconds = compare_updates(sides, batches, arguments.seconds)
         ready = {name: side.ready for name, side in sides.items()}
     result = {"what": "update", "size": size.name, "list": kind, "threads": threads,
-              "parameters": ready["engine"]["parameters"], "rows_per_batch": statistics.mean(sum(map(sum, b)) for b in batches),
+              "parameters": ready["engine"]["parameters"], "rows_per_batch": statistics.mean(sum(map(rows_of, b)) for b in batches),
               "updates": len(seconds["engine"]), "ready": ready, "ms": {}, "quartiles_ms": {}}
     for name, values in seconds.items():
         lower, middle, upper = typical(values, batches[1:] + batches[:1])
         result["ms"][name], result["quartiles_ms"][name] = middle, [lower, upper]
-    return with_ratios(result, size.goals if kind == "equal" else {})
+    return with_ratios(result, size.goals if kind == size.goal_list else {})
 
 
 def measure_decoding(arguments, size, threads):
@@ -359,7 +367,7 @@ def main():
         "seconds": arguments.seconds,
         "results": [],
     }
-    parts = [(size, kind, threads) for size in arguments.sizes for kind in arguments.lists for threads in arguments.threads]
+    parts = [(size, kind, threads) for size in arguments.sizes for kind in arguments.lists if kind in size.lists for threads in arguments.threads]
     for i, (size, kind, threads) in enumerate(parts, 1):
         start = time.monotonic()
         print(f"[{i}/{len(parts)}] {size.name} {kind}, threads {threads}: ", end="", flush=True)

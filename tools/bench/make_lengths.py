@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
-"""make_lengths.py TOKENS.bin: writes tools/bench/lengths/, the batches that tools/bench/compare.py times, as rows of each sentence.
+"""make_lengths.py TOKENS.bin RT: writes tools/bench/lengths/, the batches that tools/bench/compare.py times, as rows of each sentence.
 
 *_equal: every sentence has as many rows on both sides, so that padding costs nothing and packing gains nothing.
 *_real: sentences of TED gl-en (Qi et al. 2018) after 3,000 joint BPE merges, cut as the engine cuts a pass: shuffled, sorted by source
 length, batches growing while sentences × (longest source + longest target) stays within the rows of the size, or, for the papers'
 4,096, sentences × longest side. Pairs that are too long for a batch are left out. Of all batches twelve are drawn, seed 147.
 decode: 48 sentences of the test set, drawn likewise, as one list.
+rt: single sentences of RT (Pang and Lee 2005), words as they are, cut likewise with sentences × longest ≤ 4,096. RT: the folder that
+tools/get_rt.py writes.
 
 TOKENS.bin is the prepared corpus, whose lengths count EOS on both sides:
 
     tools/get_ted_gl.py && tearless-engine prepare FILE    # FILE: [data] of grids/base/twt_gl_en.toml, [text] merges = 3000
-    tools/bench/make_lengths.py ~/.cache/tearless/prepared/KEY/tokens.bin
+    tools/bench/make_lengths.py ~/.cache/tearless/prepared/KEY/tokens.bin data/rt
 """
 
 import json
@@ -84,7 +86,20 @@ def write(name, batches):
     print(f"{name}: {len(batches)} batches, {sum(map(len, batches))} sentences, {rows} rows, {100 * (1 - rows / padded):.0f} % padding")
 
 
-def main(file):
+def write_rt(folder):
+    rows, equal = 4096, 24
+    lines = [line for name in ("neg", "pos") for line in (pathlib.Path(folder) / f"rt-polarity.{name}").read_bytes().split(b"\n")]
+    generator = random.Random(SEED)
+    sentences = generator.sample(words := [len(line.split()) for line in lines if line.split()], len(words))
+    single = [(words, 0) for words in sentences]
+    batches = generator.sample(cut(single, rows, both_sides), BATCHES)
+    for name, lengths in (("rt_equal", [[equal] * (rows // equal)] * BATCHES), ("rt_real", [[words for words, _ in b] for b in batches])):
+        (LENGTHS / f"{name}.json").write_text(json.dumps({"batches": lengths}, separators=(",", ":")).replace("],", "],\n") + "\n")
+        print(f"{name}: {len(lengths)} batches, {sum(map(len, lengths))} sentences, {sum(map(sum, lengths))} rows")
+
+
+def main(file, rt):
+    write_rt(rt)
     pairs = read_pairs(file)
     LENGTHS.mkdir(exist_ok=True)
     for name, (rows, counted, side) in SIZES.items():
@@ -96,6 +111,6 @@ def main(file):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2 or sys.argv[1] in ("-h", "--help"):
+    if len(sys.argv) != 3 or sys.argv[1] in ("-h", "--help"):
         sys.exit(__doc__)
-    main(sys.argv[1])
+    main(sys.argv[1], sys.argv[2])

@@ -38,43 +38,55 @@ WARM_UP_UPDATES = 3
 
 
 # --- settings and batches ---------------------------------------------------------------------------------------------------------
-class Settings:
-    """The part of an engine's settings file that matters here, and defaults as in docs/engine_settings.md."""
+def read_settings(file):
+    try:
+        return tomllib.loads(pathlib.Path(file).read_text())
+    except (OSError, tomllib.TOMLDecodeError) as error:
+        sys.exit(f"peer: {file}: {error}")
 
-    FIXED = {"placement": "pre", "tied_embeddings": "all", "output_bias": True, "mask_target_vocabulary": False}
 
-    def __init__(self, file, vocabulary):
-        try:
-            settings = tomllib.loads(pathlib.Path(file).read_text())
-        except (OSError, tomllib.TOMLDecodeError) as error:
-            sys.exit(f"peer: {file}: {error}")
+class CommonSettings:
+    """The part of an engine's settings that every task has and that matters here, and defaults as in docs/engine_settings.md. `fixed`: settings of
+    [model] that the peer has at one value alone. `sizes`: the defaults of d_model, d_ff and heads."""
+
+    def __init__(self, file, settings, vocabulary, fixed, sizes):
         model, train = settings.get("model", {}), settings.get("train", {})
-        decode, schedule, adam = settings.get("decode", {}), train.get("schedule", {}), train.get("adam", {})
-        for key, value in self.FIXED.items():
+        schedule, adam = train.get("schedule", {}), train.get("adam", {})
+        for key, value in fixed.items():
             if model.get(key, value if key != "mask_target_vocabulary" else True) != value:
                 sys.exit(f"peer: {file}: model.{key} must be {json.dumps(value)}: the peer has no other")
         if model.get("norm", {}).get("kind", "layer_norm") != "layer_norm" or model.get("fix_norm", False):
             sys.exit(f"peer: {file}: model.norm.kind must be \"layer_norm\" without fix_norm: the peer has no other")
         if schedule.get("kind", "invsqrt") != "invsqrt":
             sys.exit(f"peer: {file}: train.schedule.kind must be \"invsqrt\": the peer has no other")
-        dropout = model.get("dropout", {})
-        if dropout.get("word", 0.1) != 0:
-            sys.exit(f"peer: {file}: model.dropout.word must be 0: the peer does not drop words")
         self.vocabulary = vocabulary
-        self.encoder_layers, self.decoder_layers = model.get("encoder_layers", 6), model.get("decoder_layers", 6)
-        self.d, self.f, self.heads = model.get("d_model", 512), model.get("d_ff", 2048), model.get("heads", 8)
-        self.residual_dropout, self.attention_dropout, self.relu_dropout = (
-            dropout.get(site, 0.3) for site in ("residual", "attention", "relu"))
+        self.d, self.f, self.heads = (model.get(key, size) for key, size in zip(("d_model", "d_ff", "heads"), sizes))
         self.smoothing, self.clip_norm = train.get("label_smoothing", 0.1), train.get("clip_norm", 1.0)
         self.warmup = schedule.get("warmup_updates", 8000)
         self.peak = schedule.get("peak_lr", schedule.get("scale", 1.0) * (self.d * self.warmup) ** -0.5)
         self.betas, self.adam_eps = (adam.get("beta1", 0.9), adam.get("beta2", 0.999)), adam.get("eps", 1e-8)
-        self.beam, self.alpha = decode.get("beam", 4), decode.get("alpha", 0.6)
-        self.max_extra, self.batch_tokens = decode.get("max_extra", 50), decode.get("batch_tokens", 4096)
         self.device, self.seed = settings.get("run", {}).get("device", "cpu"), train.get("seed", 147)
 
     def rate(self, update):
         return self.peak * min(update / self.warmup, (self.warmup / update) ** 0.5)
+
+
+class Settings(CommonSettings):
+    """Those of task = "translate"."""
+
+    FIXED = {"placement": "pre", "tied_embeddings": "all", "output_bias": True, "mask_target_vocabulary": False}
+
+    def __init__(self, file, settings, vocabulary):
+        super().__init__(file, settings, vocabulary, self.FIXED, (512, 2048, 8))
+        model, decode = settings.get("model", {}), settings.get("decode", {})
+        dropout = model.get("dropout", {})
+        if dropout.get("word", 0.1) != 0:
+            sys.exit(f"peer: {file}: model.dropout.word must be 0: the peer does not drop words")
+        self.encoder_layers, self.decoder_layers = model.get("encoder_layers", 6), model.get("decoder_layers", 6)
+        self.residual_dropout, self.attention_dropout, self.relu_dropout = (
+            dropout.get(site, 0.3) for site in ("residual", "attention", "relu"))
+        self.beam, self.alpha = decode.get("beam", 4), decode.get("alpha", 0.6)
+        self.max_extra, self.batch_tokens = decode.get("max_extra", 50), decode.get("batch_tokens", 4096)
 
 
 def read_lengths(file):
@@ -552,17 +564,26 @@ def main():
     if arguments.vocabulary <= FIRST_WORD:
         parser.error(f"--vocabulary must be more than {FIRST_WORD}")
 
-    options = Settings(arguments.config, arguments.vocabulary)
+    settings = read_settings(arguments.config)
+    classify = settings.get("task", "translate") == "classify"
+    options = (classifiers.Settings if classify else Settings)(arguments.config, settings, arguments.vocabulary)
     options.device = arguments.device or options.device
     if options.device == "cuda" and not torch.cuda.is_available():
         sys.exit("peer: torch finds no CUDA device here: use --device cpu")
     torch.manual_seed(options.seed)
     generator = torch.Generator().manual_seed(options.seed)
-    sentences = [random_sentences(lengths, options.vocabulary, generator) for lengths in read_lengths(arguments.lengths)]
-    batches = [Batch(batch, arguments.form == "packed", options.device) for batch in sentences]
-    sources = [source for batch in sentences for source, _ in batch]
-    longest = max(max(batch.target.longest, batch.source.longest) for batch in batches) + options.max_extra
-    model = Transformer(options, longest).to(options.device)
+    packed = arguments.form == "packed"
+    if classify:
+        batches = [classifiers.Batch(lengths, options.vocabulary, packed, options.device, generator)
+                   for lengths in classifiers.read_lengths(arguments.lengths)]
+        sources = []
+        model = classifiers.SentenceClassifier(options, max(batch.source.longest for batch in batches)).to(options.device)
+    else:
+        sentences = [random_sentences(lengths, options.vocabulary, generator) for lengths in read_lengths(arguments.lengths)]
+        batches = [Batch(batch, packed, options.device) for batch in sentences]
+        sources = [source for batch in sentences for source, _ in batch]
+        longest = max(max(batch.target.longest, batch.source.longest) for batch in batches) + options.max_extra
+        model = Transformer(options, longest).to(options.device)
     trainer = Trainer(model, batches, options, arguments.variant)
     trainer.timed(WARM_UP_UPDATES if arguments.variant == "eager" else 2 * len(batches) + WARM_UP_UPDATES)
     trainer.done = 0
@@ -586,4 +607,6 @@ def main():
 
 
 if __name__ == "__main__":
+    sys.modules["peer"] = sys.modules["__main__"]  # which classifiers imports
+    import classifiers
     sys.exit(main())

@@ -1,0 +1,195 @@
+#include "engine/bench/subject.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "engine/task/classify.h"
+#include "engine/task/transformer_batch.h"
+#include "engine/task/translate.h"
+#include "engine/train/execution.h"
+
+namespace tearless::engine {
+namespace {
+
+constexpr int32_t kFirstWord = kUnk + 1;
+constexpr int32_t kRows = 24;  // of an example of equal_bench_lengths()
+
+TokenLines random_lines(const std::vector<int64_t>& words, bool with_eos, int64_t vocab_size,
+                        const RandomStream& stream) {
+  TokenLines lines;
+  for (size_t i = 0; i < words.size(); ++i) {
+    std::vector<int32_t> line;
+    for (int64_t w = 0; w < words[i]; ++w) {
+      const uint32_t bits = stream.draw(static_cast<uint32_t>(w), 0, static_cast<uint32_t>(i), 0);
+      line.push_back(kFirstWord + static_cast<int32_t>(bits % static_cast<uint32_t>(vocab_size - kFirstWord)));
+    }
+    if (with_eos) line.push_back(kEos);
+    lines.add(line);
+  }
+  return lines;
+}
+
+/// The numbers of the examples of each batch.
+std::vector<SentenceIds> numbered(const BenchLengths& lengths) {
+  std::vector<SentenceIds> batches;
+  int32_t line = 0;
+  for (const auto& batch : lengths) {
+    batches.emplace_back();
+    for (size_t i = 0; i < batch.size(); ++i) batches.back().push_back(line++);
+  }
+  return batches;
+}
+
+/// Column `side` of all examples, minus `without` rows each.
+std::vector<int64_t> column(const BenchLengths& lengths, size_t side, int64_t without) {
+  std::vector<int64_t> all;
+  for (const auto& batch : lengths) {
+    for (const auto& example : batch) all.push_back(example.at(side) - without);
+  }
+  return all;
+}
+
+class TranslateSubject final : public BenchSubject {
+ public:
+  TranslateSubject(const TranslateOptions& options, const TrainOptions& train, const ExecutionOptions& execution,
+                   int64_t vocab_size, const BenchLengths& lengths)
+      : train_(train),
+        corpus_(
+            random_lines(column(lengths, 0, 1), true, vocab_size, RandomStream(train.seed_for_order(), "bench.source")),
+            random_lines(column(lengths, 1, 1), false, vocab_size,
+                         RandomStream(train.seed_for_order(), "bench.target"))),
+        batches_(numbered(lengths)),
+        parameters_(train.seed_for_init(), device_of(execution), row_precision(execution)),
+        model_(parameters_, options.model,
+               OutputVocabulary::from(std::vector<uint8_t>(static_cast<size_t>(vocab_size), 1),
+                                      options.model.mask_target_vocabulary),
+               train.seed_for_dropout()),
+        translator_(model_, options.decode, ops_of(execution)) {
+    parameters_.allocate();
+  }
+
+  Parameters& parameters() override { return parameters_; }
+  std::vector<std::string> loss_names() const override { return {"loss", "nll"}; }
+  std::unique_ptr<Batch> ready(int64_t index, uint32_t update) override {
+    return std::make_unique<TransformerBatch>(
+        model_.ready(pack(corpus_, batches_[static_cast<size_t>(index)]), update));
+  }
+  LossSums loss(const ForwardContext& context, const Batch& batch) override {
+    return loss_sums(model_.loss(context, TransformerBatch::in(batch), train_.label_smoothing));
+  }
+  int64_t batch_count() const override { return static_cast<int64_t>(batches_.size()); }
+  std::optional<Decoded> decode() override {
+    Decoded decoded;
+    for (const auto& output : translator_.translate(corpus_, [] {})) {
+      ++decoded.sentences;
+      decoded.tokens += static_cast<int64_t>(output.size());
+    }
+    return decoded;
+  }
+
+ private:
+  const TrainOptions& train_;
+  ParallelTokens corpus_;
+  std::vector<SentenceIds> batches_;
+  Parameters parameters_;
+  Transformer model_;
+  Translator translator_;
+};
+
+class ClassifySubject final : public BenchSubject {
+ public:
+  ClassifySubject(const ClassifyOptions& options, const TrainOptions& train, const ExecutionOptions& execution,
+                  int64_t vocab_size, const BenchLengths& lengths)
+      : batches_(numbered(lengths)), task_(options, train, execution, made_up(train, vocab_size, lengths)) {}
+
+  Parameters& parameters() override { return task_.parameters(); }
+  std::vector<std::string> loss_names() const override { return task_.loss_names(); }
+  std::unique_ptr<Batch> ready(int64_t index, uint32_t update) override {
+    return task_.ready_sentences(batches_[static_cast<size_t>(index)], update);
+  }
+  LossSums loss(const ForwardContext& context, const Batch& batch) override { return task_.loss(context, batch); }
+  int64_t batch_count() const override { return static_cast<int64_t>(batches_.size()); }
+
+ private:
+  static std::shared_ptr<const LabelledTokens> made_up(const TrainOptions& train, int64_t vocab_size,
+                                                       const BenchLengths& lengths) {
+    constexpr int32_t kClasses = 2;
+    auto data = std::make_shared<LabelledTokens>();
+    data->vocabulary.resize(static_cast<size_t>(vocab_size));
+    data->classes.resize(kClasses);
+    data->train.lines =
+        random_lines(column(lengths, 0, 0), false, vocab_size, RandomStream(train.seed_for_order(), "bench.source"));
+    for (int32_t i = 0; i < data->train.lines.size(); ++i) data->train.labels.push_back(i % kClasses);
+    return data;
+  }
+
+  std::vector<SentenceIds> batches_;
+  Classify task_;
+};
+
+/// Sides of an example of that task.
+size_t sides_of(const TaskKind& task) { return dynamic_cast<const TranslateKind*>(&task) ? 2 : 1; }
+
+}  // namespace
+
+BenchLengths read_bench_lengths(const std::filesystem::path& path, const TaskKind& task) {
+  const size_t sides = sides_of(task);
+  BenchLengths lengths;
+  try {
+    const nlohmann::json batches = nlohmann::json::parse(read_file(path)).at("batches");
+    if (sides == 2) {
+      lengths = batches.get<BenchLengths>();
+    } else {
+      for (const auto& batch : batches.get<std::vector<std::vector<int32_t>>>()) {
+        lengths.emplace_back();
+        for (const int32_t rows : batch) lengths.back().push_back({rows});
+      }
+    }
+  } catch (const nlohmann::json::exception& error) {
+    fail("{}: not a list of sentence lengths ({}); expected {{\"batches\": [[{}, …], …]}}", path.string(), error.what(),
+         sides == 2 ? "[source rows, target rows]" : "rows");
+  }
+  if (lengths.empty()) fail("{}: \"batches\" is empty", path.string());
+  for (const auto& batch : lengths) {
+    if (batch.empty()) fail("{}: a batch has no sentences", path.string());
+    for (const auto& rows : batch) {
+      if (rows.size() != sides) {
+        fail("{}: a sentence has {} lengths; of this task each has {}", path.string(), rows.size(), sides);
+      }
+      if (const int32_t least = *std::min_element(rows.begin(), rows.end()); least < 1) {
+        fail("{}: a sentence has {} rows; each needs at least 1", path.string(), least);
+      }
+    }
+  }
+  return lengths;
+}
+
+BenchLengths equal_bench_lengths(const TaskKind& task) {
+  const auto batch = [](int64_t tokens, const std::vector<int32_t>& example) {
+    return BenchLengths{std::vector(
+        static_cast<size_t>(std::max<int64_t>(1, tokens / (kRows * static_cast<int64_t>(example.size())))), example)};
+  };
+  if (const auto* translate = dynamic_cast<const TranslateKind*>(&task)) {
+    return batch(translate->options.batch.tokens, {kRows, kRows});
+  }
+  if (const auto* classify = dynamic_cast<const ClassifyKind*>(&task)) {
+    return batch(classify->options.batch.tokens, {kRows});
+  }
+  fail("bench is not for task = \"{}\"", task.name);
+}
+
+std::unique_ptr<BenchSubject> make_bench_subject(const TaskKind& task, const TrainOptions& train,
+                                                 const ExecutionOptions& execution, int64_t vocab_size,
+                                                 const BenchLengths& lengths) {
+  if (const auto* translate = dynamic_cast<const TranslateKind*>(&task)) {
+    return std::make_unique<TranslateSubject>(translate->options, train, execution, vocab_size, lengths);
+  }
+  if (const auto* classify = dynamic_cast<const ClassifyKind*>(&task)) {
+    return std::make_unique<ClassifySubject>(classify->options, train, execution, vocab_size, lengths);
+  }
+  fail("bench is not for task = \"{}\"", task.name);
+}
+
+}  // namespace tearless::engine
