@@ -138,8 +138,8 @@ LossSums Classify::loss(const ForwardContext& context, const Batch& batch) {
   return {{sums.loss, sums.nll}, sums.tokens};
 }
 
-Classify::Judged Classify::judge(const LabelledLines& set) const {
-  Judged judged;
+Classify::Predicted Classify::predict(const LabelledLines& set) const {
+  Predicted predicted;
   for (const SentenceIds& sentences : evaluation_batches(set.lines, kEvaluationTokens)) {
     throw_if_stopped();
     LabelledBatch packed = pack(set, sentences);
@@ -149,34 +149,34 @@ Classify::Judged Classify::judge(const LabelledLines& set) const {
     const double* row = log_p.const_data_ptr<double>();
     const int64_t classes = log_p.size(1);
     for (const int32_t label : packed.labels) {
-      judged.predictions.push_back(static_cast<int32_t>(std::max_element(row, row + classes) - row));
-      judged.nll -= row[label];
+      predicted.predictions.push_back(static_cast<int32_t>(std::max_element(row, row + classes) - row));
+      predicted.nll -= row[label];
       row += classes;
     }
   }
-  return judged;
+  return predicted;
 }
 
-NamedNumbers Classify::numbers(const std::string& name, const LabelledLines& set, const Judged& judged) {
+NamedNumbers Classify::numbers(const std::string& name, const LabelledLines& set, const Predicted& predicted) {
   int64_t right = 0;
-  for (size_t i = 0; i < set.labels.size(); ++i) right += judged.predictions[i] == set.labels[i];
+  for (size_t i = 0; i < set.labels.size(); ++i) right += predicted.predictions[i] == set.labels[i];
   const auto count = static_cast<double>(set.size());
   constexpr double kLargest = 700;  // also where the parameters are not finite: JSON has finite numbers alone
   return {{name + ".accuracy", 100.0 * static_cast<double>(right) / count},
-          {name + ".loss", std::min(kLargest, judged.nll / count)}};
+          {name + ".loss", std::min(kLargest, predicted.nll / count)}};
 }
 
-NamedNumbers Classify::evaluate() { return numbers("dev", data_->dev, judge(data_->dev)); }
+NamedNumbers Classify::evaluate() { return numbers("dev", data_->dev, predict(data_->dev)); }
 
 FinalScores Classify::final_scores() {
   FinalScores scores;
-  const auto write = [&](const std::string& name, const Judged& judged) {
+  const auto write = [&](const std::string& name, const Predicted& predicted) {
     std::string& text = scores.files["outputs/" + name + ".classes"];
-    for (const int32_t label : judged.predictions) text += data_->classes[static_cast<size_t>(label)] + "\n";
+    for (const int32_t label : predicted.predictions) text += data_->classes[static_cast<size_t>(label)] + "\n";
   };
-  const Judged test = judge(data_->test);
+  const Predicted test = predict(data_->test);
   scores.numbers = numbers("test", data_->test, test);
-  write("dev", judge(data_->dev));  // its scores are known from the evaluation
+  write("dev", predict(data_->dev));  // its scores are known from the evaluation
   write("test", test);
   for (const auto& [name, length] : learned_lengths(parameters_)) scores.numbers[name] = length;
   return scores;

@@ -60,14 +60,14 @@ class Classify final : public Task {
   const LabelledTokens& data() const { return *data_; }
 
  private:
-  struct Judged {
+  struct Predicted {
     std::vector<int32_t> predictions;  // [N] the class with the largest logit; of equals the first
     double nll = 0;                    // Σ -log p(label)
   };
   /// Without dropout.
-  Judged judge(const LabelledLines& set) const;
+  Predicted predict(const LabelledLines& set) const;
   /// `name`.accuracy in percent and `name`.loss, the mean cross-entropy without label smoothing.
-  static NamedNumbers numbers(const std::string& name, const LabelledLines& set, const Judged& judged);
+  static NamedNumbers numbers(const std::string& name, const LabelledLines& set, const Predicted& predicted);
 
   const ClassifyOptions& options_;
   const TrainOptions& train_;
