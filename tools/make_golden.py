@@ -396,7 +396,8 @@ class Transformer(Layers):
         gold = torch.tensor([place[int(v)] for v in labels[real]])
         return self.losses(self.logits()[real], gold)
 
-    def words_dropped(self):
+    def dropped(self):
+        """The words of each side."""
         source, target = pad(SOURCES), pad([[BOS] + t for t in TARGETS])
         return [int((self.word_dropout(tokens, "word." + side) != tokens).sum()) for tokens, side in ((source, "source"), (target, "target"))]
 
@@ -426,7 +427,8 @@ class Classifier(Layers):
         pooled = dropout(pooled, self.case.dropout["pooled"], "pooled", np.arange(self.case.d), 0, self.lines[:, 0], self.update)
         return self.losses(self.linear(pooled, "output"), torch.tensor(CLASSES))
 
-    def words_dropped(self):
+    def dropped(self):
+        """The words."""
         tokens = pad(SENTENCES)
         return [int((self.word_dropout(tokens, "word") != tokens).sum())]
 
@@ -514,7 +516,7 @@ def write(folder, Model, named_cases):
         text = ",\n".join(f"{json.dumps(key)}: {json.dumps(value, separators=(',', ':'))}" for key, value in out.items() if key != "gradients")
         gradients = ",\n".join(f" {json.dumps(key)}: {json.dumps(value, separators=(',', ':'))}" for key, value in out["gradients"].items())
         (folder / f"{name}.json").write_text("{" + text + ',\n"gradients": {\n' + gradients + "}}\n")
-        print(f"{name}: words dropped {Model(case, {}, 1).words_dropped()}, losses {out['losses'][0]:.4f} … {out['losses'][-1]:.4f}, "
+        print(f"{name}: dropped {Model(case, {}, 1).dropped()}, losses {out['losses'][0]:.4f} … {out['losses'][-1]:.4f}, "
               f"gradient norms {min(out['gradient_norms']):.3f} … {max(out['gradient_norms']):.3f}")
 
 
