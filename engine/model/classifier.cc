@@ -24,7 +24,7 @@ ClassifierOptions::ClassifierOptions() {
 void describe(SettingsVisitor& v, ClassifierOptions& o) {
   v.integer({.key = "layers", .meaning = "layers of the encoder", .min = 1, .max = 200}, o.layers);
   describe_layer_fields(v, o);
-  describe_layer_tables(v, o);
+  describe_layer_tables(v, o, /*has_decoder=*/false);
   v.table_of("dropout", [&] {
     v.number({.key = "pooled",
               .meaning = "on the mean of a sentence's rows, which the output layer reads",
@@ -37,12 +37,8 @@ void describe(SettingsVisitor& v, ClassifierOptions& o) {
 
 void check_consistent(const ClassifierOptions& o) {
   check_consistent(static_cast<const LayerOptions&>(o));
-  constexpr auto kNoDecoder = "the classifier has no decoder; use \"all\" or \"encoder\"";
   if (o.norm.scope == NormScope::kDecoder && o.norm.scope_applies()) {
-    fail("model.norm.scope = \"decoder\": {}", kNoDecoder);
-  }
-  if (o.init == Init::kDsInit && o.ds_init.stacks == DsInitOptions::Stacks::kDecoder) {
-    fail("model.ds_init.stacks = \"decoder\": the classifier has no decoder; use \"both\" or \"encoder\"");
+    fail("model.norm.scope = \"decoder\": the classifier has no decoder; use \"all\", which is all of the encoder");
   }
 }
 
