@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Writes tests/golden/parity/*.json: what the model must compute, by a second implementation that shares nothing with the engine.
+"""Writes tests/golden/parity/*.json and tests/golden/classifier_parity/*.json: what the models must compute, by a second implementation
+that shares nothing with the engine.
 
 Plain PyTorch: padded batches, masks, autograd, torch's own layer norm, embedding, cross-entropy, clipping and Adam; a Philox in
 numpy. Numbers are computed in double precision from starting values rounded to float, so what the test allows is the engine's own
 rounding. Needs torch and numpy; run by hand when a definition changes, look at the difference, commit it:
 
-    python3 tools/make_golden.py tests/golden/parity
+    python3 tools/make_golden.py tests/golden
 """
 import json
 import math
@@ -31,6 +32,11 @@ UPDATES = 10
 LINES = [3, 70_000, 12, 2_000_000_123]
 SOURCES = [[4, 5, 6, 7, 8, EOS], [9, EOS], [11, 6, 12, 5, 13, 14, 16, 11, EOS], [15, 6, 4, EOS]]
 TARGETS = [[10, 4, 5, 12], [7, 16, 9, 9, 8, 15, 13, 4], [14], [UNK, 5, 10]]
+
+# The classifier's: the sources without EOS.
+SENTENCES = [tokens[:-1] for tokens in SOURCES]
+CLASSES = [2, 0, 1, 0]
+CLASS_COUNT = 3
 
 
 # --- random numbers ------------------------------------------------------------------------------------------------------------
@@ -100,13 +106,17 @@ class Case:
     scale: float = 0.05  # of the invsqrt schedule, with a warm-up of 4 updates
     dropout: dict = field(default_factory=lambda: {"residual": 0.3, "attention": 0.2, "relu": 0.1, "word": 0.1})
 
-    def settings(self):
-        model = {
-            "norm.kind": self.norm, "placement": self.placement, "init": self.init, "init_qkv_fan": self.fan,
-            "fix_norm": self.fix_norm, "tied_embeddings": self.tied, "mask_target_vocabulary": self.mask,
+    def model_settings(self):
+        """Of [model], besides norm and dropout."""
+        return {
+            "init_qkv_fan": self.fan, "fix_norm": self.fix_norm, "tied_embeddings": self.tied, "mask_target_vocabulary": self.mask,
             "output_bias": self.output_bias, "encoder_layers": self.encoder_layers, "decoder_layers": self.decoder_layers,
             "d_model": self.d, "d_ff": self.f, "heads": self.heads,
-        } | {"dropout." + key: p for key, p in self.dropout.items()} | {"norm." + key: v for key, v in self.norm_settings.items()}
+        }
+
+    def settings(self):
+        model = {"norm.kind": self.norm, "placement": self.placement, "init": self.init} | self.model_settings() | {
+            "dropout." + key: p for key, p in self.dropout.items()} | {"norm." + key: v for key, v in self.norm_settings.items()}
         return {"model." + key: value for key, value in model.items()}
 
     def norm_of(self, name):
@@ -126,6 +136,18 @@ class Case:
         return [v for v in range(VOCABULARY) if v not in (NOT_KEPT if self.mask else (PAD, BOS))]
 
 
+@dataclass
+class ClassifierCase(Case):
+    init: str = "xavier_uniform"
+    dropout: dict = field(default_factory=lambda: {"residual": 0.3, "attention": 0.2, "relu": 0.1, "word": 0.15, "pooled": 0.25})
+
+    def model_settings(self):
+        return {
+            "init_qkv_fan": self.fan, "fix_norm": self.fix_norm, "layers": self.encoder_layers, "d_model": self.d, "d_ff": self.f,
+            "heads": self.heads,
+        }
+
+
 def uniform(name, shape, bound):
     rows, columns = np.indices(shape)
     u = (random_bits(INIT_SEED, "init." + name, columns, rows) + 0.5) / 2**32
@@ -139,59 +161,61 @@ def normal(name, shape, std):
     return std * np.sqrt(-2 * np.log(u1)) * np.cos(2 * np.pi * u2)
 
 
-def initial_parameters(case):
-    d, f = case.d, case.f
-    p = {}
+class Start:
+    """The starting values of a model's parameters, in p."""
 
-    def embedding(name):
-        shape = (VOCABULARY, d)
-        p[name] = uniform(name, shape, 0.01) if case.fix_norm else normal(name, shape, d**-0.5)
+    def __init__(self, case):
+        self.case, self.p = case, {}
 
-    def xavier(name, fan_out, fan_in, seen_fan_out):
-        if case.init == "xavier_uniform":
-            p[name] = uniform(name, (fan_out, fan_in), math.sqrt(6 / (fan_in + seen_fan_out)))
+    def embedding(self, name):
+        shape = (VOCABULARY, self.case.d)
+        self.p[name] = uniform(name, shape, 0.01) if self.case.fix_norm else normal(name, shape, self.case.d**-0.5)
+
+    def xavier(self, name, fan_out, fan_in, seen_fan_out):
+        if self.case.init == "xavier_uniform":
+            self.p[name] = uniform(name, (fan_out, fan_in), math.sqrt(6 / (fan_in + seen_fan_out)))
         else:
-            p[name] = normal(name, (fan_out, fan_in), math.sqrt(2 / (fan_in + seen_fan_out)))
+            self.p[name] = normal(name, (fan_out, fan_in), math.sqrt(2 / (fan_in + seen_fan_out)))
 
-    def attention(name):
+    def attention(self, name):
+        d = self.case.d
         for part in "qkvo":
             weight = f"{name}.{part}.weight"
-            if case.init == "small_init":
-                p[weight] = normal(weight, (d, d), math.sqrt(2 / (5 * d)))
+            if self.case.init == "small_init":
+                self.p[weight] = normal(weight, (d, d), math.sqrt(2 / (5 * d)))
             else:
-                stacked = {"separate": 1, "fused3": 1 if part == "o" else 3, "fused4": 4}[case.fan]
-                xavier(weight, d, d, stacked * d)
-            p[f"{name}.{part}.bias"] = np.zeros(d)
+                stacked = {"separate": 1, "fused3": 1 if part == "o" else 3, "fused4": 4}[self.case.fan]
+                self.xavier(weight, d, d, stacked * d)
+            self.p[f"{name}.{part}.bias"] = np.zeros(d)
 
-    def ffn(name):
-        xavier(f"{name}.w1.weight", f, d, f)
-        xavier(f"{name}.w2.weight", d, f, d)
-        p[f"{name}.w1.bias"], p[f"{name}.w2.bias"] = np.zeros(f), np.zeros(d)
+    def ffn(self, name):
+        d, f = self.case.d, self.case.f
+        self.xavier(f"{name}.w1.weight", f, d, f)
+        self.xavier(f"{name}.w2.weight", d, f, d)
+        self.p[f"{name}.w1.bias"], self.p[f"{name}.w2.bias"] = np.zeros(f), np.zeros(d)
 
-    def norm(name):
-        kind = case.norm_of(name)
+    def norm(self, name):
+        d, kind = self.case.d, self.case.norm_of(name)
         if kind == "scale_norm":
-            p[f"{name}.norm.gain"] = np.full(1, math.sqrt(d))
+            self.p[f"{name}.norm.gain"] = np.full(1, math.sqrt(d))
         elif kind in ("layer_norm", "rms_norm"):
-            p[f"{name}.norm.gain"] = np.ones(d)
+            self.p[f"{name}.norm.gain"] = np.ones(d)
         if kind == "layer_norm":
-            p[f"{name}.norm.bias"] = np.zeros(d)
+            self.p[f"{name}.norm.bias"] = np.zeros(d)
 
-    for name in {"all": ["embedding.shared"], "target": ["embedding.source", "embedding.target"],
-                 "none": ["embedding.source", "embedding.target", "output.weight"]}[case.tied]:
-        embedding(name)
-    if case.output_bias:
-        p["output.bias"] = np.zeros(VOCABULARY)
-    for stack, layers in (("encoder", case.encoder_layers), ("decoder", case.decoder_layers)):
+    def stack(self, name, layers):
         for layer in range(1, layers + 1):
-            for sublayer in ["self_attention"] + ["cross_attention"] * (stack == "decoder"):
-                attention(f"{stack}.{layer}.{sublayer}")
-                norm(f"{stack}.{layer}.{sublayer}")
-            ffn(f"{stack}.{layer}.ffn")
-            norm(f"{stack}.{layer}.ffn")
-        if case.placement == "pre":
-            norm(f"{stack}.final")
-    return {name: torch.tensor(values.astype(np.float32).astype(np.float64), requires_grad=True) for name, values in p.items()}
+            for sublayer in ["self_attention"] + ["cross_attention"] * (name == "decoder"):
+                self.attention(f"{name}.{layer}.{sublayer}")
+                self.norm(f"{name}.{layer}.{sublayer}")
+            self.ffn(f"{name}.{layer}.ffn")
+            self.norm(f"{name}.{layer}.ffn")
+        if self.case.placement == "pre":
+            self.norm(f"{name}.final")
+
+    def parameters(self):
+        """Rounded to float, as the engine's are."""
+        return {name: torch.tensor(values.astype(np.float32).astype(np.float64), requires_grad=True) for name, values in self.p.items()}
 
 
 # --- the model -----------------------------------------------------------------------------------------------------------------
@@ -209,8 +233,9 @@ def positions(length, d):
     return table
 
 
-class Model:
-    """One forward pass: the parameters, and the update that the dropout masks depend on (0: evaluation, no dropout)."""
+class Layers:
+    """What the models share. One object is one forward pass: the parameters, and the update that the dropout masks depend on
+    (0: evaluation, no dropout)."""
 
     def __init__(self, case, parameters, update):
         self.case, self.p, self.update = case, parameters, update
@@ -220,10 +245,10 @@ class Model:
         places = np.arange(x.shape[1])[:, None]
         return dropout(x, self.case.dropout["residual"], name, np.arange(x.shape[2]), places, self.lines, self.update)
 
-    def word_dropout(self, tokens, side):
+    def word_dropout(self, tokens, name):
         if self.update == 0:
             return tokens
-        dropped = drops(self.case.dropout["word"], "word." + side, 0, np.arange(tokens.shape[1]), np.array(LINES)[:, None], self.update)
+        dropped = drops(self.case.dropout["word"], name, 0, np.arange(tokens.shape[1]), np.array(LINES)[:, None], self.update)
         return np.where(dropped & (tokens != PAD), UNK, tokens)
 
     def norm(self, x, name):
@@ -296,10 +321,48 @@ class Model:
         matrix = next(self.p[name] for name in names if name in self.p)
         return F.normalize(matrix, dim=1, eps=1e-12) if self.case.fix_norm else matrix
 
-    def embed(self, tokens, side):
-        words = F.embedding(torch.from_numpy(tokens), self.table("embedding." + side, "embedding.shared"))
+    def embed(self, tokens, name, *tables):
+        words = F.embedding(torch.from_numpy(tokens), self.table(*tables))
         x = math.sqrt(self.case.d) * words + positions(tokens.shape[1], self.case.d)
-        return self.residual_dropout(x, "embedding." + side)
+        return self.residual_dropout(x, name)
+
+    def encode(self, x, visible):
+        for layer in range(1, self.case.encoder_layers + 1):
+            name = f"encoder.{layer}.self_attention"
+            x = self.sublayer(x, name, lambda y: self.attention(y, y, visible, name))
+            name = f"encoder.{layer}.ffn"
+            x = self.sublayer(x, name, lambda y: self.ffn(y, name))
+        return self.final(x, "encoder")
+
+    def losses(self, logits, gold):
+        """(mean smoothed loss, sum of it, sum of nll, logits)."""
+        # torch smooths over all classes given, the gold one included: with the output vocabulary as classes that is TwT's loss.
+        mean = F.cross_entropy(logits, gold, label_smoothing=LABEL_SMOOTHING)
+        nll = F.cross_entropy(logits, gold, reduction="sum")
+        return mean, mean * len(gold), nll, logits
+
+
+class Transformer(Layers):
+    """The encoder-decoder."""
+
+    @staticmethod
+    def initial_parameters(case):
+        start = Start(case)
+        for name in {"all": ["embedding.shared"], "target": ["embedding.source", "embedding.target"],
+                     "none": ["embedding.source", "embedding.target", "output.weight"]}[case.tied]:
+            start.embedding(name)
+        if case.output_bias:
+            start.p["output.bias"] = np.zeros(VOCABULARY)
+        start.stack("encoder", case.encoder_layers)
+        start.stack("decoder", case.decoder_layers)
+        return start.parameters()
+
+    @staticmethod
+    def data(case):
+        return {"kept": case.kept(), "label_smoothing": LABEL_SMOOTHING, "lines": LINES, "sources": SOURCES, "targets": TARGETS}
+
+    def embed_side(self, tokens, side):
+        return self.embed(self.word_dropout(tokens, "word." + side), "embedding." + side, "embedding." + side, "embedding.shared")
 
     def logits(self):
         """[B, T, K] over the output vocabulary."""
@@ -308,15 +371,9 @@ class Model:
         source_visible = torch.from_numpy(source != PAD)[:, None, None, :]
         causal = torch.ones(target.shape[1], target.shape[1], dtype=torch.bool).tril()[None, None]
 
-        x = self.embed(self.word_dropout(source, "source"), "source")
-        for layer in range(1, self.case.encoder_layers + 1):
-            name = f"encoder.{layer}.self_attention"
-            x = self.sublayer(x, name, lambda y: self.attention(y, y, source_visible, name))
-            name = f"encoder.{layer}.ffn"
-            x = self.sublayer(x, name, lambda y: self.ffn(y, name))
-        memory = self.final(x, "encoder")
+        memory = self.encode(self.embed_side(source, "source"), source_visible)
 
-        x = self.embed(self.word_dropout(target, "target"), "target")
+        x = self.embed_side(target, "target")
         for layer in range(1, self.case.decoder_layers + 1):
             name = f"decoder.{layer}.self_attention"
             x = self.sublayer(x, name, lambda y: self.attention(y, y, causal, name))
@@ -332,16 +389,48 @@ class Model:
         return F.linear(x, output, bias)
 
     def loss(self):
-        """(mean smoothed loss, sum of it, sum of nll, logits of the rows that have a label)."""
+        """losses() of the rows that have a label."""
         labels = torch.from_numpy(pad([t + [EOS] for t in TARGETS]))
         real = labels != PAD
         place = {v: i for i, v in enumerate(self.case.kept())}
         gold = torch.tensor([place[int(v)] for v in labels[real]])
-        logits = self.logits()[real]
-        # torch smooths over all classes given, the gold one included: with the output vocabulary as classes that is TwT's loss.
-        mean = F.cross_entropy(logits, gold, label_smoothing=LABEL_SMOOTHING)
-        nll = F.cross_entropy(logits, gold, reduction="sum")
-        return mean, mean * len(gold), nll, logits
+        return self.losses(self.logits()[real], gold)
+
+    def dropped(self):
+        """The words of each side."""
+        source, target = pad(SOURCES), pad([[BOS] + t for t in TARGETS])
+        return [int((self.word_dropout(tokens, "word." + side) != tokens).sum()) for tokens, side in ((source, "source"), (target, "target"))]
+
+
+class Classifier(Layers):
+    """The encoder, the mean of each sentence's rows, and a linear map to the classes."""
+
+    @staticmethod
+    def initial_parameters(case):
+        start = Start(case)
+        start.embedding("embedding")
+        start.stack("encoder", case.encoder_layers)
+        start.xavier("output.weight", CLASS_COUNT, case.d, CLASS_COUNT)
+        start.p["output.bias"] = np.zeros(CLASS_COUNT)
+        return start.parameters()
+
+    @staticmethod
+    def data(case):
+        return {"classes": CLASS_COUNT, "label_smoothing": LABEL_SMOOTHING, "lines": LINES, "sentences": SENTENCES, "labels": CLASSES}
+
+    def loss(self):
+        tokens = pad(SENTENCES)
+        real = torch.from_numpy(tokens != PAD)
+        x = self.embed(self.word_dropout(tokens, "word"), "embedding", "embedding")
+        x = self.encode(x, real[:, None, None, :])
+        pooled = torch.stack([x[i, real[i]].mean(0) for i in range(len(SENTENCES))])
+        pooled = dropout(pooled, self.case.dropout["pooled"], "pooled", np.arange(self.case.d), 0, self.lines[:, 0], self.update)
+        return self.losses(self.linear(pooled, "output"), torch.tensor(CLASSES))
+
+    def dropped(self):
+        """The words."""
+        tokens = pad(SENTENCES)
+        return [int((self.word_dropout(tokens, "word") != tokens).sum())]
 
 
 # --- the golden file of one case -------------------------------------------------------------------------------------------------
@@ -349,14 +438,8 @@ def numbers(tensor, digits=6):
     return [float(f"{x:.{digits}g}") for x in tensor.detach().flatten().tolist()]
 
 
-def words_dropped(case):
-    model = Model(case, {}, 1)
-    source, target = pad(SOURCES), pad([[BOS] + t for t in TARGETS])
-    return [int((model.word_dropout(tokens, side) != tokens).sum()) for tokens, side in ((source, "source"), (target, "target"))]
-
-
-def golden(case):
-    parameters = initial_parameters(case)
+def golden(Model, case):
+    parameters = Model.initial_parameters(case)
     leaves = list(parameters.values())
     with torch.no_grad():
         _, _, evaluation_nll, _ = Model(case, parameters, 0).loss()
@@ -365,11 +448,7 @@ def golden(case):
         "init_seed": INIT_SEED,
         "dropout_seed": DROPOUT_SEED,
         "vocabulary": VOCABULARY,
-        "kept": case.kept(),
-        "label_smoothing": LABEL_SMOOTHING,
-        "lines": LINES,
-        "sources": SOURCES,
-        "targets": TARGETS,
+    } | Model.data(case) | {
         "rates": case.rates(),
         "evaluation_nll": evaluation_nll.item(),
     }
@@ -420,18 +499,32 @@ def cases():
     yield "no_dropout", Case("layer_norm", "pre", dropout={"residual": 0.0, "attention": 0.0, "relu": 0.0, "word": 0.0})
 
 
-def main():
-    check_philox()
-    folder = pathlib.Path(sys.argv[1])
+def classifier_cases():
+    for norm in ("none", "layer_norm", "scale_norm", "ada_norm"):
+        for placement in ("post", "pre", "pre_no_final"):
+            yield f"{norm}_{placement}", ClassifierCase(norm, placement)
+    yield "fix_norm_scale_norm_pre", ClassifierCase("scale_norm", "pre", fix_norm=True)
+    # Without a decoder no norm stands before the output layer of FixNorm: all stay fixed.
+    yield "fix_norm_scale_norm_fixed_post_small_init", ClassifierCase("scale_norm_fixed", "post", fix_norm=True, init="small_init")
+
+
+def write(folder, Model, named_cases):
     folder.mkdir(parents=True, exist_ok=True)
-    for name, case in cases():
-        out = golden(case)
+    for name, case in named_cases:
+        out = golden(Model, case)
         # A value a line: differences can be read.
         text = ",\n".join(f"{json.dumps(key)}: {json.dumps(value, separators=(',', ':'))}" for key, value in out.items() if key != "gradients")
         gradients = ",\n".join(f" {json.dumps(key)}: {json.dumps(value, separators=(',', ':'))}" for key, value in out["gradients"].items())
         (folder / f"{name}.json").write_text("{" + text + ',\n"gradients": {\n' + gradients + "}}\n")
-        print(f"{name}: words dropped {words_dropped(case)}, losses {out['losses'][0]:.4f} … {out['losses'][-1]:.4f}, "
+        print(f"{name}: dropped {Model(case, {}, 1).dropped()}, losses {out['losses'][0]:.4f} … {out['losses'][-1]:.4f}, "
               f"gradient norms {min(out['gradient_norms']):.3f} … {max(out['gradient_norms']):.3f}")
+
+
+def main():
+    check_philox()
+    folder = pathlib.Path(sys.argv[1])
+    write(folder / "parity", Transformer, cases())
+    write(folder / "classifier_parity", Classifier, classifier_cases())
 
 
 if __name__ == "__main__":

@@ -25,6 +25,8 @@ using ImagesAndLabels = std::array<std::string, 2>;  // files
 ImagesAndLabels train_files(const DigitsOptions& data) { return {data.train_images, data.train_labels}; }
 ImagesAndLabels test_files(const DigitsOptions& data) { return {data.test_images, data.test_labels}; }
 
+constexpr int64_t kLargestHeader = 16;  // bytes; of a file of images
+
 uint32_t big_endian(const std::string& bytes, size_t at) {
   uint32_t number = 0;
   for (size_t i = at; i < at + 4; ++i) number = number << 8 | static_cast<unsigned char>(bytes[i]);
@@ -33,7 +35,8 @@ uint32_t big_endian(const std::string& bytes, size_t at) {
 
 /// The sizes in the header of an IDX file whose elements are bytes. `things` names them in messages: "images".
 template <size_t Dimensions>
-std::array<int64_t, Dimensions> idx_sizes(const std::string& bytes, const std::string& file, std::string_view things) {
+std::array<int64_t, Dimensions> idx_sizes(const FileStart& start, const std::string& file, std::string_view things) {
+  const std::string& bytes = start.bytes;
   constexpr size_t kHeader = 4 + 4 * Dimensions;
   constexpr uint32_t kMagic = 0x800 + Dimensions;  // 8: unsigned bytes
   if (bytes.starts_with("\x1f\x8b")) fail("{} is compressed with gzip; unpack it with gunzip", file);
@@ -55,7 +58,7 @@ std::array<int64_t, Dimensions> idx_sizes(const std::string& bytes, const std::s
   }
   const int64_t element = std::accumulate(sizes.begin() + 1, sizes.end(), int64_t{1}, std::multiplies<>());
   const int64_t end = static_cast<int64_t>(kHeader) + sizes[0] * element;
-  const auto size = static_cast<int64_t>(bytes.size());
+  const int64_t size = start.file_size;
   if (size < end) {
     fail("{} ends at byte {}, but its {} {} end at byte {}; copy the file again", file, size, sizes[0], things, end);
   }
@@ -65,28 +68,60 @@ std::array<int64_t, Dimensions> idx_sizes(const std::string& bytes, const std::s
   return sizes;
 }
 
-struct IdxPair {
-  int64_t height = 0, width = 0;
-  DigitSet set;
+struct ImageCounts {
+  int64_t count = 0, height = 0, width = 0;
 };
 
-IdxPair read_pair(const ImagesAndLabels& files, const std::string& recorded_sha256) {
-  const std::vector<std::string> contents = read_files(files, recorded_sha256);
+/// What the headers of two files say that belong together.
+ImageCounts image_counts(const ImagesAndLabels& files, const std::array<FileStart, 2>& starts) {
   const auto& [images, labels] = files;
-  const auto [count, height, width] = idx_sizes<3>(contents[0], images, "images");
-  const auto [label_count] = idx_sizes<1>(contents[1], labels, "labels");
+  const auto [count, height, width] = idx_sizes<3>(starts[0], images, "images");
+  const auto [label_count] = idx_sizes<1>(starts[1], labels, "labels");
   if (count != label_count) {
     fail("{} has {} but {} has {} (byte 4 of each); every image needs a label", images, counted(count, "image"), labels,
          counted(label_count, "label"));
   }
-  IdxPair pair{.height = height, .width = width, .set = {}};
-  pair.set.pixels.assign(contents[0].begin() + 16, contents[0].end());
+  return {count, height, width};
+}
+
+/// The images of these files, all of them as one set.
+std::pair<ImageCounts, DigitSet> read_pair(const ImagesAndLabels& files, const std::string& recorded_sha256) {
+  const std::vector<std::string> contents = read_files(files, recorded_sha256);
+  const auto start = [](const std::string& bytes) {
+    return FileStart{bytes.substr(0, kLargestHeader), static_cast<int64_t>(bytes.size())};
+  };
+  const ImageCounts counts = image_counts(files, {start(contents[0]), start(contents[1])});
+  DigitSet set{.pixels = {contents[0].begin() + 16, contents[0].end()}, .labels = {}};
   for (size_t at = 8; at < contents[1].size(); ++at) {
     const auto label = static_cast<uint8_t>(contents[1][at]);
-    if (label > kMaxDigit) fail("{}: the label at byte {} is {}; it must be a digit, 0 to 9", labels, at, label);
-    pair.set.labels.push_back(label);
+    if (label > kMaxDigit) {
+      fail("{}: the label at byte {} is {}; it must be a digit, 0 to 9", files[1], at, label);
+    }
+    set.labels.push_back(label);
   }
-  return pair;
+  return {counts, std::move(set)};
+}
+
+/// The sizes of the three sets, which these files give with the settings.
+DigitSizes set_sizes(const DigitsOptions& data, const ImageCounts& train, const ImageCounts& test) {
+  if (train.height != test.height || train.width != test.width) {
+    fail("{} has images of {} × {} pixels, but {} of {} × {} (bytes 8 to 15 of each)", data.train_images, train.height,
+         train.width, data.test_images, test.height, test.width);
+  }
+  if (data.dev_first >= train.count) {
+    fail("data.dev_first = {} leaves no training image: {} has {}", data.dev_first, data.train_images,
+         counted(train.count, "image"));
+  }
+  const int64_t others = train.count - data.dev_first;
+  if (data.train_count > others) {
+    fail("data.train_count = {} is too many: {} has {}, of which data.dev_first takes {}", data.train_count,
+         data.train_images, counted(train.count, "image"), data.dev_first);
+  }
+  return {.height = train.height,
+          .width = train.width,
+          .train = data.train_count == 0 ? others : data.train_count,
+          .dev = data.dev_first,
+          .test = test.count};
 }
 
 /// The images from `begin` to `end`, each of `image_size` bytes.
@@ -179,29 +214,23 @@ void verify_fingerprint(const DigitsOptions& data) {
   verify_files(test_files(data), data.test_sha256, kIdxFile);
 }
 
+DigitSizes read_digit_sizes(const DigitsOptions& data) {
+  const auto counts = [](const ImagesAndLabels& files) {
+    return image_counts(files, {read_start(files[0], kLargestHeader), read_start(files[1], kLargestHeader)});
+  };
+  return set_sizes(data, counts(train_files(data)), counts(test_files(data)));
+}
+
 Digits read_digits(const DigitsOptions& data) {
-  IdxPair train = read_pair(train_files(data), data.train_sha256);
-  IdxPair test = read_pair(test_files(data), data.test_sha256);
-  if (train.height != test.height || train.width != test.width) {
-    fail("{} has images of {} × {} pixels, but {} of {} × {} (bytes 8 to 15 of each)", data.train_images, train.height,
-         train.width, data.test_images, test.height, test.width);
-  }
-  const int64_t count = train.set.size();
-  if (data.dev_first >= count) {
-    fail("data.dev_first = {} leaves no training image: {} has {}", data.dev_first, data.train_images,
-         counted(count, "image"));
-  }
-  if (data.train_count > count - data.dev_first) {
-    fail("data.train_count = {} is too many: {} has {}, of which data.dev_first takes {}", data.train_count,
-         data.train_images, counted(count, "image"), data.dev_first);
-  }
-  const int64_t train_end = data.train_count == 0 ? count : data.dev_first + data.train_count;
-  const int64_t image_size = train.height * train.width;
-  return {.height = train.height,
-          .width = train.width,
-          .train = some_images(train.set, data.dev_first, train_end, image_size),
-          .dev = some_images(train.set, 0, data.dev_first, image_size),
-          .test = std::move(test.set)};
+  const auto [train_counts, train] = read_pair(train_files(data), data.train_sha256);
+  auto [test_counts, test] = read_pair(test_files(data), data.test_sha256);
+  const DigitSizes sizes = set_sizes(data, train_counts, test_counts);
+  const int64_t image_size = sizes.height * sizes.width;
+  return {.height = sizes.height,
+          .width = sizes.width,
+          .train = some_images(train, sizes.dev, sizes.dev + sizes.train, image_size),
+          .dev = some_images(train, 0, sizes.dev, image_size),
+          .test = std::move(test)};
 }
 
 std::vector<ImageIds> cut_image_batches(int64_t count, const ImageBatchOptions& options, uint32_t seed, int64_t pass) {

@@ -69,10 +69,18 @@ void fingerprint(DigitsOptions& data);
 /// Throws UserError if a raw file exists and does not match its checksum in `data`. Missing files are skipped.
 void verify_fingerprint(const DigitsOptions& data);
 
-/// Reads the three sets. Throws UserError, naming file and byte, for a file
-/// that is compressed, has another magic number, ends early or late, or has no image; for images without a label each,
-/// a label above 9, training and test images of different size, counts that exceed the data, and bytes that do not
-/// match the checksum in `data`.
+/// The sizes of the images and of the three sets.
+struct DigitSizes {
+  int64_t height = 0, width = 0;
+  int64_t train = 0, dev = 0, test = 0;  // images
+};
+/// Reads the sizes from the headers of the files alone. Throws UserError, naming file and byte, for a file that is
+/// compressed, has another magic number, ends early or late, or has no image; for images without a label each, training
+/// and test images of different size, and counts that exceed the data. After fingerprint().
+DigitSizes read_digit_sizes(const DigitsOptions& data);
+
+/// Reads the three sets. Throws UserError as read_digit_sizes(), and for a label above 9 and bytes that do not match
+/// the checksum in `data`.
 Digits read_digits(const DigitsOptions& data);
 
 /// The batches of one pass over a training set of `count` images: shuffled, then cut into `options.images` a batch; the

@@ -11,7 +11,6 @@
 #include <string>
 #include <vector>
 
-#include "engine/data/say.h"
 #include "engine/data/options.h"
 #include "engine/data/parallel_tokens.h"
 #include "engine/data/say.h"

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <limits>
 #include <map>
 #include <mutex>
@@ -75,6 +76,15 @@ void verify_files(std::span<const std::string> files, const std::string& recorde
   if (files_sha256(files, expected) == recorded) return;
   fail("{} {} that this run was planned with; restore {}, or plan a new run", listed(files, "and"),
        files.size() == 1 ? "is not the file" : "are not the files", files.size() == 1 ? "it" : "those");
+}
+
+FileStart read_start(const std::string& file, int64_t bytes) {
+  std::ifstream in(file, std::ios::binary | std::ios::ate);
+  FileStart start{.bytes = {}, .file_size = in.tellg()};
+  start.bytes.resize(static_cast<size_t>(std::clamp<int64_t>(start.file_size, 0, bytes)));
+  in.seekg(0);
+  if (!in.read(start.bytes.data(), static_cast<std::streamsize>(start.bytes.size()))) fail("cannot read {}", file);
+  return start;
 }
 
 std::vector<std::string> read_files(std::span<const std::string> files, const std::string& recorded) {

@@ -2,6 +2,7 @@
 // nothing about what the files contain.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -24,6 +25,14 @@ std::string files_sha256(std::span<const std::string> files, std::string_view ex
 /// Throws UserError if all files exist and files_sha256() is not `recorded`.
 void verify_files(std::span<const std::string> files, const std::string& recorded,
                   std::string_view expected = kTextFile);
+
+/// The first bytes of a file, at most `bytes` of them, and its size. Throws UserError if it cannot be read. REQUIRES:
+/// it is a regular file, as files_sha256() makes sure.
+struct FileStart {
+  std::string bytes;
+  int64_t file_size = 0;
+};
+FileStart read_start(const std::string& file, int64_t bytes);
 
 /// The bytes of each file. Throws UserError if they do not match the checksum `recorded`, unless that is "".
 std::vector<std::string> read_files(std::span<const std::string> files, const std::string& recorded);

@@ -24,7 +24,7 @@ ClassifierOptions::ClassifierOptions() {
 void describe(SettingsVisitor& v, ClassifierOptions& o) {
   v.integer({.key = "layers", .meaning = "layers of the encoder", .min = 1, .max = 200}, o.layers);
   describe_layer_fields(v, o);
-  describe_layer_tables(v, o);
+  describe_layer_tables(v, o, /*has_decoder=*/false);
   v.table_of("dropout", [&] {
     v.number({.key = "pooled",
               .meaning = "on the mean of a sentence's rows, which the output layer reads",
@@ -37,12 +37,8 @@ void describe(SettingsVisitor& v, ClassifierOptions& o) {
 
 void check_consistent(const ClassifierOptions& o) {
   check_consistent(static_cast<const LayerOptions&>(o));
-  constexpr auto kNoDecoder = "the classifier has no decoder; use \"all\" or \"encoder\"";
   if (o.norm.scope == NormScope::kDecoder && o.norm.scope_applies()) {
-    fail("model.norm.scope = \"decoder\": {}", kNoDecoder);
-  }
-  if (o.init == Init::kDsInit && o.ds_init.stacks == DsInitOptions::Stacks::kDecoder) {
-    fail("model.ds_init.stacks = \"decoder\": the classifier has no decoder; use \"both\" or \"encoder\"");
+    fail("model.norm.scope = \"decoder\": the classifier has no decoder; use \"all\", which is all of the encoder");
   }
 }
 
@@ -62,9 +58,9 @@ ReadySentences padded(ReadySentences batch, const SentenceBucket& b) {
 
 Classifier::Classifier(Parameters& parameters, const ClassifierOptions& options, int64_t vocab_size, int64_t classes,
                        uint32_t dropout_seed)
-    : Classifier(Scope(parameters, options, dropout_seed), options, vocab_size, classes, dropout_seed) {}
+    : Classifier(LayerScope(parameters, options, dropout_seed), options, vocab_size, classes, dropout_seed) {}
 
-Classifier::Classifier(const Scope& root, const ClassifierOptions& options, int64_t vocab_size, int64_t classes,
+Classifier::Classifier(const LayerScope& root, const ClassifierOptions& options, int64_t vocab_size, int64_t classes,
                        uint32_t dropout_seed)
     : options_(options),
       table_(declare_embedding(root, "embedding", vocab_size)),
@@ -79,13 +75,11 @@ ReadySentences Classifier::ready(const PackedRows& rows, std::vector<int32_t> la
   const Dropout words = update ? Dropout::with(options_.dropout.word, words_, *update) : Dropout::off();
   ReadySentences ready{.rows = drop_words(rows, words, kUnk), .spans = {}, .pooled = {}, .labels = std::move(labels)};
   ready.spans = AttentionSpans::self(ready.rows, /*causal=*/false);
-  ready.pooled.offsets = {0};
+  std::vector<int32_t> sentences;
   for (size_t s = 0; s + 1 < rows.offsets.size(); ++s) {
-    ready.pooled.tokens.push_back(kPad);
-    ready.pooled.positions.push_back(0);
-    ready.pooled.sentence_ids.push_back(rows.sentence_ids[static_cast<size_t>(rows.offsets[s])]);
-    ready.pooled.offsets.push_back(static_cast<int32_t>(s + 1));
+    sentences.push_back(rows.sentence_ids[static_cast<size_t>(rows.offsets[s])]);
   }
+  ready.pooled = rows_without_tokens(sentences, 1);
   return ready;
 }
 

@@ -52,7 +52,7 @@ class Classifier {
   CrossEntropySums loss(const ForwardContext& context, const ReadySentences& batch, double label_smoothing) const;
 
  private:
-  Classifier(const Scope& root, const ClassifierOptions& options, int64_t vocab_size, int64_t classes,
+  Classifier(const LayerScope& root, const ClassifierOptions& options, int64_t vocab_size, int64_t classes,
              uint32_t dropout_seed);
 
   const ClassifierOptions& options_;

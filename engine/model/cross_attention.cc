@@ -4,7 +4,7 @@
 
 namespace tearless::engine {
 
-int64_t SourceProjection::add(const Scope& scope, std::initializer_list<const char*> parts) {
+int64_t SourceProjection::add(const LayerScope& scope, std::initializer_list<const char*> parts) {
   const int64_t d = scope.options().d_model;
   const int64_t first = columns_;
   for (const char* part : parts) {
@@ -24,7 +24,7 @@ Value SourceProjection::forward(const ForwardContext& context, const Value& enco
   return linear(context.tape, encoder_output, maps_.weight, maps_.bias);
 }
 
-CrossAttention::CrossAttention(const Scope& scope, SourceProjection& source)
+CrossAttention::CrossAttention(const LayerScope& scope, SourceProjection& source)
     : d_model_(scope.options().d_model),
       heads_(scope.options().heads),
       query_(scope.linear("q", MatrixRole::kCrossQkv, d_model_, d_model_)),

@@ -16,7 +16,7 @@ class SourceProjection {
  public:
   /// Adds maps from and to D channels. Returns the column of projected rows where the first of them begins; the others
   /// follow.
-  int64_t add(const Scope& scope, std::initializer_list<const char*> parts);
+  int64_t add(const LayerScope& scope, std::initializer_list<const char*> parts);
   void declare(Parameters& parameters);
 
   /// encoder_output [S, D] → [S, W].
@@ -31,7 +31,7 @@ class SourceProjection {
 class CrossAttention final : public Sublayer {
  public:
   /// Adds its keys and values to `source`.
-  CrossAttention(const Scope& scope, SourceProjection& source);
+  CrossAttention(const LayerScope& scope, SourceProjection& source);
 
   /// Each row attends to the encoder output.
   Value forward(const ForwardContext& context, const Value& x, const SublayerInputs& inputs) const override;

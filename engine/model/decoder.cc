@@ -35,13 +35,13 @@ void DecoderState::reorder(const std::vector<int64_t>& parents) {
   ancestors = std::move(next);
 }
 
-Decoder::Decoder(const Scope& root, int64_t layers)
-    : layers_(
-          root.in_stack(Stack::kDecoder), layers,
-          {{"self_attention", [](const Scope& scope) { return std::make_unique<SelfAttention>(scope); }},
-           {"cross_attention", [this](const Scope& scope) { return std::make_unique<CrossAttention>(scope, source_); }},
-           {"ffn", [](const Scope& scope) { return std::make_unique<FeedForward>(scope); }}},
-          [this, &root] { source_.declare(root.parameters()); }) {}
+Decoder::Decoder(const LayerScope& root, int64_t layers)
+    : layers_(root.in_stack(Stack::kDecoder), layers,
+              {{"self_attention", [](const LayerScope& scope) { return std::make_unique<SelfAttention>(scope); }},
+               {"cross_attention",
+                [this](const LayerScope& scope) { return std::make_unique<CrossAttention>(scope, source_); }},
+               {"ffn", [](const LayerScope& scope) { return std::make_unique<FeedForward>(scope); }}},
+              [this, &root] { source_.declare(root.parameters()); }) {}
 
 Value Decoder::forward(const ForwardContext& context, const Value& x, const PackedRows& rows,
                        const AttentionSpans& self, const Value& encoder_output, const AttentionSpans& cross) const {

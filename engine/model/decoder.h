@@ -32,7 +32,7 @@ struct DecoderState {
 
 class Decoder {
  public:
-  Decoder(const Scope& root, int64_t layers);
+  Decoder(const LayerScope& root, int64_t layers);
 
   /// x [T, D] embedded target inputs, encoder_output [S, D] → [T, D]. `self` (causal): the target rows that each row
   /// sees; `cross`: the source rows. `rows`, `self` and `cross` must outlive the tape.

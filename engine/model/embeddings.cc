@@ -22,7 +22,7 @@ OutputVocabulary OutputVocabulary::from(const std::vector<uint8_t>& in_target, b
   return output_vocabulary;
 }
 
-Embeddings::Embeddings(const Scope& root, const ModelOptions& options, OutputVocabulary output_vocabulary)
+Embeddings::Embeddings(const LayerScope& root, const ModelOptions& options, OutputVocabulary output_vocabulary)
     : tying_(options.tied_embeddings),
       options_(options),
       output_vocabulary_(std::move(output_vocabulary)),

@@ -21,7 +21,7 @@ struct OutputVocabulary {
 class Embeddings {
  public:
   /// Declares the matrices that the tying requires, and the output bias. V: the size of output_vocabulary.column_of.
-  Embeddings(const Scope& root, const ModelOptions& options, OutputVocabulary output_vocabulary);
+  Embeddings(const LayerScope& root, const ModelOptions& options, OutputVocabulary output_vocabulary);
 
   /// The matrices of one forward pass. With FixNorm their rows are normalised here; gradients flow through it.
   struct Tables {

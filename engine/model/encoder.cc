@@ -5,10 +5,10 @@
 
 namespace tearless::engine {
 
-LayerStack make_encoder(const Scope& root, int64_t layers) {
+LayerStack make_encoder(const LayerScope& root, int64_t layers) {
   return LayerStack(root.in_stack(Stack::kEncoder), layers,
-                    {{"self_attention", [](const Scope& scope) { return std::make_unique<SelfAttention>(scope); }},
-                     {"ffn", [](const Scope& scope) { return std::make_unique<FeedForward>(scope); }}});
+                    {{"self_attention", [](const LayerScope& scope) { return std::make_unique<SelfAttention>(scope); }},
+                     {"ffn", [](const LayerScope& scope) { return std::make_unique<FeedForward>(scope); }}});
 }
 
 }  // namespace tearless::engine

@@ -5,6 +5,6 @@
 
 namespace tearless::engine {
 
-LayerStack make_encoder(const Scope& root, int64_t layers);
+LayerStack make_encoder(const LayerScope& root, int64_t layers);
 
 }  // namespace tearless::engine

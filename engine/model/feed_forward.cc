@@ -5,7 +5,7 @@
 
 namespace tearless::engine {
 
-FeedForward::FeedForward(const Scope& scope)
+FeedForward::FeedForward(const LayerScope& scope)
     : inner_(scope.linear("w1", MatrixRole::kFeedForward, scope.options().d_ff, scope.options().d_model)),
       outer_(scope.linear("w2", MatrixRole::kFeedForward, scope.options().d_model, scope.options().d_ff)),
       dropout_(scope.dropout("relu", scope.options().dropout.relu)) {}

@@ -7,7 +7,7 @@ namespace tearless::engine {
 
 class FeedForward final : public Sublayer {
  public:
-  explicit FeedForward(const Scope& scope);
+  explicit FeedForward(const LayerScope& scope);
 
   Value forward(const ForwardContext& context, const Value& x, const SublayerInputs& inputs) const override;
 

@@ -35,19 +35,27 @@ double depth_factor(const DsInitOptions& options, const MatrixPlace& place) {
 
 }  // namespace
 
+Initial xavier_uniform(int64_t fan_in, int64_t fan_out) {
+  return {Initial::Kind::kUniform, std::sqrt(6.0 / static_cast<double>(fan_in + fan_out))};
+}
+
+Initial torch_default(int64_t fan_in) {
+  return {Initial::Kind::kUniform, 1.0 / std::sqrt(static_cast<double>(fan_in))};
+}
+
 Initial initial_matrix(const LayerOptions& options, const MatrixPlace& place, int64_t fan_in, int64_t fan_out) {
-  const auto in = static_cast<double>(fan_in);
-  auto out = static_cast<double>(fan_out);
+  const auto xavier_normal = [&](int64_t out) {
+    return Initial{Initial::Kind::kNormal, std::sqrt(2.0 / static_cast<double>(fan_in + out))};
+  };
   if (options.init == Init::kSmallInit) {
     // All four projections of attention are drawn as parts of one 4d × d matrix (TwT §2.2).
-    out *= static_cast<double>(fused(QkvFan::kFused4, place.role));
-    return {Initial::Kind::kNormal, std::sqrt(2.0 / (in + out))};
+    return xavier_normal(fan_out * fused(QkvFan::kFused4, place.role));
   }
-  out *= static_cast<double>(fused(options.init_qkv_fan, place.role));
-  if (options.init == Init::kXavierNormal) return {Initial::Kind::kNormal, std::sqrt(2.0 / (in + out))};
-  const double bound = std::sqrt(6.0 / (in + out));
-  if (options.init == Init::kXavierUniform) return {Initial::Kind::kUniform, bound};
-  return {Initial::Kind::kUniform, bound * depth_factor(options.ds_init, place)};
+  const int64_t out = fan_out * fused(options.init_qkv_fan, place.role);
+  if (options.init == Init::kXavierNormal) return xavier_normal(out);
+  const Initial uniform = xavier_uniform(fan_in, out);
+  if (options.init == Init::kXavierUniform) return uniform;
+  return {Initial::Kind::kUniform, uniform.scale * depth_factor(options.ds_init, place)};
 }
 
 Initial initial_embedding(const LayerOptions& options) {

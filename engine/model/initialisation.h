@@ -1,5 +1,5 @@
-// The initial distribution of each weight matrix (docs/spec/knobs.md §7). Biases start at 0, norm gains at the value of
-// their kind (engine/norm/norm.h).
+// The initial distribution of each weight matrix (docs/spec/knobs.md §7). A Transformer's biases start at 0, norm gains
+// at the value of their kind (engine/norm/norm.h).
 #pragma once
 
 #include "engine/model/options.h"
@@ -16,6 +16,11 @@ struct MatrixPlace {
   int64_t layer = 0;  // from 1 in its stack; 0: outside the layers
   MatrixRole role;
 };
+
+/// U(±√(6 / (fan_in + fan_out))).
+Initial xavier_uniform(int64_t fan_in, int64_t fan_out);
+/// U(±√(1 / fan_in)), which PyTorch gives weights and biases of linear and convolutional layers by default.
+Initial torch_default(int64_t fan_in);
 
 /// The initial distribution of a matrix [fan_out, fan_in].
 Initial initial_matrix(const LayerOptions& options, const MatrixPlace& place, int64_t fan_in, int64_t fan_out);

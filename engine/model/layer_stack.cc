@@ -4,11 +4,11 @@
 
 namespace tearless::engine {
 
-LayerStack::LayerStack(const Scope& stack, int64_t layers, const std::vector<SublayerRecipe>& layer,
+LayerStack::LayerStack(const LayerScope& stack, int64_t layers, const std::vector<SublayerRecipe>& layer,
                        const std::function<void()>& after_layers) {
   for (int64_t l = 1; l <= layers; ++l) {
     for (const SublayerRecipe& recipe : layer) {
-      const Scope scope = stack.in_layer(l).in_sublayer(recipe.name);
+      const LayerScope scope = stack.in_layer(l).in_sublayer(recipe.name);
       const bool last = l == layers && &recipe == &layer.back();
       std::unique_ptr<Sublayer> sublayer = recipe.make(scope);
       sublayers_.push_back({std::move(sublayer), make_connection(scope, last)});

@@ -14,13 +14,13 @@ namespace tearless::engine {
 /// A sublayer that every layer of a stack has.
 struct SublayerRecipe {
   std::string name;  // "ffn", a part of the names of its parameters
-  std::function<std::unique_ptr<Sublayer>(const Scope&)> make;
+  std::function<std::unique_ptr<Sublayer>(const LayerScope&)> make;
 };
 
 class LayerStack {
  public:
   /// `after_layers` runs between the last layer and the final norm: it may declare what all layers share.
-  LayerStack(const Scope& stack, int64_t layers, const std::vector<SublayerRecipe>& layer,
+  LayerStack(const LayerScope& stack, int64_t layers, const std::vector<SublayerRecipe>& layer,
              const std::function<void()>& after_layers = {});
 
   /// x [T, D] → [T, D].

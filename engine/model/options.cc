@@ -22,12 +22,13 @@ void describe(SettingsVisitor& v, DropoutOptions& o) {
   probability("word", "input tokens of both sides replaced by UNK (TwT App. A)", o.word);
 }
 
-void describe(SettingsVisitor& v, DsInitOptions& o, bool applies) {
+void describe(SettingsVisitor& v, DsInitOptions& o, bool applies, bool has_decoder) {
   v.choice({.key = "form",
             .meaning = "factor of layer l = 1, 2, …: `paper` α/√l (DS eq. 15); `code` √α · l^-¼, as the published code",
             .applies = applies},
            o.form, kDsForms);
   v.number({.key = "alpha", .meaning = "α of that factor", .min = 0, .max = 1, .applies = applies}, o.alpha);
+  if (!has_decoder) return;
   v.choice({.key = "stacks",
             .meaning = "the stacks whose initial weights are scaled; the other is Xavier uniform",
             .applies = applies},
@@ -59,8 +60,8 @@ void describe_layer_fields(SettingsVisitor& v, LayerOptions& o) {
          o.fix_norm);
 }
 
-void describe_layer_tables(SettingsVisitor& v, LayerOptions& o) {
-  v.table_of("ds_init", [&] { describe(v, o.ds_init, o.init == Init::kDsInit); });
+void describe_layer_tables(SettingsVisitor& v, LayerOptions& o, bool has_decoder) {
+  v.table_of("ds_init", [&] { describe(v, o.ds_init, o.init == Init::kDsInit, has_decoder); });
   v.table("norm", o.norm);
   v.table("dropout", o.dropout);
 }
@@ -78,7 +79,7 @@ void describe(SettingsVisitor& v, ModelOptions& o) {
           .meaning = "the output vocabulary has only the tokens that occur in the target side of the training data "
                      "(TwT App. A); false: all but PAD and BOS"},
          o.mask_target_vocabulary);
-  describe_layer_tables(v, o);
+  describe_layer_tables(v, o, /*has_decoder=*/true);
 }
 
 void check_consistent(const LayerOptions& o) {

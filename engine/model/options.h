@@ -42,7 +42,8 @@ struct DsInitOptions {
   double alpha = 1;
   Stacks stacks = Stacks::kBoth;  // the other stack is Xavier uniform
 };
-void describe(SettingsVisitor& visitor, DsInitOptions& options, bool applies);
+/// Without a decoder there is no setting `stacks`: it would have no effect.
+void describe(SettingsVisitor& visitor, DsInitOptions& options, bool applies, bool has_decoder);
 
 /// Which of source embedding, target embedding and output layer share a matrix.
 enum class Tying {
@@ -89,6 +90,6 @@ void describe(SettingsVisitor& visitor, ModelOptions& options);
 /// The fields of LayerOptions, for the describe() of a model that has such stacks. TOML wants fields before tables: a
 /// describe() calls describe_layer_tables() last.
 void describe_layer_fields(SettingsVisitor& visitor, LayerOptions& options);
-void describe_layer_tables(SettingsVisitor& visitor, LayerOptions& options);
+void describe_layer_tables(SettingsVisitor& visitor, LayerOptions& options, bool has_decoder);
 
 }  // namespace tearless::engine

@@ -23,21 +23,14 @@ NormPlaces places_of(Placement placement) {
   return {};
 }
 
-NormOp make_norm(const Scope& scope, const NormSite& site) {
+NormOp make_norm(const LayerScope& scope, const NormSite& site) {
   const LayerOptions& options = scope.options();
-  const auto [kind, denominator] = options.norm.at(site, options.fix_norm);
-  const int64_t d = options.d_model;
-  Value gain, bias;
-  if (const int64_t size = kind.gain_size(d); size > 0) {
-    gain = scope.declare("norm.gain", {size}, {Initial::Kind::kConstant, kind.initial_gain(d)});
-  }
-  if (kind.bias) bias = scope.declare("norm.bias", {d}, {});
-  return kind.make(std::move(gain), std::move(bias), denominator, d);
+  return scope.norm(options.norm.at(site, options.fix_norm), options.d_model);
 }
 
 }  // namespace
 
-ResidualConnection make_connection(const Scope& sublayer, bool last) {
+ResidualConnection make_connection(const LayerScope& sublayer, bool last) {
   const NormPlaces places = places_of(sublayer.options().placement);
   const bool in_decoder = sublayer.stack() == Stack::kDecoder;
   const NormSite before{.in_decoder = in_decoder};
@@ -49,7 +42,7 @@ ResidualConnection make_connection(const Scope& sublayer, bool last) {
   return connection;
 }
 
-std::vector<NormOp> make_final_norms(const Scope& stack) {
+std::vector<NormOp> make_final_norms(const LayerScope& stack) {
   const bool in_decoder = stack.stack() == Stack::kDecoder;
   const NormSite site{.in_decoder = in_decoder, .after_stack = true, .decoder_output = in_decoder};
   std::vector<NormOp> norms;
@@ -88,16 +81,5 @@ void Residual::add(const ResidualConnection& connection, const Value& y) {
 }
 
 Value Residual::output(const std::vector<NormOp>& final_norms) { return normed(final_norms); }
-
-std::vector<std::pair<std::string, double>> learned_lengths(const Parameters& parameters) {
-  constexpr std::string_view kSuffix = ".norm.gain";
-  std::vector<std::pair<std::string, double>> lengths;
-  for (const ParameterSpec& spec : parameters.specs()) {
-    if (!spec.name.ends_with(kSuffix) || spec.size() != 1) continue;
-    lengths.emplace_back("g." + spec.name.substr(0, spec.name.size() - kSuffix.size()),
-                         parameters.get(spec.name).data().item<double>());
-  }
-  return lengths;
-}
 
 }  // namespace tearless::engine

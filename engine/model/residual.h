@@ -9,11 +9,9 @@
 // output of the stack is output().
 #pragma once
 
-#include <string>
-#include <utility>
 #include <vector>
 
-#include "engine/model/scope.h"
+#include "engine/model/layer_scope.h"
 
 namespace tearless::engine {
 
@@ -26,13 +24,9 @@ struct ResidualConnection {
 
 /// The connection of the sublayer in that scope, by the placement of the model. Declares the norms' parameters,
 /// <scope>.norm.gain and .bias, if their kind has them. `last`: the sublayer is the last of its stack.
-ResidualConnection make_connection(const Scope& sublayer, bool last);
+ResidualConnection make_connection(const LayerScope& sublayer, bool last);
 /// The norms after a stack, likewise <stack>.final.norm.
-std::vector<NormOp> make_final_norms(const Scope& stack);
-
-/// The gain of every norm with a scalar gain, by name and in model order: ("g.encoder.1.ffn", 22.6)
-/// (docs/spec/training.md §7.2).
-std::vector<std::pair<std::string, double>> learned_lengths(const Parameters& parameters);
+std::vector<NormOp> make_final_norms(const LayerScope& stack);
 
 /// Adding a sublayer's output is deferred until the next norm is known; residual add, dropout and norm then run as one
 /// fused kernel.

@@ -1,49 +1,43 @@
 #include "engine/model/scope.h"
 
+#include <string_view>
+
 namespace tearless::engine {
 
 Scope Scope::inside(const std::string& part) const {
   Scope scope = *this;
-  scope.name_ = named(part);
+  scope.enter(part);
   return scope;
 }
-
-Scope Scope::in_stack(Stack stack) const {
-  Scope scope = inside(stack == Stack::kEncoder ? "encoder" : "decoder");
-  scope.stack_ = stack;
-  return scope;
-}
-
-Scope Scope::in_layer(int64_t number) const {
-  Scope scope = inside(std::to_string(number));
-  scope.layer_ = number;
-  return scope;
-}
-
-Scope Scope::in_sublayer(const std::string& name) const { return inside(name); }
 
 Value Scope::declare(const char* part, std::vector<int64_t> shape, const Initial& initial) const {
   return parameters_.declare({named(part), std::move(shape), initial});
 }
 
-ParameterSpec Scope::weight(const char* part, MatrixRole role, int64_t out, int64_t in) const {
-  return {named(part) + ".weight", {out, in}, initial_matrix(options_, {stack_, layer_, role}, in, out)};
+Linear Scope::linear(int64_t out, int64_t in, const Initial& weight, const Initial& bias) const {
+  const Value matrix = declare("weight", {out, in}, weight);
+  return {matrix, declare("bias", {out}, bias)};
 }
 
-ParameterSpec Scope::bias(const char* part, int64_t out) const { return {named(part) + ".bias", {out}, {}}; }
-
-Linear Scope::linear(const char* part, MatrixRole role, int64_t out, int64_t in) const {
-  return linear({part}, role, out, in);
-}
-
-Linear Scope::linear(std::initializer_list<const char*> parts, MatrixRole role, int64_t out, int64_t in) const {
-  std::vector<ParameterSpec> weights, biases;
-  for (const char* part : parts) {
-    weights.push_back(weight(part, role, out, in));
-    biases.push_back(bias(part, out));
+NormOp Scope::norm(const ChosenNorm& norm, int64_t width) const {
+  const auto& [kind, denominator] = norm;
+  Value gain, bias;
+  if (const int64_t size = kind.gain_size(width); size > 0) {
+    gain = declare("norm.gain", {size}, {Initial::Kind::kConstant, kind.initial_gain(width)});
   }
-  const Value stacked = parameters_.declare_joined(std::move(weights));
-  return {stacked, parameters_.declare_joined(std::move(biases))};
+  if (kind.bias) bias = declare("norm.bias", {width}, {});
+  return kind.make(std::move(gain), std::move(bias), denominator, width);
+}
+
+std::vector<std::pair<std::string, double>> learned_lengths(const Parameters& parameters) {
+  constexpr std::string_view kSuffix = ".norm.gain";
+  std::vector<std::pair<std::string, double>> lengths;
+  for (const ParameterSpec& spec : parameters.specs()) {
+    if (!spec.name.ends_with(kSuffix) || spec.size() != 1) continue;
+    lengths.emplace_back("g." + spec.name.substr(0, spec.name.size() - kSuffix.size()),
+                         parameters.get(spec.name).data().item<double>());
+  }
+  return lengths;
 }
 
 }  // namespace tearless::engine

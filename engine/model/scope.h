@@ -1,22 +1,20 @@
-// A place in the model while the model is constructed: which stack, layer and sublayer. It declares the parameters of
-// that place under their names, and gives it its options and random streams.
+// A place in the model while the model is constructed: it declares the parameters of that place under their names, and
+// gives it its random streams. What a Transformer's place has besides: layer_scope.h.
 //
-//   Scope root(parameters, options, dropout_seed)        ""
-//   root.in_stack(Stack::kEncoder)                       "encoder"
-//        .in_layer(1)                                    "encoder.1"
-//        .in_sublayer("ffn")                             "encoder.1.ffn"
-//        .linear("w1", role, d_ff, d_model)              declares encoder.1.ffn.w1.weight and encoder.1.ffn.w1.bias
+//   Scope root(parameters, dropout_seed)                    ""
+//   root.inside("conv1")                                    "conv1"
+//       .linear({out, in}, weight, bias)                    declares conv1.weight and conv1.bias
+//       .norm(chosen_norm, width)                           declares conv1.norm.gain and conv1.norm.bias
 #pragma once
 
 #include <cstdint>
-#include <initializer_list>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/model/forward_context.h"
-#include "engine/model/initialisation.h"
-#include "engine/model/options.h"
 #include "engine/model/parameters.h"
+#include "engine/norm/norm.h"
 
 namespace tearless::engine {
 
@@ -28,44 +26,36 @@ struct Linear {
 
 class Scope {
  public:
-  /// Borrows `parameters` and `options`.
-  Scope(Parameters& parameters, const LayerOptions& options, uint32_t dropout_seed)
-      : parameters_(parameters), options_(options), dropout_seed_(dropout_seed) {}
+  /// Borrows `parameters`.
+  Scope(Parameters& parameters, uint32_t dropout_seed) : parameters_(parameters), dropout_seed_(dropout_seed) {}
 
-  Scope in_stack(Stack stack) const;
-  /// `number`: from 1.
-  Scope in_layer(int64_t number) const;
-  Scope in_sublayer(const std::string& name) const;
+  Scope inside(const std::string& part) const;
 
-  const LayerOptions& options() const { return options_; }
-  Stack stack() const { return stack_; }
-  int64_t layer() const { return layer_; }  // from 1; 0: outside the layers
   Parameters& parameters() const { return parameters_; }
 
   /// Declares a parameter `part` of this place.
   Value declare(const char* part, std::vector<int64_t> shape, const Initial& initial) const;
-  /// Declares a linear map.
-  Linear linear(const char* part, MatrixRole role, int64_t out, int64_t in) const;
-  /// Declares linear maps of the same input as one: the weights of all parts stacked, then their biases.
-  Linear linear(std::initializer_list<const char*> parts, MatrixRole role, int64_t out, int64_t in) const;
-  /// The two parameters of a linear map, not yet declared.
-  ParameterSpec weight(const char* part, MatrixRole role, int64_t out, int64_t in) const;
-  ParameterSpec bias(const char* part, int64_t out) const;
+  /// Declares the linear map of this place, from `in` to `out` numbers, with these initial values.
+  Linear linear(int64_t out, int64_t in, const Initial& weight, const Initial& bias) const;
+  /// Declares the parameters of a norm of rows of that width, those that its kind has: norm.gain and norm.bias.
+  NormOp norm(const ChosenNorm& norm, int64_t width) const;
 
   /// The dropout of this place, or of its part `part`.
   DropoutSite dropout(double probability) const { return {probability, dropout_seed_, name_}; }
   DropoutSite dropout(const char* part, double probability) const { return {probability, dropout_seed_, named(part)}; }
 
- private:
-  Scope inside(const std::string& part) const;
+ protected:
   std::string named(const std::string& part) const { return name_.empty() ? part : name_ + "." + part; }
+  void enter(const std::string& part) { name_ = named(part); }
 
+ private:
   Parameters& parameters_;
-  const LayerOptions& options_;
   uint32_t dropout_seed_;
-  Stack stack_ = Stack::kNone;
-  int64_t layer_ = 0;
   std::string name_;
 };
+
+/// The gain of every norm with a scalar gain, by name and in model order: ("g.encoder.1.ffn", 22.6)
+/// (docs/spec/training.md §7.2).
+std::vector<std::pair<std::string, double>> learned_lengths(const Parameters& parameters);
 
 }  // namespace tearless::engine

@@ -4,7 +4,7 @@
 
 namespace tearless::engine {
 
-SelfAttention::SelfAttention(const Scope& scope)
+SelfAttention::SelfAttention(const LayerScope& scope)
     : d_model_(scope.options().d_model),
       heads_(scope.options().heads),
       qkv_(scope.linear({"q", "k", "v"}, MatrixRole::kSelfQkv, d_model_, d_model_)),

@@ -8,7 +8,7 @@ namespace tearless::engine {
 
 class SelfAttention final : public Sublayer {
  public:
-  explicit SelfAttention(const Scope& scope);
+  explicit SelfAttention(const LayerScope& scope);
 
   Value forward(const ForwardContext& context, const Value& x, const SublayerInputs& inputs) const override;
   /// Keys, then values.

@@ -2,7 +2,8 @@
 // Stacks and search know sublayers by this interface alone.
 //
 // To add a kind of sublayer:
-//   1. a pair of files beside this one with a class derived from Sublayer. Its constructor takes a Scope and declares
+//   1. a pair of files beside this one with a class derived from Sublayer. Its constructor takes a LayerScope and
+//   declares
 //      its parameters;
 //   2. a line where a layer is listed: engine/model/encoder.cc or decoder.cc.
 // The norm and the residual sum around it are those of its connection (residual.h).
@@ -11,7 +12,7 @@
 #include <cstdint>
 
 #include "engine/model/forward_context.h"
-#include "engine/model/scope.h"
+#include "engine/model/layer_scope.h"
 #include "engine/ops/attention.h"
 #include "engine/ops/packed_rows.h"
 

@@ -24,7 +24,7 @@ NormOp unit_rows() {
 
 }  // namespace
 
-Value declare_embedding(const Scope& scope, const char* name, int64_t vocab_size) {
+Value declare_embedding(const LayerScope& scope, const char* name, int64_t vocab_size) {
   return scope.declare(name, {vocab_size, scope.options().d_model}, initial_embedding(scope.options()));
 }
 
@@ -32,7 +32,7 @@ Value embedding_rows(const ForwardContext& context, const LayerOptions& options,
   return options.fix_norm ? norm_rows(context.tape, matrix, unit_rows()) : matrix;
 }
 
-TokenEmbedding::TokenEmbedding(const Scope& scope, const char* name)
+TokenEmbedding::TokenEmbedding(const LayerScope& scope, const char* name)
     : d_model_(scope.options().d_model),
       row_type_(scope.parameters().row_type()),
       dropout_(scope.dropout(name, scope.options().dropout.residual)) {}

@@ -4,13 +4,13 @@
 
 #include <vector>
 
-#include "engine/model/scope.h"
+#include "engine/model/layer_scope.h"
 #include "engine/ops/packed_rows.h"
 
 namespace tearless::engine {
 
 /// Declares an embedding matrix [V, D].
-Value declare_embedding(const Scope& scope, const char* name, int64_t vocab_size);
+Value declare_embedding(const LayerScope& scope, const char* name, int64_t vocab_size);
 
 /// The rows of an embedding matrix as the model uses them: with FixNorm of unit length. Gradients flow through it.
 Value embedding_rows(const ForwardContext& context, const LayerOptions& options, const Value& matrix);
@@ -18,7 +18,7 @@ Value embedding_rows(const ForwardContext& context, const LayerOptions& options,
 class TokenEmbedding {
  public:
   /// `name`: of its dropout.
-  TokenEmbedding(const Scope& scope, const char* name);
+  TokenEmbedding(const LayerScope& scope, const char* name);
 
   /// drop(√d · table[token] + position) → [T, D], with table [V, D] from embedding_rows(). Word dropout has already
   /// been applied to `rows`, which must outlive the tape.

@@ -24,9 +24,9 @@ int64_t estimated_memory_bytes(const ModelOptions& o, int64_t parameters, int64_
 
 Transformer::Transformer(Parameters& parameters, const ModelOptions& options, OutputVocabulary output_vocabulary,
                          uint32_t dropout_seed)
-    : Transformer(Scope(parameters, options, dropout_seed), options, std::move(output_vocabulary), dropout_seed) {}
+    : Transformer(LayerScope(parameters, options, dropout_seed), options, std::move(output_vocabulary), dropout_seed) {}
 
-Transformer::Transformer(const Scope& root, const ModelOptions& options, OutputVocabulary output_vocabulary,
+Transformer::Transformer(const LayerScope& root, const ModelOptions& options, OutputVocabulary output_vocabulary,
                          uint32_t dropout_seed)
     : embeddings_(root, options, std::move(output_vocabulary)),
       encoder_(make_encoder(root, options.encoder_layers)),

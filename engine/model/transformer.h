@@ -67,7 +67,7 @@ class Transformer {
   const OutputVocabulary& output_vocabulary() const { return embeddings_.output_vocabulary(); }
 
  private:
-  Transformer(const Scope& root, const ModelOptions& options, OutputVocabulary output_vocabulary,
+  Transformer(const LayerScope& root, const ModelOptions& options, OutputVocabulary output_vocabulary,
               uint32_t dropout_seed);
 
   Embeddings embeddings_;

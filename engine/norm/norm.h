@@ -148,6 +148,8 @@ struct NormOptions {
 
   /// The chosen kind, with the values of its own options.
   const NormKind& chosen() const { return own(kind); }
+  /// False if every norm is the identity.
+  bool normalises() const { return kind != "none"; }
   /// False for layer_norm, which is also the kind outside a scope: `scope` is then ignored.
   bool scope_applies() const { return kind != "layer_norm"; }
   /// The norm of that site: of the chosen kind, or outside `scope` layer_norm as it is by default. Options that the

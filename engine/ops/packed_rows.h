@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace tearless::engine {
@@ -24,6 +25,22 @@ struct PackedRows {
   int64_t row_count() const { return static_cast<int64_t>(tokens.size()); }
   int64_t sentence_count() const { return static_cast<int64_t>(offsets.size()) - 1; }
 };
+
+/// Rows that are no tokens, `count` for each of these ids: what dropout asks of the pixels of images, or of the mean of
+/// a sentence.
+inline PackedRows rows_without_tokens(std::span<const int32_t> ids, int32_t count) {
+  PackedRows rows;
+  rows.offsets = {0};
+  for (const int32_t id : ids) {
+    for (int32_t position = 0; position < count; ++position) {
+      rows.tokens.push_back(kPad);
+      rows.positions.push_back(position);
+      rows.sentence_ids.push_back(id);
+    }
+    rows.offsets.push_back(static_cast<int32_t>(rows.tokens.size()));
+  }
+  return rows;
+}
 
 /// A training batch. Source sentences end with EOS. Target inputs are BOS y₁ … y_n, labels y₁ … y_n EOS (same offsets).
 struct PackedBatch {

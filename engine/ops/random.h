@@ -12,13 +12,14 @@
 //
 //   used for             outer                          sentence      inner           update
 //   rows of a batch      position in the sentence       sentence id   channel         update number
+//   pixels of a batch    y · width + x                  image number  channel         update number
 //   attention weights    query position | head << 16    sentence id   key position    update number
 //   word dropout         position in the sentence       sentence id   0               update number
 //   initial values       row                            0             column          0
 //   shuffles             as the shuffle defines it      pass          draw            as the shuffle defines it
 // clang-format on
 //
-// A sentence id is the sentence's line in the corpus.
+// A sentence id is the sentence's line in the corpus, an image number that of the image in its set.
 #pragma once
 
 #include <array>

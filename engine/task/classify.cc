@@ -1,10 +1,7 @@
 #include "engine/task/classify.h"
 
-#include <ATen/TensorOperators.h>
-#include <ATen/ops/log_softmax.h>
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <utility>
 
 #include "engine/train/execution.h"
@@ -142,46 +139,25 @@ LossSums Classify::loss(const ForwardContext& context, const Batch& batch) {
   return {{sums.loss, sums.nll}, sums.tokens};
 }
 
-Classify::Judged Classify::judge(const LabelledLines& set) const {
-  Judged judged;
+ClassPredictions Classify::predictions(const LabelledLines& set) const {
+  ClassPredictions predictions;
   for (const SentenceIds& sentences : evaluation_batches(set.lines, kEvaluationTokens)) {
     throw_if_stopped();
     LabelledBatch packed = pack(set, sentences);
     Tape tape(Tape::Kind::kForward, ops_of(execution_));
     const ReadySentences& batch = tape.save(model_.ready(packed.rows, packed.labels, std::nullopt));
-    const at::Tensor log_p = at::log_softmax(model_.logits({tape}, batch).data().to(at::kDouble), 1).cpu();
-    const double* row = log_p.const_data_ptr<double>();
-    const int64_t classes = log_p.size(1);
-    for (const int32_t label : packed.labels) {
-      judged.predictions.push_back(static_cast<int32_t>(std::max_element(row, row + classes) - row));
-      judged.nll -= row[label];
-      row += classes;
-    }
+    predictions.add(model_.logits({tape}, batch).data(), packed.labels);
   }
-  return judged;
+  return predictions;
 }
 
-NamedNumbers Classify::numbers(const std::string& name, const LabelledLines& set, const Judged& judged) {
-  int64_t right = 0;
-  for (size_t i = 0; i < set.labels.size(); ++i) right += judged.predictions[i] == set.labels[i];
-  const auto count = static_cast<double>(set.size());
-  constexpr double kLargest = 700;  // also where the parameters are not finite: JSON has finite numbers alone
-  return {{name + ".accuracy", 100.0 * static_cast<double>(right) / count},
-          {name + ".loss", std::min(kLargest, judged.nll / count)}};
-}
-
-NamedNumbers Classify::evaluate() { return numbers("dev", data_->dev, judge(data_->dev)); }
+NamedNumbers Classify::evaluate() { return predictions(data_->dev).scores("dev"); }
 
 FinalScores Classify::final_scores() {
-  FinalScores scores;
-  const auto write = [&](const std::string& name, const Judged& judged) {
-    std::string& text = scores.files["outputs/" + name + ".classes"];
-    for (const int32_t label : judged.predictions) text += data_->classes[static_cast<size_t>(label)] + "\n";
-  };
-  const Judged test = judge(data_->test);
-  scores.numbers = numbers("test", data_->test, test);
-  write("dev", judge(data_->dev));  // its scores are known from the evaluation
-  write("test", test);
+  const ClassPredictions dev = predictions(data_->dev), test = predictions(data_->test);
+  FinalScores scores{.numbers = test.scores("test"),  // those of dev are known from the evaluation
+                     .files = {{"outputs/dev.classes", dev.lines(data_->classes)},
+                               {"outputs/test.classes", test.lines(data_->classes)}}};
   for (const auto& [name, length] : learned_lengths(parameters_)) scores.numbers[name] = length;
   return scores;
 }

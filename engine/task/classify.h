@@ -8,6 +8,7 @@
 
 #include "engine/data/labelled_tokens.h"
 #include "engine/model/classifier.h"
+#include "engine/task/class_predictions.h"
 #include "engine/task/task_kind.h"
 
 namespace tearless::engine {
@@ -62,14 +63,8 @@ class Classify final : public Task {
   std::unique_ptr<Batch> ready_sentences(const SentenceIds& sentences, uint32_t update) const;
 
  private:
-  struct Judged {
-    std::vector<int32_t> predictions;  // [N] the class with the largest logit; of equals the first
-    double nll = 0;                    // Σ -log p(label)
-  };
   /// Without dropout.
-  Judged judge(const LabelledLines& set) const;
-  /// `name`.accuracy in percent and `name`.loss, the mean cross-entropy without label smoothing.
-  static NamedNumbers numbers(const std::string& name, const LabelledLines& set, const Judged& judged);
+  ClassPredictions predictions(const LabelledLines& set) const;
 
   const ClassifyOptions& options_;
   const TrainOptions& train_;

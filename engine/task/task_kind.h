@@ -18,8 +18,8 @@
 #include <utility>
 #include <vector>
 
-#include "engine/data/say.h"
 #include "base/settings.h"
+#include "engine/data/say.h"
 #include "engine/train/options.h"
 #include "engine/train/task.h"
 

@@ -33,6 +33,9 @@ struct ScheduleOptions {
   double decay_factor = 0.8;   // multiplies the learning rate on a plateau; not with invsqrt
   int64_t decay_patience = 3;  // evaluations that decay_rule looks back on; not with invsqrt
   DecayRule decay_rule = DecayRule::kMinWindow;
+
+  /// Whether learning rates depend on the width of the model.
+  bool uses_width() const { return kind != ScheduleKind::kNowarmup && !peak_lr; }
 };
 void describe(SettingsVisitor& visitor, ScheduleOptions& options);
 

@@ -8,6 +8,7 @@ namespace {
 
 TEST(Fuzz, TokenFiles) { replay("token_file", fuzz_token_file); }
 TEST(Fuzz, Corpora) { replay("corpus", fuzz_corpus); }
+TEST(Fuzz, Digits) { replay("digits", fuzz_digits); }
 
 }  // namespace
 }  // namespace tearless::fuzz

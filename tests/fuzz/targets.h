@@ -13,5 +13,6 @@ int fuzz_settings(const uint8_t* data, size_t size);    ///< run.toml: what is r
 int fuzz_run_folder(const uint8_t* data, size_t size);  ///< the files in which a training program reports
 int fuzz_token_file(const uint8_t* data, size_t size);  ///< a prepared corpus under a checksum that fits it
 int fuzz_corpus(const uint8_t* data, size_t size);      ///< two sides of raw text, up to subwords
+int fuzz_digits(const uint8_t* data, size_t size);      ///< IDX files of images and labels
 
 }  // namespace tearless::fuzz

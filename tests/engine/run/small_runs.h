@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
@@ -37,6 +38,11 @@ inline Translate translate_task(const RunOptions& options) {
   return Translate(own, options.train, options.run, prepare(own.data, own.text, [](const std::string&) {}));
 }
 
+/// The task of any run, which `options` must outlive.
+inline std::unique_ptr<Task> task_of(const RunOptions& options) {
+  return options.task->make(options.train, options.run, [](const std::string&) {});
+}
+
 /// Dotted keys and values, as a TOML file or a grid would set them.
 using Settings = std::map<std::string, nlohmann::json>;
 
@@ -56,12 +62,11 @@ inline Settings corpus_settings() {
 struct Ended {
   ExitCode code = kExitDone;
   nlohmann::json done, measured, scores;  // scores: null where there are none
-  std::string metrics, scores_text, dev_output, test_output;
+  std::string metrics, scores_text;
+  std::map<std::string, std::string> outputs;  // file name → content
   std::vector<std::string> checkpoints;
 
-  bool same_results(const Ended& other) const {
-    return scores_text == other.scores_text && dev_output == other.dev_output && test_output == other.test_output;
-  }
+  bool same_results(const Ended& other) const { return scores_text == other.scores_text && outputs == other.outputs; }
   /// The values of one metric, in order.
   std::vector<double> metric(const std::string& name) const {
     std::vector<double> values;
@@ -73,6 +78,15 @@ struct Ended {
     return values;
   }
 };
+
+/// A sentence and its label.
+using Labelled = std::pair<std::string, int32_t>;
+
+/// [data] of the labelled lines that SmallRuns::write_labelled() makes as train, dev and test.
+inline Settings labelled_settings() {
+  return {{"task", "classify"}, {"data.name", "small"}, {"data.train", "train"},
+          {"data.dev", "dev"},  {"data.test", "test"},  {"data.classes", "bad good"}};
+}
 
 class SmallRuns {
  public:
@@ -98,6 +112,13 @@ class SmallRuns {
     write_text(folder_ / (name + ".tgt"), target);
   }
 
+  /// A file of labelled lines.
+  void write_labelled(const std::string& name, const std::vector<Labelled>& sentences) const {
+    std::string lines;
+    for (const auto& [sentence, label] : sentences) lines += std::to_string(label) + " " + sentence + "\n";
+    write_text(folder_ / name, lines);
+  }
+
   /// A new run directory for these settings, whatever was created before.
   std::filesystem::path make(const Settings& settings) {
     std::string toml;
@@ -117,8 +138,9 @@ class SmallRuns {
     if (ended.code == kExitDone) {
       ended.scores_text = read_text(run.scores());
       ended.scores = nlohmann::json::parse(ended.scores_text);
-      ended.dev_output = read_text(run.outputs() / "dev.hyp");
-      ended.test_output = read_text(run.outputs() / "test.hyp");
+      for (const auto& file : std::filesystem::directory_iterator(run.outputs())) {
+        ended.outputs[file.path().filename()] = read_text(file.path());
+      }
     }
     std::error_code none;
     for (const auto& entry : std::filesystem::directory_iterator(run.checkpoints(), none)) {

@@ -1,0 +1,238 @@
+#include "engine/model/digit_network.h"
+
+#include <string>
+#include <utility>
+
+#include "base/error.h"
+#include "engine/model/initialisation.h"
+#include "engine/ops/bias_relu_dropout.h"
+#include "engine/ops/input_rows.h"
+#include "engine/ops/linear.h"
+#include "engine/ops/max_pool.h"
+#include "engine/ops/patches.h"
+#include "engine/ops/reshape.h"
+
+namespace tearless::engine {
+namespace {
+
+using Options = DigitNetworkOptions;
+
+constexpr int64_t kDigits = 10;
+constexpr auto kArchs = std::to_array<std::string_view>({"pytorch_example", "conv_conv_fc"});
+constexpr auto kNormSites = std::to_array<std::string_view>({"activations", "linear", "inputs"});
+constexpr auto kInits = std::to_array<std::string_view>({"torch_default", "xavier_uniform"});
+
+int64_t numbers(const ImageShape& image) { return image.pixels() * image.channels; }
+
+/// The norm over all numbers of each image, of rows of any width.
+Value norm_images(Tape& tape, const Value& x, const std::optional<NormOp>& norm, int64_t numbers_of_image) {
+  if (!norm) return x;
+  return reshape(tape, norm_rows(tape, reshape(tape, x, numbers_of_image), *norm), x.data().size(1));
+}
+
+/// Appends copies of the elements of the first of `from` images until there are those of `to` images.
+template <class T>
+void repeat_first_image(std::vector<T>& elements, int64_t from, int64_t to) {
+  const auto each = elements.size() / static_cast<size_t>(from);
+  elements.reserve(each * static_cast<size_t>(to));
+  for (size_t i = 0; elements.size() < each * static_cast<size_t>(to); ++i) elements.push_back(elements[i % each]);
+}
+
+}  // namespace
+
+void describe(SettingsVisitor& v, Options& o) {
+  const bool has_hidden = o.arch == Options::Arch::kPytorchExample;
+  v.choice({.key = "arch",
+            .meaning = "`pytorch_example` conv1, conv2, fc1, fc2, as the MNIST example of PyTorch; `conv_conv_fc` "
+                       "conv1, conv2, fc. A convolution is followed by ReLU and max pooling, fc1 by ReLU"},
+           o.arch, kArchs);
+  v.integer({.key = "conv1_channels", .meaning = "output channels of conv1", .min = 1, .max = 4096}, o.conv1_channels);
+  v.integer({.key = "conv2_channels", .meaning = "output channels of conv2", .min = 1, .max = 4096}, o.conv2_channels);
+  v.integer({.key = "kernel", .meaning = "height and width of the kernels of both", .min = 1, .max = 341}, o.kernel);
+  v.integer({.key = "hidden", .meaning = "outputs of fc1", .min = 1, .max = 65536, .applies = has_hidden}, o.hidden);
+  v.choice({.key = "norm_sites",
+            .meaning = "where the norms stand, each over all numbers of one image: `activations` before the ReLU of "
+                       "every layer; `linear` before the ReLU of fc1 alone; `inputs` on the input of every layer, the "
+                       "pixels included. The logits are never normalised",
+            .applies = o.norm.normalises()},
+           o.norm_sites, kNormSites);
+  v.choice({.key = "init",
+            .meaning = "initial weights and biases: `torch_default` both U(±√(1 / fan_in)); `xavier_uniform` weights "
+                       "U(±√(6 / (fan_in + fan_out))), biases 0"},
+           o.init, kInits);
+  v.table("norm", o.norm);
+  v.table_of("dropout", [&] {
+    const auto probability = [&](const char* key, const char* meaning, double& value) {
+      v.number({.key = key, .meaning = meaning, .min = 0, .max = 0.99, .neutral = 0.0}, value);
+    };
+    probability("conv", "after each max pooling", o.conv_dropout);
+    probability("hidden", "after the ReLU of fc1", o.hidden_dropout);
+  });
+}
+
+void check_consistent(const Options& o) {
+  if (o.norm.scope != NormScope::kAll && o.norm.scope_applies()) {
+    fail(
+        "model.norm.scope must be \"all\" for digits: the network has neither encoder nor decoder; use "
+        "model.norm_sites");
+  }
+  if (o.arch == Options::Arch::kPytorchExample) return;
+  if (o.norm_sites == Options::NormSites::kLinear && o.norm.normalises()) {
+    fail(
+        "model.norm_sites = \"linear\" leaves no norm with model.arch = \"conv_conv_fc\", whose only linear layer "
+        "gives "
+        "the logits; use \"activations\" or \"inputs\"");
+  }
+  if (o.hidden_dropout != 0) {
+    fail(
+        "model.dropout.hidden = {} needs model.arch = \"pytorch_example\": \"conv_conv_fc\" has no hidden linear layer",
+        o.hidden_dropout);
+  }
+}
+
+void check_image_size(const Options& o, int64_t height, int64_t width) {
+  // The second pooling needs windows of 2 × 2 pixels.
+  const int64_t least = 2 * (2 + o.kernel - 1) + o.kernel - 1;
+  if (height >= least && width >= least) return;
+  fail("images of {} × {} pixels are too small for model.kernel = {}, which needs {} × {}", height, width, o.kernel,
+       least, least);
+}
+
+ReadyImages padded(ReadyImages batch, int64_t images) {
+  const int64_t from = batch.image_count();
+  // Not zeros: a norm without ε maps an image of zeros to NaN, and NaN times a gradient of 0 is NaN.
+  repeat_first_image(batch.pixels, from, images);
+  for (PackedRows* rows : {&batch.conv1, &batch.conv2, &batch.fc1}) {
+    repeat_first_image(rows->tokens, from, images);
+    repeat_first_image(rows->positions, from, images);
+    repeat_first_image(rows->sentence_ids, from, images);
+  }
+  batch.labels.resize(static_cast<size_t>(images), -1);
+  return batch;
+}
+
+// --- construction ----------------------------------------------------------------------------------------------------
+
+struct DigitNetwork::Sizes {
+  int64_t inputs = 0, outputs = 0;        // numbers of one image
+  int64_t linear_in = 0, linear_out = 0;  // of the linear map
+  int64_t fan_out = 0;
+};
+
+DigitNetwork::Layer DigitNetwork::make_layer(const Scope& scope, Role role, const Sizes& sizes) const {
+  using Sites = Options::NormSites;
+  const ChosenNorm norm = options_.norm.at(NormSite{}, /*fix_norm=*/false);
+  const Sites sites = options_.norm_sites;
+  const bool before_relu =
+      role != Role::kOutput && (sites == Sites::kActivations || (sites == Sites::kLinear && role == Role::kHidden));
+  Layer layer;
+  if (sites == Sites::kInputs) layer.norm_in = scope.norm(norm, sizes.inputs);
+  const bool torch = options_.init == Options::Init::kTorchDefault;
+  const Initial uniform = torch ? torch_default(sizes.linear_in) : xavier_uniform(sizes.linear_in, sizes.fan_out);
+  layer.linear = scope.linear(sizes.linear_out, sizes.linear_in, uniform, torch ? uniform : Initial{});
+  if (before_relu) layer.norm_out = scope.norm(norm, sizes.outputs);
+  layer.dropout = scope.dropout(role == Role::kConvolution ? options_.conv_dropout : options_.hidden_dropout);
+  return layer;
+}
+
+DigitNetwork::Convolution DigitNetwork::make_convolution(const Scope& scope, const ImageShape& in,
+                                                         int64_t channels) const {
+  const ImageShape windows = patches_shape(in, options_.kernel);
+  const ImageShape out = {windows.height, windows.width, channels};
+  return {make_layer(scope, Role::kConvolution,
+                     {.inputs = numbers(in),
+                      .outputs = numbers(out),
+                      .linear_in = windows.channels,
+                      .linear_out = channels,
+                      .fan_out = options_.kernel * options_.kernel * channels}),
+          in, out};
+}
+
+DigitNetwork::Layer DigitNetwork::make_fully_connected(const Scope& scope, Role role, int64_t in, int64_t out) const {
+  return make_layer(scope, role, {.inputs = in, .outputs = out, .linear_in = in, .linear_out = out, .fan_out = out});
+}
+
+DigitNetwork::DigitNetwork(Parameters& parameters, const Options& options, int64_t height, int64_t width,
+                           uint32_t dropout_seed)
+    : options_(options), parameters_(parameters) {
+  const Scope root(parameters, dropout_seed);
+  conv1_ = make_convolution(root.inside("conv1"), {height, width, 1}, options.conv1_channels);
+  conv2_ = make_convolution(root.inside("conv2"), max_pool_shape(conv1_.out), options.conv2_channels);
+  const int64_t flat = numbers(max_pool_shape(conv2_.out));
+  if (options.arch == Options::Arch::kPytorchExample) {
+    hidden_ = make_fully_connected(root.inside("fc1"), Role::kHidden, flat, options.hidden);
+    output_ = make_fully_connected(root.inside("fc2"), Role::kOutput, options.hidden, kDigits);
+  } else {
+    output_ = make_fully_connected(root.inside("fc"), Role::kOutput, flat, kDigits);
+  }
+}
+
+// --- the forward pass ------------------------------------------------------------------------------------------------
+
+ReadyImages DigitNetwork::ready(std::vector<float> pixels, std::vector<int32_t> labels,
+                                std::span<const int32_t> images) const {
+  const auto pixels_after = [](const Convolution& layer) {
+    return static_cast<int32_t>(max_pool_shape(layer.out).pixels());
+  };
+  return {.pixels = std::move(pixels),
+          .labels = std::move(labels),
+          .conv1 = rows_without_tokens(images, pixels_after(conv1_)),
+          .conv2 = rows_without_tokens(images, pixels_after(conv2_)),
+          .fc1 = rows_without_tokens(images, 1)};
+}
+
+Value DigitNetwork::convolve(const ForwardContext& context, const Convolution& layer, Value x,
+                             const PackedRows& rows) const {
+  Tape& tape = context.tape;
+  x = norm_images(tape, x, layer.norm_in, numbers(layer.in));
+  x = linear(tape, patches(tape, x, layer.in, options_.kernel), layer.linear.weight, layer.linear.bias);
+  x = norm_images(tape, x, layer.norm_out, numbers(layer.out));
+  // max(ReLU(x)) = ReLU(max(x)), and after pooling there are a quarter of the rows.
+  return bias_relu_dropout(tape, max_pool(tape, x, layer.out), Value(), layer.dropout.at(context), rows);
+}
+
+Value DigitNetwork::logits(const ForwardContext& context, const ReadyImages& batch) const {
+  Tape& tape = context.tape;
+  Value x = input_rows(tape, batch.pixels, /*width=*/1, parameters_.values(), parameters_.row_type());
+  x = convolve(context, conv1_, x, batch.conv1);
+  x = convolve(context, conv2_, x, batch.conv2);
+  x = reshape(tape, x, numbers(max_pool_shape(conv2_.out)));
+  const auto fully_connected = [&](const Layer& layer) {
+    if (layer.norm_in) x = norm_rows(tape, x, *layer.norm_in);
+    x = linear(tape, x, layer.linear.weight, layer.linear.bias);
+    if (layer.norm_out) x = norm_rows(tape, x, *layer.norm_out);
+  };
+  if (hidden_) {
+    fully_connected(*hidden_);
+    x = bias_relu_dropout(tape, x, Value(), hidden_->dropout.at(context), batch.fc1);
+  }
+  fully_connected(output_);
+  return x;
+}
+
+CrossEntropySums DigitNetwork::loss(const ForwardContext& context, const ReadyImages& batch,
+                                    double label_smoothing) const {
+  return smoothed_cross_entropy(context.tape, logits(context, batch), batch.labels, label_smoothing,
+                                context.on_device ? &context.on_device->loss : nullptr);
+}
+
+int64_t parameter_count(const Options& options, int64_t height, int64_t width) {
+  Parameters declared(/*seed=*/0, at::kCPU);
+  const DigitNetwork model(declared, options, height, width, /*dropout_seed=*/0);
+  return declared.count();
+}
+
+int64_t estimated_memory_bytes(const Options& o, int64_t parameters, int64_t height, int64_t width, int64_t images) {
+  const auto convolution = [&](const ImageShape& in, int64_t channels) {
+    const ImageShape windows = patches_shape(in, o.kernel);
+    return numbers(windows) + 3 * windows.pixels() * channels;  // the windows; the output, its norm and pooling
+  };
+  const ImageShape image = {height, width, 1};
+  const ImageShape pooled = max_pool_shape(patches_shape(image, o.kernel));
+  const int64_t rows = convolution(image, o.conv1_channels) +
+                       convolution({pooled.height, pooled.width, o.conv1_channels}, o.conv2_channels) + 3 * o.hidden;
+  // Values, gradients and two moments; rows and their gradients.
+  return static_cast<int64_t>(sizeof(float)) * (4 * parameters + 2 * images * rows);
+}
+
+}  // namespace tearless::engine

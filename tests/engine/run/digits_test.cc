@@ -1,0 +1,291 @@
+// Whole runs of the task digits: what is learnt, resumed, refused, and read of the data.
+#include "engine/task/digits.h"
+
+#include <ATen/Parallel.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <filesystem>
+#include <functional>
+
+#include "base/error.h"
+#include "engine/run/check.h"
+#include "engine/train/stop_request.h"
+#include "engine/train/trainer.h"
+#include "tests/engine/run/small_digits.h"
+#include "tests/engine/train/in_memory.h"
+
+namespace tearless::engine {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using test::Ended;
+using test::Settings;
+using test::with;
+using testing::HasSubstr;
+
+std::string error_of(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const UserError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+Settings without_dropout(const Settings& settings) {
+  return with(settings, {{"model.dropout.conv", 0.0}, {"model.dropout.hidden", 0.0}});
+}
+
+class DigitRuns : private test::InMemory, public testing::Test {
+ protected:
+  DigitRuns() { test::write_digits(runs_.folder()); }
+
+  Ended trained(const Settings& changes) { return test::train_digits(runs_, with(test::small_digits(), changes)); }
+
+  test::SmallRuns runs_;
+};
+
+// --- learning --------------------------------------------------------------------------------------------------------
+
+TEST_F(DigitRuns, OfOneBatchAreOverfitted) {
+  for (const char* arch : {"pytorch_example", "conv_conv_fc"}) {
+    for (const char* sites : {"activations", "inputs"}) {
+      SCOPED_TRACE(std::string(arch) + ", " + sites);
+      const Ended ended =
+          test::train_digits(runs_, with(without_dropout(test::small_digits()), {{"model.arch", arch},
+                                                                                 {"model.norm_sites", sites},
+                                                                                 {"train.label_smoothing", 0.0},
+                                                                                 {"train.batch.images", 24},
+                                                                                 {"train.epoch_updates", 300},
+                                                                                 {"train.schedule.lr", 0.02},
+                                                                                 {"train.max_epochs", 1}}));
+      const std::vector<double> losses = ended.metric("train.loss");
+      EXPECT_GT(losses.front(), 1.5);
+      EXPECT_LT(losses.back(), 0.01);
+    }
+  }
+}
+
+TEST_F(DigitRuns, LearnWhereABarIs) {
+  test::write_bars(runs_.folder(), "train", 450, 3);
+  test::write_bars(runs_.folder(), "test", 230, 4);  // more than one batch of an evaluation
+  const Ended ended = trained({{"data.dev_first", 50},
+                               {"model.conv1_channels", 6},
+                               {"model.conv2_channels", 10},
+                               {"model.hidden", 30},
+                               {"model.norm.kind", "scale_norm"},
+                               {"train.batch.images", 32},
+                               {"train.epoch_updates", 13},
+                               {"train.max_epochs", 8}});
+  EXPECT_EQ(ended.code, kExitDone);
+  EXPECT_EQ(ended.measured.at("fallback_ops"), 0);
+  EXPECT_GE(ended.scores.at("test.accuracy"), 97);
+  EXPECT_LT(ended.scores.at("test.loss"), 0.4);
+  EXPECT_EQ(std::count(ended.dev_output.begin(), ended.dev_output.end(), '\n'), 50);
+  EXPECT_EQ(std::count(ended.test_output.begin(), ended.test_output.end(), '\n'), 230);
+  for (const char* g : {"g.conv1", "g.conv2", "g.fc1"}) EXPECT_TRUE(ended.scores.contains(g)) << g;
+
+  // The scores are those of the classes that were written.
+  const RunOptions options = runs_.options(with(test::small_digits(), {{"data.dev_first", 50}}));
+  const Digits digits = read_digits(test::digits_options(options).data);
+  int right = 0;
+  for (size_t i = 0; i < 230; ++i) right += ended.test_output.at(2 * i) - '0' == digits.test.labels[i];
+  EXPECT_DOUBLE_EQ(ended.scores.at("test.accuracy"), 100.0 * right / 230);
+}
+
+// --- stops and threads -----------------------------------------------------------------------------------------------
+
+/// A task that is stopped, or crashes, in the middle of one update or evaluation.
+class Interrupted final : public Task {
+ public:
+  enum class By { kStop, kCrash };
+  struct Moment {
+    int64_t update = 0;      // in this update; 0: in none
+    int64_t evaluation = 0;  // in this evaluation, from 1; 0: in none
+    By by = By::kStop;
+  };
+  Interrupted(const RunOptions& options, const Moment& moment) : task_(test::digits_task(options)), moment_(moment) {}
+
+  Parameters& parameters() override { return task_->parameters(); }
+  int64_t start_pass(int64_t pass) override { return task_->start_pass(pass); }
+  std::vector<std::string> loss_names() const override { return task_->loss_names(); }
+  int64_t schedule_width() const override { return task_->schedule_width(); }
+  Selection selection() const override { return task_->selection(); }
+  std::unique_ptr<Batch> ready(int64_t index, uint32_t update) override { return task_->ready(index, update); }
+  LossSums loss(const ForwardContext& context, const Batch& batch) override {
+    if (context.update == moment_.update) interrupt();
+    return task_->loss(context, batch);
+  }
+  NamedNumbers evaluate() override {
+    if (++evaluations_ == moment_.evaluation) interrupt();  // which the task itself notices before its first batch
+    return task_->evaluate();
+  }
+  FinalScores final_scores() override { return task_->final_scores(); }
+
+ private:
+  void interrupt() const {
+    if (moment_.by == By::kCrash) throw std::runtime_error("crash");
+    ::raise(SIGTERM);
+  }
+
+  std::unique_ptr<Task> task_;
+  Moment moment_;
+  int64_t evaluations_ = 0;
+};
+
+TEST_F(DigitRuns, StoppedOrCrashedAnywhereLeaveTheSameBytes) {
+  const RunOptions options =
+      runs_.options(with(test::small_digits(), {{"model.norm.kind", "scale_norm"}, {"run.log_updates", 2}}));
+  const auto attempt = [&](const RunDirectory& run, const Interrupted::Moment& moment) {
+    fs::create_directories(run.root());
+    Interrupted task(options, moment);
+    stop_with_checkpoint();
+    return Trainer(task, options.train, options.run, run, run.make_attempt()).run();
+  };
+  const auto results = [](const RunDirectory& run) {
+    std::string all;
+    for (const auto& file :
+         {run.metrics(), run.scores(), run.outputs() / "dev.classes", run.outputs() / "test.classes", run.done()}) {
+      all += test::read_text(file);
+    }
+    return all;
+  };
+  const RunDirectory undisturbed(runs_.folder() / "undisturbed" / "run"), broken(runs_.folder() / "broken" / "run");
+  ASSERT_EQ(attempt(undisturbed, {}), kExitDone);
+  for (const int64_t update : {1, 2, 4, 5}) {  // the pass has two updates, the epoch three
+    EXPECT_EQ(attempt(broken, {.update = update}), kExitStopped) << update;
+    EXPECT_THROW(attempt(broken, {.update = update + 2, .by = Interrupted::By::kCrash}), std::runtime_error) << update;
+  }
+  EXPECT_EQ(attempt(broken, {.evaluation = 1}), kExitStopped);
+  EXPECT_EQ(attempt(broken, {.update = 11}), kExitStopped);
+  ASSERT_EQ(attempt(broken, {}), kExitDone);
+  EXPECT_EQ(results(broken), results(undisturbed));
+}
+
+TEST_F(DigitRuns, DoNotDependOnTheNumberOfThreads) {
+  test::write_bars(runs_.folder(), "train", 150, 5);
+  const Settings larger = {{"model.conv1_channels", 20},
+                           {"model.conv2_channels", 50},
+                           {"model.hidden", 100},
+                           {"train.batch.images", 64},
+                           {"train.max_epochs", 1}};
+  for (const char* kind : {"layer_norm", "rms_norm"}) {
+    Settings settings = with(larger, {{"model.norm.kind", kind}, {"run.threads", 1}});
+    const Ended one = trained(settings);
+    settings["run.threads"] = 2;
+    const Ended two = trained(settings);
+    EXPECT_EQ(two.measured.at("threads"), 2);
+    EXPECT_EQ(one.metrics, two.metrics) << kind;
+    EXPECT_TRUE(one.same_results(two)) << kind;
+  }
+  at::set_num_threads(1);
+}
+
+// --- data ------------------------------------------------------------------------------------------------------------
+
+// That each of these settings makes another run: every_setting_digits_test.cc.
+TEST_F(DigitRuns, HaveTheSizesThatTheFilesGive) {
+  const auto answer = [&](const Settings& changes) {
+    return check_run(runs_.options(with(test::small_digits(), changes)));
+  };
+  // (9 + 1) · 3, (27 + 1) · 5, (5 + 1) · 7, (7 + 1) · 10; the norms: 2 · (10 · 10 · 3 + 3 · 3 · 5 + 7)
+  EXPECT_EQ(answer({}).at("parameters"), 30 + 140 + 42 + 80 + 2 * (300 + 45 + 7));
+  EXPECT_EQ(answer({{"model.norm_sites", "linear"}}).at("parameters"), 292 + 2 * 7);
+  EXPECT_EQ(answer({{"model.norm_sites", "inputs"}}).at("parameters"), 292 + 2 * (144 + 75 + 5 + 7));
+  EXPECT_EQ(answer({{"model.norm.kind", "scale_norm"}}).at("parameters"), 292 + 3);
+  EXPECT_EQ(answer({{"model.norm.kind", "none"}}).at("parameters"), 292);
+  EXPECT_EQ(answer({{"model.arch", "conv_conv_fc"}, {"model.dropout.hidden", 0.0}, {"model.norm.kind", "none"}})
+                .at("parameters"),
+            30 + 140 + 60);
+  EXPECT_GT(answer({}).at("memory_bytes"), 16 * 996);
+}
+
+TEST_F(DigitRuns, AreOneWithAndWithoutNormSitesWhereThereIsNoNorm) {
+  const auto canonical = [&](const char* kind, const char* sites) {
+    return runs_.canonical(with(test::small_digits(), {{"model.norm.kind", kind}, {"model.norm_sites", sites}}));
+  };
+  EXPECT_EQ(canonical("none", "linear"), canonical("none", "inputs"));
+  EXPECT_NE(canonical("rms_norm", "linear"), canonical("rms_norm", "inputs"));
+}
+
+// --- what is refused -------------------------------------------------------------------------------------------------
+
+TEST_F(DigitRuns, WithSettingsThatContradictEachOtherAreRefused) {
+  const auto refused = [&](const Settings& changes) {
+    return error_of([&] { runs_.options(with(test::small_digits(), changes)); });
+  };
+  EXPECT_EQ(refused({{"model.arch", "conv_conv_fc"}, {"model.norm_sites", "linear"}, {"model.dropout.hidden", 0.0}}),
+            "settings: model.norm_sites = \"linear\" leaves no norm with model.arch = \"conv_conv_fc\", whose only "
+            "linear layer gives the logits; use \"activations\" or \"inputs\"");
+  EXPECT_EQ(refused({{"model.arch", "conv_conv_fc"}}),
+            "settings: model.dropout.hidden = 0.1 needs model.arch = \"pytorch_example\": \"conv_conv_fc\" has no "
+            "hidden linear layer");
+  EXPECT_EQ(refused({{"model.norm.kind", "rms_norm"}, {"model.norm.scope", "encoder"}}),
+            "settings: model.norm.scope must be \"all\" for digits: the network has neither encoder nor decoder; use "
+            "model.norm_sites");
+  for (const char* kind : {"invsqrt", "valdecay"}) {
+    EXPECT_EQ(refused({{"train.schedule.kind", kind}}),
+              "settings: train.schedule.kind: the learning rate of this schedule depends on the model width, which the "
+              "network of digits does not have; set train.schedule.peak_lr, or use \"nowarmup\" with "
+              "train.schedule.lr");
+    EXPECT_EQ(refused({{"train.schedule.kind", kind}, {"train.schedule.peak_lr", 0.01}}), "");
+  }
+  EXPECT_THAT(refused({{"model.heads", 4}}), HasSubstr("model.heads is a setting of task = \"translate\", but the task "
+                                                       "is \"digits\""));
+  EXPECT_THAT(error_of([&] {
+                runs_.options({{"model.norm_sites", "linear"}});
+              }),
+              HasSubstr("model.norm_sites is a setting of task = \"digits\", but the task is \"translate\""));
+  EXPECT_THAT(refused({{"model.arch", "lenet"}}), HasSubstr("pytorch_example"));
+}
+
+TEST_F(DigitRuns, WithFilesThatAreNoDigitsAreRefusedByCheckAndByTraining) {
+  const auto refused = [&](const Settings& changes) {
+    const Settings settings = with(test::small_digits(), changes);
+    const std::string by_check = error_of([&] { check_run(runs_.options(settings)); });
+    const RunOptions options = runs_.options(settings);
+    const std::string by_training = error_of([&] { test::digits_task(options); });
+    EXPECT_EQ(by_check, by_training);
+    return by_check;
+  };
+  const std::string folder = runs_.folder().string() + "/";
+  EXPECT_EQ(refused({}), "");
+  EXPECT_EQ(refused({{"model.kernel", 4}}),
+            "images of 12 × 12 pixels are too small for model.kernel = 4, which needs 13 × 13");
+  EXPECT_EQ(refused({{"data.dev_first", 36}}),
+            "data.dev_first = 36 leaves no training image: " + folder + "train.images has 36 images");
+  EXPECT_EQ(refused({{"data.train_count", 25}}), "data.train_count = 25 is too many: " + folder +
+                                                     "train.images has 36 images, of which data.dev_first takes 12");
+  EXPECT_EQ(refused({{"data.test_images", "test.labels"}}),
+            folder +
+                "test.labels: the magic number at byte 0 is 0x00000801; an IDX file of images begins with "
+                "0x00000803");
+  const std::string images = test::read_text(runs_.folder() / "train.images");
+  test::write_text(runs_.folder() / "train.images", images.substr(0, 1000));
+  EXPECT_EQ(refused({}),
+            folder + "train.images ends at byte 1000, but its 36 images end at byte 5200; copy the file again");
+  test::write_text(runs_.folder() / "train.images", images.substr(0, 9));
+  EXPECT_EQ(refused({}), folder + "train.images ends at byte 9, within the header of 16 bytes; copy the file again");
+  test::write_text(runs_.folder() / "train.images", "");
+  EXPECT_EQ(refused({}), folder + "train.images ends at byte 0, within the header of 16 bytes; copy the file again");
+
+  fs::remove(runs_.folder() / "train.images");
+  const RunOptions missing = runs_.options(test::small_digits());
+  EXPECT_EQ(missing.task->missing_data(), "the data set bars lacks the file " + folder + "train.images");
+  EXPECT_EQ(error_of([&] { test::digits_task(missing); }), missing.task->missing_data());
+}
+
+TEST_F(DigitRuns, WithOtherBytesThanThePlannedOnesAreRefused) {
+  const RunOptions options = runs_.options(test::small_digits());
+  test::write_bars(runs_.folder(), "test", 11, 9);
+  const std::string folder = runs_.folder().string() + "/";
+  EXPECT_EQ(error_of([&] { test::digits_task(options); }),
+            folder + "test.images and " + folder +
+                "test.labels are not the files that this run was planned with; restore those, or plan a new run");
+}
+
+}  // namespace
+}  // namespace tearless::engine

@@ -1,0 +1,196 @@
+// The rows of classify's own settings. Those that every task has are in every_setting_test.cc.
+#include "engine/ops/random.h"
+#include "tests/engine/run/every_setting.h"
+
+namespace tearless::engine {
+namespace {
+
+using test::Change;
+using test::Ended;
+using test::Labelled;
+using test::Settings;
+using test::with;
+using testing::HasSubstr;
+
+/// Sentences of two to six words with every second one of class 1. Some words differ in a capital letter alone, one of
+/// them outside ASCII, and some occur once.
+std::vector<Labelled> made_up_sentences(int count, uint32_t seed) {
+  const std::vector<std::string> words = {"fine", "Fine", "poor", "été", "Été", "plot", "cast", "the", "The", "not"};
+  const RandomStream random(seed, "made up");
+  std::vector<Labelled> sentences;
+  for (int i = 0; i < count; ++i) {
+    const auto draw = [&](uint32_t n) { return random.draw(n, 0, static_cast<uint32_t>(i), 0); };
+    std::string sentence = i % 9 == 0 ? "once" + std::to_string(i) : words[draw(98) % words.size()];
+    for (uint32_t n = 0; n < 1 + draw(99) % 5; ++n) sentence += " " + words[draw(n) % words.size()];
+    sentences.emplace_back(sentence, i % 2);
+  }
+  return sentences;
+}
+
+/// One file a class, as SmallRuns::write_labelled() one file.
+void write_class_files(const test::SmallRuns& runs, const std::string& name, const std::vector<Labelled>& sentences) {
+  std::string bad, good;
+  for (const auto& [sentence, label] : sentences) (label == 0 ? bad : good) += sentence + "\n";
+  test::write_text(runs.folder() / (name + ".bad"), bad);
+  test::write_text(runs.folder() / (name + ".good"), good);
+}
+
+Settings class_files() {
+  return {{"data.form", "class_files"}, {"data.train", "pool"}, {"data.dev_count", 6}, {"data.test_count", 6}};
+}
+Settings ds_init() { return {{"model.init", "ds_init"}, {"model.ds_init.alpha", 0.25}}; }
+
+class ClassifySettings final : public test::SettingChecks {
+ public:
+  static constexpr const char* kTask = "classify";
+  static constexpr bool kHasCommonRows = false;
+  static Settings small();
+  static const std::map<std::string, test::SettingRow<ClassifySettings>>& rows();
+  static std::vector<Settings> contexts();
+  static std::vector<std::string> conditional();
+
+  ClassifySettings() {
+    for (const auto& [set, count] : {std::pair("train", 40), std::pair("dev", 7), std::pair("test", 7)}) {
+      runs_.write_labelled(set, made_up_sentences(count, fnv1a32(set)));
+    }
+    runs_.write_labelled("other", made_up_sentences(40, 6));
+    // The same name in both forms.
+    runs_.write_labelled("pool", made_up_sentences(40, 7));
+    write_class_files(runs_, "pool", made_up_sentences(40, 7));
+  }
+
+  /// Their order is the labels' of class_files. Of labelled_lines the file has the labels, so only the names in the
+  /// predictions change.
+  void names_are_in_the_order_of_labels(const Change& c) {
+    EXPECT_NE(runs_.canonical(c.before), runs_.canonical(c.after));
+    const Ended &before = trained(c.before), &after = trained(c.after);
+    EXPECT_EQ(before.metrics, after.metrics);
+    EXPECT_EQ(before.scores_text, after.scores_text);
+    const auto renamed = [](std::string text) {
+      std::string swapped;
+      std::istringstream lines(text);
+      for (std::string line; std::getline(lines, line);) swapped += line == "bad" ? "good\n" : "bad\n";
+      return swapped;
+    };
+    for (const char* file : {"dev.classes", "test.classes"}) {
+      EXPECT_EQ(renamed(before.outputs.at(file)), after.outputs.at(file)) << file;
+    }
+    const Change drawn = {with(c.before, class_files()), with(c.after, class_files())};
+    training_differs(drawn);
+  }
+
+ private:
+  Settings training_data_elsewhere() override {
+    test::write_text(runs_.folder() / "copy", test::read_text(runs_.folder() / "train"));
+    return {{"data.train", "copy"}};
+  }
+};
+
+/// Six updates of a tiny model in which everything is switched on.
+Settings ClassifySettings::small() {
+  return with(test::labelled_settings(), {{"text.min_count", 2},
+                                          {"text.max_words", 0},
+                                          {"model.layers", 1},
+                                          {"model.d_model", 8},
+                                          {"model.d_ff", 12},
+                                          {"model.heads", 2},
+                                          {"model.init", "xavier_normal"},
+                                          {"model.dropout.residual", 0.1},
+                                          {"model.dropout.attention", 0.1},
+                                          {"model.dropout.relu", 0.1},
+                                          {"model.dropout.word", 0.1},
+                                          {"model.dropout.pooled", 0.1},
+                                          {"train.seed", 1},
+                                          {"train.epoch_updates", 3},
+                                          {"train.max_epochs", 2},
+                                          {"train.early_stop", 0},
+                                          {"train.batch.tokens", 80},
+                                          {"train.schedule.scale", 0.1},
+                                          {"train.schedule.warmup_updates", 3},
+                                          {"run.log_updates", 1}});
+}
+
+const std::map<std::string, test::SettingRow<ClassifySettings>>& ClassifySettings::rows() {
+  using Checks = ClassifySettings;
+  static const std::map<std::string, test::SettingRow<Checks>> all = {
+      {"data.name", {"another name", &Checks::provisional_id_differs}},
+      {"data.how_to_get", {"ask the librarian", &Checks::missing_data_are_explained}},
+      {"data.form", {"class_files", &Checks::training_differs, with(class_files(), {{"data.form", "labelled_lines"}})}},
+      {"data.classes", {"good bad", &Checks::names_are_in_the_order_of_labels}},
+      {"data.encoding", {"windows-1252", &Checks::training_differs}},
+      {"data.train", {"other", &Checks::bytes_count}},
+      {"data.dev", {"other", &Checks::bytes_count}},
+      {"data.test", {"other", &Checks::bytes_count}},
+      {"data.train_count", {20, &Checks::training_differs, class_files()}},
+      {"data.dev_count", {9, &Checks::training_differs, class_files()}},
+      {"data.test_count", {9, &Checks::training_differs, class_files()}},
+      {"data.split_seed", {2, &Checks::training_differs, class_files()}},
+      {"data.train_sha256", {std::string(64, '0'), &Checks::other_bytes_are_refused}},
+      {"data.dev_sha256", {std::string(64, '0'), &Checks::other_bytes_are_refused}},
+      {"data.test_sha256", {std::string(64, '0'), &Checks::other_bytes_are_refused}},
+      {"text.min_count", {3, &Checks::training_differs}},
+      {"text.lower_case", {true, &Checks::training_differs, {{"text.lower_case", false}}}},
+      {"text.max_words", {3, &Checks::training_differs}},
+      {"model.layers", {2, &Checks::training_differs}},
+      {"model.d_model", {12, &Checks::training_differs}},
+      {"model.d_ff", {16, &Checks::training_differs}},
+      {"model.heads", {4, &Checks::training_differs}},
+      {"model.placement", {"post", &Checks::training_differs}},
+      {"model.init", {"small_init", &Checks::training_differs}},
+      {"model.init_qkv_fan", {"fused3", &Checks::training_differs}},
+      {"model.ds_init.form", {"code", &Checks::training_differs, ds_init()}},
+      {"model.ds_init.alpha", {0.5, &Checks::training_differs, ds_init()}},
+      {"model.fix_norm", {true, &Checks::training_differs}},
+      {"model.norm.kind", {"scale_norm", &Checks::training_differs}},
+      {"model.norm.eps", {0.1, &Checks::training_differs}},
+      {"model.norm.scope", {"final_only", &Checks::training_differs, {{"model.norm.kind", "rms_norm"}}}},
+      {"model.norm.eps_mode", {"std_add", &Checks::training_differs, {{"model.norm.eps", 0.1}}}},
+      {"model.norm.deviation", {"unbiased", &Checks::training_differs}},
+      {"model.norm.ada_norm.c", {2, &Checks::training_differs, {{"model.norm.kind", "ada_norm"}}}},
+      {"model.norm.ada_norm.k", {0.2, &Checks::training_differs, {{"model.norm.kind", "ada_norm"}}}},
+      {"model.dropout.residual", {0.4, &Checks::training_differs}},
+      {"model.dropout.attention", {0.4, &Checks::training_differs}},
+      {"model.dropout.relu", {0.4, &Checks::training_differs}},
+      {"model.dropout.word", {0.4, &Checks::training_differs}},
+      {"model.dropout.pooled", {0.4, &Checks::training_differs}},
+      {"train.batch.tokens", {40, &Checks::training_differs}},
+  };
+  return all;
+}
+
+std::vector<Settings> ClassifySettings::contexts() {
+  return {
+      {},  // labelled_lines
+      class_files(),
+      {{"model.norm.kind", "none"}},
+      {{"model.init", "small_init"}},
+  };
+}
+
+std::vector<std::string> ClassifySettings::conditional() {
+  return {"data.dev",
+          "data.dev_count",
+          "data.dev_sha256",
+          "data.split_seed",
+          "data.test",
+          "data.test_count",
+          "data.test_sha256",
+          "data.train_count",
+          "model.ds_init.alpha",
+          "model.ds_init.form",
+          "model.init_qkv_fan",
+          "model.norm.ada_norm.c",
+          "model.norm.ada_norm.k",
+          "model.norm.deviation",
+          "model.norm.eps",
+          "model.norm.eps_mode",
+          "model.norm.scope"};
+}
+
+}  // namespace
+
+namespace test {
+INSTANTIATE_TYPED_TEST_SUITE_P(Classify, EverySetting, ClassifySettings);
+}
+
+}  // namespace tearless::engine

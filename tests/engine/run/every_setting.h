@@ -1,0 +1,212 @@
+// Every setting has an effect: the tests of a task's rows. A row is a setting with another value and a check of what
+// must change with it. A setting without a row fails, and so does a row without a setting. The same rows show which
+// settings make another run.
+//
+// A test file has the rows of one task: a class derived from SettingChecks with
+//   static constexpr const char* kTask          the task
+//   static constexpr bool kHasCommonRows        whether rows() has those of the settings that every task has
+//   static Settings small()                     a few updates of a tiny model in which everything is switched on
+//   static const std::map<std::string, SettingRow<Checks>>& rows()
+//   static std::vector<Settings> contexts()     over small(): together they make every setting that may not apply one
+//                                               that does not
+//   static std::vector<std::string> conditional()  those settings
+// and INSTANTIATE_TYPED_TEST_SUITE_P(Task, EverySetting, Checks).
+#pragma once
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "tests/engine/run/small_runs.h"
+
+namespace tearless::engine::test {
+
+struct Change {
+  Settings before, after;
+};
+
+template <class Checks>
+struct SettingRow {
+  nlohmann::json value;  // differs from what small() or `context` sets
+  void (Checks::*check)(const Change& change);
+  Settings context = {};  // set on both sides
+};
+
+/// Runs of one task, and the checks that every task needs.
+class SettingChecks : public testing::Test {
+ public:
+  void TestBody() override {}
+
+  void training_differs(const Change& c) { EXPECT_NE(trained(c.before).metrics, trained(c.after).metrics); }
+
+  /// Other data are another run; the same bytes elsewhere are the same one.
+  void bytes_count(const Change& c) {
+    const Ended &before = trained(c.before), &after = trained(c.after);
+    EXPECT_FALSE(before.metrics == after.metrics && before.same_results(after));
+    EXPECT_NE(runs_.canonical(c.before), runs_.canonical(c.after));
+    EXPECT_EQ(runs_.canonical(c.before), runs_.canonical(with(c.before, training_data_elsewhere())));
+  }
+  /// While the bytes are unknown the name of the data stands for them.
+  void provisional_id_differs(const Change& c) {
+    EXPECT_NE(runs_.canonical(with(c.before, nowhere())), runs_.canonical(with(c.after, nowhere())));
+    EXPECT_EQ(runs_.canonical(c.before), runs_.canonical(c.after));
+  }
+  void missing_data_are_explained(const Change& c) {
+    EXPECT_THAT(runs_.options(with(c.after, nowhere())).task->missing_data(),
+                testing::HasSubstr(c.after.at("data.how_to_get").get<std::string>()));
+    EXPECT_EQ(runs_.canonical(c.before), runs_.canonical(c.after));
+  }
+  /// Checksums are filled in by `check`; in a run directory other bytes are then refused.
+  void other_bytes_are_refused(const Change& c) {
+    RunOptions known = runs_.options(c.before);
+    WrittenSettings written;
+    written.values = c.after;
+    for (const DescribedField& f : list_settings(description_of(known))) {
+      if (f.key.ends_with("_sha256")) written.values.emplace(f.key, f.value);
+    }
+    const RunOptions wrong = read_run_options(written, runs_.folder(), {});
+    EXPECT_THROW(task_of(wrong), UserError);
+  }
+
+  SmallRuns& runs() { return runs_; }
+
+ protected:
+  const Ended& trained(const Settings& settings) {
+    const std::string key = nlohmann::json(settings).dump();
+    const auto known = trained_.find(key);
+    return known != trained_.end() ? known->second : trained_.emplace(key, runs_.train(settings)).first->second;
+  }
+
+  /// Copies the training data, and returns the settings that name the copy.
+  virtual Settings training_data_elsewhere() = 0;
+
+  static Settings nowhere() { return {{"data.train", "nowhere"}}; }
+
+  SmallRuns runs_;
+
+ private:
+  std::map<std::string, Ended> trained_;
+};
+
+/// Whether a row's other value makes, by itself, settings of another run or of the same one. Not so: files and their
+/// checksums, whose checks compare the ids themselves, and another task, which has other settings.
+inline bool is_one_change(const std::string& key) {
+  static const std::set<std::string> others = {
+      "task",        "data.name",   "data.how_to_get",   "data.train",      "data.dev",        "data.test",
+      "data.source", "data.target", "data.train_sha256", "data.dev_sha256", "data.test_sha256"};
+  return !others.contains(key);
+}
+
+template <class Checks>
+class EverySetting : public testing::Test {
+ protected:
+  SmallRuns& runs() { return checks_.runs(); }
+  static RunOptions defaults() { return RunOptions(Checks::kTask); }
+
+  template <class Row>
+  static Change change_of(const std::string& key, const Row& row) {
+    const Settings before = with(Checks::small(), row.context);
+    return {before, with(before, {{key, row.value}})};
+  }
+
+  /// The settings that have a neutral value, at it.
+  static Settings neutral_values() {
+    Settings neutral;
+    RunOptions options = defaults();
+    for (const DescribedField& f : list_settings(description_of(options))) {
+      if (f.field.neutral && f.key != "task" && !f.key.ends_with("_sha256")) neutral[f.key] = *f.field.neutral;
+    }
+    return neutral;
+  }
+
+  Checks checks_;
+};
+TYPED_TEST_SUITE_P(EverySetting);
+
+TYPED_TEST_P(EverySetting, HasOneRow) {
+  RunOptions options = this->defaults();
+  const Describe described = TypeParam::kHasCommonRows
+                                 ? description_of(options)
+                                 : Describe([&](SettingsVisitor& v) { options.task->describe_own(v); });
+  std::set<std::string> keys;
+  for (const DescribedField& f : list_settings(described)) {
+    keys.insert(f.key);
+    const auto row = TypeParam::rows().find(f.key);
+    if (row == TypeParam::rows().end()) {
+      ADD_FAILURE() << f.key << " has no row: add one that shows its effect";
+      continue;
+    }
+    SCOPED_TRACE(f.key);
+    (this->checks_.*row->second.check)(this->change_of(f.key, row->second));
+  }
+  for (const auto& [key, row] : TypeParam::rows())
+    EXPECT_TRUE(keys.contains(key)) << "a row for " << key << ", which is no setting";
+}
+
+TYPED_TEST_P(EverySetting, MakesAnotherRunIfResultsDependOnItAndOnlyThen) {
+  for (const auto& [key, row] : TypeParam::rows()) {
+    if (!is_one_change(key)) continue;
+    const Change change = this->change_of(key, row);
+    RunOptions options = this->runs().options(change.after);
+    const std::string before = this->runs().canonical(change.before), after = this->runs().canonical(change.after);
+    for (const DescribedField& f : list_settings(description_of(options))) {
+      if (f.key != key) continue;
+      EXPECT_EQ(before == after, f.field.identity == Identity::kLocal) << key;
+      const auto is_in = [line = "\n" + key + " ="](const std::string& text) {
+        return ("\n" + text).find(line) != std::string::npos;
+      };
+      EXPECT_NE(is_in(local_text(options)), is_in(after)) << key << " must be in one of the two texts";
+    }
+  }
+}
+
+TYPED_TEST_P(EverySetting, AtItsNeutralValueIsNotInTheCanonicalText) {
+  const Settings neutral = this->neutral_values();
+  for (const auto& [key, value] : neutral) {
+    const std::string canonical = "\n" + this->runs().canonical(with(TypeParam::small(), {{key, value}}));
+    EXPECT_EQ(canonical.find("\n" + key + " ="), std::string::npos) << key;
+  }
+  EXPECT_GT(neutral.size(), 10u);
+}
+
+// What the canonical text leaves out must not be read as the default.
+TYPED_TEST_P(EverySetting, IsReadBackFromARunDirectoryAsItWasWritten) {
+  std::vector<Settings> all = {TypeParam::small(), with(TypeParam::small(), this->neutral_values())};
+  for (const auto& [key, row] : TypeParam::rows()) {
+    if (is_one_change(key)) all.push_back(this->change_of(key, row).after);
+  }
+  for (const Settings& settings : all) {
+    RunOptions again = read_run_directory(this->runs().make(settings));
+    EXPECT_EQ(canonical_text(again), this->runs().canonical(settings));
+    RunOptions before = this->runs().options(settings);
+    EXPECT_EQ(local_text(again), local_text(before));
+  }
+}
+
+TYPED_TEST_P(EverySetting, ThatDoesNotApplyDoesNotChangeTheId) {
+  std::set<std::string> met;
+  for (const Settings& context : TypeParam::contexts()) {
+    const Settings before = with(TypeParam::small(), context);
+    RunOptions options = this->runs().options(before);
+    for (const DescribedField& f : list_settings(description_of(options))) {
+      const auto row = TypeParam::rows().find(f.key);
+      if (f.field.applies || row == TypeParam::rows().end()) continue;
+      met.insert(f.key);
+      EXPECT_EQ(this->runs().canonical(before), this->runs().canonical(with(before, {{f.key, row->second.value}})))
+          << f.key;
+    }
+  }
+  EXPECT_THAT(met, testing::ElementsAreArray(TypeParam::conditional()));
+}
+
+REGISTER_TYPED_TEST_SUITE_P(EverySetting, HasOneRow, MakesAnotherRunIfResultsDependOnItAndOnlyThen,
+                            AtItsNeutralValueIsNotInTheCanonicalText, IsReadBackFromARunDirectoryAsItWasWritten,
+                            ThatDoesNotApplyDoesNotChangeTheId);
+
+}  // namespace tearless::engine::test
