@@ -15,14 +15,12 @@
 namespace tearless::engine {
 namespace {
 
-using Options = DigitNetworkOptions;
-
 constexpr int64_t kDigits = 10;
-constexpr auto kArchs = std::to_array<std::string_view>({"pytorch_example", "conv_conv_fc"});
-constexpr auto kNormSites = std::to_array<std::string_view>({"activations", "linear", "inputs"});
-constexpr auto kInits = std::to_array<std::string_view>({"torch_default", "xavier_uniform"});
+constexpr auto kDigitArchs = std::to_array<std::string_view>({"pytorch_example", "conv_conv_fc"});
+constexpr auto kDigitNormSites = std::to_array<std::string_view>({"activations", "linear", "inputs"});
+constexpr auto kDigitInits = std::to_array<std::string_view>({"torch_default", "xavier_uniform"});
 
-int64_t numbers(const ImageShape& image) { return image.pixels() * image.channels; }
+int64_t numbers_of(const ImageShape& image) { return image.pixels() * image.channels; }
 
 /// The norm over all numbers of each image, of rows of any width.
 Value norm_images(Tape& tape, const Value& x, const std::optional<NormOp>& norm, int64_t numbers_of_image) {
@@ -40,12 +38,12 @@ void repeat_first_image(std::vector<T>& elements, int64_t from, int64_t to) {
 
 }  // namespace
 
-void describe(SettingsVisitor& v, Options& o) {
-  const bool has_hidden = o.arch == Options::Arch::kPytorchExample;
+void describe(SettingsVisitor& v, DigitNetworkOptions& o) {
+  const bool has_hidden = o.arch == DigitNetworkOptions::Arch::kPytorchExample;
   v.choice({.key = "arch",
             .meaning = "`pytorch_example` conv1, conv2, fc1, fc2, as the MNIST example of PyTorch; `conv_conv_fc` "
                        "conv1, conv2, fc. A convolution is followed by ReLU and max pooling, fc1 by ReLU"},
-           o.arch, kArchs);
+           o.arch, kDigitArchs);
   v.integer({.key = "conv1_channels", .meaning = "output channels of conv1", .min = 1, .max = 4096}, o.conv1_channels);
   v.integer({.key = "conv2_channels", .meaning = "output channels of conv2", .min = 1, .max = 4096}, o.conv2_channels);
   v.integer({.key = "kernel", .meaning = "height and width of the kernels of both", .min = 1, .max = 341}, o.kernel);
@@ -55,12 +53,12 @@ void describe(SettingsVisitor& v, Options& o) {
                        "every layer; `linear` before the ReLU of fc1 alone; `inputs` on the input of every layer, the "
                        "pixels included. The logits are never normalised",
             .applies = o.norm.normalises()},
-           o.norm_sites, kNormSites);
+           o.norm_sites, kDigitNormSites);
   v.choice({.key = "init",
             .meaning = "initial weights and biases: `torch_default` both U(±√(1 / fan_in)); `xavier_uniform` weights "
                        "U(±√(6 / (fan_in + fan_out))), biases 0"},
-           o.init, kInits);
-  v.table("norm", o.norm);
+           o.init, kDigitInits);
+  v.table_of("norm", [&] { describe(v, o.norm, /*has_stacks=*/false); });
   v.table_of("dropout", [&] {
     const auto probability = [&](const char* key, const char* meaning, double& value) {
       v.number({.key = key, .meaning = meaning, .min = 0, .max = 0.99, .neutral = 0.0}, value);
@@ -70,14 +68,9 @@ void describe(SettingsVisitor& v, Options& o) {
   });
 }
 
-void check_consistent(const Options& o) {
-  if (o.norm.scope != NormScope::kAll && o.norm.scope_applies()) {
-    fail(
-        "model.norm.scope must be \"all\" for digits: the network has neither encoder nor decoder; use "
-        "model.norm_sites");
-  }
-  if (o.arch == Options::Arch::kPytorchExample) return;
-  if (o.norm_sites == Options::NormSites::kLinear && o.norm.normalises()) {
+void check_consistent(const DigitNetworkOptions& o) {
+  if (o.arch == DigitNetworkOptions::Arch::kPytorchExample) return;
+  if (o.norm_sites == DigitNetworkOptions::NormSites::kLinear && o.norm.normalises()) {
     fail(
         "model.norm_sites = \"linear\" leaves no norm with model.arch = \"conv_conv_fc\", whose only linear layer "
         "gives "
@@ -90,7 +83,7 @@ void check_consistent(const Options& o) {
   }
 }
 
-void check_image_size(const Options& o, int64_t height, int64_t width) {
+void check_image_size(const DigitNetworkOptions& o, int64_t height, int64_t width) {
   // The second pooling needs windows of 2 × 2 pixels.
   const int64_t least = 2 * (2 + o.kernel - 1) + o.kernel - 1;
   if (height >= least && width >= least) return;
@@ -120,18 +113,19 @@ struct DigitNetwork::Sizes {
 };
 
 DigitNetwork::Layer DigitNetwork::make_layer(const Scope& scope, Role role, const Sizes& sizes) const {
-  using Sites = Options::NormSites;
+  using Sites = DigitNetworkOptions::NormSites;
   const ChosenNorm norm = options_.norm.at(NormSite{}, /*fix_norm=*/false);
   const Sites sites = options_.norm_sites;
   const bool before_relu =
       role != Role::kOutput && (sites == Sites::kActivations || (sites == Sites::kLinear && role == Role::kHidden));
   Layer layer;
   if (sites == Sites::kInputs) layer.norm_in = scope.norm(norm, sizes.inputs);
-  const bool torch = options_.init == Options::Init::kTorchDefault;
-  const Initial uniform = torch ? torch_default(sizes.linear_in) : xavier_uniform(sizes.linear_in, sizes.fan_out);
-  layer.linear = scope.linear(sizes.linear_out, sizes.linear_in, uniform, torch ? uniform : Initial{});
+  const bool as_torch = options_.init == DigitNetworkOptions::Init::kTorchDefault;
+  const Initial uniform = as_torch ? torch_default(sizes.linear_in) : xavier_uniform(sizes.linear_in, sizes.fan_out);
+  layer.linear = scope.linear(sizes.linear_out, sizes.linear_in, uniform, as_torch ? uniform : Initial{});
   if (before_relu) layer.norm_out = scope.norm(norm, sizes.outputs);
-  layer.dropout = scope.dropout(role == Role::kConvolution ? options_.conv_dropout : options_.hidden_dropout);
+  if (role == Role::kConvolution) layer.dropout = scope.dropout(options_.conv_dropout);
+  if (role == Role::kHidden) layer.dropout = scope.dropout(options_.hidden_dropout);
   return layer;
 }
 
@@ -140,8 +134,8 @@ DigitNetwork::Convolution DigitNetwork::make_convolution(const Scope& scope, con
   const ImageShape windows = patches_shape(in, options_.kernel);
   const ImageShape out = {windows.height, windows.width, channels};
   return {make_layer(scope, Role::kConvolution,
-                     {.inputs = numbers(in),
-                      .outputs = numbers(out),
+                     {.inputs = numbers_of(in),
+                      .outputs = numbers_of(out),
                       .linear_in = windows.channels,
                       .linear_out = channels,
                       .fan_out = options_.kernel * options_.kernel * channels}),
@@ -152,14 +146,14 @@ DigitNetwork::Layer DigitNetwork::make_fully_connected(const Scope& scope, Role 
   return make_layer(scope, role, {.inputs = in, .outputs = out, .linear_in = in, .linear_out = out, .fan_out = out});
 }
 
-DigitNetwork::DigitNetwork(Parameters& parameters, const Options& options, int64_t height, int64_t width,
+DigitNetwork::DigitNetwork(Parameters& parameters, const DigitNetworkOptions& options, int64_t height, int64_t width,
                            uint32_t dropout_seed)
     : options_(options), parameters_(parameters) {
   const Scope root(parameters, dropout_seed);
   conv1_ = make_convolution(root.inside("conv1"), {height, width, 1}, options.conv1_channels);
   conv2_ = make_convolution(root.inside("conv2"), max_pool_shape(conv1_.out), options.conv2_channels);
-  const int64_t flat = numbers(max_pool_shape(conv2_.out));
-  if (options.arch == Options::Arch::kPytorchExample) {
+  const int64_t flat = numbers_of(max_pool_shape(conv2_.out));
+  if (options.arch == DigitNetworkOptions::Arch::kPytorchExample) {
     hidden_ = make_fully_connected(root.inside("fc1"), Role::kHidden, flat, options.hidden);
     output_ = make_fully_connected(root.inside("fc2"), Role::kOutput, options.hidden, kDigits);
   } else {
@@ -184,9 +178,9 @@ ReadyImages DigitNetwork::ready(std::vector<float> pixels, std::vector<int32_t> 
 Value DigitNetwork::convolve(const ForwardContext& context, const Convolution& layer, Value x,
                              const PackedRows& rows) const {
   Tape& tape = context.tape;
-  x = norm_images(tape, x, layer.norm_in, numbers(layer.in));
+  x = norm_images(tape, x, layer.norm_in, numbers_of(layer.in));
   x = linear(tape, patches(tape, x, layer.in, options_.kernel), layer.linear.weight, layer.linear.bias);
-  x = norm_images(tape, x, layer.norm_out, numbers(layer.out));
+  x = norm_images(tape, x, layer.norm_out, numbers_of(layer.out));
   // max(ReLU(x)) = ReLU(max(x)), and after pooling there are a quarter of the rows.
   return bias_relu_dropout(tape, max_pool(tape, x, layer.out), Value(), layer.dropout.at(context), rows);
 }
@@ -196,7 +190,7 @@ Value DigitNetwork::logits(const ForwardContext& context, const ReadyImages& bat
   Value x = input_rows(tape, batch.pixels, /*width=*/1, parameters_.values(), parameters_.row_type());
   x = convolve(context, conv1_, x, batch.conv1);
   x = convolve(context, conv2_, x, batch.conv2);
-  x = reshape(tape, x, numbers(max_pool_shape(conv2_.out)));
+  x = reshape(tape, x, numbers_of(max_pool_shape(conv2_.out)));
   const auto fully_connected = [&](const Layer& layer) {
     if (layer.norm_in) x = norm_rows(tape, x, *layer.norm_in);
     x = linear(tape, x, layer.linear.weight, layer.linear.bias);
@@ -216,16 +210,17 @@ CrossEntropySums DigitNetwork::loss(const ForwardContext& context, const ReadyIm
                                 context.on_device ? &context.on_device->loss : nullptr);
 }
 
-int64_t parameter_count(const Options& options, int64_t height, int64_t width) {
+int64_t parameter_count(const DigitNetworkOptions& options, int64_t height, int64_t width) {
   Parameters declared(/*seed=*/0, at::kCPU);
   const DigitNetwork model(declared, options, height, width, /*dropout_seed=*/0);
   return declared.count();
 }
 
-int64_t estimated_memory_bytes(const Options& o, int64_t parameters, int64_t height, int64_t width, int64_t images) {
+int64_t estimated_memory_bytes(const DigitNetworkOptions& o, int64_t parameters, int64_t height, int64_t width,
+                               int64_t images) {
   const auto convolution = [&](const ImageShape& in, int64_t channels) {
     const ImageShape windows = patches_shape(in, o.kernel);
-    return numbers(windows) + 3 * windows.pixels() * channels;  // the windows; the output, its norm and pooling
+    return numbers_of(windows) + 3 * windows.pixels() * channels;  // the windows; the output, its norm and pooling
   };
   const ImageShape image = {height, width, 1};
   const ImageShape pooled = max_pool_shape(patches_shape(image, o.kernel));

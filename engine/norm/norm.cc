@@ -164,7 +164,7 @@ ChosenNorm NormOptions::at(const NormSite& site, bool fix_norm) const {
   return {kind_here, denominator};
 }
 
-void describe(SettingsVisitor& visitor, NormOptions& options) {
+void describe(SettingsVisitor& visitor, NormOptions& options, bool has_stacks) {
   Field kind{.key = "kind", .meaning = "kind of every norm of the model:"};
   for (const auto& k : options.kinds_) {
     kind.choices.emplace_back(k->name);
@@ -172,12 +172,14 @@ void describe(SettingsVisitor& visitor, NormOptions& options) {
   }
   visitor.word(kind, options.kind);
   const NormKind& chosen = options.chosen();
-  visitor.choice({.key = "scope",
-                  .meaning = "the norms that have this kind; the others stay layer_norm: `all`, `final_only` those "
-                             "after a stack, or those of one stack",
-                  .neutral = "all",
-                  .applies = options.scope_applies()},
-                 options.scope, kScopes);
+  if (has_stacks) {
+    visitor.choice({.key = "scope",
+                    .meaning = "the norms that have this kind; the others stay layer_norm: `all`, `final_only` those "
+                               "after a stack, or those of one stack",
+                    .neutral = "all",
+                    .applies = options.scope_applies()},
+                   options.scope, kScopes);
+  }
   visitor.optional_number(
       {.key = "eps", .meaning = "ε of the norm; unset: the kind's own", .min = 0, .max = 1, .applies = chosen.has_eps},
       options.eps);

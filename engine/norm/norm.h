@@ -158,12 +158,13 @@ struct NormOptions {
   ChosenNorm at(const NormSite& site, bool fix_norm) const;
 
  private:
-  friend void describe(SettingsVisitor& visitor, NormOptions& options);
+  friend void describe(SettingsVisitor& visitor, NormOptions& options, bool has_stacks);
   bool in_scope(const NormSite& site) const;
   const NormKind& own(std::string_view name) const;
 
   std::vector<std::unique_ptr<NormKind>> kinds_;  // one of each kind: a grid may set options of several kinds
 };
-void describe(SettingsVisitor& visitor, NormOptions& options);
+/// Without stacks of layers there is no setting `scope`: every norm has the chosen kind.
+void describe(SettingsVisitor& visitor, NormOptions& options, bool has_stacks = true);
 
 }  // namespace tearless::engine

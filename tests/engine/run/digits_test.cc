@@ -4,17 +4,18 @@
 #include <ATen/Parallel.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <signal.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <functional>
+#include <set>
 
 #include "base/error.h"
 #include "engine/run/check.h"
-#include "engine/train/stop_request.h"
-#include "engine/train/trainer.h"
+#include "tests/engine/run/interrupted.h"
 #include "tests/engine/run/small_digits.h"
 #include "tests/engine/train/in_memory.h"
+#include "tests/support/golden.h"
 
 namespace tearless::engine {
 namespace {
@@ -35,6 +36,8 @@ std::string error_of(const std::function<void()>& action) {
   return "";
 }
 
+int64_t lines_of(const std::string& text) { return std::count(text.begin(), text.end(), '\n'); }
+
 Settings without_dropout(const Settings& settings) {
   return with(settings, {{"model.dropout.conv", 0.0}, {"model.dropout.hidden", 0.0}});
 }
@@ -43,7 +46,7 @@ class DigitRuns : private test::InMemory, public testing::Test {
  protected:
   DigitRuns() { test::write_digits(runs_.folder()); }
 
-  Ended trained(const Settings& changes) { return test::train_digits(runs_, with(test::small_digits(), changes)); }
+  Ended trained(const Settings& changes) { return runs_.train(with(test::small_digits(), changes)); }
 
   test::SmallRuns runs_;
 };
@@ -54,14 +57,13 @@ TEST_F(DigitRuns, OfOneBatchAreOverfitted) {
   for (const char* arch : {"pytorch_example", "conv_conv_fc"}) {
     for (const char* sites : {"activations", "inputs"}) {
       SCOPED_TRACE(std::string(arch) + ", " + sites);
-      const Ended ended =
-          test::train_digits(runs_, with(without_dropout(test::small_digits()), {{"model.arch", arch},
-                                                                                 {"model.norm_sites", sites},
-                                                                                 {"train.label_smoothing", 0.0},
-                                                                                 {"train.batch.images", 24},
-                                                                                 {"train.epoch_updates", 300},
-                                                                                 {"train.schedule.lr", 0.02},
-                                                                                 {"train.max_epochs", 1}}));
+      const Ended ended = runs_.train(with(without_dropout(test::small_digits()), {{"model.arch", arch},
+                                                                                   {"model.norm_sites", sites},
+                                                                                   {"train.label_smoothing", 0.0},
+                                                                                   {"train.batch.images", 24},
+                                                                                   {"train.epoch_updates", 300},
+                                                                                   {"train.schedule.lr", 0.02},
+                                                                                   {"train.max_epochs", 1}}));
       const std::vector<double> losses = ended.metric("train.loss");
       EXPECT_GT(losses.front(), 1.5);
       EXPECT_LT(losses.back(), 0.01);
@@ -84,85 +86,60 @@ TEST_F(DigitRuns, LearnWhereABarIs) {
   EXPECT_EQ(ended.measured.at("fallback_ops"), 0);
   EXPECT_GE(ended.scores.at("test.accuracy"), 97);
   EXPECT_LT(ended.scores.at("test.loss"), 0.4);
-  EXPECT_EQ(std::count(ended.dev_output.begin(), ended.dev_output.end(), '\n'), 50);
-  EXPECT_EQ(std::count(ended.test_output.begin(), ended.test_output.end(), '\n'), 230);
+  EXPECT_EQ(lines_of(ended.outputs.at("dev.classes")), 50);
+  EXPECT_EQ(lines_of(ended.outputs.at("test.classes")), 230);
   for (const char* g : {"g.conv1", "g.conv2", "g.fc1"}) EXPECT_TRUE(ended.scores.contains(g)) << g;
 
   // The scores are those of the classes that were written.
   const RunOptions options = runs_.options(with(test::small_digits(), {{"data.dev_first", 50}}));
   const Digits digits = read_digits(test::digits_options(options).data);
   int right = 0;
-  for (size_t i = 0; i < 230; ++i) right += ended.test_output.at(2 * i) - '0' == digits.test.labels[i];
+  for (size_t i = 0; i < 230; ++i) right += ended.outputs.at("test.classes").at(2 * i) - '0' == digits.test.labels[i];
   EXPECT_DOUBLE_EQ(ended.scores.at("test.accuracy"), 100.0 * right / 230);
 }
 
 // --- stops and threads -----------------------------------------------------------------------------------------------
 
-/// A task that is stopped, or crashes, in the middle of one update or evaluation.
-class Interrupted final : public Task {
- public:
-  enum class By { kStop, kCrash };
-  struct Moment {
-    int64_t update = 0;      // in this update; 0: in none
-    int64_t evaluation = 0;  // in this evaluation, from 1; 0: in none
-    By by = By::kStop;
-  };
-  Interrupted(const RunOptions& options, const Moment& moment) : task_(test::digits_task(options)), moment_(moment) {}
-
-  Parameters& parameters() override { return task_->parameters(); }
-  int64_t start_pass(int64_t pass) override { return task_->start_pass(pass); }
-  std::vector<std::string> loss_names() const override { return task_->loss_names(); }
-  int64_t schedule_width() const override { return task_->schedule_width(); }
-  Selection selection() const override { return task_->selection(); }
-  std::unique_ptr<Batch> ready(int64_t index, uint32_t update) override { return task_->ready(index, update); }
-  LossSums loss(const ForwardContext& context, const Batch& batch) override {
-    if (context.update == moment_.update) interrupt();
-    return task_->loss(context, batch);
-  }
-  NamedNumbers evaluate() override {
-    if (++evaluations_ == moment_.evaluation) interrupt();  // which the task itself notices before its first batch
-    return task_->evaluate();
-  }
-  FinalScores final_scores() override { return task_->final_scores(); }
-
- private:
-  void interrupt() const {
-    if (moment_.by == By::kCrash) throw std::runtime_error("crash");
-    ::raise(SIGTERM);
-  }
-
-  std::unique_ptr<Task> task_;
-  Moment moment_;
-  int64_t evaluations_ = 0;
-};
-
 TEST_F(DigitRuns, StoppedOrCrashedAnywhereLeaveTheSameBytes) {
   const RunOptions options =
       runs_.options(with(test::small_digits(), {{"model.norm.kind", "scale_norm"}, {"run.log_updates", 2}}));
-  const auto attempt = [&](const RunDirectory& run, const Interrupted::Moment& moment) {
-    fs::create_directories(run.root());
-    Interrupted task(options, moment);
-    stop_with_checkpoint();
-    return Trainer(task, options.train, options.run, run, run.make_attempt()).run();
-  };
-  const auto results = [](const RunDirectory& run) {
-    std::string all;
-    for (const auto& file :
-         {run.metrics(), run.scores(), run.outputs() / "dev.classes", run.outputs() / "test.classes", run.done()}) {
-      all += test::read_text(file);
-    }
-    return all;
-  };
   const RunDirectory undisturbed(runs_.folder() / "undisturbed" / "run"), broken(runs_.folder() / "broken" / "run");
-  ASSERT_EQ(attempt(undisturbed, {}), kExitDone);
-  for (const int64_t update : {1, 2, 4, 5}) {  // the pass has two updates, the epoch three
-    EXPECT_EQ(attempt(broken, {.update = update}), kExitStopped) << update;
-    EXPECT_THROW(attempt(broken, {.update = update + 2, .by = Interrupted::By::kCrash}), std::runtime_error) << update;
+  const auto attempt = [&](const RunDirectory& run, const std::function<void(test::Interrupted&)>& disturb) {
+    test::Interrupted task(test::task_of(options));
+    disturb(task);
+    return test::attempt_by(task, options, run);
+  };
+  const auto stopped_in = [&](uint32_t update) {
+    return attempt(broken, [&](test::Interrupted& task) {
+      task.at_update = [=](uint32_t n) {
+        if (n == update) test::ask_to_stop();
+      };
+    });
+  };
+  const auto crashed_in = [&](uint32_t update) {
+    return attempt(broken, [&](test::Interrupted& task) {
+      task.at_update = [=](uint32_t n) {
+        if (n == update) throw std::runtime_error("crash");
+      };
+    });
+  };
+  ASSERT_EQ(attempt(undisturbed, [](test::Interrupted&) {}), kExitDone);
+  for (const uint32_t update : {1, 2, 4, 5}) {  // a pass has two updates, an epoch three
+    EXPECT_EQ(stopped_in(update), kExitStopped) << update;
+    EXPECT_THROW(crashed_in(update + 2), std::runtime_error) << update;
   }
-  EXPECT_EQ(attempt(broken, {.evaluation = 1}), kExitStopped);
-  EXPECT_EQ(attempt(broken, {.update = 11}), kExitStopped);
-  ASSERT_EQ(attempt(broken, {}), kExitDone);
-  EXPECT_EQ(results(broken), results(undisturbed));
+  EXPECT_EQ(attempt(broken, [](test::Interrupted& task) { task.at_evaluation = test::ask_to_stop; }), kExitStopped);
+  EXPECT_EQ(stopped_in(11), kExitStopped);
+  EXPECT_EQ(attempt(broken, [](test::Interrupted& task) { task.at_final_scores = test::ask_to_stop; }), kExitStopped);
+  ASSERT_EQ(attempt(broken, [](test::Interrupted&) {}), kExitDone);
+  EXPECT_EQ(test::results_of(broken), test::results_of(undisturbed));
+}
+
+TEST_F(DigitRuns, WithNormsAtOtherSitesAreOthers) {
+  std::set<std::string> metrics;
+  for (const char* sites : {"activations", "linear", "inputs"})
+    metrics.insert(trained({{"model.norm_sites", sites}}).metrics);
+  EXPECT_EQ(metrics.size(), 3u);
 }
 
 TEST_F(DigitRuns, DoNotDependOnTheNumberOfThreads) {
@@ -186,7 +163,7 @@ TEST_F(DigitRuns, DoNotDependOnTheNumberOfThreads) {
 
 // --- data ------------------------------------------------------------------------------------------------------------
 
-// That each of these settings makes another run: every_setting_digits_test.cc.
+// That each of these settings makes another run: every_digits_setting_test.cc.
 TEST_F(DigitRuns, HaveTheSizesThatTheFilesGive) {
   const auto answer = [&](const Settings& changes) {
     return check_run(runs_.options(with(test::small_digits(), changes)));
@@ -211,6 +188,30 @@ TEST_F(DigitRuns, AreOneWithAndWithoutNormSitesWhereThereIsNoNorm) {
   EXPECT_NE(canonical("rms_norm", "linear"), canonical("rms_norm", "inputs"));
 }
 
+/// The text that a run's id is hashed from. A change of it makes new runs of all that were trained.
+TEST(DigitIds, Golden) {
+  const auto identity = [](const std::string& title, const Settings& changes) {
+    WrittenSettings written;
+    written.name = "settings";
+    written.values = with({{"task", "digits"},
+                           {"data.name", "not part of the id"},
+                           {"data.train_images", "not part of the id"},
+                           {"data.train_sha256", std::string(64, '1')},
+                           {"data.test_sha256", std::string(64, '2')},
+                           {"train.schedule.kind", "nowarmup"}},
+                          changes);
+    RunOptions options = read_run_options(written, ".", {});
+    const std::string canonical = canonical_text(options);
+    return "# " + title + ": " + run_id(canonical) + "\n" + canonical + "\n";
+  };
+  test::expect_golden("engine/id_digits.txt",
+                      identity("defaults", {}) + identity("other settings", {{"data.train_count", 100},
+                                                                             {"model.arch", "conv_conv_fc"},
+                                                                             {"model.norm.kind", "ada_norm"},
+                                                                             {"model.norm_sites", "inputs"},
+                                                                             {"model.dropout.conv", 0.25}}));
+}
+
 // --- what is refused -------------------------------------------------------------------------------------------------
 
 TEST_F(DigitRuns, WithSettingsThatContradictEachOtherAreRefused) {
@@ -223,9 +224,8 @@ TEST_F(DigitRuns, WithSettingsThatContradictEachOtherAreRefused) {
   EXPECT_EQ(refused({{"model.arch", "conv_conv_fc"}}),
             "settings: model.dropout.hidden = 0.1 needs model.arch = \"pytorch_example\": \"conv_conv_fc\" has no "
             "hidden linear layer");
-  EXPECT_EQ(refused({{"model.norm.kind", "rms_norm"}, {"model.norm.scope", "encoder"}}),
-            "settings: model.norm.scope must be \"all\" for digits: the network has neither encoder nor decoder; use "
-            "model.norm_sites");
+  EXPECT_THAT(refused({{"model.norm.scope", "encoder"}}),
+              HasSubstr("model.norm.scope is a setting of task = \"translate\""));
   for (const char* kind : {"invsqrt", "valdecay"}) {
     EXPECT_EQ(refused({{"train.schedule.kind", kind}}),
               "settings: train.schedule.kind: the learning rate of this schedule depends on the model width, which the "
@@ -247,7 +247,7 @@ TEST_F(DigitRuns, WithFilesThatAreNoDigitsAreRefusedByCheckAndByTraining) {
     const Settings settings = with(test::small_digits(), changes);
     const std::string by_check = error_of([&] { check_run(runs_.options(settings)); });
     const RunOptions options = runs_.options(settings);
-    const std::string by_training = error_of([&] { test::digits_task(options); });
+    const std::string by_training = error_of([&] { test::task_of(options); });
     EXPECT_EQ(by_check, by_training);
     return by_check;
   };
@@ -275,14 +275,14 @@ TEST_F(DigitRuns, WithFilesThatAreNoDigitsAreRefusedByCheckAndByTraining) {
   fs::remove(runs_.folder() / "train.images");
   const RunOptions missing = runs_.options(test::small_digits());
   EXPECT_EQ(missing.task->missing_data(), "the data set bars lacks the file " + folder + "train.images");
-  EXPECT_EQ(error_of([&] { test::digits_task(missing); }), missing.task->missing_data());
+  EXPECT_EQ(error_of([&] { test::task_of(missing); }), missing.task->missing_data());
 }
 
 TEST_F(DigitRuns, WithOtherBytesThanThePlannedOnesAreRefused) {
   const RunOptions options = runs_.options(test::small_digits());
   test::write_bars(runs_.folder(), "test", 11, 9);
   const std::string folder = runs_.folder().string() + "/";
-  EXPECT_EQ(error_of([&] { test::digits_task(options); }),
+  EXPECT_EQ(error_of([&] { test::task_of(options); }),
             folder + "test.images and " + folder +
                 "test.labels are not the files that this run was planned with; restore those, or plan a new run");
 }

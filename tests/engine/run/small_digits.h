@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -74,32 +73,6 @@ inline void write_digits(const std::filesystem::path& folder) {
 
 inline DigitsTaskOptions& digits_options(const RunOptions& options) {
   return options.as<DigitsKind>("this test").options;
-}
-/// The task of such a run, which `options` must outlive.
-inline std::unique_ptr<Task> digits_task(const RunOptions& options) {
-  return options.task->make(options.train, options.run, [](const std::string&) {});
-}
-
-/// The results of the run in that folder; `dev_output` and `test_output` are the classes.
-inline Ended results_of_digits(const RunDirectory& run, ExitCode code) {
-  Ended ended;
-  ended.code = code;
-  ended.done = nlohmann::json::parse(read_text(run.done()));
-  ended.measured = nlohmann::json::parse(read_text(run.attempt(run.newest_attempt()) / "measured.json"));
-  ended.metrics = read_text(run.metrics());
-  if (code == kExitDone) {
-    ended.scores_text = read_text(run.scores());
-    ended.scores = nlohmann::json::parse(ended.scores_text);
-    ended.dev_output = read_text(run.outputs() / "dev.classes");
-    ended.test_output = read_text(run.outputs() / "test.classes");
-  }
-  return ended;
-}
-
-inline Ended train_digits(SmallRuns& runs, const Settings& settings) {
-  const RunDirectory run(runs.make(settings));
-  const ExitCode code = attempt_run(run.root());
-  return results_of_digits(run, code);
 }
 
 }  // namespace tearless::engine::test
