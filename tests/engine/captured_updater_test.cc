@@ -7,6 +7,7 @@
 
 #include <ATen/ops/equal.h>
 #include <ATen/ops/ones.h>
+#include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 #include <spdlog/spdlog.h>
 
@@ -117,6 +118,33 @@ class TinyClassification final : public Tiny {
   std::vector<LabelledBatch> batches_;
 };
 
+/// A translation with a memory: a number that every update halves and adds to, and reports as a third sum.
+class TinyWithMemory final : public Tiny {
+ public:
+  TinyWithMemory(const ModelOptions& options, RowPrecision precision, at::Device device)
+      : tiny_(options, precision, device),
+        memory_(at::zeros({1}, tiny_.parameters().values().options().dtype(at::kDouble))) {}
+
+  Parameters& parameters() override { return tiny_.parameters(); }
+  std::vector<std::string> loss_names() const override { return {"loss", "nll", "memory"}; }
+  std::unique_ptr<Batch> ready(int64_t index, uint32_t update) override { return tiny_.ready(index, update); }
+  std::vector<at::Tensor> carried() override { return {memory_}; }
+  LossSums loss(const ForwardContext& context, const Batch& batch) override {
+    memory_.mul_(0.5).add_(parameters().values().abs().sum());
+    LossSums sums = tiny_.loss(context, batch);
+    if (context.on_device) {
+      context.on_device->loss.sums.slice(0, 2, 3).add_(memory_);
+    } else {
+      sums.values.push_back(memory_.item<double>());
+    }
+    return sums;
+  }
+
+ private:
+  TinyTranslation tiny_;
+  at::Tensor memory_;
+};
+
 /// The state after training.
 struct Trained {
   std::vector<UpdateResult> results;
@@ -222,6 +250,13 @@ class CapturedUpdatesOfAClassifier : public CapturedUpdates {
   ClassifierOptions classifier_;
 };
 
+class CapturedUpdatesWithMemory : public CapturedUpdates {
+ protected:
+  std::unique_ptr<Tiny> tiny() const override {
+    return std::make_unique<TinyWithMemory>(options_, GetParam().precision, GetParam().device);
+  }
+};
+
 TEST(Device, RefusesAGpuThatNoKernelIsCompiledFor) {
   EXPECT_EQ(why_not_usable("NVIDIA H200", 9, 0), "");
   EXPECT_EQ(why_not_usable("NVIDIA A100", 8, 0), "");
@@ -241,6 +276,20 @@ TEST_P(CapturedUpdates, DoNotDependOnHowManyAreInFlightNorOnEarlierCaptures) {
 
 TEST_P(CapturedUpdates, EqualTheUpdatesOfTheBatchWithoutPadding) { expect_the_updates_without_padding(); }
 TEST_P(CapturedUpdatesOfAClassifier, EqualTheUpdatesOfTheBatchWithoutPadding) { expect_the_updates_without_padding(); }
+
+TEST_P(CapturedUpdatesWithMemory, PassItFromUpdateToUpdateAndReportEverySum) {
+  expect_the_bits_of_eager_updates();
+  const Trained captured = train(/*most_captured=*/512, /*together=*/5);
+  captured.expect_same_bits(train(/*most_captured=*/0, /*together=*/1));
+  double previous = 0;
+  for (const UpdateResult& result : captured.results) {
+    ASSERT_EQ(result.sums.values.size(), 3u);
+    EXPECT_GT(result.sums.values[2], 0.5 * previous) << "half of the memory of the update before, and more";
+    EXPECT_NE(result.sums.values[2], previous);
+    previous = result.sums.values[2];
+  }
+  EXPECT_GT(previous, 1.5 * captured.parameters.abs().sum().item<double>()) << "it remembers more than one update";
+}
 
 TEST_P(CapturedUpdates, OfEveryPlacementAndWithFixNormAndPartOfTheVocabularyAreTheSame) {
   for (const Placement placement : {Placement::kPost, Placement::kPre, Placement::kPreNoFinal}) {
@@ -375,6 +424,7 @@ TEST_P(CapturedUpdates, OfARunThatCrashedAndResumedLeaveTheSameBytes) {
   }
 }
 
+INSTANTIATE_TEST_SUITE_P(All, CapturedUpdatesWithMemory, test::device_settings(), test::device_setting_name);
 INSTANTIATE_TEST_SUITE_P(All, CapturedUpdates, test::device_settings(), test::device_setting_name);
 INSTANTIATE_TEST_SUITE_P(All, CapturedUpdatesOfAClassifier, test::device_settings(), test::device_setting_name);
 
