@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes tests/golden/digits_parity/*.json: what the network of the task digits must compute, as make_golden.py has it for the Transformers.
+"""Writes tests/golden/digits_parity/*.json: what the network of the task digits must compute, as make_golden.py has it for Transformers.
 
 Plain PyTorch: images with channels first, conv2d, max_pool2d, autograd. The engine has channels last: the order of a kernel's columns, of a
 norm's gain and of the numbers that a linear layer reads is changed here, at the border to the file.
@@ -158,8 +158,8 @@ class DigitNetwork:
 
     @staticmethod
     def data(case):
-        return {"label_smoothing": LABEL_SMOOTHING, "height": HEIGHT, "width": WIDTH, "mean": MEAN, "deviation": DEVIATION, "numbers": NUMBERS,
-                "labels": LABELS, "pixels": pixels().flatten().tolist()}
+        return {"label_smoothing": LABEL_SMOOTHING, "height": HEIGHT, "width": WIDTH, "mean": MEAN, "deviation": DEVIATION,
+                "numbers": NUMBERS, "labels": LABELS, "pixels": pixels().flatten().tolist()}
 
     def norm(self, x, name):
         return norm(self.case, x, self.p.get(name + ".norm.gain"), self.p.get(name + ".norm.bias"))
