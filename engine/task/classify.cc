@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "engine/task/sentence_batch.h"
 #include "engine/train/execution.h"
 #include "engine/train/stop_request.h"
 
@@ -12,42 +13,6 @@ namespace {
 
 /// Batch size of evaluations. Not a setting: the cut may change the last bits of a sum.
 constexpr int64_t kEvaluationTokens = 4096;
-
-class SentenceBatch final : public Batch {
- public:
-  explicit SentenceBatch(ReadySentences batch)
-      : batch_(std::move(batch)), rows_(batch_.rows.row_count()), predictions_(batch_.rows.sentence_count()) {}
-
-  int64_t rows() const override { return rows_; }
-  int64_t predictions() const override { return predictions_; }
-  std::vector<int64_t> bucket() const override {
-    const SentenceBucket b = bucket_of(batch_);
-    return {b.rows, b.spans, b.max_length};
-  }
-  void pad() override {
-    const SentenceBucket bucket = bucket_of(batch_);
-    batch_ = padded(std::move(batch_), bucket);
-  }
-  std::vector<Part> parts() const override {
-    std::vector<Part> parts;
-    const auto add = [&](const auto& part) { parts.push_back({part.data(), part.size() * sizeof part[0]}); };
-    add(batch_.rows.tokens);
-    add(batch_.rows.positions);
-    add(batch_.rows.sentence_ids);
-    add(batch_.rows.by_token);
-    add(batch_.spans.spans);
-    add(batch_.pooled.positions);
-    add(batch_.pooled.sentence_ids);
-    add(batch_.labels);
-    return parts;
-  }
-
-  const ReadySentences& ready() const { return batch_; }
-
- private:
-  ReadySentences batch_;
-  int64_t rows_, predictions_;  // without padding
-};
 
 }  // namespace
 
@@ -134,8 +99,7 @@ std::unique_ptr<Batch> Classify::ready_sentences(const SentenceIds& sentences, u
 }
 
 LossSums Classify::loss(const ForwardContext& context, const Batch& batch) {
-  const ReadySentences& ready = static_cast<const SentenceBatch&>(batch).ready();
-  const CrossEntropySums sums = model_.loss(context, ready, train_.label_smoothing);
+  const CrossEntropySums sums = model_.loss(context, SentenceBatch::in(batch), train_.label_smoothing);
   return {{sums.loss, sums.nll}, sums.tokens};
 }
 

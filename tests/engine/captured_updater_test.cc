@@ -10,14 +10,17 @@
 #include <gtest/gtest.h>
 #include <spdlog/spdlog.h>
 
+#include <array>
 #include <cmath>
 #include <filesystem>
 #include <limits>
 #include <random>
 
+#include "engine/task/sentence_batch.h"
 #include "engine/task/transformer_batch.h"
 #include "engine/task/translate.h"
 #include "engine/train/trainer.h"
+#include "tests/engine/model/tiny_classifier.h"
 #include "tests/engine/model/tiny_model.h"
 #include "tests/engine/on_devices.h"
 #include "tests/support/paths.h"
@@ -32,26 +35,35 @@ constexpr int64_t kUpdates = 9;
 constexpr int64_t kUpdates = 15;
 #endif
 
-/// Batches of sentences of all lengths, for a tiny model on some device.
-class Tiny final : public Trainable {
+std::vector<int32_t> sentence(std::mt19937& bits, size_t words) {
+  std::vector<int32_t> tokens;
+  for (size_t w = 0; w < words; ++w) tokens.push_back(4 + static_cast<int32_t>(bits() % (kVocabSize - 4)));
+  return tokens;
+}
+
+/// The numbers of sentences in the batches. Pairs of similar size, so that different batches share a bucket.
+constexpr std::array<size_t, 4> kBatchSizes = {2, 9, 2, 8};
+
+/// A tiny model on some device, with batches of sentences of all lengths.
+class Tiny : public Trainable {
  public:
-  Tiny(const ModelOptions& options, RowPrecision precision, at::Device device)
+  std::vector<std::string> loss_names() const override { return {"loss", "nll"}; }
+  int64_t batch_count() const { return kBatchSizes.size(); }
+};
+
+class TinyTranslation final : public Tiny {
+ public:
+  TinyTranslation(const ModelOptions& options, RowPrecision precision, at::Device device)
       : model_(options, test::usual_output_vocabulary(kVocabSize), 1, 2, device, precision) {
     std::mt19937 bits(7);
-    const auto sentence = [&](size_t words) {
-      std::vector<int32_t> tokens;
-      for (size_t w = 0; w < words; ++w) tokens.push_back(4 + static_cast<int32_t>(bits() % (kVocabSize - 4)));
-      return tokens;
-    };
     int32_t next_id = 0;
-    // Pairs of similar size, so that different batches share a bucket.
-    for (const size_t sentences : {2, 9, 2, 8}) {
+    for (const size_t sentences : kBatchSizes) {
       test::Sentences sources, targets;
       std::vector<int32_t> sentence_ids;
       for (size_t s = 0; s < sentences; ++s) {
-        sources.push_back(sentence(1 + bits() % 6));
+        sources.push_back(sentence(bits, 1 + bits() % 6));
         sources.back().push_back(kEos);
-        targets.push_back(sentence(bits() % 7));
+        targets.push_back(sentence(bits, bits() % 7));
         sentence_ids.push_back(next_id++);
       }
       batches_.push_back(test::batch_of(sources, targets, sentence_ids));
@@ -59,7 +71,6 @@ class Tiny final : public Trainable {
   }
 
   Parameters& parameters() override { return model_.parameters; }
-  std::vector<std::string> loss_names() const override { return {"loss", "nll"}; }
   std::unique_ptr<Batch> ready(int64_t index, uint32_t update) override {
     return std::make_unique<TransformerBatch>(
         model_.transformer.ready(batches_.at(static_cast<size_t>(index)), update));
@@ -67,11 +78,43 @@ class Tiny final : public Trainable {
   LossSums loss(const ForwardContext& context, const Batch& batch) override {
     return loss_sums(model_.transformer.loss(context, TransformerBatch::in(batch), 0.1));
   }
-  int64_t batch_count() const { return static_cast<int64_t>(batches_.size()); }
 
  private:
   test::TinyModel model_;
   std::vector<PackedBatch> batches_;
+};
+
+class TinyClassification final : public Tiny {
+ public:
+  TinyClassification(const ClassifierOptions& options, RowPrecision precision, at::Device device)
+      : model_(options, kVocabSize, kClasses, 1, 2, device, precision) {
+    std::mt19937 bits(7);
+    int32_t next_id = 0;
+    for (const size_t sentences : kBatchSizes) {
+      test::Sentences tokens;
+      std::vector<int32_t> labels, sentence_ids;
+      for (size_t s = 0; s < sentences; ++s) {
+        tokens.push_back(sentence(bits, 1 + bits() % 7));
+        labels.push_back(static_cast<int32_t>(bits() % kClasses));
+        sentence_ids.push_back(next_id++);
+      }
+      batches_.push_back(test::labelled_batch_of(tokens, labels, sentence_ids));
+    }
+  }
+
+  Parameters& parameters() override { return model_.parameters; }
+  std::unique_ptr<Batch> ready(int64_t index, uint32_t update) override {
+    const LabelledBatch& batch = batches_.at(static_cast<size_t>(index));
+    return std::make_unique<SentenceBatch>(model_.classifier.ready(batch.rows, batch.labels, update));
+  }
+  LossSums loss(const ForwardContext& context, const Batch& batch) override {
+    return loss_sums(model_.classifier.loss(context, SentenceBatch::in(batch), 0.1));
+  }
+
+ private:
+  static constexpr int64_t kClasses = 3;
+  test::TinyClassifier model_;
+  std::vector<LabelledBatch> batches_;
 };
 
 /// The state after training.
@@ -105,7 +148,9 @@ class CapturedUpdates : public test::OnDevices {
     options_.heads = 2;
   }
 
-  Tiny tiny() const { return Tiny(options_, GetParam().precision, GetParam().device); }
+  virtual std::unique_ptr<Tiny> tiny() const {
+    return std::make_unique<TinyTranslation>(options_, GetParam().precision, GetParam().device);
+  }
 
   std::unique_ptr<CapturedUpdater> updater(Tiny& trained, Moments& moments, int64_t most_captured) const {
     return std::make_unique<CapturedUpdater>(trained, train_, moments, capture_for(trained.parameters().values()),
@@ -114,24 +159,67 @@ class CapturedUpdates : public test::OnDevices {
 
   /// Passes over the batches, `together` updates in flight at once.
   Trained train(int64_t most_captured, int64_t together, int64_t updates = kUpdates) const {
-    Tiny trained = tiny();
-    Moments moments(trained.parameters().values());
-    const auto updates_of = updater(trained, moments, most_captured);
+    const std::unique_ptr<Tiny> trained = tiny();
+    Moments moments(trained->parameters().values());
+    const auto updates_of = updater(*trained, moments, most_captured);
     Trained out;
     for (int64_t n = 1; n <= updates; ++n) {
-      updates_of->start(n, (n - 1) % trained.batch_count(), 0.02);
+      updates_of->start(n, (n - 1) % trained->batch_count(), 0.02);
       if (n % together != 0 && n != updates) continue;
       for (const UpdateResult& result : updates_of->collect()) out.results.push_back(result);
     }
-    out.parameters = trained.parameters().values();
+    out.parameters = trained->parameters().values();
     out.first = moments.first;
     out.second = moments.second;
     out.captured = updates_of->captured();
     return out;
   }
 
+  void expect_the_bits_of_eager_updates() const {
+    const Trained captured = train(/*most_captured=*/512, /*together=*/4);
+    EXPECT_GT(captured.captured, 1) << "nothing was captured: the comparison shows nothing";
+    const Trained eager = train(/*most_captured=*/0, /*together=*/4);
+    EXPECT_EQ(eager.captured, 0);
+    captured.expect_same_bits(eager);
+    EXPECT_LT(captured.results.back().sums.mean(), 0.97 * captured.results.front().sums.mean()) << "nothing was learnt";
+  }
+  void expect_the_updates_without_padding() const {
+    const std::unique_ptr<Tiny> padded = tiny(), plain = tiny();
+    Moments padded_moments(padded->parameters().values()), plain_moments(plain->parameters().values());
+    const auto captured = updater(*padded, padded_moments, 512);
+    ExecutionOptions execution;
+    TapeProfile profile;  // asks for operations one by one
+    const auto eager = make_updater(*plain, train_, execution, plain_moments, &profile);
+    // Sums of other lengths are taken in another order; in bf16 a rounding that falls the other way is 2⁻⁸ of a number.
+    const double tolerance = GetParam().precision == RowPrecision::kFp32 ? 1e-5 : 1e-2;
+    for (int64_t n = 1; n <= 10; ++n) {
+      captured->start(n, (n - 1) % padded->batch_count(), 0.003);
+      eager->start(n, (n - 1) % padded->batch_count(), 0.003);
+      const UpdateResult a = captured->collect().at(0), b = eager->collect().at(0);
+      EXPECT_EQ(a.sums.predictions, b.sums.predictions);
+      EXPECT_EQ(a.rows, b.rows);
+      EXPECT_NEAR(a.sums.values.at(0), b.sums.values.at(0), tolerance * b.sums.values[0]) << "update " << n;
+      EXPECT_NEAR(a.sums.values.at(1), b.sums.values.at(1), tolerance * b.sums.values[1]) << "update " << n;
+      EXPECT_NEAR(a.gradient_norm, b.gradient_norm, 3 * tolerance * b.gradient_norm) << "update " << n;
+    }
+  }
+
   TrainOptions train_;
   ModelOptions options_;
+};
+
+/// The same of a classifier.
+class CapturedUpdatesOfAClassifier : public CapturedUpdates {
+ protected:
+  CapturedUpdatesOfAClassifier() {
+    static_cast<LayerOptions&>(classifier_) = options_;
+    classifier_.layers = 1;
+  }
+  std::unique_ptr<Tiny> tiny() const override {
+    return std::make_unique<TinyClassification>(classifier_, GetParam().precision, GetParam().device);
+  }
+
+  ClassifierOptions classifier_;
 };
 
 TEST(Device, RefusesAGpuThatNoKernelIsCompiledFor) {
@@ -141,13 +229,9 @@ TEST(Device, RefusesAGpuThatNoKernelIsCompiledFor) {
             "run.device = \"cuda\", but Tesla T4 has compute capability 7.5; 8.0 or later is needed (A100, RTX 30)");
 }
 
-TEST_P(CapturedUpdates, HaveTheBitsOfTheSamePaddedBatchesOperationByOperation) {
-  const Trained captured = train(/*most_captured=*/512, /*together=*/4);
-  EXPECT_GT(captured.captured, 1) << "nothing was captured: the comparison shows nothing";
-  const Trained eager = train(/*most_captured=*/0, /*together=*/4);
-  EXPECT_EQ(eager.captured, 0);
-  captured.expect_same_bits(eager);
-  EXPECT_LT(captured.results.back().sums.mean(), 0.97 * captured.results.front().sums.mean()) << "nothing was learnt";
+TEST_P(CapturedUpdates, HaveTheBitsOfTheSamePaddedBatchesOperationByOperation) { expect_the_bits_of_eager_updates(); }
+TEST_P(CapturedUpdatesOfAClassifier, HaveTheBitsOfTheSamePaddedBatchesOperationByOperation) {
+  expect_the_bits_of_eager_updates();
 }
 
 TEST_P(CapturedUpdates, DoNotDependOnHowManyAreInFlightNorOnEarlierCaptures) {
@@ -155,26 +239,8 @@ TEST_P(CapturedUpdates, DoNotDependOnHowManyAreInFlightNorOnEarlierCaptures) {
   train(1, 3).expect_same_bits(train(512, 5));
 }
 
-TEST_P(CapturedUpdates, EqualTheUpdatesOfTheBatchWithoutPadding) {
-  Tiny padded = tiny(), plain = tiny();
-  Moments padded_moments(padded.parameters().values()), plain_moments(plain.parameters().values());
-  const auto captured = updater(padded, padded_moments, 512);
-  ExecutionOptions execution;
-  TapeProfile profile;  // asks for operations one by one
-  const auto eager = make_updater(plain, train_, execution, plain_moments, &profile);
-  // Sums of other lengths are taken in another order; in bf16 a rounding that falls the other way is 2⁻⁸ of a number.
-  const double tolerance = GetParam().precision == RowPrecision::kFp32 ? 1e-5 : 1e-2;
-  for (int64_t n = 1; n <= 10; ++n) {
-    captured->start(n, (n - 1) % padded.batch_count(), 0.003);
-    eager->start(n, (n - 1) % padded.batch_count(), 0.003);
-    const UpdateResult a = captured->collect().at(0), b = eager->collect().at(0);
-    EXPECT_EQ(a.sums.predictions, b.sums.predictions);
-    EXPECT_EQ(a.rows, b.rows);
-    EXPECT_NEAR(a.sums.values.at(0), b.sums.values.at(0), tolerance * b.sums.values[0]) << "update " << n;
-    EXPECT_NEAR(a.sums.values.at(1), b.sums.values.at(1), tolerance * b.sums.values[1]) << "update " << n;
-    EXPECT_NEAR(a.gradient_norm, b.gradient_norm, 3 * tolerance * b.gradient_norm) << "update " << n;
-  }
-}
+TEST_P(CapturedUpdates, EqualTheUpdatesOfTheBatchWithoutPadding) { expect_the_updates_without_padding(); }
+TEST_P(CapturedUpdatesOfAClassifier, EqualTheUpdatesOfTheBatchWithoutPadding) { expect_the_updates_without_padding(); }
 
 TEST_P(CapturedUpdates, OfEveryPlacementAndWithFixNormAndPartOfTheVocabularyAreTheSame) {
   for (const Placement placement : {Placement::kPost, Placement::kPre, Placement::kPreNoFinal}) {
@@ -186,8 +252,18 @@ TEST_P(CapturedUpdates, OfEveryPlacementAndWithFixNormAndPartOfTheVocabularyAreT
   }
 }
 
+TEST_P(CapturedUpdatesOfAClassifier, OfEveryPlacementAndWithFixNormAreTheSame) {
+  for (const Placement placement : {Placement::kPost, Placement::kPre, Placement::kPreNoFinal}) {
+    classifier_.placement = placement;
+    classifier_.fix_norm = placement != Placement::kPre;
+    classifier_.norm.kind = placement == Placement::kPost ? "scale_norm" : "ada_norm";
+    train(512, 3).expect_same_bits(train(0, 1));
+  }
+}
+
 TEST_P(CapturedUpdates, ANumberThatIsNotFiniteFreezesTheParameters) {
-  Tiny trained = tiny();
+  const std::unique_ptr<Tiny> tiny_model = tiny();
+  Tiny& trained = *tiny_model;
   Moments moments(trained.parameters().values());
   const auto updates = updater(trained, moments, 512);
   for (int64_t n = 1; n <= 13; ++n) {
@@ -207,7 +283,8 @@ TEST_P(CapturedUpdates, ANumberThatIsNotFiniteFreezesTheParameters) {
 
 TEST_P(CapturedUpdates, KeepTheBf16CopyEqualToTheRoundedFp32Weights) {
   if (GetParam().precision != RowPrecision::kBf16) GTEST_SKIP() << "for bf16";
-  Tiny trained = tiny();
+  const std::unique_ptr<Tiny> tiny_model = tiny();
+  Tiny& trained = *tiny_model;
   Moments moments(trained.parameters().values());
   const auto updates = updater(trained, moments, 512);
   for (int64_t n = 1; n <= 8; ++n) updates->start(n, (n - 1) % trained.batch_count(), 0.01);
@@ -220,19 +297,19 @@ TEST_P(CapturedUpdates, KeepTheBf16CopyEqualToTheRoundedFp32Weights) {
 /// Tiny with one operation more, which has no kernel.
 class WithFormula final : public Trainable {
  public:
-  explicit WithFormula(Tiny tiny) : tiny_(std::move(tiny)) {}
-  Parameters& parameters() override { return tiny_.parameters(); }
-  std::vector<std::string> loss_names() const override { return tiny_.loss_names(); }
-  std::unique_ptr<Batch> ready(int64_t index, uint32_t update) override { return tiny_.ready(index, update); }
+  explicit WithFormula(std::unique_ptr<Tiny> tiny) : tiny_(std::move(tiny)) {}
+  Parameters& parameters() override { return tiny_->parameters(); }
+  std::vector<std::string> loss_names() const override { return tiny_->loss_names(); }
+  std::unique_ptr<Batch> ready(int64_t index, uint32_t update) override { return tiny_->ready(index, update); }
   LossSums loss(const ForwardContext& context, const Batch& batch) override {
     const Value one(at::ones({1}, parameters().values().options()));
     context.tape.by_formula({one}, [](const std::vector<at::Tensor>& in) { return in[0].mul(2); });
-    return tiny_.loss(context, batch);
+    return tiny_->loss(context, batch);
   }
-  int64_t batch_count() const { return tiny_.batch_count(); }
+  int64_t batch_count() const { return tiny_->batch_count(); }
 
  private:
-  Tiny tiny_;
+  std::unique_ptr<Tiny> tiny_;
 };
 
 TEST_P(CapturedUpdates, AreNotMadeOfOperationsThatRunByFormula) {
@@ -249,17 +326,17 @@ TEST_P(CapturedUpdates, AreNotMadeOfOperationsThatRunByFormula) {
 /// A whole task around Tiny, which may crash.
 class TinyTask final : public Task {
  public:
-  explicit TinyTask(Tiny tiny) : tiny_(std::move(tiny)) {}
-  Parameters& parameters() override { return tiny_.parameters(); }
-  int64_t start_pass(int64_t) override { return tiny_.batch_count(); }
-  std::vector<std::string> loss_names() const override { return tiny_.loss_names(); }
+  explicit TinyTask(std::unique_ptr<Tiny> tiny) : tiny_(std::move(tiny)) {}
+  Parameters& parameters() override { return tiny_->parameters(); }
+  int64_t start_pass(int64_t) override { return tiny_->batch_count(); }
+  std::vector<std::string> loss_names() const override { return tiny_->loss_names(); }
   int64_t schedule_width() const override { return 16; }
   Selection selection() const override { return {.score = "dev.bleu"}; }
   std::unique_ptr<Batch> ready(int64_t index, uint32_t update) override {
     if (update == crash_at) throw std::runtime_error("crash");
-    return tiny_.ready(index, update);
+    return tiny_->ready(index, update);
   }
-  LossSums loss(const ForwardContext& context, const Batch& batch) override { return tiny_.loss(context, batch); }
+  LossSums loss(const ForwardContext& context, const Batch& batch) override { return tiny_->loss(context, batch); }
   NamedNumbers evaluate() override {
     return {{"dev.bleu", static_cast<double>(parameters().values().abs().sum().item<float>())}};
   }
@@ -268,7 +345,7 @@ class TinyTask final : public Task {
   uint32_t crash_at = 0;
 
  private:
-  Tiny tiny_;
+  std::unique_ptr<Tiny> tiny_;
 };
 
 TEST_P(CapturedUpdates, OfARunThatCrashedAndResumedLeaveTheSameBytes) {
@@ -299,6 +376,7 @@ TEST_P(CapturedUpdates, OfARunThatCrashedAndResumedLeaveTheSameBytes) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, CapturedUpdates, test::device_settings(), test::device_setting_name);
+INSTANTIATE_TEST_SUITE_P(All, CapturedUpdatesOfAClassifier, test::device_settings(), test::device_setting_name);
 
 }  // namespace
 }  // namespace tearless::engine

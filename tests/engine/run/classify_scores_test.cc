@@ -1,0 +1,224 @@
+// Every number that a run of classify prints or stores, computed a second time in another way: accuracies and losses
+// from the logits of one sentence after another, by the formulas of the operations.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <limits>
+
+#include "engine/task/classify.h"
+#include "engine/train/checkpoint.h"
+#include "tests/engine/run/small_runs.h"
+#include "tests/engine/train/in_memory.h"
+
+namespace tearless::engine {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using test::Labelled;
+
+constexpr int kUpdates = 40;
+constexpr double kSmoothing = 0.1;
+
+std::vector<std::string> lines_of(const fs::path& file) {
+  std::vector<std::string> lines;
+  std::istringstream text(test::read_text(file));
+  for (std::string line; std::getline(text, line);) lines.push_back(line);
+  return lines;
+}
+
+const ClassifyOptions& classification(const RunOptions& options) {
+  return options.as<ClassifyKind>("this test").options;
+}
+
+/// One run without dropout, a batch an epoch and an update an epoch, every checkpoint retained: so every number of
+/// every evaluation can be had again from what is left.
+class ClassifyScored : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    const test::InMemory in_memory;
+    runs_ = new test::SmallRuns;
+    // Dev and test contradict training here and there, so that no accuracy is 100.
+    runs_->write_labelled("train", {{"a b c d e", 0},
+                                    {"b a d", 1},
+                                    {"e e a b c", 2},
+                                    {"d a b e c", 1},
+                                    {"c", 2},
+                                    {"a c b d b e", 0},
+                                    {"b b d", 1},
+                                    {"e c", 2}});
+    runs_->write_labelled(
+        "dev", {{"a b c d e", 0}, {"b d", 1}, {"c e e", 2}, {"a a", 0}, {"unseen words", 1}, {"e e c", 0}, {"d b", 2}});
+    runs_->write_labelled("test", {{"e e a b c", 2}, {"b a d", 0}, {"c", 2}, {"d d b a", 1}, {"a c b d b e", 1}});
+    run_ = new RunDirectory(runs_->make(test::with(test::labelled_settings(), {{"data.classes", "bad good fair"},
+                                                                               {"text.min_count", 1},
+                                                                               {"model.layers", 2},
+                                                                               {"model.d_model", 16},
+                                                                               {"model.d_ff", 24},
+                                                                               {"model.heads", 2},
+                                                                               {"model.norm.kind", "scale_norm"},
+                                                                               {"model.dropout.residual", 0.0},
+                                                                               {"model.dropout.attention", 0.0},
+                                                                               {"model.dropout.relu", 0.0},
+                                                                               {"model.dropout.word", 0.0},
+                                                                               {"model.dropout.pooled", 0.0},
+                                                                               {"train.label_smoothing", kSmoothing},
+                                                                               {"train.epoch_updates", 1},
+                                                                               {"train.max_epochs", kUpdates},
+                                                                               {"train.early_stop", 0},
+                                                                               {"train.batch.tokens", 4096},
+                                                                               {"train.schedule.kind", "nowarmup"},
+                                                                               {"train.schedule.lr", 4e-3},
+                                                                               {"train.schedule.decay_factor", 1.0},
+                                                                               {"run.log_updates", 1},
+                                                                               {"run.keep_checkpoints", 1000}})));
+    ASSERT_EQ(attempt_run(run_->root()), kExitDone);
+    options_ = new RunOptions(read_run_directory(run_->root()));
+    data_ = labelled_tokens(classification(*options_).data, classification(*options_).text, [](const std::string&) {});
+    scores_ = json::parse(test::read_text(run_->scores()));
+    for (const std::string& line : lines_of(run_->metrics())) {
+      const json record = json::parse(line);
+      metrics_[record.at("name")][record.at("step")] = record.at("value");
+    }
+  }
+  static void TearDownTestSuite() {
+    data_.reset();
+    delete options_;
+    delete run_;
+    delete runs_;
+  }
+
+  struct Scores {
+    double accuracy, loss, smoothed;
+    std::vector<std::string> predictions;
+  };
+  /// Of the parameters after that update; 0: the initial ones. A sentence at a time.
+  static Scores scores_of(int64_t step, const LabelledLines& set) {
+    Parameters parameters(options_->train.seed_for_init(), at::kCPU);
+    const Classifier model(parameters, classification(*options_).model, data_->vocabulary_size(), 3,
+                           /*dropout_seed=*/0);
+    parameters.allocate();
+    if (step > 0) Checkpoints(*run_).read_parameters(step, parameters.values());
+    Scores scores{};
+    for (int32_t i = 0; i < set.size(); ++i) {
+      Tape tape(Tape::Kind::kForward, Tape::Ops::kReference);
+      LabelledBatch sentence = pack(set, std::vector{i});
+      const ReadySentences& batch = tape.save(model.ready(sentence.rows, sentence.labels, std::nullopt));
+      const at::Tensor logits = model.logits({tape}, batch).data().to(at::kDouble);
+      EXPECT_EQ(logits.numel(), 3);
+      std::vector<double> log_p(3);
+      double sum = 0;
+      for (int c = 0; c < 3; ++c) sum += std::exp(logits[0][c].item<double>());
+      for (int c = 0; c < 3; ++c) log_p[static_cast<size_t>(c)] = logits[0][c].item<double>() - std::log(sum);
+      const auto label = static_cast<size_t>(set.labels[static_cast<size_t>(i)]);
+      const auto best = static_cast<size_t>(std::max_element(log_p.begin(), log_p.end()) - log_p.begin());
+      scores.accuracy += best == label ? 1 : 0;
+      scores.loss -= log_p[label];
+      scores.smoothed -= (1 - kSmoothing) * log_p[label] + kSmoothing / 3 * (log_p[0] + log_p[1] + log_p[2]);
+      scores.predictions.push_back(std::vector{"bad", "good", "fair"}[best]);
+    }
+    const auto count = static_cast<double>(set.size());
+    return {100 * scores.accuracy / count, scores.loss / count, scores.smoothed / count, scores.predictions};
+  }
+  static int64_t selected() { return scores_.at("selected_step"); }
+  static double score(const char* name) { return scores_.at(name); }
+
+  static inline test::SmallRuns* runs_ = nullptr;
+  static inline RunDirectory* run_ = nullptr;
+  static inline RunOptions* options_ = nullptr;
+  static inline std::shared_ptr<const LabelledTokens> data_;
+  static inline json scores_;
+  static inline std::map<std::string, std::map<int64_t, double>> metrics_;
+};
+
+#define EXPECT_CLOSE(found, wanted) EXPECT_NEAR(found, wanted, 1e-4 * (wanted))
+
+TEST_F(ClassifyScored, AccuraciesAndLossesAreThoseOfTheirSetAndStep) {
+  for (const int64_t step : {int64_t{1}, int64_t{10}, selected(), int64_t{kUpdates}}) {
+    const Scores dev = scores_of(step, data_->dev);
+    EXPECT_NEAR(metrics_["dev.accuracy"][step], dev.accuracy, 1e-9) << step;
+    EXPECT_CLOSE(metrics_["dev.loss"][step], dev.loss);
+    EXPECT_GT(std::abs(dev.loss - dev.smoothed), 1e-3) << "or a mix-up would not show";
+    // An epoch is one batch, of all sentences, before the update that is made of it.
+    EXPECT_CLOSE(metrics_["train.loss"][step], scores_of(step - 1, data_->train).smoothed);
+  }
+  const Scores test = scores_of(selected(), data_->test);
+  EXPECT_NEAR(score("test.accuracy"), test.accuracy, 1e-9);
+  EXPECT_CLOSE(score("test.loss"), test.loss);
+  EXPECT_EQ(score("dev.accuracy"), metrics_["dev.accuracy"][selected()]);
+  EXPECT_EQ(score("dev.loss"), metrics_["dev.loss"][selected()]);
+  EXPECT_NE(score("dev.accuracy"), score("test.accuracy"));
+  EXPECT_GT(score("dev.accuracy"), 40) << "too little is learnt for a comparison";
+  EXPECT_LT(score("dev.accuracy"), 99);
+}
+
+TEST_F(ClassifyScored, PredictionsAreTheClassWithTheLargestLogit) {
+  EXPECT_EQ(lines_of(run_->outputs() / "dev.classes"), scores_of(selected(), data_->dev).predictions);
+  EXPECT_EQ(lines_of(run_->outputs() / "test.classes"), scores_of(selected(), data_->test).predictions);
+}
+
+TEST_F(ClassifyScored, TheSelectedStepIsTheLatestOfThoseWithTheBestPrintedAccuracy) {
+  double best = -1;
+  int64_t selected_step = 0;
+  for (const auto& [step, accuracy] : metrics_["dev.accuracy"]) {
+    char printed[32];
+    std::snprintf(printed, sizeof printed, "%.2f", accuracy);
+    if (std::atof(printed) < best) continue;
+    best = std::atof(printed);
+    selected_step = step;
+  }
+  EXPECT_EQ(selected(), selected_step);
+}
+
+TEST_F(ClassifyScored, EveryScoreAndResultHasItsTest) {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : scores_.items()) {
+    if (!name.starts_with("g.")) names.push_back(name);
+  }
+  EXPECT_THAT(names, testing::ElementsAre("dev.accuracy", "dev.loss", "parameters", "selected_step", "test.accuracy",
+                                          "test.loss", "train.grad_norm_max", "train.grad_norm_mean", "updates"));
+  EXPECT_EQ(scores_.size() - names.size(), 5u) << "two layers of two norms, and the final one";
+  EXPECT_EQ(score("parameters"), static_cast<double>(parameter_count(classification(*options_).model,
+                                                                     data_->vocabulary_size(), /*classes=*/3)));
+  std::vector<std::string> files;
+  const Done done = read_done(*run_).value();
+  for (const auto& [name, checksum] : done.files) files.push_back(name);
+  EXPECT_THAT(files,
+              testing::ElementsAre("metrics.jsonl", "outputs/dev.classes", "outputs/test.classes", "scores.json"));
+  const json measured = json::parse(test::read_text(run_->attempt(1) / "measured.json"));
+  EXPECT_EQ(measured.at("fallback_ops"), 0);
+  int64_t rows = 0;
+  for (int32_t i = 0; i < data_->train.size(); ++i) rows += data_->train.lines.length(i);
+  EXPECT_NEAR(measured.at("tokens_per_second").get<double>() * measured.at("training_seconds").get<double>(),
+              static_cast<double>(kUpdates * rows), 1e-3);
+}
+
+/// The task with all parameters set to `value`.
+std::unique_ptr<Task> constant_task(const RunOptions& options, float value) {
+  std::unique_ptr<Task> task = test::task_of(options);
+  task->parameters().values().fill_(value);
+  task->parameters().update_bf16_copy();
+  return task;
+}
+
+TEST_F(ClassifyScored, OfEqualLogitsTheFirstClassIsPredicted) {
+  const auto task = constant_task(*options_, 0);
+  const NamedNumbers dev = task->evaluate();
+  EXPECT_NEAR(dev.at("dev.accuracy"), 300.0 / 7, 1e-9) << "of seven sentences three are of class 0";
+  EXPECT_NEAR(dev.at("dev.loss"), std::log(3), 1e-9);
+  const FinalScores scores = task->final_scores();
+  EXPECT_NEAR(scores.numbers.at("test.accuracy"), 20, 1e-9) << "of five sentences one";
+  EXPECT_EQ(scores.files.at("outputs/test.classes"), "bad\nbad\nbad\nbad\nbad\n");
+}
+
+TEST_F(ClassifyScored, ScoresAreNumbersWhateverTheParameters) {
+  const auto task = constant_task(*options_, std::numeric_limits<float>::quiet_NaN());
+  EXPECT_EQ(task->evaluate().at("dev.loss"), 700);
+  EXPECT_EQ(task->final_scores().numbers.at("test.loss"), 700);
+}
+
+}  // namespace
+}  // namespace tearless::engine

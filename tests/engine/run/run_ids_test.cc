@@ -1,0 +1,65 @@
+// The text that a run's id is hashed from, of each task: an approved text. A change of it makes new runs of all that
+// were trained; a new task or setting must not change it.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "base/run_directory.h"
+#include "engine/run/run_options.h"
+#include "tests/support/golden.h"
+
+namespace tearless::engine {
+namespace {
+
+using Settings = std::map<std::string, nlohmann::json>;
+
+/// Settings with the checksums of data that are not there.
+std::string identity(const std::string& title, Settings settings) {
+  WrittenSettings written;
+  written.name = "settings";
+  written.values = std::move(settings);
+  written.values["data.name"] = "not part of the id";
+  for (const char* set : {"train", "dev", "test"}) {
+    written.values[fmt::format("data.{}", set)] = fmt::format("{} is not part of the id", set);
+    written.values[fmt::format("data.{}_sha256", set)] = std::string(64, *set);
+  }
+  RunOptions options = read_run_options(written, ".", {});
+  const std::string canonical = canonical_text(options);
+  return fmt::format("# {}: {}\n{}\n", title, run_id(canonical), canonical);
+}
+
+Settings other_model() {
+  return {{"model.init", "ds_init"},
+          {"model.fix_norm", true},
+          {"model.norm.kind", "ada_norm"},
+          {"model.norm.eps", 0.5},
+          {"model.norm.scope", "final_only"},
+          {"model.dropout.word", 0.25},
+          {"train.max_updates", 7},
+          {"train.schedule.kind", "valdecay"},
+          {"run.device", "cuda"},
+          {"run.threads", 3}};
+}
+
+TEST(RunIds, OfTranslationGolden) {
+  const Settings data = {{"data.source", "src"}, {"data.target", "tgt"}};
+  Settings other = data;
+  other.merge(other_model());
+  Settings named = data;
+  named["task"] = "translate";
+  EXPECT_EQ(identity("defaults", data), identity("defaults", named));
+  test::expect_golden("engine/id_translate.txt", identity("defaults", data) + identity("other settings", other));
+}
+
+TEST(RunIds, OfClassificationGolden) {
+  const Settings lines = {{"task", "classify"}, {"data.classes", "bad good"}};
+  Settings other = other_model(), files = lines;
+  other.insert(lines.begin(), lines.end());
+  other["text.min_count"] = 1;
+  other["text.lower_case"] = false;
+  files.insert({{"data.form", "class_files"}, {"data.dev_count", 964}, {"data.test_count", 1089}});
+  test::expect_golden("engine/id_classify.txt",
+                      identity("defaults", lines) + identity("other settings", other) + identity("class files", files));
+}
+
+}  // namespace
+}  // namespace tearless::engine
