@@ -204,12 +204,12 @@ TEST(DigitIds, Golden) {
     const std::string canonical = canonical_text(options);
     return "# " + title + ": " + run_id(canonical) + "\n" + canonical + "\n";
   };
-  test::expect_golden("engine/id_digits.txt",
-                      identity("defaults", {}) + identity("other settings", {{"data.train_count", 100},
-                                                                             {"model.arch", "conv_conv_fc"},
-                                                                             {"model.norm.kind", "ada_norm"},
-                                                                             {"model.norm_sites", "inputs"},
-                                                                             {"model.dropout.conv", 0.25}}));
+  tearless::test::expect_golden("engine/id_digits.txt",
+                                identity("defaults", {}) + identity("other settings", {{"data.train_count", 100},
+                                                                                       {"model.arch", "conv_conv_fc"},
+                                                                                       {"model.norm.kind", "ada_norm"},
+                                                                                       {"model.norm_sites", "inputs"},
+                                                                                       {"model.dropout.conv", 0.25}}));
 }
 
 // --- what is refused -------------------------------------------------------------------------------------------------
