@@ -20,7 +20,9 @@ tearless::test::Finished ask(std::vector<std::string> arguments) {
 class ClassifyCommands : public testing::Test {
  protected:
   ClassifyCommands() {
-    for (const char* set : {"train", "dev", "test"}) runs_.write_labelled(set, {{"a good film", 1}, {"a bad film", 0}});
+    runs_.write_labelled("train", {{"a good film", 1}, {"a bad film", 0}, {"a good film", 1}});
+    runs_.write_labelled("dev", {{"a good film", 1}, {"a bad film", 0}});
+    runs_.write_labelled("test", {{"a good film", 1}});
     run_ = runs_.make(test::with(test::labelled_settings(), {{"text.min_count", 1},
                                                              {"model.layers", 1},
                                                              {"model.d_model", 8},
@@ -58,7 +60,7 @@ TEST_F(ClassifyCommands, CheckTrainAndPrepareWork) {
   EXPECT_THAT(test::read_text(run_ / "scores.json"), HasSubstr("test.accuracy"));
   const auto prepare = ask({"prepare", config_});
   EXPECT_EQ(prepare.code, 0) << prepare.errors;
-  EXPECT_THAT(prepare.output, HasSubstr("small: 2 training, 2 dev, 2 test sentences of 2 classes; vocabulary 8; "
+  EXPECT_THAT(prepare.output, HasSubstr("small: 3 training, 2 dev, 1 test sentences of 2 classes; vocabulary 8; "
                                         "nothing needs a cache\n"));
   EXPECT_EQ(ask({"prepare", (runs_.folder() / "nowhere.toml").string()}).code, kExitSettingsRefused);
 }

@@ -204,6 +204,18 @@ std::unique_ptr<Task> constant_task(const RunOptions& options, float value) {
   return task;
 }
 
+TEST_F(ClassifyScored, AreWithoutDropout) {
+  RunOptions dropping = *options_;
+  ClassifierOptions& model = dropping.as<ClassifyKind>("this test").options.model;
+  model.dropout = {.residual = 0.5, .attention = 0.5, .relu = 0.5, .word = 0.5};
+  model.pooled_dropout = 0.5;
+  const auto with_dropout = test::task_of(dropping), without = test::task_of(*options_);
+  EXPECT_EQ(with_dropout->evaluate(), without->evaluate());
+  const FinalScores scores = with_dropout->final_scores(), wanted = without->final_scores();
+  EXPECT_EQ(scores.numbers, wanted.numbers);
+  EXPECT_EQ(scores.files, wanted.files);
+}
+
 TEST_F(ClassifyScored, OfEqualLogitsTheFirstClassIsPredicted) {
   const auto task = constant_task(*options_, 0);
   const NamedNumbers dev = task->evaluate();
