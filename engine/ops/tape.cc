@@ -80,7 +80,11 @@ Value Tape::by_formula(const std::vector<Value>& inputs, const Formula& formula,
     const at::AutoGradMode local_graph(recording());
     output = formula(leaves);
   }
-  const Value result(output.detach().to(type.value_or(inputs.front().data().scalar_type())), requires_grad);
+  // A copy where backward() follows: autograd may have saved the output, and the next operation may overwrite the
+  // result.
+  const Value result(output.detach().to(type.value_or(inputs.front().data().scalar_type()), /*non_blocking=*/false,
+                                        /*copy=*/recording()),
+                     requires_grad);
   record("by formula", [inputs, leaves, output, result] {
     if (!result.has_grad()) return;
     std::vector<at::Tensor> wanted;

@@ -44,7 +44,7 @@ class Batch:
         self.source = peer.Side(sentences, packed, device)
         self.labels = torch.tensor([i % CLASSES for i in range(len(lengths))], device=device)
         rows = torch.tensor(lengths, device=device)
-        # [N, T] or [N, 1, S]: the mean over a sentence's rows as a product with weights.
+        # [N, T] or [N, 1, S]: the mean over a sentence's rows is a matmul with these weights.
         self.weights = (torch.arange(int(rows.max()), device=device) < rows[:, None]).float() / rows[:, None]
 
 

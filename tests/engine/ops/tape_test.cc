@@ -1,9 +1,12 @@
-// The tape: what it times, and formulas whose results are not used.
+// The tape: what it times, and formulas whose results are not used or are overwritten.
 #include "engine/ops/tape.h"
 
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/allclose.h>
+#include <ATen/ops/arange.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/ones.h>
+#include <ATen/ops/tanh.h>
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -53,6 +56,17 @@ TEST(ByFormula, WithAnUnusedResultGivesNoGradients) {
   tape.backward();
   EXPECT_TRUE(at::equal(x.grad(), at::ones({2}) * 2));
   EXPECT_EQ(tape.fallback_ops(), 2);
+}
+
+// Autograd may save the result of a formula (that of tanh, for example); a kernel after it may work in place.
+TEST(ByFormula, AnOperationThatOverwritesTheResultDoesNotChangeItsGradient) {
+  Tape tape(Tape::Kind::kRecording);
+  const Value x(at::arange(-3, 3, at::kFloat).view({2, 3}));
+  const Value y = tape.by_formula({x}, [](const std::vector<at::Tensor>& in) { return at::tanh(in[0]); });
+  y.data().fill_(7);
+  y.add_grad(at::ones({2, 3}));
+  tape.backward();
+  EXPECT_TRUE(at::allclose(x.grad(), 1 - at::tanh(x.data()).square()));
 }
 
 }  // namespace
