@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
 
 #include "engine/task/sentence_batch.h"
 #include "tests/engine/run/small_runs.h"

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "base/run_directory.h"
 #include "engine/run/run_options.h"
 #include "tests/support/golden.h"
