@@ -6,6 +6,7 @@
 
 #include <string>
 
+#include "engine/model/classifier.h"
 #include "engine/ops/packed_rows.h"
 
 namespace tearless::engine {
@@ -13,22 +14,26 @@ namespace {
 
 using testing::ElementsAre;
 
+// Sentences of these lengths.
+PackedRows rows_of(const std::vector<int32_t>& lengths) {
+  PackedRows rows;
+  rows.offsets = {0};
+  for (size_t s = 0; s < lengths.size(); ++s) {
+    for (int32_t p = 0; p < lengths[s]; ++p) {
+      rows.tokens.push_back(7 - p % 3);
+      rows.positions.push_back(p);
+      rows.sentence_ids.push_back(static_cast<int32_t>(100 + s));
+    }
+    rows.offsets.push_back(static_cast<int32_t>(rows.tokens.size()));
+  }
+  return rows;
+}
+
 // Sentences of these lengths on either side.
 ReadyBatch batch_of(const std::vector<int32_t>& source, const std::vector<int32_t>& target) {
   ReadyBatch batch;
-  const auto fill = [](PackedRows& rows, const std::vector<int32_t>& lengths) {
-    rows.offsets = {0};
-    for (size_t s = 0; s < lengths.size(); ++s) {
-      for (int32_t p = 0; p < lengths[s]; ++p) {
-        rows.tokens.push_back(7 - p % 3);
-        rows.positions.push_back(p);
-        rows.sentence_ids.push_back(static_cast<int32_t>(100 + s));
-      }
-      rows.offsets.push_back(static_cast<int32_t>(rows.tokens.size()));
-    }
-  };
-  fill(batch.source, source);
-  fill(batch.target, target);
+  batch.source = rows_of(source);
+  batch.target = rows_of(target);
   batch.labels.assign(batch.target.tokens.size(), 9);
   batch.source_spans = AttentionSpans::self(batch.source, false);
   batch.target_spans = AttentionSpans::self(batch.target, true);
@@ -122,6 +127,51 @@ TEST(ForEachPart, GoesThroughTheSamePartsOfTheSameSizesForEveryBatchOfABucket) {
   const auto expected = sizes(padded(one, bucket_of(one)));
   EXPECT_THAT(expected, ElementsAre(32, 32, 32, 32, 32, 32, 32, 32, 32, 8, 8, 8));
   EXPECT_EQ(sizes(padded(other, bucket_of(other))), expected);
+}
+
+// Sentences of these lengths for the classifier.
+ReadySentences sentences_of(const std::vector<int32_t>& lengths) {
+  ReadySentences batch;
+  batch.rows = rows_of(lengths);
+  batch.spans = AttentionSpans::self(batch.rows, false);
+  batch.pooled = rows_of(std::vector<int32_t>(lengths.size(), 1));
+  batch.labels.assign(lengths.size(), 1);
+  return batch;
+}
+
+TEST(SentenceBucketOf, HasRowsSpansAndTheLongestSentence) {
+  const SentenceBucket bucket = bucket_of(sentences_of({40, 1}));
+  EXPECT_EQ(bucket.rows, 64);
+  EXPECT_EQ(bucket.spans, 8);
+  EXPECT_EQ(bucket.max_length, 64);
+  EXPECT_EQ(bucket_of(sentences_of({21, 20})).max_length, 32);
+  EXPECT_EQ(bucket_of(sentences_of(std::vector<int32_t>(7, 1))).spans, 8);
+  EXPECT_EQ(bucket_of(sentences_of(std::vector<int32_t>(8, 1))).spans, 16) << "one more than there are sentences";
+}
+
+TEST(PaddedSentences, HaveRowsSpansAndLabelsThatDoNotCount) {
+  const ReadySentences plain = sentences_of({2, 3, 1});
+  const SentenceBucket bucket = bucket_of(plain);
+  const ReadySentences full = padded(plain, bucket);
+  EXPECT_EQ(full.rows.row_count(), bucket.rows);
+  EXPECT_EQ(full.rows.by_token.size(), static_cast<size_t>(bucket.rows));
+  EXPECT_EQ(full.rows.offsets, plain.rows.offsets);
+  EXPECT_EQ(full.spans.spans.size(), static_cast<size_t>(bucket.spans));
+  EXPECT_TRUE(full.spans.padded);
+  EXPECT_EQ(full.spans.max_key_length, bucket.max_length);
+  EXPECT_EQ(full.spans.max_query_length, bucket.max_length);
+  EXPECT_EQ(full.pooled.row_count(), bucket.spans);
+  ASSERT_EQ(full.labels.size(), static_cast<size_t>(bucket.spans));
+  for (size_t s = 0; s < full.labels.size(); ++s) {
+    if (s < plain.labels.size()) {
+      EXPECT_EQ(full.labels[s], 1);
+      EXPECT_EQ(full.pooled.sentence_ids[s], plain.pooled.sentence_ids[s]);
+      continue;
+    }
+    EXPECT_LT(full.labels[s], 0);
+    EXPECT_EQ(full.spans.spans[s].key_begin, bucket.rows);
+    EXPECT_EQ(full.spans.spans[s].key_count, 0);
+  }
 }
 
 }  // namespace

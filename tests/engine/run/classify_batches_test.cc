@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
 
 #include "engine/task/sentence_batch.h"
 #include "tests/engine/run/small_runs.h"
@@ -100,6 +101,22 @@ TEST_F(ClassifyBatches, PaddingIsNotCounted) {
   ASSERT_EQ(full.labels.size(), static_cast<size_t>(bucket.at(1)));
   EXPECT_GT(full.labels.size(), plain.labels.size()) << "a span more than there are sentences covers the padding";
   EXPECT_LT(full.labels.back(), 0);
+  EXPECT_EQ(bucket.at(2), 32) << "the longest sentence, rounded up";
+}
+
+// What is missing among them would keep the numbers of the batch that was captured.
+TEST_F(ClassifyBatches, EveryArrayOfABatchIsAPart) {
+  make({});
+  task_->start_pass(0);
+  const auto batch = task_->ready(0, 1);
+  batch->pad();
+  const ReadySentences& ready = SentenceBatch::in(*batch);
+  std::set<const void*> found;
+  for (const Batch::Part& part : batch->parts()) found.insert(part.data);
+  EXPECT_EQ(found, (std::set<const void*>{ready.rows.tokens.data(), ready.rows.positions.data(),
+                                          ready.rows.sentence_ids.data(), ready.rows.by_token.data(),
+                                          ready.spans.spans.data(), ready.pooled.positions.data(),
+                                          ready.pooled.sentence_ids.data(), ready.labels.data()}));
 }
 
 TEST_F(ClassifyBatches, TheScheduleHasTheWidthOfTheModel) {

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "base/run_directory.h"
 #include "engine/run/run_options.h"
 #include "tests/support/golden.h"
@@ -38,6 +40,30 @@ Settings other_model() {
           {"train.schedule.kind", "valdecay"},
           {"run.device", "cuda"},
           {"run.threads", 3}};
+}
+
+// A grid's base file and the grid itself may be in different folders.
+TEST(DataPaths, StartAtTheFolderThatIsGivenForTheirKey) {
+  for (const auto& kind : task_kinds()) {
+    WrittenSettings written;
+    written.values = {{"task", kind->name}};
+    std::map<std::string, std::string> folders;
+    const std::unique_ptr<TaskKind> defaults = kind->clone();
+    for (const auto& [key, path] : defaults->paths()) {
+      written.values[key] = std::string("../file of ") + key;
+      if (folders.empty()) folders[key] = "/base/own";
+    }
+    const RunOptions options = read_run_options(written, "/base/grids", folders);
+    ASSERT_FALSE(folders.empty());
+    for (const auto& [key, path] : options.task->paths()) {
+      EXPECT_EQ(*path, std::string("/base/file of ") + key);
+    }
+    folders.begin()->second = "/elsewhere/own";
+    const RunOptions other = read_run_options(written, "/base/grids", folders);
+    for (const auto& [key, path] : other.task->paths()) {
+      EXPECT_EQ(*path, (folders.contains(key) ? "/elsewhere/file of " : "/base/file of ") + std::string(key));
+    }
+  }
 }
 
 TEST(RunIds, OfTranslationGolden) {
