@@ -37,8 +37,11 @@ void describe(SettingsVisitor& v, ClassifierOptions& o) {
 
 void check_consistent(const ClassifierOptions& o) {
   check_consistent(static_cast<const LayerOptions&>(o));
-  if (o.norm.scope == NormScope::kDecoder && o.norm.scope_applies()) {
-    fail("model.norm.scope = \"decoder\": the classifier has no decoder; use \"all\", which is all of the encoder");
+  const bool of_a_stack = o.norm.scope == NormScope::kEncoder || o.norm.scope == NormScope::kDecoder;
+  if (of_a_stack && o.norm.scope_applies()) {
+    // "encoder" would be "all" under another id.
+    fail("model.norm.scope = \"{}\": the classifier has one stack, the encoder; use \"all\" or \"final_only\"",
+         o.norm.scope == NormScope::kEncoder ? "encoder" : "decoder");
   }
 }
 

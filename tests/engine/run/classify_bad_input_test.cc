@@ -76,9 +76,11 @@ TEST_F(ClassifyBadInput, SettingsOfADecoderAreRefused) {
       refused("task = \"classify\"\n[model.ds_init]\nstacks = \"encoder\"\n"),
       "run.toml:3: model.ds_init.stacks is a setting of task = \"translate\", but the task is \"classify\"; remove "
       "it, or set the task");
-  EXPECT_EQ(refused("task = \"classify\"\n[model.norm]\nkind = \"rms_norm\"\nscope = \"decoder\"\n"),
-            "run.toml: model.norm.scope = \"decoder\": the classifier has no decoder; use \"all\", which is all of the "
-            "encoder");
+  for (const std::string stack : {"encoder", "decoder"}) {
+    EXPECT_EQ(refused("task = \"classify\"\n[model.norm]\nkind = \"rms_norm\"\nscope = \"" + stack + "\"\n"),
+              "run.toml: model.norm.scope = \"" + stack +
+                  "\": the classifier has one stack, the encoder; use \"all\" or \"final_only\"");
+  }
   EXPECT_EQ(refused("task = \"classify\"\n[model.norm]\nscope = \"decoder\"\n"), "") << "not read for layer_norm";
 }
 
