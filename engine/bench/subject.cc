@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "engine/task/classify.h"
+#include "engine/task/digits.h"
 #include "engine/task/transformer_batch.h"
 #include "engine/task/translate.h"
 #include "engine/train/execution.h"
@@ -129,6 +130,48 @@ class ClassifySubject final : public BenchSubject {
   Classify task_;
 };
 
+class DigitsSubject final : public BenchSubject {
+ public:
+  DigitsSubject(const DigitsTaskOptions& options, const TrainOptions& train, const ExecutionOptions& execution,
+                const BenchLengths& lengths)
+      : task_(options, train, execution, made_up(train, lengths)) {
+    int32_t next = 0;
+    for (const auto& batch : lengths) {
+      batches_.emplace_back();
+      for (int32_t i = 0; i < batch.at(0).at(0); ++i) batches_.back().push_back(next++);
+    }
+  }
+
+  Parameters& parameters() override { return task_.parameters(); }
+  std::vector<std::string> loss_names() const override { return task_.loss_names(); }
+  std::unique_ptr<Batch> ready(int64_t index, uint32_t /*update*/) override {
+    return task_.ready_batch(batches_[static_cast<size_t>(index)]);
+  }
+  LossSums loss(const ForwardContext& context, const Batch& batch) override { return task_.loss(context, batch); }
+  int64_t batch_count() const override { return static_cast<int64_t>(batches_.size()); }
+
+ private:
+  static Digits made_up(const TrainOptions& train, const BenchLengths& lengths) {
+    constexpr int64_t kSide = 28;
+    constexpr uint32_t kDigits = 10;
+    Digits digits{.height = kSide, .width = kSide, .train = {}, .dev = {}, .test = {}};
+    const RandomStream stream(train.seed_for_order(), "bench.pixels");
+    for (const int64_t images : column(lengths, 0, 0)) {
+      for (int64_t i = 0; i < images; ++i) {
+        const auto image = static_cast<uint32_t>(digits.train.labels.size());
+        for (uint32_t p = 0; p < kSide * kSide; ++p) {
+          digits.train.pixels.push_back(static_cast<uint8_t>(stream.draw(p, 0, image, 0)));
+        }
+        digits.train.labels.push_back(static_cast<int32_t>(image % kDigits));
+      }
+    }
+    return digits;
+  }
+
+  DigitsTask task_;
+  std::vector<ImageIds> batches_;
+};
+
 /// Sides of an example of that task.
 size_t sides_of(const TaskKind& task) { return dynamic_cast<const TranslateKind*>(&task) ? 2 : 1; }
 
@@ -177,6 +220,9 @@ BenchLengths equal_bench_lengths(const TaskKind& task) {
   if (const auto* classify = dynamic_cast<const ClassifyKind*>(&task)) {
     return batch(classify->options.batch.tokens, {kRows});
   }
+  if (const auto* digits = dynamic_cast<const DigitsKind*>(&task)) {
+    return {{{static_cast<int32_t>(digits->options.batch.images)}}};
+  }
   fail("bench is not for task = \"{}\"", task.name);
 }
 
@@ -188,6 +234,9 @@ std::unique_ptr<BenchSubject> make_bench_subject(const TaskKind& task, const Tra
   }
   if (const auto* classify = dynamic_cast<const ClassifyKind*>(&task)) {
     return std::make_unique<ClassifySubject>(classify->options, train, execution, vocab_size, lengths);
+  }
+  if (const auto* digits = dynamic_cast<const DigitsKind*>(&task)) {
+    return std::make_unique<DigitsSubject>(digits->options, train, execution, lengths);
   }
   fail("bench is not for task = \"{}\"", task.name);
 }

@@ -13,7 +13,7 @@
 namespace tearless::engine {
 
 /// The sizes of made-up batches: for each batch, those of its examples. A sentence pair has the rows of its source
-/// (with EOS) and of its target (with BOS); a sentence its rows.
+/// (with EOS) and of its target (with BOS); a sentence its rows. A batch of images has one example: their number.
 using BenchLengths = std::vector<std::vector<std::vector<int32_t>>>;
 
 class BenchSubject : public Trainable {
@@ -27,7 +27,7 @@ class BenchSubject : public Trainable {
   virtual std::optional<Decoded> decode() { return std::nullopt; }
 };
 
-/// Reads {"batches": [[example, …], …]}: an example is a number of rows, or [source, target] for translation. Throws
+/// Reads {"batches": [[example, …], …]}: an example is a number, or [source, target] for translation. Throws
 /// UserError, naming the file and the fault.
 BenchLengths read_bench_lengths(const std::filesystem::path& path, const TaskKind& task);
 /// One batch of equal examples of 24 rows a side that fills a batch of that task.

@@ -140,8 +140,12 @@ ReadyImages DigitsTask::ready_images(const DigitSet& set, const ImageIds& images
 }
 
 std::unique_ptr<Batch> DigitsTask::ready(int64_t index, uint32_t /*update*/) {
+  return ready_batch(batches_[static_cast<size_t>(index)]);
+}
+
+std::unique_ptr<Batch> DigitsTask::ready_batch(const ImageIds& images) const {
   const int64_t full = std::min(options_.batch.images, digits_.train.size());
-  return std::make_unique<ImageBatch>(ready_images(digits_.train, batches_[static_cast<size_t>(index)]), full);
+  return std::make_unique<ImageBatch>(ready_images(digits_.train, images), full);
 }
 
 LossSums DigitsTask::loss(const ForwardContext& context, const Batch& batch) {

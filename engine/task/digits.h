@@ -53,6 +53,9 @@ class DigitsTask final : public Task {
   NamedNumbers evaluate() override;
   FinalScores final_scores() override;
 
+  /// ready() for these training images.
+  std::unique_ptr<Batch> ready_batch(const ImageIds& images) const;
+
  private:
   /// Without dropout.
   ClassPredictions predictions(const DigitSet& set) const;

@@ -63,7 +63,9 @@ class CapturedDigits : public test::OnDevices {
     CapturedUpdater updater(*trained, train_, moments, capture_for(values), most_captured);
     Trained out;
     for (int64_t n = 1; n <= 9; ++n) {
-      if (n % 3 == 1) EXPECT_EQ(trained->start_pass(n / 3), 3);
+      if (n % 3 == 1) {
+        EXPECT_EQ(trained->start_pass(n / 3), 3);
+      }
       updater.start(n, (n - 1) % 3, 0.02);
       if (n % together != 0 && n != 9) continue;
       for (const UpdateResult& result : updater.collect()) out.results.push_back(result);

@@ -37,17 +37,33 @@ class ClassifyCommands : public testing::Test {
   const std::string config_ = (runs_.folder() / "settings.toml").string();
 };
 
-TEST_F(ClassifyCommands, DecodeAndBenchAreForTranslation) {
+TEST_F(ClassifyCommands, WhatTranslatesIsForTranslation) {
   ASSERT_EQ(attempt_run(run_), kExitDone);
-  const auto decode = ask({"decode", run_.string()}), bench = ask({"bench", config_}),
-             kernels = ask({"bench", config_, "--kernels"});
+  const auto decode = ask({"decode", run_.string()}), kernels = ask({"bench", config_, "--kernels"}),
+             timed = ask({"bench", config_, "--vocabulary", "50", "--updates", "1", "--decode"});
   EXPECT_EQ(decode.errors, "tearless-engine: decode is not for runs of task = \"classify\"\n");
-  EXPECT_EQ(bench.errors, "tearless-engine: bench is not for runs of task = \"classify\"\n");
-  EXPECT_EQ(kernels.errors, bench.errors);
-  for (const auto& finished : {decode, bench, kernels}) {
+  EXPECT_EQ(kernels.errors, "tearless-engine: bench --kernels is not for runs of task = \"classify\"\n");
+  EXPECT_EQ(timed.errors, "tearless-engine: bench: this task does not translate: there is nothing to decode\n");
+  for (const auto& finished : {decode, kernels, timed}) {
     EXPECT_EQ(finished.code, kExitSettingsRefused);
     EXPECT_EQ(finished.output, "");
   }
+}
+
+TEST_F(ClassifyCommands, BenchTimesSentencesOfTheGivenLengths) {
+  const std::filesystem::path lengths = std::filesystem::path(config_).parent_path() / "lengths.json";
+  test::write_text(lengths, R"({"batches": [[3, 7], [5]]})");
+  const auto bench =
+      ask({"bench", config_, "--vocabulary", "50", "--updates", "2", "--lengths", lengths.string(), "--json"});
+  ASSERT_EQ(bench.code, 0) << bench.errors;
+  const auto answer = nlohmann::json::parse(bench.output);
+  EXPECT_EQ(answer.at("operations").at("span means").at("calls"), 1);
+  EXPECT_FALSE(answer.at("operations").contains("by formula"));
+  EXPECT_NEAR(answer.at("tokens_per_second").get<double>() * answer.at("step_seconds").get<double>(), 7.5, 7.5)
+      << "15 rows in two updates";
+  test::write_text(lengths, R"({"batches": [[[3, 7]]]})");
+  EXPECT_THAT(ask({"bench", config_, "--lengths", lengths.string()}).errors,
+              HasSubstr("expected {\"batches\": [[rows, …], …]}"));
 }
 
 TEST_F(ClassifyCommands, CheckTrainAndPrepareWork) {

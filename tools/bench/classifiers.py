@@ -1,4 +1,4 @@
-"""The classifiers of the engine in plain PyTorch, for peer.py: task = "classify"."""
+"""The classifiers of the engine in plain PyTorch, for peer.py: task = "classify" and task = "digits"."""
 
 import json
 import pathlib
@@ -75,3 +75,51 @@ class SentenceClassifier(nn.Module):
         rows = source.side_by_side(self.norm(x))  # [N, S, D]
         pooled = (batch.weights[:, None, :] @ rows)[:, 0]
         return F.cross_entropy(self.output(self.pooled_dropout(pooled)), batch.labels, label_smoothing=self.options.smoothing)
+
+
+class DigitSettings:
+    """The part of a settings file of task = "digits" that matters here."""
+
+    FIXED = {"arch": "pytorch_example", "norm_sites": "activations", "init": "torch_default"}
+
+    def __init__(self, file, settings):
+        model, train = settings.get("model", {}), settings.get("train", {})
+        for key, value in self.FIXED.items():
+            if model.get(key, value) != value:
+                sys.exit(f"peer: {file}: model.{key} must be {json.dumps(value)}: the peer has no other")
+        if train.get("schedule", {}).get("kind") != "nowarmup":
+            sys.exit(f"peer: {file}: train.schedule.kind must be \"nowarmup\": the peer has no other")
+        adam = train.get("adam", {})
+        self.channels, self.hidden = (model.get("conv1_channels", 20), model.get("conv2_channels", 50)), model.get("hidden", 500)
+        self.smoothing, self.clip_norm = train.get("label_smoothing", 0.1), train.get("clip_norm", 1.0)
+        self.learning_rate = train["schedule"].get("lr", 3e-4)
+        self.betas, self.adam_eps = (adam.get("beta1", 0.9), adam.get("beta2", 0.999)), adam.get("eps", 1e-8)
+        self.device, self.seed = settings.get("run", {}).get("device", "cpu"), train.get("seed", 147)
+
+    def rate(self, update):
+        return self.learning_rate
+
+
+class DigitBatch:
+    def __init__(self, images, device, generator):
+        self.pixels = torch.randn((images, 1, 28, 28), generator=generator).to(device)
+        self.labels = (torch.arange(images) % 10).to(device)
+
+
+class DigitNetwork(nn.Module):
+    """The MNIST example of PyTorch in January 2019, with LayerNorm before each ReLU."""
+
+    def __init__(self, o):
+        super().__init__()
+        self.options = o
+        first, second = o.channels
+        self.conv1, self.norm1 = nn.Conv2d(1, first, 5), nn.LayerNorm((first, 24, 24))
+        self.conv2, self.norm2 = nn.Conv2d(first, second, 5), nn.LayerNorm((second, 8, 8))
+        self.fc1, self.norm3, self.fc2 = nn.Linear(16 * second, o.hidden), nn.LayerNorm(o.hidden), nn.Linear(o.hidden, 10)
+
+    def forward(self, batch):
+        """→ the mean cross-entropy."""
+        x = F.max_pool2d(F.relu(self.norm1(self.conv1(batch.pixels))), 2)
+        x = F.max_pool2d(F.relu(self.norm2(self.conv2(x))), 2)
+        x = F.relu(self.norm3(self.fc1(x.flatten(1))))
+        return F.cross_entropy(self.fc2(x), batch.labels, label_smoothing=self.options.smoothing)

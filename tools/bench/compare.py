@@ -52,6 +52,7 @@ SIZES = [
     Size("d256", 8000, {}),
     Size("base", 8000, {"padded": 1.4}),
     Size("rt", 9058, {"padded": 2}, lists=("equal", "real"), goal_list="real"),
+    Size("mnist", 10, {}, lists=("equal",)),
     Size("base_cuda", 8000, {"eager padded": 2.8, "best": 1.3}, "cuda"),
 ]
 PEERS = {

@@ -565,15 +565,22 @@ def main():
         parser.error(f"--vocabulary must be more than {FIRST_WORD}")
 
     settings = read_settings(arguments.config)
-    classify = settings.get("task", "translate") == "classify"
-    options = (classifiers.Settings if classify else Settings)(arguments.config, settings, arguments.vocabulary)
+    task = settings.get("task", "translate")
+    if task == "digits":
+        options = classifiers.DigitSettings(arguments.config, settings)
+    else:
+        options = (classifiers.Settings if task == "classify" else Settings)(arguments.config, settings, arguments.vocabulary)
     options.device = arguments.device or options.device
     if options.device == "cuda" and not torch.cuda.is_available():
         sys.exit("peer: torch finds no CUDA device here: use --device cpu")
     torch.manual_seed(options.seed)
     generator = torch.Generator().manual_seed(options.seed)
     packed = arguments.form == "packed"
-    if classify:
+    if task == "digits":
+        batches = [classifiers.DigitBatch(images, options.device, generator) for (images,) in classifiers.read_lengths(arguments.lengths)]
+        sources = []
+        model = classifiers.DigitNetwork(options).to(options.device)
+    elif task == "classify":
         batches = [classifiers.Batch(lengths, options.vocabulary, packed, options.device, generator)
                    for lengths in classifiers.read_lengths(arguments.lengths)]
         sources = []

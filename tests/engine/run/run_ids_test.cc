@@ -46,7 +46,7 @@ Settings other_model() {
 TEST(DataPaths, StartAtTheFolderThatIsGivenForTheirKey) {
   for (const auto& kind : task_kinds()) {
     WrittenSettings written;
-    written.values = {{"task", kind->name}};
+    written.values = {{"task", kind->name}, {"train.schedule.peak_lr", 1e-3}};
     std::map<std::string, std::string> folders;
     const std::unique_ptr<TaskKind> defaults = kind->clone();
     for (const auto& [key, path] : defaults->paths()) {
