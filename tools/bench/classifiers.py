@@ -4,16 +4,12 @@ import json
 import pathlib
 import sys
 
-import torch
-import torch.nn.functional as F
-from torch import nn
-
-import peer
+from layers import FIRST_WORD, CommonSettings, EncoderLayer, F, Side, nn, sinusoids, torch
 
 CLASSES = 2
 
 
-class Settings(peer.CommonSettings):
+class Settings(CommonSettings):
     """The part of a settings file of task = "classify" that matters here, and defaults as in docs/engine_settings.md."""
 
     def __init__(self, file, settings, vocabulary):
@@ -40,8 +36,8 @@ def read_lengths(file):
 
 class Batch:
     def __init__(self, lengths, vocabulary, packed, device, generator):
-        sentences = [torch.randint(peer.FIRST_WORD, vocabulary, (rows,), generator=generator).tolist() for rows in lengths]
-        self.source = peer.Side(sentences, packed, device)
+        sentences = [torch.randint(FIRST_WORD, vocabulary, (rows,), generator=generator).tolist() for rows in lengths]
+        self.source = Side(sentences, packed, device)
         self.labels = torch.tensor([i % CLASSES for i in range(len(lengths))], device=device)
         rows = torch.tensor(lengths, device=device)
         # [N, T] or [N, 1, S]: the mean over a sentence's rows is a matmul with these weights.
@@ -55,10 +51,10 @@ class SentenceClassifier(nn.Module):
         super().__init__()
         self.options = o
         self.embedding = nn.Embedding(o.vocabulary, o.d)
-        self.layers = nn.ModuleList(peer.EncoderLayer(o) for _ in range(o.layers))
+        self.layers = nn.ModuleList(EncoderLayer(o) for _ in range(o.layers))
         self.norm, self.output = nn.LayerNorm(o.d), nn.Linear(o.d, CLASSES)
         self.dropout, self.pooled_dropout = nn.Dropout(o.residual_dropout), nn.Dropout(o.pooled_dropout)
-        self.register_buffer("places", peer.sinusoids(longest, o.d), persistent=False)
+        self.register_buffer("places", sinusoids(longest, o.d), persistent=False)
         for module in self.modules():
             if isinstance(module, nn.Linear):
                 nn.init.xavier_uniform_(module.weight)
