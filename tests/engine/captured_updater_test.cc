@@ -21,6 +21,7 @@
 #include "engine/task/transformer_batch.h"
 #include "engine/task/translate.h"
 #include "engine/train/trainer.h"
+#include "tests/engine/captured_run.h"
 #include "tests/engine/model/tiny_classifier.h"
 #include "tests/engine/model/tiny_model.h"
 #include "tests/engine/on_devices.h"
@@ -145,24 +146,7 @@ class TinyWithMemory final : public Tiny {
   at::Tensor memory_;
 };
 
-/// The state after training.
-struct Trained {
-  std::vector<UpdateResult> results;
-  at::Tensor parameters, first, second;
-  int64_t captured = 0;
-
-  void expect_same_bits(const Trained& other) const {
-    ASSERT_EQ(results.size(), other.results.size());
-    for (size_t i = 0; i < results.size(); ++i) {
-      EXPECT_EQ(results[i].sums.values, other.results[i].sums.values) << "update " << i + 1;
-      EXPECT_EQ(results[i].sums.predictions, other.results[i].sums.predictions) << "update " << i + 1;
-      EXPECT_EQ(results[i].gradient_norm, other.results[i].gradient_norm) << "update " << i + 1;
-    }
-    EXPECT_TRUE(at::equal(parameters, other.parameters));
-    EXPECT_TRUE(at::equal(first, other.first));
-    EXPECT_TRUE(at::equal(second, other.second));
-  }
-};
+using test::Trained;
 
 class CapturedUpdates : public test::OnDevices {
  protected:
