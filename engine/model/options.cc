@@ -19,7 +19,7 @@ void describe(SettingsVisitor& v, DropoutOptions& o) {
   probability("residual", "on each sublayer's output before the residual sum, and on the embedding sum", o.residual);
   probability("attention", "on the attention probabilities", o.attention);
   probability("relu", "after the ReLU inside the feed-forward block", o.relu);
-  probability("word", "input tokens of both sides replaced by UNK (TwT App. A)", o.word);
+  probability("word", "input tokens replaced by UNK, of translation on both sides (TwT App. A)", o.word);
 }
 
 void describe(SettingsVisitor& v, DsInitOptions& o, bool applies, bool has_decoder) {

@@ -57,7 +57,7 @@ struct DropoutOptions {
   double residual = 0.3;   // on each sublayer's output before the residual sum, and on the embedding sum
   double attention = 0.3;  // on the attention probabilities
   double relu = 0.3;       // after the ReLU of the feed-forward sublayer
-  double word = 0.1;       // input tokens of both sides replaced by UNK (TwT App. A)
+  double word = 0.1;       // input tokens replaced by UNK, of translation on both sides (TwT App. A)
 };
 void describe(SettingsVisitor& visitor, DropoutOptions& options);
 

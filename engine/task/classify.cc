@@ -99,8 +99,7 @@ std::unique_ptr<Batch> Classify::ready_sentences(const SentenceIds& sentences, u
 }
 
 LossSums Classify::loss(const ForwardContext& context, const Batch& batch) {
-  const CrossEntropySums sums = model_.loss(context, SentenceBatch::in(batch), train_.label_smoothing);
-  return {{sums.loss, sums.nll}, sums.tokens};
+  return loss_sums(model_.loss(context, SentenceBatch::in(batch), train_.label_smoothing));
 }
 
 ClassPredictions Classify::predictions(const LabelledLines& set) const {

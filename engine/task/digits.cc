@@ -150,8 +150,7 @@ std::unique_ptr<Batch> DigitsTask::ready_batch(const ImageIds& images) const {
 
 LossSums DigitsTask::loss(const ForwardContext& context, const Batch& batch) {
   const ReadyImages& ready = static_cast<const ImageBatch&>(batch).ready();
-  const CrossEntropySums sums = model_.loss(context, ready, train_.label_smoothing);
-  return {{sums.loss, sums.nll}, sums.tokens};
+  return loss_sums(model_.loss(context, ready, train_.label_smoothing));
 }
 
 // --- evaluation ------------------------------------------------------------------------------------------------------

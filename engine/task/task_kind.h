@@ -6,7 +6,8 @@
 //      `<name>_kind()` that makes one; and a class derived from Task (engine/train/task.h), which trains and scores;
 //   2. a line TASK(<name>) in tasks.def.
 // It is then a legal `task`, with a page of its own among the generated settings pages. The training loop, checkpoints
-// and the commands know tasks by this interface and by Task alone.
+// and the commands know tasks by this interface and by Task alone, except `decode`, which is for translation, and
+// `bench` (engine/bench/subject.cc).
 #pragma once
 
 #include <cstdint>

@@ -73,8 +73,6 @@ double perplexity(double sum, int64_t tokens) {
   return tokens == 0 ? 0 : std::exp(std::min(700.0, sum / static_cast<double>(tokens)));
 }
 
-LossSums loss_sums(const CrossEntropySums& sums) { return {{sums.loss, sums.nll}, sums.tokens}; }
-
 Translate::Translate(const TranslateOptions& options, const TrainOptions& train, const ExecutionOptions& execution,
                      Prepared prepared)
     : options_(options),

@@ -85,7 +85,4 @@ class Translate final : public Task {
 /// exp(sum / tokens), limited to e^700 so that JSON can represent it; 0 without tokens.
 double perplexity(double sum, int64_t tokens);
 
-/// As LossSums in the order of Translate::loss_names().
-LossSums loss_sums(const CrossEntropySums& sums);
-
 }  // namespace tearless::engine

@@ -13,4 +13,6 @@ double LossSums::mean(size_t i) const {
   return predictions == 0 || i >= values.size() ? 0 : values[i] / static_cast<double>(predictions);
 }
 
+LossSums loss_sums(const CrossEntropySums& sums) { return {{sums.loss, sums.nll}, sums.tokens}; }
+
 }  // namespace tearless::engine

@@ -10,6 +10,7 @@
 
 #include "engine/model/forward_context.h"
 #include "engine/model/parameters.h"
+#include "engine/ops/cross_entropy.h"
 #include "engine/train/batch.h"
 
 namespace tearless::engine {
@@ -23,6 +24,9 @@ struct LossSums {
   /// The mean of values[i]; 0 where there is no prediction.
   double mean(size_t i = 0) const;
 };
+
+/// The sums of a task whose loss is a cross-entropy and whose loss_names() are {"loss", "nll"}.
+LossSums loss_sums(const CrossEntropySums& sums);
 
 class Trainable {
  public:

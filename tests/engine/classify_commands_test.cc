@@ -59,8 +59,6 @@ TEST_F(ClassifyCommands, BenchTimesSentencesOfTheGivenLengths) {
   const auto answer = nlohmann::json::parse(bench.output);
   EXPECT_EQ(answer.at("operations").at("span means").at("calls"), 1);
   EXPECT_FALSE(answer.at("operations").contains("by formula"));
-  EXPECT_NEAR(answer.at("tokens_per_second").get<double>() * answer.at("step_seconds").get<double>(), 7.5, 7.5)
-      << "15 rows in two updates";
   test::write_text(lengths, R"({"batches": [[[3, 7]]]})");
   EXPECT_THAT(ask({"bench", config_, "--lengths", lengths.string()}).errors,
               HasSubstr("expected {\"batches\": [[rows, …], …]}"));

@@ -43,6 +43,7 @@ class Size:
     device: str = "cpu"
     lists: tuple = ("equal", "real", "decode")
     goal_list: str = "equal"
+    peers: tuple = ()  # names in PEERS; (): all of the device
 
 
 SIZES = [
@@ -52,7 +53,7 @@ SIZES = [
     Size("d256", 8000, {}),
     Size("base", 8000, {"padded": 1.4}),
     Size("rt", 9058, {"padded": 2}, lists=("equal", "real"), goal_list="real"),
-    Size("mnist", 10, {}, lists=("equal",)),
+    Size("mnist", 10, {}, lists=("equal",), peers=("padded",)),
     Size("base_cuda", 8000, {"eager padded": 2.8, "best": 1.3}, "cuda"),
 ]
 PEERS = {
@@ -195,7 +196,8 @@ def rows_of(example):
 def measure_updates(arguments, size, kind, threads):
     lengths = HERE / "lengths" / f"{size.name}_{kind}.json"
     batches = json.loads(lengths.read_text())["batches"]
-    with Sides(arguments, size, lengths, threads, PEERS[size.device]) as sides:
+    peers = {name: options for name, options in PEERS[size.device].items() if not size.peers or name in size.peers}
+    with Sides(arguments, size, lengths, threads, peers) as sides:
         seconds = compare_updates(sides, batches, arguments.seconds)
         ready = {name: side.ready for name, side in sides.items()}
     result = {"what": "update", "size": size.name, "list": kind, "threads": threads,
@@ -267,11 +269,11 @@ def report(document):
     updates = [result for result in document["results"] if result["what"] == "update"]
     decodings = [result for result in document["results"] if result["what"] == "decoding"]
     if updates:
-        peers = [name for name in updates[0]["ms"] if name != "engine"]
+        peers = list(dict.fromkeys(name for result in updates for name in result["ms"] if name != "engine"))
         head = ["size", "list", "threads", *(f"{p}, ms" for p in peers), "engine, ms", *(f"ratio, {p}" for p in peers), "goal", "met"]
         lines += ["", "## One update", "", table(updates, head, lambda r: [
-            r["size"], r["list"], str(r["threads"]), *(number(r["ms"][p]) for p in peers), number(r["ms"]["engine"]),
-            *(f"{r['ratios'][p]:.2f}" for p in peers), *goal_cells(r)])]
+            r["size"], r["list"], str(r["threads"]), *(number(r["ms"][p]) if p in r["ms"] else "–" for p in peers), number(r["ms"]["engine"]),
+            *(f"{r['ratios'][p]:.2f}" if p in r["ratios"] else "–" for p in peers), *goal_cells(r)])]
         if len(peers) > 2:
             lines += ["", "Ratio to the best peer: " + ", ".join(f"{r['size']} {r['list']} {r['ratios']['best']:.2f}" for r in updates) + "."]
     if decodings:

@@ -90,12 +90,12 @@ def write_rt(folder):
     rows, equal = 4096, 24
     lines = [line for name in ("neg", "pos") for line in (pathlib.Path(folder) / f"rt-polarity.{name}").read_bytes().split(b"\n")]
     generator = random.Random(SEED)
-    sentences = generator.sample(words := [len(line.split()) for line in lines if line.split()], len(words))
-    single = [(words, 0) for words in sentences]
-    batches = generator.sample(cut(single, rows, both_sides), BATCHES)
-    for name, lengths in (("rt_equal", [[equal] * (rows // equal)] * BATCHES), ("rt_real", [[words for words, _ in b] for b in batches])):
-        (LENGTHS / f"{name}.json").write_text(json.dumps({"batches": lengths}, separators=(",", ":")).replace("],", "],\n") + "\n")
-        print(f"{name}: {len(lengths)} batches, {sum(map(len, lengths))} sentences, {sum(map(sum, lengths))} rows")
+    lengths = [len(line.split()) for line in lines if line.split()]
+    shuffled = generator.sample(lengths, len(lengths))
+    batches = generator.sample(cut([(words, 0) for words in shuffled], rows, both_sides), BATCHES)
+    for name, listed in (("rt_equal", [[equal] * (rows // equal)] * BATCHES), ("rt_real", [[words for words, _ in b] for b in batches])):
+        (LENGTHS / f"{name}.json").write_text(json.dumps({"batches": listed}, separators=(",", ":")).replace("],", "],\n") + "\n")
+        print(f"{name}: {len(listed)} batches, {sum(map(len, listed))} sentences, {sum(map(sum, listed))} rows")
 
 
 def main(file, rt):

@@ -8,11 +8,13 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "tests/support/error_of.h"
 #include "tests/support/paths.h"
 
 namespace tearless::engine {
 namespace {
 
+using tearless::test::error_of;
 using Lines = std::vector<std::string>;
 
 class Corpus : public testing::Test {
@@ -33,15 +35,6 @@ class Corpus : public testing::Test {
   void write(const std::string& name, std::string_view text) { test::write_text(folder_ / name, text); }
   std::string path(const std::string& name) const { return (folder_ / name).string(); }
 
-  /// The sentence with which `action` fails, or "".
-  static std::string error_of(const std::function<void()>& action) {
-    try {
-      action();
-    } catch (const UserError& error) {
-      return error.what();
-    }
-    return "";
-  }
   std::string read_error() const {
     return error_of([this] { read_parallel(data_, data_.train); });
   }

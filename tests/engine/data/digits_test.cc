@@ -10,23 +10,16 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "tests/support/error_of.h"
 #include "tests/support/paths.h"
 #include "tests/support/process.h"
 
 namespace tearless::engine {
 namespace {
 
+using tearless::test::error_of;
 using Ids = std::vector<int32_t>;
 using Pixels = std::vector<uint8_t>;
-
-std::string error_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const UserError& error) {
-    return error.what();
-  }
-  return "";
-}
 
 std::string number(uint32_t n) {
   return {static_cast<char>(n >> 24), static_cast<char>(n >> 16), static_cast<char>(n >> 8), static_cast<char>(n)};

@@ -10,23 +10,16 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "tests/support/error_of.h"
 #include "tests/support/paths.h"
 #include "tests/support/process.h"
 
 namespace tearless::engine {
 namespace {
 
+using tearless::test::error_of;
 using Lines = std::vector<std::string>;
 using Labels = std::vector<int32_t>;
-
-std::string error_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const UserError& error) {
-    return error.what();
-  }
-  return "";
-}
 
 class LabelledFiles : public testing::Test {
  protected:

@@ -11,25 +11,18 @@
 #include "base/error.h"
 #include "engine/data/batches.h"
 #include "engine/data/vocabulary.h"
+#include "tests/support/error_of.h"
 #include "tests/support/paths.h"
 #include "tests/support/process.h"
 
 namespace tearless::engine {
 namespace {
 
+using tearless::test::error_of;
 using Ids = std::vector<int32_t>;
 using Words = std::vector<std::string>;
 
 Ids ids(std::span<const int32_t> tokens) { return {tokens.begin(), tokens.end()}; }
-
-std::string error_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const UserError& error) {
-    return error.what();
-  }
-  return "";
-}
 
 /// Lines of these lengths.
 TokenLines lines_of(const std::vector<int>& lengths) {

@@ -16,24 +16,17 @@
 #include "engine/data/token_file.h"
 #include "tests/engine/run/small_runs.h"
 #include "tests/engine/train/in_memory.h"
+#include "tests/support/error_of.h"
 
 namespace tearless::engine {
 namespace {
 
+using tearless::test::error_of;
 namespace fs = std::filesystem;
 using nlohmann::json;
 using test::read_text;
 using test::write_text;
 using testing::HasSubstr;
-
-std::string error_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const UserError& error) {
-    return error.what();
-  }
-  return "";
-}
 
 /// The variables of a supervisor, gone at the end of the scope.
 class Variables {

@@ -6,6 +6,7 @@
 #include "engine/run/check.h"
 #include "tests/engine/run/small_runs.h"
 #include "tests/engine/train/in_memory.h"
+#include "tests/support/error_of.h"
 
 namespace tearless::engine {
 namespace {
@@ -33,12 +34,7 @@ class ClassifyBadInput : private test::InMemory, public testing::Test {
   }
   template <class Action>
   std::string error_of(Action&& action) const {
-    try {
-      action();
-    } catch (const UserError& error) {
-      return without_folder(error.what());
-    }
-    return "";
+    return without_folder(tearless::test::error_of(action));
   }
   std::string without_folder(std::string text) const {
     const std::string name = runs_.folder().string() + "/";

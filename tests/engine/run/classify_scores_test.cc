@@ -17,19 +17,13 @@
 namespace tearless::engine {
 namespace {
 
+using test::lines_of;
 namespace fs = std::filesystem;
 using nlohmann::json;
 using test::Labelled;
 
 constexpr int kUpdates = 40;
 constexpr double kSmoothing = 0.1;
-
-std::vector<std::string> lines_of(const fs::path& file) {
-  std::vector<std::string> lines;
-  std::istringstream text(test::read_text(file));
-  for (std::string line; std::getline(text, line);) lines.push_back(line);
-  return lines;
-}
 
 const ClassifyOptions& classification(const RunOptions& options) {
   return options.as<ClassifyKind>("this test").options;

@@ -15,26 +15,19 @@
 #include "tests/engine/run/interrupted.h"
 #include "tests/engine/run/small_digits.h"
 #include "tests/engine/train/in_memory.h"
+#include "tests/support/error_of.h"
 #include "tests/support/golden.h"
 
 namespace tearless::engine {
 namespace {
 
+using tearless::test::error_of;
 namespace fs = std::filesystem;
 using nlohmann::json;
 using test::Ended;
 using test::Settings;
 using test::with;
 using testing::HasSubstr;
-
-std::string error_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const UserError& error) {
-    return error.what();
-  }
-  return "";
-}
 
 int64_t lines_of(const std::string& text) { return std::count(text.begin(), text.end(), '\n'); }
 

@@ -88,26 +88,8 @@ class ClassifySettings final : public test::SettingChecks {
 
 /// Six updates of a tiny model in which everything is switched on.
 Settings ClassifySettings::small() {
-  return with(test::labelled_settings(), {{"text.min_count", 2},
-                                          {"text.max_words", 0},
-                                          {"model.layers", 1},
-                                          {"model.d_model", 8},
-                                          {"model.d_ff", 12},
-                                          {"model.heads", 2},
-                                          {"model.init", "xavier_normal"},
-                                          {"model.dropout.residual", 0.1},
-                                          {"model.dropout.attention", 0.1},
-                                          {"model.dropout.relu", 0.1},
-                                          {"model.dropout.word", 0.1},
-                                          {"model.dropout.pooled", 0.1},
-                                          {"train.seed", 1},
-                                          {"train.epoch_updates", 3},
-                                          {"train.max_epochs", 2},
-                                          {"train.early_stop", 0},
-                                          {"train.batch.tokens", 80},
-                                          {"train.schedule.scale", 0.1},
-                                          {"train.schedule.warmup_updates", 3},
-                                          {"run.log_updates", 1}});
+  return with(with(test::labelled_settings(), test::tiny_layers_and_training()),
+              {{"text.min_count", 2}, {"text.max_words", 0}, {"model.layers", 1}, {"model.dropout.pooled", 0.1}});
 }
 
 const std::map<std::string, test::SettingRow<ClassifySettings>>& ClassifySettings::rows() {

@@ -27,6 +27,26 @@
 
 namespace tearless::engine::test {
 
+/// Six updates of a tiny model of Transformer layers, with every dropout on.
+inline Settings tiny_layers_and_training() {
+  return {{"model.d_model", 8},
+          {"model.d_ff", 12},
+          {"model.heads", 2},
+          {"model.init", "xavier_normal"},
+          {"model.dropout.residual", 0.1},
+          {"model.dropout.attention", 0.1},
+          {"model.dropout.relu", 0.1},
+          {"model.dropout.word", 0.1},
+          {"train.seed", 1},
+          {"train.epoch_updates", 3},
+          {"train.max_epochs", 2},
+          {"train.early_stop", 0},
+          {"train.batch.tokens", 80},
+          {"train.schedule.scale", 0.1},
+          {"train.schedule.warmup_updates", 3},
+          {"run.log_updates", 1}};
+}
+
 struct Change {
   Settings before, after;
 };

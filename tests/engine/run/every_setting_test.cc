@@ -166,28 +166,12 @@ class TranslateSettings final : public test::SettingChecks {
 
 /// Six updates of a tiny model in which everything is switched on.
 Settings TranslateSettings::small() {
-  return with(test::corpus_settings(), {{"text.kind", "bpe"},
-                                        {"text.merges", 6},
-                                        {"model.encoder_layers", 1},
-                                        {"model.decoder_layers", 1},
-                                        {"model.d_model", 8},
-                                        {"model.d_ff", 12},
-                                        {"model.heads", 2},
-                                        {"model.init", "xavier_normal"},
-                                        {"model.dropout.residual", 0.1},
-                                        {"model.dropout.attention", 0.1},
-                                        {"model.dropout.relu", 0.1},
-                                        {"model.dropout.word", 0.1},
-                                        {"train.seed", 1},
-                                        {"train.epoch_updates", 3},
-                                        {"train.max_epochs", 2},
-                                        {"train.early_stop", 0},
-                                        {"train.batch.tokens", 80},
-                                        {"train.schedule.scale", 0.1},
-                                        {"train.schedule.warmup_updates", 3},
-                                        {"decode.beam", 3},
-                                        {"decode.max_extra", 6},
-                                        {"run.log_updates", 1}});
+  return with(with(test::corpus_settings(), test::tiny_layers_and_training()), {{"text.kind", "bpe"},
+                                                                                {"text.merges", 6},
+                                                                                {"model.encoder_layers", 1},
+                                                                                {"model.decoder_layers", 1},
+                                                                                {"decode.beam", 3},
+                                                                                {"decode.max_extra", 6}});
 }
 
 const std::map<std::string, test::SettingRow<TranslateSettings>>& TranslateSettings::rows() {

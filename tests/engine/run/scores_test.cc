@@ -19,6 +19,7 @@
 namespace tearless::engine {
 namespace {
 
+using test::lines_of;
 namespace fs = std::filesystem;
 using nlohmann::json;
 using test::Settings;
@@ -26,13 +27,6 @@ using Rows = std::vector<std::vector<double>>;
 
 constexpr int kUpdates = 60;
 constexpr double kSmoothing = 0.1;
-
-std::vector<std::string> lines_of(const fs::path& file) {
-  std::vector<std::string> lines;
-  std::istringstream text(test::read_text(file));
-  for (std::string line; std::getline(text, line);) lines.push_back(line);
-  return lines;
-}
 
 std::vector<std::string> words_of(const std::string& line) {
   std::vector<std::string> words;

@@ -28,6 +28,13 @@ namespace tearless::engine::test {
 using tearless::test::read_text;
 using tearless::test::write_text;
 
+inline std::vector<std::string> lines_of(const std::filesystem::path& file) {
+  std::vector<std::string> lines;
+  std::istringstream text(read_text(file));
+  for (std::string line; std::getline(text, line);) lines.push_back(line);
+  return lines;
+}
+
 /// The settings of a run of translation.
 inline TranslateOptions& translation(const RunOptions& options) {
   return options.as<TranslateKind>("this test").options;

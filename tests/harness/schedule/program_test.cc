@@ -7,21 +7,14 @@
 
 #include "base/error.h"
 #include "base/run_directory.h"
+#include "tests/support/error_of.h"
 #include "tests/support/paths.h"
 
 namespace tearless::harness {
 namespace {
 
+using tearless::test::error_of;
 namespace fs = std::filesystem;
-
-std::string message_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const UserError& error) {
-    return error.what();
-  }
-  return "";
-}
 
 CheckQuestion question(int number) {
   return {.settings = {{"model.number", number}, {"fake.updates", 7}}, .folder = "/", .folders = {}, .smoke = false};
@@ -77,14 +70,14 @@ TEST(Program, ReportsItsVersionAndDevices) {
 }
 
 TEST(Program, ThatIsMissingIsNamed) {
-  EXPECT_NE(message_of([] { Program("/nowhere/engine"); }).find("/nowhere/engine"), std::string::npos);
+  EXPECT_NE(error_of([] { Program("/nowhere/engine"); }).find("/nowhere/engine"), std::string::npos);
 }
 
 TEST(Program, ThatFailsDiesOrAnswersWronglyIsAClearError) {
   const test::TempFolder folder;
   const auto message = [&](const std::string& body) {
     const Program program = shell(folder, body);
-    return message_of([&] { program.check(std::vector<CheckQuestion>(2000, question(1))); });
+    return error_of([&] { program.check(std::vector<CheckQuestion>(2000, question(1))); });
   };
   EXPECT_NE(message("exit 9").find("failed with exit code 9"), std::string::npos);
   EXPECT_NE(message("kill -9 $$").find("killed by signal 9"), std::string::npos);

@@ -13,12 +13,14 @@
 
 #include "base/error.h"
 #include "harness/store/database.h"
+#include "tests/support/error_of.h"
 #include "tests/support/paths.h"
 #include "tests/support/privileges.h"
 
 namespace tearless::harness {
 namespace {
 
+using tearless::test::error_of;
 namespace fs = std::filesystem;
 
 RunRequest request(const std::string& id) {
@@ -46,15 +48,6 @@ AttemptRecord attempt(int64_t number, const std::string& outcome) {
   record.outcome = outcome;
   record.numerics = 1;
   return record;
-}
-
-std::string message_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const UserError& error) {
-    return error.what();
-  }
-  return "";
 }
 
 std::set<std::string> names_in(const fs::path& folder) {
@@ -223,7 +216,7 @@ TEST_F(StoreTest, EveryViewCanBeQueried) {
 }
 
 TEST_F(StoreTest, ASecondWriterLearnsTheProcessOfTheFirst) {
-  const std::string message = message_of([&] { Store::open_writer(workspace_); });
+  const std::string message = error_of([&] { Store::open_writer(workspace_); });
   EXPECT_NE(message.find("process " + std::to_string(::getpid())), std::string::npos) << message;
 }
 
@@ -231,7 +224,7 @@ TEST_F(StoreTest, AReaderSeesWhatAWriterCommitsAndCannotWrite) {
   const auto reader = Store::open_reader(workspace_);
   store_->submit(sweep("s", {request("aa")}));
   EXPECT_EQ(reader->runs_of("s").size(), 1u);
-  EXPECT_NE(message_of([&] { reader->query("DELETE FROM runs"); }).find("only reads"), std::string::npos);
+  EXPECT_NE(error_of([&] { reader->query("DELETE FROM runs"); }).find("only reads"), std::string::npos);
 }
 
 TEST_F(StoreTest, AQueryCanOnlyRead) {
@@ -241,7 +234,7 @@ TEST_F(StoreTest, AQueryCanOnlyRead) {
                                  std::string("PRAGMA journal_mode = DELETE"), std::string("PRAGMA user_version = 7"),
                                  std::string("CREATE TEMP TABLE t (a)"), std::string("UPDATE runs SET state = 'done'"),
                                  std::string("BEGIN"), std::string("EXPLAIN DELETE FROM runs")}) {
-    EXPECT_EQ(message_of([&] { store_->query(sql); }), "`tearless sql` only reads; write the query as a SELECT") << sql;
+    EXPECT_EQ(error_of([&] { store_->query(sql); }), "`tearless sql` only reads; write the query as a SELECT") << sql;
   }
   EXPECT_EQ(names_in(workspace_.root()), before);
   EXPECT_FALSE(store_->query("PRAGMA table_info(runs)").rows.empty());
@@ -256,13 +249,13 @@ TEST_F(StoreTest, AQueryCanOnlyRead) {
 
 TEST_F(StoreTest, AQueryIsOneStatement) {
   EXPECT_EQ(store_->query("SELECT 1; -- and no more\n;").rows.size(), 1u);
-  EXPECT_EQ(message_of([&] { store_->query("SELECT 1; SELECT 2"); }),
+  EXPECT_EQ(error_of([&] { store_->query("SELECT 1; SELECT 2"); }),
             "the query is several statements; send them one at a time");
   for (const char* sql : {"", " ;", "-- nothing"}) {
-    EXPECT_EQ(message_of([&] { store_->query(sql); }).rfind("the query is empty", 0), 0u) << sql;
+    EXPECT_EQ(error_of([&] { store_->query(sql); }).rfind("the query is empty", 0), 0u) << sql;
   }
   EXPECT_EQ(
-      message_of([&] { store_->query("SELECT x FROM nowhere"); }),
+      error_of([&] { store_->query("SELECT x FROM nowhere"); }),
       "SQLite refuses the query: no such table: nowhere; `tearless sql` without a query lists the views and their "
       "columns");
 }
@@ -293,7 +286,7 @@ TEST_F(StoreTest, ADatabaseOfANewerProgramIsRefusedByBoth) {
   store_.reset();
   SQLite::Database(workspace_.database().string(), SQLite::OPEN_READWRITE).exec("PRAGMA user_version = 99");
   for (const std::string& message :
-       {message_of([&] { Store::open_writer(workspace_); }), message_of([&] { Store::open_reader(workspace_); })}) {
+       {error_of([&] { Store::open_writer(workspace_); }), error_of([&] { Store::open_reader(workspace_); })}) {
     EXPECT_NE(message.find("newer tearless (schema 99"), std::string::npos) << message;
     EXPECT_NE(message.find(workspace_.database().string()), std::string::npos) << message;
   }
@@ -302,7 +295,7 @@ TEST_F(StoreTest, ADatabaseOfANewerProgramIsRefusedByBoth) {
 TEST_F(StoreTest, AFileThatIsNoDatabaseIsNamed) {
   store_.reset();
   test::write_text(workspace_.database(), std::string(4096, 'x'));
-  const std::string message = message_of([&] { Store::open_writer(workspace_); });
+  const std::string message = error_of([&] { Store::open_writer(workspace_); });
   EXPECT_NE(message.find("tearless rebuild"), std::string::npos) << message;
 }
 
@@ -311,7 +304,7 @@ TEST_F(StoreTest, AnotherSchemaUnderTheSameVersionIsRefusedByBoth) {
   SQLite::Database(workspace_.database().string(), SQLite::OPEN_READWRITE)
       .exec("DROP VIEW runs_view; ALTER TABLE sweeps RENAME COLUMN title TO name");
   for (const std::string& message :
-       {message_of([&] { Store::open_writer(workspace_); }), message_of([&] { Store::open_reader(workspace_); })}) {
+       {error_of([&] { Store::open_writer(workspace_); }), error_of([&] { Store::open_reader(workspace_); })}) {
     EXPECT_EQ(message.rfind(workspace_.database().string() + " is not a database of this tearless", 0), 0u) << message;
     EXPECT_NE(message.find("tearless rebuild"), std::string::npos) << message;
   }
@@ -331,7 +324,7 @@ TEST_F(StoreTest, ADamagedDatabaseIsNamedByWhateverReadsIt) {
   constexpr int64_t kPage = 4096;
   std::fill(bytes.begin() + kPage, bytes.end(), 'x');  // the head that makes it a database stays
   test::write_text(workspace_.database(), bytes);
-  const std::string message = message_of([&] { Store::open_reader(workspace_)->runs_of("s"); });
+  const std::string message = error_of([&] { Store::open_reader(workspace_)->runs_of("s"); });
   EXPECT_NE(message.find("cannot read the database " + workspace_.database().string()), std::string::npos) << message;
   EXPECT_NE(message.find("tearless rebuild --workspace " + workspace_.root().string()), std::string::npos) << message;
 }
@@ -339,7 +332,7 @@ TEST_F(StoreTest, ADamagedDatabaseIsNamedByWhateverReadsIt) {
 TEST_F(StoreTest, AnEmptyFileIsNoOlderDatabase) {
   store_.reset();
   test::write_text(workspace_.database(), "");
-  const std::string message = message_of([&] { Store::open_reader(workspace_); });
+  const std::string message = error_of([&] { Store::open_reader(workspace_); });
   EXPECT_EQ(
       message.rfind(
           "the database " + workspace_.database().string() + " is empty; if anything was run here, rebuild it", 0),
@@ -351,7 +344,7 @@ TEST_F(StoreTest, ADatabaseThatOthersUseIsNotCalledDamaged) {
   store_.reset();
   SQLite::Database other(workspace_.database().string(), SQLite::OPEN_READWRITE);
   other.exec("BEGIN EXCLUSIVE");
-  const std::string message = message_of([&] { open_for_reading(workspace_.database(), /*busy_milliseconds=*/1); });
+  const std::string message = error_of([&] { open_for_reading(workspace_.database(), /*busy_milliseconds=*/1); });
   EXPECT_EQ(message,
             "the database " + workspace_.database().string() +
                 " is in use by another program (database is locked); wait until that has ended, and try again");
@@ -359,7 +352,7 @@ TEST_F(StoreTest, ADatabaseThatOthersUseIsNotCalledDamaged) {
 
 TEST_F(StoreTest, EachErrorOfSqliteHasASentenceOfItsOwn) {
   const auto sentence = [&](int code) {
-    return message_of([&] { refuse_unusable(workspace_.database(), SQLite::Exception("said", code)); });
+    return error_of([&] { refuse_unusable(workspace_.database(), SQLite::Exception("said", code)); });
   };
   EXPECT_NE(sentence(SQLITE_CORRUPT).find("tearless rebuild"), std::string::npos);
   EXPECT_NE(sentence(SQLITE_NOTADB).find("tearless rebuild"), std::string::npos);
@@ -379,7 +372,7 @@ TEST(Store, ALinkToItselfIsNamed) {
   const test::TempFolder folder;
   fs::create_symlink("loop", folder / "loop");
   const Workspace workspace(folder / "loop");
-  const std::string message = message_of([&] { Store::open_reader(workspace); });
+  const std::string message = error_of([&] { Store::open_reader(workspace); });
   EXPECT_EQ(message, "cannot reach " + workspace.database().string() +
                          ": Too many levels of symbolic links; check that path (--workspace)");
 }
@@ -389,7 +382,7 @@ TEST_F(StoreTest, AMissingDatabaseBesideItsRunsIsReported) {
   fs::remove(workspace_.database());
   EXPECT_EQ(Store::open_reader(workspace_), nullptr);  // nothing has been run
   fs::create_directories(workspace_.run("aa").root());
-  const std::string message = message_of([&] { Store::open_reader(workspace_); });
+  const std::string message = error_of([&] { Store::open_reader(workspace_); });
   EXPECT_NE(message.find("tearless.db is missing"), std::string::npos) << message;
   EXPECT_NE(message.find("tearless rebuild"), std::string::npos) << message;
 }
@@ -403,7 +396,7 @@ TEST_F(StoreTest, AReadOnlyFolderCanBeReadAndNotWritten) {
   {
     const test::WithoutRoot nobody;
     EXPECT_EQ(Store::open_reader(workspace_)->runs_of("s").size(), 1u);
-    EXPECT_NE(message_of([&] { Store::open_writer(workspace_); }).find(workspace_.lock().string()), std::string::npos);
+    EXPECT_NE(error_of([&] { Store::open_writer(workspace_); }).find(workspace_.lock().string()), std::string::npos);
   }
   fs::permissions(workspace_.root(), fs::perms::owner_all);
 }

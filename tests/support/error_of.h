@@ -1,0 +1,21 @@
+// The sentence with which something is refused.
+#pragma once
+
+#include <string>
+
+#include "base/error.h"
+
+namespace tearless::test {
+
+/// The message of the UserError that `action` throws, or "".
+template <class Action>
+std::string error_of(Action&& action) {
+  try {
+    action();
+  } catch (const UserError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+}  // namespace tearless::test
