@@ -1,9 +1,13 @@
-// `tearless run GRID`: trains the runs of a grid that have no result yet, in the foreground.
+// `tearless run GRID`: trains the runs of a grid that have no result yet, and shows how they get on. If the workspace has
+// a service, that does the work; else this process is the service for as long as it lives.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <poll.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <fstream>
 #include <map>
 #include <memory>
 #include <set>
@@ -12,19 +16,16 @@
 
 #include "base/error.h"
 #include "base/files.h"
-#include "base/time.h"
 #include "base/words.h"
 #include "harness/commands.h"
-#include "harness/grid/expand.h"
-#include "harness/grid/grid.h"
+#include "harness/control.h"
 #include "harness/grid_state.h"
 #include "harness/output.h"
-#include "harness/schedule/foreground.h"
-#include "harness/schedule/plan.h"
-#include "harness/schedule/program.h"
-#include "harness/store/rebuild.h"
-#include "harness/store/store.h"
-#include "harness/store/sweep_directory.h"
+#include "harness/schedule/screen.h"
+#include "harness/service/client.h"
+#include "harness/service/host.h"
+#include "harness/submission_options.h"
+#include "harness/submit/submission.h"
 
 namespace tearless::harness {
 namespace fs = std::filesystem;
@@ -32,62 +33,153 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr size_t kMostListed = 10;
+constexpr double kPlainSummaryEvery = 60;  // seconds, if the output is not a terminal
 
 struct RunOptions {
   std::string grid;
-  std::vector<std::string> only;
-  bool smoke = false;
+  SubmissionFlags submission;
   bool retry = false;
-  int jobs = 0;
-  int runs_per_gpu = 1;
-  double stall_minutes = 30;
-  int grace_seconds = 30;
+  CapacityFlags capacity;
 };
 
-// Seconds after which a supervisor that was asked to stop is killed. It kills its program after the grace time, so it
-// is given half as much again, at least 2 s.
-double give_up_after(int grace_seconds) { return grace_seconds + std::max(2.0, grace_seconds / 2.0); }
-
-nlohmann::ordered_json coordinates_of(const Grid& grid, const PlannedRun& run) {
-  auto coordinates = nlohmann::ordered_json::object();
-  for (const Axis& axis : grid.axes) coordinates[axis.name] = run.coordinates.at(axis.name);
-  return coordinates;
+double steady_seconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-Sweep sweep_of(const Grid& grid, const std::vector<PlannedRun>& plan, const std::string& grid_text) {
-  Sweep sweep{.id = "",
-              .title = grid.title,
-              .grid_file = fs::absolute(grid.file).string(),
-              .submitted_at = utc_now(),
-              .runs = {}};
-  for (const PlannedRun& run : plan) {
-    sweep.runs.push_back({.id = run.answer.id,
-                          .canonical = run.answer.waiting ? "" : run.answer.canonical,
-                          .waiting_for = run.answer.waiting ? run.answer.waiting_for : "",
-                          .parameters = run.answer.parameters,
-                          .memory_bytes = run.answer.memory_bytes,
-                          .updates = run.answer.updates,
-                          .coordinates = coordinates_of(grid, run),
-                          .seed = run.point.seed});
+// How the work on a sweep ended.
+struct Ending {
+  bool interrupted = false;  // by Ctrl-C
+  int64_t left_to = 0;       // pid of the service that goes on with the sweep; 0: none does
+  std::string paused;        // why the sweep ended early, one sentence; "" if it did not
+};
+
+// The display: live lines on a terminal, else events and a summary every minute.
+class Display {
+ public:
+  Display() : screen_(stdout) {}
+
+  void event(const std::string& what, const std::string& id, const std::string& label, const std::string& text) {
+    std::string sentence = id.empty() ? what : fmt::format("{}  {}  {}", id.substr(0, 8), label, what);
+    if (!text.empty()) sentence += ": " + text;
+    screen_.print(sentence);
   }
-  sweep.id = sweep_id(sweep, grid_text);
-  return sweep;
+  void say(const std::string& line) { screen_.print(line); }
+
+  void show(const SweepFacts& facts) {
+    const std::string summary = fmt::format("{} · {} so far", summary_of(facts), duration_text(steady_seconds() - began_));
+    screen_.draw(facts.attempts, summary);
+    if (screen_.is_live() || steady_seconds() - last_summary_ <= kPlainSummaryEvery) return;
+    screen_.print(summary);
+    last_summary_ = steady_seconds();
+  }
+  void clear() { screen_.clear(); }
+
+ private:
+  Screen screen_;
+  double began_ = steady_seconds(), last_summary_ = steady_seconds();
+};
+
+// --- as the service -------------------------------------------------------------------------------------------------
+
+Ending serve(const RunOptions& options, const Workspace& workspace, const Submission& submission, Store& store,
+             Display& display) {
+  const std::string& sweep = submission.sweep.id;
+  const std::vector<ProgramDevice> devices = Program(submission.sweep.program).probe().devices;
+  ServiceHost host(store, workspace, options.capacity.service("run", devices), [&](const SchedulerEvent& event) {
+    display.event(event.what, event.id, event.label, event.text);
+  });
+  Service& service = host.service();
+  Scheduler& scheduler = service.scheduler();
+  Ending ending;
+  bool leave = false;
+  const auto interrupted = [&](int times) {
+    ending.interrupted = true;
+    leave = times > 1;
+    if (times > 1) return;
+    const int64_t running = scheduler.counts(sweep).running;
+    scheduler.pause(sweep, "interrupted", OnPause::kStop);  // before printing: after SIGHUP the terminal is gone
+    display.say(fmt::format("Stopping {} at their next checkpoint, within {} s (Ctrl-C again: exit, and let them finish)",
+                            running, submission.sweep.policy.grace_seconds));
+  };
+  service.on_tick = [&] {
+    const ServiceFacts facts = service.facts();
+    if (const SweepFacts* shown = facts.sweep(sweep)) display.show(*shown);
+  };
+  service.begin();
+  service.submit(sweep, options.retry ? Scheduler::Add::kRetry : Scheduler::Add::kSubmit);
+  if (options.submission.priority) scheduler.set_priority(sweep, *options.submission.priority);
+  service.on_tick();
+  host.run([&] { return leave || scheduler.idle(sweep) || service.asked_to_end(); }, interrupted);
+  display.clear();
+  ending.paused = scheduler.paused(sweep);
+  if (service.asked_to_end() && ending.paused.empty() && !scheduler.idle(sweep)) ending.paused = "stopped on request";
+  return ending;
 }
 
-std::vector<Job> jobs_of(const Grid& grid, const std::vector<PlannedRun>& plan) {
-  std::vector<Job> jobs;
-  for (const PlannedRun& run : plan) {
-    if (run.answer.waiting) continue;
-    jobs.push_back({.id = run.answer.id,
-                    .canonical = run.answer.canonical,
-                    .local = run.answer.local,
-                    .label = run_label(coordinates_of(grid, run), run.point.seed),
-                    .updates = run.answer.updates,
-                    .device = run.answer.device,
-                    .threads = run.answer.threads});
+// --- through a service ----------------------------------------------------------------------------------------------
+
+volatile std::sig_atomic_t g_interrupts = 0;
+
+// Lines of a sweep's events.jsonl from now on.
+class Events {
+ public:
+  explicit Events(const fs::path& file) : file_(file), seen_(fs::exists(file) ? fs::file_size(file) : 0) {}
+
+  template <class F>
+  void each_new(const F& show) {
+    std::ifstream in(file_, std::ios::binary);
+    in.seekg(static_cast<std::streamoff>(seen_));
+    for (std::string line; std::getline(in, line) && !in.eof(); seen_ += line.size() + 1) {
+      const nlohmann::json event = nlohmann::json::parse(line, nullptr, false);
+      if (event.is_object()) show(event.value("event", ""), event.value("run", ""), event.value("text", ""));
+    }
   }
-  return jobs;
+
+ private:
+  fs::path file_;
+  uint64_t seen_;
+};
+
+// nullopt if the service ended meanwhile.
+std::optional<Ending> watch(const RunOptions& options, const Workspace& workspace, const Submission& submission,
+                            bool submit, Display& display) {
+  const std::string& sweep = submission.sweep.id;
+  Events events(workspace.sweep(sweep) / "events.jsonl");
+  std::map<std::string, std::string> labels;
+  for (const RunRequest& run : submission.sweep.runs) labels[run.id] = run_label(run.coordinates, run.seed);
+  const Request request{.verb = options.retry ? Verb::kRetry : Verb::kSubmit, .sweeps = {sweep}};
+  if (submit && !ask_service(workspace, request)) return std::nullopt;
+  if (submit && options.submission.priority) {
+    ask_service(workspace, {.verb = Verb::kPriority, .sweeps = {sweep}, .priority = *options.submission.priority});
+  }
+
+  const auto old_handler = std::signal(SIGINT, [](int) { g_interrupts = g_interrupts + 1; });
+  std::optional<Ending> ending;
+  while (true) {
+    const std::optional<nlohmann::json> answer = ask_service(workspace, {.verb = Verb::kStatus});
+    if (!answer) break;
+    const ServiceFacts facts = service_facts_from(*answer);
+    const SweepFacts* shown = facts.sweep(sweep);
+    events.each_new([&](const std::string& what, const std::string& id, const std::string& text) {
+      if (what != "submitted") display.event(what, id, labels[id], text);
+    });
+    if (!shown || shown->idle()) {
+      ending = Ending{.paused = shown ? shown->reason : ""};
+      break;
+    }
+    display.show(*shown);
+    if (g_interrupts > 0) {
+      ending = Ending{.interrupted = true, .left_to = facts.pid, .paused = ""};
+      break;
+    }
+    ::poll(nullptr, 0, 1000);
+  }
+  std::signal(SIGINT, old_handler);
+  display.clear();
+  return ending;
 }
+
+// --- the end ----------------------------------------------------------------------------------------------------------
 
 // Prints one line for each reason, because a mistake in the grid or a fault of the machine usually affects many runs.
 // `failed` maps runs to reasons.
@@ -108,10 +200,10 @@ int conclude(const Store& store, const Sweep& sweep, const Globals& globals, con
              const Ending& ending) {
   // With --smoke the runs are in another workspace, which commands that read must name. `run --smoke` finds it itself.
   Globals seen = globals;
-  if (options.smoke) seen.workspace = Workspace(globals.workspace).smoke().root();
+  if (options.submission.smoke) seen.workspace = Workspace(globals.workspace).smoke().root();
   const std::string place = workspace_option(seen);
-  const std::string again =
-      fmt::format("tearless run {}{}{}", options.grid, workspace_option(globals), options.smoke ? " --smoke" : "");
+  const std::string again = fmt::format("tearless run {}{}{}", options.grid, workspace_option(globals),
+                                        options.submission.smoke ? " --smoke" : "");
   std::map<RunState, int64_t> counts;
   std::map<std::string, std::string> failed;  // run → reason
   std::set<std::string> waiting_for;
@@ -127,6 +219,11 @@ int conclude(const Store& store, const Sweep& sweep, const Globals& globals, con
   print_failures(failed, fmt::format("tearless status {}{}", options.grid, place));
   for (const std::string& sentence : waiting_for) print("  waiting for data: {}\n", sentence);
 
+  if (ending.left_to != 0) {
+    print("The sweep goes on in process {}. To see it: tearless run {}. To stop it: tearless pause {}{}\n",
+          ending.left_to, options.grid, sweep.id, place);
+    return kInterrupted;
+  }
   if (ending.interrupted) {
     print("Interrupted; nothing is lost. To continue: {}\n", again);
     return kInterrupted;
@@ -138,54 +235,27 @@ int conclude(const Store& store, const Sweep& sweep, const Globals& globals, con
   if (!failed.empty()) {
     print("To see why: tearless log {}{}. To try failed runs again: {} --retry\n", failed.begin()->first, place, again);
   }
-  if (!options.smoke && counts[RunState::kDone] > 0) print("Next: tearless table {}{}\n", options.grid, place);
+  if (!options.submission.smoke && counts[RunState::kDone] > 0) print("Next: tearless table {}{}\n", options.grid, place);
   const bool all_ended =
       counts[RunState::kDone] + counts[RunState::kDiverged] == static_cast<int64_t>(sweep.runs.size());
   return all_ended ? kOk : kSomethingFailed;
 }
 
-// Recreates the database if there are runs but no database. Otherwise finished runs would be trained again, and running
-// attempts would not be found.
-void make_good_a_lost_database(const Workspace& workspace) {
-  std::error_code absent;
-  if (fs::exists(workspace.database()) ||
-      fs::directory_iterator(workspace.runs(), absent) == fs::directory_iterator()) {
-    return;
-  }
-  const RebuildReport report = rebuild(workspace);
-  fmt::print("{} was missing: rebuilt from {} run folders\n", workspace.database().string(), report.runs);
-  for (const std::string& sentence : report.passed_over) fmt::print(stderr, "skipped: {}\n", sentence);
-}
-
 int run(const RunOptions& options, const Globals& globals) {
-  const Grid grid = load_grid(options.grid);
-  const std::string grid_text = read_file(grid.file);
-  const Program program = Program::find(globals.engine, grid.program);
-  const std::vector<PlannedRun> plan = plan_runs(grid, Only(grid, options.only), program, options.smoke);
-  if (const std::vector<std::string> errors = errors_of(grid, plan); !errors.empty()) {
-    fail("{}\nNothing was started: correct the grid first", fmt::join(errors, "\n"));
+  const Submission submission = prepare_submission(options.grid, globals.engine, options.submission.options());
+  const Workspace workspace =
+      options.submission.smoke ? Workspace(globals.workspace).smoke() : Workspace(globals.workspace);
+  std::unique_ptr<Store> store = open_unless_served(workspace);
+  write_submission(workspace, submission);
+  Display display;
+  std::optional<Ending> ending;
+  for (bool submit = true; !ending; submit = false) {
+    if (!store && !submit) store = open_unless_served(workspace);  // the service has ended: its work is taken over
+    ending = store ? serve(options, workspace, submission, *store, display)
+                   : watch(options, workspace, submission, submit, display);
   }
-
-  const Workspace workspace = options.smoke ? Workspace(globals.workspace).smoke() : Workspace(globals.workspace);
-  make_good_a_lost_database(workspace);
-  const std::unique_ptr<Store> store = Store::open_writer(workspace);
-  const Sweep sweep = sweep_of(grid, plan, grid_text);
-  freeze_sweep(workspace, sweep, grid_text);
-  store->submit(sweep);
-  log_event(workspace, sweep.id, "submitted");
-
-  const Foreground foreground{.workspace = workspace,
-                              .program = program,
-                              .sweep = sweep.id,
-                              .jobs = options.jobs,
-                              .runs_per_gpu = options.runs_per_gpu,
-                              .grace_seconds = options.grace_seconds,
-                              .options = {.stall_seconds = options.stall_minutes * 60,
-                                          .give_up_seconds = give_up_after(options.grace_seconds),
-                                          .retry_failed = options.retry}};
-  const Ending ending = run_in_foreground(foreground, *store, jobs_of(grid, plan));
-  log_event(workspace, sweep.id, "left");
-  return conclude(*store, sweep, globals, options, ending);
+  if (store) return conclude(*store, submission.sweep, globals, options, *ending);
+  return conclude(*Store::open_reader(workspace), submission.sweep, globals, options, *ending);
 }
 
 }  // namespace
@@ -193,26 +263,9 @@ int run(const RunOptions& options, const Globals& globals) {
 Action command_run(CLI::App& app, const Globals& globals) {
   const auto options = std::make_shared<RunOptions>();
   app.add_option("grid", options->grid, "the grid file")->required();
-  app.add_option("--only", options->only, "axis=label: these runs only (repeat for more labels and axes; seed=N too)");
-  app.add_flag("--smoke", options->smoke,
-               "train every run for a few updates only, to check that the grid works (in WORKSPACE/smoke)");
-  app.add_option("--jobs", options->jobs,
-                 "runs at the same time on the CPU (default: as many as the cores allow for their threads)")
-      ->check(CLI::PositiveNumber);
-  app.add_option("--runs-per-gpu", options->runs_per_gpu,
-                 "runs at the same time on each GPU; more than 1 pays for small models (docs/speed.md); results do not "
-                 "depend on it")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
+  options->submission.add_to(app);
+  options->capacity.add_to(app);
   app.add_flag("--retry", options->retry, "try failed runs again");
-  app.add_option("--stall-timeout", options->stall_minutes,
-                 "minutes without new output or metrics after which a run is stopped (0: never)")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
-  app.add_option("--grace", options->grace_seconds,
-                 "seconds that a run has to write a checkpoint and exit when it is asked to stop; then it is killed")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
   return [options, &globals] { return run(*options, globals); };
 }
 

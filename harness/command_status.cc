@@ -14,6 +14,8 @@
 #include "harness/commands.h"
 #include "harness/output.h"
 #include "harness/schedule/progress.h"
+#include "harness/service/client.h"
+#include "harness/service/facts.h"
 #include "harness/store/store.h"
 
 namespace tearless::harness {
@@ -47,6 +49,9 @@ json to_json(const Store& store, const std::vector<Sweep>& sweeps, bool watched)
                     {"title", sweep.title},
                     {"grid_file", sweep.grid_file},
                     {"submitted_at", sweep.submitted_at},
+                    {"state", name_of(sweep.state)},
+                    {"reason", sweep.reason},
+                    {"priority", sweep.priority},
                     {"runs", runs}});
   }
   return {{"watched", watched}, {"sweeps", list}};
@@ -65,13 +70,26 @@ void print_sweep(const Store& store, const Sweep& sweep) {
   for (RunRecord& run : store.runs_of(sweep.id)) by_state[run.state].push_back(std::move(run));
   std::vector<std::string> counts;
   for (const auto& [state, runs] : by_state) counts.push_back(fmt::format("{} {}", runs.size(), name_of(state)));
-  print("{}  {}\n  {}  submitted {}\n  {}\n", sweep.id, sweep.title, sweep.grid_file, sweep.submitted_at,
-        fmt::format("{}", fmt::join(counts, ", ")));
+  print("{}  {}\n  {}  submitted {}{}\n  {}\n", sweep.id, sweep.title, sweep.grid_file, sweep.submitted_at,
+        sweep.priority == 0 ? "" : fmt::format(", priority {}", sweep.priority), fmt::format("{}", fmt::join(counts, ", ")));
+  const bool unfinished = by_state.contains(RunState::kQueued) || by_state.contains(RunState::kRunning);
+  if (unfinished && sweep.state != SweepState::kActive) {
+    print("  {}{}\n", name_of(sweep.state), sweep.reason.empty() ? "" : ": " + sweep.reason);
+  }
   for (const RunState state : {RunState::kRunning, RunState::kFailed, RunState::kHeld, RunState::kWaitingData}) {
     for (const RunRecord& run : by_state[state]) {
       print("    {}  {:<12}  {}  {}\n", run.id, name_of(state), run.label, detail_of(store, run));
     }
   }
+}
+
+// A sentence about the process that holds the workspace.
+std::string who_works(const Workspace& workspace) {
+  const auto answer = ask_service(workspace, {.verb = Verb::kStatus});
+  if (!answer) return "Another tearless is writing to this workspace.";
+  const ServiceFacts facts = service_facts_from(*answer);
+  return fmt::format("A `tearless {}` is active in this workspace (process {}, since {}).", facts.kind, facts.pid,
+                     facts.started_at);
 }
 
 int show(const std::string& grid, const Globals& globals) {
@@ -93,7 +111,7 @@ int show(const std::string& grid, const Globals& globals) {
   }
   for (const Sweep& sweep : sweeps) print_sweep(*store, sweep);
   if (watched) {
-    print("A `tearless run` is active in this workspace.\n");
+    print("{}\n", who_works(workspace));
   } else if (const size_t running = store->ids_in(RunState::kRunning).size(); running > 0) {
     print("No `tearless run` is active; the next one takes over the runs that are recorded as running ({}).\n",
           running);

@@ -32,6 +32,17 @@ using Action = std::function<int()>;
 // only the action may read it.
 Action command_plan(CLI::App& app, const Globals& globals);
 Action command_run(CLI::App& app, const Globals& globals);
+Action command_submit(CLI::App& app, const Globals& globals);
+Action command_daemon(CLI::App& app, const Globals& globals);
+Action command_wait(CLI::App& app, const Globals& globals);
+Action command_pause(CLI::App& app, const Globals& globals);
+Action command_resume(CLI::App& app, const Globals& globals);
+Action command_cancel(CLI::App& app, const Globals& globals);
+Action command_hold(CLI::App& app, const Globals& globals);
+Action command_release(CLI::App& app, const Globals& globals);
+Action command_retry(CLI::App& app, const Globals& globals);
+Action command_priority(CLI::App& app, const Globals& globals);
+Action command_stop(CLI::App& app, const Globals& globals);
 Action command_status(CLI::App& app, const Globals& globals);
 Action command_table(CLI::App& app, const Globals& globals);
 Action command_explain(CLI::App& app, const Globals& globals);

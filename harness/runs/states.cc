@@ -16,6 +16,8 @@ constexpr auto kStateNames = std::to_array<std::string_view>(
 constexpr auto kFailureNames = std::to_array<std::string_view>(
     {"", "settings", "out_of_memory", "crashed", "stalled", "lost", "stopped", "timeout", "killed", "machine"});
 
+constexpr auto kSweepStateNames = std::to_array<std::string_view>({"active", "paused", "cancelled"});
+
 template <class Enum, class Names>
 Enum named(std::string_view name, const Names& names) {
   const auto found = std::find(names.begin(), names.end(), name);
@@ -27,8 +29,10 @@ Enum named(std::string_view name, const Names& names) {
 
 std::string_view name_of(RunState state) { return kStateNames.at(static_cast<size_t>(state)); }
 std::string_view name_of(const std::optional<RunState>& state) { return state ? name_of(*state) : ""; }
+std::string_view name_of(SweepState state) { return kSweepStateNames.at(static_cast<size_t>(state)); }
 std::string_view name_of(FailureClass failure) { return kFailureNames.at(static_cast<size_t>(failure)); }
 RunState state_named(std::string_view name) { return named<RunState>(name, kStateNames); }
+SweepState sweep_state_named(std::string_view name) { return named<SweepState>(name, kSweepStateNames); }
 FailureClass failure_named(std::string_view name) { return named<FailureClass>(name, kFailureNames); }
 
 bool is_legal(RunState from, RunState to) {

@@ -16,9 +16,16 @@ enum class RunState {
   kDone,
   kDiverged,     // ended because a loss or gradient was not finite: a result, not a failure
   kFailed,       // ended without a result, and is not tried again
-  kHeld,         // needs a device that this machine does not have
+  kHeld,         // on request, or because it needs a device that this machine does not have
   kWaitingData,  // a corpus file is missing; the run's id is provisional
   kCancelled
+};
+
+/// The state of a sweep. It says whether a daemon works on it, not how far it is.
+enum class SweepState {
+  kActive,
+  kPaused,    // on request, by Ctrl-C, or because the same failure ended several of its runs
+  kCancelled  // submitting its grid again makes it active
 };
 
 /// Why an attempt ended without a result. A run has the class of its last such attempt.
@@ -41,8 +48,11 @@ std::string_view name_of(RunState state);
 std::string_view name_of(const std::optional<RunState>& state);
 std::string_view name_of(FailureClass failure);
 
+std::string_view name_of(SweepState state);
+
 /// The inverse of name_of(). std::logic_error for any other text.
 RunState state_named(std::string_view name);
+SweepState sweep_state_named(std::string_view name);
 FailureClass failure_named(std::string_view name);
 
 struct Move {

@@ -4,14 +4,23 @@
 
 #include <filesystem>
 #include <functional>
+#include <nlohmann/json.hpp>
 #include <string>
 
 namespace tearless::harness {
+
+/// The program that trains the runs of a sweep.
+struct TrainingProgram {
+  std::filesystem::path path;
+  nlohmann::json stamp;    // recorded in every attempt's start.json: program, version, numerics
+  int grace_seconds = 30;  // between SIGTERM and SIGKILL
+};
 
 struct Launch {
   std::string id;                // of the run
   std::filesystem::path folder;  // the run directory, with run.toml and local.toml written
   std::string cuda_device;       // UUID; "" on the CPU
+  TrainingProgram program;
 };
 
 enum class StopReason {

@@ -49,30 +49,18 @@ pid_t living_supervisor(const RunDirectory& run) {
 
 }  // namespace
 
-LocalLauncher::LocalLauncher(boost::asio::io_context& io, fs::path tearless, Program program, const Probe& probe,
-                             int grace_seconds)
-    : io_(io),
-      tearless_(std::move(tearless)),
-      program_(std::move(program)),
-      probe_(probe),
-      grace_seconds_(grace_seconds) {}
-
-std::string LocalLauncher::device_name(const std::string& uuid) const {
-  for (const ProgramDevice& device : probe_.devices) {
-    if (device.uuid == uuid && !uuid.empty()) return device.name;
-  }
-  return "cpu";
-}
+LocalLauncher::LocalLauncher(boost::asio::io_context& io, fs::path tearless,
+                             std::map<std::string, std::string> device_names)
+    : io_(io), tearless_(std::move(tearless)), device_names_(std::move(device_names)) {}
 
 void LocalLauncher::start(const Launch& launch) {
-  const json stamp = {{"device", device_name(launch.cuda_device)},
-                      {"cuda_device", launch.cuda_device},
-                      {"program", probe_.program},
-                      {"version", probe_.version},
-                      {"numerics", probe_.numerics}};
+  const auto name = device_names_.find(launch.cuda_device);
+  json stamp = launch.program.stamp;
+  stamp["device"] = name == device_names_.end() ? "cpu" : name->second;
+  stamp["cuda_device"] = launch.cuda_device;
   SpawnRequest request{
-      .arguments = {tearless_.string(), "supervise", launch.folder.string(), "--engine", program_.path().string(),
-                    "--stamp", stamp.dump(), "--grace", std::to_string(grace_seconds_)},
+      .arguments = {tearless_.string(), "supervise", launch.folder.string(), "--engine", launch.program.path.string(),
+                    "--stamp", stamp.dump(), "--grace", std::to_string(launch.program.grace_seconds)},
       .environment = {},
       .blocked_signals = {SIGTERM, SIGINT, SIGHUP, kStallSignal},  // until the supervisor is ready to handle them
       .own_session = true};

@@ -16,16 +16,15 @@
 #include <string>
 
 #include "harness/schedule/launcher.h"
-#include "harness/schedule/program.h"
 
 namespace tearless::harness {
 
 class LocalLauncher : public Launcher {
  public:
-  /// `tearless` is the executable with the command `supervise`. `probe` is recorded in every attempt's start.json.
-  /// `grace_seconds` is the time between SIGTERM and SIGKILL. Borrows `io`, which must outlive the launcher.
-  LocalLauncher(boost::asio::io_context& io, std::filesystem::path tearless, Program program, const Probe& probe,
-                int grace_seconds);
+  /// `tearless` is the executable with the command `supervise`. `device_names`: UUID → name of each CUDA device. Borrows
+  /// `io`, which must outlive the launcher.
+  LocalLauncher(boost::asio::io_context& io, std::filesystem::path tearless,
+                std::map<std::string, std::string> device_names);
 
   void start(const Launch& launch) override;
   bool adopt(const std::string& id, const std::filesystem::path& folder) override;
@@ -46,13 +45,10 @@ class LocalLauncher : public Launcher {
   void watch_lock(const std::string& id, Watch watch);
   void check_lock(const std::string& id);
   void ended(const std::string& id);
-  std::string device_name(const std::string& uuid) const;
 
   boost::asio::io_context& io_;
   std::filesystem::path tearless_;
-  Program program_;
-  Probe probe_;
-  int grace_seconds_;
+  std::map<std::string, std::string> device_names_;
   std::map<std::string, Watch> watches_;
 };
 

@@ -1,26 +1,33 @@
-// Decides which run is tried next and where, how each attempt ended, and what follows from it (retry, fail, pause
-// the sweep). It starts no process itself (launcher.h), reads no clock but the one it is given, and never blocks: its
-// owner (foreground.h) calls begin() once and tick() regularly, and the launcher calls on_end.
+// Decides which run is tried next and where, how each attempt ended, and what follows from it (retry, fail, pause the
+// sweep), for any number of sweeps. It starts no process itself (launcher.h), reads no clock but the one it is given,
+// and never blocks: its owner calls tick() regularly, and the launcher calls on_end.
 //
-// The life of a job:
-//   1. begin(): a job with a result in its folder is recorded, one with a live attempt is adopted, others are queued.
-//   2. As soon as a slot is free: run.toml and local.toml are written, and the launcher starts an attempt.
-//   3. tick(): new metrics are recorded; an attempt without sign of life is stopped.
-//   4. The attempt ends: the verdict (runs/verdict.h) and the retry policy (policy.h) decide whether the run is done,
-//      has failed, or is queued again.
+// The life of a job, which is a run and the work to be done on it:
+//   1. begin(): runs with a live attempt are adopted; the ends of attempts that nobody saw are recorded.
+//   2. add(): of the jobs of a sweep, those with a result in their folders are recorded, the others are queued.
+//   3. As soon as its needs fit: run.toml and local.toml are written, and the launcher starts an attempt.
+//   4. tick(): new metrics are recorded; an attempt without sign of life is stopped.
+//   5. The attempt ends: the verdict (runs/verdict.h) and the retry policy (policy.h) decide whether the run is done, has
+//      failed, or is queued again.
+//
+// A run that several sweeps want is one job. It waits as long as one of them is active, in the place of the one that goes
+// first.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "harness/runs/verdict.h"
 #include "harness/runs/workspace.h"
+#include "harness/schedule/job_queue.h"
 #include "harness/schedule/launcher.h"
 #include "harness/schedule/progress.h"
 #include "harness/schedule/slots.h"
@@ -28,30 +35,32 @@
 
 namespace tearless::harness {
 
-/// A run that the sweep requests.
-struct Job {
-  std::string id;
-  std::string canonical;       // text of run.toml
-  std::string local;           // text of local.toml
-  std::string label;           // coordinates and seed, run_label()
-  int64_t updates = 0;         // the most updates that it can make
-  std::string device = "cpu";  // or "cuda"
-  int threads = 1;             // CPU threads
-};
-
-/// An event for the display and the sweep's log.
+/// An event for the display and the sweeps' logs.
 struct SchedulerEvent {
-  std::string what;   // "started", "adopted", "done", "diverged", "failed", "queued again", "held", "paused", "warning"
-  std::string id;     // of the run; "" for an event of the whole sweep
+  std::string what;   // "started", "adopted", "done", "diverged", "failed", "queued again", "held", "paused", "warning" …
+  std::string id;     // of the run; "" for an event of a whole sweep
   std::string label;  // of the run
   std::string text;   // details, may be ""
+  std::vector<std::string> sweeps;  // that want the run; or the sweep that the event is about
 };
 
-struct SchedulerOptions {
-  double stall_seconds = 1800;  // an attempt without sign of life for that long is stopped; 0: never
-  double give_up_seconds = 45;  // from a request to stop to killing the supervisor; longer than its grace time
-  bool retry_failed = false;    // failed runs are queued again, and their earlier failures no longer count as tries
+/// What the jobs of a sweep amount to.
+struct SweepCounts {
+  int64_t total = 0;    // jobs, without those whose data are missing
+  int64_t waiting = 0;  // queued, with those of a paused sweep
+  int64_t running = 0;
+  int64_t ended() const { return total - waiting - running; }
 };
+
+/// Seconds after which a supervisor that was asked to stop is killed. It kills its program after the grace time, so it is
+/// given half as much again, at least 2 s.
+inline double give_up_after(int grace_seconds) { return grace_seconds + std::max(2.0, grace_seconds / 2.0); }
+
+/// What happens to a sweep's running attempts when it is paused.
+enum class OnPause { kContinue, kStop };
+
+/// The reason of a run that a user holds.
+inline constexpr const char* kHeldOnRequest = "held on request";
 
 class Scheduler {
  public:
@@ -60,41 +69,109 @@ class Scheduler {
   using Listener = std::function<void(const SchedulerEvent&)>;
 
   /// Borrows `store` and `launcher`, which must outlive the scheduler. Sets `launcher.on_end`.
-  Scheduler(Store& store, const Workspace& workspace, Launcher& launcher, Slots slots, SchedulerOptions options,
-            Now now, Listener listener);
+  Scheduler(Store& store, const Workspace& workspace, Launcher& launcher, Slots slots, Now now, Listener listener);
 
-  /// Updates the store from the run folders, adopts live attempts (those of other sweeps too), queues the other jobs
-  /// and starts as many as there are free slots. Call once. REQUIRES: each job's run is in the store.
-  void begin(std::vector<Job> jobs);
+  /// Adopts live attempts, of any sweep, because they occupy slots and no other process will record how they end; records
+  /// the ends of the others that the store knows as running. Call once, before add().
+  void begin();
+
+  /// How add() treats jobs that ended, or that wait for a user.
+  enum class Add {
+    kRestart,  // leaves them alone: the sweep was added by an earlier process
+    kSubmit,   // queues those again whose result is gone or whose device is there now, and those that were cancelled
+    kRetry     // as kSubmit, and failed runs, whose earlier failures no longer count as tries
+  };
+
+  /// True if add() was called for the sweep.
+  bool knows(const std::string& sweep) const { return sweeps_.contains(sweep); }
+
+  /// Works on the sweep from now on, unless the store has it as paused. Again for a known sweep: reads it anew.
+  /// REQUIRES: the sweep is in the store.
+  void add(const std::string& sweep, Add how);
+
+  /// Starts no more attempts of the sweep, and tells the store. Runs that another active sweep wants go on. Does nothing
+  /// if it is paused. `why`: one sentence.
+  void pause(const std::string& sweep, const std::string& why, OnPause running);
+  /// Does nothing if it is not paused, or was cancelled.
+  void resume(const std::string& sweep);
+
+  /// Cancels the sweep's queued and running jobs that no other sweep wants. Its results stay.
+  void cancel(const std::string& sweep);
+
+  /// Cancel, hold or release one run, whichever sweeps want it. False if its state does not allow that.
+  bool cancel_run(const std::string& id);
+  bool hold(const std::string& id);
+  bool release(const std::string& id);
+  /// Queues a failed or cancelled run again. Its earlier failures no longer count as tries.
+  bool retry(const std::string& id);
+
+  /// Higher goes first. Running attempts are not touched.
+  void set_priority(const std::string& sweep, int64_t priority);
 
   /// Polls the running attempts for metrics and signs of life, and starts queued runs. Call every second or two.
   void tick();
 
-  /// Asks all running attempts of this sweep to stop, and starts no more.
+  /// Starts no more attempts.
+  void start_no_more() { stopping_ = true; }
+  /// Likewise, and asks all running attempts to stop. The sweeps keep their states.
   void stop();
 
-  /// True when no attempt of this sweep is running and none will be started.
-  bool finished() const;
+  /// Kills all running attempts with their supervisors and starts no more.
+  void kill_all();
 
-  /// Why the sweep ended early, one sentence; "" if it did not. A paused sweep starts no more attempts, but those that
-  /// are running continue.
-  const std::string& paused() const { return paused_; }
+  /// True when no attempt is running and none will be started without a request.
+  bool idle() const;
+  /// True while an attempt that was asked to stop has not ended.
+  bool is_stopping_any() const;
+  /// As idle(), of one sweep. True for a sweep that was not added.
+  bool idle(const std::string& sweep) const;
 
-  /// The running attempts of this sweep, sorted by label.
-  std::vector<Progress> progress() const;
+  /// Why the sweep is paused, one sentence; "" if it is not.
+  std::string paused(const std::string& sweep) const;
 
-  int64_t finished_jobs() const;                                           ///< jobs neither queued nor running
-  int64_t waiting() const { return static_cast<int64_t>(queue_.size()); }  ///< queued jobs
+  /// The running attempts of a sweep, or all of them, sorted by label.
+  std::vector<Progress> progress(const std::optional<std::string>& sweep = std::nullopt) const;
 
-  /// Seconds until all jobs have made all their updates at the present speed; unset while a speed is unknown.
-  std::optional<double> seconds_left() const;
+  SweepCounts counts(const std::string& sweep) const;
+  int64_t priority(const std::string& sweep) const;
+
+  /// Seconds until all jobs of the sweep have made all their updates at the present speed; unset while no speed is known.
+  std::optional<double> seconds_left(const std::string& sweep) const;
+
+  /// Why a queued run is not running, one sentence; "" for any other run.
+  std::string why_waiting(const std::string& id) const;
 
  private:
+  struct ActiveSweep {
+    std::string id;
+    TrainingProgram program;
+    double stall_seconds = 0;
+    int64_t priority = 0, submission = 0;
+    bool paused = false;
+    bool cancelled = false;                                // it is paused, then, and has no jobs
+    std::string reason;                                    // why it is paused
+    int64_t total = 0;                                     // SweepCounts::total
+    std::set<std::string> jobs;                            // waiting and running ones
+    std::map<std::string, std::set<std::string>> crashes;  // crash signature → runs
+    double updates_per_second = 0;                         // of the last attempt that ended; 0: none has
+  };
+  struct Job {
+    std::string label;
+    int64_t updates = 0;
+    JobNeeds needs;
+    int64_t rank = 0, place = 0;  // in the sweep that named it first
+    std::vector<ActiveSweep*> sweeps;
+    double not_before = 0;  // earliest time of its next attempt
+  };
+  struct PutAside {
+    RunState state;  // held or cancelled
+    std::string reason;
+  };
   struct Running {
     Slot slot;
     bool alone = false;              // no other run may start meanwhile
-    bool ours = true;                // a job of this sweep
     std::optional<StopReason> stop;  // set once it was asked to stop
+    std::optional<PutAside> then;    // what follows the stop, unless the attempt brings a result
     double stop_asked_at = 0;        // time of the last request
     bool start_recorded = false;     // its start is in the store
     int64_t attempts_before = 0;     // the launched attempt has a higher number than this
@@ -104,24 +181,31 @@ class Scheduler {
     int64_t log_seen = 0;            // bytes of log.txt at the last poll
     bool log_is_full = false;        // output is no longer a sign of life
     int64_t checkpoint_before = 0;   // newest checkpoint at the launch
+    double stall_seconds = 0;        // SweepPolicy
+    double give_up_seconds = give_up_after(SweepPolicy().grace_seconds);
     Progress progress;
   };
-  struct Queued {
-    std::string id;
-    bool alone = false;     // start it only when nothing else runs
-    double not_before = 0;  // earliest time of its start
-  };
 
-  // Start of the sweep.
-  void reconcile(const Job& job);
+  // Before the first attempt of this process.
   void adopt_or_conclude(const std::string& id);
   void take_up(const std::string& id);
-  bool record_done(const std::string& id);
+  bool reconcile(const JobRecord& job, Add how, bool has_folder);
+  void record_done(const std::string& id, const Verdict& done);
   bool end_is_recorded(const std::string& id, int64_t attempt) const;  // the newest attempt's end is in the store
+
+  // Sweeps and their jobs.
+  void want(ActiveSweep& sweep, const JobRecord& record, int64_t place);
+  void forget(const std::string& id);
+  void enqueue(const std::string& id);
+  void want_in_known_sweeps(const std::string& id);
+  ActiveSweep* first_active(const Job& job) const;
+  void put_aside(const std::string& id, RunState state, const std::string& reason);
+  bool put_aside_on_request(const std::string& id, RunState state, const std::string& reason);
+  bool is_job_of(const std::string& id, const std::string& sweep) const;
 
   // Start of attempts.
   void fill();
-  bool launch(const Queued& queued, const Slot& slot);
+  bool launch(const std::string& id, const Slot& slot);
 
   // End of attempts.
   void ended(const std::string& id, LaunchEnd end);
@@ -129,33 +213,36 @@ class Scheduler {
   void conclude(const std::string& id, int64_t attempt, Verdict verdict, const Running* running);
   void queue_again(const std::string& id, const Verdict& verdict, bool alone, const Running* running);
   void note_crash(const std::string& id, const std::string& reason);
-  bool has_made_progress(const std::string& id, const Running& running) const;
   void note_outside_end(const std::string& id, const Verdict& verdict, const Running* running);
+  void note_speed(const std::string& id, const Running* running);
+  bool has_made_progress(const std::string& id, const Running& running) const;
+  void pause_sweeps_of(const Job& job, const std::string& why);
 
   // Running attempts.
   void ask_to_stop(const std::string& id, Running& running, StopReason why);
   bool gives_sign_of_life(const RunDirectory& run, int64_t attempt, Running& running);
   void poll(const std::string& id, Running& running);
-  void pause(std::string why);
-  void notify(std::string what, const std::string& id, std::string text) const;
+
   std::string label_of(const std::string& id) const;
+  void notify(std::string what, const std::string& id, std::string text) const;
+  void notify_sweep(std::string what, const std::string& sweep, std::string text) const;
 
   Store& store_;
   Workspace workspace_;
   Launcher& launcher_;
   Slots slots_;
-  SchedulerOptions options_;
   Now now_;
   Listener listener_;
 
-  std::map<std::string, Job> jobs_;
-  std::deque<Queued> queue_;
-  std::map<std::string, Running> running_;
-  std::map<std::string, std::set<std::string>> crashes_;  // crash signature → runs
-  std::map<std::string, int> quick_ends_;                 // run → quick ends in a row without progress (kQuickEnd)
-  std::map<std::string, int> outside_ends_;               // run → kills and losses in a row without progress
-  std::string paused_;
+  std::map<std::string, std::unique_ptr<ActiveSweep>> sweeps_;
+  std::unordered_map<std::string, Job> jobs_;  // those that wait or run
+  JobQueue queue_;                             // those of jobs_ that may be started
+  std::map<std::string, Running> running_;     // attempts, those of sweeps that were not added too
+  std::map<std::string, int> quick_ends_;      // run → quick ends in a row without progress (kQuickEnd)
+  std::map<std::string, int> outside_ends_;    // run → kills and losses in a row without progress
+  int64_t submissions_ = 0;
   bool stopping_ = false;
+  bool filling_ = false;
 };
 
 }  // namespace tearless::harness

@@ -54,6 +54,8 @@ pid_t spawn(const SpawnRequest& request) {
   if (request.standard_output >= 0)
     ::posix_spawn_file_actions_adddup2(&actions, request.standard_output, STDOUT_FILENO);
 
+  if (request.standard_error >= 0) ::posix_spawn_file_actions_adddup2(&actions, request.standard_error, STDERR_FILENO);
+
   std::vector<std::string> arguments = request.arguments;
   std::vector<std::string> environment = environment_with(request.environment);
   pid_t pid = -1;

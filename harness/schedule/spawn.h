@@ -14,6 +14,7 @@ struct SpawnRequest {
   std::vector<std::pair<std::string, std::string>> environment;  // added to this process's environment, or replacing it
   int standard_input = -1;                                       // a file descriptor; -1: inherited
   int standard_output = -1;                                      // likewise
+  int standard_error = -1;                                       // likewise
   std::vector<int> blocked_signals = {};                         // blocked until the child unblocks or handles them
   bool own_session = false;  // setsid: Ctrl-C and hang-up of the terminal do not reach the child
 };

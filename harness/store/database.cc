@@ -19,6 +19,7 @@
 #include "base/files.h"
 #include "harness/store/schema_1_sql.h"
 #include "harness/store/schema_2_sql.h"
+#include "harness/store/schema_3_sql.h"
 #include "harness/store/vfs.h"
 
 namespace tearless::harness {
@@ -27,7 +28,7 @@ namespace {
 
 // kMigrations[i] migrates a database from user_version i to i + 1. Released migrations never change; a change of the
 // schema is a new migration.
-constexpr std::array<const char*, 2> kMigrations = {kSchema1, kSchema2};
+constexpr std::array<const char*, 3> kMigrations = {kSchema1, kSchema2, kSchema3};
 constexpr int kSchemaVersion = static_cast<int>(kMigrations.size());
 constexpr uintmax_t kQuicklyChecked = 64 << 20;  // bytes that SQLite's quick_check reads in about 0.1 s
 
@@ -176,8 +177,10 @@ std::unique_ptr<SQLite::Database> open_for_reading(const fs::path& file, int bus
       fail("{} has no tearless schema; rebuild it from the run folders: {}", file.string(), rebuild_command(file));
     }
     if (version < kSchemaVersion) {
-      fail("{} was written by an older tearless (schema {}); the next `tearless run` brings it up to date",
-           file.string(), version);
+      fail(
+          "{} was written by an older tearless (schema {}); the next `tearless run` brings it up to date; if it is "
+          "damaged, rebuild it from the run folders: {}",
+          file.string(), version, rebuild_command(file));
     }
     refuse_foreign(file, *database);
     return database;

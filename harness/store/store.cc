@@ -63,7 +63,15 @@ std::vector<std::string> text_column(Question& statement) {
 }
 
 constexpr const char* kRunColumns =
-    "runs.id, runs.state, runs.class, runs.reason, runs.canonical, runs.parameters, runs.step, runs.updates";
+    "runs.id, runs.state, runs.class, runs.reason, runs.canonical, runs.parameters, runs.step, runs.updates, "
+    "runs.threads";
+
+constexpr const char* kSweepColumns =
+    "id, title, grid_file, submitted_at, program, policy, state, reason, priority, stamp";
+
+constexpr const char* kJobColumns =
+    "runs.id, state, class, reason, updates, device, threads, rank, place, coordinates, seed "
+    "FROM sweep_runs JOIN runs ON runs.number = sweep_runs.run";
 
 /// Parses a stored text with `read`; UserError if that throws, because then the database is damaged.
 template <class Read>
@@ -86,12 +94,52 @@ RunRecord run_from(Statement& row) {
           .parameters = optional_integer(row.getColumn(5)),
           .step = optional_integer(row.getColumn(6)),
           .updates = row.getColumn(7).getInt64(),
+          .threads = row.getColumn(8).getInt(),
           .coordinates = {},
           .seed = 0,
           .label = ""};
 }
 
+JobRecord job_from(Statement& row) {
+  return {.id = row.getColumn(0).getString(),
+          .state = understood(row.getColumn(1), state_named),
+          .failure = understood(row.getColumn(2), failure_named),
+          .reason = row.getColumn(3).getString(),
+          .updates = row.getColumn(4).getInt64(),
+          .device = row.getColumn(5).getString(),
+          .threads = row.getColumn(6).getInt(),
+          .rank = row.getColumn(7).getInt64(),
+          .place = row.getColumn(8).getInt64(),
+          .label = run_label(understood(row.getColumn(9), as_json), row.getColumn(10).getInt64())};
+}
+
+Sweep sweep_from(Statement& row) {
+  return {.id = row.getColumn(0).getString(),
+          .title = row.getColumn(1).getString(),
+          .grid_file = row.getColumn(2).getString(),
+          .submitted_at = row.getColumn(3).getString(),
+          .runs = {},
+          .program = row.getColumn(4).getString(),
+          .stamp = understood(row.getColumn(9), as_json),
+          .policy = understood(row.getColumn(5),
+                               [](const std::string& text) { return sweep_policy_from(json::parse(text)); }),
+          .state = understood(row.getColumn(6), sweep_state_named),
+          .reason = row.getColumn(7).getString(),
+          .priority = row.getColumn(8).getInt64()};
+}
+
 }  // namespace
+
+nlohmann::json to_json(const SweepPolicy& policy) {
+  return {{"stall_seconds", policy.stall_seconds}, {"grace_seconds", policy.grace_seconds}};
+}
+
+SweepPolicy sweep_policy_from(const nlohmann::json& json) {
+  SweepPolicy policy;
+  policy.stall_seconds = json.value("stall_seconds", policy.stall_seconds);
+  policy.grace_seconds = json.value("grace_seconds", policy.grace_seconds);
+  return policy;
+}
 
 std::string run_label(const nlohmann::ordered_json& coordinates, int64_t seed) {
   std::string label;
@@ -235,16 +283,62 @@ std::vector<std::string> Store::ids_in(RunState state) const {
 }
 
 std::vector<Sweep> Store::sweeps() const {
-  Question row(*database_, "SELECT id, title, grid_file, submitted_at FROM sweeps ORDER BY submitted_at DESC, id");
+  Question row(*database_,
+               fmt::format("SELECT {} FROM sweeps ORDER BY submitted_at DESC, submission DESC, id", kSweepColumns));
   std::vector<Sweep> sweeps;
-  while (row.executeStep()) {
-    sweeps.push_back({.id = row.getColumn(0).getString(),
-                      .title = row.getColumn(1).getString(),
-                      .grid_file = row.getColumn(2).getString(),
-                      .submitted_at = row.getColumn(3).getString(),
-                      .runs = {}});
-  }
+  while (row.executeStep()) sweeps.push_back(sweep_from(row));
   return sweeps;
+}
+
+std::optional<Sweep> Store::sweep(const std::string& id) const {
+  Question row(*database_, fmt::format("SELECT {} FROM sweeps WHERE id = ?", kSweepColumns));
+  row.bind(1, id);
+  if (!row.executeStep()) return std::nullopt;
+  return sweep_from(row);
+}
+
+std::vector<std::string> Store::active_sweeps() const {
+  Question row(*database_, "SELECT id FROM sweeps WHERE state = 'active' ORDER BY submission");
+  return text_column(row);
+}
+
+std::vector<JobRecord> Store::jobs_of(const std::string& sweep, bool pending_only) const {
+  Question row(*database_, fmt::format("SELECT {} WHERE sweep = ? {} ORDER BY place", kJobColumns,
+                                       pending_only ? "AND state IN ('queued', 'running')" : ""));
+  row.bind(1, sweep);
+  std::vector<JobRecord> jobs;
+  while (row.executeStep()) jobs.push_back(job_from(row));
+  return jobs;
+}
+
+JobRecord Store::job(const std::string& sweep, const std::string& run) const {
+  Question row(*database_, fmt::format("SELECT {} WHERE id = ? AND sweep = ?", kJobColumns));
+  row.bind(1, run);
+  row.bind(2, sweep);
+  if (!row.executeStep()) throw std::logic_error(fmt::format("sweep {} has no run {}", sweep, run));
+  return job_from(row);
+}
+
+int64_t Store::jobs_in(const std::string& sweep) const {
+  Question row(*database_,
+               "SELECT count(*) FROM sweep_runs JOIN runs ON runs.number = run WHERE sweep = ? AND state != 'waiting_data'");
+  row.bind(1, sweep);
+  row.executeStep();
+  return row.getColumn(0).getInt64();
+}
+
+std::vector<std::string> Store::sweeps_of(const std::string& run) const {
+  Question row(*database_,
+               "SELECT DISTINCT sweeps.id FROM sweep_runs JOIN runs ON runs.number = run JOIN sweeps ON sweeps.id = sweep "
+               "WHERE runs.id = ? ORDER BY submission");
+  row.bind(1, run);
+  return text_column(row);
+}
+
+std::string Store::local_text(const std::string& id) const {
+  Question row(*database_, "SELECT local FROM runs WHERE id = ?");
+  row.bind(1, id);
+  return row.executeStep() ? row.getColumn(0).getString() : "";
 }
 
 std::vector<RunRecord> Store::runs_of(const std::string& sweep) const {
@@ -256,9 +350,9 @@ std::vector<RunRecord> Store::runs_of(const std::string& sweep) const {
   std::vector<RunRecord> runs;
   while (row.executeStep()) {
     runs.push_back(run_from(row));
-    const nlohmann::ordered_json coordinates = understood(row.getColumn(8), as_json);
+    const nlohmann::ordered_json coordinates = understood(row.getColumn(9), as_json);
     runs.back().coordinates = coordinates;
-    runs.back().seed = row.getColumn(9).getInt64();
+    runs.back().seed = row.getColumn(10).getInt64();
     runs.back().label = run_label(coordinates, runs.back().seed);
   }
   return runs;
@@ -324,14 +418,18 @@ int64_t Store::run_number(const std::string& id) const {
   return row.getColumn(0).getInt64();
 }
 
-void Store::put_run(const RunRequest& run) {
-  Statement insert(*database_,
-                   "INSERT INTO runs (id, state, reason, canonical, parameters, memory_bytes, updates, changed_at) "
-                   "VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET "
-                   "parameters = coalesce(excluded.parameters, parameters), "
-                   "memory_bytes = coalesce(excluded.memory_bytes, memory_bytes), "
-                   "canonical = iif(canonical = '', excluded.canonical, canonical), "
-                   "updates = max(excluded.updates, updates)");
+namespace {
+
+constexpr const char* kPutRun =
+    "INSERT INTO runs (id, state, reason, canonical, parameters, memory_bytes, updates, changed_at, local, device, "
+    "threads) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET "
+    "parameters = coalesce(excluded.parameters, parameters), "
+    "memory_bytes = coalesce(excluded.memory_bytes, memory_bytes), "
+    "canonical = iif(canonical = '', excluded.canonical, canonical), "
+    "updates = max(excluded.updates, updates), "
+    "local = excluded.local, device = excluded.device, threads = excluded.threads";
+
+void put(Statement& insert, const RunRequest& run, const std::string& now) {
   insert.bind(1, run.id);
   insert.bind(2, std::string(name_of(run.waiting_for.empty() ? RunState::kQueued : RunState::kWaitingData)));
   insert.bind(3, run.waiting_for);
@@ -339,35 +437,79 @@ void Store::put_run(const RunRequest& run) {
   bind_optional(insert, 5, run.parameters);
   bind_optional(insert, 6, run.memory_bytes);
   insert.bind(7, run.updates);
-  insert.bind(8, utc_now());
+  insert.bind(8, now);
+  insert.bind(9, run.local);
+  insert.bind(10, run.device);
+  insert.bind(11, run.threads);
   insert.exec();
+  insert.reset();
+}
+
+}  // namespace
+
+void Store::put_run(const RunRequest& run) {
+  Statement insert(*database_, kPutRun);
+  put(insert, run, utc_now());
 }
 
 void Store::submit(const Sweep& sweep) {
   in_transaction([&] {
     Statement row(*database_,
-                  "INSERT INTO sweeps (id, title, grid_file, submitted_at) VALUES (?, ?, ?, ?) "
-                  "ON CONFLICT (id) DO UPDATE SET submitted_at = excluded.submitted_at");
+                  "INSERT INTO sweeps (id, title, grid_file, submitted_at, program, policy, state, reason, priority, "
+                  "stamp, submission) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
+                  "(SELECT coalesce(max(submission), 0) + 1 FROM sweeps)) "
+                  "ON CONFLICT (id) DO UPDATE SET submitted_at = excluded.submitted_at, program = excluded.program, "
+                  "stamp = excluded.stamp, policy = excluded.policy, state = excluded.state, reason = excluded.reason, "
+                  "submission = excluded.submission");
     row.bind(1, sweep.id);
     row.bind(2, sweep.title);
     row.bind(3, sweep.grid_file);
     row.bind(4, sweep.submitted_at);
+    row.bind(5, sweep.program);
+    row.bind(6, to_json(sweep.policy).dump());
+    row.bind(7, std::string(name_of(sweep.state)));
+    row.bind(8, sweep.reason);
+    row.bind(9, sweep.priority);
+    row.bind(10, sweep.stamp.dump());
     row.exec();
 
+    Statement insert(*database_, kPutRun);
     Statement place(*database_,
-                    "INSERT OR REPLACE INTO sweep_runs (sweep, place, run, coordinates, seed) VALUES (?, ?, ?, ?, ?)");
+                    "INSERT OR REPLACE INTO sweep_runs (sweep, place, run, coordinates, seed, rank) "
+                    "VALUES (?, ?, (SELECT number FROM runs WHERE id = ?), ?, ?, ?)");
+    const std::string now = utc_now();
     for (size_t i = 0; i < sweep.runs.size(); ++i) {
       const RunRequest& run = sweep.runs[i];
-      put_run(run);
+      put(insert, run, now);
       place.bind(1, sweep.id);
       place.bind(2, static_cast<int64_t>(i));
-      place.bind(3, run_number(run.id));
+      place.bind(3, run.id);
       place.bind(4, run.coordinates.dump());
       place.bind(5, run.seed);
+      place.bind(6, run.rank);
       place.exec();
       place.reset();
     }
     cancel_superseded(sweep);
+  });
+}
+
+void Store::set_sweep_state(const std::string& id, SweepState state, const std::string& reason) {
+  in_transaction([&] {
+    Statement update(*database_, "UPDATE sweeps SET state = ?, reason = ? WHERE id = ?");
+    update.bind(1, std::string(name_of(state)));
+    update.bind(2, reason);
+    update.bind(3, id);
+    if (update.exec() != 1) throw std::logic_error("no sweep " + id + " in the store");
+  });
+}
+
+void Store::set_priority(const std::string& id, int64_t priority) {
+  in_transaction([&] {
+    Statement update(*database_, "UPDATE sweeps SET priority = ? WHERE id = ?");
+    update.bind(1, priority);
+    update.bind(2, id);
+    if (update.exec() != 1) throw std::logic_error("no sweep " + id + " in the store");
   });
 }
 

@@ -39,7 +39,20 @@ struct RunRequest {
   int64_t updates = 0;                  // the most updates that the run can make
   nlohmann::ordered_json coordinates;   // {"axis": "label", …} in the order of the axes
   int64_t seed = 0;
+  std::string local;           // text of local.toml
+  std::string device = "cpu";  // or "cuda"
+  int threads = 1;             // CPU threads
+  int64_t rank = 0;            // runs of lower rank are started first
 };
+
+/// What a sweep asks of the scheduler, beyond its runs.
+struct SweepPolicy {
+  double stall_seconds = 1800;  // an attempt without sign of life for that long is stopped; 0: never
+  int grace_seconds = 30;       // between SIGTERM and SIGKILL when a program is stopped
+};
+nlohmann::json to_json(const SweepPolicy& policy);
+/// Members that are missing keep their defaults. nlohmann::json::exception for values of another type.
+SweepPolicy sweep_policy_from(const nlohmann::json& json);
 
 /// One submission of a grid. The same grid text with the same runs is the same sweep.
 struct Sweep {
@@ -48,6 +61,12 @@ struct Sweep {
   std::string grid_file;         // absolute
   std::string submitted_at;      // UTC
   std::vector<RunRequest> runs;  // in the grid's order
+  std::string program;           // absolute path of the training program
+  nlohmann::json stamp = nlohmann::json::object();  // the program's name, version and numerics, for start.json
+  SweepPolicy policy;
+  SweepState state = SweepState::kActive;
+  std::string reason;    // of the state, one sentence
+  int64_t priority = 0;  // sweeps of higher priority go first
 };
 
 /// A run as the database holds it.
@@ -60,10 +79,25 @@ struct RunRecord {
   std::optional<int64_t> parameters;           // of the model
   std::optional<int64_t> step;                 // the update at which it ended or diverged
   int64_t updates = 0;                         // the most updates that it can make
+  int threads = 1;                             // CPU threads
 
   // Set by runs_of() only:
   std::map<std::string, std::string> coordinates;  // axis name → label
   int64_t seed = 0;
+  std::string label;  // run_label()
+};
+
+/// A run of a sweep as the scheduler needs it: small, because there may be 100,000.
+struct JobRecord {
+  std::string id;
+  RunState state = RunState::kQueued;
+  FailureClass failure = FailureClass::kNone;
+  std::string reason;
+  int64_t updates = 0;
+  std::string device;
+  int threads = 1;
+  int64_t rank = 0;
+  int64_t place = 0;  // in the grid's order
   std::string label;  // run_label()
 };
 
@@ -106,6 +140,22 @@ class Store {
 
   /// Newest first, without their runs.
   std::vector<Sweep> sweeps() const;
+  /// Without its runs.
+  std::optional<Sweep> sweep(const std::string& id) const;
+  /// The ids of the sweeps that are active, in the order of their submission.
+  std::vector<std::string> active_sweeps() const;
+
+  /// The runs of a sweep in the grid's order. `pending_only`: those that are queued or running.
+  std::vector<JobRecord> jobs_of(const std::string& sweep, bool pending_only) const;
+  /// One of them. REQUIRES: the sweep has the run.
+  JobRecord job(const std::string& sweep, const std::string& run) const;
+  /// The number of a sweep's runs, without those whose data are missing.
+  int64_t jobs_in(const std::string& sweep) const;
+  /// The ids of the sweeps that have the run, in the order of their submission.
+  std::vector<std::string> sweeps_of(const std::string& run) const;
+
+  /// The text of a run's local.toml.
+  std::string local_text(const std::string& id) const;
 
   /// The runs of a sweep in the grid's order, with coordinates, seed and label.
   std::vector<RunRecord> runs_of(const std::string& sweep) const;
@@ -129,9 +179,14 @@ class Store {
   // --- writing -----------------------------------------------------------------------------------------------------
   // REQUIRES: opened by open_writer(). Inside in_transaction() errors of SQLite become UserErrors.
 
-  /// Adds the sweep, and those of its runs that are new, as queued or waiting_data. Known runs keep their states.
+  /// Adds the sweep as it is, and those of its runs that are new, as queued or waiting_data. Known runs keep their states,
+  /// and a known sweep keeps its priority.
   /// Cancels runs that earlier sweeps of the same grid file left in waiting_data and that this sweep does not contain.
   void submit(const Sweep& sweep);
+
+  /// `reason`: one sentence. std::logic_error if there is no such sweep.
+  void set_sweep_state(const std::string& id, SweepState state, const std::string& reason);
+  void set_priority(const std::string& id, int64_t priority);
 
   /// Changes a run's state. All state changes go through this function. std::logic_error if the move is not legal or
   /// the run is not in state `from`.
@@ -141,7 +196,8 @@ class Store {
   /// Queues a run again, from any state that allows it, and resets its count of failures.
   void requeue(const std::string& id, const std::string& reason);
 
-  /// Adds a run as queued or waiting_data. For a known run, only fills in values that were unknown.
+  /// Adds a run as queued or waiting_data. For a known run, fills in values that were unknown, and replaces those that
+  /// are not part of its id: local, device and threads.
   void put_run(const RunRequest& run);
   void put_attempt(const std::string& id, const AttemptRecord& attempt);  ///< replaces the attempt of that number
   void put_scores(const std::string& id, const std::map<std::string, double>& scores);  ///< replaces all scores

@@ -26,6 +26,53 @@ std::string lines_of(const Sweep& sweep) {
   return lines;
 }
 
+std::string job_lines_of(const Sweep& sweep) {
+  std::string lines;
+  for (const RunRequest& run : sweep.runs) {
+    const ordered_json line = {{"id", run.id},         {"canonical", run.canonical}, {"local", run.local},
+                               {"device", run.device}, {"threads", run.threads},     {"rank", run.rank}};
+    lines += line.dump() + "\n";
+  }
+  return lines;
+}
+
+void read_jobs(const fs::path& file, Sweep& sweep) {
+  if (!fs::exists(file)) return;
+  const std::string text = read_file(file);
+  const std::vector<std::string_view> lines = split_lines(text);
+  for (size_t i = 0; i < lines.size() && i < sweep.runs.size(); ++i) {
+    const json line = json::parse(lines[i]);
+    RunRequest& run = sweep.runs[i];
+    if (line.at("id") != run.id) fail("{} does not belong to runs.jsonl; submit the sweep's grid again", file.string());
+    run.canonical = line.at("canonical");
+    run.local = line.at("local");
+    run.device = line.at("device");
+    run.threads = line.at("threads");
+    run.rank = line.at("rank");
+  }
+}
+
+// Applies what users and the scheduler decided about the sweep as a whole, in the order of events.jsonl. A line that a
+// power cut tore is passed over.
+void replay_events(const fs::path& file, Sweep& sweep) {
+  if (!fs::exists(file)) return;
+  const std::string text = read_file(file);
+  for (const std::string_view line : split_lines(text)) {
+    const json event = json::parse(line, nullptr, /*allow_exceptions=*/false);
+    if (!event.is_object() || event.value("run", "") != "") continue;
+    const std::string what = event.value("event", "");
+    const auto becomes = [&](SweepState state) {
+      sweep.state = state;
+      sweep.reason = event.value("text", "");
+    };
+    if (what == "submitted" || what == "resumed") becomes(SweepState::kActive);
+    if (what == "paused") becomes(SweepState::kPaused);
+    if (what == "left") becomes(SweepState::kPaused);  // of a tearless without a daemon: its `run` has ended
+    if (what == "cancelled") becomes(SweepState::kCancelled);
+    if (what == "priority") sweep.priority = event.value("priority", int64_t{0});
+  }
+}
+
 std::string id_of_texts(const std::string& grid_file, std::string_view grid_text, std::string_view lines) {
   Sha256 hash;
   hash.update(grid_text);
@@ -41,11 +88,18 @@ std::string sweep_id(const Sweep& sweep, std::string_view grid_text) {
 
 void freeze_sweep(const Workspace& workspace, const Sweep& sweep, std::string_view grid_text) {
   const fs::path folder = workspace.sweep(sweep.id);
-  if (fs::exists(folder / "sweep.json")) return;
   make_folders(folder);
-  write_atomically(folder / "grid.toml", grid_text);
-  write_atomically(folder / "runs.jsonl", lines_of(sweep));
-  const json about = {{"title", sweep.title}, {"grid_file", sweep.grid_file}, {"submitted_at", sweep.submitted_at}};
+  if (!fs::exists(folder / "sweep.json")) {
+    write_atomically(folder / "grid.toml", grid_text);
+    write_atomically(folder / "runs.jsonl", lines_of(sweep));
+  }
+  write_atomically(folder / "jobs.jsonl", job_lines_of(sweep));
+  const json about = {{"title", sweep.title},
+                      {"grid_file", sweep.grid_file},
+                      {"submitted_at", sweep.submitted_at},
+                      {"program", sweep.program},
+                      {"stamp", sweep.stamp},
+                      {"policy", to_json(sweep.policy)}};
   write_atomically(folder / "sweep.json", sealed(about));
 }
 
@@ -59,7 +113,13 @@ Sweep read_sweep(const Workspace& workspace, const std::string& id) {
                 .title = about.at("title"),
                 .grid_file = about.at("grid_file"),
                 .submitted_at = about.at("submitted_at"),
-                .runs = {}};
+                .runs = {},
+                .program = about.value("program", ""),
+                .stamp = about.value("stamp", json::object()),
+                .policy = sweep_policy_from(about.value("policy", json::object())),
+                .state = SweepState::kActive,
+                .reason = "",
+                .priority = 0};
     const std::string texts = read_file(folder / "runs.jsonl");
     if (id_of_texts(sweep.grid_file, read_file(folder / "grid.toml"), texts) != id) {
       fail(
@@ -75,8 +135,11 @@ Sweep read_sweep(const Workspace& workspace, const std::string& id) {
                             .memory_bytes = std::nullopt,
                             .updates = run.at("updates"),
                             .coordinates = run.at("coordinates"),
-                            .seed = run.at("seed")});
+                            .seed = run.at("seed"),
+                            .local = ""});
     }
+    read_jobs(folder / "jobs.jsonl", sweep);
+    replay_events(folder / "events.jsonl", sweep);
     return sweep;
   } catch (const json::exception& error) {
     fail("{} is damaged ({}); delete that folder and submit its grid again", folder.string(), error.what());

@@ -1,9 +1,10 @@
 // The folder of a sweep, sweeps/<id>/. With the run folders, it holds everything that recreates a lost database.
 //
 //   grid.toml     a copy of the grid file as submitted
-//   sweep.json    title, grid file, time of submission; sealed
-//   runs.jsonl    the requested runs, one a line
-//   events.jsonl  log of what the scheduler did
+//   runs.jsonl    the requested runs, one a line: what the sweep's id is made of
+//   jobs.jsonl    what is needed to start each of them: canonical settings, local settings, device, threads, rank
+//   sweep.json    title, grid file, program, policy, time of submission; sealed. Written last
+//   events.jsonl  log of what users asked for and of what the scheduler did
 #pragma once
 
 #include <filesystem>
@@ -19,10 +20,11 @@ namespace tearless::harness {
 /// The id of a submission: the grid file's stem and a hash of its text and its runs, "norm-89abcdef".
 std::string sweep_id(const Sweep& sweep, std::string_view grid_text);
 
-/// Writes the sweep's folder. Does nothing if it is there already. REQUIRES: sweep.id is set.
+/// Writes the sweep's folder; replaces what a new submission of the same sweep may change. REQUIRES: sweep.id is set.
 void freeze_sweep(const Workspace& workspace, const Sweep& sweep, std::string_view grid_text);
 
-/// Reads what freeze_sweep() wrote. UserError if it is damaged or was changed.
+/// Reads what freeze_sweep() wrote. Its state, reason and priority are what events.jsonl says of them. UserError if it is
+/// damaged or was changed. A sweep of an older tearless has no jobs.jsonl; its runs are then without settings.
 Sweep read_sweep(const Workspace& workspace, const std::string& id);
 
 /// Appends `{"at": now, "event": what, …details}` to events.jsonl.

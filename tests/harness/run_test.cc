@@ -241,17 +241,46 @@ TEST_F(RunTest, EverythingKilledAtOnceStillEndsInTheSameTable) {
   EXPECT_EQ(results(), undisturbed());
 }
 
-TEST_F(RunTest, ASecondWriterIsRefusedAndAReaderIsNot) {
+TEST_F(RunTest, WhileASweepRunsReadersReadAndARebuildIsRefused) {
+  write_grid("\"succeed\"", 60);
+  test::Background harness(command({"run", "grid.toml"}));
+  RunDirectory some("");
+  ASSERT_TRUE(wait_for_a_run_in_the_middle(&some));
+  EXPECT_THAT(tearless({"status"}).output, HasSubstr("running"));
+  const test::Finished rebuild = tearless({"rebuild"});
+  EXPECT_EQ(rebuild.code, 2);
+  EXPECT_THAT(rebuild.errors, HasSubstr("process " + std::to_string(harness.pid())));
+  EXPECT_EQ(harness.wait().code, 0);
+}
+
+TEST_F(RunTest, ASecondRunOfTheGridWatchesTheFirst) {
   write_grid("\"succeed\"", 60);
   test::Background harness(command({"run", "grid.toml"}));
   RunDirectory some("");
   ASSERT_TRUE(wait_for_a_run_in_the_middle(&some));
   const test::Finished second = tearless({"run", "grid.toml"});
-  EXPECT_EQ(second.code, 2);
-  EXPECT_THAT(second.errors, HasSubstr("process " + std::to_string(harness.pid())));
-  EXPECT_EQ(tearless({"rebuild"}).code, 2);
-  EXPECT_THAT(tearless({"status"}).output, HasSubstr("running"));
+  EXPECT_EQ(second.code, 0) << second.errors;
+  EXPECT_THAT(second.output, HasSubstr("4 runs: 4 done"));
   EXPECT_EQ(harness.wait().code, 0);
+  EXPECT_EQ(attempts(), 4);
+  EXPECT_EQ(results(), undisturbed());
+}
+
+TEST_F(RunTest, ASecondRunTakesOverWhenTheFirstIsKilled) {
+  write_grid("\"succeed\"", 60);
+  test::Background first(command({"run", "grid.toml"}));
+  RunDirectory some("");
+  ASSERT_TRUE(wait_for_a_run_in_the_middle(&some));
+  test::Background second(command({"run", "grid.toml"}));
+  EXPECT_TRUE(test::eventually([&] {
+    return tearless({"status"}).output.find("submitted") != std::string::npos;
+  }));
+  first.signal(SIGKILL);
+  first.wait();
+  const test::Finished finished = second.wait();
+  EXPECT_EQ(finished.code, 0) << finished.errors;
+  EXPECT_EQ(attempts(), 4) << "the live attempts were adopted, and no run was started twice";
+  EXPECT_EQ(results(), undisturbed());
 }
 
 TEST_F(RunTest, ARemovedLockFileLetsNoSecondWriterIn) {
@@ -260,7 +289,7 @@ TEST_F(RunTest, ARemovedLockFileLetsNoSecondWriterIn) {
   RunDirectory some("");
   ASSERT_TRUE(wait_for_a_run_in_the_middle(&some));
   fs::remove(folder_ / "results/tearless.lock");
-  EXPECT_EQ(tearless({"run", "grid.toml"}).code, 2);
+  EXPECT_EQ(tearless({"rebuild"}).code, 2);
   EXPECT_THAT(tearless({"status"}).output, HasSubstr("A `tearless run` is active in this workspace"));
   EXPECT_EQ(harness.wait().code, 0);
 }

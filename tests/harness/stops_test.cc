@@ -310,7 +310,7 @@ TEST_F(StopsTest, AProcessOfAnotherBootIsNotTakenForASupervisor) {
   const RunDirectory run(folder_ / "run");
   fs::create_directories(run.attempt(1));
   boost::asio::io_context io;
-  LocalLauncher launcher(io, test::program("tearless"), Program(test::program("fake-engine")), {}, 30);
+  LocalLauncher launcher(io, test::program("tearless"), {});
   const ProcessName self = ProcessName::own();
   for (const std::string& boot : {std::string("another boot"), self.boot_id}) {
     test::write_text(

@@ -65,38 +65,56 @@ class SchedulerTest : public testing::Test {
   SchedulerTest() : workspace_(folder_.path()), store_(Store::open_writer(workspace_)) { restart(); }
 
   // As if the harness had been killed and started again.
-  void restart(SchedulerOptions options = {}) {
+  void restart(double stall_seconds = 1800) {
+    stall_seconds_ = stall_seconds;
     scheduler_ = std::make_unique<Scheduler>(
-        *store_, workspace_, launcher_, slots_, options, [this] { return now_; },
+        *store_, workspace_, launcher_, slots_, [this] { return now_; },
         [this](const SchedulerEvent& event) { events_.push_back(event); });
   }
 
   static std::string id_of(int number) { return run_id(text_of(number)); }
   static std::string text_of(int number) { return "n = " + std::to_string(number) + "\n"; }
 
-  std::vector<Job> jobs(int count, const std::string& device = "cpu") {
-    std::vector<Job> all;
-    for (int i = 0; i < count; ++i) {
-      all.push_back({.id = id_of(i),
-                     .canonical = text_of(i),
-                     .local = "",
-                     .label = "run " + std::to_string(i),
-                     .updates = 10,
-                     .device = device,
-                     .threads = 1});
-      store_->in_transaction([&] {
-        store_->put_run({.id = id_of(i),
-                         .canonical = text_of(i),
-                         .waiting_for = "",
-                         .parameters = {},
-                         .memory_bytes = {},
-                         .updates = 10,
-                         .coordinates = {},
-                         .seed = 0});
-      });
-    }
+  std::vector<RunRequest> jobs(int count, const std::string& device = "cpu") {
+    std::vector<RunRequest> all;
+    for (int i = 0; i < count; ++i) all.push_back(job(i, device));
     return all;
   }
+  RunRequest job(int number, const std::string& device = "cpu") const {
+    return {.id = id_of(number),
+            .canonical = text_of(number),
+            .waiting_for = "",
+            .parameters = {},
+            .memory_bytes = {},
+            .updates = 10,
+            .coordinates = {{"n", std::to_string(number)}},
+            .seed = 1,
+            .local = "",
+            .device = device};
+  }
+
+  // Submits a sweep to the store alone.
+  void submit(const std::string& sweep, const std::vector<RunRequest>& runs, int64_t priority = 0) {
+    store_->submit({.id = sweep,
+                    .title = "",
+                    .grid_file = "/" + sweep + ".toml",
+                    .submitted_at = "",
+                    .runs = runs,
+                    .program = "/bin/false",
+                    .policy = {.stall_seconds = stall_seconds_, .grace_seconds = 30},
+                    .reason = "",
+                    .priority = priority});
+  }
+
+  // As `tearless run` does.
+  void begin(const std::vector<RunRequest>& runs, Scheduler::Add how = Scheduler::Add::kSubmit) {
+    submit("s", runs);
+    scheduler_->begin();
+    scheduler_->add("s", how);
+  }
+  bool finished() const { return scheduler_->idle("s"); }
+  std::string paused() const { return scheduler_->paused("s"); }
+  void interrupt() { scheduler_->pause("s", "interrupted", OnPause::kStop); }
 
   void finish(const std::string& id) {
     const RunDirectory run = workspace_.run(id);
@@ -146,12 +164,13 @@ class SchedulerTest : public testing::Test {
   FakeLauncher launcher_;
   Slots slots_{2, 0, {}};
   double now_ = 1000;
+  double stall_seconds_ = 1800;
   std::vector<SchedulerEvent> events_;
   std::unique_ptr<Scheduler> scheduler_;
 };
 
 TEST_F(SchedulerTest, FillsItsSlotsInOrderAndRecordsResults) {
-  scheduler_->begin(jobs(3));
+  begin(jobs(3));
   EXPECT_EQ(launcher_.starts, (std::vector<std::string>{id_of(0), id_of(1)}));
   EXPECT_EQ(state(2), RunState::kQueued);
   finish(id_of(0));
@@ -159,44 +178,44 @@ TEST_F(SchedulerTest, FillsItsSlotsInOrderAndRecordsResults) {
   EXPECT_EQ(store_->result_of(id_of(0)).scores.at("test.bleu"), 20);
   EXPECT_EQ(launcher_.starts.back(), id_of(2));
   finish(id_of(1));
-  EXPECT_FALSE(scheduler_->finished());
+  EXPECT_FALSE(finished());
   finish(id_of(2));
-  EXPECT_TRUE(scheduler_->finished());
-  EXPECT_EQ(scheduler_->finished_jobs(), 3);
+  EXPECT_TRUE(finished());
+  EXPECT_EQ(scheduler_->counts("s").ended(), 3);
 }
 
 TEST_F(SchedulerTest, NeverTrainsADoneRunAgain) {
-  scheduler_->begin(jobs(1));
+  begin(jobs(1));
   finish(id_of(0));
   restart();
-  scheduler_->begin(jobs(1));
-  EXPECT_TRUE(scheduler_->finished());
+  begin(jobs(1));
+  EXPECT_TRUE(finished());
   EXPECT_EQ(starts(0), 1);
 }
 
 TEST_F(SchedulerTest, RecordsAResultThatIsNotInTheStore) {
-  const std::vector<Job> wanted = jobs(1);
+  const std::vector<RunRequest> wanted = jobs(1);
   fs::create_directories(workspace_.run(id_of(0)).root());
   test::write_text(workspace_.run(id_of(0)).settings(), text_of(0));
   test::write_text(workspace_.run(id_of(0)).scores(), R"({"test.bleu": 7})");
   write_done(workspace_.run(id_of(0)), "done", 10, "max_updates", {"scores.json"});
-  scheduler_->begin(wanted);
+  begin(wanted);
   EXPECT_EQ(state(0), RunState::kDone);
   EXPECT_EQ(store_->result_of(id_of(0)).scores.at("test.bleu"), 7);
   EXPECT_TRUE(launcher_.starts.empty());
 }
 
 TEST_F(SchedulerTest, TrainsADeletedRunAgain) {
-  scheduler_->begin(jobs(1));
+  begin(jobs(1));
   finish(id_of(0));
   fs::remove_all(workspace_.run(id_of(0)).root());
   restart();
-  scheduler_->begin(jobs(1));
+  begin(jobs(1));
   EXPECT_EQ(starts(0), 2);
 }
 
 TEST_F(SchedulerTest, ACrashIsTriedThreeTimesAndThenFails) {
-  scheduler_->begin(jobs(1));
+  begin(jobs(1));
   for (int attempt = 1; attempt <= 3; ++attempt) {
     EXPECT_EQ(starts(0), attempt);
     end(id_of(0), 1, "index out of range");
@@ -206,33 +225,34 @@ TEST_F(SchedulerTest, ACrashIsTriedThreeTimesAndThenFails) {
   EXPECT_EQ(starts(0), 3);
   EXPECT_EQ(state(0), RunState::kFailed);
   EXPECT_EQ(store_->run(id_of(0))->failure, FailureClass::kCrashed);
-  EXPECT_TRUE(scheduler_->finished());
+  EXPECT_TRUE(finished());
 }
 
 TEST_F(SchedulerTest, CrashesCountedBeforeARestartStillCount) {
-  scheduler_->begin(jobs(1));
+  begin(jobs(1));
   end(id_of(0), 1);
   now_ += 100;
   scheduler_->tick();
   end(id_of(0), 1);
   restart();
-  scheduler_->begin(jobs(1));
+  begin(jobs(1));
   end(id_of(0), 1);
   EXPECT_EQ(state(0), RunState::kFailed);
 }
 
 TEST_F(SchedulerTest, AFailedRunIsTriedAgainOnlyOnRequest) {
-  const std::vector<Job> wanted = jobs(1);
+  const std::vector<RunRequest> wanted = jobs(1);
+  submit("s", wanted);
   store_->move(id_of(0), RunState::kQueued, RunState::kFailed, FailureClass::kCrashed, "x");
-  scheduler_->begin(wanted);
+  begin(wanted);
   EXPECT_EQ(starts(0), 0);
-  restart({.stall_seconds = 0, .retry_failed = true});
-  scheduler_->begin(jobs(1));
+  restart();
+  begin(jobs(1), Scheduler::Add::kRetry);
   EXPECT_EQ(starts(0), 1);
 }
 
 TEST_F(SchedulerTest, UnrequestedStopsCountAsNoTryAndAreDelayed) {
-  scheduler_->begin(jobs(1));
+  begin(jobs(1));
   for (int attempt = 1; attempt <= 10; ++attempt) {
     EXPECT_EQ(starts(0), attempt);
     end(id_of(0), kExitStopped);
@@ -245,7 +265,7 @@ TEST_F(SchedulerTest, UnrequestedStopsCountAsNoTryAndAreDelayed) {
 }
 
 TEST_F(SchedulerTest, ALostAttemptIsQueuedAgain) {
-  scheduler_->begin(jobs(1));
+  begin(jobs(1));
   launcher_.end(id_of(0));  // no exit.json
   EXPECT_EQ(store_->run(id_of(0))->failure, FailureClass::kLost);
   now_ += 100;
@@ -254,7 +274,7 @@ TEST_F(SchedulerTest, ALostAttemptIsQueuedAgain) {
 }
 
 TEST_F(SchedulerTest, OutOfMemoryIsTriedOnceMoreAloneAndThenFails) {
-  scheduler_->begin(jobs(2));
+  begin(jobs(2));
   end(id_of(0), kExitOutOfMemory);
   now_ += 100;
   scheduler_->tick();
@@ -267,7 +287,7 @@ TEST_F(SchedulerTest, OutOfMemoryIsTriedOnceMoreAloneAndThenFails) {
 }
 
 TEST_F(SchedulerTest, NothingStartsBesideARunThatMustRunAlone) {
-  scheduler_->begin(jobs(3));
+  begin(jobs(3));
   end(id_of(0), kExitOutOfMemory);  // room for the third
   finish(id_of(1));
   now_ += 100;
@@ -276,7 +296,7 @@ TEST_F(SchedulerTest, NothingStartsBesideARunThatMustRunAlone) {
 }
 
 TEST_F(SchedulerTest, RefusedSettingsAndDivergenceAreNeverRetried) {
-  scheduler_->begin(jobs(2));
+  begin(jobs(2));
   end(id_of(0), kExitSettingsRefused, "unknown setting");
   write_done(workspace_.run(id_of(1)), "diverged", 4, "loss is not finite", {});
   end(id_of(1), kExitDiverged);
@@ -287,29 +307,29 @@ TEST_F(SchedulerTest, RefusedSettingsAndDivergenceAreNeverRetried) {
 }
 
 TEST_F(SchedulerTest, TheSameCrashOfThreeRunsPausesTheSweep) {
-  scheduler_->begin(jobs(5));
+  begin(jobs(5));
   // What a real program says of one defect: paths, updates, times and addresses differ.
   end(id_of(0), 1, "[10:31:02] /data/runs/0123456789abcdef: no such file (update 1200, 0x7ffc12)");
   end(id_of(1), 1, "[10:44:59] /data/runs/fedcba9876543210: no such file (update 7, 0x7ffe98)");
-  EXPECT_TRUE(scheduler_->paused().empty());
+  EXPECT_TRUE(paused().empty());
   end(id_of(2), 1, "[11:00:00] /data/runs/00112233aabbccdd: no such file (update 31, 0x7ff001)");
-  EXPECT_NE(scheduler_->paused().find("no such file"), std::string::npos);
+  EXPECT_NE(paused().find("no such file"), std::string::npos);
   const size_t started = launcher_.starts.size();
   end(id_of(3), 1, "another reason");
   EXPECT_EQ(launcher_.starts.size(), started);
-  EXPECT_TRUE(scheduler_->finished());
+  EXPECT_TRUE(finished());
   EXPECT_EQ(state(4), RunState::kQueued);
 }
 
 TEST_F(SchedulerTest, DifferentCrashesDoNotPause) {
-  scheduler_->begin(jobs(3));
+  begin(jobs(3));
   const char* reasons[] = {"out of beans", "out of rice", "out of tea"};
   for (int i = 0; i < 3; ++i) end(id_of(i), 1, reasons[i]);
-  EXPECT_TRUE(scheduler_->paused().empty());
+  EXPECT_TRUE(paused().empty());
 }
 
 TEST_F(SchedulerTest, TheTimeLeftCountsWhatRunsAndWhatWaits) {
-  scheduler_->begin(jobs(3));  // 10 updates each; two of them run
+  begin(jobs(3));  // 10 updates each; two of them run
   std::string metrics;
   const auto at_update = [&](int step) {
     metrics += "{\"step\": " + std::to_string(step) + ", \"name\": \"train.loss\", \"value\": 1}\n";
@@ -317,15 +337,15 @@ TEST_F(SchedulerTest, TheTimeLeftCountsWhatRunsAndWhatWaits) {
     scheduler_->tick();
   };
   at_update(1);
-  EXPECT_EQ(scheduler_->seconds_left(), std::nullopt);  // no speed yet
+  EXPECT_EQ(scheduler_->seconds_left("s"), std::nullopt);  // no speed yet
   now_ += 2;
   at_update(5);
-  EXPECT_EQ(scheduler_->seconds_left(), (5 + 5 + 10) / (2.0 + 2.0));
+  EXPECT_EQ(scheduler_->seconds_left("s"), (5 + 5 + 10) / (2.0 + 2.0));
 }
 
 TEST_F(SchedulerTest, ARunWithoutNewOutputIsStoppedAsStalled) {
-  restart({.stall_seconds = 60, .retry_failed = false});
-  scheduler_->begin(jobs(1));
+  restart(60);
+  begin(jobs(1));
   scheduler_->tick();
   now_ += 50;
   test::write_text(workspace_.run(id_of(0)).metrics(), "{\"step\": 1, \"name\": \"train.loss\", \"value\": 1}\n");
@@ -343,26 +363,26 @@ TEST_F(SchedulerTest, ARunWithoutNewOutputIsStoppedAsStalled) {
 }
 
 TEST_F(SchedulerTest, AStopEndsAllRunsStartsNoneAndQueuesThem) {
-  scheduler_->begin(jobs(3));
-  scheduler_->stop();
+  begin(jobs(3));
+  interrupt();
   EXPECT_EQ(launcher_.stopped.size(), 2u);
   end(id_of(0), kExitStopped);
-  EXPECT_FALSE(scheduler_->finished());
+  EXPECT_FALSE(finished());
   end(id_of(1), kExitStopped);
-  EXPECT_TRUE(scheduler_->finished());
+  EXPECT_TRUE(finished());
   EXPECT_EQ(launcher_.starts.size(), 2u);
   for (int i = 0; i < 3; ++i) EXPECT_EQ(state(i), RunState::kQueued);
 }
 
 TEST_F(SchedulerTest, ARestartAdoptsLiveAttemptsAndRecordsEndedOnes) {
-  scheduler_->begin(jobs(3));
+  begin(jobs(3));
   const RunDirectory first = workspace_.run(id_of(0)), second = workspace_.run(id_of(1));
   test::write_text(second.scores(), "{}");  // ended without a harness
   write_done(second, "done", 10, "max_updates", {"scores.json"});
   launcher_.alive.clear();
   launcher_.survivors = {id_of(0)};
   restart();
-  scheduler_->begin(jobs(3));
+  begin(jobs(3));
   EXPECT_TRUE(has_event("adopted"));
   EXPECT_EQ(state(0), RunState::kRunning);
   EXPECT_EQ(state(1), RunState::kDone);
@@ -373,19 +393,19 @@ TEST_F(SchedulerTest, ARestartAdoptsLiveAttemptsAndRecordsEndedOnes) {
 }
 
 TEST_F(SchedulerTest, AnAttemptWithoutARecordedEndIsLostAfterARestart) {
-  scheduler_->begin(jobs(1));
+  begin(jobs(1));
   launcher_.alive.clear();
   restart();
-  scheduler_->begin(jobs(1));
+  begin(jobs(1));
   EXPECT_EQ(store_->attempts_of(id_of(0)).at(0).outcome, "lost");
   EXPECT_EQ(starts(0), 2);
 }
 
 TEST_F(SchedulerTest, AChangedRunTomlIsRefusedAndTheOthersContinue) {
-  const std::vector<Job> wanted = jobs(3);
+  const std::vector<RunRequest> wanted = jobs(3);
   fs::create_directories(workspace_.run(id_of(0)).root());
   test::write_text(workspace_.run(id_of(0)).settings(), "n = 0 # mine\n");
-  scheduler_->begin(wanted);
+  begin(wanted);
   EXPECT_EQ(state(0), RunState::kFailed);
   EXPECT_NE(store_->run(id_of(0))->reason.find("run.toml was changed by hand"), std::string::npos);
   EXPECT_EQ(test::read_text(workspace_.run(id_of(0)).settings()), "n = 0 # mine\n");
@@ -395,11 +415,11 @@ TEST_F(SchedulerTest, AChangedRunTomlIsRefusedAndTheOthersContinue) {
 
 TEST_F(SchedulerTest, WhatCannotBeStartedPausesAndLosesNothing) {
   launcher_.refuse = true;
-  scheduler_->begin(jobs(2));
-  EXPECT_EQ(scheduler_->paused(), "no process can be started");
-  EXPECT_TRUE(scheduler_->finished());
+  begin(jobs(2));
+  EXPECT_EQ(paused(), "no process can be started");
+  EXPECT_TRUE(finished());
   EXPECT_EQ(state(0), RunState::kQueued);
-  EXPECT_EQ(scheduler_->waiting(), 2);
+  EXPECT_EQ(scheduler_->counts("s").waiting, 2);
 }
 
 TEST_F(SchedulerTest, ASupervisorThatNeverBeganAnAttemptPausesTheSweep) {
@@ -407,19 +427,19 @@ TEST_F(SchedulerTest, ASupervisorThatNeverBeganAnAttemptPausesTheSweep) {
                                       std::pair{LaunchEnd::kRefused, "another program is using"}}) {
     restart();
     launcher_.die_at_once = true;
-    scheduler_->begin(jobs(1));
+    begin(jobs(1));
     launcher_.end(id_of(0), how);
-    EXPECT_NE(scheduler_->paused().find(sentence), std::string::npos) << scheduler_->paused();
+    EXPECT_NE(paused().find(sentence), std::string::npos) << paused();
     EXPECT_EQ(state(0), RunState::kQueued);
   }
 }
 
 TEST_F(SchedulerTest, ASupervisorKilledBeforeItsAttemptBeganIsNoAttempt) {
   launcher_.die_at_once = true;
-  scheduler_->begin(jobs(1));
+  begin(jobs(1));
   workspace_.run(id_of(0)).make_attempt();  // made, and killed before start.json
   launcher_.end(id_of(0));
-  EXPECT_TRUE(scheduler_->paused().empty());
+  EXPECT_TRUE(paused().empty());
   EXPECT_TRUE(store_->attempts_of(id_of(0)).empty());
   launcher_.die_at_once = false;
   now_ += 100;
@@ -432,7 +452,7 @@ TEST_F(SchedulerTest, ASupervisorKilledBeforeItsAttemptBeganIsNoAttempt) {
 }
 
 TEST_F(SchedulerTest, ProgressResetsTheCountOfTries) {
-  scheduler_->begin(jobs(1));
+  begin(jobs(1));
   for (int64_t step = 1; step <= 6; ++step) {  // more crashes than are tried, a checkpoint between any two
     write_checkpoint(id_of(0), step);
     end(id_of(0), 1, "flaky");
@@ -449,27 +469,27 @@ TEST_F(SchedulerTest, ProgressResetsTheCountOfTries) {
 }
 
 TEST_F(SchedulerTest, KillsFromOutsideCountAsNoTryButThreeWithoutProgressPauseTheSweep) {
-  scheduler_->begin(jobs(1));
+  begin(jobs(1));
   for (int64_t step = 1; step <= 5; ++step) {
     write_checkpoint(id_of(0), step);
     end_killed(id_of(0));
-    EXPECT_TRUE(scheduler_->paused().empty()) << step;
+    EXPECT_TRUE(paused().empty()) << step;
     EXPECT_EQ(starts(0), step + 1);  // at once: it got somewhere
     now_ += 100;
     scheduler_->tick();
   }
   EXPECT_EQ(store_->attempts_of(id_of(0)).at(4).outcome, "killed");
   end_killed(id_of(0));  // the second since the last checkpoint
-  EXPECT_TRUE(scheduler_->paused().empty());
+  EXPECT_TRUE(paused().empty());
   now_ += 100;
   scheduler_->tick();
   end_killed(id_of(0));
-  EXPECT_NE(scheduler_->paused().find("killed from outside 3 times"), std::string::npos);
+  EXPECT_NE(paused().find("killed from outside 3 times"), std::string::npos);
   EXPECT_EQ(state(0), RunState::kQueued);
 }
 
 TEST_F(SchedulerTest, AKillByTheKernelForMemoryIsTriedOnceMoreAlone) {
-  scheduler_->begin(jobs(2));
+  begin(jobs(2));
   end(id_of(0), Exit{.code = 137, .signal = SIGKILL, .memory_kills = 1});
   EXPECT_EQ(starts(0), 1);  // not while another one runs
   now_ += 100;
@@ -483,23 +503,23 @@ TEST_F(SchedulerTest, AKillByTheKernelForMemoryIsTriedOnceMoreAlone) {
 TEST_F(SchedulerTest, AFailingMachinePausesTheSweepAndCountsNoTry) {
   for (const Exit& exit : {Exit{.code = kExitMachine}, Exit{.code = 1, .disk_full = 1}}) {
     restart();
-    scheduler_->begin(jobs(3));
+    begin(jobs(3));
     end(id_of(0), exit);
-    EXPECT_FALSE(scheduler_->paused().empty());
+    EXPECT_FALSE(paused().empty());
     EXPECT_EQ(state(0), RunState::kQueued);
     EXPECT_EQ(store_->attempts_of(id_of(0)).back().outcome, "machine");
     end(id_of(1), kExitStopped);
-    EXPECT_TRUE(scheduler_->finished());
+    EXPECT_TRUE(finished());
   }
 }
 
 TEST_F(SchedulerTest, AnEndThatCouldNotBeRecordedIsAMachineFailure) {
-  scheduler_->begin(jobs(1));
+  begin(jobs(1));
   launcher_.end(id_of(0), LaunchEnd::kMachine);
   EXPECT_EQ(store_->attempts_of(id_of(0)).back().outcome, "machine");
   const std::string folder = workspace_.run(id_of(0)).root().string();
   EXPECT_EQ(store_->run(id_of(0))->reason, "the end of its attempt could not be written into " + folder);
-  EXPECT_NE(scheduler_->paused().find("could not be written into " + folder), std::string::npos);
+  EXPECT_NE(paused().find("could not be written into " + folder), std::string::npos);
 }
 
 TEST_F(SchedulerTest, ARequestedStopNeverCountsAsATry) {
@@ -508,8 +528,8 @@ TEST_F(SchedulerTest, ARequestedStopNeverCountsAsATry) {
         Exit{.code = 1, .asked = "stop"}, Exit{.code = 139, .signal = SIGSEGV, .asked = "stop"}}) {
     for (int i = 0; i < 4; ++i) {
       restart();
-      scheduler_->begin(jobs(1));
-      scheduler_->stop();
+      begin(jobs(1));
+      interrupt();
       EXPECT_EQ(launcher_.reasons.at(id_of(0)), StopReason::kRequest);
       end(id_of(0), exit);
       EXPECT_EQ(state(0), RunState::kQueued);
@@ -519,8 +539,8 @@ TEST_F(SchedulerTest, ARequestedStopNeverCountsAsATry) {
 }
 
 TEST_F(SchedulerTest, ASupervisorThatDoesNotReactIsKilledAndTheRunIsStopped) {
-  scheduler_->begin(jobs(1));
-  scheduler_->stop();
+  begin(jobs(1));
+  interrupt();
   now_ += 44;
   scheduler_->tick();
   EXPECT_TRUE(launcher_.killed.empty());  // its grace time is not over
@@ -534,8 +554,8 @@ TEST_F(SchedulerTest, ASupervisorThatDoesNotReactIsKilledAndTheRunIsStopped) {
 }
 
 TEST_F(SchedulerTest, OutputPreventsAStallUntilTheLogIsFull) {
-  restart({.stall_seconds = 60});
-  scheduler_->begin(jobs(1));
+  restart(60);
+  begin(jobs(1));
   const fs::path log = workspace_.run(id_of(0)).attempt(1) / "log.txt";
   std::string text;
   for (int i = 0; i < 5; ++i) {  // a slow preparation that says how far it is
@@ -554,18 +574,18 @@ TEST_F(SchedulerTest, OutputPreventsAStallUntilTheLogIsFull) {
 }
 
 TEST_F(SchedulerTest, AZeroStallTimeoutMeansNever) {
-  restart({.stall_seconds = 0});
-  scheduler_->begin(jobs(1));
+  restart(0);
+  begin(jobs(1));
   now_ += 1e9;
   scheduler_->tick();
   EXPECT_TRUE(launcher_.stopped.empty());
 }
 
 TEST_F(SchedulerTest, ALiveAttemptThatIsNotInTheStoreIsAdopted) {
-  const std::vector<Job> wanted = jobs(1);
+  const std::vector<RunRequest> wanted = jobs(1);
   make_folders(workspace_.run(id_of(0)).root());
   launcher_.survivors.insert(id_of(0));
-  scheduler_->begin(wanted);
+  begin(wanted);
   EXPECT_TRUE(launcher_.starts.empty());
   EXPECT_EQ(state(0), RunState::kRunning);
   EXPECT_TRUE(has_event("adopted"));
@@ -574,13 +594,13 @@ TEST_F(SchedulerTest, ALiveAttemptThatIsNotInTheStoreIsAdopted) {
 TEST_F(SchedulerTest, AnAdoptedRunTakesItsSlot) {
   slots_ = Slots(2, 0, {"GPU-a"});
   restart();
-  const std::vector<Job> wanted = jobs(3);
-  scheduler_->begin(wanted);
+  const std::vector<RunRequest> wanted = jobs(3);
+  begin(wanted);
   ASSERT_EQ(launcher_.starts.size(), 2u);
   launcher_.survivors = launcher_.alive;
   launcher_.alive.clear();
   restart();
-  scheduler_->begin(wanted);
+  begin(wanted);
   EXPECT_EQ(launcher_.starts.size(), 2u);  // both cores are taken by those that live on
   finish(id_of(0));
   EXPECT_EQ(launcher_.starts.size(), 3u);
@@ -589,15 +609,15 @@ TEST_F(SchedulerTest, AnAdoptedRunTakesItsSlot) {
 TEST_F(SchedulerTest, AnAdoptedRunTakesItsDevice) {
   slots_ = Slots(2, 0, {"GPU-a"});
   restart();
-  std::vector<Job> wanted = jobs(2, "cuda");
-  scheduler_->begin(wanted);
+  std::vector<RunRequest> wanted = jobs(2, "cuda");
+  begin(wanted);
   ASSERT_EQ(launcher_.starts.size(), 1u);
   const RunDirectory run = workspace_.run(id_of(0));
   write_start(run, 1, {{"cuda_device", "GPU-a"}, {"device", "GPU"}, {"numerics", 1}});
   launcher_.survivors = launcher_.alive;
   launcher_.alive.clear();
   restart();
-  scheduler_->begin(wanted);
+  begin(wanted);
   EXPECT_EQ(launcher_.starts.size(), 1u);
   finish(id_of(0));
   EXPECT_EQ(launcher_.devices.at(id_of(1)), "GPU-a");
@@ -606,7 +626,7 @@ TEST_F(SchedulerTest, AnAdoptedRunTakesItsDevice) {
 TEST_F(SchedulerTest, ADeviceIsAssignedOnce) {
   slots_ = Slots(2, 0, {"GPU-a", "GPU-b"});
   restart();
-  scheduler_->begin(jobs(3, "cuda"));
+  begin(jobs(3, "cuda"));
   EXPECT_EQ(launcher_.starts.size(), 2u);
   EXPECT_NE(launcher_.devices[id_of(0)], launcher_.devices[id_of(1)]);
   finish(id_of(0));
@@ -616,7 +636,7 @@ TEST_F(SchedulerTest, ADeviceIsAssignedOnce) {
 TEST_F(SchedulerTest, RunsShareADeviceOnlyWhenAllAreTaken) {
   slots_ = Slots(2, 0, {"GPU-a", "GPU-b"}, /*runs_per_device=*/2);
   restart();
-  scheduler_->begin(jobs(5, "cuda"));
+  begin(jobs(5, "cuda"));
   ASSERT_EQ(launcher_.starts.size(), 4u);
   EXPECT_NE(launcher_.devices[id_of(0)], launcher_.devices[id_of(1)]);
   std::map<std::string, int> runs;
@@ -628,20 +648,210 @@ TEST_F(SchedulerTest, RunsShareADeviceOnlyWhenAllAreTaken) {
 }
 
 TEST_F(SchedulerTest, ARunForAMissingDeviceIsHeld) {
-  scheduler_->begin(jobs(1, "cuda"));
+  begin(jobs(1, "cuda"));
   EXPECT_EQ(state(0), RunState::kHeld);
-  EXPECT_TRUE(scheduler_->finished());
+  EXPECT_TRUE(finished());
 }
 
 TEST_F(SchedulerTest, ThreadsCountAsCores) {
-  std::vector<Job> wanted = jobs(3);
+  std::vector<RunRequest> wanted = jobs(3);
   wanted[1].threads = 8;  // more than there are: it gets all, once they are free
-  scheduler_->begin(wanted);
+  begin(wanted);
   EXPECT_EQ(launcher_.starts, (std::vector<std::string>{id_of(0), id_of(2)}));
   finish(id_of(0));
   EXPECT_EQ(starts(1), 0);
   finish(id_of(2));
   EXPECT_EQ(starts(1), 1);
+}
+
+// --- several sweeps --------------------------------------------------------------------------------------------------
+
+TEST_F(SchedulerTest, ASweepOfHigherPriorityGoesFirstAndRunningAttemptsGoOn) {
+  begin(jobs(4));
+  submit("urgent", {job(10), job(11)});
+  store_->set_priority("urgent", 5);
+  scheduler_->add("urgent", Scheduler::Add::kSubmit);
+  EXPECT_EQ(launcher_.alive, (std::set<std::string>{id_of(0), id_of(1)}));
+  finish(id_of(0));
+  finish(id_of(1));
+  EXPECT_EQ(launcher_.alive, (std::set<std::string>{id_of(10), id_of(11)}));
+  EXPECT_EQ(scheduler_->counts("s").waiting, 2);
+}
+
+TEST_F(SchedulerTest, APriorityThatIsSetLaterReordersWhatWaits) {
+  begin(jobs(3));
+  submit("later", {job(10)});
+  scheduler_->add("later", Scheduler::Add::kSubmit);
+  scheduler_->set_priority("later", 1);
+  finish(id_of(0));
+  EXPECT_EQ(starts(10), 1);
+  EXPECT_EQ(starts(2), 0);
+  EXPECT_EQ(store_->sweep("later")->priority, 1);
+}
+
+TEST_F(SchedulerTest, RowsOfTheTableBecomeCompleteOneAfterAnother) {
+  std::vector<RunRequest> wanted = jobs(4);
+  for (int i = 0; i < 4; ++i) wanted[static_cast<size_t>(i)].rank = i % 2;
+  begin(wanted);
+  EXPECT_EQ(launcher_.starts, (std::vector<std::string>{id_of(0), id_of(2)}));
+}
+
+TEST_F(SchedulerTest, TheLongestRunOfARankGoesFirst) {
+  std::vector<RunRequest> wanted = jobs(3);
+  wanted[2].updates = 99;
+  begin(wanted);
+  EXPECT_EQ(launcher_.starts, (std::vector<std::string>{id_of(2), id_of(0)}));
+}
+
+TEST_F(SchedulerTest, ARunThatTwoSweepsWantIsTrainedOnce) {
+  begin(jobs(1));
+  submit("t", {job(0), job(1)});
+  scheduler_->add("t", Scheduler::Add::kSubmit);
+  finish(id_of(0));
+  finish(id_of(1));
+  EXPECT_EQ(launcher_.starts.size(), 2u);
+  EXPECT_TRUE(scheduler_->idle("s"));
+  EXPECT_TRUE(scheduler_->idle("t"));
+  EXPECT_EQ(scheduler_->counts("t").ended(), 2);
+  for (const SchedulerEvent& event : events_) {
+    if (event.what == "done" && event.id == id_of(0)) EXPECT_EQ(event.sweeps, (std::vector<std::string>{"s", "t"}));
+  }
+}
+
+TEST_F(SchedulerTest, APausedSweepStopsItsAttemptsUnlessAnotherSweepWantsThem) {
+  begin(jobs(2));
+  submit("t", {job(1)});
+  scheduler_->add("t", Scheduler::Add::kSubmit);
+  scheduler_->pause("s", "paused on request", OnPause::kStop);
+  EXPECT_EQ(launcher_.stopped, (std::set<std::string>{id_of(0)}));
+  end(id_of(0), Exit{.code = kExitStopped, .asked = "stop"});
+  now_ += 100;
+  scheduler_->tick();
+  EXPECT_EQ(starts(0), 1);
+  EXPECT_EQ(store_->sweep("s")->state, SweepState::kPaused);
+  EXPECT_EQ(scheduler_->why_waiting(id_of(0)), "its sweep is paused: paused on request");
+  scheduler_->resume("s");
+  EXPECT_EQ(starts(0), 2);
+  EXPECT_EQ(store_->sweep("s")->state, SweepState::kActive);
+  EXPECT_EQ(store_->attempts_of(id_of(0)).at(0).outcome, "stopped");
+}
+
+TEST_F(SchedulerTest, APausedSweepStaysPausedInTheNextProcess) {
+  begin(jobs(1));
+  scheduler_->pause("s", "paused on request", OnPause::kStop);
+  end(id_of(0), Exit{.code = kExitStopped, .asked = "stop"});
+  restart();
+  scheduler_->begin();
+  EXPECT_TRUE(store_->active_sweeps().empty());
+  scheduler_->add("s", Scheduler::Add::kRestart);
+  EXPECT_EQ(starts(0), 1);
+  scheduler_->resume("s");
+  EXPECT_EQ(starts(0), 2);
+}
+
+TEST_F(SchedulerTest, ACancelledSweepKeepsItsResultsAndTheRunsOfOthers) {
+  begin(jobs(4));
+  submit("t", {job(2)});
+  scheduler_->add("t", Scheduler::Add::kSubmit);
+  finish(id_of(0));  // run 2, which both want, takes its slot
+  scheduler_->cancel("s");
+  EXPECT_EQ(launcher_.stopped, (std::set<std::string>{id_of(1)}));
+  end(id_of(1), Exit{.code = kExitStopped, .asked = "stop"});
+  EXPECT_EQ(state(0), RunState::kDone);
+  EXPECT_EQ(state(1), RunState::kCancelled);
+  EXPECT_EQ(state(2), RunState::kRunning);
+  EXPECT_EQ(state(3), RunState::kCancelled);
+  EXPECT_TRUE(scheduler_->idle("s"));
+  scheduler_->resume("s");  // it is over; only a new submission makes it active
+  EXPECT_EQ(store_->sweep("s")->state, SweepState::kCancelled);
+  submit("s", jobs(4));
+  scheduler_->add("s", Scheduler::Add::kSubmit);
+  EXPECT_EQ(state(1), RunState::kRunning);
+}
+
+TEST_F(SchedulerTest, ACancelledRunWhoseLastUpdateWasMadeKeepsItsResult) {
+  begin(jobs(1));
+  EXPECT_TRUE(scheduler_->cancel_run(id_of(0)));
+  finish(id_of(0));
+  EXPECT_EQ(state(0), RunState::kDone);
+}
+
+TEST_F(SchedulerTest, AHeldRunWaitsForItsReleaseWhateverElseIsAsked) {
+  begin(jobs(3));
+  EXPECT_TRUE(scheduler_->hold(id_of(0)));
+  EXPECT_TRUE(scheduler_->hold(id_of(2)));
+  EXPECT_EQ(state(2), RunState::kHeld);
+  end(id_of(0), Exit{.code = kExitStopped, .asked = "stop"});
+  EXPECT_EQ(state(0), RunState::kHeld);
+  finish(id_of(1));
+  EXPECT_TRUE(finished());
+  scheduler_->add("s", Scheduler::Add::kSubmit);
+  EXPECT_TRUE(finished());
+  EXPECT_TRUE(scheduler_->hold(id_of(0))) << "again";
+  EXPECT_TRUE(scheduler_->release(id_of(0)));
+  EXPECT_TRUE(scheduler_->release(id_of(2)));
+  EXPECT_EQ(launcher_.alive, (std::set<std::string>{id_of(0), id_of(2)}));
+  EXPECT_FALSE(scheduler_->hold(id_of(1))) << "it is done";
+  EXPECT_FALSE(scheduler_->release("0000000000000000"));
+}
+
+TEST_F(SchedulerTest, ARunThatIsReleasedBeforeItHasStoppedIsQueuedAgain) {
+  begin(jobs(1));
+  scheduler_->hold(id_of(0));
+  EXPECT_TRUE(scheduler_->release(id_of(0)));
+  end(id_of(0), Exit{.code = kExitStopped, .asked = "stop"});
+  now_ += 100;
+  scheduler_->tick();
+  EXPECT_EQ(starts(0), 2);
+}
+
+TEST_F(SchedulerTest, AFailedRunIsRetriedOnRequest) {
+  begin(jobs(1));
+  end(id_of(0), kExitSettingsRefused, "unknown setting");
+  EXPECT_FALSE(scheduler_->retry("0000000000000000"));
+  EXPECT_TRUE(scheduler_->retry(id_of(0)));
+  EXPECT_EQ(starts(0), 2);
+  EXPECT_FALSE(scheduler_->retry(id_of(0))) << "it runs";
+}
+
+TEST_F(SchedulerTest, TheSameCrashPausesOneSweepAndTheOtherGoesOn) {
+  begin(jobs(3));
+  submit("t", {job(10), job(11), job(12), job(13)});
+  scheduler_->add("t", Scheduler::Add::kSubmit);
+  for (int i = 0; i < 3; ++i) end(id_of(i), 1, "no such file");
+  EXPECT_FALSE(scheduler_->paused("s").empty());
+  EXPECT_TRUE(scheduler_->paused("t").empty());
+  EXPECT_FALSE(scheduler_->idle("t"));
+  EXPECT_EQ(launcher_.alive, (std::set<std::string>{id_of(10), id_of(11)}));
+}
+
+TEST_F(SchedulerTest, AnotherProcessGoesOnWithTheActiveSweepsInTheirOrder) {
+  begin(jobs(3));
+  submit("t", {job(10)});
+  scheduler_->add("t", Scheduler::Add::kSubmit);
+  launcher_.survivors = {id_of(0)};
+  launcher_.alive.clear();
+  restart();
+  scheduler_->begin();
+  EXPECT_EQ(store_->active_sweeps(), (std::vector<std::string>{"s", "t"}));
+  for (const std::string& sweep : store_->active_sweeps()) scheduler_->add(sweep, Scheduler::Add::kRestart);
+  EXPECT_EQ(launcher_.alive, (std::set<std::string>{id_of(0), id_of(1)}));
+  EXPECT_EQ(scheduler_->counts("s").total, 3);
+  EXPECT_EQ(scheduler_->counts("s").running, 2);
+  EXPECT_EQ(scheduler_->progress("s").size(), 2u);
+  EXPECT_TRUE(scheduler_->progress("t").empty());
+}
+
+TEST_F(SchedulerTest, AfterAStopNothingIsStartedAndTheSweepsStayActive) {
+  begin(jobs(3));
+  scheduler_->stop();
+  EXPECT_TRUE(scheduler_->is_stopping_any());
+  end(id_of(0), Exit{.code = kExitStopped, .asked = "stop"});
+  end(id_of(1), Exit{.code = kExitStopped, .asked = "stop"});
+  EXPECT_FALSE(scheduler_->is_stopping_any());
+  EXPECT_TRUE(scheduler_->idle());
+  EXPECT_EQ(launcher_.starts.size(), 2u);
+  EXPECT_EQ(store_->sweep("s")->state, SweepState::kActive);
 }
 
 // Any order of ends and restarts: no run is trained after it was done, none is lost, never two attempts of one at once.
@@ -656,21 +866,21 @@ TEST_F(SchedulerTest, RandomHistoriesLoseAndRepeatNoRun) {
     launcher_.alive.clear();
     launcher_.survivors.clear();
     launcher_.starts.clear();
-    restart({.stall_seconds = 0, .retry_failed = false});
+    restart(0);
     uint32_t state_of_random = seed;
     const auto random = [&](uint32_t below) {
       return (state_of_random = state_of_random * 1664525u + 1013904223u) / 65536u % below;
     };
 
     std::set<std::string> done;
-    scheduler_->begin(jobs(6));
+    begin(jobs(6));
     for (int step = 0; step < 2000; ++step) {
-      if (!scheduler_->paused().empty() &&
+      if (!paused().empty() &&
           launcher_.alive.empty()) {  // lost too often in a row: the user starts it again
-        restart({.stall_seconds = 0, .retry_failed = false});
-        scheduler_->begin(jobs(6));
+        restart(0);
+        begin(jobs(6));
       }
-      if (scheduler_->finished()) break;
+      if (finished()) break;
       now_ += 100;
       scheduler_->tick();
       if (launcher_.alive.empty()) continue;
@@ -695,12 +905,12 @@ TEST_F(SchedulerTest, RandomHistoriesLoseAndRepeatNoRun) {
             if (random(2) == 0) launcher_.survivors.insert(alive);
           }
           launcher_.alive.clear();
-          restart({.stall_seconds = 0, .retry_failed = false});
-          scheduler_->begin(jobs(6));
+          restart(0);
+          begin(jobs(6));
           break;
       }
     }
-    ASSERT_TRUE(scheduler_->finished()) << "seed " << seed;
+    ASSERT_TRUE(finished()) << "seed " << seed;
     for (int i = 0; i < 6; ++i) EXPECT_EQ(state(i), RunState::kDone) << "seed " << seed << ", run " << i;
   }
 }

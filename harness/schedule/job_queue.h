@@ -1,0 +1,86 @@
+// The waiting jobs of all sweeps, in the order in which they are tried. Pure: times come from the caller.
+//
+// Jobs with the same needs wait in one line, so that a job is found in a time that depends on the number of different
+// needs and not on the number of jobs.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <tuple>
+#include <unordered_map>
+
+namespace tearless::harness {
+
+/// What a job needs to be started.
+struct JobNeeds {
+  std::string device = "cpu";  // or "cuda"
+  int threads = 1;             // CPU threads
+  bool alone = false;          // nothing else may run at the same time
+  auto operator<=>(const JobNeeds&) const = default;
+};
+
+/// The order of jobs: those of sweeps with a higher priority first, then those of the earlier submission, of lower rank,
+/// with more work, and in the grid's order.
+struct JobOrder {
+  int64_t priority = 0;    // of the sweep
+  int64_t submission = 0;  // of the sweep: a later one has a higher number
+  int64_t rank = 0;        // within the sweep
+  int64_t work = 0;        // updates; the longest job of a rank goes first, so that the last one to end is a short one
+  int64_t place = 0;       // in the grid's order
+
+  bool operator<(const JobOrder& other) const {
+    return std::tuple(-priority, submission, rank, -work, place) <
+           std::tuple(-other.priority, other.submission, other.rank, -other.work, other.place);
+  }
+};
+
+class JobQueue {
+ public:
+  /// A job that is passed over for this many seconds, because it does not fit while smaller ones do, blocks the others
+  /// until it fits.
+  static constexpr double kPatience = 600;
+
+  /// Adds a job that may be started from the time `not_before` on. REQUIRES: !contains(id).
+  void push(const std::string& id, const JobNeeds& needs, const JobOrder& order, double not_before = 0);
+
+  /// Removes a job. False if it is not waiting.
+  bool erase(const std::string& id);
+
+  bool contains(const std::string& id) const { return jobs_.contains(id); }
+  size_t size() const { return jobs_.size(); }
+
+  /// The time from which on a waiting job may be started; 0 for one that may be started now or is not waiting.
+  double not_before(const std::string& id) const;
+
+  /// Removes and returns the first job, in the order of JobOrder, that may be started at the time `now` and whose needs
+  /// fit. `fits` is asked once for each kind of needs at most. nullopt if there is none.
+  struct Taken {
+    std::string id;
+    JobNeeds needs;
+  };
+  std::optional<Taken> take(double now, const std::function<bool(const JobNeeds&)>& fits);
+
+ private:
+  struct Waiting {
+    JobNeeds needs;
+    JobOrder order;
+    double not_before = 0;
+    bool delayed = false;  // it is in delayed_, not in a line
+  };
+  struct Line {
+    std::set<std::pair<JobOrder, std::string>> jobs;
+    std::optional<double> passed_over_since;  // another job was started since then although this line's first was due
+  };
+
+  void let_in(double now);
+
+  std::unordered_map<std::string, Waiting> jobs_;
+  std::map<JobNeeds, Line> lines_;
+  std::set<std::pair<double, std::string>> delayed_;  // by not_before
+};
+
+}  // namespace tearless::harness

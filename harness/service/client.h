@@ -1,0 +1,16 @@
+// Asks the service of a workspace (protocol.h).
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "harness/runs/workspace.h"
+#include "harness/service/protocol.h"
+
+namespace tearless::harness {
+
+/// The answer of the workspace's service; nullopt if there is none. Waits a minute at most. UserError, with the service's
+/// own sentence, if it refuses the request, and if it does not answer.
+std::optional<nlohmann::json> ask_service(const Workspace& workspace, const Request& request);
+
+}  // namespace tearless::harness

@@ -1,0 +1,50 @@
+// What a service knows and others show: plain structs, each with one JSON form, for the socket, `--json` and the screen.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/schedule/progress.h"
+
+namespace tearless::harness {
+
+/// A sweep that the service works on.
+struct SweepFacts {
+  std::string id;
+  std::string title;
+  std::string state;  // name_of(SweepState)
+  std::string reason;
+  int64_t priority = 0;
+  int64_t total = 0, waiting = 0, running = 0;  // jobs, as SweepCounts
+  std::optional<double> seconds_left;
+  std::vector<Progress> attempts;  // its running attempts
+
+  int64_t ended() const { return total - waiting - running; }
+  /// Nothing of it runs, and nothing will be started without a request.
+  bool idle() const { return running == 0 && (waiting == 0 || state != "active"); }
+};
+
+struct ServiceFacts {
+  std::string kind;        // "daemon", or "run" for the service of a `tearless run`
+  int64_t pid = 0;
+  std::string started_at;  // UTC
+  std::vector<SweepFacts> sweeps;
+
+  /// Null if the service does not work on the sweep.
+  const SweepFacts* sweep(const std::string& id) const;
+};
+
+nlohmann::json to_json(const Progress& progress);
+nlohmann::json to_json(const SweepFacts& facts);
+nlohmann::json to_json(const ServiceFacts& facts);
+
+/// The inverse. nlohmann::json::exception for anything else.
+ServiceFacts service_facts_from(const nlohmann::json& json);
+
+/// "3/24 ended, 2 running, 19 waiting · about 1:02:03 to go".
+std::string summary_of(const SweepFacts& facts);
+
+}  // namespace tearless::harness

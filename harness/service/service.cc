@@ -1,0 +1,214 @@
+#include "harness/service/service.h"
+
+#include <fmt/format.h>
+#include <sched.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+
+#include "base/error.h"
+#include "base/time.h"
+#include "harness/store/sweep_directory.h"
+
+namespace tearless::harness {
+using nlohmann::json;
+namespace {
+
+constexpr auto kTick = std::chrono::seconds(1);
+
+double steady_seconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+// The cores that this process may use. Under taskset or a container's CPU set, fewer than the machine has.
+int usable_cores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  return ::sched_getaffinity(0, sizeof set, &set) == 0 ? std::max(1, CPU_COUNT(&set)) : 1;
+}
+
+std::map<std::string, std::string> cuda_names(const std::vector<ProgramDevice>& devices) {
+  std::map<std::string, std::string> names;
+  for (const ProgramDevice& device : devices) {
+    if (device.kind == "cuda") names[device.uuid] = device.name;
+  }
+  return names;
+}
+
+Slots slots_of(const ServiceOptions& options) {
+  std::vector<std::string> devices;
+  for (const auto& [uuid, name] : cuda_names(options.devices)) devices.push_back(uuid);
+  return Slots(usable_cores(), options.jobs, devices, options.runs_per_gpu);
+}
+
+std::pair<uint64_t, uint64_t> identity_of(const std::filesystem::path& folder) {
+  struct stat info {};
+  if (::stat(folder.c_str(), &info) != 0) return {0, 0};
+  return {info.st_dev, info.st_ino};
+}
+
+}  // namespace
+
+Service::Service(boost::asio::io_context& io, Store& store, const Workspace& workspace, ServiceOptions options,
+                 Listener listener)
+    : store_(store),
+      workspace_(workspace),
+      options_(std::move(options)),
+      listener_(std::move(listener)),
+      timer_(io),
+      launcher_(io, std::filesystem::read_symlink("/proc/self/exe"), cuda_names(options_.devices)),
+      scheduler_(store, workspace, launcher_, slots_of(options_), steady_seconds,
+                 [this](const SchedulerEvent& event) { on_event(event); }),
+      started_at_(utc_now()),
+      folder_(identity_of(workspace.root())) {}
+
+void Service::begin() {
+  scheduler_.begin();
+  tick();
+}
+
+void Service::add_active_sweeps() {
+  for (const std::string& sweep : store_.active_sweeps()) {
+    titles_[sweep] = store_.sweep(sweep)->title;
+    scheduler_.add(sweep, Scheduler::Add::kRestart);
+  }
+}
+
+bool Service::workspace_is_gone() const { return identity_of(workspace_.root()) != folder_; }
+
+void Service::tick() {
+  if (!workspace_is_gone()) scheduler_.tick();
+  if (on_tick) on_tick();
+  timer_.expires_after(kTick);
+  timer_.async_wait([this](boost::system::error_code error) {
+    if (!error) tick();
+  });
+}
+
+void Service::on_event(const SchedulerEvent& event) {
+  for (const std::string& sweep : event.sweeps) {
+    log_event(workspace_, sweep, event.what, {{"run", event.id}, {"text", event.text}});
+  }
+  listener_(event);
+}
+
+void Service::submit(const std::string& id, Scheduler::Add how) {
+  log_event(workspace_, id, "submitted");  // first: the sweep's folder says then that it is active
+  const Sweep sweep = read_sweep(workspace_, id);
+  store_.submit(sweep);
+  titles_[id] = sweep.title;
+  scheduler_.add(id, how);
+}
+
+// Makes the scheduler know the sweeps. UserError for one that is not in the store.
+void Service::require(const std::vector<std::string>& sweeps) {
+  for (const std::string& id : sweeps) {
+    if (scheduler_.knows(id)) continue;
+    const std::optional<Sweep> sweep = store_.sweep(id);
+    if (!sweep) fail("there is no sweep {} in {}", id, workspace_.root().string());
+    titles_[id] = sweep->title;
+    scheduler_.add(id, Scheduler::Add::kRestart);
+  }
+}
+
+json Service::answer(const Request& request) {
+  try {
+    if (workspace_is_gone()) fail("{} was moved or deleted while this process used it", workspace_.root().string());
+    return carry_out(request);
+  } catch (const UserError& error) {
+    return {{"error", error.what()}};
+  }
+}
+
+json Service::carry_out(const Request& request) {
+  std::vector<std::string> done, refused;
+  const auto each_run = [&](bool (Scheduler::*verb)(const std::string&)) {
+    for (const std::string& id : request.runs) ((scheduler_.*verb)(id) ? done : refused).push_back(id);
+  };
+  if (request.verb != Verb::kSubmit && request.verb != Verb::kRetry) require(request.sweeps);
+  for (const std::string& sweep : request.sweeps) {
+    switch (request.verb) {
+      case Verb::kSubmit:
+        submit(sweep, Scheduler::Add::kSubmit);
+        break;
+      case Verb::kRetry:
+        submit(sweep, Scheduler::Add::kRetry);
+        break;
+      case Verb::kPause:
+        scheduler_.pause(sweep, "paused on request", OnPause::kStop);
+        break;
+      case Verb::kResume:
+        scheduler_.resume(sweep);
+        break;
+      case Verb::kCancel:
+        scheduler_.cancel(sweep);
+        break;
+      case Verb::kPriority:
+        log_event(workspace_, sweep, "priority", {{"priority", request.priority}});
+        scheduler_.set_priority(sweep, request.priority);
+        break;
+      case Verb::kHold:
+      case Verb::kRelease:
+      case Verb::kStatus:
+      case Verb::kWhy:
+      case Verb::kStop:
+        break;
+    }
+    done.push_back(sweep);
+  }
+  switch (request.verb) {
+    case Verb::kStatus:
+      return to_json(facts());
+    case Verb::kWhy: {
+      json why = json::object();
+      for (const std::string& id : request.runs) why[id] = scheduler_.why_waiting(id);
+      return {{"why", why}};
+    }
+    case Verb::kStop:
+      asked_to_end_ = true;
+      if (request.now) scheduler_.stop();
+      break;
+    case Verb::kCancel:
+      each_run(&Scheduler::cancel_run);
+      break;
+    case Verb::kHold:
+      each_run(&Scheduler::hold);
+      break;
+    case Verb::kRelease:
+      each_run(&Scheduler::release);
+      break;
+    case Verb::kRetry:
+      each_run(&Scheduler::retry);
+      break;
+    case Verb::kSubmit:
+    case Verb::kPause:
+    case Verb::kResume:
+    case Verb::kPriority:
+      break;
+  }
+  return {{"done", done}, {"refused", refused}};
+}
+
+ServiceFacts Service::facts() const {
+  ServiceFacts facts{.kind = options_.kind, .pid = ::getpid(), .started_at = started_at_, .sweeps = {}};
+  for (const auto& [id, title] : titles_) {
+    const SweepCounts counts = scheduler_.counts(id);
+    const std::string paused = scheduler_.paused(id);
+    facts.sweeps.push_back({.id = id,
+                            .title = title,
+                            .state = paused.empty() ? "active" : "paused",
+                            .reason = paused,
+                            .priority = scheduler_.priority(id),
+                            .total = counts.total,
+                            .waiting = counts.waiting,
+                            .running = counts.running,
+                            .seconds_left = scheduler_.seconds_left(id),
+                            .attempts = scheduler_.progress(id)});
+  }
+  return facts;
+}
+
+}  // namespace tearless::harness

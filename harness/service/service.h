@@ -1,0 +1,83 @@
+// The service of a workspace: the one process that writes the database and decides what runs. It is `tearless daemon`, or
+// the first `tearless run` for as long as that lives. A single-threaded event loop: every request and every end of a
+// process is handled to its end before the next one.
+//
+// Whoever owns it decides when it ends. The attempts live on under their supervisors, and the next service adopts them.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/runs/workspace.h"
+#include "harness/schedule/local_launcher.h"
+#include "harness/schedule/program.h"
+#include "harness/schedule/scheduler.h"
+#include "harness/service/facts.h"
+#include "harness/service/protocol.h"
+#include "harness/store/store.h"
+
+namespace tearless::harness {
+
+struct ServiceOptions {
+  std::string kind = "run";            // ServiceFacts::kind
+  int jobs = 0;                        // concurrent runs on the CPU; 0: as many as their threads fit the cores
+  int runs_per_gpu = 1;                // concurrent runs on each GPU
+  std::vector<ProgramDevice> devices;  // of this machine
+};
+
+class Service {
+ public:
+  using Listener = std::function<void(const SchedulerEvent&)>;
+
+  /// Borrows `io` and `store`, which must outlive the service. `listener` is told what happens, after the sweeps' logs.
+  Service(boost::asio::io_context& io, Store& store, const Workspace& workspace, ServiceOptions options,
+          Listener listener);
+
+  /// Takes over what earlier processes left, and looks at the running attempts every second from now on.
+  void begin();
+  /// Works on all sweeps that are active in the store.
+  void add_active_sweeps();
+
+  /// Carries out a request. The answer is {"error": sentence} for one that cannot be.
+  nlohmann::json answer(const Request& request);
+
+  /// Reads the folder of a sweep into the store and works on it.
+  void submit(const std::string& sweep, Scheduler::Add how);
+
+  ServiceFacts facts() const;
+
+  Scheduler& scheduler() { return scheduler_; }
+  const Workspace& workspace() const { return workspace_; }
+
+  /// The workspace's folder is no longer at its path: nothing can be recorded any more.
+  bool workspace_is_gone() const;
+  bool asked_to_end() const { return asked_to_end_; }
+
+  /// Called every second, after the scheduler.
+  std::function<void()> on_tick;
+
+ private:
+  nlohmann::json carry_out(const Request& request);
+  void tick();
+  void on_event(const SchedulerEvent& event);
+  void require(const std::vector<std::string>& sweeps);
+
+  Store& store_;
+  Workspace workspace_;
+  ServiceOptions options_;
+  Listener listener_;
+  boost::asio::steady_timer timer_;
+  LocalLauncher launcher_;
+  Scheduler scheduler_;
+  std::string started_at_;
+  std::pair<uint64_t, uint64_t> folder_;  // device and inode of the workspace
+  std::map<std::string, std::string> titles_;  // sweep → title
+  bool asked_to_end_ = false;
+};
+
+}  // namespace tearless::harness

@@ -1,0 +1,42 @@
+#include "harness/submission_options.h"
+
+#include <utility>
+
+namespace tearless::harness {
+
+void SubmissionFlags::add_to(CLI::App& app) {
+  app.add_option("--only", only, "axis=label: these runs only (repeat for more labels and axes; seed=N too)");
+  app.add_flag("--smoke", smoke,
+               "train every run for a few updates only, to check that the grid works (in WORKSPACE/smoke)");
+  app.add_option("--priority", priority, "sweeps of higher priority go first (default: 0, or what it was)");
+  app.add_option("--stall-timeout", stall_minutes,
+                 "minutes without new output or metrics after which a run is stopped (0: never)")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  app.add_option("--grace", grace_seconds,
+                 "seconds that a run has to write a checkpoint and exit when it is asked to stop; then it is killed")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+}
+
+SubmissionOptions SubmissionFlags::options() const {
+  return {.only = only,
+          .smoke = smoke,
+          .policy = {.stall_seconds = stall_minutes * 60, .grace_seconds = grace_seconds}};
+}
+
+void CapacityFlags::add_to(CLI::App& app) {
+  app.add_option("--jobs", jobs, "runs at the same time on the CPU (default: as many as the cores allow for their threads)")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--runs-per-gpu", runs_per_gpu,
+                 "runs at the same time on each GPU; more than 1 pays for small models (docs/speed.md); results do not "
+                 "depend on it")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+}
+
+ServiceOptions CapacityFlags::service(const std::string& kind, std::vector<ProgramDevice> devices) const {
+  return {.kind = kind, .jobs = jobs, .runs_per_gpu = runs_per_gpu, .devices = std::move(devices)};
+}
+
+}  // namespace tearless::harness

@@ -1,0 +1,35 @@
+// Options that several commands share: what is submitted, and how much runs at the same time.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/service/service.h"
+#include "harness/submit/submission.h"
+
+namespace tearless::harness {
+
+/// Of `run` and `submit`.
+struct SubmissionFlags {
+  std::vector<std::string> only;
+  bool smoke = false;
+  std::optional<int64_t> priority;  // unset: what it was, 0 for a new sweep
+  double stall_minutes = 30;
+  int grace_seconds = 30;
+
+  void add_to(CLI::App& app);
+  SubmissionOptions options() const;
+};
+
+/// Of `run` and `daemon`. Without meaning for a `run` that a service does the work for.
+struct CapacityFlags {
+  int jobs = 0;
+  int runs_per_gpu = 1;
+
+  void add_to(CLI::App& app);
+  ServiceOptions service(const std::string& kind, std::vector<ProgramDevice> devices) const;
+};
+
+}  // namespace tearless::harness

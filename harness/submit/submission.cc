@@ -1,0 +1,75 @@
+#include "harness/submit/submission.h"
+
+#include <fmt/ranges.h>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/time.h"
+#include "harness/grid/layout.h"
+#include "harness/store/sweep_directory.h"
+
+namespace tearless::harness {
+namespace fs = std::filesystem;
+namespace {
+
+nlohmann::ordered_json coordinates_of(const Grid& grid, const PlannedRun& run) {
+  auto coordinates = nlohmann::ordered_json::object();
+  for (const Axis& axis : grid.axes) coordinates[axis.name] = run.coordinates.at(axis.name);
+  return coordinates;
+}
+
+Sweep sweep_of(const Submission& submission, const Program& program, const SubmissionOptions& options) {
+  const Grid& grid = submission.grid;
+  const Probe probe = program.probe();
+  Sweep sweep{.id = "",
+              .title = grid.title,
+              .grid_file = fs::absolute(grid.file).string(),
+              .submitted_at = utc_now(),
+              .runs = {},
+              .program = fs::absolute(program.path()).string(),
+              .stamp = {{"program", probe.program}, {"version", probe.version}, {"numerics", probe.numerics}},
+              .policy = options.policy,
+              .state = SweepState::kActive,
+              .reason = "",
+              .priority = 0};
+  const Layout layout = layout_of(grid);
+  for (const PlannedRun& run : submission.plan) {
+    const CheckAnswer& answer = run.answer;
+    // Runs of one row of the table have one rank, so that rows become complete one after another.
+    const auto row = layout.row_index.find(project(run.point, grid.table.rows));
+    sweep.runs.push_back({.id = answer.id,
+                          .canonical = answer.waiting ? "" : answer.canonical,
+                          .waiting_for = answer.waiting ? answer.waiting_for : "",
+                          .parameters = answer.parameters,
+                          .memory_bytes = answer.memory_bytes,
+                          .updates = answer.updates,
+                          .coordinates = coordinates_of(grid, run),
+                          .seed = run.point.seed,
+                          .local = answer.local,
+                          .device = answer.device,
+                          .threads = answer.threads,
+                          .rank = row == layout.row_index.end() ? 0 : static_cast<int64_t>(row->second)});
+  }
+  sweep.id = sweep_id(sweep, submission.grid_text);
+  return sweep;
+}
+
+}  // namespace
+
+Submission prepare_submission(const fs::path& grid_file, const fs::path& engine, const SubmissionOptions& options) {
+  Submission submission{.grid = load_grid(grid_file), .grid_text = read_file(grid_file), .plan = {}, .sweep = {}};
+  const Grid& grid = submission.grid;
+  const Program program = Program::find(engine, grid.program);
+  submission.plan = plan_runs(grid, Only(grid, options.only), program, options.smoke);
+  if (const std::vector<std::string> errors = errors_of(grid, submission.plan); !errors.empty()) {
+    fail("{}\nNothing was started: correct the grid first", fmt::join(errors, "\n"));
+  }
+  submission.sweep = sweep_of(submission, program, options);
+  return submission;
+}
+
+void write_submission(const Workspace& workspace, const Submission& submission) {
+  freeze_sweep(workspace, submission.sweep, submission.grid_text);
+}
+
+}  // namespace tearless::harness

@@ -1,0 +1,39 @@
+// From a grid file to a sweep that can be run without it: the plan, checked by the training program, and the sweep's
+// folder.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "harness/grid/grid.h"
+#include "harness/runs/workspace.h"
+#include "harness/schedule/plan.h"
+#include "harness/schedule/program.h"
+#include "harness/store/store.h"
+
+namespace tearless::harness {
+
+struct Submission {
+  Grid grid;
+  std::string grid_text;
+  std::vector<PlannedRun> plan;
+  Sweep sweep;
+};
+
+/// What is asked for besides the grid.
+struct SubmissionOptions {
+  std::vector<std::string> only;  // axis=label: these runs only
+  bool smoke = false;             // the runs cut down to a few updates
+  SweepPolicy policy;
+};
+
+/// Plans the grid's runs with the training program that Program::find() finds for `engine`. Writes nothing. UserError,
+/// with a line for each mistake, if the program refuses a run.
+Submission prepare_submission(const std::filesystem::path& grid_file, const std::filesystem::path& engine,
+                              const SubmissionOptions& options);
+
+/// Writes the sweep's folder, from which a service reads it. Does not touch the database.
+void write_submission(const Workspace& workspace, const Submission& submission);
+
+}  // namespace tearless::harness

@@ -1,0 +1,281 @@
+// `tearless daemon` and the commands that talk to it, with real processes: several sweeps, several terminals, and a
+// daemon that is killed, stopped, moved away from, or not there.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "base/lock_file.h"
+#include "harness/store/store.h"
+#include "tests/harness/run_fixture.h"
+
+namespace tearless::harness {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+class DaemonTest : public RunTest {
+ protected:
+  DaemonTest() {
+    write_grid("\"succeed\"", 40);
+    std::string other = test::read_text(folder_ / "grid.toml");
+    other.replace(other.find("\"a\", \"b\""), 8, "\"c\", \"d\"");
+    test::write_text(folder_ / "other.toml", other);
+  }
+  ~DaemonTest() override {
+    tearless({"stop", "--now"});
+    test::eventually([&] { return !LockFile::is_held(folder_ / "results"); });
+  }
+
+  void start_daemon() {
+    const test::Finished daemon = tearless({"daemon", "--background"});
+    ASSERT_EQ(daemon.code, 0) << daemon.output << daemon.errors << log();
+    EXPECT_THAT(daemon.output, HasSubstr("works in results"));
+  }
+  std::string log() const {
+    return fs::exists(folder_ / "results/daemon.log") ? test::read_text(folder_ / "results/daemon.log") : "";
+  }
+  int64_t daemon_pid() {
+    std::smatch match;
+    const std::string status = tearless({"status"}).output;
+    return std::regex_search(status, match, std::regex("process (\\d+)")) ? std::stoll(match[1]) : 0;
+  }
+  void kill_daemon() {
+    const int64_t pid = daemon_pid();
+    ASSERT_GT(pid, 0);
+    ::kill(static_cast<pid_t>(pid), SIGKILL);
+    ASSERT_TRUE(test::eventually([&] { return !LockFile::is_held(folder_ / "results"); }));
+  }
+  test::Finished ok(std::vector<std::string> arguments) {
+    const test::Finished finished = tearless(arguments);
+    EXPECT_EQ(finished.code, 0) << testing::PrintToString(arguments) << finished.output << finished.errors;
+    return finished;
+  }
+  std::map<std::string, std::string> undisturbed_both() const {
+    std::map<std::string, std::string> both = undisturbed();
+    RunTest other;
+    test::write_text(other.folder_ / "grid.toml",
+                     std::regex_replace(test::read_text(folder_ / "other.toml"), std::regex("sleep_ms\" = \\d+"),
+                                        "sleep_ms\" = 0"));
+    EXPECT_EQ(other.tearless({"run", "grid.toml"}).code, 0);
+    both.merge(other.results());
+    return both;
+  }
+  std::map<std::string, int> states() const {
+    std::map<std::string, int> count;
+    const auto store = Store::open_reader(Workspace(folder_ / "results"));
+    for (const Sweep& sweep : store->sweeps()) {
+      for (const JobRecord& job : store->jobs_of(sweep.id, false)) ++count[std::string(name_of(job.state))];
+    }
+    return count;
+  }
+};
+
+using Count = std::map<std::string, int>;
+
+TEST_F(DaemonTest, TwoGridsSubmittedFromTwoTerminalsOutliveTheLogoutOfBoth) {
+  // Each terminal is a session whose leader ends; the kernel then hangs up on what is left in it.
+  const auto terminal = [&](const std::string& commands) {
+    test::Command shell = command({});
+    shell.arguments = {"/usr/bin/setsid", "--wait", "/bin/sh", "-c", commands + "; kill -HUP 0"};
+    test::run(shell);
+  };
+  const std::string program = test::program("tearless").string();
+  terminal(program + " daemon --background && " + program + " submit grid.toml");
+  terminal(program + " submit other.toml");
+  const test::Finished wait = tearless({"wait", "all"});
+  EXPECT_EQ(wait.code, 0) << wait.errors << log();
+  EXPECT_EQ(states(), (Count{{"done", 8}}));
+  EXPECT_EQ(attempts(), 8);
+  EXPECT_EQ(results(), undisturbed_both());
+}
+
+TEST_F(DaemonTest, KilledInTheMiddleItsSuccessorAdoptsWhatRunsAndEndsWithTheSameBytes) {
+  start_daemon();
+  ok({"submit", "grid.toml", "other.toml"});
+  for (int kills = 0; kills < 3; ++kills) {
+    RunDirectory some("");
+    if (!wait_for_a_run_in_the_middle(&some)) break;
+    kill_daemon();
+    EXPECT_THAT(tearless({"status"}).output, HasSubstr("takes over the runs that are recorded as running"));
+    start_daemon();
+  }
+  ok({"wait", "all"});
+  EXPECT_EQ(attempts(), 8) << "no attempt was repeated";
+  EXPECT_THAT(log(), HasSubstr("adopted"));
+  EXPECT_EQ(results(), undisturbed_both());
+}
+
+TEST_F(DaemonTest, WhatWasSubmittedWithoutADaemonWaitsForTheNextOne) {
+  const test::Finished submit = ok({"submit", "grid.toml"});
+  EXPECT_THAT(submit.output, HasSubstr("They wait: no tearless works in results"));
+  EXPECT_EQ(states(), (Count{{"queued", 4}}));
+  const test::Finished wait = tearless({"wait"});
+  EXPECT_EQ(wait.code, 2);
+  EXPECT_THAT(wait.errors, HasSubstr("tearless daemon --background"));
+  start_daemon();
+  ok({"wait"});
+  EXPECT_EQ(states(), (Count{{"done", 4}}));
+}
+
+TEST_F(DaemonTest, AGridThatIsEditedOrDeletedAfterItsSubmissionRunsAsItWas) {
+  ok({"submit", "grid.toml"});
+  const std::map<std::string, std::string> expected = undisturbed();
+  fs::remove(folder_ / "grid.toml");
+  start_daemon();
+  ok({"wait"});
+  EXPECT_EQ(results(), expected);
+}
+
+TEST_F(DaemonTest, ASubmissionWithAMistakeSubmitsNone) {
+  test::write_text(folder_ / "other.toml", "title = \"t\"\n[axis]\n\"nonsense\" = [1]\n");
+  EXPECT_EQ(tearless({"submit", "grid.toml", "other.toml"}).code, 2);
+  EXPECT_FALSE(fs::exists(folder_ / "results/tearless.db"));
+}
+
+TEST_F(DaemonTest, ARunGoesThroughTheDaemonAndEndsWithTheSweep) {
+  start_daemon();
+  const test::Finished run = ok({"run", "grid.toml"});
+  EXPECT_THAT(run.output, HasSubstr("done: max_updates"));
+  EXPECT_THAT(run.output, HasSubstr("4 runs: 4 done\nNext: tearless table grid.toml\n"));
+  EXPECT_EQ(results(), undisturbed());
+}
+
+TEST_F(DaemonTest, CtrlCInARunLeavesTheSweepToTheDaemon) {
+  start_daemon();
+  test::Background run(command({"run", "grid.toml"}));
+  ASSERT_TRUE(test::eventually([&] { return run.output().find("started") != std::string::npos; }));
+  run.signal(SIGINT);
+  const test::Finished left = run.wait();
+  EXPECT_EQ(left.code, 130);
+  EXPECT_THAT(left.output, HasSubstr("The sweep goes on in process"));
+  ok({"wait"});
+  EXPECT_EQ(attempts(), 4);
+}
+
+TEST_F(DaemonTest, WhenTheDaemonIsKilledARunThatWatchedItTakesOver) {
+  start_daemon();
+  test::Background run(command({"run", "grid.toml"}));
+  ASSERT_TRUE(test::eventually([&] { return run.output().find("started") != std::string::npos; }));
+  kill_daemon();
+  const test::Finished finished = run.wait();
+  EXPECT_EQ(finished.code, 0) << finished.output << finished.errors;
+  EXPECT_EQ(results(), undisturbed());
+}
+
+TEST_F(DaemonTest, ASecondDaemonIsRefusedAndTheFirstNamed) {
+  start_daemon();
+  const int64_t pid = daemon_pid();
+  const test::Finished second = tearless({"daemon"});
+  EXPECT_EQ(second.code, 2);
+  EXPECT_THAT(second.errors, HasSubstr("a tearless daemon (process " + std::to_string(pid) + ")"));
+  EXPECT_THAT(ok({"daemon", "--background"}).output, HasSubstr("already"));
+  EXPECT_EQ(daemon_pid(), pid);
+}
+
+TEST_F(DaemonTest, AStopLeavesTheRunsAndAStopNowTakesThemAlong) {
+  start_daemon();
+  ok({"submit", "grid.toml"});
+  RunDirectory some("");
+  ASSERT_TRUE(wait_for_a_run_in_the_middle(&some));
+  ok({"stop"});
+  ASSERT_TRUE(test::eventually([&] { return !LockFile::is_held(folder_ / "results"); }));
+  EXPECT_TRUE(LockFile::is_held(some.lock()) || fs::exists(some.done())) << "its run goes on";
+  start_daemon();
+  ASSERT_TRUE(wait_for_a_run_in_the_middle(&some));
+  ok({"stop", "--now"});
+  ASSERT_TRUE(test::eventually([&] { return !LockFile::is_held(folder_ / "results"); }));
+  expect_nothing_alive();
+  EXPECT_EQ(ok({"stop"}).output, "Nothing to stop: no tearless works in results.\n");
+  start_daemon();
+  ok({"wait"});
+  EXPECT_EQ(results(), undisturbed());
+}
+
+TEST_F(DaemonTest, PausedHeldAndCancelledRunsStaySoWhenTheDaemonIsKilledAndTheDatabaseIsLost) {
+  start_daemon();
+  ok({"submit", "grid.toml"});
+  ok({"submit", "other.toml"});
+  ok({"pause", "grid.toml"});
+  ok({"cancel", "other.toml"});
+  ok({"priority", "7", "grid.toml"});
+  kill_daemon();
+  fs::remove(folder_ / "results/tearless.db");
+  for (const char* side : {"-wal", "-shm"}) fs::remove(folder_ / ("results/tearless.db" + std::string(side)));
+  start_daemon();
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  const auto store = Store::open_reader(Workspace(folder_ / "results"));
+  for (const Sweep& sweep : store->sweeps()) {
+    const bool first = sweep.grid_file.ends_with("grid.toml");
+    EXPECT_EQ(sweep.state, first ? SweepState::kPaused : SweepState::kCancelled);
+    EXPECT_EQ(sweep.priority, first ? 7 : 0);
+  }
+  EXPECT_TRUE(store->ids_in(RunState::kRunning).empty());
+  ok({"resume", "grid.toml"});
+  ok({"wait", "grid.toml"});
+}
+
+TEST_F(DaemonTest, WithoutADaemonTheCommandsChangeTheWorkspaceThemselves) {
+  ok({"submit", "grid.toml"});
+  ok({"hold", "1-2"});
+  EXPECT_EQ(states(), (Count{{"held", 2}, {"queued", 2}}));
+  ok({"cancel", "4"});
+  ok({"release", "held"});
+  EXPECT_EQ(states(), (Count{{"cancelled", 1}, {"queued", 3}}));
+  ok({"retry", "cancelled"});
+  ok({"pause"});
+  EXPECT_THAT(tearless({"status"}).output, HasSubstr("paused: paused on request"));
+  ok({"resume"});
+  start_daemon();
+  ok({"wait"});
+  EXPECT_EQ(results(), undisturbed());
+}
+
+TEST_F(DaemonTest, WithoutADaemonACancelStopsWhatAKilledDaemonLeftRunning) {
+  start_daemon();
+  ok({"submit", "grid.toml"});
+  RunDirectory some("");
+  ASSERT_TRUE(wait_for_a_run_in_the_middle(&some));
+  kill_daemon();
+  ok({"cancel", "grid.toml"});
+  expect_nothing_alive();
+  Count left = states();
+  left.erase("done");
+  left.erase("cancelled");
+  EXPECT_EQ(left, Count{});
+}
+
+TEST_F(DaemonTest, AWorkspaceThatIsMovedAwayEndsTheDaemonAndIsFinishedAtItsNewPlace) {
+  start_daemon();
+  ok({"submit", "grid.toml"});
+  RunDirectory some("");
+  ASSERT_TRUE(wait_for_a_run_in_the_middle(&some));
+  fs::rename(folder_ / "results", folder_ / "moved");
+  EXPECT_TRUE(test::eventually([&] { return !LockFile::is_held(folder_ / "moved"); }));
+  fs::remove_all(folder_ / "results");  // a program may have written a checkpoint there before it was killed
+  EXPECT_THAT(test::read_text(folder_ / "moved/daemon.log"), HasSubstr("results was moved or deleted"));
+  ok({"--workspace", "moved", "daemon", "--background"});
+  ok({"--workspace", "moved", "wait"});
+  ok({"--workspace", "moved", "stop"});
+  fs::rename(folder_ / "moved", folder_ / "results");
+  EXPECT_EQ(results(), undisturbed());
+}
+
+TEST_F(DaemonTest, ADaemonLetsNothingOfItsSocketToItsRuns) {
+  start_daemon();
+  ok({"submit", "grid.toml"});
+  RunDirectory some("");
+  ASSERT_TRUE(wait_for_a_run_in_the_middle(&some));
+  const auto supervisor = supervisor_of(some, some.newest_attempt());
+  ASSERT_TRUE(supervisor);
+  for (const auto& entry : fs::directory_iterator("/proc/" + std::to_string(supervisor->pid) + "/fd")) {
+    std::error_code gone;
+    EXPECT_THAT(fs::read_symlink(entry, gone).string(), Not(HasSubstr("socket:")));
+  }
+}
+
+}  // namespace
+}  // namespace tearless::harness

@@ -1,0 +1,202 @@
+// The socket with clients that behave badly: nobody waits for them, and nothing is lost.
+#include "harness/service/server.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <boost/asio/executor_work_guard.hpp>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <thread>
+
+#include "base/error.h"
+#include "harness/service/client.h"
+#include "harness/service/socket_path.h"
+#include "tests/support/error_of.h"
+#include "tests/support/paths.h"
+#include "tests/support/process.h"
+
+namespace tearless::harness {
+namespace {
+
+using testing::HasSubstr;
+using test::error_of;
+namespace fs = std::filesystem;
+using std::chrono::milliseconds;
+
+/// A connection that says and hears what a test wants.
+class Raw {
+ public:
+  explicit Raw(const fs::path& path) : fd_(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    std::strncpy(address.sun_path, path.c_str(), sizeof address.sun_path - 1);
+    if (::connect(fd_, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) ADD_FAILURE() << "no connection";
+  }
+  ~Raw() { ::close(fd_); }
+
+  bool send(std::string_view text) {
+    while (!text.empty()) {
+      const ssize_t n = ::send(fd_, text.data(), text.size(), MSG_NOSIGNAL);
+      if (n <= 0) return false;
+      text.remove_prefix(static_cast<size_t>(n));
+    }
+    return true;
+  }
+  /// All that comes until the other side closes.
+  std::string hear() {
+    std::string heard;
+    char buffer[4096];
+    for (ssize_t n; (n = ::read(fd_, buffer, sizeof buffer)) > 0;) heard.append(buffer, static_cast<size_t>(n));
+    return heard;
+  }
+
+ private:
+  int fd_;
+};
+
+class ServerTest : public testing::Test {
+ protected:
+  ServerTest() : workspace_(folder_.path()), path_(socket_path(workspace_)) { serve({.clients = 8, .patience = milliseconds(200)}); }
+  ~ServerTest() override { stop(); }
+
+  void serve(Server::Limits limits) {
+    stop();
+    server_ = std::make_unique<Server>(
+        io_, path_,
+        [this](const Request& request) {
+          ++answered_;
+          return nlohmann::json{{"verb", name_of(request.verb)}, {"large", std::string(large_, 'x')}};
+        },
+        limits);
+    io_.restart();
+    work_.emplace(io_.get_executor());
+    thread_ = std::thread([this] { io_.run(); });
+  }
+  void stop() {
+    if (!thread_.joinable()) return;
+    work_.reset();
+    io_.stop();
+    thread_.join();
+    server_.reset();
+  }
+  nlohmann::json status() { return ask_service(workspace_, {.verb = Verb::kStatus}).value(); }
+
+  test::TempFolder folder_;
+  Workspace workspace_;
+  fs::path path_;
+  boost::asio::io_context io_;
+  std::optional<boost::asio::executor_work_guard<boost::asio::io_context::executor_type>> work_;
+  std::unique_ptr<Server> server_;
+  std::thread thread_;
+  std::atomic<int> answered_ = 0;
+  size_t large_ = 0;
+};
+
+TEST_F(ServerTest, AClientGetsItsAnswer) { EXPECT_EQ(status().at("verb"), "status"); }
+
+TEST_F(ServerTest, WithoutAServiceThereIsNoAnswer) {
+  stop();
+  EXPECT_FALSE(fs::exists(path_));
+  EXPECT_EQ(ask_service(workspace_, {.verb = Verb::kStatus}), std::nullopt);
+}
+
+TEST_F(ServerTest, ASocketThatAKilledServiceLeftIsNoServiceAndIsReplaced) {
+  stop();
+  const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::strncpy(address.sun_path, path_.c_str(), sizeof address.sun_path - 1);
+  ASSERT_EQ(::bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+  ::close(fd);
+  ASSERT_TRUE(fs::exists(path_));
+  EXPECT_EQ(ask_service(workspace_, {.verb = Verb::kStatus}), std::nullopt);
+  serve({});
+  EXPECT_EQ(status().at("verb"), "status");
+}
+
+TEST_F(ServerTest, OnlyTheUserMayConnect) {
+  struct stat info {};
+  ASSERT_EQ(::lstat(path_.c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0600u);
+  ASSERT_EQ(::lstat(path_.parent_path().c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0700u);
+}
+
+TEST_F(ServerTest, GarbageGetsASentenceAndTheNextClientIsServed) {
+  Raw raw(path_);
+  raw.send("GET / HTTP/1.1\r\n");
+  EXPECT_THAT(raw.hear(), HasSubstr("a request is one line with a JSON object"));
+  EXPECT_EQ(answered_, 0);
+  EXPECT_EQ(status().at("verb"), "status");
+}
+
+TEST_F(ServerTest, ARequestWithoutAnEndIsDropped) {
+  Raw slow(path_);
+  slow.send("{\"verb\": ");
+  EXPECT_EQ(status().at("verb"), "status") << "nobody waits for the slow one";
+  EXPECT_EQ(slow.hear(), "");  // returns when the server has lost patience
+}
+
+TEST_F(ServerTest, ARequestThatIsTooLongIsRefused) {
+  Raw raw(path_);
+  std::thread writer([&] { raw.send(std::string(kLongestLine + 4096, 'x')); });
+  EXPECT_THAT(raw.hear(), testing::AnyOf(HasSubstr("too long"), testing::IsEmpty()));
+  writer.join();
+  EXPECT_EQ(status().at("verb"), "status");
+}
+
+TEST_F(ServerTest, AClientThatVanishesDisturbsNobody) {
+  for (int i = 0; i < 50; ++i) {
+    Raw raw(path_);
+    if (i % 2 == 0) raw.send("{\"verb\": \"status\"}\n");
+  }
+  EXPECT_EQ(status().at("verb"), "status");
+}
+
+TEST_F(ServerTest, AClientThatDoesNotTakeItsAnswerIsDropped) {
+  large_ = 4 << 20;  // more than the kernel buffers
+  Raw raw(path_);
+  raw.send("{\"verb\": \"status\"}\n");
+  EXPECT_TRUE(test::eventually([&] { return answered_ == 1; }));
+  std::this_thread::sleep_for(milliseconds(400));
+  EXPECT_LT(raw.hear().size(), large_);
+}
+
+TEST_F(ServerTest, TooManyClientsAreTurnedAwayAndLaterOnesServed) {
+  serve({.clients = 2, .patience = milliseconds(500)});
+  {
+    Raw first(path_), second(path_);
+    first.send("{");
+    second.send("{");
+    Raw third(path_);
+    EXPECT_THAT(third.hear(), HasSubstr("too many"));
+  }
+  EXPECT_TRUE(test::eventually([&] {
+    return error_of([&] { status(); }).empty();
+  }));
+}
+
+TEST_F(ServerTest, AFolderThatOthersMayWriteToIsRefused) {
+  const fs::path shared = folder_.path() / "shared";
+  fs::create_directories(shared);
+  fs::permissions(shared, fs::perms::all);
+  const char* before = std::getenv("XDG_RUNTIME_DIR");
+  const std::string kept = before ? before : "";
+  ::setenv("XDG_RUNTIME_DIR", shared.c_str(), 1);
+  EXPECT_NE(socket_path(workspace_).parent_path(), shared);
+  fs::permissions(shared, fs::perms::owner_all);
+  EXPECT_EQ(socket_path(workspace_).parent_path(), shared);
+  before ? ::setenv("XDG_RUNTIME_DIR", kept.c_str(), 1) : ::unsetenv("XDG_RUNTIME_DIR");
+}
+
+}  // namespace
+}  // namespace tearless::harness
