@@ -48,12 +48,18 @@ std::string sentence_of(const SchedulerEvent& event) {
   return sentence;
 }
 
+// True under nohup: the sweep is then to go on when the terminal closes.
+bool ignores_hangup() {
+  struct sigaction inherited {};
+  return ::sigaction(SIGHUP, nullptr, &inherited) == 0 && inherited.sa_handler == SIG_IGN;
+}
+
 class Loop {
  public:
   Loop(const Foreground& foreground, Store& store, const Probe& probe)
       : foreground_(foreground),
         screen_(stdout),
-        signals_(io_, SIGINT, SIGTERM, SIGHUP),
+        signals_(io_, SIGINT, SIGTERM),
         timer_(io_),
         launcher_(io_, std::filesystem::read_symlink("/proc/self/exe"), foreground.program, probe,
                   foreground.grace_seconds),
@@ -63,6 +69,7 @@ class Loop {
   Ending run(std::vector<Job> jobs) {
     total_ = jobs.size();
     started_ = last_summary_ = steady_seconds();
+    if (!ignores_hangup()) signals_.add(SIGHUP);
     await_signal();
     scheduler_.begin(std::move(jobs));
     tick();
