@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 
 #include <array>
+#include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <regex>
@@ -193,6 +194,22 @@ TEST_F(Commands, WritesATableToAFile) {
   EXPECT_EQ(tearless("table grid.toml --format csv --out table.csv"), "exit 0\n");
   EXPECT_THAT(test::read_text(folder_ / "table.csv"), testing::StartsWith("model.norm,place,score,mean,"));
   EXPECT_THAT(tearless("table grid.toml --out none/table.txt"), testing::EndsWith("exit 2\n"));
+}
+
+TEST_F(Commands, SaysWhichNumbersAnOptionTakes) {
+  const auto refusal = [&](const std::string& command) {
+    const std::string text = tearless(command);
+    EXPECT_THAT(text, testing::EndsWith("exit 2\n"));
+    return text.substr(0, text.find('\n'));
+  };
+  for (const char* wrong : {"0", "-1", "2.5", "1e3", "x", "3x", "99999999999999999999"}) {
+    EXPECT_EQ(refusal(std::string("log a --attempt ") + wrong),
+              std::string("--attempt: expected a whole number from 1, got ") + wrong);
+  }
+  EXPECT_EQ(refusal("log a --attempt 2147483648"),
+            "--attempt: expected a whole number from 1 to 2147483647, got 2147483648");
+  EXPECT_EQ(refusal("supervise a --grace -1"), "--grace: expected a whole number from 0, got -1");
+  EXPECT_THAT(tearless("log a --attempt 1"), testing::HasSubstr("no run in results starts with"));
 }
 
 }  // namespace
