@@ -138,7 +138,9 @@ TEST(Settings, NameTheLineOfASyntaxErrorADateAndADoubleKey) {
   EXPECT_THAT(error_of("[model]\nlayers = \n"), testing::StartsWith("run.toml:2: "));
   EXPECT_EQ(error_of("model.title = 1979-05-27\n"), "run.toml:1: model.title must be a number, text, true or false");
   EXPECT_EQ(error_of("[[model]]\nlayers = 1\n"), "run.toml:1: model must be a number, text, true or false");
-  EXPECT_EQ(error_of("\"model.layers\" = 1\n[model]\nlayers = 2\n"), "run.toml:1: model.layers is set twice");
+  EXPECT_EQ(error_of("\"model.layers\" = 1\n[model]\nlayers = 2\n"),
+            "run.toml:3: model.layers is defined twice (first at run.toml:1); remove one of the two, or merge them if "
+            "they are tables");
 }
 
 TEST(Settings, HaveACanonicalTextThatReadsBackTheSame) {
