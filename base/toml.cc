@@ -104,7 +104,7 @@ std::optional<int64_t> first_line(const std::string& before, const Definition& a
   const std::string probe = "the table of the next line";
   toml::table root, path;
   try {
-    root = toml::parse(again.is_header ? before : fmt::format("{}\"{}\" = 0\n", before, probe));
+    root = toml::parse(fmt::format("{}\"{}\" = 0\n", before, probe));
     path = toml::parse(again.key + " = 0");
   } catch (const toml::parse_error&) {
     return std::nullopt;
