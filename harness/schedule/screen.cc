@@ -203,7 +203,7 @@ std::vector<std::string> progress_lines(const std::vector<Progress>& running, si
 
 Screen::Screen(std::FILE* out) : out_(out) {
   const char* type = std::getenv("TERM");
-  const char* no_colour = std::getenv("NO_COLOR");  // no-color.org: any value but ""
+  const char* no_colour = std::getenv("NO_COLOR");  // set to anything but ""
   live_ = ::isatty(::fileno(out)) != 0 && type && std::string_view(type) != "dumb";
   colour_ = live_ && !(no_colour && *no_colour);
 }

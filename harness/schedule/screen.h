@@ -17,7 +17,7 @@ std::vector<std::string> progress_lines(const std::vector<Progress>& running, si
 
 class Screen {
  public:
-  /// Borrows `out`. Errors of writing are ignored: a sweep goes on when its terminal is gone. No colour if $NO_COLOR is
+  /// Borrows `out`. Errors of writing are ignored: a sweep outlives its terminal. No colour if $NO_COLOR is
   /// set.
   explicit Screen(std::FILE* out);
   ~Screen();

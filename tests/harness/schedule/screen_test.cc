@@ -207,6 +207,17 @@ TEST(ProgressLines, FitTheirTerminalAndLeaveOutTheLeastImportantColumnsFirst) {
   for (size_t columns = 20; columns < 140; ++columns) heading(columns);
 }
 
+TEST(ProgressLines, LeaveOutAColumnWhereLabelsCannotBeShortened) {
+  const std::string begin = "abcdefghijklmnop", end = "abcdefghijklmnopqr";
+  const std::vector<Progress> runs = {known("0123456789abcdef", begin + "X" + end),
+                                      known("fedcba9876543210", begin + "Y" + end)};
+  for (size_t columns = 46; columns < 120; ++columns) {
+    const Lines lines = progress_lines(runs, columns);
+    EXPECT_TRUE(lines[1].ends_with("0:35")) << lines[1];
+    EXPECT_NE(lines[1].substr(10), lines[2].substr(10)) << columns;
+  }
+}
+
 TEST(Screen, HasColourUnlessTheUserWantsNone) {
   const auto drawn = [](const char* no_colour) {
     ::setenv("NO_COLOR", no_colour, 1);
