@@ -109,6 +109,11 @@ class Reader final : public SettingsVisitor {
   void refuse_leftovers() const {
     for (const auto& [key, value] : written_.values) {
       if (std::find(known_.begin(), known_.end(), key) == known_.end()) {
+        const auto in_section = [&](const std::string& other) { return other.starts_with(key + "."); };
+        if (const auto it = std::find_if(known_.begin(), known_.end(), in_section); it != known_.end()) {
+          fail("{}: \"{}\" is a section, not a setting; name one of its settings, such as {}",
+               written_.location_of(key), key, *it);
+        }
         fail("{}: unknown setting \"{}\"{}", written_.location_of(key), key, did_you_mean(key, known_));
       }
     }

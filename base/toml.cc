@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/files.h"
+#include "base/words.h"
 
 namespace tearless {
 namespace {
@@ -61,16 +62,104 @@ void refuse_deep_nesting(std::string_view text, const std::string& name) {
   }
 }
 
-void flatten(const toml::table& table, const std::string& prefix, WrittenSettings& out) {
+// --- second definitions --------------------------------------------------------------------------------------------
+
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view kSpace = " \t\r\n";
+  const size_t begin = std::min(text.find_first_not_of(kSpace), text.size());
+  return text.substr(begin, text.find_last_not_of(kSpace) + 1 - begin);
+}
+
+/// What a line defines, as it is written: "a.b" of `a.b = 1`, `[a.b]` and `[[a.b]]`.
+struct Definition {
+  std::string key;
+  bool is_header;
+};
+
+Definition definition_in(std::string_view line) {
+  line = trimmed(line);
+  const bool is_header = line.starts_with('[');
+  while (line.starts_with('[')) line.remove_prefix(1);
+  return {std::string(trimmed(line.substr(0, line.find(is_header ? ']' : '=')))), is_header};
+}
+
+const toml::table* as_table(const toml::node& node) {
+  const toml::array* array = node.as_array();
+  return array && !array->empty() ? array->back().as_table() : node.as_table();
+}
+
+/// The table that has `key`, of `table` and the tables in it; null if there is none.
+const toml::table* table_with(const std::string& key, const toml::table& table) {
+  if (table.contains(key)) return &table;
+  for (const auto& [name, node] : table) {
+    const toml::table* inner = as_table(node);
+    if (const toml::table* found = inner ? table_with(key, *inner) : nullptr) return found;
+  }
+  return nullptr;
+}
+
+/// The line on which the text `before` defines what the next line defines again; nothing if it is none, or within a
+/// value.
+std::optional<int64_t> first_line(const std::string& before, const Definition& again) {
+  const std::string probe = "the table of the next line";
+  toml::table root, path;
+  try {
+    root = toml::parse(fmt::format("{}\"{}\" = 0\n", before, probe));
+    path = toml::parse(again.key + " = 0");
+  } catch (const toml::parse_error&) {
+    return std::nullopt;
+  }
+  if (path.empty()) return std::nullopt;  // a comment
+  const toml::table* at = again.is_header ? &root : table_with(probe, root);
+  for (const toml::table* rest = &path; at && rest;) {
+    const auto part = rest->begin();
+    const toml::node* found = at->get(part->first.str());
+    if (!found) return std::nullopt;
+    rest = part->second.as_table();
+    at = as_table(*found);
+    if (!rest || !at) return found->source().begin.line;
+  }
+  return std::nullopt;
+}
+
+[[noreturn]] void fail_for_second(const std::string& key, const std::string& name, int64_t line,
+                                  std::optional<int64_t> first) {
+  fail("{}:{}: {} is defined twice{}; remove one of the two, or merge them if they are tables", name, line, key,
+       first ? fmt::format(" (first at {}:{})", name, *first) : "");
+}
+
+/// Throws the sentence for a definition that toml++ refuses as the second of its key; returns if `error` is another.
+void refuse_second_definition(std::string_view text, const std::string& name, const toml::parse_error& error) {
+  const std::string_view what = error.description();
+  if (what.find("cannot redefine existing ") == std::string_view::npos) return;
+  const std::vector<std::string_view> lines = split_lines(text);
+  const int64_t reported = error.source().begin.line;
+  for (const int64_t line : {reported, reported - 1}) {  // of some headers toml++ reports the line after them
+    if (line < 1 || line > static_cast<int64_t>(lines.size())) continue;
+    const std::string_view statement = lines[static_cast<size_t>(line - 1)];
+    const std::string before(text.substr(0, static_cast<size_t>(statement.data() - text.data())));
+    const Definition again = definition_in(statement);
+    if (const auto first = first_line(before, again)) fail_for_second(again.key, name, line, first);
+  }
+  const size_t quote = what.find('\'');
+  const std::string_view key = what.substr(quote + 1, what.rfind('\'') - quote - 1);
+  fail_for_second(quote == std::string_view::npos ? "a key" : std::string(key), name, reported, std::nullopt);
+}
+
+void flatten(const toml::table& table, const std::string& prefix, std::map<std::string, int64_t>& lines,
+             WrittenSettings& out) {
   for (const auto& [key, node] : table) {
     const std::string dotted = prefix + std::string(key.str());
     if (const auto* inner = node.as_table()) {
-      flatten(*inner, dotted + ".", out);
+      flatten(*inner, dotted + ".", lines, out);
       continue;
     }
-    const bool again = !out.values.emplace(dotted, toml_to_json(node, dotted, out.name)).second;
-    if (again) fail("{}:{}: {} is set twice", out.name, node.source().begin.line, dotted);
-    out.locations[dotted] = fmt::format("{}:{}", out.name, node.source().begin.line);
+    const int64_t line = node.source().begin.line;
+    if (const auto [other, is_new] = lines.emplace(dotted, line); !is_new) {  // tables are sorted, not as written
+      fail_for_second(dotted, out.name, std::max(line, other->second), std::min(line, other->second));
+    }
+    out.values.emplace(dotted, toml_to_json(node, dotted, out.name));
+    out.locations[dotted] = fmt::format("{}:{}", out.name, line);
   }
 }
 
@@ -83,6 +172,7 @@ toml::table parse_toml(std::string_view text, const std::string& name) {
   try {
     return toml::parse(text, name);
   } catch (const toml::parse_error& error) {
+    refuse_second_definition(text, name, error);
     fail("{}:{}: {}", name, error.source().begin.line, error.description());
   }
 }
@@ -103,7 +193,8 @@ nlohmann::json toml_to_json(const toml::node& node, const std::string& key, cons
 WrittenSettings flatten_toml(const toml::table& table, const std::string& name) {
   WrittenSettings out;
   out.name = name;
-  flatten(table, "", out);
+  std::map<std::string, int64_t> lines;  // dotted key → line
+  flatten(table, "", lines, out);
   return out;
 }
 

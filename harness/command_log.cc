@@ -18,6 +18,7 @@
 #include "base/utf8.h"
 #include "harness/commands.h"
 #include "harness/grid_state.h"
+#include "harness/number_option.h"
 #include "harness/runs/workspace.h"
 
 namespace tearless::harness {
@@ -103,7 +104,7 @@ Action command_log(CLI::App& app, const Globals& globals) {
   app.add_option("run", options->run, "a run's id, or the beginning of it")->required();
   app.add_flag("-f,--follow", options->follow, "print new output until the attempt ends");
   app.add_option("--attempt", options->attempt, "number of the attempt (default: the newest)")
-      ->check(CLI::PositiveNumber);
+      ->check(whole_number_from(1));
   return [options, &globals] { return show(*options, globals); };
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "harness/commands.h"
+#include "harness/number_option.h"
 #include "harness/schedule/supervisor.h"
 
 namespace tearless::harness {
@@ -20,8 +21,7 @@ Action command_supervise(CLI::App& app, const Globals& globals) {
   const auto options = std::make_shared<Options>();
   app.add_option("run", options->run, "the run directory")->required();
   app.add_option("--stamp", options->stamp, "JSON fields for start.json");
-  app.add_option("--grace", options->grace_seconds, "seconds between SIGTERM and SIGKILL")
-      ->check(CLI::NonNegativeNumber);
+  app.add_option("--grace", options->grace_seconds, "seconds between SIGTERM and SIGKILL")->check(whole_number_from(0));
   return [options, &globals]() -> int {
     const nlohmann::json stamp = nlohmann::json::parse(options->stamp, nullptr, /*allow_exceptions=*/false);
     if (!stamp.is_object()) fail("--stamp is not a JSON object: {}", options->stamp);

@@ -14,12 +14,21 @@ namespace {
 
 struct TableOptions {
   std::string grid;
-  std::string format = "text";
+  std::string format;  // "": by the ending of `out`
   std::string out;
 };
 
-int print_table(const TableOptions& options, const Globals& globals) {
+TableFormat chosen_format(const TableOptions& options, const Globals& globals) {
+  if (options.format.empty()) return globals.json ? TableFormat::kJson : table_format_of(options.out);
   const TableFormat format = table_format(options.format);
+  if (globals.json && format != TableFormat::kJson) {
+    fail("--json and --format {} contradict each other; omit one of them", options.format);
+  }
+  return format;
+}
+
+int print_table(const TableOptions& options, const Globals& globals) {
+  const TableFormat format = chosen_format(options, globals);
   const GridState state = look_up(options.grid, {}, globals);
   if (!state.errors.empty()) throw UserError(state.errors.front());
   std::vector<TableRun> runs;
@@ -38,7 +47,9 @@ int print_table(const TableOptions& options, const Globals& globals) {
 Action command_table(CLI::App& app, const Globals& globals) {
   const auto options = std::make_shared<TableOptions>();
   app.add_option("grid", options->grid, "the grid file")->required();
-  app.add_option("--format", options->format, "text, markdown, latex, html or csv")->capture_default_str();
+  app.add_option("--format", options->format,
+                 "text, markdown, latex, html, csv or json (default: by the ending of the file that --out names: .md, "
+                 ".tex, .html, .csv, .json; else text)");
   app.add_option("--out", options->out, "write to this file instead of standard output");
   return [options, &globals] { return print_table(*options, globals); };
 }

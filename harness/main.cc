@@ -1,6 +1,6 @@
 // `tearless`: from a grid file to a paper's table. This file has the table of commands and the parsing of the command
 // line; the commands are in command_*.cc.
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <csignal>
@@ -27,15 +27,17 @@ struct Command {
   const char* name;
   const char* help;  // "": not listed by --help
   Action (*define)(CLI::App&, const Globals&);
+  bool has_json = true;  // false: --json is refused
 };
 
 constexpr Command kCommands[] = {
     {"plan", "show what a grid asks for: its runs, what is done, what is missing", command_plan},
-    {"run", "train the runs that a grid still lacks; Ctrl-C stops with checkpoints, another `run` resumes",
-     command_run},
-    {"daemon", "work on submitted sweeps until told to stop; their runs outlive it", command_daemon},
+    {"run", "train the runs that a grid still lacks; Ctrl-C stops with checkpoints, another `run` resumes", command_run,
+     /*has_json=*/false},
+    {"daemon", "work on submitted sweeps until told to stop; their runs outlive it", command_daemon,
+     /*has_json=*/false},
     {"submit", "hand grids to the daemon, or leave them for the next one", command_submit},
-    {"wait", "return when sweeps or runs have ended", command_wait},
+    {"wait", "return when sweeps or runs have ended", command_wait, /*has_json=*/false},
     {"pause", "stop a sweep's runs with checkpoints and start no more of them", command_pause},
     {"resume", "go on with a paused sweep", command_resume},
     {"cancel", "give up the unfinished runs of a sweep, or single runs; results stay", command_cancel},
@@ -43,19 +45,27 @@ constexpr Command kCommands[] = {
     {"release", "let held runs be started again", command_release},
     {"retry", "try failed runs again", command_retry},
     {"priority", "let sweeps go before or after others", command_priority},
-    {"stop", "end the daemon; its runs go on, unless --now", command_stop},
+    {"stop", "end the daemon; its runs go on, unless --now", command_stop, /*has_json=*/false},
     {"status", "show the state of a workspace's sweeps", command_status},
-    {"table", "print a grid's table: text, markdown, latex, html, csv", command_table},
+    {"table", "print a grid's table: text, markdown, latex, html, csv, json", command_table},
     {"explain", "show the runs and attempts of a run or a cell, and why it is missing, stale or failed",
      command_explain},
     {"diff", "show the settings and scores in which two runs differ", command_diff},
-    {"log", "print the output of a run's newest attempt", command_log},
+    {"log", "print the output of a run's newest attempt", command_log, /*has_json=*/false},
     {"sql", "query the database in SQL (read-only)", command_sql},
     {"verify", "compare database, run folders and checksums; show the differences and how to repair them",
      command_verify},
-    {"rebuild", "rebuild a lost database from the run folders", command_rebuild},
-    {"supervise", "", command_supervise},
+    {"rebuild", "rebuild a lost database from the run folders", command_rebuild, /*has_json=*/false},
+    {"supervise", "", command_supervise, /*has_json=*/false},
 };
+
+std::string commands_with_json() {
+  std::vector<std::string> names;
+  for (const Command& command : kCommands) {
+    if (command.has_json) names.emplace_back(command.name);
+  }
+  return fmt::format("{}", fmt::join(names, ", "));
+}
 
 // Reports a mistyped command with a suggestion; CLI11 would only report an unexpected argument.
 void refuse_unknown_command(const std::vector<std::string>& words) {
@@ -81,17 +91,21 @@ int run(int argc, char** argv) {
   app.add_option("--workspace", globals.workspace, "the folder of database, runs and sweeps")->capture_default_str();
   app.add_option("--engine", globals.engine,
                  "the training program (default: $TEARLESS_ENGINE, else tearless-engine beside this program)");
-  app.add_flag("--json", globals.json, "machine-readable output, where the command has one");
+  app.add_flag("--json", globals.json, "print JSON; for: " + commands_with_json());
   app.set_version_flag("--version", fmt::format("tearless {}", build_stamp()));
   app.footer("A first try: make demo. A grid file by example: docs/grid_file.md.");
   app.require_subcommand(1);
 
-  std::map<const CLI::App*, Action> actions;
+  struct Defined {
+    const Command* command;
+    Action act;
+  };
+  std::map<const CLI::App*, Defined> commands;
   for (const Command& command : kCommands) {
     CLI::App* subcommand = app.add_subcommand(command.name, command.help);
     if (!*command.help) subcommand->group("");
     subcommand->fallthrough();  // global options may follow the command
-    actions[subcommand] = command.define(*subcommand, globals);
+    commands[subcommand] = {&command, command.define(*subcommand, globals)};
   }
   refuse_unknown_command(std::vector<std::string>(argv + 1, argv + argc));
   try {
@@ -99,7 +113,12 @@ int run(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? kOk : kUsage;
   }
-  return actions.at(app.get_subcommands().front())();
+  const Defined& chosen = commands.at(app.get_subcommands().front());
+  if (globals.json && !chosen.command->has_json) {
+    fail("tearless {} prints no JSON; omit --json, or use it with one of: {}", chosen.command->name,
+         commands_with_json());
+  }
+  return chosen.act();
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "harness/number_option.h"
+
 namespace tearless::harness {
 
 void SubmissionFlags::add_to(CLI::App& app) {
@@ -11,11 +13,11 @@ void SubmissionFlags::add_to(CLI::App& app) {
   app.add_option("--priority", priority, "sweeps of higher priority go first (default: 0, or what it was)");
   app.add_option("--stall-timeout", stall_minutes,
                  "minutes without new output or metrics after which a run is stopped (0: never)")
-      ->check(CLI::NonNegativeNumber)
+      ->check(number_from(0))
       ->capture_default_str();
   app.add_option("--grace", grace_seconds,
                  "seconds that a run has to write a checkpoint and exit when it is asked to stop; then it is killed")
-      ->check(CLI::NonNegativeNumber)
+      ->check(whole_number_from(0))
       ->capture_default_str();
 }
 
@@ -27,11 +29,11 @@ SubmissionOptions SubmissionFlags::options() const {
 
 void CapacityFlags::add_to(CLI::App& app) {
   app.add_option("--jobs", jobs, "runs at the same time on the CPU (default: as many as the cores allow for their threads)")
-      ->check(CLI::PositiveNumber);
+      ->check(whole_number_from(1));
   app.add_option("--runs-per-gpu", runs_per_gpu,
                  "runs at the same time on each GPU; more than 1 pays for small models (docs/speed.md); results do not "
                  "depend on it")
-      ->check(CLI::PositiveNumber)
+      ->check(whole_number_from(1))
       ->capture_default_str();
 }
 

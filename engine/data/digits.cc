@@ -39,7 +39,7 @@ std::array<int64_t, Dimensions> idx_sizes(const FileStart& start, const std::str
   const std::string& bytes = start.bytes;
   constexpr size_t kHeader = 4 + 4 * Dimensions;
   constexpr uint32_t kMagic = 0x800 + Dimensions;  // 8: unsigned bytes
-  if (bytes.starts_with("\x1f\x8b")) fail("{} is compressed with gzip; unpack it with gunzip", file);
+  refuse_compressed(bytes, file);
   if (bytes.size() >= 4 && big_endian(bytes, 0) != kMagic) {
     fail("{}: the magic number at byte 0 is 0x{:08x}; an IDX file of {} begins with 0x{:08x}", file,
          big_endian(bytes, 0), things, kMagic);

@@ -78,6 +78,23 @@ void verify_files(std::span<const std::string> files, const std::string& recorde
        files.size() == 1 ? "is not the file" : "are not the files", files.size() == 1 ? "it" : "those");
 }
 
+void refuse_compressed(std::string_view bytes, const std::string& file) {
+  struct Format {
+    size_t at;  // of the magic number; that of bzip2's first block, because its header is text
+    std::string_view magic, name, unpack;
+  };
+  constexpr Format kFormats[] = {{0, "\x1f\x8b", "gzip", "gunzip"},
+                                 {0, "\xfd\x37zXZ", "xz", "unxz"},
+                                 {0, "\x28\xb5\x2f\xfd", "zstd", "unzstd"},
+                                 {4, "1AY&SY", "bzip2", "bunzip2"},
+                                 {0, "PK\x03\x04", "zip", "unzip"}};
+  for (const Format& format : kFormats) {
+    if (bytes.substr(std::min(format.at, bytes.size())).starts_with(format.magic)) {
+      fail("{} is compressed with {}; unpack it with {}", file, format.name, format.unpack);
+    }
+  }
+}
+
 FileStart read_start(const std::string& file, int64_t bytes) {
   std::ifstream in(file, std::ios::binary | std::ios::ate);
   FileStart start{.bytes = {}, .file_size = in.tellg()};
@@ -92,6 +109,7 @@ std::vector<std::string> read_files(std::span<const std::string> files, const st
   std::vector<std::string> sums;
   for (const std::string& file : files) {
     contents.push_back(read_regular_file(file, std::numeric_limits<uint64_t>::max()));
+    refuse_compressed(contents.back(), file);
     if (!recorded.empty()) sums.push_back(sha256(contents.back()));
   }
   if (!recorded.empty() && combined(sums) != recorded) {

@@ -26,6 +26,9 @@ std::string files_sha256(std::span<const std::string> files, std::string_view ex
 void verify_files(std::span<const std::string> files, const std::string& recorded,
                   std::string_view expected = kTextFile);
 
+/// Throws UserError for the first bytes of a file that is compressed: by gzip, xz, zstd, bzip2 or zip.
+void refuse_compressed(std::string_view bytes, const std::string& file);
+
 /// The first bytes of a file, at most `bytes` of them, and its size. Throws UserError if it cannot be read. REQUIRES:
 /// it is a regular file, as files_sha256() makes sure.
 struct FileStart {
@@ -34,7 +37,8 @@ struct FileStart {
 };
 FileStart read_start(const std::string& file, int64_t bytes);
 
-/// The bytes of each file. Throws UserError if they do not match the checksum `recorded`, unless that is "".
+/// The bytes of each file. Throws UserError for a compressed file, and if they do not match the checksum `recorded`,
+/// unless that is "".
 std::vector<std::string> read_files(std::span<const std::string> files, const std::string& recorded);
 
 }  // namespace tearless::engine

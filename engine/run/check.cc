@@ -7,11 +7,17 @@ using nlohmann::json;
 
 namespace {
 
-/// The longest written key that occurs in `message`; "" if none does.
+/// The written key that `message` names first, which is what it is about; a suggestion may follow. The longest of those
+/// that begin there; "" if it names none.
 std::string key_in(const std::string& message, const WrittenSettings& written) {
   std::string found;
+  size_t first = std::string::npos;
   for (const auto& [key, value] : written.values) {
-    if (message.find(key) != std::string::npos && key.size() > found.size()) found = key;
+    const size_t at = message.find(key);
+    if (at < first || (at == first && at != std::string::npos && key.size() > found.size())) {
+      found = key;
+      first = at;
+    }
   }
   return found;
 }

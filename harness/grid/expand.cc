@@ -3,7 +3,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
+#include <set>
+#include <string_view>
+#include <utility>
 
 #include "base/error.h"
 #include "base/nearest.h"
@@ -44,6 +48,22 @@ int64_t parse_seed(const Grid& grid, const std::string& text) {
     fail("--only: {} has no seed {}; it has: {}", grid.file.string(), text, fmt::join(grid.seeds, ", "));
   }
   return seed;
+}
+
+/// The words of a sentence that may be keys. One in quotes keeps them and so is no key: it may be a suggestion, as in
+/// (did you mean "model.norm.kind"?).
+std::set<std::string> words_of(const std::string& sentence) {
+  std::set<std::string> words;
+  std::string word;
+  for (const char c : sentence + " ") {
+    if (std::isalnum(static_cast<unsigned char>(c)) || std::string_view("_-.\"").find(c) != std::string_view::npos) {
+      word += c;
+      continue;
+    }
+    if (word.ends_with('.')) word.pop_back();  // of the sentence
+    words.insert(std::exchange(word, ""));
+  }
+  return words;
 }
 
 }  // namespace
@@ -144,14 +164,19 @@ std::string describe_point(const Grid& grid, const GridPoint& point) {
   return fmt::format("{}, seed {}", describe_cell(grid, point), point.seed);
 }
 
-const Setting* setting_at(const Grid& grid, const GridPoint& point, const std::string& key) {
-  if (key == grid.seed_key) return nullptr;
+const Setting* refused_setting(const Grid& grid, const GridPoint& point, const std::string& key,
+                               const std::string& sentence) {
+  const std::set<std::string> named = words_of(sentence);
+  const Setting* varied = nullptr;
   for (size_t axis = 0; axis < grid.axes.size(); ++axis) {
-    const Settings& set = grid.axes[axis].points[point.index[axis]].set;
-    if (const auto it = set.find(key); it != set.end()) return &it->second;
+    for (const auto& [name, setting] : grid.axes[axis].points[point.index[axis]].set) {
+      if (name == key) return &setting;
+      if (!varied && named.contains(name)) varied = &setting;
+    }
   }
+  if (varied) return varied;
   const auto it = grid.base.find(key);
-  return it == grid.base.end() ? nullptr : &it->second;
+  return it == grid.base.end() || key == grid.seed_key ? nullptr : &it->second;
 }
 
 }  // namespace tearless::harness

@@ -64,8 +64,10 @@ std::string describe_cell(const Grid& grid, const GridPoint& point);
 /// As describe_cell(), with ", seed 2" appended.
 std::string describe_point(const Grid& grid, const GridPoint& point);
 
-/// The setting that a point has for `key`, with its location; null if nothing in the grid sets it, and for the seed's
-/// key. Borrows from `grid`.
-const Setting* setting_at(const Grid& grid, const GridPoint& point, const std::string& key);
+/// The setting of a point to which a refusal by the training program is attributed: that of `key`, the setting that the
+/// program names, unless an axis sets another one that `sentence` names too. A refusal that follows from two settings,
+/// of which the grid varies one, is about that one. Null if nothing in the grid sets `key`. Borrows from `grid`.
+const Setting* refused_setting(const Grid& grid, const GridPoint& point, const std::string& key,
+                               const std::string& sentence);
 
 }  // namespace tearless::harness

@@ -31,7 +31,7 @@ std::vector<std::string> errors_of(const Grid& grid, const std::vector<PlannedRu
   std::vector<std::string> errors;
   for (const PlannedRun& run : plan) {
     if (run.answer.error.empty()) continue;
-    const Setting* setting = run.answer.key.empty() ? nullptr : setting_at(grid, run.point, run.answer.key);
+    const Setting* setting = refused_setting(grid, run.point, run.answer.key, run.answer.error);
     std::string sentence = fmt::format("{}: {}", setting ? setting->location : grid.file.string(), run.answer.error);
     if (std::find(errors.begin(), errors.end(), sentence) == errors.end()) errors.push_back(std::move(sentence));
   }

@@ -7,7 +7,10 @@
 namespace tearless::harness {
 
 void Progress::take(const std::vector<MetricLine>& lines, double now) {
-  if (lines.empty()) return;
+  if (lines.empty()) {
+    if (first_step_ < 0 && !waiting_since_) waiting_since_ = now;
+    return;
+  }
   for (const MetricLine& line : lines) {
     step = line.step;  // not the maximum: a resumed attempt rolls back to its checkpoint
     if (line.name == "train.loss") loss = line.value;
@@ -17,6 +20,11 @@ void Progress::take(const std::vector<MetricLine>& lines, double now) {
   if (first_step_ < 0 || step < first_step_) {
     first_step_ = step;
     first_time_ = now;
+    // Until the second report: a speed that includes the preparation. A file's first line is of a run from its
+    // beginning.
+    const bool from_beginning = lines.front().position == 0 && waiting_since_ && now > *waiting_since_;
+    if (from_beginning) updates_per_second = static_cast<double>(step) / (now - *waiting_since_);
+    waiting_since_.reset();
   } else if (now > first_time_ && step > first_step_) {
     updates_per_second = static_cast<double>(step - first_step_) / (now - first_time_);
   }

@@ -22,14 +22,16 @@ struct Progress {
   std::optional<double> tokens_per_second;  // from measured.json
   bool stopping = false;                    // it was asked to stop
 
-  /// Updates the fields with metrics that were read at time `now` (seconds of a steady clock).
+  /// Updates the fields with metrics that were read at time `now` (seconds of a steady clock). Call it with none, too,
+  /// from the start of an attempt on: the first report then has a speed.
   void take(const std::vector<MetricLine>& lines, double now);
 
   /// Seconds until `updates` is reached, if the speed is known. The run may stop earlier.
   std::optional<double> seconds_left() const;
 
  private:
-  int64_t first_step_ = -1;  // step and time from which the speed is measured
+  std::optional<double> waiting_since_;  // time of the first call without a metric, if there was one before any metric
+  int64_t first_step_ = -1;              // step and time from which the speed is measured
   double first_time_ = 0;
 };
 

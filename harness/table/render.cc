@@ -1,8 +1,9 @@
-// Prints a Table in five formats. Text, Markdown, LaTeX and HTML print cell_text(); CSV has one line for each cell,
-// with numbers in full precision.
+// Prints a Table in six formats. Text, Markdown, LaTeX and HTML print cell_text(); CSV and JSON have numbers in full
+// precision, CSV with one line for each cell.
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <cstdlib>
 #include <functional>
@@ -324,16 +325,75 @@ std::string render_csv(const Table& table) {
   return text;
 }
 
+// --- JSON ----------------------------------------------------------------------------------------------------------
+
+using nlohmann::json;
+
+json json_number(const std::optional<double>& value) { return value ? json(*value) : json(); }
+
+/// The labels of a row or a column by the names of their axes.
+json json_labels(const std::vector<std::string>& axes, const Line& labels) {
+  json object = json::object();
+  for (size_t i = 0; i < axes.size(); ++i) object[axes[i]] = labels[i];
+  return object;
+}
+
+/// What a cell is, in one word. The first that applies: a cell with runs to come is "missing" whatever the others did.
+const char* state_of(const Cell& cell) {
+  if (cell.expected == 0) return "left_out";
+  if (cell.missing() > 0) return "missing";
+  if (cell.scored > 0) return "done";
+  if (cell.diverged > 0) return "diverged";
+  if (cell.failed > 0) return "failed";
+  return cell.below > 0 ? "below" : "scoreless";
+}
+
+json json_cell(const Cell& cell) {
+  return {{"state", state_of(cell)},
+          {"mean", json_number(cell.mean)},
+          {"spread", json_number(cell.spread)},
+          {"n", cell.scored},
+          {"expected", cell.expected},
+          {"diverged", cell.diverged},
+          {"below", cell.below},
+          {"failed", cell.failed},
+          {"scoreless", cell.scoreless},
+          {"missing", cell.missing()},
+          {"stale", cell.stale},
+          {"mixed", cell.mixed},
+          {"chosen", cell.chosen},
+          {"published", cell.published},
+          {"difference", json_number(cell.difference())},
+          {"runs", cell.runs}};
+}
+
+std::string render_json(const Table& table) {
+  json columns = json::array();
+  for (const Table::Column& column : table.columns) {
+    columns.push_back({{"labels", json_labels(table.column_axes, column.labels)}, {"score", column.score}});
+  }
+  json rows = json::array();
+  for (const Table::Row& row : table.rows) {
+    json cells = json::array();
+    std::transform(row.cells.begin(), row.cells.end(), std::back_inserter(cells), json_cell);
+    rows.push_back({{"labels", json_labels(table.row_axes, row.labels)}, {"cells", std::move(cells)}});
+  }
+  const json all = {{"title", table.title},          {"row_axes", table.row_axes}, {"column_axes", table.column_axes},
+                    {"columns", std::move(columns)}, {"rows", std::move(rows)},    {"notes", table.notes}};
+  return all.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+}
+
 struct Form {
   const char* name;
   std::string (*render)(const Table&);
+  std::array<std::string_view, 2> endings;  // of file names
 };
-constexpr Form kForms[] = {  // in the order of TableFormat
-    {"text", render_text},
-    {"markdown", render_markdown},
-    {"latex", render_latex},
-    {"html", render_html},
-    {"csv", render_csv}};
+// In the order of TableFormat.
+constexpr Form kForms[] = {
+    {"text", render_text, {".txt", ""}}, {"markdown", render_markdown, {".md", ".markdown"}},
+    {"latex", render_latex, {".tex"}},   {"html", render_html, {".html", ".htm"}},
+    {"csv", render_csv, {".csv"}},       {"json", render_json, {".json"}},
+};
 
 }  // namespace
 
@@ -352,7 +412,17 @@ TableFormat table_format(const std::string& name) {
   fail("--format {} is not known{}; it must be one of: {}", name, did_you_mean(name, names), fmt::join(names, ", "));
 }
 
+TableFormat table_format_of(const std::filesystem::path& file) {
+  const std::string ending = file.extension().string();
+  for (size_t i = 0; i < std::size(kForms); ++i) {
+    const auto& endings = kForms[i].endings;
+    if (std::find(endings.begin(), endings.end(), ending) != endings.end()) return static_cast<TableFormat>(i);
+  }
+  return TableFormat::kText;
+}
+
 std::string render(const Table& table, TableFormat format) {
+  if (format == TableFormat::kJson) return render_json(table);  // JSON escapes what is not printable
   return kForms[static_cast<size_t>(format)].render(printable_table(table));
 }
 

@@ -1,7 +1,8 @@
 // The table of a grid: headers, cells with their numbers and runs, and notes. fill() computes it from a grid and the
-// results of its runs; render() prints it in one of five formats. Pure: no database, no clock.
+// results of its runs; render() prints it in one of six formats. Pure: no database, no clock.
 #pragma once
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -70,13 +71,17 @@ struct TableRun {
 /// counts as missing. `options` (" --workspace elsewhere") is appended to the commands that the notes recommend.
 Table fill(const Grid& grid, const std::vector<TableRun>& runs, const std::string& options = "");
 
-/// The text of a cell: "20.91 ± 0.30 (n=3) [20.91, +0.00]". All formats but CSV print it, with their own escapes.
+/// The text of a cell: "20.91 ± 0.30 (n=3) [20.91, +0.00]". The formats for people print it, with their own escapes.
 std::string cell_text(const Table& table, const Table::Column& column, const Cell& cell);
 
-enum class TableFormat { kText, kMarkdown, kLatex, kHtml, kCsv };
+enum class TableFormat { kText, kMarkdown, kLatex, kHtml, kCsv, kJson };
 
 /// The format called `name`. UserError, with the nearest name, if there is none.
 TableFormat table_format(const std::string& name);
+
+/// The format of a file with this name, by its ending: .md, .tex, .html … kText for any other.
+TableFormat table_format_of(const std::filesystem::path& file);
+
 std::string render(const Table& table, TableFormat format);
 
 /// True if `name` matches `pattern`, in which `*` stands for any text, including "".

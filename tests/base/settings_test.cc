@@ -103,6 +103,13 @@ TEST(Settings, NameAnUnknownKeyAndTheNearestKnownOne) {
   EXPECT_EQ(error_of("colour = 3\n"), "run.toml:1: unknown setting \"colour\"");
 }
 
+TEST(Settings, NameASettingOfASectionThatIsWrittenLikeASetting) {
+  EXPECT_EQ(
+      error_of("\nmodel.norm = \"none\"\n"),
+      "run.toml:2: \"model.norm\" is a section, not a setting; name one of its settings, such as model.norm.kind");
+  EXPECT_THAT(error_of("model.nor = 1\n"), testing::HasSubstr("unknown setting"));
+}
+
 TEST(Settings, NameAWrongType) {
   EXPECT_EQ(error_of("model.tied = 1\n"), "run.toml:1: model.tied = 1 must be true or false");
   EXPECT_EQ(error_of("model.layers = 2.0\n"), "run.toml:1: model.layers = 2.0 must be a whole number");
@@ -138,7 +145,9 @@ TEST(Settings, NameTheLineOfASyntaxErrorADateAndADoubleKey) {
   EXPECT_THAT(error_of("[model]\nlayers = \n"), testing::StartsWith("run.toml:2: "));
   EXPECT_EQ(error_of("model.title = 1979-05-27\n"), "run.toml:1: model.title must be a number, text, true or false");
   EXPECT_EQ(error_of("[[model]]\nlayers = 1\n"), "run.toml:1: model must be a number, text, true or false");
-  EXPECT_EQ(error_of("\"model.layers\" = 1\n[model]\nlayers = 2\n"), "run.toml:1: model.layers is set twice");
+  EXPECT_EQ(error_of("\"model.layers\" = 1\n[model]\nlayers = 2\n"),
+            "run.toml:3: model.layers is defined twice (first at run.toml:1); remove one of the two, or merge them if "
+            "they are tables");
 }
 
 TEST(Settings, HaveACanonicalTextThatReadsBackTheSame) {

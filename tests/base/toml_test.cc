@@ -65,6 +65,43 @@ TEST(ParseToml, AcceptsAByteOrderMarkAndWindowsLineEnds) {
             "");
 }
 
+TEST(ParseToml, NamesBothLinesOfAKeyThatIsDefinedTwice) {
+  const auto twice = [](int line, const std::string& key, int first) {
+    const std::string of_first = first > 0 ? " (first at f.toml:" + std::to_string(first) + ")" : "";
+    return "f.toml:" + std::to_string(line) + ": " + key + " is defined twice" + of_first +
+           "; remove one of the two, or merge them if they are tables";
+  };
+  EXPECT_EQ(error_of("base = \"a\"\nx = 1\nbase = \"b\"\n"), twice(3, "base", 1));
+  EXPECT_EQ(error_of("a = 1\n[set]\nb = 2\na = [\n  3 ]\n  a = 4"), twice(6, "a", 4)) << "of this table, not the root";
+  EXPECT_EQ(error_of("[axis]\n\"m.d\" = [1]\n\n\"m.d\" = [\n2]\n"), twice(4, "\"m.d\"", 2));
+  EXPECT_EQ(error_of("[set]\na.b = 1\na.c = 2\na . b = 3\n"), twice(4, "a . b", 2));
+  EXPECT_EQ(error_of("[[x]]\na = 1\n[[x]]\na = 2\na = 3\n"), twice(5, "a", 4)) << "of the last table of a list";
+  // Tables, and a key that is a table elsewhere.
+  EXPECT_EQ(error_of("[a]\nx = 1\n[b]\n[a]\ny = 1\n"), twice(4, "a", 1));
+  EXPECT_EQ(error_of("[set]\na.b = 3\n[set.a]\nb = 4\n"), twice(3, "set.a", 2));
+  EXPECT_EQ(error_of("[axis]\nx = [1]\n[[axis.x]]\nlabel = 1\n"), twice(3, "axis.x", 2));
+  EXPECT_EQ(error_of("a = 1\n[a.b]\n[c]\n"), twice(2, "a.b", 1));
+  EXPECT_EQ(error_of("a = 1\n[a.b]"), twice(2, "a.b", 1));
+  EXPECT_EQ(error_of("a = 1\n[a.b]  # x\n# x = 1\n"), twice(2, "a.b", 1));
+  EXPECT_EQ(error_of("a = 1\nb = 2\na.c.d = 3\n"), twice(3, "a.c.d", 1));
+  // Within a value the first line is not looked for.
+  EXPECT_EQ(error_of("a = 1\nb = { c = 1, a = 2, a = 3 }\n"), twice(2, "a", 0));
+  EXPECT_EQ(error_of("a = 1\nb = [\n{ c = 1 },\n{ a = 2, a = 3 }]\n"), twice(4, "a", 0));
+}
+
+TEST(FlattenToml, NamesBothLinesOfAKeyThatIsDottedOnceAndQuotedOnce) {
+  for (const std::string text : {"a.b = 1\n\"a.b\" = 2\n", "\"a.b\" = 1\na.b = 2\n"}) {
+    try {
+      flatten_toml(parse_toml(text, "f.toml"), "f.toml");
+      FAIL() << text;
+    } catch (const UserError& error) {
+      EXPECT_STREQ(error.what(),
+                   "f.toml:2: a.b is defined twice (first at f.toml:1); remove one of the two, or merge them if they "
+                   "are tables");
+    }
+  }
+}
+
 TEST(ParseToml, NamesTheLineOfBytesThatAreNotText) {
   for (const std::string& text : {std::string("a = 1\nb = \"\0\"", 12), std::string("a = 1\nb = \"\xff\""),
                                   std::string("a = 1\nb = 99999999999999999999")}) {

@@ -19,7 +19,7 @@ void expect_no_control_characters(const std::string& text) {
 
 void print_empty_table(const Grid& grid) {
   const Table table = fill(grid, {});
-  for (const char* format : {"text", "markdown", "latex", "html", "csv"}) {
+  for (const char* format : {"text", "markdown", "latex", "html", "csv", "json"}) {
     expect_no_control_characters(render(table, table_format(format)));
   }
 }

@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 
 #include <array>
+#include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <regex>
@@ -121,7 +122,7 @@ TEST_F(Commands, LogsWhatHappenedToASweep) {
     ++events[event.at("event")];
   }
   EXPECT_THAT(events, testing::UnorderedElementsAre(testing::Pair("submitted", 1), testing::Pair("started", 2),
-                                                    testing::Pair("done", 2), testing::Pair("left", 1)));
+                                                    testing::Pair("done", 2)));
 }
 
 TEST_F(Commands, NamesTheLineOfTheValueThatTheTrainingProgramRefuses) {
@@ -193,6 +194,73 @@ TEST_F(Commands, WritesATableToAFile) {
   EXPECT_EQ(tearless("table grid.toml --format csv --out table.csv"), "exit 0\n");
   EXPECT_THAT(test::read_text(folder_ / "table.csv"), testing::StartsWith("model.norm,place,score,mean,"));
   EXPECT_THAT(tearless("table grid.toml --out none/table.txt"), testing::EndsWith("exit 2\n"));
+}
+
+TEST_F(Commands, TakesTheTablesFormatFromTheFilesEndingUnlessOneIsGiven) {
+  const auto written = [&](const std::string& arguments, const std::string& file) {
+    EXPECT_EQ(tearless("table grid.toml " + arguments + " --out " + file), "exit 0\n");
+    return test::read_text(folder_ / file);
+  };
+  const std::string text = "Norm and placement\n\n";
+  EXPECT_THAT(written("", "table.tex"), testing::HasSubstr("\\begin{tabular}"));
+  EXPECT_THAT(written("", "table.unknown"), testing::StartsWith(text));
+  EXPECT_THAT(written("--format text", "table.tex"), testing::StartsWith(text));
+  EXPECT_TRUE(json::accept(written("--json", "table.tex")));
+}
+
+TEST_F(Commands, PrintsATableAsJson) {
+  EXPECT_THAT(tearless("run grid.toml"), testing::EndsWith("exit 0\n"));
+  const json table = parse(tearless("--json table grid.toml"));
+  EXPECT_EQ(table, parse(tearless("table grid.toml --format json")));
+  const json& cell = table.at("rows").at(1).at("cells").at(1);
+  EXPECT_EQ(table.at("rows").at(1).at("labels"), json({{"model.norm", "scale_norm"}}));
+  EXPECT_EQ(table.at("columns").at(1).at("labels"), json({{"place", "pre"}}));
+  const json runs = parse(tearless("--json explain grid.toml model.norm=scale_norm place=pre"));
+  EXPECT_EQ(cell.at("runs"), json({runs[0].at("id"), runs[1].at("id")}));
+  const double first = runs[0].at("scores").at("test.score"), second = runs[1].at("scores").at("test.score");
+  EXPECT_DOUBLE_EQ(cell.at("mean"), (first + second) / 2);
+  EXPECT_NEAR(cell.at("spread"), std::abs(first - second) / std::sqrt(2.0), 1e-12);
+  EXPECT_EQ(tearless("--json table grid.toml --format csv"),
+            "tearless: --json and --format csv contradict each other; omit one of them\nexit 2\n");
+}
+
+TEST_F(Commands, PrintsJsonOrRefusesTo) {
+  EXPECT_THAT(tearless("run grid.toml"), testing::EndsWith("exit 0\n"));
+  const std::string id = parse(tearless("--json plan grid.toml")).at("runs")[2].at("id");
+  for (const std::string& command :
+       {std::string("plan grid.toml"), std::string("status"), std::string("table grid.toml"), "explain " + id,
+        "diff " + id + " " + id, std::string("sql"), std::string("verify")}) {
+    EXPECT_NO_THROW(parse(tearless("--json " + command))) << command;
+  }
+  for (const std::string& command : {std::string("run grid.toml"), "log " + id, std::string("rebuild")}) {
+    EXPECT_EQ(tearless(command + " --json"), "tearless: tearless " + command.substr(0, command.find(' ')) +
+                                                 " prints no JSON; omit --json, or use it with one of: plan, status, "
+                                                 "table, explain, diff, sql, verify\nexit 2\n");
+  }
+}
+
+TEST_F(Commands, SaysWhichNumbersAnOptionTakes) {
+  const auto refusal = [&](const std::string& command) {
+    const std::string text = tearless(command);
+    EXPECT_THAT(text, testing::EndsWith("exit 2\n"));
+    return text.substr(0, text.find('\n'));
+  };
+  for (const char* wrong : {"0", "-1", "2.5", "1e3", "x", "3x", "99999999999999999999"}) {
+    EXPECT_EQ(refusal(std::string("log a --attempt ") + wrong),
+              std::string("--attempt: expected a whole number from 1, got ") + wrong);
+  }
+  EXPECT_EQ(refusal("log a --attempt 2147483648"),
+            "--attempt: expected a whole number from 1 to 2147483647, got 2147483648");
+  EXPECT_EQ(refusal("supervise a --grace -1"), "--grace: expected a whole number from 0, got -1");
+  EXPECT_EQ(refusal("run grid.toml --jobs 0"), "--jobs: expected a whole number from 1, got 0");
+  EXPECT_EQ(refusal("run grid.toml --runs-per-gpu 0"), "--runs-per-gpu: expected a whole number from 1, got 0");
+  EXPECT_EQ(refusal("run grid.toml --grace 0.5"), "--grace: expected a whole number from 0, got 0.5");
+  EXPECT_EQ(refusal("daemon --jobs x"), "--jobs: expected a whole number from 1, got x");
+  for (const char* wrong : {"-0.5", "nan", "inf", "x"}) {
+    EXPECT_EQ(refusal(std::string("run grid.toml --stall-timeout ") + wrong),
+              std::string("--stall-timeout: expected a number from 0, got ") + wrong);
+  }
+  EXPECT_THAT(tearless("log a --attempt 1"), testing::HasSubstr("no run in results starts with"));
 }
 
 }  // namespace

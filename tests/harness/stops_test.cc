@@ -306,6 +306,24 @@ TEST_F(StopsTest, RebuildLeavesNoWriteAheadLogOfTheOldDatabase) {
   }
 }
 
+TEST_F(StopsTest, AClosedTerminalStopsTheSweepUnlessHangupsAreIgnored) {
+  write_grid("\"succeed\"", 100);
+  const auto hung_up_after_the_first_start = [](const test::Command& sweep) {
+    test::Background harness(sweep);
+    EXPECT_TRUE(test::eventually([&] { return harness.output().find("started") != std::string::npos; }));
+    harness.signal(SIGHUP);
+    return harness.wait();
+  };
+  test::Command sweep = command({"run", "grid.toml"});
+  EXPECT_EQ(hung_up_after_the_first_start(sweep).code, 130);
+  expect_nothing_alive();
+  const std::vector<std::string> nohup = {"/bin/sh", "-c", "trap '' HUP; exec \"$@\"", "sh"};
+  sweep.arguments.insert(sweep.arguments.begin(), nohup.begin(), nohup.end());
+  const test::Finished finished = hung_up_after_the_first_start(sweep);
+  EXPECT_EQ(finished.code, 0) << finished.output << finished.errors;
+  EXPECT_EQ(results(), undisturbed());
+}
+
 TEST_F(StopsTest, AProcessOfAnotherBootIsNotTakenForASupervisor) {
   const RunDirectory run(folder_ / "run");
   fs::create_directories(run.attempt(1));

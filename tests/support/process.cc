@@ -23,6 +23,7 @@ void redirect(const fs::path& file, int descriptor) {
 }
 
 [[noreturn]] void become(const Command& command, const fs::path& captured) {
+  ::signal(SIGHUP, SIG_DFL);  // the tests themselves may run under nohup
   redirect(captured / "out", STDOUT_FILENO);
   redirect(captured / "err", STDERR_FILENO);
   for (const auto& [name, value] : command.environment) ::setenv(name.c_str(), value.c_str(), 1);

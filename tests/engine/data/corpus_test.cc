@@ -76,6 +76,24 @@ TEST_F(Corpus, RefusesInvalidUtf8ByFileAndLine) {
   }
 }
 
+TEST_F(Corpus, NamesTheProgramThatUnpacksACompressedFile) {
+  const std::pair<std::string, const char*> kCompressed[] = {
+      {std::string("\x1f\x8b\x08\0", 4), "gzip; unpack it with gunzip"},
+      {std::string("\xfd\x37zXZ\0\0\x04", 8), "xz; unpack it with unxz"},
+      {"\x28\xb5\x2f\xfd\x24", "zstd; unpack it with unzstd"},
+      {"BZh91AY&SY\xff", "bzip2; unpack it with bunzip2"},
+      {"PK\x03\x04\x14", "zip; unpack it with unzip"}};
+  for (const auto& [bytes, advice] : kCompressed) {
+    write("train.src", bytes);
+    EXPECT_EQ(read_error(), path("train.src") + " is compressed with " + advice);
+  }
+  for (const char* text : {"BZh9 is text\n", "PK is text\n", "1AY&SY\n", "BZh\n"}) {
+    write("train.src", text);
+    write("train.tgt", "x\n");
+    EXPECT_EQ(read_parallel(data_, data_.train).source.size(), 1u) << text;
+  }
+}
+
 TEST_F(Corpus, RefusesPipesAndDevicesInsteadOfWaiting) {
   std::filesystem::remove(path("train.src"));
   ASSERT_EQ(::mkfifo(path("train.src").c_str(), 0600), 0);

@@ -63,6 +63,27 @@ TEST(Expand, LeavesOutOfTheRunsWhatIsExcluded) {
   EXPECT_EQ(runs_of(grid).size(), 4u);
 }
 
+TEST(Expand, ARefusalIsAboutTheSettingThatAnAxisSets) {
+  const TempFolder folder;
+  write_text(folder / "grid.toml", "[set]\nm.d = 6\nm.e = 1\ntrain.seed = 1\n[axis]\nm.h = [\n  3,\n  4]\nm.f = [1]\n");
+  const Grid grid = load_grid(folder / "grid.toml");
+  const auto line = [&](const std::string& key, const std::string& sentence) -> std::string {
+    const Setting* setting = refused_setting(grid, runs_of(grid)[1], key, sentence);
+    return setting ? setting->location.substr(setting->location.rfind(':') + 1) : "none";
+  };
+  EXPECT_EQ(line("m.h", "m.h = 4 does not divide m.d = 6"), "8");
+  EXPECT_EQ(line("m.d", "m.d = 6 is no multiple of m.h = 4"), "8") << "of the setting that varies";
+  EXPECT_EQ(line("m.d", "m.d must be a multiple of m.h."), "8");
+  EXPECT_EQ(line("m.h", "m.f does not go with m.h"), "8") << "both vary: the one that the program names";
+  EXPECT_EQ(line("m.d", "m.d and m.e are both set"), "2") << "neither varies";
+  EXPECT_EQ(line("m.d", "unknown setting \"m.d\" (did you mean \"m.h\"?)"), "2") << "a suggestion";
+  EXPECT_EQ(line("m.d", "m.d does not go with m.h.x, my_m.h and xm.h"), "2") << "other keys";
+  EXPECT_EQ(line("", "m.h is too large"), "8") << "the program names none";
+  EXPECT_EQ(line("", "something is wrong"), "none");
+  EXPECT_EQ(line("m.x", "m.x is missing"), "none");
+  EXPECT_EQ(line("train.seed", "train.seed = 1 is too small"), "none") << "the seed is of `seeds`";
+}
+
 TEST(Expand, OnlyAdmitsAlternativesOfAnAxisAndAllOfTheOthers) {
   const Grid grid = load_text(kGrid);
   EXPECT_EQ(runs_of(grid, Only(grid, {"model.init=small_init"})).size(), 2u);

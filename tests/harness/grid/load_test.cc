@@ -224,7 +224,7 @@ m.e = "set"
   EXPECT_EQ(run.settings.at("train.seed"), 7);
   EXPECT_EQ(run.folders.at("m.a"), (folder / "base").string());
   EXPECT_EQ(run.folders.at("m.e"), folder.path().string());
-  EXPECT_EQ(setting_at(grid, first, "m.b")->location, (folder / "base/one.toml").string() + ":2");
+  EXPECT_EQ(refused_setting(grid, first, "m.b", "")->location, (folder / "base/one.toml").string() + ":2");
 }
 
 TEST(LoadGrid, ABundleMayTakeItsSettingsFromABaseFile) {

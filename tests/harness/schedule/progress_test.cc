@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "harness/schedule/screen.h"
-
 namespace tearless::harness {
 namespace {
 
@@ -41,17 +39,21 @@ TEST(Progress, DurationsReadLikeAClock) {
   EXPECT_EQ(duration_text(3723), "1:02:03");
 }
 
-TEST(Progress, ALineFitsItsTerminal) {
-  const Progress progress = some_progress();
-  EXPECT_EQ(
-      progress_line(progress, 200),
-      "layer_norm · pre · seed 1                        300/1000    loss 4.125   dev.ppl 20     20 updates/s ETA 0:35");
-  for (const size_t columns : {20, 40, 80}) {
-    const std::string line = progress_line(progress, columns);
-    size_t characters = 0;
-    for (const char c : line) characters += (static_cast<unsigned char>(c) & 0xC0) != 0x80;
-    EXPECT_LE(characters, columns);
-  }
+TEST(Progress, TheFirstReportOfARunFromItsBeginningHasASpeed) {
+  Progress progress;
+  progress.take({}, 10);
+  progress.take({}, 11);
+  progress.take({{0, 100, "train.loss", 5.25}}, 30);
+  EXPECT_DOUBLE_EQ(progress.updates_per_second, 5);
+  progress.take({{50, 300, "train.loss", 5}}, 40);
+  EXPECT_DOUBLE_EQ(progress.updates_per_second, 20) << "from the second on without the preparation";
+  Progress resumed;
+  resumed.take({}, 10);
+  resumed.take({{50, 300, "train.loss", 5}}, 30);
+  EXPECT_EQ(resumed.updates_per_second, 0) << "its first update is not known";
+  Progress adopted;
+  adopted.take({{0, 100, "train.loss", 5.25}}, 30);
+  EXPECT_EQ(adopted.updates_per_second, 0) << "its start is not known";
 }
 
 }  // namespace

@@ -218,6 +218,24 @@ TEST(Render, LatexGolden) { test::expect_golden("harness/table.tex", render(gold
 TEST(Render, HtmlGolden) { test::expect_golden("harness/table.html", render(golden_table(), table_format("html"))); }
 TEST(Render, CsvGolden) { test::expect_golden("harness/table.csv", render(golden_table(), table_format("csv"))); }
 
+TEST(Render, JsonGolden) { test::expect_golden("harness/table.json", render(golden_table(), table_format("json"))); }
+
+TEST(Render, JsonHasTheStateOfACellThatOtherFormatsShowAsText) {
+  const auto state_of = [](const RunResult& one, const RunResult& other, const std::string& table = "") {
+    const Grid grid = load_text("seeds = 2\n[axis]\na = [1]\n[table]\nscores = \"test.bleu\"\n" + table);
+    const auto runs = results(grid, [&](uint32_t, uint32_t, int64_t seed) { return seed == 1 ? one : other; });
+    const auto json = nlohmann::json::parse(render(fill(grid, runs), TableFormat::kJson));
+    return json.at("rows").at(0).at("cells").at(0).at("state").get<std::string>();
+  };
+  const RunResult failed = ended(RunState::kFailed), diverged = ended(RunState::kDiverged);
+  EXPECT_EQ(state_of(bleu(1), failed), "done");
+  EXPECT_EQ(state_of(bleu(1), ended(RunState::kQueued)), "missing");
+  EXPECT_EQ(state_of(failed, diverged), "diverged");
+  EXPECT_EQ(state_of(failed, done({})), "failed");
+  EXPECT_EQ(state_of(bleu(1), bleu(2), "fail_below = 3"), "below");
+  EXPECT_EQ(state_of(done({}), done({})), "scoreless");
+}
+
 TEST(Render, AnEmptyTableInEveryFormGolden) {
   const Grid grid = load_text("title = \"nothing yet\"\nseeds = 2\n[axis]\na = [1, 2]\n");
   std::string text;
@@ -321,10 +339,19 @@ TEST(Render, NamesTheNearestFormat) {
     table_format("latx");
     FAIL();
   } catch (const UserError& error) {
-    EXPECT_STREQ(
-        error.what(),
-        "--format latx is not known (did you mean \"latex\"?); it must be one of: text, markdown, latex, html, csv");
+    EXPECT_STREQ(error.what(),
+                 "--format latx is not known (did you mean \"latex\"?); it must be one of: text, markdown, latex, "
+                 "html, csv, json");
   }
+}
+
+TEST(Render, TakesTheFormatFromTheEndingOfAFile) {
+  const std::pair<const char*, TableFormat> kCases[] = {
+      {"t.txt", TableFormat::kText},  {"t.md", TableFormat::kMarkdown}, {"t.markdown", TableFormat::kMarkdown},
+      {"t.tex", TableFormat::kLatex}, {"t.html", TableFormat::kHtml},   {"t.htm", TableFormat::kHtml},
+      {"t.csv", TableFormat::kCsv},   {"t.json", TableFormat::kJson},   {"folder.tex/table", TableFormat::kText},
+      {"t.dat", TableFormat::kText},  {"tex", TableFormat::kText},      {"", TableFormat::kText}};
+  for (const auto& [file, format] : kCases) EXPECT_EQ(table_format_of(file), format) << file;
 }
 
 TEST(DisplayWidth, CountsColumnsNotBytes) {
