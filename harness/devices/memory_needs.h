@@ -1,0 +1,51 @@
+// How much memory to reserve for a run, by its shape. A shape is a key of the caller's: runs with the same key need the
+// same memory (same device kind, model and batch sizes). One object for each kind of memory: a GPU's, the machine's.
+//
+// Used is the first that is known:
+//   1. declared by the user, as it stands, unless more was measured;
+//   2. the measured peak of earlier runs × kPeakMargin;
+//   3. the estimate × kEstimateMargin.
+// A run that ran out of memory beside others raises the need of its shape: the estimate was too low, or the peak of the
+// next run is higher.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+namespace tearless::harness {
+
+class MemoryNeeds {
+ public:
+  static constexpr double kPeakMargin = 1.1;      // peaks differ with the order of batches
+  static constexpr double kEstimateMargin = 1.3;  // allocator and libraries are not in the estimate
+  static constexpr double kGrowth = 1.5;          // of what was reserved when it did not suffice
+
+  struct Answer {
+    std::optional<int64_t> bytes;  // unset: nothing is known
+    std::string why;               // "8.0 GiB measured, with a margin of 10 %"
+  };
+
+  void declare(const std::string& shape, int64_t bytes) { shapes_[shape].declared = bytes; }
+  void estimate(const std::string& shape, int64_t bytes) { shapes_[shape].estimate = bytes; }
+
+  /// The peak of a run, also of one that failed: what it used it needs. The largest counts.
+  void learn_peak(const std::string& shape, int64_t bytes);
+
+  /// A run ran out of memory. `reserved` is what it had reserved. `shared`: beside other runs; a run that had the
+  /// device to itself needs more than the device has, and no reservation helps it.
+  void ran_out(const std::string& shape, int64_t reserved, bool shared);
+
+  /// How much to reserve for a run of a shape.
+  Answer of(const std::string& shape) const;
+
+ private:
+  struct Known {
+    std::optional<int64_t> declared, peak, estimate;
+    std::optional<int64_t> raised;  // the least to reserve after a run ran out of memory
+  };
+  std::map<std::string, Known> shapes_;
+};
+
+}  // namespace tearless::harness
