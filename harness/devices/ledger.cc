@@ -72,6 +72,12 @@ void Ledger::release(const Reservation& reservation) {
   if (held_.erase(reservation.id) == 0) throw std::logic_error("a reservation was released twice");
 }
 
+void Ledger::set_runs_per_device(const Reservation& reservation, int runs) {
+  const auto held = held_.find(reservation.id);
+  if (held == held_.end()) throw std::logic_error("a released reservation was changed");
+  held->second.need.runs_per_device = runs;
+}
+
 void Ledger::note_use(const std::string& uuid, const DeviceUse& use, const std::set<int64_t>& own_pids) {
   const auto state = std::find_if(devices_.begin(), devices_.end(),
                                   [&](const DeviceState& device) { return device.device.uuid == uuid; });

@@ -34,7 +34,8 @@ struct Need {
   int64_t memory_bytes = 0;             // of the machine; a run that needs more than all of it takes all of it
   std::optional<int64_t> device_bytes;  // of a GPU. Unset, or more than any GPU has: the run takes a whole GPU,
                                         // of the largest ones if it needs more than any has
-  int runs_per_device = 1;              // at most so many runs on its GPU, itself included (sharing.h)
+  int runs_per_device = 1;              // at most so many runs on its GPU, itself included (sharing.h). Of runs that
+                                        // want different numbers the smallest counts
   bool alone = false;                   // no other run on the machine meanwhile
 };
 
@@ -70,6 +71,10 @@ class Ledger {
 
   /// REQUIRES: the reservation was not released before (std::logic_error).
   void release(const Reservation& reservation);
+
+  /// Changes Need::runs_per_device of a reservation: the number is learnt while its run is running. Runs that are more
+  /// than the new number stay. REQUIRES: as release().
+  void set_runs_per_device(const Reservation& reservation, int runs);
 
   /// What a device does now. A device that does not answer takes no new run, and neither does one with processes of
   /// others: all but `own_pids`, which are the processes of all reservations with their children, and any process on a

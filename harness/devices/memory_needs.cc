@@ -23,12 +23,18 @@ std::string with_margin(int64_t bytes, const char* source, double margin) {
 void MemoryNeeds::learn_peak(const std::string& shape, int64_t bytes) {
   Known& known = shapes_[shape];
   known.peak = std::max(known.peak.value_or(0), bytes);
+  known.used = std::max(known.used, bytes);
+}
+
+void MemoryNeeds::learn_use(const std::string& shape, int64_t bytes) {
+  Known& known = shapes_[shape];
+  known.used = std::max(known.used, bytes);
 }
 
 void MemoryNeeds::ran_out(const std::string& shape, int64_t reserved, bool shared) {
   if (!shared) return;
   Known& known = shapes_[shape];
-  known.raised = std::max(known.raised.value_or(0), scaled(reserved, kGrowth));
+  known.raised = std::max(known.raised, scaled(reserved, kGrowth));
 }
 
 MemoryNeeds::Answer MemoryNeeds::of(const std::string& shape) const {
@@ -37,19 +43,20 @@ MemoryNeeds::Answer MemoryNeeds::of(const std::string& shape) const {
   const Known& known = found->second;
 
   Answer answer{.bytes = std::nullopt, .why = "not known"};
-  if (known.declared && known.peak.value_or(0) <= *known.declared) {
+  const auto measured = scaled(known.used, kPeakMargin);
+  const auto estimated = scaled(known.estimate.value_or(0), kEstimateMargin);
+  if (known.declared && known.used <= *known.declared) {
     answer = {.bytes = known.declared, .why = fmt::format("{} declared", memory_text(*known.declared))};
-  } else if (known.peak) {
-    answer = {.bytes = scaled(*known.peak, kPeakMargin), .why = with_margin(*known.peak, "measured", kPeakMargin)};
+  } else if (known.peak || known.declared || (known.estimate && measured > estimated)) {
+    answer = {.bytes = measured, .why = with_margin(known.used, "measured", kPeakMargin)};
     if (known.declared) answer.why += fmt::format(", more than the {} declared", memory_text(*known.declared));
   } else if (known.estimate) {
-    answer = {.bytes = scaled(*known.estimate, kEstimateMargin),
-              .why = with_margin(*known.estimate, "estimated", kEstimateMargin)};
+    answer = {.bytes = estimated, .why = with_margin(*known.estimate, "estimated", kEstimateMargin)};
   }
-  if (known.raised && *known.raised > answer.bytes.value_or(0)) {
+  if (known.raised > answer.bytes.value_or(0)) {
     answer = {
         .bytes = known.raised,
-        .why = fmt::format("{}, because a run with less ran out of memory beside others", memory_text(*known.raised))};
+        .why = fmt::format("{}, because a run with less ran out of memory beside others", memory_text(known.raised))};
   }
   return answer;
 }

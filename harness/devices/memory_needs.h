@@ -4,9 +4,8 @@
 // Used is the first that is known:
 //   1. declared by the user, as it stands, unless more was measured;
 //   2. the measured peak of earlier runs × kPeakMargin;
-//   3. the estimate × kEstimateMargin.
-// A run that ran out of memory beside others raises the need of its shape: the estimate was too low, or the peak of the
-// next run is higher.
+//   3. the estimate × kEstimateMargin, unless a run that has not ended uses more.
+// A run that ran out of memory beside others raises the need of its shape: what was known was too little.
 #pragma once
 
 #include <cstdint>
@@ -30,8 +29,11 @@ class MemoryNeeds {
   void declare(const std::string& shape, int64_t bytes) { shapes_[shape].declared = bytes; }
   void estimate(const std::string& shape, int64_t bytes) { shapes_[shape].estimate = bytes; }
 
-  /// The peak of a run, also of one that failed: what it used it needs. The largest counts.
+  /// The peak of a run that ended by itself. The largest counts.
   void learn_peak(const std::string& shape, int64_t bytes);
+
+  /// What a run uses that has not ended, or used before it failed: its peak may be higher. The largest counts.
+  void learn_use(const std::string& shape, int64_t bytes);
 
   /// A run ran out of memory. `reserved` is what it had reserved. `shared`: beside other runs; a run that had the
   /// device to itself needs more than the device has, and no reservation helps it.
@@ -43,7 +45,8 @@ class MemoryNeeds {
  private:
   struct Known {
     std::optional<int64_t> declared, peak, estimate;
-    std::optional<int64_t> raised;  // the least to reserve after a run ran out of memory
+    int64_t used = 0;    // the most that any run used, also one that has not ended
+    int64_t raised = 0;  // the least to reserve after a run ran out of memory; 0: none did
   };
   std::map<std::string, Known> shapes_;
 };

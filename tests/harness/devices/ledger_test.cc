@@ -201,6 +201,19 @@ TEST(Ledger, KeepsTheSmallestNumberOfRunsPerDevice) {
   EXPECT_FALSE(ledger.reserve(on_gpu(1, 1)));
 }
 
+TEST(Ledger, ChangesTheNumberOfRunsPerDeviceWhileARunIsRunning) {
+  Ledger ledger = machine({24});
+  const auto first = ledger.reserve(on_gpu(1, 1));
+  EXPECT_FALSE(ledger.reserve(on_gpu(1, 2)));
+  ledger.set_runs_per_device(*first, 2);
+  const auto second = ledger.reserve(on_gpu(1, 2));
+  ASSERT_TRUE(second);
+  ledger.set_runs_per_device(*first, 1);
+  ledger.release(*second);
+  EXPECT_FALSE(ledger.reserve(on_gpu(1, 2)));
+  EXPECT_THROW(ledger.set_runs_per_device(*second, 2), std::logic_error);
+}
+
 // --- alone -----------------------------------------------------------------------------------------------------------
 
 TEST(Ledger, ARunThatMustBeAloneWaitsForTheOthersAndKeepsThemOut) {
@@ -508,6 +521,11 @@ TEST(Ledger, AgreesWithTheModelOverRandomSequences) {
           ASSERT_EQ(held->cores.size(), std::min(model.cores.size(), static_cast<size_t>(std::max(1, need.threads))));
         }
         model.runs[held->id] = {.reservation = *held, .need = need};
+      } else if (action == 5 && sequence.below(2) == 0) {
+        if (model.runs.empty()) continue;
+        Model::Run& run = std::next(model.runs.begin(), sequence.below(static_cast<int>(model.runs.size())))->second;
+        run.need.runs_per_device = 1 + sequence.below(5);
+        ledger.set_runs_per_device(run.reservation, run.need.runs_per_device);
       } else if (action < 8) {
         if (model.runs.empty()) continue;
         const auto run = std::next(model.runs.begin(), sequence.below(static_cast<int>(model.runs.size())));

@@ -54,6 +54,24 @@ TEST(MemoryNeeds, AreMoreThanDeclaredOnceMoreWasMeasured) {
   EXPECT_EQ(needs.of("a").why, "10.0 GiB measured, with a margin of 10 %, more than the 8.0 GiB declared");
 }
 
+TEST(MemoryNeeds, AreNotLessBecauseARunHasNotReachedItsPeakYet) {
+  MemoryNeeds needs;
+  needs.estimate("a", 10 * kGiB);
+  needs.learn_use("a", 2 * kGiB);
+  EXPECT_EQ(needs.of("a").bytes, 13 * kGiB);
+  needs.learn_use("a", 20 * kGiB);
+  needs.learn_use("a", 3 * kGiB);
+  EXPECT_EQ(needs.of("a").bytes, 22 * kGiB);
+  EXPECT_EQ(needs.of("a").why, "20.0 GiB measured, with a margin of 10 %");
+  needs.learn_peak("a", 10 * kGiB);
+  EXPECT_EQ(needs.of("a").bytes, 22 * kGiB) << "another run used more";
+
+  needs.learn_use("b", 2 * kGiB);
+  EXPECT_EQ(needs.of("b").bytes, std::nullopt) << "only what it uses now is known";
+  needs.declare("b", kGiB);
+  EXPECT_EQ(needs.of("b").why, "2.0 GiB measured, with a margin of 10 %, more than the 1.0 GiB declared");
+}
+
 TEST(MemoryNeeds, GrowEachTimeARunRanOutOfMemoryBesideOthers) {
   MemoryNeeds needs;
   needs.declare("a", 8 * kGiB);
