@@ -43,19 +43,20 @@ Sharing::Mean Sharing::mean_of(const Samples& samples) {
 
 Sharing::Answer Sharing::runs_per_device(const std::string& shape, int most) const {
   most = std::max(most, 1);
-  std::map<int, Mean> means;
+  std::map<int, Mean> means;  // of the numbers that need no more observations
   if (const auto found = shapes_.find(shape); found != shapes_.end()) {
     for (const auto& [runs, samples] : found->second) {
-      if (runs <= most) means[runs] = mean_of(samples);
+      const Mean mean = mean_of(samples);
+      if (runs <= most && mean.enough) means[runs] = mean;
     }
   }
 
   // The numbers that were measured without a gap, up to the first that the search still needs.
   double best = 0;
-  int next = 0;  // to be measured; 0: none
-  for (int runs = 1; runs <= most && next == 0; ++runs) {
+  int next = 0;  // the number to measure; 0: the search has ended
+  for (int runs = 1; runs <= most; ++runs) {
     const auto mean = means.find(runs);
-    if (mean == means.end() || !mean->second.enough) {
+    if (mean == means.end()) {
       next = runs;
       break;
     }
@@ -71,16 +72,14 @@ Sharing::Answer Sharing::runs_per_device(const std::string& shape, int most) con
   if (next > 0) {
     answer = {.runs = next, .searching = true, .why = ""};
   } else {
-    for (const auto& [runs, mean] : means) best = std::max(best, mean.enough ? mean.throughput : 0);
-    const auto chosen = std::find_if(means.begin(), means.end(), [&](const auto& mean) {
-      return mean.second.enough && mean.second.throughput >= (1 - kAsGood) * best;
-    });
+    for (const auto& [runs, mean] : means) best = std::max(best, mean.throughput);
+    const auto chosen = std::find_if(means.begin(), means.end(),
+                                     [&](const auto& mean) { return mean.second.throughput >= (1 - kAsGood) * best; });
     answer.runs = chosen->first;
   }
 
   std::string sums;
   for (const auto& [runs, mean] : means) {
-    if (!mean.enough) continue;
     sums += sums.empty() ? "" : ", ";
     sums += fmt::format("{} {} {}{}", runs, sums.empty() ? (runs == 1 ? "run makes" : "runs make") : "make",
                         throughput_text(mean.throughput), sums.empty() ? " tokens/s" : "");

@@ -190,6 +190,13 @@ TEST(Ledger, ARunThatNeedsMoreThanAnyDeviceHasTakesTheLargestWhole) {
   EXPECT_EQ(ledger.reserve(on_gpu(30)), std::nullopt) << "fits GPU 1 alone";
 }
 
+TEST(Ledger, ARunThatNeedsMoreThanTheDriverLeavesTakesTheDeviceWhole) {
+  Ledger ledger = machine({24});
+  ledger.note_use("GPU-0", use(1), {});
+  EXPECT_EQ(ledger.reserve(on_gpu(23.5))->device_bytes, 23 * kGiB);
+  EXPECT_FALSE(ledger.reserve(on_gpu(0)));
+}
+
 TEST(Ledger, KeepsTheSmallestNumberOfRunsPerDevice) {
   Ledger ledger = machine({24});
   const auto undisturbed = ledger.reserve(on_gpu(1, 1));

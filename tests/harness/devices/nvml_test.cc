@@ -2,6 +2,7 @@
 // is missing or lost is an exception.
 #include "harness/devices/nvml.h"
 
+#include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,7 +14,6 @@
 namespace tearless::harness {
 namespace {
 
-using testing::HasSubstr;
 using testing::SizeIs;
 using testing::StartsWith;
 
@@ -133,10 +133,19 @@ TEST_F(Nvml, AGpuThatIsLostLaterIsAnErrorInItsUseAlone) {
 
 TEST_F(Nvml, ShutsTheLibraryDownAndCanOpenItAgain) {
   write(kTwoGpus);
+  void* library = ::dlopen(library_.c_str(), RTLD_NOW);  // keeps its state beyond the monitor
+  ASSERT_NE(library, nullptr);
+  const auto count = reinterpret_cast<int (*)(unsigned*)>(::dlsym(library, "nvmlDeviceGetCount_v2"));
+  unsigned found = 0;
   for (int round = 0; round < 2; ++round) {
-    const NvmlMonitor monitor(library_);
-    EXPECT_THAT(monitor.devices(), SizeIs(2));
+    {
+      const NvmlMonitor monitor(library_);
+      EXPECT_THAT(monitor.devices(), SizeIs(2));
+      EXPECT_EQ(count(&found), 0);
+    }
+    EXPECT_EQ(count(&found), 1) << "not initialised";
   }
+  ::dlclose(library);
 }
 
 }  // namespace

@@ -94,11 +94,34 @@ TEST(Sharing, LeavesANumberThatBecomesWorse) {
   Sharing sharing;
   observe(sharing, 1, 1000);
   observe(sharing, 2, 1800);
-  observe(sharing, 3, 1900);
+  observe(sharing, 3, 1900, 100);
   observe(sharing, 4, 1840);
   ASSERT_EQ(sharing.runs_per_device("a", 4).runs, 3);
   observe(sharing, 3, 1500, 12);
   EXPECT_EQ(sharing.runs_per_device("a", 4).runs, 2) << "4 runs make 2 % more, which does not count";
+}
+
+TEST(Sharing, TriesMoreRunsWhereManySmallGainsPromiseEnough) {
+  Sharing sharing;
+  observe(sharing, 1, 1000);
+  observe(sharing, 2, 1015);
+  EXPECT_EQ(sharing.runs_per_device("a", 3).runs, 1) << "one more run adds 1.5 % at most";
+  EXPECT_EQ(sharing.runs_per_device("a", 8).runs, 3) << "six more may add 9 %";
+}
+
+TEST(Sharing, DoesNotEndTheSearchForAnUnluckyMeasurement) {
+  Sharing sharing;
+  observe(sharing, 1, 1000);
+  for (const double throughput : {985, 1015, 985, 1015}) observe(sharing, 2, throughput, 1);
+  EXPECT_EQ(sharing.runs_per_device("a", 8).runs, 3);
+}
+
+TEST(Sharing, ChoosesANumberThatWasMeasuredWithoutASearch) {
+  Sharing sharing;
+  observe(sharing, 1, 1000);
+  observe(sharing, 2, 1000);
+  observe(sharing, 5, 2000);
+  EXPECT_EQ(sharing.runs_per_device("a", 8).runs, 5);
 }
 
 TEST(Sharing, KeepsShapesApart) {
