@@ -1,0 +1,247 @@
+#include "harness/devices/ledger.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <stdexcept>
+#include <tuple>
+#include <utility>
+
+#include "base/words.h"
+#include "harness/devices/memory_size.h"
+
+namespace tearless::harness {
+namespace {
+
+// Driver and display use some hundred MiB. More, on a device where nobody is listed, belongs to a process that the
+// driver hides from us (another container) or that is still ending.
+constexpr int64_t kMostHiddenBytes = int64_t{2} << 30;
+
+constexpr size_t kMostPidsNamed = 3;
+
+// Who uses a device beside us, or "".
+std::string foreign_use(std::vector<int64_t> pids, int64_t others_bytes) {
+  if (pids.empty()) {
+    if (others_bytes <= kMostHiddenBytes) return "";
+    return fmt::format("has {} in use by processes that are not listed", memory_text(others_bytes));
+  }
+  const size_t more = pids.size() - std::min(pids.size(), kMostPidsNamed);
+  pids.resize(pids.size() - more);
+  return fmt::format("is used by {} {}{}", pids.size() == 1 ? "process" : "processes", fmt::join(pids, ", "),
+                     more > 0 ? fmt::format(" and {} more", more) : "");
+}
+
+std::string runs_text(int64_t runs) { return runs == 1 ? "its run" : fmt::format("its {} runs", runs); }
+
+}  // namespace
+
+Ledger::Ledger(Capacity capacity) : capacity_(std::move(capacity)) {
+  if (capacity_.cores.empty()) throw std::logic_error("a ledger of no cores");
+  for (const Device& device : capacity_.devices) devices_.push_back({.device = device, .error = "", .foreign = ""});
+}
+
+std::optional<Reservation> Ledger::reserve(const Need& need) {
+  Place found = place(need);
+  if (!found.why.empty()) return std::nullopt;
+  return hold(need, std::move(found));
+}
+
+std::string Ledger::why_not(const Need& need) const { return place(need).why; }
+
+Reservation Ledger::reserve_anyway(const Need& need, const std::string& uuid, const std::vector<int>& cores) {
+  Place place;
+  place.device = uuid;
+  if (uuid.empty() && capacity_.jobs <= 0) place.cores = cores.empty() ? free_cores() : cores;
+  if (uuid.empty() && capacity_.jobs <= 0 && cores.empty()) {
+    // Where too few are free it counts on cores of others too, so that they stay taken when those end.
+    for (const int core : capacity_.cores) {
+      if (std::find(place.cores.begin(), place.cores.end(), core) == place.cores.end()) place.cores.push_back(core);
+    }
+    place.cores.resize(cores_for(need));
+  }
+  for (const DeviceState& state : devices_) {
+    if (state.device.uuid != uuid) continue;
+    place.whole_device = takes_whole(state, need);
+    place.device_bytes = place.whole_device ? std::max<int64_t>(unreserved(state), 0) : *need.device_bytes;
+  }
+  return hold(need, std::move(place));
+}
+
+void Ledger::release(const Reservation& reservation) {
+  if (held_.erase(reservation.id) == 0) throw std::logic_error("a reservation was released twice");
+}
+
+void Ledger::set_runs_per_device(const Reservation& reservation, int runs) {
+  const auto held = held_.find(reservation.id);
+  if (held == held_.end()) throw std::logic_error("a released reservation was changed");
+  held->second.need.runs_per_device = runs;
+}
+
+void Ledger::note_use(const std::string& uuid, const DeviceUse& use, const std::set<int64_t>& own_pids) {
+  const auto state = std::find_if(devices_.begin(), devices_.end(),
+                                  [&](const DeviceState& device) { return device.device.uuid == uuid; });
+  if (state == devices_.end()) return;
+  state->error = use.error;
+  if (!use.error.empty()) return;
+
+  const bool reserved = on_device(uuid).runs > 0;
+  bool own_is_listed = false;
+  bool own_is_measured = true;
+  int64_t own_bytes = 0;
+  std::vector<int64_t> foreign;
+  for (const DeviceProcess& process : use.processes) {
+    if (!reserved || !own_pids.contains(process.pid)) {
+      foreign.push_back(process.pid);
+      continue;
+    }
+    own_is_listed = true;
+    own_is_measured = own_is_measured && process.bytes.has_value();
+    own_bytes += process.bytes.value_or(0);
+  }
+  if (reserved && !own_is_listed) return;
+  if (own_is_measured) {
+    state->own_bytes = own_bytes;
+    state->others_bytes = std::max<int64_t>(use.used_bytes - own_bytes, 0);
+  }
+  state->foreign = foreign_use(std::move(foreign), state->others_bytes);
+}
+
+Ledger::Place Ledger::place(const Need& need) const {
+  Place refused;
+  if (need.alone && !held_.empty()) {
+    refused.why = fmt::format("it must run alone, and {} on this machine",
+                              held_.size() == 1 ? "1 run is" : fmt::format("{} runs are", held_.size()));
+    return refused;
+  }
+  int64_t reserved = 0;
+  for (const auto& [id, held] : held_) {
+    if (held.need.alone) {
+      refused.why = "a run that must run alone is on this machine";
+      return refused;
+    }
+    reserved += held.reservation.memory_bytes;
+  }
+  const int64_t memory = std::min(need.memory_bytes, capacity_.memory_bytes);
+  if (memory > 0 && reserved + memory > capacity_.memory_bytes) {
+    refused.why = fmt::format("it needs {} of memory, but this machine has {} of {} unreserved", memory_text_up(memory),
+                              memory_text_down(std::max<int64_t>(capacity_.memory_bytes - reserved, 0)),
+                              memory_text(capacity_.memory_bytes));
+    return refused;
+  }
+  return need.device == "cuda" ? place_on_device(need) : place_on_cpu(need);
+}
+
+Ledger::Place Ledger::place_on_cpu(const Need& need) const {
+  Place place;
+  if (capacity_.jobs > 0) {
+    const auto runs = std::count_if(held_.begin(), held_.end(),
+                                    [](const auto& held) { return held.second.reservation.device.empty(); });
+    if (runs >= capacity_.jobs) place.why = fmt::format("the CPU has {}", runs_text(runs));
+    return place;
+  }
+  const size_t wanted = cores_for(need);
+  place.cores = free_cores();
+  if (place.cores.size() < wanted) {
+    place.why = fmt::format("it needs {}, but {} of {} are unreserved", counted(static_cast<int64_t>(wanted), "core"),
+                            place.cores.size(), capacity_.cores.size());
+  }
+  place.cores.resize(std::min(place.cores.size(), wanted));
+  return place;
+}
+
+Ledger::Place Ledger::place_on_device(const Need& need) const {
+  Place place;
+  if (devices_.empty()) {
+    place.why = "it needs a GPU, and this machine has none";
+    return place;
+  }
+  const DeviceState* best = nullptr;
+  std::vector<std::string> reasons;
+  const auto preference = [&](const DeviceState& state) {
+    return std::tuple(-on_device(state.device.uuid).runs, unreserved(state));
+  };
+  for (const DeviceState& state : devices_) {
+    if (std::string why = why_not_on(state, need); !why.empty()) {
+      reasons.push_back(fmt::format("GPU {} {}", state.device.index, why));
+    } else if (!best || preference(state) > preference(*best)) {
+      best = &state;
+    }
+  }
+  if (!best) {
+    const std::string size = need.device_bytes ? memory_text_up(*need.device_bytes) : "a whole GPU";
+    place.why = fmt::format("it needs {}, but {}", size, fmt::join(reasons, ", "));
+    return place;
+  }
+  place.device = best->device.uuid;
+  place.whole_device = takes_whole(*best, need);
+  place.device_bytes = place.whole_device ? unreserved(*best) : *need.device_bytes;
+  return place;
+}
+
+std::string Ledger::why_not_on(const DeviceState& state, const Need& need) const {
+  if (!state.error.empty()) return fmt::format("does not answer ({})", state.error);
+  if (!state.foreign.empty()) return state.foreign;
+  const OnDevice on = on_device(state.device.uuid);
+  if (on.has_whole_device) return "is taken whole by a run";
+  if (on.runs > 0 && on.runs >= std::min(on.most, need.runs_per_device)) return "has " + runs_text(on.runs);
+  const int64_t free = unreserved(state);
+  if (takes_whole(state, need)) return on.runs == 0 && free > 0 ? "" : "is not empty";
+  if (*need.device_bytes > free) return fmt::format("has {} unreserved", memory_text_down(std::max<int64_t>(free, 0)));
+  return "";
+}
+
+Ledger::OnDevice Ledger::on_device(const std::string& uuid) const {
+  OnDevice on;
+  for (const auto& [id, held] : held_) {
+    if (held.reservation.device != uuid) continue;
+    on.most = on.runs == 0 ? held.need.runs_per_device : std::min(on.most, held.need.runs_per_device);
+    ++on.runs;
+    on.reserved += held.reservation.device_bytes;
+    on.has_whole_device = on.has_whole_device || held.whole_device;
+  }
+  return on;
+}
+
+int64_t Ledger::unreserved(const DeviceState& state) const {
+  const OnDevice on = on_device(state.device.uuid);
+  const int64_t own = on.runs == 0 ? 0 : state.own_bytes;
+  return state.device.memory_bytes - state.others_bytes - std::max(on.reserved, own);
+}
+
+bool Ledger::takes_whole(const DeviceState& state, const Need& need) const {
+  if (!need.device_bytes) return true;
+  int64_t largest = 0;
+  bool fits_none = true;
+  for (const DeviceState& other : devices_) {
+    largest = std::max(largest, other.device.memory_bytes);
+    fits_none = fits_none && *need.device_bytes > other.device.memory_bytes - other.others_bytes;
+  }
+  return fits_none && state.device.memory_bytes == largest;
+}
+
+size_t Ledger::cores_for(const Need& need) const {
+  return std::min(static_cast<size_t>(std::max(need.threads, 1)), capacity_.cores.size());
+}
+
+std::vector<int> Ledger::free_cores() const {
+  std::set<int> taken;
+  for (const auto& [id, held] : held_) taken.insert(held.reservation.cores.begin(), held.reservation.cores.end());
+  std::vector<int> free;
+  for (const int core : capacity_.cores) {
+    if (!taken.contains(core)) free.push_back(core);
+  }
+  return free;
+}
+
+Reservation Ledger::hold(const Need& need, Place place) {
+  const Reservation reservation{.id = next_id_++,
+                                .cores = std::move(place.cores),
+                                .device = std::move(place.device),
+                                .memory_bytes = std::min(need.memory_bytes, capacity_.memory_bytes),
+                                .device_bytes = place.device_bytes};
+  held_[reservation.id] = {.reservation = reservation, .need = need, .whole_device = place.whole_device};
+  return reservation;
+}
+
+}  // namespace tearless::harness

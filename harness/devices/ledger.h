@@ -1,0 +1,132 @@
+// The ledger of what the runs of this machine have reserved: cores, memory, GPUs. A run is reserved first and started
+// afterwards, so that two runs never count on the same memory. It reads nothing itself: the caller says what the
+// machine has (machine.h) and what the GPUs do (device.h).
+//
+// Invariants, for each resource (tests/harness/devices/ledger_test.cc compares random sequences with a model of them):
+//   - reservations ≤ capacity, except those of reserve_anyway();
+//   - no core belongs to two reservations, except those of reserve_anyway();
+//   - on a GPU that processes of others compute on, nothing is reserved.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "harness/devices/device.h"
+
+namespace tearless::harness {
+
+/// What runs may use of this machine.
+struct Capacity {
+  std::vector<int> cores;       // numbers of CPU cores
+  int64_t memory_bytes = 0;     // of the machine; 0: not known, so that it limits nothing
+  int jobs = 0;                 // > 0: at most so many runs on the CPU, whatever their threads, and none is pinned
+  std::vector<Device> devices;  // GPUs
+};
+
+/// What one run needs.
+struct Need {
+  std::string device = "cpu";           // or "cuda"
+  int threads = 1;                      // on the CPU; a run with more threads than cores takes all cores
+  int64_t memory_bytes = 0;             // of the machine; a run that needs more than all of it takes all of it
+  std::optional<int64_t> device_bytes;  // of a GPU. Unset, or more than any GPU has: the run takes a whole GPU,
+                                        // of the largest ones if it needs more than any has
+  int runs_per_device = 1;              // at most so many runs on its GPU, itself included (sharing.h). Of runs that
+                                        // want different numbers the smallest counts
+  bool alone = false;                   // no other run on the machine meanwhile
+};
+
+/// What a run has reserved. Return it with Ledger::release().
+struct Reservation {
+  int64_t id = 0;
+  std::vector<int> cores;    // to pin the run to; empty: it is not pinned
+  std::string device;        // UUID; "" on the CPU
+  int64_t memory_bytes = 0;  // of the machine
+  int64_t device_bytes = 0;  // of the device
+};
+
+class Ledger {
+ public:
+  /// REQUIRES: `capacity` has a core.
+  explicit Ledger(Capacity capacity);
+
+  /// False for a run on "cuda" if this machine has no GPU. Any other run fits once nothing else runs.
+  bool can_ever(const Need& need) const { return need.device != "cuda" || !devices_.empty(); }
+
+  /// Reserves what a run needs; nullopt if it is not there now. A GPU without a run is preferred, then the one with the
+  /// fewest runs, then the one with the most unreserved memory.
+  std::optional<Reservation> reserve(const Need& need);
+
+  /// Why reserve(need) would return nullopt: "it needs 9.1 GiB, but GPU 2 has 7.8 GiB unreserved"; "" if it would
+  /// succeed.
+  std::string why_not(const Need& need) const;
+
+  /// Reserves for an attempt that is running already, on the device `uuid` ("" on the CPU), pinned to `cores` (empty if
+  /// it is not known). Exceeds the capacity where it must. A device that the machine does not have (any more) is
+  /// kept in the reservation but not counted.
+  Reservation reserve_anyway(const Need& need, const std::string& uuid, const std::vector<int>& cores = {});
+
+  /// REQUIRES: the reservation was not released before (std::logic_error).
+  void release(const Reservation& reservation);
+
+  /// Changes Need::runs_per_device of a reservation: the number is learnt while its run is running. Runs that are more
+  /// than the new number stay. REQUIRES: as release().
+  void set_runs_per_device(const Reservation& reservation, int runs);
+
+  /// What a device does now. A device that does not answer takes no new run, and neither does one with processes of
+  /// others: all but `own_pids`, which are the processes of all reservations with their children, and any process on a
+  /// device without a reservation. Memory that others use is not reserved, nor what our runs use beyond their
+  /// reservations.
+  ///
+  /// In a container the pids of NVML are not those that we know. While none of ours is listed on a device with
+  /// reservations, nothing can be said of the others there, and what was found before is kept.
+  void note_use(const std::string& uuid, const DeviceUse& use, const std::set<int64_t>& own_pids);
+
+ private:
+  struct DeviceState {
+    Device device;
+    std::string error;         // why it does not answer; "" if it does
+    std::string foreign;       // who else uses it, so that it takes no run; "" if nobody does
+    int64_t others_bytes = 0;  // used by processes of others and by the driver
+    int64_t own_bytes = 0;     // used by our runs
+  };
+  struct Held {
+    Reservation reservation;
+    Need need;
+    bool whole_device = false;
+  };
+  struct OnDevice {
+    int runs = 0;
+    int64_t reserved = 0;           // bytes
+    int most = 0;                   // the smallest runs_per_device
+    bool has_whole_device = false;  // one run has taken it whole
+  };
+  struct Place {
+    std::vector<int> cores;
+    std::string device;
+    int64_t device_bytes = 0;
+    bool whole_device = false;
+    std::string why;  // there is no place; the other fields are then unset
+  };
+
+  Place place(const Need& need) const;
+  Place place_on_cpu(const Need& need) const;
+  Place place_on_device(const Need& need) const;
+  std::string why_not_on(const DeviceState& state, const Need& need) const;
+  OnDevice on_device(const std::string& uuid) const;
+  int64_t unreserved(const DeviceState& state) const;
+  bool takes_whole(const DeviceState& state, const Need& need) const;
+  size_t cores_for(const Need& need) const;
+  std::vector<int> free_cores() const;
+  Reservation hold(const Need& need, Place place);
+
+  Capacity capacity_;
+  std::vector<DeviceState> devices_;
+  std::map<int64_t, Held> held_;  // by id
+  int64_t next_id_ = 1;
+};
+
+}  // namespace tearless::harness

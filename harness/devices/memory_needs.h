@@ -1,0 +1,54 @@
+// How much memory to reserve for a run, by its shape. A shape is a key of the caller's: runs with the same key need the
+// same memory (same device kind, model and batch sizes). One object for each kind of memory: a GPU's, the machine's.
+//
+// Used is the first that is known:
+//   1. declared by the user, as it stands, unless more was measured;
+//   2. the measured peak of earlier runs × kPeakMargin;
+//   3. the estimate × kEstimateMargin, unless a run that has not ended uses more.
+// A run that ran out of memory beside others raises the need of its shape: what was known was too little.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+namespace tearless::harness {
+
+class MemoryNeeds {
+ public:
+  static constexpr double kPeakMargin = 1.1;      // peaks differ with the order of batches
+  static constexpr double kEstimateMargin = 1.3;  // allocator and libraries are not in the estimate
+  static constexpr double kGrowth = 1.5;          // of what was reserved when it did not suffice
+
+  struct Answer {
+    std::optional<int64_t> bytes;  // unset: nothing is known
+    std::string why;               // "8.0 GiB measured, with a margin of 10 %"
+  };
+
+  void declare(const std::string& shape, int64_t bytes) { shapes_[shape].declared = bytes; }
+  void estimate(const std::string& shape, int64_t bytes) { shapes_[shape].estimate = bytes; }
+
+  /// The peak of a run that ended by itself. The largest counts.
+  void learn_peak(const std::string& shape, int64_t bytes);
+
+  /// What a run uses that has not ended, or used before it failed: its peak may be higher. The largest counts.
+  void learn_use(const std::string& shape, int64_t bytes);
+
+  /// A run ran out of memory. `reserved` is what it had reserved. `shared`: beside other runs; a run that had the
+  /// device to itself needs more than the device has, and no reservation helps it.
+  void ran_out(const std::string& shape, int64_t reserved, bool shared);
+
+  /// How much to reserve for a run of a shape.
+  Answer of(const std::string& shape) const;
+
+ private:
+  struct Known {
+    std::optional<int64_t> declared, peak, estimate;
+    int64_t used = 0;    // the most that any run used, also one that has not ended
+    int64_t raised = 0;  // the least to reserve after a run ran out of memory; 0: none did
+  };
+  std::map<std::string, Known> shapes_;
+};
+
+}  // namespace tearless::harness

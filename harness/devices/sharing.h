@@ -1,0 +1,68 @@
+// How many runs of a shape share one GPU: the number with the highest sum of measured throughput, within what memory
+// allows. A shape is a key of the caller's: runs with the same key are equally fast on one kind of GPU.
+//
+// The number is found by trying: one run, then two, and so on. Runs slow each other down, and each further run adds
+// less than the one before it. So the gain of the last step, made again by every further run that memory allows, is
+// the most that these can add; the search ends when that promises less than kWorthTrying. Chosen is the smallest
+// number whose sum is within kAsGood of the best: fewer runs end sooner and need less memory. Recent observations
+// replace old ones, so a number that becomes worse is left.
+//
+//   tokens/s
+//      21k |         3   4     4 adds nothing to 3: the search ends
+//      18k |     2             3 is chosen
+//      10k | 1
+//          +-------------- runs per GPU
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <string>
+
+namespace tearless::harness {
+
+/// What `runs` runs of a shape did while they, and nothing else, ran on one GPU.
+struct SharingObservation {
+  std::string shape;
+  int runs = 1;
+  double seconds = 0;  // > 0; a minute or more, so that it includes evaluations and checkpoints
+  double tokens = 0;   // of all these runs together (or images: any unit that the shape always has)
+};
+
+class Sharing {
+ public:
+  static constexpr double kWorthTrying = 0.02;  // of the best sum
+  static constexpr double kAsGood = 0.025;      // of the best sum
+  static constexpr double kExact = 0.01;        // standard error of a mean throughput that needs no more observations
+  static constexpr size_t kFewestObservations = 3;
+  static constexpr size_t kMostObservations = 12;  // of a number of runs; older ones are dropped
+
+  struct Answer {
+    int runs = 1;            // on one GPU
+    bool searching = false;  // true: this number is to be measured next
+    std::string why;         // one sentence with the measured sums
+  };
+
+  /// Ignores observations without duration or without runs.
+  void observe(const SharingObservation& observation);
+
+  /// How many runs of a shape to place on one GPU. `most` is how many its memory takes; below 1 it counts as 1.
+  Answer runs_per_device(const std::string& shape, int most) const;
+
+ private:
+  struct Sample {
+    double seconds = 0, tokens = 0;
+  };
+  struct Mean {
+    double throughput = 0;  // tokens/s, the sum over the runs
+    double error = 0;       // standard error of it
+    bool enough = false;    // it needs no more observations
+  };
+  using Samples = std::deque<Sample>;
+
+  static Mean mean_of(const Samples& samples);
+
+  std::map<std::string, std::map<int, Samples>> shapes_;  // shape → number of runs → observations, oldest first
+};
+
+}  // namespace tearless::harness
