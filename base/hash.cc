@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <span>
 #include <vector>
 
 #include "base/error.h"
@@ -16,7 +17,15 @@ struct Sha256::State {
   ~State() { EVP_MD_CTX_free(context); }
 };
 
-Sha256::Sha256() : state_(std::make_unique<State>()) { EVP_DigestInit_ex(state_->context, EVP_sha256(), nullptr); }
+Sha256::Sha256() : state_(std::make_unique<State>()) {
+  // Copied: EVP_DigestInit_ex searches for the algorithm by its name, which takes longer than hashing a short text.
+  static const State empty{.context = [] {
+    EVP_MD_CTX* const context = EVP_MD_CTX_new();
+    EVP_DigestInit_ex(context, EVP_sha256(), nullptr);
+    return context;
+  }()};
+  EVP_MD_CTX_copy_ex(state_->context, empty.context);
+}
 Sha256::~Sha256() = default;
 
 void Sha256::update(std::string_view bytes) { EVP_DigestUpdate(state_->context, bytes.data(), bytes.size()); }
@@ -27,8 +36,12 @@ std::string Sha256::hex() const {
   unsigned char digest[EVP_MAX_MD_SIZE];
   unsigned int size = 0;
   EVP_DigestFinal_ex(so_far.context, digest, &size);
+  constexpr std::string_view kHexDigits = "0123456789abcdef";
   std::string text;
-  for (unsigned int i = 0; i < size; ++i) text += fmt::format("{:02x}", digest[i]);
+  for (const unsigned char byte : std::span(digest, size)) {
+    text.push_back(kHexDigits[byte >> 4]);
+    text.push_back(kHexDigits[byte & 15]);
+  }
   return text;
 }
 

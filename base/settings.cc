@@ -19,45 +19,85 @@ std::string range_text(const Field& field) {
   return fmt::format("at most {}", field.max);
 }
 
-/// Passes fields of every type to one function, as JSON. The base of all visitors except the reader.
-class JsonVisitor : public SettingsVisitor {
+class Lister final : public SettingsVisitor {
  public:
-  void flag(const Field& f, bool& v) override { see(f, "true/false", v); }
-  void integer(const Field& f, int64_t& v) override { see(f, "integer", v); }
-  void number(const Field& f, double& v) override { see(f, "number", v); }
-  void word(const Field& f, std::string& v) override { see(f, "text", v); }
+  void flag(const Field& f, bool& v) override { add(f, "true/false", v); }
+  void integer(const Field& f, int64_t& v) override { add(f, "integer", v); }
+  void number(const Field& f, double& v) override { add(f, "number", v); }
+  void word(const Field& f, std::string& v) override { add(f, "text", v); }
   void optional_integer(const Field& f, std::optional<int64_t>& v) override {
-    see(f, "integer", v ? json(*v) : json());
+    add(f, "integer", v ? json(*v) : json());
   }
-  void optional_number(const Field& f, std::optional<double>& v) override { see(f, "number", v ? json(*v) : json()); }
+  void optional_number(const Field& f, std::optional<double>& v) override { add(f, "number", v ? json(*v) : json()); }
 
- protected:
-  virtual void see(const Field& field, const char* type, json value) = 0;
-};
-
-class Lister final : public JsonVisitor {
- public:
   std::vector<DescribedField> fields;
 
  private:
-  void see(const Field& field, const char* type, json value) override {
+  void add(const Field& field, const char* type, json value) {
     fields.push_back({dotted(field), type, std::move(value), field});
   }
 };
 
-class Canonical final : public JsonVisitor {
+std::string toml_number(double number) {
+  std::string text = fmt::format("{}", number);
+  // TOML reads "1" as an integer, so a floating-point 1 is written "1.0".
+  const bool plain = std::isfinite(number) && text.find_first_of(".e") == std::string::npos;
+  return plain ? text + ".0" : text;
+}
+
+/// JSON's strings are valid TOML, except that TOML does not allow a bare U+007F.
+std::string toml_text(const std::string& text) {
+  const auto needs_no_escape = [](char c) { return c >= ' ' && c < '\x7f' && c != '"' && c != '\\'; };
+  if (std::all_of(text.begin(), text.end(), needs_no_escape)) return '"' + text + '"';
+  std::string quoted = json(text).dump();
+  for (size_t at; (at = quoted.find('\x7f')) != std::string::npos;) quoted.replace(at, 1, "\\u007f");
+  return quoted;
+}
+
+class Canonical final : public SettingsVisitor {
  public:
   explicit Canonical(Identity identity) : identity_(identity) {}
-  std::map<std::string, std::string> lines;
+
+  void flag(const Field& f, bool& v) override {
+    if (belongs(f, v)) add(f, v ? "true" : "false");
+  }
+  void integer(const Field& f, int64_t& v) override {
+    if (belongs(f, v)) add(f, fmt::format_int(v).c_str());
+  }
+  void number(const Field& f, double& v) override {
+    if (belongs(f, v)) add(f, toml_number(v));
+  }
+  void word(const Field& f, std::string& v) override {
+    if (belongs(f, v)) add(f, toml_text(v));
+  }
+  void optional_integer(const Field& f, std::optional<int64_t>& v) override {
+    if (v) integer(f, *v);
+  }
+  void optional_number(const Field& f, std::optional<double>& v) override {
+    if (v) number(f, *v);
+  }
+
+  std::string text() {
+    // A line begins with its key and a space, which sorts before every character of a key.
+    std::sort(lines_.begin(), lines_.end());
+    std::string all;
+    for (const std::string& line : lines_) all += line;
+    return all;
+  }
 
  private:
-  void see(const Field& field, const char*, json value) override {
-    if (field.identity != identity_ || value.is_null()) return;
-    if (identity_ == Identity::kResult && (!field.applies || (field.neutral && *field.neutral == value))) return;
-    const std::string key = dotted(field);
-    lines[key] = fmt::format("{} = {}\n", key, toml_value(value));
+  template <class Value>
+  bool belongs(const Field& field, const Value& value) const {
+    if (field.identity != identity_) return false;
+    return identity_ == Identity::kLocal || (field.applies && !(field.neutral && *field.neutral == json(value)));
   }
+  void add(const Field& field, std::string_view value) {
+    std::string& line = lines_.emplace_back(dotted(field));
+    line.append(" = ").append(value).push_back('\n');
+  }
+
   Identity identity_;
+  std::vector<std::string> lines_;
 };
 
 class Reader final : public SettingsVisitor {
@@ -71,59 +111,64 @@ class Reader final : public SettingsVisitor {
     }
   }
   void integer(const Field& field, int64_t& value) override {
-    if (const json* found = find(field)) {
-      if (!found->is_number_integer()) wrong_type(field, *found, "a whole number");
-      value = found->get<int64_t>();
-      check_range(field, static_cast<double>(value), *found);
-    }
+    if (const json* found = find(field)) value = integer_in(field, *found);
   }
   void number(const Field& field, double& value) override {
-    if (const json* found = find(field)) {
-      if (!found->is_number()) wrong_type(field, *found, "a number");
-      value = found->get<double>();
-      check_range(field, value, *found);
-    }
+    if (const json* found = find(field)) value = number_in(field, *found);
   }
   void word(const Field& field, std::string& value) override {
     const json* found = find(field);
     if (!found) return;
     if (!found->is_string()) wrong_type(field, *found, "text in quotes");
-    const auto text = found->get<std::string>();
+    const auto& text = found->get_ref<const std::string&>();
     if (!field.choices.empty() && std::find(field.choices.begin(), field.choices.end(), text) == field.choices.end()) {
       fail("{}: {} = \"{}\" is not known{}; it must be one of: {}", location(field), dotted(field), text,
-           did_you_mean(text, field.choices), fmt::join(field.choices, ", "));
+           did_you_mean(text, std::vector<std::string>(field.choices.begin(), field.choices.end())),
+           fmt::join(field.choices, ", "));
     }
     value = text;
   }
   void optional_integer(const Field& field, std::optional<int64_t>& value) override {
-    int64_t read = 0;
-    integer(field, read);
-    if (written_.values.contains(dotted(field))) value = read;
+    if (const json* found = find(field)) value = integer_in(field, *found);
   }
   void optional_number(const Field& field, std::optional<double>& value) override {
-    double read = 0;
-    number(field, read);
-    if (written_.values.contains(dotted(field))) value = read;
+    if (const json* found = find(field)) value = number_in(field, *found);
   }
 
-  void refuse_leftovers() const {
+  /// Throws UserError for a written key that no field has. `describe_all`: the description that was visited.
+  void refuse_leftovers(const Describe& describe_all) {
+    std::sort(found_.begin(), found_.end());
     for (const auto& [key, value] : written_.values) {
-      if (std::find(known_.begin(), known_.end(), key) == known_.end()) {
-        const auto in_section = [&](const std::string& other) { return other.starts_with(key + "."); };
-        if (const auto it = std::find_if(known_.begin(), known_.end(), in_section); it != known_.end()) {
-          fail("{}: \"{}\" is a section, not a setting; name one of its settings, such as {}",
-               written_.location_of(key), key, *it);
-        }
-        fail("{}: unknown setting \"{}\"{}", written_.location_of(key), key, did_you_mean(key, known_));
+      if (std::binary_search(found_.begin(), found_.end(), &value)) continue;
+      std::vector<std::string> known;
+      for (DescribedField& f : list_settings(describe_all)) known.push_back(std::move(f.key));
+      const auto in_section = [&](const std::string& other) { return other.starts_with(key + "."); };
+      if (const auto it = std::find_if(known.begin(), known.end(), in_section); it != known.end()) {
+        fail("{}: \"{}\" is a section, not a setting; name one of its settings, such as {}", written_.location_of(key),
+             key, *it);
       }
+      fail("{}: unknown setting \"{}\"{}", written_.location_of(key), key, did_you_mean(key, known));
     }
   }
 
  private:
   const json* find(const Field& field) {
-    known_.push_back(dotted(field));
-    const auto it = written_.values.find(known_.back());
-    return it == written_.values.end() ? nullptr : &it->second;
+    const auto it = written_.values.find(dotted(field));
+    if (it == written_.values.end()) return nullptr;
+    found_.push_back(&it->second);
+    return found_.back();
+  }
+  int64_t integer_in(const Field& field, const json& found) const {
+    if (!found.is_number_integer()) wrong_type(field, found, "a whole number");
+    const auto value = found.get<int64_t>();
+    check_range(field, static_cast<double>(value), found);
+    return value;
+  }
+  double number_in(const Field& field, const json& found) const {
+    if (!found.is_number()) wrong_type(field, found, "a number");
+    const auto value = found.get<double>();
+    check_range(field, value, found);
+    return value;
   }
   std::string location(const Field& field) const { return written_.location_of(dotted(field)); }
   [[noreturn]] void wrong_type(const Field& field, const json& found, const char* wanted) const {
@@ -139,16 +184,10 @@ class Reader final : public SettingsVisitor {
   }
 
   const WrittenSettings& written_;
-  std::vector<std::string> known_;
+  std::vector<const json*> found_;  // the values that were read
 };
 
 }  // namespace
-
-std::string SettingsVisitor::dotted(const Field& field) const {
-  std::string name;
-  for (const std::string& table : prefix_) name += table + ".";
-  return name + field.key;
-}
 
 std::string WrittenSettings::location_of(const std::string& key) const {
   const auto it = locations.find(key);
@@ -166,15 +205,13 @@ WrittenSettings parse_toml_settings(std::string_view text, const std::string& na
 void read_settings(const WrittenSettings& written, const Describe& describe_all) {
   Reader reader(written);
   describe_all(reader);
-  reader.refuse_leftovers();
+  reader.refuse_leftovers(describe_all);
 }
 
 std::string canonical_settings(Identity identity, const Describe& describe_all) {
   Canonical canonical(identity);
   describe_all(canonical);
-  std::string text;
-  for (const auto& [key, line] : canonical.lines) text += line;
-  return text;
+  return canonical.text();
 }
 
 std::vector<DescribedField> list_settings(const Describe& describe_all) {
@@ -184,14 +221,9 @@ std::vector<DescribedField> list_settings(const Describe& describe_all) {
 }
 
 std::string toml_value(const json& value) {
-  if (value.is_number_float()) {
-    const double number = value.get<double>();
-    std::string text = fmt::format("{}", number);
-    // TOML reads "1" as an integer, so a floating-point 1 is written "1.0".
-    const bool plain = std::isfinite(number) && text.find_first_of(".e") == std::string::npos;
-    return plain ? text + ".0" : text;
-  }
-  // JSON's strings, integers, booleans and arrays are valid TOML, except that TOML does not allow a bare U+007F.
+  if (value.is_number_float()) return toml_number(value.get<double>());
+  if (value.is_string()) return toml_text(value.get_ref<const std::string&>());
+  // JSON's integers and booleans are valid TOML, and so are its arrays, with the exception of toml_text().
   std::string text = value.dump();
   for (size_t at; (at = text.find('\x7f')) != std::string::npos;) text.replace(at, 1, "\\u007f");
   return text;

@@ -16,6 +16,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -31,13 +32,14 @@ enum class Identity {
   kLocal,   ///< paths, threads, logging: never part of it, written to local.toml
 };
 
-/// The description of one setting.
+/// The description of one setting. Its texts are views of literals or of static storage: `check` describes the settings
+/// of each of 100,000 runs, and copies of the texts would be most of the work.
 struct Field {
-  std::string key;                                        // the last part of the dotted name
-  std::string meaning;                                    // one phrase, with unit and source in the paper
+  std::string_view key;                                   // the last part of the dotted name
+  std::string_view meaning;                               // one phrase, with unit and source in the paper
   double min = -std::numeric_limits<double>::infinity();  // smallest legal number, inclusive
   double max = std::numeric_limits<double>::infinity();   // largest legal number, inclusive
-  std::vector<std::string> choices = {};                  // the legal words; empty: any text
+  std::span<const std::string_view> choices = {};         // the legal words; empty: any text
   // The value at which the setting has no effect. At this value it is left out of the canonical text, so that adding a
   // setting does not change the ids of older runs. It is not the default and must never change; a changed default does
   // change ids.
@@ -62,21 +64,22 @@ class SettingsVisitor {
 
   /// Visits a nested struct as the table `name`.
   template <class Options>
-  void table(const std::string& name, Options& options) {
+  void table(std::string_view name, Options& options) {
     table_of(name, [&] { describe(*this, options); });
   }
   /// Fields that `describe_fields` visits belong to the table `name`.
   template <class DescribeFields>
-  void table_of(const std::string& name, DescribeFields&& describe_fields) {
-    prefix_.push_back(name);
+  void table_of(std::string_view name, DescribeFields&& describe_fields) {
+    const size_t outer = prefix_.size();
+    prefix_.append(name).push_back('.');
     describe_fields();
-    prefix_.pop_back();
+    prefix_.resize(outer);
   }
 
-  /// Visits an enum as a word. `names` are in the order of the enumerators.
+  /// Visits an enum as a word. `names` are in the order of the enumerators and have static storage.
   template <class Enum, size_t N>
   void choice(Field field, Enum& value, const std::array<std::string_view, N>& names) {
-    field.choices.assign(names.begin(), names.end());
+    field.choices = names;
     std::string name(names.at(static_cast<size_t>(value)));
     word(field, name);
     for (size_t i = 0; i < N; ++i) {
@@ -86,10 +89,10 @@ class SettingsVisitor {
 
  protected:
   /// The field's full dotted name, e.g. "train.schedule.warmup_updates".
-  std::string dotted(const Field& field) const;
+  std::string dotted(const Field& field) const { return std::string(prefix_).append(field.key); }
 
  private:
-  std::vector<std::string> prefix_;
+  std::string prefix_;  // of the tables that are being visited: "train.schedule."
 };
 
 using Describe = std::function<void(SettingsVisitor&)>;

@@ -1,7 +1,10 @@
 // tearless-engine check: checks settings files for people, or JSON lines for the harness.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <array>
+#include <cerrno>
 #include <iostream>
 
 #include "base/run_directory.h"
@@ -11,11 +14,27 @@
 namespace tearless::engine {
 namespace {
 
+/// Writes the answers to all questions that have arrived before it waits for more: the harness may wait for each
+/// answer.
 int answer_lines() {
-  std::ios::sync_with_stdio(false);
-  std::string line;
-  // Flushed after each line: the harness may wait for each answer.
-  while (std::getline(std::cin, line)) std::cout << check_line(line).dump() << '\n' << std::flush;
+  std::string questions, answers;
+  const auto answer = [&](const std::string& line) { answers.append(check_line(line).dump()).push_back('\n'); };
+  std::array<char, 1 << 16> buffer;
+  while (true) {
+    const ssize_t got = ::read(STDIN_FILENO, buffer.data(), buffer.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) break;
+    questions.append(buffer.data(), static_cast<size_t>(got));
+    size_t begin = 0;
+    for (size_t end; (end = questions.find('\n', begin)) != std::string::npos; begin = end + 1) {
+      answer(questions.substr(begin, end - begin));
+    }
+    questions.erase(0, begin);
+    std::cout << answers << std::flush;
+    answers.clear();
+  }
+  if (!questions.empty()) answer(questions);
+  std::cout << answers << std::flush;
   return kExitDone;
 }
 

@@ -39,8 +39,8 @@ void print_sections(const std::vector<DescribedField>& fields) {
                  head.empty() ? "At the top" : "[" + head + "]");
     }
     fmt::print("| `{}` | {} | {} | {}{} |\n", f.field.key,
-               f.value.is_null() ? "unset" : "`" + toml_value(f.value) + "`", cell(limits(f)), cell(f.field.meaning),
-               f.field.identity == Identity::kLocal ? " *(local)*" : "");
+               f.value.is_null() ? "unset" : "`" + toml_value(f.value) + "`", cell(limits(f)),
+               cell(std::string(f.field.meaning)), f.field.identity == Identity::kLocal ? " *(local)*" : "");
   }
 }
 

@@ -19,8 +19,8 @@ struct ParallelText {
 /// path or suffix is not set.
 std::string missing_corpus(const DataOptions& data);
 
-/// Fills in the checksums of the raw files, which must exist. Checksums are cached for the life of the process by path,
-/// size and modification time, so that checking 100,000 configurations reads a corpus once.
+/// Fills in the checksums of the raw files, which must exist. Cached as files_sha256() is, so that checking 100,000
+/// configurations reads a corpus once.
 void fingerprint(DataOptions& data);
 
 /// Throws UserError if a raw file exists and does not match its checksum in `data`. Missing files are skipped.

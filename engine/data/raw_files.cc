@@ -3,39 +3,38 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <fstream>
 #include <limits>
-#include <map>
-#include <mutex>
-#include <system_error>
-#include <tuple>
 
 #include "base/error.h"
 #include "base/files.h"
 #include "base/hash.h"
+#include "engine/data/per_file.h"
 
 namespace tearless::engine {
 namespace {
 
 bool file_exists(const std::string& file) {
-  std::error_code unreachable;
-  return std::filesystem::exists(file, unreachable);
+  struct stat info {};
+  return ::stat(file.c_str(), &info) == 0;
 }
 
-/// The SHA-256 of a file; read once per process while its size and modification time stay the same.
+/// The SHA-256 of a file; read once per process while its stamp stays the same.
 std::string cached_sha256(const std::string& file, std::string_view expected) {
-  using Stamp = std::tuple<std::string, off_t, time_t, long>;
-  static std::mutex mutex;
-  static std::map<Stamp, std::string> known;
+  static PerFile<std::string> known;
   struct stat info {};
   if (::stat(file.c_str(), &info) != 0) return sha256_of_file(file);  // throws: says why it cannot be read
   if (!S_ISREG(info.st_mode)) fail("{} is not a regular file; replace it by {}", file, expected);
-  const Stamp stamp{file, info.st_size, info.st_mtim.tv_sec, info.st_mtim.tv_nsec};
-  const std::lock_guard lock(mutex);
-  auto it = known.find(stamp);
-  if (it == known.end()) it = known.emplace(stamp, sha256_of_file(file)).first;
-  return it->second;
+  return known.get(file, FileStamp(info), [&] { return sha256_of_file(file); });
+}
+
+FileStart first_bytes(const std::string& file, int64_t bytes) {
+  std::ifstream in(file, std::ios::binary | std::ios::ate);
+  FileStart start{.bytes = {}, .file_size = in.tellg()};
+  start.bytes.resize(static_cast<size_t>(std::clamp<int64_t>(start.file_size, 0, bytes)));
+  in.seekg(0);
+  if (!in.read(start.bytes.data(), static_cast<std::streamsize>(start.bytes.size()))) fail("cannot read {}", file);
+  return start;
 }
 
 /// files_sha256() of files with these SHA-256s.
@@ -96,12 +95,11 @@ void refuse_compressed(std::string_view bytes, const std::string& file) {
 }
 
 FileStart read_start(const std::string& file, int64_t bytes) {
-  std::ifstream in(file, std::ios::binary | std::ios::ate);
-  FileStart start{.bytes = {}, .file_size = in.tellg()};
-  start.bytes.resize(static_cast<size_t>(std::clamp<int64_t>(start.file_size, 0, bytes)));
-  in.seekg(0);
-  if (!in.read(start.bytes.data(), static_cast<std::streamsize>(start.bytes.size()))) fail("cannot read {}", file);
-  return start;
+  static PerFile<FileStart> known;
+  struct stat info {};
+  if (::stat(file.c_str(), &info) != 0) return first_bytes(file, bytes);  // throws
+  return known.get(fmt::format("{} bytes of {}", bytes, file), FileStamp(info),
+                   [&] { return first_bytes(file, bytes); });
 }
 
 std::vector<std::string> read_files(std::span<const std::string> files, const std::string& recorded) {

@@ -18,8 +18,8 @@ inline constexpr std::string_view kTextFile = "a text file with one sentence a l
 std::string missing_file(const std::string& set, const std::string& how_to_get, std::span<const std::string> files);
 
 /// One checksum for `files`: the SHA-256 of a single file; of several the SHA-256 of their SHA-256s with a space
-/// between two. Cached for the life of the process by path, size and modification time. Throws UserError for a file
-/// that cannot be read or is not a regular one; `expected` says what to put there.
+/// between two. Cached for the life of the process while a file's stamp (per_file.h) stays the same. Throws UserError
+/// for a file that cannot be read or is not a regular one; `expected` says what to put there.
 std::string files_sha256(std::span<const std::string> files, std::string_view expected = kTextFile);
 
 /// Throws UserError if all files exist and files_sha256() is not `recorded`.
@@ -29,8 +29,8 @@ void verify_files(std::span<const std::string> files, const std::string& recorde
 /// Throws UserError for the first bytes of a file that is compressed: by gzip, xz, zstd, bzip2 or zip.
 void refuse_compressed(std::string_view bytes, const std::string& file);
 
-/// The first bytes of a file, at most `bytes` of them, and its size. Throws UserError if it cannot be read. REQUIRES:
-/// it is a regular file, as files_sha256() makes sure.
+/// The first bytes of a file, at most `bytes` of them, and its size. Cached as files_sha256() is. Throws UserError if
+/// it cannot be read. REQUIRES: it is a regular file, as files_sha256() makes sure.
 struct FileStart {
   std::string bytes;
   int64_t file_size = 0;

@@ -13,6 +13,7 @@
 
 #include "base/files.h"
 #include "base/hash.h"
+#include "engine/data/per_file.h"
 
 namespace tearless::engine {
 namespace {
@@ -195,14 +196,19 @@ Prepared parse_token_file(std::string_view bytes, TextKind kind) {
 }
 
 std::optional<int64_t> token_file_vocabulary_size(const std::filesystem::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  std::string line;
-  if (!std::getline(in, line)) return std::nullopt;
-  try {
-    return parse_header(line).vocabulary;
-  } catch (const std::exception&) {
-    return std::nullopt;  // damaged: prepare() reports and recreates it
-  }
+  static PerFile<std::optional<int64_t>> known;
+  struct stat info {};
+  if (::stat(file.c_str(), &info) != 0) return std::nullopt;
+  return known.get(file.string(), FileStamp(info), [&]() -> std::optional<int64_t> {
+    std::ifstream in(file, std::ios::binary);
+    std::string line;
+    if (!std::getline(in, line)) return std::nullopt;
+    try {
+      return parse_header(line).vocabulary;
+    } catch (const std::exception&) {
+      return std::nullopt;  // damaged: prepare() reports and recreates it
+    }
+  });
 }
 
 }  // namespace tearless::engine

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "engine/model/encoder.h"
 #include "engine/model/padded_batch.h"
+#include "engine/model/parameter_count.h"
 #include "engine/ops/add_norm.h"
 #include "engine/ops/bucket_sizes.h"
 #include "engine/ops/embedding.h"
@@ -104,9 +105,9 @@ CrossEntropySums Classifier::loss(const ForwardContext& context, const ReadySent
 }
 
 int64_t parameter_count(const ClassifierOptions& options, int64_t vocab_size, int64_t classes) {
-  Parameters declared(/*seed=*/0, at::kCPU);
-  const Classifier model(declared, options, vocab_size, classes, /*dropout_seed=*/0);
-  return declared.count();
+  return count_once(options, {vocab_size, classes}, [&](Parameters& declared) {
+    const Classifier model(declared, options, vocab_size, classes, /*dropout_seed=*/0);
+  });
 }
 
 int64_t estimated_memory_bytes(const ClassifierOptions& o, int64_t parameters, int64_t batch_tokens) {

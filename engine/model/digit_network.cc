@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "engine/model/initialisation.h"
+#include "engine/model/parameter_count.h"
 #include "engine/ops/bias_relu_dropout.h"
 #include "engine/ops/input_rows.h"
 #include "engine/ops/linear.h"
@@ -211,9 +212,9 @@ CrossEntropySums DigitNetwork::loss(const ForwardContext& context, const ReadyIm
 }
 
 int64_t parameter_count(const DigitNetworkOptions& options, int64_t height, int64_t width) {
-  Parameters declared(/*seed=*/0, at::kCPU);
-  const DigitNetwork model(declared, options, height, width, /*dropout_seed=*/0);
-  return declared.count();
+  return count_once(options, {height, width}, [&](Parameters& declared) {
+    const DigitNetwork model(declared, options, height, width, /*dropout_seed=*/0);
+  });
 }
 
 int64_t estimated_memory_bytes(const DigitNetworkOptions& o, int64_t parameters, int64_t height, int64_t width,

@@ -2,15 +2,16 @@
 
 #include <algorithm>
 
+#include "engine/model/parameter_count.h"
 #include "engine/ops/embedding.h"
 
 namespace tearless::engine {
 
 int64_t parameter_count(const ModelOptions& options, int64_t vocab_size) {
-  Parameters declared(/*seed=*/0, at::kCPU);
-  const std::vector<uint8_t> any_vocabulary(static_cast<size_t>(vocab_size), 1);
-  const Transformer model(declared, options, OutputVocabulary::from(any_vocabulary, false), /*dropout_seed=*/0);
-  return declared.count();
+  return count_once(options, {vocab_size}, [&](Parameters& declared) {
+    const std::vector<uint8_t> any_vocabulary(static_cast<size_t>(vocab_size), 1);
+    const Transformer model(declared, options, OutputVocabulary::from(any_vocabulary, false), /*dropout_seed=*/0);
+  });
 }
 
 int64_t estimated_memory_bytes(const ModelOptions& o, int64_t parameters, int64_t vocab_size, int64_t batch_tokens) {

@@ -165,12 +165,16 @@ ChosenNorm NormOptions::at(const NormSite& site, bool fix_norm) const {
 }
 
 void describe(SettingsVisitor& visitor, NormOptions& options, bool has_stacks) {
-  Field kind{.key = "kind", .meaning = "kind of every norm of the model:"};
-  for (const auto& k : options.kinds_) {
-    kind.choices.emplace_back(k->name);
-    kind.meaning += fmt::format("{} `{}` {}", kind.choices.size() > 1 ? ";" : "", k->name, k->meaning);
-  }
-  visitor.word(kind, options.kind);
+  static const auto [names, meaning] = [] {
+    std::vector<std::string_view> all;
+    std::string text = "kind of every norm of the model:";
+    for (const auto& k : norm_kinds()) {
+      text += fmt::format("{} `{}` {}", all.empty() ? "" : ";", k->name, k->meaning);
+      all.push_back(k->name);
+    }
+    return std::pair(all, text);
+  }();
+  visitor.word({.key = "kind", .meaning = meaning, .choices = names}, options.kind);
   const NormKind& chosen = options.chosen();
   if (has_stacks) {
     visitor.choice({.key = "scope",
@@ -194,7 +198,7 @@ void describe(SettingsVisitor& visitor, NormOptions& options, bool has_stacks) {
                   .applies = chosen.has_deviation},
                  options.deviation, kDeviations);
   for (const auto& k : options.kinds_) {
-    visitor.table_of(std::string(k->name), [&] { k->describe_own(visitor, k->name == options.kind); });
+    visitor.table_of(k->name, [&] { k->describe_own(visitor, k->name == options.kind); });
   }
 }
 

@@ -49,8 +49,13 @@ json check_run(RunOptions options) {
 json check_line(const std::string& line) {
   WrittenSettings written;
   try {
-    const json question = json::parse(line);
-    written.values = question.at("settings").get<std::map<std::string, json>>();
+    json question = json::parse(line);
+    json& settings = question.at("settings");
+    if (!settings.is_object()) settings.get<json::object_t>();  // throws
+    // Moved: copies of the values would take as long as parsing them.
+    for (auto& [key, value] : settings.get_ref<json::object_t&>()) {
+      written.values.emplace_hint(written.values.end(), key, std::move(value));
+    }
     written.name = "settings";
     const auto folders = question.value("folders", std::map<std::string, std::string>());
     RunOptions options = read_run_options(written, question.value("folder", "."), folders);

@@ -23,8 +23,9 @@ std::string task_in(const WrittenSettings& written) {
                                                                   : std::string(kDefaultTask);
 }
 
-/// The keys of the settings of each task. Listed once: `check` reads thousands of configurations.
-const std::set<std::string>& keys_of(std::string_view task) {
+/// The keys of the settings of a task; null if there is no such task. Listed once: `check` reads thousands of
+/// configurations.
+const std::set<std::string>* keys_of(std::string_view task) {
   static const auto keys_of_task = [] {
     std::map<std::string, std::set<std::string>, std::less<>> all;
     for (const auto& kind : task_kinds()) {
@@ -33,17 +34,18 @@ const std::set<std::string>& keys_of(std::string_view task) {
     }
     return all;
   }();
-  return keys_of_task.find(task)->second;
+  const auto keys = keys_of_task.find(task);
+  return keys == keys_of_task.end() ? nullptr : &keys->second;
 }
 
 /// Throws UserError if a written setting is one of another task and not of this one.
 void refuse_settings_of_other_tasks(const WrittenSettings& written, std::string_view task) {
-  if (!make_task_kind(task)) return;  // the reader names the legal ones
-  const std::set<std::string>& own = keys_of(task);
+  const std::set<std::string>* const own = keys_of(task);
+  if (!own) return;  // the reader names the legal ones
   for (const auto& [key, value] : written.values) {
-    if (own.contains(key)) continue;
+    if (own->contains(key)) continue;
     for (const auto& other : task_kinds()) {
-      if (!keys_of(other->name).contains(key)) continue;
+      if (!keys_of(other->name)->contains(key)) continue;
       fail("{}: {} is a setting of task = \"{}\", but the task is \"{}\"; remove it, or set the task",
            written.location_of(key), key, other->name, task);
     }
@@ -63,13 +65,17 @@ void add_neutral_values(WrittenSettings& canonical) {
 }  // namespace
 
 void describe_common(SettingsVisitor& v, RunOptions& o) {
-  Field field{.key = "task", .meaning = "what is trained: ", .neutral = kDefaultTask};
-  for (const auto& kind : task_kinds()) {
-    field.choices.emplace_back(kind->name);
-    field.meaning += fmt::format("{}`{}` {}", field.choices.size() > 1 ? "; " : "", kind->name, kind->meaning);
-  }
+  static const auto [names, meaning] = [] {
+    std::vector<std::string_view> all;
+    std::string text = "what is trained: ";
+    for (const auto& kind : task_kinds()) {
+      text += fmt::format("{}`{}` {}", all.empty() ? "" : "; ", kind->name, kind->meaning);
+      all.push_back(kind->name);
+    }
+    return std::pair(all, text);
+  }();
   std::string name(o.task->name);
-  v.word(field, name);
+  v.word({.key = "task", .meaning = meaning, .choices = names, .neutral = kDefaultTask}, name);
   if (name != o.task->name) o.task = make_task_kind(name);
   v.table("train", o.train);
   v.table("run", o.run);

@@ -51,8 +51,8 @@ std::vector<GridPoint> runs_of(const Grid& grid, const Only& only = {});
 
 /// The full configuration of one run, as it is sent to the training program.
 struct RunSpec {
-  std::map<std::string, nlohmann::json> settings;  // flat dotted keys, including the seed's
-  std::map<std::string, std::string> folders;      // key → folder that a relative path in its value starts from
+  nlohmann::json::object_t settings;               // flat dotted keys, including the seed's
+  std::map<std::string, std::string> folders;      // key of a text → folder that a relative path in it starts from
   std::map<std::string, std::string> coordinates;  // axis name → label
   int64_t seed = 0;
 };

@@ -12,18 +12,14 @@ std::vector<PlannedRun> plan_runs(const Grid& grid, const Only& only, const Prog
   for (GridPoint& point : runs_of(grid, only)) {
     plan.push_back({.point = std::move(point), .coordinates = {}, .answer = {}});
   }
-  size_t asked = 0, answered = 0;
   program.check(
-      [&]() -> std::optional<CheckQuestion> {
-        if (asked == plan.size()) return std::nullopt;
-        PlannedRun& run = plan[asked++];
-        RunSpec spec = materialise(grid, run.point);
-        run.coordinates = std::move(spec.coordinates);
+      plan.size(),
+      [&](size_t i) {
+        RunSpec spec = materialise(grid, plan[i].point);
+        plan[i].coordinates = std::move(spec.coordinates);
         return CheckQuestion{std::move(spec.settings), grid.folder.string(), std::move(spec.folders), smoke};
       },
-      [&](CheckAnswer answer) {
-        if (answered < plan.size()) plan[answered++].answer = std::move(answer);
-      });
+      [&](size_t i, CheckAnswer answer) { plan[i].answer = std::move(answer); });
   return plan;
 }
 

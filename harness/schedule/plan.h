@@ -17,8 +17,8 @@ struct PlannedRun {
   CheckAnswer answer;
 };
 
-/// The runs that are not excluded and that `only` admits, in the grid's order, checked by one process of `program`.
-/// `smoke`: the same runs cut down to a few updates.
+/// The runs that are not excluded and that `only` admits, in the grid's order, checked by `program`. `smoke`: the same
+/// runs cut down to a few updates.
 std::vector<PlannedRun> plan_runs(const Grid& grid, const Only& only, const Program& program, bool smoke = false);
 
 /// The distinct errors of a plan, one sentence each, starting with the location of the offending setting. Empty if the

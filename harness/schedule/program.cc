@@ -2,19 +2,24 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
+#include <span>
 #include <string_view>
 #include <utility>
 
 #include "base/error.h"
 #include "base/sys.h"
+#include "harness/schedule/cores.h"
 #include "harness/schedule/spawn.h"
 
 namespace tearless::harness {
@@ -27,7 +32,11 @@ class Descriptor {
  public:
   explicit Descriptor(int fd = -1) : fd_(fd) {}
   Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  Descriptor& operator=(Descriptor&&) = delete;
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    close();
+    fd_ = std::exchange(other.fd_, -1);
+    return *this;
+  }
   ~Descriptor() { close(); }
   int get() const { return fd_; }
   bool is_open() const { return fd_ >= 0; }
@@ -41,65 +50,125 @@ class Descriptor {
 
 struct Talk {
   std::string verb;                                  // "check" or "probe"
+  std::string name;                                  // of the process, for error messages
   std::function<std::optional<std::string>()> next;  // returns the next line to send, nullopt at the end
   std::function<void(std::string_view)> on_line;     // receives each line of the answer
+  std::function<void()> on_end = [] {};              // called when the process has ended without an error
 };
 
-// Runs the program to its end, sending and receiving concurrently. If answers were read only after the last question,
-// the program would block on a full pipe.
-void talk_to(const fs::path& program, const Talk& talk) {
-  std::array<int, 2> in{}, out{};
-  // A socket, not a pipe: with MSG_NOSIGNAL, sending to a program that has died is an error and raises no SIGPIPE.
-  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, in.data()) != 0 || ::pipe2(out.data(), O_CLOEXEC) != 0) {
+/// A process of the program that a Talk is held with. The destructor kills it if it is still running.
+class Process {
+ public:
+  Process(const fs::path& program, Talk talk) : talk_(std::move(talk)) {
+    std::array<int, 2> in{}, out{};
+    // A socket, not a pipe: with MSG_NOSIGNAL, sending to a program that has died is an error and raises no SIGPIPE.
+    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, in.data()) != 0) fail_to_connect(program);
+    to_ = Descriptor(in[0]);
+    const Descriptor child_in(in[1]);
+    if (::pipe2(out.data(), O_CLOEXEC) != 0) fail_to_connect(program);
+    from_ = Descriptor(out[0]);
+    const Descriptor child_out(out[1]);
+    pid_ = spawn({.arguments = {program.string(), talk_.verb, "--json"},
+                  .environment = {},
+                  .standard_input = child_in.get(),
+                  .standard_output = child_out.get()});
+  }
+  Process(const Process&) = delete;
+  Process& operator=(const Process&) = delete;
+  ~Process() {
+    if (pid_ < 0) return;
+    sys::kill(pid_, SIGKILL);
+    wait();
+  }
+
+  bool ended() const { return pid_ < 0; }
+
+  /// What to poll for; a negative descriptor is ignored.
+  std::array<pollfd, 2> events() {
+    while (to_.is_open() && to_send_.size() < 65536) {
+      const std::optional<std::string> line = talk_.next();
+      if (!line) break;
+      to_send_ += *line + "\n";
+    }
+    if (to_send_.empty()) to_.close();
+    return {pollfd{from_.get(), POLLIN, 0}, pollfd{to_.get(), POLLOUT, 0}};
+  }
+
+  /// Sends and receives what the polled events allow. Throws UserError if the process has failed.
+  void handle(std::span<const pollfd> events) {
+    if (to_.is_open() && events[1].revents != 0) send();
+    if (!ended() && events[0].revents != 0) receive();
+  }
+
+ private:
+  [[noreturn]] static void fail_to_connect(const fs::path& program) {
     fail("cannot open a connection to {}: {}", program.string(), std::strerror(errno));
   }
-  Descriptor to(in[0]), child_in(in[1]), from(out[0]), child_out(out[1]);
-  const pid_t pid = spawn({.arguments = {program.string(), talk.verb, "--json"},
-                           .environment = {},
-                           .standard_input = child_in.get(),
-                           .standard_output = child_out.get()});
-  child_in.close();
-  child_out.close();
 
-  std::string to_send, received;
-  while (true) {
-    while (to.is_open() && to_send.size() < 65536) {
-      const std::optional<std::string> line = talk.next();
-      if (!line) break;
-      to_send += *line + "\n";
+  void send() {
+    const ssize_t sent = ::send(to_.get(), to_send_.data(), to_send_.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (sent >= 0) {
+      to_send_.erase(0, static_cast<size_t>(sent));
+    } else if (errno != EAGAIN && errno != EINTR) {
+      to_.close();  // the program has stopped reading; its exit code will say why
+      to_send_.clear();
     }
-    if (to_send.empty()) to.close();
+  }
 
-    std::array<pollfd, 2> events = {pollfd{from.get(), POLLIN, 0}, pollfd{to.get(), POLLOUT, 0}};
-    if (::poll(events.data(), to.is_open() ? 2 : 1, -1) < 0) continue;  // a signal
-    if (to.is_open() && events[1].revents != 0) {
-      const ssize_t sent = ::send(to.get(), to_send.data(), to_send.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-      if (sent >= 0) {
-        to_send.erase(0, static_cast<size_t>(sent));
-      } else if (errno != EAGAIN && errno != EINTR) {
-        to.close();  // the program has stopped reading; its exit code will say why
-        to_send.clear();
-      }
-    }
-    if (events[0].revents == 0) continue;
-    char buffer[1 << 16];
-    const ssize_t got = ::read(from.get(), buffer, sizeof buffer);
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) break;
-    received.append(buffer, static_cast<size_t>(got));
+  void receive() {
+    std::array<char, 1 << 16> buffer;
+    const ssize_t got = ::read(from_.get(), buffer.data(), buffer.size());
+    if (got < 0 && errno == EINTR) return;
+    if (got <= 0) return end();
+    received_.append(buffer.data(), static_cast<size_t>(got));
     size_t begin = 0;
-    for (size_t end; (end = received.find('\n', begin)) != std::string::npos; begin = end + 1) {
-      talk.on_line(std::string_view(received).substr(begin, end - begin));
+    for (size_t end; (end = received_.find('\n', begin)) != std::string::npos; begin = end + 1) {
+      talk_.on_line(std::string_view(received_).substr(begin, end - begin));
     }
-    received.erase(0, begin);
+    received_.erase(0, begin);
   }
 
-  int status = 0;
-  while (sys::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  int wait() {
+    to_.close();
+    from_.close();
+    int status = 0;
+    while (sys::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+    }
+    pid_ = -1;
+    return status;
   }
-  if (WIFSIGNALED(status)) fail("`{} {}` was killed by signal {}", program.string(), talk.verb, WTERMSIG(status));
-  if (WEXITSTATUS(status) != 0) {
-    fail("`{} {}` failed with exit code {}; see its message above", program.string(), talk.verb, WEXITSTATUS(status));
+
+  void end() {
+    const int status = wait();
+    if (WIFSIGNALED(status)) fail("{} was killed by signal {}", talk_.name, WTERMSIG(status));
+    if (WEXITSTATUS(status) != 0) {
+      fail("{} failed with exit code {}; see its message above", talk_.name, WEXITSTATUS(status));
+    }
+    talk_.on_end();
+  }
+
+  Talk talk_;
+  Descriptor to_, from_;
+  pid_t pid_ = -1;
+  std::string to_send_, received_;
+};
+
+/// Runs one process of the program for each talk, to their ends, sending and receiving concurrently. If answers were
+/// read only after the last question, a process would block on a full pipe.
+void hold(const fs::path& program, std::vector<Talk> talks) {
+  std::vector<std::unique_ptr<Process>> processes;
+  for (Talk& talk : talks) processes.push_back(std::make_unique<Process>(program, std::move(talk)));
+  std::vector<pollfd> events;
+  while (true) {
+    events.clear();
+    std::erase_if(processes, [](const auto& process) { return process->ended(); });
+    if (processes.empty()) return;
+    for (const auto& process : processes) {
+      const auto wanted = process->events();
+      events.insert(events.end(), wanted.begin(), wanted.end());
+    }
+    if (::poll(events.data(), events.size(), -1) < 0) continue;  // a signal
+    for (size_t i = 0; i < processes.size(); ++i) processes[i]->handle(std::span(events).subspan(2 * i, 2));
   }
 }
 
@@ -107,6 +176,13 @@ std::optional<int64_t> number_or_pending(const json& record, const char* key) {
   const json value = record.value(key, json());
   if (!value.is_number()) return std::nullopt;
   return value.get<int64_t>();
+}
+
+std::string line_of(CheckQuestion question) {
+  json line = {{"folder", std::move(question.folder)}, {"smoke", question.smoke}};
+  line["settings"] = std::move(question.settings);
+  line["folders"] = std::move(question.folders);
+  return line.dump();
 }
 
 CheckAnswer answer_from(const json& line) {
@@ -144,48 +220,59 @@ Program Program::find(const fs::path& asked, const std::optional<fs::path>& of_g
 }
 
 std::vector<CheckAnswer> Program::check(const std::vector<CheckQuestion>& questions) const {
-  std::vector<CheckAnswer> answers;
-  answers.reserve(questions.size());
-  auto question = questions.begin();
+  std::vector<CheckAnswer> answers(questions.size());
   check(
-      [&]() -> std::optional<CheckQuestion> {
-        if (question == questions.end()) return std::nullopt;
-        return *question++;
-      },
-      [&](CheckAnswer answer) { answers.push_back(std::move(answer)); });
+      questions.size(), [&](size_t i) { return questions[i]; },
+      [&](size_t i, CheckAnswer answer) { answers[i] = std::move(answer); });
   return answers;
 }
 
-void Program::check(const std::function<std::optional<CheckQuestion>()>& next,
-                    const std::function<void(CheckAnswer)>& answered) const {
-  int64_t asked = 0, answers = 0;
-  const auto say = [&]() -> std::optional<std::string> {
-    const std::optional<CheckQuestion> question = next();
-    if (!question) return std::nullopt;
-    ++asked;
-    return json{{"settings", question->settings},
-                {"folder", question->folder},
-                {"folders", question->folders},
-                {"smoke", question->smoke}}
-        .dump();
-  };
-  talk_to(path_, {.verb = "check", .next = say, .on_line = [&](std::string_view line) {
-                    ++answers;
-                    try {
-                      answered(answer_from(json::parse(line)));
-                    } catch (const json::exception& error) {
-                      fail("`{} check`: answer {} is not as docs/run_directory.md describes: {}", path_.string(),
-                           answers, error.what());
-                    }
-                  }});
-  if (answers != asked) fail("`{} check` answered {} of {} questions", path_.string(), answers, asked);
+size_t Program::processes_for(size_t questions, size_t cores) {
+  constexpr size_t kQuestionsEach = 10'000;  // tearless-engine starts in the time that it takes to check about these
+  return std::clamp<size_t>(questions / kQuestionsEach, 1, cores);
+}
+
+void Program::check(size_t count, const std::function<CheckQuestion(size_t)>& question,
+                    const std::function<void(size_t, CheckAnswer)>& answered, size_t processes) const {
+  if (processes == 0) processes = processes_for(count, static_cast<size_t>(available_cores()));
+  std::vector<Talk> talks;
+  for (size_t i = 0; i < processes; ++i) {
+    const size_t begin = i * count / processes, end = (i + 1) * count / processes;
+    std::string name = fmt::format("`{} check`", path_.string());
+    if (processes > 1) name += fmt::format(" (process {} of {})", i + 1, processes);
+    const auto answers = std::make_shared<size_t>(0);
+    talks.push_back({.verb = "check",
+                     .name = name,
+                     .next = [&question, asked = begin, end]() mutable -> std::optional<std::string> {
+                       if (asked == end) return std::nullopt;
+                       return line_of(question(asked++));
+                     },
+                     .on_line =
+                         [&answered, name, begin, end, answers](std::string_view line) {
+                           const size_t number = ++*answers;
+                           if (begin + number > end) return;
+                           try {
+                             answered(begin + number - 1, answer_from(json::parse(line)));
+                           } catch (const json::exception& error) {
+                             fail("{}: answer {} is not as docs/run_directory.md describes: {}", name, number,
+                                  error.what());
+                           }
+                         },
+                     .on_end =
+                         [name, questions = end - begin, answers] {
+                           if (*answers == questions) return;
+                           fail("{} answered {} of {} questions", name, *answers, questions);
+                         }});
+  }
+  hold(path_, std::move(talks));
 }
 
 Probe Program::probe() const {
   std::string text;
-  talk_to(path_, {.verb = "probe",
-                  .next = []() -> std::optional<std::string> { return std::nullopt; },
-                  .on_line = [&](std::string_view line) { text += line; }});
+  hold(path_, {{.verb = "probe",
+                .name = fmt::format("`{} probe`", path_.string()),
+                .next = []() -> std::optional<std::string> { return std::nullopt; },
+                .on_line = [&](std::string_view line) { text += line; }}});
   try {
     const json answer = json::parse(text);
     Probe probe{.program = answer.at("program"),

@@ -15,10 +15,10 @@ namespace tearless::harness {
 
 /// One configuration to be checked.
 struct CheckQuestion {
-  std::map<std::string, nlohmann::json> settings;  // flat dotted keys
-  std::string folder;                              // relative paths start here, except those …
-  std::map<std::string, std::string> folders;      // … whose key is in this map: key → folder
-  bool smoke = false;                              // the same run cut down to a few updates
+  nlohmann::json settings = nlohmann::json::object();  // flat dotted keys
+  std::string folder;                                  // relative paths start here, except those …
+  std::map<std::string, std::string> folders;          // … whose key is in this map: key → folder
+  bool smoke = false;                                  // the same run cut down to a few updates
 };
 
 /// Either `error` and `key` are set, or everything else.
@@ -61,14 +61,19 @@ class Program {
 
   const std::filesystem::path& path() const { return path_; }
 
-  /// Checks all questions with one process; answers are in the order of the questions. UserError if the program fails,
-  /// answers something else than JSON of the specified form, or leaves questions unanswered.
+  /// The answers to all questions, in their order. UserError as below.
   std::vector<CheckAnswer> check(const std::vector<CheckQuestion>& questions) const;
 
-  /// As above, streaming: reads questions from `next` until it returns nullopt, and calls `answered` in the same order.
-  /// The program may answer a question while later ones are still being sent.
-  void check(const std::function<std::optional<CheckQuestion>()>& next,
-             const std::function<void(CheckAnswer)>& answered) const;
+  /// Checks `count` configurations: sends question(i) for each i < count, and calls answered(i, answer) once for each.
+  /// Several processes of the program run at the same time, each with a contiguous part of the questions; 0: as many as
+  /// processes_for() says. So the order of the calls is that of i within a part only. UserError if a process fails,
+  /// answers something else than JSON of the specified form, or leaves questions unanswered.
+  void check(size_t count, const std::function<CheckQuestion(size_t)>& question,
+             const std::function<void(size_t, CheckAnswer)>& answered, size_t processes = 0) const;
+
+  /// How many processes check() uses for `questions` on a machine of `cores`: 1 while the questions are so few that the
+  /// start of another process would take longer than its part of them.
+  static size_t processes_for(size_t questions, size_t cores);
 
   /// UserError as for check().
   Probe probe() const;

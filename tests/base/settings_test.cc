@@ -11,6 +11,7 @@ namespace {
 
 enum class Placement { kPost, kPre };
 constexpr std::array<std::string_view, 2> kPlacements = {"post", "pre"};
+constexpr std::array<std::string_view, 3> kNormKinds = {"none", "layer_norm", "scale_norm"};
 
 struct NormOptions {
   std::string kind = "layer_norm";
@@ -18,7 +19,7 @@ struct NormOptions {
 };
 
 void describe(SettingsVisitor& v, NormOptions& o) {
-  v.word({.key = "kind", .meaning = "which norm", .choices = {"none", "layer_norm", "scale_norm"}}, o.kind);
+  v.word({.key = "kind", .meaning = "which norm", .choices = kNormKinds}, o.kind);
   v.number({.key = "eps", .meaning = "added or clamped", .min = 0, .max = 1, .applies = o.kind != "none"}, o.eps);
 }
 

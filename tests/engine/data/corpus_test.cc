@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "engine/data/raw_files.h"
 #include "tests/support/error_of.h"
 #include "tests/support/paths.h"
 
@@ -156,6 +157,25 @@ TEST_F(Corpus, HashesBothSidesOfEachSet) {
   write("train.tgt", "x\ny  z\n");
   fingerprint(data_);
   EXPECT_NE(data_.train_sha256, before);
+}
+
+TEST_F(Corpus, HashesAFileAgainThatIsReplacedByOneOfTheSameSizeAndTime) {
+  fingerprint(data_);
+  const std::string before = data_.train_sha256;
+  write("other", "x\ny w\n");
+  std::filesystem::last_write_time(path("other"), std::filesystem::last_write_time(path("train.tgt")));
+  std::filesystem::rename(path("other"), path("train.tgt"));
+  fingerprint(data_);
+  EXPECT_NE(data_.train_sha256, before);
+}
+
+TEST_F(Corpus, ReadsTheStartOfAFileAsItIsNow) {
+  write("idx", "abcd");
+  EXPECT_EQ(read_start(path("idx"), 2).bytes, "ab");
+  EXPECT_EQ(read_start(path("idx"), 3).bytes, "abc");
+  write("idx", "xyz");
+  EXPECT_EQ(read_start(path("idx"), 2).bytes, "xy");
+  EXPECT_EQ(read_start(path("idx"), 2).file_size, 3);
 }
 
 TEST_F(Corpus, NoticesFilesThatChangedSinceThePlan) {

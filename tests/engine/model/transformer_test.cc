@@ -9,6 +9,8 @@
 
 #include <cmath>
 
+#include "engine/model/classifier.h"
+#include "engine/model/digit_network.h"
 #include "engine/ops/adam.h"
 #include "tests/engine/model/tiny_model.h"
 
@@ -55,6 +57,18 @@ TEST(ParameterCount, FollowsTyingAndOutputBias) {
   EXPECT_EQ(count(), tied + 2 * 20 * 12);
   options.output_bias = false;
   EXPECT_EQ(count(), tied + 2 * 20 * 12 - 20);
+}
+
+// Counts are remembered: each number that the data give must count.
+TEST(ParameterCount, FollowsTheSizesOfTheData) {
+  const ModelOptions options = tiny_options();
+  EXPECT_EQ(parameter_count(options, 21) - parameter_count(options, 20), 12 + 1);  // embedding and output bias
+  const ClassifierOptions classifier;
+  EXPECT_EQ(parameter_count(classifier, 21, 3) - parameter_count(classifier, 20, 3), classifier.d_model);
+  EXPECT_EQ(parameter_count(classifier, 21, 4) - parameter_count(classifier, 21, 3), classifier.d_model + 1);
+  const DigitNetworkOptions digits;
+  EXPECT_GT(parameter_count(digits, 32, 28), parameter_count(digits, 28, 28));
+  EXPECT_GT(parameter_count(digits, 28, 32), parameter_count(digits, 28, 28));
 }
 
 at::Tensor logits_of(const TinyModel& model, const PackedBatch& batch, Tape::Ops ops = Tape::Ops::kFast) {

@@ -1,11 +1,15 @@
 #include "harness/schedule/program.h"
 
+#include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <functional>
 
 #include "base/error.h"
+#include "base/files.h"
 #include "base/run_directory.h"
 #include "tests/support/error_of.h"
 #include "tests/support/paths.h"
@@ -44,15 +48,84 @@ TEST(Program, TenThousandQuestionsDoNotBlock) {
   const Program program(test::program("fake-engine"));
   int asked = 0, answered = 0;
   program.check(
-      [&]() -> std::optional<CheckQuestion> {
-        if (asked == 10'000) return std::nullopt;
-        return question(asked++);
+      10'000,
+      [&](size_t) {
+        ++asked;
+        return question(1);
       },
-      [&](const CheckAnswer& answer) {
+      [&](size_t, const CheckAnswer& answer) {
         EXPECT_TRUE(answer.error.empty());
         ++answered;
       });
+  EXPECT_EQ(asked, 10'000);
   EXPECT_EQ(answered, 10'000);
+}
+
+// Each answer must reach its own question, whichever process gave it, and the parts need not be of one size.
+TEST(Program, SeveralProcessesAnswerEachQuestionOnce) {
+  const Program program(test::program("fake-engine"));
+  for (const size_t count : {0, 1, 2, 1000}) {
+    std::vector<std::string> canonical(count);
+    program.check(
+        count, [](size_t i) { return question(static_cast<int>(i)); },
+        [&](size_t i, const CheckAnswer& answer) {
+          ASSERT_LT(i, count);
+          EXPECT_EQ(canonical[i], "");
+          canonical[i] = answer.canonical;
+        },
+        /*processes=*/3);
+    for (size_t i = 0; i < count; ++i) {
+      EXPECT_NE(canonical[i].find(fmt::format("model.number = {}\n", i)), std::string::npos) << canonical[i];
+    }
+  }
+}
+
+TEST(Program, SeveralProcessesAreStartedOnlyForManyQuestions) {
+  const test::TempFolder folder;
+  const Program program = shell(folder, "echo started >> '" + (folder / "log").string() +
+                                            "'\nwhile read -r line; do echo '{\"error\": \"no\"}'; done");
+  const auto starts = [&](size_t count, size_t processes) {
+    fs::remove(folder / "log");
+    program.check(
+        count, [](size_t) { return question(1); }, [](size_t, const CheckAnswer&) {}, processes);
+    const std::string log = read_file(folder / "log");
+    return std::count(log.begin(), log.end(), '\n');
+  };
+  EXPECT_EQ(starts(100, 4), 4);
+  EXPECT_EQ(starts(100, 0), 1);
+  EXPECT_EQ(Program::processes_for(0, 8), 1u);
+  EXPECT_EQ(Program::processes_for(19'999, 8), 1u);
+  EXPECT_EQ(Program::processes_for(20'000, 8), 2u);
+  EXPECT_EQ(Program::processes_for(20'000, 1), 1u);
+  EXPECT_EQ(Program::processes_for(200'000, 8), 8u);
+}
+
+// The second process fails while the first would wait for ever; its error is reported and the first is ended.
+TEST(Program, OneOfSeveralProcessesThatFailsIsNamed) {
+  const test::TempFolder folder;
+  const auto message = [&](const std::string& second) {
+    fs::remove_all(folder / "first");
+    const Program program =
+        shell(folder, "if mkdir '" + (folder / "first").string() + "' 2>/dev/null; then echo $$ > '" +
+                          (folder / "first/pid").string() + "'; exec sleep 1000; fi\nwhile [ ! -s '" +
+                          (folder / "first/pid").string() + "' ]; do sleep 0.01; done\n" + second);
+    return error_of([&] {
+      program.check(
+          10, [](size_t) { return question(1); }, [](size_t, const CheckAnswer&) {}, /*processes=*/2);
+    });
+  };
+  const auto first_is_gone = [&] {
+    const std::string pid = read_file(folder / "first/pid");
+    return !fs::exists("/proc/" + pid.substr(0, pid.find('\n')));
+  };
+  const std::string killed = message("kill -9 $$");
+  EXPECT_THAT(killed, testing::ContainsRegex("check` \\(process [12] of 2\\) was killed by signal 9$"));
+  EXPECT_TRUE(first_is_gone());
+  EXPECT_THAT(message("exit 9"), testing::ContainsRegex("process [12] of 2\\) failed with exit code 9"));
+  EXPECT_THAT(message("echo hello; cat >/dev/null"),
+              testing::ContainsRegex("process [12] of 2\\): answer 1 is not as docs/run_directory.md describes"));
+  EXPECT_TRUE(first_is_gone());
+  EXPECT_THAT(message("cat >/dev/null"), testing::ContainsRegex("process [12] of 2\\) answered 0 of 5 questions"));
 }
 
 TEST(Program, RefusalsNameTheirKey) {
