@@ -1,5 +1,5 @@
-// The commands that change what a service does: pause, resume, cancel, hold, release, retry, priority, stop. All of them
-// may be repeated: what is so already stays so. Without a service they are carried out on the workspace itself.
+// The commands that change what a service does: pause, resume, cancel, hold, release, retry, priority, stop. All of
+// them may be repeated: what is so already stays so. Without a service they are carried out on the workspace itself.
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
@@ -51,19 +51,16 @@ int control(Verb verb, Takes takes, const ControlOptions& options, const Globals
     });
     chosen.sweeps.clear();
   }
-  if (chosen.sweeps.empty() && chosen.runs.empty()) {
-    print("Nothing to do.\n");
-    return kOk;
-  }
-  const nlohmann::json answer = carry_out({.verb = verb,
-                                           .sweeps = chosen.sweeps,
-                                           .runs = chosen.runs,
-                                           .priority = options.priority},
-                                          Workspace(globals.workspace));
+  const Request request{.verb = verb, .sweeps = chosen.sweeps, .runs = chosen.runs, .priority = options.priority};
+  const bool nothing = chosen.sweeps.empty() && chosen.runs.empty();
+  const nlohmann::json answer =
+      nothing ? nlohmann::json{{"done", nlohmann::json::array()}, {"refused", nlohmann::json::array()}}
+              : carry_out(request, Workspace(globals.workspace));
   if (globals.json) {
     print_json(answer);
     return answer.at("refused").empty() ? kOk : kSomethingFailed;
   }
+  if (nothing) print("Nothing to do.\n");
   const auto list = [](const nlohmann::json& ids) {
     const std::vector<std::string> names = ids;
     if (names.size() <= 3) return fmt::format("{}", fmt::join(names, ", "));
@@ -78,9 +75,11 @@ int control(Verb verb, Takes takes, const ControlOptions& options, const Globals
 
 Action define(CLI::App& app, const Globals& globals, Verb verb, Takes takes) {
   const auto options = std::make_shared<ControlOptions>();
-  const char* what = takes == Takes::kSweeps ? "sweeps: ids, grid files, last, all (default: last)"
-                     : takes == Takes::kRuns ? "runs: ids, places (3-7), states, axis=label, of the newest sweep or of a sweep that is named"
-                                             : "sweeps (ids, grid files, last, all) or runs (ids, places, states, axis=label)";
+  const char* what =
+      takes == Takes::kSweeps ? "sweeps: ids, grid files, last, all (default: last)"
+      : takes == Takes::kRuns
+          ? "runs: ids, places (3-7), states, axis=label, of the newest sweep or of a sweep that is named"
+          : "sweeps (ids, grid files, last, all) or runs (ids, places, states, axis=label)";
   if (verb == Verb::kPriority) {
     app.add_option("priority", options->priority, "a whole number; sweeps of higher priority go first")->required();
   }
@@ -108,11 +107,19 @@ int stop(bool now, const Globals& globals) {
 
 }  // namespace
 
-Action command_pause(CLI::App& app, const Globals& globals) { return define(app, globals, Verb::kPause, Takes::kSweeps); }
-Action command_resume(CLI::App& app, const Globals& globals) { return define(app, globals, Verb::kResume, Takes::kSweeps); }
-Action command_cancel(CLI::App& app, const Globals& globals) { return define(app, globals, Verb::kCancel, Takes::kBoth); }
+Action command_pause(CLI::App& app, const Globals& globals) {
+  return define(app, globals, Verb::kPause, Takes::kSweeps);
+}
+Action command_resume(CLI::App& app, const Globals& globals) {
+  return define(app, globals, Verb::kResume, Takes::kSweeps);
+}
+Action command_cancel(CLI::App& app, const Globals& globals) {
+  return define(app, globals, Verb::kCancel, Takes::kBoth);
+}
 Action command_hold(CLI::App& app, const Globals& globals) { return define(app, globals, Verb::kHold, Takes::kRuns); }
-Action command_release(CLI::App& app, const Globals& globals) { return define(app, globals, Verb::kRelease, Takes::kRuns); }
+Action command_release(CLI::App& app, const Globals& globals) {
+  return define(app, globals, Verb::kRelease, Takes::kRuns);
+}
 Action command_retry(CLI::App& app, const Globals& globals) { return define(app, globals, Verb::kRetry, Takes::kBoth); }
 Action command_priority(CLI::App& app, const Globals& globals) {
   return define(app, globals, Verb::kPriority, Takes::kSweeps);

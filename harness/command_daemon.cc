@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/sys.h"
 #include "base/time.h"
 #include "base/words.h"
 #include "harness/commands.h"
@@ -29,7 +30,7 @@ namespace tearless::harness {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr int kStartTries = 300;       // to find the daemon that was started in the background
+constexpr int kStartTries = 300;         // to find the daemon that was started in the background
 constexpr int kBetweenStartTries = 100;  // milliseconds
 
 struct DaemonOptions {
@@ -72,9 +73,7 @@ int serve(const DaemonOptions& options, const Globals& globals) {
   service.begin();
   service.add_active_sweeps();
   bool leave = false;
-  const auto done = [&] {
-    return (leave || service.asked_to_end()) && !service.scheduler().is_stopping_any();
-  };
+  const auto done = [&] { return (leave || service.asked_to_end()) && !service.scheduler().is_stopping_any(); };
   host.run(done, [&](int) { leave = true; });
   const size_t running = service.scheduler().progress().size();
   say(running == 0 ? "ends"
@@ -93,15 +92,15 @@ int serve_in_background(const DaemonOptions& options, const Globals& globals) {
     return service.kind == "daemon" ? kOk : kSomethingFailed;
   }
   const fs::path log = workspace.root() / "daemon.log";
-  const int out = ::open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  const int out = sys::open_for_writing(log.c_str(), O_WRONLY | O_CREAT | O_APPEND);
   if (out < 0) fail("cannot write {}", log.string());
-  SpawnRequest request{.arguments = {fs::read_symlink("/proc/self/exe").string(), "daemon", "--workspace",
-                                     workspace.root().string(), "--runs-per-gpu",
-                                     std::to_string(options.capacity.runs_per_gpu)},
-                       .environment = {},
-                       .standard_output = out,
-                       .standard_error = out,
-                       .own_session = true};
+  SpawnRequest request{
+      .arguments = {fs::read_symlink("/proc/self/exe").string(), "daemon", "--workspace", workspace.root().string(),
+                    "--runs-per-gpu", std::to_string(options.capacity.runs_per_gpu)},
+      .environment = {},
+      .standard_output = out,
+      .standard_error = out,
+      .own_session = true};
   if (!globals.engine.empty()) request.arguments.insert(request.arguments.end(), {"--engine", globals.engine.string()});
   if (options.capacity.jobs > 0) {
     request.arguments.insert(request.arguments.end(), {"--jobs", std::to_string(options.capacity.jobs)});
@@ -110,7 +109,7 @@ int serve_in_background(const DaemonOptions& options, const Globals& globals) {
   ::close(out);
   for (int tries = 0; tries < kStartTries; ++tries) {
     int status = 0;
-    if (::waitpid(pid, &status, WNOHANG) == pid) fail("the daemon did not start; {} says why", log.string());
+    if (sys::waitpid(pid, &status, WNOHANG) == pid) fail("the daemon did not start; {} says why", log.string());
     if (ask_service(workspace, {.verb = Verb::kStatus})) {
       print("tearless daemon, process {}, works in {}; its log: {}\n", pid, workspace.root().string(), log.string());
       return kOk;

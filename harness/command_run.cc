@@ -1,5 +1,5 @@
-// `tearless run GRID`: trains the runs of a grid that have no result yet, and shows how they get on. If the workspace has
-// a service, that does the work; else this process is the service for as long as it lives.
+// `tearless run GRID`: trains the runs of a grid that have no result yet, and shows how they get on. If the workspace
+// has a service, that does the work; else this process is the service for as long as it lives.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <poll.h>
@@ -49,7 +49,7 @@ double steady_seconds() {
 // How the work on a sweep ended.
 struct Ending {
   bool interrupted = false;  // by Ctrl-C
-  int64_t left_to = 0;       // pid of the service that goes on with the sweep; 0: none does
+  int64_t left_to = 0;       // pid of the service that continues the sweep; 0: none does
   std::string paused;        // why the sweep ended early, one sentence; "" if it did not
 };
 
@@ -66,7 +66,8 @@ class Display {
   void say(const std::string& line) { screen_.print(line); }
 
   void show(const SweepFacts& facts) {
-    const std::string summary = fmt::format("{} · {} so far", summary_of(facts), duration_text(steady_seconds() - began_));
+    const std::string summary =
+        fmt::format("{} · {} so far", summary_of(facts), duration_text(steady_seconds() - began_));
     screen_.draw(facts.attempts, summary);
     if (screen_.is_live() || steady_seconds() - last_summary_ <= kPlainSummaryEvery) return;
     screen_.print(summary);
@@ -84,10 +85,8 @@ class Display {
 Ending serve(const RunOptions& options, const Workspace& workspace, const Submission& submission, Store& store,
              Display& display) {
   const std::string& sweep = submission.sweep.id;
-  const std::vector<ProgramDevice> devices = Program(submission.sweep.program).probe().devices;
-  ServiceHost host(store, workspace, options.capacity.service("run", devices), [&](const SchedulerEvent& event) {
-    display.event(event.what, event.id, event.label, event.text);
-  });
+  ServiceHost host(store, workspace, options.capacity.service("run", submission.program.devices),
+                   [&](const SchedulerEvent& event) { display.event(event.what, event.id, event.label, event.text); });
   Service& service = host.service();
   Scheduler& scheduler = service.scheduler();
   Ending ending;
@@ -98,8 +97,9 @@ Ending serve(const RunOptions& options, const Workspace& workspace, const Submis
     if (times > 1) return;
     const int64_t running = scheduler.counts(sweep).running;
     scheduler.pause(sweep, "interrupted", OnPause::kStop);  // before printing: after SIGHUP the terminal is gone
-    display.say(fmt::format("Stopping {} at their next checkpoint, within {} s (Ctrl-C again: exit, and let them finish)",
-                            running, submission.sweep.policy.grace_seconds));
+    display.say(
+        fmt::format("Stopping {} at their next checkpoint, within {} s (Ctrl-C again: exit, and let them finish)",
+                    running, submission.sweep.policy.grace_seconds));
   };
   service.on_tick = [&] {
     const ServiceFacts facts = service.facts();
@@ -179,7 +179,8 @@ std::optional<Ending> watch(const RunOptions& options, const Workspace& workspac
   return ending;
 }
 
-// --- the end ----------------------------------------------------------------------------------------------------------
+// --- the end
+// ----------------------------------------------------------------------------------------------------------
 
 // Prints one line for each reason, because a mistake in the grid or a fault of the machine usually affects many runs.
 // `failed` maps runs to reasons.
@@ -220,7 +221,7 @@ int conclude(const Store& store, const Sweep& sweep, const Globals& globals, con
   for (const std::string& sentence : waiting_for) print("  waiting for data: {}\n", sentence);
 
   if (ending.left_to != 0) {
-    print("The sweep goes on in process {}. To see it: tearless run {}. To stop it: tearless pause {}{}\n",
+    print("The sweep continues in process {}. To see it: tearless run {}. To stop it: tearless pause {}{}\n",
           ending.left_to, options.grid, sweep.id, place);
     return kInterrupted;
   }
@@ -235,7 +236,8 @@ int conclude(const Store& store, const Sweep& sweep, const Globals& globals, con
   if (!failed.empty()) {
     print("To see why: tearless log {}{}. To try failed runs again: {} --retry\n", failed.begin()->first, place, again);
   }
-  if (!options.submission.smoke && counts[RunState::kDone] > 0) print("Next: tearless table {}{}\n", options.grid, place);
+  if (!options.submission.smoke && counts[RunState::kDone] > 0)
+    print("Next: tearless table {}{}\n", options.grid, place);
   const bool all_ended =
       counts[RunState::kDone] + counts[RunState::kDiverged] == static_cast<int64_t>(sweep.runs.size());
   return all_ended ? kOk : kSomethingFailed;

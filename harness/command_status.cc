@@ -71,7 +71,8 @@ void print_sweep(const Store& store, const Sweep& sweep) {
   std::vector<std::string> counts;
   for (const auto& [state, runs] : by_state) counts.push_back(fmt::format("{} {}", runs.size(), name_of(state)));
   print("{}  {}\n  {}  submitted {}{}\n  {}\n", sweep.id, sweep.title, sweep.grid_file, sweep.submitted_at,
-        sweep.priority == 0 ? "" : fmt::format(", priority {}", sweep.priority), fmt::format("{}", fmt::join(counts, ", ")));
+        sweep.priority == 0 ? "" : fmt::format(", priority {}", sweep.priority),
+        fmt::format("{}", fmt::join(counts, ", ")));
   const bool unfinished = by_state.contains(RunState::kQueued) || by_state.contains(RunState::kRunning);
   if (unfinished && sweep.state != SweepState::kActive) {
     print("  {}{}\n", name_of(sweep.state), sweep.reason.empty() ? "" : ": " + sweep.reason);

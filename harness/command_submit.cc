@@ -1,5 +1,5 @@
-// `tearless submit GRID…`: hands grids to the workspace's service and returns. Without a service the sweeps wait for the
-// next one.
+// `tearless submit GRID…`: hands grids to the workspace's service and returns. Without a service the sweeps wait for
+// the next one.
 #include <CLI/CLI.hpp>
 #include <memory>
 

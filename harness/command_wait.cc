@@ -17,7 +17,7 @@ namespace {
 constexpr int kBetweenLooks = 500;  // milliseconds
 
 struct Left {
-  int64_t pending = 0;         // queued or running
+  int64_t pending = 0;  // queued or running
   int64_t running = 0;
   int64_t without_result = 0;  // neither done nor diverged
 };

@@ -57,13 +57,15 @@ std::unique_ptr<Store> open_unless_served(const Workspace& workspace) {
 }
 
 nlohmann::json carry_out(const Request& request, const Workspace& workspace) {
-  if (const std::unique_ptr<Store> store = open_unless_served(workspace)) {
-    const nlohmann::json answer = carry_out_here(request, *store, workspace);
-    if (const auto error = answer.find("error"); error != answer.end()) fail("{}", error->get<std::string>());
-    return answer;
+  while (true) {
+    if (const std::unique_ptr<Store> store = open_unless_served(workspace)) {
+      const nlohmann::json answer = carry_out_here(request, *store, workspace);
+      if (const auto error = answer.find("error"); error != answer.end()) fail("{}", error->get<std::string>());
+      return answer;
+    }
+    if (const std::optional<nlohmann::json> answer = ask_service(workspace, request)) return *answer;
+    // The service has ended in between: the workspace is free, or its successor answers.
   }
-  if (const std::optional<nlohmann::json> answer = ask_service(workspace, request)) return *answer;
-  fail("the tearless that worked in {} has just ended; try again", workspace.root().string());
 }
 
 std::unique_ptr<const Store> require_store(const Globals& globals) {

@@ -82,7 +82,8 @@ std::vector<std::string> sweeps_named(const std::vector<Sweep>& sweeps, const st
     }
     fail("{} was not submitted in this workspace", word);
   }
-  if (found.size() > 1 && word != "all") fail("\"{}\" could be any of {} sweeps: {}", word, found.size(), fmt::join(found, ", "));
+  if (found.size() > 1 && word != "all")
+    fail("\"{}\" could be any of {} sweeps: {}", word, found.size(), fmt::join(found, ", "));
   return found;
 }
 

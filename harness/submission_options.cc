@@ -22,13 +22,13 @@ void SubmissionFlags::add_to(CLI::App& app) {
 }
 
 SubmissionOptions SubmissionFlags::options() const {
-  return {.only = only,
-          .smoke = smoke,
-          .policy = {.stall_seconds = stall_minutes * 60, .grace_seconds = grace_seconds}};
+  return {
+      .only = only, .smoke = smoke, .policy = {.stall_seconds = stall_minutes * 60, .grace_seconds = grace_seconds}};
 }
 
 void CapacityFlags::add_to(CLI::App& app) {
-  app.add_option("--jobs", jobs, "runs at the same time on the CPU (default: as many as the cores allow for their threads)")
+  app.add_option("--jobs", jobs,
+                 "runs at the same time on the CPU (default: as many as the cores allow for their threads)")
       ->check(whole_number_from(1));
   app.add_option("--runs-per-gpu", runs_per_gpu,
                  "runs at the same time on each GPU; more than 1 pays for small models (docs/speed.md); results do not "

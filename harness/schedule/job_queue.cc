@@ -50,14 +50,14 @@ std::optional<JobQueue::Taken> JobQueue::take(double now, const std::function<bo
   for (size_t i = 0; i < lines.size(); ++i) {
     auto& [needs, line] = *lines[i];
     if (!fits(needs)) {
-      if (line.passed_over_since && now - *line.passed_over_since >= kPatience) return std::nullopt;
+      if (line.skipped_since && now - *line.skipped_since >= kPatience) return std::nullopt;
       continue;
     }
     for (size_t earlier = 0; earlier < i; ++earlier) {
-      std::optional<double>& since = lines[earlier]->second.passed_over_since;
+      std::optional<double>& since = lines[earlier]->second.skipped_since;
       since = since.value_or(now);
     }
-    line.passed_over_since.reset();
+    line.skipped_since.reset();
     Taken taken{line.jobs.begin()->second, needs};
     erase(taken.id);
     return taken;

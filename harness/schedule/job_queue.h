@@ -23,8 +23,8 @@ struct JobNeeds {
   auto operator<=>(const JobNeeds&) const = default;
 };
 
-/// The order of jobs: those of sweeps with a higher priority first, then those of the earlier submission, of lower rank,
-/// with more work, and in the grid's order.
+/// The order of jobs: those of sweeps with a higher priority first, then those of the earlier submission, of lower
+/// rank, with more work, and in the grid's order.
 struct JobOrder {
   int64_t priority = 0;    // of the sweep
   int64_t submission = 0;  // of the sweep: a later one has a higher number
@@ -40,7 +40,7 @@ struct JobOrder {
 
 class JobQueue {
  public:
-  /// A job that is passed over for this many seconds, because it does not fit while smaller ones do, blocks the others
+  /// A job that was skipped for this many seconds, because it does not fit while smaller ones do, blocks the others
   /// until it fits.
   static constexpr double kPatience = 600;
 
@@ -73,7 +73,7 @@ class JobQueue {
   };
   struct Line {
     std::set<std::pair<JobOrder, std::string>> jobs;
-    std::optional<double> passed_over_since;  // another job was started since then although this line's first was due
+    std::optional<double> skipped_since;  // another job was started since then although this line's first was due
   };
 
   void let_in(double now);

@@ -21,8 +21,8 @@ namespace tearless::harness {
 
 class LocalLauncher : public Launcher {
  public:
-  /// `tearless` is the executable with the command `supervise`. `device_names`: UUID → name of each CUDA device. Borrows
-  /// `io`, which must outlive the launcher.
+  /// `tearless` is the executable with the command `supervise`. `device_names`: UUID → name of each CUDA device.
+  /// Borrows `io`, which must outlive the launcher.
   LocalLauncher(boost::asio::io_context& io, std::filesystem::path tearless,
                 std::map<std::string, std::string> device_names);
 

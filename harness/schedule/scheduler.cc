@@ -110,7 +110,7 @@ bool Scheduler::reconcile(const JobRecord& job, Add how, bool has_folder) {
       store_.requeue(job.id, "");
       break;
     case RunState::kWaitingData:
-      if (!submitted || store_.run(job.id)->canonical.empty()) return false;
+      if (!submitted || !job.has_settings) return false;
       store_.requeue(job.id, "");
       break;
     case RunState::kQueued:
@@ -118,6 +118,7 @@ bool Scheduler::reconcile(const JobRecord& job, Add how, bool has_folder) {
       break;
   }
   if (running_.contains(job.id)) return true;
+  if (!job.has_settings) return false;
   if (done) {
     record_done(job.id, *done);
     return false;
@@ -466,11 +467,12 @@ void Scheduler::not_started(const std::string& id, const Running& running, Launc
   if (!jobs_.contains(id)) return;
   enqueue(id);
   if (stopping_) return;
-  pause_sweeps_of(jobs_.at(id),
-                  end == LaunchEnd::kRefused
-                      ? fmt::format("another program is using {} (it holds {})", run.root().string(), run.lock().string())
-                      : fmt::format("no attempt could be written into {}: is the disk full, or the folder read-only?",
-                                    run.root().string()));
+  pause_sweeps_of(
+      jobs_.at(id),
+      end == LaunchEnd::kRefused
+          ? fmt::format("another program is using {} (it holds {})", run.root().string(), run.lock().string())
+          : fmt::format("no attempt could be written into {}: is the disk full, or the folder read-only?",
+                        run.root().string()));
 }
 
 void Scheduler::conclude(const std::string& id, int64_t attempt, Verdict verdict, const Running* running) {

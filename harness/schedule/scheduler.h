@@ -7,11 +7,12 @@
 //   2. add(): of the jobs of a sweep, those with a result in their folders are recorded, the others are queued.
 //   3. As soon as its needs fit: run.toml and local.toml are written, and the launcher starts an attempt.
 //   4. tick(): new metrics are recorded; an attempt without sign of life is stopped.
-//   5. The attempt ends: the verdict (runs/verdict.h) and the retry policy (policy.h) decide whether the run is done, has
+//   5. The attempt ends: the verdict (runs/verdict.h) and the retry policy (policy.h) decide whether the run is done,
+//   has
 //      failed, or is queued again.
 //
-// A run that several sweeps want is one job. It waits as long as one of them is active, in the place of the one that goes
-// first.
+// A run that several sweeps want is one job. It waits as long as one of them is active, in the place of the one that
+// goes first.
 #pragma once
 
 #include <algorithm>
@@ -37,10 +38,11 @@ namespace tearless::harness {
 
 /// An event for the display and the sweeps' logs.
 struct SchedulerEvent {
-  std::string what;   // "started", "adopted", "done", "diverged", "failed", "queued again", "held", "paused", "warning" …
-  std::string id;     // of the run; "" for an event of a whole sweep
-  std::string label;  // of the run
-  std::string text;   // details, may be ""
+  std::string
+      what;  // "started", "adopted", "done", "diverged", "failed", "queued again", "held", "paused", "warning" …
+  std::string id;                   // of the run; "" for an event of a whole sweep
+  std::string label;                // of the run
+  std::string text;                 // details, may be ""
   std::vector<std::string> sweeps;  // that want the run; or the sweep that the event is about
 };
 
@@ -52,8 +54,8 @@ struct SweepCounts {
   int64_t ended() const { return total - waiting - running; }
 };
 
-/// Seconds after which a supervisor that was asked to stop is killed. It kills its program after the grace time, so it is
-/// given half as much again, at least 2 s.
+/// Seconds after which a supervisor that was asked to stop is killed. It kills its program after the grace time, so it
+/// is given half as much again, at least 2 s.
 inline double give_up_after(int grace_seconds) { return grace_seconds + std::max(2.0, grace_seconds / 2.0); }
 
 /// What happens to a sweep's running attempts when it is paused.
@@ -71,8 +73,8 @@ class Scheduler {
   /// Borrows `store` and `launcher`, which must outlive the scheduler. Sets `launcher.on_end`.
   Scheduler(Store& store, const Workspace& workspace, Launcher& launcher, Slots slots, Now now, Listener listener);
 
-  /// Adopts live attempts, of any sweep, because they occupy slots and no other process will record how they end; records
-  /// the ends of the others that the store knows as running. Call once, before add().
+  /// Adopts live attempts, of any sweep, because they occupy slots and no other process will record how they end;
+  /// records the ends of the others that the store knows as running. Call once, before add().
   void begin();
 
   /// How add() treats jobs that ended, or that wait for a user.
@@ -85,12 +87,12 @@ class Scheduler {
   /// True if add() was called for the sweep.
   bool knows(const std::string& sweep) const { return sweeps_.contains(sweep); }
 
-  /// Works on the sweep from now on, unless the store has it as paused. Again for a known sweep: reads it anew.
+  /// Works on the sweep from now on, unless the store has it as paused. Again for a known sweep: reads it again.
   /// REQUIRES: the sweep is in the store.
   void add(const std::string& sweep, Add how);
 
-  /// Starts no more attempts of the sweep, and tells the store. Runs that another active sweep wants go on. Does nothing
-  /// if it is paused. `why`: one sentence.
+  /// Starts no more attempts of the sweep, and tells the store. Runs that another active sweep wants go on. Does
+  /// nothing if it is paused. `why`: one sentence.
   void pause(const std::string& sweep, const std::string& why, OnPause running);
   /// Does nothing if it is not paused, or was cancelled.
   void resume(const std::string& sweep);
@@ -135,7 +137,8 @@ class Scheduler {
   SweepCounts counts(const std::string& sweep) const;
   int64_t priority(const std::string& sweep) const;
 
-  /// Seconds until all jobs of the sweep have made all their updates at the present speed; unset while no speed is known.
+  /// Seconds until all jobs of the sweep have made all their updates at the present speed; unset while no speed is
+  /// known.
   std::optional<double> seconds_left(const std::string& sweep) const;
 
   /// Why a queued run is not running, one sentence; "" for any other run.

@@ -23,8 +23,10 @@ std::optional<json> ask_service(const Workspace& workspace, const Request& reque
   stream << to_json(request).dump() << "\n" << std::flush;
   std::string line;
   if (!std::getline(stream, line)) {
+    const boost::system::error_code error = stream.error();
+    if (error != boost::asio::error::timed_out && error != boost::asio::error::operation_aborted) return std::nullopt;
     fail("the tearless that works in {} does not answer ({}); is it stopped (Ctrl-Z)?", workspace.root().string(),
-         stream.error().message());
+         error.message());
   }
   json answer = json::parse(line, nullptr, /*allow_exceptions=*/false);
   if (!answer.is_object()) fail("the tearless that works in {} answers something else", workspace.root().string());

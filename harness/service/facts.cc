@@ -92,9 +92,10 @@ ServiceFacts service_facts_from(const json& j) {
 }
 
 std::string summary_of(const SweepFacts& facts) {
-  std::string text = fmt::format("{}/{} ended, {} running, {} waiting", facts.ended(), facts.total, facts.running,
-                                 facts.waiting);
-  if (facts.seconds_left && facts.running > 0) text += fmt::format(" · about {} to go", duration_text(facts.seconds_left));
+  std::string text =
+      fmt::format("{}/{} ended, {} running, {} waiting", facts.ended(), facts.total, facts.running, facts.waiting);
+  if (facts.seconds_left && facts.running > 0)
+    text += fmt::format(" · about {} to go", duration_text(facts.seconds_left));
   return text;
 }
 

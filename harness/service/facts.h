@@ -1,4 +1,5 @@
-// What a service knows and others show: plain structs, each with one JSON form, for the socket, `--json` and the screen.
+// What a service knows and others show: plain structs, each with one JSON form, for the socket, `--json` and the
+// screen.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +29,7 @@ struct SweepFacts {
 };
 
 struct ServiceFacts {
-  std::string kind;        // "daemon", or "run" for the service of a `tearless run`
+  std::string kind;  // "daemon", or "run" for the service of a `tearless run`
   int64_t pid = 0;
   std::string started_at;  // UTC
   std::vector<SweepFacts> sweeps;

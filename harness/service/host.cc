@@ -35,7 +35,8 @@ void ServiceHost::run(const std::function<bool()>& done, const std::function<voi
   if (!service_.workspace_is_gone()) return;
   service_.scheduler().kill_all();
   fail(
-      "{} was moved or deleted while its runs were under way; they were killed and continue from their last checkpoints: "
+      "{} was moved or deleted while its runs were under way; they were killed and continue from their last "
+      "checkpoints: "
       "start tearless again with --workspace and the new place",
       service_.workspace().root().string());
 }

@@ -18,8 +18,8 @@ class ServiceHost {
   Service& service() { return service_; }
 
   /// Handles events until `done`, which is asked after each, or until the workspace is gone: attempts are killed then,
-  /// because what they write would no longer be part of it, and UserError is thrown. `interrupted` is called with 1, 2 … for each SIGINT, SIGTERM
-  /// and SIGHUP; not for SIGHUP if it was ignored when this process began, as under nohup.
+  /// because what they write would no longer be part of it, and UserError is thrown. `interrupted` is called with 1, 2
+  /// … for each SIGINT, SIGTERM and SIGHUP; not for SIGHUP if it was ignored when this process began, as under nohup.
   void run(const std::function<bool()>& done, const std::function<void(int)>& interrupted);
 
  private:

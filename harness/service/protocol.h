@@ -31,8 +31,8 @@ enum class Verb {
 
 struct Request {
   Verb verb = Verb::kStatus;
-  std::vector<std::string> sweeps;
-  std::vector<std::string> runs;
+  std::vector<std::string> sweeps = {};
+  std::vector<std::string> runs = {};
   int64_t priority = 0;
   bool now = false;
 };

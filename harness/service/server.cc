@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/files.h"
 
 namespace tearless::harness {
 namespace asio = boost::asio;
@@ -54,7 +55,8 @@ class Server::Session : public std::enable_shared_from_this<Server::Session> {
     wait();
     asio::async_read_until(socket_, asio::dynamic_buffer(received_, kLongestLine), '\n',
                            [self = shared_from_this()](boost::system::error_code error, size_t length) {
-                             if (error == asio::error::not_found) return self->send({{"error", "the request is too long"}});
+                             if (error == asio::error::not_found)
+                               return self->send({{"error", "the request is too long"}});
                              if (error) return self->end();
                              self->send(self->answer_to(self->received_.substr(0, length - 1)));
                            });
@@ -98,7 +100,7 @@ class Server::Session : public std::enable_shared_from_this<Server::Session> {
 
 Server::Server(asio::io_context& io, std::filesystem::path path, Answer answer, Limits limits)
     : io_(io), path_(std::move(path)), answer_(std::move(answer)), limits_(limits), acceptor_(io) {
-  ::unlink(path_.c_str());
+  remove_file(path_);
   try {
     acceptor_.open();
     close_on_exec(acceptor_.native_handle());
@@ -114,7 +116,12 @@ Server::Server(asio::io_context& io, std::filesystem::path path, Answer answer, 
   accept();
 }
 
-Server::~Server() { ::unlink(path_.c_str()); }
+Server::~Server() {
+  try {
+    remove_file(path_);
+  } catch (const UserError&) {  // the next service replaces it
+  }
+}
 
 void Server::accept() {
   acceptor_.async_accept([this](boost::system::error_code error, Protocol::socket socket) {

@@ -1,7 +1,7 @@
 // The socket through which other processes of the same user talk to the service (protocol.h).
 //
-// A client gets one answer and then the connection ends. One that sends too much, too slowly, or not at all is dropped; it
-// never delays the service, which answers between two reads.
+// A client gets one answer and then the connection ends. One that sends too much, too slowly, or not at all is dropped;
+// it never delays the service, which answers between two reads.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -20,12 +20,12 @@ class Server {
   using Answer = std::function<nlohmann::json(const Request&)>;
 
   struct Limits {
-    size_t clients = 64;                  // at the same time; more are turned away
+    size_t clients = 64;                         // at the same time; more are refused
     std::chrono::milliseconds patience{10'000};  // for the request, and again for taking the answer
   };
 
-  /// Listens on `path` with mode 0600; replaces a socket that a killed service left there. Borrows `io`. UserError if the
-  /// path cannot be used. REQUIRES: this process is the workspace's only service (it holds the writer's lock).
+  /// Listens on `path` with mode 0600; replaces a socket that a killed service left there. Borrows `io`. UserError if
+  /// the path cannot be used. REQUIRES: this process is the workspace's only service (it holds the writer's lock).
   Server(boost::asio::io_context& io, std::filesystem::path path, Answer answer, Limits limits);
   ~Server();  ///< removes the socket
   Server(const Server&) = delete;

@@ -1,5 +1,5 @@
-// The service of a workspace: the one process that writes the database and decides what runs. It is `tearless daemon`, or
-// the first `tearless run` for as long as that lives. A single-threaded event loop: every request and every end of a
+// The service of a workspace: the one process that writes the database and decides what runs. It is `tearless daemon`,
+// or the first `tearless run` for as long as that lives. A single-threaded event loop: every request and every end of a
 // process is handled to its end before the next one.
 //
 // Whoever owns it decides when it ends. The attempts live on under their supervisors, and the next service adopts them.
@@ -75,7 +75,7 @@ class Service {
   LocalLauncher launcher_;
   Scheduler scheduler_;
   std::string started_at_;
-  std::pair<uint64_t, uint64_t> folder_;  // device and inode of the workspace
+  std::pair<uint64_t, uint64_t> folder_;       // device and inode of the workspace
   std::map<std::string, std::string> titles_;  // sweep → title
   bool asked_to_end_ = false;
 };

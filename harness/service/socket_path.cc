@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/sys.h"
 
 namespace tearless::harness {
 namespace fs = std::filesystem;
@@ -28,7 +29,7 @@ fs::path private_folder() {
   const char* runtime = std::getenv("XDG_RUNTIME_DIR");
   if (runtime && std::strlen(runtime) < kLongestFolder && is_private(runtime)) return runtime;
   const fs::path folder = fmt::format("/tmp/tearless-{}", ::geteuid());
-  if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) {
+  if (sys::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) {
     fail("cannot make {}: {}; set XDG_RUNTIME_DIR to a folder of your own", folder.string(), std::strerror(errno));
   }
   if (!is_private(folder)) {

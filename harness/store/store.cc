@@ -70,8 +70,8 @@ constexpr const char* kSweepColumns =
     "id, title, grid_file, submitted_at, program, policy, state, reason, priority, stamp";
 
 constexpr const char* kJobColumns =
-    "runs.id, state, class, reason, updates, device, threads, rank, place, coordinates, seed "
-    "FROM sweep_runs JOIN runs ON runs.number = sweep_runs.run";
+    "runs.id, state, class, reason, updates, device, threads, rank, place, coordinates, seed, "
+    "canonical != '' FROM sweep_runs JOIN runs ON runs.number = sweep_runs.run";
 
 /// Parses a stored text with `read`; UserError if that throws, because then the database is damaged.
 template <class Read>
@@ -110,7 +110,8 @@ JobRecord job_from(Statement& row) {
           .threads = row.getColumn(6).getInt(),
           .rank = row.getColumn(7).getInt64(),
           .place = row.getColumn(8).getInt64(),
-          .label = run_label(understood(row.getColumn(9), as_json), row.getColumn(10).getInt64())};
+          .label = run_label(understood(row.getColumn(9), as_json), row.getColumn(10).getInt64()),
+          .has_settings = row.getColumn(11).getInt() != 0};
 }
 
 Sweep sweep_from(Statement& row) {
@@ -320,17 +321,19 @@ JobRecord Store::job(const std::string& sweep, const std::string& run) const {
 }
 
 int64_t Store::jobs_in(const std::string& sweep) const {
-  Question row(*database_,
-               "SELECT count(*) FROM sweep_runs JOIN runs ON runs.number = run WHERE sweep = ? AND state != 'waiting_data'");
+  Question row(
+      *database_,
+      "SELECT count(*) FROM sweep_runs JOIN runs ON runs.number = run WHERE sweep = ? AND state != 'waiting_data'");
   row.bind(1, sweep);
   row.executeStep();
   return row.getColumn(0).getInt64();
 }
 
 std::vector<std::string> Store::sweeps_of(const std::string& run) const {
-  Question row(*database_,
-               "SELECT DISTINCT sweeps.id FROM sweep_runs JOIN runs ON runs.number = run JOIN sweeps ON sweeps.id = sweep "
-               "WHERE runs.id = ? ORDER BY submission");
+  Question row(
+      *database_,
+      "SELECT DISTINCT sweeps.id FROM sweep_runs JOIN runs ON runs.number = run JOIN sweeps ON sweeps.id = sweep "
+      "WHERE runs.id = ? ORDER BY submission");
   row.bind(1, run);
   return text_column(row);
 }
@@ -458,7 +461,8 @@ void Store::submit(const Sweep& sweep) {
                   "INSERT INTO sweeps (id, title, grid_file, submitted_at, program, policy, state, reason, priority, "
                   "stamp, submission) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
                   "(SELECT coalesce(max(submission), 0) + 1 FROM sweeps)) "
-                  "ON CONFLICT (id) DO UPDATE SET submitted_at = excluded.submitted_at, program = excluded.program, "
+                  "ON CONFLICT (id) DO UPDATE SET title = excluded.title, grid_file = excluded.grid_file, "
+                  "submitted_at = excluded.submitted_at, program = excluded.program, "
                   "stamp = excluded.stamp, policy = excluded.policy, state = excluded.state, reason = excluded.reason, "
                   "submission = excluded.submission");
     row.bind(1, sweep.id);

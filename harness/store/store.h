@@ -39,7 +39,7 @@ struct RunRequest {
   int64_t updates = 0;                  // the most updates that the run can make
   nlohmann::ordered_json coordinates;   // {"axis": "label", …} in the order of the axes
   int64_t seed = 0;
-  std::string local;           // text of local.toml
+  std::string local = {};      // text of local.toml
   std::string device = "cpu";  // or "cuda"
   int threads = 1;             // CPU threads
   int64_t rank = 0;            // runs of lower rank are started first
@@ -58,15 +58,15 @@ SweepPolicy sweep_policy_from(const nlohmann::json& json);
 struct Sweep {
   std::string id;  // sweep_id()
   std::string title;
-  std::string grid_file;         // absolute
-  std::string submitted_at;      // UTC
-  std::vector<RunRequest> runs;  // in the grid's order
-  std::string program;           // absolute path of the training program
+  std::string grid_file;                            // absolute
+  std::string submitted_at;                         // UTC
+  std::vector<RunRequest> runs;                     // in the grid's order
+  std::string program = {};                         // absolute path of the training program
   nlohmann::json stamp = nlohmann::json::object();  // the program's name, version and numerics, for start.json
-  SweepPolicy policy;
+  SweepPolicy policy = {};
   SweepState state = SweepState::kActive;
-  std::string reason;    // of the state, one sentence
-  int64_t priority = 0;  // sweeps of higher priority go first
+  std::string reason = {};  // of the state, one sentence
+  int64_t priority = 0;     // sweeps of higher priority go first
 };
 
 /// A run as the database holds it.
@@ -97,8 +97,9 @@ struct JobRecord {
   std::string device;
   int threads = 1;
   int64_t rank = 0;
-  int64_t place = 0;  // in the grid's order
-  std::string label;  // run_label()
+  int64_t place = 0;         // in the grid's order
+  std::string label;         // run_label()
+  bool has_settings = true;  // false: its data are missing, or an older tearless submitted it and the database was lost
 };
 
 struct QueryResult {
@@ -179,9 +180,9 @@ class Store {
   // --- writing -----------------------------------------------------------------------------------------------------
   // REQUIRES: opened by open_writer(). Inside in_transaction() errors of SQLite become UserErrors.
 
-  /// Adds the sweep as it is, and those of its runs that are new, as queued or waiting_data. Known runs keep their states,
-  /// and a known sweep keeps its priority.
-  /// Cancels runs that earlier sweeps of the same grid file left in waiting_data and that this sweep does not contain.
+  /// Adds the sweep as it is, and those of its runs that are new, as queued or waiting_data. Known runs keep their
+  /// states, and a known sweep keeps its priority. Cancels runs that earlier sweeps of the same grid file left in
+  /// waiting_data and that this sweep does not contain.
   void submit(const Sweep& sweep);
 
   /// `reason`: one sentence. std::logic_error if there is no such sweep.

@@ -1,8 +1,11 @@
 #include "harness/store/sweep_directory.h"
 
+#include <fstream>
+
 #include "base/error.h"
 #include "base/files.h"
 #include "base/hash.h"
+#include "base/run_directory.h"
 #include "base/sealed_json.h"
 #include "base/time.h"
 #include "base/words.h"
@@ -40,11 +43,16 @@ void read_jobs(const fs::path& file, Sweep& sweep) {
   if (!fs::exists(file)) return;
   const std::string text = read_file(file);
   const std::vector<std::string_view> lines = split_lines(text);
-  for (size_t i = 0; i < lines.size() && i < sweep.runs.size(); ++i) {
+  if (lines.size() != sweep.runs.size()) fail("{} is not complete; submit the sweep's grid again", file.string());
+  for (size_t i = 0; i < lines.size(); ++i) {
     const json line = json::parse(lines[i]);
     RunRequest& run = sweep.runs[i];
     if (line.at("id") != run.id) fail("{} does not belong to runs.jsonl; submit the sweep's grid again", file.string());
     run.canonical = line.at("canonical");
+    if (!run.canonical.empty() && run_id(run.canonical) != run.id) {
+      fail("{} was changed: the settings of run {} no longer have that id; submit the sweep's grid again",
+           file.string(), run.id);
+    }
     run.local = line.at("local");
     run.device = line.at("device");
     run.threads = line.at("threads");
@@ -52,8 +60,15 @@ void read_jobs(const fs::path& file, Sweep& sweep) {
   }
 }
 
+bool ends_a_line(const fs::path& file) {
+  std::ifstream in(file, std::ios::binary | std::ios::ate);
+  if (!in || in.tellg() <= 0) return true;
+  in.seekg(-1, std::ios::end);
+  return in.get() == '\n';
+}
+
 // Applies what users and the scheduler decided about the sweep as a whole, in the order of events.jsonl. A line that a
-// power cut tore is passed over.
+// power cut tore is skipped.
 void replay_events(const fs::path& file, Sweep& sweep) {
   if (!fs::exists(file)) return;
   const std::string text = read_file(file);
@@ -94,12 +109,8 @@ void freeze_sweep(const Workspace& workspace, const Sweep& sweep, std::string_vi
     write_atomically(folder / "runs.jsonl", lines_of(sweep));
   }
   write_atomically(folder / "jobs.jsonl", job_lines_of(sweep));
-  const json about = {{"title", sweep.title},
-                      {"grid_file", sweep.grid_file},
-                      {"submitted_at", sweep.submitted_at},
-                      {"program", sweep.program},
-                      {"stamp", sweep.stamp},
-                      {"policy", to_json(sweep.policy)}};
+  const json about = {{"title", sweep.title},     {"grid_file", sweep.grid_file}, {"submitted_at", sweep.submitted_at},
+                      {"program", sweep.program}, {"stamp", sweep.stamp},         {"policy", to_json(sweep.policy)}};
   write_atomically(folder / "sweep.json", sealed(about));
 }
 
@@ -151,7 +162,9 @@ void log_event(const Workspace& workspace, const std::string& sweep, std::string
   details["event"] = what;
   const fs::path file = workspace.sweep(sweep) / "events.jsonl";
   const uint64_t size = fs::exists(file) ? fs::file_size(file) : 0;
-  AppendFile(file, size).append(details.dump() + "\n");
+  // A power cut may have torn the last line. The new one must not become a part of it.
+  const std::string line = details.dump() + "\n";
+  AppendFile(file, size).append(ends_a_line(file) ? line : "\n" + line);
 }
 
 }  // namespace tearless::harness

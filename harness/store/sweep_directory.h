@@ -23,8 +23,8 @@ std::string sweep_id(const Sweep& sweep, std::string_view grid_text);
 /// Writes the sweep's folder; replaces what a new submission of the same sweep may change. REQUIRES: sweep.id is set.
 void freeze_sweep(const Workspace& workspace, const Sweep& sweep, std::string_view grid_text);
 
-/// Reads what freeze_sweep() wrote. Its state, reason and priority are what events.jsonl says of them. UserError if it is
-/// damaged or was changed. A sweep of an older tearless has no jobs.jsonl; its runs are then without settings.
+/// Reads what freeze_sweep() wrote. Its state, reason and priority are what events.jsonl says of them. UserError if it
+/// is damaged or was changed. A sweep of an older tearless has no jobs.jsonl; its runs are then without settings.
 Sweep read_sweep(const Workspace& workspace, const std::string& id);
 
 /// Appends `{"at": now, "event": what, …details}` to events.jsonl.

@@ -20,7 +20,7 @@ nlohmann::ordered_json coordinates_of(const Grid& grid, const PlannedRun& run) {
 
 Sweep sweep_of(const Submission& submission, const Program& program, const SubmissionOptions& options) {
   const Grid& grid = submission.grid;
-  const Probe probe = program.probe();
+  const Probe& probe = submission.program;
   Sweep sweep{.id = "",
               .title = grid.title,
               .grid_file = fs::absolute(grid.file).string(),
@@ -57,13 +57,15 @@ Sweep sweep_of(const Submission& submission, const Program& program, const Submi
 }  // namespace
 
 Submission prepare_submission(const fs::path& grid_file, const fs::path& engine, const SubmissionOptions& options) {
-  Submission submission{.grid = load_grid(grid_file), .grid_text = read_file(grid_file), .plan = {}, .sweep = {}};
+  Submission submission{
+      .grid = load_grid(grid_file), .grid_text = read_file(grid_file), .plan = {}, .program = {}, .sweep = {}};
   const Grid& grid = submission.grid;
   const Program program = Program::find(engine, grid.program);
   submission.plan = plan_runs(grid, Only(grid, options.only), program, options.smoke);
   if (const std::vector<std::string> errors = errors_of(grid, submission.plan); !errors.empty()) {
     fail("{}\nNothing was started: correct the grid first", fmt::join(errors, "\n"));
   }
+  submission.program = program.probe();
   submission.sweep = sweep_of(submission, program, options);
   return submission;
 }

@@ -18,6 +18,7 @@ struct Submission {
   Grid grid;
   std::string grid_text;
   std::vector<PlannedRun> plan;
+  Probe program;  // its devices, too
   Sweep sweep;
 };
 

@@ -35,8 +35,6 @@ TEST(OlderEngine, AWorkspaceFromBeforeTasksIsTakenOverWithoutTrainingAgain) {
     command.insert(command.end(), arguments.begin(), arguments.end());
     return test::run({.arguments = command, .folder = folder.path()});
   };
-  const test::Finished plan = tearless({"plan", "grid.toml", "--json"});
-  EXPECT_EQ(plan.code, 0) << plan.errors;
   const test::Finished run = tearless({"run", "grid.toml"});
   EXPECT_EQ(run.code, 0) << run.errors;
   EXPECT_THAT(run.output, HasSubstr("2 runs: 2 done"));

@@ -9,6 +9,7 @@ namespace {
 TEST(Fuzz, GridFiles) { replay("grid", fuzz_grid); }
 TEST(Fuzz, Settings) { replay("settings", fuzz_settings); }
 TEST(Fuzz, RunFolders) { replay("run_folder", fuzz_run_folder); }
+TEST(Fuzz, Requests) { replay("request", fuzz_request); }
 
 TEST(Fuzz, RunFoldersWithJsonNestedWithoutEnd) {
   for (const char file : {'\0', '\1', '\2', '\4', '\5', '\6'}) {

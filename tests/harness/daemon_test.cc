@@ -57,9 +57,9 @@ class DaemonTest : public RunTest {
   std::map<std::string, std::string> undisturbed_both() const {
     std::map<std::string, std::string> both = undisturbed();
     RunTest other;
-    test::write_text(other.folder_ / "grid.toml",
-                     std::regex_replace(test::read_text(folder_ / "other.toml"), std::regex("sleep_ms\" = \\d+"),
-                                        "sleep_ms\" = 0"));
+    test::write_text(
+        other.folder_ / "grid.toml",
+        std::regex_replace(test::read_text(folder_ / "other.toml"), std::regex("sleep_ms\" = \\d+"), "sleep_ms\" = 0"));
     EXPECT_EQ(other.tearless({"run", "grid.toml"}).code, 0);
     both.merge(other.results());
     return both;
@@ -151,7 +151,7 @@ TEST_F(DaemonTest, CtrlCInARunLeavesTheSweepToTheDaemon) {
   run.signal(SIGINT);
   const test::Finished left = run.wait();
   EXPECT_EQ(left.code, 130);
-  EXPECT_THAT(left.output, HasSubstr("The sweep goes on in process"));
+  EXPECT_THAT(left.output, HasSubstr("The sweep continues in process"));
   ok({"wait"});
   EXPECT_EQ(attempts(), 4);
 }
@@ -183,7 +183,7 @@ TEST_F(DaemonTest, AStopLeavesTheRunsAndAStopNowTakesThemAlong) {
   ASSERT_TRUE(wait_for_a_run_in_the_middle(&some));
   ok({"stop"});
   ASSERT_TRUE(test::eventually([&] { return !LockFile::is_held(folder_ / "results"); }));
-  EXPECT_TRUE(LockFile::is_held(some.lock()) || fs::exists(some.done())) << "its run goes on";
+  EXPECT_TRUE(LockFile::is_held(some.lock()) || fs::exists(some.done())) << "its run continues";
   start_daemon();
   ASSERT_TRUE(wait_for_a_run_in_the_middle(&some));
   ok({"stop", "--now"});

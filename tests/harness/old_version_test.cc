@@ -38,12 +38,13 @@ class OldVersionTest : public RunTest {
   std::string content() const {
     SQLite::Database database((folder_ / "results/tearless.db").string(), SQLite::OPEN_READONLY);
     std::string text;
-    for (const char* view : {"(SELECT id, state, class, reason, step, updates, parameters, memory_bytes, changed_at, attempts, "
-                             "canonical FROM runs_view)",
-                             "metrics_view", "scores_view",
-                             "(SELECT id, title, grid_file, submitted_at, runs FROM sweeps_view)", "sweep_runs_view",
-                             "(SELECT run, attempt, outcome, reason, code, signal, started_at, ended_at, host, device, "
-                             "processor, version, numerics, measured FROM attempts_view)"}) {
+    for (const char* view :
+         {"(SELECT id, state, class, reason, step, updates, parameters, memory_bytes, changed_at, attempts, "
+          "canonical FROM runs_view)",
+          "metrics_view", "scores_view", "(SELECT id, title, grid_file, submitted_at, runs FROM sweeps_view)",
+          "sweep_runs_view",
+          "(SELECT run, attempt, outcome, reason, code, signal, started_at, ended_at, host, device, "
+          "processor, version, numerics, measured FROM attempts_view)"}) {
       SQLite::Statement row(database, std::string("SELECT * FROM ") + view);
       int64_t rows = 0;
       while (row.executeStep()) {

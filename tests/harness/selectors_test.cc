@@ -10,10 +10,10 @@
 namespace tearless::harness {
 namespace {
 
+using test::error_of;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
-using test::error_of;
 
 class Selectors : public testing::Test {
  protected:
@@ -22,7 +22,8 @@ class Selectors : public testing::Test {
     store_->submit(sweep("init-22222222", "/g/init.toml", "2026-01-02T00:00:00Z", {"bb01", "aa02"}));
     store_->move("ab03", RunState::kQueued, RunState::kFailed);
   }
-  static Sweep sweep(const std::string& id, const std::string& file, const std::string& at, const std::vector<std::string>& runs) {
+  static Sweep sweep(const std::string& id, const std::string& file, const std::string& at,
+                     const std::vector<std::string>& runs) {
     Sweep sweep{.id = id, .title = "", .grid_file = file, .submitted_at = at, .runs = {}, .program = "", .reason = ""};
     for (size_t i = 0; i < runs.size(); ++i) {
       sweep.runs.push_back({.id = runs[i],
@@ -38,7 +39,9 @@ class Selectors : public testing::Test {
   }
   std::vector<std::string> runs(const std::vector<std::string>& words) { return select(*store_, words).runs; }
   std::vector<std::string> sweeps(const std::vector<std::string>& words) { return select(*store_, words).sweeps; }
-  std::string refusal(const std::vector<std::string>& words) { return error_of([&] { select(*store_, words); }); }
+  std::string refusal(const std::vector<std::string>& words) {
+    return error_of([&] { select(*store_, words); });
+  }
 
   test::TempFolder folder_;
   std::unique_ptr<Store> store_;

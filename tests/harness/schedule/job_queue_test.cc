@@ -33,8 +33,8 @@ TEST(JobQueue, OrdersByPriorityThenSubmissionThenRankThenWorkThenPlace) {
   queue.push("lower rank", kOneCore, {.rank = -1, .work = 1, .place = 3});
   queue.push("later submission", kOneCore, {.submission = 1, .rank = -9, .work = 9});
   queue.push("urgent", kOneCore, {.priority = 1, .submission = 9, .rank = 9});
-  EXPECT_THAT(all_of(queue), ElementsAre("urgent", "lower rank", "longer", "first place", "second place",
-                                         "later submission"));
+  EXPECT_THAT(all_of(queue),
+              ElementsAre("urgent", "lower rank", "longer", "first place", "second place", "later submission"));
   EXPECT_EQ(queue.size(), 0u);
 }
 

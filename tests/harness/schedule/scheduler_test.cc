@@ -714,7 +714,8 @@ TEST_F(SchedulerTest, ARunThatTwoSweepsWantIsTrainedOnce) {
   EXPECT_TRUE(scheduler_->idle("t"));
   EXPECT_EQ(scheduler_->counts("t").ended(), 2);
   for (const SchedulerEvent& event : events_) {
-    if (event.what == "done" && event.id == id_of(0)) EXPECT_EQ(event.sweeps, (std::vector<std::string>{"s", "t"}));
+    if (event.what != "done" || event.id != id_of(0)) continue;
+    EXPECT_EQ(event.sweeps, (std::vector<std::string>{"s", "t"}));
   }
 }
 
@@ -875,8 +876,7 @@ TEST_F(SchedulerTest, RandomHistoriesLoseAndRepeatNoRun) {
     std::set<std::string> done;
     begin(jobs(6));
     for (int step = 0; step < 2000; ++step) {
-      if (!paused().empty() &&
-          launcher_.alive.empty()) {  // lost too often in a row: the user starts it again
+      if (!paused().empty() && launcher_.alive.empty()) {  // lost too often in a row: the user starts it again
         restart(0);
         begin(jobs(6));
       }

@@ -9,8 +9,8 @@
 namespace tearless::harness {
 namespace {
 
-using testing::HasSubstr;
 using test::error_of;
+using testing::HasSubstr;
 
 TEST(Protocol, ARequestIsReadAsItWasWritten) {
   for (int verb = 0; verb <= static_cast<int>(Verb::kStop); ++verb) {

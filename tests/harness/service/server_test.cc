@@ -27,8 +27,8 @@
 namespace tearless::harness {
 namespace {
 
-using testing::HasSubstr;
 using test::error_of;
+using testing::HasSubstr;
 namespace fs = std::filesystem;
 using std::chrono::milliseconds;
 
@@ -65,7 +65,9 @@ class Raw {
 
 class ServerTest : public testing::Test {
  protected:
-  ServerTest() : workspace_(folder_.path()), path_(socket_path(workspace_)) { serve({.clients = 8, .patience = milliseconds(200)}); }
+  ServerTest() : workspace_(folder_.path()), path_(socket_path(workspace_)) {
+    serve({.clients = 8, .patience = milliseconds(200)});
+  }
   ~ServerTest() override { stop(); }
 
   void serve(Server::Limits limits) {
@@ -171,7 +173,7 @@ TEST_F(ServerTest, AClientThatDoesNotTakeItsAnswerIsDropped) {
   EXPECT_LT(raw.hear().size(), large_);
 }
 
-TEST_F(ServerTest, TooManyClientsAreTurnedAwayAndLaterOnesServed) {
+TEST_F(ServerTest, TooManyClientsAreRefusedAndLaterOnesServed) {
   serve({.clients = 2, .patience = milliseconds(500)});
   {
     Raw first(path_), second(path_);
@@ -180,9 +182,7 @@ TEST_F(ServerTest, TooManyClientsAreTurnedAwayAndLaterOnesServed) {
     Raw third(path_);
     EXPECT_THAT(third.hear(), HasSubstr("too many"));
   }
-  EXPECT_TRUE(test::eventually([&] {
-    return error_of([&] { status(); }).empty();
-  }));
+  EXPECT_TRUE(test::eventually([&] { return error_of([&] { status(); }).empty(); }));
 }
 
 TEST_F(ServerTest, AFolderThatOthersMayWriteToIsRefused) {

@@ -1,0 +1,135 @@
+// The folder of a sweep: what a service needs to run it without its grid file, and what was asked of it since.
+#include "harness/store/sweep_directory.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/files.h"
+#include "base/run_directory.h"
+#include "tests/support/error_of.h"
+#include "tests/support/paths.h"
+
+namespace tearless::harness {
+namespace {
+
+using test::error_of;
+using testing::HasSubstr;
+namespace fs = std::filesystem;
+
+class SweepFolder : public testing::Test {
+ protected:
+  SweepFolder() : workspace_(folder_.path()) {
+    sweep_.runs.push_back({.id = run_id("n = 1\n"),
+                           .canonical = "n = 1\n",
+                           .waiting_for = "",
+                           .parameters = {},
+                           .memory_bytes = {},
+                           .updates = 7,
+                           .coordinates = {{"axis", "é"}},
+                           .seed = 3,
+                           .local = "threads = 2\n",
+                           .device = "cuda",
+                           .threads = 2,
+                           .rank = 4});
+    sweep_.runs.push_back(sweep_.runs.front());
+    sweep_.runs.back().canonical = "n = 2\n";
+    sweep_.runs.back().id = run_id("n = 2\n");
+    sweep_.id = sweep_id(sweep_, "grid text");
+    freeze_sweep(workspace_, sweep_, "grid text");
+  }
+  Sweep read() { return read_sweep(workspace_, sweep_.id); }
+  fs::path file(const char* name) const { return workspace_.sweep(sweep_.id) / name; }
+
+  test::TempFolder folder_;
+  Workspace workspace_;
+  Sweep sweep_{.id = "",
+               .title = "A title",
+               .grid_file = "/grids/g.toml",
+               .submitted_at = "2026-01-01T00:00:00Z",
+               .runs = {},
+               .program = "/bin/engine",
+               .stamp = {{"numerics", 3}},
+               .policy = {.stall_seconds = 5, .grace_seconds = 6},
+               .reason = ""};
+};
+
+TEST_F(SweepFolder, IsReadAsItWasWritten) {
+  const Sweep sweep = read();
+  EXPECT_EQ(sweep.title, "A title");
+  EXPECT_EQ(sweep.program, "/bin/engine");
+  EXPECT_EQ(sweep.stamp, nlohmann::json({{"numerics", 3}}));
+  EXPECT_EQ(sweep.policy.stall_seconds, 5);
+  EXPECT_EQ(sweep.policy.grace_seconds, 6);
+  EXPECT_EQ(sweep.state, SweepState::kActive);
+  ASSERT_EQ(sweep.runs.size(), 2u);
+  const RunRequest& run = sweep.runs.at(0);
+  EXPECT_EQ(run.canonical, "n = 1\n");
+  EXPECT_EQ(run.local, "threads = 2\n");
+  EXPECT_EQ(run.device, "cuda");
+  EXPECT_EQ(run.threads, 2);
+  EXPECT_EQ(run.rank, 4);
+  EXPECT_EQ(run.updates, 7);
+  EXPECT_EQ(run.seed, 3);
+  EXPECT_EQ(run.coordinates, sweep_.runs.at(0).coordinates);
+}
+
+TEST_F(SweepFolder, ANewSubmissionReplacesWhatIsNotPartOfItsId) {
+  sweep_.runs.at(0).local = "threads = 1\n";
+  sweep_.program = "/bin/newer";
+  ASSERT_EQ(sweep_id(sweep_, "grid text"), sweep_.id);
+  freeze_sweep(workspace_, sweep_, "grid text");
+  EXPECT_EQ(read().runs.at(0).local, "threads = 1\n");
+  EXPECT_EQ(read().program, "/bin/newer");
+}
+
+TEST_F(SweepFolder, TheLastRequestCounts) {
+  log_event(workspace_, sweep_.id, "submitted");
+  log_event(workspace_, sweep_.id, "paused", {{"text", "why"}});
+  log_event(workspace_, sweep_.id, "priority", {{"priority", 7}});
+  EXPECT_EQ(read().state, SweepState::kPaused);
+  EXPECT_EQ(read().reason, "why");
+  EXPECT_EQ(read().priority, 7);
+  log_event(workspace_, sweep_.id, "resumed");
+  EXPECT_EQ(read().state, SweepState::kActive);
+  log_event(workspace_, sweep_.id, "cancelled", {{"run", "aa"}});  // of a run
+  EXPECT_EQ(read().state, SweepState::kActive);
+  log_event(workspace_, sweep_.id, "cancelled", {{"run", ""}});
+  EXPECT_EQ(read().state, SweepState::kCancelled);
+  EXPECT_EQ(read().priority, 7);
+}
+
+TEST_F(SweepFolder, ASweepThatAnOlderTearlessLeftIsPaused) {
+  log_event(workspace_, sweep_.id, "submitted");
+  log_event(workspace_, sweep_.id, "left");
+  fs::remove(file("jobs.jsonl"));
+  EXPECT_EQ(read().state, SweepState::kPaused);
+  EXPECT_EQ(read().runs.at(0).canonical, "");
+}
+
+TEST_F(SweepFolder, ALineThatAPowerCutToreLosesNoOther) {
+  log_event(workspace_, sweep_.id, "paused");
+  const std::string whole = read_file(file("events.jsonl"));
+  for (size_t kept = 0; kept < whole.size(); ++kept) {
+    test::write_text(file("events.jsonl"), whole + whole.substr(0, kept));
+    log_event(workspace_, sweep_.id, "priority", {{"priority", 2}});
+    EXPECT_EQ(read().state, SweepState::kPaused);
+    EXPECT_EQ(read().priority, 2) << kept;
+  }
+}
+
+TEST_F(SweepFolder, JobsOfAnotherSweepAreRefused) {
+  const std::string jobs = read_file(file("jobs.jsonl"));
+  const auto refusal_of = [&](const std::string& before, const std::string& after) {
+    std::string changed = jobs;
+    test::write_text(file("jobs.jsonl"), changed.replace(changed.find(before), before.size(), after));
+    return error_of([&] { read(); });
+  };
+  EXPECT_THAT(refusal_of(run_id("n = 2\n"), run_id("n = 3\n")), HasSubstr("jobs.jsonl does not belong to runs.jsonl"));
+  EXPECT_THAT(refusal_of("n = 1", "n = 7"), HasSubstr("was changed: the settings of run " + run_id("n = 1\n")));
+  EXPECT_THAT(refusal_of(jobs.substr(0, jobs.find('\n') + 1), ""), HasSubstr("is not complete"));
+  test::write_text(file("jobs.jsonl"), "{\"id\": \n{\n");
+  EXPECT_THAT(error_of([&] { read(); }), HasSubstr("is damaged"));
+}
+
+}  // namespace
+}  // namespace tearless::harness
