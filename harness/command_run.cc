@@ -147,6 +147,10 @@ std::optional<Ending> watch(const RunOptions& options, const Workspace& workspac
   Events events(workspace.sweep(sweep) / "events.jsonl");
   std::map<std::string, std::string> labels;
   for (const RunRequest& run : submission.sweep.runs) labels[run.id] = run_label(run.coordinates, run.seed);
+  if (submit && options.capacity.is_given()) {
+    print_to(stderr,
+             "--jobs and --runs-per-gpu have no effect here: another tearless does the work and decides that\n");
+  }
   const Request request{.verb = options.retry ? Verb::kRetry : Verb::kSubmit, .sweeps = {sweep}};
   if (submit && !ask_service(workspace, request)) return std::nullopt;
   if (submit && options.submission.priority) {

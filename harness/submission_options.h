@@ -29,6 +29,7 @@ struct CapacityFlags {
   int runs_per_gpu = 1;
 
   void add_to(CLI::App& app);
+  bool is_given() const { return jobs != 0 || runs_per_gpu != 1; }
   ServiceOptions service(const std::string& kind, std::vector<ProgramDevice> devices) const;
 };
 

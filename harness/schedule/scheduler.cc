@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/words.h"
 #include "harness/runs/attempt_files.h"
 #include "harness/schedule/policy.h"
 #include "harness/store/record.h"
@@ -697,10 +698,10 @@ std::string Scheduler::why_waiting(const std::string& id) const {
   if (job.not_before > now_()) {
     return fmt::format("its last attempt ended quickly; the next one starts in {:.0f} s", job.not_before - now_());
   }
-  if (job.needs.alone) return fmt::format("it needs the machine to itself, and {} are running", running_.size());
-  return job.needs.device == "cuda"
-             ? fmt::format("all CUDA devices are taken; {} attempts are running", running_.size())
-             : fmt::format("it needs {} CPU threads; {} attempts are running", job.needs.threads, running_.size());
+  const std::string running = counted(static_cast<int64_t>(running_.size()), "attempt");
+  if (job.needs.alone) return fmt::format("it needs the machine to itself; running: {}", running);
+  const std::string needs = job.needs.device == "cuda" ? "a CUDA device" : counted(job.needs.threads, "CPU thread");
+  return fmt::format("it needs {}; running: {}", needs, running);
 }
 
 std::string Scheduler::label_of(const std::string& id) const {

@@ -234,6 +234,24 @@ TEST_F(DaemonTest, WithoutADaemonTheCommandsChangeTheWorkspaceThemselves) {
   EXPECT_EQ(results(), undisturbed());
 }
 
+TEST_F(DaemonTest, ExplainSaysWhyARunWaits) {
+  ok({"submit", "grid.toml"});
+  EXPECT_THAT(ok({"explain", "grid.toml"}).output, HasSubstr("queued: no tearless works in this workspace"));
+  start_daemon();
+  RunDirectory some("");
+  ASSERT_TRUE(wait_for_a_run_in_the_middle(&some));
+  EXPECT_THAT(ok({"explain", "grid.toml"}).output, HasSubstr("queued: it needs 1 CPU thread; running: 2 attempts"));
+  ok({"pause", "grid.toml"});
+  EXPECT_THAT(ok({"explain", "grid.toml"}).output, HasSubstr("its sweep is paused: paused on request"));
+}
+
+TEST_F(DaemonTest, OptionsThatTheDaemonDecidesAreSaidToHaveNoEffect) {
+  start_daemon();
+  EXPECT_THAT(ok({"run", "grid.toml", "--jobs", "1"}).errors,
+              HasSubstr("--jobs and --runs-per-gpu have no effect here"));
+  EXPECT_THAT(ok({"run", "grid.toml"}).errors, Not(HasSubstr("--jobs")));
+}
+
 TEST_F(DaemonTest, WithoutADaemonACancelStopsWhatAKilledDaemonLeftRunning) {
   start_daemon();
   ok({"submit", "grid.toml"});
