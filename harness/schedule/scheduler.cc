@@ -191,11 +191,16 @@ void Scheduler::want(ActiveSweep& sweep, const JobRecord& record, int64_t place)
            .sweeps = {},
            .not_before = 0};
   }
+  job.updates = record.updates;  // a new submission may change what is not part of the run's id
+  job.needs.device = record.device;
+  job.needs.threads = record.threads;
   if (!sweep.jobs.insert(record.id).second) return;  // twice in the grid, or submitted again
   job.sweeps.push_back(&sweep);
   if (const auto running = running_.find(record.id); running != running_.end()) {
     running->second.progress.label = record.label;
     running->second.progress.updates = record.updates;
+    running->second.stall_seconds = sweep.stall_seconds;
+    running->second.give_up_seconds = give_up_after(sweep.program.grace_seconds);
     running->second.then.reset();
   }
 }

@@ -96,6 +96,9 @@ void Service::on_event(const SchedulerEvent& event) {
 }
 
 void Service::submit(const std::string& id, Scheduler::Add how) {
+  if (!std::filesystem::exists(workspace_.sweep(id) / "sweep.json")) {
+    fail("there is no sweep {} in {}", id, workspace_.root().string());
+  }
   log_event(workspace_, id, "submitted");  // first: the sweep's folder says then that it is active
   const Sweep sweep = read_sweep(workspace_, id);
   store_.submit(sweep);

@@ -806,6 +806,32 @@ TEST_F(SchedulerTest, ARunThatIsReleasedBeforeItHasStoppedIsQueuedAgain) {
   EXPECT_EQ(starts(0), 2);
 }
 
+TEST_F(SchedulerTest, AnAdoptedAttemptThatIsQuietForTooLongIsStoppedToo) {
+  stall_seconds_ = 60;
+  begin(jobs(1));
+  launcher_.survivors = launcher_.alive;
+  launcher_.alive.clear();
+  restart(60);
+  scheduler_->begin();
+  scheduler_->add("s", Scheduler::Add::kRestart);
+  scheduler_->tick();
+  now_ += 61;
+  scheduler_->tick();
+  EXPECT_EQ(launcher_.reasons[id_of(0)], StopReason::kStall);
+}
+
+TEST_F(SchedulerTest, ANewSubmissionMayChangeTheThreadsOfWhatWaits) {
+  std::vector<RunRequest> wanted = jobs(3);
+  wanted[2].threads = 2;
+  begin(wanted);
+  finish(id_of(0));
+  EXPECT_EQ(starts(2), 0) << "two threads do not fit beside run 1";
+  wanted[2].threads = 1;
+  submit("s", wanted);
+  scheduler_->add("s", Scheduler::Add::kSubmit);
+  EXPECT_EQ(starts(2), 1);
+}
+
 TEST_F(SchedulerTest, AFailedRunIsRetriedOnRequest) {
   begin(jobs(1));
   end(id_of(0), kExitSettingsRefused, "unknown setting");
