@@ -1,16 +1,15 @@
 #include "harness/service/service.h"
 
 #include <fmt/format.h>
-#include <sched.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <chrono>
 #include <filesystem>
 
 #include "base/error.h"
 #include "base/time.h"
+#include "harness/schedule/cores.h"
 #include "harness/store/sweep_directory.h"
 
 namespace tearless::harness {
@@ -21,13 +20,6 @@ constexpr auto kTick = std::chrono::seconds(1);
 
 double steady_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
-// The cores that this process may use. Under taskset or a container's CPU set, fewer than the machine has.
-int usable_cores() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  return ::sched_getaffinity(0, sizeof set, &set) == 0 ? std::max(1, CPU_COUNT(&set)) : 1;
 }
 
 std::map<std::string, std::string> cuda_names(const std::vector<ProgramDevice>& devices) {
@@ -41,7 +33,7 @@ std::map<std::string, std::string> cuda_names(const std::vector<ProgramDevice>& 
 Slots slots_of(const ServiceOptions& options) {
   std::vector<std::string> devices;
   for (const auto& [uuid, name] : cuda_names(options.devices)) devices.push_back(uuid);
-  return Slots(usable_cores(), options.jobs, devices, options.runs_per_gpu);
+  return Slots(available_cores(), options.jobs, devices, options.runs_per_gpu);
 }
 
 std::pair<uint64_t, uint64_t> identity_of(const std::filesystem::path& folder) {
