@@ -107,7 +107,9 @@ Ending serve(const RunOptions& options, const Workspace& workspace, const Submis
   };
   service.begin();
   service.submit(sweep, options.retry ? Scheduler::Add::kRetry : Scheduler::Add::kSubmit);
-  if (options.submission.priority) scheduler.set_priority(sweep, *options.submission.priority);
+  if (options.submission.priority) {
+    service.answer({.verb = Verb::kPriority, .sweeps = {sweep}, .priority = *options.submission.priority});
+  }
   service.on_tick();
   host.run([&] { return leave || scheduler.idle(sweep) || service.asked_to_end(); }, interrupted);
   display.clear();

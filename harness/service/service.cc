@@ -142,7 +142,8 @@ json Service::carry_out(const Request& request) {
         scheduler_.cancel(sweep);
         break;
       case Verb::kPriority:
-        log_event(workspace_, sweep, "priority", {{"priority", request.priority}});
+        log_event(workspace_, sweep, "priority",
+                  {{"priority", request.priority}, {"text", std::to_string(request.priority)}});
         scheduler_.set_priority(sweep, request.priority);
         break;
       case Verb::kHold:

@@ -245,6 +245,16 @@ TEST_F(DaemonTest, ExplainSaysWhyARunWaits) {
   EXPECT_THAT(ok({"explain", "grid.toml"}).output, HasSubstr("its sweep is paused: paused on request"));
 }
 
+TEST_F(DaemonTest, ThePriorityOfARunOutlivesTheDatabase) {
+  write_grid("\"succeed\"", 0);
+  ok({"run", "grid.toml", "--priority", "3"});
+  fs::remove(folder_ / "results/tearless.db");
+  ok({"rebuild"});
+  EXPECT_THAT(ok({"status"}).output, HasSubstr("priority 3"));
+  ok({"run", "grid.toml"});
+  EXPECT_THAT(ok({"status"}).output, HasSubstr("priority 3")) << "no --priority: what it was";
+}
+
 TEST_F(DaemonTest, OptionsThatTheDaemonDecidesAreSaidToHaveNoEffect) {
   start_daemon();
   EXPECT_THAT(ok({"run", "grid.toml", "--jobs", "1"}).errors,
