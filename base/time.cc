@@ -1,5 +1,6 @@
 #include "base/time.h"
 
+#include <chrono>
 #include <ctime>
 
 namespace tearless {
@@ -11,6 +12,10 @@ std::string utc_now() {
   char text[sizeof "2026-01-31T12:00:00Z"];
   std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
   return text;
+}
+
+double steady_seconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
 }  // namespace tearless

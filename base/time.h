@@ -1,4 +1,4 @@
-// Wall-clock time for timestamps. No result depends on it.
+// Wall-clock time for timestamps, and a steady clock for durations. No result depends on them.
 #pragma once
 
 #include <string>
@@ -7,5 +7,8 @@ namespace tearless {
 
 /// The current time in UTC, "2026-01-31T12:00:00Z".
 std::string utc_now();
+
+/// Seconds of a clock that is never set.
+double steady_seconds();
 
 }  // namespace tearless

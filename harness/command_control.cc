@@ -10,6 +10,7 @@
 #include "base/words.h"
 #include "harness/commands.h"
 #include "harness/control.h"
+#include "harness/grid_state.h"
 #include "harness/output.h"
 #include "harness/selectors.h"
 #include "harness/service/client.h"

@@ -60,14 +60,11 @@ int serve(const DaemonOptions& options, const Globals& globals) {
     const ServiceFacts facts = service_facts_from(*ask_service(workspace, {.verb = Verb::kStatus}));
     fail("a tearless {} (process {}) works in {} already", facts.kind, facts.pid, workspace.root().string());
   }
-  ServiceHost host(*store, workspace, options.capacity.service("daemon", devices(globals)),
-                   [](const SchedulerEvent& event) {
-                     std::string line = event.id.empty() ? fmt::format("{}", fmt::join(event.sweeps, ", "))
-                                                         : fmt::format("{}  {}", event.id.substr(0, 8), event.label);
-                     line += "  " + event.what;
-                     if (!event.text.empty()) line += ": " + event.text;
-                     say(line);
-                   });
+  ServiceHost host(
+      *store, workspace, options.capacity.service("daemon", devices(globals)), [](const SchedulerEvent& event) {
+        const std::string sweep = event.id.empty() ? fmt::format("{}  ", fmt::join(event.sweeps, ", ")) : "";
+        say(sweep + sentence_of(event));
+      });
   Service& service = host.service();
   say(fmt::format("tearless daemon, process {}, works in {}", ::getpid(), fs::absolute(workspace.root()).string()));
   service.begin();

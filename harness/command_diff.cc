@@ -113,9 +113,9 @@ json diff_json(const Side& left, const Side& right) {
 
 int diff(const DiffOptions& options, const Globals& globals) {
   const Workspace workspace(globals.workspace);
-  const auto store = Store::open_reader(workspace);
-  const std::string left_id = find_run(store.get(), options.left, globals);
-  const std::string right_id = find_run(store.get(), options.right, globals);
+  const auto store = require_store(globals);
+  const std::string left_id = find_run(*store, options.left, globals);
+  const std::string right_id = find_run(*store, options.right, globals);
   const Side left = side_of(*store, workspace, left_id);
   const Side right = side_of(*store, workspace, right_id);
   if (globals.json) {

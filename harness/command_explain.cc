@@ -136,8 +136,8 @@ std::vector<Known> runs_of_grid(const ExplainOptions& options, const Globals& gl
 }
 
 Known one_run(const std::string& prefix, const Globals& globals) {
-  const auto store = Store::open_reader(Workspace(globals.workspace));
-  const std::string id = find_run(store.get(), prefix, globals);
+  const auto store = require_store(globals);
+  const std::string id = find_run(*store, prefix, globals);
   Known run;
   run.result = checked_result(*store, Workspace(globals.workspace), id);
   name_from_sweeps(*store, run);

@@ -5,7 +5,6 @@
 #include <poll.h>
 
 #include <CLI/CLI.hpp>
-#include <chrono>
 #include <csignal>
 #include <fstream>
 #include <map>
@@ -15,7 +14,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "base/files.h"
+#include "base/time.h"
 #include "base/words.h"
 #include "harness/commands.h"
 #include "harness/control.h"
@@ -42,10 +41,6 @@ struct RunOptions {
   CapacityFlags capacity;
 };
 
-double steady_seconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
 // How the work on a sweep ended.
 struct Ending {
   bool interrupted = false;  // by Ctrl-C
@@ -58,11 +53,7 @@ class Display {
  public:
   Display() : screen_(stdout) {}
 
-  void event(const std::string& what, const std::string& id, const std::string& label, const std::string& text) {
-    std::string sentence = id.empty() ? what : fmt::format("{}  {}  {}", id.substr(0, 8), label, what);
-    if (!text.empty()) sentence += ": " + text;
-    screen_.print(sentence);
-  }
+  void event(const SchedulerEvent& event) { screen_.print(sentence_of(event)); }
   void say(const std::string& line) { screen_.print(line); }
 
   void show(const SweepFacts& facts) {
@@ -86,7 +77,7 @@ Ending serve(const RunOptions& options, const Workspace& workspace, const Submis
              Display& display) {
   const std::string& sweep = submission.sweep.id;
   ServiceHost host(store, workspace, options.capacity.service("run", submission.program.devices),
-                   [&](const SchedulerEvent& event) { display.event(event.what, event.id, event.label, event.text); });
+                   [&](const SchedulerEvent& event) { display.event(event); });
   Service& service = host.service();
   Scheduler& scheduler = service.scheduler();
   Ending ending;
@@ -167,7 +158,7 @@ std::optional<Ending> watch(const RunOptions& options, const Workspace& workspac
     const ServiceFacts facts = service_facts_from(*answer);
     const SweepFacts* shown = facts.sweep(sweep);
     events.each_new([&](const std::string& what, const std::string& id, const std::string& text) {
-      if (what != "submitted") display.event(what, id, labels[id], text);
+      if (what != "submitted") display.event({.what = what, .id = id, .label = labels[id], .text = text, .sweeps = {}});
     });
     if (!shown || shown->idle()) {
       ending = Ending{.paused = shown ? shown->reason : ""};
@@ -185,8 +176,7 @@ std::optional<Ending> watch(const RunOptions& options, const Workspace& workspac
   return ending;
 }
 
-// --- the end
-// ----------------------------------------------------------------------------------------------------------
+// --- the end --------------------------------------------------------------------------------------------------------
 
 // Prints one line for each reason, because a mistake in the grid or a fault of the machine usually affects many runs.
 // `failed` maps runs to reasons.

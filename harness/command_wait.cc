@@ -8,6 +8,7 @@
 #include "base/lock_file.h"
 #include "harness/commands.h"
 #include "harness/control.h"
+#include "harness/grid_state.h"
 #include "harness/output.h"
 #include "harness/selectors.h"
 

@@ -68,10 +68,4 @@ nlohmann::json carry_out(const Request& request, const Workspace& workspace) {
   }
 }
 
-std::unique_ptr<const Store> require_store(const Globals& globals) {
-  std::unique_ptr<const Store> store = Store::open_reader(Workspace(globals.workspace));
-  if (!store) fail("there is no database in {} (--workspace); `tearless run` creates it", globals.workspace.string());
-  return store;
-}
-
 }  // namespace tearless::harness

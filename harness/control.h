@@ -19,7 +19,4 @@ nlohmann::json carry_out(const Request& request, const Workspace& workspace);
 /// attempts would not be found. UserError if another process that is no service holds the workspace.
 std::unique_ptr<Store> open_unless_served(const Workspace& workspace);
 
-/// Like Store::open_reader(). UserError if nothing was run in the workspace.
-std::unique_ptr<const Store> require_store(const Globals& globals);
-
 }  // namespace tearless::harness

@@ -50,11 +50,14 @@ std::string only_run(const std::vector<std::string>& ids, const std::string& pre
   return ids.front();
 }
 
-std::string find_run(const Store* store, const std::string& prefix, const Globals& globals) {
-  if (!store) {
-    fail("there is no database in {} (--workspace); `tearless run` creates it", globals.workspace.string());
-  }
-  return only_run(store->ids_starting_with(prefix), prefix, globals);
+std::string find_run(const Store& store, const std::string& prefix, const Globals& globals) {
+  return only_run(store.ids_starting_with(prefix), prefix, globals);
+}
+
+std::unique_ptr<const Store> require_store(const Globals& globals) {
+  std::unique_ptr<const Store> store = Store::open_reader(Workspace(globals.workspace));
+  if (!store) fail("there is no database in {} (--workspace); `tearless run` creates it", globals.workspace.string());
+  return store;
 }
 
 }  // namespace tearless::harness

@@ -37,7 +37,10 @@ std::string workspace_option(const Globals& globals);
 
 /// The only one of `ids`, which all start with `prefix`. UserError if there is none or more than one.
 std::string only_run(const std::vector<std::string>& ids, const std::string& prefix, const Globals& globals);
-/// The id in the store that starts with `prefix`. UserError if there is none or more than one, or if `store` is null.
-std::string find_run(const Store* store, const std::string& prefix, const Globals& globals);
+/// The id in the store that starts with `prefix`. UserError if there is none or more than one.
+std::string find_run(const Store& store, const std::string& prefix, const Globals& globals);
+
+/// Like Store::open_reader(). UserError if nothing was run in the workspace.
+std::unique_ptr<const Store> require_store(const Globals& globals);
 
 }  // namespace tearless::harness

@@ -25,11 +25,6 @@ bool JobQueue::erase(const std::string& id) {
   return true;
 }
 
-double JobQueue::not_before(const std::string& id) const {
-  const auto job = jobs_.find(id);
-  return job == jobs_.end() || !job->second.delayed ? 0 : job->second.not_before;
-}
-
 // Moves the jobs whose time has come into their lines.
 void JobQueue::let_in(double now) {
   while (!delayed_.empty() && delayed_.begin()->first <= now) {

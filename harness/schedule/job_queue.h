@@ -53,9 +53,6 @@ class JobQueue {
   bool contains(const std::string& id) const { return jobs_.contains(id); }
   size_t size() const { return jobs_.size(); }
 
-  /// The time from which on a waiting job may be started; 0 for one that may be started now or is not waiting.
-  double not_before(const std::string& id) const;
-
   /// Removes and returns the first job, in the order of JobOrder, that may be started at the time `now` and whose needs
   /// fit. `fits` is asked once for each kind of needs at most. nullopt if there is none.
   struct Taken {

@@ -33,6 +33,11 @@ int64_t size_or_zero(const fs::path& file) {
 
 }  // namespace
 
+std::string sentence_of(const SchedulerEvent& event) {
+  const std::string subject = event.id.empty() ? "" : fmt::format("{}  {}  ", event.id.substr(0, 8), event.label);
+  return subject + event.what + (event.text.empty() ? "" : ": " + event.text);
+}
+
 Scheduler::Scheduler(Store& store, const Workspace& workspace, Launcher& launcher, Slots slots, Now now,
                      Listener listener)
     : store_(store),
@@ -118,7 +123,12 @@ bool Scheduler::reconcile(const JobRecord& job, Add how, bool has_folder) {
     case RunState::kRunning:
       break;
   }
-  if (running_.contains(job.id)) return true;
+  if (const auto running = running_.find(job.id); running != running_.end()) {
+    std::optional<PutAside>& then = running->second.then;
+    if (submitted && then && then->state == RunState::kCancelled)
+      then.reset();  // it is wanted again before it has ended
+    return true;
+  }
   if (!job.has_settings) return false;
   if (done) {
     record_done(job.id, *done);
@@ -168,28 +178,23 @@ void Scheduler::add(const std::string& id, Add how) {
 
   const std::vector<std::string> names = folders_in(workspace_.runs());
   const std::unordered_set<std::string> folders(names.begin(), names.end());
-  int64_t place = 0;
-  for (const JobRecord& record_of_job : store_.jobs_of(id, /*pending_only=*/how == Add::kRestart)) {
-    want(sweep, record_of_job, place++);
-    if (!reconcile(record_of_job, how, folders.contains(record_of_job.id))) forget(record_of_job.id);
+  for (const JobRecord& job : store_.jobs_of(id, /*pending_only=*/how == Add::kRestart)) {
+    want(sweep, job);
+    if (!reconcile(job, how, folders.contains(job.id))) forget(job.id);
   }
   for (const std::string& job : sweep.jobs) enqueue(job);  // those that were known before, too: the state may be new
   fill();
 }
 
 // Makes the run a job of the sweep.
-void Scheduler::want(ActiveSweep& sweep, const JobRecord& record, int64_t place) {
+void Scheduler::want(ActiveSweep& sweep, const JobRecord& record) {
   const auto [entry, is_new] = jobs_.try_emplace(record.id);
   Job& job = entry->second;
   if (is_new) {
-    const bool alone = policy_of(record.failure).alone && record.state == RunState::kQueued;
-    job = {.label = record.label,
-           .updates = record.updates,
-           .needs = {.device = record.device, .threads = record.threads, .alone = alone},
-           .rank = record.rank,
-           .place = place,
-           .sweeps = {},
-           .not_before = 0};
+    job.label = record.label;
+    job.rank = record.rank;
+    job.place = record.place;
+    job.needs.alone = policy_of(record.failure).alone && record.state == RunState::kQueued;
   }
   job.updates = record.updates;  // a new submission may change what is not part of the run's id
   job.needs.device = record.device;
@@ -201,7 +206,6 @@ void Scheduler::want(ActiveSweep& sweep, const JobRecord& record, int64_t place)
     running->second.progress.updates = record.updates;
     running->second.stall_seconds = sweep.stall_seconds;
     running->second.give_up_seconds = give_up_after(sweep.program.grace_seconds);
-    running->second.then.reset();
   }
 }
 
@@ -312,7 +316,7 @@ bool Scheduler::put_aside_on_request(const std::string& id, RunState state, cons
   const std::optional<RunRecord> record = store_.run(id);
   if (!record) return false;
   if (record->state == state) return true;
-  if (jobs_.contains(id)) {
+  if (jobs_.contains(id) || running_.contains(id)) {
     put_aside(id, state, reason);
     fill();
     return true;
@@ -355,7 +359,7 @@ void Scheduler::want_in_known_sweeps(const std::string& id) {
     const auto sweep = sweeps_.find(name);
     if (sweep == sweeps_.end() || sweep->second->cancelled) continue;
     const JobRecord job = store_.job(name, id);
-    want(*sweep->second, job, job.place);
+    want(*sweep->second, job);
   }
 }
 
@@ -370,8 +374,6 @@ void Scheduler::set_priority(const std::string& id, int64_t priority) {
 
 // Starts queued runs while slots are free. Runs that do not fit yet are skipped, not waited for.
 void Scheduler::fill() {
-  if (filling_) return;  // a launch that fails pauses its sweeps, which comes back here
-  filling_ = true;
   while (!stopping_) {
     if (std::any_of(running_.begin(), running_.end(), [](const auto& entry) { return entry.second.alone; })) break;
     std::optional<Slot> slot;
@@ -383,7 +385,6 @@ void Scheduler::fill() {
     if (!next) break;
     if (!launch(next->id, *slot)) slots_.release(*slot);
   }
-  filling_ = false;
 }
 
 bool Scheduler::launch(const std::string& id, const Slot& slot) {
@@ -513,7 +514,8 @@ void Scheduler::queue_again(const std::string& id, const Verdict& verdict, bool 
   // Failures that do not count as a try have no limit. Attempts that end quickly and without progress are therefore
   // delayed: 1, 2, 4 … seconds.
   if (const auto job = jobs_.find(id); job != jobs_.end()) {
-    const bool quick = running && !stopping_ && now_() - running->since < kQuickEnd && !has_made_progress(id, *running);
+    const bool quick =
+        running && !running->stop && now_() - running->since < kQuickEnd && !has_made_progress(id, *running);
     quick_ends_[id] = quick ? quick_ends_[id] + 1 : 0;
     job->second.not_before = now_() + (quick ? std::min(kLongestPatience, std::exp2(quick_ends_[id] - 1)) : 0);
     job->second.needs.alone = alone;
@@ -623,8 +625,6 @@ bool Scheduler::gives_sign_of_life(const RunDirectory& run, int64_t attempt, Run
 }
 
 // --- what others ask -------------------------------------------------------------------------------------------------
-
-bool Scheduler::idle() const { return running_.empty() && (stopping_ || queue_.size() == 0); }
 
 bool Scheduler::is_stopping_any() const {
   return std::any_of(running_.begin(), running_.end(), [](const auto& entry) { return entry.second.stop.has_value(); });

@@ -8,8 +8,7 @@
 //   3. As soon as its needs fit: run.toml and local.toml are written, and the launcher starts an attempt.
 //   4. tick(): new metrics are recorded; an attempt without sign of life is stopped.
 //   5. The attempt ends: the verdict (runs/verdict.h) and the retry policy (policy.h) decide whether the run is done,
-//   has
-//      failed, or is queued again.
+//      has failed, or is queued again.
 //
 // A run that several sweeps want is one job. It waits as long as one of them is active, in the place of the one that
 // goes first.
@@ -38,20 +37,21 @@ namespace tearless::harness {
 
 /// An event for the display and the sweeps' logs.
 struct SchedulerEvent {
-  std::string
-      what;  // "started", "adopted", "done", "diverged", "failed", "queued again", "held", "paused", "warning" …
+  std::string what;                 // "started", "adopted", "done", "failed", "queued again", "held", "paused" …
   std::string id;                   // of the run; "" for an event of a whole sweep
   std::string label;                // of the run
   std::string text;                 // details, may be ""
   std::vector<std::string> sweeps;  // that want the run; or the sweep that the event is about
 };
 
+/// "0c95df28  pre · seed 1  queued again: stalled", or "paused: interrupted" for an event of a whole sweep.
+std::string sentence_of(const SchedulerEvent& event);
+
 /// What the jobs of a sweep amount to.
 struct SweepCounts {
   int64_t total = 0;    // jobs, without those whose data are missing
   int64_t waiting = 0;  // queued, with those of a paused sweep
   int64_t running = 0;
-  int64_t ended() const { return total - waiting - running; }
 };
 
 /// Seconds after which a supervisor that was asked to stop is killed. It kills its program after the grace time, so it
@@ -121,11 +121,10 @@ class Scheduler {
   /// Kills all running attempts with their supervisors and starts no more.
   void kill_all();
 
-  /// True when no attempt is running and none will be started without a request.
-  bool idle() const;
   /// True while an attempt that was asked to stop has not ended.
   bool is_stopping_any() const;
-  /// As idle(), of one sweep. True for a sweep that was not added.
+  /// True when no attempt of the sweep is running and none will be started without a request; and for a sweep that was
+  /// not added.
   bool idle(const std::string& sweep) const;
 
   /// Why the sweep is paused, one sentence; "" if it is not.
@@ -197,7 +196,7 @@ class Scheduler {
   bool end_is_recorded(const std::string& id, int64_t attempt) const;  // the newest attempt's end is in the store
 
   // Sweeps and their jobs.
-  void want(ActiveSweep& sweep, const JobRecord& record, int64_t place);
+  void want(ActiveSweep& sweep, const JobRecord& record);
   void forget(const std::string& id);
   void enqueue(const std::string& id);
   void want_in_known_sweeps(const std::string& id);
@@ -245,7 +244,6 @@ class Scheduler {
   std::map<std::string, int> outside_ends_;    // run → kills and losses in a row without progress
   int64_t submissions_ = 0;
   bool stopping_ = false;
-  bool filling_ = false;
 };
 
 }  // namespace tearless::harness

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "base/run_directory.h"
 
 namespace tearless::harness {
 using nlohmann::json;

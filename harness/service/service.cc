@@ -18,10 +18,6 @@ namespace {
 
 constexpr auto kTick = std::chrono::seconds(1);
 
-double steady_seconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
 std::map<std::string, std::string> cuda_names(const std::vector<ProgramDevice>& devices) {
   std::map<std::string, std::string> names;
   for (const ProgramDevice& device : devices) {
@@ -34,6 +30,15 @@ Slots slots_of(const ServiceOptions& options) {
   std::vector<std::string> devices;
   for (const auto& [uuid, name] : cuda_names(options.devices)) devices.push_back(uuid);
   return Slots(available_cores(), options.jobs, devices, options.runs_per_gpu);
+}
+
+// UserError for a sweep of which an older tearless did not keep what starts its runs.
+void require_program(const Sweep& sweep) {
+  if (!sweep.program.empty()) return;
+  fail(
+      "sweep {} was submitted by an older tearless, which did not keep what starts its runs; submit its grid again: "
+      "tearless submit {}",
+      sweep.id, sweep.grid_file);
 }
 
 std::pair<uint64_t, uint64_t> identity_of(const std::filesystem::path& folder) {
@@ -91,7 +96,8 @@ void Service::submit(const std::string& id, Scheduler::Add how) {
   if (!std::filesystem::exists(workspace_.sweep(id) / "sweep.json")) {
     fail("there is no sweep {} in {}", id, workspace_.root().string());
   }
-  log_event(workspace_, id, "submitted");  // first: the sweep's folder says then that it is active
+  require_program(read_sweep(workspace_, id));
+  log_event(workspace_, id, "submitted");  // before the store: the sweep's folder says then that it is active
   const Sweep sweep = read_sweep(workspace_, id);
   store_.submit(sweep);
   titles_[id] = sweep.title;
@@ -136,6 +142,7 @@ json Service::carry_out(const Request& request) {
         scheduler_.pause(sweep, "paused on request", OnPause::kStop);
         break;
       case Verb::kResume:
+        require_program(*store_.sweep(sweep));
         scheduler_.resume(sweep);
         break;
       case Verb::kCancel:

@@ -24,7 +24,7 @@
 namespace tearless::harness {
 
 struct ServiceOptions {
-  std::string kind = "run";            // ServiceFacts::kind
+  std::string kind = "run";            // ServiceFacts::kind, or "command": works for one request only
   int jobs = 0;                        // concurrent runs on the CPU; 0: as many as their threads fit the cores
   int runs_per_gpu = 1;                // concurrent runs on each GPU
   std::vector<ProgramDevice> devices;  // of this machine

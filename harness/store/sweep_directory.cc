@@ -82,7 +82,10 @@ void replay_events(const fs::path& file, Sweep& sweep) {
     };
     if (what == "submitted" || what == "resumed") becomes(SweepState::kActive);
     if (what == "paused") becomes(SweepState::kPaused);
-    if (what == "left") becomes(SweepState::kPaused);  // of a tearless without a daemon: its `run` has ended
+    if (what == "left") {  // of a tearless without a daemon: its `run` has ended
+      becomes(SweepState::kPaused);
+      sweep.reason = "it was run by an older tearless";
+    }
     if (what == "cancelled") becomes(SweepState::kCancelled);
     if (what == "priority") sweep.priority = event.value("priority", int64_t{0});
   }

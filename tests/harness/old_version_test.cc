@@ -77,6 +77,15 @@ TEST_F(OldVersionTest, MigratedItPrintsTheSameTableAndTrainsNothing) {
   expect_the_same_table_and_no_training();
 }
 
+TEST_F(OldVersionTest, ASweepOfWhichTheProgramIsNotKnownIsRefused) {
+  Store::open_writer(Workspace(folder_ / "results"));
+  for (const char* verb : {"resume", "retry"}) {
+    const test::Finished refused = tearless({verb, "last"});
+    EXPECT_EQ(refused.code, 2) << verb;
+    EXPECT_THAT(refused.errors, HasSubstr("submit its grid again: tearless submit ")) << verb;
+  }
+}
+
 // The first version sealed nothing: a number can be checked against the folder only.
 TEST_F(OldVersionTest, AScoreThatDiffersFromItsFolderIsNotPrinted) {
   SQLite::Database((folder_ / "results/tearless.db").string(), SQLite::OPEN_READWRITE)

@@ -112,6 +112,10 @@ class SchedulerTest : public testing::Test {
     scheduler_->begin();
     scheduler_->add("s", how);
   }
+  int64_t ended(const std::string& sweep) const {
+    const SweepCounts counts = scheduler_->counts(sweep);
+    return counts.total - counts.waiting - counts.running;
+  }
   bool finished() const { return scheduler_->idle("s"); }
   std::string paused() const { return scheduler_->paused("s"); }
   void interrupt() { scheduler_->pause("s", "interrupted", OnPause::kStop); }
@@ -181,7 +185,7 @@ TEST_F(SchedulerTest, FillsItsSlotsInOrderAndRecordsResults) {
   EXPECT_FALSE(finished());
   finish(id_of(2));
   EXPECT_TRUE(finished());
-  EXPECT_EQ(scheduler_->counts("s").ended(), 3);
+  EXPECT_EQ(ended("s"), 3);
 }
 
 TEST_F(SchedulerTest, NeverTrainsADoneRunAgain) {
@@ -712,7 +716,7 @@ TEST_F(SchedulerTest, ARunThatTwoSweepsWantIsTrainedOnce) {
   EXPECT_EQ(launcher_.starts.size(), 2u);
   EXPECT_TRUE(scheduler_->idle("s"));
   EXPECT_TRUE(scheduler_->idle("t"));
-  EXPECT_EQ(scheduler_->counts("t").ended(), 2);
+  EXPECT_EQ(ended("t"), 2);
   for (const SchedulerEvent& event : events_) {
     if (event.what != "done" || event.id != id_of(0)) continue;
     EXPECT_EQ(event.sweeps, (std::vector<std::string>{"s", "t"}));
@@ -768,6 +772,44 @@ TEST_F(SchedulerTest, ACancelledSweepKeepsItsResultsAndTheRunsOfOthers) {
   submit("s", jobs(4));
   scheduler_->add("s", Scheduler::Add::kSubmit);
   EXPECT_EQ(state(1), RunState::kRunning);
+}
+
+TEST_F(SchedulerTest, ASweepThatIsSubmittedAgainBeforeItsCancelledRunHasStoppedTrainsIt) {
+  begin(jobs(1));
+  scheduler_->cancel("s");
+  submit("s", jobs(1));
+  scheduler_->add("s", Scheduler::Add::kSubmit);
+  end(id_of(0), Exit{.code = kExitStopped, .asked = "stop"});
+  EXPECT_EQ(starts(0), 2);
+}
+
+TEST_F(SchedulerTest, ANewSubmissionReleasesNoRunThatIsBeingHeld) {
+  begin(jobs(1));
+  scheduler_->hold(id_of(0));
+  scheduler_->add("s", Scheduler::Add::kSubmit);
+  end(id_of(0), Exit{.code = kExitStopped, .asked = "stop"});
+  EXPECT_EQ(state(0), RunState::kHeld);
+}
+
+TEST_F(SchedulerTest, ARunningRunOfASweepThatWasNotAddedCanBeCancelled) {
+  begin(jobs(1));
+  launcher_.survivors = launcher_.alive;
+  launcher_.alive.clear();
+  restart();
+  scheduler_->begin();
+  EXPECT_TRUE(scheduler_->cancel_run(id_of(0)));
+  EXPECT_TRUE(scheduler_->is_stopping_any());
+  EXPECT_EQ(state(0), RunState::kRunning) << "until its attempt has ended";
+  end(id_of(0), Exit{.code = kExitStopped, .asked = "stop"});
+  EXPECT_EQ(state(0), RunState::kCancelled);
+}
+
+TEST_F(SchedulerTest, ARequestedStopDelaysNothing) {
+  begin(jobs(1));
+  scheduler_->pause("s", "paused on request", OnPause::kStop);
+  end(id_of(0), Exit{.code = kExitStopped, .asked = "stop"});
+  scheduler_->resume("s");
+  EXPECT_EQ(starts(0), 2);
 }
 
 TEST_F(SchedulerTest, ACancelledRunWhoseLastUpdateWasMadeKeepsItsResult) {
@@ -876,7 +918,7 @@ TEST_F(SchedulerTest, AfterAStopNothingIsStartedAndTheSweepsStayActive) {
   end(id_of(0), Exit{.code = kExitStopped, .asked = "stop"});
   end(id_of(1), Exit{.code = kExitStopped, .asked = "stop"});
   EXPECT_FALSE(scheduler_->is_stopping_any());
-  EXPECT_TRUE(scheduler_->idle());
+  EXPECT_TRUE(finished());
   EXPECT_EQ(launcher_.starts.size(), 2u);
   EXPECT_EQ(store_->sweep("s")->state, SweepState::kActive);
 }
