@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "base/error.h"
-#include "harness/devices/memory_size.h"
+#include "base/memory_size.h"
 
 namespace tearless::harness {
 namespace {

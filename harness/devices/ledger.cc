@@ -8,8 +8,8 @@
 #include <tuple>
 #include <utility>
 
+#include "base/memory_size.h"
 #include "base/words.h"
-#include "harness/devices/memory_size.h"
 
 namespace tearless::harness {
 namespace {
@@ -47,6 +47,16 @@ std::optional<Reservation> Ledger::reserve(const Need& need) {
   return hold(need, std::move(found));
 }
 
+bool Ledger::cpu_is_full() const {
+  if (capacity_.jobs > 0) return runs_on_cpu() >= capacity_.jobs;
+  return free_cores().empty();
+}
+
+int64_t Ledger::runs_on_cpu() const {
+  return std::count_if(held_.begin(), held_.end(),
+                       [](const auto& held) { return held.second.reservation.device.empty(); });
+}
+
 std::string Ledger::why_not(const Need& need) const { return place(need).why; }
 
 Reservation Ledger::reserve_anyway(const Need& need, const std::string& uuid, const std::vector<int>& cores) {
@@ -76,6 +86,22 @@ void Ledger::set_runs_per_device(const Reservation& reservation, int runs) {
   const auto held = held_.find(reservation.id);
   if (held == held_.end()) throw std::logic_error("a released reservation was changed");
   held->second.need.runs_per_device = runs;
+}
+
+bool Ledger::is_shared(const Reservation& reservation) const {
+  if (!held_.contains(reservation.id)) throw std::logic_error("a released reservation was asked about");
+  return std::any_of(held_.begin(), held_.end(), [&](const auto& held) {
+    return held.first != reservation.id && held.second.reservation.device == reservation.device;
+  });
+}
+
+Ledger::Share Ledger::share_of(const std::string& uuid) const {
+  const OnDevice on = on_device(uuid);
+  Share share{.runs = on.runs, .reserved_bytes = on.reserved, .closed = ""};
+  for (const DeviceState& state : devices_) {
+    if (state.device.uuid == uuid) share.closed = why_closed(state);
+  }
+  return share;
 }
 
 void Ledger::note_use(const std::string& uuid, const DeviceUse& use, const std::set<int64_t>& own_pids) {
@@ -135,8 +161,7 @@ Ledger::Place Ledger::place(const Need& need) const {
 Ledger::Place Ledger::place_on_cpu(const Need& need) const {
   Place place;
   if (capacity_.jobs > 0) {
-    const auto runs = std::count_if(held_.begin(), held_.end(),
-                                    [](const auto& held) { return held.second.reservation.device.empty(); });
+    const int64_t runs = runs_on_cpu();
     if (runs >= capacity_.jobs) place.why = fmt::format("the CPU has {}", runs_text(runs));
     return place;
   }
@@ -179,9 +204,12 @@ Ledger::Place Ledger::place_on_device(const Need& need) const {
   return place;
 }
 
+std::string Ledger::why_closed(const DeviceState& state) {
+  return state.error.empty() ? state.foreign : fmt::format("does not answer ({})", state.error);
+}
+
 std::string Ledger::why_not_on(const DeviceState& state, const Need& need) const {
-  if (!state.error.empty()) return fmt::format("does not answer ({})", state.error);
-  if (!state.foreign.empty()) return state.foreign;
+  if (std::string closed = why_closed(state); !closed.empty()) return closed;
   const OnDevice on = on_device(state.device.uuid);
   if (on.has_whole_device) return "is taken whole by a run";
   if (on.runs > 0 && on.runs >= std::min(on.most, need.runs_per_device)) return "has " + runs_text(on.runs);

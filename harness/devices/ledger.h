@@ -21,10 +21,10 @@ namespace tearless::harness {
 
 /// What runs may use of this machine.
 struct Capacity {
-  std::vector<int> cores;       // numbers of CPU cores
-  int64_t memory_bytes = 0;     // of the machine; 0: not known, so that it limits nothing
-  int jobs = 0;                 // > 0: at most so many runs on the CPU, whatever their threads, and none is pinned
-  std::vector<Device> devices;  // GPUs
+  std::vector<int> cores = {};       // numbers of CPU cores
+  int64_t memory_bytes = 0;          // of the machine; 0: not known, so that it limits nothing
+  int jobs = 0;                      // > 0: at most so many runs on the CPU, whatever their threads, and none is pinned
+  std::vector<Device> devices = {};  // GPUs
 };
 
 /// What one run needs.
@@ -60,6 +60,9 @@ class Ledger {
   /// fewest runs, then the one with the most unreserved memory.
   std::optional<Reservation> reserve(const Need& need);
 
+  /// True if no run at all fits on the CPU now.
+  bool cpu_is_full() const;
+
   /// Why reserve(need) would return nullopt: "it needs 9.1 GiB, but GPU 2 has 7.8 GiB unreserved"; "" if it would
   /// succeed.
   std::string why_not(const Need& need) const;
@@ -75,6 +78,18 @@ class Ledger {
   /// Changes Need::runs_per_device of a reservation: the number is learnt while its run is running. Runs that are more
   /// than the new number stay. REQUIRES: as release().
   void set_runs_per_device(const Reservation& reservation, int runs);
+
+  /// True if other runs have the same GPU, or for a run on the CPU, if there are others on the CPU. REQUIRES: as
+  /// release().
+  bool is_shared(const Reservation& reservation) const;
+
+  /// What is reserved of a device.
+  struct Share {
+    int runs = 0;
+    int64_t reserved_bytes = 0;
+    std::string closed;  // why it takes no run whatever its memory: "is used by process 4711"; "" if it does
+  };
+  Share share_of(const std::string& uuid) const;
 
   /// What a device does now. A device that does not answer takes no new run, and neither does one with processes of
   /// others: all but `own_pids`, which are the processes of all reservations with their children, and any process on a
@@ -115,8 +130,10 @@ class Ledger {
   Place place(const Need& need) const;
   Place place_on_cpu(const Need& need) const;
   Place place_on_device(const Need& need) const;
+  static std::string why_closed(const DeviceState& state);
   std::string why_not_on(const DeviceState& state, const Need& need) const;
   OnDevice on_device(const std::string& uuid) const;
+  int64_t runs_on_cpu() const;
   int64_t unreserved(const DeviceState& state) const;
   bool takes_whole(const DeviceState& state, const Need& need) const;
   size_t cores_for(const Need& need) const;

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "harness/devices/memory_size.h"
+#include "base/memory_size.h"
 
 namespace tearless::harness {
 namespace {
@@ -37,21 +37,25 @@ void MemoryNeeds::ran_out(const std::string& shape, int64_t reserved, bool share
   known.raised = std::max(known.raised, scaled(reserved, kGrowth));
 }
 
-MemoryNeeds::Answer MemoryNeeds::of(const std::string& shape) const {
+std::optional<int64_t> MemoryNeeds::peak_of(const std::string& shape) const {
   const auto found = shapes_.find(shape);
-  if (found == shapes_.end()) return {.bytes = std::nullopt, .why = "not known"};
-  const Known& known = found->second;
+  return found == shapes_.end() ? std::nullopt : found->second.peak;
+}
+
+MemoryNeeds::Answer MemoryNeeds::of(const std::string& shape, const Said& said) const {
+  const auto found = shapes_.find(shape);
+  const Known known = found == shapes_.end() ? Known{} : found->second;
 
   Answer answer{.bytes = std::nullopt, .why = "not known"};
   const auto measured = scaled(known.used, kPeakMargin);
-  const auto estimated = scaled(known.estimate.value_or(0), kEstimateMargin);
-  if (known.declared && known.used <= *known.declared) {
-    answer = {.bytes = known.declared, .why = fmt::format("{} declared", memory_text(*known.declared))};
-  } else if (known.peak || known.declared || (known.estimate && measured > estimated)) {
+  const auto estimated = scaled(said.estimate.value_or(0), kEstimateMargin);
+  if (said.declared && known.used <= *said.declared) {
+    answer = {.bytes = said.declared, .why = fmt::format("{} declared", memory_text(*said.declared))};
+  } else if (known.peak || said.declared || (said.estimate && measured > estimated)) {
     answer = {.bytes = measured, .why = with_margin(known.used, "measured", kPeakMargin)};
-    if (known.declared) answer.why += fmt::format(", more than the {} declared", memory_text(*known.declared));
-  } else if (known.estimate) {
-    answer = {.bytes = estimated, .why = with_margin(*known.estimate, "estimated", kEstimateMargin)};
+    if (said.declared) answer.why += fmt::format(", more than the {} declared", memory_text(*said.declared));
+  } else if (said.estimate) {
+    answer = {.bytes = estimated, .why = with_margin(*said.estimate, "estimated", kEstimateMargin)};
   }
   if (known.raised > answer.bytes.value_or(0)) {
     answer = {

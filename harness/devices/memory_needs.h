@@ -2,9 +2,9 @@
 // same memory (same device kind, model and batch sizes). One object for each kind of memory: a GPU's, the machine's.
 //
 // Used is the first that is known:
-//   1. declared by the user, as it stands, unless more was measured;
+//   1. what the user declared, as it stands, unless more was measured;
 //   2. the measured peak of earlier runs × kPeakMargin;
-//   3. the estimate × kEstimateMargin, unless a run that has not ended uses more.
+//   3. the training program's estimate × kEstimateMargin, unless a run that has not ended uses more.
 // A run that ran out of memory beside others raises the need of its shape: what was known was too little.
 #pragma once
 
@@ -26,8 +26,11 @@ class MemoryNeeds {
     std::string why;               // "8.0 GiB measured, with a margin of 10 %"
   };
 
-  void declare(const std::string& shape, int64_t bytes) { shapes_[shape].declared = bytes; }
-  void estimate(const std::string& shape, int64_t bytes) { shapes_[shape].estimate = bytes; }
+  /// What is said of a run before it has run.
+  struct Said {
+    std::optional<int64_t> declared;  // by the user
+    std::optional<int64_t> estimate;  // of the training program
+  };
 
   /// The peak of a run that ended by itself. The largest counts.
   void learn_peak(const std::string& shape, int64_t bytes);
@@ -39,12 +42,15 @@ class MemoryNeeds {
   /// device to itself needs more than the device has, and no reservation helps it.
   void ran_out(const std::string& shape, int64_t reserved, bool shared);
 
+  /// The largest peak of a shape's runs that ended by themselves.
+  std::optional<int64_t> peak_of(const std::string& shape) const;
+
   /// How much to reserve for a run of a shape.
-  Answer of(const std::string& shape) const;
+  Answer of(const std::string& shape, const Said& said = {}) const;
 
  private:
   struct Known {
-    std::optional<int64_t> declared, peak, estimate;
+    std::optional<int64_t> peak;
     int64_t used = 0;    // the most that any run used, also one that has not ended
     int64_t raised = 0;  // the least to reserve after a run ran out of memory; 0: none did
   };

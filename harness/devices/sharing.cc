@@ -4,34 +4,54 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 namespace tearless::harness {
 namespace {
 
 std::string throughput_text(double throughput) {
   if (throughput >= 999'950) return fmt::format("{:.1f}M", throughput / 1e6);
-  return throughput >= 1000 ? fmt::format("{:.1f}k", throughput / 1e3) : fmt::format("{:.0f}", throughput);
+  return throughput >= 1000 ? fmt::format("{:.1f}k", throughput / 1e3) : fmt::format("{:.3g}", throughput);
 }
 
 }  // namespace
 
 void Sharing::observe(const SharingObservation& observation) {
-  if (!(observation.seconds > 0) || !(observation.tokens >= 0) || observation.runs < 1) return;
+  if (!(observation.seconds > 0) || !(observation.updates >= 0) || observation.runs < 1) return;
   Samples& samples = shapes_[observation.shape][observation.runs];
-  samples.push_back({.seconds = observation.seconds, .tokens = observation.tokens});
+  samples.push_back({.seconds = observation.seconds, .updates = observation.updates});
   if (samples.size() > kMostObservations) samples.pop_front();
 }
 
+nlohmann::json Sharing::observations_of(const std::string& shape) const {
+  auto observations = nlohmann::json::array();
+  if (const auto found = shapes_.find(shape); found != shapes_.end()) {
+    for (const auto& [runs, samples] : found->second) {
+      for (const Sample& sample : samples) observations.push_back({runs, sample.seconds, sample.updates});
+    }
+  }
+  return observations;
+}
+
+void Sharing::restore(const std::string& shape, const nlohmann::json& observations) {
+  std::vector<SharingObservation> all;
+  for (const nlohmann::json& each : observations) {
+    all.push_back({.shape = shape, .runs = each.at(0), .seconds = each.at(1), .updates = each.at(2)});
+  }
+  shapes_.erase(shape);
+  for (const SharingObservation& each : all) observe(each);
+}
+
 Sharing::Mean Sharing::mean_of(const Samples& samples) {
-  double seconds = 0, tokens = 0, squares = 0;
+  double seconds = 0, updates = 0, squares = 0;
   for (const Sample& sample : samples) {
     seconds += sample.seconds;
-    tokens += sample.tokens;
+    updates += sample.updates;
   }
   Mean mean;
-  mean.throughput = tokens / seconds;
+  mean.throughput = updates / seconds;
   for (const Sample& sample : samples) {
-    const double difference = sample.tokens / sample.seconds - mean.throughput;
+    const double difference = sample.updates / sample.seconds - mean.throughput;
     squares += difference * difference;
   }
   const auto count = static_cast<double>(samples.size());
@@ -82,7 +102,7 @@ Sharing::Answer Sharing::runs_per_device(const std::string& shape, int most) con
   for (const auto& [runs, mean] : means) {
     sums += sums.empty() ? "" : ", ";
     sums += fmt::format("{} {} {}{}", runs, sums.empty() ? (runs == 1 ? "run makes" : "runs make") : "make",
-                        throughput_text(mean.throughput), sums.empty() ? " tokens/s" : "");
+                        throughput_text(mean.throughput), sums.empty() ? " updates/s" : "");
   }
   if (sums.empty()) sums = "not measured yet";
   answer.why = fmt::format("{}{} per GPU{}: {}", answer.searching ? "trying " : "", answer.runs,

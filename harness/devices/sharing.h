@@ -7,7 +7,7 @@
 // number whose sum is within kAsGood of the best: fewer runs end sooner and need less memory. Recent observations
 // replace old ones, so a number that becomes worse is left.
 //
-//   tokens/s
+//   updates/s
 //      21k |         3   4     4 adds nothing to 3: the search ends
 //      18k |     2             3 is chosen
 //      10k | 1
@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <string>
 
 namespace tearless::harness {
@@ -26,7 +27,7 @@ struct SharingObservation {
   std::string shape;
   int runs = 1;
   double seconds = 0;  // > 0; a minute or more, so that it includes evaluations and checkpoints
-  double tokens = 0;   // of all these runs together (or images: any unit that the shape always has)
+  double updates = 0;  // of all these runs together
 };
 
 class Sharing {
@@ -46,15 +47,19 @@ class Sharing {
   /// Ignores observations without duration or without runs.
   void observe(const SharingObservation& observation);
 
+  /// What was observed of a shape, and its inverse. nlohmann::json::exception for anything else.
+  nlohmann::json observations_of(const std::string& shape) const;
+  void restore(const std::string& shape, const nlohmann::json& observations);
+
   /// How many runs of a shape to place on one GPU. `most` is how many its memory takes; below 1 it counts as 1.
   Answer runs_per_device(const std::string& shape, int most) const;
 
  private:
   struct Sample {
-    double seconds = 0, tokens = 0;
+    double seconds = 0, updates = 0;
   };
   struct Mean {
-    double throughput = 0;  // tokens/s, the sum over the runs
+    double throughput = 0;  // updates/s, the sum over the runs
     double error = 0;       // standard error of it
     bool enough = false;    // it needs no more observations
   };

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "harness/devices/memory_size.h"
+#include "base/memory_size.h"
 #include "tests/support/error_of.h"
 
 namespace tearless::harness {

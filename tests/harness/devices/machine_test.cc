@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sched.h>
+#include <unistd.h>
 
 #include <filesystem>
 
@@ -33,6 +34,28 @@ TEST(Machine, CoresAreThoseOfTheAffinityMask) {
   const std::vector<int> one = cores_of_process();
   ASSERT_EQ(::sched_setaffinity(0, sizeof before, &before), 0);
   EXPECT_EQ(one, std::vector<int>{all.back()});
+}
+
+TEST(Machine, ProcessesAreFoundByTheirSession) {
+  const TempFolder folder;
+  write(folder / "proc/10/stat", "10 (tearless) S 1 10 10 0 -1\n");
+  write(folder / "proc/11/stat", "11 (a) name (x) R 10 11 10 0 -1\n");
+  write(folder / "proc/12/stat", "12 (other) R 1 12 12 0 -1\n");
+  write(folder / "proc/13/stat", "");  // has just ended
+  write(folder / "proc/self/stat", "12 (other) R 1 12 12 0 -1\n");
+  const std::map<int64_t, std::set<int64_t>> expected = {{10, {10, 11}}, {12, {12}}};
+  EXPECT_EQ(processes_by_session(folder / "proc"), expected);
+  EXPECT_TRUE(processes_by_session()[::getsid(0)].contains(::getpid()));
+}
+
+TEST(Machine, PrivateMemoryOfProcessesLeavesOutWhatFilesShare) {
+  const TempFolder folder;
+  write(folder / "proc/10/status",
+        "Name:\ta\nVmRSS:\t  900 kB\nRssAnon:\t  100 kB\nRssFile:\t 700 kB\nRssShmem:\t 4 kB\n");
+  write(folder / "proc/11/status", "Name:\tb\nRssAnon:\t  20 kB\n");
+  EXPECT_EQ(private_memory_of({10, 11, 12}, folder / "proc"), 124 * 1024);
+  const std::vector<char> own(8 << 20, 'x');
+  EXPECT_GE(private_memory_of({::getpid()}), static_cast<int64_t>(own.size()));
 }
 
 TEST(Machine, MemoryIsThatOfTheMachineWithoutALimit) {

@@ -17,12 +17,12 @@ namespace {
 
 using testing::HasSubstr;
 
-// The sum of the throughput of k runs, in tokens/s.
+// The sum of the throughput of k runs, in updates/s.
 using Model = std::function<double(int)>;
 
 void observe(Sharing& sharing, int runs, double throughput, int times = 3, const std::string& shape = "a") {
   for (int i = 0; i < times; ++i) {
-    sharing.observe({.shape = shape, .runs = runs, .seconds = 60, .tokens = 60 * throughput});
+    sharing.observe({.shape = shape, .runs = runs, .seconds = 60, .updates = 60 * throughput});
   }
 }
 
@@ -35,7 +35,7 @@ Sharing::Answer simulate(Sharing& sharing, const Model& model, int most, double 
     if (each) each(answer);
     const double error = noise * (2 * (random() / 4294967296.0) - 1);
     sharing.observe(
-        {.shape = "a", .runs = answer.runs, .seconds = 60, .tokens = 60 * model(answer.runs) * (1 + error)});
+        {.shape = "a", .runs = answer.runs, .seconds = 60, .updates = 60 * model(answer.runs) * (1 + error)});
   }
   return sharing.runs_per_device("a", most);
 }
@@ -60,12 +60,12 @@ TEST(Sharing, TriesOneRunMoreWhileTheSumGrows) {
   const Sharing::Answer trying = sharing.runs_per_device("a", 8);
   EXPECT_EQ(trying.runs, 4);
   EXPECT_TRUE(trying.searching);
-  EXPECT_EQ(trying.why, "trying 4 per GPU: 1 run makes 10.2k tokens/s, 2 make 17.9k, 3 make 21.0k");
+  EXPECT_EQ(trying.why, "trying 4 per GPU: 1 run makes 10.2k updates/s, 2 make 17.9k, 3 make 21.0k");
   observe(sharing, 4, 20100);
   const Sharing::Answer chosen = sharing.runs_per_device("a", 8);
   EXPECT_EQ(chosen.runs, 3);
   EXPECT_FALSE(chosen.searching);
-  EXPECT_EQ(chosen.why, "3 per GPU: 1 run makes 10.2k tokens/s, 2 make 17.9k, 3 make 21.0k, 4 make 20.1k");
+  EXPECT_EQ(chosen.why, "3 per GPU: 1 run makes 10.2k updates/s, 2 make 17.9k, 3 make 21.0k, 4 make 20.1k");
 }
 
 TEST(Sharing, TriesNoMoreRunsThanMemoryTakes) {
@@ -75,7 +75,7 @@ TEST(Sharing, TriesNoMoreRunsThanMemoryTakes) {
   const Sharing::Answer answer = sharing.runs_per_device("a", 2);
   EXPECT_EQ(answer.runs, 2);
   EXPECT_FALSE(answer.searching);
-  EXPECT_EQ(answer.why, "2 per GPU, as many as its memory takes: 1 run makes 900 tokens/s, 2 make 1.8k");
+  EXPECT_EQ(answer.why, "2 per GPU, as many as its memory takes: 1 run makes 900 updates/s, 2 make 1.8k");
   EXPECT_EQ(sharing.runs_per_device("a", 1).runs, 1) << "a need that grew";
   EXPECT_EQ(sharing.runs_per_device("a", 0).runs, 1) << "a run that needs a whole GPU";
 }
@@ -87,7 +87,7 @@ TEST(Sharing, StaysWithOneRunWhereTwoAddNothing) {
   const Sharing::Answer answer = sharing.runs_per_device("a", 8);
   EXPECT_EQ(answer.runs, 1);
   EXPECT_FALSE(answer.searching);
-  EXPECT_THAT(answer.why, HasSubstr("1 run makes 2.0M tokens/s, 2 make 2.0M"));
+  EXPECT_THAT(answer.why, HasSubstr("1 run makes 2.0M updates/s, 2 make 2.0M"));
 }
 
 TEST(Sharing, LeavesANumberThatBecomesWorse) {
@@ -142,10 +142,10 @@ TEST(Sharing, MeasuresANoisyNumberLonger) {
 TEST(Sharing, IgnoresObservationsThatMeasureNothing) {
   Sharing sharing;
   for (int i = 0; i < 5; ++i) {
-    sharing.observe({.shape = "a", .runs = 1, .seconds = 0, .tokens = 100});
-    sharing.observe({.shape = "a", .runs = 1, .seconds = -1, .tokens = 100});
-    sharing.observe({.shape = "a", .runs = 0, .seconds = 60, .tokens = 100});
-    sharing.observe({.shape = "a", .runs = 1, .seconds = 60, .tokens = std::nan("")});
+    sharing.observe({.shape = "a", .runs = 1, .seconds = 0, .updates = 100});
+    sharing.observe({.shape = "a", .runs = 1, .seconds = -1, .updates = 100});
+    sharing.observe({.shape = "a", .runs = 0, .seconds = 60, .updates = 100});
+    sharing.observe({.shape = "a", .runs = 1, .seconds = 60, .updates = std::nan("")});
   }
   EXPECT_EQ(sharing.runs_per_device("a", 8).why, "trying 1 per GPU: not measured yet");
 }

@@ -48,9 +48,6 @@ class SimulatedSweep {
     for (int i = 0; i < runs; ++i) {
       for (const auto& [name, shape] : shapes_) queue_.push_back(name);
     }
-    for (const auto& [name, shape] : shapes_) {
-      if (shape.estimate > 0) needs_.estimate(name, shape.estimate);
-    }
   }
 
   SweepResult run() {
@@ -74,7 +71,9 @@ class SimulatedSweep {
   Need need_of(const std::string& shape) {
     Need need;
     need.device = "cuda";
-    need.device_bytes = needs_.of(shape).bytes;
+    const int64_t estimate = shapes_.at(shape).estimate;
+    need.device_bytes =
+        needs_.of(shape, {.declared = {}, .estimate = estimate > 0 ? std::optional(estimate) : std::nullopt}).bytes;
     if (!share_) return need;
     const int64_t memory = declared_.devices().front().memory_bytes;
     const int most = need.device_bytes ? static_cast<int>(memory / *need.device_bytes) : 1;
@@ -142,7 +141,7 @@ class SimulatedSweep {
     declared_.set_use(device, use);
     ledger_.note_use(device, declared_.use_of(device), pids);
     if (same && std::none_of(runs.begin(), runs.end(), [](const Run* run) { return run->ended; })) {
-      sharing_.observe({.shape = runs.front()->shape, .runs = count, .seconds = kTick, .tokens = kTick * sum});
+      sharing_.observe({.shape = runs.front()->shape, .runs = count, .seconds = kTick, .updates = kTick * sum});
     }
   }
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace tearless::harness {
+namespace tearless {
 
 /// "7.8 GiB"; below 1 GiB "512 MiB". Rounded to the nearest.
 std::string memory_text(int64_t bytes);
@@ -18,4 +18,4 @@ std::string memory_text_down(int64_t bytes);
 /// Reads "24GiB", "1.5 GiB" or "512 MiB", greater than 0; nullopt for anything else.
 std::optional<int64_t> parse_memory(std::string_view text);
 
-}  // namespace tearless::harness
+}  // namespace tearless

@@ -1,11 +1,11 @@
-#include "harness/devices/memory_size.h"
+#include "base/memory_size.h"
 
 #include <fmt/format.h>
 
 #include <charconv>
 #include <cmath>
 
-namespace tearless::harness {
+namespace tearless {
 namespace {
 
 constexpr double kMiB = 1 << 20;
@@ -45,4 +45,4 @@ std::optional<int64_t> parse_memory(std::string_view text) {
   return static_cast<int64_t>(bytes);
 }
 
-}  // namespace tearless::harness
+}  // namespace tearless
