@@ -21,9 +21,9 @@ class Descriptor {
  public:
   Descriptor(const fs::path& path, int flags, const char* verb) : Descriptor(path, flags, verb, path) {}
   /// Error messages name `meant` instead of `path`.
-  Descriptor(const fs::path& path, int flags, const char* verb, const fs::path& meant)
+  Descriptor(const fs::path& path, int flags, const char* verb, const fs::path& meant, mode_t mode = 0666)
       : fd_((flags & O_ACCMODE) == O_RDONLY ? ::open(path.c_str(), flags | O_CLOEXEC)
-                                            : sys::open_for_writing(path.c_str(), flags)) {
+                                            : sys::open_for_writing(path.c_str(), flags, mode)) {
     if (fd_ < 0) fail_errno(verb, meant);
   }
   ~Descriptor() { ::close(fd_); }
@@ -110,6 +110,11 @@ void replace_unsynced(const fs::path& path, std::string_view bytes) {
     write_all(file.get(), bytes, path);
   }
   rename_file(temporary, path);
+}
+
+void write_program_unsynced(const fs::path& path, std::string_view bytes) {
+  const Descriptor file(path, O_WRONLY | O_CREAT | O_EXCL, "write", path, 0777);
+  write_all(file.get(), bytes, path);
 }
 
 void make_folders(const fs::path& folder) {

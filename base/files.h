@@ -27,6 +27,9 @@ void write_atomically(const std::filesystem::path& path, std::string_view bytes)
 /// both.
 void replace_unsynced(const std::filesystem::path& path, std::string_view bytes);
 
+/// Writes a new file that may be executed, without fsync. UserError if there is one.
+void write_program_unsynced(const std::filesystem::path& path, std::string_view bytes);
+
 /// Makes a folder and its missing parents, durably.
 void make_folders(const std::filesystem::path& folder);
 

@@ -3,6 +3,7 @@
 #include <torch/headeronly/version.h>
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <thread>
 
@@ -31,10 +32,15 @@ Action command_probe(CLI::App& app) {
       for (const CudaDevice& d : devices) {
         list.push_back({{"kind", "cuda"}, {"uuid", d.uuid}, {"name", d.name}, {"memory_bytes", d.memory_bytes}});
       }
+      // The libraries that come with the engine; LibTorch is found where the build found it.
+      nlohmann::json files = nlohmann::json::array();
+      if (std::filesystem::exists(cuda_library_file())) files.push_back(cuda_library_file().filename());
       fmt::print("{}\n", nlohmann::json{{"program", "tearless-engine"},
                                         {"version", std::string(build_stamp())},
+                                        {"runtime", "LibTorch " TORCH_VERSION},
                                         {"numerics", kNumerics},
-                                        {"devices", list}}
+                                        {"devices", list},
+                                        {"files", files}}
                              .dump());
       return static_cast<int>(kExitDone);
     }

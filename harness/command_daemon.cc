@@ -32,6 +32,7 @@ namespace {
 
 constexpr int kStartTries = 300;         // to find the daemon that was started in the background
 constexpr int kBetweenStartTries = 100;  // milliseconds
+constexpr int kTryAgain = 5;             // seconds until a full disk is tried again
 
 struct DaemonOptions {
   bool background = false;
@@ -53,22 +54,16 @@ void say(const std::string& line) {
   std::fflush(stdout);
 }
 
-int serve(const DaemonOptions& options, const Globals& globals) {
-  const Workspace workspace(globals.workspace);
-  const std::unique_ptr<Store> store = open_unless_served(workspace);
-  if (!store) {
-    const ServiceFacts facts = service_facts_from(*ask_service(workspace, {.verb = Verb::kStatus}));
-    fail("a tearless {} (process {}) works in {} already", facts.kind, facts.pid, workspace.root().string());
-  }
-  ServiceHost host(
-      *store, workspace, options.capacity.service("daemon", devices(globals)), [](const SchedulerEvent& event) {
-        const std::string sweep = event.id.empty() ? fmt::format("{}  ", fmt::join(event.sweeps, ", ")) : "";
-        say(sweep + sentence_of(event));
-      });
+// Returns when it was asked to end.
+void serve_once(const ServiceOptions& options, const Workspace& workspace, Store& store, bool& has_begun) {
+  ServiceHost host(store, workspace, options, [](const SchedulerEvent& event) {
+    const std::string sweep = event.id.empty() ? fmt::format("{}  ", fmt::join(event.sweeps, ", ")) : "";
+    say(sweep + sentence_of(event));
+  });
   Service& service = host.service();
-  say(fmt::format("tearless daemon, process {}, works in {}", ::getpid(), fs::absolute(workspace.root()).string()));
   service.begin();
   service.add_active_sweeps();
+  has_begun = true;
   bool leave = false;
   const auto done = [&] { return (leave || service.asked_to_end()) && !service.scheduler().is_stopping_any(); };
   host.run(done, [&](int) { leave = true; });
@@ -76,7 +71,28 @@ int serve(const DaemonOptions& options, const Globals& globals) {
   say(running == 0 ? "ends"
                    : fmt::format("ends; {} under way, which the next tearless daemon or run takes over",
                                  counted(static_cast<int64_t>(running), "run")));
-  return kOk;
+}
+
+int serve(const DaemonOptions& options, const Globals& globals) {
+  const Workspace workspace(globals.workspace);
+  const std::unique_ptr<Store> store = open_unless_served(workspace);
+  if (!store) {
+    const ServiceFacts facts = service_facts_from(*ask_service(workspace, {.verb = Verb::kStatus}));
+    fail("a tearless {} (process {}) works in {} already", facts.kind, facts.pid, workspace.root().string());
+  }
+  const ServiceOptions service = options.capacity.service("daemon", devices(globals));
+  say(fmt::format("tearless daemon, process {}, works in {}", ::getpid(), fs::absolute(workspace.root()).string()));
+  for (bool has_begun = false;;) {
+    try {
+      serve_once(service, workspace, *store, has_begun);
+      return kOk;
+    } catch (const MachineError& error) {
+      // What could not be recorded is in the run folders: a new service finds it there, as after a kill.
+      if (!has_begun) throw;
+      say(fmt::format("{}. Runs that are under way continue; tries again in {} s", error.what(), kTryAgain));
+      ::poll(nullptr, 0, 1000 * kTryAgain);
+    }
+  }
 }
 
 // Starts a daemon in a session of its own, with its output in WORKSPACE/daemon.log, and waits until it answers.
@@ -92,16 +108,13 @@ int serve_in_background(const DaemonOptions& options, const Globals& globals) {
   const int out = sys::open_for_writing(log.c_str(), O_WRONLY | O_CREAT | O_APPEND);
   if (out < 0) fail("cannot write {}", log.string());
   SpawnRequest request{
-      .arguments = {fs::read_symlink("/proc/self/exe").string(), "daemon", "--workspace", workspace.root().string(),
-                    "--runs-per-gpu", std::to_string(options.capacity.runs_per_gpu)},
+      .arguments = {fs::read_symlink("/proc/self/exe").string(), "daemon", "--workspace", workspace.root().string()},
       .environment = {},
       .standard_output = out,
       .standard_error = out,
       .own_session = true};
   if (!globals.engine.empty()) request.arguments.insert(request.arguments.end(), {"--engine", globals.engine.string()});
-  if (options.capacity.jobs > 0) {
-    request.arguments.insert(request.arguments.end(), {"--jobs", std::to_string(options.capacity.jobs)});
-  }
+  for (const std::string& argument : options.capacity.arguments()) request.arguments.push_back(argument);
   const pid_t pid = spawn(request);
   ::close(out);
   for (int tries = 0; tries < kStartTries; ++tries) {

@@ -28,7 +28,7 @@ struct Known {
   std::string grid;         // the grid file that requested it, or ""
   std::string waiting_for;  // not empty: the missing corpus file
   std::string error;        // not empty: why the training program refuses the settings
-  std::string waits;        // not empty: why it is queued and not running
+  std::string why;          // not empty: why it is queued and not running, or where it runs
   std::vector<AttemptRecord> attempts;
 };
 
@@ -51,7 +51,7 @@ std::string state_text(const Known& run) {
   std::string text(result.state ? name_of(*result.state) : "not started");
   if (result.state == RunState::kDiverged) text += fmt::format(" at update {}", result.diverged_step);
   if (!result.reason.empty()) text += ": " + result.reason;
-  if (!run.waits.empty()) text += fmt::format("{} {}", result.reason.empty() ? ":" : ";", run.waits);
+  if (!run.why.empty()) text += fmt::format("{} {}", result.reason.empty() ? ":" : ";", run.why);
   if (result.stale) text += "; stale: the current training program computes other numbers";
   if (result.mixed) text += "; mixed: its attempts ran on different kinds of processor or device";
   return text;
@@ -94,7 +94,7 @@ json run_json(const Known& run) {
           {"reason", run.result.reason},
           {"error", run.error},
           {"waiting_for", run.waiting_for},
-          {"waits", run.waits},
+          {"why", run.why},
           {"stale", run.result.stale},
           {"mixed", run.result.mixed},
           {"scores", run.result.scores},
@@ -146,17 +146,21 @@ Known one_run(const std::string& prefix, const Globals& globals) {
   return run;
 }
 
-// Asks the service why the queued runs among `runs` are not running.
-void say_why_they_wait(std::vector<Known>& runs, const Globals& globals) {
+bool is_pending(const std::optional<RunState>& state) {
+  return state == RunState::kQueued || state == RunState::kRunning;
+}
+
+// Asks the service why the queued runs among `runs` are not running, and where the running ones run.
+void ask_why(std::vector<Known>& runs, const Globals& globals) {
   Request request{.verb = Verb::kWhy};
   for (const Known& run : runs) {
-    if (run.result.state == RunState::kQueued) request.runs.push_back(run.result.id);
+    if (is_pending(run.result.state)) request.runs.push_back(run.result.id);
   }
   if (request.runs.empty()) return;
   const std::optional<json> answer = ask_service(Workspace(globals.workspace), request);
   for (Known& run : runs) {
-    if (run.result.state != RunState::kQueued) continue;
-    run.waits = answer ? answer->at("why").value(run.result.id, "") : "no tearless works in this workspace";
+    if (!is_pending(run.result.state)) continue;
+    run.why = answer ? answer->at("why").value(run.result.id, "") : "no tearless works in this workspace";
   }
 }
 
@@ -169,7 +173,7 @@ int explain(const ExplainOptions& options, const Globals& globals) {
       fail("axis=label needs a grid: tearless explain GRID {}", fmt::join(options.where, " "));
     runs.push_back(one_run(options.what, globals));
   }
-  say_why_they_wait(runs, globals);
+  ask_why(runs, globals);
   if (globals.json) {
     json all = json::array();
     for (const Known& run : runs) all.push_back(run_json(run));

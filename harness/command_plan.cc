@@ -9,8 +9,11 @@
 
 #include "base/words.h"
 #include "harness/commands.h"
+#include "harness/devices/machine.h"
+#include "harness/estimate.h"
 #include "harness/grid_state.h"
 #include "harness/output.h"
+#include "harness/submit/submission.h"
 #include "harness/table/table.h"
 
 namespace tearless::harness {
@@ -46,6 +49,7 @@ struct Tally {
   int64_t updates = 0;                           // the most updates that the runs in kToRun can make
   int64_t shared = 0;                            // points with the same run as another point of the grid
   std::map<std::string, int64_t> waiting_for;    // missing file, one sentence → number of runs
+  Estimate estimate;                             // of the runs in kToRun
 };
 
 void count(const Grid& grid, const GridPoint& point, Kind kind, Tally& tally) {
@@ -61,6 +65,7 @@ Tally tally_of(const GridState& state, const Only& only) {
   for (const Axis& axis : grid.axes) tally.by_axis.emplace_back(axis.points.size());
   tally.by_axis.emplace_back(grid.seeds.size());
   std::set<std::string> seen;
+  std::vector<UntrainedRun> untrained;
   for (size_t i = 0; i < state.plan.size(); ++i) {
     const PlannedRun& run = state.plan[i];
     const Kind kind = kind_of(run, state.results[i]);
@@ -70,8 +75,13 @@ Tally tally_of(const GridState& state, const Only& only) {
       ++tally.shared;
     } else if (kind == kToRun) {
       tally.updates += run.answer.updates;
+      untrained.push_back({.shape = shape_of(run.answer),
+                           .device = run.answer.device,
+                           .threads = run.answer.threads,
+                           .updates = run.answer.updates});
     }
   }
+  if (state.store) tally.estimate = estimate_of(untrained, state.store->timings());
   for_each_point(grid, [&](const GridPoint& point, const Exclusion* excluded) {
     if (!excluded || !only.admits(point)) return;
     count(grid, point, kLeftOut, tally);
@@ -153,6 +163,8 @@ void print_plan(const GridState& state, const Tally& tally, const Globals& globa
   }
   if (tally.all[kToRun] > 0) {
     print("To run: {}, {} updates at most; {}\n", counted(tally.all[kToRun], "run"), tally.updates, sizes_text(state));
+    const std::string time = estimate_text(tally.estimate, static_cast<int>(cores_of_process().size()), /*gpus=*/0);
+    if (!time.empty()) print("Time: {}\n", time);
   }
   if (!state.errors.empty()) return;  // the caller prints the errors; they must be corrected first
   const char* next = tally.all[kToRun] > 0     ? "Next: tearless run"
@@ -176,6 +188,12 @@ json plan_json(const GridState& state, const Tally& tally) {
                {"counts", counts_json(tally.all)},
                {"errors", state.errors}};
   plan["updates"] = tally.updates;
+  plan["estimate"] = {{"runs", tally.estimate.known},
+                      {"runs_without", tally.estimate.unknown},
+                      {"ended_runs", tally.estimate.ended},
+                      {"cpu_seconds", tally.estimate.cpu_seconds},
+                      {"gpu_seconds", tally.estimate.gpu_seconds},
+                      {"error", tally.estimate.error}};
   plan["axes"] = json::array();
   for (size_t axis = 0; axis < grid.axes.size(); ++axis) {
     json points = json::array();

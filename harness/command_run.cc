@@ -142,7 +142,8 @@ std::optional<Ending> watch(const RunOptions& options, const Workspace& workspac
   for (const RunRequest& run : submission.sweep.runs) labels[run.id] = run_label(run.coordinates, run.seed);
   if (submit && options.capacity.is_given()) {
     print_to(stderr,
-             "--jobs and --runs-per-gpu have no effect here: another tearless does the work and decides that\n");
+             "--jobs, --runs-per-gpu, --pin and --devices have no effect here: another tearless does the work and "
+             "decides that\n");
   }
   const Request request{.verb = options.retry ? Verb::kRetry : Verb::kSubmit, .sweeps = {sweep}};
   if (submit && !ask_service(workspace, request)) return std::nullopt;
@@ -240,7 +241,7 @@ int conclude(const Store& store, const Sweep& sweep, const Globals& globals, con
 }
 
 int run(const RunOptions& options, const Globals& globals) {
-  const Submission submission = prepare_submission(options.grid, globals.engine, options.submission.options());
+  Submission submission = prepare_submission(options.grid, globals.engine, options.submission.options());
   const Workspace workspace =
       options.submission.smoke ? Workspace(globals.workspace).smoke() : Workspace(globals.workspace);
   std::unique_ptr<Store> store = open_unless_served(workspace);

@@ -89,8 +89,10 @@ std::string who_works(const Workspace& workspace) {
   const auto answer = ask_service(workspace, {.verb = Verb::kStatus});
   if (!answer) return "Another tearless is writing to this workspace.";
   const ServiceFacts facts = service_facts_from(*answer);
-  return fmt::format("A `tearless {}` is active in this workspace (process {}, since {}).", facts.kind, facts.pid,
-                     facts.started_at);
+  std::string text = fmt::format("A `tearless {}` is active in this workspace (process {}, since {}).", facts.kind,
+                                 facts.pid, facts.started_at);
+  for (const DeviceFacts& device : facts.devices) text += "\n  " + summary_of(device);
+  return text;
 }
 
 int show(const std::string& grid, const Globals& globals) {

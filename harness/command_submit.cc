@@ -28,7 +28,7 @@ int submit(const SubmitOptions& options, const Globals& globals) {
   const Workspace workspace =
       options.submission.smoke ? Workspace(globals.workspace).smoke() : Workspace(globals.workspace);
   nlohmann::json answers = nlohmann::json::array();
-  for (const Submission& submission : submissions) {
+  for (Submission& submission : submissions) {
     write_submission(workspace, submission);
     const Sweep& sweep = submission.sweep;
     carry_out({.verb = options.retry ? Verb::kRetry : Verb::kSubmit, .sweeps = {sweep.id}}, workspace);

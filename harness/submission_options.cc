@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "base/error.h"
+#include "base/memory_size.h"
 #include "harness/number_option.h"
 
 namespace tearless::harness {
@@ -12,18 +14,27 @@ void SubmissionFlags::add_to(CLI::App& app) {
                "train every run for a few updates only, to check that the grid works (in WORKSPACE/smoke)");
   app.add_option("--priority", priority, "sweeps of higher priority go first (default: 0, or what it was)");
   app.add_option("--stall-timeout", stall_minutes,
-                 "minutes without new output or metrics after which a run is stopped (0: never)")
-      ->check(number_from(0))
-      ->capture_default_str();
+                 "minutes without new output or metrics after which a run is stopped (0: never; default: the grid's "
+                 "[policy], else 30)")
+      ->check(number_from(0));
   app.add_option("--grace", grace_seconds,
-                 "seconds that a run has to write a checkpoint and exit when it is asked to stop; then it is killed")
-      ->check(whole_number_from(0))
-      ->capture_default_str();
+                 "seconds that a run has to write a checkpoint and exit when it is asked to stop; then it is killed "
+                 "(default: the grid's [policy], else 30)")
+      ->check(whole_number_from(0));
+  app.add_option(
+      "--memory", memory,
+      "memory that each run needs, of its GPU or of the machine, such as 8GiB (default: the grid's [policy], "
+      "else an estimate at first, then what was measured)");
 }
 
 SubmissionOptions SubmissionFlags::options() const {
-  return {
-      .only = only, .smoke = smoke, .policy = {.stall_seconds = stall_minutes * 60, .grace_seconds = grace_seconds}};
+  SubmissionOptions options{
+      .only = only, .smoke = smoke, .stall_minutes = stall_minutes, .grace_seconds = grace_seconds};
+  if (!memory.empty()) {
+    options.memory_bytes = parse_memory(memory);
+    if (!options.memory_bytes) fail("--memory \"{}\" is not a size such as 8GiB", memory);
+  }
+  return options;
 }
 
 void CapacityFlags::add_to(CLI::App& app) {
@@ -31,14 +42,31 @@ void CapacityFlags::add_to(CLI::App& app) {
                  "runs at the same time on the CPU (default: as many as the cores allow for their threads)")
       ->check(whole_number_from(1));
   app.add_option("--runs-per-gpu", runs_per_gpu,
-                 "runs at the same time on each GPU; more than 1 pays for small models (docs/speed.md); results do not "
-                 "depend on it")
-      ->check(whole_number_from(1))
-      ->capture_default_str();
+                 "runs at the same time on each GPU, as far as its memory allows (default: as many as together make "
+                 "the most updates, which is measured); results do not depend on it")
+      ->check(whole_number_from(1));
+  app.add_flag("--pin", pin,
+               "bind each run on the CPU to cores of its own; only where nothing else runs on the machine");
+  app.add_option("--devices", devices,
+                 "assume these GPUs, such as \"4 x 24GiB\", for demonstrations and tests (default: those there are)");
+}
+
+std::vector<std::string> CapacityFlags::arguments() const {
+  std::vector<std::string> arguments;
+  if (jobs > 0) arguments.insert(arguments.end(), {"--jobs", std::to_string(jobs)});
+  if (runs_per_gpu > 0) arguments.insert(arguments.end(), {"--runs-per-gpu", std::to_string(runs_per_gpu)});
+  if (pin) arguments.emplace_back("--pin");
+  if (!devices.empty()) arguments.insert(arguments.end(), {"--devices", devices});
+  return arguments;
 }
 
 ServiceOptions CapacityFlags::service(const std::string& kind, std::vector<ProgramDevice> devices) const {
-  return {.kind = kind, .jobs = jobs, .runs_per_gpu = runs_per_gpu, .devices = std::move(devices)};
+  return {.kind = kind,
+          .jobs = jobs,
+          .runs_per_gpu = runs_per_gpu,
+          .pin = pin,
+          .declared_devices = this->devices,
+          .devices = std::move(devices)};
 }
 
 }  // namespace tearless::harness

@@ -16,8 +16,9 @@ struct SubmissionFlags {
   std::vector<std::string> only;
   bool smoke = false;
   std::optional<int64_t> priority;  // unset: what it was, 0 for a new sweep
-  double stall_minutes = 30;
-  int grace_seconds = 30;
+  std::optional<double> stall_minutes;
+  std::optional<int> grace_seconds;
+  std::string memory;  // "8GiB", "" if not given
 
   void add_to(CLI::App& app);
   SubmissionOptions options() const;
@@ -26,10 +27,14 @@ struct SubmissionFlags {
 /// Of `run` and `daemon`. Without meaning for a `run` that a service does the work for.
 struct CapacityFlags {
   int jobs = 0;
-  int runs_per_gpu = 1;
+  int runs_per_gpu = 0;
+  bool pin = false;
+  std::string devices;
 
   void add_to(CLI::App& app);
-  bool is_given() const { return jobs != 0 || runs_per_gpu != 1; }
+  bool is_given() const { return !arguments().empty(); }
+  /// The command line that gives these flags.
+  std::vector<std::string> arguments() const;
   ServiceOptions service(const std::string& kind, std::vector<ProgramDevice> devices) const;
 };
 

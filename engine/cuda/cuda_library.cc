@@ -16,7 +16,7 @@ constexpr int kMaxDevices = 64;
 constexpr char kOtherVersion[] = "libtearless_cuda.so is of another version than the engine: build both again";
 
 void* load() {
-  const auto file = std::filesystem::read_symlink("/proc/self/exe").parent_path() / "libtearless_cuda.so";
+  const std::filesystem::path file = cuda_library_file();
   if (!std::filesystem::exists(file)) {
     fail(
         "device = \"cuda\" needs {}, which this build does not have: build on a machine with nvcc 13, or use device = "
@@ -45,6 +45,10 @@ Function* exported(const char* name) {
 }
 
 }  // namespace
+
+std::filesystem::path cuda_library_file() {
+  return std::filesystem::read_symlink("/proc/self/exe").parent_path() / "libtearless_cuda.so";
+}
 
 void open_cuda_library() { library(); }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,9 @@ struct CudaDevice {
   std::uint64_t memory_bytes;
   int compute_major, compute_minor;
 };
+
+// Where libtearless_cuda.so is expected: in the directory of the running program. A CPU build does not have it.
+std::filesystem::path cuda_library_file();
 
 // Loads libtearless_cuda.so from the directory of the running program; from then on tensors on device "cuda" work. Does
 // nothing after the first call; the library stays loaded until the process ends. UserError when it is absent or cannot

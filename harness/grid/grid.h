@@ -82,6 +82,14 @@ struct TableSpec {
   std::optional<Published> published;
 };
 
+/// How the runs are treated: the table [policy]. It changes no result.
+struct GridPolicy {
+  std::optional<double> stall_minutes;  // without sign of life, after which an attempt is stopped; 0: never
+  std::optional<int> grace_seconds;     // between SIGTERM and SIGKILL
+  std::optional<int64_t> memory_bytes;  // that a run needs
+  std::map<std::string, int> tries;     // class of failure → failures after which a run has failed
+};
+
 struct Grid {
   std::string title;
   std::filesystem::path file;           // as given on the command line
@@ -93,6 +101,7 @@ struct Grid {
   std::vector<Exclusion> excludes;
   TableSpec table;
   std::optional<std::filesystem::path> program;  // absolute; a training program other than tearless-engine
+  GridPolicy policy;
 
   /// The number of points of the cross product, including seeds and excluded points.
   int64_t size() const;

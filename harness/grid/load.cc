@@ -8,6 +8,7 @@
 #include "base/utf8.h"
 #include "harness/grid/expand.h"
 #include "harness/grid/grid.h"
+#include "harness/grid/policy.h"
 #include "harness/grid/table_reader.h"
 #include "harness/grid/table_spec.h"
 
@@ -339,6 +340,7 @@ Grid load_grid(const fs::path& file) {
   const toml::table* axes = reader.table("axis");
   const toml::array* excludes = reader.list("exclude");
   const toml::table* table = reader.table("table");
+  grid.policy = load_policy(reader.table("policy"), file.string());
   const std::string settings_are_no_grid =
       fmt::format("; if these are settings of a run, a grid names them with base = \"{}\" and varies some under [axis]",
                   file.filename().string());

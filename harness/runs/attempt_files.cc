@@ -61,6 +61,15 @@ std::string cuda_device_of(const RunDirectory& run, int64_t attempt) {
   return field<std::string>(record_in(run.attempt(attempt) / "start.json"), "cuda_device", "");
 }
 
+std::vector<int> cores_of(const RunDirectory& run, int64_t attempt) {
+  const json record = record_in(run.attempt(attempt) / "start.json");
+  std::vector<int> cores;
+  for (const json& core : record.value("cores", json::array())) {
+    if (core.is_number_integer()) cores.push_back(core);
+  }
+  return cores;
+}
+
 std::string phase_of(const RunDirectory& run, int64_t attempt) {
   const std::string phase = bytes_from(run.attempt(attempt) / "phase", 0);
   for (const char* known : {"preparing", "training", "evaluating", "publishing"}) {

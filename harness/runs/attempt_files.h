@@ -42,6 +42,8 @@ struct MetricLine {
 
 /// The UUID of an attempt's CUDA device; "" if it runs on the CPU.
 std::string cuda_device_of(const RunDirectory& run, int64_t attempt);
+/// The cores that the attempt is bound to; empty if it is not.
+std::vector<int> cores_of(const RunDirectory& run, int64_t attempt);
 
 /// The phase that the program reported last (attempts/<n>/phase), or "".
 std::string phase_of(const RunDirectory& run, int64_t attempt);

@@ -5,7 +5,7 @@
 
 namespace tearless::harness {
 
-void JobQueue::push(const std::string& id, const JobNeeds& needs, const JobOrder& order, double not_before) {
+void JobQueue::push(const std::string& id, const RunNeeds& needs, const JobOrder& order, double not_before) {
   jobs_[id] = {.needs = needs, .order = order, .not_before = not_before, .delayed = true};
   delayed_.emplace(not_before, id);
 }
@@ -17,9 +17,7 @@ bool JobQueue::erase(const std::string& id) {
   if (waiting.delayed) {
     delayed_.erase({waiting.not_before, id});
   } else {
-    const auto line = lines_.find(waiting.needs);
-    line->second.jobs.erase({waiting.order, id});
-    if (line->second.jobs.empty()) lines_.erase(line);
+    leave_line(waiting.needs, {waiting.order, id});
   }
   jobs_.erase(job);
   return true;
@@ -32,28 +30,42 @@ void JobQueue::let_in(double now) {
     delayed_.erase(delayed_.begin());
     Waiting& waiting = jobs_.at(id);
     waiting.delayed = false;
-    lines_[waiting.needs].jobs.emplace(waiting.order, id);
+    join_line(waiting.needs, {waiting.order, id});
   }
 }
 
-std::optional<JobQueue::Taken> JobQueue::take(double now, const std::function<bool(const JobNeeds&)>& fits) {
+void JobQueue::join_line(const RunNeeds& needs, const Place& place) {
+  std::set<Place>& jobs = lines_[needs].jobs;
+  if (!jobs.empty()) heads_.erase(*jobs.begin());
+  jobs.insert(place);
+  heads_.emplace(*jobs.begin(), needs);
+}
+
+void JobQueue::leave_line(const RunNeeds& needs, const Place& place) {
+  const auto line = lines_.find(needs);
+  std::set<Place>& jobs = line->second.jobs;
+  heads_.erase(*jobs.begin());
+  jobs.erase(place);
+  if (jobs.empty()) {
+    lines_.erase(line);
+  } else {
+    heads_.emplace(*jobs.begin(), needs);
+  }
+}
+
+std::optional<JobQueue::Taken> JobQueue::take(double now, const std::function<bool(const RunNeeds&)>& fits) {
   let_in(now);
-  std::vector<std::pair<const JobNeeds, Line>*> lines;
-  for (auto& line : lines_) lines.push_back(&line);
-  std::sort(lines.begin(), lines.end(),
-            [](const auto* a, const auto* b) { return *a->second.jobs.begin() < *b->second.jobs.begin(); });
-  for (size_t i = 0; i < lines.size(); ++i) {
-    auto& [needs, line] = *lines[i];
+  std::vector<Line*> skipped;
+  for (const auto& [place, needs] : heads_) {
+    Line& line = lines_.at(needs);
     if (!fits(needs)) {
       if (line.skipped_since && now - *line.skipped_since >= kPatience) return std::nullopt;
+      skipped.push_back(&line);
       continue;
     }
-    for (size_t earlier = 0; earlier < i; ++earlier) {
-      std::optional<double>& since = lines[earlier]->second.skipped_since;
-      since = since.value_or(now);
-    }
+    for (Line* earlier : skipped) earlier->skipped_since = earlier->skipped_since.value_or(now);
     line.skipped_since.reset();
-    Taken taken{line.jobs.begin()->second, needs};
+    Taken taken{place.second, needs};
     erase(taken.id);
     return taken;
   }

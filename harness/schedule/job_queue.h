@@ -13,15 +13,9 @@
 #include <tuple>
 #include <unordered_map>
 
-namespace tearless::harness {
+#include "harness/devices/run_needs.h"
 
-/// What a job needs to be started.
-struct JobNeeds {
-  std::string device = "cpu";  // or "cuda"
-  int threads = 1;             // CPU threads
-  bool alone = false;          // nothing else may run at the same time
-  auto operator<=>(const JobNeeds&) const = default;
-};
+namespace tearless::harness {
 
 /// The order of jobs: those of sweeps with a higher priority first, then those of the earlier submission, of lower
 /// rank, with more work, and in the grid's order.
@@ -45,7 +39,7 @@ class JobQueue {
   static constexpr double kPatience = 600;
 
   /// Adds a job that may be started from the time `not_before` on. REQUIRES: !contains(id).
-  void push(const std::string& id, const JobNeeds& needs, const JobOrder& order, double not_before = 0);
+  void push(const std::string& id, const RunNeeds& needs, const JobOrder& order, double not_before = 0);
 
   /// Removes a job. False if it is not waiting.
   bool erase(const std::string& id);
@@ -57,26 +51,30 @@ class JobQueue {
   /// fit. `fits` is asked once for each kind of needs at most. nullopt if there is none.
   struct Taken {
     std::string id;
-    JobNeeds needs;
+    RunNeeds needs;
   };
-  std::optional<Taken> take(double now, const std::function<bool(const JobNeeds&)>& fits);
+  std::optional<Taken> take(double now, const std::function<bool(const RunNeeds&)>& fits);
 
  private:
   struct Waiting {
-    JobNeeds needs;
+    RunNeeds needs;
     JobOrder order;
     double not_before = 0;
     bool delayed = false;  // it is in delayed_, not in a line
   };
+  using Place = std::pair<JobOrder, std::string>;  // order, id
   struct Line {
-    std::set<std::pair<JobOrder, std::string>> jobs;
+    std::set<Place> jobs;
     std::optional<double> skipped_since;  // another job was started since then although this line's first was due
   };
 
   void let_in(double now);
+  void join_line(const RunNeeds& needs, const Place& place);
+  void leave_line(const RunNeeds& needs, const Place& place);
 
   std::unordered_map<std::string, Waiting> jobs_;
-  std::map<JobNeeds, Line> lines_;
+  std::map<RunNeeds, Line> lines_;
+  std::map<Place, RunNeeds> heads_;                   // the first job of each line
   std::set<std::pair<double, std::string>> delayed_;  // by not_before
 };
 

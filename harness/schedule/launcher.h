@@ -2,10 +2,14 @@
 // this machine (local_launcher.h); another one could submit them to a cluster's queue.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
+#include <vector>
 
 namespace tearless::harness {
 
@@ -20,6 +24,7 @@ struct Launch {
   std::string id;                // of the run
   std::filesystem::path folder;  // the run directory, with run.toml and local.toml written
   std::string cuda_device;       // UUID; "" on the CPU
+  std::vector<int> cores;        // that the program is bound to; empty: it is not
   TrainingProgram program;
 };
 
@@ -50,6 +55,9 @@ class Launcher {
 
   /// Kills an attempt with its supervisor. For a supervisor that does not react to stop().
   virtual void kill(const std::string& id) = 0;
+
+  /// The processes of each attempt that was started or adopted and has not ended: run → pids.
+  virtual std::map<std::string, std::set<int64_t>> processes() const = 0;
 
   /// Set by the scheduler. Called once for each attempt that was started or adopted, when all its processes have ended.
   std::function<void(const std::string& id, LaunchEnd end)> on_end;

@@ -16,6 +16,7 @@
 #include "base/lock_file.h"
 #include "base/run_directory.h"
 #include "base/sys.h"
+#include "harness/devices/machine.h"
 #include "harness/schedule/spawn.h"
 #include "harness/schedule/supervisor.h"
 
@@ -58,6 +59,7 @@ void LocalLauncher::start(const Launch& launch) {
   json stamp = launch.program.stamp;
   stamp["device"] = name == device_names_.end() ? "cpu" : name->second;
   stamp["cuda_device"] = launch.cuda_device;
+  if (!launch.cores.empty()) stamp["cores"] = launch.cores;
   SpawnRequest request{
       .arguments = {tearless_.string(), "supervise", launch.folder.string(), "--engine", launch.program.path.string(),
                     "--stamp", stamp.dump(), "--grace", std::to_string(launch.program.grace_seconds)},
@@ -94,6 +96,16 @@ void LocalLauncher::kill(const std::string& id) {
   const auto watch = watches_.find(id);
   if (watch == watches_.end() || !watch->second.pidfd) return;
   signal_pidfd(watch->second.pidfd->native_handle(), SIGKILL);  // PR_SET_PDEATHSIG then kills the program
+}
+
+std::map<std::string, std::set<int64_t>> LocalLauncher::processes() const {
+  const std::map<int64_t, std::set<int64_t>> sessions = processes_by_session();
+  std::map<std::string, std::set<int64_t>> all;
+  for (const auto& [id, watch] : watches_) {
+    const auto session = sessions.find(watch.pid);  // a supervisor leads a session of its own
+    if (session != sessions.end()) all[id] = session->second;
+  }
+  return all;
 }
 
 void LocalLauncher::watch_process(const std::string& id, Watch watch) {

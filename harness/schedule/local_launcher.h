@@ -30,6 +30,7 @@ class LocalLauncher : public Launcher {
   bool adopt(const std::string& id, const std::filesystem::path& folder) override;
   void stop(const std::string& id, StopReason why) override;
   void kill(const std::string& id) override;
+  std::map<std::string, std::set<int64_t>> processes() const override;
 
  private:
   struct Watch {

@@ -19,7 +19,7 @@
 
 #include "base/error.h"
 #include "base/sys.h"
-#include "harness/schedule/cores.h"
+#include "harness/devices/machine.h"
 #include "harness/schedule/spawn.h"
 
 namespace tearless::harness {
@@ -200,6 +200,7 @@ CheckAnswer answer_from(const json& line) {
   answer.updates = line.value("updates", int64_t{0});
   answer.device = line.value("device", "cpu");
   answer.threads = line.value("threads", 1);
+  answer.shape = line.value("shape", "");
   return answer;
 }
 
@@ -234,7 +235,7 @@ size_t Program::processes_for(size_t questions, size_t cores) {
 
 void Program::check(size_t count, const std::function<CheckQuestion(size_t)>& question,
                     const std::function<void(size_t, CheckAnswer)>& answered, size_t processes) const {
-  if (processes == 0) processes = processes_for(count, static_cast<size_t>(available_cores()));
+  if (processes == 0) processes = processes_for(count, cores_of_process().size());
   std::vector<Talk> talks;
   for (size_t i = 0; i < processes; ++i) {
     const size_t begin = i * count / processes, end = (i + 1) * count / processes;
@@ -277,8 +278,11 @@ Probe Program::probe() const {
     const json answer = json::parse(text);
     Probe probe{.program = answer.at("program"),
                 .version = answer.at("version"),
+                .runtime = answer.value("runtime", ""),
                 .numerics = answer.at("numerics"),
-                .devices = {}};
+                .devices = {},
+                .files = {}};
+    if (answer.contains("files")) probe.files = answer["files"].get<std::vector<std::string>>();
     for (const json& device : answer.value("devices", json::array())) {
       probe.devices.push_back({device.at("kind"), device.value("uuid", ""), device.value("name", ""),
                                device.value("memory_bytes", int64_t{0})});

@@ -36,6 +36,7 @@ struct CheckAnswer {
   int64_t updates = 0;                  // the most updates that the run can make
   std::string device;                   // "cpu" or "cuda"
   int threads = 1;                      // CPU threads
+  std::string shape;                    // RunNeeds::shape; "" if it is not known
 };
 
 struct ProgramDevice {
@@ -46,8 +47,12 @@ struct ProgramDevice {
 /// The answer of `probe`.
 struct Probe {
   std::string program, version;
+  std::string runtime;   // what it runs on, such as "LibTorch 2.11.0"; "" if it does not say
   int64_t numerics = 0;  // changes when the same settings give other results: such results are not comparable
   std::vector<ProgramDevice> devices;
+  // Names of the files beside the program that it needs; a copy of all of them elsewhere works as well. Unset: not
+  // known.
+  std::optional<std::vector<std::string>> files;
 };
 
 class Program {

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/words.h"
+#include "harness/devices/machine.h"
 #include "harness/runs/attempt_files.h"
 #include "harness/schedule/policy.h"
 #include "harness/store/record.h"
@@ -24,11 +25,19 @@ constexpr int kOutsideEndsPause = 3;     // kills and losses of one run in a row
 constexpr int64_t kLogIsFull = 4 << 20;  // bytes; more output than this is no sign of life
 constexpr double kQuickEnd = 10;         // seconds; attempts that end sooner, without progress, are delayed
 constexpr double kLongestPatience = 60;  // seconds; the longest such delay
+constexpr double kShortestStall = 300;   // seconds; in training, less is never called a stall …
+constexpr double kStallFactor = 30;      // … and neither is less than so many times the longest gap between reports
+constexpr int kSignsOfARhythm = 5;       // reports after which the longest gap says something
+constexpr double kObserveEvery = 2;      // seconds between two looks at processes and GPUs
 
 int64_t size_or_zero(const fs::path& file) {
   std::error_code error;
   const auto size = fs::file_size(file, error);
   return error ? 0 : static_cast<int64_t>(size);
+}
+
+RunNeeds needs_of(const RunRecord& run) {
+  return {.threads = run.threads, .shape = run.shape, .memory_bytes = run.memory_bytes.value_or(0)};
 }
 
 }  // namespace
@@ -38,12 +47,12 @@ std::string sentence_of(const SchedulerEvent& event) {
   return subject + event.what + (event.text.empty() ? "" : ": " + event.text);
 }
 
-Scheduler::Scheduler(Store& store, const Workspace& workspace, Launcher& launcher, Slots slots, Now now,
+Scheduler::Scheduler(Store& store, const Workspace& workspace, Launcher& launcher, Resources resources, Now now,
                      Listener listener)
     : store_(store),
       workspace_(workspace),
       launcher_(launcher),
-      slots_(std::move(slots)),
+      resources_(std::move(resources)),
       now_(std::move(now)),
       listener_(std::move(listener)) {
   launcher_.on_end = [this](const std::string& id, LaunchEnd end) { ended(id, end); };
@@ -52,6 +61,7 @@ Scheduler::Scheduler(Store& store, const Workspace& workspace, Launcher& launche
 // --- what earlier processes or a user left behind -------------------------------------------------------------------
 
 void Scheduler::begin() {
+  for (const auto& [shape, learnt] : store_.shapes()) resources_.restore(shape, learnt);
   for (const std::string& id : store_.ids_in(RunState::kRunning)) adopt_or_conclude(id);
 }
 
@@ -71,14 +81,16 @@ bool Scheduler::end_is_recorded(const std::string& id, int64_t attempt) const {
   return !known.empty() && known.back().number == attempt && !known.back().outcome.empty();
 }
 
-// Adds an attempt that the launcher has adopted to the running ones, and takes its slot.
+// Adds an attempt that the launcher has adopted to the running ones, and reserves what it uses.
 void Scheduler::take_up(const std::string& id) {
   const RunDirectory run = workspace_.run(id);
   const int64_t newest = run.newest_begun_attempt();
   const std::optional<RunRecord> record = store_.run(id);
   Running& running = running_[id];
   const std::string device = cuda_device_of(run, newest);
-  running.slot = device.empty() ? slots_.take_anyway(record->threads) : slots_.take_device(device);
+  running.needs = needs_of(*record);
+  if (!device.empty()) running.needs.device = "cuda";
+  running.reservation = resources_.reserve_anyway(running.needs, device, cores_of(run, newest));
   running.attempts_before = end_is_recorded(id, newest) ? newest : newest - 1;  // its supervisor may not have begun yet
   running.checkpoint_before = run.newest_checkpoint();
   running.since = running.last_sign = now_();
@@ -139,7 +151,7 @@ bool Scheduler::reconcile(const JobRecord& job, Add how, bool has_folder) {
     take_up(job.id);
     return true;
   }
-  if (!slots_.can_ever_run(job.device)) {
+  if (!resources_.can_ever({.device = job.device})) {
     const std::string reason = "it needs a CUDA device, and this machine has none";
     store_.move(job.id, RunState::kQueued, RunState::kHeld, FailureClass::kNone, reason);
     notify("held", job.id, reason);
@@ -166,8 +178,12 @@ void Scheduler::add(const std::string& id, Add how) {
   if (!kept) kept = std::make_unique<ActiveSweep>();
   ActiveSweep& sweep = *kept;
   sweep.id = id;
-  sweep.program = {.path = record->program, .stamp = record->stamp, .grace_seconds = record->policy.grace_seconds};
+  sweep.program = {.path = fs::absolute(workspace_.root() / record->program),
+                   .stamp = record->stamp,
+                   .grace_seconds = record->policy.grace_seconds};
   sweep.stall_seconds = record->policy.stall_seconds;
+  sweep.memory_bytes = record->policy.memory_bytes;
+  sweep.tries = record->policy.tries;
   sweep.priority = record->priority;
   sweep.paused = record->state != SweepState::kActive;
   sweep.cancelled = record->state == SweepState::kCancelled;
@@ -196,11 +212,17 @@ void Scheduler::want(ActiveSweep& sweep, const JobRecord& record) {
     job.place = record.place;
     job.needs.alone = policy_of(record.failure).alone && record.state == RunState::kQueued;
   }
-  job.updates = record.updates;  // a new submission may change what is not part of the run's id
+  // A new submission may change what is not part of the run's id.
+  for (ActiveSweep* other : job.sweeps) other->updates += record.updates - job.updates;
+  job.updates = record.updates;
   job.needs.device = record.device;
   job.needs.threads = record.threads;
+  job.needs.shape = record.shape;
+  job.needs.declared = sweep.memory_bytes > 0;
+  job.needs.memory_bytes = job.needs.declared ? sweep.memory_bytes : record.memory_bytes;
   if (!sweep.jobs.insert(record.id).second) return;  // twice in the grid, or submitted again
   job.sweeps.push_back(&sweep);
+  sweep.updates += job.updates;
   if (const auto running = running_.find(record.id); running != running_.end()) {
     running->second.progress.label = record.label;
     running->second.progress.updates = record.updates;
@@ -213,11 +235,16 @@ void Scheduler::want(ActiveSweep& sweep, const JobRecord& record) {
 void Scheduler::forget(const std::string& id) {
   const auto job = jobs_.find(id);
   if (job == jobs_.end()) return;
-  for (ActiveSweep* sweep : job->second.sweeps) sweep->jobs.erase(id);
+  for (ActiveSweep* sweep : job->second.sweeps) drop(*sweep, id, job->second);
   queue_.erase(id);
   jobs_.erase(job);
   quick_ends_.erase(id);
   outside_ends_.erase(id);
+}
+
+void Scheduler::drop(ActiveSweep& sweep, const std::string& id, const Job& job) {
+  sweep.jobs.erase(id);
+  sweep.updates -= job.updates;
 }
 
 // Puts a job into its place in the queue, or takes it out while none of its sweeps is active.
@@ -289,7 +316,7 @@ void Scheduler::cancel(const std::string& id) {
       continue;
     }
     std::erase(sweeps, &sweep);
-    sweep.jobs.erase(job);
+    drop(sweep, job, jobs_.at(job));
     enqueue(job);
   }
   fill();
@@ -372,25 +399,32 @@ void Scheduler::set_priority(const std::string& id, int64_t priority) {
 
 // --- start of attempts ---------------------------------------------------------------------------------------------
 
-// Starts queued runs while slots are free. Runs that do not fit yet are skipped, not waited for.
+// Starts queued runs while their needs fit. Runs that do not fit yet are skipped, not waited for.
 void Scheduler::fill() {
   while (!stopping_) {
-    if (std::any_of(running_.begin(), running_.end(), [](const auto& entry) { return entry.second.alone; })) break;
-    std::optional<Slot> slot;
-    const auto next = queue_.take(now_(), [&](const JobNeeds& needs) {
-      if (needs.alone && !running_.empty()) return false;
-      slot = slots_.take(needs.device, needs.threads);
-      return slot.has_value();
+    std::optional<Reservation> reservation;
+    const bool cpu_is_full = resources_.cpu_is_full();  // asked once: there may be thousands of kinds of needs
+    const auto next = queue_.take(now_(), [&](const RunNeeds& needs) {
+      if (cpu_is_full && needs.device == "cpu") return false;
+      reservation = resources_.reserve(needs);
+      return reservation.has_value();
     });
     if (!next) break;
-    if (!launch(next->id, *slot)) slots_.release(*slot);
+    if (!launch(next->id, next->needs, *reservation)) {
+      resources_.release(next->needs, *reservation, Resources::End::kOtherwise);
+    }
   }
 }
 
-bool Scheduler::launch(const std::string& id, const Slot& slot) {
+bool Scheduler::launch(const std::string& id, const RunNeeds& needs, const Reservation& reservation) {
   const Job& job = jobs_.at(id);
   const ActiveSweep& sweep = *first_active(job);
   const RunDirectory run = workspace_.run(id);
+  if (!fs::exists(sweep.program.path)) {
+    pause_sweeps_of(job,
+                    fmt::format("the training program {} is gone; submit the grid again", sweep.program.path.string()));
+    return false;
+  }
   try {
     const std::string canonical = store_.run(id)->canonical;
     if (fs::exists(run.settings()) && read_file(run.settings()) != canonical) {
@@ -412,8 +446,8 @@ bool Scheduler::launch(const std::string& id, const Slot& slot) {
   // Before the start, not after: if this process dies in between, the next one must look for the attempt.
   store_.move(id, RunState::kQueued, RunState::kRunning);
   Running running;
-  running.slot = slot;
-  running.alone = job.needs.alone;
+  running.reservation = reservation;
+  running.needs = needs;
   running.stall_seconds = sweep.stall_seconds;
   running.give_up_seconds = give_up_after(sweep.program.grace_seconds);
   const int64_t before = running.attempts_before = run.newest_begun_attempt();
@@ -424,7 +458,11 @@ bool Scheduler::launch(const std::string& id, const Slot& slot) {
   running.progress.updates = job.updates;
   running_.emplace(id, std::move(running));
   try {
-    launcher_.start({.id = id, .folder = run.root(), .cuda_device = slot.cuda_device, .program = sweep.program});
+    launcher_.start({.id = id,
+                     .folder = run.root(),
+                     .cuda_device = reservation.device,
+                     .cores = reservation.cores,
+                     .program = sweep.program});
   } catch (const UserError& error) {
     running_.erase(id);
     store_.move(id, RunState::kRunning, RunState::kQueued, FailureClass::kLost, error.what());
@@ -439,13 +477,14 @@ bool Scheduler::launch(const std::string& id, const Slot& slot) {
 
 void Scheduler::ended(const std::string& id, LaunchEnd end) {
   const auto node = running_.extract(id);
-  const Running& running = node.mapped();
-  slots_.release(running.slot);
+  Running& running = node.mapped();
   const RunDirectory run = workspace_.run(id);
   const int64_t newest = run.newest_begun_attempt();
   if (newest <= running.attempts_before) {
+    release(running, Resources::End::kOtherwise);
     not_started(id, running, end);
   } else {
+    note_measured(running, read_attempt(run, newest).measured);
     Verdict verdict = verdict_of(run, newest);
     if (verdict.failure == FailureClass::kLost && end == LaunchEnd::kMachine) {
       verdict.failure = FailureClass::kMachine;
@@ -456,9 +495,19 @@ void Scheduler::ended(const std::string& id, LaunchEnd end) {
       verdict.failure = *running.stop == StopReason::kStall ? FailureClass::kStalled : FailureClass::kStopped;
       verdict.reason = "its supervisor did not react and was killed";
     }
+    release(running, verdict.state != RunState::kFailed              ? Resources::End::kByItself
+                     : verdict.failure == FailureClass::kOutOfMemory ? Resources::End::kOutOfMemory
+                                                                     : Resources::End::kOtherwise);
     conclude(id, newest, std::move(verdict), &running);
   }
   fill();
+}
+
+void Scheduler::release(const Running& running, Resources::End end) {
+  resources_.release(running.needs, running.reservation, end);
+  const std::string& shape = running.needs.shape;
+  if (end != Resources::End::kByItself || shape.empty()) return;
+  if (const nlohmann::json learnt = resources_.learnt(shape); !learnt.is_null()) store_.put_shape(shape, learnt);
 }
 
 // The launched process ended before its attempt began. This is not counted as a try.
@@ -468,7 +517,7 @@ void Scheduler::not_started(const std::string& id, const Running& running, Launc
   if (running.then) return put_aside(id, running.then->state, running.then->reason);
   if (end == LaunchEnd::kUnknown) {  // killed before it wrote start.json
     const Verdict lost{.failure = FailureClass::kLost, .reason = "it was never started", .step = {}};
-    queue_again(id, lost, running.alone, &running);
+    queue_again(id, lost, running.needs.alone, &running);
     return note_outside_end(id, lost, &running);
   }
   if (!jobs_.contains(id)) return;
@@ -484,12 +533,13 @@ void Scheduler::not_started(const std::string& id, const Running& running, Launc
 
 void Scheduler::conclude(const std::string& id, int64_t attempt, Verdict verdict, const Running* running) {
   const RetryPolicy policy = policy_of(verdict.failure);
+  const int tries = tries_of(id, verdict.failure);
   const bool asked_for = running && running->then && verdict.state == RunState::kFailed;
   bool again = false;
   store_.in_transaction([&] {
     record_end(store_, workspace_, id, attempt, verdict);
     again = verdict.state == RunState::kFailed &&
-            (asked_for || policy.tries == kNotCounted || store_.failures_of(id, verdict.failure) < policy.tries);
+            (asked_for || tries == kNotCounted || store_.failures_of(id, verdict.failure) < tries);
     store_.move(id, RunState::kRunning, again ? RunState::kQueued : verdict.state, verdict.failure, verdict.reason,
                 verdict.step);
   });
@@ -508,6 +558,18 @@ void Scheduler::conclude(const std::string& id, int64_t attempt, Verdict verdict
   }
   note_outside_end(id, verdict, running);
   if (!again) forget(id);
+}
+
+// As policy.h says, or as the most patient of its sweeps does.
+int Scheduler::tries_of(const std::string& id, FailureClass failure) const {
+  std::optional<int> asked;
+  if (const auto job = jobs_.find(id); job != jobs_.end()) {
+    for (const ActiveSweep* sweep : job->second.sweeps) {
+      const auto tries = sweep->tries.find(std::string(name_of(failure)));
+      if (tries != sweep->tries.end()) asked = std::max(asked.value_or(0), tries->second);
+    }
+  }
+  return asked.value_or(policy_of(failure).tries);
 }
 
 void Scheduler::queue_again(const std::string& id, const Verdict& verdict, bool alone, const Running* running) {
@@ -588,7 +650,29 @@ void Scheduler::tick() {
   store_.in_transaction([&] {
     for (auto& [id, running] : running_) poll(id, running);
   });
+  observe_resources();
   fill();
+}
+
+void Scheduler::observe_resources() {
+  if (running_.empty() && resources_.devices().empty()) return;
+  if (now_() - observed_at_ < kObserveEvery) return;
+  observed_at_ = now_();
+  std::map<std::string, std::set<int64_t>> pids = launcher_.processes();
+  std::vector<RunningRun> all;
+  for (const auto& [id, running] : running_) {
+    if (running.needs.device == "cpu") {
+      if (const int64_t bytes = private_memory_of(pids[id]); bytes > 0) {
+        resources_.note_use(running.needs, running.reservation, bytes);
+      }
+    }
+    all.push_back({.id = id,
+                   .needs = &running.needs,
+                   .reservation = &running.reservation,
+                   .step = running.progress.step,
+                   .pids = pids[id]});
+  }
+  resources_.observe(all, now_());
 }
 
 void Scheduler::poll(const std::string& id, Running& running) {
@@ -604,14 +688,33 @@ void Scheduler::poll(const std::string& id, Running& running) {
     running.start_recorded = true;
   }
   running.progress.take(record_new_metrics(store_, workspace_, id), now_());
-  const nlohmann::json measured = read_attempt(run, newest).measured;
-  if (measured.contains("tokens_per_second") && measured["tokens_per_second"].is_number()) {
-    running.progress.tokens_per_second = measured["tokens_per_second"];
-  }
+  note_measured(running, read_attempt(run, newest).measured);
 
-  if (gives_sign_of_life(run, newest, running)) running.last_sign = now_();
-  const bool too_quiet = running.stall_seconds > 0 && now_() - running.last_sign > running.stall_seconds;
-  if (too_quiet && !running.stop) ask_to_stop(id, running, StopReason::kStall);
+  if (gives_sign_of_life(run, newest, running)) {
+    if (running.signs++ > 0) running.longest_gap = std::max(running.longest_gap, now_() - running.last_sign);
+    running.last_sign = now_();
+  }
+  if (!running.stop && is_too_quiet(run, newest, running)) ask_to_stop(id, running, StopReason::kStall);
+}
+
+// While a program trains it reports again and again, so that a gap much longer than all before means that it hangs.
+// What else it does (it evaluates, writes a checkpoint) may take longer than anything seen before.
+bool Scheduler::is_too_quiet(const RunDirectory& run, int64_t attempt, const Running& running) const {
+  const double quiet = now_() - running.last_sign;
+  if (running.stall_seconds <= 0) return false;
+  if (quiet > running.stall_seconds) return true;
+  return quiet > std::max(kShortestStall, kStallFactor * running.longest_gap) && running.signs >= kSignsOfARhythm &&
+         phase_of(run, attempt) == "training";
+}
+
+void Scheduler::note_measured(Running& running, const nlohmann::json& measured) {
+  const auto number = [&](const char* key) {
+    return measured.contains(key) && measured[key].is_number() ? measured[key].get<double>() : 0;
+  };
+  if (const double speed = number("tokens_per_second"); speed > 0) running.progress.tokens_per_second = speed;
+  // A program on a GPU reports its use of the machine's memory, too; of its GPU's memory the driver knows.
+  const auto bytes = static_cast<int64_t>(number("peak_memory_bytes"));
+  if (bytes > 0 && running.needs.device == "cpu") resources_.note_use(running.needs, running.reservation, bytes);
 }
 
 // A sign of life is growth of metrics.jsonl, or of log.txt until that is full: a program that floods its log may be
@@ -631,11 +734,15 @@ bool Scheduler::is_stopping_any() const {
 }
 
 bool Scheduler::idle(const std::string& id) const {
-  const auto sweep = sweeps_.find(id);
-  if (sweep == sweeps_.end()) return true;
-  return std::none_of(sweep->second->jobs.begin(), sweep->second->jobs.end(), [&](const std::string& job) {
-    return running_.contains(job) || (!stopping_ && queue_.contains(job));
-  });
+  const auto found = sweeps_.find(id);
+  if (found == sweeps_.end()) return true;
+  const ActiveSweep& sweep = *found->second;
+  const bool runs = std::any_of(running_.begin(), running_.end(),
+                                [&](const auto& entry) { return sweep.jobs.contains(entry.first); });
+  if (runs || stopping_) return !runs;
+  if (!sweep.paused) return sweep.jobs.empty();  // each of them is in the queue
+  return std::none_of(sweep.jobs.begin(), sweep.jobs.end(),
+                      [&](const std::string& job) { return queue_.contains(job); });  // for another sweep
 }
 
 std::string Scheduler::paused(const std::string& id) const {
@@ -676,37 +783,36 @@ std::optional<double> Scheduler::seconds_left(const std::string& id) const {
   const auto found = sweeps_.find(id);
   if (found == sweeps_.end()) return std::nullopt;
   const ActiveSweep& sweep = *found->second;
-  double updates_left = 0, speed = 0;
+  auto updates_left = static_cast<double>(sweep.updates);
+  double speed = 0;
   int64_t known = 0, unknown = 0;
   for (const auto& [job, running] : running_) {
     if (!sweep.jobs.contains(job)) continue;
-    updates_left += static_cast<double>(std::max<int64_t>(0, running.progress.updates - running.progress.step));
+    updates_left -= static_cast<double>(std::min(running.progress.updates, running.progress.step));
     speed += running.progress.updates_per_second;
     ++(running.progress.updates_per_second > 0 ? known : unknown);
   }
   // An attempt that has just started is taken to be as fast as the others, or as the last one that has ended.
   const double typical = known > 0 ? speed / static_cast<double>(known) : sweep.updates_per_second;
   speed += typical * static_cast<double>(unknown);
-  for (const std::string& job : sweep.jobs) {
-    if (!running_.contains(job)) updates_left += static_cast<double>(jobs_.at(job).updates);
-  }
   if (speed <= 0) return std::nullopt;
   return updates_left / speed;
 }
 
-std::string Scheduler::why_waiting(const std::string& id) const {
+std::string Scheduler::why(const std::string& id) const {
+  if (const auto running = running_.find(id); running != running_.end()) {
+    return resources_.why_here(running->second.needs, running->second.reservation);
+  }
   const auto found = jobs_.find(id);
-  if (found == jobs_.end() || running_.contains(id)) return "";
+  if (found == jobs_.end()) return "";
   const Job& job = found->second;
   if (!first_active(job)) return fmt::format("its sweep is paused: {}", job.sweeps.front()->reason);
   if (stopping_) return "no run is started any more";
   if (job.not_before > now_()) {
     return fmt::format("its last attempt ended quickly; the next one starts in {:.0f} s", job.not_before - now_());
   }
-  const std::string running = counted(static_cast<int64_t>(running_.size()), "attempt");
-  if (job.needs.alone) return fmt::format("it needs the machine to itself; running: {}", running);
-  const std::string needs = job.needs.device == "cuda" ? "a CUDA device" : counted(job.needs.threads, "CPU thread");
-  return fmt::format("it needs {}; running: {}", needs, running);
+  const std::string why_not = resources_.why_not(job.needs);
+  return why_not.empty() ? "runs of higher order are started first" : why_not;
 }
 
 std::string Scheduler::label_of(const std::string& id) const {

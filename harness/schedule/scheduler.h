@@ -25,12 +25,12 @@
 #include <unordered_map>
 #include <vector>
 
+#include "harness/devices/resources.h"
 #include "harness/runs/verdict.h"
 #include "harness/runs/workspace.h"
 #include "harness/schedule/job_queue.h"
 #include "harness/schedule/launcher.h"
 #include "harness/schedule/progress.h"
-#include "harness/schedule/slots.h"
 #include "harness/store/store.h"
 
 namespace tearless::harness {
@@ -71,9 +71,10 @@ class Scheduler {
   using Listener = std::function<void(const SchedulerEvent&)>;
 
   /// Borrows `store` and `launcher`, which must outlive the scheduler. Sets `launcher.on_end`.
-  Scheduler(Store& store, const Workspace& workspace, Launcher& launcher, Slots slots, Now now, Listener listener);
+  Scheduler(Store& store, const Workspace& workspace, Launcher& launcher, Resources resources, Now now,
+            Listener listener);
 
-  /// Adopts live attempts, of any sweep, because they occupy slots and no other process will record how they end;
+  /// Adopts live attempts, of any sweep, because they use the machine and no other process will record how they end;
   /// records the ends of the others that the store knows as running. Call once, before add().
   void begin();
 
@@ -140,8 +141,10 @@ class Scheduler {
   /// known.
   std::optional<double> seconds_left(const std::string& sweep) const;
 
-  /// Why a queued run is not running, one sentence; "" for any other run.
-  std::string why_waiting(const std::string& id) const;
+  /// Why a queued run is not running, or where a running one runs and why there, one phrase; "" for any other run.
+  std::string why(const std::string& id) const;
+
+  const Resources& resources() const { return resources_; }
 
  private:
   struct ActiveSweep {
@@ -151,16 +154,19 @@ class Scheduler {
     int64_t priority = 0, submission = 0;
     bool paused = false;
     bool cancelled = false;                                // it is paused, then, and has no jobs
+    int64_t memory_bytes = 0;                              // SweepPolicy
+    std::map<std::string, int> tries;                      // SweepPolicy
     std::string reason;                                    // why it is paused
     int64_t total = 0;                                     // SweepCounts::total
     std::set<std::string> jobs;                            // waiting and running ones
+    int64_t updates = 0;                                   // of these jobs together
     std::map<std::string, std::set<std::string>> crashes;  // crash signature → runs
     double updates_per_second = 0;                         // of the last attempt that ended; 0: none has
   };
   struct Job {
     std::string label;
     int64_t updates = 0;
-    JobNeeds needs;
+    RunNeeds needs;
     int64_t rank = 0, place = 0;  // in the sweep that named it first
     std::vector<ActiveSweep*> sweeps;
     double not_before = 0;  // earliest time of its next attempt
@@ -170,8 +176,8 @@ class Scheduler {
     std::string reason;
   };
   struct Running {
-    Slot slot;
-    bool alone = false;              // no other run may start meanwhile
+    Reservation reservation;
+    RunNeeds needs;
     std::optional<StopReason> stop;  // set once it was asked to stop
     std::optional<PutAside> then;    // what follows the stop, unless the attempt brings a result
     double stop_asked_at = 0;        // time of the last request
@@ -179,6 +185,8 @@ class Scheduler {
     int64_t attempts_before = 0;     // the launched attempt has a higher number than this
     double since = 0;                // time of the launch
     double last_sign = 0;            // time of the last sign of life
+    int signs = 0;                   // how many were seen
+    double longest_gap = 0;          // seconds between two of them
     int64_t size_seen = -1;          // bytes of metrics.jsonl and log.txt together, at the last poll
     int64_t log_seen = 0;            // bytes of log.txt at the last poll
     bool log_is_full = false;        // output is no longer a sign of life
@@ -197,6 +205,7 @@ class Scheduler {
 
   // Sweeps and their jobs.
   void want(ActiveSweep& sweep, const JobRecord& record);
+  static void drop(ActiveSweep& sweep, const std::string& id, const Job& job);
   void forget(const std::string& id);
   void enqueue(const std::string& id);
   void want_in_known_sweeps(const std::string& id);
@@ -207,12 +216,13 @@ class Scheduler {
 
   // Start of attempts.
   void fill();
-  bool launch(const std::string& id, const Slot& slot);
+  bool launch(const std::string& id, const RunNeeds& needs, const Reservation& reservation);
 
   // End of attempts.
   void ended(const std::string& id, LaunchEnd end);
   void not_started(const std::string& id, const Running& running, LaunchEnd end);
   void conclude(const std::string& id, int64_t attempt, Verdict verdict, const Running* running);
+  int tries_of(const std::string& id, FailureClass failure) const;
   void queue_again(const std::string& id, const Verdict& verdict, bool alone, const Running* running);
   void note_crash(const std::string& id, const std::string& reason);
   void note_outside_end(const std::string& id, const Verdict& verdict, const Running* running);
@@ -222,8 +232,12 @@ class Scheduler {
 
   // Running attempts.
   void ask_to_stop(const std::string& id, Running& running, StopReason why);
+  bool is_too_quiet(const RunDirectory& run, int64_t attempt, const Running& running) const;
   bool gives_sign_of_life(const RunDirectory& run, int64_t attempt, Running& running);
   void poll(const std::string& id, Running& running);
+  void note_measured(Running& running, const nlohmann::json& measured);
+  void observe_resources();
+  void release(const Running& running, Resources::End end);
 
   std::string label_of(const std::string& id) const;
   void notify(std::string what, const std::string& id, std::string text) const;
@@ -232,7 +246,7 @@ class Scheduler {
   Store& store_;
   Workspace workspace_;
   Launcher& launcher_;
-  Slots slots_;
+  Resources resources_;
   Now now_;
   Listener listener_;
 
@@ -243,6 +257,7 @@ class Scheduler {
   std::map<std::string, int> quick_ends_;      // run → quick ends in a row without progress (kQuickEnd)
   std::map<std::string, int> outside_ends_;    // run → kills and losses in a row without progress
   int64_t submissions_ = 0;
+  double observed_at_ = 0;  // time of the last look at the devices
   bool stopping_ = false;
 };
 

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
@@ -45,7 +46,9 @@ sigset_t watched_signals() {
 }
 
 // Runs in the forked child. Only async-signal-safe functions are allowed between fork and exec.
-[[noreturn]] void become_program(const char* program, const char* folder, pid_t supervisor, int output) {
+[[noreturn]] void become_program(const char* program, const char* folder, pid_t supervisor, int output,
+                                 const cpu_set_t& cores) {
+  if (CPU_COUNT(&cores) > 0) ::sched_setaffinity(0, sizeof cores, &cores);
   ::setpgid(0, 0);  // so that the supervisor can kill processes that the program leaves behind
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != supervisor) ::_exit(1);  // the supervisor died before prctl
@@ -58,6 +61,16 @@ sigset_t watched_signals() {
   sys::execve(program, const_cast<char* const*>(arguments.data()), environ);
   ::dprintf(STDERR_FILENO, "cannot start %s: %s\n", program, std::strerror(errno));
   ::_exit(127);
+}
+
+// The cores that start.json names; none: the program is not bound.
+cpu_set_t cores_in(const json& stamp) {
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  for (const json& core : stamp.value("cores", json::array())) {
+    if (const size_t number = core; number < CPU_SETSIZE) CPU_SET(number, &cores);
+  }
+  return cores;
 }
 
 // Standard input from /dev/null; the supervisor's own messages go to the attempt's log.
@@ -172,9 +185,10 @@ int supervise(const Supervision& supervision) {
   }
   ::fcntl(output[0], F_SETFL, O_NONBLOCK);
   const pid_t self = ::getpid();
+  const cpu_set_t cores = cores_in(supervision.stamp);
   const pid_t child = sys::fork();
   if (child < 0) throw MachineError(fmt::format("cannot start {}: {}", program, std::strerror(errno)));
-  if (child == 0) become_program(program.c_str(), run.root().c_str(), self, output[1]);
+  if (child == 0) become_program(program.c_str(), run.root().c_str(), self, output[1], cores);
   ::close(output[1]);
   ::setpgid(child, child);
 

@@ -22,7 +22,7 @@ inline constexpr int kStallSignal = SIGUSR1;
 struct Supervision {
   std::filesystem::path run;      // the run directory
   std::filesystem::path program;  // the training program
-  nlohmann::json stamp;           // fields for start.json: device, program, version, numerics
+  nlohmann::json stamp;           // fields for start.json: device, program, version, numerics, cores
   int grace_seconds = 30;         // between SIGTERM and SIGKILL
 };
 

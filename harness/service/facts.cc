@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include "base/memory_size.h"
+#include "base/words.h"
+
 namespace tearless::harness {
 using nlohmann::json;
 namespace {
@@ -24,6 +27,16 @@ Progress progress_from(const json& j) {
   progress.tokens_per_second = optional_number_from(j.at("tokens_per_second"));
   progress.stopping = j.at("stopping");
   return progress;
+}
+
+DeviceFacts device_facts_from(const json& j) {
+  return {.index = j.at("index"),
+          .uuid = j.at("uuid"),
+          .name = j.at("name"),
+          .memory_bytes = j.at("memory_bytes"),
+          .reserved_bytes = j.at("reserved_bytes"),
+          .runs = j.at("runs"),
+          .closed = j.at("closed")};
 }
 
 SweepFacts sweep_facts_from(const json& j) {
@@ -79,14 +92,32 @@ json to_json(const SweepFacts& facts) {
           {"attempts", std::move(attempts)}};
 }
 
+json to_json(const DeviceFacts& facts) {
+  return {{"index", facts.index},
+          {"uuid", facts.uuid},
+          {"name", facts.name},
+          {"memory_bytes", facts.memory_bytes},
+          {"reserved_bytes", facts.reserved_bytes},
+          {"runs", facts.runs},
+          {"closed", facts.closed}};
+}
+
 json to_json(const ServiceFacts& facts) {
+  json devices = json::array();
+  for (const DeviceFacts& device : facts.devices) devices.push_back(to_json(device));
   json sweeps = json::array();
   for (const SweepFacts& sweep : facts.sweeps) sweeps.push_back(to_json(sweep));
-  return {{"kind", facts.kind}, {"pid", facts.pid}, {"started_at", facts.started_at}, {"sweeps", std::move(sweeps)}};
+  return {{"kind", facts.kind},
+          {"pid", facts.pid},
+          {"started_at", facts.started_at},
+          {"devices", std::move(devices)},
+          {"sweeps", std::move(sweeps)}};
 }
 
 ServiceFacts service_facts_from(const json& j) {
-  ServiceFacts facts{.kind = j.at("kind"), .pid = j.at("pid"), .started_at = j.at("started_at"), .sweeps = {}};
+  ServiceFacts facts{
+      .kind = j.at("kind"), .pid = j.at("pid"), .started_at = j.at("started_at"), .devices = {}, .sweeps = {}};
+  for (const json& device : j.at("devices")) facts.devices.push_back(device_facts_from(device));
   for (const json& sweep : j.at("sweeps")) facts.sweeps.push_back(sweep_facts_from(sweep));
   return facts;
 }
@@ -97,6 +128,13 @@ std::string summary_of(const SweepFacts& facts) {
   if (facts.seconds_left && facts.running > 0)
     text += fmt::format(" · about {} to go", duration_text(facts.seconds_left));
   return text;
+}
+
+std::string summary_of(const DeviceFacts& facts) {
+  const std::string text =
+      fmt::format("GPU {}  {}  {}, {} of {} reserved", facts.index, facts.name, counted(facts.runs, "run"),
+                  memory_text(facts.reserved_bytes), memory_text(facts.memory_bytes));
+  return facts.closed.empty() ? text : fmt::format("{}; takes no run: it {}", text, facts.closed);
 }
 
 }  // namespace tearless::harness

@@ -28,10 +28,20 @@ struct SweepFacts {
   bool idle() const { return running == 0 && (waiting == 0 || state != "active"); }
 };
 
+/// A GPU, and what the service has reserved of it.
+struct DeviceFacts {
+  int index = 0;
+  std::string uuid, name;
+  int64_t memory_bytes = 0, reserved_bytes = 0;
+  int64_t runs = 0;
+  std::string closed;  // why it takes no run: "is used by process 4711"; "" if it does
+};
+
 struct ServiceFacts {
   std::string kind;  // "daemon", or "run" for the service of a `tearless run`
   int64_t pid = 0;
   std::string started_at;  // UTC
+  std::vector<DeviceFacts> devices;
   std::vector<SweepFacts> sweeps;
 
   /// Null if the service does not work on the sweep.
@@ -40,6 +50,7 @@ struct ServiceFacts {
 
 nlohmann::json to_json(const Progress& progress);
 nlohmann::json to_json(const SweepFacts& facts);
+nlohmann::json to_json(const DeviceFacts& facts);
 nlohmann::json to_json(const ServiceFacts& facts);
 
 /// The inverse. nlohmann::json::exception for anything else.
@@ -47,5 +58,7 @@ ServiceFacts service_facts_from(const nlohmann::json& json);
 
 /// "3/24 ended, 2 running, 19 waiting · about 1:02:03 to go".
 std::string summary_of(const SweepFacts& facts);
+/// "GPU 1  NVIDIA H200  2 runs, 17.6 of 139.0 GiB reserved"; and why it takes no run, if it does not.
+std::string summary_of(const DeviceFacts& facts);
 
 }  // namespace tearless::harness

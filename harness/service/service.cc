@@ -9,7 +9,9 @@
 
 #include "base/error.h"
 #include "base/time.h"
-#include "harness/schedule/cores.h"
+#include "harness/devices/declared_devices.h"
+#include "harness/devices/machine.h"
+#include "harness/devices/nvml.h"
 #include "harness/store/sweep_directory.h"
 
 namespace tearless::harness {
@@ -17,20 +19,7 @@ using nlohmann::json;
 namespace {
 
 constexpr auto kTick = std::chrono::seconds(1);
-
-std::map<std::string, std::string> cuda_names(const std::vector<ProgramDevice>& devices) {
-  std::map<std::string, std::string> names;
-  for (const ProgramDevice& device : devices) {
-    if (device.kind == "cuda") names[device.uuid] = device.name;
-  }
-  return names;
-}
-
-Slots slots_of(const ServiceOptions& options) {
-  std::vector<std::string> devices;
-  for (const auto& [uuid, name] : cuda_names(options.devices)) devices.push_back(uuid);
-  return Slots(available_cores(), options.jobs, devices, options.runs_per_gpu);
-}
+constexpr const char* kNvmlVariable = "TEARLESS_NVML";  // names another library than the driver's, for tests
 
 // UserError for a sweep of which an older tearless did not keep what starts its runs.
 void require_program(const Sweep& sweep) {
@@ -56,11 +45,55 @@ Service::Service(boost::asio::io_context& io, Store& store, const Workspace& wor
       options_(std::move(options)),
       listener_(std::move(listener)),
       timer_(io),
-      launcher_(io, std::filesystem::read_symlink("/proc/self/exe"), cuda_names(options_.devices)),
-      scheduler_(store, workspace, launcher_, slots_of(options_), steady_seconds,
+      machine_(machine_of(options_)),
+      launcher_(io, std::filesystem::read_symlink("/proc/self/exe"), machine_.names()),
+      scheduler_(store, workspace, launcher_, resources_of(options_, machine_), steady_seconds,
                  [this](const SchedulerEvent& event) { on_event(event); }),
       started_at_(utc_now()),
       folder_(identity_of(workspace.root())) {}
+
+std::map<std::string, std::string> Service::Machine::names() const {
+  std::map<std::string, std::string> names;
+  for (const Device& device : devices) names[device.uuid] = device.name;
+  return names;
+}
+
+// The devices that both the training program and the driver's library know are watched; those that only the program
+// knows are used without that.
+Service::Machine Service::machine_of(const ServiceOptions& options) {
+  if (!options.declared_devices.empty()) {
+    auto declared = std::make_unique<DeclaredDevices>(options.declared_devices, "--devices");
+    std::vector<Device> devices = declared->devices();
+    return {.monitor = std::move(declared), .devices = std::move(devices)};
+  }
+  Machine machine;
+  for (const ProgramDevice& device : options.devices) {
+    if (device.kind != "cuda") continue;
+    const int index = static_cast<int>(machine.devices.size());
+    machine.devices.push_back(
+        {.uuid = device.uuid, .name = device.name, .memory_bytes = device.memory_bytes, .index = index});
+  }
+  if (machine.devices.empty()) return machine;
+  const char* library = std::getenv(kNvmlVariable);
+  auto nvml = library ? std::make_unique<NvmlMonitor>(library) : std::make_unique<NvmlMonitor>();
+  for (Device& device : machine.devices) {
+    for (const Device& known : nvml->devices()) {
+      if (known.uuid == device.uuid) device = known;
+    }
+  }
+  machine.monitor = std::move(nvml);
+  return machine;
+}
+
+Resources Service::resources_of(const ServiceOptions& options, Machine& machine) {
+  return Resources({.capacity = {.cores = cores_of_process(),
+                                 .memory_bytes = memory_of_process(),
+                                 .jobs = options.jobs,
+                                 .devices = machine.devices},
+                    .runs_per_gpu = options.runs_per_gpu,
+                    .pin = options.pin},
+                   std::move(machine.monitor));
+}
 
 void Service::begin() {
   scheduler_.begin();
@@ -167,7 +200,7 @@ json Service::carry_out(const Request& request) {
       return to_json(facts());
     case Verb::kWhy: {
       json why = json::object();
-      for (const std::string& id : request.runs) why[id] = scheduler_.why_waiting(id);
+      for (const std::string& id : request.runs) why[id] = scheduler_.why(id);
       return {{"why", why}};
     }
     case Verb::kStop:
@@ -196,7 +229,18 @@ json Service::carry_out(const Request& request) {
 }
 
 ServiceFacts Service::facts() const {
-  ServiceFacts facts{.kind = options_.kind, .pid = ::getpid(), .started_at = started_at_, .sweeps = {}};
+  ServiceFacts facts{.kind = options_.kind, .pid = ::getpid(), .started_at = started_at_, .devices = {}, .sweeps = {}};
+  const Resources& resources = scheduler_.resources();
+  for (const Device& device : resources.devices()) {
+    const Ledger::Share share = resources.share_of(device.uuid);
+    facts.devices.push_back({.index = device.index,
+                             .uuid = device.uuid,
+                             .name = device.name,
+                             .memory_bytes = device.memory_bytes,
+                             .reserved_bytes = share.reserved_bytes,
+                             .runs = share.runs,
+                             .closed = share.closed});
+  }
   for (const auto& [id, title] : titles_) {
     const SweepCounts counts = scheduler_.counts(id);
     const std::string paused = scheduler_.paused(id);

@@ -9,6 +9,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -26,8 +27,10 @@ namespace tearless::harness {
 struct ServiceOptions {
   std::string kind = "run";            // ServiceFacts::kind, or "command": works for one request only
   int jobs = 0;                        // concurrent runs on the CPU; 0: as many as their threads fit the cores
-  int runs_per_gpu = 1;                // concurrent runs on each GPU
-  std::vector<ProgramDevice> devices;  // of this machine
+  int runs_per_gpu = 0;                // concurrent runs on each GPU; 0: as many as together make the most updates
+  bool pin = false;                    // bind each run on the CPU to cores of its own
+  std::string declared_devices = {};   // GPUs to assume instead of `devices`, as DeclaredDevices reads them
+  std::vector<ProgramDevice> devices;  // of this machine, that the training program can use
 };
 
 class Service {
@@ -62,6 +65,14 @@ class Service {
   std::function<void()> on_tick;
 
  private:
+  struct Machine {
+    std::unique_ptr<DeviceMonitor> monitor;  // null: nothing is known of what else uses the devices
+    std::vector<Device> devices;
+    std::map<std::string, std::string> names() const;  // UUID → name
+  };
+
+  static Machine machine_of(const ServiceOptions& options);
+  static Resources resources_of(const ServiceOptions& options, Machine& machine);
   nlohmann::json carry_out(const Request& request);
   void tick();
   void on_event(const SchedulerEvent& event);
@@ -72,6 +83,7 @@ class Service {
   ServiceOptions options_;
   Listener listener_;
   boost::asio::steady_timer timer_;
+  Machine machine_;
   LocalLauncher launcher_;
   Scheduler scheduler_;
   std::string started_at_;

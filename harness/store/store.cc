@@ -64,14 +64,14 @@ std::vector<std::string> text_column(Question& statement) {
 
 constexpr const char* kRunColumns =
     "runs.id, runs.state, runs.class, runs.reason, runs.canonical, runs.parameters, runs.step, runs.updates, "
-    "runs.threads";
+    "runs.threads, runs.shape, runs.memory_bytes";
 
 constexpr const char* kSweepColumns =
     "id, title, grid_file, submitted_at, program, policy, state, reason, priority, stamp";
 
 constexpr const char* kJobColumns =
     "runs.id, state, class, reason, updates, device, threads, rank, place, coordinates, seed, "
-    "canonical != '' FROM sweep_runs JOIN runs ON runs.number = sweep_runs.run";
+    "canonical != '', shape, coalesce(memory_bytes, 0) FROM sweep_runs JOIN runs ON runs.number = sweep_runs.run";
 
 /// Parses a stored text with `read`; UserError if that throws, because then the database is damaged.
 template <class Read>
@@ -95,6 +95,8 @@ RunRecord run_from(Statement& row) {
           .step = optional_integer(row.getColumn(6)),
           .updates = row.getColumn(7).getInt64(),
           .threads = row.getColumn(8).getInt(),
+          .shape = row.getColumn(9).getString(),
+          .memory_bytes = optional_integer(row.getColumn(10)),
           .coordinates = {},
           .seed = 0,
           .label = ""};
@@ -108,6 +110,8 @@ JobRecord job_from(Statement& row) {
           .updates = row.getColumn(4).getInt64(),
           .device = row.getColumn(5).getString(),
           .threads = row.getColumn(6).getInt(),
+          .shape = row.getColumn(12).getString(),
+          .memory_bytes = row.getColumn(13).getInt64(),
           .rank = row.getColumn(7).getInt64(),
           .place = row.getColumn(8).getInt64(),
           .label = run_label(understood(row.getColumn(9), as_json), row.getColumn(10).getInt64()),
@@ -132,13 +136,18 @@ Sweep sweep_from(Statement& row) {
 }  // namespace
 
 nlohmann::json to_json(const SweepPolicy& policy) {
-  return {{"stall_seconds", policy.stall_seconds}, {"grace_seconds", policy.grace_seconds}};
+  return {{"stall_seconds", policy.stall_seconds},
+          {"grace_seconds", policy.grace_seconds},
+          {"memory_bytes", policy.memory_bytes},
+          {"tries", policy.tries}};
 }
 
 SweepPolicy sweep_policy_from(const nlohmann::json& json) {
   SweepPolicy policy;
   policy.stall_seconds = json.value("stall_seconds", policy.stall_seconds);
   policy.grace_seconds = json.value("grace_seconds", policy.grace_seconds);
+  policy.memory_bytes = json.value("memory_bytes", policy.memory_bytes);
+  policy.tries = json.value("tries", policy.tries);
   return policy;
 }
 
@@ -338,6 +347,28 @@ std::vector<std::string> Store::sweeps_of(const std::string& run) const {
   return text_column(row);
 }
 
+std::vector<Timing> Store::timings() const {
+  // The program's own time where it says so: the supervisor's has whole seconds only.
+  Question row(*database_,
+               "SELECT shape, updates, (SELECT sum(coalesce(json_extract(measured, '$.seconds'), "
+               "strftime('%s', ended_at) - strftime('%s', started_at))) FROM attempts WHERE run = number) "
+               "FROM runs WHERE state = 'done' AND shape != ''");
+  std::vector<Timing> timings;
+  while (row.executeStep()) {
+    timings.push_back({.shape = row.getColumn(0).getString(),
+                       .updates = row.getColumn(1).getInt64(),
+                       .seconds = row.getColumn(2).getDouble()});
+  }
+  return timings;
+}
+
+std::map<std::string, nlohmann::json> Store::shapes() const {
+  Question row(*database_, "SELECT shape, learnt FROM shapes");
+  std::map<std::string, nlohmann::json> shapes;
+  while (row.executeStep()) shapes[row.getColumn(0).getString()] = understood(row.getColumn(1), as_json);
+  return shapes;
+}
+
 std::string Store::local_text(const std::string& id) const {
   Question row(*database_, "SELECT local FROM runs WHERE id = ?");
   row.bind(1, id);
@@ -353,9 +384,9 @@ std::vector<RunRecord> Store::runs_of(const std::string& sweep) const {
   std::vector<RunRecord> runs;
   while (row.executeStep()) {
     runs.push_back(run_from(row));
-    const nlohmann::ordered_json coordinates = understood(row.getColumn(9), as_json);
+    const nlohmann::ordered_json coordinates = understood(row.getColumn(11), as_json);
     runs.back().coordinates = coordinates;
-    runs.back().seed = row.getColumn(10).getInt64();
+    runs.back().seed = row.getColumn(12).getInt64();
     runs.back().label = run_label(coordinates, runs.back().seed);
   }
   return runs;
@@ -425,12 +456,13 @@ namespace {
 
 constexpr const char* kPutRun =
     "INSERT INTO runs (id, state, reason, canonical, parameters, memory_bytes, updates, changed_at, local, device, "
-    "threads) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET "
+    "threads, shape) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET "
     "parameters = coalesce(excluded.parameters, parameters), "
     "memory_bytes = coalesce(excluded.memory_bytes, memory_bytes), "
     "canonical = iif(canonical = '', excluded.canonical, canonical), "
     "updates = max(excluded.updates, updates), "
-    "local = excluded.local, device = excluded.device, threads = excluded.threads";
+    "local = excluded.local, device = excluded.device, threads = excluded.threads, "
+    "shape = iif(excluded.shape = '', shape, excluded.shape)";
 
 void put(Statement& insert, const RunRequest& run, const std::string& now) {
   insert.bind(1, run.id);
@@ -444,6 +476,7 @@ void put(Statement& insert, const RunRequest& run, const std::string& now) {
   insert.bind(9, run.local);
   insert.bind(10, run.device);
   insert.bind(11, run.threads);
+  insert.bind(12, run.shape);
   insert.exec();
   insert.reset();
 }
@@ -453,6 +486,15 @@ void put(Statement& insert, const RunRequest& run, const std::string& now) {
 void Store::put_run(const RunRequest& run) {
   Statement insert(*database_, kPutRun);
   put(insert, run, utc_now());
+}
+
+void Store::put_shape(const std::string& shape, const nlohmann::json& learnt) {
+  in_transaction([&] {
+    Statement row(*database_, "INSERT OR REPLACE INTO shapes (shape, learnt) VALUES (?, ?)");
+    row.bind(1, shape);
+    row.bind(2, learnt.dump());
+    row.exec();
+  });
 }
 
 void Store::submit(const Sweep& sweep) {
@@ -660,10 +702,13 @@ void Store::in_transaction(const std::function<void()>& writes) {
     if (fault::point(fault::kCommit, "") != 0) throw SQLite::Exception("commit", SQLITE_FULL);
     transaction.commit();
   } catch (const SQLite::Exception& error) {
-    fail(
+    const std::string sentence = fmt::format(
         "cannot write the database {}: {}; what was recorded before is safe, and the next `tearless run` continues "
         "from there",
         database_->getFilename(), error.what());
+    const int code = error.getErrorCode() & 0xFF;  // the primary code
+    if (code == SQLITE_FULL || code == SQLITE_IOERR) throw MachineError(sentence);
+    throw UserError(sentence);
   }
 }
 

@@ -43,12 +43,15 @@ struct RunRequest {
   std::string device = "cpu";  // or "cuda"
   int threads = 1;             // CPU threads
   int64_t rank = 0;            // runs of lower rank are started first
+  std::string shape = {};      // RunNeeds::shape
 };
 
 /// What a sweep asks of the scheduler, beyond its runs.
 struct SweepPolicy {
   double stall_seconds = 1800;  // an attempt without sign of life for that long is stopped; 0: never
   int grace_seconds = 30;       // between SIGTERM and SIGKILL when a program is stopped
+  int64_t memory_bytes = 0;     // that a run needs, of the GPU for a run on "cuda"; 0: the program's estimate counts
+  std::map<std::string, int> tries = {};  // class of failure → failures after which a run fails; others: policy.h
 };
 nlohmann::json to_json(const SweepPolicy& policy);
 /// Members that are missing keep their defaults. nlohmann::json::exception for values of another type.
@@ -58,10 +61,10 @@ SweepPolicy sweep_policy_from(const nlohmann::json& json);
 struct Sweep {
   std::string id;  // sweep_id()
   std::string title;
-  std::string grid_file;                            // absolute
-  std::string submitted_at;                         // UTC
-  std::vector<RunRequest> runs;                     // in the grid's order
-  std::string program = {};                         // absolute path of the training program
+  std::string grid_file;         // absolute
+  std::string submitted_at;      // UTC
+  std::vector<RunRequest> runs;  // in the grid's order
+  std::string program = {};      // path of the training program, absolute or relative to the workspace
   nlohmann::json stamp = nlohmann::json::object();  // the program's name, version and numerics, for start.json
   SweepPolicy policy = {};
   SweepState state = SweepState::kActive;
@@ -80,6 +83,8 @@ struct RunRecord {
   std::optional<int64_t> step;                 // the update at which it ended or diverged
   int64_t updates = 0;                         // the most updates that it can make
   int threads = 1;                             // CPU threads
+  std::string shape;                           // RunNeeds::shape
+  std::optional<int64_t> memory_bytes;         // the training program's estimate
 
   // Set by runs_of() only:
   std::map<std::string, std::string> coordinates;  // axis name → label
@@ -96,10 +101,19 @@ struct JobRecord {
   int64_t updates = 0;
   std::string device;
   int threads = 1;
+  std::string shape;         // RunNeeds::shape
+  int64_t memory_bytes = 0;  // the training program's estimate; 0: not known
   int64_t rank = 0;
   int64_t place = 0;         // in the grid's order
   std::string label;         // run_label()
   bool has_settings = true;  // false: its data are missing, or an older tearless submitted it and the database was lost
+};
+
+/// How long a run that is done took.
+struct Timing {
+  std::string shape;    // RunNeeds::shape
+  int64_t updates = 0;  // the most that it could make
+  double seconds = 0;   // of all its attempts
 };
 
 struct QueryResult {
@@ -155,6 +169,12 @@ class Store {
   /// The ids of the sweeps that have the run, in the order of their submission.
   std::vector<std::string> sweeps_of(const std::string& run) const;
 
+  /// Of the runs that are done, those whose shape is known.
+  std::vector<Timing> timings() const;
+
+  /// What was learnt of each shape (Resources::learnt()).
+  std::map<std::string, nlohmann::json> shapes() const;
+
   /// The text of a run's local.toml.
   std::string local_text(const std::string& id) const;
 
@@ -203,6 +223,8 @@ class Store {
   void put_attempt(const std::string& id, const AttemptRecord& attempt);  ///< replaces the attempt of that number
   void put_scores(const std::string& id, const std::map<std::string, double>& scores);  ///< replaces all scores
 
+  void put_shape(const std::string& shape, const nlohmann::json& learnt);  ///< replaces what was known
+
   /// The number of bytes of metrics.jsonl that have been recorded.
   int64_t metrics_bytes(const std::string& id) const;
 
@@ -210,7 +232,8 @@ class Store {
   void put_metrics(const std::string& id, int64_t from_byte, const std::vector<MetricLine>& lines, int64_t to_byte);
 
   /// Runs `writes` in one transaction, which is durable when this returns. A nested call joins the outer transaction.
-  /// UserError if the disk is full or cannot be written; earlier transactions are unaffected.
+  /// MachineError if the disk is full or fails, UserError if it cannot be written for another reason; earlier
+  /// transactions are unaffected.
   void in_transaction(const std::function<void()>& writes);
 
  private:

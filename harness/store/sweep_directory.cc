@@ -32,8 +32,11 @@ std::string lines_of(const Sweep& sweep) {
 std::string job_lines_of(const Sweep& sweep) {
   std::string lines;
   for (const RunRequest& run : sweep.runs) {
-    const ordered_json line = {{"id", run.id},         {"canonical", run.canonical}, {"local", run.local},
-                               {"device", run.device}, {"threads", run.threads},     {"rank", run.rank}};
+    const ordered_json line = {
+        {"id", run.id},           {"canonical", run.canonical},
+        {"local", run.local},     {"device", run.device},
+        {"threads", run.threads}, {"rank", run.rank},
+        {"shape", run.shape},     {"memory_bytes", run.memory_bytes ? json(*run.memory_bytes) : json()}};
     lines += line.dump() + "\n";
   }
   return lines;
@@ -57,6 +60,8 @@ void read_jobs(const fs::path& file, Sweep& sweep) {
     run.device = line.at("device");
     run.threads = line.at("threads");
     run.rank = line.at("rank");
+    run.shape = line.value("shape", "");
+    if (const json memory = line.value("memory_bytes", json()); memory.is_number()) run.memory_bytes = memory;
   }
 }
 

@@ -7,6 +7,7 @@
 #include "base/time.h"
 #include "harness/grid/layout.h"
 #include "harness/store/sweep_directory.h"
+#include "harness/submit/frozen_program.h"
 
 namespace tearless::harness {
 namespace fs = std::filesystem;
@@ -18,6 +19,16 @@ nlohmann::ordered_json coordinates_of(const Grid& grid, const PlannedRun& run) {
   return coordinates;
 }
 
+SweepPolicy policy_of(const SubmissionOptions& asked, const GridPolicy& of_grid) {
+  SweepPolicy policy;
+  const auto first = [](const auto& a, const auto& b) { return a ? a : b; };
+  if (const auto minutes = first(asked.stall_minutes, of_grid.stall_minutes)) policy.stall_seconds = 60 * *minutes;
+  policy.grace_seconds = first(asked.grace_seconds, of_grid.grace_seconds).value_or(policy.grace_seconds);
+  policy.memory_bytes = first(asked.memory_bytes, of_grid.memory_bytes).value_or(policy.memory_bytes);
+  policy.tries = of_grid.tries;
+  return policy;
+}
+
 Sweep sweep_of(const Submission& submission, const Program& program, const SubmissionOptions& options) {
   const Grid& grid = submission.grid;
   const Probe& probe = submission.program;
@@ -27,8 +38,11 @@ Sweep sweep_of(const Submission& submission, const Program& program, const Submi
               .submitted_at = utc_now(),
               .runs = {},
               .program = fs::absolute(program.path()).string(),
-              .stamp = {{"program", probe.program}, {"version", probe.version}, {"numerics", probe.numerics}},
-              .policy = options.policy,
+              .stamp = {{"program", probe.program},
+                        {"version", probe.version},
+                        {"runtime", probe.runtime},
+                        {"numerics", probe.numerics}},
+              .policy = policy_of(options, grid.policy),
               .state = SweepState::kActive,
               .reason = "",
               .priority = 0};
@@ -48,13 +62,19 @@ Sweep sweep_of(const Submission& submission, const Program& program, const Submi
                           .local = answer.local,
                           .device = answer.device,
                           .threads = answer.threads,
-                          .rank = row == layout.row_index.end() ? 0 : static_cast<int64_t>(row->second)});
+                          .rank = row == layout.row_index.end() ? 0 : static_cast<int64_t>(row->second),
+                          .shape = shape_of(answer)});
   }
   sweep.id = sweep_id(sweep, submission.grid_text);
   return sweep;
 }
 
 }  // namespace
+
+std::string shape_of(const CheckAnswer& answer) {
+  if (!answer.shape.empty() || !answer.parameters || !answer.memory_bytes) return answer.shape;
+  return fmt::format("{} {} {} {}", answer.device, answer.threads, *answer.parameters, *answer.memory_bytes);
+}
 
 Submission prepare_submission(const fs::path& grid_file, const fs::path& engine, const SubmissionOptions& options) {
   Submission submission{
@@ -70,7 +90,9 @@ Submission prepare_submission(const fs::path& grid_file, const fs::path& engine,
   return submission;
 }
 
-void write_submission(const Workspace& workspace, const Submission& submission) {
+void write_submission(const Workspace& workspace, Submission& submission) {
+  const Program program(submission.sweep.program);
+  submission.sweep.program = freeze_program(workspace, program, submission.program).string();
   freeze_sweep(workspace, submission.sweep, submission.grid_text);
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,15 +27,23 @@ struct Submission {
 struct SubmissionOptions {
   std::vector<std::string> only;  // axis=label: these runs only
   bool smoke = false;             // the runs cut down to a few updates
-  SweepPolicy policy;
+  // Of the policy; unset: what the grid says, else the default of SweepPolicy.
+  std::optional<double> stall_minutes = {};
+  std::optional<int> grace_seconds = {};
+  std::optional<int64_t> memory_bytes = {};
 };
+
+/// RunNeeds::shape of a run. Of a program that does not say which runs are alike, those of the same size are taken to
+/// be.
+std::string shape_of(const CheckAnswer& answer);
 
 /// Plans the grid's runs with the training program that Program::find() finds for `engine`. Writes nothing. UserError,
 /// with a line for each mistake, if the program refuses a run.
 Submission prepare_submission(const std::filesystem::path& grid_file, const std::filesystem::path& engine,
                               const SubmissionOptions& options);
 
-/// Writes the sweep's folder, from which a service reads it. Does not touch the database.
-void write_submission(const Workspace& workspace, const Submission& submission);
+/// Keeps a copy of the training program, and writes the sweep's folder, from which a service reads it. Does not touch
+/// the database.
+void write_submission(const Workspace& workspace, Submission& submission);
 
 }  // namespace tearless::harness

@@ -5,11 +5,14 @@
 #include <signal.h>
 
 #include <nlohmann/json.hpp>
+#include <regex>
+#include <set>
 #include <thread>
 
 #include "base/lock_file.h"
 #include "harness/store/store.h"
 #include "tests/harness/run_fixture.h"
+#include "tests/support/faults.h"
 
 namespace tearless::harness {
 namespace {
@@ -240,9 +243,88 @@ TEST_F(DaemonTest, ExplainSaysWhyARunWaits) {
   start_daemon();
   RunDirectory some("");
   ASSERT_TRUE(wait_for_a_run_in_the_middle(&some));
-  EXPECT_THAT(ok({"explain", "grid.toml"}).output, HasSubstr("queued: it needs 1 CPU thread; running: 2 attempts"));
+  EXPECT_THAT(ok({"explain", "grid.toml"}).output, HasSubstr("queued: it needs 1 core, but 0 of "));
   ok({"pause", "grid.toml"});
   EXPECT_THAT(ok({"explain", "grid.toml"}).output, HasSubstr("its sweep is paused: paused on request"));
+}
+
+TEST_F(DaemonTest, ASweepIsTrainedByTheProgramItWasSubmittedWith) {
+  const fs::path program = folder_ / "bin/fake-engine";
+  fs::create_directories(program.parent_path());
+  fs::copy_file(test::program("fake-engine"), program);
+  test::Command submit = command({"submit", "grid.toml", "--engine", program.string()});
+  ASSERT_EQ(test::run(submit).code, 0);
+  test::write_text(program, "#!/bin/sh\nexit 1\n");  // as a build does in the middle
+  start_daemon();
+  ok({"wait"});
+  EXPECT_EQ(results(), undisturbed());
+
+  const fs::path kept = fs::directory_iterator(folder_ / "results/programs")->path();
+  EXPECT_EQ(std::distance(fs::directory_iterator(kept.parent_path()), fs::directory_iterator()), 1) << "one build";
+  test::write_text(kept / "fake-engine", "damaged");
+  ok({"submit", "other.toml"});
+  ok({"wait"});
+  EXPECT_EQ(results(), undisturbed_both()) << "a damaged copy is replaced";
+  fs::remove_all(kept);
+  write_grid("\"succeed\", \"diverge\"", 0);
+  ok({"submit", "grid.toml"});
+  ok({"wait"});
+}
+
+TEST_F(DaemonTest, ASweepWhoseProgramIsGoneIsPausedAndSaysWhatToDo) {
+  ok({"submit", "grid.toml"});
+  fs::remove_all(folder_ / "results/programs");
+  start_daemon();
+  EXPECT_TRUE(test::eventually(
+      [&] { return ok({"status"}).output.find("is gone; submit the grid again") != std::string::npos; }));
+  ok({"submit", "grid.toml"});
+  ok({"wait"});
+  EXPECT_EQ(results(), undisturbed());
+}
+
+TEST_F(DaemonTest, AFullDiskIsWaitedFor) {
+  test::Faults faults(folder_.path());
+  faults.plan().roles = fault::kHarness;
+  faults.fail(fault::kCommit, ENOSPC, 12, 13);
+  test::Command daemon = command({"daemon", "--background"});
+  daemon.environment.merge(faults.environment());
+  ASSERT_EQ(test::run(daemon).code, 0) << log();
+  ok({"submit", "grid.toml"});
+  EXPECT_TRUE(test::eventually([&] { return states() == Count{{"done", 4}}; })) << log();
+  EXPECT_EQ(faults.hits(), 2) << log();
+  EXPECT_THAT(log(), HasSubstr("Runs that are under way continue; tries again in 5 s"));
+  EXPECT_EQ(attempts(), 4) << "what ran was adopted";
+  EXPECT_EQ(results(), undisturbed());
+}
+
+TEST_F(DaemonTest, AGpuThatSomebodyElseUsesTakesNoRunUntilThatHasEnded) {
+  write_grid("\"succeed\"", 100);
+  const fs::path gpus = folder_ / "gpus.txt";
+  const std::string two = "gpu GPU-0 1000000 0 Fake GPU\ngpu GPU-1 1000000 0 Fake GPU\n";
+  test::write_text(gpus, two + "process 0 4711 1000\n");
+  const std::string grid = test::read_text(folder_ / "grid.toml");
+  test::write_text(folder_ / "grid.toml",
+                   std::regex_replace(grid, std::regex("\\[set\\]"), "[set]\n\"fake.device\" = \"cuda\""));
+  test::Command daemon = command({"daemon", "--background"});
+  daemon.environment["FAKE_CUDA_DEVICES"] = "2";
+  daemon.environment["TEARLESS_NVML"] = test::program("libfake-nvml.so").string();
+  daemon.environment["TEARLESS_FAKE_NVML"] = gpus.string();
+  ASSERT_EQ(test::run(daemon).code, 0) << log();
+  ASSERT_TRUE(
+      test::eventually([&] { return ok({"status"}).output.find("it is used by process 4711") != std::string::npos; }));
+  ok({"submit", "grid.toml"});
+  RunDirectory some("");
+  ASSERT_TRUE(wait_for_a_run_in_the_middle(&some));
+  EXPECT_EQ(cuda_device_of(some, 1), "GPU-1");
+  const std::string explained = ok({"explain", "grid.toml"}).output;
+  EXPECT_THAT(explained, HasSubstr("running: on GPU 1, "));
+  EXPECT_THAT(explained, HasSubstr("GPU 0 is used by process 4711"));
+  test::write_text(gpus, two);
+  ok({"wait"});
+  std::set<std::string> used;
+  for (const RunDirectory& run : runs()) used.insert(cuda_device_of(run, 1));
+  EXPECT_EQ(used, (std::set<std::string>{"GPU-0", "GPU-1"}));
+  EXPECT_EQ(results().size(), 8u);
 }
 
 TEST_F(DaemonTest, ThePriorityOfARunOutlivesTheDatabase) {
@@ -258,7 +340,7 @@ TEST_F(DaemonTest, ThePriorityOfARunOutlivesTheDatabase) {
 TEST_F(DaemonTest, OptionsThatTheDaemonDecidesAreSaidToHaveNoEffect) {
   start_daemon();
   EXPECT_THAT(ok({"run", "grid.toml", "--jobs", "1"}).errors,
-              HasSubstr("--jobs and --runs-per-gpu have no effect here"));
+              HasSubstr("--jobs, --runs-per-gpu, --pin and --devices have no effect here"));
   EXPECT_THAT(ok({"run", "grid.toml"}).errors, Not(HasSubstr("--jobs")));
 }
 

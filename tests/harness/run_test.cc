@@ -281,6 +281,15 @@ TEST_F(RunTest, ASecondRunTakesOverWhenTheFirstIsKilled) {
   EXPECT_EQ(results(), undisturbed());
 }
 
+TEST_F(RunTest, ThePlanSaysHowLongTheRestWillTake) {
+  EXPECT_EQ(tearless({"run", "grid.toml", "--only", "seed=1"}).code, 0);
+  const auto plan = nlohmann::json::parse(tearless({"plan", "grid.toml", "--json"}).output);
+  EXPECT_EQ(plan.at("estimate").at("runs"), 2);
+  EXPECT_EQ(plan.at("estimate").at("ended_runs"), 2);
+  EXPECT_EQ(plan.at("estimate").at("cpu_seconds"), 2 * 12 * 0.5) << "12 updates, half a second each";
+  EXPECT_THAT(tearless({"plan", "grid.toml"}).output, HasSubstr("Time: about 0:"));
+}
+
 TEST_F(RunTest, ARemovedLockFileLetsNoSecondWriterIn) {
   write_grid("\"succeed\"", 60);
   test::Background harness(command({"run", "grid.toml"}));

@@ -201,7 +201,10 @@ class Run {
 
   void measure(int64_t updates) const {
     write_atomically(files_.attempt(attempt_) / "measured.json",
-                     sealed({{"tokens_per_second", 1000.0}, {"threads", 1}, {"updates", updates}}));
+                     sealed({{"tokens_per_second", 1000.0},
+                             {"threads", 1},
+                             {"updates", updates},
+                             {"seconds", 0.5 * static_cast<double>(updates)}}));
   }
 
   int stopped(int64_t step) const {
@@ -250,7 +253,8 @@ int probe() {
   std::cout << json{{"program", "fake-engine"},
                     {"version", "1"},
                     {"numerics", numerics ? std::stoi(numerics) : 1},
-                    {"devices", devices}}
+                    {"devices", devices},
+                    {"files", json::array()}}
             << "\n";
   return 0;
 }

@@ -22,5 +22,28 @@ TEST(Check, NamesTheSettingThatTheSentenceIsAboutAndNotASuggestion) {
   EXPECT_EQ(longer.at("key"), "model.norm.kind") << longer.at("error") << ": the longer of two keys that begin alike";
 }
 
+// Runs of one shape need the same memory and are equally fast.
+TEST(Check, GivesRunsOneShapeUnlessASettingChangesTheirMemoryOrSpeed) {
+  const auto shape = [](json changes) {
+    json settings = {{"data.name", "x"}, {"data.source", "a"}, {"data.target", "b"}};
+    settings.update(changes);
+    const json answer = answer_to(settings);
+    EXPECT_FALSE(answer.contains("error")) << answer;
+    return answer.value("shape", "");
+  };
+  const std::string plain = shape(json::object());
+  EXPECT_EQ(plain.size(), 16u);
+  for (const json& same :
+       {json{{"train.seed", 2}}, json{{"train.schedule.warmup_updates", 7}}, json{{"train.max_updates", 7}},
+        json{{"model.init", "xavier_normal"}}, json{{"train.label_smoothing", 0.2}}}) {
+    EXPECT_EQ(shape(same), plain) << same;
+  }
+  for (const json& other :
+       {json{{"model.norm.kind", "none"}}, json{{"model.d_model", 64}}, json{{"train.batch.tokens", 64}},
+        json{{"run.threads", 2}}, json{{"model.encoder_layers", 1}}, json{{"decode.beam", 7}}}) {
+    EXPECT_NE(shape(other), plain) << other;
+  }
+}
+
 }  // namespace
 }  // namespace tearless::engine

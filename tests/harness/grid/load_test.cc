@@ -277,5 +277,37 @@ TEST(LoadGrid, ReadsEveryGridInTheRepository) {
   EXPECT_GE(count, 3);
 }
 
+// --- [policy] ------------------------------------------------------------------------------------------------------
+
+TEST(Load, APolicySaysHowRunsAreTreated) {
+  const TempFolder folder;
+  test::write_text(folder / "grid.toml",
+                   "[axis]\na = [1, 2]\n[policy]\nstall_timeout = 2.5\ngrace = 120\nmemory = \"8 GiB\"\n"
+                   "[policy.tries]\ncrashed = 5\n");
+  const GridPolicy policy = load_grid(folder / "grid.toml").policy;
+  EXPECT_EQ(policy.stall_minutes, 2.5);
+  EXPECT_EQ(policy.grace_seconds, 120);
+  EXPECT_EQ(policy.memory_bytes, int64_t{8} << 30);
+  EXPECT_EQ(policy.tries, (std::map<std::string, int>{{"crashed", 5}}));
+  test::write_text(folder / "grid.toml", "[axis]\na = [1, 2]\n");
+  EXPECT_FALSE(load_grid(folder / "grid.toml").policy.grace_seconds);
+}
+
+TEST(Load, AMistakeInThePolicyNamesItsLine) {
+  const TempFolder folder;
+  const auto error = [&](const std::string& policy) {
+    return error_of(folder, "[axis]\na = [1, 2]\n[policy]\n" + policy);
+  };
+  EXPECT_THAT(error("memory = \"lots\"\n"),
+              testing::EndsWith("grid.toml:4: memory = \"lots\" is not a size such as \"8 GiB\""));
+  EXPECT_THAT(error("grace = -1\n"), testing::EndsWith("grid.toml:4: grace must be a whole number from 0 to 86400"));
+  EXPECT_THAT(error("stall_timeout = -1\n"),
+              testing::EndsWith("grid.toml:4: stall_timeout must be minutes, 0 for never"));
+  EXPECT_THAT(error("tries.crashd = 2\n"),
+              testing::HasSubstr("unknown key \"crashd\" in [policy.tries] (did you mean \"crashed\"?)"));
+  EXPECT_THAT(error("tries.crashed = 0\n"), testing::EndsWith("crashed must be a whole number from 1 to 1000"));
+  EXPECT_THAT(error("patience = 2\n"), testing::HasSubstr("unknown key \"patience\" in [policy]"));
+}
+
 }  // namespace
 }  // namespace tearless::harness

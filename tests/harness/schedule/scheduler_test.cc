@@ -1,11 +1,13 @@
 // The scheduler with a launcher that starts no process and a clock that the test sets: what follows each event.
 #include "harness/schedule/scheduler.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -14,6 +16,7 @@
 #include "base/files.h"
 #include "base/run_directory.h"
 #include "base/sealed_json.h"
+#include "harness/devices/declared_devices.h"
 #include "harness/store/sweep_directory.h"
 #include "tests/support/paths.h"
 
@@ -21,6 +24,8 @@ namespace tearless::harness {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr int64_t kGiB = int64_t{1} << 30;
 
 // Attempts exist as folders only; the test ends them.
 class FakeLauncher : public Launcher {
@@ -31,6 +36,7 @@ class FakeLauncher : public Launcher {
     alive.insert(launch.id);
     starts.push_back(launch.id);
     devices[launch.id] = launch.cuda_device;
+    cores[launch.id] = launch.cores;
     if (die_at_once) return;
     const RunDirectory run(launch.folder);
     write_start(run, run.make_attempt(), {{"device", "cpu"}, {"numerics", 1}});
@@ -45,6 +51,7 @@ class FakeLauncher : public Launcher {
     reasons[id] = why;
   }
   void kill(const std::string& id) override { killed.push_back(id); }
+  std::map<std::string, std::set<int64_t>> processes() const override { return pids; }
 
   void end(const std::string& id, LaunchEnd how = LaunchEnd::kUnknown) {
     ASSERT_EQ(alive.erase(id), 1u);
@@ -58,17 +65,35 @@ class FakeLauncher : public Launcher {
   std::vector<std::string> killed;
   std::vector<std::string> starts;
   std::map<std::string, std::string> devices;
+  std::map<std::string, std::vector<int>> cores;
+  std::map<std::string, std::set<int64_t>> pids;
 };
 
 class SchedulerTest : public testing::Test {
  protected:
   SchedulerTest() : workspace_(folder_.path()), store_(Store::open_writer(workspace_)) { restart(); }
 
+  Resources resources() {
+    if (declared_.empty()) return Resources(machine_);
+    auto monitor = std::make_unique<DeclaredDevices>(declared_, "--devices");
+    monitor_ = monitor.get();
+    machine_.capacity.devices = monitor->devices();
+    return Resources(machine_, std::move(monitor));
+  }
+  static std::vector<Device> gpus(const std::vector<std::string>& uuids) {
+    std::vector<Device> devices;
+    for (const std::string& uuid : uuids) {
+      devices.push_back(
+          {.uuid = uuid, .name = uuid, .memory_bytes = 24 * kGiB, .index = static_cast<int>(devices.size())});
+    }
+    return devices;
+  }
+
   // As if the harness had been killed and started again.
   void restart(double stall_seconds = 1800) {
     stall_seconds_ = stall_seconds;
     scheduler_ = std::make_unique<Scheduler>(
-        *store_, workspace_, launcher_, slots_, [this] { return now_; },
+        *store_, workspace_, launcher_, resources(), [this] { return now_; },
         [this](const SchedulerEvent& event) { events_.push_back(event); });
   }
 
@@ -95,15 +120,16 @@ class SchedulerTest : public testing::Test {
 
   // Submits a sweep to the store alone.
   void submit(const std::string& sweep, const std::vector<RunRequest>& runs, int64_t priority = 0) {
-    store_->submit({.id = sweep,
-                    .title = "",
-                    .grid_file = "/" + sweep + ".toml",
-                    .submitted_at = "",
-                    .runs = runs,
-                    .program = "/bin/false",
-                    .policy = {.stall_seconds = stall_seconds_, .grace_seconds = 30},
-                    .reason = "",
-                    .priority = priority});
+    store_->submit(
+        {.id = sweep,
+         .title = "",
+         .grid_file = "/" + sweep + ".toml",
+         .submitted_at = "",
+         .runs = runs,
+         .program = "/bin/false",
+         .policy = {.stall_seconds = stall_seconds_, .grace_seconds = 30, .memory_bytes = memory_, .tries = tries_},
+         .reason = "",
+         .priority = priority});
   }
 
   // As `tearless run` does.
@@ -166,9 +192,13 @@ class SchedulerTest : public testing::Test {
   Workspace workspace_;
   std::unique_ptr<Store> store_;
   FakeLauncher launcher_;
-  Slots slots_{2, 0, {}};
+  Resources::Options machine_{.capacity = {.cores = {0, 1}}};
+  DeclaredDevices* monitor_ = nullptr;  // of the scheduler, if declare() was called
+  std::string declared_;
   double now_ = 1000;
   double stall_seconds_ = 1800;
+  int64_t memory_ = 0;                // SweepPolicy::memory_bytes
+  std::map<std::string, int> tries_;  // SweepPolicy::tries
   std::vector<SchedulerEvent> events_;
   std::unique_ptr<Scheduler> scheduler_;
 };
@@ -596,7 +626,7 @@ TEST_F(SchedulerTest, ALiveAttemptThatIsNotInTheStoreIsAdopted) {
 }
 
 TEST_F(SchedulerTest, AnAdoptedRunTakesItsSlot) {
-  slots_ = Slots(2, 0, {"GPU-a"});
+  machine_.capacity.devices = gpus({"GPU-a"});
   restart();
   const std::vector<RunRequest> wanted = jobs(3);
   begin(wanted);
@@ -611,7 +641,7 @@ TEST_F(SchedulerTest, AnAdoptedRunTakesItsSlot) {
 }
 
 TEST_F(SchedulerTest, AnAdoptedRunTakesItsDevice) {
-  slots_ = Slots(2, 0, {"GPU-a"});
+  machine_.capacity.devices = gpus({"GPU-a"});
   restart();
   std::vector<RunRequest> wanted = jobs(2, "cuda");
   begin(wanted);
@@ -628,7 +658,7 @@ TEST_F(SchedulerTest, AnAdoptedRunTakesItsDevice) {
 }
 
 TEST_F(SchedulerTest, ADeviceIsAssignedOnce) {
-  slots_ = Slots(2, 0, {"GPU-a", "GPU-b"});
+  machine_.capacity.devices = gpus({"GPU-a", "GPU-b"});
   restart();
   begin(jobs(3, "cuda"));
   EXPECT_EQ(launcher_.starts.size(), 2u);
@@ -638,7 +668,8 @@ TEST_F(SchedulerTest, ADeviceIsAssignedOnce) {
 }
 
 TEST_F(SchedulerTest, RunsShareADeviceOnlyWhenAllAreTaken) {
-  slots_ = Slots(2, 0, {"GPU-a", "GPU-b"}, /*runs_per_device=*/2);
+  machine_.capacity.devices = gpus({"GPU-a", "GPU-b"});
+  machine_.runs_per_gpu = 2;
   restart();
   begin(jobs(5, "cuda"));
   ASSERT_EQ(launcher_.starts.size(), 4u);
@@ -734,7 +765,7 @@ TEST_F(SchedulerTest, APausedSweepStopsItsAttemptsUnlessAnotherSweepWantsThem) {
   scheduler_->tick();
   EXPECT_EQ(starts(0), 1);
   EXPECT_EQ(store_->sweep("s")->state, SweepState::kPaused);
-  EXPECT_EQ(scheduler_->why_waiting(id_of(0)), "its sweep is paused: paused on request");
+  EXPECT_EQ(scheduler_->why(id_of(0)), "its sweep is paused: paused on request");
   scheduler_->resume("s");
   EXPECT_EQ(starts(0), 2);
   EXPECT_EQ(store_->sweep("s")->state, SweepState::kActive);
@@ -981,6 +1012,280 @@ TEST_F(SchedulerTest, RandomHistoriesLoseAndRepeatNoRun) {
     ASSERT_TRUE(finished()) << "seed " << seed;
     for (int i = 0; i < 6; ++i) EXPECT_EQ(state(i), RunState::kDone) << "seed " << seed << ", run " << i;
   }
+}
+
+// --- policy of a sweep -----------------------------------------------------------------------------------------------
+
+TEST_F(SchedulerTest, ASweepMaySayHowManyTriesAClassOfFailureHas) {
+  tries_ = {{"crashed", 5}, {"out_of_memory", 1}};
+  begin(jobs(2));
+  for (int i = 0; i < 4; ++i) {
+    end(id_of(0), 1, "cause " + std::to_string(i));
+    EXPECT_EQ(state(0), RunState::kQueued) << i;
+    now_ += 100;
+    scheduler_->tick();
+  }
+  end(id_of(0), 1);
+  EXPECT_EQ(state(0), RunState::kFailed);
+  end(id_of(1), kExitOutOfMemory);
+  EXPECT_EQ(state(1), RunState::kFailed);
+}
+
+TEST_F(SchedulerTest, ARunOfTwoSweepsHasTheTriesOfTheMorePatientOne) {
+  tries_ = {{"crashed", 1}};
+  begin(jobs(1));
+  tries_ = {{"crashed", 2}};
+  submit("t", jobs(1));
+  scheduler_->add("t", Scheduler::Add::kSubmit);
+  end(id_of(0), 1);
+  EXPECT_EQ(state(0), RunState::kQueued);
+  now_ += 100;
+  scheduler_->tick();
+  end(id_of(0), 1);
+  EXPECT_EQ(state(0), RunState::kFailed);
+}
+
+// --- stalls ---------------------------------------------------------------------------------------------------------
+
+class StallTest : public SchedulerTest {
+ protected:
+  // A run that reports every 10 seconds.
+  void train(const std::string& phase, int reports) {
+    begin(jobs(1));
+    const RunDirectory run = workspace_.run(id_of(0));
+    if (!phase.empty()) test::write_text(run.attempt(1) / "phase", phase + "\n");
+    report(reports);
+  }
+  void report(int reports) {
+    const RunDirectory run = workspace_.run(id_of(0));
+    for (int i = 0; i < reports; ++i) {
+      std::ofstream(run.metrics(), std::ios::app) << R"({"step": 1, "name": "train.loss", "value": 1})"
+                                                  << "\n";
+      wait(10);
+    }
+  }
+  void wait(double seconds) {
+    now_ += seconds;
+    scheduler_->tick();
+  }
+  bool is_stalled() const { return launcher_.reasons.contains(id_of(0)); }
+};
+
+TEST_F(StallTest, ARunThatTrainedAndReportsNothingForThirtyTimesItsLongestGapIsStalled) {
+  train("training", 8);
+  wait(280);
+  EXPECT_FALSE(is_stalled());
+  wait(30);
+  ASSERT_TRUE(is_stalled()) << "310 s; the gaps were 10 s";
+  EXPECT_EQ(launcher_.reasons.at(id_of(0)), StopReason::kStall);
+}
+
+TEST_F(StallTest, ALongerGapBeforeAllowsALongerOne) {
+  train("training", 4);
+  wait(40);
+  report(4);
+  wait(1000);
+  EXPECT_FALSE(is_stalled()) << "30 times 50 s";
+  wait(700);
+  EXPECT_TRUE(is_stalled());
+}
+
+TEST_F(StallTest, WhatARunDoesBesideTrainingMayTakeAsLongAsTheSweepAllows) {
+  train("evaluating", 8);
+  wait(1700);
+  EXPECT_FALSE(is_stalled());
+  wait(200);
+  EXPECT_TRUE(is_stalled());
+}
+
+TEST_F(StallTest, AProgramThatReportsNoPhaseMayBeQuietAsLongAsTheSweepAllows) {
+  train("", 8);
+  wait(1700);
+  EXPECT_FALSE(is_stalled());
+}
+
+TEST_F(StallTest, TheFirstReportsSayNothingAboutARhythm) {
+  train("training", 3);
+  wait(1000);
+  EXPECT_FALSE(is_stalled());
+}
+
+// --- what runs use of the machine ----------------------------------------------------------------------------------
+
+class SharedMachineTest : public SchedulerTest {
+ protected:
+  RunRequest sized(int number, int64_t bytes, const std::string& device = "cpu", const std::string& shape = "a") const {
+    RunRequest run = job(number, device);
+    run.memory_bytes = bytes;
+    run.shape = shape;
+    run.updates = 1'000'000;
+    return run;
+  }
+  std::vector<RunRequest> sized_jobs(int count, int64_t bytes, const std::string& device = "cpu") const {
+    std::vector<RunRequest> all;
+    for (int i = 0; i < count; ++i) all.push_back(sized(i, bytes, device));
+    return all;
+  }
+  void declare(const std::string& devices) {
+    declared_ = devices;
+    restart();
+  }
+  void measure(const std::string& id, int64_t peak_bytes) {
+    test::write_text(workspace_.run(id).attempt(1) / "measured.json", sealed({{"peak_memory_bytes", peak_bytes}}));
+  }
+  // Some processes on the only GPU: those of our runs, and others.
+  void use_gpu(const std::map<int64_t, int64_t>& bytes_of_pids) {
+    DeviceUse use;
+    for (const auto& [pid, bytes] : bytes_of_pids) {
+      use.used_bytes += bytes;
+      use.processes.push_back({.pid = pid, .bytes = bytes});
+    }
+    monitor_->set_use("declared-0", use);
+  }
+  void tick_later(double seconds = 10) {
+    now_ += seconds;
+    scheduler_->tick();
+  }
+};
+
+TEST_F(SharedMachineTest, MemoryLimitsHowManyRunsThereAreOnTheCpu) {
+  machine_.capacity = {.cores = {0, 1, 2, 3}, .memory_bytes = 64 * kGiB};
+  restart();
+  begin(sized_jobs(4, 20 * kGiB));
+  EXPECT_EQ(launcher_.starts.size(), 2u) << "20 GiB with a margin of 30 % each";
+  EXPECT_EQ(scheduler_->why(id_of(2)),
+            "it needs 26.0 GiB of memory, but this machine has 12.0 GiB of 64.0 GiB unreserved");
+  EXPECT_EQ(scheduler_->why(id_of(0)),
+            "on the CPU with 1 thread, 26.0 GiB reserved (20.0 GiB estimated, with a margin of 30 %)");
+}
+
+TEST_F(SharedMachineTest, AMeasuredPeakReplacesTheEstimate) {
+  machine_.capacity = {.cores = {0, 1, 2, 3}, .memory_bytes = 64 * kGiB};
+  restart();
+  begin(sized_jobs(8, 20 * kGiB));
+  measure(id_of(0), 10 * kGiB);
+  finish(id_of(0));
+  EXPECT_EQ(launcher_.alive.size(), 4u) << "26 GiB for the one that was placed before, 11 GiB for each other";
+}
+
+TEST_F(SharedMachineTest, WhatARunUsesNowCountsIfItIsMoreThanTheEstimate) {
+  machine_.capacity = {.cores = {0, 1, 2, 3}, .memory_bytes = 64 * kGiB};
+  restart();
+  begin({sized(0, 1 * kGiB)});
+  measure(id_of(0), 40 * kGiB);
+  tick_later();
+  submit("t", {sized(1, 1 * kGiB), sized(2, 1 * kGiB)});
+  scheduler_->add("t", Scheduler::Add::kSubmit);
+  EXPECT_EQ(starts(1), 1) << "44 GiB fit beside the 1.3 GiB of the first";
+  EXPECT_EQ(starts(2), 0);
+}
+
+TEST_F(SharedMachineTest, WhatAUserDeclaresCountsAsItStands) {
+  machine_.capacity = {.cores = {0, 1, 2, 3}, .memory_bytes = 64 * kGiB};
+  restart();
+  memory_ = 16 * kGiB;
+  begin(sized_jobs(4, 60 * kGiB));
+  EXPECT_EQ(launcher_.starts.size(), 4u);
+}
+
+TEST_F(SharedMachineTest, APeakIsKeptForTheNextProcess) {
+  machine_.capacity = {.cores = {0, 1, 2, 3}, .memory_bytes = 64 * kGiB};
+  restart();
+  begin({sized(0, 20 * kGiB)});
+  measure(id_of(0), 10 * kGiB);
+  finish(id_of(0));
+  restart();
+  begin(sized_jobs(8, 20 * kGiB));
+  EXPECT_EQ(launcher_.alive.size(), 4u) << "11 GiB each";
+}
+
+TEST_F(SharedMachineTest, RunsAreBoundToCoresOfTheirOwnOnlyIfThatIsAsked) {
+  begin(jobs(2));
+  EXPECT_TRUE(launcher_.cores.at(id_of(0)).empty());
+  finish(id_of(0));
+  finish(id_of(1));
+  machine_.pin = true;
+  restart();
+  submit("t", {job(2), job(3)});
+  scheduler_->begin();
+  scheduler_->add("t", Scheduler::Add::kSubmit);
+  EXPECT_EQ(launcher_.cores.at(id_of(2)), (std::vector<int>{0}));
+  EXPECT_EQ(launcher_.cores.at(id_of(3)), (std::vector<int>{1}));
+}
+
+TEST_F(SharedMachineTest, AnAdoptedRunKeepsItsCores) {
+  machine_.pin = true;
+  restart();
+  begin(jobs(2));
+  finish(id_of(0));
+  write_start(workspace_.run(id_of(1)), 1, {{"device", "cpu"}, {"numerics", 1}, {"cores", {1}}});
+  launcher_.survivors = launcher_.alive;
+  launcher_.alive.clear();
+  restart();
+  submit("t", {job(2)});
+  scheduler_->begin();
+  scheduler_->add("t", Scheduler::Add::kSubmit);
+  EXPECT_EQ(launcher_.cores.at(id_of(2)), (std::vector<int>{0}));
+}
+
+TEST_F(SharedMachineTest, ARunOfWhichNothingIsKnownHasItsGpuToItself) {
+  declare("1 x 24GiB");
+  begin(jobs(2, "cuda"));
+  EXPECT_EQ(launcher_.starts.size(), 1u);
+  EXPECT_EQ(scheduler_->why(id_of(1)), "it needs a whole GPU, but GPU 0 is taken whole by a run");
+}
+
+TEST_F(SharedMachineTest, AGpuThatOthersUseTakesNoRun) {
+  declare("1 x 24GiB");
+  begin({sized(0, kGiB, "cuda")});
+  launcher_.pids[id_of(0)] = {7, 8};
+  use_gpu({{7, kGiB}, {4711, kGiB}});
+  tick_later();
+  finish(id_of(0));
+  submit("t", {sized(1, kGiB, "cuda")});
+  scheduler_->add("t", Scheduler::Add::kSubmit);
+  EXPECT_EQ(starts(1), 0);
+  EXPECT_EQ(scheduler_->why(id_of(1)), "it needs 1.2 GiB, but GPU 0 is used by process 4711");
+  use_gpu({});
+  tick_later();
+  EXPECT_EQ(starts(1), 1) << "it is looked at although nothing runs";
+}
+
+TEST_F(SharedMachineTest, ARunThatRanOutOfMemoryBesideOthersHasAGpuToItselfNext) {
+  declare("1 x 24GiB");
+  machine_.runs_per_gpu = 2;
+  restart();
+  begin(sized_jobs(3, 5 * kGiB, "cuda"));
+  ASSERT_EQ(launcher_.alive.size(), 2u);
+  end(id_of(0), kExitOutOfMemory);
+  EXPECT_EQ(state(0), RunState::kQueued);
+  tick_later(100);
+  EXPECT_THAT(scheduler_->why(id_of(0)), testing::HasSubstr("a whole GPU"));
+}
+
+// A machine of one GPU on which one run makes 10 updates a second, two make 18 together and three no more than that.
+TEST_F(SharedMachineTest, AsManyRunsShareAGpuAsTogetherMakeTheMostUpdates) {
+  declare("1 x 24GiB");
+  begin(sized_jobs(12, 2 * kGiB, "cuda"));
+  std::map<std::string, double> made;
+  const auto rate = [](size_t runs) { return runs == 1 ? 10.0 : 18.0; };
+  std::string why;
+  for (int second = 0; second < 6000; second += 10) {
+    for (const std::string& id : launcher_.alive) {
+      made[id] += 10 * rate(launcher_.alive.size()) / static_cast<double>(launcher_.alive.size());
+      std::ofstream(workspace_.run(id).metrics(), std::ios::app)
+          << nlohmann::json{{"step", static_cast<int64_t>(made[id])}, {"name", "train.loss"}, {"value", 1}} << "\n";
+      launcher_.pids[id] = {static_cast<int64_t>(std::hash<std::string>{}(id) >> 1)};
+    }
+    std::map<int64_t, int64_t> use;
+    for (const std::string& id : launcher_.alive) use[*launcher_.pids[id].begin()] = 2 * kGiB;
+    use_gpu(use);
+    tick_later(10);
+    why = scheduler_->why(*launcher_.alive.begin());
+    if (launcher_.alive.size() > 3) break;
+  }
+  EXPECT_EQ(launcher_.alive.size(), 3u) << "the third was tried; runs that run are not stopped";
+  EXPECT_THAT(why, testing::HasSubstr("2 per GPU: 1 run makes 10 updates/s, 2 make 18, 3 make 18"));
 }
 
 }  // namespace

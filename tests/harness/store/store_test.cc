@@ -65,6 +65,38 @@ class StoreTest : public testing::Test {
   std::unique_ptr<Store> store_;
 };
 
+TEST_F(StoreTest, KnowsHowLongTheRunsOfAShapeTook) {
+  RunRequest done = request("a"), queued = request("b"), unknown = request("c");
+  done.shape = queued.shape = "s";
+  done.updates = 100;
+  for (const RunRequest& run : {done, queued, unknown}) store_->put_run(run);
+  for (const char* id : {"a", "c"}) {
+    store_->move(id, RunState::kQueued, RunState::kRunning);
+    for (const int64_t number : {1, 2}) {
+      AttemptRecord record = attempt(number, number == 1 ? "stopped" : "done");
+      record.started_at = "2026-01-31T12:00:00Z";
+      record.ended_at = "2026-01-31T12:01:30Z";
+      if (number == 2) record.measured = {{"seconds", 12.5}};
+      store_->put_attempt(id, record);
+    }
+    store_->move(id, RunState::kRunning, RunState::kDone);
+  }
+  const std::vector<Timing> timings = store_->timings();
+  ASSERT_EQ(timings.size(), 1u);
+  EXPECT_EQ(timings[0].shape, "s");
+  EXPECT_EQ(timings[0].updates, 100);
+  EXPECT_EQ(timings[0].seconds, 90 + 12.5) << "its own time where the program says it";
+}
+
+TEST_F(StoreTest, KeepsWhatWasLearntOfShapes) {
+  store_->put_shape("a", {{"peak_bytes", 7}});
+  store_->put_shape("a", {{"peak_bytes", 8}});
+  store_->put_shape("b", {{"peak_bytes", 9}});
+  const std::map<std::string, nlohmann::json> shapes = store_->shapes();
+  EXPECT_EQ(shapes.size(), 2u);
+  EXPECT_EQ(shapes.at("a").at("peak_bytes"), 8);
+}
+
 TEST_F(StoreTest, KeepsASweepInTheGridsOrderWithItsCoordinates) {
   store_->submit(sweep("s", {request("bb"), request("aa"), request("bb")}));
   const std::vector<RunRecord> runs = store_->runs_of("s");

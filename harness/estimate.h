@@ -1,0 +1,34 @@
+// How long a plan will take, from runs of the same shapes that have ended.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "harness/store/store.h"
+
+namespace tearless::harness {
+
+/// A run that is to be trained.
+struct UntrainedRun {
+  std::string shape;  // RunNeeds::shape; "" if it is not known
+  std::string device = "cpu";
+  int threads = 1;
+  int64_t updates = 0;  // the most that it can make
+};
+
+struct Estimate {
+  int64_t known = 0, unknown = 0;  // runs, by whether a run of their shape has ended
+  int64_t ended = 0;               // runs that the estimate is made from
+  double cpu_seconds = 0;          // of the known runs on the CPU: of one core, added over cores and runs
+  double gpu_seconds = 0;  // of the known runs on GPUs, each alone on its GPU or sharing it as those that ended did
+  double error = 0;        // relative, twice the standard error; 0: from one run of each shape, so not known
+};
+
+/// A run is taken to make the same part of its most updates, each as fast, as those of its shape on average.
+Estimate estimate_of(const std::vector<UntrainedRun>& runs, const std::vector<Timing>& ended);
+
+/// "about 1:36:00 on 2 cores, ± 8 %, from 12 runs that have ended"; "" if nothing is known. `gpus` may be 0.
+std::string estimate_text(const Estimate& estimate, int cores, int gpus);
+
+}  // namespace tearless::harness

@@ -1,0 +1,54 @@
+#include "harness/grid/policy.h"
+
+#include <cmath>
+
+#include "base/error.h"
+#include "base/memory_size.h"
+#include "harness/grid/table_reader.h"
+
+namespace tearless::harness {
+namespace {
+
+// Of the classes in runs/states.h, those of which the tries are counted and can be limited.
+constexpr auto kLimitedClasses = {"out_of_memory", "crashed", "stalled", "timeout"};
+constexpr int kMostTries = 1000;
+constexpr double kMostMinutes = 1e6;
+constexpr int kMostGrace = 86'400;  // seconds
+
+std::optional<int> whole_number(TableReader& reader, const std::string& key, int from, int to) {
+  const std::optional<double> number = reader.number(key);
+  if (!number) return std::nullopt;
+  if (!(*number >= from && *number <= to) || *number != std::floor(*number)) {
+    fail("{}: {} must be a whole number from {} to {}", reader.location(key), key, from, to);
+  }
+  return static_cast<int>(*number);
+}
+
+}  // namespace
+
+GridPolicy load_policy(const toml::table* table, const std::string& file) {
+  GridPolicy policy;
+  if (!table) return policy;
+  TableReader reader(*table, "[policy]", file);
+  policy.stall_minutes = reader.number("stall_timeout");
+  if (policy.stall_minutes && !(*policy.stall_minutes >= 0 && *policy.stall_minutes <= kMostMinutes)) {
+    fail("{}: stall_timeout must be minutes, 0 for never", reader.location("stall_timeout"));
+  }
+  policy.grace_seconds = whole_number(reader, "grace", 0, kMostGrace);
+  if (const auto memory = reader.text("memory")) {
+    policy.memory_bytes = parse_memory(*memory);
+    if (!policy.memory_bytes)
+      fail("{}: memory = \"{}\" is not a size such as \"8 GiB\"", reader.location("memory"), *memory);
+  }
+  const toml::table* tries = reader.table("tries");
+  reader.refuse_leftovers();
+  if (!tries) return policy;
+  TableReader classes(*tries, "[policy.tries]", file);
+  for (const char* name : kLimitedClasses) {
+    if (const auto most = whole_number(classes, name, 1, kMostTries)) policy.tries[name] = *most;
+  }
+  classes.refuse_leftovers();
+  return policy;
+}
+
+}  // namespace tearless::harness

@@ -1,0 +1,65 @@
+// How long a plan will take, compared with sums by hand.
+#include "harness/estimate.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace tearless::harness {
+namespace {
+
+UntrainedRun run(const std::string& shape, int64_t updates, const std::string& device = "cpu", int threads = 1) {
+  return {.shape = shape, .device = device, .threads = threads, .updates = updates};
+}
+
+TEST(Estimate, IsThePaceOfRunsOfTheSameShape) {
+  const std::vector<Timing> ended = {{.shape = "a", .updates = 100, .seconds = 50},
+                                     {.shape = "b", .updates = 100, .seconds = 500}};
+  const Estimate estimate = estimate_of({run("a", 1000), run("a", 2000), run("b", 10)}, ended);
+  EXPECT_DOUBLE_EQ(estimate.cpu_seconds, 0.5 * 3000 + 5 * 10);
+  EXPECT_EQ(estimate.known, 3);
+  EXPECT_EQ(estimate.error, 0) << "one run of a shape says nothing about the spread";
+  EXPECT_EQ(estimate_text(estimate, 2, 0), "about 12:55 on 2 cores, from 2 ended runs of the same shapes");
+}
+
+TEST(Estimate, IsWiderTheMoreTheRunsDifferAndTheFewerThereAre) {
+  const auto of = [](std::vector<double> seconds, int wanted) {
+    std::vector<Timing> ended;
+    for (const double each : seconds) ended.push_back({.shape = "a", .updates = 100, .seconds = each});
+    return estimate_of(std::vector<UntrainedRun>(static_cast<size_t>(wanted), run("a", 100)), ended);
+  };
+  // Paces 0.9 and 1.1: mean 1, variance 0.02; four runs of 100 updates.
+  const Estimate four = of({90, 110}, 4);
+  EXPECT_DOUBLE_EQ(four.cpu_seconds, 400);
+  EXPECT_NEAR(four.error, 2 * std::sqrt(0.02 * (4 * 1e4 + 160'000.0 / 2)) / 400, 1e-12);
+  EXPECT_LT(of({90, 110, 90, 110, 90, 110}, 4).error, four.error);
+  EXPECT_GT(of({50, 150}, 4).error, four.error);
+  EXPECT_EQ(estimate_text(four, 4, 0), "about 1:40 on 4 cores, ± 24 %, from 2 ended runs of the same shapes");
+}
+
+TEST(Estimate, SaysWhichRunsItLeavesOut) {
+  const std::vector<Timing> ended = {{.shape = "a", .updates = 100, .seconds = 50},
+                                     {.shape = "", .updates = 100, .seconds = 50}};
+  const Estimate estimate = estimate_of({run("a", 1000), run("b", 1000), run("", 1000)}, ended);
+  EXPECT_EQ(estimate.unknown, 2);
+  EXPECT_DOUBLE_EQ(estimate.cpu_seconds, 500);
+  EXPECT_EQ(estimate_text(estimate, 1, 0),
+            "about 8:20 on 1 core, from 1 ended run of the same shapes; without 2 runs of which no like one has ended");
+  EXPECT_EQ(estimate_text(estimate_of({run("b", 1000)}, ended), 1, 0), "");
+}
+
+TEST(Estimate, CountsCoresAndGpusApart) {
+  const std::vector<Timing> ended = {{.shape = "a", .updates = 100, .seconds = 50},
+                                     {.shape = "g", .updates = 100, .seconds = 360}};
+  const Estimate estimate =
+      estimate_of({run("a", 100, "cpu", 4), run("g", 1000, "cuda"), run("g", 1000, "cuda", 8)}, ended);
+  EXPECT_DOUBLE_EQ(estimate.cpu_seconds, 200);
+  EXPECT_DOUBLE_EQ(estimate.gpu_seconds, 7200);
+  EXPECT_EQ(estimate_text(estimate, 2, 2),
+            "about 1:40 on 2 cores and 1:00:00 on 2 GPUs, from 2 ended runs of the same shapes");
+  EXPECT_EQ(estimate_text(estimate, 2, 0),
+            "about 1:40 on 2 cores and 2 GPU hours, from 2 ended runs of the same shapes");
+}
+
+}  // namespace
+}  // namespace tearless::harness

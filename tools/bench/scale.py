@@ -1,0 +1,281 @@
+#!/usr/bin/env python3
+"""How the harness behaves with many runs: times submission, restart, the overhead per job, ingestion and queries, and
+prints them beside their goals.
+
+    tools/bench/scale.py [--bin build/bin] [--folder DIR] [--part NAME ...] [--markdown FILE] [--scale 1.0]
+
+The training program is fake-engine (tests/support/fake_engine.cc), which is part of the tests: its trivial runs make one
+update. `engine` plans through tearless-engine. --folder: on the disk whose cost is to be measured (default: a folder
+of the repository that is deleted afterwards). --scale 0.01: a hundredth of the runs, to try the script. Beside the
+overhead per job stand the same runs without the harness, and GNU parallel and HyperQueue (hq) if they are installed.
+"""
+
+import argparse
+import datetime
+import hashlib
+import json
+import os
+import pathlib
+import platform
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+PARTS = ["fsync", "submit", "restart", "jobs", "ingest", "engine"]
+
+
+def grid(runs, seeds, sleep_ms=0):
+    axis = ", ".join(str(i) for i in range(runs // seeds))
+    return (f'title = "scale"\nseeds = {seeds}\n[set]\n"fake.updates" = 1\n"fake.sleep_ms" = {sleep_ms}\n'
+            f'[axis]\n"model.n" = [{axis}]\n[table]\nscores = ["test.score"]\n')
+
+
+class Bench:
+    def __init__(self, options):
+        self.bin = options.bin.resolve()
+        self.folder = options.folder
+        self.scale = options.scale
+        self.rows = []  # (what, measured, goal, met or None)
+
+    def runs(self, count, seeds=100):
+        return max(seeds, int(count * self.scale) // seeds * seeds)
+
+    def report(self, what, measured, unit, goal=None, at_most=True):
+        met = None if goal is None else (measured <= goal if at_most else measured >= goal)
+        limit = "–" if goal is None else f"{'≤' if at_most else '≥'} {goal:g} {unit}"
+        self.rows.append((what, f"{measured:,.3g} {unit}" if measured < 1000 else f"{measured:,.0f} {unit}", limit, met))
+        print(f"{what}: {self.rows[-1][1]}" + ("" if met is None else f" ({limit}: {'met' if met else 'missed'})"), flush=True)
+
+    def place(self, name):
+        place = self.folder / name
+        shutil.rmtree(place, ignore_errors=True)
+        place.mkdir(parents=True)
+        return place
+
+    def tearless(self, place, *arguments, engine="fake-engine", may_fail=False):
+        """Runs a command; returns its seconds."""
+        begin = time.monotonic()
+        done = subprocess.run([self.bin / "tearless", *map(str, arguments), "--engine", self.bin / engine], cwd=place,
+                              capture_output=True, text=True)
+        if done.returncode != 0 and not may_fail:
+            sys.exit(f"scale: tearless {' '.join(map(str, arguments))}: {done.stderr or done.stdout}")
+        return time.monotonic() - begin
+
+    def daemon(self, place, *arguments):
+        begin = time.monotonic()
+        self.tearless(place, "daemon", "--background", *arguments)
+        return time.monotonic() - begin
+
+    def daemon_pid(self, place):
+        done = subprocess.run([self.bin / "tearless", "status"], cwd=place, capture_output=True, text=True)
+        return int(done.stdout.rsplit("(process ", 1)[1].split(",")[0])
+
+    # --- parts
+
+    def fsync(self):
+        place = self.place("fsync")
+        count = 200
+        with open(place / "file", "wb", buffering=0) as file:
+            begin = time.monotonic()
+            for _ in range(count):
+                file.write(b"x" * 4096)
+                os.fsync(file.fileno())
+        self.report("one write of 4 KiB with fsync", 1000 * (time.monotonic() - begin) / count, "ms")
+
+    def submit(self):
+        for runs, goal in ((self.runs(10_000), None), (self.runs(100_000), 2)):
+            place = self.place("submit")
+            (place / "grid.toml").write_text(grid(runs, 100))
+            plan = self.tearless(place, "plan", "grid.toml")
+            first = self.tearless(place, "submit", "grid.toml")
+            self.report(f"plan {runs:,} runs (fake program)", plan, "s")
+            self.report(f"submit {runs:,} runs, without planning them", first - plan, "s", goal)
+            self.report(f"submit them again", self.tearless(place, "submit", "grid.toml") - plan, "s")
+            self.report(f"status of {runs:,} queued runs", self.tearless(place, "status"), "s", 1)
+
+    def restart(self):
+        runs = self.runs(100_000)
+        place = self.place("restart")
+        (place / "grid.toml").write_text(grid(runs, 100, sleep_ms=100_000))
+        self.tearless(place, "submit", "grid.toml")
+        self.tearless(place, "pause")
+        self.report(f"restart of the daemon with {runs:,} runs, all paused", self.daemon(place), "s", 1)
+        self.tearless(place, "resume")
+        pid = self.daemon_pid(place)
+        os.kill(pid, signal.SIGKILL)
+        time.sleep(1)
+        self.report(f"restart of the killed daemon with {runs:,} active runs", self.daemon(place), "s", 1)
+        pid = self.daemon_pid(place)
+        time.sleep(3)
+        ticks, begin = cpu_seconds(pid), time.monotonic()
+        time.sleep(20)
+        self.report("CPU of the daemon while runs train", 100 * (cpu_seconds(pid) - ticks) / (time.monotonic() - begin), "%", 1)
+        self.tearless(place, "pause", may_fail=True)
+        self.tearless(place, "stop", "--now", may_fail=True)
+
+    def jobs(self):
+        goal = 3
+        for runs in (self.runs(1_000), self.runs(10_000)):
+            place = self.place("jobs")
+            (place / "grid.toml").write_text(grid(runs, 100))
+            plan = self.tearless(place, "plan", "grid.toml")
+            seconds = self.tearless(place, "run", "grid.toml", "--jobs", os.cpu_count())
+            per_job = 1000 * (seconds - plan) / runs
+            alone = self.alone(place, runs)
+            self.report(f"a trivial job, of {runs:,}, with its program", per_job, "ms")
+            self.report(f"its program alone, {os.cpu_count()} at a time (xargs)", alone, "ms")
+            self.report(f"overhead of the harness per job, of {runs:,}", per_job - alone, "ms", goal)
+        for name, seconds in others(place, 1000):
+            self.report(f"a job /bin/true, of 1,000, by {name}", seconds, "ms")
+        # Churn: does the memory of a daemon grow with the runs that have ended?
+        place = self.place("churn")
+        self.daemon(place, "--jobs", os.cpu_count())
+        pid = self.daemon_pid(place)
+        sizes = []
+        for batch in range(3):
+            text = grid(self.runs(1_000), 100).replace('"fake.updates" = 1', f'"fake.updates" = 1\n"model.batch" = {batch}')
+            (place / f"grid{batch}.toml").write_text(text)
+            self.tearless(place, "submit", f"grid{batch}.toml")
+            self.tearless(place, "wait", "all")
+            sizes.append(rss(pid))
+        self.report("growth of the daemon's memory per run that has ended, after the first thousand",
+                    (sizes[2] - sizes[1]) / self.runs(1_000), "bytes", 1000)
+        ticks, begin = cpu_seconds(pid), time.monotonic()
+        time.sleep(20)
+        self.report("CPU of an idle daemon", 100 * (cpu_seconds(pid) - ticks) / (time.monotonic() - begin), "%", 0.5)
+        self.tearless(place, "stop", may_fail=True)
+
+    def alone(self, place, runs):
+        """The training program on the same runs without the harness: milliseconds each."""
+        ids = []
+        for folder in sorted((place / "results/runs").iterdir()):
+            copy = place / "alone" / folder.name
+            copy.mkdir(parents=True)
+            for name in ("run.toml", "local.toml"):
+                shutil.copy(folder / name, copy / name)
+            ids.append(str(copy))
+        begin = time.monotonic()
+        subprocess.run(["xargs", "-P", str(os.cpu_count()), "-n", "1", str(self.bin / "fake-engine"), "train"], input="\n".join(ids),
+                       text=True, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        return 1000 * (time.monotonic() - begin) / runs
+
+    def ingest(self):
+        runs, points = self.runs(10_000), 1000
+        place = self.place("ingest")
+        (place / "grid.toml").write_text(grid(runs, 100))
+        self.tearless(place, "submit", "grid.toml")
+        sweep = next((place / "results/sweeps").iterdir())
+        lines = "".join(json.dumps({"step": i + 1, "name": "train.loss", "value": 1 / (i + 1)}) + "\n" for i in range(points))
+        for line in (sweep / "jobs.jsonl").read_text().splitlines():
+            job = json.loads(line)
+            folder = place / "results/runs" / job["id"]
+            folder.mkdir(parents=True)
+            scores = json.dumps({"test.score": 20.0}) + "\n"
+            (folder / "run.toml").write_text(job["canonical"])
+            (folder / "metrics.jsonl").write_text(lines)
+            (folder / "scores.json").write_text(scores)
+            (folder / "DONE").write_text(json.dumps({
+                "id": job["id"], "outcome": "done", "step": points, "reason": "max_updates",
+                "files": {"scores.json": hashlib.sha256(scores.encode()).hexdigest()}}))
+        subprocess.run(["sync"], check=True)
+        seconds = self.tearless(place, "rebuild")
+        self.report(f"rebuild of {runs:,} runs with {points:,} metrics each", seconds, "s", 120)
+        self.report("metrics stored durably", runs * points / seconds, "rows/s", 100_000, at_most=False)
+        self.report("status of that database", self.tearless(place, "status"), "s", 1)
+        self.report("table of that database, planning included", self.tearless(place, "table", "grid.toml"), "s")
+        self.report("  of it the plan", self.tearless(place, "plan", "grid.toml"), "s")
+
+    def engine(self):
+        if not (self.bin / "tearless-engine").exists():
+            return
+        place = self.place("engine")
+        runs = self.runs(100_000)
+        axis = ", ".join(f"{1e-4 * (1 + i):.4g}" for i in range(runs // 200))
+        corpus = pathlib.Path("grids/base").resolve()
+        (place / "grid.toml").write_text(
+            f'title = "plan"\nseeds = 100\nbase = "{corpus}/demo.toml"\n[axis]\n"train.schedule.peak_lr" = [{axis}]\n'
+            '"model.norm.kind" = ["layer_norm", "scale_norm"]\n[table]\nscores = ["test.bleu"]\n')
+        seconds = self.tearless(place, "plan", "grid.toml", engine="tearless-engine")
+        self.report(f"plan {runs:,} runs through tearless-engine", seconds, "s", 5)
+
+
+def cpu_seconds(pid):
+    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def rss(pid):
+    for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("RssAnon:"):
+            return 1024 * int(line.split()[1])
+    return 0
+
+
+def others(place, count):
+    """(name, milliseconds per job) of the other tools that are installed."""
+    lines = "\n".join(["true"] * count)
+    if shutil.which("parallel"):
+        begin = time.monotonic()
+        subprocess.run(["parallel", "-j", str(os.cpu_count())], input=lines, text=True, check=True, capture_output=True)
+        yield "GNU parallel", 1000 * (time.monotonic() - begin) / count
+    if shutil.which("hq"):
+        server = str(place / "hq")
+        hq = ["hq", "--server-dir", server]
+        processes = [subprocess.Popen([*hq, "server", "start"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)]
+        time.sleep(2)
+        processes.append(subprocess.Popen([*hq, "worker", "start", "--cpus", str(os.cpu_count())],
+                                          stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
+        time.sleep(2)
+        begin = time.monotonic()
+        subprocess.run([*hq, "submit", "--array", f"1-{count}", "--wait", "--stdout=none", "--stderr=none", "--", "/bin/true"],
+                       check=True, capture_output=True, cwd=place)
+        yield "HyperQueue", 1000 * (time.monotonic() - begin) / count
+        for process in reversed(processes):
+            process.terminate()
+
+
+def processor():
+    for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            return line.split(":", 1)[1].strip()
+    return platform.machine()
+
+
+def markdown(rows):
+    text = (f"# Many runs\n\nMeasured {datetime.date.today()} on {processor()}, {os.cpu_count()} cores. What is timed, and "
+            "how: tools/bench/scale.py.\n\n| what | measured | goal | met |\n|---|---:|---:|---|\n")
+    for what, measured, goal, met in rows:
+        text += f"| {what} | {measured} | {goal} | {'–' if met is None else 'yes' if met else 'no'} |\n"
+    return text
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--bin", type=pathlib.Path, default=pathlib.Path("build/bin"))
+    parser.add_argument("--folder", type=pathlib.Path)
+    parser.add_argument("--part", nargs="+", choices=PARTS, default=PARTS)
+    parser.add_argument("--markdown", type=pathlib.Path)
+    parser.add_argument("--scale", type=float, default=1.0)
+    options = parser.parse_args()
+    if not (options.bin / "fake-engine").exists():
+        sys.exit(f"scale: {options.bin}/fake-engine is missing; it is built with the tests: cmake --build build")
+    temporary = options.folder is None
+    if temporary:
+        options.folder = pathlib.Path(tempfile.mkdtemp(prefix="build-scale-", dir="."))
+    options.folder = options.folder.resolve()
+    bench = Bench(options)
+    try:
+        for part in options.part:
+            getattr(bench, part)()
+    finally:
+        if temporary:
+            shutil.rmtree(options.folder, ignore_errors=True)
+    if options.markdown:
+        options.markdown.write_text(markdown(bench.rows))
+
+
+if __name__ == "__main__":
+    main()
