@@ -67,7 +67,7 @@ constexpr const char* kRunColumns =
     "runs.threads";
 
 constexpr const char* kSweepColumns =
-    "id, title, grid_file, submitted_at, program, policy, state, reason, priority, stamp";
+    "id, title, grid_file, submitted_at, program, policy, state, reason, priority, stamp, submission";
 
 constexpr const char* kJobColumns =
     "runs.id, state, class, reason, updates, device, threads, rank, place, coordinates, seed, "
@@ -126,7 +126,8 @@ Sweep sweep_from(Statement& row) {
                                [](const std::string& text) { return sweep_policy_from(json::parse(text)); }),
           .state = understood(row.getColumn(6), sweep_state_named),
           .reason = row.getColumn(7).getString(),
-          .priority = row.getColumn(8).getInt64()};
+          .priority = row.getColumn(8).getInt64(),
+          .submission = row.getColumn(10).getInt64()};
 }
 
 }  // namespace
@@ -336,6 +337,15 @@ std::vector<std::string> Store::sweeps_of(const std::string& run) const {
       "WHERE runs.id = ? ORDER BY submission");
   row.bind(1, run);
   return text_column(row);
+}
+
+bool Store::is_wanted(const std::string& run) const {
+  Question row(*database_,
+               "SELECT count(*) FROM sweep_runs JOIN runs ON runs.number = run JOIN sweeps ON sweeps.id = sweep "
+               "WHERE runs.id = ? AND sweeps.state != 'cancelled'");
+  row.bind(1, run);
+  row.executeStep();
+  return row.getColumn(0).getInt64() > 0;
 }
 
 std::string Store::local_text(const std::string& id) const {
@@ -558,6 +568,15 @@ void Store::move(const std::string& id, RunState from, RunState to, FailureClass
   });
 }
 
+void Store::set_reason(const std::string& id, const std::string& reason) {
+  in_transaction([&] {
+    Statement update(*database_, "UPDATE runs SET reason = ? WHERE id = ?");
+    update.bind(1, reason);
+    update.bind(2, id);
+    if (update.exec() != 1) throw std::logic_error("no run " + id + " in the store");
+  });
+}
+
 void Store::requeue(const std::string& id, const std::string& reason) {
   const std::optional<RunRecord> record = run(id);
   if (!record) throw std::logic_error("no run " + id + " in the store");
@@ -569,6 +588,19 @@ void Store::requeue(const std::string& id, const std::string& reason) {
         "WHERE id = ?");
     forgive.bind(1, id);
     forgive.exec();
+  });
+}
+
+void Store::forget_attempts(const std::string& id) {
+  in_transaction([&] {
+    const int64_t number = run_number(id);
+    for (const char* sql :
+         {"DELETE FROM attempts WHERE run = ?", "DELETE FROM metrics WHERE run = ?", "DELETE FROM scores WHERE run = ?",
+          "UPDATE runs SET tries_from = 0, metrics_bytes = 0 WHERE number = ?"}) {
+      Statement forget(*database_, sql);
+      forget.bind(1, number);
+      forget.exec();
+    }
   });
 }
 
