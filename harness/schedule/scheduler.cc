@@ -29,6 +29,9 @@ constexpr double kShortestStall = 300;   // seconds; in training, less is never 
 constexpr double kStallFactor = 30;      // … and neither is less than so many times the longest gap between reports
 constexpr int kSignsOfARhythm = 5;       // reports after which the longest gap says something
 constexpr double kObserveEvery = 2;      // seconds between two looks at processes and GPUs
+constexpr const char* kSweepCancelled = "its sweep was cancelled";
+constexpr const char* kWasCancelled = "it was cancelled";
+constexpr const char* kCancelledOnRequest = "cancelled on request";
 
 int64_t size_or_zero(const fs::path& file) {
   std::error_code error;
@@ -63,17 +66,37 @@ Scheduler::Scheduler(Store& store, const Workspace& workspace, Launcher& launche
 void Scheduler::begin() {
   for (const auto& [shape, learnt] : store_.shapes()) resources_.restore(shape, learnt);
   for (const std::string& id : store_.ids_in(RunState::kRunning)) adopt_or_conclude(id);
+  // The process that was to cancel them may have been killed before their attempts had ended, and in a rebuilt database
+  // they are queued.
+  for (const Sweep& sweep : store_.sweeps()) {
+    if (sweep.state == SweepState::kCancelled) cancel_unwanted(sweep.id);
+  }
 }
 
 void Scheduler::adopt_or_conclude(const std::string& id) {
   const RunDirectory run = workspace_.run(id);
   if (launcher_.adopt(id, run.root())) return take_up(id);
   const int64_t newest = run.newest_begun_attempt();
-  if (newest == 0 || end_is_recorded(id, newest)) {  // the launch ended before it made an attempt
-    store_.move(id, RunState::kRunning, RunState::kQueued, FailureClass::kLost, "it was never started");
-    return;
+  Running ended;
+  ended.then = put_aside_for(store_.run(id)->reason);
+  if (newest > 0 && !end_is_recorded(id, newest)) {
+    return conclude(id, newest, verdict_of(run, newest), ended.then ? &ended : nullptr);
   }
-  conclude(id, newest, verdict_of(run, newest), nullptr);
+  store_.move(id, RunState::kRunning, RunState::kQueued, FailureClass::kLost, "it was never started");
+  if (ended.then) put_aside(id, ended.then->state, ended.then->reason);
+}
+
+// What a user asked for while the run was running; it is the run's reason in the store until its attempt has ended, so
+// that a request outlives the process that was to carry it out.
+std::optional<Scheduler::PutAside> Scheduler::put_aside_for(const std::string& reason) {
+  if (reason == kHeldOnRequest) return PutAside{RunState::kHeld, reason};
+  if (reason == kCancelledOnRequest || reason == kSweepCancelled) return PutAside{RunState::kCancelled, reason};
+  return std::nullopt;
+}
+
+void Scheduler::set_then(const std::string& id, Running& running, std::optional<PutAside> then) {
+  running.then = std::move(then);
+  store_.set_reason(id, running.then ? running.then->reason : "");
 }
 
 bool Scheduler::end_is_recorded(const std::string& id, int64_t attempt) const {
@@ -90,14 +113,18 @@ void Scheduler::take_up(const std::string& id) {
   const std::string device = cuda_device_of(run, newest);
   running.needs = needs_of(*record);
   if (!device.empty()) running.needs.device = "cuda";
+  running.needs.alone = policy_of(record->failure).alone;
   running.reservation = resources_.reserve_anyway(running.needs, device, cores_of(run, newest));
-  running.attempts_before = end_is_recorded(id, newest) ? newest : newest - 1;  // its supervisor may not have begun yet
+  // Its supervisor may not have begun yet.
+  running.attempts_before = newest == 0 || end_is_recorded(id, newest) ? newest : newest - 1;
   running.checkpoint_before = run.newest_checkpoint();
   running.since = running.last_sign = now_();
   running.progress.id = id;
   running.progress.label = label_of(id);
   running.progress.updates = record->updates;
   notify("adopted", id, newest > 0 ? fmt::format("attempt {} continues", newest) : "its first attempt is starting");
+  running.then = put_aside_for(record->reason);
+  if (running.then) ask_to_stop(id, running, StopReason::kRequest);
 }
 
 // True if the job is to be run: its run is then queued or running in the store. REQUIRES: it is in jobs_.
@@ -111,34 +138,38 @@ bool Scheduler::reconcile(const JobRecord& job, Add how, bool has_folder) {
       if (done && done->state == RunState::kFailed)
         notify("warning", job.id, done->reason + " (the store keeps what it recorded)");
       if (done || !submitted) return false;
-      store_.requeue(job.id, "its run folder was deleted");
+      requeue(job.id, "its run folder was deleted");
       break;
     case RunState::kFailed: {
       const bool repaired = done && done->state != RunState::kFailed;
       if (!submitted || (how != Add::kRetry && !repaired)) return false;
-      store_.requeue(job.id, "tried again on request");
+      requeue(job.id, "tried again on request");
       break;
     }
     case RunState::kHeld:
       if (!submitted || job.reason == kHeldOnRequest) return false;
-      store_.requeue(job.id, "");
+      requeue(job.id, "");
       break;
     case RunState::kCancelled:
       if (!submitted) return false;
-      store_.requeue(job.id, "");
+      requeue(job.id, "");
       break;
     case RunState::kWaitingData:
       if (!submitted || !job.has_settings) return false;
-      store_.requeue(job.id, "");
+      requeue(job.id, "");
       break;
     case RunState::kQueued:
     case RunState::kRunning:
       break;
   }
   if (const auto running = running_.find(job.id); running != running_.end()) {
-    std::optional<PutAside>& then = running->second.then;
-    if (submitted && then && then->state == RunState::kCancelled)
-      then.reset();  // it is wanted again before it has ended
+    const std::optional<PutAside>& then = running->second.then;
+    if (submitted && then && then->state == RunState::kCancelled) {  // it is wanted again before it has ended
+      set_then(job.id, running->second, std::nullopt);
+      for (ActiveSweep* sweep : std::vector(jobs_.at(job.id).sweeps)) {
+        if (sweep->cancelled) leave(*sweep, job.id);
+      }
+    }
     return true;
   }
   if (!job.has_settings) return false;
@@ -147,16 +178,17 @@ bool Scheduler::reconcile(const JobRecord& job, Add how, bool has_folder) {
     return false;
   }
   if (has_folder && launcher_.adopt(job.id, run.root())) {  // started by hand, or by a harness whose database is lost
-    store_.move(job.id, RunState::kQueued, RunState::kRunning);
+    store_.move(job.id, RunState::kQueued, RunState::kRunning, job.failure);
     take_up(job.id);
     return true;
   }
-  if (!resources_.can_ever({.device = job.device})) {
-    const std::string reason = "it needs a CUDA device, and this machine has none";
-    store_.move(job.id, RunState::kQueued, RunState::kHeld, FailureClass::kNone, reason);
-    notify("held", job.id, reason);
-    return false;
-  }
+  return !hold_without_device(job.id);
+}
+
+// Holds a queued job if this machine lacks its device. It is no job any more, then.
+bool Scheduler::hold_without_device(const std::string& id) {
+  if (resources_.can_ever({.device = jobs_.at(id).needs.device})) return false;
+  put_aside(id, RunState::kHeld, "it needs a CUDA device, and this machine has none");
   return true;
 }
 
@@ -172,6 +204,17 @@ void Scheduler::record_done(const std::string& id, const Verdict& done) {
 // --- sweeps and their jobs -------------------------------------------------------------------------------------------
 
 void Scheduler::add(const std::string& id, Add how) {
+  add_jobs(id, how);
+  fill();
+}
+
+// Nothing is started before all are there: the last of them may be the one that goes first.
+void Scheduler::add_active() {
+  for (const std::string& id : store_.active_sweeps()) add_jobs(id, Add::kRestart);
+  fill();
+}
+
+void Scheduler::add_jobs(const std::string& id, Add how) {
   const std::optional<Sweep> record = store_.sweep(id);
   if (!record) throw std::logic_error("no sweep " + id + " in the store");
   std::unique_ptr<ActiveSweep>& kept = sweeps_[id];
@@ -187,10 +230,11 @@ void Scheduler::add(const std::string& id, Add how) {
   sweep.priority = record->priority;
   sweep.paused = record->state != SweepState::kActive;
   sweep.cancelled = record->state == SweepState::kCancelled;
-  sweep.reason = record->reason;
+  sweep.reason = sweep.cancelled ? kWasCancelled : record->reason;
   sweep.crashes.clear();
-  if (sweep.submission == 0) sweep.submission = ++submissions_;
+  sweep.submission = record->submission;
   sweep.total = store_.jobs_in(id);
+  if (sweep.cancelled) return;
 
   const std::vector<std::string> names = folders_in(workspace_.runs());
   const std::unordered_set<std::string> folders(names.begin(), names.end());
@@ -199,7 +243,6 @@ void Scheduler::add(const std::string& id, Add how) {
     if (!reconcile(job, how, folders.contains(job.id))) forget(job.id);
   }
   for (const std::string& job : sweep.jobs) enqueue(job);  // those that were known before, too: the state may be new
-  fill();
 }
 
 // Makes the run a job of the sweep.
@@ -229,6 +272,18 @@ void Scheduler::want(ActiveSweep& sweep, const JobRecord& record) {
     running->second.stall_seconds = sweep.stall_seconds;
     running->second.give_up_seconds = give_up_after(sweep.program.grace_seconds);
   }
+}
+
+// The sweep no longer wants the job. If no other sweep that was added does, it is no job any more, and one that was not
+// added finds the run queued.
+void Scheduler::leave(ActiveSweep& sweep, const std::string& id) {
+  Job& job = jobs_.at(id);
+  std::erase(job.sweeps, &sweep);
+  drop(sweep, id, job);
+  const bool is_active = first_active(job) != nullptr;
+  job.sweeps.empty() ? forget(id) : enqueue(id);
+  const auto running = running_.find(id);
+  if (!is_active && running != running_.end()) ask_to_stop(id, running->second, StopReason::kRequest);
 }
 
 // The run has ended or waits for a user: it is no job any more.
@@ -284,8 +339,8 @@ void Scheduler::pause(const std::string& id, const std::string& why, OnPause run
     store_.set_sweep_state(id, SweepState::kPaused, why);
   }
   for (const std::string& job : sweep.jobs) {
+    enqueue(job);  // in the place of another sweep, if one is active
     if (first_active(jobs_.at(job))) continue;
-    queue_.erase(job);
     const auto attempt = running_.find(job);
     if (running == OnPause::kStop && attempt != running_.end()) ask_to_stop(job, attempt->second, StopReason::kRequest);
   }
@@ -306,26 +361,32 @@ void Scheduler::resume(const std::string& id) {
 void Scheduler::cancel(const std::string& id) {
   ActiveSweep& sweep = *sweeps_.at(id);
   sweep.paused = sweep.cancelled = true;
-  sweep.reason = "it was cancelled";
+  sweep.reason = kWasCancelled;
   notify_sweep("cancelled", id, "");
-  store_.set_sweep_state(id, SweepState::kCancelled, "");
+  store_.in_transaction([&] {
+    store_.set_sweep_state(id, SweepState::kCancelled, "");
+    cancel_unwanted(id);
+  });
   for (const std::string& job : std::set<std::string>(sweep.jobs)) {
-    std::vector<ActiveSweep*>& sweeps = jobs_.at(job).sweeps;
-    if (sweeps.size() == 1) {
-      put_aside(job, RunState::kCancelled, "its sweep was cancelled");
-      continue;
-    }
-    std::erase(sweeps, &sweep);
-    drop(sweep, job, jobs_.at(job));
-    enqueue(job);
+    if (store_.is_wanted(job)) leave(sweep, job);  // the others are jobs until their attempts have ended
   }
   fill();
+}
+
+// Cancels the runs of a cancelled sweep that no other sweep wants. One that a user holds stays held.
+void Scheduler::cancel_unwanted(const std::string& sweep) {
+  for (const JobRecord& job : store_.jobs_of(sweep, /*pending_only=*/true)) {
+    const auto running = running_.find(job.id);
+    const bool is_held =
+        running != running_.end() && running->second.then && running->second.then->state == RunState::kHeld;
+    if (!is_held && !store_.is_wanted(job.id)) put_aside(job.id, RunState::kCancelled, kSweepCancelled);
+  }
 }
 
 // Ends the work on a job: at once if it waits, with a checkpoint if it runs.
 void Scheduler::put_aside(const std::string& id, RunState state, const std::string& reason) {
   if (const auto running = running_.find(id); running != running_.end()) {
-    running->second.then = PutAside{state, reason};
+    set_then(id, running->second, PutAside{state, reason});
     ask_to_stop(id, running->second, StopReason::kRequest);
     return;
   }
@@ -335,7 +396,7 @@ void Scheduler::put_aside(const std::string& id, RunState state, const std::stri
 }
 
 bool Scheduler::cancel_run(const std::string& id) {
-  return put_aside_on_request(id, RunState::kCancelled, "cancelled on request");
+  return put_aside_on_request(id, RunState::kCancelled, kCancelledOnRequest);
 }
 bool Scheduler::hold(const std::string& id) { return put_aside_on_request(id, RunState::kHeld, kHeldOnRequest); }
 
@@ -355,39 +416,51 @@ bool Scheduler::put_aside_on_request(const std::string& id, RunState state, cons
 }
 
 bool Scheduler::release(const std::string& id) {
-  if (const auto running = running_.find(id); running != running_.end() && running->second.then) {
-    running->second.then.reset();  // it is queued again when it has stopped
+  const bool is_wanted = store_.is_wanted(id);
+  const PutAside cancelled{RunState::kCancelled, kSweepCancelled};
+  if (const auto running = running_.find(id); running != running_.end()) {
+    const std::optional<PutAside>& then = running->second.then;
+    if (!then || then->state != RunState::kHeld) return false;
+    // Without more to follow it is queued again when it has stopped.
+    set_then(id, running->second, is_wanted ? std::nullopt : std::optional(cancelled));
     return true;
   }
   const std::optional<RunRecord> record = store_.run(id);
   if (!record || record->state != RunState::kHeld) return record && record->state == RunState::kQueued;
-  store_.requeue(id, "");
-  want_in_known_sweeps(id);
+  if (!is_wanted) {
+    store_.move(id, RunState::kHeld, cancelled.state, FailureClass::kNone, cancelled.reason);
+    notify("cancelled", id, cancelled.reason);
+    return true;
+  }
+  requeue(id, "");
   notify("released", id, "");
-  if (jobs_.contains(id)) enqueue(id);
-  fill();
+  start_if_wanted(id);
   return true;
 }
 
 bool Scheduler::retry(const std::string& id) {
   const std::optional<RunRecord> record = store_.run(id);
   if (!record || (record->state != RunState::kFailed && record->state != RunState::kCancelled)) return false;
-  store_.requeue(id, "tried again on request");
-  want_in_known_sweeps(id);
+  if (!store_.is_wanted(id)) return false;
+  requeue(id, "tried again on request");
   notify("queued again", id, "on request");
-  if (jobs_.contains(id)) enqueue(id);
-  fill();
+  start_if_wanted(id);
   return true;
 }
 
-// Makes a run that was queued on request a job of every sweep that has it and was added.
-void Scheduler::want_in_known_sweeps(const std::string& id) {
+// Queues a run on request, as a job of every sweep that has it and was added.
+void Scheduler::requeue(const std::string& id, const std::string& reason) {
+  store_.requeue(id, reason);
   for (const std::string& name : store_.sweeps_of(id)) {
     const auto sweep = sweeps_.find(name);
     if (sweep == sweeps_.end() || sweep->second->cancelled) continue;
-    const JobRecord job = store_.job(name, id);
-    want(*sweep->second, job);
+    want(*sweep->second, store_.job(name, id));
   }
+}
+
+void Scheduler::start_if_wanted(const std::string& id) {
+  if (jobs_.contains(id) && !hold_without_device(id)) enqueue(id);
+  fill();
 }
 
 void Scheduler::set_priority(const std::string& id, int64_t priority) {
@@ -425,8 +498,9 @@ bool Scheduler::launch(const std::string& id, const RunNeeds& needs, const Reser
                     fmt::format("the training program {} is gone; submit the grid again", sweep.program.path.string()));
     return false;
   }
+  const RunRecord record = *store_.run(id);
   try {
-    const std::string canonical = store_.run(id)->canonical;
+    const std::string& canonical = record.canonical;
     if (fs::exists(run.settings()) && read_file(run.settings()) != canonical) {
       const std::string reason =
           fmt::format("{} was changed by hand; restore it, or delete the run's folder", run.settings().string());
@@ -443,8 +517,11 @@ bool Scheduler::launch(const std::string& id, const RunNeeds& needs, const Reser
     return false;
   }
 
+  // The attempts of a folder that was deleted are not those of the new one.
+  if (run.newest_attempt() == 0 && !store_.attempts_of(id).empty()) store_.forget_attempts(id);
   // Before the start, not after: if this process dies in between, the next one must look for the attempt.
-  store_.move(id, RunState::kQueued, RunState::kRunning);
+  // The class stays: it tells the next process that the attempt has the machine to itself.
+  store_.move(id, RunState::kQueued, RunState::kRunning, record.failure);
   Running running;
   running.reservation = reservation;
   running.needs = needs;
@@ -804,7 +881,7 @@ std::string Scheduler::why(const std::string& id) const {
     return resources_.why_here(running->second.needs, running->second.reservation);
   }
   const auto found = jobs_.find(id);
-  if (found == jobs_.end()) return "";
+  if (found == jobs_.end()) return why_nobody_works_on(id);
   const Job& job = found->second;
   if (!first_active(job)) return fmt::format("its sweep is paused: {}", job.sweeps.front()->reason);
   if (stopping_) return "no run is started any more";
@@ -813,6 +890,17 @@ std::string Scheduler::why(const std::string& id) const {
   }
   const std::string why_not = resources_.why_not(job.needs);
   return why_not.empty() ? "runs of higher order are started first" : why_not;
+}
+
+// Of a run whose sweeps were not added.
+std::string Scheduler::why_nobody_works_on(const std::string& id) const {
+  const std::optional<RunRecord> record = store_.run(id);
+  if (!record || record->state != RunState::kQueued) return "";
+  for (const std::string& name : store_.sweeps_of(id)) {
+    const Sweep sweep = *store_.sweep(name);
+    if (sweep.state == SweepState::kPaused) return fmt::format("its sweep is paused: {}", sweep.reason);
+  }
+  return "its sweep waits for a tearless daemon";
 }
 
 std::string Scheduler::label_of(const std::string& id) const {

@@ -75,7 +75,8 @@ class Scheduler {
             Listener listener);
 
   /// Adopts live attempts, of any sweep, because they use the machine and no other process will record how they end;
-  /// records the ends of the others that the store knows as running. Call once, before add().
+  /// records the ends of the others that the store knows as running; cancels what is left of cancelled sweeps. Call
+  /// once, before add().
   void begin();
 
   /// How add() treats jobs that ended, or that wait for a user.
@@ -92,6 +93,9 @@ class Scheduler {
   /// REQUIRES: the sweep is in the store.
   void add(const std::string& sweep, Add how);
 
+  /// Adds all sweeps that are active in the store, as an earlier process left them.
+  void add_active();
+
   /// Starts no more attempts of the sweep, and tells the store. Runs that another active sweep wants go on. Does
   /// nothing if it is paused. `why`: one sentence.
   void pause(const std::string& sweep, const std::string& why, OnPause running);
@@ -105,7 +109,8 @@ class Scheduler {
   bool cancel_run(const std::string& id);
   bool hold(const std::string& id);
   bool release(const std::string& id);
-  /// Queues a failed or cancelled run again. Its earlier failures no longer count as tries.
+  /// Queues a failed or cancelled run again, unless all its sweeps are cancelled. Its earlier failures no longer count
+  /// as tries.
   bool retry(const std::string& id);
 
   /// Higher goes first. Running attempts are not touched.
@@ -179,7 +184,7 @@ class Scheduler {
     Reservation reservation;
     RunNeeds needs;
     std::optional<StopReason> stop;  // set once it was asked to stop
-    std::optional<PutAside> then;    // what follows the stop, unless the attempt brings a result
+    std::optional<PutAside> then;    // what follows the stop, unless the attempt brings a result; see set_then()
     double stop_asked_at = 0;        // time of the last request
     bool start_recorded = false;     // its start is in the store
     int64_t attempts_before = 0;     // the launched attempt has a higher number than this
@@ -196,6 +201,9 @@ class Scheduler {
     Progress progress;
   };
 
+  static std::optional<PutAside> put_aside_for(const std::string& reason);
+  void set_then(const std::string& id, Running& running, std::optional<PutAside> then);
+
   // Before the first attempt of this process.
   void adopt_or_conclude(const std::string& id);
   void take_up(const std::string& id);
@@ -204,11 +212,16 @@ class Scheduler {
   bool end_is_recorded(const std::string& id, int64_t attempt) const;  // the newest attempt's end is in the store
 
   // Sweeps and their jobs.
+  void add_jobs(const std::string& sweep, Add how);
   void want(ActiveSweep& sweep, const JobRecord& record);
+  void leave(ActiveSweep& sweep, const std::string& id);
   static void drop(ActiveSweep& sweep, const std::string& id, const Job& job);
   void forget(const std::string& id);
   void enqueue(const std::string& id);
-  void want_in_known_sweeps(const std::string& id);
+  void requeue(const std::string& id, const std::string& reason);
+  void start_if_wanted(const std::string& id);
+  bool hold_without_device(const std::string& id);
+  void cancel_unwanted(const std::string& sweep);
   ActiveSweep* first_active(const Job& job) const;
   void put_aside(const std::string& id, RunState state, const std::string& reason);
   bool put_aside_on_request(const std::string& id, RunState state, const std::string& reason);
@@ -239,6 +252,7 @@ class Scheduler {
   void observe_resources();
   void release(const Running& running, Resources::End end);
 
+  std::string why_nobody_works_on(const std::string& id) const;
   std::string label_of(const std::string& id) const;
   void notify(std::string what, const std::string& id, std::string text) const;
   void notify_sweep(std::string what, const std::string& sweep, std::string text) const;
@@ -256,8 +270,7 @@ class Scheduler {
   std::map<std::string, Running> running_;     // attempts, those of sweeps that were not added too
   std::map<std::string, int> quick_ends_;      // run → quick ends in a row without progress (kQuickEnd)
   std::map<std::string, int> outside_ends_;    // run → kills and losses in a row without progress
-  int64_t submissions_ = 0;
-  double observed_at_ = 0;  // time of the last look at the devices
+  double observed_at_ = 0;                     // time of the last look at the devices
   bool stopping_ = false;
 };
 

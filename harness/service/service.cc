@@ -101,10 +101,8 @@ void Service::begin() {
 }
 
 void Service::add_active_sweeps() {
-  for (const std::string& sweep : store_.active_sweeps()) {
-    titles_[sweep] = store_.sweep(sweep)->title;
-    scheduler_.add(sweep, Scheduler::Add::kRestart);
-  }
+  for (const std::string& sweep : store_.active_sweeps()) titles_[sweep] = store_.sweep(sweep)->title;
+  scheduler_.add_active();
 }
 
 bool Service::workspace_is_gone() const { return identity_of(workspace_.root()) != folder_; }

@@ -67,7 +67,7 @@ constexpr const char* kRunColumns =
     "runs.threads, runs.shape, runs.memory_bytes";
 
 constexpr const char* kSweepColumns =
-    "id, title, grid_file, submitted_at, program, policy, state, reason, priority, stamp";
+    "id, title, grid_file, submitted_at, program, policy, state, reason, priority, stamp, submission";
 
 constexpr const char* kJobColumns =
     "runs.id, state, class, reason, updates, device, threads, rank, place, coordinates, seed, "
@@ -130,7 +130,8 @@ Sweep sweep_from(Statement& row) {
                                [](const std::string& text) { return sweep_policy_from(json::parse(text)); }),
           .state = understood(row.getColumn(6), sweep_state_named),
           .reason = row.getColumn(7).getString(),
-          .priority = row.getColumn(8).getInt64()};
+          .priority = row.getColumn(8).getInt64(),
+          .submission = row.getColumn(10).getInt64()};
 }
 
 }  // namespace
@@ -369,6 +370,15 @@ std::map<std::string, nlohmann::json> Store::shapes() const {
   return shapes;
 }
 
+bool Store::is_wanted(const std::string& run) const {
+  Question row(*database_,
+               "SELECT count(*) FROM sweep_runs JOIN runs ON runs.number = run JOIN sweeps ON sweeps.id = sweep "
+               "WHERE runs.id = ? AND sweeps.state != 'cancelled'");
+  row.bind(1, run);
+  row.executeStep();
+  return row.getColumn(0).getInt64() > 0;
+}
+
 std::string Store::local_text(const std::string& id) const {
   Question row(*database_, "SELECT local FROM runs WHERE id = ?");
   row.bind(1, id);
@@ -600,6 +610,15 @@ void Store::move(const std::string& id, RunState from, RunState to, FailureClass
   });
 }
 
+void Store::set_reason(const std::string& id, const std::string& reason) {
+  in_transaction([&] {
+    Statement update(*database_, "UPDATE runs SET reason = ? WHERE id = ?");
+    update.bind(1, reason);
+    update.bind(2, id);
+    if (update.exec() != 1) throw std::logic_error("no run " + id + " in the store");
+  });
+}
+
 void Store::requeue(const std::string& id, const std::string& reason) {
   const std::optional<RunRecord> record = run(id);
   if (!record) throw std::logic_error("no run " + id + " in the store");
@@ -611,6 +630,19 @@ void Store::requeue(const std::string& id, const std::string& reason) {
         "WHERE id = ?");
     forgive.bind(1, id);
     forgive.exec();
+  });
+}
+
+void Store::forget_attempts(const std::string& id) {
+  in_transaction([&] {
+    const int64_t number = run_number(id);
+    for (const char* sql :
+         {"DELETE FROM attempts WHERE run = ?", "DELETE FROM metrics WHERE run = ?", "DELETE FROM scores WHERE run = ?",
+          "UPDATE runs SET tries_from = 0, metrics_bytes = 0 WHERE number = ?"}) {
+      Statement forget(*database_, sql);
+      forget.bind(1, number);
+      forget.exec();
+    }
   });
 }
 

@@ -70,6 +70,7 @@ struct Sweep {
   SweepState state = SweepState::kActive;
   std::string reason = {};  // of the state, one sentence
   int64_t priority = 0;     // sweeps of higher priority go first
+  int64_t submission = 0;   // set by the store: a later submission has a higher number
 };
 
 /// A run as the database holds it.
@@ -174,6 +175,8 @@ class Store {
 
   /// What was learnt of each shape (Resources::learnt()).
   std::map<std::string, nlohmann::json> shapes() const;
+  /// True if a sweep that is not cancelled has the run.
+  bool is_wanted(const std::string& run) const;
 
   /// The text of a run's local.toml.
   std::string local_text(const std::string& id) const;
@@ -214,12 +217,17 @@ class Store {
   void move(const std::string& id, RunState from, RunState to, FailureClass failure = FailureClass::kNone,
             const std::string& reason = "", std::optional<int64_t> step = std::nullopt);
 
+  /// Changes the reason of a run's state alone.
+  void set_reason(const std::string& id, const std::string& reason);
+
   /// Queues a run again, from any state that allows it, and resets its count of failures.
   void requeue(const std::string& id, const std::string& reason);
 
   /// Adds a run as queued or waiting_data. For a known run, fills in values that were unknown, and replaces those that
   /// are not part of its id: local, device and threads.
   void put_run(const RunRequest& run);
+  /// Deletes the attempts, metrics and scores of a run whose folder was deleted.
+  void forget_attempts(const std::string& id);
   void put_attempt(const std::string& id, const AttemptRecord& attempt);  ///< replaces the attempt of that number
   void put_scores(const std::string& id, const std::map<std::string, double>& scores);  ///< replaces all scores
 

@@ -11,6 +11,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <utility>
 
 #include "base/error.h"
 #include "base/files.h"
@@ -954,64 +955,198 @@ TEST_F(SchedulerTest, AfterAStopNothingIsStartedAndTheSweepsStayActive) {
   EXPECT_EQ(store_->sweep("s")->state, SweepState::kActive);
 }
 
-// Any order of ends and restarts: no run is trained after it was done, none is lost, never two attempts of one at once.
-TEST_F(SchedulerTest, RandomHistoriesLoseAndRepeatNoRun) {
-  for (uint32_t seed = 1; seed <= 8; ++seed) {
-    for (const auto& entry : fs::directory_iterator(workspace_.runs().parent_path())) {
-      if (entry.path() == workspace_.runs()) fs::remove_all(entry.path());
-    }
-    store_.reset();
-    fs::remove(workspace_.database());
-    store_ = Store::open_writer(workspace_);
-    launcher_.alive.clear();
-    launcher_.survivors.clear();
-    launcher_.starts.clear();
-    restart(0);
-    uint32_t state_of_random = seed;
-    const auto random = [&](uint32_t below) {
-      return (state_of_random = state_of_random * 1664525u + 1013904223u) / 65536u % below;
-    };
+// --- what random_sequences_test.cc has found ---------------------------------------------------------------------
 
-    std::set<std::string> done;
-    begin(jobs(6));
-    for (int step = 0; step < 2000; ++step) {
-      if (!paused().empty() && launcher_.alive.empty()) {  // lost too often in a row: the user starts it again
-        restart(0);
-        begin(jobs(6));
-      }
-      if (finished()) break;
-      now_ += 100;
-      scheduler_->tick();
-      if (launcher_.alive.empty()) continue;
-      auto chosen = launcher_.alive.begin();
-      std::advance(chosen, random(static_cast<uint32_t>(launcher_.alive.size())));
-      const std::string id = *chosen;
-      ASSERT_FALSE(done.contains(id)) << "trained after it was done, seed " << seed;
-      switch (random(4)) {
-        case 0:
-          done.insert(id);
-          finish(id);
-          break;
-        case 1:
-          end(id, kExitStopped);
-          break;
-        case 2:
-          launcher_.end(id);
-          break;  // lost
-        case 3:   // the harness dies; some attempts live on
-          launcher_.survivors.clear();
-          for (const std::string& alive : launcher_.alive) {
-            if (random(2) == 0) launcher_.survivors.insert(alive);
-          }
-          launcher_.alive.clear();
-          restart(0);
-          begin(jobs(6));
-          break;
-      }
-    }
-    ASSERT_TRUE(finished()) << "seed " << seed;
-    for (int i = 0; i < 6; ++i) EXPECT_EQ(state(i), RunState::kDone) << "seed " << seed << ", run " << i;
+TEST_F(SchedulerTest, TheFirstAttemptThatIsAdoptedBeforeItHasBegunIsNumberOne) {
+  launcher_.die_at_once = true;  // launched, and no start.json yet
+  begin(jobs(1));
+  launcher_.survivors = std::exchange(launcher_.alive, {});
+  restart();
+  begin(jobs(1));
+  scheduler_->tick();
+  EXPECT_TRUE(store_->attempts_of(id_of(0)).empty());
+  const RunDirectory run = workspace_.run(id_of(0));
+  write_start(run, run.make_attempt(), {{"device", "cpu"}, {"numerics", 1}});
+  finish(id_of(0));
+  ASSERT_EQ(store_->attempts_of(id_of(0)).size(), 1u);
+  EXPECT_EQ(store_->attempts_of(id_of(0))[0].number, 1);
+}
+
+TEST_F(SchedulerTest, TheNextProcessStartsTheRunsOfHigherPriorityFirst) {
+  submit("s", jobs(3));
+  submit("urgent", {job(10), job(11)}, /*priority=*/5);
+  scheduler_->begin();
+  scheduler_->add_active();
+  EXPECT_EQ(launcher_.starts, (std::vector<std::string>{id_of(10), id_of(11)}));
+}
+
+TEST_F(SchedulerTest, ASweepThatIsSubmittedAgainGoesBehindTheOthersNowAndInTheNextProcess) {
+  begin(jobs(3));
+  submit("t", {job(10)});
+  scheduler_->add("t", Scheduler::Add::kSubmit);
+  submit("s", jobs(3));
+  scheduler_->add("s", Scheduler::Add::kSubmit);
+  finish(id_of(0));
+  EXPECT_EQ(launcher_.starts.back(), id_of(10));
+}
+
+TEST_F(SchedulerTest, TheNextProcessFinishesACancellation) {
+  begin(jobs(3));
+  scheduler_->cancel("s");
+  launcher_.survivors = {id_of(0)};  // the other attempt ends, and nobody sees it
+  launcher_.alive.clear();
+  launcher_.stopped.clear();
+  store_->requeue(id_of(2), "as in a database that was rebuilt");
+  restart();
+  scheduler_->begin();
+  EXPECT_EQ(state(1), RunState::kCancelled);
+  EXPECT_EQ(state(2), RunState::kCancelled);
+  EXPECT_EQ(launcher_.stopped, (std::set<std::string>{id_of(0)}));
+  end(id_of(0), Exit{.code = kExitStopped, .asked = "stop"});
+  EXPECT_EQ(state(0), RunState::kCancelled);
+}
+
+TEST_F(SchedulerTest, TheNextProcessFinishesAHold) {
+  begin(jobs(2));
+  scheduler_->hold(id_of(0));
+  scheduler_->hold(id_of(1));
+  scheduler_->release(id_of(1));
+  launcher_.survivors = launcher_.alive;
+  launcher_.alive.clear();
+  launcher_.stopped.clear();
+  restart();
+  scheduler_->begin();
+  scheduler_->add_active();
+  EXPECT_EQ(launcher_.stopped, (std::set<std::string>{id_of(0)}));
+  launcher_.alive.clear();
+  launcher_.survivors.clear();
+  restart();
+  scheduler_->begin();
+  EXPECT_EQ(state(0), RunState::kHeld);
+  EXPECT_EQ(state(1), RunState::kQueued);
+}
+
+TEST_F(SchedulerTest, ACancelKeepsTheRunsOfASweepThatWasNotAdded) {
+  begin(jobs(3));
+  submit("t", {job(0), job(2)});
+  store_->set_sweep_state("t", SweepState::kPaused, "paused on request");
+  scheduler_->cancel("s");
+  EXPECT_EQ(launcher_.stopped, (std::set<std::string>{id_of(0), id_of(1)}));
+  end(id_of(0), Exit{.code = kExitStopped, .asked = "stop"});
+  EXPECT_EQ(state(0), RunState::kQueued);
+  EXPECT_EQ(state(2), RunState::kQueued);
+  EXPECT_EQ(scheduler_->why(id_of(2)), "its sweep is paused: paused on request");
+  scheduler_->add("t", Scheduler::Add::kRestart);
+  scheduler_->resume("t");
+  EXPECT_EQ(starts(0), 2);
+}
+
+TEST_F(SchedulerTest, ARunOfAPausedSweepWaitsInThePlaceOfTheOtherSweepThatWantsIt) {
+  submit("s", {job(5)});
+  submit("t", {job(0), job(1), job(2), job(5)});
+  scheduler_->begin();
+  scheduler_->add("t", Scheduler::Add::kSubmit);
+  scheduler_->add("s", Scheduler::Add::kSubmit);
+  scheduler_->pause("s", "paused on request", OnPause::kStop);
+  finish(id_of(0));
+  EXPECT_EQ(launcher_.starts.back(), id_of(2));
+}
+
+TEST_F(SchedulerTest, ACancelStopsWhatAPausedSweepAloneWantsStill) {
+  begin(jobs(1));
+  submit("t", jobs(1));
+  scheduler_->add("t", Scheduler::Add::kSubmit);
+  scheduler_->pause("t", "paused on request", OnPause::kStop);
+  EXPECT_TRUE(launcher_.stopped.empty());
+  scheduler_->cancel("s");
+  EXPECT_EQ(launcher_.stopped, (std::set<std::string>{id_of(0)}));
+  end(id_of(0), Exit{.code = kExitStopped, .asked = "stop"});
+  EXPECT_EQ(state(0), RunState::kQueued);
+}
+
+TEST_F(SchedulerTest, ACancelledSweepHasNoJobsWhenAnotherSweepWantsItsRuns) {
+  begin(jobs(1));
+  scheduler_->cancel("s");
+  submit("t", jobs(1));
+  scheduler_->add("t", Scheduler::Add::kSubmit);  // before its attempt has stopped
+  end(id_of(0), Exit{.code = kExitStopped, .asked = "stop"});
+  EXPECT_TRUE(scheduler_->idle("s"));
+  EXPECT_EQ(scheduler_->counts("s").running, 0);
+  scheduler_->cancel("t");
+  end(id_of(0), Exit{.code = kExitStopped, .asked = "stop"});
+  EXPECT_EQ(state(0), RunState::kCancelled);
+  restart();
+  submit("t", jobs(1));
+  scheduler_->begin();
+  scheduler_->add("t", Scheduler::Add::kSubmit);
+  scheduler_->add("s", Scheduler::Add::kRestart);  // cancelled, as the store says
+  EXPECT_EQ(scheduler_->counts("s").running, 0);
+  EXPECT_EQ(scheduler_->paused("s"), "it was cancelled");
+}
+
+TEST_F(SchedulerTest, ACancelOfItsSweepReleasesNoRunThatIsBeingHeld) {
+  begin(jobs(2));
+  scheduler_->hold(id_of(0));
+  scheduler_->cancel("s");
+  EXPECT_FALSE(scheduler_->release(id_of(1))) << "it is being cancelled, not held";
+  for (int i = 0; i < 2; ++i) end(id_of(i), Exit{.code = kExitStopped, .asked = "stop"});
+  EXPECT_EQ(state(0), RunState::kHeld);
+  EXPECT_EQ(state(1), RunState::kCancelled);
+  EXPECT_FALSE(scheduler_->retry(id_of(1))) << "nobody would work on it";
+  EXPECT_TRUE(scheduler_->release(id_of(0)));
+  EXPECT_EQ(state(0), RunState::kCancelled);
+}
+
+TEST_F(SchedulerTest, ARunThatOneSweepQueuesAgainIsAJobOfItsOtherSweepsToo) {
+  begin(jobs(1));
+  submit("t", jobs(1));
+  scheduler_->add("t", Scheduler::Add::kSubmit);
+  scheduler_->cancel_run(id_of(0));
+  end(id_of(0), Exit{.code = kExitStopped, .asked = "stop"});
+  scheduler_->add("t", Scheduler::Add::kSubmit);
+  EXPECT_FALSE(scheduler_->idle("s"));
+  EXPECT_EQ(scheduler_->counts("s").running, 1);
+}
+
+TEST_F(SchedulerTest, ARunForAMissingDeviceIsHeldAgainWhenItIsReleased) {
+  begin(jobs(1, "cuda"));
+  EXPECT_TRUE(scheduler_->release(id_of(0)));
+  EXPECT_EQ(state(0), RunState::kHeld);
+  EXPECT_TRUE(finished());
+}
+
+TEST_F(SchedulerTest, TheAttemptsOfADeletedFolderAreForgottenWithIt) {
+  begin(jobs(1));
+  for (int i = 0; i < 3; ++i) {
+    end(id_of(0), 1, "flaky");
+    now_ += 100;
+    scheduler_->tick();
   }
+  EXPECT_EQ(state(0), RunState::kFailed);
+  fs::remove_all(workspace_.run(id_of(0)).root());
+  EXPECT_TRUE(scheduler_->retry(id_of(0)));
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_EQ(state(0), RunState::kRunning) << i;
+    end(id_of(0), 1, "flaky");
+    now_ += 100;
+    scheduler_->tick();
+  }
+  EXPECT_EQ(state(0), RunState::kFailed) << "three tries, as before";
+  EXPECT_EQ(store_->attempts_of(id_of(0)).size(), 3u);
+}
+
+TEST_F(SchedulerTest, AnAdoptedAttemptThatHasTheMachineToItselfKeepsIt) {
+  begin(jobs(2));
+  end(id_of(0), kExitOutOfMemory);
+  now_ += 100;
+  finish(id_of(1));
+  ASSERT_EQ(launcher_.alive, (std::set<std::string>{id_of(0)}));
+  launcher_.survivors = std::exchange(launcher_.alive, {});
+  restart();
+  begin({job(0), job(2)});
+  EXPECT_EQ(starts(2), 0);
+  finish(id_of(0));
+  EXPECT_EQ(starts(2), 1);
 }
 
 // --- policy of a sweep -----------------------------------------------------------------------------------------------
