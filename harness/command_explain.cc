@@ -169,7 +169,8 @@ int explain(const ExplainOptions& options, const Globals& globals) {
         "name a run, a grid file or a sweep: tearless explain RUN, tearless explain GRID [axis=label …], or tearless "
         "explain --sweep SWEEP [axis=label …]");
   }
-  const bool names_grid = !words.empty() && words.front().ends_with(".toml");
+  const bool names_grid = !words.empty() && words.front().ends_with(".toml") &&
+                          (options.sweep.empty() || words.front().find('=') == std::string::npos);
   const std::vector<std::string> where(words.begin() + (names_grid || options.sweep.empty()), words.end());
   std::vector<Known> runs;
   if (names_grid || !options.sweep.empty()) {

@@ -158,6 +158,16 @@ TEST_F(FrozenSweep, ThatIsDamagedIsRefusedUntilItIsSubmittedAgain) {
   EXPECT_EQ(tearless({"verify"}).code, 0);
 }
 
+TEST_F(FrozenSweep, SaysWhichCorpusItsRunsWaitFor) {
+  test::write_text(folder_ / "grid.toml", "[set]\ndata.train = \"corpus.txt\"\n[axis]\nmodel.a = [1, 2]\n");
+  ASSERT_EQ(tearless({"submit", "grid.toml"}).code, 0);
+  for (const char* command : {"table", "explain"}) {
+    const std::string shown = without_program({command, "--sweep", "last"}).output;
+    EXPECT_THAT(shown, HasSubstr("waiting for data"));
+    EXPECT_EQ(shown, tearless({command, "grid.toml"}).output);
+  }
+}
+
 TEST_F(FrozenSweep, IsNamedOnceAndNotBesideAGrid) {
   EXPECT_THAT(tearless({"table", "--sweep", "last"}).errors, HasSubstr("there is no database in results"));
   ASSERT_EQ(tearless({"submit", "grid.toml"}).code, 0);
