@@ -1,5 +1,6 @@
-// `tearless explain RUN | GRID [axis=label …]`: everything known about one run, or about the runs of a cell of a grid's
-// table: its state and the reason, each attempt, and what to do next.
+// `tearless explain RUN`, `tearless explain GRID [axis=label …]`, `tearless explain --sweep SWEEP [axis=label …]`:
+// everything known about one run, or about the runs of a cell of a table: its state and the reason, each attempt, and
+// what to do next.
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
@@ -18,8 +19,8 @@ namespace {
 using nlohmann::json;
 
 struct ExplainOptions {
-  std::string what;
-  std::vector<std::string> where;
+  std::vector<std::string> words;  // a run or a grid file, unless a sweep is named; then axis=label …
+  std::string sweep;
 };
 
 struct Known {
@@ -114,21 +115,22 @@ void name_from_sweeps(const Store& store, Known& run) {
   }
 }
 
-std::vector<Known> runs_of_grid(const ExplainOptions& options, const Globals& globals) {
-  const GridState state = look_up(options.what, options.where, globals);
+// `grid` or `sweep` is "".
+std::vector<Known> runs_of_grid(const std::string& grid, const std::string& sweep,
+                                const std::vector<std::string>& where, const Globals& globals) {
+  const GridState state = look_up_either(grid, sweep, where, globals, "explain");
   std::vector<Known> runs;
   for (size_t i = 0; i < state.plan.size(); ++i) {
     const PlannedRun& planned = state.plan[i];
     Known& run = runs.emplace_back();
     run.result = state.results[i];
     run.title = describe_point(state.grid, planned.point);
-    run.grid = options.what;
+    run.grid = state.grid.file.string();
     run.waiting_for = planned.answer.waiting_for;
     run.error = planned.answer.error;
     if (state.store && !run.result.id.empty()) run.attempts = state.store->attempts_of(run.result.id);
   }
-  for_each_cell(state.grid, [&, only = Only(state.grid, options.where)](const GridPoint& point,
-                                                                        const Exclusion* excluded) {
+  for_each_cell(state.grid, [&, only = Only(state.grid, where)](const GridPoint& point, const Exclusion* excluded) {
     if (!excluded || !only.admits(point)) return;
     print_to(stderr, "left out: {} ({}): {}\n", describe_cell(state.grid, point), excluded->location, excluded->why);
   });
@@ -165,13 +167,21 @@ void ask_why(std::vector<Known>& runs, const Globals& globals) {
 }
 
 int explain(const ExplainOptions& options, const Globals& globals) {
+  const std::vector<std::string>& words = options.words;
+  if (words.empty() && options.sweep.empty()) {
+    fail(
+        "name a run, a grid file or a sweep: tearless explain RUN, tearless explain GRID [axis=label …], or tearless "
+        "explain --sweep SWEEP [axis=label …]");
+  }
+  const bool names_grid = !words.empty() && words.front().ends_with(".toml") &&
+                          (options.sweep.empty() || words.front().find('=') == std::string::npos);
+  const std::vector<std::string> where(words.begin() + (names_grid || options.sweep.empty()), words.end());
   std::vector<Known> runs;
-  if (options.what.ends_with(".toml")) {
-    runs = runs_of_grid(options, globals);
+  if (names_grid || !options.sweep.empty()) {
+    runs = runs_of_grid(names_grid ? words.front() : "", options.sweep, where, globals);
   } else {
-    if (!options.where.empty())
-      fail("axis=label needs a grid: tearless explain GRID {}", fmt::join(options.where, " "));
-    runs.push_back(one_run(options.what, globals));
+    if (!where.empty()) fail("axis=label needs a grid: tearless explain GRID {}", fmt::join(where, " "));
+    runs.push_back(one_run(words.front(), globals));
   }
   ask_why(runs, globals);
   if (globals.json) {
@@ -188,8 +198,11 @@ int explain(const ExplainOptions& options, const Globals& globals) {
 
 Action command_explain(CLI::App& app, const Globals& globals) {
   const auto options = std::make_shared<ExplainOptions>();
-  app.add_option("what", options->what, "a run's id (or the beginning of it), or a grid file")->required();
-  app.add_option("where", options->where, "with a grid, axis=label …: only the runs of that cell of its table");
+  app.add_option("what", options->words,
+                 "a run's id (or the beginning of it), or a grid file; then, of a grid or a sweep, axis=label …: only "
+                 "the runs of that cell of its table");
+  app.add_option("--sweep", options->sweep,
+                 "instead of a grid file: a sweep as it was submitted (its id, or last), without the training program");
   return [options, &globals] { return explain(*options, globals); };
 }
 

@@ -225,7 +225,7 @@ json plan_json(const GridState& state, const Tally& tally) {
 }
 
 int plan(const PlanOptions& options, const Globals& globals) {
-  const GridState state = look_up(options.grid, options.only, globals);
+  const GridState state = look_up(options.grid, options.only, globals, WithoutProgram::kRefuse);
   const Tally tally = tally_of(state, Only(state.grid, options.only));
   if (globals.json) {
     print_json(plan_json(state, tally));

@@ -1,4 +1,4 @@
-// `tearless status [GRID]`: prints the state of the sweeps of a workspace. Changes nothing.
+// `tearless status [GRID | --sweep SWEEP]`: prints the state of the sweeps of a workspace. Changes nothing.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -12,25 +12,44 @@
 #include "base/error.h"
 #include "base/lock_file.h"
 #include "harness/commands.h"
+#include "harness/earlier_results.h"
 #include "harness/output.h"
 #include "harness/schedule/progress.h"
+#include "harness/selectors.h"
 #include "harness/service/client.h"
 #include "harness/service/facts.h"
 #include "harness/store/store.h"
 
 namespace tearless::harness {
-namespace fs = std::filesystem;
 using nlohmann::json;
 
 namespace {
 
-std::vector<Sweep> sweeps_of(const Store& store, const std::string& grid) {
+struct StatusOptions {
+  std::string grid;   // its sweeps only
+  std::string sweep;  // this one only
+};
+
+std::vector<Sweep> sweeps_of(const Store& store, const StatusOptions& options) {
+  if (!options.sweep.empty()) return {*store.sweep(one_sweep(store, options.sweep))};
   std::vector<Sweep> sweeps = store.sweeps();
-  if (grid.empty()) return sweeps;
-  const std::string file = fs::absolute(grid).string();
-  std::erase_if(sweeps, [&](const Sweep& sweep) { return sweep.grid_file != file; });
+  if (options.grid.empty()) return sweeps;
+  const std::string& grid = options.grid;
+  std::erase_if(sweeps, [&](const Sweep& sweep) { return !is_of_grid(sweep, grid); });
   if (sweeps.empty()) fail("{} was never run in this workspace; to run it: tearless run {}", grid, grid);
   return sweeps;
+}
+
+// For the runs of the newest sweep of a grid file that were not started.
+void report_superseded_results(const Store& store, const Sweep& newest, const Globals& globals) {
+  const std::vector<RunRecord> runs = store.runs_of(newest.id);
+  std::vector<AskedRun> not_started;
+  for (const RunRecord& run : runs) {
+    const bool started = run.state == RunState::kRunning || run.state == RunState::kDone ||
+                         run.state == RunState::kDiverged || run.state == RunState::kFailed;
+    if (!started) not_started.push_back({run.coordinates, run.seed, run.canonical});
+  }
+  report_earlier_results(store, newest.grid_file, not_started, globals);
 }
 
 json to_json(const Store& store, const std::vector<Sweep>& sweeps, bool watched) {
@@ -95,7 +114,8 @@ std::string who_works(const Workspace& workspace) {
   return text;
 }
 
-int show(const std::string& grid, const Globals& globals) {
+int show(const StatusOptions& options, const Globals& globals) {
+  if (!options.grid.empty() && !options.sweep.empty()) fail("name either a grid file or a sweep, not both");
   const Workspace workspace(globals.workspace);
   const auto store = Store::open_reader(workspace);
   const bool watched = LockFile::is_held(workspace.lock());
@@ -107,7 +127,8 @@ int show(const std::string& grid, const Globals& globals) {
     }
     return kOk;
   }
-  const std::vector<Sweep> sweeps = sweeps_of(*store, grid);
+  const std::vector<Sweep> sweeps = sweeps_of(*store, options);
+  if (!options.grid.empty()) report_superseded_results(*store, sweeps.front(), globals);
   if (globals.json) {
     print_json(to_json(*store, sweeps, watched));
     return kOk;
@@ -125,9 +146,10 @@ int show(const std::string& grid, const Globals& globals) {
 }  // namespace
 
 Action command_status(CLI::App& app, const Globals& globals) {
-  const auto grid = std::make_shared<std::string>();
-  app.add_option("grid", *grid, "a grid file: show its sweeps only");
-  return [grid, &globals] { return show(*grid, globals); };
+  const auto options = std::make_shared<StatusOptions>();
+  app.add_option("grid", options->grid, "a grid file: show its sweeps only");
+  app.add_option("--sweep", options->sweep, "show this sweep only: its id, or last");
+  return [options, &globals] { return show(*options, globals); };
 }
 
 }  // namespace tearless::harness

@@ -1,4 +1,5 @@
-// `tearless table GRID`: prints the grid's table from the results that exist so far.
+// `tearless table GRID` and `tearless table --sweep SWEEP`: print the table of a grid, or of a sweep as it was
+// submitted, from the results that exist so far.
 #include <CLI/CLI.hpp>
 #include <iostream>
 #include <memory>
@@ -14,6 +15,7 @@ namespace {
 
 struct TableOptions {
   std::string grid;
+  std::string sweep;   // instead of `grid`
   std::string format;  // "": by the ending of `out`
   std::string out;
 };
@@ -29,7 +31,7 @@ TableFormat chosen_format(const TableOptions& options, const Globals& globals) {
 
 int print_table(const TableOptions& options, const Globals& globals) {
   const TableFormat format = chosen_format(options, globals);
-  const GridState state = look_up(options.grid, {}, globals);
+  const GridState state = look_up_either(options.grid, options.sweep, {}, globals, "table");
   if (!state.errors.empty()) throw UserError(state.errors.front());
   std::vector<TableRun> runs;
   for (size_t i = 0; i < state.plan.size(); ++i) runs.push_back({state.plan[i].point, state.results[i]});
@@ -46,7 +48,9 @@ int print_table(const TableOptions& options, const Globals& globals) {
 
 Action command_table(CLI::App& app, const Globals& globals) {
   const auto options = std::make_shared<TableOptions>();
-  app.add_option("grid", options->grid, "the grid file")->required();
+  app.add_option("grid", options->grid, "the grid file");
+  app.add_option("--sweep", options->sweep,
+                 "instead of a grid file: a sweep as it was submitted (its id, or last), without the training program");
   app.add_option("--format", options->format,
                  "text, markdown, latex, html, csv or json (default: by the ending of the file that --out names: .md, "
                  ".tex, .html, .csv, .json; else text)");

@@ -76,9 +76,8 @@ std::vector<std::string> sweeps_named(const std::vector<Sweep>& sweeps, const st
     if (word == "all" || sweep.id.starts_with(word)) found.push_back(sweep.id);
   }
   if (found.empty() && word.ends_with(".toml")) {
-    const std::string file = fs::absolute(word).lexically_normal().string();
     for (const Sweep& sweep : sweeps) {
-      if (fs::path(sweep.grid_file).lexically_normal() == file) return {sweep.id};  // the newest is first
+      if (is_of_grid(sweep, word)) return {sweep.id};  // the newest is first
     }
     fail("{} was not submitted in this workspace", word);
   }
@@ -127,6 +126,17 @@ Selection select(const Store& store, const std::vector<std::string>& words) {
   }
   selection.sweeps.clear();
   return selection;
+}
+
+bool is_of_grid(const Sweep& sweep, const fs::path& grid_file) {
+  return fs::path(sweep.grid_file).lexically_normal() == fs::absolute(grid_file).lexically_normal();
+}
+
+std::string one_sweep(const Store& store, const std::string& word) {
+  const std::vector<std::string> named = sweeps_named(store.sweeps(), word);
+  if (named.empty()) fail("\"{}\" is no sweep of this workspace; tearless status lists them", word);
+  if (named.size() > 1) fail("\"{}\" means {} sweeps: {}; name one", word, named.size(), fmt::join(named, ", "));
+  return named.front();
 }
 
 }  // namespace tearless::harness

@@ -9,6 +9,7 @@
 // are alternatives, and different kinds must all hold.
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -23,5 +24,11 @@ struct Selection {
 
 /// UserError for a word that names nothing, or several things.
 Selection select(const Store& store, const std::vector<std::string>& words);
+
+/// True if the sweep was submitted from this grid file, which need not exist any more.
+bool is_of_grid(const Sweep& sweep, const std::filesystem::path& grid_file);
+
+/// The id of the sweep that `word` names. UserError if it names none or several.
+std::string one_sweep(const Store& store, const std::string& word);
 
 }  // namespace tearless::harness

@@ -20,6 +20,8 @@ struct Setting {
   nlohmann::json value;  // a bool, an integer, a number, a text, or a list of these
   std::string folder;    // absolute, of the file that sets it: a relative path in `value` starts there
   std::string location;  // "grids/demo.toml:12", for messages
+
+  bool operator==(const Setting&) const = default;
 };
 
 /// Dotted key → value.
@@ -30,12 +32,16 @@ struct AxisPoint {
   std::string label;  // unique within its axis
   Settings set;       // overrides Grid::base
   std::string location;
+
+  bool operator==(const AxisPoint&) const = default;
 };
 
 struct Axis {
   std::string name;  // the dotted key, or the name of a bundle
   std::vector<AxisPoint> points;
   std::string location;
+
+  bool operator==(const Axis&) const = default;
 };
 
 /// Points that are left out of the cross product. Plans and tables count them and print `why`.
@@ -44,10 +50,14 @@ struct Exclusion {
   struct Condition {
     size_t axis;              // index into Grid::axes
     std::vector<bool> holds;  // one flag for each point of the axis
+
+    bool operator==(const Condition&) const = default;
   };
   std::vector<Condition> when;  // the exclusion matches a point if all are true
   std::string why;
   std::string location;
+
+  bool operator==(const Exclusion&) const = default;
 };
 
 /// The layout of the table and the content of its cells.
@@ -61,6 +71,8 @@ struct TableSpec {
     std::vector<size_t> over;  // indices into Grid::axes; none of them is in rows or columns
     std::string by;
     bool highest = true;  // false: the lowest mean is best
+
+    bool operator==(const Select&) const = default;
   };
 
   /// The numbers that a paper published for this table, or its words ("fail").
@@ -69,6 +81,8 @@ struct TableSpec {
     std::string score;                                // the score that the numbers are of
     std::vector<std::vector<nlohmann::json>> values;  // [row][column]; a number, or a text printed as it is ("": none)
     std::string location;
+
+    bool operator==(const Published&) const = default;
   };
 
   std::string caption;
@@ -80,6 +94,8 @@ struct TableSpec {
   std::optional<double> fail_below;     // a done run whose first score is lower counts as failed, in every column
   std::optional<Select> select;
   std::optional<Published> published;
+
+  bool operator==(const TableSpec&) const = default;
 };
 
 /// How the runs are treated: the table [policy]. It changes no result.
@@ -108,6 +124,8 @@ struct Grid {
 
   /// The index of the axis `name`. UserError if there is none; its message starts with `location`.
   size_t axis_index(const std::string& name, const std::string& location) const;
+
+  bool operator==(const Grid&) const = default;
 };
 
 /// Reads a grid file and its base files. UserError with file and line for every mistake in them.

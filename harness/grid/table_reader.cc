@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/nearest.h"
 
@@ -36,8 +37,9 @@ std::optional<std::string> TableReader::text(const std::string& key) {
 std::optional<double> TableReader::number(const std::string& key) {
   const toml::node* node = any(key);
   if (!node) return std::nullopt;
-  if (!node->is_number()) wrong_type(key, *node, "a number");
-  return node->value<double>();
+  const std::optional<double> number = node->is_number() ? node->value<double>() : std::nullopt;
+  if (!number || !std::isfinite(*number)) wrong_type(key, *node, "a finite number");
+  return number;
 }
 
 std::vector<std::string> TableReader::texts(const std::string& key) {

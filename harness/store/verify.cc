@@ -18,6 +18,7 @@
 #include "harness/runs/attempt_files.h"
 #include "harness/runs/verdict.h"
 #include "harness/store/database.h"
+#include "harness/store/frozen_grid.h"
 #include "harness/store/rebuild.h"
 #include "harness/store/store.h"
 #include "harness/store/sweep_directory.h"
@@ -271,6 +272,7 @@ class Verification {
     try {
       sweeps_.insert(id);
       const Sweep frozen = read_sweep(workspace_, id);
+      frozen_grid(workspace_, id);
       if (!store_ || watched_) return;
       const std::vector<Sweep> known = store_->sweeps();
       const auto same = std::find_if(known.begin(), known.end(), [&](const Sweep& sweep) { return sweep.id == id; });

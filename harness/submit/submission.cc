@@ -6,6 +6,7 @@
 #include "base/files.h"
 #include "base/time.h"
 #include "harness/grid/layout.h"
+#include "harness/store/frozen_grid.h"
 #include "harness/store/sweep_directory.h"
 #include "harness/submit/frozen_program.h"
 
@@ -93,6 +94,7 @@ Submission prepare_submission(const fs::path& grid_file, const fs::path& engine,
 void write_submission(const Workspace& workspace, Submission& submission) {
   const Program program(submission.sweep.program);
   submission.sweep.program = freeze_program(workspace, program, submission.program).string();
+  freeze_grid(workspace, submission.sweep.id, submission.grid);
   freeze_sweep(workspace, submission.sweep, submission.grid_text);
 }
 

@@ -229,9 +229,10 @@ TEST_F(Commands, PrintsJsonOrRefusesTo) {
   const std::string id = parse(tearless("--json plan grid.toml")).at("runs")[2].at("id");
   for (const std::string& command :
        {std::string("plan grid.toml"), std::string("status"), std::string("table grid.toml"), "explain " + id,
-        "diff " + id + " " + id, std::string("sql"), std::string("verify"), std::string("submit grid.toml"),
-        std::string("pause"), std::string("resume"), std::string("priority 1"), std::string("hold last"),
-        std::string("release last"), std::string("retry last"), std::string("cancel last")}) {
+        std::string("table --sweep last"), std::string("explain --sweep last place=pre"),
+        std::string("status --sweep last"), "diff " + id + " " + id, std::string("sql"), std::string("verify"),
+        std::string("submit grid.toml"), std::string("pause"), std::string("resume"), std::string("priority 1"),
+        std::string("hold last"), std::string("release last"), std::string("retry last"), std::string("cancel last")}) {
     EXPECT_NO_THROW(parse(tearless("--json " + command))) << command;
   }
   for (const std::string& command : {std::string("run grid.toml"), "log " + id, std::string("rebuild"),

@@ -86,6 +86,18 @@ TEST_F(OldVersionTest, ASweepOfWhichTheProgramIsNotKnownIsRefused) {
   }
 }
 
+TEST_F(OldVersionTest, ASweepOfWhichTheGridIsNotFrozenIsRefusedUntilItIsSubmittedAgain) {
+  Store::open_writer(Workspace(folder_ / "results"));
+  for (const char* command : {"table", "explain"}) {
+    const test::Finished refused = tearless({command, "--sweep", "last"});
+    EXPECT_EQ(refused.code, 2) << command;
+    EXPECT_THAT(refused.errors, HasSubstr("has no grid.json: an older tearless submitted it"));
+  }
+  EXPECT_THAT(tearless({"status", "--sweep", "last"}).output, HasSubstr("1 done, 1 diverged, 1 failed"));
+  tearless({"run", "grid.toml"});
+  EXPECT_EQ(tearless({"table", "--sweep", "last"}).output, table_);
+}
+
 // The first version sealed nothing: a number can be checked against the folder only.
 TEST_F(OldVersionTest, AScoreThatDiffersFromItsFolderIsNotPrinted) {
   SQLite::Database((folder_ / "results/tearless.db").string(), SQLite::OPEN_READWRITE)

@@ -1,0 +1,20 @@
+// The grid of a sweep as it was submitted: sweeps/<id>/grid.json, sealed. Tables of the sweep are printed from it,
+// without the grid file, its base files and the training program.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "harness/grid/grid.h"
+#include "harness/runs/workspace.h"
+
+namespace tearless::harness {
+
+/// Writes the file; replaces that of an earlier submission of the same sweep.
+void freeze_grid(const Workspace& workspace, const std::string& sweep, const Grid& grid);
+
+/// Nullopt if the sweep has no such file: an older tearless submitted it. UserError if the file is damaged, was changed
+/// or is another sweep's.
+std::optional<Grid> frozen_grid(const Workspace& workspace, const std::string& sweep);
+
+}  // namespace tearless::harness

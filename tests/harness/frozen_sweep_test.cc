@@ -1,0 +1,193 @@
+// A sweep is printed as it was submitted: from its folder and the database, whatever happened since to the grid file,
+// its base files and the training program.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/harness/run_fixture.h"
+
+namespace tearless::harness {
+namespace {
+
+using nlohmann::json;
+using testing::EndsWith;
+using testing::HasSubstr;
+using testing::Not;
+
+class FrozenSweep : public RunTest {
+ protected:
+  FrozenSweep() {
+    write_base(1);
+    test::write_text(folder_ / "grid.toml",
+                     "base = \"base.toml\"\n" + grid_of("\"succeed\", \"diverge\"", 0) +
+                         "caption = \"“A” caption\"\n[[exclude]]\nwhy = \"not needed\"\n"
+                         "when = { \"model.kind\" = \"b\", \"fake.behaviour\" = \"diverge\" }\n");
+  }
+
+  void write_base(int beam) const {
+    test::write_text(folder_ / "base.toml", "[model]\nbeam = " + std::to_string(beam) + "\n");
+  }
+
+  test::Finished without_program(std::vector<std::string> arguments) const {
+    test::Command lacking = command(std::move(arguments));
+    lacking.environment["TEARLESS_ENGINE"] = (folder_ / "none").string();
+    return test::run(lacking);
+  }
+
+  std::string sweep_id() const {
+    return json::parse(tearless({"--json", "status"}).output).at("sweeps").at(0).at("id");
+  }
+};
+
+TEST_F(FrozenSweep, PrintsTheSameTableAfterABaseFileWasEdited) {
+  ASSERT_EQ(tearless({"run", "grid.toml"}).code, 0);
+  const std::string id = sweep_id();
+  for (const char* format : {"text", "markdown", "latex", "html", "csv", "json"}) {
+    write_base(1);
+    const std::string table = tearless({"table", "grid.toml", "--format", format}).output;
+    write_base(4);
+    for (const std::string& word : {id, id.substr(0, 7), std::string("last"), std::string("grid.toml")}) {
+      EXPECT_EQ(tearless({"table", "--sweep", word, "--format", format}).output, table) << format << " " << word;
+    }
+  }
+  const std::string line =
+      "6 finished runs of this grid differ in model.beam (1 → 4); tearless table --sweep " + id + " shows them\n";
+  EXPECT_EQ(tearless({"table", "grid.toml"}).errors, line);
+  EXPECT_EQ(tearless({"plan", "grid.toml"}).errors, line);
+  EXPECT_EQ(tearless({"status", "grid.toml"}).errors, "") << "nothing else was submitted";
+  ASSERT_EQ(tearless({"submit", "grid.toml"}).code, 0);
+  EXPECT_EQ(tearless({"status", "grid.toml"}).errors, line);
+  EXPECT_EQ(tearless({"status", "--sweep", id}).errors, "");
+  ASSERT_EQ(tearless({"run", "grid.toml"}).code, 0);
+  for (const char* command : {"table", "plan", "status"}) EXPECT_EQ(tearless({command, "grid.toml"}).errors, "");
+}
+
+TEST_F(FrozenSweep, NeedsTheDatabaseAndItsFolderOnly) {
+  ASSERT_EQ(tearless({"run", "grid.toml"}).code, 0);
+  const std::string table = tearless({"table", "grid.toml"}).output;
+  const std::vector<std::string> cell = {"model.kind=a", "fake.behaviour=diverge"};
+  const std::string explained = tearless({"explain", "grid.toml", cell[0], cell[1]}).output;
+  const json as_json = json::parse(tearless({"--json", "table", "grid.toml"}).output);
+  for (const char* file : {"grid.toml", "base.toml", "results/runs"}) fs::remove_all(folder_ / file);
+  EXPECT_EQ(tearless({"table", "grid.toml"}).errors,
+            "tearless: there is no grid file grid.toml any more; its newest sweep as it was submitted: tearless table "
+            "--sweep grid.toml\n");
+
+  const test::Finished shown = without_program({"table", "--sweep", "last"});
+  EXPECT_EQ(shown.output, table);
+  EXPECT_EQ(shown.errors, "");
+  EXPECT_EQ(without_program({"explain", "--sweep", "last", cell[0], cell[1]}).output, explained);
+  EXPECT_EQ(json::parse(without_program({"--json", "table", "--sweep", "last"}).output), as_json);
+  EXPECT_EQ(json::parse(without_program({"--json", "explain", "--sweep", "last", "seed=2"}).output).size(), 3u);
+  EXPECT_THAT(without_program({"status", "--sweep", "last"}).output, HasSubstr("4 done, 2 diverged"));
+  EXPECT_EQ(json::parse(without_program({"--json", "status", "--sweep", "last"}).output).at("sweeps").size(), 1u);
+  fs::remove_all(folder_ / "results/sweeps");
+  EXPECT_THAT(without_program({"table", "--sweep", "last"}).errors,
+              HasSubstr("is missing; to write it again: tearless"));
+}
+
+TEST_F(FrozenSweep, PrintsTheSameTableFromARebuiltDatabase) {
+  ASSERT_EQ(tearless({"run", "grid.toml"}).code, 0);
+  const std::string table = tearless({"table", "grid.toml"}).output;
+  fs::remove(folder_ / "results/tearless.db");
+  ASSERT_EQ(tearless({"rebuild"}).code, 0);
+  EXPECT_EQ(without_program({"table", "--sweep", "last"}).output, table);
+}
+
+TEST_F(FrozenSweep, StandsInForTheTrainingProgramWhileTheGridIsTheSame) {
+  ASSERT_EQ(tearless({"run", "grid.toml"}).code, 0);
+  const std::string table = tearless({"table", "grid.toml"}).output;
+  const std::string base = test::read_text(folder_ / "base.toml");
+  test::write_text(folder_ / "base.toml", "# a comment changes nothing\n" + base);
+  const test::Finished shown = without_program({"table", "grid.toml"});
+  EXPECT_EQ(shown.output, table);
+  EXPECT_THAT(shown.errors, testing::AllOf(HasSubstr("there is no training program"), HasSubstr(sweep_id())));
+  EXPECT_EQ(without_program({"explain", "grid.toml", "seed=1"}).output,
+            tearless({"explain", "grid.toml", "seed=1"}).output);
+  EXPECT_EQ(without_program({"plan", "grid.toml"}).code, 2) << "a plan is the program's";
+  EXPECT_EQ(without_program({"--engine", "none", "table", "grid.toml"}).code, 2) << "it was asked for";
+
+  write_base(4);
+  for (const char* command : {"table", "explain"}) {
+    const test::Finished refused = without_program({command, "grid.toml"});
+    EXPECT_EQ(refused.code, 2);
+    EXPECT_EQ(refused.output, "");
+    EXPECT_THAT(refused.errors, testing::AllOf(HasSubstr("--engine"), HasSubstr("--sweep"),
+                                               EndsWith("no sweep in results is of grid.toml as it and its base files "
+                                                        "are now\n")));
+  }
+}
+
+TEST_F(FrozenSweep, OfAPartOfTheGridSaysSoAndIsTheSecondChoice) {
+  ASSERT_EQ(tearless({"run", "grid.toml"}).code, 0);
+  const std::string table = tearless({"table", "grid.toml"}).output;
+  ASSERT_EQ(tearless({"run", "grid.toml", "--only", "seed=1"}).code, 0);
+  EXPECT_EQ(without_program({"table", "grid.toml"}).output, table);
+  const test::Finished part = without_program({"table", "--sweep", "last"});
+  EXPECT_THAT(part.errors, EndsWith("was submitted with 3 of the grid's 6 runs\n"));
+  EXPECT_THAT(part.output, HasSubstr("(1/2)"));
+}
+
+TEST_F(FrozenSweep, IsStaleByTheProgramItWasSubmittedWith) {
+  ASSERT_EQ(tearless({"run", "grid.toml"}).code, 0);
+  test::Command newer = command({"table", "grid.toml"});
+  newer.environment["FAKE_NUMERICS"] = "2";
+  EXPECT_THAT(test::run(newer).output, HasSubstr("*: stale"));
+  newer.arguments = command({"table", "--sweep", "last"}).arguments;
+  EXPECT_THAT(test::run(newer).output, Not(HasSubstr("stale")));
+  newer.arguments = command({"run", "grid.toml"}).arguments;
+  ASSERT_EQ(test::run(newer).code, 0);
+  EXPECT_THAT(tearless({"table", "--sweep", "last"}).output, HasSubstr("*: stale"));
+}
+
+TEST_F(FrozenSweep, ThatIsDamagedIsRefusedUntilItIsSubmittedAgain) {
+  ASSERT_EQ(tearless({"run", "grid.toml"}).code, 0);
+  const std::string table = tearless({"table", "grid.toml"}).output;
+  const fs::path file = folder_ / "results/sweeps" / sweep_id() / "grid.json";
+  std::string text = test::read_text(file);
+  test::write_text(file, text.replace(text.find("not needed"), 3, "NOT"));
+  const test::Finished refused = tearless({"table", "--sweep", "last"});
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_THAT(refused.errors, HasSubstr("grid.json is damaged or was changed; submit the sweep's grid again"));
+  EXPECT_EQ(tearless({"table", "grid.toml"}).output, table);
+  EXPECT_EQ(tearless({"verify"}).code, 1);
+  EXPECT_THAT(without_program({"table", "grid.toml"}).errors, HasSubstr("skipped: "));
+  ASSERT_EQ(tearless({"run", "grid.toml"}).code, 0);
+  EXPECT_EQ(tearless({"table", "--sweep", "last"}).output, table);
+  EXPECT_EQ(tearless({"verify"}).code, 0);
+}
+
+TEST_F(FrozenSweep, SaysWhichCorpusItsRunsWaitFor) {
+  test::write_text(folder_ / "grid.toml", "[set]\ndata.train = \"corpus.txt\"\n[axis]\nmodel.a = [1, 2]\n");
+  ASSERT_EQ(tearless({"submit", "grid.toml"}).code, 0);
+  for (const char* command : {"table", "explain"}) {
+    const std::string shown = without_program({command, "--sweep", "last"}).output;
+    EXPECT_THAT(shown, HasSubstr("waiting for data"));
+    EXPECT_EQ(shown, tearless({command, "grid.toml"}).output);
+  }
+}
+
+TEST_F(FrozenSweep, IsNamedOnceAndNotBesideAGrid) {
+  EXPECT_THAT(tearless({"table", "--sweep", "last"}).errors, HasSubstr("there is no database in results"));
+  ASSERT_EQ(tearless({"submit", "grid.toml"}).code, 0);
+  const auto refusal = [&](std::vector<std::string> arguments) {
+    const test::Finished refused = tearless(std::move(arguments));
+    EXPECT_EQ(refused.code, 2);
+    return refused.errors;
+  };
+  EXPECT_THAT(refusal({"table"}), HasSubstr("name either a grid file or a sweep"));
+  EXPECT_THAT(refusal({"table", "grid.toml", "--sweep", "last"}), HasSubstr("name either a grid file or a sweep"));
+  EXPECT_THAT(refusal({"explain", "grid.toml", "--sweep", "last"}), HasSubstr("name either a grid file or a sweep"));
+  EXPECT_THAT(refusal({"explain"}), HasSubstr("name a run, a grid file or a sweep"));
+  EXPECT_THAT(refusal({"status", "grid.toml", "--sweep", "last"}), HasSubstr("not both"));
+  EXPECT_THAT(refusal({"table", "--sweep", "nonsense"}), HasSubstr("\"nonsense\" is no sweep of this workspace"));
+  EXPECT_THAT(refusal({"table", "--sweep", "none.toml"}), HasSubstr("was not submitted in this workspace"));
+  EXPECT_THAT(refusal({"explain", "--sweep", "last", "model.kind=c"}), HasSubstr("has no value \"c\""));
+  ASSERT_EQ(tearless({"submit", "grid.toml", "--only", "seed=1"}).code, 0);
+  EXPECT_THAT(refusal({"status", "--sweep", "all"}), HasSubstr("means 2 sweeps"));
+  EXPECT_THAT(refusal({"table", "--sweep", "grid"}), HasSubstr("could be any of 2 sweeps"));
+}
+
+}  // namespace
+}  // namespace tearless::harness

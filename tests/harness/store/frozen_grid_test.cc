@@ -1,0 +1,72 @@
+// grid.json of a sweep: what it says is what was submitted, or it is refused.
+#include "harness/store/frozen_grid.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/support/error_of.h"
+#include "tests/support/paths.h"
+
+namespace tearless::harness {
+namespace {
+
+using test::error_of;
+using testing::HasSubstr;
+namespace fs = std::filesystem;
+
+class FrozenGrid : public testing::Test {
+ protected:
+  FrozenGrid() : workspace_(folder_ / "results") {
+    test::write_text(folder_ / "grid.toml", "[axis]\na = [1, 2]\n[[exclude]]\nwhen = { a = 2 }\nwhy = \"w\"\n");
+    grid_ = load_grid(folder_ / "grid.toml");
+    freeze_grid(workspace_, "one", grid_);
+  }
+  fs::path file(const char* sweep = "one") const { return workspace_.sweep(sweep) / "grid.json"; }
+
+  test::TempFolder folder_;
+  Workspace workspace_;
+  Grid grid_;
+};
+
+TEST_F(FrozenGrid, IsReadAsItWasWritten) {
+  fs::remove(folder_ / "grid.toml");
+  EXPECT_TRUE(frozen_grid(workspace_, "one") == grid_);
+}
+
+TEST_F(FrozenGrid, IsAbsentInASweepOfAnOlderVersion) { EXPECT_EQ(frozen_grid(workspace_, "two"), std::nullopt); }
+
+TEST_F(FrozenGrid, ANewSubmissionReplacesIt) {
+  grid_.title = "another";
+  freeze_grid(workspace_, "one", grid_);
+  EXPECT_EQ(frozen_grid(workspace_, "one")->title, "another");
+}
+
+TEST_F(FrozenGrid, AnyChangedByteIsNoticed) {
+  const std::string whole = test::read_text(file());
+  for (size_t at = 0; at < whole.size(); ++at) {
+    if (whole[at] == ' ' || whole[at] == '\n') continue;  // between values they mean nothing
+    std::string changed = whole;
+    changed[at] = changed[at] == '7' ? '8' : '7';
+    test::write_text(file(), changed);
+    ASSERT_THAT(error_of([&] { frozen_grid(workspace_, "one"); }), HasSubstr("submit the sweep's grid again")) << at;
+  }
+  for (const size_t length : {size_t{0}, size_t{1}, whole.size() / 2, whole.size() - 2}) {
+    test::write_text(file(), whole.substr(0, length));
+    EXPECT_THAT(error_of([&] { frozen_grid(workspace_, "one"); }), HasSubstr("grid.json is damaged or was changed"));
+  }
+}
+
+TEST_F(FrozenGrid, OfAnotherSweepIsRefused) {
+  fs::create_directories(workspace_.sweep("two"));
+  fs::copy_file(file(), file("two"));
+  EXPECT_THAT(error_of([&] { frozen_grid(workspace_, "two"); }),
+              HasSubstr("is of the sweep \"one\"; submit the grid of two again"));
+}
+
+TEST_F(FrozenGrid, OfALaterVersionIsRefused) {
+  test::write_text(file(), R"({"sweep": "one", "grid": {"title": "t"}})");
+  EXPECT_THAT(error_of([&] { frozen_grid(workspace_, "one"); }), HasSubstr("is no grid that this tearless can read"));
+}
+
+}  // namespace
+}  // namespace tearless::harness
