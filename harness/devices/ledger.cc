@@ -49,7 +49,14 @@ std::optional<Reservation> Ledger::reserve(const Need& need) {
 
 bool Ledger::cpu_is_full() const {
   if (capacity_.jobs > 0) return runs_on_cpu() >= capacity_.jobs;
-  return free_cores().empty();
+  return unreserved_cores() == 0;
+}
+
+// Reservations of runs that were adopted may have cores in common; each counts as one all the same.
+size_t Ledger::unreserved_cores() const {
+  size_t reserved = 0;
+  for (const auto& [id, held] : held_) reserved += held.reservation.cores.size();
+  return std::min(free_cores().size(), capacity_.cores.size() - std::min(capacity_.cores.size(), reserved));
 }
 
 int64_t Ledger::runs_on_cpu() const {
@@ -167,9 +174,9 @@ Ledger::Place Ledger::place_on_cpu(const Need& need) const {
   }
   const size_t wanted = cores_for(need);
   place.cores = free_cores();
-  if (place.cores.size() < wanted) {
+  if (const size_t unreserved = unreserved_cores(); unreserved < wanted) {
     place.why = fmt::format("it needs {}, but {} of {} are unreserved", counted(static_cast<int64_t>(wanted), "core"),
-                            place.cores.size(), capacity_.cores.size());
+                            unreserved, capacity_.cores.size());
   }
   place.cores.resize(std::min(place.cores.size(), wanted));
   return place;

@@ -134,6 +134,7 @@ class Ledger {
   std::string why_not_on(const DeviceState& state, const Need& need) const;
   OnDevice on_device(const std::string& uuid) const;
   int64_t runs_on_cpu() const;
+  size_t unreserved_cores() const;
   int64_t unreserved(const DeviceState& state) const;
   bool takes_whole(const DeviceState& state, const Need& need) const;
   size_t cores_for(const Need& need) const;

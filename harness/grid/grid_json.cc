@@ -141,6 +141,33 @@ TableSpec table_from(const Grid& grid, const json& object) {
   return spec;
 }
 
+// --- the policy ----------------------------------------------------------------------------------------------------
+
+template <class Value>
+json optional_json(const std::optional<Value>& value) {
+  return value ? json(*value) : json();
+}
+template <class Value>
+void read_optional(const json& object, const char* key, std::optional<Value>& value) {
+  if (const json& written = object.at(key); !written.is_null()) value = written.get<Value>();
+}
+
+json policy_json(const GridPolicy& policy) {
+  return {{"stall_minutes", optional_json(policy.stall_minutes)},
+          {"grace_seconds", optional_json(policy.grace_seconds)},
+          {"memory_bytes", optional_json(policy.memory_bytes)},
+          {"tries", policy.tries}};
+}
+
+GridPolicy policy_from(const json& object) {
+  GridPolicy policy;
+  read_optional(object, "stall_minutes", policy.stall_minutes);
+  read_optional(object, "grace_seconds", policy.grace_seconds);
+  read_optional(object, "memory_bytes", policy.memory_bytes);
+  policy.tries = object.at("tries").get<std::map<std::string, int>>();
+  return policy;
+}
+
 // REQUIRES: the rest of `grid` is complete.
 void refuse_other_size_of_published(const Grid& grid) {
   if (!grid.table.published) return;
@@ -158,6 +185,7 @@ void forget_origin(Settings& settings) {
 
 Grid without_origins(Grid grid) {
   grid.file = grid.folder = "";
+  grid.policy = {};  // it changes no result
   forget_origin(grid.base);
   for (Axis& axis : grid.axes) {
     axis.location = "";
@@ -182,7 +210,8 @@ json to_json(const Grid& grid) {
                  {"seeds", grid.seeds},
                  {"seed_key", grid.seed_key},
                  {"exclude", json::array()},
-                 {"table", table_json(grid)}};
+                 {"table", table_json(grid)},
+                 {"policy", policy_json(grid.policy)}};
   for (const Axis& axis : grid.axes) object["axes"].push_back(axis_json(axis));
   for (const Exclusion& exclusion : grid.excludes) object["exclude"].push_back(exclusion_json(grid, exclusion));
   if (grid.program) object["program"] = grid.program->string();
@@ -202,6 +231,7 @@ Grid grid_from(const json& object) {
   for (const json& exclusion : object.at("exclude")) grid.excludes.push_back(exclusion_from(grid, exclusion));
   grid.table = table_from(grid, object.at("table"));
   refuse_other_size_of_published(grid);
+  grid.policy = policy_from(object.at("policy"));
   if (object.contains("program")) grid.program = object.at("program").get<std::string>();
   return grid;
 }

@@ -425,8 +425,10 @@ struct Model {
     int64_t sum = 0;
     std::set<int> taken;
     int on_cpu = 0;
+    size_t reserved = 0;
     for (const auto& [id, run] : runs) {
       if (run.need.alone) return false;
+      reserved += run.reservation.cores.size();
       sum += std::min(run.need.memory_bytes, memory);
       taken.insert(run.reservation.cores.begin(), run.reservation.cores.end());
       on_cpu += run.reservation.device.empty();
@@ -439,7 +441,8 @@ struct Model {
       return false;
     }
     if (jobs > 0) return on_cpu < jobs;
-    return cores.size() - taken.size() >= std::min(cores.size(), static_cast<size_t>(std::max(1, need.threads)));
+    const size_t free = std::min(cores.size() - taken.size(), cores.size() - std::min(cores.size(), reserved));
+    return free >= std::min(cores.size(), static_cast<size_t>(std::max(1, need.threads)));
   }
 };
 
@@ -566,6 +569,18 @@ TEST(Ledger, AgreesWithTheModelOverRandomSequences) {
   EXPECT_GT(reserved, 5000);
   EXPECT_GT(refused, 5000);
   EXPECT_GT(shared, 200);
+}
+
+TEST(Ledger, RunsThatWereAdoptedOnTheSameCoreCountAsTwo) {
+  Ledger ledger({.cores = {0, 1}});
+  const Reservation first = ledger.reserve_anyway(on_cpu(1), "");
+  const Reservation second = ledger.reserve_anyway(on_cpu(1), "");
+  ledger.reserve_anyway(on_cpu(1), "");  // on a core of another
+  ledger.release(second);
+  EXPECT_FALSE(ledger.reserve(on_cpu(1))) << "two runs on two cores";
+  EXPECT_TRUE(ledger.cpu_is_full());
+  ledger.release(first);
+  EXPECT_TRUE(ledger.reserve(on_cpu(1)));
 }
 
 }  // namespace

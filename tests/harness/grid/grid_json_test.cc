@@ -49,6 +49,12 @@ why = "too slow"
 [[exclude]]
 when = { bundle = "large", d = 512, c = "post" }
 why = "too large"
+[policy]
+memory = "8 GiB"
+stall_timeout = 60
+grace = 120
+tries = { crashed = 5 }
+
 [table]
 caption = "A caption"
 rows = ["c"]

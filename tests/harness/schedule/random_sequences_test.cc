@@ -543,6 +543,8 @@ class Trial : public Launcher {
     note(why == StopReason::kStall ? "stalls" : "is asked to stop", run);
   }
 
+  std::map<std::string, std::set<int64_t>> processes() const override { return {}; }
+
   void kill(const std::string& id) override {
     Process& process = processes_.at(run_with(id));
     model_.require(process.stop && model_.now - process.stop_asked_at > 30,
