@@ -44,6 +44,7 @@ Action command_retry(CLI::App& app, const Globals& globals);
 Action command_priority(CLI::App& app, const Globals& globals);
 Action command_stop(CLI::App& app, const Globals& globals);
 Action command_status(CLI::App& app, const Globals& globals);
+Action command_runs(CLI::App& app, const Globals& globals);
 Action command_table(CLI::App& app, const Globals& globals);
 Action command_explain(CLI::App& app, const Globals& globals);
 Action command_diff(CLI::App& app, const Globals& globals);
