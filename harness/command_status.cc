@@ -1,19 +1,26 @@
-// `tearless status [GRID]`: prints the state of the sweeps of a workspace. Changes nothing.
+// `tearless status [GRID]`: prints the state, once or again each second, of the sweeps of a workspace. Changes nothing.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <poll.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/error.h"
 #include "base/lock_file.h"
+#include "base/words.h"
 #include "harness/commands.h"
 #include "harness/output.h"
-#include "harness/schedule/progress.h"
+#include "harness/schedule/screen.h"
 #include "harness/service/client.h"
 #include "harness/service/facts.h"
 #include "harness/store/store.h"
@@ -65,21 +72,21 @@ std::string detail_of(const Store& store, const RunRecord& run) {
   return fmt::format("{}/{} loss {:.4g}", loss->second.step, run.updates, loss->second.value);
 }
 
-void print_sweep(const Store& store, const Sweep& sweep) {
+void print_sweep(std::FILE* out, const Store& store, const Sweep& sweep) {
   std::map<RunState, std::vector<RunRecord>> by_state;
   for (RunRecord& run : store.runs_of(sweep.id)) by_state[run.state].push_back(std::move(run));
   std::vector<std::string> counts;
   for (const auto& [state, runs] : by_state) counts.push_back(fmt::format("{} {}", runs.size(), name_of(state)));
-  print("{}  {}\n  {}  submitted {}{}\n  {}\n", sweep.id, sweep.title, sweep.grid_file, sweep.submitted_at,
-        sweep.priority == 0 ? "" : fmt::format(", priority {}", sweep.priority),
-        fmt::format("{}", fmt::join(counts, ", ")));
+  print_to(out, "{}  {}\n  {}  submitted {}{}\n  {}\n", sweep.id, sweep.title, sweep.grid_file, sweep.submitted_at,
+           sweep.priority == 0 ? "" : fmt::format(", priority {}", sweep.priority),
+           fmt::format("{}", fmt::join(counts, ", ")));
   const bool unfinished = by_state.contains(RunState::kQueued) || by_state.contains(RunState::kRunning);
   if (unfinished && sweep.state != SweepState::kActive) {
-    print("  {}{}\n", name_of(sweep.state), sweep.reason.empty() ? "" : ": " + sweep.reason);
+    print_to(out, "  {}{}\n", name_of(sweep.state), sweep.reason.empty() ? "" : ": " + sweep.reason);
   }
   for (const RunState state : {RunState::kRunning, RunState::kFailed, RunState::kHeld, RunState::kWaitingData}) {
     for (const RunRecord& run : by_state[state]) {
-      print("    {}  {:<12}  {}  {}\n", run.id, name_of(state), run.label, detail_of(store, run));
+      print_to(out, "    {}  {:<12}  {}  {}\n", run.id, name_of(state), run.label, detail_of(store, run));
     }
   }
 }
@@ -93,39 +100,104 @@ std::string who_works(const Workspace& workspace) {
                      facts.started_at);
 }
 
-int show(const std::string& grid, const Globals& globals) {
-  const Workspace workspace(globals.workspace);
+void print_sweeps(std::FILE* out, const std::string& grid, const Workspace& workspace) {
   const auto store = Store::open_reader(workspace);
   const bool watched = LockFile::is_held(workspace.lock());
   if (!store) {
-    if (globals.json) {
-      print_json({{"watched", watched}, {"sweeps", json::array()}});
-    } else {
-      print("Nothing has been run in {} yet. Next: tearless run GRID\n", workspace.root().string());
-    }
-    return kOk;
+    print_to(out, "Nothing has been run in {} yet. Next: tearless run GRID\n", workspace.root().string());
+    return;
   }
-  const std::vector<Sweep> sweeps = sweeps_of(*store, grid);
-  if (globals.json) {
-    print_json(to_json(*store, sweeps, watched));
-    return kOk;
-  }
-  for (const Sweep& sweep : sweeps) print_sweep(*store, sweep);
+  for (const Sweep& sweep : sweeps_of(*store, grid)) print_sweep(out, *store, sweep);
   if (watched) {
-    print("{}\n", who_works(workspace));
+    print_to(out, "{}\n", who_works(workspace));
   } else if (const size_t running = store->ids_in(RunState::kRunning).size(); running > 0) {
-    print("No `tearless run` is active; the next one takes over the runs that are recorded as running ({}).\n",
-          running);
+    print_to(out, "No `tearless run` is active; the next one takes over the runs that are recorded as running ({}).\n",
+             running);
   }
-  return kOk;
+}
+
+void print_sweeps_as_json(const std::string& grid, const Workspace& workspace) {
+  const auto store = Store::open_reader(workspace);
+  const bool watched = LockFile::is_held(workspace.lock());
+  print_json(store ? to_json(*store, sweeps_of(*store, grid), watched)
+                   : json{{"watched", watched}, {"sweeps", json::array()}});
+}
+
+// --- status --watch --------------------------------------------------------------------------------------------------
+
+constexpr int kBetweenFrames = 1000;  // milliseconds
+
+volatile std::sig_atomic_t g_watch_ends = 0;
+
+std::string text_of_sweeps(const std::string& grid, const Workspace& workspace) {
+  char* bytes = nullptr;
+  size_t size = 0;
+  std::FILE* out = ::open_memstream(&bytes, &size);
+  const std::unique_ptr<char*, void (*)(char**)> owner(&bytes, [](char** buffer) { std::free(*buffer); });
+  try {
+    print_sweeps(out, grid, workspace);
+  } catch (...) {
+    std::fclose(out);
+    throw;
+  }
+  std::fclose(out);
+  return {bytes, size};
+}
+
+// From the top of the screen: what fits of the text, each line cut by the terminal.
+void draw_frame(const std::string& text, size_t rows) {
+  const std::vector<std::string_view> lines = split_lines(text);
+  const bool fits = lines.size() < rows;
+  const size_t shown = fits ? lines.size() : std::max<size_t>(rows, 3) - 2;
+  std::string frame = "\033[H";
+  for (size_t i = 0; i < shown; ++i) frame += fmt::format("{}\033[K\n", lines[i]);
+  if (!fits) frame += fmt::format("… {} more lines: tearless status\033[K\n", lines.size() - shown);
+  fmt::print("{}\033[J", frame);
+  std::fflush(stdout);
+}
+
+// Long lines are cut by the terminal while this lives, not continued in the next.
+struct CutLines {
+  CutLines() { fmt::print("\033[?7l\033[2J"); }
+  ~CutLines() { fmt::print("\033[?7h"); }
+};
+
+int watch_sweeps(const std::string& grid, const Globals& globals) {
+  if (globals.json) fail("--watch prints no JSON; omit one of the two options");
+  if (!is_live(stdout)) {
+    fail("--watch redraws a terminal, and the output is none; to print the state once: tearless status");
+  }
+  const Workspace workspace(globals.workspace);
+  std::string text = text_of_sweeps(grid, workspace);  // a mistake is reported before the screen changes
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) std::signal(signal, [](int) { g_watch_ends = 1; });
+  const CutLines while_watching;
+  while (true) {
+    draw_frame(text, terminal_size(stdout).rows);
+    ::poll(nullptr, 0, kBetweenFrames);
+    if (g_watch_ends) return kOk;
+    text = text_of_sweeps(grid, workspace);
+  }
 }
 
 }  // namespace
 
 Action command_status(CLI::App& app, const Globals& globals) {
-  const auto grid = std::make_shared<std::string>();
-  app.add_option("grid", *grid, "a grid file: show its sweeps only");
-  return [grid, &globals] { return show(*grid, globals); };
+  struct Options {
+    std::string grid;
+    bool watch = false;
+  };
+  const auto options = std::make_shared<Options>();
+  app.add_option("grid", options->grid, "a grid file: show its sweeps only");
+  app.add_flag("-w,--watch", options->watch, "show the state on the terminal again each second, until Ctrl-C");
+  return [options, &globals]() -> int {
+    if (options->watch) return watch_sweeps(options->grid, globals);
+    if (globals.json) {
+      print_sweeps_as_json(options->grid, Workspace(globals.workspace));
+    } else {
+      print_sweeps(stdout, options->grid, Workspace(globals.workspace));
+    }
+    return kOk;
+  };
 }
 
 }  // namespace tearless::harness
