@@ -51,6 +51,8 @@ Action command_diff(CLI::App& app, const Globals& globals);
 Action command_log(CLI::App& app, const Globals& globals);
 Action command_sql(CLI::App& app, const Globals& globals);
 Action command_verify(CLI::App& app, const Globals& globals);
+Action command_forget(CLI::App& app, const Globals& globals);
+Action command_gc(CLI::App& app, const Globals& globals);
 Action command_rebuild(CLI::App& app, const Globals& globals);
 Action command_supervise(CLI::App& app, const Globals& globals);  ///< internal: `run` starts one for each attempt
 

@@ -25,6 +25,7 @@ class Workspace {
   std::filesystem::path writer() const { return root_ / "tearless.lock"; }  ///< holds the writer's pid, for messages
   std::filesystem::path runs() const { return root_ / "runs"; }
   std::filesystem::path sweeps() const { return root_ / "sweeps"; }
+  std::filesystem::path forgotten() const { return root_ / "forgotten"; }  ///< what `tearless forget` is deleting
   RunDirectory run(const std::string& id) const { return RunDirectory(runs() / id); }
   std::filesystem::path sweep(const std::string& id) const { return sweeps() / id; }
 

@@ -295,6 +295,21 @@ void Scheduler::cancel(const std::string& id) {
   fill();
 }
 
+void Scheduler::drop(const std::string& id) {
+  const auto sweep = sweeps_.find(id);
+  if (sweep == sweeps_.end()) return;
+  for (const std::string& job : std::set<std::string>(sweep->second->jobs)) {
+    std::vector<ActiveSweep*>& sweeps = jobs_.at(job).sweeps;
+    std::erase(sweeps, sweep->second.get());
+    if (sweeps.empty()) {
+      forget(job);
+    } else {
+      enqueue(job);
+    }
+  }
+  sweeps_.erase(sweep);
+}
+
 // Ends the work on a job: at once if it waits, with a checkpoint if it runs.
 void Scheduler::put_aside(const std::string& id, RunState state, const std::string& reason) {
   if (const auto running = running_.find(id); running != running_.end()) {

@@ -100,6 +100,9 @@ class Scheduler {
   /// Cancels the sweep's queued and running jobs that no other sweep wants. Its results stay.
   void cancel(const std::string& sweep);
 
+  /// Works on the sweep no more, as if it had never been added. Running attempts continue.
+  void drop(const std::string& sweep);
+
   /// Cancel, hold or release one run, whichever sweeps want it. False if its state does not allow that.
   bool cancel_run(const std::string& id);
   bool hold(const std::string& id);

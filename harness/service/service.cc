@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/time.h"
 #include "harness/schedule/cores.h"
+#include "harness/store/forget.h"
 #include "harness/store/sweep_directory.h"
 
 namespace tearless::harness {
@@ -129,7 +130,11 @@ json Service::carry_out(const Request& request) {
   const auto each_run = [&](bool (Scheduler::*verb)(const std::string&)) {
     for (const std::string& id : request.runs) ((scheduler_.*verb)(id) ? done : refused).push_back(id);
   };
-  if (request.verb != Verb::kSubmit && request.verb != Verb::kRetry) require(request.sweeps);
+  if (request.verb == Verb::kForget) {
+    require_nothing_running(store_, workspace_, request.sweeps);
+  } else if (request.verb != Verb::kSubmit && request.verb != Verb::kRetry) {
+    require(request.sweeps);
+  }
   for (const std::string& sweep : request.sweeps) {
     switch (request.verb) {
       case Verb::kSubmit:
@@ -152,6 +157,11 @@ json Service::carry_out(const Request& request) {
         log_event(workspace_, sweep, "priority",
                   {{"priority", request.priority}, {"text", std::to_string(request.priority)}});
         scheduler_.set_priority(sweep, request.priority);
+        break;
+      case Verb::kForget:
+        scheduler_.drop(sweep);
+        titles_.erase(sweep);
+        forget_sweep(store_, workspace_, sweep, request.keep_results ? Results::kKeep : Results::kDelete);
         break;
       case Verb::kHold:
       case Verb::kRelease:
@@ -190,6 +200,7 @@ json Service::carry_out(const Request& request) {
     case Verb::kPause:
     case Verb::kResume:
     case Verb::kPriority:
+    case Verb::kForget:
       break;
   }
   return {{"done", done}, {"refused", refused}};
