@@ -54,6 +54,8 @@ Action command_verify(CLI::App& app, const Globals& globals);
 Action command_forget(CLI::App& app, const Globals& globals);
 Action command_gc(CLI::App& app, const Globals& globals);
 Action command_rebuild(CLI::App& app, const Globals& globals);
+Action command_completion(CLI::App& app, const Globals& globals);
+Action command_manual(CLI::App& app, const Globals& globals);     ///< internal: `make install` prints the man page
 Action command_supervise(CLI::App& app, const Globals& globals);  ///< internal: `run` starts one for each attempt
 
 }  // namespace tearless::harness

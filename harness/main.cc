@@ -60,6 +60,9 @@ constexpr Command kCommands[] = {
     {"forget", "delete sweeps, and the runs that no other sweep has, with their results", command_forget},
     {"gc", "delete checkpoints of runs that have a result; scores, metrics and outputs stay", command_gc},
     {"rebuild", "rebuild a lost database from the run folders", command_rebuild, /*has_json=*/false},
+    {"completion", "print a script that completes commands, options, sweeps and runs: bash, zsh, fish",
+     command_completion, /*has_json=*/false},
+    {"manual", "", command_manual, /*has_json=*/false},
     {"supervise", "", command_supervise, /*has_json=*/false},
 };
 

@@ -231,15 +231,17 @@ TEST_F(Commands, PrintsJsonOrRefusesTo) {
        {std::string("plan grid.toml"), std::string("status"), std::string("table grid.toml"), "explain " + id,
         "diff " + id + " " + id, std::string("sql"), std::string("verify"), std::string("submit grid.toml"),
         std::string("pause"), std::string("resume"), std::string("priority 1"), std::string("hold last"),
-        std::string("release last"), std::string("retry last"), std::string("cancel last")}) {
+        std::string("release last"), std::string("retry last"), std::string("cancel last"), std::string("runs"),
+        std::string("gc"), std::string("forget last --yes")}) {
     EXPECT_NO_THROW(parse(tearless("--json " + command))) << command;
   }
-  for (const std::string& command : {std::string("run grid.toml"), "log " + id, std::string("rebuild"),
-                                     std::string("wait"), std::string("daemon"), std::string("stop")}) {
+  for (const std::string& command :
+       {std::string("run grid.toml"), "log " + id, std::string("rebuild"), std::string("wait"), std::string("daemon"),
+        std::string("stop"), std::string("completion bash")}) {
     EXPECT_THAT(tearless(command + " --json"),
                 testing::AllOf(testing::StartsWith("tearless: tearless " + command.substr(0, command.find(' ')) +
                                                    " prints no JSON; omit --json, or use it with one of: plan, "),
-                               testing::EndsWith(", verify\nexit 2\n")));
+                               testing::EndsWith(", gc\nexit 2\n")));
   }
 }
 
