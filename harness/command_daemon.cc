@@ -35,7 +35,7 @@ constexpr int kBetweenStartTries = 100;  // milliseconds
 
 struct DaemonOptions {
   bool background = false;
-  CapacityFlags capacity;
+  ServiceFlags service;
 };
 
 // Devices as the training program sees them; none without a program.
@@ -61,7 +61,7 @@ int serve(const DaemonOptions& options, const Globals& globals) {
     fail("a tearless {} (process {}) works in {} already", facts.kind, facts.pid, workspace.root().string());
   }
   ServiceHost host(
-      *store, workspace, options.capacity.service("daemon", devices(globals)), [](const SchedulerEvent& event) {
+      *store, workspace, options.service.options("daemon", devices(globals)), [](const SchedulerEvent& event) {
         const std::string sweep = event.id.empty() ? fmt::format("{}  ", fmt::join(event.sweeps, ", ")) : "";
         say(sweep + sentence_of(event));
       });
@@ -93,14 +93,17 @@ int serve_in_background(const DaemonOptions& options, const Globals& globals) {
   if (out < 0) fail("cannot write {}", log.string());
   SpawnRequest request{
       .arguments = {fs::read_symlink("/proc/self/exe").string(), "daemon", "--workspace", workspace.root().string(),
-                    "--runs-per-gpu", std::to_string(options.capacity.runs_per_gpu)},
+                    "--runs-per-gpu", std::to_string(options.service.runs_per_gpu)},
       .environment = {},
       .standard_output = out,
       .standard_error = out,
       .own_session = true};
   if (!globals.engine.empty()) request.arguments.insert(request.arguments.end(), {"--engine", globals.engine.string()});
-  if (options.capacity.jobs > 0) {
-    request.arguments.insert(request.arguments.end(), {"--jobs", std::to_string(options.capacity.jobs)});
+  if (options.service.jobs > 0) {
+    request.arguments.insert(request.arguments.end(), {"--jobs", std::to_string(options.service.jobs)});
+  }
+  if (!options.service.on_end.empty()) {
+    request.arguments.insert(request.arguments.end(), {"--on-end", options.service.on_end});
   }
   const pid_t pid = spawn(request);
   ::close(out);
@@ -121,7 +124,7 @@ int serve_in_background(const DaemonOptions& options, const Globals& globals) {
 Action command_daemon(CLI::App& app, const Globals& globals) {
   const auto options = std::make_shared<DaemonOptions>();
   app.add_flag("--background", options->background, "return when it works; its log is WORKSPACE/daemon.log");
-  options->capacity.add_to(app);
+  options->service.add_to(app);
   return [options, &globals] {
     return options->background ? serve_in_background(*options, globals) : serve(*options, globals);
   };

@@ -26,7 +26,7 @@ SubmissionOptions SubmissionFlags::options() const {
       .only = only, .smoke = smoke, .policy = {.stall_seconds = stall_minutes * 60, .grace_seconds = grace_seconds}};
 }
 
-void CapacityFlags::add_to(CLI::App& app) {
+void ServiceFlags::add_to(CLI::App& app) {
   app.add_option("--jobs", jobs,
                  "runs at the same time on the CPU (default: as many as the cores allow for their threads)")
       ->check(whole_number_from(1));
@@ -35,10 +35,14 @@ void CapacityFlags::add_to(CLI::App& app) {
                  "depend on it")
       ->check(whole_number_from(1))
       ->capture_default_str();
+  app.add_option(
+      "--on-end", on_end,
+      "a shell command that is run when a run or a sweep ends, with TEARLESS_EVENT, TEARLESS_ID and others in "
+      "its environment (docs/daemon.md)");
 }
 
-ServiceOptions CapacityFlags::service(const std::string& kind, std::vector<ProgramDevice> devices) const {
-  return {.kind = kind, .jobs = jobs, .runs_per_gpu = runs_per_gpu, .devices = std::move(devices)};
+ServiceOptions ServiceFlags::options(const std::string& kind, std::vector<ProgramDevice> devices) const {
+  return {.kind = kind, .jobs = jobs, .runs_per_gpu = runs_per_gpu, .devices = std::move(devices), .on_end = on_end};
 }
 
 }  // namespace tearless::harness

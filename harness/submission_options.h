@@ -1,4 +1,4 @@
-// Options that several commands share: what is submitted, and how much runs at the same time.
+// Options that several commands share: what is submitted, and how a service works.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -24,13 +24,14 @@ struct SubmissionFlags {
 };
 
 /// Of `run` and `daemon`. Without meaning for a `run` that a service does the work for.
-struct CapacityFlags {
+struct ServiceFlags {
   int jobs = 0;
   int runs_per_gpu = 1;
+  std::string on_end;
 
   void add_to(CLI::App& app);
-  bool is_given() const { return jobs != 0 || runs_per_gpu != 1; }
-  ServiceOptions service(const std::string& kind, std::vector<ProgramDevice> devices) const;
+  bool is_given() const { return jobs != 0 || runs_per_gpu != 1 || !on_end.empty(); }
+  ServiceOptions options(const std::string& kind, std::vector<ProgramDevice> devices) const;
 };
 
 }  // namespace tearless::harness

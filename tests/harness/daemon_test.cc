@@ -258,7 +258,7 @@ TEST_F(DaemonTest, ThePriorityOfARunOutlivesTheDatabase) {
 TEST_F(DaemonTest, OptionsThatTheDaemonDecidesAreSaidToHaveNoEffect) {
   start_daemon();
   EXPECT_THAT(ok({"run", "grid.toml", "--jobs", "1"}).errors,
-              HasSubstr("--jobs and --runs-per-gpu have no effect here"));
+              HasSubstr("--jobs, --runs-per-gpu and --on-end have no effect here"));
   EXPECT_THAT(ok({"run", "grid.toml"}).errors, Not(HasSubstr("--jobs")));
 }
 
