@@ -1,8 +1,9 @@
 # The front door. `make` lists what there is; everything lands in build/ and in a per-user cache.
 JOBS ?= $(shell nproc)
 CTEST_ARGS ?=
+PREFIX ?= $(HOME)/.local
 
-.PHONY: help setup build demo test test-long test-crash check bench clean
+.PHONY: help setup build install demo test test-long test-crash check bench clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -13,6 +14,14 @@ setup:  ## install what is missing: system packages, LibTorch (TEARLESS_TORCH=/p
 build: setup  ## build the two programs: build/bin/tearless and build/bin/tearless-engine
 	@cmake --preset release --log-level=WARNING >/dev/null
 	@cmake --build build --target programs --parallel $(JOBS)
+
+install: build  ## link the programs into PREFIX (~/.local), with a man page and completion for bash, zsh and fish
+	@mkdir -p $(PREFIX)/bin $(addprefix $(PREFIX)/share/,man/man1 bash-completion/completions zsh/site-functions fish/vendor_completions.d)
+	ln -sf $(CURDIR)/build/bin/tearless $(CURDIR)/build/bin/tearless-engine $(PREFIX)/bin/
+	build/bin/tearless manual > $(PREFIX)/share/man/man1/tearless.1
+	build/bin/tearless completion bash > $(PREFIX)/share/bash-completion/completions/tearless
+	build/bin/tearless completion zsh > $(PREFIX)/share/zsh/site-functions/_tearless
+	build/bin/tearless completion fish > $(PREFIX)/share/fish/vendor_completions.d/tearless.fish
 
 demo: build  ## from nothing to a table: train grids/demo.toml and print its table
 	build/bin/tearless run grids/demo.toml

@@ -150,6 +150,16 @@ void remove_recursively(const fs::path& path) {
   if (sys::rmdir(path.c_str()) != 0 && errno != ENOENT) fail_errno("remove", path);
 }
 
+int64_t bytes_in(const fs::path& folder) {
+  int64_t bytes = 0;
+  std::error_code error;
+  for (fs::recursive_directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+    struct stat info {};
+    if (::lstat(entry->path().c_str(), &info) == 0 && S_ISREG(info.st_mode)) bytes += info.st_size;
+  }
+  return bytes;
+}
+
 void sync_folder(const fs::path& folder) {
   const Descriptor handle(folder, O_RDONLY | O_DIRECTORY, "open the folder");
   // EINVAL: some network file systems cannot fsync a folder. Renames are then only as durable as they make them.

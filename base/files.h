@@ -42,6 +42,9 @@ void remove_file(const std::filesystem::path& path);
 /// Removes a file, or a folder with its contents; does not follow symbolic links. Does nothing if there is none.
 void remove_recursively(const std::filesystem::path& path);
 
+/// Bytes of all files in a folder and in those below it; symbolic links are not followed. 0 if there is no such folder.
+int64_t bytes_in(const std::filesystem::path& folder);
+
 /// Makes renames, creations and removals inside `folder` durable.
 void sync_folder(const std::filesystem::path& folder);
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 namespace tearless {
 
@@ -34,6 +35,16 @@ std::string counted(int64_t count, std::string_view noun) {
 std::string short_count(int64_t n) {
   if (n >= 999'500) return fmt::format("{:.1f}M", static_cast<double>(n) / 1e6);  // the line below would say "1000k"
   return n >= 1000 ? fmt::format("{:.0f}k", static_cast<double>(n) / 1e3) : std::to_string(n);
+}
+
+std::string bytes_text(int64_t bytes) {
+  if (bytes < 1000) return counted(bytes, "byte");
+  double amount = static_cast<double>(bytes) / 1e3;
+  const char* const kUnits[] = {"kB", "MB", "GB", "TB"};
+  size_t unit = 0;
+  for (; amount >= 999.5 && unit + 1 < std::size(kUnits); ++unit) amount /= 1e3;
+  return amount < 9.95 ? fmt::format("{:.1f} {}", amount, kUnits[unit])
+                       : fmt::format("{:.0f} {}", amount, kUnits[unit]);
 }
 
 }  // namespace tearless

@@ -22,4 +22,7 @@ std::string counted(int64_t count, std::string_view noun);
 /// "950", "12k", "1.2M", rounded. REQUIRES: n >= 0.
 std::string short_count(int64_t n);
 
+/// "950 bytes", "12 kB", "1.2 GB", rounded. REQUIRES: bytes >= 0.
+std::string bytes_text(int64_t bytes);
+
 }  // namespace tearless

@@ -36,7 +36,7 @@ constexpr int kTryAgain = 5;             // seconds until a full disk is tried a
 
 struct DaemonOptions {
   bool background = false;
-  CapacityFlags capacity;
+  ServiceFlags service;
 };
 
 // Devices as the training program sees them; none without a program.
@@ -80,7 +80,7 @@ int serve(const DaemonOptions& options, const Globals& globals) {
     const ServiceFacts facts = service_facts_from(*ask_service(workspace, {.verb = Verb::kStatus}));
     fail("a tearless {} (process {}) works in {} already", facts.kind, facts.pid, workspace.root().string());
   }
-  const ServiceOptions service = options.capacity.service("daemon", devices(globals));
+  const ServiceOptions service = options.service.options("daemon", devices(globals));
   say(fmt::format("tearless daemon, process {}, works in {}", ::getpid(), fs::absolute(workspace.root()).string()));
   for (bool has_begun = false;;) {
     try {
@@ -114,7 +114,7 @@ int serve_in_background(const DaemonOptions& options, const Globals& globals) {
       .standard_error = out,
       .own_session = true};
   if (!globals.engine.empty()) request.arguments.insert(request.arguments.end(), {"--engine", globals.engine.string()});
-  for (const std::string& argument : options.capacity.arguments()) request.arguments.push_back(argument);
+  for (const std::string& argument : options.service.arguments()) request.arguments.push_back(argument);
   const pid_t pid = spawn(request);
   ::close(out);
   for (int tries = 0; tries < kStartTries; ++tries) {
@@ -134,7 +134,7 @@ int serve_in_background(const DaemonOptions& options, const Globals& globals) {
 Action command_daemon(CLI::App& app, const Globals& globals) {
   const auto options = std::make_shared<DaemonOptions>();
   app.add_flag("--background", options->background, "return when it works; its log is WORKSPACE/daemon.log");
-  options->capacity.add_to(app);
+  options->service.add_to(app);
   return [options, &globals] {
     return options->background ? serve_in_background(*options, globals) : serve(*options, globals);
   };

@@ -1,10 +1,11 @@
-// `tearless log RUN`: prints the output of an attempt.
+// `tearless log RUN…`: prints the output of an attempt.
 #include <fcntl.h>
 #include <poll.h>
 #include <unistd.h>
 
+#include <fmt/ranges.h>
+
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -20,28 +21,49 @@
 #include "harness/grid_state.h"
 #include "harness/number_option.h"
 #include "harness/runs/workspace.h"
+#include "harness/selectors.h"
 
 namespace tearless::harness {
 namespace fs = std::filesystem;
 
 namespace {
 
+constexpr size_t kMostNamed = 8;  // runs in a message
+
 struct LogOptions {
-  std::string run;
+  std::vector<std::string> words;
   bool follow = false;
   int64_t attempt = 0;
 };
 
-// Searches the run folders, not the database, so that logs can be read without one.
-std::string run_starting_with(const std::string& prefix, const Globals& globals) {
-  std::vector<std::string> found;
-  std::error_code absent;
-  for (const auto& entry : fs::directory_iterator(Workspace(globals.workspace).runs(), absent)) {
-    const std::string name = entry.path().filename().string();
-    if (name.starts_with(prefix)) found.push_back(name);
+std::vector<std::string> folders_starting_with(const std::string& prefix, const Globals& globals) {
+  std::vector<std::string> found = folders_in(Workspace(globals.workspace).runs());
+  std::erase_if(found, [&](const std::string& name) { return !name.starts_with(prefix); });
+  return found;
+}
+
+// Logs can be read without a database, too: a single word may then be the beginning of a run folder's name.
+std::vector<std::string> runs_meant(const std::vector<std::string>& words, const Globals& globals) {
+  const bool may_be_folder = words.size() == 1;
+  try {
+    if (const auto store = Store::open_reader(Workspace(globals.workspace))) {
+      Selection chosen = select(*store, words);
+      for (const std::string& sweep : chosen.sweeps) {
+        for (const JobRecord& job : store->jobs_of(sweep, /*pending_only=*/false)) chosen.runs.push_back(job.id);
+      }
+      return chosen.runs;
+    }
+  } catch (const UserError&) {
+    if (!may_be_folder || folders_starting_with(words[0], globals).empty()) throw;
   }
-  std::sort(found.begin(), found.end());
-  return only_run(found, prefix, globals);
+  return may_be_folder ? folders_starting_with(words[0], globals) : std::vector<std::string>();
+}
+
+std::string the_run(const std::vector<std::string>& words, const Globals& globals) {
+  const std::vector<std::string> runs = runs_meant(words, globals);
+  const std::string said = fmt::format("{}", fmt::join(words, " "));
+  if (runs.size() <= kMostNamed) return only_run(runs, said, globals);
+  fail("\"{}\" could be any of {} runs; tearless runs {} lists them", said, runs.size(), said);
 }
 
 int64_t chosen_attempt(const RunDirectory& run, int64_t asked) {
@@ -81,7 +103,7 @@ class Printer {
 };
 
 int show(const LogOptions& options, const Globals& globals) {
-  const RunDirectory run = Workspace(globals.workspace).run(run_starting_with(options.run, globals));
+  const RunDirectory run = Workspace(globals.workspace).run(the_run(options.words, globals));
   const int64_t attempt = chosen_attempt(run, options.attempt);
   const fs::path file = run.attempt(attempt) / "log.txt";
   const int fd = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
@@ -101,7 +123,9 @@ int show(const LogOptions& options, const Globals& globals) {
 
 Action command_log(CLI::App& app, const Globals& globals) {
   const auto options = std::make_shared<LogOptions>();
-  app.add_option("run", options->run, "a run's id, or the beginning of it")->required();
+  app.add_option("what", options->words,
+                 "a run: its id, or other words that mean only one (places, states, axis=label)")
+      ->required();
   app.add_flag("-f,--follow", options->follow, "print new output until the attempt ends");
   app.add_option("--attempt", options->attempt, "number of the attempt (default: the newest)")
       ->check(whole_number_from(1));

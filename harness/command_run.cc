@@ -38,7 +38,7 @@ struct RunOptions {
   std::string grid;
   SubmissionFlags submission;
   bool retry = false;
-  CapacityFlags capacity;
+  ServiceFlags service;
 };
 
 // How the work on a sweep ended.
@@ -76,7 +76,7 @@ class Display {
 Ending serve(const RunOptions& options, const Workspace& workspace, const Submission& submission, Store& store,
              Display& display) {
   const std::string& sweep = submission.sweep.id;
-  ServiceHost host(store, workspace, options.capacity.service("run", submission.program.devices),
+  ServiceHost host(store, workspace, options.service.options("run", submission.program.devices),
                    [&](const SchedulerEvent& event) { display.event(event); });
   Service& service = host.service();
   Scheduler& scheduler = service.scheduler();
@@ -140,10 +140,11 @@ std::optional<Ending> watch(const RunOptions& options, const Workspace& workspac
   Events events(workspace.sweep(sweep) / "events.jsonl");
   std::map<std::string, std::string> labels;
   for (const RunRequest& run : submission.sweep.runs) labels[run.id] = run_label(run.coordinates, run.seed);
-  if (submit && options.capacity.is_given()) {
-    print_to(stderr,
-             "--jobs, --runs-per-gpu, --pin and --devices have no effect here: another tearless does the work and "
-             "decides that\n");
+  if (submit && options.service.is_given()) {
+    print_to(
+        stderr,
+        "--jobs, --runs-per-gpu, --pin, --devices and --on-end have no effect here: another tearless does the work "
+        "and decides that\n");
   }
   const Request request{.verb = options.retry ? Verb::kRetry : Verb::kSubmit, .sweeps = {sweep}};
   if (submit && !ask_service(workspace, request)) return std::nullopt;
@@ -263,7 +264,7 @@ Action command_run(CLI::App& app, const Globals& globals) {
   const auto options = std::make_shared<RunOptions>();
   app.add_option("grid", options->grid, "the grid file")->required();
   options->submission.add_to(app);
-  options->capacity.add_to(app);
+  options->service.add_to(app);
   app.add_flag("--retry", options->retry, "try failed runs again");
   return [options, &globals] { return run(*options, globals); };
 }

@@ -2,18 +2,16 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
+#include "harness/columns.h"
 #include "harness/commands.h"
 #include "harness/output.h"
 #include "harness/store/store.h"
-#include "harness/table/table.h"
 
 namespace tearless::harness {
 namespace {
@@ -27,42 +25,20 @@ constexpr const char* kListViews =
 std::string cell_text(const json& value) {
   if (value.is_null()) return "";
   if (value.is_number_float()) return fmt::format("{}", value.get<double>());  // dump() prints inf as null
-  return value.is_string() ? printable(value.get<std::string>()) : value.dump();
+  return value.is_string() ? value.get<std::string>() : value.dump();
 }
 
 void print_table(const QueryResult& result) {
-  std::vector<std::vector<std::string>> lines(1);
-  for (const std::string& column : result.columns) lines[0].push_back(printable(column));
+  std::vector<std::vector<std::string>> lines = {result.columns};
   for (const auto& row : result.rows) {
     std::vector<std::string>& line = lines.emplace_back();
     for (const json& value : row) line.push_back(cell_text(value));
   }
-  std::vector<size_t> widths(result.columns.size());
-  for (const auto& line : lines) {
-    for (size_t i = 0; i < line.size(); ++i) widths[i] = std::max(widths[i], display_width(line[i]));
-  }
-  for (const auto& line : lines) {
-    std::string text;
-    for (size_t i = 0; i < line.size(); ++i) text += fmt::format("{:<{}}  ", line[i], widths[i]);
-    print("{}\n", text.substr(0, text.find_last_not_of(' ') + 1));
-  }
-}
-
-/// Makes column names unique, because a JSON object holds each key once: the second column `run` becomes `run:2`.
-std::vector<std::string> distinct(std::vector<std::string> columns) {
-  std::set<std::string> taken(columns.begin(), columns.end());
-  std::set<std::string> seen;
-  for (std::string& column : columns) {
-    if (seen.insert(column).second) continue;
-    int number = 2;
-    while (taken.contains(fmt::format("{}:{}", column, number))) ++number;
-    column = *taken.insert(fmt::format("{}:{}", column, number)).first;
-  }
-  return columns;
+  print_columns(lines);
 }
 
 void print_as_json(const QueryResult& result) {
-  const std::vector<std::string> names = distinct(result.columns);
+  const std::vector<std::string> names = distinct_names(result.columns);
   json rows = json::array();
   for (const auto& row : result.rows) {
     json object = json::object();

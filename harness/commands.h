@@ -44,13 +44,18 @@ Action command_retry(CLI::App& app, const Globals& globals);
 Action command_priority(CLI::App& app, const Globals& globals);
 Action command_stop(CLI::App& app, const Globals& globals);
 Action command_status(CLI::App& app, const Globals& globals);
+Action command_runs(CLI::App& app, const Globals& globals);
 Action command_table(CLI::App& app, const Globals& globals);
 Action command_explain(CLI::App& app, const Globals& globals);
 Action command_diff(CLI::App& app, const Globals& globals);
 Action command_log(CLI::App& app, const Globals& globals);
 Action command_sql(CLI::App& app, const Globals& globals);
 Action command_verify(CLI::App& app, const Globals& globals);
+Action command_forget(CLI::App& app, const Globals& globals);
+Action command_gc(CLI::App& app, const Globals& globals);
 Action command_rebuild(CLI::App& app, const Globals& globals);
+Action command_completion(CLI::App& app, const Globals& globals);
+Action command_manual(CLI::App& app, const Globals& globals);     ///< internal: `make install` prints the man page
 Action command_supervise(CLI::App& app, const Globals& globals);  ///< internal: `run` starts one for each attempt
 
 }  // namespace tearless::harness

@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <csignal>
 #include <exception>
 #include <filesystem>
@@ -47,6 +48,7 @@ constexpr Command kCommands[] = {
     {"priority", "let sweeps go before or after others", command_priority},
     {"stop", "end the daemon; its runs go on, unless --now", command_stop, /*has_json=*/false},
     {"status", "show the state of a workspace's sweeps", command_status},
+    {"runs", "list runs with their coordinates, states and scores: text, CSV, JSON", command_runs},
     {"table", "print a grid's table: text, markdown, latex, html, csv, json", command_table},
     {"explain", "show the runs and attempts of a run or a cell, and why it is missing, stale or failed",
      command_explain},
@@ -55,7 +57,12 @@ constexpr Command kCommands[] = {
     {"sql", "query the database in SQL (read-only)", command_sql},
     {"verify", "compare database, run folders and checksums; show the differences and how to repair them",
      command_verify},
+    {"forget", "delete sweeps, and the runs that no other sweep has, with their results", command_forget},
+    {"gc", "delete checkpoints of runs that have a result; scores, metrics and outputs stay", command_gc},
     {"rebuild", "rebuild a lost database from the run folders", command_rebuild, /*has_json=*/false},
+    {"completion", "print a script that completes commands, options, sweeps and runs: bash, zsh, fish",
+     command_completion, /*has_json=*/false},
+    {"manual", "", command_manual, /*has_json=*/false},
     {"supervise", "", command_supervise, /*has_json=*/false},
 };
 
@@ -69,16 +76,17 @@ std::string commands_with_json() {
 
 // Reports a mistyped command with a suggestion; CLI11 would only report an unexpected argument.
 void refuse_unknown_command(const std::vector<std::string>& words) {
-  std::vector<std::string> names;
-  for (const Command& command : kCommands) {
-    if (*command.help) names.emplace_back(command.name);
-  }
+  std::vector<std::string> names, hidden;
+  for (const Command& command : kCommands) (*command.help ? names : hidden).emplace_back(command.name);
+  const auto has = [](const std::vector<std::string>& list, const std::string& word) {
+    return std::find(list.begin(), list.end(), word) != list.end();
+  };
   for (size_t i = 0; i < words.size(); ++i) {
     if (words[i] == "--workspace" || words[i] == "--engine")
       ++i;  // skip the option's value
     else if (words[i].starts_with("-"))
       continue;
-    else if (words[i] == "supervise" || std::find(names.begin(), names.end(), words[i]) != names.end())
+    else if (has(names, words[i]) || has(hidden, words[i]))
       return;
     else
       fail("there is no command \"{}\"{}; tearless --help lists them", words[i], did_you_mean(words[i], names));

@@ -10,6 +10,7 @@
 #include <optional>
 #include <set>
 #include <stdexcept>
+#include <utility>
 
 #include "base/error.h"
 
@@ -88,6 +89,14 @@ std::vector<std::string> sweeps_named(const std::vector<Sweep>& sweeps, const st
 
 }  // namespace
 
+std::vector<std::string> fixed_words() {
+  std::vector<std::string> words = {"last", "all"};
+  for (int state = 0; state <= static_cast<int>(RunState::kCancelled); ++state) {
+    words.emplace_back(name_of(static_cast<RunState>(state)));
+  }
+  return words;
+}
+
 Selection select(const Store& store, const std::vector<std::string>& words) {
   const std::vector<Sweep> sweeps = store.sweeps();
   Selection selection;
@@ -124,7 +133,7 @@ Selection select(const Store& store, const std::vector<std::string>& words) {
   if (chosen.size() == named) {
     fail("no run of {} is meant by \"{}\"", fmt::join(selection.sweeps, ", "), fmt::join(words, " "));
   }
-  selection.sweeps.clear();
+  selection.narrowed = std::exchange(selection.sweeps, {});
   return selection;
 }
 

@@ -1,9 +1,10 @@
 // The words by which people name sweeps and runs on the command line:
 //
-//   SWEEP       the id of a sweep or the beginning of it, a grid file (its newest sweep), "last" (the newest sweep),
-//   "all" RUN         the id of a run or the beginning of it 3, 3-7      runs by their place in the sweep, from 1, as
-//   `tearless runs` prints it failed      runs in a state: queued, running, done, diverged, failed, held, waiting_data,
-//   cancelled axis=label  runs at a point of an axis; seed=N too
+// - SWEEP: the id of a sweep or the beginning of it, a grid file (its newest sweep), "last" (the newest sweep), "all"
+// - RUN: the id of a run or the beginning of it
+// - 3, 3-7: runs by their place in the sweep, from 1, as `tearless runs` prints it
+// - failed: runs in a state: queued, running, done, diverged, failed, held, waiting_data, cancelled
+// - axis=label: runs at a point of an axis; seed=N too
 //
 // Words of the last three kinds narrow down the sweeps that are named, or else the newest: several words of one kind
 // are alternatives, and different kinds must all hold.
@@ -20,7 +21,12 @@ namespace tearless::harness {
 struct Selection {
   std::vector<std::string> sweeps;  // whole sweeps; empty if single runs were named
   std::vector<std::string> runs;
+  std::vector<std::string>
+      narrowed;  // the sweeps of which `runs` are those that the words of the last three kinds mean
 };
+
+/// The words that name sweeps and runs whatever a workspace holds: "last", "all", and the states.
+std::vector<std::string> fixed_words();
 
 /// UserError for a word that names nothing, or several things.
 Selection select(const Store& store, const std::vector<std::string>& words);

@@ -37,7 +37,7 @@ SubmissionOptions SubmissionFlags::options() const {
   return options;
 }
 
-void CapacityFlags::add_to(CLI::App& app) {
+void ServiceFlags::add_to(CLI::App& app) {
   app.add_option("--jobs", jobs,
                  "runs at the same time on the CPU (default: as many as the cores allow for their threads)")
       ->check(whole_number_from(1));
@@ -49,24 +49,30 @@ void CapacityFlags::add_to(CLI::App& app) {
                "bind each run on the CPU to cores of its own; only where nothing else runs on the machine");
   app.add_option("--devices", devices,
                  "assume these GPUs, such as \"4 x 24GiB\", for demonstrations and tests (default: those there are)");
+  app.add_option(
+      "--on-end", on_end,
+      "a shell command that is run when a run or a sweep ends, with TEARLESS_EVENT, TEARLESS_ID and others in "
+      "its environment (docs/daemon.md)");
 }
 
-std::vector<std::string> CapacityFlags::arguments() const {
+std::vector<std::string> ServiceFlags::arguments() const {
   std::vector<std::string> arguments;
   if (jobs > 0) arguments.insert(arguments.end(), {"--jobs", std::to_string(jobs)});
   if (runs_per_gpu > 0) arguments.insert(arguments.end(), {"--runs-per-gpu", std::to_string(runs_per_gpu)});
   if (pin) arguments.emplace_back("--pin");
   if (!devices.empty()) arguments.insert(arguments.end(), {"--devices", devices});
+  if (!on_end.empty()) arguments.insert(arguments.end(), {"--on-end", on_end});
   return arguments;
 }
 
-ServiceOptions CapacityFlags::service(const std::string& kind, std::vector<ProgramDevice> devices) const {
+ServiceOptions ServiceFlags::options(const std::string& kind, std::vector<ProgramDevice> devices) const {
   return {.kind = kind,
           .jobs = jobs,
           .runs_per_gpu = runs_per_gpu,
           .pin = pin,
           .declared_devices = this->devices,
-          .devices = std::move(devices)};
+          .devices = std::move(devices),
+          .on_end = on_end};
 }
 
 }  // namespace tearless::harness

@@ -1,4 +1,4 @@
-// Options that several commands share: what is submitted, and how much runs at the same time.
+// Options that several commands share: what is submitted, and how a service works.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -25,17 +25,18 @@ struct SubmissionFlags {
 };
 
 /// Of `run` and `daemon`. Without meaning for a `run` that a service does the work for.
-struct CapacityFlags {
+struct ServiceFlags {
   int jobs = 0;
   int runs_per_gpu = 0;
   bool pin = false;
   std::string devices;
+  std::string on_end;
 
   void add_to(CLI::App& app);
   bool is_given() const { return !arguments().empty(); }
   /// The command line that gives these flags.
   std::vector<std::string> arguments() const;
-  ServiceOptions service(const std::string& kind, std::vector<ProgramDevice> devices) const;
+  ServiceOptions options(const std::string& kind, std::vector<ProgramDevice> devices) const;
 };
 
 }  // namespace tearless::harness

@@ -279,7 +279,7 @@ void Scheduler::want(ActiveSweep& sweep, const JobRecord& record) {
 void Scheduler::leave(ActiveSweep& sweep, const std::string& id) {
   Job& job = jobs_.at(id);
   std::erase(job.sweeps, &sweep);
-  drop(sweep, id, job);
+  take_from(sweep, id, job);
   const bool is_active = first_active(job) != nullptr;
   job.sweeps.empty() ? forget(id) : enqueue(id);
   const auto running = running_.find(id);
@@ -290,14 +290,14 @@ void Scheduler::leave(ActiveSweep& sweep, const std::string& id) {
 void Scheduler::forget(const std::string& id) {
   const auto job = jobs_.find(id);
   if (job == jobs_.end()) return;
-  for (ActiveSweep* sweep : job->second.sweeps) drop(*sweep, id, job->second);
+  for (ActiveSweep* sweep : job->second.sweeps) take_from(*sweep, id, job->second);
   queue_.erase(id);
   jobs_.erase(job);
   quick_ends_.erase(id);
   outside_ends_.erase(id);
 }
 
-void Scheduler::drop(ActiveSweep& sweep, const std::string& id, const Job& job) {
+void Scheduler::take_from(ActiveSweep& sweep, const std::string& id, const Job& job) {
   sweep.jobs.erase(id);
   sweep.updates -= job.updates;
 }
@@ -381,6 +381,13 @@ void Scheduler::cancel_unwanted(const std::string& sweep) {
         running != running_.end() && running->second.then && running->second.then->state == RunState::kHeld;
     if (!is_held && !store_.is_wanted(job.id)) put_aside(job.id, RunState::kCancelled, kSweepCancelled);
   }
+}
+
+void Scheduler::drop(const std::string& id) {
+  const auto sweep = sweeps_.find(id);
+  if (sweep == sweeps_.end()) return;
+  for (const std::string& job : std::set<std::string>(sweep->second->jobs)) leave(*sweep->second, job);
+  sweeps_.erase(sweep);
 }
 
 // Ends the work on a job: at once if it waits, with a checkpoint if it runs.

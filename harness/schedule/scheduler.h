@@ -105,6 +105,9 @@ class Scheduler {
   /// Cancels the sweep's queued and running jobs that no other sweep wants. Its results stay.
   void cancel(const std::string& sweep);
 
+  /// Works on the sweep no more, as if it had never been added. Running attempts continue.
+  void drop(const std::string& sweep);
+
   /// Cancel, hold or release one run, whichever sweeps want it. False if its state does not allow that.
   bool cancel_run(const std::string& id);
   bool hold(const std::string& id);
@@ -215,7 +218,7 @@ class Scheduler {
   void add_jobs(const std::string& sweep, Add how);
   void want(ActiveSweep& sweep, const JobRecord& record);
   void leave(ActiveSweep& sweep, const std::string& id);
-  static void drop(ActiveSweep& sweep, const std::string& id, const Job& job);
+  static void take_from(ActiveSweep& sweep, const std::string& id, const Job& job);
   void forget(const std::string& id);
   void enqueue(const std::string& id);
   void requeue(const std::string& id, const std::string& reason);

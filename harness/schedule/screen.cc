@@ -16,16 +16,6 @@
 namespace tearless::harness {
 namespace {
 
-struct Size {
-  size_t rows = 24, columns = 80;
-};
-
-Size size_of(std::FILE* terminal) {
-  winsize size{};
-  if (::ioctl(::fileno(terminal), TIOCGWINSZ, &size) != 0 || size.ws_col == 0 || size.ws_row == 0) return {};
-  return {size.ws_row, size.ws_col};
-}
-
 // The first `columns` code points of a UTF-8 text.
 std::string cut(const std::string& text, size_t columns) {
   size_t seen = 0;
@@ -201,10 +191,19 @@ std::vector<std::string> progress_lines(const std::vector<Progress>& running, si
   return lines;
 }
 
-Screen::Screen(std::FILE* out) : out_(out) {
+TerminalSize terminal_size(std::FILE* terminal) {
+  winsize size{};
+  if (::ioctl(::fileno(terminal), TIOCGWINSZ, &size) != 0 || size.ws_col == 0 || size.ws_row == 0) return {};
+  return {size.ws_row, size.ws_col};
+}
+
+bool is_live(std::FILE* out) {
   const char* type = std::getenv("TERM");
+  return ::isatty(::fileno(out)) != 0 && type && std::string_view(type) != "dumb";
+}
+
+Screen::Screen(std::FILE* out) : out_(out), live_(harness::is_live(out)) {
   const char* no_colour = std::getenv("NO_COLOR");  // set to anything but ""
-  live_ = ::isatty(::fileno(out)) != 0 && type && std::string_view(type) != "dumb";
   colour_ = live_ && !(no_colour && *no_colour);
 }
 
@@ -228,7 +227,7 @@ void Screen::print(const std::string& line) {
 
 void Screen::draw(const std::vector<Progress>& running, const std::string& summary) {
   if (!live_) return;
-  const Size size = size_of(out_);
+  const TerminalSize size = terminal_size(out_);
   const size_t columns = size.columns - 1;  // a full line would wrap, and clear() would erase too few lines
   const size_t most = std::max<size_t>(size.rows, 5) - 4;
   clear();

@@ -15,6 +15,15 @@ namespace tearless::harness {
 /// Where there is no room for all columns, the development score is left out first, then the speed, then the loss.
 std::vector<std::string> progress_lines(const std::vector<Progress>& running, size_t columns);
 
+struct TerminalSize {
+  size_t rows = 24, columns = 80;
+};
+/// Its default where `terminal` does not say.
+TerminalSize terminal_size(std::FILE* terminal);
+
+/// True for a terminal that can move its cursor.
+bool is_live(std::FILE* out);
+
 class Screen {
  public:
   /// Borrows `out`. Errors of writing are ignored: a sweep outlives its terminal. No colour if $NO_COLOR is

@@ -32,7 +32,7 @@ void ServiceHost::run(const std::function<bool()>& done, const std::function<voi
     if (!service_.workspace_is_gone()) throw;  // else it could not write for that reason
   }
   signals_.cancel();
-  if (!service_.workspace_is_gone()) return;
+  if (!service_.workspace_is_gone()) return service_.finish_hooks();
   service_.scheduler().kill_all();
   fail(
       "{} was moved or deleted while its runs were under way; they were killed and continue from their last "

@@ -10,7 +10,7 @@ namespace {
 
 // In the order of the enumerators.
 constexpr auto kVerbs = std::to_array<std::string_view>(
-    {"status", "submit", "retry", "pause", "resume", "cancel", "hold", "release", "priority", "why", "stop"});
+    {"status", "submit", "retry", "pause", "resume", "cancel", "hold", "release", "priority", "forget", "why", "stop"});
 
 // Ids are names of folders: nothing that leads out of the workspace.
 bool is_name(const std::string& text) {
@@ -30,6 +30,13 @@ std::vector<std::string> names_in(const json& request, const char* key) {
   return names;
 }
 
+bool flag_in(const json& request, const char* key) {
+  const auto found = request.find(key);
+  if (found == request.end()) return false;
+  if (!found->is_boolean()) fail("\"{}\" of a request must be true or false", key);
+  return *found;
+}
+
 }  // namespace
 
 std::string_view name_of(Verb verb) { return kVerbs.at(static_cast<size_t>(verb)); }
@@ -40,6 +47,7 @@ json to_json(const Request& request) {
   if (!request.runs.empty()) line["runs"] = request.runs;
   if (request.verb == Verb::kPriority) line["priority"] = request.priority;
   if (request.now) line["now"] = true;
+  if (request.keep_results) line["keep_results"] = true;
   return line;
 }
 
@@ -47,7 +55,8 @@ Request request_from(std::string_view line) {
   const json request = json::parse(line, nullptr, /*allow_exceptions=*/false);
   if (!request.is_object()) fail("a request is one line with a JSON object");
   for (const auto& [key, value] : request.items()) {
-    constexpr auto kKeys = std::to_array<std::string_view>({"verb", "sweeps", "runs", "priority", "now"});
+    constexpr auto kKeys =
+        std::to_array<std::string_view>({"verb", "sweeps", "runs", "priority", "now", "keep_results"});
     if (std::find(kKeys.begin(), kKeys.end(), key) == kKeys.end()) {
       fail("this tearless does not know \"{}\" in a request; is the other one of another version?", key);
     }
@@ -65,10 +74,8 @@ Request request_from(std::string_view line) {
     if (!priority->is_number_integer()) fail("\"priority\" of a request must be a whole number");
     result.priority = *priority;
   }
-  if (const auto now = request.find("now"); now != request.end()) {
-    if (!now->is_boolean()) fail("\"now\" of a request must be true or false");
-    result.now = *now;
-  }
+  result.now = flag_in(request, "now");
+  result.keep_results = flag_in(request, "keep_results");
   return result;
 }
 

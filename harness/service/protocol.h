@@ -25,6 +25,7 @@ enum class Verb {
   kHold,      // runs
   kRelease,   // runs
   kPriority,  // sweeps, priority
+  kForget,    // sweeps, keep_results: removed from the database; their folders to forgotten/
   kWhy,       // runs: why they wait
   kStop       // the service ends; `now`: its attempts stop too, else they continue under their supervisors
 };
@@ -35,6 +36,7 @@ struct Request {
   std::vector<std::string> runs = {};
   int64_t priority = 0;
   bool now = false;
+  bool keep_results = false;
 };
 
 /// The longest request or answer that is read, bytes: ids of 100,000 runs fit.

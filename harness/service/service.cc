@@ -1,6 +1,6 @@
 #include "harness/service/service.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -12,6 +12,7 @@
 #include "harness/devices/declared_devices.h"
 #include "harness/devices/machine.h"
 #include "harness/devices/nvml.h"
+#include "harness/store/forget.h"
 #include "harness/store/sweep_directory.h"
 
 namespace tearless::harness {
@@ -28,6 +29,22 @@ void require_program(const Sweep& sweep) {
       "sweep {} was submitted by an older tearless, which did not keep what starts its runs; submit its grid again: "
       "tearless submit {}",
       sweep.id, sweep.grid_file);
+}
+
+EndEvent end_of_sweep(const Store& store, const std::string& sweep) {
+  std::map<RunState, int> counts;
+  for (const JobRecord& job : store.jobs_of(sweep, /*pending_only=*/false)) ++counts[job.state];
+  std::vector<std::string> parts;
+  bool done = true;
+  for (const auto& [state, count] : counts) {
+    parts.push_back(fmt::format("{} {}", count, name_of(state)));
+    done &= state == RunState::kDone || state == RunState::kDiverged;
+  }
+  return {.event = "sweep",
+          .id = sweep,
+          .sweep = sweep,
+          .state = done ? "done" : "incomplete",
+          .reason = fmt::format("{}", fmt::join(parts, ", "))};
 }
 
 std::pair<uint64_t, uint64_t> identity_of(const std::filesystem::path& folder) {
@@ -50,7 +67,12 @@ Service::Service(boost::asio::io_context& io, Store& store, const Workspace& wor
       scheduler_(store, workspace, launcher_, resources_of(options_, machine_), steady_seconds,
                  [this](const SchedulerEvent& event) { on_event(event); }),
       started_at_(utc_now()),
-      folder_(identity_of(workspace.root())) {}
+      folder_(identity_of(workspace.root())),
+      hooks_(options_.on_end, workspace.root() / "on_end.log", [this](const EndEvent& event, const std::string& what) {
+        const std::string text = fmt::format("the command of --on-end for {} {} {}", event.event, event.id, what);
+        const bool has_log = scheduler_.knows(event.sweep);
+        on_event({"warning", "", "", text, has_log ? std::vector{event.sweep} : std::vector<std::string>{}});
+      }) {}
 
 std::map<std::string, std::string> Service::Machine::names() const {
   std::map<std::string, std::string> names;
@@ -108,7 +130,11 @@ void Service::add_active_sweeps() {
 bool Service::workspace_is_gone() const { return identity_of(workspace_.root()) != folder_; }
 
 void Service::tick() {
-  if (!workspace_is_gone()) scheduler_.tick();
+  if (!workspace_is_gone()) {
+    scheduler_.tick();
+    note_ended_sweeps();
+    hooks_.tick();
+  }
   if (on_tick) on_tick();
   timer_.expires_after(kTick);
   timer_.async_wait([this](boost::system::error_code error) {
@@ -121,6 +147,30 @@ void Service::on_event(const SchedulerEvent& event) {
     log_event(workspace_, sweep, event.what, {{"run", event.id}, {"text", event.text}});
   }
   listener_(event);
+  const bool ended =
+      event.what == "done" || event.what == "diverged" || event.what == "failed" || event.what == "cancelled";
+  if (!ended || event.id.empty()) return;
+  hooks_.add({.event = "run",
+              .id = event.id,
+              .sweep = event.sweeps.empty() ? "" : event.sweeps.front(),
+              .state = event.what,
+              .reason = event.text});
+}
+
+void Service::note_ended_sweeps() {
+  for (const auto& [id, title] : titles_) {
+    const SweepCounts counts = scheduler_.counts(id);
+    if (counts.waiting + counts.running > 0) {
+      unfinished_.insert(id);
+    } else if (unfinished_.erase(id) > 0) {
+      hooks_.add(end_of_sweep(store_, id));
+    }
+  }
+}
+
+void Service::finish_hooks() {
+  note_ended_sweeps();
+  hooks_.finish();
 }
 
 void Service::submit(const std::string& id, Scheduler::Add how) {
@@ -133,6 +183,7 @@ void Service::submit(const std::string& id, Scheduler::Add how) {
   store_.submit(sweep);
   titles_[id] = sweep.title;
   scheduler_.add(id, how);
+  note_ended_sweeps();  // it may end before the next tick
 }
 
 // Makes the scheduler know the sweeps. UserError for one that is not in the store.
@@ -160,7 +211,11 @@ json Service::carry_out(const Request& request) {
   const auto each_run = [&](bool (Scheduler::*verb)(const std::string&)) {
     for (const std::string& id : request.runs) ((scheduler_.*verb)(id) ? done : refused).push_back(id);
   };
-  if (request.verb != Verb::kSubmit && request.verb != Verb::kRetry) require(request.sweeps);
+  if (request.verb == Verb::kForget) {
+    require_nothing_running(store_, workspace_, request.sweeps);
+  } else if (request.verb != Verb::kSubmit && request.verb != Verb::kRetry) {
+    require(request.sweeps);
+  }
   for (const std::string& sweep : request.sweeps) {
     switch (request.verb) {
       case Verb::kSubmit:
@@ -183,6 +238,12 @@ json Service::carry_out(const Request& request) {
         log_event(workspace_, sweep, "priority",
                   {{"priority", request.priority}, {"text", std::to_string(request.priority)}});
         scheduler_.set_priority(sweep, request.priority);
+        break;
+      case Verb::kForget:
+        scheduler_.drop(sweep);
+        titles_.erase(sweep);
+        unfinished_.erase(sweep);
+        forget_sweep(store_, workspace_, sweep, request.keep_results ? Results::kKeep : Results::kDelete);
         break;
       case Verb::kHold:
       case Verb::kRelease:
@@ -221,6 +282,7 @@ json Service::carry_out(const Request& request) {
     case Verb::kPause:
     case Verb::kResume:
     case Verb::kPriority:
+    case Verb::kForget:
       break;
   }
   return {{"done", done}, {"refused", refused}};

@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,7 @@
 #include "harness/schedule/program.h"
 #include "harness/schedule/scheduler.h"
 #include "harness/service/facts.h"
+#include "harness/service/hooks.h"
 #include "harness/service/protocol.h"
 #include "harness/store/store.h"
 
@@ -31,6 +33,7 @@ struct ServiceOptions {
   bool pin = false;                    // bind each run on the CPU to cores of its own
   std::string declared_devices = {};   // GPUs to assume instead of `devices`, as DeclaredDevices reads them
   std::vector<ProgramDevice> devices;  // of this machine, that the training program can use
+  std::string on_end = {};             // command for /bin/sh, run at each end of a run or a sweep (hooks.h); "": none
 };
 
 class Service {
@@ -61,6 +64,9 @@ class Service {
   bool workspace_is_gone() const;
   bool asked_to_end() const { return asked_to_end_; }
 
+  /// Has `on_end` run for what ended since the last tick, and waits a few seconds for those commands. Call at the end.
+  void finish_hooks();
+
   /// Called every second, after the scheduler.
   std::function<void()> on_tick;
 
@@ -76,6 +82,7 @@ class Service {
   nlohmann::json carry_out(const Request& request);
   void tick();
   void on_event(const SchedulerEvent& event);
+  void note_ended_sweeps();
   void require(const std::vector<std::string>& sweeps);
 
   Store& store_;
@@ -89,6 +96,8 @@ class Service {
   std::string started_at_;
   std::pair<uint64_t, uint64_t> folder_;       // device and inode of the workspace
   std::map<std::string, std::string> titles_;  // sweep → title
+  std::set<std::string> unfinished_;           // sweeps with runs that wait or run
+  Hooks hooks_;
   bool asked_to_end_ = false;
 };
 

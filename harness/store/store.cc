@@ -646,6 +646,20 @@ void Store::forget_attempts(const std::string& id) {
   });
 }
 
+void Store::forget(const std::string& sweep, const std::vector<std::string>& runs) {
+  in_transaction([&] {
+    Statement whole(*database_, "DELETE FROM sweeps WHERE id = ?");
+    whole.bind(1, sweep);
+    whole.exec();
+    Statement one(*database_, "DELETE FROM runs WHERE id = ?");
+    for (const std::string& run : runs) {
+      one.bind(1, run);
+      one.exec();
+      one.reset();
+    }
+  });
+}
+
 void Store::put_attempt(const std::string& id, const AttemptRecord& attempt) {
   Statement row(
       *database_,

@@ -223,6 +223,9 @@ class Store {
   /// Queues a run again, from any state that allows it, and resets its count of failures.
   void requeue(const std::string& id, const std::string& reason);
 
+  /// Deletes a sweep, and runs that no other sweep has, with their attempts, metrics and scores.
+  void forget(const std::string& sweep, const std::vector<std::string>& runs);
+
   /// Adds a run as queued or waiting_data. For a known run, fills in values that were unknown, and replaces those that
   /// are not part of its id: local, device and threads.
   void put_run(const RunRequest& run);

@@ -252,10 +252,17 @@ class Verification {
     }
   }
 
+  // A folder that is missing because `tearless forget` was interrupted is not lost.
+  bool is_being_forgotten(const std::string& run) const {
+    const std::vector<std::string> sweeps = folders_in(workspace_.forgotten());
+    return std::any_of(sweeps.begin(), sweeps.end(),
+                       [&](const std::string& sweep) { return fs::exists(workspace_.forgotten() / sweep / run); });
+  }
+
   void look_for_lost_folders() {
     for (const RunState state : {RunState::kDone, RunState::kDiverged}) {
       for (const std::string& id : store_->ids_in(state)) {
-        if (fs::exists(workspace_.run(id).root())) continue;
+        if (fs::exists(workspace_.run(id).root()) || is_being_forgotten(id)) continue;
         add({.subject = "run " + id,
              .what = fmt::format("the database says {}, but its folder is missing", name_of(state)),
              .todo = fmt::format("restore {} from a copy, or train it again: {}", workspace_.run(id).root().string(),
@@ -296,7 +303,7 @@ class Verification {
 
   void look_for_lost_sweeps() {
     for (const Sweep& sweep : store_->sweeps()) {
-      if (sweeps_.contains(sweep.id)) continue;
+      if (sweeps_.contains(sweep.id) || fs::exists(workspace_.forgotten() / sweep.id)) continue;
       add({.subject = "sweep " + sweep.id,
            .what = "its folder is missing",
            .todo = fmt::format("tearless run {}{}", sweep.grid_file, place_)});

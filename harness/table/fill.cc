@@ -36,29 +36,13 @@ std::vector<std::string> names_of(const Grid& grid, const std::vector<size_t>& a
 
 // --- scores --------------------------------------------------------------------------------------------------------
 
-/// The names of the requested scores, with patterns replaced by the names that match. A pattern without a match is
-/// retained, so that its empty column is visible.
+/// The names of the requested scores, with patterns replaced by the names that match.
 std::vector<std::string> scores_of(const Grid& grid, const std::vector<TableRun>& runs) {
   std::set<std::string> there;
   for (const TableRun& run : runs) {
     for (const auto& [name, value] : run.result.scores) there.insert(name);
   }
-  const std::vector<std::string> asked =
-      grid.table.scores.empty() ? std::vector<std::string>{"test.*"} : grid.table.scores;
-  std::vector<std::string> scores;
-  for (const std::string& pattern : asked) {
-    std::vector<std::string> found;
-    std::copy_if(there.begin(), there.end(), std::back_inserter(found),
-                 [&](const std::string& name) { return matches_pattern(pattern, name); });
-    // Version order, so that layer 10 comes after layer 9.
-    std::sort(found.begin(), found.end(),
-              [](const std::string& a, const std::string& b) { return strverscmp(a.c_str(), b.c_str()) < 0; });
-    if (found.empty()) found.push_back(pattern);
-    for (std::string& name : found) {
-      if (std::find(scores.begin(), scores.end(), name) == scores.end()) scores.push_back(std::move(name));
-    }
-  }
-  return scores;
+  return names_matching(grid.table.scores.empty() ? std::vector<std::string>{"test.*"} : grid.table.scores, there);
 }
 
 // --- cells ---------------------------------------------------------------------------------------------------------
@@ -266,6 +250,22 @@ bool matches_pattern(std::string_view pattern, std::string_view name) {
     }
   }
   return pattern.find_first_not_of('*', p) == std::string_view::npos;
+}
+
+std::vector<std::string> names_matching(const std::vector<std::string>& patterns, const std::set<std::string>& names) {
+  std::vector<std::string> all;
+  for (const std::string& pattern : patterns) {
+    std::vector<std::string> found;
+    std::copy_if(names.begin(), names.end(), std::back_inserter(found),
+                 [&](const std::string& name) { return matches_pattern(pattern, name); });
+    std::sort(found.begin(), found.end(),
+              [](const std::string& a, const std::string& b) { return strverscmp(a.c_str(), b.c_str()) < 0; });
+    if (found.empty()) found.push_back(pattern);
+    for (std::string& name : found) {
+      if (std::find(all.begin(), all.end(), name) == all.end()) all.push_back(std::move(name));
+    }
+  }
+  return all;
 }
 
 Table fill(const Grid& grid, const std::vector<TableRun>& runs, const std::string& options) {

@@ -283,13 +283,16 @@ bool is_number(const std::string& text) {
   return !text.empty() && end == text.c_str() + text.size();
 }
 
-/// Quotes a cell. Spreadsheets read text that begins with = + - or @ as a formula, so it gets an apostrophe in front.
+}  // namespace
+
 std::string escape_csv(const std::string& text) {
   const bool formula = !text.empty() && std::string_view("=+-@").find(text.front()) != std::string_view::npos;
   const std::string cell = formula && !is_number(text) ? fmt::format("'{}", text) : text;
   if (cell.find_first_of(",;\"") == std::string::npos) return cell;
   return fmt::format("\"{}\"", replace_all(cell, {{"\"", "\"\""}}));
 }
+
+namespace {
 
 std::string csv_number(const std::optional<double>& value) { return value ? fmt::format("{}", *value) : ""; }
 

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -86,6 +87,14 @@ std::string render(const Table& table, TableFormat format);
 
 /// True if `name` matches `pattern`, in which `*` stands for any text, including "".
 bool matches_pattern(std::string_view pattern, std::string_view name);
+
+/// Those of `names` that match a pattern, in the order of the patterns, of each in version order: layer 10 after
+/// layer 9. A pattern without a match is retained, so that its empty column is visible.
+std::vector<std::string> names_matching(const std::vector<std::string>& patterns, const std::set<std::string>& names);
+
+/// A cell of a CSV file, quoted where it must be. Spreadsheets read text that begins with = + - or @ as a formula, so
+/// it gets an apostrophe in front.
+std::string escape_csv(const std::string& text);
 
 /// The number of columns that a text occupies on a terminal.
 size_t display_width(std::string_view text);

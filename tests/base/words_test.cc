@@ -46,5 +46,18 @@ TEST(ShortCount, ChangesTheUnitWhereTheRoundedNumberWouldBeAThousand) {
   EXPECT_EQ(short_count(61'000'000), "61.0M");
 }
 
+TEST(BytesText, ChangesTheUnitWhereTheRoundedNumberWouldBeAThousand) {
+  EXPECT_EQ(bytes_text(0), "0 bytes");
+  EXPECT_EQ(bytes_text(1), "1 byte");
+  EXPECT_EQ(bytes_text(999), "999 bytes");
+  EXPECT_EQ(bytes_text(1000), "1.0 kB");
+  EXPECT_EQ(bytes_text(9'949), "9.9 kB");
+  EXPECT_EQ(bytes_text(9'950), "10 kB");
+  EXPECT_EQ(bytes_text(999'499), "999 kB");
+  EXPECT_EQ(bytes_text(999'500), "1.0 MB");
+  EXPECT_EQ(bytes_text(1'234'567'890), "1.2 GB");
+  EXPECT_EQ(bytes_text(4'000'000'000'000'000), "4000 TB");
+}
+
 }  // namespace
 }  // namespace tearless

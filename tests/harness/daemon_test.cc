@@ -340,7 +340,7 @@ TEST_F(DaemonTest, ThePriorityOfARunOutlivesTheDatabase) {
 TEST_F(DaemonTest, OptionsThatTheDaemonDecidesAreSaidToHaveNoEffect) {
   start_daemon();
   EXPECT_THAT(ok({"run", "grid.toml", "--jobs", "1"}).errors,
-              HasSubstr("--jobs, --runs-per-gpu, --pin and --devices have no effect here"));
+              HasSubstr("--jobs, --runs-per-gpu, --pin, --devices and --on-end have no effect here"));
   EXPECT_THAT(ok({"run", "grid.toml"}).errors, Not(HasSubstr("--jobs")));
 }
 

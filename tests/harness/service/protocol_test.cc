@@ -14,12 +14,17 @@ using testing::HasSubstr;
 
 TEST(Protocol, ARequestIsReadAsItWasWritten) {
   for (int verb = 0; verb <= static_cast<int>(Verb::kStop); ++verb) {
-    const Request sent{.verb = static_cast<Verb>(verb), .sweeps = {"norm-89abcdef"}, .runs = {"0c95df28"}, .now = true};
+    const Request sent{.verb = static_cast<Verb>(verb),
+                       .sweeps = {"norm-89abcdef"},
+                       .runs = {"0c95df28"},
+                       .now = true,
+                       .keep_results = true};
     const Request read = request_from(to_json(sent).dump());
     EXPECT_EQ(read.verb, sent.verb);
     EXPECT_EQ(read.sweeps, sent.sweeps);
     EXPECT_EQ(read.runs, sent.runs);
     EXPECT_TRUE(read.now);
+    EXPECT_TRUE(read.keep_results);
   }
   EXPECT_EQ(request_from(to_json({.verb = Verb::kPriority, .priority = -3}).dump()).priority, -3);
 }
@@ -36,6 +41,7 @@ TEST(Protocol, AnythingElseIsRefusedWithASentence) {
   EXPECT_EQ(refusal(R"({"verb": "hold", "runs": "a"})"), "\"runs\" of a request must be a list of ids");
   EXPECT_EQ(refusal(R"({"verb": "hold", "runs": [1]})"), "\"runs\" of a request must be a list of ids");
   EXPECT_EQ(refusal(R"({"verb": "priority", "priority": 1.5})"), "\"priority\" of a request must be a whole number");
+  EXPECT_EQ(refusal(R"({"verb": "forget", "keep_results": 1})"), "\"keep_results\" of a request must be true or false");
   EXPECT_EQ(refusal(R"({"verb": "stop", "now": 1})"), "\"now\" of a request must be true or false");
 }
 

@@ -1,0 +1,16 @@
+// Rows of texts, as commands print them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace tearless::harness {
+
+/// Prints lines of cells to standard output, each column as wide as its widest cell. The first line is the header.
+/// Texts are made printable.
+void print_columns(std::vector<std::vector<std::string>> lines);
+
+/// Makes the names of columns unique: the second column `run` becomes `run:2`.
+std::vector<std::string> distinct_names(std::vector<std::string> columns);
+
+}  // namespace tearless::harness

@@ -1,0 +1,94 @@
+// Completion and the man page: all that --help lists is in them, and bash completes with it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "tests/harness/run_fixture.h"
+
+namespace tearless::harness {
+namespace {
+
+using testing::AllOf;
+using testing::Contains;
+using testing::HasSubstr;
+using testing::Not;
+
+class CompletionTest : public RunTest {
+ protected:
+  std::string printed(const std::string& shell) const {
+    const test::Finished finished = tearless({"completion", shell});
+    EXPECT_EQ(finished.code, 0) << finished.errors;
+    return finished.output;
+  }
+
+  // What bash offers for the last word of a command line.
+  std::vector<std::string> offered(const std::string& words) const {
+    test::write_text(folder_ / "completion.bash", printed("bash"));
+    const std::string program = test::program("tearless").string();
+    test::Command bash = command({});
+    bash.arguments = {"/bin/bash", "-c",
+                      "source completion.bash; COMP_WORDS=(" + program + " " + words +
+                          "); COMP_CWORD=$((${#COMP_WORDS[@]}-1)); _tearless " + program +
+                          "; printf '%s\\n' \"${COMPREPLY[@]}\""};
+    const test::Finished finished = test::run(bash);
+    EXPECT_EQ(finished.errors, "");
+    std::istringstream in(finished.output);
+    std::vector<std::string> all;
+    for (std::string line; std::getline(in, line);) all.push_back(line);
+    return all;
+  }
+
+  // The commands that --help lists.
+  std::vector<std::string> commands() const {
+    std::istringstream in(tearless({"--help"}).output);
+    std::vector<std::string> names;
+    bool listed = false;
+    for (std::string line; std::getline(in, line);) {
+      if (line == "Subcommands:") {
+        listed = true;
+      } else if (listed && line.starts_with("  ") && line[2] != ' ') {
+        names.push_back(line.substr(2, line.find(' ', 2) - 2));
+      }
+    }
+    return names;
+  }
+};
+
+TEST_F(CompletionTest, EveryCommandAndOptionOfTheHelpIsInEveryScriptAndOnTheManPage) {
+  const std::vector<std::string> names = commands();
+  ASSERT_THAT(names, AllOf(Contains("run"), Contains("completion"), Not(Contains("supervise"))));
+  for (const char* shell : {"bash", "zsh", "fish"}) {
+    const std::string script = printed(shell);
+    for (const std::string& name : names) EXPECT_THAT(script, testing::ContainsRegex("[ '(]" + name + "[ ):']"));
+    EXPECT_THAT(script, AllOf(HasSubstr("keep-results"), HasSubstr("runs-per-gpu"), Not(HasSubstr("supervise"))));
+  }
+  const std::string page = tearless({"manual"}).output;
+  for (const std::string& name : names) EXPECT_THAT(page, HasSubstr("\n.SS " + name + "\n.B tearless " + name + "\n"));
+  EXPECT_THAT(page, AllOf(HasSubstr("\\fB\\-f, \\-\\-follow\\fR\n"), HasSubstr("\\fB\\-\\-keep\\fR \\fIN\\fR\n")));
+}
+
+TEST_F(CompletionTest, BashCompletesCommandsOptionsGridsSweepsAndRuns) {
+  ASSERT_EQ(tearless({"submit", "grid.toml"}).code, 0);
+  const std::string sweep = fs::directory_iterator(folder_ / "results/sweeps")->path().filename();
+  const std::string run = tearless({"sql", "SELECT id FROM runs_view ORDER BY id LIMIT 1"}).output.substr(3, 16);
+  EXPECT_THAT(offered("pa"), testing::ElementsAre("pause"));
+  EXPECT_THAT(offered("run --prio"), testing::ElementsAre("--priority"));
+  EXPECT_THAT(offered("run --works"), testing::ElementsAre("--workspace"));
+  EXPECT_THAT(offered("run gri"), testing::ElementsAre("grid.toml"));
+  EXPECT_THAT(offered("pause grid-"), testing::ElementsAre(sweep));
+  EXPECT_THAT(offered("hold " + run.substr(0, 12)), testing::ElementsAre(run));
+  EXPECT_THAT(offered("runs wait"), testing::ElementsAre("waiting_data"));
+  EXPECT_THAT(offered("--workspace elsewhere pause grid-"), Not(Contains(sweep)));
+  EXPECT_THAT(offered("run --only gri"), testing::ElementsAre("")) << "the value of an option";
+}
+
+TEST_F(CompletionTest, AnotherShellIsRefused) {
+  const test::Finished refused = tearless({"completion", "bsh"});
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_THAT(refused.errors, HasSubstr("there is no completion for \"bsh\" (did you mean \"bash\"?)"));
+  EXPECT_EQ(tearless({"completion"}).code, 2);
+}
+
+}  // namespace
+}  // namespace tearless::harness

@@ -1,0 +1,205 @@
+// `tearless forget` and `tearless gc` with real runs: what goes, what stays, and when they refuse.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <nlohmann/json.hpp>
+
+#include "harness/store/store.h"
+#include "tests/harness/run_fixture.h"
+#include "tests/support/terminal.h"
+
+namespace tearless::harness {
+namespace {
+
+using nlohmann::json;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing::SizeIs;
+
+class ForgetTest : public RunTest {
+ protected:
+  // grid.toml has four runs; half.toml those two of them with model.kind = "a".
+  ForgetTest() {
+    std::string half = test::read_text(folder_ / "grid.toml");
+    half.replace(half.find("\"a\", \"b\""), 8, "\"a\"");
+    test::write_text(folder_ / "half.toml", half);
+  }
+  ~ForgetTest() override {
+    tearless({"stop", "--now"});
+    test::eventually([&] { return !LockFile::is_held(folder_ / "results"); });
+  }
+
+  test::Finished ok(std::vector<std::string> arguments) {
+    const test::Finished finished = tearless(arguments);
+    EXPECT_EQ(finished.code, 0) << testing::PrintToString(arguments) << finished.output << finished.errors;
+    return finished;
+  }
+  std::vector<std::string> known(const std::string& sql) {
+    std::vector<std::string> ids;
+    for (const json& row : json::parse(ok({"--json", "sql", sql}).output)) ids.push_back(row.at("id"));
+    return ids;
+  }
+  std::vector<std::string> known_runs() { return known("SELECT id FROM runs_view"); }
+  std::vector<std::string> known_sweeps() { return known("SELECT id FROM sweeps_view"); }
+  std::vector<fs::path> checkpoints() const {
+    std::vector<fs::path> all;
+    for (const RunDirectory& run : runs()) {
+      for (const int64_t step : run.checkpoint_steps()) all.push_back(run.checkpoint(step));
+    }
+    return all;
+  }
+};
+
+// --- forget ----------------------------------------------------------------------------------------------------------
+
+TEST_F(ForgetTest, TheSweepAndItsOwnRunsGoAndThoseOfOtherSweepsStay) {
+  ok({"run", "half.toml"});
+  const std::map<std::string, std::string> of_half = results();
+  const std::string table = ok({"table", "half.toml"}).output;
+  ok({"run", "grid.toml"});
+  ASSERT_THAT(known_runs(), SizeIs(4));
+
+  const test::Finished forgotten = ok({"forget", "grid.toml", "--yes"});
+  EXPECT_THAT(forgotten.output, AllOf(HasSubstr("1 sweep: grid-"), HasSubstr("\n2 runs, 2 of them with a result\n"),
+                                      HasSubstr("2 runs of other sweeps too: these stay")));
+  EXPECT_EQ(results(), of_half);
+  EXPECT_THAT(known_runs(), SizeIs(2));
+  EXPECT_THAT(known_sweeps(), testing::ElementsAre(testing::StartsWith("half-")));
+  EXPECT_THAT(known("SELECT run AS id FROM scores_view"), SizeIs(4)) << "two scores of each run that stays";
+  EXPECT_EQ(ok({"table", "half.toml"}).output, table);
+  EXPECT_FALSE(fs::exists(folder_ / "results/forgotten"));
+  ok({"verify"});
+
+  ok({"forget", "--yes", "all"});
+  EXPECT_THAT(results(), IsEmpty());
+  EXPECT_THAT(known_runs(), IsEmpty());
+  ok({"verify"});
+  ok({"run", "grid.toml"});
+  EXPECT_EQ(results(), undisturbed());
+}
+
+TEST_F(ForgetTest, WithoutAYesNothingGoes) {
+  ok({"run", "grid.toml"});
+  const test::Finished refused = tearless({"forget", "grid.toml"});
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_THAT(refused.output, HasSubstr("4 runs, 4 of them with a result"));
+  EXPECT_THAT(refused.errors,
+              HasSubstr("nothing was deleted; to delete this without a question: tearless forget --yes "));
+  {
+    test::Terminal terminal(command({"forget", "grid.toml"}));
+    ASSERT_TRUE(terminal.shows("[y/N]")) << terminal.shown();
+    terminal.type("n\n");
+    EXPECT_EQ(terminal.wait(), 0);
+  }
+  EXPECT_THAT(known_runs(), SizeIs(4));
+  EXPECT_EQ(results(), undisturbed());
+  test::Terminal terminal(command({"forget", "grid.toml"}));
+  ASSERT_TRUE(terminal.shows("[y/N]")) << terminal.shown();
+  terminal.type("y\n");
+  EXPECT_EQ(terminal.wait(), 0);
+  EXPECT_THAT(known_runs(), IsEmpty());
+}
+
+TEST_F(ForgetTest, WithKeepResultsAGridNeedNotTrainThemAgain) {
+  ok({"run", "grid.toml"});
+  const json answer = json::parse(ok({"--json", "forget", "grid.toml", "--yes", "--keep-results"}).output);
+  EXPECT_THAT(answer.at("runs"), IsEmpty());
+  EXPECT_THAT(known_sweeps(), IsEmpty());
+  EXPECT_THAT(known_runs(), SizeIs(4));
+  ok({"verify"});
+  ok({"run", "grid.toml"});
+  EXPECT_EQ(attempts(), 4) << "nothing was trained again";
+}
+
+TEST_F(ForgetTest, WithKeepResultsRunsThatNeverBeganGoAndNoneWaits) {
+  ok({"submit", "grid.toml"});
+  const json answer = json::parse(ok({"--json", "forget", "grid.toml", "--yes", "--keep-results"}).output);
+  EXPECT_THAT(answer.at("runs"), SizeIs(4));
+  EXPECT_THAT(known_runs(), IsEmpty());
+}
+
+TEST_F(ForgetTest, WhatRunsIsRefusedAndWhatWaitsIsNot) {
+  write_grid("\"succeed\"", 40);
+  ok({"daemon", "--background"});
+  ok({"submit", "grid.toml"});
+  RunDirectory some("");
+  ASSERT_TRUE(wait_for_a_run_in_the_middle(&some));
+  const test::Finished refused = tearless({"forget", "grid.toml", "--yes"});
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_THAT(refused.errors, HasSubstr(" is running; wait for it, or cancel it first: tearless cancel "));
+  ok({"pause", "grid.toml"});
+  ASSERT_TRUE(test::eventually([&] { return known("SELECT id FROM runs_view WHERE state = 'running'").empty(); }));
+  ok({"forget", "grid.toml", "--yes"});
+  EXPECT_THAT(known_runs(), IsEmpty());
+  ok({"resume", "all"});
+  EXPECT_THAT(ok({"status"}).output, Not(HasSubstr("grid-")));
+  ok({"submit", "grid.toml"});
+  ok({"wait"});
+  EXPECT_EQ(results(), undisturbed()) << "the daemon has forgotten it, too";
+}
+
+TEST_F(ForgetTest, ARunThatIsTrainedByHandIsRefused) {
+  ok({"run", "grid.toml"});
+  const auto lock = LockFile::try_acquire(runs().at(0).lock());
+  const test::Finished refused = tearless({"forget", "grid.toml", "--yes"});
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_THAT(refused.errors, HasSubstr("run " + runs().at(0).id() + " is being trained"));
+  EXPECT_THAT(known_runs(), SizeIs(4));
+}
+
+TEST_F(ForgetTest, RunsAreNotForgottenOneByOne) {
+  ok({"run", "grid.toml"});
+  EXPECT_THAT(tearless({"forget", "1", "--yes"}).errors, HasSubstr("forget takes whole sweeps, not runs"));
+  EXPECT_EQ(tearless({"forget", "--yes"}).code, 2);
+  EXPECT_THAT(known_runs(), SizeIs(4));
+}
+
+// --- gc --------------------------------------------------------------------------------------------------------------
+
+TEST_F(ForgetTest, GcFreesTheCheckpointsOfResultsAndNothingElse) {
+  ok({"run", "grid.toml"});
+  const std::map<std::string, std::string> before = results();
+  ASSERT_THAT(checkpoints(), SizeIs(16)) << "a checkpoint every three of twelve updates";
+  const std::string would = ok({"gc", "--dry-run"}).output;
+  EXPECT_THAT(would, AllOf(testing::StartsWith("Would free "), HasSubstr(": 16 checkpoints of 4 runs\n")));
+  EXPECT_THAT(checkpoints(), SizeIs(16));
+  EXPECT_THAT(ok({"gc", "--keep", "3"}).output, HasSubstr(": 4 checkpoints of 4 runs\n"));
+  const json answer = json::parse(ok({"--json", "gc"}).output);
+  EXPECT_EQ(answer.at("checkpoints"), 12);
+  EXPECT_GT(answer.at("bytes"), 0);
+  EXPECT_THAT(checkpoints(), IsEmpty());
+  EXPECT_EQ(results(), before);
+  ok({"verify"});
+  ok({"run", "grid.toml"});
+  EXPECT_EQ(attempts(), 4) << "nothing was trained again";
+  fs::remove(folder_ / "results/tearless.db");
+  ok({"rebuild"});
+  ok({"verify"});
+}
+
+TEST_F(ForgetTest, GcLeavesRunsThatMayBeResumedAndDamagedOnes) {
+  ok({"run", "half.toml"});
+  ok({"submit", "grid.toml"});
+  const std::string queued = known("SELECT id FROM runs_view WHERE state = 'queued'").at(0);
+  const fs::path checkpoint = Workspace(folder_ / "results").run(queued).checkpoint(3);
+  fs::create_directories(checkpoint);
+  const RunDirectory damaged = [&] {
+    for (const RunDirectory& run : runs()) {
+      if (fs::exists(run.done())) return run;
+    }
+    return runs().at(0);
+  }();
+  test::write_text(damaged.scores(), "{}");
+  const test::Finished gc = tearless({"gc", "all"});
+  EXPECT_EQ(gc.code, 1);
+  EXPECT_THAT(gc.errors, AllOf(HasSubstr("skipped: run " + damaged.id()), HasSubstr("tearless verify")));
+  EXPECT_THAT(gc.output, AllOf(HasSubstr(": 4 checkpoints of 1 run\n"), HasSubstr("2 runs without a result")));
+  EXPECT_TRUE(fs::exists(checkpoint));
+  EXPECT_THAT(damaged.checkpoint_steps(), SizeIs(4));
+}
+
+}  // namespace
+}  // namespace tearless::harness

@@ -1,0 +1,156 @@
+// `tearless runs`: what it prints of a finished workspace, which the tests compare with the run folders.
+#include <SQLiteCpp/SQLiteCpp.h>
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "tests/harness/run_fixture.h"
+
+namespace tearless::harness {
+namespace {
+
+using nlohmann::json;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+
+// Two sweeps that share a run. The axis `place` has the name of a column.
+constexpr const char* kOldGrid =
+    "title = \"Old\"\nseeds = [3]\n[set]\n\"fake.updates\" = 4\n[axis]\n\"model.norm\" = [\"layer\"]\n";
+constexpr const char* kNewGrid = R"(title = "New"
+seeds = [3]
+[set]
+"fake.updates" = 4
+[axis]
+"model.norm" = ["layer", "scale"]
+[[axis.place]]
+label = "post, \"late\""
+set = { "fake.behaviour" = "diverge" }
+[[axis.place]]
+label = "pre"
+set = { "fake.behaviour" = "succeed" }
+)";
+
+class RunsCommand : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    made_ = new RunTest();
+    test::write_text(made_->folder_ / "old.toml", kOldGrid);
+    test::write_text(made_->folder_ / "new.toml", kNewGrid);
+    ASSERT_EQ(made_->tearless({"run", "old.toml"}).code, 0);
+    ASSERT_EQ(made_->tearless({"run", "new.toml"}).code, 0);
+  }
+  static void TearDownTestSuite() { delete made_; }
+
+  static test::Finished runs(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), "runs");
+    return made_->tearless(arguments);
+  }
+  static json listed(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), "--json");
+    const test::Finished finished = runs(arguments);
+    EXPECT_EQ(finished.code, 0) << finished.errors;
+    return json::parse(finished.output);
+  }
+  static std::vector<std::string> lines_of(const std::string& text) {
+    std::istringstream in(text);
+    std::vector<std::string> lines;
+    for (std::string line; std::getline(in, line);) lines.push_back(line);
+    return lines;
+  }
+  static json scores_in_folder(const std::string& id) {
+    return json::parse(test::read_text(made_->folder_ / "results/runs" / id / "scores.json"));
+  }
+
+  static RunTest* made_;
+};
+RunTest* RunsCommand::made_ = nullptr;
+
+TEST_F(RunsCommand, AreThoseOfTheNewestSweepInTheGridsOrderWithWhatTheirFoldersSay) {
+  const json runs = listed({});
+  ASSERT_EQ(runs.size(), 4u);
+  for (size_t i = 0; i < runs.size(); ++i) {
+    const json& run = runs[i];
+    const bool diverged = i % 2 == 0;
+    EXPECT_EQ(run.at("place"), i + 1);
+    EXPECT_EQ(run.at("coordinates"),
+              json({{"model.norm", i < 2 ? "layer" : "scale"}, {"place", diverged ? "post, \"late\"" : "pre"}}));
+    EXPECT_EQ(run.at("seed"), 3);
+    EXPECT_EQ(run.at("state"), diverged ? "diverged" : "done");
+    EXPECT_EQ(run.at("step"), diverged ? 2 : 4);
+    EXPECT_EQ(run.at("updates"), 4);
+    EXPECT_EQ(run.at("scores"), diverged ? json::object() : scores_in_folder(run.at("run")));
+  }
+}
+
+TEST_F(RunsCommand, AreColumnsForPeopleWithTheScoresOfTheTestSet) {
+  const json runs = listed({});
+  const std::vector<std::string> lines = lines_of(made_->tearless({"runs"}).output);
+  ASSERT_EQ(lines.size(), 5u);
+  EXPECT_THAT(lines[0], testing::ContainsRegex("^run +place +model.norm +place +seed +state +updates +test.score$"));
+  const std::string score = fmt::format("{:.6g}", runs[3].at("scores").at("test.score").get<double>());
+  EXPECT_THAT(lines[4], testing::ContainsRegex("^" + runs[3].at("run").get<std::string>() +
+                                               " +4 +scale +pre +3 +done +4/4 +" + score + "$"));
+}
+
+TEST_F(RunsCommand, AreCsvWithEveryScoreQuotedCellsAndUniqueColumns) {
+  const json runs = listed({});
+  const std::vector<std::string> lines = lines_of(made_->tearless({"runs", "--csv"}).output);
+  ASSERT_EQ(lines.size(), 5u);
+  EXPECT_EQ(lines[0], "run,sweep,place,seed,state,class,reason,step,updates,model.norm,place:2,test.score,updates:2");
+  const std::string sweep = runs[0].at("sweep"), first = runs[0].at("run"), last = runs[3].at("run");
+  EXPECT_EQ(lines[1], first + "," + sweep + ",1,3,diverged,,the loss is not finite,2,4,layer,\"post, \"\"late\"\"\",,");
+  EXPECT_EQ(lines[4], fmt::format("{},{},4,3,done,,max_updates,4,4,scale,pre,{},4", last, sweep,
+                                  scores_in_folder(last).at("test.score").get<double>()));
+}
+
+TEST_F(RunsCommand, AreNarrowedByTheWordsOfTheOtherCommands) {
+  const json all = listed({});
+  const auto places = [](const json& runs) {
+    std::vector<int> list;
+    for (const json& run : runs) list.push_back(run.at("place"));
+    return list;
+  };
+  EXPECT_THAT(places(listed({"done"})), ElementsAre(2, 4));
+  EXPECT_THAT(places(listed({"model.norm=scale"})), ElementsAre(3, 4));
+  EXPECT_THAT(places(listed({"new.toml", "1-2"})), ElementsAre(1, 2));
+  EXPECT_THAT(places(listed({all[2].at("run")})), ElementsAre(3));
+  EXPECT_EQ(listed({"all"}).size(), 5u);
+  EXPECT_THAT(runs({"all"}).output, testing::StartsWith("sweep "));
+  EXPECT_EQ(runs({"nonsense"}).code, 2);
+}
+
+TEST_F(RunsCommand, ARunOfTwoSweepsIsShownAsTheNamedOneHasItElseAsTheNewest) {
+  const json old = listed({"old.toml", "done"});
+  ASSERT_EQ(old.size(), 1u);
+  EXPECT_EQ(old[0].at("coordinates"), json({{"model.norm", "layer"}}));
+  const json alone = listed({old[0].at("run")});
+  EXPECT_EQ(alone[0].at("run"), old[0].at("run"));
+  EXPECT_EQ(alone[0].at("coordinates").at("place"), "pre");
+}
+
+TEST_F(RunsCommand, ScoresAreChosenByNamesAndPatterns) {
+  const auto header = [&](const std::string& scores) { return lines_of(runs({"4", "--scores", scores}).output).at(0); };
+  EXPECT_THAT(header("updates,test.*"), testing::ContainsRegex("updates +updates +test.score$"));
+  EXPECT_THAT(header("absent"), testing::EndsWith("absent"));
+  EXPECT_THAT(header(""), testing::EndsWith("updates"));
+  EXPECT_EQ(listed({"4", "--scores", "up*"})[0].at("scores"), json({{"updates", 4}}));
+  EXPECT_EQ(runs({"--csv", "--json"}).errors, "tearless: --json and --csv contradict each other; omit one of them\n");
+}
+
+TEST_F(RunsCommand, NeedTheDatabaseAloneAndRefuseAChangedOne) {
+  RunTest copy;
+  fs::copy(made_->folder_ / "results/tearless.db", copy.folder_ / "tearless.db");
+  EXPECT_EQ(copy.tearless({"--workspace", ".", "runs", "all"}).output, runs({"all"}).output);
+  SQLite::Database((copy.folder_ / "tearless.db").string(), SQLite::OPEN_READWRITE)
+      .exec("UPDATE scores SET value = value + 1");
+  const test::Finished changed = copy.tearless({"--workspace", ".", "runs"});
+  EXPECT_EQ(changed.code, 2);
+  EXPECT_THAT(changed.errors, HasSubstr("no longer holds what was recorded of run"));
+}
+
+}  // namespace
+}  // namespace tearless::harness
