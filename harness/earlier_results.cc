@@ -10,6 +10,7 @@
 #include "harness/grid_state.h"
 #include "harness/output.h"
 #include "harness/selectors.h"
+#include "harness/store/frozen_grid.h"
 
 namespace tearless::harness {
 namespace fs = std::filesystem;
@@ -77,10 +78,14 @@ void report_earlier_results(const Store& store, const fs::path& grid_file, const
       ++counts[difference_between(run.canonical, asked->second)];
       open.erase(asked);
     }
+    const bool can_be_shown = has_frozen_grid(Workspace(globals.workspace), sweep.id);
     for (const auto& [difference, count] : counts) {
-      print_to(stderr, "{} of this grid {} in {}; tearless table --sweep {}{} shows {}\n",
-               counted(count, "finished run"), count == 1 ? "differs" : "differ", difference, sweep.id,
-               workspace_option(globals), count == 1 ? "it" : "them");
+      const bool one = count == 1;
+      print_to(stderr, "{} of this grid {} in {}; {}\n", counted(count, "finished run"), one ? "differs" : "differ",
+               difference,
+               can_be_shown ? fmt::format("tearless table --sweep {}{} shows {}", sweep.id, workspace_option(globals),
+                                          one ? "it" : "them")
+                            : fmt::format("{} of sweep {}", one ? "it is" : "they are", sweep.id));
     }
   }
 }

@@ -13,7 +13,10 @@ namespace tearless::harness {
 /// Writes the file; replaces that of an earlier submission of the same sweep.
 void freeze_grid(const Workspace& workspace, const std::string& sweep, const Grid& grid);
 
-/// Nullopt if the sweep has no such file: an older tearless submitted it. UserError if the file is damaged, was changed
+/// False for a sweep that an older tearless submitted.
+bool has_frozen_grid(const Workspace& workspace, const std::string& sweep);
+
+/// Nullopt if !has_frozen_grid(). UserError if the file is damaged, was changed
 /// or is another sweep's.
 std::optional<Grid> frozen_grid(const Workspace& workspace, const std::string& sweep);
 
