@@ -3,12 +3,16 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/files.h"
 #include "base/hash.h"
+#include "base/sealed_json.h"
 #include "tests/support/paths.h"
 
 namespace tearless {
@@ -120,6 +124,35 @@ TEST(Processes, ThatHaveEndedHaveNoStartTime) {
   if (child == 0) ::_exit(0);
   ::waitpid(child, nullptr, 0);
   EXPECT_EQ(process_start_ticks(child), std::nullopt);
+}
+
+TEST(Processes, OfAnotherBootAreNotAlive) {
+  ProcessName self = ProcessName::own();
+  EXPECT_TRUE(self.is_alive());
+  self.boot_id = "another boot";
+  EXPECT_FALSE(self.is_alive());
+}
+
+// A lock file that was removed lets nobody else in while its supervisor lives; a supervisor of an earlier boot does not
+// live, whatever has its pid now.
+TEST(Claim, IsRefusedForALiveSupervisorOfThisBootAlone) {
+  const TempFolder folder;
+  const RunDirectory run(folder / "run");
+  make_folders(run.attempt(1));
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::pause();
+    ::_exit(0);
+  }
+  for (const std::string& boot : {std::string("another boot"), boot_id()}) {
+    write_text(
+        run.attempt(1) / "start.json",
+        sealed({{"supervisor", {{"pid", child}, {"start_ticks", *process_start_ticks(child)}, {"boot_id", boot}}}}));
+    EXPECT_EQ(claim(run).has_value(), boot != boot_id()) << boot;
+  }
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+  EXPECT_TRUE(claim(run)) << "it has ended";
 }
 
 }  // namespace

@@ -338,6 +338,41 @@ TEST_F(StopsTest, AProcessOfAnotherBootIsNotTakenForASupervisor) {
   }
 }
 
+// After a reboot the pid and the start time of a supervisor may be those of any process.
+TEST_F(StopsTest, AfterARebootAnAttemptIsLostThoughItsPidAndStartTimeAreInUseAgain) {
+  for (const bool rebooted : {true, false}) {
+    fs::remove_all(folder_ / "results");
+    write_grid("\"succeed\"", 20);
+    RunDirectory run("");
+    int64_t supervisor = 0;
+    {
+      test::Background harness(run_one());
+      ASSERT_TRUE(wait_for_a_run_in_the_middle(&run));
+      supervisor = supervisor_of(run, 1)->pid;
+    }  // killed, and its supervisor below: the program dies with that
+    ::kill(static_cast<pid_t>(supervisor), SIGKILL);
+    ASSERT_TRUE(test::eventually([&] { return !LockFile::is_held(run.lock()); }));
+    test::Background other(test::Command{.arguments = {"/bin/sleep", "1000"}});
+    nlohmann::json start = *read_sealed(run.attempt(1) / "start.json");
+    start["supervisor"] = {{"pid", other.pid()},
+                           {"start_ticks", *process_start_ticks(other.pid())},
+                           {"boot_id", rebooted ? "4bbd3a3e-0000-4000-8000-000000000000" : boot_id()}};
+    test::write_text(run.attempt(1) / "start.json", sealed(start));
+
+    test::Background harness(run_one());
+    if (!rebooted) {
+      EXPECT_TRUE(test::eventually([&] { return harness.output().find("adopted") != std::string::npos; }));
+      EXPECT_EQ(run.newest_attempt(), 1);
+      other.signal(SIGKILL);
+    }
+    const test::Finished finished = harness.wait();
+    EXPECT_EQ(finished.code, 0) << finished.output << finished.errors;
+    EXPECT_EQ(finished.output.find("adopted") == std::string::npos, rebooted) << finished.output;
+    EXPECT_EQ(outcomes(), (std::vector<std::string>{"lost", "done"}));
+    expect_undisturbed_bytes();
+  }
+}
+
 TEST_F(StopsTest, AStallTimeoutOfZeroMeansNever) {
   write_grid("\"succeed\"", 200);  // slower than the harness looks
   const test::Finished finished = test::run(run_one({"--stall-timeout", "0"}));

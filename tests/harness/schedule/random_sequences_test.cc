@@ -21,6 +21,7 @@
 #include <random>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/error.h"
@@ -795,31 +796,33 @@ class Trial : public Launcher {
                      fmt::format("run {} was not asked to stop", run));
     }
     model_.require(scheduler_->progress().size() == watched, "the scheduler does not watch the live attempts");
-    for (size_t run = 0; run < kRuns.size(); ++run) compare_run(run);
-    for (size_t sweep = 0; sweep < kSweeps.size(); ++sweep) compare_sweep(sweep);
+    std::map<std::string, std::string> states;  // as the store has them
+    for (const auto& row : store_->query("SELECT id, state FROM runs").rows) states[row.at(0)] = row.at(1);
+    for (size_t run = 0; run < kRuns.size(); ++run) compare_run(run, states[id_of_run(run)]);
+    std::map<std::string, Sweep> sweeps;
+    for (const Sweep& sweep : store_->sweeps()) sweeps[sweep.id] = sweep;
+    for (size_t sweep = 0; sweep < kSweeps.size(); ++sweep) {
+      if (model_.sweeps[sweep].submitted) compare_sweep(sweep, sweeps.at(id_of_sweep(sweep)));
+    }
     for (const size_t run : refused_) {
       model_.require(model_.active_sweeps_of(run).empty(), fmt::format("a sweep of run {} should be paused", run));
     }
   }
 
-  void compare_run(size_t run) {
-    const std::optional<RunRecord> record = store_->run(id_of_run(run));
-    const std::optional<RunState> stored = record ? std::optional(record->state) : std::nullopt;
-    model_.require(stored == model_.runs[run].state, fmt::format("run {} is '{}', and must be '{}'", run,
-                                                                 name_of(stored), name_of(model_.runs[run].state)));
+  void compare_run(size_t run, const std::string& stored) {
+    const std::string_view expected = name_of(model_.runs[run].state);
+    model_.require(stored == expected, fmt::format("run {} is '{}', and must be '{}'", run, stored, expected));
     const std::string why = scheduler_->why(id_of_run(run));
-    model_.require(why.empty() != (model_.is_queued(run) || stored == RunState::kRunning),
-                   fmt::format("run {} is {}, and the reason is: '{}'", run, name_of(stored), why));
+    model_.require(why.empty() != (model_.is_queued(run) || stored == name_of(RunState::kRunning)),
+                   fmt::format("run {} is {}, and the reason is: '{}'", run, stored, why));
   }
 
-  void compare_sweep(size_t sweep) {
+  void compare_sweep(size_t sweep, const Sweep& stored) {
     const ModelSweep& model = model_.sweeps[sweep];
     const std::string& id = id_of_sweep(sweep);
-    if (!model.submitted) return;
     const auto must = [&](bool holds, const char* what) {
       model_.require(holds, fmt::format("sweep {}: {}", sweep, what));
     };
-    const Sweep stored = *store_->sweep(id);
     must(stored.priority == model.priority, "its priority in the store");
     must(stored.state == (model.cancelled ? SweepState::kCancelled
                           : model.paused  ? SweepState::kPaused
@@ -1007,6 +1010,7 @@ class Trial : public Launcher {
       model_.now += 61;
       scheduler_->tick();
       check_that_nothing_fits();
+      if (processes_.empty()) break;
     }
     for (size_t run = 0; run < kRuns.size(); ++run) {
       const std::optional<RunState> state = model_.runs[run].state;
