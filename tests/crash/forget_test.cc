@@ -73,7 +73,9 @@ class ForgetCrash : public testing::Test {
         expect_consistent(without.path(), where + ", with a rebuilt database");
       }
       const test::Finished again = tearless(copy.path(), command);
-      if (again.code != 0) EXPECT_THAT(again.errors, HasSubstr("\"" + doomed_ + "\" is no sweep")) << where;
+      if (again.code != 0) {
+        EXPECT_THAT(again.errors, HasSubstr("\"" + doomed_ + "\" is no sweep")) << where;
+      }
       expect_consistent(copy.path(), where + ", repeated");
       finished(copy.path(), where);
     }
