@@ -76,12 +76,12 @@ Doomed doomed_by(const Store& store, const Workspace& workspace, const ForgetOpt
 }
 
 void describe_doomed(const Doomed& doomed, const ForgetOptions& options) {
-  print("{}: {}\n", counted(static_cast<int64_t>(doomed.sweeps.size()), "sweep"),
+  print("To be deleted, {}:\n", bytes_text(doomed.bytes));
+  print("  {}: {}\n", counted(static_cast<int64_t>(doomed.sweeps.size()), "sweep"),
         fmt::format("{}", fmt::join(doomed.sweeps, ", ")));
-  print("{}, {} of them with a result\n", counted(static_cast<int64_t>(doomed.runs.size()), "run"), doomed.results);
-  print("{}\n", bytes_text(doomed.bytes));
-  if (doomed.shared > 0) print("{} of other sweeps too: these stay\n", counted(doomed.shared, "run"));
-  if (options.keep_results) print("Runs that have begun stay (--keep-results)\n");
+  print("  {}, {} of them with a result\n", counted(static_cast<int64_t>(doomed.runs.size()), "run"), doomed.results);
+  if (doomed.shared > 0) print("{} of other sweeps too: these stay.\n", counted(doomed.shared, "run"));
+  if (options.keep_results) print("Runs that have begun stay (--keep-results).\n");
 }
 
 bool confirmed() {

@@ -213,6 +213,7 @@ json Service::carry_out(const Request& request) {
   };
   if (request.verb == Verb::kForget) {
     require_nothing_running(store_, workspace_, request.sweeps);
+    note_ended_sweeps();  // those of the request, too, if they have ended since the last tick
   } else if (request.verb != Verb::kSubmit && request.verb != Verb::kRetry) {
     require(request.sweeps);
   }

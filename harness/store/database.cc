@@ -85,6 +85,19 @@ void refuse_foreign(const fs::path& file, SQLite::Database& database) {
   }
 }
 
+// A process that was killed while it left WAL mode leaves a journal. No connection can read before one that may write
+// has rolled it back. Does nothing while the journal belongs to a living process.
+void roll_back_what_was_interrupted(const fs::path& file) {
+  std::error_code unreachable;
+  if (!fs::exists(file.string() + "-journal", unreachable)) return;
+  install_fault_vfs();
+  try {
+    SQLite::Database database(file.string(), SQLite::OPEN_READWRITE, kBusyMilliseconds);
+    database.execAndGet("PRAGMA user_version");
+  } catch (const SQLite::Exception&) {  // the reader that follows says what is wrong
+  }
+}
+
 }  // namespace
 
 std::string rebuild_command(const fs::path& file) {
@@ -170,6 +183,7 @@ std::unique_ptr<SQLite::Database> open_for_reading(const fs::path& file, int bus
     fail("the database {} is empty; if anything was run here, rebuild it from the run folders: {}", file.string(),
          rebuild_command(file));
   }
+  roll_back_what_was_interrupted(file);
   try {
     auto database = std::make_unique<SQLite::Database>(file.string(), SQLite::OPEN_READONLY, busy_milliseconds);
     const int version = schema_version(*database);
@@ -192,6 +206,7 @@ std::unique_ptr<SQLite::Database> open_for_reading(const fs::path& file, int bus
 
 std::vector<std::string> damage_in(const fs::path& file) {
   std::vector<std::string> damage;
+  roll_back_what_was_interrupted(file);
   try {
     SQLite::Database database(file.string(), SQLite::OPEN_READONLY, kBusyMilliseconds);
     SQLite::Statement row(database, "PRAGMA integrity_check(10)");
