@@ -13,6 +13,7 @@
 #include <memory>
 
 #include "base/error.h"
+#include "base/fault.h"
 #include "base/files.h"
 #include "base/sys.h"
 #include "base/time.h"
@@ -54,6 +55,7 @@ void say(const std::string& line) {
 }
 
 int serve(const DaemonOptions& options, const Globals& globals) {
+  fault::begin(fault::kDaemon);
   const Workspace workspace(globals.workspace);
   const std::unique_ptr<Store> store = open_unless_served(workspace);
   if (!store) {
