@@ -17,8 +17,9 @@ namespace tearless::fault {
 
 inline constexpr const char* kPlanVariable = "TEARLESS_FAULTS";
 
-/// The role of a process, one bit each, so that a plan can select some of them. kProgram is the training program.
-enum Role : uint32_t { kHarness = 1, kSupervisor = 2, kProgram = 4, kEverybody = 7 };
+/// The role of a process, one bit each, so that a plan can select some of them. kProgram is the training program,
+/// kDaemon `tearless daemon`, kHarness any other command of tearless. (8 is kWhoIsThere.)
+enum Role : uint32_t { kHarness = 1, kSupervisor = 2, kProgram = 4, kDaemon = 16, kEverybody = 23 };
 
 /// The kind of a call, one bit each, so that a plan can count some kinds and ignore others.
 enum Kind : uint32_t {
@@ -34,9 +35,10 @@ enum Kind : uint32_t {
   kKill = 512,
   kWait = 1024,
   kLock = 2048,
-  kCommit = 4096,  // of a database transaction
-  kPhase = 8192,   // the training program enters a phase: starting, preparing, training, evaluating, publishing
-  kEveryKind = 16383,
+  kCommit = 4096,   // of a database transaction
+  kPhase = 8192,    // the training program enters a phase: starting, preparing, training, evaluating, publishing
+  kAnswer = 16384,  // the service has read a request, or has carried it out and is to answer
+  kEveryKind = 32767,
 };
 
 enum Action : int32_t {

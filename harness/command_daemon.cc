@@ -13,6 +13,7 @@
 #include <memory>
 
 #include "base/error.h"
+#include "base/fault.h"
 #include "base/files.h"
 #include "base/sys.h"
 #include "base/time.h"
@@ -74,6 +75,7 @@ void serve_once(const ServiceOptions& options, const Workspace& workspace, Store
 }
 
 int serve(const DaemonOptions& options, const Globals& globals) {
+  fault::begin(fault::kDaemon);
   const Workspace workspace(globals.workspace);
   const std::unique_ptr<Store> store = open_unless_served(workspace);
   if (!store) {

@@ -18,26 +18,26 @@ namespace {
 constexpr int kBetweenLooks = 500;  // milliseconds
 
 struct Left {
-  int64_t pending = 0;  // queued or running
-  int64_t running = 0;
+  int64_t pending = 0;         // queued or running
+  int64_t alive = 0;           // attempts
   int64_t without_result = 0;  // neither done nor diverged
 };
 
-Left left_of(const Store& store, const Selection& chosen) {
+Left left_of(const Store& store, const Workspace& workspace, const Selection& chosen) {
   Left left;
-  const auto count = [&](RunState state) {
+  const auto count = [&](const std::string& id, RunState state) {
     left.pending += state == RunState::kQueued || state == RunState::kRunning;
-    left.running += state == RunState::kRunning;
+    left.alive += state == RunState::kRunning && LockFile::is_held(workspace.run(id).lock());
     left.without_result += state != RunState::kDone && state != RunState::kDiverged;
   };
   for (const std::string& sweep : chosen.sweeps) {
     const bool active = store.sweep(sweep)->state == SweepState::kActive;
     for (const JobRecord& job : store.jobs_of(sweep, /*pending_only=*/false)) {
-      count(job.state);
+      count(job.id, job.state);
       if (!active && job.state == RunState::kQueued) --left.pending;  // it will not be started
     }
   }
-  for (const std::string& run : chosen.runs) count(store.run(run)->state);
+  for (const std::string& run : chosen.runs) count(run, store.run(run)->state);
   return left;
 }
 
@@ -47,11 +47,11 @@ int wait(const std::vector<std::string>& words, const Globals& globals) {
   const Selection chosen = select(*store, words.empty() ? std::vector<std::string>{"last"} : words);
   while (true) {
     const bool served = LockFile::is_held(workspace.lock());
-    const Left left = left_of(*store, chosen);
+    const Left left = left_of(*store, workspace, chosen);
     if (left.pending == 0) return left.without_result == 0 ? kOk : kSomethingFailed;
-    if (!served && left.running == 0) {
-      fail("{} runs are queued, and no tearless works in {}; to start one: tearless daemon --background", left.pending,
-           workspace.root().string());
+    if (!served && left.alive == 0) {  // if one lives, its service may be about to start again
+      fail("{} runs have not ended, and no tearless works in {}; to start one: tearless daemon --background",
+           left.pending, workspace.root().string());
     }
     ::poll(nullptr, 0, kBetweenLooks);
   }

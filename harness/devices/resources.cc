@@ -80,7 +80,7 @@ void Resources::observe(const std::vector<RunningRun>& running, double now) {
       ledger_.set_runs_per_device(*run.reservation, sharing_of(*run.needs).runs);
     }
   }
-  if (monitor_) look_at_devices(running);
+  if (monitor_) check_devices(running);
   measure_throughput(running, now);
 }
 
@@ -90,7 +90,7 @@ void Resources::note_use(const RunNeeds& needs, const Reservation& reservation, 
   if (!needs.shape.empty()) memory_.learn_use(needs.shape, most);
 }
 
-void Resources::look_at_devices(const std::vector<RunningRun>& running) {
+void Resources::check_devices(const std::vector<RunningRun>& running) {
   std::set<int64_t> own;
   for (const RunningRun& run : running) own.insert(run.pids.begin(), run.pids.end());
   for (const Device& device : monitor_->devices()) {

@@ -91,7 +91,7 @@ class Resources {
   MemoryNeeds::Answer memory_of(const RunNeeds& needs) const;
   Sharing::Answer sharing_of(const RunNeeds& needs) const;
   int64_t smallest_device() const;
-  void look_at_devices(const std::vector<RunningRun>& running);
+  void check_devices(const std::vector<RunningRun>& running);
   void measure_throughput(const std::vector<RunningRun>& running, double now);
 
   Options options_;

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/fault.h"
 #include "base/files.h"
 
 namespace tearless::harness {
@@ -72,7 +73,10 @@ class Server::Session : public std::enable_shared_from_this<Server::Session> {
  private:
   nlohmann::json answer_to(const std::string& line) const {
     try {
-      return answer_(request_from(line));
+      fault::point(fault::kAnswer, "request");
+      const nlohmann::json answer = answer_(request_from(line));
+      fault::point(fault::kAnswer, "answer");
+      return answer;
     } catch (const UserError& error) {
       return {{"error", error.what()}};
     }

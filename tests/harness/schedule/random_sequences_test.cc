@@ -782,7 +782,7 @@ class Trial : public Launcher {
     for (const size_t run : kSweeps[sweep]) {
       const auto process = processes_.find(run);
       if (process == processes_.end() || !model_.active_sweeps_of(run).empty()) continue;
-      model_.require(process->second.stop.has_value(), fmt::format("run {} goes on", run));
+      model_.require(process->second.stop.has_value(), fmt::format("run {} is not stopped", run));
     }
   }
 
