@@ -1,5 +1,5 @@
 // `tearless`: from a grid file to a paper's table. This file has the table of commands and the parsing of the command
-// line; the commands are in command_*.cc.
+// line; the commands are in commands/.
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
@@ -17,7 +17,7 @@
 #include "base/fault.h"
 #include "base/nearest.h"
 #include "base/utf8.h"
-#include "harness/commands.h"
+#include "harness/commands/commands.h"
 
 namespace {
 

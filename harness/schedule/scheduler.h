@@ -26,11 +26,11 @@
 #include <vector>
 
 #include "harness/devices/resources.h"
+#include "harness/runs/progress.h"
 #include "harness/runs/verdict.h"
 #include "harness/runs/workspace.h"
 #include "harness/schedule/job_queue.h"
 #include "harness/schedule/launcher.h"
-#include "harness/schedule/progress.h"
 #include "harness/store/store.h"
 
 namespace tearless::harness {

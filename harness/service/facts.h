@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/schedule/progress.h"
+#include "harness/runs/progress.h"
 
 namespace tearless::harness {
 

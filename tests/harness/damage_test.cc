@@ -12,7 +12,7 @@
 #include "base/files.h"
 #include "base/hash.h"
 #include "base/sealed_json.h"
-#include "harness/grid_state.h"
+#include "harness/cli/grid_state.h"
 #include "harness/store/database.h"
 #include "harness/store/rebuild.h"
 #include "harness/store/verify.h"

@@ -1,5 +1,5 @@
 // How long a plan will take, compared with sums by hand.
-#include "harness/estimate.h"
+#include "harness/cli/estimate.h"
 
 #include <gtest/gtest.h>
 

@@ -1,0 +1,93 @@
+#include "harness/cli/earlier_results.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <set>
+#include <utility>
+
+#include "base/words.h"
+#include "harness/cli/grid_state.h"
+#include "harness/cli/output.h"
+#include "harness/cli/selectors.h"
+#include "harness/store/frozen_grid.h"
+
+namespace tearless::harness {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr size_t kMostKeys = 4;         // named in one line
+constexpr size_t kMostValueBytes = 24;  // of one value; checksums are longer
+
+using SettingsText = std::map<std::string_view, std::string_view>;  // key → value, as run.toml has them
+
+SettingsText settings_in(std::string_view canonical) {
+  SettingsText settings;
+  for (const std::string_view line : split_lines(canonical)) {
+    const size_t equals = line.find(" = ");
+    if (equals != std::string_view::npos) settings[line.substr(0, equals)] = line.substr(equals + 3);
+  }
+  return settings;
+}
+
+std::string value_text(const SettingsText& settings, std::string_view key) {
+  const auto it = settings.find(key);
+  if (it == settings.end()) return "–";
+  if (it->second.size() <= kMostValueBytes) return std::string(it->second);
+  size_t end = kMostValueBytes;
+  while (end > 0 && (static_cast<unsigned char>(it->second[end]) & 0xC0) == 0x80) --end;  // whole characters only
+  return std::string(it->second.substr(0, end)) + "…";
+}
+
+// "decode.beam (1 → 4), data.train_sha256 ("a3f…" → "77b…")"
+std::string difference_between(std::string_view before, std::string_view now) {
+  const SettingsText old_settings = settings_in(before), new_settings = settings_in(now);
+  std::set<std::string_view> keys;
+  for (const auto& [key, value] : old_settings) keys.insert(key);
+  for (const auto& [key, value] : new_settings) keys.insert(key);
+  std::vector<std::string> differences;
+  for (const std::string_view key : keys) {
+    const auto l = old_settings.find(key), r = new_settings.find(key);
+    if (l != old_settings.end() && r != new_settings.end() && l->second == r->second) continue;
+    differences.push_back(
+        fmt::format("{} ({} → {})", key, value_text(old_settings, key), value_text(new_settings, key)));
+  }
+  if (differences.empty()) return "how their settings are written";
+  const size_t more = differences.size() > kMostKeys ? differences.size() - kMostKeys : 0;
+  differences.resize(differences.size() - more);
+  const std::string text = fmt::format("{}", fmt::join(differences, ", "));
+  return more == 0 ? text : fmt::format("{} and {}", text, counted(static_cast<int64_t>(more), "more setting"));
+}
+
+}  // namespace
+
+void report_earlier_results(const Store& store, const fs::path& grid_file, const std::vector<AskedRun>& without_result,
+                            const Globals& globals) {
+  std::map<std::pair<std::map<std::string, std::string>, int64_t>, std::string_view> open;  // place → settings
+  for (const AskedRun& run : without_result) {
+    if (!run.canonical.empty()) open.emplace(std::pair(run.coordinates, run.seed), run.canonical);
+  }
+  if (open.empty()) return;
+  for (const Sweep& sweep : store.sweeps()) {  // newest first
+    if (!is_of_grid(sweep, grid_file)) continue;
+    std::map<std::string, int64_t> counts;  // difference → number of runs
+    for (const RunRecord& run : store.runs_of(sweep.id)) {
+      if (run.state != RunState::kDone && run.state != RunState::kDiverged) continue;
+      const auto asked = open.find({run.coordinates, run.seed});
+      if (asked == open.end()) continue;
+      ++counts[difference_between(run.canonical, asked->second)];
+      open.erase(asked);
+    }
+    const bool can_be_shown = has_frozen_grid(Workspace(globals.workspace), sweep.id);
+    for (const auto& [difference, count] : counts) {
+      const bool one = count == 1;
+      print_to(stderr, "{} of this grid {} in {}; {}\n", counted(count, "finished run"), one ? "differs" : "differ",
+               difference,
+               can_be_shown ? fmt::format("tearless table --sweep {}{} shows {}", sweep.id, workspace_option(globals),
+                                          one ? "it" : "them")
+                            : fmt::format("{} of sweep {}", one ? "it is" : "they are", sweep.id));
+    }
+  }
+}
+
+}  // namespace tearless::harness

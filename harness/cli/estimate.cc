@@ -1,0 +1,95 @@
+#include "harness/cli/estimate.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "base/words.h"
+#include "harness/runs/progress.h"
+
+namespace tearless::harness {
+namespace {
+
+// Seconds that the runs of a shape took for each update that they might have made.
+struct Pace {
+  int64_t runs = 0;
+  double sum = 0, squares = 0;
+
+  void add(double pace) {
+    ++runs;
+    sum += pace;
+    squares += pace * pace;
+  }
+  double mean() const { return sum / static_cast<double>(runs); }
+  double variance() const {
+    if (runs < 2) return 0;
+    const auto count = static_cast<double>(runs);
+    return std::max(0.0, (squares - sum * sum / count) / (count - 1));
+  }
+};
+
+struct Wanted {
+  int64_t runs = 0;
+  double updates = 0, squares = 0;  // sums of their updates, and of the squares
+};
+
+}  // namespace
+
+Estimate estimate_of(const std::vector<UntrainedRun>& runs, const std::vector<Timing>& ended) {
+  std::map<std::string, Pace> paces;
+  for (const Timing& run : ended) {
+    if (run.updates > 0 && run.seconds > 0) paces[run.shape].add(run.seconds / static_cast<double>(run.updates));
+  }
+  Estimate estimate;
+  std::map<std::string, Wanted> wanted;
+  for (const UntrainedRun& run : runs) {
+    const auto pace = paces.find(run.shape);
+    if (run.shape.empty() || pace == paces.end()) {
+      ++estimate.unknown;
+      continue;
+    }
+    ++estimate.known;
+    const double seconds = pace->second.mean() * static_cast<double>(run.updates);
+    (run.device == "cuda" ? estimate.gpu_seconds : estimate.cpu_seconds) +=
+        seconds * (run.device == "cuda" ? 1 : run.threads);
+    Wanted& of_shape = wanted[run.shape];
+    ++of_shape.runs;
+    of_shape.updates += static_cast<double>(run.updates);
+    of_shape.squares += static_cast<double>(run.updates) * static_cast<double>(run.updates);
+  }
+  // The variance of the sum: each run differs from the mean of its shape, and that mean is itself measured.
+  double variance = 0, sum = 0;
+  for (const auto& [shape, of_shape] : wanted) {
+    const Pace& pace = paces.at(shape);
+    estimate.ended += pace.runs;
+    sum += pace.mean() * of_shape.updates;
+    variance +=
+        pace.variance() * (of_shape.squares + of_shape.updates * of_shape.updates / static_cast<double>(pace.runs));
+  }
+  if (sum > 0) estimate.error = 2 * std::sqrt(variance) / sum;
+  return estimate;
+}
+
+std::string estimate_text(const Estimate& estimate, int cores, int gpus) {
+  if (estimate.known == 0) return "";
+  std::vector<std::string> parts;
+  if (estimate.cpu_seconds > 0) {
+    parts.push_back(fmt::format("{} on {}", duration_text(estimate.cpu_seconds / cores), counted(cores, "core")));
+  }
+  if (estimate.gpu_seconds > 0) {
+    parts.push_back(gpus == 0
+                        ? fmt::format("{:.2g} GPU hours", estimate.gpu_seconds / 3600)
+                        : fmt::format("{} on {}", duration_text(estimate.gpu_seconds / gpus), counted(gpus, "GPU")));
+  }
+  std::string text = fmt::format("about {}", fmt::join(parts, " and "));
+  if (estimate.error > 0) text += fmt::format(", ± {:.0f} %", std::max(1.0, 100 * estimate.error));
+  text += fmt::format(", from {} of the same shapes", counted(estimate.ended, "ended run"));
+  if (estimate.unknown > 0)
+    text += fmt::format("; without {} of which no like one has ended", counted(estimate.unknown, "run"));
+  return text;
+}
+
+}  // namespace tearless::harness

@@ -1,0 +1,9 @@
+#include "harness/cli/output.h"
+
+namespace tearless::harness {
+
+void print_json(const nlohmann::json& value) {
+  fmt::print(stdout, "{}\n", value.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+}
+
+}  // namespace tearless::harness

@@ -1,0 +1,47 @@
+// The commands of `tearless`. Each has a file here and a row in the table in main.cc.
+#pragma once
+
+#include <functional>
+
+#include "harness/cli/globals.h"
+
+namespace CLI {
+class App;
+}
+
+namespace tearless::harness {
+
+/// Executes a command after the command line was parsed. Returns the exit code.
+using Action = std::function<int()>;
+
+// Each function declares a command's options on `app` and returns its action. The parser fills `globals` after that, so
+// only the action may read it.
+Action command_plan(CLI::App& app, const Globals& globals);
+Action command_run(CLI::App& app, const Globals& globals);
+Action command_submit(CLI::App& app, const Globals& globals);
+Action command_daemon(CLI::App& app, const Globals& globals);
+Action command_wait(CLI::App& app, const Globals& globals);
+Action command_pause(CLI::App& app, const Globals& globals);
+Action command_resume(CLI::App& app, const Globals& globals);
+Action command_cancel(CLI::App& app, const Globals& globals);
+Action command_hold(CLI::App& app, const Globals& globals);
+Action command_release(CLI::App& app, const Globals& globals);
+Action command_retry(CLI::App& app, const Globals& globals);
+Action command_priority(CLI::App& app, const Globals& globals);
+Action command_stop(CLI::App& app, const Globals& globals);
+Action command_status(CLI::App& app, const Globals& globals);
+Action command_runs(CLI::App& app, const Globals& globals);
+Action command_table(CLI::App& app, const Globals& globals);
+Action command_explain(CLI::App& app, const Globals& globals);
+Action command_diff(CLI::App& app, const Globals& globals);
+Action command_log(CLI::App& app, const Globals& globals);
+Action command_sql(CLI::App& app, const Globals& globals);
+Action command_verify(CLI::App& app, const Globals& globals);
+Action command_forget(CLI::App& app, const Globals& globals);
+Action command_gc(CLI::App& app, const Globals& globals);
+Action command_rebuild(CLI::App& app, const Globals& globals);
+Action command_completion(CLI::App& app, const Globals& globals);
+Action command_manual(CLI::App& app, const Globals& globals);     ///< internal: `make install` prints the man page
+Action command_supervise(CLI::App& app, const Globals& globals);  ///< internal: `run` starts one for each attempt
+
+}  // namespace tearless::harness

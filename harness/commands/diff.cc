@@ -1,0 +1,138 @@
+// `tearless diff RUN RUN`: the settings and scores in which two runs differ.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+#include <set>
+
+#include "base/settings.h"
+#include "harness/cli/grid_state.h"
+#include "harness/cli/output.h"
+#include "harness/commands/commands.h"
+#include "harness/store/agreement.h"
+#include "harness/table/table.h"
+
+namespace tearless::harness {
+namespace {
+
+using nlohmann::json;
+
+struct DiffOptions {
+  std::string left;
+  std::string right;
+};
+
+struct Side {
+  std::string id;
+  std::string state;
+  std::map<std::string, json> settings;
+  std::map<std::string, double> scores;
+};
+
+Side side_of(const Store& store, const Workspace& workspace, const std::string& id) {
+  const RunResult result = checked_result(store, workspace, id);
+  const std::string canonical = store.run(id)->canonical;
+  return {id, std::string(name_of(result.state)), parse_toml_settings(canonical, "run " + id).values, result.scores};
+}
+
+/// The keys whose values differ or that only one map has.
+template <class Value>
+std::vector<std::string> differing(const std::map<std::string, Value>& left,
+                                   const std::map<std::string, Value>& right) {
+  std::set<std::string> keys;
+  for (const auto& [key, value] : left) keys.insert(key);
+  for (const auto& [key, value] : right) keys.insert(key);
+  std::vector<std::string> different;
+  for (const std::string& key : keys) {
+    const auto l = left.find(key);
+    const auto r = right.find(key);
+    if (l == left.end() || r == right.end() || l->second != r->second) different.push_back(key);
+  }
+  return different;
+}
+
+std::string setting_text(const Side& side, const std::string& key) {
+  const auto it = side.settings.find(key);
+  return it == side.settings.end() ? "–" : toml_value(it->second);
+}
+
+std::string score_text(const Side& side, const std::string& key) {
+  const auto it = side.scores.find(key);
+  return it == side.scores.end() ? "–" : fmt::format("{:.6g}", it->second);
+}
+
+std::string difference_text(const Side& left, const Side& right, const std::string& key) {
+  if (!left.scores.contains(key) || !right.scores.contains(key)) return "";
+  return fmt::format("{:+.4g}", right.scores.at(key) - left.scores.at(key));
+}
+
+void print_lines(std::vector<std::array<std::string, 4>> lines) {
+  for (auto& line : lines) std::transform(line.begin(), line.end(), line.begin(), printable);
+  std::array<size_t, 4> widths{};
+  for (const auto& line : lines) {
+    for (size_t i = 0; i < line.size(); ++i) widths[i] = std::max(widths[i], display_width(line[i]));
+  }
+  for (const auto& line : lines) {
+    std::string text;
+    for (size_t i = 0; i < line.size(); ++i) text += fmt::format("{:<{}}   ", line[i], widths[i]);
+    text.erase(text.find_last_not_of(' ') + 1);
+    print("{}\n", text);
+  }
+}
+
+void print_diff(const Side& left, const Side& right) {
+  std::vector<std::array<std::string, 4>> lines = {{"", left.id, right.id, ""}, {"state", left.state, right.state, ""}};
+  for (const std::string& key : differing(left.settings, right.settings)) {
+    lines.push_back({key, setting_text(left, key), setting_text(right, key), ""});
+  }
+  if (lines.size() == 2) lines.push_back({"settings", "the same", "the same", ""});
+  for (const std::string& key : differing(left.scores, right.scores)) {
+    lines.push_back({key, score_text(left, key), score_text(right, key), difference_text(left, right, key)});
+  }
+  print_lines(std::move(lines));
+}
+
+json diff_json(const Side& left, const Side& right) {
+  const auto pair = [](const auto& l, const auto& r, const std::string& key) {
+    return json::array({l.contains(key) ? json(l.at(key)) : json(), r.contains(key) ? json(r.at(key)) : json()});
+  };
+  json out = {{"runs", {left.id, right.id}},
+              {"states", {left.state, right.state}},
+              {"settings", json::object()},
+              {"scores", json::object()}};
+  for (const std::string& key : differing(left.settings, right.settings)) {
+    out["settings"][key] = pair(left.settings, right.settings, key);
+  }
+  for (const std::string& key : differing(left.scores, right.scores)) {
+    out["scores"][key] = pair(left.scores, right.scores, key);
+  }
+  return out;
+}
+
+int diff(const DiffOptions& options, const Globals& globals) {
+  const Workspace workspace(globals.workspace);
+  const auto store = require_store(globals);
+  const std::string left_id = find_run(*store, options.left, globals);
+  const std::string right_id = find_run(*store, options.right, globals);
+  const Side left = side_of(*store, workspace, left_id);
+  const Side right = side_of(*store, workspace, right_id);
+  if (globals.json) {
+    print_json(diff_json(left, right));
+  } else {
+    print_diff(left, right);
+  }
+  return kOk;
+}
+
+}  // namespace
+
+Action command_diff(CLI::App& app, const Globals& globals) {
+  const auto options = std::make_shared<DiffOptions>();
+  app.add_option("left", options->left, "a run's id, or the beginning of it")->required();
+  app.add_option("right", options->right, "the run to compare it with")->required();
+  return [options, &globals] { return diff(*options, globals); };
+}
+
+}  // namespace tearless::harness

@@ -1,0 +1,209 @@
+// `tearless explain RUN`, `tearless explain GRID [axis=label …]`, `tearless explain --sweep SWEEP [axis=label …]`:
+// everything known about one run, or about the runs of a cell of a table: its state and the reason, each attempt, and
+// what to do next.
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "base/error.h"
+#include "harness/cli/grid_state.h"
+#include "harness/cli/output.h"
+#include "harness/commands/commands.h"
+#include "harness/service/client.h"
+#include "harness/store/agreement.h"
+
+namespace tearless::harness {
+namespace {
+
+using nlohmann::json;
+
+struct ExplainOptions {
+  std::vector<std::string> words;  // a run or a grid file, unless a sweep is named; then axis=label …
+  std::string sweep;
+};
+
+struct Known {
+  RunResult result;
+  std::string title;        // "model.placement=pre, seed 2", or ""
+  std::string grid;         // the grid file that requested it, or ""
+  std::string waiting_for;  // not empty: the missing corpus file
+  std::string error;        // not empty: why the training program refuses the settings
+  std::string why;          // not empty: why it is queued and not running, or where it runs
+  std::vector<AttemptRecord> attempts;
+};
+
+std::string advice(const Known& run, const std::string& options) {
+  const std::optional<RunState>& state = run.result.state;
+  const std::string again = fmt::format("tearless run {}{}", run.grid.empty() ? "GRID" : run.grid, options);
+  if (!run.error.empty()) return "correct the grid file";
+  if (!run.waiting_for.empty()) return "get the file, then: " + again;
+  if (state == RunState::kFailed)
+    return fmt::format("tearless log {}{}, then: {} --retry", run.result.id, options, again);
+  if (state == RunState::kDiverged) return fmt::format("tearless log {}{}", run.result.id, options);
+  if (state == RunState::kRunning) return fmt::format("tearless log -f {}{}", run.result.id, options);
+  return state == RunState::kDone ? "" : again;
+}
+
+std::string state_text(const Known& run) {
+  const RunResult& result = run.result;
+  if (!run.error.empty()) return "refused: " + run.error;
+  if (!run.waiting_for.empty()) return "waiting for data: " + run.waiting_for;
+  std::string text(result.state ? name_of(*result.state) : "not started");
+  if (result.state == RunState::kDiverged) text += fmt::format(" at update {}", result.diverged_step);
+  if (!result.reason.empty()) text += ": " + result.reason;
+  if (!run.why.empty()) text += fmt::format("{} {}", result.reason.empty() ? ":" : ";", run.why);
+  if (result.stale) text += "; stale: the current training program computes other numbers";
+  if (result.mixed) text += "; mixed: its attempts ran on different kinds of processor or device";
+  return text;
+}
+
+void print_attempt(const AttemptRecord& attempt) {
+  print("  attempt {}: {}{}", attempt.number, attempt.outcome.empty() ? "not ended" : attempt.outcome,
+        attempt.reason.empty() ? "" : ", " + attempt.reason);
+  if (!attempt.started_at.empty())
+    print("; {} to {}", attempt.started_at, attempt.ended_at.empty() ? "…" : attempt.ended_at);
+  if (!attempt.host.empty()) print("; {}, {}", attempt.host, attempt.device);
+  print("\n");
+}
+
+void print_run(const Known& run, const std::string& options) {
+  print("{}{}{}\n", run.result.id, run.title.empty() ? "" : "  ", run.title);
+  if (!run.grid.empty()) print("  of {}\n", run.grid);
+  print("  {}\n", state_text(run));
+  for (const AttemptRecord& attempt : run.attempts) print_attempt(attempt);
+  for (const auto& [name, value] : run.result.scores) print("  {} = {:.6g}\n", name, value);
+  if (const std::string next = advice(run, options); !next.empty()) print("  next: {}\n", next);
+}
+
+json run_json(const Known& run) {
+  json attempts = json::array();
+  for (const AttemptRecord& a : run.attempts) {
+    attempts.push_back({{"attempt", a.number},
+                        {"outcome", a.outcome},
+                        {"reason", a.reason},
+                        {"started_at", a.started_at},
+                        {"ended_at", a.ended_at},
+                        {"host", a.host},
+                        {"device", a.device},
+                        {"measured", a.measured}});
+  }
+  return {{"id", run.result.id},
+          {"grid", run.grid},
+          {"title", run.title},
+          {"state", name_of(run.result.state)},
+          {"reason", run.result.reason},
+          {"error", run.error},
+          {"waiting_for", run.waiting_for},
+          {"why", run.why},
+          {"stale", run.result.stale},
+          {"mixed", run.result.mixed},
+          {"scores", run.result.scores},
+          {"attempts", std::move(attempts)}};
+}
+
+/// Sets title and grid from the newest sweep that requested the run.
+void name_from_sweeps(const Store& store, Known& run) {
+  for (const Sweep& sweep : store.sweeps()) {
+    for (const RunRecord& record : store.runs_of(sweep.id)) {
+      if (record.id != run.result.id) continue;
+      for (const auto& [axis, label] : record.coordinates) run.title += fmt::format("{}={}, ", axis, label);
+      run.title += fmt::format("seed {}", record.seed);
+      run.grid = sweep.grid_file;
+      return;
+    }
+  }
+}
+
+// `grid` or `sweep` is "".
+std::vector<Known> runs_of_grid(const std::string& grid, const std::string& sweep,
+                                const std::vector<std::string>& where, const Globals& globals) {
+  const GridState state = look_up_either(grid, sweep, where, globals, "explain");
+  std::vector<Known> runs;
+  for (size_t i = 0; i < state.plan.size(); ++i) {
+    const PlannedRun& planned = state.plan[i];
+    Known& run = runs.emplace_back();
+    run.result = state.results[i];
+    run.title = describe_point(state.grid, planned.point);
+    run.grid = state.grid.file.string();
+    run.waiting_for = planned.answer.waiting_for;
+    run.error = planned.answer.error;
+    if (state.store && !run.result.id.empty()) run.attempts = state.store->attempts_of(run.result.id);
+  }
+  for_each_cell(state.grid, [&, only = Only(state.grid, where)](const GridPoint& point, const Exclusion* excluded) {
+    if (!excluded || !only.admits(point)) return;
+    print_to(stderr, "left out: {} ({}): {}\n", describe_cell(state.grid, point), excluded->location, excluded->why);
+  });
+  return runs;
+}
+
+Known one_run(const std::string& prefix, const Globals& globals) {
+  const auto store = require_store(globals);
+  const std::string id = find_run(*store, prefix, globals);
+  Known run;
+  run.result = checked_result(*store, Workspace(globals.workspace), id);
+  name_from_sweeps(*store, run);
+  if (run.result.state == RunState::kWaitingData) run.waiting_for = run.result.reason;
+  run.attempts = store->attempts_of(id);
+  return run;
+}
+
+bool is_pending(const std::optional<RunState>& state) {
+  return state == RunState::kQueued || state == RunState::kRunning;
+}
+
+// Asks the service why the queued runs among `runs` are not running, and where the running ones run.
+void ask_why(std::vector<Known>& runs, const Globals& globals) {
+  Request request{.verb = Verb::kWhy};
+  for (const Known& run : runs) {
+    if (is_pending(run.result.state)) request.runs.push_back(run.result.id);
+  }
+  if (request.runs.empty()) return;
+  const std::optional<json> answer = ask_service(Workspace(globals.workspace), request);
+  for (Known& run : runs) {
+    if (!is_pending(run.result.state)) continue;
+    run.why = answer ? answer->at("why").value(run.result.id, "") : "no tearless works in this workspace";
+  }
+}
+
+int explain(const ExplainOptions& options, const Globals& globals) {
+  const std::vector<std::string>& words = options.words;
+  if (words.empty() && options.sweep.empty()) {
+    fail(
+        "name a run, a grid file or a sweep: tearless explain RUN, tearless explain GRID [axis=label …], or tearless "
+        "explain --sweep SWEEP [axis=label …]");
+  }
+  const bool names_grid = !words.empty() && words.front().ends_with(".toml") &&
+                          (options.sweep.empty() || words.front().find('=') == std::string::npos);
+  const std::vector<std::string> where(words.begin() + (names_grid || options.sweep.empty()), words.end());
+  std::vector<Known> runs;
+  if (names_grid || !options.sweep.empty()) {
+    runs = runs_of_grid(names_grid ? words.front() : "", options.sweep, where, globals);
+  } else {
+    if (!where.empty()) fail("axis=label needs a grid: tearless explain GRID {}", fmt::join(where, " "));
+    runs.push_back(one_run(words.front(), globals));
+  }
+  ask_why(runs, globals);
+  if (globals.json) {
+    json all = json::array();
+    for (const Known& run : runs) all.push_back(run_json(run));
+    print_json(all);
+  } else {
+    for (const Known& run : runs) print_run(run, workspace_option(globals));
+  }
+  return kOk;
+}
+
+}  // namespace
+
+Action command_explain(CLI::App& app, const Globals& globals) {
+  const auto options = std::make_shared<ExplainOptions>();
+  app.add_option("what", options->words,
+                 "a run's id (or the beginning of it), or a grid file; then, of a grid or a sweep, axis=label …: only "
+                 "the runs of that cell of its table");
+  app.add_option("--sweep", options->sweep,
+                 "instead of a grid file: a sweep as it was submitted (its id, or last), without the training program");
+  return [options, &globals] { return explain(*options, globals); };
+}
+
+}  // namespace tearless::harness

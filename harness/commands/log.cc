@@ -1,0 +1,135 @@
+// `tearless log RUN…`: prints the output of an attempt.
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "base/lock_file.h"
+#include "base/utf8.h"
+#include "harness/cli/grid_state.h"
+#include "harness/cli/number_option.h"
+#include "harness/cli/selectors.h"
+#include "harness/commands/commands.h"
+#include "harness/runs/workspace.h"
+
+namespace tearless::harness {
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr size_t kMostNamed = 8;  // runs in a message
+
+struct LogOptions {
+  std::vector<std::string> words;
+  bool follow = false;
+  int64_t attempt = 0;
+};
+
+std::vector<std::string> folders_starting_with(const std::string& prefix, const Globals& globals) {
+  std::vector<std::string> found = folders_in(Workspace(globals.workspace).runs());
+  std::erase_if(found, [&](const std::string& name) { return !name.starts_with(prefix); });
+  return found;
+}
+
+// Logs can be read without a database, too: a single word may then be the beginning of a run folder's name.
+std::vector<std::string> runs_meant(const std::vector<std::string>& words, const Globals& globals) {
+  const bool may_be_folder = words.size() == 1;
+  try {
+    if (const auto store = Store::open_reader(Workspace(globals.workspace))) {
+      Selection chosen = select(*store, words);
+      for (const std::string& sweep : chosen.sweeps) {
+        for (const JobRecord& job : store->jobs_of(sweep, /*pending_only=*/false)) chosen.runs.push_back(job.id);
+      }
+      return chosen.runs;
+    }
+  } catch (const UserError&) {
+    if (!may_be_folder || folders_starting_with(words[0], globals).empty()) throw;
+  }
+  return may_be_folder ? folders_starting_with(words[0], globals) : std::vector<std::string>();
+}
+
+std::string the_run(const std::vector<std::string>& words, const Globals& globals) {
+  const std::vector<std::string> runs = runs_meant(words, globals);
+  const std::string said = fmt::format("{}", fmt::join(words, " "));
+  if (runs.size() <= kMostNamed) return only_run(runs, said, globals);
+  fail("\"{}\" could be any of {} runs; tearless runs {} lists them", said, runs.size(), said);
+}
+
+int64_t chosen_attempt(const RunDirectory& run, int64_t asked) {
+  const int64_t newest = run.newest_attempt();
+  if (newest == 0) fail("{} has no attempt yet", run.root().string());
+  if (asked > newest) fail("{} has only {} attempts", run.root().string(), newest);
+  return asked > 0 ? asked : newest;
+}
+
+/// Prints a file that may still grow, with terminal escapes made printable.
+class Printer {
+ public:
+  explicit Printer(int fd) : fd_(fd) {}
+
+  /// Prints the complete lines up to the current end of the file. False if standard output is closed.
+  bool print_lines() {
+    char buffer[1 << 16];
+    for (ssize_t n; (n = ::read(fd_, buffer, sizeof buffer)) > 0;) {
+      torn_.append(buffer, static_cast<size_t>(n));
+      const size_t end = torn_.find_last_of("\r\n") + 1;  // the rest may end within a UTF-8 character
+      if (!write(std::string_view(torn_).substr(0, end))) return false;
+      torn_.erase(0, end);
+    }
+    return true;
+  }
+  /// Prints what follows the last complete line.
+  void print_rest() { write(torn_); }
+
+ private:
+  static bool write(std::string_view text) {
+    const std::string shown = printable_lines(text);
+    return std::fwrite(shown.data(), 1, shown.size(), stdout) == shown.size() && std::fflush(stdout) == 0;
+  }
+
+  int fd_;
+  std::string torn_;  // read, but not printed yet: an incomplete line
+};
+
+int show(const LogOptions& options, const Globals& globals) {
+  const RunDirectory run = Workspace(globals.workspace).run(the_run(options.words, globals));
+  const int64_t attempt = chosen_attempt(run, options.attempt);
+  const fs::path file = run.attempt(attempt) / "log.txt";
+  const int fd = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) fail("cannot read {}: {}", file.string(), std::strerror(errno));
+  Printer printer(fd);
+  bool alive = true;
+  while (printer.print_lines() && options.follow && alive) {
+    alive = attempt == run.newest_attempt() && LockFile::is_held(run.lock());  // if not, print its last lines and stop
+    if (alive) ::poll(nullptr, 0, 300);
+  }
+  printer.print_rest();
+  ::close(fd);
+  return kOk;
+}
+
+}  // namespace
+
+Action command_log(CLI::App& app, const Globals& globals) {
+  const auto options = std::make_shared<LogOptions>();
+  app.add_option("what", options->words,
+                 "a run: its id, or other words that mean only one (places, states, axis=label)")
+      ->required();
+  app.add_flag("-f,--follow", options->follow, "print new output until the attempt ends");
+  app.add_option("--attempt", options->attempt, "number of the attempt (default: the newest)")
+      ->check(whole_number_from(1));
+  return [options, &globals] { return show(*options, globals); };
+}
+
+}  // namespace tearless::harness

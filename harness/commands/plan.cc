@@ -1,0 +1,248 @@
+// `tearless plan GRID`: counts the runs of a grid by state, before anything runs. Changes nothing.
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <set>
+
+#include "base/words.h"
+#include "harness/cli/estimate.h"
+#include "harness/cli/grid_state.h"
+#include "harness/cli/output.h"
+#include "harness/commands/commands.h"
+#include "harness/devices/machine.h"
+#include "harness/submit/submission.h"
+#include "harness/table/table.h"
+
+namespace tearless::harness {
+namespace {
+
+using nlohmann::json;
+
+struct PlanOptions {
+  std::string grid;
+  std::vector<std::string> only;
+};
+
+/// The states that the plan counts, in the order of its columns.
+enum Kind : size_t { kToRun, kRunning, kDone, kDiverged, kFailed, kWaiting, kRefused, kLeftOut, kKinds };
+constexpr std::array<const char*, kKinds> kKindNames = {"to_run", "running",          "done",    "diverged",
+                                                        "failed", "waiting_for_data", "refused", "left_out"};
+using Counts = std::array<int64_t, kKinds>;
+
+Kind kind_of(const PlannedRun& run, const RunResult& result) {
+  if (!run.answer.error.empty()) return kRefused;
+  if (result.state == RunState::kRunning) return kRunning;
+  if (result.state == RunState::kDone) return kDone;
+  if (result.state == RunState::kDiverged) return kDiverged;
+  if (result.state == RunState::kFailed) return kFailed;
+  if (result.state == RunState::kWaitingData) return kWaiting;
+  return kToRun;
+}
+
+struct Tally {
+  std::vector<std::vector<Counts>> by_axis;  // [axis][point]; the seeds are an additional last axis
+  Counts all{};
+  std::map<const Exclusion*, int64_t> excluded;  // exclusion → number of its points
+  int64_t updates = 0;                           // the most updates that the runs in kToRun can make
+  int64_t shared = 0;                            // points with the same run as another point of the grid
+  std::map<std::string, int64_t> waiting_for;    // missing file, one sentence → number of runs
+  Estimate estimate;                             // of the runs in kToRun
+};
+
+void count(const Grid& grid, const GridPoint& point, Kind kind, Tally& tally) {
+  ++tally.all[kind];
+  for (size_t axis = 0; axis < grid.axes.size(); ++axis) ++tally.by_axis[axis][point.index[axis]][kind];
+  const auto seed = std::find(grid.seeds.begin(), grid.seeds.end(), point.seed) - grid.seeds.begin();
+  ++tally.by_axis.back()[static_cast<size_t>(seed)][kind];
+}
+
+Tally tally_of(const GridState& state, const Only& only) {
+  const Grid& grid = state.grid;
+  Tally tally;
+  for (const Axis& axis : grid.axes) tally.by_axis.emplace_back(axis.points.size());
+  tally.by_axis.emplace_back(grid.seeds.size());
+  std::set<std::string> seen;
+  std::vector<UntrainedRun> untrained;
+  for (size_t i = 0; i < state.plan.size(); ++i) {
+    const PlannedRun& run = state.plan[i];
+    const Kind kind = kind_of(run, state.results[i]);
+    count(grid, run.point, kind, tally);
+    if (kind == kWaiting) ++tally.waiting_for[run.answer.waiting_for];
+    if (run.answer.error.empty() && !seen.insert(run.answer.id).second) {
+      ++tally.shared;
+    } else if (kind == kToRun) {
+      tally.updates += run.answer.updates;
+      untrained.push_back({.shape = shape_of(run.answer),
+                           .device = run.answer.device,
+                           .threads = run.answer.threads,
+                           .updates = run.answer.updates});
+    }
+  }
+  if (state.store) tally.estimate = estimate_of(untrained, state.store->timings());
+  for_each_point(grid, [&](const GridPoint& point, const Exclusion* excluded) {
+    if (!excluded || !only.admits(point)) return;
+    count(grid, point, kLeftOut, tally);
+    ++tally.excluded[excluded];
+  });
+  return tally;
+}
+
+// --- text output ----------------------------------------------------------------------------------------------------
+
+std::string heading_of(size_t kind) {
+  std::string name = kKindNames[kind];
+  std::replace(name.begin(), name.end(), '_', ' ');
+  return name;
+}
+
+/// Prints one line for each point of each axis, with a column for each kind that occurs.
+void print_counts(const Grid& grid, const Tally& tally) {
+  size_t axis_width = 4;
+  size_t label_width = 3;
+  for (const Axis& axis : grid.axes) {
+    axis_width = std::max(axis_width, display_width(printable(axis.name)));
+    for (const AxisPoint& point : axis.points) {
+      label_width = std::max(label_width, display_width(printable(point.label)));
+    }
+  }
+  const auto print_line = [&](const std::string& axis, const std::string& label, auto&& number_of) {
+    std::string line = fmt::format("{:<{}}  {:<{}}", printable(axis), axis_width, printable(label), label_width);
+    for (size_t kind = 0; kind < kKinds; ++kind) {
+      if (tally.all[kind] > 0)
+        line += fmt::format("  {:>{}}", number_of(kind), std::max<size_t>(6, heading_of(kind).size()));
+    }
+    print("{}\n", line);
+  };
+  print_line("", "", heading_of);
+  const auto print_axis = [&](size_t axis, const std::string& name, auto&& label_of) {
+    bool first = true;
+    for (size_t point = 0; point < tally.by_axis[axis].size(); ++point) {
+      const Counts& counts = tally.by_axis[axis][point];
+      if (std::all_of(counts.begin(), counts.end(), [](int64_t n) { return n == 0; })) continue;  // not in --only
+      print_line(first ? name : "", label_of(point), [&](size_t kind) { return std::to_string(counts[kind]); });
+      first = false;
+    }
+  };
+  for (size_t axis = 0; axis < grid.axes.size(); ++axis) {
+    print_axis(axis, grid.axes[axis].name, [&](size_t point) { return grid.axes[axis].points[point].label; });
+  }
+  print_axis(grid.axes.size(), "seed", [&](size_t point) { return std::to_string(grid.seeds[point]); });
+  print_line("all", "", [&](size_t kind) { return std::to_string(tally.all[kind]); });
+}
+
+std::string sizes_text(const GridState& state) {
+  std::optional<int64_t> least, most;
+  for (const PlannedRun& run : state.plan) {
+    const std::optional<int64_t> size = run.answer.parameters;
+    if (!size) continue;
+    least = std::min(least.value_or(*size), *size);
+    most = std::max(most.value_or(*size), *size);
+  }
+  if (!least) return "parameters: pending until the data are prepared";
+  const std::string from = short_count(*least);
+  const std::string to = short_count(*most);
+  return "parameters: " + (from == to ? from : from + " to " + to);
+}
+
+void print_plan(const GridState& state, const Tally& tally, const Globals& globals) {
+  const Grid& grid = state.grid;
+  const std::string target = grid.file.string() + workspace_option(globals);
+  print("{}\n\n", grid.title);
+  print_counts(grid, tally);
+  print("\n");
+  for (const auto& [exclusion, count] : tally.excluded) {
+    print("{} left out ({}): {}\n", counted(count, "run"), exclusion->location, exclusion->why);
+  }
+  for (const auto& [sentence, count] : tally.waiting_for) print("{} waiting: {}\n", counted(count, "run"), sentence);
+  if (tally.shared > 0) print("{} equal to another run of this grid: trained once\n", counted(tally.shared, "run"));
+  if (tally.all[kFailed] > 0) {
+    print("{} failed; tearless explain {} says why\n", counted(tally.all[kFailed], "run"), target);
+  }
+  if (tally.all[kToRun] > 0) {
+    print("To run: {}, {} updates at most; {}\n", counted(tally.all[kToRun], "run"), tally.updates, sizes_text(state));
+    const std::string time = estimate_text(tally.estimate, static_cast<int>(cores_of_process().size()), /*gpus=*/0);
+    if (!time.empty()) print("Time: {}\n", time);
+  }
+  if (!state.errors.empty()) return;  // the caller prints the errors; they must be corrected first
+  const char* next = tally.all[kToRun] > 0     ? "Next: tearless run"
+                     : tally.all[kWaiting] > 0 ? "Nothing can run yet. Next: add the missing files, then tearless plan"
+                                               : "Nothing to run. Next: tearless table";
+  print("{} {}\n", next, target);
+}
+
+// --- JSON output ----------------------------------------------------------------------------------------------------
+
+json counts_json(const Counts& counts) {
+  json object = json::object();
+  for (size_t kind = 0; kind < kKinds; ++kind) object[kKindNames[kind]] = counts[kind];
+  return object;
+}
+
+json plan_json(const GridState& state, const Tally& tally) {
+  const Grid& grid = state.grid;
+  json plan = {{"title", grid.title},
+               {"file", grid.file.string()},
+               {"counts", counts_json(tally.all)},
+               {"errors", state.errors}};
+  plan["updates"] = tally.updates;
+  plan["estimate"] = {{"runs", tally.estimate.known},
+                      {"runs_without", tally.estimate.unknown},
+                      {"ended_runs", tally.estimate.ended},
+                      {"cpu_seconds", tally.estimate.cpu_seconds},
+                      {"gpu_seconds", tally.estimate.gpu_seconds},
+                      {"error", tally.estimate.error}};
+  plan["axes"] = json::array();
+  for (size_t axis = 0; axis < grid.axes.size(); ++axis) {
+    json points = json::array();
+    for (size_t point = 0; point < grid.axes[axis].points.size(); ++point) {
+      points.push_back(
+          {{"label", grid.axes[axis].points[point].label}, {"counts", counts_json(tally.by_axis[axis][point])}});
+    }
+    plan["axes"].push_back({{"name", grid.axes[axis].name}, {"points", points}});
+  }
+  plan["left_out"] = json::array();
+  for (const auto& [exclusion, count] : tally.excluded) {
+    plan["left_out"].push_back({{"why", exclusion->why}, {"place", exclusion->location}, {"runs", count}});
+  }
+  plan["runs"] = json::array();
+  for (size_t i = 0; i < state.plan.size(); ++i) {
+    const PlannedRun& run = state.plan[i];
+    json entry = {{"id", run.answer.id},
+                  {"state", name_of(state.results[i].state)},
+                  {"coordinates", run.coordinates},
+                  {"seed", run.point.seed},
+                  {"updates", run.answer.updates},
+                  {"plan", kKindNames[kind_of(run, state.results[i])]}};
+    if (run.answer.parameters) entry["parameters"] = *run.answer.parameters;
+    if (!run.answer.waiting_for.empty()) entry["waiting_for"] = run.answer.waiting_for;
+    if (!run.answer.error.empty()) entry["error"] = run.answer.error;
+    plan["runs"].push_back(std::move(entry));
+  }
+  return plan;
+}
+
+int plan(const PlanOptions& options, const Globals& globals) {
+  const GridState state = look_up(options.grid, options.only, globals, WithoutProgram::kRefuse);
+  const Tally tally = tally_of(state, Only(state.grid, options.only));
+  if (globals.json) {
+    print_json(plan_json(state, tally));
+  } else {
+    print_plan(state, tally, globals);
+  }
+  for (const std::string& error : state.errors) print_to(stderr, "{}\n", error);
+  return state.errors.empty() ? kOk : kUsage;
+}
+
+}  // namespace
+
+Action command_plan(CLI::App& app, const Globals& globals) {
+  const auto options = std::make_shared<PlanOptions>();
+  app.add_option("grid", options->grid, "the grid file")->required();
+  app.add_option("--only", options->only, "axis=label: these runs only (repeat for more labels and axes; seed=N too)");
+  return [options, &globals] { return plan(*options, globals); };
+}
+
+}  // namespace tearless::harness

@@ -1,0 +1,22 @@
+// `tearless rebuild`: recreates the database from the run and sweep folders.
+#include <CLI/CLI.hpp>
+
+#include "base/words.h"
+#include "harness/cli/output.h"
+#include "harness/commands/commands.h"
+#include "harness/store/rebuild.h"
+
+namespace tearless::harness {
+
+Action command_rebuild(CLI::App&, const Globals& globals) {
+  return [&globals]() -> int {
+    const Workspace workspace(globals.workspace);
+    const RebuildReport report = rebuild(workspace);
+    for (const std::string& sentence : report.passed_over) print_to(stderr, "skipped: {}\n", sentence);
+    print("{}: {} and {} from their folders{}\n", workspace.database().string(), counted(report.runs, "run"),
+          counted(report.sweeps, "sweep"), report.kept.empty() ? "" : "; the old database was moved to " + report.kept);
+    return report.passed_over.empty() ? kOk : kSomethingFailed;
+  };
+}
+
+}  // namespace tearless::harness

@@ -1,0 +1,225 @@
+// `tearless runs [SWEEP | RUN …]`: one line a run, for people and for programs. It reads the database alone.
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "harness/cli/columns.h"
+#include "harness/cli/grid_state.h"
+#include "harness/cli/output.h"
+#include "harness/cli/selectors.h"
+#include "harness/commands/commands.h"
+#include "harness/table/table.h"
+
+namespace tearless::harness {
+namespace {
+
+using nlohmann::json;
+
+struct RunsOptions {
+  std::vector<std::string> words;
+  std::optional<std::string> scores;  // names or patterns, separated by commas; unset: see chosen_scores()
+  bool csv = false;
+};
+
+// A run as a sweep has it.
+struct RunOfSweep {
+  std::string sweep;  // "": no sweep has it any more
+  int64_t place = 0;  // in the sweep, from 1
+  RunRecord run;
+  int64_t step = 0;                      // updates made
+  std::map<std::string, double> scores;  // checked against what was recorded
+};
+
+int64_t updates_made(const Store& store, const RunRecord& run) {
+  int64_t step = run.step.value_or(0);
+  if (!run.step && run.state != RunState::kWaitingData) {
+    for (const auto& [name, line] : store.newest_metrics(run.id)) step = std::max(step, line.step);
+  }
+  return step;
+}
+
+// A run that was named without a sweep is shown as the newest sweep has it.
+std::vector<RunOfSweep> rows_of(const Store& store, const Selection& chosen) {
+  std::vector<RunOfSweep> rows;
+  const auto add = [&](const std::string& sweep, int64_t place, RunRecord run) {
+    const int64_t step = updates_made(store, run);
+    std::map<std::string, double> scores = store.result_of(run.id).scores;
+    rows.push_back({sweep, place, std::move(run), step, std::move(scores)});
+  };
+  std::vector<std::string> sweeps = chosen.sweeps;
+  sweeps.insert(sweeps.end(), chosen.narrowed.begin(), chosen.narrowed.end());
+  for (const std::string& id : chosen.runs) {
+    const std::vector<std::string> having = store.sweeps_of(id);
+    if (having.empty()) {
+      add("", 0, *store.run(id));
+    } else if (std::find_first_of(sweeps.begin(), sweeps.end(), having.begin(), having.end()) == sweeps.end()) {
+      sweeps.push_back(having.back());
+    }
+  }
+  const std::set<std::string> whole(chosen.sweeps.begin(), chosen.sweeps.end());
+  const std::set<std::string> single(chosen.runs.begin(), chosen.runs.end());
+  for (const std::string& sweep : sweeps) {
+    int64_t place = 0;
+    for (RunRecord& run : store.runs_of(sweep)) {
+      ++place;
+      if (whole.contains(sweep) || single.contains(run.id)) add(sweep, place, std::move(run));
+    }
+  }
+  return rows;
+}
+
+std::vector<std::string> axes_in(const std::vector<RunOfSweep>& rows) {
+  std::vector<std::string> axes;
+  for (const RunOfSweep& row : rows) {
+    for (const auto& [axis, label] : row.run.coordinates) {
+      if (std::find(axes.begin(), axes.end(), axis) == axes.end()) axes.push_back(axis);
+    }
+  }
+  return axes;
+}
+
+std::vector<std::string> names_in_list(const std::string& text) {
+  std::vector<std::string> names;
+  std::istringstream list(text);
+  for (std::string name; std::getline(list, name, ',');) {
+    if (!name.empty()) names.push_back(name);
+  }
+  return names;
+}
+
+// People see the scores of the test set unless they ask for others, programs all of them.
+std::vector<std::string> chosen_scores(const std::vector<RunOfSweep>& rows, const RunsOptions& options, bool all) {
+  std::set<std::string> present;
+  for (const RunOfSweep& row : rows) {
+    for (const auto& [name, value] : row.scores) present.insert(name);
+  }
+  if (!options.scores && present.empty()) return {};
+  return names_matching(names_in_list(options.scores.value_or(all ? "*" : "test.*")), present);
+}
+
+std::string label_at(const RunRecord& run, const std::string& axis) {
+  const auto at = run.coordinates.find(axis);
+  return at == run.coordinates.end() ? "" : at->second;
+}
+
+using RunLine = std::vector<std::string>;
+
+void print_runs(const std::vector<RunOfSweep>& rows, const RunsOptions& options) {
+  const std::vector<std::string> axes = axes_in(rows);
+  const std::vector<std::string> scores = chosen_scores(rows, options, /*all=*/false);
+  const bool several =
+      std::any_of(rows.begin(), rows.end(), [&](const auto& row) { return row.sweep != rows[0].sweep; });
+  RunLine header = {"run", "place"};
+  if (several) header.insert(header.begin(), "sweep");
+  header.insert(header.end(), axes.begin(), axes.end());
+  header.insert(header.end(), {"seed", "state", "updates"});
+  header.insert(header.end(), scores.begin(), scores.end());
+  std::vector<RunLine> lines = {header};
+  for (const RunOfSweep& row : rows) {
+    RunLine line = {row.run.id, row.place > 0 ? std::to_string(row.place) : ""};
+    if (several) line.insert(line.begin(), row.sweep);
+    for (const std::string& axis : axes) line.push_back(label_at(row.run, axis));
+    line.push_back(row.place > 0 ? std::to_string(row.run.seed) : "");
+    line.emplace_back(name_of(row.run.state));
+    line.push_back(fmt::format("{}/{}", row.step, row.run.updates));
+    for (const std::string& score : scores) {
+      const auto value = row.scores.find(score);
+      line.push_back(value == row.scores.end() ? "" : fmt::format("{:.6g}", value->second));
+    }
+    lines.push_back(std::move(line));
+  }
+  print_columns(lines);
+}
+
+void print_runs_as_csv(const std::vector<RunOfSweep>& rows, const RunsOptions& options) {
+  const std::vector<std::string> axes = axes_in(rows);
+  const std::vector<std::string> scores = chosen_scores(rows, options, /*all=*/true);
+  const auto print_line = [](RunLine line) {
+    for (std::string& cell : line) cell = escape_csv(printable(cell));
+    fmt::print("{}\n", fmt::join(line, ","));
+  };
+  RunLine header = {"run", "sweep", "place", "seed", "state", "class", "reason", "step", "updates"};
+  header.insert(header.end(), axes.begin(), axes.end());
+  header.insert(header.end(), scores.begin(), scores.end());
+  print_line(distinct_names(header));
+  for (const RunOfSweep& row : rows) {
+    const RunRecord& run = row.run;
+    RunLine line = {run.id, row.sweep};
+    if (row.place > 0) {
+      line.insert(line.end(), {std::to_string(row.place), std::to_string(run.seed)});
+    } else {
+      line.insert(line.end(), {"", ""});
+    }
+    line.insert(line.end(), {std::string(name_of(run.state)), std::string(name_of(run.failure)), run.reason,
+                             std::to_string(row.step), std::to_string(run.updates)});
+    for (const std::string& axis : axes) line.push_back(label_at(run, axis));
+    for (const std::string& score : scores) {
+      const auto value = row.scores.find(score);
+      line.push_back(value == row.scores.end() ? "" : fmt::format("{}", value->second));
+    }
+    print_line(std::move(line));
+  }
+}
+
+void print_runs_as_json(const std::vector<RunOfSweep>& rows, const RunsOptions& options) {
+  const std::vector<std::string> scores = chosen_scores(rows, options, /*all=*/true);
+  json list = json::array();
+  for (const RunOfSweep& row : rows) {
+    json shown = json::object();
+    for (const std::string& score : scores) {
+      if (const auto value = row.scores.find(score); value != row.scores.end()) shown[score] = value->second;
+    }
+    list.push_back({{"run", row.run.id},
+                    {"sweep", row.sweep},
+                    {"place", row.place > 0 ? json(row.place) : json()},
+                    {"coordinates", row.run.coordinates},
+                    {"seed", row.place > 0 ? json(row.run.seed) : json()},
+                    {"state", name_of(row.run.state)},
+                    {"class", name_of(row.run.failure)},
+                    {"reason", row.run.reason},
+                    {"step", row.step},
+                    {"updates", row.run.updates},
+                    {"scores", std::move(shown)}});
+  }
+  print_json(list);
+}
+
+int list_runs(const RunsOptions& options, const Globals& globals) {
+  if (options.csv && globals.json) fail("--json and --csv contradict each other; omit one of them");
+  const std::unique_ptr<const Store> store = require_store(globals);
+  const std::vector<std::string> words = options.words.empty() ? std::vector<std::string>{"last"} : options.words;
+  const std::vector<RunOfSweep> rows = rows_of(*store, select(*store, words));
+  if (globals.json) {
+    print_runs_as_json(rows, options);
+  } else if (options.csv) {
+    print_runs_as_csv(rows, options);
+  } else {
+    print_runs(rows, options);
+  }
+  return kOk;
+}
+
+}  // namespace
+
+Action command_runs(CLI::App& app, const Globals& globals) {
+  const auto options = std::make_shared<RunsOptions>();
+  app.add_option("what", options->words,
+                 "sweeps (ids, grid files, last, all) or runs (ids, places, states, axis=label); default: last");
+  app.add_option(
+      "--scores", options->scores,
+      "names, separated by commas, in which * stands for any text (default: test.*; with --csv and --json all)");
+  app.add_flag("--csv", options->csv, "print CSV with one line for each run");
+  return [options, &globals] { return list_runs(*options, globals); };
+}
+
+}  // namespace tearless::harness

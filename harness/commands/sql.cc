@@ -1,0 +1,65 @@
+// `tearless sql QUERY`: runs a read-only query on the database's views (docs/sql.md).
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "harness/cli/columns.h"
+#include "harness/cli/output.h"
+#include "harness/commands/commands.h"
+#include "harness/store/store.h"
+
+namespace tearless::harness {
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* kListViews =
+    "SELECT m.name AS view, group_concat(c.name, ', ') AS columns FROM sqlite_schema m, pragma_table_info(m.name) c "
+    "WHERE m.type = 'view' GROUP BY m.name";
+
+std::string cell_text(const json& value) {
+  if (value.is_null()) return "";
+  if (value.is_number_float()) return fmt::format("{}", value.get<double>());  // dump() prints inf as null
+  return value.is_string() ? value.get<std::string>() : value.dump();
+}
+
+void print_table(const QueryResult& result) {
+  std::vector<std::vector<std::string>> lines = {result.columns};
+  for (const auto& row : result.rows) {
+    std::vector<std::string>& line = lines.emplace_back();
+    for (const json& value : row) line.push_back(cell_text(value));
+  }
+  print_columns(lines);
+}
+
+void print_as_json(const QueryResult& result) {
+  const std::vector<std::string> names = distinct_names(result.columns);
+  json rows = json::array();
+  for (const auto& row : result.rows) {
+    json object = json::object();
+    for (size_t i = 0; i < row.size(); ++i) object[names[i]] = row[i];
+    rows.push_back(std::move(object));
+  }
+  print_json(rows);
+}
+
+}  // namespace
+
+Action command_sql(CLI::App& app, const Globals& globals) {
+  const auto query = std::make_shared<std::string>();
+  app.add_option("query", *query, "a SELECT; without one the views and their columns are listed");
+  return [query, &globals]() -> int {
+    const auto store = Store::open_reader(Workspace(globals.workspace));
+    if (!store) fail("there is no database in {}; `tearless run` creates it", globals.workspace.string());
+    const QueryResult result = store->query(query->empty() ? kListViews : *query);
+    globals.json ? print_as_json(result) : print_table(result);
+    return kOk;
+  };
+}
+
+}  // namespace tearless::harness

@@ -1,0 +1,233 @@
+// `tearless status [GRID | --sweep SWEEP]`: prints the state, once or again each second, of the sweeps of a workspace.
+// Changes nothing.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <poll.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "base/lock_file.h"
+#include "base/words.h"
+#include "harness/cli/earlier_results.h"
+#include "harness/cli/output.h"
+#include "harness/cli/selectors.h"
+#include "harness/commands/commands.h"
+#include "harness/runs/progress.h"
+#include "harness/screen/screen.h"
+#include "harness/service/client.h"
+#include "harness/service/facts.h"
+#include "harness/store/store.h"
+
+namespace tearless::harness {
+using nlohmann::json;
+
+namespace {
+
+struct StatusOptions {
+  std::string grid;   // its sweeps only
+  std::string sweep;  // this one only
+  bool watch = false;
+};
+
+std::vector<Sweep> sweeps_of(const Store& store, const StatusOptions& options) {
+  if (!options.sweep.empty()) return {*store.sweep(one_sweep(store, options.sweep))};
+  std::vector<Sweep> sweeps = store.sweeps();
+  if (options.grid.empty()) return sweeps;
+  const std::string& grid = options.grid;
+  std::erase_if(sweeps, [&](const Sweep& sweep) { return !is_of_grid(sweep, grid); });
+  if (sweeps.empty()) fail("{} was never run in this workspace; to run it: tearless run {}", grid, grid);
+  return sweeps;
+}
+
+// For the runs of the newest sweep of a grid file that were not started.
+void report_superseded_results(const Store& store, const Sweep& newest, const Globals& globals) {
+  const std::vector<RunRecord> runs = store.runs_of(newest.id);
+  std::vector<AskedRun> not_started;
+  for (const RunRecord& run : runs) {
+    const bool started = run.state == RunState::kRunning || run.state == RunState::kDone ||
+                         run.state == RunState::kDiverged || run.state == RunState::kFailed;
+    if (!started) not_started.push_back({run.coordinates, run.seed, run.canonical});
+  }
+  report_earlier_results(store, newest.grid_file, not_started, globals);
+}
+
+json to_json(const Store& store, const std::vector<Sweep>& sweeps, bool watched) {
+  json list = json::array();
+  for (const Sweep& sweep : sweeps) {
+    json runs = json::array();
+    for (const RunRecord& run : store.runs_of(sweep.id)) {
+      runs.push_back({{"id", run.id},
+                      {"state", name_of(run.state)},
+                      {"class", name_of(run.failure)},
+                      {"reason", run.reason},
+                      {"coordinates", run.coordinates},
+                      {"seed", run.seed}});
+    }
+    list.push_back({{"id", sweep.id},
+                    {"title", sweep.title},
+                    {"grid_file", sweep.grid_file},
+                    {"submitted_at", sweep.submitted_at},
+                    {"state", name_of(sweep.state)},
+                    {"reason", sweep.reason},
+                    {"priority", sweep.priority},
+                    {"runs", runs}});
+  }
+  return {{"watched", watched}, {"sweeps", list}};
+}
+
+std::string detail_of(const Store& store, const RunRecord& run) {
+  if (run.state != RunState::kRunning) return run.reason;
+  const auto metrics = store.newest_metrics(run.id);
+  const auto loss = metrics.find("train.loss");
+  if (loss == metrics.end()) return "no update reported yet";
+  return fmt::format("{}/{} loss {:.4g}", loss->second.step, run.updates, loss->second.value);
+}
+
+void print_sweep(std::FILE* out, const Store& store, const Sweep& sweep) {
+  std::map<RunState, std::vector<RunRecord>> by_state;
+  for (RunRecord& run : store.runs_of(sweep.id)) by_state[run.state].push_back(std::move(run));
+  std::vector<std::string> counts;
+  for (const auto& [state, runs] : by_state) counts.push_back(fmt::format("{} {}", runs.size(), name_of(state)));
+  print_to(out, "{}  {}\n  {}  submitted {}{}\n  {}\n", sweep.id, sweep.title, sweep.grid_file, sweep.submitted_at,
+           sweep.priority == 0 ? "" : fmt::format(", priority {}", sweep.priority),
+           fmt::format("{}", fmt::join(counts, ", ")));
+  const bool unfinished = by_state.contains(RunState::kQueued) || by_state.contains(RunState::kRunning);
+  if (unfinished && sweep.state != SweepState::kActive) {
+    print_to(out, "  {}{}\n", name_of(sweep.state), sweep.reason.empty() ? "" : ": " + sweep.reason);
+  }
+  for (const RunState state : {RunState::kRunning, RunState::kFailed, RunState::kHeld, RunState::kWaitingData}) {
+    for (const RunRecord& run : by_state[state]) {
+      print_to(out, "    {}  {:<12}  {}  {}\n", run.id, name_of(state), run.label, detail_of(store, run));
+    }
+  }
+}
+
+// A sentence about the process that holds the workspace.
+std::string who_works(const Workspace& workspace) {
+  const auto answer = ask_service(workspace, {.verb = Verb::kStatus});
+  if (!answer) return "Another tearless is writing to this workspace.";
+  const ServiceFacts facts = service_facts_from(*answer);
+  std::string text = fmt::format("A `tearless {}` is active in this workspace (process {}, since {}).", facts.kind,
+                                 facts.pid, facts.started_at);
+  for (const DeviceFacts& device : facts.devices) text += "\n  " + summary_of(device);
+  return text;
+}
+
+void print_sweeps(std::FILE* out, const StatusOptions& options, const Workspace& workspace) {
+  const auto store = Store::open_reader(workspace);
+  const bool watched = LockFile::is_held(workspace.lock());
+  if (!store) {
+    print_to(out, "Nothing has been run in {} yet. Next: tearless run GRID\n", workspace.root().string());
+    return;
+  }
+  for (const Sweep& sweep : sweeps_of(*store, options)) print_sweep(out, *store, sweep);
+  if (watched) {
+    print_to(out, "{}\n", who_works(workspace));
+  } else if (const size_t running = store->ids_in(RunState::kRunning).size(); running > 0) {
+    print_to(out, "No `tearless run` is active; the next one takes over the runs that are recorded as running ({}).\n",
+             running);
+  }
+}
+
+void print_sweeps_as_json(const StatusOptions& options, const Workspace& workspace) {
+  const auto store = Store::open_reader(workspace);
+  const bool watched = LockFile::is_held(workspace.lock());
+  print_json(store ? to_json(*store, sweeps_of(*store, options), watched)
+                   : json{{"watched", watched}, {"sweeps", json::array()}});
+}
+
+// --- status --watch --------------------------------------------------------------------------------------------------
+
+constexpr int kBetweenFrames = 1000;  // milliseconds
+
+volatile std::sig_atomic_t g_watch_ends = 0;
+
+std::string text_of_sweeps(const StatusOptions& options, const Workspace& workspace) {
+  char* bytes = nullptr;
+  size_t size = 0;
+  std::FILE* out = ::open_memstream(&bytes, &size);
+  const std::unique_ptr<char*, void (*)(char**)> owner(&bytes, [](char** buffer) { std::free(*buffer); });
+  try {
+    print_sweeps(out, options, workspace);
+  } catch (...) {
+    std::fclose(out);
+    throw;
+  }
+  std::fclose(out);
+  return {bytes, size};
+}
+
+// From the top of the screen: what fits of the text, each line cut by the terminal.
+void draw_frame(const std::string& text, size_t rows) {
+  const std::vector<std::string_view> lines = split_lines(text);
+  const bool fits = lines.size() < rows;
+  const size_t shown = fits ? lines.size() : std::max<size_t>(rows, 3) - 2;
+  std::string frame = "\033[H";
+  for (size_t i = 0; i < shown; ++i) frame += fmt::format("{}\033[K\n", lines[i]);
+  if (!fits) frame += fmt::format("… {} more lines: tearless status\033[K\n", lines.size() - shown);
+  fmt::print("{}\033[J", frame);
+  std::fflush(stdout);
+}
+
+// Long lines are cut by the terminal while this lives, not continued in the next.
+struct CutLines {
+  CutLines() { fmt::print("\033[?7l\033[2J"); }
+  ~CutLines() { fmt::print("\033[?7h"); }
+};
+
+int watch_sweeps(const StatusOptions& options, const Globals& globals) {
+  if (globals.json) fail("--watch prints no JSON; omit one of the two options");
+  if (!is_live(stdout)) {
+    fail("--watch redraws a terminal, and the output is none; to print the state once: tearless status");
+  }
+  const Workspace workspace(globals.workspace);
+  std::string text = text_of_sweeps(options, workspace);  // a mistake is reported before the screen changes
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) std::signal(signal, [](int) { g_watch_ends = 1; });
+  const CutLines while_watching;
+  while (true) {
+    draw_frame(text, terminal_size(stdout).rows);
+    ::poll(nullptr, 0, kBetweenFrames);
+    if (g_watch_ends) return kOk;
+    text = text_of_sweeps(options, workspace);
+  }
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+
+int show(const StatusOptions& options, const Globals& globals) {
+  if (!options.grid.empty() && !options.sweep.empty()) fail("name either a grid file or a sweep, not both");
+  if (options.watch) return watch_sweeps(options, globals);
+  const Workspace workspace(globals.workspace);
+  if (const auto store = Store::open_reader(workspace); store && !options.grid.empty()) {
+    report_superseded_results(*store, sweeps_of(*store, options).front(), globals);
+  }
+  if (globals.json) {
+    print_sweeps_as_json(options, workspace);
+  } else {
+    print_sweeps(stdout, options, workspace);
+  }
+  return kOk;
+}
+
+}  // namespace
+
+Action command_status(CLI::App& app, const Globals& globals) {
+  const auto options = std::make_shared<StatusOptions>();
+  app.add_option("grid", options->grid, "a grid file: show its sweeps only");
+  app.add_option("--sweep", options->sweep, "show this sweep only: its id, or last");
+  app.add_flag("-w,--watch", options->watch, "show the state on the terminal again each second, until Ctrl-C");
+  return [options, &globals] { return show(*options, globals); };
+}
+
+}  // namespace tearless::harness

@@ -1,0 +1,38 @@
+// `tearless supervise DIR`: the supervisor of one attempt (schedule/supervisor.h), started by `tearless run`.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "base/error.h"
+#include "harness/cli/number_option.h"
+#include "harness/commands/commands.h"
+#include "harness/schedule/supervisor.h"
+
+namespace tearless::harness {
+
+Action command_supervise(CLI::App& app, const Globals& globals) {
+  struct Options {
+    std::string run;
+    std::string stamp = "{}";
+    int grace_seconds = 30;
+  };
+  const auto options = std::make_shared<Options>();
+  app.add_option("run", options->run, "the run directory")->required();
+  app.add_option("--stamp", options->stamp, "JSON fields for start.json");
+  app.add_option("--grace", options->grace_seconds, "seconds between SIGTERM and SIGKILL")->check(whole_number_from(0));
+  return [options, &globals]() -> int {
+    const nlohmann::json stamp = nlohmann::json::parse(options->stamp, nullptr, /*allow_exceptions=*/false);
+    if (!stamp.is_object()) fail("--stamp is not a JSON object: {}", options->stamp);
+    try {
+      return supervise(
+          {.run = options->run, .program = globals.engine, .stamp = stamp, .grace_seconds = options->grace_seconds});
+    } catch (const UserError& error) {
+      std::fprintf(stderr, "tearless supervise: %s\n", error.what());
+      return kNotRecorded;
+    }
+  };
+}
+
+}  // namespace tearless::harness

@@ -1,0 +1,61 @@
+// `tearless table GRID` and `tearless table --sweep SWEEP`: print the table of a grid, or of a sweep as it was
+// submitted, from the results that exist so far.
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <memory>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "harness/cli/grid_state.h"
+#include "harness/commands/commands.h"
+#include "harness/table/table.h"
+
+namespace tearless::harness {
+namespace {
+
+struct TableOptions {
+  std::string grid;
+  std::string sweep;   // instead of `grid`
+  std::string format;  // "": by the ending of `out`
+  std::string out;
+};
+
+TableFormat chosen_format(const TableOptions& options, const Globals& globals) {
+  if (options.format.empty()) return globals.json ? TableFormat::kJson : table_format_of(options.out);
+  const TableFormat format = table_format(options.format);
+  if (globals.json && format != TableFormat::kJson) {
+    fail("--json and --format {} contradict each other; omit one of them", options.format);
+  }
+  return format;
+}
+
+int print_table(const TableOptions& options, const Globals& globals) {
+  const TableFormat format = chosen_format(options, globals);
+  const GridState state = look_up_either(options.grid, options.sweep, {}, globals, "table");
+  if (!state.errors.empty()) throw UserError(state.errors.front());
+  std::vector<TableRun> runs;
+  for (size_t i = 0; i < state.plan.size(); ++i) runs.push_back({state.plan[i].point, state.results[i]});
+  const std::string text = render(fill(state.grid, runs, workspace_option(globals)), format);
+  if (options.out.empty()) {
+    std::cout << text;
+  } else {
+    write_atomically(options.out, text);
+  }
+  return kOk;
+}
+
+}  // namespace
+
+Action command_table(CLI::App& app, const Globals& globals) {
+  const auto options = std::make_shared<TableOptions>();
+  app.add_option("grid", options->grid, "the grid file");
+  app.add_option("--sweep", options->sweep,
+                 "instead of a grid file: a sweep as it was submitted (its id, or last), without the training program");
+  app.add_option("--format", options->format,
+                 "text, markdown, latex, html, csv or json (default: by the ending of the file that --out names: .md, "
+                 ".tex, .html, .csv, .json; else text)");
+  app.add_option("--out", options->out, "write to this file instead of standard output");
+  return [options, &globals] { return print_table(*options, globals); };
+}
+
+}  // namespace tearless::harness

@@ -1,9 +1,0 @@
-#include "harness/output.h"
-
-namespace tearless::harness {
-
-void print_json(const nlohmann::json& value) {
-  fmt::print(stdout, "{}\n", value.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
-}
-
-}  // namespace tearless::harness
