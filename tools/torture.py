@@ -10,6 +10,9 @@ random time one of these happens:
   installed).
 Then the sweep is run to its end. The table, every scores.json and every metrics.jsonl must be those of the undisturbed
 sweep, byte for byte, and no process may be left. Exit code 0 where all rounds were equal.
+
+With --daemon the grid is submitted to a daemon, which is killed and started again in place of the harness, and it is also paused
+and resumed, its runs held and released, at random.
 """
 
 import argparse
@@ -48,7 +51,7 @@ def processes(workspace):
             found[int(entry.name)] = "supervisor"
         elif "train" in words:
             found[int(entry.name)] = "engine"
-        elif "run" in words and "tearless" in words[0]:
+        elif ("run" in words or "daemon" in words) and "tearless" in words[0]:
             found[int(entry.name)] = "harness"
     return found
 
@@ -80,13 +83,15 @@ class Sweep:
                      "FAKETIME_DONT_FAKE_MONOTONIC": "1", "FAKETIME_DONT_RESET": "1"}
         return os.environ | extra
 
-    def command(self, verb):
-        jobs = ["--jobs", str(self.jobs)] if verb == "run" else []
-        return [self.binaries / "tearless", verb, self.grid, "--workspace", self.workspace, *jobs]
+    def command(self, verb, *more):
+        return [self.binaries / "tearless", verb, "--workspace", self.workspace, *more]
+
+    def spawn(self, *command):
+        with open(self.log, "ab") as log:
+            return subprocess.Popen(self.command(*command), stdout=log, stderr=log, env=self.environment())
 
     def start(self):
-        with open(self.log, "ab") as log:
-            return subprocess.Popen(self.command("run"), stdout=log, stderr=log, env=self.environment())
+        return self.spawn("run", self.grid, "--jobs", str(self.jobs))
 
     def run_to_the_end(self):
         for _ in range(30):
@@ -95,7 +100,7 @@ class Sweep:
         sys.exit(f"torture: the sweep does not end; its output is {self.log}\n{self.log.read_text()[-2000:]}")
 
     def result(self):
-        table = subprocess.run(self.command("table"), capture_output=True, text=True, check=True, env=self.environment()).stdout
+        table = subprocess.run(self.command("table", self.grid), capture_output=True, text=True, check=True, env=self.environment()).stdout
         sums = {}
         for run in sorted((self.workspace / "runs").iterdir()):
             for name in ("scores.json", "metrics.jsonl"):
@@ -105,6 +110,48 @@ class Sweep:
 
     def attempts(self):
         return sum(len(list((run / "attempts").iterdir())) for run in (self.workspace / "runs").iterdir())
+
+
+class Daemon:
+    """A daemon and the command that waits for the sweep: what play_round() takes for a `tearless run`."""
+
+    def __init__(self, sweep):
+        self.sweep = sweep
+        self.daemon = sweep.spawn("daemon", "--jobs", str(sweep.jobs))
+        self.pid = self.daemon.pid
+        # Every command may be repeated. Without a daemon they change the workspace themselves.
+        for command in (("submit", sweep.grid), ("resume", "all"), ("release", "held")):
+            sweep.spawn(*command).wait()
+        self.waiting = sweep.spawn("wait", "all")
+
+    def poll(self):
+        """0: the sweep is through; None: the daemon works on it."""
+        if self.waiting.poll() == 0:
+            self.sweep.spawn("stop").wait()
+            self.daemon.wait()
+            return 0
+        if self.daemon.poll() is None:
+            return None
+        self.waiting.kill()
+        self.waiting.wait()
+        return self.daemon.returncode or 1
+
+    def wait(self, timeout=None):
+        until = None if timeout is None else time.monotonic() + timeout
+        while (code := self.poll()) is None:
+            if until is not None and time.monotonic() > until:
+                raise subprocess.TimeoutExpired("tearless daemon", timeout)
+            if self.waiting.poll() is not None:  # something was paused or failed meanwhile
+                for command in (("resume", "all"), ("release", "held")):
+                    self.sweep.spawn(*command).wait()
+                self.waiting = self.sweep.spawn("wait", "all")
+            time.sleep(0.05)
+        return code
+
+
+class DaemonSweep(Sweep):
+    def start(self):
+        return Daemon(self)
 
 
 class Disturber:
@@ -167,7 +214,7 @@ class Disturber:
         self.sweep.set_clock(self.chance.randint(-2 * 86400, 2 * 86400))
 
     def kinds(self):
-        names = [name for name in vars(Disturber) if not name.startswith("_") and name not in ("pids", "kinds")]
+        names = [name for name in vars(type(self)) | vars(Disturber) if not name.startswith("_") and name not in ("pids", "kinds")]
         if not FAKETIME:
             names.remove("move_the_clock")
         if not os.environ.get(IN_NAMESPACE):
@@ -175,9 +222,28 @@ class Disturber:
         return names
 
 
+class DaemonDisturber(Disturber):
+    def _request(self, *words):
+        self.sweep.spawn(*words).wait()
+
+    def pause_and_resume(self, _):
+        self._request("pause", "all")
+        time.sleep(self.chance.uniform(0, 1))
+        self._request("resume", "all")
+
+    def hold_and_release(self, _):
+        self._request("hold", str(self.chance.randint(1, 4)))
+        time.sleep(self.chance.uniform(0, 1))
+        self._request("release", "held")
+
+    def stop_the_daemon(self, _):
+        self._request("stop", *self.chance.choice([[], ["--now"]]))
+
+
 def play_round(folder, options, chance):
-    sweep = Sweep(folder, options.binaries, options.grid_file, options.jobs)
-    disturber = Disturber(sweep, chance)
+    arguments = folder, options.binaries, options.grid_file, options.jobs
+    sweep = DaemonSweep(*arguments) if options.daemon else Sweep(*arguments)
+    disturber = (DaemonDisturber if options.daemon else Disturber)(sweep, chance)
     happened = collections.Counter()
     while sum(happened.values()) < options.disturbances:
         harness = sweep.start()
@@ -232,6 +298,7 @@ def main():
     parser.add_argument("--disturbances", type=int, default=12, help="in each round, at most")
     parser.add_argument("--updates", type=int, default=60, help="of each run; 0: the grid's own 800")
     parser.add_argument("--longest-wait", type=float, default=4, help="seconds between two disturbances, at most")
+    parser.add_argument("--daemon", action="store_true", help="submit the grid to a daemon that is killed and started again")
     parser.add_argument("--jobs", type=int, default=2, help="runs at once")
     parser.add_argument("--binaries", type=pathlib.Path, default=ROOT / "build/bin")
     options = parser.parse_args()
