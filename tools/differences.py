@@ -1,0 +1,75 @@
+#!/usr/bin/env python3
+"""Differences of means between the labels of an axis, with their 95 % intervals.
+
+    tearless runs SWEEP --csv | tools/differences.py --label model.norm.kind --by task --value test.accuracy [PAIR …]
+
+Reads CSV, one line a run. PAIR: A-B, two labels (default: each with the first). The interval is Welch's: the runs of two
+labels are independent samples whose variances may differ. "decided" is a difference whose interval does not contain 0; of
+twenty pairs that do not differ one is expected to be.
+"""
+
+import argparse
+import csv
+import math
+import statistics
+import sys
+
+
+def t_quantile(probability, df):
+    """Student's t with df degrees of freedom, by bisection on its distribution function (Simpson's rule)."""
+    scale = math.exp(math.lgamma((df + 1) / 2) - math.lgamma(df / 2)) / math.sqrt(df * math.pi)
+
+    def distribution(t, steps=2000):
+        h = t / steps
+        total = sum((1 if i in (0, steps) else 4 if i % 2 else 2) * (1 + (i * h) ** 2 / df) ** (-(df + 1) / 2)
+                    for i in range(steps + 1))
+        return 0.5 + scale * total * h / 3
+
+    low, high = 0.0, 1.0
+    while distribution(high) < probability:
+        high *= 2
+    for _ in range(50):
+        middle = (low + high) / 2
+        low, high = (middle, high) if distribution(middle) < probability else (low, middle)
+    return (low + high) / 2
+
+
+def difference(a, b):
+    """(mean of a - mean of b, half the width of the 95 % interval)"""
+    va, vb = statistics.variance(a) / len(a), statistics.variance(b) / len(b)
+    if va + vb == 0:
+        return statistics.mean(a) - statistics.mean(b), 0.0
+    df = (va + vb) ** 2 / (va**2 / (len(a) - 1) + vb**2 / (len(b) - 1))
+    return statistics.mean(a) - statistics.mean(b), t_quantile(0.975, df) * math.sqrt(va + vb)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--label", required=True, help="column whose values are compared")
+    parser.add_argument("--by", help="column: a comparison for each of its values")
+    parser.add_argument("--value", required=True, help="column with the number")
+    parser.add_argument("pairs", nargs="*", metavar="PAIR")
+    options = parser.parse_args()
+    values = {}
+    for row in csv.DictReader(sys.stdin):
+        missing = [name for name in (options.label, options.by, options.value) if name and name not in row]
+        if missing:
+            sys.exit(f"differences: the input has no column {missing[0]!r}; it has {', '.join(row)}")
+        if row[options.value]:
+            group = values.setdefault(row[options.by] if options.by else "", {})
+            group.setdefault(row[options.label], []).append(float(row[options.value]))
+    print(f"| {options.by or ''} | pair | difference | 95 % interval | n | decided |\n|---|---|---:|---:|---:|---|")
+    for by, labels in values.items():
+        names = list(labels)
+        for pair in [p.split("-") for p in options.pairs] or [[name, names[0]] for name in names[1:]]:
+            unknown = [name for name in pair if len(labels.get(name, [])) < 2]
+            if len(pair) != 2 or unknown:
+                sys.exit(f"differences: {'-'.join(pair)}: {by or 'the input'} has not two values of both; labels: {', '.join(names)}")
+            a, b = (labels[name] for name in pair)
+            d, half = difference(a, b)
+            decided = "yes" if abs(d) > half else "no"
+            print(f"| {by} | {pair[0]} − {pair[1]} | {d:+.2f} | {d - half:+.2f} … {d + half:+.2f} | {len(a)}, {len(b)} | {decided} |")
+
+
+if __name__ == "__main__":
+    main()
