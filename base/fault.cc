@@ -61,7 +61,7 @@ void kill_victims() {
 // --- the shadow folder ---------------------------------------------------------------------------------------------
 //
 //   names-INODE  the directory entries of a folder as of its last fsync: a line "d INODE NAME" or "f INODE NAME" each
-//   bytes-INODE  the content of a file as of its last fsync
+//   bytes-INODE  the content and the permissions of a file as of its last fsync
 //   keep-INODE   a hard link to the file
 
 std::string inode_name(const struct stat& info) { return std::to_string(info.st_ino); }
@@ -104,6 +104,7 @@ void note_durable(int descriptor) {
   const int readable = ::open(opened.c_str(), O_RDONLY | O_CLOEXEC);
   if (readable < 0) return;
   copy_bytes(readable, shadow / ("bytes-" + name));
+  ::chmod((shadow / ("bytes-" + name)).c_str(), info.st_mode & 07777);  // copy_file() keeps it
   ::close(readable);
 }
 
