@@ -13,6 +13,8 @@
 namespace tearless::harness {
 namespace {
 
+constexpr int kMostMeasured = 4;  // runs of a shape whose folders are measured
+
 // Seconds that the runs of a shape took for each update that they might have made.
 struct Pace {
   int64_t runs = 0;
@@ -71,6 +73,28 @@ Estimate estimate_of(const std::vector<UntrainedRun>& runs, const std::vector<Ti
   }
   if (sum > 0) estimate.error = 2 * std::sqrt(variance) / sum;
   return estimate;
+}
+
+std::optional<int64_t> disk_estimate(const std::vector<UntrainedRun>& runs, const std::vector<Timing>& ended,
+                                     const std::function<int64_t(const std::string& id)>& bytes_of) {
+  struct Size {
+    int runs = 0;
+    int64_t most = 0;
+  };
+  std::map<std::string, Size> sizes;
+  for (const UntrainedRun& run : runs) sizes[run.shape];
+  for (const Timing& run : ended) {
+    const auto size = sizes.find(run.shape);
+    if (size == sizes.end() || size->second.runs++ >= kMostMeasured) continue;
+    size->second.most = std::max(size->second.most, bytes_of(run.id));
+  }
+  int64_t bytes = 0;
+  for (const UntrainedRun& run : runs) {
+    const Size& size = sizes.at(run.shape);
+    if (run.shape.empty() || size.runs == 0) return std::nullopt;
+    bytes += size.most;
+  }
+  return bytes;
 }
 
 std::string estimate_text(const Estimate& estimate, int cores, int gpus) {

@@ -1,7 +1,9 @@
-// How long a plan will take, from runs of the same shapes that have ended.
+// How long a plan will take, and how much room on the disk, from runs of the same shapes that have ended.
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,6 +29,11 @@ struct Estimate {
 
 /// A run is taken to make the same part of its most updates, each as fast, as those of its shape on average.
 Estimate estimate_of(const std::vector<UntrainedRun>& runs, const std::vector<Timing>& ended);
+
+/// What these runs will have on the disk: each as much as the largest of a few runs of its shape that have ended. Unset
+/// if a run has a shape of which none has ended. `bytes_of`: the size of a run's folder.
+std::optional<int64_t> disk_estimate(const std::vector<UntrainedRun>& runs, const std::vector<Timing>& ended,
+                                     const std::function<int64_t(const std::string& id)>& bytes_of);
 
 /// "about 1:36:00 on 2 cores, ± 8 %, from 12 runs that have ended"; "" if nothing is known. `gpus` may be 0.
 std::string estimate_text(const Estimate& estimate, int cores, int gpus);

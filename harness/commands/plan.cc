@@ -4,9 +4,12 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <memory>
+#include <optional>
 #include <set>
 
+#include "base/files.h"
 #include "base/words.h"
 #include "harness/cli/estimate.h"
 #include "harness/cli/grid_state.h"
@@ -50,6 +53,7 @@ struct Tally {
   int64_t shared = 0;                            // points with the same run as another point of the grid
   std::map<std::string, int64_t> waiting_for;    // missing file, one sentence → number of runs
   Estimate estimate;                             // of the runs in kToRun
+  std::optional<int64_t> disk_bytes;             // likewise, disk_estimate()
 };
 
 void count(const Grid& grid, const GridPoint& point, Kind kind, Tally& tally) {
@@ -59,7 +63,7 @@ void count(const Grid& grid, const GridPoint& point, Kind kind, Tally& tally) {
   ++tally.by_axis.back()[static_cast<size_t>(seed)][kind];
 }
 
-Tally tally_of(const GridState& state, const Only& only) {
+Tally tally_of(const GridState& state, const Only& only, const Workspace& workspace) {
   const Grid& grid = state.grid;
   Tally tally;
   for (const Axis& axis : grid.axes) tally.by_axis.emplace_back(axis.points.size());
@@ -81,7 +85,12 @@ Tally tally_of(const GridState& state, const Only& only) {
                            .updates = run.answer.updates});
     }
   }
-  if (state.store) tally.estimate = estimate_of(untrained, state.store->timings());
+  if (state.store && !untrained.empty()) {
+    const std::vector<Timing> ended = state.store->timings();
+    tally.estimate = estimate_of(untrained, ended);
+    tally.disk_bytes =
+        disk_estimate(untrained, ended, [&](const std::string& id) { return bytes_in(workspace.run(id).root()); });
+  }
   for_each_point(grid, [&](const GridPoint& point, const Exclusion* excluded) {
     if (!excluded || !only.admits(point)) return;
     count(grid, point, kLeftOut, tally);
@@ -147,6 +156,15 @@ std::string sizes_text(const GridState& state) {
   return "parameters: " + (from == to ? from : from + " to " + to);
 }
 
+std::string disk_text(int64_t bytes, const std::filesystem::path& workspace) {
+  std::error_code unknown;
+  const std::filesystem::space_info space = std::filesystem::space(workspace, unknown);
+  if (unknown) return "about " + bytes_text(bytes);
+  const auto available = static_cast<int64_t>(space.available);
+  return fmt::format("about {}; {} are free{}", bytes_text(bytes), bytes_text(available),
+                     bytes < available ? "" : ": tearless gc deletes checkpoints of runs that have a result");
+}
+
 void print_plan(const GridState& state, const Tally& tally, const Globals& globals) {
   const Grid& grid = state.grid;
   const std::string target = grid.file.string() + workspace_option(globals);
@@ -165,6 +183,7 @@ void print_plan(const GridState& state, const Tally& tally, const Globals& globa
     print("To run: {}, {} updates at most; {}\n", counted(tally.all[kToRun], "run"), tally.updates, sizes_text(state));
     const std::string time = estimate_text(tally.estimate, static_cast<int>(cores_of_process().size()), /*gpus=*/0);
     if (!time.empty()) print("Time: {}\n", time);
+    if (tally.disk_bytes) print("Disk: {}\n", disk_text(*tally.disk_bytes, globals.workspace));
   }
   if (!state.errors.empty()) return;  // the caller prints the errors; they must be corrected first
   const char* next = tally.all[kToRun] > 0     ? "Next: tearless run"
@@ -193,7 +212,8 @@ json plan_json(const GridState& state, const Tally& tally) {
                       {"ended_runs", tally.estimate.ended},
                       {"cpu_seconds", tally.estimate.cpu_seconds},
                       {"gpu_seconds", tally.estimate.gpu_seconds},
-                      {"error", tally.estimate.error}};
+                      {"error", tally.estimate.error},
+                      {"disk_bytes", tally.disk_bytes ? json(*tally.disk_bytes) : json()}};
   plan["axes"] = json::array();
   for (size_t axis = 0; axis < grid.axes.size(); ++axis) {
     json points = json::array();
@@ -226,7 +246,7 @@ json plan_json(const GridState& state, const Tally& tally) {
 
 int plan(const PlanOptions& options, const Globals& globals) {
   const GridState state = look_up(options.grid, options.only, globals, WithoutProgram::kRefuse);
-  const Tally tally = tally_of(state, Only(state.grid, options.only));
+  const Tally tally = tally_of(state, Only(state.grid, options.only), Workspace(globals.workspace));
   if (globals.json) {
     print_json(plan_json(state, tally));
   } else {

@@ -1,9 +1,10 @@
-// How long a plan will take, compared with sums by hand.
+// How long a plan will take, and how much room, compared with sums by hand.
 #include "harness/cli/estimate.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <map>
 
 namespace tearless::harness {
 namespace {
@@ -59,6 +60,25 @@ TEST(Estimate, CountsCoresAndGpusApart) {
             "about 1:40 on 2 cores and 1:00:00 on 2 GPUs, from 2 ended runs of the same shapes");
   EXPECT_EQ(estimate_text(estimate, 2, 0),
             "about 1:40 on 2 cores and 2 GPU hours, from 2 ended runs of the same shapes");
+}
+
+TEST(Estimate, OfTheDiskIsTheLargestOfAFewRunsOfTheShape) {
+  const std::map<std::string, int64_t> sizes = {{"a1", 100}, {"a2", 300}, {"a3", 200}, {"b1", 7}, {"c1", 9}};
+  std::vector<Timing> ended;
+  for (const auto& [id, bytes] : sizes) ended.push_back({.id = id, .shape = id.substr(0, 1)});
+  std::vector<std::string> measured;
+  const auto bytes_of = [&](const std::string& id) {
+    measured.push_back(id);
+    return sizes.at(id);
+  };
+  EXPECT_EQ(disk_estimate({run("a", 1), run("a", 1), run("b", 1)}, ended, bytes_of), 2 * 300 + 7);
+  EXPECT_EQ(measured, (std::vector<std::string>{"a1", "a2", "a3", "b1"})) << "c is not asked for";
+  EXPECT_EQ(disk_estimate({run("a", 1), run("d", 1)}, ended, bytes_of), std::nullopt);
+  EXPECT_EQ(disk_estimate({run("", 1)}, {{.id = "a1", .shape = ""}}, bytes_of), std::nullopt);
+
+  measured.clear();
+  disk_estimate({run("a", 1)}, std::vector<Timing>(100, {.id = "a1", .shape = "a"}), bytes_of);
+  EXPECT_LE(measured.size(), 10u) << "folders are walked through";
 }
 
 }  // namespace

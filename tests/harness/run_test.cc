@@ -287,7 +287,12 @@ TEST_F(RunTest, ThePlanSaysHowLongTheRestWillTake) {
   EXPECT_EQ(plan.at("estimate").at("runs"), 2);
   EXPECT_EQ(plan.at("estimate").at("ended_runs"), 2);
   EXPECT_EQ(plan.at("estimate").at("cpu_seconds"), 2 * 12 * 0.5) << "12 updates, half a second each";
-  EXPECT_THAT(tearless({"plan", "grid.toml"}).output, HasSubstr("Time: about 0:"));
+  const int64_t disk = plan.at("estimate").at("disk_bytes");
+  EXPECT_GT(disk, 0);
+  EXPECT_EQ(disk % 2, 0) << "two runs, each as large as the larger of those that have ended";
+  const std::string text = tearless({"plan", "grid.toml"}).output;
+  EXPECT_THAT(text, HasSubstr("Time: about 0:"));
+  EXPECT_THAT(text, testing::ContainsRegex("Disk: about [0-9.]+ [A-Za-z]+; [0-9.]+ [A-Za-z]+ are free\n"));
 }
 
 TEST_F(RunTest, ARemovedLockFileLetsNoSecondWriterIn) {
