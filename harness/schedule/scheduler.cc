@@ -22,12 +22,8 @@ namespace {
 
 constexpr size_t kSameCrashPauses = 3;   // runs of a sweep with the same crash signature pause it
 constexpr int kOutsideEndsPause = 3;     // kills and losses of one run in a row, without progress, pause its sweeps
-constexpr int64_t kLogIsFull = 4 << 20;  // bytes; more output than this is no sign of life
 constexpr double kQuickEnd = 10;         // seconds; attempts that end sooner, without progress, are delayed
 constexpr double kLongestPatience = 60;  // seconds; the longest such delay
-constexpr double kShortestStall = 300;   // seconds; in training, less is never called a stall …
-constexpr double kStallFactor = 30;      // … and neither is less than so many times the longest gap between reports
-constexpr int kSignsOfARhythm = 5;       // reports after which the longest gap says something
 constexpr double kObserveEvery = 2;      // seconds between two looks at processes and GPUs
 constexpr const char* kSweepCancelled = "its sweep was cancelled";
 constexpr const char* kWasCancelled = "it was cancelled";
@@ -118,7 +114,8 @@ void Scheduler::take_up(const std::string& id) {
   // Its supervisor may not have begun yet.
   running.attempts_before = newest == 0 || end_is_recorded(id, newest) ? newest : newest - 1;
   running.checkpoint_before = run.newest_checkpoint();
-  running.since = running.last_sign = now_();
+  running.since = now_();
+  running.signs = SignsOfLife(running.since);
   running.progress.id = id;
   running.progress.label = label_of(id);
   running.progress.updates = record->updates;
@@ -234,6 +231,7 @@ void Scheduler::add_jobs(const std::string& id, Add how) {
   sweep.crashes.clear();
   sweep.submission = record->submission;
   sweep.total = store_.jobs_in(id);
+  sweep.axes = store_.label_axes_of(id);
   if (sweep.cancelled) return;
 
   const std::vector<std::string> names = folders_in(workspace_.runs());
@@ -268,6 +266,7 @@ void Scheduler::want(ActiveSweep& sweep, const JobRecord& record) {
   sweep.updates += job.updates;
   if (const auto running = running_.find(record.id); running != running_.end()) {
     running->second.progress.label = record.label;
+    running->second.progress.axes = sweep.axes;
     running->second.progress.updates = record.updates;
     running->second.stall_seconds = sweep.stall_seconds;
     running->second.give_up_seconds = give_up_after(sweep.program.grace_seconds);
@@ -536,9 +535,11 @@ bool Scheduler::launch(const std::string& id, const RunNeeds& needs, const Reser
   running.give_up_seconds = give_up_after(sweep.program.grace_seconds);
   const int64_t before = running.attempts_before = run.newest_begun_attempt();
   running.checkpoint_before = run.newest_checkpoint();
-  running.since = running.last_sign = now_();
+  running.since = now_();
+  running.signs = SignsOfLife(running.since);
   running.progress.id = id;
   running.progress.label = job.label;
+  running.progress.axes = sweep.axes;
   running.progress.updates = job.updates;
   running_.emplace(id, std::move(running));
   try {
@@ -774,21 +775,17 @@ void Scheduler::poll(const std::string& id, Running& running) {
   running.progress.take(record_new_metrics(store_, workspace_, id), now_());
   note_measured(running, read_attempt(run, newest).measured);
 
-  if (gives_sign_of_life(run, newest, running)) {
-    if (running.signs++ > 0) running.longest_gap = std::max(running.longest_gap, now_() - running.last_sign);
-    running.last_sign = now_();
-  }
+  running.signs.note(size_or_zero(run.metrics()), size_or_zero(run.attempt(newest) / "log.txt"), now_());
   if (!running.stop && is_too_quiet(run, newest, running)) ask_to_stop(id, running, StopReason::kStall);
 }
 
 // While a program trains it reports again and again, so that a gap much longer than all before means that it hangs.
 // What else it does (it evaluates, writes a checkpoint) may take longer than anything seen before.
 bool Scheduler::is_too_quiet(const RunDirectory& run, int64_t attempt, const Running& running) const {
-  const double quiet = now_() - running.last_sign;
+  const double quiet = running.signs.quiet(now_());
   if (running.stall_seconds <= 0) return false;
   if (quiet > running.stall_seconds) return true;
-  return quiet > std::max(kShortestStall, kStallFactor * running.longest_gap) && running.signs >= kSignsOfARhythm &&
-         phase_of(run, attempt) == "training";
+  return quiet > running.signs.longest_in_training() && phase_of(run, attempt) == "training";
 }
 
 void Scheduler::note_measured(Running& running, const nlohmann::json& measured) {
@@ -799,16 +796,6 @@ void Scheduler::note_measured(Running& running, const nlohmann::json& measured) 
   // A program on a GPU reports its use of the machine's memory, too; of its GPU's memory the driver knows.
   const auto bytes = static_cast<int64_t>(number("peak_memory_bytes"));
   if (bytes > 0 && running.needs.device == "cpu") resources_.note_use(running.needs, running.reservation, bytes);
-}
-
-// A sign of life is growth of metrics.jsonl, or of log.txt until that is full: a program that floods its log may be
-// making no progress.
-bool Scheduler::gives_sign_of_life(const RunDirectory& run, int64_t attempt, Running& running) {
-  const int64_t log = size_or_zero(run.attempt(attempt) / "log.txt");
-  running.log_is_full |= log < running.log_seen || log > kLogIsFull;
-  running.log_seen = log;
-  const int64_t size = size_or_zero(run.metrics()) + (running.log_is_full ? 0 : log);
-  return std::exchange(running.size_seen, size) != size;
 }
 
 // --- what others ask -------------------------------------------------------------------------------------------------

@@ -31,6 +31,7 @@
 #include "harness/runs/workspace.h"
 #include "harness/schedule/job_queue.h"
 #include "harness/schedule/launcher.h"
+#include "harness/schedule/signs_of_life.h"
 #include "harness/store/store.h"
 
 namespace tearless::harness {
@@ -157,6 +158,7 @@ class Scheduler {
  private:
   struct ActiveSweep {
     std::string id;
+    std::string axes;  // what the parts of its runs' labels mean, label_axes()
     TrainingProgram program;
     double stall_seconds = 0;
     int64_t priority = 0, submission = 0;
@@ -192,14 +194,9 @@ class Scheduler {
     bool start_recorded = false;     // its start is in the store
     int64_t attempts_before = 0;     // the launched attempt has a higher number than this
     double since = 0;                // time of the launch
-    double last_sign = 0;            // time of the last sign of life
-    int signs = 0;                   // how many were seen
-    double longest_gap = 0;          // seconds between two of them
-    int64_t size_seen = -1;          // bytes of metrics.jsonl and log.txt together, at the last poll
-    int64_t log_seen = 0;            // bytes of log.txt at the last poll
-    bool log_is_full = false;        // output is no longer a sign of life
-    int64_t checkpoint_before = 0;   // newest checkpoint at the launch
-    double stall_seconds = 0;        // SweepPolicy
+    SignsOfLife signs;
+    int64_t checkpoint_before = 0;  // newest checkpoint at the launch
+    double stall_seconds = 0;       // SweepPolicy
     double give_up_seconds = give_up_after(SweepPolicy().grace_seconds);
     Progress progress;
   };
@@ -249,7 +246,6 @@ class Scheduler {
   // Running attempts.
   void ask_to_stop(const std::string& id, Running& running, StopReason why);
   bool is_too_quiet(const RunDirectory& run, int64_t attempt, const Running& running) const;
-  bool gives_sign_of_life(const RunDirectory& run, int64_t attempt, Running& running);
   void poll(const std::string& id, Running& running);
   void note_measured(Running& running, const nlohmann::json& measured);
   void observe_resources();

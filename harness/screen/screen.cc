@@ -76,45 +76,71 @@ size_t widest(const Texts& texts) {
   return most;
 }
 
-/// [part][run]: the parts of the labels that are not the same for all runs; of a single run all.
-std::vector<Texts> differing_parts(const std::vector<Progress>& running) {
-  std::vector<Texts> parts;
+/// A part of the labels of all runs.
+struct Part {
+  std::string axis;  // "": not known
+  Texts texts;       // one for each run
+};
+
+/// The parts of the labels that are not the same for all runs; of a single run all.
+std::vector<Part> differing_parts(const std::vector<Progress>& running) {
+  std::vector<Part> parts;
   for (const Progress& run : running) {
     const Texts of_run = parts_of(printable(run.label));
     if (parts.empty()) parts.resize(of_run.size());
     if (parts.size() != of_run.size()) {  // a separator within a part: labels cannot be compared part by part
       Texts labels;
       for (const Progress& whole : running) labels.push_back(printable(whole.label));
-      return {labels};
+      return {{"", labels}};
     }
-    for (size_t i = 0; i < parts.size(); ++i) parts[i].push_back(of_run[i]);
+    for (size_t i = 0; i < parts.size(); ++i) parts[i].texts.push_back(of_run[i]);
+  }
+  const bool same_axes =
+      std::all_of(running.begin(), running.end(), [&](const Progress& run) { return run.axes == running[0].axes; });
+  if (const Texts axes = parts_of(printable(running.empty() ? "" : running[0].axes));
+      same_axes && axes.size() == parts.size()) {
+    for (size_t i = 0; i < parts.size(); ++i) parts[i].axis = axes[i];
   }
   if (running.size() > 1) {
-    std::erase_if(parts, [](const Texts& part) { return std::set(part.begin(), part.end()).size() == 1; });
+    std::erase_if(parts, [](const Part& part) { return std::set(part.texts.begin(), part.texts.end()).size() == 1; });
   }
   return parts;
 }
 
-Texts joined(const std::vector<Texts>& parts, size_t runs) {
+/// The names of the axes, or their last words, if one of the two fits into so many columns.
+std::string heading_of(const std::vector<Part>& parts, size_t columns) {
+  for (const bool whole : {true, false}) {
+    std::string heading;
+    for (const Part& part : parts) {
+      const std::string name = whole ? part.axis : part.axis.substr(part.axis.rfind('.') + 1);
+      if (!heading.empty()) heading += kSeparator;
+      heading += name;
+    }
+    if (characters(heading) <= columns) return heading;
+  }
+  return "";
+}
+
+Texts joined(const std::vector<Part>& parts, size_t runs) {
   Texts labels(runs);
-  for (const Texts& part : parts) {
+  for (const Part& part : parts) {
     for (size_t run = 0; run < runs; ++run) {
       if (!labels[run].empty()) labels[run] += kSeparator;
-      labels[run] += part[run];
+      labels[run] += part.texts[run];
     }
   }
   return labels;
 }
 
 /// What tells the runs apart, shortened to `columns` characters if that is possible.
-Texts short_labels(const std::vector<Texts>& parts, size_t runs, size_t columns) {
+Texts short_labels(const std::vector<Part>& parts, size_t runs, size_t columns) {
   size_t longest = 0;
-  for (const Texts& part : parts) longest = std::max(longest, widest(part));
-  std::vector<Texts> shorter = parts;
+  for (const Part& part : parts) longest = std::max(longest, widest(part.texts));
+  std::vector<Part> shorter = parts;
   for (size_t most = longest; widest(joined(shorter, runs)) > columns && most-- > kLeastPart;) {
     for (size_t i = 0; i < parts.size(); ++i) {
-      const Texts part = shortened(parts[i], most);
-      if (widest(part) <= most) shorter[i] = part;
+      Texts texts = shortened(parts[i].texts, most);
+      if (widest(texts) <= most) shorter[i].texts = std::move(texts);
     }
   }
   return joined(shorter, runs);
@@ -167,22 +193,23 @@ std::vector<std::string> progress_lines(const std::vector<Progress>& running, si
     speed.cells.push_back(speed_text(run));
     left.cells.push_back(run.stopping ? "stopping" : duration_text(run.seconds_left()));
   }
-  const std::vector<Texts> parts = differing_parts(running);
+  const std::vector<Part> parts = differing_parts(running);
   const size_t wanted = std::min(widest(joined(parts, running.size())), kLeastLabel);
   const auto has_cells = [](const Column& column) { return widest(column.cells) > 0; };
   std::vector<Column> table;
   Texts labels;
+  size_t room = 0;
   for (const std::vector<Column>& choice : {std::vector{id, update, loss, dev, speed, left},
                                             {id, update, loss, speed, left},
                                             {id, update, loss, left},
                                             {id, update, left}}) {
     table.clear();
     std::copy_if(choice.begin(), choice.end(), std::back_inserter(table), has_cells);
-    const size_t room = columns - std::min(columns, width_of(table));
+    room = columns - std::min(columns, width_of(table));
     labels = short_labels(parts, running.size(), room);
     if (room >= wanted && widest(labels) <= room) break;
   }
-  table.insert(table.begin() + (has_cells(id) ? 1 : 0), {"", labels, false});
+  table.insert(table.begin() + (has_cells(id) ? 1 : 0), {heading_of(parts, room), labels, false});
 
   std::vector<std::string> lines = {cut(line_of(table, [](const Column& column) { return column.heading; }), columns)};
   for (size_t run = 0; run < running.size(); ++run) {

@@ -12,6 +12,8 @@ namespace tearless::harness {
 
 /// The header and one line for each run, of at most `columns` characters. Of a label, " · " separates the parts: those
 /// that all runs share are left out, and long ones lose characters in their middle, but never so that two become alike.
+/// The header names the parts that are shown, if all runs have the same axes: whole, or by the last words of their
+/// names, or not at all, as there is room.
 /// Where there is no room for all columns, the development score is left out first, then the speed, then the loss.
 std::vector<std::string> progress_lines(const std::vector<Progress>& running, size_t columns);
 

@@ -18,6 +18,7 @@ Progress progress_from(const json& j) {
   Progress progress;
   progress.id = j.at("id");
   progress.label = j.at("label");
+  progress.axes = j.at("axes");
   progress.step = j.at("step");
   progress.updates = j.at("updates");
   progress.loss = optional_number_from(j.at("loss"));
@@ -66,6 +67,7 @@ const SweepFacts* ServiceFacts::sweep(const std::string& id) const {
 json to_json(const Progress& progress) {
   return {{"id", progress.id},
           {"label", progress.label},
+          {"axes", progress.axes},
           {"step", progress.step},
           {"updates", progress.updates},
           {"loss", optional_number(progress.loss)},

@@ -158,6 +158,12 @@ std::string run_label(const nlohmann::ordered_json& coordinates, int64_t seed) {
   return label + fmt::format("seed {}", seed);
 }
 
+std::string label_axes(const nlohmann::ordered_json& coordinates) {
+  std::string axes;
+  for (const auto& [axis, point] : coordinates.items()) axes += axis + " · ";
+  return axes + "seed";
+}
+
 // --- opening -------------------------------------------------------------------------------------------------------
 
 std::unique_ptr<Store> Store::open_writer(const Workspace& workspace) {
@@ -330,6 +336,12 @@ JobRecord Store::job(const std::string& sweep, const std::string& run) const {
   return job_from(row);
 }
 
+std::string Store::label_axes_of(const std::string& sweep) const {
+  Statement row(*database_, "SELECT coordinates FROM sweep_runs WHERE sweep = ? ORDER BY place LIMIT 1");
+  row.bind(1, sweep);
+  return row.executeStep() ? label_axes(understood(row.getColumn(0), as_json)) : "";
+}
+
 int64_t Store::jobs_in(const std::string& sweep) const {
   Question row(
       *database_,
@@ -351,14 +363,15 @@ std::vector<std::string> Store::sweeps_of(const std::string& run) const {
 std::vector<Timing> Store::timings() const {
   // The program's own time where it says so: the supervisor's has whole seconds only.
   Question row(*database_,
-               "SELECT shape, updates, (SELECT sum(coalesce(json_extract(measured, '$.seconds'), "
+               "SELECT id, shape, updates, (SELECT sum(coalesce(json_extract(measured, '$.seconds'), "
                "strftime('%s', ended_at) - strftime('%s', started_at))) FROM attempts WHERE run = number) "
                "FROM runs WHERE state = 'done' AND shape != ''");
   std::vector<Timing> timings;
   while (row.executeStep()) {
-    timings.push_back({.shape = row.getColumn(0).getString(),
-                       .updates = row.getColumn(1).getInt64(),
-                       .seconds = row.getColumn(2).getDouble()});
+    timings.push_back({.id = row.getColumn(0).getString(),
+                       .shape = row.getColumn(1).getString(),
+                       .updates = row.getColumn(2).getInt64(),
+                       .seconds = row.getColumn(3).getDouble()});
   }
   return timings;
 }

@@ -28,6 +28,8 @@ namespace tearless::harness {
 
 /// A run's coordinates in its grid, for messages: "layer_norm · pre · seed 1".
 std::string run_label(const nlohmann::ordered_json& coordinates, int64_t seed);
+/// What the parts of such a label mean: "model.norm.kind · model.placement · seed".
+std::string label_axes(const nlohmann::ordered_json& coordinates);
 
 /// A run as a sweep requests it.
 struct RunRequest {
@@ -112,6 +114,7 @@ struct JobRecord {
 
 /// How long a run that is done took.
 struct Timing {
+  std::string id = {};
   std::string shape;    // RunNeeds::shape
   int64_t updates = 0;  // the most that it could make
   double seconds = 0;   // of all its attempts
@@ -165,6 +168,8 @@ class Store {
   std::vector<JobRecord> jobs_of(const std::string& sweep, bool pending_only) const;
   /// One of them. REQUIRES: the sweep has the run.
   JobRecord job(const std::string& sweep, const std::string& run) const;
+  /// label_axes() of a sweep's runs.
+  std::string label_axes_of(const std::string& sweep) const;
   /// The number of a sweep's runs, without those whose data are missing.
   int64_t jobs_in(const std::string& sweep) const;
   /// The ids of the sweeps that have the run, in the order of their submission.

@@ -284,7 +284,7 @@ TEST_F(DaemonTest, ASweepWhoseProgramIsGoneIsPausedAndSaysWhatToDo) {
 
 TEST_F(DaemonTest, AFullDiskIsWaitedFor) {
   test::Faults faults(folder_.path());
-  faults.plan().roles = fault::kHarness;
+  faults.plan().roles = fault::kDaemon;
   faults.fail(fault::kCommit, ENOSPC, 12, 13);
   test::Command daemon = command({"daemon", "--background"});
   daemon.environment.merge(faults.environment());

@@ -173,6 +173,28 @@ TEST(ProgressLines, LeaveOutWhatAllRunsShareAndNothingOfASingleRun) {
       << "a value with a separator in it";
 }
 
+TEST(ProgressLines, NameTheAxesThatAreShownAsThereIsRoom) {
+  const auto heading = [](std::vector<Progress> runs, size_t columns) {
+    const std::string line = progress_lines(runs, columns)[0];
+    return line.substr(0, line.find("  "));
+  };
+  const auto at = [](const std::string& label, const std::string& axes) {
+    Progress progress = running(label, 1);
+    progress.axes = axes;
+    return progress;
+  };
+  const std::string axes = "task · model.norm.kind · seed";
+  const Progress one = at("RT · layer_norm · seed 1", axes), other = at("RT · ada_norm · seed 2", axes);
+  EXPECT_EQ(heading({one}, 100), axes);
+  EXPECT_EQ(heading({one, other}, 100), "model.norm.kind · seed") << "the task is the same";
+  EXPECT_EQ(heading({one, other}, 22 + 13), "model.norm.kind · seed");
+  EXPECT_EQ(heading({one, other}, 21 + 13), "kind · seed");
+  EXPECT_EQ(heading({at("a", "norm"), at("b", "norm")}, 4 + 13), "norm");
+  EXPECT_EQ(heading({at("a", "norm"), at("b", "norm")}, 3 + 13), "") << "a name is not cut";
+  EXPECT_EQ(heading({one, at("RT · ada_norm · seed 2", "task · norm · seed")}, 100), "") << "of two grids";
+  EXPECT_EQ(heading({at("a · b · seed 1", "axis · seed")}, 100), "") << "a value with a separator in it";
+}
+
 TEST(ProgressLines, ShortenTheMiddleOfLabelsButKeepRunsApart) {
   const auto labels = [](const std::string& one, const std::string& other, size_t columns) {
     const Lines lines = progress_lines({running(one, 1), running(other, 1)}, columns);
