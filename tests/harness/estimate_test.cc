@@ -78,7 +78,7 @@ TEST(Estimate, OfTheDiskIsTheLargestOfAFewRunsOfTheShape) {
 
   measured.clear();
   disk_estimate({run("a", 1)}, std::vector<Timing>(100, {.id = "a1", .shape = "a"}), bytes_of);
-  EXPECT_LE(measured.size(), 10u) << "folders are walked through";
+  EXPECT_LE(measured.size(), 10u) << "each folder is read";
 }
 
 }  // namespace
