@@ -1,7 +1,10 @@
 #include "harness/cli/columns.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "harness/cli/output.h"
 #include "harness/table/table.h"
@@ -23,6 +26,14 @@ void print_columns(std::vector<std::vector<std::string>> lines) {
       text += line[i] + std::string(widths[i] - display_width(line[i]) + 2, ' ');
     }
     print("{}\n", text.substr(0, text.find_last_not_of(' ') + 1));
+  }
+}
+
+void print_csv(std::vector<std::vector<std::string>> lines) {
+  if (!lines.empty()) lines.front() = distinct_names(std::move(lines.front()));
+  for (auto& line : lines) {
+    for (std::string& cell : line) cell = escape_csv(printable(cell));
+    fmt::print("{}\n", fmt::join(line, ","));
   }
 }
 

@@ -10,6 +10,10 @@ namespace tearless::harness {
 /// Texts are made printable.
 void print_columns(std::vector<std::vector<std::string>> lines);
 
+/// Prints lines of cells to standard output as CSV (RFC 4180). The first line is the header; its names are made unique,
+/// and texts printable.
+void print_csv(std::vector<std::vector<std::string>> lines);
+
 /// Makes the names of columns unique: the second column `run` becomes `run:2`.
 std::vector<std::string> distinct_names(std::vector<std::string> columns);
 

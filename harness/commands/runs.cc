@@ -1,5 +1,5 @@
 // `tearless runs [SWEEP | RUN …]`: one line a run, for people and for programs. It reads the database alone.
-#include <fmt/ranges.h>
+#include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -144,14 +144,10 @@ void print_runs(const std::vector<RunOfSweep>& rows, const RunsOptions& options)
 void print_runs_as_csv(const std::vector<RunOfSweep>& rows, const RunsOptions& options) {
   const std::vector<std::string> axes = axes_in(rows);
   const std::vector<std::string> scores = chosen_scores(rows, options, /*all=*/true);
-  const auto print_line = [](RunLine line) {
-    for (std::string& cell : line) cell = escape_csv(printable(cell));
-    fmt::print("{}\n", fmt::join(line, ","));
-  };
   RunLine header = {"run", "sweep", "place", "seed", "state", "class", "reason", "step", "updates"};
   header.insert(header.end(), axes.begin(), axes.end());
   header.insert(header.end(), scores.begin(), scores.end());
-  print_line(distinct_names(header));
+  std::vector<RunLine> lines = {header};
   for (const RunOfSweep& row : rows) {
     const RunRecord& run = row.run;
     RunLine line = {run.id, row.sweep};
@@ -167,8 +163,9 @@ void print_runs_as_csv(const std::vector<RunOfSweep>& rows, const RunsOptions& o
       const auto value = row.scores.find(score);
       line.push_back(value == row.scores.end() ? "" : fmt::format("{}", value->second));
     }
-    print_line(std::move(line));
+    lines.push_back(std::move(line));
   }
+  print_csv(std::move(lines));
 }
 
 void print_runs_as_json(const std::vector<RunOfSweep>& rows, const RunsOptions& options) {

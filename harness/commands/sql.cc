@@ -18,6 +18,11 @@ namespace {
 
 using nlohmann::json;
 
+struct SqlOptions {
+  std::string query;
+  bool csv = false;
+};
+
 constexpr const char* kListViews =
     "SELECT m.name AS view, group_concat(c.name, ', ') AS columns FROM sqlite_schema m, pragma_table_info(m.name) c "
     "WHERE m.type = 'view' GROUP BY m.name";
@@ -28,13 +33,13 @@ std::string cell_text(const json& value) {
   return value.is_string() ? value.get<std::string>() : value.dump();
 }
 
-void print_table(const QueryResult& result) {
+std::vector<std::vector<std::string>> lines_of(const QueryResult& result) {
   std::vector<std::vector<std::string>> lines = {result.columns};
   for (const auto& row : result.rows) {
     std::vector<std::string>& line = lines.emplace_back();
     for (const json& value : row) line.push_back(cell_text(value));
   }
-  print_columns(lines);
+  return lines;
 }
 
 void print_as_json(const QueryResult& result) {
@@ -51,13 +56,19 @@ void print_as_json(const QueryResult& result) {
 }  // namespace
 
 Action command_sql(CLI::App& app, const Globals& globals) {
-  const auto query = std::make_shared<std::string>();
-  app.add_option("query", *query, "a SELECT; without one the views and their columns are listed");
-  return [query, &globals]() -> int {
+  const auto options = std::make_shared<SqlOptions>();
+  app.add_option("query", options->query, "a SELECT; without one the views and their columns are listed");
+  app.add_flag("--csv", options->csv, "print CSV with a line of names");
+  return [options, &globals]() -> int {
+    if (options->csv && globals.json) fail("--json and --csv contradict each other; omit one of them");
     const auto store = Store::open_reader(Workspace(globals.workspace));
     if (!store) fail("there is no database in {}; `tearless run` creates it", globals.workspace.string());
-    const QueryResult result = store->query(query->empty() ? kListViews : *query);
-    globals.json ? print_as_json(result) : print_table(result);
+    const QueryResult result = store->query(options->query.empty() ? kListViews : options->query);
+    if (globals.json) {
+      print_as_json(result);
+    } else {
+      options->csv ? print_csv(lines_of(result)) : print_columns(lines_of(result));
+    }
     return kOk;
   };
 }

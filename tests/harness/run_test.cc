@@ -398,6 +398,9 @@ TEST_F(RunTest, LogAndSqlShowWhatHappened) {
   const test::Finished answer = tearless({"sql", "SELECT run, outcome FROM attempts_view ORDER BY attempt", "--json"});
   EXPECT_EQ(nlohmann::json::parse(answer.output),
             (nlohmann::json{{{"run", id}, {"outcome", "crashed"}}, {{"run", id}, {"outcome", "done"}}}));
+  EXPECT_EQ(tearless({"sql", "SELECT attempt AS a, 'x,\"y' AS a FROM attempts_view ORDER BY attempt", "--csv"}).output,
+            "a,a:2\n1,\"x,\"\"y\"\n2,\"x,\"\"y\"\n");
+  EXPECT_EQ(tearless({"sql", "SELECT 1", "--csv", "--json"}).code, 2);
   EXPECT_THAT(tearless({"sql"}).output, HasSubstr("scores_view"));
   EXPECT_EQ(tearless({"sql", "DELETE FROM runs"}).code, 2);
 }
