@@ -68,7 +68,9 @@ def main():
             a, b = (labels[name] for name in pair)
             d, half = difference(a, b)
             decided = "yes" if abs(d) > half else "no"
-            print(f"| {by} | {pair[0]} − {pair[1]} | {d:+.2f} | {d - half:+.2f} … {d + half:+.2f} | {len(a)}, {len(b)} | {decided} |")
+            digits = max(2, 1 - math.floor(math.log10(half))) if half > 0 else 2
+            interval = f"{d - half:+.{digits}f} … {d + half:+.{digits}f}"
+            print(f"| {by} | {pair[0]} − {pair[1]} | {d:+.{digits}f} | {interval} | {len(a)}, {len(b)} | {decided} |")
 
 
 if __name__ == "__main__":

@@ -42,6 +42,8 @@ class Command(unittest.TestCase):
         self.assertEqual(done.stdout.splitlines()[2:], [
             "| RT | b − a | +10.00 | +6.96 … +13.04 | 2, 2 | yes |",
             "| MNIST | b − a | +0.25 | -4.23 … +4.73 | 2, 2 | no |"])
+        small = printed("norm,score\na,0.001\na,0.002\nb,0.0035\nb,0.0031\n", "--label", "norm", "--value", "score")
+        self.assertIn("| b − a | +0.0018 | -0.0022 … +0.0058 |", small.stdout)
         reverse = printed(self.runs, "--label", "norm", "--by", "task", "--value", "score", "a-b")
         self.assertIn("| RT | a − b | -10.00 | -13.04 … -6.96 | 2, 2 | yes |", reverse.stdout)
 
