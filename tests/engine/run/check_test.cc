@@ -26,6 +26,7 @@ TEST(Check, NamesTheSettingThatTheSentenceIsAboutAndNotASuggestion) {
 TEST(Check, GivesRunsOneShapeUnlessASettingChangesTheirMemoryOrSpeed) {
   const auto shape = [](json changes) {
     json settings = {{"data.name", "x"}, {"data.source", "a"}, {"data.target", "b"}};
+    for (const char* set : {"train", "dev", "test"}) settings[std::string("data.") + set] = "absent";
     settings.update(changes);
     const json answer = answer_to(settings);
     EXPECT_FALSE(answer.contains("error")) << answer;
