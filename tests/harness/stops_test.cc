@@ -17,6 +17,7 @@
 #include "harness/store/rebuild.h"
 #include "harness/store/store.h"
 #include "tests/harness/run_fixture.h"
+#include "tests/support/terminal.h"
 
 namespace tearless::harness {
 namespace {
@@ -74,6 +75,12 @@ class StopsTest : public RunTest {
     const test::Finished finished = test::run(run);
     EXPECT_EQ(finished.code, 0) << finished.output << finished.errors;
     expect_undisturbed_bytes();
+  }
+
+  bool is_anything_alive() const {
+    const std::vector<RunDirectory> all = runs();
+    return LockFile::is_held(folder_ / "results") ||
+           std::any_of(all.begin(), all.end(), [](const RunDirectory& run) { return LockFile::is_held(run.lock()); });
   }
 
   pid_t engine_of(const RunDirectory& run) const {
@@ -306,21 +313,35 @@ TEST_F(StopsTest, RebuildLeavesNoWriteAheadLogOfTheOldDatabase) {
   }
 }
 
-TEST_F(StopsTest, AClosedTerminalStopsTheSweepUnlessHangupsAreIgnored) {
+TEST_F(StopsTest, AClosedTerminalStopsTheSweepWithCheckpointsAndTheNextRunResumesIt) {
   write_grid("\"succeed\"", 100);
-  const auto hung_up_after_the_first_start = [](const test::Command& sweep) {
-    test::Background harness(sweep);
-    EXPECT_TRUE(test::eventually([&] { return harness.output().find("started") != std::string::npos; }));
-    harness.signal(SIGHUP);
-    return harness.wait();
-  };
-  test::Command sweep = command({"run", "grid.toml"});
-  EXPECT_EQ(hung_up_after_the_first_start(sweep).code, 130);
-  expect_nothing_alive();
-  const std::vector<std::string> nohup = {"/bin/sh", "-c", "trap '' HUP; exec \"$@\"", "sh"};
-  sweep.arguments.insert(sweep.arguments.begin(), nohup.begin(), nohup.end());
-  const test::Finished finished = hung_up_after_the_first_start(sweep);
-  EXPECT_EQ(finished.code, 0) << finished.output << finished.errors;
+  test::Terminal terminal(login_shell());
+  terminal.type("tearless run grid.toml\n");
+  RunDirectory some("");
+  ASSERT_TRUE(wait_for_a_run_in_the_middle(&some));
+  terminal.hang_up();
+  ASSERT_TRUE(test::eventually([&] { return !is_anything_alive(); }));
+  const int64_t reached = some.newest_checkpoint();
+  EXPECT_EQ(read_metrics(some, 0).lines.back().step, reached);
+  const test::Finished next = tearless({"run", "grid.toml"});
+  EXPECT_EQ(next.code, 0) << next.output << next.errors;
+  const std::vector<AttemptRecord> of_one = store()->attempts_of(some.id());
+  ASSERT_EQ(of_one.size(), 2u);
+  EXPECT_EQ(of_one[0].outcome, "stopped");
+  EXPECT_EQ(of_one[0].checkpoint, reached);
+  EXPECT_EQ(results(), undisturbed());
+}
+
+TEST_F(StopsTest, ARunUnderNohupOutlivesItsTerminal) {
+  write_grid("\"succeed\"", 100);
+  test::Terminal terminal(login_shell());
+  terminal.type("nohup tearless run grid.toml &\n");
+  RunDirectory some("");
+  ASSERT_TRUE(wait_for_a_run_in_the_middle(&some));
+  terminal.hang_up();
+  ASSERT_TRUE(test::eventually([&] { return !LockFile::is_held(folder_ / "results"); }));
+  EXPECT_THAT(test::read_text(folder_ / "nohup.out"), HasSubstr("4 runs: 4 done"));
+  EXPECT_EQ(attempts(), 4);
   EXPECT_EQ(results(), undisturbed());
 }
 
