@@ -22,6 +22,7 @@
 namespace tearless::harness {
 namespace {
 
+using nlohmann::json;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -70,7 +71,10 @@ class StopsTest : public RunTest {
       EXPECT_EQ(store()->run(runs().at(0).id())->state, RunState::kQueued);
       expect_nothing_alive();
     }
-    for (const std::string& outcome : outcomes()) EXPECT_EQ(outcome, "stopped");
+    for (const AttemptRecord& attempt : store()->attempts_of(runs().at(0).id())) {
+      EXPECT_EQ(attempt.outcome, "stopped");
+      EXPECT_EQ(attempt.lost.value().updates, 0);
+    }
     fs::remove(folder_ / "slow");  // for programs that wait as long as it is there
     const test::Finished finished = test::run(run);
     EXPECT_EQ(finished.code, 0) << finished.output << finished.errors;
@@ -217,6 +221,28 @@ TEST_F(StopsTest, AnEngineKilledAfterEachNewCheckpointIsNeverFailed) {
   expect_undisturbed_bytes();
 }
 
+// With a checkpoint at each third update, a crash at the sixth, before its checkpoint, loses three.
+TEST_F(StopsTest, TheWorkThatACrashLostIsShownAndSurvivesTheLossOfTheDatabase) {
+  write_grid("\"crash_once\"", 0);
+  const test::Finished finished = tearless({"run", "grid.toml", "--only", "model.kind=a"});
+  ASSERT_EQ(finished.code, 0) << finished.output << finished.errors;
+  const auto shown = [&] {
+    const std::string text = tearless({"explain", runs().at(0).id()}).output + tearless({"status"}).output;
+    EXPECT_THAT(text, HasSubstr("; lost 3 updates, 0:0"));
+    EXPECT_THAT(text, HasSubstr("\n  lost: 6 updates, 0:0"));
+    const json run = json::parse(tearless({"explain", runs().at(0).id(), "--json"}).output).at(0);
+    EXPECT_EQ(run.at("attempts").at(0).at("lost").at("updates"), 3);
+    EXPECT_EQ(run.at("attempts").at(1).at("lost"), nullptr) << "it has a result";
+    const json sweep = json::parse(tearless({"status", "--json"}).output).at("sweeps").at(0);
+    EXPECT_EQ(sweep.at("lost").at("updates"), 6);
+    return text;
+  };
+  const std::string before = shown();
+  fs::remove(folder_ / "results/tearless.db");
+  ASSERT_EQ(tearless({"rebuild"}).code, 0);
+  EXPECT_EQ(shown(), before);
+}
+
 TEST_F(StopsTest, ThreeKillsWithoutProgressPauseTheSweepAndTheNextCommandContinues) {
   test::write_text(folder_ / "kill", "");
   const fs::path engine = shell_engine("[ -e \"$2/../../../kill\" ] && kill -9 $$\nexec $FAKE train \"$2\"");
@@ -256,9 +282,9 @@ TEST_F(StopsTest, OfTooMuchOutputHeadAndTailAreStoredAndTheRunIsDone) {
 TEST_F(StopsTest, ACopiedRunFolderIsRefused) {
   EXPECT_EQ(test::run(run_one()).code, 0);
   const std::string a = runs().at(0).id();
-  const nlohmann::json plan = nlohmann::json::parse(tearless({"plan", "grid.toml", "--json"}).output).at("runs");
+  const json plan = json::parse(tearless({"plan", "grid.toml", "--json"}).output).at("runs");
   std::string b;
-  for (const nlohmann::json& run : plan) {
+  for (const json& run : plan) {
     if (run.at("id") != a) b = run.at("id");
   }
   fs::copy(folder_ / ("results/runs/" + a), folder_ / ("results/runs/" + b), fs::copy_options::recursive);
@@ -374,7 +400,7 @@ TEST_F(StopsTest, AfterARebootAnAttemptIsLostThoughItsPidAndStartTimeAreInUseAga
     ::kill(static_cast<pid_t>(supervisor), SIGKILL);
     ASSERT_TRUE(test::eventually([&] { return !LockFile::is_held(run.lock()); }));
     test::Background other(test::Command{.arguments = {"/bin/sleep", "1000"}});
-    nlohmann::json start = *read_sealed(run.attempt(1) / "start.json");
+    json start = *read_sealed(run.attempt(1) / "start.json");
     start["supervisor"] = {{"pid", other.pid()},
                            {"start_ticks", *process_start_ticks(other.pid())},
                            {"boot_id", rebooted ? "4bbd3a3e-0000-4000-8000-000000000000" : boot_id()}};
