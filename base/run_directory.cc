@@ -16,6 +16,7 @@
 #include "base/sealed_json.h"
 #include "base/sys.h"
 #include "base/time.h"
+#include "base/work_done.h"
 
 namespace tearless {
 namespace fs = std::filesystem;
@@ -124,7 +125,10 @@ void write_start(const RunDirectory& run, int64_t attempt, json stamp) {
   stamp["host"] = host_name();
   stamp["processor"] = processor_name();
   stamp["started_at"] = utc_now();
-  stamp["checkpoint"] = run.newest_checkpoint();
+  const WorkDone found = work_done(run);
+  stamp["checkpoint"] = found.checkpoint;
+  stamp["step"] = found.step;
+  stamp["reported_ns"] = found.reported_ns;
   write_atomically(run.attempt(attempt) / "start.json", sealed(std::move(stamp)));
 }
 

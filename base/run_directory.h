@@ -84,8 +84,8 @@ std::optional<ProcessName> supervisor_of(const RunDirectory& run, int64_t attemp
 /// newest attempt's supervisor still runs although its lock file was removed. UserError if the file cannot be created.
 std::optional<LockFile> claim(const RunDirectory& run);
 
-/// Writes attempts/<n>/start.json: the calling process, this machine, the time, the newest checkpoint, and the fields
-/// of `stamp` (device, program, version, numerics).
+/// Writes attempts/<n>/start.json: the calling process, this machine, the time, how far the run is (work_done.h), and
+/// the fields of `stamp` (device, program, version, numerics).
 void write_start(const RunDirectory& run, int64_t attempt, nlohmann::json stamp);
 
 /// The id of a run: the first 16 hex digits of the SHA-256 of its canonical settings.

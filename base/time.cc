@@ -14,6 +14,13 @@ std::string utc_now() {
   return text;
 }
 
+std::optional<int64_t> seconds_of_utc(const std::string& text) {
+  std::tm parts{};
+  const char* end = ::strptime(text.c_str(), "%Y-%m-%dT%H:%M:%SZ", &parts);
+  if (!end || *end != '\0') return std::nullopt;
+  return ::timegm(&parts);
+}
+
 double steady_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }

@@ -1,12 +1,17 @@
 // Wall-clock time for timestamps, and a steady clock for durations. No result depends on them.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 
 namespace tearless {
 
 /// The current time in UTC, "2026-01-31T12:00:00Z".
 std::string utc_now();
+
+/// Seconds since 1970 of a text of utc_now(); nullopt for any other text.
+std::optional<int64_t> seconds_of_utc(const std::string& text);
 
 /// Seconds of a clock that is never set.
 double steady_seconds();

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Gathers what tools/gpu_suite.sh needs on a machine that has Python's torch and nothing of ours: programs, tests, and the libraries
+# Gathers what tools/gpu_suite.sh and tools/gpu_sweep.sh need on a machine that has Python's torch and nothing of ours: programs, tests, and the libraries
 # they need besides torch's and the C library (2.36 or newer).
 #   tools/portable.sh [BUILD] [FOLDER]     default: build, build-portable
 set -euo pipefail
 cd "$(dirname "$0")/.."
 build=${1:-build}
 folder=${2:-build-portable}
-programs=(tearless-engine test_engine test_engine_cuda)
+programs=(tearless tearless-engine test_engine test_engine_cuda)
 for file in "${programs[@]}" libtearless_cuda.so; do
   [ -e "$build/bin/$file" ] || { echo "portable: $build/bin/$file is missing: \`make test\` builds it, libtearless_cuda.so where nvcc 13 is" >&2; exit 1; }
 done

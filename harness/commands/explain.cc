@@ -64,6 +64,7 @@ void print_attempt(const AttemptRecord& attempt) {
   if (!attempt.started_at.empty())
     print("; {} to {}", attempt.started_at, attempt.ended_at.empty() ? "…" : attempt.ended_at);
   if (!attempt.host.empty()) print("; {}, {}", attempt.host, attempt.device);
+  if (attempt.lost && attempt.lost->updates > 0) print("; lost {}", text_of(*attempt.lost));
   print("\n");
 }
 
@@ -86,7 +87,8 @@ json run_json(const Known& run) {
                         {"ended_at", a.ended_at},
                         {"host", a.host},
                         {"device", a.device},
-                        {"measured", a.measured}});
+                        {"measured", a.measured},
+                        {"lost", a.lost ? to_json(*a.lost) : json()}});
   }
   return {{"id", run.result.id},
           {"grid", run.grid},

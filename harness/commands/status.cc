@@ -81,6 +81,7 @@ json to_json(const Store& store, const std::vector<Sweep>& sweeps, bool watched)
                     {"state", name_of(sweep.state)},
                     {"reason", sweep.reason},
                     {"priority", sweep.priority},
+                    {"lost", to_json(store.lost_in(sweep.id))},
                     {"runs", runs}});
   }
   return {{"watched", watched}, {"sweeps", list}};
@@ -102,6 +103,7 @@ void print_sweep(std::FILE* out, const Store& store, const Sweep& sweep) {
   print_to(out, "{}  {}\n  {}  submitted {}{}\n  {}\n", sweep.id, sweep.title, sweep.grid_file, sweep.submitted_at,
            sweep.priority == 0 ? "" : fmt::format(", priority {}", sweep.priority),
            fmt::format("{}", fmt::join(counts, ", ")));
+  if (const LostWork lost = store.lost_in(sweep.id); lost.updates > 0) print_to(out, "  lost: {}\n", text_of(lost));
   const bool unfinished = by_state.contains(RunState::kQueued) || by_state.contains(RunState::kRunning);
   if (unfinished && sweep.state != SweepState::kActive) {
     print_to(out, "  {}{}\n", name_of(sweep.state), sweep.reason.empty() ? "" : ": " + sweep.reason);

@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/run_directory.h"
+#include "harness/runs/lost_work.h"
 
 namespace tearless::harness {
 
@@ -28,8 +29,9 @@ struct AttemptRecord {
   std::string started_at, ended_at;     // UTC; "" if unknown
   // The machine; "cpu" or the name of the GPU; "model name" of the CPU; the version of the training program.
   std::string host, device, processor, version;
-  int64_t numerics = 0;     // Probe::numerics of the training program
-  nlohmann::json measured;  // measured.json (speed, memory …), or null
+  int64_t numerics = 0;          // Probe::numerics of the training program
+  nlohmann::json measured;       // measured.json (speed, memory …), or null
+  std::optional<LostWork> lost;  // unset while it runs, if it ended with a result, and if it is not known
 };
 
 /// A line of metrics.jsonl.
@@ -48,7 +50,8 @@ std::vector<int> cores_of(const RunDirectory& run, int64_t attempt);
 /// The phase that the program reported last (attempts/<n>/phase), or "".
 std::string phase_of(const RunDirectory& run, int64_t attempt);
 
-/// Reads start.json, exit.json and measured.json of an attempt. Leaves `outcome` and `reason` empty (see verdict.h).
+/// Reads start.json, exit.json and measured.json of an attempt. Leaves `outcome`, `reason` (see verdict.h) and `lost`
+/// empty.
 AttemptRecord read_attempt(const RunDirectory& run, int64_t attempt);
 
 /// The last line of log.txt that is not blank, as valid UTF-8, or "".

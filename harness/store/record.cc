@@ -25,6 +25,7 @@ void record_end(Store& store, const Workspace& workspace, const std::string& id,
       AttemptRecord record = read_attempt(run, attempt);
       record.outcome = verdict.outcome();
       record.reason = verdict.reason;
+      if (verdict.state == RunState::kFailed) record.lost = lost_work_of(run, attempt);
       store.put_attempt(id, record);
     }
     const MetricsRead metrics = read_metrics(run, attempt > 1 ? 0 : store.metrics_bytes(id));

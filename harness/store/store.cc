@@ -56,6 +56,11 @@ std::optional<int64_t> optional_integer(const SQLite::Column& column) {
   return column.getInt64();
 }
 
+std::optional<LostWork> lost_from(const SQLite::Column& updates, const SQLite::Column& seconds) {
+  if (updates.isNull()) return std::nullopt;
+  return LostWork{.updates = updates.getInt64(), .seconds = seconds.getDouble()};
+}
+
 std::vector<std::string> text_column(Question& statement) {
   std::vector<std::string> texts;
   while (statement.executeStep()) texts.push_back(statement.getColumn(0).getString());
@@ -263,7 +268,8 @@ std::optional<RunRecord> Store::run(const std::string& id) const {
 std::vector<AttemptRecord> Store::attempts_of(const std::string& id) const {
   Question row(*database_,
                "SELECT attempt, outcome, reason, code, signal, started_at, ended_at, host, device, processor, "
-               "version, numerics, measured, checkpoint FROM attempts_view WHERE run = ? ORDER BY attempt");
+               "version, numerics, measured, checkpoint, lost_updates, lost_seconds FROM attempts_view WHERE run = ? "
+               "ORDER BY attempt");
   row.bind(1, id);
   std::vector<AttemptRecord> attempts;
   while (row.executeStep()) {
@@ -282,9 +288,19 @@ std::vector<AttemptRecord> Store::attempts_of(const std::string& id) const {
                         .processor = row.getColumn(9).getString(),
                         .version = row.getColumn(10).getString(),
                         .numerics = row.getColumn(11).getInt64(),
-                        .measured = understood(row.getColumn(12), as_json)});
+                        .measured = understood(row.getColumn(12), as_json),
+                        .lost = lost_from(row.getColumn(14), row.getColumn(15))});
   }
   return attempts;
+}
+
+LostWork Store::lost_in(const std::string& sweep) const {
+  Question row(*database_,
+               "SELECT coalesce(sum(lost_updates), 0), coalesce(sum(lost_seconds), 0) FROM attempts "
+               "WHERE run IN (SELECT run FROM sweep_runs WHERE sweep = ?)");
+  row.bind(1, sweep);
+  row.executeStep();
+  return {.updates = row.getColumn(0).getInt64(), .seconds = row.getColumn(1).getDouble()};
 }
 
 std::vector<std::string> Store::ids_starting_with(const std::string& prefix) const {
@@ -677,8 +693,8 @@ void Store::put_attempt(const std::string& id, const AttemptRecord& attempt) {
   Statement row(
       *database_,
       "INSERT OR REPLACE INTO attempts (run, attempt, outcome, reason, code, signal, started_at, ended_at, host, "
-      "device, processor, version, numerics, measured, checkpoint) "
-      "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+      "device, processor, version, numerics, measured, checkpoint, lost_updates, lost_seconds) "
+      "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
   row.bind(1, run_number(id));
   row.bind(2, attempt.number);
   row.bind(3, attempt.outcome);
@@ -694,6 +710,10 @@ void Store::put_attempt(const std::string& id, const AttemptRecord& attempt) {
   row.bind(13, attempt.numerics);
   row.bind(14, attempt.measured.dump());
   row.bind(15, attempt.checkpoint);
+  if (attempt.lost) {
+    row.bind(16, attempt.lost->updates);
+    row.bind(17, attempt.lost->seconds);
+  }
   row.exec();
 }
 

@@ -154,6 +154,8 @@ class Store {
 
   /// In ascending order of their numbers.
   std::vector<AttemptRecord> attempts_of(const std::string& id) const;
+  /// The work that the attempts of a sweep's runs have lost together.
+  LostWork lost_in(const std::string& sweep) const;
   std::vector<std::string> ids_starting_with(const std::string& prefix) const;
   std::vector<std::string> ids_in(RunState state) const;
 

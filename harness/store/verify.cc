@@ -225,7 +225,8 @@ class Verification {
     for (const AttemptRecord& stored : store_->attempts_of(id)) {
       numbers.insert(stored.number);
       const AttemptRecord file = read_attempt(run, stored.number);
-      // Without outcome (another version may have decided otherwise) and checkpoint (it may have been deleted since).
+      // Without outcome (another version may have decided otherwise), checkpoint (it may have been deleted since) and
+      // lost work (which depends on it).
       const auto said = [](const AttemptRecord& a) {
         return std::tie(a.code, a.signal, a.started_at, a.ended_at, a.host, a.device, a.processor, a.version,
                         a.numerics, a.measured);

@@ -13,6 +13,7 @@
 #include "harness/store/store.h"
 #include "tests/harness/run_fixture.h"
 #include "tests/support/faults.h"
+#include "tests/support/terminal.h"
 
 namespace tearless::harness {
 namespace {
@@ -80,20 +81,24 @@ class DaemonTest : public RunTest {
 using Count = std::map<std::string, int>;
 
 TEST_F(DaemonTest, TwoGridsSubmittedFromTwoTerminalsOutliveTheLogoutOfBoth) {
-  // Each terminal is a session whose leader ends; the kernel then hangs up on what is left in it.
-  const auto terminal = [&](const std::string& commands) {
-    test::Command shell = command({});
-    shell.arguments = {"/usr/bin/setsid", "--wait", "/bin/sh", "-c", commands + "; kill -HUP 0"};
-    test::run(shell);
-  };
-  const std::string program = test::program("tearless").string();
-  terminal(program + " daemon --background && " + program + " submit grid.toml");
-  terminal(program + " submit other.toml");
-  const test::Finished wait = tearless({"wait", "all"});
-  EXPECT_EQ(wait.code, 0) << wait.errors << log();
+  test::Terminal first(login_shell()), second(login_shell());
+  first.type("tearless daemon --background && tearless submit grid.toml\n");
+  ASSERT_TRUE(first.shows("4 runs")) << first.shown();
+  second.type("tearless submit other.toml\n");
+  ASSERT_TRUE(second.shows("4 runs")) << second.shown();
+  RunDirectory some("");
+  ASSERT_TRUE(wait_for_a_run_in_the_middle(&some));
+  const int64_t daemon = daemon_pid();
+  first.hang_up();
+  second.hang_up();
+  EXPECT_EQ(daemon_pid(), daemon) << log();
+  ok({"wait", "all"});
   EXPECT_EQ(states(), (Count{{"done", 8}}));
   EXPECT_EQ(attempts(), 8);
   EXPECT_EQ(results(), undisturbed_both());
+  RunTest calm;
+  ASSERT_EQ(calm.tearless({"run", "grid.toml"}).code, 0);
+  EXPECT_EQ(ok({"table", "grid.toml"}).output, calm.tearless({"table", "grid.toml"}).output);
 }
 
 TEST_F(DaemonTest, KilledInTheMiddleItsSuccessorAdoptsWhatRunsAndEndsWithTheSameBytes) {

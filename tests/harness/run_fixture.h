@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <regex>
@@ -43,6 +44,15 @@ class RunTest : public testing::Test {
             .folder = folder_.path()};
   }
   test::Finished tearless(std::vector<std::string> arguments) const { return test::run(command(std::move(arguments))); }
+
+  // An interactive login shell for a terminal, which types `tearless`.
+  test::Command login_shell() const {
+    test::Command shell = command({});
+    shell.arguments = {"/bin/bash", "--noprofile", "--login", "-i", "-O", "huponexit"};
+    shell.environment["PATH"] = test::program("").string() + ":" + std::getenv("PATH");
+    shell.environment["HOME"] = folder_.path().string();
+    return shell;
+  }
 
   std::vector<RunDirectory> runs() const {
     std::vector<RunDirectory> all;

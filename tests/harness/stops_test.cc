@@ -17,10 +17,12 @@
 #include "harness/store/rebuild.h"
 #include "harness/store/store.h"
 #include "tests/harness/run_fixture.h"
+#include "tests/support/terminal.h"
 
 namespace tearless::harness {
 namespace {
 
+using nlohmann::json;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -69,11 +71,20 @@ class StopsTest : public RunTest {
       EXPECT_EQ(store()->run(runs().at(0).id())->state, RunState::kQueued);
       expect_nothing_alive();
     }
-    for (const std::string& outcome : outcomes()) EXPECT_EQ(outcome, "stopped");
+    for (const AttemptRecord& attempt : store()->attempts_of(runs().at(0).id())) {
+      EXPECT_EQ(attempt.outcome, "stopped");
+      EXPECT_EQ(attempt.lost.value().updates, 0);
+    }
     fs::remove(folder_ / "slow");  // for programs that wait as long as it is there
     const test::Finished finished = test::run(run);
     EXPECT_EQ(finished.code, 0) << finished.output << finished.errors;
     expect_undisturbed_bytes();
+  }
+
+  bool is_anything_alive() const {
+    const std::vector<RunDirectory> all = runs();
+    return LockFile::is_held(folder_ / "results") ||
+           std::any_of(all.begin(), all.end(), [](const RunDirectory& run) { return LockFile::is_held(run.lock()); });
   }
 
   pid_t engine_of(const RunDirectory& run) const {
@@ -210,6 +221,28 @@ TEST_F(StopsTest, AnEngineKilledAfterEachNewCheckpointIsNeverFailed) {
   expect_undisturbed_bytes();
 }
 
+// With a checkpoint at each third update, a crash at the sixth, before its checkpoint, loses three.
+TEST_F(StopsTest, TheWorkThatACrashLostIsShownAndSurvivesTheLossOfTheDatabase) {
+  write_grid("\"crash_once\"", 0);
+  const test::Finished finished = tearless({"run", "grid.toml", "--only", "model.kind=a"});
+  ASSERT_EQ(finished.code, 0) << finished.output << finished.errors;
+  const auto shown = [&] {
+    const std::string text = tearless({"explain", runs().at(0).id()}).output + tearless({"status"}).output;
+    EXPECT_THAT(text, HasSubstr("; lost 3 updates, 0:0"));
+    EXPECT_THAT(text, HasSubstr("\n  lost: 6 updates, 0:0"));
+    const json run = json::parse(tearless({"explain", runs().at(0).id(), "--json"}).output).at(0);
+    EXPECT_EQ(run.at("attempts").at(0).at("lost").at("updates"), 3);
+    EXPECT_EQ(run.at("attempts").at(1).at("lost"), nullptr) << "it has a result";
+    const json sweep = json::parse(tearless({"status", "--json"}).output).at("sweeps").at(0);
+    EXPECT_EQ(sweep.at("lost").at("updates"), 6);
+    return text;
+  };
+  const std::string before = shown();
+  fs::remove(folder_ / "results/tearless.db");
+  ASSERT_EQ(tearless({"rebuild"}).code, 0);
+  EXPECT_EQ(shown(), before);
+}
+
 TEST_F(StopsTest, ThreeKillsWithoutProgressPauseTheSweepAndTheNextCommandContinues) {
   test::write_text(folder_ / "kill", "");
   const fs::path engine = shell_engine("[ -e \"$2/../../../kill\" ] && kill -9 $$\nexec $FAKE train \"$2\"");
@@ -249,9 +282,9 @@ TEST_F(StopsTest, OfTooMuchOutputHeadAndTailAreStoredAndTheRunIsDone) {
 TEST_F(StopsTest, ACopiedRunFolderIsRefused) {
   EXPECT_EQ(test::run(run_one()).code, 0);
   const std::string a = runs().at(0).id();
-  const nlohmann::json plan = nlohmann::json::parse(tearless({"plan", "grid.toml", "--json"}).output).at("runs");
+  const json plan = json::parse(tearless({"plan", "grid.toml", "--json"}).output).at("runs");
   std::string b;
-  for (const nlohmann::json& run : plan) {
+  for (const json& run : plan) {
     if (run.at("id") != a) b = run.at("id");
   }
   fs::copy(folder_ / ("results/runs/" + a), folder_ / ("results/runs/" + b), fs::copy_options::recursive);
@@ -306,21 +339,35 @@ TEST_F(StopsTest, RebuildLeavesNoWriteAheadLogOfTheOldDatabase) {
   }
 }
 
-TEST_F(StopsTest, AClosedTerminalStopsTheSweepUnlessHangupsAreIgnored) {
+TEST_F(StopsTest, AClosedTerminalStopsTheSweepWithCheckpointsAndTheNextRunResumesIt) {
   write_grid("\"succeed\"", 100);
-  const auto hung_up_after_the_first_start = [](const test::Command& sweep) {
-    test::Background harness(sweep);
-    EXPECT_TRUE(test::eventually([&] { return harness.output().find("started") != std::string::npos; }));
-    harness.signal(SIGHUP);
-    return harness.wait();
-  };
-  test::Command sweep = command({"run", "grid.toml"});
-  EXPECT_EQ(hung_up_after_the_first_start(sweep).code, 130);
-  expect_nothing_alive();
-  const std::vector<std::string> nohup = {"/bin/sh", "-c", "trap '' HUP; exec \"$@\"", "sh"};
-  sweep.arguments.insert(sweep.arguments.begin(), nohup.begin(), nohup.end());
-  const test::Finished finished = hung_up_after_the_first_start(sweep);
-  EXPECT_EQ(finished.code, 0) << finished.output << finished.errors;
+  test::Terminal terminal(login_shell());
+  terminal.type("tearless run grid.toml\n");
+  RunDirectory some("");
+  ASSERT_TRUE(wait_for_a_run_in_the_middle(&some));
+  terminal.hang_up();
+  ASSERT_TRUE(test::eventually([&] { return !is_anything_alive(); }));
+  const int64_t reached = some.newest_checkpoint();
+  EXPECT_EQ(read_metrics(some, 0).lines.back().step, reached);
+  const test::Finished next = tearless({"run", "grid.toml"});
+  EXPECT_EQ(next.code, 0) << next.output << next.errors;
+  const std::vector<AttemptRecord> of_one = store()->attempts_of(some.id());
+  ASSERT_EQ(of_one.size(), 2u);
+  EXPECT_EQ(of_one[0].outcome, "stopped");
+  EXPECT_EQ(of_one[0].checkpoint, reached);
+  EXPECT_EQ(results(), undisturbed());
+}
+
+TEST_F(StopsTest, ARunUnderNohupOutlivesItsTerminal) {
+  write_grid("\"succeed\"", 100);
+  test::Terminal terminal(login_shell());
+  terminal.type("nohup tearless run grid.toml &\n");
+  RunDirectory some("");
+  ASSERT_TRUE(wait_for_a_run_in_the_middle(&some));
+  terminal.hang_up();
+  ASSERT_TRUE(test::eventually([&] { return !LockFile::is_held(folder_ / "results"); }));
+  EXPECT_THAT(test::read_text(folder_ / "nohup.out"), HasSubstr("4 runs: 4 done"));
+  EXPECT_EQ(attempts(), 4);
   EXPECT_EQ(results(), undisturbed());
 }
 
@@ -353,7 +400,7 @@ TEST_F(StopsTest, AfterARebootAnAttemptIsLostThoughItsPidAndStartTimeAreInUseAga
     ::kill(static_cast<pid_t>(supervisor), SIGKILL);
     ASSERT_TRUE(test::eventually([&] { return !LockFile::is_held(run.lock()); }));
     test::Background other(test::Command{.arguments = {"/bin/sleep", "1000"}});
-    nlohmann::json start = *read_sealed(run.attempt(1) / "start.json");
+    json start = *read_sealed(run.attempt(1) / "start.json");
     start["supervisor"] = {{"pid", other.pid()},
                            {"start_ticks", *process_start_ticks(other.pid())},
                            {"boot_id", rebooted ? "4bbd3a3e-0000-4000-8000-000000000000" : boot_id()}};

@@ -1,6 +1,6 @@
 // A stand-in for libnvidia-ml.so.1: the functions that harness/devices/nvml.cc calls, as NVML's reference documents
 // them, over a file that the environment variable TEARLESS_FAKE_NVML names. Each call reads the file again, so a test
-// can change a device while it is used. Its lines, in any order:
+// can change a device while it is used. Its lines, those about a device after that device:
 //
 //   init ERROR                           what nvmlInit_v2 returns; 0 without the line
 //   gpu UUID TOTAL USED NAME             a device, in order of index; bytes

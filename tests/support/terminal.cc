@@ -9,6 +9,8 @@
 #include <array>
 #include <chrono>
 #include <cstdlib>
+#include <filesystem>
+#include <utility>
 #include <vector>
 
 namespace tearless::test {
@@ -21,6 +23,7 @@ Terminal::Terminal(const Command& command) {
   const winsize size{.ws_row = 24, .ws_col = 80, .ws_xpixel = 0, .ws_ypixel = 0};
   pid_ = ::forkpty(&master_, nullptr, nullptr, &size);
   if (pid_ != 0) return;
+  ::signal(SIGHUP, SIG_DFL);  // the tests themselves may run under nohup
   ::setenv("TERM", "xterm", 1);
   for (const auto& [name, value] : command.environment) ::setenv(name.c_str(), value.c_str(), 1);
   if (!command.folder.empty() && ::chdir(command.folder.c_str()) != 0) ::_exit(127);
@@ -33,7 +36,7 @@ Terminal::~Terminal() {
     ::kill(pid_, SIGKILL);
     ::waitpid(pid_, nullptr, 0);
   }
-  ::close(master_);
+  if (master_ >= 0) ::close(master_);
 }
 
 bool Terminal::read_more() {
@@ -57,6 +60,15 @@ bool Terminal::shows(const std::string& text) {
 
 void Terminal::type(const std::string& characters) const {
   if (::write(master_, characters.data(), characters.size()) < 0) ::abort();
+}
+
+void Terminal::hang_up() {
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    const pid_t pid = std::atoi(entry.path().filename().c_str());
+    if (pid > 0 && ::getsid(pid) == pid_) ::kill(pid, SIGHUP);  // the kernel signals the foreground alone
+  }
+  ::close(std::exchange(master_, -1));
+  ::waitpid(std::exchange(pid_, -1), nullptr, 0);
 }
 
 int Terminal::wait() {

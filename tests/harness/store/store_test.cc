@@ -97,6 +97,28 @@ TEST_F(StoreTest, KeepsWhatWasLearntOfShapes) {
   EXPECT_EQ(shapes.at("a").at("peak_bytes"), 8);
 }
 
+TEST_F(StoreTest, AddsUpWhatTheAttemptsOfASweepHaveLost) {
+  store_->submit(sweep("s", {request("aa"), request("bb"), request("aa")}));
+  store_->submit(sweep("another", {request("cc")}));
+  const auto lose = [&](const std::string& run, int64_t number, std::optional<LostWork> lost) {
+    AttemptRecord record = attempt(number, lost ? "killed" : "done");
+    record.lost = lost;
+    store_->put_attempt(run, record);
+  };
+  lose("aa", 1, LostWork{.updates = 120, .seconds = 35.5});
+  lose("aa", 2, LostWork{.updates = 3, .seconds = 0.25});
+  lose("aa", 3, std::nullopt);
+  lose("bb", 1, LostWork{.updates = 7, .seconds = 4});
+  lose("cc", 1, LostWork{.updates = 1000, .seconds = 1000});
+  EXPECT_EQ(store_->lost_in("s").updates, 130) << "a run that is there twice counts once";
+  EXPECT_DOUBLE_EQ(store_->lost_in("s").seconds, 39.75);
+  EXPECT_EQ(store_->lost_in("empty").updates, 0);
+  const std::vector<AttemptRecord> attempts = store_->attempts_of("aa");
+  EXPECT_EQ(attempts.at(0).lost.value().updates, 120);
+  EXPECT_DOUBLE_EQ(attempts.at(0).lost.value().seconds, 35.5);
+  EXPECT_FALSE(attempts.at(2).lost);
+}
+
 TEST_F(StoreTest, KeepsASweepInTheGridsOrderWithItsCoordinates) {
   store_->submit(sweep("s", {request("bb"), request("aa"), request("bb")}));
   const std::vector<RunRecord> runs = store_->runs_of("s");
