@@ -46,6 +46,21 @@ void write_all(int fd, std::string_view bytes, const fs::path& path) {
 
 fs::path folder_of(const fs::path& path) { return path.has_parent_path() ? path.parent_path() : "."; }
 
+constexpr mode_t kReadOnly = 0444;
+
+/// Opens a file for reading. UserError unless it is a regular one. O_NONBLOCK: opening a pipe does not wait for a
+/// writer.
+class RegularFile : public Descriptor {
+ public:
+  explicit RegularFile(const fs::path& path) : Descriptor(path, O_RDONLY | O_NONBLOCK, "read") {
+    struct stat info {};
+    if (::fstat(get(), &info) != 0) fail_errno("read", path);
+    if (S_ISREG(info.st_mode)) return;
+    fail("cannot read {}: it is {}; name a regular file", path.string(),
+         S_ISDIR(info.st_mode) ? "a folder" : "a pipe or a device");
+  }
+};
+
 }  // namespace
 
 std::string read_file(const fs::path& path) {
@@ -64,13 +79,7 @@ std::string read_file(const fs::path& path) {
 }
 
 std::string read_regular_file(const fs::path& path, uint64_t max_bytes) {
-  const Descriptor file(path, O_RDONLY | O_NONBLOCK, "read");  // O_NONBLOCK: opening a pipe does not wait for a writer
-  struct stat info {};
-  if (::fstat(file.get(), &info) != 0) fail_errno("read", path);
-  if (!S_ISREG(info.st_mode)) {
-    fail("cannot read {}: it is {}; name a regular file", path.string(),
-         S_ISDIR(info.st_mode) ? "a folder" : "a pipe or a device");
-  }
+  const RegularFile file(path);
   std::string bytes;
   char buffer[1 << 16];
   while (bytes.size() <= max_bytes) {
@@ -117,6 +126,27 @@ void write_program_unsynced(const fs::path& path, std::string_view bytes) {
   write_all(file.get(), bytes, path);
 }
 
+bool clone_file(const fs::path& from, const fs::path& to) {
+  const RegularFile original(from);
+  const Descriptor copy(to, O_WRONLY | O_CREAT | O_EXCL, "write", to, kReadOnly);
+  if (sys::clone_file(copy.get(), original.get()) == 0) return true;
+  remove_file(to);
+  return false;
+}
+
+void copy_file_unsynced(const fs::path& from, const fs::path& to) {
+  const RegularFile original(from);
+  const Descriptor copy(to, O_WRONLY | O_CREAT | O_EXCL, "write", to, kReadOnly);
+  std::vector<char> buffer(1 << 20);
+  while (true) {
+    const ssize_t n = ::read(original.get(), buffer.data(), buffer.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) fail_errno("read", from);
+    if (n == 0) return;
+    write_all(copy.get(), {buffer.data(), static_cast<size_t>(n)}, to);
+  }
+}
+
 void make_folders(const fs::path& folder) {
   if (folder.empty() || fs::is_directory(folder)) return;
   const fs::path parent = folder_of(folder.has_filename() ? folder : folder.parent_path());
@@ -150,12 +180,15 @@ void remove_recursively(const fs::path& path) {
   if (sys::rmdir(path.c_str()) != 0 && errno != ENOENT) fail_errno("remove", path);
 }
 
-int64_t bytes_in(const fs::path& folder) {
-  int64_t bytes = 0;
-  std::error_code error;
-  for (fs::recursive_directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+int64_t bytes_in(const fs::path& path) {
+  const auto bytes_of_file = [](const fs::path& file) -> int64_t {
     struct stat info {};
-    if (::lstat(entry->path().c_str(), &info) == 0 && S_ISREG(info.st_mode)) bytes += info.st_size;
+    return ::lstat(file.c_str(), &info) == 0 && S_ISREG(info.st_mode) ? info.st_size : 0;
+  };
+  int64_t bytes = bytes_of_file(path);
+  std::error_code error;
+  for (fs::recursive_directory_iterator entry(path, error), end; !error && entry != end; entry.increment(error)) {
+    bytes += bytes_of_file(entry->path());
   }
   return bytes;
 }
@@ -164,6 +197,15 @@ void sync_folder(const fs::path& folder) {
   const Descriptor handle(folder, O_RDONLY | O_DIRECTORY, "open the folder");
   // EINVAL: some network file systems cannot fsync a folder. Renames are then only as durable as they make them.
   if (sys::fsync(handle.get()) != 0 && errno != EINVAL) fail_errno("write to the folder", folder);
+}
+
+void publish_file(const fs::path& temporary, const fs::path& final_name) {
+  {
+    const Descriptor file(temporary, O_RDONLY, "read");
+    if (sys::fsync(file.get()) != 0) fail_errno("write", temporary);
+  }
+  rename_file(temporary, final_name);
+  sync_folder(folder_of(final_name));
 }
 
 void publish_folder(const fs::path& temporary, const fs::path& final_name) {

@@ -58,7 +58,10 @@ constexpr Command kCommands[] = {
     {"verify", "compare database, run folders and checksums; show the differences and how to repair them",
      command_verify},
     {"forget", "delete sweeps, and the runs that no other sweep has, with their results", command_forget},
-    {"gc", "delete checkpoints of runs that have a result; scores, metrics and outputs stay", command_gc},
+    {"gc",
+     "delete checkpoints of runs that have a result, and copies of programs and data that no sweep needs; scores, "
+     "metrics and outputs stay",
+     command_gc},
     {"rebuild", "rebuild a lost database from the run folders", command_rebuild, /*has_json=*/false},
     {"completion", "print a script that completes commands, options, sweeps and runs: bash, zsh, fish",
      command_completion, /*has_json=*/false},

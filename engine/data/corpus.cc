@@ -13,7 +13,8 @@ namespace {
 
 /// The source file and the target file of the set `prefix`.
 std::array<std::string, 2> files_of(const DataOptions& data, const std::string& prefix) {
-  return {prefix + "." + data.source, prefix + "." + data.target};
+  const std::vector<std::string> endings = corpus_endings(data);
+  return {prefix + endings[0], prefix + endings[1]};
 }
 
 std::vector<std::string> lines_of(const std::string& bytes, const std::string& file) {
@@ -34,6 +35,8 @@ std::string recorded_sha256(const DataOptions& data, const std::string& prefix) 
 }
 
 }  // namespace
+
+std::vector<std::string> corpus_endings(const DataOptions& data) { return {"." + data.source, "." + data.target}; }
 
 std::string missing_corpus(const DataOptions& data) {
   const std::array<std::pair<const char*, const std::string*>, 5> keys = {{{"source", &data.source},

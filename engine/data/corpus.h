@@ -19,6 +19,9 @@ struct ParallelText {
 /// path or suffix is not set.
 std::string missing_corpus(const DataOptions& data);
 
+/// How the paths of a set's source file and target file end, after the set's prefix.
+std::vector<std::string> corpus_endings(const DataOptions& data);
+
 /// Fills in the checksums of the raw files, which must exist. Cached as files_sha256() is, so that checking 100,000
 /// configurations reads a corpus once.
 void fingerprint(DataOptions& data);

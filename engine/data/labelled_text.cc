@@ -21,8 +21,8 @@ namespace {
 /// The raw files whose checksum is train_sha256.
 std::vector<std::string> train_files(const LabelledTextOptions& data) {
   if (data.form == LabelledForm::kLabelledLines) return {data.train};
-  std::vector<std::string> files;
-  for (const std::string& name : class_names(data)) files.push_back(data.train + "." + name);
+  std::vector<std::string> files = class_endings(data);
+  for (std::string& file : files) file.insert(0, data.train);
   return files;
 }
 
@@ -227,6 +227,12 @@ std::vector<std::string> class_names(const LabelledTextOptions& data) {
     if (!seen.insert(name).second) fail("data.classes names the class {} twice", name);
   }
   return {words.begin(), words.end()};
+}
+
+std::vector<std::string> class_endings(const LabelledTextOptions& data) {
+  std::vector<std::string> endings = class_names(data);
+  for (std::string& ending : endings) ending.insert(0, ".");
+  return endings;
 }
 
 bool has_checksums(const LabelledTextOptions& data) {

@@ -62,6 +62,9 @@ struct LabelledSets {
 /// The names in `data.classes`. Throws UserError if they are fewer than two or one occurs twice.
 std::vector<std::string> class_names(const LabelledTextOptions& data);
 
+/// kClassFiles: how the paths of the class files end, after data.train.
+std::vector<std::string> class_endings(const LabelledTextOptions& data);
+
 /// Whether `data` has the checksums of all its files.
 bool has_checksums(const LabelledTextOptions& data);
 

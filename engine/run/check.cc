@@ -7,6 +7,7 @@
 #include "base/hash.h"
 #include "base/run_directory.h"
 #include "base/words.h"
+#include "engine/data/raw_files.h"
 
 namespace tearless::engine {
 using nlohmann::json;
@@ -43,6 +44,15 @@ std::string shape_of(const RunOptions& options, std::string_view canonical) {
   return sha256(text).substr(0, 16);
 }
 
+json checksums_of(const std::vector<TaskKind::Files>& data) {
+  json checksums = json::object();
+  for (const TaskKind::Files& files : data) {
+    json& of_key = checksums[files.key];
+    for (const std::string& ending : files.endings) of_key[ending] = files_sha256(std::array{files.path + ending});
+  }
+  return checksums;
+}
+
 }  // namespace
 
 json check_run(RunOptions options) {
@@ -56,6 +66,7 @@ json check_run(RunOptions options) {
                  {"threads", options.run.threads}};
   if (waiting_for.empty()) {
     options.task->fingerprint();
+    answer["data"] = checksums_of(options.task->data_files());
     if (const auto size = options.task->size()) {
       answer["parameters"] = size->parameters;
       answer["memory_bytes"] = size->memory_bytes;

@@ -49,6 +49,15 @@ std::string ClassifyKind::missing_data() const { return missing_corpus(options.d
 
 void ClassifyKind::fingerprint() { engine::fingerprint(options.data); }
 
+std::vector<TaskKind::Files> ClassifyKind::data_files() const {
+  if (options.data.form == LabelledForm::kClassFiles) {
+    return {{"data.train", options.data.train, class_endings(options.data)}};
+  }
+  return {{"data.train", options.data.train, {""}},
+          {"data.dev", options.data.dev, {""}},
+          {"data.test", options.data.test, {""}}};
+}
+
 std::optional<TaskKind::Size> ClassifyKind::size() const {
   const auto data = labelled_tokens(options.data, options.text, [](const std::string&) {});
   const int64_t parameters = parameter_count(options.model, data->vocabulary_size(), data->class_count());

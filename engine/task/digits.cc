@@ -88,6 +88,13 @@ std::string DigitsKind::missing_data() const { return missing_digits(options.dat
 
 void DigitsKind::fingerprint() { engine::fingerprint(options.data); }
 
+std::vector<TaskKind::Files> DigitsKind::data_files() const {
+  return {{"data.train_images", options.data.train_images, {""}},
+          {"data.train_labels", options.data.train_labels, {""}},
+          {"data.test_images", options.data.test_images, {""}},
+          {"data.test_labels", options.data.test_labels, {""}}};
+}
+
 std::optional<TaskKind::Size> DigitsKind::size() const {
   const DigitSizes images = read_digit_sizes(options.data);
   check_image_size(options.model, images.height, images.width);

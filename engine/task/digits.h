@@ -29,6 +29,7 @@ class DigitsKind final : public TaskKindOf<DigitsKind> {
   std::vector<std::pair<const char*, std::string*>> paths() override;
   std::string missing_data() const override;
   void fingerprint() override;
+  std::vector<Files> data_files() const override;
   std::optional<Size> size() const override;
   std::string prepare_data(const Say& say) const override;
   std::unique_ptr<Task> make(const TrainOptions& train, const ExecutionOptions& execution,

@@ -50,6 +50,14 @@ class TaskKind {
   virtual std::string missing_data() const = 0;
   /// Fills in the checksums of the data files, which must exist.
   virtual void fingerprint() = 0;
+  /// The data files, by the key of the setting in paths() that names them. A file's path is the value of that setting
+  /// and an ending, "" if the value is the whole path.
+  struct Files {
+    const char* key;
+    std::string path;                  // the value
+    std::vector<std::string> endings;  // one for each file
+  };
+  virtual std::vector<Files> data_files() const = 0;
   struct Size {
     int64_t parameters = 0;
     int64_t memory_bytes = 0;  // a rough upper estimate for training

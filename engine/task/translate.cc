@@ -44,6 +44,13 @@ std::string TranslateKind::missing_data() const { return missing_corpus(options.
 
 void TranslateKind::fingerprint() { engine::fingerprint(options.data); }
 
+std::vector<TaskKind::Files> TranslateKind::data_files() const {
+  const std::vector<std::string> endings = corpus_endings(options.data);
+  return {{"data.train", options.data.train, endings},
+          {"data.dev", options.data.dev, endings},
+          {"data.test", options.data.test, endings}};
+}
+
 std::optional<TaskKind::Size> TranslateKind::size() const {
   const auto vocabulary = prepared_vocabulary_size(preparation_key(options.data, options.text));
   if (!vocabulary) return std::nullopt;

@@ -45,6 +45,9 @@ void print(fmt::format_string<Shown<Args>...> format, const Args&... arguments) 
   fmt::print(stdout, format, shown(arguments)...);
 }
 
+/// Prints a sentence about what the command is doing as a line on standard error.
+void notice(const std::string& sentence);
+
 /// Prints JSON to standard output. Bytes that are not UTF-8 become U+FFFD.
 void print_json(const nlohmann::json& value);
 

@@ -1,5 +1,7 @@
-// `tearless gc [SWEEP | RUN …]`: deletes checkpoints of runs that have ended with a result. It needs no service: nobody
-// resumes such a run, and its lock keeps others out meanwhile.
+// `tearless gc [SWEEP | RUN …]`: deletes checkpoints of runs that have ended with a result, and copies of programs and
+// data that no sweep needs. It needs no service: nobody resumes such a run, and locks keep others out meanwhile.
+#include <fmt/ranges.h>
+
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -7,6 +9,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "base/files.h"
 #include "base/lock_file.h"
 #include "base/words.h"
 #include "harness/cli/grid_state.h"
@@ -16,6 +19,7 @@
 #include "harness/commands/commands.h"
 #include "harness/runs/old_checkpoints.h"
 #include "harness/runs/verdict.h"
+#include "harness/store/kept_files.h"
 
 namespace tearless::harness {
 namespace {
@@ -31,12 +35,15 @@ struct GcOptions {
 
 struct Freed {
   int64_t runs = 0, checkpoints = 0, bytes = 0;
-  int64_t selected_bytes = 0;        // of selected checkpoints that stay
-  int64_t unfinished = 0;            // runs without a result
-  std::vector<std::string> skipped;  // one sentence for each run that could not be cleaned
+  int64_t selected_bytes = 0;                   // of selected checkpoints that stay
+  int64_t unfinished = 0;                       // runs without a result
+  int64_t programs = 0, data = 0, partial = 0;  // copies that no sweep needs
+  int64_t copied_bytes = 0;                     // of these
+  std::vector<std::string> skipped;             // one sentence for each thing that could not be cleaned
 };
 
 std::set<std::string> chosen_runs(const Store& store, const std::vector<std::string>& words) {
+  if (words.empty() && store.sweeps().empty()) return {};
   const Selection chosen = select(store, words.empty() ? std::vector<std::string>{"last"} : words);
   std::set<std::string> runs(chosen.runs.begin(), chosen.runs.end());
   for (const std::string& sweep : chosen.sweeps) {
@@ -67,6 +74,39 @@ void clean(const RunDirectory& run, const GcOptions& options, Freed& freed) {
   freed.bytes += old.bytes;
 }
 
+void delete_copies(const Store& store, const Workspace& workspace, const GcOptions& options, Freed& freed) {
+  const std::optional<LockFile> lock = lock_out_submissions(workspace);
+  if (!lock) {
+    freed.skipped.emplace_back("programs and data: a grid is being submitted; repeat this command afterwards");
+    return;
+  }
+  try {
+    const UnneededFiles unneeded = unneeded_files(store, workspace);
+    const auto delete_all = [&](const std::vector<fs::path>& paths, int64_t& count) {
+      for (const fs::path& path : paths) {
+        freed.copied_bytes += bytes_in(path);
+        if (!options.dry_run) remove_recursively(path);
+        ++count;
+      }
+    };
+    delete_all(unneeded.programs, freed.programs);
+    delete_all(unneeded.data, freed.data);
+    delete_all(unneeded.partial, freed.partial);
+  } catch (const UserError& error) {
+    freed.skipped.push_back(fmt::format("programs and data: {}", error.what()));
+  }
+}
+
+void print_copies(const char* verb, const Freed& freed) {
+  std::vector<std::string> parts;
+  if (freed.programs > 0) parts.push_back(counted(freed.programs, "program"));
+  if (freed.data > 0) parts.push_back(counted(freed.data, "data folder"));
+  if (freed.partial > 0) parts.push_back(counted(freed.partial, "unfinished file"));
+  if (parts.empty()) return;
+  print("{} {}: {} that no sweep needs\n", verb, bytes_text(freed.copied_bytes),
+        fmt::format("{}", fmt::join(parts, ", ")));
+}
+
 int collect(const GcOptions& options, const Globals& globals) {
   const Workspace workspace(globals.workspace);
   const std::unique_ptr<const Store> store = require_store(globals);
@@ -79,6 +119,7 @@ int collect(const GcOptions& options, const Globals& globals) {
       ++freed.unfinished;
     }
   }
+  delete_copies(*store, workspace, options, freed);
   for (const std::string& sentence : freed.skipped) print_to(stderr, "skipped: {}\n", sentence);
   const int code = freed.skipped.empty() ? kOk : kSomethingFailed;
   if (globals.json) {
@@ -87,16 +128,22 @@ int collect(const GcOptions& options, const Globals& globals) {
                 {"checkpoints", freed.checkpoints},
                 {"bytes", freed.bytes},
                 {"selected_bytes", freed.selected_bytes},
+                {"programs", freed.programs},
+                {"data", freed.data},
+                {"unfinished", freed.partial},
+                {"copied_bytes", freed.copied_bytes},
                 {"skipped", freed.skipped}});
     return code;
   }
-  print("{} {}: {} of {}\n", options.dry_run ? "Would free" : "Freed", bytes_text(freed.bytes),
-        counted(freed.checkpoints, "checkpoint"), counted(freed.runs, "run"));
+  const char* const verb = options.dry_run ? "Would free" : "Freed";
+  print("{} {}: {} of {}\n", verb, bytes_text(freed.bytes), counted(freed.checkpoints, "checkpoint"),
+        counted(freed.runs, "run"));
   if (freed.selected_bytes > 0) {
     print("The selected checkpoints stay ({}): tearless-engine decode reads them. --all deletes them too.\n",
           bytes_text(freed.selected_bytes));
   }
   if (freed.unfinished > 0) print("Not touched: {} without a result.\n", counted(freed.unfinished, "run"));
+  print_copies(verb, freed);
   return code;
 }
 

@@ -28,6 +28,7 @@ int submit(const SubmitOptions& options, const Globals& globals) {
   const Workspace workspace =
       options.submission.smoke ? Workspace(globals.workspace).smoke() : Workspace(globals.workspace);
   nlohmann::json answers = nlohmann::json::array();
+  for (Submission& submission : submissions) keep_files(workspace, submission, notice);
   for (Submission& submission : submissions) {
     write_submission(workspace, submission);
     const Sweep& sweep = submission.sweep;

@@ -27,6 +27,8 @@ class Workspace {
   std::filesystem::path sweeps() const { return root_ / "sweeps"; }
   /// Copies of training programs (submit/frozen_program.h).
   std::filesystem::path programs() const { return root_ / "programs"; }
+  /// Copies of input files (submit/kept_data.h).
+  std::filesystem::path data() const { return root_ / "data"; }
   std::filesystem::path forgotten() const { return root_ / "forgotten"; }  ///< what `tearless forget` is deleting
   RunDirectory run(const std::string& id) const { return RunDirectory(runs() / id); }
   std::filesystem::path sweep(const std::string& id) const { return sweeps() / id; }

@@ -185,7 +185,16 @@ std::string line_of(CheckQuestion question) {
   return line.dump();
 }
 
-CheckAnswer answer_from(const json& line) {
+/// `last`: of an earlier answer, which is shared if it is equal: of 100,000 runs most read the same files.
+std::shared_ptr<const InputFiles> input_files_from(const json& line, const std::shared_ptr<const InputFiles>& last) {
+  const auto named = line.find("data");
+  if (named == line.end()) return nullptr;
+  InputFiles files = named->get<InputFiles>();
+  std::erase_if(files, [](const auto& of_key) { return of_key.second.empty(); });
+  return last && *last == files ? last : std::make_shared<const InputFiles>(std::move(files));
+}
+
+CheckAnswer answer_from(const json& line, const std::shared_ptr<const InputFiles>& last_files) {
   CheckAnswer answer;
   answer.error = line.value("error", "");
   answer.key = line.value("key", "");
@@ -201,6 +210,7 @@ CheckAnswer answer_from(const json& line) {
   answer.device = line.value("device", "cpu");
   answer.threads = line.value("threads", 1);
   answer.shape = line.value("shape", "");
+  answer.data = input_files_from(line, last_files);
   return answer;
 }
 
@@ -249,11 +259,14 @@ void Program::check(size_t count, const std::function<CheckQuestion(size_t)>& qu
                        return line_of(question(asked++));
                      },
                      .on_line =
-                         [&answered, name, begin, end, answers](std::string_view line) {
+                         [&answered, name, begin, end, answers,
+                          last_files = std::shared_ptr<const InputFiles>()](std::string_view line) mutable {
                            const size_t number = ++*answers;
                            if (begin + number > end) return;
                            try {
-                             answered(begin + number - 1, answer_from(json::parse(line)));
+                             CheckAnswer answer = answer_from(json::parse(line), last_files);
+                             last_files = answer.data;
+                             answered(begin + number - 1, std::move(answer));
                            } catch (const json::exception& error) {
                              fail("{}: answer {} is not as docs/run_directory.md describes: {}", name, number,
                                   error.what());

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -21,22 +22,27 @@ struct CheckQuestion {
   bool smoke = false;                                  // the same run cut down to a few updates
 };
 
+/// The input files of a run. The key of a local setting whose value begins the paths of files → what follows the value
+/// in each of these paths ("" if the value is the whole path) → the SHA-256 of that file, in hex.
+using InputFiles = std::map<std::string, std::map<std::string, std::string>>;
+
 /// Either `error` and `key` are set, or everything else.
 struct CheckAnswer {
   std::string error;  // one sentence; "" if the settings are accepted
   std::string key;    // the setting that `error` is about, or ""
 
-  std::string id;                       // of the run, 16 hex digits
-  std::string canonical;                // text of run.toml
-  std::string local;                    // text of local.toml
-  bool waiting = false;                 // a corpus file is missing; the id is provisional
-  std::string waiting_for;              // the missing file and how to get it, one sentence
-  std::optional<int64_t> parameters;    // of the model; unset until the data are prepared
-  std::optional<int64_t> memory_bytes;  // memory that the run needs; unset likewise
-  int64_t updates = 0;                  // the most updates that the run can make
-  std::string device;                   // "cpu" or "cuda"
-  int threads = 1;                      // CPU threads
-  std::string shape;                    // RunNeeds::shape; "" if it is not known
+  std::string id;                          // of the run, 16 hex digits
+  std::string canonical;                   // text of run.toml
+  std::string local;                       // text of local.toml
+  bool waiting = false;                    // a corpus file is missing; the id is provisional
+  std::string waiting_for;                 // the missing file and how to get it, one sentence
+  std::optional<int64_t> parameters;       // of the model; unset until the data are prepared
+  std::optional<int64_t> memory_bytes;     // memory that the run needs; unset likewise
+  int64_t updates = 0;                     // the most updates that the run can make
+  std::string device;                      // "cpu" or "cuda"
+  int threads = 1;                         // CPU threads
+  std::string shape;                       // RunNeeds::shape; "" if it is not known
+  std::shared_ptr<const InputFiles> data;  // null if the program does not name them
 };
 
 struct ProgramDevice {

@@ -367,6 +367,15 @@ int64_t Store::jobs_in(const std::string& sweep) const {
   return row.getColumn(0).getInt64();
 }
 
+bool Store::has_unfinished(const std::string& sweep) const {
+  Question row(*database_,
+               "SELECT EXISTS (SELECT 1 FROM sweep_runs JOIN runs ON runs.number = run WHERE sweep = ? AND "
+               "state IN ('queued', 'running', 'held', 'waiting_data'))");
+  row.bind(1, sweep);
+  row.executeStep();
+  return row.getColumn(0).getInt() != 0;
+}
+
 std::vector<std::string> Store::sweeps_of(const std::string& run) const {
   Question row(
       *database_,

@@ -59,6 +59,13 @@ nlohmann::json to_json(const SweepPolicy& policy);
 /// Members that are missing keep their defaults. nlohmann::json::exception for values of another type.
 SweepPolicy sweep_policy_from(const nlohmann::json& json);
 
+/// A copy of an input file, which the runs of a sweep read in place of the original.
+struct KeptFile {
+  std::string copy;    // path relative to the workspace
+  std::string source;  // path of the original, absolute
+  std::string sha256;  // of its bytes
+};
+
 /// One submission of a grid. The same grid text with the same runs is the same sweep.
 struct Sweep {
   std::string id;  // sweep_id()
@@ -69,6 +76,7 @@ struct Sweep {
   std::string program = {};      // path of the training program, absolute or relative to the workspace
   nlohmann::json stamp = nlohmann::json::object();  // the program's name, version and numerics, for start.json
   SweepPolicy policy = {};
+  std::vector<KeptFile> data = {};  // not in the database
   SweepState state = SweepState::kActive;
   std::string reason = {};  // of the state, one sentence
   int64_t priority = 0;     // sweeps of higher priority go first
@@ -174,6 +182,8 @@ class Store {
   std::string label_axes_of(const std::string& sweep) const;
   /// The number of a sweep's runs, without those whose data are missing.
   int64_t jobs_in(const std::string& sweep) const;
+  /// True if one of a sweep's runs is queued, running, held or waiting for data.
+  bool has_unfinished(const std::string& sweep) const;
   /// The ids of the sweeps that have the run, in the order of their submission.
   std::vector<std::string> sweeps_of(const std::string& run) const;
 

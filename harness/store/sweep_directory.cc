@@ -42,6 +42,20 @@ std::string job_lines_of(const Sweep& sweep) {
   return lines;
 }
 
+json to_json(const std::vector<KeptFile>& files) {
+  json list = json::array();
+  for (const KeptFile& file : files) {
+    list.push_back({{"copy", file.copy}, {"source", file.source}, {"sha256", file.sha256}});
+  }
+  return list;
+}
+
+std::vector<KeptFile> kept_files_from(const json& list) {
+  std::vector<KeptFile> files;
+  for (const json& file : list) files.push_back({file.at("copy"), file.at("source"), file.at("sha256")});
+  return files;
+}
+
 void read_jobs(const fs::path& file, Sweep& sweep) {
   if (!fs::exists(file)) return;
   const std::string text = read_file(file);
@@ -96,6 +110,10 @@ void replay_events(const fs::path& file, Sweep& sweep) {
   }
 }
 
+[[noreturn]] void fail_damaged(const fs::path& folder, const json::exception& error) {
+  fail("{} is damaged ({}); delete that folder and submit its grid again", folder.string(), error.what());
+}
+
 std::string id_of_texts(const std::string& grid_file, std::string_view grid_text, std::string_view lines) {
   Sha256 hash;
   hash.update(grid_text);
@@ -117,28 +135,40 @@ void freeze_sweep(const Workspace& workspace, const Sweep& sweep, std::string_vi
     write_atomically(folder / "runs.jsonl", lines_of(sweep));
   }
   write_atomically(folder / "jobs.jsonl", job_lines_of(sweep));
-  const json about = {{"title", sweep.title},     {"grid_file", sweep.grid_file}, {"submitted_at", sweep.submitted_at},
-                      {"program", sweep.program}, {"stamp", sweep.stamp},         {"policy", to_json(sweep.policy)}};
+  const json about = {
+      {"title", sweep.title},       {"grid_file", sweep.grid_file}, {"submitted_at", sweep.submitted_at},
+      {"program", sweep.program},   {"stamp", sweep.stamp},         {"policy", to_json(sweep.policy)},
+      {"data", to_json(sweep.data)}};
   write_atomically(folder / "sweep.json", sealed(about));
+}
+
+Sweep read_sweep_head(const Workspace& workspace, const std::string& id) {
+  const fs::path file = workspace.sweep(id) / "sweep.json";
+  try {
+    const std::optional<json> record = unsealed(read_file(file));
+    if (!record) fail("{} is damaged; delete that folder and submit its grid again", file.string());
+    const json& about = *record;
+    return {.id = id,
+            .title = about.at("title"),
+            .grid_file = about.at("grid_file"),
+            .submitted_at = about.at("submitted_at"),
+            .runs = {},
+            .program = about.value("program", ""),
+            .stamp = about.value("stamp", json::object()),
+            .policy = sweep_policy_from(about.value("policy", json::object())),
+            .data = kept_files_from(about.value("data", json::array())),
+            .state = SweepState::kActive,
+            .reason = "",
+            .priority = 0};
+  } catch (const json::exception& error) {
+    fail_damaged(workspace.sweep(id), error);
+  }
 }
 
 Sweep read_sweep(const Workspace& workspace, const std::string& id) {
   const fs::path folder = workspace.sweep(id);
+  Sweep sweep = read_sweep_head(workspace, id);
   try {
-    const std::optional<json> record = unsealed(read_file(folder / "sweep.json"));
-    if (!record) fail("{} is damaged; delete that folder and submit its grid again", (folder / "sweep.json").string());
-    const json& about = *record;
-    Sweep sweep{.id = id,
-                .title = about.at("title"),
-                .grid_file = about.at("grid_file"),
-                .submitted_at = about.at("submitted_at"),
-                .runs = {},
-                .program = about.value("program", ""),
-                .stamp = about.value("stamp", json::object()),
-                .policy = sweep_policy_from(about.value("policy", json::object())),
-                .state = SweepState::kActive,
-                .reason = "",
-                .priority = 0};
     const std::string texts = read_file(folder / "runs.jsonl");
     if (id_of_texts(sweep.grid_file, read_file(folder / "grid.toml"), texts) != id) {
       fail(
@@ -161,7 +191,7 @@ Sweep read_sweep(const Workspace& workspace, const std::string& id) {
     replay_events(folder / "events.jsonl", sweep);
     return sweep;
   } catch (const json::exception& error) {
-    fail("{} is damaged ({}); delete that folder and submit its grid again", folder.string(), error.what());
+    fail_damaged(folder, error);
   }
 }
 

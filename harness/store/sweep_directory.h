@@ -4,7 +4,7 @@
 //   grid.json     the grid with its base files, as tables need it (frozen_grid.h)
 //   runs.jsonl    the requested runs, one a line: what the sweep's id is made of
 //   jobs.jsonl    what is needed to start each of them: canonical settings, local settings, device, threads, rank
-//   sweep.json    title, grid file, program, policy, time of submission; sealed. Written last
+//   sweep.json    title, grid file, program, kept data, policy, time of submission; sealed. Written last
 //   events.jsonl  log of what users asked for and of what the scheduler did
 #pragma once
 
@@ -27,6 +27,9 @@ void freeze_sweep(const Workspace& workspace, const Sweep& sweep, std::string_vi
 /// Reads what freeze_sweep() wrote. Its state, reason and priority are what events.jsonl says of them. UserError if it
 /// is damaged or was changed. A sweep of an older tearless has no jobs.jsonl; its runs are then without settings.
 Sweep read_sweep(const Workspace& workspace, const std::string& id);
+
+/// As read_sweep(), from sweep.json alone: without the runs, the state and what belongs to it.
+Sweep read_sweep_head(const Workspace& workspace, const std::string& id);
 
 /// Appends `{"at": now, "event": what, …details}` to events.jsonl.
 void log_event(const Workspace& workspace, const std::string& sweep, std::string_view what,

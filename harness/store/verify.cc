@@ -19,6 +19,7 @@
 #include "harness/runs/verdict.h"
 #include "harness/store/database.h"
 #include "harness/store/frozen_grid.h"
+#include "harness/store/kept_files.h"
 #include "harness/store/rebuild.h"
 #include "harness/store/store.h"
 #include "harness/store/sweep_directory.h"
@@ -281,6 +282,7 @@ class Verification {
       sweeps_.insert(id);
       const Sweep frozen = read_sweep(workspace_, id);
       frozen_grid(workspace_, id);
+      check_kept_files(frozen, subject);
       if (!store_ || watched_) return;
       const std::vector<Sweep> known = store_->sweeps();
       const auto same = std::find_if(known.begin(), known.end(), [&](const Sweep& sweep) { return sweep.id == id; });
@@ -299,6 +301,34 @@ class Verification {
       add({.subject = subject,
            .what = error.what(),
            .todo = fmt::format("rm -r {}; {}", workspace_.sweep(id).string(), run_command())});
+    }
+  }
+
+  bool may_need_data(const std::string& sweep) {
+    try {
+      return store_ && needs_data(*store_, sweep);
+    } catch (const UserError& error) {
+      blame_database("sweep " + sweep, error.what());
+      return false;
+    }
+  }
+
+  // Data of a sweep that has ended may have been deleted by gc; while this looks, too.
+  void check_kept_files(const Sweep& sweep, const std::string& subject) {
+    const std::string submit = fmt::format("tearless submit {}{}", sweep.grid_file, place_);
+    const auto path = [&](const std::string& file) { return (workspace_.root() / file).string(); };
+    if (fs::path(sweep.program).is_relative() && !fs::exists(path(sweep.program))) {
+      add({.subject = subject, .what = path(sweep.program) + ", its training program, is missing", .todo = submit});
+    }
+    for (const KeptFile& file : sweep.data) {
+      if (!may_need_data(sweep.id)) return;
+      const bool exists = fs::exists(path(file.copy));
+      if (exists && sha256_of_file(path(file.copy)) == file.sha256) continue;
+      if (!may_need_data(sweep.id)) return;
+      add({.subject = subject,
+           .what = fmt::format("{}, which its runs read, {}", path(file.copy),
+                               exists ? "is not what was copied from " + file.source : "is missing"),
+           .todo = exists ? fmt::format("rm -f {}; {}", path(file.copy), submit) : submit});
     }
   }
 

@@ -7,6 +7,7 @@
 #include "base/time.h"
 #include "harness/grid/layout.h"
 #include "harness/store/frozen_grid.h"
+#include "harness/store/kept_files.h"
 #include "harness/store/sweep_directory.h"
 #include "harness/submit/frozen_program.h"
 
@@ -91,9 +92,22 @@ Submission prepare_submission(const fs::path& grid_file, const fs::path& engine,
   return submission;
 }
 
-void write_submission(const Workspace& workspace, Submission& submission) {
-  const Program program(submission.sweep.program);
-  submission.sweep.program = freeze_program(workspace, program, submission.program).string();
+void keep_files(const Workspace& workspace, Submission& submission, const Notice& notice) {
+  Sweep& sweep = submission.sweep;
+  const Program program(sweep.program);
+  submission.lock = lock_for_submission(workspace);
+  sweep.program = freeze_program(workspace, program, submission.program).string();
+  if (!submission.grid.policy.keep_data) return;
+  KeptData data(workspace, program.path());
+  for (size_t i = 0; i < sweep.runs.size(); ++i) {
+    const CheckAnswer& answer = submission.plan[i].answer;
+    if (answer.data) sweep.runs[i].local = data.local_text(*answer.data, answer.local);
+  }
+  sweep.data = data.files();
+  make_copies(workspace, sweep.data, notice);
+}
+
+void write_submission(const Workspace& workspace, const Submission& submission) {
   freeze_grid(workspace, submission.sweep.id, submission.grid);
   freeze_sweep(workspace, submission.sweep, submission.grid_text);
 }

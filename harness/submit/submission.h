@@ -7,11 +7,13 @@
 #include <string>
 #include <vector>
 
+#include "base/lock_file.h"
 #include "harness/grid/grid.h"
 #include "harness/runs/workspace.h"
 #include "harness/schedule/plan.h"
 #include "harness/schedule/program.h"
 #include "harness/store/store.h"
+#include "harness/submit/kept_data.h"
 
 namespace tearless::harness {
 
@@ -21,6 +23,7 @@ struct Submission {
   std::vector<PlannedRun> plan;
   Probe program;  // its devices, too
   Sweep sweep;
+  std::optional<LockFile> lock = {};  // set by keep_files(); to be held until the database knows the sweep
 };
 
 /// What is asked for besides the grid.
@@ -42,8 +45,11 @@ std::string shape_of(const CheckAnswer& answer);
 Submission prepare_submission(const std::filesystem::path& grid_file, const std::filesystem::path& engine,
                               const SubmissionOptions& options);
 
-/// Keeps a copy of the training program, and writes the sweep's folder, from which a service reads it. Does not touch
-/// the database.
-void write_submission(const Workspace& workspace, Submission& submission);
+/// Copies the training program and, unless the grid's policy says otherwise, the runs' input files to the workspace,
+/// and has the sweep use the copies. UserError as make_copies(): then nothing is submitted.
+void keep_files(const Workspace& workspace, Submission& submission, const Notice& notice);
+
+/// Writes the sweep's folder, from which a service reads it. Does not touch the database. REQUIRES: keep_files().
+void write_submission(const Workspace& workspace, const Submission& submission);
 
 }  // namespace tearless::harness

@@ -19,11 +19,12 @@ namespace tearless::crash {
 namespace fs = std::filesystem;
 namespace {
 
-// Two runs, each with a checkpoint or two before its end.
+// Two runs, each with a checkpoint or two before its end, which read two files.
 constexpr const char* kFakeGrid = R"(title = "A sweep that is killed"
 seeds = 1
 [set]
 "fake.updates" = 7
+"data.pair" = "corpus"
 [axis]
 "model.kind" = ["a", "b"]
 [table]
@@ -77,7 +78,10 @@ bool has(Engine engine) {
 
 Sweep::Sweep(Engine engine) : engine_(engine) {
   test::write_text(folder_ / "grid.toml", engine == Engine::kFake ? kFakeGrid : kRealGrid);
-  if (engine == Engine::kReal) {
+  if (engine == Engine::kFake) {
+    for (const char* file : {"corpus.a", "corpus.b"})
+      test::write_text(folder_ / file, std::string("the bytes of ") + file);
+  } else {
     fs::create_directories(folder_ / "corpus");
     test::write_small_corpus(folder_ / "corpus", 30, 3);
   }

@@ -6,7 +6,8 @@
 //                   stop_once | refuse_late | flood (prints 100 MB) | big_file (writes 8 MB after its first checkpoint)
 //   fake.updates    how many (default 5)
 //   fake.sleep_ms   between two (default 0)
-//   data.train      a file that must exist, else the run waits for it
+//   data.train      a file that must exist, else the run waits for it; training refuses other bytes than `check` saw
+//   data.pair       likewise the beginning of two paths, that of a file .a and that of a file .b
 //   fake.device     "cpu" or "cuda"
 //   fake.threads    (default 1)
 // Every other key under model. and train. is accepted and changes the scores.
@@ -48,12 +49,20 @@ volatile sig_atomic_t g_stop = 0;
 
 bool is_local(const std::string& key) { return key == "fake.sleep_ms" || key == "fake.threads"; }
 
-std::string toml_lines(const std::map<std::string, json>& settings, bool local) {
+// The settings that name files, and what follows their values in the files' paths.
+const std::map<std::string, std::vector<std::string>> kData = {{"data.train", {""}}, {"data.pair", {".a", ".b"}}};
+
+std::string toml_lines(const std::map<std::string, json>& settings) {
   std::string text;
-  for (const auto& [key, value] : settings) {
-    if (is_local(key) == local) text += key + " = " + toml_value(value) + "\n";
-  }
+  for (const auto& [key, value] : settings) text += key + " = " + toml_value(value) + "\n";
   return text;
+}
+
+// One checksum of all files that a setting names, and that of each in `each`.
+std::string sha256_of_data(const std::string& key, const std::string& path, std::map<std::string, std::string>& each) {
+  std::string all;
+  for (const std::string& ending : kData.at(key)) all += each[ending] = sha256_of_file(path + ending);
+  return sha256(all);
 }
 
 json refuse(const std::string& key, const std::string& why) { return {{"error", why}, {"key", key}}; }
@@ -62,31 +71,39 @@ json check(const json& question) {
   std::map<std::string, json> settings = question.at("settings");
   for (const auto& [key, value] : settings) {
     const bool known =
-        key.starts_with("fake.") || key.starts_with("model.") || key.starts_with("train.") || key == "data.train";
+        key.starts_with("fake.") || key.starts_with("model.") || key.starts_with("train.") || kData.contains(key);
     if (!known) return refuse(key, "unknown setting \"" + key + "\"");
   }
   if (settings["fake.behaviour"].is_null()) settings["fake.behaviour"] = "succeed";
   if (settings["fake.behaviour"] == "refuse") return refuse("fake.behaviour", "this behaviour is refused");
   if (settings["fake.updates"].is_null()) settings["fake.updates"] = 5;
   if (question.value("smoke", false)) settings["fake.updates"] = 2;
+  const json folders = question.value("folders", json::object());
   std::string waiting_for;
-  if (settings.contains("data.train")) {
-    const json folders = question.value("folders", json::object());
-    const fs::path file =
-        fs::path(folders.value("data.train", question.value("folder", ""))) / settings["data.train"].get<std::string>();
-    if (fs::exists(file)) {
-      settings["data.train"] = sha256_of_file(file);  // the corpus' bytes count, not its path
-    } else {
-      waiting_for = file.string() + " is missing; the test makes it";
+  std::map<std::string, json> canonical_settings, local_settings;
+  std::map<std::string, std::map<std::string, std::string>> data;
+  for (const auto& [key, value] : settings) {
+    if (!kData.contains(key)) {
+      (is_local(key) ? local_settings : canonical_settings)[key] = value;
+      continue;
     }
+    const fs::path path = fs::path(folders.value(key, question.value("folder", ""))) / value.get<std::string>();
+    local_settings[key] = path.string();
+    canonical_settings[key] = value;
+    for (const std::string& ending : kData.at(key)) {
+      if (!fs::exists(path.string() + ending)) waiting_for = path.string() + ending + " is missing; the test makes it";
+    }
+    // The bytes count, not the path.
+    if (waiting_for.empty()) canonical_settings[key] = sha256_of_data(key, path, data[key]);
   }
-  const std::string canonical = toml_lines(settings, false);
+  const std::string canonical = toml_lines(canonical_settings);
   const auto setting = [&](const char* key, json otherwise) {
     return settings.contains(key) ? settings[key] : otherwise;
   };
   return {{"id", run_id(canonical)},
           {"canonical", canonical},
-          {"local", toml_lines(settings, true)},
+          {"local", toml_lines(local_settings)},
+          {"data", waiting_for.empty() ? data : decltype(data)()},
           {"state", waiting_for.empty() ? "ready" : "waiting_data"},
           {"waiting_for", waiting_for},
           {"parameters", 1000},
@@ -126,6 +143,7 @@ class Run {
     if (behaviour_ == "refuse_late") return kExitSettingsRefused;
     if (behaviour_ == "stop_once" && first) return kExitStopped;
     if (behaviour_ == "out_of_memory" || (behaviour_ == "out_of_memory_once" && first)) return kExitOutOfMemory;
+    if (!has_its_data()) return kExitSettingsRefused;
     const int64_t updates = settings_.at("fake.updates");
     const int64_t begin = restore();
     AppendFile metrics(files_.metrics(), kept_);
@@ -156,6 +174,19 @@ class Run {
   }
   double loss(int64_t step) const { return 10.0 / static_cast<double>(step) + fingerprint(); }
   double score() const { return 20.0 + fingerprint(); }
+
+  // Relative paths start from the run's folder.
+  bool has_its_data() const {
+    for (const auto& [key, endings] : kData) {
+      if (!local_.contains(key)) continue;
+      const std::string path = files_.root() / local_.at(key).get<std::string>();
+      std::map<std::string, std::string> each;
+      if (sha256_of_data(key, path, each) == settings_.at(key)) continue;
+      std::cerr << path << " is not the file that this run was planned with" << std::endl;
+      return false;
+    }
+    return true;
+  }
 
   void misbehave(bool first) const {
     if (behaviour_ == "stall") {

@@ -1,9 +1,15 @@
-// What `tearless-engine check` answers to settings that it refuses: the sentence, and the setting that it is about.
+// What `tearless-engine check` answers: to settings that it refuses, the sentence and the setting that it is about; the
+// shape of a run, and its input files.
 #include "engine/run/check.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+
+#include "base/hash.h"
+#include "tests/engine/run/small_digits.h"
+#include "tests/engine/run/small_runs.h"
 
 namespace tearless::engine {
 namespace {
@@ -44,6 +50,62 @@ TEST(Check, GivesRunsOneShapeUnlessASettingChangesTheirMemoryOrSpeed) {
         json{{"run.threads", 2}}, json{{"model.encoder_layers", 1}}, json{{"decode.beam", 7}}}) {
     EXPECT_NE(shape(other), plain) << other;
   }
+}
+
+// The files' paths are the values in `local` and these endings.
+TEST(Check, NamesTheInputFilesOfARunWithTheirChecksums) {
+  const test::SmallRuns runs;
+  const auto in_folder = [&](const test::Settings& settings) {
+    return check_line(
+        json{{"settings", settings}, {"folder", runs.folder().string()}, {"folders", json::object()}}.dump());
+  };
+  const auto sum = [&](const std::string& file) { return sha256_of_file(runs.folder() / file); };
+  EXPECT_FALSE(in_folder(test::corpus_settings()).contains("data")) << "while one is missing";
+  for (const char* set : {"train", "dev", "test"}) {
+    runs.write(set, {{std::string("source of ") + set, std::string("target of ") + set}});
+    runs.write_labelled(set, {{std::string("bad ") + set, 0}, {std::string("good ") + set, 1}});
+  }
+
+  const json translated = in_folder(test::corpus_settings());
+  EXPECT_EQ(translated.at("data"), (json{{"data.train", {{".src", sum("train.src")}, {".tgt", sum("train.tgt")}}},
+                                         {"data.dev", {{".src", sum("dev.src")}, {".tgt", sum("dev.tgt")}}},
+                                         {"data.test", {{".src", sum("test.src")}, {".tgt", sum("test.tgt")}}}}));
+  EXPECT_THAT(translated.at("local").get<std::string>(),
+              testing::HasSubstr("data.train = \"" + (runs.folder() / "train").string() + "\"\n"));
+
+  EXPECT_EQ(
+      in_folder(test::with(test::labelled_settings(), {{"text.min_count", 1}})).at("data"),
+      (json{
+          {"data.train", {{"", sum("train")}}}, {"data.dev", {{"", sum("dev")}}}, {"data.test", {{"", sum("test")}}}}));
+
+  for (const char* name : {"bad", "good"}) {
+    test::write_text(runs.folder() / (std::string("all.") + name), std::string("one ") + name + "\ntwo\nthree\nfour\n");
+  }
+  const json drawn = in_folder(test::with(test::labelled_settings(), {{"data.form", "class_files"},
+                                                                      {"data.train", "all"},
+                                                                      {"data.dev_count", 1},
+                                                                      {"data.test_count", 1},
+                                                                      {"text.min_count", 1}}));
+  EXPECT_EQ(drawn.at("data"), (json{{"data.train", {{".bad", sum("all.bad")}, {".good", sum("all.good")}}}})) << drawn;
+
+  test::write_digits(runs.folder());
+  EXPECT_EQ(in_folder(test::small_digits()).at("data"), (json{{"data.train_images", {{"", sum("train.images")}}},
+                                                              {"data.train_labels", {{"", sum("train.labels")}}},
+                                                              {"data.test_images", {{"", sum("test.images")}}},
+                                                              {"data.test_labels", {{"", sum("test.labels")}}}}));
+}
+
+// As the harness writes it where it keeps copies of the files.
+TEST(Check, APathInLocalTomlMayBeRelativeToTheRunsFolder) {
+  test::SmallRuns runs;
+  for (const char* set : {"train", "dev", "test"}) runs.write(set, {{"a b c", "d e f"}, {"g h", "i j"}});
+  const RunDirectory run(runs.make(test::with(test::corpus_settings(), {{"text.kind", "segmented"}})));
+  std::string local = test::read_text(run.local());
+  const std::string path = "\"" + (runs.folder() / "train").string() + "\"";
+  ASSERT_NE(local.find(path), std::string::npos) << local;
+  local.replace(local.find(path), path.size(), "\"../../train\"");
+  test::write_text(run.local(), local);
+  EXPECT_EQ(test::translation(read_run_directory(run.root())).data.train, (runs.folder() / "train").string());
 }
 
 }  // namespace

@@ -53,6 +53,7 @@ why = "too large"
 memory = "8 GiB"
 stall_timeout = 60
 grace = 120
+keep_data = false
 tries = { crashed = 5 }
 
 [table]

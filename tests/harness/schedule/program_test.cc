@@ -128,6 +128,22 @@ TEST(Program, OneOfSeveralProcessesThatFailsIsNamed) {
   EXPECT_THAT(message("cat >/dev/null"), testing::ContainsRegex("process [12] of 2\\) answered 0 of 5 questions"));
 }
 
+TEST(Program, NamesTheInputFilesOfRunsWhichAnswersShareWhereTheyAreTheSame) {
+  const test::TempFolder folder;
+  const auto checked = [&](const std::string& data) {
+    return shell(folder, "read -r line; read -r line; for i in 1 2; do echo '{\"id\": \"1\", \"canonical\": \"\"" +
+                             data + "}'; done")
+        .check({question(1), question(2)});
+  };
+  EXPECT_EQ(checked("").at(0).data, nullptr);
+  const std::vector<CheckAnswer> answers = checked(R"(, "data": {"a.b": {".x": "12", "": "34"}, "c": {}})");
+  ASSERT_NE(answers.at(0).data, nullptr);
+  EXPECT_EQ(*answers.at(0).data, (InputFiles{{"a.b", {{".x", "12"}, {"", "34"}}}}));
+  EXPECT_EQ(answers.at(0).data, answers.at(1).data) << "one object: there may be 100,000 runs";
+  EXPECT_THAT(error_of([&] { checked(R"(, "data": {"a": "/b"})"); }),
+              testing::HasSubstr("answer 1 is not as docs/run_directory.md describes"));
+}
+
 TEST(Program, RefusalsNameTheirKey) {
   CheckQuestion refused = question(1);
   refused.settings["modle.kind"] = 1;

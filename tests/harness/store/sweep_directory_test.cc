@@ -50,6 +50,7 @@ class SweepFolder : public testing::Test {
                .program = "/bin/engine",
                .stamp = {{"numerics", 3}},
                .policy = {.stall_seconds = 5, .grace_seconds = 6},
+               .data = {{"data/12/train.en", "/corpus/train.en", "34"}},
                .reason = ""};
 };
 
@@ -61,6 +62,12 @@ TEST_F(SweepFolder, IsReadAsItWasWritten) {
   EXPECT_EQ(sweep.policy.stall_seconds, 5);
   EXPECT_EQ(sweep.policy.grace_seconds, 6);
   EXPECT_EQ(sweep.state, SweepState::kActive);
+  for (const Sweep& one : {sweep, read_sweep_head(workspace_, sweep_.id)}) {
+    ASSERT_EQ(one.data.size(), 1u);
+    EXPECT_EQ(one.data.at(0).copy, "data/12/train.en");
+    EXPECT_EQ(one.data.at(0).source, "/corpus/train.en");
+    EXPECT_EQ(one.data.at(0).sha256, "34");
+  }
   ASSERT_EQ(sweep.runs.size(), 2u);
   const RunRequest& run = sweep.runs.at(0);
   EXPECT_EQ(run.canonical, "n = 1\n");
