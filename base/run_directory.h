@@ -49,6 +49,7 @@ class RunDirectory {
   std::filesystem::path attempts() const { return root_ / "attempts"; }
   std::filesystem::path attempt(int64_t number) const { return attempts() / std::to_string(number); }
   std::filesystem::path done() const { return root_ / "DONE"; }
+  std::filesystem::path resume_check() const { return root_ / "resume.json"; }  ///< outcome of `tearless verify-resume`
 
   /// The highest attempt number, 0 if there is no attempt.
   int64_t newest_attempt() const;

@@ -57,6 +57,8 @@ constexpr Command kCommands[] = {
     {"sql", "query the database in SQL (read-only)", command_sql},
     {"verify", "compare database, run folders and checksums; show the differences and how to repair them",
      command_verify},
+    {"verify-resume", "train finished runs again with stops on the way, and compare the results byte for byte",
+     command_verify_resume},
     {"forget", "delete sweeps, and the runs that no other sweep has, with their results", command_forget},
     {"gc",
      "delete checkpoints of runs that have a result, and copies of programs and data that no sweep needs; scores, "

@@ -52,20 +52,6 @@ uint32_t point_labelled(const Axis& axis, const Sweep& sweep, const std::string&
   return static_cast<uint32_t>(point - axis.points.begin());
 }
 
-PlannedRun planned_run_of(const Grid& grid, const Sweep& sweep, const RunRequest& run) {
-  PlannedRun planned;
-  planned.point.seed = run.seed;
-  for (const Axis& axis : grid.axes) {
-    const std::string label = run.coordinates.value(axis.name, "");
-    planned.point.index.push_back(point_labelled(axis, sweep, label));
-    planned.coordinates[axis.name] = label;
-  }
-  planned.answer.id = run.id;
-  planned.answer.canonical = run.canonical;
-  planned.answer.updates = run.updates;
-  return planned;
-}
-
 int64_t run_count_of(const Grid& grid) {
   int64_t cells = 0;
   for_each_cell(grid, [&](const GridPoint&, const Exclusion* excluded) { cells += !excluded; });
@@ -130,6 +116,20 @@ bool was_submitted(const fs::path& grid_file, const Globals& globals) {
 }
 
 }  // namespace
+
+PlannedRun planned_run_of(const Grid& grid, const Sweep& sweep, const RunRequest& run) {
+  PlannedRun planned;
+  planned.point.seed = run.seed;
+  for (const Axis& axis : grid.axes) {
+    const std::string label = run.coordinates.value(axis.name, "");
+    planned.point.index.push_back(point_labelled(axis, sweep, label));
+    planned.coordinates[axis.name] = label;
+  }
+  planned.answer.id = run.id;
+  planned.answer.canonical = run.canonical;
+  planned.answer.updates = run.updates;
+  return planned;
+}
 
 std::vector<RunResult> results_of(const std::vector<PlannedRun>& plan, const Store* store, const Workspace& workspace,
                                   std::optional<int64_t> numerics) {

@@ -39,6 +39,7 @@ Action command_sql(CLI::App& app, const Globals& globals);
 Action command_verify(CLI::App& app, const Globals& globals);
 Action command_forget(CLI::App& app, const Globals& globals);
 Action command_gc(CLI::App& app, const Globals& globals);
+Action command_verify_resume(CLI::App& app, const Globals& globals);
 Action command_rebuild(CLI::App& app, const Globals& globals);
 Action command_completion(CLI::App& app, const Globals& globals);
 Action command_manual(CLI::App& app, const Globals& globals);     ///< internal: `make install` prints the man page

@@ -74,6 +74,7 @@ void print_run(const Known& run, const std::string& options) {
   print("  {}\n", state_text(run));
   for (const AttemptRecord& attempt : run.attempts) print_attempt(attempt);
   for (const auto& [name, value] : run.result.scores) print("  {} = {:.6g}\n", name, value);
+  if (run.result.resume) print("  stopped and resumed: {}\n", sentence_of(*run.result.resume));
   if (const std::string next = advice(run, options); !next.empty()) print("  next: {}\n", next);
 }
 
@@ -101,6 +102,7 @@ json run_json(const Known& run) {
           {"stale", run.result.stale},
           {"mixed", run.result.mixed},
           {"scores", run.result.scores},
+          {"resume", run.result.resume ? to_json(*run.result.resume) : json()},
           {"attempts", std::move(attempts)}};
 }
 

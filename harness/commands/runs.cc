@@ -38,6 +38,7 @@ struct RunOfSweep {
   RunRecord run;
   int64_t step = 0;                      // updates made
   std::map<std::string, double> scores;  // checked against what was recorded
+  std::optional<ResumeCheck> resume;
 };
 
 int64_t updates_made(const Store& store, const RunRecord& run) {
@@ -53,8 +54,8 @@ std::vector<RunOfSweep> rows_of(const Store& store, const Selection& chosen) {
   std::vector<RunOfSweep> rows;
   const auto add = [&](const std::string& sweep, int64_t place, RunRecord run) {
     const int64_t step = updates_made(store, run);
-    std::map<std::string, double> scores = store.result_of(run.id).scores;
-    rows.push_back({sweep, place, std::move(run), step, std::move(scores)});
+    RunResult result = store.result_of(run.id);
+    rows.push_back({sweep, place, std::move(run), step, std::move(result.scores), std::move(result.resume)});
   };
   std::vector<std::string> sweeps = chosen.sweeps;
   sweeps.insert(sweeps.end(), chosen.narrowed.begin(), chosen.narrowed.end());
@@ -144,7 +145,7 @@ void print_runs(const std::vector<RunOfSweep>& rows, const RunsOptions& options)
 void print_runs_as_csv(const std::vector<RunOfSweep>& rows, const RunsOptions& options) {
   const std::vector<std::string> axes = axes_in(rows);
   const std::vector<std::string> scores = chosen_scores(rows, options, /*all=*/true);
-  RunLine header = {"run", "sweep", "place", "seed", "state", "class", "reason", "step", "updates"};
+  RunLine header = {"run", "sweep", "place", "seed", "state", "class", "reason", "step", "updates", "resume"};
   header.insert(header.end(), axes.begin(), axes.end());
   header.insert(header.end(), scores.begin(), scores.end());
   std::vector<RunLine> lines = {header};
@@ -156,8 +157,9 @@ void print_runs_as_csv(const std::vector<RunOfSweep>& rows, const RunsOptions& o
     } else {
       line.insert(line.end(), {"", ""});
     }
-    line.insert(line.end(), {std::string(name_of(run.state)), std::string(name_of(run.failure)), run.reason,
-                             std::to_string(row.step), std::to_string(run.updates)});
+    line.insert(line.end(),
+                {std::string(name_of(run.state)), std::string(name_of(run.failure)), run.reason,
+                 std::to_string(row.step), std::to_string(run.updates), row.resume ? outcome_of(*row.resume) : ""});
     for (const std::string& axis : axes) line.push_back(label_at(run, axis));
     for (const std::string& score : scores) {
       const auto value = row.scores.find(score);
@@ -186,6 +188,7 @@ void print_runs_as_json(const std::vector<RunOfSweep>& rows, const RunsOptions& 
                     {"reason", row.run.reason},
                     {"step", row.step},
                     {"updates", row.run.updates},
+                    {"resume", row.resume ? to_json(*row.resume) : json()},
                     {"scores", std::move(shown)}});
   }
   print_json(list);

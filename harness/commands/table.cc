@@ -18,6 +18,7 @@ struct TableOptions {
   std::string sweep;   // instead of `grid`
   std::string format;  // "": by the ending of `out`
   std::string out;
+  bool resume_note = false;
 };
 
 TableFormat chosen_format(const TableOptions& options, const Globals& globals) {
@@ -35,7 +36,8 @@ int print_table(const TableOptions& options, const Globals& globals) {
   if (!state.errors.empty()) throw UserError(state.errors.front());
   std::vector<TableRun> runs;
   for (size_t i = 0; i < state.plan.size(); ++i) runs.push_back({state.plan[i].point, state.results[i]});
-  const std::string text = render(fill(state.grid, runs, workspace_option(globals)), format);
+  const ResumeNote note = options.resume_note ? ResumeNote::kAlways : ResumeNote::kIfDifferent;
+  const std::string text = render(fill(state.grid, runs, workspace_option(globals), note), format);
   if (options.out.empty()) {
     std::cout << text;
   } else {
@@ -55,6 +57,9 @@ Action command_table(CLI::App& app, const Globals& globals) {
                  "text, markdown, latex, html, csv or json (default: by the ending of the file that --out names: .md, "
                  ".tex, .html, .csv, .json; else text)");
   app.add_option("--out", options->out, "write to this file instead of standard output");
+  app.add_flag(
+      "--resume-note", options->resume_note,
+      "add a note: of how many runs `tearless verify-resume` has shown that stops do not change their results");
   return [options, &globals] { return print_table(*options, globals); };
 }
 

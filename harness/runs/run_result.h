@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "harness/runs/resume_check.h"
 #include "harness/runs/states.h"
 
 namespace tearless::harness {
@@ -18,6 +19,7 @@ struct RunResult {
   int64_t diverged_step = 0;                  // if diverged: the update whose loss or gradient was not finite
   bool stale = false;                         // made with another numerics number than the current program's
   bool mixed = false;                         // its attempts ran on different kinds of CPU or device
+  std::optional<ResumeCheck> resume = {};     // the newest outcome of `tearless verify-resume`
 };
 
 }  // namespace tearless::harness

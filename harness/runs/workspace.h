@@ -30,6 +30,7 @@ class Workspace {
   /// Copies of input files (submit/kept_data.h).
   std::filesystem::path data() const { return root_ / "data"; }
   std::filesystem::path forgotten() const { return root_ / "forgotten"; }  ///< what `tearless forget` is deleting
+  std::filesystem::path verifying() const { return root_ / "verifying"; }  ///< where `tearless verify-resume` trains
   RunDirectory run(const std::string& id) const { return RunDirectory(runs() / id); }
   std::filesystem::path sweep(const std::string& id) const { return sweeps() / id; }
 

@@ -26,6 +26,7 @@ struct Launch {
   std::string cuda_device;       // UUID; "" on the CPU
   std::vector<int> cores;        // that the program is bound to; empty: it is not
   TrainingProgram program;
+  bool ends_with_launcher = false;  // the attempt is killed when this process ends, however it ends
 };
 
 enum class StopReason {
@@ -44,7 +45,8 @@ class Launcher {
  public:
   virtual ~Launcher() = default;
 
-  /// Starts an attempt of a run. The attempt outlives this process. UserError if it cannot be started.
+  /// Starts an attempt of a run. It outlives this process, unless Launch::ends_with_launcher. UserError if it cannot be
+  /// started.
   virtual void start(const Launch& launch) = 0;
 
   /// Takes over an attempt that an earlier process started, if one is alive. Returns false if none is.

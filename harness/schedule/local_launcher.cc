@@ -66,6 +66,9 @@ void LocalLauncher::start(const Launch& launch) {
       .environment = {},
       .blocked_signals = {SIGTERM, SIGINT, SIGHUP, kStallSignal},  // until the supervisor is ready to handle them
       .own_session = true};
+  if (launch.ends_with_launcher) {
+    request.arguments.insert(request.arguments.end(), {"--parent", std::to_string(::getpid())});
+  }
   if (!launch.cuda_device.empty()) request.environment.emplace_back("CUDA_VISIBLE_DEVICES", launch.cuda_device);
   watch_process(launch.id,
                 {.pid = spawn(request), .folder = launch.folder, .pidfd = nullptr, .timer = nullptr, .stop = {}});

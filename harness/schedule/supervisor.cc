@@ -165,6 +165,10 @@ int supervise(const Supervision& supervision) {
   const sigset_t signals = watched_signals();
   ::sigprocmask(SIG_BLOCK, &signals, nullptr);  // a signal must not end this process before exit.json is written
 
+  if (supervision.parent != 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (::getppid() != supervision.parent) return kNoAttempt;  // it ended before prctl
+  }
   const RunDirectory run(fs::absolute(supervision.run));
   std::optional<LockFile> lock = claim(run);
   if (!lock) return kNoAttempt;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <signal.h>
+#include <sys/types.h>
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -24,6 +25,7 @@ struct Supervision {
   std::filesystem::path program;  // the training program
   nlohmann::json stamp;           // fields for start.json: device, program, version, numerics, cores
   int grace_seconds = 30;         // between SIGTERM and SIGKILL
+  pid_t parent = 0;  // the attempt is killed when this process, our parent, ends; 0: it outlives its parent
 };
 
 /// Runs one attempt:

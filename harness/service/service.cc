@@ -13,6 +13,7 @@
 #include "harness/devices/machine.h"
 #include "harness/devices/nvml.h"
 #include "harness/store/forget.h"
+#include "harness/store/record.h"
 #include "harness/store/sweep_directory.h"
 
 namespace tearless::harness {
@@ -248,6 +249,7 @@ json Service::carry_out(const Request& request) {
         break;
       case Verb::kHold:
       case Verb::kRelease:
+      case Verb::kRecordResumeChecks:
       case Verb::kStatus:
       case Verb::kWhy:
       case Verb::kStop:
@@ -278,6 +280,13 @@ json Service::carry_out(const Request& request) {
       break;
     case Verb::kRetry:
       each_run(&Scheduler::retry);
+      break;
+    case Verb::kRecordResumeChecks:
+      for (const std::string& id : request.runs) {
+        const bool is_known = store_.run(id).has_value();
+        if (is_known) record_resume_check(store_, workspace_, id);
+        (is_known ? done : refused).push_back(id);
+      }
       break;
     case Verb::kSubmit:
     case Verb::kPause:

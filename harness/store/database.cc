@@ -21,6 +21,7 @@
 #include "harness/store/schema_2_sql.h"
 #include "harness/store/schema_3_sql.h"
 #include "harness/store/schema_4_sql.h"
+#include "harness/store/schema_5_sql.h"
 #include "harness/store/schema_6_sql.h"
 #include "harness/store/vfs.h"
 
@@ -30,7 +31,7 @@ namespace {
 
 // kMigrations[i] migrates a database from user_version i to i + 1. Released migrations never change; a change of the
 // schema is a new migration.
-constexpr std::array<const char*, 5> kMigrations = {kSchema1, kSchema2, kSchema3, kSchema4, kSchema6};
+constexpr std::array<const char*, 6> kMigrations = {kSchema1, kSchema2, kSchema3, kSchema4, kSchema5, kSchema6};
 constexpr int kSchemaVersion = static_cast<int>(kMigrations.size());
 constexpr uintmax_t kQuicklyChecked = 64 << 20;  // bytes that SQLite's quick_check reads in about 0.1 s
 

@@ -245,6 +245,7 @@ RunResult Store::result_of(const std::string& id, std::optional<int64_t> numeric
   if (record->state == RunState::kDiverged) result.diverged_step = record->step.value_or(0);
 
   result.scores = scores_of(id);
+  result.resume = resume_check_of(id);
 
   std::set<std::pair<std::string, std::string>> machines;
   std::optional<int64_t> oldest;
@@ -446,6 +447,13 @@ std::map<std::string, double> Store::scores_of(const std::string& id) const {
   std::map<std::string, double> scores;
   while (row.executeStep()) scores[row.getColumn(0).getString()] = row.getColumn(1).getDouble();
   return scores;
+}
+
+std::optional<ResumeCheck> Store::resume_check_of(const std::string& id) const {
+  Question row(*database_, "SELECT record FROM resume_checks JOIN runs ON runs.number = run WHERE id = ?");
+  row.bind(1, id);
+  if (!row.executeStep()) return std::nullopt;
+  return understood(row.getColumn(0), [](const std::string& text) { return resume_check_from(json::parse(text)); });
 }
 
 std::vector<MetricLine> Store::metrics_of(const std::string& id) const {
@@ -674,9 +682,9 @@ void Store::requeue(const std::string& id, const std::string& reason) {
 void Store::forget_attempts(const std::string& id) {
   in_transaction([&] {
     const int64_t number = run_number(id);
-    for (const char* sql :
-         {"DELETE FROM attempts WHERE run = ?", "DELETE FROM metrics WHERE run = ?", "DELETE FROM scores WHERE run = ?",
-          "UPDATE runs SET tries_from = 0, metrics_bytes = 0 WHERE number = ?"}) {
+    for (const char* sql : {"DELETE FROM attempts WHERE run = ?", "DELETE FROM metrics WHERE run = ?",
+                            "DELETE FROM scores WHERE run = ?", "DELETE FROM resume_checks WHERE run = ?",
+                            "UPDATE runs SET tries_from = 0, metrics_bytes = 0 WHERE number = ?"}) {
       Statement forget(*database_, sql);
       forget.bind(1, number);
       forget.exec();
@@ -739,6 +747,15 @@ void Store::put_scores(const std::string& id, const std::map<std::string, double
     row.exec();
     row.reset();
   }
+}
+
+void Store::put_resume_check(const std::string& id, const ResumeCheck& check) {
+  in_transaction([&] {
+    Statement row(*database_, "INSERT OR REPLACE INTO resume_checks (run, record) VALUES (?, ?)");
+    row.bind(1, run_number(id));
+    row.bind(2, to_json(check).dump());
+    row.exec();
+  });
 }
 
 int64_t Store::metrics_bytes(const std::string& id) const {

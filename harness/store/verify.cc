@@ -127,6 +127,7 @@ class Verification {
     check_folder(run, subject, known);
     const bool sound = report_.differences.size() == before;
     check_checkpoints(run, subject);
+    check_resume(run, subject, known);
     if (!store_) return;
     if (!known) {
       if (!watched_ && sound) blame_database(subject, "it is not in the database");
@@ -191,6 +192,26 @@ class Verification {
              .todo = fmt::format("restore it from a copy, or train the run from the start: rm -r {}; {}",
                                  folder.string(), run_command())});
       }
+    }
+  }
+
+  void check_resume(const RunDirectory& run, const std::string& subject, const std::optional<RunRecord>& known) {
+    std::optional<ResumeCheck> check;
+    try {
+      check = read_resume_check(run);
+    } catch (const UserError& error) {
+      return add({.subject = subject,
+                  .what = "resume.json is damaged",
+                  .todo = fmt::format("rm {}; tearless verify-resume {}{}; the run's numbers do not depend on it",
+                                      run.resume_check().string(), run.id(), place_)});
+    }
+    if (!known || !has_result(known->state)) return;
+    try {
+      const std::optional<ResumeCheck> stored = store_->resume_check_of(run.id());
+      const auto record_of = [](const std::optional<ResumeCheck>& one) { return one ? to_json(*one) : json(); };
+      if (record_of(stored) != record_of(check)) blame_database(subject, "the database and resume.json differ");
+    } catch (const UserError& error) {
+      blame_database(subject, error.what());
     }
   }
 

@@ -131,6 +131,24 @@ std::vector<KeptFile> KeptData::files() const {
   return all;
 }
 
+std::string local_text_for_elsewhere(const Workspace& workspace, const std::string& local) {
+  const std::string from_run =
+      " = \"" + (workspace.data().lexically_relative(workspace.run("any").root()) / "").string();
+  std::string text;
+  for (const std::string_view line : split_lines(local)) {
+    const size_t at = line.find(from_run);
+    if (at == std::string::npos || at != line.find(" = ")) {
+      text.append(line).push_back('\n');
+      continue;
+    }
+    const std::string key(line.substr(0, at));
+    const std::string path = parse_toml_settings(line, "local.toml").values.at(key);
+    text +=
+        key + " = " + toml_value((fs::absolute(workspace.run("any").root()) / path).lexically_normal().string()) + "\n";
+  }
+  return text;
+}
+
 void make_copies(const Workspace& workspace, const std::vector<KeptFile>& files, const Notice& notice) {
   std::vector<std::pair<const KeptFile*, uint64_t>> missing;  // with their sizes
   uint64_t left = 0;

@@ -41,6 +41,9 @@ class KeptData {
   std::map<std::string, KeptFile> files_;                           // by the path of the copy
 };
 
+/// The text of a run's local.toml for a folder elsewhere: the paths of copies become absolute.
+std::string local_text_for_elsewhere(const Workspace& workspace, const std::string& local);
+
 /// Makes those of the copies that are not there, durably, sharing blocks with the originals where the file system can.
 /// Copies that take a while are announced to `notice`. UserError if an original is missing, or no longer has its
 /// checksum; MachineError if the disk has too little room. A copy is complete or absent. REQUIRES:

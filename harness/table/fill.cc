@@ -173,6 +173,43 @@ void add_state_notes(const Grid& grid, const std::vector<TableRun>& runs, const 
   }
 }
 
+// A run whose result depends on whether it was stopped is named, whoever asks.
+void add_resume_notes(const std::vector<TableRun>& runs, const std::string& options, ResumeNote note,
+                      std::vector<std::string>& notes) {
+  std::set<std::string> different;
+  int64_t equal = 0, of_other_settings = 0;
+  std::set<size_t> stops;
+  for (const TableRun& run : runs) {
+    const std::optional<ResumeCheck>& check = run.result.resume;
+    if (!check) continue;
+    if (!check->is_equal()) {
+      different.insert(run.result.id);
+    } else if (!check->settings.empty()) {
+      ++of_other_settings;
+    } else {
+      ++equal;
+      stops.insert(check->stops.size());
+    }
+  }
+  if (note == ResumeNote::kAlways) {
+    std::string text =
+        fmt::format("Resume verified: {} of {}", equal, counted(static_cast<int64_t>(runs.size()), "run"));
+    if (!stops.empty()) {
+      const std::string least = *stops.begin() == *stops.rbegin() ? "" : fmt::format("{} to ", *stops.begin());
+      text +=
+          fmt::format(" (byte-equal after {}{} each)", least, counted(static_cast<int64_t>(*stops.rbegin()), "stop"));
+    }
+    if (of_other_settings > 0)
+      text += fmt::format(", and {} with other settings than in this table", of_other_settings);
+    notes.push_back(text);
+  }
+  if (!different.empty()) {
+    notes.push_back(fmt::format("NOT the same result after stops: {} {}. To see how: tearless explain {}{}",
+                                different.size() == 1 ? "run" : "runs", fmt::join(different, ", "), *different.begin(),
+                                options));
+  }
+}
+
 void add_exclusion_notes(const Grid& grid, std::vector<std::string>& notes) {
   std::map<const Exclusion*, int64_t> counts;
   for_each_point(grid, [&](const GridPoint&, const Exclusion* excluded) {
@@ -184,7 +221,8 @@ void add_exclusion_notes(const Grid& grid, std::vector<std::string>& notes) {
   }
 }
 
-void add_notes(const Grid& grid, const std::vector<TableRun>& runs, const std::string& options, Table& table) {
+void add_notes(const Grid& grid, const std::vector<TableRun>& runs, const std::string& options, ResumeNote resume,
+               Table& table) {
   const auto any = [&](auto&& what) {
     return std::any_of(table.rows.begin(), table.rows.end(),
                        [&](const Table::Row& row) { return std::any_of(row.cells.begin(), row.cells.end(), what); });
@@ -222,6 +260,7 @@ void add_notes(const Grid& grid, const std::vector<TableRun>& runs, const std::s
   if (any([](const Cell& cell) { return cell.mixed > 0; })) {
     table.notes.push_back("°: mixed, trained on more than one kind of processor or device");
   }
+  add_resume_notes(runs, options, resume, table.notes);
   add_exclusion_notes(grid, table.notes);
   add_state_notes(grid, runs, options, table.notes);
 }
@@ -268,7 +307,7 @@ std::vector<std::string> names_matching(const std::vector<std::string>& patterns
   return all;
 }
 
-Table fill(const Grid& grid, const std::vector<TableRun>& runs, const std::string& options) {
+Table fill(const Grid& grid, const std::vector<TableRun>& runs, const std::string& options, ResumeNote resume) {
   const TableSpec& spec = grid.table;
   const Layout layout = layout_of(grid);
   const std::vector<size_t> over = spec.select ? spec.select->over : std::vector<size_t>{};
@@ -318,7 +357,7 @@ Table fill(const Grid& grid, const std::vector<TableRun>& runs, const std::strin
     column.decimals = decimals_of(grid, table, column.score);
     if (spec.published) column.published_decimals = published_decimals(*spec.published);
   }
-  add_notes(grid, runs, options, table);
+  add_notes(grid, runs, options, resume, table);
   return table;
 }
 

@@ -68,9 +68,14 @@ struct TableRun {
   RunResult result;
 };
 
+/// Whether a note says how many runs `tearless verify-resume` found equal. Runs that it found different are always
+/// named.
+enum class ResumeNote { kIfDifferent, kAlways };
+
 /// Computes the table. `runs` are those that the grid does not exclude, each at most once, in any order; an absent run
 /// counts as missing. `options` (" --workspace elsewhere") is appended to the commands that the notes recommend.
-Table fill(const Grid& grid, const std::vector<TableRun>& runs, const std::string& options = "");
+Table fill(const Grid& grid, const std::vector<TableRun>& runs, const std::string& options = "",
+           ResumeNote resume = ResumeNote::kIfDifferent);
 
 /// The text of a cell: "20.91 ± 0.30 (n=3) [20.91, +0.00]". The formats for people print it, with their own escapes.
 std::string cell_text(const Table& table, const Table::Column& column, const Cell& cell);

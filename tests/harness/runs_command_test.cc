@@ -100,10 +100,12 @@ TEST_F(RunsCommand, AreCsvWithEveryScoreQuotedCellsAndUniqueColumns) {
   const json runs = listed({});
   const std::vector<std::string> lines = lines_of(made_->tearless({"runs", "--csv"}).output);
   ASSERT_EQ(lines.size(), 5u);
-  EXPECT_EQ(lines[0], "run,sweep,place,seed,state,class,reason,step,updates,model.norm,place:2,test.score,updates:2");
+  EXPECT_EQ(lines[0],
+            "run,sweep,place,seed,state,class,reason,step,updates,resume,model.norm,place:2,test.score,updates:2");
   const std::string sweep = runs[0].at("sweep"), first = runs[0].at("run"), last = runs[3].at("run");
-  EXPECT_EQ(lines[1], first + "," + sweep + ",1,3,diverged,,the loss is not finite,2,4,layer,\"post, \"\"late\"\"\",,");
-  EXPECT_EQ(lines[4], fmt::format("{},{},4,3,done,,max_updates,4,4,scale,pre,{},4", last, sweep,
+  EXPECT_EQ(lines[1],
+            first + "," + sweep + ",1,3,diverged,,the loss is not finite,2,4,,layer,\"post, \"\"late\"\"\",,");
+  EXPECT_EQ(lines[4], fmt::format("{},{},4,3,done,,max_updates,4,4,,scale,pre,{},4", last, sweep,
                                   scores_in_folder(last).at("test.score").get<double>()));
 }
 

@@ -4,12 +4,14 @@
 //
 //   fake.behaviour  succeed | diverge | crash | crash_once | stall | out_of_memory | out_of_memory_once | half_write |
 //                   stop_once | refuse_late | flood (prints 100 MB) | big_file (writes 8 MB after its first checkpoint)
+//                   | resume_differs (other losses after a checkpoint was read)
 //   fake.updates    how many (default 5)
 //   fake.sleep_ms   between two (default 0)
 //   data.train      a file that must exist, else the run waits for it; training refuses other bytes than `check` saw
 //   data.pair       likewise the beginning of two paths, that of a file .a and that of a file .b
 //   fake.device     "cpu" or "cuda"
 //   fake.threads    (default 1)
+// $FAKE_STOPS=N: below a folder `stopped`, its n-th attempt waits after update 3n until it is stopped, for n <= N.
 // Every other key under model. and train. is accepted and changes the scores.
 
 #include <fcntl.h>
@@ -151,6 +153,7 @@ class Run {
       std::this_thread::sleep_for(
           std::chrono::milliseconds(local_.contains("fake.sleep_ms") ? local_["fake.sleep_ms"].get<int>() : 0));
       metrics.append(json{{"step", step}, {"name", "train.loss"}, {"value", loss(step)}}.dump() + "\n");
+      while (awaits_stop(step) && !g_stop) std::this_thread::sleep_for(std::chrono::milliseconds(1));
       if (step == std::max<int64_t>(1, updates / 2)) misbehave(first);
       if (behaviour_ == "diverge" && step == std::max<int64_t>(1, updates / 2)) return diverged(step);
       if (g_stop || step % kCheckpointEvery == 0) {
@@ -172,7 +175,10 @@ class Run {
     for (const auto& [key, value] : settings_) text += key + value.dump();
     return fnv1a32(text) / 4294967296.0;
   }
-  double loss(int64_t step) const { return 10.0 / static_cast<double>(step) + fingerprint(); }
+  double loss(int64_t step) const {
+    const double error = behaviour_ == "resume_differs" && kept_ > 0 ? 1e-9 : 0;
+    return 10.0 / static_cast<double>(step) + fingerprint() + error;
+  }
   double score() const { return 20.0 + fingerprint(); }
 
   // Relative paths start from the run's folder.
@@ -186,6 +192,12 @@ class Run {
       return false;
     }
     return true;
+  }
+
+  bool awaits_stop(int64_t step) const {
+    const char* stops = std::getenv("FAKE_STOPS");
+    const bool below = files_.root().parent_path().filename() == "stopped";
+    return stops && below && attempt_ <= std::stoll(stops) && step >= 3 * attempt_;
   }
 
   void misbehave(bool first) const {

@@ -362,5 +362,47 @@ TEST(DisplayWidth, CountsColumnsNotBytes) {
   EXPECT_EQ(display_width(""), 0u);
 }
 
+std::vector<std::string> resume_notes(const std::vector<RunResult>& runs, ResumeNote note) {
+  const Grid grid = load_text("seeds = " + std::to_string(runs.size()) + "\n[axis]\na = [1]\n");
+  const Table filled = fill(
+      grid, results(grid, [&](uint32_t, uint32_t, int64_t seed) { return runs.at(static_cast<size_t>(seed - 1)); }),
+      " --workspace w", note);
+  std::vector<std::string> notes;
+  for (const std::string& line : filled.notes) {
+    if (line.find("Resume") == 0 || line.find("NOT") == 0) notes.push_back(line);
+  }
+  return notes;
+}
+
+RunResult checked(const std::string& id, size_t stops, bool equal, const std::vector<std::string>& settings = {}) {
+  RunResult result = bleu(20);
+  result.id = id;
+  result.resume = ResumeCheck{};
+  result.resume->stops.resize(stops);
+  result.resume->settings = settings;
+  if (!equal) result.resume->differences.push_back({.file = "scores.json", .line = 1, .expected = "", .found = ""});
+  return result;
+}
+
+TEST(Notes, SayOnRequestHowManyRunsWereVerifiedAndAlwaysWhichDiffer) {
+  using testing::ElementsAre;
+  using testing::IsEmpty;
+  const auto asked = [](const std::vector<RunResult>& runs) { return resume_notes(runs, ResumeNote::kAlways); };
+  const auto unasked = [](const std::vector<RunResult>& runs) { return resume_notes(runs, ResumeNote::kIfDifferent); };
+  EXPECT_THAT(asked({bleu(20), bleu(21)}), ElementsAre("Resume verified: 0 of 2 runs"));
+  EXPECT_THAT(asked({checked("a", 3, true), checked("b", 3, true), bleu(21)}),
+              ElementsAre("Resume verified: 2 of 3 runs (byte-equal after 3 stops each)"));
+  EXPECT_THAT(
+      asked({checked("a", 1, true), checked("b", 3, true), checked("c", 5, true, {"x=1"})}),
+      ElementsAre("Resume verified: 2 of 3 runs (byte-equal after 1 to 3 stops each), and 1 with other settings "
+                  "than in this table"));
+  EXPECT_THAT(unasked({checked("a", 3, true), checked("b", 3, true, {"x=1"}), bleu(21)}), IsEmpty());
+  EXPECT_THAT(unasked({checked("a", 3, false), checked("b", 3, true)}),
+              ElementsAre("NOT the same result after stops: run a. To see how: tearless explain a --workspace w"));
+  EXPECT_THAT(asked({checked("b", 3, false, {"x=1"}), checked("a", 3, false)}),
+              ElementsAre("Resume verified: 0 of 2 runs",
+                          "NOT the same result after stops: runs a, b. To see how: tearless explain a --workspace w"));
+}
+
 }  // namespace
 }  // namespace tearless::harness

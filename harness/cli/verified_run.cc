@@ -1,0 +1,104 @@
+#include "harness/cli/verified_run.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/settings.h"
+#include "harness/cli/grid_state.h"
+#include "harness/grid/expand.h"
+#include "harness/runs/verdict.h"
+#include "harness/schedule/program.h"
+#include "harness/store/frozen_grid.h"
+#include "harness/store/sweep_directory.h"
+#include "harness/submit/kept_data.h"
+
+namespace tearless::harness {
+namespace fs = std::filesystem;
+namespace {
+
+// VALUE as TOML, or as a text where it is not TOML: max_updates=200, kind=scale_norm.
+std::pair<std::string, nlohmann::json> setting_in(const std::string& text) {
+  const size_t equals = text.find('=');
+  if (equals == std::string::npos || equals == 0) {
+    fail("--set {} is not KEY=VALUE, such as --set train.max_updates=200", text);
+  }
+  const std::string value = text.substr(equals + 1);
+  try {
+    const WrittenSettings read = parse_toml_settings("value = " + value, "--set " + text);
+    if (read.values.size() == 1) return {text.substr(0, equals), read.values.at("value")};
+  } catch (const UserError&) {
+  }
+  return {text.substr(0, equals), value};
+}
+
+// Has the training program make the run's settings again, with those of --set.
+void change_settings(VerifiedRun& run, const Workspace& workspace, const std::vector<std::string>& changes) {
+  const Sweep sweep = read_sweep(workspace, run.sweep.id);
+  const std::optional<Grid> grid = frozen_grid(workspace, sweep.id);
+  const auto request =
+      std::find_if(sweep.runs.begin(), sweep.runs.end(), [&](const RunRequest& one) { return one.id == run.id; });
+  if (!grid || request == sweep.runs.end()) {
+    fail("--set needs the grid of sweep {}, which its folder does not have; submit it again: tearless submit {}",
+         sweep.id, sweep.grid_file);
+  }
+  RunSpec spec = materialise(*grid, planned_run_of(*grid, sweep, *request).point);
+  std::vector<CheckQuestion> questions = {{spec.settings, grid->folder.string(), spec.folders, false}};
+  for (const std::string& change : changes) {
+    const auto [key, value] = setting_in(change);
+    spec.settings[key] = value;
+    spec.folders[key] = fs::current_path().string();
+  }
+  questions.push_back({spec.settings, grid->folder.string(), spec.folders, false});
+  const fs::path program = fs::absolute(workspace.root() / run.sweep.program);
+  const std::vector<CheckAnswer> answers = Program(program).check(questions);
+  if (answers[0].id != run.id) {
+    fail("the settings of run {} in sweep {} are of another run now: its data have changed, or it was run with --smoke",
+         run.id, sweep.id);
+  }
+  const CheckAnswer& changed = answers[1];
+  if (!changed.error.empty()) fail("--set {}: {}", fmt::join(changes, " --set "), changed.error);
+  if (changed.waiting) fail("--set {}: {}", fmt::join(changes, " --set "), changed.waiting_for);
+  run.trained_id = changed.id;
+  run.canonical = changed.canonical;
+  run.local = changed.local;
+  run.updates = changed.updates;
+  run.device = changed.device;
+}
+
+}  // namespace
+
+VerifiedRun verified_run(const Store& store, const Workspace& workspace, const std::string& id,
+                         const std::vector<std::string>& changes) {
+  const std::vector<std::string> sweeps = store.sweeps_of(id);
+  if (sweeps.empty()) fail("run {} is in no sweep any more, so that its training program is not known", id);
+  VerifiedRun run;
+  run.id = run.trained_id = id;
+  run.sweep = *store.sweep(sweeps.back());
+  const JobRecord job = store.job(run.sweep.id, id);
+  run.label = job.label;
+  run.device = job.device;
+  run.updates = job.updates;
+  if (run.sweep.program.empty() || !fs::exists(workspace.root() / run.sweep.program)) {
+    fail("the training program of sweep {}{} is gone; submit its grid again: tearless submit {}", run.sweep.id,
+         run.sweep.program.empty() ? "" : ", " + run.sweep.program + ",", run.sweep.grid_file);
+  }
+  const RunDirectory folder = workspace.run(id);
+  const std::optional<Verdict> done = verdict_of_done(folder);
+  if (!done || done->state == RunState::kFailed) {
+    fail("run {}: {}; to see what is wrong and what to do: tearless verify", id,
+         done ? done->reason : "its folder has no DONE");
+  }
+  run.canonical = read_file(folder.settings());
+  run.local = local_text_for_elsewhere(workspace, read_file(folder.local()));
+  if (!changes.empty()) change_settings(run, workspace, changes);
+  return run;
+}
+
+}  // namespace tearless::harness

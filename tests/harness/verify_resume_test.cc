@@ -1,0 +1,263 @@
+// `tearless verify-resume` with real processes: what it says of a run that resumes as it should and of one that does
+// not, where that is shown, and what is left when it is interrupted or killed.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <nlohmann/json.hpp>
+
+#include "harness/store/store.h"
+#include "tests/harness/run_fixture.h"
+
+namespace tearless::harness {
+namespace {
+
+using nlohmann::json;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+class VerifyResumeTest : public RunTest {
+ protected:
+  VerifyResumeTest() { one_run("succeed"); }
+  ~VerifyResumeTest() override {
+    tearless({"stop", "--now"});
+    test::eventually([&] { return !LockFile::is_held(folder_ / "results"); });
+  }
+
+  void one_run(const std::string& behaviour, int updates = 12) const {
+    test::write_text(folder_ / "grid.toml", "[set]\n\"fake.updates\" = " + std::to_string(updates) +
+                                                "\n\"fake.behaviour\" = \"" + behaviour +
+                                                "\"\n[axis]\n\"model.kind\" = [\"a\"]\n");
+  }
+  test::Finished ok(std::vector<std::string> arguments) const {
+    const test::Finished finished = tearless(arguments);
+    EXPECT_EQ(finished.code, 0) << testing::PrintToString(arguments) << finished.output << finished.errors;
+    return finished;
+  }
+  // The updates that this seed draws are at most 3, 6 and 9: the n-th attempt of the fake program waits after update
+  // 3n, so that no stop comes too late.
+  test::Command verify_resume(std::vector<std::string> options = {}) const {
+    std::vector<std::string> arguments = {"verify-resume", "last", "--seed", kEarlyStops};
+    arguments.insert(arguments.end(), options.begin(), options.end());
+    test::Command one = command(std::move(arguments));
+    one.environment["FAKE_STOPS"] = "3";
+    return one;
+  }
+  // Its first stop is after update 3, where the program waits for it: it never ends.
+  test::Command endless_verify_resume() const {
+    test::Command one = command({"verify-resume", "last", "--stops", "1", "--seed", kLateStop});
+    one.environment["FAKE_STOPS"] = "1";
+    return one;
+  }
+  json stamp() const { return json::parse(ok({"--json", "runs"}).output).at(0).at("resume"); }
+  fs::path scratch() const { return folder_ / "results/verifying"; }
+  std::vector<RunDirectory> trainings() const {
+    std::vector<RunDirectory> all;
+    for (const std::string& run : folders_in(scratch())) {
+      for (const std::string& training : folders_in(scratch() / run)) {
+        for (const std::string& id : folders_in(scratch() / run / training)) {
+          all.emplace_back(scratch() / run / training / id);
+        }
+      }
+    }
+    return all;
+  }
+  bool is_training() const {
+    for (const RunDirectory& training : trainings()) {
+      if (read_metrics(training, 0).lines.size() >= 3 && LockFile::is_held(training.lock())) return true;
+    }
+    return false;
+  }
+
+  static constexpr const char* kEarlyStops = "19";
+  static constexpr const char* kLateStop = "2";
+};
+
+TEST_F(VerifyResumeTest, ARunThatResumesAsItShouldIsFoundEqualAndThatIsShown) {
+  ok({"run", "grid.toml"});
+  const std::map<std::string, std::string> before = results();
+  const std::string table = ok({"table", "grid.toml"}).output;
+  const test::Finished verified = test::run(verify_resume());
+  ASSERT_EQ(verified.code, 0) << verified.output << verified.errors;
+  EXPECT_THAT(verified.output, testing::ContainsRegex("equal after 3 stops \\(SIGTERM at update [0-9]+, SIGKILL at "
+                                                      "[0-9]+, SIGTERM at [0-9]+; seed [0-9]+\\)"));
+  EXPECT_THAT(verified.output, HasSubstr("1 run: 1 equal, 0 different, 0 not verified\n"));
+  EXPECT_EQ(results(), before);
+  EXPECT_FALSE(fs::exists(scratch()));
+  ok({"verify"});
+
+  for (const bool rebuilt : {false, true}) {
+    if (rebuilt) {
+      fs::remove(folder_ / "results/tearless.db");
+      ok({"rebuild"});
+    }
+    EXPECT_EQ(stamp().at("outcome"), "equal");
+    EXPECT_EQ(stamp().at("stops").size(), 3u);
+    EXPECT_THAT(ok({"explain", runs().at(0).id()}).output, HasSubstr("stopped and resumed: equal after 3 stops"));
+    EXPECT_THAT(ok({"runs", "--csv"}).output, HasSubstr(",12,12,equal,"));
+    EXPECT_EQ(ok({"table", "grid.toml"}).output, table);
+    EXPECT_THAT(ok({"table", "grid.toml", "--resume-note"}).output,
+                HasSubstr("Resume verified: 1 of 1 run (byte-equal after 3 stops each)"));
+    const json view = json::parse(ok({"--json", "sql", "SELECT outcome, stops FROM resume_checks_view"}).output);
+    EXPECT_EQ(view, json::parse(R"([{"outcome": "equal", "stops": 3}])"));
+  }
+  ok({"forget", "--yes", "all"});
+  EXPECT_THAT(runs(), IsEmpty());
+}
+
+TEST_F(VerifyResumeTest, ARunThatDependsOnItsStopsIsNamedByEveryTable) {
+  one_run("resume_differs");
+  ok({"run", "grid.toml"});
+  const std::string id = runs().at(0).id();
+  EXPECT_THAT(ok({"table", "grid.toml", "--resume-note"}).output, HasSubstr("Resume verified: 0 of 1 run\n"));
+  const test::Finished verified = test::run(verify_resume());
+  EXPECT_EQ(verified.code, 1);
+  EXPECT_THAT(verified.output, AllOf(HasSubstr("DIFFERENT after 3 stops"), HasSubstr("in metrics.jsonl from line "),
+                                     HasSubstr("1 run: 0 equal, 1 different, 0 not verified\n")));
+  EXPECT_THAT(verified.output, testing::ContainsRegex("file +line +undisturbed +resumed *\nmetrics.jsonl +[0-9]+ "));
+  EXPECT_THAT(trainings(), Not(IsEmpty())) << "to look at";
+  EXPECT_EQ(stamp().at("outcome"), "different");
+  EXPECT_THAT(ok({"table", "grid.toml"}).output,
+              HasSubstr("NOT the same result after stops: run " + id + ". To see how: tearless explain " + id));
+  EXPECT_THAT(ok({"explain", id}).output, HasSubstr("stopped and resumed: DIFFERENT after 3 stops"));
+  ok({"verify"});
+  ok({"rebuild"});
+  EXPECT_EQ(stamp().at("outcome"), "different");
+}
+
+TEST_F(VerifyResumeTest, WithOtherSettingsARunIsTrainedTwiceAndANewerOutcomeReplacesTheOlder) {
+  ok({"run", "grid.toml"});
+  const std::map<std::string, std::string> before = results();
+  const test::Finished different = test::run(verify_resume({"--set", "fake.behaviour=resume_differs", "--json"}));
+  EXPECT_EQ(different.code, 1) << different.output << different.errors;
+  const json outcome = json::parse(different.output).at(0);
+  EXPECT_EQ(outcome.at("outcome"), "different");
+  EXPECT_EQ(outcome.at("resume").at("settings"), json({"fake.behaviour=resume_differs"}));
+  EXPECT_EQ(stamp().at("outcome"), "different");
+
+  const test::Finished equal = test::run(verify_resume({"--set", "fake.updates=10"}));
+  EXPECT_EQ(equal.code, 0) << equal.output << equal.errors;
+  EXPECT_THAT(equal.output, HasSubstr(", with fake.updates=10\n"));
+  EXPECT_EQ(stamp().at("settings"), json({"fake.updates=10"}));
+  EXPECT_THAT(ok({"runs", "--csv"}).output, HasSubstr(",equal (fake.updates=10),"));
+  EXPECT_THAT(ok({"table", "grid.toml", "--resume-note"}).output,
+              HasSubstr("Resume verified: 0 of 1 run, and 1 with other settings than in this table\n"));
+  EXPECT_EQ(results(), before);
+  EXPECT_FALSE(fs::exists(scratch()));
+  ok({"verify"});
+}
+
+TEST_F(VerifyResumeTest, MistakesAreRefusedBeforeAnythingIsTrained) {
+  EXPECT_THAT(tearless({"verify-resume", "last"}).errors, HasSubstr("there is no database"));
+  ok({"submit", "grid.toml"});
+  EXPECT_THAT(tearless({"verify-resume", "last"}).errors, HasSubstr("no run that is meant by \"last\" has a result"));
+  ok({"run", "grid.toml"});
+  const std::map<std::vector<std::string>, std::string> sentences = {
+      {{"--set", "fake.updates"}, "is not KEY=VALUE"},
+      {{"--set", "fake.behaviour=refuse"}, "--set fake.behaviour=refuse: this behaviour is refused"},
+      {{"--set", "optimizer.lr=1"}, "unknown setting \"optimizer.lr\""},
+      {{"--engine", "other"}, "omit --engine"},
+      {{"--stops", "0"}, "--stops"},
+      {{"--seed", "x"}, "--seed"}};
+  for (const auto& [options, sentence] : sentences) {
+    const test::Finished refused = test::run(verify_resume(options));
+    EXPECT_EQ(refused.code, 2) << refused.output;
+    EXPECT_THAT(refused.errors, HasSubstr(sentence));
+  }
+  EXPECT_FALSE(fs::exists(scratch()));
+  EXPECT_TRUE(stamp().is_null());
+  fs::remove_all(folder_ / "results/programs");
+  EXPECT_THAT(test::run(verify_resume()).errors, HasSubstr("is gone; submit its grid again: tearless submit "));
+}
+
+TEST_F(VerifyResumeTest, ARunThatCannotBeStoppedIsNotVerified) {
+  one_run("succeed", /*updates=*/1);
+  ok({"run", "grid.toml"});
+  const test::Finished verified = test::run(verify_resume());
+  EXPECT_EQ(verified.code, 1);
+  EXPECT_THAT(verified.output, HasSubstr("not verified: its metrics name no update before its last"));
+  EXPECT_TRUE(stamp().is_null());
+  EXPECT_FALSE(fs::exists(scratch()));
+}
+
+TEST_F(VerifyResumeTest, ATrainingThatFailsIsNotVerified) {
+  ok({"run", "grid.toml"});
+  const test::Finished verified = test::run(verify_resume({"--set", "fake.behaviour=crash"}));
+  EXPECT_EQ(verified.code, 1);
+  EXPECT_THAT(verified.output, HasSubstr("not verified: exit code 1: index 7 out of range"));
+  EXPECT_TRUE(stamp().is_null());
+}
+
+TEST_F(VerifyResumeTest, CtrlCLeavesNoProcessAndNoFile) {
+  ok({"run", "grid.toml"});
+  test::Background interrupted(endless_verify_resume());
+  ASSERT_TRUE(test::eventually([&] { return is_training(); }));
+  interrupted.signal(SIGINT);
+  const test::Finished finished = interrupted.wait();
+  EXPECT_EQ(finished.code, 130) << finished.output << finished.errors;
+  EXPECT_FALSE(fs::exists(scratch()));
+  EXPECT_TRUE(stamp().is_null());
+  ok({"verify"});
+}
+
+TEST_F(VerifyResumeTest, KilledItLeavesNoProcessAndTheNextOneRemovesItsFolder) {
+  ok({"run", "grid.toml"});
+  const std::map<std::string, std::string> before = results();
+  {
+    test::Background killed(endless_verify_resume());
+    ASSERT_TRUE(test::eventually([&] { return is_training(); }));
+    EXPECT_THAT(test::run(verify_resume()).errors, HasSubstr("another process uses results/verifying"));
+    killed.signal(SIGKILL);
+    killed.wait();
+  }
+  const std::vector<RunDirectory> left = trainings();
+  ASSERT_EQ(left.size(), 1u);
+  EXPECT_TRUE(test::eventually([&] { return !LockFile::is_held(left.at(0).lock()); })) << "its program is alive";
+  EXPECT_EQ(results(), before);
+  ok({"verify"});
+  EXPECT_EQ(test::run(verify_resume()).code, 0);
+  EXPECT_FALSE(fs::exists(scratch()));
+  EXPECT_EQ(stamp().at("outcome"), "equal");
+}
+
+TEST_F(VerifyResumeTest, WithAServiceTheOutcomeIsRecordedByIt) {
+  ok({"run", "grid.toml"});
+  ok({"daemon", "--background"});
+  ASSERT_TRUE(LockFile::is_held(folder_ / "results"));
+  const test::Finished verified = test::run(verify_resume());
+  EXPECT_EQ(verified.code, 0) << verified.output << verified.errors;
+  EXPECT_EQ(stamp().at("outcome"), "equal");
+  ok({"verify"});
+}
+
+TEST_F(VerifyResumeTest, ADamagedOutcomeIsReportedAndDoesNotKeepARunFromBeingRebuilt) {
+  ok({"run", "grid.toml"});
+  ASSERT_EQ(test::run(verify_resume()).code, 0);
+  const fs::path file = runs().at(0).resume_check();
+  std::string text = test::read_text(file);
+  text.replace(text.find("\"equal\""), 7, "\"EQUAL\"");
+  test::write_text(file, text);
+  const test::Finished verify = tearless({"verify"});
+  EXPECT_EQ(verify.code, 1);
+  EXPECT_THAT(verify.output, HasSubstr("resume.json is damaged"));
+  EXPECT_THAT(tearless({"rebuild"}).errors, HasSubstr("resume.json is damaged; delete it, and verify the run again"));
+  EXPECT_THAT(ok({"table", "grid.toml"}).output, HasSubstr("(n=1)"));
+  EXPECT_TRUE(stamp().is_null());
+}
+
+TEST_F(VerifyResumeTest, TrainsOnTheDataThatTheSubmissionKept) {
+  test::write_text(folder_ / "train.en", "the old bytes");
+  std::string grid = test::read_text(folder_ / "grid.toml");
+  grid.insert(grid.find("[axis]"), "\"data.train\" = \"train.en\"\n");
+  test::write_text(folder_ / "grid.toml", grid);
+  ok({"run", "grid.toml"});
+  test::write_text(folder_ / "train.en", "new bytes");
+  const test::Finished verified = test::run(verify_resume());
+  EXPECT_EQ(verified.code, 0) << verified.output << verified.errors;
+  EXPECT_THAT(verified.output, HasSubstr("1 run: 1 equal"));
+}
+
+}  // namespace
+}  // namespace tearless::harness
