@@ -12,6 +12,7 @@
 #include "base/hash.h"
 #include "harness/store/kept_files.h"
 #include "harness/submit/kept_data.h"
+#include "harness/submit/submission.h"
 #include "tests/harness/run_fixture.h"
 #include "tests/support/error_of.h"
 
@@ -103,8 +104,7 @@ class KeptDataTest : public RunTest {
   }
 };
 
-// --- what waits reads the copies
-// ---------------------------------------------------------------------------------------
+// --- what waits reads the copies ------------------------------------------------------------------------------------
 
 TEST_F(KeptDataTest, FilesThatAreEditedOrDeletedWhileASweepWaitsDoItNoHarm) {
   ok({"submit", "grid.toml"});
@@ -175,8 +175,7 @@ TEST_F(KeptDataTest, AFileThatChangesBetweenTheCheckAndTheCopySubmitsNothing) {
   ok({"run", "grid.toml"});
 }
 
-// --- making copies
-// -----------------------------------------------------------------------------------------------------
+// --- making copies --------------------------------------------------------------------------------------------------
 
 TEST_F(KeptDataTest, ADiskWithTooLittleRoomIsSaidBeforeAnythingIsCopied) {
   const fs::path probe = folder_ / "probe";
@@ -227,8 +226,7 @@ TEST_F(KeptDataTest, EqualFilesOfTwoNamesAreInOneFolder) {
   EXPECT_THAT(data.files(), SizeIs(6)) << "other bytes under the same names";
 }
 
-// --- gc
-// ------------------------------------------------------------------------------------------------------------------
+// --- gc -------------------------------------------------------------------------------------------------------------
 
 TEST_F(KeptDataTest, GcDeletesDataOfSweepsThatHaveEndedAndProgramsThatNoSweepNames) {
   ok({"run", "grid.toml"});
@@ -299,8 +297,29 @@ TEST_F(KeptDataTest, GcLeavesCopiesAloneWhileAGridIsSubmittedOrASweepCannotBeRea
   EXPECT_EQ(gc().at("data"), 2);
 }
 
-// --- afterwards
-// ------------------------------------------------------------------------------------------------------------
+TEST_F(KeptDataTest, ASubmissionKeepsGcAwayFromItsFirstCopyOnUntilTheDatabaseKnowsIt) {
+  Submission submission = prepare_submission(folder_ / "grid.toml", test::program("fake-engine"), {});
+  keep_files(workspace(), submission, [](const std::string&) {});
+  EXPECT_THAT(copies(), SizeIs(3));
+  EXPECT_FALSE(lock_out_submissions(workspace()));
+  write_submission(workspace(), submission);
+  EXPECT_FALSE(lock_out_submissions(workspace()));
+  submission.lock.reset();
+  EXPECT_TRUE(lock_out_submissions(workspace()));
+}
+
+TEST_F(KeptDataTest, GcIsNotKeptAwayByARunInTheForeground) {
+  std::string grid = test::read_text(folder_ / "grid.toml");
+  grid.insert(grid.find("[axis]"), "fake.updates = 100000\nfake.sleep_ms = 20\n");
+  test::write_text(folder_ / "grid.toml", grid);
+  const test::Background run(command({"run", "grid.toml"}));
+  RunDirectory some("");
+  ASSERT_TRUE(wait_for_a_run_in_the_middle(&some));
+  EXPECT_TRUE(test::eventually([&] { return tearless({"gc"}).code == 0; }));
+  ok({"stop", "--now"});
+}
+
+// --- afterwards -----------------------------------------------------------------------------------------------------
 
 TEST_F(KeptDataTest, RetryCopiesAgainWhatGcHasDeletedOrSaysWhatIsMissing) {
   write_grid("grid.toml", "crash", "tries = { crashed = 1 }");
