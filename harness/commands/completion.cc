@@ -118,7 +118,8 @@ std::string zsh_options(const CommandText& command) {
   for (const OptionText& option : command.options) {
     const std::string value = option.value.empty() ? "" : fmt::format(":{}:_files", with_escapes(option.value, "\\:"));
     for (const std::string& name : option.names) {
-      text += " " + in_sh_quotes(fmt::format("{}[{}]{}", name, with_escapes(option.help, "\\[]:"), value));
+      text +=
+          fmt::format(" {}", in_sh_quotes(fmt::format("{}[{}]{}", name, with_escapes(option.help, "\\[]:"), value)));
     }
   }
   return text;

@@ -25,9 +25,9 @@ const char* signal_name(const TrainingStop& stop);
 
 /// Where a result file differs between two trainings of one run.
 struct FileDifference {
-  std::string file;             // relative to the run directory
-  int64_t line = 0;             // the first line that differs, from 1; 0: one of the two has no such file
-  std::string expected, found;  // that line of the undisturbed training and of the resumed one; not stored
+  std::string file;                       // relative to the run directory
+  int64_t line = 0;                       // the first line that differs, from 1; 0: one of the two has no such file
+  std::string expected = {}, found = {};  // that line of the undisturbed training and of the resumed one; not stored
 };
 
 /// Compares what both runs left byte for byte: DONE's outcome, metrics.jsonl, scores.json, and the files that DONE

@@ -1,6 +1,5 @@
 #include "harness/schedule/stopped_training.h"
 
-#include <fmt/format.h>
 #include <signal.h>
 
 #include <algorithm>
@@ -19,6 +18,7 @@
 #include "base/hash.h"
 #include "base/sys.h"
 #include "base/time.h"
+#include "harness/runs/progress.h"
 #include "harness/runs/verdict.h"
 #include "harness/schedule/local_launcher.h"
 
@@ -119,7 +119,7 @@ class TrainingWithStops {
       return finish(done->state == RunState::kFailed ? done->reason : "");
     }
     const Verdict verdict = verdict_of_exit(run_, run_.newest_attempt());
-    if (stalled_) return finish(fmt::format("no sign of life for {:.0f} minutes", training_.stall_seconds / 60));
+    if (stalled_) return finish("no sign of life for " + duration_text(training_.stall_seconds));
     const size_t next = end_.stops.size();
     const FailureClass expected = requested_ && training_.stops[next].kill ? FailureClass::kKilled
                                   : requested_                             ? FailureClass::kStopped

@@ -2,7 +2,7 @@
 
 CREATE TABLE resume_checks (
   run    INTEGER PRIMARY KEY REFERENCES runs (number) ON DELETE CASCADE,
-  record TEXT NOT NULL  -- JSON: resume.json of the run directory
+  record TEXT NOT NULL  -- sealed JSON: resume.json of the run directory
 ) STRICT;
 
 CREATE VIEW resume_checks_view AS

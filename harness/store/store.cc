@@ -11,6 +11,7 @@
 #include "base/fault.h"
 #include "base/files.h"
 #include "base/hash.h"
+#include "base/sealed_json.h"
 #include "base/time.h"
 #include "harness/store/database.h"
 #include "harness/store/query.h"
@@ -453,7 +454,8 @@ std::optional<ResumeCheck> Store::resume_check_of(const std::string& id) const {
   Question row(*database_, "SELECT record FROM resume_checks JOIN runs ON runs.number = run WHERE id = ?");
   row.bind(1, id);
   if (!row.executeStep()) return std::nullopt;
-  return understood(row.getColumn(0), [](const std::string& text) { return resume_check_from(json::parse(text)); });
+  return understood(row.getColumn(0),
+                    [](const std::string& text) { return resume_check_from(unsealed(text).value()); });
 }
 
 std::vector<MetricLine> Store::metrics_of(const std::string& id) const {
@@ -753,7 +755,7 @@ void Store::put_resume_check(const std::string& id, const ResumeCheck& check) {
   in_transaction([&] {
     Statement row(*database_, "INSERT OR REPLACE INTO resume_checks (run, record) VALUES (?, ?)");
     row.bind(1, run_number(id));
-    row.bind(2, to_json(check).dump());
+    row.bind(2, sealed(to_json(check)));  // tables print it
     row.exec();
   });
 }

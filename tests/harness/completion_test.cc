@@ -64,7 +64,10 @@ TEST_F(CompletionTest, EveryCommandAndOptionOfTheHelpIsInEveryScriptAndOnTheManP
     EXPECT_THAT(script, AllOf(HasSubstr("keep-results"), HasSubstr("runs-per-gpu"), Not(HasSubstr("supervise"))));
   }
   const std::string page = tearless({"manual"}).output;
-  for (const std::string& name : names) EXPECT_THAT(page, HasSubstr("\n.SS " + name + "\n.B tearless " + name + "\n"));
+  for (const std::string& name : names) {
+    const std::string on_page = std::regex_replace(name, std::regex("-"), "\\-");
+    EXPECT_THAT(page, HasSubstr("\n.SS " + on_page + "\n.B tearless " + on_page + "\n"));
+  }
   EXPECT_THAT(page, AllOf(HasSubstr("\\fB\\-f, \\-\\-follow\\fR\n"), HasSubstr("\\fB\\-\\-keep\\fR \\fIN\\fR\n")));
 }
 

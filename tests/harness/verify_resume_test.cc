@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/sealed_json.h"
 #include "harness/store/store.h"
 #include "tests/harness/run_fixture.h"
 
@@ -94,7 +95,12 @@ TEST_F(VerifyResumeTest, ARunThatResumesAsItShouldIsFoundEqualAndThatIsShown) {
       ok({"rebuild"});
     }
     EXPECT_EQ(stamp().at("outcome"), "equal");
-    EXPECT_EQ(stamp().at("stops").size(), 3u);
+    const json stops = stamp().at("stops");
+    ASSERT_EQ(stops.size(), 3u);
+    EXPECT_EQ(stops[1].at("signal"), "SIGKILL");
+    EXPECT_EQ(stops[1].at("resumed_from"), stops[0].at("resumed_from")) << "a killed attempt leaves no checkpoint";
+    EXPECT_GT(stops[2].at("resumed_from"), stops[1].at("update"))
+        << "the metrics of the killed attempt were not its own";
     EXPECT_THAT(ok({"explain", runs().at(0).id()}).output, HasSubstr("stopped and resumed: equal after 3 stops"));
     EXPECT_THAT(ok({"runs", "--csv"}).output, HasSubstr(",12,12,equal,"));
     EXPECT_EQ(ok({"table", "grid.toml"}).output, table);
@@ -157,7 +163,7 @@ TEST_F(VerifyResumeTest, MistakesAreRefusedBeforeAnythingIsTrained) {
   const std::map<std::vector<std::string>, std::string> sentences = {
       {{"--set", "fake.updates"}, "is not KEY=VALUE"},
       {{"--set", "fake.behaviour=refuse"}, "--set fake.behaviour=refuse: this behaviour is refused"},
-      {{"--set", "optimizer.lr=1"}, "unknown setting \"optimizer.lr\""},
+      {{"--set", "other.lr=1"}, "unknown setting \"other.lr\""},
       {{"--engine", "other"}, "omit --engine"},
       {{"--stops", "0"}, "--stops"},
       {{"--seed", "x"}, "--seed"}};
@@ -188,6 +194,37 @@ TEST_F(VerifyResumeTest, ATrainingThatFailsIsNotVerified) {
   EXPECT_EQ(verified.code, 1);
   EXPECT_THAT(verified.output, HasSubstr("not verified: exit code 1: index 7 out of range"));
   EXPECT_TRUE(stamp().is_null());
+}
+
+TEST_F(VerifyResumeTest, ATrainingThatHangsIsGivenUp) {
+  ok({"run", "grid.toml"});
+  ok({"submit", "grid.toml", "--stall-timeout", "0.001"});
+  const test::Finished verified = test::run(endless_verify_resume());
+  EXPECT_EQ(verified.code, 1);
+  EXPECT_THAT(verified.output, HasSubstr("not verified: no sign of life for 0:00\n"));
+  EXPECT_FALSE(fs::exists(scratch()));
+}
+
+// Another processor may add in another order: the run's own numbers do not count then.
+TEST_F(VerifyResumeTest, ARunThatWasTrainedElsewhereIsTrainedOnceMoreWithoutStops) {
+  ok({"run", "grid.toml"});
+  const RunDirectory run = runs().at(0);
+  std::string metrics = test::read_text(run.metrics());
+  metrics.replace(metrics.find("\"value\":1"), 9, "\"value\":2");
+  test::write_text(run.metrics(), metrics);
+  write_done(run, "done", 12, "max_updates", {"scores.json", "metrics.jsonl"});
+  ok({"rebuild"});
+  EXPECT_EQ(test::run(verify_resume()).code, 1) << "the same processor, other numbers";
+  EXPECT_EQ(stamp().at("trained_twice"), false);
+
+  json start = *read_sealed(run.attempt(1) / "start.json");
+  start["processor"] = "another processor";
+  test::write_text(run.attempt(1) / "start.json", sealed(start));
+  ok({"rebuild"});
+  const test::Finished verified = test::run(verify_resume());
+  EXPECT_EQ(verified.code, 0) << verified.output << verified.errors;
+  EXPECT_THAT(verified.output, HasSubstr("compared with a second training without stops\n"));
+  EXPECT_EQ(stamp().at("trained_twice"), true);
 }
 
 TEST_F(VerifyResumeTest, CtrlCLeavesNoProcessAndNoFile) {
@@ -244,6 +281,12 @@ TEST_F(VerifyResumeTest, ADamagedOutcomeIsReportedAndDoesNotKeepARunFromBeingReb
   EXPECT_THAT(verify.output, HasSubstr("resume.json is damaged"));
   EXPECT_THAT(tearless({"rebuild"}).errors, HasSubstr("resume.json is damaged; delete it, and verify the run again"));
   EXPECT_THAT(ok({"table", "grid.toml"}).output, HasSubstr("(n=1)"));
+  fs::remove(file);
+  ok({"verify"});
+  ASSERT_EQ(test::run(verify_resume()).code, 0);
+  fs::remove(file);
+  EXPECT_THAT(tearless({"verify"}).output, HasSubstr("the database and resume.json differ"));
+  ok({"verify", "--repair"});
   EXPECT_TRUE(stamp().is_null());
 }
 

@@ -1,6 +1,7 @@
 #include "harness/store/store.h"
 
 #include <SQLiteCpp/SQLiteCpp.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 #include <sys/wait.h>
@@ -137,6 +138,9 @@ TEST_F(StoreTest, KeepsTheNewestResumeCheckAsLongAsTheAttempts) {
   EXPECT_EQ(sentence_of(read),
             "DIFFERENT after 2 stops (SIGTERM at update 3, SIGKILL at 9; seed 8) in scores.json from line 4, with x=1");
   EXPECT_EQ(read.stops.at(1).resumed_from, 6);
+  SQLite::Database(workspace_.database().string(), SQLite::OPEN_READWRITE)
+      .exec("UPDATE resume_checks SET record = replace(record, 'scores.json', 'scores.jsom')");
+  EXPECT_THAT(error_of([&] { store_->result_of("a"); }), testing::HasSubstr("which is not a valid value"));
   store_->forget_attempts("a");
   EXPECT_FALSE(store_->result_of("a").resume);
 }
