@@ -34,7 +34,7 @@ std::optional<LockFile> lock_out_submissions(const Workspace& workspace) {
   return LockFile::try_acquire(workspace.sweeps());
 }
 
-bool needs_data(const Store& store, const std::string& sweep) {
+bool may_train(const Store& store, const std::string& sweep) {
   const std::optional<Sweep> known = store.sweep(sweep);
   return !known || known->state == SweepState::kPaused || store.has_unfinished(sweep);
 }
@@ -48,7 +48,7 @@ UnneededFiles unneeded_files(const Store& store, const Workspace& workspace) {
   for (const std::string& id : all_sweeps(store, workspace)) {
     const Sweep sweep = read_sweep_head(workspace, id);
     need(sweep.program);
-    if (sweep.data.empty() || !needs_data(store, id)) continue;
+    if (sweep.data.empty() || !may_train(store, id)) continue;
     for (const KeptFile& file : sweep.data) need(file.copy);
   }
 

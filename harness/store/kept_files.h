@@ -27,7 +27,7 @@ std::optional<LockFile> lock_out_submissions(const Workspace& workspace);
 
 /// True until the sweep has ended: until it is not paused and none of its runs is queued, running, held or waiting for
 /// data. True for a sweep that is not in the store.
-bool needs_data(const Store& store, const std::string& sweep);
+bool may_train(const Store& store, const std::string& sweep);
 
 struct UnneededFiles {
   std::vector<std::filesystem::path> programs, data;  // folders

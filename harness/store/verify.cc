@@ -325,27 +325,28 @@ class Verification {
     }
   }
 
-  bool may_need_data(const std::string& sweep) {
+  bool is_unfinished(const std::string& sweep) {
     try {
-      return store_ && needs_data(*store_, sweep);
+      return store_ && may_train(*store_, sweep);
     } catch (const UserError& error) {
       blame_database("sweep " + sweep, error.what());
       return false;
     }
   }
 
-  // Data of a sweep that has ended may have been deleted by gc; while this looks, too.
+  // Of a sweep that has ended, gc deletes the data, and results that were moved or published may lack the program.
+  // gc may work meanwhile: hence the second question.
   void check_kept_files(const Sweep& sweep, const std::string& subject) {
     const std::string submit = fmt::format("tearless submit {}{}", sweep.grid_file, place_);
     const auto path = [&](const std::string& file) { return (workspace_.root() / file).string(); };
-    if (fs::path(sweep.program).is_relative() && !fs::exists(path(sweep.program))) {
+    if (fs::path(sweep.program).is_relative() && !fs::exists(path(sweep.program)) && is_unfinished(sweep.id)) {
       add({.subject = subject, .what = path(sweep.program) + ", its training program, is missing", .todo = submit});
     }
     for (const KeptFile& file : sweep.data) {
-      if (!may_need_data(sweep.id)) return;
+      if (!is_unfinished(sweep.id)) return;
       const bool exists = fs::exists(path(file.copy));
       if (exists && sha256_of_file(path(file.copy)) == file.sha256) continue;
-      if (!may_need_data(sweep.id)) return;
+      if (!is_unfinished(sweep.id)) return;
       add({.subject = subject,
            .what = fmt::format("{}, which its runs read, {}", path(file.copy),
                                exists ? "is not what was copied from " + file.source : "is missing"),
