@@ -9,6 +9,7 @@
 #include <chrono>
 #include <filesystem>
 #include <iterator>
+#include <map>
 #include <random>
 #include <set>
 #include <system_error>
@@ -101,7 +102,10 @@ class TrainingWithStops {
     requested_ = true;
     if (!training_.stops[end_.stops.size()].kill) return launcher_.stop(training_.launch.id, StopReason::kRequest);
     const auto supervisor = supervisor_of(run_, run_.newest_attempt());
-    for (const int64_t pid : launcher_.processes()[training_.launch.id]) {
+    const std::map<std::string, std::set<int64_t>> processes = launcher_.processes();
+    const auto own = processes.find(training_.launch.id);
+    if (own == processes.end()) return;  // it has just ended
+    for (const int64_t pid : own->second) {
       if (supervisor && pid != supervisor->pid) sys::kill(static_cast<pid_t>(pid), SIGKILL);
     }
   }

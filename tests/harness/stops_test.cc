@@ -299,7 +299,9 @@ TEST_F(StopsTest, ACopiedRunFolderIsRefused) {
 TEST_F(StopsTest, AFullDiskPausesTheSweepAndWithSpaceTheSameCommandFinishes) {
   if (std::getenv("CI")) GTEST_SKIP() << "no file system may be mounted there";
   fs::create_directories(folder_ / "results");
-  const std::string mount = "mount -t tmpfs -o size=4m none " + (folder_ / "results").string();
+  const uintmax_t program = fs::file_size(test::program("fake-engine"));  // the submission keeps a copy
+  const auto size = [&](uintmax_t megabytes) { return "size=" + std::to_string(program + (megabytes << 20)); };
+  const std::string mount = "mount -t tmpfs -o " + size(3) + " none " + (folder_ / "results").string();
   if (test::run({.arguments = {"/usr/bin/unshare", "-rm", "/bin/sh", "-c", mount}}).code != 0) {
     GTEST_SKIP() << "a user may not mount a file system of its own here";
   }
@@ -307,8 +309,8 @@ TEST_F(StopsTest, AFullDiskPausesTheSweepAndWithSpaceTheSameCommandFinishes) {
   const std::string tearless = test::program("tearless").string() + " run grid.toml --only model.kind=a --only seed=1";
   test::Command both = command({});
   both.arguments = {"/usr/bin/unshare", "-rm", "/bin/sh", "-c",
-                    mount + " && { " + tearless + "; echo code $?; mount -o remount,size=64m results; " + tearless +
-                        "; echo code $?; cp -r results results2; }"};
+                    mount + " && { " + tearless + "; echo code $?; mount -o remount," + size(60) + " results; " +
+                        tearless + "; echo code $?; cp -r results results2; }"};
   const test::Finished finished = test::run(both);
   EXPECT_THAT(finished.output, HasSubstr("queued again: machine"));
   EXPECT_THAT(finished.output, testing::ContainsRegex("Ended early: .*\\. To continue: tearless run grid.toml\n"));
