@@ -137,6 +137,23 @@ Selection select(const Store& store, const std::vector<std::string>& words) {
   return selection;
 }
 
+Selection select_or_last(const Store& store, const std::vector<std::string>& words) {
+  return select(store, words.empty() ? std::vector<std::string>{"last"} : words);
+}
+
+std::vector<std::string> runs_in(const Store& store, const Selection& selection) {
+  std::vector<std::string> runs;
+  std::set<std::string> seen;
+  const auto add = [&](const std::string& id) {
+    if (seen.insert(id).second) runs.push_back(id);
+  };
+  for (const std::string& id : selection.runs) add(id);
+  for (const std::string& sweep : selection.sweeps) {
+    for (const JobRecord& job : store.jobs_of(sweep, /*pending_only=*/false)) add(job.id);
+  }
+  return runs;
+}
+
 bool is_of_grid(const Sweep& sweep, const fs::path& grid_file) {
   return fs::path(sweep.grid_file).lexically_normal() == fs::absolute(grid_file).lexically_normal();
 }

@@ -21,8 +21,7 @@ namespace tearless::harness {
 struct Selection {
   std::vector<std::string> sweeps;  // whole sweeps; empty if single runs were named
   std::vector<std::string> runs;
-  std::vector<std::string>
-      narrowed;  // the sweeps of which `runs` are those that the words of the last three kinds mean
+  std::vector<std::string> narrowed;  // sweeps: `runs` are those of them that words of the last three kinds mean
 };
 
 /// The words that name sweeps and runs whatever a workspace holds: "last", "all", and the states.
@@ -30,6 +29,12 @@ std::vector<std::string> fixed_words();
 
 /// UserError for a word that names nothing, or several things.
 Selection select(const Store& store, const std::vector<std::string>& words);
+
+/// As select(); without words the newest sweep.
+Selection select_or_last(const Store& store, const std::vector<std::string>& words);
+
+/// The ids of the selected runs, those of the whole sweeps too, each once.
+std::vector<std::string> runs_in(const Store& store, const Selection& selection);
 
 /// True if the sweep was submitted from this grid file, which need not exist any more.
 bool is_of_grid(const Sweep& sweep, const std::filesystem::path& grid_file);

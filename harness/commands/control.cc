@@ -67,7 +67,7 @@ std::optional<LockFile> restore_data(const Store& store, const Workspace& worksp
 
 int control(Verb verb, Takes takes, const ControlOptions& options, const Globals& globals) {
   const std::unique_ptr<const Store> store = require_store(globals);
-  Selection chosen = select(*store, options.words.empty() ? std::vector<std::string>{"last"} : options.words);
+  Selection chosen = select_or_last(*store, options.words);
   if (takes == Takes::kSweeps && !chosen.runs.empty()) {
     fail("{} takes sweeps, not runs: tearless {} SWEEP", name_of(verb), name_of(verb));
   }

@@ -6,7 +6,8 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <set>
+#include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "base/files.h"
@@ -42,14 +43,9 @@ struct Freed {
   std::vector<std::string> skipped;             // one sentence for each thing that could not be cleaned
 };
 
-std::set<std::string> chosen_runs(const Store& store, const std::vector<std::string>& words) {
+std::vector<std::string> chosen_runs(const Store& store, const std::vector<std::string>& words) {
   if (words.empty() && store.sweeps().empty()) return {};
-  const Selection chosen = select(store, words.empty() ? std::vector<std::string>{"last"} : words);
-  std::set<std::string> runs(chosen.runs.begin(), chosen.runs.end());
-  for (const std::string& sweep : chosen.sweeps) {
-    for (const JobRecord& job : store.jobs_of(sweep, /*pending_only=*/false)) runs.insert(job.id);
-  }
-  return runs;
+  return runs_in(store, select_or_last(store, words));
 }
 
 void clean(const RunDirectory& run, const GcOptions& options, Freed& freed) {

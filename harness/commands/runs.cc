@@ -197,8 +197,7 @@ void print_runs_as_json(const std::vector<RunOfSweep>& rows, const RunsOptions& 
 int list_runs(const RunsOptions& options, const Globals& globals) {
   if (options.csv && globals.json) fail("--json and --csv contradict each other; omit one of them");
   const std::unique_ptr<const Store> store = require_store(globals);
-  const std::vector<std::string> words = options.words.empty() ? std::vector<std::string>{"last"} : options.words;
-  const std::vector<RunOfSweep> rows = rows_of(*store, select(*store, words));
+  const std::vector<RunOfSweep> rows = rows_of(*store, select_or_last(*store, options.words));
   if (globals.json) {
     print_runs_as_json(rows, options);
   } else if (options.csv) {

@@ -52,17 +52,10 @@ struct VerifyOutcome {
 // --- what is to be verified ------------------------------------------------------------------------------------------
 
 std::vector<std::string> finished_runs(const Store& store, const std::vector<std::string>& words) {
-  const Selection chosen = select(store, words);
-  std::vector<std::string> ids = chosen.runs;
-  for (const std::string& sweep : chosen.sweeps) {
-    for (const JobRecord& job : store.jobs_of(sweep, /*pending_only=*/false)) ids.push_back(job.id);
-  }
   std::vector<std::string> finished;
-  std::set<std::string> seen;
-  for (const std::string& id : ids) {
+  for (const std::string& id : runs_in(store, select(store, words))) {
     const RunState state = store.run(id)->state;
-    const bool has_result = state == RunState::kDone || state == RunState::kDiverged;
-    if (has_result && seen.insert(id).second) finished.push_back(id);
+    if (state == RunState::kDone || state == RunState::kDiverged) finished.push_back(id);
   }
   if (finished.empty()) {
     fail("no run that is meant by \"{}\" has a result yet; verify-resume verifies runs that have ended",
@@ -281,8 +274,8 @@ class ResumeVerification {
     const ResumeCheck& check = *outcome.check;
     say("  " + sentence_of(check));
     if (static_cast<int64_t>(check.stops.size()) < check.stops_requested) {
-      say(fmt::format("  {} of {}: the run ended first", counted(static_cast<int64_t>(check.stops.size()), "stop"),
-                      check.stops_requested));
+      say(fmt::format("  {} of the {} requested: it ended first",
+                      counted(static_cast<int64_t>(check.stops.size()), "stop"), check.stops_requested));
     }
     if (!check.is_equal()) print_differences(check.differences);
   }

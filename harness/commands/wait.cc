@@ -44,7 +44,7 @@ Left left_of(const Store& store, const Workspace& workspace, const Selection& ch
 int wait(const std::vector<std::string>& words, const Globals& globals) {
   const Workspace workspace(globals.workspace);
   const std::unique_ptr<const Store> store = require_store(globals);
-  const Selection chosen = select(*store, words.empty() ? std::vector<std::string>{"last"} : words);
+  const Selection chosen = select_or_last(*store, words);
   while (true) {
     const bool served = LockFile::is_held(workspace.lock());
     const Left left = left_of(*store, workspace, chosen);
