@@ -53,11 +53,6 @@ class DaemonTest : public RunTest {
     ::kill(static_cast<pid_t>(pid), SIGKILL);
     ASSERT_TRUE(test::eventually([&] { return !LockFile::is_held(folder_ / "results"); }));
   }
-  test::Finished ok(std::vector<std::string> arguments) {
-    const test::Finished finished = tearless(arguments);
-    EXPECT_EQ(finished.code, 0) << testing::PrintToString(arguments) << finished.output << finished.errors;
-    return finished;
-  }
   std::map<std::string, std::string> undisturbed_both() const {
     std::map<std::string, std::string> both = undisturbed();
     RunTest other;

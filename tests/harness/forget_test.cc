@@ -32,11 +32,6 @@ class ForgetTest : public RunTest {
     test::eventually([&] { return !LockFile::is_held(folder_ / "results"); });
   }
 
-  test::Finished ok(std::vector<std::string> arguments) {
-    const test::Finished finished = tearless(arguments);
-    EXPECT_EQ(finished.code, 0) << testing::PrintToString(arguments) << finished.output << finished.errors;
-    return finished;
-  }
   std::vector<std::string> known(const std::string& sql) {
     std::vector<std::string> ids;
     for (const json& row : json::parse(ok({"--json", "sql", sql}).output)) ids.push_back(row.at("id"));

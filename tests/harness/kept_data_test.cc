@@ -55,11 +55,6 @@ class KeptDataTest : public RunTest {
                          (policy.empty() ? "" : "[policy]\n" + policy + "\n"));
   }
 
-  test::Finished ok(std::vector<std::string> arguments) const {
-    const test::Finished finished = tearless(arguments);
-    EXPECT_EQ(finished.code, 0) << testing::PrintToString(arguments) << finished.output << finished.errors;
-    return finished;
-  }
   test::Finished refused(std::vector<std::string> arguments) const {
     test::Finished finished = tearless(arguments);
     EXPECT_EQ(finished.code, 2) << testing::PrintToString(arguments) << finished.output << finished.errors;

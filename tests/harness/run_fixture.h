@@ -44,6 +44,12 @@ class RunTest : public testing::Test {
             .folder = folder_.path()};
   }
   test::Finished tearless(std::vector<std::string> arguments) const { return test::run(command(std::move(arguments))); }
+  /// Likewise; the test fails if the command does.
+  test::Finished ok(std::vector<std::string> arguments) const {
+    const test::Finished finished = tearless(arguments);
+    EXPECT_EQ(finished.code, 0) << testing::PrintToString(arguments) << finished.output << finished.errors;
+    return finished;
+  }
 
   // An interactive login shell for a terminal, which types `tearless`.
   test::Command login_shell() const {

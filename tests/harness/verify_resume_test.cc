@@ -32,11 +32,6 @@ class VerifyResumeTest : public RunTest {
                                                 "\n\"fake.behaviour\" = \"" + behaviour +
                                                 "\"\n[axis]\n\"model.kind\" = [\"a\"]\n");
   }
-  test::Finished ok(std::vector<std::string> arguments) const {
-    const test::Finished finished = tearless(arguments);
-    EXPECT_EQ(finished.code, 0) << testing::PrintToString(arguments) << finished.output << finished.errors;
-    return finished;
-  }
   // The updates that this seed draws are at most 3, 6 and 9: the n-th attempt of the fake program waits after update
   // 3n, so that no stop comes too late.
   test::Command verify_resume(std::vector<std::string> options = {}) const {
