@@ -134,12 +134,15 @@ PlannedRun planned_run_of(const Grid& grid, const Sweep& sweep, const RunRequest
 std::vector<RunResult> results_of(const std::vector<PlannedRun>& plan, const Store* store, const Workspace& workspace,
                                   std::optional<int64_t> numerics) {
   std::vector<RunResult> results;
-  for (const PlannedRun& run : plan) {
-    RunResult result{.id = run.answer.id};
-    if (store && run.answer.error.empty()) result = checked_result(*store, workspace, run.answer.id, numerics);
-    if (run.answer.waiting) result.state = RunState::kWaitingData;
-    results.push_back(std::move(result));
-  }
+  const auto read = [&] {
+    for (const PlannedRun& run : plan) {
+      RunResult result{.id = run.answer.id};
+      if (store && run.answer.error.empty()) result = checked_result(*store, workspace, run.answer.id, numerics);
+      if (run.answer.waiting) result.state = RunState::kWaitingData;
+      results.push_back(std::move(result));
+    }
+  };
+  store ? store->in_snapshot(read) : read();
   return results;
 }
 

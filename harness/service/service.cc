@@ -178,9 +178,11 @@ void Service::submit(const std::string& id, Scheduler::Add how) {
   if (!std::filesystem::exists(workspace_.sweep(id) / "sweep.json")) {
     fail("there is no sweep {} in {}", id, workspace_.root().string());
   }
-  require_program(read_sweep(workspace_, id));
+  Sweep sweep = read_sweep(workspace_, id);
+  require_program(sweep);
   log_event(workspace_, id, "submitted");  // before the store: the sweep's folder says then that it is active
-  const Sweep sweep = read_sweep(workspace_, id);
+  sweep.state = SweepState::kActive;
+  sweep.reason.clear();
   store_.submit(sweep);
   titles_[id] = sweep.title;
   scheduler_.add(id, how);

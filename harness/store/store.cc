@@ -15,42 +15,13 @@
 #include "base/time.h"
 #include "harness/store/database.h"
 #include "harness/store/query.h"
+#include "harness/store/statements.h"
 
 namespace tearless::harness {
 namespace fs = std::filesystem;
 using nlohmann::json;
-using SQLite::Statement;
 
 namespace {
-
-void bind_optional(Statement& statement, int index, const std::optional<int64_t>& value) {
-  if (value) {
-    statement.bind(index, *value);
-  } else {
-    statement.bind(index);
-  }
-}
-
-/// A SELECT of this program. If SQLite cannot run it, the database file is at fault, and the user is told so.
-class Question : public Statement {
- public:
-  Question(const SQLite::Database& database, const std::string& sql) try
-      : Statement(database, sql), file_(database.getFilename()) {
-  } catch (const SQLite::Exception& error) {
-    refuse_unusable(database.getFilename(), error);
-  }
-
-  bool executeStep() {
-    try {
-      return Statement::executeStep();
-    } catch (const SQLite::Exception& error) {
-      refuse_unusable(file_, error);
-    }
-  }
-
- private:
-  std::string file_;
-};
 
 std::optional<int64_t> optional_integer(const SQLite::Column& column) {
   if (column.isNull()) return std::nullopt;
@@ -60,12 +31,6 @@ std::optional<int64_t> optional_integer(const SQLite::Column& column) {
 std::optional<LostWork> lost_from(const SQLite::Column& updates, const SQLite::Column& seconds) {
   if (updates.isNull()) return std::nullopt;
   return LostWork{.updates = updates.getInt64(), .seconds = seconds.getDouble()};
-}
-
-std::vector<std::string> text_column(Question& statement) {
-  std::vector<std::string> texts;
-  while (statement.executeStep()) texts.push_back(statement.getColumn(0).getString());
-  return texts;
 }
 
 constexpr const char* kRunColumns =
@@ -196,7 +161,7 @@ std::unique_ptr<const Store> Store::open_reader(const Workspace& workspace) {
 }
 
 Store::Store(std::unique_ptr<SQLite::Database> database, std::optional<LockFile> lock)
-    : lock_(std::move(lock)), database_(std::move(database)) {}
+    : lock_(std::move(lock)), database_(std::move(database)), statements_(std::make_unique<Statements>(*database_)) {}
 
 Store::~Store() {
   if (lock_) leave_wal_mode(*database_);
@@ -207,7 +172,7 @@ Store::~Store() {
 // The seal of a result: a hash of everything that a table prints of it. It is written in the transaction that records
 // the result; a row that was changed later, by a flipped bit or by hand, no longer matches.
 std::string Store::seal_of(const std::string& id) const {
-  Question row(*database_, "SELECT state, coalesce(step, -1), class, reason FROM runs WHERE id = ?");
+  Question row(*statements_, "SELECT state, coalesce(step, -1), class, reason FROM runs WHERE id = ?");
   row.bind(1, id);
   std::string text = id + "\n";
   if (row.executeStep()) {
@@ -217,7 +182,7 @@ std::string Store::seal_of(const std::string& id) const {
   for (const AttemptRecord& attempt : attempts_of(id)) {
     text += fmt::format("attempt {} {} {} {}\n", attempt.number, attempt.numerics, attempt.device, attempt.processor);
   }
-  Question scores(*database_, "SELECT name, value FROM scores_view WHERE run = ? ORDER BY name");
+  Question scores(*statements_, "SELECT name, value FROM scores_view WHERE run = ? ORDER BY name");
   scores.bind(1, id);
   while (scores.executeStep()) {
     text += fmt::format("{} = {}\n", scores.getColumn(0).getString(), scores.getColumn(1).getDouble());
@@ -226,7 +191,7 @@ std::string Store::seal_of(const std::string& id) const {
 }
 
 bool Store::is_as_recorded(const std::string& id) const {
-  Question row(*database_, "SELECT seal FROM runs WHERE id = ? AND state IN ('done', 'diverged', 'failed')");
+  Question row(*statements_, "SELECT seal FROM runs WHERE id = ? AND state IN ('done', 'diverged', 'failed')");
   row.bind(1, id);
   if (!row.executeStep()) return true;
   const std::string seal = row.getColumn(0).getString();
@@ -261,14 +226,14 @@ RunResult Store::result_of(const std::string& id, std::optional<int64_t> numeric
 }
 
 std::optional<RunRecord> Store::run(const std::string& id) const {
-  Question row(*database_, fmt::format("SELECT {} FROM runs WHERE id = ?", kRunColumns));
+  Question row(*statements_, fmt::format("SELECT {} FROM runs WHERE id = ?", kRunColumns));
   row.bind(1, id);
   if (!row.executeStep()) return std::nullopt;
   return run_from(row);
 }
 
 std::vector<AttemptRecord> Store::attempts_of(const std::string& id) const {
-  Question row(*database_,
+  Question row(*statements_,
                "SELECT attempt, outcome, reason, code, signal, started_at, ended_at, host, device, processor, "
                "version, numerics, measured, checkpoint, lost_updates, lost_seconds FROM attempts_view WHERE run = ? "
                "ORDER BY attempt");
@@ -297,7 +262,7 @@ std::vector<AttemptRecord> Store::attempts_of(const std::string& id) const {
 }
 
 LostWork Store::lost_in(const std::string& sweep) const {
-  Question row(*database_,
+  Question row(*statements_,
                "SELECT coalesce(sum(lost_updates), 0), coalesce(sum(lost_seconds), 0) FROM attempts "
                "WHERE run IN (SELECT run FROM sweep_runs WHERE sweep = ?)");
   row.bind(1, sweep);
@@ -306,19 +271,19 @@ LostWork Store::lost_in(const std::string& sweep) const {
 }
 
 std::vector<std::string> Store::ids_starting_with(const std::string& prefix) const {
-  Question row(*database_, "SELECT id FROM runs WHERE substr(id, 1, length(?1)) = ?1 ORDER BY id");
+  Question row(*statements_, "SELECT id FROM runs WHERE substr(id, 1, length(?1)) = ?1 ORDER BY id");
   row.bind(1, prefix);
   return text_column(row);
 }
 
 std::vector<std::string> Store::ids_in(RunState state) const {
-  Question row(*database_, "SELECT id FROM runs WHERE state = ? ORDER BY number");
+  Question row(*statements_, "SELECT id FROM runs WHERE state = ? ORDER BY number");
   row.bind(1, std::string(name_of(state)));
   return text_column(row);
 }
 
 std::vector<Sweep> Store::sweeps() const {
-  Question row(*database_,
+  Question row(*statements_,
                fmt::format("SELECT {} FROM sweeps ORDER BY submitted_at DESC, submission DESC, id", kSweepColumns));
   std::vector<Sweep> sweeps;
   while (row.executeStep()) sweeps.push_back(sweep_from(row));
@@ -326,20 +291,20 @@ std::vector<Sweep> Store::sweeps() const {
 }
 
 std::optional<Sweep> Store::sweep(const std::string& id) const {
-  Question row(*database_, fmt::format("SELECT {} FROM sweeps WHERE id = ?", kSweepColumns));
+  Question row(*statements_, fmt::format("SELECT {} FROM sweeps WHERE id = ?", kSweepColumns));
   row.bind(1, id);
   if (!row.executeStep()) return std::nullopt;
   return sweep_from(row);
 }
 
 std::vector<std::string> Store::active_sweeps() const {
-  Question row(*database_, "SELECT id FROM sweeps WHERE state = 'active' ORDER BY submission");
+  Question row(*statements_, "SELECT id FROM sweeps WHERE state = 'active' ORDER BY submission");
   return text_column(row);
 }
 
 std::vector<JobRecord> Store::jobs_of(const std::string& sweep, bool pending_only) const {
-  Question row(*database_, fmt::format("SELECT {} WHERE sweep = ? {} ORDER BY place", kJobColumns,
-                                       pending_only ? "AND state IN ('queued', 'running')" : ""));
+  Question row(*statements_, fmt::format("SELECT {} WHERE sweep = ? {} ORDER BY place", kJobColumns,
+                                         pending_only ? "AND state IN ('queued', 'running')" : ""));
   row.bind(1, sweep);
   std::vector<JobRecord> jobs;
   while (row.executeStep()) jobs.push_back(job_from(row));
@@ -347,7 +312,7 @@ std::vector<JobRecord> Store::jobs_of(const std::string& sweep, bool pending_onl
 }
 
 JobRecord Store::job(const std::string& sweep, const std::string& run) const {
-  Question row(*database_, fmt::format("SELECT {} WHERE id = ? AND sweep = ?", kJobColumns));
+  Question row(*statements_, fmt::format("SELECT {} WHERE id = ? AND sweep = ?", kJobColumns));
   row.bind(1, run);
   row.bind(2, sweep);
   if (!row.executeStep()) throw std::logic_error(fmt::format("sweep {} has no run {}", sweep, run));
@@ -355,14 +320,14 @@ JobRecord Store::job(const std::string& sweep, const std::string& run) const {
 }
 
 std::string Store::label_axes_of(const std::string& sweep) const {
-  Statement row(*database_, "SELECT coordinates FROM sweep_runs WHERE sweep = ? ORDER BY place LIMIT 1");
+  Statement row(*statements_, "SELECT coordinates FROM sweep_runs WHERE sweep = ? ORDER BY place LIMIT 1");
   row.bind(1, sweep);
   return row.executeStep() ? label_axes(understood(row.getColumn(0), as_json)) : "";
 }
 
 int64_t Store::jobs_in(const std::string& sweep) const {
   Question row(
-      *database_,
+      *statements_,
       "SELECT count(*) FROM sweep_runs JOIN runs ON runs.number = run WHERE sweep = ? AND state != 'waiting_data'");
   row.bind(1, sweep);
   row.executeStep();
@@ -370,7 +335,7 @@ int64_t Store::jobs_in(const std::string& sweep) const {
 }
 
 bool Store::has_unfinished(const std::string& sweep) const {
-  Question row(*database_,
+  Question row(*statements_,
                "SELECT EXISTS (SELECT 1 FROM sweep_runs JOIN runs ON runs.number = run WHERE sweep = ? AND "
                "state IN ('queued', 'running', 'held', 'waiting_data'))");
   row.bind(1, sweep);
@@ -380,7 +345,7 @@ bool Store::has_unfinished(const std::string& sweep) const {
 
 std::vector<std::string> Store::sweeps_of(const std::string& run) const {
   Question row(
-      *database_,
+      *statements_,
       "SELECT DISTINCT sweeps.id FROM sweep_runs JOIN runs ON runs.number = run JOIN sweeps ON sweeps.id = sweep "
       "WHERE runs.id = ? ORDER BY submission");
   row.bind(1, run);
@@ -389,29 +354,36 @@ std::vector<std::string> Store::sweeps_of(const std::string& run) const {
 
 std::vector<Timing> Store::timings() const {
   // The program's own time where it says so: the supervisor's has whole seconds only.
-  Question row(*database_,
-               "SELECT id, shape, updates, (SELECT sum(coalesce(json_extract(measured, '$.seconds'), "
-               "strftime('%s', ended_at) - strftime('%s', started_at))) FROM attempts WHERE run = number) "
-               "FROM runs WHERE state = 'done' AND shape != ''");
+  Question row(*statements_,
+               "SELECT id, shape, updates, "
+               "total(coalesce(json_extract(measured, '$.seconds'), "
+               "strftime('%s', ended_at) - strftime('%s', started_at))), "
+               "total(json_extract(measured, '$.training_seconds')), total(json_extract(measured, '$.updates')), "
+               "total(json_extract(measured, '$.evaluation_seconds')), total(json_extract(measured, '$.evaluations')) "
+               "FROM runs LEFT JOIN attempts ON run = number WHERE state = 'done' AND shape != '' GROUP BY number");
   std::vector<Timing> timings;
   while (row.executeStep()) {
     timings.push_back({.id = row.getColumn(0).getString(),
                        .shape = row.getColumn(1).getString(),
                        .updates = row.getColumn(2).getInt64(),
-                       .seconds = row.getColumn(3).getDouble()});
+                       .seconds = row.getColumn(3).getDouble(),
+                       .training_seconds = row.getColumn(4).getDouble(),
+                       .updates_made = row.getColumn(5).getInt64(),
+                       .evaluation_seconds = row.getColumn(6).getDouble(),
+                       .evaluations = row.getColumn(7).getInt64()});
   }
   return timings;
 }
 
 std::map<std::string, nlohmann::json> Store::shapes() const {
-  Question row(*database_, "SELECT shape, learnt FROM shapes");
+  Question row(*statements_, "SELECT shape, learnt FROM shapes");
   std::map<std::string, nlohmann::json> shapes;
   while (row.executeStep()) shapes[row.getColumn(0).getString()] = understood(row.getColumn(1), as_json);
   return shapes;
 }
 
 bool Store::is_wanted(const std::string& run) const {
-  Question row(*database_,
+  Question row(*statements_,
                "SELECT count(*) FROM sweep_runs JOIN runs ON runs.number = run JOIN sweeps ON sweeps.id = sweep "
                "WHERE runs.id = ? AND sweeps.state != 'cancelled'");
   row.bind(1, run);
@@ -420,13 +392,13 @@ bool Store::is_wanted(const std::string& run) const {
 }
 
 std::string Store::local_text(const std::string& id) const {
-  Question row(*database_, "SELECT local FROM runs WHERE id = ?");
+  Question row(*statements_, "SELECT local FROM runs WHERE id = ?");
   row.bind(1, id);
   return row.executeStep() ? row.getColumn(0).getString() : "";
 }
 
 std::vector<RunRecord> Store::runs_of(const std::string& sweep) const {
-  Question row(*database_,
+  Question row(*statements_,
                fmt::format("SELECT {}, coordinates, seed FROM sweep_runs JOIN runs ON runs.number = sweep_runs.run "
                            "WHERE sweep = ? ORDER BY place",
                            kRunColumns));
@@ -443,7 +415,7 @@ std::vector<RunRecord> Store::runs_of(const std::string& sweep) const {
 }
 
 std::map<std::string, double> Store::scores_of(const std::string& id) const {
-  Question row(*database_, "SELECT name, value FROM scores_view WHERE run = ?");
+  Question row(*statements_, "SELECT name, value FROM scores_view WHERE run = ?");
   row.bind(1, id);
   std::map<std::string, double> scores;
   while (row.executeStep()) scores[row.getColumn(0).getString()] = row.getColumn(1).getDouble();
@@ -451,7 +423,7 @@ std::map<std::string, double> Store::scores_of(const std::string& id) const {
 }
 
 std::optional<ResumeCheck> Store::resume_check_of(const std::string& id) const {
-  Question row(*database_, "SELECT record FROM resume_checks JOIN runs ON runs.number = run WHERE id = ?");
+  Question row(*statements_, "SELECT record FROM resume_checks JOIN runs ON runs.number = run WHERE id = ?");
   row.bind(1, id);
   if (!row.executeStep()) return std::nullopt;
   return understood(row.getColumn(0),
@@ -459,7 +431,7 @@ std::optional<ResumeCheck> Store::resume_check_of(const std::string& id) const {
 }
 
 std::vector<MetricLine> Store::metrics_of(const std::string& id) const {
-  Question row(*database_,
+  Question row(*statements_,
                "SELECT position, metrics.step, metric_names.name, value FROM metrics "
                "JOIN runs ON runs.number = metrics.run JOIN metric_names ON metric_names.number = metrics.name "
                "WHERE runs.id = ? ORDER BY position");
@@ -474,7 +446,7 @@ std::vector<MetricLine> Store::metrics_of(const std::string& id) const {
 
 std::map<std::string, MetricLine> Store::newest_metrics(const std::string& id) const {
   // With max(), SQLite takes the other columns from the row with the maximum.
-  Question row(*database_,
+  Question row(*statements_,
                "SELECT max(position), metrics.step, metric_names.name, value FROM metrics "
                "JOIN runs ON runs.number = metrics.run JOIN metric_names ON metric_names.number = metrics.name "
                "WHERE runs.id = ? GROUP BY metrics.name");
@@ -489,7 +461,7 @@ std::map<std::string, MetricLine> Store::newest_metrics(const std::string& id) c
 
 int64_t Store::failures_of(const std::string& id, FailureClass failure) const {
   Question row(
-      *database_,
+      *statements_,
       "SELECT count(*) FROM attempts JOIN runs ON runs.number = attempts.run "
       "WHERE runs.id = ? AND outcome = ? AND attempt > tries_from AND attempts.checkpoint >= "
       "(SELECT checkpoint FROM attempts newest WHERE newest.run = attempts.run ORDER BY attempt DESC LIMIT 1)");
@@ -501,321 +473,15 @@ int64_t Store::failures_of(const std::string& id, FailureClass failure) const {
 
 QueryResult Store::query(const std::string& sql) const { return ask(*database_, sql); }
 
-// --- writing -------------------------------------------------------------------------------------------------------
-
-int64_t Store::run_number(const std::string& id) const {
-  Statement row(*database_, "SELECT number FROM runs WHERE id = ?");
-  row.bind(1, id);
-  if (!row.executeStep()) throw std::logic_error("no run " + id + " in the store");
-  return row.getColumn(0).getInt64();
-}
-
-namespace {
-
-constexpr const char* kPutRun =
-    "INSERT INTO runs (id, state, reason, canonical, parameters, memory_bytes, updates, changed_at, local, device, "
-    "threads, shape) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET "
-    "parameters = coalesce(excluded.parameters, parameters), "
-    "memory_bytes = coalesce(excluded.memory_bytes, memory_bytes), "
-    "canonical = iif(canonical = '', excluded.canonical, canonical), "
-    "updates = max(excluded.updates, updates), "
-    "local = excluded.local, device = excluded.device, threads = excluded.threads, "
-    "shape = iif(excluded.shape = '', shape, excluded.shape)";
-
-void put(Statement& insert, const RunRequest& run, const std::string& now) {
-  insert.bind(1, run.id);
-  insert.bind(2, std::string(name_of(run.waiting_for.empty() ? RunState::kQueued : RunState::kWaitingData)));
-  insert.bind(3, run.waiting_for);
-  insert.bind(4, run.canonical);
-  bind_optional(insert, 5, run.parameters);
-  bind_optional(insert, 6, run.memory_bytes);
-  insert.bind(7, run.updates);
-  insert.bind(8, now);
-  insert.bind(9, run.local);
-  insert.bind(10, run.device);
-  insert.bind(11, run.threads);
-  insert.bind(12, run.shape);
-  insert.exec();
-  insert.reset();
-}
-
-}  // namespace
-
-void Store::put_run(const RunRequest& run) {
-  Statement insert(*database_, kPutRun);
-  put(insert, run, utc_now());
-}
-
-void Store::put_shape(const std::string& shape, const nlohmann::json& learnt) {
-  in_transaction([&] {
-    Statement row(*database_, "INSERT OR REPLACE INTO shapes (shape, learnt) VALUES (?, ?)");
-    row.bind(1, shape);
-    row.bind(2, learnt.dump());
-    row.exec();
-  });
-}
-
-void Store::submit(const Sweep& sweep) {
-  in_transaction([&] {
-    Statement row(*database_,
-                  "INSERT INTO sweeps (id, title, grid_file, submitted_at, program, policy, state, reason, priority, "
-                  "stamp, submission) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
-                  "(SELECT coalesce(max(submission), 0) + 1 FROM sweeps)) "
-                  "ON CONFLICT (id) DO UPDATE SET title = excluded.title, grid_file = excluded.grid_file, "
-                  "submitted_at = excluded.submitted_at, program = excluded.program, "
-                  "stamp = excluded.stamp, policy = excluded.policy, state = excluded.state, reason = excluded.reason, "
-                  "submission = excluded.submission");
-    row.bind(1, sweep.id);
-    row.bind(2, sweep.title);
-    row.bind(3, sweep.grid_file);
-    row.bind(4, sweep.submitted_at);
-    row.bind(5, sweep.program);
-    row.bind(6, to_json(sweep.policy).dump());
-    row.bind(7, std::string(name_of(sweep.state)));
-    row.bind(8, sweep.reason);
-    row.bind(9, sweep.priority);
-    row.bind(10, sweep.stamp.dump());
-    row.exec();
-
-    Statement insert(*database_, kPutRun);
-    Statement place(*database_,
-                    "INSERT OR REPLACE INTO sweep_runs (sweep, place, run, coordinates, seed, rank) "
-                    "VALUES (?, ?, (SELECT number FROM runs WHERE id = ?), ?, ?, ?)");
-    const std::string now = utc_now();
-    for (size_t i = 0; i < sweep.runs.size(); ++i) {
-      const RunRequest& run = sweep.runs[i];
-      put(insert, run, now);
-      place.bind(1, sweep.id);
-      place.bind(2, static_cast<int64_t>(i));
-      place.bind(3, run.id);
-      place.bind(4, run.coordinates.dump());
-      place.bind(5, run.seed);
-      place.bind(6, run.rank);
-      place.exec();
-      place.reset();
-    }
-    cancel_superseded(sweep);
-  });
-}
-
-void Store::set_sweep_state(const std::string& id, SweepState state, const std::string& reason) {
-  in_transaction([&] {
-    Statement update(*database_, "UPDATE sweeps SET state = ?, reason = ? WHERE id = ?");
-    update.bind(1, std::string(name_of(state)));
-    update.bind(2, reason);
-    update.bind(3, id);
-    if (update.exec() != 1) throw std::logic_error("no sweep " + id + " in the store");
-  });
-}
-
-void Store::set_priority(const std::string& id, int64_t priority) {
-  in_transaction([&] {
-    Statement update(*database_, "UPDATE sweeps SET priority = ? WHERE id = ?");
-    update.bind(1, priority);
-    update.bind(2, id);
-    if (update.exec() != 1) throw std::logic_error("no sweep " + id + " in the store");
-  });
-}
-
-// Once its corpus is there, a run gets its final id and nothing refers to the provisional one any more.
-void Store::cancel_superseded(const Sweep& sweep) {
-  Question superseded(
-      *database_,
-      "SELECT id FROM runs WHERE state = 'waiting_data' "
-      "AND number IN (SELECT run FROM sweep_runs JOIN sweeps ON sweeps.id = sweep WHERE grid_file = ?1) "
-      "AND number NOT IN (SELECT run FROM sweep_runs WHERE sweep = ?2)");
-  superseded.bind(1, sweep.grid_file);
-  superseded.bind(2, sweep.id);
-  for (const std::string& id : text_column(superseded)) {
-    move(id, RunState::kWaitingData, RunState::kCancelled, FailureClass::kNone,
-         "the grid has changed, or its corpus is now there");
-  }
-}
-
-void Store::move(const std::string& id, RunState from, RunState to, FailureClass failure, const std::string& reason,
-                 std::optional<int64_t> step) {
-  if (!is_legal(from, to)) {
-    throw std::logic_error(fmt::format("run {}: no change from {} to {} is allowed", id, name_of(from), name_of(to)));
-  }
-  in_transaction([&] {
-    Statement update(
-        *database_,
-        "UPDATE runs SET state = ?, class = ?, reason = ?, step = ?, changed_at = ? WHERE id = ? AND state = ?");
-    update.bind(1, std::string(name_of(to)));
-    update.bind(2, std::string(name_of(failure)));
-    update.bind(3, reason);
-    bind_optional(update, 4, step);
-    update.bind(5, utc_now());
-    update.bind(6, id);
-    update.bind(7, std::string(name_of(from)));
-    if (update.exec() != 1) throw std::logic_error(fmt::format("run {} is not {}", id, name_of(from)));
-    if (to == RunState::kDone || to == RunState::kDiverged || to == RunState::kFailed) {
-      Statement put(*database_, "UPDATE runs SET seal = ? WHERE id = ?");
-      put.bind(1, seal_of(id));
-      put.bind(2, id);
-      put.exec();
-    }
-  });
-}
-
-void Store::set_reason(const std::string& id, const std::string& reason) {
-  in_transaction([&] {
-    Statement update(*database_, "UPDATE runs SET reason = ? WHERE id = ?");
-    update.bind(1, reason);
-    update.bind(2, id);
-    if (update.exec() != 1) throw std::logic_error("no run " + id + " in the store");
-  });
-}
-
-void Store::requeue(const std::string& id, const std::string& reason) {
-  const std::optional<RunRecord> record = run(id);
-  if (!record) throw std::logic_error("no run " + id + " in the store");
-  in_transaction([&] {
-    move(id, record->state, RunState::kQueued, FailureClass::kNone, reason);
-    Statement forgive(
-        *database_,
-        "UPDATE runs SET tries_from = coalesce((SELECT max(attempt) FROM attempts WHERE run = number), 0) "
-        "WHERE id = ?");
-    forgive.bind(1, id);
-    forgive.exec();
-  });
-}
-
-void Store::forget_attempts(const std::string& id) {
-  in_transaction([&] {
-    const int64_t number = run_number(id);
-    for (const char* sql : {"DELETE FROM attempts WHERE run = ?", "DELETE FROM metrics WHERE run = ?",
-                            "DELETE FROM scores WHERE run = ?", "DELETE FROM resume_checks WHERE run = ?",
-                            "UPDATE runs SET tries_from = 0, metrics_bytes = 0 WHERE number = ?"}) {
-      Statement forget(*database_, sql);
-      forget.bind(1, number);
-      forget.exec();
-    }
-  });
-}
-
-void Store::forget(const std::string& sweep, const std::vector<std::string>& runs) {
-  in_transaction([&] {
-    Statement whole(*database_, "DELETE FROM sweeps WHERE id = ?");
-    whole.bind(1, sweep);
-    whole.exec();
-    Statement one(*database_, "DELETE FROM runs WHERE id = ?");
-    for (const std::string& run : runs) {
-      one.bind(1, run);
-      one.exec();
-      one.reset();
-    }
-  });
-}
-
-void Store::put_attempt(const std::string& id, const AttemptRecord& attempt) {
-  Statement row(
-      *database_,
-      "INSERT OR REPLACE INTO attempts (run, attempt, outcome, reason, code, signal, started_at, ended_at, host, "
-      "device, processor, version, numerics, measured, checkpoint, lost_updates, lost_seconds) "
-      "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
-  row.bind(1, run_number(id));
-  row.bind(2, attempt.number);
-  row.bind(3, attempt.outcome);
-  row.bind(4, attempt.reason);
-  bind_optional(row, 5, attempt.code);
-  bind_optional(row, 6, attempt.signal);
-  row.bind(7, attempt.started_at);
-  row.bind(8, attempt.ended_at);
-  row.bind(9, attempt.host);
-  row.bind(10, attempt.device);
-  row.bind(11, attempt.processor);
-  row.bind(12, attempt.version);
-  row.bind(13, attempt.numerics);
-  row.bind(14, attempt.measured.dump());
-  row.bind(15, attempt.checkpoint);
-  if (attempt.lost) {
-    row.bind(16, attempt.lost->updates);
-    row.bind(17, attempt.lost->seconds);
-  }
-  row.exec();
-}
-
-void Store::put_scores(const std::string& id, const std::map<std::string, double>& scores) {
-  const int64_t number = run_number(id);
-  Statement forget(*database_, "DELETE FROM scores WHERE run = ?");
-  forget.bind(1, number);
-  forget.exec();
-  Statement row(*database_, "INSERT INTO scores (run, name, value) VALUES (?, ?, ?)");
-  for (const auto& [name, value] : scores) {
-    row.bind(1, number);
-    row.bind(2, name);
-    row.bind(3, value);
-    row.exec();
-    row.reset();
-  }
-}
-
-void Store::put_resume_check(const std::string& id, const ResumeCheck& check) {
-  in_transaction([&] {
-    Statement row(*database_, "INSERT OR REPLACE INTO resume_checks (run, record) VALUES (?, ?)");
-    row.bind(1, run_number(id));
-    row.bind(2, sealed(to_json(check)));  // tables print it
-    row.exec();
-  });
-}
-
-int64_t Store::metrics_bytes(const std::string& id) const {
-  Statement row(*database_, "SELECT metrics_bytes FROM runs WHERE id = ?");
-  row.bind(1, id);
-  return row.executeStep() ? row.getColumn(0).getInt64() : 0;
-}
-
-void Store::put_metrics(const std::string& id, int64_t from_byte, const std::vector<MetricLine>& lines,
-                        int64_t to_byte) {
-  const int64_t number = run_number(id);
-  Statement forget(*database_, "DELETE FROM metrics WHERE run = ? AND position >= ?");
-  forget.bind(1, number);
-  forget.bind(2, from_byte);
-  forget.exec();
-
-  Statement name(*database_, "INSERT OR IGNORE INTO metric_names (name) VALUES (?)");
-  Statement row(*database_,
-                "INSERT INTO metrics (run, position, step, name, value) "
-                "VALUES (?, ?, ?, (SELECT number FROM metric_names WHERE name = ?), ?)");
-  std::set<std::string> known;
-  for (const MetricLine& line : lines) {
-    if (known.insert(line.name).second) {
-      name.bind(1, line.name);
-      name.exec();
-      name.reset();
-    }
-    row.bind(1, number);
-    row.bind(2, line.position);
-    row.bind(3, line.step);
-    row.bind(4, line.name);
-    row.bind(5, line.value);
-    row.exec();
-    row.reset();
-  }
-
-  Statement reached(*database_, "UPDATE runs SET metrics_bytes = ? WHERE number = ?");
-  reached.bind(1, to_byte);
-  reached.bind(2, number);
-  reached.exec();
-}
-
-void Store::in_transaction(const std::function<void()>& writes) {
+void Store::in_snapshot(const std::function<void()>& reads) const {
   const bool inside_another = sqlite3_get_autocommit(database_->getHandle()) == 0;
-  if (inside_another) return writes();
+  if (inside_another) return reads();
   try {
-    SQLite::Transaction transaction(*database_, SQLite::TransactionBehavior::IMMEDIATE);
-    writes();
-    if (fault::point(fault::kCommit, "") != 0) throw SQLite::Exception("commit", SQLITE_FULL);
+    SQLite::Transaction transaction(*database_, SQLite::TransactionBehavior::DEFERRED);
+    reads();
     transaction.commit();
   } catch (const SQLite::Exception& error) {
-    const std::string sentence = fmt::format(
-        "cannot write the database {}: {}; what was recorded before is safe, and the next `tearless run` continues "
-        "from there",
-        database_->getFilename(), error.what());
-    const int code = error.getErrorCode() & 0xFF;  // the primary code
-    if (code == SQLITE_FULL || code == SQLITE_IOERR) throw MachineError(sentence);
-    throw UserError(sentence);
+    refuse_unusable(database_->getFilename(), error);
   }
 }
 

@@ -27,6 +27,8 @@ class Database;
 
 namespace tearless::harness {
 
+class Statements;
+
 /// A run's coordinates in its grid, for messages: "layer_norm · pre · seed 1".
 std::string run_label(const nlohmann::ordered_json& coordinates, int64_t seed);
 /// What the parts of such a label mean: "model.norm.kind · model.placement · seed".
@@ -121,12 +123,17 @@ struct JobRecord {
   bool has_settings = true;  // false: its data are missing, or an older tearless submitted it and the database was lost
 };
 
-/// How long a run that is done took.
+/// How long a run that is done took, in all its attempts.
 struct Timing {
   std::string id = {};
   std::string shape;    // RunNeeds::shape
   int64_t updates = 0;  // the most that it could make
-  double seconds = 0;   // of all its attempts
+  double seconds = 0;
+  // What the program measured of these seconds; 0 if it did not.
+  double training_seconds = 0;  // of updates_made
+  int64_t updates_made = 0;
+  double evaluation_seconds = 0;  // of `evaluations`
+  int64_t evaluations = 0;
 };
 
 struct QueryResult {
@@ -221,6 +228,10 @@ class Store {
   /// Runs one SELECT of a user. UserError if SQLite rejects it, and for statements that do more than read (query.h).
   QueryResult query(const std::string& sql) const;
 
+  /// Runs `reads`. They see the database as it is when the first of them begins, whatever another process writes
+  /// meanwhile, and take one lock together instead of one each.
+  void in_snapshot(const std::function<void()>& reads) const;
+
   // --- writing -----------------------------------------------------------------------------------------------------
   // REQUIRES: opened by open_writer(). Inside in_transaction() errors of SQLite become UserErrors.
 
@@ -277,6 +288,7 @@ class Store {
 
   std::optional<LockFile> lock_;  // the writer's; released after the database is closed
   std::unique_ptr<SQLite::Database> database_;
+  std::unique_ptr<Statements> statements_;  // of `database_`, destroyed before it
 };
 
 }  // namespace tearless::harness

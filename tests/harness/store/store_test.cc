@@ -77,7 +77,13 @@ TEST_F(StoreTest, KnowsHowLongTheRunsOfAShapeTook) {
       AttemptRecord record = attempt(number, number == 1 ? "stopped" : "done");
       record.started_at = "2026-01-31T12:00:00Z";
       record.ended_at = "2026-01-31T12:01:30Z";
-      if (number == 2) record.measured = {{"seconds", 12.5}};
+      if (number == 2) {
+        record.measured = {{"seconds", 12.5},
+                           {"training_seconds", 8.5},
+                           {"updates", 60},
+                           {"evaluation_seconds", 2.5},
+                           {"evaluations", 3}};
+      }
       store_->put_attempt(id, record);
     }
     store_->move(id, RunState::kRunning, RunState::kDone);
@@ -87,6 +93,39 @@ TEST_F(StoreTest, KnowsHowLongTheRunsOfAShapeTook) {
   EXPECT_EQ(timings[0].shape, "s");
   EXPECT_EQ(timings[0].updates, 100);
   EXPECT_EQ(timings[0].seconds, 90 + 12.5) << "its own time where the program says it";
+  EXPECT_EQ(timings[0].training_seconds, 8.5);
+  EXPECT_EQ(timings[0].updates_made, 60);
+  EXPECT_EQ(timings[0].evaluation_seconds, 2.5);
+  EXPECT_EQ(timings[0].evaluations, 3);
+}
+
+TEST_F(StoreTest, AWriteDoesNotInheritValuesOfTheOneBefore) {
+  store_->put_run(request("a"));
+  AttemptRecord one = attempt(1, "crashed"), two = attempt(2, "crashed");
+  one.lost = LostWork{.updates = 7, .seconds = 1.5};
+  one.code = 139;
+  store_->put_attempt("a", one);
+  store_->put_attempt("a", two);
+  const std::vector<AttemptRecord> attempts = store_->attempts_of("a");
+  ASSERT_EQ(attempts.size(), 2u);
+  EXPECT_EQ(attempts[0].lost->updates, 7);
+  EXPECT_FALSE(attempts[1].lost.has_value());
+  EXPECT_FALSE(attempts[1].code.has_value());
+}
+
+TEST_F(StoreTest, ReadsOfASnapshotSeeOneStateWhateverIsWrittenMeanwhile) {
+  store_->put_run(request("a"));
+  const std::unique_ptr<const Store> reader = Store::open_reader(workspace_);
+  reader->in_snapshot([&] {
+    EXPECT_EQ(reader->run("a")->state, RunState::kQueued);
+    store_->move("a", RunState::kQueued, RunState::kRunning);
+    EXPECT_EQ(reader->run("a")->state, RunState::kQueued);
+    reader->in_snapshot([&] { EXPECT_EQ(reader->run("a")->state, RunState::kQueued) << "of the outer one"; });
+  });
+  EXPECT_EQ(reader->run("a")->state, RunState::kRunning);
+  EXPECT_THROW(reader->in_snapshot([] { throw std::runtime_error("of the caller"); }), std::runtime_error);
+  store_->move("a", RunState::kRunning, RunState::kQueued);
+  EXPECT_EQ(reader->run("a")->state, RunState::kQueued) << "the snapshot has ended";
 }
 
 TEST_F(StoreTest, KeepsWhatWasLearntOfShapes) {
