@@ -21,17 +21,13 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-class DaemonTest : public RunTest {
+class DaemonTest : public ServedRunTest {
  protected:
   DaemonTest() {
     write_grid("\"succeed\"", 40);
     std::string other = test::read_text(folder_ / "grid.toml");
     other.replace(other.find("\"a\", \"b\""), 8, "\"c\", \"d\"");
     test::write_text(folder_ / "other.toml", other);
-  }
-  ~DaemonTest() override {
-    tearless({"stop", "--now"});
-    test::eventually([&] { return !LockFile::is_held(folder_ / "results"); });
   }
 
   void start_daemon() {

@@ -19,17 +19,13 @@ using testing::IsEmpty;
 using testing::Not;
 using testing::SizeIs;
 
-class ForgetTest : public RunTest {
+class ForgetTest : public ServedRunTest {
  protected:
   // grid.toml has four runs; half.toml those two of them with model.kind = "a".
   ForgetTest() {
     std::string half = test::read_text(folder_ / "grid.toml");
     half.replace(half.find("\"a\", \"b\""), 8, "\"a\"");
     test::write_text(folder_ / "half.toml", half);
-  }
-  ~ForgetTest() override {
-    tearless({"stop", "--now"});
-    test::eventually([&] { return !LockFile::is_held(folder_ / "results"); });
   }
 
   std::vector<std::string> known(const std::string& sql) {

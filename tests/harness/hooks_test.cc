@@ -23,13 +23,8 @@ using testing::SizeIs;
 constexpr const char* kNote =
     "echo \"$TEARLESS_EVENT $TEARLESS_ID $TEARLESS_SWEEP $TEARLESS_STATE: $TEARLESS_REASON\" >> ended.txt";
 
-class HooksTest : public RunTest {
+class HooksTest : public ServedRunTest {
  protected:
-  ~HooksTest() override {
-    tearless({"stop", "--now"});
-    test::eventually([&] { return !LockFile::is_held(folder_ / "results"); });
-  }
-
   std::vector<std::string> lines_in(const char* file) const {
     std::ifstream in(folder_ / file);
     std::vector<std::string> lines;

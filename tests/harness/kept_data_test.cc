@@ -26,15 +26,11 @@ using testing::IsEmpty;
 using testing::Not;
 using testing::SizeIs;
 
-class KeptDataTest : public RunTest {
+class KeptDataTest : public ServedRunTest {
  protected:
   KeptDataTest() {
     write_files("the old bytes");
     write_grid("grid.toml", "succeed");
-  }
-  ~KeptDataTest() override {
-    tearless({"stop", "--now"});
-    test::eventually([&] { return !LockFile::is_held(folder_ / "results"); });
   }
 
   // What the grids read: one file by its path, two by the beginning of theirs.
@@ -312,6 +308,21 @@ TEST_F(KeptDataTest, GcIsNotKeptAwayByARunInTheForeground) {
   ASSERT_TRUE(wait_for_a_run_in_the_middle(&some));
   EXPECT_TRUE(test::eventually([&] { return tearless({"gc"}).code == 0; }));
   ok({"stop", "--now"});
+}
+
+TEST_F(KeptDataTest, ARunOfTwoSweepsReadsTheFilesOfTheOneThatIsLeft) {
+  write_grid("originals.toml", "succeed", "keep_data = false");
+  ok({"submit", "originals.toml"});
+  ok({"submit", "grid.toml"});
+  ASSERT_THAT(copies(), SizeIs(3));
+  ok({"forget", "grid.toml", "--yes"});
+  EXPECT_EQ(gc().at("data"), 2) << "a folder of each key";
+  ASSERT_THAT(copies(), IsEmpty());
+  train();
+  EXPECT_EQ(results(), undisturbed());
+  for (const RunDirectory& run : runs()) {
+    EXPECT_THAT(test::read_text(run.local()), HasSubstr((folder_ / "corpus/train.en").string()));
+  }
 }
 
 // --- afterwards -----------------------------------------------------------------------------------------------------

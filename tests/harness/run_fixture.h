@@ -120,4 +120,13 @@ class RunTest : public testing::Test {
   test::TempFolder folder_;
 };
 
+// Ends the daemon that a test may have left.
+class ServedRunTest : public RunTest {
+ protected:
+  ~ServedRunTest() override {
+    tearless({"stop", "--now"});
+    test::eventually([&] { return !LockFile::is_held(folder_ / "results"); });
+  }
+};
+
 }  // namespace tearless::harness

@@ -19,13 +19,9 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 
-class VerifyResumeTest : public RunTest {
+class VerifyResumeTest : public ServedRunTest {
  protected:
   VerifyResumeTest() { one_run("succeed"); }
-  ~VerifyResumeTest() override {
-    tearless({"stop", "--now"});
-    test::eventually([&] { return !LockFile::is_held(folder_ / "results"); });
-  }
 
   void one_run(const std::string& behaviour, int updates = 12) const {
     test::write_text(folder_ / "grid.toml", "[set]\n\"fake.updates\" = " + std::to_string(updates) +
