@@ -66,7 +66,7 @@ class Classifier {
 
 /// The number of parameters of the model. Allocates none.
 int64_t parameter_count(const ClassifierOptions& options, int64_t vocab_size, int64_t classes);
-/// A rough upper estimate of the memory of training, in bytes, with batches of `batch_tokens` rows.
-int64_t estimated_memory_bytes(const ClassifierOptions& options, int64_t parameters, int64_t batch_tokens);
+/// About how many numbers of a batch of `batch_tokens` rows training holds at a time.
+int64_t saved_numbers(const ClassifierOptions& options, int64_t batch_tokens);
 
 }  // namespace tearless::engine

@@ -217,8 +217,7 @@ int64_t parameter_count(const DigitNetworkOptions& options, int64_t height, int6
   });
 }
 
-int64_t estimated_memory_bytes(const DigitNetworkOptions& o, int64_t parameters, int64_t height, int64_t width,
-                               int64_t images) {
+int64_t saved_numbers(const DigitNetworkOptions& o, int64_t height, int64_t width, int64_t images) {
   const auto convolution = [&](const ImageShape& in, int64_t channels) {
     const ImageShape windows = patches_shape(in, o.kernel);
     return numbers_of(windows) + 3 * windows.pixels() * channels;  // the windows; the output, its norm and pooling
@@ -227,8 +226,7 @@ int64_t estimated_memory_bytes(const DigitNetworkOptions& o, int64_t parameters,
   const ImageShape pooled = max_pool_shape(patches_shape(image, o.kernel));
   const int64_t rows = convolution(image, o.conv1_channels) +
                        convolution({pooled.height, pooled.width, o.conv1_channels}, o.conv2_channels) + 3 * o.hidden;
-  // Values, gradients and two moments; rows and their gradients.
-  return static_cast<int64_t>(sizeof(float)) * (4 * parameters + 2 * images * rows);
+  return 2 * images * rows;  // the rows and their gradients
 }
 
 }  // namespace tearless::engine

@@ -103,8 +103,7 @@ class DigitNetwork {
 
 /// The number of parameters of the model. Allocates none.
 int64_t parameter_count(const DigitNetworkOptions& options, int64_t height, int64_t width);
-/// A rough upper estimate of the memory of training, in bytes, with batches of `images` images.
-int64_t estimated_memory_bytes(const DigitNetworkOptions& options, int64_t parameters, int64_t height, int64_t width,
-                               int64_t images);
+/// About how many numbers of a batch of `images` images training holds at a time.
+int64_t saved_numbers(const DigitNetworkOptions& options, int64_t height, int64_t width, int64_t images);
 
 }  // namespace tearless::engine

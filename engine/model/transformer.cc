@@ -14,13 +14,12 @@ int64_t parameter_count(const ModelOptions& options, int64_t vocab_size) {
   });
 }
 
-int64_t estimated_memory_bytes(const ModelOptions& o, int64_t parameters, int64_t vocab_size, int64_t batch_tokens) {
-  const int64_t trained = 4 * parameters;  // values, gradients, two moments
+int64_t saved_numbers(const ModelOptions& o, int64_t vocab_size, int64_t batch_tokens) {
   // Rows saved for backward, per layer: sublayer connections and projections about 10 d, feed-forward 3 f. Backward
   // makes a gradient for each of them in turn.
   const int64_t row = (o.encoder_layers + 2 * o.decoder_layers) * (10 * o.d_model + 3 * o.d_ff);
   const int64_t logits = 2 * vocab_size;
-  return static_cast<int64_t>(sizeof(float)) * (trained + batch_tokens * (row + logits));
+  return batch_tokens * (row + logits);
 }
 
 Transformer::Transformer(Parameters& parameters, const ModelOptions& options, OutputVocabulary output_vocabulary,

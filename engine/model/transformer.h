@@ -19,10 +19,8 @@ namespace tearless::engine {
 /// The number of parameters of the model. Allocates none.
 int64_t parameter_count(const ModelOptions& options, int64_t vocab_size);
 
-/// A rough upper estimate of the memory of training, in bytes, for `check`: so many parameters with gradients and
-/// moments, and the activations of a batch of `batch_tokens` rows per side.
-int64_t estimated_memory_bytes(const ModelOptions& options, int64_t parameters, int64_t vocab_size,
-                               int64_t batch_tokens);
+/// About how many numbers of a batch of `batch_tokens` rows per side training holds at a time.
+int64_t saved_numbers(const ModelOptions& options, int64_t vocab_size, int64_t batch_tokens);
 
 class Transformer {
  public:

@@ -61,8 +61,7 @@ std::vector<TaskKind::Files> ClassifyKind::data_files() const {
 std::optional<TaskKind::Size> ClassifyKind::size() const {
   const auto data = labelled_tokens(options.data, options.text, [](const std::string&) {});
   const int64_t parameters = parameter_count(options.model, data->vocabulary_size(), data->class_count());
-  return Size{.parameters = parameters,
-              .memory_bytes = estimated_memory_bytes(options.model, parameters, options.batch.tokens)};
+  return Size{.parameters = parameters, .saved_numbers = saved_numbers(options.model, options.batch.tokens)};
 }
 
 std::string ClassifyKind::prepare_data(const Say& say) const {

@@ -101,7 +101,7 @@ std::optional<TaskKind::Size> DigitsKind::size() const {
   const int64_t parameters = parameter_count(options.model, images.height, images.width);
   const int64_t batch = std::min(options.batch.images, images.train);
   return Size{.parameters = parameters,
-              .memory_bytes = estimated_memory_bytes(options.model, parameters, images.height, images.width, batch)};
+              .saved_numbers = saved_numbers(options.model, images.height, images.width, batch)};
 }
 
 std::string DigitsKind::prepare_data(const Say&) const {

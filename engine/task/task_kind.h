@@ -60,7 +60,7 @@ class TaskKind {
   virtual std::vector<Files> data_files() const = 0;
   struct Size {
     int64_t parameters = 0;
-    int64_t memory_bytes = 0;  // a rough upper estimate for training
+    int64_t saved_numbers = 0;  // that training holds of a batch at a time: estimated_memory_bytes()
   };
   /// The size of the model; nothing while it depends on data that is not prepared. After fingerprint().
   virtual std::optional<Size> size() const = 0;

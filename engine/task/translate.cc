@@ -56,7 +56,7 @@ std::optional<TaskKind::Size> TranslateKind::size() const {
   if (!vocabulary) return std::nullopt;
   const int64_t parameters = parameter_count(options.model, *vocabulary);
   return Size{.parameters = parameters,
-              .memory_bytes = estimated_memory_bytes(options.model, parameters, *vocabulary, options.batch.tokens)};
+              .saved_numbers = saved_numbers(options.model, *vocabulary, options.batch.tokens)};
 }
 
 std::string TranslateKind::prepare_data(const Say& say) const {
