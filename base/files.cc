@@ -46,6 +46,25 @@ void write_all(int fd, std::string_view bytes, const fs::path& path) {
 
 fs::path folder_of(const fs::path& path) { return path.has_parent_path() ? path.parent_path() : "."; }
 
+// Writes a temporary file and renames it to `path`. Leaves nothing behind if that fails.
+void replace_file(const fs::path& path, std::string_view bytes, bool sync) {
+  // The process id keeps concurrent writers of one path from sharing a temporary file. The last rename wins.
+  const fs::path temporary = path.string() + fmt::format(".tmp{}", ::getpid());
+  try {
+    const Descriptor file(temporary, O_WRONLY | O_CREAT | O_TRUNC, "write", path);
+    write_all(file.get(), bytes, path);
+    if (sync && sys::fsync(file.get()) != 0) fail_errno("write", path);
+  } catch (const UserError&) {
+    sys::unlink(temporary.c_str());
+    throw;
+  }
+  if (sys::rename(temporary.c_str(), path.c_str()) != 0) {
+    const int error = errno;
+    sys::unlink(temporary.c_str());
+    fail_errno("write", path, error);
+  }
+}
+
 constexpr mode_t kReadOnly = 0444;
 
 /// Opens a file for reading. UserError unless it is a regular one. O_NONBLOCK: opening a pipe does not wait for a
@@ -94,32 +113,11 @@ std::string read_regular_file(const fs::path& path, uint64_t max_bytes) {
 }
 
 void write_atomically(const fs::path& path, std::string_view bytes) {
-  // The process id keeps concurrent writers of one path from sharing a temporary file. The last rename wins.
-  const fs::path temporary = path.string() + fmt::format(".tmp{}", ::getpid());
-  try {
-    const Descriptor file(temporary, O_WRONLY | O_CREAT | O_TRUNC, "write", path);
-    write_all(file.get(), bytes, path);
-    if (sys::fsync(file.get()) != 0) fail_errno("write", path);
-  } catch (const UserError&) {
-    sys::unlink(temporary.c_str());
-    throw;
-  }
-  if (sys::rename(temporary.c_str(), path.c_str()) != 0) {
-    const int error = errno;
-    sys::unlink(temporary.c_str());
-    fail_errno("write", path, error);
-  }
+  replace_file(path, bytes, /*sync=*/true);
   sync_folder(folder_of(path));
 }
 
-void replace_unsynced(const fs::path& path, std::string_view bytes) {
-  const fs::path temporary = path.string() + fmt::format(".tmp{}", ::getpid());
-  {
-    const Descriptor file(temporary, O_WRONLY | O_CREAT | O_TRUNC, "write", path);
-    write_all(file.get(), bytes, path);
-  }
-  rename_file(temporary, path);
-}
+void replace_unsynced(const fs::path& path, std::string_view bytes) { replace_file(path, bytes, /*sync=*/false); }
 
 void write_program_unsynced(const fs::path& path, std::string_view bytes) {
   const Descriptor file(path, O_WRONLY | O_CREAT | O_EXCL, "write", path, 0777);

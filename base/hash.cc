@@ -1,11 +1,14 @@
 #include "base/hash.h"
 
-#include <openssl/evp.h>
+// The EVP interface, which has replaced these functions, loads providers and reads openssl.cnf first: more than a
+// millisecond for each process, and a sweep starts two for each run.
+#define OPENSSL_SUPPRESS_DEPRECATED
+#include <openssl/sha.h>
 
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
-#include <span>
 #include <vector>
 
 #include "base/error.h"
@@ -13,32 +16,21 @@
 namespace tearless {
 
 struct Sha256::State {
-  EVP_MD_CTX* context = EVP_MD_CTX_new();
-  ~State() { EVP_MD_CTX_free(context); }
+  SHA256_CTX context;
 };
 
-Sha256::Sha256() : state_(std::make_unique<State>()) {
-  // Copied: EVP_DigestInit_ex searches for the algorithm by its name, which takes longer than hashing a short text.
-  static const State empty{.context = [] {
-    EVP_MD_CTX* const context = EVP_MD_CTX_new();
-    EVP_DigestInit_ex(context, EVP_sha256(), nullptr);
-    return context;
-  }()};
-  EVP_MD_CTX_copy_ex(state_->context, empty.context);
-}
+Sha256::Sha256() : state_(std::make_unique<State>()) { SHA256_Init(&state_->context); }
 Sha256::~Sha256() = default;
 
-void Sha256::update(std::string_view bytes) { EVP_DigestUpdate(state_->context, bytes.data(), bytes.size()); }
+void Sha256::update(std::string_view bytes) { SHA256_Update(&state_->context, bytes.data(), bytes.size()); }
 
 std::string Sha256::hex() const {
-  State so_far;  // a copy: EVP_DigestFinal_ex invalidates the context
-  EVP_MD_CTX_copy_ex(so_far.context, state_->context);
-  unsigned char digest[EVP_MAX_MD_SIZE];
-  unsigned int size = 0;
-  EVP_DigestFinal_ex(so_far.context, digest, &size);
+  SHA256_CTX so_far = state_->context;  // SHA256_Final ends it
+  std::array<unsigned char, SHA256_DIGEST_LENGTH> digest;
+  SHA256_Final(digest.data(), &so_far);
   constexpr std::string_view kHexDigits = "0123456789abcdef";
   std::string text;
-  for (const unsigned char byte : std::span(digest, size)) {
+  for (const unsigned char byte : digest) {
     text.push_back(kHexDigits[byte >> 4]);
     text.push_back(kHexDigits[byte & 15]);
   }

@@ -10,6 +10,7 @@
 #include <map>
 #include <new>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/build_stamp.h"
@@ -30,6 +31,8 @@ struct Command {
   Action (*define)(CLI::App&, const Globals&);
   bool has_json = true;  // false: --json is refused
 };
+
+constexpr const char* kSupervise = "supervise";
 
 constexpr Command kCommands[] = {
     {"plan", "show what a grid asks for: its runs, what is done, what is missing", command_plan},
@@ -68,7 +71,7 @@ constexpr Command kCommands[] = {
     {"completion", "print a script that completes commands, options, sweeps and runs: bash, zsh, fish",
      command_completion, /*has_json=*/false},
     {"manual", "", command_manual, /*has_json=*/false},
-    {"supervise", "", command_supervise, /*has_json=*/false},
+    {kSupervise, "", command_supervise, /*has_json=*/false},
 };
 
 std::string commands_with_json() {
@@ -114,7 +117,10 @@ int run(int argc, char** argv) {
     Action act;
   };
   std::map<const CLI::App*, Defined> commands;
+  const bool supervises = argc > 1 && std::string_view(argv[1]) == kSupervise;
   for (const Command& command : kCommands) {
+    // One is started for each attempt, and to define all commands takes longer than what it does first.
+    if (supervises && std::string_view(command.name) != kSupervise) continue;
     CLI::App* subcommand = app.add_subcommand(command.name, command.help);
     if (!*command.help) subcommand->group("");
     subcommand->fallthrough();  // global options may follow the command

@@ -73,7 +73,8 @@ bool Scheduler::launch(const std::string& id, const RunNeeds& needs, const Reser
     }
     make_folders(run.root());
     if (!fs::exists(run.settings())) write_atomically(run.settings(), canonical);
-    write_atomically(run.local(), store_.local_text(id));
+    // Written again before each attempt, so that it may be lost in a power cut.
+    replace_unsynced(run.local(), store_.local_text(id));
   } catch (const UserError& error) {
     pause_sweeps_of(job, error.what());
     return false;
