@@ -8,6 +8,7 @@
 #include "base/run_directory.h"
 #include "base/words.h"
 #include "engine/data/raw_files.h"
+#include "engine/train/memory_estimate.h"
 
 namespace tearless::engine {
 using nlohmann::json;
@@ -62,6 +63,7 @@ json check_run(RunOptions options) {
                  {"parameters", nullptr},
                  {"memory_bytes", nullptr},
                  {"updates", options.train.update_limit()},
+                 {"evaluations", options.train.evaluation_limit()},
                  {"device", options.run.device == ExecutionOptions::Device::kCuda ? "cuda" : "cpu"},
                  {"threads", options.run.threads}};
   if (waiting_for.empty()) {
@@ -69,7 +71,7 @@ json check_run(RunOptions options) {
     answer["data"] = checksums_of(options.task->data_files());
     if (const auto size = options.task->size()) {
       answer["parameters"] = size->parameters;
-      answer["memory_bytes"] = size->memory_bytes;
+      answer["memory_bytes"] = estimated_memory_bytes(options.run, size->parameters, size->saved_numbers);
     }
   }
   answer["canonical"] = canonical_text(options);

@@ -21,6 +21,8 @@ int64_t TrainOptions::update_limit() const {
   return max_updates > 0 ? std::min(max_updates, by_epochs) : by_epochs;
 }
 
+int64_t TrainOptions::evaluation_limit() const { return (update_limit() + epoch_updates - 1) / epoch_updates; }
+
 void describe(SettingsVisitor& v, ScheduleOptions& o) {
   v.choice(
       {.key = "kind",

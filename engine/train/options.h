@@ -66,6 +66,8 @@ struct TrainOptions {
   uint32_t seed_for_dropout() const { return static_cast<uint32_t>(dropout_seed.value_or(seed)); }
   /// The maximum number of updates: the smaller of max_updates (if set) and epoch_updates · max_epochs.
   int64_t update_limit() const;
+  /// The maximum number of evaluations: one after each epoch, and one at the end.
+  int64_t evaluation_limit() const;
 };
 void describe(SettingsVisitor& visitor, TrainOptions& options);
 

@@ -163,6 +163,7 @@ bool Trainer::evaluation_due() const {
 }
 
 void Trainer::evaluate() {
+  const Clock::time_point start = Clock::now();
   report(Phase::kEvaluating);
   NamedNumbers numbers = task_.evaluate();
   end_if_superseded();
@@ -189,6 +190,8 @@ void Trainer::evaluate() {
                state_.best_step);
   checkpoint();
   report(Phase::kTraining);
+  ++evaluations_made_;
+  evaluation_seconds_ += seconds_since(start);
 }
 
 std::string Trainer::end_reason() const {
@@ -389,6 +392,8 @@ void Trainer::write_measured() const {
       {"updates", updates_made_},
       {"seconds", attempt_seconds_},
       {"training_seconds", training_seconds_},
+      {"evaluations", evaluations_made_},
+      {"evaluation_seconds", evaluation_seconds_},
       {"metrics_kept_bytes", metrics_kept_bytes_}};
   write_atomically(run_.attempt(attempt_) / "measured.json", measured.dump(2) + "\n");
 }

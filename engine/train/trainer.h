@@ -110,7 +110,8 @@ class Trainer {
   // Measured, never part of a result.
   uint64_t metrics_kept_bytes_ = 0;
   int64_t updates_made_ = 0, rows_seen_ = 0, fallback_ops_ = 0;
-  double training_seconds_ = 0, attempt_seconds_ = 0;
+  double training_seconds_ = 0, evaluation_seconds_ = 0, attempt_seconds_ = 0;
+  int64_t evaluations_made_ = 0;
 };
 
 }  // namespace tearless::engine

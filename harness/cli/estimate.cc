@@ -33,6 +33,24 @@ struct Pace {
   }
 };
 
+// A run of few updates, taken apart: what it needs once, and for each update and evaluation.
+struct Calibration {
+  double once = 0, update = 0, evaluation = 0;  // seconds
+
+  explicit Calibration(const Timing& run) {
+    if (run.training_seconds <= 0 || run.updates_made <= 0) {  // a program that does not measure it
+      update = run.seconds / static_cast<double>(std::max<int64_t>(1, run.updates));
+      return;
+    }
+    update = run.training_seconds / static_cast<double>(run.updates_made);
+    if (run.evaluations > 0) evaluation = run.evaluation_seconds / static_cast<double>(run.evaluations);
+    once = std::max(0.0, run.seconds - run.training_seconds - run.evaluation_seconds);
+  }
+  double seconds_of(const UntrainedRun& run) const {
+    return once + update * static_cast<double>(run.updates) + evaluation * static_cast<double>(run.evaluations);
+  }
+};
+
 struct Wanted {
   int64_t runs = 0;
   double updates = 0, squares = 0;  // sums of their updates, and of the squares
@@ -40,23 +58,34 @@ struct Wanted {
 
 }  // namespace
 
-Estimate estimate_of(const std::vector<UntrainedRun>& runs, const std::vector<Timing>& ended) {
+Estimate estimate_of(const std::vector<UntrainedRun>& runs, const std::vector<Timing>& ended,
+                     const std::vector<Timing>& calibrations) {
   std::map<std::string, Pace> paces;
   for (const Timing& run : ended) {
     if (run.updates > 0 && run.seconds > 0) paces[run.shape].add(run.seconds / static_cast<double>(run.updates));
   }
+  std::map<std::string, Calibration> calibrated;
+  for (const Timing& run : calibrations) calibrated.insert_or_assign(run.shape, Calibration(run));
   Estimate estimate;
-  std::map<std::string, Wanted> wanted;
-  for (const UntrainedRun& run : runs) {
-    const auto pace = paces.find(run.shape);
-    if (run.shape.empty() || pace == paces.end()) {
-      ++estimate.unknown;
-      continue;
-    }
+  const auto add = [&](const UntrainedRun& run, double seconds) {
     ++estimate.known;
-    const double seconds = pace->second.mean() * static_cast<double>(run.updates);
     (run.device == "cuda" ? estimate.gpu_seconds : estimate.cpu_seconds) +=
         seconds * (run.device == "cuda" ? 1 : run.threads);
+  };
+  std::map<std::string, Wanted> wanted;
+  for (const UntrainedRun& run : runs) {
+    const auto pace = run.shape.empty() ? paces.end() : paces.find(run.shape);
+    if (pace == paces.end()) {
+      const auto calibration = run.shape.empty() ? calibrated.end() : calibrated.find(run.shape);
+      if (calibration == calibrated.end()) {
+        ++estimate.unknown;
+      } else {
+        add(run, calibration->second.seconds_of(run));
+        ++estimate.calibrated;
+      }
+      continue;
+    }
+    add(run, pace->second.mean() * static_cast<double>(run.updates));
     Wanted& of_shape = wanted[run.shape];
     ++of_shape.runs;
     of_shape.updates += static_cast<double>(run.updates);
@@ -71,7 +100,7 @@ Estimate estimate_of(const std::vector<UntrainedRun>& runs, const std::vector<Ti
     variance +=
         pace.variance() * (of_shape.squares + of_shape.updates * of_shape.updates / static_cast<double>(pace.runs));
   }
-  if (sum > 0) estimate.error = 2 * std::sqrt(variance) / sum;
+  if (sum > 0 && estimate.calibrated == 0) estimate.error = 2 * std::sqrt(variance) / sum;
   return estimate;
 }
 
@@ -110,7 +139,12 @@ std::string estimate_text(const Estimate& estimate, int cores, int gpus) {
   }
   std::string text = fmt::format("about {}", fmt::join(parts, " and "));
   if (estimate.error > 0) text += fmt::format(", ± {:.0f} %", std::max(1.0, 100 * estimate.error));
-  text += fmt::format(", from {} of the same shapes", counted(estimate.ended, "ended run"));
+  if (estimate.ended > 0) text += fmt::format(", from {} of the same shapes", counted(estimate.ended, "ended run"));
+  if (estimate.calibrated == estimate.known) {
+    text += ", by calibration";
+  } else if (estimate.calibrated > 0) {
+    text += fmt::format("; {} by calibration", counted(estimate.calibrated, "run"));
+  }
   if (estimate.unknown > 0)
     text += fmt::format("; without {} of which no like one has ended", counted(estimate.unknown, "run"));
   return text;

@@ -16,19 +16,24 @@ struct UntrainedRun {
   std::string shape;  // RunNeeds::shape; "" if it is not known
   std::string device = "cpu";
   int threads = 1;
-  int64_t updates = 0;  // the most that it can make
+  int64_t updates = 0;      // the most that it can make
+  int64_t evaluations = 0;  // likewise; 0 if it is not known
 };
 
 struct Estimate {
-  int64_t known = 0, unknown = 0;  // runs, by whether a run of their shape has ended
-  int64_t ended = 0;               // runs that the estimate is made from
+  int64_t known = 0, unknown = 0;  // runs, by whether a run of their shape, or a calibration of it, has ended
+  int64_t calibrated = 0;          // of the known runs, those with a calibration only
+  int64_t ended = 0;               // runs that the estimate of the others is made from
   double cpu_seconds = 0;          // of the known runs on the CPU: of one core, added over cores and runs
   double gpu_seconds = 0;  // of the known runs on GPUs, each alone on its GPU or sharing it as those that ended did
-  double error = 0;        // relative, twice the standard error; 0: from one run of each shape, so not known
+  double error = 0;        // relative, twice the standard error; 0: not known, from one run of each shape or calibrated
 };
 
-/// A run is taken to make the same part of its most updates, each as fast, as those of its shape on average.
-Estimate estimate_of(const std::vector<UntrainedRun>& runs, const std::vector<Timing>& ended);
+/// A run is taken to make the same part of its most updates, each as fast, as those of its shape on average. Of a shape
+/// that is only in `calibrations`, runs of a few updates (`tearless run --calibrate`), it is taken to make all its
+/// updates and evaluations, as fast as these.
+Estimate estimate_of(const std::vector<UntrainedRun>& runs, const std::vector<Timing>& ended,
+                     const std::vector<Timing>& calibrations = {});
 
 /// What these runs will have on the disk: each as much as the largest of a few runs of its shape that have ended. Unset
 /// if a run has a shape of which none has ended. `bytes_of`: the size of a run's folder.

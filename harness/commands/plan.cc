@@ -11,6 +11,7 @@
 
 #include "base/files.h"
 #include "base/words.h"
+#include "harness/cli/calibration.h"
 #include "harness/cli/estimate.h"
 #include "harness/cli/grid_state.h"
 #include "harness/cli/output.h"
@@ -82,12 +83,13 @@ Tally tally_of(const GridState& state, const Only& only, const Workspace& worksp
       untrained.push_back({.shape = shape_of(run.answer),
                            .device = run.answer.device,
                            .threads = run.answer.threads,
-                           .updates = run.answer.updates});
+                           .updates = run.answer.updates,
+                           .evaluations = run.answer.evaluations});
     }
   }
-  if (state.store && !untrained.empty()) {
-    const std::vector<Timing> ended = state.store->timings();
-    tally.estimate = estimate_of(untrained, ended);
+  if (!untrained.empty()) {
+    const std::vector<Timing> ended = state.store ? state.store->timings() : std::vector<Timing>();
+    tally.estimate = estimate_of(untrained, ended, calibrations_in(workspace));
     tally.disk_bytes =
         disk_estimate(untrained, ended, [&](const std::string& id) { return bytes_in(workspace.run(id).root()); });
   }
@@ -182,7 +184,8 @@ void print_plan(const GridState& state, const Tally& tally, const Globals& globa
   if (tally.all[kToRun] > 0) {
     print("To run: {}, {} updates at most; {}\n", counted(tally.all[kToRun], "run"), tally.updates, sizes_text(state));
     const std::string time = estimate_text(tally.estimate, static_cast<int>(cores_of_process().size()), /*gpus=*/0);
-    if (!time.empty()) print("Time: {}\n", time);
+    print("Time: {}{}\n", time.empty() ? "not known" : time,
+          tally.estimate.unknown > 0 ? fmt::format("; to measure it: tearless run {} --calibrate", target) : "");
     if (tally.disk_bytes) print("Disk: {}\n", disk_text(*tally.disk_bytes, globals.workspace));
   }
   if (!state.errors.empty()) return;  // the caller prints the errors; they must be corrected first
@@ -209,6 +212,7 @@ json plan_json(const GridState& state, const Tally& tally) {
   plan["updates"] = tally.updates;
   plan["estimate"] = {{"runs", tally.estimate.known},
                       {"runs_without", tally.estimate.unknown},
+                      {"calibrated_runs", tally.estimate.calibrated},
                       {"ended_runs", tally.estimate.ended},
                       {"cpu_seconds", tally.estimate.cpu_seconds},
                       {"gpu_seconds", tally.estimate.gpu_seconds},

@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "base/time.h"
 #include "base/words.h"
+#include "harness/cli/calibration.h"
 #include "harness/cli/control.h"
 #include "harness/cli/grid_state.h"
 #include "harness/cli/output.h"
@@ -37,6 +38,7 @@ constexpr double kPlainSummaryEvery = 60;  // seconds, if the output is not a te
 struct RunOptions {
   std::string grid;
   SubmissionFlags submission;
+  bool calibrate = false;  // implies submission.smoke
   bool retry = false;
   ServiceFlags service;
 };
@@ -204,7 +206,9 @@ int conclude(const Store& store, const Sweep& sweep, const Globals& globals, con
   if (options.submission.smoke) seen.workspace = Workspace(globals.workspace).smoke().root();
   const std::string place = workspace_option(seen);
   const std::string again = fmt::format("tearless run {}{}{}", options.grid, workspace_option(globals),
-                                        options.submission.smoke ? " --smoke" : "");
+                                        options.calibrate          ? " --calibrate"
+                                        : options.submission.smoke ? " --smoke"
+                                                                   : "");
   std::map<RunState, int64_t> counts;
   std::map<std::string, std::string> failed;  // run → reason
   std::set<std::string> waiting_for;
@@ -236,15 +240,27 @@ int conclude(const Store& store, const Sweep& sweep, const Globals& globals, con
   if (!failed.empty()) {
     print("To see why: tearless log {}{}. To try failed runs again: {} --retry\n", failed.begin()->first, place, again);
   }
-  if (!options.submission.smoke && counts[RunState::kDone] > 0)
-    print("Next: tearless table {}{}\n", options.grid, place);
+  if (counts[RunState::kDone] > 0) {
+    if (options.calibrate) {
+      print("Next, with an estimate of the time: tearless plan {}{}\n", options.grid, workspace_option(globals));
+    } else if (!options.submission.smoke) {
+      print("Next: tearless table {}{}\n", options.grid, place);
+    }
+  }
   const bool all_ended =
       counts[RunState::kDone] + counts[RunState::kDiverged] == static_cast<int64_t>(sweep.runs.size());
   return all_ended ? kOk : kSomethingFailed;
 }
 
 int run(const RunOptions& options, const Globals& globals) {
-  Submission submission = prepare_submission(options.grid, globals.engine, options.submission.options());
+  SubmissionOptions wanted = options.submission.options();
+  if (options.calibrate) wanted.calibrated = timed_shapes(Workspace(globals.workspace));
+  Submission submission = prepare_submission(options.grid, globals.engine, wanted);
+  if (options.calibrate && submission.plan.empty()) {
+    print("Nothing to calibrate: runs like these have been timed. Next: tearless plan {}{}\n", options.grid,
+          workspace_option(globals));
+    return kOk;
+  }
   const Workspace workspace =
       options.submission.smoke ? Workspace(globals.workspace).smoke() : Workspace(globals.workspace);
   keep_files(workspace, submission, notice);  // before the database is opened: others wait for that a moment only
@@ -269,7 +285,13 @@ Action command_run(CLI::App& app, const Globals& globals) {
   options->submission.add_to(app);
   options->service.add_to(app);
   app.add_flag("--retry", options->retry, "try failed runs again");
-  return [options, &globals] { return run(*options, globals); };
+  app.add_flag("--calibrate", options->calibrate,
+               "as --smoke, but only one run of each shape that has not been timed: `tearless plan` then estimates how "
+               "long the grid takes");
+  return [options, &globals] {
+    options->submission.smoke |= options->calibrate;
+    return run(*options, globals);
+  };
 }
 
 }  // namespace tearless::harness

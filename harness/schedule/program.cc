@@ -207,6 +207,7 @@ CheckAnswer answer_from(const json& line, const std::shared_ptr<const InputFiles
   answer.parameters = number_or_pending(line, "parameters");
   answer.memory_bytes = number_or_pending(line, "memory_bytes");
   answer.updates = line.value("updates", int64_t{0});
+  answer.evaluations = line.value("evaluations", int64_t{0});
   answer.device = line.value("device", "cpu");
   answer.threads = line.value("threads", 1);
   answer.shape = line.value("shape", "");

@@ -39,6 +39,7 @@ struct CheckAnswer {
   std::optional<int64_t> parameters;       // of the model; unset until the data are prepared
   std::optional<int64_t> memory_bytes;     // memory that the run needs; unset likewise
   int64_t updates = 0;                     // the most updates that the run can make
+  int64_t evaluations = 0;                 // the most evaluations, likewise; 0 if the program does not say
   std::string device;                      // "cpu" or "cuda"
   int threads = 1;                         // CPU threads
   std::string shape;                       // RunNeeds::shape; "" if it is not known

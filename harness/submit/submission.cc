@@ -71,6 +71,17 @@ Sweep sweep_of(const Submission& submission, const Program& program, const Submi
   return sweep;
 }
 
+// A run that was cut down is as fast, and needs as much memory, as the whole run.
+void take_shapes(std::vector<PlannedRun>& cut_down, const std::vector<PlannedRun>& whole) {
+  for (size_t i = 0; i < cut_down.size(); ++i) cut_down[i].answer.shape = shape_of(whole[i].answer);
+}
+
+void keep_one_of_each_shape(std::vector<PlannedRun>& plan, std::set<std::string> seen) {
+  std::erase_if(plan, [&](const PlannedRun& run) {
+    return run.answer.waiting || run.answer.shape.empty() || !seen.insert(run.answer.shape).second;
+  });
+}
+
 }  // namespace
 
 std::string shape_of(const CheckAnswer& answer) {
@@ -83,10 +94,13 @@ Submission prepare_submission(const fs::path& grid_file, const fs::path& engine,
       .grid = load_grid(grid_file), .grid_text = read_file(grid_file), .plan = {}, .program = {}, .sweep = {}};
   const Grid& grid = submission.grid;
   const Program program = Program::find(engine, grid.program);
-  submission.plan = plan_runs(grid, Only(grid, options.only), program, options.smoke);
+  const Only only(grid, options.only);
+  submission.plan = plan_runs(grid, only, program, options.smoke);
   if (const std::vector<std::string> errors = errors_of(grid, submission.plan); !errors.empty()) {
     fail("{}\nNothing was started: correct the grid first", fmt::join(errors, "\n"));
   }
+  if (options.smoke) take_shapes(submission.plan, plan_runs(grid, only, program));
+  if (options.calibrated) keep_one_of_each_shape(submission.plan, *options.calibrated);
   submission.program = program.probe();
   submission.sweep = sweep_of(submission, program, options);
   return submission;

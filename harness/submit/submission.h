@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,8 @@ struct Submission {
 struct SubmissionOptions {
   std::vector<std::string> only;  // axis=label: these runs only
   bool smoke = false;             // the runs cut down to a few updates
+  // If set, only one run of each shape that is not among these.
+  std::optional<std::set<std::string>> calibrated = {};
   // Of the policy; unset: what the grid says, else the default of SweepPolicy.
   std::optional<double> stall_minutes = {};
   std::optional<int> grace_seconds = {};

@@ -49,6 +49,49 @@ TEST(Estimate, SaysWhichRunsItLeavesOut) {
   EXPECT_EQ(estimate_text(estimate_of({run("b", 1000)}, ended), 1, 0), "");
 }
 
+// 20 updates in 4 s and one evaluation in 3 s, of 10 s altogether.
+constexpr Timing kShort{.shape = "a",
+                        .updates = 20,
+                        .seconds = 10,
+                        .training_seconds = 4,
+                        .updates_made = 20,
+                        .evaluation_seconds = 3,
+                        .evaluations = 1};
+
+TEST(Estimate, TakesCalibrationsApartIntoUpdatesEvaluationsAndWhatIsDoneOnce) {
+  UntrainedRun whole = run("a", 1000, "cpu", 2);
+  whole.evaluations = 10;
+  const Estimate estimate = estimate_of({whole}, {}, {kShort});
+  EXPECT_DOUBLE_EQ(estimate.cpu_seconds, 2 * (3 + 1000 * 0.2 + 10 * 3));
+  EXPECT_EQ(estimate.known, 1);
+  EXPECT_EQ(estimate.calibrated, 1);
+  EXPECT_EQ(estimate_text(estimate, 2, 0), "about 3:53 on 2 cores, by calibration");
+  // A program that measures nothing.
+  EXPECT_DOUBLE_EQ(estimate_of({whole}, {}, {{.shape = "a", .updates = 20, .seconds = 10}}).cpu_seconds,
+                   2 * 1000 * 0.5);
+}
+
+TEST(Estimate, PrefersRunsThatHaveEndedToCalibrations) {
+  const std::vector<Timing> ended = {{.shape = "a", .updates = 100, .seconds = 90},
+                                     {.shape = "a", .updates = 100, .seconds = 110}};
+  Timing of_b = kShort;
+  of_b.shape = "b";
+  EXPECT_DOUBLE_EQ(estimate_of({run("a", 100)}, ended, {kShort}).cpu_seconds, 100);
+  EXPECT_GT(estimate_of({run("a", 100)}, ended, {kShort}).error, 0);
+  const Estimate both = estimate_of({run("a", 100), run("b", 100), run("c", 100)}, ended, {kShort, of_b});
+  EXPECT_DOUBLE_EQ(both.cpu_seconds, 100 + (3 + 100 * 0.2));
+  EXPECT_EQ(both.error, 0) << "one calibration says nothing about the spread";
+  EXPECT_EQ(estimate_text(both, 1, 0),
+            "about 2:03 on 1 core, from 2 ended runs of the same shapes; 1 run by calibration; without 1 run of "
+            "which no like one has ended");
+}
+
+TEST(Estimate, DoesNotTakeACalibrationWithoutShapeForARunWithoutShape) {
+  Timing without = kShort;
+  without.shape = "";
+  EXPECT_EQ(estimate_of({run("", 100)}, {}, {without}).unknown, 1);
+}
+
 TEST(Estimate, CountsCoresAndGpusApart) {
   const std::vector<Timing> ended = {{.shape = "a", .updates = 100, .seconds = 50},
                                      {.shape = "g", .updates = 100, .seconds = 360}};

@@ -338,6 +338,51 @@ TEST_F(RunTest, SmokeRunsEveryCellInAWorkspaceOfItsOwn) {
   EXPECT_TRUE(fs::exists(folder_ / "results/smoke/tearless.db"));
 }
 
+TEST_F(RunTest, ACalibrationTrainsOneRunOfEachShapeAndThePlanEstimatesTheOthers) {
+  test::write_text(folder_ / "grid.toml", R"(title = "t"
+seeds = 3
+[set]
+"fake.updates" = 12
+[axis]
+"model.kind" = ["a", "b"]
+"fake.shape" = ["small", "large"]
+)");
+  EXPECT_THAT(ok({"plan", "grid.toml"}).output,
+              HasSubstr("Time: not known; to measure it: tearless run grid.toml --calibrate\n"));
+  const test::Finished calibration = ok({"run", "grid.toml", "--calibrate"});
+  EXPECT_THAT(calibration.output, HasSubstr("2 runs: 2 done\n"));
+  EXPECT_THAT(calibration.output, HasSubstr("Next, with an estimate of the time: tearless plan grid.toml\n"));
+  EXPECT_TRUE(runs().empty()) << "it is no result";
+
+  const auto estimate = [&] {
+    return nlohmann::json::parse(ok({"plan", "grid.toml", "--json"}).output).at("estimate");
+  };
+  // The fake program takes half a second an update, it says.
+  EXPECT_EQ(estimate().at("calibrated_runs"), 12);
+  EXPECT_DOUBLE_EQ(estimate().at("cpu_seconds"), 12 * 12 * 0.5);
+  EXPECT_THAT(ok({"plan", "grid.toml"}).output, HasSubstr(", by calibration\n"));
+  EXPECT_THAT(ok({"run", "grid.toml", "--calibrate"}).output,
+              HasSubstr("Nothing to calibrate: runs like these have been timed. Next: tearless plan grid.toml\n"));
+
+  // Runs that have ended count instead, as soon as there are some; a new shape is calibrated alone.
+  ok({"run", "grid.toml", "--only", "fake.shape=small", "--only", "seed=1"});
+  EXPECT_EQ(estimate().at("calibrated_runs"), 6);
+  EXPECT_EQ(estimate().at("ended_runs"), 2);
+  std::string grid = test::read_text(folder_ / "grid.toml");
+  test::write_text(folder_ / "grid.toml", grid.replace(grid.find("\"large\""), 7, "\"large\", \"huge\""));
+  EXPECT_THAT(ok({"plan", "grid.toml"}).output, HasSubstr("; to measure it: tearless run grid.toml --calibrate\n"));
+  EXPECT_THAT(ok({"run", "grid.toml", "--calibrate"}).output, HasSubstr("1 run: 1 done\n"));
+  EXPECT_EQ(estimate().at("runs_without"), 0);
+}
+
+TEST_F(RunTest, AnUnreadableCalibrationIsSaidAndThePlanIsWithoutIt) {
+  fs::create_directories(folder_ / "results/smoke");
+  test::write_text(folder_ / "results/smoke/tearless.db", "no database");
+  const test::Finished plan = ok({"plan", "grid.toml"});
+  EXPECT_THAT(plan.errors, HasSubstr("the estimate is without calibrations: "));
+  EXPECT_THAT(plan.output, HasSubstr("Time: not known"));
+}
+
 TEST_F(RunTest, TheCommandsThatASmokeRunPrintsFindItsRuns) {
   write_grid("\"out_of_memory\"", 1);
   const test::Finished smoke = tearless({"run", "grid.toml", "--smoke"});

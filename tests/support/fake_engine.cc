@@ -112,7 +112,8 @@ json check(const json& question) {
           {"memory_bytes", 1000},
           {"updates", settings["fake.updates"]},
           {"device", setting("fake.device", "cpu")},
-          {"threads", setting("fake.threads", 1)}};
+          {"threads", setting("fake.threads", 1)},
+          {"shape", setting("fake.shape", "")}};
 }
 
 int check_all() {

@@ -52,6 +52,18 @@ TEST(Check, GivesRunsOneShapeUnlessASettingChangesTheirMemoryOrSpeed) {
   }
 }
 
+TEST(Check, SaysHowManyUpdatesAndEvaluationsThereAreAtMost) {
+  json settings = {{"data.name", "x"},
+                   {"data.source", "a"},
+                   {"data.target", "b"},
+                   {"train.max_updates", 250},
+                   {"train.epoch_updates", 100}};
+  for (const char* set : {"train", "dev", "test"}) settings[std::string("data.") + set] = "absent";
+  const json answer = answer_to(settings);
+  EXPECT_EQ(answer.at("updates"), 250);
+  EXPECT_EQ(answer.at("evaluations"), 3);
+}
+
 // The files' paths are the values in `local` and these endings.
 TEST(Check, NamesTheInputFilesOfARunWithTheirChecksums) {
   const test::SmallRuns runs;

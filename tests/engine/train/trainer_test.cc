@@ -232,6 +232,19 @@ TEST_F(Trained, EveryNumberIsTheOneComputedByHand) {
   EXPECT_EQ(found.size(), 10u) << "a score without a test: " << found.dump();
 }
 
+TEST(TrainOptions, SayHowManyUpdatesAndEvaluationsThereAreAtMost) {
+  TrainOptions train;
+  train.epoch_updates = 100;
+  train.max_epochs = 3;
+  EXPECT_EQ(train.update_limit(), 300);
+  EXPECT_EQ(train.evaluation_limit(), 3);
+  train.max_updates = 201;
+  EXPECT_EQ(train.update_limit(), 201);
+  EXPECT_EQ(train.evaluation_limit(), 3) << "the last one after a single update";
+  train.max_updates = 200;
+  EXPECT_EQ(train.evaluation_limit(), 2);
+}
+
 TEST_F(Trained, MeasuresItsAttempt) {
   const auto measured = [&](int64_t attempt) {
     return json::parse(test::read_text(run_.attempt(attempt) / "measured.json"));
@@ -249,7 +262,10 @@ TEST_F(Trained, MeasuresItsAttempt) {
   EXPECT_GT(second.at("metrics_kept_bytes"), 0);
   const double training_seconds = second.at("training_seconds"), seconds = second.at("seconds");
   EXPECT_GT(training_seconds, 0);
-  EXPECT_GE(seconds, training_seconds);
+  EXPECT_EQ(second.at("evaluations"), 3) << "its own";
+  const double evaluation_seconds = second.at("evaluation_seconds");
+  EXPECT_GT(evaluation_seconds, 0);
+  EXPECT_GE(seconds, training_seconds + evaluation_seconds);
   EXPECT_NEAR(second.at("tokens_per_second").get<double>() * training_seconds, 12 * 3, 1e-6) << "three rows an update";
 
   execution_.ops = ExecutionOptions::Ops::kReference;

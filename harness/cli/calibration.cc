@@ -1,0 +1,34 @@
+#include "harness/cli/calibration.h"
+
+#include <utility>
+
+#include "base/error.h"
+#include "harness/cli/output.h"
+
+namespace tearless::harness {
+namespace {
+
+std::vector<Timing> timings_in(const Workspace& workspace) {
+  const std::unique_ptr<const Store> store = Store::open_reader(workspace);
+  return store ? store->timings() : std::vector<Timing>();
+}
+
+}  // namespace
+
+std::vector<Timing> calibrations_in(const Workspace& workspace) {
+  try {
+    return timings_in(workspace.smoke());
+  } catch (const UserError& error) {
+    print_to(stderr, "the estimate is without calibrations: {}\n", error.what());
+    return {};
+  }
+}
+
+std::set<std::string> timed_shapes(const Workspace& workspace) {
+  std::set<std::string> shapes;
+  for (const Timing& run : timings_in(workspace)) shapes.insert(run.shape);
+  for (const Timing& run : calibrations_in(workspace)) shapes.insert(run.shape);
+  return shapes;
+}
+
+}  // namespace tearless::harness
