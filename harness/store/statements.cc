@@ -10,7 +10,7 @@ std::unique_ptr<SQLite::Statement> Statements::take(const std::string& sql) {
   return statement;
 }
 
-void Statements::give_back(const std::string& sql, std::unique_ptr<SQLite::Statement> statement) {
+void Statements::put_back(const std::string& sql, std::unique_ptr<SQLite::Statement> statement) {
   statement->tryReset();  // it returns the error of the last step, which the user of the statement has seen
   statement->clearBindings();
   unused_[sql].push_back(std::move(statement));

@@ -25,7 +25,7 @@ class Statements {
 
   /// A statement of that text, not executed, with all parameters NULL. SQLite::Exception if SQLite rejects the text.
   std::unique_ptr<SQLite::Statement> take(const std::string& sql);
-  void give_back(const std::string& sql, std::unique_ptr<SQLite::Statement> statement);
+  void put_back(const std::string& sql, std::unique_ptr<SQLite::Statement> statement);
 
  private:
   const SQLite::Database& database_;
@@ -37,7 +37,7 @@ class Statement {
  public:
   Statement(Statements& statements, std::string sql)
       : statements_(statements), sql_(std::move(sql)), statement_(statements.take(sql_)) {}
-  ~Statement() { statements_.give_back(sql_, std::move(statement_)); }
+  ~Statement() { statements_.put_back(sql_, std::move(statement_)); }
   Statement(const Statement&) = delete;
   Statement& operator=(const Statement&) = delete;
 
