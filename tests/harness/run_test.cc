@@ -331,6 +331,14 @@ TEST_F(RunTest, ARunWhoseCorpusIsMissingWaitsAndSaysForWhat) {
   EXPECT_THAT(tearless({"status", "--json"}).output, HasSubstr("cancelled"));  // what waited under its provisional id
 }
 
+// A test program may be of another build than what it starts (TEARLESS_DRIVERS in tests/CMakeLists.txt).
+TEST_F(RunTest, WhatIsTestedIsOfTheBuildWhoseTestsTheseAre) {
+  if (const char* folder = std::getenv("TEARLESS_BIN")) {
+    EXPECT_EQ(test::program("tearless"), fs::path(folder) / "tearless");
+  }
+  EXPECT_TRUE(fs::exists(test::program("tearless")));
+}
+
 TEST_F(RunTest, SmokeRunsEveryCellInAWorkspaceOfItsOwn) {
   const test::Finished smoke = tearless({"run", "grid.toml", "--smoke"});
   EXPECT_EQ(smoke.code, 0) << smoke.errors;

@@ -17,7 +17,10 @@ fs::path source_root() {
   return TEARLESS_SOURCE_ROOT;
 }
 
-fs::path program(std::string_view name) { return fs::read_symlink("/proc/self/exe").parent_path() / name; }
+fs::path program(std::string_view name) {
+  const char* folder = std::getenv("TEARLESS_BIN");
+  return (folder ? fs::path(folder) : fs::read_symlink("/proc/self/exe").parent_path()) / name;
+}
 
 fs::path shared_folder() {
   const char* named = std::getenv("TEARLESS_SHARED");
