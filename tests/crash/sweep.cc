@@ -67,12 +67,14 @@ std::string environment_or(const char* name, const char* otherwise) {
   return value ? value : otherwise;
 }
 
+// True if the programs that are killed are; this one may be of another build.
+bool are_sanitized() { return !environment_or("TEARLESS_SANITIZED", "").empty(); }
+
 }  // namespace
 
 bool has(Engine engine) {
-#ifdef __SANITIZE_ADDRESS__  // LibTorch takes seconds to start under it, and is not what these tests are about
-  if (engine == Engine::kReal) return false;
-#endif
+  // LibTorch takes seconds to start under a sanitizer, and is not what these tests are about.
+  if (engine == Engine::kReal && are_sanitized()) return false;
   return fs::exists(program_of(engine));
 }
 
@@ -186,9 +188,7 @@ bool asked_for_all() { return environment_or("TEARLESS_CRASH", "") == "all"; }
 uint32_t seed() { return static_cast<uint32_t>(std::stoul(environment_or("TEARLESS_SEED", "1"))); }
 
 std::vector<int64_t> chosen_points(int64_t points, int64_t sample, uint32_t salt) {
-#ifdef __SANITIZE_ADDRESS__  // everything takes three times as long
-  sample = std::max<int64_t>(1, sample / 3);
-#endif
+  if (are_sanitized()) sample = std::max<int64_t>(1, sample / 3);  // everything takes three times as long
   std::vector<int64_t> all(static_cast<size_t>(points));
   for (size_t i = 0; i < all.size(); ++i) all[i] = static_cast<int64_t>(i) + 1;
   if (asked_for_all() || points <= sample) return all;

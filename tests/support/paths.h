@@ -10,7 +10,8 @@ namespace tearless::test {
 // The root of the source tree; ctest sets TEARLESS_SOURCE, by hand the path at build time serves.
 std::filesystem::path source_root();
 
-/// A built program, e.g. program("tearless-engine"): in the folder TEARLESS_BIN, which ctest sets, else beside the running test.
+/// A built program, e.g. program("tearless-engine"): in the folder TEARLESS_BIN, which ctest sets, else beside the
+/// running test.
 std::filesystem::path program(std::string_view name);
 
 // The folder of corpora that are not in the repository: $TEARLESS_SHARED, else ../shared beside the source tree. Empty
