@@ -12,9 +12,8 @@ namespace tearless::engine {
 ///
 ///   parameters   16 bytes each: value, gradient, two moments; 2 more for the copy in bf16
 ///   rows         4 bytes a number, 2 in bf16
-///   captured     the rows twice: a captured update has memory of its own, and LibTorch keeps that of the first update
-///   of
-///                a bucket, which ran operation by operation
+///   captured     the rows twice: a captured update has memory of its own, and LibTorch keeps that of the update before
+///                it, which ran operation by operation
 ///   on a GPU     1 GiB for the CUDA context and the libraries' kernels
 ///
 /// On the CPU the memory is the machine's, and the program's own is left out.

@@ -257,8 +257,8 @@ int run(const RunOptions& options, const Globals& globals) {
   if (options.calibrate) wanted.calibrated = timed_shapes(Workspace(globals.workspace));
   Submission submission = prepare_submission(options.grid, globals.engine, wanted);
   if (options.calibrate && submission.plan.empty()) {
-    print("Nothing to calibrate: runs like these have been timed. Next: tearless plan {}{}\n", options.grid,
-          workspace_option(globals));
+    print("Nothing to calibrate: runs like these have been timed, or wait for their data. Next: tearless plan {}{}\n",
+          options.grid, workspace_option(globals));
     return kOk;
   }
   const Workspace workspace =

@@ -369,8 +369,10 @@ seeds = 3
   EXPECT_EQ(estimate().at("calibrated_runs"), 12);
   EXPECT_DOUBLE_EQ(estimate().at("cpu_seconds"), 12 * 12 * 0.5);
   EXPECT_THAT(ok({"plan", "grid.toml"}).output, HasSubstr(", by calibration\n"));
-  EXPECT_THAT(ok({"run", "grid.toml", "--calibrate"}).output,
-              HasSubstr("Nothing to calibrate: runs like these have been timed. Next: tearless plan grid.toml\n"));
+  EXPECT_THAT(
+      ok({"run", "grid.toml", "--calibrate"}).output,
+      HasSubstr("Nothing to calibrate: runs like these have been timed, or wait for their data. Next: tearless plan "
+                "grid.toml\n"));
 
   // Runs that have ended count instead, as soon as there are some; a new shape is calibrated alone.
   ok({"run", "grid.toml", "--only", "fake.shape=small", "--only", "seed=1"});
