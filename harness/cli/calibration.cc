@@ -1,6 +1,6 @@
 #include "harness/cli/calibration.h"
 
-#include <utility>
+#include <memory>
 
 #include "base/error.h"
 #include "harness/cli/output.h"

@@ -25,7 +25,7 @@ struct GridState {
 };
 
 /// The result of each planned run, checked against its folder (store/agreement.h). `store` may be null. Results of
-/// other numerics than these are marked stale.
+/// other numerics than these are marked stale. All of one snapshot of the database.
 std::vector<RunResult> results_of(const std::vector<PlannedRun>& plan, const Store* store, const Workspace& workspace,
                                   std::optional<int64_t> numerics);
 

@@ -8,11 +8,9 @@
 #include <stdexcept>
 
 #include "base/error.h"
-#include "base/fault.h"
 #include "base/files.h"
 #include "base/hash.h"
 #include "base/sealed_json.h"
-#include "base/time.h"
 #include "harness/store/database.h"
 #include "harness/store/query.h"
 #include "harness/store/statements.h"

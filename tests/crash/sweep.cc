@@ -67,7 +67,7 @@ std::string environment_or(const char* name, const char* otherwise) {
   return value ? value : otherwise;
 }
 
-// True if the programs that are killed are; this one may be of another build.
+// True if the programs that are killed are built with sanitizers; this one may be of another build.
 bool are_sanitized() { return !environment_or("TEARLESS_SANITIZED", "").empty(); }
 
 }  // namespace
