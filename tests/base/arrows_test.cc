@@ -14,7 +14,7 @@
 
 #include "tests/support/paths.h"
 
-namespace tearless {
+namespace tearless::arrows_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -143,4 +143,4 @@ TEST(Arrows, LibrariesStayInTheirRooms) {
 }
 
 }  // namespace
-}  // namespace tearless
+}  // namespace tearless::arrows_test

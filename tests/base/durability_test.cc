@@ -16,7 +16,7 @@
 #include "tests/support/faults.h"
 #include "tests/support/paths.h"
 
-namespace tearless {
+namespace tearless::durability_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -133,4 +133,4 @@ TEST_F(DurabilityTest, AWriteThatFailsAnywhereLeavesTheOldBytesOrTheNew) {
 }
 
 }  // namespace
-}  // namespace tearless
+}  // namespace tearless::durability_test

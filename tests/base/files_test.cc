@@ -17,7 +17,7 @@
 #include "tests/support/paths.h"
 #include "tests/support/privileges.h"
 
-namespace tearless {
+namespace tearless::files_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -225,4 +225,4 @@ TEST(AppendFile, RefusesAFileThatIsShorterThanWasRecorded) {
 }
 
 }  // namespace
-}  // namespace tearless
+}  // namespace tearless::files_test

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "tests/support/paths.h"
 
-namespace tearless {
+namespace tearless::hash_test {
 namespace {
 
 constexpr const char* kAbc = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
@@ -39,4 +39,4 @@ TEST(Fnv1a, MatchesItsReference) {
 }
 
 }  // namespace
-}  // namespace tearless
+}  // namespace tearless::hash_test

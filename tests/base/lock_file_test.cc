@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "tests/support/paths.h"
 
-namespace tearless {
+namespace tearless::lock_file_test {
 namespace {
 
 using test::TempFolder;
@@ -138,4 +138,4 @@ TEST(LockFile, NamesAMissingFolder) {
 }
 
 }  // namespace
-}  // namespace tearless
+}  // namespace tearless::lock_file_test

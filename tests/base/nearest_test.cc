@@ -5,7 +5,7 @@
 
 #include <vector>
 
-namespace tearless {
+namespace tearless::nearest_test {
 namespace {
 
 const std::vector<std::string> kNames = {"model.norm.kind", "model.norm.eps", "model.d_model", "train.clip_norm"};
@@ -49,4 +49,4 @@ TEST(Nearest, SkipsTextsThatAreTooLongForAName) {
 }
 
 }  // namespace
-}  // namespace tearless
+}  // namespace tearless::nearest_test

@@ -15,7 +15,7 @@
 #include "base/sealed_json.h"
 #include "tests/support/paths.h"
 
-namespace tearless {
+namespace tearless::run_directory_test {
 namespace {
 
 using test::TempFolder;
@@ -156,4 +156,4 @@ TEST(Claim, IsRefusedForALiveSupervisorOfThisBootAlone) {
 }
 
 }  // namespace
-}  // namespace tearless
+}  // namespace tearless::run_directory_test

@@ -9,7 +9,7 @@
 
 #include "tests/support/paths.h"
 
-namespace tearless {
+namespace tearless::sealed_json_test {
 namespace {
 
 using nlohmann::json;
@@ -51,4 +51,4 @@ TEST(Record, NestedTooDeeplyIsRejected) {
 }
 
 }  // namespace
-}  // namespace tearless
+}  // namespace tearless::sealed_json_test

@@ -6,7 +6,7 @@
 
 #include "base/toml.h"
 
-namespace tearless {
+namespace tearless::settings_test {
 namespace {
 
 enum class Placement { kPost, kPre };
@@ -201,4 +201,4 @@ TEST(TomlValue, IsTheShortestThatReadsBack) {
 }
 
 }  // namespace
-}  // namespace tearless
+}  // namespace tearless::settings_test

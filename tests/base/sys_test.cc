@@ -21,7 +21,7 @@
 #include "tests/support/faults.h"
 #include "tests/support/paths.h"
 
-namespace tearless {
+namespace tearless::sys_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -128,4 +128,4 @@ TEST(SystemCalls, ThatAPlanFailsReturnTheErrorAndDoNothing) {
 }
 
 }  // namespace
-}  // namespace tearless
+}  // namespace tearless::sys_test

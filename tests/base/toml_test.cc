@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 
-namespace tearless {
+namespace tearless::toml_test {
 namespace {
 
 std::string repeated(std::string_view part, int times) {
@@ -110,4 +110,4 @@ TEST(ParseToml, NamesTheLineOfBytesThatAreNotText) {
 }
 
 }  // namespace
-}  // namespace tearless
+}  // namespace tearless::toml_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tearless {
+namespace tearless::utf8_test {
 namespace {
 
 TEST(Printable, LeavesPrintableTextUnchanged) {
@@ -36,4 +36,4 @@ TEST(ValidUtf8, FindsEveryMalformedSequence) {
 }
 
 }  // namespace
-}  // namespace tearless
+}  // namespace tearless::utf8_test

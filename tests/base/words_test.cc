@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace tearless {
+namespace tearless::words_test {
 namespace {
 
 using testing::ElementsAre;
@@ -60,4 +60,4 @@ TEST(BytesText, ChangesTheUnitWhereTheRoundedNumberWouldBeAThousand) {
 }
 
 }  // namespace
-}  // namespace tearless
+}  // namespace tearless::words_test

@@ -12,7 +12,7 @@
 #include "base/time.h"
 #include "tests/support/paths.h"
 
-namespace tearless {
+namespace tearless::work_done_test {
 namespace {
 
 std::string metric(int64_t step) {
@@ -80,4 +80,4 @@ TEST(SecondsOfUtc, ReadsWhatUtcNowWrites) {
 }
 
 }  // namespace
-}  // namespace tearless
+}  // namespace tearless::work_done_test

@@ -15,7 +15,7 @@
 #include "base/fault.h"
 #include "tests/crash/sweep.h"
 
-namespace tearless::crash {
+namespace tearless::crash::crash_test {
 namespace {
 
 struct Victims {
@@ -116,4 +116,4 @@ TEST(CrashMatrix, AKillOfTheRealEngineLeavesTheSameBytes) {
 }
 
 }  // namespace
-}  // namespace tearless::crash
+}  // namespace tearless::crash::crash_test

@@ -19,7 +19,7 @@
 #include "harness/store/store.h"
 #include "tests/crash/sweep.h"
 
-namespace tearless::crash {
+namespace tearless::crash::daemon_test {
 namespace {
 
 struct DaemonVictims {
@@ -170,4 +170,4 @@ TEST(DaemonCrashMatrix, AKillBetweenAnyTwoCallsLeavesTheSameTable) {
 }
 
 }  // namespace
-}  // namespace tearless::crash
+}  // namespace tearless::crash::daemon_test

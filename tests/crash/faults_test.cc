@@ -13,7 +13,7 @@
 #include "base/fault.h"
 #include "tests/crash/sweep.h"
 
-namespace tearless::crash {
+namespace tearless::crash::faults_test {
 namespace {
 
 struct Failing {
@@ -93,4 +93,4 @@ TEST(FailingCalls, OfTheRealEngineLoseNothingAndCountNoTry) {
 }
 
 }  // namespace
-}  // namespace tearless::crash
+}  // namespace tearless::crash::faults_test

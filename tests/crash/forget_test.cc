@@ -8,7 +8,7 @@
 #include "harness/runs/workspace.h"
 #include "tests/crash/sweep.h"
 
-namespace tearless::crash {
+namespace tearless::crash::forget_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -110,4 +110,4 @@ TEST_F(ForgetCrash, AKillBetweenAnyTwoCallsOfGcLeavesNoHalfCheckpoint) {
 }
 
 }  // namespace
-}  // namespace tearless::crash
+}  // namespace tearless::crash::forget_test

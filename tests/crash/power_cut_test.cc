@@ -13,7 +13,7 @@
 #include "base/fault.h"
 #include "tests/crash/sweep.h"
 
-namespace tearless::crash {
+namespace tearless::crash::power_cut_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -69,4 +69,4 @@ TEST(PowerCut, LosesNothingOfTheRealEngineEither) {
 }
 
 }  // namespace
-}  // namespace tearless::crash
+}  // namespace tearless::crash::power_cut_test

@@ -11,7 +11,7 @@
 #include "base/fault.h"
 #include "tests/crash/sweep.h"
 
-namespace tearless::crash {
+namespace tearless::crash::signals_test {
 namespace {
 
 constexpr int kSignals[] = {SIGTERM, SIGINT, SIGKILL, SIGHUP, SIGSEGV};
@@ -78,4 +78,4 @@ TEST(Signals, HaveOneClassEachInEveryPhaseOfTheRealEngine) {
 }
 
 }  // namespace
-}  // namespace tearless::crash
+}  // namespace tearless::crash::signals_test

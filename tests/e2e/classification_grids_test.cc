@@ -8,7 +8,7 @@
 #include "tests/e2e/small_training.h"
 #include "tests/support/bars.h"
 
-namespace tearless {
+namespace tearless::classification_grids_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -119,4 +119,4 @@ TEST_F(ClassificationGrids, OfImagesTellsWhereABarIs) {
 }
 
 }  // namespace
-}  // namespace tearless
+}  // namespace tearless::classification_grids_test

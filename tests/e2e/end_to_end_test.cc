@@ -9,7 +9,7 @@
 #include "base/lock_file.h"
 #include "tests/e2e/small_training.h"
 
-namespace tearless {
+namespace tearless::end_to_end_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -129,4 +129,4 @@ TEST_F(EndToEnd, FromAGridFileToATable) {
 }
 
 }  // namespace
-}  // namespace tearless
+}  // namespace tearless::end_to_end_test

@@ -5,7 +5,7 @@
 #include "tests/support/paths.h"
 #include "tests/support/process.h"
 
-namespace tearless {
+namespace tearless::engine_check_test {
 namespace {
 
 // A program that asks one question at a time would otherwise wait for ever, and so would this test.
@@ -31,4 +31,4 @@ wait $! && echo ended)",
 }
 
 }  // namespace
-}  // namespace tearless
+}  // namespace tearless::engine_check_test

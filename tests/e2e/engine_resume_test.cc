@@ -13,7 +13,7 @@
 
 #include "tests/e2e/small_training.h"
 
-namespace tearless {
+namespace tearless::engine_resume_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -307,4 +307,4 @@ TEST_F(EngineResume, AFullDiskIsReportedAndTheRunResumesLater) {
 }
 
 }  // namespace
-}  // namespace tearless
+}  // namespace tearless::engine_resume_test

@@ -11,7 +11,7 @@
 #include "tests/e2e/small_training.h"
 #include "tests/support/faults.h"
 
-namespace tearless {
+namespace tearless::engine_stop_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -142,4 +142,4 @@ TEST_F(EngineStop, AMachineErrorHasItsOwnExitCode) {
 }
 
 }  // namespace
-}  // namespace tearless
+}  // namespace tearless::engine_stop_test

@@ -10,7 +10,7 @@
 #include "tests/support/paths.h"
 #include "tests/support/process.h"
 
-namespace tearless {
+namespace tearless::older_engine_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -56,4 +56,4 @@ TEST(OlderEngine, AWorkspaceFromBeforeTasksIsTakenOverWithoutTrainingAgain) {
 }
 
 }  // namespace
-}  // namespace tearless
+}  // namespace tearless::older_engine_test

@@ -12,7 +12,7 @@
 #include "tests/e2e/table_three.h"
 #include "tests/support/paths.h"
 
-namespace tearless {
+namespace tearless::shipped_grids_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -111,4 +111,4 @@ TEST_F(TableThree, AllTwentySettingsPassCheckAndOneForEachNormPassesSmoke) {
 }
 
 }  // namespace
-}  // namespace tearless
+}  // namespace tearless::shipped_grids_test

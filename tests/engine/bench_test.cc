@@ -13,7 +13,7 @@
 #include "tests/support/paths.h"
 #include "tests/support/process.h"
 
-namespace tearless::engine {
+namespace tearless::engine::bench_test {
 namespace {
 
 using nlohmann::json;
@@ -131,4 +131,4 @@ TEST_F(BenchCommand, ReportsBadInput) {
 }
 
 }  // namespace
-}  // namespace tearless::engine
+}  // namespace tearless::engine::bench_test

@@ -10,7 +10,7 @@
 #include "tests/engine/captured_run.h"
 #include "tests/engine/on_devices.h"
 
-namespace tearless::engine {
+namespace tearless::engine::captured_digits_test {
 namespace {
 
 using test::Trained;
@@ -134,4 +134,4 @@ TEST_P(CapturedDigits, EqualTheUpdatesOfTheBatchWithoutPadding) {
 INSTANTIATE_TEST_SUITE_P(All, CapturedDigits, test::device_settings(), test::device_setting_name);
 
 }  // namespace
-}  // namespace tearless::engine
+}  // namespace tearless::engine::captured_digits_test

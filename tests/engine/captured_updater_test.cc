@@ -27,7 +27,7 @@
 #include "tests/engine/on_devices.h"
 #include "tests/support/paths.h"
 
-namespace tearless::engine {
+namespace tearless::engine::captured_updater_test {
 namespace {
 
 constexpr int32_t kVocabSize = 23;
@@ -413,4 +413,4 @@ INSTANTIATE_TEST_SUITE_P(All, CapturedUpdates, test::device_settings(), test::de
 INSTANTIATE_TEST_SUITE_P(All, CapturedUpdatesOfAClassifier, test::device_settings(), test::device_setting_name);
 
 }  // namespace
-}  // namespace tearless::engine
+}  // namespace tearless::engine::captured_updater_test

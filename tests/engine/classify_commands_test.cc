@@ -6,7 +6,7 @@
 #include "tests/engine/run/small_runs.h"
 #include "tests/support/process.h"
 
-namespace tearless::engine {
+namespace tearless::engine::classify_commands_test {
 namespace {
 
 using testing::HasSubstr;
@@ -97,4 +97,4 @@ TEST_F(ClassifyCommands, SettingsOfOneTaskArePrintedAlone) {
 }
 
 }  // namespace
-}  // namespace tearless::engine
+}  // namespace tearless::engine::classify_commands_test

@@ -14,7 +14,7 @@
 #include "tests/engine/model/tiny_model.h"
 #include "tests/engine/on_devices.h"
 
-namespace tearless::engine {
+namespace tearless::engine::device_search_test {
 namespace {
 
 constexpr int32_t kBeamVocabSize = 9, kBeamEos = 2;
@@ -272,4 +272,4 @@ TEST_P(SearchOnDevice, FindsWhatTheSearchOnTheHostFinds) {
 INSTANTIATE_TEST_SUITE_P(All, SearchOnDevice, test::device_settings(), test::device_setting_name);
 
 }  // namespace
-}  // namespace tearless::engine
+}  // namespace tearless::engine::device_search_test

@@ -13,7 +13,7 @@
 #include "tests/support/paths.h"
 #include "tests/support/process.h"
 
-namespace tearless::engine {
+namespace tearless::engine::instructions_test {
 namespace {
 
 using nlohmann::json;
@@ -70,9 +70,9 @@ std::map<std::string, int64_t> instructions_by_function(const std::string& profi
 }
 
 TEST(InstructionsGolden, OfATinyUpdateDoNotGrowByATenth) {
-  const auto stored_path = test::source_root() / "tests/golden/instructions.json";
+  const auto stored_path = tearless::test::source_root() / "tests/golden/instructions.json";
   const bool bless = std::getenv("TEARLESS_BLESS") != nullptr;
-  const json stored = bless ? json() : json::parse(test::read_text(stored_path));
+  const json stored = bless ? json() : json::parse(tearless::test::read_text(stored_path));
   const std::string compiler = bless ? "GNU 12.2.0, Release" : stored.at("compiler").get<std::string>();
 #if defined(__SANITIZE_ADDRESS__)
   GTEST_SKIP() << "a sanitizer's instructions are not ours";
@@ -83,19 +83,19 @@ TEST(InstructionsGolden, OfATinyUpdateDoNotGrowByATenth) {
   if (!__builtin_cpu_supports("avx2")) GTEST_SKIP() << "needs a processor with AVX2";
   if (std::system("command -v valgrind >/dev/null") != 0) GTEST_SKIP() << "needs valgrind";
 
-  const test::TempFolder folder;
-  test::write_text(folder / "tiny.toml", kSettings);
+  const tearless::test::TempFolder folder;
+  tearless::test::write_text(folder / "tiny.toml", kSettings);
   const auto profile = folder / "callgrind.out";
-  const test::Finished finished = test::run(
+  const tearless::test::Finished finished = tearless::test::run(
       {.arguments = {"/usr/bin/env", "valgrind", "--tool=callgrind", "--collect-atstart=no",
                      "--toggle-collect=tearless::engine::Bench::update*", "--callgrind-out-file=" + profile.string(),
-                     test::program("tearless-engine").string(), "bench", (folder / "tiny.toml").string(),
+                     tearless::test::program("tearless-engine").string(), "bench", (folder / "tiny.toml").string(),
                      "--vocabulary", "200", "--threads", "1", "--turns"},
        .environment = {{"OMP_NUM_THREADS", "1"}}});
   ASSERT_EQ(finished.code, 0) << finished.errors;
   ASSERT_NE(finished.output.find("x86-64-v3"), std::string::npos) << "these are not the AVX2 kernels";
 
-  const auto counts = instructions_by_function(test::read_text(profile), "/tearless-engine");
+  const auto counts = instructions_by_function(tearless::test::read_text(profile), "/tearless-engine");
   int64_t sum = 0;
   std::string list;
   for (const auto& [function, count] : counts) {
@@ -104,7 +104,7 @@ TEST(InstructionsGolden, OfATinyUpdateDoNotGrowByATenth) {
   }
   ASSERT_GT(sum, 100'000) << "the profile could not be parsed";
   if (bless) {
-    test::write_text(stored_path, json{{"compiler", compiler}, {"instructions", sum}}.dump(2) + "\n");
+    tearless::test::write_text(stored_path, json{{"compiler", compiler}, {"instructions", sum}}.dump(2) + "\n");
     return;
   }
   const auto expected = stored.at("instructions").get<int64_t>();
@@ -115,4 +115,4 @@ TEST(InstructionsGolden, OfATinyUpdateDoNotGrowByATenth) {
 }
 
 }  // namespace
-}  // namespace tearless::engine
+}  // namespace tearless::engine::instructions_test

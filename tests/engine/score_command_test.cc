@@ -8,7 +8,7 @@
 #include "tests/support/paths.h"
 #include "tests/support/process.h"
 
-namespace tearless {
+namespace tearless::score_command_test {
 namespace {
 
 class ScoreCommand : public testing::Test {
@@ -57,4 +57,4 @@ TEST_F(ScoreCommand, PrintsZeroForNgramsLongerThanTheLines) {
 }
 
 }  // namespace
-}  // namespace tearless
+}  // namespace tearless::score_command_test

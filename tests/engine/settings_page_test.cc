@@ -4,7 +4,7 @@
 #include "tests/support/paths.h"
 #include "tests/support/process.h"
 
-namespace tearless {
+namespace tearless::settings_page_test {
 namespace {
 
 TEST(SettingsPage, IsWhatTheEnginePrints) {
@@ -15,4 +15,4 @@ TEST(SettingsPage, IsWhatTheEnginePrints) {
 }
 
 }  // namespace
-}  // namespace tearless
+}  // namespace tearless::settings_page_test

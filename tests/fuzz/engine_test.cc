@@ -3,7 +3,7 @@
 #include "tests/fuzz/replay.h"
 #include "tests/fuzz/targets.h"
 
-namespace tearless::fuzz {
+namespace tearless::fuzz::engine_test {
 namespace {
 
 TEST(Fuzz, TokenFiles) { replay("token_file", fuzz_token_file); }
@@ -11,4 +11,4 @@ TEST(Fuzz, Corpora) { replay("corpus", fuzz_corpus); }
 TEST(Fuzz, Digits) { replay("digits", fuzz_digits); }
 
 }  // namespace
-}  // namespace tearless::fuzz
+}  // namespace tearless::fuzz::engine_test

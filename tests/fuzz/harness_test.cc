@@ -3,7 +3,7 @@
 #include "tests/fuzz/replay.h"
 #include "tests/fuzz/targets.h"
 
-namespace tearless::fuzz {
+namespace tearless::fuzz::harness_test {
 namespace {
 
 TEST(Fuzz, GridFiles) { replay("grid", fuzz_grid); }
@@ -20,4 +20,4 @@ TEST(Fuzz, RunFoldersWithJsonNestedWithoutEnd) {
 }
 
 }  // namespace
-}  // namespace tearless::fuzz
+}  // namespace tearless::fuzz::harness_test

@@ -11,7 +11,7 @@
 #include "tests/support/paths.h"
 #include "tests/support/process.h"
 
-namespace tearless {
+namespace tearless::committed_results_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -68,4 +68,4 @@ TEST(CommittedResults, OfAdaSmallAreTheTableOfTheirPage) {
 }
 
 }  // namespace
-}  // namespace tearless
+}  // namespace tearless::committed_results_test

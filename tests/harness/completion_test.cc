@@ -6,7 +6,7 @@
 
 #include "tests/harness/run_fixture.h"
 
-namespace tearless::harness {
+namespace tearless::harness::completion_test {
 namespace {
 
 using testing::AllOf;
@@ -94,4 +94,4 @@ TEST_F(CompletionTest, AnotherShellIsRefused) {
 }
 
 }  // namespace
-}  // namespace tearless::harness
+}  // namespace tearless::harness::completion_test

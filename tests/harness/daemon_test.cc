@@ -15,7 +15,7 @@
 #include "tests/support/faults.h"
 #include "tests/support/terminal.h"
 
-namespace tearless::harness {
+namespace tearless::harness::daemon_test {
 namespace {
 
 using testing::HasSubstr;
@@ -384,4 +384,4 @@ TEST_F(DaemonTest, ADaemonLetsNothingOfItsSocketToItsRuns) {
 }
 
 }  // namespace
-}  // namespace tearless::harness
+}  // namespace tearless::harness::daemon_test

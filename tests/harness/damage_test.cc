@@ -19,7 +19,7 @@
 #include "harness/table/table.h"
 #include "tests/harness/run_fixture.h"
 
-namespace tearless::harness {
+namespace tearless::harness::damage_test {
 namespace {
 
 using testing::AnyOf;
@@ -413,4 +413,4 @@ TEST_F(DamageTest, AnUnrecordedResultIsMentioned) {
 }
 
 }  // namespace
-}  // namespace tearless::harness
+}  // namespace tearless::harness::damage_test

@@ -8,7 +8,7 @@
 #include "harness/store/frozen_grid.h"
 #include "tests/support/paths.h"
 
-namespace tearless::harness {
+namespace tearless::harness::earlier_results_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -107,4 +107,4 @@ TEST_F(EarlierResults, AreNamedBriefly) {
 }
 
 }  // namespace
-}  // namespace tearless::harness
+}  // namespace tearless::harness::earlier_results_test

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <map>
 
-namespace tearless::harness {
+namespace tearless::harness::estimate_test {
 namespace {
 
 UntrainedRun run(const std::string& shape, int64_t updates, const std::string& device = "cpu", int threads = 1) {
@@ -125,4 +125,4 @@ TEST(Estimate, OfTheDiskIsTheLargestOfAFewRunsOfTheShape) {
 }
 
 }  // namespace
-}  // namespace tearless::harness
+}  // namespace tearless::harness::estimate_test

@@ -9,7 +9,7 @@
 #include "tests/harness/run_fixture.h"
 #include "tests/support/terminal.h"
 
-namespace tearless::harness {
+namespace tearless::harness::forget_test {
 namespace {
 
 using nlohmann::json;
@@ -192,4 +192,4 @@ TEST_F(ForgetTest, GcLeavesRunsThatMayBeResumedAndDamagedOnes) {
 }
 
 }  // namespace
-}  // namespace tearless::harness
+}  // namespace tearless::harness::forget_test

@@ -7,7 +7,7 @@
 
 #include "tests/harness/run_fixture.h"
 
-namespace tearless::harness {
+namespace tearless::harness::frozen_sweep_test {
 namespace {
 
 using nlohmann::json;
@@ -190,4 +190,4 @@ TEST_F(FrozenSweep, IsNamedOnceAndNotBesideAGrid) {
 }
 
 }  // namespace
-}  // namespace tearless::harness
+}  // namespace tearless::harness::frozen_sweep_test

@@ -5,7 +5,7 @@
 #include "tests/support/paths.h"
 #include "tests/support/process.h"
 
-namespace tearless::harness {
+namespace tearless::harness::gpu_sweep_test {
 namespace {
 
 using testing::HasSubstr;
@@ -45,4 +45,4 @@ TEST(GpuSweep, AMistakeIsOneSentence) {
 }
 
 }  // namespace
-}  // namespace tearless::harness
+}  // namespace tearless::harness::gpu_sweep_test

@@ -12,7 +12,7 @@
 #include "base/files.h"
 #include "tests/harness/run_fixture.h"
 
-namespace tearless::harness {
+namespace tearless::harness::hooks_test {
 namespace {
 
 using testing::AllOf;
@@ -119,4 +119,4 @@ TEST(Hooks, WithoutACommandNothingIsStarted) {
 }
 
 }  // namespace
-}  // namespace tearless::harness
+}  // namespace tearless::harness::hooks_test

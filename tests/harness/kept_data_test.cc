@@ -16,7 +16,7 @@
 #include "tests/harness/run_fixture.h"
 #include "tests/support/error_of.h"
 
-namespace tearless::harness {
+namespace tearless::harness::kept_data_test {
 namespace {
 
 using nlohmann::json;
@@ -377,4 +377,4 @@ TEST_F(KeptDataTest, VerifyReportsWhatAWaitingSweepLacksAndASubmissionRepairsIt)
 }
 
 }  // namespace
-}  // namespace tearless::harness
+}  // namespace tearless::harness::kept_data_test

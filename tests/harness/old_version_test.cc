@@ -11,7 +11,7 @@
 #include "harness/store/verify.h"
 #include "tests/harness/run_fixture.h"
 
-namespace tearless::harness {
+namespace tearless::harness::old_version_test {
 namespace {
 
 using testing::HasSubstr;
@@ -127,4 +127,4 @@ TEST_F(OldVersionTest, MigratedOrRebuiltItPassesVerify) {
 }
 
 }  // namespace
-}  // namespace tearless::harness
+}  // namespace tearless::harness::old_version_test

@@ -22,7 +22,7 @@
 #include "tests/support/paths.h"
 #include "tests/support/process.h"
 
-namespace tearless::harness {
+namespace tearless::harness::run_test {
 namespace {
 
 using testing::HasSubstr;
@@ -535,4 +535,4 @@ TEST_F(SupervisorTest, AProgramThatCannotBeStartedIsInTheLog) {
 }
 
 }  // namespace
-}  // namespace tearless::harness
+}  // namespace tearless::harness::run_test

@@ -9,7 +9,7 @@
 
 #include "tests/harness/run_fixture.h"
 
-namespace tearless::harness {
+namespace tearless::harness::runs_command_test {
 namespace {
 
 using nlohmann::json;
@@ -155,4 +155,4 @@ TEST_F(RunsCommand, NeedTheDatabaseAloneAndRefuseAChangedOne) {
 }
 
 }  // namespace
-}  // namespace tearless::harness
+}  // namespace tearless::harness::runs_command_test

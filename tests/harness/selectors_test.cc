@@ -7,7 +7,7 @@
 #include "tests/support/error_of.h"
 #include "tests/support/paths.h"
 
-namespace tearless::harness {
+namespace tearless::harness::selectors_test {
 namespace {
 
 using test::error_of;
@@ -81,4 +81,4 @@ TEST_F(Selectors, WordsThatNameNothingAreRefused) {
 }
 
 }  // namespace
-}  // namespace tearless::harness
+}  // namespace tearless::harness::selectors_test

@@ -19,7 +19,7 @@
 #include "tests/harness/run_fixture.h"
 #include "tests/support/terminal.h"
 
-namespace tearless::harness {
+namespace tearless::harness::stops_test {
 namespace {
 
 using nlohmann::json;
@@ -430,4 +430,4 @@ TEST_F(StopsTest, AStallTimeoutOfZeroMeansNever) {
 }
 
 }  // namespace
-}  // namespace tearless::harness
+}  // namespace tearless::harness::stops_test

@@ -10,7 +10,7 @@
 #include "harness/store/store.h"
 #include "tests/harness/run_fixture.h"
 
-namespace tearless::harness {
+namespace tearless::harness::verify_resume_test {
 namespace {
 
 using nlohmann::json;
@@ -294,4 +294,4 @@ TEST_F(VerifyResumeTest, TrainsOnTheDataThatTheSubmissionKept) {
 }
 
 }  // namespace
-}  // namespace tearless::harness
+}  // namespace tearless::harness::verify_resume_test

@@ -5,7 +5,7 @@
 #include "tests/harness/run_fixture.h"
 #include "tests/support/terminal.h"
 
-namespace tearless::harness {
+namespace tearless::harness::watch_test {
 namespace {
 
 using testing::HasSubstr;
@@ -77,4 +77,4 @@ TEST_F(WatchTest, ALogNeedsNoDatabase) {
 }
 
 }  // namespace
-}  // namespace tearless::harness
+}  // namespace tearless::harness::watch_test

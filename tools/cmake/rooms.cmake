@@ -3,8 +3,8 @@
 # Half of what a unit costs are headers and templates that other files of its room use too, so files of a room are compiled a few together. Names in
 # unnamed namespaces must therefore be different within a room. The dev preset compiles each file alone and shows what is forgotten.
 option(TEARLESS_UNITY "Compile files of a room together" ON)
-# More make the whole build quicker, and the build after a change to one file slower.
-set(TEARLESS_UNITY_FILES 5 CACHE STRING "Files that are compiled together")
+# More make the whole build quicker, and the build after a change to one file slower (the dev preset compiles each alone).
+set(TEARLESS_UNITY_FILES 12 CACHE STRING "Files that are compiled together")
 
 # Under the sanitizers: templates of strings and JSON, not arithmetic, are what rooms without LibTorch spend their compile time on, and these flags
 # halve it. A null pointer is found by the address sanitizer, too.

@@ -5,7 +5,7 @@
 
 #include "tests/e2e/table_three.h"
 
-namespace tearless {
+namespace tearless::table_three_test {
 namespace {
 
 using test::TableThree;
@@ -20,4 +20,4 @@ TEST_F(TableThree, AllTwentySettingsPassSmoke) {
 }
 
 }  // namespace
-}  // namespace tearless
+}  // namespace tearless::table_three_test

@@ -10,7 +10,7 @@
 #include <functional>
 #include <vector>
 
-namespace tearless::engine::test {
+namespace tearless::engine::test::block_on_host_test {
 namespace {
 
 using testing::Each;
@@ -108,4 +108,4 @@ TEST(BlockOnHost, DiesOfWhatHangsAGpuOrThatItRefuses) {
 }
 
 }  // namespace
-}  // namespace tearless::engine::test
+}  // namespace tearless::engine::test::block_on_host_test

@@ -8,12 +8,12 @@
 #include "base/error.h"
 #include "tests/support/paths.h"
 
-namespace tearless::engine {
+namespace tearless::engine::cuda_library_test {
 namespace {
 
 // First: the tests after it ask.
 TEST(CudaLibrary, IsNotLoadedUnlessAskedFor) {
-  const std::string maps = test::read_text("/proc/self/maps");
+  const std::string maps = tearless::test::read_text("/proc/self/maps");
   EXPECT_EQ(maps.find("libtorch_cuda.so"), std::string::npos);
 }
 
@@ -44,4 +44,4 @@ TEST(CudaLibrary, HandsOutEveryKernelOrSaysWhatIsMissing) {
 }
 
 }  // namespace
-}  // namespace tearless::engine
+}  // namespace tearless::engine::cuda_library_test

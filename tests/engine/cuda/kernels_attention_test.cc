@@ -4,7 +4,7 @@
 
 #include "tests/engine/cuda/kernel_check.h"
 
-namespace tearless::engine::test {
+namespace tearless::engine::test::kernels_attention_test {
 namespace {
 
 struct AttentionCase {
@@ -566,4 +566,4 @@ TEST_P(AttentionKernel, RefusesHeadsThatAreTooWide) {
 }
 
 }  // namespace
-}  // namespace tearless::engine::test
+}  // namespace tearless::engine::test::kernels_attention_test

@@ -3,7 +3,7 @@
 
 #include "tests/engine/cuda/kernel_check.h"
 
-namespace tearless::engine::test {
+namespace tearless::engine::test::kernels_images_test {
 namespace {
 
 /// The index of an element of images of that shape.
@@ -134,4 +134,4 @@ TEST_P(MaxPoolKernel, IsTheLargestOfFourPixels) {
 }
 
 }  // namespace
-}  // namespace tearless::engine::test
+}  // namespace tearless::engine::test::kernels_images_test

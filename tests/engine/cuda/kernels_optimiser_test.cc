@@ -3,7 +3,7 @@
 
 #include "tests/engine/cuda/kernel_check.h"
 
-namespace tearless::engine::test {
+namespace tearless::engine::test::kernels_optimiser_test {
 namespace {
 
 class OptimiserKernel : public OnEachBackend {};
@@ -180,4 +180,4 @@ TEST_P(OptimiserKernel, AdamOnDeviceFreezesAtTheFirstUpdateThatIsNotFinite) {
 }
 
 }  // namespace
-}  // namespace tearless::engine::test
+}  // namespace tearless::engine::test::kernels_optimiser_test

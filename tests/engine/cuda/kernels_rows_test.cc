@@ -3,7 +3,7 @@
 
 #include "tests/engine/cuda/kernel_check.h"
 
-namespace tearless::engine::test {
+namespace tearless::engine::test::kernels_rows_test {
 namespace {
 
 // --- random numbers and storage ---
@@ -872,4 +872,4 @@ TEST_P(EmbeddingKernel, SumsTokensThatFillMoreThanAWindow) {
 }
 
 }  // namespace
-}  // namespace tearless::engine::test
+}  // namespace tearless::engine::test::kernels_rows_test

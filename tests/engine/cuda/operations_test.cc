@@ -5,7 +5,7 @@
 #include "tests/engine/cuda/bodies.h"
 #include "tests/engine/ops/op_cases.h"
 
-namespace tearless::engine {
+namespace tearless::engine::operations_test {
 namespace {
 
 void expect_agreement(const std::vector<test::OpCase>& cases, at::Device device) {
@@ -32,4 +32,4 @@ TEST(CudaOperations, OnAGpuAgreeWithTheFormula) {
 }
 
 }  // namespace
-}  // namespace tearless::engine
+}  // namespace tearless::engine::operations_test

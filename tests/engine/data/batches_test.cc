@@ -9,7 +9,7 @@
 
 #include "engine/data/vocabulary.h"
 
-namespace tearless::engine {
+namespace tearless::engine::batches_test {
 namespace {
 
 /// Lines of these lengths: {source with EOS, target with BOS}.
@@ -141,4 +141,4 @@ TEST(Pack, PutsRowsOneAfterAnother) {
 }
 
 }  // namespace
-}  // namespace tearless::engine
+}  // namespace tearless::engine::batches_test

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <random>
 
-namespace tearless::engine {
+namespace tearless::engine::bpe_test {
 namespace {
 
 using Counts = std::map<std::string, int64_t, std::less<>>;
@@ -164,4 +164,4 @@ TEST(Bpe, DoesNotDependOnTheOrderOfSentences) {
 }
 
 }  // namespace
-}  // namespace tearless::engine
+}  // namespace tearless::engine::bpe_test

@@ -12,7 +12,7 @@
 #include "tests/support/error_of.h"
 #include "tests/support/paths.h"
 
-namespace tearless::engine {
+namespace tearless::engine::corpus_test {
 namespace {
 
 using tearless::test::error_of;
@@ -212,4 +212,4 @@ TEST(TextOptions, OmitFromTheIdWhatDoesNotApply) {
 }
 
 }  // namespace
-}  // namespace tearless::engine
+}  // namespace tearless::engine::corpus_test

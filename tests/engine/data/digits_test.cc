@@ -14,7 +14,7 @@
 #include "tests/support/paths.h"
 #include "tests/support/process.h"
 
-namespace tearless::engine {
+namespace tearless::engine::digits_test {
 namespace {
 
 using tearless::test::error_of;
@@ -295,4 +295,4 @@ TEST(Mnist, HasTheImagesAndLabelsOfItsFiles) {
 }
 
 }  // namespace
-}  // namespace tearless::engine
+}  // namespace tearless::engine::digits_test

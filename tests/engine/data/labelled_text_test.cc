@@ -14,7 +14,7 @@
 #include "tests/support/paths.h"
 #include "tests/support/process.h"
 
-namespace tearless::engine {
+namespace tearless::engine::labelled_text_test {
 namespace {
 
 using tearless::test::error_of;
@@ -455,4 +455,4 @@ TEST_F(LabelledFiles, Sst5HasTheSentencesOfEachClass) {
 }
 
 }  // namespace
-}  // namespace tearless::engine
+}  // namespace tearless::engine::labelled_text_test

@@ -15,7 +15,7 @@
 #include "tests/support/paths.h"
 #include "tests/support/process.h"
 
-namespace tearless::engine {
+namespace tearless::engine::labelled_tokens_test {
 namespace {
 
 using tearless::test::error_of;
@@ -315,4 +315,4 @@ TEST_F(RealSentences, OfSst5HaveTheCountedWords) {
 }
 
 }  // namespace
-}  // namespace tearless::engine
+}  // namespace tearless::engine::labelled_tokens_test

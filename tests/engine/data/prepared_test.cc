@@ -15,7 +15,7 @@
 #include "tests/support/paths.h"
 #include "tests/support/privileges.h"
 
-namespace tearless::engine {
+namespace tearless::engine::prepared_test {
 namespace {
 
 using Lines = std::vector<std::string>;
@@ -326,4 +326,4 @@ TEST_F(Preparation, RoundTripsARealTokenisedCorpus) {
 }
 
 }  // namespace
-}  // namespace tearless::engine
+}  // namespace tearless::engine::prepared_test

@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "tests/support/paths.h"
 
-namespace tearless::engine {
+namespace tearless::engine::sentencepiece_test {
 namespace {
 
 const ParallelText kSmall{{"hello world", "the cat  sat on the mat", "  leading spaces 2024"},
@@ -93,4 +93,4 @@ TEST(SentencePiece, JoinsARealRawCorpusBack) {
 }
 
 }  // namespace
-}  // namespace tearless::engine
+}  // namespace tearless::engine::sentencepiece_test

@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 
-namespace tearless::engine {
+namespace tearless::engine::text_encoding_test {
 namespace {
 
 std::string error_of(std::string_view line, TextEncoding encoding) {
@@ -74,4 +74,4 @@ TEST(LowerCase, HasTheCapitalLettersOfWindows1252AndNoOthers) {
 }
 
 }  // namespace
-}  // namespace tearless::engine
+}  // namespace tearless::engine::text_encoding_test

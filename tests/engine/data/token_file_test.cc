@@ -10,7 +10,7 @@
 #include "engine/data/segmented.h"
 #include "tests/support/paths.h"
 
-namespace tearless::engine {
+namespace tearless::engine::token_file_test {
 namespace {
 
 TokenLines lines(std::vector<int32_t> tokens, std::vector<int64_t> offsets) {
@@ -126,4 +126,4 @@ TEST(TokenFile, RefusesSubwordsOfAnotherKind) {
 }
 
 }  // namespace
-}  // namespace tearless::engine
+}  // namespace tearless::engine::token_file_test

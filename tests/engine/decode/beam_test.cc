@@ -10,7 +10,7 @@
 #include <map>
 #include <random>
 
-namespace tearless::engine {
+namespace tearless::engine::beam_test {
 namespace {
 
 constexpr int32_t kEosType = 1;
@@ -197,4 +197,4 @@ TEST(Beam, TiesGoToTheEarlierHypothesisAndTheSmallerToken) {
 }
 
 }  // namespace
-}  // namespace tearless::engine
+}  // namespace tearless::engine::beam_test

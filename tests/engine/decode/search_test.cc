@@ -12,7 +12,7 @@
 #include "engine/decode/beam.h"
 #include "tests/engine/model/tiny_model.h"
 
-namespace tearless::engine {
+namespace tearless::engine::search_test {
 namespace {
 
 using test::append_sentence;
@@ -170,4 +170,4 @@ TEST(Translate, ChecksForAStopBetweenBatches) {
 }
 
 }  // namespace
-}  // namespace tearless::engine
+}  // namespace tearless::engine::search_test

@@ -2,7 +2,7 @@
 #include "tests/engine/model/parity.h"
 #include "tests/engine/model/tiny_classifier.h"
 
-namespace tearless::engine {
+namespace tearless::engine::classifier_parity_test {
 namespace {
 
 using test::kLabelSmoothing;
@@ -71,4 +71,4 @@ TEST(ClassifierSize, IsThatOfTheModelThatIsMade) {
 }
 
 }  // namespace
-}  // namespace tearless::engine
+}  // namespace tearless::engine::classifier_parity_test

@@ -7,7 +7,7 @@
 #include "tests/engine/model/tiny_model.h"
 #include "tests/engine/ops/op_check.h"
 
-namespace tearless::engine {
+namespace tearless::engine::curves_test {
 namespace {
 
 std::vector<double> losses(const ModelOptions& options, Tape::Ops ops) {
@@ -47,4 +47,4 @@ TEST(Curves, OfKernelsAndFormulasCoincide) {
 }
 
 }  // namespace
-}  // namespace tearless::engine
+}  // namespace tearless::engine::curves_test

@@ -6,7 +6,7 @@
 #include "engine/model/digit_network.h"
 #include "tests/engine/model/parity.h"
 
-namespace tearless::engine {
+namespace tearless::engine::digit_parity_test {
 namespace {
 
 using test::kLabelSmoothing;
@@ -78,4 +78,4 @@ TEST(DigitParity, CoversEveryNormSiteOfBothArchitectures) {
 }
 
 }  // namespace
-}  // namespace tearless::engine
+}  // namespace tearless::engine::digit_parity_test

@@ -10,7 +10,7 @@
 
 #include "tests/engine/model/tiny_model.h"
 
-namespace tearless::engine {
+namespace tearless::engine::initialisation_test {
 namespace {
 
 constexpr int64_t kWidth = 96, kInner = 200, kVocabulary = 300;
@@ -246,4 +246,4 @@ TEST(Initialisation, IsReproducible) {
 }
 
 }  // namespace
-}  // namespace tearless::engine
+}  // namespace tearless::engine::initialisation_test

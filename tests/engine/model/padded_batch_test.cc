@@ -9,7 +9,7 @@
 #include "engine/model/classifier.h"
 #include "engine/ops/packed_rows.h"
 
-namespace tearless::engine {
+namespace tearless::engine::padded_batch_test {
 namespace {
 
 using testing::ElementsAre;
@@ -175,4 +175,4 @@ TEST(PaddedSentences, HaveRowsSpansAndLabelsThatDoNotCount) {
 }
 
 }  // namespace
-}  // namespace tearless::engine
+}  // namespace tearless::engine::padded_batch_test

@@ -7,7 +7,7 @@
 
 #include <stdexcept>
 
-namespace tearless::engine {
+namespace tearless::engine::parameters_test {
 namespace {
 
 const Initial kNormal{Initial::Kind::kNormal, 1};
@@ -67,4 +67,4 @@ TEST(Parameters, AreDeclaredOnceBeforeTheAllocationAndJoinedOnlyInOneShape) {
 }
 
 }  // namespace
-}  // namespace tearless::engine
+}  // namespace tearless::engine::parameters_test

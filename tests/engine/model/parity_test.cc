@@ -5,7 +5,7 @@
 #include "engine/ops/embedding.h"
 #include "tests/engine/model/tiny_model.h"
 
-namespace tearless::engine {
+namespace tearless::engine::parity_test {
 namespace {
 
 using test::kLabelSmoothing;
@@ -74,4 +74,4 @@ TEST(Parity, CoversEveryNormOfThePapersAtEveryPlacement) {
 }
 
 }  // namespace
-}  // namespace tearless::engine
+}  // namespace tearless::engine::parity_test

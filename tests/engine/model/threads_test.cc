@@ -6,7 +6,7 @@
 #include "engine/ops/linear.h"
 #include "tests/engine/model/tiny_model.h"
 
-namespace tearless::engine {
+namespace tearless::engine::threads_test {
 namespace {
 
 const bool kMatmulOrderIsFixed = (fix_matmul_order(), true);  // before any test calls a matmul
@@ -53,4 +53,4 @@ TEST(Threads, DoNotChangeTheBitsOfAnUpdate) {
 }
 
 }  // namespace
-}  // namespace tearless::engine
+}  // namespace tearless::engine::threads_test

@@ -14,7 +14,7 @@
 #include "engine/ops/adam.h"
 #include "tests/engine/model/tiny_model.h"
 
-namespace tearless::engine {
+namespace tearless::engine::transformer_test {
 namespace {
 
 using test::batch_of;
@@ -214,4 +214,4 @@ TEST(Transformer, OverfitsOneBatchForEveryNormAndPlacement) {
 }
 
 }  // namespace
-}  // namespace tearless::engine
+}  // namespace tearless::engine::transformer_test

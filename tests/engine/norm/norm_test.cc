@@ -17,7 +17,7 @@
 #include "tests/engine/ops/op_check.h"
 #include "tests/support/paths.h"
 
-namespace tearless::engine {
+namespace tearless::engine::norm_test {
 namespace {
 
 using tearless::test::read_text;
@@ -395,4 +395,4 @@ TEST(ScaleNorm, StartsAtTheSquareRootOfTheWidth) {
 }
 
 }  // namespace
-}  // namespace tearless::engine
+}  // namespace tearless::engine::norm_test

@@ -9,7 +9,7 @@
 
 #include "tests/engine/ops/op_check.h"
 
-namespace tearless::engine {
+namespace tearless::engine::adam_test {
 namespace {
 
 using test::random_tensor;
@@ -78,4 +78,4 @@ TEST(GlobalNorm, ShowsANumberThatIsNotFinite) {
 }
 
 }  // namespace
-}  // namespace tearless::engine
+}  // namespace tearless::engine::adam_test

@@ -14,7 +14,7 @@
 
 #include "tests/engine/ops/op_check.h"
 
-namespace tearless::engine {
+namespace tearless::engine::attention_test {
 namespace {
 
 using test::packed_rows;
@@ -197,4 +197,4 @@ TEST(Attention, IsFiniteForScoresFarApart) {
 }
 
 }  // namespace
-}  // namespace tearless::engine
+}  // namespace tearless::engine::attention_test

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 
-namespace tearless::engine {
+namespace tearless::engine::backend_test {
 namespace {
 
 using testing::HasSubstr;
@@ -31,4 +31,4 @@ TEST(CpuBackends, AreChosenByNameAndOtherNamesAreRefused) {
 }
 
 }  // namespace
-}  // namespace tearless::engine
+}  // namespace tearless::engine::backend_test

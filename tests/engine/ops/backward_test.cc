@@ -10,7 +10,7 @@
 #include "engine/ops/cross_entropy.h"
 #include "tests/engine/ops/op_cases.h"
 
-namespace tearless::engine {
+namespace tearless::engine::backward_test {
 namespace {
 
 using test::OpCase;
@@ -100,4 +100,4 @@ TEST(CrossEntropy, StaysFiniteForLogitsFarApart) {
 }
 
 }  // namespace
-}  // namespace tearless::engine
+}  // namespace tearless::engine::backward_test

@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-namespace tearless::engine {
+namespace tearless::engine::embedding_test {
 namespace {
 
 TEST(Positions, InterleaveSineAndCosine) {
@@ -26,4 +26,4 @@ TEST(Positions, TakeOddWidthsAndLongSentences) {
 }
 
 }  // namespace
-}  // namespace tearless::engine
+}  // namespace tearless::engine::embedding_test

@@ -21,7 +21,7 @@
 #include "engine/ops/patches.h"
 #include "tests/engine/ops/op_check.h"
 
-namespace tearless::engine {
+namespace tearless::engine::images_test {
 namespace {
 
 using test::random_tensor;
@@ -216,4 +216,4 @@ TEST(MaxPool, OnATapeWithoutBackwardGivesTheSame) {
 }
 
 }  // namespace
-}  // namespace tearless::engine
+}  // namespace tearless::engine::images_test

@@ -10,7 +10,7 @@
 #include "engine/ops/reshape.h"
 #include "tests/engine/ops/op_check.h"
 
-namespace tearless::engine {
+namespace tearless::engine::input_rows_test {
 namespace {
 
 const at::Tensor& on_processor() {
@@ -79,4 +79,4 @@ TEST(Reshape, AddsToAGradientAndWantsNoneWhereItsInputWantsNone) {
 }
 
 }  // namespace
-}  // namespace tearless::engine
+}  // namespace tearless::engine::input_rows_test

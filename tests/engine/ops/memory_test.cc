@@ -8,7 +8,7 @@
 
 #include <cstdint>
 
-namespace tearless::engine {
+namespace tearless::engine::memory_test {
 namespace {
 
 TEST(CachedMemory, IsReusedByTheNextTensorOfItsSizeAndByNoLargerOne) {
@@ -54,4 +54,4 @@ TEST(CachedMemory, AFailedAllocationIsAnOutOfMemoryError) {
 }
 
 }  // namespace
-}  // namespace tearless::engine
+}  // namespace tearless::engine::memory_test

@@ -14,7 +14,7 @@
 #include "engine/ops/embedding.h"
 #include "tests/engine/ops/op_check.h"
 
-namespace tearless::engine {
+namespace tearless::engine::random_test {
 namespace {
 
 // The known answers distributed with Random123 (kat_vectors, philox4x32 10).
@@ -168,4 +168,4 @@ TEST(WordDropout, ReplacesWordsAtTheSetRateInACopyOfTheBatch) {
 }
 
 }  // namespace
-}  // namespace tearless::engine
+}  // namespace tearless::engine::random_test

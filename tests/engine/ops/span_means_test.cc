@@ -10,7 +10,7 @@
 
 #include "tests/engine/ops/op_check.h"
 
-namespace tearless::engine {
+namespace tearless::engine::span_means_test {
 namespace {
 
 std::vector<double> numbers(const at::Tensor& x) {
@@ -67,4 +67,4 @@ TEST(SpanMeans, GiveNoGradientWhereNoneIsWanted) {
 }
 
 }  // namespace
-}  // namespace tearless::engine
+}  // namespace tearless::engine::span_means_test

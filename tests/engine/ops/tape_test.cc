@@ -12,7 +12,7 @@
 #include <chrono>
 #include <thread>
 
-namespace tearless::engine {
+namespace tearless::engine::tape_test {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -70,4 +70,4 @@ TEST(ByFormula, AnOperationThatOverwritesTheResultDoesNotChangeItsGradient) {
 }
 
 }  // namespace
-}  // namespace tearless::engine
+}  // namespace tearless::engine::tape_test

@@ -16,7 +16,7 @@
 #include "engine/ops/span_means.h"
 #include "tests/engine/ops/op_check.h"
 
-namespace tearless::engine {
+namespace tearless::engine::threads_test {
 namespace {
 
 using test::Operation;
@@ -125,4 +125,4 @@ TEST_F(Threads, DoNotChangeTheBitsOfNormClippingAndAdam) {
 }
 
 }  // namespace
-}  // namespace tearless::engine
+}  // namespace tearless::engine::threads_test

@@ -18,7 +18,7 @@
 #include "tests/engine/train/in_memory.h"
 #include "tests/support/error_of.h"
 
-namespace tearless::engine {
+namespace tearless::engine::attempt_test {
 namespace {
 
 using tearless::test::error_of;
@@ -231,4 +231,4 @@ TEST_F(DoneRun, AnExportedAttemptDoesNotGetPastTheLock) {
 }
 
 }  // namespace
-}  // namespace tearless::engine
+}  // namespace tearless::engine::attempt_test

@@ -11,7 +11,7 @@
 #include "tests/engine/run/small_digits.h"
 #include "tests/engine/run/small_runs.h"
 
-namespace tearless::engine {
+namespace tearless::engine::check_test {
 namespace {
 
 using nlohmann::json;
@@ -121,4 +121,4 @@ TEST(Check, APathInLocalTomlMayBeRelativeToTheRunsFolder) {
 }
 
 }  // namespace
-}  // namespace tearless::engine
+}  // namespace tearless::engine::check_test

@@ -8,7 +8,7 @@
 #include "tests/engine/train/in_memory.h"
 #include "tests/support/error_of.h"
 
-namespace tearless::engine {
+namespace tearless::engine::classify_bad_input_test {
 namespace {
 
 using nlohmann::json;
@@ -159,4 +159,4 @@ TEST_F(ClassifyBadInput, DataThatWereChangedAfterPlanningAreRefused) {
 }
 
 }  // namespace
-}  // namespace tearless::engine
+}  // namespace tearless::engine::classify_bad_input_test

@@ -8,7 +8,7 @@
 #include "tests/engine/run/small_runs.h"
 #include "tests/engine/train/in_memory.h"
 
-namespace tearless::engine {
+namespace tearless::engine::classify_batches_test {
 namespace {
 
 using test::Settings;
@@ -158,4 +158,4 @@ TEST_F(ClassifyBatches, EachSeedIsForWhatItsNameSays) {
 }
 
 }  // namespace
-}  // namespace tearless::engine
+}  // namespace tearless::engine::classify_batches_test

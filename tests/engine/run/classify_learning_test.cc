@@ -5,7 +5,7 @@
 #include "engine/ops/random.h"
 #include "tests/engine/run/small_runs.h"
 
-namespace tearless::engine {
+namespace tearless::engine::classify_learning_test {
 namespace {
 
 using test::Ended;
@@ -89,4 +89,4 @@ TEST(ClassifierLearning, TheOrderOfWords) {
 }
 
 }  // namespace
-}  // namespace tearless::engine
+}  // namespace tearless::engine::classify_learning_test

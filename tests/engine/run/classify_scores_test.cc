@@ -14,7 +14,7 @@
 #include "tests/engine/run/small_runs.h"
 #include "tests/engine/train/in_memory.h"
 
-namespace tearless::engine {
+namespace tearless::engine::classify_scores_test {
 namespace {
 
 using test::lines_of;
@@ -228,4 +228,4 @@ TEST_F(ClassifyScored, ScoresAreNumbersWhateverTheParameters) {
 }
 
 }  // namespace
-}  // namespace tearless::engine
+}  // namespace tearless::engine::classify_scores_test

@@ -18,7 +18,7 @@
 #include "tests/support/error_of.h"
 #include "tests/support/golden.h"
 
-namespace tearless::engine {
+namespace tearless::engine::digits_test {
 namespace {
 
 using tearless::test::error_of;
@@ -281,4 +281,4 @@ TEST_F(DigitRuns, WithOtherBytesThanThePlannedOnesAreRefused) {
 }
 
 }  // namespace
-}  // namespace tearless::engine
+}  // namespace tearless::engine::digits_test

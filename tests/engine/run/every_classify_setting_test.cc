@@ -38,7 +38,7 @@ void write_class_files(const test::SmallRuns& runs, const std::string& name, con
 Settings class_files() {
   return {{"data.form", "class_files"}, {"data.train", "pool"}, {"data.dev_count", 6}, {"data.test_count", 6}};
 }
-Settings ds_init() { return {{"model.init", "ds_init"}, {"model.ds_init.alpha", 0.25}}; }
+Settings ds_init_of_classify() { return {{"model.init", "ds_init"}, {"model.ds_init.alpha", 0.25}}; }
 
 class ClassifySettings final : public test::SettingChecks {
  public:
@@ -120,8 +120,8 @@ const std::map<std::string, test::SettingRow<ClassifySettings>>& ClassifySetting
       {"model.placement", {"post", &Checks::training_differs}},
       {"model.init", {"small_init", &Checks::training_differs}},
       {"model.init_qkv_fan", {"fused3", &Checks::training_differs}},
-      {"model.ds_init.form", {"code", &Checks::training_differs, ds_init()}},
-      {"model.ds_init.alpha", {0.5, &Checks::training_differs, ds_init()}},
+      {"model.ds_init.form", {"code", &Checks::training_differs, ds_init_of_classify()}},
+      {"model.ds_init.alpha", {0.5, &Checks::training_differs, ds_init_of_classify()}},
       {"model.fix_norm", {true, &Checks::training_differs}},
       {"model.norm.kind", {"scale_norm", &Checks::training_differs}},
       {"model.norm.eps", {0.1, &Checks::training_differs}},

@@ -12,7 +12,7 @@
 #include "engine/train/trainer.h"
 #include "tests/engine/run/small_runs.h"
 
-namespace tearless::engine {
+namespace tearless::engine::learning_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -190,4 +190,4 @@ TEST(NumericsGolden, TheSameSettingsStillGiveTheSameTraining) {
 }
 
 }  // namespace
-}  // namespace tearless::engine
+}  // namespace tearless::engine::learning_test

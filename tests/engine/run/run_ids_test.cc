@@ -9,7 +9,7 @@
 #include "engine/run/run_options.h"
 #include "tests/support/golden.h"
 
-namespace tearless::engine {
+namespace tearless::engine::run_ids_test {
 namespace {
 
 using Settings = std::map<std::string, nlohmann::json>;
@@ -73,7 +73,8 @@ TEST(RunIds, OfTranslationGolden) {
   Settings named = data;
   named["task"] = "translate";
   EXPECT_EQ(identity("defaults", data), identity("defaults", named));
-  test::expect_golden("engine/id_translate.txt", identity("defaults", data) + identity("other settings", other));
+  tearless::test::expect_golden("engine/id_translate.txt",
+                                identity("defaults", data) + identity("other settings", other));
 }
 
 TEST(RunIds, OfClassificationGolden) {
@@ -83,9 +84,10 @@ TEST(RunIds, OfClassificationGolden) {
   other["text.min_count"] = 1;
   other["text.lower_case"] = false;
   files.insert({{"data.form", "class_files"}, {"data.dev_count", 964}, {"data.test_count", 1089}});
-  test::expect_golden("engine/id_classify.txt",
-                      identity("defaults", lines) + identity("other settings", other) + identity("class files", files));
+  tearless::test::expect_golden(
+      "engine/id_classify.txt",
+      identity("defaults", lines) + identity("other settings", other) + identity("class files", files));
 }
 
 }  // namespace
-}  // namespace tearless::engine
+}  // namespace tearless::engine::run_ids_test

@@ -16,7 +16,7 @@
 #include "tests/engine/run/small_runs.h"
 #include "tests/engine/train/in_memory.h"
 
-namespace tearless::engine {
+namespace tearless::engine::scores_test {
 namespace {
 
 using test::lines_of;
@@ -371,4 +371,4 @@ TEST_F(Scored, DoneNamesEveryResult) {
 }
 
 }  // namespace
-}  // namespace tearless::engine
+}  // namespace tearless::engine::scores_test

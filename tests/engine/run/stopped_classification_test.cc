@@ -7,7 +7,7 @@
 #include "tests/engine/run/interrupted.h"
 #include "tests/engine/train/in_memory.h"
 
-namespace tearless::engine {
+namespace tearless::engine::stopped_classification_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -123,4 +123,4 @@ TEST_F(StoppedClassification, SmokeIsTwentyUpdatesAndOneEvaluation) {
 }
 
 }  // namespace
-}  // namespace tearless::engine
+}  // namespace tearless::engine::stopped_classification_test

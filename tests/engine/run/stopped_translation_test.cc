@@ -5,7 +5,7 @@
 #include "tests/engine/run/interrupted.h"
 #include "tests/engine/train/in_memory.h"
 
-namespace tearless::engine {
+namespace tearless::engine::stopped_translation_test {
 namespace {
 
 struct InMemoryRuns : private test::InMemory, test::SmallRuns {};
@@ -46,4 +46,4 @@ TEST(StoppedTranslation, AnywhereLeavesTheSameBytes) {
 }
 
 }  // namespace
-}  // namespace tearless::engine
+}  // namespace tearless::engine::stopped_translation_test

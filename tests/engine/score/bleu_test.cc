@@ -12,7 +12,7 @@
 
 #include "tests/support/paths.h"
 
-namespace tearless::engine {
+namespace tearless::engine::bleu_test {
 namespace {
 
 /// As multi-bleu.perl prints it.
@@ -145,4 +145,4 @@ TEST(Bleu, EqualsTheScriptsOnARealTestSet) {
 }
 
 }  // namespace
-}  // namespace tearless::engine
+}  // namespace tearless::engine::bleu_test

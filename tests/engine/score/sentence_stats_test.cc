@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 
-namespace tearless::engine {
+namespace tearless::engine::sentence_stats_test {
 namespace {
 
 std::string error_of(std::string_view text) {
@@ -49,4 +49,4 @@ TEST(SentenceStats, RefusesOtherText) {
 }
 
 }  // namespace
-}  // namespace tearless::engine
+}  // namespace tearless::engine::sentence_stats_test

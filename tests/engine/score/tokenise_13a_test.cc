@@ -3,7 +3,7 @@
 
 #include "engine/score/bleu.h"
 
-namespace tearless::engine {
+namespace tearless::engine::tokenise_13a_test {
 namespace {
 
 TEST(Tokenise13a, SetsPunctuationApart) {
@@ -33,4 +33,4 @@ TEST(Tokenise13a, SplitsAtUnicodeWhiteSpace) {
 }
 
 }  // namespace
-}  // namespace tearless::engine
+}  // namespace tearless::engine::tokenise_13a_test

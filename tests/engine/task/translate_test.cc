@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-namespace tearless::engine {
+namespace tearless::engine::translate_test {
 namespace {
 
 TEST(Perplexity, IsAlwaysANumber) {
@@ -15,4 +15,4 @@ TEST(Perplexity, IsAlwaysANumber) {
 }
 
 }  // namespace
-}  // namespace tearless::engine
+}  // namespace tearless::engine::translate_test

@@ -8,7 +8,7 @@
 
 #include "tests/engine/train/toy.h"
 
-namespace tearless::engine {
+namespace tearless::engine::carried_state_test {
 namespace {
 
 using test::Trained;
@@ -83,4 +83,4 @@ TEST_F(Trained, ACheckpointOfAModelWithOtherCarriedStateIsRefused) {
 }
 
 }  // namespace
-}  // namespace tearless::engine
+}  // namespace tearless::engine::carried_state_test

@@ -15,7 +15,7 @@
 #include "tests/support/paths.h"
 #include "tests/support/privileges.h"
 
-namespace tearless::engine {
+namespace tearless::engine::checkpoint_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -214,4 +214,4 @@ TEST_F(Checkpointed, AFolderThatCannotBeWrittenIsNamedAndNothingAppears) {
 }
 
 }  // namespace
-}  // namespace tearless::engine
+}  // namespace tearless::engine::checkpoint_test

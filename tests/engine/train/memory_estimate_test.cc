@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tearless::engine {
+namespace tearless::engine::memory_estimate_test {
 namespace {
 
 using Device = ExecutionOptions::Device;
@@ -37,4 +37,4 @@ TEST(MemoryEstimate, InBf16HasHalfTheRowsAndACopyOfTheParameters) {
 }
 
 }  // namespace
-}  // namespace tearless::engine
+}  // namespace tearless::engine::memory_estimate_test

@@ -8,7 +8,7 @@
 #include "base/files.h"
 #include "tests/engine/train/toy.h"
 
-namespace tearless::engine {
+namespace tearless::engine::resume_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -414,4 +414,4 @@ TEST_F(Resumed, IgnoresThatItCannotWriteItsPhase) {
 }
 
 }  // namespace
-}  // namespace tearless::engine
+}  // namespace tearless::engine::resume_test

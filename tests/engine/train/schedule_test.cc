@@ -6,7 +6,7 @@
 #include <cmath>
 #include <vector>
 
-namespace tearless::engine {
+namespace tearless::engine::schedule_test {
 namespace {
 
 constexpr int64_t kWidth = 512;
@@ -185,4 +185,4 @@ TEST(Schedule, ResumesFromItsState) {
 }
 
 }  // namespace
-}  // namespace tearless::engine
+}  // namespace tearless::engine::schedule_test

@@ -11,7 +11,7 @@
 
 #include "tests/engine/train/toy.h"
 
-namespace tearless::engine {
+namespace tearless::engine::trainer_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -284,4 +284,4 @@ TEST(Selection, RoundsAsItsScoreIsPrinted) {
 }
 
 }  // namespace
-}  // namespace tearless::engine
+}  // namespace tearless::engine::trainer_test

@@ -5,7 +5,7 @@
 
 #include "tests/engine/train/toy.h"
 
-namespace tearless::engine {
+namespace tearless::engine::updater_test {
 namespace {
 
 TEST(Updater, WithAProfileWaitsForTheDeviceAfterEachOperationAndTheOptimiser) {
@@ -31,4 +31,4 @@ TEST(Updater, WithAProfileWaitsForTheDeviceAfterEachOperationAndTheOptimiser) {
 }
 
 }  // namespace
-}  // namespace tearless::engine
+}  // namespace tearless::engine::updater_test

@@ -7,7 +7,7 @@
 #include "base/memory_size.h"
 #include "tests/support/error_of.h"
 
-namespace tearless::harness {
+namespace tearless::harness::declared_devices_test {
 namespace {
 
 using test::error_of;
@@ -79,4 +79,4 @@ TEST(DeclaredDevices, AreIdleUntilToldOtherwise) {
 }
 
 }  // namespace
-}  // namespace tearless::harness
+}  // namespace tearless::harness::declared_devices_test

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-namespace tearless::harness {
+namespace tearless::harness::ledger_test {
 namespace {
 
 using testing::ElementsAre;
@@ -584,4 +584,4 @@ TEST(Ledger, RunsThatWereAdoptedOnTheSameCoreCountAsTwo) {
 }
 
 }  // namespace
-}  // namespace tearless::harness
+}  // namespace tearless::harness::ledger_test

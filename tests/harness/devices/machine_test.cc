@@ -10,7 +10,7 @@
 
 #include "tests/support/paths.h"
 
-namespace tearless::harness {
+namespace tearless::harness::machine_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -93,4 +93,4 @@ TEST(Machine, MemoryIsZeroWhereNothingCanBeRead) {
 }
 
 }  // namespace
-}  // namespace tearless::harness
+}  // namespace tearless::harness::machine_test

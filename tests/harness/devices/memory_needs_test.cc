@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tearless::harness {
+namespace tearless::harness::memory_needs_test {
 namespace {
 
 constexpr int64_t kGiB = int64_t{1} << 30;
@@ -104,4 +104,4 @@ TEST(MemoryNeeds, OfAnyPeakCoverIt) {
 }
 
 }  // namespace
-}  // namespace tearless::harness
+}  // namespace tearless::harness::memory_needs_test

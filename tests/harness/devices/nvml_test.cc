@@ -11,7 +11,7 @@
 
 #include "tests/support/paths.h"
 
-namespace tearless::harness {
+namespace tearless::harness::nvml_test {
 namespace {
 
 using testing::SizeIs;
@@ -149,4 +149,4 @@ TEST_F(Nvml, ShutsTheLibraryDownAndCanOpenItAgain) {
 }
 
 }  // namespace
-}  // namespace tearless::harness
+}  // namespace tearless::harness::nvml_test

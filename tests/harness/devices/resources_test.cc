@@ -8,7 +8,7 @@
 
 #include "harness/devices/declared_devices.h"
 
-namespace tearless::harness {
+namespace tearless::harness::resources_test {
 namespace {
 
 using testing::HasSubstr;
@@ -104,4 +104,4 @@ TEST(Resources, AFailedAttemptTeachesNoPeak) {
 }
 
 }  // namespace
-}  // namespace tearless::harness
+}  // namespace tearless::harness::resources_test

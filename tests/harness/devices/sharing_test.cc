@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-namespace tearless::harness {
+namespace tearless::harness::sharing_test {
 namespace {
 
 using testing::HasSubstr;
@@ -251,4 +251,4 @@ TEST(Sharing, FollowsAMachineThatChanges) {
 }
 
 }  // namespace
-}  // namespace tearless::harness
+}  // namespace tearless::harness::sharing_test

@@ -16,7 +16,7 @@
 #include "harness/devices/memory_needs.h"
 #include "harness/devices/sharing.h"
 
-namespace tearless::harness {
+namespace tearless::harness::simulated_sweep_test {
 namespace {
 
 constexpr int64_t kGiB = int64_t{1} << 30;
@@ -209,4 +209,4 @@ TEST(SimulatedSweep, OfLargeAndSmallModelsEndsAndNeverExceedsMemory) {
 }
 
 }  // namespace
-}  // namespace tearless::harness
+}  // namespace tearless::harness::simulated_sweep_test

@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-namespace tearless::harness {
+namespace tearless::harness::throughput_test {
 namespace {
 
 // A run that makes `rate` updates a second and reports every `every`.
@@ -74,4 +74,4 @@ TEST(Throughput, ATryThatBeginsAtACheckpointBeginsAWindow) {
 }
 
 }  // namespace
-}  // namespace tearless::harness
+}  // namespace tearless::harness::throughput_test

@@ -13,7 +13,7 @@
 #include "tests/support/golden.h"
 #include "tests/support/paths.h"
 
-namespace tearless::harness {
+namespace tearless::harness::expand_test {
 namespace {
 
 using test::TempFolder;
@@ -191,4 +191,4 @@ rows = ["norm", "placement"]
 }
 
 }  // namespace
-}  // namespace tearless::harness
+}  // namespace tearless::harness::expand_test

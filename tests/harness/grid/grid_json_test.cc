@@ -9,7 +9,7 @@
 #include "tests/support/error_of.h"
 #include "tests/support/paths.h"
 
-namespace tearless::harness {
+namespace tearless::harness::grid_json_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -203,4 +203,4 @@ TEST_F(GridJson, AGridCannotHaveALimitThatIsNotFinite) {
 }
 
 }  // namespace
-}  // namespace tearless::harness
+}  // namespace tearless::harness::grid_json_test

@@ -9,7 +9,7 @@
 #include "tests/support/golden.h"
 #include "tests/support/paths.h"
 
-namespace tearless::harness {
+namespace tearless::harness::load_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -315,4 +315,4 @@ TEST(Load, AMistakeInThePolicyNamesItsLine) {
 }
 
 }  // namespace
-}  // namespace tearless::harness
+}  // namespace tearless::harness::load_test

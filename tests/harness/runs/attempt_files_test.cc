@@ -6,7 +6,7 @@
 #include "base/files.h"
 #include "tests/support/paths.h"
 
-namespace tearless::harness {
+namespace tearless::harness::attempt_files_test {
 namespace {
 
 TEST(ReadAttempt, TakesEachFieldFromItsFile) {
@@ -100,4 +100,4 @@ TEST(ReadMetrics, RecordsAtWhichByteEachLineBegins) {
 }
 
 }  // namespace
-}  // namespace tearless::harness
+}  // namespace tearless::harness::attempt_files_test

@@ -10,7 +10,7 @@
 #include "base/files.h"
 #include "tests/support/paths.h"
 
-namespace tearless::harness {
+namespace tearless::harness::lost_work_test {
 namespace {
 
 constexpr int64_t kNoon = 1'769'860'800;  // 2026-01-31T12:00:00Z, seconds since 1970
@@ -107,4 +107,4 @@ TEST_F(LostWorkOfTest, IsNotKnownOfAttemptsThatDidNotRecordHowFarTheRunWas) {
 }
 
 }  // namespace
-}  // namespace tearless::harness
+}  // namespace tearless::harness::lost_work_test

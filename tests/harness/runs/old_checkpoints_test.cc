@@ -6,7 +6,7 @@
 
 #include "tests/support/paths.h"
 
-namespace tearless::harness {
+namespace tearless::harness::old_checkpoints_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -61,4 +61,4 @@ TEST_F(OldCheckpointsTest, ARunWithoutCheckpointsHasNone) {
 }
 
 }  // namespace
-}  // namespace tearless::harness
+}  // namespace tearless::harness::old_checkpoints_test

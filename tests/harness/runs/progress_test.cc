@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tearless::harness {
+namespace tearless::harness::progress_test {
 namespace {
 
 Progress some_progress() {
@@ -57,4 +57,4 @@ TEST(Progress, TheFirstReportOfARunFromItsBeginningHasASpeed) {
 }
 
 }  // namespace
-}  // namespace tearless::harness
+}  // namespace tearless::harness::progress_test

@@ -4,7 +4,7 @@
 
 #include <stdexcept>
 
-namespace tearless::harness {
+namespace tearless::harness::states_test {
 namespace {
 
 constexpr RunState kAll[] = {RunState::kQueued, RunState::kRunning, RunState::kDone,        RunState::kDiverged,
@@ -33,4 +33,4 @@ TEST(States, AResultIsNeverReplacedByAnother) {
 }
 
 }  // namespace
-}  // namespace tearless::harness
+}  // namespace tearless::harness::states_test

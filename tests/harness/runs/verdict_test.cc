@@ -12,7 +12,7 @@
 #include "base/sealed_json.h"
 #include "tests/support/paths.h"
 
-namespace tearless::harness {
+namespace tearless::harness::verdict_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -184,4 +184,4 @@ TEST(CrashSignature, IsTheSameForOneDefectWhereverAndWheneverItShows) {
 }
 
 }  // namespace
-}  // namespace tearless::harness
+}  // namespace tearless::harness::verdict_test

@@ -8,7 +8,7 @@
 
 #include "tests/support/paths.h"
 
-namespace tearless::harness {
+namespace tearless::harness::attempt_log_test {
 namespace {
 
 constexpr AttemptLog::Limits kSmall{.most = 100, .kept = 20};
@@ -88,4 +88,4 @@ TEST_F(AttemptLogTest, StaysSmallForAnyOutputAndCountsWhatIsMissing) {
 }
 
 }  // namespace
-}  // namespace tearless::harness
+}  // namespace tearless::harness::attempt_log_test

@@ -7,7 +7,7 @@
 #include <random>
 #include <vector>
 
-namespace tearless::harness {
+namespace tearless::harness::job_queue_test {
 namespace {
 
 using testing::ElementsAre;
@@ -102,10 +102,11 @@ TEST(JobQueue, RandomHistoriesTakeWhatAScanWouldTake) {
     for (int step = 0; step < 500; ++step) {
       const double now = step * 0.1;  // short: nobody loses patience
       if (random() % 2 == 0) {
-        const Listed job{std::to_string(step),
-                         {.device = random() % 2 ? "cpu" : "cuda", .threads = 1 + static_cast<int>(random() % 3)},
-                         {.priority = random() % 3, .rank = random() % 4, .place = step},
-                         random() % 4 == 0 ? now + random() % 5 : 0.0};
+        const Listed job{
+            std::to_string(step),
+            {.device = random() % 2 ? "cpu" : "cuda", .threads = 1 + static_cast<int>(random() % 3)},
+            {.priority = static_cast<int64_t>(random() % 3), .rank = static_cast<int64_t>(random() % 4), .place = step},
+            random() % 4 == 0 ? now + random() % 5 : 0.0};
         list.push_back(job);
         queue.push(job.id, job.needs, job.order, job.not_before);
         continue;
@@ -127,4 +128,4 @@ TEST(JobQueue, RandomHistoriesTakeWhatAScanWouldTake) {
 }
 
 }  // namespace
-}  // namespace tearless::harness
+}  // namespace tearless::harness::job_queue_test

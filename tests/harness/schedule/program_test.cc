@@ -14,7 +14,7 @@
 #include "tests/support/error_of.h"
 #include "tests/support/paths.h"
 
-namespace tearless::harness {
+namespace tearless::harness::program_test {
 namespace {
 
 using tearless::test::error_of;
@@ -176,4 +176,4 @@ TEST(Program, ThatFailsDiesOrAnswersWronglyIsAClearError) {
 }
 
 }  // namespace
-}  // namespace tearless::harness
+}  // namespace tearless::harness::program_test

@@ -36,7 +36,7 @@
 #include "harness/store/sweep_directory.h"
 #include "tests/support/paths.h"
 
-namespace tearless::harness {
+namespace tearless::harness::random_sequences_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -1108,4 +1108,4 @@ TEST(RandomSequences, LeaveEveryRunAndSweepAsTheModelSays) {
 }
 
 }  // namespace
-}  // namespace tearless::harness
+}  // namespace tearless::harness::random_sequences_test

@@ -21,7 +21,7 @@
 #include "harness/store/sweep_directory.h"
 #include "tests/support/paths.h"
 
-namespace tearless::harness {
+namespace tearless::harness::scheduler_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -1424,4 +1424,4 @@ TEST_F(SharedMachineTest, AsManyRunsShareAGpuAsTogetherMakeTheMostUpdates) {
 }
 
 }  // namespace
-}  // namespace tearless::harness
+}  // namespace tearless::harness::scheduler_test

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-namespace tearless::harness {
+namespace tearless::harness::signs_of_life_test {
 namespace {
 
 TEST(SignsOfLife, AreGrowthOfMetricsOrOutput) {
@@ -54,4 +54,4 @@ TEST(SignsOfLife, NeverMakeFiveMinutesOfSilenceAStall) {
 }
 
 }  // namespace
-}  // namespace tearless::harness
+}  // namespace tearless::harness::signs_of_life_test

@@ -12,7 +12,7 @@
 
 #include "tests/support/paths.h"
 
-namespace tearless::harness {
+namespace tearless::harness::screen_test {
 namespace {
 
 /// A pseudo-terminal of some size, and what was written to it.
@@ -278,4 +278,4 @@ TEST(Screen, GoesOnWhenItsTerminalIsGone) {
 }
 
 }  // namespace
-}  // namespace tearless::harness
+}  // namespace tearless::harness::screen_test

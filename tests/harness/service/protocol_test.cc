@@ -6,7 +6,7 @@
 
 #include "tests/support/error_of.h"
 
-namespace tearless::harness {
+namespace tearless::harness::protocol_test {
 namespace {
 
 using test::error_of;
@@ -53,4 +53,4 @@ TEST(Protocol, AnIdNeverLeadsOutOfTheWorkspace) {
 }
 
 }  // namespace
-}  // namespace tearless::harness
+}  // namespace tearless::harness::protocol_test

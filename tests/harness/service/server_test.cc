@@ -24,7 +24,7 @@
 #include "tests/support/paths.h"
 #include "tests/support/process.h"
 
-namespace tearless::harness {
+namespace tearless::harness::server_test {
 namespace {
 
 using test::error_of;
@@ -203,4 +203,4 @@ TEST_F(ServerTest, AFolderThatOthersMayWriteToIsRefused) {
 }
 
 }  // namespace
-}  // namespace tearless::harness
+}  // namespace tearless::harness::server_test

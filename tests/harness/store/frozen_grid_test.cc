@@ -7,7 +7,7 @@
 #include "tests/support/error_of.h"
 #include "tests/support/paths.h"
 
-namespace tearless::harness {
+namespace tearless::harness::frozen_grid_test {
 namespace {
 
 using test::error_of;
@@ -69,4 +69,4 @@ TEST_F(FrozenGrid, OfALaterVersionIsRefused) {
 }
 
 }  // namespace
-}  // namespace tearless::harness
+}  // namespace tearless::harness::frozen_grid_test

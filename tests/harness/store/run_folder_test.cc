@@ -13,7 +13,7 @@
 #include "harness/store/sweep_directory.h"
 #include "tests/support/paths.h"
 
-namespace tearless::harness {
+namespace tearless::harness::run_folder_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -186,4 +186,4 @@ TEST_F(RunFolderTest, ALostDatabaseIsRebuilt) {
 }
 
 }  // namespace
-}  // namespace tearless::harness
+}  // namespace tearless::harness::run_folder_test

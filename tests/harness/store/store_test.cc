@@ -18,7 +18,7 @@
 #include "tests/support/paths.h"
 #include "tests/support/privileges.h"
 
-namespace tearless::harness {
+namespace tearless::harness::store_test {
 namespace {
 
 using tearless::test::error_of;
@@ -537,4 +537,4 @@ TEST(Store, SurvivesTheDeathOfItsWriter) {
 }
 
 }  // namespace
-}  // namespace tearless::harness
+}  // namespace tearless::harness::store_test

@@ -9,7 +9,7 @@
 #include "tests/support/error_of.h"
 #include "tests/support/paths.h"
 
-namespace tearless::harness {
+namespace tearless::harness::sweep_directory_test {
 namespace {
 
 using test::error_of;
@@ -139,4 +139,4 @@ TEST_F(SweepFolder, JobsOfAnotherSweepAreRefused) {
 }
 
 }  // namespace
-}  // namespace tearless::harness
+}  // namespace tearless::harness::sweep_directory_test

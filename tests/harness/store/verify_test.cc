@@ -14,7 +14,7 @@
 #include "tests/support/faults.h"
 #include "tests/support/paths.h"
 
-namespace tearless::harness {
+namespace tearless::harness::verify_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -72,4 +72,4 @@ TEST(Verify, NamesACheckpointWhoseManifestIsDamagedOrMissing) {
 }
 
 }  // namespace
-}  // namespace tearless::harness
+}  // namespace tearless::harness::verify_test

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-namespace tearless::harness {
+namespace tearless::harness::stats_test {
 namespace {
 
 TEST(Stats, OfNothingThereIsNothing) {
@@ -37,4 +37,4 @@ TEST(Stats, MedianOfAnEvenCountIsTheLowerOne) {
 }
 
 }  // namespace
-}  // namespace tearless::harness
+}  // namespace tearless::harness::stats_test

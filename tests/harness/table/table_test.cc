@@ -10,7 +10,7 @@
 #include "tests/support/golden.h"
 #include "tests/support/paths.h"
 
-namespace tearless::harness {
+namespace tearless::harness::table_test {
 namespace {
 
 using test::TempFolder;
@@ -405,4 +405,4 @@ TEST(Notes, SayOnRequestHowManyRunsWereVerifiedAndAlwaysWhichDiffer) {
 }
 
 }  // namespace
-}  // namespace tearless::harness
+}  // namespace tearless::harness::table_test
