@@ -17,6 +17,7 @@
 #include "base/error.h"
 #include "base/fault.h"
 #include "base/nearest.h"
+#include "base/output.h"
 #include "base/utf8.h"
 #include "harness/commands/commands.h"
 
@@ -145,7 +146,7 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) {
   tearless::fault::begin(tearless::fault::kHarness);
   try {
-    return run(argc, argv);
+    return with_output_written([&] { return run(argc, argv); });
   } catch (const tearless::UserError& error) {
     fmt::print(stderr, "tearless: {}\n", printable_lines(error.what()));
     return kUsage;

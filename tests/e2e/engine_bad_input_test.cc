@@ -7,7 +7,7 @@
 #include "tests/e2e/small_training.h"
 #include "tests/support/golden.h"
 
-namespace tearless {
+namespace tearless::engine_bad_input_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -85,6 +85,19 @@ TEST_F(EngineBadInput, CorporaGolden) {
   test::expect_golden("engine/bad_corpora.txt", transcript_);
 }
 
+TEST_F(EngineBadInput, AFullDiskDoesNotTakeAllThatACommandPrints) {
+  for (const char* command : {"--version", "settings"}) {  // the second prints more than a buffer holds
+    const test::Finished ended =
+        test::run({.arguments = {"/bin/sh", "-c", "exec \"$0\" " + std::string(command) + " >/dev/full",
+                                 test::program("tearless-engine").string()}});
+    EXPECT_EQ(
+        ended.errors,
+        "tearless-engine: standard output took only a part of what was printed; check that its disk is not full\n")
+        << command;
+    EXPECT_EQ(ended.code, 74) << command;
+  }
+}
+
 TEST_F(EngineBadInput, CommandLinesGolden) {
   ask("nothing", {});
   ask("a mistyped command", {"trian"});
@@ -98,4 +111,4 @@ TEST_F(EngineBadInput, CommandLinesGolden) {
 }
 
 }  // namespace
-}  // namespace tearless
+}  // namespace tearless::engine_bad_input_test

@@ -12,8 +12,9 @@
 
 #include "tests/support/golden.h"
 #include "tests/support/paths.h"
+#include "tests/support/process.h"
 
-namespace tearless::harness {
+namespace tearless::harness::commands_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -190,6 +191,19 @@ TEST_F(Commands, ReportsAWorkspaceThatCannotBeReached) {
               testing::AllOf(testing::HasSubstr("Too many levels of symbolic links"), testing::EndsWith("exit 2\n")));
 }
 
+TEST_F(Commands, SayThatAFullDiskDidNotTakeAllTheyPrint) {
+  for (const char* command : {"--version", "status", "manual"}) {  // the last prints more than a buffer holds
+    const test::Finished ended =
+        test::run({.arguments = {"/bin/sh", "-c", "exec \"$0\" " + std::string(command) + " >/dev/full",
+                                 test::program("tearless").string()},
+                   .folder = folder_.path()});
+    EXPECT_EQ(ended.errors,
+              "tearless: standard output took only a part of what was printed; check that its disk is not full\n")
+        << command;
+    EXPECT_EQ(ended.code, 2) << command;
+  }
+}
+
 TEST_F(Commands, WritesATableToAFile) {
   EXPECT_EQ(tearless("table grid.toml --format csv --out table.csv"), "exit 0\n");
   EXPECT_THAT(test::read_text(folder_ / "table.csv"), testing::StartsWith("model.norm,place,score,mean,"));
@@ -285,4 +299,4 @@ TEST_F(Commands, SaysWhichNumbersAnOptionTakes) {
 }
 
 }  // namespace
-}  // namespace tearless::harness
+}  // namespace tearless::harness::commands_test

@@ -1,0 +1,29 @@
+#include "base/output.h"
+
+#include <cstdio>
+#include <system_error>
+
+#include "base/error.h"
+
+namespace tearless {
+namespace {
+
+[[noreturn]] void refuse() {
+  throw MachineError("standard output took only a part of what was printed; check that its disk is not full");
+}
+
+}  // namespace
+
+int with_output_written(const std::function<int()>& program) {
+  int code;
+  try {
+    code = program();
+  } catch (const std::system_error&) {  // fmt::print's
+    if (std::ferror(stdout)) refuse();
+    throw;
+  }
+  if (std::fflush(stdout) != 0 || std::ferror(stdout)) refuse();
+  return code;
+}
+
+}  // namespace tearless
