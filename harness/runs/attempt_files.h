@@ -31,7 +31,7 @@ struct AttemptRecord {
   std::string host, device, processor, version;
   int64_t numerics = 0;          // Probe::numerics of the training program
   nlohmann::json measured;       // measured.json (speed, memory …), or null
-  std::optional<LostWork> lost;  // unset while it runs, if it ended with a result, and if it is not known
+  std::optional<LostWork> lost = {};  // unset while it runs, if it ended with a result, and if it is not known
 };
 
 /// A line of metrics.jsonl.

@@ -1,13 +1,11 @@
-#undef _FORTIFY_SOURCE  // its longjmp() check aborts on a jump to another stack
-
 #include "tests/engine/cuda/block_on_host.h"
 
-#include <setjmp.h>
 #include <ucontext.h>
 
 #include <bit>
 #include <cstdio>
 #include <cstdlib>
+#include <deque>
 
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/common_interface_defs.h>
@@ -30,23 +28,28 @@ struct Barrier {
   uint64_t passed = 0;  // how often it was passed
 };
 
+/// Of __builtin_setjmp(). swapcontext() makes a system call for the signal mask each time, and the address sanitizer
+/// makes one at each longjmp(). The compiler refuses nothing, but a function that calls __builtin_setjmp() must not
+/// call
+/// __builtin_longjmp(), not even inlined.
+using Registers = void* [5];
+
 struct Fibre {
-  ucontext_t context;  // its start
-  jmp_buf registers;   // where it was suspended
+  std::unique_ptr<unsigned char[]> stack = std::make_unique_for_overwrite<unsigned char[]>(kStackBytes);
   bool started = false;
-  unsigned char* stack = nullptr;
+  Registers registers = {};  // where it was suspended
   const Barrier* waits_for = nullptr;
   uint64_t until = 0;  // runnable when waits_for->passed reaches it
   bool done = false;
   void* sanitizer_stack = nullptr;
 };
 
-/// The stack of thread i. Stacks are reused by later launches: mapping and unmapping them would cost more than most
-/// bodies.
-unsigned char* stack(size_t i) {
-  thread_local std::vector<std::unique_ptr<unsigned char[]>> stacks;
-  while (stacks.size() <= i) stacks.push_back(std::make_unique_for_overwrite<unsigned char[]>(kStackBytes));
-  return stacks[i].get();
+/// The fibres of this thread, `count` of them or more. A fibre runs the thread of its number of one block after
+/// another, of one launch after another: to begin a fibre takes system calls, which would cost more than most bodies.
+std::deque<Fibre>& fibres_of_this_thread(size_t count) {
+  thread_local std::deque<Fibre> fibres;
+  while (fibres.size() < count) fibres.emplace_back();
+  return fibres;
 }
 
 }  // namespace
@@ -55,7 +58,8 @@ class FibreBlock {
  public:
   FibreBlock(const Shape& shape, const std::function<void(BlockOnHost&)>& body)
       : body_(body),
-        fibres_(static_cast<size_t>(shape.threads)),
+        threads_(static_cast<size_t>(shape.threads)),
+        fibres_(fibres_of_this_thread(threads_)),
         warp_barriers_(static_cast<size_t>(shape.threads / kLanes)),
         slots_(2 * BlockOnHost::kSlotWords * static_cast<size_t>(shape.threads)),
         shared_bytes_(static_cast<size_t>(shape.shared_bytes)),
@@ -65,14 +69,16 @@ class FibreBlock {
     }
     block_barrier_.expected = shape.threads;
     for (Barrier& barrier : warp_barriers_) barrier.expected = kLanes;
-    for (size_t i = 0; i < fibres_.size(); ++i) fibres_[i].stack = stack(i);
   }
 
   void run(int64_t index) {
     index_ = index;
     std::memset(shared_.get(), 0xFF, shared_bytes_);  // NaN as float, -1 as integer
-    for (size_t i = 0; i < fibres_.size(); ++i) start(i);
-    left_ = fibres_.size();
+    for (size_t i = 0; i < threads_; ++i) {
+      fibres_[i].waits_for = nullptr;
+      fibres_[i].done = false;
+    }
+    left_ = threads_;
     while (left_ > 0) {
       bool any = false;
       for (size_t i = 0; i < warp_barriers_.size(); ++i) {
@@ -83,7 +89,7 @@ class FibreBlock {
     }
   }
 
-  int threads() const { return static_cast<int>(fibres_.size()); }
+  int threads() const { return static_cast<int>(threads_); }
   unsigned char* shared() { return shared_.get(); }
   uint64_t* slot(int thread, int turn) {
     return &slots_[BlockOnHost::kSlotWords * (2 * static_cast<size_t>(thread) + static_cast<size_t>(turn))];
@@ -123,30 +129,19 @@ class FibreBlock {
     std::abort();
   }
 
-  void start(size_t i) {
-    Fibre& fibre = fibres_[i];
-    fibre.done = false;
-    fibre.started = false;
-    ::getcontext(&fibre.context);
-    fibre.context.uc_stack.ss_sp = fibre.stack;
-    fibre.context.uc_stack.ss_size = kStackBytes;
-    fibre.context.uc_link = nullptr;
-    // makecontext() passes ints, so the pointer is split in two.
-    const auto self = reinterpret_cast<uintptr_t>(this);
-    ::makecontext(&fibre.context, reinterpret_cast<void (*)()>(&FibreBlock::enter), 2, static_cast<unsigned>(self),
-                  static_cast<unsigned>(self >> 32));
-  }
-
-  static void enter(unsigned low, unsigned high) {
-    auto* self = reinterpret_cast<FibreBlock*>(static_cast<uintptr_t>(low) | static_cast<uintptr_t>(high) << 32);
-    self->on_fibre();
-    const size_t thread = self->running_;
-    {
-      BlockOnHost block(*self, self->index_, static_cast<int>(thread));
-      self->body_(block);
+  /// What a fibre does: the thread of its number, of each block that has one.
+  static void enter() {
+    for (;;) {
+      FibreBlock* block = current();
+      block->on_fibre();
+      const size_t thread = block->running_;
+      {
+        BlockOnHost on_host(*block, block->index_, static_cast<int>(thread));
+        block->body_(on_host);
+      }
+      block->fibres_[thread].done = true;
+      block->to_scheduler(&block->fibres_[thread].sanitizer_stack);
     }
-    self->fibres_[thread].done = true;
-    self->to_scheduler(nullptr);
   }
 
   void wait(Barrier& barrier) {
@@ -161,44 +156,59 @@ class FibreBlock {
     on_fibre();
   }
 
-  // Switches by longjmp(), not swapcontext(), which makes a system call for the signal mask each time. The address
-  // sanitizer must be told of every switch of stacks.
-  void resume(size_t i) {
+  // The address sanitizer must be told of every switch of stacks. It must not look at the functions that switch: they
+  // are left without a return.
+  [[gnu::no_sanitize_address]] void resume(size_t i) {
     running_ = i;
+    current() = this;
 #if defined(__SANITIZE_ADDRESS__)
-    __sanitizer_start_switch_fiber(&scheduler_sanitizer_stack_, fibres_[i].stack, kStackBytes);
+    __sanitizer_start_switch_fiber(&scheduler_sanitizer_stack_, fibres_[i].stack.get(), kStackBytes);
 #endif
-    if (::_setjmp(scheduler_) == 0) switch_to(fibres_[i]);
+    if (__builtin_setjmp(scheduler_) == 0) switch_to(fibres_[i]);
 #if defined(__SANITIZE_ADDRESS__)
     __sanitizer_finish_switch_fiber(scheduler_sanitizer_stack_, nullptr, nullptr);
 #endif
   }
-  [[noreturn]] static void switch_to(Fibre& fibre) {
-    if (fibre.started) ::_longjmp(fibre.registers, 1);
+  [[gnu::no_sanitize_address, gnu::noinline, noreturn]] static void switch_to(Fibre& fibre) {
+    if (fibre.started) __builtin_longjmp(fibre.registers, 1);
     fibre.started = true;
-    ::setcontext(&fibre.context);
+    ucontext_t begin;
+    ::getcontext(&begin);
+    begin.uc_stack.ss_sp = fibre.stack.get();
+    begin.uc_stack.ss_size = kStackBytes;
+    begin.uc_link = nullptr;
+    ::makecontext(&begin, &FibreBlock::enter, 0);
+    ::setcontext(&begin);
     die("a thread of a block cannot be started");
   }
-  void to_scheduler([[maybe_unused]] void** sanitizer_stack) {
+  [[gnu::no_sanitize_address]] void to_scheduler([[maybe_unused]] void** sanitizer_stack) {
 #if defined(__SANITIZE_ADDRESS__)
     __sanitizer_start_switch_fiber(sanitizer_stack, scheduler_stack_, scheduler_stack_bytes_);
 #endif
-    if (::_setjmp(fibres_[running_].registers) == 0) ::_longjmp(scheduler_, 1);
+    if (__builtin_setjmp(fibres_[running_].registers) == 0) jump(scheduler_);
   }
+  [[gnu::no_sanitize_address, gnu::noinline, noreturn]] static void jump(Registers& to) { __builtin_longjmp(to, 1); }
   void on_fibre() {
 #if defined(__SANITIZE_ADDRESS__)
     __sanitizer_finish_switch_fiber(fibres_[running_].sanitizer_stack, &scheduler_stack_, &scheduler_stack_bytes_);
 #endif
   }
 
+  /// The block that this thread runs.
+  static FibreBlock*& current() {
+    thread_local FibreBlock* block = nullptr;
+    return block;
+  }
+
   const std::function<void(BlockOnHost&)>& body_;
-  std::vector<Fibre> fibres_;
+  size_t threads_;
+  std::deque<Fibre>& fibres_;
   std::vector<Barrier> warp_barriers_;
   Barrier block_barrier_;
   std::vector<uint64_t> slots_;
   size_t shared_bytes_;
   std::unique_ptr<unsigned char, decltype(&std::free)> shared_;
-  jmp_buf scheduler_;
+  Registers scheduler_ = {};
   void* scheduler_sanitizer_stack_ = nullptr;
   const void* scheduler_stack_ = nullptr;
   size_t scheduler_stack_bytes_ = 0;
