@@ -29,8 +29,8 @@ struct AttemptRecord {
   std::string started_at, ended_at;     // UTC; "" if unknown
   // The machine; "cpu" or the name of the GPU; "model name" of the CPU; the version of the training program.
   std::string host, device, processor, version;
-  int64_t numerics = 0;          // Probe::numerics of the training program
-  nlohmann::json measured;       // measured.json (speed, memory …), or null
+  int64_t numerics = 0;               // Probe::numerics of the training program
+  nlohmann::json measured;            // measured.json (speed, memory …), or null
   std::optional<LostWork> lost = {};  // unset while it runs, if it ended with a result, and if it is not known
 };
 

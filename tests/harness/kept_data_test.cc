@@ -215,6 +215,8 @@ TEST_F(KeptDataTest, EqualFilesOfTwoNamesAreInOneFolder) {
   EXPECT_THAT(folders, SizeIs(1));
   data.local_text({{"data.x", {{".a", std::string(64, 'b')}, {".b", std::string(64, 'a')}}}}, "data.x = \"/c/one\"\n");
   EXPECT_THAT(data.files(), SizeIs(6)) << "other bytes under the same names";
+  data.local_text({{"data.x", {{".b", std::string(64, 'a')}, {".c", std::string(64, 'b')}}}}, "data.x = \"/c/one\"\n");
+  EXPECT_THAT(data.files(), SizeIs(8)) << "the same bytes under other names, of which one is taken";
 }
 
 // --- gc -------------------------------------------------------------------------------------------------------------
