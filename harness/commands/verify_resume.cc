@@ -172,6 +172,7 @@ class ResumeVerification {
       return outcome;
     }
     check.stops = end.stops;
+    require_result(run.id);
     check.differences = differences_between(undisturbed, resumed);
     if (!check.is_equal() && !check.trained_twice && !have_one_origin(undisturbed, resumed)) {
       say("  it differs, but it was trained by another build or on another kind of processor or device: once more "
@@ -254,10 +255,14 @@ class ResumeVerification {
     if (training.launch.cuda_device.empty()) fail("it needs a GPU, and its training program finds none here");
   }
 
+  void require_result(const std::string& id) const {
+    if (!fs::exists(workspace_.run(id).done())) fail("its folder was deleted meanwhile");
+  }
+
   // The service, if there is one, writes the database; the file in the run's folder is ours.
   void record(const std::string& id, const ResumeCheck& check) const {
+    require_result(id);
     const RunDirectory run = workspace_.run(id);
-    if (!fs::exists(run.done())) fail("its folder was deleted meanwhile");
     const std::optional<LockFile> lock = LockFile::try_acquire(run.lock());  // `forget` and `verify` leave it alone
     if (!lock) fail("its folder is in use by another process; nothing was recorded");
     write_resume_check(run, check);

@@ -35,8 +35,7 @@ std::optional<LockFile> lock_out_submissions(const Workspace& workspace) {
 }
 
 bool may_train(const Store& store, const std::string& sweep) {
-  const std::optional<Sweep> known = store.sweep(sweep);
-  return !known || known->state == SweepState::kPaused || store.has_unfinished(sweep);
+  return !store.sweep(sweep) || store.has_unfinished(sweep);
 }
 
 UnneededFiles unneeded_files(const Store& store, const Workspace& workspace) {

@@ -25,8 +25,8 @@ LockFile lock_for_submission(const Workspace& workspace);
 /// The lock of gc. Nullopt while a grid is being submitted.
 std::optional<LockFile> lock_out_submissions(const Workspace& workspace);
 
-/// True until the sweep has ended: until it is not paused and none of its runs is queued, running, held or waiting for
-/// data. True for a sweep that is not in the store.
+/// True until the sweep has ended: until none of its runs is queued, running, held or waiting for data. True for a
+/// sweep that is not in the store.
 bool may_train(const Store& store, const std::string& sweep);
 
 struct UnneededFiles {

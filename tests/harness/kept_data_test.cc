@@ -301,6 +301,20 @@ TEST_F(KeptDataTest, ASubmissionKeepsGcAwayFromItsFirstCopyOnUntilTheDatabaseKno
   EXPECT_TRUE(lock_out_submissions(workspace()));
 }
 
+TEST_F(KeptDataTest, GcKeepsTheDataOfASubmissionThatWasKilledBeforeTheDatabaseKnewIt) {
+  ok({"run", "grid.toml"});
+  write_files("new bytes");
+  write_grid("other.toml", "succeed");
+  {
+    Submission submission = prepare_submission(folder_ / "other.toml", test::program("fake-engine"), {});
+    keep_files(workspace(), submission, [](const std::string&) {});
+    write_submission(workspace(), submission);
+  }
+  fs::create_directories(workspace().sweep("killed-earlier"));  // before sweep.json was written
+  EXPECT_EQ(gc().at("data"), 2) << "those of the sweep that has ended";
+  EXPECT_THAT(copies(), SizeIs(3));
+}
+
 TEST_F(KeptDataTest, GcIsNotKeptAwayByARunInTheForeground) {
   std::string grid = test::read_text(folder_ / "grid.toml");
   grid.insert(grid.find("[axis]"), "fake.updates = 100000\nfake.sleep_ms = 20\n");

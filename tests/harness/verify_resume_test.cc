@@ -187,6 +187,26 @@ TEST_F(VerifyResumeTest, ATrainingThatFailsIsNotVerified) {
   EXPECT_TRUE(stamp().is_null());
 }
 
+TEST_F(VerifyResumeTest, OfARunThatIsInUseOrDeletedMeanwhileNothingIsRecorded) {
+  ok({"run", "grid.toml"});
+  const RunDirectory run = runs().at(0);
+  {
+    const LockFile used = LockFile::try_acquire(run.lock()).value();
+    const test::Finished verified = test::run(verify_resume());
+    EXPECT_EQ(verified.code, 1);
+    EXPECT_THAT(verified.output, HasSubstr("not verified: its folder is in use by another process; nothing was recor"));
+    EXPECT_TRUE(stamp().is_null());
+  }
+  test::Background verification(verify_resume());
+  ASSERT_TRUE(test::eventually([&] { return fs::exists(scratch() / run.id() / "stopped"); }));
+  fs::rename(run.root(), folder_ / "moved");
+  const test::Finished verified = verification.wait();
+  EXPECT_EQ(verified.code, 1);
+  EXPECT_THAT(verified.output, HasSubstr("not verified: its folder was deleted meanwhile")) << verified.errors;
+  fs::rename(folder_ / "moved", run.root());
+  EXPECT_TRUE(stamp().is_null());
+}
+
 TEST_F(VerifyResumeTest, ATrainingThatHangsIsGivenUp) {
   ok({"run", "grid.toml"});
   ok({"submit", "grid.toml", "--stall-timeout", "0.001"});
