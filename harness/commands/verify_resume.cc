@@ -77,11 +77,6 @@ std::set<std::tuple<std::string, int64_t, std::string, std::string>> origins_of(
   return origins;
 }
 
-bool have_one_origin(const RunDirectory& a, const RunDirectory& b) {
-  const auto origins = origins_of(a);
-  return origins.size() == 1 && origins == origins_of(b);
-}
-
 // The part of a line in which it differs from the other.
 std::string differing_part(const std::string& line, const std::string& other) {
   constexpr size_t kBefore = 24, kMost = 60;
@@ -174,7 +169,7 @@ class ResumeVerification {
     check.stops = end.stops;
     require_result(run.id);
     check.differences = differences_between(undisturbed, resumed);
-    if (!check.is_equal() && !check.trained_twice && !have_one_origin(undisturbed, resumed)) {
+    if (!check.is_equal() && !check.trained_twice && origins_of(undisturbed) != origins_of(resumed)) {
       say("  it differs, but it was trained by another build or on another kind of processor or device: once more "
           "without stops");
       check.trained_twice = true;

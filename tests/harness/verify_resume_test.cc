@@ -228,14 +228,17 @@ TEST_F(VerifyResumeTest, ARunThatWasTrainedElsewhereIsTrainedOnceMoreWithoutStop
   EXPECT_EQ(test::run(verify_resume()).code, 1) << "the same processor, other numbers";
   EXPECT_EQ(stamp().at("trained_twice"), false);
 
-  json start = *read_sealed(run.attempt(1) / "start.json");
-  start["processor"] = "another processor";
-  test::write_text(run.attempt(1) / "start.json", sealed(start));
-  ok({"rebuild"});
-  const test::Finished verified = test::run(verify_resume());
-  EXPECT_EQ(verified.code, 0) << verified.output << verified.errors;
-  EXPECT_THAT(verified.output, HasSubstr("compared with a second training without stops\n"));
-  EXPECT_EQ(stamp().at("trained_twice"), true);
+  const json start = *read_sealed(run.attempt(1) / "start.json");
+  for (const char* origin : {"processor", "device", "version"}) {
+    json elsewhere = start;
+    elsewhere[origin] = "another";
+    test::write_text(run.attempt(1) / "start.json", sealed(elsewhere));
+    ok({"rebuild"});
+    const test::Finished verified = test::run(verify_resume());
+    EXPECT_EQ(verified.code, 0) << origin << ": " << verified.output << verified.errors;
+    EXPECT_THAT(verified.output, HasSubstr("compared with a second training without stops\n")) << origin;
+    EXPECT_EQ(stamp().at("trained_twice"), true) << origin;
+  }
 }
 
 TEST_F(VerifyResumeTest, CtrlCLeavesNoProcessAndNoFile) {
