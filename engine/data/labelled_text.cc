@@ -231,7 +231,7 @@ std::vector<std::string> class_names(const LabelledTextOptions& data) {
 
 std::vector<std::string> class_endings(const LabelledTextOptions& data) {
   std::vector<std::string> endings = class_names(data);
-  for (std::string& ending : endings) ending.insert(0, ".");
+  for (std::string& ending : endings) ending = "." + ending;
   return endings;
 }
 
