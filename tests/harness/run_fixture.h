@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <regex>
 #include <string>
@@ -81,6 +82,15 @@ class RunTest : public testing::Test {
       }
       return false;
     });
+  }
+
+  pid_t engine_of(const RunDirectory& run) const {
+    const auto supervisor = supervisor_of(run, run.newest_begun_attempt());
+    if (!supervisor) return 0;
+    const std::string pid = std::to_string(supervisor->pid);
+    pid_t engine = 0;
+    std::ifstream("/proc/" + pid + "/task/" + pid + "/children") >> engine;
+    return engine;
   }
 
   int64_t attempts() const {

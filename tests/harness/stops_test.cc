@@ -86,15 +86,6 @@ class StopsTest : public RunTest {
     return LockFile::is_held(folder_ / "results") ||
            std::any_of(all.begin(), all.end(), [](const RunDirectory& run) { return LockFile::is_held(run.lock()); });
   }
-
-  pid_t engine_of(const RunDirectory& run) const {
-    const auto supervisor = supervisor_of(run, run.newest_begun_attempt());
-    if (!supervisor) return 0;
-    const std::string pid = std::to_string(supervisor->pid);
-    pid_t engine = 0;
-    std::ifstream("/proc/" + pid + "/task/" + pid + "/children") >> engine;
-    return engine;
-  }
 };
 
 TEST_F(StopsTest, CtrlCRightAfterTheStartCountsAsNoTry) {
