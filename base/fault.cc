@@ -21,23 +21,24 @@ namespace {
 
 uint32_t own_role = kProgram;
 
-// Adds this process to the plan's list of processes.
-void enlist() {
+// Adds a process to the plan's list of processes. One that is listed already, by its parent or before it exec'd another
+// program, changes its role.
+void enlist(pid_t pid, uint32_t role) {
   if (!detail::plan) return;
-  const int64_t start_ticks = process_start_ticks(::getpid()).value_or(0);
+  const int64_t start_ticks = process_start_ticks(pid).value_or(0);
   const int known = std::min(detail::plan->processes.load(), FaultPlan::kMostProcesses);
-  for (int i = 0; i < known; ++i) {  // a process that has exec'd another program is listed already
+  for (int i = 0; i < known; ++i) {
     FaultPlan::Process& entry = detail::plan->process[i];
-    if (entry.pid != ::getpid() || entry.start_ticks != start_ticks) continue;
-    entry.role = own_role;
+    if (entry.pid != pid || entry.start_ticks != start_ticks) continue;
+    if (role != kStarting) entry.role = role;  // it was faster than its parent
     return;
   }
   const int place = detail::plan->processes.fetch_add(1);
   if (place >= FaultPlan::kMostProcesses) return;
   FaultPlan::Process& entry = detail::plan->process[place];
-  entry.role = own_role;
+  entry.role = role;
   entry.start_ticks = start_ticks;
-  entry.pid = ::getpid();
+  entry.pid = pid;
 }
 
 [[noreturn]] void die() {
@@ -149,7 +150,7 @@ int detail::at_point(Kind kind, const char* what) {
 
 void begin(Role role) {
   own_role = role;
-  if (detail::plan) return enlist();
+  if (detail::plan) return enlist(::getpid(), role);
   const char* file = std::getenv(kPlanVariable);
   if (!file || !*file) return;
   const int fd = ::open(file, O_RDWR | O_CLOEXEC);
@@ -158,14 +159,16 @@ void begin(Role role) {
   ::close(fd);
   if (mapped == MAP_FAILED) return;
   detail::plan = static_cast<FaultPlan*>(mapped);
-  enlist();
+  enlist(::getpid(), role);
   point(kPhase, "starting");
 }
 
 void note_child() {
   own_role = kProgram;
-  enlist();
+  enlist(::getpid(), kProgram);
 }
+
+void note_spawned(pid_t pid) { enlist(pid, kStarting); }
 
 void synced(int descriptor) {
   if (!detail::plan || detail::plan->shadow[0] == 0) return;

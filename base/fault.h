@@ -9,6 +9,8 @@
 //      from it what a power cut would leave on disk.
 #pragma once
 
+#include <sys/types.h>
+
 #include <atomic>
 #include <cstdint>
 #include <filesystem>
@@ -18,8 +20,9 @@ namespace tearless::fault {
 inline constexpr const char* kPlanVariable = "TEARLESS_FAULTS";
 
 /// The role of a process, one bit each, so that a plan can select some of them. kProgram is the training program,
-/// kDaemon `tearless daemon`, kHarness any other command of tearless. (8 is kWhoIsThere.)
-enum Role : uint32_t { kHarness = 1, kSupervisor = 2, kProgram = 4, kDaemon = 16, kEverybody = 23 };
+/// kDaemon `tearless daemon`, kHarness any other command of tearless, kStarting a spawned process that has not called
+/// begin() yet. (8 is kWhoIsThere.)
+enum Role : uint32_t { kHarness = 1, kSupervisor = 2, kProgram = 4, kDaemon = 16, kStarting = 32, kEverybody = 55 };
 
 /// The kind of a call, one bit each, so that a plan can count some kinds and ignore others.
 enum Kind : uint32_t {
@@ -93,6 +96,10 @@ inline bool is_active() { return detail::plan != nullptr; }
 
 /// Registers a forked child, which is about to exec the training program. Called in the child.
 void note_child();
+
+/// Registers a spawned child, whose role is not known until it calls begin(). Called in the parent: a child that nobody
+/// knows would outlive a power cut.
+void note_spawned(pid_t pid);
 
 /// Notes that a file's bytes, or a folder's directory entries, are durable now. Called after each fsync.
 void synced(const std::filesystem::path& path);

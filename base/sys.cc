@@ -72,8 +72,10 @@ pid_t waitpid(pid_t pid, int* status, int options) {
 
 int posix_spawn(pid_t* pid, const char* program, const posix_spawn_file_actions_t* actions,
                 const posix_spawnattr_t* attributes, char* const* arguments, char* const* environment) {
-  const int error = fault::point(fault::kFork, program);
-  return error != 0 ? error : ::posix_spawn(pid, program, actions, attributes, arguments, environment);
+  if (const int error = fault::point(fault::kFork, program); error != 0) return error;
+  const int error = ::posix_spawn(pid, program, actions, attributes, arguments, environment);
+  if (error == 0) fault::note_spawned(*pid);
+  return error;
 }
 
 }  // namespace tearless::sys

@@ -20,6 +20,7 @@
 #include "base/fault.h"
 #include "tests/support/faults.h"
 #include "tests/support/paths.h"
+#include "tests/support/process.h"
 
 namespace tearless::sys_test {
 namespace {
@@ -125,6 +126,25 @@ TEST(SystemCalls, ThatAPlanFailsReturnTheErrorAndDoNothing) {
   EXPECT_EQ(faults.hits(), 15);
   EXPECT_EQ(test::read_text(file), "bytes");
   EXPECT_TRUE(fs::exists(inner) && !fs::exists(made) && !fs::exists(moved));
+}
+
+TEST(SystemCalls, AStartedProcessThatHasNotReadThePlanDiesWithEverybody) {
+  const test::TempFolder folder;
+  test::Faults faults(folder.path());
+  faults.kill_at(2, fault::kEverybody);
+  std::string program = "/bin/sleep", seconds = "600";
+  char* const arguments[] = {program.data(), seconds.data(), nullptr};
+  EXPECT_EXIT(
+      {
+        faults.begin_here();
+        pid_t spawned = 0;
+        if (sys::posix_spawn(&spawned, program.c_str(), nullptr, nullptr, arguments, environ) != 0) ::_exit(1);
+        sys::mkdir((folder / "inner").c_str());
+        ::_exit(2);
+      },
+      testing::KilledBySignal(SIGKILL), "");
+  EXPECT_EQ(faults.plan().processes, 2);
+  EXPECT_TRUE(test::eventually([&] { return faults.alive() == 0; }));
 }
 
 }  // namespace

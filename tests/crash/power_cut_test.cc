@@ -3,6 +3,7 @@
 // reported as done.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstdio>
 #include <filesystem>
 #include <regex>
@@ -28,7 +29,9 @@ std::set<std::string> runs_that(const std::string& what, const std::string& outp
   return runs;
 }
 
-void try_one(Engine engine, int64_t point) {
+// True where the power failed at the point. The harness ticks by the clock, so not every sweep passes as many: where
+// the last ones were not reached, the power fails when the first command has ended.
+bool try_one(Engine engine, int64_t point) {
   const std::string where = "the power failed at point " + std::to_string(point);
   const Sweep sweep(engine);
   test::Faults faults(sweep.folder());
@@ -44,7 +47,7 @@ void try_one(Engine engine, int64_t point) {
     fs::rename(folder, before);
     fault::power_cut(shadow, before, folder);
   }
-  EXPECT_EQ(faults.hits(), 1) << where;
+  EXPECT_TRUE(faults.hits() == 1 || first.code == 0) << where << "\n" << first.output << first.errors;
   const test::Finished second = sweep.run();
   EXPECT_EQ(second.code, 0) << where << "\n" << second.output << second.errors;
   EXPECT_EQ(difference(sweep.result(), undisturbed(engine)), "") << where << "\n" << first.output << second.output;
@@ -52,13 +55,17 @@ void try_one(Engine engine, int64_t point) {
   for (const std::string& run : runs_that("done", first.output)) {
     EXPECT_FALSE(again.contains(run)) << where << ": " << run << " was reported as done, and was lost";
   }
+  return faults.hits() > 0;
 }
 
 void try_all(Engine engine, int64_t sample) {
   const std::vector<int64_t> points = chosen_points(undisturbed_points(engine), sample, 77);
   std::printf("power cuts, %s engine: %zu of %ld points (seed %u%s)\n", engine == Engine::kFake ? "fake" : "real",
               points.size(), static_cast<long>(undisturbed_points(engine)), seed(), asked_for_all() ? ", all" : "");
-  in_parallel(points.size(), [&](size_t i) { try_one(engine, points[i]); });
+  std::atomic<size_t> happened = 0;
+  in_parallel(points.size(), [&](size_t i) { happened += try_one(engine, points[i]); });
+  std::printf("failed at %zu of %zu\n", happened.load(), points.size());
+  EXPECT_GT(happened.load() * 10, points.size() * 8);
 }
 
 TEST(PowerCut, LosesNothingThatWasReported) { try_all(Engine::kFake, 20); }
