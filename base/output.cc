@@ -26,4 +26,6 @@ int with_output_written(const std::function<int()>& program) {
   return code;
 }
 
+void print_error(const std::string& line) { std::fputs((line + "\n").c_str(), stderr); }
+
 }  // namespace tearless

@@ -43,7 +43,7 @@ constexpr Command kCommands[] = {
 };
 
 int refuse(const std::string& sentence, int code) {
-  fmt::print(stderr, "tearless-engine: {}\n", tearless::printable_lines(sentence));
+  tearless::print_error("tearless-engine: " + tearless::printable_lines(sentence));
   return code;
 }
 

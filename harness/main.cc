@@ -148,18 +148,18 @@ int main(int argc, char** argv) {
   try {
     return with_output_written([&] { return run(argc, argv); });
   } catch (const tearless::UserError& error) {
-    fmt::print(stderr, "tearless: {}\n", printable_lines(error.what()));
+    print_error("tearless: " + printable_lines(error.what()));
     return kUsage;
   } catch (const std::filesystem::filesystem_error& error) {
-    fmt::print(stderr, "tearless: cannot use {}: {}; check that path\n", printable(error.path1().string()),
-               error.code().message());
+    print_error(fmt::format("tearless: cannot use {}: {}; check that path", printable(error.path1().string()),
+                            error.code().message()));
     return kUsage;
   } catch (const std::bad_alloc&) {
-    fmt::print(stderr, "tearless: out of memory; ask for fewer runs or rows at a time, or use a larger machine\n");
+    print_error("tearless: out of memory; ask for fewer runs or rows at a time, or use a larger machine");
     return kUsage;
   } catch (const std::exception& error) {
-    fmt::print(stderr, "tearless: {} (this is a bug in tearless, not a mistake in your input)\n",
-               printable_lines(error.what()));
+    print_error(fmt::format("tearless: {} (this is a bug in tearless, not a mistake in your input)",
+                            printable_lines(error.what())));
     return kSomethingFailed;
   }
 }

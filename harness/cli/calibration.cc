@@ -19,7 +19,7 @@ std::vector<Timing> calibrations_in(const Workspace& workspace) {
   try {
     return timings_in(workspace.smoke());
   } catch (const UserError& error) {
-    print_to(stderr, "the estimate is without calibrations: {}\n", error.what());
+    notice(fmt::format("the estimate is without calibrations: {}", error.what()));
     return {};
   }
 }

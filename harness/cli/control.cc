@@ -26,7 +26,7 @@ void rebuild_if_lost(const Workspace& workspace) {
   }
   const RebuildReport report = rebuild(workspace);
   print("{} was missing: rebuilt from {} run folders\n", workspace.database().string(), report.runs);
-  for (const std::string& sentence : report.passed_over) print_to(stderr, "skipped: {}\n", sentence);
+  for (const std::string& sentence : report.passed_over) notice(fmt::format("skipped: {}", sentence));
 }
 
 nlohmann::json carry_out_here(const Request& request, Store& store, const Workspace& workspace) {

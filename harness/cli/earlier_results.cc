@@ -81,11 +81,11 @@ void report_earlier_results(const Store& store, const fs::path& grid_file, const
     const bool can_be_shown = has_frozen_grid(Workspace(globals.workspace), sweep.id);
     for (const auto& [difference, count] : counts) {
       const bool one = count == 1;
-      print_to(stderr, "{} of this grid {} in {}; {}\n", counted(count, "finished run"), one ? "differs" : "differ",
-               difference,
-               can_be_shown ? fmt::format("tearless table --sweep {}{} shows {}", sweep.id, workspace_option(globals),
-                                          one ? "it" : "them")
-                            : fmt::format("{} of sweep {}", one ? "it is" : "they are", sweep.id));
+      notice(fmt::format("{} of this grid {} in {}; {}", counted(count, "finished run"), one ? "differs" : "differ",
+                         difference,
+                         can_be_shown ? fmt::format("tearless table --sweep {}{} shows {}", sweep.id,
+                                                    workspace_option(globals), one ? "it" : "them")
+                                      : fmt::format("{} of sweep {}", one ? "it is" : "they are", sweep.id)));
     }
   }
 }

@@ -24,8 +24,8 @@ namespace {
 void report_unrecorded(const GridState& state, const Globals& globals) {
   for (const RunResult& result : state.results) {
     if (!is_unrecorded(Workspace(globals.workspace), result)) continue;
-    print_to(stderr, "run {} has ended and is not in the database yet: tearless run {}{}\n", result.id,
-             state.grid.file.string(), workspace_option(globals));
+    notice(fmt::format("run {} has ended and is not in the database yet: tearless run {}{}", result.id,
+                       state.grid.file.string(), workspace_option(globals)));
   }
 }
 
@@ -77,7 +77,7 @@ GridState state_of_sweep(const Sweep& sweep, Grid grid, std::unique_ptr<const St
   }
   const int64_t all = run_count_of(state.grid);
   if (const auto has = static_cast<int64_t>(sweep.runs.size()); has < all) {
-    print_to(stderr, "sweep {} was submitted with {} of the grid's {}\n", sweep.id, has, counted(all, "run"));
+    notice(fmt::format("sweep {} was submitted with {} of the grid's {}", sweep.id, has, counted(all, "run")));
   }
   report_unrecorded(state, globals);
   return state;
@@ -97,15 +97,15 @@ GridState state_of_same_grid(Grid grid, const std::vector<std::string>& only, co
       Sweep sweep = read_sweep(workspace, candidate.id);
       if (!best || sweep.runs.size() > best->runs.size()) best = std::move(sweep);
     } catch (const UserError& damaged) {
-      print_to(stderr, "skipped: {}\n", damaged.what());
+      notice(fmt::format("skipped: {}", damaged.what()));
     }
   }
   if (!best) {
     fail("{}, or name a sweep with --sweep: no sweep in {} is of {} as it and its base files are now", why,
          workspace.root().string(), grid.file.string());
   }
-  print_to(stderr, "{}; what follows is sweep {} of {}, which is of the same grid\n", why, best->id,
-           best->submitted_at);
+  notice(
+      fmt::format("{}; what follows is sweep {} of {}, which is of the same grid", why, best->id, best->submitted_at));
   return state_of_sweep(*best, std::move(grid), std::move(store), only, globals);
 }
 

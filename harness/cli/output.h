@@ -35,7 +35,6 @@ Shown<T> shown(const T& value) {
 /// Formats as fmt::print() does, to `out`.
 template <class... Args>
 void print_to(std::FILE* out, fmt::format_string<Shown<Args>...> format, const Args&... arguments) {
-  if (out == stderr) std::fflush(stdout);  // keeps the order if both go to the same terminal or file
   fmt::print(out, format, shown(arguments)...);
 }
 
@@ -45,7 +44,7 @@ void print(fmt::format_string<Shown<Args>...> format, const Args&... arguments) 
   fmt::print(stdout, format, shown(arguments)...);
 }
 
-/// Prints a sentence about what the command is doing as a line on standard error.
+/// Prints a sentence beside a command's output as a line on standard error, made printable.
 void notice(const std::string& sentence);
 
 /// Prints JSON to standard output. Bytes that are not UTF-8 become U+FFFD.

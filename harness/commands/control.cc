@@ -100,7 +100,7 @@ int control(Verb verb, Takes takes, const ControlOptions& options, const Globals
   };
   if (!answer.at("done").empty()) print("{}: {}\n", name_of(verb), list(answer.at("done")));
   for (const std::string id : answer.at("refused")) {
-    print_to(stderr, "{} cannot be done: run {} is {}\n", name_of(verb), id, name_of(store->run(id)->state));
+    notice(fmt::format("{} cannot be done: run {} is {}", name_of(verb), id, name_of(store->run(id)->state)));
   }
   return answer.at("refused").empty() ? kOk : kSomethingFailed;
 }

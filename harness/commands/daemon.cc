@@ -45,14 +45,15 @@ std::vector<ProgramDevice> devices(const Globals& globals) {
   try {
     return Program::find(globals.engine, std::nullopt).probe().devices;
   } catch (const UserError& error) {
-    print_to(stderr, "runs on the CPU only: {}\n", error.what());
+    notice(fmt::format("runs on the CPU only: {}", error.what()));
     return {};
   }
 }
 
 void say(const std::string& line) {
-  print("{}  {}\n", utc_now(), line);
+  std::fputs(fmt::format("{}  {}\n", utc_now(), printable(line)).c_str(), stdout);
   std::fflush(stdout);
+  std::clearerr(stdout);  // a log that does not fit on a full disk is no reason to end; events.jsonl has the events too
 }
 
 // Returns when it was asked to end.

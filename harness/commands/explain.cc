@@ -136,7 +136,7 @@ std::vector<Known> runs_of_grid(const std::string& grid, const std::string& swee
   }
   for_each_cell(state.grid, [&, only = Only(state.grid, where)](const GridPoint& point, const Exclusion* excluded) {
     if (!excluded || !only.admits(point)) return;
-    print_to(stderr, "left out: {} ({}): {}\n", describe_cell(state.grid, point), excluded->location, excluded->why);
+    notice(fmt::format("left out: {} ({}): {}", describe_cell(state.grid, point), excluded->location, excluded->why));
   });
   return runs;
 }

@@ -116,7 +116,7 @@ int collect(const GcOptions& options, const Globals& globals) {
     }
   }
   delete_copies(*store, workspace, options, freed);
-  for (const std::string& sentence : freed.skipped) print_to(stderr, "skipped: {}\n", sentence);
+  for (const std::string& sentence : freed.skipped) notice(fmt::format("skipped: {}", sentence));
   const int code = freed.skipped.empty() ? kOk : kSomethingFailed;
   if (globals.json) {
     print_json({{"dry_run", options.dry_run},

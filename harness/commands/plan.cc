@@ -256,7 +256,7 @@ int plan(const PlanOptions& options, const Globals& globals) {
   } else {
     print_plan(state, tally, globals);
   }
-  for (const std::string& error : state.errors) print_to(stderr, "{}\n", error);
+  for (const std::string& error : state.errors) notice(error);
   return state.errors.empty() ? kOk : kUsage;
 }
 

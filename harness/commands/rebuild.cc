@@ -12,7 +12,7 @@ Action command_rebuild(CLI::App&, const Globals& globals) {
   return [&globals]() -> int {
     const Workspace workspace(globals.workspace);
     const RebuildReport report = rebuild(workspace);
-    for (const std::string& sentence : report.passed_over) print_to(stderr, "skipped: {}\n", sentence);
+    for (const std::string& sentence : report.passed_over) notice(fmt::format("skipped: {}", sentence));
     print("{}: {} and {} from their folders{}\n", workspace.database().string(), counted(report.runs, "run"),
           counted(report.sweeps, "sweep"), report.kept.empty() ? "" : "; the old database was moved to " + report.kept);
     return report.passed_over.empty() ? kOk : kSomethingFailed;

@@ -144,10 +144,9 @@ std::optional<Ending> watch(const RunOptions& options, const Workspace& workspac
   std::map<std::string, std::string> labels;
   for (const RunRequest& run : submission.sweep.runs) labels[run.id] = run_label(run.coordinates, run.seed);
   if (submit && options.service.is_given()) {
-    print_to(
-        stderr,
+    notice(
         "--jobs, --runs-per-gpu, --pin, --devices and --on-end have no effect here: another tearless does the work "
-        "and decides that\n");
+        "and decides that");
   }
   const Request request{.verb = options.retry ? Verb::kRetry : Verb::kSubmit, .sweeps = {sweep}};
   if (submit && !ask_service(workspace, request)) return std::nullopt;

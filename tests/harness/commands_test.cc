@@ -204,6 +204,16 @@ TEST_F(Commands, SayThatAFullDiskDidNotTakeAllTheyPrint) {
   }
 }
 
+TEST_F(Commands, RefuseWithTheirCodeWhereNobodyCanReadWhy) {
+  for (const char* command : {"statsu", "status nowhere.toml", "table grid.toml --out none/table.txt"}) {
+    const test::Finished ended =
+        test::run({.arguments = {"/bin/sh", "-c", "exec \"$0\" " + std::string(command) + " 2>/dev/full",
+                                 test::program("tearless").string()},
+                   .folder = folder_.path()});
+    EXPECT_EQ(ended.code, 2) << command;
+  }
+}
+
 TEST_F(Commands, WritesATableToAFile) {
   EXPECT_EQ(tearless("table grid.toml --format csv --out table.csv"), "exit 0\n");
   EXPECT_THAT(test::read_text(folder_ / "table.csv"), testing::StartsWith("model.norm,place,score,mean,"));

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <future>
 #include <nlohmann/json.hpp>
 #include <regex>
 #include <set>
@@ -90,6 +91,18 @@ TEST_F(DaemonTest, TwoGridsSubmittedFromTwoTerminalsOutliveTheLogoutOfBoth) {
   RunTest calm;
   ASSERT_EQ(calm.tearless({"run", "grid.toml"}).code, 0);
   EXPECT_EQ(ok({"table", "grid.toml"}).output, calm.tearless({"table", "grid.toml"}).output);
+}
+
+TEST_F(DaemonTest, WorksOnWhereItsLogDoesNotFitOnTheDisk) {
+  test::Command daemon = command({});
+  daemon.arguments = {"/bin/sh", "-c", "exec \"$0\" daemon >/dev/full 2>&1", test::program("tearless").string()};
+  std::future<test::Finished> ended = std::async(std::launch::async, [&] { return test::run(daemon); });
+  EXPECT_TRUE(test::eventually([&] { return daemon_pid() > 0; }));
+  ok({"submit", "grid.toml"});
+  ok({"wait", "all"});
+  EXPECT_EQ(states(), (Count{{"done", 4}}));
+  ok({"stop"});
+  EXPECT_EQ(ended.get().code, 0);
 }
 
 TEST_F(DaemonTest, KilledInTheMiddleItsSuccessorAdoptsWhatRunsAndEndsWithTheSameBytes) {
