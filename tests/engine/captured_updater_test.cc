@@ -26,16 +26,13 @@
 #include "tests/engine/model/tiny_model.h"
 #include "tests/engine/on_devices.h"
 #include "tests/support/paths.h"
+#include "tests/support/sanitized.h"
 
 namespace tearless::engine::captured_updater_test {
 namespace {
 
 constexpr int32_t kVocabSize = 23;
-#ifdef __SANITIZE_ADDRESS__  // which makes emulated kernels ten times slower
-constexpr int64_t kUpdates = 9;
-#else
-constexpr int64_t kUpdates = 15;
-#endif
+constexpr int64_t kUpdates = tearless::test::kSanitized ? 9 : 15;
 
 std::vector<int32_t> sentence(std::mt19937& bits, size_t words) {
   std::vector<int32_t> tokens;

@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include "tests/engine/cuda/kernel_check.h"
+#include "tests/support/sanitized.h"
 
 namespace tearless::engine::test::kernels_attention_test {
 namespace {
@@ -308,11 +309,7 @@ TEST_P(AttentionKernel, WideHeadsWithLongSentencesGetSmallerTiles) {
 TEST_P(AttentionKernel, OnTensorCoresIsTheSame) {
   std::vector<int32_t> lengths;
   for (int32_t n = 1; n <= 50; n += n < 18 ? 1 : 6) lengths.push_back(n);
-#ifdef __SANITIZE_ADDRESS__  // which makes emulated kernels ten times slower
-  const std::vector<double> rates = {0.2};
-#else
-  const std::vector<double> rates = {0.0, 0.2};
-#endif
+  const std::vector<double> rates = tearless::test::kSanitized ? std::vector{0.2} : std::vector{0.0, 0.2};
   for (const bool causal : {false, true}) {
     for (const double p : rates) {
       const auto check = [&](const std::vector<int32_t>& queries, const std::vector<int32_t>& keys, int64_t heads,

@@ -6,9 +6,12 @@
 #include "engine/ops/adam.h"
 #include "tests/engine/model/tiny_model.h"
 #include "tests/engine/ops/op_check.h"
+#include "tests/support/sanitized.h"
 
 namespace tearless::engine::curves_test {
 namespace {
+
+constexpr int64_t kUpdates = tearless::test::kSanitized ? 3 : 10;
 
 std::vector<double> losses(const ModelOptions& options, Tape::Ops ops) {
   const std::vector<uint8_t> in_output_vocabulary = {0, 0, 1, 1, 1, 0, 1, 1, 1, 1, 1};
@@ -17,7 +20,7 @@ std::vector<double> losses(const ModelOptions& options, Tape::Ops ops) {
                                            {{6, 7}, {8, 9, 10, 4, 6}, {4}}, {3, 1, 8});
   at::Tensor first = at::zeros_like(model.parameters.values()), second = at::zeros_like(first);
   std::vector<double> curve;
-  for (int64_t n = 1; n <= 10; ++n) {
+  for (int64_t n = 1; n <= kUpdates; ++n) {
     Tape tape(Tape::Kind::kRecording, ops);
     curve.push_back(model.transformer.loss({tape, static_cast<uint32_t>(n)}, batch, 0.1).loss);
     tape.backward();

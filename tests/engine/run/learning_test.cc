@@ -11,6 +11,7 @@
 #include "engine/task/translate.h"
 #include "engine/train/trainer.h"
 #include "tests/engine/run/small_runs.h"
+#include "tests/support/sanitized.h"
 
 namespace tearless::engine::learning_test {
 namespace {
@@ -103,9 +104,7 @@ TEST(Learning, WordsBackwards) {
 // Bf16 needs CUDA's kernels; the formulas do the same arithmetic on any device, slowly: rows and matmuls in bf16, the
 // rest in fp32.
 TEST(Learning, Bf16ScoresWithinSeedNoiseOfFp32) {
-#ifdef __SANITIZE_ADDRESS__
-  GTEST_SKIP() << "a minute under the sanitizers, of code that others run";
-#endif
+  if (tearless::test::kSanitized) GTEST_SKIP() << "a minute under the sanitizers, of code that others run";
   test::SmallRuns runs;
   runs.write("train", backwards(600, 1));
   runs.write("dev", backwards(60, 2));

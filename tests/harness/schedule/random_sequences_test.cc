@@ -35,6 +35,7 @@
 #include "harness/store/rebuild.h"
 #include "harness/store/sweep_directory.h"
 #include "tests/support/paths.h"
+#include "tests/support/sanitized.h"
 
 namespace tearless::harness::random_sequences_test {
 namespace {
@@ -1082,11 +1083,7 @@ uint32_t number_or(const char* variable, uint32_t otherwise) {
 }
 
 TEST(RandomSequences, LeaveEveryRunAndSweepAsTheModelSays) {
-#ifdef __SANITIZE_ADDRESS__
-  constexpr uint32_t kSequences = 50;
-#else
-  constexpr uint32_t kSequences = 500;
-#endif
+  constexpr uint32_t kSequences = test::kSanitized ? 50 : 500;
   const bool only_one = std::getenv("TEARLESS_SEQUENCE") != nullptr;
   const uint32_t first = number_or("TEARLESS_SEQUENCE", number_or("TEARLESS_SEED", 1) * 1'000'000);
   const uint32_t count = only_one ? 1 : number_or("TEARLESS_SEQUENCES", kSequences);
