@@ -179,6 +179,23 @@ TEST_F(VerifyResumeTest, ARunThatCannotBeStoppedIsNotVerified) {
   EXPECT_FALSE(fs::exists(scratch()));
 }
 
+// Its metrics name updates that the training, as it is now, does not come to.
+TEST_F(VerifyResumeTest, ATrainingThatEndsBeforeItsFirstStopIsNotVerified) {
+  ok({"run", "grid.toml"});
+  const RunDirectory run = runs().at(0);
+  std::string metrics = test::read_text(run.metrics());
+  for (int step = 13; step <= 10'000; ++step) {
+    metrics += json{{"step", step}, {"name", "train.loss"}, {"value", 1}}.dump() + "\n";
+  }
+  test::write_text(run.metrics(), metrics);
+  write_done(run, "done", 12, "max_updates", {"scores.json", "metrics.jsonl"});
+  ok({"rebuild"});
+  const test::Finished verified = tearless({"verify-resume", "last", "--stops", "1", "--seed", kEarlyStops});
+  EXPECT_EQ(verified.code, 1);
+  EXPECT_THAT(verified.output, HasSubstr("not verified: it ended before the first stop\n")) << verified.errors;
+  EXPECT_TRUE(stamp().is_null());
+}
+
 TEST_F(VerifyResumeTest, ATrainingThatFailsIsNotVerified) {
   ok({"run", "grid.toml"});
   const test::Finished verified = test::run(verify_resume({"--set", "fake.behaviour=crash"}));
