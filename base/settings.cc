@@ -138,8 +138,9 @@ class Reader final : public SettingsVisitor {
   /// Throws UserError for a written key that no field has. `describe_all`: the description that was visited.
   void refuse_leftovers(const Describe& describe_all) {
     std::sort(found_.begin(), found_.end());
-    for (const auto& [key, value] : written_.values) {
-      if (std::binary_search(found_.begin(), found_.end(), &value)) continue;
+    for (const auto& entry : written_.values) {
+      if (std::binary_search(found_.begin(), found_.end(), &entry.second)) continue;
+      const std::string& key = entry.first;
       std::vector<std::string> known;
       for (DescribedField& f : list_settings(describe_all)) known.push_back(std::move(f.key));
       const auto in_section = [&](const std::string& other) { return other.starts_with(key + "."); };

@@ -205,7 +205,7 @@ TEST_F(Commands, SayThatAFullDiskDidNotTakeAllTheyPrint) {
 }
 
 TEST_F(Commands, RefuseWithTheirCodeWhereNobodyCanReadWhy) {
-  for (const char* command : {"statsu", "status nowhere.toml", "table grid.toml --out none/table.txt"}) {
+  for (const char* command : {"statsu", "plan nowhere.toml", "table grid.toml --out none/table.txt"}) {
     const test::Finished ended =
         test::run({.arguments = {"/bin/sh", "-c", "exec \"$0\" " + std::string(command) + " 2>/dev/full",
                                  test::program("tearless").string()},

@@ -24,7 +24,7 @@ TEST(Estimate, IsThePaceOfRunsOfTheSameShape) {
 }
 
 TEST(Estimate, IsWiderTheMoreTheRunsDifferAndTheFewerThereAre) {
-  const auto of = [](std::vector<double> seconds, int wanted) {
+  const auto of = [](const std::vector<double>& seconds, int wanted) {
     std::vector<Timing> ended;
     for (const double each : seconds) ended.push_back({.shape = "a", .updates = 100, .seconds = each});
     return estimate_of(std::vector<UntrainedRun>(static_cast<size_t>(wanted), run("a", 100)), ended);
@@ -50,13 +50,13 @@ TEST(Estimate, SaysWhichRunsItLeavesOut) {
 }
 
 // 20 updates in 4 s and one evaluation in 3 s, of 10 s altogether.
-constexpr Timing kShort{.shape = "a",
-                        .updates = 20,
-                        .seconds = 10,
-                        .training_seconds = 4,
-                        .updates_made = 20,
-                        .evaluation_seconds = 3,
-                        .evaluations = 1};
+const Timing kShort{.shape = "a",
+                    .updates = 20,
+                    .seconds = 10,
+                    .training_seconds = 4,
+                    .updates_made = 20,
+                    .evaluation_seconds = 3,
+                    .evaluations = 1};
 
 TEST(Estimate, TakesCalibrationsApartIntoUpdatesEvaluationsAndWhatIsDoneOnce) {
   UntrainedRun whole = run("a", 1000, "cpu", 2);

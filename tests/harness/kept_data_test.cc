@@ -53,7 +53,7 @@ class KeptDataTest : public ServedRunTest {
                          (policy.empty() ? "" : "[policy]\n" + policy + "\n"));
   }
 
-  test::Finished refused(std::vector<std::string> arguments) const {
+  test::Finished refused(const std::vector<std::string>& arguments) const {
     test::Finished finished = tearless(arguments);
     EXPECT_EQ(finished.code, 2) << testing::PrintToString(arguments) << finished.output << finished.errors;
     return finished;

@@ -46,7 +46,7 @@ class RunTest : public testing::Test {
   }
   test::Finished tearless(std::vector<std::string> arguments) const { return test::run(command(std::move(arguments))); }
   /// Likewise; the test fails if the command does.
-  test::Finished ok(std::vector<std::string> arguments) const {
+  test::Finished ok(const std::vector<std::string>& arguments) const {
     const test::Finished finished = tearless(arguments);
     EXPECT_EQ(finished.code, 0) << testing::PrintToString(arguments) << finished.output << finished.errors;
     return finished;
@@ -132,7 +132,7 @@ class RunTest : public testing::Test {
 
 // Ends the daemon that a test may have left.
 class ServedRunTest : public RunTest {
- protected:
+ public:
   ~ServedRunTest() override {
     tearless({"stop", "--now"});
     test::eventually([&] { return !LockFile::is_held(folder_ / "results"); });

@@ -30,7 +30,7 @@ TEST(Check, NamesTheSettingThatTheSentenceIsAboutAndNotASuggestion) {
 
 // Runs of one shape need the same memory and are equally fast.
 TEST(Check, GivesRunsOneShapeUnlessASettingChangesTheirMemoryOrSpeed) {
-  const auto shape = [](json changes) {
+  const auto shape = [](const json& changes) {
     json settings = {{"data.name", "x"}, {"data.source", "a"}, {"data.target", "b"}};
     for (const char* set : {"train", "dev", "test"}) settings[std::string("data.") + set] = "absent";
     settings.update(changes);

@@ -66,7 +66,7 @@ class ClassifySettings final : public test::SettingChecks {
     const Ended &before = trained(c.before), &after = trained(c.after);
     EXPECT_EQ(before.metrics, after.metrics);
     EXPECT_EQ(before.scores_text, after.scores_text);
-    const auto renamed = [](std::string text) {
+    const auto renamed = [](const std::string& text) {
       std::string swapped;
       std::istringstream lines(text);
       for (std::string line; std::getline(lines, line);) swapped += line == "bad" ? "good\n" : "bad\n";

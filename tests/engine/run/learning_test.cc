@@ -78,6 +78,7 @@ TEST(Learning, OneBatchIsOverfitted) {
 // Each output word depends on a source word at the other end: without attention to the right positions in the right
 // order and without knowing what was said already, nothing near this score comes out.
 TEST(Learning, WordsBackwards) {
+  if (tearless::test::kSanitized) GTEST_SKIP() << "a minute under the sanitizers, of code that others run";
   test::SmallRuns runs;
   runs.write("train", backwards(3000, 1));
   runs.write("dev", backwards(30, 2));

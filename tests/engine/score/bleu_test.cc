@@ -1,6 +1,7 @@
 // BLEU against hand-worked values, and against what multi-bleu.perl and sacreBLEU 2 printed for the same lines.
 #include "engine/score/bleu.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
