@@ -79,6 +79,7 @@ Estimate estimate_of(const std::vector<UntrainedRun>& runs, const std::vector<Ti
       const auto calibration = run.shape.empty() ? calibrated.end() : calibrated.find(run.shape);
       if (calibration == calibrated.end()) {
         ++estimate.unknown;
+        estimate.measurable += !run.shape.empty();
       } else {
         add(run, calibration->second.seconds_of(run));
         ++estimate.calibrated;

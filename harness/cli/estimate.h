@@ -23,6 +23,7 @@ struct UntrainedRun {
 struct Estimate {
   int64_t known = 0, unknown = 0;  // runs, by whether a run of their shape, or a calibration of it, has ended
   int64_t calibrated = 0;          // of the known runs, those with a calibration only
+  int64_t measurable = 0;          // of the unknown runs, those that have a shape: a calibration would make them known
   int64_t ended = 0;               // runs that the estimate of the others is made from
   double cpu_seconds = 0;          // of the known runs on the CPU: of one core, added over cores and runs
   double gpu_seconds = 0;  // of the known runs on GPUs, each alone on its GPU or sharing it as those that ended did

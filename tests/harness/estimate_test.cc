@@ -89,7 +89,9 @@ TEST(Estimate, PrefersRunsThatHaveEndedToCalibrations) {
 TEST(Estimate, DoesNotTakeACalibrationWithoutShapeForARunWithoutShape) {
   Timing without = kShort;
   without.shape = "";
-  EXPECT_EQ(estimate_of({run("", 100)}, {}, {without}).unknown, 1);
+  const Estimate estimate = estimate_of({run("", 100), run("b", 100)}, {}, {without});
+  EXPECT_EQ(estimate.unknown, 2);
+  EXPECT_EQ(estimate.measurable, 1);
 }
 
 TEST(Estimate, CountsCoresAndGpusApart) {

@@ -385,6 +385,22 @@ seeds = 3
   EXPECT_EQ(estimate().at("runs_without"), 0);
 }
 
+TEST_F(RunTest, ACalibrationLeavesOutWhatWaitsForDataWhatWasTimedAndWhatHasNoShape) {
+  test::write_text(folder_ / "there", "hello\n");
+  test::write_text(folder_ / "grid.toml", R"(title = "t"
+[axis]
+"data.train" = ["absent", "there"]
+"fake.shape" = ["small", "large", "unknown"]
+)");
+  EXPECT_EQ(tearless({"run", "grid.toml", "--only", "fake.shape=large"}).code, 1) << "one waits, one is done";
+  EXPECT_THAT(ok({"run", "grid.toml", "--calibrate"}).output, HasSubstr("1 run: 1 done\n"));
+  const nlohmann::json plan = nlohmann::json::parse(ok({"plan", "grid.toml", "--json"}).output);
+  EXPECT_EQ(plan.at("estimate").at("runs"), 1) << "small";
+  EXPECT_EQ(plan.at("estimate").at("runs_without"), 1) << "unknown";
+  EXPECT_THAT(ok({"plan", "grid.toml"}).output, testing::Not(HasSubstr("to measure it")));
+  EXPECT_THAT(ok({"run", "grid.toml", "--calibrate"}).output, HasSubstr("Nothing to calibrate: "));
+}
+
 TEST_F(RunTest, AnUnreadableCalibrationIsSaidAndThePlanIsWithoutIt) {
   fs::create_directories(folder_ / "results/smoke");
   test::write_text(folder_ / "results/smoke/tearless.db", "no database");

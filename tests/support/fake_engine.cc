@@ -99,21 +99,24 @@ json check(const json& question) {
     if (waiting_for.empty()) canonical_settings[key] = sha256_of_data(key, path, data[key]);
   }
   const std::string canonical = toml_lines(canonical_settings);
-  const auto setting = [&](const char* key, json otherwise) {
+  const auto setting = [&](const char* key, const json& otherwise) {
     return settings.contains(key) ? settings[key] : otherwise;
   };
+  // A program may know neither shape nor size; one that is cut down is of another shape.
+  const bool unknown = settings["fake.shape"] == "unknown", whole = !question.value("smoke", false);
+  const std::string shape = settings["fake.shape"].is_string() && !unknown ? settings["fake.shape"] : "";
   return {{"id", run_id(canonical)},
           {"canonical", canonical},
           {"local", toml_lines(local_settings)},
           {"data", waiting_for.empty() ? data : decltype(data)()},
           {"state", waiting_for.empty() ? "ready" : "waiting_data"},
           {"waiting_for", waiting_for},
-          {"parameters", 1000},
+          {"parameters", unknown ? json() : json(1000)},
           {"memory_bytes", 1000},
           {"updates", settings["fake.updates"]},
           {"device", setting("fake.device", "cpu")},
           {"threads", setting("fake.threads", 1)},
-          {"shape", setting("fake.shape", "")}};
+          {"shape", shape + (shape.empty() || whole ? "" : " cut down")}};
 }
 
 int check_all() {

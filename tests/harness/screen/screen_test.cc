@@ -174,7 +174,7 @@ TEST(ProgressLines, LeaveOutWhatAllRunsShareAndNothingOfASingleRun) {
 }
 
 TEST(ProgressLines, NameTheAxesThatAreShownAsThereIsRoom) {
-  const auto heading = [](std::vector<Progress> runs, size_t columns) {
+  const auto heading = [](const std::vector<Progress>& runs, size_t columns) {
     const std::string line = progress_lines(runs, columns)[0];
     return line.substr(0, line.find("  "));
   };

@@ -68,11 +68,13 @@ class Raw {
 };
 
 class ServerTest : public testing::Test {
+ public:
+  ~ServerTest() override { stop(); }
+
  protected:
   ServerTest() : workspace_(folder_.path()), path_(socket_path(workspace_)) {
     serve({.clients = 8, .patience = milliseconds(200)});
   }
-  ~ServerTest() override { stop(); }
 
   void serve(Server::Limits limits) {
     stop();
