@@ -112,6 +112,33 @@ TEST_F(ForgetTest, WithKeepResultsRunsThatNeverBeganGoAndNoneWaits) {
   EXPECT_THAT(known_runs(), IsEmpty());
 }
 
+TEST_F(ForgetTest, WithKeepResultsARunThatHadBegunIsCancelledUntilItsGridIsRunAgain) {
+  write_grid("\"succeed\"", 40);
+  ok({"daemon", "--background"});
+  ok({"submit", "grid.toml"});
+  RunDirectory some("");
+  ASSERT_TRUE(wait_for_a_run_in_the_middle(&some));
+  ok({"pause", "grid.toml"});
+  ASSERT_TRUE(test::eventually([&] { return known("SELECT id FROM runs_view WHERE state = 'running'").empty(); }));
+  ok({"forget", "grid.toml", "--yes", "--keep-results"});
+  EXPECT_THAT(known("SELECT id FROM runs_view WHERE state = 'cancelled' AND reason = 'its sweep was forgotten'"),
+              testing::Contains(some.id()));
+  EXPECT_THAT(known("SELECT id FROM runs_view WHERE state = 'queued'"), IsEmpty());
+  ok({"submit", "grid.toml"});
+  ok({"wait"});
+  EXPECT_EQ(results(), undisturbed());
+}
+
+TEST_F(ForgetTest, AnotherSweepWhoseFolderIsGoneIsNoReasonToRefuse) {
+  ok({"submit", "half.toml"});
+  ok({"submit", "grid.toml"});
+  fs::remove_all(
+      Workspace(folder_ / "results").sweep(known("SELECT id FROM sweeps_view WHERE id LIKE 'half-%'").at(0)));
+  ok({"forget", "grid.toml", "--yes"});
+  EXPECT_THAT(known_sweeps(), testing::ElementsAre(testing::StartsWith("half-")));
+  EXPECT_THAT(known_runs(), SizeIs(2));
+}
+
 TEST_F(ForgetTest, WhatRunsIsRefusedAndWhatWaitsIsNot) {
   write_grid("\"succeed\"", 40);
   ok({"daemon", "--background"});

@@ -364,6 +364,24 @@ TEST_F(KeptDataTest, ARunOfTwoSweepsReadsTheFilesOfTheOneThatIsLeft) {
   }
 }
 
+TEST_F(KeptDataTest, AfterOneIsForgottenARunReadsWhatTheNewestOfItsOtherSweepsAskedFor) {
+  write_grid("older.toml", "succeed");
+  write_grid("originals.toml", "succeed", "keep_data = false");
+  write_grid("newer.toml", "succeed");
+  ok({"submit", "older.toml"});
+  ok({"submit", "originals.toml"});
+  ok({"submit", "newer.toml", "--only", "model.kind=b"});
+  ok({"submit", "grid.toml", "--only", "model.kind=a"});
+  ok({"forget", "grid.toml", "--yes"});
+  train();
+  ASSERT_THAT(runs(), SizeIs(2));
+  for (const RunDirectory& run : runs()) {
+    const bool is_a = test::read_text(run.settings()).find("model.kind = \"a\"") != std::string::npos;
+    EXPECT_THAT(test::read_text(run.local()),
+                HasSubstr(is_a ? (folder_ / "corpus/train.en").string() : std::string("\"../../data/")));
+  }
+}
+
 // --- afterwards -----------------------------------------------------------------------------------------------------
 
 TEST_F(KeptDataTest, RetryCopiesAgainWhatGcHasDeletedOrSaysWhatIsMissing) {
