@@ -3,10 +3,13 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <cerrno>
 #include <nlohmann/json.hpp>
 
+#include "base/fault.h"
 #include "harness/store/store.h"
 #include "tests/harness/run_fixture.h"
+#include "tests/support/faults.h"
 #include "tests/support/terminal.h"
 
 namespace tearless::harness::forget_test {
@@ -127,6 +130,32 @@ TEST_F(ForgetTest, WithKeepResultsARunThatHadBegunIsCancelledUntilItsGridIsRunAg
   ok({"submit", "grid.toml"});
   ok({"wait"});
   EXPECT_EQ(results(), undisturbed());
+}
+
+// The database is the last to forget: until it has, a repetition must find what there is to do.
+TEST_F(ForgetTest, WhatTheDatabaseStillKnowsIsNotDeletedFromTheForgotten) {
+  ok({"submit", "half.toml"});
+  const fs::path forgotten = Workspace(folder_ / "results").forgotten();
+  const fs::path moved = forgotten / known_sweeps().at(0) / "0123456789abcdef";
+  fs::create_directories(moved);
+  ok({"submit", "grid.toml"});
+  ok({"forget", "grid.toml", "--yes"});
+  EXPECT_TRUE(fs::exists(moved));
+  ok({"forget", "half.toml", "--yes"});
+  EXPECT_FALSE(fs::exists(forgotten));
+}
+
+TEST_F(ForgetTest, HalfwayTheSweepIsCancelledInItsFolderToo) {
+  ok({"submit", "half.toml"});
+  test::Faults faults(folder_.path());
+  faults.fail(fault::kCommit, ENOSPC, 2, 2);  // the first is that of opening the database
+  test::Command forget = command({"forget", "half.toml", "--yes"});
+  forget.environment.merge(faults.environment());
+  EXPECT_NE(test::run(forget).code, 0);
+  EXPECT_EQ(faults.hits(), 1);
+  fs::remove(folder_ / "results/tearless.db");
+  ok({"rebuild"});
+  EXPECT_THAT(known("SELECT id FROM sweeps_view WHERE state = 'cancelled'"), SizeIs(1)) << "nothing may start its runs";
 }
 
 TEST_F(ForgetTest, AnotherSweepWhoseFolderIsGoneIsNoReasonToRefuse) {

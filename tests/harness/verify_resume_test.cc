@@ -179,6 +179,17 @@ TEST_F(VerifyResumeTest, ARunThatCannotBeStoppedIsNotVerified) {
   EXPECT_FALSE(fs::exists(scratch()));
 }
 
+TEST_F(VerifyResumeTest, ARunThatDivergedIsVerifiedToo) {
+  one_run("diverge");
+  ok({"run", "grid.toml"});
+  test::Command verification = command({"verify-resume", "last", "--stops", "1", "--seed", "1"});
+  verification.environment["FAKE_STOPS"] = "1";
+  const test::Finished verified = test::run(verification);
+  EXPECT_EQ(verified.code, 0) << verified.errors;
+  EXPECT_THAT(verified.output, HasSubstr("  equal after 1 stop (SIGTERM at update 3; seed 1)\n"));
+  EXPECT_EQ(stamp().at("outcome"), "equal");
+}
+
 // Its metrics name updates that the training, as it is now, does not come to.
 TEST_F(VerifyResumeTest, ATrainingThatEndsBeforeItsFirstStopIsNotVerified) {
   ok({"run", "grid.toml"});
