@@ -148,7 +148,7 @@ TEST_F(ForgetTest, WhatTheDatabaseStillKnowsIsNotDeletedFromTheForgotten) {
 TEST_F(ForgetTest, HalfwayTheSweepIsCancelledInItsFolderToo) {
   ok({"submit", "half.toml"});
   test::Faults faults(folder_.path());
-  faults.fail(fault::kCommit, ENOSPC, 2, 2);  // the first is that of opening the database
+  faults.fail(fault::kCommit, ENOSPC, 2, 2);  // the first is that of a tick
   test::Command forget = command({"forget", "half.toml", "--yes"});
   forget.environment.merge(faults.environment());
   EXPECT_NE(test::run(forget).code, 0);
