@@ -31,7 +31,7 @@ int execve(const char* program, char* const* arguments, char* const* environment
 int kill(pid_t pid, int signal);
 pid_t waitpid(pid_t pid, int* status, int options);
 
-/// As posix_spawn(3), returns an error number and does not set errno.
+/// As posix_spawn(3), returns an error number and does not set errno. REQUIRES: `pid` is not null.
 int posix_spawn(pid_t* pid, const char* program, const posix_spawn_file_actions_t* actions,
                 const posix_spawnattr_t* attributes, char* const* arguments, char* const* environment);
 
