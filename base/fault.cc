@@ -21,8 +21,8 @@ namespace {
 
 uint32_t own_role = kProgram;
 
-// Adds a process to the plan's list of processes. One that is listed already, by its parent or before it exec'd another
-// program, changes its role.
+// Adds a process to the plan's list of processes. A process that is listed already (its parent listed it, or it has
+// exec'd another program) changes its role, unless it has called begin() before its parent came to list it.
 void enlist(pid_t pid, uint32_t role) {
   if (!detail::plan) return;
   const int64_t start_ticks = process_start_ticks(pid).value_or(0);
@@ -30,7 +30,7 @@ void enlist(pid_t pid, uint32_t role) {
   for (int i = 0; i < known; ++i) {
     FaultPlan::Process& entry = detail::plan->process[i];
     if (entry.pid != pid || entry.start_ticks != start_ticks) continue;
-    if (role != kStarting) entry.role = role;  // it was faster than its parent
+    if (role != kStarting) entry.role = role;
     return;
   }
   const int place = detail::plan->processes.fetch_add(1);

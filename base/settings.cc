@@ -138,7 +138,7 @@ class Reader final : public SettingsVisitor {
   /// Throws UserError for a written key that no field has. `describe_all`: the description that was visited.
   void refuse_leftovers(const Describe& describe_all) {
     std::sort(found_.begin(), found_.end());
-    for (const auto& entry : written_.values) {
+    for (const auto& entry : written_.values) {  // clang 14 captures no structured binding
       if (std::binary_search(found_.begin(), found_.end(), &entry.second)) continue;
       const std::string& key = entry.first;
       std::vector<std::string> known;

@@ -64,7 +64,7 @@ void try_all(Engine engine, int64_t sample) {
               points.size(), static_cast<long>(undisturbed_points(engine)), seed(), asked_for_all() ? ", all" : "");
   std::atomic<size_t> happened = 0;
   in_parallel(points.size(), [&](size_t i) { happened += try_one(engine, points[i]); });
-  std::printf("failed at %zu of %zu\n", happened.load(), points.size());
+  std::printf("the power failed at %zu of %zu\n", happened.load(), points.size());
   EXPECT_GT(happened.load() * 10, points.size() * 8);
 }
 

@@ -12,6 +12,7 @@
 #include "base/build_stamp.h"
 #include "tests/support/paths.h"
 #include "tests/support/process.h"
+#include "tests/support/sanitized.h"
 
 namespace tearless::engine::instructions_test {
 namespace {
@@ -74,9 +75,7 @@ TEST(InstructionsGolden, OfATinyUpdateDoNotGrowByATenth) {
   const bool bless = std::getenv("TEARLESS_BLESS") != nullptr;
   const json stored = bless ? json() : json::parse(tearless::test::read_text(stored_path));
   const std::string compiler = bless ? "GNU 12.2.0, Release" : stored.at("compiler").get<std::string>();
-#if defined(__SANITIZE_ADDRESS__)
-  GTEST_SKIP() << "a sanitizer's instructions are not ours";
-#endif
+  if (tearless::test::kSanitized) GTEST_SKIP() << "a sanitizer's instructions are not ours";
   if (build_stamp().find(compiler) == std::string_view::npos) {
     GTEST_SKIP() << "the stored count is of " << compiler << ", this build is " << build_stamp();
   }

@@ -59,6 +59,12 @@ class Commands : public testing::Test {
     return std::regex_replace(text, std::regex(folder_.path().string() + "/"), "");
   }
 
+  /// `tearless ARGUMENTS`, which may redirect streams, with the others apart.
+  test::Finished in_shell(const std::string& arguments) const {
+    return test::run({.arguments = {"/bin/sh", "-c", "exec \"$0\" " + arguments, test::program("tearless").string()},
+                      .folder = folder_.path()});
+  }
+
   static json parse(const std::string& text) { return json::parse(text.substr(0, text.rfind("exit "))); }
 
   test::TempFolder folder_;
@@ -193,10 +199,7 @@ TEST_F(Commands, ReportsAWorkspaceThatCannotBeReached) {
 
 TEST_F(Commands, SayThatAFullDiskDidNotTakeAllTheyPrint) {
   for (const char* command : {"--version", "status", "manual"}) {  // the last prints more than a buffer holds
-    const test::Finished ended =
-        test::run({.arguments = {"/bin/sh", "-c", "exec \"$0\" " + std::string(command) + " >/dev/full",
-                                 test::program("tearless").string()},
-                   .folder = folder_.path()});
+    const test::Finished ended = in_shell(std::string(command) + " >/dev/full");
     EXPECT_EQ(ended.errors,
               "tearless: standard output took only a part of what was printed; check that its disk is not full\n")
         << command;
@@ -206,11 +209,7 @@ TEST_F(Commands, SayThatAFullDiskDidNotTakeAllTheyPrint) {
 
 TEST_F(Commands, RefuseWithTheirCodeWhereNobodyCanReadWhy) {
   for (const char* command : {"statsu", "plan nowhere.toml", "table grid.toml --out none/table.txt"}) {
-    const test::Finished ended =
-        test::run({.arguments = {"/bin/sh", "-c", "exec \"$0\" " + std::string(command) + " 2>/dev/full",
-                                 test::program("tearless").string()},
-                   .folder = folder_.path()});
-    EXPECT_EQ(ended.code, 2) << command;
+    EXPECT_EQ(in_shell(std::string(command) + " 2>/dev/full").code, 2) << command;
   }
 }
 

@@ -38,6 +38,19 @@ class ForgetTest : public ServedRunTest {
   }
   std::vector<std::string> known_runs() { return known("SELECT id FROM runs_view"); }
   std::vector<std::string> known_sweeps() { return known("SELECT id FROM sweeps_view"); }
+  // With a daemon, until a run, which is returned, is in the middle.
+  RunDirectory begin_to_train() {
+    write_grid("\"succeed\"", 40);
+    ok({"daemon", "--background"});
+    ok({"submit", "grid.toml"});
+    RunDirectory some("");
+    EXPECT_TRUE(wait_for_a_run_in_the_middle(&some));
+    return some;
+  }
+  void pause() {
+    ok({"pause", "grid.toml"});
+    EXPECT_TRUE(test::eventually([&] { return known("SELECT id FROM runs_view WHERE state = 'running'").empty(); }));
+  }
   std::vector<fs::path> checkpoints() const {
     std::vector<fs::path> all;
     for (const RunDirectory& run : runs()) {
@@ -116,13 +129,8 @@ TEST_F(ForgetTest, WithKeepResultsRunsThatNeverBeganGoAndNoneWaits) {
 }
 
 TEST_F(ForgetTest, WithKeepResultsARunThatHadBegunIsCancelledUntilItsGridIsRunAgain) {
-  write_grid("\"succeed\"", 40);
-  ok({"daemon", "--background"});
-  ok({"submit", "grid.toml"});
-  RunDirectory some("");
-  ASSERT_TRUE(wait_for_a_run_in_the_middle(&some));
-  ok({"pause", "grid.toml"});
-  ASSERT_TRUE(test::eventually([&] { return known("SELECT id FROM runs_view WHERE state = 'running'").empty(); }));
+  const RunDirectory some = begin_to_train();
+  pause();
   ok({"forget", "grid.toml", "--yes", "--keep-results"});
   EXPECT_THAT(known("SELECT id FROM runs_view WHERE state = 'cancelled' AND reason = 'its sweep was forgotten'"),
               testing::Contains(some.id()));
@@ -169,16 +177,11 @@ TEST_F(ForgetTest, AnotherSweepWhoseFolderIsGoneIsNoReasonToRefuse) {
 }
 
 TEST_F(ForgetTest, WhatRunsIsRefusedAndWhatWaitsIsNot) {
-  write_grid("\"succeed\"", 40);
-  ok({"daemon", "--background"});
-  ok({"submit", "grid.toml"});
-  RunDirectory some("");
-  ASSERT_TRUE(wait_for_a_run_in_the_middle(&some));
+  begin_to_train();
   const test::Finished refused = tearless({"forget", "grid.toml", "--yes"});
   EXPECT_EQ(refused.code, 2);
   EXPECT_THAT(refused.errors, HasSubstr(" is running; wait for it, or cancel it first: tearless cancel "));
-  ok({"pause", "grid.toml"});
-  ASSERT_TRUE(test::eventually([&] { return known("SELECT id FROM runs_view WHERE state = 'running'").empty(); }));
+  pause();
   ok({"forget", "grid.toml", "--yes"});
   EXPECT_THAT(known_runs(), IsEmpty());
   EXPECT_THAT(ok({"status"}).output, Not(HasSubstr("grid-")));
