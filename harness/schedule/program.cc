@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/json_line.h"
 #include "base/sys.h"
 #include "harness/devices/machine.h"
 #include "harness/schedule/spawn.h"
@@ -172,10 +173,10 @@ void hold(const fs::path& program, std::vector<Talk> talks) {
   }
 }
 
-std::optional<int64_t> number_or_pending(const json& record, const char* key) {
-  const json value = record.value(key, json());
-  if (!value.is_number()) return std::nullopt;
-  return value.get<int64_t>();
+/// Unset as long as the data are not prepared: null, or missing.
+std::optional<int64_t> number_or_pending(const JsonValue& line, std::string_view key) {
+  const JsonValue* value = find_member(line, key);
+  return value && !value->IsNull() ? std::optional(number_at(line, key)) : std::nullopt;
 }
 
 std::string line_of(CheckQuestion question) {
@@ -186,31 +187,36 @@ std::string line_of(CheckQuestion question) {
 }
 
 /// `last`: of an earlier answer, which is shared if it is equal: of 100,000 runs most read the same files.
-std::shared_ptr<const InputFiles> input_files_from(const json& line, const std::shared_ptr<const InputFiles>& last) {
-  const auto named = line.find("data");
-  if (named == line.end()) return nullptr;
-  InputFiles files = named->get<InputFiles>();
-  std::erase_if(files, [](const auto& of_key) { return of_key.second.empty(); });
+std::shared_ptr<const InputFiles> input_files_from(const JsonValue& line,
+                                                   const std::shared_ptr<const InputFiles>& last) {
+  if (!find_member(line, "data")) return nullptr;
+  InputFiles files;
+  for (const auto& [key, checksums] : object_at(line, "data")) {
+    if (!checksums.IsObject()) throw JsonLineError("\"data\" does not give the files of each setting");
+    for (const auto& [ending, checksum] : checksums.GetObject()) {
+      files[std::string(as_text(key))].emplace(as_text(ending), as_text(checksum));
+    }
+  }
   return last && *last == files ? last : std::make_shared<const InputFiles>(std::move(files));
 }
 
-CheckAnswer answer_from(const json& line, const std::shared_ptr<const InputFiles>& last_files) {
+CheckAnswer answer_from(const JsonValue& line, const std::shared_ptr<const InputFiles>& last_files) {
   CheckAnswer answer;
-  answer.error = line.value("error", "");
-  answer.key = line.value("key", "");
+  answer.error = text_at(line, "error", "");
+  answer.key = text_at(line, "key", "");
   if (!answer.error.empty()) return answer;
-  answer.id = line.at("id");
-  answer.canonical = line.at("canonical");
-  answer.local = line.value("local", "");
-  answer.waiting = line.value("state", "ready") == "waiting_data";
-  answer.waiting_for = line.value("waiting_for", "");
+  answer.id = text_at(line, "id");
+  answer.canonical = text_at(line, "canonical");
+  answer.local = text_at(line, "local", "");
+  answer.waiting = text_at(line, "state", "ready") == "waiting_data";
+  answer.waiting_for = text_at(line, "waiting_for", "");
   answer.parameters = number_or_pending(line, "parameters");
   answer.memory_bytes = number_or_pending(line, "memory_bytes");
-  answer.updates = line.value("updates", int64_t{0});
-  answer.evaluations = line.value("evaluations", int64_t{0});
-  answer.device = line.value("device", "cpu");
-  answer.threads = line.value("threads", 1);
-  answer.shape = line.value("shape", "");
+  answer.updates = number_at(line, "updates", 0);
+  answer.evaluations = number_at(line, "evaluations", 0);
+  answer.device = text_at(line, "device", "cpu");
+  answer.threads = static_cast<int>(number_at(line, "threads", 1));
+  answer.shape = text_at(line, "shape", "");
   answer.data = input_files_from(line, last_files);
   return answer;
 }
@@ -260,15 +266,15 @@ void Program::check(size_t count, const std::function<CheckQuestion(size_t)>& qu
                        return line_of(question(asked++));
                      },
                      .on_line =
-                         [&answered, name, begin, end, answers,
+                         [&answered, name, begin, end, answers, parser = std::make_shared<JsonLineParser>(),
                           last_files = std::shared_ptr<const InputFiles>()](std::string_view line) mutable {
                            const size_t number = ++*answers;
                            if (begin + number > end) return;
                            try {
-                             CheckAnswer answer = answer_from(json::parse(line), last_files);
+                             CheckAnswer answer = answer_from(parser->parse(line), last_files);
                              last_files = answer.data;
                              answered(begin + number - 1, std::move(answer));
-                           } catch (const json::exception& error) {
+                           } catch (const JsonLineError& error) {
                              fail("{}: answer {} is not as docs/run_directory.md describes: {}", name, number,
                                   error.what());
                            }

@@ -71,7 +71,24 @@ RunRecord run_from(Statement& row) {
           .label = ""};
 }
 
-JobRecord job_from(Statement& row) {
+/// Makes the labels of runs that are read one after another. The runs of a cell follow each other and have the same
+/// coordinates, which are parsed once.
+class Labels {
+ public:
+  std::string of(const SQLite::Column& coordinates, int64_t seed) {
+    if (const char* text = coordinates.getText(); text_ != text) {
+      parsed_ = understood(coordinates, as_json);
+      text_ = text;
+    }
+    return run_label(parsed_, seed);
+  }
+
+ private:
+  std::string text_;
+  nlohmann::ordered_json parsed_;
+};
+
+JobRecord job_from(Statement& row, Labels& labels) {
   return {.id = row.getColumn(0).getString(),
           .state = understood(row.getColumn(1), state_named),
           .failure = understood(row.getColumn(2), failure_named),
@@ -83,7 +100,7 @@ JobRecord job_from(Statement& row) {
           .memory_bytes = row.getColumn(13).getInt64(),
           .rank = row.getColumn(7).getInt64(),
           .place = row.getColumn(8).getInt64(),
-          .label = run_label(understood(row.getColumn(9), as_json), row.getColumn(10).getInt64()),
+          .label = labels.of(row.getColumn(9), row.getColumn(10).getInt64()),
           .has_settings = row.getColumn(11).getInt() != 0};
 }
 
@@ -305,7 +322,8 @@ std::vector<JobRecord> Store::jobs_of(const std::string& sweep, bool pending_onl
                                          pending_only ? "AND state IN ('queued', 'running')" : ""));
   row.bind(1, sweep);
   std::vector<JobRecord> jobs;
-  while (row.executeStep()) jobs.push_back(job_from(row));
+  Labels labels;
+  while (row.executeStep()) jobs.push_back(job_from(row, labels));
   return jobs;
 }
 
@@ -314,7 +332,8 @@ JobRecord Store::job(const std::string& sweep, const std::string& run) const {
   row.bind(1, run);
   row.bind(2, sweep);
   if (!row.executeStep()) throw std::logic_error(fmt::format("sweep {} has no run {}", sweep, run));
-  return job_from(row);
+  Labels labels;
+  return job_from(row, labels);
 }
 
 std::string Store::label_axes_of(const std::string& sweep) const {

@@ -1,10 +1,15 @@
 #include "harness/store/sweep_directory.h"
 
+#include <rapidjson/stringbuffer.h>
+#include <rapidjson/writer.h>
+
 #include <fstream>
+#include <utility>
 
 #include "base/error.h"
 #include "base/files.h"
 #include "base/hash.h"
+#include "base/json_line.h"
 #include "base/run_directory.h"
 #include "base/sealed_json.h"
 #include "base/time.h"
@@ -17,29 +22,57 @@ using nlohmann::ordered_json;
 
 namespace {
 
-ordered_json to_json(const RunRequest& run) {
-  ordered_json line = {{"id", run.id}, {"updates", run.updates}, {"coordinates", run.coordinates}, {"seed", run.seed}};
-  if (!run.waiting_for.empty()) line["waiting_for"] = run.waiting_for;
-  return line;
+using Writer = rapidjson::Writer<rapidjson::StringBuffer>;
+
+void put(Writer& line, std::string_view key, std::string_view text) {
+  line.Key(key.data(), static_cast<rapidjson::SizeType>(key.size()));
+  line.String(text.data(), static_cast<rapidjson::SizeType>(text.size()));
 }
 
-std::string lines_of(const Sweep& sweep) {
-  std::string lines;
-  for (const RunRequest& run : sweep.runs) lines += to_json(run).dump() + "\n";
-  return lines;
+void put(Writer& line, std::string_view key, int64_t number) {
+  line.Key(key.data(), static_cast<rapidjson::SizeType>(key.size()));
+  line.Int64(number);
+}
+
+/// One line for each run, with the members that put_members(line, run) writes.
+template <class PutMembers>
+std::string lines_of(const Sweep& sweep, PutMembers put_members) {
+  rapidjson::StringBuffer lines;
+  for (const RunRequest& run : sweep.runs) {
+    Writer line(lines);
+    line.StartObject();
+    put_members(line, run);
+    line.EndObject();
+    lines.Put('\n');
+  }
+  return {lines.GetString(), lines.GetSize()};
+}
+
+// The sweep's id is made of these bytes: an edit here would make every sweep that is submitted again a new one.
+std::string run_lines_of(const Sweep& sweep) {
+  return lines_of(sweep, [](Writer& line, const RunRequest& run) {
+    put(line, "id", run.id);
+    put(line, "updates", run.updates);
+    line.Key("coordinates");
+    line.StartObject();
+    for (const auto& [axis, label] : run.coordinates.items()) put(line, axis, label.get_ref<const std::string&>());
+    line.EndObject();
+    put(line, "seed", run.seed);
+    if (!run.waiting_for.empty()) put(line, "waiting_for", run.waiting_for);
+  });
 }
 
 std::string job_lines_of(const Sweep& sweep) {
-  std::string lines;
-  for (const RunRequest& run : sweep.runs) {
-    const ordered_json line = {
-        {"id", run.id},           {"canonical", run.canonical},
-        {"local", run.local},     {"device", run.device},
-        {"threads", run.threads}, {"rank", run.rank},
-        {"shape", run.shape},     {"memory_bytes", run.memory_bytes ? json(*run.memory_bytes) : json()}};
-    lines += line.dump() + "\n";
-  }
-  return lines;
+  return lines_of(sweep, [](Writer& line, const RunRequest& run) {
+    put(line, "id", run.id);
+    put(line, "canonical", run.canonical);
+    put(line, "local", run.local);
+    put(line, "device", run.device);
+    put(line, "threads", run.threads);
+    put(line, "rank", run.rank);
+    put(line, "shape", run.shape);
+    if (run.memory_bytes) put(line, "memory_bytes", *run.memory_bytes);
+  });
 }
 
 json to_json(const std::vector<KeptFile>& files) {
@@ -61,21 +94,43 @@ void read_jobs(const fs::path& file, Sweep& sweep) {
   const std::string text = read_file(file);
   const std::vector<std::string_view> lines = split_lines(text);
   if (lines.size() != sweep.runs.size()) fail("{} is not complete; submit the sweep's grid again", file.string());
+  JsonLineParser parser;
   for (size_t i = 0; i < lines.size(); ++i) {
-    const json line = json::parse(lines[i]);
+    const JsonValue& line = parser.parse(lines[i]);
     RunRequest& run = sweep.runs[i];
-    if (line.at("id") != run.id) fail("{} does not belong to runs.jsonl; submit the sweep's grid again", file.string());
-    run.canonical = line.at("canonical");
+    if (text_at(line, "id") != run.id) {
+      fail("{} does not belong to runs.jsonl; submit the sweep's grid again", file.string());
+    }
+    run.canonical = text_at(line, "canonical");
     if (!run.canonical.empty() && run_id(run.canonical) != run.id) {
       fail("{} was changed: the settings of run {} no longer have that id; submit the sweep's grid again",
            file.string(), run.id);
     }
-    run.local = line.at("local");
-    run.device = line.at("device");
-    run.threads = line.at("threads");
-    run.rank = line.at("rank");
-    run.shape = line.value("shape", "");
-    if (const json memory = line.value("memory_bytes", json()); memory.is_number()) run.memory_bytes = memory;
+    run.local = text_at(line, "local");
+    run.device = text_at(line, "device");
+    run.threads = static_cast<int>(number_at(line, "threads"));
+    run.rank = number_at(line, "rank");
+    run.shape = text_at(line, "shape", "");
+    const JsonValue* memory = find_member(line, "memory_bytes");  // null of an older tearless: not known
+    if (memory && memory->IsInt64()) run.memory_bytes = memory->GetInt64();
+  }
+}
+
+void read_runs(std::string_view texts, Sweep& sweep) {
+  JsonLineParser parser;
+  for (const std::string_view text : split_lines(texts)) {
+    const JsonValue& line = parser.parse(text);
+    auto coordinates = ordered_json::object();
+    for (const auto& [axis, label] : object_at(line, "coordinates")) coordinates[as_text(axis)] = as_text(label);
+    sweep.runs.push_back({.id = std::string(text_at(line, "id")),
+                          .canonical = "",
+                          .waiting_for = std::string(text_at(line, "waiting_for", "")),
+                          .parameters = std::nullopt,
+                          .memory_bytes = std::nullopt,
+                          .updates = number_at(line, "updates"),
+                          .coordinates = std::move(coordinates),
+                          .seed = number_at(line, "seed"),
+                          .local = ""});
   }
 }
 
@@ -110,7 +165,7 @@ void replay_events(const fs::path& file, Sweep& sweep) {
   }
 }
 
-[[noreturn]] void fail_damaged(const fs::path& folder, const json::exception& error) {
+[[noreturn]] void fail_damaged(const fs::path& folder, const std::exception& error) {
   fail("{} is damaged ({}); delete that folder and submit its grid again", folder.string(), error.what());
 }
 
@@ -124,7 +179,7 @@ std::string id_of_texts(const std::string& grid_file, std::string_view grid_text
 }  // namespace
 
 std::string sweep_id(const Sweep& sweep, std::string_view grid_text) {
-  return id_of_texts(sweep.grid_file, grid_text, lines_of(sweep));
+  return id_of_texts(sweep.grid_file, grid_text, run_lines_of(sweep));
 }
 
 void freeze_sweep(const Workspace& workspace, const Sweep& sweep, std::string_view grid_text) {
@@ -132,7 +187,7 @@ void freeze_sweep(const Workspace& workspace, const Sweep& sweep, std::string_vi
   make_folders(folder);
   if (!fs::exists(folder / "sweep.json")) {
     write_atomically(folder / "grid.toml", grid_text);
-    write_atomically(folder / "runs.jsonl", lines_of(sweep));
+    write_atomically(folder / "runs.jsonl", run_lines_of(sweep));
   }
   write_atomically(folder / "jobs.jsonl", job_lines_of(sweep));
   const json about = {
@@ -175,21 +230,12 @@ Sweep read_sweep(const Workspace& workspace, const std::string& id) {
           "{}: grid.toml and runs.jsonl are no longer what was submitted; delete that folder and submit its grid again",
           folder.string());
     }
-    for (const std::string_view line : split_lines(texts)) {
-      const ordered_json run = ordered_json::parse(line);
-      sweep.runs.push_back({.id = run.at("id"),
-                            .canonical = "",
-                            .waiting_for = run.value("waiting_for", ""),
-                            .parameters = std::nullopt,
-                            .memory_bytes = std::nullopt,
-                            .updates = run.at("updates"),
-                            .coordinates = run.at("coordinates"),
-                            .seed = run.at("seed"),
-                            .local = ""});
-    }
+    read_runs(texts, sweep);
     read_jobs(folder / "jobs.jsonl", sweep);
     replay_events(folder / "events.jsonl", sweep);
     return sweep;
+  } catch (const JsonLineError& error) {
+    fail_damaged(folder, error);
   } catch (const json::exception& error) {
     fail_damaged(folder, error);
   }

@@ -7,12 +7,12 @@
 
 namespace tearless::test {
 
-/// The message of the UserError that `action` throws, or "".
-template <class Action>
+/// The message of the Error that `action` throws, or "".
+template <class Error = UserError, class Action>
 std::string error_of(Action&& action) {
   try {
     action();
-  } catch (const UserError& error) {
+  } catch (const Error& error) {
     return error.what();
   }
   return "";

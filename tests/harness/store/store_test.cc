@@ -195,6 +195,82 @@ TEST_F(StoreTest, KeepsASweepInTheGridsOrderWithItsCoordinates) {
   EXPECT_EQ(store_->ids_in(RunState::kQueued), (std::vector<std::string>{"bb", "aa"}));
 }
 
+TEST_F(StoreTest, KeepsEachOfManyRunsAsItWasRequested) {
+  const auto nth = [](int64_t i) {
+    RunRequest run = request("run " + std::to_string(i));
+    run.canonical = "a = " + std::to_string(i) + "\n";
+    if (i % 3 == 0) run.parameters = 1000 + i;
+    if (i % 3 != 0) run.memory_bytes = 2000 + i;
+    run.updates = 3000 + i;
+    run.coordinates = {{"axis", "point " + std::to_string(i / 7)}};
+    run.seed = 4000 + i;
+    run.local = "threads = " + std::to_string(i);
+    run.device = i % 2 == 0 ? "cpu" : "cuda";
+    run.threads = static_cast<int>(5000 + i);
+    run.rank = 6000 - i;
+    run.shape = "shape " + std::to_string(i);
+    return run;
+  };
+  std::vector<RunRequest> runs;
+  for (const int64_t i : {77, 3}) runs.push_back(nth(i));  // known to another sweep already
+  store_->submit(sweep("another", runs));
+  for (int64_t i = 0; i < 160; ++i) runs.push_back(nth(i));  // a third time in one sweep: 77 and 3
+  runs.push_back(nth(150));                                  // and one twice that is new
+  store_->submit(sweep("s", runs));
+
+  const std::vector<RunRecord> records = store_->runs_of("s");
+  const std::vector<JobRecord> jobs = store_->jobs_of("s", /*pending_only=*/false);
+  ASSERT_EQ(records.size(), runs.size());
+  ASSERT_EQ(jobs.size(), runs.size());
+  for (size_t place = 0; place < runs.size(); ++place) {
+    const RunRequest& run = runs[place];
+    SCOPED_TRACE(run.id);
+    EXPECT_EQ(records[place].id, run.id);
+    EXPECT_EQ(records[place].canonical, run.canonical);
+    EXPECT_EQ(records[place].parameters, run.parameters);
+    EXPECT_EQ(records[place].memory_bytes, run.memory_bytes);
+    EXPECT_EQ(records[place].updates, run.updates);
+    EXPECT_EQ(records[place].threads, run.threads);
+    EXPECT_EQ(records[place].shape, run.shape);
+    EXPECT_EQ(records[place].coordinates, run.coordinates);
+    EXPECT_EQ(records[place].seed, run.seed);
+    EXPECT_EQ(jobs[place].device, run.device);
+    EXPECT_EQ(jobs[place].rank, run.rank);
+    EXPECT_EQ(jobs[place].place, static_cast<int64_t>(place));
+    EXPECT_EQ(jobs[place].label, run_label(run.coordinates, run.seed));
+  }
+  EXPECT_EQ(store_->local_text(runs[100].id), runs[100].local);
+  EXPECT_EQ(store_->ids_in(RunState::kQueued).size(), 160u);
+}
+
+TEST_F(StoreTest, ASecondSubmissionFillsInWhatWasNotKnownAndKeepsWhatWas) {
+  RunRequest bare = request("aa");
+  bare.canonical = "";
+  store_->submit(sweep("s", {bare}));
+  RunRequest whole = request("aa");
+  whole.parameters = 7;
+  whole.memory_bytes = 8;
+  whole.shape = "shape";
+  whole.updates = 20;
+  whole.local = "threads = 2";
+  whole.device = "cuda";
+  whole.threads = 2;
+  store_->submit(sweep("s", {whole}));
+  bare.updates = 5;
+  bare.canonical = "a = 2\n";
+  bare.local = "threads = 3";
+  bare.threads = 3;
+  store_->submit(sweep("s", {bare}));
+  const RunRecord run = store_->run("aa").value();
+  EXPECT_EQ(run.canonical, "a = 1\n");
+  EXPECT_EQ(run.parameters, 7);
+  EXPECT_EQ(run.memory_bytes, 8);
+  EXPECT_EQ(run.shape, "shape");
+  EXPECT_EQ(run.updates, 20);
+  EXPECT_EQ(run.threads, 3) << "where and how it runs: as it was last asked for";
+  EXPECT_EQ(store_->local_text("aa"), "threads = 3");
+}
+
 TEST_F(StoreTest, ASecondSubmissionLeavesStatesAsTheyAre) {
   store_->submit(sweep("s", {request("aa")}));
   store_->move("aa", RunState::kQueued, RunState::kRunning);

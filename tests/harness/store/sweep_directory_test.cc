@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "base/files.h"
+#include "base/hash.h"
 #include "base/run_directory.h"
 #include "tests/support/error_of.h"
 #include "tests/support/paths.h"
@@ -134,7 +135,26 @@ TEST_F(SweepFolder, JobsOfAnotherSweepAreRefused) {
   EXPECT_THAT(refusal_of(run_id("n = 2\n"), run_id("n = 3\n")), HasSubstr("jobs.jsonl does not belong to runs.jsonl"));
   EXPECT_THAT(refusal_of("n = 1", "n = 7"), HasSubstr("was changed: the settings of run " + run_id("n = 1\n")));
   EXPECT_THAT(refusal_of(jobs.substr(0, jobs.find('\n') + 1), ""), HasSubstr("is not complete"));
+  const std::string damaged = "is damaged (\"threads\" is not a whole number); delete that folder";
+  EXPECT_THAT(refusal_of("\"threads\":2", "\"threads\":true"), HasSubstr(damaged));
   test::write_text(file("jobs.jsonl"), "{\"id\": \n{\n");
+  EXPECT_THAT(error_of([&] { read(); }), HasSubstr("is damaged"));
+}
+
+TEST_F(SweepFolder, HasItsIdOfTheseBytes) {
+  // An edit of how they are written would make every sweep that is submitted again a new one.
+  EXPECT_EQ(read_file(file("runs.jsonl")), R"({"id":")" + run_id("n = 1\n") +
+                                               R"(","updates":7,"coordinates":{"axis":"é"},"seed":3})"
+                                               "\n"
+                                               R"({"id":")" +
+                                               run_id("n = 2\n") +
+                                               R"(","updates":7,"coordinates":{"axis":"é"},"seed":3})"
+                                               "\n");
+  EXPECT_EQ(sweep_.id, "g-" + sha256("grid text" + read_file(file("runs.jsonl"))).substr(0, 8));
+}
+
+TEST_F(SweepFolder, WithAnEventThatIsNoEventIsDamaged) {
+  log_event(workspace_, sweep_.id, "priority", {{"priority", "high"}});
   EXPECT_THAT(error_of([&] { read(); }), HasSubstr("is damaged"));
 }
 
