@@ -32,7 +32,7 @@ int64_t number_in(const JsonValue& value, std::string_view key) {
 
 const JsonValue& JsonLineParser::parse(std::string_view line) {
   document_.SetNull();
-  document_.GetAllocator().Clear();
+  allocator_.Clear();
   // Iterative: the recursive parser would overflow the stack on a line of 100,000 brackets.
   document_.Parse<rapidjson::kParseIterativeFlag | rapidjson::kParseValidateEncodingFlag>(line.data(), line.size());
   if (document_.HasParseError()) {

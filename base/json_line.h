@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <stdexcept>
 #include <string_view>
+#include <vector>
 
 namespace tearless {
 
@@ -18,14 +19,21 @@ class JsonLineError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Parses lines one after another.
+/// Parses lines one after another, in memory of its own: to allocate and free what a line needs would take as long as to
+/// parse it.
 class JsonLineParser {
  public:
+  JsonLineParser() : memory_(1 << 16), allocator_(memory_.data(), memory_.size()), document_(&allocator_) {}
+  JsonLineParser(const JsonLineParser&) = delete;
+  JsonLineParser& operator=(const JsonLineParser&) = delete;
+
   /// The object that is the line. JsonLineError for anything else. The object, and texts of it, are valid until the
   /// next call.
   const JsonValue& parse(std::string_view line);
 
  private:
+  std::vector<char> memory_;  // a longer line allocates more
+  rapidjson::MemoryPoolAllocator<> allocator_;
   rapidjson::Document document_;
 };
 

@@ -18,22 +18,26 @@ namespace {
 /// answer.
 int answer_lines() {
   std::string questions, answers;
-  const auto answer = [&](const std::string& line) { answers.append(check_line(line).dump()).push_back('\n'); };
+  const auto answer = [&](CheckBatch& batch, std::string_view line) {
+    answers.append(batch.answer(line).dump()).push_back('\n');
+  };
   std::array<char, 1 << 16> buffer;
   while (true) {
     const ssize_t got = ::read(STDIN_FILENO, buffer.data(), buffer.size());
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) break;
     questions.append(buffer.data(), static_cast<size_t>(got));
+    CheckBatch batch;
     size_t begin = 0;
     for (size_t end; (end = questions.find('\n', begin)) != std::string::npos; begin = end + 1) {
-      answer(questions.substr(begin, end - begin));
+      answer(batch, std::string_view(questions).substr(begin, end - begin));
     }
     questions.erase(0, begin);
     std::cout << answers << std::flush;
     answers.clear();
   }
-  if (!questions.empty()) answer(questions);
+  CheckBatch last;
+  if (!questions.empty()) answer(last, questions);
   std::cout << answers << std::flush;
   return kExitDone;
 }

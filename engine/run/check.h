@@ -1,8 +1,10 @@
 // Checks configurations without training them: `tearless-engine check`.
 #pragma once
 
-#include <iosfwd>
-#include <nlohmann/json_fwd.hpp>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
 
 #include "engine/run/run_options.h"
 
@@ -11,7 +13,20 @@ namespace tearless::engine {
 /// The answer of the check protocol (docs/run_directory.md) for these settings. Computes the checksums of the corpora.
 nlohmann::json check_run(RunOptions options);
 
-/// Answers one line of the protocol. Invalid settings give {"error": …}.
-nlohmann::json check_line(const std::string& line);
+/// Answers lines of the check protocol that arrived together, as of one moment: of a line that differs from the one
+/// before in `train.seed` alone, as those of a cell do, only the canonical text and the id are computed.
+class CheckBatch {
+ public:
+  /// Invalid settings give {"error": …}.
+  nlohmann::json answer(std::string_view line);
+
+ private:
+  struct Last {
+    std::string before_seed, after_seed;  // the line around the digits
+    RunOptions options;
+    nlohmann::json answer;
+  };
+  std::optional<Last> last_;
+};
 
 }  // namespace tearless::engine

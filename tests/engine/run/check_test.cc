@@ -6,6 +6,9 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <vector>
 
 #include "base/hash.h"
 #include "tests/engine/run/small_digits.h"
@@ -17,7 +20,7 @@ namespace {
 using nlohmann::json;
 
 json answer_to(const json& settings) {
-  return check_line(json{{"settings", settings}, {"folder", "/"}, {"folders", json::object()}}.dump());
+  return CheckBatch().answer(json{{"settings", settings}, {"folder", "/"}, {"folders", json::object()}}.dump());
 }
 
 TEST(Check, NamesTheSettingThatTheSentenceIsAboutAndNotASuggestion) {
@@ -68,7 +71,7 @@ TEST(Check, SaysHowManyUpdatesAndEvaluationsThereAreAtMost) {
 TEST(Check, NamesTheInputFilesOfARunWithTheirChecksums) {
   const test::SmallRuns runs;
   const auto in_folder = [&](const test::Settings& settings) {
-    return check_line(
+    return CheckBatch().answer(
         json{{"settings", settings}, {"folder", runs.folder().string()}, {"folders", json::object()}}.dump());
   };
   const auto sum = [&](const std::string& file) { return sha256_of_file(runs.folder() / file); };
@@ -105,6 +108,94 @@ TEST(Check, NamesTheInputFilesOfARunWithTheirChecksums) {
                                                               {"data.train_labels", {{"", sum("train.labels")}}},
                                                               {"data.test_images", {{"", sum("test.images")}}},
                                                               {"data.test_labels", {{"", sum("test.labels")}}}}));
+}
+
+/// Questions about runs over small corpora, as the harness writes them.
+class Questions : public testing::Test {
+ protected:
+  Questions() {
+    for (const char* set : {"train", "dev", "test"}) {
+      runs_.write(set, {{"a b c", "d e f"}, {"g h", "i j"}});
+      runs_.write_labelled(std::string("labelled.") + set, {{"bad", 0}, {"good", 1}});
+    }
+    test::write_digits(runs_.folder());
+    classify_ = test::with(test::labelled_settings(), {{"text.min_count", 1}});
+    for (const char* set : {"train", "dev", "test"}) {
+      classify_[std::string("data.") + set] = std::string("labelled.") + set;
+    }
+  }
+  std::string question(const test::Settings& settings, bool smoke = false) const {
+    return json{
+        {"settings", settings}, {"folder", runs_.folder().string()}, {"folders", json::object()}, {"smoke", smoke}}
+        .dump();
+  }
+  /// `line` with other digits for those of "train.seed":1.
+  static std::string seeded(std::string line, const std::string& seed) {
+    const std::string key = "\"train.seed\":";
+    return line.replace(line.find(key + "1"), key.size() + 1, key + seed);
+  }
+
+  const test::SmallRuns runs_;
+  const test::Settings translate_ = test::with(test::corpus_settings(), {{"text.kind", "segmented"}});
+  test::Settings classify_;
+};
+
+TEST_F(Questions, ThatArriveTogetherAreAnsweredAsEachIsAlone) {
+  std::vector<std::string> lines;
+  for (const test::Settings& settings :
+       {translate_, test::with(translate_, {{"train.init_seed", 5}}), test::with(translate_, {{"run.threads", 2}}),
+        classify_, test::small_digits(), test::with(test::corpus_settings(), {{"data.train", "absent"}}),
+        test::with(translate_, {{"train.init_seed", 1}, {"train.order_seed", 2}, {"train.dropout_seed", 3}})}) {
+    for (const bool smoke : {false, true}) {
+      const std::string line = question(test::with(settings, {{"train.seed", 1}}), smoke);
+      for (const char* seed : {"1", "2", "0", "147", "4294967295", "2"}) lines.push_back(seeded(line, seed));
+    }
+    lines.push_back(question(settings));  // of the default seed
+  }
+  CheckBatch batch;
+  std::set<std::string> ids;
+  for (const std::string& line : lines) {
+    const json answer = batch.answer(line);
+    EXPECT_EQ(answer, CheckBatch().answer(line)) << line;
+    ids.insert(answer.value("id", ""));
+  }
+  EXPECT_GT(ids.size(), 50u);
+}
+
+TEST_F(Questions, WithASeedThatIsNoneAreRefusedAfterGoodOnesToo) {
+  const std::string line = question(test::with(translate_, {{"train.seed", 1}}));
+  CheckBatch batch;
+  for (const char* seed : {"-1", "4294967296", "99999999999999999999", "1.5", "1e1", "007", "+1", "", "true", "\"1\"",
+                           "1 1", "null", "[1]", "0x1"}) {
+    EXPECT_FALSE(batch.answer(line).contains("error"));
+    EXPECT_EQ(batch.answer(seeded(line, seed)), CheckBatch().answer(seeded(line, seed))) << seed;
+  }
+  EXPECT_TRUE(batch.answer(seeded(line, "-1")).contains("error"));
+}
+
+TEST_F(Questions, ThatNameTheSeedTwiceOrElsewhereAreAnsweredAsEachIsAlone) {
+  const std::string line = question(test::with(translate_, {{"train.seed", 1}}));
+  const auto with_more = [&](const std::string& more) { return line.substr(0, line.size() - 1) + more + "}"; };
+  const std::string without = question(translate_);
+  CheckBatch batch;
+  for (const std::string& first :
+       {with_more(R"(,"settings":{"train.seed":1})"), with_more(R"(,"train.seed":1)"), without + "",
+        without.substr(0, without.size() - 1) + R"(,"train.seed":1})", with_more(R"(,"folders":{"train.seed":1})"),
+        question(test::with(translate_, {{"train.seed", 1}, {"data.how_to_get", "\"train.seed\":1"}}))}) {
+    for (const std::string& each : {first, first.find(":1") == std::string::npos ? first : seeded(first, "2")}) {
+      EXPECT_EQ(batch.answer(each), CheckBatch().answer(each)) << each;
+    }
+  }
+}
+
+// A plan that looked at the files for each of 100,000 runs would take twice as long.
+TEST_F(Questions, AboutTheSeedsOfOneCellLookAtTheFilesOnce) {
+  const std::string line = question(test::with(translate_, {{"train.seed", 1}}));
+  CheckBatch batch;
+  const json before = batch.answer(line);
+  runs_.write("train", {{"longer than", "before"}});
+  EXPECT_EQ(batch.answer(seeded(line, "2")).at("data"), before.at("data"));
+  EXPECT_NE(CheckBatch().answer(seeded(line, "2")).at("data"), before.at("data"));
 }
 
 // As the harness writes it where it keeps copies of the files.

@@ -30,7 +30,7 @@ class ClassifyBadInput : private test::InMemory, public testing::Test {
   /// The sentence that refuses `settings` when the harness asks, without the folder's name.
   std::string refused_by_check(const Settings& settings) const {
     const json line = {{"settings", settings}, {"folder", runs_.folder().string()}};
-    return without_folder(check_line(line.dump()).value("error", ""));
+    return without_folder(CheckBatch().answer(line.dump()).value("error", ""));
   }
   template <class Action>
   std::string error_of(Action&& action) const {
