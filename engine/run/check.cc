@@ -100,9 +100,8 @@ std::optional<LineAtSeed> split_at_seed(std::string_view line) {
   const auto [end, error] = std::from_chars(line.data() + begin, line.data() + line.size(), at.seed);
   if (error != std::errc()) return std::nullopt;
   at.after = line.substr(static_cast<size_t>(end - line.data()));
-  const bool is_whole = at.after.starts_with(',') || at.after.starts_with('}');                     // not 1.5 or 1e3
-  const bool is_json = fmt::format("{}", at.seed).size() == line.size() - begin - at.after.size();  // not 007
-  if (!is_whole || !is_json) return std::nullopt;
+  if (fmt::format("{}", at.seed).size() + at.before.size() + at.after.size() != line.size())
+    return std::nullopt;  // 007
   return at;
 }
 

@@ -144,6 +144,36 @@ TEST(Program, NamesTheInputFilesOfRunsWhichAnswersShareWhereTheyAreTheSame) {
               testing::HasSubstr("answer 1 is not as docs/run_directory.md describes"));
 }
 
+TEST(Program, EveryFieldOfAnAnswerIsRead) {
+  const test::TempFolder folder;
+  const auto answer_of = [&](std::string line) {
+    std::erase(line, '\n');
+    return shell(folder, "read -r line; echo '" + line + "'").check({question(1)}).at(0);
+  };
+  const CheckAnswer all = answer_of(
+      R"({"id": "12", "canonical": "a = 1", "local": "b = 2", "state": "waiting_data", "waiting_for": "a file",
+          "parameters": 3, "memory_bytes": 4.0, "updates": 5, "evaluations": 6, "device": "cuda", "threads": 7,
+          "shape": "8", "of_a_newer_program": [1]})");
+  EXPECT_EQ(all.id, "12");
+  EXPECT_EQ(all.canonical, "a = 1");
+  EXPECT_EQ(all.local, "b = 2");
+  EXPECT_TRUE(all.waiting);
+  EXPECT_EQ(all.waiting_for, "a file");
+  EXPECT_EQ(all.parameters, 3);
+  EXPECT_EQ(all.memory_bytes, 4) << "as Python writes a quotient";
+  EXPECT_EQ(all.updates, 5);
+  EXPECT_EQ(all.evaluations, 6);
+  EXPECT_EQ(all.device, "cuda");
+  EXPECT_EQ(all.threads, 7);
+  EXPECT_EQ(all.shape, "8");
+  const CheckAnswer least = answer_of(R"({"id": "12", "canonical": "", "parameters": null})");
+  EXPECT_FALSE(least.waiting);
+  EXPECT_EQ(least.parameters, std::nullopt);
+  EXPECT_EQ(least.memory_bytes, std::nullopt);
+  EXPECT_EQ(least.device, "cpu");
+  EXPECT_EQ(least.threads, 1);
+}
+
 TEST(Program, RefusalsNameTheirKey) {
   CheckQuestion refused = question(1);
   refused.settings["modle.kind"] = 1;

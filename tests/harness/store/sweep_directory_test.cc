@@ -1,6 +1,7 @@
 // The folder of a sweep: what a service needs to run it without its grid file, and what was asked of it since.
 #include "harness/store/sweep_directory.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -35,6 +36,10 @@ class SweepFolder : public testing::Test {
     sweep_.runs.push_back(sweep_.runs.front());
     sweep_.runs.back().canonical = "n = 2\n";
     sweep_.runs.back().id = run_id("n = 2\n");
+    sweep_.runs.back().seed = 8;
+    sweep_.runs.back().waiting_for = "\"train.de\" is missing";
+    sweep_.runs.back().memory_bytes = 1L << 40;
+    sweep_.runs.back().shape = "a shape";
     sweep_.id = sweep_id(sweep_, "grid text");
     freeze_sweep(workspace_, sweep_, "grid text");
   }
@@ -79,6 +84,14 @@ TEST_F(SweepFolder, IsReadAsItWasWritten) {
   EXPECT_EQ(run.updates, 7);
   EXPECT_EQ(run.seed, 3);
   EXPECT_EQ(run.coordinates, sweep_.runs.at(0).coordinates);
+  EXPECT_EQ(run.waiting_for, "");
+  EXPECT_EQ(run.memory_bytes, std::nullopt);
+  EXPECT_EQ(run.shape, "");
+  const RunRequest& other = sweep.runs.at(1);
+  EXPECT_EQ(other.seed, 8);
+  EXPECT_EQ(other.waiting_for, "\"train.de\" is missing");
+  EXPECT_EQ(other.memory_bytes, 1L << 40);
+  EXPECT_EQ(other.shape, "a shape");
 }
 
 TEST_F(SweepFolder, ANewSubmissionReplacesWhatIsNotPartOfItsId) {
@@ -143,13 +156,11 @@ TEST_F(SweepFolder, JobsOfAnotherSweepAreRefused) {
 
 TEST_F(SweepFolder, HasItsIdOfTheseBytes) {
   // An edit of how they are written would make every sweep that is submitted again a new one.
-  EXPECT_EQ(read_file(file("runs.jsonl")), R"({"id":")" + run_id("n = 1\n") +
-                                               R"(","updates":7,"coordinates":{"axis":"é"},"seed":3})"
-                                               "\n"
-                                               R"({"id":")" +
-                                               run_id("n = 2\n") +
-                                               R"(","updates":7,"coordinates":{"axis":"é"},"seed":3})"
-                                               "\n");
+  EXPECT_EQ(read_file(file("runs.jsonl")),
+            fmt::format(R"({{"id":"{}","updates":7,"coordinates":{{"axis":"é"}},"seed":3}}
+{{"id":"{}","updates":7,"coordinates":{{"axis":"é"}},"seed":8,"waiting_for":"\"train.de\" is missing"}}
+)",
+                        run_id("n = 1\n"), run_id("n = 2\n")));
   EXPECT_EQ(sweep_.id, "g-" + sha256("grid text" + read_file(file("runs.jsonl"))).substr(0, 8));
 }
 
