@@ -19,8 +19,8 @@ class JsonLineError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Parses lines one after another, in memory of its own: to allocate and free what a line needs would take as long as to
-/// parse it.
+/// Parses lines one after another, in memory of its own: to allocate and free what a line needs would take as long as
+/// to parse it.
 class JsonLineParser {
  public:
   JsonLineParser() : memory_(1 << 16), allocator_(memory_.data(), memory_.size()), document_(&allocator_) {}

@@ -185,7 +185,7 @@ class Bench:
         self.report(f"rebuild of {runs:,} runs with {points:,} metrics each", seconds, "s", 120)
         self.report("metrics stored durably", runs * points / seconds, "rows/s", 100_000, at_most=False)
         self.report("status of that database", self.tearless(place, "status"), "s", 1)
-        self.report("table of that database, planning included", self.tearless(place, "table", "grid.toml"), "s")
+        self.report("table of that database, planning included", self.tearless(place, "table", "grid.toml"), "s", 1)
         self.report("  of it the plan", self.tearless(place, "plan", "grid.toml"), "s")
 
     def engine(self):
