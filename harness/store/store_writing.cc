@@ -1,14 +1,10 @@
 // The writing half of the store.
 #include <SQLiteCpp/SQLiteCpp.h>
-#include <fmt/ranges.h>
 #include <sqlite3.h>
 
-#include <algorithm>
 #include <set>
 #include <span>
 #include <stdexcept>
-#include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "base/error.h"
@@ -28,85 +24,74 @@ int64_t Store::run_number(const std::string& id) const {
 
 namespace {
 
-// `insert`, "INSERT INTO table (columns) VALUES", for `count` rows with `columns` values each: bind(statement, row,
-// first) binds the values of a row, from the parameter `first` on. Many rows go into one statement, because what SQLite
-// does once a statement takes longer than a row: it opens and closes the table that holds the list of a CHECK (state IN
-// ('queued', …)).
-template <class Bind>
-void insert_rows(Statements& statements, std::string_view insert, int columns, size_t count, Bind bind) {
-  constexpr size_t kTogether = 50;
-  const std::string row_text =
-      fmt::format(" ({})", fmt::join(std::vector<std::string_view>(static_cast<size_t>(columns), "?"), ", "));
-  for (size_t begin = 0; begin < count; begin += kTogether) {
-    const size_t rows = std::min(kTogether, count - begin);
-    Statement statement(statements, fmt::format("{}{}", insert, fmt::join(std::vector(rows, row_text), ",")));
-    for (size_t row = 0; row < rows; ++row) bind(statement, begin + row, 1 + static_cast<int>(row) * columns);
-    statement.exec();
+/// What a transaction that writes 100,000 runs needs and smaller ones do not.
+class ManyRows {
+ public:
+  explicit ManyRows(SQLite::Database& database) : database_(database) {
+    // Ids come in no order: all pages of their index are changed again and again until the end.
+    database_.exec("PRAGMA cache_size = -262144");  // KiB
+    // For each row SQLite would make the list of each CHECK (state IN (…)) again, which takes longer than to insert it.
+    database_.exec("PRAGMA ignore_check_constraints = ON");
   }
+  ~ManyRows() {
+    database_.tryExec("PRAGMA ignore_check_constraints = OFF");
+    database_.tryExec("PRAGMA cache_size = -2000");  // SQLite's default
+  }
+  ManyRows(const ManyRows&) = delete;
+  ManyRows& operator=(const ManyRows&) = delete;
+
+ private:
+  SQLite::Database& database_;
+};
+
+void bind_run(Statement& statement, const RunRequest& run) {
+  statement.bind(1, run.id);
+  statement.bind(2, run.canonical);
+  statement.bind(3, run.parameters);
+  statement.bind(4, run.memory_bytes);
+  statement.bind(5, run.updates);
+  statement.bind(6, run.local);
+  statement.bind(7, run.device);
+  statement.bind(8, run.threads);
+  statement.bind(9, run.shape);
 }
 
-void bind_run(Statement& statement, const RunRequest& run, int first) {
-  statement.bind(first, run.id);
-  statement.bind(first + 1, run.canonical);
-  statement.bind(first + 2, run.parameters);
-  statement.bind(first + 3, run.memory_bytes);
-  statement.bind(first + 4, run.updates);
-  statement.bind(first + 5, run.local);
-  statement.bind(first + 6, run.device);
-  statement.bind(first + 7, run.threads);
-  statement.bind(first + 8, run.shape);
-}
-
-// Adds the runs that are new, and fills in what was not known of the others. Returns their numbers.
-std::vector<int64_t> put(Statements& statements, std::span<const RunRequest> runs) {
+/// Adds the runs that are new, and fills in what was not known of the others. Returns their numbers.
+std::vector<int64_t> put(SQLite::Database& database, Statements& statements, std::span<const RunRequest> runs) {
   Statement find(statements, "SELECT number FROM runs WHERE id = ?");
+  Statement insert(statements,
+                   "INSERT INTO runs (id, canonical, parameters, memory_bytes, updates, local, device, threads, shape, "
+                   "state, reason, changed_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
   Statement update(statements,
                    "UPDATE runs SET canonical = iif(canonical = '', ?2, canonical), "
                    "parameters = coalesce(?3, parameters), memory_bytes = coalesce(?4, memory_bytes), "
                    "updates = max(?5, updates), local = ?6, device = ?7, threads = ?8, "
                    "shape = iif(?9 = '', shape, ?9) WHERE id = ?1");
-  Statement last(statements, "SELECT coalesce(max(number), 0) FROM runs");
-  last.executeStep();
-  const int64_t last_known = last.getColumn(0).getInt64();
-
+  const std::string now = utc_now();
   std::vector<int64_t> numbers;
-  std::vector<const RunRequest*> added;  // added[i] gets the number last_known + 1 + i
-  std::unordered_map<std::string_view, int64_t> number_of;
   for (const RunRequest& run : runs) {
     find.bind(1, run.id);
-    if (find.executeStep()) {
-      numbers.push_back(find.getColumn(0).getInt64());
-      bind_run(update, run, 1);
-      update.exec();
-      update.reset();
-    } else {
-      const int64_t next = last_known + 1 + static_cast<int64_t>(added.size());
-      const auto [entry, is_new] = number_of.try_emplace(run.id, next);  // a grid may contain a run twice
-      if (is_new) added.push_back(&run);
-      numbers.push_back(entry->second);
-    }
+    const bool known = find.executeStep();
+    const int64_t number = known ? find.getColumn(0).getInt64() : 0;
     find.reset();
+    Statement& write = known ? update : insert;
+    bind_run(write, run);
+    if (!known) {
+      insert.bind(10, std::string(name_of(run.waiting_for.empty() ? RunState::kQueued : RunState::kWaitingData)));
+      insert.bind(11, run.waiting_for);
+      insert.bind(12, now);
+    }
+    write.exec();
+    write.reset();
+    numbers.push_back(known ? number : database.getLastInsertRowid());
   }
-  const std::string now = utc_now();
-  insert_rows(statements,
-              "INSERT INTO runs (id, canonical, parameters, memory_bytes, updates, local, device, threads, shape, "
-              "number, state, reason, changed_at) VALUES",
-              13, added.size(), [&](Statement& statement, size_t row, int first) {
-                const RunRequest& run = *added[row];
-                bind_run(statement, run, first);
-                statement.bind(first + 9, last_known + 1 + static_cast<int64_t>(row));
-                const RunState state = run.waiting_for.empty() ? RunState::kQueued : RunState::kWaitingData;
-                statement.bind(first + 10, std::string(name_of(state)));
-                statement.bind(first + 11, run.waiting_for);
-                statement.bind(first + 12, now);
-              });
   return numbers;
 }
 
 }  // namespace
 
 void Store::put_run(const RunRequest& run) {
-  in_transaction([&] { put(*statements_, {&run, 1}); });
+  in_transaction([&] { put(*database_, *statements_, {&run, 1}); });
 }
 
 void Store::put_shape(const std::string& shape, const nlohmann::json& learnt) {
@@ -124,6 +109,7 @@ void Store::put_shape(const std::string& shape, const nlohmann::json& learnt) {
 }
 
 void Store::submit(const Sweep& sweep) {
+  const ManyRows many_rows(*database_);
   in_transaction([&] {
     Statement row(*statements_,
                   "INSERT INTO sweeps (id, title, grid_file, submitted_at, program, policy, state, reason, priority, "
@@ -145,17 +131,21 @@ void Store::submit(const Sweep& sweep) {
     row.bind(10, sweep.stamp.dump());
     row.exec();
 
-    const std::vector<int64_t> numbers = put(*statements_, sweep.runs);
-    insert_rows(*statements_, "INSERT OR REPLACE INTO sweep_runs (sweep, place, run, coordinates, seed, rank) VALUES",
-                6, numbers.size(), [&](Statement& statement, size_t place, int first) {
-                  const RunRequest& run = sweep.runs[place];
-                  statement.bind(first, sweep.id);
-                  statement.bind(first + 1, static_cast<int64_t>(place));
-                  statement.bind(first + 2, numbers[place]);
-                  statement.bind(first + 3, run.coordinates.dump());
-                  statement.bind(first + 4, run.seed);
-                  statement.bind(first + 5, run.rank);
-                });
+    const std::vector<int64_t> numbers = put(*database_, *statements_, sweep.runs);
+    Statement place(*statements_,
+                    "INSERT OR REPLACE INTO sweep_runs (sweep, place, run, coordinates, seed, rank) "
+                    "VALUES (?, ?, ?, ?, ?, ?)");
+    for (size_t i = 0; i < sweep.runs.size(); ++i) {
+      const RunRequest& run = sweep.runs[i];
+      place.bind(1, sweep.id);
+      place.bind(2, static_cast<int64_t>(i));
+      place.bind(3, numbers[i]);
+      place.bind(4, run.coordinates.dump());
+      place.bind(5, run.seed);
+      place.bind(6, run.rank);
+      place.exec();
+      place.reset();
+    }
     cancel_superseded(sweep);
   });
 }
