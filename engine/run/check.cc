@@ -99,9 +99,9 @@ std::optional<LineAtSeed> split_at_seed(std::string_view line) {
   LineAtSeed at{.before = line.substr(0, begin), .after = {}, .seed = 0};
   const auto [end, error] = std::from_chars(line.data() + begin, line.data() + line.size(), at.seed);
   if (error != std::errc()) return std::nullopt;
-  at.after = line.substr(static_cast<size_t>(end - line.data()));
-  if (fmt::format("{}", at.seed).size() + at.before.size() + at.after.size() != line.size())
-    return std::nullopt;  // 007
+  const auto digits = static_cast<size_t>(end - line.data()) - begin;
+  if (digits > 1 && line[begin] == '0') return std::nullopt;  // 007 is no JSON
+  at.after = line.substr(begin + digits);
   return at;
 }
 
