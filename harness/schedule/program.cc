@@ -179,13 +179,6 @@ std::optional<int64_t> number_or_pending(const JsonValue& line, std::string_view
   return value && !value->IsNull() ? std::optional(number_at(line, key)) : std::nullopt;
 }
 
-std::string line_of(CheckQuestion question) {
-  json line = {{"folder", std::move(question.folder)}, {"smoke", question.smoke}};
-  line["settings"] = std::move(question.settings);
-  line["folders"] = std::move(question.folders);
-  return line.dump();
-}
-
 /// `last`: of an earlier answer, which is shared if it is equal: of 100,000 runs most read the same files.
 std::shared_ptr<const InputFiles> input_files_from(const JsonValue& line,
                                                    const std::shared_ptr<const InputFiles>& last) {
@@ -223,6 +216,21 @@ CheckAnswer answer_from(const JsonValue& line, const std::shared_ptr<const Input
 
 }  // namespace
 
+std::string line_of(const CheckQuestion& question) {
+  std::string line = json{{"folder", question.folder}, {"folders", question.folders}, {"smoke", question.smoke}}.dump();
+  line.back() = ',';
+  return line + "\"settings\":" + question.settings.dump() + "}";
+}
+
+LineAround line_around(CheckQuestion question, const std::string& key) {
+  question.settings.erase(key);
+  std::string before = line_of(question);
+  const std::string after = "}}";
+  before.resize(before.size() - after.size());
+  if (!question.settings.empty()) before += ",";
+  return {before + json(key).dump() + ":", after};
+}
+
 Program::Program(const fs::path& path) : path_(fs::absolute(path)) {
   if (::access(path_.c_str(), X_OK) != 0) {
     fail("there is no training program {}; build it (make), or name one with --engine or $TEARLESS_ENGINE",
@@ -240,7 +248,7 @@ Program Program::find(const fs::path& asked, const std::optional<fs::path>& of_g
 std::vector<CheckAnswer> Program::check(const std::vector<CheckQuestion>& questions) const {
   std::vector<CheckAnswer> answers(questions.size());
   check(
-      questions.size(), [&](size_t i) { return questions[i]; },
+      questions.size(), [&](size_t i) { return line_of(questions[i]); },
       [&](size_t i, CheckAnswer answer) { answers[i] = std::move(answer); });
   return answers;
 }
@@ -250,7 +258,7 @@ size_t Program::processes_for(size_t questions, size_t cores) {
   return std::clamp<size_t>(questions / kQuestionsEach, 1, cores);
 }
 
-void Program::check(size_t count, const std::function<CheckQuestion(size_t)>& question,
+void Program::check(size_t count, const std::function<std::string(size_t)>& question,
                     const std::function<void(size_t, CheckAnswer)>& answered, size_t processes) const {
   if (processes == 0) processes = processes_for(count, cores_of_process().size());
   std::vector<Talk> talks;
@@ -263,7 +271,7 @@ void Program::check(size_t count, const std::function<CheckQuestion(size_t)>& qu
                      .name = name,
                      .next = [&question, asked = begin, end]() mutable -> std::optional<std::string> {
                        if (asked == end) return std::nullopt;
-                       return line_of(question(asked++));
+                       return question(asked++);
                      },
                      .on_line =
                          [&answered, name, begin, end, answers, parser = std::make_shared<JsonLineParser>(),

@@ -22,6 +22,15 @@ struct CheckQuestion {
   bool smoke = false;                                  // the same run cut down to a few updates
 };
 
+/// The line that is sent for `question`.
+std::string line_of(const CheckQuestion& question);
+
+/// The line for a question in which `key` has another value each time: `before`, the value as JSON, and `after`.
+struct LineAround {
+  std::string before, after;
+};
+LineAround line_around(CheckQuestion question, const std::string& key);
+
 /// The input files of a run. The key of a local setting whose value begins the paths of files → what follows the value
 /// in each of these paths ("" if the value is the whole path) → the SHA-256 of that file, in hex.
 using InputFiles = std::map<std::string, std::map<std::string, std::string>>;
@@ -76,11 +85,12 @@ class Program {
   /// The answers to all questions, in their order. UserError as below.
   std::vector<CheckAnswer> check(const std::vector<CheckQuestion>& questions) const;
 
-  /// Checks `count` configurations: sends question(i) for each i < count, and calls answered(i, answer) once for each.
+  /// Checks `count` configurations: sends the line question(i) for each i < count, and calls answered(i, answer) once
+  /// for each.
   /// Several processes of the program run at the same time, each with a contiguous part of the questions; 0: as many as
   /// processes_for() says. So the order of the calls is that of i within a part only. UserError if a process fails,
   /// answers something else than JSON of the specified form, or leaves questions unanswered.
-  void check(size_t count, const std::function<CheckQuestion(size_t)>& question,
+  void check(size_t count, const std::function<std::string(size_t)>& question,
              const std::function<void(size_t, CheckAnswer)>& answered, size_t processes = 0) const;
 
   /// How many processes check() uses for `questions` on a machine of `cores`: 1 while the questions are so few that the

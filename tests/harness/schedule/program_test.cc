@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <functional>
 
@@ -32,6 +33,27 @@ Program shell(const test::TempFolder& folder, const std::string& body) {
   return Program(file);
 }
 
+TEST(Program, IsAskedTheSameWhetherALineIsWrittenAtOnceOrAroundAValue) {
+  CheckQuestion asked = question(1);
+  asked.folders["b"] = "/folder/of \"b\"";
+  asked.smoke = true;
+  CheckQuestion of_one_setting = asked;
+  of_one_setting.settings = nlohmann::json::object();
+  for (CheckQuestion& each : std::array{asked, of_one_setting}) {
+    for (const char* key : {"model.number", "train.seed", "a \"quoted\" key", "z"}) {
+      const LineAround line = line_around(each, key);
+      EXPECT_EQ(line.before.find(nlohmann::json(key).dump()),
+                line.before.size() - nlohmann::json(key).dump().size() - 1);
+      each.settings[key] = 7;
+      EXPECT_EQ(nlohmann::json::parse(line.before + "7" + line.after), nlohmann::json::parse(line_of(each)));
+      each.settings.erase(key);
+    }
+  }
+  EXPECT_EQ(nlohmann::json::parse(line_of(asked)),
+            nlohmann::json::parse(R"({"settings": {"model.number": 1, "fake.updates": 7}, "folder": "/",
+                                      "folders": {"b": "/folder/of \"b\""}, "smoke": true})"));
+}
+
 TEST(Program, AnswersEveryQuestionInOrder) {
   const Program program(test::program("fake-engine"));
   const std::vector<CheckAnswer> answers = program.check({question(1), question(2)});
@@ -51,7 +73,7 @@ TEST(Program, TenThousandQuestionsDoNotBlock) {
       10'000,
       [&](size_t) {
         ++asked;
-        return question(1);
+        return line_of(question(1));
       },
       [&](size_t, const CheckAnswer& answer) {
         EXPECT_TRUE(answer.error.empty());
@@ -67,7 +89,7 @@ TEST(Program, SeveralProcessesAnswerEachQuestionOnce) {
   for (const size_t count : {0, 1, 2, 1000}) {
     std::vector<std::string> canonical(count);
     program.check(
-        count, [](size_t i) { return question(static_cast<int>(i)); },
+        count, [](size_t i) { return line_of(question(static_cast<int>(i))); },
         [&](size_t i, const CheckAnswer& answer) {
           ASSERT_LT(i, count);
           EXPECT_EQ(canonical[i], "");
@@ -87,7 +109,7 @@ TEST(Program, SeveralProcessesAreStartedOnlyForManyQuestions) {
   const auto starts = [&](size_t count, size_t processes) {
     fs::remove(folder / "log");
     program.check(
-        count, [](size_t) { return question(1); }, [](size_t, const CheckAnswer&) {}, processes);
+        count, [](size_t) { return line_of(question(1)); }, [](size_t, const CheckAnswer&) {}, processes);
     const std::string log = read_file(folder / "log");
     return std::count(log.begin(), log.end(), '\n');
   };
@@ -111,7 +133,7 @@ TEST(Program, OneOfSeveralProcessesThatFailsIsNamed) {
                           (folder / "first/pid").string() + "' ]; do sleep 0.01; done\n" + second);
     return error_of([&] {
       program.check(
-          10, [](size_t) { return question(1); }, [](size_t, const CheckAnswer&) {}, /*processes=*/2);
+          10, [](size_t) { return line_of(question(1)); }, [](size_t, const CheckAnswer&) {}, /*processes=*/2);
     });
   };
   const auto first_is_gone = [&] {
