@@ -220,11 +220,18 @@ std::vector<std::string> damage_in(const fs::path& file) {
   return damage;
 }
 
+WithoutChecks::WithoutChecks(SQLite::Database& database) : database_(database) {
+  database_.exec("PRAGMA ignore_check_constraints = ON");
+}
+
+WithoutChecks::~WithoutChecks() { database_.tryExec("PRAGMA ignore_check_constraints = OFF"); }
+
 void refuse_damaged(SQLite::Database& database) {
   const fs::path file = database.getFilename();
   std::error_code error;
   if (fs::file_size(file, error) > kQuicklyChecked || error) return;
   try {
+    const WithoutChecks without_checks(database);
     const std::string found = database.execAndGet("PRAGMA quick_check(1)").getString();
     if (found != "ok") throw SQLite::Exception(found);
   } catch (const SQLite::Exception& damage) {

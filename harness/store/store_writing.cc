@@ -11,6 +11,7 @@
 #include "base/fault.h"
 #include "base/sealed_json.h"
 #include "base/time.h"
+#include "harness/store/database.h"
 #include "harness/store/statements.h"
 #include "harness/store/store.h"
 
@@ -24,21 +25,16 @@ int64_t Store::run_number(const std::string& id) const {
 
 namespace {
 
-/// What a transaction that writes 100,000 runs needs and smaller ones do not.
-class ManyRows {
+/// While it lives, SQLite may keep many pages in memory. Ids come in no order: a transaction that adds 100,000 runs
+/// changes each page of their index again and again.
+class LargeCache {
  public:
-  explicit ManyRows(SQLite::Database& database) : database_(database) {
-    // Ids come in no order: all pages of their index are changed again and again until the end.
+  explicit LargeCache(SQLite::Database& database) : database_(database) {
     database_.exec("PRAGMA cache_size = -262144");  // KiB
-    // For each row SQLite would make the list of each CHECK (state IN (…)) again, which takes longer than to insert it.
-    database_.exec("PRAGMA ignore_check_constraints = ON");
   }
-  ~ManyRows() {
-    database_.tryExec("PRAGMA ignore_check_constraints = OFF");
-    database_.tryExec("PRAGMA cache_size = -2000");  // SQLite's default
-  }
-  ManyRows(const ManyRows&) = delete;
-  ManyRows& operator=(const ManyRows&) = delete;
+  ~LargeCache() { database_.tryExec("PRAGMA cache_size = -2000"); }  // SQLite's default
+  LargeCache(const LargeCache&) = delete;
+  LargeCache& operator=(const LargeCache&) = delete;
 
  private:
   SQLite::Database& database_;
@@ -109,7 +105,8 @@ void Store::put_shape(const std::string& shape, const nlohmann::json& learnt) {
 }
 
 void Store::submit(const Sweep& sweep) {
-  const ManyRows many_rows(*database_);
+  const LargeCache large_cache(*database_);
+  const WithoutChecks without_checks(*database_);
   in_transaction([&] {
     Statement row(*statements_,
                   "INSERT INTO sweeps (id, title, grid_file, submitted_at, program, policy, state, reason, priority, "

@@ -128,6 +128,21 @@ TEST_F(StoreTest, ReadsOfASnapshotSeeOneStateWhateverIsWrittenMeanwhile) {
   EXPECT_EQ(reader->run("a")->state, RunState::kQueued) << "the snapshot has ended";
 }
 
+// A writer that opens the database looks for damage without evaluating the CHECKs.
+TEST_F(StoreTest, AStateOrAClassThatIsNoneIsRefusedWhereItIsRead) {
+  store_->submit(sweep("s", {request("a")}));
+  for (const char* change : {"UPDATE runs SET state = 'done?'", "UPDATE runs SET state = 'done', class = 'none?'"}) {
+    SQLite::Database other(workspace_.database().string(), SQLite::OPEN_READWRITE);
+    EXPECT_THROW(other.exec(change), SQLite::Exception) << "the CHECK";
+    other.exec("PRAGMA ignore_check_constraints = ON");
+    other.exec(change);
+    store_.reset();
+    store_ = Store::open_writer(workspace_);
+    EXPECT_THAT(error_of([&] { store_->run("a"); }), testing::HasSubstr("which is not a valid value"));
+    EXPECT_THAT(error_of([&] { store_->jobs_of("s", false); }), testing::HasSubstr("which is not a valid value"));
+  }
+}
+
 TEST_F(StoreTest, KeepsWhatWasLearntOfShapes) {
   store_->put_shape("a", {{"peak_bytes", 7}});
   store_->put_shape("a", {{"peak_bytes", 8}});
