@@ -7,7 +7,6 @@
 #include <utility>
 
 namespace tearless::harness {
-
 namespace {
 
 /// The questions about the runs of a grid. The runs of a cell follow each other: what they share is written once.

@@ -76,15 +76,15 @@ RunRecord run_from(Statement& row) {
 class Labels {
  public:
   std::string of(const SQLite::Column& coordinates, int64_t seed) {
-    if (const char* text = coordinates.getText(); text_ != text) {
+    if (std::string text = coordinates.getString(); text != text_) {
       parsed_ = understood(coordinates, as_json);
-      text_ = text;
+      text_ = std::move(text);
     }
     return run_label(parsed_, seed);
   }
 
  private:
-  std::string text_;
+  std::optional<std::string> text_;
   nlohmann::ordered_json parsed_;
 };
 

@@ -143,6 +143,15 @@ TEST_F(StoreTest, AStateOrAClassThatIsNoneIsRefusedWhereItIsRead) {
   }
 }
 
+TEST_F(StoreTest, CoordinatesThatAreNoneAreRefused) {
+  store_->submit(sweep("s", {request("a")}));
+  for (const char* damaged : {"", "{"}) {
+    SQLite::Database other(workspace_.database().string(), SQLite::OPEN_READWRITE);
+    other.exec(std::string("UPDATE sweep_runs SET coordinates = '") + damaged + "'");
+    EXPECT_THAT(error_of([&] { store_->jobs_of("s", false); }), testing::HasSubstr("which is not a valid value"));
+  }
+}
+
 TEST_F(StoreTest, KeepsWhatWasLearntOfShapes) {
   store_->put_shape("a", {{"peak_bytes", 7}});
   store_->put_shape("a", {{"peak_bytes", 8}});
