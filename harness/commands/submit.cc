@@ -27,15 +27,19 @@ int submit(const SubmitOptions& options, const Globals& globals) {
   }
   const Workspace workspace =
       options.submission.smoke ? Workspace(globals.workspace).smoke() : Workspace(globals.workspace);
-  nlohmann::json answers = nlohmann::json::array();
   for (Submission& submission : submissions) keep_files(workspace, submission, notice);
+  std::vector<std::string> ids;
   for (Submission& submission : submissions) {
     write_submission(workspace, submission);
+    ids.push_back(submission.sweep.id);
+  }
+  carry_out({.verb = options.retry ? Verb::kRetry : Verb::kSubmit, .sweeps = ids}, workspace);
+  if (options.submission.priority) {
+    carry_out({.verb = Verb::kPriority, .sweeps = ids, .priority = *options.submission.priority}, workspace);
+  }
+  nlohmann::json answers = nlohmann::json::array();
+  for (const Submission& submission : submissions) {
     const Sweep& sweep = submission.sweep;
-    carry_out({.verb = options.retry ? Verb::kRetry : Verb::kSubmit, .sweeps = {sweep.id}}, workspace);
-    if (options.submission.priority) {
-      carry_out({.verb = Verb::kPriority, .sweeps = {sweep.id}, .priority = *options.submission.priority}, workspace);
-    }
     answers.push_back({{"sweep", sweep.id}, {"runs", sweep.runs.size()}});
     if (!globals.json) {
       print("{}  {}: {}\n", sweep.id, sweep.title, counted(static_cast<int64_t>(sweep.runs.size()), "run"));

@@ -6,8 +6,13 @@
 namespace tearless::harness {
 
 void JobQueue::push(const std::string& id, const RunNeeds& needs, const JobOrder& order, double not_before) {
-  jobs_[id] = {.needs = needs, .order = order, .not_before = not_before, .delayed = true};
-  delayed_.emplace(not_before, id);
+  const bool delayed = not_before > 0;
+  jobs_[id] = {.needs = needs, .order = order, .not_before = not_before, .delayed = delayed};
+  if (delayed) {
+    delayed_.emplace(not_before, id);
+  } else {
+    join_line(needs, {order, id});
+  }
 }
 
 bool JobQueue::erase(const std::string& id) {
@@ -36,9 +41,10 @@ void JobQueue::let_in(double now) {
 
 void JobQueue::join_line(const RunNeeds& needs, const Place& place) {
   std::set<Place>& jobs = lines_[needs].jobs;
-  if (!jobs.empty()) heads_.erase(*jobs.begin());
+  const bool leads = jobs.empty() || place < *jobs.begin();
+  if (leads && !jobs.empty()) heads_.erase(*jobs.begin());
   jobs.insert(place);
-  heads_.emplace(*jobs.begin(), needs);
+  if (leads) heads_.emplace(place, needs);
 }
 
 void JobQueue::leave_line(const RunNeeds& needs, const Place& place) {

@@ -38,7 +38,7 @@ class JobQueue {
   /// until it fits.
   static constexpr double kPatience = 600;
 
-  /// Adds a job that may be started from the time `not_before` on. REQUIRES: !contains(id).
+  /// Adds a job that may be started from the time `not_before` on; 0: at any time. REQUIRES: !contains(id).
   void push(const std::string& id, const RunNeeds& needs, const JobOrder& order, double not_before = 0);
 
   /// Removes a job. False if it is not waiting.

@@ -111,9 +111,9 @@ void Scheduler::take_up(const std::string& id) {
 
 // True if the job is to be run: its run is then queued or running in the store. REQUIRES: it is in jobs_.
 bool Scheduler::reconcile(const JobRecord& job, Add how, bool has_folder) {
-  const RunDirectory run = workspace_.run(job.id);
   const bool submitted = how != Add::kRestart;
-  const std::optional<Verdict> done = has_folder && !running_.contains(job.id) ? verdict_of_done(run) : std::nullopt;
+  const std::optional<Verdict> done =
+      has_folder && !running_.contains(job.id) ? verdict_of_done(workspace_.run(job.id)) : std::nullopt;
   switch (job.state) {
     case RunState::kDone:
     case RunState::kDiverged:
@@ -159,7 +159,8 @@ bool Scheduler::reconcile(const JobRecord& job, Add how, bool has_folder) {
     record_done(job.id, *done);
     return false;
   }
-  if (has_folder && launcher_.adopt(job.id, run.root())) {  // started by hand, or by a harness whose database is lost
+  // Started by hand, or by a harness whose database is lost.
+  if (has_folder && launcher_.adopt(job.id, workspace_.run(job.id).root())) {
     store_.move(job.id, RunState::kQueued, RunState::kRunning, job.failure);
     take_up(job.id);
     return true;
@@ -186,17 +187,22 @@ void Scheduler::record_done(const std::string& id, const Verdict& done) {
 // --- sweeps and their jobs -------------------------------------------------------------------------------------------
 
 void Scheduler::add(const std::string& id, Add how) {
-  add_jobs(id, how);
+  add_jobs(id, how, [this](const std::string& run) { return std::filesystem::exists(workspace_.run(run).root()); });
   fill();
 }
 
 // Nothing is started before all are there: the last of them may be the one that goes first.
 void Scheduler::add_active() {
-  for (const std::string& id : store_.active_sweeps()) add_jobs(id, Add::kRestart);
+  // The folders are listed once: to ask for that of each run takes longer.
+  const std::vector<std::string> names = folders_in(workspace_.runs());
+  const std::unordered_set<std::string> folders(names.begin(), names.end());
+  for (const std::string& id : store_.active_sweeps()) {
+    add_jobs(id, Add::kRestart, [&](const std::string& run) { return folders.contains(run); });
+  }
   fill();
 }
 
-void Scheduler::add_jobs(const std::string& id, Add how) {
+void Scheduler::add_jobs(const std::string& id, Add how, const HasFolder& has_folder) {
   const std::optional<Sweep> record = store_.sweep(id);
   if (!record) throw std::logic_error("no sweep " + id + " in the store");
   std::unique_ptr<ActiveSweep>& kept = sweeps_[id];
@@ -219,11 +225,9 @@ void Scheduler::add_jobs(const std::string& id, Add how) {
   sweep.axes = store_.label_axes_of(id);
   if (sweep.cancelled) return;
 
-  const std::vector<std::string> names = folders_in(workspace_.runs());
-  const std::unordered_set<std::string> folders(names.begin(), names.end());
   for (const JobRecord& job : store_.jobs_of(id, /*pending_only=*/how == Add::kRestart)) {
     want(sweep, job);
-    if (!reconcile(job, how, folders.contains(job.id))) forget(job.id);
+    if (!reconcile(job, how, has_folder(job.id))) forget(job.id);
   }
   for (const std::string& job : sweep.jobs) enqueue(job);  // those that were known before, too: the state may be new
 }

@@ -212,7 +212,8 @@ class Scheduler {
   bool end_is_recorded(const std::string& id, int64_t attempt) const;  // the newest attempt's end is in the store
 
   // Sweeps and their jobs.
-  void add_jobs(const std::string& sweep, Add how);
+  using HasFolder = std::function<bool(const std::string& run)>;
+  void add_jobs(const std::string& sweep, Add how, const HasFolder& has_folder);
   void want(ActiveSweep& sweep, const JobRecord& record);
   void leave(ActiveSweep& sweep, const std::string& id);
   static void take_from(ActiveSweep& sweep, const std::string& id, const Job& job);

@@ -349,6 +349,19 @@ TEST_F(DaemonTest, ThePriorityOfARunOutlivesTheDatabase) {
   EXPECT_THAT(ok({"status"}).output, HasSubstr("priority 3")) << "no --priority: what it was";
 }
 
+TEST_F(DaemonTest, ThePriorityOfASubmissionIsThatOfAllItsGrids) {
+  write_grid("\"succeed\"", 0);
+  fs::copy(folder_ / "grid.toml", folder_ / "third.toml");
+  ok({"submit", "grid.toml", "third.toml", "--priority", "3"});
+  const auto status = nlohmann::json::parse(ok({"status", "--json"}).output);
+  std::set<std::string> sweeps;
+  for (const auto& sweep : status.at("sweeps")) {
+    sweeps.insert(sweep.at("id").get<std::string>().substr(0, 5));
+    EXPECT_EQ(sweep.at("priority"), 3) << sweep;
+  }
+  EXPECT_EQ(sweeps, (std::set<std::string>{"grid-", "third"}));
+}
+
 TEST_F(DaemonTest, OptionsThatTheDaemonDecidesAreSaidToHaveNoEffect) {
   start_daemon();
   EXPECT_THAT(ok({"run", "grid.toml", "--jobs", "1"}).errors,

@@ -28,9 +28,9 @@ import time
 PARTS = ["fsync", "submit", "restart", "jobs", "ingest", "engine"]
 
 
-def grid(runs, seeds, sleep_ms=0):
+def grid(runs, seeds, sleep_ms=0, batch=1):
     axis = ", ".join(str(i) for i in range(runs // seeds))
-    return (f'title = "scale"\nseeds = {seeds}\n[set]\n"fake.updates" = 1\n"fake.sleep_ms" = {sleep_ms}\n'
+    return (f'title = "scale"\nseeds = {seeds}\n[set]\n"fake.updates" = 1\n"fake.sleep_ms" = {sleep_ms}\n"model.batch" = {batch}\n'
             f'[axis]\n"model.n" = [{axis}]\n[table]\nscores = ["test.score"]\n')
 
 
@@ -104,23 +104,25 @@ class Bench:
             self.report(f"status of {runs:,} queued runs", status, "s", 1)
 
     def restart(self):
-        runs = self.runs(100_000)
+        sweeps, runs = 100, self.runs(1_000)
         place = self.place("restart")
-        (place / "grid.toml").write_text(grid(runs, 100, sleep_ms=100_000))
-        self.tearless(place, "submit", "grid.toml")
-        self.tearless(place, "pause")
-        self.report(f"restart of the daemon with {runs:,} runs, all paused", self.daemon(place), "s", 1)
-        self.tearless(place, "resume")
+        names = [f"grid{n}.toml" for n in range(sweeps)]
+        for n, name in enumerate(names):
+            (place / name).write_text(grid(runs, 100, sleep_ms=100_000, batch=n))
+        self.report(f"submit {sweeps} grids of {runs:,} runs, planned (fake program)", self.tearless(place, "submit", *names), "s")
+        self.tearless(place, "pause", "all")
+        self.report(f"restart of the daemon with {sweeps * runs:,} runs of {sweeps} sweeps, all paused", self.daemon(place), "s", 1)
+        self.tearless(place, "resume", "all")
         pid = self.daemon_pid(place)
         os.kill(pid, signal.SIGKILL)
         time.sleep(1)
-        self.report(f"restart of the killed daemon with {runs:,} active runs", self.daemon(place), "s", 1)
+        self.report(f"restart of the killed daemon with {sweeps * runs:,} active runs of {sweeps} sweeps", self.daemon(place), "s", 1)
         pid = self.daemon_pid(place)
         time.sleep(3)
         ticks, begin = cpu_seconds(pid), time.monotonic()
         time.sleep(20)
         self.report("CPU of the daemon while runs train", 100 * (cpu_seconds(pid) - ticks) / (time.monotonic() - begin), "%", 1)
-        self.tearless(place, "pause", may_fail=True)
+        self.tearless(place, "pause", "all", may_fail=True)
         self.tearless(place, "stop", "--now", may_fail=True)
 
     def jobs(self):
@@ -143,8 +145,7 @@ class Bench:
         pid = self.daemon_pid(place)
         sizes = []
         for batch in range(5):  # SQLite's cache of pages is full after three
-            text = grid(self.runs(1_000), 100).replace('"fake.updates" = 1', f'"fake.updates" = 1\n"model.batch" = {batch}')
-            (place / f"grid{batch}.toml").write_text(text)
+            (place / f"grid{batch}.toml").write_text(grid(self.runs(1_000), 100, batch=batch))
             self.tearless(place, "submit", f"grid{batch}.toml")
             self.tearless(place, "wait", "all")
             sizes.append(rss(pid))

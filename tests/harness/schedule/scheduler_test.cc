@@ -980,6 +980,21 @@ TEST_F(SchedulerTest, TheNextProcessStartsTheRunsOfHigherPriorityFirst) {
   EXPECT_EQ(launcher_.starts, (std::vector<std::string>{id_of(10), id_of(11)}));
 }
 
+TEST_F(SchedulerTest, TheNextProcessFindsWhatQueuedRunsOfEachActiveSweepHaveInTheirFolders) {
+  submit("s", {job(0)});
+  submit("t", {job(1), job(2)});
+  for (int i = 0; i < 2; ++i) fs::create_directories(workspace_.run(id_of(i)).root());
+  test::write_text(workspace_.run(id_of(0)).settings(), text_of(0));
+  test::write_text(workspace_.run(id_of(0)).scores(), "{}");
+  write_done(workspace_.run(id_of(0)), "done", 10, "max_updates", {"scores.json"});
+  launcher_.survivors = {id_of(1)};
+  scheduler_->begin();
+  scheduler_->add_active();
+  EXPECT_EQ(state(0), RunState::kDone);
+  EXPECT_TRUE(has_event("adopted"));
+  EXPECT_EQ(launcher_.starts, std::vector<std::string>{id_of(2)});
+}
+
 TEST_F(SchedulerTest, ASweepThatIsSubmittedAgainGoesBehindTheOthersNowAndInTheNextProcess) {
   begin(jobs(3));
   submit("t", {job(10)});
