@@ -96,20 +96,28 @@ std::string detail_of(const Store& store, const RunRecord& run) {
 }
 
 void print_sweep(std::FILE* out, const Store& store, const Sweep& sweep) {
-  std::map<RunState, std::vector<RunRecord>> by_state;
-  for (RunRecord& run : store.runs_of(sweep.id)) by_state[run.state].push_back(std::move(run));
+  const std::vector listed_states = {RunState::kRunning, RunState::kFailed, RunState::kHeld, RunState::kWaitingData};
+  std::map<RunState, int64_t> in;
+  std::vector<RunRecord> listed;
+  LostWork lost;
+  store.in_snapshot([&] {
+    in = store.counts_of(sweep.id);
+    listed = store.runs_of(sweep.id, listed_states);
+    lost = store.lost_in(sweep.id);
+  });
   std::vector<std::string> counts;
-  for (const auto& [state, runs] : by_state) counts.push_back(fmt::format("{} {}", runs.size(), name_of(state)));
+  for (const auto& [state, runs] : in) counts.push_back(fmt::format("{} {}", runs, name_of(state)));
   print_to(out, "{}  {}\n  {}  submitted {}{}\n  {}\n", sweep.id, sweep.title, sweep.grid_file, sweep.submitted_at,
            sweep.priority == 0 ? "" : fmt::format(", priority {}", sweep.priority),
            fmt::format("{}", fmt::join(counts, ", ")));
-  if (const LostWork lost = store.lost_in(sweep.id); lost.updates > 0) print_to(out, "  lost: {}\n", text_of(lost));
-  const bool unfinished = by_state.contains(RunState::kQueued) || by_state.contains(RunState::kRunning);
+  if (lost.updates > 0) print_to(out, "  lost: {}\n", text_of(lost));
+  const bool unfinished = in.contains(RunState::kQueued) || in.contains(RunState::kRunning);
   if (unfinished && sweep.state != SweepState::kActive) {
     print_to(out, "  {}{}\n", name_of(sweep.state), sweep.reason.empty() ? "" : ": " + sweep.reason);
   }
-  for (const RunState state : {RunState::kRunning, RunState::kFailed, RunState::kHeld, RunState::kWaitingData}) {
-    for (const RunRecord& run : by_state[state]) {
+  for (const RunState state : listed_states) {
+    for (const RunRecord& run : listed) {
+      if (run.state != state) continue;
       print_to(out, "    {}  {:<12}  {}  {}\n", run.id, name_of(state), run.label, detail_of(store, run));
     }
   }

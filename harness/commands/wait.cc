@@ -1,8 +1,9 @@
 // `tearless wait [SWEEP | RUN …]`: returns when all of them have ended.
-#include <poll.h>
-
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
 #include <memory>
+#include <thread>
 
 #include "base/error.h"
 #include "base/lock_file.h"
@@ -15,30 +16,42 @@
 namespace tearless::harness {
 namespace {
 
-constexpr int kBetweenLooks = 500;  // milliseconds
+constexpr auto kBetweenLooks = std::chrono::milliseconds(500);
+constexpr int kShareOfLooks = 20;  // of the time, where sweeps are large: one part in …
 
 struct Left {
   int64_t pending = 0;         // queued or running
-  int64_t alive = 0;           // attempts
   int64_t without_result = 0;  // neither done nor diverged
 };
 
-Left left_of(const Store& store, const Workspace& workspace, const Selection& chosen) {
+Left left_of(const Store& store, const Selection& chosen) {
   Left left;
-  const auto count = [&](const std::string& id, RunState state) {
-    left.pending += state == RunState::kQueued || state == RunState::kRunning;
-    left.alive += state == RunState::kRunning && LockFile::is_held(workspace.run(id).lock());
-    left.without_result += state != RunState::kDone && state != RunState::kDiverged;
+  const auto count = [&](RunState state, int64_t runs) {
+    if (state == RunState::kQueued || state == RunState::kRunning) left.pending += runs;
+    if (state != RunState::kDone && state != RunState::kDiverged) left.without_result += runs;
   };
   for (const std::string& sweep : chosen.sweeps) {
     const bool active = store.sweep(sweep)->state == SweepState::kActive;
-    for (const JobRecord& job : store.jobs_of(sweep, /*pending_only=*/false)) {
-      count(job.id, job.state);
-      if (!active && job.state == RunState::kQueued) --left.pending;  // it will not be started
+    for (const auto& [state, runs] : store.counts_of(sweep)) {
+      count(state, runs);
+      if (!active && state == RunState::kQueued) left.pending -= runs;  // they will not be started
     }
   }
-  for (const std::string& run : chosen.runs) count(run, store.run(run)->state);
+  for (const std::string& run : chosen.runs) count(store.run(run)->state, 1);
   return left;
+}
+
+bool has_live_attempt(const Store& store, const Workspace& workspace, const Selection& chosen) {
+  const auto is_alive = [&](const std::string& id, RunState state) {
+    return state == RunState::kRunning && LockFile::is_held(workspace.run(id).lock());
+  };
+  for (const std::string& sweep : chosen.sweeps) {
+    for (const JobRecord& job : store.jobs_of(sweep, /*pending_only=*/true)) {
+      if (is_alive(job.id, job.state)) return true;
+    }
+  }
+  return std::any_of(chosen.runs.begin(), chosen.runs.end(),
+                     [&](const std::string& run) { return is_alive(run, store.run(run)->state); });
 }
 
 int wait(const std::vector<std::string>& words, const Globals& globals) {
@@ -46,14 +59,16 @@ int wait(const std::vector<std::string>& words, const Globals& globals) {
   const std::unique_ptr<const Store> store = require_store(globals);
   const Selection chosen = select_or_last(*store, words);
   while (true) {
+    const auto began = std::chrono::steady_clock::now();
     const bool served = LockFile::is_held(workspace.lock());
-    const Left left = left_of(*store, workspace, chosen);
+    const Left left = left_of(*store, chosen);
     if (left.pending == 0) return left.without_result == 0 ? kOk : kSomethingFailed;
-    if (!served && left.alive == 0) {  // if one lives, its service may be about to start again
+    if (!served && !has_live_attempt(*store, workspace, chosen)) {  // else its service may be about to start again
       fail("{} runs have not ended, and no tearless works in {}; to start one: tearless daemon --background",
            left.pending, workspace.root().string());
     }
-    ::poll(nullptr, 0, kBetweenLooks);
+    const auto look = std::chrono::steady_clock::now() - began;
+    std::this_thread::sleep_for(std::max<std::chrono::nanoseconds>(kBetweenLooks, kShareOfLooks * look));
   }
 }
 

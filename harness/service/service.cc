@@ -33,11 +33,9 @@ void require_program(const Sweep& sweep) {
 }
 
 EndEvent end_of_sweep(const Store& store, const std::string& sweep) {
-  std::map<RunState, int> counts;
-  for (const JobRecord& job : store.jobs_of(sweep, /*pending_only=*/false)) ++counts[job.state];
   std::vector<std::string> parts;
   bool done = true;
-  for (const auto& [state, count] : counts) {
+  for (const auto& [state, count] : store.counts_of(sweep)) {
     parts.push_back(fmt::format("{} {}", count, name_of(state)));
     done &= state == RunState::kDone || state == RunState::kDiverged;
   }

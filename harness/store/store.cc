@@ -1,6 +1,7 @@
 #include "harness/store/store.h"
 
 #include <SQLiteCpp/SQLiteCpp.h>
+#include <fmt/ranges.h>
 #include <sqlite3.h>
 
 #include <algorithm>
@@ -342,6 +343,15 @@ std::string Store::label_axes_of(const std::string& sweep) const {
   return row.executeStep() ? label_axes(understood(row.getColumn(0), as_json)) : "";
 }
 
+std::map<RunState, int64_t> Store::counts_of(const std::string& sweep) const {
+  Question row(*statements_,
+               "SELECT state, count(*) FROM sweep_runs JOIN runs ON runs.number = run WHERE sweep = ? GROUP BY state");
+  row.bind(1, sweep);
+  std::map<RunState, int64_t> counts;
+  while (row.executeStep()) counts[understood(row.getColumn(0), state_named)] = row.getColumn(1).getInt64();
+  return counts;
+}
+
 int64_t Store::jobs_in(const std::string& sweep) const {
   Question row(
       *statements_,
@@ -414,11 +424,13 @@ std::string Store::local_text(const std::string& id) const {
   return row.executeStep() ? row.getColumn(0).getString() : "";
 }
 
-std::vector<RunRecord> Store::runs_of(const std::string& sweep) const {
+std::vector<RunRecord> Store::runs_of(const std::string& sweep, const std::vector<RunState>& states) const {
+  std::vector<std::string> names;
+  for (const RunState state : states) names.push_back(fmt::format("'{}'", name_of(state)));
   Question row(*statements_,
                fmt::format("SELECT {}, coordinates, seed FROM sweep_runs JOIN runs ON runs.number = sweep_runs.run "
-                           "WHERE sweep = ? ORDER BY place",
-                           kRunColumns));
+                           "WHERE sweep = ? {} ORDER BY place",
+                           kRunColumns, names.empty() ? "" : fmt::format("AND state IN ({})", fmt::join(names, ", "))));
   row.bind(1, sweep);
   std::vector<RunRecord> runs;
   while (row.executeStep()) {

@@ -184,6 +184,8 @@ class Store {
 
   /// The runs of a sweep in the grid's order. `pending_only`: those that are queued or running.
   std::vector<JobRecord> jobs_of(const std::string& sweep, bool pending_only) const;
+  /// How many of them are in each state. States that none is in are left out.
+  std::map<RunState, int64_t> counts_of(const std::string& sweep) const;
   /// One of them. REQUIRES: the sweep has the run.
   JobRecord job(const std::string& sweep, const std::string& run) const;
   /// label_axes() of a sweep's runs.
@@ -206,8 +208,9 @@ class Store {
   /// The text of a run's local.toml.
   std::string local_text(const std::string& id) const;
 
-  /// The runs of a sweep in the grid's order, with coordinates, seed and label.
-  std::vector<RunRecord> runs_of(const std::string& sweep) const;
+  /// The runs of a sweep in the grid's order, with coordinates, seed and label. `states`: only those that are in one of
+  /// them; empty: all.
+  std::vector<RunRecord> runs_of(const std::string& sweep, const std::vector<RunState>& states = {}) const;
 
   /// The stored scores, without checking is_as_recorded().
   std::map<std::string, double> scores_of(const std::string& id) const;

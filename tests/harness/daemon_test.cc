@@ -60,6 +60,12 @@ class DaemonTest : public ServedRunTest {
     both.merge(other.results());
     return both;
   }
+  std::vector<std::string> runs_of_first_sweep() const {
+    const auto store = Store::open_reader(Workspace(folder_ / "results"));
+    std::vector<std::string> ids;
+    for (const RunRecord& run : store->runs_of(store->sweeps().back().id)) ids.push_back(run.id);
+    return ids;
+  }
   std::map<std::string, int> states() const {
     std::map<std::string, int> count;
     const auto store = Store::open_reader(Workspace(folder_ / "results"));
@@ -134,6 +140,52 @@ TEST_F(DaemonTest, WhatWasSubmittedWithoutADaemonWaitsForTheNextOne) {
   start_daemon();
   ok({"wait"});
   EXPECT_EQ(states(), (Count{{"done", 4}}));
+}
+
+TEST_F(DaemonTest, AWaitEndsWhereNothingMoreWillBeStartedAndSaysWhetherAllHaveResults) {
+  ok({"submit", "grid.toml"});
+  const std::string some = runs_of_first_sweep().front();
+  EXPECT_EQ(tearless({"wait", some}).code, 2) << "queued, and no daemon";
+  ok({"pause"});
+  EXPECT_EQ(tearless({"wait", "grid.toml"}).code, 1) << "paused, without results";
+  ok({"resume"});
+  ok({"cancel", some});
+  EXPECT_EQ(tearless({"wait", some}).code, 1);
+  start_daemon();
+  EXPECT_EQ(tearless({"wait", "grid.toml"}).code, 1);
+  EXPECT_EQ(states(), (Count{{"cancelled", 1}, {"done", 3}}));
+  EXPECT_EQ(tearless({"wait", runs_of_first_sweep().back()}).code, 0);
+}
+
+TEST_F(DaemonTest, StatusListsAHeldRunOnce) {
+  ok({"submit", "grid.toml"});
+  const std::string some = runs_of_first_sweep().front();
+  ok({"hold", some});
+  const std::string status = ok({"status"}).output;
+  EXPECT_THAT(status, HasSubstr("3 queued, 1 held"));
+  EXPECT_THAT(status, HasSubstr(some + "  held "));
+  EXPECT_EQ(status.find(some), status.rfind(some)) << status;
+}
+
+TEST_F(DaemonTest, AWaitOutlivesADaemonWhoseAttemptsLive) {
+  start_daemon();
+  ok({"submit", "grid.toml"});
+  RunDirectory some("");
+  ASSERT_TRUE(wait_for_a_run_in_the_middle(&some));
+  const pid_t engine = engine_of(some);
+  ASSERT_GT(engine, 0);
+  ::kill(engine, SIGSTOP);
+  kill_daemon();
+  const auto waits = [&](const std::string& what) {
+    return std::async(std::launch::async, [this, what] { return tearless({"wait", what}); });
+  };
+  std::future<test::Finished> for_sweep = waits("grid.toml"), for_run = waits(some.id());
+  EXPECT_EQ(for_sweep.wait_for(std::chrono::seconds(1)), std::future_status::timeout);
+  EXPECT_EQ(for_run.wait_for(std::chrono::seconds(0)), std::future_status::timeout);
+  start_daemon();
+  ::kill(engine, SIGCONT);
+  EXPECT_EQ(for_sweep.get().code, 0);
+  EXPECT_EQ(for_run.get().code, 0);
 }
 
 TEST_F(DaemonTest, AGridThatIsEditedOrDeletedAfterItsSubmissionRunsAsItWas) {

@@ -152,6 +152,26 @@ TEST_F(StoreTest, CoordinatesThatAreNoneAreRefused) {
   }
 }
 
+TEST_F(StoreTest, CountsAndListsTheRunsOfASweepByState) {
+  store_->submit(sweep("another", {request("e")}));
+  store_->submit(sweep("s", {request("a"), request("b"), request("c"), request("d")}));
+  store_->move(request("b").id, RunState::kQueued, RunState::kRunning, FailureClass::kNone);
+  store_->move(request("d").id, RunState::kQueued, RunState::kHeld, FailureClass::kNone, "on request");
+  EXPECT_EQ(store_->counts_of("s"),
+            (std::map<RunState, int64_t>{{RunState::kQueued, 2}, {RunState::kRunning, 1}, {RunState::kHeld, 1}}));
+  EXPECT_TRUE(store_->counts_of("none").empty());
+  const auto ids = [&](const std::vector<RunState>& states) {
+    std::vector<std::string> ids;
+    for (const RunRecord& run : store_->runs_of("s", states)) ids.push_back(run.id);
+    return ids;
+  };
+  EXPECT_EQ(ids({}).size(), 4u);
+  EXPECT_EQ(ids({RunState::kHeld}), std::vector<std::string>{request("d").id});
+  EXPECT_EQ(ids({RunState::kHeld, RunState::kRunning}), (std::vector<std::string>{request("b").id, request("d").id}))
+      << "in the grid's order";
+  EXPECT_TRUE(ids({RunState::kDone}).empty());
+}
+
 TEST_F(StoreTest, KeepsWhatWasLearntOfShapes) {
   store_->put_shape("a", {{"peak_bytes", 7}});
   store_->put_shape("a", {{"peak_bytes", 8}});
