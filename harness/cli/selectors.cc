@@ -19,6 +19,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr const char* kNoSweep = "this workspace has no sweep; to submit a grid: tearless submit GRID";
+
 std::optional<int64_t> number_in(std::string_view text) {
   int64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -69,9 +71,9 @@ struct Filter {
 };
 
 std::vector<std::string> sweeps_named(const std::vector<Sweep>& sweeps, const std::string& word) {
-  std::vector<std::string> found;
-  if (sweeps.empty()) return found;
+  if (sweeps.empty() && (word == "last" || word == "all")) fail(kNoSweep);
   if (word == "last") return {sweeps.front().id};
+  std::vector<std::string> found;
   for (const Sweep& sweep : sweeps) {
     if (sweep.id == word) return {sweep.id};
     if (word == "all" || sweep.id.starts_with(word)) found.push_back(sweep.id);
@@ -121,7 +123,10 @@ Selection select(const Store& store, const std::vector<std::string>& words) {
   }
   if (filter.is_empty()) return selection;
 
-  if (selection.sweeps.empty() && !sweeps.empty()) selection.sweeps.push_back(sweeps.front().id);
+  if (selection.sweeps.empty()) {
+    if (sweeps.empty()) fail(kNoSweep);
+    selection.sweeps.push_back(sweeps.front().id);
+  }
   std::set<std::string> chosen(selection.runs.begin(), selection.runs.end());
   const size_t named = chosen.size();
   for (const std::string& sweep : selection.sweeps) {

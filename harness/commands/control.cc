@@ -55,7 +55,8 @@ std::optional<LockFile> restore_data(const Store& store, const Workspace& worksp
   }
   for (const std::string& run : chosen.runs) {
     // The newest of a run's sweeps says where its data are.
-    if (!has_result(store.run(run)->state)) sweeps.insert(store.sweeps_of(run).back());
+    const std::vector<std::string> having = store.sweeps_of(run);
+    if (!having.empty() && !has_result(store.known_run(run).state)) sweeps.insert(having.back());
   }
   LockFile lock = lock_for_submission(workspace);
   for (const std::string& sweep : sweeps) {
@@ -63,6 +64,14 @@ std::optional<LockFile> restore_data(const Store& store, const Workspace& worksp
     make_copies(workspace, read_sweep_head(workspace, sweep).data, notice);
   }
   return lock;
+}
+
+// What a run is that a verb cannot be meant for.
+std::string what_it_is(const Store& store, const std::string& id) {
+  const std::optional<RunRecord> run = store.run(id);
+  if (!run) return "was deleted meanwhile";
+  if (store.sweeps_of(id).empty()) return "is in no sweep any more; submit its grid again";
+  return fmt::format("is {}", name_of(run->state));
 }
 
 int control(Verb verb, Takes takes, const ControlOptions& options, const Globals& globals) {
@@ -75,7 +84,7 @@ int control(Verb verb, Takes takes, const ControlOptions& options, const Globals
     // A verb for the runs of a whole sweep means those of its runs that the verb can be meant for.
     chosen.runs = runs_in(*store, chosen.sweeps);
     std::erase_if(chosen.runs, [&](const std::string& id) {
-      const RunState state = store->run(id)->state;
+      const RunState state = store->known_run(id).state;
       return verb == Verb::kHold ? is_inactive(state) : state != RunState::kHeld;
     });
     chosen.sweeps.clear();
@@ -100,7 +109,7 @@ int control(Verb verb, Takes takes, const ControlOptions& options, const Globals
   };
   if (!answer.at("done").empty()) print("{}: {}\n", name_of(verb), list(answer.at("done")));
   for (const std::string id : answer.at("refused")) {
-    notice(fmt::format("{} cannot be done: run {} is {}", name_of(verb), id, name_of(store->run(id)->state)));
+    notice(fmt::format("{} cannot be done: run {} {}", name_of(verb), id, what_it_is(*store, id)));
   }
   return answer.at("refused").empty() ? kOk : kSomethingFailed;
 }

@@ -33,7 +33,7 @@ struct Side {
 
 Side side_of(const Store& store, const Workspace& workspace, const std::string& id) {
   const RunResult result = checked_result(store, workspace, id);
-  const std::string canonical = store.run(id)->canonical;
+  const std::string canonical = store.known_run(id).canonical;
   return {id, std::string(name_of(result.state)), parse_toml_settings(canonical, "run " + id).values, result.scores};
 }
 

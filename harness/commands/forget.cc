@@ -67,7 +67,7 @@ Doomed doomed_by(const Store& store, const Workspace& workspace, const ForgetOpt
   doomed.shared = static_cast<int64_t>(all.size() - own.size());
   for (std::string& id : own) {
     if (options.keep_results && fs::exists(workspace.run(id).root())) continue;
-    const RunState state = store.run(id)->state;
+    const RunState state = store.known_run(id).state;
     doomed.results += state == RunState::kDone || state == RunState::kDiverged;
     doomed.bytes += bytes_in(workspace.run(id).root());
     doomed.runs.push_back(std::move(id));

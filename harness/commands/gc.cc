@@ -108,7 +108,7 @@ int collect(const GcOptions& options, const Globals& globals) {
   const std::unique_ptr<const Store> store = require_store(globals);
   Freed freed;
   for (const std::string& id : chosen_runs(*store, options.words)) {
-    const RunState state = store->run(id)->state;
+    const RunState state = store->known_run(id).state;
     if (state == RunState::kDone || state == RunState::kDiverged) {
       clean(workspace.run(id), options, freed);
     } else {

@@ -141,7 +141,9 @@ void print_sweeps(std::FILE* out, const StatusOptions& options, const Workspace&
     print_to(out, "Nothing has been run in {} yet. Next: tearless run GRID\n", workspace.root().string());
     return;
   }
-  for (const Sweep& sweep : sweeps_of(*store, options)) print_sweep(out, *store, sweep);
+  const std::vector<Sweep> sweeps = sweeps_of(*store, options);
+  for (const Sweep& sweep : sweeps) print_sweep(out, *store, sweep);
+  if (sweeps.empty()) print_to(out, "There is no sweep in {}. Next: tearless run GRID\n", workspace.root().string());
   if (watched) {
     print_to(out, "{}\n", who_works(workspace));
   } else if (const size_t running = store->ids_in(RunState::kRunning).size(); running > 0) {

@@ -54,7 +54,7 @@ struct VerifyOutcome {
 std::vector<std::string> finished_runs(const Store& store, const std::vector<std::string>& words) {
   std::vector<std::string> finished;
   for (const std::string& id : runs_in(store, select(store, words))) {
-    const RunState state = store.run(id)->state;
+    const RunState state = store.known_run(id).state;
     if (state == RunState::kDone || state == RunState::kDiverged) finished.push_back(id);
   }
   if (finished.empty()) {

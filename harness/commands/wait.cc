@@ -17,7 +17,7 @@ namespace tearless::harness {
 namespace {
 
 constexpr auto kBetweenLooks = std::chrono::milliseconds(500);
-constexpr int kShareOfLooks = 20;  // of the time, where sweeps are large: one part in …
+constexpr int kRestPerLook = 20;  // in large workspaces: this many times as long as a look takes
 
 struct Left {
   int64_t pending = 0;         // queued or running
@@ -31,13 +31,15 @@ Left left_of(const Store& store, const Selection& chosen) {
     if (state != RunState::kDone && state != RunState::kDiverged) left.without_result += runs;
   };
   for (const std::string& sweep : chosen.sweeps) {
-    const bool active = store.sweep(sweep)->state == SweepState::kActive;
+    const std::optional<Sweep> record = store.sweep(sweep);
+    if (!record) fail("sweep {} was deleted meanwhile", sweep);
+    const bool active = record->state == SweepState::kActive;
     for (const auto& [state, runs] : store.counts_of(sweep)) {
       count(state, runs);
       if (!active && state == RunState::kQueued) left.pending -= runs;  // they will not be started
     }
   }
-  for (const std::string& run : chosen.runs) count(store.run(run)->state, 1);
+  for (const std::string& run : chosen.runs) count(store.known_run(run).state, 1);
   return left;
 }
 
@@ -51,7 +53,7 @@ bool has_live_attempt(const Store& store, const Workspace& workspace, const Sele
     }
   }
   return std::any_of(chosen.runs.begin(), chosen.runs.end(),
-                     [&](const std::string& run) { return is_alive(run, store.run(run)->state); });
+                     [&](const std::string& run) { return is_alive(run, store.known_run(run).state); });
 }
 
 int wait(const std::vector<std::string>& words, const Globals& globals) {
@@ -68,7 +70,7 @@ int wait(const std::vector<std::string>& words, const Globals& globals) {
            left.pending, workspace.root().string());
     }
     const auto look = std::chrono::steady_clock::now() - began;
-    std::this_thread::sleep_for(std::max<std::chrono::nanoseconds>(kBetweenLooks, kShareOfLooks * look));
+    std::this_thread::sleep_for(std::max<std::chrono::nanoseconds>(kBetweenLooks, kRestPerLook * look));
   }
 }
 

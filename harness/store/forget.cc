@@ -67,7 +67,7 @@ std::vector<std::string> runs_of_no_other(const Store& store, const std::vector<
 
 void require_nothing_running(const Store& store, const Workspace& workspace, const std::vector<std::string>& sweeps) {
   for (const std::string& id : runs_of_no_other(store, sweeps)) {
-    if (store.run(id)->state == RunState::kRunning) {
+    if (store.known_run(id).state == RunState::kRunning) {
       fail("run {} is running; wait for it, or cancel it first: tearless cancel {}", id, id);
     }
     require_free(workspace, id);
@@ -104,7 +104,7 @@ void forget_sweep(Store& store, const Workspace& workspace, const std::string& s
   if (fs::exists(workspace.sweeps())) sync_folder(workspace.sweeps());
   store.in_transaction([&] {
     for (const std::string& id : kept) {
-      if (store.run(id)->state == RunState::kQueued) {
+      if (store.known_run(id).state == RunState::kQueued) {
         store.move(id, RunState::kQueued, RunState::kCancelled, FailureClass::kNone, "its sweep was forgotten");
       }
     }

@@ -248,6 +248,12 @@ std::optional<RunRecord> Store::run(const std::string& id) const {
   return run_from(row);
 }
 
+RunRecord Store::known_run(const std::string& id) const {
+  std::optional<RunRecord> known = run(id);
+  if (!known) fail("run {} was deleted meanwhile", id);
+  return *std::move(known);
+}
+
 std::vector<AttemptRecord> Store::attempts_of(const std::string& id) const {
   Question row(*statements_,
                "SELECT attempt, outcome, reason, code, signal, started_at, ended_at, host, device, processor, "

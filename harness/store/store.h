@@ -167,6 +167,8 @@ class Store {
   bool is_as_recorded(const std::string& id) const;
 
   std::optional<RunRecord> run(const std::string& id) const;
+  /// A run that was there before. UserError if it was forgotten since.
+  RunRecord known_run(const std::string& id) const;
 
   /// In ascending order of their numbers.
   std::vector<AttemptRecord> attempts_of(const std::string& id) const;

@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include <cerrno>
+#include <future>
 #include <nlohmann/json.hpp>
 
 #include "base/fault.h"
@@ -119,6 +120,48 @@ TEST_F(ForgetTest, WithKeepResultsAGridNeedNotTrainThemAgain) {
   ok({"verify"});
   ok({"run", "grid.toml"});
   EXPECT_EQ(attempts(), 4) << "nothing was trained again";
+}
+
+TEST_F(ForgetTest, WithKeepResultsAFailedRunIsNotTriedAgainWithoutASweep) {
+  write_grid("\"crash\"", 0);
+  EXPECT_EQ(tearless({"run", "grid.toml"}).code, 1);
+  ok({"forget", "grid.toml", "--yes", "--keep-results"});
+  const std::string failed = known_runs().front();
+  const test::Finished retry = tearless({"retry", failed});
+  EXPECT_EQ(retry.code, 1);
+  EXPECT_THAT(retry.errors, HasSubstr("run " + failed + " is in no sweep any more; submit its grid again"));
+  EXPECT_THAT(ok({"status"}).output, HasSubstr("There is no sweep in results"));
+}
+
+TEST_F(ForgetTest, AWaitForWhatIsForgottenMeanwhileEnds) {
+  write_grid("\"succeed\"", 40);
+  std::string other = test::read_text(folder_ / "grid.toml");
+  other.replace(other.find("\"a\", \"b\""), 8, "\"c\", \"d\"");
+  test::write_text(folder_ / "other.toml", other);
+  ok({"daemon", "--background", "--jobs", "1"});
+  ok({"submit", "grid.toml"});
+  RunDirectory some("");
+  ASSERT_TRUE(wait_for_a_run_in_the_middle(&some));
+  const pid_t engine = engine_of(some);
+  ASSERT_GT(engine, 0);
+  ::kill(engine, SIGSTOP);  // it keeps the others waiting
+  ok({"submit", "other.toml"});
+  const std::string waiting = known("SELECT run AS id FROM sweep_runs_view WHERE sweep LIKE 'other%'").front();
+  const auto waits = [&](const std::string& what) {
+    return std::async(std::launch::async, [this, what] { return tearless({"wait", what}); });
+  };
+  std::future<test::Finished> for_sweep = waits("other.toml"), for_run = waits(waiting);
+  EXPECT_EQ(for_sweep.wait_for(std::chrono::milliseconds(500)), std::future_status::timeout);
+  EXPECT_EQ(for_run.wait_for(std::chrono::seconds(0)), std::future_status::timeout);
+  ok({"forget", "other.toml", "--yes"});
+  for (std::future<test::Finished>* ended : {&for_sweep, &for_run}) {
+    const test::Finished wait = ended->get();
+    EXPECT_EQ(wait.code, 2);
+    // On a very slow machine it has not even begun.
+    EXPECT_THAT(wait.errors, testing::AnyOf(HasSubstr("was deleted meanwhile"), HasSubstr("was not submitted"),
+                                            HasSubstr("is no sweep, run")));
+  }
+  ::kill(engine, SIGCONT);
 }
 
 TEST_F(ForgetTest, WithKeepResultsRunsThatNeverBeganGoAndNoneWaits) {

@@ -80,5 +80,15 @@ TEST_F(Selectors, WordsThatNameNothingAreRefused) {
   EXPECT_THAT(refusal({"other.toml"}), HasSubstr("was not submitted in this workspace"));
 }
 
+TEST_F(Selectors, InAWorkspaceWithoutSweepsAWordThatMeansOneIsRefusedAndARunIsFound) {
+  store_->forget("init-22222222", {"bb01"});
+  store_->forget("norm-11111111", {"aa02", "ab03", "ac04"});
+  for (const char* word : {"last", "all", "queued", "1", "norm=layer"}) {
+    EXPECT_THAT(refusal({word}), HasSubstr("this workspace has no sweep")) << word;
+  }
+  EXPECT_THAT(refusal({"norm.toml"}), HasSubstr("was not submitted in this workspace"));
+  EXPECT_THAT(runs({"aa"}), ElementsAre("aa01"));
+}
+
 }  // namespace
 }  // namespace tearless::harness::selectors_test

@@ -152,6 +152,13 @@ TEST_F(StoreTest, CoordinatesThatAreNoneAreRefused) {
   }
 }
 
+TEST_F(StoreTest, ARunThatWasForgottenSinceItWasSelectedIsRefused) {
+  store_->submit(sweep("s", {request("a")}));
+  EXPECT_EQ(store_->known_run(request("a").id).state, RunState::kQueued);
+  store_->forget("s", {request("a").id});
+  EXPECT_EQ(error_of([&] { store_->known_run(request("a").id); }), "run " + request("a").id + " was deleted meanwhile");
+}
+
 TEST_F(StoreTest, CountsAndListsTheRunsOfASweepByState) {
   store_->submit(sweep("another", {request("e")}));
   store_->submit(sweep("s", {request("a"), request("b"), request("c"), request("d")}));
