@@ -1,7 +1,6 @@
 // `tearless run GRID`: trains the runs of a grid that have no result yet, and shows how they get on. If the workspace
 // has a service, that does the work; else this process is the service for as long as it lives.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <poll.h>
 
 #include <CLI/CLI.hpp>
@@ -208,17 +207,20 @@ int conclude(const Store& store, const Sweep& sweep, const Globals& globals, con
                                         options.calibrate          ? " --calibrate"
                                         : options.submission.smoke ? " --smoke"
                                                                    : "");
-  std::map<RunState, int64_t> counts;
+  StateCounts counts;
   std::map<std::string, std::string> failed;  // run → reason
   std::set<std::string> waiting_for;
-  for (const RunRecord& run : store.runs_of(sweep.id)) {
-    ++counts[run.state];
-    if (run.state == RunState::kFailed || run.state == RunState::kHeld) failed.emplace(run.id, run.reason);
-    if (run.state == RunState::kWaitingData) waiting_for.insert(run.reason);
-  }
-  std::vector<std::string> parts;
-  for (const auto& [state, count] : counts) parts.push_back(fmt::format("{} {}", count, name_of(state)));
-  print("{}: {}\n", counted(static_cast<int64_t>(sweep.runs.size()), "run"), fmt::join(parts, ", "));
+  store.in_snapshot([&] {
+    counts = store.counts_of(sweep.id);
+    for (const RunRecord& run : store.runs_of(sweep.id, {RunState::kFailed, RunState::kHeld, RunState::kWaitingData})) {
+      if (run.state == RunState::kWaitingData) {
+        waiting_for.insert(run.reason);
+      } else {
+        failed.emplace(run.id, run.reason);
+      }
+    }
+  });
+  print("{}: {}\n", counted(static_cast<int64_t>(sweep.runs.size()), "run"), text_of(counts));
 
   print_failures(failed, fmt::format("tearless status {}{}", options.grid, place));
   for (const std::string& sentence : waiting_for) print("  waiting for data: {}\n", sentence);

@@ -1,7 +1,6 @@
 // `tearless status [GRID | --sweep SWEEP]`: prints the state, once or again each second, of the sweeps of a workspace.
 // Changes nothing.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <poll.h>
 
 #include <CLI/CLI.hpp>
@@ -97,7 +96,7 @@ std::string detail_of(const Store& store, const RunRecord& run) {
 
 void print_sweep(std::FILE* out, const Store& store, const Sweep& sweep) {
   const std::vector listed_states = {RunState::kRunning, RunState::kFailed, RunState::kHeld, RunState::kWaitingData};
-  std::map<RunState, int64_t> in;
+  StateCounts in;
   std::vector<RunRecord> listed;
   LostWork lost;
   store.in_snapshot([&] {
@@ -105,11 +104,8 @@ void print_sweep(std::FILE* out, const Store& store, const Sweep& sweep) {
     listed = store.runs_of(sweep.id, listed_states);
     lost = store.lost_in(sweep.id);
   });
-  std::vector<std::string> counts;
-  for (const auto& [state, runs] : in) counts.push_back(fmt::format("{} {}", runs, name_of(state)));
   print_to(out, "{}  {}\n  {}  submitted {}{}\n  {}\n", sweep.id, sweep.title, sweep.grid_file, sweep.submitted_at,
-           sweep.priority == 0 ? "" : fmt::format(", priority {}", sweep.priority),
-           fmt::format("{}", fmt::join(counts, ", ")));
+           sweep.priority == 0 ? "" : fmt::format(", priority {}", sweep.priority), text_of(in));
   if (lost.updates > 0) print_to(out, "  lost: {}\n", text_of(lost));
   const bool unfinished = in.contains(RunState::kQueued) || in.contains(RunState::kRunning);
   if (unfinished && sweep.state != SweepState::kActive) {

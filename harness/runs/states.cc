@@ -1,11 +1,13 @@
 #include "harness/runs/states.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 #include <iterator>
 #include <stdexcept>
+#include <vector>
 
 namespace tearless::harness {
 namespace {
@@ -34,6 +36,12 @@ std::string_view name_of(FailureClass failure) { return kFailureNames.at(static_
 RunState state_named(std::string_view name) { return named<RunState>(name, kStateNames); }
 SweepState sweep_state_named(std::string_view name) { return named<SweepState>(name, kSweepStateNames); }
 FailureClass failure_named(std::string_view name) { return named<FailureClass>(name, kFailureNames); }
+
+std::string text_of(const StateCounts& counts) {
+  std::vector<std::string> parts;
+  for (const auto& [state, runs] : counts) parts.push_back(fmt::format("{} {}", runs, name_of(state)));
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
 
 bool is_legal(RunState from, RunState to) {
   return std::any_of(std::begin(kLegalMoves), std::end(kLegalMoves),

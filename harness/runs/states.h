@@ -5,7 +5,10 @@
 //                held, cancelled
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace tearless::harness {
@@ -54,6 +57,11 @@ std::string_view name_of(SweepState state);
 RunState state_named(std::string_view name);
 SweepState sweep_state_named(std::string_view name);
 FailureClass failure_named(std::string_view name);
+
+/// How many runs are in each state. States that none is in are left out.
+using StateCounts = std::map<RunState, int64_t>;
+/// "2 queued, 1 done".
+std::string text_of(const StateCounts& counts);
 
 struct Move {
   RunState from, to;

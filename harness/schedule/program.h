@@ -85,11 +85,11 @@ class Program {
   /// The answers to all questions, in their order. UserError as below.
   std::vector<CheckAnswer> check(const std::vector<CheckQuestion>& questions) const;
 
-  /// Checks `count` configurations: sends the line question(i) for each i < count, and calls answered(i, answer) once
-  /// for each.
-  /// Several processes of the program run at the same time, each with a contiguous part of the questions; 0: as many as
-  /// processes_for() says. So the order of the calls is that of i within a part only. UserError if a process fails,
-  /// answers something else than JSON of the specified form, or leaves questions unanswered.
+  /// Checks `count` configurations: sends the line question(i) (line_of()) for each i < count, and calls
+  /// answered(i, answer) once for each. Several processes of the program run at the same time, each with a contiguous
+  /// part of the questions; 0: as many as processes_for() says. So the order of the calls is that of i within a part
+  /// only. UserError if a process fails, answers something else than JSON of the specified form, or leaves questions
+  /// unanswered.
   void check(size_t count, const std::function<std::string(size_t)>& question,
              const std::function<void(size_t, CheckAnswer)>& answered, size_t processes = 0) const;
 

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <unordered_set>
 #include <utility>
 
 #include "base/files.h"
@@ -110,10 +109,11 @@ void Scheduler::take_up(const std::string& id) {
 }
 
 // True if the job is to be run: its run is then queued or running in the store. REQUIRES: it is in jobs_.
-bool Scheduler::reconcile(const JobRecord& job, Add how, bool has_folder) {
+bool Scheduler::reconcile(const JobRecord& job, Add how) {
+  const RunDirectory run = workspace_.run(job.id);
+  const bool has_folder = std::filesystem::exists(run.root());  // else there is nothing more to look for
   const bool submitted = how != Add::kRestart;
-  const std::optional<Verdict> done =
-      has_folder && !running_.contains(job.id) ? verdict_of_done(workspace_.run(job.id)) : std::nullopt;
+  const std::optional<Verdict> done = has_folder && !running_.contains(job.id) ? verdict_of_done(run) : std::nullopt;
   switch (job.state) {
     case RunState::kDone:
     case RunState::kDiverged:
@@ -159,8 +159,7 @@ bool Scheduler::reconcile(const JobRecord& job, Add how, bool has_folder) {
     record_done(job.id, *done);
     return false;
   }
-  // Started by hand, or by a harness whose database is lost.
-  if (has_folder && launcher_.adopt(job.id, workspace_.run(job.id).root())) {
+  if (has_folder && launcher_.adopt(job.id, run.root())) {  // started by hand, or by a harness whose database is lost
     store_.move(job.id, RunState::kQueued, RunState::kRunning, job.failure);
     take_up(job.id);
     return true;
@@ -187,22 +186,17 @@ void Scheduler::record_done(const std::string& id, const Verdict& done) {
 // --- sweeps and their jobs -------------------------------------------------------------------------------------------
 
 void Scheduler::add(const std::string& id, Add how) {
-  add_jobs(id, how, [this](const std::string& run) { return std::filesystem::exists(workspace_.run(run).root()); });
+  add_jobs(id, how);
   fill();
 }
 
 // Nothing is started before all are there: the last of them may be the one that goes first.
 void Scheduler::add_active() {
-  // The folders are listed once: to ask for that of each run takes longer.
-  const std::vector<std::string> names = folders_in(workspace_.runs());
-  const std::unordered_set<std::string> folders(names.begin(), names.end());
-  for (const std::string& id : store_.active_sweeps()) {
-    add_jobs(id, Add::kRestart, [&](const std::string& run) { return folders.contains(run); });
-  }
+  for (const std::string& id : store_.active_sweeps()) add_jobs(id, Add::kRestart);
   fill();
 }
 
-void Scheduler::add_jobs(const std::string& id, Add how, const HasFolder& has_folder) {
+void Scheduler::add_jobs(const std::string& id, Add how) {
   const std::optional<Sweep> record = store_.sweep(id);
   if (!record) throw std::logic_error("no sweep " + id + " in the store");
   std::unique_ptr<ActiveSweep>& kept = sweeps_[id];
@@ -221,13 +215,16 @@ void Scheduler::add_jobs(const std::string& id, Add how, const HasFolder& has_fo
   sweep.reason = sweep.cancelled ? kWasCancelled : record->reason;
   sweep.crashes.clear();
   sweep.submission = record->submission;
-  sweep.total = store_.jobs_in(id);
+  sweep.total = 0;
+  for (const auto& [state, runs] : store_.counts_of(id)) {
+    if (state != RunState::kWaitingData) sweep.total += runs;
+  }
   sweep.axes = store_.label_axes_of(id);
   if (sweep.cancelled) return;
 
   for (const JobRecord& job : store_.jobs_of(id, /*pending_only=*/how == Add::kRestart)) {
     want(sweep, job);
-    if (!reconcile(job, how, has_folder(job.id))) forget(job.id);
+    if (!reconcile(job, how)) forget(job.id);
   }
   for (const std::string& job : sweep.jobs) enqueue(job);  // those that were known before, too: the state may be new
 }

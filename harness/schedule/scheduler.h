@@ -207,13 +207,12 @@ class Scheduler {
   // Before the first attempt of this process.
   void adopt_or_conclude(const std::string& id);
   void take_up(const std::string& id);
-  bool reconcile(const JobRecord& job, Add how, bool has_folder);
+  bool reconcile(const JobRecord& job, Add how);
   void record_done(const std::string& id, const Verdict& done);
   bool end_is_recorded(const std::string& id, int64_t attempt) const;  // the newest attempt's end is in the store
 
   // Sweeps and their jobs.
-  using HasFolder = std::function<bool(const std::string& run)>;
-  void add_jobs(const std::string& sweep, Add how, const HasFolder& has_folder);
+  void add_jobs(const std::string& sweep, Add how);
   void want(ActiveSweep& sweep, const JobRecord& record);
   void leave(ActiveSweep& sweep, const std::string& id);
   static void take_from(ActiveSweep& sweep, const std::string& id, const Job& job);

@@ -1,9 +1,10 @@
 #include "harness/service/service.h"
 
-#include <fmt/ranges.h>
+#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 
@@ -33,17 +34,12 @@ void require_program(const Sweep& sweep) {
 }
 
 EndEvent end_of_sweep(const Store& store, const std::string& sweep) {
-  std::vector<std::string> parts;
-  bool done = true;
-  for (const auto& [state, count] : store.counts_of(sweep)) {
-    parts.push_back(fmt::format("{} {}", count, name_of(state)));
-    done &= state == RunState::kDone || state == RunState::kDiverged;
-  }
-  return {.event = "sweep",
-          .id = sweep,
-          .sweep = sweep,
-          .state = done ? "done" : "incomplete",
-          .reason = fmt::format("{}", fmt::join(parts, ", "))};
+  const StateCounts counts = store.counts_of(sweep);
+  const bool done = std::all_of(counts.begin(), counts.end(), [](const auto& entry) {
+    return entry.first == RunState::kDone || entry.first == RunState::kDiverged;
+  });
+  return {
+      .event = "sweep", .id = sweep, .sweep = sweep, .state = done ? "done" : "incomplete", .reason = text_of(counts)};
 }
 
 std::pair<uint64_t, uint64_t> identity_of(const std::filesystem::path& folder) {

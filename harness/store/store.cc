@@ -349,22 +349,13 @@ std::string Store::label_axes_of(const std::string& sweep) const {
   return row.executeStep() ? label_axes(understood(row.getColumn(0), as_json)) : "";
 }
 
-std::map<RunState, int64_t> Store::counts_of(const std::string& sweep) const {
+StateCounts Store::counts_of(const std::string& sweep) const {
   Question row(*statements_,
                "SELECT state, count(*) FROM sweep_runs JOIN runs ON runs.number = run WHERE sweep = ? GROUP BY state");
   row.bind(1, sweep);
-  std::map<RunState, int64_t> counts;
+  StateCounts counts;
   while (row.executeStep()) counts[understood(row.getColumn(0), state_named)] = row.getColumn(1).getInt64();
   return counts;
-}
-
-int64_t Store::jobs_in(const std::string& sweep) const {
-  Question row(
-      *statements_,
-      "SELECT count(*) FROM sweep_runs JOIN runs ON runs.number = run WHERE sweep = ? AND state != 'waiting_data'");
-  row.bind(1, sweep);
-  row.executeStep();
-  return row.getColumn(0).getInt64();
 }
 
 bool Store::has_unfinished(const std::string& sweep) const {

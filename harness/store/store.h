@@ -186,14 +186,11 @@ class Store {
 
   /// The runs of a sweep in the grid's order. `pending_only`: those that are queued or running.
   std::vector<JobRecord> jobs_of(const std::string& sweep, bool pending_only) const;
-  /// How many of them are in each state. States that none is in are left out.
-  std::map<RunState, int64_t> counts_of(const std::string& sweep) const;
+  StateCounts counts_of(const std::string& sweep) const;
   /// One of them. REQUIRES: the sweep has the run.
   JobRecord job(const std::string& sweep, const std::string& run) const;
   /// label_axes() of a sweep's runs.
   std::string label_axes_of(const std::string& sweep) const;
-  /// The number of a sweep's runs, without those whose data are missing.
-  int64_t jobs_in(const std::string& sweep) const;
   /// True if one of a sweep's runs is queued, running, held or waiting for data.
   bool has_unfinished(const std::string& sweep) const;
   /// The ids of the sweeps that have the run, in the order of their submission.

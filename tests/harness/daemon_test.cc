@@ -26,9 +26,7 @@ class DaemonTest : public ServedRunTest {
  protected:
   DaemonTest() {
     write_grid("\"succeed\"", 40);
-    std::string other = test::read_text(folder_ / "grid.toml");
-    other.replace(other.find("\"a\", \"b\""), 8, "\"c\", \"d\"");
-    test::write_text(folder_ / "other.toml", other);
+    write_other_grid();
   }
 
   void start_daemon() {
@@ -176,10 +174,7 @@ TEST_F(DaemonTest, AWaitOutlivesADaemonWhoseAttemptsLive) {
   ASSERT_GT(engine, 0);
   ::kill(engine, SIGSTOP);
   kill_daemon();
-  const auto waits = [&](const std::string& what) {
-    return std::async(std::launch::async, [this, what] { return tearless({"wait", what}); });
-  };
-  std::future<test::Finished> for_sweep = waits("grid.toml"), for_run = waits(some.id());
+  std::future<test::Finished> for_sweep = begin({"wait", "grid.toml"}), for_run = begin({"wait", some.id()});
   EXPECT_EQ(for_sweep.wait_for(std::chrono::seconds(1)), std::future_status::timeout);
   EXPECT_EQ(for_run.wait_for(std::chrono::seconds(0)), std::future_status::timeout);
   start_daemon();

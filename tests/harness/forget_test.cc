@@ -135,9 +135,7 @@ TEST_F(ForgetTest, WithKeepResultsAFailedRunIsNotTriedAgainWithoutASweep) {
 
 TEST_F(ForgetTest, AWaitForWhatIsForgottenMeanwhileEnds) {
   write_grid("\"succeed\"", 40);
-  std::string other = test::read_text(folder_ / "grid.toml");
-  other.replace(other.find("\"a\", \"b\""), 8, "\"c\", \"d\"");
-  test::write_text(folder_ / "other.toml", other);
+  write_other_grid();
   ok({"daemon", "--background", "--jobs", "1"});
   ok({"submit", "grid.toml"});
   RunDirectory some("");
@@ -147,10 +145,7 @@ TEST_F(ForgetTest, AWaitForWhatIsForgottenMeanwhileEnds) {
   ::kill(engine, SIGSTOP);  // it keeps the others waiting
   ok({"submit", "other.toml"});
   const std::string waiting = known("SELECT run AS id FROM sweep_runs_view WHERE sweep LIKE 'other%'").front();
-  const auto waits = [&](const std::string& what) {
-    return std::async(std::launch::async, [this, what] { return tearless({"wait", what}); });
-  };
-  std::future<test::Finished> for_sweep = waits("other.toml"), for_run = waits(waiting);
+  std::future<test::Finished> for_sweep = begin({"wait", "other.toml"}), for_run = begin({"wait", waiting});
   EXPECT_EQ(for_sweep.wait_for(std::chrono::milliseconds(500)), std::future_status::timeout);
   EXPECT_EQ(for_run.wait_for(std::chrono::seconds(0)), std::future_status::timeout);
   ok({"forget", "other.toml", "--yes"});

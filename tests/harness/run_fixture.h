@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <map>
 #include <regex>
 #include <string>
@@ -82,6 +83,18 @@ class RunTest : public testing::Test {
       }
       return false;
     });
+  }
+
+  // other.toml: grid.toml with other runs.
+  void write_other_grid() {
+    std::string other = test::read_text(folder_ / "grid.toml");
+    other.replace(other.find("\"a\", \"b\""), 8, "\"c\", \"d\"");
+    test::write_text(folder_ / "other.toml", other);
+  }
+
+  // A command that goes on beside the test.
+  std::future<test::Finished> begin(const std::vector<std::string>& arguments) {
+    return std::async(std::launch::async, [this, arguments] { return tearless(arguments); });
   }
 
   pid_t engine_of(const RunDirectory& run) const {

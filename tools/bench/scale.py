@@ -125,6 +125,7 @@ class Bench:
         time.sleep(20)
         share = [100 * (cpu_seconds(p) - b) / (time.monotonic() - begin) for p, b in zip((pid, wait.pid), before)]
         wait.kill()
+        wait.wait()
         self.report("CPU of the daemon while runs train", share[0], "%", 1)
         self.report("CPU of tearless wait all", share[1], "%", 5)
         self.tearless(place, "pause", "all", may_fail=True)

@@ -18,6 +18,11 @@ TEST(States, AreNamedOneToOne) {
   EXPECT_THROW(state_named("finished"), std::logic_error);
 }
 
+TEST(States, CountsAreWrittenInTheOrderOfTheStates) {
+  EXPECT_EQ(text_of(StateCounts{{RunState::kFailed, 1}, {RunState::kQueued, 12}}), "12 queued, 1 failed");
+  EXPECT_EQ(text_of(StateCounts()), "");
+}
+
 TEST(States, OnlyAQueuedRunCanStart) {
   for (const RunState state : kAll) EXPECT_EQ(is_legal(state, RunState::kRunning), state == RunState::kQueued);
 }

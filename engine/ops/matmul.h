@@ -1,0 +1,58 @@
+// C = A B or C += A B in fp32 on the processor, by one of two libraries:
+//
+//   MKL       is inside LibTorch. On processors that are not Intel's it uses AVX2 at most.
+//   OpenBLAS  is a shared library of its own (tools/setup.sh fetches it), opened when it is chosen. It uses AVX-512 on
+//             AMD's processors too.
+//
+// The choice follows from the processor and never from a timing: the two differ in the last bits of their sums, so a
+// choice that could change from run to run would change results.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+namespace tearless::engine {
+
+enum class MatmulLibrary { kMkl, kOpenBlas };
+
+/// What the choice depends on.
+struct Processor {
+  enum class Vendor { kIntel, kAmd, kOther };
+  Vendor vendor;
+  bool avx2, avx512;  // AVX-512: the F, VL, BW, DQ and CD sets together
+};
+Processor this_processor();
+
+/// The faster of the libraries that are there.
+MatmulLibrary matmul_library_for(const Processor& processor, bool openblas_is_there);
+
+/// Chooses the library of this process: "auto" (matmul_library_for(), the default), "mkl" or "openblas". UserError
+/// where OpenBLAS is asked for and cannot be used here. Not thread-safe.
+void use_matmul_library(std::string_view name);
+
+/// The library in use with its version, and the instruction set of OpenBLAS's kernels: "MKL 2024.2.1",
+/// "OpenBLAS 0.3.34 SkylakeX". Runs that were trained with different names are mixed.
+std::string matmul_library_name();
+
+/// Why OpenBLAS cannot be used on this machine; "" if it can.
+std::string why_no_openblas();
+
+/// Makes the matmuls of MKL give the same bits for any number of threads, by setting MKL_CBWR in the environment
+/// (unless it is set already). Call once, before the first matmul, when MKL reads it.
+void fix_matmul_order();
+
+/// A matrix whose rows, or where `transposed` whose columns, are `stride` elements apart.
+struct Matrix {
+  const float* data;
+  int64_t stride;
+  bool transposed;
+};
+
+/// c = a b, or c += a b where `add`: a [rows, inner], b [inner, columns], c [rows, columns] with rows `c_stride`
+/// elements apart. Uses the threads that at::set_num_threads() set; the bits do not depend on their number.
+void multiply(int64_t rows, int64_t columns, int64_t inner, const Matrix& a, const Matrix& b, bool add, float* c,
+              int64_t c_stride);
+
+}  // namespace tearless::engine
