@@ -18,6 +18,7 @@
 #include "engine/commands.h"
 #include "engine/device.h"
 #include "engine/ops/backend.h"
+#include "engine/ops/matmul.h"
 #include "engine/ops/memory.h"
 #include "engine/run/run_options.h"
 #include "engine/task/translate.h"
@@ -44,6 +45,7 @@ json decoding_as_json(Bench& bench) {
 json description(const Bench& bench) {
   return {{"build", std::string(build_stamp())},
           {"instructions", std::string(cpu_backend().name)},
+          {"matmul", matmul_library_name()},
           {"threads", at::get_num_threads()},
           {"parameters", bench.parameter_count()}};
 }
@@ -97,8 +99,8 @@ int report(Bench& bench, const BenchArguments& args) {
     fmt::print("{}\n", out.dump(2));
     return kExitDone;
   }
-  fmt::print("{}\n{} parameters, {} threads, kernels for {}\n", build_stamp(), bench.parameter_count(),
-             at::get_num_threads(), cpu_backend().name);
+  fmt::print("{}\n{} parameters, {} threads, kernels for {}, matmuls by {}\n", build_stamp(), bench.parameter_count(),
+             at::get_num_threads(), cpu_backend().name, matmul_library_name());
   fmt::print("step          {:10.3f} ms (median of {})\ntokens/s      {:10.0f}\n", 1e3 * step, args.updates,
              static_cast<double>(rows) / total);
   fmt::print("matmuls alone {:10.3f} ms: {:.0f} % of the mean step\npeak memory   {:10.1f} MiB\n\n", 1e3 * floor,
@@ -181,10 +183,11 @@ Action command_bench(CLI::App& app) {
                "read requests {\"updates\": N} and {\"decode\": true} from standard input, one a line; answer each "
                "with its seconds");
   return [args] {
-    const RunOptions options = read_run_options(read_toml_settings(args->config), args->config.parent_path(), {});
+    RunOptions options = read_run_options(read_toml_settings(args->config), args->config.parent_path(), {});
     open_device(options.run);
     if (!args->instructions.empty()) use_cpu_backend(args->instructions);
-    at::set_num_threads(static_cast<int>(args->threads > 0 ? args->threads : options.run.threads));
+    if (args->threads > 0) options.run.threads = args->threads;
+    prepare_processor(options.run);
     if (args->kernels) return report_kernels(options, *args);
     const BenchLengths lengths =
         args->lengths.empty() ? equal_bench_lengths(*options.task) : read_bench_lengths(args->lengths, *options.task);

@@ -1,5 +1,4 @@
 // tearless-engine decode: translates text with the selected checkpoint of a finished run.
-#include <ATen/Parallel.h>
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -16,6 +15,7 @@
 #include "engine/run/attempt.h"
 #include "engine/task/translate.h"
 #include "engine/train/checkpoint.h"
+#include "engine/train/execution.h"
 
 namespace tearless::engine {
 namespace {
@@ -45,7 +45,7 @@ int decode(const DecodeArguments& args) {
   translation.decode.beam = args.beam.value_or(translation.decode.beam);
   translation.decode.alpha = args.alpha.value_or(translation.decode.alpha);
   open_device(options.run);
-  at::set_num_threads(static_cast<int>(options.run.threads));
+  prepare_processor(options.run);
   const RunDirectory run(args.directory);
   const nlohmann::json scores = finished_scores(run);
 

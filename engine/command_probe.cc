@@ -12,6 +12,7 @@
 #include "base/run_directory.h"
 #include "engine/commands.h"
 #include "engine/cuda/cuda_library.h"
+#include "engine/ops/matmul.h"
 #include "engine/run/run_options.h"
 
 namespace tearless::engine {
@@ -39,13 +40,15 @@ Action command_probe(CLI::App& app) {
                                         {"version", std::string(build_stamp())},
                                         {"runtime", "LibTorch " TORCH_VERSION},
                                         {"numerics", kNumerics},
+                                        {"arithmetic", matmul_library_name()},
                                         {"devices", list},
                                         {"files", files}}
                              .dump());
       return static_cast<int>(kExitDone);
     }
-    fmt::print("tearless-engine {}, numerics {}, LibTorch {}\ncpu: {} cores\n", build_stamp(), kNumerics, TORCH_VERSION,
-               std::thread::hardware_concurrency());
+    fmt::print("tearless-engine {}, numerics {}, LibTorch {}\ncpu: {} cores, matmuls by {}{}\n", build_stamp(),
+               kNumerics, TORCH_VERSION, std::thread::hardware_concurrency(), matmul_library_name(),
+               missing_matmul_library());
     for (const CudaDevice& d : devices) {
       fmt::print("cuda: {} {} ({} GiB, sm_{}{})\n", d.uuid, d.name, d.memory_bytes >> 30, d.compute_major,
                  d.compute_minor);

@@ -17,7 +17,7 @@
 #include "base/run_directory.h"
 #include "base/utf8.h"
 #include "engine/commands.h"
-#include "engine/ops/linear.h"
+#include "engine/ops/matmul.h"
 #include "engine/ops/memory.h"
 #include "engine/train/stop_request.h"
 

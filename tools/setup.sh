@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Puts in place what a build needs: the distribution's packages, and LibTorch in a per-user cache that every checkout shares.
+# Puts in place what a build needs: the distribution's packages, and LibTorch and OpenBLAS in a per-user cache that every checkout shares.
 # Does only what is missing, says each thing it does, and can be run at any time, also by two checkouts at once.
 #   TEARLESS_TORCH=/path/to/torch   use that installed torch (the folder with lib/ and include/) of the same version
 #   TEARLESS_SETUP=harness          packages only: enough for the harness preset
@@ -8,7 +8,9 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 readonly torch_version=2.11.0
-readonly cache=${XDG_CACHE_HOME:-$HOME/.cache}/tearless/libtorch-$torch_version  # tools/cmake/torch.cmake looks here too
+readonly openblas_version=$(sed -n 's/^scipy-openblas32==\([^ ]*\).*/\1/p' tools/wheels/openblas.txt)
+# tools/cmake/torch.cmake and openblas.cmake look here too.
+readonly caches=${XDG_CACHE_HOME:-$HOME/.cache}/tearless
 
 say() { echo "setup: $*"; }
 fail() { echo "setup: error: $*" >&2; exit 1; }
@@ -38,7 +40,7 @@ install_packages() {
     return
   fi
   local missing=() package
-  command -v pip3 >/dev/null || [ -n "${TEARLESS_TORCH:-}" ] || [ "${TEARLESS_SETUP:-}" = harness ] || packages+=(python3-pip)
+  command -v pip3 >/dev/null || [ "${TEARLESS_SETUP:-}" = harness ] || packages+=(python3-pip)
   for package in "${packages[@]}"; do
     installed "$package" || covered "$package" || missing+=("$package")
   done
@@ -58,12 +60,20 @@ install_packages() {
     "${missing[@]}" >/dev/null || fail "apt-get could not install the packages above; its message says why"
 }
 
-# --- LibTorch ---------------------------------------------------------------------------------------------------------
-# The cache keeps the layout of the wheels (torch/lib beside nvidia/*/lib), so the libraries find each other by their own RPATH.
+# --- LibTorch, OpenBLAS -----------------------------------------------------------------------------------------------
+# The caches keep the layout of the wheels (torch/lib beside nvidia/*/lib), so the libraries find each other by their own RPATH.
 
 version_in() {  # TORCH_DIR -> its version, from the header that the build will include
   sed -n 's/^#define TORCH_VERSION_\(MAJOR\|MINOR\|PATCH\) \([0-9]*\).*/\2/p' "$1/include/torch/headeronly/version.h" 2>/dev/null |
     paste -sd.
+}
+
+open_cache() {  # NAME: of the cache that unpack_wheels fills from now on, alone
+  cache=$caches/$1
+  mkdir -p "$cache"
+  exec 9>"$cache/lock"
+  flock --nonblock 9 || { say "another set-up is filling $cache; waiting for it"; flock 9; }
+  rm -rf "$cache"/part.*  # left behind by a set-up that was killed
 }
 
 # Downloads the wheels that LIST names (pip checks them against the pinned SHA-256) and puts what they hold under PATTERN… into the
@@ -93,10 +103,7 @@ loader_knows() { /sbin/ldconfig -p 2>/dev/null | grep -q "$1"; }
 
 fetch_torch() {
   [ "$(uname -m)" = x86_64 ] || fail "LibTorch is fetched for x86_64 only, this is $(uname -m): set TEARLESS_TORCH to an installed torch $torch_version"
-  mkdir -p "$cache"
-  exec 9>"$cache/lock"
-  flock --nonblock 9 || { say "another set-up is filling $cache; waiting for it"; flock 9; }
-  rm -rf "$cache"/part.*  # left behind by a set-up that was killed
+  open_cache "libtorch-$torch_version"
   unpack_wheels torch.txt torch.complete 'torch/include/*' 'torch/lib/*' -x 'torch/lib/libtorch_python.so' 'torch/lib/libshm*'
   if ! loader_knows libcudart.so.13 || ! loader_knows libcupti.so.13; then
     unpack_wheels cuda_runtime.txt cuda_runtime.complete 'nvidia/*/lib/*.so*'
@@ -105,6 +112,13 @@ fetch_torch() {
     unpack_wheels cuda_runtime.txt cuda_runtime.complete 'nvidia/*/lib/*.so*'
     unpack_wheels cuda_libraries.txt cuda_libraries.complete 'nvidia/*/lib/*.so*'
   fi
+  exec 9>&-
+}
+
+fetch_openblas() {
+  [ "$(uname -m)" = x86_64 ] || return 0  # MKL or what else LibTorch has serves
+  open_cache "openblas-$openblas_version"
+  unpack_wheels openblas.txt openblas.complete 'scipy_openblas32/lib/*.so'
   exec 9>&-
 }
 
@@ -123,4 +137,5 @@ found=$(version_in "$torch" || true)
 [ -n "$found" ] || fail "no LibTorch in $torch: it should hold lib/ and include/ (an installed torch is at site-packages/torch)"
 [ "$found" = "$torch_version" ] || fail "LibTorch in $torch is version $found, but $torch_version is needed"
 [ -e "$torch/lib/libtorch_cpu.so" ] || fail "LibTorch in $torch has no lib/libtorch_cpu.so"
-say "ready: LibTorch $found in $torch"
+fetch_openblas
+say "ready: LibTorch $found in $torch, OpenBLAS $openblas_version"

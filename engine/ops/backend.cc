@@ -6,6 +6,7 @@
 #include <cassert>
 
 #include "base/error.h"
+#include "engine/ops/matmul.h"
 
 namespace tearless::engine {
 
@@ -21,14 +22,6 @@ TEARLESS_DECLARE_ISA(isa_v4)
 #undef TEARLESS_DECLARE_ISA
 
 namespace {
-
-bool has_v3() {
-  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
-}
-bool has_v4() {
-  return has_v3() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
-         __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512cd");
-}
 
 const Backend* widest() {
   const Backend* best = nullptr;
@@ -55,12 +48,12 @@ std::span<const Backend> cpu_backends() {
        .double_kernels = &isa_v2::double_kernels,
        .optimiser = &isa_v2::optimiser_kernels},
       {.name = "x86-64-v3",
-       .supported = has_v3(),
+       .supported = this_processor().avx2,
        .float_kernels = &isa_v3::float_kernels,
        .double_kernels = &isa_v3::double_kernels,
        .optimiser = &isa_v3::optimiser_kernels},
       {.name = "x86-64-v4",
-       .supported = has_v4(),
+       .supported = this_processor().avx512,
        .float_kernels = &isa_v4::float_kernels,
        .double_kernels = &isa_v4::double_kernels,
        .optimiser = &isa_v4::optimiser_kernels},

@@ -6,20 +6,12 @@
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/mm.h>
 
-#include <algorithm>
 #include <cassert>
-#include <cstdlib>
 
 #include "engine/ops/backend.h"
+#include "engine/ops/matmul.h"
 
 namespace tearless::engine {
-
-void fix_matmul_order() {
-  // On AMD processors MKL gives the same bits without the variable, and does not with it (matrices of width 8 and 12,
-  // measured on an EPYC).
-  if (!__builtin_cpu_is("intel")) return;
-  ::setenv("MKL_CBWR", __builtin_cpu_supports("avx512f") ? "AVX512,STRICT" : "AVX2,STRICT", /*overwrite=*/0);
-}
 
 void add_column_sums(const at::Tensor& rows, at::Tensor& sum) {
   if (!has_kernels(rows)) {
@@ -39,29 +31,11 @@ void add_column_sums(const at::Tensor& rows, at::Tensor& sum) {
 
 namespace {
 
-/// The GEMM of the BLAS inside LibTorch, called directly: for small models the overhead of at::mm() is as large as the
-/// GEMM. Weak symbols, because another build of LibTorch may not export them.
-extern "C" __attribute__((weak)) void sgemm_(const char* trans_a, const char* trans_b, const int* m, const int* n,
-                                             const int* k, const float* alpha, const float* a, const int* lda,
-                                             const float* b, const int* ldb, const float* beta, float* c,
-                                             const int* ldc);
-extern "C" __attribute__((weak)) int MKL_Set_Num_Threads_Local(int threads);
-
-/// m · n · k of a GEMM below which a second thread costs more than it saves.
-constexpr int64_t kWorthAThread = 1 << 20;
-
-/// A matrix as an argument of BLAS: its rows, or its columns, are `stride` elements apart.
-struct Operand {
-  const float* data;
-  char transposed;  // 'N' or 'T', seen as column-major
-  int stride;
-  explicit Operand(const at::Tensor& x) : data(x.const_data_ptr<float>()) {
-    const bool by_rows = x.stride(1) == 1 && x.stride(0) >= x.size(1);
-    assert(by_rows || (x.stride(0) == 1 && x.stride(1) >= x.size(0)));
-    transposed = by_rows ? 'N' : 'T';
-    stride = static_cast<int>(by_rows ? x.stride(0) : x.stride(1));
-  }
-};
+Matrix matrix(const at::Tensor& x) {
+  const bool by_rows = x.stride(1) == 1 && x.stride(0) >= x.size(1);
+  assert(by_rows || (x.stride(0) == 1 && x.stride(1) >= x.size(0)));
+  return {x.const_data_ptr<float>(), by_rows ? x.stride(0) : x.stride(1), !by_rows};
+}
 
 /// c = a b, or c += a b where `add`: [m, k] · [k, n] → [m, n]. a and b have one type; c has the same, or fp32 where
 /// they are bf16.
@@ -71,7 +45,7 @@ void multiply(const at::Tensor& a, const at::Tensor& b, at::Tensor& c, bool add)
     at::addmm_out(c, c, a, b, c.scalar_type(), /*beta=*/add ? 1 : 0);
     return;
   }
-  if (!sgemm_ || !c.device().is_cpu() || c.scalar_type() != at::kFloat) {
+  if (!c.device().is_cpu() || c.scalar_type() != at::kFloat || !has_matmul_library()) {
     if (add) {
       c.addmm_(a, b);
     } else {
@@ -80,16 +54,7 @@ void multiply(const at::Tensor& a, const at::Tensor& b, at::Tensor& c, bool add)
     return;
   }
   assert(c.stride(1) == 1);
-  // BLAS is column-major: cᵀ = bᵀ aᵀ.
-  const Operand left(b), right(a);
-  const int m = static_cast<int>(c.size(1)), n = static_cast<int>(c.size(0)), k = static_cast<int>(a.size(1));
-  const int stride = static_cast<int>(c.stride(0));
-  const float one = 1, beta = add ? 1 : 0;
-  const bool alone = MKL_Set_Num_Threads_Local && int64_t{m} * n * k < kWorthAThread;
-  if (alone) MKL_Set_Num_Threads_Local(1);
-  sgemm_(&left.transposed, &right.transposed, &m, &n, &k, &one, left.data, &left.stride, right.data, &right.stride,
-         &beta, c.mutable_data_ptr<float>(), &stride);
-  if (alone) MKL_Set_Num_Threads_Local(0);  // back to the global number
+  multiply(c.size(0), c.size(1), a.size(1), matrix(a), matrix(b), add, c.mutable_data_ptr<float>(), c.stride(0));
 }
 
 /// y = x Wᵀ + b.

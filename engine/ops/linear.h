@@ -1,13 +1,9 @@
-// y = x Wᵀ + b, by the matmuls of LibTorch (MKL, cuBLAS), and selections of a table's rows.
+// y = x Wᵀ + b, by the matmul library of the device (matmul.h, cuBLAS), and selections of a table's rows.
 #pragma once
 
 #include "engine/ops/tape.h"
 
 namespace tearless::engine {
-
-/// Makes matmuls on the CPU give the same bits for any number of threads, by setting MKL_CBWR in the environment
-/// (unless it is set already). Call once, before the first matmul, when MKL reads it.
-void fix_matmul_order();
 
 /// x [T, in], weight [out, in], bias [out] or empty → [T, out]. Weight and bias are read in x's type (Value::as());
 /// their gradients are in their own, so bf16 activations give fp32 gradients of weights.

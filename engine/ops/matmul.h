@@ -9,9 +9,8 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
+#include <optional>
 #include <string>
-#include <string_view>
 
 namespace tearless::engine {
 
@@ -28,9 +27,12 @@ Processor this_processor();
 /// The faster of the libraries that are there.
 MatmulLibrary matmul_library_for(const Processor& processor, bool openblas_is_there);
 
-/// Chooses the library of this process: "auto" (matmul_library_for(), the default), "mkl" or "openblas". UserError
-/// where OpenBLAS is asked for and cannot be used here. Not thread-safe.
-void use_matmul_library(std::string_view name);
+/// Chooses the library of this process; without a value matmul_library_for() does, as where this was never called.
+/// UserError where OpenBLAS is asked for and cannot be used here. Not thread-safe.
+void use_matmul_library(std::optional<MatmulLibrary> library);
+
+/// False where MKL is chosen and this build of LibTorch does not export it: there is then at::mm() alone.
+bool has_matmul_library();
 
 /// The library in use with its version, and the instruction set of OpenBLAS's kernels: "MKL 2024.2.1",
 /// "OpenBLAS 0.3.34 SkylakeX". Runs that were trained with different names are mixed.
@@ -38,6 +40,9 @@ std::string matmul_library_name();
 
 /// Why OpenBLAS cannot be used on this machine; "" if it can.
 std::string why_no_openblas();
+
+/// " (OpenBLAS would be faster, but …)" where `auto` would take it if it were there; else "".
+std::string missing_matmul_library();
 
 /// Makes the matmuls of MKL give the same bits for any number of threads, by setting MKL_CBWR in the environment
 /// (unless it is set already). Call once, before the first matmul, when MKL reads it.
@@ -51,7 +56,8 @@ struct Matrix {
 };
 
 /// c = a b, or c += a b where `add`: a [rows, inner], b [inner, columns], c [rows, columns] with rows `c_stride`
-/// elements apart. Uses the threads that at::set_num_threads() set; the bits do not depend on their number.
+/// elements apart. Uses the threads that at::set_num_threads() set; the bits do not depend on their number. REQUIRES:
+/// has_matmul_library().
 void multiply(int64_t rows, int64_t columns, int64_t inner, const Matrix& a, const Matrix& b, bool add, float* c,
               int64_t c_stride);
 

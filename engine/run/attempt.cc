@@ -1,6 +1,5 @@
 #include "engine/run/attempt.h"
 
-#include <ATen/Parallel.h>
 #include <spdlog/spdlog.h>
 
 #include <charconv>
@@ -13,8 +12,10 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/hash.h"
+#include "engine/ops/matmul.h"
 #include "engine/run/check.h"
 #include "engine/run/run_options.h"
+#include "engine/train/execution.h"
 #include "engine/train/phase.h"
 #include "engine/train/stop_request.h"
 #include "engine/train/trainer.h"
@@ -76,7 +77,11 @@ ExitCode attempt_run(const fs::path& dir) {
   if (!inherited) write_start(run, attempt, stamp_by_hand(options.run));
 
   write_phase(run, attempt, Phase::kPreparing);
-  at::set_num_threads(static_cast<int>(options.run.threads));
+  prepare_processor(options.run);
+  if (options.run.device == ExecutionOptions::Device::kCpu) {
+    write_atomically(run.attempt(attempt) / "arithmetic", matmul_library_name() + "\n");
+    spdlog::info("matmuls by {}", matmul_library_name());
+  }
   const std::unique_ptr<Task> task =
       options.task->make(options.train, options.run, [](const std::string& line) { spdlog::info("{}", line); });
   spdlog::info("at most {} updates", options.train.update_limit());

@@ -22,4 +22,7 @@ inline Tape::Ops ops_of(const ExecutionOptions& execution) {
   return execution.ops == ExecutionOptions::Ops::kReference ? Tape::Ops::kReference : Tape::Ops::kFast;
 }
 
+/// Sets the number of threads and the matmul library of this process. UserError where the library is not to be had.
+void prepare_processor(const ExecutionOptions& execution);
+
 }  // namespace tearless::engine

@@ -80,6 +80,7 @@ struct ExecutionOptions {
     kTf32,  // cuda only: matmuls with 10 bits of fraction
     kBf16   // cuda only: rows and matmuls in bf16; weights, their gradients, norms, softmax, loss and Adam in fp32
   };
+  enum class Matmul { kAuto, kMkl, kOpenBlas };  // engine/ops/matmul.h
   enum class Ops {
     kFast,      // kernels, where the device has them
     kReference  // every operation by its formula: slow, the reference implementation
@@ -89,6 +90,7 @@ struct ExecutionOptions {
   Precision precision = Precision::kFp32;
   Ops ops = Ops::kFast;
   int64_t threads = 1;           // CPU threads; results do not depend on it
+  Matmul matmul = Matmul::kAuto;  // library of the CPU's matmuls; results depend on it in their last bits
   int64_t log_updates = 50;      // updates between two reports of training loss, learning rate and gradient norm
   int64_t keep_checkpoints = 1;  // newest checkpoints to retain, besides the best
 };

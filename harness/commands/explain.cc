@@ -54,7 +54,7 @@ std::string state_text(const Known& run) {
   if (!result.reason.empty()) text += ": " + result.reason;
   if (!run.why.empty()) text += fmt::format("{} {}", result.reason.empty() ? ":" : ";", run.why);
   if (result.stale) text += "; stale: the current training program computes other numbers";
-  if (result.mixed) text += "; mixed: its attempts ran on different kinds of processor or device";
+  if (result.trained_on.size() > 1) text += fmt::format("; mixed: trained on {}", fmt::join(result.trained_on, "; "));
   return text;
 }
 
@@ -100,7 +100,7 @@ json run_json(const Known& run) {
           {"waiting_for", run.waiting_for},
           {"why", run.why},
           {"stale", run.result.stale},
-          {"mixed", run.result.mixed},
+          {"mixed", run.result.trained_on.size() > 1},
           {"scores", run.result.scores},
           {"resume", run.result.resume ? to_json(*run.result.resume) : json()},
           {"attempts", std::move(attempts)}};

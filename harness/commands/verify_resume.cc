@@ -66,13 +66,13 @@ std::vector<std::string> finished_runs(const Store& store, const std::vector<std
 
 // --- comparing -------------------------------------------------------------------------------------------------------
 
-// What results may depend on beside the settings: build, device and processor of a run's attempts.
-std::set<std::tuple<std::string, int64_t, std::string, std::string>> origins_of(const RunDirectory& run) {
-  std::set<std::tuple<std::string, int64_t, std::string, std::string>> origins;
+// What results may depend on beside the settings: build and machine of a run's attempts.
+std::set<std::tuple<std::string, int64_t, std::string>> origins_of(const RunDirectory& run) {
+  std::set<std::tuple<std::string, int64_t, std::string>> origins;
   for (int64_t number = 1, newest = run.newest_begun_attempt(); number <= newest; ++number) {
     if (!run.has_begun(number)) continue;
     const AttemptRecord attempt = read_attempt(run, number);
-    origins.emplace(attempt.version, attempt.numerics, attempt.device, attempt.processor);
+    origins.emplace(attempt.version, attempt.numerics, machine_of(attempt));
   }
   return origins;
 }

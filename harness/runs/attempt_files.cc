@@ -13,6 +13,7 @@ using nlohmann::json;
 
 namespace {
 
+constexpr std::string_view kUnnamedArithmetic = "MKL 2024.2";
 constexpr int64_t kLogTail = 8192;  // bytes at the end of a log that are searched for its last line
 
 // The bytes of a file from `offset` on; "" if the file is shorter or missing.
@@ -50,6 +51,8 @@ int64_t checkpoint_after(const RunDirectory& run, int64_t attempt) {
   }
   return run.newest_checkpoint();
 }
+
+std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
 std::string valid_utf8(const std::string& text) {
   return json::parse(json(text).dump(-1, ' ', false, json::error_handler_t::replace)).get<std::string>();
@@ -100,7 +103,15 @@ AttemptRecord read_attempt(const RunDirectory& run, int64_t attempt) {
           .processor = field<std::string>(start, "processor", ""),
           .version = field<std::string>(start, "version", ""),
           .numerics = field<int64_t>(start, "numerics", 0),
+          .arithmetic = first_line(bytes_from(folder / "arithmetic", 0)),
           .measured = measured.empty() ? json() : measured};
+}
+
+std::string machine_of(const AttemptRecord& attempt) {
+  std::string machine = attempt.device + ", " + attempt.processor;
+  // An attempt that names no library was made before they were named, when there was one.
+  if (!attempt.arithmetic.empty() && attempt.arithmetic != kUnnamedArithmetic) machine += ", " + attempt.arithmetic;
+  return machine;
 }
 
 std::string last_log_line(const RunDirectory& run, int64_t attempt) {

@@ -30,6 +30,7 @@ struct AttemptRecord {
   // The machine; "cpu" or the name of the GPU; "model name" of the CPU; the version of the training program.
   std::string host, device, processor, version;
   int64_t numerics = 0;               // Probe::numerics of the training program
+  std::string arithmetic = {};        // the library that its numbers come from, as the program names it; "": unknown
   nlohmann::json measured;            // measured.json (speed, memory …), or null
   std::optional<LostWork> lost = {};  // unset while it runs, if it ended with a result, and if it is not known
 };
@@ -53,6 +54,9 @@ std::string phase_of(const RunDirectory& run, int64_t attempt);
 /// Reads start.json, exit.json and measured.json of an attempt. Leaves `outcome`, `reason` (see verdict.h) and `lost`
 /// empty.
 AttemptRecord read_attempt(const RunDirectory& run, int64_t attempt);
+
+/// What the last bits of an attempt's numbers depend on besides settings and build: device, processor and arithmetic.
+std::string machine_of(const AttemptRecord& attempt);
 
 /// The last line of log.txt that is not blank, as valid UTF-8, or "".
 std::string last_log_line(const RunDirectory& run, int64_t attempt);

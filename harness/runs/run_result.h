@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "harness/runs/resume_check.h"
@@ -18,7 +19,7 @@ struct RunResult {
   std::map<std::string, double> scores = {};  // score name → final value; empty before the run is done
   int64_t diverged_step = 0;                  // if diverged: the update whose loss or gradient was not finite
   bool stale = false;                         // made with another numerics number than the current program's
-  bool mixed = false;                         // its attempts ran on different kinds of CPU or device
+  std::set<std::string> trained_on = {};      // machine_of() its attempts; mixed if there is more than one
   std::optional<ResumeCheck> resume = {};     // the newest outcome of `tearless verify-resume`
 };
 

@@ -23,6 +23,7 @@
 #include "harness/store/schema_4_sql.h"
 #include "harness/store/schema_5_sql.h"
 #include "harness/store/schema_6_sql.h"
+#include "harness/store/schema_7_sql.h"
 #include "harness/store/vfs.h"
 
 namespace tearless::harness {
@@ -31,7 +32,8 @@ namespace {
 
 // kMigrations[i] migrates a database from user_version i to i + 1. Released migrations never change; a change of the
 // schema is a new migration.
-constexpr std::array<const char*, 6> kMigrations = {kSchema1, kSchema2, kSchema3, kSchema4, kSchema5, kSchema6};
+constexpr std::array<const char*, 7> kMigrations = {kSchema1, kSchema2, kSchema3, kSchema4,
+                                                   kSchema5, kSchema6, kSchema7};
 constexpr int kSchemaVersion = static_cast<int>(kMigrations.size());
 constexpr uintmax_t kQuicklyChecked = 64 << 20;  // bytes that SQLite's quick_check reads in about 0.1 s
 

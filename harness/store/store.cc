@@ -197,6 +197,7 @@ std::string Store::seal_of(const std::string& id) const {
   }
   for (const AttemptRecord& attempt : attempts_of(id)) {
     text += fmt::format("attempt {} {} {} {}\n", attempt.number, attempt.numerics, attempt.device, attempt.processor);
+    if (!attempt.arithmetic.empty()) text += fmt::format("arithmetic {}\n", attempt.arithmetic);
   }
   Question scores(*statements_, "SELECT name, value FROM scores_view WHERE run = ? ORDER BY name");
   scores.bind(1, id);
@@ -229,14 +230,12 @@ RunResult Store::result_of(const std::string& id, std::optional<int64_t> numeric
   result.scores = scores_of(id);
   result.resume = resume_check_of(id);
 
-  std::set<std::pair<std::string, std::string>> machines;
   std::optional<int64_t> oldest;
   for (const AttemptRecord& attempt : attempts_of(id)) {
     if (attempt.device.empty() && attempt.numerics == 0) continue;  // no start.json: device and numerics are unknown
-    if (!attempt.device.empty()) machines.emplace(attempt.device, attempt.processor);
+    if (!attempt.device.empty()) result.trained_on.insert(machine_of(attempt));
     oldest = std::min(oldest.value_or(attempt.numerics), attempt.numerics);
   }
-  result.mixed = machines.size() > 1;
   result.stale = numerics_now && oldest && *oldest != *numerics_now;
   return result;
 }
@@ -257,7 +256,7 @@ RunRecord Store::known_run(const std::string& id) const {
 std::vector<AttemptRecord> Store::attempts_of(const std::string& id) const {
   Question row(*statements_,
                "SELECT attempt, outcome, reason, code, signal, started_at, ended_at, host, device, processor, "
-               "version, numerics, measured, checkpoint, lost_updates, lost_seconds FROM attempts_view WHERE run = ? "
+               "version, numerics, measured, checkpoint, lost_updates, lost_seconds, arithmetic FROM attempts_view WHERE run = ? "
                "ORDER BY attempt");
   row.bind(1, id);
   std::vector<AttemptRecord> attempts;
@@ -277,6 +276,7 @@ std::vector<AttemptRecord> Store::attempts_of(const std::string& id) const {
                         .processor = row.getColumn(9).getString(),
                         .version = row.getColumn(10).getString(),
                         .numerics = row.getColumn(11).getInt64(),
+                        .arithmetic = row.getColumn(16).getString(),
                         .measured = understood(row.getColumn(12), as_json),
                         .lost = lost_from(row.getColumn(14), row.getColumn(15))});
   }

@@ -261,8 +261,8 @@ void Store::put_attempt(const std::string& id, const AttemptRecord& attempt) {
   Statement row(
       *statements_,
       "INSERT OR REPLACE INTO attempts (run, attempt, outcome, reason, code, signal, started_at, ended_at, host, "
-      "device, processor, version, numerics, measured, checkpoint, lost_updates, lost_seconds) "
-      "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+      "device, processor, version, numerics, measured, checkpoint, lost_updates, lost_seconds, arithmetic) "
+      "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
   row.bind(1, run_number(id));
   row.bind(2, attempt.number);
   row.bind(3, attempt.outcome);
@@ -282,6 +282,7 @@ void Store::put_attempt(const std::string& id, const AttemptRecord& attempt) {
     row.bind(16, attempt.lost->updates);
     row.bind(17, attempt.lost->seconds);
   }
+  row.bind(18, attempt.arithmetic);
   row.exec();
 }
 

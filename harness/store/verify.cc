@@ -251,7 +251,7 @@ class Verification {
       // lost work (which depends on it).
       const auto said = [](const AttemptRecord& a) {
         return std::tie(a.code, a.signal, a.started_at, a.ended_at, a.host, a.device, a.processor, a.version,
-                        a.numerics, a.measured);
+                        a.numerics, a.arithmetic, a.measured);
       };
       if (said(stored) != said(file)) blame(fmt::format("the database and attempts/{} differ", stored.number));
     }

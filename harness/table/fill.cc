@@ -77,6 +77,7 @@ Cell fill_cell(const Grid& grid, const Replicates& replicates, const std::string
   Cell cell;
   cell.expected = static_cast<int>(grid.seeds.size());
   std::vector<double> values;
+  std::set<std::string> trained_on;
   for (const RunResult* result : replicates) {
     if (!result->id.empty()) cell.runs.push_back(result->id);
     cell.diverged += result->state == RunState::kDiverged;
@@ -91,10 +92,11 @@ Cell fill_cell(const Grid& grid, const Replicates& replicates, const std::string
     } else {
       values.push_back(it->second);
       cell.stale += result->stale;
-      cell.mixed += result->mixed;
+      trained_on.insert(result->trained_on.begin(), result->trained_on.end());
     }
   }
   cell.scored = static_cast<int>(values.size());
+  cell.mixed = trained_on.size() > 1 ? static_cast<int>(trained_on.size()) : 0;
   cell.mean = mean(values);
   cell.spread = sample_deviation(values);
   return cell;
@@ -258,7 +260,7 @@ void add_notes(const Grid& grid, const std::vector<TableRun>& runs, const std::s
         "*: stale, from a version of the training program that computes other numbers than the current one");
   }
   if (any([](const Cell& cell) { return cell.mixed > 0; })) {
-    table.notes.push_back("°: mixed, trained on more than one kind of processor or device");
+    table.notes.push_back("°: mixed, trained on more than one kind of processor or device, or with more than one matmul library");
   }
   add_resume_notes(runs, options, resume, table.notes);
   add_exclusion_notes(grid, table.notes);

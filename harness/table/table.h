@@ -25,7 +25,7 @@ struct Cell {
   int failed = 0;     // ended without a result: crashed, refused …
   int scoreless = 0;  // done, but without this score (such as g for a norm that has no g)
   int stale = 0;      // of the scored ones: made with another numerics number
-  int mixed = 0;      // of the scored ones: made on more than one kind of CPU or device
+  int mixed = 0;      // how many kinds of processor, device and matmul library made the scored ones, if more than one
 
   std::optional<double> mean;
   std::optional<double> spread;   // sample standard deviation; unset for n = 1

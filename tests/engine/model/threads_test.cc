@@ -3,7 +3,7 @@
 #include <ATen/ops/equal.h>
 #include <gtest/gtest.h>
 
-#include "engine/ops/linear.h"
+#include "engine/ops/matmul.h"
 #include "tests/engine/model/tiny_model.h"
 
 namespace tearless::engine::threads_test {

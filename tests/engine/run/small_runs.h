@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "base/run_directory.h"
-#include "engine/ops/linear.h"
+#include "engine/ops/matmul.h"
 #include "engine/run/attempt.h"
 #include "engine/run/run_options.h"
 #include "engine/task/translate.h"

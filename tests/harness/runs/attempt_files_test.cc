@@ -32,6 +32,7 @@ TEST(ReadAttempt, TakesEachFieldFromItsFile) {
                        "ended_at": "2026-01-31T13:00:00Z", "started_at": "not here"})");
   test::write_text(run.attempt(2) / "measured.json", R"({"updates": 40})");
   test::write_text(run.attempt(2) / "phase", "evaluating");
+  test::write_text(run.attempt(2) / "arithmetic", "OpenBLAS 0.3.34 Haswell\n");
   const AttemptRecord ended = read_attempt(run, 2);
   EXPECT_EQ(ended.code, 137);
   EXPECT_EQ(ended.signal, 9);
@@ -47,6 +48,7 @@ TEST(ReadAttempt, TakesEachFieldFromItsFile) {
   EXPECT_EQ(ended.processor, "p");
   EXPECT_EQ(ended.version, "0.1.0");
   EXPECT_EQ(ended.numerics, 7);
+  EXPECT_EQ(ended.arithmetic, "OpenBLAS 0.3.34 Haswell");
   EXPECT_EQ(ended.measured, nlohmann::json({{"updates", 40}}));
   EXPECT_EQ(ended.outcome, "");
   EXPECT_EQ(ended.reason, "");

@@ -483,7 +483,7 @@ TEST_F(SchedulerTest, ASupervisorKilledBeforeItsAttemptBeganIsNoAttempt) {
   EXPECT_EQ(state(0), RunState::kDone);
   const RunResult result = store_->result_of(id_of(0), 1);
   EXPECT_FALSE(result.stale);
-  EXPECT_FALSE(result.mixed);
+  EXPECT_EQ(result.trained_on.size(), 1u);
 }
 
 TEST_F(SchedulerTest, ProgressResetsTheCountOfTries) {

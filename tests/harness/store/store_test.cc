@@ -390,8 +390,17 @@ TEST_F(StoreTest, AResultIsStaleUnderNewerNumericsAndMixedAfterTwoMachines) {
   EXPECT_FALSE(store_->result_of("aa").stale);
   EXPECT_FALSE(store_->result_of("aa", 1).stale);
   EXPECT_TRUE(store_->result_of("aa", 2).stale);
-  EXPECT_TRUE(store_->result_of("aa").mixed);
+  EXPECT_EQ(store_->result_of("aa").trained_on.size(), 2u);
   EXPECT_EQ(store_->result_of("aa").scores.at("test.bleu"), 20.9);
+
+  second.processor = first.processor;
+  second.arithmetic = "MKL 2024.2";  // which was in use before it was recorded
+  store_->put_attempt("aa", second);
+  EXPECT_EQ(store_->result_of("aa").trained_on, std::set<std::string>{"cpu, one processor"});
+  second.arithmetic = "OpenBLAS 0.3.34 SkylakeX";
+  store_->put_attempt("aa", second);
+  EXPECT_EQ(store_->result_of("aa").trained_on,
+            (std::set<std::string>{"cpu, one processor", "cpu, one processor, OpenBLAS 0.3.34 SkylakeX"}));
   EXPECT_EQ(store_->result_of("unheard of").state, std::nullopt);
 }
 
@@ -410,6 +419,7 @@ TEST_F(StoreTest, ReturnsAllRecordedFieldsOfAnAttempt) {
   record.processor = "a processor";
   record.version = "0.1.0";
   record.numerics = 7;
+  record.arithmetic = "a library 1.0";
   record.measured = {{"updates", 40}};
   record.checkpoint = 30;
   store_->put_attempt("aa", record);
@@ -418,7 +428,7 @@ TEST_F(StoreTest, ReturnsAllRecordedFieldsOfAnAttempt) {
   const AttemptRecord& stored = attempts[0];
   const auto fields = [](const AttemptRecord& a) {
     return std::tie(a.number, a.outcome, a.reason, a.code, a.signal, a.started_at, a.ended_at, a.host, a.device,
-                    a.processor, a.version, a.numerics, a.measured, a.checkpoint);
+                    a.processor, a.version, a.numerics, a.arithmetic, a.measured, a.checkpoint);
   };
   EXPECT_EQ(fields(stored), fields(record));
   record.code = record.signal = std::nullopt;  // as it is while it runs

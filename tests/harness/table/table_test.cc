@@ -103,10 +103,23 @@ TEST(Cell, MarksStaleAndMixedRuns) {
   EXPECT_EQ(cell_of(2,
                     [](int64_t seed) {
                       RunResult result = around_28(seed);
-                      result.stale = result.mixed = true;
+                      result.stale = true;
+                      result.trained_on = {"cpu, one processor", "cpu, another"};
                       return result;
                     }),
             "28.150 ± 0.071*° (n=2)");
+}
+
+TEST(Cell, IsMixedWhereItsRunsWereTrainedOnDifferentMachines) {
+  const auto trained_on = [](const std::string& odd, const std::string& even) {
+    return cell_of(2, [&](int64_t seed) {
+      RunResult result = around_28(seed);
+      result.trained_on = {seed % 2 ? odd : even};
+      return result;
+    });
+  };
+  EXPECT_EQ(trained_on("cpu, a processor", "cpu, a processor"), "28.150 ± 0.071 (n=2)");
+  EXPECT_EQ(trained_on("cpu, a processor", "cpu, a processor, OpenBLAS 0.3.34 Haswell"), "28.150 ± 0.071° (n=2)");
 }
 
 TEST(Cell, ShowsThePublishedValueWithTheDifference) {

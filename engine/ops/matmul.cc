@@ -1,0 +1,223 @@
+#include "engine/ops/matmul.h"
+
+#include <ATen/Parallel.h>
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cassert>
+#include <cstdlib>
+#include <string_view>
+
+#include "base/error.h"
+
+namespace tearless::engine {
+namespace {
+
+/// SGEMM of BLAS: column-major matrices, all arguments by address.
+using Sgemm = void(const char* trans_a, const char* trans_b, const int* m, const int* n, const int* k,
+                   const float* alpha, const float* a, const int* lda, const float* b, const int* ldb,
+                   const float* beta, float* c, const int* ldc);
+
+/// MKL's, exported by LibTorch and called directly: for small models the overhead of at::mm() is as large as the GEMM.
+/// Weak symbols, because another build of LibTorch may not export them.
+extern "C" __attribute__((weak)) Sgemm sgemm_;
+extern "C" __attribute__((weak)) int MKL_Set_Num_Threads_Local(int threads);
+extern "C" __attribute__((weak)) void MKL_Get_Version_String(char* buffer, int length);
+bool has_mkl() { return sgemm_ && MKL_Set_Num_Threads_Local && MKL_Get_Version_String; }
+
+// --- OpenBLAS ------------------------------------------------------------------------------------------------------
+
+struct OpenBlas {
+  Sgemm* sgemm = nullptr;
+  std::string name = {};
+  std::string error = {};  // why it cannot be used; "": it can
+};
+
+/// "OpenBLAS 0.3.34 DYNAMIC_ARCH …" → "OpenBLAS 0.3.34"
+std::string first_two_words(std::string_view text) {
+  return std::string(text.substr(0, text.find(' ', text.find(' ') + 1)));
+}
+
+OpenBlas open_openblas() {
+  const Processor processor = this_processor();
+  if (!processor.avx2) return {.error = "this processor has no AVX2"};
+  const char* const elsewhere = std::getenv("TEARLESS_OPENBLAS");
+  const char* const file = elsewhere ? elsewhere : TEARLESS_OPENBLAS;
+  // It reads these when it is loaded. Its own threads are not used: they are not those of at::set_num_threads(). The
+  // kernels are named because it does not know processors that are newer than it is.
+  ::setenv("OPENBLAS_NUM_THREADS", "1", /*overwrite=*/1);
+  ::setenv("OPENBLAS_CORETYPE", processor.avx512 ? "SkylakeX" : "Haswell", /*overwrite=*/0);
+  void* const library = ::dlopen(file, RTLD_NOW | RTLD_LOCAL);
+  if (!library) return {.error = fmt::format("{}: `make setup` fetches it", ::dlerror())};
+  const auto sgemm = reinterpret_cast<Sgemm*>(::dlsym(library, "scipy_sgemm_"));
+  const auto config = reinterpret_cast<const char* (*)()>(::dlsym(library, "scipy_openblas_get_config"));
+  const auto kernels = reinterpret_cast<const char* (*)()>(::dlsym(library, "scipy_openblas_get_corename"));
+  if (!sgemm || !config || !kernels) {
+    return {.error = fmt::format("{} is not the OpenBLAS of the PyPI package scipy-openblas32: `make setup` fetches it",
+                                 file)};
+  }
+  return {.sgemm = sgemm, .name = fmt::format("{} {}", first_two_words(config()), kernels())};
+}
+
+const OpenBlas& openblas() {
+  static const OpenBlas library = open_openblas();
+  return library;
+}
+
+// --- the choice ------------------------------------------------------------------------------------------------------
+
+MatmulLibrary automatic() {
+  // Where MKL is chosen anyway, OpenBLAS is not opened.
+  const Processor processor = this_processor();
+  if (matmul_library_for(processor, true) == MatmulLibrary::kMkl) return MatmulLibrary::kMkl;
+  return matmul_library_for(processor, openblas().error.empty());
+}
+
+MatmulLibrary& library_in_use() {
+  static MatmulLibrary library = automatic();
+  return library;
+}
+
+// --- products --------------------------------------------------------------------------------------------------------
+
+/// C as BLAS computes it, column-major: cᵀ = bᵀ aᵀ.
+struct Product {
+  int64_t rows, columns, inner;
+  Matrix a, b;
+  bool add;
+  float* c;
+  int64_t c_stride;
+
+  void by(Sgemm& sgemm) const {
+    const int m = static_cast<int>(columns), n = static_cast<int>(rows), k = static_cast<int>(inner);
+    const int lda = static_cast<int>(b.stride), ldb = static_cast<int>(a.stride), ldc = static_cast<int>(c_stride);
+    const char trans_a = b.transposed ? 'T' : 'N', trans_b = a.transposed ? 'T' : 'N';
+    const float one = 1, beta = add ? 1 : 0;
+    sgemm(&trans_a, &trans_b, &m, &n, &k, &one, b.data, &lda, a.data, &ldb, &beta, c, &ldc);
+  }
+
+  int64_t multiply_adds() const { return rows * columns * inner; }
+
+  /// C's rows [row, row_end) and columns [column, column_end).
+  Product part(int64_t row, int64_t row_end, int64_t column, int64_t column_end) const {
+    Product part = *this;
+    part.rows = row_end - row;
+    part.columns = column_end - column;
+    part.a.data += a.transposed ? row : row * a.stride;
+    part.b.data += b.transposed ? column * b.stride : column;
+    part.c += row * c_stride + column;
+    return part;
+  }
+};
+
+/// Products of fewer multiply-adds are computed by one thread: a second one costs more than it saves.
+constexpr int64_t kWorthAThread = 1 << 20;
+
+void by_mkl(const Product& product) {
+  const bool alone = product.multiply_adds() < kWorthAThread;
+  if (alone) MKL_Set_Num_Threads_Local(1);
+  product.by(sgemm_);
+  if (alone) MKL_Set_Num_Threads_Local(0);  // back to the global number
+}
+
+/// The parts into which a product is divided for threads. The last bits of an element may depend on the part that it
+/// is computed in, so the parts follow from the shape alone, whatever the number of threads. Each part costs the
+/// packing of its operands again: 1 to 3 % for these numbers on one thread.
+struct Parts {
+  int64_t rows, columns;
+};
+Parts parts_of(const Product& product) {
+  constexpr int64_t kMostRowParts = 4, kFewestRows = 32, kFewestColumns = 64;
+  constexpr int64_t kHuge = 1 << 28;  // multiply-adds
+  const int64_t wanted = std::clamp<int64_t>(product.multiply_adds() / (2 * kWorthAThread), 1, kMostRowParts);
+  const int64_t rows = std::clamp<int64_t>(product.rows / kFewestRows, 1, wanted);
+  const int64_t by_columns = product.multiply_adds() >= kHuge ? 2 : wanted / rows;
+  return {rows, std::clamp<int64_t>(product.columns / kFewestColumns, 1, by_columns)};
+}
+
+/// The begin of part i of `parts` of a length, in whole tiles of the library's kernels.
+int64_t part_begin(int64_t i, int64_t parts, int64_t length) {
+  constexpr int64_t kTile = 16;
+  return i == parts ? length : length * i / parts / kTile * kTile;
+}
+
+void by_openblas(const Product& product) {
+  const Parts parts = parts_of(product);
+  const auto compute = [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t row = i / parts.columns, column = i % parts.columns;
+      product
+          .part(part_begin(row, parts.rows, product.rows), part_begin(row + 1, parts.rows, product.rows),
+                part_begin(column, parts.columns, product.columns),
+                part_begin(column + 1, parts.columns, product.columns))
+          .by(*openblas().sgemm);
+    }
+  };
+  at::parallel_for(0, parts.rows * parts.columns, 1, compute);
+}
+
+}  // namespace
+
+Processor this_processor() {
+  __builtin_cpu_init();
+  const auto vendor = __builtin_cpu_is("intel") ? Processor::Vendor::kIntel
+                      : __builtin_cpu_is("amd") ? Processor::Vendor::kAmd
+                                                : Processor::Vendor::kOther;
+  const bool avx2 =
+      __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
+  const bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+                      __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+                      __builtin_cpu_supports("avx512cd");
+  return {vendor, avx2, avx512};
+}
+
+MatmulLibrary matmul_library_for(const Processor& processor, bool openblas_is_there) {
+  const bool is_intel = processor.vendor == Processor::Vendor::kIntel;
+  return !is_intel && processor.avx2 && openblas_is_there ? MatmulLibrary::kOpenBlas : MatmulLibrary::kMkl;
+}
+
+void use_matmul_library(std::optional<MatmulLibrary> library) {
+  if (library == MatmulLibrary::kOpenBlas && !why_no_openblas().empty()) {
+    fail("run.matmul = \"openblas\" cannot be used here: {}; \"auto\" takes what there is", why_no_openblas());
+  }
+  library_in_use() = library ? *library : automatic();
+}
+
+std::string why_no_openblas() { return openblas().error; }
+
+std::string missing_matmul_library() {
+  if (matmul_library_for(this_processor(), true) == MatmulLibrary::kMkl || why_no_openblas().empty()) return "";
+  return fmt::format(" (OpenBLAS would be faster, but it cannot be used: {})", why_no_openblas());
+}
+
+bool has_matmul_library() { return library_in_use() == MatmulLibrary::kOpenBlas || has_mkl(); }
+
+std::string matmul_library_name() {
+  if (library_in_use() == MatmulLibrary::kOpenBlas) return openblas().name;
+  if (!has_mkl()) return "LibTorch";
+  // "Intel(R) oneAPI Math Kernel Library Version 2024.2-Product Build 20240605 for …"
+  char text[256] = "";
+  MKL_Get_Version_String(text, sizeof text);
+  const std::string_view version(text);
+  const size_t begin = std::min(version.find("Version "), version.size() - 8) + 8;
+  return fmt::format("MKL {}", version.substr(begin, version.find_first_of("- ", begin) - begin));
+}
+
+void fix_matmul_order() {
+  // On AMD processors MKL gives the same bits without the variable, and does not with it (matrices of width 8 and 12,
+  // measured on an EPYC).
+  const Processor processor = this_processor();
+  if (processor.vendor != Processor::Vendor::kIntel) return;
+  ::setenv("MKL_CBWR", processor.avx512 ? "AVX512,STRICT" : "AVX2,STRICT", /*overwrite=*/0);
+}
+
+void multiply(int64_t rows, int64_t columns, int64_t inner, const Matrix& a, const Matrix& b, bool add, float* c,
+              int64_t c_stride) {
+  const Product product{rows, columns, inner, a, b, add, c, c_stride};
+  if (library_in_use() == MatmulLibrary::kOpenBlas) return by_openblas(product);
+  assert(has_mkl());
+  by_mkl(product);
+}
+
+}  // namespace tearless::engine

@@ -1,0 +1,11 @@
+# Where tools/setup.sh puts OpenBLAS. The engine opens it when it runs (engine/ops/matmul.cc) and does without it where it is missing.
+file(STRINGS "${PROJECT_SOURCE_DIR}/tools/wheels/openblas.txt" _pin REGEX "^scipy-openblas32==")
+string(REGEX REPLACE "^[^=]*==([^ ]*).*" "\\1" _version "${_pin}")
+set(_cache "$ENV{XDG_CACHE_HOME}")
+if(NOT _cache)
+  set(_cache "$ENV{HOME}/.cache")
+endif()
+set(OPENBLAS_FILE "${_cache}/tearless/openblas-${_version}/scipy_openblas32/lib/libscipy_openblas.so")
+if(NOT EXISTS "${OPENBLAS_FILE}")
+  message(STATUS "No OpenBLAS in ${OPENBLAS_FILE}: `make setup` fetches it.")
+endif()
