@@ -111,16 +111,6 @@ struct Product {
   }
 };
 
-/// Products of fewer multiply-adds are computed by one thread: a second one costs more than it saves.
-constexpr int64_t kWorthAThread = 1 << 20;
-
-void by_mkl(const Product& product) {
-  const bool alone = product.multiply_adds() < kWorthAThread;
-  if (alone) MKL_Set_Num_Threads_Local(1);
-  product.by(sgemm_);
-  if (alone) MKL_Set_Num_Threads_Local(0);  // back to the global number
-}
-
 /// The parts into which a product is divided for threads. The last bits of an element may depend on the part that it
 /// is computed in, so the parts follow from the shape alone, whatever the number of threads. Each part costs the
 /// packing of its operands again: 1 to 3 % for these numbers on one thread.
@@ -129,8 +119,8 @@ struct Parts {
 };
 Parts parts_of(const Product& product) {
   constexpr int64_t kMostRowParts = 4, kFewestRows = 32, kFewestColumns = 64;
-  constexpr int64_t kHuge = 1 << 28;  // multiply-adds
-  const int64_t wanted = std::clamp<int64_t>(product.multiply_adds() / (2 * kWorthAThread), 1, kMostRowParts);
+  constexpr int64_t kWorthAPart = 1 << 21, kHuge = 1 << 28;  // multiply-adds
+  const int64_t wanted = std::clamp<int64_t>(product.multiply_adds() / kWorthAPart, 1, kMostRowParts);
   const int64_t rows = std::clamp<int64_t>(product.rows / kFewestRows, 1, wanted);
   const int64_t by_columns = product.multiply_adds() >= kHuge ? 2 : wanted / rows;
   return {rows, std::clamp<int64_t>(product.columns / kFewestColumns, 1, by_columns)};
@@ -142,7 +132,7 @@ int64_t part_begin(int64_t i, int64_t parts, int64_t length) {
   return i == parts ? length : length * i / parts / kTile * kTile;
 }
 
-void by_openblas(const Product& product) {
+void by_parts(const Product& product, Sgemm& sgemm) {
   const Parts parts = parts_of(product);
   const auto compute = [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
@@ -151,10 +141,17 @@ void by_openblas(const Product& product) {
           .part(part_begin(row, parts.rows, product.rows), part_begin(row + 1, parts.rows, product.rows),
                 part_begin(column, parts.columns, product.columns),
                 part_begin(column + 1, parts.columns, product.columns))
-          .by(*openblas().sgemm);
+          .by(sgemm);
     }
   };
   at::parallel_for(0, parts.rows * parts.columns, 1, compute);
+}
+
+void by_mkl(const Product& product) {
+  // With threads of its own MKL divides the inner dimension of some products among them.
+  MKL_Set_Num_Threads_Local(1);
+  by_parts(product, sgemm_);
+  MKL_Set_Num_Threads_Local(0);  // back to the global number
 }
 
 }  // namespace
@@ -164,8 +161,7 @@ Processor this_processor() {
   const auto vendor = __builtin_cpu_is("intel") ? Processor::Vendor::kIntel
                       : __builtin_cpu_is("amd") ? Processor::Vendor::kAmd
                                                 : Processor::Vendor::kOther;
-  const bool avx2 =
-      __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
+  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
   const bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
                       __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
                       __builtin_cpu_supports("avx512cd");
@@ -215,7 +211,7 @@ void fix_matmul_order() {
 void multiply(int64_t rows, int64_t columns, int64_t inner, const Matrix& a, const Matrix& b, bool add, float* c,
               int64_t c_stride) {
   const Product product{rows, columns, inner, a, b, add, c, c_stride};
-  if (library_in_use() == MatmulLibrary::kOpenBlas) return by_openblas(product);
+  if (library_in_use() == MatmulLibrary::kOpenBlas) return by_parts(product, *openblas().sgemm);
   assert(has_mkl());
   by_mkl(product);
 }

@@ -89,10 +89,10 @@ struct ExecutionOptions {
   Device device = Device::kCpu;
   Precision precision = Precision::kFp32;
   Ops ops = Ops::kFast;
-  int64_t threads = 1;           // CPU threads; results do not depend on it
+  int64_t threads = 1;            // CPU threads; results do not depend on it
   Matmul matmul = Matmul::kAuto;  // library of the CPU's matmuls; results depend on it in their last bits
-  int64_t log_updates = 50;      // updates between two reports of training loss, learning rate and gradient norm
-  int64_t keep_checkpoints = 1;  // newest checkpoints to retain, besides the best
+  int64_t log_updates = 50;       // updates between two reports of training loss, learning rate and gradient norm
+  int64_t keep_checkpoints = 1;   // newest checkpoints to retain, besides the best
 };
 void describe(SettingsVisitor& visitor, ExecutionOptions& options);
 

@@ -33,7 +33,7 @@ namespace {
 // kMigrations[i] migrates a database from user_version i to i + 1. Released migrations never change; a change of the
 // schema is a new migration.
 constexpr std::array<const char*, 7> kMigrations = {kSchema1, kSchema2, kSchema3, kSchema4,
-                                                   kSchema5, kSchema6, kSchema7};
+                                                    kSchema5, kSchema6, kSchema7};
 constexpr int kSchemaVersion = static_cast<int>(kMigrations.size());
 constexpr uintmax_t kQuicklyChecked = 64 << 20;  // bytes that SQLite's quick_check reads in about 0.1 s
 

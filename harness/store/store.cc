@@ -256,7 +256,8 @@ RunRecord Store::known_run(const std::string& id) const {
 std::vector<AttemptRecord> Store::attempts_of(const std::string& id) const {
   Question row(*statements_,
                "SELECT attempt, outcome, reason, code, signal, started_at, ended_at, host, device, processor, "
-               "version, numerics, measured, checkpoint, lost_updates, lost_seconds, arithmetic FROM attempts_view WHERE run = ? "
+               "version, numerics, measured, checkpoint, lost_updates, lost_seconds, arithmetic FROM attempts_view "
+               "WHERE run = ? "
                "ORDER BY attempt");
   row.bind(1, id);
   std::vector<AttemptRecord> attempts;

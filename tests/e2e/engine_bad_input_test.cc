@@ -34,9 +34,8 @@ class EngineBadInput : public testing::Test {
   /// A transcript: what was asked, the exit code, and what was said, with the temporary folder's name taken out.
   void ask(const std::string& title, std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), test::program("tearless-engine").string());
-    const test::Finished ended = test::run({.arguments = std::move(arguments),
-                                            .environment = {{"TEARLESS_CACHE", (folder_ / "cache").string()}},
-                                            .folder = folder_.path()});
+    const test::Finished ended =
+        test::run({.arguments = std::move(arguments), .environment = environment_, .folder = folder_.path()});
     std::string said = ended.errors;
     const std::string name = fs::canonical(folder_.path()).string() + "/";
     for (size_t at = 0; (at = said.find(name, at)) != std::string::npos;) said.erase(at, name.size());
@@ -52,6 +51,7 @@ class EngineBadInput : public testing::Test {
   }
 
   test::TempFolder folder_;
+  std::map<std::string, std::string> environment_ = {{"TEARLESS_CACHE", (folder_ / "cache").string()}};
   std::string transcript_;
 };
 
@@ -96,6 +96,28 @@ TEST_F(EngineBadInput, AFullDiskDoesNotTakeAllThatACommandPrints) {
         << command;
     EXPECT_EQ(ended.code, 74) << command;
   }
+}
+
+TEST_F(EngineBadInput, MatmulLibrariesGolden) {
+  train("a library that is none", {{"run.matmul", "\"blis\""}});
+  environment_["TEARLESS_OPENBLAS"] = "/nowhere/libscipy_openblas.so";
+  train("a library that is not there", {{"run.matmul", "\"openblas\""}});
+  environment_["TEARLESS_OPENBLAS"] = "libm.so.6";
+  train("another library", {{"run.matmul", "\"openblas\""}});
+  test::expect_golden("engine/bad_matmul_libraries.txt", transcript_);
+}
+
+TEST_F(EngineBadInput, WithoutOpenBlasRunsAreTrainedByMklAndProbeSaysSo) {
+  const auto probe = [](const std::string& file) {
+    const test::Finished ended = test::run({.arguments = {test::program("tearless-engine").string(), "probe"},
+                                            .environment = {{"TEARLESS_OPENBLAS", file}}});
+    EXPECT_EQ(ended.code, 0);
+    return ended.output;
+  };
+  EXPECT_THAT(probe("/nowhere/libscipy_openblas.so"), testing::HasSubstr("matmuls by MKL "));
+  if (__builtin_cpu_is("intel")) return;
+  EXPECT_THAT(probe("/nowhere/libscipy_openblas.so"),
+              testing::HasSubstr("(OpenBLAS would be faster, but it cannot be used: /nowhere/libscipy_openblas.so: "));
 }
 
 TEST_F(EngineBadInput, CommandLinesGolden) {

@@ -215,6 +215,28 @@ TEST_F(EngineResume, TwoThreadsLeaveTheBytesOfOne) {
   EXPECT_EQ(test::checksums(one.run()), test::checksums(two.run()));
 }
 
+// The tests above take the library that this processor chooses.
+TEST_F(EngineResume, WithEitherMatmulLibraryStopsAndThreadsLeaveTheSameBytes) {
+  std::set<std::string> used;
+  for (const std::string library : {"mkl", "openblas"}) {
+    Settings settings = test::small_settings();
+    settings["run.matmul"] = "\"" + library + "\"";
+    const Started one = start(library, settings);
+    const test::Finished ended = test::run(one.command);
+    if (library == "openblas" && ended.errors.find("cannot be used here") != std::string::npos)
+      GTEST_SKIP() << ended.errors;
+    ASSERT_EQ(ended.code, kExitDone) << ended.errors;
+    used.insert(test::read_text(one.run().attempt(1) / "arithmetic"));
+    settings["run.threads"] = "2";
+    const Started stopped = start(library + "-stopped", settings);
+    for (const int update : seeded_points(2))
+      EXPECT_EQ(interrupt_at(stopped, update, SIGKILL), 128 + SIGKILL) << "at update " << update;
+    ASSERT_EQ(test::run(stopped.command).code, kExitDone);
+    EXPECT_EQ(test::checksums(stopped.run()), test::checksums(one.run())) << library;
+  }
+  EXPECT_EQ(used.size(), 2u);
+}
+
 TEST_F(EngineResume, ADoneRunIsNotTrainedAgain) {
   const Started done = start("undisturbed", test::small_settings());
   const int64_t attempts = done.run().newest_attempt();

@@ -3,8 +3,8 @@
 #include <ATen/ops/equal.h>
 #include <gtest/gtest.h>
 
-#include "engine/ops/matmul.h"
 #include "tests/engine/model/tiny_model.h"
+#include "tests/engine/ops/matmul_libraries.h"
 
 namespace tearless::engine::threads_test {
 namespace {
@@ -47,9 +47,11 @@ TEST(Threads, DoNotChangeTheBitsOfAnUpdate) {
     sentence_ids.push_back(1000 * i);
   }
   const PackedBatch batch = test::batch_of(sources, targets, sentence_ids);
-  const Outcome one = forward_and_backward(batch, 1), two = forward_and_backward(batch, 2);
-  EXPECT_EQ(one.loss, two.loss);
-  EXPECT_TRUE(at::equal(one.gradients, two.gradients));
+  test::for_each_matmul_library([&] {
+    const Outcome one = forward_and_backward(batch, 1), two = forward_and_backward(batch, 2);
+    EXPECT_EQ(one.loss, two.loss);
+    EXPECT_TRUE(at::equal(one.gradients, two.gradients));
+  });
 }
 
 }  // namespace

@@ -7,12 +7,16 @@
 
 #include "engine/data/batches.h"
 #include "engine/data/prepared.h"
+#include "engine/ops/matmul.h"
 #include "engine/run/check.h"
 #include "engine/task/translate.h"
 #include "engine/train/schedule.h"
 
 namespace tearless::engine {
 namespace {
+
+const char* const kOtherMatmulLibrary =
+    matmul_library_for(this_processor(), why_no_openblas().empty()) == MatmulLibrary::kMkl ? "openblas" : "mkl";
 
 using nlohmann::json;
 using test::Change;
@@ -121,6 +125,12 @@ class TranslateSettings final : public test::SettingChecks {
     EXPECT_EQ(trained(c.after).measured.at("threads"), c.after.at("run.threads"));
     EXPECT_EQ(trained(c.before).metrics, trained(c.after).metrics);
     same_results(c);
+  }
+  void matmul_library_is_used(const Change& c) {
+    if (const std::string why = why_no_openblas(); !why.empty()) GTEST_SKIP() << "without OpenBLAS: " << why;
+    EXPECT_NE(trained(c.before).arithmetic, trained(c.after).arithmetic);
+    EXPECT_THAT(trained(c.after).metric("train.loss"),
+                testing::Pointwise(testing::DoubleNear(1e-3), trained(c.before).metric("train.loss")));
   }
   void reports_are_fewer(const Change& c) {
     EXPECT_EQ(trained(c.before).metric("train.loss").size(), 6u);
@@ -250,6 +260,7 @@ const std::map<std::string, test::SettingRow<TranslateSettings>>& TranslateSetti
       {"run.precision", {"bf16", &Checks::rows_are_bf16, {{"run.device", "cuda"}}}},
       {"run.ops", {"reference", &Checks::formulas_are_used}},
       {"run.threads", {2, &Checks::threads_are_used}},
+      {"run.matmul", {kOtherMatmulLibrary, &Checks::matmul_library_is_used}},
       {"run.log_updates", {2, &Checks::reports_are_fewer}},
       {"run.keep_checkpoints", {2, &Checks::checkpoints_are_retained, {{"train.max_epochs", 4}}}},
   };

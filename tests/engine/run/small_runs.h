@@ -69,7 +69,7 @@ inline Settings corpus_settings() {
 struct Ended {
   ExitCode code = kExitDone;
   nlohmann::json done, measured, scores;  // scores: null where there are none
-  std::string metrics, scores_text;
+  std::string metrics, scores_text, arithmetic;
   std::map<std::string, std::string> outputs;  // file name → content
   std::vector<std::string> checkpoints;
 
@@ -142,6 +142,7 @@ class SmallRuns {
     ended.done = nlohmann::json::parse(read_text(run.done()));
     ended.measured = nlohmann::json::parse(read_text(run.attempt(1) / "measured.json"));
     ended.metrics = read_text(run.metrics());
+    ended.arithmetic = read_text(run.attempt(1) / "arithmetic");
     if (ended.code == kExitDone) {
       ended.scores_text = read_text(run.scores());
       ended.scores = nlohmann::json::parse(ended.scores_text);

@@ -1,0 +1,217 @@
+// Products by MKL and OpenBLAS: which of them is chosen, that they are right, and that their bits depend on nothing but
+// the operands.
+#include "engine/ops/matmul.h"
+
+#include <ATen/Parallel.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <random>
+#include <set>
+
+#include "base/error.h"
+#include "tests/engine/ops/matmul_libraries.h"
+#include "tests/support/error_of.h"
+#include "tests/support/paths.h"
+#include "tests/support/sanitized.h"
+
+namespace tearless::engine::matmul_test {
+namespace {
+
+using Vendor = Processor::Vendor;
+
+TEST(MatmulLibraryFor, IsOpenBlasOnEveryProcessorWithAvx2ThatIsNotIntels) {
+  struct Case {
+    const char* processor;
+    Processor has;
+    MatmulLibrary chosen;
+  };
+  for (const Case& c : {Case{"Intel with AVX2", {Vendor::kIntel, true, false}, MatmulLibrary::kMkl},
+                        Case{"Intel with AVX-512", {Vendor::kIntel, true, true}, MatmulLibrary::kMkl},
+                        Case{"AMD Zen 2", {Vendor::kAmd, true, false}, MatmulLibrary::kOpenBlas},
+                        Case{"AMD Zen 4 and 5", {Vendor::kAmd, true, true}, MatmulLibrary::kOpenBlas},
+                        Case{"an unknown one", {Vendor::kOther, true, true}, MatmulLibrary::kOpenBlas},
+                        Case{"an unknown one, old", {Vendor::kOther, false, false}, MatmulLibrary::kMkl}}) {
+    EXPECT_EQ(matmul_library_for(c.has, /*openblas_is_there=*/true), c.chosen) << c.processor;
+    EXPECT_EQ(matmul_library_for(c.has, /*openblas_is_there=*/false), MatmulLibrary::kMkl) << c.processor;
+  }
+}
+
+TEST(MatmulLibraryFor, IsTheLibraryInUseUnlessAnotherIsChosen) {
+  use_matmul_library(std::nullopt);
+  const bool is_mkl = matmul_library_for(this_processor(), why_no_openblas().empty()) == MatmulLibrary::kMkl;
+  EXPECT_THAT(matmul_library_name(), testing::MatchesRegex(is_mkl ? "MKL [0-9.]+" : "OpenBLAS [0-9.]+ [A-Za-z0-9]+"));
+  std::set<std::string> names;
+  test::for_each_matmul_library([&] { names.insert(matmul_library_name()); });
+  EXPECT_EQ(names.size(), why_no_openblas().empty() ? 2u : 1u);
+}
+
+// --- products
+// ----------------------------------------------------------------------------------------------------------
+
+/// A matrix of random numbers, the same ones but at an address that is no multiple of 16 if `unaligned`, as rows or as
+/// columns, whose rows (columns) are `gap` elements further apart than they are long.
+class Random {
+ public:
+  Random(int64_t rows, int64_t columns, bool transposed, int64_t gap, bool unaligned, uint32_t seed)
+      : stride_((transposed ? rows : columns) + gap), transposed_(transposed), offset_(unaligned ? 3 : 0) {
+    std::mt19937 bits(seed);
+    std::uniform_real_distribution<float> numbers(-1, 1);
+    data_.resize(static_cast<size_t>((transposed ? columns : rows) * stride_ + 16));
+    for (size_t i = static_cast<size_t>(offset_); i < data_.size(); ++i) data_[i] = numbers(bits);
+  }
+  Matrix matrix() const { return {data_.data() + offset_, stride_, transposed_}; }
+  float at(int64_t i, int64_t j) const {
+    const Matrix m = matrix();
+    return m.data[transposed_ ? j * stride_ + i : i * stride_ + j];
+  }
+
+ private:
+  int64_t stride_;
+  bool transposed_;
+  int64_t offset_;
+  std::vector<float> data_;
+};
+
+struct Shape {
+  int64_t rows, in, out;
+};
+
+enum class Pass { kForward, kWeightGradient, kInputGradient };
+constexpr Pass kPasses[] = {Pass::kForward, Pass::kWeightGradient, Pass::kInputGradient};
+
+/// The operands of one of the three products of y = x Wᵀ: x Wᵀ, dW += dyᵀ x, dx = dy W.
+struct Operands {
+  int64_t rows, columns, inner;
+  bool a_transposed, b_transposed, add;
+};
+Operands operands(const Shape& s, Pass pass) {
+  switch (pass) {
+    case Pass::kForward:
+      return {s.rows, s.out, s.in, false, true, false};
+    case Pass::kWeightGradient:
+      return {s.out, s.in, s.rows, true, false, true};
+    case Pass::kInputGradient:
+      break;
+  }
+  return {s.rows, s.in, s.out, false, false, false};
+}
+
+std::vector<float> product(const Operands& o, const Random& a, const Random& b, int threads, bool unaligned = false) {
+  at::set_num_threads(threads);
+  const int64_t offset = unaligned ? 5 : 0;
+  std::vector<float> c(static_cast<size_t>(o.rows * o.columns + offset), 0.5f);
+  multiply(o.rows, o.columns, o.inner, a.matrix(), b.matrix(), o.add, c.data() + offset, o.columns);
+  return {c.begin() + offset, c.end()};
+}
+
+class Matmuls : public testing::Test {
+ public:
+  Matmuls() { fix_matmul_order(); }
+  ~Matmuls() override { at::set_num_threads(before_); }
+
+ protected:
+  const int before_ = at::get_num_threads();
+};
+
+TEST_F(Matmuls, AreTheSumsOfProductsForAnyStrideAndOrder) {
+  test::for_each_matmul_library([] {
+    for (const Shape& s : {Shape{1, 1, 1}, Shape{1, 7, 5}, Shape{33, 1, 9}, Shape{13, 300, 1}, Shape{70, 65, 200},
+                           Shape{5, 700, 3}, Shape{130, 96, 530}}) {
+      for (const Pass pass : kPasses) {
+        for (const int64_t gap : {0, 3}) {
+          const Operands o = operands(s, pass);
+          const Random a(o.rows, o.inner, o.a_transposed, gap, false, 1),
+              b(o.inner, o.columns, o.b_transposed, gap, true, 2);
+          const std::vector<float> c = product(o, a, b, 2);
+          double worst = 0;
+          for (int64_t i = 0; i < o.rows; ++i) {
+            for (int64_t j = 0; j < o.columns; ++j) {
+              double sum = o.add ? 0.5 : 0;
+              for (int64_t k = 0; k < o.inner; ++k) sum += double{a.at(i, k)} * double{b.at(k, j)};
+              worst = std::max(worst, std::abs(sum - double{c[static_cast<size_t>(i * o.columns + j)]}));
+            }
+          }
+          EXPECT_LT(worst, 1e-6 * static_cast<double>(o.inner) + 1e-6) << s.rows << " × " << s.in << " × " << s.out;
+        }
+      }
+    }
+  });
+}
+
+TEST_F(Matmuls, WriteNothingBesideTheirRows) {
+  test::for_each_matmul_library([] {
+    const Random a(260, 128, false, 0, false, 1), b(128, 400, false, 0, false, 2);
+    constexpr int64_t kStride = 411;
+    std::vector<float> c(260 * kStride, 7);
+    multiply(260, 400, 128, a.matrix(), b.matrix(), false, c.data(), kStride);
+    for (int64_t i = 0; i < 260; ++i) {
+      for (int64_t j = 400; j < kStride; ++j) ASSERT_EQ(c[static_cast<size_t>(i * kStride + j)], 7) << i << ", " << j;
+    }
+  });
+}
+
+/// y = x Wᵀ of all models that the grids and the bench have: rows of a batch, channels in and out.
+std::vector<Shape> shapes_that_occur() {
+  std::vector<Shape> shapes;
+  const auto model = [&](std::initializer_list<int64_t> rows, int64_t d, int64_t f, int64_t layers, int64_t types) {
+    for (const int64_t t : rows) {
+      for (const int64_t out : {d, 2 * d, 3 * d, 2 * d * layers, f, types}) shapes.push_back({t, d, out});
+      shapes.push_back({t, f, d});
+    }
+  };
+  model({1, 4, 48, 53}, 32, 128, 1, 1000);
+  model({128, 131}, 64, 256, 2, 2000);
+  model({8, 384, 397}, 128, 512, 3, 4000);
+  model({512}, 256, 1024, 3, 8000);
+  if (!tearless::test::kSanitized) model({500}, 512, 2048, 6, 8000);
+  for (const int64_t rows : {32 * 576, 29 * 576}) shapes.push_back({rows, 25, 20});  // the digits' convolutions
+  for (const int64_t rows : {32 * 64, 29 * 64}) shapes.push_back({rows, 500, 50});
+  shapes.push_back({32, 800, 500});
+  shapes.push_back({32, 500, 10});
+  shapes.push_back({1649, 300, 2});
+  return shapes;
+}
+
+TEST_F(Matmuls, HaveTheSameBitsTwiceForAnyNumberOfThreadsAndAtAnyAddress) {
+  test::for_each_matmul_library([] {
+    const bool is_mkl = matmul_library_name().starts_with("MKL");
+    for (const Shape& s : shapes_that_occur()) {
+      for (const Pass pass : kPasses) {
+        const Operands o = operands(s, pass);
+        const Random a(o.rows, o.inner, o.a_transposed, 0, false, 1),
+            b(o.inner, o.columns, o.b_transposed, 0, false, 2);
+        const Random a_moved(o.rows, o.inner, o.a_transposed, 0, true, 1);
+        const std::vector<float> one = product(o, a, b, 1);
+        const auto expect_the_same = [&](const std::vector<float>& other, const std::string& what) {
+          EXPECT_EQ(std::memcmp(one.data(), other.data(), one.size() * sizeof(float)), 0)
+              << what << ": " << s.rows << " × " << s.in << " × " << s.out << ", pass " << static_cast<int>(pass);
+        };
+        expect_the_same(product(o, a, b, 1), "again");
+        for (const int threads : {2, 3, 4}) expect_the_same(product(o, a, b, threads), std::to_string(threads));
+        // Where MKL_CBWR does not help, MKL's products with a vector depend on the address. The engine's tensors do not
+        // move: each begins at a multiple of 64 bytes, or at the same place in the flat buffer of parameters.
+        if (is_mkl && this_processor().vendor != Vendor::kIntel) continue;
+        expect_the_same(product(o, a_moved, b, 1, /*unaligned=*/true), "another address");
+      }
+    }
+  });
+}
+
+TEST_F(Matmuls, UseOneOpenMpRuntime) {
+  const Random a(512, 512, false, 0, false, 1), b(512, 512, false, 0, false, 2);
+  test::for_each_matmul_library([&] { product({512, 512, 512, false, false, false}, a, b, 2); });
+  std::set<std::string> runtimes;
+  std::istringstream maps(tearless::test::read_text("/proc/self/maps"));
+  for (std::string line; std::getline(maps, line);) {
+    const std::string file = line.substr(line.find_last_of('/') + 1);
+    if (file.starts_with("libgomp") || file.starts_with("libiomp") || file.starts_with("libomp")) {
+      runtimes.insert(line.substr(line.find('/')));
+    }
+  }
+  EXPECT_EQ(runtimes.size(), 1u) << testing::PrintToString(runtimes);
+}
+
+}  // namespace
+}  // namespace tearless::engine::matmul_test
