@@ -15,6 +15,7 @@
 #include "base/toml.h"
 #include "engine/bench/bench.h"
 #include "engine/bench/bench_kernels.h"
+#include "engine/bench/peak.h"
 #include "engine/commands.h"
 #include "engine/device.h"
 #include "engine/ops/backend.h"
@@ -50,8 +51,16 @@ json description(const Bench& bench) {
           {"parameters", bench.parameter_count()}};
 }
 
+/// peak_operations_per_second() of the run's device and precision; null where that was not what it measures.
+json peak(const ExecutionOptions& run) {
+  if (run.device != ExecutionOptions::Device::kCpu || row_precision(run) != RowPrecision::kFp32) return nullptr;
+  const double rate = peak_operations_per_second();
+  prepare_processor(run);
+  return rate;
+}
+
 /// Answers requests on standard input, one line of JSON each, so that another program can be timed alternately.
-int take_turns(Bench& bench) {
+int take_turns(Bench& bench, const ExecutionOptions& run) {
   json ready = description(bench);
   ready["ready"] = true;
   fmt::print("{}\n", ready.dump());
@@ -63,8 +72,12 @@ int take_turns(Bench& bench) {
       answer = {{"seconds", bench.updates(question["updates"].get<int64_t>())}};
     } else if (question.is_object() && question.contains("decode")) {
       answer = decoding_as_json(bench);
+    } else if (question.is_object() && question.contains("peak")) {
+      answer = {{"peak_operations_per_second", peak(run)}, {"operations_per_update", bench.operations_per_update()}};
     } else {
-      fail("bench --turns: cannot parse \"{}\"; expected {{\"updates\": N}} or {{\"decode\": true}}", line);
+      fail(
+          "bench --turns: cannot parse \"{}\"; expected {{\"updates\": N}}, {{\"decode\": true}} or {{\"peak\": true}}",
+          line);
     }
     fmt::print("{}\n", answer.dump());
     std::fflush(stdout);
@@ -72,7 +85,7 @@ int take_turns(Bench& bench) {
   return kExitDone;
 }
 
-int report(Bench& bench, const BenchArguments& args) {
+int report(Bench& bench, const ExecutionOptions& run, const BenchArguments& args) {
   const int64_t rows_before = bench.rows_seen();
   const std::vector<double> seconds = bench.updates(args.updates);
   const int64_t rows = bench.rows_seen() - rows_before;
@@ -87,6 +100,8 @@ int report(Bench& bench, const BenchArguments& args) {
   out["step_seconds"] = step;
   out["tokens_per_second"] = static_cast<double>(rows) / total;
   out["matmul_floor_seconds"] = floor;
+  out["operations_per_update"] = profile.operations_needed() * per_update;
+  out["peak_operations_per_second"] = peak(run);
   out["peak_memory_bytes"] = peak_memory_bytes();
   json& operations = out["operations"] = json::object();
   for (const auto& [name, times] : profile.operations) {
@@ -103,9 +118,14 @@ int report(Bench& bench, const BenchArguments& args) {
              at::get_num_threads(), cpu_backend().name, matmul_library_name());
   fmt::print("step          {:10.3f} ms (median of {})\ntokens/s      {:10.0f}\n", 1e3 * step, args.updates,
              static_cast<double>(rows) / total);
-  fmt::print("matmuls alone {:10.3f} ms: {:.0f} % of the mean step\npeak memory   {:10.1f} MiB\n\n", 1e3 * floor,
+  fmt::print("matmuls alone {:10.3f} ms: {:.0f} % of the mean step\npeak memory   {:10.1f} MiB\n", 1e3 * floor,
              100 * floor * static_cast<double>(args.updates) / total,
              static_cast<double>(peak_memory_bytes()) / (1 << 20));
+  if (const json& limit = out["peak_operations_per_second"]; !limit.is_null()) {
+    const double needed = out["operations_per_update"].get<double>() / step;
+    fmt::print("{:.1f} GFLOP/s of the {:.1f} that a large matmul reaches: {:.0f} % of the peak\n\n", 1e-9 * needed,
+               1e-9 * limit.get<double>(), 100 * needed / limit.get<double>());
+  }
   fmt::print("{:26}{:>8}{:>13}{:>13}{:>8}\n", "operation", "calls", "forward ms", "backward ms", "share");
   std::vector<std::pair<std::string, TapeProfile::Times>> sorted(profile.operations.begin(), profile.operations.end());
   const auto all = [](const TapeProfile::Times& t) { return t.forward_seconds + t.backward_seconds; };
@@ -180,7 +200,8 @@ Action command_bench(CLI::App& app) {
       ->check(CLI::Range(1, 1 << 16));
   app.add_flag("--json", args->as_json, "machine-readable");
   app.add_flag("--turns", args->turns,
-               "read requests {\"updates\": N} and {\"decode\": true} from standard input, one a line; answer each "
+               "read requests {\"updates\": N}, {\"decode\": true} and {\"peak\": true} from standard input, one a "
+               "line; answer each "
                "with its seconds");
   return [args] {
     RunOptions options = read_run_options(read_toml_settings(args->config), args->config.parent_path(), {});
@@ -195,7 +216,7 @@ Action command_bench(CLI::App& app) {
         make_bench_subject(*options.task, options.train, options.run, args->vocabulary, lengths);
     Bench bench(*subject, options.train, options.run);
     bench.updates(bench.warm_up());
-    return args->turns ? take_turns(bench) : report(bench, *args);
+    return args->turns ? take_turns(bench, options.run) : report(bench, options.run, *args);
   };
 }
 

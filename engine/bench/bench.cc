@@ -1,7 +1,6 @@
 #include "engine/bench/bench.h"
 
 #include <ATen/ops/empty_like.h>
-#include <ATen/ops/mm.h>
 #include <ATen/ops/ones.h>
 
 #include <algorithm>
@@ -10,6 +9,7 @@
 #include <tuple>
 
 #include "engine/ops/backend.h"
+#include "engine/ops/linear.h"
 
 namespace tearless::engine {
 namespace {
@@ -83,9 +83,9 @@ double Bench::matmul_floor_seconds(const std::vector<TapeProfile::Matmul>& matmu
     std::vector<double> tries;
     for (int i = 0; i < kTries; ++i) {
       const Clock::time_point start = Clock::now();
-      at::mm_out(y, x, weight.t());
-      at::mm_out(d_weight, dy.t(), x);
-      at::mm_out(dx, dy, weight);
+      matmul(x, weight.t(), y, /*add=*/false);
+      matmul(dy.t(), x, d_weight, /*add=*/false);
+      matmul(dy, weight, dx, /*add=*/false);
       wait_for(subject_.parameters().values());
       tries.push_back(seconds_since(start));
     }

@@ -32,8 +32,11 @@ class Bench {
   std::optional<TimedDecoding> decode();
 
   /// Seconds that these matmuls take alone: for each shape the forward pass (x Wᵀ), the weight gradient and the input
-  /// gradient, as LibTorch computes them on this device with the current number of threads.
+  /// gradient, by the matmul library in use on this device with the current number of threads.
   double matmul_floor_seconds(const std::vector<TapeProfile::Matmul>& matmuls) const;
+
+  /// Floating-point operations of an update's matmuls and attention, forward and backward, on average over the batches.
+  double operations_per_update() { return profile().operations_needed() / static_cast<double>(batch_count()); }
 
   int64_t parameter_count() const { return subject_.parameters().count(); }
   /// The updates to make before timing: with CUDA graphs, every bucket must have been seen twice.

@@ -120,6 +120,15 @@ Attention<T> call_of(const SpansOnDevice& spans, const ColumnSlice& q, const Col
   return a;
 }
 
+/// How many pairs of a query and a key that it sees there are.
+int64_t seen_pairs(const AttentionSpans& spans) {
+  int64_t pairs = 0;
+  for (const AttentionSpan& s : spans.spans) {
+    pairs += spans.causal ? int64_t{s.query_count} * (s.query_count + 1) / 2 : int64_t{s.query_count} * s.key_count;
+  }
+  return pairs;
+}
+
 }  // namespace
 
 AttentionSpans AttentionSpans::self(const PackedRows& rows, bool causal) {
@@ -163,6 +172,7 @@ Value attention(Tape& tape, const ColumnSlice& q, const ColumnSlice& k, const Co
     plain.key_rows.clear();
     return attention(tape, q, gathered(k, spans.key_rows), gathered(v, spans.key_rows), d_model, heads, plain, dropout);
   }
+  if (TapeProfile* profile = tape.profile()) profile->attention_multiply_adds += 2 * d_model * seen_pairs(spans);
   const int64_t d_head = d_model / heads;
   const auto options = q.rows.data().options();
   const std::vector<int64_t> shape = {q.rows.data().size(0), d_model};

@@ -37,11 +37,11 @@ Matrix matrix(const at::Tensor& x) {
   return {x.const_data_ptr<float>(), by_rows ? x.stride(0) : x.stride(1), !by_rows};
 }
 
-/// c = a b, or c += a b where `add`: [m, k] · [k, n] → [m, n]. a and b have one type; c has the same, or fp32 where
-/// they are bf16.
-void multiply(const at::Tensor& a, const at::Tensor& b, at::Tensor& c, bool add) {
+}  // namespace
+
+void matmul(const at::Tensor& a, const at::Tensor& b, at::Tensor& c, bool add) {
   if (c.scalar_type() != a.scalar_type()) {
-    if (!c.device().is_cuda()) return multiply(a.to(c.scalar_type()), b.to(c.scalar_type()), c, add);
+    if (!c.device().is_cuda()) return matmul(a.to(c.scalar_type()), b.to(c.scalar_type()), c, add);
     at::addmm_out(c, c, a, b, c.scalar_type(), /*beta=*/add ? 1 : 0);
     return;
   }
@@ -57,15 +57,17 @@ void multiply(const at::Tensor& a, const at::Tensor& b, at::Tensor& c, bool add)
   multiply(c.size(0), c.size(1), a.size(1), matrix(a), matrix(b), add, c.mutable_data_ptr<float>(), c.stride(0));
 }
 
+namespace {
+
 /// y = x Wᵀ + b.
 void forward(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, at::Tensor& y) {
-  if (!bias.defined()) return multiply(x, weight.t(), y, /*add=*/false);
+  if (!bias.defined()) return matmul(x, weight.t(), y, /*add=*/false);
   if (y.device().is_cuda()) {
     at::addmm_out(y, bias, x, weight.t());  // cuBLAS adds the bias in its epilogue
     return;
   }
   y.copy_(bias.expand_as(y));
-  multiply(x, weight.t(), y, /*add=*/true);
+  matmul(x, weight.t(), y, /*add=*/true);
 }
 
 }  // namespace
@@ -82,12 +84,12 @@ Value linear(Tape& tape, const Value& x, const Value& weight, const Value& bias)
   tape.record("matmul", [x, weight, w, bias, y] {
     if (!y.has_grad()) return;
     const at::Tensor& dy = y.grad();                                 // [T, out]
-    multiply(dy.t(), x.data(), weight.grad_buffer(), /*add=*/true);  // [out, in]
+    matmul(dy.t(), x.data(), weight.grad_buffer(), /*add=*/true);  // [out, in]
     if (bias) add_column_sums(dy, bias.grad_buffer());
     if (!x.requires_grad()) return;
     const bool add = x.has_grad();
     at::Tensor dx = add ? x.grad() : at::empty_like(x.data());
-    multiply(dy, w, dx, add);  // [T, in]
+    matmul(dy, w, dx, add);  // [T, in]
     if (!add) x.add_grad(std::move(dx));
   });
   return y;

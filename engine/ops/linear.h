@@ -9,6 +9,10 @@ namespace tearless::engine {
 /// their gradients are in their own, so bf16 activations give fp32 gradients of weights.
 Value linear(Tape& tape, const Value& x, const Value& weight, const Value& bias);
 
+/// c = a b, or c += a b where `add`: [m, k] · [k, n] → [m, n], on the device of c. a and b have one type; c has the
+/// same, or fp32 where they are bf16.
+void matmul(const at::Tensor& a, const at::Tensor& b, at::Tensor& c, bool add);
+
 /// sum[c] += Σ_t rows[t, c]: rows [T, W], sum [W]. In a fixed order.
 void add_column_sums(const at::Tensor& rows, at::Tensor& sum);
 

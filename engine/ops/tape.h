@@ -62,7 +62,8 @@ class Value {
   std::shared_ptr<Node> node_;
 };
 
-/// Where the time of a tape went, for `tearless-engine bench`: seconds by operation, and the shapes of its matmuls.
+/// Where the time of a tape went, for `tearless-engine bench`: seconds by operation, the shapes of its matmuls, and the
+/// multiply-adds that its forward pass needs.
 struct TapeProfile {
   struct Times {
     double forward_seconds = 0, backward_seconds = 0;
@@ -73,6 +74,10 @@ struct TapeProfile {
   };
   std::map<std::string, Times> operations;
   std::vector<Matmul> matmuls;
+  int64_t attention_multiply_adds = 0;  // scores and weighted sums of the pairs of rows that see each other
+
+  /// Floating-point operations of the tape and its backward, which has two products for each of the forward pass.
+  double operations_needed() const;
   /// Called before the clock is read: waits for the device, so that a kernel's time counts for its own operation.
   std::function<void()> wait = [] {};
 };

@@ -34,6 +34,11 @@ class BenchCommand : public testing::Test {
     return test::run({.arguments = arguments, .folder = folder_.path()});
   }
 
+  static std::string equal_lengths(double sentences, double source, double target) {
+    return json{{"batches", {std::vector<std::vector<double>>(static_cast<size_t>(sentences), {source, target})}}}
+        .dump();
+  }
+
   test::TempFolder folder_;
 };
 
@@ -47,11 +52,34 @@ TEST_F(BenchCommand, AnswersStepTimeProfileAndMemory) {
   EXPECT_GT(answer.at("matmul_floor_seconds").get<double>(), 0);
   EXPECT_GT(answer.at("peak_memory_bytes").get<int64_t>(), 1 << 20);
   EXPECT_EQ(answer.at("decode").at("sentences"), 3);
+  EXPECT_GT(answer.at("peak_operations_per_second").get<double>(), 1e9);
   // Encoder layer: qkv, o, w1, w2. Decoder layer: qkv, o, q, o, w1, w2. Keys and values of the encoder output for both
   // layers, and logits: one each.
   EXPECT_EQ(answer.at("operations").at("matmul").at("calls").get<double>(), 4 + 2 * 6 + 2);
   EXPECT_EQ(answer.at("operations").at("attention").at("calls").get<double>(), 1 + 2 * 2);
   EXPECT_FALSE(answer.at("operations").contains("by formula"));
+}
+
+// By hand, from the shapes of each product: a forward multiply-add is six operations, because backward has two products
+// for each. A batch of equal sentences: n sentences of s source rows and t target rows.
+TEST_F(BenchCommand, CountsTheOperationsThatAnUpdateNeeds) {
+  struct Model {
+    std::string name;
+    double n, s, t, d, f, layers, types;
+  };
+  for (const Model& m : {Model{"d32", 3, 12, 14, 32, 128, 1, 1000}, Model{"base", 2, 9, 7, 512, 2048, 6, 8000}}) {
+    const double source = m.n * m.s, target = m.n * m.t;
+    const double encoder = source * (4 * m.d * m.d + 2 * m.d * m.f) + 2 * m.d * m.n * m.s * m.s;
+    const double decoder = target * (6 * m.d * m.d + 2 * m.d * m.f) + source * 2 * m.d * m.d +
+                           2 * m.d * m.n * (m.t * (m.t + 1) / 2 + m.t * m.s);
+    const double operations = 6 * (m.layers * (encoder + decoder) + target * m.d * (m.types - 2));  // no padding, no BOS
+    test::write_text(folder_ / "equal.json", equal_lengths(m.n, m.s, m.t));
+    const test::Finished finished =
+        bench((test::source_root() / "tools/bench/sizes" / (m.name + ".toml")).string(),
+              {"--vocabulary", fmt::format("{}", m.types), "--lengths", "equal.json", "--updates", "1", "--json"});
+    ASSERT_EQ(finished.code, 0) << finished.errors;
+    EXPECT_DOUBLE_EQ(json::parse(finished.output).at("operations_per_update").get<double>(), operations) << m.name;
+  }
 }
 
 TEST_F(BenchCommand, PrintsTheOperationsWithTheirShares) {

@@ -4,7 +4,9 @@
 For each size and each list of batches, engine and peers run as processes with the same number of threads, one active at a time, and
 take turns: k updates each, in an order that reverses every turn, until the slowest has worked for --seconds (at least ten turns, and
 three visits to every batch where they differ). All make the same updates of the same batches, and the same work in them: forward with dropout, loss,
-backward, clipping, Adam. The time of an update is the median over updates of batches of one shape, averaged over the batches of the list; a
+backward, clipping, Adam. The share of the peak is the operations that an update's matmuls and attention need (forward once, backward twice, of real
+rows) over its time, against the fastest product of square matrices of 512 to 2048 rows by any library of the engine's build, with the same
+number of threads, timed after the turns. The time of an update is the median over updates of batches of one shape, averaged over the batches of the list; a
 ratio is the peer's time over the engine's. Lists (tools/bench/lengths/): `equal`, where packing gives nothing and which the goals refer to (of
 rt they refer to `real`), and `real`. Decoding is beam search over one list of sentences, by a PyTorch search that runs whole prefixes again (the goals refer to that) and by
 one with caches.
@@ -39,19 +41,30 @@ DECODING_GOAL = 10
 class Size:
     name: str  # of sizes/NAME.toml and lengths/NAME_*.json
     vocabulary: int
-    goals: dict  # peer → least ratio on the list of the goals; "best" is the fastest peer
+    goals: dict  # peer → least ratio on the list of the goals, or {threads: ratio}; "best" is the fastest peer
     device: str = "cpu"
     lists: tuple = ("equal", "real", "decode")
     goal_list: str = "equal"
     peers: tuple = ()  # names in PEERS; (): all of the device
+    peak: float = 0  # least share of the peak on one thread and the list of the goals; 0: no goal
+
+    def goals_of(self, kind, threads):
+        if kind != self.goal_list:
+            return {}
+        goals = {name: goal.get(threads) if isinstance(goal, dict) else goal for name, goal in self.goals.items()}
+        return {name: goal for name, goal in goals.items() if goal}
+
+    def peak_goal(self, kind, threads):
+        return self.peak if kind == self.goal_list and threads == 1 else 0
 
 
+# The goals are those of a processor of AMD with AVX-512.
 SIZES = [
-    Size("d32", 1000, {"padded": 10}),
-    Size("d64", 2000, {"padded": 4}),
-    Size("d128", 4000, {"padded": 2.5}),
+    Size("d32", 1000, {"padded": 9}),
+    Size("d64", 2000, {"padded": {1: 5.5, 2: 6.5}}, peak=0.4),
+    Size("d128", 4000, {"padded": {1: 3.2, 2: 3.5}}, peak=0.6),
     Size("d256", 8000, {}),
-    Size("base", 8000, {"padded": 1.4}),
+    Size("base", 8000, {"padded": {1: 2.2, 2: 2.4}}, peak=0.8),
     Size("rt", 9058, {"padded": 2}, lists=("equal", "real"), goal_list="real"),
     Size("mnist", 10, {}, lists=("equal",), peers=("padded",)),
     Size("base_cuda", 8000, {"eager padded": 2.8, "best": 1.3}, "cuda"),
@@ -199,6 +212,7 @@ def measure_updates(arguments, size, kind, threads):
     peers = {name: options for name, options in PEERS[size.device].items() if not size.peers or name in size.peers}
     with Sides(arguments, size, lengths, threads, peers) as sides:
         seconds = compare_updates(sides, batches, arguments.seconds)
+        limit = sides["engine"].ask({"peak": True})
         ready = {name: side.ready for name, side in sides.items()}
     result = {"what": "update", "size": size.name, "list": kind, "threads": threads,
               "parameters": ready["engine"]["parameters"], "rows_per_batch": statistics.mean(sum(map(rows_of, b)) for b in batches),
@@ -206,7 +220,12 @@ def measure_updates(arguments, size, kind, threads):
     for name, values in seconds.items():
         lower, middle, upper = typical(values, batches[1:] + batches[:1])
         result["ms"][name], result["quartiles_ms"][name] = middle, [lower, upper]
-    return with_ratios(result, size.goals if kind == size.goal_list else {})
+    if limit["peak_operations_per_second"]:
+        rate = limit["operations_per_update"] / (1e-3 * result["ms"]["engine"])
+        result["peak"] = limit | {"share": rate / limit["peak_operations_per_second"]}
+        if goal := size.peak_goal(kind, threads):
+            result["peak"] |= {"goal": goal, "met": result["peak"]["share"] >= goal}
+    return with_ratios(result, size.goals_of(kind, threads))
 
 
 def measure_decoding(arguments, size, threads):
@@ -255,6 +274,14 @@ def goal_cells(result):
             ", ".join("yes" if g["met"] else "no" for g in goals.values()) or "–"]
 
 
+def peak_cell(result):
+    peak = result.get("peak")
+    if not peak:
+        return "–"
+    goal = f" (goal {100 * peak['goal']:.0f} %: {'yes' if peak['met'] else 'no'})" if "goal" in peak else ""
+    return f"{100 * peak['share']:.0f} % of {1e-9 * peak['peak_operations_per_second']:.0f} GFLOP/s{goal}"
+
+
 def number(value):
     return f"{value:.0f}" if value >= 1000 else f"{value:.3g}"
 
@@ -265,15 +292,15 @@ def report(document):
     gpu = f" and an {machine['gpu']}" if "gpu" in machine else ""
     lines = [f"# Training updates and decoding against plain PyTorch, {machine['device']}", "",
              f"Measured {document['date']} on {machine['processor']}, {machine['cores']} cores{gpu}; engine "
-             f"{document['engine']}; peer: Python torch {document['torch']}. What is timed, and how: tools/bench/compare.py."]
+             f"{document['engine']}, matmuls by {document['matmul']}; peer: Python torch {document['torch']}. What is timed, and how: tools/bench/compare.py."]
     updates = [result for result in document["results"] if result["what"] == "update"]
     decodings = [result for result in document["results"] if result["what"] == "decoding"]
     if updates:
         peers = list(dict.fromkeys(name for result in updates for name in result["ms"] if name != "engine"))
-        head = ["size", "list", "threads", *(f"{p}, ms" for p in peers), "engine, ms", *(f"ratio, {p}" for p in peers), "goal", "met"]
+        head = ["size", "list", "threads", *(f"{p}, ms" for p in peers), "engine, ms", *(f"ratio, {p}" for p in peers), "goal", "met", "share of the peak"]
         lines += ["", "## One update", "", table(updates, head, lambda r: [
             r["size"], r["list"], str(r["threads"]), *(number(r["ms"][p]) if p in r["ms"] else "–" for p in peers), number(r["ms"]["engine"]),
-            *(f"{r['ratios'][p]:.2f}" if p in r["ratios"] else "–" for p in peers), *goal_cells(r)])]
+            *(f"{r['ratios'][p]:.2f}" if p in r["ratios"] else "–" for p in peers), *goal_cells(r), peak_cell(r)])]
         if len(peers) > 2:
             lines += ["", "Ratio to the best peer: " + ", ".join(f"{r['size']} {r['list']} {r['ratios']['best']:.2f}" for r in updates) + "."]
     if decodings:
@@ -282,7 +309,7 @@ def report(document):
             r["size"], str(r["threads"]), *(number(r["ms"][s] / 1e3) for s in ("straightforward", "cached", "engine")),
             number(1e3 * r["sentences"] / r["ms"]["engine"]), f"{r['ratios']['straightforward']:.2f}", f"{r['ratios']['cached']:.2f}",
             *goal_cells(r)])]
-    goals = [goal["met"] for result in document["results"] for goal in result["goals"].values()]
+    goals = [goal["met"] for result in document["results"] for goal in (*result["goals"].values(), result.get("peak", {})) if "met" in goal]
     lines += ["", f"{sum(goals)} of {len(goals)} goals met."]
     return "\n".join(lines) + "\n"
 
@@ -366,6 +393,7 @@ def main():
         "date": datetime.date.today().isoformat(),
         "machine": {"device": arguments.device, "processor": processor(), "cores": len(os.sched_getaffinity(0))},
         "engine": version.splitlines()[0],
+        "matmul": "",
         "torch": torch_version,
         "seconds": arguments.seconds,
         "results": [],
@@ -379,6 +407,7 @@ def main():
         else:
             result = measure_updates(arguments, size, kind, threads)
         document["machine"] |= {"gpu": ready["gpu"] for ready in result["ready"].values() if "gpu" in ready}
+        document["matmul"] = result["ready"]["engine"]["matmul"]
         document["results"].append(result)
         print(", ".join(f"{name} {number(ms)} ms" for name, ms in result["ms"].items()) + f" ({time.monotonic() - start:.0f} s)", flush=True)
         write(arguments, document)
