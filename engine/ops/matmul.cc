@@ -79,10 +79,10 @@ MatmulLibrary& library_in_use() {
   return library;
 }
 
-// --- products --------------------------------------------------------------------------------------------------------
+// --- matmuls --------------------------------------------------------------------------------------------------------
 
 /// C as BLAS computes it, column-major: cᵀ = bᵀ aᵀ.
-struct Product {
+struct Matmul {
   int64_t rows, columns, inner;
   Matrix a, b;
   bool add;
@@ -100,8 +100,8 @@ struct Product {
   int64_t multiply_adds() const { return rows * columns * inner; }
 
   /// C's rows [row, row_end) and columns [column, column_end).
-  Product part(int64_t row, int64_t row_end, int64_t column, int64_t column_end) const {
-    Product part = *this;
+  Matmul part(int64_t row, int64_t row_end, int64_t column, int64_t column_end) const {
+    Matmul part = *this;
     part.rows = row_end - row;
     part.columns = column_end - column;
     part.a.data += a.transposed ? row : row * a.stride;
@@ -111,19 +111,19 @@ struct Product {
   }
 };
 
-/// The parts into which a product is divided for threads. The last bits of an element may depend on the part that it
+/// The parts into which a matmul is divided for threads. The last bits of an element may depend on the part that it
 /// is computed in, so the parts follow from the shape alone, whatever the number of threads. Each part costs the
 /// packing of its operands again: 1 to 3 % for these numbers on one thread.
 struct Parts {
   int64_t rows, columns;
 };
-Parts parts_of(const Product& product) {
+Parts parts_of(const Matmul& matmul) {
   constexpr int64_t kMostRowParts = 4, kFewestRows = 32, kFewestColumns = 64;
   constexpr int64_t kWorthAPart = 1 << 21, kHuge = 1 << 28;  // multiply-adds
-  const int64_t wanted = std::clamp<int64_t>(product.multiply_adds() / kWorthAPart, 1, kMostRowParts);
-  const int64_t rows = std::clamp<int64_t>(product.rows / kFewestRows, 1, wanted);
-  const int64_t by_columns = product.multiply_adds() >= kHuge ? 2 : wanted / rows;
-  return {rows, std::clamp<int64_t>(product.columns / kFewestColumns, 1, by_columns)};
+  const int64_t wanted = std::clamp<int64_t>(matmul.multiply_adds() / kWorthAPart, 1, kMostRowParts);
+  const int64_t rows = std::clamp<int64_t>(matmul.rows / kFewestRows, 1, wanted);
+  const int64_t by_columns = matmul.multiply_adds() >= kHuge ? 2 : wanted / rows;
+  return {rows, std::clamp<int64_t>(matmul.columns / kFewestColumns, 1, by_columns)};
 }
 
 /// The begin of part i of `parts` of a length, in whole tiles of the library's kernels.
@@ -132,25 +132,25 @@ int64_t part_begin(int64_t i, int64_t parts, int64_t length) {
   return i == parts ? length : length * i / parts / kTile * kTile;
 }
 
-void by_parts(const Product& product, Sgemm& sgemm) {
-  const Parts parts = parts_of(product);
+void by_parts(const Matmul& matmul, Sgemm& sgemm) {
+  const Parts parts = parts_of(matmul);
   const auto compute = [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const int64_t row = i / parts.columns, column = i % parts.columns;
-      product
-          .part(part_begin(row, parts.rows, product.rows), part_begin(row + 1, parts.rows, product.rows),
-                part_begin(column, parts.columns, product.columns),
-                part_begin(column + 1, parts.columns, product.columns))
+      matmul
+          .part(part_begin(row, parts.rows, matmul.rows), part_begin(row + 1, parts.rows, matmul.rows),
+                part_begin(column, parts.columns, matmul.columns),
+                part_begin(column + 1, parts.columns, matmul.columns))
           .by(sgemm);
     }
   };
   at::parallel_for(0, parts.rows * parts.columns, 1, compute);
 }
 
-void by_mkl(const Product& product) {
-  // With threads of its own MKL divides the inner dimension of some products among them.
+void by_mkl(const Matmul& matmul) {
+  // With threads of its own MKL divides the inner dimension of some matmuls among them.
   MKL_Set_Num_Threads_Local(1);
-  by_parts(product, sgemm_);
+  by_parts(matmul, sgemm_);
   MKL_Set_Num_Threads_Local(0);  // back to the global number
 }
 
@@ -192,7 +192,7 @@ bool has_matmul_library() { return library_in_use() == MatmulLibrary::kOpenBlas 
 std::string matmul_library_name() {
   if (library_in_use() == MatmulLibrary::kOpenBlas) return openblas().name;
   if (!has_mkl()) return "LibTorch";
-  // "Intel(R) oneAPI Math Kernel Library Version 2024.2-Product Build 20240605 for …"
+  // "Intel(R) oneAPI Math Kernel Library Version 2024.2-Matmul Build 20240605 for …"
   char text[256] = "";
   MKL_Get_Version_String(text, sizeof text);
   const std::string_view version(text);
@@ -210,10 +210,10 @@ void fix_matmul_order() {
 
 void multiply(int64_t rows, int64_t columns, int64_t inner, const Matrix& a, const Matrix& b, bool add, float* c,
               int64_t c_stride) {
-  const Product product{rows, columns, inner, a, b, add, c, c_stride};
-  if (library_in_use() == MatmulLibrary::kOpenBlas) return by_parts(product, *openblas().sgemm);
+  const Matmul matmul{rows, columns, inner, a, b, add, c, c_stride};
+  if (library_in_use() == MatmulLibrary::kOpenBlas) return by_parts(matmul, *openblas().sgemm);
   assert(has_mkl());
-  by_mkl(product);
+  by_mkl(matmul);
 }
 
 }  // namespace tearless::engine

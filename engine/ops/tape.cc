@@ -11,7 +11,7 @@
 namespace tearless::engine {
 
 double TapeProfile::operations_needed() const {
-  constexpr double kOperations = 2, kPasses = 3;  // of a multiply-add; forward, and two products backward
+  constexpr double kOperations = 2, kPasses = 3;  // of a multiply-add; forward, and two matmuls backward
   double multiply_adds = static_cast<double>(attention_multiply_adds);
   for (const Matmul& m : matmuls) multiply_adds += static_cast<double>(m.rows * m.in * m.out);
   return kOperations * kPasses * multiply_adds;

@@ -76,7 +76,7 @@ struct TapeProfile {
   std::vector<Matmul> matmuls;
   int64_t attention_multiply_adds = 0;  // scores and weighted sums of the pairs of rows that see each other
 
-  /// Floating-point operations of the tape and its backward, which has two products for each of the forward pass.
+  /// Floating-point operations of the tape and its backward, which has two matmuls for each of the forward pass.
   double operations_needed() const;
   /// Called before the clock is read: waits for the device, so that a kernel's time counts for its own operation.
   std::function<void()> wait = [] {};

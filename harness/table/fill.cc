@@ -260,7 +260,8 @@ void add_notes(const Grid& grid, const std::vector<TableRun>& runs, const std::s
         "*: stale, from a version of the training program that computes other numbers than the current one");
   }
   if (any([](const Cell& cell) { return cell.mixed > 0; })) {
-    table.notes.push_back("°: mixed, trained on more than one kind of processor or device, or with more than one matmul library");
+    table.notes.push_back(
+        "°: mixed, trained on more than one kind of processor or device, or with more than one matmul library");
   }
   add_resume_notes(runs, options, resume, table.notes);
   add_exclusion_notes(grid, table.notes);

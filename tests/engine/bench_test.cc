@@ -60,7 +60,7 @@ TEST_F(BenchCommand, AnswersStepTimeProfileAndMemory) {
   EXPECT_FALSE(answer.at("operations").contains("by formula"));
 }
 
-// By hand, from the shapes of each product: a forward multiply-add is six operations, because backward has two products
+// By hand, from the shapes of each matmul: a forward multiply-add is six operations, because backward has two matmuls
 // for each. A batch of equal sentences: n sentences of s source rows and t target rows.
 TEST_F(BenchCommand, CountsTheOperationsThatAnUpdateNeeds) {
   struct Model {
@@ -72,7 +72,8 @@ TEST_F(BenchCommand, CountsTheOperationsThatAnUpdateNeeds) {
     const double encoder = source * (4 * m.d * m.d + 2 * m.d * m.f) + 2 * m.d * m.n * m.s * m.s;
     const double decoder = target * (6 * m.d * m.d + 2 * m.d * m.f) + source * 2 * m.d * m.d +
                            2 * m.d * m.n * (m.t * (m.t + 1) / 2 + m.t * m.s);
-    const double operations = 6 * (m.layers * (encoder + decoder) + target * m.d * (m.types - 2));  // no padding, no BOS
+    const double operations =
+        6 * (m.layers * (encoder + decoder) + target * m.d * (m.types - 2));  // no padding, no BOS
     test::write_text(folder_ / "equal.json", equal_lengths(m.n, m.s, m.t));
     const test::Finished finished =
         bench((test::source_root() / "tools/bench/sizes" / (m.name + ".toml")).string(),

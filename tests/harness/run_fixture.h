@@ -92,7 +92,7 @@ class RunTest : public testing::Test {
     test::write_text(folder_ / "other.toml", other);
   }
 
-  // A command that goes on beside the test.
+  // A command that runs beside the test.
   std::future<test::Finished> begin(const std::vector<std::string>& arguments) {
     return std::async(std::launch::async, [this, arguments] { return tearless(arguments); });
   }

@@ -5,7 +5,7 @@ For each size and each list of batches, engine and peers run as processes with t
 take turns: k updates each, in an order that reverses every turn, until the slowest has worked for --seconds (at least ten turns, and
 three visits to every batch where they differ). All make the same updates of the same batches, and the same work in them: forward with dropout, loss,
 backward, clipping, Adam. The share of the peak is the operations that an update's matmuls and attention need (forward once, backward twice, of real
-rows) over its time, against the fastest product of square matrices of 512 to 2048 rows by any library of the engine's build, with the same
+rows) over its time, against the fastest matmul of square matrices of 512 to 2048 rows by any library of the engine's build, with the same
 number of threads, timed after the turns. The time of an update is the median over updates of batches of one shape, averaged over the batches of the list; a
 ratio is the peer's time over the engine's. Lists (tools/bench/lengths/): `equal`, where packing gives nothing and which the goals refer to (of
 rt they refer to `real`), and `real`. Decoding is beam search over one list of sentences, by a PyTorch search that runs whole prefixes again (the goals refer to that) and by

@@ -1,4 +1,4 @@
-// Products by MKL and OpenBLAS: which of them is chosen, that they are right, and that their bits depend on nothing but
+// Matmuls by MKL and OpenBLAS: which of them is chosen, that they are right, and that their bits depend on nothing but
 // the operands.
 #include "engine/ops/matmul.h"
 
@@ -47,9 +47,6 @@ TEST(MatmulLibraryFor, IsTheLibraryInUseUnlessAnotherIsChosen) {
   EXPECT_EQ(names.size(), why_no_openblas().empty() ? 2u : 1u);
 }
 
-// --- products
-// ----------------------------------------------------------------------------------------------------------
-
 /// A matrix of random numbers, the same ones but at an address that is no multiple of 16 if `unaligned`, as rows or as
 /// columns, whose rows (columns) are `gap` elements further apart than they are long.
 class Random {
@@ -81,7 +78,7 @@ struct Shape {
 enum class Pass { kForward, kWeightGradient, kInputGradient };
 constexpr Pass kPasses[] = {Pass::kForward, Pass::kWeightGradient, Pass::kInputGradient};
 
-/// The operands of one of the three products of y = x Wᵀ: x Wᵀ, dW += dyᵀ x, dx = dy W.
+/// The operands of one of the three matmuls of y = x Wᵀ: x Wᵀ, dW += dyᵀ x, dx = dy W.
 struct Operands {
   int64_t rows, columns, inner;
   bool a_transposed, b_transposed, add;
@@ -98,7 +95,8 @@ Operands operands(const Shape& s, Pass pass) {
   return {s.rows, s.in, s.out, false, false, false};
 }
 
-std::vector<float> product(const Operands& o, const Random& a, const Random& b, int threads, bool unaligned = false) {
+std::vector<float> multiplied(const Operands& o, const Random& a, const Random& b, int threads,
+                              bool unaligned = false) {
   at::set_num_threads(threads);
   const int64_t offset = unaligned ? 5 : 0;
   std::vector<float> c(static_cast<size_t>(o.rows * o.columns + offset), 0.5f);
@@ -124,7 +122,7 @@ TEST_F(Matmuls, AreTheSumsOfProductsForAnyStrideAndOrder) {
           const Operands o = operands(s, pass);
           const Random a(o.rows, o.inner, o.a_transposed, gap, false, 1),
               b(o.inner, o.columns, o.b_transposed, gap, true, 2);
-          const std::vector<float> c = product(o, a, b, 2);
+          const std::vector<float> c = multiplied(o, a, b, 2);
           double worst = 0;
           for (int64_t i = 0; i < o.rows; ++i) {
             for (int64_t j = 0; j < o.columns; ++j) {
@@ -183,17 +181,17 @@ TEST_F(Matmuls, HaveTheSameBitsTwiceForAnyNumberOfThreadsAndAtAnyAddress) {
         const Random a(o.rows, o.inner, o.a_transposed, 0, false, 1),
             b(o.inner, o.columns, o.b_transposed, 0, false, 2);
         const Random a_moved(o.rows, o.inner, o.a_transposed, 0, true, 1);
-        const std::vector<float> one = product(o, a, b, 1);
+        const std::vector<float> one = multiplied(o, a, b, 1);
         const auto expect_the_same = [&](const std::vector<float>& other, const std::string& what) {
           EXPECT_EQ(std::memcmp(one.data(), other.data(), one.size() * sizeof(float)), 0)
               << what << ": " << s.rows << " × " << s.in << " × " << s.out << ", pass " << static_cast<int>(pass);
         };
-        expect_the_same(product(o, a, b, 1), "again");
-        for (const int threads : {2, 3, 4}) expect_the_same(product(o, a, b, threads), std::to_string(threads));
-        // Where MKL_CBWR does not help, MKL's products with a vector depend on the address. The engine's tensors do not
+        expect_the_same(multiplied(o, a, b, 1), "again");
+        for (const int threads : {2, 3, 4}) expect_the_same(multiplied(o, a, b, threads), std::to_string(threads));
+        // Where MKL_CBWR does not help, MKL's matmuls with a vector depend on the address. The engine's tensors do not
         // move: each begins at a multiple of 64 bytes, or at the same place in the flat buffer of parameters.
         if (is_mkl && this_processor().vendor != Vendor::kIntel) continue;
-        expect_the_same(product(o, a_moved, b, 1, /*unaligned=*/true), "another address");
+        expect_the_same(multiplied(o, a_moved, b, 1, /*unaligned=*/true), "another address");
       }
     }
   });
@@ -201,7 +199,7 @@ TEST_F(Matmuls, HaveTheSameBitsTwiceForAnyNumberOfThreadsAndAtAnyAddress) {
 
 TEST_F(Matmuls, UseOneOpenMpRuntime) {
   const Random a(512, 512, false, 0, false, 1), b(512, 512, false, 0, false, 2);
-  test::for_each_matmul_library([&] { product({512, 512, 512, false, false, false}, a, b, 2); });
+  test::for_each_matmul_library([&] { multiplied({512, 512, 512, false, false, false}, a, b, 2); });
   std::set<std::string> runtimes;
   std::istringstream maps(tearless::test::read_text("/proc/self/maps"));
   for (std::string line; std::getline(maps, line);) {
