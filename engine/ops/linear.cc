@@ -83,7 +83,7 @@ Value linear(Tape& tape, const Value& x, const Value& weight, const Value& bias)
   }
   tape.record("matmul", [x, weight, w, bias, y] {
     if (!y.has_grad()) return;
-    const at::Tensor& dy = y.grad();                                 // [T, out]
+    const at::Tensor& dy = y.grad();                               // [T, out]
     matmul(dy.t(), x.data(), weight.grad_buffer(), /*add=*/true);  // [out, in]
     if (bias) add_column_sums(dy, bias.grad_buffer());
     if (!x.requires_grad()) return;
