@@ -274,6 +274,7 @@ TEST_F(DamageTest, EachChangeToTheDatabaseIsFoundAndRepairBringsTheSameTableBack
       {"UPDATE runs SET step = 99 WHERE id = '" + id + "'", "its entry in the database is not what was recorded", true},
       {"UPDATE metrics SET value = 0" + where, "the database holds other metrics than metrics.jsonl", false},
       {"UPDATE attempts SET host = 'x'" + where, "the database and attempts/1 differ", false},
+      {"UPDATE attempts SET arithmetic = 'x'" + where, "its entry in the database is not what was recorded", true},
       {"DELETE FROM scores" + where, "the database holds other scores than scores.json", true},
       {"UPDATE sweeps SET title = 'x'", "the database and sweep.json differ", false},
       {"UPDATE runs SET canonical = 'x' WHERE id = '" + id + "'", "its settings in the database have another id",
