@@ -19,7 +19,7 @@ struct RunResult {
   std::map<std::string, double> scores = {};  // score name → final value; empty before the run is done
   int64_t diverged_step = 0;                  // if diverged: the update whose loss or gradient was not finite
   bool stale = false;                         // made with another numerics number than the current program's
-  std::set<std::string> trained_on = {};      // machine_of() its attempts; mixed if there is more than one
+  std::set<std::string> trained_on = {};      // machine_of() the attempts that it comes from; mixed if more than one
   std::optional<ResumeCheck> resume = {};     // the newest outcome of `tearless verify-resume`
 };
 

@@ -231,9 +231,14 @@ RunResult Store::result_of(const std::string& id, std::optional<int64_t> numeric
   result.resume = resume_check_of(id);
 
   std::optional<int64_t> oldest;
-  for (const AttemptRecord& attempt : attempts_of(id)) {
+  int64_t checkpoint = 0;
+  const std::vector<AttemptRecord> attempts = attempts_of(id);
+  for (const AttemptRecord& attempt : attempts) {
     if (attempt.device.empty() && attempt.numerics == 0) continue;  // no start.json: device and numerics are unknown
-    if (!attempt.device.empty()) result.trained_on.insert(machine_of(attempt));
+    // An attempt that was killed before its first checkpoint has no part in the result.
+    const bool has_part = attempt.checkpoint > checkpoint || attempt.number == attempts.back().number;
+    checkpoint = std::max(checkpoint, attempt.checkpoint);
+    if (has_part && !attempt.device.empty()) result.trained_on.insert(machine_of(attempt));
     oldest = std::min(oldest.value_or(attempt.numerics), attempt.numerics);
   }
   result.stale = numerics_now && oldest && *oldest != *numerics_now;

@@ -380,6 +380,7 @@ TEST_F(StoreTest, AResultIsStaleUnderNewerNumericsAndMixedAfterTwoMachines) {
   AttemptRecord first = attempt(1, "stopped"), second = attempt(2, "done");
   first.device = second.device = "cpu";
 
+  first.checkpoint = second.checkpoint = 10;
   first.processor = "one processor";
   second.processor = "another";
   store_->in_transaction([&] {
@@ -401,6 +402,9 @@ TEST_F(StoreTest, AResultIsStaleUnderNewerNumericsAndMixedAfterTwoMachines) {
   store_->put_attempt("aa", second);
   EXPECT_EQ(store_->result_of("aa").trained_on,
             (std::set<std::string>{"cpu, one processor", "cpu, one processor, OpenBLAS 0.3.34 SkylakeX"}));
+  first.checkpoint = 0;  // it was killed before it had named its library, and left nothing
+  store_->put_attempt("aa", first);
+  EXPECT_EQ(store_->result_of("aa").trained_on, std::set<std::string>{"cpu, one processor, OpenBLAS 0.3.34 SkylakeX"});
   EXPECT_EQ(store_->result_of("unheard of").state, std::nullopt);
 }
 
