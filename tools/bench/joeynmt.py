@@ -368,7 +368,7 @@ def same(document, settings):
         f"({train['adam']['beta1']}, {train['adam']['beta2']}, {train['adam']['eps']:g}), inverse square root after "
         f"{schedule['warmup_updates']} updates, peak {peak:.2e}.",
         f"Tokens of a batch: tearless's limit is {train['batch']['tokens']:,} (sentences × longest side, reached from below), JoeyNMT's is "
-        f"{JOEYNMT_BATCH_TOKENS:,} (the same product, exceeded by the last sentence). With these both make 82 batches of a pass, so "
+        f"{JOEYNMT_BATCH_TOKENS:,} (the same number, exceeded by the last sentence). With these both make 82 batches of a pass, so "
         "updates have equally many "
         "tokens on average, and passes equally many updates.",
         f"Evaluation: BLEU of dev every {train['epoch_updates']} updates, the checkpoint with the best one is tested, beam "
