@@ -123,10 +123,10 @@ int report(Bench& bench, const ExecutionOptions& run, const BenchArguments& args
              static_cast<double>(peak_memory_bytes()) / (1 << 20));
   if (const json& limit = out["peak_operations_per_second"]; !limit.is_null()) {
     const double needed = out["operations_per_update"].get<double>() / step;
-    fmt::print("{:.1f} GFLOP/s of the {:.1f} that a large matmul reaches: {:.0f} % of the peak\n\n", 1e-9 * needed,
+    fmt::print("{:.1f} GFLOP/s of the {:.1f} that a large matmul reaches: {:.0f} % of the peak\n", 1e-9 * needed,
                1e-9 * limit.get<double>(), 100 * needed / limit.get<double>());
   }
-  fmt::print("{:26}{:>8}{:>13}{:>13}{:>8}\n", "operation", "calls", "forward ms", "backward ms", "share");
+  fmt::print("\n{:26}{:>8}{:>13}{:>13}{:>8}\n", "operation", "calls", "forward ms", "backward ms", "share");
   std::vector<std::pair<std::string, TapeProfile::Times>> sorted(profile.operations.begin(), profile.operations.end());
   const auto all = [](const TapeProfile::Times& t) { return t.forward_seconds + t.backward_seconds; };
   std::sort(sorted.begin(), sorted.end(), [&](const auto& a, const auto& b) { return all(a.second) > all(b.second); });

@@ -34,7 +34,7 @@ void use_matmul_library(std::optional<MatmulLibrary> library);
 /// False where MKL is chosen and this build of LibTorch does not export it: there is then at::mm() alone.
 bool has_matmul_library();
 
-/// The library in use with its version, and the instruction set of OpenBLAS's kernels: "MKL 2024.2.1",
+/// The library in use with its version, and the instruction set of OpenBLAS's kernels: "MKL 2024.2",
 /// "OpenBLAS 0.3.34 SkylakeX". Runs that were trained with different names are mixed.
 std::string matmul_library_name();
 
