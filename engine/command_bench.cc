@@ -34,7 +34,7 @@ struct BenchArguments {
   std::filesystem::path config, lengths;
   int64_t vocabulary = 8000, threads = 0, updates = 30, megabytes = 0;
   std::string instructions;
-  bool turns = false, as_json = false, decode = false, kernels = false;
+  bool bf16 = false, turns = false, as_json = false, decode = false, kernels = false;
 };
 
 json decoding_as_json(Bench& bench) {
@@ -53,7 +53,7 @@ json description(const Bench& bench) {
 
 /// peak_operations_per_second() of the run's device and precision; null where that was not what it measures.
 json peak(const ExecutionOptions& run) {
-  if (run.device != ExecutionOptions::Device::kCpu || row_precision(run) != RowPrecision::kFp32) return nullptr;
+  if (run.device != ExecutionOptions::Device::kCpu || uses_bf16_matmuls()) return nullptr;
   const double rate = peak_operations_per_second();
   prepare_processor(run);
   return rate;
@@ -193,6 +193,7 @@ Action command_bench(CLI::App& app) {
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   app.add_option("--instructions", args->instructions, "use the kernels for x86-64-v2, x86-64-v3 or x86-64-v4");
+  app.add_flag("--bf16", args->bf16, "with run.precision = \"bf16\"");
   app.add_flag("--decode", args->decode, "also time beam search over the source sentences");
   app.add_flag("--kernels", args->kernels,
                "time single kernels and a memory copy instead of updates; rows have model.d_model channels");
@@ -205,6 +206,7 @@ Action command_bench(CLI::App& app) {
                "with its seconds");
   return [args] {
     RunOptions options = read_run_options(read_toml_settings(args->config), args->config.parent_path(), {});
+    if (args->bf16) options.run.precision = ExecutionOptions::Precision::kBf16;
     open_device(options.run);
     if (!args->instructions.empty()) use_cpu_backend(args->instructions);
     if (args->threads > 0) options.run.threads = args->threads;

@@ -1,11 +1,14 @@
 #include "engine/ops/linear.h"
 
+#include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/addmm.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/mm.h>
+#include <omp.h>
 
+#include <algorithm>
 #include <cassert>
 
 #include "engine/ops/backend.h"
@@ -37,6 +40,28 @@ Matrix matrix(const at::Tensor& x) {
   return {x.const_data_ptr<float>(), by_rows ? x.stride(0) : x.stride(1), !by_rows};
 }
 
+/// matmul() with operands and result rounded to bf16, by LibTorch's oneDNN. As with the other libraries (matmul.cc) the
+/// rows of c are divided into parts by the shape alone, and one thread computes each part: then the bits do not depend
+/// on the number of threads, however oneDNN would divide a matmul among its own. A call takes 20 µs at least.
+void matmul_in_bf16(const at::Tensor& a, const at::Tensor& b, at::Tensor& c, bool add) {
+  const at::Tensor left = a.to(at::kBFloat16), right = b.to(at::kBFloat16);
+  const at::Tensor product = at::empty(c.sizes(), left.options());
+  constexpr int64_t kMaxParts = 4, kMinRows = 32, kWorthAPart = 1 << 23;  // multiply-adds
+  const int64_t worth = c.numel() * a.size(1) / kWorthAPart;
+  const int64_t parts = std::clamp<int64_t>(std::min(worth, c.size(0) / kMinRows), 1, kMaxParts);
+  at::parallel_for(0, parts, 1, [&](int64_t begin, int64_t end) {
+    const int threads = omp_get_max_threads();
+    omp_set_num_threads(1);
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t row = c.size(0) * i / parts, row_end = c.size(0) * (i + 1) / parts;
+      at::Tensor part = product.slice(0, row, row_end);
+      at::mm_out(part, left.slice(0, row, row_end), right);
+    }
+    omp_set_num_threads(threads);
+  });
+  add ? c.add_(product) : c.copy_(product);
+}
+
 }  // namespace
 
 void matmul(const at::Tensor& a, const at::Tensor& b, at::Tensor& c, bool add) {
@@ -45,7 +70,8 @@ void matmul(const at::Tensor& a, const at::Tensor& b, at::Tensor& c, bool add) {
     at::addmm_out(c, c, a, b, c.scalar_type(), /*beta=*/add ? 1 : 0);
     return;
   }
-  if (!c.device().is_cpu() || c.scalar_type() != at::kFloat || !has_matmul_library()) {
+  const bool processor = c.device().is_cpu() && c.scalar_type() == at::kFloat;
+  if (!processor || !(has_matmul_library() || uses_bf16_matmuls())) {
     if (add) {
       c.addmm_(a, b);
     } else {
@@ -54,6 +80,7 @@ void matmul(const at::Tensor& a, const at::Tensor& b, at::Tensor& c, bool add) {
     return;
   }
   assert(c.stride(1) == 1);
+  if (uses_bf16_matmuls()) return matmul_in_bf16(a, b, c, add);
   multiply(c.size(0), c.size(1), a.size(1), matrix(a), matrix(b), add, c.mutable_data_ptr<float>(), c.stride(0));
 }
 

@@ -6,6 +6,8 @@
 //
 // The choice follows from the processor and never from a timing: the two differ in the last bits of their sums, so a
 // choice that could change from run to run would change results.
+//
+// bf16 matmuls are computed by a third one, the oneDNN inside LibTorch (linear.cc).
 #pragma once
 
 #include <cstdint>
@@ -21,6 +23,7 @@ struct Processor {
   enum class Vendor { kIntel, kAmd, kOther };
   Vendor vendor;
   bool avx2, avx512;  // AVX-512: the F, VL, BW, DQ and CD sets together
+  bool bf16 = false;  // AVX512_BF16, which every processor with AMX has too
 };
 Processor this_processor();
 
@@ -31,11 +34,16 @@ MatmulLibrary matmul_library_for(const Processor& processor, bool openblas_is_th
 /// UserError where OpenBLAS is asked for and cannot be used here. Not thread-safe.
 void use_matmul_library(std::optional<MatmulLibrary> library);
 
+/// Whether matmul() (linear.h) of fp32 matrices on the processor rounds its operands and its result to bf16, with sums in
+/// fp32. UserError where the processor has no instructions for it. Not thread-safe.
+void use_bf16_matmuls(bool yes);
+bool uses_bf16_matmuls();
+
 /// False where MKL is chosen and this build of LibTorch does not export it: there is then at::mm() alone.
 bool has_matmul_library();
 
 /// The library in use with its version, and the instruction set of OpenBLAS's kernels: "MKL 2024.2",
-/// "OpenBLAS 0.3.34 SkylakeX". Runs that were trained with different names are mixed.
+/// "OpenBLAS 0.3.34 SkylakeX", "oneDNN 3.10.2 bf16". Runs that were trained with different names are mixed.
 std::string matmul_library_name();
 
 /// Why OpenBLAS cannot be used on this machine; "" if it can.

@@ -12,6 +12,8 @@ void prepare_processor(const ExecutionOptions& execution) {
   use_matmul_library(execution.matmul == Matmul::kAuto  ? std::nullopt
                      : execution.matmul == Matmul::kMkl ? std::optional(MatmulLibrary::kMkl)
                                                         : std::optional(MatmulLibrary::kOpenBlas));
+  use_bf16_matmuls(execution.device == ExecutionOptions::Device::kCpu &&
+                   execution.precision == ExecutionOptions::Precision::kBf16);
 }
 
 }  // namespace tearless::engine

@@ -10,8 +10,8 @@ namespace tearless::engine {
 
 /// Bytes for a model of `parameters` and batches of which the forward pass saves `saved` numbers for the backward pass:
 ///
-///   parameters   16 bytes each: value, gradient, two moments; 2 more for the copy in bf16
-///   rows         4 bytes a number, 2 in bf16
+///   parameters   16 bytes each: value, gradient, two moments; 2 more for the copy in bf16 on a GPU
+///   rows         4 bytes a number, 2 in bf16 on a GPU
 ///   captured     the rows twice: a captured update has memory of its own, and LibTorch keeps that of the update before
 ///                it, which ran operation by operation
 ///   on a GPU     1 GiB for the CUDA context and the libraries' kernels

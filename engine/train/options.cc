@@ -136,12 +136,14 @@ void describe(SettingsVisitor& v, TrainOptions& o) {
 
 void describe(SettingsVisitor& v, ExecutionOptions& o) {
   v.choice({.key = "device", .meaning = "`cpu`, or `cuda` for one NVIDIA GPU", .neutral = "cpu"}, o.device, kDevices);
-  v.choice({.key = "precision",
-            .meaning = "arithmetic of training and search: `fp32`; on `cuda` also `tf32`, matmuls with 10 bits of "
-                       "fraction, and `bf16`, rows and matmuls in bf16 with fp32 weights, gradients of weights, norms, "
-                       "softmax, loss and optimiser",
-            .neutral = "fp32"},
-           o.precision, kPrecisions);
+  v.choice(
+      {.key = "precision",
+       .meaning = "arithmetic of training and search: `fp32`; `bf16`; on `cuda` also `tf32`, matmuls with 10 bits "
+                  "of fraction. With `bf16` the operands and results of matmuls are rounded to 7 bits of fraction, "
+                  "on `cuda` all rows; weights, norms, softmax, loss and optimiser stay fp32, on `cuda` also "
+                  "gradients of weights. On `cpu` it needs a processor with AVX512_BF16",
+       .neutral = "fp32"},
+      o.precision, kPrecisions);
   v.choice({.key = "ops",
             .meaning = "`reference` runs every operation by its formula, slowly; tests compare the kernels with it",
             .neutral = "fast"},
@@ -164,9 +166,8 @@ void describe(SettingsVisitor& v, ExecutionOptions& o) {
 }
 
 void check_consistent(const ExecutionOptions& o) {
-  if (o.device == ExecutionOptions::Device::kCpu && o.precision != ExecutionOptions::Precision::kFp32) {
-    fail("run.precision = \"{}\" needs run.device = \"cuda\": on the CPU there is \"fp32\" alone",
-         kPrecisions[static_cast<size_t>(o.precision)]);
+  if (o.device == ExecutionOptions::Device::kCpu && o.precision == ExecutionOptions::Precision::kTf32) {
+    fail("run.precision = \"tf32\" needs run.device = \"cuda\": on the CPU there are \"fp32\" and \"bf16\"");
   }
 }
 

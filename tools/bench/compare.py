@@ -6,7 +6,8 @@ take turns: k updates each, in an order that reverses every turn, until the slow
 three visits to every batch where they differ). All make the same updates of the same batches, and the same work in them: forward with dropout, loss,
 backward, clipping, Adam. The share of the peak is the operations that an update's matmuls and attention need (forward once, backward twice, of real
 rows) over its time, against the fastest matmul of square matrices of 512 to 2048 rows by any library of the engine's build, with the same
-number of threads, timed after the turns. The time of an update is the median over updates of batches of one shape, averaged over the batches of the list; a
+number of threads, timed after the turns. Where the processor has AVX512_BF16, the engine also takes turns with run.precision = "bf16", against the
+same peers in fp32. The time of an update is the median over updates of batches of one shape, averaged over the batches of the list; a
 ratio is the peer's time over the engine's. Lists (tools/bench/lengths/): `equal`, where packing gives nothing and which the goals refer to (of
 rt they refer to `real`), and `real`. Decoding is beam search over one list of sentences, by a PyTorch search that runs whole prefixes again (the goals refer to that) and by
 one with caches.
@@ -47,6 +48,7 @@ class Size:
     goal_list: str = "equal"
     peers: tuple = ()  # names in PEERS; (): all of the device
     peak: float = 0  # least share of the peak on one thread and the list of the goals; 0: no goal
+    bf16: float = 0  # least ratio of the padded peer to the engine in bf16, likewise
 
     def goals_of(self, kind, threads):
         if kind != self.goal_list:
@@ -54,17 +56,17 @@ class Size:
         goals = {name: goal.get(threads) if isinstance(goal, dict) else goal for name, goal in self.goals.items()}
         return {name: goal for name, goal in goals.items() if goal}
 
-    def peak_goal(self, kind, threads):
-        return self.peak if kind == self.goal_list and threads == 1 else 0
+    def of_one_thread(self, goal, kind, threads):
+        return goal if kind == self.goal_list and threads == 1 else 0
 
 
 # The goals are those of a processor of AMD with AVX-512.
 SIZES = [
     Size("d32", 1000, {"padded": 9}),
     Size("d64", 2000, {"padded": {1: 5.5, 2: 6.5}}, peak=0.4),
-    Size("d128", 4000, {"padded": {1: 3.2, 2: 3.5}}, peak=0.6),
+    Size("d128", 4000, {"padded": {1: 3.2, 2: 3.5}}, peak=0.6, bf16=4),
     Size("d256", 8000, {}),
-    Size("base", 8000, {"padded": {1: 2.2, 2: 2.4}}, peak=0.8),
+    Size("base", 8000, {"padded": {1: 2.2, 2: 2.4}}, peak=0.8, bf16=3.2),
     Size("rt", 9058, {"padded": 2}, lists=("equal", "real"), goal_list="real"),
     Size("mnist", 10, {}, lists=("equal",), peers=("padded",)),
     Size("base_cuda", 8000, {"eager padded": 2.8, "best": 1.3}, "cuda"),
@@ -135,18 +137,20 @@ class Side:
 class Sides(dict):
     """Engine and peers by name, started one after another so that none warms up beside another."""
 
-    def __init__(self, arguments, size, lengths, threads, peers):
+    def __init__(self, arguments, size, lengths, threads, peers, bf16=False):
         super().__init__()
         common = [str(HERE / "sizes" / f"{size.name}.toml"), "--vocabulary", str(size.vocabulary), "--lengths", str(lengths),
                   "--threads", str(threads), "--turns"]
         self.commands = {name: [arguments.python, str(HERE / "peer.py"), *common, *options] for name, options in peers.items()}
         self.commands["engine"] = [arguments.engine, "bench", *common]
+        if bf16:
+            self.commands["engine, bf16"] = [*self.commands["engine"], "--bf16"]
         self.threads = threads
 
     def __enter__(self):
         try:
             for name, command in self.commands.items():
-                self[name] = Side(name if name == "engine" else f"peer ({name})", command, self.threads)
+                self[name] = Side(name if name.startswith("engine") else f"peer ({name})", command, self.threads)
                 self[name].ready = self[name].answer()
         except BaseException:
             self.__exit__()
@@ -210,7 +214,7 @@ def measure_updates(arguments, size, kind, threads):
     lengths = HERE / "lengths" / f"{size.name}_{kind}.json"
     batches = json.loads(lengths.read_text())["batches"]
     peers = {name: options for name, options in PEERS[size.device].items() if not size.peers or name in size.peers}
-    with Sides(arguments, size, lengths, threads, peers) as sides:
+    with Sides(arguments, size, lengths, threads, peers, bf16=size.device == "cpu" and has_bf16()) as sides:
         seconds = compare_updates(sides, batches, arguments.seconds)
         limit = sides["engine"].ask({"peak": True})
         ready = {name: side.ready for name, side in sides.items()}
@@ -220,10 +224,15 @@ def measure_updates(arguments, size, kind, threads):
     for name, values in seconds.items():
         lower, middle, upper = typical(values, batches[1:] + batches[:1])
         result["ms"][name], result["quartiles_ms"][name] = middle, [lower, upper]
+    if "engine, bf16" in result["ms"]:
+        result["bf16"] = {"ms": result["ms"].pop("engine, bf16")}
+        result["bf16"]["ratio"] = result["ms"]["padded"] / result["bf16"]["ms"]
+        if goal := size.of_one_thread(size.bf16, kind, threads):
+            result["bf16"] |= {"goal": goal, "met": result["bf16"]["ratio"] >= goal}
     if limit["peak_operations_per_second"]:
         rate = limit["operations_per_update"] / (1e-3 * result["ms"]["engine"])
         result["peak"] = limit | {"share": rate / limit["peak_operations_per_second"]}
-        if goal := size.peak_goal(kind, threads):
+        if goal := size.of_one_thread(size.peak, kind, threads):
             result["peak"] |= {"goal": goal, "met": result["peak"]["share"] >= goal}
     return with_ratios(result, size.goals_of(kind, threads))
 
@@ -282,6 +291,14 @@ def peak_cell(result):
     return f"{100 * peak['share']:.0f} % of {1e-9 * peak['peak_operations_per_second']:.0f} GFLOP/s{goal}"
 
 
+def bf16_cells(result):
+    bf16 = result.get("bf16")
+    if not bf16:
+        return ["–", "–"]
+    goal = f" (goal {bf16['goal']:g}x: {'yes' if bf16['met'] else 'no'})" if "goal" in bf16 else ""
+    return [number(bf16["ms"]), f"{bf16['ratio']:.2f}{goal}"]
+
+
 def number(value):
     return f"{value:.0f}" if value >= 1000 else f"{value:.3g}"
 
@@ -297,10 +314,11 @@ def report(document):
     decodings = [result for result in document["results"] if result["what"] == "decoding"]
     if updates:
         peers = list(dict.fromkeys(name for result in updates for name in result["ms"] if name != "engine"))
-        head = ["size", "list", "threads", *(f"{p}, ms" for p in peers), "engine, ms", *(f"ratio, {p}" for p in peers), "goal", "met", "share of the peak"]
+        head = ["size", "list", "threads", *(f"{p}, ms" for p in peers), "engine, ms", *(f"ratio, {p}" for p in peers), "goal", "met", "share of the peak",
+                "engine in bf16, ms", "ratio, padded fp32"]
         lines += ["", "## One update", "", table(updates, head, lambda r: [
             r["size"], r["list"], str(r["threads"]), *(number(r["ms"][p]) if p in r["ms"] else "–" for p in peers), number(r["ms"]["engine"]),
-            *(f"{r['ratios'][p]:.2f}" if p in r["ratios"] else "–" for p in peers), *goal_cells(r), peak_cell(r)])]
+            *(f"{r['ratios'][p]:.2f}" if p in r["ratios"] else "–" for p in peers), *goal_cells(r), peak_cell(r), *bf16_cells(r)])]
         if len(peers) > 2:
             lines += ["", "Ratio to the best peer: " + ", ".join(f"{r['size']} {r['list']} {r['ratios']['best']:.2f}" for r in updates) + "."]
     if decodings:
@@ -309,7 +327,7 @@ def report(document):
             r["size"], str(r["threads"]), *(number(r["ms"][s] / 1e3) for s in ("straightforward", "cached", "engine")),
             number(1e3 * r["sentences"] / r["ms"]["engine"]), f"{r['ratios']['straightforward']:.2f}", f"{r['ratios']['cached']:.2f}",
             *goal_cells(r)])]
-    goals = [goal["met"] for result in document["results"] for goal in (*result["goals"].values(), result.get("peak", {})) if "met" in goal]
+    goals = [goal["met"] for result in document["results"] for goal in (*result["goals"].values(), result.get("peak", {}), result.get("bf16", {})) if "met" in goal]
     lines += ["", f"{sum(goals)} of {len(goals)} goals met."]
     return "\n".join(lines) + "\n"
 
@@ -335,6 +353,10 @@ def processor():
         if line.startswith("Model name:"):
             return line.split(":", 1)[1].strip()
     return "an unknown processor"
+
+
+def has_bf16():
+    return "avx512_bf16" in pathlib.Path("/proc/cpuinfo").read_text()
 
 
 def find_torch(python):

@@ -47,11 +47,13 @@ TEST(Threads, DoNotChangeTheBitsOfAnUpdate) {
     sentence_ids.push_back(1000 * i);
   }
   const PackedBatch batch = test::batch_of(sources, targets, sentence_ids);
-  test::for_each_matmul_library([&] {
+  const auto expect_equal_bits = [&] {
     const Outcome one = forward_and_backward(batch, 1), two = forward_and_backward(batch, 2);
     EXPECT_EQ(one.loss, two.loss);
     EXPECT_TRUE(at::equal(one.gradients, two.gradients));
-  });
+  };
+  test::for_each_matmul_library(expect_equal_bits);
+  test::with_bf16_matmuls(expect_equal_bits);
 }
 
 }  // namespace

@@ -10,6 +10,15 @@
 
 namespace tearless::engine::test {
 
+/// Calls f with bf16 matmuls in use, where the processor has them.
+inline void with_bf16_matmuls(const std::function<void()>& f) {
+  if (!this_processor().bf16) return;
+  use_bf16_matmuls(true);
+  const testing::ScopedTrace trace(__FILE__, __LINE__, "matmuls by " + matmul_library_name());
+  f();
+  use_bf16_matmuls(false);
+}
+
 /// Calls f with each library in use that this machine has; afterwards the automatic choice is in use again.
 inline void for_each_matmul_library(const std::function<void()>& f) {
   for (const MatmulLibrary library : {MatmulLibrary::kMkl, MatmulLibrary::kOpenBlas}) {

@@ -1,8 +1,15 @@
-// Matmuls by MKL and OpenBLAS: which of them is chosen, that they are right, and that their bits depend on nothing but
-// the operands.
+// Matmuls by MKL and OpenBLAS, and in bf16 by oneDNN: which of them is chosen, that they are right, and that their bits
+// depend on nothing but the operands.
 #include "engine/ops/matmul.h"
 
 #include <ATen/Parallel.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
+#include <ATen/ops/equal.h>
+#include <ATen/ops/ones_like.h>
+#include <ATen/ops/sin.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -11,6 +18,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "engine/ops/linear.h"
 #include "tests/engine/ops/matmul_libraries.h"
 #include "tests/support/error_of.h"
 #include "tests/support/paths.h"
@@ -197,9 +205,81 @@ TEST_F(Matmuls, HaveTheSameBitsTwiceForAnyNumberOfThreadsAndAtAnyAddress) {
   });
 }
 
+/// Operands of the matmuls of linear.h, as the model calls them.
+struct Tensors {
+  explicit Tensors(const Shape& s) : x(numbers(s.rows, s.in)), w(numbers(s.out, s.in)), dy(numbers(s.rows, s.out)) {}
+  static at::Tensor numbers(int64_t rows, int64_t columns) {
+    return at::sin(at::arange(rows * columns, at::kFloat) * 1.7f).view({rows, columns});
+  }
+  at::Tensor x, w, dy;  // [rows, in], [out, in], [rows, out]
+
+  at::Tensor multiplied(Pass pass, int threads) const {
+    at::set_num_threads(threads);
+    at::Tensor c;
+    switch (pass) {
+      case Pass::kForward:
+        matmul(x, w.t(), c = at::empty({x.size(0), w.size(0)}), /*add=*/false);
+        break;
+      case Pass::kWeightGradient:
+        matmul(dy.t(), x, c = at::ones_like(w), /*add=*/true);
+        break;
+      case Pass::kInputGradient:
+        matmul(dy, w, c = at::empty_like(x), /*add=*/false);
+        break;
+    }
+    return c;
+  }
+};
+
+TEST_F(Matmuls, InBf16RoundOperandsAndResultAndSumInFp32) {
+  if (!this_processor().bf16) GTEST_SKIP() << "this processor has no AVX512_BF16";
+  const Tensors tensors({70, 900, 33});
+  const auto rounded = [](const at::Tensor& x) { return x.to(at::kBFloat16).to(at::kDouble); };
+  // Half a unit in the last of 8 bits, and a little for the order of the sum.
+  const auto is_near = [](const at::Tensor& c, const at::Tensor& exact) {
+    return (c.to(at::kDouble) - exact).abs().le(exact.abs() * 0x1p-8 + 1e-4).all().item<bool>();
+  };
+  const at::Tensor in_fp32 = tensors.multiplied(Pass::kForward, 2);
+  test::with_bf16_matmuls([&] {
+    const at::Tensor y = tensors.multiplied(Pass::kForward, 2);
+    EXPECT_TRUE(at::equal(y, y.to(at::kBFloat16).to(at::kFloat))) << "the result is not rounded";
+    EXPECT_FALSE(at::equal(y, in_fp32.to(at::kBFloat16).to(at::kFloat))) << "the operands are not rounded";
+    EXPECT_TRUE(is_near(y, rounded(tensors.x).matmul(rounded(tensors.w).t())));
+    EXPECT_TRUE(
+        is_near(tensors.multiplied(Pass::kWeightGradient, 2) - 1, rounded(tensors.dy).t().matmul(rounded(tensors.x))));
+    EXPECT_TRUE(is_near(tensors.multiplied(Pass::kInputGradient, 2), rounded(tensors.dy).matmul(rounded(tensors.w))));
+  });
+  EXPECT_TRUE(at::equal(tensors.multiplied(Pass::kForward, 2), in_fp32)) << "bf16 is still in use";
+}
+
+TEST_F(Matmuls, InBf16HaveTheSameBitsTwiceAndForAnyNumberOfThreads) {
+  if (!this_processor().bf16) GTEST_SKIP() << "this processor has no AVX512_BF16";
+  test::with_bf16_matmuls([] {
+    for (const Shape& s : shapes_that_occur()) {
+      const Tensors tensors(s);
+      for (const Pass pass : kPasses) {
+        const at::Tensor one = tensors.multiplied(pass, 1);
+        for (const int threads : {1, 2, 3, 4}) {
+          EXPECT_TRUE(at::equal(tensors.multiplied(pass, threads), one))
+              << threads << " threads: " << s.rows << " × " << s.in << " × " << s.out;
+        }
+      }
+    }
+  });
+}
+
+TEST_F(Matmuls, InBf16NeedAProcessorThatHasThem) {
+  if (this_processor().bf16) GTEST_SKIP() << "this processor has AVX512_BF16";
+  EXPECT_EQ(
+      tearless::test::error_of([] { use_bf16_matmuls(true); }),
+      "run.precision = \"bf16\" on the CPU needs a processor with AVX512_BF16 instructions, which this one lacks");
+  EXPECT_FALSE(uses_bf16_matmuls());
+}
+
 TEST_F(Matmuls, UseOneOpenMpRuntime) {
   const Random a(512, 512, false, 0, false, 1), b(512, 512, false, 0, false, 2);
   test::for_each_matmul_library([&] { multiplied({512, 512, 512, false, false, false}, a, b, 2); });
+  test::with_bf16_matmuls([] { Tensors({512, 512, 512}).multiplied(Pass::kForward, 2); });
   std::set<std::string> runtimes;
   std::istringstream maps(tearless::test::read_text("/proc/self/maps"));
   for (std::string line; std::getline(maps, line);) {

@@ -10,6 +10,7 @@
 #include "engine/ops/matmul.h"
 #include "engine/run/check.h"
 #include "engine/task/translate.h"
+#include "engine/train/execution.h"
 #include "engine/train/schedule.h"
 
 namespace tearless::engine {
@@ -112,12 +113,13 @@ class TranslateSettings final : public test::SettingChecks {
     EXPECT_THAT(trained(c.after).metric("train.loss"),
                 testing::Pointwise(testing::DoubleNear(1e-3), trained(c.before).metric("train.loss")));
   }
-  void rows_are_bf16(const Change& c) {
-    RunOptions options = runs_.options(c.after);
-    options.run.device = ExecutionOptions::Device::kCpu;  // which `check` refuses
-    Translate task = test::translate_task(options);
-    EXPECT_EQ(task.parameters().row_type(), at::kBFloat16);
-    EXPECT_EQ(task.parameters().values().scalar_type(), at::kFloat);
+  void matmuls_are_bf16(const Change& c) {
+    if (!this_processor().bf16) GTEST_SKIP() << "this processor has no AVX512_BF16";
+    EXPECT_THAT(trained(c.after).arithmetic, testing::MatchesRegex("oneDNN [0-9.]+ bf16\n"));
+    EXPECT_NE(trained(c.after).metric("train.loss"), trained(c.before).metric("train.loss"));
+    EXPECT_THAT(trained(c.after).metric("train.loss"),
+                testing::Pointwise(testing::DoubleNear(0.02), trained(c.before).metric("train.loss")));
+    EXPECT_EQ(trained(c.after).measured.at("fallback_ops"), 0);
   }
 
   // Local settings: the results stay the same, byte for byte, and something else changes.
@@ -257,7 +259,7 @@ const std::map<std::string, test::SettingRow<TranslateSettings>>& TranslateSetti
       {"decode.max_extra", {1, &Checks::outputs_differ, {{"decode.alpha", 8}}}},
       {"decode.batch_tokens", {1, &Checks::decoding_batches_differ}},
       {"run.device", {"cuda", &Checks::parameters_are_on_the_device}},
-      {"run.precision", {"bf16", &Checks::rows_are_bf16, {{"run.device", "cuda"}}}},
+      {"run.precision", {"bf16", &Checks::matmuls_are_bf16}},
       {"run.ops", {"reference", &Checks::formulas_are_used}},
       {"run.threads", {2, &Checks::threads_are_used}},
       {"run.matmul", {kOtherMatmulLibrary, &Checks::matmul_library_is_used}},
@@ -317,14 +319,21 @@ namespace {
 
 TEST(RunPrecision, ThatTheDeviceLacksIsRefused) {
   TranslateSettings checks;
-  for (const char* precision : {"bf16", "tf32"}) {
-    try {
-      checks.runs().options(with(TranslateSettings::small(), {{"run.precision", precision}}));
-      ADD_FAILURE() << precision << " was accepted on the CPU";
-    } catch (const UserError& error) {
-      EXPECT_THAT(error.what(), HasSubstr("run.precision = \"" + std::string(precision) + "\" needs run.device"));
-    }
+  try {
+    checks.runs().options(with(TranslateSettings::small(), {{"run.precision", "tf32"}}));
+    ADD_FAILURE() << "tf32 was accepted on the CPU";
+  } catch (const UserError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("run.precision = \"tf32\" needs run.device"));
   }
+}
+
+TEST(RunPrecision, IsThatOfRowsOnAGpuAlone) {
+  ExecutionOptions run;
+  run.precision = ExecutionOptions::Precision::kBf16;
+  EXPECT_EQ(row_precision(run), RowPrecision::kFp32);
+  run.device = ExecutionOptions::Device::kCuda;
+  EXPECT_EQ(row_precision(run), RowPrecision::kBf16);
+  EXPECT_EQ(Parameters(1, at::kCPU, row_precision(run)).row_type(), at::kBFloat16);
 }
 
 }  // namespace

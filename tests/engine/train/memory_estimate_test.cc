@@ -31,7 +31,11 @@ TEST(MemoryEstimate, OnAGpuHasTheContextAndTheRowsOnceMoreForCapturedUpdates) {
   EXPECT_EQ(estimate(Device::kCuda, Precision::kTf32, Ops::kFast, 1000, 500), kGib + 16'000 + 2 * 4 * 500);
 }
 
-TEST(MemoryEstimate, InBf16HasHalfTheRowsAndACopyOfTheParameters) {
+TEST(MemoryEstimate, InBf16OnTheCpuIsThatOfFp32) {
+  EXPECT_EQ(estimate(Device::kCpu, Precision::kBf16, Ops::kFast, 1000, 500), 16'000 + 4 * 500);
+}
+
+TEST(MemoryEstimate, InBf16OnAGpuHasHalfTheRowsAndACopyOfTheParameters) {
   EXPECT_EQ(estimate(Device::kCuda, Precision::kBf16, Ops::kFast, 1000, 500), kGib + 18'000 + 2 * 2 * 500);
   EXPECT_EQ(estimate(Device::kCuda, Precision::kBf16, Ops::kReference, 1000, 500), kGib + 18'000 + 2 * 500);
 }
