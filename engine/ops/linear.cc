@@ -45,7 +45,7 @@ Matrix matrix(const at::Tensor& x) {
 /// on the number of threads, however oneDNN would divide a matmul among its own. A call takes 20 µs at least.
 void matmul_in_bf16(const at::Tensor& a, const at::Tensor& b, at::Tensor& c, bool add) {
   const at::Tensor left = a.to(at::kBFloat16), right = b.to(at::kBFloat16);
-  const at::Tensor product = at::empty(c.sizes(), left.options());
+  const at::Tensor rounded = at::empty(c.sizes(), left.options());
   constexpr int64_t kMaxParts = 4, kMinRows = 32, kWorthAPart = 1 << 23;  // multiply-adds
   const int64_t worth = c.numel() * a.size(1) / kWorthAPart;
   const int64_t parts = std::clamp<int64_t>(std::min(worth, c.size(0) / kMinRows), 1, kMaxParts);
@@ -54,12 +54,12 @@ void matmul_in_bf16(const at::Tensor& a, const at::Tensor& b, at::Tensor& c, boo
     omp_set_num_threads(1);
     for (int64_t i = begin; i < end; ++i) {
       const int64_t row = c.size(0) * i / parts, row_end = c.size(0) * (i + 1) / parts;
-      at::Tensor part = product.slice(0, row, row_end);
+      at::Tensor part = rounded.slice(0, row, row_end);
       at::mm_out(part, left.slice(0, row, row_end), right);
     }
     omp_set_num_threads(threads);
   });
-  add ? c.add_(product) : c.copy_(product);
+  add ? c.add_(rounded) : c.copy_(rounded);
 }
 
 }  // namespace
