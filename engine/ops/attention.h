@@ -1,5 +1,5 @@
 // Multi-head attention over packed rows: softmax(q kᵀ / √d_h) v for each sentence and head (docs/spec/knobs.md §10).
-// The projections to q, k, v and from the output are not here (engine/model/attention_block.h).
+// The projections to q, k, v and from the output are not here (engine/model/self_attention.h, cross_attention.h).
 #pragma once
 
 #include <cstdint>

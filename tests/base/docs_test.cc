@@ -1,0 +1,61 @@
+// The documents name functions and files that exist: each `name` (`file`) is looked up.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <map>
+#include <regex>
+#include <string>
+
+#include "tests/support/paths.h"
+
+namespace tearless::docs_test {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The sources by path, relative to the repository, and by file name where only one file has it.
+std::map<std::string, std::string> sources() {
+  std::map<std::string, std::string> texts;
+  std::map<std::string, int> named;
+  for (const char* room : {"base", "engine", "harness", "tests", "tools"}) {
+    for (const auto& entry : fs::recursive_directory_iterator(test::source_root() / room)) {
+      if (!entry.is_regular_file() || entry.path().string().find("/golden/") != std::string::npos) continue;
+      const std::string text = test::read_text(entry.path());
+      texts[fs::relative(entry.path(), test::source_root()).string()] = text;
+      const std::string name = entry.path().filename().string();
+      if (++named[name] == 1) {
+        texts[name] = text;
+      } else {
+        texts.erase(name);
+      }
+    }
+  }
+  return texts;
+}
+
+TEST(Docs, NameFunctionsThatStandInTheFileBesideThem) {
+  const std::map<std::string, std::string> texts = sources();
+  // `Store::submit` (`harness/store/store_writing.cc`), also where a line ends between the two
+  const std::regex pair(R"(`([A-Za-z_:~]+)(?:\(\))?`\s+\(`([A-Za-z0-9_/]+\.(?:cc|h|cu|cuh|py|sh|def|sql))`)");
+  int pairs = 0;
+  for (const auto& entry : fs::directory_iterator(test::source_root() / "docs")) {
+    if (entry.path().extension() != ".md") continue;
+    const std::string text = test::read_text(entry.path());
+    for (std::sregex_iterator at(text.begin(), text.end(), pair), end; at != end; ++at) {
+      ++pairs;
+      const std::string name = (*at)[1], file = (*at)[2];
+      const auto source = texts.find(file);
+      if (source == texts.end()) {
+        ADD_FAILURE() << entry.path().filename() << " says `" << name << "` (`" << file << "`): no file or several";
+        continue;
+      }
+      const std::regex word("\\b" + name.substr(name.rfind(':') + 1) + "\\b");
+      EXPECT_TRUE(std::regex_search(source->second, word))
+          << entry.path().filename() << " says `" << name << "` (`" << file << "`), which has no such name";
+    }
+  }
+  EXPECT_GT(pairs, 20) << "the documents are written in another form now, which this test does not find";
+}
+
+}  // namespace
+}  // namespace tearless::docs_test
