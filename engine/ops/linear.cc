@@ -1,14 +1,11 @@
 #include "engine/ops/linear.h"
 
-#include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/addmm.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/mm.h>
-#include <omp.h>
 
-#include <algorithm>
 #include <cassert>
 
 #include "engine/ops/backend.h"
@@ -40,25 +37,11 @@ Matrix matrix(const at::Tensor& x) {
   return {x.const_data_ptr<float>(), by_rows ? x.stride(0) : x.stride(1), !by_rows};
 }
 
-/// matmul() with operands and result rounded to bf16, by LibTorch's oneDNN. As with the other libraries (matmul.cc) the
-/// rows of c are divided into parts by the shape alone, and one thread computes each part: then the bits do not depend
-/// on the number of threads, however oneDNN would divide a matmul among its own. A call takes 20 µs at least.
+/// matmul() with operands and result rounded to bf16, by LibTorch's oneDNN. It divides a matmul among threads without
+/// an effect on the bits (matmul_test.cc shows it for the version in use). A call takes 20 µs at least.
 void matmul_in_bf16(const at::Tensor& a, const at::Tensor& b, at::Tensor& c, bool add) {
-  const at::Tensor left = a.to(at::kBFloat16), right = b.to(at::kBFloat16);
-  const at::Tensor rounded = at::empty(c.sizes(), left.options());
-  constexpr int64_t kMaxParts = 4, kMinRows = 32, kWorthAPart = 1 << 23;  // multiply-adds
-  const int64_t worth = c.numel() * a.size(1) / kWorthAPart;
-  const int64_t parts = std::clamp<int64_t>(std::min(worth, c.size(0) / kMinRows), 1, kMaxParts);
-  at::parallel_for(0, parts, 1, [&](int64_t begin, int64_t end) {
-    const int threads = omp_get_max_threads();
-    omp_set_num_threads(1);
-    for (int64_t i = begin; i < end; ++i) {
-      const int64_t row = c.size(0) * i / parts, row_end = c.size(0) * (i + 1) / parts;
-      at::Tensor part = rounded.slice(0, row, row_end);
-      at::mm_out(part, left.slice(0, row, row_end), right);
-    }
-    omp_set_num_threads(threads);
-  });
+  at::Tensor rounded = at::empty(c.sizes(), c.options().dtype(at::kBFloat16));
+  at::mm_out(rounded, a.to(at::kBFloat16), b.to(at::kBFloat16));
   add ? c.add_(rounded) : c.copy_(rounded);
 }
 
