@@ -353,6 +353,51 @@ TEST_P(CapturedUpdates, AreNotMadeOfOperationsThatRunByFormula) {
   EXPECT_EQ(updater.captured(), 0) << "a formula may copy from the host or wait for the device";
 }
 
+TEST_P(CapturedUpdates, OfADeviceThatLacksAKernelRunByItsFormulaUncaptured) {
+  const Trained whole = train(/*most_captured=*/0, /*together=*/1);
+  Backend less = on_processor() ? cpu_backend() : cuda_backend();
+  Kernels<float> float_kernels = *less.float_kernels;
+  Kernels<bf16> bf16_kernels = *less.bf16_kernels;
+  float_kernels.attention_backward = nullptr;
+  bf16_kernels.attention_backward = nullptr;
+  less.float_kernels = &float_kernels;
+  less.bf16_kernels = &bf16_kernels;
+  const auto use = [this](const Backend& backend) {
+    on_processor() ? use_cpu_backend(backend) : use_cuda_backend(backend);
+  };
+  const Backend& before = on_processor() ? cpu_backend() : cuda_backend();
+  use(less);
+  const Trained formula = train(/*most_captured=*/512, /*together=*/1);
+  use(before);
+  EXPECT_EQ(formula.captured, 0);
+  const double tolerance = GetParam().precision == RowPrecision::kFp32 ? 1e-3 : 0.05;
+  for (size_t i = 0; i < whole.results.size(); ++i) {
+    EXPECT_EQ(formula.results[i].fallback_ops, 3) << "self-attention of encoder and decoder, cross-attention";
+    EXPECT_NEAR(formula.results[i].sums.mean(), whole.results[i].sums.mean(), tolerance * whole.results[i].sums.mean());
+  }
+}
+
+TEST_P(CapturedUpdates, AreNotAskedOfADeviceWithoutTheirOptimiser) {
+  const std::unique_ptr<Tiny> trained = tiny();
+  Moments moments(trained->parameters().values());
+  ExecutionOptions execution;
+  execution.device = ExecutionOptions::Device::kCuda;
+  const auto captured = [&] {
+    const auto updater = make_updater(*trained, train_, execution, moments);
+    return dynamic_cast<const CapturedUpdater*>(updater.get()) != nullptr;
+  };
+  EXPECT_TRUE(captured());
+  if (!on_processor()) return;
+  const Backend& before = cpu_backend();
+  Backend less = before;
+  OptimiserKernels optimiser = *less.optimiser;
+  optimiser.adam_on_device = nullptr;
+  less.optimiser = &optimiser;
+  use_cpu_backend(less);
+  EXPECT_FALSE(captured());
+  use_cpu_backend(before);
+}
+
 /// A whole task around Tiny, which may crash.
 class TinyTask final : public Task {
  public:
