@@ -15,8 +15,8 @@ namespace tearless {
 /// The content of a TOML file. UserError if it is not a regular file or larger than 4 MiB.
 std::string read_toml_text(const std::filesystem::path& file);
 
-/// Parses `text`; error messages call it `name`. UserError with the line for a syntax error, and for tables, lists or
-/// dotted keys nested more than 32 deep, which could exhaust the stack.
+/// Parses `text`; error messages call it `name`. UserError with the line for a syntax error, a key that is defined
+/// twice, and for what could exhaust the stack: values nested more than 256 deep, and lines with more than 100 dots.
 toml::table parse_toml(std::string_view text, const std::string& name);
 
 /// Converts a bool, a number, a text or a list of them. UserError naming `key` and the line for dates and tables.

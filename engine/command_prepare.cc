@@ -18,9 +18,9 @@ Action command_prepare(CLI::App& app) {
     stop_at_once();
     RunOptions options =
         read_run_options(read_toml_settings(*file), std::filesystem::absolute(*file).parent_path(), {});
-    if (const std::string missing = options.task->missing_data(); !missing.empty())
-      fail("{}: {}", file->string(), missing);
-    options.task->fingerprint();
+    const DataFiles data = options.task->data_files();
+    if (const std::string missing = data.missing(); !missing.empty()) fail("{}: {}", file->string(), missing);
+    data.fingerprint();
     fmt::print("{}\n", options.task->prepare_data([](const std::string& line) { fmt::print("{}\n", line); }));
     return static_cast<int>(kExitDone);
   };

@@ -7,9 +7,7 @@
 #include "base/files.h"
 #include "engine/task/classify.h"
 #include "engine/task/digits.h"
-#include "engine/task/transformer_batch.h"
 #include "engine/task/translate.h"
-#include "engine/train/execution.h"
 
 namespace tearless::engine {
 namespace {
@@ -32,15 +30,21 @@ TokenLines random_lines(const std::vector<int64_t>& words, bool with_eos, int64_
   return lines;
 }
 
-/// The numbers of the examples of each batch.
-std::vector<SentenceIds> numbered(const BenchLengths& lengths) {
-  std::vector<SentenceIds> batches;
-  int32_t line = 0;
-  for (const auto& batch : lengths) {
-    batches.emplace_back();
-    for (size_t i = 0; i < batch.size(); ++i) batches.back().push_back(line++);
+/// The numbers of the examples of batches of these sizes.
+std::vector<std::vector<int32_t>> numbered(const std::vector<int64_t>& sizes) {
+  std::vector<std::vector<int32_t>> batches;
+  int32_t next = 0;
+  for (const int64_t size : sizes) {
+    batches.emplace_back(static_cast<size_t>(size));
+    for (int32_t& example : batches.back()) example = next++;
   }
   return batches;
+}
+
+std::vector<std::vector<int32_t>> numbered_sentences(const BenchLengths& lengths) {
+  std::vector<int64_t> sizes;
+  for (const auto& batch : lengths) sizes.push_back(static_cast<int64_t>(batch.size()));
+  return numbered(sizes);
 }
 
 /// Column `side` of all examples, minus `without` rows each.
@@ -52,125 +56,43 @@ std::vector<int64_t> column(const BenchLengths& lengths, size_t side, int64_t wi
   return all;
 }
 
-class TranslateSubject final : public BenchSubject {
- public:
-  TranslateSubject(const TranslateOptions& options, const TrainOptions& train, const ExecutionOptions& execution,
-                   int64_t vocab_size, const BenchLengths& lengths)
-      : train_(train),
-        corpus_(
-            random_lines(column(lengths, 0, 1), true, vocab_size, RandomStream(train.seed_for_order(), "bench.source")),
-            random_lines(column(lengths, 1, 1), false, vocab_size,
-                         RandomStream(train.seed_for_order(), "bench.target"))),
-        batches_(numbered(lengths)),
-        parameters_(train.seed_for_init(), device_of(execution), row_precision(execution)),
-        model_(parameters_, options.model,
-               OutputVocabulary::from(std::vector<uint8_t>(static_cast<size_t>(vocab_size), 1),
-                                      options.model.mask_target_vocabulary),
-               train.seed_for_dropout()),
-        translator_(model_, options.decode, ops_of(execution)) {
-    parameters_.allocate();
-  }
+Prepared made_up_pairs(const TrainOptions& train, int64_t vocab_size, const BenchLengths& lengths) {
+  Prepared pairs;
+  pairs.vocabulary.in_target.assign(static_cast<size_t>(vocab_size), 1);
+  pairs.train = {
+      random_lines(column(lengths, 0, 1), true, vocab_size, RandomStream(train.seed_for_order(), "bench.source")),
+      random_lines(column(lengths, 1, 1), false, vocab_size, RandomStream(train.seed_for_order(), "bench.target"))};
+  return pairs;
+}
 
-  Parameters& parameters() override { return parameters_; }
-  std::vector<std::string> loss_names() const override { return {"loss", "nll"}; }
-  std::unique_ptr<Batch> ready(int64_t index, uint32_t update) override {
-    return std::make_unique<TransformerBatch>(
-        model_.ready(pack(corpus_, batches_[static_cast<size_t>(index)]), update));
-  }
-  LossSums loss(const ForwardContext& context, const Batch& batch) override {
-    return loss_sums(model_.loss(context, TransformerBatch::in(batch), train_.label_smoothing));
-  }
-  int64_t batch_count() const override { return static_cast<int64_t>(batches_.size()); }
-  std::optional<Decoded> decode() override {
-    Decoded decoded;
-    for (const auto& output : translator_.translate(corpus_, [] {})) {
-      ++decoded.sentences;
-      decoded.tokens += static_cast<int64_t>(output.size());
-    }
-    return decoded;
-  }
+std::shared_ptr<const LabelledTokens> made_up_sentences(const TrainOptions& train, int64_t vocab_size,
+                                                        const BenchLengths& lengths) {
+  constexpr int32_t kClasses = 2;
+  auto data = std::make_shared<LabelledTokens>();
+  data->vocabulary.resize(static_cast<size_t>(vocab_size));
+  data->classes.resize(kClasses);
+  data->train.lines =
+      random_lines(column(lengths, 0, 0), false, vocab_size, RandomStream(train.seed_for_order(), "bench.source"));
+  for (int32_t i = 0; i < data->train.lines.size(); ++i) data->train.labels.push_back(i % kClasses);
+  return data;
+}
 
- private:
-  const TrainOptions& train_;
-  ParallelTokens corpus_;
-  std::vector<SentenceIds> batches_;
-  Parameters parameters_;
-  Transformer model_;
-  Translator translator_;
-};
-
-class ClassifySubject final : public BenchSubject {
- public:
-  ClassifySubject(const ClassifyOptions& options, const TrainOptions& train, const ExecutionOptions& execution,
-                  int64_t vocab_size, const BenchLengths& lengths)
-      : batches_(numbered(lengths)), task_(options, train, execution, made_up(train, vocab_size, lengths)) {}
-
-  Parameters& parameters() override { return task_.parameters(); }
-  std::vector<std::string> loss_names() const override { return task_.loss_names(); }
-  std::unique_ptr<Batch> ready(int64_t index, uint32_t update) override {
-    return task_.ready_sentences(batches_[static_cast<size_t>(index)], update);
-  }
-  LossSums loss(const ForwardContext& context, const Batch& batch) override { return task_.loss(context, batch); }
-  int64_t batch_count() const override { return static_cast<int64_t>(batches_.size()); }
-
- private:
-  static std::shared_ptr<const LabelledTokens> made_up(const TrainOptions& train, int64_t vocab_size,
-                                                       const BenchLengths& lengths) {
-    constexpr int32_t kClasses = 2;
-    auto data = std::make_shared<LabelledTokens>();
-    data->vocabulary.resize(static_cast<size_t>(vocab_size));
-    data->classes.resize(kClasses);
-    data->train.lines =
-        random_lines(column(lengths, 0, 0), false, vocab_size, RandomStream(train.seed_for_order(), "bench.source"));
-    for (int32_t i = 0; i < data->train.lines.size(); ++i) data->train.labels.push_back(i % kClasses);
-    return data;
-  }
-
-  std::vector<SentenceIds> batches_;
-  Classify task_;
-};
-
-class DigitsSubject final : public BenchSubject {
- public:
-  DigitsSubject(const DigitsTaskOptions& options, const TrainOptions& train, const ExecutionOptions& execution,
-                const BenchLengths& lengths)
-      : task_(options, train, execution, made_up(train, lengths)) {
-    int32_t next = 0;
-    for (const auto& batch : lengths) {
-      batches_.emplace_back();
-      for (int32_t i = 0; i < batch.at(0).at(0); ++i) batches_.back().push_back(next++);
-    }
-  }
-
-  Parameters& parameters() override { return task_.parameters(); }
-  std::vector<std::string> loss_names() const override { return task_.loss_names(); }
-  std::unique_ptr<Batch> ready(int64_t index, uint32_t /*update*/) override {
-    return task_.ready_batch(batches_[static_cast<size_t>(index)]);
-  }
-  LossSums loss(const ForwardContext& context, const Batch& batch) override { return task_.loss(context, batch); }
-  int64_t batch_count() const override { return static_cast<int64_t>(batches_.size()); }
-
- private:
-  static Digits made_up(const TrainOptions& train, const BenchLengths& lengths) {
-    constexpr int64_t kSide = 28;
-    constexpr uint32_t kDigits = 10;
-    Digits digits{.height = kSide, .width = kSide, .train = {}, .dev = {}, .test = {}};
-    const RandomStream stream(train.seed_for_order(), "bench.pixels");
-    for (const int64_t images : column(lengths, 0, 0)) {
-      for (int64_t i = 0; i < images; ++i) {
-        const auto image = static_cast<uint32_t>(digits.train.labels.size());
-        for (uint32_t p = 0; p < kSide * kSide; ++p) {
-          digits.train.pixels.push_back(static_cast<uint8_t>(stream.draw(p, 0, image, 0)));
-        }
-        digits.train.labels.push_back(static_cast<int32_t>(image % kDigits));
+Digits made_up_images(const TrainOptions& train, const BenchLengths& lengths) {
+  constexpr int64_t kSide = 28;
+  constexpr uint32_t kDigits = 10;
+  Digits digits{.height = kSide, .width = kSide, .train = {}, .dev = {}, .test = {}};
+  const RandomStream stream(train.seed_for_order(), "bench.pixels");
+  for (const int64_t images : column(lengths, 0, 0)) {
+    for (int64_t i = 0; i < images; ++i) {
+      const auto image = static_cast<uint32_t>(digits.train.labels.size());
+      for (uint32_t p = 0; p < kSide * kSide; ++p) {
+        digits.train.pixels.push_back(static_cast<uint8_t>(stream.draw(p, 0, image, 0)));
       }
+      digits.train.labels.push_back(static_cast<int32_t>(image % kDigits));
     }
-    return digits;
   }
-
-  DigitsTask task_;
-  std::vector<ImageIds> batches_;
-};
+  return digits;
+}
 
 /// Sides of an example of that task.
 size_t sides_of(const TaskKind& task) { return dynamic_cast<const TranslateKind*>(&task) ? 2 : 1; }
@@ -230,13 +152,29 @@ std::unique_ptr<BenchSubject> make_bench_subject(const TaskKind& task, const Tra
                                                  const ExecutionOptions& execution, int64_t vocab_size,
                                                  const BenchLengths& lengths) {
   if (const auto* translate = dynamic_cast<const TranslateKind*>(&task)) {
-    return std::make_unique<TranslateSubject>(translate->options, train, execution, vocab_size, lengths);
+    auto own =
+        std::make_unique<Translate>(translate->options, train, execution, made_up_pairs(train, vocab_size, lengths));
+    Translate& trained = *own;
+    const int64_t batches = trained.train_on(numbered_sentences(lengths));
+    return std::make_unique<BenchSubject>(std::move(own), batches, [&trained] {
+      BenchSubject::Decoded decoded;
+      for (const auto& output : trained.translations(trained.prepared().train)) {
+        ++decoded.sentences;
+        decoded.tokens += static_cast<int64_t>(output.size());
+      }
+      return decoded;
+    });
   }
   if (const auto* classify = dynamic_cast<const ClassifyKind*>(&task)) {
-    return std::make_unique<ClassifySubject>(classify->options, train, execution, vocab_size, lengths);
+    auto own =
+        std::make_unique<Classify>(classify->options, train, execution, made_up_sentences(train, vocab_size, lengths));
+    const int64_t batches = own->train_on(numbered_sentences(lengths));
+    return std::make_unique<BenchSubject>(std::move(own), batches);
   }
   if (const auto* digits = dynamic_cast<const DigitsKind*>(&task)) {
-    return std::make_unique<DigitsSubject>(digits->options, train, execution, lengths);
+    auto own = std::make_unique<DigitsTask>(digits->options, train, execution, made_up_images(train, lengths));
+    const int64_t batches = own->train_on(numbered(column(lengths, 0, 0)));
+    return std::make_unique<BenchSubject>(std::move(own), batches);
   }
   fail("bench is not for task = \"{}\"", task.name);
 }

@@ -3,12 +3,13 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "engine/task/task_kind.h"
-#include "engine/train/trainable.h"
 
 namespace tearless::engine {
 
@@ -16,15 +17,30 @@ namespace tearless::engine {
 /// (with EOS) and of its target (with BOS); a sentence its rows. A batch of images has one example: their number.
 using BenchLengths = std::vector<std::vector<std::vector<int32_t>>>;
 
-class BenchSubject : public Trainable {
+class BenchSubject final : public Trainable {
  public:
-  virtual int64_t batch_count() const = 0;
-
   struct Decoded {
     int64_t sentences = 0, tokens = 0;
   };
+  using Decode = std::function<Decoded()>;
+
+  /// A task whose batches are those to train on; null for a task that does not translate: `decode`.
+  BenchSubject(std::unique_ptr<Task> task, int64_t batch_count, Decode decode = nullptr)
+      : task_(std::move(task)), batch_count_(batch_count), decode_(std::move(decode)) {}
+
+  Parameters& parameters() override { return task_->parameters(); }
+  std::vector<std::string> loss_names() const override { return task_->loss_names(); }
+  std::unique_ptr<Batch> ready(int64_t index, uint32_t update) override { return task_->ready(index, update); }
+  LossSums loss(const ForwardContext& context, const Batch& batch) override { return task_->loss(context, batch); }
+
+  int64_t batch_count() const { return batch_count_; }
   /// Translates all sources by beam search; nothing if the task does not translate.
-  virtual std::optional<Decoded> decode() { return std::nullopt; }
+  std::optional<Decoded> decode() const { return decode_ ? std::optional(decode_()) : std::nullopt; }
+
+ private:
+  std::unique_ptr<Task> task_;
+  int64_t batch_count_;
+  Decode decode_;
 };
 
 /// Reads {"batches": [[example, …], …]}: an example is a number, or [source, target] for translation. Throws

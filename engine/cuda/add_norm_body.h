@@ -36,14 +36,10 @@ template <class T, class Runner>
 void launch(const AddNorm<T>& a, Runner& runner) {
   if (a.rows == 0) return;
   const auto aligned_or_null = [&](const auto* data) { return !data || is_aligned(data, a.width); };
-  const bool aligned = aligned_or_null(a.residual) && aligned_or_null(a.y) && aligned_or_null(a.sum) &&
-                       aligned_or_null(a.normed) && aligned_or_null(a.bias) &&
-                       (a.gain_size <= 1 || aligned_or_null(a.gain));
-  if (aligned) {
-    launch_add_norm<T, true>(a, runner);
-  } else {
-    launch_add_norm<T, false>(a, runner);
-  }
+  const bool all_aligned = aligned_or_null(a.residual) && aligned_or_null(a.y) && aligned_or_null(a.sum) &&
+                           aligned_or_null(a.normed) && aligned_or_null(a.bias) &&
+                           (a.gain_size <= 1 || aligned_or_null(a.gain));
+  with_alignment(all_aligned, [&](auto aligned) { launch_add_norm<T, aligned.value>(a, runner); });
 }
 
 template <class T, bool kAligned, class Runner>
@@ -78,14 +74,10 @@ template <class T, class Runner>
 void launch(const AddNormBackward<T>& a, Runner& runner) {
   if (a.rows == 0) return;
   const auto aligned_or_null = [&](const auto* data) { return !data || is_aligned(data, a.width); };
-  const bool aligned = aligned_or_null(a.x) && aligned_or_null(a.d_normed) && aligned_or_null(a.d_sum) &&
-                       aligned_or_null(a.d_residual) && aligned_or_null(a.d_y) &&
-                       (a.gain_size <= 1 || aligned_or_null(a.gain));
-  if (aligned) {
-    launch_add_norm_backward<T, true>(a, runner);
-  } else {
-    launch_add_norm_backward<T, false>(a, runner);
-  }
+  const bool all_aligned = aligned_or_null(a.x) && aligned_or_null(a.d_normed) && aligned_or_null(a.d_sum) &&
+                           aligned_or_null(a.d_residual) && aligned_or_null(a.d_y) &&
+                           (a.gain_size <= 1 || aligned_or_null(a.gain));
+  with_alignment(all_aligned, [&](auto aligned) { launch_add_norm_backward<T, aligned.value>(a, runner); });
 }
 
 }  // namespace tearless::engine

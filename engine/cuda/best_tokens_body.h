@@ -147,11 +147,8 @@ void launch(const BestTokens<T>& a, Runner& runner) {
                                 " best tokens of a row, not " + std::to_string(a.count));
   }
   if (a.rows == 0) return;
-  if (is_aligned(a.logits, a.vocab_size)) {
-    runner.run(BestTokensRow<T, true>{a});
-  } else {
-    runner.run(BestTokensRow<T, false>{a});
-  }
+  with_alignment(is_aligned(a.logits, a.vocab_size),
+                 [&](auto aligned) { runner.run(BestTokensRow<T, aligned.value>{a}); });
 }
 
 }  // namespace tearless::engine

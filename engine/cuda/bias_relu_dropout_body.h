@@ -72,20 +72,19 @@ struct ReluGradientRows {
 
 template <class T, class Runner>
 void launch(const BiasReluDropout<T>& a, Runner& runner) {
-  if (is_aligned(a.x, a.width) && is_aligned(a.out, a.width) && is_aligned(a.bias, a.width)) {
-    runner.run(BiasReluDropoutRows<T, true>{a, Tiling::of(a.width, kGroup<T, true>)});
-  } else {
-    runner.run(BiasReluDropoutRows<T, false>{a, Tiling::of(a.width, kGroup<T, false>)});
-  }
+  with_alignment(is_aligned(a.x, a.width) && is_aligned(a.out, a.width) && is_aligned(a.bias, a.width),
+                 [&](auto aligned) {
+                   runner.run(BiasReluDropoutRows<T, aligned.value>{a, Tiling::of(a.width, kGroup<T, aligned.value>)});
+                 });
 }
 
 template <class T, class Runner>
 void launch(const BiasReluDropoutBackward<T>& a, Runner& runner) {
-  if (is_aligned(a.out, a.width) && is_aligned(a.d_out, a.width) && is_aligned(a.d_x, a.width)) {
-    launch_column_sums<kGroup<T, true>>(ReluGradientRows<T, true>{a}, a.rows, a.width, a.d_bias, runner);
-  } else {
-    launch_column_sums<kGroup<T, false>>(ReluGradientRows<T, false>{a}, a.rows, a.width, a.d_bias, runner);
-  }
+  with_alignment(is_aligned(a.out, a.width) && is_aligned(a.d_out, a.width) && is_aligned(a.d_x, a.width),
+                 [&](auto aligned) {
+                   launch_column_sums<kGroup<T, aligned.value>>(ReluGradientRows<T, aligned.value>{a}, a.rows, a.width,
+                                                                a.d_bias, runner);
+                 });
 }
 
 }  // namespace tearless::engine

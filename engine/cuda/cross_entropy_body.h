@@ -140,11 +140,8 @@ struct SumRowLosses {
 template <class T, class Runner>
 void launch(const CrossEntropy<T>& a, Runner& runner) {
   if (a.rows == 0) return;
-  if (is_aligned(a.logits, a.vocab_size)) {
-    runner.run(CrossEntropyRow<T, true>{a});
-  } else {
-    runner.run(CrossEntropyRow<T, false>{a});
-  }
+  with_alignment(is_aligned(a.logits, a.vocab_size),
+                 [&](auto aligned) { runner.run(CrossEntropyRow<T, aligned.value>{a}); });
   if (a.sum) runner.run(SumRowLosses{a.row_losses, a.rows, a.sum});
 }
 

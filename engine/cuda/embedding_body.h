@@ -155,21 +155,17 @@ struct EmbeddingSegments {
 template <class T, class Runner>
 void launch(const Embedding<T>& a, Runner& runner) {
   if (a.rows == 0) return;
-  if (is_aligned(a.table, a.width) && is_aligned(a.positions, a.width) && is_aligned(a.out, a.width)) {
-    runner.run(EmbeddingRows<T, true>{a, Tiling::of(a.width, kGroup<T, true>)});
-  } else {
-    runner.run(EmbeddingRows<T, false>{a, Tiling::of(a.width, kGroup<T, false>)});
-  }
+  with_alignment(is_aligned(a.table, a.width) && is_aligned(a.positions, a.width) && is_aligned(a.out, a.width),
+                 [&](auto aligned) {
+                   runner.run(EmbeddingRows<T, aligned.value>{a, Tiling::of(a.width, kGroup<T, aligned.value>)});
+                 });
 }
 
 template <class T, class Runner>
 void launch(const EmbeddingBackward<T>& a, Runner& runner) {
   if (a.rows == 0) return;
-  if (is_aligned(a.d_out, a.width) && is_aligned(a.d_table, a.width)) {
-    runner.run(EmbeddingSegments<T, true>{a});
-  } else {
-    runner.run(EmbeddingSegments<T, false>{a});
-  }
+  with_alignment(is_aligned(a.d_out, a.width) && is_aligned(a.d_table, a.width),
+                 [&](auto aligned) { runner.run(EmbeddingSegments<T, aligned.value>{a}); });
 }
 
 }  // namespace tearless::engine

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <cstdlib>
+#include <type_traits>
 
 #include "engine/cuda/block.h"
 #include "engine/ops/bf16.h"
@@ -27,6 +28,12 @@ inline constexpr int kGroup = kAligned ? kWideGroup<T> : 4;
 template <class T>
 bool is_aligned(const T* data, int64_t stride) {
   return reinterpret_cast<uintptr_t>(data) % 16 == 0 && stride % kWideGroup<T> == 0;
+}
+
+/// Calls f(std::true_type) or f(std::false_type), so that a body can be instantiated for `aligned`.
+template <class F>
+void with_alignment(bool aligned, F&& f) {
+  aligned ? f(std::true_type()) : f(std::false_type());
 }
 
 /// kSize consecutive elements that are moved with one instruction.

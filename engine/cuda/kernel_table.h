@@ -32,26 +32,26 @@ void run_call(const Call& call, void* stream) {
 
 template <class T, class Runner>
 constexpr Kernels<T> kernel_table() {
-  return {run_call<AddNorm<T>, Runner>,
-          run_call<AddNormBackward<T>, Runner>,
-          run_call<BiasReluDropout<T>, Runner>,
-          run_call<BiasReluDropoutBackward<T>, Runner>,
-          attention_saved_size,
-          run_call<Attention<T>, Runner>,
-          run_call<AttentionBackward<T>, Runner>,
-          run_call<CrossEntropy<T>, Runner>,
-          run_call<Embedding<T>, Runner>,
-          run_call<EmbeddingBackward<T>, Runner>,
-          run_call<ColumnSums<T>, Runner>,
-          run_call<SpanMeans<T>, Runner>,
-          run_call<SpanMeansBackward<T>, Runner>,
-          run_call<Patches<T>, Runner>,
-          run_call<PatchesBackward<T>, Runner>,
-          run_call<MaxPool<T>, Runner>,
-          run_call<MaxPoolBackward<T>, Runner>,
-          kWidestHead,
-          /*reads_key_rows=*/true,
-          run_call<BestTokens<T>, Runner>};
+  return {.add_norm = run_call<AddNorm<T>, Runner>,
+          .add_norm_backward = run_call<AddNormBackward<T>, Runner>,
+          .bias_relu_dropout = run_call<BiasReluDropout<T>, Runner>,
+          .bias_relu_dropout_backward = run_call<BiasReluDropoutBackward<T>, Runner>,
+          .attention_saved_size = attention_saved_size,
+          .attention = run_call<Attention<T>, Runner>,
+          .attention_backward = run_call<AttentionBackward<T>, Runner>,
+          .cross_entropy = run_call<CrossEntropy<T>, Runner>,
+          .embedding = run_call<Embedding<T>, Runner>,
+          .embedding_backward = run_call<EmbeddingBackward<T>, Runner>,
+          .column_sums = run_call<ColumnSums<T>, Runner>,
+          .span_means = run_call<SpanMeans<T>, Runner>,
+          .span_means_backward = run_call<SpanMeansBackward<T>, Runner>,
+          .patches = run_call<Patches<T>, Runner>,
+          .patches_backward = run_call<PatchesBackward<T>, Runner>,
+          .max_pool = run_call<MaxPool<T>, Runner>,
+          .max_pool_backward = run_call<MaxPoolBackward<T>, Runner>,
+          .widest_head = kWidestHead,
+          .reads_key_rows = true,
+          .best_tokens = run_call<BestTokens<T>, Runner>};
 }
 template <class Runner>
 constexpr SearchKernels search_table() {
@@ -59,7 +59,9 @@ constexpr SearchKernels search_table() {
 }
 template <class Runner>
 constexpr OptimiserKernels optimiser_table() {
-  return {run_call<SquaredNorm, Runner>, run_call<Adam, Runner>, run_call<AdamOnDevice, Runner>};
+  return {.squared_norm = run_call<SquaredNorm, Runner>,
+          .adam = run_call<Adam, Runner>,
+          .adam_on_device = run_call<AdamOnDevice, Runner>};
 }
 
 }  // namespace tearless::engine

@@ -83,20 +83,16 @@ struct MaxPoolGradients {
 template <class T, class Runner>
 void launch(const MaxPool<T>& a, Runner& runner) {
   const int64_t height = a.image.height / 2, width = a.image.width / 2;
-  if (is_aligned(a.x, a.image.channels) && is_aligned(a.out, a.image.channels)) {
-    runner.run(MaxPoolRows<T, true>{a, height, width, Tiling::of(a.image.channels, kGroup<T, true>)});
-  } else {
-    runner.run(MaxPoolRows<T, false>{a, height, width, Tiling::of(a.image.channels, kGroup<T, false>)});
-  }
+  with_alignment(is_aligned(a.x, a.image.channels) && is_aligned(a.out, a.image.channels), [&](auto aligned) {
+    runner.run(MaxPoolRows<T, aligned.value>{a, height, width, Tiling::of(a.image.channels, kGroup<T, aligned.value>)});
+  });
 }
 
 template <class T, class Runner>
 void launch(const MaxPoolBackward<T>& a, Runner& runner) {
-  if (is_aligned(a.d_x, a.image.channels) && is_aligned(a.d_out, a.image.channels)) {
-    runner.run(MaxPoolGradients<T, true>{a, Tiling::of(a.image.channels, kGroup<T, true>)});
-  } else {
-    runner.run(MaxPoolGradients<T, false>{a, Tiling::of(a.image.channels, kGroup<T, false>)});
-  }
+  with_alignment(is_aligned(a.d_x, a.image.channels) && is_aligned(a.d_out, a.image.channels), [&](auto aligned) {
+    runner.run(MaxPoolGradients<T, aligned.value>{a, Tiling::of(a.image.channels, kGroup<T, aligned.value>)});
+  });
 }
 
 }  // namespace tearless::engine

@@ -168,24 +168,21 @@ struct AdamBlocks {
 template <class Factors, class Runner>
 void launch_adam(const Adam& a, const Factors& factors, uint16_t* theta_bf16, Runner& runner) {
   if (a.size == 0) return;
-  const auto aligned = [](const float* data) { return is_aligned(data, 0); };
-  if (aligned(a.theta) && aligned(a.first_moment) && aligned(a.second_moment) && aligned(a.gradients) &&
-      is_aligned(reinterpret_cast<const bf16*>(theta_bf16), 0)) {
-    runner.run(AdamBlocks<Factors, true>{a, factors, theta_bf16});
-  } else {
-    runner.run(AdamBlocks<Factors, false>{a, factors, theta_bf16});
-  }
+  const auto starts_aligned = [](const float* data) { return is_aligned(data, 0); };
+  with_alignment(starts_aligned(a.theta) && starts_aligned(a.first_moment) && starts_aligned(a.second_moment) &&
+                     starts_aligned(a.gradients) && is_aligned(reinterpret_cast<const bf16*>(theta_bf16), 0),
+                 [&](auto aligned) {
+                   runner.run(AdamBlocks<Factors, aligned.value>{a, factors, theta_bf16});
+                 });
 }
 
 template <class Runner>
 void launch(const SquaredNorm& a, Runner& runner) {
   const int64_t count = blocks_for(a.size, SquaredNormBlocks<true>::kPerBlock);
   double* partial = runner.template workspace<double>(std::max<int64_t>(count, 1));
-  if (is_aligned(a.gradients, 0)) {
-    if (count > 0) runner.run(SquaredNormBlocks<true>{a, partial});
-  } else {
-    if (count > 0) runner.run(SquaredNormBlocks<false>{a, partial});
-  }
+  with_alignment(is_aligned(a.gradients, 0), [&](auto aligned) {
+    if (count > 0) runner.run(SquaredNormBlocks<aligned.value>{a, partial});
+  });
   runner.run(SquaredNormSum{partial, count, a.sum});
 }
 

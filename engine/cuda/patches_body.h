@@ -96,21 +96,18 @@ template <class T, class Runner>
 void launch(const Patches<T>& a, Runner& runner) {
   const int64_t height = a.image.height - a.size + 1, width = a.image.width - a.size + 1;
   const int64_t columns = a.size * a.size * a.image.channels;
-  if (is_aligned(a.x, a.image.channels) && is_aligned(a.out, a.image.channels)) {
-    runner.run(PatchRows<T, true>{a, height, width, Tiling::of(columns, kGroup<T, true>)});
-  } else {
-    runner.run(PatchRows<T, false>{a, height, width, Tiling::of(columns, kGroup<T, false>)});
-  }
+  with_alignment(is_aligned(a.x, a.image.channels) && is_aligned(a.out, a.image.channels), [&](auto aligned) {
+    runner.run(PatchRows<T, aligned.value>{a, height, width, Tiling::of(columns, kGroup<T, aligned.value>)});
+  });
 }
 
 template <class T, class Runner>
 void launch(const PatchesBackward<T>& a, Runner& runner) {
   const int64_t height = a.image.height - a.size + 1, width = a.image.width - a.size + 1;
-  if (is_aligned(a.d_x, a.image.channels) && is_aligned(a.d_out, a.image.channels)) {
-    runner.run(PatchGradients<T, true>{a, height, width, Tiling::of(a.image.channels, kGroup<T, true>)});
-  } else {
-    runner.run(PatchGradients<T, false>{a, height, width, Tiling::of(a.image.channels, kGroup<T, false>)});
-  }
+  with_alignment(is_aligned(a.d_x, a.image.channels) && is_aligned(a.d_out, a.image.channels), [&](auto aligned) {
+    runner.run(
+        PatchGradients<T, aligned.value>{a, height, width, Tiling::of(a.image.channels, kGroup<T, aligned.value>)});
+  });
 }
 
 }  // namespace tearless::engine

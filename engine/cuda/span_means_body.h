@@ -72,20 +72,16 @@ struct SpanMeanGradients {
 
 template <class T, class Runner>
 void launch(const SpanMeans<T>& a, Runner& runner) {
-  if (is_aligned(a.x, a.width) && is_aligned(a.out, a.width)) {
-    runner.run(SpanMeanRows<T, true>{a, Tiling::of(a.width, kGroup<T, true>)});
-  } else {
-    runner.run(SpanMeanRows<T, false>{a, Tiling::of(a.width, kGroup<T, false>)});
-  }
+  with_alignment(is_aligned(a.x, a.width) && is_aligned(a.out, a.width), [&](auto aligned) {
+    runner.run(SpanMeanRows<T, aligned.value>{a, Tiling::of(a.width, kGroup<T, aligned.value>)});
+  });
 }
 
 template <class T, class Runner>
 void launch(const SpanMeansBackward<T>& a, Runner& runner) {
-  if (is_aligned(a.d_out, a.width) && is_aligned(a.d_x, a.width)) {
-    runner.run(SpanMeanGradients<T, true>{a, Tiling::of(a.width, kGroup<T, true>)});
-  } else {
-    runner.run(SpanMeanGradients<T, false>{a, Tiling::of(a.width, kGroup<T, false>)});
-  }
+  with_alignment(is_aligned(a.d_out, a.width) && is_aligned(a.d_x, a.width), [&](auto aligned) {
+    runner.run(SpanMeanGradients<T, aligned.value>{a, Tiling::of(a.width, kGroup<T, aligned.value>)});
+  });
 }
 
 }  // namespace tearless::engine

@@ -10,20 +10,13 @@
 
 #include "base/error.h"
 #include "base/words.h"
-#include "engine/data/raw_files.h"
 #include "engine/data/shuffle.h"
 
 namespace tearless::engine {
 namespace {
 
-constexpr std::string_view kIdxFile = "an IDX file";
 constexpr int64_t kMaxSide = 1024;  // pixels; so that a file's size in bytes fits 64 bits
 constexpr uint8_t kMaxDigit = 9;
-
-using ImagesAndLabels = std::array<std::string, 2>;  // files
-
-ImagesAndLabels train_files(const DigitsOptions& data) { return {data.train_images, data.train_labels}; }
-ImagesAndLabels test_files(const DigitsOptions& data) { return {data.test_images, data.test_labels}; }
 
 constexpr int64_t kLargestHeader = 16;  // bytes; of a file of images
 
@@ -72,9 +65,9 @@ struct ImageCounts {
   int64_t count = 0, height = 0, width = 0;
 };
 
-/// What the headers of two files say that belong together.
-ImageCounts image_counts(const ImagesAndLabels& files, const std::array<FileStart, 2>& starts) {
-  const auto& [images, labels] = files;
+/// What the headers of a set's files say.
+ImageCounts image_counts(const DataSet& set, const std::array<FileStart, 2>& starts) {
+  const std::string &images = *set.settings[0].path, &labels = *set.settings[1].path;
   const auto [count, height, width] = idx_sizes<3>(starts[0], images, "images");
   const auto [label_count] = idx_sizes<1>(starts[1], labels, "labels");
   if (count != label_count) {
@@ -84,9 +77,9 @@ ImageCounts image_counts(const ImagesAndLabels& files, const std::array<FileStar
   return {count, height, width};
 }
 
-/// The images of these files, all of them as one set.
-std::pair<ImageCounts, DigitSet> read_pair(const ImagesAndLabels& files, const std::string& recorded_sha256) {
-  const std::vector<std::string> contents = read_files(files, recorded_sha256);
+/// The images of a set's files.
+std::pair<ImageCounts, DigitSet> read_images(const DataSet& files) {
+  const std::vector<std::string> contents = read_files(files);
   const auto start = [](const std::string& bytes) {
     return FileStart{bytes.substr(0, kLargestHeader), static_cast<int64_t>(bytes.size())};
   };
@@ -95,7 +88,7 @@ std::pair<ImageCounts, DigitSet> read_pair(const ImagesAndLabels& files, const s
   for (size_t at = 8; at < contents[1].size(); ++at) {
     const auto label = static_cast<uint8_t>(contents[1][at]);
     if (label > kMaxDigit) {
-      fail("{}: the label at byte {} is {}; it must be a digit, 0 to 9", files[1], at, label);
+      fail("{}: the label at byte {} is {}; it must be a digit, 0 to 9", *files.settings[1].path, at, label);
     }
     set.labels.push_back(label);
   }
@@ -149,24 +142,15 @@ ImageIds images_in_order(int64_t count) {
 }  // namespace
 
 void describe(SettingsVisitor& v, DigitsOptions& o) {
-  // Until the checksums are known, the name takes their place and the run's identity is provisional.
-  const bool known = !o.train_sha256.empty() && !o.test_sha256.empty();
-  const auto local = [](const char* key, const char* meaning) {
-    return Field{.key = key, .meaning = meaning, .identity = Identity::kLocal};
-  };
-  const auto checksum = [](const char* key, const char* meaning) {
-    return Field{.key = key, .meaning = meaning, .neutral = ""};
-  };
-  v.word({.key = "name",
-          .meaning = "name of the data, for messages",
-          .identity = known ? Identity::kLocal : Identity::kResult},
-         o.name);
-  v.word(local("how_to_get", "sentence shown when a file is missing"), o.how_to_get);
-  v.word(local("train_images", "IDX file of the training images, not compressed, relative to the file that names it"),
-         o.train_images);
-  v.word(local("train_labels", "IDX file of their labels"), o.train_labels);
-  v.word(local("test_images", "IDX file of the test images"), o.test_images);
-  v.word(local("test_labels", "IDX file of their labels"), o.test_labels);
+  const bool has_checksums = !o.train_sha256.empty() && !o.test_sha256.empty();
+  v.word(name_field("name of the data, for messages", has_checksums), o.name);
+  v.word(path_field("how_to_get", "sentence shown when a file is missing"), o.how_to_get);
+  v.word(
+      path_field("train_images", "IDX file of the training images, not compressed, relative to the file that names it"),
+      o.train_images);
+  v.word(path_field("train_labels", "IDX file of their labels"), o.train_labels);
+  v.word(path_field("test_images", "IDX file of the test images"), o.test_images);
+  v.word(path_field("test_labels", "IDX file of their labels"), o.test_labels);
   v.integer({.key = "dev_first",
              .meaning = "so many images at the start of train_images are the development set",
              .min = 1,
@@ -180,8 +164,8 @@ void describe(SettingsVisitor& v, DigitsOptions& o) {
             o.train_count);
   v.number({.key = "mean", .meaning = "subtracted from each pixel / 255", .min = 0, .max = 1}, o.mean);
   v.number({.key = "deviation", .meaning = "what the difference is divided by", .min = 1e-6, .max = 1e6}, o.deviation);
-  v.word(checksum("train_sha256", "checksum of the training files, filled in by check"), o.train_sha256);
-  v.word(checksum("test_sha256", "checksum of the test files, filled in by check"), o.test_sha256);
+  v.word(checksum_field("train_sha256", "checksum of the training files, filled in by check"), o.train_sha256);
+  v.word(checksum_field("test_sha256", "checksum of the test files, filled in by check"), o.test_sha256);
 }
 
 void describe(SettingsVisitor& v, ImageBatchOptions& o) {
@@ -189,41 +173,34 @@ void describe(SettingsVisitor& v, ImageBatchOptions& o) {
             o.images);
 }
 
-std::string missing_digits(const DigitsOptions& data) {
-  const std::array<std::pair<const char*, const std::string*>, 4> keys = {{{"train_images", &data.train_images},
-                                                                           {"train_labels", &data.train_labels},
-                                                                           {"test_images", &data.test_images},
-                                                                           {"test_labels", &data.test_labels}}};
-  std::vector<std::string> files;
-  for (const auto& [key, value] : keys) {
-    if (value->empty()) {
-      fail("data.{} is not set: [data] needs train_images, train_labels, test_images and test_labels", key);
-    }
-    files.push_back(*value);
-  }
-  return missing_file(data.name.empty() ? "the data set" : "the data set " + data.name, data.how_to_get, files);
+DataFiles data_files(DigitsOptions& data) {
+  return {
+      .what = named("data set", data.name),
+      .how_to_get = data.how_to_get,
+      .required = {{"train_images", !data.train_images.empty()},
+                   {"train_labels", !data.train_labels.empty()},
+                   {"test_images", !data.test_images.empty()},
+                   {"test_labels", !data.test_labels.empty()}},
+      .needs = "[data] needs train_images, train_labels, test_images and test_labels",
+      .sets = {{{{"data.train_images", &data.train_images}, {"data.train_labels", &data.train_labels}},
+                &data.train_sha256},
+               {{{"data.test_images", &data.test_images}, {"data.test_labels", &data.test_labels}}, &data.test_sha256}},
+      .expected = "an IDX file"};
 }
 
-void fingerprint(DigitsOptions& data) {
-  data.train_sha256 = files_sha256(train_files(data), kIdxFile);
-  data.test_sha256 = files_sha256(test_files(data), kIdxFile);
-}
-
-void verify_fingerprint(const DigitsOptions& data) {
-  verify_files(train_files(data), data.train_sha256, kIdxFile);
-  verify_files(test_files(data), data.test_sha256, kIdxFile);
-}
-
-DigitSizes read_digit_sizes(const DigitsOptions& data) {
-  const auto counts = [](const ImagesAndLabels& files) {
-    return image_counts(files, {read_start(files[0], kLargestHeader), read_start(files[1], kLargestHeader)});
+DigitSizes read_digit_sizes(DigitsOptions data) {
+  const DataFiles files = data_files(data);
+  const auto counts = [](const DataSet& set) {
+    return image_counts(
+        set, {read_start(*set.settings[0].path, kLargestHeader), read_start(*set.settings[1].path, kLargestHeader)});
   };
-  return set_sizes(data, counts(train_files(data)), counts(test_files(data)));
+  return set_sizes(data, counts(files.sets[0]), counts(files.sets[1]));
 }
 
-Digits read_digits(const DigitsOptions& data) {
-  const auto [train_counts, train] = read_pair(train_files(data), data.train_sha256);
-  auto [test_counts, test] = read_pair(test_files(data), data.test_sha256);
+Digits read_digits(DigitsOptions data) {
+  const DataFiles files = data_files(data);
+  const auto [train_counts, train] = read_images(files.sets[0]);
+  auto [test_counts, test] = read_images(files.sets[1]);
   const DigitSizes sizes = set_sizes(data, train_counts, test_counts);
   const int64_t image_size = sizes.height * sizes.width;
   return {.height = sizes.height,

@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-#include "base/settings.h"
+#include "engine/data/raw_files.h"
 
 namespace tearless::engine {
 
@@ -31,7 +31,7 @@ struct DigitsOptions {
   int64_t train_count = 0;   // training images, the next ones; 0: all others
   double mean = 0.1307;      // of the pixels of MNIST's training images, divided by 255
   double deviation = 0.3081;
-  // SHA-256 of "<SHA-256 of the images> <SHA-256 of the labels>", filled in by fingerprint(); "" until then.
+  // SHA-256 of "<SHA-256 of the images> <SHA-256 of the labels>", filled in by DataFiles::fingerprint(); "" until then.
   std::string train_sha256 = "", test_sha256 = "";
 };
 
@@ -59,15 +59,8 @@ struct Digits {
   DigitSet train, dev, test;
 };
 
-/// A sentence that names the first missing file and says how to get it; "" if no file is missing. Throws UserError if a
-/// path is not set.
-std::string missing_digits(const DigitsOptions& data);
-
-/// Fills in the checksums of the raw files, which must exist. Cached as files_sha256() is.
-void fingerprint(DigitsOptions& data);
-
-/// Throws UserError if a raw file exists and does not match its checksum in `data`. Missing files are skipped.
-void verify_fingerprint(const DigitsOptions& data);
+/// The files of two sets: of the training and dev images, and of the test images. Borrows `data`.
+DataFiles data_files(DigitsOptions& data);
 
 /// The sizes of the images and of the three sets.
 struct DigitSizes {
@@ -76,12 +69,12 @@ struct DigitSizes {
 };
 /// Reads the sizes from the headers of the files alone. Throws UserError, naming file and byte, for a file that is
 /// compressed, has another magic number, ends early or late, or has no image; for images without a label each, training
-/// and test images of different size, and counts that exceed the data. After fingerprint().
-DigitSizes read_digit_sizes(const DigitsOptions& data);
+/// and test images of different size, and counts that exceed the data. After DataFiles::fingerprint().
+DigitSizes read_digit_sizes(DigitsOptions data);
 
 /// Reads the three sets. Throws UserError as read_digit_sizes(), and for a label above 9 and bytes that do not match
 /// the checksum in `data`.
-Digits read_digits(const DigitsOptions& data);
+Digits read_digits(DigitsOptions data);
 
 /// The batches of one pass over a training set of `count` images: shuffled, then cut into `options.images` a batch; the
 /// last may be smaller. A pure function of (seed, pass); every image is in exactly one batch.

@@ -12,33 +12,10 @@
 #include "base/error.h"
 #include "base/utf8.h"
 #include "base/words.h"
-#include "engine/data/raw_files.h"
 #include "engine/data/shuffle.h"
 
 namespace tearless::engine {
 namespace {
-
-/// The raw files whose checksum is train_sha256.
-std::vector<std::string> train_files(const LabelledTextOptions& data) {
-  if (data.form == LabelledForm::kLabelledLines) return {data.train};
-  std::vector<std::string> files = class_endings(data);
-  for (std::string& file : files) file.insert(0, data.train);
-  return files;
-}
-
-std::string corpus_name(const LabelledTextOptions& data) {
-  return data.name.empty() ? "the corpus" : "the corpus " + data.name;
-}
-
-struct LabelledFile {
-  std::string file;
-  const std::string& recorded_sha256;
-};
-
-/// kLabelledLines: train, dev and test.
-std::array<LabelledFile, 3> labelled_files(const LabelledTextOptions& data) {
-  return {{{data.train, data.train_sha256}, {data.dev, data.dev_sha256}, {data.test, data.test_sha256}}};
-}
 
 /// The label at the start of `line`, which loses it and the space after it.
 int32_t take_label(std::string_view& line, const std::string& location, size_t classes) {
@@ -77,13 +54,12 @@ LabelledText labelled_lines(const std::string& bytes, const std::string& file, T
   return set;
 }
 
-LabelledSets read_labelled_lines(const LabelledTextOptions& data, const std::vector<std::string>& classes) {
-  const auto read = [&](const LabelledFile& file, bool in_training) {
-    const std::vector<std::string> bytes = read_files(std::array{file.file}, file.recorded_sha256);
-    return labelled_lines(bytes.front(), file.file, data.encoding, classes.size(), in_training);
+LabelledSets read_labelled_lines(const std::vector<DataSet>& sets, TextEncoding encoding,
+                                 const std::vector<std::string>& classes) {
+  const auto read = [&](const DataSet& set, bool in_training) {
+    return labelled_lines(read_files(set).front(), set.files().front(), encoding, classes.size(), in_training);
   };
-  const auto [train, dev, test] = labelled_files(data);
-  return {.train = read(train, true), .dev = read(dev, false), .test = read(test, false)};
+  return {.train = read(sets[0], true), .dev = read(sets[1], false), .test = read(sets[2], false)};
 }
 
 /// The sentences of all class files, and where each of them is.
@@ -98,15 +74,15 @@ struct ClassFiles {
   }
 };
 
-ClassFiles read_class_files(const LabelledTextOptions& data, const std::vector<std::string>& classes) {
-  ClassFiles all{.sentences = {}, .files = train_files(data), .first = {}};
-  const std::vector<std::string> contents = read_files(all.files, data.train_sha256);
+ClassFiles read_class_files(const DataSet& set, TextEncoding encoding, const std::vector<std::string>& classes) {
+  ClassFiles all{.sentences = {}, .files = set.files(), .first = {}};
+  const std::vector<std::string> contents = read_files(set);
   for (size_t i = 0; i < contents.size(); ++i) {
     if (contents[i].empty()) fail("{} is empty: the class {} has no sentence", all.files[i], classes[i]);
     all.first.push_back(all.sentences.text.size());
     for (const std::string_view raw : split_lines(contents[i])) {
       const std::string location = fmt::format("{}:{}", all.files[i], all.sentences.text.size() - all.first.back() + 1);
-      all.sentences.text.push_back(to_utf8(raw, data.encoding, location));
+      all.sentences.text.push_back(to_utf8(raw, encoding, location));
       all.sentences.label.push_back(static_cast<int32_t>(i));
       require_words(all.sentences.text.back(), location);
     }
@@ -146,9 +122,9 @@ LabelledSets split(const ClassFiles& all, const LabelledTextOptions& data, const
   sets.dev = take(data.dev_count);
   sets.train = take(data.train_count == 0 ? order.end() - next : data.train_count);
   if (const auto left = order.end() - next; left == 1) {
-    say(fmt::format("{}: 1 of {} sentences is in no set: {}", corpus_name(data), count, all.location(*next)));
+    say(fmt::format("{}: 1 of {} sentences is in no set: {}", named("corpus", data.name), count, all.location(*next)));
   } else if (left > 1) {
-    say(fmt::format("{}: {} of {} sentences are in no set", corpus_name(data), left, count));
+    say(fmt::format("{}: {} of {} sentences are in no set", named("corpus", data.name), left, count));
   }
   return sets;
 }
@@ -157,19 +133,12 @@ LabelledSets split(const ClassFiles& all, const LabelledTextOptions& data, const
 
 void describe(SettingsVisitor& v, LabelledTextOptions& o) {
   const bool drawn = o.form == LabelledForm::kClassFiles;
-  // Until the checksums are known, the name takes their place and the run's identity is provisional.
-  const Identity name_identity = has_checksums(o) ? Identity::kLocal : Identity::kResult;
-  const auto local = [](const char* key, const char* meaning, bool applies = true) {
-    return Field{.key = key, .meaning = meaning, .identity = Identity::kLocal, .applies = applies};
-  };
-  const auto checksum = [](const char* key, const char* meaning, bool applies = true) {
-    return Field{.key = key, .meaning = meaning, .neutral = "", .applies = applies};
-  };
+  const bool has_checksums = !o.train_sha256.empty() && (drawn || (!o.dev_sha256.empty() && !o.test_sha256.empty()));
   const auto of_the_split = [drawn](const char* key, const char* meaning, double max) {
     return Field{.key = key, .meaning = meaning, .min = 0, .max = max, .applies = drawn};
   };
-  v.word({.key = "name", .meaning = "name of the data, for messages", .identity = name_identity}, o.name);
-  v.word(local("how_to_get", "sentence shown when a file is missing"), o.how_to_get);
+  v.word(name_field("name of the data, for messages", has_checksums), o.name);
+  v.word(path_field("how_to_get", "sentence shown when a file is missing"), o.how_to_get);
   v.choice(
       {.key = "form",
        .meaning = "labelled_lines (train, dev and test are files whose lines are a label, a space and the text) or "
@@ -180,21 +149,22 @@ void describe(SettingsVisitor& v, LabelledTextOptions& o) {
                      "also the suffixes of the files"},
          o.classes);
   v.choice({.key = "encoding", .meaning = "encoding of the raw files"}, o.encoding, kTextEncodingNames);
-  v.word(local("train",
-               "training sentences: a file, or for class_files the path up to the suffix, relative to the file "
-               "that names it"),
+  v.word(path_field("train",
+                    "training sentences: a file, or for class_files the path up to the suffix, relative to the file "
+                    "that names it"),
          o.train);
-  v.word(local("dev", "file of the development sentences", !drawn), o.dev);
-  v.word(local("test", "file of the test sentences", !drawn), o.test);
+  v.word(path_field("dev", "file of the development sentences", !drawn), o.dev);
+  v.word(path_field("test", "file of the test sentences", !drawn), o.test);
   Field train_count = of_the_split("train_count", "sentences drawn for training; 0: all that dev and test leave", 1e9);
   train_count.neutral = 0;
   v.integer(train_count, o.train_count);
   v.integer(of_the_split("dev_count", "sentences drawn for development", 1e9), o.dev_count);
   v.integer(of_the_split("test_count", "sentences drawn for the test", 1e9), o.test_count);
   v.integer(of_the_split("split_seed", "seed of the draw", 4294967295.0), o.split_seed);
-  v.word(checksum("train_sha256", "checksum of the raw training files, filled in by check"), o.train_sha256);
-  v.word(checksum("dev_sha256", "checksum of the raw development file, filled in by check", !drawn), o.dev_sha256);
-  v.word(checksum("test_sha256", "checksum of the raw test file, filled in by check", !drawn), o.test_sha256);
+  v.word(checksum_field("train_sha256", "checksum of the raw training files, filled in by check"), o.train_sha256);
+  v.word(checksum_field("dev_sha256", "checksum of the raw development file, filled in by check", !drawn),
+         o.dev_sha256);
+  v.word(checksum_field("test_sha256", "checksum of the raw test file, filled in by check", !drawn), o.test_sha256);
 }
 
 void describe(SettingsVisitor& v, WordOptions& o) {
@@ -229,51 +199,38 @@ std::vector<std::string> class_names(const LabelledTextOptions& data) {
   return {words.begin(), words.end()};
 }
 
-std::vector<std::string> class_endings(const LabelledTextOptions& data) {
-  std::vector<std::string> endings = class_names(data);
-  for (std::string& ending : endings) ending = "." + ending;
-  return endings;
+DataFiles data_files(LabelledTextOptions& data) {
+  DataFiles files{.what = named("corpus", data.name), .how_to_get = data.how_to_get};
+  std::vector<std::string> endings;
+  if (!data.classes.empty()) endings = class_names(data);
+  if (data.form == LabelledForm::kClassFiles) {
+    for (std::string& ending : endings) ending.insert(0, ".");
+    files.required = {{"train", !data.train.empty()},
+                      {"classes", !data.classes.empty()},
+                      {"dev_count", data.dev_count > 0},
+                      {"test_count", data.test_count > 0}};
+    files.needs = "the form class_files needs train, classes, dev_count and test_count";
+    files.sets = {{{{"data.train", &data.train, endings}, {"data.dev", &data.dev, {}}, {"data.test", &data.test, {}}},
+                   &data.train_sha256}};
+  } else {
+    files.required = {{"train", !data.train.empty()},
+                      {"dev", !data.dev.empty()},
+                      {"test", !data.test.empty()},
+                      {"classes", !data.classes.empty()}};
+    files.needs = "the form labelled_lines needs train, dev, test and classes";
+    files.sets = {{{{"data.train", &data.train}}, &data.train_sha256},
+                  {{{"data.dev", &data.dev}}, &data.dev_sha256},
+                  {{{"data.test", &data.test}}, &data.test_sha256}};
+  }
+  return files;
 }
 
-bool has_checksums(const LabelledTextOptions& data) {
-  if (data.form == LabelledForm::kClassFiles) return !data.train_sha256.empty();
-  return !data.train_sha256.empty() && !data.dev_sha256.empty() && !data.test_sha256.empty();
-}
-
-std::string missing_corpus(const LabelledTextOptions& data) {
-  const bool drawn = data.form == LabelledForm::kClassFiles;
-  const auto require = [drawn](bool is_set, const char* key) {
-    if (is_set) return;
-    fail("data.{} is not set: the form {} needs {}", key, kLabelledFormNames[drawn ? 1 : 0],
-         drawn ? "train, classes, dev_count and test_count" : "train, dev, test and classes");
-  };
-  require(!data.train.empty(), "train");
-  require(drawn || !data.dev.empty(), "dev");
-  require(drawn || !data.test.empty(), "test");
-  require(!data.classes.empty(), "classes");
-  require(!drawn || data.dev_count > 0, "dev_count");
-  require(!drawn || data.test_count > 0, "test_count");
-  const auto files = drawn ? train_files(data) : std::vector{data.train, data.dev, data.test};
-  class_names(data);
-  return missing_file(corpus_name(data), data.how_to_get, files);
-}
-
-void fingerprint(LabelledTextOptions& data) {
-  data.train_sha256 = files_sha256(train_files(data));
-  const bool drawn = data.form == LabelledForm::kClassFiles;
-  data.dev_sha256 = drawn ? "" : files_sha256(std::array{data.dev});
-  data.test_sha256 = drawn ? "" : files_sha256(std::array{data.test});
-}
-
-void verify_fingerprint(const LabelledTextOptions& data) {
-  if (data.form == LabelledForm::kClassFiles) return verify_files(train_files(data), data.train_sha256);
-  for (const LabelledFile& file : labelled_files(data)) verify_files(std::array{file.file}, file.recorded_sha256);
-}
-
-LabelledSets read_labelled(const LabelledTextOptions& data, const Say& say) {
+LabelledSets read_labelled(LabelledTextOptions data, const Say& say) {
   const std::vector<std::string> classes = class_names(data);
+  const std::vector<DataSet> files = data_files(data).sets;
   const bool drawn = data.form == LabelledForm::kClassFiles;
-  LabelledSets sets = drawn ? split(read_class_files(data, classes), data, say) : read_labelled_lines(data, classes);
+  LabelledSets sets = drawn ? split(read_class_files(files.front(), data.encoding, classes), data, say)
+                            : read_labelled_lines(files, data.encoding, classes);
   require_every_class(sets.train.label, classes,
                       drawn ? "the split left no training sentence of" : data.train + " has no sentence of");
   return sets;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/settings.h"
+#include "engine/data/raw_files.h"
 #include "engine/data/say.h"
 #include "engine/data/text_encoding.h"
 
@@ -35,7 +36,7 @@ struct LabelledTextOptions {
   int64_t train_count = 0, dev_count = 0, test_count = 0;
   int64_t split_seed = 1;
   // SHA-256 of the file (kLabelledLines), or of the SHA-256s of the class files with a space between two (kClassFiles,
-  // train_sha256 alone); filled in by fingerprint(), "" until then.
+  // train_sha256 alone); filled in by DataFiles::fingerprint(), "" until then.
   std::string train_sha256 = "", dev_sha256 = "", test_sha256 = "";
 };
 
@@ -62,21 +63,9 @@ struct LabelledSets {
 /// The names in `data.classes`. Throws UserError if they are fewer than two or one occurs twice.
 std::vector<std::string> class_names(const LabelledTextOptions& data);
 
-/// kClassFiles: how the paths of the class files end, after data.train.
-std::vector<std::string> class_endings(const LabelledTextOptions& data);
-
-/// Whether `data` has the checksums of all its files.
-bool has_checksums(const LabelledTextOptions& data);
-
-/// A sentence that names the first missing file and says how to get it; "" if no file is missing. Throws UserError if a
-/// setting that the form needs is not set.
-std::string missing_corpus(const LabelledTextOptions& data);
-
-/// Fills in the checksums of the raw files, which must exist. Cached as files_sha256() is.
-void fingerprint(LabelledTextOptions& data);
-
-/// Throws UserError if a raw file exists and does not match its checksum in `data`. Missing files are skipped.
-void verify_fingerprint(const LabelledTextOptions& data);
+/// The files of the sets; of kClassFiles one set, from which all three are drawn. Borrows `data`. Throws UserError as
+/// class_names() does, unless `data.classes` is not set.
+DataFiles data_files(LabelledTextOptions& data);
 
 /// Reads train, dev and test. Only '\n' ends a line; a trailing space or CR is text.
 ///
@@ -88,7 +77,7 @@ void verify_fingerprint(const LabelledTextOptions& data);
 /// Throws UserError for an empty file, a byte that is not of the encoding, a label that is no integer or out of range,
 /// a sentence without a word (a dev or test line of kLabelledLines may have none), counts that exceed the data, a class
 /// without a training sentence, and bytes that do not match the checksum in `data`. It names file and line.
-LabelledSets read_labelled(const LabelledTextOptions& data, const Say& say);
+LabelledSets read_labelled(LabelledTextOptions data, const Say& say);
 
 /// Throws UserError with `sentence` and the name of the first class that is not among `labels`, if there is one.
 void require_every_class(const std::vector<int32_t>& labels, const std::vector<std::string>& classes,

@@ -101,12 +101,8 @@ LabelledTokens encode(const LabelledSets& sets, std::vector<std::string> classes
 
 std::shared_ptr<const LabelledTokens> labelled_tokens(LabelledTextOptions data, const WordOptions& text,
                                                       const Say& say) {
-  if (has_checksums(data)) {
-    verify_fingerprint(data);
-  } else {
-    if (const std::string missing = missing_corpus(data); !missing.empty()) fail("{}", missing);
-    fingerprint(data);
-  }
+  const DataFiles files = data_files(data);
+  files.check();
   WordOptions described_text = text;
   const std::string key = canonical_settings(Identity::kResult, [&](SettingsVisitor& v) {
     v.table("data", data);
@@ -120,7 +116,7 @@ std::shared_ptr<const LabelledTokens> labelled_tokens(LabelledTextOptions data, 
   for (const auto& [cached_key, tokens] : cache) {
     if (cached_key == key) return tokens;
   }
-  if (const std::string missing = missing_corpus(data); !missing.empty()) fail("{}", missing);
+  files.require();
   const LabelledSets sets = read_labelled(data, say);
   const auto tokens = std::make_shared<const LabelledTokens>(encode(sets, class_names(data), text));
   say(fmt::format("read {}: {} of {} training sentences, {} dev, {} test; vocabulary {}",

@@ -1,27 +1,21 @@
 #include "engine/data/options.h"
 
+#include "engine/data/raw_files.h"
+
 namespace tearless::engine {
 
 void describe(SettingsVisitor& v, DataOptions& o) {
-  // Until the checksums are known, the corpus name takes their place and the run's identity is provisional.
-  const bool known = !o.train_sha256.empty() && !o.dev_sha256.empty() && !o.test_sha256.empty();
-  const Identity name_identity = known ? Identity::kLocal : Identity::kResult;
-  const auto local = [](const char* key, const char* meaning) {
-    return Field{.key = key, .meaning = meaning, .identity = Identity::kLocal};
-  };
-  const auto checksum = [](const char* key, const char* meaning) {
-    return Field{.key = key, .meaning = meaning, .neutral = ""};
-  };
-  v.word({.key = "name", .meaning = "name of the corpus, for messages", .identity = name_identity}, o.name);
-  v.word(local("train", "training pairs: a path up to the suffix, relative to the file that names it"), o.train);
-  v.word(local("dev", "development pairs, likewise"), o.dev);
-  v.word(local("test", "test pairs, likewise"), o.test);
-  v.word(local("source", "suffix of the source files, usually a language"), o.source);
-  v.word(local("target", "suffix of the target files"), o.target);
-  v.word(local("how_to_get", "sentence shown when a file is missing"), o.how_to_get);
-  v.word(checksum("train_sha256", "checksum of the raw training files, filled in by check"), o.train_sha256);
-  v.word(checksum("dev_sha256", "checksum of the raw development files, filled in by check"), o.dev_sha256);
-  v.word(checksum("test_sha256", "checksum of the raw test files, filled in by check"), o.test_sha256);
+  const bool has_checksums = !o.train_sha256.empty() && !o.dev_sha256.empty() && !o.test_sha256.empty();
+  v.word(name_field("name of the corpus, for messages", has_checksums), o.name);
+  v.word(path_field("train", "training pairs: a path up to the suffix, relative to the file that names it"), o.train);
+  v.word(path_field("dev", "development pairs, likewise"), o.dev);
+  v.word(path_field("test", "test pairs, likewise"), o.test);
+  v.word(path_field("source", "suffix of the source files, usually a language"), o.source);
+  v.word(path_field("target", "suffix of the target files"), o.target);
+  v.word(path_field("how_to_get", "sentence shown when a file is missing"), o.how_to_get);
+  v.word(checksum_field("train_sha256", "checksum of the raw training files, filled in by check"), o.train_sha256);
+  v.word(checksum_field("dev_sha256", "checksum of the raw development files, filled in by check"), o.dev_sha256);
+  v.word(checksum_field("test_sha256", "checksum of the raw test files, filled in by check"), o.test_sha256);
 }
 
 void describe(SettingsVisitor& v, TextOptions& o) {

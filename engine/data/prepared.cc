@@ -126,12 +126,12 @@ std::vector<std::string> references(std::vector<std::string> lines, TextKind kin
   return lines;
 }
 
-Prepared build(const DataOptions& data, const TextOptions& text, const Say& say) {
-  const ParallelText whole = read_parallel(data, data.train);
+Prepared build(const DataOptions& data, const DataFiles& files, const TextOptions& text, const Say& say) {
+  const ParallelText whole = read_parallel(files.sets[0]);
   const size_t all_pairs = whole.source.size();
   const ParallelText train = usable_pairs(whole, text.max_words, data.train);
-  ParallelText dev = read_parallel(data, data.dev);
-  ParallelText test = read_parallel(data, data.test);
+  ParallelText dev = read_parallel(files.sets[1]);
+  ParallelText test = read_parallel(files.sets[2]);
   say(fmt::format("preparing {}: {} of {} training pairs, {} dev, {} test; learning subwords ({})", data.name,
                   train.source.size(), all_pairs, dev.source.size(), test.source.size(),
                   kTextKindNames[static_cast<size_t>(text.kind)]));
@@ -229,13 +229,8 @@ std::optional<int64_t> prepared_vocabulary_size(const std::string& key) {
 }
 
 Prepared prepare(DataOptions data, const TextOptions& text, const Say& say) {
-  const bool known = !data.train_sha256.empty() && !data.dev_sha256.empty() && !data.test_sha256.empty();
-  if (known) {
-    verify_fingerprint(data);
-  } else {
-    if (const std::string missing = missing_corpus(data); !missing.empty()) fail("{}", missing);
-    fingerprint(data);
-  }
+  const DataFiles files = data_files(data);
+  files.check();
   const std::string key = preparation_key(data, text);
   std::string damage;
   if (auto found = load(key, text.kind, damage)) return std::move(*found);
@@ -247,8 +242,8 @@ Prepared prepare(DataOptions data, const TextOptions& text, const Say& say) {
   if (!damage.empty()) {
     say(fmt::format("{} is damaged ({}); preparing the corpus again", token_file(key).string(), damage));
   }
-  if (const std::string missing = missing_corpus(data); !missing.empty()) fail("{}", missing);
-  Prepared prepared = build(data, text, say);
+  files.require();
+  Prepared prepared = build(data, files, text, say);
   publish(prepared, key);
   return prepared;
 }

@@ -57,24 +57,76 @@ std::string listed(std::span<const std::string> files, std::string_view conjunct
 
 }  // namespace
 
-std::string missing_file(const std::string& set, const std::string& how_to_get, std::span<const std::string> files) {
-  const auto missing = std::find_if_not(files.begin(), files.end(), file_exists);
-  if (missing == files.end()) return "";
-  const std::string sentence = fmt::format("{} lacks the file {}", set, *missing);
-  return how_to_get.empty() ? sentence : sentence + ": " + how_to_get;
+std::vector<std::string> DataSet::files() const {
+  std::vector<std::string> files;
+  for (const DataSetting& setting : settings) {
+    for (const std::string& ending : setting.endings) files.push_back(*setting.path + ending);
+  }
+  return files;
+}
+
+std::string DataFiles::missing() const {
+  for (const Required& setting : required) {
+    if (!setting.is_set) fail("data.{} is not set: {}", setting.key, needs);
+  }
+  for (const DataSet& set : sets) {
+    for (const std::string& file : set.files()) {
+      if (file_exists(file)) continue;
+      const std::string sentence = fmt::format("{} lacks the file {}", what, file);
+      return how_to_get.empty() ? sentence : sentence + ": " + how_to_get;
+    }
+  }
+  return "";
+}
+
+void DataFiles::require() const {
+  if (const std::string sentence = missing(); !sentence.empty()) fail("{}", sentence);
+}
+
+bool DataFiles::has_checksums() const {
+  return std::none_of(sets.begin(), sets.end(), [](const DataSet& set) { return set.sha256->empty(); });
+}
+
+void DataFiles::fingerprint() const {
+  for (const DataSet& set : sets) *set.sha256 = files_sha256(set.files(), expected);
+}
+
+void DataFiles::verify() const {
+  for (const DataSet& set : sets) {
+    const std::vector<std::string> files = set.files();
+    if (!std::all_of(files.begin(), files.end(), file_exists)) continue;
+    if (files_sha256(files, expected) == *set.sha256) continue;
+    fail("{} {} that this run was planned with; restore {}, or plan a new run", listed(files, "and"),
+         files.size() == 1 ? "is not the file" : "are not the files", files.size() == 1 ? "it" : "those");
+  }
+}
+
+void DataFiles::check() const {
+  if (has_checksums()) return verify();
+  require();
+  fingerprint();
+}
+
+std::string named(std::string_view noun, const std::string& name) {
+  return name.empty() ? fmt::format("the {}", noun) : fmt::format("the {} {}", noun, name);
+}
+
+Field name_field(const char* meaning, bool has_checksums) {
+  return {.key = "name", .meaning = meaning, .identity = has_checksums ? Identity::kLocal : Identity::kResult};
+}
+
+Field path_field(const char* key, const char* meaning, bool applies) {
+  return {.key = key, .meaning = meaning, .identity = Identity::kLocal, .applies = applies};
+}
+
+Field checksum_field(const char* key, const char* meaning, bool applies) {
+  return {.key = key, .meaning = meaning, .neutral = "", .applies = applies};
 }
 
 std::string files_sha256(std::span<const std::string> files, std::string_view expected) {
   std::vector<std::string> sums;
   for (const std::string& file : files) sums.push_back(cached_sha256(file, expected));
   return combined(sums);
-}
-
-void verify_files(std::span<const std::string> files, const std::string& recorded, std::string_view expected) {
-  if (!std::all_of(files.begin(), files.end(), file_exists)) return;
-  if (files_sha256(files, expected) == recorded) return;
-  fail("{} {} that this run was planned with; restore {}, or plan a new run", listed(files, "and"),
-       files.size() == 1 ? "is not the file" : "are not the files", files.size() == 1 ? "it" : "those");
 }
 
 void refuse_compressed(std::string_view bytes, const std::string& file) {
@@ -102,15 +154,16 @@ FileStart read_start(const std::string& file, int64_t bytes) {
                    [&] { return first_bytes(file, bytes); });
 }
 
-std::vector<std::string> read_files(std::span<const std::string> files, const std::string& recorded) {
+std::vector<std::string> read_files(const DataSet& set) {
+  const std::vector<std::string> files = set.files();
   std::vector<std::string> contents;
   std::vector<std::string> sums;
   for (const std::string& file : files) {
     contents.push_back(read_regular_file(file, std::numeric_limits<uint64_t>::max()));
     refuse_compressed(contents.back(), file);
-    if (!recorded.empty()) sums.push_back(sha256(contents.back()));
+    if (!set.sha256->empty()) sums.push_back(sha256(contents.back()));
   }
-  if (!recorded.empty() && combined(sums) != recorded) {
+  if (!set.sha256->empty() && combined(sums) != *set.sha256) {
     fail("{} changed while it was read; run again when no program writes to {}", listed(files, "or"),
          files.size() == 1 ? "it" : "them");
   }

@@ -21,7 +21,8 @@ namespace tearless::engine {
 
 class DeviceSearch {
  public:
-  /// `model` and `options` must outlive the search. `capture`: of the model's device, which must have SearchKernels.
+  /// `model` and `options` must outlive the search. `capture`: of the model's device, which must have
+  /// SearchKernels and Kernels::best_tokens.
   DeviceSearch(const Transformer& model, const DecodeOptions& options, CaptureGraph capture);
   ~DeviceSearch();
 

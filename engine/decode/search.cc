@@ -99,10 +99,13 @@ std::vector<std::vector<int32_t>> Translator::translate(const ParallelTokens& se
     const ForwardContext context{tape};
     const PackedRows source = pack(set, sentences).source;
     const Value encoder_output = model_.encode(context, tables, source);
-    const CaptureGraph capture = ops_ == Tape::Ops::kFast ? capture_for(encoder_output.data()) : nullptr;
+    const at::Tensor& like = encoder_output.data();
+    const CaptureGraph capture = capture_for(like);
+    const bool has_search =
+        search_kernels_for(like).beam_step && fast(tape, like, [](const auto& kernels) { return kernels.best_tokens; });
     std::vector<std::vector<int32_t>> best;
     // Operations that run by formula in the encoder would in the decoder too, and formulas cannot be captured.
-    if (capture && tape.fallback_ops() == 0) {
+    if (capture && has_search && tape.fallback_ops() == 0) {
       if (!on_device_) on_device_ = std::make_unique<DeviceSearch>(model_, options_, capture);
       best = on_device_->search(context, tables, source, encoder_output);
     } else {

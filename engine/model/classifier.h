@@ -29,14 +29,26 @@ struct ReadySentences {
   AttentionSpans spans;         // the rows of each sentence
   PackedRows pooled;            // one row a sentence: the dropout counters of their means
   std::vector<int32_t> labels;  // [N] classes; negative: padding
+
+  int64_t row_count() const { return rows.row_count(); }
 };
 
 /// A batch padded for a captured update (padded_batch.h).
 struct SentenceBucket {
   int64_t rows = 0, spans = 0, max_length = 0;
+
+  std::vector<int64_t> sizes() const { return {rows, spans, max_length}; }
 };
 SentenceBucket bucket_of(const ReadySentences& batch);
 ReadySentences padded(ReadySentences batch, const SentenceBucket& bucket);
+/// As for_each_part(ReadyBatch).
+template <class F>
+void for_each_part(const ReadySentences& batch, F&& f) {
+  for_each_part(batch.rows, f);
+  f(batch.spans.spans);
+  for_each_counter(batch.pooled, f);
+  f(batch.labels);
+}
 
 class Classifier {
  public:

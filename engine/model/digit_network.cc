@@ -92,8 +92,8 @@ void check_image_size(const DigitNetworkOptions& o, int64_t height, int64_t widt
        least, least);
 }
 
-ReadyImages padded(ReadyImages batch, int64_t images) {
-  const int64_t from = batch.image_count();
+ReadyImages padded(ReadyImages batch, const ImageBucket& bucket) {
+  const int64_t from = batch.row_count(), images = bucket.images;
   // Not zeros: a norm without ε maps an image of zeros to NaN, and NaN times a gradient of 0 is NaN.
   repeat_first_image(batch.pixels, from, images);
   for (PackedRows* rows : {&batch.conv1, &batch.conv2, &batch.fc1}) {

@@ -56,11 +56,26 @@ struct ReadyImages {
   std::vector<int32_t> labels;  // [N] digits; negative: padding
   // The dropout counters of the rows after conv1, conv2 and fc1.
   PackedRows conv1, conv2, fc1;
+  int64_t full = 0;  // images of every batch of a pass but the last, which is padded to as many
 
-  int64_t image_count() const { return static_cast<int64_t>(labels.size()); }
+  int64_t row_count() const { return static_cast<int64_t>(labels.size()); }  // of images
 };
-/// The batch padded to `images` images for a captured update.
-ReadyImages padded(ReadyImages batch, int64_t images);
+
+/// A batch padded for a captured update (padded_batch.h).
+struct ImageBucket {
+  int64_t images = 0;
+
+  std::vector<int64_t> sizes() const { return {images}; }
+};
+inline ImageBucket bucket_of(const ReadyImages& batch) { return {batch.full}; }
+ReadyImages padded(ReadyImages batch, const ImageBucket& bucket);
+/// As for_each_part(ReadyBatch).
+template <class F>
+void for_each_part(const ReadyImages& batch, F&& f) {
+  f(batch.pixels);
+  for (const PackedRows* rows : {&batch.conv1, &batch.conv2, &batch.fc1}) for_each_counter(*rows, f);
+  f(batch.labels);
+}
 
 class DigitNetwork {
  public:

@@ -2,8 +2,8 @@
 // change results: no sentence sees a padding row, and the gradients of padding rows are 0.
 #pragma once
 
-#include <compare>
 #include <cstdint>
+#include <vector>
 
 #include "engine/model/ready_batch.h"
 
@@ -15,7 +15,7 @@ struct Bucket {
   int64_t spans = 0;                                     // attention spans; more than there are sentences
   int64_t max_source_length = 0, max_target_length = 0;  // powers of two, as the position tables
 
-  auto operator<=>(const Bucket&) const = default;
+  std::vector<int64_t> sizes() const { return {source_rows, target_rows, spans, max_source_length, max_target_length}; }
 };
 
 /// The bucket of a batch, a function of its sizes alone. Rows are rounded up by at most 1/16 (for small batches by at
@@ -37,12 +37,8 @@ ReadyBatch padded(ReadyBatch batch, const Bucket& bucket);
 /// with the same sizes for the same bucket.
 template <class F>
 void for_each_part(const ReadyBatch& batch, F&& f) {
-  for (const PackedRows* side : {&batch.source, &batch.target}) {
-    f(side->tokens);
-    f(side->positions);
-    f(side->sentence_ids);
-    f(side->by_token);
-  }
+  for_each_part(batch.source, f);
+  for_each_part(batch.target, f);
   f(batch.labels);
   f(batch.source_spans.spans);
   f(batch.target_spans.spans);

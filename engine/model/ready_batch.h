@@ -15,7 +15,7 @@ struct ReadyBatch {
   std::vector<int32_t> labels = {};  // [target T] columns of the logits; negative: the row is left out of the loss
   AttentionSpans source_spans = {}, target_spans = {}, cross_spans = {};
 
-  int64_t tokens() const;  // number of labels in the loss
+  int64_t row_count() const { return source.row_count() + target.row_count(); }
 };
 
 }  // namespace tearless::engine

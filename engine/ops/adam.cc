@@ -14,11 +14,11 @@ namespace tearless::engine {
 
 double global_norm(const at::Tensor& gradients) {
   assert(gradients.is_contiguous() && gradients.scalar_type() == at::kFloat);
-  if (!has_kernels(gradients)) return std::sqrt(gradients.to(at::kDouble).square().sum().item<double>());
+  const auto squared_norm = optimiser_kernels_for(gradients).squared_norm;
+  if (!squared_norm) return std::sqrt(gradients.to(at::kDouble).square().sum().item<double>());
   const at::Tensor sum = at::empty({1}, gradients.options().dtype(at::kDouble));
-  optimiser_kernels_for(gradients).squared_norm(
-      {.size = gradients.numel(), .gradients = read<float>(gradients), .sum = write<double>(sum)},
-      stream_for(gradients));
+  squared_norm({.size = gradients.numel(), .gradients = read<float>(gradients), .sum = write<double>(sum)},
+               stream_for(gradients));
   return std::sqrt(sum.item<double>());
 }
 
@@ -45,7 +45,8 @@ Adam adam_call(const AdamStep& step, const at::Tensor& gradients, const at::Tens
 void adam_step(const AdamStep& step, double gradient_norm, at::Tensor& gradients, at::Tensor& parameters,
                at::Tensor& first_moment, at::Tensor& second_moment) {
   const double clip = step.clip_norm > 0 ? std::min(1.0, step.clip_norm / (gradient_norm + 1e-6)) : 1.0;
-  if (!has_kernels(parameters)) {
+  const auto adam = optimiser_kernels_for(parameters).adam;
+  if (!adam) {
     const double t = static_cast<double>(step.update);
     const double step_size = step.learning_rate / (1 - std::pow(step.beta1, t));
     const double root_correction = std::sqrt(1 - std::pow(step.beta2, t));
@@ -61,7 +62,7 @@ void adam_step(const AdamStep& step, double gradient_norm, at::Tensor& gradients
   call.clip = static_cast<float>(clip);
   call.step_size = corrections.step_size;
   call.inverse_sqrt_correction2 = corrections.inverse_sqrt_correction2;
-  optimiser_kernels_for(parameters).adam(call, stream_for(parameters));
+  adam(call, stream_for(parameters));
 }
 
 }  // namespace tearless::engine

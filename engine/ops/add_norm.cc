@@ -13,6 +13,10 @@ bool does_nothing(const NormOp& norm) {
   return norm.row && norm.row->denominator == RowNorm::Denominator::kOne && !norm.row->centred && !norm.gain;
 }
 
+bool has_fused(const Tape& tape, const Value& x) {
+  return fast(tape, x.data(), [](const auto& kernels) { return kernels.add_norm && kernels.add_norm_backward; });
+}
+
 Value norm_by_formula(Tape& tape, const Value& x, const NormOp& norm) {
   return tape.by_formula({x, norm.gain, norm.bias},
                          [norm](const std::vector<at::Tensor>& in) { return norm.formula(in[0], in[1], in[2]); });
@@ -102,7 +106,7 @@ Normed fused(Tape& tape, const Value& residual, const Value& y, const Dropout& d
 
 Normed add_norm(Tape& tape, const Value& residual, const Value& y, const Dropout& dropout, const PackedRows& rows,
                 const NormOp& norm) {
-  if (tape.fast(residual.data()) && norm.row && !does_nothing(norm)) {
+  if (has_fused(tape, residual) && norm.row && !does_nothing(norm)) {
     return fused(tape, residual, y, dropout, &rows, &norm);
   }
   const Value sum = add_dropped(tape, residual, y, dropout, rows);
@@ -111,12 +115,12 @@ Normed add_norm(Tape& tape, const Value& residual, const Value& y, const Dropout
 
 Value norm_rows(Tape& tape, const Value& x, const NormOp& norm) {
   if (does_nothing(norm)) return x;
-  if (!norm.row || !tape.fast(x.data())) return norm_by_formula(tape, x, norm);
+  if (!norm.row || !has_fused(tape, x)) return norm_by_formula(tape, x, norm);
   return fused(tape, x, {}, Dropout::off(), nullptr, &norm).normed;
 }
 
 Value add_dropped(Tape& tape, const Value& residual, const Value& y, const Dropout& dropout, const PackedRows& rows) {
-  if (!tape.fast(residual.data())) return add_by_formula(tape, residual, y, dropout, rows);
+  if (!has_fused(tape, residual)) return add_by_formula(tape, residual, y, dropout, rows);
   return fused(tape, residual, y, dropout, &rows, nullptr).sum;
 }
 

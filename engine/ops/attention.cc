@@ -63,16 +63,6 @@ at::Tensor attention_formula(const at::Tensor& q, const at::Tensor& k, const at:
   return at::cat(rows);
 }
 
-struct Limits {
-  int64_t widest_head;
-  bool reads_key_rows;
-};
-Limits limits_of_kernels(const at::Tensor& x) {
-  Limits limits{};
-  with_kernels(x, [&](const auto& kernels, void*) { limits = {kernels.widest_head, kernels.reads_key_rows}; });
-  return limits;
-}
-
 /// A contiguous copy of the rows listed in key_rows.
 ColumnSlice gathered(const ColumnSlice& columns, const std::vector<int32_t>& key_rows) {
   const at::Tensor& rows = columns.rows.data();
@@ -157,9 +147,11 @@ void AttentionSpans::add(const AttentionSpan& span) {
 
 Value attention(Tape& tape, const ColumnSlice& q, const ColumnSlice& k, const ColumnSlice& v, int64_t d_model,
                 int64_t heads, const AttentionSpans& spans, const Dropout& dropout) {
-  const bool fast = tape.fast(q.rows.data());
-  const Limits limits = fast ? limits_of_kernels(q.rows.data()) : Limits{};
-  if (!fast || d_model / heads > limits.widest_head) {
+  const int64_t d_head = d_model / heads;
+  if (!fast(tape, q.rows.data(), [d_head](const auto& kernels) {
+        return kernels.attention && kernels.attention_backward && kernels.attention_saved_size &&
+               d_head <= kernels.widest_head;
+      })) {
     return tape.by_formula({q.rows, k.rows, v.rows}, [&](const std::vector<at::Tensor>& in) {
       return attention_formula(in[0].slice(1, q.column, q.column + d_model),
                                in[1].slice(1, k.column, k.column + d_model),
@@ -167,13 +159,13 @@ Value attention(Tape& tape, const ColumnSlice& q, const ColumnSlice& k, const Co
     });
   }
   assert(spans.key_rows.empty() || !tape.recording());
-  if (!spans.key_rows.empty() && !limits.reads_key_rows) {
+  if (!spans.key_rows.empty() &&
+      !kernels_have(q.rows.data(), [](const auto& kernels) { return kernels.reads_key_rows; })) {
     AttentionSpans plain = spans;
     plain.key_rows.clear();
     return attention(tape, q, gathered(k, spans.key_rows), gathered(v, spans.key_rows), d_model, heads, plain, dropout);
   }
   if (TapeProfile* profile = tape.profile()) profile->attention_multiply_adds += 2 * d_model * seen_pairs(spans);
-  const int64_t d_head = d_model / heads;
   const auto options = q.rows.data().options();
   const std::vector<int64_t> shape = {q.rows.data().size(0), d_model};
   const Value out(spans.padded ? at::zeros(shape, options) : at::empty(shape, options));

@@ -3,8 +3,6 @@
 #include <ATen/ops/from_blob.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 
-#include <cassert>
-
 #include "base/error.h"
 #include "engine/ops/matmul.h"
 
@@ -36,6 +34,14 @@ Backend cuda;
 const Backend*& chosen() {
   static const Backend* backend = widest();
   return backend;
+}
+
+const Backend& backend_for(const at::Tensor& x) { return x.device().is_cpu() ? cpu_backend() : cuda; }
+
+template <class Table>
+const Table& table_or_none(const Table* table) {
+  static constexpr Table kNone{};
+  return table ? *table : kNone;
 }
 
 }  // namespace
@@ -80,14 +86,7 @@ void use_cpu_backend(const Backend& backend) { chosen() = &backend; }
 
 void use_cuda_backend(const Backend& backend) { cuda = backend; }
 
-bool has_kernels(const at::Tensor& x) {
-  const bool narrow = x.scalar_type() == at::kBFloat16;
-  if (x.device().is_cpu()) return !narrow || cpu_backend().bf16_kernels;
-  return x.device().is_cuda() &&
-         (narrow ? cuda.bf16_kernels != nullptr : cuda.float_kernels && x.scalar_type() == at::kFloat);
-}
-
-CaptureGraph capture_for(const at::Tensor& x) { return x.device().is_cpu() ? cpu_backend().capture : cuda.capture; }
+CaptureGraph capture_for(const at::Tensor& x) { return backend_for(x).capture; }
 
 void* stream_for(const at::Tensor& x) {
   if (x.device().is_cpu()) return nullptr;
@@ -106,24 +105,19 @@ at::Tensor copy_to_device(const void* host, int64_t bytes, const at::Tensor& lik
 
 template <>
 const Kernels<float>& kernels_for<float>(const at::Tensor& x) {
-  return x.device().is_cpu() ? *cpu_backend().float_kernels : *cuda.float_kernels;
+  return table_or_none(backend_for(x).float_kernels);
 }
 template <>
 const Kernels<bf16>& kernels_for<bf16>(const at::Tensor& x) {
-  return x.device().is_cpu() ? *cpu_backend().bf16_kernels : *cuda.bf16_kernels;
+  return table_or_none(backend_for(x).bf16_kernels);
 }
 template <>
-const Kernels<double>& kernels_for<double>([[maybe_unused]] const at::Tensor& x) {
-  assert(x.device().is_cpu());
-  return *cpu_backend().double_kernels;
+const Kernels<double>& kernels_for<double>(const at::Tensor& x) {
+  return table_or_none(backend_for(x).double_kernels);
 }
 
-const SearchKernels& search_kernels_for(const at::Tensor& x) {
-  return x.device().is_cpu() ? *cpu_backend().search : *cuda.search;
-}
+const SearchKernels& search_kernels_for(const at::Tensor& x) { return table_or_none(backend_for(x).search); }
 
-const OptimiserKernels& optimiser_kernels_for(const at::Tensor& x) {
-  return x.device().is_cpu() ? *cpu_backend().optimiser : *cuda.optimiser;
-}
+const OptimiserKernels& optimiser_kernels_for(const at::Tensor& x) { return table_or_none(backend_for(x).optimiser); }
 
 }  // namespace tearless::engine

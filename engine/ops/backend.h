@@ -1,6 +1,6 @@
 // Which kernels run: on CPU tensors those of the widest instruction set that the processor supports, on CUDA tensors
-// those of libtearless_cuda.so, once it is loaded (engine/cuda/cuda_library.h). An operation asks Tape::fast(), then
-// calls with_kernels(); where a device has no kernels it runs by its formula instead.
+// those of libtearless_cuda.so, once it is loaded (engine/cuda/cuda_library.h). An operation asks fast() for its
+// kernels, then calls with_kernels(); where a device does not have them all it runs by its formula instead.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -52,8 +52,6 @@ void use_cpu_backend(const Backend& backend);
 /// their formulas.
 void use_cuda_backend(const Backend& backend);
 
-/// True where there are kernels for x's device and type.
-bool has_kernels(const at::Tensor& x);
 /// CUDA graph capture for x's device; null where it has none.
 CaptureGraph capture_for(const at::Tensor& x);
 
@@ -66,7 +64,7 @@ void* stream_for(const at::Tensor& x);
 /// Copies `bytes` bytes of host memory to like's device, as a tensor of bytes.
 at::Tensor copy_to_device(const void* host, int64_t bytes, const at::Tensor& like);
 
-/// The tables of kernels for x's device. REQUIRES: has_kernels(x); for search kernels also that the device has them.
+/// The tables of kernels for x's device; empty ones, all null, where the device has none.
 template <class T>
 const Kernels<T>& kernels_for(const at::Tensor& x);
 const OptimiserKernels& optimiser_kernels_for(const at::Tensor& x);
@@ -104,12 +102,27 @@ class DropoutCountersOnDevice {
   OnDevice<int32_t> positions_, sentence_ids_;
 };
 
-/// Calls f(kernels, stream) with the Kernels<T> for x's element type and device. REQUIRES: has_kernels(x).
+/// Calls f(kernels, stream) with the Kernels<T> for x's element type and device.
 template <class F>
 void with_kernels(const at::Tensor& x, F&& f) {
   if (x.scalar_type() == at::kDouble) return f(kernels_for<double>(x), stream_for(x));
   if (x.scalar_type() == at::kBFloat16) return f(kernels_for<bf16>(x), stream_for(x));
   f(kernels_for<float>(x), stream_for(x));
+}
+
+/// Whether has(kernels), with the Kernels<T> for x's element type and device.
+template <class Has>
+bool kernels_have(const at::Tensor& x, Has&& has) {
+  if (x.scalar_type() == at::kDouble) return has(kernels_for<double>(x));
+  if (x.scalar_type() == at::kBFloat16) return has(kernels_for<bf16>(x));
+  return has(kernels_for<float>(x));
+}
+
+/// Whether an operation on x is to run by the kernels that has(kernels) asks for: on a tape of Ops::kFast, where x's
+/// device has them all. An operation asks for the kernel of its backward too.
+template <class Has>
+bool fast(const Tape& tape, const at::Tensor& x, Has&& has) {
+  return tape.ops() == Tape::Ops::kFast && kernels_have(x, has);
 }
 
 /// Options for the statistics and sums of an operation on x: fp32 where x is bf16, else x's type (kernels.h: Wide).

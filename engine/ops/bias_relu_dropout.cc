@@ -8,7 +8,8 @@
 namespace tearless::engine {
 
 Value bias_relu_dropout(Tape& tape, const Value& x, const Value& bias, const Dropout& dropout, const PackedRows& rows) {
-  if (!tape.fast(x.data())) {
+  if (!fast(tape, x.data(),
+            [](const auto& kernels) { return kernels.bias_relu_dropout && kernels.bias_relu_dropout_backward; })) {
     return tape.by_formula({x, bias}, [&rows, dropout](const std::vector<at::Tensor>& in) {
       const at::Tensor h = at::relu(in[1].defined() ? in[0] + in[1] : in[0]);
       return dropout.active() ? h * keep_scale_tensor(dropout, rows, h.size(1), h) : h;

@@ -52,7 +52,7 @@ Value embedding(Tape& tape, const Value& table, const PackedRows& rows, const at
   const int64_t count = rows.row_count();
   const int64_t width = table.data().size(1);
   const Value out(at::empty({count, width}, table.data().options().dtype(type)));
-  if (!tape.fast(out.data())) {
+  if (!fast(tape, out.data(), [](const auto& kernels) { return kernels.embedding && kernels.embedding_backward; })) {
     const auto formula = [&rows, positions, scale, dropout](const std::vector<at::Tensor>& in) {
       return embedding_formula(in[0], rows, positions, scale, dropout);
     };

@@ -378,28 +378,29 @@ struct AdamOnDevice {
   uint16_t* theta_bf16 = nullptr;
 };
 
-/// The kernels of one backend for one type of activations. `stream`: a cudaStream_t; ignored by the CPU kernels. CUDA
-/// kernels are launched asynchronously: every pointer is to device memory and must stay valid until the stream is done.
+/// The kernels of one backend for one type of activations; null where it has none: the operation then runs by its
+/// formula. `stream`: a cudaStream_t; ignored by the CPU kernels. CUDA kernels are launched asynchronously: every
+/// pointer is to device memory and must stay valid until the stream is done.
 template <class T>
 struct Kernels {
-  void (*add_norm)(const AddNorm<T>&, void* stream);
-  void (*add_norm_backward)(const AddNormBackward<T>&, void* stream);
-  void (*bias_relu_dropout)(const BiasReluDropout<T>&, void* stream);
-  void (*bias_relu_dropout_backward)(const BiasReluDropoutBackward<T>&, void* stream);
+  void (*add_norm)(const AddNorm<T>&, void* stream) = nullptr;
+  void (*add_norm_backward)(const AddNormBackward<T>&, void* stream) = nullptr;
+  void (*bias_relu_dropout)(const BiasReluDropout<T>&, void* stream) = nullptr;
+  void (*bias_relu_dropout_backward)(const BiasReluDropoutBackward<T>&, void* stream) = nullptr;
   /// Elements of Attention::saved for these spans, which are in host memory.
-  int64_t (*attention_saved_size)(const AttentionSpan* spans, int64_t span_count, int64_t heads);
-  void (*attention)(const Attention<T>&, void* stream);
-  void (*attention_backward)(const AttentionBackward<T>&, void* stream);
-  void (*cross_entropy)(const CrossEntropy<T>&, void* stream);
-  void (*embedding)(const Embedding<T>&, void* stream);
-  void (*embedding_backward)(const EmbeddingBackward<T>&, void* stream);
-  void (*column_sums)(const ColumnSums<T>&, void* stream);
-  void (*span_means)(const SpanMeans<T>&, void* stream);
-  void (*span_means_backward)(const SpanMeansBackward<T>&, void* stream);
-  void (*patches)(const Patches<T>&, void* stream);
-  void (*patches_backward)(const PatchesBackward<T>&, void* stream);
-  void (*max_pool)(const MaxPool<T>&, void* stream);
-  void (*max_pool_backward)(const MaxPoolBackward<T>&, void* stream);
+  int64_t (*attention_saved_size)(const AttentionSpan* spans, int64_t span_count, int64_t heads) = nullptr;
+  void (*attention)(const Attention<T>&, void* stream) = nullptr;
+  void (*attention_backward)(const AttentionBackward<T>&, void* stream) = nullptr;
+  void (*cross_entropy)(const CrossEntropy<T>&, void* stream) = nullptr;
+  void (*embedding)(const Embedding<T>&, void* stream) = nullptr;
+  void (*embedding_backward)(const EmbeddingBackward<T>&, void* stream) = nullptr;
+  void (*column_sums)(const ColumnSums<T>&, void* stream) = nullptr;
+  void (*span_means)(const SpanMeans<T>&, void* stream) = nullptr;
+  void (*span_means_backward)(const SpanMeansBackward<T>&, void* stream) = nullptr;
+  void (*patches)(const Patches<T>&, void* stream) = nullptr;
+  void (*patches_backward)(const PatchesBackward<T>&, void* stream) = nullptr;
+  void (*max_pool)(const MaxPool<T>&, void* stream) = nullptr;
+  void (*max_pool_backward)(const MaxPoolBackward<T>&, void* stream) = nullptr;
   /// The largest d_head that attention and attention_backward accept; wider heads run by their formula.
   int64_t widest_head = INT64_MAX;
   /// Whether attention supports Attention::key_rows; if not, the caller gathers the rows first.
@@ -408,12 +409,12 @@ struct Kernels {
 };
 /// The kernels of beam search besides Kernels::best_tokens.
 struct SearchKernels {
-  void (*beam_step)(const BeamStep&, void* stream);
+  void (*beam_step)(const BeamStep&, void* stream) = nullptr;
 };
 /// The optimiser's kernels: fp32 whatever the type of activations.
 struct OptimiserKernels {
-  void (*squared_norm)(const SquaredNorm&, void* stream);
-  void (*adam)(const Adam&, void* stream);
+  void (*squared_norm)(const SquaredNorm&, void* stream) = nullptr;
+  void (*adam)(const Adam&, void* stream) = nullptr;
   void (*adam_on_device)(const AdamOnDevice&, void* stream) = nullptr;  // CUDA only
 };
 

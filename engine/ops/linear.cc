@@ -14,7 +14,7 @@
 namespace tearless::engine {
 
 void add_column_sums(const at::Tensor& rows, at::Tensor& sum) {
-  if (!has_kernels(rows)) {
+  if (!kernels_have(rows, [](const auto& kernels) { return kernels.column_sums; })) {
     sum.add_(rows.to(sum.scalar_type()).sum(0));
     return;
   }

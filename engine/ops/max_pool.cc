@@ -19,7 +19,7 @@ Value max_pool(Tape& tape, const Value& x, const ImageShape& image) {
   assert(pooled.height >= 1 && pooled.width >= 1);
   assert(x.data().size(0) == images * image.pixels() && x.data().size(1) == image.channels);
   const std::vector<int64_t> shape = {images * pooled.pixels(), image.channels};
-  if (!tape.fast(x.data())) {
+  if (!fast(tape, x.data(), [](const auto& kernels) { return kernels.max_pool && kernels.max_pool_backward; })) {
     return tape.by_formula({x}, [&](const std::vector<at::Tensor>& in) {
       const at::Tensor channels_first =
           in[0].view({images, image.height, image.width, image.channels}).permute({0, 3, 1, 2});

@@ -42,6 +42,21 @@ inline PackedRows rows_without_tokens(std::span<const int32_t> ids, int32_t coun
   return rows;
 }
 
+/// Calls f(vector) for every vector of rows_without_tokens() that kernels read.
+template <class F>
+void for_each_counter(const PackedRows& rows, F&& f) {
+  f(rows.positions);
+  f(rows.sentence_ids);
+}
+
+/// The same for rows of tokens.
+template <class F>
+void for_each_part(const PackedRows& rows, F&& f) {
+  f(rows.tokens);
+  f(rows.by_token);
+  for_each_counter(rows, f);
+}
+
 /// A training batch. Source sentences end with EOS. Target inputs are BOS y₁ … y_n, labels y₁ … y_n EOS (same offsets).
 struct PackedBatch {
   PackedRows source;

@@ -20,7 +20,7 @@ Value patches(Tape& tape, const Value& x, const ImageShape& image, int64_t size)
   assert(size >= 1 && windows.height >= 1 && windows.width >= 1);
   assert(x.data().size(0) == images * image.pixels() && x.data().size(1) == image.channels);
   const std::vector<int64_t> shape = {images * windows.pixels(), windows.channels};
-  if (!tape.fast(x.data())) {
+  if (!fast(tape, x.data(), [](const auto& kernels) { return kernels.patches && kernels.patches_backward; })) {
     return tape.by_formula({x}, [&](const std::vector<at::Tensor>& in) {
       return in[0]
           .view({images, image.height, image.width, image.channels})

@@ -13,7 +13,7 @@ namespace tearless::engine {
 
 Value span_means(Tape& tape, const Value& x, const AttentionSpans& spans) {
   assert(spans.key_rows.empty());
-  if (!tape.fast(x.data())) {
+  if (!fast(tape, x.data(), [](const auto& kernels) { return kernels.span_means && kernels.span_means_backward; })) {
     return tape.by_formula({x}, [&](const std::vector<at::Tensor>& in) {
       std::vector<at::Tensor> means;
       for (const AttentionSpan& s : spans.spans) {

@@ -6,8 +6,6 @@
 
 #include <utility>
 
-#include "engine/ops/backend.h"
-
 namespace tearless::engine {
 
 double TapeProfile::operations_needed() const {
@@ -52,8 +50,6 @@ at::Tensor& Value::grad_buffer() const {
   if (!node_->grad.defined()) node_->grad = at::zeros_like(node_->data);
   return node_->grad;
 }
-
-bool Tape::fast(const at::Tensor& x) const { return ops_ == Ops::kFast && has_kernels(x); }
 
 void Tape::record(const char* operation, std::function<void()> backward) {
   if (!recording()) return;

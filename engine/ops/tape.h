@@ -89,15 +89,14 @@ class Tape {
     kForward,    // evaluation and decoding: nothing is saved for backward
   };
   enum class Ops {
-    kFast,       // hand-written kernels where the device has them
+    kFast,       // hand-written kernels where the device has them (backend.h: fast())
     kReference,  // every operation by its formula: the reference implementation
   };
 
   explicit Tape(Kind kind, Ops ops = Ops::kFast) : kind_(kind), ops_(ops) {}
 
   bool recording() const { return kind_ == Kind::kRecording; }
-  /// Whether an operation on x is to use a kernel: Ops::kFast, and there are kernels for x's device and type.
-  bool fast(const at::Tensor& x) const;
+  Ops ops() const { return ops_; }
 
   /// Appends an operation that has run; does nothing unless recording(). `operation` is its name in profiles and must
   /// outlive the tape. `backward` reads the gradients of the outputs and adds to those of the inputs.

@@ -7,7 +7,6 @@
 #include "base/hash.h"
 #include "base/run_directory.h"
 #include "base/words.h"
-#include "engine/data/raw_files.h"
 #include "engine/train/memory_estimate.h"
 
 namespace tearless::engine {
@@ -45,11 +44,15 @@ std::string shape_of(const RunOptions& options, std::string_view canonical) {
   return sha256(text).substr(0, 16);
 }
 
-json checksums_of(const std::vector<TaskKind::Files>& data) {
+/// The checksum of each file, by the setting that names it and the file's ending.
+json checksums_of(const DataFiles& files) {
   json checksums = json::object();
-  for (const TaskKind::Files& files : data) {
-    json& of_key = checksums[files.key];
-    for (const std::string& ending : files.endings) of_key[ending] = files_sha256(std::array{files.path + ending});
+  for (const DataSet& set : files.sets) {
+    for (const DataSetting& setting : set.settings) {
+      for (const std::string& ending : setting.endings) {
+        checksums[setting.key][ending] = files_sha256(std::array{*setting.path + ending}, files.expected);
+      }
+    }
   }
   return checksums;
 }
@@ -62,7 +65,8 @@ void put_identity(json& answer, RunOptions& options) {
 }
 
 json answer_for(RunOptions& options) {
-  const std::string waiting_for = options.task->missing_data();
+  const DataFiles files = options.task->data_files();
+  const std::string waiting_for = files.missing();
   json answer = {{"state", waiting_for.empty() ? "ready" : "waiting_data"},
                  {"waiting_for", waiting_for},
                  {"parameters", nullptr},
@@ -72,8 +76,8 @@ json answer_for(RunOptions& options) {
                  {"device", options.run.device == ExecutionOptions::Device::kCuda ? "cuda" : "cpu"},
                  {"threads", options.run.threads}};
   if (waiting_for.empty()) {
-    options.task->fingerprint();
-    answer["data"] = checksums_of(options.task->data_files());
+    files.fingerprint();
+    answer["data"] = checksums_of(files);
     if (const auto size = options.task->size()) {
       answer["parameters"] = size->parameters;
       answer["memory_bytes"] = estimated_memory_bytes(options.run, size->parameters, size->saved_numbers);

@@ -101,10 +101,13 @@ RunOptions read_run_options(const WrittenSettings& written, const fs::path& fold
   } catch (const UserError& error) {
     fail("{}: {}", written.name, error.what());
   }
-  for (const auto& [key, path] : options.task->paths()) {
-    if (path->empty()) continue;
-    const auto own = folders.find(key);
-    *path = fs::absolute((own == folders.end() ? folder : fs::path(own->second)) / *path).lexically_normal().string();
+  for (const DataSet& set : options.task->data_files().sets) {
+    for (const DataSetting& setting : set.settings) {
+      std::string& path = *setting.path;
+      if (path.empty()) continue;
+      const auto own = folders.find(setting.key);
+      path = fs::absolute((own == folders.end() ? folder : fs::path(own->second)) / path).lexically_normal().string();
+    }
   }
   return options;
 }

@@ -32,4 +32,10 @@ std::string ClassPredictions::lines(std::span<const std::string> names) const {
   return text;
 }
 
+FinalScores final_class_scores(const ClassPredictions& dev, const ClassPredictions& test,
+                               std::span<const std::string> names) {
+  return {.numbers = test.scores("test"),
+          .files = {{"outputs/dev.classes", dev.lines(names)}, {"outputs/test.classes", test.lines(names)}}};
+}
+
 }  // namespace tearless::engine

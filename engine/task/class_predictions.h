@@ -30,4 +30,8 @@ class ClassPredictions {
   double nll_ = 0;  // Σ -log p(label)
 };
 
+/// The scores of the test set and the classes of both. The scores of dev are known from the evaluation.
+FinalScores final_class_scores(const ClassPredictions& dev, const ClassPredictions& test,
+                               std::span<const std::string> names);
+
 }  // namespace tearless::engine

@@ -4,8 +4,6 @@
 
 #include <utility>
 
-#include "engine/task/sentence_batch.h"
-#include "engine/train/execution.h"
 #include "engine/train/stop_request.h"
 
 namespace tearless::engine {
@@ -41,23 +39,6 @@ void ClassifyKind::describe_own(SettingsVisitor& v) {
 
 void ClassifyKind::check_consistent(const TrainOptions&) const { engine::check_consistent(options.model); }
 
-std::vector<std::pair<const char*, std::string*>> ClassifyKind::paths() {
-  return {{"data.train", &options.data.train}, {"data.dev", &options.data.dev}, {"data.test", &options.data.test}};
-}
-
-std::string ClassifyKind::missing_data() const { return missing_corpus(options.data); }
-
-void ClassifyKind::fingerprint() { engine::fingerprint(options.data); }
-
-std::vector<TaskKind::Files> ClassifyKind::data_files() const {
-  if (options.data.form == LabelledForm::kClassFiles) {
-    return {{"data.train", options.data.train, class_endings(options.data)}};
-  }
-  return {{"data.train", options.data.train, {""}},
-          {"data.dev", options.data.dev, {""}},
-          {"data.test", options.data.test, {""}}};
-}
-
 std::optional<TaskKind::Size> ClassifyKind::size() const {
   const auto data = labelled_tokens(options.data, options.text, [](const std::string&) {});
   const int64_t parameters = parameter_count(options.model, data->vocabulary_size(), data->class_count());
@@ -83,31 +64,19 @@ std::unique_ptr<Task> ClassifyKind::make(const TrainOptions& train, const Execut
 
 Classify::Classify(const ClassifyOptions& options, const TrainOptions& train, const ExecutionOptions& execution,
                    std::shared_ptr<const LabelledTokens> data)
-    : options_(options),
-      train_(train),
-      execution_(execution),
+    : TaskOf(options, train, execution),
       data_(std::move(data)),
-      parameters_(train.seed_for_init(), device_of(execution), row_precision(execution)),
       model_(parameters_, options.model, data_->vocabulary_size(), data_->class_count(), train.seed_for_dropout()) {
   parameters_.allocate();
 }
 
-int64_t Classify::start_pass(int64_t pass) {
-  batches_ = cut_labelled_batches(data_->train.lines, options_.batch.tokens, train_.seed_for_order(), pass);
-  return static_cast<int64_t>(batches_.size());
+std::vector<Classify::Examples> Classify::cut(int64_t pass) const {
+  return cut_labelled_batches(data_->train.lines, options_.batch.tokens, train_.seed_for_order(), pass);
 }
 
-std::unique_ptr<Batch> Classify::ready(int64_t index, uint32_t update) {
-  return ready_sentences(batches_[static_cast<size_t>(index)], update);
-}
-
-std::unique_ptr<Batch> Classify::ready_sentences(const SentenceIds& sentences, uint32_t update) const {
-  LabelledBatch packed = pack(data_->train, sentences);
-  return std::make_unique<SentenceBatch>(model_.ready(packed.rows, std::move(packed.labels), update));
-}
-
-LossSums Classify::loss(const ForwardContext& context, const Batch& batch) {
-  return loss_sums(model_.loss(context, SentenceBatch::in(batch), train_.label_smoothing));
+ReadySentences Classify::ready_examples(const Examples& examples, uint32_t update) const {
+  LabelledBatch packed = pack(data_->train, examples);
+  return model_.ready(packed.rows, std::move(packed.labels), update);
 }
 
 ClassPredictions Classify::predictions(const LabelledLines& set) const {
@@ -125,12 +94,7 @@ ClassPredictions Classify::predictions(const LabelledLines& set) const {
 NamedNumbers Classify::evaluate() { return predictions(data_->dev).scores("dev"); }
 
 FinalScores Classify::final_scores() {
-  const ClassPredictions dev = predictions(data_->dev), test = predictions(data_->test);
-  FinalScores scores{.numbers = test.scores("test"),  // those of dev are known from the evaluation
-                     .files = {{"outputs/dev.classes", dev.lines(data_->classes)},
-                               {"outputs/test.classes", test.lines(data_->classes)}}};
-  for (const auto& [name, length] : learned_lengths(parameters_)) scores.numbers[name] = length;
-  return scores;
+  return final_class_scores(predictions(data_->dev), predictions(data_->test), data_->classes);
 }
 
 }  // namespace tearless::engine

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "engine/train/execution.h"
 #include "engine/train/stop_request.h"
 
 namespace tearless::engine {
@@ -14,40 +13,12 @@ namespace {
 /// Batch size of evaluations. Not a setting: the cut may change the last bits of a sum.
 constexpr int64_t kEvaluationImages = 200;
 
-class ImageBatch final : public Batch {
- public:
-  /// `full`: the number of images of every batch of a pass but the last.
-  ImageBatch(ReadyImages batch, int64_t full) : batch_(std::move(batch)), images_(batch_.image_count()), full_(full) {}
-
-  int64_t rows() const override { return images_; }
-  int64_t predictions() const override { return images_; }
-  // Only the last batch of a pass has padding.
-  std::vector<int64_t> bucket() const override { return {full_}; }
-  void pad() override { batch_ = padded(std::move(batch_), full_); }
-  std::vector<Part> parts() const override {
-    std::vector<Part> parts;
-    const auto add = [&](const auto& part) { parts.push_back({part.data(), part.size() * sizeof part[0]}); };
-    add(batch_.pixels);
-    for (const PackedRows* rows : {&batch_.conv1, &batch_.conv2, &batch_.fc1}) {
-      add(rows->positions);
-      add(rows->sentence_ids);
-    }
-    add(batch_.labels);
-    return parts;
-  }
-
-  const ReadyImages& ready() const { return batch_; }
-
- private:
-  ReadyImages batch_;
-  int64_t images_;  // without padding
-  int64_t full_;
-};
-
-/// Throws UserError for files that are missing, or are not those that the run was planned with.
-void require_files(const DigitsOptions& data) {
-  if (const std::string missing = missing_digits(data); !missing.empty()) fail("{}", missing);
-  if (!data.train_sha256.empty() && !data.test_sha256.empty()) verify_fingerprint(data);
+/// Throws UserError also for files that are missing, or are not those that the run was planned with.
+Digits read_planned(DigitsOptions data) {
+  const DataFiles files = data_files(data);
+  files.require();
+  files.check();
+  return read_digits(data);
 }
 
 }  // namespace
@@ -77,24 +48,6 @@ void DigitsKind::check_consistent(const TrainOptions& train) const {
   }
 }
 
-std::vector<std::pair<const char*, std::string*>> DigitsKind::paths() {
-  return {{"data.train_images", &options.data.train_images},
-          {"data.train_labels", &options.data.train_labels},
-          {"data.test_images", &options.data.test_images},
-          {"data.test_labels", &options.data.test_labels}};
-}
-
-std::string DigitsKind::missing_data() const { return missing_digits(options.data); }
-
-void DigitsKind::fingerprint() { engine::fingerprint(options.data); }
-
-std::vector<TaskKind::Files> DigitsKind::data_files() const {
-  return {{"data.train_images", options.data.train_images, {""}},
-          {"data.train_labels", options.data.train_labels, {""}},
-          {"data.test_images", options.data.test_images, {""}},
-          {"data.test_labels", options.data.test_labels, {""}}};
-}
-
 std::optional<TaskKind::Size> DigitsKind::size() const {
   const DigitSizes images = read_digit_sizes(options.data);
   check_image_size(options.model, images.height, images.width);
@@ -105,8 +58,7 @@ std::optional<TaskKind::Size> DigitsKind::size() const {
 }
 
 std::string DigitsKind::prepare_data(const Say&) const {
-  require_files(options.data);
-  const Digits digits = read_digits(options.data);
+  const Digits digits = read_planned(options.data);
   return fmt::format("{}: {} training, {} dev, {} test images of {} × {} pixels; nothing needs a cache",
                      options.data.name, digits.train.size(), digits.dev.size(), digits.test.size(), digits.height,
                      digits.width);
@@ -114,8 +66,7 @@ std::string DigitsKind::prepare_data(const Say&) const {
 
 std::unique_ptr<Task> DigitsKind::make(const TrainOptions& train, const ExecutionOptions& execution,
                                        const Say& say) const {
-  require_files(options.data);
-  Digits digits = read_digits(options.data);
+  Digits digits = read_planned(options.data);
   check_image_size(options.model, digits.height, digits.width);
   const int64_t images = digits.train.size();
   auto task = std::make_unique<DigitsTask>(options, train, execution, std::move(digits));
@@ -127,18 +78,14 @@ std::unique_ptr<Task> DigitsKind::make(const TrainOptions& train, const Executio
 
 DigitsTask::DigitsTask(const DigitsTaskOptions& options, const TrainOptions& train, const ExecutionOptions& execution,
                        Digits digits)
-    : options_(options),
-      train_(train),
-      execution_(execution),
+    : TaskOf(options, train, execution),
       digits_(std::move(digits)),
-      parameters_(train.seed_for_init(), device_of(execution), row_precision(execution)),
       model_(parameters_, options.model, digits_.height, digits_.width, train.seed_for_dropout()) {
   parameters_.allocate();
 }
 
-int64_t DigitsTask::start_pass(int64_t pass) {
-  batches_ = cut_image_batches(digits_.train.size(), options_.batch, train_.seed_for_order(), pass);
-  return static_cast<int64_t>(batches_.size());
+std::vector<DigitsTask::Examples> DigitsTask::cut(int64_t pass) const {
+  return cut_image_batches(digits_.train.size(), options_.batch, train_.seed_for_order(), pass);
 }
 
 ReadyImages DigitsTask::ready_images(const DigitSet& set, const ImageIds& images) const {
@@ -146,18 +93,10 @@ ReadyImages DigitsTask::ready_images(const DigitSet& set, const ImageIds& images
   return model_.ready(std::move(batch.pixels), std::move(batch.labels), images);
 }
 
-std::unique_ptr<Batch> DigitsTask::ready(int64_t index, uint32_t /*update*/) {
-  return ready_batch(batches_[static_cast<size_t>(index)]);
-}
-
-std::unique_ptr<Batch> DigitsTask::ready_batch(const ImageIds& images) const {
-  const int64_t full = std::min(options_.batch.images, digits_.train.size());
-  return std::make_unique<ImageBatch>(ready_images(digits_.train, images), full);
-}
-
-LossSums DigitsTask::loss(const ForwardContext& context, const Batch& batch) {
-  const ReadyImages& ready = static_cast<const ImageBatch&>(batch).ready();
-  return loss_sums(model_.loss(context, ready, train_.label_smoothing));
+ReadyImages DigitsTask::ready_examples(const Examples& examples, uint32_t /*update*/) const {
+  ReadyImages ready = ready_images(digits_.train, examples);
+  ready.full = std::min(options_.batch.images, digits_.train.size());
+  return ready;
 }
 
 // --- evaluation ------------------------------------------------------------------------------------------------------
@@ -177,11 +116,7 @@ NamedNumbers DigitsTask::evaluate() { return predictions(digits_.dev).scores("de
 
 FinalScores DigitsTask::final_scores() {
   const std::vector<std::string> names = {"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"};
-  const ClassPredictions dev = predictions(digits_.dev), test = predictions(digits_.test);
-  FinalScores scores{.numbers = test.scores("test"),  // those of dev are known from the evaluation
-                     .files = {{"outputs/dev.classes", dev.lines(names)}, {"outputs/test.classes", test.lines(names)}}};
-  for (const auto& [name, length] : learned_lengths(parameters_)) scores.numbers[name] = length;
-  return scores;
+  return final_class_scores(predictions(digits_.dev), predictions(digits_.test), names);
 }
 
 }  // namespace tearless::engine

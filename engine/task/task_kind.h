@@ -16,10 +16,9 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
-#include <vector>
 
 #include "base/settings.h"
+#include "engine/data/raw_files.h"
 #include "engine/data/say.h"
 #include "engine/train/options.h"
 #include "engine/train/task.h"
@@ -40,32 +39,21 @@ class TaskKind {
   virtual void describe_own(SettingsVisitor& visitor) = 0;
   /// Throws UserError if settings contradict each other.
   virtual void check_consistent(const TrainOptions& train) const = 0;
-  /// The settings that are paths, as key and value: relative ones are made absolute.
-  virtual std::vector<std::pair<const char*, std::string*>> paths() = 0;
 
   // --- data
 
-  /// A sentence that names the first missing file and says how to get it; "" if no file is missing. Throws UserError if
-  /// a setting that names a file is not set.
-  virtual std::string missing_data() const = 0;
-  /// Fills in the checksums of the data files, which must exist.
-  virtual void fingerprint() = 0;
-  /// The data files, by the key of the setting in paths() that names them. A file's path is the value of that setting
-  /// and an ending, "" if the value is the whole path.
-  struct Files {
-    const char* key;
-    std::string path;                  // the value
-    std::vector<std::string> endings;  // one for each file
-  };
-  virtual std::vector<Files> data_files() const = 0;
+  /// The data files, by the settings that name them: those settings are paths, of which relative ones are made
+  /// absolute. Borrows this.
+  virtual DataFiles data_files() = 0;
   struct Size {
     int64_t parameters = 0;
     int64_t saved_numbers = 0;  // that training holds of a batch at a time: estimated_memory_bytes()
   };
-  /// The size of the model; nothing while it depends on data that is not prepared. After fingerprint().
+  /// The size of the model; nothing while it depends on data that is not prepared. After
+  /// DataFiles::fingerprint().
   virtual std::optional<Size> size() const = 0;
   /// Prepares the data in advance, as training would do first. Returns a sentence that describes it. After
-  /// fingerprint().
+  /// DataFiles::fingerprint().
   virtual std::string prepare_data(const Say& say) const = 0;
 
   /// Prepares the data and makes the task. Borrows this and both arguments: they must outlive the task.

@@ -5,9 +5,6 @@
 
 #include "engine/data/corpus.h"
 #include "engine/score/sentence_stats.h"
-#include "engine/task/transformer_batch.h"
-#include "engine/train/execution.h"
-#include "engine/train/stop_request.h"
 
 namespace tearless::engine {
 namespace {
@@ -35,21 +32,6 @@ void TranslateKind::describe_own(SettingsVisitor& v) {
 }
 
 void TranslateKind::check_consistent(const TrainOptions&) const { engine::check_consistent(options.model); }
-
-std::vector<std::pair<const char*, std::string*>> TranslateKind::paths() {
-  return {{"data.train", &options.data.train}, {"data.dev", &options.data.dev}, {"data.test", &options.data.test}};
-}
-
-std::string TranslateKind::missing_data() const { return missing_corpus(options.data); }
-
-void TranslateKind::fingerprint() { engine::fingerprint(options.data); }
-
-std::vector<TaskKind::Files> TranslateKind::data_files() const {
-  const std::vector<std::string> endings = corpus_endings(options.data);
-  return {{"data.train", options.data.train, endings},
-          {"data.dev", options.data.dev, endings},
-          {"data.test", options.data.test, endings}};
-}
 
 std::optional<TaskKind::Size> TranslateKind::size() const {
   const auto vocabulary = prepared_vocabulary_size(preparation_key(options.data, options.text));
@@ -82,11 +64,8 @@ double perplexity(double sum, int64_t tokens) {
 
 Translate::Translate(const TranslateOptions& options, const TrainOptions& train, const ExecutionOptions& execution,
                      Prepared prepared)
-    : options_(options),
-      train_(train),
-      execution_(execution),
+    : TaskOf(options, train, execution),
       prepared_(std::move(prepared)),
-      parameters_(train.seed_for_init(), device_of(execution), row_precision(execution)),
       model_(parameters_, options.model,
              OutputVocabulary::from(prepared_.vocabulary.in_target, options.model.mask_target_vocabulary),
              train.seed_for_dropout()),
@@ -94,18 +73,12 @@ Translate::Translate(const TranslateOptions& options, const TrainOptions& train,
   parameters_.allocate();
 }
 
-int64_t Translate::start_pass(int64_t pass) {
-  batches_ = cut_batches(prepared_.train, options_.batch, train_.seed_for_order(), pass);
-  return static_cast<int64_t>(batches_.size());
+std::vector<Translate::Examples> Translate::cut(int64_t pass) const {
+  return cut_batches(prepared_.train, options_.batch, train_.seed_for_order(), pass);
 }
 
-std::unique_ptr<Batch> Translate::ready(int64_t index, uint32_t update) {
-  return std::make_unique<TransformerBatch>(
-      model_.ready(pack(prepared_.train, batches_[static_cast<size_t>(index)]), update));
-}
-
-LossSums Translate::loss(const ForwardContext& context, const Batch& batch) {
-  return loss_sums(model_.loss(context, TransformerBatch::in(batch), train_.label_smoothing));
+ReadyBatch Translate::ready_examples(const Examples& examples, uint32_t update) const {
+  return model_.ready(pack(prepared_.train, examples), update);
 }
 
 NamedNumbers Translate::training_numbers(const LossSums& epoch) const {
@@ -126,7 +99,7 @@ NamedNumbers Translate::perplexities(const std::string& name, const ParallelToke
 
 std::vector<std::string> Translate::hypotheses(const ParallelTokens& set) {
   std::vector<std::string> lines;
-  for (const auto& tokens : translator_.translate(set, throw_if_stopped)) {
+  for (const auto& tokens : translations(set)) {
     lines.push_back(prepared_.to_text(tokens));
   }
   return lines;
@@ -169,7 +142,6 @@ FinalScores Translate::final_scores() {
   scores.numbers = perplexities("test", prepared_.test);
   translate("dev", prepared_.dev, prepared_.dev_reference);  // for its files; its score is known from the evaluation
   scores.numbers["test." + bleu_name()] = translate("test", prepared_.test, prepared_.test_reference);
-  for (const auto& [name, length] : learned_lengths(parameters_)) scores.numbers[name] = length;
   return scores;
 }
 

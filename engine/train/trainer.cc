@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/files.h"
+#include "engine/model/scope.h"
 #include "engine/ops/memory.h"
 #include "engine/train/execution.h"
 #include "engine/train/stop_request.h"
@@ -212,6 +213,7 @@ void Trainer::finish(const std::string& reason) {
   json scores = json::object();
   for (const auto& [name, value] : state_.best_numbers) scores[name] = value;
   for (const auto& [name, value] : final_scores.numbers) scores[name] = value;
+  for (const auto& [name, length] : learned_lengths(task_.parameters())) scores[name] = length;
   scores["train.grad_norm_mean"] = state_.norm_sum / static_cast<double>(state_.update);
   scores["train.grad_norm_max"] = state_.norm_max;
   scores["parameters"] = task_.parameters().count();

@@ -76,8 +76,10 @@ bool captures_updates(const ExecutionOptions& execution) {
 std::unique_ptr<Updater> make_updater(Trainable& trained, const TrainOptions& train, const ExecutionOptions& execution,
                                       Moments& moments, TapeProfile* profile) {
   const Tape::Ops ops = ops_of(execution);
-  if (const CaptureGraph capture = capture_for(trained.parameters().values());
-      capture && captures_updates(execution) && !profile) {
+  const at::Tensor& values = trained.parameters().values();
+  const OptimiserKernels& kernels = optimiser_kernels_for(values);
+  if (const CaptureGraph capture = capture_for(values);
+      capture && kernels.squared_norm && kernels.adam_on_device && captures_updates(execution) && !profile) {
     return std::make_unique<CapturedUpdater>(trained, train, moments, capture);
   }
   return std::make_unique<EagerUpdater>(trained, train, ops, moments, profile);

@@ -48,8 +48,9 @@ AdamStep adam_step_of(const TrainOptions& train, double learning_rate, int64_t u
 /// True on the GPU, unless run.ops = "reference".
 bool captures_updates(const ExecutionOptions& execution);
 
-/// A CapturedUpdater if captures_updates() and the GPU half of the engine is there. Otherwise, or with `profile` (which
-/// needs operations one by one), an updater that runs operation by operation. All arguments must outlive it.
+/// A CapturedUpdater if captures_updates() and the device has graph capture and the optimiser's kernels for it.
+/// Otherwise, or with `profile` (which needs operations one by one), an updater that runs operation by operation. All
+/// arguments must outlive it.
 std::unique_ptr<Updater> make_updater(Trainable& trained, const TrainOptions& train, const ExecutionOptions& execution,
                                       Moments& moments, TapeProfile* profile = nullptr);
 

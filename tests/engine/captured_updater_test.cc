@@ -17,8 +17,8 @@
 #include <limits>
 #include <random>
 
-#include "engine/task/sentence_batch.h"
-#include "engine/task/transformer_batch.h"
+#include "engine/model/padded_batch.h"
+#include "engine/task/batch_of.h"
 #include "engine/task/translate.h"
 #include "engine/train/trainer.h"
 #include "tests/engine/captured_run.h"
@@ -71,11 +71,11 @@ class TinyTranslation final : public Tiny {
 
   Parameters& parameters() override { return model_.parameters; }
   std::unique_ptr<Batch> ready(int64_t index, uint32_t update) override {
-    return std::make_unique<TransformerBatch>(
+    return std::make_unique<BatchOf<ReadyBatch>>(
         model_.transformer.ready(batches_.at(static_cast<size_t>(index)), update));
   }
   LossSums loss(const ForwardContext& context, const Batch& batch) override {
-    return loss_sums(model_.transformer.loss(context, TransformerBatch::in(batch), 0.1));
+    return loss_sums(model_.transformer.loss(context, BatchOf<ReadyBatch>::in(batch), 0.1));
   }
 
  private:
@@ -104,10 +104,10 @@ class TinyClassification final : public Tiny {
   Parameters& parameters() override { return model_.parameters; }
   std::unique_ptr<Batch> ready(int64_t index, uint32_t update) override {
     const LabelledBatch& batch = batches_.at(static_cast<size_t>(index));
-    return std::make_unique<SentenceBatch>(model_.classifier.ready(batch.rows, batch.labels, update));
+    return std::make_unique<BatchOf<ReadySentences>>(model_.classifier.ready(batch.rows, batch.labels, update));
   }
   LossSums loss(const ForwardContext& context, const Batch& batch) override {
-    return loss_sums(model_.classifier.loss(context, SentenceBatch::in(batch), 0.1));
+    return loss_sums(model_.classifier.loss(context, BatchOf<ReadySentences>::in(batch), 0.1));
   }
 
  private:
@@ -351,6 +351,51 @@ TEST_P(CapturedUpdates, AreNotMadeOfOperationsThatRunByFormula) {
     for (const UpdateResult& result : updater.collect()) EXPECT_EQ(result.fallback_ops, 1);
   }
   EXPECT_EQ(updater.captured(), 0) << "a formula may copy from the host or wait for the device";
+}
+
+TEST_P(CapturedUpdates, OfADeviceThatLacksAKernelRunByItsFormulaUncaptured) {
+  const Trained whole = train(/*most_captured=*/0, /*together=*/1);
+  Backend less = on_processor() ? cpu_backend() : cuda_backend();
+  Kernels<float> float_kernels = *less.float_kernels;
+  Kernels<bf16> bf16_kernels = *less.bf16_kernels;
+  float_kernels.attention_backward = nullptr;
+  bf16_kernels.attention_backward = nullptr;
+  less.float_kernels = &float_kernels;
+  less.bf16_kernels = &bf16_kernels;
+  const auto use = [this](const Backend& backend) {
+    on_processor() ? use_cpu_backend(backend) : use_cuda_backend(backend);
+  };
+  const Backend& before = on_processor() ? cpu_backend() : cuda_backend();
+  use(less);
+  const Trained formula = train(/*most_captured=*/512, /*together=*/1);
+  use(before);
+  EXPECT_EQ(formula.captured, 0);
+  const double tolerance = GetParam().precision == RowPrecision::kFp32 ? 1e-3 : 0.05;
+  for (size_t i = 0; i < whole.results.size(); ++i) {
+    EXPECT_EQ(formula.results[i].fallback_ops, 3) << "self-attention of encoder and decoder, cross-attention";
+    EXPECT_NEAR(formula.results[i].sums.mean(), whole.results[i].sums.mean(), tolerance * whole.results[i].sums.mean());
+  }
+}
+
+TEST_P(CapturedUpdates, AreNotAskedOfADeviceWithoutTheirOptimiser) {
+  const std::unique_ptr<Tiny> trained = tiny();
+  Moments moments(trained->parameters().values());
+  ExecutionOptions execution;
+  execution.device = ExecutionOptions::Device::kCuda;
+  const auto captured = [&] {
+    const auto updater = make_updater(*trained, train_, execution, moments);
+    return dynamic_cast<const CapturedUpdater*>(updater.get()) != nullptr;
+  };
+  EXPECT_TRUE(captured());
+  if (!on_processor()) return;
+  const Backend& before = cpu_backend();
+  Backend less = before;
+  OptimiserKernels optimiser = *less.optimiser;
+  optimiser.adam_on_device = nullptr;
+  less.optimiser = &optimiser;
+  use_cpu_backend(less);
+  EXPECT_FALSE(captured());
+  use_cpu_backend(before);
 }
 
 /// A whole task around Tiny, which may crash.

@@ -273,6 +273,29 @@ TEST_P(SearchOnDevice, FindsWhatTheSearchOnTheHostFinds) {
   }
 }
 
+TEST_P(SearchOnDevice, IsTheHostsWhereTheDeviceLacksAKernelOfTheSearch) {
+  if (!on_processor()) GTEST_SKIP() << "with the emulated kernels";
+  const ParallelTokens set = random_sentences();
+  const DecodeOptions decode{.beam = 3, .max_extra = 6, .batch_tokens = 40};
+  const test::TinyModel model(model_options(false), test::usual_output_vocabulary(kVocabulary), 3, 2, GetParam().device,
+                              GetParam().precision);
+  const std::vector<std::vector<int32_t>> expected = search_on_host(model, decode, set);
+  Backend no_beam_step = counting_bodies(), no_best_tokens = counting_bodies();
+  no_beam_step.search = nullptr;
+  Kernels<float> float_kernels = *no_best_tokens.float_kernels;
+  Kernels<bf16> bf16_kernels = *no_best_tokens.bf16_kernels;
+  float_kernels.best_tokens = nullptr;
+  bf16_kernels.best_tokens = nullptr;
+  no_best_tokens.float_kernels = &float_kernels;
+  no_best_tokens.bf16_kernels = &bf16_kernels;
+  captures = 0;
+  for (const Backend* backend : {&no_beam_step, &no_best_tokens}) {
+    use_cpu_backend(*backend);
+    EXPECT_EQ(Translator(model.transformer, decode, Tape::Ops::kFast).translate(set, [] {}), expected);
+  }
+  EXPECT_EQ(captures, 0);
+}
+
 INSTANTIATE_TEST_SUITE_P(All, SearchOnDevice, test::device_settings(), test::device_setting_name);
 
 }  // namespace

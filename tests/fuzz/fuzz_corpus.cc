@@ -43,7 +43,7 @@ int fuzz_corpus(const uint8_t* data, size_t size) {
   options.target = "tgt";
   options.train = (folder / "train").string();
   try {
-    const ParallelText text = usable_pairs(read_parallel(options, options.train), /*max_words=*/50, "train");
+    const ParallelText text = usable_pairs(read_parallel(data_files(options).sets[0]), /*max_words=*/50, "train");
     encode_and_join(Bpe::learn(text, merges), text);
     const Segmented segmented;
     for (const std::string& line : text.source) segmented.join(segmented.encode(line, Side::kSource));

@@ -14,23 +14,23 @@ namespace tearless::engine::TEARLESS_ISA {
 
 template <class T>
 constexpr Kernels<T> table() {
-  return {add_norm<T>,
-          add_norm_backward<T>,
-          bias_relu_dropout<T>,
-          bias_relu_dropout_backward<T>,
-          attention_saved_size,
-          attention<T>,
-          attention_backward<T>,
-          cross_entropy<T>,
-          embedding<T>,
-          embedding_backward<T>,
-          column_sums<T>,
-          span_means<T>,
-          span_means_backward<T>,
-          patches<T>,
-          patches_backward<T>,
-          max_pool<T>,
-          max_pool_backward<T>};
+  return {.add_norm = add_norm<T>,
+          .add_norm_backward = add_norm_backward<T>,
+          .bias_relu_dropout = bias_relu_dropout<T>,
+          .bias_relu_dropout_backward = bias_relu_dropout_backward<T>,
+          .attention_saved_size = attention_saved_size,
+          .attention = attention<T>,
+          .attention_backward = attention_backward<T>,
+          .cross_entropy = cross_entropy<T>,
+          .embedding = embedding<T>,
+          .embedding_backward = embedding_backward<T>,
+          .column_sums = column_sums<T>,
+          .span_means = span_means<T>,
+          .span_means_backward = span_means_backward<T>,
+          .patches = patches<T>,
+          .patches_backward = patches_backward<T>,
+          .max_pool = max_pool<T>,
+          .max_pool_backward = max_pool_backward<T>};
 }
 
 extern const Kernels<float> float_kernels;
@@ -38,6 +38,6 @@ extern const Kernels<double> double_kernels;
 extern const OptimiserKernels optimiser_kernels;
 const Kernels<float> float_kernels = table<float>();
 const Kernels<double> double_kernels = table<double>();
-const OptimiserKernels optimiser_kernels = {squared_norm, adam};
+const OptimiserKernels optimiser_kernels = {.squared_norm = squared_norm, .adam = adam};
 
 }  // namespace tearless::engine::TEARLESS_ISA

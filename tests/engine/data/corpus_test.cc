@@ -36,8 +36,8 @@ class Corpus : public testing::Test {
   void write(const std::string& name, std::string_view text) { test::write_text(folder_ / name, text); }
   std::string path(const std::string& name) const { return (folder_ / name).string(); }
 
-  std::string read_error() const {
-    return error_of([this] { read_parallel(data_, data_.train); });
+  std::string read_error() {
+    return error_of([this] { read_parallel(data_files(data_).sets[0]); });
   }
 
   test::TempFolder folder_;
@@ -49,7 +49,7 @@ TEST_F(Corpus, EndsLinesAtNewlinesAlone) {
         "a\rb\nc\u2028d\xC2\x85"
         "e\n\nf");
   write("train.tgt", "1\n2\n3\n4\r\n");
-  const ParallelText text = read_parallel(data_, data_.train);
+  const ParallelText text = read_parallel(data_files(data_).sets[0]);
   EXPECT_EQ(text.source, (Lines{"a\rb",
                                 "c\u2028d\xC2\x85"
                                 "e",
@@ -91,24 +91,24 @@ TEST_F(Corpus, NamesTheProgramThatUnpacksACompressedFile) {
   for (const char* text : {"BZh9 is text\n", "PK is text\n", "1AY&SY\n", "BZh\n"}) {
     write("train.src", text);
     write("train.tgt", "x\n");
-    EXPECT_EQ(read_parallel(data_, data_.train).source.size(), 1u) << text;
+    EXPECT_EQ(read_parallel(data_files(data_).sets[0]).source.size(), 1u) << text;
   }
 }
 
 TEST_F(Corpus, RefusesPipesAndDevicesInsteadOfWaiting) {
   std::filesystem::remove(path("train.src"));
   ASSERT_EQ(::mkfifo(path("train.src").c_str(), 0600), 0);
-  EXPECT_EQ(error_of([this] { fingerprint(data_); }),
+  EXPECT_EQ(error_of([this] { data_files(data_).fingerprint(); }),
             path("train.src") + " is not a regular file; replace it by a text file with one sentence a line");
   EXPECT_EQ(read_error(), "cannot read " + path("train.src") + ": it is a pipe or a device; name a regular file");
   std::filesystem::remove(path("train.src"));
   std::filesystem::create_directory(path("train.src"));
-  EXPECT_EQ(error_of([this] { fingerprint(data_); }),
+  EXPECT_EQ(error_of([this] { data_files(data_).fingerprint(); }),
             path("train.src") + " is not a regular file; replace it by a text file with one sentence a line");
 }
 
 TEST_F(Corpus, NoticesAFileThatChangesBetweenItsChecksumAndItsReading) {
-  fingerprint(data_);
+  data_files(data_).fingerprint();
   EXPECT_EQ(read_error(), "");
   write("train.src", "a b\nd\n");
   EXPECT_EQ(read_error(), path("train.src") + " or " + path("train.tgt") +
@@ -118,7 +118,7 @@ TEST_F(Corpus, NoticesAFileThatChangesBetweenItsChecksumAndItsReading) {
 TEST_F(Corpus, AcceptsNulBytesLongLinesAndAMissingLastNewline) {
   const std::string longest(1 << 20, 'x');
   write("train.src", std::string("a\0b", 3) + "\n" + longest);
-  EXPECT_EQ(read_parallel(data_, data_.train).source, (Lines{std::string("a\0b", 3), longest}));
+  EXPECT_EQ(read_parallel(data_files(data_).sets[0]).source, (Lines{std::string("a\0b", 3), longest}));
 }
 
 TEST_F(Corpus, LeavesOutEmptyAndOverlongTrainingPairs) {
@@ -136,36 +136,36 @@ TEST_F(Corpus, LeavesOutEmptyAndOverlongTrainingPairs) {
 }
 
 TEST_F(Corpus, SaysWhichFileIsMissingAndHowToGetIt) {
-  EXPECT_EQ(missing_corpus(data_), "");
+  EXPECT_EQ(data_files(data_).missing(), "");
   std::filesystem::remove(path("dev.tgt"));
-  EXPECT_EQ(missing_corpus(data_), "the corpus toy lacks the file " + path("dev.tgt"));
+  EXPECT_EQ(data_files(data_).missing(), "the corpus toy lacks the file " + path("dev.tgt"));
   data_.how_to_get = "run tools/get_toy.sh";
-  EXPECT_EQ(missing_corpus(data_), "the corpus toy lacks the file " + path("dev.tgt") + ": run tools/get_toy.sh");
+  EXPECT_EQ(data_files(data_).missing(), "the corpus toy lacks the file " + path("dev.tgt") + ": run tools/get_toy.sh");
 }
 
 TEST_F(Corpus, RefusesUnsetPaths) {
   data_.dev = "";
-  EXPECT_EQ(error_of([this] { missing_corpus(data_); }),
+  EXPECT_EQ(error_of([this] { data_files(data_).missing(); }),
             "data.dev is not set: [data] needs train, dev, test, source and target");
 }
 
 TEST_F(Corpus, HashesBothSidesOfEachSet) {
-  fingerprint(data_);
+  data_files(data_).fingerprint();
   EXPECT_EQ(data_.train_sha256, sha256(sha256("a b\nc\n") + " " + sha256("x\ny z\n")));
   EXPECT_EQ(data_.train_sha256, data_.test_sha256);
   const std::string before = data_.train_sha256;
   write("train.tgt", "x\ny  z\n");
-  fingerprint(data_);
+  data_files(data_).fingerprint();
   EXPECT_NE(data_.train_sha256, before);
 }
 
 TEST_F(Corpus, HashesAFileAgainThatIsReplacedByOneOfTheSameSizeAndTime) {
-  fingerprint(data_);
+  data_files(data_).fingerprint();
   const std::string before = data_.train_sha256;
   write("other", "x\ny w\n");
   std::filesystem::last_write_time(path("other"), std::filesystem::last_write_time(path("train.tgt")));
   std::filesystem::rename(path("other"), path("train.tgt"));
-  fingerprint(data_);
+  data_files(data_).fingerprint();
   EXPECT_NE(data_.train_sha256, before);
 }
 
@@ -179,14 +179,14 @@ TEST_F(Corpus, ReadsTheStartOfAFileAsItIsNow) {
 }
 
 TEST_F(Corpus, NoticesFilesThatChangedSinceThePlan) {
-  fingerprint(data_);
-  EXPECT_EQ(error_of([this] { verify_fingerprint(data_); }), "");
+  data_files(data_).fingerprint();
+  EXPECT_EQ(error_of([this] { data_files(data_).verify(); }), "");
   write("test.src", "a b\nchanged\n");
-  EXPECT_EQ(error_of([this] { verify_fingerprint(data_); }),
+  EXPECT_EQ(error_of([this] { data_files(data_).verify(); }),
             path("test.src") + " and " + path("test.tgt") +
                 " are not the files that this run was planned with; restore those, or plan a new run");
   std::filesystem::remove(path("test.src"));  // a missing file is not a changed one
-  EXPECT_EQ(error_of([this] { verify_fingerprint(data_); }), "");
+  EXPECT_EQ(error_of([this] { data_files(data_).verify(); }), "");
 }
 
 TEST_F(Corpus, IsIdentifiedByItsBytesOnceTheyAreThere) {
@@ -194,7 +194,7 @@ TEST_F(Corpus, IsIdentifiedByItsBytesOnceTheyAreThere) {
     return canonical_settings(Identity::kResult, [this](SettingsVisitor& v) { v.table("data", data_); });
   };
   EXPECT_EQ(canonical(), "data.name = \"toy\"\n");
-  fingerprint(data_);
+  data_files(data_).fingerprint();
   EXPECT_EQ(canonical(), "data.dev_sha256 = \"" + data_.dev_sha256 + "\"\ndata.test_sha256 = \"" + data_.test_sha256 +
                              "\"\ndata.train_sha256 = \"" + data_.train_sha256 + "\"\n");
 }

@@ -153,21 +153,22 @@ TEST_F(DigitFiles, ThatDoNotBelongTogetherAreRefused) {
 }
 
 TEST_F(DigitFiles, AreMissedByFileAndWhatToDo) {
-  EXPECT_EQ(missing_digits(data_), "");
+  EXPECT_EQ(data_files(data_).missing(), "");
   std::filesystem::remove(path("test.labels"));
-  EXPECT_EQ(missing_digits(data_), "the data set toy lacks the file " + path("test.labels"));
+  EXPECT_EQ(data_files(data_).missing(), "the data set toy lacks the file " + path("test.labels"));
   data_.name = "";
   data_.how_to_get = "run tools/get_toy.py";
-  EXPECT_EQ(missing_digits(data_), "the data set lacks the file " + path("test.labels") + ": run tools/get_toy.py");
+  EXPECT_EQ(data_files(data_).missing(),
+            "the data set lacks the file " + path("test.labels") + ": run tools/get_toy.py");
   data_.train_labels = "";
-  EXPECT_EQ(error_of([this] { missing_digits(data_); }),
+  EXPECT_EQ(error_of([this] { data_files(data_).missing(); }),
             "data.train_labels is not set: [data] needs train_images, train_labels, test_images and test_labels");
 }
 
 TEST_F(DigitFiles, AreIdentifiedByTheirBytesAndSettings) {
   const std::string settings = "data.dev_first = 2\ndata.deviation = 0.3081\ndata.mean = 0.1307\n";
   EXPECT_EQ(canonical(Identity::kResult), settings + "data.name = \"toy\"\n");
-  fingerprint(data_);
+  data_files(data_).fingerprint();
   EXPECT_EQ(data_.train_sha256, sha256(sha256(images_file(5, 0)) + " " + sha256(labels_file({5, 0, 4, 1, 9}))));
   EXPECT_EQ(data_.test_sha256, sha256(sha256(images_file(2, 200)) + " " + sha256(labels_file({7, 2}))));
   EXPECT_EQ(canonical(Identity::kResult), settings + "data.test_sha256 = \"" + data_.test_sha256 +
@@ -188,23 +189,23 @@ TEST_F(DigitFiles, AreIdentifiedByTheirBytesAndSettings) {
 }
 
 TEST_F(DigitFiles, ThatChangedSinceThePlanAreNoticed) {
-  fingerprint(data_);
-  EXPECT_EQ(error_of([this] { verify_fingerprint(data_); }), "");
+  data_files(data_).fingerprint();
+  EXPECT_EQ(error_of([this] { data_files(data_).verify(); }), "");
   EXPECT_EQ(read_error(), "");
   write("test.labels", labels_file({7, 3}));
-  EXPECT_EQ(error_of([this] { verify_fingerprint(data_); }),
+  EXPECT_EQ(error_of([this] { data_files(data_).verify(); }),
             path("test.images") + " and " + path("test.labels") +
                 " are not the files that this run was planned with; restore those, or plan a new run");
   EXPECT_EQ(read_error(), path("test.images") + " or " + path("test.labels") +
                               " changed while it was read; run again when no program writes to them");
   write("test.labels", labels_file({7, 2}));
   write("train.labels", labels_file({5, 0, 4, 1, 8}));
-  EXPECT_EQ(error_of([this] { verify_fingerprint(data_); }),
+  EXPECT_EQ(error_of([this] { data_files(data_).verify(); }),
             path("train.images") + " and " + path("train.labels") +
                 " are not the files that this run was planned with; restore those, or plan a new run");
   std::filesystem::remove(path("test.images"));
   std::filesystem::create_directory(path("test.images"));
-  EXPECT_EQ(error_of([this] { fingerprint(data_); }),
+  EXPECT_EQ(error_of([this] { data_files(data_).fingerprint(); }),
             path("test.images") + " is not a regular file; replace it by an IDX file");
 }
 

@@ -161,17 +161,17 @@ TEST_F(LabelledLinesTest, NeedTwoClassesWithDifferentNames) {
 }
 
 TEST_F(LabelledLinesTest, AreMissedByFileAndWhatToDo) {
-  EXPECT_EQ(missing_corpus(data_), "");
+  EXPECT_EQ(data_files(data_).missing(), "");
   std::filesystem::remove(path("test"));
-  EXPECT_EQ(missing_corpus(data_), "the corpus toy lacks the file " + path("test"));
+  EXPECT_EQ(data_files(data_).missing(), "the corpus toy lacks the file " + path("test"));
   data_.how_to_get = "run tools/get_toy.py";
   data_.name = "";
-  EXPECT_EQ(missing_corpus(data_), "the corpus lacks the file " + path("test") + ": run tools/get_toy.py");
+  EXPECT_EQ(data_files(data_).missing(), "the corpus lacks the file " + path("test") + ": run tools/get_toy.py");
   const std::string needs = " is not set: the form labelled_lines needs train, dev, test and classes";
   for (auto [key, value] :
        {std::pair("train", &data_.train), {"dev", &data_.dev}, {"test", &data_.test}, {"classes", &data_.classes}}) {
     const std::string saved = std::exchange(*value, "");
-    EXPECT_EQ(error_of([this] { missing_corpus(data_); }), std::string("data.") + key + needs);
+    EXPECT_EQ(error_of([this] { data_files(data_).missing(); }), std::string("data.") + key + needs);
     *value = saved;
   }
 }
@@ -179,9 +179,9 @@ TEST_F(LabelledLinesTest, AreMissedByFileAndWhatToDo) {
 TEST_F(LabelledLinesTest, AreIdentifiedByTheSumOfEachFile) {
   const std::string settings = "data.classes = \"bad  good\"\n";
   EXPECT_EQ(canonical(), settings + "data.encoding = \"utf-8\"\ndata.form = \"labelled_lines\"\ndata.name = \"toy\"\n");
-  EXPECT_FALSE(has_checksums(data_));
-  fingerprint(data_);
-  EXPECT_TRUE(has_checksums(data_));
+  EXPECT_FALSE(data_files(data_).has_checksums());
+  data_files(data_).fingerprint();
+  EXPECT_TRUE(data_files(data_).has_checksums());
   EXPECT_EQ(canonical(), settings + "data.dev_sha256 = \"" + sha256("1 fine\n") +
                              "\"\ndata.encoding = \"utf-8\"\ndata.form = \"labelled_lines\"\ndata.test_sha256 = \"" +
                              sha256("0 bore\n") + "\"\ndata.train_sha256 = \"" + sha256("0 dull\n1 fine film\n") +
@@ -191,28 +191,28 @@ TEST_F(LabelledLinesTest, AreIdentifiedByTheSumOfEachFile) {
                                              data_.test + "\"\ndata.train = \"" + data_.train + "\"\n");
   for (std::string* sum : {&data_.train_sha256, &data_.dev_sha256, &data_.test_sha256}) {
     const std::string saved = std::exchange(*sum, "");
-    EXPECT_FALSE(has_checksums(data_));
+    EXPECT_FALSE(data_files(data_).has_checksums());
     EXPECT_THAT(canonical(), testing::HasSubstr("data.name = \"toy\"\n"));
     *sum = saved;
   }
 }
 
 TEST_F(LabelledLinesTest, ThatChangedSinceThePlanAreNoticed) {
-  fingerprint(data_);
-  EXPECT_EQ(error_of([this] { verify_fingerprint(data_); }), "");
+  data_files(data_).fingerprint();
+  EXPECT_EQ(error_of([this] { data_files(data_).verify(); }), "");
   for (const char* file : {"train", "dev", "test"}) {
     const std::string saved = test::read_text(path(file));
     write(file, "0 other text\n1 b\n");
-    EXPECT_EQ(error_of([this] { verify_fingerprint(data_); }),
+    EXPECT_EQ(error_of([this] { data_files(data_).verify(); }),
               path(file) + " is not the file that this run was planned with; restore it, or plan a new run");
     EXPECT_EQ(read_error(), path(file) + " changed while it was read; run again when no program writes to it");
     std::filesystem::remove(path(file));  // a missing file is not a changed one
-    EXPECT_EQ(error_of([this] { verify_fingerprint(data_); }), "");
+    EXPECT_EQ(error_of([this] { data_files(data_).verify(); }), "");
     write(file, saved);
   }
   std::filesystem::remove(path("dev"));
   std::filesystem::create_directory(path("dev"));
-  EXPECT_EQ(error_of([this] { fingerprint(data_); }),
+  EXPECT_EQ(error_of([this] { data_files(data_).fingerprint(); }),
             path("dev") + " is not a regular file; replace it by a text file with one sentence a line");
 }
 
@@ -287,18 +287,18 @@ TEST_F(ClassFilesTest, AreLabelledInTheOrderOfTheClasses) {
 }
 
 TEST_F(ClassFilesTest, AreMissedByFileAndWhatToDo) {
-  EXPECT_EQ(missing_corpus(data_), "");
+  EXPECT_EQ(data_files(data_).missing(), "");
   std::filesystem::remove(path("toy.pos"));
-  EXPECT_EQ(missing_corpus(data_), "the corpus toy lacks the file " + path("toy.pos"));
+  EXPECT_EQ(data_files(data_).missing(), "the corpus toy lacks the file " + path("toy.pos"));
   const std::string needs = " is not set: the form class_files needs train, classes, dev_count and test_count";
   data_.test_count = 0;
-  EXPECT_EQ(error_of([this] { missing_corpus(data_); }), "data.test_count" + needs);
+  EXPECT_EQ(error_of([this] { data_files(data_).missing(); }), "data.test_count" + needs);
   data_.dev_count = 0;
-  EXPECT_EQ(error_of([this] { missing_corpus(data_); }), "data.dev_count" + needs);
+  EXPECT_EQ(error_of([this] { data_files(data_).missing(); }), "data.dev_count" + needs);
   data_.classes = "";
-  EXPECT_EQ(error_of([this] { missing_corpus(data_); }), "data.classes" + needs);
+  EXPECT_EQ(error_of([this] { data_files(data_).missing(); }), "data.classes" + needs);
   data_.train = "";
-  EXPECT_EQ(error_of([this] { missing_corpus(data_); }), "data.train" + needs);
+  EXPECT_EQ(error_of([this] { data_files(data_).missing(); }), "data.train" + needs);
 }
 
 TEST_F(ClassFilesTest, AreIdentifiedByTheirSumsAndTheSplit) {
@@ -306,8 +306,8 @@ TEST_F(ClassFilesTest, AreIdentifiedByTheirSumsAndTheSplit) {
   EXPECT_EQ(canonical(), "data.classes = \"neg pos\"\n" + split +
                              "data.name = \"toy\"\ndata.split_seed = 1\ndata.test_count = 2\ndata.train_count = 4\n");
   data_.train_count = 0;  // the sum of the files says how many are left
-  fingerprint(data_);
-  EXPECT_TRUE(has_checksums(data_));
+  data_files(data_).fingerprint();
+  EXPECT_TRUE(data_files(data_).has_checksums());
   EXPECT_EQ(data_.train_sha256, sha256(sha256("n0\nn1\nn2\nn3\nn4\nn5\n") + " " + sha256("p6\np7\np8\np9\n")));
   EXPECT_EQ(canonical(), "data.classes = \"neg pos\"\n" + split +
                              "data.split_seed = 1\ndata.test_count = 2\ndata.train_sha256 = \"" + data_.train_sha256 +
@@ -317,10 +317,10 @@ TEST_F(ClassFilesTest, AreIdentifiedByTheirSumsAndTheSplit) {
 }
 
 TEST_F(ClassFilesTest, ThatChangedSinceThePlanAreNoticed) {
-  fingerprint(data_);
-  EXPECT_EQ(error_of([this] { verify_fingerprint(data_); }), "");
+  data_files(data_).fingerprint();
+  EXPECT_EQ(error_of([this] { data_files(data_).verify(); }), "");
   write("toy.pos", "p6\np7\np8\nchanged\n");
-  EXPECT_EQ(error_of([this] { verify_fingerprint(data_); }),
+  EXPECT_EQ(error_of([this] { data_files(data_).verify(); }),
             path("toy.neg") + " and " + path("toy.pos") +
                 " are not the files that this run was planned with; restore those, or plan a new run");
   EXPECT_EQ(read_error(), path("toy.neg") + " or " + path("toy.pos") +

@@ -145,7 +145,7 @@ TEST_F(LabelledCache, ReadsEqualDataOnceAProcess) {
   EXPECT_EQ(said_, Words{});
   data_.name = "the same";
   EXPECT_EQ(get(), first);
-  fingerprint(data_);
+  data_files(data_).fingerprint();
   EXPECT_EQ(get(), first);
   for (const char* file : {"train", "dev", "test"}) {
     std::filesystem::rename(path(file), path(file) + ".moved");
@@ -166,7 +166,7 @@ TEST_F(LabelledCache, ReadsChangedDataAgainUnlessTheyWerePlannedWith) {
   const auto first = get();
   write("dev", "1 fine\n0 fine\n");
   EXPECT_EQ(get()->dev.size(), 2);
-  fingerprint(data_);
+  data_files(data_).fingerprint();
   write("dev", "1 fine\n0 fine\n0 fine\n");
   EXPECT_EQ(error_of([this] { get(); }),
             path("dev") + " is not the file that this run was planned with; restore it, or plan a new run");

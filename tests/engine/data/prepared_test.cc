@@ -62,7 +62,7 @@ class Preparation : public testing::Test {
   }
   std::string key() {
     DataOptions data = data_;
-    fingerprint(data);
+    data_files(data).fingerprint();
     return preparation_key(data, text_);
   }
   std::filesystem::path token_file() { return prepared_folder(key()) / "tokens.bin"; }
@@ -183,7 +183,7 @@ TEST_F(Preparation, DependsOnBytesAndTextSettingsNotOnPaths) {
 }
 
 TEST_F(Preparation, NeedsNoRawFilesAfterwards) {
-  fingerprint(data_);
+  data_files(data_).fingerprint();
   make();
   for (const char* name : {"train.src", "train.tgt", "dev.src", "dev.tgt", "test.src", "test.tgt"}) {
     std::filesystem::remove(folder_ / name);
@@ -194,7 +194,7 @@ TEST_F(Preparation, NeedsNoRawFilesAfterwards) {
 }
 
 TEST_F(Preparation, RefusesRawFilesThatChanged) {
-  fingerprint(data_);
+  data_files(data_).fingerprint();
   make();
   write("dev.tgt", "y  b\nz\n");
   EXPECT_EQ(error_of_make(),
@@ -311,7 +311,7 @@ TEST_F(Preparation, RoundTripsARealTokenisedCorpus) {
   const Prepared prepared = make();
   EXPECT_EQ(prepared.train.size(), 1553);
   EXPECT_EQ(prepared.dev.size(), 1268);
-  const ParallelText train = read_parallel(data_, data_.train);
+  const ParallelText train = read_parallel(data_files(data_).sets[0]);
   int64_t unknown = 0;
   for (int64_t i = 0; i < prepared.train.size(); ++i) {
     const auto plain = [](const std::string& line) {

@@ -81,8 +81,8 @@ TEST(SentencePiece, NamesTheNumberOfPiecesThatATextAllows) {
 }
 
 TEST(SentencePiece, JoinsARealRawCorpusBack) {
-  const DataOptions data{.source = "en", .target = "de"};
-  const ParallelText train = read_parallel(data, (test::source_root() / "grids/demo/train").string());
+  DataOptions data{.train = (test::source_root() / "grids/demo/train").string(), .source = "en", .target = "de"};
+  const ParallelText train = read_parallel(data_files(data).sets[0]);
   const auto subwords = learn_sentencepiece(train, 1000);
   EXPECT_EQ(subwords->spare_pieces().size(), 996u);
   size_t changed = 0;

@@ -4,7 +4,8 @@
 #include <algorithm>
 #include <set>
 
-#include "engine/task/sentence_batch.h"
+#include "engine/model/classifier.h"
+#include "engine/task/batch_of.h"
 #include "tests/engine/run/small_runs.h"
 #include "tests/engine/train/in_memory.h"
 
@@ -33,7 +34,7 @@ class ClassifyBatches : private test::InMemory, public testing::Test {
     const int64_t batches = task_->start_pass(pass);
     for (int64_t i = 0; i < batches; ++i) {
       const auto batch = task_->ready(i, first + static_cast<uint32_t>(i));
-      const Numbers& own = SentenceBatch::in(*batch).rows.*numbers;
+      const Numbers& own = BatchOf<ReadySentences>::in(*batch).rows.*numbers;
       all.insert(all.end(), own.begin(), own.end());
     }
     return all;
@@ -74,7 +75,7 @@ TEST_F(ClassifyBatches, LabelsAreThoseOfTheSentences) {
   const int64_t batches = task_->start_pass(0);
   for (int64_t i = 0; i < batches; ++i) {
     const auto batch = task_->ready(i, 1);
-    const ReadySentences& ready = SentenceBatch::in(*batch);
+    const ReadySentences& ready = BatchOf<ReadySentences>::in(*batch);
     EXPECT_EQ(batch->predictions(), ready.rows.sentence_count());
     EXPECT_EQ(batch->rows(), ready.rows.row_count());
     ASSERT_EQ(ready.labels.size(), static_cast<size_t>(ready.rows.sentence_count()));
@@ -90,12 +91,12 @@ TEST_F(ClassifyBatches, PaddingIsNotCounted) {
   make({});
   task_->start_pass(0);
   const auto batch = task_->ready(0, 1);
-  const ReadySentences plain = SentenceBatch::in(*batch);
+  const ReadySentences plain = BatchOf<ReadySentences>::in(*batch);
   const std::vector<int64_t> bucket = batch->bucket();
   batch->pad();
   EXPECT_EQ(batch->rows(), plain.rows.row_count());
   EXPECT_EQ(batch->predictions(), plain.rows.sentence_count());
-  const ReadySentences& full = SentenceBatch::in(*batch);
+  const ReadySentences& full = BatchOf<ReadySentences>::in(*batch);
   EXPECT_EQ(full.rows.row_count(), bucket.at(0));
   EXPECT_GT(full.rows.row_count(), plain.rows.row_count());
   ASSERT_EQ(full.labels.size(), static_cast<size_t>(bucket.at(1)));
@@ -110,7 +111,7 @@ TEST_F(ClassifyBatches, EveryArrayOfABatchIsAPart) {
   task_->start_pass(0);
   const auto batch = task_->ready(0, 1);
   batch->pad();
-  const ReadySentences& ready = SentenceBatch::in(*batch);
+  const ReadySentences& ready = BatchOf<ReadySentences>::in(*batch);
   std::set<const void*> found;
   for (const Batch::Part& part : batch->parts()) found.insert(part.data);
   EXPECT_EQ(found, (std::set<const void*>{ready.rows.tokens.data(), ready.rows.positions.data(),

@@ -267,8 +267,8 @@ TEST_F(DigitRuns, WithFilesThatAreNoDigitsAreRefusedByCheckAndByTraining) {
 
   fs::remove(runs_.folder() / "train.images");
   const RunOptions missing = runs_.options(test::small_digits());
-  EXPECT_EQ(missing.task->missing_data(), "the data set bars lacks the file " + folder + "train.images");
-  EXPECT_EQ(error_of([&] { test::task_of(missing); }), missing.task->missing_data());
+  EXPECT_EQ(missing.task->data_files().missing(), "the data set bars lacks the file " + folder + "train.images");
+  EXPECT_EQ(error_of([&] { test::task_of(missing); }), missing.task->data_files().missing());
 }
 
 TEST_F(DigitRuns, WithOtherBytesThanThePlannedOnesAreRefused) {

@@ -78,7 +78,7 @@ class SettingChecks : public testing::Test {
     EXPECT_EQ(runs_.canonical(c.before), runs_.canonical(c.after));
   }
   void missing_data_are_explained(const Change& c) {
-    EXPECT_THAT(runs_.options(with(c.after, nowhere())).task->missing_data(),
+    EXPECT_THAT(runs_.options(with(c.after, nowhere())).task->data_files().missing(),
                 testing::HasSubstr(c.after.at("data.how_to_get").get<std::string>()));
     EXPECT_EQ(runs_.canonical(c.before), runs_.canonical(c.after));
   }

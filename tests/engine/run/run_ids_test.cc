@@ -42,6 +42,14 @@ Settings other_model() {
           {"run.threads", 3}};
 }
 
+std::vector<DataSetting> paths_of(TaskKind& task) {
+  std::vector<DataSetting> paths;
+  for (const DataSet& set : task.data_files().sets) {
+    for (const DataSetting& setting : set.settings) paths.push_back(setting);
+  }
+  return paths;
+}
+
 // A grid's base file and the grid itself may be in different folders.
 TEST(DataPaths, StartAtTheFolderThatIsGivenForTheirKey) {
   for (const auto& kind : task_kinds()) {
@@ -49,19 +57,20 @@ TEST(DataPaths, StartAtTheFolderThatIsGivenForTheirKey) {
     written.values = {{"task", kind->name}, {"train.schedule.peak_lr", 1e-3}};
     std::map<std::string, std::string> folders;
     const std::unique_ptr<TaskKind> defaults = kind->clone();
-    for (const auto& [key, path] : defaults->paths()) {
-      written.values[key] = std::string("../file of ") + key;
-      if (folders.empty()) folders[key] = "/base/own";
+    for (const DataSetting& setting : paths_of(*defaults)) {
+      written.values[setting.key] = std::string("../file of ") + setting.key;
+      if (folders.empty()) folders[setting.key] = "/base/own";
     }
     const RunOptions options = read_run_options(written, "/base/grids", folders);
     ASSERT_FALSE(folders.empty());
-    for (const auto& [key, path] : options.task->paths()) {
-      EXPECT_EQ(*path, std::string("/base/file of ") + key);
+    for (const DataSetting& setting : paths_of(*options.task)) {
+      EXPECT_EQ(*setting.path, std::string("/base/file of ") + setting.key);
     }
     folders.begin()->second = "/elsewhere/own";
     const RunOptions other = read_run_options(written, "/base/grids", folders);
-    for (const auto& [key, path] : other.task->paths()) {
-      EXPECT_EQ(*path, (folders.contains(key) ? "/elsewhere/file of " : "/base/file of ") + std::string(key));
+    for (const DataSetting& setting : paths_of(*other.task)) {
+      EXPECT_EQ(*setting.path,
+                (folders.contains(setting.key) ? "/elsewhere/file of " : "/base/file of ") + std::string(setting.key));
     }
   }
 }

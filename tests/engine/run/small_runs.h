@@ -164,7 +164,7 @@ class SmallRuns {
     written.values = settings;
     written.name = "settings";
     RunOptions options = read_run_options(written, folder(), {});
-    if (options.task->missing_data().empty()) options.task->fingerprint();
+    if (options.task->data_files().missing().empty()) options.task->data_files().fingerprint();
     return options;
   }
   std::string canonical(const Settings& settings) const {
