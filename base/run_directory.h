@@ -94,7 +94,7 @@ std::string run_id(std::string_view canonical_text);
 
 /// The file DONE, which a training program writes last. A run with a DONE is never trained again.
 struct Done {
-  std::string id;       // of the run; "" if written by an older version or by a program that does not name it
+  std::string id;       // of the run; "" if the program does not name it
   std::string outcome;  // "done" or "diverged"
   int64_t step = 0;     // number of the update at which training ended or diverged
   std::string reason;   // why training ended there: "max_epochs", "early_stop" …, or the quantity that was not finite

@@ -10,7 +10,7 @@ namespace tearless::harness {
 namespace {
 
 // Of the classes in runs/states.h, those of which the tries are counted and can be limited.
-constexpr auto kLimitedClasses = {"out_of_memory", "crashed", "stalled", "timeout"};
+constexpr auto kLimitedClasses = {"out_of_memory", "crashed", "stalled"};
 constexpr int kMostTries = 1000;
 constexpr double kMostMinutes = 1e6;
 constexpr int kMostGrace = 86'400;  // seconds

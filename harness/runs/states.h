@@ -40,7 +40,6 @@ enum class FailureClass {
   kStalled,      // no sign of life for longer than the stall timeout
   kLost,         // the machine or the supervisor went away
   kStopped,      // stopped on request, or preempted
-  kTimeout,      // assigned by no rule; older databases may hold it
   kKilled,       // by a signal from outside that the harness did not send
   kMachine,      // a full disk or an I/O error: not the run's fault, and other runs would fail as well
 };

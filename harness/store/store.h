@@ -59,7 +59,7 @@ struct SweepPolicy {
   std::map<std::string, int> tries = {};  // class of failure → failures after which a run fails; others: policy.h
 };
 nlohmann::json to_json(const SweepPolicy& policy);
-/// Members that are missing keep their defaults. nlohmann::json::exception for values of another type.
+/// nlohmann::json::exception if a member is missing or of another type.
 SweepPolicy sweep_policy_from(const nlohmann::json& json);
 
 /// A copy of an input file, which the runs of a sweep read in place of the original.
@@ -120,7 +120,7 @@ struct JobRecord {
   int64_t rank = 0;
   int64_t place = 0;         // in the grid's order
   std::string label;         // run_label()
-  bool has_settings = true;  // false: its data are missing, or an older tearless submitted it and the database was lost
+  bool has_settings = true;  // false: its data are missing, so that its id is provisional
 };
 
 /// How long a run that is done took, in all its attempts.
@@ -143,13 +143,13 @@ struct QueryResult {
 
 class Store {
  public:
-  /// Opens the database for writing and takes the writer lock. Creates the workspace and the database if needed, and
-  /// migrates an older database. UserError if another process writes (naming its pid), on a network file system, for a
-  /// database of a newer version, and for a damaged one.
+  /// Opens the database for writing and takes the writer lock. Creates the workspace and the database if needed.
+  /// UserError if another process writes (naming its pid), on a network file system, for a workspace of another format,
+  /// and for a damaged database.
   static std::unique_ptr<Store> open_writer(const Workspace& workspace);
 
   /// Opens the database read-only. Null if nothing has been run in the workspace. UserError if there are runs but no
-  /// database, and for a database of another schema or a damaged one. The reading methods throw the latter too.
+  /// database, and for a database of another format or a damaged one. The reading methods throw the latter too.
   static std::unique_ptr<const Store> open_reader(const Workspace& workspace);
 
   /// Wraps an open database (database.h). Pass the writer lock if the database is open for writing.

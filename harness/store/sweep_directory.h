@@ -25,7 +25,7 @@ std::string sweep_id(const Sweep& sweep, std::string_view grid_text);
 void freeze_sweep(const Workspace& workspace, const Sweep& sweep, std::string_view grid_text);
 
 /// Reads what freeze_sweep() wrote. Its state, reason and priority are what events.jsonl says of them. UserError if it
-/// is damaged or was changed. A sweep of an older tearless has no jobs.jsonl; its runs are then without settings.
+/// is damaged, was changed, or is of another format.
 Sweep read_sweep(const Workspace& workspace, const std::string& id);
 
 /// As read_sweep(), from sweep.json alone: without the runs, the state and what belongs to it.

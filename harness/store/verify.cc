@@ -23,6 +23,7 @@
 #include "harness/store/rebuild.h"
 #include "harness/store/store.h"
 #include "harness/store/sweep_directory.h"
+#include "harness/store/workspace_format.h"
 
 namespace tearless::harness {
 namespace fs = std::filesystem;
@@ -98,7 +99,7 @@ class Verification {
     try {
       store_ = Store::open_reader(workspace_);
       for (const RunState state : {RunState::kDone, RunState::kDiverged, RunState::kFailed}) store_->ids_in(state);
-    } catch (const UserError& error) {  // another program's file, or another version's: the message says what to do
+    } catch (const UserError& error) {  // another program's file: the message says what to do
       add({.subject = "database", .what = error.what(), .todo = "tearless rebuild" + place_});
       store_.reset();
     }
@@ -392,20 +393,25 @@ void move_to_damaged(const fs::path& checkpoint) {
   sync_folder(checkpoint.parent_path());
 }
 
-}  // namespace
-
-VerifyReport verify(const Workspace& workspace) {
+void require(const Workspace& workspace) {
   if (!fs::is_directory(workspace.root())) {
     fail("there is no workspace {} to verify; name one with --workspace", workspace.root().string());
   }
+  require_this_format(workspace);
+}
+
+}  // namespace
+
+VerifyReport verify(const Workspace& workspace) {
+  require(workspace);
   return Verification(workspace, LockFile::is_held(workspace.lock())).report();
 }
 
 VerifyReport repair(const Workspace& workspace) {
+  require(workspace);
   std::vector<std::string> repaired;
   bool database_at_fault = false;
   {
-    if (!fs::is_directory(workspace.root())) return verify(workspace);  // throws the UserError
     const LockFile lock = lock_for_writing(workspace);
     for (const Difference& difference : Verification(workspace, /*watched=*/false).report().differences) {
       database_at_fault |= difference.remedy == Remedy::kRebuild;

@@ -9,6 +9,7 @@
 #include "harness/store/frozen_grid.h"
 #include "harness/store/kept_files.h"
 #include "harness/store/sweep_directory.h"
+#include "harness/store/workspace_format.h"
 #include "harness/submit/frozen_program.h"
 
 namespace tearless::harness {
@@ -107,6 +108,7 @@ Submission prepare_submission(const fs::path& grid_file, const fs::path& engine,
 }
 
 void keep_files(const Workspace& workspace, Submission& submission, const Notice& notice) {
+  require_this_format(workspace);
   Sweep& sweep = submission.sweep;
   const Program program(sweep.program);
   submission.lock = lock_for_submission(workspace);

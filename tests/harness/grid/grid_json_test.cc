@@ -114,7 +114,7 @@ TEST_F(GridJson, KeepsEveryGridOfTheRepository) {
 
 TEST_F(GridJson, KeepsEveryGridOfTheTests) {
   int grids = 0;
-  for (const char* folder : {"tests/fuzz/corpus/grid", "tests/golden/harness/workspace_v1"}) {
+  for (const char* folder : {"tests/fuzz/corpus/grid", "tests/golden/harness/workspace"}) {
     for (const auto& entry : fs::directory_iterator(test::source_root() / folder)) {
       if (entry.path().extension() != ".toml") continue;
       SCOPED_TRACE(entry.path());

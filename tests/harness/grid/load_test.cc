@@ -308,6 +308,7 @@ TEST(Load, AMistakeInThePolicyNamesItsLine) {
               testing::EndsWith("grid.toml:4: stall_timeout must be minutes, 0 for never"));
   EXPECT_THAT(error("tries.crashd = 2\n"),
               testing::HasSubstr("unknown key \"crashd\" in [policy.tries] (did you mean \"crashed\"?)"));
+  EXPECT_THAT(error("tries.timeout = 2\n"), testing::HasSubstr("unknown key \"timeout\" in [policy.tries]"));
   EXPECT_THAT(error("tries.crashed = 0\n"), testing::EndsWith("crashed must be a whole number from 1 to 1000"));
   EXPECT_THAT(error("keep_data = \"no\"\n"),
               testing::EndsWith("grid.toml:4: [policy] keep_data must be true or false"));

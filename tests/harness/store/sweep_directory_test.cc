@@ -119,14 +119,6 @@ TEST_F(SweepFolder, TheLastRequestCounts) {
   EXPECT_EQ(read().priority, 7);
 }
 
-TEST_F(SweepFolder, ASweepThatAnOlderTearlessLeftIsPaused) {
-  log_event(workspace_, sweep_.id, "submitted");
-  log_event(workspace_, sweep_.id, "left");
-  fs::remove(file("jobs.jsonl"));
-  EXPECT_EQ(read().state, SweepState::kPaused);
-  EXPECT_EQ(read().runs.at(0).canonical, "");
-}
-
 TEST_F(SweepFolder, ALineThatAPowerCutToreLosesNoOther) {
   log_event(workspace_, sweep_.id, "paused");
   const std::string whole = read_file(file("events.jsonl"));
