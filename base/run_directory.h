@@ -22,6 +22,7 @@ enum ExitCode : int {
   kExitSettingsRefused = 2,
   kExitDiverged = 3,
   kExitOutOfMemory = 4,
+  kExitData = 66,     ///< an input file is missing, or is not the one that the run was planned with
   kExitMachine = 74,  ///< the machine failed, not the run: a full disk, an I/O error
   kExitStopped = 75,  ///< stopped on request, or replaced by a newer attempt
 };

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/words.h"
 #include "engine/data/cut.h"
+#include "engine/data/raw_files.h"
 #include "engine/data/vocabulary.h"
 
 namespace tearless::engine {
@@ -104,7 +105,7 @@ std::shared_ptr<const LabelledTokens> labelled_tokens(LabelledTextOptions data, 
   if (has_checksums(data)) {
     verify_fingerprint(data);
   } else {
-    if (const std::string missing = missing_corpus(data); !missing.empty()) fail("{}", missing);
+    require_data(missing_corpus(data));
     fingerprint(data);
   }
   WordOptions described_text = text;
@@ -120,7 +121,7 @@ std::shared_ptr<const LabelledTokens> labelled_tokens(LabelledTextOptions data, 
   for (const auto& [cached_key, tokens] : cache) {
     if (cached_key == key) return tokens;
   }
-  if (const std::string missing = missing_corpus(data); !missing.empty()) fail("{}", missing);
+  require_data(missing_corpus(data));
   const LabelledSets sets = read_labelled(data, say);
   const auto tokens = std::make_shared<const LabelledTokens>(encode(sets, class_names(data), text));
   say(fmt::format("read {}: {} of {} training sentences, {} dev, {} test; vocabulary {}",

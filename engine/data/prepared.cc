@@ -13,6 +13,7 @@
 #include "base/hash.h"
 #include "base/lock_file.h"
 #include "engine/data/corpus.h"
+#include "engine/data/raw_files.h"
 #include "engine/data/token_file.h"
 
 namespace tearless::engine {
@@ -233,7 +234,7 @@ Prepared prepare(DataOptions data, const TextOptions& text, const Say& say) {
   if (known) {
     verify_fingerprint(data);
   } else {
-    if (const std::string missing = missing_corpus(data); !missing.empty()) fail("{}", missing);
+    require_data(missing_corpus(data));
     fingerprint(data);
   }
   const std::string key = preparation_key(data, text);
@@ -247,7 +248,7 @@ Prepared prepare(DataOptions data, const TextOptions& text, const Say& say) {
   if (!damage.empty()) {
     say(fmt::format("{} is damaged ({}); preparing the corpus again", token_file(key).string(), damage));
   }
-  if (const std::string missing = missing_corpus(data); !missing.empty()) fail("{}", missing);
+  require_data(missing_corpus(data));
   Prepared prepared = build(data, text, say);
   publish(prepared, key);
   return prepared;

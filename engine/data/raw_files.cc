@@ -6,7 +6,6 @@
 #include <fstream>
 #include <limits>
 
-#include "base/error.h"
 #include "base/files.h"
 #include "base/hash.h"
 #include "engine/data/per_file.h"
@@ -64,6 +63,10 @@ std::string missing_file(const std::string& set, const std::string& how_to_get, 
   return how_to_get.empty() ? sentence : sentence + ": " + how_to_get;
 }
 
+void require_data(const std::string& missing) {
+  if (!missing.empty()) throw DataError(missing);
+}
+
 std::string files_sha256(std::span<const std::string> files, std::string_view expected) {
   std::vector<std::string> sums;
   for (const std::string& file : files) sums.push_back(cached_sha256(file, expected));
@@ -73,8 +76,9 @@ std::string files_sha256(std::span<const std::string> files, std::string_view ex
 void verify_files(std::span<const std::string> files, const std::string& recorded, std::string_view expected) {
   if (!std::all_of(files.begin(), files.end(), file_exists)) return;
   if (files_sha256(files, expected) == recorded) return;
-  fail("{} {} that this run was planned with; restore {}, or plan a new run", listed(files, "and"),
-       files.size() == 1 ? "is not the file" : "are not the files", files.size() == 1 ? "it" : "those");
+  throw DataError(fmt::format("{} {} that this run was planned with; restore {}, or plan a new run",
+                              listed(files, "and"), files.size() == 1 ? "is not the file" : "are not the files",
+                              files.size() == 1 ? "it" : "those"));
 }
 
 void refuse_compressed(std::string_view bytes, const std::string& file) {
@@ -111,8 +115,8 @@ std::vector<std::string> read_files(std::span<const std::string> files, const st
     if (!recorded.empty()) sums.push_back(sha256(contents.back()));
   }
   if (!recorded.empty() && combined(sums) != recorded) {
-    fail("{} changed while it was read; run again when no program writes to {}", listed(files, "or"),
-         files.size() == 1 ? "it" : "them");
+    throw DataError(fmt::format("{} changed while it was read; run again when no program writes to {}",
+                                listed(files, "or"), files.size() == 1 ? "it" : "them"));
   }
   return contents;
 }

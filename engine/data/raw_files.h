@@ -8,21 +8,33 @@
 #include <string_view>
 #include <vector>
 
+#include "base/error.h"
+
 namespace tearless::engine {
 
 /// What a file should be, for the message about a folder or a pipe in its place.
 inline constexpr std::string_view kTextFile = "a text file with one sentence a line";
 
+/// A data file is missing, or is not the one that the run was planned with: the run can be trained once the file is
+/// back (kExitData).
+class DataError : public UserError {
+ public:
+  using UserError::UserError;
+};
+
 /// "SET lacks the file FILE: HOW_TO_GET" for the first of `files` that does not exist, "" if all exist. `set` is a noun
 /// phrase, such as "the corpus toy".
 std::string missing_file(const std::string& set, const std::string& how_to_get, std::span<const std::string> files);
+
+/// Throws DataError with such a sentence unless it is "".
+void require_data(const std::string& missing);
 
 /// One checksum for `files`: the SHA-256 of a single file; of several the SHA-256 of their SHA-256s with a space
 /// between two. Cached for the life of the process while a file's stamp (per_file.h) stays the same. Throws UserError
 /// for a file that cannot be read or is not a regular one; `expected` says what to put there.
 std::string files_sha256(std::span<const std::string> files, std::string_view expected = kTextFile);
 
-/// Throws UserError if all files exist and files_sha256() is not `recorded`.
+/// Throws DataError if all files exist and files_sha256() is not `recorded`.
 void verify_files(std::span<const std::string> files, const std::string& recorded,
                   std::string_view expected = kTextFile);
 
@@ -37,8 +49,8 @@ struct FileStart {
 };
 FileStart read_start(const std::string& file, int64_t bytes);
 
-/// The bytes of each file. Throws UserError for a compressed file, and if they do not match the checksum `recorded`,
-/// unless that is "".
+/// The bytes of each file. Throws UserError for a compressed file, and DataError if they do not match the checksum
+/// `recorded`, unless that is "".
 std::vector<std::string> read_files(std::span<const std::string> files, const std::string& recorded);
 
 }  // namespace tearless::engine

@@ -48,8 +48,10 @@ std::string shape_of(const RunOptions& options, std::string_view canonical) {
 json checksums_of(const std::vector<TaskKind::Files>& data) {
   json checksums = json::object();
   for (const TaskKind::Files& files : data) {
-    json& of_key = checksums[files.key];
-    for (const std::string& ending : files.endings) of_key[ending] = files_sha256(std::array{files.path + ending});
+    for (const std::string& ending : files.endings) {
+      const std::string file = files.path + ending;
+      checksums[file] = files_sha256(std::array{file});
+    }
   }
   return checksums;
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine/data/raw_files.h"
 #include "engine/train/execution.h"
 #include "engine/train/stop_request.h"
 
@@ -44,9 +45,9 @@ class ImageBatch final : public Batch {
   int64_t full_;
 };
 
-/// Throws UserError for files that are missing, or are not those that the run was planned with.
+/// Throws DataError for files that are missing, or are not those that the run was planned with.
 void require_files(const DigitsOptions& data) {
-  if (const std::string missing = missing_digits(data); !missing.empty()) fail("{}", missing);
+  require_data(missing_digits(data));
   if (!data.train_sha256.empty() && !data.test_sha256.empty()) verify_fingerprint(data);
 }
 

@@ -16,8 +16,8 @@
 #include "harness/runs/verdict.h"
 #include "harness/schedule/program.h"
 #include "harness/store/frozen_grid.h"
+#include "harness/store/program_copies.h"
 #include "harness/store/sweep_directory.h"
-#include "harness/submit/kept_data.h"
 
 namespace tearless::harness {
 namespace fs = std::filesystem;
@@ -85,10 +85,8 @@ VerifiedRun verified_run(const Store& store, const Workspace& workspace, const s
   run.label = job.label;
   run.device = job.device;
   run.updates = job.updates;
-  if (!fs::exists(workspace.root() / run.sweep.program)) {
-    fail("the training program of sweep {}, {}, is gone; submit its grid again: tearless submit {}", run.sweep.id,
-         run.sweep.program, run.sweep.grid_file);
-  }
+  const std::string fault = fault_of_program(workspace, fs::absolute(workspace.root() / run.sweep.program));
+  if (!fault.empty()) fail("sweep {}: {}: tearless submit {}", run.sweep.id, fault, run.sweep.grid_file);
   const RunDirectory folder = workspace.run(id);
   const std::optional<Verdict> done = verdict_of_done(folder);
   if (!done || done->state == RunState::kFailed) {
@@ -96,7 +94,7 @@ VerifiedRun verified_run(const Store& store, const Workspace& workspace, const s
          done ? done->reason : "its folder has no DONE");
   }
   run.canonical = read_file(folder.settings());
-  run.local = local_text_for_elsewhere(workspace, read_file(folder.local()));
+  run.local = read_file(folder.local());
   if (!changes.empty()) change_settings(run, workspace, changes);
   return run;
 }

@@ -40,7 +40,6 @@ GridPolicy load_policy(const toml::table* table, const std::string& file) {
     if (!policy.memory_bytes)
       fail("{}: memory = \"{}\" is not a size such as \"8 GiB\"", reader.location("memory"), *memory);
   }
-  policy.keep_data = reader.flag("keep_data").value_or(policy.keep_data);
   const toml::table* tries = reader.table("tries");
   reader.refuse_leftovers();
   if (!tries) return policy;

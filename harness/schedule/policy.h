@@ -24,6 +24,7 @@ inline constexpr RetryPolicy kRetryPolicies[] = {
     {FailureClass::kStopped,     kNotCounted},
     {FailureClass::kKilled,      kNotCounted},  // likewise; three in a row without progress pause the sweep
     {FailureClass::kMachine,     kNotCounted},  // pauses the sweep: other runs would fail as well
+    {FailureClass::kData,        kNotCounted},  // the run waits for its data (data_watch.h)
 };
 // clang-format on
 

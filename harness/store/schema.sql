@@ -13,7 +13,7 @@ CREATE TABLE runs (
   reason        TEXT NOT NULL DEFAULT '',
   canonical     TEXT NOT NULL,               -- run.toml; '' while the id is provisional
   local         TEXT NOT NULL,               -- local.toml
-  data          TEXT NOT NULL DEFAULT '{}',  -- JSON: input file → SHA-256 with which the run was planned
+  data          TEXT NOT NULL,               -- JSON: input file → SHA-256 with which the run was planned
   device        TEXT NOT NULL,               -- 'cpu' or 'cuda'
   threads       INTEGER NOT NULL,            -- CPU threads
   shape         TEXT NOT NULL,               -- runs with the same text need the same memory; '': not known

@@ -334,7 +334,9 @@ std::vector<std::string> Store::active_sweeps() const {
 
 std::vector<JobRecord> Store::jobs_of(const std::string& sweep, bool pending_only) const {
   Question row(*statements_, fmt::format("SELECT {} WHERE sweep = ? {} ORDER BY place", kJobColumns,
-                                         pending_only ? "AND state IN ('queued', 'running')" : ""));
+                                         pending_only ? "AND (state IN ('queued', 'running') OR "
+                                                        "(state = 'waiting_data' AND canonical != ''))"
+                                                      : ""));
   row.bind(1, sweep);
   std::vector<JobRecord> jobs;
   Labels labels;
@@ -427,6 +429,19 @@ std::string Store::local_text(const std::string& id) const {
   Question row(*statements_, "SELECT local FROM runs WHERE id = ?");
   row.bind(1, id);
   return row.executeStep() ? row.getColumn(0).getString() : "";
+}
+
+InputFiles Store::data_of(const std::string& id) const {
+  Question row(*statements_, "SELECT data FROM runs WHERE id = ?");
+  row.bind(1, id);
+  if (!row.executeStep()) return {};
+  return understood(row.getColumn(0), [](const std::string& text) { return json::parse(text).get<InputFiles>(); });
+}
+
+std::vector<std::string> Store::queued_with(const InputFiles& files) const {
+  Question row(*statements_, "SELECT id FROM runs WHERE state = 'queued' AND data = ? ORDER BY number");
+  row.bind(1, json(files).dump());
+  return text_column(row);
 }
 
 std::vector<RunRecord> Store::runs_of(const std::string& sweep, const std::vector<RunState>& states) const {

@@ -16,6 +16,7 @@
 
 #include "base/lock_file.h"
 #include "harness/runs/attempt_files.h"
+#include "harness/runs/input_files.h"
 #include "harness/runs/resume_check.h"
 #include "harness/runs/run_result.h"
 #include "harness/runs/states.h"
@@ -44,11 +45,12 @@ struct RunRequest {
   int64_t updates = 0;                  // the most updates that the run can make
   nlohmann::ordered_json coordinates;   // {"axis": "label", …} in the order of the axes
   int64_t seed = 0;
-  std::string local = {};      // text of local.toml
-  std::string device = "cpu";  // or "cuda"
-  int threads = 1;             // CPU threads
-  int64_t rank = 0;            // runs of lower rank are started first
-  std::string shape = {};      // RunNeeds::shape
+  std::string local = {};                       // text of local.toml
+  std::string device = "cpu";                   // or "cuda"
+  int threads = 1;                              // CPU threads
+  int64_t rank = 0;                             // runs of lower rank are started first
+  std::string shape = {};                       // RunNeeds::shape
+  std::shared_ptr<const InputFiles> data = {};  // null: the program does not name them
 };
 
 /// What a sweep asks of the scheduler, beyond its runs.
@@ -62,13 +64,6 @@ nlohmann::json to_json(const SweepPolicy& policy);
 /// nlohmann::json::exception if a member is missing or of another type.
 SweepPolicy sweep_policy_from(const nlohmann::json& json);
 
-/// A copy of an input file, which the runs of a sweep read in place of the original.
-struct KeptFile {
-  std::string copy;    // path relative to the workspace
-  std::string source;  // path of the original, absolute
-  std::string sha256;  // of its bytes
-};
-
 /// One submission of a grid. The same grid text with the same runs is the same sweep.
 struct Sweep {
   std::string id;  // sweep_id()
@@ -79,7 +74,6 @@ struct Sweep {
   std::string program = {};      // path of the training program, absolute or relative to the workspace
   nlohmann::json stamp = nlohmann::json::object();  // the program's name, version and numerics, for start.json
   SweepPolicy policy = {};
-  std::vector<KeptFile> data = {};  // not in the database
   SweepState state = SweepState::kActive;
   std::string reason = {};  // of the state, one sentence
   int64_t priority = 0;     // sweeps of higher priority go first
@@ -184,7 +178,8 @@ class Store {
   /// The ids of the sweeps that are active, in the order of their submission.
   std::vector<std::string> active_sweeps() const;
 
-  /// The runs of a sweep in the grid's order. `pending_only`: those that are queued or running.
+  /// The runs of a sweep in the grid's order. `pending_only`: those that are queued or running, or wait for data that
+  /// were there when they were planned.
   std::vector<JobRecord> jobs_of(const std::string& sweep, bool pending_only) const;
   StateCounts counts_of(const std::string& sweep) const;
   /// One of them. REQUIRES: the sweep has the run.
@@ -206,6 +201,10 @@ class Store {
 
   /// The text of a run's local.toml.
   std::string local_text(const std::string& id) const;
+  /// The input files that the training program named; empty if it named none.
+  InputFiles data_of(const std::string& id) const;
+  /// The ids of the queued runs with exactly these input files.
+  std::vector<std::string> queued_with(const InputFiles& files) const;
 
   /// The runs of a sweep in the grid's order, with coordinates, seed and label. `states`: only those that are in one of
   /// them; empty: all.
@@ -261,7 +260,7 @@ class Store {
   void forget(const std::string& sweep, const std::vector<std::string>& runs);
 
   /// Adds a run as queued or waiting_data. For a known run, fills in values that were unknown, and replaces those that
-  /// are not part of its id: local, device and threads.
+  /// are not part of its id: local, data, device and threads.
   void put_run(const RunRequest& run);
   /// Deletes the attempts, metrics, scores and resume check of a run whose folder was deleted.
   void forget_attempts(const std::string& id);

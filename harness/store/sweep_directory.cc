@@ -72,22 +72,12 @@ std::string job_lines_of(const Sweep& sweep) {
     put(line, "threads", run.threads);
     put(line, "rank", run.rank);
     put(line, "shape", run.shape);
+    line.Key("data");
+    line.StartObject();
+    for (const auto& [file, checksum] : run.data ? *run.data : InputFiles()) put(line, file, checksum);
+    line.EndObject();
     if (run.memory_bytes) put(line, "memory_bytes", *run.memory_bytes);
   });
-}
-
-json to_json(const std::vector<KeptFile>& files) {
-  json list = json::array();
-  for (const KeptFile& file : files) {
-    list.push_back({{"copy", file.copy}, {"source", file.source}, {"sha256", file.sha256}});
-  }
-  return list;
-}
-
-std::vector<KeptFile> kept_files_from(const json& list) {
-  std::vector<KeptFile> files;
-  for (const json& file : list) files.push_back({file.at("copy"), file.at("source"), file.at("sha256")});
-  return files;
 }
 
 void read_jobs(const fs::path& file, Sweep& sweep) {
@@ -111,6 +101,7 @@ void read_jobs(const fs::path& file, Sweep& sweep) {
     run.threads = static_cast<int>(number_at(line, "threads"));
     run.rank = number_at(line, "rank");
     run.shape = text_at(line, "shape");
+    run.data = input_files_at(line, "data", i > 0 ? sweep.runs[i - 1].data : nullptr);
     if (find_member(line, "memory_bytes")) run.memory_bytes = number_at(line, "memory_bytes");
   }
 }
@@ -185,10 +176,9 @@ void freeze_sweep(const Workspace& workspace, const Sweep& sweep, std::string_vi
     write_atomically(folder / "runs.jsonl", run_lines_of(sweep));
   }
   write_atomically(folder / "jobs.jsonl", job_lines_of(sweep));
-  const json about = {{"format", kWorkspaceFormat},      {"title", sweep.title},
-                      {"grid_file", sweep.grid_file},    {"submitted_at", sweep.submitted_at},
-                      {"program", sweep.program},        {"stamp", sweep.stamp},
-                      {"policy", to_json(sweep.policy)}, {"data", to_json(sweep.data)}};
+  const json about = {{"format", kWorkspaceFormat},         {"title", sweep.title},     {"grid_file", sweep.grid_file},
+                      {"submitted_at", sweep.submitted_at}, {"program", sweep.program}, {"stamp", sweep.stamp},
+                      {"policy", to_json(sweep.policy)}};
   write_atomically(folder / "sweep.json", sealed(about));
 }
 
@@ -207,7 +197,6 @@ Sweep read_sweep_head(const Workspace& workspace, const std::string& id) {
             .program = about.at("program"),
             .stamp = about.at("stamp"),
             .policy = sweep_policy_from(about.at("policy")),
-            .data = kept_files_from(about.value("data", json::array())),
             .state = SweepState::kActive,
             .reason = "",
             .priority = 0};

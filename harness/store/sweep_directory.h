@@ -3,8 +3,8 @@
 //   grid.toml     a copy of the grid file as submitted
 //   grid.json     the grid with its base files, as tables need it (frozen_grid.h)
 //   runs.jsonl    the requested runs, one a line: what the sweep's id is made of
-//   jobs.jsonl    what is needed to start each of them: canonical settings, local settings, device, threads, rank
-//   sweep.json    title, grid file, program, kept data, policy, time of submission; sealed. Written last
+//   jobs.jsonl    what is needed to start each of them: settings, input files, device, threads, rank
+//   sweep.json    title, grid file, program, policy, time of submission; sealed. Written last
 //   events.jsonl  log of what users asked for and of what the scheduler did
 #pragma once
 

@@ -53,7 +53,6 @@ why = "too large"
 memory = "8 GiB"
 stall_timeout = 60
 grace = 120
-keep_data = false
 tries = { crashed = 5 }
 
 [table]
