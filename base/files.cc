@@ -65,8 +65,6 @@ void replace_file(const fs::path& path, std::string_view bytes, bool sync) {
   }
 }
 
-constexpr mode_t kReadOnly = 0444;
-
 /// Opens a file for reading. UserError unless it is a regular one. O_NONBLOCK: opening a pipe does not wait for a
 /// writer.
 class RegularFile : public Descriptor {
@@ -124,27 +122,6 @@ void write_program_unsynced(const fs::path& path, std::string_view bytes) {
   write_all(file.get(), bytes, path);
 }
 
-bool clone_file(const fs::path& from, const fs::path& to) {
-  const RegularFile original(from);
-  const Descriptor copy(to, O_WRONLY | O_CREAT | O_EXCL, "write", to, kReadOnly);
-  if (sys::clone_file(copy.get(), original.get()) == 0) return true;
-  remove_file(to);
-  return false;
-}
-
-void copy_file_unsynced(const fs::path& from, const fs::path& to) {
-  const RegularFile original(from);
-  const Descriptor copy(to, O_WRONLY | O_CREAT | O_EXCL, "write", to, kReadOnly);
-  std::vector<char> buffer(1 << 20);
-  while (true) {
-    const ssize_t n = ::read(original.get(), buffer.data(), buffer.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) fail_errno("read", from);
-    if (n == 0) return;
-    write_all(copy.get(), {buffer.data(), static_cast<size_t>(n)}, to);
-  }
-}
-
 void make_folders(const fs::path& folder) {
   if (folder.empty() || fs::is_directory(folder)) return;
   const fs::path parent = folder_of(folder.has_filename() ? folder : folder.parent_path());
@@ -195,15 +172,6 @@ void sync_folder(const fs::path& folder) {
   const Descriptor handle(folder, O_RDONLY | O_DIRECTORY, "open the folder");
   // EINVAL: some network file systems cannot fsync a folder. Renames are then only as durable as they make them.
   if (sys::fsync(handle.get()) != 0 && errno != EINVAL) fail_errno("write to the folder", folder);
-}
-
-void publish_file(const fs::path& temporary, const fs::path& final_name) {
-  {
-    const Descriptor file(temporary, O_RDONLY, "read");
-    if (sys::fsync(file.get()) != 0) fail_errno("write", temporary);
-  }
-  rename_file(temporary, final_name);
-  sync_folder(folder_of(final_name));
 }
 
 void publish_folder(const fs::path& temporary, const fs::path& final_name) {

@@ -30,13 +30,6 @@ void replace_unsynced(const std::filesystem::path& path, std::string_view bytes)
 /// Writes a new file that may be executed, without fsync. UserError if there is one.
 void write_program_unsynced(const std::filesystem::path& path, std::string_view bytes);
 
-/// Makes a new file that shares the blocks of another: it takes no space until one of the two is written to. Only
-/// reading it is permitted. Without fsync. False, and no new file, if the file system cannot do that.
-bool clone_file(const std::filesystem::path& from, const std::filesystem::path& to);
-
-/// Copies a regular file to a new one, which only reading is permitted of. Without fsync.
-void copy_file_unsynced(const std::filesystem::path& from, const std::filesystem::path& to);
-
 /// Makes a folder and its missing parents, durably.
 void make_folders(const std::filesystem::path& folder);
 
@@ -55,9 +48,6 @@ int64_t bytes_in(const std::filesystem::path& path);
 
 /// Makes renames, creations and removals inside `folder` durable.
 void sync_folder(const std::filesystem::path& folder);
-
-/// Publishes a finished file under its final name, durably: fsyncs and renames it, and fsyncs the folder.
-void publish_file(const std::filesystem::path& temporary, const std::filesystem::path& final_name);
 
 /// Publishes a finished folder under its final name, durably: fsyncs it and all files in it, renames it, and fsyncs the
 /// parent. REQUIRES: `final_name` does not exist.

@@ -72,12 +72,6 @@ LockFile LockFile::acquire(const std::filesystem::path& path) {
   return file;
 }
 
-LockFile LockFile::acquire_shared(const std::filesystem::path& path) {
-  LockFile file(open_lock(path));
-  if (lock(file.fd_, LOCK_SH) != 0) fail_errno("lock", path);
-  return file;
-}
-
 bool LockFile::is_held(const std::filesystem::path& path) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return false;

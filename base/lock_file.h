@@ -19,9 +19,6 @@ class LockFile {
   /// As try_acquire(), but waits for the lock.
   static LockFile acquire(const std::filesystem::path& path);
 
-  /// A lock that several processes may hold at the same time, while none holds the exclusive one. Waits for it.
-  static LockFile acquire_shared(const std::filesystem::path& path);
-
   /// Takes over a lock that the parent process acquired and passed on with share_with_children(). Nullopt if
   /// `descriptor` is not open, refers to another file than `path`, or does not hold the lock.
   static std::optional<LockFile> inherited(int descriptor, const std::filesystem::path& path);

@@ -22,6 +22,7 @@ enum ExitCode : int {
   kExitSettingsRefused = 2,
   kExitDiverged = 3,
   kExitOutOfMemory = 4,
+  kExitData = 66,     ///< an input file is missing, or is not the one that the run was planned with
   kExitMachine = 74,  ///< the machine failed, not the run: a full disk, an I/O error
   kExitStopped = 75,  ///< stopped on request, or replaced by a newer attempt
 };
@@ -94,7 +95,7 @@ std::string run_id(std::string_view canonical_text);
 
 /// The file DONE, which a training program writes last. A run with a DONE is never trained again.
 struct Done {
-  std::string id;       // of the run; "" if written by an older version or by a program that does not name it
+  std::string id;       // of the run; "" if the program does not name it
   std::string outcome;  // "done" or "diverged"
   int64_t step = 0;     // number of the update at which training ended or diverged
   std::string reason;   // why training ended there: "max_epochs", "early_stop" …, or the quantity that was not finite

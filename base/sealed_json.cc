@@ -11,7 +11,7 @@ using nlohmann::json;
 namespace {
 
 constexpr const char* kChecksum = "sha256";
-// Marks an object as sealed. Without it, an object whose key "sha256" was damaged would pass as one of an old version.
+// Marks an object as sealed. Without it, an object whose key "sha256" was damaged would pass as one of another program.
 constexpr const char* kSealed = "sealed";
 
 std::string checksum_of(const json& record) {

@@ -1,6 +1,6 @@
 // Sealed JSON: JSON objects that carry their own checksum, {"code": 0, …, "sealed": true, "sha256": "…"}. The checksum
 // covers the object without the key "sha256", as compact JSON with sorted keys. An object with neither key was written
-// by an older version or another program, and is accepted unchecked.
+// by another training program, and is accepted unchecked.
 #pragma once
 
 #include <filesystem>

@@ -1,11 +1,9 @@
 #include "base/sys.h"
 
 #include <fcntl.h>
-#include <linux/fs.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/file.h>
-#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -36,8 +34,6 @@ ssize_t write(int fd, const void* bytes, size_t size) {
   // In halves, so that a process can be killed, or the disk become full, in the middle of a line.
   return ::write(fd, bytes, fault::is_active() && size > 1 ? size / 2 : size);
 }
-
-int clone_file(int to, int from) { return fails(fault::kWrite, "") ? -1 : ::ioctl(to, FICLONE, from); }
 
 int fsync(int fd) {
   if (fails(fault::kSync, "")) return -1;

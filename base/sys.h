@@ -16,9 +16,6 @@ int open_for_writing(const char* path, int flags, mode_t mode = 0666);
 /// write(2). Writes only half of the bytes if a fault plan is active: callers must handle short writes.
 ssize_t write(int fd, const void* bytes, size_t size);
 
-/// ioctl(to, FICLONE, from): makes an empty file share the blocks of another.
-int clone_file(int to, int from);
-
 int fsync(int fd);
 int ftruncate(int fd, off_t size);
 int rename(const char* from, const char* to);

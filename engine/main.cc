@@ -17,6 +17,7 @@
 #include "base/run_directory.h"
 #include "base/utf8.h"
 #include "engine/commands.h"
+#include "engine/data/raw_files.h"
 #include "engine/ops/matmul.h"
 #include "engine/ops/memory.h"
 #include "engine/train/stop_request.h"
@@ -107,6 +108,8 @@ int command(int argc, char** argv) {
     });
   } catch (const MachineError& error) {
     return refuse(error.what(), kExitMachine);
+  } catch (const engine::DataError& error) {
+    return refuse(error.what(), kExitData);
   } catch (const UserError& error) {
     return refuse(error.what(), kExitSettingsRefused);
   } catch (const std::bad_alloc&) {

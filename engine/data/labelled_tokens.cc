@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/words.h"
 #include "engine/data/cut.h"
+#include "engine/data/raw_files.h"
 #include "engine/data/vocabulary.h"
 
 namespace tearless::engine {

@@ -6,7 +6,6 @@
 #include <fstream>
 #include <limits>
 
-#include "base/error.h"
 #include "base/files.h"
 #include "base/hash.h"
 #include "engine/data/per_file.h"
@@ -80,7 +79,7 @@ std::string DataFiles::missing() const {
 }
 
 void DataFiles::require() const {
-  if (const std::string sentence = missing(); !sentence.empty()) fail("{}", sentence);
+  if (const std::string sentence = missing(); !sentence.empty()) throw DataError(sentence);
 }
 
 bool DataFiles::has_checksums() const {
@@ -96,8 +95,9 @@ void DataFiles::verify() const {
     const std::vector<std::string> files = set.files();
     if (!std::all_of(files.begin(), files.end(), file_exists)) continue;
     if (files_sha256(files, expected) == *set.sha256) continue;
-    fail("{} {} that this run was planned with; restore {}, or plan a new run", listed(files, "and"),
-         files.size() == 1 ? "is not the file" : "are not the files", files.size() == 1 ? "it" : "those");
+    throw DataError(fmt::format("{} {} that this run was planned with; restore {}, or plan a new run",
+                                listed(files, "and"), files.size() == 1 ? "is not the file" : "are not the files",
+                                files.size() == 1 ? "it" : "those"));
   }
 }
 
@@ -164,8 +164,8 @@ std::vector<std::string> read_files(const DataSet& set) {
     if (!set.sha256->empty()) sums.push_back(sha256(contents.back()));
   }
   if (!set.sha256->empty() && combined(sums) != *set.sha256) {
-    fail("{} changed while it was read; run again when no program writes to {}", listed(files, "or"),
-         files.size() == 1 ? "it" : "them");
+    throw DataError(fmt::format("{} changed while it was read; run again when no program writes to {}",
+                                listed(files, "or"), files.size() == 1 ? "it" : "them"));
   }
   return contents;
 }

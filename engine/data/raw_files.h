@@ -8,12 +8,20 @@
 #include <string_view>
 #include <vector>
 
+#include "base/error.h"
 #include "base/settings.h"
 
 namespace tearless::engine {
 
 /// What a file should be, for the message about a folder or a pipe in its place.
 inline constexpr std::string_view kTextFile = "a text file with one sentence a line";
+
+/// A data file is missing, or is not the one that the run was planned with: the run can be trained once the file is
+/// back (kExitData).
+class DataError : public UserError {
+ public:
+  using UserError::UserError;
+};
 
 /// A setting that names files.
 struct DataSetting {
@@ -46,13 +54,13 @@ struct DataFiles {
   /// A sentence that names the first missing file and says how to get it; "" if no file is missing. Throws UserError if
   /// a required setting is not set.
   std::string missing() const;
-  /// Throws missing() as UserError, unless it is "".
+  /// Throws missing() as DataError, unless it is "".
   void require() const;
   bool has_checksums() const;
   /// Fills in the checksums of the files, which must exist. Cached as files_sha256() is, so that checking 100,000
   /// configurations reads a corpus once.
   void fingerprint() const;
-  /// Throws UserError if the files of a set exist and do not match its checksum. Sets with missing files are skipped.
+  /// Throws DataError if the files of a set exist and do not match its checksum. Sets with missing files are skipped.
   void verify() const;
   /// Before training: verify() where all checksums are known, else require() and fingerprint().
   void check() const;
@@ -85,8 +93,8 @@ struct FileStart {
 };
 FileStart read_start(const std::string& file, int64_t bytes);
 
-/// The bytes of each file of a set. Throws UserError for a compressed file, and if they do not match the checksum of
-/// the set, unless that is "".
+/// The bytes of each file of a set. Throws UserError for a compressed file, and DataError if they do not match the
+/// checksum of the set, unless that is "".
 std::vector<std::string> read_files(const DataSet& set);
 
 }  // namespace tearless::engine

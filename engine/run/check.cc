@@ -44,13 +44,14 @@ std::string shape_of(const RunOptions& options, std::string_view canonical) {
   return sha256(text).substr(0, 16);
 }
 
-/// The checksum of each file, by the setting that names it and the file's ending.
+/// The checksum of each file, by its path.
 json checksums_of(const DataFiles& files) {
   json checksums = json::object();
   for (const DataSet& set : files.sets) {
     for (const DataSetting& setting : set.settings) {
       for (const std::string& ending : setting.endings) {
-        checksums[setting.key][ending] = files_sha256(std::array{*setting.path + ending}, files.expected);
+        const std::string file = *setting.path + ending;
+        checksums[file] = files_sha256(std::array{file}, files.expected);
       }
     }
   }

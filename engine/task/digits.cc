@@ -13,7 +13,7 @@ namespace {
 /// Batch size of evaluations. Not a setting: the cut may change the last bits of a sum.
 constexpr int64_t kEvaluationImages = 200;
 
-/// Throws UserError also for files that are missing, or are not those that the run was planned with.
+/// Throws DataError for files that are missing, or are not those that the run was planned with.
 Digits read_planned(DigitsOptions data) {
   const DataFiles files = data_files(data);
   files.require();

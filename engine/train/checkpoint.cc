@@ -13,10 +13,7 @@ using nlohmann::json;
 
 namespace {
 
-// Earlier formats: 1 had parameters whose sizes are no multiple of 8 among the others; 2 had no checksum over the
-// manifest. Later formats must be sealed as 3 is, so that damage is distinguished from another version.
-constexpr int kFormat = 3;
-constexpr int kFormatBeforeSeals = 2;
+constexpr int kFormat = 3;  // increase it with every change of state.bin or of the manifest
 
 // A checkpoint that is being written or removed. prune() deletes leftovers.
 constexpr std::string_view kTemporary = "tmp-";
@@ -112,17 +109,15 @@ StoredCheckpoint Checkpoints::read(int64_t step, int64_t parameters, size_t carr
   const std::string text = read_file(manifest_path);
   const std::optional<json> manifest = unsealed(text);
   if (!manifest) return damaged();
-  const bool is_sealed = sealed(*manifest) == text;  // byte for byte
   StoredCheckpoint read;
   try {
-    const int format = manifest->at("format");
-    if (!is_sealed && format > kFormatBeforeSeals) return damaged();
-    if (format != (is_sealed ? kFormat : kFormatBeforeSeals)) {
+    if (manifest->at("format") != kFormat) {
       fail(
           "the checkpoint {} was written by another version of the engine; delete that folder; the run then resumes "
           "from an older checkpoint or from the start",
           run_.checkpoint(step).string());
     }
+    if (sealed(*manifest) != text) return damaged();  // unsealed() accepts an object without a checksum
     read.bytes = read_file(state_path);
     if (manifest->at("step") != step || manifest->at("files").at("state.bin") != sha256(read.bytes)) return damaged();
     read.state = manifest->at("state");

@@ -7,7 +7,7 @@ bool begins_with(const fs::path& path, const FilePrefix& prefix) {
   if (!fs::exists(path)) return prefix.bytes == 0;
   const std::string bytes = read_file(path);
   if (bytes.size() < prefix.bytes) return false;
-  return prefix.sha256.empty() || sha256(std::string_view(bytes).substr(0, prefix.bytes)) == prefix.sha256;
+  return sha256(std::string_view(bytes).substr(0, prefix.bytes)) == prefix.sha256;
 }
 
 MetricsFile::MetricsFile(const fs::path& path, uint64_t keep_bytes) : file_(path, keep_bytes) {

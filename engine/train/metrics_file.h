@@ -15,7 +15,7 @@ namespace tearless::engine {
 /// The beginning of a file.
 struct FilePrefix {
   uint64_t bytes = 0;  // its length
-  std::string sha256;  // of these bytes; "": unknown (checkpoints of format 2 did not store it)
+  std::string sha256;  // of these bytes
 };
 
 /// Whether the file at `path` begins like that. A missing file counts as empty.

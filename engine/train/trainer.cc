@@ -299,14 +299,9 @@ void Trainer::restore() {
 void Trainer::restore_from(int64_t step) {
   const int64_t parameters = task_.parameters().count();
   const StoredCheckpoint stored = checkpoints_.read(step, parameters, buffers_.carried_bytes());
-  State state;
+  State state = state_from_json(stored.state);
   Schedule schedule(train_.schedule, task_.schedule_width());
-  try {
-    state = state_from_json(stored.state);
-    schedule.restore(stored.state.at("schedule"));
-  } catch (const json::exception&) {  // format 2 has no checksum over its small values
-    throw DamagedCheckpoint(fmt::format("the checkpoint {} is damaged", run_.checkpoint(step).string()));
-  }
+  schedule.restore(stored.state.at("schedule"));
   if (state.best_step != 0 && state.best_step != step) {
     checkpoints_.read(state.best_step, parameters, buffers_.carried_bytes());
   }
@@ -341,8 +336,7 @@ json Trainer::sums_as_json(const LossSums& sums) const {
 
 LossSums Trainer::sums_from_json(const json& sums) const {
   LossSums out;
-  // "tokens": the name when translation was the only task.
-  out.predictions = sums.contains("tokens") ? sums.at("tokens") : sums.at("predictions");
+  out.predictions = sums.at("predictions");
   if (out.predictions == 0) return out;
   for (const std::string& name : loss_names_) out.values.push_back(sums.at(name));
   return out;
@@ -381,7 +375,7 @@ Trainer::State Trainer::state_from_json(const json& state) const {
   m.report = sums_from_json(state.at("report"));
   m.norm_sum = state.at("norm_sum");
   m.norm_max = state.at("norm_max");
-  m.metrics = {state.at("metrics_bytes"), state.value("metrics_sha256", "")};
+  m.metrics = {state.at("metrics_bytes"), state.at("metrics_sha256")};
   return m;
 }
 

@@ -10,7 +10,6 @@
 #include "harness/cli/grid_state.h"
 #include "harness/cli/output.h"
 #include "harness/cli/selectors.h"
-#include "harness/store/frozen_grid.h"
 
 namespace tearless::harness {
 namespace fs = std::filesystem;
@@ -78,14 +77,11 @@ void report_earlier_results(const Store& store, const fs::path& grid_file, const
       ++counts[difference_between(run.canonical, asked->second)];
       open.erase(asked);
     }
-    const bool can_be_shown = has_frozen_grid(Workspace(globals.workspace), sweep.id);
     for (const auto& [difference, count] : counts) {
       const bool one = count == 1;
-      notice(fmt::format("{} of this grid {} in {}; {}", counted(count, "finished run"), one ? "differs" : "differ",
-                         difference,
-                         can_be_shown ? fmt::format("tearless table --sweep {}{} shows {}", sweep.id,
-                                                    workspace_option(globals), one ? "it" : "them")
-                                      : fmt::format("{} of sweep {}", one ? "it is" : "they are", sweep.id)));
+      notice(fmt::format("{} of this grid {} in {}; tearless table --sweep {}{} shows {}",
+                         counted(count, "finished run"), one ? "differs" : "differ", difference, sweep.id,
+                         workspace_option(globals), one ? "it" : "them"));
     }
   }
 }

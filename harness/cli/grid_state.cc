@@ -92,8 +92,7 @@ GridState state_of_same_grid(Grid grid, const std::vector<std::string>& only, co
   std::optional<Sweep> best;
   for (const Sweep& candidate : store ? store->sweeps() : std::vector<Sweep>{}) {
     try {
-      const std::optional<Grid> frozen = frozen_grid(workspace, candidate.id);
-      if (!frozen || !have_same_content(*frozen, grid)) continue;
+      if (!have_same_content(frozen_grid(workspace, candidate.id), grid)) continue;
       Sweep sweep = read_sweep(workspace, candidate.id);
       if (!best || sweep.runs.size() > best->runs.size()) best = std::move(sweep);
     } catch (const UserError& damaged) {
@@ -176,15 +175,7 @@ GridState look_up_sweep(const std::string& word, const std::vector<std::string>&
     fail("the folder {} of the sweep is missing; to write it again: tearless submit {}{}", workspace.sweep(id).string(),
          store->sweep(id)->grid_file, workspace_option(globals));
   }
-  const Sweep sweep = read_sweep(workspace, id);
-  std::optional<Grid> grid = frozen_grid(workspace, sweep.id);
-  if (!grid) {
-    fail(
-        "sweep {} has no grid.json: an older tearless submitted it, or the file was removed; name the grid file, "
-        "without --sweep, or submit it again: tearless submit {}{}",
-        sweep.id, sweep.grid_file, workspace_option(globals));
-  }
-  return state_of_sweep(sweep, *std::move(grid), std::move(store), only, globals);
+  return state_of_sweep(read_sweep(workspace, id), frozen_grid(workspace, id), std::move(store), only, globals);
 }
 
 GridState look_up_either(const std::string& grid, const std::string& sweep, const std::vector<std::string>& only,

@@ -43,7 +43,7 @@ GridState look_up(const std::filesystem::path& file, const std::vector<std::stri
 
 /// Reads a sweep as it was submitted, and the results of its runs: from the sweep's folder and the database alone.
 /// Results are stale if their numerics are not those of the program that the sweep was submitted with. `sweep` is a
-/// word that names one (selectors.h). UserError for a sweep of an older tearless, which did not keep its grid.
+/// word that names one (selectors.h).
 GridState look_up_sweep(const std::string& sweep, const std::vector<std::string>& only, const Globals& globals);
 
 /// A run of a sweep as a run of the sweep's grid. UserError if the grid has no such point.

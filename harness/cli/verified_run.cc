@@ -16,8 +16,8 @@
 #include "harness/runs/verdict.h"
 #include "harness/schedule/program.h"
 #include "harness/store/frozen_grid.h"
+#include "harness/store/program_copies.h"
 #include "harness/store/sweep_directory.h"
-#include "harness/submit/kept_data.h"
 
 namespace tearless::harness {
 namespace fs = std::filesystem;
@@ -41,21 +41,21 @@ std::pair<std::string, nlohmann::json> setting_in(const std::string& text) {
 // Has the training program make the run's settings again, with those of --set.
 void change_settings(VerifiedRun& run, const Workspace& workspace, const std::vector<std::string>& changes) {
   const Sweep sweep = read_sweep(workspace, run.sweep.id);
-  const std::optional<Grid> grid = frozen_grid(workspace, sweep.id);
+  const Grid grid = frozen_grid(workspace, sweep.id);
   const auto request =
       std::find_if(sweep.runs.begin(), sweep.runs.end(), [&](const RunRequest& one) { return one.id == run.id; });
-  if (!grid || request == sweep.runs.end()) {
-    fail("--set needs the grid of sweep {}, which its folder does not have; submit it again: tearless submit {}",
-         sweep.id, sweep.grid_file);
+  if (request == sweep.runs.end()) {
+    fail("the folder of sweep {} does not name run {}; submit its grid again: tearless submit {}", sweep.id, run.id,
+         sweep.grid_file);
   }
-  RunSpec spec = materialise(*grid, planned_run_of(*grid, sweep, *request).point);
-  std::vector<CheckQuestion> questions = {{spec.settings, grid->folder.string(), spec.folders, false}};
+  RunSpec spec = materialise(grid, planned_run_of(grid, sweep, *request).point);
+  std::vector<CheckQuestion> questions = {{spec.settings, grid.folder.string(), spec.folders, false}};
   for (const std::string& change : changes) {
     const auto [key, value] = setting_in(change);
     spec.settings[key] = value;
     spec.folders[key] = fs::current_path().string();
   }
-  questions.push_back({spec.settings, grid->folder.string(), spec.folders, false});
+  questions.push_back({spec.settings, grid.folder.string(), spec.folders, false});
   const fs::path program = fs::absolute(workspace.root() / run.sweep.program);
   const std::vector<CheckAnswer> answers = Program(program).check(questions);
   if (answers[0].id != run.id) {
@@ -85,10 +85,8 @@ VerifiedRun verified_run(const Store& store, const Workspace& workspace, const s
   run.label = job.label;
   run.device = job.device;
   run.updates = job.updates;
-  if (run.sweep.program.empty() || !fs::exists(workspace.root() / run.sweep.program)) {
-    fail("the training program of sweep {}{} is gone; submit its grid again: tearless submit {}", run.sweep.id,
-         run.sweep.program.empty() ? "" : ", " + run.sweep.program + ",", run.sweep.grid_file);
-  }
+  const std::string fault = fault_of_program(workspace, fs::absolute(workspace.root() / run.sweep.program));
+  if (!fault.empty()) fail("sweep {}: {}: tearless submit {}", run.sweep.id, fault, run.sweep.grid_file);
   const RunDirectory folder = workspace.run(id);
   const std::optional<Verdict> done = verdict_of_done(folder);
   if (!done || done->state == RunState::kFailed) {
@@ -96,7 +94,7 @@ VerifiedRun verified_run(const Store& store, const Workspace& workspace, const s
          done ? done->reason : "its folder has no DONE");
   }
   run.canonical = read_file(folder.settings());
-  run.local = local_text_for_elsewhere(workspace, read_file(folder.local()));
+  run.local = read_file(folder.local());
   if (!changes.empty()) change_settings(run, workspace, changes);
   return run;
 }

@@ -4,10 +4,8 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <filesystem>
 #include <memory>
 #include <optional>
-#include <set>
 
 #include "base/error.h"
 #include "base/words.h"
@@ -18,9 +16,6 @@
 #include "harness/commands/commands.h"
 #include "harness/service/client.h"
 #include "harness/service/facts.h"
-#include "harness/store/kept_files.h"
-#include "harness/store/sweep_directory.h"
-#include "harness/submit/kept_data.h"
 
 namespace tearless::harness {
 namespace {
@@ -41,29 +36,6 @@ std::vector<std::string> runs_in(const Store& store, const std::vector<std::stri
   std::sort(runs.begin(), runs.end());
   runs.erase(std::unique(runs.begin(), runs.end()), runs.end());
   return runs;
-}
-
-// Copies the data of what is tried again if gc has deleted them. The lock keeps gc away until the service has answered.
-std::optional<LockFile> restore_data(const Store& store, const Workspace& workspace, const Selection& chosen) {
-  const auto has_result = [](RunState state) { return state == RunState::kDone || state == RunState::kDiverged; };
-  std::set<std::string> sweeps;
-  for (const std::string& sweep : chosen.sweeps) {
-    const std::vector<JobRecord> jobs = store.jobs_of(sweep, /*pending_only=*/false);
-    const bool ended =
-        std::all_of(jobs.begin(), jobs.end(), [&](const JobRecord& job) { return has_result(job.state); });
-    if (!ended) sweeps.insert(sweep);
-  }
-  for (const std::string& run : chosen.runs) {
-    // The newest of a run's sweeps says where its data are.
-    const std::vector<std::string> having = store.sweeps_of(run);
-    if (!having.empty() && !has_result(store.known_run(run).state)) sweeps.insert(having.back());
-  }
-  LockFile lock = lock_for_submission(workspace);
-  for (const std::string& sweep : sweeps) {
-    if (!std::filesystem::exists(workspace.sweep(sweep) / "sweep.json")) continue;
-    make_copies(workspace, read_sweep_head(workspace, sweep).data, notice);
-  }
-  return lock;
 }
 
 // What a run is that a verb cannot be meant for.
@@ -91,12 +63,9 @@ int control(Verb verb, Takes takes, const ControlOptions& options, const Globals
   }
   const Request request{.verb = verb, .sweeps = chosen.sweeps, .runs = chosen.runs, .priority = options.priority};
   const bool nothing = chosen.sweeps.empty() && chosen.runs.empty();
-  const Workspace workspace(globals.workspace);
-  const std::optional<LockFile> lock =
-      verb == Verb::kRetry ? restore_data(*store, workspace, chosen) : std::optional<LockFile>();
   const nlohmann::json answer =
       nothing ? nlohmann::json{{"done", nlohmann::json::array()}, {"refused", nlohmann::json::array()}}
-              : carry_out(request, workspace);
+              : carry_out(request, Workspace(globals.workspace));
   if (globals.json) {
     print_json(answer);
     return answer.at("refused").empty() ? kOk : kSomethingFailed;

@@ -26,6 +26,7 @@
 #include "harness/schedule/spawn.h"
 #include "harness/service/client.h"
 #include "harness/service/host.h"
+#include "harness/store/workspace_format.h"
 
 namespace tearless::harness {
 namespace fs = std::filesystem;
@@ -101,6 +102,7 @@ int serve(const DaemonOptions& options, const Globals& globals) {
 // Starts a daemon in a session of its own, with its output in WORKSPACE/daemon.log, and waits until it answers.
 int serve_in_background(const DaemonOptions& options, const Globals& globals) {
   const Workspace workspace(globals.workspace);
+  require_this_format(workspace);
   make_folders(workspace.root());
   if (const auto facts = ask_service(workspace, {.verb = Verb::kStatus})) {
     const ServiceFacts service = service_facts_from(*facts);

@@ -1,5 +1,5 @@
-// `tearless gc [SWEEP | RUN …]`: deletes checkpoints of runs that have ended with a result, and copies of programs and
-// data that no sweep needs. It needs no service: nobody resumes such a run, and locks keep others out meanwhile.
+// `tearless gc [SWEEP | RUN …]`: deletes checkpoints of runs that have ended with a result, and copies of
+// programs that no sweep needs. It needs no service: nobody resumes such a run, and locks keep others out meanwhile.
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
@@ -20,7 +20,7 @@
 #include "harness/commands/commands.h"
 #include "harness/runs/old_checkpoints.h"
 #include "harness/runs/verdict.h"
-#include "harness/store/kept_files.h"
+#include "harness/store/program_copies.h"
 
 namespace tearless::harness {
 namespace {
@@ -36,11 +36,11 @@ struct GcOptions {
 
 struct Freed {
   int64_t runs = 0, checkpoints = 0, bytes = 0;
-  int64_t selected_bytes = 0;                   // of selected checkpoints that stay
-  int64_t unfinished = 0;                       // runs without a result
-  int64_t programs = 0, data = 0, partial = 0;  // copies that no sweep needs
-  int64_t copied_bytes = 0;                     // of these
-  std::vector<std::string> skipped;             // one sentence for each thing that could not be cleaned
+  int64_t selected_bytes = 0;         // of selected checkpoints that stay
+  int64_t unfinished = 0;             // runs without a result
+  int64_t programs = 0, partial = 0;  // copies that no sweep needs
+  int64_t copied_bytes = 0;           // of these
+  std::vector<std::string> skipped;   // one sentence for each thing that could not be cleaned
 };
 
 std::vector<std::string> chosen_runs(const Store& store, const std::vector<std::string>& words) {
@@ -71,13 +71,13 @@ void clean(const RunDirectory& run, const GcOptions& options, Freed& freed) {
 }
 
 void delete_copies(const Store& store, const Workspace& workspace, const GcOptions& options, Freed& freed) {
-  const std::optional<LockFile> lock = lock_out_submissions(workspace);
+  const std::optional<LockFile> lock = try_lock_programs(workspace);
   if (!lock) {
-    freed.skipped.emplace_back("programs and data: a grid is being submitted; repeat this command afterwards");
+    freed.skipped.emplace_back("programs: a grid is being submitted; repeat this command afterwards");
     return;
   }
   try {
-    const UnneededFiles unneeded = unneeded_files(store, workspace);
+    const UnneededPrograms unneeded = unneeded_programs(store, workspace);
     const auto delete_all = [&](const std::vector<fs::path>& paths, int64_t& count) {
       for (const fs::path& path : paths) {
         freed.copied_bytes += bytes_in(path);
@@ -86,18 +86,16 @@ void delete_copies(const Store& store, const Workspace& workspace, const GcOptio
       }
     };
     delete_all(unneeded.programs, freed.programs);
-    delete_all(unneeded.data, freed.data);
     delete_all(unneeded.partial, freed.partial);
   } catch (const UserError& error) {
-    freed.skipped.push_back(fmt::format("programs and data: {}", error.what()));
+    freed.skipped.push_back(fmt::format("programs: {}", error.what()));
   }
 }
 
 void print_copies(const char* verb, const Freed& freed) {
   std::vector<std::string> parts;
   if (freed.programs > 0) parts.push_back(counted(freed.programs, "program"));
-  if (freed.data > 0) parts.push_back(counted(freed.data, "data folder"));
-  if (freed.partial > 0) parts.push_back(counted(freed.partial, "unfinished file"));
+  if (freed.partial > 0) parts.push_back(counted(freed.partial, "unfinished program"));
   if (parts.empty()) return;
   print("{} {}: {} that no sweep needs\n", verb, bytes_text(freed.copied_bytes),
         fmt::format("{}", fmt::join(parts, ", ")));
@@ -125,7 +123,6 @@ int collect(const GcOptions& options, const Globals& globals) {
                 {"bytes", freed.bytes},
                 {"selected_bytes", freed.selected_bytes},
                 {"programs", freed.programs},
-                {"data", freed.data},
                 {"unfinished", freed.partial},
                 {"copied_bytes", freed.copied_bytes},
                 {"skipped", freed.skipped}});

@@ -74,7 +74,7 @@ class Display {
 
 // --- as the service -------------------------------------------------------------------------------------------------
 
-Ending serve(const RunOptions& options, const Workspace& workspace, Submission& submission, Store& store,
+Ending serve(const RunOptions& options, const Workspace& workspace, const Submission& submission, Store& store,
              Display& display) {
   const std::string& sweep = submission.sweep.id;
   ServiceHost host(store, workspace, options.service.options("run", submission.program.devices),
@@ -99,7 +99,6 @@ Ending serve(const RunOptions& options, const Workspace& workspace, Submission& 
   };
   service.begin();
   service.submit(sweep, options.retry ? Scheduler::Add::kRetry : Scheduler::Add::kSubmit);
-  submission.lock.reset();
   if (options.submission.priority) {
     service.answer({.verb = Verb::kPriority, .sweeps = {sweep}, .priority = *options.submission.priority});
   }
@@ -136,8 +135,8 @@ class Events {
 };
 
 // nullopt if the service ended meanwhile.
-std::optional<Ending> watch(const RunOptions& options, const Workspace& workspace, Submission& submission, bool submit,
-                            Display& display) {
+std::optional<Ending> watch(const RunOptions& options, const Workspace& workspace, const Submission& submission,
+                            bool submit, Display& display) {
   const std::string& sweep = submission.sweep.id;
   Events events(workspace.sweep(sweep) / "events.jsonl");
   std::map<std::string, std::string> labels;
@@ -149,7 +148,6 @@ std::optional<Ending> watch(const RunOptions& options, const Workspace& workspac
   }
   const Request request{.verb = options.retry ? Verb::kRetry : Verb::kSubmit, .sweeps = {sweep}};
   if (submit && !ask_service(workspace, request)) return std::nullopt;
-  submission.lock.reset();
   if (submit && options.submission.priority) {
     ask_service(workspace, {.verb = Verb::kPriority, .sweeps = {sweep}, .priority = *options.submission.priority});
   }
@@ -264,7 +262,6 @@ int run(const RunOptions& options, const Globals& globals) {
   }
   const Workspace workspace =
       options.submission.smoke ? Workspace(globals.workspace).smoke() : Workspace(globals.workspace);
-  keep_files(workspace, submission, notice);  // before the database is opened: others wait for that a moment only
   std::unique_ptr<Store> store = open_unless_served(workspace);
   write_submission(workspace, submission);
   Display display;

@@ -27,7 +27,6 @@ int submit(const SubmitOptions& options, const Globals& globals) {
   }
   const Workspace workspace =
       options.submission.smoke ? Workspace(globals.workspace).smoke() : Workspace(globals.workspace);
-  for (Submission& submission : submissions) keep_files(workspace, submission, notice);
   std::vector<std::string> ids;
   for (Submission& submission : submissions) {
     write_submission(workspace, submission);

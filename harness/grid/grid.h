@@ -104,7 +104,6 @@ struct GridPolicy {
   std::optional<int> grace_seconds;     // between SIGTERM and SIGKILL
   std::optional<int64_t> memory_bytes;  // that a run needs
   std::map<std::string, int> tries;     // class of failure → failures after which a run has failed
-  bool keep_data = true;                // a submission copies the runs' input files to the workspace
   bool operator==(const GridPolicy&) const = default;
 };
 

@@ -156,8 +156,7 @@ json policy_json(const GridPolicy& policy) {
   return {{"stall_minutes", optional_json(policy.stall_minutes)},
           {"grace_seconds", optional_json(policy.grace_seconds)},
           {"memory_bytes", optional_json(policy.memory_bytes)},
-          {"tries", policy.tries},
-          {"keep_data", policy.keep_data}};
+          {"tries", policy.tries}};
 }
 
 GridPolicy policy_from(const json& object) {
@@ -166,7 +165,6 @@ GridPolicy policy_from(const json& object) {
   read_optional(object, "grace_seconds", policy.grace_seconds);
   read_optional(object, "memory_bytes", policy.memory_bytes);
   policy.tries = object.at("tries").get<std::map<std::string, int>>();
-  policy.keep_data = object.value("keep_data", true);
   return policy;
 }
 

@@ -10,7 +10,7 @@ namespace tearless::harness {
 namespace {
 
 // Of the classes in runs/states.h, those of which the tries are counted and can be limited.
-constexpr auto kLimitedClasses = {"out_of_memory", "crashed", "stalled", "timeout"};
+constexpr auto kLimitedClasses = {"out_of_memory", "crashed", "stalled"};
 constexpr int kMostTries = 1000;
 constexpr double kMostMinutes = 1e6;
 constexpr int kMostGrace = 86'400;  // seconds
@@ -40,7 +40,6 @@ GridPolicy load_policy(const toml::table* table, const std::string& file) {
     if (!policy.memory_bytes)
       fail("{}: memory = \"{}\" is not a size such as \"8 GiB\"", reader.location("memory"), *memory);
   }
-  policy.keep_data = reader.flag("keep_data").value_or(policy.keep_data);
   const toml::table* tries = reader.table("tries");
   reader.refuse_leftovers();
   if (!tries) return policy;

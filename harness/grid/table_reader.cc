@@ -42,13 +42,6 @@ std::optional<double> TableReader::number(const std::string& key) {
   return number;
 }
 
-std::optional<bool> TableReader::flag(const std::string& key) {
-  const toml::node* node = any(key);
-  if (!node) return std::nullopt;
-  if (!node->is_boolean()) wrong_type(key, *node, "true or false");
-  return node->as_boolean()->get();
-}
-
 std::vector<std::string> TableReader::texts(const std::string& key) {
   const toml::node* node = any(key);
   if (!node) return {};

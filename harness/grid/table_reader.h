@@ -33,7 +33,6 @@ class TableReader {
   // value has another type.
   std::optional<std::string> text(const std::string& key);
   std::optional<double> number(const std::string& key);
-  std::optional<bool> flag(const std::string& key);
   std::vector<std::string> texts(const std::string& key);  ///< one text or a list of them
   const toml::table* table(const std::string& key);
   const toml::array* list(const std::string& key);

@@ -13,7 +13,6 @@ using nlohmann::json;
 
 namespace {
 
-constexpr std::string_view kUnnamedArithmetic = "MKL 2024.2";
 constexpr int64_t kLogTail = 8192;  // bytes at the end of a log that are searched for its last line
 
 // The bytes of a file from `offset` on; "" if the file is shorter or missing.
@@ -109,8 +108,7 @@ AttemptRecord read_attempt(const RunDirectory& run, int64_t attempt) {
 
 std::string machine_of(const AttemptRecord& attempt) {
   std::string machine = attempt.device + ", " + attempt.processor;
-  // An attempt that names no library was made before they were named, when there was one.
-  if (!attempt.arithmetic.empty() && attempt.arithmetic != kUnnamedArithmetic) machine += ", " + attempt.arithmetic;
+  if (!attempt.arithmetic.empty()) machine += ", " + attempt.arithmetic;
   return machine;
 }
 

@@ -21,7 +21,7 @@ struct Start {
   WorkDone found;
 };
 
-// Nullopt if the file is missing or damaged, or an older tearless wrote it.
+// Nullopt if the file is missing or damaged.
 std::optional<Start> start_of(const RunDirectory& run, int64_t attempt) {
   const json start = read_sealed(run.attempt(attempt) / "start.json").value_or(json::object());
   const json time = start.value("started_at", json());

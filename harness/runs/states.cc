@@ -16,7 +16,7 @@ namespace {
 constexpr auto kStateNames = std::to_array<std::string_view>(
     {"queued", "running", "done", "diverged", "failed", "held", "waiting_data", "cancelled"});
 constexpr auto kFailureNames = std::to_array<std::string_view>(
-    {"", "settings", "out_of_memory", "crashed", "stalled", "lost", "stopped", "timeout", "killed", "machine"});
+    {"", "settings", "out_of_memory", "crashed", "stalled", "lost", "stopped", "killed", "machine", "data"});
 
 constexpr auto kSweepStateNames = std::to_array<std::string_view>({"active", "paused", "cancelled"});
 

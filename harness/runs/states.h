@@ -1,6 +1,6 @@
 // The states of a run, the legal moves between them, and the classes of failure. Pure.
 //
-//   waiting_data ──→ queued ⇄ running ──→ done | diverged | failed      (kLegalMoves has every move)
+//   waiting_data ⇄ queued ⇄ running ──→ done | diverged | failed      (kLegalMoves has every move)
 //                      ⇅
 //                held, cancelled
 #pragma once
@@ -20,7 +20,7 @@ enum class RunState {
   kDiverged,     // ended because a loss or gradient was not finite: a result, not a failure
   kFailed,       // ended without a result, and is not tried again
   kHeld,         // on request, or because it needs a device that this machine does not have
-  kWaitingData,  // a corpus file is missing; the run's id is provisional
+  kWaitingData,  // an input file is missing or was changed; where it was missing at planning, the id is provisional
   kCancelled
 };
 
@@ -40,9 +40,9 @@ enum class FailureClass {
   kStalled,      // no sign of life for longer than the stall timeout
   kLost,         // the machine or the supervisor went away
   kStopped,      // stopped on request, or preempted
-  kTimeout,      // assigned by no rule; older databases may hold it
   kKilled,       // by a signal from outside that the harness did not send
   kMachine,      // a full disk or an I/O error: not the run's fault, and other runs would fail as well
+  kData,         // an input file is missing, or is not the one that the run was planned with
 };
 
 /// The name in the database, in JSON and in messages: "waiting_data", "out_of_memory"; "" for kNone.
@@ -73,9 +73,11 @@ inline constexpr Move kLegalMoves[] = {
     {RunState::kQueued,      RunState::kDone},         // it has a DONE already: recorded without training
     {RunState::kQueued,      RunState::kDiverged},     // likewise
     {RunState::kQueued,      RunState::kFailed},       // its folder was changed by hand
+    {RunState::kQueued,      RunState::kWaitingData},  // another run has found its data missing or changed
     {RunState::kQueued,      RunState::kHeld},
     {RunState::kQueued,      RunState::kCancelled},
     {RunState::kRunning,     RunState::kQueued},       // will be tried again
+    {RunState::kRunning,     RunState::kWaitingData},
     {RunState::kRunning,     RunState::kDone},
     {RunState::kRunning,     RunState::kDiverged},
     {RunState::kRunning,     RunState::kFailed},
@@ -83,7 +85,7 @@ inline constexpr Move kLegalMoves[] = {
     {RunState::kHeld,        RunState::kQueued},
     {RunState::kHeld,        RunState::kCancelled},
     {RunState::kWaitingData, RunState::kQueued},
-    {RunState::kWaitingData, RunState::kCancelled},    // its corpus is there: the run now has its final id
+    {RunState::kWaitingData, RunState::kCancelled},
     {RunState::kFailed,      RunState::kQueued},       // on request
     {RunState::kCancelled,   RunState::kQueued},
     {RunState::kCancelled,   RunState::kWaitingData},

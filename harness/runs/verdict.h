@@ -48,6 +48,7 @@ inline constexpr EndRule kEndRules[] = {
     {EndedBy::kItself,  kExitSettingsRefused, false, FailureClass::kSettings},
     {EndedBy::kItself,  kExitOutOfMemory,     false, FailureClass::kOutOfMemory},
     {EndedBy::kItself,  kExitMachine,         false, FailureClass::kMachine},
+    {EndedBy::kItself,  kExitData,            false, FailureClass::kData},
     {EndedBy::kItself,  kAnyCode,             true,  FailureClass::kMachine},   // a program that does not use code 74
     {EndedBy::kItself,  kAnyCode,             false, FailureClass::kCrashed},
 };

@@ -27,8 +27,6 @@ class Workspace {
   std::filesystem::path sweeps() const { return root_ / "sweeps"; }
   /// Copies of training programs (submit/frozen_program.h).
   std::filesystem::path programs() const { return root_ / "programs"; }
-  /// Copies of input files (submit/kept_data.h).
-  std::filesystem::path data() const { return root_ / "data"; }
   std::filesystem::path forgotten() const { return root_ / "forgotten"; }  ///< what `tearless forget` is deleting
   std::filesystem::path verifying() const { return root_ / "verifying"; }  ///< where `tearless verify-resume` trains
   RunDirectory run(const std::string& id) const { return RunDirectory(runs() / id); }

@@ -20,11 +20,11 @@ inline constexpr RetryPolicy kRetryPolicies[] = {
     {FailureClass::kOutOfMemory, 2, true},        // it may fit when no other run uses memory
     {FailureClass::kCrashed,     3},
     {FailureClass::kStalled,     3},
-    {FailureClass::kTimeout,     3},
     {FailureClass::kLost,        kNotCounted},  // not the run's fault
     {FailureClass::kStopped,     kNotCounted},
     {FailureClass::kKilled,      kNotCounted},  // likewise; three in a row without progress pause the sweep
     {FailureClass::kMachine,     kNotCounted},  // pauses the sweep: other runs would fail as well
+    {FailureClass::kData,        kNotCounted},  // the run waits for its data (data_watch.h)
 };
 // clang-format on
 

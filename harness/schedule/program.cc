@@ -179,20 +179,6 @@ std::optional<int64_t> number_or_pending(const JsonValue& line, std::string_view
   return value && !value->IsNull() ? std::optional(number_at(line, key)) : std::nullopt;
 }
 
-/// `last`: of an earlier answer, which is shared if it is equal: of 100,000 runs most read the same files.
-std::shared_ptr<const InputFiles> input_files_from(const JsonValue& line,
-                                                   const std::shared_ptr<const InputFiles>& last) {
-  if (!find_member(line, "data")) return nullptr;
-  InputFiles files;
-  for (const auto& [key, checksums] : object_at(line, "data")) {
-    if (!checksums.IsObject()) throw JsonLineError("\"data\" does not give the files of each setting");
-    for (const auto& [ending, checksum] : checksums.GetObject()) {
-      files[std::string(as_text(key))].emplace(as_text(ending), as_text(checksum));
-    }
-  }
-  return last && *last == files ? last : std::make_shared<const InputFiles>(std::move(files));
-}
-
 CheckAnswer answer_from(const JsonValue& line, const std::shared_ptr<const InputFiles>& last_files) {
   CheckAnswer answer;
   answer.error = text_at(line, "error", "");
@@ -210,7 +196,7 @@ CheckAnswer answer_from(const JsonValue& line, const std::shared_ptr<const Input
   answer.device = text_at(line, "device", "cpu");
   answer.threads = static_cast<int>(number_at(line, "threads", 1));
   answer.shape = text_at(line, "shape", "");
-  answer.data = input_files_from(line, last_files);
+  if (find_member(line, "data")) answer.data = input_files_at(line, "data", last_files);
   return answer;
 }
 

@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "harness/runs/input_files.h"
+
 namespace tearless::harness {
 
 /// One configuration to be checked.
@@ -30,10 +32,6 @@ struct LineAround {
   std::string before, after;
 };
 LineAround line_around(CheckQuestion question, const std::string& key);
-
-/// The input files of a run. The key of a local setting whose value begins the paths of files → what follows the value
-/// in each of these paths ("" if the value is the whole path) → the SHA-256 of that file, in hex.
-using InputFiles = std::map<std::string, std::map<std::string, std::string>>;
 
 /// Either `error` and `key` are set, or everything else.
 struct CheckAnswer {

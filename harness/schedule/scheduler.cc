@@ -137,8 +137,8 @@ bool Scheduler::reconcile(const JobRecord& job, Add how) {
       requeue(job.id, "");
       break;
     case RunState::kWaitingData:
-      if (!submitted || !job.has_settings) return false;
-      requeue(job.id, "");
+      if (!job.has_settings || (stopping_ && !submitted)) return false;
+      try_data_again(job.id);
       break;
     case RunState::kQueued:
     case RunState::kRunning:
@@ -215,11 +215,8 @@ void Scheduler::add_jobs(const std::string& id, Add how) {
   sweep.reason = sweep.cancelled ? kWasCancelled : record->reason;
   sweep.crashes.clear();
   sweep.submission = record->submission;
-  sweep.total = 0;
-  for (const auto& [state, runs] : store_.counts_of(id)) {
-    if (state != RunState::kWaitingData) sweep.total += runs;
-  }
   sweep.axes = store_.label_axes_of(id);
+  count_again();
   if (sweep.cancelled) return;
 
   for (const JobRecord& job : store_.jobs_of(id, /*pending_only=*/how == Add::kRestart)) {
@@ -227,6 +224,11 @@ void Scheduler::add_jobs(const std::string& id, Add how) {
     if (!reconcile(job, how)) forget(job.id);
   }
   for (const std::string& job : sweep.jobs) enqueue(job);  // those that were known before, too: the state may be new
+}
+
+// A run waits for its data, or does so no more.
+void Scheduler::count_again() {
+  for (const auto& [id, sweep] : sweeps_) sweep->total.reset();
 }
 
 // Makes the run a job of the sweep.
@@ -364,7 +366,9 @@ void Scheduler::cancel_unwanted(const std::string& sweep) {
     const auto running = running_.find(job.id);
     const bool is_held =
         running != running_.end() && running->second.then && running->second.then->state == RunState::kHeld;
-    if (!is_held && !store_.is_wanted(job.id)) put_aside(job.id, RunState::kCancelled, kSweepCancelled);
+    if (is_held || store_.is_wanted(job.id)) continue;
+    const bool waits = job.state == RunState::kWaitingData;
+    put_aside(job.id, RunState::kCancelled, kSweepCancelled, waits ? RunState::kWaitingData : RunState::kQueued);
   }
 }
 
@@ -375,14 +379,15 @@ void Scheduler::drop(const std::string& id) {
   sweeps_.erase(sweep);
 }
 
-// Ends the work on a job: at once if it waits, with a checkpoint if it runs.
-void Scheduler::put_aside(const std::string& id, RunState state, const std::string& reason) {
+// Ends the work on a job: at once if it waits, with a checkpoint if it runs. `from`: its state if it does not run.
+void Scheduler::put_aside(const std::string& id, RunState state, const std::string& reason, RunState from) {
   if (const auto running = running_.find(id); running != running_.end()) {
     set_then(id, running->second, PutAside{state, reason});
     ask_to_stop(id, running->second, StopReason::kRequest);
     return;
   }
-  store_.move(id, RunState::kQueued, state, FailureClass::kNone, reason);
+  store_.move(id, from, state, FailureClass::kNone, reason);
+  if (from == RunState::kWaitingData) count_again();
   notify(std::string(name_of(state)), id, reason);
   forget(id);
 }
@@ -402,8 +407,7 @@ bool Scheduler::put_aside_on_request(const std::string& id, RunState state, cons
     return true;
   }
   if (!is_legal(record->state, state)) return false;
-  store_.move(id, record->state, state, FailureClass::kNone, reason);
-  notify(std::string(name_of(state)), id, reason);
+  put_aside(id, state, reason, record->state);
   return true;
 }
 
@@ -440,9 +444,14 @@ bool Scheduler::retry(const std::string& id) {
   return true;
 }
 
-// Queues a run on request, as a job of every sweep that has it and was added.
+// Queues a run on request.
 void Scheduler::requeue(const std::string& id, const std::string& reason) {
   store_.requeue(id, reason);
+  want_again(id);
+}
+
+// Makes a run that is queued again a job of every sweep that has it and was added.
+void Scheduler::want_again(const std::string& id) {
   for (const std::string& name : store_.sweeps_of(id)) {
     const auto sweep = sweeps_.find(name);
     if (sweep == sweeps_.end() || sweep->second->cancelled) continue;
@@ -502,11 +511,16 @@ bool Scheduler::is_job_of(const std::string& id, const std::string& sweep) const
 SweepCounts Scheduler::counts(const std::string& id) const {
   const auto sweep = sweeps_.find(id);
   if (sweep == sweeps_.end()) return {};
+  std::optional<int64_t>& total = sweep->second->total;
+  if (!total) {
+    total = 0;
+    for (const auto& [state, runs] : store_.counts_of(id)) {
+      if (state != RunState::kWaitingData) *total += runs;
+    }
+  }
   const auto running = std::count_if(running_.begin(), running_.end(),
                                      [&](const auto& entry) { return sweep->second->jobs.contains(entry.first); });
-  return {.total = sweep->second->total,
-          .waiting = static_cast<int64_t>(sweep->second->jobs.size()) - running,
-          .running = running};
+  return {.total = *total, .waiting = static_cast<int64_t>(sweep->second->jobs.size()) - running, .running = running};
 }
 
 int64_t Scheduler::priority(const std::string& id) const {

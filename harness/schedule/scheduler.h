@@ -8,7 +8,7 @@
 //   3. As soon as its needs fit: run.toml and local.toml are written, and the launcher starts an attempt.
 //   4. tick(): new metrics are recorded; an attempt without sign of life is stopped.
 //   5. The attempt ends: the verdict (runs/verdict.h) and the retry policy (policy.h) decide whether the run is done,
-//      has failed, or is queued again.
+//      has failed, or is queued again; or it waits for its data (data_watch.h).
 //
 // A run that several sweeps want is one job. It waits as long as one of them is active, in the place of the one that
 // goes first.
@@ -29,9 +29,11 @@
 #include "harness/runs/progress.h"
 #include "harness/runs/verdict.h"
 #include "harness/runs/workspace.h"
+#include "harness/schedule/data_watch.h"
 #include "harness/schedule/job_queue.h"
 #include "harness/schedule/launcher.h"
 #include "harness/schedule/signs_of_life.h"
+#include "harness/store/program_copies.h"
 #include "harness/store/store.h"
 
 namespace tearless::harness {
@@ -167,7 +169,7 @@ class Scheduler {
     int64_t memory_bytes = 0;                              // SweepPolicy
     std::map<std::string, int> tries;                      // SweepPolicy
     std::string reason;                                    // why it is paused
-    int64_t total = 0;                                     // SweepCounts::total
+    std::optional<int64_t> total;                          // SweepCounts::total; unset: to be counted again
     std::set<std::string> jobs;                            // waiting and running ones
     int64_t updates = 0;                                   // of these jobs together
     std::map<std::string, std::set<std::string>> crashes;  // crash signature → runs
@@ -195,6 +197,7 @@ class Scheduler {
     int64_t attempts_before = 0;     // the launched attempt has a higher number than this
     double since = 0;                // time of the launch
     SignsOfLife signs;
+    FileStamps data_before;         // of its input files, at the launch
     int64_t checkpoint_before = 0;  // newest checkpoint at the launch
     double stall_seconds = 0;       // SweepPolicy
     double give_up_seconds = give_up_after(SweepPolicy().grace_seconds);
@@ -219,13 +222,20 @@ class Scheduler {
   void forget(const std::string& id);
   void enqueue(const std::string& id);
   void requeue(const std::string& id, const std::string& reason);
+  void want_again(const std::string& id);
+  void count_again();
   void start_if_wanted(const std::string& id);
   bool hold_without_device(const std::string& id);
   void cancel_unwanted(const std::string& sweep);
   ActiveSweep* first_active(const Job& job) const;
-  void put_aside(const std::string& id, RunState state, const std::string& reason);
+  void put_aside(const std::string& id, RunState state, const std::string& reason, RunState from = RunState::kQueued);
   bool put_aside_on_request(const std::string& id, RunState state, const std::string& reason);
   bool is_job_of(const std::string& id, const std::string& sweep) const;
+
+  // Runs that wait for their data.
+  void wait_for_data(const std::string& id, const Running* running, const std::string& said);
+  void look_for_data();
+  void try_data_again(const std::string& id);
 
   // Start of attempts.
   void fill();
@@ -269,7 +279,10 @@ class Scheduler {
   std::map<std::string, Running> running_;     // attempts, those of sweeps that were not added too
   std::map<std::string, int> quick_ends_;      // run → quick ends in a row without progress (kQuickEnd)
   std::map<std::string, int> outside_ends_;    // run → kills and losses in a row without progress
-  double observed_at_ = 0;                     // time of the last look at the devices
+  DataWatch data_watch_;
+  double looked_for_data_at_ = 0;
+  ProgramCheck program_check_;
+  double observed_at_ = 0;  // time of the last look at the devices
   bool stopping_ = false;
 };
 

@@ -23,6 +23,7 @@ constexpr int kOutsideEndsPause = 3;     // kills and losses of one run in a row
 constexpr double kQuickEnd = 10;         // seconds; attempts that end sooner, without progress, are delayed
 constexpr double kLongestPatience = 60;  // seconds; the longest such delay
 constexpr double kObserveEvery = 2;      // seconds between two looks at processes and GPUs
+constexpr double kLookForDataEvery = 2;  // seconds between two looks at the files that runs wait for
 
 int64_t size_or_zero(const fs::path& file) {
   std::error_code error;
@@ -55,9 +56,8 @@ bool Scheduler::launch(const std::string& id, const RunNeeds& needs, const Reser
   const Job& job = jobs_.at(id);
   const ActiveSweep& sweep = *first_active(job);
   const RunDirectory run = workspace_.run(id);
-  if (!fs::exists(sweep.program.path)) {
-    pause_sweeps_of(job,
-                    fmt::format("the training program {} is gone; submit the grid again", sweep.program.path.string()));
+  if (const std::string fault = program_check_.fault_of(workspace_, sweep.program.path); !fault.empty()) {
+    pause_sweeps_of(job, fault);
     return false;
   }
   const RunRecord record = *store_.run(id);
@@ -94,6 +94,7 @@ bool Scheduler::launch(const std::string& id, const RunNeeds& needs, const Reser
   running.checkpoint_before = run.newest_checkpoint();
   running.since = now_();
   running.signs = SignsOfLife(running.since);
+  running.data_before = stamps_of(store_.data_of(id));
   running.progress.id = id;
   running.progress.label = job.label;
   running.progress.axes = sweep.axes;
@@ -177,6 +178,7 @@ void Scheduler::conclude(const std::string& id, int64_t attempt, Verdict verdict
   const RetryPolicy policy = policy_of(verdict.failure);
   const int tries = tries_of(id, verdict.failure);
   const bool asked_for = running && running->then && verdict.state == RunState::kFailed;
+  const bool waits = verdict.failure == FailureClass::kData && !asked_for;
   bool again = false;
   store_.in_transaction([&] {
     record_end(store_, workspace_, id, attempt, verdict);
@@ -187,6 +189,7 @@ void Scheduler::conclude(const std::string& id, int64_t attempt, Verdict verdict
   });
   note_speed(id, running);
   if (asked_for) return put_aside(id, running->then->state, running->then->reason);
+  if (waits) return wait_for_data(id, running, verdict.reason);
   if (!again) {
     notify(
         std::string(name_of(verdict.state)), id,
@@ -200,6 +203,47 @@ void Scheduler::conclude(const std::string& id, int64_t attempt, Verdict verdict
   }
   note_outside_end(id, verdict, running);
   if (!again) forget(id);
+}
+
+// The run is queued again after its program has ended with kExitData. `said`: the last words of the program, for files
+// that it did not name or that are as planned after all.
+void Scheduler::wait_for_data(const std::string& id, const Running* running, const std::string& said) {
+  const InputFiles files = store_.data_of(id);
+  const std::string fault = fault_of(files);
+  const std::string& reason = fault.empty() ? said : fault;
+  const std::vector<std::string> runs = files.empty() ? std::vector{id} : store_.queued_with(files);
+  store_.in_transaction([&] {
+    for (const std::string& run : runs) {
+      store_.move(run, RunState::kQueued, RunState::kWaitingData, FailureClass::kNone, reason);
+      notify("waits for its data", run, reason);
+      forget(run);
+    }
+  });
+  count_again();
+  data_watch_.add(files, running ? running->data_before : FileStamps(), runs);
+}
+
+void Scheduler::look_for_data() {
+  if (now_() - looked_for_data_at_ < kLookForDataEvery) return;
+  looked_for_data_at_ = now_();
+  const std::vector<std::string> runs = data_watch_.changed();
+  if (runs.empty()) return;
+  store_.in_transaction([&] {
+    for (const std::string& id : runs) {
+      const std::optional<RunRecord> record = store_.run(id);
+      if (!record || record->state != RunState::kWaitingData) continue;  // cancelled or forgotten meanwhile
+      try_data_again(id);
+      notify("queued again", id, "its data have changed");
+      if (jobs_.contains(id) && !hold_without_device(id)) enqueue(id);
+    }
+  });
+}
+
+// Queues a run that waits for its data. Its earlier failures count as before.
+void Scheduler::try_data_again(const std::string& id) {
+  store_.move(id, RunState::kWaitingData, RunState::kQueued);
+  count_again();
+  want_again(id);
 }
 
 // As policy.h says, or as the most patient of its sweeps does.
@@ -293,6 +337,7 @@ void Scheduler::tick() {
     for (auto& [id, running] : running_) poll(id, running);
   });
   observe_resources();
+  look_for_data();
   fill();
 }
 

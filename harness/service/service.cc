@@ -24,15 +24,6 @@ namespace {
 constexpr auto kTick = std::chrono::seconds(1);
 constexpr const char* kNvmlVariable = "TEARLESS_NVML";  // names another library than the driver's, for tests
 
-// UserError for a sweep of which an older tearless did not keep what starts its runs.
-void require_program(const Sweep& sweep) {
-  if (!sweep.program.empty()) return;
-  fail(
-      "sweep {} was submitted by an older tearless, which did not keep what starts its runs; submit its grid again: "
-      "tearless submit {}",
-      sweep.id, sweep.grid_file);
-}
-
 EndEvent end_of_sweep(const Store& store, const std::string& sweep) {
   const StateCounts counts = store.counts_of(sweep);
   const bool done = std::all_of(counts.begin(), counts.end(), [](const auto& entry) {
@@ -173,7 +164,6 @@ void Service::submit(const std::string& id, Scheduler::Add how) {
     fail("there is no sweep {} in {}", id, workspace_.root().string());
   }
   Sweep sweep = read_sweep(workspace_, id);
-  require_program(sweep);
   log_event(workspace_, id, "submitted");  // before the store: the sweep's folder says then that it is active
   sweep.state = SweepState::kActive;
   sweep.reason.clear();
@@ -226,7 +216,6 @@ json Service::carry_out(const Request& request) {
         scheduler_.pause(sweep, "paused on request", OnPause::kStop);
         break;
       case Verb::kResume:
-        require_program(*store_.sweep(sweep));
         scheduler_.resume(sweep);
         break;
       case Verb::kCancel:

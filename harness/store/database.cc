@@ -17,24 +17,14 @@
 
 #include "base/error.h"
 #include "base/files.h"
-#include "harness/store/schema_1_sql.h"
-#include "harness/store/schema_2_sql.h"
-#include "harness/store/schema_3_sql.h"
-#include "harness/store/schema_4_sql.h"
-#include "harness/store/schema_5_sql.h"
-#include "harness/store/schema_6_sql.h"
-#include "harness/store/schema_7_sql.h"
+#include "harness/store/schema_sql.h"
 #include "harness/store/vfs.h"
+#include "harness/store/workspace_format.h"
 
 namespace tearless::harness {
 namespace fs = std::filesystem;
 namespace {
 
-// kMigrations[i] migrates a database from user_version i to i + 1. Released migrations never change; a change of the
-// schema is a new migration.
-constexpr std::array<const char*, 7> kMigrations = {kSchema1, kSchema2, kSchema3, kSchema4,
-                                                    kSchema5, kSchema6, kSchema7};
-constexpr int kSchemaVersion = static_cast<int>(kMigrations.size());
 constexpr uintmax_t kQuicklyChecked = 64 << 20;  // bytes that SQLite's quick_check reads in about 0.1 s
 
 // WAL needs memory shared between processes, and flock is unreliable on network file systems: concurrent access could
@@ -58,12 +48,11 @@ void refuse_network(const fs::path& folder) {
 
 int schema_version(SQLite::Database& database) { return database.execAndGet("PRAGMA user_version").getInt(); }
 
-void refuse_newer(const fs::path& file, int version) {
-  if (version <= kSchemaVersion) return;
-  fail(
-      "{} was written by a newer tearless (schema {}, this one knows {}); use that version, or rebuild the database "
-      "from the run folders: {}",
-      file.string(), version, kSchemaVersion, rebuild_command(file));
+// Of a workspace of this format (require_this_format()).
+void require_version(const fs::path& file, int version) {
+  if (version == kWorkspaceFormat) return;
+  fail("{} is damaged (user_version {} in place of {}); rebuild it from the run folders: {}", file.string(), version,
+       kWorkspaceFormat, rebuild_command(file));
 }
 
 /// Every column of every table and view, "runs.id" and so on.
@@ -78,7 +67,7 @@ std::set<std::string> columns_of(SQLite::Database& database) {
 void refuse_foreign(const fs::path& file, SQLite::Database& database) {
   static const std::set<std::string> ours = [] {
     SQLite::Database model(":memory:", SQLite::OPEN_READWRITE);
-    for (const char* migration : kMigrations) model.exec(migration);
+    model.exec(kSchema);
     return columns_of(model);
   }();
   const std::set<std::string> present = columns_of(database);
@@ -162,15 +151,15 @@ std::unique_ptr<SQLite::Database> open_for_writing(const fs::path& file) {
   try {
     auto database = std::make_unique<SQLite::Database>(file.string(), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE,
                                                        kBusyMilliseconds);
-    refuse_newer(file, schema_version(*database));
+    const int version = schema_version(*database);
+    if (version != 0) require_version(file, version);
     database->exec("PRAGMA journal_mode = WAL");
     database->exec("PRAGMA synchronous = FULL");
-    // Foreign keys stay off during migrations, which recreate tables.
-    for (int version = schema_version(*database); version < kSchemaVersion; ++version) {
-      SQLite::Transaction migration(*database);
-      database->exec(kMigrations.at(static_cast<size_t>(version)));
-      database->exec(fmt::format("PRAGMA user_version = {}", version + 1));
-      migration.commit();
+    if (version == 0) {
+      SQLite::Transaction creation(*database);
+      database->exec(kSchema);
+      database->exec(fmt::format("PRAGMA user_version = {}", kWorkspaceFormat));
+      creation.commit();
     }
     database->exec("PRAGMA foreign_keys = ON");
     refuse_foreign(file, *database);
@@ -191,16 +180,10 @@ std::unique_ptr<SQLite::Database> open_for_reading(const fs::path& file, int bus
   try {
     auto database = std::make_unique<SQLite::Database>(file.string(), SQLite::OPEN_READONLY, busy_milliseconds);
     const int version = schema_version(*database);
-    refuse_newer(file, version);
-    if (version < 1) {  // schema versions start at 1: this is another program's file, or a damaged one
+    if (version == 0) {  // another program's file, or a damaged one
       fail("{} has no tearless schema; rebuild it from the run folders: {}", file.string(), rebuild_command(file));
     }
-    if (version < kSchemaVersion) {
-      fail(
-          "{} was written by an older tearless (schema {}); the next `tearless run` brings it up to date; if it is "
-          "damaged, rebuild it from the run folders: {}",
-          file.string(), version, rebuild_command(file));
-    }
+    require_version(file, version);
     refuse_foreign(file, *database);
     return database;
   } catch (const SQLite::Exception& error) {

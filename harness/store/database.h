@@ -1,4 +1,4 @@
-// Opens and checks the SQLite file: locking, migrations, and error messages. Internal to harness/store.
+// Opens and checks the SQLite file: locking, format, and error messages. Internal to harness/store.
 #pragma once
 
 #include <filesystem>
@@ -26,15 +26,14 @@ std::string rebuild_command(const std::filesystem::path& file);
 /// another program, a full or failing disk, missing permissions). A MachineError for a full or failing disk.
 [[noreturn]] void refuse_unusable(const std::filesystem::path& file, const SQLite::Exception& error);
 
-/// Opens the database in WAL mode; creates it if needed, and applies missing migrations, each in one transaction.
-/// REQUIRES: the caller holds the writer lock. UserError on a network file system, for a schema of a newer version, and
-/// for a file that is not a database of tearless.
+/// Opens the database in WAL mode; creates it if needed. REQUIRES: the caller holds the writer lock. UserError on a
+/// network file system, and for a file that is not a database of tearless.
 std::unique_ptr<SQLite::Database> open_for_writing(const std::filesystem::path& file);
 
 /// Time to wait for a lock that another process holds, such as a reader's shared lock while the journal mode changes.
 inline constexpr int kBusyMilliseconds = 10'000;
 
-/// Opens an existing database read-only and changes nothing. UserError for any schema but this version's.
+/// Opens an existing database read-only and changes nothing. UserError for a file that is not a database of tearless.
 std::unique_ptr<SQLite::Database> open_for_reading(const std::filesystem::path& file,
                                                    int busy_milliseconds = kBusyMilliseconds);
 

@@ -1,7 +1,6 @@
 #include "harness/store/forget.h"
 
 #include <algorithm>
-#include <map>
 #include <set>
 #include <utility>
 
@@ -25,26 +24,6 @@ void move_to_forgotten(const fs::path& from, const fs::path& to) {
   if (!fs::exists(from)) return;
   remove_recursively(to);
   rename_file(from, to);
-}
-
-// What the newest other sweep asked for of each run that `sweep` shares and that has no result. The database has what
-// the newest of all asked for, so that a run may read its data from copies of `sweep`.
-std::vector<RunRequest> requests_of_others(const Store& store, const Workspace& workspace, const std::string& sweep) {
-  std::map<std::string, std::set<std::string>> shared;  // other sweep → runs
-  for (const JobRecord& job : store.jobs_of(sweep, /*pending_only=*/false)) {
-    if (job.state == RunState::kDone || job.state == RunState::kDiverged) continue;
-    const std::vector<std::string> having = store.sweeps_of(job.id);  // in the order of their submission
-    const auto other = std::find_if(having.rbegin(), having.rend(), [&](const auto& id) { return id != sweep; });
-    if (other != having.rend()) shared[*other].insert(job.id);
-  }
-  std::vector<RunRequest> requests;
-  for (const auto& [other, runs] : shared) {
-    if (!fs::exists(workspace.sweep(other))) continue;  // `tearless verify` says what to do
-    for (RunRequest& run : read_sweep(workspace, other).runs) {
-      if (runs.contains(run.id)) requests.push_back(std::move(run));
-    }
-  }
-  return requests;
 }
 
 }  // namespace
@@ -77,7 +56,6 @@ void require_nothing_running(const Store& store, const Workspace& workspace, con
 void forget_sweep(Store& store, const Workspace& workspace, const std::string& sweep, Results results) {
   const std::optional<Sweep> record = store.sweep(sweep);
   if (!record) return;
-  const std::vector<RunRequest> handed_over = requests_of_others(store, workspace, sweep);
   const fs::path forgotten = workspace.forgotten() / sweep;
   make_folders(forgotten);
   if (record->state != SweepState::kCancelled) {
@@ -104,11 +82,11 @@ void forget_sweep(Store& store, const Workspace& workspace, const std::string& s
   if (fs::exists(workspace.sweeps())) sync_folder(workspace.sweeps());
   store.in_transaction([&] {
     for (const std::string& id : kept) {
-      if (store.known_run(id).state == RunState::kQueued) {
-        store.move(id, RunState::kQueued, RunState::kCancelled, FailureClass::kNone, "its sweep was forgotten");
+      const RunState state = store.known_run(id).state;
+      if (state == RunState::kQueued || state == RunState::kWaitingData) {
+        store.move(id, state, RunState::kCancelled, FailureClass::kNone, "its sweep was forgotten");
       }
     }
-    for (const RunRequest& run : handed_over) store.put_run(run);
     store.forget(sweep, runs);
   });
 }

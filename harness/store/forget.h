@@ -3,9 +3,8 @@
 //
 //   1. The sweep is cancelled.
 //   2. Each run's folder is renamed to forgotten/<sweep>/<run>, then the sweep's to forgotten/<sweep>/sweep.
-//   3. One transaction deletes the sweep and its runs from the database. Runs that other sweeps have are started as the
-//      newest of these asked from then on. Before it, forgotten/ explains to verify why folders are missing; after it
-//      nothing refers to them.
+//   3. One transaction deletes the sweep and its runs from the database. Before it, forgotten/ explains to verify
+//      why folders are missing; after it nothing refers to them.
 //   4. remove_forgotten() deletes forgotten/<sweep>. This takes long for large checkpoints, so the process that asked
 //      for it does it, not the service.
 //

@@ -22,12 +22,7 @@ void freeze_grid(const Workspace& workspace, const std::string& sweep, const Gri
   write_atomically(frozen_file(workspace, sweep), sealed({{"sweep", sweep}, {"grid", to_json(grid)}}));
 }
 
-bool has_frozen_grid(const Workspace& workspace, const std::string& sweep) {
-  return fs::exists(frozen_file(workspace, sweep));
-}
-
-std::optional<Grid> frozen_grid(const Workspace& workspace, const std::string& sweep) {
-  if (!has_frozen_grid(workspace, sweep)) return std::nullopt;
+Grid frozen_grid(const Workspace& workspace, const std::string& sweep) {
   const fs::path file = frozen_file(workspace, sweep);
   const std::optional<json> record = unsealed(read_file(file));
   if (!record) fail("{} is damaged or was changed; submit the sweep's grid again", file.string());

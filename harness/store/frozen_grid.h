@@ -2,7 +2,6 @@
 // without the grid file, its base files and the training program.
 #pragma once
 
-#include <optional>
 #include <string>
 
 #include "harness/grid/grid.h"
@@ -13,11 +12,7 @@ namespace tearless::harness {
 /// Writes the file; replaces that of an earlier submission of the same sweep.
 void freeze_grid(const Workspace& workspace, const std::string& sweep, const Grid& grid);
 
-/// False for a sweep that an older tearless submitted.
-bool has_frozen_grid(const Workspace& workspace, const std::string& sweep);
-
-/// Nullopt if !has_frozen_grid(). UserError if the file is damaged, was changed
-/// or is another sweep's.
-std::optional<Grid> frozen_grid(const Workspace& workspace, const std::string& sweep);
+/// UserError if the file is missing or damaged, was changed, or is another sweep's.
+Grid frozen_grid(const Workspace& workspace, const std::string& sweep);
 
 }  // namespace tearless::harness

@@ -14,6 +14,7 @@
 #include "harness/store/record.h"
 #include "harness/store/store.h"
 #include "harness/store/sweep_directory.h"
+#include "harness/store/workspace_format.h"
 
 namespace tearless::harness {
 namespace fs = std::filesystem;
@@ -113,6 +114,7 @@ RebuildReport rebuild(const Workspace& workspace) {
   if (!fs::is_directory(workspace.root())) {
     fail("there is no workspace {} to rebuild; name one with --workspace", workspace.root().string());
   }
+  require_this_format(workspace);
   const LockFile lock = lock_for_writing(workspace);
   const fs::path fresh = workspace.database().string() + ".new";
   remove_file(fresh);

@@ -15,6 +15,7 @@
 #include "harness/store/database.h"
 #include "harness/store/query.h"
 #include "harness/store/statements.h"
+#include "harness/store/workspace_format.h"
 
 namespace tearless::harness {
 namespace fs = std::filesystem;
@@ -132,10 +133,10 @@ nlohmann::json to_json(const SweepPolicy& policy) {
 
 SweepPolicy sweep_policy_from(const nlohmann::json& json) {
   SweepPolicy policy;
-  policy.stall_seconds = json.value("stall_seconds", policy.stall_seconds);
-  policy.grace_seconds = json.value("grace_seconds", policy.grace_seconds);
-  policy.memory_bytes = json.value("memory_bytes", policy.memory_bytes);
-  policy.tries = json.value("tries", policy.tries);
+  json.at("stall_seconds").get_to(policy.stall_seconds);
+  json.at("grace_seconds").get_to(policy.grace_seconds);
+  json.at("memory_bytes").get_to(policy.memory_bytes);
+  json.at("tries").get_to(policy.tries);
   return policy;
 }
 
@@ -154,6 +155,7 @@ std::string label_axes(const nlohmann::ordered_json& coordinates) {
 // --- opening -------------------------------------------------------------------------------------------------------
 
 std::unique_ptr<Store> Store::open_writer(const Workspace& workspace) {
+  require_this_format(workspace);
   make_folders(workspace.root());
   LockFile lock = lock_for_writing(workspace);
   std::unique_ptr<SQLite::Database> database = open_for_writing(workspace.database());
@@ -173,6 +175,7 @@ std::unique_ptr<const Store> Store::open_reader(const Workspace& workspace) {
     fail("{} is missing, but {} holds runs; rebuild it from them: {}", workspace.database().string(),
          workspace.runs().string(), rebuild_command(workspace.database()));
   }
+  require_this_format(workspace);
   return std::make_unique<const Store>(open_for_reading(workspace.database()), std::nullopt);
 }
 
@@ -211,8 +214,7 @@ bool Store::is_as_recorded(const std::string& id) const {
   Question row(*statements_, "SELECT seal FROM runs WHERE id = ? AND state IN ('done', 'diverged', 'failed')");
   row.bind(1, id);
   if (!row.executeStep()) return true;
-  const std::string seal = row.getColumn(0).getString();
-  return seal.empty() || seal == seal_of(id);
+  return row.getColumn(0).getString() == seal_of(id);
 }
 
 RunResult Store::result_of(const std::string& id, std::optional<int64_t> numerics_now) const {
@@ -332,7 +334,9 @@ std::vector<std::string> Store::active_sweeps() const {
 
 std::vector<JobRecord> Store::jobs_of(const std::string& sweep, bool pending_only) const {
   Question row(*statements_, fmt::format("SELECT {} WHERE sweep = ? {} ORDER BY place", kJobColumns,
-                                         pending_only ? "AND state IN ('queued', 'running')" : ""));
+                                         pending_only ? "AND (state IN ('queued', 'running') OR "
+                                                        "(state = 'waiting_data' AND canonical != ''))"
+                                                      : ""));
   row.bind(1, sweep);
   std::vector<JobRecord> jobs;
   Labels labels;
@@ -425,6 +429,19 @@ std::string Store::local_text(const std::string& id) const {
   Question row(*statements_, "SELECT local FROM runs WHERE id = ?");
   row.bind(1, id);
   return row.executeStep() ? row.getColumn(0).getString() : "";
+}
+
+InputFiles Store::data_of(const std::string& id) const {
+  Question row(*statements_, "SELECT data FROM runs WHERE id = ?");
+  row.bind(1, id);
+  if (!row.executeStep()) return {};
+  return understood(row.getColumn(0), [](const std::string& text) { return json::parse(text).get<InputFiles>(); });
+}
+
+std::vector<std::string> Store::queued_with(const InputFiles& files) const {
+  Question row(*statements_, "SELECT id FROM runs WHERE state = 'queued' AND data = ? ORDER BY number");
+  row.bind(1, json(files).dump());
+  return text_column(row);
 }
 
 std::vector<RunRecord> Store::runs_of(const std::string& sweep, const std::vector<RunState>& states) const {

@@ -16,6 +16,7 @@
 
 #include "base/lock_file.h"
 #include "harness/runs/attempt_files.h"
+#include "harness/runs/input_files.h"
 #include "harness/runs/resume_check.h"
 #include "harness/runs/run_result.h"
 #include "harness/runs/states.h"
@@ -44,11 +45,12 @@ struct RunRequest {
   int64_t updates = 0;                  // the most updates that the run can make
   nlohmann::ordered_json coordinates;   // {"axis": "label", …} in the order of the axes
   int64_t seed = 0;
-  std::string local = {};      // text of local.toml
-  std::string device = "cpu";  // or "cuda"
-  int threads = 1;             // CPU threads
-  int64_t rank = 0;            // runs of lower rank are started first
-  std::string shape = {};      // RunNeeds::shape
+  std::string local = {};                       // text of local.toml
+  std::string device = "cpu";                   // or "cuda"
+  int threads = 1;                              // CPU threads
+  int64_t rank = 0;                             // runs of lower rank are started first
+  std::string shape = {};                       // RunNeeds::shape
+  std::shared_ptr<const InputFiles> data = {};  // null: the program does not name them
 };
 
 /// What a sweep asks of the scheduler, beyond its runs.
@@ -59,15 +61,8 @@ struct SweepPolicy {
   std::map<std::string, int> tries = {};  // class of failure → failures after which a run fails; others: policy.h
 };
 nlohmann::json to_json(const SweepPolicy& policy);
-/// Members that are missing keep their defaults. nlohmann::json::exception for values of another type.
+/// nlohmann::json::exception if a member is missing or of another type.
 SweepPolicy sweep_policy_from(const nlohmann::json& json);
-
-/// A copy of an input file, which the runs of a sweep read in place of the original.
-struct KeptFile {
-  std::string copy;    // path relative to the workspace
-  std::string source;  // path of the original, absolute
-  std::string sha256;  // of its bytes
-};
 
 /// One submission of a grid. The same grid text with the same runs is the same sweep.
 struct Sweep {
@@ -79,7 +74,6 @@ struct Sweep {
   std::string program = {};      // path of the training program, absolute or relative to the workspace
   nlohmann::json stamp = nlohmann::json::object();  // the program's name, version and numerics, for start.json
   SweepPolicy policy = {};
-  std::vector<KeptFile> data = {};  // not in the database
   SweepState state = SweepState::kActive;
   std::string reason = {};  // of the state, one sentence
   int64_t priority = 0;     // sweeps of higher priority go first
@@ -120,7 +114,7 @@ struct JobRecord {
   int64_t rank = 0;
   int64_t place = 0;         // in the grid's order
   std::string label;         // run_label()
-  bool has_settings = true;  // false: its data are missing, or an older tearless submitted it and the database was lost
+  bool has_settings = true;  // false: its data are missing, so that its id is provisional
 };
 
 /// How long a run that is done took, in all its attempts.
@@ -143,13 +137,13 @@ struct QueryResult {
 
 class Store {
  public:
-  /// Opens the database for writing and takes the writer lock. Creates the workspace and the database if needed, and
-  /// migrates an older database. UserError if another process writes (naming its pid), on a network file system, for a
-  /// database of a newer version, and for a damaged one.
+  /// Opens the database for writing and takes the writer lock. Creates the workspace and the database if needed.
+  /// UserError if another process writes (naming its pid), on a network file system, for a workspace of another format,
+  /// and for a damaged database.
   static std::unique_ptr<Store> open_writer(const Workspace& workspace);
 
   /// Opens the database read-only. Null if nothing has been run in the workspace. UserError if there are runs but no
-  /// database, and for a database of another schema or a damaged one. The reading methods throw the latter too.
+  /// database, and for a database of another format or a damaged one. The reading methods throw the latter too.
   static std::unique_ptr<const Store> open_reader(const Workspace& workspace);
 
   /// Wraps an open database (database.h). Pass the writer lock if the database is open for writing.
@@ -184,7 +178,8 @@ class Store {
   /// The ids of the sweeps that are active, in the order of their submission.
   std::vector<std::string> active_sweeps() const;
 
-  /// The runs of a sweep in the grid's order. `pending_only`: those that are queued or running.
+  /// The runs of a sweep in the grid's order. `pending_only`: those that are queued or running, or wait for data that
+  /// were there when they were planned.
   std::vector<JobRecord> jobs_of(const std::string& sweep, bool pending_only) const;
   StateCounts counts_of(const std::string& sweep) const;
   /// One of them. REQUIRES: the sweep has the run.
@@ -206,6 +201,10 @@ class Store {
 
   /// The text of a run's local.toml.
   std::string local_text(const std::string& id) const;
+  /// The input files that the training program named; empty if it named none.
+  InputFiles data_of(const std::string& id) const;
+  /// The ids of the queued runs with exactly these input files.
+  std::vector<std::string> queued_with(const InputFiles& files) const;
 
   /// The runs of a sweep in the grid's order, with coordinates, seed and label. `states`: only those that are in one of
   /// them; empty: all.
@@ -261,7 +260,7 @@ class Store {
   void forget(const std::string& sweep, const std::vector<std::string>& runs);
 
   /// Adds a run as queued or waiting_data. For a known run, fills in values that were unknown, and replaces those that
-  /// are not part of its id: local, device and threads.
+  /// are not part of its id: local, data, device and threads.
   void put_run(const RunRequest& run);
   /// Deletes the attempts, metrics, scores and resume check of a run whose folder was deleted.
   void forget_attempts(const std::string& id);

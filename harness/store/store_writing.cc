@@ -50,6 +50,7 @@ void bind_run(Statement& statement, const RunRequest& run) {
   statement.bind(7, run.device);
   statement.bind(8, run.threads);
   statement.bind(9, run.shape);
+  statement.bind(10, nlohmann::json(run.data ? *run.data : InputFiles()).dump());
 }
 
 /// Adds the runs that are new, and fills in what was not known of the others. Returns their numbers.
@@ -57,12 +58,12 @@ std::vector<int64_t> put(SQLite::Database& database, Statements& statements, std
   Statement find(statements, "SELECT number FROM runs WHERE id = ?");
   Statement insert(statements,
                    "INSERT INTO runs (id, canonical, parameters, memory_bytes, updates, local, device, threads, shape, "
-                   "state, reason, changed_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+                   "data, state, reason, changed_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
   Statement update(statements,
                    "UPDATE runs SET canonical = iif(canonical = '', ?2, canonical), "
                    "parameters = coalesce(?3, parameters), memory_bytes = coalesce(?4, memory_bytes), "
                    "updates = max(?5, updates), local = ?6, device = ?7, threads = ?8, "
-                   "shape = iif(?9 = '', shape, ?9) WHERE id = ?1");
+                   "shape = iif(?9 = '', shape, ?9), data = ?10 WHERE id = ?1");
   const std::string now = utc_now();
   std::vector<int64_t> numbers;
   for (const RunRequest& run : runs) {
@@ -73,9 +74,9 @@ std::vector<int64_t> put(SQLite::Database& database, Statements& statements, std
     Statement& write = known ? update : insert;
     bind_run(write, run);
     if (!known) {
-      insert.bind(10, std::string(name_of(run.waiting_for.empty() ? RunState::kQueued : RunState::kWaitingData)));
-      insert.bind(11, run.waiting_for);
-      insert.bind(12, now);
+      insert.bind(11, std::string(name_of(run.waiting_for.empty() ? RunState::kQueued : RunState::kWaitingData)));
+      insert.bind(12, run.waiting_for);
+      insert.bind(13, now);
     }
     write.exec();
     write.reset();
@@ -170,7 +171,7 @@ void Store::set_priority(const std::string& id, int64_t priority) {
 void Store::cancel_superseded(const Sweep& sweep) {
   Question superseded(
       *statements_,
-      "SELECT id FROM runs WHERE state = 'waiting_data' "
+      "SELECT id FROM runs WHERE state = 'waiting_data' AND canonical = '' "
       "AND number IN (SELECT run FROM sweep_runs JOIN sweeps ON sweeps.id = sweep WHERE grid_file = ?1) "
       "AND number NOT IN (SELECT run FROM sweep_runs WHERE sweep = ?2)");
   superseded.bind(1, sweep.grid_file);

@@ -14,6 +14,7 @@
 #include "base/sealed_json.h"
 #include "base/time.h"
 #include "base/words.h"
+#include "harness/store/workspace_format.h"
 
 namespace tearless::harness {
 namespace fs = std::filesystem;
@@ -71,26 +72,15 @@ std::string job_lines_of(const Sweep& sweep) {
     put(line, "threads", run.threads);
     put(line, "rank", run.rank);
     put(line, "shape", run.shape);
+    line.Key("data");
+    line.StartObject();
+    for (const auto& [file, checksum] : run.data ? *run.data : InputFiles()) put(line, file, checksum);
+    line.EndObject();
     if (run.memory_bytes) put(line, "memory_bytes", *run.memory_bytes);
   });
 }
 
-json to_json(const std::vector<KeptFile>& files) {
-  json list = json::array();
-  for (const KeptFile& file : files) {
-    list.push_back({{"copy", file.copy}, {"source", file.source}, {"sha256", file.sha256}});
-  }
-  return list;
-}
-
-std::vector<KeptFile> kept_files_from(const json& list) {
-  std::vector<KeptFile> files;
-  for (const json& file : list) files.push_back({file.at("copy"), file.at("source"), file.at("sha256")});
-  return files;
-}
-
 void read_jobs(const fs::path& file, Sweep& sweep) {
-  if (!fs::exists(file)) return;
   const std::string text = read_file(file);
   const std::vector<std::string_view> lines = split_lines(text);
   if (lines.size() != sweep.runs.size()) fail("{} is not complete; submit the sweep's grid again", file.string());
@@ -110,9 +100,9 @@ void read_jobs(const fs::path& file, Sweep& sweep) {
     run.device = text_at(line, "device");
     run.threads = static_cast<int>(number_at(line, "threads"));
     run.rank = number_at(line, "rank");
-    run.shape = text_at(line, "shape", "");
-    const JsonValue* memory = find_member(line, "memory_bytes");  // null of an older tearless: not known
-    if (memory && memory->IsInt64()) run.memory_bytes = memory->GetInt64();
+    run.shape = text_at(line, "shape");
+    run.data = input_files_at(line, "data", i > 0 ? sweep.runs[i - 1].data : nullptr);
+    if (find_member(line, "memory_bytes")) run.memory_bytes = number_at(line, "memory_bytes");
   }
 }
 
@@ -156,10 +146,6 @@ void replay_events(const fs::path& file, Sweep& sweep) {
     };
     if (what == "submitted" || what == "resumed") becomes(SweepState::kActive);
     if (what == "paused") becomes(SweepState::kPaused);
-    if (what == "left") {  // of a tearless without a daemon: its `run` has ended
-      becomes(SweepState::kPaused);
-      sweep.reason = "it was run by an older tearless";
-    }
     if (what == "cancelled") becomes(SweepState::kCancelled);
     if (what == "priority") sweep.priority = event.value("priority", int64_t{0});
   }
@@ -190,10 +176,9 @@ void freeze_sweep(const Workspace& workspace, const Sweep& sweep, std::string_vi
     write_atomically(folder / "runs.jsonl", run_lines_of(sweep));
   }
   write_atomically(folder / "jobs.jsonl", job_lines_of(sweep));
-  const json about = {
-      {"title", sweep.title},       {"grid_file", sweep.grid_file}, {"submitted_at", sweep.submitted_at},
-      {"program", sweep.program},   {"stamp", sweep.stamp},         {"policy", to_json(sweep.policy)},
-      {"data", to_json(sweep.data)}};
+  const json about = {{"format", kWorkspaceFormat},         {"title", sweep.title},     {"grid_file", sweep.grid_file},
+                      {"submitted_at", sweep.submitted_at}, {"program", sweep.program}, {"stamp", sweep.stamp},
+                      {"policy", to_json(sweep.policy)}};
   write_atomically(folder / "sweep.json", sealed(about));
 }
 
@@ -203,15 +188,15 @@ Sweep read_sweep_head(const Workspace& workspace, const std::string& id) {
     const std::optional<json> record = unsealed(read_file(file));
     if (!record) fail("{} is damaged; delete that folder and submit its grid again", file.string());
     const json& about = *record;
+    if (about.at("format") != kWorkspaceFormat) fail("{} is of another build of tearless", file.string());
     return {.id = id,
             .title = about.at("title"),
             .grid_file = about.at("grid_file"),
             .submitted_at = about.at("submitted_at"),
             .runs = {},
-            .program = about.value("program", ""),
-            .stamp = about.value("stamp", json::object()),
-            .policy = sweep_policy_from(about.value("policy", json::object())),
-            .data = kept_files_from(about.value("data", json::array())),
+            .program = about.at("program"),
+            .stamp = about.at("stamp"),
+            .policy = sweep_policy_from(about.at("policy")),
             .state = SweepState::kActive,
             .reason = "",
             .priority = 0};

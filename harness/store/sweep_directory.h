@@ -3,8 +3,8 @@
 //   grid.toml     a copy of the grid file as submitted
 //   grid.json     the grid with its base files, as tables need it (frozen_grid.h)
 //   runs.jsonl    the requested runs, one a line: what the sweep's id is made of
-//   jobs.jsonl    what is needed to start each of them: canonical settings, local settings, device, threads, rank
-//   sweep.json    title, grid file, program, kept data, policy, time of submission; sealed. Written last
+//   jobs.jsonl    what is needed to start each of them: settings, input files, device, threads, rank
+//   sweep.json    title, grid file, program, policy, time of submission; sealed. Written last
 //   events.jsonl  log of what users asked for and of what the scheduler did
 #pragma once
 
@@ -25,7 +25,7 @@ std::string sweep_id(const Sweep& sweep, std::string_view grid_text);
 void freeze_sweep(const Workspace& workspace, const Sweep& sweep, std::string_view grid_text);
 
 /// Reads what freeze_sweep() wrote. Its state, reason and priority are what events.jsonl says of them. UserError if it
-/// is damaged or was changed. A sweep of an older tearless has no jobs.jsonl; its runs are then without settings.
+/// is damaged, was changed, or is of another format.
 Sweep read_sweep(const Workspace& workspace, const std::string& id);
 
 /// As read_sweep(), from sweep.json alone: without the runs, the state and what belongs to it.

@@ -19,10 +19,11 @@
 #include "harness/runs/verdict.h"
 #include "harness/store/database.h"
 #include "harness/store/frozen_grid.h"
-#include "harness/store/kept_files.h"
+#include "harness/store/program_copies.h"
 #include "harness/store/rebuild.h"
 #include "harness/store/store.h"
 #include "harness/store/sweep_directory.h"
+#include "harness/store/workspace_format.h"
 
 namespace tearless::harness {
 namespace fs = std::filesystem;
@@ -98,7 +99,7 @@ class Verification {
     try {
       store_ = Store::open_reader(workspace_);
       for (const RunState state : {RunState::kDone, RunState::kDiverged, RunState::kFailed}) store_->ids_in(state);
-    } catch (const UserError& error) {  // another program's file, or another version's: the message says what to do
+    } catch (const UserError& error) {  // another program's file: the message says what to do
       add({.subject = "database", .what = error.what(), .todo = "tearless rebuild" + place_});
       store_.reset();
     }
@@ -303,7 +304,7 @@ class Verification {
       sweeps_.insert(id);
       const Sweep frozen = read_sweep(workspace_, id);
       frozen_grid(workspace_, id);
-      check_kept_files(frozen, subject);
+      check_program(frozen, subject);
       if (!store_ || watched_) return;
       const std::vector<Sweep> known = store_->sweeps();
       const auto same = std::find_if(known.begin(), known.end(), [&](const Sweep& sweep) { return sweep.id == id; });
@@ -327,31 +328,19 @@ class Verification {
 
   bool is_unfinished(const std::string& sweep) {
     try {
-      return store_ && may_train(*store_, sweep);
+      return store_ && store_->has_unfinished(sweep);
     } catch (const UserError& error) {
       blame_database("sweep " + sweep, error.what());
       return false;
     }
   }
 
-  // Of a sweep that has ended, gc deletes the data, and results that were moved or published may lack the program.
-  // gc may work meanwhile: hence the second question.
-  void check_kept_files(const Sweep& sweep, const std::string& subject) {
-    const std::string submit = fmt::format("tearless submit {}{}", sweep.grid_file, place_);
-    const auto path = [&](const std::string& file) { return (workspace_.root() / file).string(); };
-    if (fs::path(sweep.program).is_relative() && !fs::exists(path(sweep.program)) && is_unfinished(sweep.id)) {
-      add({.subject = subject, .what = path(sweep.program) + ", its training program, is missing", .todo = submit});
-    }
-    for (const KeptFile& file : sweep.data) {
-      if (!is_unfinished(sweep.id)) return;
-      const bool exists = fs::exists(path(file.copy));
-      if (exists && sha256_of_file(path(file.copy)) == file.sha256) continue;
-      if (!is_unfinished(sweep.id)) return;
-      add({.subject = subject,
-           .what = fmt::format("{}, which its runs read, {}", path(file.copy),
-                               exists ? "is not what was copied from " + file.source : "is missing"),
-           .todo = exists ? fmt::format("rm -f {}; {}", path(file.copy), submit) : submit});
-    }
+  // Results that were moved or published may lack the program. gc may work meanwhile: hence the second question.
+  void check_program(const Sweep& sweep, const std::string& subject) {
+    if (!is_unfinished(sweep.id)) return;
+    const std::string fault = fault_of_program(workspace_, fs::absolute(workspace_.root() / sweep.program));
+    if (fault.empty() || !is_unfinished(sweep.id)) return;
+    add({.subject = subject, .what = fault, .todo = fmt::format("tearless submit {}{}", sweep.grid_file, place_)});
   }
 
   void look_for_lost_sweeps() {
@@ -392,20 +381,25 @@ void move_to_damaged(const fs::path& checkpoint) {
   sync_folder(checkpoint.parent_path());
 }
 
-}  // namespace
-
-VerifyReport verify(const Workspace& workspace) {
+void require(const Workspace& workspace) {
   if (!fs::is_directory(workspace.root())) {
     fail("there is no workspace {} to verify; name one with --workspace", workspace.root().string());
   }
+  require_this_format(workspace);
+}
+
+}  // namespace
+
+VerifyReport verify(const Workspace& workspace) {
+  require(workspace);
   return Verification(workspace, LockFile::is_held(workspace.lock())).report();
 }
 
 VerifyReport repair(const Workspace& workspace) {
+  require(workspace);
   std::vector<std::string> repaired;
   bool database_at_fault = false;
   {
-    if (!fs::is_directory(workspace.root())) return verify(workspace);  // throws the UserError
     const LockFile lock = lock_for_writing(workspace);
     for (const Difference& difference : Verification(workspace, /*watched=*/false).report().differences) {
       database_at_fault |= difference.remedy == Remedy::kRebuild;

@@ -8,26 +8,10 @@
 
 #include "base/error.h"
 #include "base/files.h"
-#include "base/hash.h"
+#include "harness/store/program_copies.h"
 
 namespace tearless::harness {
 namespace fs = std::filesystem;
-namespace {
-
-std::string hash_of(const fs::path& folder, const std::vector<std::string>& names) {
-  Sha256 hash;
-  for (const std::string& name : names) hash.update(name + " " + sha256_of_file(folder / name) + "\n");
-  return hash.hex().substr(0, 16);
-}
-
-bool is_intact(const fs::path& folder, const std::vector<std::string>& names) {
-  for (const std::string& name : names) {
-    if (!fs::exists(folder / name)) return false;
-  }
-  return hash_of(folder, names) == folder.filename();
-}
-
-}  // namespace
 
 fs::path freeze_program(const Workspace& workspace, const Program& program, const Probe& probe) {
   if (!probe.files) return program.path();
@@ -40,21 +24,16 @@ fs::path freeze_program(const Workspace& workspace, const Program& program, cons
            program.path().string(), name);
     }
   }
-  const fs::path kept = workspace.programs() / hash_of(original.parent_path(), names);
+  const fs::path kept = workspace.programs() / program_hash(original.parent_path(), names);
   const fs::path copy = (kept / original.filename()).lexically_relative(workspace.root());
-  if (is_intact(kept, names)) return copy;
+  if (fault_of_program(workspace, fs::absolute(workspace.root() / copy)).empty()) return copy;
 
   const fs::path fresh = workspace.programs() / fmt::format(".{}.{}", kept.filename().string(), ::getpid());
   remove_recursively(fresh);
   make_folders(fresh);
   for (const std::string& name : names) write_program_unsynced(fresh / name, read_file(original.parent_path() / name));
   remove_recursively(kept);  // a damaged copy
-  try {
-    publish_folder(fresh, kept);
-  } catch (const UserError&) {
-    remove_recursively(fresh);
-    if (!is_intact(kept, names)) throw;  // else another submission has published it meanwhile
-  }
+  publish_folder(fresh, kept);
   return copy;
 }
 

@@ -7,8 +7,9 @@
 #include "base/time.h"
 #include "harness/grid/layout.h"
 #include "harness/store/frozen_grid.h"
-#include "harness/store/kept_files.h"
+#include "harness/store/program_copies.h"
 #include "harness/store/sweep_directory.h"
+#include "harness/store/workspace_format.h"
 #include "harness/submit/frozen_program.h"
 
 namespace tearless::harness {
@@ -65,7 +66,8 @@ Sweep sweep_of(const Submission& submission, const Program& program, const Submi
                           .device = answer.device,
                           .threads = answer.threads,
                           .rank = row == layout.row_index.end() ? 0 : static_cast<int64_t>(row->second),
-                          .shape = shape_of(answer)});
+                          .shape = shape_of(answer),
+                          .data = answer.data});
   }
   sweep.id = sweep_id(sweep, submission.grid_text);
   return sweep;
@@ -106,24 +108,13 @@ Submission prepare_submission(const fs::path& grid_file, const fs::path& engine,
   return submission;
 }
 
-void keep_files(const Workspace& workspace, Submission& submission, const Notice& notice) {
+void write_submission(const Workspace& workspace, Submission& submission) {
+  require_this_format(workspace);
   Sweep& sweep = submission.sweep;
-  const Program program(sweep.program);
-  submission.lock = lock_for_submission(workspace);
-  sweep.program = freeze_program(workspace, program, submission.program).string();
-  if (!submission.grid.policy.keep_data) return;
-  KeptData data(workspace, program.path());
-  for (size_t i = 0; i < sweep.runs.size(); ++i) {
-    const CheckAnswer& answer = submission.plan[i].answer;
-    if (answer.data) sweep.runs[i].local = data.local_text(*answer.data, answer.local);
-  }
-  sweep.data = data.files();
-  make_copies(workspace, sweep.data, notice);
-}
-
-void write_submission(const Workspace& workspace, const Submission& submission) {
-  freeze_grid(workspace, submission.sweep.id, submission.grid);
-  freeze_sweep(workspace, submission.sweep, submission.grid_text);
+  const LockFile lock = lock_programs(workspace);
+  sweep.program = freeze_program(workspace, Program(sweep.program), submission.program).string();
+  freeze_grid(workspace, sweep.id, submission.grid);
+  freeze_sweep(workspace, sweep, submission.grid_text);
 }
 
 }  // namespace tearless::harness

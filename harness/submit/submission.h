@@ -8,13 +8,11 @@
 #include <string>
 #include <vector>
 
-#include "base/lock_file.h"
 #include "harness/grid/grid.h"
 #include "harness/runs/workspace.h"
 #include "harness/schedule/plan.h"
 #include "harness/schedule/program.h"
 #include "harness/store/store.h"
-#include "harness/submit/kept_data.h"
 
 namespace tearless::harness {
 
@@ -24,7 +22,6 @@ struct Submission {
   std::vector<PlannedRun> plan;
   Probe program;  // its devices, too
   Sweep sweep;
-  std::optional<LockFile> lock = {};  // set by keep_files(); to be held until the database knows the sweep
 };
 
 /// What is asked for besides the grid.
@@ -48,11 +45,8 @@ std::string shape_of(const CheckAnswer& answer);
 Submission prepare_submission(const std::filesystem::path& grid_file, const std::filesystem::path& engine,
                               const SubmissionOptions& options);
 
-/// Copies the training program and, unless the grid's policy says otherwise, the runs' input files to the workspace,
-/// and has the sweep use the copies. UserError as make_copies(): then nothing is submitted.
-void keep_files(const Workspace& workspace, Submission& submission, const Notice& notice);
-
-/// Writes the sweep's folder, from which a service reads it. Does not touch the database. REQUIRES: keep_files().
-void write_submission(const Workspace& workspace, const Submission& submission);
+/// Copies the training program to the workspace (frozen_program.h), has the sweep use the copy, and writes the sweep's
+/// folder, from which a service reads it. Does not touch the database.
+void write_submission(const Workspace& workspace, Submission& submission);
 
 }  // namespace tearless::harness

@@ -46,30 +46,6 @@ TEST(WriteAtomically, ReplacesAFileAndLeavesNoTemporaryFile) {
   EXPECT_EQ(entries_in(folder.path()), 1u);
 }
 
-TEST(CopyFile, MakesANewFileOfTheSameBytesThatMayOnlyBeRead) {
-  const TempFolder folder;
-  const std::string bytes = std::string(3 << 20, 'x') + std::string("a\0b", 3);
-  write_text(folder / "a", bytes);
-  const bool cloned = clone_file(folder / "a", folder / "b");
-  EXPECT_EQ(fs::exists(folder / "b"), cloned);
-  copy_file_unsynced(folder / "a", folder / "c");
-  for (const char* name : {"b", "c"}) {
-    if (!fs::exists(folder / name)) continue;
-    EXPECT_EQ(read_file(folder / name), bytes) << name;
-    EXPECT_EQ(fs::status(folder / name).permissions(), static_cast<fs::perms>(0444)) << name;
-  }
-  publish_file(folder / "c", folder / "d");
-  EXPECT_EQ(read_file(folder / "d"), bytes);
-  EXPECT_FALSE(fs::exists(folder / "c"));
-  const auto copied = [&](const char* from, const char* to) {
-    return error_of([&] { copy_file_unsynced(folder / from, folder / to); });
-  };
-  EXPECT_THAT(copied("a", "d"), testing::HasSubstr((folder / "d").string())) << "it exists";
-  EXPECT_THAT(copied("none", "e"), testing::HasSubstr((folder / "none").string()));
-  EXPECT_THAT(copied("", "e"), testing::HasSubstr("it is a folder; name a regular file"));
-  EXPECT_EQ(entries_in(folder.path()), cloned ? 3u : 2u);
-}
-
 TEST(WriteAtomically, LeavesTheOldFileIfTheNewOneDoesNotFit) {
   const TempFolder folder;
   write_text(folder / "a", "old");

@@ -54,19 +54,6 @@ class Child {
   int stop_ = -1;
 };
 
-TEST(LockFile, IsSharedByThoseWhoAskForThatAndByNobodyElse) {
-  const TempFolder folder;
-  {
-    const LockFile one = LockFile::acquire_shared(folder.path()), two = LockFile::acquire_shared(folder.path());
-    EXPECT_FALSE(LockFile::try_acquire(folder.path()));
-  }
-  auto held = LockFile::try_acquire(folder.path());
-  ASSERT_TRUE(held);
-  std::thread waiting([&] { LockFile::acquire_shared(folder.path()); });
-  held.reset();
-  waiting.join();
-}
-
 TEST(LockFile, RefusesASecondHolder) {
   const TempFolder folder;
   const auto held = LockFile::try_acquire(folder / "lock");

@@ -5,13 +5,10 @@
 #include <gtest/gtest.h>
 
 #include "base/run_directory.h"
-#include "harness/store/frozen_grid.h"
 #include "tests/support/paths.h"
 
 namespace tearless::harness::earlier_results_test {
 namespace {
-
-namespace fs = std::filesystem;
 
 class EarlierResults : public testing::Test {
  protected:
@@ -34,8 +31,6 @@ class EarlierResults : public testing::Test {
                                 .seed = 1});
     }
     store_->submit(submitted);
-    test::write_text(folder_ / "g.toml", "[axis]\na = [0, 1]\n");
-    freeze_grid(Workspace(folder_ / "w"), sweep, load_grid(folder_ / "g.toml"));
     for (const RunRequest& run : submitted.runs) {
       if (store_->run(run.id)->state != RunState::kQueued || end == RunState::kQueued) continue;
       store_->move(run.id, RunState::kQueued, RunState::kRunning);
@@ -87,14 +82,6 @@ TEST_F(EarlierResults, OfOtherGridsSeedsAndPlacesAreNotMeant) {
   EXPECT_EQ(lines_for({""}), "") << "its data are missing";
   EXPECT_EQ(lines_for({}), "");
   EXPECT_NE(lines_for({"b = 2\n"}), "");
-}
-
-TEST_F(EarlierResults, OfASweepThatCannotBeShownAreNamedOnly) {
-  submit("s", "/grids/g.toml", {"b = 1\n", "b = 1\nc = 1\n"});
-  fs::remove(folder_ / "w/sweeps/s/grid.json");
-  EXPECT_EQ(lines_for({"b = 2\n", "b = 1\nc = 3\n"}),
-            "1 finished run of this grid differs in b (1 → 2); it is of sweep s\n"
-            "1 finished run of this grid differs in c (1 → 3); it is of sweep s\n");
 }
 
 TEST_F(EarlierResults, AreNamedBriefly) {

@@ -166,7 +166,7 @@ TEST_F(VerifyResumeTest, MistakesAreRefusedBeforeAnythingIsTrained) {
   EXPECT_FALSE(fs::exists(scratch()));
   EXPECT_TRUE(stamp().is_null());
   fs::remove_all(folder_ / "results/programs");
-  EXPECT_THAT(test::run(verify_resume()).errors, HasSubstr("is gone; submit its grid again: tearless submit "));
+  EXPECT_THAT(test::run(verify_resume()).errors, HasSubstr("is gone; submit the grid again: tearless submit "));
 }
 
 TEST_F(VerifyResumeTest, ARunThatCannotBeStoppedIsNotVerified) {
@@ -332,13 +332,17 @@ TEST_F(VerifyResumeTest, ADamagedOutcomeIsReportedAndDoesNotKeepARunFromBeingReb
   EXPECT_TRUE(stamp().is_null());
 }
 
-TEST_F(VerifyResumeTest, TrainsOnTheDataThatTheSubmissionKept) {
+TEST_F(VerifyResumeTest, ARunWhoseDataHaveChangedIsNotVerifiedUntilTheyAreBack) {
   test::write_text(folder_ / "train.en", "the old bytes");
   std::string grid = test::read_text(folder_ / "grid.toml");
   grid.insert(grid.find("[axis]"), "\"data.train\" = \"train.en\"\n");
   test::write_text(folder_ / "grid.toml", grid);
   ok({"run", "grid.toml"});
   test::write_text(folder_ / "train.en", "new bytes");
+  const test::Finished refused = test::run(verify_resume());
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_THAT(refused.output, HasSubstr("train.en is not the file that this run was planned with"));
+  test::write_text(folder_ / "train.en", "the old bytes");
   const test::Finished verified = test::run(verify_resume());
   EXPECT_EQ(verified.code, 0) << verified.output << verified.errors;
   EXPECT_THAT(verified.output, HasSubstr("1 run: 1 equal"));

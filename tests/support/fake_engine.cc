@@ -7,7 +7,9 @@
 //                   | resume_differs (other losses after a checkpoint was read)
 //   fake.updates    how many (default 5)
 //   fake.sleep_ms   between two (default 0)
-//   data.train      a file that must exist, else the run waits for it; training refuses other bytes than `check` saw
+//   data.train      a file that must exist, else the run waits for it; training ends with kExitData for other bytes
+//   than
+//                   `check` saw
 //   data.pair       likewise the beginning of two paths, that of a file .a and that of a file .b
 //   fake.device     "cpu" or "cuda"
 //   fake.threads    (default 1)
@@ -60,10 +62,14 @@ std::string toml_lines(const std::map<std::string, json>& settings) {
   return text;
 }
 
-// One checksum of all files that a setting names, and that of each in `each`.
+// One checksum of all files that a setting names, and that of each in `each`. "" if one is missing.
 std::string sha256_of_data(const std::string& key, const std::string& path, std::map<std::string, std::string>& each) {
   std::string all;
-  for (const std::string& ending : kData.at(key)) all += each[ending] = sha256_of_file(path + ending);
+  for (const std::string& ending : kData.at(key)) {
+    const std::string file = path + ending;
+    if (!fs::exists(file)) return "";
+    all += each[file] = sha256_of_file(file);
+  }
   return sha256(all);
 }
 
@@ -83,7 +89,7 @@ json check(const json& question) {
   const json folders = question.value("folders", json::object());
   std::string waiting_for;
   std::map<std::string, json> canonical_settings, local_settings;
-  std::map<std::string, std::map<std::string, std::string>> data;
+  std::map<std::string, std::string> data;  // file → SHA-256
   for (const auto& [key, value] : settings) {
     if (!kData.contains(key)) {
       (is_local(key) ? local_settings : canonical_settings)[key] = value;
@@ -96,7 +102,7 @@ json check(const json& question) {
       if (!fs::exists(path.string() + ending)) waiting_for = path.string() + ending + " is missing; the test makes it";
     }
     // The bytes count, not the path.
-    if (waiting_for.empty()) canonical_settings[key] = sha256_of_data(key, path, data[key]);
+    if (waiting_for.empty()) canonical_settings[key] = sha256_of_data(key, path, data);
   }
   const std::string canonical = toml_lines(canonical_settings);
   const auto setting = [&](const char* key, const json& otherwise) {
@@ -149,7 +155,7 @@ class Run {
     if (behaviour_ == "refuse_late") return kExitSettingsRefused;
     if (behaviour_ == "stop_once" && first) return kExitStopped;
     if (behaviour_ == "out_of_memory" || (behaviour_ == "out_of_memory_once" && first)) return kExitOutOfMemory;
-    if (!has_its_data()) return kExitSettingsRefused;
+    if (!has_its_data()) return kExitData;
     const int64_t updates = settings_.at("fake.updates");
     const int64_t begin = restore();
     AppendFile metrics(files_.metrics(), kept_);

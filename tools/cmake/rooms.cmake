@@ -116,7 +116,7 @@ function(tearless_reaches_torch result target)
   set(${result} ${found} PARENT_SCOPE)
 endfunction()
 
-# tearless_embed(harness/store/schema_1.sql kSchema1): the text of a file as a constant in harness/store/schema_1_sql.h.
+# tearless_embed(harness/store/schema.sql kSchema): the text of a file as a constant in harness/store/schema_sql.h.
 function(tearless_embed file constant)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${file}")
   file(READ "${PROJECT_SOURCE_DIR}/${file}" text)

@@ -269,38 +269,6 @@ TEST_F(Resumed, MetricsChangedWhileTheAttemptLivesAreWrittenAgain) {
   EXPECT_EQ(results_of(run_), expected);
 }
 
-// Written by the engine before the manifest had a checksum: a run of these settings, stopped after update 11.
-TEST_F(Resumed, CheckpointsOfFormatTwoAreResumed) {
-  best_ = 0;  // scored by the size itself
-  const std::string expected = undisturbed();
-  const fs::path stored = tearless::test::source_root() / "tests/golden/checkpoint_format_2";
-  fs::copy(stored, run_.root(), fs::copy_options::recursive);
-  ASSERT_EQ(json::parse(read_text(checkpoint(11) / "manifest.json")).at("format"), 2);
-  const std::string kept_metrics = read_text(run_.metrics());
-  Toy task = toy();
-  EXPECT_EQ(attempt(task), kExitDone);
-  EXPECT_EQ(task.labels.size(), 10u);
-  EXPECT_EQ(retained(), kept_metrics.size());
-  EXPECT_TRUE(read_text(run_.metrics()).starts_with(kept_metrics));
-  // Not byte for byte: the machine that wrote them may round otherwise than this one.
-  const auto after = [&] { return std::pair{metric("train.loss"), metric("dev.ppl")}; };
-  const auto [losses, sizes] = after();
-  const double test_size = scores().at("test.size");
-  start_again();
-  EXPECT_EQ(finished(), expected);
-  EXPECT_NEAR(test_size, scores().at("test.size").get<double>(), 1e-4);
-  const auto [wanted_losses, wanted_sizes] = after();
-  const auto near = [](const auto& found, const auto& wanted) {
-    ASSERT_EQ(found.size(), wanted.size());
-    for (size_t i = 0; i < found.size(); ++i) {
-      EXPECT_EQ(found[i].first, wanted[i].first);
-      EXPECT_NEAR(found[i].second, wanted[i].second, 1e-4) << wanted[i].first;
-    }
-  };
-  near(losses, wanted_losses);
-  near(sizes, wanted_sizes);
-}
-
 TEST_F(Resumed, ACheckpointOfAnUnknownFormatIsRefusedAndStays) {
   stop_at(5);
   write_text(checkpoint(5) / "manifest.json", R"({"format": 1, "files": {}, "state": {}})");

@@ -53,7 +53,6 @@ why = "too large"
 memory = "8 GiB"
 stall_timeout = 60
 grace = 120
-keep_data = false
 tries = { crashed = 5 }
 
 [table]
@@ -114,7 +113,7 @@ TEST_F(GridJson, KeepsEveryGridOfTheRepository) {
 
 TEST_F(GridJson, KeepsEveryGridOfTheTests) {
   int grids = 0;
-  for (const char* folder : {"tests/fuzz/corpus/grid", "tests/golden/harness/workspace_v1"}) {
+  for (const char* folder : {"tests/fuzz/corpus/grid", "tests/golden/harness/workspace"}) {
     for (const auto& entry : fs::directory_iterator(test::source_root() / folder)) {
       if (entry.path().extension() != ".toml") continue;
       SCOPED_TRACE(entry.path());

@@ -93,7 +93,7 @@ TEST_F(LostWorkOfTest, IsTheSameBeforeAndAfterTheNextAttemptHasCutTheMetrics) {
 TEST_F(LostWorkOfTest, IsNotKnownOfAttemptsThatDidNotRecordHowFarTheRunWas) {
   begin(1, {{"checkpoint", 0}});
   report(100, 50);
-  EXPECT_EQ(text(), "not known") << "of an older tearless";
+  EXPECT_EQ(text(), "not known") << "without the other two";
   begin(1, {{"checkpoint", 0}, {"step", 0}, {"reported_ns", 0}});
   EXPECT_EQ(text(), "100 updates, 0:50");
   for (const nlohmann::json& step : {nlohmann::json(-1), nlohmann::json(1e300), nlohmann::json("7")}) {
@@ -101,7 +101,7 @@ TEST_F(LostWorkOfTest, IsNotKnownOfAttemptsThatDidNotRecordHowFarTheRunWas) {
     EXPECT_EQ(text(), "not known") << step;
   }
   begin(2, {{"checkpoint", 0}});
-  EXPECT_EQ(text(), "not known") << "the next one is of an older tearless";
+  EXPECT_EQ(text(), "not known") << "nor does the next one say";
   test::write_text(run_.attempt(1) / "start.json", "{");
   EXPECT_EQ(text(), "not known") << "damaged";
 }

@@ -74,6 +74,7 @@ TEST_F(VerdictTest, EveryExitCodeHasOneClass) {
   for (int code = 0; code < 256; ++code) {
     const FailureClass expected = code == 2    ? FailureClass::kSettings
                                   : code == 4  ? FailureClass::kOutOfMemory
+                                  : code == 66 ? FailureClass::kData
                                   : code == 74 ? FailureClass::kMachine
                                   : code == 75 ? FailureClass::kStopped
                                                : FailureClass::kCrashed;

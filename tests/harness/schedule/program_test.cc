@@ -158,11 +158,11 @@ TEST(Program, NamesTheInputFilesOfRunsWhichAnswersShareWhereTheyAreTheSame) {
         .check({question(1), question(2)});
   };
   EXPECT_EQ(checked("").at(0).data, nullptr);
-  const std::vector<CheckAnswer> answers = checked(R"(, "data": {"a.b": {".x": "12", "": "34"}, "c": {}})");
+  const std::vector<CheckAnswer> answers = checked(R"(, "data": {"/a/b.x": "12", "/c": "34"})");
   ASSERT_NE(answers.at(0).data, nullptr);
-  EXPECT_EQ(*answers.at(0).data, (InputFiles{{"a.b", {{".x", "12"}, {"", "34"}}}}));
+  EXPECT_EQ(*answers.at(0).data, (InputFiles{{"/a/b.x", "12"}, {"/c", "34"}}));
   EXPECT_EQ(answers.at(0).data, answers.at(1).data) << "one object: there may be 100,000 runs";
-  EXPECT_THAT(error_of([&] { checked(R"(, "data": {"a": "/b"})"); }),
+  EXPECT_THAT(error_of([&] { checked(R"(, "data": {"a": "12"})"); }),
               testing::HasSubstr("answer 1 is not as docs/run_directory.md describes"));
 }
 

@@ -118,6 +118,7 @@ enum class End {
   kKill,
   kMachine,
   kPreempted,
+  kData,        // the program names no files: its run waits for a request, or for the next service
   kNoTrace,     // its supervisor was killed, too: no exit.json
   kUnrecorded,  // the disk was full: no exit.json
   // Before start.json:
@@ -125,9 +126,9 @@ enum class End {
   kRefused,
   kNoFolder,
 };
-constexpr const char* kEndNames[] = {"done",      "diverged", "settings",        "out of memory", "crashed",
-                                     "killed",    "machine",  "preempted",       "without trace", "unrecorded",
-                                     "not begun", "refused",  "without a folder"};
+constexpr const char* kEndNames[] = {"done",       "diverged",  "settings",  "out of memory",   "crashed",
+                                     "killed",     "machine",   "preempted", "without data",    "without trace",
+                                     "unrecorded", "not begun", "refused",   "without a folder"};
 
 // A supervisor and its program. It lives on when the service ends.
 struct Process {
@@ -202,6 +203,7 @@ class Model {
     return sweeps_of(run, [](const ModelSweep& s) { return s.known && !s.paused && !s.cancelled; });
   }
   bool is_queued(size_t run) const { return runs[run].state == RunState::kQueued; }
+  bool waits_for_data(size_t run) const { return runs[run].state == RunState::kWaitingData; }
   bool has_device_for(size_t run) const { return has_device || kRuns[run].device != "cuda"; }
   /// Nothing but a delay or the lack of capacity keeps it from being started.
   bool may_start(size_t run) const { return is_queued(run) && !stopping && !active_sweeps_of(run).empty(); }
@@ -244,6 +246,7 @@ class Model {
         requeue(run);
       }
       if (job.then == RunState::kCancelled) job.then.reset();
+      find_data(run);
       hold_without_device(run);
     }
   }
@@ -253,7 +256,10 @@ class Model {
     if (sweeps[sweep].known) return;
     sweeps[sweep].known = true;
     if (sweeps[sweep].cancelled) return;
-    for (const size_t run : kSweeps[sweep]) hold_without_device(run);
+    for (const size_t run : kSweeps[sweep]) {
+      if (!stopping) find_data(run);
+      hold_without_device(run);
+    }
   }
 
   void cancel(size_t sweep) {
@@ -272,7 +278,7 @@ class Model {
   void cancel_run(size_t run) {
     if (runs[run].state == RunState::kRunning) {
       runs[run].then = RunState::kCancelled;
-    } else if (is_queued(run) || runs[run].state == RunState::kHeld) {
+    } else if (is_queued(run) || waits_for_data(run) || runs[run].state == RunState::kHeld) {
       become(run, RunState::kCancelled);
     }
   }
@@ -319,6 +325,7 @@ class Model {
     if (!then && tries != kNotCounted && tries_of(run) >= tries) return become(run, RunState::kFailed);
     become(run, RunState::kQueued);
     it.alone = it.failure == FailureClass::kOutOfMemory;
+    if (!then && it.failure == FailureClass::kData) become(run, RunState::kWaitingData);
     if (then) become(run, *then);
   }
 
@@ -337,7 +344,10 @@ class Model {
     }
     for (size_t s = 0; s < sweeps.size(); ++s) {
       if (!sweeps[s].known) continue;
-      for (const size_t run : kSweeps[s]) hold_without_device(run);
+      for (const size_t run : kSweeps[s]) {
+        find_data(run);
+        hold_without_device(run);
+      }
     }
   }
 
@@ -377,6 +387,10 @@ class Model {
     if (!sweeps_of(run, [](const ModelSweep& s) { return s.known && !s.cancelled; }).empty()) hold_without_device(run);
   }
 
+  void find_data(size_t run) {
+    if (waits_for_data(run)) become(run, RunState::kQueued);
+  }
+
   void hold_without_device(size_t run) {
     if (!is_queued(run) || has_device_for(run)) return;
     become(run, RunState::kHeld);
@@ -387,7 +401,7 @@ class Model {
   void finish_cancelling(size_t sweep) {
     for (const size_t run : kSweeps[sweep]) {
       if (is_wanted(run)) continue;
-      if (is_queued(run)) become(run, RunState::kCancelled);
+      if (is_queued(run) || waits_for_data(run)) become(run, RunState::kCancelled);
       if (runs[run].state == RunState::kRunning && runs[run].then != RunState::kHeld)
         runs[run].then = RunState::kCancelled;
     }
@@ -401,7 +415,8 @@ class Model {
     static const std::map<End, FailureClass> classes = {
         {End::kSettings, FailureClass::kSettings}, {End::kOutOfMemory, FailureClass::kOutOfMemory},
         {End::kCrash, FailureClass::kCrashed},     {End::kKill, FailureClass::kKilled},
-        {End::kMachine, FailureClass::kMachine},   {End::kPreempted, FailureClass::kStopped}};
+        {End::kMachine, FailureClass::kMachine},   {End::kPreempted, FailureClass::kStopped},
+        {End::kData, FailureClass::kData}};
     return classes.at(how);
   }
   static FailureClass class_watched(const Process& process, End how, FailureClass on_disk) {
@@ -659,7 +674,7 @@ class Trial : public Launcher {
       return number % 8 == 0 ? End::kRefused : End::kNoFolder;
     }
     if (process.killed) return End::kNoTrace;
-    return number % 16 >= 10 ? End::kDone : static_cast<End>(number % 16);
+    return number % 16 >= 11 ? End::kDone : static_cast<End>(number % 16);
   }
 
   // Writes what it leaves, ends the process and returns what its launcher knows.
@@ -691,7 +706,8 @@ class Trial : public Launcher {
                                               {End::kCrash, {1, 0}},
                                               {End::kKill, {137, SIGKILL}},
                                               {End::kMachine, {kExitMachine, 0}},
-                                              {End::kPreempted, {kExitStopped, 0}}};
+                                              {End::kPreempted, {kExitStopped, 0}},
+                                              {End::kData, {kExitData, 0}}};
     if (how == End::kDone) {
       test::write_text(folder.scores(), R"({"test.bleu": 20})");
       write_done(folder, "done", 10, "max_updates", {"scores.json"});
@@ -833,15 +849,16 @@ class Trial : public Launcher {
     if (!model.known) return must(scheduler_->idle(id), "idle, for it is not known");
     must(scheduler_->paused(id).empty() == (!model.paused && !model.cancelled), "paused");
     const SweepCounts counts = scheduler_->counts(id);
-    int64_t running = 0, waiting = 0;
+    int64_t running = 0, waiting = 0, without_data = 0;
     bool idle = true;
     for (const size_t run : kSweeps[sweep]) {
       const bool live = processes_.contains(run) && processes_.at(run).watched;
       running += live;
       waiting += model_.is_queued(run);
+      without_data += model_.waits_for_data(run);
       idle &= !live && !model_.may_start(run);
     }
-    must(counts.total == static_cast<int64_t>(kSweeps[sweep].size()), "total");
+    must(counts.total == static_cast<int64_t>(kSweeps[sweep].size()) - without_data, "total");
     if (model.cancelled && running > 0) return;  // its own last attempts, or those of other sweeps
     must(counts.running == running, "running");
     must(counts.waiting == (model.cancelled ? 0 : waiting), "waiting");

@@ -15,6 +15,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/hash.h"
 #include "base/run_directory.h"
 #include "base/sealed_json.h"
 #include "harness/devices/declared_devices.h"
@@ -297,6 +298,117 @@ TEST_F(SchedulerTest, UnrequestedStopsCountAsNoTryAndAreDelayed) {
   }
   EXPECT_EQ(starts(0), 11);
   EXPECT_EQ(state(0), RunState::kRunning);
+}
+
+TEST_F(SchedulerTest, RunsOfFilesThatAreNotAsPlannedWaitUntilTheseChange) {
+  const std::string file = folder_ / "train.en", other = folder_ / "dev.en";
+  test::write_text(file, "wrong");
+  test::write_text(other, "right");
+  std::vector<RunRequest> runs = jobs(5);
+  for (RunRequest& run : runs) run.data = std::make_shared<const InputFiles>(InputFiles{{file, sha256("right")}});
+  runs[4].data = std::make_shared<const InputFiles>(InputFiles{{other, sha256("right")}});
+  begin(runs);
+  EXPECT_EQ(launcher_.starts, (std::vector<std::string>{id_of(0), id_of(1)}));
+  end(id_of(0), kExitData, "the file is not the one");
+  const std::string reason = file + " has the SHA-256 " + sha256("wrong") + ", but the run was planned with " +
+                             sha256("right") + "; the run continues when that file is back";
+  for (const int waiting : {0, 2, 3}) {
+    EXPECT_EQ(state(waiting), RunState::kWaitingData);
+    EXPECT_EQ(store_->run(id_of(waiting))->reason, reason);
+  }
+  EXPECT_EQ(launcher_.starts.back(), id_of(4)) << "of another file";
+  end(id_of(1), kExitData);
+  EXPECT_EQ(state(1), RunState::kWaitingData);
+  finish(id_of(4));
+  EXPECT_TRUE(finished()) << "nothing is left that would be started";
+  EXPECT_EQ(scheduler_->counts("s").total, 1);
+
+  for (int look = 0; look < 100; ++look) {
+    now_ += 10;
+    scheduler_->tick();
+  }
+  EXPECT_EQ(launcher_.starts.size(), 3u) << "nothing has changed";
+
+  test::write_text(file, "right");
+  now_ += 10;
+  scheduler_->tick();
+  EXPECT_EQ(launcher_.starts.size(), 3u) << "somebody may still write to it";
+  now_ += 10;
+  scheduler_->tick();
+  EXPECT_EQ(launcher_.starts.size(), 5u);
+  EXPECT_EQ(scheduler_->counts("s").total, 5);
+  for (const int run : {0, 1, 2, 3}) finish(id_of(run));
+  EXPECT_TRUE(finished());
+  EXPECT_EQ(ended("s"), 5);
+}
+
+TEST_F(SchedulerTest, RefusedDataCountAsNoTryHoweverOftenTheyChange) {
+  const std::string file = folder_ / "train.en";
+  std::vector<RunRequest> runs = jobs(1);
+  runs[0].data = std::make_shared<const InputFiles>(InputFiles{{file, sha256("right")}});
+  begin(runs);
+  end(id_of(0), 1);  // one of three tries
+  for (int time = 0; time < 10; ++time) {
+    now_ += 100;
+    scheduler_->tick();
+    scheduler_->tick();
+    now_ += 100;
+    scheduler_->tick();
+    ASSERT_EQ(state(0), RunState::kRunning) << time;
+    end(id_of(0), kExitData);
+    ASSERT_EQ(state(0), RunState::kWaitingData) << time;
+    test::write_text(file, "wrong " + std::to_string(time));
+  }
+  now_ += 100;
+  scheduler_->tick();
+  now_ += 100;
+  scheduler_->tick();
+  end(id_of(0), 1);
+  EXPECT_EQ(state(0), RunState::kQueued);
+  now_ += 100;
+  scheduler_->tick();
+  end(id_of(0), 1);
+  EXPECT_EQ(state(0), RunState::kFailed) << "crashes count as before";
+}
+
+TEST_F(SchedulerTest, WhereTheProgramNamesNoFilesOnlyARequestOrARestartTriesAgain) {
+  begin(jobs(2));
+  end(id_of(0), kExitData, "my data are gone");
+  EXPECT_EQ(state(0), RunState::kWaitingData);
+  EXPECT_THAT(store_->run(id_of(0))->reason, testing::HasSubstr("my data are gone"));
+  EXPECT_EQ(state(1), RunState::kRunning) << "it may have other data";
+  finish(id_of(1));
+  for (int look = 0; look < 10; ++look) {
+    now_ += 10;
+    scheduler_->tick();
+  }
+  EXPECT_EQ(starts(0), 1);
+  scheduler_->add("s", Scheduler::Add::kSubmit);
+  EXPECT_EQ(starts(0), 2);
+  end(id_of(0), kExitData);
+  restart();
+  scheduler_->begin();
+  scheduler_->add_active();
+  EXPECT_EQ(starts(0), 3);
+}
+
+TEST_F(SchedulerTest, AServiceThatStartsNothingLeavesRunsThatWaitForDataAlone) {
+  begin(jobs(1));
+  end(id_of(0), kExitData, "gone");
+  restart();
+  scheduler_->start_no_more();
+  scheduler_->begin();
+  scheduler_->add("s", Scheduler::Add::kRestart);
+  EXPECT_EQ(state(0), RunState::kWaitingData);
+  scheduler_->cancel("s");
+  EXPECT_EQ(state(0), RunState::kCancelled);
+}
+
+TEST_F(SchedulerTest, ARequestToHoldOutweighsThatTheDataAreGone) {
+  begin(jobs(1));
+  EXPECT_TRUE(scheduler_->hold(id_of(0)));
+  end(id_of(0), kExitData);
+  EXPECT_EQ(state(0), RunState::kHeld);
 }
 
 TEST_F(SchedulerTest, ALostAttemptIsQueuedAgain) {

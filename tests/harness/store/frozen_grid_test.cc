@@ -33,12 +33,14 @@ TEST_F(FrozenGrid, IsReadAsItWasWritten) {
   EXPECT_TRUE(frozen_grid(workspace_, "one") == grid_);
 }
 
-TEST_F(FrozenGrid, IsAbsentInASweepOfAnOlderVersion) { EXPECT_EQ(frozen_grid(workspace_, "two"), std::nullopt); }
+TEST_F(FrozenGrid, AMissingFileIsNamed) {
+  EXPECT_THAT(error_of([&] { frozen_grid(workspace_, "two"); }), HasSubstr(file("two").string()));
+}
 
 TEST_F(FrozenGrid, ANewSubmissionReplacesIt) {
   grid_.title = "another";
   freeze_grid(workspace_, "one", grid_);
-  EXPECT_EQ(frozen_grid(workspace_, "one")->title, "another");
+  EXPECT_EQ(frozen_grid(workspace_, "one").title, "another");
 }
 
 TEST_F(FrozenGrid, AnyChangedByteIsNoticed) {
@@ -63,7 +65,7 @@ TEST_F(FrozenGrid, OfAnotherSweepIsRefused) {
               HasSubstr("is of the sweep \"one\"; submit the grid of two again"));
 }
 
-TEST_F(FrozenGrid, OfALaterVersionIsRefused) {
+TEST_F(FrozenGrid, OfAnotherFormIsRefused) {
   test::write_text(file(), R"({"sweep": "one", "grid": {"title": "t"}})");
   EXPECT_THAT(error_of([&] { frozen_grid(workspace_, "one"); }), HasSubstr("is no grid that this tearless can read"));
 }

@@ -40,6 +40,7 @@ class SweepFolder : public testing::Test {
     sweep_.runs.back().waiting_for = "\"train.de\" is missing";
     sweep_.runs.back().memory_bytes = 1L << 40;
     sweep_.runs.back().shape = "a shape";
+    sweep_.runs.back().data = std::make_shared<const InputFiles>(InputFiles{{"/corpus/\"train\".en", "34"}});
     sweep_.id = sweep_id(sweep_, "grid text");
     freeze_sweep(workspace_, sweep_, "grid text");
   }
@@ -56,7 +57,6 @@ class SweepFolder : public testing::Test {
                .program = "/bin/engine",
                .stamp = {{"numerics", 3}},
                .policy = {.stall_seconds = 5, .grace_seconds = 6},
-               .data = {{"data/12/train.en", "/corpus/train.en", "34"}},
                .reason = ""};
 };
 
@@ -68,12 +68,6 @@ TEST_F(SweepFolder, IsReadAsItWasWritten) {
   EXPECT_EQ(sweep.policy.stall_seconds, 5);
   EXPECT_EQ(sweep.policy.grace_seconds, 6);
   EXPECT_EQ(sweep.state, SweepState::kActive);
-  for (const Sweep& one : {sweep, read_sweep_head(workspace_, sweep_.id)}) {
-    ASSERT_EQ(one.data.size(), 1u);
-    EXPECT_EQ(one.data.at(0).copy, "data/12/train.en");
-    EXPECT_EQ(one.data.at(0).source, "/corpus/train.en");
-    EXPECT_EQ(one.data.at(0).sha256, "34");
-  }
   ASSERT_EQ(sweep.runs.size(), 2u);
   const RunRequest& run = sweep.runs.at(0);
   EXPECT_EQ(run.canonical, "n = 1\n");
@@ -87,11 +81,13 @@ TEST_F(SweepFolder, IsReadAsItWasWritten) {
   EXPECT_EQ(run.waiting_for, "");
   EXPECT_EQ(run.memory_bytes, std::nullopt);
   EXPECT_EQ(run.shape, "");
+  EXPECT_EQ(*run.data, InputFiles());
   const RunRequest& other = sweep.runs.at(1);
   EXPECT_EQ(other.seed, 8);
   EXPECT_EQ(other.waiting_for, "\"train.de\" is missing");
   EXPECT_EQ(other.memory_bytes, 1L << 40);
   EXPECT_EQ(other.shape, "a shape");
+  EXPECT_EQ(*other.data, *sweep_.runs.at(1).data);
 }
 
 TEST_F(SweepFolder, ANewSubmissionReplacesWhatIsNotPartOfItsId) {
@@ -117,14 +113,6 @@ TEST_F(SweepFolder, TheLastRequestCounts) {
   log_event(workspace_, sweep_.id, "cancelled", {{"run", ""}});
   EXPECT_EQ(read().state, SweepState::kCancelled);
   EXPECT_EQ(read().priority, 7);
-}
-
-TEST_F(SweepFolder, ASweepThatAnOlderTearlessLeftIsPaused) {
-  log_event(workspace_, sweep_.id, "submitted");
-  log_event(workspace_, sweep_.id, "left");
-  fs::remove(file("jobs.jsonl"));
-  EXPECT_EQ(read().state, SweepState::kPaused);
-  EXPECT_EQ(read().runs.at(0).canonical, "");
 }
 
 TEST_F(SweepFolder, ALineThatAPowerCutToreLosesNoOther) {

@@ -1,0 +1,100 @@
+#include "harness/store/program_copies.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/hash.h"
+#include "harness/store/sweep_directory.h"
+
+namespace tearless::harness {
+namespace fs = std::filesystem;
+namespace {
+
+/// The sweeps of the database and those that have a folder only. A folder without sweep.json is of a submission that
+/// was killed, unless the database knows the sweep.
+std::set<std::string> all_sweeps(const Store& store, const Workspace& workspace) {
+  std::set<std::string> sweeps;
+  for (const Sweep& sweep : store.sweeps()) sweeps.insert(sweep.id);
+  for (const std::string& id : folders_in(workspace.sweeps())) {
+    if (fs::exists(workspace.sweep(id) / "sweep.json")) sweeps.insert(id);
+  }
+  return sweeps;
+}
+
+std::vector<std::string> names_in(const fs::path& folder) {
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(folder)) names.push_back(entry.path().filename());
+  return names;
+}
+
+bool is_copy(const Workspace& workspace, const fs::path& program) {
+  return program.parent_path().parent_path().lexically_normal() ==
+         fs::absolute(workspace.programs()).lexically_normal();
+}
+
+}  // namespace
+
+LockFile lock_programs(const Workspace& workspace) {
+  make_folders(workspace.programs());
+  return LockFile::acquire(workspace.programs());
+}
+
+std::optional<LockFile> try_lock_programs(const Workspace& workspace) {
+  make_folders(workspace.programs());
+  return LockFile::try_acquire(workspace.programs());
+}
+
+std::string program_hash(const fs::path& folder, std::vector<std::string> names) {
+  std::sort(names.begin(), names.end());
+  Sha256 hash;
+  for (const std::string& name : names) hash.update(name + " " + sha256_of_file(folder / name) + "\n");
+  return hash.hex().substr(0, 16);
+}
+
+std::string fault_of_program(const Workspace& workspace, const fs::path& program) {
+  if (!fs::exists(program)) {
+    return fmt::format("the training program {} is gone; submit the grid again", program.string());
+  }
+  if (!is_copy(workspace, program)) return "";
+  const fs::path folder = program.parent_path();
+  try {
+    if (program_hash(folder, names_in(folder)) == folder.filename()) return "";
+  } catch (const UserError& unreadable) {
+    return unreadable.what();
+  }
+  return fmt::format("the training program {} was changed after it was copied; submit the grid again",
+                     program.string());
+}
+
+std::string ProgramCheck::fault_of(const Workspace& workspace, const fs::path& program) {
+  FileStamps now;
+  if (is_copy(workspace, program) && fs::exists(program)) {
+    const fs::path folder = program.parent_path();
+    for (const std::string& name : names_in(folder)) now.emplace(name, stamp_of(folder / name));
+    const auto sound = sound_.find(program);
+    if (sound != sound_.end() && sound->second == now) return "";
+  }
+  std::string fault = fault_of_program(workspace, program);
+  if (fault.empty()) sound_[program] = std::move(now);
+  return fault;
+}
+
+UnneededPrograms unneeded_programs(const Store& store, const Workspace& workspace) {
+  std::set<fs::path> needed;
+  for (const std::string& id : all_sweeps(store, workspace)) {
+    needed.insert((workspace.root() / read_sweep_head(workspace, id).program).parent_path());
+  }
+  UnneededPrograms unneeded;
+  for (const std::string& name : folders_in(workspace.programs())) {
+    const fs::path folder = workspace.programs() / name;
+    if (!needed.contains(folder)) (name.starts_with('.') ? unneeded.partial : unneeded.programs).push_back(folder);
+  }
+  return unneeded;
+}
+
+}  // namespace tearless::harness

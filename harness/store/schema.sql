@@ -1,0 +1,138 @@
+-- The tables of a workspace's database, of kWorkspaceFormat (workspace_format.h). The views at the end are the interface
+-- that people query, and keep their names and columns (docs/sql.md). Times are UTC, as in 2026-01-31T12:00:00Z.
+
+CREATE TABLE runs (
+  number        INTEGER PRIMARY KEY,
+  id            TEXT NOT NULL UNIQUE,
+  state         TEXT NOT NULL
+                CHECK (state IN ('queued', 'running', 'done', 'diverged', 'failed', 'held', 'waiting_data',
+                                 'cancelled')),
+  class         TEXT NOT NULL DEFAULT ''
+                CHECK (class IN ('', 'settings', 'out_of_memory', 'crashed', 'stalled', 'lost', 'stopped', 'killed',
+                                 'machine', 'data')),
+  reason        TEXT NOT NULL DEFAULT '',
+  canonical     TEXT NOT NULL,               -- run.toml; '' while the id is provisional
+  local         TEXT NOT NULL,               -- local.toml
+  data          TEXT NOT NULL,               -- JSON: input file → SHA-256 with which the run was planned
+  device        TEXT NOT NULL,               -- 'cpu' or 'cuda'
+  threads       INTEGER NOT NULL,            -- CPU threads
+  shape         TEXT NOT NULL,               -- runs with the same text need the same memory; '': not known
+  parameters    INTEGER,
+  memory_bytes  INTEGER,
+  updates       INTEGER NOT NULL,            -- the maximum number that it can make
+  step          INTEGER,                     -- the update at which it ended or diverged
+  tries_from    INTEGER NOT NULL DEFAULT 0,  -- failures of attempts up to this one are forgiven
+  metrics_bytes INTEGER NOT NULL DEFAULT 0,  -- how far metrics.jsonl has been read
+  changed_at    TEXT NOT NULL,               -- of the state
+  seal          TEXT NOT NULL DEFAULT ''     -- of a result: a hash of all that a table prints of it
+) STRICT;
+CREATE INDEX runs_by_state ON runs (state);
+
+CREATE TABLE attempts (
+  run          INTEGER NOT NULL REFERENCES runs (number) ON DELETE CASCADE,
+  attempt      INTEGER NOT NULL,
+  outcome      TEXT NOT NULL,                -- '' while it runs, 'done', 'diverged', or a class of failure
+  reason       TEXT NOT NULL,
+  code         INTEGER,
+  signal       INTEGER,
+  started_at   TEXT NOT NULL,
+  ended_at     TEXT NOT NULL,
+  host         TEXT NOT NULL,
+  device       TEXT NOT NULL,
+  processor    TEXT NOT NULL,
+  version      TEXT NOT NULL,
+  numerics     INTEGER NOT NULL,
+  arithmetic   TEXT NOT NULL,                -- attempts/<n>/arithmetic; '' where the program names none
+  measured     TEXT NOT NULL,                -- measured.json, or 'null'
+  checkpoint   INTEGER NOT NULL,             -- the newest one when the attempt had ended
+  lost_updates INTEGER,                      -- made since the last checkpoint; NULL: not known, or it had a result
+  lost_seconds REAL,                         -- that it had needed for them
+  PRIMARY KEY (run, attempt)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE metric_names (
+  number INTEGER PRIMARY KEY,
+  name   TEXT NOT NULL UNIQUE
+) STRICT;
+
+CREATE TABLE metrics (
+  run      INTEGER NOT NULL REFERENCES runs (number) ON DELETE CASCADE,
+  position INTEGER NOT NULL,                 -- byte offset in metrics.jsonl: what a resumed attempt cuts, we cut
+  step     INTEGER NOT NULL,
+  name     INTEGER NOT NULL REFERENCES metric_names (number),
+  value    REAL NOT NULL,
+  PRIMARY KEY (run, position)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE scores (
+  run   INTEGER NOT NULL REFERENCES runs (number) ON DELETE CASCADE,
+  name  TEXT NOT NULL,
+  value REAL NOT NULL,
+  PRIMARY KEY (run, name)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE resume_checks (                 -- the newest outcome of `tearless verify-resume` of each run
+  run    INTEGER PRIMARY KEY REFERENCES runs (number) ON DELETE CASCADE,
+  record TEXT NOT NULL                       -- sealed JSON: resume.json of the run directory
+) STRICT;
+
+CREATE TABLE sweeps (
+  id           TEXT PRIMARY KEY,
+  title        TEXT NOT NULL,
+  grid_file    TEXT NOT NULL,
+  submitted_at TEXT NOT NULL,
+  submission   INTEGER NOT NULL,             -- a later submission has a higher number
+  state        TEXT NOT NULL CHECK (state IN ('active', 'paused', 'cancelled')),
+  reason       TEXT NOT NULL,                -- of the state, one sentence
+  priority     INTEGER NOT NULL,             -- sweeps of higher priority go first
+  program      TEXT NOT NULL,                -- path of the training program
+  stamp        TEXT NOT NULL,                -- JSON: its name, version and numerics
+  policy       TEXT NOT NULL                 -- JSON: limits of time, retries
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE sweep_runs (
+  sweep       TEXT NOT NULL REFERENCES sweeps (id) ON DELETE CASCADE,
+  place       INTEGER NOT NULL,              -- in the grid's order
+  run         INTEGER NOT NULL REFERENCES runs (number),
+  coordinates TEXT NOT NULL,                 -- {"axis": "label", …} in the order of the axes
+  seed        INTEGER NOT NULL,
+  rank        INTEGER NOT NULL,              -- runs of lower rank go first
+  PRIMARY KEY (sweep, place)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX sweep_runs_by_run ON sweep_runs (run);
+
+CREATE TABLE shapes (                        -- learnt from runs that have ended; deleted, it is learnt again
+  shape   TEXT PRIMARY KEY,
+  learnt  TEXT NOT NULL                      -- JSON: peak_bytes, observations of the throughput of runs that share a GPU
+) STRICT, WITHOUT ROWID;
+
+CREATE VIEW runs_view AS
+  SELECT id, state, class, reason, step, updates, parameters, memory_bytes, changed_at,
+         (SELECT count(*) FROM attempts WHERE run = runs.number) AS attempts, canonical, device, threads, shape
+  FROM runs;
+
+CREATE VIEW attempts_view AS
+  SELECT runs.id AS run, attempt, outcome, attempts.reason, code, signal, started_at, ended_at, host, attempts.device,
+         processor, version, numerics, measured, checkpoint, lost_updates, lost_seconds, arithmetic
+  FROM attempts JOIN runs ON runs.number = attempts.run;
+
+CREATE VIEW metrics_view AS
+  SELECT runs.id AS run, metrics.step, metric_names.name AS name, value
+  FROM metrics JOIN runs ON runs.number = metrics.run JOIN metric_names ON metric_names.number = metrics.name;
+
+CREATE VIEW scores_view AS
+  SELECT runs.id AS run, name, value FROM scores JOIN runs ON runs.number = scores.run;
+
+CREATE VIEW resume_checks_view AS
+  SELECT runs.id AS run, json_extract(record, '$.outcome') AS outcome, json_array_length(record, '$.stops') AS stops,
+         json_extract(record, '$.settings') AS settings, json_extract(record, '$.verified_at') AS verified_at, record
+  FROM resume_checks JOIN runs ON runs.number = resume_checks.run;
+
+CREATE VIEW sweeps_view AS
+  SELECT id, title, grid_file, submitted_at, (SELECT count(*) FROM sweep_runs WHERE sweep = sweeps.id) AS runs,
+         state, reason, priority
+  FROM sweeps;
+
+CREATE VIEW sweep_runs_view AS
+  SELECT sweep, place, runs.id AS run, state, coordinates, seed
+  FROM sweep_runs JOIN runs ON runs.number = sweep_runs.run;

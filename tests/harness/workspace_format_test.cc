@@ -1,0 +1,139 @@
+// A workspace that is stored in the repository (tests/golden/harness/workspace: a run done, one diverged, one failed)
+// is read as it is; one of another format is refused and left as it is. If the first of these tests fails, the format
+// has changed: increase kWorkspaceFormat, and have a script rewrite what is stored.
+#include "harness/store/workspace_format.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <SQLiteCpp/SQLiteCpp.h>
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/sealed_json.h"
+#include "harness/store/rebuild.h"
+#include "harness/store/store.h"
+#include "harness/store/verify.h"
+#include "tests/harness/run_fixture.h"
+
+namespace tearless::harness::workspace_format_test {
+namespace {
+
+using testing::HasSubstr;
+
+class WorkspaceFormatTest : public RunTest {
+ protected:
+  WorkspaceFormatTest() {
+    const fs::path stored = test::source_root() / "tests/golden/harness/workspace";
+    fs::copy(stored / "workspace", folder_ / "results", fs::copy_options::recursive);
+    fs::copy_file(stored / "grid.toml", folder_ / "grid.toml", fs::copy_options::overwrite_existing);
+    table_ = test::read_text(stored / "table.txt");
+  }
+
+  Workspace workspace() const { return Workspace(folder_ / "results"); }
+  fs::path sweep_json() const { return workspace().sweep("grid-ab617267") / "sweep.json"; }
+
+  void expect_the_same_table_and_no_training() const {
+    EXPECT_EQ(tearless({"table", "grid.toml"}).output, table_);
+    EXPECT_EQ(tearless({"table", "--sweep", "last"}).output, table_);
+    const test::Finished run = tearless({"run", "grid.toml"});
+    EXPECT_THAT(run.output, HasSubstr("3 runs: 1 done, 1 diverged, 1 failed")) << run.errors;
+    EXPECT_THAT(run.output, testing::Not(HasSubstr("started")));
+    EXPECT_EQ(attempts(), 3);
+    EXPECT_EQ(tearless({"table", "grid.toml"}).output, table_);
+  }
+
+  void expect_no_differences() const {
+    for (const Difference& difference : verify(workspace()).differences) {
+      ADD_FAILURE() << difference.subject << ": " << difference.what;
+    }
+  }
+
+  // Path and bytes of each file.
+  std::map<std::string, std::string> files() const {
+    std::map<std::string, std::string> all;
+    for (const auto& entry : fs::recursive_directory_iterator(workspace().root())) {
+      all[entry.path().string()] = entry.is_regular_file() ? test::read_text(entry.path()) : "";
+    }
+    return all;
+  }
+
+  // The workspace becomes one of another format; 0: of a build before the first format that has a number in sweep.json.
+  void change_format(int of_database, int of_sweep) const {
+    if (fs::exists(workspace().database())) {
+      SQLite::Database(workspace().database().string(), SQLite::OPEN_READWRITE)
+          .exec(fmt::format("PRAGMA user_version = {}", of_database));
+    }
+    nlohmann::json about = *read_sealed(sweep_json());
+    about["format"] = of_sweep;
+    if (of_sweep == 0) about.erase("format");
+    test::write_text(sweep_json(), sealed(about));
+  }
+
+  // Each command is refused with one sentence and changes nothing.
+  void expect_refused(const std::string& build, const std::vector<std::vector<std::string>>& commands) const {
+    const auto before = files();
+    for (const std::vector<std::string>& words : commands) {
+      const test::Finished refused = tearless(words);
+      EXPECT_EQ(refused.code, 2) << words.front();
+      EXPECT_EQ(refused.errors, "tearless: results is a workspace of " + build +
+                                    " build of tearless, and was left as it is; use that build, or begin another "
+                                    "workspace: --workspace FOLDER\n")
+          << words.front();
+      EXPECT_EQ(refused.output, "") << words.front();
+    }
+    EXPECT_EQ(files(), before);
+  }
+
+  const std::vector<std::vector<std::string>> kWriters = {
+      {"run", "grid.toml"}, {"submit", "grid.toml"}, {"daemon"}, {"daemon", "--background"}, {"rebuild"},
+      {"verify"},           {"verify", "--repair"}};
+  const std::vector<std::vector<std::string>> kReaders = {{"table", "grid.toml"},      {"status"},
+                                                          {"retry", "last"},           {"gc"},
+                                                          {"forget", "last", "--yes"}, {"plan", "grid.toml"}};
+
+  std::string table_;
+};
+
+TEST_F(WorkspaceFormatTest, AStoredWorkspacePrintsItsTableAndTrainsNothing) {
+  expect_no_differences();
+  expect_the_same_table_and_no_training();
+}
+
+TEST_F(WorkspaceFormatTest, RebuiltFromItsFoldersItPrintsTheSameTable) {
+  EXPECT_TRUE(rebuild(workspace()).passed_over.empty());
+  expect_no_differences();
+  expect_the_same_table_and_no_training();
+}
+
+TEST_F(WorkspaceFormatTest, AWorkspaceOfAnEarlierBuildIsRefusedAndLeftAsItIs) {
+  change_format(kWorkspaceFormat - 1, 0);
+  expect_refused("an earlier", kWriters);
+  expect_refused("an earlier", kReaders);
+  fs::remove(workspace().database());
+  expect_refused("an earlier", kWriters);
+}
+
+TEST_F(WorkspaceFormatTest, AWorkspaceOfALaterBuildIsRefusedAndLeftAsItIs) {
+  change_format(kWorkspaceFormat + 1, kWorkspaceFormat + 1);
+  expect_refused("a later", kWriters);
+  expect_refused("a later", kReaders);
+}
+
+TEST_F(WorkspaceFormatTest, ASweepThatLacksAFileIsReportedAndNotTrained) {
+  for (const char* name : {"jobs.jsonl", "grid.json"}) {
+    const fs::path file = sweep_json().parent_path() / name;
+    const std::string text = test::read_text(file);
+    fs::remove(file);
+    const test::Finished refused = tearless({"table", "--sweep", "last"});
+    EXPECT_EQ(refused.code, 2) << name;
+    EXPECT_THAT(refused.errors, HasSubstr(name));
+    EXPECT_THAT(tearless({"verify"}).output, HasSubstr(name));
+    test::write_text(file, text);
+  }
+  EXPECT_EQ(tearless({"table", "--sweep", "last"}).output, table_);
+}
+
+}  // namespace
+}  // namespace tearless::harness::workspace_format_test
