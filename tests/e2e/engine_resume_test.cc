@@ -115,6 +115,27 @@ TEST_F(EngineResume, KilledAtSeededPointsLeavesTheSameBytes) {
   expect_undisturbed_bytes(started);
 }
 
+// Without a learning rate no evaluation is better than the first: the third without a better score ends the training.
+TEST_F(EngineResume, StoppedBetweenTheEvaluationsThatEndItEarlyItEndsAtTheSameUpdate) {
+  Settings settings = test::small_settings();
+  settings["train.early_stop"] = "3";
+  settings["train.max_epochs"] = "12";
+  settings["train.epoch_updates"] = "5";
+  settings["train.schedule.kind"] = "\"nowarmup\"";
+  settings["train.schedule.lr"] = "1e-12";
+  settings["train.min_lr"] = "0.0";
+  settings.erase("train.schedule.scale");
+  settings.erase("train.schedule.warmup_updates");
+  const Started undisturbed = start("early", settings), stopped = start("early-stopped", settings);
+  ASSERT_EQ(test::run(undisturbed.command).code, kExitDone);
+  const Done done = read_done(undisturbed.run()).value();
+  EXPECT_EQ(done.reason, "early_stop");
+  EXPECT_EQ(done.step, 20);
+  for (const int update : {7, 12, 17}) EXPECT_EQ(interrupt_at(stopped, update, SIGTERM), kExitStopped) << update;
+  ASSERT_EQ(test::run(stopped.command).code, kExitDone);
+  EXPECT_EQ(test::checksums(stopped.run()), test::checksums(undisturbed.run()));
+}
+
 /// True while a checkpoint is being written: a folder tmp-N of a step that is not published yet.
 bool writes_a_checkpoint(const RunDirectory& run) {
   std::error_code moving;  // folders come and go meanwhile

@@ -11,6 +11,7 @@
 //   than
 //                   `check` saw
 //   data.pair       likewise the beginning of two paths, that of a file .a and that of a file .b
+//   fake.score.NAME the score NAME of its result, which has others too
 //   fake.device     "cpu" or "cuda"
 //   fake.threads    (default 1)
 // $FAKE_STOPS=N: below a folder `stopped`, its n-th attempt waits after update 3n until it is stopped, for n <= N.
@@ -29,6 +30,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <thread>
 
 #include "base/error.h"
@@ -47,6 +49,7 @@ using namespace tearless;
 using nlohmann::json;
 
 constexpr int kCheckpointEvery = 3;
+constexpr std::string_view kScorePrefix = "fake.score.";
 volatile sig_atomic_t g_stop = 0;
 
 // --- check ---------------------------------------------------------------------------------------------------------
@@ -274,7 +277,11 @@ class Run {
 
   int done(int64_t step) const {
     measure(step);
-    write_atomically(files_.scores(), json{{"test.score", score()}, {"updates", step}}.dump(2) + "\n");
+    json scores = {{"test.score", score()}, {"updates", step}};
+    for (const auto& [key, value] : settings_) {
+      if (key.starts_with(kScorePrefix)) scores[key.substr(kScorePrefix.size())] = value;
+    }
+    write_atomically(files_.scores(), scores.dump(2) + "\n");
     write_done(files_, "done", step, "max_updates", {"scores.json", "metrics.jsonl"});
     return kExitDone;
   }

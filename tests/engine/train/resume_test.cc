@@ -109,6 +109,22 @@ TEST_F(Resumed, AStopAtEveryUpdateOneAfterAnotherDoesNotShow) {
   EXPECT_EQ(finished(), expected);
 }
 
+// No size is nearer to the best one than that after update 14: three evaluations later the training ends.
+TEST_F(Resumed, AStopAtAnyUpdateLeavesTheEarlyEndWhereItWas) {
+  train_.max_epochs = 10;
+  train_.early_stop = 3;
+  const std::string expected = undisturbed();
+  ASSERT_THAT(expected, testing::AllOf(HasSubstr("\"reason\": \"early_stop\""), HasSubstr("\"step\": 35\n}")));
+  for (uint32_t update = 1; update < 35; ++update) {
+    start_again();
+    EXPECT_EQ(stop_at(update), kExitStopped) << update;
+    EXPECT_EQ(finished(), expected) << update;
+  }
+  start_again();
+  for (uint32_t update = 1; update < 35; ++update) EXPECT_EQ(stop_at(update), kExitStopped) << update;
+  EXPECT_EQ(finished(), expected);
+}
+
 TEST_F(Resumed, AskedTwiceItStopsOnce) {
   const std::string expected = undisturbed();
   EXPECT_EQ(stop_at(5, /*times=*/2), kExitStopped);

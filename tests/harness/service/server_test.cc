@@ -20,6 +20,7 @@
 #include "base/error.h"
 #include "harness/service/client.h"
 #include "harness/service/socket_path.h"
+#include "tests/support/connection.h"
 #include "tests/support/error_of.h"
 #include "tests/support/paths.h"
 #include "tests/support/process.h"
@@ -31,41 +32,6 @@ using test::error_of;
 using testing::HasSubstr;
 namespace fs = std::filesystem;
 using std::chrono::milliseconds;
-
-/// A connection that says and hears what a test wants.
-class Raw {
- public:
-  explicit Raw(const fs::path& path) : fd_(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    std::strncpy(address.sun_path, path.c_str(), sizeof address.sun_path - 1);
-    if (::connect(fd_, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) ADD_FAILURE() << "no connection";
-  }
-  ~Raw() { ::close(fd_); }
-
-  bool send(std::string_view text) {
-    while (!text.empty()) {
-      const ssize_t n = ::send(fd_, text.data(), text.size(), MSG_NOSIGNAL);
-      if (n <= 0) return false;
-      text.remove_prefix(static_cast<size_t>(n));
-    }
-    return true;
-  }
-  /// All that comes until the other side closes.
-  std::string hear() {
-    std::string heard;
-    char buffer[4096];
-    for (ssize_t n; (n = ::read(fd_, buffer, sizeof buffer)) > 0;) heard.append(buffer, static_cast<size_t>(n));
-    return heard;
-  }
-  bool is_hung_up() const {
-    pollfd state{.fd = fd_, .events = POLLRDHUP, .revents = 0};
-    return ::poll(&state, 1, 0) == 1 && (state.revents & (POLLHUP | POLLRDHUP)) != 0;
-  }
-
- private:
-  int fd_;
-};
 
 class ServerTest : public testing::Test {
  public:
@@ -140,7 +106,7 @@ TEST_F(ServerTest, OnlyTheUserMayConnect) {
 }
 
 TEST_F(ServerTest, GarbageGetsASentenceAndTheNextClientIsServed) {
-  Raw raw(path_);
+  test::Connection raw(path_);
   raw.send("GET / HTTP/1.1\r\n");
   EXPECT_THAT(raw.hear(), HasSubstr("a request is one line with a JSON object"));
   EXPECT_EQ(answered_, 0);
@@ -148,14 +114,14 @@ TEST_F(ServerTest, GarbageGetsASentenceAndTheNextClientIsServed) {
 }
 
 TEST_F(ServerTest, ARequestWithoutAnEndIsDropped) {
-  Raw slow(path_);
+  test::Connection slow(path_);
   slow.send("{\"verb\": ");
   EXPECT_EQ(status().at("verb"), "status") << "nobody waits for the slow one";
   EXPECT_EQ(slow.hear(), "");  // returns when the server has lost patience
 }
 
 TEST_F(ServerTest, ARequestThatIsTooLongIsRefused) {
-  Raw raw(path_);
+  test::Connection raw(path_);
   std::thread writer([&] { raw.send(std::string(kLongestLine + 4096, 'x')); });
   EXPECT_THAT(raw.hear(), testing::AnyOf(HasSubstr("too long"), testing::IsEmpty()));
   writer.join();
@@ -164,7 +130,7 @@ TEST_F(ServerTest, ARequestThatIsTooLongIsRefused) {
 
 TEST_F(ServerTest, AClientThatVanishesDisturbsNobody) {
   for (int i = 0; i < 50; ++i) {
-    Raw raw(path_);
+    test::Connection raw(path_);
     if (i % 2 == 0) raw.send("{\"verb\": \"status\"}\n");
   }
   EXPECT_EQ(status().at("verb"), "status");
@@ -172,7 +138,7 @@ TEST_F(ServerTest, AClientThatVanishesDisturbsNobody) {
 
 TEST_F(ServerTest, AClientThatDoesNotTakeItsAnswerIsDropped) {
   large_ = 4 << 20;  // more than the kernel buffers
-  Raw raw(path_);
+  test::Connection raw(path_);
   raw.send("{\"verb\": \"status\"}\n");
   EXPECT_TRUE(test::eventually([&] { return raw.is_hung_up(); }));
   EXPECT_EQ(answered_, 1);
@@ -182,10 +148,10 @@ TEST_F(ServerTest, AClientThatDoesNotTakeItsAnswerIsDropped) {
 TEST_F(ServerTest, TooManyClientsAreRefusedAndLaterOnesServed) {
   serve({.clients = 2, .patience = milliseconds(500)});
   {
-    Raw first(path_), second(path_);
+    test::Connection first(path_), second(path_);
     first.send("{");
     second.send("{");
-    Raw third(path_);
+    test::Connection third(path_);
     EXPECT_THAT(third.hear(), HasSubstr("too many"));
   }
   EXPECT_TRUE(test::eventually([&] { return error_of([&] { status(); }).empty(); }));

@@ -1,0 +1,111 @@
+// A service that is killed while a supervisor has begun and not yet written start.json: its successor knows of the
+// attempt by the run's lock alone.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "base/fault.h"
+#include "tests/harness/run_fixture.h"
+#include "tests/support/faults.h"
+
+namespace tearless::harness::adoption_test {
+namespace {
+
+using testing::HasSubstr;
+
+class AdoptionTest : public ServedRunTest {
+ protected:
+  AdoptionTest() {
+    test::write_text(folder_ / "grid.toml",
+                     "[set]\n\"fake.updates\" = 12\n\"fake.sleep_ms\" = 150\n[axis]\n\"model.kind\" = [\"a\"]\n");
+  }
+
+  // Leaves a service that has taken over, and a supervisor that has stopped before its first call of `kind` (a
+  // fault::Kind): of making its attempt's folder, or of writing start.json.
+  void restart_the_service_before(fault::Kind kind) {
+    test::Faults faults(folder_.path());
+    faults.plan().kinds = kind;
+    faults.plan().roles = fault::kSupervisor;
+    faults.plan().action = fault::kSignal;
+    faults.plan().error = SIGSTOP;
+    faults.plan().first = faults.plan().last = 1;
+    test::Command daemon = command({"daemon", "--background"});
+    daemon.environment.merge(faults.environment());
+    ASSERT_EQ(test::run(daemon).code, 0) << log();
+    ok({"submit", "grid.toml"});
+    ASSERT_TRUE(test::eventually([&] { return faults.hits() == 1; }));
+    for (int i = 0; i < faults.plan().processes; ++i) {
+      const fault::FaultPlan::Process& process = faults.plan().process[i];
+      if (process.role == fault::kSupervisor) supervisor_ = process.pid;
+      if (process.role == fault::kDaemon) ::kill(process.pid, SIGKILL);
+    }
+    ASSERT_GT(supervisor_, 0);
+    ASSERT_TRUE(test::eventually([&] { return !LockFile::is_held(folder_ / "results"); }));
+    ASSERT_TRUE(LockFile::is_held(runs().at(0).lock()));
+    ok({"daemon", "--background"});
+    EXPECT_THAT(log(), HasSubstr("adopted"));
+  }
+  ~AdoptionTest() override {
+    if (supervisor_ > 0) ::kill(supervisor_, SIGKILL);
+  }
+
+  std::string log() const {
+    return fs::exists(folder_ / "results/daemon.log") ? test::read_text(folder_ / "results/daemon.log") : "";
+  }
+  nlohmann::json rows(const std::string& query) const {
+    return nlohmann::json::parse(ok({"--json", "sql", query}).output);
+  }
+  std::string state() const { return rows("SELECT state FROM runs_view").at(0).at("state"); }
+  std::string outcomes() const {
+    std::string all;
+    for (const auto& row : rows("SELECT attempt, outcome FROM attempts_view ORDER BY attempt")) {
+      all += fmt::format("{}{} {}", all.empty() ? "" : ", ", row.at("attempt").get<int>(),
+                         row.at("outcome").get<std::string>());
+    }
+    return all;
+  }
+
+  pid_t supervisor_ = 0;
+};
+
+TEST_F(AdoptionTest, ASupervisorThatHasOnlyItsLockIsNeitherDoubledNorKilled) {
+  restart_the_service_before(fault::kMakeFolder);
+  std::this_thread::sleep_for(std::chrono::milliseconds(1500));  // the service looks again, and finds no attempt yet
+  EXPECT_EQ(attempts(), 0);
+  EXPECT_EQ(state(), "running");
+  ::kill(supervisor_, SIGCONT);
+  ok({"wait", "all"});
+  EXPECT_EQ(test::read_text(runs().at(0).root() / "starts.txt"), "1\n");
+  EXPECT_EQ(outcomes(), "1 done");
+  EXPECT_EQ(results(), undisturbed());
+}
+
+TEST_F(AdoptionTest, ARequestToHoldTheRunReachesTheSupervisorOnceItHasBegun) {
+  restart_the_service_before(fault::kWrite);
+  EXPECT_EQ(attempts(), 1) << "the folder, without start.json";
+  ok({"hold", "1"});
+  EXPECT_EQ(state(), "running");
+  ::kill(supervisor_, SIGCONT);
+  EXPECT_TRUE(test::eventually([&] { return state() == "held"; }));
+  EXPECT_EQ(outcomes(), "1 stopped");
+  ok({"release", "1"});
+  ok({"wait", "all"});
+  EXPECT_EQ(outcomes(), "1 stopped, 2 done");
+  EXPECT_EQ(results(), undisturbed());
+}
+
+TEST_F(AdoptionTest, ASupervisorThatIsKilledBeforeItHasBegunIsReplacedAndNoAttempt) {
+  restart_the_service_before(fault::kWrite);
+  ::kill(supervisor_, SIGKILL);
+  ok({"wait", "all"});
+  EXPECT_EQ(outcomes(), "2 done");
+  EXPECT_EQ(results(), undisturbed());
+}
+
+}  // namespace
+}  // namespace tearless::harness::adoption_test

@@ -1,0 +1,90 @@
+// What a service says over its socket, and to whom.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/harness/run_fixture.h"
+#include "tests/support/connection.h"
+#include "tests/support/privileges.h"
+
+namespace tearless::harness::socket_test {
+namespace {
+
+using nlohmann::json;
+
+class SocketTest : public ServedRunTest {
+ protected:
+  SocketTest() {
+    fs::create_directories(runtime());
+    fs::permissions(runtime(), fs::perms::owner_all);
+    ::setenv("XDG_RUNTIME_DIR", runtime().c_str(), 1);
+  }
+  ~SocketTest() override {
+    fs::permissions(runtime(), fs::perms::owner_all);  // or it is not looked for there
+    tearless({"stop", "--now"});
+    test::eventually([&] { return !LockFile::is_held(folder_ / "results"); });
+    runtime_before_ ? ::setenv("XDG_RUNTIME_DIR", runtime_before_->c_str(), 1) : ::unsetenv("XDG_RUNTIME_DIR");
+  }
+
+  fs::path runtime() const { return folder_ / "runtime"; }
+  fs::path socket() const {
+    for (const auto& entry : fs::directory_iterator(runtime())) return entry.path();
+    return runtime() / "none";
+  }
+  // What it answers, until it closes the connection.
+  std::string ask(const std::string& request) const {
+    test::Connection connection(socket());
+    connection.send(request + "\n");
+    return connection.hear();
+  }
+
+ private:
+  std::optional<std::string> runtime_before_ =
+      std::getenv("XDG_RUNTIME_DIR") ? std::optional<std::string>(std::getenv("XDG_RUNTIME_DIR")) : std::nullopt;
+};
+
+TEST_F(SocketTest, AnotherUserIsNotHeardWhateverTheModeOfTheSocket) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can become another user";
+  ok({"daemon", "--background"});
+  for (const fs::path& way : {folder_.path(), runtime(), socket()}) fs::permissions(way, fs::perms::all);
+  {
+    const test::WithoutRoot somebody_else;
+    EXPECT_EQ(ask("{\"verb\": \"status\"}"), "");
+    EXPECT_EQ(ask("{\"verb\": \"stop\"}"), "");
+  }
+  EXPECT_EQ(json::parse(ask("{\"verb\": \"status\"}")).at("kind"), "daemon") << "it was not stopped";
+}
+
+// The program reports six updates and then nothing more, so that its speed does not change any more.
+TEST_F(SocketTest, UpdatesAreCountedOnceHoweverOftenTheirGridIsSubmitted) {
+  write_grid("\"stall\"", 300);
+  fs::copy(folder_ / "grid.toml", folder_ / "other.toml");
+  ok({"daemon", "--background", "--jobs", "1"});
+  ok({"submit", "grid.toml"});
+  const auto sweeps = [&] { return json::parse(ask("{\"verb\": \"status\"}")).at("sweeps"); };
+  ASSERT_TRUE(test::eventually([&] {
+    const json sweep = sweeps().at(0);
+    return sweep.at("attempts").size() == 1 && sweep.at("attempts")[0].at("step") == 6;
+  }));
+  const json once = sweeps().at(0);
+  EXPECT_EQ(once.at("total"), 4);
+  EXPECT_EQ(once.at("waiting"), 3);
+  EXPECT_EQ(once.at("running"), 1);
+  const double speed = once.at("attempts")[0].at("updates_per_second");
+  EXPECT_NEAR(once.at("seconds_left").get<double>() * speed, 4 * 12 - 6, 1e-6);
+
+  for (const char* grid : {"grid.toml", "other.toml", "other.toml", "grid.toml"}) {
+    ok({"submit", grid});
+    for (const json& sweep : sweeps()) {
+      for (const char* count : {"total", "waiting", "running", "seconds_left"}) {
+        EXPECT_EQ(sweep.at(count), once.at(count)) << sweep.at("id") << " " << count << ", after " << grid;
+      }
+    }
+  }
+  EXPECT_EQ(sweeps().size(), 2u);
+}
+
+}  // namespace
+}  // namespace tearless::harness::socket_test

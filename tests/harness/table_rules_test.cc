@@ -1,0 +1,92 @@
+// Which point `select` takes and which runs `fail_below` leaves out, in the tables of grids whose runs have chosen
+// scores.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/harness/run_fixture.h"
+
+namespace tearless::harness::table_rules_test {
+namespace {
+
+using nlohmann::json;
+using testing::Contains;
+
+class TableRulesTest : public RunTest {
+ protected:
+  // The table of a grid, all of whose runs are trained.
+  json table_of(const std::string& grid) const {
+    test::write_text(folder_ / "grid.toml", grid);
+    ok({"run", "grid.toml"});
+    return json::parse(ok({"table", "grid.toml", "--format", "json"}).output);
+  }
+  static json cell(const json& table, size_t row, size_t column) {
+    return table.at("rows").at(row).at("cells")[column];
+  }
+};
+
+// One bundle of an axis: its scores "dev" and "test".
+std::string point(const std::string& axis, const std::string& label, double dev, double test) {
+  return fmt::format(
+      "[[axis.{}]]\nlabel = \"{}\"\nset = {{ \"model.{}\" = \"{}\", \"fake.score.dev\" = {}, \"fake.score.test\" = {} "
+      "}}\n",
+      axis, label, axis, label, dev, test);
+}
+
+TEST_F(TableRulesTest, OfPointsThatAreEquallyGoodSelectTakesTheFirstOfTheGrid) {
+  const std::string points = "[axis]\n\"model.norm\" = [\"x\"]\n" + point("size", "s", 5, 1) +
+                             point("size", "m", 7, 2) + point("size", "l", 7, 3) + point("size", "xl", 5, 4);
+  const auto chosen = [&](const std::string& by, const std::string& best) {
+    const json table = table_of(points + "[table]\nscores = [\"test\"]\nselect = { over = [\"size\"], by = \"" + by +
+                                "\", best = \"" + best + "\" }\n");
+    return std::pair(cell(table, 0, 0).at("chosen").get<std::string>(), cell(table, 0, 0).at("mean").get<double>());
+  };
+  EXPECT_EQ(chosen("dev", "highest"), std::pair(std::string("m"), 2.0));
+  EXPECT_EQ(chosen("dev", "lowest"), std::pair(std::string("s"), 1.0));
+  EXPECT_EQ(chosen("of no run", "highest"), std::pair(std::string("s"), 1.0));
+}
+
+TEST_F(TableRulesTest, OfPointsThatAreEquallyGoodTheFirstIsByTheAxesAsSelectNamesThem) {
+  const std::string points =
+      "[axis]\n\"model.norm\" = [\"x\"]\n\"model.a\" = [\"a1\", \"a2\"]\n\"model.b\" = [\"b1\", \"b2\"]\n"
+      "[set]\n\"fake.score.dev\" = 7\n"
+      "[[exclude]]\nwhen = { \"model.a\" = \"a1\", \"model.b\" = \"b1\" }\nwhy = \"w\"\n"
+      "[[exclude]]\nwhen = { \"model.a\" = \"a2\", \"model.b\" = \"b2\" }\nwhy = \"w\"\n"
+      "[table]\nscores = [\"dev\"]\n";
+  const auto chosen = [&](const std::string& over) {
+    const json table = table_of(points + "select = { over = [" + over + "], by = \"dev\" }\n");
+    return cell(table, 0, 0).at("chosen").get<std::string>();
+  };
+  EXPECT_EQ(chosen("\"model.a\", \"model.b\""), "a1, b2");
+  EXPECT_EQ(chosen("\"model.b\", \"model.a\""), "b1, a2");
+}
+
+TEST_F(TableRulesTest, ARunWhoseFirstScoreIsBelowTheLimitFailsInEveryColumnAndNoOther) {
+  const std::string points = "[axis]\n" + point("size", "below", 19.999, 50) + point("size", "at", 20, 1) +
+                             point("size", "above", 20.001, 2) +
+                             "[[axis.size]]\nlabel = \"without\"\nset = { \"fake.score.test\" = 3 }\n";
+  const auto states_and_means = [](const json& table) {
+    std::vector<std::string> all;
+    for (size_t row = 0; row < 4; ++row) {
+      for (size_t column = 0; column < 2; ++column) {
+        const json one = cell(table, row, column);
+        all.push_back(one.at("state").get<std::string>() + " " + one.at("mean").dump());
+      }
+    }
+    return all;
+  };
+  const json by_dev = table_of(points + "[table]\nscores = [\"dev\", \"test\"]\nfail_below = 20\n");
+  EXPECT_THAT(states_and_means(by_dev), testing::ElementsAre("below null", "below null", "done 20.0", "done 1.0",
+                                                             "done 20.001", "done 2.0", "scoreless null", "done 3.0"));
+  EXPECT_THAT(by_dev.at("notes"), Contains("fail: trained to the end with dev below 20"));
+
+  const json by_test = table_of(points + "[table]\nscores = [\"test\", \"dev\"]\nfail_below = 2\n");
+  EXPECT_THAT(states_and_means(by_test), testing::ElementsAre("done 50.0", "done 19.999", "below null", "below null",
+                                                              "done 2.0", "done 20.001", "done 3.0", "scoreless null"));
+  EXPECT_THAT(by_test.at("notes"), Contains("fail: trained to the end with test below 2"));
+}
+
+}  // namespace
+}  // namespace tearless::harness::table_rules_test
