@@ -1,9 +1,11 @@
-// The documents name functions and files that exist: each `name` (`file`) is looked up.
+// The documents name functions and files that exist: each `name` (`file`) is looked up. Their lines fit a terminal.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <regex>
+#include <sstream>
 #include <string>
 
 #include "tests/support/paths.h"
@@ -55,6 +57,24 @@ TEST(Docs, NameFunctionsThatStandInTheFileBesideThem) {
     }
   }
   EXPECT_GT(pairs, 20) << "the documents are written in another form now, which this test does not find";
+}
+
+// Tables, code and generated pages have longer ones.
+TEST(Docs, HaveLinesOfAtMost118Columns) {
+  constexpr int64_t kMaxColumns = 118;
+  for (const auto& entry : fs::directory_iterator(test::source_root() / "docs")) {
+    if (entry.path().extension() != ".md" || entry.path().filename() == "engine_settings.md") continue;
+    std::istringstream lines(test::read_text(entry.path()));
+    bool code = false;
+    int number = 0;
+    for (std::string line; std::getline(lines, line);) {
+      ++number;
+      if (line.find("```") != std::string::npos) code = !code;
+      if (code || line.starts_with("|") || line.starts_with("    ")) continue;
+      const auto columns = std::count_if(line.begin(), line.end(), [](char c) { return (c & 0xC0) != 0x80; });
+      EXPECT_LE(columns, kMaxColumns) << entry.path().filename() << ":" << number;
+    }
+  }
 }
 
 }  // namespace
