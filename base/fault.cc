@@ -26,7 +26,7 @@ uint32_t own_role = kProgram;
 void enlist(pid_t pid, uint32_t role) {
   if (!detail::plan) return;
   const int64_t start_ticks = process_start_ticks(pid).value_or(0);
-  const int known = std::min(detail::plan->processes.load(), FaultPlan::kMostProcesses);
+  const int known = std::min(detail::plan->processes.load(), FaultPlan::kMaxProcesses);
   for (int i = 0; i < known; ++i) {
     FaultPlan::Process& entry = detail::plan->process[i];
     if (entry.pid != pid || entry.start_ticks != start_ticks) continue;
@@ -34,7 +34,7 @@ void enlist(pid_t pid, uint32_t role) {
     return;
   }
   const int place = detail::plan->processes.fetch_add(1);
-  if (place >= FaultPlan::kMostProcesses) return;
+  if (place >= FaultPlan::kMaxProcesses) return;
   FaultPlan::Process& entry = detail::plan->process[place];
   entry.role = role;
   entry.start_ticks = start_ticks;
@@ -48,7 +48,7 @@ void enlist(pid_t pid, uint32_t role) {
 
 void kill_victims() {
   const uint32_t victims = detail::plan->victims;
-  const int count = std::min(detail::plan->processes.load(), FaultPlan::kMostProcesses);
+  const int count = std::min(detail::plan->processes.load(), FaultPlan::kMaxProcesses);
   for (int i = 0; i < count; ++i) {
     const FaultPlan::Process& entry = detail::plan->process[i];
     const int32_t pid = entry.pid;

@@ -57,7 +57,7 @@ inline constexpr uint32_t kWhoIsThere = 8;
 
 /// The memory-mapped plan. Test code fills it in before it starts the first process.
 struct FaultPlan {
-  static constexpr int kMostProcesses = 512;
+  static constexpr int kMaxProcesses = 512;
   struct Process {
     std::atomic<int32_t> pid;
     std::atomic<uint32_t> role;
@@ -75,7 +75,7 @@ struct FaultPlan {
   char phase[32];               // not empty: count only the kPhase call that enters this phase
   char shadow[512];             // not empty: the folder that receives copies of durable data
   std::atomic<int32_t> processes;
-  Process process[kMostProcesses];
+  Process process[kMaxProcesses];
 };
 
 namespace detail {

@@ -10,7 +10,7 @@ namespace {
 
 constexpr double kMiB = 1 << 20;
 constexpr double kGiB = 1 << 30;
-constexpr double kMostGiB = 1 << 20;  // a pebibyte: no machine has it, and its bytes fit int64_t
+constexpr double kMaxGiB = 1 << 20;  // a pebibyte: no machine has it, and its bytes fit int64_t
 
 template <class Round>
 std::string rounded_text(int64_t bytes, Round round) {
@@ -41,7 +41,7 @@ std::optional<int64_t> parse_memory(std::string_view text) {
   if (text.starts_with(' ')) text.remove_prefix(1);
   const double unit = text == "GiB" ? kGiB : text == "MiB" ? kMiB : 0;
   const double bytes = number * unit;
-  if (!(bytes >= 1 && bytes <= kMostGiB * kGiB)) return std::nullopt;
+  if (!(bytes >= 1 && bytes <= kMaxGiB * kGiB)) return std::nullopt;
   return static_cast<int64_t>(bytes);
 }
 

@@ -29,12 +29,12 @@ std::string_view last_part(std::string_view name) { return name.substr(name.rfin
 }  // namespace
 
 std::string nearest(std::string_view name, std::span<const std::string> candidates) {
-  constexpr size_t kLongestName = 100;  // bounds the quadratic time of edit_distance()
-  if (name.size() > kLongestName) return "";
+  constexpr size_t kMaxNameLength = 100;  // bounds the quadratic time of edit_distance()
+  if (name.size() > kMaxNameLength) return "";
   std::string best;
   size_t best_distance = name.size() / 3 + 2;  // at this distance and beyond it is another word, not a typing error
   for (const std::string& candidate : candidates) {
-    if (candidate.size() > kLongestName) continue;
+    if (candidate.size() > kMaxNameLength) continue;
     size_t distance = edit_distance(name, candidate);
     if (last_part(name) == last_part(candidate)) distance = std::min(distance, size_t{1});
     if (distance < best_distance) {

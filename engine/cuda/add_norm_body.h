@@ -19,7 +19,7 @@ namespace tearless::engine {
 template <int kSize, int kGroups = 1, class F>
 void with_groups(int64_t width, F&& f) {
   constexpr int kHeld = kGroups * kLanes * kSize;
-  if constexpr (kHeld < kWidestWarpRow) {
+  if constexpr (kHeld < kMaxWarpRow) {
     if (width > kHeld) return with_groups<kSize, 2 * kGroups>(width, f);
   }
   f(std::integral_constant<int, kGroups>{});
@@ -27,7 +27,7 @@ void with_groups(int64_t width, F&& f) {
 
 template <class T, bool kAligned, class Runner>
 void launch_add_norm(const AddNorm<T>& a, Runner& runner) {
-  if (a.width > kWidestWarpRow) return runner.run(AddNormWideRow<T, kAligned>{a});
+  if (a.width > kMaxWarpRow) return runner.run(AddNormWideRow<T, kAligned>{a});
   with_groups<kGroup<T, kAligned>>(a.width,
                                    [&](auto groups) { runner.run(AddNormRows<T, kAligned, groups.value>{a}); });
 }
@@ -48,7 +48,7 @@ void launch_add_norm_backward(const AddNormBackward<T>& a, Runner& runner) {
   if (!a.d_normed) return runner.run(AddBackwardRows<T, kAligned>{a, Tiling::of(a.width, kSize)});
   const int64_t gain_width = a.d_gain ? a.gain_size : 0;
   const int64_t bias_width = a.d_bias ? a.width : 0;
-  if (a.width > kWidestWarpRow) {
+  if (a.width > kMaxWarpRow) {
     // Before the rows, because d_residual may be the same memory as d_normed.
     if (gain_width > 1) launch_column_sums<kSize>(GainRows<T, kAligned>{a}, a.rows, a.width, a.d_gain, runner);
     if (a.d_bias) {

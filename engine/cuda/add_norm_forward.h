@@ -14,7 +14,7 @@
 
 namespace tearless::engine {
 
-inline constexpr int64_t kWidestWarpRow = 1024;
+inline constexpr int64_t kMaxWarpRow = 1024;
 
 /// The statistics of a row from squares = Σ (x - mean)². A NaN deviation or length must not count as clamped, so the
 /// tests are of the form s <= ε.
@@ -140,7 +140,7 @@ struct AddNormRows {
   }
 };
 
-/// One block per row of more than kWidestWarpRow channels.
+/// One block per row of more than kMaxWarpRow channels.
 template <class T, bool kAligned>
 struct AddNormWideRow {
   static constexpr const char* kName = "add_norm_wide";

@@ -65,7 +65,7 @@ void with_channels_per_lane(int64_t d_head, F&& f) {
   if (d_head <= 32) return f(std::integral_constant<int, 1>{});
   if (d_head <= 64) return f(std::integral_constant<int, 2>{});
   if (d_head <= 128) return f(std::integral_constant<int, 4>{});
-  f(std::integral_constant<int, static_cast<int>(kWidestHead) / kLanes>{});
+  f(std::integral_constant<int, static_cast<int>(kMaxHead) / kLanes>{});
 }
 
 template <class T, class Runner>
@@ -92,7 +92,7 @@ void launch_simt(const AttentionBackward<T>& b, Runner& runner) {
 
 /// Whether the tensor-core kernels support this d_head and these operands.
 inline bool mma_takes(const Attention<bf16>& a) {
-  return a.d_head % 16 == 0 && a.d_head <= kWidestMmaHead && !a.key_rows && heads_are_aligned(a);
+  return a.d_head % 16 == 0 && a.d_head <= kMaxMmaHead && !a.key_rows && heads_are_aligned(a);
 }
 
 /// Calls f with the number of blocks of 16 channels (kChunks), as an std::integral_constant.
@@ -100,7 +100,7 @@ template <class F>
 auto with_mma_chunks(int64_t d_head, F&& f) {
   if (d_head <= 32) return f(std::integral_constant<int, 2>{});
   if (d_head <= 64) return f(std::integral_constant<int, 4>{});
-  return f(std::integral_constant<int, static_cast<int>(kWidestMmaHead) / 16>{});
+  return f(std::integral_constant<int, static_cast<int>(kMaxMmaHead) / 16>{});
 }
 
 /// Launches the tensor-core kernel, or returns false where it does not support the call.

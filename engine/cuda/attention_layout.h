@@ -43,7 +43,7 @@ struct QueryStats {
 
 inline constexpr int kWarpRows = 4;    // rows of a warp: numbers in a Philox call, and 4 rows × 8 calls are 32 lanes
 inline constexpr int kTileChunks = 4;  // chunks of 32 rows in the largest tile
-inline constexpr int64_t kWidestHead = 256;
+inline constexpr int64_t kMaxHead = 256;
 
 struct SimtLayout {
   static constexpr int kThreads = 128;
@@ -60,10 +60,10 @@ struct SimtLayout {
   template <class T>
   static SimtLayout of(const Attention<T>& a, bool backward) {
     constexpr int kWide = kWideGroup<T>;
-    if (a.d_head > kWidestHead) {
+    if (a.d_head > kMaxHead) {
       throw std::invalid_argument("attention heads of " + std::to_string(a.d_head) +
                                   " channels are too wide for the CUDA kernel, which takes " +
-                                  std::to_string(kWidestHead) + ": use more heads");
+                                  std::to_string(kMaxHead) + ": use more heads");
     }
     SimtLayout l;
     const int blocks_of_16 = static_cast<int>(blocks_for(a.d_head, kWide));
@@ -90,15 +90,15 @@ struct SimtLayout {
 // --- on tensor cores ---
 
 inline constexpr int kMmaRows = 16;  // rows of a warp, and of a fragment
-inline constexpr int64_t kWidestMmaHead = 128;
+inline constexpr int64_t kMaxMmaHead = 128;
 
 /// Row stride of a tile, in elements. kChunks: blocks of 16 channels.
 template <int kChunks>
 inline constexpr int kMmaRowElements = kChunks * 16 + 8;
 
 struct MmaLayout {
-  static constexpr int kMostWarps = 4;
-  static constexpr int kMostTileRows = 128;
+  static constexpr int kMaxWarps = 4;
+  static constexpr int kMaxTileRows = 128;
   int warps;         // no more than there are blocks of 16 rows
   int tile_rows;     // a multiple of 16
   QueryStats stats;  // queries: a multiple of 16
@@ -118,9 +118,9 @@ struct MmaLayout {
     const int64_t of_tile_row = 2 * row_elements * static_cast<int64_t>(sizeof(bf16));
     const int64_t left = kAttentionSharedBytes - stats - keep_bits;
     if (left < kMmaRows * of_tile_row) return false;
-    l.warps = static_cast<int>(std::min<int64_t>(warp_blocks, kMostWarps));
+    l.warps = static_cast<int>(std::min<int64_t>(warp_blocks, kMaxWarps));
     l.tile_rows = static_cast<int>(
-        std::min<int64_t>({tile_blocks * kMmaRows, kMostTileRows, left / of_tile_row / kMmaRows * kMmaRows}));
+        std::min<int64_t>({tile_blocks * kMmaRows, kMaxTileRows, left / of_tile_row / kMmaRows * kMmaRows}));
     l.stats.at = static_cast<int>(l.tile_rows * of_tile_row);
     l.keep_bits_at = l.stats.at + static_cast<int>(stats);
     l.key_blocks = static_cast<int>(keys);

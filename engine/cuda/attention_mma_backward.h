@@ -21,7 +21,7 @@ namespace tearless::engine {
 template <int kChunks>
 struct MmaAttentionBackward {
   static constexpr const char* kName = "attention_mma_backward";
-  static constexpr int kThreads = MmaLayout::kMostWarps * kLanes;
+  static constexpr int kThreads = MmaLayout::kMaxWarps * kLanes;
   static constexpr int kBlocksAtOnce = kChunks <= 4 ? 3 : 2;  // resident blocks per SM
   AttentionBackward<bf16> b;
   MmaLayout layout;

@@ -23,7 +23,7 @@ namespace tearless::engine {
 template <int kChunks>
 struct MmaAttentionForward {
   static constexpr const char* kName = "attention_mma";
-  static constexpr int kThreads = MmaLayout::kMostWarps * kLanes;
+  static constexpr int kThreads = MmaLayout::kMaxWarps * kLanes;
   static constexpr int kBlocksAtOnce = kChunks <= 4 ? 4 : 2;  // resident blocks per SM
   Attention<bf16> a;
   MmaLayout layout;

@@ -15,7 +15,7 @@ namespace tearless::engine {
 struct BeamStepSentence {
   static constexpr const char* kName = "beam_step";
   static constexpr int kThreads = 64;
-  static constexpr int kMostBeams = static_cast<int>(kMostBestTokens) - 1;
+  static constexpr int kMaxBeams = static_cast<int>(kMaxBestTokens) - 1;
   BeamStep a;
 
   /// A hypothesis extended by one token, or a finished one.
@@ -32,8 +32,8 @@ struct BeamStepSentence {
     }
   };
   struct Chosen {
-    Candidate candidates[kMostBeams];
-    BeamHypothesis next[kMostBeams];
+    Candidate candidates[kMaxBeams];
+    BeamHypothesis next[kMaxBeams];
     int32_t count;
     int32_t done;
   };
@@ -51,7 +51,7 @@ struct BeamStepSentence {
     block.sync();
 
     for (int64_t p = block.thread(); p <= position; p += kThreads) {
-      int32_t columns[kMostBeams], key_rows[kMostBeams];
+      int32_t columns[kMaxBeams], key_rows[kMaxBeams];
       for (int32_t i = 0; i < chosen.count; ++i) {
         const int64_t from = (first + chosen.candidates[i].hypothesis) * a.max_length + p;
         columns[i] = a.columns[from];

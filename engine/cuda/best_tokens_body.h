@@ -142,8 +142,8 @@ struct BestTokensRow {
 
 template <class T, class Runner>
 void launch(const BestTokens<T>& a, Runner& runner) {
-  if (a.count < 1 || a.count > kMostBestTokens) {
-    throw std::invalid_argument("the CUDA kernel finds 1 to " + std::to_string(kMostBestTokens) +
+  if (a.count < 1 || a.count > kMaxBestTokens) {
+    throw std::invalid_argument("the CUDA kernel finds 1 to " + std::to_string(kMaxBestTokens) +
                                 " best tokens of a row, not " + std::to_string(a.count));
   }
   if (a.rows == 0) return;

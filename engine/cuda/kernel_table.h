@@ -49,7 +49,7 @@ constexpr Kernels<T> kernel_table() {
           .patches_backward = run_call<PatchesBackward<T>, Runner>,
           .max_pool = run_call<MaxPool<T>, Runner>,
           .max_pool_backward = run_call<MaxPoolBackward<T>, Runner>,
-          .widest_head = kWidestHead,
+          .widest_head = kMaxHead,
           .reads_key_rows = true,
           .best_tokens = run_call<BestTokens<T>, Runner>};
 }

@@ -46,7 +46,7 @@ class Workspaces {
     Piece& piece = pieces_[{device, stream}];
     if (piece.bytes >= bytes) return piece.memory;
     // At least twice the size: the replaced ones are together no larger than the one in use.
-    const size_t wanted = std::max({bytes, 2 * piece.bytes, kSmallest});
+    const size_t wanted = std::max({bytes, 2 * piece.bytes, kMinPieceBytes});
     // A graph may be under capture on this stream or elsewhere in the process, which forbids cudaMalloc() in every mode
     // but relaxed.
     cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
@@ -63,7 +63,7 @@ class Workspaces {
   }
 
  private:
-  static constexpr size_t kSmallest = 4 << 20;
+  static constexpr size_t kMinPieceBytes = 4 << 20;
   struct Piece {
     void* memory = nullptr;
     size_t bytes = 0;
@@ -88,7 +88,7 @@ class CudaRunner {
 
   template <class Body>
   void run(const Body& body) {
-    constexpr int64_t kMostBlocks = 0x7FFFFFFF;
+    constexpr int64_t kMaxBlocks = 0x7FFFFFFF;
     constexpr int64_t kSharedWithoutAsking = 48 << 10;
     const Shape shape = body.shape();
     if (shape.blocks == 0) return;
@@ -97,7 +97,7 @@ class CudaRunner {
              std::to_string(shape.threads) + " threads, " + std::to_string(shape.shared_bytes) +
              " bytes of shared memory)";
     };
-    if (shape.blocks > kMostBlocks) throw std::runtime_error(sentence() + ": too many blocks for one launch");
+    if (shape.blocks > kMaxBlocks) throw std::runtime_error(sentence() + ": too many blocks for one launch");
     if (shape.shared_bytes > kSharedWithoutAsking) {
       const cudaError_t status = cudaFuncSetAttribute(run_body<Body>, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                                       static_cast<int>(shape.shared_bytes));

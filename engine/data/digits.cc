@@ -18,7 +18,7 @@ namespace {
 constexpr int64_t kMaxSide = 1024;  // pixels; so that a file's size in bytes fits 64 bits
 constexpr uint8_t kMaxDigit = 9;
 
-constexpr int64_t kLargestHeader = 16;  // bytes; of a file of images
+constexpr int64_t kMaxHeaderBytes = 16;  // bytes; of a file of images
 
 uint32_t big_endian(const std::string& bytes, size_t at) {
   uint32_t number = 0;
@@ -81,7 +81,7 @@ ImageCounts image_counts(const DataSet& set, const std::array<FileStart, 2>& sta
 std::pair<ImageCounts, DigitSet> read_images(const DataSet& files) {
   const std::vector<std::string> contents = read_files(files);
   const auto start = [](const std::string& bytes) {
-    return FileStart{bytes.substr(0, kLargestHeader), static_cast<int64_t>(bytes.size())};
+    return FileStart{bytes.substr(0, kMaxHeaderBytes), static_cast<int64_t>(bytes.size())};
   };
   const ImageCounts counts = image_counts(files, {start(contents[0]), start(contents[1])});
   DigitSet set{.pixels = {contents[0].begin() + 16, contents[0].end()}, .labels = {}};
@@ -192,7 +192,7 @@ DigitSizes read_digit_sizes(DigitsOptions data) {
   const DataFiles files = data_files(data);
   const auto counts = [](const DataSet& set) {
     return image_counts(
-        set, {read_start(*set.settings[0].path, kLargestHeader), read_start(*set.settings[1].path, kLargestHeader)});
+        set, {read_start(*set.settings[0].path, kMaxHeaderBytes), read_start(*set.settings[1].path, kMaxHeaderBytes)});
   };
   return set_sizes(data, counts(files.sets[0]), counts(files.sets[1]));
 }

@@ -20,7 +20,7 @@ namespace {
 constexpr std::string_view kSpaceMark = "\xE2\x96\x81";  // U+2581
 
 // Longest word in the training text, without its space mark: the library stores positions in 15 bits and aborts beyond.
-constexpr size_t kMostCharacters = 32767;
+constexpr size_t kMaxCharacters = 32767;
 
 /// Passes both sides to the trainer, line by line.
 class Lines final : public sentencepiece::SentenceIterator {
@@ -69,11 +69,11 @@ void refuse_endless_words(const ParallelText& text) {
         const size_t end = std::min(line.find(' ', begin), line.size());
         const std::string_view word = line.substr(begin, end - begin);
         begin = end + 1;
-        if (word.size() <= kMostCharacters || characters(word) <= kMostCharacters) continue;
+        if (word.size() <= kMaxCharacters || characters(word) <= kMaxCharacters) continue;
         fail(
             "data.train: the {} side has a word of {} characters, but SentencePiece learns from words of at most {}; "
             "split the word that begins with \"{}\", or remove its line",
-            side == &text.source ? "source" : "target", characters(word), kMostCharacters, beginning_of(word));
+            side == &text.source ? "source" : "target", characters(word), kMaxCharacters, beginning_of(word));
       }
     }
   }

@@ -17,7 +17,7 @@ namespace {
 
 /// Positions between two polls whether all sentences are done.
 constexpr int64_t kPositionsAtOnce = 8;
-constexpr int64_t kLeastMaxLength = 64, kShortestSource = 32;
+constexpr int64_t kMinMaxLength = 64, kMinSource = 32;
 
 /// A host vector of plain structs as a tensor of bytes. Borrows the vector.
 template <class T>
@@ -219,8 +219,8 @@ std::vector<std::vector<int32_t>> DeviceSearch::search(const ForwardContext& con
   }
   const int64_t most = max_source_length + options_.max_extra;
   const Bucket bucket{.sentences = bucket_size(source.sentence_count(), 4, 4),
-                      .max_length = power_of_two(std::max(most, kLeastMaxLength)),
-                      .max_source_length = power_of_two(std::max(max_source_length, kShortestSource))};
+                      .max_length = power_of_two(std::max(most, kMinMaxLength)),
+                      .max_source_length = power_of_two(std::max(max_source_length, kMinSource))};
   set_tables(tables);
   fill_cache(model_.project(context, encoder_output), bucket.sentences * options_.beam * most);
   DecodeStep& step = start(bucket, source);

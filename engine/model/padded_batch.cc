@@ -9,7 +9,7 @@ namespace tearless::engine {
 namespace {
 
 constexpr int32_t kNoLabel = -1;
-constexpr int64_t kShortest = 32;  // minimum sentence length of a bucket
+constexpr int64_t kMinLength = 32;  // minimum sentence length of a bucket
 
 }  // namespace
 
@@ -30,7 +30,7 @@ void pad(AttentionSpans& spans, int64_t count, int64_t queries, int64_t keys, in
   spans.padded = true;
 }
 
-int64_t padded_length(int64_t longest) { return power_of_two(std::max<int64_t>(longest, kShortest)); }
+int64_t padded_length(int64_t longest) { return power_of_two(std::max<int64_t>(longest, kMinLength)); }
 
 Bucket bucket_of(const ReadyBatch& batch) {
   return {.source_rows = bucket_size(batch.source.row_count(), 16, 32),

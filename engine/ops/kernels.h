@@ -186,14 +186,14 @@ struct CrossEntropy {
   RowLoss* sum = nullptr;                 // [1] Σ row_losses is added to it; or null
 };
 
-inline constexpr int64_t kMostBestTokens = 65;  // a beam of 64 and one more, because EOS is forbidden at position 0
+inline constexpr int64_t kMaxBestTokens = 65;  // a beam of 64 and one more, because EOS is forbidden at position 0
 /// The candidates of beam search: the `count` largest logits of each row and their log-softmax over the whole row, best
 /// first, ties to the smaller token. NaN counts as -∞. Where a row has fewer than `count` tokens, the rest is token -1
 /// with -∞.
 template <class T>
 struct BestTokens {
   int64_t rows = 0, vocab_size = 0;
-  int64_t count = 0;          // 1 … kMostBestTokens
+  int64_t count = 0;          // 1 … kMaxBestTokens
   int32_t forbidden = -1;     // a token that is never chosen but counts in the softmax; -1: none
   const T* logits = nullptr;  // [T, K]
   int32_t* tokens = nullptr;  // [T, count]

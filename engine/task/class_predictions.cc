@@ -20,10 +20,10 @@ void ClassPredictions::add(const at::Tensor& logits, std::span<const int32_t> la
 }
 
 NamedNumbers ClassPredictions::scores(const std::string& set) const {
-  constexpr double kLargest = 700;  // also where the parameters are not finite: JSON has finite numbers alone
+  constexpr double kMaxLoss = 700;  // also where the parameters are not finite: JSON has finite numbers alone
   const auto count = static_cast<double>(classes_.size());
   return {{set + ".accuracy", 100.0 * static_cast<double>(right_) / count},
-          {set + ".loss", std::min(kLargest, nll_ / count)}};
+          {set + ".loss", std::min(kMaxLoss, nll_ / count)}};
 }
 
 std::string ClassPredictions::lines(std::span<const std::string> names) const {

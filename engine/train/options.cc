@@ -13,7 +13,7 @@ constexpr auto kDevices = std::to_array<std::string_view>({"cpu", "cuda"});
 constexpr auto kPrecisions = std::to_array<std::string_view>({"fp32", "tf32", "bf16"});
 constexpr auto kMatmuls = std::to_array<std::string_view>({"auto", "mkl", "openblas"});
 constexpr auto kOps = std::to_array<std::string_view>({"fast", "reference"});
-constexpr double kLargestSeed = 4294967295.0;
+constexpr double kMaxSeed = 4294967295.0;
 
 }  // namespace
 
@@ -82,11 +82,11 @@ void describe(SettingsVisitor& v, TrainOptions& o) {
   v.integer({.key = "seed",
              .meaning = "of initial values, data order and dropout together",
              .min = 0,
-             .max = kLargestSeed,
+             .max = kMaxSeed,
              .applies = !(o.init_seed && o.order_seed && o.dropout_seed)},
             o.seed);
   const auto own_seed = [&](const char* key, const char* meaning, std::optional<int64_t>& value) {
-    v.optional_integer({.key = key, .meaning = meaning, .min = 0, .max = kLargestSeed}, value);
+    v.optional_integer({.key = key, .meaning = meaning, .min = 0, .max = kMaxSeed}, value);
   };
   own_seed("init_seed", "of initial values alone; unset: seed", o.init_seed);
   own_seed("order_seed", "of the data order alone; unset: seed", o.order_seed);

@@ -15,8 +15,8 @@ namespace tearless::harness {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr size_t kMostKeys = 4;         // named in one line
-constexpr size_t kMostValueBytes = 24;  // of one value; checksums are longer
+constexpr size_t kMaxKeys = 4;         // named in one line
+constexpr size_t kMaxValueBytes = 24;  // of one value; checksums are longer
 
 using SettingsText = std::map<std::string_view, std::string_view>;  // key → value, as run.toml has them
 
@@ -32,8 +32,8 @@ SettingsText settings_in(std::string_view canonical) {
 std::string value_text(const SettingsText& settings, std::string_view key) {
   const auto it = settings.find(key);
   if (it == settings.end()) return "–";
-  if (it->second.size() <= kMostValueBytes) return std::string(it->second);
-  size_t end = kMostValueBytes;
+  if (it->second.size() <= kMaxValueBytes) return std::string(it->second);
+  size_t end = kMaxValueBytes;
   while (end > 0 && (static_cast<unsigned char>(it->second[end]) & 0xC0) == 0x80) --end;  // whole characters only
   return std::string(it->second.substr(0, end)) + "…";
 }
@@ -52,7 +52,7 @@ std::string difference_between(std::string_view before, std::string_view now) {
         fmt::format("{} ({} → {})", key, value_text(old_settings, key), value_text(new_settings, key)));
   }
   if (differences.empty()) return "how their settings are written";
-  const size_t more = differences.size() > kMostKeys ? differences.size() - kMostKeys : 0;
+  const size_t more = differences.size() > kMaxKeys ? differences.size() - kMaxKeys : 0;
   differences.resize(differences.size() - more);
   const std::string text = fmt::format("{}", fmt::join(differences, ", "));
   return more == 0 ? text : fmt::format("{} and {}", text, counted(static_cast<int64_t>(more), "more setting"));

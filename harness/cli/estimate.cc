@@ -13,7 +13,7 @@
 namespace tearless::harness {
 namespace {
 
-constexpr int kMostMeasured = 4;  // runs of a shape whose folders are measured
+constexpr int kMaxMeasured = 4;  // runs of a shape whose folders are measured
 
 // Seconds that the runs of a shape took for each update that they might have made.
 struct Pace {
@@ -115,7 +115,7 @@ std::optional<int64_t> disk_estimate(const std::vector<UntrainedRun>& runs, cons
   for (const UntrainedRun& run : runs) sizes[run.shape];
   for (const Timing& run : ended) {
     const auto size = sizes.find(run.shape);
-    if (size == sizes.end() || size->second.runs++ >= kMostMeasured) continue;
+    if (size == sizes.end() || size->second.runs++ >= kMaxMeasured) continue;
     size->second.most = std::max(size->second.most, bytes_of(run.id));
   }
   int64_t bytes = 0;

@@ -26,9 +26,9 @@ std::optional<Number> parse(const std::string& text) {
 CLI::Validator whole_number_from(int least) {
   return {[least](std::string& text) -> std::string {
             const std::optional<int64_t> number = parse<int64_t>(text);
-            constexpr int kMost = std::numeric_limits<int>::max();
-            if (number && *number >= least && *number <= kMost) return "";
-            const std::string most = number && *number > kMost ? fmt::format(" to {}", kMost) : "";
+            constexpr int kMax = std::numeric_limits<int>::max();
+            if (number && *number >= least && *number <= kMax) return "";
+            const std::string most = number && *number > kMax ? fmt::format(" to {}", kMax) : "";
             return fmt::format("expected a whole number from {}{}, got {}", least, most, text);
           },
           ""};

@@ -18,7 +18,7 @@
 namespace tearless::harness {
 namespace {
 
-constexpr size_t kMostRuns = 1000;  // whose ids are offered
+constexpr size_t kMaxRuns = 1000;  // whose ids are offered
 
 enum class Offer { kFiles, kGrids, kWords };
 
@@ -206,7 +206,7 @@ int print_words(const Globals& globals) {
   for (const std::string& word : fixed_words()) print("{}\n", word);
   const auto store = Store::open_reader(Workspace(globals.workspace));
   if (!store) return kOk;
-  size_t left = kMostRuns;
+  size_t left = kMaxRuns;
   for (const Sweep& sweep : store->sweeps()) {
     print("{}\n", sweep.id);
     for (const JobRecord& job : store->jobs_of(sweep.id, /*pending_only=*/false)) {

@@ -28,7 +28,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr size_t kMostNamed = 8;  // runs in a message
+constexpr size_t kMaxNamed = 8;  // runs in a message
 
 struct LogOptions {
   std::vector<std::string> words;
@@ -62,7 +62,7 @@ std::vector<std::string> runs_meant(const std::vector<std::string>& words, const
 std::string the_run(const std::vector<std::string>& words, const Globals& globals) {
   const std::vector<std::string> runs = runs_meant(words, globals);
   const std::string said = fmt::format("{}", fmt::join(words, " "));
-  if (runs.size() <= kMostNamed) return only_run(runs, said, globals);
+  if (runs.size() <= kMaxNamed) return only_run(runs, said, globals);
   fail("\"{}\" could be any of {} runs; tearless runs {} lists them", said, runs.size(), said);
 }
 

@@ -31,7 +31,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr size_t kMostListed = 10;
+constexpr size_t kMaxListed = 10;
 constexpr double kPlainSummaryEvery = 60;  // seconds, if the output is not a terminal
 
 struct RunOptions {
@@ -187,11 +187,11 @@ void print_failures(const std::map<std::string, std::string>& failed, const std:
   for (const auto& [id, reason] : failed) runs_of[reason].push_back(id);
   size_t listed = 0;
   for (const auto& [reason, runs] : runs_of) {
-    if (++listed > kMostListed) continue;
+    if (++listed > kMaxListed) continue;
     const std::string others = runs.size() > 1 ? fmt::format(" and {} more", runs.size() - 1) : "";
     print("  {}{}: {}\n", runs.front(), others, reason);
   }
-  if (listed > kMostListed) print("  … and {} more reasons ({})\n", listed - kMostListed, all_of_them);
+  if (listed > kMaxListed) print("  … and {} more reasons ({})\n", listed - kMaxListed, all_of_them);
 }
 
 // Prints the state of the sweep, the failures with their reasons, and the next command. Returns the exit code.

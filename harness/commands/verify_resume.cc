@@ -79,11 +79,11 @@ std::set<std::tuple<std::string, int64_t, std::string>> origins_of(const RunDire
 
 // The part of a line in which it differs from the other.
 std::string differing_part(const std::string& line, const std::string& other) {
-  constexpr size_t kBefore = 24, kMost = 60;
+  constexpr size_t kBefore = 24, kMaxLength = 60;
   const size_t same =
       static_cast<size_t>(std::mismatch(line.begin(), line.end(), other.begin(), other.end()).first - line.begin());
   const size_t begin = same > kBefore ? same - kBefore : 0;
-  return (begin > 0 ? "…" : "") + line.substr(begin, kMost) + (line.size() > begin + kMost ? "…" : "");
+  return (begin > 0 ? "…" : "") + line.substr(begin, kMaxLength) + (line.size() > begin + kMaxLength ? "…" : "");
 }
 
 void print_differences(const std::vector<FileDifference>& differences) {

@@ -12,7 +12,7 @@
 namespace tearless::harness {
 namespace {
 
-constexpr int kMostDeclared = 1024;  // a typing error is more likely than so many
+constexpr int kMaxDeclared = 1024;  // a typing error is more likely than so many
 
 struct Group {
   int count = 1;
@@ -32,7 +32,7 @@ std::optional<Group> parse_group(std::string_view text) {
     const std::string_view count = trimmed(text.substr(0, times));
     const auto [end, error] = std::from_chars(count.data(), count.data() + count.size(), group.count);
     if (error != std::errc() || end != count.data() + count.size()) return std::nullopt;
-    if (group.count < 1 || group.count > kMostDeclared) return std::nullopt;
+    if (group.count < 1 || group.count > kMaxDeclared) return std::nullopt;
     text.remove_prefix(times + 1);
   }
   const std::optional<int64_t> memory = parse_memory(trimmed(text));
@@ -48,11 +48,11 @@ DeclaredDevices::DeclaredDevices(std::string_view text, std::string_view option)
   for (std::string_view rest = text;;) {
     const size_t comma = std::min(rest.find(','), rest.size());
     const std::optional<Group> group = parse_group(trimmed(rest.substr(0, comma)));
-    if (!group || devices_.size() + static_cast<size_t>(group->count) > kMostDeclared) {
+    if (!group || devices_.size() + static_cast<size_t>(group->count) > kMaxDeclared) {
       fail(
           "{} = \"{}\" does not declare devices; write their number and memory, such as \"4 x 24GiB\" or "
           "\"2 x 24GiB, 80GiB\", at most {} of them, or \"none\"",
-          option, text, kMostDeclared);
+          option, text, kMaxDeclared);
     }
     for (int i = 0; i < group->count; ++i) {
       const int index = static_cast<int>(devices_.size());

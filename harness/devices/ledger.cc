@@ -16,17 +16,17 @@ namespace {
 
 // Driver and display use some hundred MiB. More, on a device where nobody is listed, belongs to a process that the
 // driver hides from us (another container) or that is still ending.
-constexpr int64_t kMostHiddenBytes = int64_t{2} << 30;
+constexpr int64_t kMaxHiddenBytes = int64_t{2} << 30;
 
-constexpr size_t kMostPidsNamed = 3;
+constexpr size_t kMaxPidsNamed = 3;
 
 // Who uses a device beside us, or "".
 std::string foreign_use(std::vector<int64_t> pids, int64_t others_bytes) {
   if (pids.empty()) {
-    if (others_bytes <= kMostHiddenBytes) return "";
+    if (others_bytes <= kMaxHiddenBytes) return "";
     return fmt::format("has {} in use by processes that are not listed", memory_text(others_bytes));
   }
-  const size_t more = pids.size() - std::min(pids.size(), kMostPidsNamed);
+  const size_t more = pids.size() - std::min(pids.size(), kMaxPidsNamed);
   pids.resize(pids.size() - more);
   return fmt::format("is used by {} {}{}", pids.size() == 1 ? "process" : "processes", fmt::join(pids, ", "),
                      more > 0 ? fmt::format(" and {} more", more) : "");

@@ -52,7 +52,7 @@ Sharing::Answer Resources::sharing_of(const RunNeeds& needs) const {
   const std::optional<int64_t> bytes = memory_of(needs).bytes;
   if (!bytes) return {.runs = 1, .searching = false, .why = "1 per GPU: how much memory it needs is not known"};
   return sharing_.runs_per_device(needs.shape, static_cast<int>(std::min<int64_t>(
-                                                   smallest_device() / std::max<int64_t>(*bytes, 1), kMostRunsPerGpu)));
+                                                   smallest_device() / std::max<int64_t>(*bytes, 1), kMaxRunsPerGpu)));
 }
 
 int64_t Resources::smallest_device() const {

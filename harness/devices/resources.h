@@ -85,7 +85,7 @@ class Resources {
   void restore(const std::string& shape, const nlohmann::json& learnt);
 
  private:
-  static constexpr int kMostRunsPerGpu = 64;  // more than any driver's time slices serve well
+  static constexpr int kMaxRunsPerGpu = 64;  // more than any driver's time slices serve well
 
   Need need_of(const RunNeeds& needs) const;
   MemoryNeeds::Answer memory_of(const RunNeeds& needs) const;

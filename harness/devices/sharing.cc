@@ -20,7 +20,7 @@ void Sharing::observe(const SharingObservation& observation) {
   if (!(observation.seconds > 0) || !(observation.updates >= 0) || observation.runs < 1) return;
   Samples& samples = shapes_[observation.shape][observation.runs];
   samples.push_back({.seconds = observation.seconds, .updates = observation.updates});
-  if (samples.size() > kMostObservations) samples.pop_front();
+  if (samples.size() > kMaxObservations) samples.pop_front();
 }
 
 nlohmann::json Sharing::observations_of(const std::string& shape) const {
@@ -56,8 +56,8 @@ Sharing::Mean Sharing::mean_of(const Samples& samples) {
   }
   const auto count = static_cast<double>(samples.size());
   if (samples.size() > 1) mean.error = std::sqrt(squares / (count - 1) / count);
-  mean.enough = samples.size() >= kMostObservations ||
-                (samples.size() >= kFewestObservations && mean.error <= kExact * mean.throughput);
+  mean.enough = samples.size() >= kMaxObservations ||
+                (samples.size() >= kMinObservations && mean.error <= kExact * mean.throughput);
   return mean;
 }
 

@@ -35,8 +35,8 @@ class Sharing {
   static constexpr double kWorthTrying = 0.02;  // of the best sum
   static constexpr double kAsGood = 0.025;      // of the best sum
   static constexpr double kExact = 0.01;        // standard error of a mean throughput that needs no more observations
-  static constexpr size_t kFewestObservations = 3;
-  static constexpr size_t kMostObservations = 12;  // of a number of runs; older ones are dropped
+  static constexpr size_t kMinObservations = 3;
+  static constexpr size_t kMaxObservations = 12;  // of a number of runs; older ones are dropped
 
   struct Answer {
     int runs = 1;            // on one GPU

@@ -15,7 +15,7 @@
 namespace tearless::harness {
 namespace {
 
-constexpr size_t kMostRuns = 200'000;  // a plan takes about 5 kB for each run
+constexpr size_t kMaxRuns = 200'000;  // a plan takes about 5 kB for each run
 
 const Exclusion* exclusion_of(const Grid& grid, const GridPoint& point) {
   for (const Exclusion& exclusion : grid.excludes) {
@@ -94,11 +94,11 @@ std::vector<GridPoint> runs_of(const Grid& grid, const Only& only) {
   std::vector<GridPoint> runs;
   for_each_point(grid, [&](const GridPoint& point, const Exclusion* excluded) {
     if (excluded || !only.admits(point)) return;
-    if (runs.size() == kMostRuns) {
+    if (runs.size() == kMaxRuns) {
       fail(
           "{}: the grid asks for more than {} runs, the most that can be planned together; choose a part of it with "
           "--only",
-          grid.file.string(), kMostRuns);
+          grid.file.string(), kMaxRuns);
     }
     runs.push_back(point);
   });

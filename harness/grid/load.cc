@@ -18,11 +18,11 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-constexpr int64_t kMostPoints = 10'000'000;  // a larger grid is a mistake
-constexpr size_t kMostAxes = 100;
-constexpr int64_t kMostSeeds = 10'000;
-constexpr size_t kMostExclusions = 1'000;
-constexpr int kMostBases = 100;  // read for one file; files that each name two others grow exponentially
+constexpr int64_t kMaxPoints = 10'000'000;  // a larger grid is a mistake
+constexpr size_t kMaxAxes = 100;
+constexpr int64_t kMaxSeeds = 10'000;
+constexpr size_t kMaxExclusions = 1'000;
+constexpr int kMaxBases = 100;  // read for one file; files that each name two others grow exponentially
 
 std::string label_of(const json& value) { return value.is_string() ? value.get<std::string>() : toml_value(value); }
 
@@ -53,8 +53,8 @@ class BaseReader {
       if (std::find(open_.begin(), open_.end(), canonical) != open_.end()) {
         fail("{}: the base file {} includes itself through the base files it names", location, file.string());
       }
-      if (++files_ > kMostBases) {
-        fail("{}: more than {} base files are read here; name each of them once", location, kMostBases);
+      if (++files_ > kMaxBases) {
+        fail("{}: more than {} base files are read here; name each of them once", location, kMaxBases);
       }
       open_.push_back(canonical);
       toml::table root = parse_toml(read_toml_text(file), file.string());
@@ -131,7 +131,7 @@ void add_axis(const std::string& name, const toml::array& values, Grid& grid) {
     fail("{}: {} cannot be an axis; write the replicates as seeds = 3 or seeds = [1, 2, 3]", location, name);
   }
   if (values.empty()) fail("{}: the axis {} has no values", location, name);
-  refuse_too_many(grid.axes.size() + 1, kMostAxes, "axes", location);
+  refuse_too_many(grid.axes.size() + 1, kMaxAxes, "axes", location);
   for (const Axis& other : grid.axes) {
     if (other.name == name) fail("{}: the axis {} is defined twice (first at {})", location, name, other.location);
   }
@@ -190,15 +190,15 @@ std::vector<int64_t> load_seeds(TableReader& reader, const Grid& grid) {
     return {given ? base->second.value.get<int64_t>() : 1};
   }
   if (const auto* count = node->as_integer()) {
-    if (count->get() < 1 || count->get() > kMostSeeds)
-      fail("{}: seeds = {} must be between 1 and {}", location, count->get(), kMostSeeds);
+    if (count->get() < 1 || count->get() > kMaxSeeds)
+      fail("{}: seeds = {} must be between 1 and {}", location, count->get(), kMaxSeeds);
     for (int64_t seed = 1; seed <= count->get(); ++seed) seeds.push_back(seed);
     return seeds;
   }
   const toml::array* list = node->as_array();
   if (!list || list->empty())
     fail("{}: seeds must be a count, as in seeds = 3, or a list, as in seeds = [1, 2, 3]", location);
-  refuse_too_many(list->size(), kMostSeeds, "seeds", location);
+  refuse_too_many(list->size(), kMaxSeeds, "seeds", location);
   for (const toml::node& item : *list) {
     const auto* seed = item.as_integer();
     if (!seed) fail("{}: a seed must be a whole number", reader.location(item));
@@ -290,9 +290,9 @@ Exclusion load_exclusion(const toml::table& table, const Grid& grid) {
 void refuse_senseless_size(const Grid& grid) {
   double points = static_cast<double>(grid.seeds.size());
   for (const Axis& axis : grid.axes) points *= static_cast<double>(axis.points.size());
-  if (points > kMostPoints) {
+  if (points > kMaxPoints) {
     fail("{}: the grid has {:.3g} points; {} is the most: remove values from its axes, or split it", grid.file.string(),
-         points, kMostPoints);
+         points, kMaxPoints);
   }
 }
 
@@ -356,7 +356,7 @@ Grid load_grid(const fs::path& file) {
   refuse_shared_keys(grid);
   refuse_senseless_size(grid);
   if (excludes) {
-    refuse_too_many(excludes->size(), kMostExclusions, "exclusions", reader.location("exclude"));
+    refuse_too_many(excludes->size(), kMaxExclusions, "exclusions", reader.location("exclude"));
     for (const toml::node& item : *excludes) {
       if (!item.is_table()) fail("{}: exclude must be written as [[exclude]] tables", reader.location(item));
       grid.excludes.push_back(load_exclusion(*item.as_table(), grid));

@@ -11,9 +11,9 @@ namespace {
 
 // Of the classes in runs/states.h, those of which the tries are counted and can be limited.
 constexpr auto kLimitedClasses = {"out_of_memory", "crashed", "stalled"};
-constexpr int kMostTries = 1000;
-constexpr double kMostMinutes = 1e6;
-constexpr int kMostGrace = 86'400;  // seconds
+constexpr int kMaxTries = 1000;
+constexpr double kMaxMinutes = 1e6;
+constexpr int kMaxGrace = 86'400;  // seconds
 
 std::optional<int> whole_number(TableReader& reader, const std::string& key, int from, int to) {
   const std::optional<double> number = reader.number(key);
@@ -31,10 +31,10 @@ GridPolicy load_policy(const toml::table* table, const std::string& file) {
   if (!table) return policy;
   TableReader reader(*table, "[policy]", file);
   policy.stall_minutes = reader.number("stall_timeout");
-  if (policy.stall_minutes && !(*policy.stall_minutes >= 0 && *policy.stall_minutes <= kMostMinutes)) {
+  if (policy.stall_minutes && !(*policy.stall_minutes >= 0 && *policy.stall_minutes <= kMaxMinutes)) {
     fail("{}: stall_timeout must be minutes, 0 for never", reader.location("stall_timeout"));
   }
-  policy.grace_seconds = whole_number(reader, "grace", 0, kMostGrace);
+  policy.grace_seconds = whole_number(reader, "grace", 0, kMaxGrace);
   if (const auto memory = reader.text("memory")) {
     policy.memory_bytes = parse_memory(*memory);
     if (!policy.memory_bytes)
@@ -45,7 +45,7 @@ GridPolicy load_policy(const toml::table* table, const std::string& file) {
   if (!tries) return policy;
   TableReader classes(*tries, "[policy.tries]", file);
   for (const char* name : kLimitedClasses) {
-    if (const auto most = whole_number(classes, name, 1, kMostTries)) policy.tries[name] = *most;
+    if (const auto most = whole_number(classes, name, 1, kMaxTries)) policy.tries[name] = *most;
   }
   classes.refuse_leftovers();
   return policy;

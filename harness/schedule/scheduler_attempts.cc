@@ -21,7 +21,7 @@ namespace {
 constexpr size_t kSameCrashPauses = 3;   // runs of a sweep with the same crash signature pause it
 constexpr int kOutsideEndsPause = 3;     // kills and losses of one run in a row, without progress, pause its sweeps
 constexpr double kQuickEnd = 10;         // seconds; attempts that end sooner, without progress, are delayed
-constexpr double kLongestPatience = 60;  // seconds; the longest such delay
+constexpr double kMaxPatience = 60;      // seconds; the longest such delay
 constexpr double kObserveEvery = 2;      // seconds between two looks at processes and GPUs
 constexpr double kLookForDataEvery = 2;  // seconds between two looks at the files that runs wait for
 
@@ -265,7 +265,7 @@ void Scheduler::queue_again(const std::string& id, const Verdict& verdict, bool 
     const bool quick =
         running && !running->stop && now_() - running->since < kQuickEnd && !has_made_progress(id, *running);
     quick_ends_[id] = quick ? quick_ends_[id] + 1 : 0;
-    job->second.not_before = now_() + (quick ? std::min(kLongestPatience, std::exp2(quick_ends_[id] - 1)) : 0);
+    job->second.not_before = now_() + (quick ? std::min(kMaxPatience, std::exp2(quick_ends_[id] - 1)) : 0);
     job->second.needs.alone = alone;
     enqueue(id);
   }

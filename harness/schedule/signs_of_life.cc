@@ -8,7 +8,7 @@ namespace tearless::harness {
 namespace {
 
 constexpr int64_t kLogIsFull = 4 << 20;  // bytes; more output than this is no sign of life
-constexpr double kShortestStall = 300;   // seconds; less silence is never a stall …
+constexpr double kMinStall = 300;        // seconds; less silence is never a stall …
 constexpr double kStallFactor = 30;      // … and neither is less than so many times the longest gap between signs
 constexpr int kSignsOfARhythm = 5;       // signs after which the longest gap says something
 
@@ -25,7 +25,7 @@ void SignsOfLife::note(int64_t metrics_bytes, int64_t log_bytes, double now) {
 
 double SignsOfLife::longest_in_training() const {
   if (signs_ < kSignsOfARhythm) return std::numeric_limits<double>::infinity();
-  return std::max(kShortestStall, kStallFactor * longest_gap_);
+  return std::max(kMinStall, kStallFactor * longest_gap_);
 }
 
 }  // namespace tearless::harness

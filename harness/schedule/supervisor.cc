@@ -103,7 +103,7 @@ class Watch {
       }
       if (kill_at_ && Clock::now() >= *kill_at_) sys::kill(-program_, SIGKILL);
       std::array<pollfd, 2> events = {pollfd{signals_, POLLIN, 0}, pollfd{output_, POLLIN, 0}};
-      ::poll(events.data(), is_open_ ? 2 : 1, kLongestWait);
+      ::poll(events.data(), is_open_ ? 2 : 1, kMaxWait);
       take_signals();
       copy_output();
     }
@@ -113,7 +113,7 @@ class Watch {
   const std::string& asked() const { return asked_; }
 
  private:
-  static constexpr int kLongestWait = 1000;  // milliseconds between checks of the grace time
+  static constexpr int kMaxWait = 1000;  // milliseconds between checks of the grace time
 
   void take_signals() {
     signalfd_siginfo info{};

@@ -34,8 +34,8 @@ size_t characters(const std::string& text) {
 // --- labels --------------------------------------------------------------------------------------------------------
 
 constexpr std::string_view kSeparator = " · ";  // of run_label()
-constexpr size_t kLeastPart = 4;                // characters that a part is shortened to
-constexpr size_t kLeastLabel = 16;              // characters of labels that other columns must leave
+constexpr size_t kMinPart = 4;                  // characters that a part is shortened to
+constexpr size_t kMinLabel = 16;                // characters of labels that other columns must leave
 
 using Texts = std::vector<std::string>;
 
@@ -137,7 +137,7 @@ Texts short_labels(const std::vector<Part>& parts, size_t runs, size_t columns) 
   size_t longest = 0;
   for (const Part& part : parts) longest = std::max(longest, widest(part.texts));
   std::vector<Part> shorter = parts;
-  for (size_t most = longest; widest(joined(shorter, runs)) > columns && most-- > kLeastPart;) {
+  for (size_t most = longest; widest(joined(shorter, runs)) > columns && most-- > kMinPart;) {
     for (size_t i = 0; i < parts.size(); ++i) {
       Texts texts = shortened(parts[i].texts, most);
       if (widest(texts) <= most) shorter[i].texts = std::move(texts);
@@ -194,7 +194,7 @@ std::vector<std::string> progress_lines(const std::vector<Progress>& running, si
     left.cells.push_back(run.stopping ? "stopping" : duration_text(run.seconds_left()));
   }
   const std::vector<Part> parts = differing_parts(running);
-  const size_t wanted = std::min(widest(joined(parts, running.size())), kLeastLabel);
+  const size_t wanted = std::min(widest(joined(parts, running.size())), kMinLabel);
   const auto has_cells = [](const Column& column) { return widest(column.cells) > 0; };
   std::vector<Column> table;
   Texts labels;

@@ -15,7 +15,7 @@
 namespace tearless::harness {
 namespace {
 
-constexpr size_t kMostHooks = 4;           // at the same time
+constexpr size_t kMaxHooks = 4;            // at the same time
 constexpr int kPatienceAtTheEnd = 10'000;  // milliseconds
 constexpr int kBetweenPolls = 20;          // milliseconds
 
@@ -35,7 +35,7 @@ void Hooks::add(EndEvent event) {
 
 void Hooks::tick() {
   notice_ends();
-  while (!waiting_.empty() && running_.size() < kMostHooks) {
+  while (!waiting_.empty() && running_.size() < kMaxHooks) {
     EndEvent next = std::move(waiting_.front());
     waiting_.pop_front();
     start(std::move(next));

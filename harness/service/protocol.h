@@ -41,7 +41,7 @@ struct Request {
 };
 
 /// The longest request or answer that is read, bytes: ids of 100,000 runs fit.
-inline constexpr size_t kLongestLine = 16 << 20;
+inline constexpr size_t kMaxLineLength = 16 << 20;
 
 std::string_view name_of(Verb verb);
 nlohmann::json to_json(const Request& request);

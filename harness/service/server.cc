@@ -54,7 +54,7 @@ class Server::Session : public std::enable_shared_from_this<Server::Session> {
 
   void start() {
     wait();
-    asio::async_read_until(socket_, asio::dynamic_buffer(received_, kLongestLine), '\n',
+    asio::async_read_until(socket_, asio::dynamic_buffer(received_, kMaxLineLength), '\n',
                            [self = shared_from_this()](boost::system::error_code error, size_t length) {
                              if (error == asio::error::not_found)
                                return self->send({{"error", "the request is too long"}});

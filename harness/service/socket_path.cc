@@ -16,7 +16,7 @@ namespace tearless::harness {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr size_t kLongestFolder = 60;  // bytes, so that the socket's name fits behind it
+constexpr size_t kMaxFolderLength = 60;  // bytes, so that the socket's name fits behind it
 
 // Whoever may rename files in the folder could put a socket of his own there.
 bool is_private(const fs::path& folder) {
@@ -27,7 +27,7 @@ bool is_private(const fs::path& folder) {
 
 fs::path private_folder() {
   const char* runtime = std::getenv("XDG_RUNTIME_DIR");
-  if (runtime && std::strlen(runtime) < kLongestFolder && is_private(runtime)) return runtime;
+  if (runtime && std::strlen(runtime) < kMaxFolderLength && is_private(runtime)) return runtime;
   const fs::path folder = fmt::format("/tmp/tearless-{}", ::geteuid());
   if (sys::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) {
     fail("cannot make {}: {}; set XDG_RUNTIME_DIR to a folder of your own", folder.string(), std::strerror(errno));

@@ -29,7 +29,7 @@ struct DaemonVictims {
 constexpr DaemonVictims kDaemonVictims[] = {{"who is there", fault::kWhoIsThere},    {"all", fault::kEverybody},
                                             {"the daemon", fault::kDaemon},          {"the commands", fault::kHarness},
                                             {"the supervisors", fault::kSupervisor}, {"the programs", fault::kProgram}};
-constexpr int kMostRepeats = 6;
+constexpr int kMaxRepeats = 6;
 
 class Script {
  public:
@@ -105,14 +105,14 @@ class Script {
     return finished.code >= 0 && finished.code <= most;
   }
   void start_daemon() {
-    for (int tries = 0; tries < kMostRepeats; ++tries) {
+    for (int tries = 0; tries < kMaxRepeats; ++tries) {
       if (succeeds({"daemon", "--background", "--jobs", "1"})) return;
     }
     ADD_FAILURE() << "no daemon starts\n" << log_;
   }
   // `most`: the exit codes up to this one are a success.
   void request(const std::vector<std::string>& arguments, int most = kDone) {
-    for (int tries = 0; tries < kMostRepeats; ++tries) {
+    for (int tries = 0; tries < kMaxRepeats; ++tries) {
       if (succeeds(arguments, most)) return;
       start_daemon();
     }

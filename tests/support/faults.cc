@@ -69,7 +69,7 @@ void Faults::keep_shadow(const fs::path& folder) {
 
 int Faults::alive() const {
   int count = 0;
-  for (int i = 0; i < std::min(plan_->processes.load(), FaultPlan::kMostProcesses); ++i) {
+  for (int i = 0; i < std::min(plan_->processes.load(), FaultPlan::kMaxProcesses); ++i) {
     const FaultPlan::Process& entry = plan_->process[i];
     count += ProcessName{entry.pid, entry.start_ticks, boot_id()}.is_alive();
   }
@@ -77,7 +77,7 @@ int Faults::alive() const {
 }
 
 void Faults::kill_all() const {
-  for (int i = 0; i < std::min(plan_->processes.load(), FaultPlan::kMostProcesses); ++i) {
+  for (int i = 0; i < std::min(plan_->processes.load(), FaultPlan::kMaxProcesses); ++i) {
     const FaultPlan::Process& entry = plan_->process[i];
     if (ProcessName{entry.pid, entry.start_ticks, boot_id()}.is_alive()) ::kill(entry.pid, SIGKILL);
   }

@@ -801,7 +801,7 @@ TEST_P(BestTokensKernel, TakesMinusInfinityAndWhatIsNoNumber) {
 }
 
 TEST_P(BestTokensKernel, RefusesCountsThatItHasNoRoomFor) {
-  for (const int64_t count : {int64_t{0}, kMostBestTokens + 1}) {
+  for (const int64_t count : {int64_t{0}, kMaxBestTokens + 1}) {
     EXPECT_THROW(backend()->float_kernels->best_tokens({.rows = 1, .vocab_size = 1, .count = count}, nullptr),
                  std::invalid_argument);
   }

@@ -212,7 +212,7 @@ TEST_P(SimulatedSharing, IsNearTheBestNumberAndNeverWorseThanOneRun) {
           searches += asked.searching;
           if (!asked.searching) answer = asked;
         });
-        EXPECT_LE(searches, static_cast<size_t>(most) * Sharing::kMostObservations);
+        EXPECT_LE(searches, static_cast<size_t>(most) * Sharing::kMaxObservations);
         EXPECT_GE(model.sum(answer.runs), model.sum(1) * (1 - tolerance)) << answer.why;
         EXPECT_GE(model.sum(answer.runs), best * (0.95 - tolerance)) << answer.why;
         EXPECT_THAT(answer.why, HasSubstr(fmt::format("{} per GPU", answer.runs)));

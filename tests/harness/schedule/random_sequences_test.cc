@@ -56,7 +56,7 @@ constexpr int kCores = 2;
 constexpr const char* kGpu = "GPU-a";
 constexpr const char* kGridText = "title = \"a random sequence\"\n";
 constexpr double kStallSeconds = 1800;
-constexpr double kLongestDelay = 60;  // seconds; of the next attempt after a quick end
+constexpr double kMaxDelay = 60;  // seconds; of the next attempt after a quick end
 
 std::string settings_of(size_t run) { return fmt::format("n = {}\n", run); }
 const std::string& id_of_run(size_t run) {
@@ -307,7 +307,7 @@ class Model {
   void end(size_t run, const Process& process, End how, bool watched) {
     ModelRun& it = runs[run];
     const std::optional<RunState> then = std::exchange(it.then, std::nullopt);
-    it.starts_by = now + kLongestDelay;
+    it.starts_by = now + kMaxDelay;
     if (process.attempt == 0) {
       it.failure = FailureClass::kLost;
       become(run, RunState::kQueued);

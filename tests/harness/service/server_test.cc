@@ -122,7 +122,7 @@ TEST_F(ServerTest, ARequestWithoutAnEndIsDropped) {
 
 TEST_F(ServerTest, ARequestThatIsTooLongIsRefused) {
   test::Connection raw(path_);
-  std::thread writer([&] { raw.send(std::string(kLongestLine + 4096, 'x')); });
+  std::thread writer([&] { raw.send(std::string(kMaxLineLength + 4096, 'x')); });
   EXPECT_THAT(raw.hear(), testing::AnyOf(HasSubstr("too long"), testing::IsEmpty()));
   writer.join();
   EXPECT_EQ(status().at("verb"), "status");
