@@ -11,7 +11,7 @@ namespace {
 // In the order of the enumerators.
 constexpr auto kVerbs =
     std::to_array<std::string_view>({"status", "submit", "retry", "pause", "resume", "cancel", "hold", "release",
-                                     "priority", "forget", "record_resume_checks", "why", "stop"});
+                                     "priority", "forget", "why", "stop"});
 
 // Ids are names of folders: nothing that leads out of the workspace.
 bool is_name(const std::string& text) {

@@ -16,19 +16,18 @@
 namespace tearless::harness {
 
 enum class Verb {
-  kStatus,              // ServiceFacts
-  kSubmit,              // sweeps: their folders are written; the service adds them
-  kRetry,               // sweeps: as kSubmit, with their failed runs; runs: queued again
-  kPause,               // sweeps: running attempts stop with a checkpoint
-  kResume,              // sweeps
-  kCancel,              // sweeps, runs
-  kHold,                // runs
-  kRelease,             // runs
-  kPriority,            // sweeps, priority
-  kForget,              // sweeps, keep_results: removed from the database; their folders to forgotten/
-  kRecordResumeChecks,  // runs: their resume.json was written
-  kWhy,                 // runs: why they wait
-  kStop                 // the service ends; `now`: its attempts stop too, else they continue under their supervisors
+  kStatus,    // ServiceFacts
+  kSubmit,    // sweeps: their folders are written; the service adds them
+  kRetry,     // sweeps: as kSubmit, with their failed runs; runs: queued again
+  kPause,     // sweeps: running attempts stop with a checkpoint
+  kResume,    // sweeps
+  kCancel,    // sweeps, runs
+  kHold,      // runs
+  kRelease,   // runs
+  kPriority,  // sweeps, priority
+  kForget,    // sweeps, keep_results: removed from the database; their folders to forgotten/
+  kWhy,       // runs: why they wait
+  kStop       // the service ends; `now`: its attempts stop too, else they continue under their supervisors
 };
 
 struct Request {

@@ -234,7 +234,6 @@ json Service::carry_out(const Request& request) {
         break;
       case Verb::kHold:
       case Verb::kRelease:
-      case Verb::kRecordResumeChecks:
       case Verb::kStatus:
       case Verb::kWhy:
       case Verb::kStop:
@@ -265,13 +264,6 @@ json Service::carry_out(const Request& request) {
       break;
     case Verb::kRetry:
       each_run(&Scheduler::retry);
-      break;
-    case Verb::kRecordResumeChecks:
-      for (const std::string& id : request.runs) {
-        const bool is_known = store_.run(id).has_value();
-        if (is_known) record_resume_check(store_, workspace_, id);
-        (is_known ? done : refused).push_back(id);
-      }
       break;
     case Verb::kSubmit:
     case Verb::kPause:

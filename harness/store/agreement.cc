@@ -49,6 +49,7 @@ RunResult checked_result(const Store& store, const Workspace& workspace, const s
   RunResult result = store.result_of(id, numerics_now);
   const RunDirectory run = workspace.run(id);
   if (!fs::exists(run.root())) return result;
+  result.resume = read_resume_check(run);
   if (has_ended_well(result)) {
     const std::string difference = difference_from_folder(run, result);
     if (difference.empty()) return result;

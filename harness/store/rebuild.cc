@@ -73,11 +73,6 @@ void restore_run(Store& store, const Workspace& workspace, const std::string& id
   const bool finished = verdict.state != RunState::kFailed || verdict.failure == FailureClass::kSettings;
   store.move(id, RunState::kRunning, finished ? verdict.state : RunState::kQueued, verdict.failure, verdict.reason,
              verdict.step);
-  try {
-    record_resume_check(store, workspace, id);
-  } catch (const UserError& damaged) {  // the result does not depend on it
-    passed_over.emplace_back(damaged.what());
-  }
 }
 
 }  // namespace

@@ -34,8 +34,4 @@ void record_end(Store& store, const Workspace& workspace, const std::string& id,
   });
 }
 
-void record_resume_check(Store& store, const Workspace& workspace, const std::string& id) {
-  if (const auto check = read_resume_check(workspace.run(id))) store.put_resume_check(id, *check);
-}
-
 }  // namespace tearless::harness

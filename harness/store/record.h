@@ -1,4 +1,4 @@
-// Copies what a run directory holds (attempts, metrics, scores, resume checks) into the store.
+// Copies what a run directory holds (attempts, metrics, scores) into the store.
 #pragma once
 
 #include <string>
@@ -21,8 +21,5 @@ void record_start(Store& store, const Workspace& workspace, const std::string& i
 /// from the beginning: a resumed run truncates it and may write other lines at the same byte offsets.
 void record_end(Store& store, const Workspace& workspace, const std::string& id, int64_t attempt,
                 const Verdict& verdict);
-
-/// Records resume.json, if the run has one. UserError if it is damaged.
-void record_resume_check(Store& store, const Workspace& workspace, const std::string& id);
 
 }  // namespace tearless::harness

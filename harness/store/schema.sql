@@ -71,11 +71,6 @@ CREATE TABLE scores (
   PRIMARY KEY (run, name)
 ) STRICT, WITHOUT ROWID;
 
-CREATE TABLE resume_checks (                 -- the newest outcome of `tearless verify-resume` of each run
-  run    INTEGER PRIMARY KEY REFERENCES runs (number) ON DELETE CASCADE,
-  record TEXT NOT NULL                       -- sealed JSON: resume.json of the run directory
-) STRICT;
-
 CREATE TABLE sweeps (
   id           TEXT PRIMARY KEY,
   title        TEXT NOT NULL,
@@ -122,11 +117,6 @@ CREATE VIEW metrics_view AS
 
 CREATE VIEW scores_view AS
   SELECT runs.id AS run, name, value FROM scores JOIN runs ON runs.number = scores.run;
-
-CREATE VIEW resume_checks_view AS
-  SELECT runs.id AS run, json_extract(record, '$.outcome') AS outcome, json_array_length(record, '$.stops') AS stops,
-         json_extract(record, '$.settings') AS settings, json_extract(record, '$.verified_at') AS verified_at, record
-  FROM resume_checks JOIN runs ON runs.number = resume_checks.run;
 
 CREATE VIEW sweeps_view AS
   SELECT id, title, grid_file, submitted_at, (SELECT count(*) FROM sweep_runs WHERE sweep = sweeps.id) AS runs,

@@ -230,7 +230,6 @@ RunResult Store::result_of(const std::string& id, std::optional<int64_t> numeric
   if (record->state == RunState::kDiverged) result.diverged_step = record->step.value_or(0);
 
   result.scores = scores_of(id);
-  result.resume = resume_check_of(id);
 
   std::optional<int64_t> oldest;
   int64_t checkpoint = 0;
@@ -469,14 +468,6 @@ std::map<std::string, double> Store::scores_of(const std::string& id) const {
   std::map<std::string, double> scores;
   while (row.executeStep()) scores[row.getColumn(0).getString()] = row.getColumn(1).getDouble();
   return scores;
-}
-
-std::optional<ResumeCheck> Store::resume_check_of(const std::string& id) const {
-  Question row(*statements_, "SELECT record FROM resume_checks JOIN runs ON runs.number = run WHERE id = ?");
-  row.bind(1, id);
-  if (!row.executeStep()) return std::nullopt;
-  return understood(row.getColumn(0),
-                    [](const std::string& text) { return resume_check_from(unsealed(text).value()); });
 }
 
 std::vector<MetricLine> Store::metrics_of(const std::string& id) const {

@@ -17,7 +17,6 @@
 #include "base/lock_file.h"
 #include "harness/runs/attempt_files.h"
 #include "harness/runs/input_files.h"
-#include "harness/runs/resume_check.h"
 #include "harness/runs/run_result.h"
 #include "harness/runs/states.h"
 #include "harness/runs/workspace.h"
@@ -213,9 +212,6 @@ class Store {
   /// The stored scores, without checking is_as_recorded().
   std::map<std::string, double> scores_of(const std::string& id) const;
 
-  /// The newest outcome of `tearless verify-resume`, if there is one.
-  std::optional<ResumeCheck> resume_check_of(const std::string& id) const;
-
   /// All recorded lines of metrics.jsonl, in the order of the file.
   std::vector<MetricLine> metrics_of(const std::string& id) const;
 
@@ -262,12 +258,10 @@ class Store {
   /// Adds a run as queued or waiting_data. For a known run, fills in values that were unknown, and replaces those that
   /// are not part of its id: local, data, device and threads.
   void put_run(const RunRequest& run);
-  /// Deletes the attempts, metrics, scores and resume check of a run whose folder was deleted.
+  /// Deletes the attempts, metrics and scores of a run whose folder was deleted.
   void forget_attempts(const std::string& id);
   void put_attempt(const std::string& id, const AttemptRecord& attempt);  ///< replaces the attempt of that number
   void put_scores(const std::string& id, const std::map<std::string, double>& scores);  ///< replaces all scores
-
-  void put_resume_check(const std::string& id, const ResumeCheck& check);  ///< replaces an older one
 
   void put_shape(const std::string& shape, const nlohmann::json& learnt);  ///< replaces what was known
 

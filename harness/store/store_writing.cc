@@ -234,9 +234,9 @@ void Store::requeue(const std::string& id, const std::string& reason) {
 void Store::forget_attempts(const std::string& id) {
   in_transaction([&] {
     const int64_t number = run_number(id);
-    for (const char* sql : {"DELETE FROM attempts WHERE run = ?", "DELETE FROM metrics WHERE run = ?",
-                            "DELETE FROM scores WHERE run = ?", "DELETE FROM resume_checks WHERE run = ?",
-                            "UPDATE runs SET tries_from = 0, metrics_bytes = 0 WHERE number = ?"}) {
+    for (const char* sql :
+         {"DELETE FROM attempts WHERE run = ?", "DELETE FROM metrics WHERE run = ?", "DELETE FROM scores WHERE run = ?",
+          "UPDATE runs SET tries_from = 0, metrics_bytes = 0 WHERE number = ?"}) {
       Statement forget(*statements_, sql);
       forget.bind(1, number);
       forget.exec();
@@ -300,15 +300,6 @@ void Store::put_scores(const std::string& id, const std::map<std::string, double
     row.exec();
     row.reset();
   }
-}
-
-void Store::put_resume_check(const std::string& id, const ResumeCheck& check) {
-  in_transaction([&] {
-    Statement row(*statements_, "INSERT OR REPLACE INTO resume_checks (run, record) VALUES (?, ?)");
-    row.bind(1, run_number(id));
-    row.bind(2, sealed(to_json(check)));  // tables print it
-    row.exec();
-  });
 }
 
 int64_t Store::metrics_bytes(const std::string& id) const {

@@ -210,31 +210,6 @@ TEST_F(StoreTest, AddsUpWhatTheAttemptsOfASweepHaveLost) {
   EXPECT_FALSE(attempts.at(2).lost);
 }
 
-TEST_F(StoreTest, KeepsTheNewestResumeCheckAsLongAsTheAttempts) {
-  store_->put_run(request("a"));
-  EXPECT_FALSE(store_->result_of("a").resume);
-  for (const int64_t seed : {7, 8}) {
-    store_->put_resume_check("a", {.verified_at = "2026-01-31T12:00:00Z",
-                                   .program = "programs/89abcdef/engine",
-                                   .version = "1",
-                                   .seed = seed,
-                                   .stops_requested = 2,
-                                   .stops = {{.update = 3}, {.update = 9, .kill = true, .resumed_from = 6}},
-                                   .settings = {"x=1"},
-                                   .trained_twice = true,
-                                   .differences = {{.file = "scores.json", .line = 4}}});
-  }
-  const ResumeCheck read = store_->result_of("a").resume.value();
-  EXPECT_EQ(sentence_of(read),
-            "DIFFERENT after 2 stops (SIGTERM at update 3, SIGKILL at 9; seed 8) in scores.json from line 4, with x=1");
-  EXPECT_EQ(read.stops.at(1).resumed_from, 6);
-  SQLite::Database(workspace_.database().string(), SQLite::OPEN_READWRITE)
-      .exec("UPDATE resume_checks SET record = replace(record, 'scores.json', 'scores.jsom')");
-  EXPECT_THAT(error_of([&] { store_->result_of("a"); }), testing::HasSubstr("which is not a valid value"));
-  store_->forget_attempts("a");
-  EXPECT_FALSE(store_->result_of("a").resume);
-}
-
 TEST_F(StoreTest, KeepsASweepInTheGridsOrderWithItsCoordinates) {
   store_->submit(sweep("s", {request("bb"), request("aa"), request("bb")}));
   const std::vector<RunRecord> runs = store_->runs_of("s");
