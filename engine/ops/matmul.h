@@ -34,8 +34,8 @@ MatmulLibrary matmul_library_for(const Processor& processor, bool openblas_is_th
 /// UserError where OpenBLAS is asked for and cannot be used here. Not thread-safe.
 void use_matmul_library(std::optional<MatmulLibrary> library);
 
-/// Whether matmul() (linear.h) of fp32 matrices on the processor rounds its operands and its result to bf16, with sums in
-/// fp32. UserError where the processor has no instructions for it. Not thread-safe.
+/// Whether matmul() (linear.h) of fp32 matrices on the processor rounds its operands and its result to bf16, with sums
+/// in fp32. UserError where the processor has no instructions for it. Not thread-safe.
 void use_bf16_matmuls(bool yes);
 bool uses_bf16_matmuls();
 

@@ -1,5 +1,6 @@
 // The file attempts/<n>/phase: what an attempt is doing, in one word. People read it, and the harness does: an
-// attempt that is silent for unusually long while it trains is stopped (docs/run_directory.md). No result depends on it.
+// attempt that is silent for unusually long while it trains is stopped (docs/run_directory.md). No result depends on
+// it.
 #pragma once
 
 #include <cstdint>

@@ -9,9 +9,8 @@ using nlohmann::json;
 namespace {
 
 // In the order of the enumerators.
-constexpr auto kVerbs =
-    std::to_array<std::string_view>({"status", "submit", "retry", "pause", "resume", "cancel", "hold", "release",
-                                     "priority", "forget", "why", "stop"});
+constexpr auto kVerbs = std::to_array<std::string_view>(
+    {"status", "submit", "retry", "pause", "resume", "cancel", "hold", "release", "priority", "forget", "why", "stop"});
 
 // Ids are names of folders: nothing that leads out of the workspace.
 bool is_name(const std::string& text) {
