@@ -6,8 +6,7 @@
 //      runs of the same files, of which none needs an attempt to learn the same;
 //   2. this class looks at the files now and then, at their stamps and not at their bytes;
 //   3. once they are other than those that the program refused, and nobody writes to them any more, the scheduler
-//   queues
-//      the runs again.
+//      queues the runs again.
 // So the files are read once for each change of them, however long they are missing. What is known here ends with the
 // process: the next service tries these runs once.
 #pragma once
