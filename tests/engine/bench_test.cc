@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/run_directory.h"
+#include "engine/ops/matmul.h"
 #include "tests/support/paths.h"
 #include "tests/support/process.h"
 
@@ -129,6 +130,19 @@ TEST_F(BenchCommand, RunsTheChosenKernels) {
       bench("tiny.toml", {"--vocabulary", "50", "--updates", "1", "--instructions", "x86-64-v2", "--json"});
   ASSERT_EQ(finished.code, 0) << finished.errors;
   EXPECT_EQ(json::parse(finished.output).at("instructions"), "x86-64-v2");
+}
+
+TEST_F(BenchCommand, InBf16MultipliesByOneDnnOrSaysWhatTheProcessorLacks) {
+  const test::Finished finished = bench("tiny.toml", {"--vocabulary", "50", "--updates", "1", "--bf16", "--json"});
+  if (!this_processor().bf16) {
+    EXPECT_EQ(finished.code, kExitSettingsRefused);
+    EXPECT_THAT(finished.errors, HasSubstr("needs a processor with AVX512_BF16 instructions"));
+    return;
+  }
+  ASSERT_EQ(finished.code, 0) << finished.errors;
+  const json answer = json::parse(finished.output);
+  EXPECT_THAT(answer.at("matmul").get<std::string>(), testing::MatchesRegex("oneDNN [0-9.]+ bf16"));
+  EXPECT_TRUE(answer.at("peak_operations_per_second").is_null()) << "the peak is that of fp32";
 }
 
 TEST_F(BenchCommand, ReportsBadInput) {
