@@ -17,8 +17,8 @@ constexpr size_t kVersionAt = 60;  // of user_version in SQLite's header, four b
 int format_of_database(const fs::path& file) {
   std::array<char, kVersionAt + 4> header{};
   std::ifstream in(file, std::ios::binary);
-  if (!in.read(header.data(), header.size()) || !std::string_view(header.data()).starts_with("SQLite format 3"))
-    return 0;
+  if (!in.read(header.data(), header.size())) return 0;
+  if (!std::string_view(header.data(), header.size()).starts_with("SQLite format 3")) return 0;
   uint32_t version = 0;
   for (size_t at = kVersionAt; at < header.size(); ++at) version = version << 8 | static_cast<uint8_t>(header[at]);
   return static_cast<int>(version);
