@@ -17,13 +17,16 @@ Action command_supervise(CLI::App& app, const Globals& globals) {
     std::string run;
     std::string stamp = "{}";
     int grace_seconds = 30;
-    int parent = 0;
+    int launcher = 0;
+    bool ends_with_launcher = false;
   };
   const auto options = std::make_shared<Options>();
   app.add_option("run", options->run, "the run directory")->required();
   app.add_option("--stamp", options->stamp, "JSON fields for start.json");
   app.add_option("--grace", options->grace_seconds, "seconds between SIGTERM and SIGKILL")->check(whole_number_from(0));
-  app.add_option("--parent", options->parent, "end with this process, the parent")->check(whole_number_from(0));
+  app.add_option("--launcher", options->launcher, "the parent process: once it has ended, nothing begins")
+      ->check(whole_number_from(0));
+  app.add_flag("--ends-with-launcher", options->ends_with_launcher, "end when the parent ends");
   return [options, &globals]() -> int {
     const nlohmann::json stamp = nlohmann::json::parse(options->stamp, nullptr, /*allow_exceptions=*/false);
     if (!stamp.is_object()) fail("--stamp is not a JSON object: {}", options->stamp);
@@ -32,7 +35,8 @@ Action command_supervise(CLI::App& app, const Globals& globals) {
                         .program = globals.engine,
                         .stamp = stamp,
                         .grace_seconds = options->grace_seconds,
-                        .parent = options->parent});
+                        .launcher = options->launcher,
+                        .ends_with_launcher = options->ends_with_launcher});
     } catch (const UserError& error) {
       std::fprintf(stderr, "tearless supervise: %s\n", error.what());
       return kNotRecorded;

@@ -62,13 +62,12 @@ void LocalLauncher::start(const Launch& launch) {
   if (!launch.cores.empty()) stamp["cores"] = launch.cores;
   SpawnRequest request{
       .arguments = {tearless_.string(), "supervise", launch.folder.string(), "--engine", launch.program.path.string(),
-                    "--stamp", stamp.dump(), "--grace", std::to_string(launch.program.grace_seconds)},
+                    "--stamp", stamp.dump(), "--grace", std::to_string(launch.program.grace_seconds), "--launcher",
+                    std::to_string(::getpid())},
       .environment = {},
       .blocked_signals = {SIGTERM, SIGINT, SIGHUP, kStallSignal},  // until the supervisor is ready to handle them
       .own_session = true};
-  if (launch.ends_with_launcher) {
-    request.arguments.insert(request.arguments.end(), {"--parent", std::to_string(::getpid())});
-  }
+  if (launch.ends_with_launcher) request.arguments.push_back("--ends-with-launcher");
   if (!launch.cuda_device.empty()) request.environment.emplace_back("CUDA_VISIBLE_DEVICES", launch.cuda_device);
   watch_process(launch.id,
                 {.pid = spawn(request), .folder = launch.folder, .pidfd = nullptr, .timer = nullptr, .stop = {}});

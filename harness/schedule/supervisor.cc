@@ -165,13 +165,13 @@ int supervise(const Supervision& supervision) {
   const sigset_t signals = watched_signals();
   ::sigprocmask(SIG_BLOCK, &signals, nullptr);  // a signal must not end this process before exit.json is written
 
-  if (supervision.parent != 0) {
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (::getppid() != supervision.parent) return kNoAttempt;  // it ended before prctl
-  }
+  if (supervision.ends_with_launcher) ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   const RunDirectory run(fs::absolute(supervision.run));
   std::optional<LockFile> lock = claim(run);
   if (!lock) return kNoAttempt;
+  // The next service finds an attempt by its lock. One that had no lock when its service ended is queued again, or
+  // cancelled, and must not begin.
+  if (supervision.launcher != 0 && ::getppid() != supervision.launcher) return kNoAttempt;
   lock->share_with_children();
   const int64_t number = run.make_attempt();
   const fs::path attempt = run.attempt(number);

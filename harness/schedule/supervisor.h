@@ -13,7 +13,7 @@ namespace tearless::harness {
 /// Exit codes of `tearless supervise`. The training program's exit code is in exit.json.
 enum SupervisorExit : int {
   kSupervised = 0,    // the attempt has ended and exit.json is written
-  kNoAttempt = 69,    // another process works on this run
+  kNoAttempt = 69,    // another process works on this run, or the launcher has ended
   kNotRecorded = 70,  // start.json or exit.json could not be written: a full disk, a read-only folder
 };
 
@@ -25,11 +25,12 @@ struct Supervision {
   std::filesystem::path program;  // the training program
   nlohmann::json stamp;           // fields for start.json: device, program, version, numerics, cores
   int grace_seconds = 30;         // between SIGTERM and SIGKILL
-  pid_t parent = 0;  // the attempt is killed when this process, our parent, ends; 0: it outlives its parent
+  pid_t launcher = 0;             // our parent; 0: started by hand
+  bool ends_with_launcher = false;
 };
 
 /// Runs one attempt:
-///   1. takes the run's lock (if it is held, returns kNoAttempt);
+///   1. takes the run's lock (if it is held, or the launcher ended before it was taken, returns kNoAttempt);
 ///   2. makes attempts/<n> and writes start.json;
 ///   3. runs `PROGRAM train DIR` to its end, with its output in log.txt. The program inherits the lock;
 ///   4. writes exit.json.

@@ -149,7 +149,12 @@ class Verification {
            .todo = rerun(run.id()),
            .result_at_stake = known && has_result(known->state)});
     };
-    if (!fs::exists(run.settings())) return blame_folder("its folder has no run.toml");
+    if (!fs::exists(run.settings())) {
+      // A kill before the first attempt leaves an empty folder.
+      const bool has_begun = run.newest_attempt() > 0 || fs::exists(run.done());
+      if (has_begun || !known || has_result(known->state)) blame_folder("its folder has no run.toml");
+      return;
+    }
     const std::optional<Verdict> done = verdict_of_done(run);
     if (done && done->state == RunState::kFailed) {
       blame_folder(done->reason);

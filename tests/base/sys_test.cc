@@ -143,7 +143,7 @@ TEST(SystemCalls, AStartedProcessThatHasNotReadThePlanDiesWithEverybody) {
       },
       testing::KilledBySignal(SIGKILL), "");
   EXPECT_EQ(faults.plan().processes, 2);
-  EXPECT_TRUE(test::eventually([&] { return faults.alive() == 0; }));
+  EXPECT_TRUE(test::eventually([&] { return faults.alive().empty(); }));
 }
 
 }  // namespace

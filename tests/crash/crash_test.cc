@@ -52,7 +52,8 @@ bool try_one(Engine engine, const Trial& trial) {
     for (const std::string& outcome : outcomes)
       EXPECT_FALSE(is_charged(outcome)) << where << ": " << run << " " << outcome;
   }
-  EXPECT_TRUE(test::eventually([&] { return faults.alive() == 0; })) << where << ": something is left alive";
+  test::eventually([&] { return faults.alive().empty(); });
+  EXPECT_THAT(faults.alive(), testing::IsEmpty()) << where;
   faults.kill_all();
   return faults.hits() > 0;
 }

@@ -7,6 +7,7 @@
 // exactly one result and no failed try, the cancelled sweep no result; no process may be alive, and `tearless verify`
 // must find nothing.
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -65,7 +66,8 @@ class Script {
 
   void check(const std::string& where) {
     request({"cancel", "other.toml"});  // again, and without a daemon: returns when its run has stopped
-    EXPECT_TRUE(test::eventually([&] { return faults_.alive() == 0; })) << where << ": something is left alive";
+    test::eventually([&] { return faults_.alive().empty(); });
+    EXPECT_THAT(faults_.alive(), testing::IsEmpty()) << where;
     Result result = sweep_.result();
     for (const std::string& id : runs_of("other.toml", harness::RunState::kCancelled, where)) {
       std::erase_if(result.files, [&](const auto& file) { return file.first.starts_with(id); });

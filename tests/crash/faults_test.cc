@@ -1,6 +1,7 @@
 // Calls that fail: each kind of call, at each point, once or for as long as the first command lasts (a full disk).
 // Nothing may be lost and no attempt may count as a try. When the disk has space again, the same command must end with
 // the same bytes.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -50,7 +51,8 @@ bool try_one(Engine engine, const Failing& failing, int64_t call) {
   faults.plan().roles = roles_of(engine);
   faults.fail(failing.kinds, failing.error, call, failing.for_good ? std::numeric_limits<int64_t>::max() : call);
   const test::Finished first = sweep.run(&faults, {"--jobs", "1"});
-  EXPECT_TRUE(test::eventually([&] { return faults.alive() == 0; })) << where << ": something is left alive";
+  test::eventually([&] { return faults.alive().empty(); });
+  EXPECT_THAT(faults.alive(), testing::IsEmpty()) << where;
   faults.kill_all();
   sweep.run_to_the_end(2);
   EXPECT_EQ(difference(sweep.result(), undisturbed(engine)), "") << where << "\n" << first.output << first.errors;

@@ -1,6 +1,7 @@
 // Power cuts: all processes end at once, and only synced names and bytes are left of the files (base/fault.h copies
 // them to a shadow folder). The same command, run again, must end with the same bytes and must not train again what was
 // reported as done.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -40,7 +41,8 @@ bool try_one(Engine engine, int64_t point) {
   faults.keep_shadow(shadow);
   faults.kill_at(point, fault::kEverybody);
   const test::Finished first = sweep.run(&faults, {"--jobs", "1"});
-  EXPECT_TRUE(test::eventually([&] { return faults.alive() == 0; })) << where;
+  test::eventually([&] { return faults.alive().empty(); });
+  EXPECT_THAT(faults.alive(), testing::IsEmpty()) << where;
   for (const fs::path& folder : {sweep.workspace(), sweep.cache()}) {
     if (!fs::exists(folder)) continue;
     const fs::path before = folder.string() + ".before";

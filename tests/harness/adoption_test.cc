@@ -26,7 +26,7 @@ class AdoptionTest : public ServedRunTest {
   }
 
   // Leaves a service that has taken over, and a supervisor that has stopped before its first call of `kind` (a
-  // fault::Kind): of making its attempt's folder, or of writing start.json.
+  // fault::Kind): of taking the run's lock, of making its attempt's folder, or of writing start.json.
   void restart_the_service_before(fault::Kind kind) {
     test::Faults faults(folder_.path());
     faults.plan().kinds = kind;
@@ -46,9 +46,7 @@ class AdoptionTest : public ServedRunTest {
     }
     ASSERT_GT(supervisor_, 0);
     ASSERT_TRUE(test::eventually([&] { return !LockFile::is_held(folder_ / "results"); }));
-    ASSERT_TRUE(LockFile::is_held(runs().at(0).lock()));
     ok({"daemon", "--background"});
-    EXPECT_THAT(log(), HasSubstr("adopted"));
   }
   ~AdoptionTest() override {
     if (supervisor_ > 0) ::kill(supervisor_, SIGKILL);
@@ -73,8 +71,20 @@ class AdoptionTest : public ServedRunTest {
   pid_t supervisor_ = 0;
 };
 
+TEST_F(AdoptionTest, ASupervisorThatHadNoLockWhenItsServiceDiedNeverBegins) {
+  restart_the_service_before(fault::kLock);
+  ASSERT_TRUE(test::eventually([&] { return attempts() == 1; }));  // of the second service
+  ok({"cancel", "all"});
+  ASSERT_TRUE(test::eventually([&] { return state() == "cancelled"; }));
+  ::kill(supervisor_, SIGCONT);
+  ASSERT_TRUE(test::eventually([&] { return ::kill(supervisor_, 0) != 0; }));
+  EXPECT_EQ(attempts(), 1);
+  EXPECT_EQ(outcomes(), "1 stopped");
+}
+
 TEST_F(AdoptionTest, ASupervisorThatHasOnlyItsLockIsNeitherDoubledNorKilled) {
   restart_the_service_before(fault::kMakeFolder);
+  EXPECT_THAT(log(), HasSubstr("adopted"));
   std::this_thread::sleep_for(std::chrono::milliseconds(1500));  // the service looks again, and finds no attempt yet
   EXPECT_EQ(attempts(), 0);
   EXPECT_EQ(state(), "running");
@@ -105,6 +115,20 @@ TEST_F(AdoptionTest, ASupervisorThatIsKilledBeforeItHasBegunIsReplacedAndNoAttem
   ok({"wait", "all"});
   EXPECT_EQ(outcomes(), "2 done");
   EXPECT_EQ(results(), undisturbed());
+}
+
+TEST_F(AdoptionTest, TheFolderOfARunThatAKillLeftWithoutItsSettingsIsNoDamage) {
+  const std::string grid = test::read_text(folder_ / "grid.toml");
+  test::write_text(folder_ / "grid.toml", std::regex_replace(grid, std::regex("\"a\""), "\"a\", \"b\""));
+  ok({"daemon", "--background", "--jobs", "1"});
+  ok({"submit", "grid.toml"});
+  ok({"cancel", "all"});
+  const std::string second = rows("SELECT run FROM sweep_runs_view WHERE place = 1").at(0).at("run");
+  const RunDirectory run(folder_ / "results/runs" / second);
+  fs::create_directories(run.root());
+  EXPECT_EQ(tearless({"verify"}).code, 0);
+  fs::create_directories(run.attempt(1));
+  EXPECT_THAT(tearless({"verify"}).output, HasSubstr("its folder has no run.toml"));
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "tests/support/faults.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -12,6 +13,7 @@
 #include <stdexcept>
 
 #include "base/process_name.h"
+#include "tests/support/paths.h"
 
 namespace tearless::test {
 namespace fs = std::filesystem;
@@ -67,13 +69,16 @@ void Faults::keep_shadow(const fs::path& folder) {
   std::copy(name.begin(), name.end(), plan_->shadow);
 }
 
-int Faults::alive() const {
-  int count = 0;
+std::vector<std::string> Faults::alive() const {
+  std::vector<std::string> processes;
   for (int i = 0; i < std::min(plan_->processes.load(), FaultPlan::kMaxProcesses); ++i) {
     const FaultPlan::Process& entry = plan_->process[i];
-    count += ProcessName{entry.pid, entry.start_ticks, boot_id()}.is_alive();
+    if (!ProcessName{entry.pid, entry.start_ticks, boot_id()}.is_alive()) continue;
+    std::string command = read_text(fmt::format("/proc/{}/cmdline", entry.pid.load()));
+    std::replace(command.begin(), command.end(), '\0', ' ');
+    processes.push_back(fmt::format("{} {}", entry.pid.load(), command));
   }
-  return count;
+  return processes;
 }
 
 void Faults::kill_all() const {

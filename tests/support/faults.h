@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "base/fault.h"
 
@@ -37,8 +38,8 @@ class Faults {
 
   int64_t points() const { return plan_->points; }
   int64_t hits() const { return plan_->hits; }
-  /// Processes that have acted by the plan and are still there.
-  int alive() const;
+  /// Processes that have acted by the plan and are still there, "PID COMMAND" each.
+  std::vector<std::string> alive() const;
   void kill_all() const;
 
  private:
