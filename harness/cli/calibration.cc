@@ -24,11 +24,11 @@ std::vector<Timing> calibrations_in(const Workspace& workspace) {
   }
 }
 
-std::set<std::string> timed_shapes(const Workspace& workspace) {
-  std::set<std::string> shapes;
-  for (const Timing& run : timings_in(workspace)) shapes.insert(run.shape);
-  for (const Timing& run : calibrations_in(workspace)) shapes.insert(run.shape);
-  return shapes;
+std::set<std::string> timed_classes(const Workspace& workspace) {
+  std::set<std::string> classes;
+  for (const Timing& run : timings_in(workspace)) classes.insert(run.resource_class);
+  for (const Timing& run : calibrations_in(workspace)) classes.insert(run.resource_class);
+  return classes;
 }
 
 }  // namespace tearless::harness

@@ -14,7 +14,7 @@ namespace tearless::harness {
 /// Of the runs in workspace.smoke() that are done. Empty, with a warning on stderr, if they cannot be read.
 std::vector<Timing> calibrations_in(const Workspace& workspace);
 
-/// The shapes of which a run or a calibration is done.
-std::set<std::string> timed_shapes(const Workspace& workspace);
+/// The resource classes of which a run or a calibration is done.
+std::set<std::string> timed_classes(const Workspace& workspace);
 
 }  // namespace tearless::harness

@@ -29,12 +29,15 @@ void rebuild_if_lost(const Workspace& workspace) {
   for (const std::string& sentence : report.passed_over) notice(fmt::format("skipped: {}", sentence));
 }
 
-nlohmann::json carry_out_here(const Request& request, Store& store, const Workspace& workspace) {
+nlohmann::json carry_out_here(const Request& request, const std::vector<Sweep>& written, Store& store,
+                              const Workspace& workspace) {
   ServiceHost host(store, workspace, {.kind = "command", .devices = {}}, [](const SchedulerEvent&) {});
   Scheduler& scheduler = host.service().scheduler();
   scheduler.start_no_more();
   host.service().begin();
-  const nlohmann::json answer = host.service().answer(request);
+  const auto how = request.verb == Verb::kRetry ? Scheduler::Add::kRetry : Scheduler::Add::kSubmit;
+  for (const Sweep& sweep : written) host.service().submit(sweep, how);
+  const nlohmann::json answer = written.empty() ? host.service().answer(request) : nlohmann::json::object();
   bool in_a_hurry = false;
   host.run([&] { return in_a_hurry || !scheduler.is_stopping_any(); }, [&](int) { in_a_hurry = true; });
   return answer;
@@ -56,10 +59,10 @@ std::unique_ptr<Store> open_unless_served(const Workspace& workspace) {
   }
 }
 
-nlohmann::json carry_out(const Request& request, const Workspace& workspace) {
+nlohmann::json carry_out(const Request& request, const Workspace& workspace, const std::vector<Sweep>& written) {
   while (true) {
     if (const std::unique_ptr<Store> store = open_unless_served(workspace)) {
-      const nlohmann::json answer = carry_out_here(request, *store, workspace);
+      const nlohmann::json answer = carry_out_here(request, written, *store, workspace);
       if (const auto error = answer.find("error"); error != answer.end()) fail("{}", error->get<std::string>());
       return answer;
     }

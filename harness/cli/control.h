@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <vector>
 
 #include "harness/cli/globals.h"
 #include "harness/service/protocol.h"
@@ -11,8 +12,9 @@
 namespace tearless::harness {
 
 /// Has the workspace's service carry out the request. If there is none, this process does it, and starts no attempts:
-/// attempts that it has to stop are waited for. UserError if the request is refused.
-nlohmann::json carry_out(const Request& request, const Workspace& workspace);
+/// attempts that it has to stop are waited for. UserError if the request is refused. `written`: the sweeps of a request
+/// to submit, which this process has written to their folders.
+nlohmann::json carry_out(const Request& request, const Workspace& workspace, const std::vector<Sweep>& written = {});
 
 /// Opens the database for writing, unless the workspace has a service: null then. Waits a moment for a service that is
 /// just starting or ending. Rebuilds a lost database first: otherwise finished runs would be trained again, and running

@@ -20,9 +20,9 @@ constexpr size_t kMaxValueBytes = 24;  // of one value; checksums are longer
 
 using SettingsText = std::map<std::string_view, std::string_view>;  // key → value, as run.toml has them
 
-SettingsText settings_in(std::string_view canonical) {
+SettingsText settings_in(std::string_view text) {
   SettingsText settings;
-  for (const std::string_view line : split_lines(canonical)) {
+  for (const std::string_view line : split_lines(text)) {
     const size_t equals = line.find(" = ");
     if (equals != std::string_view::npos) settings[line.substr(0, equals)] = line.substr(equals + 3);
   }
@@ -60,11 +60,15 @@ std::string difference_between(std::string_view before, std::string_view now) {
 
 }  // namespace
 
-void report_earlier_results(const Store& store, const fs::path& grid_file, const std::vector<AskedRun>& without_result,
+void report_earlier_results(const Store& store, const fs::path& grid_file, const std::vector<Run>& without_result,
                             const Globals& globals) {
-  std::map<std::pair<std::map<std::string, std::string>, int64_t>, std::string_view> open;  // place → settings
-  for (const AskedRun& run : without_result) {
-    if (!run.canonical.empty()) open.emplace(std::pair(run.coordinates, run.seed), run.canonical);
+  // The axes may have been in another order.
+  const auto point_of = [](const Run& run) {
+    return std::pair(std::map(run.coordinates.begin(), run.coordinates.end()), run.seed);
+  };
+  std::map<std::pair<std::map<std::string, std::string>, int64_t>, std::string_view> open;  // point → settings
+  for (const Run& run : without_result) {
+    if (!run.settings.empty()) open.emplace(point_of(run), run.settings);
   }
   if (open.empty()) return;
   for (const Sweep& sweep : store.sweeps()) {  // newest first
@@ -72,9 +76,9 @@ void report_earlier_results(const Store& store, const fs::path& grid_file, const
     std::map<std::string, int64_t> counts;  // difference → number of runs
     for (const RunRecord& run : store.runs_of(sweep.id)) {
       if (run.state != RunState::kDone && run.state != RunState::kDiverged) continue;
-      const auto asked = open.find({run.coordinates, run.seed});
+      const auto asked = open.find(point_of(run));
       if (asked == open.end()) continue;
-      ++counts[difference_between(run.canonical, asked->second)];
+      ++counts[difference_between(run.settings, asked->second)];
       open.erase(asked);
     }
     for (const auto& [difference, count] : counts) {

@@ -4,9 +4,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <map>
-#include <string>
-#include <string_view>
 #include <vector>
 
 #include "harness/cli/globals.h"
@@ -14,17 +11,10 @@
 
 namespace tearless::harness {
 
-/// A run that a grid asks for now.
-struct AskedRun {
-  std::map<std::string, std::string> coordinates;  // axis name → label
-  int64_t seed = 0;
-  std::string_view canonical;  // "" while its data are missing
-};
-
 /// For runs that have no result: compares each with the newest finished run that has the same coordinates and seed in a
 /// sweep of the same grid file. Prints one line on standard error for each difference between their settings: "24
 /// finished runs of this grid differ in decode.beam (1 → 4); tearless table --sweep demo-89abcdef shows them".
 void report_earlier_results(const Store& store, const std::filesystem::path& grid_file,
-                            const std::vector<AskedRun>& without_result, const Globals& globals);
+                            const std::vector<Run>& without_result, const Globals& globals);
 
 }  // namespace tearless::harness

@@ -13,9 +13,9 @@
 namespace tearless::harness {
 namespace {
 
-constexpr int kMaxMeasured = 4;  // runs of a shape whose folders are measured
+constexpr int kMaxMeasured = 4;  // runs of a class whose folders are measured
 
-// Seconds that the runs of a shape took for each update that they might have made.
+// Seconds that the runs of a class took for each update that they might have made.
 struct Pace {
   int64_t runs = 0;
   double sum = 0, squares = 0;
@@ -46,7 +46,7 @@ struct Calibration {
     if (run.evaluations > 0) evaluation = run.evaluation_seconds / static_cast<double>(run.evaluations);
     once = std::max(0.0, run.seconds - run.training_seconds - run.evaluation_seconds);
   }
-  double seconds_of(const UntrainedRun& run) const {
+  double seconds_of(const Run& run) const {
     return once + update * static_cast<double>(run.updates) + evaluation * static_cast<double>(run.evaluations);
   }
 };
@@ -58,28 +58,30 @@ struct Wanted {
 
 }  // namespace
 
-Estimate estimate_of(const std::vector<UntrainedRun>& runs, const std::vector<Timing>& ended,
+Estimate estimate_of(const std::vector<Run>& runs, const std::vector<Timing>& ended,
                      const std::vector<Timing>& calibrations) {
   std::map<std::string, Pace> paces;
   for (const Timing& run : ended) {
-    if (run.updates > 0 && run.seconds > 0) paces[run.shape].add(run.seconds / static_cast<double>(run.updates));
+    if (run.updates > 0 && run.seconds > 0)
+      paces[run.resource_class].add(run.seconds / static_cast<double>(run.updates));
   }
   std::map<std::string, Calibration> calibrated;
-  for (const Timing& run : calibrations) calibrated.insert_or_assign(run.shape, Calibration(run));
+  for (const Timing& run : calibrations) calibrated.insert_or_assign(run.resource_class, Calibration(run));
   Estimate estimate;
-  const auto add = [&](const UntrainedRun& run, double seconds) {
+  const auto add = [&](const Run& run, double seconds) {
     ++estimate.known;
-    (run.device == "cuda" ? estimate.gpu_seconds : estimate.cpu_seconds) +=
-        seconds * (run.device == "cuda" ? 1 : run.threads);
+    const bool on_gpu = run.needs.device == "cuda";
+    (on_gpu ? estimate.gpu_seconds : estimate.cpu_seconds) += seconds * (on_gpu ? 1 : run.needs.threads);
   };
   std::map<std::string, Wanted> wanted;
-  for (const UntrainedRun& run : runs) {
-    const auto pace = run.shape.empty() ? paces.end() : paces.find(run.shape);
+  for (const Run& run : runs) {
+    const std::string& resource_class = run.needs.resource_class;
+    const auto pace = resource_class.empty() ? paces.end() : paces.find(resource_class);
     if (pace == paces.end()) {
-      const auto calibration = run.shape.empty() ? calibrated.end() : calibrated.find(run.shape);
+      const auto calibration = resource_class.empty() ? calibrated.end() : calibrated.find(resource_class);
       if (calibration == calibrated.end()) {
         ++estimate.unknown;
-        estimate.measurable += !run.shape.empty();
+        estimate.measurable += !resource_class.empty();
       } else {
         add(run, calibration->second.seconds_of(run));
         ++estimate.calibrated;
@@ -87,41 +89,41 @@ Estimate estimate_of(const std::vector<UntrainedRun>& runs, const std::vector<Ti
       continue;
     }
     add(run, pace->second.mean() * static_cast<double>(run.updates));
-    Wanted& of_shape = wanted[run.shape];
-    ++of_shape.runs;
-    of_shape.updates += static_cast<double>(run.updates);
-    of_shape.squares += static_cast<double>(run.updates) * static_cast<double>(run.updates);
+    Wanted& of_class = wanted[resource_class];
+    ++of_class.runs;
+    of_class.updates += static_cast<double>(run.updates);
+    of_class.squares += static_cast<double>(run.updates) * static_cast<double>(run.updates);
   }
-  // The variance of the sum: each run differs from the mean of its shape, and that mean is itself measured.
+  // The variance of the sum: each run differs from the mean of its class, and that mean is itself measured.
   double variance = 0, sum = 0;
-  for (const auto& [shape, of_shape] : wanted) {
-    const Pace& pace = paces.at(shape);
+  for (const auto& [resource_class, of_class] : wanted) {
+    const Pace& pace = paces.at(resource_class);
     estimate.ended += pace.runs;
-    sum += pace.mean() * of_shape.updates;
+    sum += pace.mean() * of_class.updates;
     variance +=
-        pace.variance() * (of_shape.squares + of_shape.updates * of_shape.updates / static_cast<double>(pace.runs));
+        pace.variance() * (of_class.squares + of_class.updates * of_class.updates / static_cast<double>(pace.runs));
   }
   if (sum > 0 && estimate.calibrated == 0) estimate.error = 2 * std::sqrt(variance) / sum;
   return estimate;
 }
 
-std::optional<int64_t> disk_estimate(const std::vector<UntrainedRun>& runs, const std::vector<Timing>& ended,
+std::optional<int64_t> disk_estimate(const std::vector<Run>& runs, const std::vector<Timing>& ended,
                                      const std::function<int64_t(const std::string& id)>& bytes_of) {
   struct Size {
     int runs = 0;
     int64_t most = 0;
   };
   std::map<std::string, Size> sizes;
-  for (const UntrainedRun& run : runs) sizes[run.shape];
+  for (const Run& run : runs) sizes[run.needs.resource_class];
   for (const Timing& run : ended) {
-    const auto size = sizes.find(run.shape);
+    const auto size = sizes.find(run.resource_class);
     if (size == sizes.end() || size->second.runs++ >= kMaxMeasured) continue;
     size->second.most = std::max(size->second.most, bytes_of(run.id));
   }
   int64_t bytes = 0;
-  for (const UntrainedRun& run : runs) {
-    const Size& size = sizes.at(run.shape);
-    if (run.shape.empty() || size.runs == 0) return std::nullopt;
+  for (const Run& run : runs) {
+    const Size& size = sizes.at(run.needs.resource_class);
+    if (run.needs.resource_class.empty() || size.runs == 0) return std::nullopt;
     bytes += size.most;
   }
   return bytes;
@@ -147,7 +149,7 @@ std::string estimate_text(const Estimate& estimate, int cores, int gpus) {
     text += fmt::format("; {} by calibration", counted(estimate.calibrated, "run"));
   }
   if (estimate.unknown > 0)
-    text += fmt::format("; without {} of which no like one has ended", counted(estimate.unknown, "run"));
+    text += fmt::format("; not included: {} of shapes that were never timed", counted(estimate.unknown, "run"));
   return text;
 }
 

@@ -31,11 +31,11 @@ void report_unrecorded(const GridState& state, const Globals& globals) {
 
 void report_earlier_results_of(const GridState& state, const Globals& globals) {
   if (!state.store) return;
-  std::vector<AskedRun> not_started;
+  std::vector<Run> not_started;
   for (size_t i = 0; i < state.plan.size(); ++i) {
     const PlannedRun& run = state.plan[i];
     if (state.results[i].state || !run.answer.error.empty()) continue;
-    not_started.push_back({run.coordinates, run.point.seed, run.answer.canonical});
+    not_started.push_back(run.answer.run);
   }
   report_earlier_results(*state.store, state.grid.file, not_started, globals);
 }
@@ -64,7 +64,7 @@ GridState state_of_sweep(const Sweep& sweep, Grid grid, std::unique_ptr<const St
   state.grid = std::move(grid);
   state.store = std::move(store);
   const Only chosen(state.grid, only);
-  for (const RunRequest& run : sweep.runs) {
+  for (const Run& run : sweep.runs) {
     PlannedRun one = planned_run_of(state.grid, sweep, run);
     if (chosen.admits(one.point)) state.plan.push_back(std::move(one));
   }
@@ -73,7 +73,8 @@ GridState state_of_sweep(const Sweep& sweep, Grid grid, std::unique_ptr<const St
       sweep.stamp.contains("numerics") ? std::optional(sweep.stamp.at("numerics").get<int64_t>()) : std::nullopt;
   state.results = results_of(state.plan, state.store.get(), workspace, numerics);
   for (size_t i = 0; i < state.plan.size(); ++i) {
-    if (state.results[i].state == RunState::kWaitingData) state.plan[i].answer.waiting_for = state.results[i].reason;
+    if (state.results[i].state == RunState::kWaitingData)
+      state.plan[i].answer.run.waiting_for = state.results[i].reason;
   }
   const int64_t all = run_count_of(state.grid);
   if (const auto has = static_cast<int64_t>(sweep.runs.size()); has < all) {
@@ -116,17 +117,12 @@ bool was_submitted(const fs::path& grid_file, const Globals& globals) {
 
 }  // namespace
 
-PlannedRun planned_run_of(const Grid& grid, const Sweep& sweep, const RunRequest& run) {
-  PlannedRun planned;
-  planned.point.seed = run.seed;
+PlannedRun planned_run_of(const Grid& grid, const Sweep& sweep, const Run& run) {
+  PlannedRun planned{.point = {.index = {}, .seed = run.seed}, .answer = {.error = "", .key = "", .run = run}};
+  planned.answer.run.waiting_for.clear();  // the database says what it waits for
   for (const Axis& axis : grid.axes) {
-    const std::string label = run.coordinates.value(axis.name, "");
-    planned.point.index.push_back(point_labelled(axis, sweep, label));
-    planned.coordinates[axis.name] = label;
+    planned.point.index.push_back(point_labelled(axis, sweep, label_on(run.coordinates, axis.name)));
   }
-  planned.answer.id = run.id;
-  planned.answer.canonical = run.canonical;
-  planned.answer.updates = run.updates;
   return planned;
 }
 
@@ -135,9 +131,10 @@ std::vector<RunResult> results_of(const std::vector<PlannedRun>& plan, const Sto
   std::vector<RunResult> results;
   const auto read = [&] {
     for (const PlannedRun& run : plan) {
-      RunResult result{.id = run.answer.id};
-      if (store && run.answer.error.empty()) result = checked_result(*store, workspace, run.answer.id, numerics);
-      if (run.answer.waiting) result.state = RunState::kWaitingData;
+      const std::string& id = run.answer.run.id;
+      RunResult result{.id = id};
+      if (store && run.answer.error.empty()) result = checked_result(*store, workspace, id, numerics);
+      if (!run.answer.run.waiting_for.empty()) result.state = RunState::kWaitingData;
       results.push_back(std::move(result));
     }
   };

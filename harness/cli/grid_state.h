@@ -47,7 +47,7 @@ GridState look_up(const std::filesystem::path& file, const std::vector<std::stri
 GridState look_up_sweep(const std::string& sweep, const std::vector<std::string>& only, const Globals& globals);
 
 /// A run of a sweep as a run of the sweep's grid. UserError if the grid has no such point.
-PlannedRun planned_run_of(const Grid& grid, const Sweep& sweep, const RunRequest& run);
+PlannedRun planned_run_of(const Grid& grid, const Sweep& sweep, const Run& run);
 
 /// look_up() if a grid is named, look_up_sweep() if a sweep is. UserError for neither or both; `command` is for that
 /// message.

@@ -64,8 +64,7 @@ struct Filter {
     if (!states.empty() && !states.contains(run.state)) return false;
     return std::all_of(labels.begin(), labels.end(), [&](const auto& axis) {
       if (axis.first == "seed") return axis.second.contains(std::to_string(run.seed));
-      const auto at = run.coordinates.find(axis.first);
-      return at != run.coordinates.end() && axis.second.contains(at->second);
+      return axis.second.contains(label_on(run.coordinates, axis.first));
     });
   }
 };
@@ -154,7 +153,7 @@ std::vector<std::string> runs_in(const Store& store, const Selection& selection)
   };
   for (const std::string& id : selection.runs) add(id);
   for (const std::string& sweep : selection.sweeps) {
-    for (const JobRecord& job : store.jobs_of(sweep, /*pending_only=*/false)) add(job.id);
+    for (const RunRecord& run : store.runs_of(sweep)) add(run.id);
   }
   return runs;
 }

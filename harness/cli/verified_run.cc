@@ -43,33 +43,29 @@ void change_settings(VerifiedRun& run, const Workspace& workspace, const std::ve
   const Sweep sweep = read_sweep(workspace, run.sweep.id);
   const Grid grid = frozen_grid(workspace, sweep.id);
   const auto request =
-      std::find_if(sweep.runs.begin(), sweep.runs.end(), [&](const RunRequest& one) { return one.id == run.id; });
+      std::find_if(sweep.runs.begin(), sweep.runs.end(), [&](const Run& one) { return one.id == run.id; });
   if (request == sweep.runs.end()) {
     fail("the folder of sweep {} does not name run {}; submit its grid again: tearless submit {}", sweep.id, run.id,
          sweep.grid_file);
   }
   RunSpec spec = materialise(grid, planned_run_of(grid, sweep, *request).point);
-  std::vector<CheckQuestion> questions = {{spec.settings, grid.folder.string(), spec.folders, false}};
+  std::vector<RunSpec> specs = {spec};
   for (const std::string& change : changes) {
     const auto [key, value] = setting_in(change);
     spec.settings[key] = value;
     spec.folders[key] = fs::current_path().string();
   }
-  questions.push_back({spec.settings, grid.folder.string(), spec.folders, false});
+  specs.push_back(std::move(spec));
   const fs::path program = fs::absolute(workspace.root() / run.sweep.program);
-  const std::vector<CheckAnswer> answers = Program(program).check(questions);
-  if (answers[0].id != run.id) {
+  const std::vector<CheckAnswer> answers = Program(program).check(specs.size(), [&](size_t i) { return specs[i]; });
+  if (answers[0].run.id != run.id) {
     fail("the settings of run {} in sweep {} are of another run now: its data have changed, or it was run with --smoke",
          run.id, sweep.id);
   }
   const CheckAnswer& changed = answers[1];
   if (!changed.error.empty()) fail("--set {}: {}", fmt::join(changes, " --set "), changed.error);
-  if (changed.waiting) fail("--set {}: {}", fmt::join(changes, " --set "), changed.waiting_for);
-  run.trained_id = changed.id;
-  run.canonical = changed.canonical;
-  run.local = changed.local;
-  run.updates = changed.updates;
-  run.device = changed.device;
+  if (!changed.run.waiting_for.empty()) fail("--set {}: {}", fmt::join(changes, " --set "), changed.run.waiting_for);
+  run.trained = changed.run;
 }
 
 }  // namespace
@@ -79,12 +75,10 @@ VerifiedRun verified_run(const Store& store, const Workspace& workspace, const s
   const std::vector<std::string> sweeps = store.sweeps_of(id);
   if (sweeps.empty()) fail("run {} is in no sweep any more, so that its training program is not known", id);
   VerifiedRun run;
-  run.id = run.trained_id = id;
+  run.id = id;
   run.sweep = *store.sweep(sweeps.back());
-  const JobRecord job = store.job(run.sweep.id, id);
-  run.label = job.label;
-  run.device = job.device;
-  run.updates = job.updates;
+  run.trained = store.run_of(run.sweep.id, id);
+  run.label = label_of(run.trained);
   const std::string fault = fault_of_program(workspace, fs::absolute(workspace.root() / run.sweep.program));
   if (!fault.empty()) fail("sweep {}: {}: tearless submit {}", run.sweep.id, fault, run.sweep.grid_file);
   const RunDirectory folder = workspace.run(id);
@@ -93,8 +87,8 @@ VerifiedRun verified_run(const Store& store, const Workspace& workspace, const s
     fail("run {}: {}; to see what is wrong and what to do: tearless verify", id,
          done ? done->reason : "its folder has no DONE");
   }
-  run.canonical = read_file(folder.settings());
-  run.local = read_file(folder.local());
+  run.trained.settings = read_file(folder.settings());
+  run.trained.local = read_file(folder.local());
   if (!changes.empty()) change_settings(run, workspace, changes);
   return run;
 }

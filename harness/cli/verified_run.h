@@ -12,12 +12,9 @@ namespace tearless::harness {
 
 struct VerifiedRun {
   std::string id;
-  std::string label;  // run_label()
+  std::string label;  // label_of() the run
   Sweep sweep;        // the newest that has it; without its runs
-  // Of the training: as the run has them, unless settings are changed.
-  std::string trained_id, canonical, local;
-  std::string device;
-  int64_t updates = 0;
+  Run trained;        // the run, unless settings are changed
 };
 
 /// A run that has a result. `changes`: KEY=VALUE, settings that are changed; its training program then makes the

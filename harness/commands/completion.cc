@@ -209,10 +209,10 @@ int print_words(const Globals& globals) {
   size_t left = kMaxRuns;
   for (const Sweep& sweep : store->sweeps()) {
     print("{}\n", sweep.id);
-    for (const JobRecord& job : store->jobs_of(sweep.id, /*pending_only=*/false)) {
+    for (const RunRecord& run : store->runs_of(sweep.id)) {
       if (left == 0) break;
       --left;
-      print("{}\n", job.id);
+      print("{}\n", run.id);
     }
   }
   return kOk;

@@ -31,7 +31,7 @@ struct ControlOptions {
 std::vector<std::string> runs_in(const Store& store, const std::vector<std::string>& sweeps) {
   std::vector<std::string> runs;
   for (const std::string& sweep : sweeps) {
-    for (const JobRecord& job : store.jobs_of(sweep, /*pending_only=*/false)) runs.push_back(job.id);
+    for (const RunRecord& run : store.runs_of(sweep)) runs.push_back(run.id);
   }
   std::sort(runs.begin(), runs.end());
   runs.erase(std::unique(runs.begin(), runs.end()), runs.end());

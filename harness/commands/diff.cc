@@ -33,8 +33,8 @@ struct Side {
 
 Side side_of(const Store& store, const Workspace& workspace, const std::string& id) {
   const RunResult result = checked_result(store, workspace, id);
-  const std::string canonical = store.known_run(id).canonical;
-  return {id, std::string(name_of(result.state)), parse_toml_settings(canonical, "run " + id).values, result.scores};
+  const std::string settings = store.known_run(id).settings;
+  return {id, std::string(name_of(result.state)), parse_toml_settings(settings, "run " + id).values, result.scores};
 }
 
 /// The keys whose values differ or that only one map has.

@@ -130,7 +130,7 @@ std::vector<Known> runs_of_grid(const std::string& grid, const std::string& swee
     run.result = state.results[i];
     run.title = describe_point(state.grid, planned.point);
     run.grid = state.grid.file.string();
-    run.waiting_for = planned.answer.waiting_for;
+    run.waiting_for = planned.answer.run.waiting_for;
     run.error = planned.answer.error;
     if (state.store && !run.result.id.empty()) run.attempts = state.store->attempts_of(run.result.id);
   }

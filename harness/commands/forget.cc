@@ -61,7 +61,7 @@ Doomed doomed_by(const Store& store, const Workspace& workspace, const ForgetOpt
   std::vector<std::string> own = runs_of_no_other(store, doomed.sweeps);
   std::set<std::string> all;
   for (const std::string& sweep : doomed.sweeps) {
-    for (const JobRecord& job : store.jobs_of(sweep, /*pending_only=*/false)) all.insert(job.id);
+    for (const RunRecord& run : store.runs_of(sweep)) all.insert(run.id);
     doomed.bytes += bytes_in(workspace.sweep(sweep)) + bytes_in(workspace.forgotten() / sweep);
   }
   doomed.shared = static_cast<int64_t>(all.size() - own.size());

@@ -49,7 +49,7 @@ std::vector<std::string> runs_meant(const std::vector<std::string>& words, const
     if (const auto store = Store::open_reader(Workspace(globals.workspace))) {
       Selection chosen = select(*store, words);
       for (const std::string& sweep : chosen.sweeps) {
-        for (const JobRecord& job : store->jobs_of(sweep, /*pending_only=*/false)) chosen.runs.push_back(job.id);
+        for (const RunRecord& run : store->runs_of(sweep)) chosen.runs.push_back(run.id);
       }
       return chosen.runs;
     }

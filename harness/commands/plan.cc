@@ -50,7 +50,7 @@ struct Tally {
   std::vector<std::vector<Counts>> by_axis;  // [axis][point]; the seeds are an additional last axis
   Counts all{};
   std::map<const Exclusion*, int64_t> excluded;  // exclusion → number of its points
-  int64_t updates = 0;                           // the most updates that the runs in kToRun can make
+  int64_t updates = 0;                           // maximum number that the runs in kToRun make
   int64_t shared = 0;                            // points with the same run as another point of the grid
   std::map<std::string, int64_t> waiting_for;    // missing file, one sentence → number of runs
   Estimate estimate;                             // of the runs in kToRun
@@ -70,21 +70,17 @@ Tally tally_of(const GridState& state, const Only& only, const Workspace& worksp
   for (const Axis& axis : grid.axes) tally.by_axis.emplace_back(axis.points.size());
   tally.by_axis.emplace_back(grid.seeds.size());
   std::set<std::string> seen;
-  std::vector<UntrainedRun> untrained;
+  std::vector<Run> untrained;
   for (size_t i = 0; i < state.plan.size(); ++i) {
     const PlannedRun& run = state.plan[i];
     const Kind kind = kind_of(run, state.results[i]);
     count(grid, run.point, kind, tally);
-    if (kind == kWaiting) ++tally.waiting_for[run.answer.waiting_for];
-    if (run.answer.error.empty() && !seen.insert(run.answer.id).second) {
+    if (kind == kWaiting) ++tally.waiting_for[run.answer.run.waiting_for];
+    if (run.answer.error.empty() && !seen.insert(run.answer.run.id).second) {
       ++tally.shared;
     } else if (kind == kToRun) {
-      tally.updates += run.answer.updates;
-      untrained.push_back({.shape = shape_of(run.answer),
-                           .device = run.answer.device,
-                           .threads = run.answer.threads,
-                           .updates = run.answer.updates,
-                           .evaluations = run.answer.evaluations});
+      tally.updates += run.answer.run.updates;
+      untrained.push_back(run.answer.run);
     }
   }
   if (!untrained.empty()) {
@@ -147,7 +143,7 @@ void print_counts(const Grid& grid, const Tally& tally) {
 std::string sizes_text(const GridState& state) {
   std::optional<int64_t> least, most;
   for (const PlannedRun& run : state.plan) {
-    const std::optional<int64_t> size = run.answer.parameters;
+    const std::optional<int64_t> size = run.answer.run.parameters;
     if (!size) continue;
     least = std::min(least.value_or(*size), *size);
     most = std::max(most.value_or(*size), *size);
@@ -234,14 +230,14 @@ json plan_json(const GridState& state, const Tally& tally) {
   plan["runs"] = json::array();
   for (size_t i = 0; i < state.plan.size(); ++i) {
     const PlannedRun& run = state.plan[i];
-    json entry = {{"id", run.answer.id},
+    json entry = {{"id", run.answer.run.id},
                   {"state", name_of(state.results[i].state)},
-                  {"coordinates", run.coordinates},
+                  {"coordinates", to_json(run.answer.run.coordinates)},
                   {"seed", run.point.seed},
-                  {"updates", run.answer.updates},
+                  {"updates", run.answer.run.updates},
                   {"plan", kKindNames[kind_of(run, state.results[i])]}};
-    if (run.answer.parameters) entry["parameters"] = *run.answer.parameters;
-    if (!run.answer.waiting_for.empty()) entry["waiting_for"] = run.answer.waiting_for;
+    if (run.answer.run.parameters) entry["parameters"] = *run.answer.run.parameters;
+    if (!run.answer.run.waiting_for.empty()) entry["waiting_for"] = run.answer.run.waiting_for;
     if (!run.answer.error.empty()) entry["error"] = run.answer.error;
     plan["runs"].push_back(std::move(entry));
   }

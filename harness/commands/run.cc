@@ -98,7 +98,7 @@ Ending serve(const RunOptions& options, const Workspace& workspace, const Submis
     if (const SweepFacts* shown = facts.sweep(sweep)) display.show(*shown);
   };
   service.begin();
-  service.submit(sweep, options.retry ? Scheduler::Add::kRetry : Scheduler::Add::kSubmit);
+  service.submit(submission.sweep, options.retry ? Scheduler::Add::kRetry : Scheduler::Add::kSubmit);
   if (options.submission.priority) {
     service.answer({.verb = Verb::kPriority, .sweeps = {sweep}, .priority = *options.submission.priority});
   }
@@ -140,7 +140,7 @@ std::optional<Ending> watch(const RunOptions& options, const Workspace& workspac
   const std::string& sweep = submission.sweep.id;
   Events events(workspace.sweep(sweep) / "events.jsonl");
   std::map<std::string, std::string> labels;
-  for (const RunRequest& run : submission.sweep.runs) labels[run.id] = run_label(run.coordinates, run.seed);
+  for (const Run& run : submission.sweep.runs) labels[run.id] = label_of(run);
   if (submit && options.service.is_given()) {
     notice(
         "--jobs, --runs-per-gpu, --pin, --devices and --on-end have no effect here: another tearless does the work "
@@ -253,9 +253,9 @@ int conclude(const Store& store, const Sweep& sweep, const Globals& globals, con
 
 int run(const RunOptions& options, const Globals& globals) {
   SubmissionOptions wanted = options.submission.options();
-  if (options.calibrate) wanted.calibrated = timed_shapes(Workspace(globals.workspace));
+  if (options.calibrate) wanted.calibrated = timed_classes(Workspace(globals.workspace));
   Submission submission = prepare_submission(options.grid, globals.engine, wanted);
-  if (options.calibrate && submission.plan.empty()) {
+  if (options.calibrate && submission.sweep.runs.empty()) {
     print("Nothing to calibrate: runs like these have been timed, or wait for their data. Next: tearless plan {}{}\n",
           options.grid, workspace_option(globals));
     return kOk;

@@ -34,7 +34,7 @@ struct RunsOptions {
 // A run as a sweep has it.
 struct RunOfSweep {
   std::string sweep;  // "": no sweep has it any more
-  int64_t place = 0;  // in the sweep, from 1
+  int64_t place = 0;  // in the sweep, from 1; 0 without a sweep
   RunRecord run;
   int64_t step = 0;                      // updates made
   std::map<std::string, double> scores;  // checked against what was recorded
@@ -80,12 +80,10 @@ std::vector<RunOfSweep> rows_of(const Store& store, const Workspace& workspace, 
   return rows;
 }
 
-std::vector<std::string> axes_in(const std::vector<RunOfSweep>& rows) {
-  std::vector<std::string> axes;
+std::set<std::string> axes_in(const std::vector<RunOfSweep>& rows) {
+  std::set<std::string> axes;
   for (const RunOfSweep& row : rows) {
-    for (const auto& [axis, label] : row.run.coordinates) {
-      if (std::find(axes.begin(), axes.end(), axis) == axes.end()) axes.push_back(axis);
-    }
+    for (const auto& [axis, label] : row.run.coordinates) axes.insert(axis);
   }
   return axes;
 }
@@ -109,15 +107,10 @@ std::vector<std::string> chosen_scores(const std::vector<RunOfSweep>& rows, cons
   return names_matching(names_in_list(options.scores.value_or(all ? "*" : "test.*")), present);
 }
 
-std::string label_at(const RunRecord& run, const std::string& axis) {
-  const auto at = run.coordinates.find(axis);
-  return at == run.coordinates.end() ? "" : at->second;
-}
-
 using RunLine = std::vector<std::string>;
 
 void print_runs(const std::vector<RunOfSweep>& rows, const RunsOptions& options) {
-  const std::vector<std::string> axes = axes_in(rows);
+  const std::set<std::string> axes = axes_in(rows);
   const std::vector<std::string> scores = chosen_scores(rows, options, /*all=*/false);
   const bool several =
       std::any_of(rows.begin(), rows.end(), [&](const auto& row) { return row.sweep != rows[0].sweep; });
@@ -130,7 +123,7 @@ void print_runs(const std::vector<RunOfSweep>& rows, const RunsOptions& options)
   for (const RunOfSweep& row : rows) {
     RunLine line = {row.run.id, row.place > 0 ? std::to_string(row.place) : ""};
     if (several) line.insert(line.begin(), row.sweep);
-    for (const std::string& axis : axes) line.push_back(label_at(row.run, axis));
+    for (const std::string& axis : axes) line.push_back(label_on(row.run.coordinates, axis));
     line.push_back(row.place > 0 ? std::to_string(row.run.seed) : "");
     line.emplace_back(name_of(row.run.state));
     line.push_back(fmt::format("{}/{}", row.step, row.run.updates));
@@ -144,7 +137,7 @@ void print_runs(const std::vector<RunOfSweep>& rows, const RunsOptions& options)
 }
 
 void print_runs_as_csv(const std::vector<RunOfSweep>& rows, const RunsOptions& options) {
-  const std::vector<std::string> axes = axes_in(rows);
+  const std::set<std::string> axes = axes_in(rows);
   const std::vector<std::string> scores = chosen_scores(rows, options, /*all=*/true);
   RunLine header = {"run", "sweep", "place", "seed", "state", "class", "reason", "step", "updates", "resume"};
   header.insert(header.end(), axes.begin(), axes.end());
@@ -161,7 +154,7 @@ void print_runs_as_csv(const std::vector<RunOfSweep>& rows, const RunsOptions& o
     line.insert(line.end(),
                 {std::string(name_of(run.state)), std::string(name_of(run.failure)), run.reason,
                  std::to_string(row.step), std::to_string(run.updates), row.resume ? outcome_of(*row.resume) : ""});
-    for (const std::string& axis : axes) line.push_back(label_at(run, axis));
+    for (const std::string& axis : axes) line.push_back(label_on(run.coordinates, axis));
     for (const std::string& score : scores) {
       const auto value = row.scores.find(score);
       line.push_back(value == row.scores.end() ? "" : fmt::format("{}", value->second));
@@ -182,7 +175,7 @@ void print_runs_as_json(const std::vector<RunOfSweep>& rows, const RunsOptions& 
     list.push_back({{"run", row.run.id},
                     {"sweep", row.sweep},
                     {"place", row.place > 0 ? json(row.place) : json()},
-                    {"coordinates", row.run.coordinates},
+                    {"coordinates", to_json(row.run.coordinates)},
                     {"seed", row.place > 0 ? json(row.run.seed) : json()},
                     {"state", name_of(row.run.state)},
                     {"class", name_of(row.run.failure)},

@@ -51,12 +51,11 @@ std::vector<Sweep> sweeps_of(const Store& store, const StatusOptions& options) {
 
 // For the runs of the newest sweep of a grid file that were not started.
 void report_superseded_results(const Store& store, const Sweep& newest, const Globals& globals) {
-  const std::vector<RunRecord> runs = store.runs_of(newest.id);
-  std::vector<AskedRun> not_started;
-  for (const RunRecord& run : runs) {
+  std::vector<Run> not_started;
+  for (const RunRecord& run : store.runs_of(newest.id)) {
     const bool started = run.state == RunState::kRunning || run.state == RunState::kDone ||
                          run.state == RunState::kDiverged || run.state == RunState::kFailed;
-    if (!started) not_started.push_back({run.coordinates, run.seed, run.canonical});
+    if (!started) not_started.push_back(run);
   }
   report_earlier_results(store, newest.grid_file, not_started, globals);
 }
@@ -70,7 +69,7 @@ json to_json(const Store& store, const std::vector<Sweep>& sweeps, bool watched)
                       {"state", name_of(run.state)},
                       {"class", name_of(run.failure)},
                       {"reason", run.reason},
-                      {"coordinates", run.coordinates},
+                      {"coordinates", harness::to_json(run.coordinates)},
                       {"seed", run.seed}});
     }
     list.push_back({{"id", sweep.id},
@@ -114,7 +113,7 @@ void print_sweep(std::FILE* out, const Store& store, const Sweep& sweep) {
   for (const RunState state : listed_states) {
     for (const RunRecord& run : listed) {
       if (run.state != state) continue;
-      print_to(out, "    {}  {:<12}  {}  {}\n", run.id, name_of(state), run.label, detail_of(store, run));
+      print_to(out, "    {}  {:<12}  {}  {}\n", run.id, name_of(state), label_of(run), detail_of(store, run));
     }
   }
 }

@@ -28,17 +28,18 @@ int submit(const SubmitOptions& options, const Globals& globals) {
   const Workspace workspace =
       options.submission.smoke ? Workspace(globals.workspace).smoke() : Workspace(globals.workspace);
   std::vector<std::string> ids;
+  std::vector<Sweep> sweeps;
   for (Submission& submission : submissions) {
     write_submission(workspace, submission);
+    sweeps.push_back(submission.sweep);
     ids.push_back(submission.sweep.id);
   }
-  carry_out({.verb = options.retry ? Verb::kRetry : Verb::kSubmit, .sweeps = ids}, workspace);
+  carry_out({.verb = options.retry ? Verb::kRetry : Verb::kSubmit, .sweeps = ids}, workspace, sweeps);
   if (options.submission.priority) {
     carry_out({.verb = Verb::kPriority, .sweeps = ids, .priority = *options.submission.priority}, workspace);
   }
   nlohmann::json answers = nlohmann::json::array();
-  for (const Submission& submission : submissions) {
-    const Sweep& sweep = submission.sweep;
+  for (const Sweep& sweep : sweeps) {
     answers.push_back({{"sweep", sweep.id}, {"runs", sweep.runs.size()}});
     if (!globals.json) {
       print("{}  {}: {}\n", sweep.id, sweep.title, counted(static_cast<int64_t>(sweep.runs.size()), "run"));

@@ -158,7 +158,8 @@ class ResumeVerification {
       return outcome;
     }
     announce(stops);
-    const RunDirectory resumed = scratch.make(fs::path(run.id) / "stopped" / run.trained_id, run.canonical, run.local);
+    const RunDirectory resumed =
+        scratch.make(fs::path(run.id) / "stopped" / run.trained.id, run.trained.settings, run.trained.local);
     const TrainingEnd end = train(run, resumed, stops);
     outcome.reason = end.failure;
     if (interrupted_ || !end.failure.empty()) return outcome;
@@ -194,14 +195,14 @@ class ResumeVerification {
   // False, with the reason, if it has no result. Sets `folder` to where it was trained.
   bool train_undisturbed(const VerifiedRun& run, const ScratchFolder& scratch, RunDirectory& folder,
                          std::string& reason) {
-    folder = scratch.make(fs::path(run.id) / "undisturbed" / run.trained_id, run.canonical, run.local);
+    folder = scratch.make(fs::path(run.id) / "undisturbed" / run.trained.id, run.trained.settings, run.trained.local);
     reason = train(run, folder, {}).failure;
     return reason.empty() && !interrupted_;
   }
 
   TrainingEnd train(const VerifiedRun& run, const RunDirectory& folder, const std::vector<TrainingStop>& stops) {
     const fs::path program = fs::absolute(workspace_.root() / run.sweep.program);
-    StoppedTraining training{.launch = {.id = run.trained_id,
+    StoppedTraining training{.launch = {.id = run.trained.id,
                                         .folder = fs::absolute(folder.root()),
                                         .cuda_device = "",
                                         .cores = {},
@@ -212,11 +213,11 @@ class ResumeVerification {
                              .stops = stops,
                              .stall_seconds = run.sweep.policy.stall_seconds,
                              .on_progress = {}};
-    if (run.device == "cuda") choose_device(run, training);
+    if (run.trained.needs.device == "cuda") choose_device(run, training);
     Progress progress;
     progress.id = run.id;
     progress.label = run.label;
-    progress.updates = run.updates;
+    progress.updates = run.trained.updates;
     const double began = steady_seconds();
     double drawn = 0;
     training.on_progress = [&](const std::vector<MetricLine>& lines, size_t made) {

@@ -48,8 +48,8 @@ bool has_live_attempt(const Store& store, const Workspace& workspace, const Sele
     return state == RunState::kRunning && LockFile::is_held(workspace.run(id).lock());
   };
   for (const std::string& sweep : chosen.sweeps) {
-    for (const JobRecord& job : store.jobs_of(sweep, /*pending_only=*/true)) {
-      if (is_alive(job.id, job.state)) return true;
+    for (const RunRecord& run : store.runs_of(sweep, {RunState::kRunning})) {
+      if (is_alive(run.id, run.state)) return true;
     }
   }
   return std::any_of(chosen.runs.begin(), chosen.runs.end(),

@@ -32,6 +32,12 @@ std::string foreign_use(std::vector<int64_t> pids, int64_t others_bytes) {
                      more > 0 ? fmt::format(" and {} more", more) : "");
 }
 
+// A run on a GPU that is to be alone takes a whole GPU, and others may use the CPU and the other GPUs.
+bool takes_machine(const Needs& needs) { return needs.alone && needs.device != "cuda"; }
+
+// Of the machine.
+int64_t memory_of(const Needs& needs) { return needs.device == "cuda" ? 0 : needs.memory_bytes.value_or(0); }
+
 std::string runs_text(int64_t runs) { return runs == 1 ? "its run" : fmt::format("its {} runs", runs); }
 
 }  // namespace
@@ -41,10 +47,10 @@ Ledger::Ledger(Capacity capacity) : capacity_(std::move(capacity)) {
   for (const Device& device : capacity_.devices) devices_.push_back({.device = device, .error = "", .foreign = ""});
 }
 
-std::optional<Reservation> Ledger::reserve(const Need& need) {
-  Place found = place(need);
+std::optional<Reservation> Ledger::reserve(const Needs& needs) {
+  Place found = place(needs);
   if (!found.why.empty()) return std::nullopt;
-  return hold(need, std::move(found));
+  return hold(needs, std::move(found));
 }
 
 bool Ledger::cpu_is_full() const {
@@ -64,9 +70,9 @@ int64_t Ledger::runs_on_cpu() const {
                        [](const auto& held) { return held.second.reservation.device.empty(); });
 }
 
-std::string Ledger::why_not(const Need& need) const { return place(need).why; }
+std::string Ledger::why_not(const Needs& needs) const { return place(needs).why; }
 
-Reservation Ledger::reserve_anyway(const Need& need, const std::string& uuid, const std::vector<int>& cores) {
+Reservation Ledger::reserve_anyway(const Needs& needs, const std::string& uuid, const std::vector<int>& cores) {
   Place place;
   place.device = uuid;
   if (uuid.empty() && capacity_.jobs <= 0) place.cores = cores.empty() ? free_cores() : cores;
@@ -75,14 +81,14 @@ Reservation Ledger::reserve_anyway(const Need& need, const std::string& uuid, co
     for (const int core : capacity_.cores) {
       if (std::find(place.cores.begin(), place.cores.end(), core) == place.cores.end()) place.cores.push_back(core);
     }
-    place.cores.resize(cores_for(need));
+    place.cores.resize(cores_for(needs));
   }
   for (const DeviceState& state : devices_) {
     if (state.device.uuid != uuid) continue;
-    place.whole_device = takes_whole(state, need);
-    place.device_bytes = place.whole_device ? std::max<int64_t>(unreserved(state), 0) : *need.device_bytes;
+    place.whole_device = takes_whole(state, needs);
+    place.memory_bytes = place.whole_device ? std::max<int64_t>(unreserved(state), 0) : *needs.memory_bytes;
   }
-  return hold(need, std::move(place));
+  return hold(needs, std::move(place));
 }
 
 void Ledger::release(const Reservation& reservation) {
@@ -92,7 +98,7 @@ void Ledger::release(const Reservation& reservation) {
 void Ledger::set_runs_per_device(const Reservation& reservation, int runs) {
   const auto held = held_.find(reservation.id);
   if (held == held_.end()) throw std::logic_error("a released reservation was changed");
-  held->second.need.runs_per_device = runs;
+  held->second.needs.runs_per_device = runs;
 }
 
 bool Ledger::is_shared(const Reservation& reservation) const {
@@ -140,39 +146,39 @@ void Ledger::note_use(const std::string& uuid, const DeviceUse& use, const std::
   state->foreign = foreign_use(std::move(foreign), state->others_bytes);
 }
 
-Ledger::Place Ledger::place(const Need& need) const {
+Ledger::Place Ledger::place(const Needs& needs) const {
   Place refused;
-  if (need.alone && !held_.empty()) {
+  if (takes_machine(needs) && !held_.empty()) {
     refused.why = fmt::format("it must run alone, and {} on this machine",
                               held_.size() == 1 ? "1 run is" : fmt::format("{} runs are", held_.size()));
     return refused;
   }
   int64_t reserved = 0;
   for (const auto& [id, held] : held_) {
-    if (held.need.alone) {
+    if (takes_machine(held.needs)) {
       refused.why = "a run that must run alone is on this machine";
       return refused;
     }
-    reserved += held.reservation.memory_bytes;
+    if (held.reservation.device.empty()) reserved += held.reservation.memory_bytes;
   }
-  const int64_t memory = std::min(need.memory_bytes, capacity_.memory_bytes);
+  const int64_t memory = std::min(memory_of(needs), capacity_.memory_bytes);
   if (memory > 0 && reserved + memory > capacity_.memory_bytes) {
     refused.why = fmt::format("it needs {} of memory, but this machine has {} of {} unreserved", memory_text_up(memory),
                               memory_text_down(std::max<int64_t>(capacity_.memory_bytes - reserved, 0)),
                               memory_text(capacity_.memory_bytes));
     return refused;
   }
-  return need.device == "cuda" ? place_on_device(need) : place_on_cpu(need);
+  return needs.device == "cuda" ? place_on_device(needs) : place_on_cpu(needs);
 }
 
-Ledger::Place Ledger::place_on_cpu(const Need& need) const {
+Ledger::Place Ledger::place_on_cpu(const Needs& needs) const {
   Place place;
   if (capacity_.jobs > 0) {
     const int64_t runs = runs_on_cpu();
     if (runs >= capacity_.jobs) place.why = fmt::format("the CPU has {}", runs_text(runs));
     return place;
   }
-  const size_t wanted = cores_for(need);
+  const size_t wanted = cores_for(needs);
   place.cores = free_cores();
   if (const size_t unreserved = unreserved_cores(); unreserved < wanted) {
     place.why = fmt::format("it needs {}, but {} of {} are unreserved", counted(static_cast<int64_t>(wanted), "core"),
@@ -182,7 +188,7 @@ Ledger::Place Ledger::place_on_cpu(const Need& need) const {
   return place;
 }
 
-Ledger::Place Ledger::place_on_device(const Need& need) const {
+Ledger::Place Ledger::place_on_device(const Needs& needs) const {
   Place place;
   if (devices_.empty()) {
     place.why = "it needs a GPU, and this machine has none";
@@ -194,20 +200,21 @@ Ledger::Place Ledger::place_on_device(const Need& need) const {
     return std::tuple(-on_device(state.device.uuid).runs, unreserved(state));
   };
   for (const DeviceState& state : devices_) {
-    if (std::string why = why_not_on(state, need); !why.empty()) {
+    if (std::string why = why_not_on(state, needs); !why.empty()) {
       reasons.push_back(fmt::format("GPU {} {}", state.device.index, why));
     } else if (!best || preference(state) > preference(*best)) {
       best = &state;
     }
   }
   if (!best) {
-    const std::string size = need.device_bytes ? memory_text_up(*need.device_bytes) : "a whole GPU";
+    const bool whole = needs.alone || !needs.memory_bytes;
+    const std::string size = whole ? "a whole GPU" : memory_text_up(*needs.memory_bytes);
     place.why = fmt::format("it needs {}, but {}", size, fmt::join(reasons, ", "));
     return place;
   }
   place.device = best->device.uuid;
-  place.whole_device = takes_whole(*best, need);
-  place.device_bytes = place.whole_device ? unreserved(*best) : *need.device_bytes;
+  place.whole_device = takes_whole(*best, needs);
+  place.memory_bytes = place.whole_device ? unreserved(*best) : *needs.memory_bytes;
   return place;
 }
 
@@ -215,14 +222,14 @@ std::string Ledger::why_closed(const DeviceState& state) {
   return state.error.empty() ? state.foreign : fmt::format("does not answer ({})", state.error);
 }
 
-std::string Ledger::why_not_on(const DeviceState& state, const Need& need) const {
+std::string Ledger::why_not_on(const DeviceState& state, const Needs& needs) const {
   if (std::string closed = why_closed(state); !closed.empty()) return closed;
   const OnDevice on = on_device(state.device.uuid);
   if (on.has_whole_device) return "is taken whole by a run";
-  if (on.runs > 0 && on.runs >= std::min(on.most, need.runs_per_device)) return "has " + runs_text(on.runs);
+  if (on.runs > 0 && on.runs >= std::min(on.most, needs.runs_per_device)) return "has " + runs_text(on.runs);
   const int64_t free = unreserved(state);
-  if (takes_whole(state, need)) return on.runs == 0 && free > 0 ? "" : "is not empty";
-  if (*need.device_bytes > free) return fmt::format("has {} unreserved", memory_text_down(std::max<int64_t>(free, 0)));
+  if (takes_whole(state, needs)) return on.runs == 0 && free > 0 ? "" : "is not empty";
+  if (*needs.memory_bytes > free) return fmt::format("has {} unreserved", memory_text_down(std::max<int64_t>(free, 0)));
   return "";
 }
 
@@ -230,9 +237,9 @@ Ledger::OnDevice Ledger::on_device(const std::string& uuid) const {
   OnDevice on;
   for (const auto& [id, held] : held_) {
     if (held.reservation.device != uuid) continue;
-    on.most = on.runs == 0 ? held.need.runs_per_device : std::min(on.most, held.need.runs_per_device);
+    on.most = on.runs == 0 ? held.needs.runs_per_device : std::min(on.most, held.needs.runs_per_device);
     ++on.runs;
-    on.reserved += held.reservation.device_bytes;
+    on.reserved += held.reservation.memory_bytes;
     on.has_whole_device = on.has_whole_device || held.whole_device;
   }
   return on;
@@ -244,19 +251,19 @@ int64_t Ledger::unreserved(const DeviceState& state) const {
   return state.device.memory_bytes - state.others_bytes - std::max(on.reserved, own);
 }
 
-bool Ledger::takes_whole(const DeviceState& state, const Need& need) const {
-  if (!need.device_bytes) return true;
+bool Ledger::takes_whole(const DeviceState& state, const Needs& needs) const {
+  if (needs.alone || !needs.memory_bytes) return true;
   int64_t largest = 0;
   bool fits_none = true;
   for (const DeviceState& other : devices_) {
     largest = std::max(largest, other.device.memory_bytes);
-    fits_none = fits_none && *need.device_bytes > other.device.memory_bytes - other.others_bytes;
+    fits_none = fits_none && *needs.memory_bytes > other.device.memory_bytes - other.others_bytes;
   }
   return fits_none && state.device.memory_bytes == largest;
 }
 
-size_t Ledger::cores_for(const Need& need) const {
-  return std::min(static_cast<size_t>(std::max(need.threads, 1)), capacity_.cores.size());
+size_t Ledger::cores_for(const Needs& needs) const {
+  return std::min(static_cast<size_t>(std::max(needs.threads, 1)), capacity_.cores.size());
 }
 
 std::vector<int> Ledger::free_cores() const {
@@ -269,13 +276,13 @@ std::vector<int> Ledger::free_cores() const {
   return free;
 }
 
-Reservation Ledger::hold(const Need& need, Place place) {
+Reservation Ledger::hold(const Needs& needs, Place place) {
+  if (place.device.empty()) place.memory_bytes = std::min(memory_of(needs), capacity_.memory_bytes);
   const Reservation reservation{.id = next_id_++,
                                 .cores = std::move(place.cores),
                                 .device = std::move(place.device),
-                                .memory_bytes = std::min(need.memory_bytes, capacity_.memory_bytes),
-                                .device_bytes = place.device_bytes};
-  held_[reservation.id] = {.reservation = reservation, .need = need, .whole_device = place.whole_device};
+                                .memory_bytes = place.memory_bytes};
+  held_[reservation.id] = {.reservation = reservation, .needs = needs, .whole_device = place.whole_device};
   return reservation;
 }
 

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "harness/devices/device.h"
+#include "harness/devices/needs.h"
 
 namespace tearless::harness {
 
@@ -27,25 +28,12 @@ struct Capacity {
   std::vector<Device> devices = {};  // GPUs
 };
 
-/// What one run needs.
-struct Need {
-  std::string device = "cpu";           // or "cuda"
-  int threads = 1;                      // on the CPU; a run with more threads than cores takes all cores
-  int64_t memory_bytes = 0;             // of the machine; a run that needs more than all of it takes all of it
-  std::optional<int64_t> device_bytes;  // of a GPU. Unset, or more than any GPU has: the run takes a whole GPU,
-                                        // of the largest ones if it needs more than any has
-  int runs_per_device = 1;              // at most so many runs on its GPU, itself included (sharing.h). Of runs that
-                                        // want different numbers the smallest counts
-  bool alone = false;                   // no other run on the machine meanwhile
-};
-
 /// What a run has reserved. Return it with Ledger::release().
 struct Reservation {
   int64_t id = 0;
   std::vector<int> cores;    // to pin the run to; empty: it is not pinned
   std::string device;        // UUID; "" on the CPU
-  int64_t memory_bytes = 0;  // of the machine
-  int64_t device_bytes = 0;  // of the device
+  int64_t memory_bytes = 0;  // of the device; on the CPU, of the machine
 };
 
 class Ledger {
@@ -54,29 +42,32 @@ class Ledger {
   explicit Ledger(Capacity capacity);
 
   /// False for a run on "cuda" if this machine has no GPU. Any other run fits once nothing else runs.
-  bool can_ever(const Need& need) const { return need.device != "cuda" || !devices_.empty(); }
+  bool can_ever(const Needs& needs) const { return needs.device != "cuda" || !devices_.empty(); }
 
-  /// Reserves what a run needs; nullopt if it is not there now. A GPU without a run is preferred, then the one with the
-  /// fewest runs, then the one with the most unreserved memory.
-  std::optional<Reservation> reserve(const Need& need);
+  /// Reserves what a run needs; nullopt if it is not there now. A run on the CPU that needs more memory than the
+  /// machine has takes all of it. A run on "cuda" whose memory is not known, or more than any GPU has, takes a whole
+  /// GPU, in the latter case of the largest ones. Of runs on one GPU that want different runs_per_device the smallest
+  /// counts. A GPU without a run is preferred, then the one with the fewest runs, then the one with the most unreserved
+  /// memory.
+  std::optional<Reservation> reserve(const Needs& needs);
 
   /// True if no run at all fits on the CPU now.
   bool cpu_is_full() const;
 
-  /// Why reserve(need) would return nullopt: "it needs 9.1 GiB, but GPU 2 has 7.8 GiB unreserved"; "" if it would
+  /// Why reserve(needs) would return nullopt: "it needs 9.1 GiB, but GPU 2 has 7.8 GiB unreserved"; "" if it would
   /// succeed.
-  std::string why_not(const Need& need) const;
+  std::string why_not(const Needs& needs) const;
 
   /// Reserves for an attempt that is running already, on the device `uuid` ("" on the CPU), pinned to `cores` (empty if
   /// it is not known). Exceeds the capacity where it must. A device that the machine does not have (any more) is
   /// kept in the reservation but not counted.
-  Reservation reserve_anyway(const Need& need, const std::string& uuid, const std::vector<int>& cores = {});
+  Reservation reserve_anyway(const Needs& needs, const std::string& uuid, const std::vector<int>& cores = {});
 
   /// REQUIRES: the reservation was not released before (std::logic_error).
   void release(const Reservation& reservation);
 
-  /// Changes Need::runs_per_device of a reservation: the number is learnt while its run is running. Runs that are more
-  /// than the new number stay. REQUIRES: as release().
+  /// Changes Needs::runs_per_device of a reservation: the number is learnt while its run is running. Lowering it stops
+  /// no running run. REQUIRES: as release().
   void set_runs_per_device(const Reservation& reservation, int runs);
 
   /// True if other runs have the same GPU, or for a run on the CPU, if there are others on the CPU. REQUIRES: as
@@ -110,7 +101,7 @@ class Ledger {
   };
   struct Held {
     Reservation reservation;
-    Need need;
+    Needs needs;
     bool whole_device = false;
   };
   struct OnDevice {
@@ -122,24 +113,24 @@ class Ledger {
   struct Place {
     std::vector<int> cores;
     std::string device;
-    int64_t device_bytes = 0;
+    int64_t memory_bytes = 0;
     bool whole_device = false;
     std::string why;  // there is no place; the other fields are then unset
   };
 
-  Place place(const Need& need) const;
-  Place place_on_cpu(const Need& need) const;
-  Place place_on_device(const Need& need) const;
+  Place place(const Needs& needs) const;
+  Place place_on_cpu(const Needs& needs) const;
+  Place place_on_device(const Needs& needs) const;
   static std::string why_closed(const DeviceState& state);
-  std::string why_not_on(const DeviceState& state, const Need& need) const;
+  std::string why_not_on(const DeviceState& state, const Needs& needs) const;
   OnDevice on_device(const std::string& uuid) const;
   int64_t runs_on_cpu() const;
   size_t unreserved_cores() const;
   int64_t unreserved(const DeviceState& state) const;
-  bool takes_whole(const DeviceState& state, const Need& need) const;
-  size_t cores_for(const Need& need) const;
+  bool takes_whole(const DeviceState& state, const Needs& needs) const;
+  size_t cores_for(const Needs& needs) const;
   std::vector<int> free_cores() const;
-  Reservation hold(const Need& need, Place place);
+  Reservation hold(const Needs& needs, Place place);
 
   Capacity capacity_;
   std::vector<DeviceState> devices_;

@@ -20,31 +20,31 @@ std::string with_margin(int64_t bytes, const char* source, double margin) {
 
 }  // namespace
 
-void MemoryNeeds::learn_peak(const std::string& shape, int64_t bytes) {
-  Known& known = shapes_[shape];
+void MemoryNeeds::learn_peak(const std::string& resource_class, int64_t bytes) {
+  Known& known = classes_[resource_class];
   known.peak = std::max(known.peak.value_or(0), bytes);
   known.used = std::max(known.used, bytes);
 }
 
-void MemoryNeeds::learn_use(const std::string& shape, int64_t bytes) {
-  Known& known = shapes_[shape];
+void MemoryNeeds::learn_use(const std::string& resource_class, int64_t bytes) {
+  Known& known = classes_[resource_class];
   known.used = std::max(known.used, bytes);
 }
 
-void MemoryNeeds::ran_out(const std::string& shape, int64_t reserved, bool shared) {
+void MemoryNeeds::ran_out(const std::string& resource_class, int64_t reserved, bool shared) {
   if (!shared) return;
-  Known& known = shapes_[shape];
+  Known& known = classes_[resource_class];
   known.raised = std::max(known.raised, scaled(reserved, kGrowth));
 }
 
-std::optional<int64_t> MemoryNeeds::peak_of(const std::string& shape) const {
-  const auto found = shapes_.find(shape);
-  return found == shapes_.end() ? std::nullopt : found->second.peak;
+std::optional<int64_t> MemoryNeeds::peak_of(const std::string& resource_class) const {
+  const auto found = classes_.find(resource_class);
+  return found == classes_.end() ? std::nullopt : found->second.peak;
 }
 
-MemoryNeeds::Answer MemoryNeeds::of(const std::string& shape, const Said& said) const {
-  const auto found = shapes_.find(shape);
-  const Known known = found == shapes_.end() ? Known{} : found->second;
+MemoryNeeds::Answer MemoryNeeds::of(const std::string& resource_class, const Said& said) const {
+  const auto found = classes_.find(resource_class);
+  const Known known = found == classes_.end() ? Known{} : found->second;
 
   Answer answer{.bytes = std::nullopt, .why = "not known"};
   const auto measured = scaled(known.used, kPeakMargin);

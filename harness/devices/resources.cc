@@ -14,45 +14,40 @@ using nlohmann::json;
 Resources::Resources(Options options, std::unique_ptr<DeviceMonitor> monitor)
     : options_(std::move(options)), monitor_(std::move(monitor)), ledger_(options_.capacity) {}
 
-std::optional<Reservation> Resources::reserve(const RunNeeds& needs) {
-  std::optional<Reservation> reservation = ledger_.reserve(need_of(needs));
+std::optional<Reservation> Resources::reserve(const Needs& needs) {
+  std::optional<Reservation> reservation = ledger_.reserve(as_learnt(needs));
   if (reservation && !options_.pin) reservation->cores.clear();
   return reservation;
 }
 
-Need Resources::need_of(const RunNeeds& needs) const {
-  Need need;
-  need.device = needs.device;
-  need.threads = needs.threads;
-  if (needs.device != "cuda") {
-    need.memory_bytes = memory_of(needs).bytes.value_or(0);
-    need.alone = needs.alone;
-    return need;
-  }
-  if (needs.alone) return need;  // without device_bytes it takes a whole GPU
-  need.runs_per_device = sharing_of(needs).runs;
-  need.device_bytes = memory_of(needs).bytes;
-  if (!need.device_bytes && options_.runs_per_gpu > 1) need.device_bytes = smallest_device() / options_.runs_per_gpu;
-  return need;
+// With the memory and the number of runs per GPU that were learnt.
+Needs Resources::as_learnt(Needs needs) const {
+  const std::optional<int64_t> memory = memory_of(needs).bytes;
+  const bool on_gpu = needs.device == "cuda";
+  if (on_gpu && !needs.alone) needs.runs_per_device = sharing_of(needs).runs;
+  needs.memory_bytes = memory;
+  if (on_gpu && !memory && options_.runs_per_gpu > 1) needs.memory_bytes = smallest_device() / options_.runs_per_gpu;
+  return needs;
 }
 
-MemoryNeeds::Answer Resources::memory_of(const RunNeeds& needs) const {
-  const std::optional<int64_t> said = needs.memory_bytes > 0 ? std::optional(needs.memory_bytes) : std::nullopt;
-  return memory_.of(needs.shape, {.declared = needs.declared ? said : std::nullopt,
-                                  .estimate = needs.declared ? std::nullopt : said});
+MemoryNeeds::Answer Resources::memory_of(const Needs& needs) const {
+  return memory_.of(needs.resource_class, {.declared = needs.declared ? needs.memory_bytes : std::nullopt,
+                                           .estimate = needs.declared ? std::nullopt : needs.memory_bytes});
 }
 
-Sharing::Answer Resources::sharing_of(const RunNeeds& needs) const {
+Sharing::Answer Resources::sharing_of(const Needs& needs) const {
   if (options_.runs_per_gpu > 0) {
     return {.runs = options_.runs_per_gpu,
             .searching = false,
             .why = fmt::format("{} per GPU as asked", options_.runs_per_gpu)};
   }
-  if (needs.shape.empty()) return {.runs = 1, .searching = false, .why = "1 per GPU: what it needs is not known"};
+  if (needs.resource_class.empty())
+    return {.runs = 1, .searching = false, .why = "1 per GPU: what it needs is not known"};
   const std::optional<int64_t> bytes = memory_of(needs).bytes;
   if (!bytes) return {.runs = 1, .searching = false, .why = "1 per GPU: how much memory it needs is not known"};
-  return sharing_.runs_per_device(needs.shape, static_cast<int>(std::min<int64_t>(
-                                                   smallest_device() / std::max<int64_t>(*bytes, 1), kMaxRunsPerGpu)));
+  return sharing_.runs_per_device(
+      needs.resource_class,
+      static_cast<int>(std::min<int64_t>(smallest_device() / std::max<int64_t>(*bytes, 1), kMaxRunsPerGpu)));
 }
 
 int64_t Resources::smallest_device() const {
@@ -63,19 +58,18 @@ int64_t Resources::smallest_device() const {
   return smallest;
 }
 
-void Resources::release(const RunNeeds& needs, const Reservation& reservation, End end) {
+void Resources::release(const Needs& needs, const Reservation& reservation, End end) {
   const bool shared = ledger_.is_shared(reservation);
   ledger_.release(reservation);
   const auto used = most_used_.extract(reservation.id);
-  if (needs.shape.empty()) return;
-  if (end == End::kByItself && used) memory_.learn_peak(needs.shape, used.mapped());
-  const int64_t reserved = needs.device == "cuda" ? reservation.device_bytes : reservation.memory_bytes;
-  if (end == End::kOutOfMemory) memory_.ran_out(needs.shape, reserved, shared);
+  if (needs.resource_class.empty()) return;
+  if (end == End::kByItself && used) memory_.learn_peak(needs.resource_class, used.mapped());
+  if (end == End::kOutOfMemory) memory_.ran_out(needs.resource_class, reservation.memory_bytes, shared);
 }
 
 void Resources::observe(const std::vector<RunningRun>& running, double now) {
   for (const RunningRun& run : running) {
-    // The number for the shape may have changed since the run was started.
+    // The number for the resource class may have changed since the run was started.
     if (run.needs->device == "cuda" && !run.needs->alone) {
       ledger_.set_runs_per_device(*run.reservation, sharing_of(*run.needs).runs);
     }
@@ -84,10 +78,10 @@ void Resources::observe(const std::vector<RunningRun>& running, double now) {
   measure_throughput(running, now);
 }
 
-void Resources::note_use(const RunNeeds& needs, const Reservation& reservation, int64_t bytes) {
+void Resources::note_use(const Needs& needs, const Reservation& reservation, int64_t bytes) {
   int64_t& most = most_used_[reservation.id];
   most = std::max(most, bytes);
-  if (!needs.shape.empty()) memory_.learn_use(needs.shape, most);
+  if (!needs.resource_class.empty()) memory_.learn_use(needs.resource_class, most);
 }
 
 void Resources::check_devices(const std::vector<RunningRun>& running) {
@@ -112,14 +106,15 @@ void Resources::measure_throughput(const std::vector<RunningRun>& running, doubl
   for (const Device& device : devices()) on_device[device.uuid];
   for (const RunningRun& run : running) {
     const auto runs = on_device.find(run.reservation->device);
-    if (runs != on_device.end()) runs->second.push_back({.id = run.id, .shape = run.needs->shape, .step = run.step});
+    if (runs != on_device.end())
+      runs->second.push_back({.id = run.id, .resource_class = run.needs->resource_class, .step = run.step});
   }
   for (const auto& [uuid, runs] : on_device) {
     if (const auto observation = throughput_[uuid].note(runs, now)) sharing_.observe(*observation);
   }
 }
 
-std::string Resources::why_here(const RunNeeds& needs, const Reservation& reservation) const {
+std::string Resources::why_here(const Needs& needs, const Reservation& reservation) const {
   if (needs.device != "cuda") {
     std::string text = fmt::format("on the CPU with {}", counted(needs.threads, "thread"));
     if (reservation.memory_bytes > 0) {
@@ -132,22 +127,22 @@ std::string Resources::why_here(const RunNeeds& needs, const Reservation& reserv
   std::string text =
       device == devices().end() ? fmt::format("on {}", reservation.device) : fmt::format("on GPU {}", device->index);
   if (needs.alone) return text + ", by itself because it ran out of memory beside others";
-  return text + fmt::format(", {} reserved ({}); {}", memory_text(reservation.device_bytes), memory_of(needs).why,
+  return text + fmt::format(", {} reserved ({}); {}", memory_text(reservation.memory_bytes), memory_of(needs).why,
                             sharing_of(needs).why);
 }
 
-json Resources::learnt(const std::string& shape) const {
-  const std::optional<int64_t> peak = memory_.peak_of(shape);
-  json observations = sharing_.observations_of(shape);
+json Resources::learnt(const std::string& resource_class) const {
+  const std::optional<int64_t> peak = memory_.peak_of(resource_class);
+  json observations = sharing_.observations_of(resource_class);
   if (!peak && observations.empty()) return nullptr;
   return {{"peak_bytes", peak ? json(*peak) : json()}, {"observations", std::move(observations)}};
 }
 
-void Resources::restore(const std::string& shape, const json& learnt) {
+void Resources::restore(const std::string& resource_class, const json& learnt) {
   try {
     const json& peak = learnt.at("peak_bytes");
-    sharing_.restore(shape, learnt.at("observations"));
-    if (peak.is_number()) memory_.learn_peak(shape, peak);
+    sharing_.restore(resource_class, learnt.at("observations"));
+    if (peak.is_number()) memory_.learn_peak(resource_class, peak);
   } catch (const json::exception&) {
     // Of another tearless, or changed by hand: it is learnt again.
   }

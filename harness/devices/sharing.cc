@@ -18,14 +18,14 @@ std::string throughput_text(double throughput) {
 
 void Sharing::observe(const SharingObservation& observation) {
   if (!(observation.seconds > 0) || !(observation.updates >= 0) || observation.runs < 1) return;
-  Samples& samples = shapes_[observation.shape][observation.runs];
+  Samples& samples = classes_[observation.resource_class][observation.runs];
   samples.push_back({.seconds = observation.seconds, .updates = observation.updates});
   if (samples.size() > kMaxObservations) samples.pop_front();
 }
 
-nlohmann::json Sharing::observations_of(const std::string& shape) const {
+nlohmann::json Sharing::observations_of(const std::string& resource_class) const {
   auto observations = nlohmann::json::array();
-  if (const auto found = shapes_.find(shape); found != shapes_.end()) {
+  if (const auto found = classes_.find(resource_class); found != classes_.end()) {
     for (const auto& [runs, samples] : found->second) {
       for (const Sample& sample : samples) observations.push_back({runs, sample.seconds, sample.updates});
     }
@@ -33,12 +33,12 @@ nlohmann::json Sharing::observations_of(const std::string& shape) const {
   return observations;
 }
 
-void Sharing::restore(const std::string& shape, const nlohmann::json& observations) {
+void Sharing::restore(const std::string& resource_class, const nlohmann::json& observations) {
   std::vector<SharingObservation> all;
   for (const nlohmann::json& each : observations) {
-    all.push_back({.shape = shape, .runs = each.at(0), .seconds = each.at(1), .updates = each.at(2)});
+    all.push_back({.resource_class = resource_class, .runs = each.at(0), .seconds = each.at(1), .updates = each.at(2)});
   }
-  shapes_.erase(shape);
+  classes_.erase(resource_class);
   for (const SharingObservation& each : all) observe(each);
 }
 
@@ -61,10 +61,10 @@ Sharing::Mean Sharing::mean_of(const Samples& samples) {
   return mean;
 }
 
-Sharing::Answer Sharing::runs_per_device(const std::string& shape, int most) const {
+Sharing::Answer Sharing::runs_per_device(const std::string& resource_class, int most) const {
   most = std::max(most, 1);
   std::map<int, Mean> means;  // of the numbers that need no more observations
-  if (const auto found = shapes_.find(shape); found != shapes_.end()) {
+  if (const auto found = classes_.find(resource_class); found != classes_.end()) {
     for (const auto& [runs, samples] : found->second) {
       const Mean mean = mean_of(samples);
       if (runs <= most && mean.enough) means[runs] = mean;

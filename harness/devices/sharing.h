@@ -1,5 +1,5 @@
-// How many runs of a shape share one GPU: the number with the highest sum of measured throughput, within what memory
-// allows. A shape is a key of the caller's: runs with the same key are equally fast on one kind of GPU.
+// How many runs of a resource class share one GPU: the number with the highest sum of measured throughput, within what
+// memory allows. A resource class is a key of the caller's: runs with the same key are equally fast on one kind of GPU.
 //
 // The number is found by trying: one run, then two, and so on. Runs slow each other down, and each further run adds
 // less than the one before it. So the gain of the last step, made again by every further run that memory allows, is
@@ -22,9 +22,9 @@
 
 namespace tearless::harness {
 
-/// What `runs` runs of a shape did while they, and nothing else, ran on one GPU.
+/// What `runs` runs of a resource class did while they, and nothing else, ran on one GPU.
 struct SharingObservation {
-  std::string shape;
+  std::string resource_class;
   int runs = 1;
   double seconds = 0;  // > 0; a minute or more, so that it includes evaluations and checkpoints
   double updates = 0;  // of all these runs together
@@ -47,12 +47,13 @@ class Sharing {
   /// Ignores observations without duration or without runs.
   void observe(const SharingObservation& observation);
 
-  /// What was observed of a shape, and its inverse. nlohmann::json::exception for anything else.
-  nlohmann::json observations_of(const std::string& shape) const;
-  void restore(const std::string& shape, const nlohmann::json& observations);
+  /// What was observed of a resource class, and its inverse. nlohmann::json::exception for anything else.
+  nlohmann::json observations_of(const std::string& resource_class) const;
+  void restore(const std::string& resource_class, const nlohmann::json& observations);
 
-  /// How many runs of a shape to place on one GPU. `most` is how many its memory takes; below 1 it counts as 1.
-  Answer runs_per_device(const std::string& shape, int most) const;
+  /// How many runs of a resource class to place on one GPU. `most` is how many its memory takes; below 1 it counts
+  /// as 1.
+  Answer runs_per_device(const std::string& resource_class, int most) const;
 
  private:
   struct Sample {
@@ -67,7 +68,8 @@ class Sharing {
 
   static Mean mean_of(const Samples& samples);
 
-  std::map<std::string, std::map<int, Samples>> shapes_;  // shape → number of runs → observations, oldest first
+  std::map<std::string, std::map<int, Samples>>
+      classes_;  // resource class → number of runs → observations, oldest first
 };
 
 }  // namespace tearless::harness

@@ -15,7 +15,8 @@ std::optional<SharingObservation> Throughput::note(const std::vector<Run>& runs,
   if (!is_of_the_same(runs)) {
     spans_.clear();
     since_ = now;
-    for (const Run& run : runs) spans_[run.id] = {.shape = run.shape, .step_seen = run.step, .first_time = {}};
+    for (const Run& run : runs)
+      spans_[run.id] = {.resource_class = run.resource_class, .step_seen = run.step, .first_time = {}};
     return std::nullopt;
   }
   for (const Run& run : runs) {
@@ -30,10 +31,10 @@ std::optional<SharingObservation> Throughput::note(const std::vector<Run>& runs,
   }
   if (runs.empty() || now - since_ < kWindow) return std::nullopt;
 
-  const std::string& shape = runs.front().shape;
+  const std::string& resource_class = runs.front().resource_class;
   double rate = 0;
   for (const auto& [id, span] : spans_) {
-    if (span.shape.empty() || span.shape != shape) return std::nullopt;
+    if (span.resource_class.empty() || span.resource_class != resource_class) return std::nullopt;
     if (!span.first_time || span.last_time <= *span.first_time) return std::nullopt;
     rate += static_cast<double>(span.step_seen - span.first_step) / (span.last_time - *span.first_time);
   }
@@ -43,8 +44,10 @@ std::optional<SharingObservation> Throughput::note(const std::vector<Run>& runs,
   }
   const double seconds = now - since_;
   since_ = now;
-  return SharingObservation{
-      .shape = shape, .runs = static_cast<int>(runs.size()), .seconds = seconds, .updates = rate * seconds};
+  return SharingObservation{.resource_class = resource_class,
+                            .runs = static_cast<int>(runs.size()),
+                            .seconds = seconds,
+                            .updates = rate * seconds};
 }
 
 }  // namespace tearless::harness

@@ -25,17 +25,17 @@ class Throughput {
 
   struct Run {
     std::string id;
-    std::string shape;
+    std::string resource_class;
     int64_t step = 0;  // updates that it has reported, in this attempt and those before
   };
 
-  /// `runs`: those on the device now. Returns an observation when the same runs, all of one shape, have been on it for
-  /// kWindow and each has reported twice; the next window begins then.
+  /// `runs`: those on the device now. Returns an observation when the same runs, all of one resource class, have been
+  /// on it for kWindow and each has reported twice; the next window begins then.
   std::optional<SharingObservation> note(const std::vector<Run>& runs, double now);
 
  private:
   struct Span {
-    std::string shape;
+    std::string resource_class;
     int64_t step_seen = 0;
     std::optional<double> first_time;  // of the first report in this window
     double last_time = 0;

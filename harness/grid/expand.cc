@@ -135,7 +135,7 @@ bool Only::admits(const GridPoint& point) const {
 }
 
 RunSpec materialise(const Grid& grid, const GridPoint& point) {
-  RunSpec spec;
+  RunSpec spec{.folder = grid.folder.string()};
   const auto add = [&spec](const Settings& settings) {
     for (const auto& [key, setting] : settings) {
       spec.settings[key] = setting.value;
@@ -144,11 +144,8 @@ RunSpec materialise(const Grid& grid, const GridPoint& point) {
   };
   add(grid.base);
   for (size_t axis = 0; axis < grid.axes.size(); ++axis) {
-    const AxisPoint& at = grid.axes[axis].points[point.index[axis]];
-    add(at.set);
-    spec.coordinates[grid.axes[axis].name] = at.label;
+    add(grid.axes[axis].points[point.index[axis]].set);
   }
-  spec.seed = point.seed;
   spec.settings[grid.seed_key] = point.seed;
   spec.folders.erase(grid.seed_key);
   return spec;

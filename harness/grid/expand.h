@@ -51,10 +51,10 @@ std::vector<GridPoint> runs_of(const Grid& grid, const Only& only = {});
 
 /// The full configuration of one run, as it is sent to the training program.
 struct RunSpec {
-  nlohmann::json::object_t settings;               // flat dotted keys, including the seed's
-  std::map<std::string, std::string> folders;      // key of a text → folder that a relative path in it starts from
-  std::map<std::string, std::string> coordinates;  // axis name → label
-  int64_t seed = 0;
+  nlohmann::json::object_t settings = {};           // flat dotted keys, including the seed's
+  std::string folder = {};                          // relative paths start here, except those …
+  std::map<std::string, std::string> folders = {};  // … whose key is in this map: key → folder
+  bool smoke = false;                               // the same run cut down to a few updates
 };
 RunSpec materialise(const Grid& grid, const GridPoint& point);
 

@@ -3,24 +3,12 @@
 #include <fmt/format.h>
 
 #include <filesystem>
-#include <utility>
 
 #include "base/error.h"
 #include "base/hash.h"
 
 namespace tearless::harness {
 namespace fs = std::filesystem;
-
-std::shared_ptr<const InputFiles> input_files_at(const JsonValue& line, std::string_view key,
-                                                 const std::shared_ptr<const InputFiles>& last) {
-  InputFiles files;
-  for (const auto& [file, checksum] : object_at(line, key)) {
-    const std::string_view path = as_text(file);
-    if (!path.starts_with('/')) throw JsonLineError(fmt::format("\"{}\" is not an absolute path", path));
-    files.emplace(path, as_text(checksum));
-  }
-  return last && *last == files ? last : std::make_shared<const InputFiles>(std::move(files));
-}
 
 std::string fault_of(const InputFiles& files) {
   for (const auto& [file, planned] : files) {

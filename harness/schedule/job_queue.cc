@@ -5,7 +5,7 @@
 
 namespace tearless::harness {
 
-void JobQueue::push(const std::string& id, const RunNeeds& needs, const JobOrder& order, double not_before) {
+void JobQueue::push(const std::string& id, const Needs& needs, const JobOrder& order, double not_before) {
   const bool delayed = not_before > 0;
   jobs_[id] = {.needs = needs, .order = order, .not_before = not_before, .delayed = delayed};
   if (delayed) {
@@ -39,7 +39,7 @@ void JobQueue::let_in(double now) {
   }
 }
 
-void JobQueue::join_line(const RunNeeds& needs, const Place& place) {
+void JobQueue::join_line(const Needs& needs, const Place& place) {
   std::set<Place>& jobs = lines_[needs].jobs;
   const bool leads = jobs.empty() || place < *jobs.begin();
   if (leads && !jobs.empty()) heads_.erase(*jobs.begin());
@@ -47,7 +47,7 @@ void JobQueue::join_line(const RunNeeds& needs, const Place& place) {
   if (leads) heads_.emplace(place, needs);
 }
 
-void JobQueue::leave_line(const RunNeeds& needs, const Place& place) {
+void JobQueue::leave_line(const Needs& needs, const Place& place) {
   const auto line = lines_.find(needs);
   std::set<Place>& jobs = line->second.jobs;
   heads_.erase(*jobs.begin());
@@ -59,7 +59,7 @@ void JobQueue::leave_line(const RunNeeds& needs, const Place& place) {
   }
 }
 
-std::optional<JobQueue::Taken> JobQueue::take(double now, const std::function<bool(const RunNeeds&)>& fits) {
+std::optional<JobQueue::Taken> JobQueue::take(double now, const std::function<bool(const Needs&)>& fits) {
   let_in(now);
   std::vector<Line*> skipped;
   for (const auto& [place, needs] : heads_) {

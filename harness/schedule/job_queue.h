@@ -13,7 +13,7 @@
 #include <tuple>
 #include <unordered_map>
 
-#include "harness/devices/run_needs.h"
+#include "harness/devices/needs.h"
 
 namespace tearless::harness {
 
@@ -39,7 +39,7 @@ class JobQueue {
   static constexpr double kPatience = 600;
 
   /// Adds a job that may be started from the time `not_before` on; 0: at any time. REQUIRES: !contains(id).
-  void push(const std::string& id, const RunNeeds& needs, const JobOrder& order, double not_before = 0);
+  void push(const std::string& id, const Needs& needs, const JobOrder& order, double not_before = 0);
 
   /// Removes a job. False if it is not waiting.
   bool erase(const std::string& id);
@@ -51,13 +51,13 @@ class JobQueue {
   /// fit. `fits` is asked once for each kind of needs at most. nullopt if there is none.
   struct Taken {
     std::string id;
-    RunNeeds needs;
+    Needs needs;
   };
-  std::optional<Taken> take(double now, const std::function<bool(const RunNeeds&)>& fits);
+  std::optional<Taken> take(double now, const std::function<bool(const Needs&)>& fits);
 
  private:
   struct Waiting {
-    RunNeeds needs;
+    Needs needs;
     JobOrder order;
     double not_before = 0;
     bool delayed = false;  // it is in delayed_, not in a line
@@ -69,12 +69,12 @@ class JobQueue {
   };
 
   void let_in(double now);
-  void join_line(const RunNeeds& needs, const Place& place);
-  void leave_line(const RunNeeds& needs, const Place& place);
+  void join_line(const Needs& needs, const Place& place);
+  void leave_line(const Needs& needs, const Place& place);
 
   std::unordered_map<std::string, Waiting> jobs_;
-  std::map<RunNeeds, Line> lines_;
-  std::map<Place, RunNeeds> heads_;                   // the first job of each line
+  std::map<Needs, Line> lines_;
+  std::map<Place, Needs> heads_;                      // the first job of each line
   std::set<std::pair<double, std::string>> delayed_;  // by not_before
 };
 

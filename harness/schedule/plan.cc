@@ -3,49 +3,25 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 
 namespace tearless::harness {
-namespace {
-
-/// The questions about the runs of a grid. The runs of a cell follow each other: what they share is written once.
-class Questions {
- public:
-  Questions(const Grid& grid, bool smoke) : grid_(grid), smoke_(smoke) {}
-
-  /// Sets `coordinates` too.
-  std::string about(const GridPoint& point, std::map<std::string, std::string>& coordinates) {
-    if (point.index != cell_) {
-      RunSpec spec = materialise(grid_, point);
-      coordinates_ = std::move(spec.coordinates);
-      line_ = line_around({std::move(spec.settings), grid_.folder.string(), std::move(spec.folders), smoke_},
-                          grid_.seed_key);
-      cell_ = point.index;
-    }
-    coordinates = coordinates_;
-    return fmt::format("{}{}{}", line_.before, point.seed, line_.after);
-  }
-
- private:
-  const Grid& grid_;
-  bool smoke_;
-  std::optional<std::vector<uint32_t>> cell_;  // GridPoint::index
-  std::map<std::string, std::string> coordinates_;
-  LineAround line_;
-};
-
-}  // namespace
-
 std::vector<PlannedRun> plan_runs(const Grid& grid, const Only& only, const Program& program, bool smoke) {
+  std::vector<GridPoint> points = runs_of(grid, only);
+  std::vector<CheckAnswer> answers = program.check(points.size(), [&](size_t i) {
+    RunSpec spec = materialise(grid, points[i]);
+    spec.smoke = smoke;
+    return spec;
+  });
   std::vector<PlannedRun> plan;
-  for (GridPoint& point : runs_of(grid, only)) {
-    plan.push_back({.point = std::move(point), .coordinates = {}, .answer = {}});
+  for (size_t i = 0; i < points.size(); ++i) {
+    Run& run = answers[i].run;
+    run.seed = points[i].seed;
+    for (size_t axis = 0; axis < grid.axes.size(); ++axis) {
+      run.coordinates.emplace_back(grid.axes[axis].name, grid.axes[axis].points[points[i].index[axis]].label);
+    }
+    plan.push_back({std::move(points[i]), std::move(answers[i])});
   }
-  Questions questions(grid, smoke);
-  program.check(
-      plan.size(), [&](size_t i) { return questions.about(plan[i].point, plan[i].coordinates); },
-      [&](size_t i, CheckAnswer answer) { plan[i].answer = std::move(answer); });
   return plan;
 }
 

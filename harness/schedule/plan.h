@@ -1,7 +1,6 @@
 // The plan of a grid: its runs, each checked by the training program. First step of the commands plan, run and table.
 #pragma once
 
-#include <map>
 #include <string>
 #include <vector>
 
@@ -11,10 +10,10 @@
 
 namespace tearless::harness {
 
+/// A point of a grid, and what the training program says of it.
 struct PlannedRun {
   GridPoint point;
-  std::map<std::string, std::string> coordinates;  // axis name → label
-  CheckAnswer answer;
+  CheckAnswer answer;  // with the run's coordinates and seed
 };
 
 /// The runs that are not excluded and that `only` admits, in the grid's order, checked by `program`. `smoke`: the same

@@ -18,7 +18,6 @@
 #include <utility>
 
 #include "base/error.h"
-#include "base/json_line.h"
 #include "base/sys.h"
 #include "harness/devices/machine.h"
 #include "harness/schedule/spawn.h"
@@ -173,48 +172,31 @@ void hold(const fs::path& program, std::vector<Talk> talks) {
   }
 }
 
-/// Unset as long as the data are not prepared: null, or missing.
-std::optional<int64_t> number_or_pending(const JsonValue& line, std::string_view key) {
-  const JsonValue* value = find_member(line, key);
-  return value && !value->IsNull() ? std::optional(number_at(line, key)) : std::nullopt;
-}
-
-CheckAnswer answer_from(const JsonValue& line, const std::shared_ptr<const InputFiles>& last_files) {
-  CheckAnswer answer;
-  answer.error = text_at(line, "error", "");
-  answer.key = text_at(line, "key", "");
+CheckAnswer answer_from(const std::string_view line, const Run* like) {
+  const auto json = nlohmann::ordered_json::parse(line);
+  CheckAnswer answer{.error = json.value("error", ""), .key = json.value("key", ""), .run = {}};
   if (!answer.error.empty()) return answer;
-  answer.id = text_at(line, "id");
-  answer.canonical = text_at(line, "canonical");
-  answer.local = text_at(line, "local", "");
-  answer.waiting = text_at(line, "state", "ready") == "waiting_data";
-  answer.waiting_for = text_at(line, "waiting_for", "");
-  answer.parameters = number_or_pending(line, "parameters");
-  answer.memory_bytes = number_or_pending(line, "memory_bytes");
-  answer.updates = number_at(line, "updates", 0);
-  answer.evaluations = number_at(line, "evaluations", 0);
-  answer.device = text_at(line, "device", "cpu");
-  answer.threads = static_cast<int>(number_at(line, "threads", 1));
-  answer.shape = text_at(line, "shape", "");
-  if (find_member(line, "data")) answer.data = input_files_at(line, "data", last_files);
+  answer.run = run_from(json, like);
+  Needs& needs = answer.run.needs;
+  if (needs.resource_class.empty() && answer.run.parameters && needs.memory_bytes) {
+    // Of a program that does not say which runs are alike, those of the same size are taken to be.
+    needs.resource_class =
+        fmt::format("{} {} {} {}", needs.device, needs.threads, *answer.run.parameters, *needs.memory_bytes);
+  }
+  if (json.value("state", "ready") != "waiting_data") {
+    answer.run.waiting_for.clear();
+    return answer;
+  }
+  answer.run.settings.clear();
+  if (answer.run.waiting_for.empty()) answer.run.waiting_for = "its data are missing";
   return answer;
 }
 
 }  // namespace
 
-std::string line_of(const CheckQuestion& question) {
-  std::string line = json{{"folder", question.folder}, {"folders", question.folders}, {"smoke", question.smoke}}.dump();
-  line.back() = ',';
-  return line + "\"settings\":" + question.settings.dump() + "}";
-}
-
-LineAround line_around(CheckQuestion question, const std::string& key) {
-  question.settings.erase(key);
-  std::string before = line_of(question);
-  const std::string after = "}}";
-  before.resize(before.size() - after.size());
-  if (!question.settings.empty()) before += ",";
-  return {before + json(key).dump() + ":", after};
+std::string line_of(const RunSpec& spec) {
+  return json{{"folder", spec.folder}, {"folders", spec.folders}, {"smoke", spec.smoke}, {"settings", spec.settings}}
+      .dump();
 }
 
 Program::Program(const fs::path& path) : path_(fs::absolute(path)) {
@@ -231,55 +213,46 @@ Program Program::find(const fs::path& asked, const std::optional<fs::path>& of_g
   return Program(fs::read_symlink("/proc/self/exe").parent_path() / "tearless-engine");
 }
 
-std::vector<CheckAnswer> Program::check(const std::vector<CheckQuestion>& questions) const {
-  std::vector<CheckAnswer> answers(questions.size());
-  check(
-      questions.size(), [&](size_t i) { return line_of(questions[i]); },
-      [&](size_t i, CheckAnswer answer) { answers[i] = std::move(answer); });
-  return answers;
-}
-
 size_t Program::processes_for(size_t questions, size_t cores) {
   constexpr size_t kQuestionsEach = 10'000;  // tearless-engine starts in the time that it takes to check about these
   return std::clamp<size_t>(questions / kQuestionsEach, 1, cores);
 }
 
-void Program::check(size_t count, const std::function<std::string(size_t)>& question,
-                    const std::function<void(size_t, CheckAnswer)>& answered, size_t processes) const {
+std::vector<CheckAnswer> Program::check(size_t count, const std::function<RunSpec(size_t)>& spec,
+                                        size_t processes) const {
   if (processes == 0) processes = processes_for(count, cores_of_process().size());
+  std::vector<CheckAnswer> answers(count);
   std::vector<Talk> talks;
   for (size_t i = 0; i < processes; ++i) {
     const size_t begin = i * count / processes, end = (i + 1) * count / processes;
     std::string name = fmt::format("`{} check`", path_.string());
     if (processes > 1) name += fmt::format(" (process {} of {})", i + 1, processes);
-    const auto answers = std::make_shared<size_t>(0);
+    const auto answered = std::make_shared<size_t>(0);
     talks.push_back({.verb = "check",
                      .name = name,
-                     .next = [&question, asked = begin, end]() mutable -> std::optional<std::string> {
+                     .next = [&spec, asked = begin, end]() mutable -> std::optional<std::string> {
                        if (asked == end) return std::nullopt;
-                       return question(asked++);
+                       return line_of(spec(asked++));
                      },
                      .on_line =
-                         [&answered, name, begin, end, answers, parser = std::make_shared<JsonLineParser>(),
-                          last_files = std::shared_ptr<const InputFiles>()](std::string_view line) mutable {
-                           const size_t number = ++*answers;
-                           if (begin + number > end) return;
+                         [&answers, name, begin, end, answered](std::string_view line) {
+                           const size_t number = begin + (*answered)++;
+                           if (number >= end) return;
                            try {
-                             CheckAnswer answer = answer_from(parser->parse(line), last_files);
-                             last_files = answer.data;
-                             answered(begin + number - 1, std::move(answer));
-                           } catch (const JsonLineError& error) {
-                             fail("{}: answer {} is not as docs/run_directory.md describes: {}", name, number,
+                             answers[number] = answer_from(line, number > begin ? &answers[number - 1].run : nullptr);
+                           } catch (const std::exception& error) {
+                             fail("{}: answer {} is not as docs/run_directory.md describes: {}", name, *answered,
                                   error.what());
                            }
                          },
                      .on_end =
-                         [name, questions = end - begin, answers] {
-                           if (*answers == questions) return;
-                           fail("{} answered {} of {} questions", name, *answers, questions);
+                         [name, questions = end - begin, answered] {
+                           if (*answered == questions) return;
+                           fail("{} answered {} of {} questions", name, *answered, questions);
                          }});
   }
   hold(path_, std::move(talks));
+  return answers;
 }
 
 Probe Program::probe() const {

@@ -5,52 +5,24 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
-#include <map>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "harness/runs/input_files.h"
+#include "harness/grid/expand.h"
+#include "harness/runs/run.h"
 
 namespace tearless::harness {
 
-/// One configuration to be checked.
-struct CheckQuestion {
-  nlohmann::json settings = nlohmann::json::object();  // flat dotted keys
-  std::string folder;                                  // relative paths start here, except those …
-  std::map<std::string, std::string> folders;          // … whose key is in this map: key → folder
-  bool smoke = false;                                  // the same run cut down to a few updates
-};
+/// The line that is sent to `check`.
+std::string line_of(const RunSpec& spec);
 
-/// The line that is sent for `question`.
-std::string line_of(const CheckQuestion& question);
-
-/// The line for a question in which `key` has another value each time: `before`, the value as JSON, and `after`.
-struct LineAround {
-  std::string before, after;
-};
-LineAround line_around(CheckQuestion question, const std::string& key);
-
-/// Either `error` and `key` are set, or everything else.
+/// Either `error` and `key` are set, or `run`, without coordinates, seed and rank.
 struct CheckAnswer {
   std::string error;  // one sentence; "" if the settings are accepted
   std::string key;    // the setting that `error` is about, or ""
-
-  std::string id;                          // of the run, 16 hex digits
-  std::string canonical;                   // text of run.toml
-  std::string local;                       // text of local.toml
-  bool waiting = false;                    // a corpus file is missing; the id is provisional
-  std::string waiting_for;                 // the missing file and how to get it, one sentence
-  std::optional<int64_t> parameters;       // of the model; unset until the data are prepared
-  std::optional<int64_t> memory_bytes;     // memory that the run needs; unset likewise
-  int64_t updates = 0;                     // the most updates that the run can make
-  int64_t evaluations = 0;                 // the most evaluations, likewise; 0 if the program does not say
-  std::string device;                      // "cpu" or "cuda"
-  int threads = 1;                         // CPU threads
-  std::string shape;                       // RunNeeds::shape; "" if it is not known
-  std::shared_ptr<const InputFiles> data;  // null if the program does not name them
+  Run run;
 };
 
 struct ProgramDevice {
@@ -80,16 +52,10 @@ class Program {
 
   const std::filesystem::path& path() const { return path_; }
 
-  /// The answers to all questions, in their order. UserError as below.
-  std::vector<CheckAnswer> check(const std::vector<CheckQuestion>& questions) const;
-
-  /// Checks `count` configurations: sends the line question(i) (line_of()) for each i < count, and calls
-  /// answered(i, answer) once for each. Several processes of the program run at the same time, each with a contiguous
-  /// part of the questions; 0: as many as processes_for() says. So the order of the calls is that of i within a part
-  /// only. UserError if a process fails, answers something else than JSON of the specified form, or leaves questions
-  /// unanswered.
-  void check(size_t count, const std::function<std::string(size_t)>& question,
-             const std::function<void(size_t, CheckAnswer)>& answered, size_t processes = 0) const;
+  /// The answers about spec(i) for each i < count, in this order. Several processes of the program run at the same
+  /// time, each with a contiguous part of the questions; 0: as many as processes_for() says. UserError if a process
+  /// fails, answers something else than JSON of the specified form, or leaves questions unanswered.
+  std::vector<CheckAnswer> check(size_t count, const std::function<RunSpec(size_t)>& spec, size_t processes = 0) const;
 
   /// How many processes check() uses for `questions` on a machine of `cores`: 1 while the questions are so few that the
   /// start of another process would take longer than its part of them.

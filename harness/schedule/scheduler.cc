@@ -19,10 +19,6 @@ constexpr const char* kSweepCancelled = "its sweep was cancelled";
 constexpr const char* kWasCancelled = "it was cancelled";
 constexpr const char* kCancelledOnRequest = "cancelled on request";
 
-RunNeeds needs_of(const RunRecord& run) {
-  return {.threads = run.threads, .shape = run.shape, .memory_bytes = run.memory_bytes.value_or(0)};
-}
-
 }  // namespace
 
 std::string sentence_of(const SchedulerEvent& event) {
@@ -91,8 +87,8 @@ void Scheduler::take_up(const std::string& id) {
   const std::optional<RunRecord> record = store_.run(id);
   Running& running = running_[id];
   const std::string device = cuda_device_of(run, newest);
-  running.needs = needs_of(*record);
-  if (!device.empty()) running.needs.device = "cuda";
+  running.needs = record->needs;
+  running.needs.device = device.empty() ? "cpu" : "cuda";  // where it runs, whatever was submitted since
   running.needs.alone = policy_of(record->failure).alone;
   running.reservation = resources_.reserve_anyway(running.needs, device, cores_of(run, newest));
   // Its supervisor may not have begun yet.
@@ -109,7 +105,7 @@ void Scheduler::take_up(const std::string& id) {
 }
 
 // True if the job is to be run: its run is then queued or running in the store. REQUIRES: it is in jobs_.
-bool Scheduler::reconcile(const JobRecord& job, Add how) {
+bool Scheduler::reconcile(const RunRecord& job, Add how) {
   const RunDirectory run = workspace_.run(job.id);
   const bool has_folder = std::filesystem::exists(run.root());  // else there is nothing more to look for
   const bool submitted = how != Add::kRestart;
@@ -137,7 +133,7 @@ bool Scheduler::reconcile(const JobRecord& job, Add how) {
       requeue(job.id, "");
       break;
     case RunState::kWaitingData:
-      if (!job.has_settings || (stopping_ && !submitted)) return false;
+      if (job.settings.empty() || (stopping_ && !submitted)) return false;
       try_data_again(job.id);
       break;
     case RunState::kQueued:
@@ -154,7 +150,7 @@ bool Scheduler::reconcile(const JobRecord& job, Add how) {
     }
     return true;
   }
-  if (!job.has_settings) return false;
+  if (job.settings.empty()) return false;
   if (done) {
     record_done(job.id, *done);
     return false;
@@ -219,9 +215,11 @@ void Scheduler::add_jobs(const std::string& id, Add how) {
   count_again();
   if (sweep.cancelled) return;
 
-  for (const JobRecord& job : store_.jobs_of(id, /*pending_only=*/how == Add::kRestart)) {
-    want(sweep, job);
-    if (!reconcile(job, how)) forget(job.id);
+  std::vector<RunState> states;  // all
+  if (how == Add::kRestart) states = {RunState::kQueued, RunState::kRunning, RunState::kWaitingData};
+  for (const RunRecord& run : store_.runs_of(id, states)) {
+    want(sweep, run);
+    if (!reconcile(run, how)) forget(run.id);
   }
   for (const std::string& job : sweep.jobs) enqueue(job);  // those that were known before, too: the state may be new
 }
@@ -232,28 +230,28 @@ void Scheduler::count_again() {
 }
 
 // Makes the run a job of the sweep.
-void Scheduler::want(ActiveSweep& sweep, const JobRecord& record) {
+void Scheduler::want(ActiveSweep& sweep, const RunRecord& record) {
   const auto [entry, is_new] = jobs_.try_emplace(record.id);
   Job& job = entry->second;
   if (is_new) {
-    job.label = record.label;
-    job.rank = record.rank;
+    job.run = record;
     job.place = record.place;
-    job.needs.alone = policy_of(record.failure).alone && record.state == RunState::kQueued;
   }
+  const bool alone = is_new ? policy_of(record.failure).alone && record.state == RunState::kQueued : job.needs.alone;
   // A new submission may change what is not part of the run's id.
-  for (ActiveSweep* other : job.sweeps) other->updates += record.updates - job.updates;
-  job.updates = record.updates;
-  job.needs.device = record.device;
-  job.needs.threads = record.threads;
-  job.needs.shape = record.shape;
+  for (ActiveSweep* other : job.sweeps) other->updates += record.updates - job.run.updates;
+  job.run.updates = record.updates;
+  job.run.local = record.local;
+  job.run.data = record.data;
+  job.needs = record.needs;
+  job.needs.alone = alone;
   job.needs.declared = sweep.memory_bytes > 0;
-  job.needs.memory_bytes = job.needs.declared ? sweep.memory_bytes : record.memory_bytes;
+  if (job.needs.declared) job.needs.memory_bytes = sweep.memory_bytes;
   if (!sweep.jobs.insert(record.id).second) return;  // twice in the grid, or submitted again
   job.sweeps.push_back(&sweep);
-  sweep.updates += job.updates;
+  sweep.updates += job.run.updates;
   if (const auto running = running_.find(record.id); running != running_.end()) {
-    running->second.progress.label = record.label;
+    running->second.progress.label = label_of(record.id);
     running->second.progress.axes = sweep.axes;
     running->second.progress.updates = record.updates;
     running->second.stall_seconds = sweep.stall_seconds;
@@ -261,8 +259,7 @@ void Scheduler::want(ActiveSweep& sweep, const JobRecord& record) {
   }
 }
 
-// The sweep no longer wants the job. If no other sweep that was added does, it is no job any more, and one that was not
-// added finds the run queued.
+// Removes the job from this sweep, and drops it when no sweep that was added has it. Its run stays queued in the store.
 void Scheduler::leave(ActiveSweep& sweep, const std::string& id) {
   Job& job = jobs_.at(id);
   std::erase(job.sweeps, &sweep);
@@ -286,7 +283,7 @@ void Scheduler::forget(const std::string& id) {
 
 void Scheduler::take_from(ActiveSweep& sweep, const std::string& id, const Job& job) {
   sweep.jobs.erase(id);
-  sweep.updates -= job.updates;
+  sweep.updates -= job.run.updates;
 }
 
 // Puts a job into its place in the queue, or takes it out while none of its sweeps is active.
@@ -299,8 +296,8 @@ void Scheduler::enqueue(const std::string& id) {
   queue_.push(id, job.needs,
               {.priority = sweep->priority,
                .submission = sweep->submission,
-               .rank = job.rank,
-               .work = job.updates,
+               .rank = job.run.rank,
+               .work = job.run.updates,
                .place = job.place},
               job.not_before);
 }
@@ -362,13 +359,13 @@ void Scheduler::cancel(const std::string& id) {
 
 // Cancels the runs of a cancelled sweep that no other sweep wants. One that a user holds stays held.
 void Scheduler::cancel_unwanted(const std::string& sweep) {
-  for (const JobRecord& job : store_.jobs_of(sweep, /*pending_only=*/true)) {
-    const auto running = running_.find(job.id);
+  for (const RunRecord& run : store_.runs_of(sweep, {RunState::kQueued, RunState::kRunning, RunState::kWaitingData})) {
+    const auto running = running_.find(run.id);
     const bool is_held =
         running != running_.end() && running->second.then && running->second.then->state == RunState::kHeld;
-    if (is_held || store_.is_wanted(job.id)) continue;
-    const bool waits = job.state == RunState::kWaitingData;
-    put_aside(job.id, RunState::kCancelled, kSweepCancelled, waits ? RunState::kWaitingData : RunState::kQueued);
+    if (run.settings.empty() || is_held || store_.is_wanted(run.id)) continue;
+    const bool waits = run.state == RunState::kWaitingData;
+    put_aside(run.id, RunState::kCancelled, kSweepCancelled, waits ? RunState::kWaitingData : RunState::kQueued);
   }
 }
 
@@ -455,7 +452,7 @@ void Scheduler::want_again(const std::string& id) {
   for (const std::string& name : store_.sweeps_of(id)) {
     const auto sweep = sweeps_.find(name);
     if (sweep == sweeps_.end() || sweep->second->cancelled) continue;
-    want(*sweep->second, store_.job(name, id));
+    want(*sweep->second, store_.run_of(name, id));
   }
 }
 
@@ -577,7 +574,7 @@ std::string Scheduler::why_nobody_works_on(const std::string& id) const {
 
 std::string Scheduler::label_of(const std::string& id) const {
   const auto job = jobs_.find(id);
-  return job == jobs_.end() ? id : job->second.label;
+  return job == jobs_.end() ? id : harness::label_of(job->second.run);
 }
 
 void Scheduler::notify(std::string what, const std::string& id, std::string text) const {

@@ -176,10 +176,9 @@ class Scheduler {
     double updates_per_second = 0;                         // of the last attempt that ended; 0: none has
   };
   struct Job {
-    std::string label;
-    int64_t updates = 0;
-    RunNeeds needs;
-    int64_t rank = 0, place = 0;  // in the sweep that named it first
+    Run run;            // as the sweep that named it first has it
+    int64_t place = 0;  // likewise
+    Needs needs;        // with what the sweep declares, and alone after it ran out of memory
     std::vector<ActiveSweep*> sweeps;
     double not_before = 0;  // earliest time of its next attempt
   };
@@ -189,7 +188,7 @@ class Scheduler {
   };
   struct Running {
     Reservation reservation;
-    RunNeeds needs;
+    Needs needs;
     std::optional<StopReason> stop;  // set once it was asked to stop
     std::optional<PutAside> then;    // what follows the stop, unless the attempt brings a result; see set_then()
     double stop_asked_at = 0;        // time of the last request
@@ -210,13 +209,13 @@ class Scheduler {
   // Before the first attempt of this process.
   void adopt_or_conclude(const std::string& id);
   void take_up(const std::string& id);
-  bool reconcile(const JobRecord& job, Add how);
+  bool reconcile(const RunRecord& run, Add how);
   void record_done(const std::string& id, const Verdict& done);
   bool end_is_recorded(const std::string& id, int64_t attempt) const;  // the newest attempt's end is in the store
 
   // Sweeps and their jobs.
   void add_jobs(const std::string& sweep, Add how);
-  void want(ActiveSweep& sweep, const JobRecord& record);
+  void want(ActiveSweep& sweep, const RunRecord& record);
   void leave(ActiveSweep& sweep, const std::string& id);
   static void take_from(ActiveSweep& sweep, const std::string& id, const Job& job);
   void forget(const std::string& id);
@@ -239,7 +238,7 @@ class Scheduler {
 
   // Start of attempts.
   void fill();
-  bool launch(const std::string& id, const RunNeeds& needs, const Reservation& reservation);
+  bool launch(const std::string& id, const Needs& needs, const Reservation& reservation);
 
   // End of attempts.
   void ended(const std::string& id, LaunchEnd end);

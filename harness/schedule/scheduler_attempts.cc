@@ -40,7 +40,7 @@ void Scheduler::fill() {
   while (!stopping_) {
     std::optional<Reservation> reservation;
     const bool cpu_is_full = resources_.cpu_is_full();  // asked once: there may be thousands of kinds of needs
-    const auto next = queue_.take(now_(), [&](const RunNeeds& needs) {
+    const auto next = queue_.take(now_(), [&](const Needs& needs) {
       if (cpu_is_full && needs.device == "cpu") return false;
       reservation = resources_.reserve(needs);
       return reservation.has_value();
@@ -52,7 +52,7 @@ void Scheduler::fill() {
   }
 }
 
-bool Scheduler::launch(const std::string& id, const RunNeeds& needs, const Reservation& reservation) {
+bool Scheduler::launch(const std::string& id, const Needs& needs, const Reservation& reservation) {
   const Job& job = jobs_.at(id);
   const ActiveSweep& sweep = *first_active(job);
   const RunDirectory run = workspace_.run(id);
@@ -60,10 +60,9 @@ bool Scheduler::launch(const std::string& id, const RunNeeds& needs, const Reser
     pause_sweeps_of(job, fault);
     return false;
   }
-  const RunRecord record = *store_.run(id);
   try {
-    const std::string& canonical = record.canonical;
-    if (fs::exists(run.settings()) && read_file(run.settings()) != canonical) {
+    const std::string& settings = job.run.settings;
+    if (fs::exists(run.settings()) && read_file(run.settings()) != settings) {
       const std::string reason =
           fmt::format("{} was changed by hand; restore it, or delete the run's folder", run.settings().string());
       store_.move(id, RunState::kQueued, RunState::kFailed, FailureClass::kSettings, reason);
@@ -72,9 +71,9 @@ bool Scheduler::launch(const std::string& id, const RunNeeds& needs, const Reser
       return false;
     }
     make_folders(run.root());
-    if (!fs::exists(run.settings())) write_atomically(run.settings(), canonical);
+    if (!fs::exists(run.settings())) write_atomically(run.settings(), settings);
     // Written again before each attempt, so that it may be lost in a power cut.
-    replace_unsynced(run.local(), store_.local_text(id));
+    replace_unsynced(run.local(), job.run.local);
   } catch (const UserError& error) {
     pause_sweeps_of(job, error.what());
     return false;
@@ -84,7 +83,7 @@ bool Scheduler::launch(const std::string& id, const RunNeeds& needs, const Reser
   if (run.newest_attempt() == 0 && !store_.attempts_of(id).empty()) store_.forget_attempts(id);
   // Before the start, not after: if this process dies in between, the next one must look for the attempt.
   // The class stays: it tells the next process that the attempt has the machine to itself.
-  store_.move(id, RunState::kQueued, RunState::kRunning, record.failure);
+  store_.move(id, RunState::kQueued, RunState::kRunning, store_.known_run(id).failure);
   Running running;
   running.reservation = reservation;
   running.needs = needs;
@@ -94,11 +93,11 @@ bool Scheduler::launch(const std::string& id, const RunNeeds& needs, const Reser
   running.checkpoint_before = run.newest_checkpoint();
   running.since = now_();
   running.signs = SignsOfLife(running.since);
-  running.data_before = stamps_of(store_.data_of(id));
+  running.data_before = job.run.data ? stamps_of(*job.run.data) : FileStamps();
   running.progress.id = id;
-  running.progress.label = job.label;
+  running.progress.label = label_of(id);
   running.progress.axes = sweep.axes;
-  running.progress.updates = job.updates;
+  running.progress.updates = job.run.updates;
   running_.emplace(id, std::move(running));
   try {
     launcher_.start({.id = id,
@@ -148,9 +147,10 @@ void Scheduler::ended(const std::string& id, LaunchEnd end) {
 
 void Scheduler::release(const Running& running, Resources::End end) {
   resources_.release(running.needs, running.reservation, end);
-  const std::string& shape = running.needs.shape;
-  if (end != Resources::End::kByItself || shape.empty()) return;
-  if (const nlohmann::json learnt = resources_.learnt(shape); !learnt.is_null()) store_.put_shape(shape, learnt);
+  const std::string& resource_class = running.needs.resource_class;
+  if (end != Resources::End::kByItself || resource_class.empty()) return;
+  const nlohmann::json learnt = resources_.learnt(resource_class);
+  if (!learnt.is_null()) store_.put_shape(resource_class, learnt);
 }
 
 // The launched process ended before its attempt began. This is not counted as a try.
@@ -208,7 +208,7 @@ void Scheduler::conclude(const std::string& id, int64_t attempt, Verdict verdict
 // The run is queued again after its program has ended with kExitData. `said`: the last words of the program, for files
 // that it did not name or that are as planned after all.
 void Scheduler::wait_for_data(const std::string& id, const Running* running, const std::string& said) {
-  const InputFiles files = store_.data_of(id);
+  const InputFiles files = *store_.known_run(id).data;
   const std::string fault = fault_of(files);
   const std::string& reason = fault.empty() ? said : fault;
   const std::vector<std::string> runs = files.empty() ? std::vector{id} : store_.queued_with(files);

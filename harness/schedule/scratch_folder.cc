@@ -32,10 +32,10 @@ ScratchFolder::~ScratchFolder() {
   }
 }
 
-RunDirectory ScratchFolder::make(const fs::path& name, const std::string& canonical, const std::string& local) const {
+RunDirectory ScratchFolder::make(const fs::path& name, const std::string& settings, const std::string& local) const {
   RunDirectory run(folder_ / name);
   make_folders(run.root());
-  write_atomically(run.settings(), canonical);
+  write_atomically(run.settings(), settings);
   write_atomically(run.local(), local);
   return run;
 }

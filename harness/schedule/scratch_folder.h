@@ -19,7 +19,7 @@ class ScratchFolder {
   ScratchFolder& operator=(const ScratchFolder&) = delete;
 
   /// Makes a run directory in it, with run.toml and local.toml.
-  RunDirectory make(const std::filesystem::path& name, const std::string& canonical, const std::string& local) const;
+  RunDirectory make(const std::filesystem::path& name, const std::string& settings, const std::string& local) const;
 
   /// Removes a folder in it, once no process works on a run in there any more.
   void remove(const std::string& name) const;

@@ -159,18 +159,22 @@ void Service::finish_hooks() {
   hooks_.finish();
 }
 
-void Service::submit(const std::string& id, Scheduler::Add how) {
-  if (!std::filesystem::exists(workspace_.sweep(id) / "sweep.json")) {
-    fail("there is no sweep {} in {}", id, workspace_.root().string());
-  }
-  Sweep sweep = read_sweep(workspace_, id);
-  log_event(workspace_, id, "submitted");  // before the store: the sweep's folder says then that it is active
+void Service::submit(Sweep sweep, Scheduler::Add how) {
+  log_event(workspace_, sweep.id, "submitted");  // before the store: the sweep's folder says then that it is active
   sweep.state = SweepState::kActive;
   sweep.reason.clear();
   store_.submit(sweep);
-  titles_[id] = sweep.title;
-  scheduler_.add(id, how);
+  titles_[sweep.id] = sweep.title;
+  scheduler_.add(sweep.id, how);
   note_ended_sweeps();  // it may end before the next tick
+}
+
+// As another process has written it.
+Sweep Service::written_sweep(const std::string& id) const {
+  if (!std::filesystem::exists(workspace_.sweep(id) / "sweep.json")) {
+    fail("there is no sweep {} in {}", id, workspace_.root().string());
+  }
+  return read_sweep(workspace_, id);
 }
 
 // Makes the scheduler know the sweeps. UserError for one that is not in the store.
@@ -207,10 +211,10 @@ json Service::carry_out(const Request& request) {
   for (const std::string& sweep : request.sweeps) {
     switch (request.verb) {
       case Verb::kSubmit:
-        submit(sweep, Scheduler::Add::kSubmit);
+        submit(written_sweep(sweep), Scheduler::Add::kSubmit);
         break;
       case Verb::kRetry:
-        submit(sweep, Scheduler::Add::kRetry);
+        submit(written_sweep(sweep), Scheduler::Add::kRetry);
         break;
       case Verb::kPause:
         scheduler_.pause(sweep, "paused on request", OnPause::kStop);

@@ -52,8 +52,8 @@ class Service {
   /// Carries out a request. The answer is {"error": sentence} for one that cannot be.
   nlohmann::json answer(const Request& request);
 
-  /// Reads the folder of a sweep into the store and works on it.
-  void submit(const std::string& sweep, Scheduler::Add how);
+  /// Adds a sweep, whose folder is written, to the store and works on it.
+  void submit(Sweep sweep, Scheduler::Add how);
 
   ServiceFacts facts() const;
 
@@ -80,6 +80,7 @@ class Service {
   static Machine machine_of(const ServiceOptions& options);
   static Resources resources_of(const ServiceOptions& options, Machine& machine);
   nlohmann::json carry_out(const Request& request);
+  Sweep written_sweep(const std::string& id) const;
   void tick();
   void on_event(const SchedulerEvent& event);
   void note_ended_sweeps();

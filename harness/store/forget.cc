@@ -33,11 +33,11 @@ std::vector<std::string> runs_of_no_other(const Store& store, const std::vector<
   std::set<std::string> seen;
   std::vector<std::string> runs;
   for (const std::string& sweep : chosen) {
-    for (const JobRecord& job : store.jobs_of(sweep, /*pending_only=*/false)) {
-      if (!seen.insert(job.id).second) continue;
-      const std::vector<std::string> having = store.sweeps_of(job.id);
+    for (const RunRecord& run : store.runs_of(sweep)) {
+      if (!seen.insert(run.id).second) continue;
+      const std::vector<std::string> having = store.sweeps_of(run.id);
       if (std::all_of(having.begin(), having.end(), [&](const std::string& id) { return chosen.contains(id); })) {
-        runs.push_back(job.id);
+        runs.push_back(run.id);
       }
     }
   }

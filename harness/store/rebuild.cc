@@ -43,18 +43,11 @@ void note_damaged_records(const RunDirectory& run, int64_t attempt, std::vector<
 void restore_run(Store& store, const Workspace& workspace, const std::string& id,
                  std::vector<std::string>& passed_over) {
   const RunDirectory run = workspace.run(id);
-  const std::string canonical = read_file(run.settings());
-  if (run_id(canonical) != id) {
+  const std::string settings = read_file(run.settings());
+  if (run_id(settings) != id) {
     fail("{} was changed by hand: its text no longer has the id {}", run.settings().string(), id);
   }
-  store.put_run({.id = id,
-                 .canonical = canonical,
-                 .waiting_for = "",
-                 .parameters = {},
-                 .memory_bytes = {},
-                 .updates = 0,
-                 .coordinates = {},
-                 .seed = 0});
+  store.put_run({.id = id, .settings = settings});
 
   const int64_t newest = run.newest_begun_attempt();
   for (int64_t attempt = 1; attempt <= newest; ++attempt) {

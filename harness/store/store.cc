@@ -34,15 +34,11 @@ std::optional<LostWork> lost_from(const SQLite::Column& updates, const SQLite::C
 }
 
 constexpr const char* kRunColumns =
-    "runs.id, runs.state, runs.class, runs.reason, runs.canonical, runs.parameters, runs.step, runs.updates, "
-    "runs.threads, runs.shape, runs.memory_bytes";
+    "runs.id, runs.state, runs.class, runs.reason, runs.canonical, runs.local, runs.data, runs.device, runs.threads, "
+    "runs.shape, runs.memory_bytes, runs.parameters, runs.updates, runs.step";
 
 constexpr const char* kSweepColumns =
     "id, title, grid_file, submitted_at, program, policy, state, reason, priority, stamp, submission";
-
-constexpr const char* kJobColumns =
-    "runs.id, state, class, reason, updates, device, threads, rank, place, coordinates, seed, "
-    "canonical != '', shape, coalesce(memory_bytes, 0) FROM sweep_runs JOIN runs ON runs.number = sweep_runs.run";
 
 /// Parses a stored text with `read`; UserError if that throws, because then the database is damaged.
 template <class Read>
@@ -55,55 +51,43 @@ auto understood(const SQLite::Column& column, const Read& read) {
   }
 }
 auto as_json(const std::string& text) { return nlohmann::ordered_json::parse(text); }
-
-RunRecord run_from(Statement& row) {
-  return {.id = row.getColumn(0).getString(),
-          .state = understood(row.getColumn(1), state_named),
-          .failure = understood(row.getColumn(2), failure_named),
-          .reason = row.getColumn(3).getString(),
-          .canonical = row.getColumn(4).getString(),
-          .parameters = optional_integer(row.getColumn(5)),
-          .step = optional_integer(row.getColumn(6)),
-          .updates = row.getColumn(7).getInt64(),
-          .threads = row.getColumn(8).getInt(),
-          .shape = row.getColumn(9).getString(),
-          .memory_bytes = optional_integer(row.getColumn(10)),
-          .coordinates = {},
-          .seed = 0,
-          .label = ""};
+InputFiles as_files(const std::string& text) { return json::parse(text).get<InputFiles>(); }
+Labels as_labels(const std::string& text) {
+  Labels labels;
+  const auto object = nlohmann::ordered_json::parse(text);
+  for (const auto& [axis, label] : object.items()) labels.emplace_back(axis, label.get<std::string>());
+  return labels;
 }
 
-/// Makes the labels of runs that are read one after another. The runs of a cell follow each other and have the same
-/// coordinates, which are parsed once.
-class Labels {
- public:
-  std::string of(const SQLite::Column& coordinates, int64_t seed) {
-    if (std::string text = coordinates.getString(); text != text_) {
-      parsed_ = understood(coordinates, as_json);
-      text_ = std::move(text);
-    }
-    return run_label(parsed_, seed);
-  }
+RunRecord run_from(Statement& row) {
+  RunRecord run;
+  run.id = row.getColumn(0).getString();
+  run.state = understood(row.getColumn(1), state_named);
+  run.failure = understood(row.getColumn(2), failure_named);
+  run.reason = row.getColumn(3).getString();
+  run.settings = row.getColumn(4).getString();
+  run.local = row.getColumn(5).getString();
+  run.data = std::make_shared<InputFiles>(understood(row.getColumn(6), as_files));
+  run.needs = {.device = row.getColumn(7).getString(),
+               .threads = row.getColumn(8).getInt(),
+               .resource_class = row.getColumn(9).getString(),
+               .memory_bytes = optional_integer(row.getColumn(10))};
+  run.parameters = optional_integer(row.getColumn(11));
+  run.updates = row.getColumn(12).getInt64();
+  run.step = optional_integer(row.getColumn(13));
+  return run;
+}
 
- private:
-  std::optional<std::string> text_;
-  nlohmann::ordered_json parsed_;
-};
+constexpr const char* kPlaceColumns = "coordinates, seed, rank, place";
 
-JobRecord job_from(Statement& row, Labels& labels) {
-  return {.id = row.getColumn(0).getString(),
-          .state = understood(row.getColumn(1), state_named),
-          .failure = understood(row.getColumn(2), failure_named),
-          .reason = row.getColumn(3).getString(),
-          .updates = row.getColumn(4).getInt64(),
-          .device = row.getColumn(5).getString(),
-          .threads = row.getColumn(6).getInt(),
-          .shape = row.getColumn(12).getString(),
-          .memory_bytes = row.getColumn(13).getInt64(),
-          .rank = row.getColumn(7).getInt64(),
-          .place = row.getColumn(8).getInt64(),
-          .label = labels.of(row.getColumn(9), row.getColumn(10).getInt64()),
-          .has_settings = row.getColumn(11).getInt() != 0};
+// kRunColumns, then kPlaceColumns.
+RunRecord run_of_sweep_from(Statement& row) {
+  RunRecord run = run_from(row);
+  run.coordinates = understood(row.getColumn(14), as_labels);
+  run.seed = row.getColumn(15).getInt64();
+  run.rank = row.getColumn(16).getInt64();
+  run.place = row.getColumn(17).getInt64();
+  return run;
 }
 
 Sweep sweep_from(Statement& row) {
@@ -138,18 +122,6 @@ SweepPolicy sweep_policy_from(const nlohmann::json& json) {
   json.at("memory_bytes").get_to(policy.memory_bytes);
   json.at("tries").get_to(policy.tries);
   return policy;
-}
-
-std::string run_label(const nlohmann::ordered_json& coordinates, int64_t seed) {
-  std::string label;
-  for (const auto& [axis, point] : coordinates.items()) label += point.get<std::string>() + " · ";
-  return label + fmt::format("seed {}", seed);
-}
-
-std::string label_axes(const nlohmann::ordered_json& coordinates) {
-  std::string axes;
-  for (const auto& [axis, point] : coordinates.items()) axes += axis + " · ";
-  return axes + "seed";
 }
 
 // --- opening -------------------------------------------------------------------------------------------------------
@@ -331,31 +303,10 @@ std::vector<std::string> Store::active_sweeps() const {
   return text_column(row);
 }
 
-std::vector<JobRecord> Store::jobs_of(const std::string& sweep, bool pending_only) const {
-  Question row(*statements_, fmt::format("SELECT {} WHERE sweep = ? {} ORDER BY place", kJobColumns,
-                                         pending_only ? "AND (state IN ('queued', 'running') OR "
-                                                        "(state = 'waiting_data' AND canonical != ''))"
-                                                      : ""));
-  row.bind(1, sweep);
-  std::vector<JobRecord> jobs;
-  Labels labels;
-  while (row.executeStep()) jobs.push_back(job_from(row, labels));
-  return jobs;
-}
-
-JobRecord Store::job(const std::string& sweep, const std::string& run) const {
-  Question row(*statements_, fmt::format("SELECT {} WHERE id = ? AND sweep = ?", kJobColumns));
-  row.bind(1, run);
-  row.bind(2, sweep);
-  if (!row.executeStep()) throw std::logic_error(fmt::format("sweep {} has no run {}", sweep, run));
-  Labels labels;
-  return job_from(row, labels);
-}
-
 std::string Store::label_axes_of(const std::string& sweep) const {
   Statement row(*statements_, "SELECT coordinates FROM sweep_runs WHERE sweep = ? ORDER BY place LIMIT 1");
   row.bind(1, sweep);
-  return row.executeStep() ? label_axes(understood(row.getColumn(0), as_json)) : "";
+  return row.executeStep() ? label_axes(understood(row.getColumn(0), as_labels)) : "";
 }
 
 StateCounts Store::counts_of(const std::string& sweep) const {
@@ -397,7 +348,7 @@ std::vector<Timing> Store::timings() const {
   std::vector<Timing> timings;
   while (row.executeStep()) {
     timings.push_back({.id = row.getColumn(0).getString(),
-                       .shape = row.getColumn(1).getString(),
+                       .resource_class = row.getColumn(1).getString(),
                        .updates = row.getColumn(2).getInt64(),
                        .seconds = row.getColumn(3).getDouble(),
                        .training_seconds = row.getColumn(4).getDouble(),
@@ -424,19 +375,6 @@ bool Store::is_wanted(const std::string& run) const {
   return row.getColumn(0).getInt64() > 0;
 }
 
-std::string Store::local_text(const std::string& id) const {
-  Question row(*statements_, "SELECT local FROM runs WHERE id = ?");
-  row.bind(1, id);
-  return row.executeStep() ? row.getColumn(0).getString() : "";
-}
-
-InputFiles Store::data_of(const std::string& id) const {
-  Question row(*statements_, "SELECT data FROM runs WHERE id = ?");
-  row.bind(1, id);
-  if (!row.executeStep()) return {};
-  return understood(row.getColumn(0), [](const std::string& text) { return json::parse(text).get<InputFiles>(); });
-}
-
 std::vector<std::string> Store::queued_with(const InputFiles& files) const {
   Question row(*statements_, "SELECT id FROM runs WHERE state = 'queued' AND data = ? ORDER BY number");
   row.bind(1, json(files).dump());
@@ -447,19 +385,24 @@ std::vector<RunRecord> Store::runs_of(const std::string& sweep, const std::vecto
   std::vector<std::string> names;
   for (const RunState state : states) names.push_back(fmt::format("'{}'", name_of(state)));
   Question row(*statements_,
-               fmt::format("SELECT {}, coordinates, seed FROM sweep_runs JOIN runs ON runs.number = sweep_runs.run "
+               fmt::format("SELECT {}, {} FROM sweep_runs JOIN runs ON runs.number = sweep_runs.run "
                            "WHERE sweep = ? {} ORDER BY place",
-                           kRunColumns, names.empty() ? "" : fmt::format("AND state IN ({})", fmt::join(names, ", "))));
+                           kRunColumns, kPlaceColumns,
+                           names.empty() ? "" : fmt::format("AND state IN ({})", fmt::join(names, ", "))));
   row.bind(1, sweep);
   std::vector<RunRecord> runs;
-  while (row.executeStep()) {
-    runs.push_back(run_from(row));
-    const nlohmann::ordered_json coordinates = understood(row.getColumn(11), as_json);
-    runs.back().coordinates = coordinates;
-    runs.back().seed = row.getColumn(12).getInt64();
-    runs.back().label = run_label(coordinates, runs.back().seed);
-  }
+  while (row.executeStep()) runs.push_back(run_of_sweep_from(row));
   return runs;
+}
+
+RunRecord Store::run_of(const std::string& sweep, const std::string& run) const {
+  Question row(*statements_, fmt::format("SELECT {}, {} FROM sweep_runs JOIN runs ON runs.number = sweep_runs.run "
+                                         "WHERE id = ? AND sweep = ? ORDER BY place",
+                                         kRunColumns, kPlaceColumns));
+  row.bind(1, run);
+  row.bind(2, sweep);
+  if (!row.executeStep()) throw std::logic_error(fmt::format("sweep {} has no run {}", sweep, run));
+  return run_of_sweep_from(row);
 }
 
 std::map<std::string, double> Store::scores_of(const std::string& id) const {

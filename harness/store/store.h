@@ -16,7 +16,7 @@
 
 #include "base/lock_file.h"
 #include "harness/runs/attempt_files.h"
-#include "harness/runs/input_files.h"
+#include "harness/runs/run.h"
 #include "harness/runs/run_result.h"
 #include "harness/runs/states.h"
 #include "harness/runs/workspace.h"
@@ -28,29 +28,6 @@ class Database;
 namespace tearless::harness {
 
 class Statements;
-
-/// A run's coordinates in its grid, for messages: "layer_norm · pre · seed 1".
-std::string run_label(const nlohmann::ordered_json& coordinates, int64_t seed);
-/// What the parts of such a label mean: "model.norm.kind · model.placement · seed".
-std::string label_axes(const nlohmann::ordered_json& coordinates);
-
-/// A run as a sweep requests it.
-struct RunRequest {
-  std::string id;
-  std::string canonical;                // text of run.toml; "" while its corpus is missing
-  std::string waiting_for;              // not empty: the missing corpus file, one sentence; the id is then provisional
-  std::optional<int64_t> parameters;    // of the model; unset until the data are prepared
-  std::optional<int64_t> memory_bytes;  // likewise
-  int64_t updates = 0;                  // the most updates that the run can make
-  nlohmann::ordered_json coordinates;   // {"axis": "label", …} in the order of the axes
-  int64_t seed = 0;
-  std::string local = {};                       // text of local.toml
-  std::string device = "cpu";                   // or "cuda"
-  int threads = 1;                              // CPU threads
-  int64_t rank = 0;                             // runs of lower rank are started first
-  std::string shape = {};                       // RunNeeds::shape
-  std::shared_ptr<const InputFiles> data = {};  // null: the program does not name them
-};
 
 /// What a sweep asks of the scheduler, beyond its runs.
 struct SweepPolicy {
@@ -67,10 +44,10 @@ SweepPolicy sweep_policy_from(const nlohmann::json& json);
 struct Sweep {
   std::string id;  // sweep_id()
   std::string title;
-  std::string grid_file;         // absolute
-  std::string submitted_at;      // UTC
-  std::vector<RunRequest> runs;  // in the grid's order
-  std::string program = {};      // path of the training program, absolute or relative to the workspace
+  std::string grid_file;     // absolute
+  std::string submitted_at;  // UTC
+  std::vector<Run> runs;     // in the grid's order
+  std::string program = {};  // path of the training program, absolute or relative to the workspace
   nlohmann::json stamp = nlohmann::json::object();  // the program's name, version and numerics, for start.json
   SweepPolicy policy = {};
   SweepState state = SweepState::kActive;
@@ -79,48 +56,20 @@ struct Sweep {
   int64_t submission = 0;   // set by the store: a later submission has a higher number
 };
 
-/// A run as the database holds it.
-struct RunRecord {
-  std::string id;
+/// A run with its state. Coordinates, seed, rank and place are of one sweep, and unset where no sweep was named.
+struct RunRecord : Run {
   RunState state = RunState::kQueued;
   FailureClass failure = FailureClass::kNone;  // of the last attempt, if that failed
-  std::string reason;                          // of state and failure, one phrase
-  std::string canonical;                       // text of run.toml
-  std::optional<int64_t> parameters;           // of the model
-  std::optional<int64_t> step;                 // the update at which it ended or diverged
-  int64_t updates = 0;                         // the most updates that it can make
-  int threads = 1;                             // CPU threads
-  std::string shape;                           // RunNeeds::shape
-  std::optional<int64_t> memory_bytes;         // the training program's estimate
-
-  // Set by runs_of() only:
-  std::map<std::string, std::string> coordinates;  // axis name → label
-  int64_t seed = 0;
-  std::string label;  // run_label()
-};
-
-/// A run of a sweep as the scheduler needs it: small, because there may be 100,000.
-struct JobRecord {
-  std::string id;
-  RunState state = RunState::kQueued;
-  FailureClass failure = FailureClass::kNone;
-  std::string reason;
-  int64_t updates = 0;
-  std::string device;
-  int threads = 1;
-  std::string shape;         // RunNeeds::shape
-  int64_t memory_bytes = 0;  // the training program's estimate; 0: not known
-  int64_t rank = 0;
-  int64_t place = 0;         // in the grid's order
-  std::string label;         // run_label()
-  bool has_settings = true;  // false: its data are missing, so that its id is provisional
+  std::string reason = {};                     // of state and failure, one phrase
+  std::optional<int64_t> step = {};            // the update at which it ended or diverged
+  int64_t place = 0;                           // in the grid's order
 };
 
 /// How long a run that is done took, in all its attempts.
 struct Timing {
   std::string id = {};
-  std::string shape;    // RunNeeds::shape
-  int64_t updates = 0;  // the most that it could make
+  std::string resource_class;
+  int64_t updates = 0;  // maximum number
   double seconds = 0;
   // What the program measured of these seconds; 0 if it did not.
   double training_seconds = 0;  // of updates_made
@@ -177,12 +126,7 @@ class Store {
   /// The ids of the sweeps that are active, in the order of their submission.
   std::vector<std::string> active_sweeps() const;
 
-  /// The runs of a sweep in the grid's order. `pending_only`: those that are queued or running, or wait for data that
-  /// were there when they were planned.
-  std::vector<JobRecord> jobs_of(const std::string& sweep, bool pending_only) const;
   StateCounts counts_of(const std::string& sweep) const;
-  /// One of them. REQUIRES: the sweep has the run.
-  JobRecord job(const std::string& sweep, const std::string& run) const;
   /// label_axes() of a sweep's runs.
   std::string label_axes_of(const std::string& sweep) const;
   /// True if one of a sweep's runs is queued, running, held or waiting for data.
@@ -190,7 +134,7 @@ class Store {
   /// The ids of the sweeps that have the run, in the order of their submission.
   std::vector<std::string> sweeps_of(const std::string& run) const;
 
-  /// Of the runs that are done, those whose shape is known.
+  /// Of the runs that are done, those whose resource class is known.
   std::vector<Timing> timings() const;
 
   /// What was learnt of each shape (Resources::learnt()).
@@ -198,16 +142,13 @@ class Store {
   /// True if a sweep that is not cancelled has the run.
   bool is_wanted(const std::string& run) const;
 
-  /// The text of a run's local.toml.
-  std::string local_text(const std::string& id) const;
-  /// The input files that the training program named; empty if it named none.
-  InputFiles data_of(const std::string& id) const;
   /// The ids of the queued runs with exactly these input files.
   std::vector<std::string> queued_with(const InputFiles& files) const;
 
-  /// The runs of a sweep in the grid's order, with coordinates, seed and label. `states`: only those that are in one of
-  /// them; empty: all.
+  /// The runs of a sweep in the grid's order. `states`: only those that are in one of them; empty: all.
   std::vector<RunRecord> runs_of(const std::string& sweep, const std::vector<RunState>& states = {}) const;
+  /// One of them. REQUIRES: the sweep has the run.
+  RunRecord run_of(const std::string& sweep, const std::string& run) const;
 
   /// The stored scores, without checking is_as_recorded().
   std::map<std::string, double> scores_of(const std::string& id) const;
@@ -257,7 +198,7 @@ class Store {
 
   /// Adds a run as queued or waiting_data. For a known run, fills in values that were unknown, and replaces those that
   /// are not part of its id: local, data, device and threads.
-  void put_run(const RunRequest& run);
+  void put_run(const Run& run);
   /// Deletes the attempts, metrics and scores of a run whose folder was deleted.
   void forget_attempts(const std::string& id);
   void put_attempt(const std::string& id, const AttemptRecord& attempt);  ///< replaces the attempt of that number

@@ -40,21 +40,21 @@ class LargeCache {
   SQLite::Database& database_;
 };
 
-void bind_run(Statement& statement, const RunRequest& run) {
+void bind_run(Statement& statement, const Run& run) {
   statement.bind(1, run.id);
-  statement.bind(2, run.canonical);
+  statement.bind(2, run.settings);
   statement.bind(3, run.parameters);
-  statement.bind(4, run.memory_bytes);
+  statement.bind(4, run.needs.memory_bytes);
   statement.bind(5, run.updates);
   statement.bind(6, run.local);
-  statement.bind(7, run.device);
-  statement.bind(8, run.threads);
-  statement.bind(9, run.shape);
+  statement.bind(7, run.needs.device);
+  statement.bind(8, run.needs.threads);
+  statement.bind(9, run.needs.resource_class);
   statement.bind(10, nlohmann::json(run.data ? *run.data : InputFiles()).dump());
 }
 
 /// Adds the runs that are new, and fills in what was not known of the others. Returns their numbers.
-std::vector<int64_t> put(SQLite::Database& database, Statements& statements, std::span<const RunRequest> runs) {
+std::vector<int64_t> put(SQLite::Database& database, Statements& statements, std::span<const Run> runs) {
   Statement find(statements, "SELECT number FROM runs WHERE id = ?");
   Statement insert(statements,
                    "INSERT INTO runs (id, canonical, parameters, memory_bytes, updates, local, device, threads, shape, "
@@ -66,7 +66,7 @@ std::vector<int64_t> put(SQLite::Database& database, Statements& statements, std
                    "shape = iif(?9 = '', shape, ?9), data = ?10 WHERE id = ?1");
   const std::string now = utc_now();
   std::vector<int64_t> numbers;
-  for (const RunRequest& run : runs) {
+  for (const Run& run : runs) {
     find.bind(1, run.id);
     const bool known = find.executeStep();
     const int64_t number = known ? find.getColumn(0).getInt64() : 0;
@@ -87,7 +87,7 @@ std::vector<int64_t> put(SQLite::Database& database, Statements& statements, std
 
 }  // namespace
 
-void Store::put_run(const RunRequest& run) {
+void Store::put_run(const Run& run) {
   in_transaction([&] { put(*database_, *statements_, {&run, 1}); });
 }
 
@@ -134,11 +134,11 @@ void Store::submit(const Sweep& sweep) {
                     "INSERT OR REPLACE INTO sweep_runs (sweep, place, run, coordinates, seed, rank) "
                     "VALUES (?, ?, ?, ?, ?, ?)");
     for (size_t i = 0; i < sweep.runs.size(); ++i) {
-      const RunRequest& run = sweep.runs[i];
+      const Run& run = sweep.runs[i];
       place.bind(1, sweep.id);
       place.bind(2, static_cast<int64_t>(i));
       place.bind(3, numbers[i]);
-      place.bind(4, run.coordinates.dump());
+      place.bind(4, to_json(run.coordinates).dump());
       place.bind(5, run.seed);
       place.bind(6, run.rank);
       place.exec();

@@ -2,8 +2,7 @@
 //
 //   grid.toml     a copy of the grid file as submitted
 //   grid.json     the grid with its base files, as tables need it (frozen_grid.h)
-//   runs.jsonl    the requested runs, one a line: what the sweep's id is made of
-//   jobs.jsonl    what is needed to start each of them: settings, input files, device, threads, rank
+//   runs.jsonl    its runs, one a line (runs/run.h)
 //   sweep.json    title, grid file, program, policy, time of submission; sealed. Written last
 //   events.jsonl  log of what users asked for and of what the scheduler did
 #pragma once
@@ -18,7 +17,8 @@
 
 namespace tearless::harness {
 
-/// The id of a submission: the grid file's stem and a hash of its text and its runs, "norm-89abcdef".
+/// The id of a submission: the grid file's stem and a hash of its text and of its runs' ids, updates, coordinates,
+/// seeds and missing data, "norm-89abcdef".
 std::string sweep_id(const Sweep& sweep, std::string_view grid_text);
 
 /// Writes the sweep's folder; replaces what a new submission of the same sweep may change. REQUIRES: sweep.id is set.

@@ -221,8 +221,7 @@ class Verification {
       if (sound) return blame_database(subject, what);
       add({.subject = subject, .what = what, .todo = "first repair its folder, as said above"});
     };
-    if (!known.canonical.empty() && run_id(known.canonical) != id)
-      blame("its settings in the database have another id");
+    if (!known.settings.empty() && run_id(known.settings) != id) blame("its settings in the database have another id");
     if (!store_->is_as_recorded(id)) blame("its entry in the database is not what was recorded");
     const std::optional<Verdict> done = verdict_of_done(run);
     if (done && done->state != RunState::kFailed) {
@@ -309,9 +308,7 @@ class Verification {
         blame_database(subject, "the database and sweep.json differ");
       }
       const std::vector<RunRecord> places = store_->runs_of(id);
-      const auto equal = [](const RunRecord& a, const RunRequest& b) {
-        return a.id == b.id && a.label == run_label(b.coordinates, b.seed);
-      };
+      const auto equal = [](const Run& a, const Run& b) { return a.id == b.id && label_of(a) == label_of(b); };
       if (!std::equal(places.begin(), places.end(), frozen.runs.begin(), frozen.runs.end(), equal)) {
         blame_database(subject, "the database and runs.jsonl differ");
       }

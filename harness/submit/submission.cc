@@ -6,6 +6,7 @@
 #include "base/files.h"
 #include "base/time.h"
 #include "harness/grid/layout.h"
+#include "harness/schedule/plan.h"
 #include "harness/store/frozen_grid.h"
 #include "harness/store/program_copies.h"
 #include "harness/store/sweep_directory.h"
@@ -15,12 +16,6 @@
 namespace tearless::harness {
 namespace fs = std::filesystem;
 namespace {
-
-nlohmann::ordered_json coordinates_of(const Grid& grid, const PlannedRun& run) {
-  auto coordinates = nlohmann::ordered_json::object();
-  for (const Axis& axis : grid.axes) coordinates[axis.name] = run.coordinates.at(axis.name);
-  return coordinates;
-}
 
 SweepPolicy policy_of(const SubmissionOptions& asked, const GridPolicy& of_grid) {
   SweepPolicy policy;
@@ -32,79 +27,59 @@ SweepPolicy policy_of(const SubmissionOptions& asked, const GridPolicy& of_grid)
   return policy;
 }
 
-Sweep sweep_of(const Submission& submission, const Program& program, const SubmissionOptions& options) {
-  const Grid& grid = submission.grid;
-  const Probe& probe = submission.program;
-  Sweep sweep{.id = "",
-              .title = grid.title,
-              .grid_file = fs::absolute(grid.file).string(),
-              .submitted_at = utc_now(),
-              .runs = {},
-              .program = fs::absolute(program.path()).string(),
-              .stamp = {{"program", probe.program},
-                        {"version", probe.version},
-                        {"runtime", probe.runtime},
-                        {"numerics", probe.numerics}},
-              .policy = policy_of(options, grid.policy),
-              .state = SweepState::kActive,
-              .reason = "",
-              .priority = 0};
+// Runs of one row of the table have one rank, so that rows become complete one after another.
+std::vector<Run> runs_in_ranks(const Grid& grid, std::vector<PlannedRun>& plan) {
   const Layout layout = layout_of(grid);
-  for (const PlannedRun& run : submission.plan) {
-    const CheckAnswer& answer = run.answer;
-    // Runs of one row of the table have one rank, so that rows become complete one after another.
-    const auto row = layout.row_index.find(project(run.point, grid.table.rows));
-    sweep.runs.push_back({.id = answer.id,
-                          .canonical = answer.waiting ? "" : answer.canonical,
-                          .waiting_for = answer.waiting ? answer.waiting_for : "",
-                          .parameters = answer.parameters,
-                          .memory_bytes = answer.memory_bytes,
-                          .updates = answer.updates,
-                          .coordinates = coordinates_of(grid, run),
-                          .seed = run.point.seed,
-                          .local = answer.local,
-                          .device = answer.device,
-                          .threads = answer.threads,
-                          .rank = row == layout.row_index.end() ? 0 : static_cast<int64_t>(row->second),
-                          .shape = shape_of(answer),
-                          .data = answer.data});
+  std::vector<Run> runs;
+  for (PlannedRun& planned : plan) {
+    Run& run = runs.emplace_back(std::move(planned.answer.run));
+    const auto row = layout.row_index.find(project(planned.point, grid.table.rows));
+    if (row != layout.row_index.end()) run.rank = static_cast<int64_t>(row->second);
   }
-  sweep.id = sweep_id(sweep, submission.grid_text);
-  return sweep;
+  return runs;
 }
 
 // A run that was cut down is as fast, and needs as much memory, as the whole run.
-void take_shapes(std::vector<PlannedRun>& cut_down, const std::vector<PlannedRun>& whole) {
-  for (size_t i = 0; i < cut_down.size(); ++i) cut_down[i].answer.shape = shape_of(whole[i].answer);
+void take_classes(std::vector<PlannedRun>& cut_down, const std::vector<PlannedRun>& whole) {
+  for (size_t i = 0; i < cut_down.size(); ++i) {
+    cut_down[i].answer.run.needs.resource_class = whole[i].answer.run.needs.resource_class;
+  }
 }
 
-void keep_one_of_each_shape(std::vector<PlannedRun>& plan, std::set<std::string> seen) {
-  std::erase_if(plan, [&](const PlannedRun& run) {
-    return run.answer.waiting || run.answer.shape.empty() || !seen.insert(run.answer.shape).second;
+void keep_one_of_each_class(std::vector<Run>& runs, std::set<std::string> seen) {
+  std::erase_if(runs, [&](const Run& run) {
+    const std::string& resource_class = run.needs.resource_class;
+    return run.settings.empty() || resource_class.empty() || !seen.insert(resource_class).second;
   });
 }
 
 }  // namespace
 
-std::string shape_of(const CheckAnswer& answer) {
-  if (!answer.shape.empty() || !answer.parameters || !answer.memory_bytes) return answer.shape;
-  return fmt::format("{} {} {} {}", answer.device, answer.threads, *answer.parameters, *answer.memory_bytes);
-}
-
 Submission prepare_submission(const fs::path& grid_file, const fs::path& engine, const SubmissionOptions& options) {
-  Submission submission{
-      .grid = load_grid(grid_file), .grid_text = read_file(grid_file), .plan = {}, .program = {}, .sweep = {}};
+  Submission submission{.grid = load_grid(grid_file), .grid_text = read_file(grid_file), .program = {}, .sweep = {}};
   const Grid& grid = submission.grid;
   const Program program = Program::find(engine, grid.program);
   const Only only(grid, options.only);
-  submission.plan = plan_runs(grid, only, program, options.smoke);
-  if (const std::vector<std::string> errors = errors_of(grid, submission.plan); !errors.empty()) {
+  std::vector<PlannedRun> plan = plan_runs(grid, only, program, options.smoke);
+  if (const std::vector<std::string> errors = errors_of(grid, plan); !errors.empty()) {
     fail("{}\nNothing was started: correct the grid first", fmt::join(errors, "\n"));
   }
-  if (options.smoke) take_shapes(submission.plan, plan_runs(grid, only, program));
-  if (options.calibrated) keep_one_of_each_shape(submission.plan, *options.calibrated);
-  submission.program = program.probe();
-  submission.sweep = sweep_of(submission, program, options);
+  if (options.smoke) take_classes(plan, plan_runs(grid, only, program));
+  const Probe probe = submission.program = program.probe();
+  Sweep& sweep = submission.sweep;
+  sweep = {.id = "",
+           .title = grid.title,
+           .grid_file = fs::absolute(grid.file).string(),
+           .submitted_at = utc_now(),
+           .runs = runs_in_ranks(grid, plan),
+           .program = program.path().string(),
+           .stamp = {{"program", probe.program},
+                     {"version", probe.version},
+                     {"runtime", probe.runtime},
+                     {"numerics", probe.numerics}},
+           .policy = policy_of(options, grid.policy)};
+  if (options.calibrated) keep_one_of_each_class(sweep.runs, *options.calibrated);
+  sweep.id = sweep_id(sweep, submission.grid_text);
   return submission;
 }
 

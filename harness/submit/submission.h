@@ -10,7 +10,6 @@
 
 #include "harness/grid/grid.h"
 #include "harness/runs/workspace.h"
-#include "harness/schedule/plan.h"
 #include "harness/schedule/program.h"
 #include "harness/store/store.h"
 
@@ -19,7 +18,6 @@ namespace tearless::harness {
 struct Submission {
   Grid grid;
   std::string grid_text;
-  std::vector<PlannedRun> plan;
   Probe program;  // its devices, too
   Sweep sweep;
 };
@@ -28,17 +26,13 @@ struct Submission {
 struct SubmissionOptions {
   std::vector<std::string> only;  // axis=label: these runs only
   bool smoke = false;             // the runs cut down to a few updates
-  // If set, only one run of each shape that is not among these.
+  // If set, only one run of each resource class that is not among these.
   std::optional<std::set<std::string>> calibrated = {};
   // Of the policy; unset: what the grid says, else the default of SweepPolicy.
   std::optional<double> stall_minutes = {};
   std::optional<int> grace_seconds = {};
   std::optional<int64_t> memory_bytes = {};
 };
-
-/// RunNeeds::shape of a run. Of a program that does not say which runs are alike, those of the same size are taken to
-/// be.
-std::string shape_of(const CheckAnswer& answer);
 
 /// Plans the grid's runs with the training program that Program::find() finds for `engine`. Writes nothing. UserError,
 /// with a line for each mistake, if the program refuses a run.

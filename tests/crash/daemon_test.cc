@@ -127,9 +127,9 @@ class Script {
     const auto store = harness::Store::open_reader(harness::Workspace(sweep_.workspace()));
     for (const harness::Sweep& sweep : store->sweeps()) {
       if (!sweep.grid_file.ends_with("/" + grid)) continue;
-      for (const harness::JobRecord& job : store->jobs_of(sweep.id, /*pending_only=*/false)) {
-        EXPECT_EQ(name_of(job.state), name_of(state)) << where << ": " << grid << " " << job.id << "\n" << log_;
-        runs.push_back(job.id);
+      for (const harness::RunRecord& run : store->runs_of(sweep.id)) {
+        EXPECT_EQ(name_of(run.state), name_of(state)) << where << ": " << grid << " " << run.id << "\n" << log_;
+        runs.push_back(run.id);
       }
     }
     return runs;

@@ -68,7 +68,7 @@ class DaemonTest : public ServedRunTest {
     std::map<std::string, int> count;
     const auto store = Store::open_reader(Workspace(folder_ / "results"));
     for (const Sweep& sweep : store->sweeps()) {
-      for (const JobRecord& job : store->jobs_of(sweep.id, false)) ++count[std::string(name_of(job.state))];
+      for (const RunRecord& run : store->runs_of(sweep.id)) ++count[std::string(name_of(run.state))];
     }
     return count;
   }

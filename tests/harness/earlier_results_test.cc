@@ -22,16 +22,13 @@ class EarlierResults : public testing::Test {
                     .runs = {}};
     for (size_t i = 0; i < canonicals.size(); ++i) {
       submitted.runs.push_back({.id = run_id(canonicals[i]),
-                                .canonical = canonicals[i],
-                                .waiting_for = "",
-                                .parameters = {},
-                                .memory_bytes = {},
-                                .updates = 1,
+                                .settings = canonicals[i],
                                 .coordinates = {{"a", std::to_string(i)}},
-                                .seed = 1});
+                                .seed = 1,
+                                .updates = 1});
     }
     store_->submit(submitted);
-    for (const RunRequest& run : submitted.runs) {
+    for (const harness::Run& run : submitted.runs) {
       if (store_->run(run.id)->state != RunState::kQueued || end == RunState::kQueued) continue;
       store_->move(run.id, RunState::kQueued, RunState::kRunning);
       store_->move(run.id, RunState::kRunning, end);
@@ -40,8 +37,10 @@ class EarlierResults : public testing::Test {
 
   // What is said if the grid now asks for runs with these settings.
   std::string lines_for(const std::vector<std::string>& canonicals, int64_t seed = 1) const {
-    std::vector<AskedRun> asked;
-    for (size_t i = 0; i < canonicals.size(); ++i) asked.push_back({{{"a", std::to_string(i)}}, seed, canonicals[i]});
+    std::vector<harness::Run> asked;
+    for (size_t i = 0; i < canonicals.size(); ++i) {
+      asked.push_back({.id = "", .settings = canonicals[i], .coordinates = {{"a", std::to_string(i)}}, .seed = seed});
+    }
     testing::internal::CaptureStderr();
     report_earlier_results(*store_, "/grids/../grids/g.toml", asked, globals_);
     return testing::internal::GetCapturedStderr();

@@ -79,7 +79,7 @@ TEST_F(RunTest, EveryFailureHasItsStateAndTheExitCodeSaysThatSomethingFailed) {
   const auto store = Store::open_reader(Workspace(folder_ / "results"));
   std::map<std::string, std::string> states;
   for (const RunRecord& run : store->runs_of(store->sweeps().at(0).id)) {
-    states[run.coordinates.at("fake.behaviour")] =
+    states[label_on(run.coordinates, "fake.behaviour")] =
         std::string(name_of(run.state)) + " " + std::string(name_of(run.failure));
   }
   EXPECT_EQ(states, (std::map<std::string, std::string>{{"succeed", "done "},

@@ -27,13 +27,9 @@ class Selectors : public testing::Test {
     Sweep sweep{.id = id, .title = "", .grid_file = file, .submitted_at = at, .runs = {}, .program = "", .reason = ""};
     for (size_t i = 0; i < runs.size(); ++i) {
       sweep.runs.push_back({.id = runs[i],
-                            .canonical = "x",
-                            .waiting_for = "",
-                            .parameters = {},
-                            .memory_bytes = {},
+                            .settings = "x",
                             .coordinates = {{"norm", i < 2 ? "layer" : "scale"}},
-                            .seed = static_cast<int64_t>(1 + i % 2),
-                            .local = ""});
+                            .seed = static_cast<int64_t>(1 + i % 2)});
     }
     return sweep;
   }

@@ -183,7 +183,7 @@ class Bench:
         self.tearless(place, "submit", "grid.toml")
         sweep = next((place / "results/sweeps").iterdir())
         lines = "".join(json.dumps({"step": i + 1, "name": "train.loss", "value": 1 / (i + 1)}) + "\n" for i in range(points))
-        for line in (sweep / "jobs.jsonl").read_text().splitlines():
+        for line in (sweep / "runs.jsonl").read_text().splitlines():
             job = json.loads(line)
             folder = place / "results/runs" / job["id"]
             folder.mkdir(parents=True)

@@ -34,26 +34,26 @@ Ledger machine(const std::vector<int64_t>& sizes, std::vector<int> cores = {0, 1
   return Ledger({.cores = std::move(cores), .memory_bytes = 64 * kGiB, .jobs = jobs, .devices = gpus(sizes)});
 }
 
-Need on_cpu(int threads, int64_t gib = 0) {
-  Need need;
-  need.threads = threads;
-  need.memory_bytes = gib * kGiB;
-  return need;
+Needs on_cpu(int threads, int64_t gib = 0) {
+  Needs needs;
+  needs.threads = threads;
+  needs.memory_bytes = gib * kGiB;
+  return needs;
 }
 
-Need on_gpu(double gib, int runs_per_device = 8) {
-  Need need;
-  need.device = "cuda";
-  need.device_bytes = static_cast<int64_t>(gib * kGiB);
-  need.runs_per_device = runs_per_device;
-  return need;
+Needs on_gpu(double gib, int runs_per_device = 8) {
+  Needs needs;
+  needs.device = "cuda";
+  needs.memory_bytes = static_cast<int64_t>(gib * kGiB);
+  needs.runs_per_device = runs_per_device;
+  return needs;
 }
 
-Need whole_gpu() {
-  Need need;
-  need.device = "cuda";
-  need.runs_per_device = 8;
-  return need;
+Needs whole_gpu() {
+  Needs needs;
+  needs.device = "cuda";
+  needs.runs_per_device = 8;
+  return needs;
 }
 
 DeviceUse use(int64_t used_gib, const std::vector<DeviceProcess>& processes = {}) {
@@ -100,15 +100,14 @@ TEST(Ledger, WithJobsCountsRunsOnTheCpuAndPinsNone) {
   EXPECT_TRUE(ledger.reserve(on_cpu(1)));
 }
 
-TEST(Ledger, MemoryOfTheMachineLimitsRunsOnCpuAndGpu) {
+TEST(Ledger, MemoryOfTheMachineLimitsRunsOnTheCpu) {
   Ledger ledger = machine({24});
   const auto first = ledger.reserve(on_cpu(1, 40));
   EXPECT_EQ(first->memory_bytes, 40 * kGiB);
   EXPECT_EQ(ledger.why_not(on_cpu(1, 25)),
             "it needs 25.0 GiB of memory, but this machine has 24.0 GiB of 64.0 GiB unreserved");
-  Need gpu = on_gpu(1);
-  gpu.memory_bytes = 24 * kGiB;
-  EXPECT_TRUE(ledger.reserve(gpu));
+  EXPECT_TRUE(ledger.reserve(on_gpu(24)));
+  EXPECT_TRUE(ledger.reserve(on_cpu(1, 24)));
   EXPECT_FALSE(ledger.reserve(on_cpu(1, 1)));
   EXPECT_TRUE(ledger.reserve(on_cpu(1, 0)));
 }
@@ -139,7 +138,7 @@ TEST(Ledger, SpreadsRunsOverDevicesBeforeTheyShareOne) {
 
 TEST(Ledger, SharesADeviceAsFarAsItsMemoryGoes) {
   Ledger ledger = machine({24});
-  EXPECT_EQ(ledger.reserve(on_gpu(15))->device_bytes, 15 * kGiB);
+  EXPECT_EQ(ledger.reserve(on_gpu(15))->memory_bytes, 15 * kGiB);
   EXPECT_EQ(ledger.why_not(on_gpu(9.1)), "it needs 9.1 GiB, but GPU 0 has 9.0 GiB unreserved");
   EXPECT_TRUE(ledger.reserve(on_gpu(9)));
   EXPECT_FALSE(ledger.reserve(on_gpu(0.001)));
@@ -170,7 +169,7 @@ TEST(Ledger, WithoutGpusARunOnOneIsNeverPossible) {
 TEST(Ledger, ARunOfUnknownMemoryTakesAWholeDevice) {
   Ledger ledger = machine({24, 24});
   const auto whole = ledger.reserve(whole_gpu());
-  EXPECT_EQ(whole->device_bytes, 24 * kGiB);
+  EXPECT_EQ(whole->memory_bytes, 24 * kGiB);
   const auto shared = ledger.reserve(on_gpu(1));
   EXPECT_EQ(shared->device, "GPU-1");
   EXPECT_EQ(ledger.why_not(whole_gpu()), "it needs a whole GPU, but GPU 0 is taken whole by a run, GPU 1 is not empty");
@@ -186,14 +185,14 @@ TEST(Ledger, ARunThatNeedsMoreThanAnyDeviceHasTakesTheLargestWhole) {
   ledger.release(*small);
   const auto large = ledger.reserve(on_gpu(100));
   EXPECT_EQ(large->device, "GPU-1");
-  EXPECT_EQ(large->device_bytes, 80 * kGiB);
+  EXPECT_EQ(large->memory_bytes, 80 * kGiB);
   EXPECT_EQ(ledger.reserve(on_gpu(30)), std::nullopt) << "fits GPU 1 alone";
 }
 
 TEST(Ledger, ARunThatNeedsMoreThanTheDriverLeavesTakesTheDeviceWhole) {
   Ledger ledger = machine({24});
   ledger.note_use("GPU-0", use(1), {});
-  EXPECT_EQ(ledger.reserve(on_gpu(23.5))->device_bytes, 23 * kGiB);
+  EXPECT_EQ(ledger.reserve(on_gpu(23.5))->memory_bytes, 23 * kGiB);
   EXPECT_FALSE(ledger.reserve(on_gpu(0)));
 }
 
@@ -225,7 +224,7 @@ TEST(Ledger, ChangesTheNumberOfRunsPerDeviceWhileARunIsRunning) {
 
 TEST(Ledger, ARunThatMustBeAloneWaitsForTheOthersAndKeepsThemOut) {
   Ledger ledger = machine({24});
-  Need alone = on_cpu(1);
+  Needs alone = on_cpu(1);
   alone.alone = true;
   const auto first = ledger.reserve(on_cpu(1));
   EXPECT_EQ(ledger.why_not(alone), "it must run alone, and 1 run is on this machine");
@@ -377,7 +376,7 @@ TEST(Ledger, UsesADeviceAgainThatAnswersAgain) {
 struct Model {
   struct Run {
     Reservation reservation;
-    Need need;
+    Needs needs;
     bool adopted = false;
   };
   struct Gpu {
@@ -390,10 +389,10 @@ struct Model {
   std::vector<Gpu> gpus;
   std::map<int64_t, Run> runs;
 
-  bool whole(const Need& need) const {
-    return !need.device_bytes || std::all_of(gpus.begin(), gpus.end(), [&](const Gpu& gpu) {
-      return *need.device_bytes > gpu.memory - gpu.others;
-    });
+  bool whole(const Needs& needs) const {
+    return needs.alone || !needs.memory_bytes || std::all_of(gpus.begin(), gpus.end(), [&](const Gpu& gpu) {
+             return *needs.memory_bytes > gpu.memory - gpu.others;
+           });
   }
   int64_t largest() const {
     int64_t most = 0;
@@ -407,42 +406,46 @@ struct Model {
     }
     return found;
   }
-  bool fits_gpu(size_t index, const Need& need) const {
+  bool fits_gpu(size_t index, const Needs& needs) const {
     const Gpu& gpu = gpus[index];
     if (gpu.foreign || gpu.lost) return false;
     int64_t sum = 0;
     const auto there = on(index);
     for (const Run* run : there) {
-      if (whole(run->need) || run->need.runs_per_device <= static_cast<int>(there.size())) return false;
-      sum += *run->need.device_bytes;
+      if (whole(run->needs) || run->needs.runs_per_device <= static_cast<int>(there.size())) return false;
+      sum += *run->needs.memory_bytes;
     }
-    if (!there.empty() && need.runs_per_device <= static_cast<int>(there.size())) return false;
-    if (whole(need)) return there.empty() && (!need.device_bytes || gpu.memory == largest());
-    return sum + *need.device_bytes <= gpu.memory - gpu.others;
+    if (!there.empty() && needs.runs_per_device <= static_cast<int>(there.size())) return false;
+    if (whole(needs)) return there.empty() && (needs.alone || !needs.memory_bytes || gpu.memory == largest());
+    return sum + *needs.memory_bytes <= gpu.memory - gpu.others;
   }
-  bool fits(const Need& need) const {
-    if (need.alone && !runs.empty()) return false;
+  static bool takes_machine(const Needs& needs) { return needs.alone && needs.device != "cuda"; }
+  int64_t memory_of(const Needs& needs) const {
+    return needs.device == "cuda" ? 0 : std::min(needs.memory_bytes.value_or(0), memory);
+  }
+  bool fits(const Needs& needs) const {
+    if (takes_machine(needs) && !runs.empty()) return false;
     int64_t sum = 0;
     std::set<int> taken;
     int on_cpu = 0;
     size_t reserved = 0;
     for (const auto& [id, run] : runs) {
-      if (run.need.alone) return false;
+      if (takes_machine(run.needs)) return false;
       reserved += run.reservation.cores.size();
-      sum += std::min(run.need.memory_bytes, memory);
+      sum += memory_of(run.needs);
       taken.insert(run.reservation.cores.begin(), run.reservation.cores.end());
       on_cpu += run.reservation.device.empty();
     }
-    if (need.memory_bytes > 0 && sum + std::min(need.memory_bytes, memory) > memory) return false;
-    if (need.device == "cuda") {
+    if (memory_of(needs) > 0 && sum + memory_of(needs) > memory) return false;
+    if (needs.device == "cuda") {
       for (size_t i = 0; i < gpus.size(); ++i) {
-        if (fits_gpu(i, need)) return true;
+        if (fits_gpu(i, needs)) return true;
       }
       return false;
     }
     if (jobs > 0) return on_cpu < jobs;
     const size_t free = std::min(cores.size() - taken.size(), cores.size() - std::min(cores.size(), reserved));
-    return free >= std::min(cores.size(), static_cast<size_t>(std::max(1, need.threads)));
+    return free >= std::min(cores.size(), static_cast<size_t>(std::max(1, needs.threads)));
   }
 };
 
@@ -458,15 +461,14 @@ struct RandomSequence {
   }
   int below(int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); }
 
-  Need need() {
-    Need need;
-    need.device = below(2) == 0 ? "cuda" : "cpu";
-    need.threads = below(5);
-    need.memory_bytes = below(3) == 0 ? below(80) * kGiB : below(4) * kGiB;
-    if (below(8) > 0) need.device_bytes = below(6) == 0 ? below(40) * kGiB : below(8) * kGiB + below(3);
-    need.runs_per_device = 1 + below(5);
-    need.alone = below(40) == 0;
-    return need;
+  Needs needs() {
+    Needs needs;
+    needs.device = below(2) == 0 ? "cuda" : "cpu";
+    needs.threads = below(5);
+    if (below(8) > 0) needs.memory_bytes = below(6) == 0 ? below(80) * kGiB : below(8) * kGiB + below(3);
+    needs.runs_per_device = 1 + below(5);
+    needs.alone = below(40) == 0;
+    return needs;
   }
 
   std::mt19937 random;
@@ -482,10 +484,10 @@ void check_invariants(const Model& model) {
   bool adopted = false;
   for (const auto& [id, run] : model.runs) {
     adopted = adopted || run.adopted;
-    memory += run.reservation.memory_bytes;
+    if (run.reservation.device.empty()) memory += run.reservation.memory_bytes;
     cores.insert(run.reservation.cores.begin(), run.reservation.cores.end());
     for (size_t i = 0; i < model.gpus.size(); ++i) {
-      if (run.reservation.device == fmt::format("GPU-{}", i)) on_gpu[i] += run.reservation.device_bytes;
+      if (run.reservation.device == fmt::format("GPU-{}", i)) on_gpu[i] += run.reservation.memory_bytes;
     }
   }
   if (adopted) return;
@@ -510,44 +512,44 @@ TEST(Ledger, AgreesWithTheModelOverRandomSequences) {
     for (int step = 0; step < 100; ++step) {
       const int action = sequence.below(10);
       if (action < 5) {
-        const Need need = sequence.need();
-        const bool fits = model.fits(need);
-        ASSERT_EQ(ledger.why_not(need).empty(), fits) << ledger.why_not(need);
-        const auto held = ledger.reserve(need);
+        const Needs needs = sequence.needs();
+        const bool fits = model.fits(needs);
+        ASSERT_EQ(ledger.why_not(needs).empty(), fits) << ledger.why_not(needs);
+        const auto held = ledger.reserve(needs);
         ASSERT_EQ(held.has_value(), fits);
         refused += !fits;
         if (!held) continue;
         ++reserved;
-        ASSERT_EQ(held->device.empty(), need.device == "cpu");
-        if (need.device == "cuda") {
+        ASSERT_EQ(held->device.empty(), needs.device == "cpu");
+        if (needs.device == "cuda") {
           const size_t gpu = std::stoul(held->device.substr(4));
-          ASSERT_TRUE(model.fits_gpu(gpu, need));
+          ASSERT_TRUE(model.fits_gpu(gpu, needs));
           shared += !model.on(gpu).empty();
           for (size_t i = 0; i < model.gpus.size(); ++i) {
-            if (!model.fits_gpu(i, need)) continue;
+            if (!model.fits_gpu(i, needs)) continue;
             ASSERT_LE(model.on(gpu).size(), model.on(i).size()) << "spread before sharing";
           }
         } else if (model.jobs == 0) {
-          ASSERT_EQ(held->cores.size(), std::min(model.cores.size(), static_cast<size_t>(std::max(1, need.threads))));
+          ASSERT_EQ(held->cores.size(), std::min(model.cores.size(), static_cast<size_t>(std::max(1, needs.threads))));
         }
-        model.runs[held->id] = {.reservation = *held, .need = need};
+        model.runs[held->id] = {.reservation = *held, .needs = needs};
       } else if (action == 5 && sequence.below(2) == 0) {
         if (model.runs.empty()) continue;
         Model::Run& run = std::next(model.runs.begin(), sequence.below(static_cast<int>(model.runs.size())))->second;
-        run.need.runs_per_device = 1 + sequence.below(5);
-        ledger.set_runs_per_device(run.reservation, run.need.runs_per_device);
+        run.needs.runs_per_device = 1 + sequence.below(5);
+        ledger.set_runs_per_device(run.reservation, run.needs.runs_per_device);
       } else if (action < 8) {
         if (model.runs.empty()) continue;
         const auto run = std::next(model.runs.begin(), sequence.below(static_cast<int>(model.runs.size())));
         ledger.release(run->second.reservation);
         model.runs.erase(run);
       } else if (action == 8 && sequence.below(4) == 0) {
-        const Need need = sequence.need();
-        if (need.device == "cuda" && model.gpus.empty()) continue;
+        const Needs needs = sequence.needs();
+        if (needs.device == "cuda" && model.gpus.empty()) continue;
         const std::string uuid =
-            need.device == "cuda" ? fmt::format("GPU-{}", sequence.below(static_cast<int>(model.gpus.size()))) : "";
-        const Reservation held = ledger.reserve_anyway(need, uuid);
-        model.runs[held.id] = {.reservation = held, .need = need, .adopted = true};
+            needs.device == "cuda" ? fmt::format("GPU-{}", sequence.below(static_cast<int>(model.gpus.size()))) : "";
+        const Reservation held = ledger.reserve_anyway(needs, uuid);
+        model.runs[held.id] = {.reservation = held, .needs = needs, .adopted = true};
       } else if (action == 9 && !model.gpus.empty()) {
         const size_t index = static_cast<size_t>(sequence.below(static_cast<int>(model.gpus.size())));
         if (!model.on(index).empty()) continue;  // what is found beside our runs: the tests above

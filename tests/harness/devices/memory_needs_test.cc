@@ -1,4 +1,4 @@
-// Which of the known sizes is reserved, and how the need grows.
+// Which of the known sizes is reserved, and how the needs grows.
 #include "harness/devices/memory_needs.h"
 
 #include <gtest/gtest.h>

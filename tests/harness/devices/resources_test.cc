@@ -23,8 +23,8 @@ Resources machine(const std::string& devices, int runs_per_gpu = 0) {
   return Resources(options, std::move(monitor));
 }
 
-RunNeeds on_gpu(int64_t bytes, const std::string& shape = "a") {
-  return {.device = "cuda", .shape = shape, .memory_bytes = bytes};
+Needs on_gpu(int64_t bytes, const std::string& shape = "a") {
+  return {.device = "cuda", .resource_class = shape, .memory_bytes = bytes > 0 ? std::optional(bytes) : std::nullopt};
 }
 
 TEST(Resources, OneRunOfAShapeIsMeasuredBeforeTwoShareAGpu) {
@@ -50,7 +50,7 @@ TEST(Resources, AsManyRunsShareAGpuAsWasAskedAndMemoryAllows) {
 
 TEST(Resources, ARunThatMustBeAloneHasItsGpuButNotTheMachine) {
   Resources resources = machine("2 x 24GiB", 2);
-  RunNeeds alone = on_gpu(kGiB);
+  Needs alone = on_gpu(kGiB);
   alone.alone = true;
   EXPECT_TRUE(resources.reserve(on_gpu(kGiB)));
   const auto whole = resources.reserve(alone);
@@ -64,9 +64,9 @@ TEST(Resources, AShapeThatRanOutOfMemoryBesideOthersIsGivenMore) {
   Resources resources = machine("1 x 24GiB", 4);
   const auto first = resources.reserve(on_gpu(4 * kGiB)), second = resources.reserve(on_gpu(4 * kGiB));
   ASSERT_TRUE(first && second);
-  const int64_t before = second->device_bytes;
+  const int64_t before = second->memory_bytes;
   resources.release(on_gpu(4 * kGiB), *second, Resources::End::kOutOfMemory);
-  EXPECT_GT(resources.reserve(on_gpu(4 * kGiB))->device_bytes, before);
+  EXPECT_GT(resources.reserve(on_gpu(4 * kGiB))->memory_bytes, before);
 }
 
 TEST(Resources, WhatWasLearntIsTheSameAfterItWasRestored) {
@@ -82,7 +82,7 @@ TEST(Resources, WhatWasLearntIsTheSameAfterItWasRestored) {
   Resources next = machine("1 x 24GiB");
   next.restore("a", learnt);
   EXPECT_EQ(next.learnt("a"), learnt);
-  EXPECT_NEAR(static_cast<double>(next.reserve(on_gpu(0))->device_bytes), 7.7 * kGiB, 1e6);
+  EXPECT_NEAR(static_cast<double>(next.reserve(on_gpu(0))->memory_bytes), 7.7 * kGiB, 1e6);
 }
 
 TEST(Resources, WhatIsNoRecordOfAShapeIsIgnored) {
@@ -100,7 +100,7 @@ TEST(Resources, AFailedAttemptTeachesNoPeak) {
   resources.note_use(on_gpu(4 * kGiB), *run, kGiB);
   resources.release(on_gpu(4 * kGiB), *run, Resources::End::kOtherwise);
   EXPECT_TRUE(resources.learnt("a").is_null());
-  EXPECT_EQ(resources.reserve(on_gpu(4 * kGiB))->device_bytes, static_cast<int64_t>(std::ceil(4 * kGiB * 1.3)));
+  EXPECT_EQ(resources.reserve(on_gpu(4 * kGiB))->memory_bytes, static_cast<int64_t>(std::ceil(4 * kGiB * 1.3)));
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ using Model = std::function<double(int)>;
 
 void observe(Sharing& sharing, int runs, double throughput, int times = 3, const std::string& shape = "a") {
   for (int i = 0; i < times; ++i) {
-    sharing.observe({.shape = shape, .runs = runs, .seconds = 60, .updates = 60 * throughput});
+    sharing.observe({.resource_class = shape, .runs = runs, .seconds = 60, .updates = 60 * throughput});
   }
 }
 
@@ -35,7 +35,7 @@ Sharing::Answer simulate(Sharing& sharing, const Model& model, int most, double 
     if (each) each(answer);
     const double error = noise * (2 * (random() / 4294967296.0) - 1);
     sharing.observe(
-        {.shape = "a", .runs = answer.runs, .seconds = 60, .updates = 60 * model(answer.runs) * (1 + error)});
+        {.resource_class = "a", .runs = answer.runs, .seconds = 60, .updates = 60 * model(answer.runs) * (1 + error)});
   }
   return sharing.runs_per_device("a", most);
 }
@@ -76,7 +76,7 @@ TEST(Sharing, TriesNoMoreRunsThanMemoryTakes) {
   EXPECT_EQ(answer.runs, 2);
   EXPECT_FALSE(answer.searching);
   EXPECT_EQ(answer.why, "2 per GPU, as many as its memory takes: 1 run makes 900 updates/s, 2 make 1.8k");
-  EXPECT_EQ(sharing.runs_per_device("a", 1).runs, 1) << "a need that grew";
+  EXPECT_EQ(sharing.runs_per_device("a", 1).runs, 1) << "a needs that grew";
   EXPECT_EQ(sharing.runs_per_device("a", 0).runs, 1) << "a run that needs a whole GPU";
 }
 
@@ -142,10 +142,10 @@ TEST(Sharing, MeasuresANoisyNumberLonger) {
 TEST(Sharing, IgnoresObservationsThatMeasureNothing) {
   Sharing sharing;
   for (int i = 0; i < 5; ++i) {
-    sharing.observe({.shape = "a", .runs = 1, .seconds = 0, .updates = 100});
-    sharing.observe({.shape = "a", .runs = 1, .seconds = -1, .updates = 100});
-    sharing.observe({.shape = "a", .runs = 0, .seconds = 60, .updates = 100});
-    sharing.observe({.shape = "a", .runs = 1, .seconds = 60, .updates = std::nan("")});
+    sharing.observe({.resource_class = "a", .runs = 1, .seconds = 0, .updates = 100});
+    sharing.observe({.resource_class = "a", .runs = 1, .seconds = -1, .updates = 100});
+    sharing.observe({.resource_class = "a", .runs = 0, .seconds = 60, .updates = 100});
+    sharing.observe({.resource_class = "a", .runs = 1, .seconds = 60, .updates = std::nan("")});
   }
   EXPECT_EQ(sharing.runs_per_device("a", 8).why, "trying 1 per GPU: not measured yet");
 }

@@ -1,4 +1,4 @@
-// The room as a scheduler uses it, on simulated GPUs: a need is asked, reserved, and the run started. What the devices
+// The room as a scheduler uses it, on simulated GPUs: a needs is asked, reserved, and the run started. What the devices
 // report teaches its peak, its throughput how many share a GPU, and memory that does not suffice ends it.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -62,34 +62,35 @@ class SimulatedSweep {
 
  private:
   struct Run {
-    std::string shape;
+    std::string resource_class;
     Reservation reservation;
     double trained = 0;  // tokens
     bool ended = false;
   };
 
-  Need need_of(const std::string& shape) {
-    Need need;
-    need.device = "cuda";
+  Needs need_of(const std::string& shape) {
+    Needs needs;
+    needs.device = "cuda";
     const int64_t estimate = shapes_.at(shape).estimate;
-    need.device_bytes =
+    needs.memory_bytes =
         needs_.of(shape, {.declared = {}, .estimate = estimate > 0 ? std::optional(estimate) : std::nullopt}).bytes;
-    if (!share_) return need;
+    if (!share_) return needs;
     const int64_t memory = declared_.devices().front().memory_bytes;
-    const int most = need.device_bytes ? static_cast<int>(memory / *need.device_bytes) : 1;
-    need.runs_per_device = sharing_.runs_per_device(shape, most).runs;
-    return need;
+    const int most = needs.memory_bytes ? static_cast<int>(memory / *needs.memory_bytes) : 1;
+    needs.runs_per_device = sharing_.runs_per_device(shape, most).runs;
+    return needs;
   }
 
   void start() {
-    for (const Run& run : running_) ledger_.set_runs_per_device(run.reservation, need_of(run.shape).runs_per_device);
+    for (const Run& run : running_)
+      ledger_.set_runs_per_device(run.reservation, need_of(run.resource_class).runs_per_device);
     std::vector<std::string> waiting;
     for (const std::string& shape : queue_) {
-      const Need need = need_of(shape);
-      if (const auto reservation = ledger_.reserve(need)) {
-        running_.push_back({.shape = shape, .reservation = *reservation, .trained = 0, .ended = false});
+      const Needs needs = need_of(shape);
+      if (const auto reservation = ledger_.reserve(needs)) {
+        running_.push_back({.resource_class = shape, .reservation = *reservation, .trained = 0, .ended = false});
       } else {
-        why_ = ledger_.why_not(need);
+        why_ = ledger_.why_not(needs);
         waiting.push_back(shape);
       }
     }
@@ -109,30 +110,30 @@ class SimulatedSweep {
     double sum = 1e300;
     bool same = true;
     for (const Run* run : runs) {
-      sum = std::min(sum, shapes_.at(run->shape).throughput(count));
-      same = same && run->shape == runs.front()->shape;
+      sum = std::min(sum, shapes_.at(run->resource_class).throughput(count));
+      same = same && run->resource_class == runs.front()->resource_class;
     }
     DeviceUse use;
     std::set<int64_t> pids;
     for (Run* run : runs) {
-      const Shape& shape = shapes_.at(run->shape);
+      const Shape& shape = shapes_.at(run->resource_class);
       run->trained += kTick * sum / count;
       const int64_t uses = run->trained >= shape.tokens / 2 ? shape.peak : shape.peak / 2;
-      int& most = result_.most_on_one_device[run->shape];
+      int& most = result_.most_on_one_device[run->resource_class];
       most = std::max(most, count);
       if (use.used_bytes + uses > memory_of(run->reservation.device)) {
         ++result_.out_of_memory;
-        needs_.ran_out(run->shape, run->reservation.device_bytes, count > 1);
-        queue_.push_back(run->shape);
+        needs_.ran_out(run->resource_class, run->reservation.memory_bytes, count > 1);
+        queue_.push_back(run->resource_class);
       } else {
-        needs_.learn_use(run->shape, uses);
+        needs_.learn_use(run->resource_class, uses);
         if (run->trained < shape.tokens) {
           use.used_bytes += uses;
           use.processes.push_back({.pid = run->reservation.id, .bytes = uses});
           pids.insert(run->reservation.id);
           continue;
         }
-        needs_.learn_peak(run->shape, uses);
+        needs_.learn_peak(run->resource_class, uses);
       }
       ledger_.release(run->reservation);
       run->ended = true;
@@ -141,7 +142,8 @@ class SimulatedSweep {
     declared_.set_use(device, use);
     ledger_.note_use(device, declared_.use_of(device), pids);
     if (same && std::none_of(runs.begin(), runs.end(), [](const Run* run) { return run->ended; })) {
-      sharing_.observe({.shape = runs.front()->shape, .runs = count, .seconds = kTick, .updates = kTick * sum});
+      sharing_.observe(
+          {.resource_class = runs.front()->resource_class, .runs = count, .seconds = kTick, .updates = kTick * sum});
     }
   }
 

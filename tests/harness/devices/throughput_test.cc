@@ -18,7 +18,7 @@ struct Reporter {
 
   Throughput::Run at(double now) const {
     const auto made = static_cast<int64_t>(rate * (now - begun));
-    return {.id = id, .shape = shape, .step = made / every * every};
+    return {.id = id, .resource_class = shape, .step = made / every * every};
   }
 };
 
@@ -40,7 +40,7 @@ TEST(Throughput, IsTheSumOfTheRunsRates) {
   ASSERT_GE(all.size(), 6u);
   for (const SharingObservation& each : all) {
     EXPECT_EQ(each.runs, 2);
-    EXPECT_EQ(each.shape, "a");
+    EXPECT_EQ(each.resource_class, "a");
     EXPECT_GE(each.seconds, Throughput::kWindow);
     EXPECT_NEAR(each.updates / each.seconds, 14, 0.5) << "also of a run that reports every 25 s only";
   }

@@ -34,20 +34,5 @@ TEST(InputFiles, TheFirstThatIsNotAsPlannedIsNamed) {
   EXPECT_EQ(fault_of(files), a + " is not a regular file");
 }
 
-TEST(InputFiles, AreSharedByLinesThatNameTheSame) {
-  JsonLineParser parser;
-  const auto read = [&](const char* line, const std::shared_ptr<const InputFiles>& last) {
-    return input_files_at(parser.parse(line), "data", last);
-  };
-  const auto first = read(R"({"data": {"/a": "12", "/b": "34"}})", nullptr);
-  EXPECT_EQ(*first, (InputFiles{{"/a", "12"}, {"/b", "34"}}));
-  EXPECT_EQ(read(R"({"data": {"/b": "34", "/a": "12"}})", first), first);
-  EXPECT_NE(read(R"({"data": {"/a": "12"}})", first), first);
-  EXPECT_THAT(test::error_of<JsonLineError>([&] { read(R"({"data": {"a": "12"}})", first); }),
-              HasSubstr("\"a\" is not an absolute path"));
-  EXPECT_NE(test::error_of<JsonLineError>([&] { read(R"({"data": {"/a": 12}})", first); }), "");
-  EXPECT_NE(test::error_of<JsonLineError>([&] { read("{}", first); }), "");
-}
-
 }  // namespace
 }  // namespace tearless::harness::input_files_test

@@ -13,11 +13,11 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-const RunNeeds kOneCore{.device = "cpu", .threads = 1, .alone = false};
-const RunNeeds kEightCores{.device = "cpu", .threads = 8, .alone = false};
+const Needs kOneCore{.device = "cpu", .threads = 1, .alone = false};
+const Needs kEightCores{.device = "cpu", .threads = 8, .alone = false};
 
-bool anything(const RunNeeds&) { return true; }
-bool one_core(const RunNeeds& needs) { return needs.threads == 1; }
+bool anything(const Needs&) { return true; }
+bool one_core(const Needs& needs) { return needs.threads == 1; }
 
 std::vector<std::string> all_of(JobQueue& queue, double now = 0) {
   std::vector<std::string> taken;
@@ -93,7 +93,7 @@ TEST(JobQueue, RandomHistoriesTakeWhatAScanWouldTake) {
     std::mt19937 random(seed);
     struct Listed {
       std::string id;
-      RunNeeds needs;
+      Needs needs;
       JobOrder order;
       double not_before;
     };
@@ -112,7 +112,7 @@ TEST(JobQueue, RandomHistoriesTakeWhatAScanWouldTake) {
         continue;
       }
       const int free = static_cast<int>(random() % 4);
-      const auto fits = [&](const RunNeeds& needs) { return needs.threads <= free; };
+      const auto fits = [&](const Needs& needs) { return needs.threads <= free; };
       const Listed* best = nullptr;
       for (const Listed& job : list) {
         if (job.not_before <= now && fits(job.needs) && (!best || job.order < best->order)) best = &job;

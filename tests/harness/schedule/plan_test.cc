@@ -41,12 +41,12 @@ scores = ["test.score"]
         SCOPED_TRACE(fmt::format("{} {} {}", norm, depth, seed));
         for (const std::string& line : {std::string("model.width = 64"), fmt::format("model.norm = \"{}\"", norm),
                                         fmt::format("model.depth = {}", depth), fmt::format("train.seed = {}", seed)}) {
-          EXPECT_THAT(run.answer.canonical, HasSubstr(line + "\n"));
+          EXPECT_THAT(run.answer.run.settings, HasSubstr(line + "\n"));
         }
-        EXPECT_EQ(run.coordinates.at("model.norm"), norm);
-        EXPECT_EQ(run.coordinates.at("model.depth"), std::to_string(depth));
+        EXPECT_EQ(run.answer.run.coordinates, (Labels{{"model.norm", norm}, {"model.depth", std::to_string(depth)}}));
+        EXPECT_EQ(run.answer.run.seed, seed);
         EXPECT_EQ(run.point.seed, seed);
-        ids.insert(run.answer.id);
+        ids.insert(run.answer.run.id);
       }
     }
   }
@@ -54,8 +54,8 @@ scores = ["test.score"]
   const std::vector<PlannedRun> cut =
       plan_runs(grid, Only(grid, {"model.depth=2", "seed=7"}), Program(test::program("fake-engine")));
   ASSERT_EQ(cut.size(), 2u);
-  EXPECT_EQ(cut[0].answer.id, plan[3].answer.id);
-  EXPECT_EQ(cut[1].answer.id, plan[9].answer.id);
+  EXPECT_EQ(cut[0].answer.run.id, plan[3].answer.run.id);
+  EXPECT_EQ(cut[1].answer.run.id, plan[9].answer.run.id);
 }
 
 }  // namespace

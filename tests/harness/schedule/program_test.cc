@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
 #include <functional>
 
@@ -21,8 +20,12 @@ namespace {
 using tearless::test::error_of;
 namespace fs = std::filesystem;
 
-CheckQuestion question(int number) {
+RunSpec question(int number) {
   return {.settings = {{"model.number", number}, {"fake.updates", 7}}, .folder = "/", .folders = {}, .smoke = false};
+}
+
+std::vector<CheckAnswer> check(const Program& program, const std::vector<RunSpec>& specs) {
+  return program.check(specs.size(), [&](size_t i) { return specs[i]; });
 }
 
 // A program of a few lines of shell, for answers that no sound program gives.
@@ -33,22 +36,10 @@ Program shell(const test::TempFolder& folder, const std::string& body) {
   return Program(file);
 }
 
-TEST(Program, IsAskedTheSameWhetherALineIsWrittenAtOnceOrAroundAValue) {
-  CheckQuestion asked = question(1);
+TEST(Program, IsAskedOneLineForEachRun) {
+  RunSpec asked = question(1);
   asked.folders["b"] = "/folder/of \"b\"";
   asked.smoke = true;
-  CheckQuestion of_one_setting = asked;
-  of_one_setting.settings = nlohmann::json::object();
-  for (CheckQuestion& each : std::array{asked, of_one_setting}) {
-    for (const char* key : {"model.number", "train.seed", "a \"quoted\" key", "z"}) {
-      const LineAround line = line_around(each, key);
-      EXPECT_EQ(line.before.find(nlohmann::json(key).dump()),
-                line.before.size() - nlohmann::json(key).dump().size() - 1);
-      each.settings[key] = 7;
-      EXPECT_EQ(nlohmann::json::parse(line.before + "7" + line.after), nlohmann::json::parse(line_of(each)));
-      each.settings.erase(key);
-    }
-  }
   EXPECT_EQ(nlohmann::json::parse(line_of(asked)),
             nlohmann::json::parse(R"({"settings": {"model.number": 1, "fake.updates": 7}, "folder": "/",
                                       "folders": {"b": "/folder/of \"b\""}, "smoke": true})"));
@@ -56,48 +47,35 @@ TEST(Program, IsAskedTheSameWhetherALineIsWrittenAtOnceOrAroundAValue) {
 
 TEST(Program, AnswersEveryQuestionInOrder) {
   const Program program(test::program("fake-engine"));
-  const std::vector<CheckAnswer> answers = program.check({question(1), question(2)});
+  const std::vector<CheckAnswer> answers = check(program, {question(1), question(2)});
   ASSERT_EQ(answers.size(), 2u);
-  EXPECT_EQ(answers[0].id, run_id(answers[0].canonical));
-  EXPECT_NE(answers[0].canonical.find("model.number = 1"), std::string::npos);
-  EXPECT_NE(answers[1].canonical.find("model.number = 2"), std::string::npos);
-  EXPECT_EQ(answers[1].updates, 7);
-  EXPECT_EQ(answers[1].parameters, 1000);
+  EXPECT_EQ(answers[0].run.id, run_id(answers[0].run.settings));
+  EXPECT_NE(answers[0].run.settings.find("model.number = 1"), std::string::npos);
+  EXPECT_NE(answers[1].run.settings.find("model.number = 2"), std::string::npos);
+  EXPECT_EQ(answers[1].run.updates, 7);
+  EXPECT_EQ(answers[1].run.parameters, 1000);
 }
 
 // Far more than two pipes hold: it would hang if the answers were read only after the last question.
 TEST(Program, TenThousandQuestionsDoNotBlock) {
   const Program program(test::program("fake-engine"));
-  int asked = 0, answered = 0;
-  program.check(
-      10'000,
-      [&](size_t) {
-        ++asked;
-        return line_of(question(1));
-      },
-      [&](size_t, const CheckAnswer& answer) {
-        EXPECT_TRUE(answer.error.empty());
-        ++answered;
-      });
+  int asked = 0;
+  const auto answers = program.check(10'000, [&](size_t) {
+    ++asked;
+    return question(1);
+  });
   EXPECT_EQ(asked, 10'000);
-  EXPECT_EQ(answered, 10'000);
+  EXPECT_TRUE(std::all_of(answers.begin(), answers.end(), [](const auto& answer) { return !answer.run.id.empty(); }));
 }
 
 // Each answer must reach its own question, whichever process gave it, and the parts need not be of one size.
 TEST(Program, SeveralProcessesAnswerEachQuestionOnce) {
   const Program program(test::program("fake-engine"));
   for (const size_t count : {0, 1, 2, 1000}) {
-    std::vector<std::string> canonical(count);
-    program.check(
-        count, [](size_t i) { return line_of(question(static_cast<int>(i))); },
-        [&](size_t i, const CheckAnswer& answer) {
-          ASSERT_LT(i, count);
-          EXPECT_EQ(canonical[i], "");
-          canonical[i] = answer.canonical;
-        },
-        /*processes=*/3);
+    const auto answers = program.check(
+        count, [](size_t i) { return question(static_cast<int>(i)); }, /*processes=*/3);
     for (size_t i = 0; i < count; ++i) {
-      EXPECT_NE(canonical[i].find(fmt::format("model.number = {}\n", i)), std::string::npos) << canonical[i];
+      EXPECT_THAT(answers[i].run.settings, testing::HasSubstr(fmt::format("model.number = {}\n", i)));
     }
   }
 }
@@ -109,7 +87,7 @@ TEST(Program, SeveralProcessesAreStartedOnlyForManyQuestions) {
   const auto starts = [&](size_t count, size_t processes) {
     fs::remove(folder / "log");
     program.check(
-        count, [](size_t) { return line_of(question(1)); }, [](size_t, const CheckAnswer&) {}, processes);
+        count, [](size_t) { return question(1); }, processes);
     const std::string log = read_file(folder / "log");
     return std::count(log.begin(), log.end(), '\n');
   };
@@ -133,7 +111,7 @@ TEST(Program, OneOfSeveralProcessesThatFailsIsNamed) {
                           (folder / "first/pid").string() + "' ]; do sleep 0.01; done\n" + second);
     return error_of([&] {
       program.check(
-          10, [](size_t) { return line_of(question(1)); }, [](size_t, const CheckAnswer&) {}, /*processes=*/2);
+          10, [](size_t) { return question(1); }, /*processes=*/2);
     });
   };
   const auto first_is_gone = [&] {
@@ -153,15 +131,16 @@ TEST(Program, OneOfSeveralProcessesThatFailsIsNamed) {
 TEST(Program, NamesTheInputFilesOfRunsWhichAnswersShareWhereTheyAreTheSame) {
   const test::TempFolder folder;
   const auto checked = [&](const std::string& data) {
-    return shell(folder, "read -r line; read -r line; for i in 1 2; do echo '{\"id\": \"1\", \"canonical\": \"\"" +
-                             data + "}'; done")
-        .check({question(1), question(2)});
+    return check(
+        shell(folder, "read -r line; read -r line; for i in 1 2; do echo '{\"id\": \"1\", \"canonical\": \"\"" + data +
+                          "}'; done"),
+        {question(1), question(2)});
   };
-  EXPECT_EQ(checked("").at(0).data, nullptr);
+  EXPECT_EQ(checked("").at(0).run.data, nullptr);
   const std::vector<CheckAnswer> answers = checked(R"(, "data": {"/a/b.x": "12", "/c": "34"})");
-  ASSERT_NE(answers.at(0).data, nullptr);
-  EXPECT_EQ(*answers.at(0).data, (InputFiles{{"/a/b.x", "12"}, {"/c", "34"}}));
-  EXPECT_EQ(answers.at(0).data, answers.at(1).data) << "one object: there may be 100,000 runs";
+  ASSERT_NE(answers.at(0).run.data, nullptr);
+  EXPECT_EQ(*answers.at(0).run.data, (InputFiles{{"/a/b.x", "12"}, {"/c", "34"}}));
+  EXPECT_EQ(answers.at(0).run.data, answers.at(1).run.data) << "one object: there may be 100,000 runs";
   EXPECT_THAT(error_of([&] { checked(R"(, "data": {"a": "12"})"); }),
               testing::HasSubstr("answer 1 is not as docs/run_directory.md describes"));
 }
@@ -170,36 +149,41 @@ TEST(Program, EveryFieldOfAnAnswerIsRead) {
   const test::TempFolder folder;
   const auto answer_of = [&](std::string line) {
     std::erase(line, '\n');
-    return shell(folder, "read -r line; echo '" + line + "'").check({question(1)}).at(0);
+    return check(shell(folder, "read -r line; echo '" + line + "'"), {question(1)}).at(0).run;
   };
-  const CheckAnswer all = answer_of(
+  const harness::Run all = answer_of(
       R"({"id": "12", "canonical": "a = 1", "local": "b = 2", "state": "waiting_data", "waiting_for": "a file",
           "parameters": 3, "memory_bytes": 4.0, "updates": 5, "evaluations": 6, "device": "cuda", "threads": 7,
           "shape": "8", "of_a_newer_program": [1]})");
   EXPECT_EQ(all.id, "12");
-  EXPECT_EQ(all.canonical, "a = 1");
+  EXPECT_EQ(all.settings, "") << "the id is provisional";
   EXPECT_EQ(all.local, "b = 2");
-  EXPECT_TRUE(all.waiting);
   EXPECT_EQ(all.waiting_for, "a file");
   EXPECT_EQ(all.parameters, 3);
-  EXPECT_EQ(all.memory_bytes, 4) << "as Python writes a quotient";
+  EXPECT_EQ(all.needs.memory_bytes, 4) << "as Python writes a quotient";
   EXPECT_EQ(all.updates, 5);
   EXPECT_EQ(all.evaluations, 6);
-  EXPECT_EQ(all.device, "cuda");
-  EXPECT_EQ(all.threads, 7);
-  EXPECT_EQ(all.shape, "8");
-  const CheckAnswer least = answer_of(R"({"id": "12", "canonical": "", "parameters": null})");
-  EXPECT_FALSE(least.waiting);
+  EXPECT_EQ(all.needs.device, "cuda");
+  EXPECT_EQ(all.needs.threads, 7);
+  EXPECT_EQ(all.needs.resource_class, "8");
+  const harness::Run least = answer_of(R"({"id": "12", "canonical": "", "parameters": null})");
+  EXPECT_EQ(least.waiting_for, "");
   EXPECT_EQ(least.parameters, std::nullopt);
-  EXPECT_EQ(least.memory_bytes, std::nullopt);
-  EXPECT_EQ(least.device, "cpu");
-  EXPECT_EQ(least.threads, 1);
+  EXPECT_EQ(least.needs.memory_bytes, std::nullopt);
+  EXPECT_EQ(least.needs.device, "cpu");
+  EXPECT_EQ(least.needs.threads, 1);
+  EXPECT_EQ(least.needs.resource_class, "");
+  EXPECT_EQ(answer_of(R"({"id": "12", "canonical": "c = 3"})").settings, "c = 3");
+  EXPECT_EQ(answer_of(R"({"id": "12", "canonical": "", "parameters": 5, "memory_bytes": 6})").needs.resource_class,
+            "cpu 1 5 6")
+      << "runs of the same size are taken to be alike";
+  EXPECT_EQ(answer_of(R"({"id": "12", "canonical": "", "state": "waiting_data"})").waiting_for, "its data are missing");
 }
 
 TEST(Program, RefusalsNameTheirKey) {
-  CheckQuestion refused = question(1);
+  RunSpec refused = question(1);
   refused.settings["modle.kind"] = 1;
-  const CheckAnswer answer = Program(test::program("fake-engine")).check({refused}).at(0);
+  const CheckAnswer answer = check(Program(test::program("fake-engine")), {refused}).at(0);
   EXPECT_EQ(answer.key, "modle.kind");
   EXPECT_FALSE(answer.error.empty());
 }
@@ -218,7 +202,7 @@ TEST(Program, ThatFailsDiesOrAnswersWronglyIsAClearError) {
   const test::TempFolder folder;
   const auto message = [&](const std::string& body) {
     const Program program = shell(folder, body);
-    return error_of([&] { program.check(std::vector<CheckQuestion>(2000, question(1))); });
+    return error_of([&] { check(program, std::vector<RunSpec>(2000, question(1))); });
   };
   EXPECT_NE(message("exit 9").find("failed with exit code 9"), std::string::npos);
   EXPECT_NE(message("kill -9 $$").find("killed by signal 9"), std::string::npos);

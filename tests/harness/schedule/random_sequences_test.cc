@@ -83,17 +83,12 @@ Sweep request_for(size_t sweep) {
                 .policy = {.stall_seconds = kStallSeconds, .grace_seconds = 30}};
   for (const size_t run : kSweeps[sweep]) {
     request.runs.push_back({.id = id_of_run(run),
-                            .canonical = settings_of(run),
-                            .waiting_for = "",
-                            .parameters = {},
-                            .memory_bytes = {},
-                            .updates = kRuns[run].updates,
+                            .settings = settings_of(run),
                             .coordinates = {{"n", std::to_string(run)}},
                             .seed = 1,
-                            .local = "",
-                            .device = kRuns[run].device,
-                            .threads = kRuns[run].threads,
-                            .rank = kRuns[run].rank});
+                            .rank = kRuns[run].rank,
+                            .needs = {.device = kRuns[run].device, .threads = kRuns[run].threads},
+                            .updates = kRuns[run].updates});
   }
   request.id = sweep_id(request, kGridText);
   return request;

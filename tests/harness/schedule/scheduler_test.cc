@@ -102,26 +102,22 @@ class SchedulerTest : public testing::Test {
   static std::string id_of(int number) { return run_id(text_of(number)); }
   static std::string text_of(int number) { return "n = " + std::to_string(number) + "\n"; }
 
-  std::vector<RunRequest> jobs(int count, const std::string& device = "cpu") {
-    std::vector<RunRequest> all;
+  std::vector<harness::Run> jobs(int count, const std::string& device = "cpu") {
+    std::vector<harness::Run> all;
     for (int i = 0; i < count; ++i) all.push_back(job(i, device));
     return all;
   }
-  RunRequest job(int number, const std::string& device = "cpu") const {
+  harness::Run job(int number, const std::string& device = "cpu") const {
     return {.id = id_of(number),
-            .canonical = text_of(number),
-            .waiting_for = "",
-            .parameters = {},
-            .memory_bytes = {},
-            .updates = 10,
+            .settings = text_of(number),
             .coordinates = {{"n", std::to_string(number)}},
             .seed = 1,
-            .local = "",
-            .device = device};
+            .needs = {.device = device},
+            .updates = 10};
   }
 
   // Submits a sweep to the store alone.
-  void submit(const std::string& sweep, const std::vector<RunRequest>& runs, int64_t priority = 0) {
+  void submit(const std::string& sweep, const std::vector<harness::Run>& runs, int64_t priority = 0) {
     store_->submit(
         {.id = sweep,
          .title = "",
@@ -135,7 +131,7 @@ class SchedulerTest : public testing::Test {
   }
 
   // As `tearless run` does.
-  void begin(const std::vector<RunRequest>& runs, Scheduler::Add how = Scheduler::Add::kSubmit) {
+  void begin(const std::vector<harness::Run>& runs, Scheduler::Add how = Scheduler::Add::kSubmit) {
     submit("s", runs);
     scheduler_->begin();
     scheduler_->add("s", how);
@@ -230,7 +226,7 @@ TEST_F(SchedulerTest, NeverTrainsADoneRunAgain) {
 }
 
 TEST_F(SchedulerTest, RecordsAResultThatIsNotInTheStore) {
-  const std::vector<RunRequest> wanted = jobs(1);
+  const std::vector<harness::Run> wanted = jobs(1);
   fs::create_directories(workspace_.run(id_of(0)).root());
   test::write_text(workspace_.run(id_of(0)).settings(), text_of(0));
   test::write_text(workspace_.run(id_of(0)).scores(), R"({"test.bleu": 7})");
@@ -277,7 +273,7 @@ TEST_F(SchedulerTest, CrashesCountedBeforeARestartStillCount) {
 }
 
 TEST_F(SchedulerTest, AFailedRunIsTriedAgainOnlyOnRequest) {
-  const std::vector<RunRequest> wanted = jobs(1);
+  const std::vector<harness::Run> wanted = jobs(1);
   submit("s", wanted);
   store_->move(id_of(0), RunState::kQueued, RunState::kFailed, FailureClass::kCrashed, "x");
   begin(wanted);
@@ -304,8 +300,8 @@ TEST_F(SchedulerTest, RunsOfFilesThatAreNotAsPlannedWaitUntilTheseChange) {
   const std::string file = folder_ / "train.en", other = folder_ / "dev.en";
   test::write_text(file, "wrong");
   test::write_text(other, "right");
-  std::vector<RunRequest> runs = jobs(5);
-  for (RunRequest& run : runs) run.data = std::make_shared<const InputFiles>(InputFiles{{file, sha256("right")}});
+  std::vector<harness::Run> runs = jobs(5);
+  for (harness::Run& run : runs) run.data = std::make_shared<const InputFiles>(InputFiles{{file, sha256("right")}});
   runs[4].data = std::make_shared<const InputFiles>(InputFiles{{other, sha256("right")}});
   begin(runs);
   EXPECT_EQ(launcher_.starts, (std::vector<std::string>{id_of(0), id_of(1)}));
@@ -344,7 +340,7 @@ TEST_F(SchedulerTest, RunsOfFilesThatAreNotAsPlannedWaitUntilTheseChange) {
 
 TEST_F(SchedulerTest, RefusedDataCountAsNoTryHoweverOftenTheyChange) {
   const std::string file = folder_ / "train.en";
-  std::vector<RunRequest> runs = jobs(1);
+  std::vector<harness::Run> runs = jobs(1);
   runs[0].data = std::make_shared<const InputFiles>(InputFiles{{file, sha256("right")}});
   begin(runs);
   end(id_of(0), 1);  // one of three tries
@@ -549,7 +545,7 @@ TEST_F(SchedulerTest, AnAttemptWithoutARecordedEndIsLostAfterARestart) {
 }
 
 TEST_F(SchedulerTest, AChangedRunTomlIsRefusedAndTheOthersContinue) {
-  const std::vector<RunRequest> wanted = jobs(3);
+  const std::vector<harness::Run> wanted = jobs(3);
   fs::create_directories(workspace_.run(id_of(0)).root());
   test::write_text(workspace_.run(id_of(0)).settings(), "n = 0 # mine\n");
   begin(wanted);
@@ -729,7 +725,7 @@ TEST_F(SchedulerTest, AZeroStallTimeoutMeansNever) {
 }
 
 TEST_F(SchedulerTest, ALiveAttemptThatIsNotInTheStoreIsAdopted) {
-  const std::vector<RunRequest> wanted = jobs(1);
+  const std::vector<harness::Run> wanted = jobs(1);
   make_folders(workspace_.run(id_of(0)).root());
   launcher_.survivors.insert(id_of(0));
   begin(wanted);
@@ -741,7 +737,7 @@ TEST_F(SchedulerTest, ALiveAttemptThatIsNotInTheStoreIsAdopted) {
 TEST_F(SchedulerTest, AnAdoptedRunTakesItsSlot) {
   machine_.capacity.devices = gpus({"GPU-a"});
   restart();
-  const std::vector<RunRequest> wanted = jobs(3);
+  const std::vector<harness::Run> wanted = jobs(3);
   begin(wanted);
   ASSERT_EQ(launcher_.starts.size(), 2u);
   launcher_.survivors = launcher_.alive;
@@ -756,7 +752,7 @@ TEST_F(SchedulerTest, AnAdoptedRunTakesItsSlot) {
 TEST_F(SchedulerTest, AnAdoptedRunTakesItsDevice) {
   machine_.capacity.devices = gpus({"GPU-a"});
   restart();
-  std::vector<RunRequest> wanted = jobs(2, "cuda");
+  std::vector<harness::Run> wanted = jobs(2, "cuda");
   begin(wanted);
   ASSERT_EQ(launcher_.starts.size(), 1u);
   const RunDirectory run = workspace_.run(id_of(0));
@@ -802,8 +798,8 @@ TEST_F(SchedulerTest, ARunForAMissingDeviceIsHeld) {
 }
 
 TEST_F(SchedulerTest, ThreadsCountAsCores) {
-  std::vector<RunRequest> wanted = jobs(3);
-  wanted[1].threads = 8;  // more than there are: it gets all, once they are free
+  std::vector<harness::Run> wanted = jobs(3);
+  wanted[1].needs.threads = 8;  // more than there are: it gets all, once they are free
   begin(wanted);
   EXPECT_EQ(launcher_.starts, (std::vector<std::string>{id_of(0), id_of(2)}));
   finish(id_of(0));
@@ -838,14 +834,14 @@ TEST_F(SchedulerTest, APriorityThatIsSetLaterReordersWhatWaits) {
 }
 
 TEST_F(SchedulerTest, RowsOfTheTableBecomeCompleteOneAfterAnother) {
-  std::vector<RunRequest> wanted = jobs(4);
+  std::vector<harness::Run> wanted = jobs(4);
   for (int i = 0; i < 4; ++i) wanted[static_cast<size_t>(i)].rank = i % 2;
   begin(wanted);
   EXPECT_EQ(launcher_.starts, (std::vector<std::string>{id_of(0), id_of(2)}));
 }
 
 TEST_F(SchedulerTest, TheLongestRunOfARankGoesFirst) {
-  std::vector<RunRequest> wanted = jobs(3);
+  std::vector<harness::Run> wanted = jobs(3);
   wanted[2].updates = 99;
   begin(wanted);
   EXPECT_EQ(launcher_.starts, (std::vector<std::string>{id_of(2), id_of(0)}));
@@ -1007,12 +1003,12 @@ TEST_F(SchedulerTest, AnAdoptedAttemptThatIsQuietForTooLongIsStoppedToo) {
 }
 
 TEST_F(SchedulerTest, ANewSubmissionMayChangeTheThreadsOfWhatWaits) {
-  std::vector<RunRequest> wanted = jobs(3);
-  wanted[2].threads = 2;
+  std::vector<harness::Run> wanted = jobs(3);
+  wanted[2].needs.threads = 2;
   begin(wanted);
   finish(id_of(0));
   EXPECT_EQ(starts(2), 0) << "two threads do not fit beside run 1";
-  wanted[2].threads = 1;
+  wanted[2].needs.threads = 1;
   submit("s", wanted);
   scheduler_->add("s", Scheduler::Add::kSubmit);
   EXPECT_EQ(starts(2), 1);
@@ -1376,15 +1372,16 @@ TEST_F(StallTest, TheFirstReportsSayNothingAboutARhythm) {
 
 class SharedMachineTest : public SchedulerTest {
  protected:
-  RunRequest sized(int number, int64_t bytes, const std::string& device = "cpu", const std::string& shape = "a") const {
-    RunRequest run = job(number, device);
-    run.memory_bytes = bytes;
-    run.shape = shape;
+  harness::Run sized(int number, int64_t bytes, const std::string& device = "cpu",
+                     const std::string& shape = "a") const {
+    harness::Run run = job(number, device);
+    run.needs.memory_bytes = bytes;
+    run.needs.resource_class = shape;
     run.updates = 1'000'000;
     return run;
   }
-  std::vector<RunRequest> sized_jobs(int count, int64_t bytes, const std::string& device = "cpu") const {
-    std::vector<RunRequest> all;
+  std::vector<harness::Run> sized_jobs(int count, int64_t bytes, const std::string& device = "cpu") const {
+    std::vector<harness::Run> all;
     for (int i = 0; i < count; ++i) all.push_back(sized(i, bytes, device));
     return all;
   }

@@ -152,14 +152,7 @@ TEST_F(RunFolderTest, ALostDatabaseIsRebuilt) {
 
   Sweep sweep{.id = "", .title = "title", .grid_file = "/g.toml", .submitted_at = "2026-01-31T12:00:00Z", .runs = {}};
   for (const std::string& run : {id, crashed_id, never_started}) {
-    sweep.runs.push_back({.id = run,
-                          .canonical = "",
-                          .waiting_for = "",
-                          .parameters = {},
-                          .memory_bytes = {},
-                          .updates = 7,
-                          .coordinates = {{"axis", "label"}},
-                          .seed = 2});
+    sweep.runs.push_back({.id = run, .settings = "", .coordinates = {{"axis", "label"}}, .seed = 2, .updates = 7});
   }
   sweep.id = sweep_id(sweep, "text of the grid");
   freeze_sweep(workspace_, sweep, "text of the grid");
@@ -180,7 +173,7 @@ TEST_F(RunFolderTest, ALostDatabaseIsRebuilt) {
   EXPECT_EQ(store->run(never_started)->state, RunState::kQueued);
   const std::vector<RunRecord> runs = store->runs_of(sweep.id);
   ASSERT_EQ(runs.size(), 3u);
-  EXPECT_EQ(runs[0].coordinates.at("axis"), "label");
+  EXPECT_EQ(label_on(runs[0].coordinates, "axis"), "label");
   EXPECT_EQ(runs[0].updates, 7);
   EXPECT_EQ(test::read_text(workspace_.database().string() + ".before-rebuild"), "a damaged database");
 }

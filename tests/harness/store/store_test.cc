@@ -24,18 +24,11 @@ namespace {
 using tearless::test::error_of;
 namespace fs = std::filesystem;
 
-RunRequest request(const std::string& id) {
-  return {.id = id,
-          .canonical = "a = 1\n",
-          .waiting_for = "",
-          .parameters = std::nullopt,
-          .memory_bytes = std::nullopt,
-          .updates = 10,
-          .coordinates = {{"axis", "label of " + id}},
-          .seed = 1};
+harness::Run request(const std::string& id) {
+  return {.id = id, .settings = "a = 1\n", .coordinates = {{"axis", "label of " + id}}, .seed = 1, .updates = 10};
 }
 
-Sweep sweep(const std::string& id, std::vector<RunRequest> runs) {
+Sweep sweep(const std::string& id, std::vector<harness::Run> runs) {
   return {.id = id,
           .title = "a title",
           .grid_file = "/grids/g.toml",
@@ -67,10 +60,10 @@ class StoreTest : public testing::Test {
 };
 
 TEST_F(StoreTest, KnowsHowLongTheRunsOfAShapeTook) {
-  RunRequest done = request("a"), queued = request("b"), unknown = request("c");
-  done.shape = queued.shape = "s";
+  harness::Run done = request("a"), queued = request("b"), unknown = request("c");
+  done.needs.resource_class = queued.needs.resource_class = "s";
   done.updates = 100;
-  for (const RunRequest& run : {done, queued, unknown}) store_->put_run(run);
+  for (const harness::Run& run : {done, queued, unknown}) store_->put_run(run);
   for (const char* id : {"a", "c"}) {
     store_->move(id, RunState::kQueued, RunState::kRunning);
     for (const int64_t number : {1, 2}) {
@@ -90,7 +83,7 @@ TEST_F(StoreTest, KnowsHowLongTheRunsOfAShapeTook) {
   }
   const std::vector<Timing> timings = store_->timings();
   ASSERT_EQ(timings.size(), 1u);
-  EXPECT_EQ(timings[0].shape, "s");
+  EXPECT_EQ(timings[0].resource_class, "s");
   EXPECT_EQ(timings[0].updates, 100);
   EXPECT_EQ(timings[0].seconds, 90 + 12.5) << "its own time where the program says it";
   EXPECT_EQ(timings[0].training_seconds, 8.5);
@@ -139,7 +132,7 @@ TEST_F(StoreTest, AStateOrAClassThatIsNoneIsRefusedWhereItIsRead) {
     store_.reset();
     store_ = Store::open_writer(workspace_);
     EXPECT_THAT(error_of([&] { store_->run("a"); }), testing::HasSubstr("which is not a valid value"));
-    EXPECT_THAT(error_of([&] { store_->jobs_of("s", false); }), testing::HasSubstr("which is not a valid value"));
+    EXPECT_THAT(error_of([&] { store_->runs_of("s"); }), testing::HasSubstr("which is not a valid value"));
   }
 }
 
@@ -148,7 +141,7 @@ TEST_F(StoreTest, CoordinatesThatAreNoneAreRefused) {
   for (const char* damaged : {"", "{"}) {
     SQLite::Database other(workspace_.database().string(), SQLite::OPEN_READWRITE);
     other.exec(std::string("UPDATE sweep_runs SET coordinates = '") + damaged + "'");
-    EXPECT_THAT(error_of([&] { store_->jobs_of("s", false); }), testing::HasSubstr("which is not a valid value"));
+    EXPECT_THAT(error_of([&] { store_->runs_of("s"); }), testing::HasSubstr("which is not a valid value"));
   }
 }
 
@@ -216,28 +209,29 @@ TEST_F(StoreTest, KeepsASweepInTheGridsOrderWithItsCoordinates) {
   ASSERT_EQ(runs.size(), 3u);  // two cells that share a run
   EXPECT_EQ(runs[0].id, "bb");
   EXPECT_EQ(runs[1].id, "aa");
-  EXPECT_EQ(runs[1].coordinates.at("axis"), "label of aa");
+  EXPECT_EQ(label_on(runs[1].coordinates, "axis"), "label of aa");
   EXPECT_EQ(runs[1].state, RunState::kQueued);
   EXPECT_EQ(store_->ids_in(RunState::kQueued), (std::vector<std::string>{"bb", "aa"}));
 }
 
 TEST_F(StoreTest, KeepsEachOfManyRunsAsItWasRequested) {
   const auto nth = [](int64_t i) {
-    RunRequest run = request("run " + std::to_string(i));
-    run.canonical = "a = " + std::to_string(i) + "\n";
+    harness::Run run = request("run " + std::to_string(i));
+    run.settings = "a = " + std::to_string(i) + "\n";
     if (i % 3 == 0) run.parameters = 1000 + i;
-    if (i % 3 != 0) run.memory_bytes = 2000 + i;
+    if (i % 3 != 0) run.needs.memory_bytes = 2000 + i;
     run.updates = 3000 + i;
     run.coordinates = {{"axis", "point " + std::to_string(i / 7)}};
     run.seed = 4000 + i;
     run.local = "threads = " + std::to_string(i);
-    run.device = i % 2 == 0 ? "cpu" : "cuda";
-    run.threads = static_cast<int>(5000 + i);
+    run.needs.device = i % 2 == 0 ? "cpu" : "cuda";
+    run.needs.threads = static_cast<int>(5000 + i);
     run.rank = 6000 - i;
-    run.shape = "shape " + std::to_string(i);
+    run.data = std::make_shared<const InputFiles>(InputFiles{{"/" + std::to_string(i % 5), "12"}});
+    run.needs.resource_class = "shape " + std::to_string(i);
     return run;
   };
-  std::vector<RunRequest> runs;
+  std::vector<harness::Run> runs;
   for (const int64_t i : {77, 3}) runs.push_back(nth(i));  // known to another sweep already
   store_->submit(sweep("another", runs));
   for (int64_t i = 0; i < 160; ++i) runs.push_back(nth(i));  // a third time in one sweep: 77 and 3
@@ -245,56 +239,43 @@ TEST_F(StoreTest, KeepsEachOfManyRunsAsItWasRequested) {
   store_->submit(sweep("s", runs));
 
   const std::vector<RunRecord> records = store_->runs_of("s");
-  const std::vector<JobRecord> jobs = store_->jobs_of("s", /*pending_only=*/false);
   ASSERT_EQ(records.size(), runs.size());
-  ASSERT_EQ(jobs.size(), runs.size());
   for (size_t place = 0; place < runs.size(); ++place) {
-    const RunRequest& run = runs[place];
-    SCOPED_TRACE(run.id);
-    EXPECT_EQ(records[place].id, run.id);
-    EXPECT_EQ(records[place].canonical, run.canonical);
-    EXPECT_EQ(records[place].parameters, run.parameters);
-    EXPECT_EQ(records[place].memory_bytes, run.memory_bytes);
-    EXPECT_EQ(records[place].updates, run.updates);
-    EXPECT_EQ(records[place].threads, run.threads);
-    EXPECT_EQ(records[place].shape, run.shape);
-    EXPECT_EQ(records[place].coordinates, run.coordinates);
-    EXPECT_EQ(records[place].seed, run.seed);
-    EXPECT_EQ(jobs[place].device, run.device);
-    EXPECT_EQ(jobs[place].rank, run.rank);
-    EXPECT_EQ(jobs[place].place, static_cast<int64_t>(place));
-    EXPECT_EQ(jobs[place].label, run_label(run.coordinates, run.seed));
+    SCOPED_TRACE(runs[place].id);
+    const RunRecord& record = records[place];
+    EXPECT_EQ(to_json(record), to_json(runs[place]));
+    EXPECT_EQ(record.place, static_cast<int64_t>(place));
+    EXPECT_EQ(to_json(store_->run_of("s", record.id)).at("seed"), record.seed);
   }
-  EXPECT_EQ(store_->local_text(runs[100].id), runs[100].local);
   EXPECT_EQ(store_->ids_in(RunState::kQueued).size(), 160u);
 }
 
 TEST_F(StoreTest, ASecondSubmissionFillsInWhatWasNotKnownAndKeepsWhatWas) {
-  RunRequest bare = request("aa");
-  bare.canonical = "";
+  harness::Run bare = request("aa");
+  bare.settings = "";
   store_->submit(sweep("s", {bare}));
-  RunRequest whole = request("aa");
+  harness::Run whole = request("aa");
   whole.parameters = 7;
-  whole.memory_bytes = 8;
-  whole.shape = "shape";
+  whole.needs.memory_bytes = 8;
+  whole.needs.resource_class = "shape";
   whole.updates = 20;
   whole.local = "threads = 2";
-  whole.device = "cuda";
-  whole.threads = 2;
+  whole.needs.device = "cuda";
+  whole.needs.threads = 2;
   store_->submit(sweep("s", {whole}));
   bare.updates = 5;
-  bare.canonical = "a = 2\n";
+  bare.settings = "a = 2\n";
   bare.local = "threads = 3";
-  bare.threads = 3;
+  bare.needs.threads = 3;
   store_->submit(sweep("s", {bare}));
   const RunRecord run = store_->run("aa").value();
-  EXPECT_EQ(run.canonical, "a = 1\n");
+  EXPECT_EQ(run.settings, "a = 1\n");
   EXPECT_EQ(run.parameters, 7);
-  EXPECT_EQ(run.memory_bytes, 8);
-  EXPECT_EQ(run.shape, "shape");
+  EXPECT_EQ(run.needs.memory_bytes, 8);
+  EXPECT_EQ(run.needs.resource_class, "shape");
   EXPECT_EQ(run.updates, 20);
-  EXPECT_EQ(run.threads, 3) << "where and how it runs: as it was last asked for";
-  EXPECT_EQ(store_->local_text("aa"), "threads = 3");
+  EXPECT_EQ(run.needs.threads, 3) << "where and how it runs: as it was last asked for";
+  EXPECT_EQ(run.local, "threads = 3");
 }
 
 TEST_F(StoreTest, ASecondSubmissionLeavesStatesAsTheyAre) {
@@ -307,8 +288,8 @@ TEST_F(StoreTest, ASecondSubmissionLeavesStatesAsTheyAre) {
 }
 
 TEST_F(StoreTest, WhatWaitedUnderAProvisionalIdIsCancelledWhenTheCorpusHasCome) {
-  RunRequest waiting = request("provisional");
-  waiting.canonical = "";
+  harness::Run waiting = request("provisional");
+  waiting.settings = "";
   waiting.waiting_for = "train.de is missing";
   store_->submit(sweep("before", {waiting, request("planned")}));
   EXPECT_EQ(store_->run("provisional")->state, RunState::kWaitingData);
@@ -321,22 +302,20 @@ TEST_F(StoreTest, WhatWaitedUnderAProvisionalIdIsCancelledWhenTheCorpusHasCome) 
 }
 
 TEST_F(StoreTest, RunsOfTheSameInputFilesAreFoundTogether) {
-  RunRequest a = request("a"), b = request("b"), c = request("c"), other = request("d");
+  harness::Run a = request("a"), b = request("b"), c = request("c"), other = request("d");
   const InputFiles files = {{"/train.en", "12"}, {"/train.\"de\"", "34"}};
   a.data = b.data = c.data = std::make_shared<const InputFiles>(files);
   other.data = std::make_shared<const InputFiles>(InputFiles{{"/train.en", "12"}});
   store_->submit(sweep("s", {a, b, c, other, request("e")}));
   store_->move("b", RunState::kQueued, RunState::kRunning);
   EXPECT_EQ(store_->queued_with(files), (std::vector<std::string>{"a", "c"}));
-  EXPECT_EQ(store_->data_of("a"), files);
-  EXPECT_EQ(store_->data_of("e"), InputFiles());
-  EXPECT_EQ(store_->data_of("unheard of"), InputFiles());
+  EXPECT_EQ(*store_->run("a")->data, files);
+  EXPECT_EQ(*store_->run("e")->data, InputFiles());
   store_->move("a", RunState::kQueued, RunState::kWaitingData);
   EXPECT_EQ(store_->queued_with(files), std::vector<std::string>{"c"});
-  EXPECT_EQ(store_->jobs_of("s", /*pending_only=*/true).size(), 5u);
   a.data = other.data;  // as a later submission names them
   store_->submit(sweep("s", {a}));
-  EXPECT_EQ(store_->data_of("a"), *other.data);
+  EXPECT_EQ(*store_->run("a")->data, *other.data);
 }
 
 TEST_F(StoreTest, AnIllegalMoveOrAStaleOneIsALogicError) {

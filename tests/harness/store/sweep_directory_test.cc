@@ -22,25 +22,23 @@ class SweepFolder : public testing::Test {
  protected:
   SweepFolder() : workspace_(folder_.path()) {
     sweep_.runs.push_back({.id = run_id("n = 1\n"),
-                           .canonical = "n = 1\n",
-                           .waiting_for = "",
-                           .parameters = {},
-                           .memory_bytes = {},
-                           .updates = 7,
-                           .coordinates = {{"axis", "é"}},
-                           .seed = 3,
+                           .settings = "n = 1\n",
                            .local = "threads = 2\n",
-                           .device = "cuda",
-                           .threads = 2,
-                           .rank = 4});
-    sweep_.runs.push_back(sweep_.runs.front());
-    sweep_.runs.back().canonical = "n = 2\n";
-    sweep_.runs.back().id = run_id("n = 2\n");
-    sweep_.runs.back().seed = 8;
-    sweep_.runs.back().waiting_for = "\"train.de\" is missing";
-    sweep_.runs.back().memory_bytes = 1L << 40;
-    sweep_.runs.back().shape = "a shape";
-    sweep_.runs.back().data = std::make_shared<const InputFiles>(InputFiles{{"/corpus/\"train\".en", "34"}});
+                           .coordinates = {{"axis", "é"}, {"a", "b"}},
+                           .seed = 3,
+                           .rank = 4,
+                           .needs = {.device = "cuda", .threads = 2},
+                           .updates = 7});
+    harness::Run& other = sweep_.runs.emplace_back(sweep_.runs.front());
+    other.settings = "n = 2\n";
+    other.id = run_id("n = 2\n");
+    other.seed = 8;
+    other.waiting_for = "\"train.de\" is missing";
+    other.needs.memory_bytes = 1L << 40;
+    other.needs.resource_class = "a shape";
+    other.parameters = 11;
+    other.evaluations = 12;
+    other.data = std::make_shared<const InputFiles>(InputFiles{{"/corpus/\"train\".en", "34"}});
     sweep_.id = sweep_id(sweep_, "grid text");
     freeze_sweep(workspace_, sweep_, "grid text");
   }
@@ -69,25 +67,13 @@ TEST_F(SweepFolder, IsReadAsItWasWritten) {
   EXPECT_EQ(sweep.policy.grace_seconds, 6);
   EXPECT_EQ(sweep.state, SweepState::kActive);
   ASSERT_EQ(sweep.runs.size(), 2u);
-  const RunRequest& run = sweep.runs.at(0);
-  EXPECT_EQ(run.canonical, "n = 1\n");
-  EXPECT_EQ(run.local, "threads = 2\n");
-  EXPECT_EQ(run.device, "cuda");
-  EXPECT_EQ(run.threads, 2);
-  EXPECT_EQ(run.rank, 4);
-  EXPECT_EQ(run.updates, 7);
-  EXPECT_EQ(run.seed, 3);
-  EXPECT_EQ(run.coordinates, sweep_.runs.at(0).coordinates);
-  EXPECT_EQ(run.waiting_for, "");
-  EXPECT_EQ(run.memory_bytes, std::nullopt);
-  EXPECT_EQ(run.shape, "");
-  EXPECT_EQ(*run.data, InputFiles());
-  const RunRequest& other = sweep.runs.at(1);
-  EXPECT_EQ(other.seed, 8);
-  EXPECT_EQ(other.waiting_for, "\"train.de\" is missing");
-  EXPECT_EQ(other.memory_bytes, 1L << 40);
-  EXPECT_EQ(other.shape, "a shape");
-  EXPECT_EQ(*other.data, *sweep_.runs.at(1).data);
+  for (size_t i = 0; i < 2; ++i) EXPECT_EQ(to_json(sweep.runs[i]), to_json(sweep_.runs[i]));
+  EXPECT_EQ(sweep.runs[0].settings, "n = 1\n");
+  EXPECT_EQ(sweep.runs[0].coordinates, sweep_.runs[0].coordinates);
+  EXPECT_EQ(sweep.runs[0].needs.memory_bytes, std::nullopt);
+  EXPECT_EQ(sweep.runs[0].data, nullptr);
+  EXPECT_EQ(sweep.runs[1].needs, sweep_.runs[1].needs);
+  EXPECT_EQ(*sweep.runs[1].data, *sweep_.runs[1].data);
 }
 
 TEST_F(SweepFolder, ANewSubmissionReplacesWhatIsNotPartOfItsId) {
@@ -126,30 +112,41 @@ TEST_F(SweepFolder, ALineThatAPowerCutToreLosesNoOther) {
   }
 }
 
-TEST_F(SweepFolder, JobsOfAnotherSweepAreRefused) {
-  const std::string jobs = read_file(file("jobs.jsonl"));
+TEST_F(SweepFolder, RunsOfAnotherSweepAreRefused) {
+  const std::string runs = read_file(file("runs.jsonl"));
   const auto refusal_of = [&](const std::string& before, const std::string& after) {
-    std::string changed = jobs;
-    test::write_text(file("jobs.jsonl"), changed.replace(changed.find(before), before.size(), after));
+    std::string changed = runs;
+    test::write_text(file("runs.jsonl"), changed.replace(changed.find(before), before.size(), after));
     return error_of([&] { read(); });
   };
-  EXPECT_THAT(refusal_of(run_id("n = 2\n"), run_id("n = 3\n")), HasSubstr("jobs.jsonl does not belong to runs.jsonl"));
   EXPECT_THAT(refusal_of("n = 1", "n = 7"), HasSubstr("was changed: the settings of run " + run_id("n = 1\n")));
-  EXPECT_THAT(refusal_of(jobs.substr(0, jobs.find('\n') + 1), ""), HasSubstr("is not complete"));
+  EXPECT_THAT(refusal_of("\"seed\":3", "\"seed\":4"), HasSubstr("are no longer what was submitted"));
+  EXPECT_THAT(refusal_of("\"é\"", "\"e\""), HasSubstr("are no longer what was submitted"));
+  EXPECT_THAT(refusal_of(runs.substr(0, runs.find('\n') + 1), ""), HasSubstr("are no longer what was submitted"));
   const std::string damaged = "is damaged (\"threads\" is not a whole number); delete that folder";
   EXPECT_THAT(refusal_of("\"threads\":2", "\"threads\":true"), HasSubstr(damaged));
-  test::write_text(file("jobs.jsonl"), "{\"id\": \n{\n");
+  EXPECT_THAT(refusal_of("\"threads\":2", "\"threads\":2.5"), HasSubstr(damaged));
+  EXPECT_THAT(refusal_of("{\"/", "{\""), HasSubstr("is not an absolute path"));
+  test::write_text(file("runs.jsonl"), "{\"id\": \n{\n");
   EXPECT_THAT(error_of([&] { read(); }), HasSubstr("is damaged"));
 }
 
 TEST_F(SweepFolder, HasItsIdOfTheseBytes) {
   // An edit of how they are written would make every sweep that is submitted again a new one.
-  EXPECT_EQ(read_file(file("runs.jsonl")),
-            fmt::format(R"({{"id":"{}","updates":7,"coordinates":{{"axis":"é"}},"seed":3}}
-{{"id":"{}","updates":7,"coordinates":{{"axis":"é"}},"seed":8,"waiting_for":"\"train.de\" is missing"}}
+  EXPECT_EQ(sweep_.id,
+            "g-" + sha256(fmt::format(
+                              R"(grid text{{"id":"{}","updates":7,"coordinates":{{"axis":"é","a":"b"}},"seed":3}}
+{{"id":"{}","updates":7,"coordinates":{{"axis":"é","a":"b"}},"seed":8,"waiting_for":"\"train.de\" is missing"}}
 )",
-                        run_id("n = 1\n"), run_id("n = 2\n")));
-  EXPECT_EQ(sweep_.id, "g-" + sha256("grid text" + read_file(file("runs.jsonl"))).substr(0, 8));
+                              run_id("n = 1\n"), run_id("n = 2\n")))
+                       .substr(0, 8));
+}
+
+TEST_F(SweepFolder, SharesTheInputFilesOfRunsThatReadTheSame) {
+  sweep_.runs[0].data = std::make_shared<const InputFiles>(*sweep_.runs[1].data);
+  freeze_sweep(workspace_, sweep_, "grid text");
+  const Sweep sweep = read();
+  EXPECT_EQ(sweep.runs[0].data, sweep.runs[1].data);
 }
 
 TEST_F(SweepFolder, WithAnEventThatIsNoEventIsDamaged) {

@@ -1,0 +1,106 @@
+#include "harness/runs/run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+namespace tearless::harness {
+using nlohmann::ordered_json;
+
+namespace {
+
+// 4.0 is a whole number, as Python writes a quotient; true and 4.5 are none. Null and a missing member are unset.
+std::optional<int64_t> whole_number_at(const ordered_json& json, const char* key) {
+  const auto member = json.find(key);
+  if (member == json.end() || member->is_null()) return std::nullopt;
+  const double value = member->is_number() ? member->get<double>() : NAN;
+  if (!(std::abs(value) < 0x1p63) || value != std::floor(value)) {
+    throw std::invalid_argument(fmt::format("\"{}\" is not a whole number", key));
+  }
+  return member->get<int64_t>();
+}
+
+std::string text_at(const ordered_json& json, const char* key, std::optional<std::string> absent = std::nullopt) {
+  const auto member = json.find(key);
+  if (member == json.end() && absent) return *absent;
+  if (member == json.end()) throw std::invalid_argument(fmt::format("\"{}\" is missing", key));
+  if (!member->is_string()) throw std::invalid_argument(fmt::format("\"{}\" is not a text", key));
+  return member->get<std::string>();
+}
+
+std::shared_ptr<const InputFiles> data_from(const ordered_json& json, const Run* like) {
+  const auto files = json.get<InputFiles>();
+  for (const auto& [file, checksum] : files) {
+    if (!file.starts_with('/')) throw std::invalid_argument(fmt::format("\"{}\" is not an absolute path", file));
+  }
+  return like && like->data && *like->data == files ? like->data : std::make_shared<const InputFiles>(files);
+}
+
+}  // namespace
+
+const std::string& label_on(const Labels& labels, const std::string& axis) {
+  static const std::string kNone;
+  const auto found = std::find_if(labels.begin(), labels.end(), [&](const auto& label) { return label.first == axis; });
+  return found == labels.end() ? kNone : found->second;
+}
+
+std::string label_of(const Run& run) {
+  std::string text;
+  for (const auto& [axis, label] : run.coordinates) text += label + " · ";
+  return text + fmt::format("seed {}", run.seed);
+}
+
+std::string label_axes(const Labels& coordinates) {
+  std::string axes;
+  for (const auto& [axis, label] : coordinates) axes += axis + " · ";
+  return axes + "seed";
+}
+
+ordered_json to_json(const Labels& labels) {
+  ordered_json json = ordered_json::object();
+  for (const auto& [axis, label] : labels) json[axis] = label;
+  return json;
+}
+
+ordered_json to_json(const Run& run) {
+  ordered_json json = {{"id", run.id}, {"canonical", run.settings}, {"local", run.local}};
+  if (!run.waiting_for.empty()) json["waiting_for"] = run.waiting_for;
+  if (run.data) json["data"] = *run.data;
+  json["coordinates"] = to_json(run.coordinates);
+  json["seed"] = run.seed;
+  json["rank"] = run.rank;
+  json["device"] = run.needs.device;
+  json["threads"] = run.needs.threads;
+  json["shape"] = run.needs.resource_class;
+  if (run.needs.memory_bytes) json["memory_bytes"] = *run.needs.memory_bytes;
+  if (run.parameters) json["parameters"] = *run.parameters;
+  json["updates"] = run.updates;
+  json["evaluations"] = run.evaluations;
+  return json;
+}
+
+Run run_from(const ordered_json& json, const Run* like) {
+  Run run{.id = text_at(json, "id"),
+          .settings = text_at(json, "canonical"),
+          .waiting_for = text_at(json, "waiting_for", ""),
+          .local = text_at(json, "local", "")};
+  if (const auto data = json.find("data"); data != json.end()) run.data = data_from(*data, like);
+  if (const auto axes = json.find("coordinates"); axes != json.end()) {
+    for (const auto& [axis, label] : axes->items()) run.coordinates.emplace_back(axis, label.get<std::string>());
+  }
+  run.seed = whole_number_at(json, "seed").value_or(0);
+  run.rank = whole_number_at(json, "rank").value_or(0);
+  run.needs = {.device = text_at(json, "device", "cpu"),
+               .threads = static_cast<int>(whole_number_at(json, "threads").value_or(1)),
+               .resource_class = text_at(json, "shape", ""),
+               .memory_bytes = whole_number_at(json, "memory_bytes")};
+  if (run.needs.memory_bytes == 0) run.needs.memory_bytes.reset();  // as good as not said
+  run.parameters = whole_number_at(json, "parameters");
+  run.updates = whole_number_at(json, "updates").value_or(0);
+  run.evaluations = whole_number_at(json, "evaluations").value_or(0);
+  return run;
+}
+
+}  // namespace tearless::harness
