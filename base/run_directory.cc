@@ -113,7 +113,9 @@ std::vector<int64_t> RunDirectory::checkpoint_steps() const { return numbers_in(
 
 int64_t RunDirectory::newest_checkpoint() const { return last_of(checkpoint_steps()); }
 
-std::string RunDirectory::id() const { return fs::absolute(root_ / "").parent_path().filename().string(); }
+std::string RunDirectory::id() const {
+  return fs::absolute(root_ / "").lexically_normal().parent_path().filename().string();
+}
 
 int64_t RunDirectory::make_attempt() const {
   make_folders(attempts());
