@@ -56,7 +56,7 @@ void kill_victims() {
     // The pid may have been reused since; the start time tells the processes apart.
     if (process_start_ticks(pid) == std::optional(entry.start_ticks.load())) ::kill(pid, SIGKILL);
   }
-  if ((victims & (kWhoIsThere | own_role)) != 0) die();
+  if ((victims & (kCallingProcess | own_role)) != 0) die();
 }
 
 // --- the shadow folder ---------------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ inline constexpr const char* kPlanVariable = "TEARLESS_FAULTS";
 
 /// The role of a process, one bit each, so that a plan can select some of them. kProgram is the training program,
 /// kDaemon `tearless daemon`, kHarness any other command of tearless, kStarting a spawned process that has not called
-/// begin() yet. (8 is kWhoIsThere.)
+/// begin() yet. (8 is kCallingProcess.)
 enum Role : uint32_t { kHarness = 1, kSupervisor = 2, kProgram = 4, kDaemon = 16, kStarting = 32, kEverybody = 55 };
 
 /// The kind of a call, one bit each, so that a plan can count some kinds and ignore others.
@@ -53,7 +53,7 @@ enum Action : int32_t {
 };
 
 /// A bit of FaultPlan::victims besides the roles: the process that reached the point.
-inline constexpr uint32_t kWhoIsThere = 8;
+inline constexpr uint32_t kCallingProcess = 8;
 
 /// The memory-mapped plan. Test code fills it in before it starts the first process.
 struct FaultPlan {
@@ -71,7 +71,7 @@ struct FaultPlan {
   uint32_t roles;               // bits of Role: the processes whose calls are counted
   int32_t action;               // an Action
   int32_t error;                // errno of kFail, signal number of kSignal and kAsk
-  uint32_t victims;             // of kDie: bits of Role, or kWhoIsThere
+  uint32_t victims;             // of kDie: bits of Role, or kCallingProcess
   char phase[32];               // not empty: count only the kPhase call that enters this phase
   char shadow[512];             // not empty: the folder that receives copies of durable data
   std::atomic<int32_t> processes;

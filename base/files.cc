@@ -44,6 +44,18 @@ void write_all(int fd, std::string_view bytes, const fs::path& path) {
   }
 }
 
+// Appends the next bytes of a file; false at its end.
+bool read_more(const Descriptor& file, std::string& bytes, const fs::path& path) {
+  char buffer[1 << 16];
+  ssize_t n = 0;
+  do {
+    n = ::read(file.get(), buffer, sizeof buffer);
+  } while (n < 0 && errno == EINTR);
+  if (n < 0) fail_errno("read", path);
+  bytes.append(buffer, static_cast<size_t>(n));
+  return n > 0;
+}
+
 fs::path folder_of(const fs::path& path) { return path.has_parent_path() ? path.parent_path() : "."; }
 
 // Writes a temporary file and renames it to `path`. Leaves nothing behind if that fails.
@@ -85,26 +97,16 @@ std::string read_file(const fs::path& path) {
   std::string bytes;
   struct stat info {};
   if (::fstat(file.get(), &info) == 0 && info.st_size > 0) bytes.reserve(static_cast<size_t>(info.st_size));
-  char buffer[1 << 16];
-  while (true) {
-    const ssize_t n = ::read(file.get(), buffer, sizeof buffer);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) fail_errno("read", path);
-    if (n == 0) return bytes;
-    bytes.append(buffer, static_cast<size_t>(n));
+  while (read_more(file, bytes, path)) {
   }
+  return bytes;
 }
 
 std::string read_regular_file(const fs::path& path, uint64_t max_bytes) {
   const RegularFile file(path);
   std::string bytes;
-  char buffer[1 << 16];
   while (bytes.size() <= max_bytes) {
-    const ssize_t n = ::read(file.get(), buffer, sizeof buffer);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) fail_errno("read", path);
-    if (n == 0) return bytes;
-    bytes.append(buffer, static_cast<size_t>(n));
+    if (!read_more(file, bytes, path)) return bytes;
   }
   fail("cannot read {}: it is larger than {} bytes, the limit for such a file; check that it is the right one",
        path.string(), max_bytes);

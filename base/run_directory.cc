@@ -1,6 +1,7 @@
 #include "base/run_directory.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -8,6 +9,7 @@
 #include <charconv>
 #include <cstring>
 #include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
@@ -16,7 +18,7 @@
 #include "base/sealed_json.h"
 #include "base/sys.h"
 #include "base/time.h"
-#include "base/work_done.h"
+#include "base/words.h"
 
 namespace tearless {
 namespace fs = std::filesystem;
@@ -65,6 +67,32 @@ int64_t last_of(const std::vector<int64_t>& numbers) { return numbers.empty() ? 
 
 constexpr std::string_view kCheckpointPrefix = "step-";
 
+constexpr std::streamoff kMetricsTail = 1 << 16;  // bytes at the end of metrics.jsonl that are searched for a line
+
+int64_t last_step_in(const fs::path& metrics) {
+  std::ifstream in(metrics, std::ios::binary | std::ios::ate);
+  if (!in) return 0;
+  in.seekg(std::max<std::streamoff>(0, in.tellg() - kMetricsTail));
+  const std::string tail{std::istreambuf_iterator<char>(in), {}};
+  const size_t end = tail.rfind('\n');
+  if (end == std::string::npos) return 0;
+  const std::vector<std::string_view> lines = split_lines(std::string_view(tail).substr(0, end));
+  for (auto line = lines.rbegin(); line != lines.rend(); ++line) {
+    const auto metric = json::parse(*line, nullptr, /*allow_exceptions=*/false);
+    if (!metric.is_object()) continue;
+    const auto step = metric.find("step");
+    if (step == metric.end() || !step->is_number_integer()) continue;
+    if (const auto value = step->get<int64_t>(); value >= 0) return value;
+  }
+  return 0;
+}
+
+int64_t changed_ns(const fs::path& file) {
+  struct stat info {};
+  if (::stat(file.c_str(), &info) != 0) return 0;
+  return int64_t{info.st_mtim.tv_sec} * 1'000'000'000 + info.st_mtim.tv_nsec;
+}
+
 }  // namespace
 
 int64_t RunDirectory::newest_attempt() const { return last_of(numbers_in(attempts(), "")); }
@@ -85,7 +113,9 @@ std::vector<int64_t> RunDirectory::checkpoint_steps() const { return numbers_in(
 
 int64_t RunDirectory::newest_checkpoint() const { return last_of(checkpoint_steps()); }
 
-std::string RunDirectory::id() const { return fs::absolute(root_ / "").parent_path().filename().string(); }
+std::string RunDirectory::id() const {
+  return fs::absolute(root_ / "").lexically_normal().parent_path().filename().string();
+}
 
 int64_t RunDirectory::make_attempt() const {
   make_folders(attempts());
@@ -116,6 +146,12 @@ std::optional<LockFile> claim(const RunDirectory& run) {
   const bool is_own = newest && newest->pid == ProcessName::own().pid;  // an earlier attempt of this process: it ended
   if (newest && !is_own && newest->is_alive()) return std::nullopt;
   return lock;
+}
+
+WorkDone work_done(const RunDirectory& run) {
+  return {.checkpoint = std::max<int64_t>(0, run.newest_checkpoint()),
+          .step = last_step_in(run.metrics()),
+          .reported_ns = changed_ns(run.metrics())};
 }
 
 void write_start(const RunDirectory& run, int64_t attempt, json stamp) {

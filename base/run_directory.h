@@ -86,8 +86,18 @@ std::optional<ProcessName> supervisor_of(const RunDirectory& run, int64_t attemp
 /// newest attempt's supervisor still runs although its lock file was removed. UserError if the file cannot be created.
 std::optional<LockFile> claim(const RunDirectory& run);
 
-/// Writes attempts/<n>/start.json: the calling process, this machine, the time, how far the run is (work_done.h), and
-/// the fields of `stamp` (device, program, version, numerics).
+/// How far a run is, by its files alone. An attempt records it when it begins (write_start()), so that the work that
+/// the attempt before it had lost stays known when the metrics of that work are cut off.
+struct WorkDone {
+  int64_t checkpoint = 0;   // step of the newest checkpoint; 0: there is none
+  int64_t step = 0;         // of the last complete line of metrics.jsonl; 0: there is none
+  int64_t reported_ns = 0;  // when metrics.jsonl was written last, nanoseconds since 1970; 0: there is no such file
+};
+
+WorkDone work_done(const RunDirectory& run);
+
+/// Writes attempts/<n>/start.json: the calling process, this machine, the time, how far the run is, and the fields of
+/// `stamp` (device, program, version, numerics).
 void write_start(const RunDirectory& run, int64_t attempt, nlohmann::json stamp);
 
 /// The id of a run: the first 16 hex digits of the SHA-256 of its canonical settings.

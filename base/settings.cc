@@ -45,15 +45,6 @@ std::string toml_number(double number) {
   return plain ? text + ".0" : text;
 }
 
-/// JSON's strings are valid TOML, except that TOML does not allow a bare U+007F.
-std::string toml_text(const std::string& text) {
-  const auto needs_no_escape = [](char c) { return c >= ' ' && c < '\x7f' && c != '"' && c != '\\'; };
-  if (std::all_of(text.begin(), text.end(), needs_no_escape)) return '"' + text + '"';
-  std::string quoted = json(text).dump();
-  for (size_t at; (at = quoted.find('\x7f')) != std::string::npos;) quoted.replace(at, 1, "\\u007f");
-  return quoted;
-}
-
 class Canonical final : public SettingsVisitor {
  public:
   explicit Canonical(Identity identity) : identity_(identity) {}
@@ -68,7 +59,7 @@ class Canonical final : public SettingsVisitor {
     if (belongs(f, v)) add(f, toml_number(v));
   }
   void word(const Field& f, std::string& v) override {
-    if (belongs(f, v)) add(f, toml_text(v));
+    if (belongs(f, v)) add(f, toml_value(v));
   }
   void optional_integer(const Field& f, std::optional<int64_t>& v) override {
     if (v) integer(f, *v);
@@ -223,8 +214,7 @@ std::vector<DescribedField> list_settings(const Describe& describe_all) {
 
 std::string toml_value(const json& value) {
   if (value.is_number_float()) return toml_number(value.get<double>());
-  if (value.is_string()) return toml_text(value.get_ref<const std::string&>());
-  // JSON's integers and booleans are valid TOML, and so are its arrays, with the exception of toml_text().
+  // JSON's other values are valid TOML, except that TOML does not allow a bare U+007F.
   std::string text = value.dump();
   for (size_t at; (at = text.find('\x7f')) != std::string::npos;) text.replace(at, 1, "\\u007f");
   return text;

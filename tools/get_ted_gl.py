@@ -8,11 +8,11 @@ The corpus states no licence: use it for research, do not redistribute it.
 """
 
 import lzma
-import os
 import pathlib
 import sys
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+import raw_data
+
 SOURCE = "the TED talks corpus of https://github.com/neulab/word-embeddings-for-nmt"
 
 
@@ -37,13 +37,7 @@ def kept_rows(folder, part, count):
     return rows
 
 
-def write_atomically(file, lines):
-    part = file.with_name(file.name + ".part")
-    part.write_bytes("".join(line + "\n" for line in lines).encode("utf-8"))
-    os.replace(part, file)
-
-
-def main(folder=ROOT.parent / "shared/data/ted-qi2018", out=ROOT / "data/ted-gl-en"):
+def main(folder=raw_data.SHARED / "ted-qi2018", out=raw_data.ROOT / "data/ted-gl-en"):
     folder, out = pathlib.Path(folder), pathlib.Path(out)
     out.mkdir(parents=True, exist_ok=True)
     for part in ("train", "dev", "test"):
@@ -52,7 +46,8 @@ def main(folder=ROOT.parent / "shared/data/ted-qi2018", out=ROOT / "data/ted-gl-
             sys.exit(f"get_ted_gl: the sides of {part} in {folder} differ in length: {len(sides['gl'])} and {len(sides['en'])} lines")
         rows = kept_rows(folder, part, len(sides["gl"]))
         for language, lines in sides.items():
-            write_atomically(out / f"{part}.{language}", [lines[row] for row in rows])
+            text = "".join(lines[row] + "\n" for row in rows)
+            raw_data.write_atomically(out / f"{part}.{language}", text.encode("utf-8"))
         print(f"{out}/{part}.{{gl,en}}: {len(rows)} sentences")
 
 

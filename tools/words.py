@@ -18,29 +18,18 @@ START = r"(?:(?<![A-Za-z])|(?<=[a-z])(?=[A-Z]))"
 WORDS = [
     # the model and its kernels
     (r"Seam|seams?", "SublayerConnection", ""),
-    (r"Kept_?Vocabulary|kept_vocabulary|kept tokens?", "output vocabulary", ""),
-    (r"(kept|vocabulary|output) types|types of the vocabulary", "tokens", ""),
     (r"(?<!dot[ _])(?<!inner )(?<!matrix )products?(?! of|_low|_high)", "matmul", r"^(engine|tests/engine|tools)/"),
-    (r"small_products?", "small_matmul", ""),
     (r"[Ww]alk(s|ed|er|ing)?", "loop, traverse, forward pass", ""),
-    (r"sixteens", "16-row tiles", ""),
-    (r"fade[ds]?|fading", "rescale", ""),
-    (r"gathered", "accumulated, loaded", r"^(engine|tests/engine)/cuda/"),
-    (r"Repeated", "CapturedGraph", r"\.(cc|h|cu)$"),
-    (r"NamesOnDevice", "device copy of the sentence ids", ""),
-    (r"inverse_root", "bias_correction2", ""),
-    (r"rest[12]", "one_minus_beta1", ""),
-    (r"low\(\)", "bf16_copy()", r"\.(cc|h|cu)$"),
     (r"captured steps?|steps? of training", "update", r"^(?!engine/decode/)"),
     (r"(?<![Ll]earning )(?<!learning_)rates?(?! of)", "learning rate", r"^(tests/)?engine/(train/|ops/adam)"),
-    (r"by heart", "overfit", ""),
+    # constants
+    (r"k(Most|Widest|Fewest|Least|Longest|Shortest)(?=[A-Z])", "kMax…, kMin…", r"\.(cc|h|cu|cpp)$"),
     # the harness
-    (r"FreeOfCharge|free of charge", "does not count as a try", ""),
-    (r"TurnedAway|turn(s|ed)? away", "refused", ""),
+    (r"same shape|runs? of (a|each|one|its) shape", "resource class", r"^docs/"),
+    (r"what is so already", "idempotent", ""),
     (r"settle[ds]?|settling", "finished; finish", ""),
     (r"give_back|giv(es|ing) back", "release, return", ""),
     (r"look_at", "check", r"^harness/"),
-    (r"left_out", "excluded", r"^harness/schedule/scheduler"),
     (r"heard|hearing|tell|told", "on_event, notify", r"^(tests/)?harness/schedule/"),
     (r"vouch(es|ed)?( for)?", "has a checksum of", ""),
     (r"[Jj]udge[sd]?|[Jj]udging", "reference, expected; verdict, decide", ""),
@@ -48,11 +37,9 @@ WORDS = [
     (r"passed over", "skipped", ""),
     (r"(goes|going|gone|went) on(?! (the|a|CUDA))", "continue, resume", ""),
     (r"at work", "active, running", ""),
-    (r"wanted is", "expected", ""),
     (r"mend(s|ed|ing)?", "fix, repair", ""),
     (r"hangs? on", "depends on", ""),
     (r"what became of", "how it ended", ""),
-    (r"this house", "these sources", ""),
 ]
 
 # American → British, but not in the names of other libraries: after a dot or a colon, or before a bracket.

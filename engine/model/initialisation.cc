@@ -6,7 +6,7 @@ namespace tearless::engine {
 
 namespace {
 
-/// How many projections of attention the matrix counts as part of one with, in Xavier's fan-out.
+/// How many projections of attention Xavier's fan-out counts as one stacked matrix.
 int64_t fused(QkvFan fan, MatrixRole role) {
   const bool qkv = role == MatrixRole::kSelfQkv || role == MatrixRole::kCrossQkv;
   switch (fan) {

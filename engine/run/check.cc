@@ -29,8 +29,8 @@ std::string key_in(const std::string& message, const WrittenSettings& written) {
   return found;
 }
 
-// Beginnings of keys that change neither a run's memory nor its speed. One that is missing here makes a shape finer
-// than need be: less is known of it, and nothing wrong.
+// Prefixes of keys that change neither a run's memory nor its speed. A key that is missing here only splits a resource
+// class in two.
 constexpr auto kNotOfShape = std::to_array<std::string_view>(
     {"model.ds_init.", "model.init", "train.adam.", "train.dropout_seed", "train.early_stop", "train.init_seed",
      "train.label_smoothing", "train.max_", "train.min_lr", "train.order_seed", "train.schedule.", "train.seed"});

@@ -115,12 +115,11 @@ RunOptions read_run_options(const WrittenSettings& written, const fs::path& fold
 RunOptions read_run_directory(const fs::path& dir) {
   const RunDirectory run(dir);
   const std::string canonical = read_file(run.settings());
-  const std::string name = fs::absolute(dir / "").parent_path().filename().string();
-  if (run_id(canonical) != name) {
+  if (run_id(canonical) != run.id()) {
     fail(
         "{} was changed: the folder is named {}, its settings hash to {}; restore the file, or delete the folder and "
         "run the grid again",
-        run.settings().string(), name, run_id(canonical));
+        run.settings().string(), run.id(), run_id(canonical));
   }
   WrittenSettings written = parse_toml_settings(canonical, run.settings().string());
   add_neutral_values(written);

@@ -13,7 +13,7 @@ using nlohmann::json;
 
 namespace {
 
-constexpr int kFormat = 3;  // increase it with every change of state.bin or of the manifest
+constexpr int kFormat = 4;  // increase it with every change of state.bin or of the manifest
 
 // A checkpoint that is being written or removed. prune() deletes leftovers.
 constexpr std::string_view kTemporary = "tmp-";
@@ -66,9 +66,11 @@ bool Checkpoints::write(int64_t step, const TrainedState& buffers, const json& s
     bytes.append(static_cast<const char*>(host.const_data_ptr()), host.nbytes());
   }
   write_atomically(temporary / "state.bin", bytes);
-  write_atomically(
-      temporary / "manifest.json",
-      sealed({{"format", kFormat}, {"step", step}, {"state", state}, {"files", {{"state.bin", sha256(bytes)}}}}));
+  write_atomically(temporary / "manifest.json", sealed({{"format", kFormat},
+                                                        {"run", run_.id()},
+                                                        {"step", step},
+                                                        {"state", state},
+                                                        {"files", {{"state.bin", sha256(bytes)}}}}));
   publish_folder(temporary, final_name);
   return true;
 }
@@ -118,6 +120,13 @@ StoredCheckpoint Checkpoints::read(int64_t step, int64_t parameters, size_t carr
           run_.checkpoint(step).string());
     }
     if (sealed(*manifest) != text) return damaged();  // unsealed() accepts an object without a checksum
+    const std::string writer = manifest->at("run");
+    if (writer != run_.id()) {
+      fail(
+          "the checkpoint {} is of the run {}, not of {}; delete that folder; the run then resumes from an older "
+          "checkpoint or from the start",
+          run_.checkpoint(step).string(), writer, run_.id());
+    }
     read.bytes = read_file(state_path);
     if (manifest->at("step") != step || manifest->at("files").at("state.bin") != sha256(read.bytes)) return damaged();
     read.state = manifest->at("state");

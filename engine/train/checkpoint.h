@@ -1,10 +1,9 @@
 // Checkpoints. A checkpoint is complete or absent, and is used only if its checksums match.
 //
 //   checkpoints/step-N/state.bin      parameters, first and second moments: fp32, little-endian, one after another;
-//   then
-//                                     the carried state of the task, if it has any
-//   checkpoints/step-N/manifest.json  {"format", "step", "state": …, "files": {"state.bin": SHA-256}}, as sealed JSON
-//                                     (base/sealed_json.h)
+//                                     then the carried state of the task, if it has any
+//   checkpoints/step-N/manifest.json  {"format", "run", "step", "state": …, "files": {"state.bin": SHA-256}}, as
+//                                     sealed JSON (base/sealed_json.h); "run" is the run's id
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -59,8 +58,8 @@ class Checkpoints {
   /// The step of the newest checkpoint.
   std::optional<int64_t> newest() const;
   /// Reads and verifies the checkpoint of a model with `parameters` parameters. Throws DamagedCheckpoint if it is
-  /// absent, incomplete or changed; UserError if it is intact but of another version of the engine or another model
-  /// size.
+  /// absent, incomplete or changed; UserError if it is intact but of another version of the engine, another run or
+  /// another model size.
   StoredCheckpoint read(int64_t step, int64_t parameters, size_t carried_bytes = 0) const;
   /// Reads the parameters only. Throws as read() does.
   void read_parameters(int64_t step, at::Tensor& parameters, size_t carried_bytes = 0) const;

@@ -152,13 +152,13 @@ void describe(SettingsVisitor& v, ExecutionOptions& o) {
     return Field{.key = key, .meaning = meaning, .min = min, .max = max, .identity = Identity::kLocal};
   };
   v.integer(local("threads", "processor threads of one run; results do not depend on it", 1, 1024), o.threads);
-  v.choice(
-      {.key = "matmul",
-       .meaning = "library of the processor's matmuls: `mkl`, `openblas`, or `auto`, the faster one: OpenBLAS where "
-                  "the processor is not Intel's, has AVX2, and the library is installed. Results depend on it in "
-                  "their last bits, so runs of different libraries are marked as mixed",
-       .identity = Identity::kLocal},
-      o.matmul, kMatmuls);
+  v.choice({.key = "matmul",
+            .meaning =
+                "library of the processor's fp32 matmuls: `mkl`, `openblas`, or `auto`, the faster one: OpenBLAS where "
+                "the processor is not Intel's, has AVX2, and the library is installed. Results depend on it in "
+                "their last bits, so runs of different libraries are marked as mixed",
+            .identity = Identity::kLocal},
+           o.matmul, kMatmuls);
   v.integer(
       local("log_updates", "updates between two reports of training loss, learning rate and gradient norm", 1, 1e9),
       o.log_updates);

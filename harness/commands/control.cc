@@ -1,5 +1,5 @@
 // The commands that change what a service does: pause, resume, cancel, hold, release, retry, priority, stop. All of
-// them may be repeated: what is so already stays so. Without a service they are carried out on the workspace itself.
+// them are idempotent. Without a service they are carried out on the workspace itself.
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
@@ -110,7 +110,7 @@ int stop(bool now, const Globals& globals) {
   if (now) {
     print("Process {} ends when its runs have written their checkpoints.\n", pid);
   } else {
-    print("Process {} ends; its runs go on, and the next tearless daemon or run takes them over.\n", pid);
+    print("Process {} ends; its runs continue, and the next tearless daemon or run adopts them.\n", pid);
   }
   return kOk;
 }

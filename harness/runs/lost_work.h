@@ -8,7 +8,6 @@
 #include <string>
 
 #include "base/run_directory.h"
-#include "base/work_done.h"
 
 namespace tearless::harness {
 

@@ -49,6 +49,16 @@ TEST(RunDirectory, ListsOnlyCheckpointsSortedByStep) {
   EXPECT_EQ(run.checkpoint(20), run.checkpoints() / "step-20");
 }
 
+TEST(RunDirectory, OfRelativePathsHasTheIdOfItsFolder) {
+  const TempFolder folder;
+  make_folders(folder / "run" / "outputs");
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::current_path(folder / "run");
+  for (const char* path : {".", "./", "../run", "../run/", "outputs/.."})
+    EXPECT_EQ(RunDirectory(path).id(), "run") << path;
+  std::filesystem::current_path(before);
+}
+
 TEST(Done, IsAbsentBeforeItIsWritten) {
   const TempFolder folder;
   EXPECT_EQ(read_done(RunDirectory(folder.path())), std::nullopt);

@@ -1,5 +1,5 @@
 // How far a run is, by its files, and that an attempt records it when it begins.
-#include "base/work_done.h"
+#include "base/run_directory.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

@@ -22,7 +22,7 @@ struct Victims {
   const char* name;
   uint32_t mask;
 };
-constexpr Victims kVictims[] = {{"who is there", fault::kWhoIsThere},
+constexpr Victims kVictims[] = {{"who is there", fault::kCallingProcess},
                                 {"all", fault::kEverybody},
                                 {"harness", fault::kHarness},
                                 {"supervisors", fault::kSupervisor},

@@ -27,9 +27,10 @@ struct DaemonVictims {
   const char* name;
   uint32_t mask;
 };
-constexpr DaemonVictims kDaemonVictims[] = {{"who is there", fault::kWhoIsThere},    {"all", fault::kEverybody},
-                                            {"the daemon", fault::kDaemon},          {"the commands", fault::kHarness},
-                                            {"the supervisors", fault::kSupervisor}, {"the programs", fault::kProgram}};
+constexpr DaemonVictims kDaemonVictims[] = {
+    {"who is there", fault::kCallingProcess}, {"all", fault::kEverybody},
+    {"the daemon", fault::kDaemon},           {"the commands", fault::kHarness},
+    {"the supervisors", fault::kSupervisor},  {"the programs", fault::kProgram}};
 constexpr int kMaxRepeats = 6;
 
 class Script {

@@ -211,6 +211,32 @@ TEST_F(EngineResume, DamagedBetweenTwoAttemptsLeavesTheSameBytes) {
   EXPECT_EQ(test::checksums(started.run()), shared_->undisturbed);
 }
 
+TEST_F(EngineResume, CheckpointsOfAnotherRunAreRefusedUntilTheyAreDeleted) {
+  Settings settings = test::small_settings();
+  const Started other = start("other-run", settings);
+  settings["train.seed"] = "5";
+  const Started undisturbed = start("seed-5", settings), started = start("seed-5-with-others", settings);
+  EXPECT_EQ(interrupt_at(other, 20, SIGTERM), kExitStopped);
+  EXPECT_EQ(interrupt_at(started, 20, SIGTERM), kExitStopped);
+  ASSERT_EQ(test::run(undisturbed.command).code, kExitDone);
+  const RunDirectory from = other.run(), to = started.run();
+  fs::remove_all(to.checkpoints());
+  fs::copy(from.checkpoints(), to.checkpoints(), fs::copy_options::recursive);
+  fs::copy_file(from.metrics(), to.metrics(), fs::copy_options::overwrite_existing);
+
+  const test::Finished refused = test::run(started.command);
+  EXPECT_EQ(refused.code, EXIT_FAILURE);
+  EXPECT_THAT(refused.errors,
+              testing::MatchesRegex("tearless-engine: the checkpoint [^\n]*step-[0-9]+ is of the run " + from.id() +
+                                    ", not of " + to.id() + "; delete that folder;[^\n]*\n"));
+  EXPECT_EQ(test::read_text(to.metrics()), test::read_text(from.metrics()));
+  EXPECT_EQ(to.checkpoint_steps(), from.checkpoint_steps());
+
+  for (const int64_t step : to.checkpoint_steps()) fs::remove_all(to.checkpoint(step));
+  ASSERT_EQ(test::run(started.command).code, kExitDone);
+  EXPECT_EQ(test::checksums(to), test::checksums(undisturbed.run()));
+}
+
 TEST_F(EngineResume, EndsWhenANewerAttemptBegins) {
   const Started started = start("replaced", test::small_settings());
   test::Background engine(started.command);

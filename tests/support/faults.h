@@ -26,7 +26,7 @@ class Faults {
   /// What a program needs in its environment to act by the plan.
   std::map<std::string, std::string> environment() const;
 
-  /// At point `number` the victims are killed: roles, or kWhoIsThere.
+  /// At point `number` the victims are killed: roles, or kCallingProcess.
   void kill_at(int64_t number, uint32_t victims);
   /// Calls of these kinds fail from the `first`-th to the `last`-th.
   void fail(uint32_t kinds, int error, int64_t first, int64_t last);

@@ -8,9 +8,12 @@ backward, clipping, Adam. The share of the peak is the operations that an update
 rows) over its time, against the fastest matmul of square matrices of 512 to 2048 rows by any library of the engine's build, with the same
 number of threads, timed after the turns. Where the processor has AVX512_BF16, the engine also takes turns with run.precision = "bf16", against the
 same peers in fp32. The time of an update is the median over updates of batches of one shape, averaged over the batches of the list; a
-ratio is the peer's time over the engine's. Lists (tools/bench/lengths/): `equal`, where packing gives nothing and which the goals refer to (of
-rt they refer to `real`), and `real`. Decoding is beam search over one list of sentences, by a PyTorch search that runs whole prefixes again (the goals refer to that) and by
-one with caches.
+ratio is the peer's time over the engine's.
+
+Lists (tools/bench/lengths/) have the rows of each sentence of twelve batches. `equal`: all sentences are equally long, so packing gains
+nothing; the goals refer to it (of rt to `real`). `real`: drawn from TED gl-en after 3,000 joint BPE merges, EOS counted, and for rt from
+RT, words as they are, cut into batches as the engine cuts a pass. Decoding is beam search over 48 sentences of TED's test set, by a
+PyTorch search that runs whole prefixes again (the goals refer to that) and by one with caches.
 
     tools/bench/compare.py                                   all sizes that run on the CPU
     tools/bench/compare.py --sizes d32,d64 --threads 1       some
@@ -268,12 +271,11 @@ def with_ratios(result, goals):
 
 
 # --- the report ------------------------------------------------------------------------------------------------------------------
-def table(results, head, cells):
-    """Markdown, columns aligned so that it reads as text too."""
-    rows = [head] + [cells(result) for result in results]
-    widths = [max(len(row[i]) for row in rows) for i in range(len(head))]
-    lines = ["| " + " | ".join(cell.rjust(width) for cell, width in zip(row, widths)) + " |" for row in rows]
-    return "\n".join([lines[0], "|" + "|".join("-" * (width + 1) + ":" for width in widths) + "|", *lines[1:]])
+def table(head, rows):
+    """Lines of Markdown, columns aligned so that it reads as text too."""
+    widths = [max(len(row[i]) for row in [head, *rows]) for i in range(len(head))]
+    lines = ["| " + " | ".join(cell.rjust(width) for cell, width in zip(row, widths)) + " |" for row in [head, *rows]]
+    return [lines[0], "|" + "|".join("-" * (width + 1) + ":" for width in widths) + "|", *lines[1:]]
 
 
 def goal_cells(result):
@@ -316,17 +318,17 @@ def report(document):
         peers = list(dict.fromkeys(name for result in updates for name in result["ms"] if name != "engine"))
         head = ["size", "list", "threads", *(f"{p}, ms" for p in peers), "engine, ms", *(f"ratio, {p}" for p in peers), "goal", "met", "share of the peak",
                 "engine in bf16, ms", "ratio, padded fp32"]
-        lines += ["", "## One update", "", table(updates, head, lambda r: [
+        lines += ["", "## One update", "", *table(head, [[
             r["size"], r["list"], str(r["threads"]), *(number(r["ms"][p]) if p in r["ms"] else "–" for p in peers), number(r["ms"]["engine"]),
-            *(f"{r['ratios'][p]:.2f}" if p in r["ratios"] else "–" for p in peers), *goal_cells(r), peak_cell(r), *bf16_cells(r)])]
+            *(f"{r['ratios'][p]:.2f}" if p in r["ratios"] else "–" for p in peers), *goal_cells(r), peak_cell(r), *bf16_cells(r)] for r in updates])]
         if len(peers) > 2:
             lines += ["", "Ratio to the best peer: " + ", ".join(f"{r['size']} {r['list']} {r['ratios']['best']:.2f}" for r in updates) + "."]
     if decodings:
         head = ["size", "threads", "whole prefixes, s", "cached, s", "engine, s", "engine, sentences/s", "ratio", "ratio, cached", "goal", "met"]
-        lines += ["", f"## Beam-4 decoding of {decodings[0]['sentences']} sentences", "", table(decodings, head, lambda r: [
+        lines += ["", f"## Beam-4 decoding of {decodings[0]['sentences']} sentences", "", *table(head, [[
             r["size"], str(r["threads"]), *(number(r["ms"][s] / 1e3) for s in ("straightforward", "cached", "engine")),
             number(1e3 * r["sentences"] / r["ms"]["engine"]), f"{r['ratios']['straightforward']:.2f}", f"{r['ratios']['cached']:.2f}",
-            *goal_cells(r)])]
+            *goal_cells(r)] for r in decodings])]
     goals = [goal["met"] for result in document["results"] for goal in (*result["goals"].values(), result.get("peak", {}), result.get("bf16", {})) if "met" in goal]
     lines += ["", f"{sum(goals)} of {len(goals)} goals met."]
     return "\n".join(lines) + "\n"

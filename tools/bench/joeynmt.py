@@ -27,6 +27,8 @@ import tempfile
 import time
 import tomllib
 
+from compare import processor, table
+
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 CONFIG = HERE / "joeynmt.toml"
@@ -274,13 +276,6 @@ def of(runs, program, name):
     return [getattr(run, name) for run in runs if run.program == program]
 
 
-def table(head, rows):
-    """Markdown, columns aligned so that it reads as text too."""
-    widths = [max(len(row[i]) for row in [head, *rows]) for i in range(len(head))]
-    lines = ["| " + " | ".join(cell.rjust(width) for cell, width in zip(row, widths)) + " |" for row in [head, *rows]]
-    return [lines[0], "|" + "|".join("-" * (width + 1) + ":" for width in widths) + "|", *lines[1:]]
-
-
 def mean_and_spread(values):
     if len(values) < 2:
         return f"{values[0]:.2f} (one seed, no spread)"
@@ -295,120 +290,41 @@ def as_good(tearless, joeynmt):
 
 
 def report(document):
-    runs, settings, arguments = document["runs"], document["settings"], document["arguments"]
-    model, train = settings["model"], settings["train"]
+    runs, arguments, train = document["runs"], document["arguments"], document["settings"]["train"]
     programs = ("tearless", "JoeyNMT")
     seconds = {program: statistics.median(of(runs, program, "seconds")) for program in programs}
     training = {program: statistics.median(of(runs, program, "training")) for program in programs}
     bleu = {program: of(runs, program, "bleu") for program in programs}
     ratio = seconds["JoeyNMT"] / seconds["tearless"]
+    extra = statistics.median(of(runs, "JoeyNMT", "extra"))
     without = statistics.median(run.seconds - run.extra for run in runs if run.program == "JoeyNMT") / seconds["tearless"]
     good = as_good(bleu["tearless"], bleu["JoeyNMT"])
     met = "not decided with one seed" if good is None else "yes" if good and ratio >= GOAL else "no"
     updates = arguments.epochs * train["epoch_updates"]
-    seeds = ", ".join(map(str, arguments.seeds))
-    busiest = max(run.others for run in runs)
     difference = max(abs(run.bleu - run.sacrebleu) for run in runs)
+    versions = ", ".join(f"{name} {version}" for name, version in document["versions"].items())
     lines = [
         "# tearless against JoeyNMT 2.3, from raw text to scores", "",
-        f"Measured {document['date']} on {document['processor']}, {document['cores']} cores, {arguments.threads} threads each; seeds "
-        f"{seeds}. "
-        f"{document['tearless']}; JoeyNMT's Python: " + ", ".join(f"{name} {version}" for name, version in document["versions"].items()) +
-        ". What is timed, and how: tools/bench/joeynmt.py.", "",
-        f"A pre-norm Transformer of {model['encoder_layers']}+{model['decoder_layers']} layers, d = {model['d_model']}, d_ff = "
-        f"{model['d_ff']}, "
-        f"{model['heads']} heads, on the demo's corpus (de→en, {document['pairs']:,} training pairs), {updates:,} updates, dev searched "
-        f"every "
-        f"{train['epoch_updates']}; all settings: tools/bench/joeynmt.toml.", ""]
+        f"Measured {document['date']} on {document['processor']}, {document['cores']} cores, {arguments.threads} threads each. "
+        f"{document['tearless']}; JoeyNMT's Python: {versions}. {updates:,} updates, dev searched every {train['epoch_updates']}; all "
+        "settings: tools/bench/joeynmt.toml. What is the same and what differs: docs/speed.md#beside-joeynmt.", ""]
     head = ["", "test BLEU (13a)", "time, s (median)", "of it updates, s", "an update, ms", "parameters", "tokens an update"]
     lines += table(head, [[program, mean_and_spread(bleu[program]), f"{seconds[program]:.1f}", f"{training[program]:.1f}",
                            f"{1e3 * training[program] / updates:.1f}", f"{of(runs, program, 'parameters')[0]:,}",
                            f"{statistics.mean(of(runs, program, 'tokens')):,.0f}"] for program in programs])
     lines += ["", *table(["ratio of times", "goal", "met"], [[f"{ratio:.2f}", f"{GOAL}x at equal quality", met]]), "",
-              "Equal quality: tearless's mean BLEU is higher, or lower by no more than the larger of the two standard deviations: "
-              + {None: "not decided with one seed", True: "yes", False: "no"}[good] + ". Tokens are those of both sides without "
-                  "padding.", ""]
-    lines += ["## Runs, in the order in which they were made", ""]
+              f"Without JoeyNMT's second search of dev, {extra:.1f} s (median), the ratio is {without:.2f}. Sub-words of both: "
+              f"{'the same in the same order' if document['same_pieces'] else '**they differ**'}. Largest difference of both scorers: "
+              f"{difference:.2f}.", "", "## Runs, in the order in which they were made", ""]
     lines += table(["program", "seed", "time, s", "of it updates, s", "BLEU, tearless-engine", "BLEU, sacreBLEU", "others' processor time"],
                    [[run.program, str(run.seed), f"{run.seconds:.1f}", f"{run.training:.1f}", f"{run.bleu:.2f}", f"{run.sacrebleu:.2f}",
                      f"{100 * run.others:.0f} %"] for run in runs])
-    lines += ["", f"Both scorers scored the same files; their largest difference is {difference:.2f}. The last column is what processes "
-                  f"other "
-              "than these took of all cores meanwhile."]
-    if busiest > 0.05:
-        lines += ["", f"**The machine was busy: others took up to {100 * busiest:.0f} % of its processor time. Threads that wait for "
-                      f"each other "
-                  "then lose far more than that share, in both programs and not equally, so times and ratio mean little. Measure again "
-                  "on an idle "
-                  "machine.**"]
-    lines += ["", "## What is the same", "", *(f"- {line}" for line in same(document, settings)),
-              "", "## What differs", "", *(f"- {line}" for line in differs(document, runs, without)),
-              "", "## Commands", "", f"    {INSTALL}", "    TEARLESS_JOEYNMT_PYTHON=/path/to/python " + document["command"], "",
-              "A run of tearless is `tearless --workspace results run grid.toml`, then `tearless table`, with an empty "
-              "`TEARLESS_CACHE`. A run of "
-              "JoeyNMT is sentencepiece's trainer from Python, then `python -m joeynmt train settings.yaml`, which evaluates too. Both "
-              "have "
-              f"`OMP_NUM_THREADS={arguments.threads}`."]
+    lines += ["", "The last column is what other processes took of all cores meanwhile. Where it is more than a few per cent, measure again.",
+              "", f"    {INSTALL}", "    TEARLESS_JOEYNMT_PYTHON=/path/to/python " + document["command"]]
     return "\n".join(lines) + "\n"
 
 
-def same(document, settings):
-    train, decode = settings["train"], settings["decode"]
-    schedule = train["schedule"]
-    peak = schedule["scale"] * (settings["model"]["d_model"] * schedule["warmup_updates"])**-0.5
-    return [
-        f"Sub-words: {settings['text']['pieces']} joint SentencePiece pieces (BPE, no normalisation), PAD, BOS, EOS and UNK included, "
-        "learned in each run. "
-        + ("They were compared, and are the same in the same order." if document["same_pieces"] else "**They were compared, and differ.**"),
-        "The model: pre-norm with final norms, LayerNorm with ε = 1e-6, sinusoids, one matrix for source input, target input and "
-        "output, no output bias, "
-        f"dropout {settings['model']['dropout']['residual']} at the same places. Weights Xavier uniform, biases 0, embeddings normal "
-        "with deviation d^-½.",
-        f"Training: mean loss of a target token, label smoothing {train['label_smoothing']}, clipping at {train['clip_norm']}, Adam "
-        f"({train['adam']['beta1']}, {train['adam']['beta2']}, {train['adam']['eps']:g}), inverse square root after "
-        f"{schedule['warmup_updates']} updates, peak {peak:.2e}.",
-        f"Tokens of a batch: tearless's limit is {train['batch']['tokens']:,} (sentences × longest side, reached from below), JoeyNMT's is "
-        f"{JOEYNMT_BATCH_TOKENS:,} (the same number, exceeded by the last sentence). With these both make 82 batches of a pass, so "
-        "updates have equally many "
-        "tokens on average, and passes equally many updates.",
-        f"Evaluation: BLEU of dev every {train['epoch_updates']} updates, the checkpoint with the best one is tested, beam "
-        f"{decode['beam']}, scores divided by "
-        f"((5 + length) / 6)^{decode['alpha']}.",
-    ]
-
-
-def differs(document, runs, without):
-    extra = statistics.median(of(runs, "JoeyNMT", "extra"))
-    return [
-        "Batches: tearless sorts sentences by length before it cuts batches, and computes no padding; JoeyNMT has no sorting, so that "
-        "43 % of its rows "
-        "are padding. That is a part of the ratio, and JoeyNMT has no setting for it.",
-        "Search on dev: during training JoeyNMT always searches greedily; tearless does it with the beam of the test, which is more work.",
-        f"JoeyNMT searches dev again with the beam before test, {extra:.1f} s of its time (median); without it the ratio is "
-        f"{without:.2f}. `joeynmt test` by itself would "
-        "avoid it, but a second start of Python with PyTorch takes longer.",
-        "Beam search: JoeyNMT computes whole prefixes again at each step; an output has at most 1.5 × the longest source of its batch, "
-        "tearless's source + 10. "
-        "JoeyNMT continues to extend a finished hypothesis behind its EOS, and the extensions compete with the others; tearless keeps it "
-        "as it is.",
-        "Label smoothing: JoeyNMT spreads the mass over all tokens but PAD and the gold one, tearless over all but PAD and BOS, the "
-        "gold one too.",
-        "The learning rate of JoeyNMT's update n + 1 is tearless's of update n. Seeds draw other numbers.",
-        "tearless starts a supervisor, writes checkpoints that survive a crash, keeps results in SQLite, and measures perplexities of "
-        "train, dev and test; "
-        "JoeyNMT writes for TensorBoard, and measures the loss of dev.",
-        "JoeyNMT reads and segments each sentence again in every pass (`num_workers: 0`); tearless does so once.",
-    ]
-
-
 # --- the front -------------------------------------------------------------------------------------------------------------------
-def processor():
-    for line in output_of(["lscpu"], "lscpu").splitlines():
-        if line.startswith("Model name:"):
-            return line.split(":", 1)[1].strip()
-    return "an unknown processor"
-
-
 def find_joeynmt(python):
     """Versions of JoeyNMT and what it runs on; or an end with one sentence."""
     try:

@@ -8,7 +8,7 @@ The training program is fake-engine (tests/support/fake_engine.cc), which is par
 update. `engine` plans through tearless-engine. --folder: on the disk whose cost is to be measured (default: a folder
 of the repository that is deleted afterwards). --scale 0.01: a hundredth of the runs, to try the script. Plans,
 submissions, status and tables are the shortest of three; all else happens once. Beside the overhead per job stand the
-same runs without the harness, and GNU parallel and HyperQueue (hq) if they are installed.
+same runs without the harness, and GNU parallel if it is installed.
 """
 
 import argparse
@@ -143,8 +143,10 @@ class Bench:
             self.report(f"a trivial job, of {runs:,}, with its program", per_job, "ms")
             self.report(f"its program alone, {os.cpu_count()} at a time (xargs)", alone, "ms")
             self.report(f"overhead of the harness per job, of {runs:,}", per_job - alone, "ms", goal)
-        for name, seconds in others(place, 1000):
-            self.report(f"a job /bin/true, of 1,000, by {name}", seconds, "ms")
+        if shutil.which("parallel"):
+            begin = time.monotonic()
+            subprocess.run(["parallel", "-j", str(os.cpu_count())], input="true\n" * 1000, text=True, check=True, capture_output=True)
+            self.report("a job /bin/true, of 1,000, by GNU parallel", time.monotonic() - begin, "ms")
         # Churn: does the memory of a daemon grow with the runs that have ended?
         place = self.place("churn")
         self.daemon(place, "--jobs", os.cpu_count())
@@ -226,29 +228,6 @@ def rss(pid):
         if line.startswith("RssAnon:"):
             return 1024 * int(line.split()[1])
     return 0
-
-
-def others(place, count):
-    """(name, milliseconds per job) of the other tools that are installed."""
-    lines = "\n".join(["true"] * count)
-    if shutil.which("parallel"):
-        begin = time.monotonic()
-        subprocess.run(["parallel", "-j", str(os.cpu_count())], input=lines, text=True, check=True, capture_output=True)
-        yield "GNU parallel", 1000 * (time.monotonic() - begin) / count
-    if shutil.which("hq"):
-        server = str(place / "hq")
-        hq = ["hq", "--server-dir", server]
-        processes = [subprocess.Popen([*hq, "server", "start"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)]
-        time.sleep(2)
-        processes.append(subprocess.Popen([*hq, "worker", "start", "--cpus", str(os.cpu_count())],
-                                          stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
-        time.sleep(2)
-        begin = time.monotonic()
-        subprocess.run([*hq, "submit", "--array", f"1-{count}", "--wait", "--stdout=none", "--stderr=none", "--", "/bin/true"],
-                       check=True, capture_output=True, cwd=place)
-        yield "HyperQueue", 1000 * (time.monotonic() - begin) / count
-        for process in reversed(processes):
-            process.terminate()
 
 
 def processor():

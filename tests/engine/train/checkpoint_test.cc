@@ -182,12 +182,25 @@ TEST_F(Checkpointed, OfAnotherVersionIsRefusedWithAdvice) {
   manifest["format"] = 1;
   write_text(file, manifest.dump(2) + "\n");
   EXPECT_EQ(refusal(10), sentence);
-  manifest["format"] = 4;
+  manifest["format"] = 5;
   write_text(file, sealed(manifest));
   EXPECT_EQ(refusal(10), sentence);
-  manifest["format"] = 3;
+  manifest["format"] = 4;
   write_text(file, manifest.dump(2) + "\n");
   EXPECT_TRUE(is_damaged(10)) << "not sealed";
+}
+
+TEST_F(Checkpointed, OfAnotherRunIsRefusedWithBothIdsAndAdvice) {
+  const RunDirectory other(folder_ / "other");
+  Checkpoints(other).write(10, numbers(10), {{"update", 10}});
+  fs::create_directories(run_.checkpoints());
+  fs::rename(other.checkpoint(10), run_.checkpoint(10));
+  EXPECT_EQ(refusal(10), "the checkpoint " + run_.checkpoint(10).string() + " is of the run other, not of " +
+                             run_.id() +
+                             "; delete that folder; the run then resumes from an older checkpoint or from the start");
+  at::Tensor parameters = at::zeros({5});
+  EXPECT_THROW(checkpoints_.read_parameters(10, parameters), UserError);
+  EXPECT_TRUE(at::equal(parameters, at::zeros({5})));
 }
 
 TEST_F(Checkpointed, OfAnotherModelIsRefused) {
