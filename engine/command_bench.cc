@@ -15,7 +15,6 @@
 #include "base/toml.h"
 #include "engine/bench/bench.h"
 #include "engine/bench/bench_kernels.h"
-#include "engine/bench/peak.h"
 #include "engine/commands.h"
 #include "engine/device.h"
 #include "engine/ops/backend.h"
@@ -212,11 +211,9 @@ Action command_bench(CLI::App& app) {
     if (args->threads > 0) options.run.threads = args->threads;
     prepare_processor(options.run);
     if (args->kernels) return report_kernels(options, *args);
-    const BenchLengths lengths =
-        args->lengths.empty() ? equal_bench_lengths(*options.task) : read_bench_lengths(args->lengths, *options.task);
-    const std::unique_ptr<BenchSubject> subject =
-        make_bench_subject(*options.task, options.train, options.run, args->vocabulary, lengths);
-    Bench bench(*subject, options.train, options.run);
+    const BenchSubject subject =
+        make_bench_subject(*options.task, options.train, options.run, args->vocabulary, args->lengths);
+    Bench bench(subject, options.train, options.run);
     bench.updates(bench.warm_up());
     return args->turns ? take_turns(bench, options.run) : report(bench, options.run, *args);
   };

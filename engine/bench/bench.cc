@@ -8,6 +8,7 @@
 #include <map>
 #include <tuple>
 
+#include "engine/bench/bench_kernels.h"
 #include "engine/ops/backend.h"
 #include "engine/ops/linear.h"
 
@@ -22,12 +23,12 @@ constexpr double kLearningRate = 1e-4;
 
 }  // namespace
 
-Bench::Bench(BenchSubject& subject, const TrainOptions& train, const ExecutionOptions& execution)
+Bench::Bench(const BenchSubject& subject, const TrainOptions& train, const ExecutionOptions& execution)
     : subject_(subject),
       train_(train),
       execution_(execution),
-      moments_(subject.parameters().values()),
-      updater_(make_updater(subject, train, execution, moments_)) {}
+      moments_(subject.task->parameters().values()),
+      updater_(make_updater(*subject.task, train, execution, moments_)) {}
 
 double Bench::make(Updater& updater, int64_t count) {
   const Clock::time_point start = Clock::now();
@@ -53,24 +54,24 @@ int64_t Bench::warm_up() const { return updater_->capacity() > 1 ? 3 * batch_cou
 
 TapeProfile Bench::profile() {
   TapeProfile profile;
-  profile.wait = [this] { wait_for(subject_.parameters().values()); };
-  const auto updater = make_updater(subject_, train_, execution_, moments_, &profile);
+  profile.wait = [this] { wait_for(subject_.task->parameters().values()); };
+  const auto updater = make_updater(*subject_.task, train_, execution_, moments_, &profile);
   for (int64_t i = 0; i < batch_count(); ++i) make(*updater, 1);
   return profile;
 }
 
 std::optional<Bench::TimedDecoding> Bench::decode() {
+  if (!subject_.decode) return std::nullopt;
   // Two translations capture all decode steps before the timed one.
   for (int i = 0; i < 2 && updater_->capacity() > 1 && !decoded_; ++i) subject_.decode();
   decoded_ = true;
   const Clock::time_point start = Clock::now();
-  const auto decoded = subject_.decode();
-  if (!decoded) return std::nullopt;
-  return TimedDecoding{seconds_since(start), *decoded};
+  const BenchSubject::Decoded decoded = subject_.decode();
+  return TimedDecoding{seconds_since(start), decoded};
 }
 
 double Bench::matmul_floor_seconds(const std::vector<TapeProfile::Matmul>& matmuls) const {
-  const auto options = subject_.parameters().values().options().dtype(subject_.parameters().row_type());
+  const auto options = subject_.task->parameters().values().options().dtype(subject_.task->parameters().row_type());
   std::map<std::tuple<int64_t, int64_t, int64_t>, int64_t> shapes;
   for (const auto& p : matmuls) ++shapes[{p.rows, p.in, p.out}];
   double sum = 0;
@@ -86,11 +87,10 @@ double Bench::matmul_floor_seconds(const std::vector<TapeProfile::Matmul>& matmu
       matmul(x, weight.t(), y, /*add=*/false);
       matmul(dy.t(), x, d_weight, /*add=*/false);
       matmul(dy, weight, dx, /*add=*/false);
-      wait_for(subject_.parameters().values());
+      wait_for(subject_.task->parameters().values());
       tries.push_back(seconds_since(start));
     }
-    std::nth_element(tries.begin(), tries.begin() + kTries / 2, tries.end());
-    sum += static_cast<double>(count) * tries[kTries / 2];
+    sum += static_cast<double>(count) * median(std::move(tries));
   }
   return sum;
 }

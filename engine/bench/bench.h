@@ -14,7 +14,7 @@ namespace tearless::engine {
 class Bench {
  public:
   /// Borrows all arguments, which must outlive the bench.
-  Bench(BenchSubject& subject, const TrainOptions& train, const ExecutionOptions& execution);
+  Bench(const BenchSubject& subject, const TrainOptions& train, const ExecutionOptions& execution);
 
   /// Makes `count` updates on the batches in turn. Returns the wall time of each in seconds; updates that are in flight
   /// together share theirs evenly.
@@ -28,7 +28,7 @@ class Bench {
     double seconds;
     BenchSubject::Decoded decoded;
   };
-  /// BenchSubject::decode().
+  /// BenchSubject::decode(); nothing for a task that has none.
   std::optional<TimedDecoding> decode();
 
   /// Seconds that these matmuls take alone: for each shape the forward pass (x Wᵀ), the weight gradient and the input
@@ -38,16 +38,16 @@ class Bench {
   /// Floating-point operations of an update's matmuls and attention, forward and backward, on average over the batches.
   double operations_per_update() { return profile().operations_needed() / static_cast<double>(batch_count()); }
 
-  int64_t parameter_count() const { return subject_.parameters().count(); }
+  int64_t parameter_count() const { return subject_.task->parameters().count(); }
   /// The updates to make before timing: with CUDA graphs, every bucket must have been seen twice.
   int64_t warm_up() const;
-  int64_t batch_count() const { return subject_.batch_count(); }
+  int64_t batch_count() const { return subject_.batches; }
 
  private:
   /// Makes `count` updates, at most updater.capacity(). Returns the wall time of all in seconds.
   double make(Updater& updater, int64_t count);
 
-  BenchSubject& subject_;
+  const BenchSubject& subject_;
   const TrainOptions& train_;
   const ExecutionOptions& execution_;
   Moments moments_;

@@ -2,6 +2,7 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/zeros.h>
 
@@ -12,6 +13,8 @@
 
 #include "engine/ops/adam.h"
 #include "engine/ops/backend.h"
+#include "engine/ops/linear.h"
+#include "engine/ops/matmul.h"
 
 namespace tearless::engine {
 namespace {
@@ -135,6 +138,27 @@ std::vector<KernelRate> kernel_rates(const at::Tensor& like, int64_t width, int6
   measure_rows(rates, bytes / (width * like.element_size()), width);
   measure_optimiser(rates, parameters);
   return std::move(rates.rates);
+}
+
+double peak_operations_per_second() {
+  double best = 0;
+  for (const MatmulLibrary library : {MatmulLibrary::kMkl, MatmulLibrary::kOpenBlas}) {
+    if (library == MatmulLibrary::kOpenBlas && !why_no_openblas().empty()) continue;
+    use_matmul_library(library);
+    for (const int64_t n : {512, 1024, 2048}) {
+      constexpr double kOperationsATry = 2e10;
+      const double operations = 2.0 * static_cast<double>(n * n * n);
+      const at::Tensor a = at::ones({n, n}), b = at::ones({n, n});
+      at::Tensor c = at::empty_like(a);
+      for (double done = 0; done < kOperationsATry; done += operations) {
+        const Clock::time_point start = Clock::now();
+        matmul(a, b, c, /*add=*/false);
+        best = std::max(best, operations / std::chrono::duration<double>(Clock::now() - start).count());
+      }
+    }
+  }
+  use_matmul_library(std::nullopt);
+  return best;
 }
 
 double median(std::vector<double> values) {

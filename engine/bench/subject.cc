@@ -13,7 +13,9 @@ namespace tearless::engine {
 namespace {
 
 constexpr int32_t kFirstWord = kUnk + 1;
-constexpr int32_t kRows = 24;  // of an example of equal_bench_lengths()
+
+/// The sizes of batches: for each, the rows of each side of its examples.
+using BenchLengths = std::vector<std::vector<std::vector<int32_t>>>;
 
 TokenLines random_lines(const std::vector<int64_t>& words, bool with_eos, int64_t vocab_size,
                         const RandomStream& stream) {
@@ -94,16 +96,20 @@ Digits made_up_images(const TrainOptions& train, const BenchLengths& lengths) {
   return digits;
 }
 
-/// Sides of an example of that task.
-size_t sides_of(const TaskKind& task) { return dynamic_cast<const TranslateKind*>(&task) ? 2 : 1; }
+/// One batch of examples of 24 rows a side.
+BenchLengths equal_examples(int64_t tokens, size_t sides) {
+  constexpr int32_t kRows = 24;
+  const auto count = std::max<size_t>(1, static_cast<size_t>(tokens) / (kRows * sides));
+  return {std::vector(count, std::vector(sides, kRows))};
+}
 
-}  // namespace
-
-BenchLengths read_bench_lengths(const std::filesystem::path& path, const TaskKind& task) {
-  const size_t sides = sides_of(task);
+/// Those in `file`, with as many sides as `otherwise`, which is taken where no file is named.
+BenchLengths lengths_in(const std::filesystem::path& file, BenchLengths otherwise) {
+  if (file.empty()) return otherwise;
+  const size_t sides = otherwise.at(0).at(0).size();
   BenchLengths lengths;
   try {
-    const nlohmann::json batches = nlohmann::json::parse(read_file(path)).at("batches");
+    const nlohmann::json batches = nlohmann::json::parse(read_file(file)).at("batches");
     if (sides == 2) {
       lengths = batches.get<BenchLengths>();
     } else {
@@ -113,68 +119,54 @@ BenchLengths read_bench_lengths(const std::filesystem::path& path, const TaskKin
       }
     }
   } catch (const nlohmann::json::exception& error) {
-    fail("{}: not a list of sentence lengths ({}); expected {{\"batches\": [[{}, …], …]}}", path.string(), error.what(),
+    fail("{}: not a list of sentence lengths ({}); expected {{\"batches\": [[{}, …], …]}}", file.string(), error.what(),
          sides == 2 ? "[source rows, target rows]" : "rows");
   }
-  if (lengths.empty()) fail("{}: \"batches\" is empty", path.string());
+  if (lengths.empty()) fail("{}: \"batches\" is empty", file.string());
   for (const auto& batch : lengths) {
-    if (batch.empty()) fail("{}: a batch has no sentences", path.string());
+    if (batch.empty()) fail("{}: a batch has no sentences", file.string());
     for (const auto& rows : batch) {
       if (rows.size() != sides) {
-        fail("{}: a sentence has {} lengths; of this task each has {}", path.string(), rows.size(), sides);
+        fail("{}: a sentence has {} lengths; of this task each has {}", file.string(), rows.size(), sides);
       }
       if (const int32_t least = *std::min_element(rows.begin(), rows.end()); least < 1) {
-        fail("{}: a sentence has {} rows; each needs at least 1", path.string(), least);
+        fail("{}: a sentence has {} rows; each needs at least 1", file.string(), least);
       }
     }
   }
   return lengths;
 }
 
-BenchLengths equal_bench_lengths(const TaskKind& task) {
-  const auto batch = [](int64_t tokens, const std::vector<int32_t>& example) {
-    return BenchLengths{std::vector(
-        static_cast<size_t>(std::max<int64_t>(1, tokens / (kRows * static_cast<int64_t>(example.size())))), example)};
-  };
-  if (const auto* translate = dynamic_cast<const TranslateKind*>(&task)) {
-    return batch(translate->options.batch.tokens, {kRows, kRows});
-  }
-  if (const auto* classify = dynamic_cast<const ClassifyKind*>(&task)) {
-    return batch(classify->options.batch.tokens, {kRows});
-  }
-  if (const auto* digits = dynamic_cast<const DigitsKind*>(&task)) {
-    return {{{static_cast<int32_t>(digits->options.batch.images)}}};
-  }
-  fail("bench is not for task = \"{}\"", task.name);
-}
+}  // namespace
 
-std::unique_ptr<BenchSubject> make_bench_subject(const TaskKind& task, const TrainOptions& train,
-                                                 const ExecutionOptions& execution, int64_t vocab_size,
-                                                 const BenchLengths& lengths) {
+BenchSubject make_bench_subject(const TaskKind& task, const TrainOptions& train, const ExecutionOptions& execution,
+                                int64_t vocab_size, const std::filesystem::path& file) {
   if (const auto* translate = dynamic_cast<const TranslateKind*>(&task)) {
+    const BenchLengths lengths = lengths_in(file, equal_examples(translate->options.batch.tokens, 2));
     auto own =
         std::make_unique<Translate>(translate->options, train, execution, made_up_pairs(train, vocab_size, lengths));
     Translate& trained = *own;
-    const int64_t batches = trained.train_on(numbered_sentences(lengths));
-    return std::make_unique<BenchSubject>(std::move(own), batches, [&trained] {
-      BenchSubject::Decoded decoded;
-      for (const auto& output : trained.translations(trained.prepared().train)) {
-        ++decoded.sentences;
-        decoded.tokens += static_cast<int64_t>(output.size());
-      }
-      return decoded;
-    });
+    return {std::move(own), trained.train_on(numbered_sentences(lengths)), [&trained] {
+              BenchSubject::Decoded decoded;
+              for (const auto& output : trained.translations(trained.prepared().train)) {
+                ++decoded.sentences;
+                decoded.tokens += static_cast<int64_t>(output.size());
+              }
+              return decoded;
+            }};
   }
   if (const auto* classify = dynamic_cast<const ClassifyKind*>(&task)) {
+    const BenchLengths lengths = lengths_in(file, equal_examples(classify->options.batch.tokens, 1));
     auto own =
         std::make_unique<Classify>(classify->options, train, execution, made_up_sentences(train, vocab_size, lengths));
     const int64_t batches = own->train_on(numbered_sentences(lengths));
-    return std::make_unique<BenchSubject>(std::move(own), batches);
+    return {std::move(own), batches};
   }
   if (const auto* digits = dynamic_cast<const DigitsKind*>(&task)) {
+    const BenchLengths lengths = lengths_in(file, {{{static_cast<int32_t>(digits->options.batch.images)}}});
     auto own = std::make_unique<DigitsTask>(digits->options, train, execution, made_up_images(train, lengths));
     const int64_t batches = own->train_on(numbered(column(lengths, 0, 0)));
-    return std::make_unique<BenchSubject>(std::move(own), batches);
+    return {std::move(own), batches};
   }
   fail("bench is not for task = \"{}\"", task.name);
 }

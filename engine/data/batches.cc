@@ -4,7 +4,6 @@
 #include <array>
 
 #include "engine/data/cut.h"
-#include "engine/data/vocabulary.h"
 
 namespace tearless::engine {
 namespace {
@@ -27,7 +26,7 @@ std::vector<SentenceIds> cut_batches(const ParallelTokens& corpus, const BatchOp
 }
 
 std::vector<SentenceIds> decoding_batches(const ParallelTokens& corpus, int64_t tokens) {
-  SentenceIds sentences = sentences_in_order(corpus.size());
+  SentenceIds sentences = in_order(corpus.size());
   sort_by_length(sentences, lengths_in(corpus));
   return cut(sentences, tokens, lengths_in(corpus), [](const PairLengths& longest) { return 2 * longest[0]; });
 }

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <numeric>
 #include <vector>
 
 #include "engine/data/parallel_tokens.h"
@@ -11,12 +10,6 @@
 #include "engine/ops/packed_rows.h"
 
 namespace tearless::engine {
-
-inline SentenceIds sentences_in_order(int64_t count) {
-  SentenceIds sentences(static_cast<size_t>(count));
-  std::iota(sentences.begin(), sentences.end(), 0);
-  return sentences;
-}
 
 /// Stable. `lengths(sentence)` is a std::array of the lengths of its sides, of which the first counts.
 template <class Lengths>
@@ -51,7 +44,7 @@ std::vector<SentenceIds> batches_of_pass(int64_t count, int64_t budget, const Le
                                          uint32_t seed, int64_t pass) {
   const RandomStream stream(seed, "order");
   const auto pass_number = static_cast<uint32_t>(pass);
-  SentenceIds sentences = sentences_in_order(count);
+  SentenceIds sentences = in_order(count);
   shuffle(sentences, stream, pass_number, /*which=*/0);
   sort_by_length(sentences, lengths);
   auto batches = cut(sentences, budget, lengths, width);

@@ -133,12 +133,6 @@ std::vector<ImageIds> cut_images(const ImageIds& order, int64_t images) {
   return batches;
 }
 
-ImageIds images_in_order(int64_t count) {
-  ImageIds order(static_cast<size_t>(count));
-  std::iota(order.begin(), order.end(), 0);
-  return order;
-}
-
 }  // namespace
 
 void describe(SettingsVisitor& v, DigitsOptions& o) {
@@ -211,13 +205,13 @@ Digits read_digits(DigitsOptions data) {
 }
 
 std::vector<ImageIds> cut_image_batches(int64_t count, const ImageBatchOptions& options, uint32_t seed, int64_t pass) {
-  ImageIds order = images_in_order(count);
+  ImageIds order = in_order(count);
   shuffle(order, RandomStream(seed, "order"), static_cast<uint32_t>(pass), /*which=*/0);
   return cut_images(order, options.images);
 }
 
 std::vector<ImageIds> evaluation_image_batches(int64_t count, int64_t images) {
-  return cut_images(images_in_order(count), images);
+  return cut_images(in_order(count), images);
 }
 
 DigitBatch digit_batch(const Digits& digits, const DigitSet& set, std::span<const int32_t> images,

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <numeric>
 #include <set>
 #include <span>
 #include <utility>
@@ -102,8 +101,7 @@ LabelledSets split(const ClassFiles& all, const LabelledTextOptions& data, const
     fail("data.train_count = {} is too many: {} have {}, of which data.test_count and data.dev_count take {}",
          data.train_count, fmt::join(all.files, " and "), counted(count, "sentence"), evaluated);
   }
-  std::vector<int32_t> order(static_cast<size_t>(count));
-  std::iota(order.begin(), order.end(), 0);
+  std::vector<int32_t> order = in_order(count);
   shuffle(order, RandomStream(static_cast<uint32_t>(data.split_seed), "split"), /*pass=*/0, /*which=*/0);
 
   auto next = order.begin();

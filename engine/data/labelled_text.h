@@ -10,7 +10,6 @@
 
 #include "base/settings.h"
 #include "engine/data/raw_files.h"
-#include "engine/data/say.h"
 #include "engine/data/text_encoding.h"
 
 namespace tearless::engine {

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <deque>
-#include <mutex>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -12,7 +10,7 @@
 #include "base/words.h"
 #include "engine/data/cut.h"
 #include "engine/data/raw_files.h"
-#include "engine/data/vocabulary.h"
+#include "engine/ops/cache.h"
 
 namespace tearless::engine {
 namespace {
@@ -110,22 +108,16 @@ std::shared_ptr<const LabelledTokens> labelled_tokens(LabelledTextOptions data, 
     v.table("text", described_text);
   });
 
-  constexpr size_t kEntries = 8;  // a few MB each
-  static std::mutex mutex;
-  static std::deque<std::pair<std::string, std::shared_ptr<const LabelledTokens>>> cache;
-  const std::lock_guard lock(mutex);
-  for (const auto& [cached_key, tokens] : cache) {
-    if (cached_key == key) return tokens;
-  }
-  files.require();
-  const LabelledSets sets = read_labelled(data, say);
-  const auto tokens = std::make_shared<const LabelledTokens>(encode(sets, class_names(data), text));
-  say(fmt::format("read {}: {} of {} training sentences, {} dev, {} test; vocabulary {}",
-                  data.name.empty() ? "the corpus" : data.name, tokens->train.size(), sets.train.text.size(),
-                  tokens->dev.size(), tokens->test.size(), tokens->vocabulary_size()));
-  cache.emplace_back(key, tokens);
-  if (cache.size() > kEntries) cache.pop_front();
-  return tokens;
+  static Cache<std::string, std::shared_ptr<const LabelledTokens>> known(/*entries=*/8);  // a few MB each
+  return known.get(key, [&] {
+    files.require();
+    const LabelledSets sets = read_labelled(data, say);
+    const auto tokens = std::make_shared<const LabelledTokens>(encode(sets, class_names(data), text));
+    say(fmt::format("read {}: {} of {} training sentences, {} dev, {} test; vocabulary {}",
+                    data.name.empty() ? "the corpus" : data.name, tokens->train.size(), sets.train.text.size(),
+                    tokens->dev.size(), tokens->test.size(), tokens->vocabulary_size()));
+    return tokens;
+  });
 }
 
 std::vector<SentenceIds> cut_labelled_batches(const TokenLines& lines, int64_t tokens, uint32_t seed, int64_t pass) {
@@ -133,7 +125,7 @@ std::vector<SentenceIds> cut_labelled_batches(const TokenLines& lines, int64_t t
 }
 
 std::vector<SentenceIds> evaluation_batches(const TokenLines& lines, int64_t tokens) {
-  return cut(sentences_in_order(lines.size()), tokens, lengths_in(lines), only_side);
+  return cut(in_order(lines.size()), tokens, lengths_in(lines), only_side);
 }
 
 LabelledBatch pack(const LabelledLines& set, std::span<const int32_t> sentences) {

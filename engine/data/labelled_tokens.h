@@ -9,7 +9,6 @@
 
 #include "engine/data/labelled_text.h"
 #include "engine/data/parallel_tokens.h"
-#include "engine/data/say.h"
 #include "engine/ops/packed_rows.h"
 
 namespace tearless::engine {

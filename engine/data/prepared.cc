@@ -13,7 +13,6 @@
 #include "base/hash.h"
 #include "base/lock_file.h"
 #include "engine/data/corpus.h"
-#include "engine/data/raw_files.h"
 #include "engine/data/token_file.h"
 
 namespace tearless::engine {

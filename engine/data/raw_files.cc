@@ -6,9 +6,10 @@
 #include <fstream>
 #include <limits>
 
+#include "base/file_stamp.h"
 #include "base/files.h"
 #include "base/hash.h"
-#include "engine/data/per_file.h"
+#include "engine/ops/cache.h"
 
 namespace tearless::engine {
 namespace {
@@ -18,13 +19,15 @@ bool file_exists(const std::string& file) {
   return ::stat(file.c_str(), &info) == 0;
 }
 
+constexpr size_t kCachedFiles = 256;
+
 /// The SHA-256 of a file; read once per process while its stamp stays the same.
 std::string cached_sha256(const std::string& file, std::string_view expected) {
-  static PerFile<std::string> known;
+  static Cache<std::pair<std::string, FileStamp>, std::string> known(kCachedFiles);
   struct stat info {};
   if (::stat(file.c_str(), &info) != 0) return sha256_of_file(file);  // throws: says why it cannot be read
   if (!S_ISREG(info.st_mode)) fail("{} is not a regular file; replace it by {}", file, expected);
-  return known.get(file, FileStamp(info), [&] { return sha256_of_file(file); });
+  return known.get({file, FileStamp(info)}, [&] { return sha256_of_file(file); });
 }
 
 FileStart first_bytes(const std::string& file, int64_t bytes) {
@@ -147,10 +150,10 @@ void refuse_compressed(std::string_view bytes, const std::string& file) {
 }
 
 FileStart read_start(const std::string& file, int64_t bytes) {
-  static PerFile<FileStart> known;
+  static Cache<std::pair<std::string, FileStamp>, FileStart> known(kCachedFiles);
   struct stat info {};
   if (::stat(file.c_str(), &info) != 0) return first_bytes(file, bytes);  // throws
-  return known.get(fmt::format("{} bytes of {}", bytes, file), FileStamp(info),
+  return known.get({fmt::format("{} bytes of {}", bytes, file), FileStamp(info)},
                    [&] { return first_bytes(file, bytes); });
 }
 

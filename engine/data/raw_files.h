@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -12,6 +13,9 @@
 #include "base/settings.h"
 
 namespace tearless::engine {
+
+/// Receives progress messages of the functions that prepare data, one sentence each, without a line feed.
+using Say = std::function<void(const std::string&)>;
 
 /// What a file should be, for the message about a folder or a pipe in its place.
 inline constexpr std::string_view kTextFile = "a text file with one sentence a line";
@@ -78,7 +82,7 @@ Field path_field(const char* key, const char* meaning, bool applies = true);
 Field checksum_field(const char* key, const char* meaning, bool applies = true);
 
 /// One checksum for `files`: the SHA-256 of a single file; of several the SHA-256 of their SHA-256s with a space
-/// between two. Cached for the life of the process while a file's stamp (per_file.h) stays the same. Throws UserError
+/// between two. Cached in the process while a file's stamp (base/file_stamp.h) stays the same. Throws UserError
 /// for a file that cannot be read or is not a regular one; `expected` says what to put there.
 std::string files_sha256(std::span<const std::string> files, std::string_view expected = kTextFile);
 

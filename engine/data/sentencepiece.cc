@@ -12,7 +12,7 @@
 
 #include "base/error.h"
 #include "base/utf8.h"
-#include "engine/data/vocabulary.h"
+#include "engine/ops/packed_rows.h"
 
 namespace tearless::engine {
 namespace {

@@ -1,13 +1,22 @@
-// Shuffles as pure functions of seed and pass, identical on every machine and with every standard library.
+// The order of sentences or images, by their numbers. Shuffles are pure functions of seed and pass, identical on every
+// machine and with every standard library.
 #pragma once
 
 #include <cstdint>
+#include <numeric>
 #include <utility>
 #include <vector>
 
 #include "engine/ops/random.h"
 
 namespace tearless::engine {
+
+/// 0, 1, …, count - 1.
+inline std::vector<int32_t> in_order(int64_t count) {
+  std::vector<int32_t> numbers(static_cast<size_t>(count));
+  std::iota(numbers.begin(), numbers.end(), 0);
+  return numbers;
+}
 
 /// Fisher–Yates. `which` distinguishes the shuffles of one pass. An index below n is drawn as ⌊bits · n / 2³²⌋; its
 /// bias, below n / 2³², does not matter for the order of sentences.

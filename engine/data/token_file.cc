@@ -11,9 +11,10 @@
 #include <string_view>
 #include <utility>
 
+#include "base/file_stamp.h"
 #include "base/files.h"
 #include "base/hash.h"
-#include "engine/data/per_file.h"
+#include "engine/ops/cache.h"
 
 namespace tearless::engine {
 namespace {
@@ -196,10 +197,10 @@ Prepared parse_token_file(std::string_view bytes, TextKind kind) {
 }
 
 std::optional<int64_t> token_file_vocabulary_size(const std::filesystem::path& file) {
-  static PerFile<std::optional<int64_t>> known;
+  static Cache<std::pair<std::string, FileStamp>, std::optional<int64_t>> known(/*entries=*/256);
   struct stat info {};
   if (::stat(file.c_str(), &info) != 0) return std::nullopt;
-  return known.get(file.string(), FileStamp(info), [&]() -> std::optional<int64_t> {
+  return known.get({file.string(), FileStamp(info)}, [&]() -> std::optional<int64_t> {
     std::ifstream in(file, std::ios::binary);
     std::string line;
     if (!std::getline(in, line)) return std::nullopt;

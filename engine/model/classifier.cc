@@ -4,10 +4,8 @@
 
 #include "base/error.h"
 #include "engine/model/encoder.h"
-#include "engine/model/padded_batch.h"
 #include "engine/model/parameter_count.h"
 #include "engine/ops/add_norm.h"
-#include "engine/ops/bucket_sizes.h"
 #include "engine/ops/embedding.h"
 #include "engine/ops/linear.h"
 #include "engine/ops/span_means.h"
@@ -46,18 +44,22 @@ void check_consistent(const ClassifierOptions& o) {
   }
 }
 
-SentenceBucket bucket_of(const ReadySentences& batch) {
-  return {.rows = bucket_size(batch.rows.row_count(), 16, 32),
-          .spans = bucket_size(batch.rows.sentence_count() + 1, 4, 8),
-          .max_length = padded_length(batch.spans.max_key_length)};
+std::vector<int64_t> ReadySentences::bucket() const {
+  return {padded_rows(words), padded_spans(words), padded_length(spans)};
 }
 
-ReadySentences padded(ReadySentences batch, const SentenceBucket& b) {
-  pad(batch.rows, b.rows);
-  pad(batch.spans, b.spans, b.rows, b.rows, b.max_length, b.max_length);
-  pad(batch.pooled, b.spans);
-  batch.labels.resize(static_cast<size_t>(b.spans), -1);
-  return batch;
+void ReadySentences::pad() {
+  const std::vector<int64_t> sizes = bucket();
+  const int64_t row_count = sizes[0], span_count = sizes[1], max_length = sizes[2];
+  engine::pad(words, row_count);
+  engine::pad(spans, span_count, row_count, row_count, max_length, max_length);
+  engine::pad(pooled, span_count);
+  engine::pad(labels, span_count);
+}
+
+std::vector<Batch::Part> ReadySentences::parts() const {
+  return {words.tokens, words.by_token,   words.positions,     words.sentence_ids,
+          spans.spans,  pooled.positions, pooled.sentence_ids, labels};
 }
 
 Classifier::Classifier(Parameters& parameters, const ClassifierOptions& options, int64_t vocab_size, int64_t classes,
@@ -77,8 +79,10 @@ Classifier::Classifier(const LayerScope& root, const ClassifierOptions& options,
 ReadySentences Classifier::ready(const PackedRows& rows, std::vector<int32_t> labels,
                                  std::optional<uint32_t> update) const {
   const Dropout words = update ? Dropout::with(options_.dropout.word, words_, *update) : Dropout::off();
-  ReadySentences ready{.rows = drop_words(rows, words, kUnk), .spans = {}, .pooled = {}, .labels = std::move(labels)};
-  ready.spans = AttentionSpans::self(ready.rows, /*causal=*/false);
+  ReadySentences ready;
+  ready.words = drop_words(rows, words, kUnk);
+  ready.labels = std::move(labels);
+  ready.spans = AttentionSpans::self(ready.words, /*causal=*/false);
   std::vector<int32_t> sentences;
   for (size_t s = 0; s + 1 < rows.offsets.size(); ++s) {
     sentences.push_back(rows.sentence_ids[static_cast<size_t>(rows.offsets[s])]);
@@ -88,8 +92,8 @@ ReadySentences Classifier::ready(const PackedRows& rows, std::vector<int32_t> la
 }
 
 Value Classifier::logits(const ForwardContext& context, const ReadySentences& batch) const {
-  const Value x = embedding_.forward(context, embedding_rows(context, options_, table_), batch.rows);
-  const Value rows = encoder_.forward(context, x, {batch.rows, batch.spans});
+  const Value x = embedding_.forward(context, embedding_rows(context, options_, table_), batch.words);
+  const Value rows = encoder_.forward(context, x, {batch.words, batch.spans});
   Value pooled = span_means(context.tape, rows, batch.spans);
   if (const Dropout dropout = pooled_dropout_.at(context); dropout.active()) {
     const Value nothing(at::zeros_like(pooled.data()), /*requires_grad=*/false);

@@ -6,7 +6,9 @@
 #include <optional>
 #include <vector>
 
+#include "engine/model/batch.h"
 #include "engine/model/layer_stack.h"
+#include "engine/model/padded_batch.h"
 #include "engine/model/token_embedding.h"
 #include "engine/ops/cross_entropy.h"
 
@@ -24,31 +26,19 @@ void describe(SettingsVisitor& visitor, ClassifierOptions& options);
 void check_consistent(const ClassifierOptions& options);
 
 /// A batch as the forward pass takes it: word dropout has been applied.
-struct ReadySentences {
-  PackedRows rows;              // of the sentences
+struct ReadySentences final : Batch {
+  PackedRows words;             // the rows of the sentences
   AttentionSpans spans;         // the rows of each sentence
   PackedRows pooled;            // one row a sentence: the dropout counters of their means
   std::vector<int32_t> labels;  // [N] classes; negative: padding
 
-  int64_t row_count() const { return rows.row_count(); }
+  int64_t rows() const override { return words.sentence_rows(); }
+  int64_t predictions() const override { return predictions_of(labels); }
+  /// {rows, spans, longest sentence}.
+  std::vector<int64_t> bucket() const override;
+  void pad() override;
+  std::vector<Part> parts() const override;
 };
-
-/// A batch padded for a captured update (padded_batch.h).
-struct SentenceBucket {
-  int64_t rows = 0, spans = 0, max_length = 0;
-
-  std::vector<int64_t> sizes() const { return {rows, spans, max_length}; }
-};
-SentenceBucket bucket_of(const ReadySentences& batch);
-ReadySentences padded(ReadySentences batch, const SentenceBucket& bucket);
-/// As for_each_part(ReadyBatch).
-template <class F>
-void for_each_part(const ReadySentences& batch, F&& f) {
-  for_each_part(batch.rows, f);
-  f(batch.spans.spans);
-  for_each_counter(batch.pooled, f);
-  f(batch.labels);
-}
 
 class Classifier {
  public:

@@ -92,17 +92,21 @@ void check_image_size(const DigitNetworkOptions& o, int64_t height, int64_t widt
        least, least);
 }
 
-ReadyImages padded(ReadyImages batch, const ImageBucket& bucket) {
-  const int64_t from = batch.row_count(), images = bucket.images;
+void ReadyImages::pad() {
+  const auto images = static_cast<int64_t>(labels.size());
   // Not zeros: a norm without ε maps an image of zeros to NaN, and NaN times a gradient of 0 is NaN.
-  repeat_first_image(batch.pixels, from, images);
-  for (PackedRows* rows : {&batch.conv1, &batch.conv2, &batch.fc1}) {
-    repeat_first_image(rows->tokens, from, images);
-    repeat_first_image(rows->positions, from, images);
-    repeat_first_image(rows->sentence_ids, from, images);
+  repeat_first_image(pixels, images, full);
+  for (PackedRows* rows : {&conv1, &conv2, &fc1}) {
+    repeat_first_image(rows->tokens, images, full);
+    repeat_first_image(rows->positions, images, full);
+    repeat_first_image(rows->sentence_ids, images, full);
   }
-  batch.labels.resize(static_cast<size_t>(images), -1);
-  return batch;
+  engine::pad(labels, full);
+}
+
+std::vector<Batch::Part> ReadyImages::parts() const {
+  return {pixels,           conv1.positions, conv1.sentence_ids, conv2.positions, conv2.sentence_ids, fc1.positions,
+          fc1.sentence_ids, labels};
 }
 
 // --- construction ----------------------------------------------------------------------------------------------------
@@ -169,11 +173,13 @@ ReadyImages DigitNetwork::ready(std::vector<float> pixels, std::vector<int32_t> 
   const auto pixels_after = [](const Convolution& layer) {
     return static_cast<int32_t>(max_pool_shape(layer.out).pixels());
   };
-  return {.pixels = std::move(pixels),
-          .labels = std::move(labels),
-          .conv1 = rows_without_tokens(images, pixels_after(conv1_)),
-          .conv2 = rows_without_tokens(images, pixels_after(conv2_)),
-          .fc1 = rows_without_tokens(images, 1)};
+  ReadyImages ready;
+  ready.pixels = std::move(pixels);
+  ready.labels = std::move(labels);
+  ready.conv1 = rows_without_tokens(images, pixels_after(conv1_));
+  ready.conv2 = rows_without_tokens(images, pixels_after(conv2_));
+  ready.fc1 = rows_without_tokens(images, 1);
+  return ready;
 }
 
 Value DigitNetwork::convolve(const ForwardContext& context, const Convolution& layer, Value x,

@@ -13,6 +13,8 @@
 #include <span>
 #include <vector>
 
+#include "engine/model/batch.h"
+#include "engine/model/padded_batch.h"
 #include "engine/model/scope.h"
 #include "engine/ops/cross_entropy.h"
 #include "engine/ops/kernels.h"
@@ -51,31 +53,20 @@ void check_consistent(const DigitNetworkOptions& options);
 void check_image_size(const DigitNetworkOptions& options, int64_t height, int64_t width);
 
 /// A batch as the forward pass takes it.
-struct ReadyImages {
+struct ReadyImages final : Batch {
   std::vector<float> pixels;    // [N, H, W]
   std::vector<int32_t> labels;  // [N] digits; negative: padding
   // The dropout counters of the rows after conv1, conv2 and fc1.
   PackedRows conv1, conv2, fc1;
   int64_t full = 0;  // images of every batch of a pass but the last, which is padded to as many
 
-  int64_t row_count() const { return static_cast<int64_t>(labels.size()); }  // of images
+  int64_t rows() const override { return predictions(); }
+  int64_t predictions() const override { return predictions_of(labels); }
+  /// {images}.
+  std::vector<int64_t> bucket() const override { return {full}; }
+  void pad() override;
+  std::vector<Part> parts() const override;
 };
-
-/// A batch padded for a captured update (padded_batch.h).
-struct ImageBucket {
-  int64_t images = 0;
-
-  std::vector<int64_t> sizes() const { return {images}; }
-};
-inline ImageBucket bucket_of(const ReadyImages& batch) { return {batch.full}; }
-ReadyImages padded(ReadyImages batch, const ImageBucket& bucket);
-/// As for_each_part(ReadyBatch).
-template <class F>
-void for_each_part(const ReadyImages& batch, F&& f) {
-  f(batch.pixels);
-  for (const PackedRows* rows : {&batch.conv1, &batch.conv2, &batch.fc1}) for_each_counter(*rows, f);
-  f(batch.labels);
-}
 
 class DigitNetwork {
  public:

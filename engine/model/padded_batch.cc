@@ -6,12 +6,15 @@
 #include "engine/ops/embedding.h"
 
 namespace tearless::engine {
-namespace {
 
-constexpr int32_t kNoLabel = -1;
-constexpr int64_t kMinLength = 32;  // minimum sentence length of a bucket
+int64_t padded_rows(const PackedRows& rows) { return bucket_size(rows.row_count(), 16, 32); }
 
-}  // namespace
+int64_t padded_spans(const PackedRows& rows) { return bucket_size(rows.sentence_count() + 1, 4, 8); }
+
+int64_t padded_length(const AttentionSpans& self) {
+  constexpr int64_t kMinLength = 32;
+  return power_of_two(std::max(self.max_key_length, kMinLength));
+}
 
 void pad(PackedRows& rows, int64_t count) {
   const auto size = static_cast<size_t>(count);
@@ -30,24 +33,10 @@ void pad(AttentionSpans& spans, int64_t count, int64_t queries, int64_t keys, in
   spans.padded = true;
 }
 
-int64_t padded_length(int64_t longest) { return power_of_two(std::max<int64_t>(longest, kMinLength)); }
+void pad(std::vector<int32_t>& labels, int64_t count) { labels.resize(static_cast<size_t>(count), -1); }
 
-Bucket bucket_of(const ReadyBatch& batch) {
-  return {.source_rows = bucket_size(batch.source.row_count(), 16, 32),
-          .target_rows = bucket_size(batch.target.row_count(), 16, 32),
-          .spans = bucket_size(batch.source.sentence_count() + 1, 4, 8),
-          .max_source_length = padded_length(batch.source_spans.max_key_length),
-          .max_target_length = padded_length(batch.target_spans.max_key_length)};
-}
-
-ReadyBatch padded(ReadyBatch batch, const Bucket& b) {
-  pad(batch.source, b.source_rows);
-  pad(batch.target, b.target_rows);
-  batch.labels.resize(static_cast<size_t>(b.target_rows), kNoLabel);
-  pad(batch.source_spans, b.spans, b.source_rows, b.source_rows, b.max_source_length, b.max_source_length);
-  pad(batch.target_spans, b.spans, b.target_rows, b.target_rows, b.max_target_length, b.max_target_length);
-  pad(batch.cross_spans, b.spans, b.target_rows, b.source_rows, b.max_target_length, b.max_source_length);
-  return batch;
+int64_t predictions_of(const std::vector<int32_t>& labels) {
+  return std::count_if(labels.begin(), labels.end(), [](int32_t label) { return label >= 0; });
 }
 
 }  // namespace tearless::engine

@@ -22,6 +22,29 @@ int64_t saved_numbers(const ModelOptions& o, int64_t vocab_size, int64_t batch_t
   return batch_tokens * (row + logits);
 }
 
+std::vector<int64_t> ReadyBatch::bucket() const {
+  return {padded_rows(source), padded_rows(target), padded_spans(source), padded_length(source_spans),
+          padded_length(target_spans)};
+}
+
+void ReadyBatch::pad() {
+  const std::vector<int64_t> sizes = bucket();
+  const int64_t source_rows = sizes[0], target_rows = sizes[1], spans = sizes[2];
+  const int64_t max_source_length = sizes[3], max_target_length = sizes[4];
+  engine::pad(source, source_rows);
+  engine::pad(target, target_rows);
+  engine::pad(labels, target_rows);
+  engine::pad(source_spans, spans, source_rows, source_rows, max_source_length, max_source_length);
+  engine::pad(target_spans, spans, target_rows, target_rows, max_target_length, max_target_length);
+  engine::pad(cross_spans, spans, target_rows, source_rows, max_target_length, max_source_length);
+}
+
+std::vector<Batch::Part> ReadyBatch::parts() const {
+  return {source.tokens, source.by_token,    source.positions,   source.sentence_ids,
+          target.tokens, target.by_token,    target.positions,   target.sentence_ids,
+          labels,        source_spans.spans, target_spans.spans, cross_spans.spans};
+}
+
 Transformer::Transformer(Parameters& parameters, const ModelOptions& options, OutputVocabulary output_vocabulary,
                          uint32_t dropout_seed)
     : Transformer(LayerScope(parameters, options, dropout_seed), options, std::move(output_vocabulary), dropout_seed) {}
@@ -39,8 +62,9 @@ ReadyBatch Transformer::ready(const PackedBatch& batch, std::optional<uint32_t> 
   const auto words = [&](const RandomStream& stream) {
     return update ? Dropout::with(word_dropout_, stream, *update) : Dropout::off();
   };
-  ReadyBatch ready{.source = drop_words(batch.source, words(word_source_), kUnk),
-                   .target = drop_words(batch.target, words(word_target_), kUnk)};
+  ReadyBatch ready;
+  ready.source = drop_words(batch.source, words(word_source_), kUnk);
+  ready.target = drop_words(batch.target, words(word_target_), kUnk);
   ready.labels.reserve(batch.labels.size());
   for (const int32_t label : batch.labels)
     ready.labels.push_back(output_vocabulary().column_of[static_cast<size_t>(label)]);

@@ -8,10 +8,11 @@
 #include <utility>
 #include <vector>
 
+#include "engine/model/batch.h"
 #include "engine/model/decoder.h"
 #include "engine/model/embeddings.h"
 #include "engine/model/encoder.h"
-#include "engine/model/ready_batch.h"
+#include "engine/model/padded_batch.h"
 #include "engine/ops/cross_entropy.h"
 
 namespace tearless::engine {
@@ -21,6 +22,21 @@ int64_t parameter_count(const ModelOptions& options, int64_t vocab_size);
 
 /// About how many numbers of a batch of `batch_tokens` rows per side training holds at a time.
 int64_t saved_numbers(const ModelOptions& options, int64_t vocab_size, int64_t batch_tokens);
+
+/// A batch as the forward pass takes it: word dropout has been applied, labels are columns of the logits, and the
+/// attention spans are filled in.
+struct ReadyBatch final : Batch {
+  PackedRows source, target;
+  std::vector<int32_t> labels;  // [target T] columns of the logits; negative: the row is left out of the loss
+  AttentionSpans source_spans, target_spans, cross_spans;
+
+  int64_t rows() const override { return source.sentence_rows() + target.sentence_rows(); }
+  int64_t predictions() const override { return predictions_of(labels); }
+  /// {source rows, target rows, spans, longest source, longest target}.
+  std::vector<int64_t> bucket() const override;
+  void pad() override;
+  std::vector<Part> parts() const override;
+};
 
 class Transformer {
  public:

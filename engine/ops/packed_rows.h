@@ -10,6 +10,8 @@ namespace tearless::engine {
 
 /// The special tokens' ids (TwT's code; docs/spec/knobs.md §6).
 inline constexpr int32_t kPad = 0, kBos = 1, kEos = 2, kUnk = 3;
+/// The first token number after them.
+inline constexpr int32_t kFirstPiece = 4;
 
 /// One side (source or target) of a batch. T = tokens.size(). Sentence i has rows offsets[i] … offsets[i + 1] - 1, at
 /// least one. Rows after the last sentence, if any, fill up a captured graph's batch size (bucket_sizes.h): they are
@@ -24,6 +26,8 @@ struct PackedRows {
 
   int64_t row_count() const { return static_cast<int64_t>(tokens.size()); }
   int64_t sentence_count() const { return static_cast<int64_t>(offsets.size()) - 1; }
+  /// Rows of sentences, without those that fill up.
+  int64_t sentence_rows() const { return offsets.back(); }
 };
 
 /// Rows that are no tokens, `count` for each of these ids: what dropout asks of the pixels of images, or of the mean of
@@ -40,21 +44,6 @@ inline PackedRows rows_without_tokens(std::span<const int32_t> ids, int32_t coun
     rows.offsets.push_back(static_cast<int32_t>(rows.tokens.size()));
   }
   return rows;
-}
-
-/// Calls f(vector) for every vector of rows_without_tokens() that kernels read.
-template <class F>
-void for_each_counter(const PackedRows& rows, F&& f) {
-  f(rows.positions);
-  f(rows.sentence_ids);
-}
-
-/// The same for rows of tokens.
-template <class F>
-void for_each_part(const PackedRows& rows, F&& f) {
-  f(rows.tokens);
-  f(rows.by_token);
-  for_each_counter(rows, f);
 }
 
 /// A training batch. Source sentences end with EOS. Target inputs are BOS y₁ … y_n, labels y₁ … y_n EOS (same offsets).

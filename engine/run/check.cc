@@ -7,7 +7,7 @@
 #include "base/hash.h"
 #include "base/run_directory.h"
 #include "base/words.h"
-#include "engine/train/memory_estimate.h"
+#include "engine/train/execution.h"
 
 namespace tearless::engine {
 using nlohmann::json;

@@ -19,7 +19,6 @@
 
 #include "base/settings.h"
 #include "engine/data/raw_files.h"
-#include "engine/data/say.h"
 #include "engine/train/options.h"
 #include "engine/train/task.h"
 

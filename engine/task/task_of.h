@@ -7,14 +7,13 @@
 #include <utility>
 #include <vector>
 
-#include "engine/task/batch_of.h"
 #include "engine/train/execution.h"
 #include "engine/train/options.h"
 #include "engine/train/task.h"
 
 namespace tearless::engine {
 
-/// `Ready`: a batch as the model's forward pass takes it (batch_of.h).
+/// `Ready`: a Batch as the model's forward pass takes it.
 template <class Options, class Ready>
 class TaskOf : public Task {
  public:
@@ -25,10 +24,10 @@ class TaskOf : public Task {
   std::vector<std::string> loss_names() const override { return {"loss", "nll"}; }
   int64_t start_pass(int64_t pass) override { return train_on(cut(pass)); }
   std::unique_ptr<Batch> ready(int64_t index, uint32_t update) override {
-    return std::make_unique<BatchOf<Ready>>(ready_examples(batches_[static_cast<size_t>(index)], update));
+    return std::make_unique<Ready>(ready_examples(batches_[static_cast<size_t>(index)], update));
   }
   LossSums loss(const ForwardContext& context, const Batch& batch) override {
-    return loss_sums(model_loss(context, BatchOf<Ready>::in(batch)));
+    return loss_sums(model_loss(context, static_cast<const Ready&>(batch)));
   }
 
   /// Takes these batches in place of those of a pass. Returns their number.

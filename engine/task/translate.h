@@ -9,7 +9,6 @@
 #include "engine/data/batches.h"
 #include "engine/data/prepared.h"
 #include "engine/decode/search.h"
-#include "engine/model/padded_batch.h"
 #include "engine/model/transformer.h"
 #include "engine/score/bleu.h"
 #include "engine/task/task_kind.h"

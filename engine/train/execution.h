@@ -1,4 +1,4 @@
-// Converts the settings of [run] to the types of LibTorch and the tape.
+// What follows from the settings of [run]: types of LibTorch and the tape, and the memory that training needs.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -27,5 +27,23 @@ inline Tape::Ops ops_of(const ExecutionOptions& execution) {
 /// Sets the number of threads, the matmul library and the precision of matmuls on the processor, for this process.
 /// UserError where the library is not to be had, or the processor has no bf16 instructions.
 void prepare_processor(const ExecutionOptions& execution);
+
+/// Whether updates are captured (captured_updater.h): on the GPU, unless run.ops = "reference".
+inline bool captures_updates(const ExecutionOptions& execution) {
+  return execution.device == ExecutionOptions::Device::kCuda && execution.ops == ExecutionOptions::Ops::kFast;
+}
+
+/// A rough upper estimate of the memory that training needs, by which a scheduler places a run before anything was
+/// measured: the bytes for a model of `parameters` and batches of which the forward pass saves `saved` numbers for the
+/// backward pass:
+///
+///   parameters   16 bytes each: value, gradient, two moments; 2 more for the copy in bf16 on a GPU
+///   rows         4 bytes a number, 2 in bf16 on a GPU
+///   captured     the rows twice: a captured update has memory of its own, and LibTorch keeps that of the update before
+///                it, which ran operation by operation
+///   on a GPU     1 GiB for the CUDA context and the libraries' kernels
+///
+/// On the CPU the memory is the machine's, and the program's own is left out.
+int64_t estimated_memory_bytes(const ExecutionOptions& execution, int64_t parameters, int64_t saved);
 
 }  // namespace tearless::engine

@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "engine/model/batch.h"
 #include "engine/model/forward_context.h"
 #include "engine/model/parameters.h"
 #include "engine/ops/cross_entropy.h"
-#include "engine/train/batch.h"
 
 namespace tearless::engine {
 

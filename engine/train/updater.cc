@@ -69,10 +69,6 @@ AdamStep adam_step_of(const TrainOptions& train, double learning_rate, int64_t u
   return {learning_rate, train.adam.beta1, train.adam.beta2, train.adam.eps, train.clip_norm, update};
 }
 
-bool captures_updates(const ExecutionOptions& execution) {
-  return execution.device == ExecutionOptions::Device::kCuda && execution.ops == ExecutionOptions::Ops::kFast;
-}
-
 std::unique_ptr<Updater> make_updater(Trainable& trained, const TrainOptions& train, const ExecutionOptions& execution,
                                       Moments& moments, TapeProfile* profile) {
   const Tape::Ops ops = ops_of(execution);

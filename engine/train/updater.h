@@ -45,9 +45,6 @@ struct Moments {
 /// Adam's arguments for one update.
 AdamStep adam_step_of(const TrainOptions& train, double learning_rate, int64_t update);
 
-/// True on the GPU, unless run.ops = "reference".
-bool captures_updates(const ExecutionOptions& execution);
-
 /// A CapturedUpdater if captures_updates() and the device has graph capture and the optimiser's kernels for it.
 /// Otherwise, or with `profile` (which needs operations one by one), an updater that runs operation by operation. All
 /// arguments must outlive it.

@@ -17,8 +17,6 @@
 #include <limits>
 #include <random>
 
-#include "engine/model/padded_batch.h"
-#include "engine/task/batch_of.h"
 #include "engine/task/translate.h"
 #include "engine/train/trainer.h"
 #include "tests/engine/captured_run.h"
@@ -71,11 +69,10 @@ class TinyTranslation final : public Tiny {
 
   Parameters& parameters() override { return model_.parameters; }
   std::unique_ptr<Batch> ready(int64_t index, uint32_t update) override {
-    return std::make_unique<BatchOf<ReadyBatch>>(
-        model_.transformer.ready(batches_.at(static_cast<size_t>(index)), update));
+    return std::make_unique<ReadyBatch>(model_.transformer.ready(batches_.at(static_cast<size_t>(index)), update));
   }
   LossSums loss(const ForwardContext& context, const Batch& batch) override {
-    return loss_sums(model_.transformer.loss(context, BatchOf<ReadyBatch>::in(batch), 0.1));
+    return loss_sums(model_.transformer.loss(context, static_cast<const ReadyBatch&>(batch), 0.1));
   }
 
  private:
@@ -104,10 +101,10 @@ class TinyClassification final : public Tiny {
   Parameters& parameters() override { return model_.parameters; }
   std::unique_ptr<Batch> ready(int64_t index, uint32_t update) override {
     const LabelledBatch& batch = batches_.at(static_cast<size_t>(index));
-    return std::make_unique<BatchOf<ReadySentences>>(model_.classifier.ready(batch.rows, batch.labels, update));
+    return std::make_unique<ReadySentences>(model_.classifier.ready(batch.rows, batch.labels, update));
   }
   LossSums loss(const ForwardContext& context, const Batch& batch) override {
-    return loss_sums(model_.classifier.loss(context, BatchOf<ReadySentences>::in(batch), 0.1));
+    return loss_sums(model_.classifier.loss(context, static_cast<const ReadySentences&>(batch), 0.1));
   }
 
  private:

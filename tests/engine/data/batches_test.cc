@@ -7,8 +7,6 @@
 #include <random>
 #include <set>
 
-#include "engine/data/vocabulary.h"
-
 namespace tearless::engine::batches_test {
 namespace {
 

@@ -10,7 +10,6 @@
 
 #include "base/error.h"
 #include "engine/data/batches.h"
-#include "engine/data/vocabulary.h"
 #include "tests/support/error_of.h"
 #include "tests/support/paths.h"
 #include "tests/support/process.h"

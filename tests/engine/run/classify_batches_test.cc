@@ -5,7 +5,6 @@
 #include <set>
 
 #include "engine/model/classifier.h"
-#include "engine/task/batch_of.h"
 #include "tests/engine/run/small_runs.h"
 #include "tests/engine/train/in_memory.h"
 
@@ -34,7 +33,7 @@ class ClassifyBatches : private test::InMemory, public testing::Test {
     const int64_t batches = task_->start_pass(pass);
     for (int64_t i = 0; i < batches; ++i) {
       const auto batch = task_->ready(i, first + static_cast<uint32_t>(i));
-      const Numbers& own = BatchOf<ReadySentences>::in(*batch).rows.*numbers;
+      const Numbers& own = dynamic_cast<const ReadySentences&>(*batch).words.*numbers;
       all.insert(all.end(), own.begin(), own.end());
     }
     return all;
@@ -75,14 +74,14 @@ TEST_F(ClassifyBatches, LabelsAreThoseOfTheSentences) {
   const int64_t batches = task_->start_pass(0);
   for (int64_t i = 0; i < batches; ++i) {
     const auto batch = task_->ready(i, 1);
-    const ReadySentences& ready = BatchOf<ReadySentences>::in(*batch);
-    EXPECT_EQ(batch->predictions(), ready.rows.sentence_count());
-    EXPECT_EQ(batch->rows(), ready.rows.row_count());
-    ASSERT_EQ(ready.labels.size(), static_cast<size_t>(ready.rows.sentence_count()));
+    const ReadySentences& ready = dynamic_cast<const ReadySentences&>(*batch);
+    EXPECT_EQ(batch->predictions(), ready.words.sentence_count());
+    EXPECT_EQ(batch->rows(), ready.words.row_count());
+    ASSERT_EQ(ready.labels.size(), static_cast<size_t>(ready.words.sentence_count()));
     for (size_t s = 0; s < ready.labels.size(); ++s) {
-      const auto row = static_cast<size_t>(ready.rows.offsets[s]);
-      EXPECT_EQ(ready.labels[s], ready.rows.sentence_ids[row] % 2);
-      EXPECT_EQ(ready.pooled.sentence_ids[s], ready.rows.sentence_ids[row]);
+      const auto row = static_cast<size_t>(ready.words.offsets[s]);
+      EXPECT_EQ(ready.labels[s], ready.words.sentence_ids[row] % 2);
+      EXPECT_EQ(ready.pooled.sentence_ids[s], ready.words.sentence_ids[row]);
     }
   }
 }
@@ -91,14 +90,14 @@ TEST_F(ClassifyBatches, PaddingIsNotCounted) {
   make({});
   task_->start_pass(0);
   const auto batch = task_->ready(0, 1);
-  const ReadySentences plain = BatchOf<ReadySentences>::in(*batch);
+  const ReadySentences plain = dynamic_cast<const ReadySentences&>(*batch);
   const std::vector<int64_t> bucket = batch->bucket();
   batch->pad();
-  EXPECT_EQ(batch->rows(), plain.rows.row_count());
-  EXPECT_EQ(batch->predictions(), plain.rows.sentence_count());
-  const ReadySentences& full = BatchOf<ReadySentences>::in(*batch);
-  EXPECT_EQ(full.rows.row_count(), bucket.at(0));
-  EXPECT_GT(full.rows.row_count(), plain.rows.row_count());
+  EXPECT_EQ(batch->rows(), plain.words.row_count());
+  EXPECT_EQ(batch->predictions(), plain.words.sentence_count());
+  const ReadySentences& full = dynamic_cast<const ReadySentences&>(*batch);
+  EXPECT_EQ(full.words.row_count(), bucket.at(0));
+  EXPECT_GT(full.words.row_count(), plain.words.row_count());
   ASSERT_EQ(full.labels.size(), static_cast<size_t>(bucket.at(1)));
   EXPECT_GT(full.labels.size(), plain.labels.size()) << "a span more than there are sentences covers the padding";
   EXPECT_LT(full.labels.back(), 0);
@@ -111,11 +110,11 @@ TEST_F(ClassifyBatches, EveryArrayOfABatchIsAPart) {
   task_->start_pass(0);
   const auto batch = task_->ready(0, 1);
   batch->pad();
-  const ReadySentences& ready = BatchOf<ReadySentences>::in(*batch);
+  const ReadySentences& ready = dynamic_cast<const ReadySentences&>(*batch);
   std::set<const void*> found;
   for (const Batch::Part& part : batch->parts()) found.insert(part.data);
-  EXPECT_EQ(found, (std::set<const void*>{ready.rows.tokens.data(), ready.rows.positions.data(),
-                                          ready.rows.sentence_ids.data(), ready.rows.by_token.data(),
+  EXPECT_EQ(found, (std::set<const void*>{ready.words.tokens.data(), ready.words.positions.data(),
+                                          ready.words.sentence_ids.data(), ready.words.by_token.data(),
                                           ready.spans.spans.data(), ready.pooled.positions.data(),
                                           ready.pooled.sentence_ids.data(), ready.labels.data()}));
 }

@@ -1,4 +1,4 @@
-#include "engine/train/memory_estimate.h"
+#include "engine/train/execution.h"
 
 #include <gtest/gtest.h>
 

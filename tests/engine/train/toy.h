@@ -39,7 +39,7 @@ class ToyBatch final : public Batch {
   int64_t predictions() const override { return static_cast<int64_t>(labels.size()); }
   std::vector<int64_t> bucket() const override { return {predictions()}; }
   void pad() override {}
-  std::vector<Part> parts() const override { return {{labels.data(), labels.size() * sizeof labels[0]}}; }
+  std::vector<Part> parts() const override { return {labels}; }
 
   std::vector<int32_t> labels;
 };

@@ -27,6 +27,9 @@ class Batch {
   struct Part {
     const void* data;
     size_t bytes;
+
+    template <class T>
+    Part(const std::vector<T>& array) : data(array.data()), bytes(array.size() * sizeof(T)) {}
   };
   /// All arrays of a padded batch: the same ones in the same order for all batches of a task, of equal sizes for equal
   /// buckets.
