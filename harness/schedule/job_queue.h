@@ -1,17 +1,14 @@
 // The waiting jobs of all sweeps, in the order in which they are tried. Pure: times come from the caller.
-//
-// Jobs with the same needs wait in one line, so that a job is found in a time that depends on the number of different
-// needs and not on the number of jobs.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <tuple>
 #include <unordered_map>
+#include <utility>
 
 #include "harness/devices/needs.h"
 
@@ -44,7 +41,7 @@ class JobQueue {
   /// Removes a job. False if it is not waiting.
   bool erase(const std::string& id);
 
-  bool contains(const std::string& id) const { return jobs_.contains(id); }
+  bool contains(const std::string& id) const { return orders_.contains(id); }
   size_t size() const { return jobs_.size(); }
 
   /// Removes and returns the first job, in the order of JobOrder, that may be started at the time `now` and whose needs
@@ -56,26 +53,20 @@ class JobQueue {
   std::optional<Taken> take(double now, const std::function<bool(const Needs&)>& fits);
 
  private:
+  using Place = std::pair<JobOrder, std::string>;  // order, id
   struct Waiting {
     Needs needs;
-    JobOrder order;
     double not_before = 0;
-    bool delayed = false;  // it is in delayed_, not in a line
   };
-  using Place = std::pair<JobOrder, std::string>;  // order, id
-  struct Line {
-    std::set<Place> jobs;
-    std::optional<double> skipped_since;  // another job was started since then although this line's first was due
+  // The jobs with the same needs.
+  struct Kind {
+    size_t jobs = 0;
+    std::optional<double> skipped_since;  // another job was started since then although the first of these was due
   };
 
-  void let_in(double now);
-  void join_line(const Needs& needs, const Place& place);
-  void leave_line(const Needs& needs, const Place& place);
-
-  std::unordered_map<std::string, Waiting> jobs_;
-  std::map<Needs, Line> lines_;
-  std::map<Place, Needs> heads_;                      // the first job of each line
-  std::set<std::pair<double, std::string>> delayed_;  // by not_before
+  std::map<Place, Waiting> jobs_;
+  std::unordered_map<std::string, JobOrder> orders_;  // by id
+  std::map<Needs, Kind> kinds_;
 };
 
 }  // namespace tearless::harness
