@@ -1,5 +1,5 @@
-// Calibration (`tearless run GRID --calibrate`): one run of each shape that has not been timed yet is trained for a few
-// updates, in the workspace of --smoke. `tearless plan` then estimates how long the whole grid takes.
+// Calibration (`tearless run GRID --calibrate`): one run of each resource class that has not been timed yet is trained
+// for a few updates, in the workspace of --smoke. `tearless plan` then estimates how long the whole grid takes.
 #pragma once
 
 #include <set>

@@ -142,14 +142,16 @@ std::string estimate_text(const Estimate& estimate, int cores, int gpus) {
   }
   std::string text = fmt::format("about {}", fmt::join(parts, " and "));
   if (estimate.error > 0) text += fmt::format(", ± {:.0f} %", std::max(1.0, 100 * estimate.error));
-  if (estimate.ended > 0) text += fmt::format(", from {} of the same shapes", counted(estimate.ended, "ended run"));
+  if (estimate.ended > 0)
+    text += fmt::format(", from {} of the same resource classes", counted(estimate.ended, "ended run"));
   if (estimate.calibrated == estimate.known) {
     text += ", by calibration";
   } else if (estimate.calibrated > 0) {
     text += fmt::format("; {} by calibration", counted(estimate.calibrated, "run"));
   }
   if (estimate.unknown > 0)
-    text += fmt::format("; not included: {} of shapes that were never timed", counted(estimate.unknown, "run"));
+    text +=
+        fmt::format("; not included: {} of resource classes that were never timed", counted(estimate.unknown, "run"));
   return text;
 }
 

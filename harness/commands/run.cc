@@ -283,9 +283,10 @@ Action command_run(CLI::App& app, const Globals& globals) {
   options->submission.add_to(app);
   options->service.add_to(app);
   app.add_flag("--retry", options->retry, "try failed runs again");
-  app.add_flag("--calibrate", options->calibrate,
-               "as --smoke, but only one run of each shape that has not been timed: `tearless plan` then estimates how "
-               "long the grid takes");
+  app.add_flag(
+      "--calibrate", options->calibrate,
+      "as --smoke, but only one run of each resource class that has not been timed: `tearless plan` then estimates how "
+      "long the grid takes");
   return [options, &globals] {
     options->submission.smoke |= options->calibrate;
     return run(*options, globals);

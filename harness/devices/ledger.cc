@@ -48,7 +48,7 @@ Ledger::Ledger(Capacity capacity) : capacity_(std::move(capacity)) {
 }
 
 std::optional<Reservation> Ledger::reserve(const Needs& needs) {
-  Place found = place(needs);
+  Slot found = find_slot(needs);
   if (!found.why.empty()) return std::nullopt;
   return hold(needs, std::move(found));
 }
@@ -70,25 +70,25 @@ int64_t Ledger::runs_on_cpu() const {
                        [](const auto& held) { return held.second.reservation.device.empty(); });
 }
 
-std::string Ledger::why_not(const Needs& needs) const { return place(needs).why; }
+std::string Ledger::why_not(const Needs& needs) const { return find_slot(needs).why; }
 
 Reservation Ledger::reserve_anyway(const Needs& needs, const std::string& uuid, const std::vector<int>& cores) {
-  Place place;
-  place.device = uuid;
-  if (uuid.empty() && capacity_.jobs <= 0) place.cores = cores.empty() ? free_cores() : cores;
+  Slot slot;
+  slot.device = uuid;
+  if (uuid.empty() && capacity_.jobs <= 0) slot.cores = cores.empty() ? free_cores() : cores;
   if (uuid.empty() && capacity_.jobs <= 0 && cores.empty()) {
     // Where too few are free it counts on cores of others too, so that they stay taken when those end.
     for (const int core : capacity_.cores) {
-      if (std::find(place.cores.begin(), place.cores.end(), core) == place.cores.end()) place.cores.push_back(core);
+      if (std::find(slot.cores.begin(), slot.cores.end(), core) == slot.cores.end()) slot.cores.push_back(core);
     }
-    place.cores.resize(cores_for(needs));
+    slot.cores.resize(cores_for(needs));
   }
   for (const DeviceState& state : devices_) {
     if (state.device.uuid != uuid) continue;
-    place.whole_device = takes_whole(state, needs);
-    place.memory_bytes = place.whole_device ? std::max<int64_t>(unreserved(state), 0) : *needs.memory_bytes;
+    slot.whole_device = takes_whole(state, needs);
+    slot.memory_bytes = slot.whole_device ? std::max<int64_t>(unreserved(state), 0) : *needs.memory_bytes;
   }
-  return hold(needs, std::move(place));
+  return hold(needs, std::move(slot));
 }
 
 void Ledger::release(const Reservation& reservation) {
@@ -146,8 +146,8 @@ void Ledger::note_use(const std::string& uuid, const DeviceUse& use, const std::
   state->foreign = foreign_use(std::move(foreign), state->others_bytes);
 }
 
-Ledger::Place Ledger::place(const Needs& needs) const {
-  Place refused;
+Ledger::Slot Ledger::find_slot(const Needs& needs) const {
+  Slot refused;
   if (takes_machine(needs) && !held_.empty()) {
     refused.why = fmt::format("it must run alone, and {} on this machine",
                               held_.size() == 1 ? "1 run is" : fmt::format("{} runs are", held_.size()));
@@ -168,31 +168,31 @@ Ledger::Place Ledger::place(const Needs& needs) const {
                               memory_text(capacity_.memory_bytes));
     return refused;
   }
-  return needs.device == "cuda" ? place_on_device(needs) : place_on_cpu(needs);
+  return needs.device == "cuda" ? slot_on_device(needs) : slot_on_cpu(needs);
 }
 
-Ledger::Place Ledger::place_on_cpu(const Needs& needs) const {
-  Place place;
+Ledger::Slot Ledger::slot_on_cpu(const Needs& needs) const {
+  Slot slot;
   if (capacity_.jobs > 0) {
     const int64_t runs = runs_on_cpu();
-    if (runs >= capacity_.jobs) place.why = fmt::format("the CPU has {}", runs_text(runs));
-    return place;
+    if (runs >= capacity_.jobs) slot.why = fmt::format("the CPU has {}", runs_text(runs));
+    return slot;
   }
   const size_t wanted = cores_for(needs);
-  place.cores = free_cores();
+  slot.cores = free_cores();
   if (const size_t unreserved = unreserved_cores(); unreserved < wanted) {
-    place.why = fmt::format("it needs {}, but {} of {} are unreserved", counted(static_cast<int64_t>(wanted), "core"),
-                            unreserved, capacity_.cores.size());
+    slot.why = fmt::format("it needs {}, but {} of {} are unreserved", counted(static_cast<int64_t>(wanted), "core"),
+                           unreserved, capacity_.cores.size());
   }
-  place.cores.resize(std::min(place.cores.size(), wanted));
-  return place;
+  slot.cores.resize(std::min(slot.cores.size(), wanted));
+  return slot;
 }
 
-Ledger::Place Ledger::place_on_device(const Needs& needs) const {
-  Place place;
+Ledger::Slot Ledger::slot_on_device(const Needs& needs) const {
+  Slot slot;
   if (devices_.empty()) {
-    place.why = "it needs a GPU, and this machine has none";
-    return place;
+    slot.why = "it needs a GPU, and this machine has none";
+    return slot;
   }
   const DeviceState* best = nullptr;
   std::vector<std::string> reasons;
@@ -209,13 +209,13 @@ Ledger::Place Ledger::place_on_device(const Needs& needs) const {
   if (!best) {
     const bool whole = needs.alone || !needs.memory_bytes;
     const std::string size = whole ? "a whole GPU" : memory_text_up(*needs.memory_bytes);
-    place.why = fmt::format("it needs {}, but {}", size, fmt::join(reasons, ", "));
-    return place;
+    slot.why = fmt::format("it needs {}, but {}", size, fmt::join(reasons, ", "));
+    return slot;
   }
-  place.device = best->device.uuid;
-  place.whole_device = takes_whole(*best, needs);
-  place.memory_bytes = place.whole_device ? unreserved(*best) : *needs.memory_bytes;
-  return place;
+  slot.device = best->device.uuid;
+  slot.whole_device = takes_whole(*best, needs);
+  slot.memory_bytes = slot.whole_device ? unreserved(*best) : *needs.memory_bytes;
+  return slot;
 }
 
 std::string Ledger::why_closed(const DeviceState& state) {
@@ -276,13 +276,13 @@ std::vector<int> Ledger::free_cores() const {
   return free;
 }
 
-Reservation Ledger::hold(const Needs& needs, Place place) {
-  if (place.device.empty()) place.memory_bytes = std::min(memory_of(needs), capacity_.memory_bytes);
+Reservation Ledger::hold(const Needs& needs, Slot slot) {
+  if (slot.device.empty()) slot.memory_bytes = std::min(memory_of(needs), capacity_.memory_bytes);
   const Reservation reservation{.id = next_id_++,
-                                .cores = std::move(place.cores),
-                                .device = std::move(place.device),
-                                .memory_bytes = place.memory_bytes};
-  held_[reservation.id] = {.reservation = reservation, .needs = needs, .whole_device = place.whole_device};
+                                .cores = std::move(slot.cores),
+                                .device = std::move(slot.device),
+                                .memory_bytes = slot.memory_bytes};
+  held_[reservation.id] = {.reservation = reservation, .needs = needs, .whole_device = slot.whole_device};
   return reservation;
 }
 

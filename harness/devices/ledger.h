@@ -110,17 +110,17 @@ class Ledger {
     int most = 0;                   // the smallest runs_per_device
     bool has_whole_device = false;  // one run has taken it whole
   };
-  struct Place {
+  struct Slot {
     std::vector<int> cores;
     std::string device;
     int64_t memory_bytes = 0;
     bool whole_device = false;
-    std::string why;  // there is no place; the other fields are then unset
+    std::string why;  // there is no slot; the other fields are then unset
   };
 
-  Place place(const Needs& needs) const;
-  Place place_on_cpu(const Needs& needs) const;
-  Place place_on_device(const Needs& needs) const;
+  Slot find_slot(const Needs& needs) const;
+  Slot slot_on_cpu(const Needs& needs) const;
+  Slot slot_on_device(const Needs& needs) const;
   static std::string why_closed(const DeviceState& state);
   std::string why_not_on(const DeviceState& state, const Needs& needs) const;
   OnDevice on_device(const std::string& uuid) const;
@@ -130,7 +130,7 @@ class Ledger {
   bool takes_whole(const DeviceState& state, const Needs& needs) const;
   size_t cores_for(const Needs& needs) const;
   std::vector<int> free_cores() const;
-  Reservation hold(const Needs& needs, Place place);
+  Reservation hold(const Needs& needs, Slot slot);
 
   Capacity capacity_;
   std::vector<DeviceState> devices_;

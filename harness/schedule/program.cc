@@ -48,7 +48,7 @@ class Descriptor {
   int fd_;
 };
 
-struct Talk {
+struct Exchange {
   std::string verb;                                  // "check" or "probe"
   std::string name;                                  // of the process, for error messages
   std::function<std::optional<std::string>()> next;  // returns the next line to send, nullopt at the end
@@ -56,10 +56,10 @@ struct Talk {
   std::function<void()> on_end = [] {};              // called when the process has ended without an error
 };
 
-/// A process of the program that a Talk is held with. The destructor kills it if it is still running.
+/// A process of the program that a Exchange is held with. The destructor kills it if it is still running.
 class Process {
  public:
-  Process(const fs::path& program, Talk talk) : talk_(std::move(talk)) {
+  Process(const fs::path& program, Exchange exchange) : exchange_(std::move(exchange)) {
     std::array<int, 2> in{}, out{};
     // A socket, not a pipe: with MSG_NOSIGNAL, sending to a program that has died is an error and raises no SIGPIPE.
     if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, in.data()) != 0) fail_to_connect(program);
@@ -68,7 +68,7 @@ class Process {
     if (::pipe2(out.data(), O_CLOEXEC) != 0) fail_to_connect(program);
     from_ = Descriptor(out[0]);
     const Descriptor child_out(out[1]);
-    pid_ = spawn({.arguments = {program.string(), talk_.verb, "--json"},
+    pid_ = spawn({.arguments = {program.string(), exchange_.verb, "--json"},
                   .environment = {},
                   .standard_input = child_in.get(),
                   .standard_output = child_out.get()});
@@ -86,7 +86,7 @@ class Process {
   /// What to poll for; a negative descriptor is ignored.
   std::array<pollfd, 2> events() {
     while (to_.is_open() && to_send_.size() < 65536) {
-      const std::optional<std::string> line = talk_.next();
+      const std::optional<std::string> line = exchange_.next();
       if (!line) break;
       to_send_ += *line + "\n";
     }
@@ -123,7 +123,7 @@ class Process {
     received_.append(buffer.data(), static_cast<size_t>(got));
     size_t begin = 0;
     for (size_t end; (end = received_.find('\n', begin)) != std::string::npos; begin = end + 1) {
-      talk_.on_line(std::string_view(received_).substr(begin, end - begin));
+      exchange_.on_line(std::string_view(received_).substr(begin, end - begin));
     }
     received_.erase(0, begin);
   }
@@ -140,24 +140,24 @@ class Process {
 
   void end() {
     const int status = wait();
-    if (WIFSIGNALED(status)) fail("{} was killed by signal {}", talk_.name, WTERMSIG(status));
+    if (WIFSIGNALED(status)) fail("{} was killed by signal {}", exchange_.name, WTERMSIG(status));
     if (WEXITSTATUS(status) != 0) {
-      fail("{} failed with exit code {}; see its message above", talk_.name, WEXITSTATUS(status));
+      fail("{} failed with exit code {}; see its message above", exchange_.name, WEXITSTATUS(status));
     }
-    talk_.on_end();
+    exchange_.on_end();
   }
 
-  Talk talk_;
+  Exchange exchange_;
   Descriptor to_, from_;
   pid_t pid_ = -1;
   std::string to_send_, received_;
 };
 
-/// Runs one process of the program for each talk, to their ends, sending and receiving concurrently. If answers were
-/// read only after the last question, a process would block on a full pipe.
-void hold(const fs::path& program, std::vector<Talk> talks) {
+/// Runs one process of the program for each exchange, to their ends, sending and receiving concurrently. If answers
+/// were read only after the last question, a process would block on a full pipe.
+void run_exchanges(const fs::path& program, std::vector<Exchange> exchanges) {
   std::vector<std::unique_ptr<Process>> processes;
-  for (Talk& talk : talks) processes.push_back(std::make_unique<Process>(program, std::move(talk)));
+  for (Exchange& exchange : exchanges) processes.push_back(std::make_unique<Process>(program, std::move(exchange)));
   std::vector<pollfd> events;
   while (true) {
     events.clear();
@@ -222,45 +222,45 @@ std::vector<CheckAnswer> Program::check(size_t count, const std::function<RunSpe
                                         size_t processes) const {
   if (processes == 0) processes = processes_for(count, cores_of_process().size());
   std::vector<CheckAnswer> answers(count);
-  std::vector<Talk> talks;
+  std::vector<Exchange> exchanges;
   for (size_t i = 0; i < processes; ++i) {
     const size_t begin = i * count / processes, end = (i + 1) * count / processes;
     std::string name = fmt::format("`{} check`", path_.string());
     if (processes > 1) name += fmt::format(" (process {} of {})", i + 1, processes);
     const auto answered = std::make_shared<size_t>(0);
-    talks.push_back({.verb = "check",
-                     .name = name,
-                     .next = [&spec, asked = begin, end]() mutable -> std::optional<std::string> {
-                       if (asked == end) return std::nullopt;
-                       return line_of(spec(asked++));
-                     },
-                     .on_line =
-                         [&answers, name, begin, end, answered](std::string_view line) {
-                           const size_t number = begin + (*answered)++;
-                           if (number >= end) return;
-                           try {
-                             answers[number] = answer_from(line, number > begin ? &answers[number - 1].run : nullptr);
-                           } catch (const std::exception& error) {
-                             fail("{}: answer {} is not as docs/run_directory.md describes: {}", name, *answered,
-                                  error.what());
-                           }
-                         },
-                     .on_end =
-                         [name, questions = end - begin, answered] {
-                           if (*answered == questions) return;
-                           fail("{} answered {} of {} questions", name, *answered, questions);
-                         }});
+    exchanges.push_back(
+        {.verb = "check",
+         .name = name,
+         .next = [&spec, asked = begin, end]() mutable -> std::optional<std::string> {
+           if (asked == end) return std::nullopt;
+           return line_of(spec(asked++));
+         },
+         .on_line =
+             [&answers, name, begin, end, answered](std::string_view line) {
+               const size_t number = begin + (*answered)++;
+               if (number >= end) return;
+               try {
+                 answers[number] = answer_from(line, number > begin ? &answers[number - 1].run : nullptr);
+               } catch (const std::exception& error) {
+                 fail("{}: answer {} is not as docs/run_directory.md describes: {}", name, *answered, error.what());
+               }
+             },
+         .on_end =
+             [name, questions = end - begin, answered] {
+               if (*answered == questions) return;
+               fail("{} answered {} of {} questions", name, *answered, questions);
+             }});
   }
-  hold(path_, std::move(talks));
+  run_exchanges(path_, std::move(exchanges));
   return answers;
 }
 
 Probe Program::probe() const {
   std::string text;
-  hold(path_, {{.verb = "probe",
-                .name = fmt::format("`{} probe`", path_.string()),
-                .next = []() -> std::optional<std::string> { return std::nullopt; },
-                .on_line = [&](std::string_view line) { text += line; }}});
+  run_exchanges(path_, {{.verb = "probe",
+                         .name = fmt::format("`{} probe`", path_.string()),
+                         .next = []() -> std::optional<std::string> { return std::nullopt; },
+                         .on_line = [&](std::string_view line) { text += line; }}});
   try {
     const json answer = json::parse(text);
     Probe probe{.program = answer.at("program"),

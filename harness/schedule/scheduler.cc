@@ -51,28 +51,28 @@ void Scheduler::begin() {
 
 void Scheduler::adopt_or_conclude(const std::string& id) {
   const RunDirectory run = workspace_.run(id);
-  if (launcher_.adopt(id, run.root())) return take_up(id);
+  if (launcher_.adopt(id, run.root())) return track_adopted(id);
   const int64_t newest = run.newest_begun_attempt();
   Running ended;
-  ended.then = put_aside_for(store_.run(id)->reason);
+  ended.requested = requested_end_of(store_.run(id)->reason);
   if (newest > 0 && !end_is_recorded(id, newest)) {
-    return conclude(id, newest, verdict_of(run, newest), ended.then ? &ended : nullptr);
+    return conclude(id, newest, verdict_of(run, newest), ended.requested ? &ended : nullptr);
   }
   store_.move(id, RunState::kRunning, RunState::kQueued, FailureClass::kLost, "it was never started");
-  if (ended.then) put_aside(id, ended.then->state, ended.then->reason);
+  if (ended.requested) put_aside(id, ended.requested->state, ended.requested->reason);
 }
 
 // What a user asked for while the run was running; it is the run's reason in the store until its attempt has ended, so
 // that a request outlives the process that was to carry it out.
-std::optional<Scheduler::PutAside> Scheduler::put_aside_for(const std::string& reason) {
-  if (reason == kHeldOnRequest) return PutAside{RunState::kHeld, reason};
-  if (reason == kCancelledOnRequest || reason == kSweepCancelled) return PutAside{RunState::kCancelled, reason};
+std::optional<Scheduler::RequestedEnd> Scheduler::requested_end_of(const std::string& reason) {
+  if (reason == kHeldOnRequest) return RequestedEnd{RunState::kHeld, reason};
+  if (reason == kCancelledOnRequest || reason == kSweepCancelled) return RequestedEnd{RunState::kCancelled, reason};
   return std::nullopt;
 }
 
-void Scheduler::set_then(const std::string& id, Running& running, std::optional<PutAside> then) {
-  running.then = std::move(then);
-  store_.set_reason(id, running.then ? running.then->reason : "");
+void Scheduler::set_requested(const std::string& id, Running& running, std::optional<RequestedEnd> requested) {
+  running.requested = std::move(requested);
+  store_.set_reason(id, running.requested ? running.requested->reason : "");
 }
 
 bool Scheduler::end_is_recorded(const std::string& id, int64_t attempt) const {
@@ -81,7 +81,7 @@ bool Scheduler::end_is_recorded(const std::string& id, int64_t attempt) const {
 }
 
 // Adds an attempt that the launcher has adopted to the running ones, and reserves what it uses.
-void Scheduler::take_up(const std::string& id) {
+void Scheduler::track_adopted(const std::string& id) {
   const RunDirectory run = workspace_.run(id);
   const int64_t newest = run.newest_begun_attempt();
   const std::optional<RunRecord> record = store_.run(id);
@@ -100,8 +100,8 @@ void Scheduler::take_up(const std::string& id) {
   running.progress.label = label_of(id);
   running.progress.updates = record->updates;
   notify("adopted", id, newest > 0 ? fmt::format("attempt {} continues", newest) : "its first attempt is starting");
-  running.then = put_aside_for(record->reason);
-  if (running.then) ask_to_stop(id, running, StopReason::kRequest);
+  running.requested = requested_end_of(record->reason);
+  if (running.requested) ask_to_stop(id, running, StopReason::kRequest);
 }
 
 // True if the job is to be run: its run is then queued or running in the store. REQUIRES: it is in jobs_.
@@ -141,11 +141,11 @@ bool Scheduler::reconcile(const RunRecord& job, Add how) {
       break;
   }
   if (const auto running = running_.find(job.id); running != running_.end()) {
-    const std::optional<PutAside>& then = running->second.then;
-    if (submitted && then && then->state == RunState::kCancelled) {  // it is wanted again before it has ended
-      set_then(job.id, running->second, std::nullopt);
+    const std::optional<RequestedEnd>& requested = running->second.requested;
+    if (submitted && requested && requested->state == RunState::kCancelled) {  // it is wanted again before it has ended
+      set_requested(job.id, running->second, std::nullopt);
       for (ActiveSweep* sweep : std::vector(jobs_.at(job.id).sweeps)) {
-        if (sweep->cancelled) leave(*sweep, job.id);
+        if (sweep->cancelled) detach_job(*sweep, job.id);
       }
     }
     return true;
@@ -157,13 +157,13 @@ bool Scheduler::reconcile(const RunRecord& job, Add how) {
   }
   if (has_folder && launcher_.adopt(job.id, run.root())) {  // started by hand, or by a harness whose database is lost
     store_.move(job.id, RunState::kQueued, RunState::kRunning, job.failure);
-    take_up(job.id);
+    track_adopted(job.id);
     return true;
   }
   return !hold_without_device(job.id);
 }
 
-// Holds a queued job if this machine lacks its device. It is no job any more, then.
+// Holds a queued job if this machine lacks its device. It is then no job any more.
 bool Scheduler::hold_without_device(const std::string& id) {
   if (resources_.can_ever({.device = jobs_.at(id).needs.device})) return false;
   put_aside(id, RunState::kHeld, "it needs a CUDA device, and this machine has none");
@@ -218,8 +218,8 @@ void Scheduler::add_jobs(const std::string& id, Add how) {
   std::vector<RunState> states;  // all
   if (how == Add::kRestart) states = {RunState::kQueued, RunState::kRunning, RunState::kWaitingData};
   for (const RunRecord& run : store_.runs_of(id, states)) {
-    want(sweep, run);
-    if (!reconcile(run, how)) forget(run.id);
+    attach_job(sweep, run);
+    if (!reconcile(run, how)) drop_job(run.id);
   }
   for (const std::string& job : sweep.jobs) enqueue(job);  // those that were known before, too: the state may be new
 }
@@ -230,7 +230,7 @@ void Scheduler::count_again() {
 }
 
 // Makes the run a job of the sweep.
-void Scheduler::want(ActiveSweep& sweep, const RunRecord& record) {
+void Scheduler::attach_job(ActiveSweep& sweep, const RunRecord& record) {
   const auto [entry, is_new] = jobs_.try_emplace(record.id);
   Job& job = entry->second;
   if (is_new) {
@@ -260,28 +260,28 @@ void Scheduler::want(ActiveSweep& sweep, const RunRecord& record) {
 }
 
 // Removes the job from this sweep, and drops it when no sweep that was added has it. Its run stays queued in the store.
-void Scheduler::leave(ActiveSweep& sweep, const std::string& id) {
+void Scheduler::detach_job(ActiveSweep& sweep, const std::string& id) {
   Job& job = jobs_.at(id);
   std::erase(job.sweeps, &sweep);
-  take_from(sweep, id, job);
+  subtract_job(sweep, id, job);
   const bool is_active = first_active(job) != nullptr;
-  job.sweeps.empty() ? forget(id) : enqueue(id);
+  job.sweeps.empty() ? drop_job(id) : enqueue(id);
   const auto running = running_.find(id);
   if (!is_active && running != running_.end()) ask_to_stop(id, running->second, StopReason::kRequest);
 }
 
 // The run has ended or waits for a user: it is no job any more.
-void Scheduler::forget(const std::string& id) {
+void Scheduler::drop_job(const std::string& id) {
   const auto job = jobs_.find(id);
   if (job == jobs_.end()) return;
-  for (ActiveSweep* sweep : job->second.sweeps) take_from(*sweep, id, job->second);
+  for (ActiveSweep* sweep : job->second.sweeps) subtract_job(*sweep, id, job->second);
   queue_.erase(id);
   jobs_.erase(job);
   quick_ends_.erase(id);
   outside_ends_.erase(id);
 }
 
-void Scheduler::take_from(ActiveSweep& sweep, const std::string& id, const Job& job) {
+void Scheduler::subtract_job(ActiveSweep& sweep, const std::string& id, const Job& job) {
   sweep.jobs.erase(id);
   sweep.updates -= job.run.updates;
 }
@@ -352,7 +352,7 @@ void Scheduler::cancel(const std::string& id) {
     cancel_unwanted(id);
   });
   for (const std::string& job : std::set<std::string>(sweep.jobs)) {
-    if (store_.is_wanted(job)) leave(sweep, job);  // the others are jobs until their attempts have ended
+    if (store_.is_wanted(job)) detach_job(sweep, job);  // the others are jobs until their attempts have ended
   }
   fill();
 }
@@ -362,7 +362,7 @@ void Scheduler::cancel_unwanted(const std::string& sweep) {
   for (const RunRecord& run : store_.runs_of(sweep, {RunState::kQueued, RunState::kRunning, RunState::kWaitingData})) {
     const auto running = running_.find(run.id);
     const bool is_held =
-        running != running_.end() && running->second.then && running->second.then->state == RunState::kHeld;
+        running != running_.end() && running->second.requested && running->second.requested->state == RunState::kHeld;
     if (run.settings.empty() || is_held || store_.is_wanted(run.id)) continue;
     const bool waits = run.state == RunState::kWaitingData;
     put_aside(run.id, RunState::kCancelled, kSweepCancelled, waits ? RunState::kWaitingData : RunState::kQueued);
@@ -372,21 +372,21 @@ void Scheduler::cancel_unwanted(const std::string& sweep) {
 void Scheduler::drop(const std::string& id) {
   const auto sweep = sweeps_.find(id);
   if (sweep == sweeps_.end()) return;
-  for (const std::string& job : std::set<std::string>(sweep->second->jobs)) leave(*sweep->second, job);
+  for (const std::string& job : std::set<std::string>(sweep->second->jobs)) detach_job(*sweep->second, job);
   sweeps_.erase(sweep);
 }
 
 // Ends the work on a job: at once if it waits, with a checkpoint if it runs. `from`: its state if it does not run.
 void Scheduler::put_aside(const std::string& id, RunState state, const std::string& reason, RunState from) {
   if (const auto running = running_.find(id); running != running_.end()) {
-    set_then(id, running->second, PutAside{state, reason});
+    set_requested(id, running->second, RequestedEnd{state, reason});
     ask_to_stop(id, running->second, StopReason::kRequest);
     return;
   }
   store_.move(id, from, state, FailureClass::kNone, reason);
   if (from == RunState::kWaitingData) count_again();
   notify(std::string(name_of(state)), id, reason);
-  forget(id);
+  drop_job(id);
 }
 
 bool Scheduler::cancel_run(const std::string& id) {
@@ -410,12 +410,12 @@ bool Scheduler::put_aside_on_request(const std::string& id, RunState state, cons
 
 bool Scheduler::release(const std::string& id) {
   const bool is_wanted = store_.is_wanted(id);
-  const PutAside cancelled{RunState::kCancelled, kSweepCancelled};
+  const RequestedEnd cancelled{RunState::kCancelled, kSweepCancelled};
   if (const auto running = running_.find(id); running != running_.end()) {
-    const std::optional<PutAside>& then = running->second.then;
-    if (!then || then->state != RunState::kHeld) return false;
+    const std::optional<RequestedEnd>& requested = running->second.requested;
+    if (!requested || requested->state != RunState::kHeld) return false;
     // Without more to follow it is queued again when it has stopped.
-    set_then(id, running->second, is_wanted ? std::nullopt : std::optional(cancelled));
+    set_requested(id, running->second, is_wanted ? std::nullopt : std::optional(cancelled));
     return true;
   }
   const std::optional<RunRecord> record = store_.run(id);
@@ -444,15 +444,15 @@ bool Scheduler::retry(const std::string& id) {
 // Queues a run on request.
 void Scheduler::requeue(const std::string& id, const std::string& reason) {
   store_.requeue(id, reason);
-  want_again(id);
+  attach_again(id);
 }
 
 // Makes a run that is queued again a job of every sweep that has it and was added.
-void Scheduler::want_again(const std::string& id) {
+void Scheduler::attach_again(const std::string& id) {
   for (const std::string& name : store_.sweeps_of(id)) {
     const auto sweep = sweeps_.find(name);
     if (sweep == sweeps_.end() || sweep->second->cancelled) continue;
-    want(*sweep->second, store_.run_of(name, id));
+    attach_job(*sweep->second, store_.run_of(name, id));
   }
 }
 

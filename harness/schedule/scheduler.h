@@ -165,7 +165,7 @@ class Scheduler {
     double stall_seconds = 0;
     int64_t priority = 0, submission = 0;
     bool paused = false;
-    bool cancelled = false;                                // it is paused, then, and has no jobs
+    bool cancelled = false;                                // it is then paused and has no jobs
     int64_t memory_bytes = 0;                              // SweepPolicy
     std::map<std::string, int> tries;                      // SweepPolicy
     std::string reason;                                    // why it is paused
@@ -182,7 +182,7 @@ class Scheduler {
     std::vector<ActiveSweep*> sweeps;
     double not_before = 0;  // earliest time of its next attempt
   };
-  struct PutAside {
+  struct RequestedEnd {
     RunState state;  // held or cancelled
     std::string reason;
   };
@@ -190,11 +190,12 @@ class Scheduler {
     Reservation reservation;
     Needs needs;
     std::optional<StopReason> stop;  // set once it was asked to stop
-    std::optional<PutAside> then;    // what follows the stop, unless the attempt brings a result; see set_then()
-    double stop_asked_at = 0;        // time of the last request
-    bool start_recorded = false;     // its start is in the store
-    int64_t attempts_before = 0;     // the launched attempt has a higher number than this
-    double since = 0;                // time of the launch
+    std::optional<RequestedEnd>
+        requested;                // what follows the stop, unless the attempt brings a result; see set_requested()
+    double stop_asked_at = 0;     // time of the last request
+    bool start_recorded = false;  // its start is in the store
+    int64_t attempts_before = 0;  // the launched attempt has a higher number than this
+    double since = 0;             // time of the launch
     SignsOfLife signs;
     FileStamps data_before;         // of its input files, at the launch
     int64_t checkpoint_before = 0;  // newest checkpoint at the launch
@@ -203,25 +204,25 @@ class Scheduler {
     Progress progress;
   };
 
-  static std::optional<PutAside> put_aside_for(const std::string& reason);
-  void set_then(const std::string& id, Running& running, std::optional<PutAside> then);
+  static std::optional<RequestedEnd> requested_end_of(const std::string& reason);
+  void set_requested(const std::string& id, Running& running, std::optional<RequestedEnd> requested);
 
   // Before the first attempt of this process.
   void adopt_or_conclude(const std::string& id);
-  void take_up(const std::string& id);
+  void track_adopted(const std::string& id);
   bool reconcile(const RunRecord& run, Add how);
   void record_done(const std::string& id, const Verdict& done);
   bool end_is_recorded(const std::string& id, int64_t attempt) const;  // the newest attempt's end is in the store
 
   // Sweeps and their jobs.
   void add_jobs(const std::string& sweep, Add how);
-  void want(ActiveSweep& sweep, const RunRecord& record);
-  void leave(ActiveSweep& sweep, const std::string& id);
-  static void take_from(ActiveSweep& sweep, const std::string& id, const Job& job);
-  void forget(const std::string& id);
+  void attach_job(ActiveSweep& sweep, const RunRecord& record);
+  void detach_job(ActiveSweep& sweep, const std::string& id);
+  static void subtract_job(ActiveSweep& sweep, const std::string& id, const Job& job);
+  void drop_job(const std::string& id);
   void enqueue(const std::string& id);
   void requeue(const std::string& id, const std::string& reason);
-  void want_again(const std::string& id);
+  void attach_again(const std::string& id);
   void count_again();
   void start_if_wanted(const std::string& id);
   bool hold_without_device(const std::string& id);

@@ -67,7 +67,7 @@ bool Scheduler::launch(const std::string& id, const Needs& needs, const Reservat
           fmt::format("{} was changed by hand; restore it, or delete the run's folder", run.settings().string());
       store_.move(id, RunState::kQueued, RunState::kFailed, FailureClass::kSettings, reason);
       notify("failed", id, reason);
-      forget(id);
+      drop_job(id);
       return false;
     }
     make_folders(run.root());
@@ -157,7 +157,7 @@ void Scheduler::release(const Running& running, Resources::End end) {
 void Scheduler::not_started(const std::string& id, const Running& running, LaunchEnd end) {
   const RunDirectory run = workspace_.run(id);
   store_.move(id, RunState::kRunning, RunState::kQueued, FailureClass::kLost, "it could not be started");
-  if (running.then) return put_aside(id, running.then->state, running.then->reason);
+  if (running.requested) return put_aside(id, running.requested->state, running.requested->reason);
   if (end == LaunchEnd::kUnknown) {  // killed before it wrote start.json
     const Verdict lost{.failure = FailureClass::kLost, .reason = "it was never started", .step = {}};
     queue_again(id, lost, running.needs.alone, &running);
@@ -177,7 +177,7 @@ void Scheduler::not_started(const std::string& id, const Running& running, Launc
 void Scheduler::conclude(const std::string& id, int64_t attempt, Verdict verdict, const Running* running) {
   const RetryPolicy policy = policy_of(verdict.failure);
   const int tries = tries_of(id, verdict.failure);
-  const bool asked_for = running && running->then && verdict.state == RunState::kFailed;
+  const bool asked_for = running && running->requested && verdict.state == RunState::kFailed;
   const bool waits = verdict.failure == FailureClass::kData && !asked_for;
   bool again = false;
   store_.in_transaction([&] {
@@ -188,7 +188,7 @@ void Scheduler::conclude(const std::string& id, int64_t attempt, Verdict verdict
                 verdict.step);
   });
   note_speed(id, running);
-  if (asked_for) return put_aside(id, running->then->state, running->then->reason);
+  if (asked_for) return put_aside(id, running->requested->state, running->requested->reason);
   if (waits) return wait_for_data(id, running, verdict.reason);
   if (!again) {
     notify(
@@ -202,7 +202,7 @@ void Scheduler::conclude(const std::string& id, int64_t attempt, Verdict verdict
     pause_sweeps_of(jobs_.at(id), fmt::format("{} ({})", verdict.reason, id));
   }
   note_outside_end(id, verdict, running);
-  if (!again) forget(id);
+  if (!again) drop_job(id);
 }
 
 // The run is queued again after its program has ended with kExitData. `said`: the last words of the program, for files
@@ -216,7 +216,7 @@ void Scheduler::wait_for_data(const std::string& id, const Running* running, con
     for (const std::string& run : runs) {
       store_.move(run, RunState::kQueued, RunState::kWaitingData, FailureClass::kNone, reason);
       notify("waits for its data", run, reason);
-      forget(run);
+      drop_job(run);
     }
   });
   count_again();
@@ -243,7 +243,7 @@ void Scheduler::look_for_data() {
 void Scheduler::try_data_again(const std::string& id) {
   store_.move(id, RunState::kWaitingData, RunState::kQueued);
   count_again();
-  want_again(id);
+  attach_again(id);
 }
 
 // As policy.h says, or as the most patient of its sweeps does.

@@ -18,8 +18,8 @@ class SignsOfLife {
   /// Seconds since the last sign, or since the start.
   double quiet(double now) const { return now - last_; }
 
-  /// The silence, in seconds, from which on an attempt that trains is taken to hang: many times the longest gap so far.
-  /// Infinity until a few reports have shown a rhythm.
+  /// Seconds without output after which a training attempt counts as hung: many times the longest gap so far. Infinity
+  /// until a few reports have shown a rhythm.
   double longest_in_training() const;
 
  private:

@@ -55,7 +55,7 @@ class WithoutChecks {
 };
 
 /// Runs SQLite's quick_check; UserError if it finds damage. Skipped for files of more than 64 MiB, so that it takes at
-/// most about 0.1 s. CHECKs are left out: a state that is none is refused where it is read.
+/// most about 0.1 s. CHECK constraints are skipped: readers reject invalid states.
 void refuse_damaged(SQLite::Database& database);
 
 /// Leaves WAL mode, so that the closed database is one file without side files. Does nothing if a reader prevents it.

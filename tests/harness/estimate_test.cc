@@ -23,7 +23,7 @@ TEST(Estimate, IsThePaceOfRunsOfTheSameShape) {
   EXPECT_DOUBLE_EQ(estimate.cpu_seconds, 0.5 * 3000 + 5 * 10);
   EXPECT_EQ(estimate.known, 3);
   EXPECT_EQ(estimate.error, 0) << "one run of a shape says nothing about the spread";
-  EXPECT_EQ(estimate_text(estimate, 2, 0), "about 12:55 on 2 cores, from 2 ended runs of the same shapes");
+  EXPECT_EQ(estimate_text(estimate, 2, 0), "about 12:55 on 2 cores, from 2 ended runs of the same resource classes");
 }
 
 TEST(Estimate, IsWiderTheMoreTheRunsDifferAndTheFewerThereAre) {
@@ -38,7 +38,7 @@ TEST(Estimate, IsWiderTheMoreTheRunsDifferAndTheFewerThereAre) {
   EXPECT_NEAR(four.error, 2 * std::sqrt(0.02 * (4 * 1e4 + 160'000.0 / 2)) / 400, 1e-12);
   EXPECT_LT(of({90, 110, 90, 110, 90, 110}, 4).error, four.error);
   EXPECT_GT(of({50, 150}, 4).error, four.error);
-  EXPECT_EQ(estimate_text(four, 4, 0), "about 1:40 on 4 cores, ± 24 %, from 2 ended runs of the same shapes");
+  EXPECT_EQ(estimate_text(four, 4, 0), "about 1:40 on 4 cores, ± 24 %, from 2 ended runs of the same resource classes");
 }
 
 TEST(Estimate, SaysWhichRunsItLeavesOut) {
@@ -48,7 +48,8 @@ TEST(Estimate, SaysWhichRunsItLeavesOut) {
   EXPECT_EQ(estimate.unknown, 2);
   EXPECT_DOUBLE_EQ(estimate.cpu_seconds, 500);
   EXPECT_EQ(estimate_text(estimate, 1, 0),
-            "about 8:20 on 1 core, from 1 ended run of the same shapes; not included: 2 runs of shapes that were never "
+            "about 8:20 on 1 core, from 1 ended run of the same resource classes; not included: 2 runs of resource "
+            "classes that were never "
             "timed");
   EXPECT_EQ(estimate_text(estimate_of({run("b", 1000)}, ended), 1, 0), "");
 }
@@ -86,8 +87,9 @@ TEST(Estimate, PrefersRunsThatHaveEndedToCalibrations) {
   EXPECT_DOUBLE_EQ(both.cpu_seconds, 100 + (3 + 100 * 0.2));
   EXPECT_EQ(both.error, 0) << "one calibration says nothing about the spread";
   EXPECT_EQ(estimate_text(both, 1, 0),
-            "about 2:03 on 1 core, from 2 ended runs of the same shapes; 1 run by calibration; not included: 1 run of "
-            "shapes that were never timed");
+            "about 2:03 on 1 core, from 2 ended runs of the same resource classes; 1 run by calibration; not included: "
+            "1 run of "
+            "resource classes that were never timed");
 }
 
 TEST(Estimate, DoesNotTakeACalibrationWithoutShapeForARunWithoutShape) {
@@ -106,9 +108,9 @@ TEST(Estimate, CountsCoresAndGpusApart) {
   EXPECT_DOUBLE_EQ(estimate.cpu_seconds, 200);
   EXPECT_DOUBLE_EQ(estimate.gpu_seconds, 7200);
   EXPECT_EQ(estimate_text(estimate, 2, 2),
-            "about 1:40 on 2 cores and 1:00:00 on 2 GPUs, from 2 ended runs of the same shapes");
+            "about 1:40 on 2 cores and 1:00:00 on 2 GPUs, from 2 ended runs of the same resource classes");
   EXPECT_EQ(estimate_text(estimate, 2, 0),
-            "about 1:40 on 2 cores and 2 GPU hours, from 2 ended runs of the same shapes");
+            "about 1:40 on 2 cores and 2 GPU hours, from 2 ended runs of the same resource classes");
 }
 
 TEST(Estimate, OfTheDiskIsTheLargestOfAFewRunsOfTheShape) {

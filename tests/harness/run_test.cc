@@ -374,7 +374,7 @@ seeds = 3
       HasSubstr("Nothing to calibrate: runs like these have been timed, or wait for their data. Next: tearless plan "
                 "grid.toml\n"));
 
-  // Runs that have ended count instead, as soon as there are some; a new shape is calibrated alone.
+  // Runs that have ended count instead, as soon as there are some; a new resource class is calibrated alone.
   ok({"run", "grid.toml", "--only", "fake.shape=small", "--only", "seed=1"});
   EXPECT_EQ(estimate().at("calibrated_runs"), 6);
   EXPECT_EQ(estimate().at("ended_runs"), 2);
