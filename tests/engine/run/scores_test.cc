@@ -183,7 +183,7 @@ class Scored : public testing::Test {
         ++tokens;
       }
     }
-    EXPECT_EQ(tokens, set.target_lines().offsets.back() + set.size()) << "every word, and an EOS a line";
+    EXPECT_EQ(tokens, set.target.offsets.back() + set.size()) << "every word, and an EOS a line";
     const auto count = static_cast<double>(tokens);
     return {std::exp(loss / count), std::exp(nll / count)};
   }
