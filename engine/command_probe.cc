@@ -21,7 +21,7 @@ Action command_probe(CLI::App& app) {
   const auto as_json = std::make_shared<bool>(false);
   app.add_flag("--json", *as_json, "machine-readable");
   return [as_json] {
-    std::vector<CudaDevice> devices;
+    std::vector<TearlessCudaDevice> devices;
     std::string no_cuda;
     try {
       devices = cuda_devices();
@@ -30,7 +30,7 @@ Action command_probe(CLI::App& app) {
     }
     if (*as_json) {
       nlohmann::json list = nlohmann::json::array();
-      for (const CudaDevice& d : devices) {
+      for (const TearlessCudaDevice& d : devices) {
         list.push_back({{"kind", "cuda"}, {"uuid", d.uuid}, {"name", d.name}, {"memory_bytes", d.memory_bytes}});
       }
       // The libraries that come with the engine; LibTorch is found where the build found it.
@@ -49,7 +49,7 @@ Action command_probe(CLI::App& app) {
     fmt::print("tearless-engine {}, numerics {}, LibTorch {}\ncpu: {} cores, matmuls by {}{}\n", build_stamp(),
                kNumerics, TORCH_VERSION, std::thread::hardware_concurrency(), matmul_library_name(),
                missing_matmul_library());
-    for (const CudaDevice& d : devices) {
+    for (const TearlessCudaDevice& d : devices) {
       fmt::print("cuda: {} {} ({} GiB, sm_{}{})\n", d.uuid, d.name, d.memory_bytes >> 30, d.compute_major,
                  d.compute_minor);
     }

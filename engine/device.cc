@@ -20,10 +20,10 @@ std::string why_not_usable(const std::string& name, int major, int minor) {
 void open_device(const ExecutionOptions& execution) {
   if (execution.device != ExecutionOptions::Device::kCuda) return;
   open_cuda_library();
-  const std::vector<CudaDevice> devices = cuda_devices();
+  const std::vector<TearlessCudaDevice> devices = cuda_devices();
   if (devices.empty())
     fail("run.device = \"cuda\", but no NVIDIA GPU is visible; use \"cpu\", or check the driver with nvidia-smi");
-  const CudaDevice& first = devices.front();
+  const TearlessCudaDevice& first = devices.front();
   if (const std::string reason = why_not_usable(first.name, first.compute_major, first.compute_minor); !reason.empty())
     fail("{}", reason);
   use_cuda_backend(cuda_backend());

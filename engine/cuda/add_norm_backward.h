@@ -74,19 +74,15 @@ TEARLESS_BODY void scale_group(const AddNormBackward<T>& a, const RowStatistics<
 
 /// Backward without a norm: d_residual = d_sum, d_y = m ⊙ d_sum with m the dropout multipliers.
 template <class T, bool kAligned>
-struct AddBackwardRows {
+struct AddBackwardRows : GroupBody<T, kAligned> {
   static constexpr const char* kName = "add_backward";
-  static constexpr int kThreads = Tiling::kThreads;
-  static constexpr int kSize = kGroup<T, kAligned>;
+  using GroupBody<T, kAligned>::kSize;
   AddNormBackward<T> a;
-  Tiling tiling;
-
-  Shape shape() const { return {tiling.blocks(a.rows), kThreads, 0}; }
 
   template <class Block>
   TEARLESS_BODY void operator()(Block& block) const {
-    const auto [t, c, count] = group_of<kSize>(tiling, block, a.width);
-    if (t >= a.rows || count == 0) return;
+    const auto [t, c, count] = this->group(block);
+    if (count == 0) return;
     const Mask mask(a.dropout, a.d_y != nullptr);
     float d_x[kSize];
     load_group<kAligned>(a.d_sum + t * a.width + c, count, d_x);

@@ -35,17 +35,15 @@ void launch_add_norm(const AddNorm<T>& a, Runner& runner) {
 template <class T, class Runner>
 void launch(const AddNorm<T>& a, Runner& runner) {
   if (a.rows == 0) return;
-  const auto aligned_or_null = [&](const auto* data) { return !data || is_aligned(data, a.width); };
-  const bool all_aligned = aligned_or_null(a.residual) && aligned_or_null(a.y) && aligned_or_null(a.sum) &&
-                           aligned_or_null(a.normed) && aligned_or_null(a.bias) &&
-                           (a.gain_size <= 1 || aligned_or_null(a.gain));
-  with_alignment(all_aligned, [&](auto aligned) { launch_add_norm<T, aligned.value>(a, runner); });
+  const bool aligned_rows = all_aligned(a.width, a.residual, a.y, a.sum, a.normed, a.bias) &&
+                            (a.gain_size <= 1 || is_aligned(a.gain, a.width));
+  with_alignment(aligned_rows, [&](auto aligned) { launch_add_norm<T, aligned.value>(a, runner); });
 }
 
 template <class T, bool kAligned, class Runner>
 void launch_add_norm_backward(const AddNormBackward<T>& a, Runner& runner) {
   constexpr int kSize = kGroup<T, kAligned>;
-  if (!a.d_normed) return runner.run(AddBackwardRows<T, kAligned>{a, Tiling::of(a.width, kSize)});
+  if (!a.d_normed) return runner.run(AddBackwardRows<T, kAligned>{{a.rows, a.width}, a});
   const int64_t gain_width = a.d_gain ? a.gain_size : 0;
   const int64_t bias_width = a.d_bias ? a.width : 0;
   if (a.width > kMaxWarpRow) {
@@ -73,11 +71,9 @@ void launch_add_norm_backward(const AddNormBackward<T>& a, Runner& runner) {
 template <class T, class Runner>
 void launch(const AddNormBackward<T>& a, Runner& runner) {
   if (a.rows == 0) return;
-  const auto aligned_or_null = [&](const auto* data) { return !data || is_aligned(data, a.width); };
-  const bool all_aligned = aligned_or_null(a.x) && aligned_or_null(a.d_normed) && aligned_or_null(a.d_sum) &&
-                           aligned_or_null(a.d_residual) && aligned_or_null(a.d_y) &&
-                           (a.gain_size <= 1 || aligned_or_null(a.gain));
-  with_alignment(all_aligned, [&](auto aligned) { launch_add_norm_backward<T, aligned.value>(a, runner); });
+  const bool aligned_rows = all_aligned(a.width, a.x, a.d_normed, a.d_sum, a.d_residual, a.d_y) &&
+                            (a.gain_size <= 1 || is_aligned(a.gain, a.width));
+  with_alignment(aligned_rows, [&](auto aligned) { launch_add_norm_backward<T, aligned.value>(a, runner); });
 }
 
 }  // namespace tearless::engine

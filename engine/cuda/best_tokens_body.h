@@ -10,7 +10,6 @@
 #pragma once
 
 #include <algorithm>
-#include <bit>
 #include <cfloat>
 #include <cmath>
 #include <stdexcept>
@@ -27,33 +26,18 @@ namespace tearless::engine {
 class TokenKey {
  public:
   TEARLESS_BODY static uint64_t of(float logit, int64_t token) {
-    const uint32_t bits = bits_of(logit == 0.0f ? 0.0f : logit);  // -0 counts as 0
+    const uint32_t bits = __builtin_bit_cast(uint32_t, logit == 0.0f ? 0.0f : logit);  // -0 counts as 0
     const uint32_t ordered = bits & kSign ? ~bits : bits | kSign;
     return uint64_t{ordered} << 32 | ~static_cast<uint32_t>(token);
   }
   TEARLESS_BODY static int32_t token(uint64_t key) { return static_cast<int32_t>(~static_cast<uint32_t>(key)); }
   TEARLESS_BODY static float logit(uint64_t key) {
     const uint32_t ordered = static_cast<uint32_t>(key >> 32);
-    return float_of(ordered & kSign ? ordered & ~kSign : ~ordered);
+    return __builtin_bit_cast(float, ordered& kSign ? ordered & ~kSign : ~ordered);
   }
 
  private:
   static constexpr uint32_t kSign = 0x80000000u;
-
-  TEARLESS_BODY static uint32_t bits_of(float x) {
-#ifdef __CUDA_ARCH__
-    return __float_as_uint(x);
-#else
-    return std::bit_cast<uint32_t>(x);
-#endif
-  }
-  TEARLESS_BODY static float float_of(uint32_t bits) {
-#ifdef __CUDA_ARCH__
-    return __uint_as_float(bits);
-#else
-    return std::bit_cast<float>(bits);
-#endif
-  }
 };
 
 template <class T, bool kAligned>

@@ -72,19 +72,17 @@ struct ReluGradientRows {
 
 template <class T, class Runner>
 void launch(const BiasReluDropout<T>& a, Runner& runner) {
-  with_alignment(is_aligned(a.x, a.width) && is_aligned(a.out, a.width) && is_aligned(a.bias, a.width),
-                 [&](auto aligned) {
-                   runner.run(BiasReluDropoutRows<T, aligned.value>{a, Tiling::of(a.width, kGroup<T, aligned.value>)});
-                 });
+  with_alignment(all_aligned(a.width, a.x, a.out, a.bias), [&](auto aligned) {
+    runner.run(BiasReluDropoutRows<T, aligned.value>{a, Tiling::of(a.width, kGroup<T, aligned.value>)});
+  });
 }
 
 template <class T, class Runner>
 void launch(const BiasReluDropoutBackward<T>& a, Runner& runner) {
-  with_alignment(is_aligned(a.out, a.width) && is_aligned(a.d_out, a.width) && is_aligned(a.d_x, a.width),
-                 [&](auto aligned) {
-                   launch_column_sums<kGroup<T, aligned.value>>(ReluGradientRows<T, aligned.value>{a}, a.rows, a.width,
-                                                                a.d_bias, runner);
-                 });
+  with_alignment(all_aligned(a.width, a.out, a.d_out, a.d_x), [&](auto aligned) {
+    launch_column_sums<kGroup<T, aligned.value>>(ReluGradientRows<T, aligned.value>{a}, a.rows, a.width, a.d_bias,
+                                                 runner);
+  });
 }
 
 }  // namespace tearless::engine

@@ -103,30 +103,26 @@ TEARLESS_BODY float warp_max(Block& block, float value) {
 template <class V>
 inline constexpr int64_t kBlockSumBytes = kLanes * sizeof(V);
 
-/// The sum over all threads of the block; the same bits in every thread. `scratch`: kBlockSumBytes of shared memory,
-/// which may be reused on return. All threads must call.
+/// The values of all threads of the block, reduced by a commutative op; the same bits in every thread. `scratch`:
+/// kBlockSumBytes of shared memory, which may be reused on return. All threads must call.
+template <class V, class Block, class Op>
+TEARLESS_BODY V block_reduce(Block& block, V value, void* scratch, Op op) {
+  V* of_warp = static_cast<V*>(scratch);
+  value = block.butterfly(value, op);
+  if (block.lane() == 0) of_warp[block.warp()] = value;
+  block.sync();
+  V all = of_warp[0];
+  for (int w = 1; w < block.warps(); ++w) all = op(all, of_warp[w]);
+  block.sync();
+  return all;
+}
 template <class V, class Block>
 TEARLESS_BODY V block_sum(Block& block, V value, void* scratch) {
-  V* of_warp = static_cast<V*>(scratch);
-  value = warp_sum(block, value);
-  if (block.lane() == 0) of_warp[block.warp()] = value;
-  block.sync();
-  V sum = of_warp[0];
-  for (int w = 1; w < block.warps(); ++w) sum += of_warp[w];
-  block.sync();
-  return sum;
+  return block_reduce(block, value, scratch, [](V a, V b) { return a + b; });
 }
-/// The maximum, likewise.
 template <class Block>
 TEARLESS_BODY float block_max(Block& block, float value, void* scratch) {
-  float* of_warp = static_cast<float*>(scratch);
-  value = warp_max(block, value);
-  if (block.lane() == 0) of_warp[block.warp()] = value;
-  block.sync();
-  float largest = of_warp[0];
-  for (int w = 1; w < block.warps(); ++w) largest = fmaxf(largest, of_warp[w]);
-  block.sync();
-  return largest;
+  return block_reduce(block, value, scratch, [](float a, float b) { return fmaxf(a, b); });
 }
 
 TEARLESS_BOTH int64_t blocks_for(int64_t items, int64_t items_per_block) {

@@ -39,41 +39,38 @@ struct CudaKernels {
 };
 
 /// A hash of the sizes of all structs that cross the library boundary, to detect another version.
-inline constexpr uint64_t kCudaKernelsLayout = [] {
+template <class... Crossing>
+constexpr uint64_t hash_of_sizes() {
   uint64_t hash = 14695981039346656037u;
-  for (const size_t size : {sizeof(AddNorm<float>),
-                            sizeof(AddNormBackward<float>),
-                            sizeof(BiasReluDropout<float>),
-                            sizeof(BiasReluDropoutBackward<float>),
-                            sizeof(Attention<float>),
-                            sizeof(AttentionSpan),
-                            sizeof(AttentionBackward<float>),
-                            sizeof(CrossEntropy<float>),
-                            sizeof(BestTokens<float>),
-                            sizeof(Embedding<float>),
-                            sizeof(EmbeddingBackward<float>),
-                            sizeof(ColumnSums<float>),
-                            sizeof(SpanMeans<float>),
-                            sizeof(SpanMeansBackward<float>),
-                            sizeof(Patches<float>),
-                            sizeof(PatchesBackward<float>),
-                            sizeof(MaxPool<float>),
-                            sizeof(MaxPoolBackward<float>),
-                            sizeof(SquaredNorm),
-                            sizeof(Adam),
-                            sizeof(AdamOnDevice),
-                            sizeof(UpdateInputs),
-                            sizeof(UpdateOutcome),
-                            sizeof(BeamStep),
-                            sizeof(Kernels<float>),
-                            sizeof(OptimiserKernels),
-                            sizeof(Backend),
-                            sizeof(Dropout)}) {
-    hash = (hash ^ size) * 1099511628211u;
-  }
+  for (const size_t size : {sizeof(Crossing)...}) hash = (hash ^ size) * 1099511628211u;
   return hash;
-}();
+}
+inline constexpr uint64_t kCudaKernelsLayout =
+    hash_of_sizes<AddNorm<float>, AddNormBackward<float>, BiasReluDropout<float>, BiasReluDropoutBackward<float>,
+                  Attention<float>, AttentionSpan, AttentionBackward<float>, CrossEntropy<float>, BestTokens<float>,
+                  Embedding<float>, EmbeddingBackward<float>, ColumnSums<float>, SpanMeans<float>,
+                  SpanMeansBackward<float>, Patches<float>, PatchesBackward<float>, MaxPool<float>,
+                  MaxPoolBackward<float>, SquaredNorm, Adam, AdamOnDevice, UpdateInputs, UpdateOutcome, BeamStep,
+                  Kernels<float>, OptimiserKernels, Backend, Dropout>();
+
+/// Implements Backend::capture, with launches by LibTorch and by our kernels. Inside libtearless_cuda.so only.
+std::function<void()> capture_graph(const std::function<void()>& launches);
 
 }  // namespace tearless::engine
 
-extern "C" const tearless::engine::CudaKernels* tearless_cuda_kernels();
+extern "C" {
+
+const tearless::engine::CudaKernels* tearless_cuda_kernels();
+
+struct TearlessCudaDevice {
+  int index;
+  char name[256];
+  char uuid[48];  // "GPU-xxxxxxxx-xxxx-…", as nvidia-smi and CUDA_VISIBLE_DEVICES spell it
+  uint64_t memory_bytes;
+  int compute_major, compute_minor;
+};
+
+// Writes up to `capacity` devices and returns how many there are. On failure returns -1 and writes the CUDA runtime's
+// error string to `error`.
+int tearless_cuda_devices(TearlessCudaDevice* devices, int capacity, char* error, size_t error_size);
+}

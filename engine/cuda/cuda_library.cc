@@ -2,11 +2,11 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
 
 #include "base/error.h"
-#include "engine/cuda/devices.h"
 
 namespace tearless::engine {
 
@@ -52,18 +52,13 @@ std::filesystem::path cuda_library_file() {
 
 void open_cuda_library() { library(); }
 
-std::vector<CudaDevice> cuda_devices() {
+std::vector<TearlessCudaDevice> cuda_devices() {
   const auto list = exported<decltype(tearless_cuda_devices)>("tearless_cuda_devices");
-  std::array<TearlessCudaDevice, kMaxDevices> found;
+  std::vector<TearlessCudaDevice> devices(kMaxDevices);
   std::array<char, 256> error{};
-  const int count = list(found.data(), kMaxDevices, error.data(), error.size());
+  const int count = list(devices.data(), kMaxDevices, error.data(), error.size());
   if (count < 0) fail("the CUDA devices cannot be listed ({}): is the NVIDIA driver installed?", error.data());
-  std::vector<CudaDevice> devices;
-  for (int i = 0; i < count && i < kMaxDevices; ++i) {
-    const TearlessCudaDevice& device = found[i];
-    devices.push_back(
-        {device.index, device.name, device.uuid, device.memory_bytes, device.compute_major, device.compute_minor});
-  }
+  devices.resize(static_cast<size_t>(std::min(count, kMaxDevices)));
   return devices;
 }
 

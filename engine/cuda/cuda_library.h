@@ -2,22 +2,12 @@
 // loads it, so the engine starts on machines without GPU, driver and CUDA libraries.
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
-#include <string>
 #include <vector>
 
 #include "engine/cuda/cuda_kernels.h"
 
 namespace tearless::engine {
-
-struct CudaDevice {
-  int index;
-  std::string name;
-  std::string uuid;
-  std::uint64_t memory_bytes;
-  int compute_major, compute_minor;
-};
 
 // Where libtearless_cuda.so is expected: in the directory of the running program. A CPU build does not have it.
 std::filesystem::path cuda_library_file();
@@ -29,7 +19,7 @@ void open_cuda_library();
 
 // The GPUs visible to this process; may be empty. Loads the library. UserError as open_cuda_library(), and when the
 // devices cannot be listed.
-std::vector<CudaDevice> cuda_devices();
+std::vector<TearlessCudaDevice> cuda_devices();
 
 // The kernels for CUDA tensors, valid until the process ends. Loads the library. UserError as open_cuda_library(), and
 // when the library was built from another version of the sources than the engine.

@@ -3,7 +3,7 @@
 
 #include <cstdio>
 
-#include "engine/cuda/devices.h"
+#include "engine/cuda/cuda_kernels.h"
 
 namespace {
 

@@ -11,19 +11,15 @@
 namespace tearless::engine {
 
 template <class T, bool kAligned>
-struct EmbeddingRows {
+struct EmbeddingRows : GroupBody<T, kAligned> {
   static constexpr const char* kName = "embedding";
-  static constexpr int kThreads = Tiling::kThreads;
-  static constexpr int kSize = kGroup<T, kAligned>;
+  using GroupBody<T, kAligned>::kSize;
   Embedding<T> a;
-  Tiling tiling;
-
-  Shape shape() const { return {tiling.blocks(a.rows), kThreads, 0}; }
 
   template <class Block>
   TEARLESS_BODY void operator()(Block& block) const {
-    const auto [t, c, count] = group_of<kSize>(tiling, block, a.width);
-    if (t >= a.rows || count == 0) return;
+    const auto [t, c, count] = this->group(block);
+    if (count == 0) return;
     const int64_t position = a.counters.positions[t];
     float x[kSize], position_embedding[kSize];
     load_group<kAligned>(a.table + a.tokens[t] * a.width + c, count, x);
@@ -154,17 +150,13 @@ struct EmbeddingSegments {
 
 template <class T, class Runner>
 void launch(const Embedding<T>& a, Runner& runner) {
-  if (a.rows == 0) return;
-  with_alignment(is_aligned(a.table, a.width) && is_aligned(a.positions, a.width) && is_aligned(a.out, a.width),
-                 [&](auto aligned) {
-                   runner.run(EmbeddingRows<T, aligned.value>{a, Tiling::of(a.width, kGroup<T, aligned.value>)});
-                 });
+  launch_groups<EmbeddingRows>(a, a.rows, a.width, all_aligned(a.width, a.table, a.positions, a.out), runner);
 }
 
 template <class T, class Runner>
 void launch(const EmbeddingBackward<T>& a, Runner& runner) {
   if (a.rows == 0) return;
-  with_alignment(is_aligned(a.d_out, a.width) && is_aligned(a.d_table, a.width),
+  with_alignment(all_aligned(a.width, a.d_out, a.d_table),
                  [&](auto aligned) { runner.run(EmbeddingSegments<T, aligned.value>{a}); });
 }
 

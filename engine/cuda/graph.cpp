@@ -1,4 +1,4 @@
-#include "engine/cuda/graph.h"
+#include "engine/cuda/cuda_kernels.h"
 
 #include <ATen/cuda/CUDAGraph.h>
 

@@ -30,6 +30,12 @@ bool is_aligned(const T* data, int64_t stride) {
   return reinterpret_cast<uintptr_t>(data) % 16 == 0 && stride % kWideGroup<T> == 0;
 }
 
+/// Whether that holds for all of these, of which some may be null.
+template <class... T>
+bool all_aligned(int64_t stride, const T*... data) {
+  return (is_aligned(data, stride) && ...);
+}
+
 /// Calls f(std::true_type) or f(std::false_type), so that a body can be instantiated for `aligned`.
 template <class F>
 void with_alignment(bool aligned, F&& f) {
@@ -214,6 +220,30 @@ TEARLESS_BODY TiledGroup group_of(const Tiling& tiling, const Block& block, int6
   const int64_t channel = tiling.column_of(block.index(), block.thread(), kSize);
   return {tiling.part_of(block.index()) * rows_per_thread * tiling.down() + tiling.y(block.thread()), channel,
           inside<kSize>(channel, width)};
+}
+
+/// The base of bodies in which a thread takes one group of channels of a row.
+template <class T, bool kAligned>
+struct GroupBody {
+  static constexpr int kThreads = Tiling::kThreads;
+  static constexpr int kSize = kGroup<T, kAligned>;
+  int64_t rows, width;
+  Tiling tiling = Tiling::of(width, kSize);
+
+  Shape shape() const { return {tiling.blocks(rows), kThreads, 0}; }
+
+  /// With count = 0 past the last row.
+  template <class Block>
+  TEARLESS_BODY TiledGroup group(const Block& block) const {
+    TiledGroup group = group_of<kSize>(tiling, block, width);
+    if (group.row >= rows) group.count = 0;
+    return group;
+  }
+};
+/// Runs Body<T, aligned>, derived from GroupBody, for the arguments `call`.
+template <template <class, bool> class Body, template <class> class Call, class T, class Runner>
+void launch_groups(const Call<T>& call, int64_t rows, int64_t width, bool aligned_rows, Runner& runner) {
+  with_alignment(aligned_rows, [&](auto aligned) { runner.run(Body<T, aligned.value>{{rows, width}, call}); });
 }
 
 }  // namespace tearless::engine

@@ -17,9 +17,8 @@
 #include "engine/cuda/column_sums_body.h"
 #include "engine/cuda/cross_entropy_body.h"
 #include "engine/cuda/embedding_body.h"
-#include "engine/cuda/max_pool_body.h"
+#include "engine/cuda/images_body.h"
 #include "engine/cuda/optimiser_body.h"
-#include "engine/cuda/patches_body.h"
 #include "engine/cuda/span_means_body.h"
 
 namespace tearless::engine {
@@ -50,7 +49,6 @@ constexpr Kernels<T> kernel_table() {
           .max_pool = run_call<MaxPool<T>, Runner>,
           .max_pool_backward = run_call<MaxPoolBackward<T>, Runner>,
           .widest_head = kMaxHead,
-          .reads_key_rows = true,
           .best_tokens = run_call<BestTokens<T>, Runner>};
 }
 template <class Runner>

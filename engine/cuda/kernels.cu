@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "engine/cuda/cuda_kernels.h"
-#include "engine/cuda/graph.h"
 #include "engine/cuda/kernel_table.h"
 
 namespace tearless::engine {

@@ -168,12 +168,9 @@ struct AdamBlocks {
 template <class Factors, class Runner>
 void launch_adam(const Adam& a, const Factors& factors, uint16_t* theta_bf16, Runner& runner) {
   if (a.size == 0) return;
-  const auto starts_aligned = [](const float* data) { return is_aligned(data, 0); };
-  with_alignment(starts_aligned(a.theta) && starts_aligned(a.first_moment) && starts_aligned(a.second_moment) &&
-                     starts_aligned(a.gradients) && is_aligned(reinterpret_cast<const bf16*>(theta_bf16), 0),
-                 [&](auto aligned) {
-                   runner.run(AdamBlocks<Factors, aligned.value>{a, factors, theta_bf16});
-                 });
+  with_alignment(all_aligned(0, a.theta, a.first_moment, a.second_moment, a.gradients, theta_bf16), [&](auto aligned) {
+    runner.run(AdamBlocks<Factors, aligned.value>{a, factors, theta_bf16});
+  });
 }
 
 template <class Runner>

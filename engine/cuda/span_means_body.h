@@ -9,19 +9,15 @@
 namespace tearless::engine {
 
 template <class T, bool kAligned>
-struct SpanMeanRows {
+struct SpanMeanRows : GroupBody<T, kAligned> {
   static constexpr const char* kName = "span_means";
-  static constexpr int kThreads = Tiling::kThreads;
-  static constexpr int kSize = kGroup<T, kAligned>;
+  using GroupBody<T, kAligned>::kSize;
   SpanMeans<T> a;
-  Tiling tiling;
-
-  Shape shape() const { return {tiling.blocks(a.span_count), kThreads, 0}; }
 
   template <class Block>
   TEARLESS_BODY void operator()(Block& block) const {
-    const auto [i, c, count] = group_of<kSize>(tiling, block, a.width);
-    if (i >= a.span_count || count == 0) return;
+    const auto [i, c, count] = this->group(block);
+    if (count == 0) return;
     const AttentionSpan span = a.spans[i];
     const T* x = a.x + int64_t{span.key_begin} * a.width + c;
     float sum[kSize] = {};
@@ -40,19 +36,15 @@ struct SpanMeanRows {
 };
 
 template <class T, bool kAligned>
-struct SpanMeanGradients {
+struct SpanMeanGradients : GroupBody<T, kAligned> {
   static constexpr const char* kName = "span_means_backward";
-  static constexpr int kThreads = Tiling::kThreads;
-  static constexpr int kSize = kGroup<T, kAligned>;
+  using GroupBody<T, kAligned>::kSize;
   SpanMeansBackward<T> a;
-  Tiling tiling;
-
-  Shape shape() const { return {tiling.blocks(a.span_count), kThreads, 0}; }
 
   template <class Block>
   TEARLESS_BODY void operator()(Block& block) const {
-    const auto [i, c, count] = group_of<kSize>(tiling, block, a.width);
-    if (i >= a.span_count || count == 0) return;
+    const auto [i, c, count] = this->group(block);
+    if (count == 0) return;
     const AttentionSpan span = a.spans[i];
     float d[kSize];
     load_group<kAligned>(a.d_out + i * a.width + c, count, d);
@@ -72,16 +64,12 @@ struct SpanMeanGradients {
 
 template <class T, class Runner>
 void launch(const SpanMeans<T>& a, Runner& runner) {
-  with_alignment(is_aligned(a.x, a.width) && is_aligned(a.out, a.width), [&](auto aligned) {
-    runner.run(SpanMeanRows<T, aligned.value>{a, Tiling::of(a.width, kGroup<T, aligned.value>)});
-  });
+  launch_groups<SpanMeanRows>(a, a.span_count, a.width, all_aligned(a.width, a.x, a.out), runner);
 }
 
 template <class T, class Runner>
 void launch(const SpanMeansBackward<T>& a, Runner& runner) {
-  with_alignment(is_aligned(a.d_out, a.width) && is_aligned(a.d_x, a.width), [&](auto aligned) {
-    runner.run(SpanMeanGradients<T, aligned.value>{a, Tiling::of(a.width, kGroup<T, aligned.value>)});
-  });
+  launch_groups<SpanMeanGradients>(a, a.span_count, a.width, all_aligned(a.width, a.d_out, a.d_x), runner);
 }
 
 }  // namespace tearless::engine

@@ -36,11 +36,11 @@ PackedBatch pack(const ParallelTokens& corpus, std::span<const int32_t> sentence
   batch.source.offsets = {0};
   batch.target.offsets = {0};
   for (const int32_t sentence : sentences) {
-    const auto source = corpus.source(sentence);
+    const auto source = corpus.source[sentence];
     batch.source.tokens.insert(batch.source.tokens.end(), source.begin(), source.end());
     add_sentence(batch.source, sentence, corpus.source_length(sentence));
 
-    const auto target = corpus.target(sentence);
+    const auto target = corpus.target[sentence];
     batch.target.tokens.push_back(kBos);
     batch.target.tokens.insert(batch.target.tokens.end(), target.begin(), target.end());
     batch.labels.insert(batch.labels.end(), target.begin(), target.end());

@@ -7,7 +7,6 @@
 
 #include "base/error.h"
 #include "base/words.h"
-#include "engine/data/segmented.h"
 
 namespace tearless::engine {
 namespace {

@@ -27,11 +27,7 @@ DataFiles data_files(DataOptions& data) {
   const std::vector<std::string> endings = {"." + data.source, "." + data.target};
   return {.what = named("corpus", data.name),
           .how_to_get = data.how_to_get,
-          .required = {{"source", !data.source.empty()},
-                       {"target", !data.target.empty()},
-                       {"train", !data.train.empty()},
-                       {"dev", !data.dev.empty()},
-                       {"test", !data.test.empty()}},
+          .required = {{"source", !data.source.empty()}, {"target", !data.target.empty()}},
           .needs = "[data] needs train, dev, test, source and target",
           .sets = {{{{"data.train", &data.train, endings}}, &data.train_sha256},
                    {{{"data.dev", &data.dev, endings}}, &data.dev_sha256},

@@ -171,10 +171,7 @@ DataFiles data_files(DigitsOptions& data) {
   return {
       .what = named("data set", data.name),
       .how_to_get = data.how_to_get,
-      .required = {{"train_images", !data.train_images.empty()},
-                   {"train_labels", !data.train_labels.empty()},
-                   {"test_images", !data.test_images.empty()},
-                   {"test_labels", !data.test_labels.empty()}},
+      .required = {},
       .needs = "[data] needs train_images, train_labels, test_images and test_labels",
       .sets = {{{{"data.train_images", &data.train_images}, {"data.train_labels", &data.train_labels}},
                 &data.train_sha256},

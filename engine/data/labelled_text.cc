@@ -211,10 +211,7 @@ DataFiles data_files(LabelledTextOptions& data) {
     files.sets = {{{{"data.train", &data.train, endings}, {"data.dev", &data.dev, {}}, {"data.test", &data.test, {}}},
                    &data.train_sha256}};
   } else {
-    files.required = {{"train", !data.train.empty()},
-                      {"dev", !data.dev.empty()},
-                      {"test", !data.test.empty()},
-                      {"classes", !data.classes.empty()}};
+    files.required = {{"classes", !data.classes.empty()}};
     files.needs = "the form labelled_lines needs train, dev, test and classes";
     files.sets = {{{{"data.train", &data.train}}, &data.train_sha256},
                   {{{"data.dev", &data.dev}}, &data.dev_sha256},

@@ -52,17 +52,12 @@ std::vector<std::string> word_vocabulary(const LabelledText& train, int64_t min_
   return vocabulary;
 }
 
-using WordNumbers = std::unordered_map<std::string_view, int32_t>;
-
-LabelledLines encode_set(const LabelledText& set, const WordNumbers& numbers) {
+LabelledLines encode_set(const LabelledText& set, const PieceNumbers& numbers) {
   LabelledLines out{.lines = {}, .labels = set.label};
   std::vector<int32_t> ids;
   for (const std::string& line : set.text) {
     ids.clear();
-    for (const std::string_view word : split_words(line)) {
-      const auto it = numbers.find(word);
-      ids.push_back(it == numbers.end() ? kUnk : it->second);
-    }
+    for (const std::string_view word : split_words(line)) ids.push_back(numbers.of(word));
     if (ids.empty()) ids.push_back(kUnk);
     out.lines.add(ids);
   }
@@ -87,11 +82,7 @@ LabelledTokens encode(const LabelledSets& sets, std::vector<std::string> classes
   LabelledTokens out;
   out.classes = std::move(classes);
   out.vocabulary = word_vocabulary(train, text.min_count);
-  WordNumbers numbers;
-  // PAD, BOS, EOS and UNK have names for display only: text that spells one is an ordinary word.
-  for (size_t id = kFirstPiece; id < out.vocabulary.size(); ++id) {
-    numbers.emplace(out.vocabulary[id], static_cast<int32_t>(id));
-  }
+  const PieceNumbers numbers(out.vocabulary);
   out.train = encode_set(train, numbers);
   out.dev = encode_set(dev, numbers);
   out.test = encode_set(test, numbers);

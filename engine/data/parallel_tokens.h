@@ -3,8 +3,12 @@
 
 #include <cstdint>
 #include <span>
-#include <utility>
+#include <string>
+#include <string_view>
+#include <unordered_map>
 #include <vector>
+
+#include "engine/ops/packed_rows.h"
 
 namespace tearless::engine {
 
@@ -27,27 +31,33 @@ struct TokenLines {
   }
 };
 
-class ParallelTokens {
+/// The numbers of pieces or words by their text. Borrows `vocabulary`.
+class PieceNumbers {
  public:
-  ParallelTokens() = default;
-  /// Source sentences must end with EOS; target sentences must have neither BOS nor EOS. Both sides must have the same
-  /// number of sentences.
-  ParallelTokens(TokenLines source, TokenLines target) : source_(std::move(source)), target_(std::move(target)) {}
-
-  int64_t size() const { return source_.size(); }
-  std::span<const int32_t> source(int64_t line) const { return source_[line]; }  ///< ends with EOS
-  std::span<const int32_t> target(int64_t line) const { return target_[line]; }  ///< without BOS and EOS
-
-  /// The lengths that batches count: the source with its EOS, the target with its BOS.
-  int64_t source_length(int64_t line) const { return source_.length(line); }
-  int64_t target_length(int64_t line) const { return target_.length(line) + 1; }
-
-  const TokenLines& source_lines() const { return source_; }
-  const TokenLines& target_lines() const { return target_; }
+  /// PAD, BOS, EOS and UNK have names for display only: text that spells one is an ordinary piece.
+  explicit PieceNumbers(const std::vector<std::string>& vocabulary) {
+    for (size_t id = kFirstPiece; id < vocabulary.size(); ++id) {
+      numbers_.emplace(vocabulary[id], static_cast<int32_t>(id));
+    }
+  }
+  /// UNK for a text that is not in the vocabulary.
+  int32_t of(std::string_view text) const {
+    const auto it = numbers_.find(text);
+    return it == numbers_.end() ? kUnk : it->second;
+  }
 
  private:
-  TokenLines source_;
-  TokenLines target_;
+  std::unordered_map<std::string_view, int32_t> numbers_;
+};
+
+/// Source sentences end with EOS; target sentences have neither BOS nor EOS. Both sides have as many sentences.
+struct ParallelTokens {
+  TokenLines source, target;
+
+  int64_t size() const { return source.size(); }
+  /// The lengths that batches count: the source with its EOS, the target with its BOS.
+  int64_t source_length(int64_t line) const { return source.length(line); }
+  int64_t target_length(int64_t line) const { return target.length(line) + 1; }
 };
 
 }  // namespace tearless::engine

@@ -78,27 +78,13 @@ class PieceCounter {
   std::vector<Piece*> pieces_;  // by provisional number
 };
 
-using PieceNumbers = std::unordered_map<std::string_view, int32_t>;
-
-PieceNumbers piece_numbers(const Vocabulary& vocabulary) {
-  PieceNumbers numbers;
-  // PAD, BOS, EOS and UNK have names for display only: text that spells one is an ordinary piece.
-  for (int64_t id = kFirstPiece; id < vocabulary.size(); ++id) {
-    numbers.emplace(vocabulary.pieces[static_cast<size_t>(id)], static_cast<int32_t>(id));
-  }
-  return numbers;
-}
-
 TokenLines encode_lines(std::span<const std::string> lines, const Subwords& subwords, Side side,
                         const PieceNumbers& numbers) {
   TokenLines out;
   std::vector<int32_t> ids;
   for (const std::string& line : lines) {
     ids.clear();
-    for (const std::string& piece : subwords.encode(line, side)) {
-      const auto it = numbers.find(piece);
-      ids.push_back(it == numbers.end() ? kUnk : it->second);
-    }
+    for (const std::string& piece : subwords.encode(line, side)) ids.push_back(numbers.of(piece));
     if (side == Side::kSource) ids.push_back(kEos);
     out.add(ids);
   }
@@ -147,10 +133,10 @@ Prepared build(const DataOptions& data, const DataFiles& files, const TextOption
   out.vocabulary = std::move(vocabulary);
   out.train = {renumbered(source, final_number, Side::kSource), renumbered(target, final_number, Side::kTarget)};
 
-  const PieceNumbers numbers = piece_numbers(out.vocabulary);
+  const PieceNumbers numbers(out.vocabulary.pieces);
   const auto encode = [&](const ParallelText& pairs) {
-    return ParallelTokens(encode_lines(pairs.source, *out.subwords, Side::kSource, numbers),
-                          encode_lines(pairs.target, *out.subwords, Side::kTarget, numbers));
+    return ParallelTokens{encode_lines(pairs.source, *out.subwords, Side::kSource, numbers),
+                          encode_lines(pairs.target, *out.subwords, Side::kTarget, numbers)};
   };
   out.dev = encode(dev);
   out.test = encode(test);
@@ -193,7 +179,7 @@ std::string Prepared::to_text(std::span<const int32_t> ids) const {
 ParallelTokens Prepared::encode_source(std::span<const std::string> lines) const {
   TokenLines empty;
   empty.offsets.assign(lines.size() + 1, 0);
-  return {encode_lines(lines, *subwords, Side::kSource, piece_numbers(vocabulary)), std::move(empty)};
+  return {encode_lines(lines, *subwords, Side::kSource, PieceNumbers(vocabulary.pieces)), std::move(empty)};
 }
 
 std::string preparation_key(const DataOptions& data, const TextOptions& text) {

@@ -72,6 +72,11 @@ std::string DataFiles::missing() const {
     if (!setting.is_set) fail("data.{} is not set: {}", setting.key, needs);
   }
   for (const DataSet& set : sets) {
+    for (const DataSetting& setting : set.settings) {
+      if (setting.path->empty() && !setting.endings.empty()) fail("{} is not set: {}", setting.key, needs);
+    }
+  }
+  for (const DataSet& set : sets) {
     for (const std::string& file : set.files()) {
       if (file_exists(file)) continue;
       const std::string sentence = fmt::format("{} lacks the file {}", what, file);

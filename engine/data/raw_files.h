@@ -50,7 +50,7 @@ struct DataFiles {
   };
   std::string what;                       // for messages: "the corpus toy"
   std::string how_to_get;                 // sentence shown when a file is missing
-  std::vector<Required> required;         // settings without which the files are not known
+  std::vector<Required> required;         // checked before the paths: without these the files are not known
   std::string needs;                      // which those are, for the message
   std::vector<DataSet> sets;              // train, dev, test, as far as they have files of their own
   std::string_view expected = kTextFile;  // what each file should be

@@ -27,6 +27,17 @@ class Subwords {
   virtual std::string bytes() const = 0;
 };
 
+/// Joins pieces with spaces, then deletes every "@@ " and a trailing "@@": fastBPE's mark of a piece that continues.
+std::string join_continued(std::span<const std::string> pieces);
+
+/// Text that is already split into subwords, separated by white space.
+class Segmented final : public Subwords {
+ public:
+  std::vector<std::string> encode(std::string_view line, Side side) const override;
+  std::string join(std::span<const std::string> pieces) const override { return join_continued(pieces); }
+  std::string bytes() const override { return ""; }
+};
+
 /// Learns the model that `options` requests. Throws UserError if the text does not allow it.
 std::unique_ptr<Subwords> learn_subwords(const TextOptions& options, const ParallelText& train);
 /// The model from its bytes(). Throws std::runtime_error if they are damaged.

@@ -159,8 +159,8 @@ std::string token_file_bytes(const Prepared& prepared) {
   out.texts(prepared.vocabulary.pieces);
   out.numbers<uint8_t>(prepared.vocabulary.in_target);
   for (const ParallelTokens* set : {&prepared.train, &prepared.dev, &prepared.test}) {
-    write_lines(out, set->source_lines(), narrow);
-    write_lines(out, set->target_lines(), narrow);
+    write_lines(out, set->source, narrow);
+    write_lines(out, set->target, narrow);
   }
   out.texts(prepared.dev_reference);
   out.texts(prepared.test_reference);

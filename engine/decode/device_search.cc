@@ -10,7 +10,7 @@
 #include <cassert>
 #include <cmath>
 
-#include "engine/ops/bucket_sizes.h"
+#include "engine/model/padded_batch.h"
 
 namespace tearless::engine {
 namespace {
@@ -174,7 +174,7 @@ void DeviceSearch::fill_cache(const Value& projected, int64_t rows) {
     const int64_t capacity = cache_.capacity();
     cache_ = {};  // frees the old one first
     cache_.source = Value(at::empty({std::max(source_rows, source.size(0)), source.size(1)}, source.options()));
-    cache_.rows = model_.make_caches(std::max(capacity, rows), source.options());
+    cache_.rows = model_.decoder().make_caches(std::max(capacity, rows), source.options());
   }
   cache_.source.data().slice(0, 0, source.size(0)).copy_(source);
 }
@@ -222,7 +222,7 @@ std::vector<std::vector<int32_t>> DeviceSearch::search(const ForwardContext& con
                       .max_length = power_of_two(std::max(most, kMinMaxLength)),
                       .max_source_length = power_of_two(std::max(max_source_length, kMinSource))};
   set_tables(tables);
-  fill_cache(model_.project(context, encoder_output), bucket.sentences * options_.beam * most);
+  fill_cache(model_.decoder().project(context, encoder_output), bucket.sentences * options_.beam * most);
   DecodeStep& step = start(bucket, source);
   for (int64_t p = 0; p < most; ++p) {
     step.graph.run(capture_, [&] { launch(step); });

@@ -19,7 +19,7 @@ class BatchSearch {
     for (size_t i = 0; i + 1 < source_.offsets.size(); ++i) {
       beams_.emplace_back(options, source_.offsets[i + 1] - source_.offsets[i] + options.max_extra, eos);
     }
-    state_ = model.start(context, encoder_output, static_cast<int64_t>(beams_.size()));
+    state_ = model.decoder().start(context, encoder_output, static_cast<int64_t>(beams_.size()));
   }
 
   void run() {

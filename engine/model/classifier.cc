@@ -3,7 +3,6 @@
 #include <ATen/ops/zeros_like.h>
 
 #include "base/error.h"
-#include "engine/model/encoder.h"
 #include "engine/model/parameter_count.h"
 #include "engine/ops/add_norm.h"
 #include "engine/ops/embedding.h"

@@ -7,11 +7,8 @@
 #include "engine/model/initialisation.h"
 #include "engine/model/parameter_count.h"
 #include "engine/ops/bias_relu_dropout.h"
-#include "engine/ops/input_rows.h"
+#include "engine/ops/images.h"
 #include "engine/ops/linear.h"
-#include "engine/ops/max_pool.h"
-#include "engine/ops/patches.h"
-#include "engine/ops/reshape.h"
 
 namespace tearless::engine {
 namespace {
@@ -136,7 +133,7 @@ DigitNetwork::Layer DigitNetwork::make_layer(const Scope& scope, Role role, cons
 
 DigitNetwork::Convolution DigitNetwork::make_convolution(const Scope& scope, const ImageShape& in,
                                                          int64_t channels) const {
-  const ImageShape windows = patches_shape(in, options_.kernel);
+  const ImageShape windows = in.windows(options_.kernel);
   const ImageShape out = {windows.height, windows.width, channels};
   return {make_layer(scope, Role::kConvolution,
                      {.inputs = numbers_of(in),
@@ -156,8 +153,8 @@ DigitNetwork::DigitNetwork(Parameters& parameters, const DigitNetworkOptions& op
     : options_(options), parameters_(parameters) {
   const Scope root(parameters, dropout_seed);
   conv1_ = make_convolution(root.inside("conv1"), {height, width, 1}, options.conv1_channels);
-  conv2_ = make_convolution(root.inside("conv2"), max_pool_shape(conv1_.out), options.conv2_channels);
-  const int64_t flat = numbers_of(max_pool_shape(conv2_.out));
+  conv2_ = make_convolution(root.inside("conv2"), conv1_.out.pooled(), options.conv2_channels);
+  const int64_t flat = numbers_of(conv2_.out.pooled());
   if (options.arch == DigitNetworkOptions::Arch::kPytorchExample) {
     hidden_ = make_fully_connected(root.inside("fc1"), Role::kHidden, flat, options.hidden);
     output_ = make_fully_connected(root.inside("fc2"), Role::kOutput, options.hidden, kDigits);
@@ -170,9 +167,7 @@ DigitNetwork::DigitNetwork(Parameters& parameters, const DigitNetworkOptions& op
 
 ReadyImages DigitNetwork::ready(std::vector<float> pixels, std::vector<int32_t> labels,
                                 std::span<const int32_t> images) const {
-  const auto pixels_after = [](const Convolution& layer) {
-    return static_cast<int32_t>(max_pool_shape(layer.out).pixels());
-  };
+  const auto pixels_after = [](const Convolution& layer) { return static_cast<int32_t>(layer.out.pooled().pixels()); };
   ReadyImages ready;
   ready.pixels = std::move(pixels);
   ready.labels = std::move(labels);
@@ -197,7 +192,7 @@ Value DigitNetwork::logits(const ForwardContext& context, const ReadyImages& bat
   Value x = input_rows(tape, batch.pixels, /*width=*/1, parameters_.values(), parameters_.row_type());
   x = convolve(context, conv1_, x, batch.conv1);
   x = convolve(context, conv2_, x, batch.conv2);
-  x = reshape(tape, x, numbers_of(max_pool_shape(conv2_.out)));
+  x = reshape(tape, x, numbers_of(conv2_.out.pooled()));
   const auto fully_connected = [&](const Layer& layer) {
     if (layer.norm_in) x = norm_rows(tape, x, *layer.norm_in);
     x = linear(tape, x, layer.linear.weight, layer.linear.bias);
@@ -225,11 +220,11 @@ int64_t parameter_count(const DigitNetworkOptions& options, int64_t height, int6
 
 int64_t saved_numbers(const DigitNetworkOptions& o, int64_t height, int64_t width, int64_t images) {
   const auto convolution = [&](const ImageShape& in, int64_t channels) {
-    const ImageShape windows = patches_shape(in, o.kernel);
+    const ImageShape windows = in.windows(o.kernel);
     return numbers_of(windows) + 3 * windows.pixels() * channels;  // the windows; the output, its norm and pooling
   };
   const ImageShape image = {height, width, 1};
-  const ImageShape pooled = max_pool_shape(patches_shape(image, o.kernel));
+  const ImageShape pooled = image.windows(o.kernel).pooled();
   const int64_t rows = convolution(image, o.conv1_channels) +
                        convolution({pooled.height, pooled.width, o.conv1_channels}, o.conv2_channels) + 3 * o.hidden;
   return 2 * images * rows;  // the rows and their gradients

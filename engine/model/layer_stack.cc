@@ -2,6 +2,9 @@
 
 #include <ATen/ops/empty.h>
 
+#include "engine/model/feed_forward.h"
+#include "engine/model/self_attention.h"
+
 namespace tearless::engine {
 
 LayerStack::LayerStack(const LayerScope& stack, int64_t layers, const std::vector<SublayerRecipe>& layer,
@@ -43,6 +46,12 @@ std::vector<at::Tensor> LayerStack::make_caches(int64_t rows, const at::TensorOp
     caches.push_back(width > 0 ? at::empty({rows, width}, options) : at::Tensor());
   }
   return caches;
+}
+
+LayerStack make_encoder(const LayerScope& root, int64_t layers) {
+  return LayerStack(root.in_stack(Stack::kEncoder), layers,
+                    {{"self_attention", [](const LayerScope& scope) { return std::make_unique<SelfAttention>(scope); }},
+                     {"ffn", [](const LayerScope& scope) { return std::make_unique<FeedForward>(scope); }}});
 }
 
 }  // namespace tearless::engine

@@ -41,4 +41,7 @@ class LayerStack {
   std::vector<NormOp> final_norms_;
 };
 
+/// The encoder: layers of self-attention and feed-forward.
+LayerStack make_encoder(const LayerScope& root, int64_t layers);
+
 }  // namespace tearless::engine

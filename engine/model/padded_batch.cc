@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "engine/ops/bucket_sizes.h"
 #include "engine/ops/embedding.h"
 
 namespace tearless::engine {

@@ -5,7 +5,7 @@
 //   1. a pair of files beside this one with a class derived from Sublayer. Its constructor takes a LayerScope and
 //   declares
 //      its parameters;
-//   2. a line where a layer is listed: engine/model/encoder.cc or decoder.cc.
+//   2. a line where a layer is listed: engine/model/layer_stack.cc or decoder.cc.
 // The norm and the residual sum around it are those of its connection (residual.h).
 #pragma once
 

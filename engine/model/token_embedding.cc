@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "engine/model/padded_batch.h"
 #include "engine/ops/add_norm.h"
-#include "engine/ops/bucket_sizes.h"
 #include "engine/ops/embedding.h"
 
 namespace tearless::engine {

@@ -106,10 +106,6 @@ Value Transformer::logits(const ForwardContext& context, const Embeddings::Table
   return embeddings_.logits(context, tables, h);
 }
 
-DecoderState Transformer::start(const ForwardContext& context, const Value& encoder_output, int64_t hypotheses) const {
-  return decoder_.start(context, encoder_output, hypotheses);
-}
-
 Value Transformer::advance(const ForwardContext& context, const Embeddings::Tables& tables, const PackedRows& rows,
                            const AttentionSpans& cross, DecoderState& state) const {
   const Value x = embeddings_.embed_target(context, tables, rows);

@@ -11,7 +11,6 @@
 #include "engine/model/batch.h"
 #include "engine/model/decoder.h"
 #include "engine/model/embeddings.h"
-#include "engine/model/encoder.h"
 #include "engine/model/padded_batch.h"
 #include "engine/ops/cross_entropy.h"
 
@@ -59,20 +58,13 @@ class Transformer {
   Value logits(const ForwardContext& context, const Embeddings::Tables& tables, const PackedRows& target,
                const Value& encoder_output, const PackedRows& source) const;
 
-  /// The decoder's state before the first position, for `hypotheses` hypotheses.
-  DecoderState start(const ForwardContext& context, const Value& encoder_output, int64_t hypotheses) const;
+  /// Starts a search.
+  const Decoder& decoder() const { return decoder_; }
   /// One decode step: logits [N, K]. `rows`: one row per hypothesis, its newest token at index state.position. `cross`:
   /// the source rows that each hypothesis sees, one span per sentence.
   Value advance(const ForwardContext& context, const Embeddings::Tables& tables, const PackedRows& rows,
                 const AttentionSpans& cross, DecoderState& state) const;
 
-  /// DecodeCache::source and DecodeCache::rows.
-  Value project(const ForwardContext& context, const Value& encoder_output) const {
-    return decoder_.project(context, encoder_output);
-  }
-  std::vector<at::Tensor> make_caches(int64_t rows, const at::TensorOptions& tensor_options) const {
-    return decoder_.make_caches(rows, tensor_options);
-  }
   /// As advance() with a cache that the caller owns (Decoder::decode_step).
   Value decode_step(const ForwardContext& context, const Embeddings::Tables& tables, const PackedRows& rows,
                     const AttentionSpans& self, const AttentionSpans& cross, DecodeCache& cache,

@@ -63,12 +63,6 @@ at::Tensor attention_formula(const at::Tensor& q, const at::Tensor& k, const at:
   return at::cat(rows);
 }
 
-/// A contiguous copy of the rows listed in key_rows.
-ColumnSlice gathered(const ColumnSlice& columns, const std::vector<int32_t>& key_rows) {
-  const at::Tensor& rows = columns.rows.data();
-  return {Value(rows.index_select(0, index_tensor(key_rows, rows))), columns.column};
-}
-
 template <class T>
 const T* column_of(const ColumnSlice& columns) {
   return read<T>(columns.rows.data()) + columns.column;
@@ -159,12 +153,6 @@ Value attention(Tape& tape, const ColumnSlice& q, const ColumnSlice& k, const Co
     });
   }
   assert(spans.key_rows.empty() || !tape.recording());
-  if (!spans.key_rows.empty() &&
-      !kernels_have(q.rows.data(), [](const auto& kernels) { return kernels.reads_key_rows; })) {
-    AttentionSpans plain = spans;
-    plain.key_rows.clear();
-    return attention(tape, q, gathered(k, spans.key_rows), gathered(v, spans.key_rows), d_model, heads, plain, dropout);
-  }
   if (TapeProfile* profile = tape.profile()) profile->attention_multiply_adds += 2 * d_model * seen_pairs(spans);
   const auto options = q.rows.data().options();
   const std::vector<int64_t> shape = {q.rows.data().size(0), d_model};

@@ -103,18 +103,16 @@ at::Tensor copy_to_device(const void* host, int64_t bytes, const at::Tensor& lik
   return at::from_blob(const_cast<void*>(host), {bytes}, at::kByte).to(like.device());
 }
 
-template <>
-const Kernels<float>& kernels_for<float>(const at::Tensor& x) {
-  return table_or_none(backend_for(x).float_kernels);
+template <class T>
+const Kernels<T>& kernels_for(const at::Tensor& x) {
+  const Backend& backend = backend_for(x);
+  if constexpr (std::is_same_v<T, float>) return table_or_none(backend.float_kernels);
+  if constexpr (std::is_same_v<T, bf16>) return table_or_none(backend.bf16_kernels);
+  if constexpr (std::is_same_v<T, double>) return table_or_none(backend.double_kernels);
 }
-template <>
-const Kernels<bf16>& kernels_for<bf16>(const at::Tensor& x) {
-  return table_or_none(backend_for(x).bf16_kernels);
-}
-template <>
-const Kernels<double>& kernels_for<double>(const at::Tensor& x) {
-  return table_or_none(backend_for(x).double_kernels);
-}
+template const Kernels<float>& kernels_for(const at::Tensor& x);
+template const Kernels<bf16>& kernels_for(const at::Tensor& x);
+template const Kernels<double>& kernels_for(const at::Tensor& x);
 
 const SearchKernels& search_kernels_for(const at::Tensor& x) { return table_or_none(backend_for(x).search); }
 

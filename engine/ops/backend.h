@@ -102,20 +102,18 @@ class DropoutCountersOnDevice {
   OnDevice<int32_t> positions_, sentence_ids_;
 };
 
-/// Calls f(kernels, stream) with the Kernels<T> for x's element type and device.
+/// The result of f(kernels, stream) with the Kernels<T> for x's element type and device.
 template <class F>
-void with_kernels(const at::Tensor& x, F&& f) {
+auto with_kernels(const at::Tensor& x, F&& f) {
   if (x.scalar_type() == at::kDouble) return f(kernels_for<double>(x), stream_for(x));
   if (x.scalar_type() == at::kBFloat16) return f(kernels_for<bf16>(x), stream_for(x));
-  f(kernels_for<float>(x), stream_for(x));
+  return f(kernels_for<float>(x), stream_for(x));
 }
 
 /// Whether has(kernels), with the Kernels<T> for x's element type and device.
 template <class Has>
 bool kernels_have(const at::Tensor& x, Has&& has) {
-  if (x.scalar_type() == at::kDouble) return has(kernels_for<double>(x));
-  if (x.scalar_type() == at::kBFloat16) return has(kernels_for<bf16>(x));
-  return has(kernels_for<float>(x));
+  return with_kernels(x, [&](const auto& kernels, void*) -> bool { return has(kernels); });
 }
 
 /// Whether an operation on x is to run by the kernels that has(kernels) asks for: on a tape of Ops::kFast, where x's

@@ -2,7 +2,6 @@
 // layout as __nv_bfloat16 and at::BFloat16. For storage only: arithmetic is done in float.
 #pragma once
 
-#include <bit>
 #include <cstdint>
 
 #include "engine/ops/body.h"
@@ -16,7 +15,7 @@ TEARLESS_BOTH uint16_t bf16_bits(float x) {
   asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(bits) : "f"(x));
   return bits;
 #else
-  const uint32_t bits = std::bit_cast<uint32_t>(x);
+  const uint32_t bits = __builtin_bit_cast(uint32_t, x);
   if ((bits & 0x7FFFFFFFu) > 0x7F800000u) return 0x7FFF;
   return static_cast<uint16_t>((bits + 0x7FFFu + ((bits >> 16) & 1u)) >> 16);
 #endif
@@ -39,13 +38,7 @@ struct bf16 {
 
   bf16() = default;
   TEARLESS_BOTH explicit bf16(float x) : bits(bf16_bits(x)) {}
-  TEARLESS_BOTH explicit operator float() const {
-#ifdef __CUDA_ARCH__
-    return __uint_as_float(static_cast<uint32_t>(bits) << 16);
-#else
-    return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);
-#endif
-  }
+  TEARLESS_BOTH explicit operator float() const { return __builtin_bit_cast(float, static_cast<uint32_t>(bits) << 16); }
 };
 static_assert(sizeof(bf16) == 2);
 

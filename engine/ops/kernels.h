@@ -294,6 +294,12 @@ struct ImageShape {
   int64_t height = 0, width = 0, channels = 0;
 
   TEARLESS_BOTH int64_t pixels() const { return height * width; }
+  /// The size × size windows with stride 1, as Patches has them.
+  TEARLESS_BOTH ImageShape windows(int64_t size) const {
+    return {height - size + 1, width - size + 1, size * size * channels};
+  }
+  /// The 2 × 2 windows with stride 2, as MaxPool has them.
+  TEARLESS_BOTH ImageShape pooled() const { return {height / 2, width / 2, channels}; }
 };
 
 /// The size × size windows of each image, one a row: with k = size and C channels, row (n · (H-k+1) + y) · (W-k+1) + x
@@ -403,8 +409,6 @@ struct Kernels {
   void (*max_pool_backward)(const MaxPoolBackward<T>&, void* stream) = nullptr;
   /// The largest d_head that attention and attention_backward accept; wider heads run by their formula.
   int64_t widest_head = INT64_MAX;
-  /// Whether attention supports Attention::key_rows; if not, the caller gathers the rows first.
-  bool reads_key_rows = true;
   void (*best_tokens)(const BestTokens<T>&, void* stream) = nullptr;  // CUDA only
 };
 /// The kernels of beam search besides Kernels::best_tokens.

@@ -14,8 +14,8 @@ inline constexpr int32_t kPad = 0, kBos = 1, kEos = 2, kUnk = 3;
 inline constexpr int32_t kFirstPiece = 4;
 
 /// One side (source or target) of a batch. T = tokens.size(). Sentence i has rows offsets[i] … offsets[i + 1] - 1, at
-/// least one. Rows after the last sentence, if any, fill up a captured graph's batch size (bucket_sizes.h): they are
-/// computed, with finite values, and count for nothing.
+/// least one. Rows after the last sentence, if any, fill up a captured graph's batch size
+/// (engine/model/padded_batch.h): they are computed, with finite values, and count for nothing.
 struct PackedRows {
   std::vector<int32_t> tokens;        // [T]
   std::vector<int32_t> positions;     // [T] 0, 1, … within the sentence

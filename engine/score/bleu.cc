@@ -83,4 +83,15 @@ double bleu_exp_smoothed(const BleuStats& stats) {
 }
 
 // Rounded through decimal text, as multi-bleu.perl does; arithmetic rounding would differ in rare ties.
+std::string sentence_stats_text(const std::vector<BleuStats>& sentences) {
+  std::string text =
+      "matches_1\tmatches_2\tmatches_3\tmatches_4\ttotals_1\ttotals_2\ttotals_3\ttotals_4\thypothesis_length\t"
+      "reference_length\n";
+  for (const BleuStats& s : sentences) {
+    text += fmt::format("{}\t{}\t{}\t{}\n", fmt::join(s.matches, "\t"), fmt::join(s.totals, "\t"), s.hypothesis_length,
+                        s.reference_length);
+  }
+  return text;
+}
+
 }  // namespace tearless::engine

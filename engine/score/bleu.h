@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace tearless::engine {
 
@@ -35,5 +36,9 @@ double bleu_exp_smoothed(const BleuStats& stats);
 /// The 13a tokeniser (mteval-v13a, as in sacreBLEU). Returns words separated by single spaces. White space is Unicode's
 /// here, as in Python.
 std::string tokenise_13a(std::string_view line);
+
+/// The file outputs/<set>.stats, so that significance tests need no second decoding: a line of column names, then one
+/// line of tab-separated numbers per sentence.
+std::string sentence_stats_text(const std::vector<BleuStats>& sentences);
 
 }  // namespace tearless::engine

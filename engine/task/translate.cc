@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "engine/data/corpus.h"
-#include "engine/score/sentence_stats.h"
 
 namespace tearless::engine {
 namespace {

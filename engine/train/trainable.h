@@ -3,6 +3,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -20,13 +21,20 @@ struct LossSums {
   std::vector<double> values;  // in the order of Trainable::loss_names(); empty: all 0
   int64_t predictions = 0;
 
-  LossSums& operator+=(const LossSums& other);
+  LossSums& operator+=(const LossSums& other) {
+    values.resize(std::max(values.size(), other.values.size()));
+    for (size_t i = 0; i < other.values.size(); ++i) values[i] += other.values[i];
+    predictions += other.predictions;
+    return *this;
+  }
   /// The mean of values[i]; 0 where there is no prediction.
-  double mean(size_t i = 0) const;
+  double mean(size_t i = 0) const {
+    return predictions == 0 || i >= values.size() ? 0 : values[i] / static_cast<double>(predictions);
+  }
 };
 
 /// The sums of a task whose loss is a cross-entropy and whose loss_names() are {"loss", "nll"}.
-LossSums loss_sums(const CrossEntropySums& sums);
+inline LossSums loss_sums(const CrossEntropySums& sums) { return {{sums.loss, sums.nll}, sums.tokens}; }
 
 class Trainable {
  public:

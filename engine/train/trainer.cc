@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cmath>
 #include <exception>
+#include <type_traits>
 #include <utility>
 
 #include "base/files.h"
@@ -328,55 +329,50 @@ double Trainer::selection_value(const NamedNumbers& evaluation) const {
   return selection_.higher_is_better ? rounded : -rounded;
 }
 
-json Trainer::sums_as_json(const LossSums& sums) const {
-  json out = {{"predictions", sums.predictions}};
-  for (size_t i = 0; i < sums.values.size(); ++i) out[loss_names_[i]] = sums.values[i];
-  return out;
+template <class F>
+void Trainer::State::for_each_field(F&& f) {
+  f("update", update);
+  f("pass", pass);
+  f("batch", batch);
+  f("evaluated_at", evaluated_at);
+  f("since_best", since_best);
+  f("best_step", best_step);
+  f("best_selection", best_selection);
+  f("best_numbers", best_numbers);
+  f("epoch", epoch);
+  f("report", report);
+  f("norm_sum", norm_sum);
+  f("norm_max", norm_max);
+  f("metrics_bytes", metrics.bytes);
+  f("metrics_sha256", metrics.sha256);
 }
 
-LossSums Trainer::sums_from_json(const json& sums) const {
-  LossSums out;
-  out.predictions = sums.at("predictions");
-  if (out.predictions == 0) return out;
-  for (const std::string& name : loss_names_) out.values.push_back(sums.at(name));
+json Trainer::state_as_json() {
+  json out = {{"schedule", schedule_.state()}};
+  state_.for_each_field([&]<class Field>(const char* name, const Field& field) {
+    if constexpr (std::is_same_v<Field, LossSums>) {
+      json& sums = out[name] = {{"predictions", field.predictions}};
+      for (size_t i = 0; i < field.values.size(); ++i) sums[loss_names_[i]] = field.values[i];
+    } else {
+      out[name] = field;
+    }
+  });
   return out;
-}
-
-json Trainer::state_as_json() const {
-  const State& m = state_;
-  return {{"update", m.update},
-          {"pass", m.pass},
-          {"batch", m.batch},
-          {"evaluated_at", m.evaluated_at},
-          {"since_best", m.since_best},
-          {"best_step", m.best_step},
-          {"best_selection", m.best_selection},
-          {"best_numbers", m.best_numbers},
-          {"epoch", sums_as_json(m.epoch)},
-          {"report", sums_as_json(m.report)},
-          {"norm_sum", m.norm_sum},
-          {"norm_max", m.norm_max},
-          {"metrics_bytes", m.metrics.bytes},
-          {"metrics_sha256", m.metrics.sha256},
-          {"schedule", schedule_.state()}};
 }
 
 Trainer::State Trainer::state_from_json(const json& state) const {
-  State m;
-  m.update = state.at("update");
-  m.pass = state.at("pass");
-  m.batch = state.at("batch");
-  m.evaluated_at = state.at("evaluated_at");
-  m.since_best = state.at("since_best");
-  m.best_step = state.at("best_step");
-  m.best_selection = state.at("best_selection");
-  m.best_numbers = state.at("best_numbers").get<NamedNumbers>();
-  m.epoch = sums_from_json(state.at("epoch"));
-  m.report = sums_from_json(state.at("report"));
-  m.norm_sum = state.at("norm_sum");
-  m.norm_max = state.at("norm_max");
-  m.metrics = {state.at("metrics_bytes"), state.at("metrics_sha256")};
-  return m;
+  State read;
+  read.for_each_field([&]<class Field>(const char* name, Field& field) {
+    const json& value = state.at(name);
+    if constexpr (std::is_same_v<Field, LossSums>) {
+      field.predictions = value.at("predictions");
+      if (field.predictions == 0) return;
+      for (const std::string& loss : loss_names_) field.values.push_back(value.at(loss));
+    } else {
+      value.get_to(field);
+    }
+  });
+  return read;
 }
 
 void Trainer::write_measured() const {

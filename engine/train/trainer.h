@@ -50,6 +50,10 @@ class Trainer {
     LossSums epoch, report;             // sums since the last evaluation, since the last report
     double norm_sum = 0, norm_max = 0;  // sum and maximum of the gradient norms so far
     FilePrefix metrics;                 // metrics.jsonl at the last checkpoint
+
+    /// Calls f(name in a checkpoint, field) for each field.
+    template <class F>
+    void for_each_field(F&& f);
   };
 
   /// Rolls back to the newest checkpoint from which the run can continue, or to the start. Removes the checkpoints from
@@ -60,10 +64,8 @@ class Trainer {
   void restore_from(int64_t step);
   void restore_start();
   void checkpoint();
-  nlohmann::json state_as_json() const;
+  nlohmann::json state_as_json();
   State state_from_json(const nlohmann::json& state) const;
-  nlohmann::json sums_as_json(const LossSums& sums) const;
-  LossSums sums_from_json(const nlohmann::json& sums) const;
   /// The dev score that selects checkpoints, rounded, with the sign that makes higher better.
   double selection_value(const NamedNumbers& evaluation) const;
 

@@ -19,10 +19,9 @@
 #include "engine/ops/attention.h"
 #include "engine/ops/bias_relu_dropout.h"
 #include "engine/ops/cross_entropy.h"
+#include "engine/ops/images.h"
 #include "engine/ops/linear.h"
-#include "engine/ops/max_pool.h"
 #include "engine/ops/memory.h"
-#include "engine/ops/patches.h"
 
 namespace tearless::engine {
 namespace {

@@ -204,7 +204,7 @@ ParallelTokens random_sentences() {
     source.add(tokens);
     target.add(std::vector<int32_t>{4});
   }
-  return ParallelTokens(source, target);
+  return ParallelTokens{source, target};
 }
 
 ModelOptions model_options(bool fix_norm) {

@@ -4,7 +4,7 @@
 #include "base/words.h"
 #include "engine/data/bpe.h"
 #include "engine/data/corpus.h"
-#include "engine/data/segmented.h"
+#include "engine/data/subwords.h"
 #include "tests/fuzz/bytes.h"
 #include "tests/fuzz/targets.h"
 #include "tests/support/paths.h"

@@ -27,7 +27,7 @@ void use(const Prepared& prepared) {
     pack(prepared.train, lines);
   }
   for (const SentenceIds& lines : decoding_batches(prepared.dev, /*tokens=*/64)) pack(prepared.dev, lines);
-  for (int64_t line = 0; line < prepared.test.size(); ++line) prepared.to_text(prepared.test.source(line));
+  for (int64_t line = 0; line < prepared.test.size(); ++line) prepared.to_text(prepared.test.source[line]);
   prepared.encode_source(std::vector<std::string>{"a b", ""});
 }
 

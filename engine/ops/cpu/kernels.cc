@@ -5,9 +5,8 @@
 #include "engine/ops/cpu/bias_relu_dropout.h"
 #include "engine/ops/cpu/cross_entropy.h"
 #include "engine/ops/cpu/embedding.h"
-#include "engine/ops/cpu/max_pool.h"
+#include "engine/ops/cpu/images.h"
 #include "engine/ops/cpu/optimiser.h"
-#include "engine/ops/cpu/patches.h"
 #include "engine/ops/cpu/span_means.h"
 
 namespace tearless::engine::TEARLESS_ISA {

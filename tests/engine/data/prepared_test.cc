@@ -84,14 +84,14 @@ TEST_F(Preparation, OrdersTheVocabularyByFrequencyThenBytes) {
 TEST_F(Preparation, LeavesEmptyTrainingPairsOutAndKeepsEveryLineOfDevAndTest) {
   const Prepared prepared = make();
   ASSERT_EQ(prepared.train.size(), 2);
-  EXPECT_EQ(ids(prepared.train.source(0)), (Ids{4, 6, kEos}));
-  EXPECT_EQ(ids(prepared.train.target(0)), (Ids{5, 4}));
-  EXPECT_EQ(ids(prepared.train.target(1)), (Ids{5, 5, 4, 7}));
+  EXPECT_EQ(ids(prepared.train.source[0]), (Ids{4, 6, kEos}));
+  EXPECT_EQ(ids(prepared.train.target[0]), (Ids{5, 4}));
+  EXPECT_EQ(ids(prepared.train.target[1]), (Ids{5, 5, 4, 7}));
   ASSERT_EQ(prepared.dev.size(), 2);
-  EXPECT_EQ(ids(prepared.dev.source(0)), (Ids{6, kUnk, kEos}));
-  EXPECT_EQ(ids(prepared.dev.source(1)), (Ids{kEos}));
-  EXPECT_EQ(ids(prepared.dev.target(0)), (Ids{7, 6}));  // 6 is not in the output vocabulary: the model counts it as UNK
-  EXPECT_EQ(ids(prepared.dev.target(1)), (Ids{kUnk}));
+  EXPECT_EQ(ids(prepared.dev.source[0]), (Ids{6, kUnk, kEos}));
+  EXPECT_EQ(ids(prepared.dev.source[1]), (Ids{kEos}));
+  EXPECT_EQ(ids(prepared.dev.target[0]), (Ids{7, 6}));  // 6 is not in the output vocabulary: the model counts it as UNK
+  EXPECT_EQ(ids(prepared.dev.target[1]), (Ids{kUnk}));
   EXPECT_EQ(prepared.dev_reference, (Lines{"y a", "z"}));
   EXPECT_EQ(prepared.test_reference, (Lines{"x x"}));
 }
@@ -100,7 +100,7 @@ TEST_F(Preparation, ComparesHypothesesWithJoinedWordsForSegmentedText) {
   write("test.tgt", "x@@ b y\n");
   const Prepared prepared = make();
   EXPECT_EQ(prepared.test_reference, (Lines{"xb y"}));
-  EXPECT_EQ(prepared.test.target(0).size(), 3u);
+  EXPECT_EQ(prepared.test.target[0].size(), 3u);
 }
 
 TEST_F(Preparation, SpellsTokensAsText) {
@@ -109,14 +109,14 @@ TEST_F(Preparation, SpellsTokensAsText) {
   EXPECT_EQ(prepared.to_text(Ids{}), "");
   const ParallelTokens encoded = prepared.encode_source(Lines{"a b", ""});
   ASSERT_EQ(encoded.size(), 2);
-  EXPECT_EQ(ids(encoded.source(0)), (Ids{6, 4, kEos}));
-  EXPECT_EQ(ids(encoded.source(1)), (Ids{kEos}));
-  EXPECT_EQ(ids(encoded.target(0)), Ids{});
+  EXPECT_EQ(ids(encoded.source[0]), (Ids{6, 4, kEos}));
+  EXPECT_EQ(ids(encoded.source[1]), (Ids{kEos}));
+  EXPECT_EQ(ids(encoded.target[0]), Ids{});
 }
 
 TEST_F(Preparation, ReadsTheNamesOfSpecialTokensInTextAsWords) {
   write("dev.src", "<eos> <unk>\n\n");
-  EXPECT_EQ(ids(make().dev.source(0)), (Ids{kUnk, kUnk, kEos}));
+  EXPECT_EQ(ids(make().dev.source[0]), (Ids{kUnk, kUnk, kEos}));
 }
 
 TEST_F(Preparation, IsDoneOnceAndSharedByEqualSettings) {
@@ -131,9 +131,9 @@ TEST_F(Preparation, IsDoneOnceAndSharedByEqualSettings) {
   EXPECT_TRUE(said_.empty());
   EXPECT_EQ(second.vocabulary.pieces, first.vocabulary.pieces);
   EXPECT_EQ(second.vocabulary.in_target, first.vocabulary.in_target);
-  EXPECT_EQ(second.train.source_lines().tokens, first.train.source_lines().tokens);
-  EXPECT_EQ(second.train.target_lines().offsets, first.train.target_lines().offsets);
-  EXPECT_EQ(second.dev.target_lines().tokens, first.dev.target_lines().tokens);
+  EXPECT_EQ(second.train.source.tokens, first.train.source.tokens);
+  EXPECT_EQ(second.train.target.offsets, first.train.target.offsets);
+  EXPECT_EQ(second.dev.target.tokens, first.dev.target.tokens);
   EXPECT_EQ(second.test_reference, first.test_reference);
   EXPECT_EQ(second.to_text(Ids{5, 4}), "x b");
 }
@@ -147,9 +147,9 @@ TEST_F(Preparation, IsTheSameAfterTheCacheForEveryKindOfText) {
     EXPECT_TRUE(said_.empty());
     EXPECT_EQ(loaded.raw_text, kind == TextKind::kSentencepiece);
     EXPECT_EQ(loaded.raw_text, made.raw_text);
-    EXPECT_EQ(ids(loaded.encode_source(Lines{"a lost b"}).source(0)),
-              ids(made.encode_source(Lines{"a lost b"}).source(0)));
-    EXPECT_EQ(loaded.to_text(loaded.train.target(1)), kind == TextKind::kBpe ? "x x b y" : "x  x b y");
+    EXPECT_EQ(ids(loaded.encode_source(Lines{"a lost b"}).source[0]),
+              ids(made.encode_source(Lines{"a lost b"}).source[0]));
+    EXPECT_EQ(loaded.to_text(loaded.train.target[1]), kind == TextKind::kBpe ? "x x b y" : "x  x b y");
   }
 }
 
@@ -158,9 +158,9 @@ TEST_F(Preparation, KeepsTabsOfRawText) {
   write("train.tgt", "x\t\ty\n x\n");
   text_ = {.kind = TextKind::kSentencepiece, .pieces = 13, .max_words = 0};
   const Prepared prepared = make();
-  EXPECT_EQ(prepared.to_text(prepared.train.source(0)), "a\tb");
-  EXPECT_EQ(prepared.to_text(prepared.train.source(1)), " c  d");
-  EXPECT_EQ(prepared.to_text(prepared.train.target(0)), "x\t\ty");
+  EXPECT_EQ(prepared.to_text(prepared.train.source[0]), "a\tb");
+  EXPECT_EQ(prepared.to_text(prepared.train.source[1]), " c  d");
+  EXPECT_EQ(prepared.to_text(prepared.train.target[0]), "x\t\ty");
 }
 
 TEST_F(Preparation, DependsOnBytesAndTextSettingsNotOnPaths) {
@@ -319,8 +319,8 @@ TEST_F(Preparation, RoundTripsARealTokenisedCorpus) {
       for (const std::string_view word : split_words(line)) words.append(words.empty() ? "" : " ").append(word);
       return words;
     };
-    EXPECT_EQ(prepared.to_text(prepared.train.target(i)), plain(train.target[static_cast<size_t>(i)]));
-    for (const int32_t id : prepared.train.source(i)) unknown += id == kUnk;
+    EXPECT_EQ(prepared.to_text(prepared.train.target[i]), plain(train.target[static_cast<size_t>(i)]));
+    for (const int32_t id : prepared.train.source[i]) unknown += id == kUnk;
   }
   EXPECT_EQ(unknown, 0);  // the restriction to a language's own pieces never touches what they were taken from
 }

@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 
 #include "base/hash.h"
-#include "engine/data/segmented.h"
 #include "tests/support/paths.h"
 
 namespace tearless::engine::token_file_test {

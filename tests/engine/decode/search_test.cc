@@ -66,7 +66,8 @@ TEST(CachedDecoding, GivesTheLogitsOfTheWholeTarget) {
     const ForwardContext context{tape};
     const auto tables = model.transformer.prepare(context);
     const PackedRows source = packed(sources);
-    DecoderState state = model.transformer.start(context, model.transformer.encode(context, tables, source), 3);
+    DecoderState state =
+        model.transformer.decoder().start(context, model.transformer.encode(context, tables, source), 3);
     std::vector<at::Tensor> expected;
     for (size_t i = 0; i < 3; ++i) expected.push_back(full_logits(model, sources[i], targets[i]));
     AttentionSpans cross;

@@ -16,9 +16,8 @@
 #include <cmath>
 #include <limits>
 
+#include "engine/ops/images.h"
 #include "engine/ops/linear.h"
-#include "engine/ops/max_pool.h"
-#include "engine/ops/patches.h"
 #include "tests/engine/ops/op_check.h"
 
 namespace tearless::engine::images_test {
@@ -56,7 +55,7 @@ TEST(Patches, AndAMatmulAreAConvolution) {
     const at::AutoGradMode record(true);
     const at::Tensor y_first = at::conv2d(x_first, w_first, bias);
     const at::Tensor upstream = random_tensor(as_rows(y_first).sizes().vec(), test::kUpstreamSeed);
-    const ImageShape windows = patches_shape(c.image, c.size);
+    const ImageShape windows = c.image.windows(c.size);
     EXPECT_EQ(windows.height, y_first.size(2));
     EXPECT_EQ(windows.width, y_first.size(3));
     const auto expected = torch::autograd::grad(
@@ -176,7 +175,7 @@ TEST(MaxPool, AgreesWithPlainLoops) {
     constexpr int64_t kImages = 2;
     // Few distinct numbers, so that most windows have ties.
     const at::Tensor x = (random_tensor({kImages * image.pixels(), image.channels}, 4) * 1.5).round();
-    const ImageShape pooled = max_pool_shape(image);
+    const ImageShape pooled = image.pooled();
     const at::Tensor upstream = random_tensor({kImages * pooled.pixels(), image.channels}, test::kUpstreamSeed);
     std::vector<double> out(static_cast<size_t>(upstream.numel())), d_x(static_cast<size_t>(x.numel()));
     const auto at = [&](const ImageShape& shape, int64_t n, int64_t row, int64_t column, int64_t c) {

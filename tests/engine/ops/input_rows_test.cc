@@ -1,5 +1,5 @@
 // Rows of a batch's numbers, and rows of another width in the same memory.
-#include "engine/ops/input_rows.h"
+#include "engine/ops/images.h"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/equal.h>
@@ -7,7 +7,6 @@
 #include <ATen/ops/tensor.h>
 #include <gtest/gtest.h>
 
-#include "engine/ops/reshape.h"
 #include "tests/engine/ops/op_check.h"
 
 namespace tearless::engine::input_rows_test {

@@ -16,10 +16,8 @@
 #include "engine/ops/attention.h"
 #include "engine/ops/bias_relu_dropout.h"
 #include "engine/ops/embedding.h"
+#include "engine/ops/images.h"
 #include "engine/ops/linear.h"
-#include "engine/ops/max_pool.h"
-#include "engine/ops/patches.h"
-#include "engine/ops/reshape.h"
 #include "engine/ops/span_means.h"
 #include "tests/engine/ops/op_check.h"
 
@@ -234,7 +232,7 @@ inline void add_images(std::vector<OpCase>& cases) {
                      [=](Tape& tape, const Values& in) { return max_pool(tape, in[0], i.image); }});
     // x in two operations, and an activation that overwrites what the maxima were written to.
     const auto pooled_rows =
-        std::make_shared<PackedRows>(packed_rows({static_cast<int32_t>(i.count * max_pool_shape(i.image).pixels())}));
+        std::make_shared<PackedRows>(packed_rows({static_cast<int32_t>(i.count * i.image.pooled().pixels())}));
     cases.push_back(
         {"max_pool_relu_" + i.name, {random_tensor({rows, i.image.channels}, 73)}, [=](Tape& tape, const Values& in) {
            const Value twice = reshape(tape, max_pool(tape, in[0], i.image), i.image.channels);

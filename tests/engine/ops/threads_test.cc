@@ -10,9 +10,8 @@
 #include "engine/ops/bias_relu_dropout.h"
 #include "engine/ops/cross_entropy.h"
 #include "engine/ops/embedding.h"
+#include "engine/ops/images.h"
 #include "engine/ops/linear.h"
-#include "engine/ops/max_pool.h"
-#include "engine/ops/patches.h"
 #include "engine/ops/span_means.h"
 #include "tests/engine/ops/op_check.h"
 

@@ -1,43 +1,30 @@
 // Every number that a run of classify prints or stores, computed a second time in another way: accuracies and losses
 // from the logits of one sentence after another, by the formulas of the operations.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
-#include <cstdlib>
 #include <limits>
 
 #include "engine/task/classify.h"
 #include "engine/train/checkpoint.h"
-#include "tests/engine/run/small_runs.h"
-#include "tests/engine/train/in_memory.h"
+#include "tests/engine/run/scored.h"
 
 namespace tearless::engine::classify_scores_test {
 namespace {
 
 using test::lines_of;
-namespace fs = std::filesystem;
-using nlohmann::json;
-using test::Labelled;
 
 constexpr int kUpdates = 40;
-constexpr double kSmoothing = 0.1;
 
 const ClassifyOptions& classification(const RunOptions& options) {
   return options.as<ClassifyKind>("this test").options;
 }
 
-/// One run without dropout, a batch an epoch and an update an epoch, every checkpoint retained: so every number of
-/// every evaluation can be had again from what is left.
-class ClassifyScored : public testing::Test {
+class ClassifyScored : public test::ScoredRun {
  protected:
   static void SetUpTestSuite() {
-    const test::InMemory in_memory;
-    runs_ = new test::SmallRuns;
     // Dev and test contradict training here and there, so that no accuracy is 100.
-    runs_->write_labelled("train", {{"a b c d e", 0},
+    const auto write = [](const test::SmallRuns& runs) {
+      runs.write_labelled("train", {{"a b c d e", 0},
                                     {"b a d", 1},
                                     {"e e a b c", 2},
                                     {"d a b e c", 1},
@@ -45,45 +32,23 @@ class ClassifyScored : public testing::Test {
                                     {"a c b d b e", 0},
                                     {"b b d", 1},
                                     {"e c", 2}});
-    runs_->write_labelled(
-        "dev", {{"a b c d e", 0}, {"b d", 1}, {"c e e", 2}, {"a a", 0}, {"unseen words", 1}, {"e e c", 0}, {"d b", 2}});
-    runs_->write_labelled("test", {{"e e a b c", 2}, {"b a d", 0}, {"c", 2}, {"d d b a", 1}, {"a c b d b e", 1}});
-    run_ = new RunDirectory(runs_->make(test::with(test::labelled_settings(), {{"data.classes", "bad good fair"},
-                                                                               {"text.min_count", 1},
-                                                                               {"model.layers", 2},
-                                                                               {"model.d_model", 16},
-                                                                               {"model.d_ff", 24},
-                                                                               {"model.heads", 2},
-                                                                               {"model.norm.kind", "scale_norm"},
-                                                                               {"model.dropout.residual", 0.0},
-                                                                               {"model.dropout.attention", 0.0},
-                                                                               {"model.dropout.relu", 0.0},
-                                                                               {"model.dropout.word", 0.0},
-                                                                               {"model.dropout.pooled", 0.0},
-                                                                               {"train.label_smoothing", kSmoothing},
-                                                                               {"train.epoch_updates", 1},
-                                                                               {"train.max_epochs", kUpdates},
-                                                                               {"train.early_stop", 0},
-                                                                               {"train.batch.tokens", 4096},
-                                                                               {"train.schedule.kind", "nowarmup"},
-                                                                               {"train.schedule.lr", 4e-3},
-                                                                               {"train.schedule.decay_factor", 1.0},
-                                                                               {"run.log_updates", 1},
-                                                                               {"run.keep_checkpoints", 1000}})));
-    ASSERT_EQ(attempt_run(run_->root()), kExitDone);
-    options_ = new RunOptions(read_run_directory(run_->root()));
+      runs.write_labelled(
+          "dev",
+          {{"a b c d e", 0}, {"b d", 1}, {"c e e", 2}, {"a a", 0}, {"unseen words", 1}, {"e e c", 0}, {"d b", 2}});
+      runs.write_labelled("test", {{"e e a b c", 2}, {"b a d", 0}, {"c", 2}, {"d d b a", 1}, {"a c b d b e", 1}});
+    };
+    train(kUpdates,
+          test::with(test::labelled_settings(), {{"data.classes", "bad good fair"},
+                                                 {"text.min_count", 1},
+                                                 {"model.layers", 2},
+                                                 {"model.dropout.pooled", 0.0},
+                                                 {"train.schedule.lr", 4e-3}}),
+          write);
     data_ = labelled_tokens(classification(*options_).data, classification(*options_).text, [](const std::string&) {});
-    scores_ = json::parse(test::read_text(run_->scores()));
-    for (const std::string& line : lines_of(run_->metrics())) {
-      const json record = json::parse(line);
-      metrics_[record.at("name")][record.at("step")] = record.at("value");
-    }
   }
   static void TearDownTestSuite() {
     data_.reset();
-    delete options_;
-    delete run_;
-    delete runs_;
+    ScoredRun::TearDownTestSuite();
   }
 
   struct Scores {
@@ -118,18 +83,9 @@ class ClassifyScored : public testing::Test {
     const auto count = static_cast<double>(set.size());
     return {100 * scores.accuracy / count, scores.loss / count, scores.smoothed / count, scores.predictions};
   }
-  static int64_t selected() { return scores_.at("selected_step"); }
-  static double score(const char* name) { return scores_.at(name); }
 
-  static inline test::SmallRuns* runs_ = nullptr;
-  static inline RunDirectory* run_ = nullptr;
-  static inline RunOptions* options_ = nullptr;
   static inline std::shared_ptr<const LabelledTokens> data_;
-  static inline json scores_;
-  static inline std::map<std::string, std::map<int64_t, double>> metrics_;
 };
-
-#define EXPECT_CLOSE(found, wanted) EXPECT_NEAR(found, wanted, 1e-4 * (wanted))
 
 TEST_F(ClassifyScored, AccuraciesAndLossesAreThoseOfTheirSetAndStep) {
   for (const int64_t step : {int64_t{1}, int64_t{10}, selected(), int64_t{kUpdates}}) {
@@ -156,16 +112,7 @@ TEST_F(ClassifyScored, PredictionsAreTheClassWithTheLargestLogit) {
 }
 
 TEST_F(ClassifyScored, TheSelectedStepIsTheLatestOfThoseWithTheBestPrintedAccuracy) {
-  double best = -1;
-  int64_t selected_step = 0;
-  for (const auto& [step, accuracy] : metrics_["dev.accuracy"]) {
-    char printed[32];
-    std::snprintf(printed, sizeof printed, "%.2f", accuracy);
-    if (std::atof(printed) < best) continue;
-    best = std::atof(printed);
-    selected_step = step;
-  }
-  EXPECT_EQ(selected(), selected_step);
+  EXPECT_EQ(selected(), best_step("dev.accuracy"));
 }
 
 TEST_F(ClassifyScored, EveryScoreAndResultHasItsTest) {
@@ -178,17 +125,11 @@ TEST_F(ClassifyScored, EveryScoreAndResultHasItsTest) {
   EXPECT_EQ(scores_.size() - names.size(), 5u) << "two layers of two norms, and the final one";
   EXPECT_EQ(score("parameters"), static_cast<double>(parameter_count(classification(*options_).model,
                                                                      data_->vocabulary_size(), /*classes=*/3)));
-  std::vector<std::string> files;
-  const Done done = read_done(*run_).value();
-  for (const auto& [name, checksum] : done.files) files.push_back(name);
-  EXPECT_THAT(files,
+  EXPECT_THAT(result_files(),
               testing::ElementsAre("metrics.jsonl", "outputs/dev.classes", "outputs/test.classes", "scores.json"));
-  const json measured = json::parse(test::read_text(run_->attempt(1) / "measured.json"));
-  EXPECT_EQ(measured.at("fallback_ops"), 0);
   int64_t rows = 0;
   for (int32_t i = 0; i < data_->train.size(); ++i) rows += data_->train.lines.length(i);
-  EXPECT_NEAR(measured.at("tokens_per_second").get<double>() * measured.at("training_seconds").get<double>(),
-              static_cast<double>(kUpdates * rows), 1e-3);
+  EXPECT_NEAR(rows_seen(), static_cast<double>(kUpdates * rows), 1e-3);
 }
 
 /// The task with all parameters set to `value`.

@@ -1,4 +1,4 @@
-// Whole runs of the task digits: what is learnt, resumed, refused, and read of the data.
+// Whole runs of the task digits: what is learnt, refused, and read of the data.
 #include "engine/task/digits.h"
 
 #include <ATen/Parallel.h>
@@ -7,12 +7,10 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <functional>
 #include <set>
 
 #include "base/error.h"
 #include "engine/run/check.h"
-#include "tests/engine/run/interrupted.h"
 #include "tests/engine/run/small_digits.h"
 #include "tests/engine/train/in_memory.h"
 #include "tests/support/error_of.h"
@@ -91,42 +89,7 @@ TEST_F(DigitRuns, LearnWhereABarIs) {
   EXPECT_DOUBLE_EQ(ended.scores.at("test.accuracy"), 100.0 * right / 230);
 }
 
-// --- stops and threads -----------------------------------------------------------------------------------------------
-
-TEST_F(DigitRuns, StoppedOrCrashedAnywhereLeaveTheSameBytes) {
-  const RunOptions options =
-      runs_.options(with(test::small_digits(), {{"model.norm.kind", "scale_norm"}, {"run.log_updates", 2}}));
-  const RunDirectory undisturbed(runs_.folder() / "undisturbed" / "run"), broken(runs_.folder() / "broken" / "run");
-  const auto attempt = [&](const RunDirectory& run, const std::function<void(test::Interrupted&)>& disturb) {
-    test::Interrupted task(test::task_of(options));
-    disturb(task);
-    return test::attempt_by(task, options, run);
-  };
-  const auto stopped_in = [&](uint32_t update) {
-    return attempt(broken, [&](test::Interrupted& task) {
-      task.at_update = [=](uint32_t n) {
-        if (n == update) test::ask_to_stop();
-      };
-    });
-  };
-  const auto crashed_in = [&](uint32_t update) {
-    return attempt(broken, [&](test::Interrupted& task) {
-      task.at_update = [=](uint32_t n) {
-        if (n == update) throw std::runtime_error("crash");
-      };
-    });
-  };
-  ASSERT_EQ(attempt(undisturbed, [](test::Interrupted&) {}), kExitDone);
-  for (const uint32_t update : {1, 2, 4, 5}) {  // a pass has two updates, an epoch three
-    EXPECT_EQ(stopped_in(update), kExitStopped) << update;
-    EXPECT_THROW(crashed_in(update + 2), std::runtime_error) << update;
-  }
-  EXPECT_EQ(attempt(broken, [](test::Interrupted& task) { task.at_evaluation = test::ask_to_stop; }), kExitStopped);
-  EXPECT_EQ(stopped_in(11), kExitStopped);
-  EXPECT_EQ(attempt(broken, [](test::Interrupted& task) { task.at_final_scores = test::ask_to_stop; }), kExitStopped);
-  ASSERT_EQ(attempt(broken, [](test::Interrupted&) {}), kExitDone);
-  EXPECT_EQ(test::results_of(broken), test::results_of(undisturbed));
-}
+// --- sites and threads -----------------------------------------------------------------------------------------------
 
 TEST_F(DigitRuns, WithNormsAtOtherSitesAreOthers) {
   std::set<std::string> metrics;

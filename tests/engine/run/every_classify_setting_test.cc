@@ -38,14 +38,13 @@ void write_class_files(const test::SmallRuns& runs, const std::string& name, con
 Settings class_files() {
   return {{"data.form", "class_files"}, {"data.train", "pool"}, {"data.dev_count", 6}, {"data.test_count", 6}};
 }
-Settings ds_init_of_classify() { return {{"model.init", "ds_init"}, {"model.ds_init.alpha", 0.25}}; }
 
 class ClassifySettings final : public test::SettingChecks {
  public:
   static constexpr const char* kTask = "classify";
   static constexpr bool kHasCommonRows = false;
   static Settings small();
-  static const std::map<std::string, test::SettingRow<ClassifySettings>>& rows();
+  static const test::SettingRows<ClassifySettings>& rows();
   static std::vector<Settings> contexts();
   static std::vector<std::string> conditional();
 
@@ -92,51 +91,27 @@ Settings ClassifySettings::small() {
               {{"text.min_count", 2}, {"text.max_words", 0}, {"model.layers", 1}, {"model.dropout.pooled", 0.1}});
 }
 
-const std::map<std::string, test::SettingRow<ClassifySettings>>& ClassifySettings::rows() {
+const test::SettingRows<ClassifySettings>& ClassifySettings::rows() {
   using Checks = ClassifySettings;
-  static const std::map<std::string, test::SettingRow<Checks>> all = {
-      {"data.name", {"another name", &Checks::provisional_id_differs}},
-      {"data.how_to_get", {"ask the librarian", &Checks::missing_data_are_explained}},
-      {"data.form", {"class_files", &Checks::training_differs, with(class_files(), {{"data.form", "labelled_lines"}})}},
-      {"data.classes", {"good bad", &Checks::names_are_in_the_order_of_labels}},
-      {"data.encoding", {"windows-1252", &Checks::training_differs}},
-      {"data.train", {"other", &Checks::bytes_count}},
-      {"data.dev", {"other", &Checks::bytes_count}},
-      {"data.test", {"other", &Checks::bytes_count}},
-      {"data.train_count", {20, &Checks::training_differs, class_files()}},
-      {"data.dev_count", {9, &Checks::training_differs, class_files()}},
-      {"data.test_count", {9, &Checks::training_differs, class_files()}},
-      {"data.split_seed", {2, &Checks::training_differs, class_files()}},
-      {"data.train_sha256", {std::string(64, '0'), &Checks::other_bytes_are_refused}},
-      {"data.dev_sha256", {std::string(64, '0'), &Checks::other_bytes_are_refused}},
-      {"data.test_sha256", {std::string(64, '0'), &Checks::other_bytes_are_refused}},
-      {"text.min_count", {2, &Checks::training_differs, {{"text.min_count", 1}}}},
-      {"text.lower_case", {true, &Checks::training_differs, {{"text.lower_case", false}}}},
-      {"text.max_words", {3, &Checks::training_differs}},
-      {"model.layers", {2, &Checks::training_differs}},
-      {"model.d_model", {12, &Checks::training_differs}},
-      {"model.d_ff", {16, &Checks::training_differs}},
-      {"model.heads", {4, &Checks::training_differs}},
-      {"model.placement", {"post", &Checks::training_differs}},
-      {"model.init", {"small_init", &Checks::training_differs}},
-      {"model.init_qkv_fan", {"fused3", &Checks::training_differs}},
-      {"model.ds_init.form", {"code", &Checks::training_differs, ds_init_of_classify()}},
-      {"model.ds_init.alpha", {0.5, &Checks::training_differs, ds_init_of_classify()}},
-      {"model.fix_norm", {true, &Checks::training_differs}},
-      {"model.norm.kind", {"scale_norm", &Checks::training_differs}},
-      {"model.norm.eps", {0.1, &Checks::training_differs}},
-      {"model.norm.scope", {"final_only", &Checks::training_differs, {{"model.norm.kind", "rms_norm"}}}},
-      {"model.norm.eps_mode", {"std_add", &Checks::training_differs, {{"model.norm.eps", 0.1}}}},
-      {"model.norm.deviation", {"unbiased", &Checks::training_differs}},
-      {"model.norm.ada_norm.c", {2, &Checks::training_differs, {{"model.norm.kind", "ada_norm"}}}},
-      {"model.norm.ada_norm.k", {0.2, &Checks::training_differs, {{"model.norm.kind", "ada_norm"}}}},
-      {"model.dropout.residual", {0.4, &Checks::training_differs}},
-      {"model.dropout.attention", {0.4, &Checks::training_differs}},
-      {"model.dropout.relu", {0.4, &Checks::training_differs}},
-      {"model.dropout.word", {0.4, &Checks::training_differs}},
-      {"model.dropout.pooled", {0.4, &Checks::training_differs}},
-      {"train.batch.tokens", {40, &Checks::training_differs}},
-  };
+  static const test::SettingRows<Checks> all = [] {
+    test::SettingRows<Checks> rows = {
+        {"data.form",
+         {"class_files", &Checks::training_differs, with(class_files(), {{"data.form", "labelled_lines"}})}},
+        {"data.classes", {"good bad", &Checks::names_are_in_the_order_of_labels}},
+        {"data.encoding", {"windows-1252", &Checks::training_differs}},
+        {"data.train_count", {20, &Checks::training_differs, class_files()}},
+        {"data.dev_count", {9, &Checks::training_differs, class_files()}},
+        {"data.test_count", {9, &Checks::training_differs, class_files()}},
+        {"data.split_seed", {2, &Checks::training_differs, class_files()}},
+        {"text.min_count", {2, &Checks::training_differs, {{"text.min_count", 1}}}},
+        {"text.lower_case", {true, &Checks::training_differs, {{"text.lower_case", false}}}},
+        {"model.layers", {2, &Checks::training_differs}},
+        {"model.norm.scope", {"final_only", &Checks::training_differs, {{"model.norm.kind", "rms_norm"}}}},
+        {"model.dropout.pooled", {0.4, &Checks::training_differs}},
+    };
+    rows.merge(test::text_rows<Checks>());
+    return rows;
+  }();
   return all;
 }
 

@@ -13,7 +13,7 @@ class DigitsSettings final : public test::SettingChecks {
   static constexpr const char* kTask = "digits";
   static constexpr bool kHasCommonRows = false;
   static Settings small() { return test::small_digits(); }
-  static const std::map<std::string, test::SettingRow<DigitsSettings>>& rows();
+  static const test::SettingRows<DigitsSettings>& rows();
   static std::vector<Settings> contexts();
   static std::vector<std::string> conditional();
 
@@ -33,38 +33,36 @@ class DigitsSettings final : public test::SettingChecks {
   Settings nowhere() const override { return {{"data.train_images", "nowhere"}}; }
 };
 
-const std::map<std::string, test::SettingRow<DigitsSettings>>& DigitsSettings::rows() {
+const test::SettingRows<DigitsSettings>& DigitsSettings::rows() {
   using Checks = DigitsSettings;
-  static const std::map<std::string, test::SettingRow<Checks>> all = {
-      {"data.name", {"another name", &Checks::provisional_id_differs}},
-      {"data.how_to_get", {"ask the librarian", &Checks::missing_data_are_explained}},
-      {"data.train_images", {"other_train.images", &Checks::bytes_count}},
-      {"data.train_labels", {"other_train.labels", &Checks::bytes_count}},
-      {"data.test_images", {"other_test.images", &Checks::bytes_count}},
-      {"data.test_labels", {"other_test.labels", &Checks::bytes_count}},
-      {"data.dev_first", {8, &Checks::training_differs}},
-      {"data.train_count", {20, &Checks::training_differs}},
-      {"data.mean", {0.3, &Checks::training_differs}},
-      {"data.deviation", {0.5, &Checks::training_differs}},
-      {"data.train_sha256", {std::string(64, '0'), &Checks::other_bytes_are_refused}},
-      {"data.test_sha256", {std::string(64, '0'), &Checks::other_bytes_are_refused}},
-      {"model.arch", {"conv_conv_fc", &Checks::training_differs, {{"model.dropout.hidden", 0.0}}}},
-      {"model.conv1_channels", {4, &Checks::training_differs}},
-      {"model.conv2_channels", {4, &Checks::training_differs}},
-      {"model.kernel", {2, &Checks::training_differs}},
-      {"model.hidden", {8, &Checks::training_differs}},
-      {"model.norm_sites", {"inputs", &Checks::training_differs}},
-      {"model.init", {"xavier_uniform", &Checks::training_differs}},
-      {"model.norm.kind", {"scale_norm", &Checks::training_differs}},
-      {"model.norm.eps", {0.1, &Checks::training_differs}},
-      {"model.norm.eps_mode", {"std_add", &Checks::training_differs, {{"model.norm.eps", 0.1}}}},
-      {"model.norm.deviation", {"unbiased", &Checks::training_differs}},
-      {"model.norm.ada_norm.c", {2, &Checks::training_differs, {{"model.norm.kind", "ada_norm"}}}},
-      {"model.norm.ada_norm.k", {0.2, &Checks::training_differs, {{"model.norm.kind", "ada_norm"}}}},
-      {"model.dropout.conv", {0.4, &Checks::training_differs}},
-      {"model.dropout.hidden", {0.4, &Checks::training_differs}},
-      {"train.batch.images", {12, &Checks::training_differs}},
-  };
+  static const test::SettingRows<Checks> all = [] {
+    test::SettingRows<Checks> rows = {
+        {"data.name", {"another name", &Checks::provisional_id_differs}},
+        {"data.how_to_get", {"ask the librarian", &Checks::missing_data_are_explained}},
+        {"data.train_images", {"other_train.images", &Checks::bytes_count}},
+        {"data.train_labels", {"other_train.labels", &Checks::bytes_count}},
+        {"data.test_images", {"other_test.images", &Checks::bytes_count}},
+        {"data.test_labels", {"other_test.labels", &Checks::bytes_count}},
+        {"data.dev_first", {8, &Checks::training_differs}},
+        {"data.train_count", {20, &Checks::training_differs}},
+        {"data.mean", {0.3, &Checks::training_differs}},
+        {"data.deviation", {0.5, &Checks::training_differs}},
+        {"data.train_sha256", {std::string(64, '0'), &Checks::other_bytes_are_refused}},
+        {"data.test_sha256", {std::string(64, '0'), &Checks::other_bytes_are_refused}},
+        {"model.arch", {"conv_conv_fc", &Checks::training_differs, {{"model.dropout.hidden", 0.0}}}},
+        {"model.conv1_channels", {4, &Checks::training_differs}},
+        {"model.conv2_channels", {4, &Checks::training_differs}},
+        {"model.kernel", {2, &Checks::training_differs}},
+        {"model.hidden", {8, &Checks::training_differs}},
+        {"model.norm_sites", {"inputs", &Checks::training_differs}},
+        {"model.init", {"xavier_uniform", &Checks::training_differs}},
+        {"model.dropout.conv", {0.4, &Checks::training_differs}},
+        {"model.dropout.hidden", {0.4, &Checks::training_differs}},
+        {"train.batch.images", {12, &Checks::training_differs}},
+    };
+    rows.merge(test::norm_rows<Checks>());
+    return rows;
+  }();
   return all;
 }
 

@@ -6,7 +6,7 @@
 //   static constexpr const char* kTask          the task
 //   static constexpr bool kHasCommonRows        whether rows() has those of the settings that every task has
 //   static Settings small()                     a few updates of a tiny model in which everything is switched on
-//   static const std::map<std::string, SettingRow<Checks>>& rows()
+//   static const SettingRows<Checks>& rows()
 //   static std::vector<Settings> contexts()     over small(): together they make every setting that may not apply one
 //                                               that does not
 //   static std::vector<std::string> conditional()  those settings
@@ -57,6 +57,53 @@ struct SettingRow {
   void (Checks::*check)(const Change& change);
   Settings context = {};  // set on both sides
 };
+template <class Checks>
+using SettingRows = std::map<std::string, SettingRow<Checks>>;
+
+inline Settings ds_init() { return {{"model.init", "ds_init"}, {"model.ds_init.alpha", 0.25}}; }
+
+/// The rows of the settings [model.norm] of every model.
+template <class Checks>
+SettingRows<Checks> norm_rows() {
+  return {{"model.norm.kind", {"scale_norm", &Checks::training_differs}},
+          {"model.norm.eps", {0.1, &Checks::training_differs}},
+          {"model.norm.eps_mode", {"std_add", &Checks::training_differs, {{"model.norm.eps", 0.1}}}},
+          {"model.norm.deviation", {"unbiased", &Checks::training_differs}},
+          {"model.norm.ada_norm.c", {2, &Checks::training_differs, {{"model.norm.kind", "ada_norm"}}}},
+          {"model.norm.ada_norm.k", {0.2, &Checks::training_differs, {{"model.norm.kind", "ada_norm"}}}}};
+}
+
+/// The rows that tasks with layers of a Transformer share.
+template <class Checks>
+SettingRows<Checks> text_rows() {
+  SettingRows<Checks> rows = {
+      {"data.name", {"another name", &Checks::provisional_id_differs}},
+      {"data.train", {"other", &Checks::bytes_count}},
+      {"data.dev", {"other", &Checks::bytes_count}},
+      {"data.test", {"other", &Checks::bytes_count}},
+      {"data.how_to_get", {"ask the librarian", &Checks::missing_data_are_explained}},
+      {"data.train_sha256", {std::string(64, '0'), &Checks::other_bytes_are_refused}},
+      {"data.dev_sha256", {std::string(64, '0'), &Checks::other_bytes_are_refused}},
+      {"data.test_sha256", {std::string(64, '0'), &Checks::other_bytes_are_refused}},
+      {"text.max_words", {3, &Checks::training_differs}},
+      {"model.d_model", {12, &Checks::training_differs}},
+      {"model.d_ff", {16, &Checks::training_differs}},
+      {"model.heads", {4, &Checks::training_differs}},
+      {"model.placement", {"post", &Checks::training_differs}},
+      {"model.init", {"small_init", &Checks::training_differs}},
+      {"model.init_qkv_fan", {"fused3", &Checks::training_differs}},
+      {"model.ds_init.form", {"code", &Checks::training_differs, ds_init()}},
+      {"model.ds_init.alpha", {0.5, &Checks::training_differs, ds_init()}},
+      {"model.fix_norm", {true, &Checks::training_differs}},
+      {"model.dropout.residual", {0.4, &Checks::training_differs}},
+      {"model.dropout.attention", {0.4, &Checks::training_differs}},
+      {"model.dropout.relu", {0.4, &Checks::training_differs}},
+      {"model.dropout.word", {0.4, &Checks::training_differs}},
+      {"train.batch.tokens", {40, &Checks::training_differs}},
+  };
+  rows.merge(norm_rows<Checks>());
+  return rows;
+}
 
 /// Runs of one task, and the checks that every task needs.
 class SettingChecks : public testing::Test {

@@ -44,7 +44,6 @@ std::vector<std::pair<std::string, std::string>> made_up_pairs(int count, uint32
   return pairs;
 }
 
-Settings ds_init() { return {{"model.init", "ds_init"}, {"model.ds_init.alpha", 0.25}}; }
 Settings nowarmup() { return {{"train.schedule.kind", "nowarmup"}, {"train.schedule.lr", 0.01}}; }
 
 class TranslateSettings final : public test::SettingChecks {
@@ -52,7 +51,7 @@ class TranslateSettings final : public test::SettingChecks {
   static constexpr const char* kTask = "translate";
   static constexpr bool kHasCommonRows = true;
   static Settings small();
-  static const std::map<std::string, test::SettingRow<TranslateSettings>>& rows();
+  static const test::SettingRows<TranslateSettings>& rows();
   static std::vector<Settings> contexts();
   static std::vector<std::string> conditional();
 
@@ -186,86 +185,61 @@ Settings TranslateSettings::small() {
                                                                                 {"decode.max_extra", 6}});
 }
 
-const std::map<std::string, test::SettingRow<TranslateSettings>>& TranslateSettings::rows() {
+const test::SettingRows<TranslateSettings>& TranslateSettings::rows() {
   using Checks = TranslateSettings;
-  static const std::map<std::string, test::SettingRow<Checks>> all = {
-      {"task", {"classify", &Checks::the_settings_of_both_tasks_are_named}},
-      {"data.name", {"another name", &Checks::provisional_id_differs}},
-      {"data.train", {"other", &Checks::bytes_count}},
-      {"data.dev", {"other", &Checks::bytes_count}},
-      {"data.test", {"other", &Checks::bytes_count}},
-      {"data.source", {"reversed", &Checks::bytes_count}},
-      {"data.target", {"forward", &Checks::bytes_count}},
-      {"data.how_to_get", {"ask the librarian", &Checks::missing_data_are_explained}},
-      {"data.train_sha256", {std::string(64, '0'), &Checks::other_bytes_are_refused}},
-      {"data.dev_sha256", {std::string(64, '0'), &Checks::other_bytes_are_refused}},
-      {"data.test_sha256", {std::string(64, '0'), &Checks::other_bytes_are_refused}},
-      {"text.kind", {"segmented", &Checks::training_differs}},
-      {"text.merges", {2, &Checks::training_differs}},
-      {"text.pieces", {18, &Checks::training_differs, {{"text.kind", "sentencepiece"}, {"text.pieces", 22}}}},
-      {"text.max_words", {3, &Checks::training_differs}},
-      {"model.encoder_layers", {2, &Checks::training_differs}},
-      {"model.decoder_layers", {2, &Checks::training_differs}},
-      {"model.d_model", {12, &Checks::training_differs}},
-      {"model.d_ff", {16, &Checks::training_differs}},
-      {"model.heads", {4, &Checks::training_differs}},
-      {"model.placement", {"post", &Checks::training_differs}},
-      {"model.init", {"small_init", &Checks::training_differs}},
-      {"model.init_qkv_fan", {"fused3", &Checks::training_differs}},
-      {"model.ds_init.form", {"code", &Checks::training_differs, ds_init()}},
-      {"model.ds_init.alpha", {0.5, &Checks::training_differs, ds_init()}},
-      {"model.ds_init.stacks", {"decoder", &Checks::training_differs, ds_init()}},
-      {"model.fix_norm", {true, &Checks::training_differs}},
-      {"model.tied_embeddings", {"none", &Checks::training_differs}},
-      {"model.output_bias", {false, &Checks::training_differs}},
-      {"model.mask_target_vocabulary", {false, &Checks::training_differs}},
-      {"model.norm.kind", {"scale_norm", &Checks::training_differs}},
-      {"model.norm.eps", {0.1, &Checks::training_differs}},
-      {"model.norm.scope", {"encoder", &Checks::training_differs, {{"model.norm.kind", "rms_norm"}}}},
-      {"model.norm.eps_mode", {"std_add", &Checks::training_differs, {{"model.norm.eps", 0.1}}}},
-      {"model.norm.deviation", {"unbiased", &Checks::training_differs}},
-      {"model.norm.ada_norm.c", {2, &Checks::training_differs, {{"model.norm.kind", "ada_norm"}}}},
-      {"model.norm.ada_norm.k", {0.2, &Checks::training_differs, {{"model.norm.kind", "ada_norm"}}}},
-      {"model.dropout.residual", {0.4, &Checks::training_differs}},
-      {"model.dropout.attention", {0.4, &Checks::training_differs}},
-      {"model.dropout.relu", {0.4, &Checks::training_differs}},
-      {"model.dropout.word", {0.4, &Checks::training_differs}},
-      {"train.seed", {2, &Checks::training_differs}},
-      {"train.init_seed", {2, &Checks::training_differs}},
-      {"train.order_seed", {2, &Checks::training_differs}},
-      {"train.dropout_seed", {2, &Checks::training_differs}},
-      {"train.epoch_updates", {2, &Checks::length_differs}},
-      {"train.max_epochs", {1, &Checks::length_differs}},
-      {"train.max_updates", {4, &Checks::length_differs}},
-      {"train.early_stop", {1, &Checks::length_differs, {{"train.max_epochs", 4}}}},
-      {"train.min_lr", {0.1, &Checks::length_differs, nowarmup()}},
-      {"train.label_smoothing", {0.3, &Checks::training_differs}},
-      {"train.clip_norm", {0.01, &Checks::training_differs}},
-      {"train.batch.tokens", {40, &Checks::training_differs}},
-      {"train.batch.count", {"padded_sum", &Checks::training_differs}},
-      {"train.schedule.kind", {"valdecay", &Checks::training_differs}},
-      {"train.schedule.scale", {0.2, &Checks::training_differs}},
-      {"train.schedule.warmup_updates", {5, &Checks::training_differs}},
-      {"train.schedule.lr", {0.02, &Checks::training_differs, nowarmup()}},
-      {"train.schedule.peak_lr", {0.02, &Checks::training_differs}},
-      {"train.schedule.decay_factor", {0.5, &Checks::learning_rates_differ, nowarmup()}},
-      {"train.schedule.decay_patience", {2, &Checks::learning_rates_differ, nowarmup()}},
-      {"train.schedule.decay_rule", {"best_patience", &Checks::learning_rates_differ, nowarmup()}},
-      {"train.adam.beta1", {0.5, &Checks::training_differs}},
-      {"train.adam.beta2", {0.9, &Checks::training_differs}},
-      {"train.adam.eps", {0.1, &Checks::training_differs}},
-      {"decode.beam", {1, &Checks::outputs_differ}},
-      {"decode.alpha", {8, &Checks::outputs_differ}},
-      {"decode.max_extra", {1, &Checks::outputs_differ, {{"decode.alpha", 8}}}},
-      {"decode.batch_tokens", {1, &Checks::decoding_batches_differ}},
-      {"run.device", {"cuda", &Checks::parameters_are_on_the_device}},
-      {"run.precision", {"bf16", &Checks::matmuls_are_bf16}},
-      {"run.ops", {"reference", &Checks::formulas_are_used}},
-      {"run.threads", {2, &Checks::threads_are_used}},
-      {"run.matmul", {kOtherMatmulLibrary, &Checks::matmul_library_is_used}},
-      {"run.log_updates", {2, &Checks::reports_are_fewer}},
-      {"run.keep_checkpoints", {2, &Checks::checkpoints_are_retained, {{"train.max_epochs", 4}}}},
-  };
+  static const test::SettingRows<Checks> all = [] {
+    test::SettingRows<Checks> rows = {
+        {"task", {"classify", &Checks::the_settings_of_both_tasks_are_named}},
+        {"data.source", {"reversed", &Checks::bytes_count}},
+        {"data.target", {"forward", &Checks::bytes_count}},
+        {"text.kind", {"segmented", &Checks::training_differs}},
+        {"text.merges", {2, &Checks::training_differs}},
+        {"text.pieces", {18, &Checks::training_differs, {{"text.kind", "sentencepiece"}, {"text.pieces", 22}}}},
+        {"model.encoder_layers", {2, &Checks::training_differs}},
+        {"model.decoder_layers", {2, &Checks::training_differs}},
+        {"model.ds_init.stacks", {"decoder", &Checks::training_differs, test::ds_init()}},
+        {"model.tied_embeddings", {"none", &Checks::training_differs}},
+        {"model.output_bias", {false, &Checks::training_differs}},
+        {"model.mask_target_vocabulary", {false, &Checks::training_differs}},
+        {"model.norm.scope", {"encoder", &Checks::training_differs, {{"model.norm.kind", "rms_norm"}}}},
+        {"train.seed", {2, &Checks::training_differs}},
+        {"train.init_seed", {2, &Checks::training_differs}},
+        {"train.order_seed", {2, &Checks::training_differs}},
+        {"train.dropout_seed", {2, &Checks::training_differs}},
+        {"train.epoch_updates", {2, &Checks::length_differs}},
+        {"train.max_epochs", {1, &Checks::length_differs}},
+        {"train.max_updates", {4, &Checks::length_differs}},
+        {"train.early_stop", {1, &Checks::length_differs, {{"train.max_epochs", 4}}}},
+        {"train.min_lr", {0.1, &Checks::length_differs, nowarmup()}},
+        {"train.label_smoothing", {0.3, &Checks::training_differs}},
+        {"train.clip_norm", {0.01, &Checks::training_differs}},
+        {"train.batch.count", {"padded_sum", &Checks::training_differs}},
+        {"train.schedule.kind", {"valdecay", &Checks::training_differs}},
+        {"train.schedule.scale", {0.2, &Checks::training_differs}},
+        {"train.schedule.warmup_updates", {5, &Checks::training_differs}},
+        {"train.schedule.lr", {0.02, &Checks::training_differs, nowarmup()}},
+        {"train.schedule.peak_lr", {0.02, &Checks::training_differs}},
+        {"train.schedule.decay_factor", {0.5, &Checks::learning_rates_differ, nowarmup()}},
+        {"train.schedule.decay_patience", {2, &Checks::learning_rates_differ, nowarmup()}},
+        {"train.schedule.decay_rule", {"best_patience", &Checks::learning_rates_differ, nowarmup()}},
+        {"train.adam.beta1", {0.5, &Checks::training_differs}},
+        {"train.adam.beta2", {0.9, &Checks::training_differs}},
+        {"train.adam.eps", {0.1, &Checks::training_differs}},
+        {"decode.beam", {1, &Checks::outputs_differ}},
+        {"decode.alpha", {8, &Checks::outputs_differ}},
+        {"decode.max_extra", {1, &Checks::outputs_differ, {{"decode.alpha", 8}}}},
+        {"decode.batch_tokens", {1, &Checks::decoding_batches_differ}},
+        {"run.device", {"cuda", &Checks::parameters_are_on_the_device}},
+        {"run.precision", {"bf16", &Checks::matmuls_are_bf16}},
+        {"run.ops", {"reference", &Checks::formulas_are_used}},
+        {"run.threads", {2, &Checks::threads_are_used}},
+        {"run.matmul", {kOtherMatmulLibrary, &Checks::matmul_library_is_used}},
+        {"run.log_updates", {2, &Checks::reports_are_fewer}},
+        {"run.keep_checkpoints", {2, &Checks::checkpoints_are_retained, {{"train.max_epochs", 4}}}},
+    };
+    rows.merge(test::text_rows<Checks>());
+    return rows;
+  }();
   return all;
 }
 

@@ -1,11 +1,6 @@
 // Every number that a run prints or stores, computed a second time in another way: perplexities and translations from
 // the logits of one sentence after another, BLEU by counting, sums from the corpus.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <cmath>
-#include <cstdio>
-#include <cstdlib>
 #include <numeric>
 
 #include "engine/data/batches.h"
@@ -13,20 +8,16 @@
 #include "engine/decode/search.h"
 #include "engine/task/translate.h"
 #include "engine/train/checkpoint.h"
-#include "tests/engine/run/small_runs.h"
-#include "tests/engine/train/in_memory.h"
+#include "tests/engine/run/scored.h"
 
 namespace tearless::engine::scores_test {
 namespace {
 
 using test::lines_of;
 namespace fs = std::filesystem;
-using nlohmann::json;
-using test::Settings;
 using Rows = std::vector<std::vector<double>>;
 
 constexpr int kUpdates = 60;
-constexpr double kSmoothing = 0.1;
 
 std::vector<std::string> words_of(const std::string& line) {
   std::vector<std::string> words;
@@ -67,70 +58,38 @@ double bleu_by_hand(const std::vector<int64_t>& counts) {
   return 100 * std::pow(precisions, 0.25) * (said < wanted ? std::exp(1 - wanted / said) : 1);
 }
 
-/// One run without dropout, a batch an epoch and an update an epoch, every checkpoint retained: so every number of
-/// every evaluation can be had again from what is left.
-class Scored : public testing::Test {
+class Scored : public test::ScoredRun {
  protected:
   static void SetUpTestSuite() {
-    const test::InMemory in_memory;
-    runs_ = new test::SmallRuns;
     // dev and test ask for words that training does not show there: BLEU is neither 0 nor 100.
-    using Pairs = std::vector<std::pair<std::string, std::string>>;
-    runs_->write("train", Pairs{{"a b c d e", "e d c b a"},
+    const auto write = [](const test::SmallRuns& runs) {
+      using Pairs = std::vector<std::pair<std::string, std::string>>;
+      runs.write("train", Pairs{{"a b c d e", "e d c b a"},
                                 {"b a d c", "c d a b"},
                                 {"e e a b c", "c b a e e"},
                                 {"d a b e c", "c e b a d"},
                                 {"c a e b d", "d b e a c"},
                                 {"a c b d b e", "e b d b c a"}});
-    runs_->write("dev", Pairs{{"a b c d e", "e d c b a b"}, {"b a d c", "c d a b"}, {"d a b e c", "c e b a a"}});
-    runs_->write("test", Pairs{{"e e a b c", "c b a e d"},
+      runs.write("dev", Pairs{{"a b c d e", "e d c b a b"}, {"b a d c", "c d a b"}, {"d a b e c", "c e b a a"}});
+      runs.write("test", Pairs{{"e e a b c", "c b a e d"},
                                {"a c b d b e", "e b d b c a"},
                                {"c a e b d", "d b e a c d e"},
                                {"b a d c", "c d a"}});
-    run_ = new RunDirectory(runs_->make({{"data.name", "small"},
-                                         {"data.train", "train"},
-                                         {"data.dev", "dev"},
-                                         {"data.test", "test"},
-                                         {"data.source", "src"},
-                                         {"data.target", "tgt"},
-                                         {"text.kind", "segmented"},
-                                         {"model.encoder_layers", 1},
-                                         {"model.decoder_layers", 2},
-                                         {"model.d_model", 16},
-                                         {"model.d_ff", 24},
-                                         {"model.heads", 2},
-                                         {"model.norm.kind", "scale_norm"},
-                                         {"model.dropout.residual", 0.0},
-                                         {"model.dropout.attention", 0.0},
-                                         {"model.dropout.relu", 0.0},
-                                         {"model.dropout.word", 0.0},
-                                         {"train.label_smoothing", kSmoothing},
-                                         {"train.epoch_updates", 1},
-                                         {"train.max_epochs", kUpdates},
-                                         {"train.early_stop", 0},
-                                         {"train.batch.tokens", 4096},
-                                         {"train.schedule.kind", "nowarmup"},
-                                         {"train.schedule.lr", 8e-3},
-                                         {"train.schedule.decay_factor", 1.0},
-                                         {"decode.beam", 1},
-                                         {"decode.max_extra", 4},
-                                         {"run.log_updates", 1},
-                                         {"run.keep_checkpoints", 1000}}));
-    ASSERT_EQ(attempt_run(run_->root()), kExitDone);
-    options_ = new RunOptions(read_run_directory(run_->root()));
+    };
+    train(kUpdates,
+          test::with(test::corpus_settings(), {{"text.kind", "segmented"},
+                                               {"model.encoder_layers", 1},
+                                               {"model.decoder_layers", 2},
+                                               {"train.schedule.lr", 8e-3},
+                                               {"decode.beam", 1},
+                                               {"decode.max_extra", 4}}),
+          write);
     prepared_ = new Prepared(
         prepare(test::translation(*options_).data, test::translation(*options_).text, [](const std::string&) {}));
-    scores_ = json::parse(test::read_text(run_->scores()));
-    for (const std::string& line : lines_of(run_->metrics())) {
-      const json record = json::parse(line);
-      metrics_[record.at("name")][record.at("step")] = record.at("value");
-    }
   }
   static void TearDownTestSuite() {
     delete prepared_;
-    delete options_;
-    delete run_;
-    delete runs_;
+    ScoredRun::TearDownTestSuite();
   }
 
   /// The model with the parameters after that update; 0: the initial ones.
@@ -183,7 +142,7 @@ class Scored : public testing::Test {
         ++tokens;
       }
     }
-    EXPECT_EQ(tokens, set.target_lines().offsets.back() + set.size()) << "every word, and an EOS a line";
+    EXPECT_EQ(tokens, set.target.offsets.back() + set.size()) << "every word, and an EOS a line";
     const auto count = static_cast<double>(tokens);
     return {std::exp(loss / count), std::exp(nll / count)};
   }
@@ -226,22 +185,8 @@ class Scored : public testing::Test {
     return sum;
   }
 
-  static int64_t selected() { return scores_.at("selected_step"); }
-  static double score(const char* name) { return scores_.at(name); }
-
-  static test::SmallRuns* runs_;
-  static RunDirectory* run_;
-  static RunOptions* options_;
-  static Prepared* prepared_;
-  static inline json scores_;
-  static inline std::map<std::string, std::map<int64_t, double>> metrics_;
+  static inline Prepared* prepared_ = nullptr;
 };
-test::SmallRuns* Scored::runs_ = nullptr;
-RunDirectory* Scored::run_ = nullptr;
-RunOptions* Scored::options_ = nullptr;
-Prepared* Scored::prepared_ = nullptr;
-
-#define EXPECT_CLOSE(found, wanted) EXPECT_NEAR(found, wanted, 1e-4 * (wanted))
 
 TEST_F(Scored, PerplexitiesAreThoseOfTheirSetAndStep) {
   for (const int64_t step : {int64_t{1}, int64_t{20}, selected(), int64_t{kUpdates}}) {
@@ -273,7 +218,7 @@ TEST_F(Scored, BleuIsWhatTheTranslationsCount) {
     const auto said = lines_of(run_->outputs() / (std::string(set) + ".hyp"));
     ASSERT_EQ(said.size(), references.size());
     const double bleu = bleu_by_hand(counts(said, references));
-    EXPECT_NEAR(score((std::string(set) + ".bleu").c_str()), bleu, 1e-9) << set;
+    EXPECT_NEAR(score(std::string(set) + ".bleu"), bleu, 1e-9) << set;
     EXPECT_GT(bleu, 5) << "too little is learnt for a comparison";
     EXPECT_LT(bleu, 99);
 
@@ -296,16 +241,7 @@ TEST_F(Scored, DevBleuOfAStepIsThatOfItsTranslations) {
 }
 
 TEST_F(Scored, TheSelectedStepIsTheLatestOfThoseWithTheBestPrintedBleu) {
-  std::string best = "-1";
-  int64_t selected_step = 0;
-  for (const auto& [step, bleu] : metrics_["dev.bleu"]) {
-    char printed[32];
-    std::snprintf(printed, sizeof printed, "%.2f", bleu);
-    if (std::atof(printed) < std::atof(best.c_str())) continue;
-    best = printed;
-    selected_step = step;
-  }
-  EXPECT_EQ(selected(), selected_step);
+  EXPECT_EQ(selected(), best_step("dev.bleu"));
 }
 
 TEST_F(Scored, LearnedLengthsAreThoseOfTheSelectedCheckpoint) {
@@ -326,8 +262,8 @@ TEST_F(Scored, LearnedLengthsAreThoseOfTheSelectedCheckpoint) {
   for (const auto& [name, value] : scores_.items()) lengths += name.starts_with("g.");
   EXPECT_EQ(lengths, parameter_of.size());
   for (const auto& [name, parameter] : parameter_of) {
-    EXPECT_EQ(score(name.c_str()), parameters.get(parameter).data().item<double>()) << name;
-    EXPECT_NE(score(name.c_str()), 4.0) << name << " stands where it began: at √d_model";
+    EXPECT_EQ(score(name), parameters.get(parameter).data().item<double>()) << name;
+    EXPECT_NE(score(name), 4.0) << name << " stands where it began: at √d_model";
   }
 }
 
@@ -349,25 +285,16 @@ TEST_F(Scored, CountsAreThoseOfWhatWasDone) {
   EXPECT_EQ(score("parameters"), static_cast<double>(bytes) / 12) << "three buffers of four bytes each";
   EXPECT_EQ(scores_.size(), 10 + 8 + 5u) << "a score without a test: " << scores_.dump();
 
-  const json measured = json::parse(test::read_text(run_->attempt(1) / "measured.json"));
-  EXPECT_EQ(measured.at("updates"), kUpdates);
   int64_t rows = 0;
   for (const auto& pair : {lines_of(runs_->folder() / "train.src"), lines_of(runs_->folder() / "train.tgt")}) {
     for (const std::string& line : pair) rows += static_cast<int64_t>(words_of(line).size()) + 1;  // EOS, or BOS
   }
-  const double training_seconds = measured.at("training_seconds");
-  EXPECT_NEAR(measured.at("tokens_per_second").get<double>() * training_seconds, static_cast<double>(kUpdates * rows),
-              1e-3);
+  EXPECT_NEAR(rows_seen(), static_cast<double>(kUpdates * rows), 1e-3);
 }
 
 TEST_F(Scored, DoneNamesEveryResult) {
-  std::vector<std::string> names;
-  const Done done = read_done(*run_).value();
-  for (const auto& [name, checksum] : done.files) names.push_back(name);
-  EXPECT_THAT(names, testing::ElementsAre("metrics.jsonl", "outputs/dev.hyp", "outputs/dev.stats", "outputs/test.hyp",
-                                          "outputs/test.stats", "scores.json"));
-  for (const auto& entry : fs::directory_iterator(run_->outputs()))
-    EXPECT_THAT(names, testing::Contains("outputs/" + entry.path().filename().string()));
+  EXPECT_THAT(result_files(), testing::ElementsAre("metrics.jsonl", "outputs/dev.hyp", "outputs/dev.stats",
+                                                   "outputs/test.hyp", "outputs/test.stats", "scores.json"));
 }
 
 }  // namespace

@@ -145,5 +145,15 @@ TEST(Bleu, EqualsTheScriptsOnARealTestSet) {
   }
 }
 
+TEST(SentenceStats, AreALineASentenceThatAddUpToTheCorpus) {
+  EXPECT_EQ(sentence_stats_text({bleu_stats("a b c d e", "a b c d x"), bleu_stats("", "a"), BleuStats{}}),
+            "matches_1\tmatches_2\tmatches_3\tmatches_4\ttotals_1\ttotals_2\ttotals_3\ttotals_4\thypothesis_length\t"
+            "reference_length\n4\t3\t2\t1\t5\t4\t3\t2\t5\t5\n0\t0\t0\t0\t0\t0\t0\t0\t0\t1\n"
+            "0\t0\t0\t0\t0\t0\t0\t0\t0\t0\n");
+  BleuStats sum = bleu_stats("a b c d", "a b c d");
+  sum += bleu_stats("e f g h", "e f g x");
+  EXPECT_EQ(sum.matches, (std::array<int64_t, 4>{7, 5, 3, 1}));
+}
+
 }  // namespace
 }  // namespace tearless::engine::bleu_test
