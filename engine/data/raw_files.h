@@ -50,9 +50,9 @@ struct DataFiles {
   };
   std::string what;                       // for messages: "the corpus toy"
   std::string how_to_get;                 // sentence shown when a file is missing
-  std::vector<Required> required;         // checked before the paths: without these the files are not known
-  std::string needs;                      // which those are, for the message
-  std::vector<DataSet> sets;              // train, dev, test, as far as they have files of their own
+  std::vector<Required> required = {};    // checked before the paths: without these the files are not known
+  std::string needs = {};                 // which those are, for the message
+  std::vector<DataSet> sets = {};         // train, dev, test, as far as they have files of their own
   std::string_view expected = kTextFile;  // what each file should be
 
   /// A sentence that names the first missing file and says how to get it; "" if no file is missing. Throws UserError if

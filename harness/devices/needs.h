@@ -12,8 +12,8 @@ struct Needs {
   std::string device = "cpu";       // or "cuda"
   int threads = 1;                  // CPU threads; a run with more threads than cores takes all cores
   std::string resource_class = {};  // runs with the same text need the same memory and are equally fast; "": unknown
-  std::optional<int64_t> memory_bytes;  // of the GPU for a run on "cuda", else of the machine; unset: not known
-  bool declared = false;                // memory_bytes is what the user said; else the training program's estimate
+  std::optional<int64_t> memory_bytes = {};  // of the GPU for a run on "cuda", else of the machine; unset: not known
+  bool declared = false;                     // memory_bytes is what the user said; else the training program's estimate
   bool alone = false;       // nothing else on the machine meanwhile; for a run on "cuda", nothing else on its GPU
   int runs_per_device = 1;  // maximum number of runs on its GPU, itself included (sharing.h)
   auto operator<=>(const Needs&) const = default;
