@@ -1,7 +1,7 @@
 // The folder of a sweep, sweeps/<id>/. With the run folders, it holds everything that recreates a lost database.
 //
 //   grid.toml     a copy of the grid file as submitted
-//   grid.json     the grid with its base files, as tables need it (frozen_grid.h)
+//   merged.toml   the grid with its base files, of which tables are printed (frozen_grid.h)
 //   runs.jsonl    the requested runs, one a line: what the sweep's id is made of
 //   jobs.jsonl    what is needed to start each of them: settings, input files, device, threads, rank
 //   sweep.json    title, grid file, program, policy, time of submission; sealed. Written last

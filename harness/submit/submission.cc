@@ -49,11 +49,12 @@ Sweep sweep_of(const Submission& submission, const Program& program, const Submi
               .state = SweepState::kActive,
               .reason = "",
               .priority = 0};
-  const Layout layout = layout_of(grid);
+  const TableSpec& table = grid.views.front().table;
+  const Layout layout = layout_of(grid, table);
   for (const PlannedRun& run : submission.plan) {
     const CheckAnswer& answer = run.answer;
-    // Runs of one row of the table have one rank, so that rows become complete one after another.
-    const auto row = layout.row_index.find(project(run.point, grid.table.rows));
+    // Runs of one row of the first table have one rank, so that rows become complete one after another.
+    const auto row = layout.row_index.find(project(run.point, table.rows));
     sweep.runs.push_back({.id = answer.id,
                           .canonical = answer.waiting ? "" : answer.canonical,
                           .waiting_for = answer.waiting ? answer.waiting_for : "",

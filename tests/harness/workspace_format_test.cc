@@ -122,7 +122,7 @@ TEST_F(WorkspaceFormatTest, AWorkspaceOfALaterBuildIsRefusedAndLeftAsItIs) {
 }
 
 TEST_F(WorkspaceFormatTest, ASweepThatLacksAFileIsReportedAndNotTrained) {
-  for (const char* name : {"jobs.jsonl", "grid.json"}) {
+  for (const char* name : {"jobs.jsonl", "merged.toml"}) {
     const fs::path file = sweep_json().parent_path() / name;
     const std::string text = test::read_text(file);
     fs::remove(file);
