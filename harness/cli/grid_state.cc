@@ -11,7 +11,6 @@
 #include "harness/cli/output.h"
 #include "harness/cli/selectors.h"
 #include "harness/grid/expand.h"
-#include "harness/grid/grid_json.h"
 #include "harness/schedule/program.h"
 #include "harness/store/agreement.h"
 #include "harness/store/frozen_grid.h"
@@ -46,8 +45,9 @@ uint32_t point_labelled(const Axis& axis, const Sweep& sweep, const std::string&
   const auto point = std::find_if(axis.points.begin(), axis.points.end(),
                                   [&](const AxisPoint& candidate) { return candidate.label == label; });
   if (point == axis.points.end()) {
-    fail("sweep {}: its runs.jsonl has the label \"{}\" of the axis {}, its grid.json does not; submit its grid again",
-         sweep.id, label, axis.name);
+    fail(
+        "sweep {}: its runs.jsonl has the label \"{}\" of the axis {}, its merged.toml does not; submit its grid again",
+        sweep.id, label, axis.name);
   }
   return static_cast<uint32_t>(point - axis.points.begin());
 }
@@ -93,7 +93,7 @@ GridState state_of_same_grid(Grid grid, const std::vector<std::string>& only, co
   std::optional<Sweep> best;
   for (const Sweep& candidate : store ? store->sweeps() : std::vector<Sweep>{}) {
     try {
-      if (!have_same_content(frozen_grid(workspace, candidate.id), grid)) continue;
+      if (frozen_grid(workspace, candidate.id).merged != grid.merged) continue;
       Sweep sweep = read_sweep(workspace, candidate.id);
       if (!best || sweep.runs.size() > best->runs.size()) best = std::move(sweep);
     } catch (const UserError& damaged) {

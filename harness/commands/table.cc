@@ -1,4 +1,4 @@
-// `tearless table GRID` and `tearless table --sweep SWEEP`: print the table of a grid, or of a sweep as it was
+// `tearless table GRID` and `tearless table --sweep SWEEP`: print the tables of a grid, or of a sweep as it was
 // submitted, from the results that exist so far.
 #include <CLI/CLI.hpp>
 #include <iostream>
@@ -37,7 +37,11 @@ int print_table(const TableOptions& options, const Globals& globals) {
   std::vector<TableRun> runs;
   for (size_t i = 0; i < state.plan.size(); ++i) runs.push_back({state.plan[i].point, state.results[i]});
   const ResumeNote note = options.resume_note ? ResumeNote::kAlways : ResumeNote::kIfDifferent;
-  const std::string text = render(fill(state.grid, runs, workspace_option(globals), note), format);
+  std::vector<Table> tables;
+  for (const View& view : state.grid.views) {
+    tables.push_back(fill(state.grid, view, runs, workspace_option(globals), note));
+  }
+  const std::string text = render(tables, format);
   if (options.out.empty()) {
     std::cout << text;
   } else {

@@ -40,8 +40,6 @@ std::vector<std::string> labels_of(const Axis& axis) {
   return labels;
 }
 
-bool may_be_path(const nlohmann::json& value) { return value.is_string() || value.is_array(); }
-
 int64_t parse_seed(const Grid& grid, const std::string& text) {
   int64_t seed = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seed);
@@ -139,7 +137,7 @@ RunSpec materialise(const Grid& grid, const GridPoint& point) {
   const auto add = [&spec](const Settings& settings) {
     for (const auto& [key, setting] : settings) {
       spec.settings[key] = setting.value;
-      if (may_be_path(setting.value)) spec.folders[key] = setting.folder;
+      if (setting.may_be_path()) spec.folders[key] = setting.folder;
     }
   };
   add(grid.base);

@@ -1,5 +1,5 @@
 // A grid file in memory: the settings that all runs share, the axes that vary, the seeds, the exclusions with their
-// reasons, and the layout of the table. The format is described in docs/grid_file.md.
+// reasons, and the views of the results. The format is described in docs/grid_file.md.
 //
 // The harness merges settings by their dotted keys and does not interpret them; the only key it knows is the seed's.
 // Loading reads files and does nothing else: no clock, no database, no process.
@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace tearless::harness {
@@ -21,7 +22,7 @@ struct Setting {
   std::string folder;    // absolute, of the file that sets it: a relative path in `value` starts there
   std::string location;  // "grids/demo.toml:12", for messages
 
-  bool operator==(const Setting&) const = default;
+  bool may_be_path() const { return value.is_string() || value.is_array(); }
 };
 
 /// Dotted key → value.
@@ -32,16 +33,12 @@ struct AxisPoint {
   std::string label;  // unique within its axis
   Settings set;       // overrides Grid::base
   std::string location;
-
-  bool operator==(const AxisPoint&) const = default;
 };
 
 struct Axis {
   std::string name;  // the dotted key, or the name of a bundle
   std::vector<AxisPoint> points;
   std::string location;
-
-  bool operator==(const Axis&) const = default;
 };
 
 /// Points that are left out of the cross product. Plans and tables count them and print `why`.
@@ -50,14 +47,10 @@ struct Exclusion {
   struct Condition {
     size_t axis;              // index into Grid::axes
     std::vector<bool> holds;  // one flag for each point of the axis
-
-    bool operator==(const Condition&) const = default;
   };
   std::vector<Condition> when;  // the exclusion matches a point if all are true
   std::string why;
   std::string location;
-
-  bool operator==(const Exclusion&) const = default;
 };
 
 /// The layout of the table and the content of its cells.
@@ -71,8 +64,6 @@ struct TableSpec {
     std::vector<size_t> over;  // indices into Grid::axes; none of them is in rows or columns
     std::string by;
     bool highest = true;  // false: the lowest mean is best
-
-    bool operator==(const Select&) const = default;
   };
 
   /// The numbers that a paper published for this table, or its words ("fail").
@@ -80,12 +71,8 @@ struct TableSpec {
     std::string source;                               // "TwT, Table 3"
     std::string score;                                // the score that the numbers are of
     std::vector<std::vector<nlohmann::json>> values;  // [row][column]; a number, or a text printed as it is ("": none)
-    std::string location;
-
-    bool operator==(const Published&) const = default;
   };
 
-  std::string caption;
   std::vector<size_t> rows;         // indices into Grid::axes, outermost first
   std::vector<size_t> columns;      // likewise; each axis is in exactly one of rows, columns and select.over
   std::vector<std::string> scores;  // names, or patterns with `*`; empty: test.*
@@ -94,8 +81,12 @@ struct TableSpec {
   std::optional<double> fail_below;     // a done run whose first score is lower counts as failed, in every column
   std::optional<Select> select;
   std::optional<Published> published;
+};
 
-  bool operator==(const TableSpec&) const = default;
+/// One way to show the results of a grid's runs: a table.
+struct View {
+  std::string title;  // no other view of the grid has it
+  TableSpec table;
 };
 
 /// How the runs are treated: the table [policy]. It changes no result.
@@ -104,7 +95,6 @@ struct GridPolicy {
   std::optional<int> grace_seconds;     // between SIGTERM and SIGKILL
   std::optional<int64_t> memory_bytes;  // that a run needs
   std::map<std::string, int> tries;     // class of failure → failures after which a run has failed
-  bool operator==(const GridPolicy&) const = default;
 };
 
 struct Grid {
@@ -116,20 +106,26 @@ struct Grid {
   std::vector<int64_t> seeds;           // the replicates; tables take mean and spread over them. Never empty
   std::string seed_key = "train.seed";  // the setting that receives the seed
   std::vector<Exclusion> excludes;
-  TableSpec table;
+  std::vector<View> views;                       // in the order of the file. Never empty
   std::optional<std::filesystem::path> program;  // absolute; a training program other than tearless-engine
   GridPolicy policy;
+
+  /// The text of a grid file that is read as this grid, without base files and without the policy. Grids with the same
+  /// text ask for the same runs and show them alike, wherever their files are.
+  std::string merged;
 
   /// The number of points of the cross product, including seeds and excluded points.
   int64_t size() const;
 
   /// The index of the axis `name`. UserError if there is none; its message starts with `location`.
   size_t axis_index(const std::string& name, const std::string& location) const;
-
-  bool operator==(const Grid&) const = default;
 };
 
 /// Reads a grid file and its base files. UserError with file and line for every mistake in them.
 Grid load_grid(const std::filesystem::path& file);
+
+/// As load_grid(), for a text that was read from `file`. Its table [submitted], if it has one, says where the text came
+/// from that Grid::merged was made of: the `file`, and its `folder`.
+Grid parse_grid(std::string_view text, const std::filesystem::path& file);
 
 }  // namespace tearless::harness

@@ -21,12 +21,12 @@ Coordinates project(const GridPoint& point, const std::vector<size_t>& axes) {
   return coordinates;
 }
 
-Layout layout_of(const Grid& grid) {
+Layout layout_of(const Grid& grid, const TableSpec& table) {
   Layout layout;
   for_each_cell(grid, [&](const GridPoint& point, const Exclusion* excluded) {
     if (excluded) return;
-    layout.row_index.emplace(project(point, grid.table.rows), 0);
-    layout.column_index.emplace(project(point, grid.table.columns), 0);
+    layout.row_index.emplace(project(point, table.rows), 0);
+    layout.column_index.emplace(project(point, table.columns), 0);
   });
   layout.rows = number(layout.row_index);
   layout.columns = number(layout.column_index);

@@ -1,4 +1,4 @@
-// The rows and columns of a grid's table, and the mapping from points to them.
+// The rows and columns of one table of a grid, and the mapping from points to them.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ struct Layout {
   std::map<Coordinates, size_t> column_index;
 };
 
-Layout layout_of(const Grid& grid);
+Layout layout_of(const Grid& grid, const TableSpec& table);
 
 /// The coordinates of a point on the given axes (indices into Grid::axes).
 Coordinates project(const GridPoint& point, const std::vector<size_t>& axes);

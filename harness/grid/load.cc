@@ -8,6 +8,7 @@
 #include "base/utf8.h"
 #include "harness/grid/expand.h"
 #include "harness/grid/grid.h"
+#include "harness/grid/merged.h"
 #include "harness/grid/policy.h"
 #include "harness/grid/table_reader.h"
 #include "harness/grid/table_spec.h"
@@ -22,6 +23,7 @@ constexpr int64_t kMaxPoints = 10'000'000;  // a larger grid is a mistake
 constexpr size_t kMaxAxes = 100;
 constexpr int64_t kMaxSeeds = 10'000;
 constexpr size_t kMaxExclusions = 1'000;
+constexpr size_t kMaxTables = 100;
 constexpr int kMaxBases = 100;  // read for one file; files that each name two others grow exponentially
 
 std::string label_of(const json& value) { return value.is_string() ? value.get<std::string>() : toml_value(value); }
@@ -89,6 +91,20 @@ void add_bases(const std::vector<std::string>& names, const fs::path& beside, co
 
 // --- axes ---------------------------------------------------------------------------------------------------------
 
+/// Adds the settings of `set`. In Grid::merged, `folders` names those folders from which relative paths start that are
+/// not the grid's.
+void add_set(TableReader& reader, const Grid& grid, Settings& settings) {
+  const toml::table* set = reader.table("set");
+  if (!set) return;
+  add_settings(flatten_toml(*set, reader.file()), grid.folder, settings);
+  if (!reader.has("folders")) return;  // a person does not write it
+  TableReader folders(*reader.table("folders"), "folders", reader.file());
+  for (auto& [key, setting] : settings) {
+    if (const auto folder = folders.text(key)) setting.folder = (grid.folder / *folder).lexically_normal();
+  }
+  folders.refuse_leftovers();
+}
+
 /// `"model.placement" = ["post", "pre"]`
 Axis value_axis(const std::string& key, const toml::array& values, const Grid& grid) {
   const std::string file = grid.file.string();
@@ -105,12 +121,11 @@ Axis value_axis(const std::string& key, const toml::array& values, const Grid& g
 /// `[[axis.NAME]]  label = "…"  base = "…"  set = { … }`
 AxisPoint bundle_point(const std::string& name, const toml::table& table, const Grid& grid) {
   TableReader reader(table, fmt::format("[[axis.{}]]", name), grid.file.string());
-  AxisPoint point{.label = reader.text("label").value_or(""), .set = {}, .location = reader.location()};
-  if (point.label.empty()) fail("{}: [[axis.{}]] needs a label", reader.location(), name);
+  const std::optional<std::string> label = reader.text("label");
+  if (!label) fail("{}: [[axis.{}]] needs a label", reader.location(), name);
+  AxisPoint point{.label = *label, .set = {}, .location = reader.location()};
   add_bases(reader.texts("base"), grid.file, reader.location("base"), point.set);
-  if (const toml::table* set = reader.table("set")) {
-    add_settings(flatten_toml(*set, grid.file.string()), grid.folder, point.set);
-  }
+  add_set(reader, grid, point.set);
   reader.refuse_leftovers();
   if (point.set.empty()) fail("{}: \"{}\" of the axis {} sets nothing", reader.location(), point.label, name);
   return point;
@@ -319,27 +334,35 @@ size_t Grid::axis_index(const std::string& name, const std::string& location) co
   fail("{}: the grid has no axis {}{}; it has: {}", location, name, did_you_mean(name, names), fmt::join(names, ", "));
 }
 
-Grid load_grid(const fs::path& file) {
-  const toml::table root = parse_toml(read_toml_text(file), file.string());
+Grid load_grid(const fs::path& file) { return parse_grid(read_toml_text(file), file); }
+
+Grid parse_grid(std::string_view text, const fs::path& file) {
+  const toml::table root = parse_toml(text, file.string());
   TableReader reader(root, "", file.string());
   Grid grid;
   grid.file = file;
   grid.folder = folder_of(file);
-  if (!valid_utf8(grid.folder.string())) {
-    fail("the folder {} has a name that is not UTF-8; rename it: runs are described in UTF-8", grid.folder.string());
+  fs::path submitted_file = file;
+  if (reader.has("submitted")) {
+    TableReader submitted(*reader.table("submitted"), "[submitted]", file.string());
+    submitted_file = submitted.text("file").value_or(file);
+    grid.folder = submitted.text("folder").value_or(grid.folder);
+    submitted.refuse_leftovers();
+  }
+  for (const fs::path& named : {grid.folder, file}) {
+    if (valid_utf8(named.string())) continue;
+    fail("{} has a name that is not UTF-8; rename it: runs are described in UTF-8", named.string());
   }
   grid.title = reader.text("title").value_or(file.stem().string());
   grid.seed_key = reader.text("seed_key").value_or(grid.seed_key);
   if (const auto program = reader.text("program")) grid.program = (grid.folder / *program).lexically_normal();
 
   add_bases(reader.texts("base"), file, reader.location("base"), grid.base);
-  if (const toml::table* set = reader.table("set")) {
-    add_settings(flatten_toml(*set, file.string()), grid.folder, grid.base);
-  }
+  add_set(reader, grid, grid.base);
   grid.seeds = load_seeds(reader, grid);
   const toml::table* axes = reader.table("axis");
-  const toml::array* excludes = reader.list("exclude");
-  const toml::table* table = reader.table("table");
+  const std::vector<const toml::table*> excludes = reader.tables("exclude");
+  const std::vector<const toml::table*> tables = reader.tables("table");
   grid.policy = load_policy(reader.table("policy"), file.string());
   const std::string settings_are_no_grid =
       fmt::format("; if these are settings of a run, a grid names them with base = \"{}\" and varies some under [axis]",
@@ -355,15 +378,13 @@ Grid load_grid(const fs::path& file) {
   add_axes(*axes, "", grid);
   refuse_shared_keys(grid);
   refuse_senseless_size(grid);
-  if (excludes) {
-    refuse_too_many(excludes->size(), kMaxExclusions, "exclusions", reader.location("exclude"));
-    for (const toml::node& item : *excludes) {
-      if (!item.is_table()) fail("{}: exclude must be written as [[exclude]] tables", reader.location(item));
-      grid.excludes.push_back(load_exclusion(*item.as_table(), grid));
-    }
-  }
+  refuse_too_many(excludes.size(), kMaxExclusions, "exclusions", reader.location("exclude"));
+  for (const toml::table* exclude : excludes) grid.excludes.push_back(load_exclusion(*exclude, grid));
   refuse_empty(grid);
-  load_table_spec(table, file.string(), grid);
+  refuse_too_many(tables.size(), kMaxTables, "tables", reader.location("table"));
+  load_views(tables, file.string(), grid);
+  grid.file = submitted_file;  // until here it names the file of the locations
+  grid.merged = merged_text(grid, root);
   return grid;
 }
 

@@ -62,6 +62,20 @@ const toml::table* TableReader::table(const std::string& key) {
   return node ? node->as_table() : nullptr;
 }
 
+std::vector<const toml::table*> TableReader::tables(const std::string& key) {
+  const toml::node* node = any(key);
+  if (!node) return {};
+  if (node->is_table()) return {node->as_table()};
+  std::vector<const toml::table*> all;
+  const toml::array* list = node->as_array();
+  if (!list) wrong_type(key, *node, "a table");
+  for (const toml::node& item : *list) {
+    if (!item.is_table()) wrong_type(key, item, "a table");
+    all.push_back(item.as_table());
+  }
+  return all;
+}
+
 const toml::array* TableReader::list(const std::string& key) {
   const toml::node* node = any(key);
   if (node && !node->is_array()) wrong_type(key, *node, "a list");

@@ -29,12 +29,15 @@ class TableReader {
   std::string location(const std::string& key) const;
   std::string location(const toml::node& node) const;
 
+  bool has(const std::string& key) const { return table_.contains(key); }
+
   // Each of these marks `key` as known and returns its value; nothing (or null) if the key is absent. UserError if the
   // value has another type.
   std::optional<std::string> text(const std::string& key);
   std::optional<double> number(const std::string& key);
   std::vector<std::string> texts(const std::string& key);  ///< one text or a list of them
   const toml::table* table(const std::string& key);
+  std::vector<const toml::table*> tables(const std::string& key);  ///< one [key], or any number of [[key]]
   const toml::array* list(const std::string& key);
   const toml::node* any(const std::string& key);  ///< of any type
 

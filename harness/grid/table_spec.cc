@@ -92,19 +92,19 @@ nlohmann::json published_value(const toml::node& node, const TableReader& reader
   fail("{}: a published value must be a number or a text (\"\" where the source has none)", reader.location(node));
 }
 
-TableSpec::Published load_published(const toml::table& table, const std::string& file, const Grid& grid) {
+TableSpec::Published load_published(const toml::table& table, const std::string& file, const Grid& grid,
+                                    const TableSpec& spec) {
   TableReader reader(table, "published", file);
   TableSpec::Published published;
-  published.location = reader.location();
   published.source = reader.text("source").value_or("");
   if (published.source.empty())
-    fail("{}: published needs its source, as in source = \"…, Table 3\"", published.location);
-  published.score = reader.text("score").value_or(grid.table.scores.empty() ? "" : grid.table.scores.front());
+    fail("{}: published needs its source, as in source = \"…, Table 3\"", reader.location());
+  published.score = reader.text("score").value_or(spec.scores.empty() ? "" : spec.scores.front());
   const toml::array* rows = reader.list("values");
-  if (!rows) fail("{}: published needs values = [[…], …], one list for each row of the table", published.location);
+  if (!rows) fail("{}: published needs values = [[…], …], one list for each row of the table", reader.location());
   reader.refuse_leftovers();
 
-  const Layout layout = layout_of(grid);
+  const Layout layout = layout_of(grid, spec);
   if (rows->size() != layout.rows.size()) {
     fail("{}: published values have {} rows where the table has {}", reader.location("values"), rows->size(),
          layout.rows.size());
@@ -121,13 +121,10 @@ TableSpec::Published load_published(const toml::table& table, const std::string&
   return published;
 }
 
-}  // namespace
-
-void load_table_spec(const toml::table* table, const std::string& file, Grid& grid) {
-  const toml::table nothing;
-  TableReader reader(table ? *table : nothing, "[table]", file);
-  TableSpec& spec = grid.table;
-  spec.caption = reader.text("caption").value_or(grid.title);
+View load_view(TableReader& reader, const Grid& grid) {
+  const std::string& file = reader.file();
+  View view{.title = reader.text("caption").value_or(grid.title), .table = {}};
+  TableSpec& spec = view.table;
   spec.scores = reader.texts("scores");
   if (const auto* cell = reader.table("cell")) load_cell(*cell, file, spec);
   if (const auto* decimals = reader.any("decimals")) load_decimals(*decimals, reader, spec);
@@ -136,8 +133,26 @@ void load_table_spec(const toml::table* table, const std::string& file, Grid& gr
   spec.columns = axes_named(reader, "columns", grid);
   if (const auto* select = reader.table("select")) spec.select = load_select(*select, file, grid);
   place_axes(reader, grid, spec);
-  if (const auto* published = reader.table("published")) spec.published = load_published(*published, file, grid);
+  if (const auto* published = reader.table("published")) spec.published = load_published(*published, file, grid, spec);
   reader.refuse_leftovers();
+  return view;
+}
+
+}  // namespace
+
+void load_views(const std::vector<const toml::table*>& tables, const std::string& file, Grid& grid) {
+  const toml::table nothing;
+  std::map<std::string, std::string> titles;  // → location
+  for (const toml::table* table : tables.empty() ? std::vector{&nothing} : tables) {
+    TableReader reader(*table, "[table]", file);
+    grid.views.push_back(load_view(reader, grid));
+    const std::string& title = grid.views.back().title;
+    const auto [first, is_new] = titles.emplace(title, reader.location());
+    if (!is_new) {
+      fail("{}: two tables have the caption \"{}\" (the first at {}); each of several needs its own", reader.location(),
+           title, first->second);
+    }
+  }
 }
 
 }  // namespace tearless::harness

@@ -1,4 +1,4 @@
-// Reads the section [table] of a grid file. Internal to harness/grid.
+// Reads the sections [table] or [[table]] of a grid file. Internal to harness/grid.
 #pragma once
 
 #include <array>
@@ -11,7 +11,8 @@ namespace tearless::harness {
 /// The words of `cell.show`, in the order of TableSpec::Show.
 inline constexpr std::array<const char*, 3> kShowWords = {"mean ± std (n)", "mean ± std", "mean"};
 
-/// Fills grid.table with the section, or with defaults if `table` is null. REQUIRES: the rest of `grid` is complete.
-void load_table_spec(const toml::table* table, const std::string& file, Grid& grid);
+/// Fills grid.views with the sections, or with the default one if there are none. REQUIRES: the rest of `grid` is
+/// complete.
+void load_views(const std::vector<const toml::table*>& tables, const std::string& file, Grid& grid);
 
 }  // namespace tearless::harness

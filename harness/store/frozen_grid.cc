@@ -2,38 +2,40 @@
 
 #include "base/error.h"
 #include "base/files.h"
-#include "base/sealed_json.h"
-#include "harness/grid/grid_json.h"
+#include "base/hash.h"
+#include "base/settings.h"
 
 namespace tearless::harness {
 namespace fs = std::filesystem;
-using nlohmann::json;
 
 namespace {
 
 fs::path frozen_file(const Workspace& workspace, const std::string& sweep) {
-  return workspace.sweep(sweep) / "grid.json";
+  return workspace.sweep(sweep) / "merged.toml";
+}
+
+/// Puts a line with a checksum in front of a text; it covers the sweep too, so that no other sweep's text has it.
+std::string with_checksum(const std::string& sweep, std::string_view text) {
+  const std::string checksum = sha256(fmt::format("{}\n{}", sweep, text));
+  return fmt::format("# Sweep {} as it was submitted; not to be edited. SHA-256: {}\n{}", sweep, checksum, text);
 }
 
 }  // namespace
 
 void freeze_grid(const Workspace& workspace, const std::string& sweep, const Grid& grid) {
+  const std::string text = fmt::format("{}\n[submitted]\nfile = {}\nfolder = {}\n", grid.merged,
+                                       toml_value(grid.file.string()), toml_value(grid.folder.string()));
   make_folders(workspace.sweep(sweep));
-  write_atomically(frozen_file(workspace, sweep), sealed({{"sweep", sweep}, {"grid", to_json(grid)}}));
+  write_atomically(frozen_file(workspace, sweep), with_checksum(sweep, text));
 }
 
 Grid frozen_grid(const Workspace& workspace, const std::string& sweep) {
   const fs::path file = frozen_file(workspace, sweep);
-  const std::optional<json> record = unsealed(read_file(file));
-  if (!record) fail("{} is damaged or was changed; submit the sweep's grid again", file.string());
-  if (const json of = record->value("sweep", json()); of != sweep) {
-    fail("{} is of the sweep {}; submit the grid of {} again", file.string(), of.dump(), sweep);
+  const std::string text = read_file(file);
+  if (text != with_checksum(sweep, std::string_view(text).substr(text.find('\n') + 1))) {
+    fail("{} is damaged, was changed, or is of another sweep; submit the sweep's grid again", file.string());
   }
-  try {
-    return grid_from(record->at("grid"));
-  } catch (const std::exception& error) {
-    fail("{} is no grid that this tearless can read ({}); submit the sweep's grid again", file.string(), error.what());
-  }
+  return parse_grid(text, file);
 }
 
 }  // namespace tearless::harness

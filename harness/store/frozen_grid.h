@@ -1,5 +1,5 @@
-// The grid of a sweep as it was submitted: sweeps/<id>/grid.json, sealed. Tables of the sweep are printed from it,
-// without the grid file, its base files and the training program.
+// The grid of a sweep as it was submitted: sweeps/<id>/merged.toml. Tables of the sweep are printed from it, without
+// the grid file, its base files and the training program.
 #pragma once
 
 #include <string>

@@ -1,7 +1,7 @@
 // The folder of a sweep, sweeps/<id>/. With the run folders, it holds everything that recreates a lost database.
 //
 //   grid.toml     a copy of the grid file as submitted
-//   grid.json     the grid with its base files, as tables need it (frozen_grid.h)
+//   merged.toml   the grid with its base files, of which tables are printed (frozen_grid.h)
 //   runs.jsonl    its runs, one a line (runs/run.h)
 //   sweep.json    title, grid file, program, policy, time of submission; sealed. Written last
 //   events.jsonl  log of what users asked for and of what the scheduler did

@@ -27,13 +27,14 @@ SweepPolicy policy_of(const SubmissionOptions& asked, const GridPolicy& of_grid)
   return policy;
 }
 
-// Runs of one row of the table have one rank, so that rows become complete one after another.
+// Runs of one row of the first table have one rank, so that rows become complete one after another.
 std::vector<Run> runs_in_ranks(const Grid& grid, std::vector<PlannedRun>& plan) {
-  const Layout layout = layout_of(grid);
+  const TableSpec& table = grid.views.front().table;
+  const Layout layout = layout_of(grid, table);
   std::vector<Run> runs;
   for (PlannedRun& planned : plan) {
     Run& run = runs.emplace_back(std::move(planned.answer.run));
-    const auto row = layout.row_index.find(project(planned.point, grid.table.rows));
+    const auto row = layout.row_index.find(project(planned.point, table.rows));
     if (row != layout.row_index.end()) run.rank = static_cast<int64_t>(row->second);
   }
   return runs;

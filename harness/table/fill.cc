@@ -37,12 +37,12 @@ std::vector<std::string> names_of(const Grid& grid, const std::vector<size_t>& a
 // --- scores --------------------------------------------------------------------------------------------------------
 
 /// The names of the requested scores, with patterns replaced by the names that match.
-std::vector<std::string> scores_of(const Grid& grid, const std::vector<TableRun>& runs) {
+std::vector<std::string> scores_of(const TableSpec& spec, const std::vector<TableRun>& runs) {
   std::set<std::string> there;
   for (const TableRun& run : runs) {
     for (const auto& [name, value] : run.result.scores) there.insert(name);
   }
-  return names_matching(grid.table.scores.empty() ? std::vector<std::string>{"test.*"} : grid.table.scores, there);
+  return names_matching(spec.scores.empty() ? std::vector<std::string>{"test.*"} : spec.scores, there);
 }
 
 // --- cells ---------------------------------------------------------------------------------------------------------
@@ -72,10 +72,10 @@ const Candidates::value_type& best_of(const Candidates& candidates, const TableS
 }
 
 /// `fail_score` is the score that is compared with fail_below: a run below it counts as failed in every column.
-Cell fill_cell(const Grid& grid, const Replicates& replicates, const std::string& score,
-               const std::string& fail_score) {
+Cell fill_cell(size_t seeds, const Replicates& replicates, const std::string& score, const std::string& fail_score,
+               std::optional<double> fail_below) {
   Cell cell;
-  cell.expected = static_cast<int>(grid.seeds.size());
+  cell.expected = static_cast<int>(seeds);
   std::vector<double> values;
   std::set<std::string> trained_on;
   for (const RunResult* result : replicates) {
@@ -85,7 +85,7 @@ Cell fill_cell(const Grid& grid, const Replicates& replicates, const std::string
     if (result->state != RunState::kDone) continue;
     const auto compared = result->scores.find(fail_score);
     const auto it = result->scores.find(score);
-    if (grid.table.fail_below && compared != result->scores.end() && compared->second < *grid.table.fail_below) {
+    if (fail_below && compared != result->scores.end() && compared->second < *fail_below) {
       ++cell.below;
     } else if (it == result->scores.end()) {
       ++cell.scoreless;
@@ -119,8 +119,7 @@ int decimals_from_spread(const Table& table, const std::string& score) {
   return std::clamp(1 - static_cast<int>(magnitude), 0, 6);
 }
 
-int decimals_of(const Grid& grid, const Table& table, const std::string& score) {
-  const std::map<std::string, int>& fixed = grid.table.decimals;
+int decimals_of(const std::map<std::string, int>& fixed, const Table& table, const std::string& score) {
   if (const auto it = fixed.find(score); it != fixed.end()) return it->second;
   for (const auto& [pattern, decimals] : fixed) {
     if (matches_pattern(pattern, score)) return decimals;
@@ -223,13 +222,12 @@ void add_exclusion_notes(const Grid& grid, std::vector<std::string>& notes) {
   }
 }
 
-void add_notes(const Grid& grid, const std::vector<TableRun>& runs, const std::string& options, ResumeNote resume,
-               Table& table) {
+void add_notes(const Grid& grid, const TableSpec& spec, const std::vector<TableRun>& runs, const std::string& options,
+               ResumeNote resume, Table& table) {
   const auto any = [&](auto&& what) {
     return std::any_of(table.rows.begin(), table.rows.end(),
                        [&](const Table::Row& row) { return std::any_of(row.cells.begin(), row.cells.end(), what); });
   };
-  const TableSpec& spec = grid.table;
   const std::string score = table.several_scores ? "" : table.columns.front().score + ": ";
   const char* spread = spec.show == TableSpec::Show::kMean ? "mean" : "mean ± sample standard deviation";
   table.notes.push_back(fmt::format("{}{} over {} ({})", score, spread,
@@ -310,9 +308,10 @@ std::vector<std::string> names_matching(const std::vector<std::string>& patterns
   return all;
 }
 
-Table fill(const Grid& grid, const std::vector<TableRun>& runs, const std::string& options, ResumeNote resume) {
-  const TableSpec& spec = grid.table;
-  const Layout layout = layout_of(grid);
+Table fill(const Grid& grid, const View& view, const std::vector<TableRun>& runs, const std::string& options,
+           ResumeNote resume) {
+  const TableSpec& spec = view.table;
+  const Layout layout = layout_of(grid, spec);
   const std::vector<size_t> over = spec.select ? spec.select->over : std::vector<size_t>{};
 
   // (row, column) → candidates, including those without any run.
@@ -329,11 +328,11 @@ Table fill(const Grid& grid, const std::vector<TableRun>& runs, const std::strin
   }
 
   Table table;
-  table.title = spec.caption;
+  table.title = view.title;
   table.row_axes = names_of(grid, spec.rows);
   table.column_axes = names_of(grid, spec.columns);
   table.show = spec.show;
-  const std::vector<std::string> scores = scores_of(grid, runs);
+  const std::vector<std::string> scores = scores_of(spec, runs);
   table.several_scores = scores.size() > 1;
   for (const Coordinates& column : layout.columns) {
     for (const std::string& score : scores) table.columns.push_back({labels_at(grid, spec.columns, column), score});
@@ -350,17 +349,17 @@ Table fill(const Grid& grid, const std::vector<TableRun>& runs, const std::strin
         Cell& cell = row.cells.emplace_back();
         if (place == places.end()) continue;  // excluded
         const auto& [chosen, replicates] = spec.select ? best_of(place->second, *spec.select) : *place->second.begin();
-        cell = fill_cell(grid, replicates, score, scores.front());
+        cell = fill_cell(grid.seeds.size(), replicates, score, scores.front(), spec.fail_below);
         cell.chosen = fmt::format("{}", fmt::join(labels_at(grid, over, chosen), ", "));
         if (score == published_score) cell.published = spec.published->values[r][c];
       }
     }
   }
   for (Table::Column& column : table.columns) {
-    column.decimals = decimals_of(grid, table, column.score);
+    column.decimals = decimals_of(spec.decimals, table, column.score);
     if (spec.published) column.published_decimals = published_decimals(*spec.published);
   }
-  add_notes(grid, runs, options, resume, table);
+  add_notes(grid, spec, runs, options, resume, table);
   return table;
 }
 

@@ -370,7 +370,7 @@ json json_cell(const Cell& cell) {
           {"runs", cell.runs}};
 }
 
-std::string render_json(const Table& table) {
+json json_table(const Table& table) {
   json columns = json::array();
   for (const Table::Column& column : table.columns) {
     columns.push_back({{"labels", json_labels(table.column_axes, column.labels)}, {"score", column.score}});
@@ -381,10 +381,13 @@ std::string render_json(const Table& table) {
     std::transform(row.cells.begin(), row.cells.end(), std::back_inserter(cells), json_cell);
     rows.push_back({{"labels", json_labels(table.row_axes, row.labels)}, {"cells", std::move(cells)}});
   }
-  const json all = {{"title", table.title},          {"row_axes", table.row_axes}, {"column_axes", table.column_axes},
-                    {"columns", std::move(columns)}, {"rows", std::move(rows)},    {"notes", table.notes}};
-  return all.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+  return {{"title", table.title},          {"row_axes", table.row_axes}, {"column_axes", table.column_axes},
+          {"columns", std::move(columns)}, {"rows", std::move(rows)},    {"notes", table.notes}};
 }
+
+std::string json_text(const json& value) { return value.dump(2, ' ', false, json::error_handler_t::replace) + "\n"; }
+
+std::string render_json(const Table& table) { return json_text(json_table(table)); }
 
 struct Form {
   const char* name;
@@ -427,6 +430,17 @@ TableFormat table_format_of(const std::filesystem::path& file) {
 std::string render(const Table& table, TableFormat format) {
   if (format == TableFormat::kJson) return render_json(table);  // JSON escapes what is not printable
   return kForms[static_cast<size_t>(format)].render(printable_table(table));
+}
+
+std::string render(const std::vector<Table>& tables, TableFormat format) {
+  if (format == TableFormat::kJson && tables.size() > 1) {
+    json all = json::array();
+    std::transform(tables.begin(), tables.end(), std::back_inserter(all), json_table);
+    return json_text(all);
+  }
+  std::string text;
+  for (const Table& table : tables) text += (text.empty() ? "" : "\n") + render(table, format);
+  return text;
 }
 
 }  // namespace tearless::harness

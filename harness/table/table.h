@@ -1,4 +1,4 @@
-// The table of a grid: headers, cells with their numbers and runs, and notes. fill() computes it from a grid and the
+// A table of a grid: headers, cells with their numbers and runs, and notes. fill() computes it from a grid and the
 // results of its runs; render() prints it in one of six formats. Pure: no database, no clock.
 #pragma once
 
@@ -72,9 +72,10 @@ struct TableRun {
 /// named.
 enum class ResumeNote { kIfDifferent, kAlways };
 
-/// Computes the table. `runs` are those that the grid does not exclude, each at most once, in any order; an absent run
-/// counts as missing. `options` (" --workspace elsewhere") is appended to the commands that the notes recommend.
-Table fill(const Grid& grid, const std::vector<TableRun>& runs, const std::string& options = "",
+/// Computes the table of a view of the grid. `runs` are those that the grid does not exclude, each at most once, in any
+/// order; an absent run counts as missing. `options` (" --workspace elsewhere") is appended to the commands that the
+/// notes recommend.
+Table fill(const Grid& grid, const View& view, const std::vector<TableRun>& runs, const std::string& options = "",
            ResumeNote resume = ResumeNote::kIfDifferent);
 
 /// The text of a cell: "20.91 ± 0.30 (n=3) [20.91, +0.00]". The formats for people print it, with their own escapes.
@@ -89,6 +90,9 @@ TableFormat table_format(const std::string& name);
 TableFormat table_format_of(const std::filesystem::path& file);
 
 std::string render(const Table& table, TableFormat format);
+
+/// Several tables with an empty line between them; as JSON a list of them. One alone as by itself.
+std::string render(const std::vector<Table>& tables, TableFormat format);
 
 /// True if `name` matches `pattern`, in which `*` stands for any text, including "".
 bool matches_pattern(std::string_view pattern, std::string_view name);

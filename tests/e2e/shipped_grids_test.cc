@@ -50,6 +50,16 @@ TEST(ShippedGrids, TheDemoHasItsCorpusInTheRepository) {
   EXPECT_EQ(plan.at("counts").at("to_run"), 16);
 }
 
+TEST(ShippedGrids, TheSweepOfTheDemoKeepsItsId) {
+  const test::TempFolder folder;
+  const test::Finished submitted =
+      test::run({.arguments = {test::program("tearless"), "--workspace", folder / "results", "submit",
+                               test::source_root() / "grids/demo.toml"},
+                 .environment = {{"TEARLESS_ENGINE", test::program("tearless-engine")}}});
+  EXPECT_EQ(submitted.code, 0) << submitted.errors;
+  EXPECT_TRUE(fs::exists(folder / "results/sweeps/demo-31991458")) << submitted.output;
+}
+
 // `--smoke` of three runs, which together have every point of every axis.
 TEST(ShippedGrids, AllAxesTrainsAtEveryPointOfEachAxis) {
   const fs::path grid = test::source_root() / "grids/all_axes.toml";

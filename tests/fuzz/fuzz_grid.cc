@@ -17,10 +17,12 @@ void expect_no_control_characters(const std::string& text) {
   require(std::none_of(text.begin(), text.end(), control), "a table has control characters");
 }
 
-void print_empty_table(const Grid& grid) {
-  const Table table = fill(grid, {});
-  for (const char* format : {"text", "markdown", "latex", "html", "csv", "json"}) {
-    expect_no_control_characters(render(table, table_format(format)));
+void print_empty_tables(const Grid& grid) {
+  for (const View& view : grid.views) {
+    const Table table = fill(grid, view, {});
+    for (const char* format : {"text", "markdown", "latex", "html", "csv", "json"}) {
+      expect_no_control_characters(render(table, table_format(format)));
+    }
   }
 }
 
@@ -31,6 +33,7 @@ int fuzz_grid(const uint8_t* data, size_t size) {
   static const bool with_base = (test::write_text(folder / "base.toml", "x = 1\n[model]\nd = 2\n"), true);
   require(with_base, "the folder has a base file");
   write_new(folder / "grid.toml", text_of(data, size));
+  std::string merged;
   try {
     const Grid grid = load_grid(folder / "grid.toml");
     if (grid.size() > 1000) return 0;  // more of the same
@@ -38,9 +41,12 @@ int fuzz_grid(const uint8_t* data, size_t size) {
       require(materialise(grid, point).settings.contains(grid.seed_key), "a run lacks its seed");
       describe_point(grid, point);
     }
-    print_empty_table(grid);
+    print_empty_tables(grid);
+    merged = grid.merged;
   } catch (const UserError&) {
+    return 0;
   }
+  require(parse_grid(merged, folder / "merged.toml").merged == merged, "a merged grid is read as another");
   return 0;
 }
 

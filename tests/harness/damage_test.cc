@@ -57,7 +57,7 @@ class DamageTest : public RunTest {
       const std::vector<RunResult> results = results_of(plan_, store.get(), workspace_, 1);
       std::vector<TableRun> runs;
       for (size_t i = 0; i < plan_.size(); ++i) runs.push_back({plan_[i].point, results[i]});
-      return render(fill(grid_, runs, ""), table_format("text"));
+      return render(fill(grid_, grid_.views.front(), runs, ""), table_format("text"));
     }
 
    private:

@@ -87,6 +87,54 @@ TEST_F(FrozenSweep, NeedsTheDatabaseAndItsFolderOnly) {
               HasSubstr("is missing; to write it again: tearless"));
 }
 
+TEST_F(FrozenSweep, PrintsAllItsTablesWithoutAnyFileThatItWasMadeOf) {
+  fs::create_directory(folder_ / "base");
+  test::write_text(folder_ / "base/common.toml", "base = \"deep.toml\"\nmodel.width = 0.1\n");
+  test::write_text(folder_ / "base/deep.toml", "model.rate = 1e-9\nmodel.width = 3\n");
+  test::write_text(folder_ / "base/small.toml", "[model]\nd = 64\n");
+  test::write_text(folder_ / "grid.toml", R"(
+base = "base/common.toml"
+seeds = 2
+[set]
+fake.updates = 4
+[[axis.size]]
+label = "small"
+base = "base/small.toml"
+[[axis.size]]
+label = "large, “really”"
+set = { model.d = 512 }
+[axis]
+model.kind = ["b", "a"]
+fake.behaviour = ["succeed", "diverge"]
+[[exclude]]
+when = { size = "small", model.kind = "a" }
+why = "not needed"
+[policy]
+grace = 7
+[[table]]
+caption = "By size"
+rows = "size"
+scores = "test.score"
+published = { source = "A paper", values = [[1.0, "fail", "", 1e-9], [0.1, 2.50, 3, -4]] }
+[[table]]
+caption = "By kind"
+rows = ["fake.behaviour", "model.kind"]
+cell = { score = "test.score", show = "mean" }
+)");
+  ASSERT_EQ(tearless({"run", "grid.toml"}).code, 0);
+  std::map<std::string, std::string> tables;
+  for (const char* format : {"text", "markdown", "latex", "html", "csv", "json"}) {
+    tables[format] = tearless({"table", "grid.toml", "--format", format}).output;
+  }
+  EXPECT_THAT(tables["text"], testing::MatchesRegex("By size\n(.|\n)*A paper(.|\n)*not needed\n\nBy kind\n(.|\n)*"));
+  EXPECT_EQ(json::parse(tables["json"]).at(1).at("row_axes"), json({"fake.behaviour", "model.kind"}));
+  for (const char* file : {"grid.toml", "base"}) fs::remove_all(folder_ / file);
+  for (const auto& [format, table] : tables) {
+    EXPECT_EQ(without_program({"table", "--sweep", "last", "--format", format}).output, table) << format;
+  }
+  EXPECT_EQ(tearless({"verify"}).code, 0);
+}
+
 TEST_F(FrozenSweep, PrintsTheSameTableFromARebuiltDatabase) {
   ASSERT_EQ(tearless({"run", "grid.toml"}).code, 0);
   const std::string table = tearless({"table", "grid.toml"}).output;
@@ -144,12 +192,14 @@ TEST_F(FrozenSweep, IsStaleByTheProgramItWasSubmittedWith) {
 TEST_F(FrozenSweep, ThatIsDamagedIsRefusedUntilItIsSubmittedAgain) {
   ASSERT_EQ(tearless({"run", "grid.toml"}).code, 0);
   const std::string table = tearless({"table", "grid.toml"}).output;
-  const fs::path file = folder_ / "results/sweeps" / sweep_id() / "grid.json";
+  const fs::path file = folder_ / "results/sweeps" / sweep_id() / "merged.toml";
   std::string text = test::read_text(file);
   test::write_text(file, text.replace(text.find("not needed"), 3, "NOT"));
   const test::Finished refused = tearless({"table", "--sweep", "last"});
   EXPECT_EQ(refused.code, 2);
-  EXPECT_THAT(refused.errors, HasSubstr("grid.json is damaged or was changed; submit the sweep's grid again"));
+  EXPECT_THAT(refused.errors,
+              HasSubstr("merged.toml is damaged, was changed, or is of another sweep; submit the sweep's grid "
+                        "again"));
   EXPECT_EQ(tearless({"table", "grid.toml"}).output, table);
   EXPECT_EQ(tearless({"verify"}).code, 1);
   EXPECT_THAT(without_program({"table", "grid.toml"}).errors, HasSubstr("skipped: "));

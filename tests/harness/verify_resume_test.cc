@@ -144,6 +144,17 @@ TEST_F(VerifyResumeTest, WithOtherSettingsARunIsTrainedTwiceAndANewerOutcomeRepl
   ok({"verify"});
 }
 
+TEST_F(VerifyResumeTest, OtherSettingsNeedNoGridFileAndFindWhatABaseFileNamed) {
+  fs::create_directory(folder_ / "base");
+  test::write_text(folder_ / "corpus.txt", "one\n");
+  test::write_text(folder_ / "base/data.toml", "data.train = \"../corpus.txt\"\n");
+  test::write_text(folder_ / "grid.toml", "base = \"base/data.toml\"\n" + test::read_text(folder_ / "grid.toml"));
+  ok({"run", "grid.toml"});
+  for (const char* file : {"grid.toml", "base/data.toml"}) fs::remove(folder_ / file);
+  const test::Finished trained = test::run(verify_resume({"--set", "fake.updates=1"}));
+  EXPECT_THAT(trained.output, HasSubstr("not verified: its metrics name no update before its last")) << trained.errors;
+}
+
 TEST_F(VerifyResumeTest, MistakesAreRefusedBeforeAnythingIsTrained) {
   EXPECT_THAT(tearless({"verify-resume", "last"}).errors, HasSubstr("there is no database"));
   ok({"submit", "grid.toml"});

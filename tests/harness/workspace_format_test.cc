@@ -122,7 +122,7 @@ TEST_F(WorkspaceFormatTest, AWorkspaceOfALaterBuildIsRefusedAndLeftAsItIs) {
 }
 
 TEST_F(WorkspaceFormatTest, ASweepThatLacksAFileIsReportedAndNotTrained) {
-  for (const char* name : {"runs.jsonl", "grid.json"}) {
+  for (const char* name : {"runs.jsonl", "merged.toml"}) {
     const fs::path file = sweep_json().parent_path() / name;
     const std::string text = test::read_text(file);
     fs::remove(file);

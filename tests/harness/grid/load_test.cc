@@ -101,6 +101,10 @@ constexpr Mistake kMistakes[] = {
     {"score and scores", "[axis]\na = [1]\n[table]\nscores = [\"s\"]\ncell = { score = \"s\" }\n"},
     {"decimals of text", "[axis]\na = [1]\n[table]\ndecimals = \"two\"\n"},
     {"selection without a score", "[axis]\na = [1]\nb = [1]\n[table]\nselect = { over = [\"b\"] }\n"},
+    {"two tables without a caption", "[axis]\na = [1]\n[[table]]\nscores = \"s\"\n[[table]]\nscores = \"t\"\n"},
+    {"two tables of one caption", "[axis]\na = [1]\n[[table]]\ncaption = \"c\"\n[[table]]\ncaption = \"c\"\n"},
+    {"mistake in the second table", "[axis]\na = [1]\n[[table]]\n[[table]]\ncaption = \"c\"\nrows = \"b\"\n"},
+    {"tables that are numbers", "table = [1]\n[axis]\na = [1]\n"},
     {"published without source", "[axis]\na = [1]\n[table]\npublished = { values = [[1]] }\n"},
     {"published with too few rows", "[axis]\na = [1, 2]\n[table]\npublished = { source = \"s\", values = [[1]] }\n"},
     {"published with too few columns",
@@ -164,11 +168,13 @@ TEST(LoadGrid, RefusesMoreAxesSeedsAndExclusionsThanCanBeCompared) {
   EXPECT_EQ(error_of(folder, exclusions), "grid.toml:3: the grid has more than 1000 exclusions; split it");
 }
 
-TEST(LoadGrid, RefusesAFolderWhoseNameIsNoUtf8) {
+TEST(LoadGrid, RefusesANameThatIsNoUtf8) {
   const TempFolder folder;
   fs::create_directory(folder / "caf\xe9");
-  EXPECT_THAT(error_of_file(folder, folder / "caf\xe9/grid.toml", "[axis]\na = [1]\n"),
-              testing::HasSubstr("has a name that is not UTF-8; rename it"));
+  for (const char* file : {"caf\xe9/grid.toml", "caf\xe9.toml"}) {
+    EXPECT_THAT(error_of_file(folder, folder / file, "[axis]\na = [1]\n"),
+                testing::HasSubstr("has a name that is not UTF-8; rename it"));
+  }
 }
 
 TEST(LoadGrid, KeepsAxesAndValuesInTheOrderOfTheFile) {
@@ -260,10 +266,28 @@ TEST(LoadGrid, TheSeedKeyCanBeNamedAndTheBaseMayGiveTheSeed) {
 TEST(LoadGrid, PutsTheFirstAxisInRowsAndTheRestInColumnsByDefault) {
   const TempFolder folder;
   const Grid grid = load_text(folder, "[axis]\na = [1]\nb = [1]\nc = [1]\n");
-  EXPECT_THAT(grid.table.rows, testing::ElementsAre(0));
-  EXPECT_THAT(grid.table.columns, testing::ElementsAre(1, 2));
+  EXPECT_THAT(grid.views.front().table.rows, testing::ElementsAre(0));
+  EXPECT_THAT(grid.views.front().table.columns, testing::ElementsAre(1, 2));
   const Grid chosen = load_text(folder, "[axis]\na = [1]\nb = [1]\nc = [1]\n[table]\ncolumns = [\"b\"]\n");
-  EXPECT_THAT(chosen.table.rows, testing::ElementsAre(0, 2));
+  EXPECT_THAT(chosen.views.front().table.rows, testing::ElementsAre(0, 2));
+}
+
+TEST(LoadGrid, EachTableIsAView) {
+  const TempFolder folder;
+  const std::string axes = "title = \"T\"\n[axis]\na = [1]\nb = [1]\n";
+  const Grid none = load_text(folder, axes);
+  ASSERT_EQ(none.views.size(), 1u);
+  EXPECT_EQ(none.views[0].title, "T");
+  const Grid grid = load_text(folder, axes + "[[table]]\n[[table]]\ncaption = \"Turned\"\nrows = \"b\"\n");
+  ASSERT_EQ(grid.views.size(), 2u);
+  EXPECT_EQ(grid.views[0].title, "T");
+  EXPECT_THAT(grid.views[0].table.rows, testing::ElementsAre(0));
+  EXPECT_EQ(grid.views[1].title, "Turned");
+  EXPECT_THAT(grid.views[1].table.rows, testing::ElementsAre(1));
+  EXPECT_THAT(grid.views[1].table.columns, testing::ElementsAre(0));
+  std::string many;
+  for (int i = 0; i < 101; ++i) many += "[[table]]\n";
+  EXPECT_EQ(error_of(folder, axes + many), "grid.toml:5: the grid has more than 100 tables; split it");
 }
 
 TEST(LoadGrid, ReadsEveryGridInTheRepository) {

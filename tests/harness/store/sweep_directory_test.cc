@@ -58,6 +58,12 @@ class SweepFolder : public testing::Test {
                .reason = ""};
 };
 
+TEST(SweepId, OfACommittedSweepStaysWhatItIs) {
+  const Workspace workspace(test::source_root() / "results/ada_small");
+  const char* id = "ada_small-62fc5960";
+  EXPECT_EQ(sweep_id(read_sweep(workspace, id), test::read_text(workspace.sweep(id) / "grid.toml")), id);
+}
+
 TEST_F(SweepFolder, IsReadAsItWasWritten) {
   const Sweep sweep = read();
   EXPECT_EQ(sweep.title, "A title");

@@ -41,6 +41,12 @@ std::vector<TableRun> results(const Grid& grid, const ResultOf& result_of) {
   return runs;
 }
 
+/// The table of a grid that has one.
+template <class... Options>
+Table fill(const Grid& grid, const std::vector<TableRun>& runs, const Options&... options) {
+  return harness::fill(grid, grid.views.at(0), runs, options...);
+}
+
 /// The text of the one cell of a one-axis, one-value grid with `seeds` seeds.
 std::string cell_of(int seeds, const std::function<RunResult(int64_t seed)>& result_of, const std::string& table = "") {
   const Grid grid =
@@ -258,6 +264,22 @@ TEST(Render, AnEmptyTableInEveryFormGolden) {
             "\n";
   }
   test::expect_golden("harness/table_empty.txt", text);
+}
+
+TEST(Render, SeveralTablesAreOneAfterAnotherAndOneIsAsByItself) {
+  const Table one = golden_table();
+  Table other = one;
+  other.title = "Another";
+  for (const char* name : {"text", "markdown", "latex", "html", "csv", "json"}) {
+    const TableFormat format = table_format(name);
+    EXPECT_EQ(render(std::vector{one}, format), render(one, format)) << name;
+    if (format == TableFormat::kJson) continue;
+    EXPECT_EQ(render(std::vector{one, other}, format), render(one, format) + "\n" + render(other, format)) << name;
+  }
+  using nlohmann::json;
+  EXPECT_EQ(
+      json::parse(render(std::vector{one, other}, TableFormat::kJson)),
+      json::array({json::parse(render(one, TableFormat::kJson)), json::parse(render(other, TableFormat::kJson))}));
 }
 
 /// A table of one row and one column with all its words given.
