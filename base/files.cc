@@ -102,6 +102,11 @@ std::string read_file(const fs::path& path) {
   return bytes;
 }
 
+std::optional<std::string> read_if_there(const fs::path& path) {
+  if (!fs::exists(path)) return std::nullopt;
+  return read_file(path);
+}
+
 std::string read_regular_file(const fs::path& path, uint64_t max_bytes) {
   const RegularFile file(path);
   std::string bytes;

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -14,6 +15,8 @@ namespace tearless {
 
 /// The content of a file.
 std::string read_file(const std::filesystem::path& path);
+/// Likewise; nullopt if there is no such file.
+std::optional<std::string> read_if_there(const std::filesystem::path& path);
 
 /// As read_file(), for input that a person names: fails for anything but a regular file (a pipe or device may block or
 /// never end) and for a file of more than `max_bytes`.

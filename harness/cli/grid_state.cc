@@ -6,19 +6,29 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/lock_file.h"
 #include "base/words.h"
 #include "harness/cli/earlier_results.h"
 #include "harness/cli/output.h"
 #include "harness/cli/selectors.h"
 #include "harness/grid/expand.h"
+#include "harness/runs/verdict.h"
 #include "harness/schedule/program.h"
-#include "harness/store/agreement.h"
 #include "harness/store/frozen_grid.h"
 #include "harness/store/sweep_directory.h"
 
 namespace tearless::harness {
 namespace fs = std::filesystem;
 namespace {
+
+// True if the run's folder holds a result that the store lacks, and no living process is going to record it.
+bool is_unrecorded(const Workspace& workspace, const RunResult& result) {
+  const RunDirectory run = workspace.run(result.id);
+  if (result.id.empty() || (result.state && has_result(*result.state))) return false;
+  if (LockFile::is_held(workspace.lock()) || LockFile::is_held(run.lock())) return false;
+  const std::optional<Verdict> done = verdict_of_done(run);
+  return done && has_result(done->state);
+}
 
 void report_unrecorded(const GridState& state, const Globals& globals) {
   for (const RunResult& result : state.results) {
@@ -68,10 +78,9 @@ GridState state_of_sweep(const Sweep& sweep, Grid grid, std::unique_ptr<const St
     PlannedRun one = planned_run_of(state.grid, sweep, run);
     if (chosen.admits(one.point)) state.plan.push_back(std::move(one));
   }
-  const Workspace workspace(globals.workspace);
   const std::optional<int64_t> numerics =
       sweep.stamp.contains("numerics") ? std::optional(sweep.stamp.at("numerics").get<int64_t>()) : std::nullopt;
-  state.results = results_of(state.plan, state.store.get(), workspace, numerics);
+  state.results = results_of(state.plan, state.store.get(), numerics);
   for (size_t i = 0; i < state.plan.size(); ++i) {
     if (state.results[i].state == RunState::kWaitingData)
       state.plan[i].answer.run.waiting_for = state.results[i].reason;
@@ -126,14 +135,14 @@ PlannedRun planned_run_of(const Grid& grid, const Sweep& sweep, const Run& run) 
   return planned;
 }
 
-std::vector<RunResult> results_of(const std::vector<PlannedRun>& plan, const Store* store, const Workspace& workspace,
+std::vector<RunResult> results_of(const std::vector<PlannedRun>& plan, const Store* store,
                                   std::optional<int64_t> numerics) {
   std::vector<RunResult> results;
   const auto read = [&] {
     for (const PlannedRun& run : plan) {
       const std::string& id = run.answer.run.id;
       RunResult result{.id = id};
-      if (store && run.answer.error.empty()) result = checked_result(*store, workspace, id, numerics);
+      if (store && run.answer.error.empty()) result = store->result_of(id, numerics);
       if (!run.answer.run.waiting_for.empty()) result.state = RunState::kWaitingData;
       results.push_back(std::move(result));
     }
@@ -158,7 +167,7 @@ GridState look_up(const std::filesystem::path& file, const std::vector<std::stri
   state.errors = errors_of(state.grid, state.plan);
   state.store = Store::open_reader(Workspace(globals.workspace));
   const int64_t numerics = state.store ? program->probe().numerics : 0;
-  state.results = results_of(state.plan, state.store.get(), Workspace(globals.workspace), numerics);
+  state.results = results_of(state.plan, state.store.get(), numerics);
   report_unrecorded(state, globals);
   report_earlier_results_of(state, globals);
   return state;

@@ -24,9 +24,8 @@ struct GridState {
   std::unique_ptr<const Store> store;  // null if there is no database yet
 };
 
-/// The result of each planned run, checked against its folder (store/agreement.h). `store` may be null. Results of
-/// other numerics than these are marked stale. All of one snapshot of the database.
-std::vector<RunResult> results_of(const std::vector<PlannedRun>& plan, const Store* store, const Workspace& workspace,
+/// The result of each planned run (Store::result_of()). `store` may be null. All of one snapshot of the database.
+std::vector<RunResult> results_of(const std::vector<PlannedRun>& plan, const Store* store,
                                   std::optional<int64_t> numerics);
 
 enum class WithoutProgram {

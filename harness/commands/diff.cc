@@ -11,7 +11,6 @@
 #include "harness/cli/grid_state.h"
 #include "harness/cli/output.h"
 #include "harness/commands/commands.h"
-#include "harness/store/agreement.h"
 #include "harness/table/table.h"
 
 namespace tearless::harness {
@@ -31,8 +30,8 @@ struct Side {
   std::map<std::string, double> scores;
 };
 
-Side side_of(const Store& store, const Workspace& workspace, const std::string& id) {
-  const RunResult result = checked_result(store, workspace, id);
+Side side_of(const Store& store, const std::string& id) {
+  const RunResult result = store.result_of(id);
   const std::string settings = store.known_run(id).settings;
   return {id, std::string(name_of(result.state)), parse_toml_settings(settings, "run " + id).values, result.scores};
 }
@@ -116,8 +115,8 @@ int diff(const DiffOptions& options, const Globals& globals) {
   const auto store = require_store(globals);
   const std::string left_id = find_run(*store, options.left, globals);
   const std::string right_id = find_run(*store, options.right, globals);
-  const Side left = side_of(*store, workspace, left_id);
-  const Side right = side_of(*store, workspace, right_id);
+  const Side left = side_of(*store, left_id);
+  const Side right = side_of(*store, right_id);
   if (globals.json) {
     print_json(diff_json(left, right));
   } else {

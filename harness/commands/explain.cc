@@ -11,7 +11,6 @@
 #include "harness/cli/output.h"
 #include "harness/commands/commands.h"
 #include "harness/service/client.h"
-#include "harness/store/agreement.h"
 
 namespace tearless::harness {
 namespace {
@@ -145,7 +144,7 @@ Known one_run(const std::string& prefix, const Globals& globals) {
   const auto store = require_store(globals);
   const std::string id = find_run(*store, prefix, globals);
   Known run;
-  run.result = checked_result(*store, Workspace(globals.workspace), id);
+  run.result = store->result_of(id);
   name_from_sweeps(*store, run);
   if (run.result.state == RunState::kWaitingData) run.waiting_for = run.result.reason;
   run.attempts = store->attempts_of(id);

@@ -36,27 +36,30 @@ struct RunOfSweep {
   std::string sweep;  // "": no sweep has it any more
   int64_t place = 0;  // in the sweep, from 1; 0 without a sweep
   RunRecord run;
-  int64_t step = 0;                      // updates made
-  std::map<std::string, double> scores;  // checked against what was recorded
+  int64_t step = 0;  // updates made
+  std::map<std::string, double> scores;
   std::optional<ResumeCheck> resume;
 };
 
 int64_t updates_made(const Store& store, const RunRecord& run) {
-  int64_t step = run.step.value_or(0);
-  if (!run.step && run.state != RunState::kWaitingData) {
+  if (run.step) return *run.step;
+  int64_t step = 0;
+  if (run.state == RunState::kRunning) {
     for (const auto& [name, line] : store.newest_metrics(run.id)) step = std::max(step, line.step);
+  } else if (const std::vector<AttemptRecord> attempts = store.attempts_of(run.id); !attempts.empty()) {
+    const AttemptRecord& last = attempts.back();
+    step = last.checkpoint + last.lost.value_or(LostWork()).updates;
   }
   return step;
 }
 
 // A run that was named without a sweep is shown as the newest sweep has it.
-std::vector<RunOfSweep> rows_of(const Store& store, const Workspace& workspace, const Selection& chosen) {
+std::vector<RunOfSweep> rows_of(const Store& store, const Selection& chosen) {
   std::vector<RunOfSweep> rows;
   const auto add = [&](const std::string& sweep, int64_t place, RunRecord run) {
     const int64_t step = updates_made(store, run);
     RunResult result = store.result_of(run.id);
-    auto resume = read_resume_check(workspace.run(run.id));
-    rows.push_back({sweep, place, std::move(run), step, std::move(result.scores), std::move(resume)});
+    rows.push_back({sweep, place, std::move(run), step, std::move(result.scores), std::move(result.resume)});
   };
   std::vector<std::string> sweeps = chosen.sweeps;
   sweeps.insert(sweeps.end(), chosen.narrowed.begin(), chosen.narrowed.end());
@@ -191,8 +194,7 @@ void print_runs_as_json(const std::vector<RunOfSweep>& rows, const RunsOptions& 
 int list_runs(const RunsOptions& options, const Globals& globals) {
   if (options.csv && globals.json) fail("--json and --csv contradict each other; omit one of them");
   const std::unique_ptr<const Store> store = require_store(globals);
-  const std::vector<RunOfSweep> rows =
-      rows_of(*store, Workspace(globals.workspace), select_or_last(*store, options.words));
+  const std::vector<RunOfSweep> rows = rows_of(*store, select_or_last(*store, options.words));
   if (globals.json) {
     print_runs_as_json(rows, options);
   } else if (options.csv) {

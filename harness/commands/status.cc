@@ -216,7 +216,7 @@ int show(const StatusOptions& options, const Globals& globals) {
   if (!options.grid.empty() && !options.sweep.empty()) fail("name either a grid file or a sweep, not both");
   if (options.watch) return watch_sweeps(options, globals);
   const Workspace workspace(globals.workspace);
-  if (const auto store = Store::open_reader(workspace); store && !options.grid.empty()) {
+  if (const auto store = options.grid.empty() ? nullptr : Store::open_reader(workspace)) {
     report_superseded_results(*store, sweeps_of(*store, options).front(), globals);
   }
   if (globals.json) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <set>
 
 #include "base/error.h"
 #include "base/files.h"
@@ -123,18 +124,36 @@ std::string last_log_line(const RunDirectory& run, int64_t attempt) {
   return valid_utf8(tail.substr(begin, end + 1 - begin));
 }
 
-std::map<std::string, double> read_scores(const RunDirectory& run) {
+std::map<std::string, double> scores_in(std::string_view text, const fs::path& file) {
+  const auto refuse = [&file](const std::string& what) {
+    fail("{} {}; restore it, or delete the run's folder to train it again", file.string(), what);
+  };
+  std::set<std::string> names;
+  std::string newest;
+  const auto note = [&](int depth, json::parse_event_t event, const json& parsed) {
+    if (event != json::parse_event_t::key || depth != 1) return true;
+    newest = parsed.get<std::string>();
+    if (!names.insert(newest).second) refuse(fmt::format("has \"{}\" twice", newest));
+    return true;
+  };
+  // SQLite, which reads the same bytes, takes no byte order mark.
+  const json record = text.starts_with("\xEF\xBB\xBF") ? json() : json::parse(text, note, /*allow_exceptions=*/false);
+  if (record.is_discarded() && !names.empty()) refuse(fmt::format("is no JSON behind \"{}\"", newest));
+  if (!record.is_object()) refuse("is not a JSON object of scores");
   std::map<std::string, double> scores;
-  if (!fs::exists(run.scores())) return scores;
-  const json record = json::parse(read_file(run.scores()), nullptr, /*allow_exceptions=*/false);
-  if (!record.is_object()) {
-    fail("{} is not a JSON object of scores; restore it, or delete the run's folder to train it again",
-         run.scores().string());
-  }
   for (const auto& [name, value] : record.items()) {
-    if (value.is_number()) scores[name] = value.get<double>();
+    if (value.is_number()) {
+      scores[name] = value.get<double>();
+    } else if (!value.is_null()) {
+      refuse(fmt::format("has \"{}\" with a value that is no number", name));
+    }
   }
   return scores;
+}
+
+std::map<std::string, double> read_scores(const RunDirectory& run) {
+  const std::optional<std::string> text = read_if_there(run.scores());
+  return text ? scores_in(*text, run.scores()) : std::map<std::string, double>();
 }
 
 MetricsRead read_metrics(const RunDirectory& run, int64_t from) {

@@ -3,9 +3,11 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -61,7 +63,11 @@ std::string machine_of(const AttemptRecord& attempt);
 /// The last line of log.txt that is not blank, as valid UTF-8, or "".
 std::string last_log_line(const RunDirectory& run, int64_t attempt);
 
-/// The numbers of scores.json; empty if there is no such file. UserError if it is not a JSON object.
+/// The numbers in a text of `file`, a scores.json. A null is a score that is not known: it is left out. UserError,
+/// naming file and key, if the text is not a JSON object, has a key twice, or has a value that is neither.
+std::map<std::string, double> scores_in(std::string_view text, const std::filesystem::path& file);
+
+/// Those of scores.json; empty if there is no such file.
 std::map<std::string, double> read_scores(const RunDirectory& run);
 
 /// A part of metrics.jsonl.

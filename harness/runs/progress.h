@@ -12,7 +12,7 @@ namespace tearless::harness {
 
 struct Progress {
   std::string id;
-  std::string label;                        // coordinates and seed, run_label()
+  std::string label;                        // coordinates and seed, label_of()
   std::string axes;                         // the names of the label's parts, label_axes(); "": not known
   int64_t step = 0;                         // updates made
   int64_t updates = 0;                      // the most updates that it can make; 0: unknown

@@ -48,6 +48,8 @@ bool is_legal(RunState from, RunState to) {
                      [&](const Move& move) { return move.from == from && move.to == to; });
 }
 
+bool has_result(RunState state) { return state == RunState::kDone || state == RunState::kDiverged; }
+
 bool is_inactive(RunState state) {
   return state != RunState::kQueued && state != RunState::kRunning && state != RunState::kWaitingData;
 }

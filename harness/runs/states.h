@@ -96,6 +96,9 @@ inline constexpr Move kLegalMoves[] = {
 
 bool is_legal(RunState from, RunState to);
 
+/// True if the run has a DONE: it is done or diverged.
+bool has_result(RunState state);
+
 /// True if the run stays in this state until a user requests something: neither queued, running nor waiting for data.
 bool is_inactive(RunState state);
 

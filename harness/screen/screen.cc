@@ -33,7 +33,7 @@ size_t characters(const std::string& text) {
 
 // --- labels --------------------------------------------------------------------------------------------------------
 
-constexpr std::string_view kSeparator = " · ";  // of run_label()
+constexpr std::string_view kSeparator = " · ";  // of label_of()
 constexpr size_t kMinPart = 4;                  // characters that a part is shortened to
 constexpr size_t kMinLabel = 16;                // characters of labels that other columns must leave
 

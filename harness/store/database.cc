@@ -1,6 +1,7 @@
 #include "harness/store/database.h"
 
 #include <SQLiteCpp/SQLiteCpp.h>
+#include <fmt/ranges.h>
 #include <linux/magic.h>
 #include <sqlite3.h>
 #include <sys/vfs.h>
@@ -17,6 +18,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "harness/store/checksums.h"
 #include "harness/store/schema_sql.h"
 #include "harness/store/vfs.h"
 #include "harness/store/workspace_format.h"
@@ -24,8 +26,6 @@
 namespace tearless::harness {
 namespace fs = std::filesystem;
 namespace {
-
-constexpr uintmax_t kQuicklyChecked = 64 << 20;  // bytes that SQLite's quick_check reads in about 0.1 s
 
 // WAL needs memory shared between processes, and flock is unreliable on network file systems: concurrent access could
 // corrupt the database.
@@ -55,12 +55,14 @@ void require_version(const fs::path& file, int version) {
        kWorkspaceFormat, rebuild_command(file));
 }
 
-/// Every column of every table and view, "runs.id" and so on.
-std::set<std::string> columns_of(SQLite::Database& database) {
-  SQLite::Statement row(database, "SELECT m.name || '.' || c.name FROM sqlite_schema m, pragma_table_info(m.name) c");
-  std::set<std::string> columns;
-  while (row.executeStep()) columns.insert(row.getColumn(0).getString());
-  return columns;
+/// Every column of every table and view, "runs.id" and so on, and the text of each view.
+std::set<std::string> schema_of(SQLite::Database& database) {
+  SQLite::Statement row(database,
+                        "SELECT m.name || '.' || c.name FROM sqlite_schema m, pragma_table_info(m.name) c "
+                        "UNION SELECT sql FROM sqlite_schema WHERE type = 'view'");
+  std::set<std::string> schema;
+  while (row.executeStep()) schema.insert(row.getColumn(0).getString());
+  return schema;
 }
 
 // user_version alone does not identify the schema: a draft of it, or another program's file, may have the same number.
@@ -68,13 +70,13 @@ void refuse_foreign(const fs::path& file, SQLite::Database& database) {
   static const std::set<std::string> ours = [] {
     SQLite::Database model(":memory:", SQLite::OPEN_READWRITE);
     model.exec(kSchema);
-    return columns_of(model);
+    return schema_of(model);
   }();
-  const std::set<std::string> present = columns_of(database);
-  for (const std::string& column : ours) {
-    if (present.contains(column)) continue;
+  const std::set<std::string> present = schema_of(database);
+  for (const std::string& part : ours) {
+    if (present.contains(part)) continue;
     fail("{} is not a database of this tearless (it lacks {}); rebuild it from the run folders: {}", file.string(),
-         column, rebuild_command(file));
+         part.substr(0, part.find('\n')), rebuild_command(file));
   }
 }
 
@@ -163,6 +165,7 @@ std::unique_ptr<SQLite::Database> open_for_writing(const fs::path& file) {
     }
     database->exec("PRAGMA foreign_keys = ON");
     refuse_foreign(file, *database);
+    keep_checksums(*database);
     return database;
   } catch (const SQLite::Exception& error) {
     refuse_unusable(file, error);
@@ -211,17 +214,12 @@ WithoutChecks::WithoutChecks(SQLite::Database& database) : database_(database) {
 
 WithoutChecks::~WithoutChecks() { database_.tryExec("PRAGMA ignore_check_constraints = OFF"); }
 
-void refuse_damaged(SQLite::Database& database) {
+void refuse_changed(SQLite::Database& database) {
+  const std::vector<std::string> changed = changed_tables(database);
+  if (changed.empty()) return;
   const fs::path file = database.getFilename();
-  std::error_code error;
-  if (fs::file_size(file, error) > kQuicklyChecked || error) return;
-  try {
-    const WithoutChecks without_checks(database);
-    const std::string found = database.execAndGet("PRAGMA quick_check(1)").getString();
-    if (found != "ok") throw SQLite::Exception(found);
-  } catch (const SQLite::Exception& damage) {
-    refuse_unusable(file, damage);
-  }
+  fail("{} no longer holds what was recorded ({}); to see what is wrong and what to do: tearless verify --workspace {}",
+       file.string(), fmt::join(changed, ", "), file.parent_path().string());
 }
 
 void leave_wal_mode(SQLite::Database& database) {

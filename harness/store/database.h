@@ -54,9 +54,8 @@ class WithoutChecks {
   SQLite::Database& database_;
 };
 
-/// Runs SQLite's quick_check; UserError if it finds damage. Skipped for files of more than 64 MiB, so that it takes at
-/// most about 0.1 s. CHECK constraints are skipped: readers reject invalid states.
-void refuse_damaged(SQLite::Database& database);
+/// UserError if the rows of runs, attempts, results and sweeps are not those that were recorded (checksums.h).
+void refuse_changed(SQLite::Database& database);
 
 /// Leaves WAL mode, so that the closed database is one file without side files. Does nothing if a reader prevents it.
 void leave_wal_mode(SQLite::Database& database);

@@ -1,5 +1,6 @@
 #include "harness/store/record.h"
 
+#include "base/files.h"
 #include "harness/runs/attempt_files.h"
 
 namespace tearless::harness {
@@ -30,7 +31,9 @@ void record_end(Store& store, const Workspace& workspace, const std::string& id,
     }
     const MetricsRead metrics = read_metrics(run, attempt > 1 ? 0 : store.metrics_bytes(id));
     store.put_metrics(id, metrics.from, metrics.lines, metrics.to);
-    if (verdict.state != RunState::kFailed) store.put_scores(id, read_scores(run));
+    if (has_result(verdict.state)) {
+      store.put_result(id, {.done = read_file(run.done()), .scores = read_if_there(run.scores())});
+    }
   });
 }
 

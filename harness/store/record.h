@@ -1,4 +1,4 @@
-// Copies what a run directory holds (attempts, metrics, scores) into the store.
+// Copies what a run directory holds (attempts, metrics, its result) into the store.
 #pragma once
 
 #include <string>
@@ -17,7 +17,7 @@ std::vector<MetricLine> record_new_metrics(Store& store, const Workspace& worksp
 void record_start(Store& store, const Workspace& workspace, const std::string& id, int64_t attempt);
 
 /// Records the end of an attempt in one transaction: its verdict, its metrics to the end and, unless it failed, its
-/// scores. `attempt` may be 0 for a run with a DONE but no attempt. From the second attempt on, metrics.jsonl is read
+/// result. `attempt` may be 0 for a run with a DONE but no attempt. From the second attempt on, metrics.jsonl is read
 /// from the beginning: a resumed run truncates it and may write other lines at the same byte offsets.
 void record_end(Store& store, const Workspace& workspace, const std::string& id, int64_t attempt,
                 const Verdict& verdict);

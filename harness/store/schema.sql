@@ -23,8 +23,7 @@ CREATE TABLE runs (
   step          INTEGER,                     -- the update at which it ended or diverged
   tries_from    INTEGER NOT NULL DEFAULT 0,  -- failures of attempts up to this one are forgiven
   metrics_bytes INTEGER NOT NULL DEFAULT 0,  -- how far metrics.jsonl has been read
-  changed_at    TEXT NOT NULL,               -- of the state
-  seal          TEXT NOT NULL DEFAULT ''     -- of a result: a hash of all that a table prints of it
+  changed_at    TEXT NOT NULL                -- of the state
 ) STRICT;
 CREATE INDEX runs_by_state ON runs (state);
 
@@ -64,12 +63,11 @@ CREATE TABLE metrics (
   PRIMARY KEY (run, position)
 ) STRICT, WITHOUT ROWID;
 
-CREATE TABLE scores (
-  run   INTEGER NOT NULL REFERENCES runs (number) ON DELETE CASCADE,
-  name  TEXT NOT NULL,
-  value REAL NOT NULL,
-  PRIMARY KEY (run, name)
-) STRICT, WITHOUT ROWID;
+CREATE TABLE results (                       -- of runs that are done or diverged: files of the run folder
+  run    INTEGER PRIMARY KEY REFERENCES runs (number) ON DELETE CASCADE,
+  done   TEXT NOT NULL,                      -- DONE
+  scores TEXT                                -- scores.json; NULL: the run has none
+) STRICT;
 
 CREATE TABLE sweeps (
   id           TEXT PRIMARY KEY,
@@ -101,6 +99,13 @@ CREATE TABLE shapes (                        -- learnt from runs that have ended
   learnt  TEXT NOT NULL                      -- JSON: peak_bytes, observations of the throughput of runs that share a GPU
 ) STRICT, WITHOUT ROWID;
 
+CREATE TABLE checksums (                     -- over the rows of other tables (checksums.h)
+  name  TEXT PRIMARY KEY,
+  value INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+INSERT INTO checksums (name, value)
+VALUES ('runs', 0), ('attempts', 0), ('results', 0), ('sweeps', 0), ('sweep_runs', 0);
+
 CREATE VIEW runs_view AS
   SELECT id, state, class, reason, step, updates, parameters, memory_bytes, changed_at,
          (SELECT count(*) FROM attempts WHERE run = runs.number) AS attempts, canonical, device, threads, shape
@@ -116,7 +121,9 @@ CREATE VIEW metrics_view AS
   FROM metrics JOIN runs ON runs.number = metrics.run JOIN metric_names ON metric_names.number = metrics.name;
 
 CREATE VIEW scores_view AS
-  SELECT runs.id AS run, name, value FROM scores JOIN runs ON runs.number = scores.run;
+  SELECT runs.id AS run, score.key AS name, CAST(score.value AS REAL) AS value
+  FROM results JOIN runs ON runs.number = results.run, json_each(results.scores) AS score
+  WHERE score.type IN ('integer', 'real');
 
 CREATE VIEW sweeps_view AS
   SELECT id, title, grid_file, submitted_at, (SELECT count(*) FROM sweep_runs WHERE sweep = sweeps.id) AS runs,

@@ -10,7 +10,6 @@
 
 #include "base/error.h"
 #include "base/files.h"
-#include "base/hash.h"
 #include "base/sealed_json.h"
 #include "harness/store/database.h"
 #include "harness/store/query.h"
@@ -26,6 +25,11 @@ namespace {
 std::optional<int64_t> optional_integer(const SQLite::Column& column) {
   if (column.isNull()) return std::nullopt;
   return column.getInt64();
+}
+
+std::optional<std::string> optional_text(const SQLite::Column& column) {
+  if (column.isNull()) return std::nullopt;
+  return column.getString();
 }
 
 std::optional<LostWork> lost_from(const SQLite::Column& updates, const SQLite::Column& seconds) {
@@ -124,6 +128,11 @@ SweepPolicy sweep_policy_from(const nlohmann::json& json) {
   return policy;
 }
 
+std::string changed_file(const RecordedResult& result, const RunDirectory& folder) {
+  if (read_if_there(folder.done()) != result.done) return "DONE";
+  return read_if_there(folder.scores()) == result.scores ? "" : "scores.json";
+}
+
 // --- opening -------------------------------------------------------------------------------------------------------
 
 std::unique_ptr<Store> Store::open_writer(const Workspace& workspace) {
@@ -131,7 +140,7 @@ std::unique_ptr<Store> Store::open_writer(const Workspace& workspace) {
   make_folders(workspace.root());
   LockFile lock = lock_for_writing(workspace);
   std::unique_ptr<SQLite::Database> database = open_for_writing(workspace.database());
-  refuse_damaged(*database);
+  refuse_changed(*database);
   return std::make_unique<Store>(std::move(database), std::move(lock));
 }
 
@@ -148,7 +157,9 @@ std::unique_ptr<const Store> Store::open_reader(const Workspace& workspace) {
          workspace.runs().string(), rebuild_command(workspace.database()));
   }
   require_this_format(workspace);
-  return std::make_unique<const Store>(open_for_reading(workspace.database()), std::nullopt);
+  std::unique_ptr<SQLite::Database> database = open_for_reading(workspace.database());
+  refuse_changed(*database);
+  return std::make_unique<const Store>(std::move(database), std::nullopt);
 }
 
 Store::Store(std::unique_ptr<SQLite::Database> database, std::optional<LockFile> lock)
@@ -160,48 +171,38 @@ Store::~Store() {
 
 // --- reading -------------------------------------------------------------------------------------------------------
 
-// The seal of a result: a hash of everything that a table prints of it. It is written in the transaction that records
-// the result; a row that was changed later, by a flipped bit or by hand, no longer matches.
-std::string Store::seal_of(const std::string& id) const {
-  Question row(*statements_, "SELECT state, coalesce(step, -1), class, reason FROM runs WHERE id = ?");
+std::optional<RecordedResult> Store::recorded_result(const std::string& id) const {
+  Question row(*statements_, "SELECT done, scores FROM results JOIN runs ON runs.number = run WHERE id = ?");
   row.bind(1, id);
-  std::string text = id + "\n";
-  if (row.executeStep()) {
-    text += fmt::format("{} {} {} {}\n", row.getColumn(0).getString(), row.getColumn(1).getInt64(),
-                        row.getColumn(2).getString(), row.getColumn(3).getString());
-  }
-  for (const AttemptRecord& attempt : attempts_of(id)) {
-    text += fmt::format("attempt {} {} {} {}\n", attempt.number, attempt.numerics, attempt.device, attempt.processor);
-    if (!attempt.arithmetic.empty()) text += fmt::format("arithmetic {}\n", attempt.arithmetic);
-  }
-  Question scores(*statements_, "SELECT name, value FROM scores_view WHERE run = ? ORDER BY name");
-  scores.bind(1, id);
-  while (scores.executeStep()) {
-    text += fmt::format("{} = {}\n", scores.getColumn(0).getString(), scores.getColumn(1).getDouble());
-  }
-  return sha256(text);
-}
-
-bool Store::is_as_recorded(const std::string& id) const {
-  Question row(*statements_, "SELECT seal FROM runs WHERE id = ? AND state IN ('done', 'diverged', 'failed')");
-  row.bind(1, id);
-  if (!row.executeStep()) return true;
-  return row.getColumn(0).getString() == seal_of(id);
+  if (!row.executeStep()) return std::nullopt;
+  return RecordedResult{.done = row.getColumn(0).getString(), .scores = optional_text(row.getColumn(1))};
 }
 
 RunResult Store::result_of(const std::string& id, std::optional<int64_t> numerics_now) const {
+  const Workspace workspace(fs::path(database_->getFilename()).parent_path());
+  const RunDirectory folder = workspace.run(id);
   RunResult result{.id = id};
   const std::optional<RunRecord> record = run(id);
-  if (!record) return result;
-  if (!is_as_recorded(id)) {
-    fail("{} no longer holds what was recorded of run {}; to see what differs: tearless verify --workspace {}",
-         database_->getFilename(), id, fs::path(database_->getFilename()).parent_path().string());
+  if (!record) {
+    if (folder.newest_begun_attempt() == 0 || LockFile::is_held(workspace.lock())) return result;
+    fail(
+        "run {}: its folder has attempts, but it is not in the database; `tearless run` of its grid records it, "
+        "or, if the database is damaged: tearless verify --workspace {}",
+        id, workspace.root().string());
   }
   result.state = record->state;
   result.reason = record->reason;
+  result.resume = read_resume_check(folder);
   if (record->state == RunState::kDiverged) result.diverged_step = record->step.value_or(0);
-
-  result.scores = scores_of(id);
+  if (const std::optional<RecordedResult> recorded = recorded_result(id)) {
+    if (const std::string file = changed_file(*recorded, folder); fs::exists(folder.root()) && !file.empty()) {
+      fail(
+          "run {}: its {} is not what the run had written; to see what is wrong and what to do: tearless verify "
+          "--workspace {}",
+          id, file, workspace.root().string());
+    }
+    if (recorded->scores) result.scores = scores_in(*recorded->scores, folder.scores());
+  }
 
   std::optional<int64_t> oldest;
   int64_t checkpoint = 0;
@@ -405,14 +406,6 @@ RunRecord Store::run_of(const std::string& sweep, const std::string& run) const 
   return run_of_sweep_from(row);
 }
 
-std::map<std::string, double> Store::scores_of(const std::string& id) const {
-  Question row(*statements_, "SELECT name, value FROM scores_view WHERE run = ?");
-  row.bind(1, id);
-  std::map<std::string, double> scores;
-  while (row.executeStep()) scores[row.getColumn(0).getString()] = row.getColumn(1).getDouble();
-  return scores;
-}
-
 std::vector<MetricLine> Store::metrics_of(const std::string& id) const {
   Question row(*statements_,
                "SELECT position, metrics.step, metric_names.name, value FROM metrics "
@@ -428,17 +421,8 @@ std::vector<MetricLine> Store::metrics_of(const std::string& id) const {
 }
 
 std::map<std::string, MetricLine> Store::newest_metrics(const std::string& id) const {
-  // With max(), SQLite takes the other columns from the row with the maximum.
-  Question row(*statements_,
-               "SELECT max(position), metrics.step, metric_names.name, value FROM metrics "
-               "JOIN runs ON runs.number = metrics.run JOIN metric_names ON metric_names.number = metrics.name "
-               "WHERE runs.id = ? GROUP BY metrics.name");
-  row.bind(1, id);
   std::map<std::string, MetricLine> newest;
-  while (row.executeStep()) {
-    const std::string name = row.getColumn(2).getString();
-    newest[name] = {row.getColumn(0).getInt64(), row.getColumn(1).getInt64(), name, row.getColumn(3).getDouble()};
-  }
+  for (const MetricLine& line : metrics_of(id)) newest[line.name] = line;
   return newest;
 }
 

@@ -1,5 +1,5 @@
-// The database of a workspace: runs with their states, attempts, metrics, scores and sweeps, in SQLite. No code outside
-// harness/store uses SQL. One process writes (open_writer), any number read (open_reader, const methods only).
+// The database of a workspace: runs with their states, attempts, metrics, results and sweeps, in SQLite. No code
+// outside harness/store uses SQL. One process writes (open_writer), any number read (open_reader, const methods only).
 //
 // Results live in the run folders first: a lost database is recreated from the run and sweep folders (rebuild.h). The
 // views that users query are described in docs/sql.md.
@@ -78,6 +78,14 @@ struct Timing {
   int64_t evaluations = 0;
 };
 
+/// What a run left as its result: the bytes of these files.
+struct RecordedResult {
+  std::string done;                   // DONE
+  std::optional<std::string> scores;  // scores.json; unset if there is none
+};
+/// The first of these files that is another in the run's folder, or "".
+std::string changed_file(const RecordedResult& result, const RunDirectory& folder);
+
 struct QueryResult {
   std::vector<std::string> columns;
   std::vector<std::vector<nlohmann::json>> rows;
@@ -87,11 +95,12 @@ class Store {
  public:
   /// Opens the database for writing and takes the writer lock. Creates the workspace and the database if needed.
   /// UserError if another process writes (naming its pid), on a network file system, for a workspace of another format,
-  /// and for a damaged database.
+  /// and for a damaged or changed database.
   static std::unique_ptr<Store> open_writer(const Workspace& workspace);
 
   /// Opens the database read-only. Null if nothing has been run in the workspace. UserError if there are runs but no
-  /// database, and for a database of another format or a damaged one. The reading methods throw the latter too.
+  /// database, and for a database of another format, a damaged one, or one whose rows are not those that were recorded
+  /// (metrics aside). The reading methods throw for a damaged one too.
   static std::unique_ptr<const Store> open_reader(const Workspace& workspace);
 
   /// Wraps an open database (database.h). Pass the writer lock if the database is open for writing.
@@ -101,12 +110,14 @@ class Store {
   // --- reading -----------------------------------------------------------------------------------------------------
 
   /// A run's result. `state` is unset for a run that the store does not know. If `numerics_now` (Probe::numerics) is
-  /// given, results of other numerics are marked stale. UserError if !is_as_recorded(id).
+  /// given, results of other numerics are marked stale. UserError, with the command to type, if the run has a folder
+  /// and
+  ///   - its DONE or scores.json is not what was recorded, or
+  ///   - it has attempts, the store does not know the run, and no process writes the database.
   RunResult result_of(const std::string& id, std::optional<int64_t> numerics_now = std::nullopt) const;
 
-  /// Verifies the checksum that was stored when the run became done, diverged or failed. False if the entry was changed
-  /// since, by a flipped bit or by another program. True for runs in other states.
-  bool is_as_recorded(const std::string& id) const;
+  /// Nullopt for a run without a result.
+  std::optional<RecordedResult> recorded_result(const std::string& id) const;
 
   std::optional<RunRecord> run(const std::string& id) const;
   /// A run that was there before. UserError if it was forgotten since.
@@ -150,9 +161,6 @@ class Store {
   /// One of them. REQUIRES: the sweep has the run.
   RunRecord run_of(const std::string& sweep, const std::string& run) const;
 
-  /// The stored scores, without checking is_as_recorded().
-  std::map<std::string, double> scores_of(const std::string& id) const;
-
   /// All recorded lines of metrics.jsonl, in the order of the file.
   std::vector<MetricLine> metrics_of(const std::string& id) const;
 
@@ -182,7 +190,8 @@ class Store {
   void set_sweep_state(const std::string& id, SweepState state, const std::string& reason);
   void set_priority(const std::string& id, int64_t priority);
 
-  /// Changes a run's state. All state changes go through this function. std::logic_error if the move is not legal or
+  /// Changes a run's state. All state changes go through this function. A run that is queued again because its folder
+  /// was deleted loses its result. std::logic_error if the move is not legal or
   /// the run is not in state `from`.
   void move(const std::string& id, RunState from, RunState to, FailureClass failure = FailureClass::kNone,
             const std::string& reason = "", std::optional<int64_t> step = std::nullopt);
@@ -193,16 +202,16 @@ class Store {
   /// Queues a run again, from any state that allows it, and resets its count of failures.
   void requeue(const std::string& id, const std::string& reason);
 
-  /// Deletes a sweep, and runs that no other sweep has, with their attempts, metrics and scores.
+  /// Deletes a sweep, and runs that no other sweep has, with their attempts, metrics and results.
   void forget(const std::string& sweep, const std::vector<std::string>& runs);
 
   /// Adds a run as queued or waiting_data. For a known run, fills in values that were unknown, and replaces those that
   /// are not part of its id: local, data, device and threads.
   void put_run(const Run& run);
-  /// Deletes the attempts, metrics and scores of a run whose folder was deleted.
+  /// Deletes the attempts and metrics of a run whose folder was deleted.
   void forget_attempts(const std::string& id);
   void put_attempt(const std::string& id, const AttemptRecord& attempt);  ///< replaces the attempt of that number
-  void put_scores(const std::string& id, const std::map<std::string, double>& scores);  ///< replaces all scores
+  void put_result(const std::string& id, const RecordedResult& result);   ///< replaces the one before
 
   void put_shape(const std::string& shape, const nlohmann::json& learnt);  ///< replaces what was known
 
@@ -219,7 +228,6 @@ class Store {
 
  private:
   int64_t run_number(const std::string& id) const;
-  std::string seal_of(const std::string& id) const;
   void cancel_superseded(const Sweep& sweep);
 
   std::optional<LockFile> lock_;  // the writer's; released after the database is closed

@@ -199,12 +199,10 @@ void Store::move(const std::string& id, RunState from, RunState to, FailureClass
     update.bind(6, id);
     update.bind(7, std::string(name_of(from)));
     if (update.exec() != 1) throw std::logic_error(fmt::format("run {} is not {}", id, name_of(from)));
-    if (to == RunState::kDone || to == RunState::kDiverged || to == RunState::kFailed) {
-      Statement put(*statements_, "UPDATE runs SET seal = ? WHERE id = ?");
-      put.bind(1, seal_of(id));
-      put.bind(2, id);
-      put.exec();
-    }
+    if (!has_result(from)) return;
+    Statement forget(*statements_, "DELETE FROM results WHERE run = ?");
+    forget.bind(1, run_number(id));
+    forget.exec();
   });
 }
 
@@ -234,9 +232,8 @@ void Store::requeue(const std::string& id, const std::string& reason) {
 void Store::forget_attempts(const std::string& id) {
   in_transaction([&] {
     const int64_t number = run_number(id);
-    for (const char* sql :
-         {"DELETE FROM attempts WHERE run = ?", "DELETE FROM metrics WHERE run = ?", "DELETE FROM scores WHERE run = ?",
-          "UPDATE runs SET tries_from = 0, metrics_bytes = 0 WHERE number = ?"}) {
+    for (const char* sql : {"DELETE FROM attempts WHERE run = ?", "DELETE FROM metrics WHERE run = ?",
+                            "UPDATE runs SET tries_from = 0, metrics_bytes = 0 WHERE number = ?"}) {
       Statement forget(*statements_, sql);
       forget.bind(1, number);
       forget.exec();
@@ -287,19 +284,12 @@ void Store::put_attempt(const std::string& id, const AttemptRecord& attempt) {
   row.exec();
 }
 
-void Store::put_scores(const std::string& id, const std::map<std::string, double>& scores) {
-  const int64_t number = run_number(id);
-  Statement forget(*statements_, "DELETE FROM scores WHERE run = ?");
-  forget.bind(1, number);
-  forget.exec();
-  Statement row(*statements_, "INSERT INTO scores (run, name, value) VALUES (?, ?, ?)");
-  for (const auto& [name, value] : scores) {
-    row.bind(1, number);
-    row.bind(2, name);
-    row.bind(3, value);
-    row.exec();
-    row.reset();
-  }
+void Store::put_result(const std::string& id, const RecordedResult& result) {
+  Statement row(*statements_, "INSERT OR REPLACE INTO results (run, done, scores) VALUES (?, ?, ?)");
+  row.bind(1, run_number(id));
+  row.bind(2, result.done);
+  if (result.scores) row.bind(3, *result.scores);
+  row.exec();
 }
 
 int64_t Store::metrics_bytes(const std::string& id) const {

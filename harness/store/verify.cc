@@ -1,9 +1,9 @@
 #include "harness/store/verify.h"
 
+#include <SQLiteCpp/SQLiteCpp.h>
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
@@ -17,6 +17,7 @@
 #include "base/words.h"
 #include "harness/runs/attempt_files.h"
 #include "harness/runs/verdict.h"
+#include "harness/store/checksums.h"
 #include "harness/store/database.h"
 #include "harness/store/frozen_grid.h"
 #include "harness/store/program_copies.h"
@@ -30,8 +31,6 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 namespace {
-
-bool has_result(RunState state) { return state == RunState::kDone || state == RunState::kDiverged; }
 
 // --- a folder against its own checksums -----------------------------------------------------------------------------
 
@@ -74,7 +73,7 @@ class Verification {
   VerifyReport report() {
     open_store();
     for (const std::string& id : folders_in(workspace_.runs())) check_run(id);
-    if (store_) look_for_lost_folders();
+    look_for_lost_folders();
     for (const std::string& id : folders_in(workspace_.sweeps())) check_sweep(id);
     report_.sweeps = static_cast<int64_t>(sweeps_.size());
     if (store_) look_for_lost_sweeps();
@@ -97,11 +96,14 @@ class Verification {
     const std::vector<std::string> damage = damage_in(workspace_.database());
     if (!damage.empty()) return blame_database("database", damage.front());
     try {
-      store_ = Store::open_reader(workspace_);
-      for (const RunState state : {RunState::kDone, RunState::kDiverged, RunState::kFailed}) store_->ids_in(state);
+      std::unique_ptr<SQLite::Database> database = open_for_reading(workspace_.database());
+      SQLite::Statement result(*database, "SELECT id FROM results JOIN runs ON runs.number = run");
+      while (result.executeStep()) with_result_.insert(result.getColumn(0).getString());
+      const std::vector<std::string> changed = changed_tables(*database);
+      for (const std::string& table : changed) blame_database("database", table + " are not what was recorded");
+      if (changed.empty()) store_ = std::make_unique<const Store>(std::move(database), std::nullopt);
     } catch (const UserError& error) {  // another program's file: the message says what to do
       add({.subject = "database", .what = error.what(), .todo = "tearless rebuild" + place_});
-      store_.reset();
     }
   }
 
@@ -118,12 +120,7 @@ class Verification {
     if (LockFile::is_held(run.lock())) return;
     ++report_.runs;
     const std::string subject = "run " + id;
-    std::optional<RunRecord> known;
-    try {
-      if (store_) known = store_->run(id);
-    } catch (const UserError& error) {
-      blame_database(subject, error.what());
-    }
+    const std::optional<RunRecord> known = store_ ? store_->run(id) : std::nullopt;
     const size_t before = report_.differences.size();
     check_folder(run, subject, known);
     const bool sound = report_.differences.size() == before;
@@ -135,24 +132,18 @@ class Verification {
       return;
     }
     if (known->state == RunState::kRunning || (watched_ && !is_inactive(known->state))) return;
-    try {
-      compare(run, subject, *known, sound);
-    } catch (const UserError& error) {
-      blame_database(subject, error.what());
-    }
+    compare(run, subject, *known, sound);
   }
 
   void check_folder(const RunDirectory& run, const std::string& subject, const std::optional<RunRecord>& known) {
+    const bool at_stake = with_result_.contains(run.id());
     const auto blame_folder = [&](const std::string& what) {
-      add({.subject = subject,
-           .what = what,
-           .todo = rerun(run.id()),
-           .result_at_stake = known && has_result(known->state)});
+      add({.subject = subject, .what = what, .todo = rerun(run.id()), .result_at_stake = at_stake});
     };
     if (!fs::exists(run.settings())) {
       // A kill before the first attempt leaves an empty folder.
       const bool has_begun = run.newest_attempt() > 0 || fs::exists(run.done());
-      if (has_begun || !known || has_result(known->state)) blame_folder("its folder has no run.toml");
+      if (has_begun || !known || at_stake) blame_folder("its folder has no run.toml");
       return;
     }
     const std::optional<Verdict> done = verdict_of_done(run);
@@ -160,8 +151,9 @@ class Verification {
       blame_folder(done->reason);
     } else if (run_id(read_file(run.settings())) != run.id()) {
       blame_folder("run.toml is not what was written: its text has another id");
-    } else if (!done && known && has_result(known->state)) {
-      blame_folder("the database has its result, its folder has no DONE");
+    } else if (const auto recorded = store_ ? store_->recorded_result(run.id()) : std::nullopt) {
+      const std::string changed = changed_file(*recorded, run);
+      if (!changed.empty()) blame_folder(changed + " is not what the run had written");
     }
     for (int64_t attempt = 1, newest = run.newest_attempt(); attempt <= newest; ++attempt) {
       for (const char* name : {"start.json", "exit.json", "measured.json"}) {
@@ -170,7 +162,7 @@ class Verification {
         add({.subject = subject,
              .what = fmt::format("attempts/{}/{} is damaged", attempt, name),
              .todo = fmt::format("restore {} from a copy; the run's numbers do not depend on it", file.string()),
-             .result_at_stake = known && has_result(known->state)});
+             .result_at_stake = at_stake});
       }
     }
   }
@@ -215,60 +207,41 @@ class Verification {
   // --- the database against a folder ---------------------------------------------------------------------------------
 
   void compare(const RunDirectory& run, const std::string& subject, const RunRecord& known, bool sound) {
-    const std::string& id = known.id;
     // If the folder is damaged too, the check cannot tell which of the two is right.
     const auto blame = [&](const std::string& what) {
       if (sound) return blame_database(subject, what);
       add({.subject = subject, .what = what, .todo = "first repair its folder, as said above"});
     };
-    if (!known.settings.empty() && run_id(known.settings) != id) blame("its settings in the database have another id");
-    if (!store_->is_as_recorded(id)) blame("its entry in the database is not what was recorded");
     const std::optional<Verdict> done = verdict_of_done(run);
-    if (done && done->state != RunState::kFailed) {
-      if (known.state != done->state) {
-        blame(fmt::format("the database says {}, its folder {}", name_of(known.state), name_of(done->state)));
-      } else if (known.step != done->step || known.reason != done->reason) {
-        blame(fmt::format("the database says \"{}\" at update {}, its folder \"{}\" at {}", known.reason,
-                          known.step.value_or(0), done->reason, done->step.value_or(0)));
-      }
-      if (store_->scores_of(id) != read_scores(run)) blame("the database holds other scores than scores.json");
+    if (done && has_result(done->state) && !has_result(known.state)) {
+      blame(fmt::format("the database says {}, its folder {}", name_of(known.state), name_of(done->state)));
     }
-    if (compare_attempts(run, id, blame)) compare_metrics(run, id, blame);
+    if (attempts_in(run) != attempts_recorded(known.id)) {
+      blame("the database and attempts/ differ");  // then the metrics differ for the same reason
+    } else if (!has_metrics_of(run)) {
+      blame("the database holds other metrics than metrics.jsonl");
+    }
   }
 
-  // False if the database lacks an attempt that the folder has. Its metrics then differ for the same reason.
-  bool compare_attempts(const RunDirectory& run, const std::string& id,
-                        const std::function<void(const std::string&)>& blame) {
+  static std::set<int64_t> attempts_in(const RunDirectory& run) {
     std::set<int64_t> numbers;
-    for (const AttemptRecord& stored : store_->attempts_of(id)) {
-      numbers.insert(stored.number);
-      const AttemptRecord file = read_attempt(run, stored.number);
-      // Without outcome (another version may have decided otherwise), checkpoint (it may have been deleted since) and
-      // lost work (which depends on it).
-      const auto said = [](const AttemptRecord& a) {
-        return std::tie(a.code, a.signal, a.started_at, a.ended_at, a.host, a.device, a.processor, a.version,
-                        a.numerics, a.arithmetic, a.measured);
-      };
-      if (said(stored) != said(file)) blame(fmt::format("the database and attempts/{} differ", stored.number));
-    }
     for (int64_t attempt = 1, newest = run.newest_begun_attempt(); attempt <= newest; ++attempt) {
-      if (!run.has_begun(attempt) || numbers.contains(attempt)) continue;
-      blame(fmt::format("attempts/{} is not in the database", attempt));
-      return false;
+      if (run.has_begun(attempt)) numbers.insert(attempt);
     }
-    return true;
+    return numbers;
   }
 
-  void compare_metrics(const RunDirectory& run, const std::string& id,
-                       const std::function<void(const std::string&)>& blame) {
-    const MetricsRead file = read_metrics(run, 0);
-    const std::vector<MetricLine> stored = store_->metrics_of(id);
+  std::set<int64_t> attempts_recorded(const std::string& id) const {
+    std::set<int64_t> numbers;
+    for (const AttemptRecord& attempt : store_->attempts_of(id)) numbers.insert(attempt.number);
+    return numbers;
+  }
+
+  bool has_metrics_of(const RunDirectory& run) const {
     const auto equal = [](const MetricLine& a, const MetricLine& b) {
       return std::tie(a.position, a.step, a.name, a.value) == std::tie(b.position, b.step, b.name, b.value);
     };
-    if (!std::equal(file.lines.begin(), file.lines.end(), stored.begin(), stored.end(), equal)) {
-      blame("the database holds other metrics than metrics.jsonl");
-    }
+    return std::ranges::equal(read_metrics(run, 0).lines, store_->metrics_of(run.id()), equal);
   }
 
   // A folder that is missing because `tearless forget` was interrupted is not lost.
@@ -279,15 +252,13 @@ class Verification {
   }
 
   void look_for_lost_folders() {
-    for (const RunState state : {RunState::kDone, RunState::kDiverged}) {
-      for (const std::string& id : store_->ids_in(state)) {
-        if (fs::exists(workspace_.run(id).root()) || is_being_forgotten(id)) continue;
-        add({.subject = "run " + id,
-             .what = fmt::format("the database says {}, but its folder is missing", name_of(state)),
-             .todo = fmt::format("restore {} from a copy, or train it again: {}", workspace_.run(id).root().string(),
-                                 run_command()),
-             .result_at_stake = true});
-      }
+    for (const std::string& id : with_result_) {
+      if (fs::exists(workspace_.run(id).root()) || is_being_forgotten(id)) continue;
+      add({.subject = "run " + id,
+           .what = "the database has its result, but its folder is missing",
+           .todo = fmt::format("restore {} from a copy, or train it again: {}", workspace_.run(id).root().string(),
+                               run_command()),
+           .result_at_stake = true});
     }
   }
 
@@ -300,18 +271,7 @@ class Verification {
       const Sweep frozen = read_sweep(workspace_, id);
       frozen_grid(workspace_, id);
       check_program(frozen, subject);
-      if (!store_ || watched_) return;
-      const std::vector<Sweep> known = store_->sweeps();
-      const auto same = std::find_if(known.begin(), known.end(), [&](const Sweep& sweep) { return sweep.id == id; });
-      if (same == known.end()) return blame_database(subject, "it is not in the database");
-      if (same->title != frozen.title || same->grid_file != frozen.grid_file) {
-        blame_database(subject, "the database and sweep.json differ");
-      }
-      const std::vector<RunRecord> places = store_->runs_of(id);
-      const auto equal = [](const Run& a, const Run& b) { return a.id == b.id && label_of(a) == label_of(b); };
-      if (!std::equal(places.begin(), places.end(), frozen.runs.begin(), frozen.runs.end(), equal)) {
-        blame_database(subject, "the database and runs.jsonl differ");
-      }
+      if (store_ && !watched_ && !store_->sweep(id)) blame_database(subject, "it is not in the database");
     } catch (const UserError& error) {
       add({.subject = subject,
            .what = error.what(),
@@ -319,14 +279,7 @@ class Verification {
     }
   }
 
-  bool is_unfinished(const std::string& sweep) {
-    try {
-      return store_ && store_->has_unfinished(sweep);
-    } catch (const UserError& error) {
-      blame_database("sweep " + sweep, error.what());
-      return false;
-    }
-  }
+  bool is_unfinished(const std::string& sweep) const { return store_ && store_->has_unfinished(sweep); }
 
   // Results that were moved or published may lack the program. gc may work meanwhile: hence the second question.
   void check_program(const Sweep& sweep, const std::string& subject) {
@@ -359,7 +312,8 @@ class Verification {
   const Workspace& workspace_;
   std::string place_;
   bool watched_;
-  std::unique_ptr<const Store> store_;
+  std::unique_ptr<const Store> store_;  // null if the database cannot be trusted
+  std::set<std::string> with_result_;   // the runs of which it has a result all the same
   std::set<std::string> sweeps_;
   VerifyReport report_;
 };

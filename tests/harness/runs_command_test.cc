@@ -148,10 +148,10 @@ TEST_F(RunsCommand, NeedTheDatabaseAloneAndRefuseAChangedOne) {
   fs::copy(made_->folder_ / "results/tearless.db", copy.folder_ / "tearless.db");
   EXPECT_EQ(copy.tearless({"--workspace", ".", "runs", "all"}).output, runs({"all"}).output);
   SQLite::Database((copy.folder_ / "tearless.db").string(), SQLite::OPEN_READWRITE)
-      .exec("UPDATE scores SET value = value + 1");
+      .exec("UPDATE results SET scores = replace(scores, '2', '3')");
   const test::Finished changed = copy.tearless({"--workspace", ".", "runs"});
   EXPECT_EQ(changed.code, 2);
-  EXPECT_THAT(changed.errors, HasSubstr("no longer holds what was recorded of run"));
+  EXPECT_THAT(changed.errors, HasSubstr("no longer holds what was recorded (results)"));
 }
 
 }  // namespace

@@ -319,7 +319,7 @@ TEST_F(StopsTest, RebuildLeavesNoWriteAheadLogOfTheOldDatabase) {
   std::string stale;
   {
     SQLite::Database writer(database, SQLite::OPEN_READWRITE);
-    writer.exec("PRAGMA journal_mode = WAL; UPDATE sweeps SET title = 'stale'; UPDATE scores SET value = 1");
+    writer.exec("PRAGMA journal_mode = WAL; UPDATE sweeps SET title = 'stale'; DELETE FROM results");
     stale = test::read_text(log);
   }
   for (const bool gone : {false, true}) {

@@ -1,9 +1,11 @@
 // What the files of an attempt say of it.
 #include "harness/runs/attempt_files.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "base/files.h"
+#include "tests/support/error_of.h"
 #include "tests/support/paths.h"
 
 namespace tearless::harness::attempt_files_test {
@@ -99,6 +101,45 @@ TEST(ReadMetrics, RecordsAtWhichByteEachLineBegins) {
   const MetricsRead rest = read_metrics(run, middle);
   EXPECT_EQ(begins(rest), (std::vector<int64_t>{middle, third}));
   EXPECT_EQ(rest.to, third + length(second)) << "a line without its end is not read";
+}
+
+// --- scores.json ----------------------------------------------------------------------------------------------------
+
+std::map<std::string, double> scores_of_text(const std::string& text) {
+  const test::TempFolder folder;
+  const RunDirectory run(folder.path());
+  test::write_text(run.scores(), text);
+  return read_scores(run);
+}
+
+TEST(ReadScores, TakesNumbersAndLeavesOutWhatIsNotKnown) {
+  EXPECT_EQ(scores_of_text(R"({"test.bleu": 20.5, "updates": 5, "test.ppl": null})"),
+            (std::map<std::string, double>{{"test.bleu", 20.5}, {"updates", 5}}));
+  EXPECT_TRUE(scores_of_text("{}").empty());
+  const test::TempFolder folder;
+  EXPECT_TRUE(read_scores(RunDirectory(folder.path())).empty());
+}
+
+TEST(ReadScores, NamesTheKeyThatIsTwiceOrHasNoNumber) {
+  const std::pair<const char*, const char*> cases[] = {
+      {R"({"a": 1, "b": 2, "a": 3})", R"(has "a" twice)"},
+      {R"({"a": 1, "\u0061": 1})", R"(has "a" twice)"},
+      {R"({"a": 1, "b": "20.5"})", R"(has "b" with a value that is no number)"},
+      {R"({"a": true})", R"(has "a" with a value that is no number)"},
+      {R"({"a": [1]})", R"(has "a" with a value that is no number)"},
+      {R"({"a": {"a": 1}})", R"(has "a" with a value that is no number)"},
+      {R"({"a": 1, "b": NaN})", R"(is no JSON behind "b")"},
+      {R"({"b": -Infinity})", R"(is no JSON behind "b")"},
+      {R"({"b": 1e999})", R"(is no JSON behind "b")"},
+      {R"({"b": 1)", R"(is no JSON behind "b")"},
+      {"", "is not a JSON object of scores"},
+      {"[1]", "is not a JSON object of scores"},
+      {"\xEF\xBB\xBF{}", "is not a JSON object of scores"},
+  };
+  for (const auto& [text, what] : cases) {
+    const std::string message = test::error_of([text = text] { scores_of_text(text); });
+    EXPECT_THAT(message, testing::HasSubstr(std::string("scores.json ") + what + "; restore it, or delete")) << text;
+  }
 }
 
 }  // namespace

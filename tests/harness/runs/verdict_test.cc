@@ -136,6 +136,16 @@ TEST_F(VerdictTest, AnUnknownOutcomeOrScoresWithoutAChecksumAreNoResult) {
   EXPECT_EQ(verdict_of_done(run_)->state, RunState::kFailed);
 }
 
+TEST_F(VerdictTest, ScoresWithAKeyTwiceOrWithoutANumberAreNoResult) {
+  for (const char* text : {R"({"test.bleu": 20, "test.bleu": 21})", R"({"test.bleu": "20"})"}) {
+    publish(run_, text);
+    const std::optional<Verdict> verdict = verdict_of_done(run_);
+    EXPECT_EQ(verdict->failure, FailureClass::kSettings);
+    EXPECT_NE(verdict->reason.find(run_.scores().string() + " has \"test.bleu\""), std::string::npos)
+        << verdict->reason;
+  }
+}
+
 // Whatever is cut or flipped, a result is the one that was written, or there is none.
 TEST_F(VerdictTest, NoFlippedBitAndNoCutOfAResultGivesAnotherOne) {
   publish(run_, "{\"test.bleu\": 20.5, \"updates\": 5}\n");

@@ -8,7 +8,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
+#include <random>
 #include <set>
 #include <stdexcept>
 
@@ -121,7 +123,7 @@ TEST_F(StoreTest, ReadsOfASnapshotSeeOneStateWhateverIsWrittenMeanwhile) {
   EXPECT_EQ(reader->run("a")->state, RunState::kQueued) << "the snapshot has ended";
 }
 
-// A writer that opens the database looks for damage without evaluating the CHECKs.
+// As another program may write them while this one works.
 TEST_F(StoreTest, AStateOrAClassThatIsNoneIsRefusedWhereItIsRead) {
   store_->submit(sweep("s", {request("a")}));
   for (const char* change : {"UPDATE runs SET state = 'done?'", "UPDATE runs SET state = 'done', class = 'none?'"}) {
@@ -129,8 +131,6 @@ TEST_F(StoreTest, AStateOrAClassThatIsNoneIsRefusedWhereItIsRead) {
     EXPECT_THROW(other.exec(change), SQLite::Exception) << "the CHECK";
     other.exec("PRAGMA ignore_check_constraints = ON");
     other.exec(change);
-    store_.reset();
-    store_ = Store::open_writer(workspace_);
     EXPECT_THAT(error_of([&] { store_->run("a"); }), testing::HasSubstr("which is not a valid value"));
     EXPECT_THAT(error_of([&] { store_->runs_of("s"); }), testing::HasSubstr("which is not a valid value"));
   }
@@ -362,7 +362,8 @@ TEST_F(StoreTest, AResultIsStaleUnderNewerNumericsAndMixedAfterTwoMachines) {
   store_->in_transaction([&] {
     store_->put_attempt("aa", first);
     store_->put_attempt("aa", second);
-    store_->put_scores("aa", {{"test.bleu", 20.9}});
+    store_->put_result("aa", {.done = "{}", .scores = R"({"test.bleu": 20.9})"});
+    store_->move("aa", RunState::kQueued, RunState::kDone);
   });
   EXPECT_FALSE(store_->result_of("aa").stale);
   EXPECT_FALSE(store_->result_of("aa", 1).stale);
@@ -435,11 +436,29 @@ TEST_F(StoreTest, ListsSweepsWithTheNewestFirst) {
 TEST_F(StoreTest, ATransactionIsAllOrNothing) {
   store_->submit(sweep("s", {request("aa")}));
   EXPECT_THROW(store_->in_transaction([&] {
-    store_->put_scores("aa", {{"x", 1}});
+    store_->put_result("aa", {.done = "{}", .scores = std::nullopt});
     throw UserError("a folder is missing");
   }),
                UserError);
-  EXPECT_TRUE(store_->result_of("aa").scores.empty());
+  EXPECT_FALSE(store_->recorded_result("aa"));
+}
+
+// SQLite parses the text of a number on its own.
+TEST_F(StoreTest, TheViewOfScoresHasTheNumbersThatTablesPrint) {
+  std::mt19937_64 random(20260131);
+  nlohmann::json scores = {{"whole", 5}, {"unknown", nullptr}, {"tiny", 5e-324}, {"huge", 1.7976931348623157e308}};
+  for (int i = 0; i < 300; ++i) scores[fmt::format("test.{}", i)] = std::ldexp(static_cast<double>(random()), -57);
+  store_->submit(sweep("s", {request("aa"), request("bb")}));
+  store_->put_result("aa", {.done = "{}", .scores = scores.dump()});
+  store_->put_result("bb", {.done = "{}", .scores = std::nullopt});
+  store_->move("aa", RunState::kQueued, RunState::kDone);
+  std::map<std::string, double> shown;
+  for (const auto& row : store_->query("SELECT run, name, value FROM scores_view").rows) {
+    EXPECT_EQ(row[0], "aa");
+    shown[row[1]] = row[2];
+  }
+  EXPECT_EQ(shown.size(), 303u) << "without the one that is not known";
+  EXPECT_EQ(shown, store_->result_of("aa").scores);
 }
 
 TEST_F(StoreTest, EveryViewCanBeQueried) {
@@ -565,6 +584,99 @@ TEST_F(StoreTest, ADamagedDatabaseIsNamedByWhateverReadsIt) {
   const std::string message = error_of([&] { Store::open_reader(workspace_)->runs_of("s"); });
   EXPECT_NE(message.find("cannot read the database " + workspace_.database().string()), std::string::npos) << message;
   EXPECT_NE(message.find("tearless rebuild --workspace " + workspace_.root().string()), std::string::npos) << message;
+}
+
+// Two runs in two sweeps, two attempts, a result. Every kind of write has changed it.
+TEST_F(StoreTest, WhatItWroteItselfIsAsItWasRecorded) {
+  store_->submit(sweep("s", {request("aa"), request("bb"), request("aa")}));
+  store_->submit(sweep("other", {request("cc")}));
+  store_->submit(sweep("s", {request("aa"), request("bb"), request("aa")}));
+  store_->set_priority("s", 3);
+  store_->set_sweep_state("s", SweepState::kPaused, "on request");
+  store_->set_reason("bb", "waits");
+  store_->put_attempt("aa", attempt(1, ""));
+  store_->put_attempt("aa", attempt(1, "crashed"));
+  store_->put_attempt("bb", attempt(1, "crashed"));
+  store_->put_metrics("aa", 0, {{0, 1, "train.loss", 5.0}}, 40);
+  store_->put_result("aa", {.done = "{}", .scores = "{}"});
+  store_->put_result("aa", {.done = "{ }", .scores = std::nullopt});
+  store_->put_result("bb", {.done = "{}", .scores = std::nullopt});
+  store_->move("aa", RunState::kQueued, RunState::kDone);
+  EXPECT_EQ(store_->recorded_result("aa")->done, "{ }");
+  store_->requeue("aa", "its run folder was deleted");
+  EXPECT_FALSE(store_->recorded_result("aa"));
+  store_->forget_attempts("bb");
+  store_->forget("other", {"cc"});
+  EXPECT_EQ(Store::open_reader(workspace_)->runs_of("s").size(), 3u);
+  store_.reset();
+  EXPECT_EQ(Store::open_writer(workspace_)->attempts_of("aa").size(), 1u);
+}
+
+TEST_F(StoreTest, AChangedValueAMissingRowAndANewOneAreRefusedByBoth) {
+  store_->submit(sweep("s", {request("aa"), request("bb")}));
+  store_->put_attempt("aa", attempt(1, "done"));
+  store_->put_result("aa", {.done = "{}", .scores = R"({"test.bleu": 20.9})"});
+  store_.reset();
+  const std::string sound = test::read_text(workspace_.database());
+  const auto expect_refused = [&](const std::string& table, const std::string& change) {
+    {
+      SQLite::Database other(workspace_.database().string(), SQLite::OPEN_READWRITE);
+      other.exec("PRAGMA ignore_check_constraints = ON; PRAGMA foreign_keys = OFF; " + change);
+    }
+    for (const std::string& message :
+         {error_of([&] { Store::open_writer(workspace_); }), error_of([&] { Store::open_reader(workspace_); })}) {
+      EXPECT_EQ(message, fmt::format("{} no longer holds what was recorded ({}); to see what is wrong and what to do: "
+                                     "tearless verify --workspace {}",
+                                     workspace_.database().string(), table, workspace_.root().string()))
+          << change;
+    }
+    test::write_text(workspace_.database(), sound);
+  };
+  const auto columns = Store::open_reader(workspace_)
+                           ->query(
+                               "SELECT m.name, c.name, c.type FROM sqlite_schema m, pragma_table_info(m.name) c "
+                               "WHERE m.type = 'table' AND m.name NOT IN ('metrics', 'metric_names', 'shapes', "
+                               "'checksums')")
+                           .rows;
+  EXPECT_GT(columns.size(), 50u);
+  for (const auto& row : columns) {
+    const std::string table = row[0], column = row[1];
+    const std::string value = row[2] == "TEXT" ? "coalesce({1}, '') || 'x'" : "coalesce({1}, 0) + 1000";
+    expect_refused(table, fmt::format(fmt::runtime("UPDATE {0} SET {1} = " + value), table, column));
+  }
+  for (const char* table : {"runs", "attempts", "results", "sweeps", "sweep_runs"}) {
+    expect_refused(table, fmt::format("DELETE FROM {}", table));
+    expect_refused(table, fmt::format("UPDATE checksums SET value = value + 1 WHERE name = '{}'", table));
+    expect_refused(table, fmt::format("DELETE FROM checksums WHERE name = '{}'", table));
+  }
+  expect_refused("results", "INSERT INTO results (run, done) VALUES (2, '{}')");
+}
+
+TEST_F(StoreTest, AnIndexThatLacksARowIsRefused) {
+  store_->submit(sweep("s", {request("aa"), request("bb")}));
+  store_.reset();
+  {
+    SQLite::Database other(workspace_.database().string(), SQLite::OPEN_READWRITE);
+    other.exec(
+        "PRAGMA writable_schema = ON; "
+        "UPDATE sqlite_schema SET sql = replace(sql, '(state)', '(state) WHERE id = ''aa''') "
+        "WHERE name = 'runs_by_state'");
+  }
+  SQLite::Database(workspace_.database().string(), SQLite::OPEN_READWRITE)
+      .exec(
+          "REINDEX runs_by_state; PRAGMA writable_schema = ON; "
+          "UPDATE sqlite_schema SET sql = 'CREATE INDEX runs_by_state ON runs (state)' WHERE name = 'runs_by_state'");
+  EXPECT_THAT(error_of([&] { Store::open_reader(workspace_); }), testing::HasSubstr("what was recorded (runs)"));
+}
+
+TEST_F(StoreTest, AViewThatWasChangedIsRefused) {
+  store_.reset();
+  SQLite::Database(workspace_.database().string(), SQLite::OPEN_READWRITE)
+      .exec(
+          "PRAGMA writable_schema = ON; "
+          "UPDATE sqlite_schema SET sql = replace(sql, 'score.value', 'score.id') WHERE name = 'scores_view'");
+  EXPECT_THAT(error_of([&] { Store::open_reader(workspace_); }),
+              testing::HasSubstr("is not a database of this tearless (it lacks CREATE VIEW scores_view AS)"));
 }
 
 TEST_F(StoreTest, AnEmptyFileIsNoOlderDatabase) {
