@@ -30,11 +30,11 @@ struct Run {
   std::shared_ptr<const InputFiles> data = {};  // null: the program does not name them
   Labels coordinates = {};                      // in its grid
   int64_t seed = 0;
-  int64_t rank = 0;                            // runs of lower rank are started first
+  int64_t rank = 0;  // runs of lower rank are started first
   Needs needs = {};
-  std::optional<int64_t> parameters = {};      // of the model; unset until the data are prepared
-  int64_t updates = 0;                         // maximum number
-  int64_t evaluations = 0;                     // maximum number; 0: not known
+  std::optional<int64_t> parameters = {};  // of the model; unset until the data are prepared
+  int64_t updates = 0;                     // maximum number
+  int64_t evaluations = 0;                 // maximum number; 0: not known
 };
 
 /// {"axis": "label", …}
@@ -45,7 +45,8 @@ std::string label_of(const Run& run);
 /// What the parts of such a label mean: "model.norm.kind · model.placement · seed".
 std::string label_axes(const Labels& coordinates);
 
-/// One object with the members of an answer of `check` (docs/run_directory.md), and of the grid: coordinates, seed, rank.
+/// One object with the members of an answer of `check` (docs/run_directory.md), and of the grid: coordinates, seed,
+/// rank.
 nlohmann::ordered_json to_json(const Run& run);
 
 /// The inverse. The members of the grid, and what a program need not say, may be missing. nlohmann::json::exception for
