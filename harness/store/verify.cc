@@ -34,12 +34,13 @@ namespace {
 
 // --- a folder against its own checksums -----------------------------------------------------------------------------
 
-// How a checkpoint differs from its manifest; "" if it does not.
-std::string damage_of(const fs::path& checkpoint) {
+// What is wrong with a checkpoint of a run; "" if nothing is. Checkpoints of other programs may name no run.
+std::string damage_of(const fs::path& checkpoint, const std::string& run) {
   const fs::path manifest = checkpoint / "manifest.json";
   if (!fs::exists(manifest)) return fs::exists(checkpoint / "state.bin") ? "manifest.json is missing" : "";
   const std::optional<json> record = read_sealed(manifest);
   if (!record) return "manifest.json is damaged";
+  if (const json writer = record->value("run", json(run)); writer != run) return "it is of the run " + writer.dump();
   const json files = record->value("files", json::object());
   for (const auto& [name, checksum] : files.items()) {
     if (!fs::exists(checkpoint / name) || sha256_of_file(checkpoint / name) != checksum) {
@@ -171,7 +172,7 @@ class Verification {
     bool older_is_sound = false;
     for (const int64_t step : run.checkpoint_steps()) {
       const fs::path folder = run.checkpoint(step);
-      std::string damage = damage_of(folder);
+      std::string damage = damage_of(folder, run.id());
       if (damage.empty() && !fs::exists(run.done())) damage = damage_of_metrics(run, folder);
       if (damage.empty()) {
         older_is_sound = true;

@@ -423,6 +423,16 @@ TEST_F(DamageTest, ADamagedCheckpointIsMovedAwayIfAnOlderOneIsIntact) {
   EXPECT_EQ(tearless({"verify", "--repair"}).code, 0);
   EXPECT_LT(run.newest_checkpoint(), newest);
   EXPECT_TRUE(fs::exists(run.root() / "damaged" / ("step-" + std::to_string(newest)) / "state.bin"));
+  // A copy of another run's.
+  const fs::path file = run.checkpoint(run.newest_checkpoint()) / "manifest.json";
+  const std::string sound = test::read_text(file);
+  nlohmann::json manifest = *unsealed(sound);
+  manifest["run"] = "0123456789abcdef";
+  test::write_text(file, sealed(manifest));
+  EXPECT_THAT(only_difference(), HasSubstr("it is of the run \"0123456789abcdef\""));
+  manifest["run"] = run.id();
+  test::write_text(file, sealed(manifest));
+  EXPECT_TRUE(differences().empty());
   // The beginning of metrics.jsonl, which every checkpoint builds on: there nothing older is sound.
   std::string metrics = test::read_text(run.metrics());
   metrics[30] ^= 1;
