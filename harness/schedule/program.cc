@@ -56,7 +56,7 @@ struct Exchange {
   std::function<void()> on_end = [] {};              // called when the process has ended without an error
 };
 
-/// A process of the program that a Exchange is held with. The destructor kills it if it is still running.
+/// A process of the program that an Exchange is made with. The destructor kills it if it is still running.
 class Process {
  public:
   Process(const fs::path& program, Exchange exchange) : exchange_(std::move(exchange)) {
