@@ -10,7 +10,6 @@
 
 #include "base/error.h"
 #include "base/files.h"
-#include "base/sealed_json.h"
 #include "harness/store/database.h"
 #include "harness/store/query.h"
 #include "harness/store/statements.h"

@@ -9,7 +9,6 @@
 
 #include "base/error.h"
 #include "base/fault.h"
-#include "base/sealed_json.h"
 #include "base/time.h"
 #include "harness/store/database.h"
 #include "harness/store/statements.h"
