@@ -20,6 +20,7 @@
 #include "base/output.h"
 #include "base/utf8.h"
 #include "harness/commands/commands.h"
+#include "harness/service/protocol.h"
 
 namespace {
 
@@ -27,53 +28,59 @@ using namespace tearless;
 using namespace tearless::harness;
 
 struct Command {
-  const char* name;
-  const char* help;  // "": not listed by --help
+  std::string name;
+  std::string help;  // "": not listed by --help
   Action (*define)(CLI::App&, const Globals&);
   bool has_json = true;  // false: --json is refused
 };
 
 constexpr const char* kSupervise = "supervise";
 
-constexpr Command kCommands[] = {
-    {"plan", "show what a grid asks for: its runs, what is done, what is missing", command_plan},
-    {"run", "train the runs that a grid still lacks; Ctrl-C stops with checkpoints, another `run` resumes", command_run,
-     /*has_json=*/false},
-    {"daemon", "work on submitted sweeps until told to stop; their runs outlive it", command_daemon,
-     /*has_json=*/false},
-    {"submit", "hand grids to the daemon, or leave them for the next one", command_submit},
-    {"wait", "return when sweeps or runs have ended", command_wait, /*has_json=*/false},
-    {"pause", "stop a sweep's runs with checkpoints and start no more of them", command_pause},
-    {"resume", "continue a paused sweep", command_resume},
-    {"cancel", "give up the unfinished runs of a sweep, or single runs; results stay", command_cancel},
-    {"hold", "keep runs from being started, until they are released", command_hold},
-    {"release", "let held runs be started again", command_release},
-    {"retry", "try failed runs again", command_retry},
-    {"priority", "let sweeps go before or after others", command_priority},
-    {"stop", "end the daemon; its runs continue, unless --now", command_stop, /*has_json=*/false},
-    {"status", "show the state of a workspace's sweeps", command_status},
-    {"runs", "list runs with their coordinates, states and scores: text, CSV, JSON", command_runs},
-    {"table", "print a grid's table: text, markdown, latex, html, csv, json", command_table},
-    {"explain", "show the runs and attempts of a run or a cell, and why it is missing, stale or failed",
-     command_explain},
-    {"diff", "show the settings and scores in which two runs differ", command_diff},
-    {"log", "print the output of a run's newest attempt", command_log, /*has_json=*/false},
-    {"sql", "query the database in SQL (read-only)", command_sql},
-    {"verify", "compare database, run folders and checksums; show the differences and how to repair them",
-     command_verify},
-    {"verify-resume", "train finished runs again with stops on the way, and compare the results byte for byte",
-     command_verify_resume},
-    {"forget", "delete sweeps, and the runs that no other sweep has, with their results", command_forget},
-    {"gc",
-     "delete checkpoints of runs that have a result, and copies of programs that no sweep needs; scores, "
-     "metrics and outputs stay",
-     command_gc},
-    {"rebuild", "rebuild a lost database from the run folders", command_rebuild, /*has_json=*/false},
-    {"completion", "print a script that completes commands, options, sweeps and runs: bash, zsh, fish",
-     command_completion, /*has_json=*/false},
-    {"manual", "", command_manual, /*has_json=*/false},
-    {kSupervise, "", command_supervise, /*has_json=*/false},
-};
+const std::vector<Command> kCommands = [] {
+  std::vector<Command> commands = {
+      {"plan", "show what a grid asks for: its runs, what is done, what is missing", command_plan},
+      {"run", "train the runs that a grid still lacks; Ctrl-C stops with checkpoints, another `run` resumes",
+       command_run,
+       /*has_json=*/false},
+      {"submit", "have grids trained in the background", command_submit},
+      {"daemon", "keep the service of a workspace until it is told to stop; runs outlive it", command_daemon,
+       /*has_json=*/false},
+      {"wait", "return when sweeps or runs have ended", command_wait, /*has_json=*/false},
+      {"stop", "end the service; its runs continue, unless --now", command_stop, /*has_json=*/false},
+      {"status", "show the state of a workspace's sweeps", command_status},
+      {"runs", "list runs with their coordinates, states and scores: text, CSV, JSON", command_runs},
+      {"table", "print a grid's table: text, markdown, latex, html, csv, json", command_table},
+      {"explain", "show the runs and attempts of a run or a cell, and why it is missing, stale or failed",
+       command_explain},
+      {"diff", "show the settings and scores in which two runs differ", command_diff},
+      {"log", "print the output of a run's newest attempt", command_log, /*has_json=*/false},
+      {"sql", "query the database in SQL (read-only)", command_sql},
+      {"verify", "compare database, run folders and checksums; show the differences and how to repair them",
+       command_verify},
+      {"verify-resume", "train finished runs again with stops on the way, and compare the results byte for byte",
+       command_verify_resume},
+      {"forget", "delete sweeps, and the runs that no other sweep has, with their results", command_forget},
+      {"gc",
+       "delete checkpoints of runs that have a result, and copies of programs that no sweep needs; scores, "
+       "metrics and outputs stay",
+       command_gc},
+      {"rebuild", "rebuild a lost database from the run folders", command_rebuild, /*has_json=*/false},
+      {"completion", "", command_completion, /*has_json=*/false},
+      {"manual", "", command_manual, /*has_json=*/false},
+      {kSupervise, "", command_supervise, /*has_json=*/false},
+  };
+  for (const RequestKind& kind : request_kinds()) {
+    if (!kind.help.empty()) commands.push_back({std::string(kind.name), std::string(kind.help), command_request});
+  }
+  return commands;
+}();
+
+// Names of commands that another one has taken over.
+const std::map<std::string, std::string> kOldCommands = {{"hold", "pause RUN"},
+                                                         {"release", "resume RUN"},
+                                                         {"priority", "submit GRID --priority N"},
+                                                         {"gc", "delete"},
+                                                         {"forget", "delete SWEEP"}};
 
 std::string commands_with_json() {
   std::vector<std::string> names;
@@ -83,10 +90,10 @@ std::string commands_with_json() {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-// Reports a mistyped command with a suggestion; CLI11 would only report an unexpected argument.
+// Reports an old or mistyped command with what to type; CLI11 would only report an unexpected argument.
 void refuse_unknown_command(const std::vector<std::string>& words) {
   std::vector<std::string> names, hidden;
-  for (const Command& command : kCommands) (*command.help ? names : hidden).emplace_back(command.name);
+  for (const Command& command : kCommands) (command.help.empty() ? hidden : names).emplace_back(command.name);
   const auto has = [](const std::vector<std::string>& list, const std::string& word) {
     return std::find(list.begin(), list.end(), word) != list.end();
   };
@@ -97,6 +104,8 @@ void refuse_unknown_command(const std::vector<std::string>& words) {
       continue;
     else if (has(names, words[i]) || has(hidden, words[i]))
       return;
+    else if (const auto old = kOldCommands.find(words[i]); old != kOldCommands.end())
+      fail("tearless {} is now: tearless {}", old->first, old->second);
     else
       fail("there is no command \"{}\"{}; tearless --help lists them", words[i], did_you_mean(words[i], names));
   }
@@ -121,9 +130,9 @@ int run(int argc, char** argv) {
   const bool supervises = argc > 1 && std::string_view(argv[1]) == kSupervise;
   for (const Command& command : kCommands) {
     // One is started for each attempt, and to define all commands takes longer than what it does first.
-    if (supervises && std::string_view(command.name) != kSupervise) continue;
+    if (supervises && command.name != kSupervise) continue;
     CLI::App* subcommand = app.add_subcommand(command.name, command.help);
-    if (!*command.help) subcommand->group("");
+    if (command.help.empty()) subcommand->group("");
     subcommand->fallthrough();  // global options may follow the command
     commands[subcommand] = {&command, command.define(*subcommand, globals)};
   }

@@ -4,7 +4,9 @@
 
 #include "base/error.h"
 #include "base/memory_size.h"
+#include "harness/cli/grid_state.h"
 #include "harness/cli/number_option.h"
+#include "harness/cli/output.h"
 
 namespace tearless::harness {
 
@@ -65,14 +67,22 @@ std::vector<std::string> ServiceFlags::arguments() const {
   return arguments;
 }
 
-ServiceOptions ServiceFlags::options(const std::string& kind, std::vector<ProgramDevice> devices) const {
-  return {.kind = kind,
+ServiceOptions ServiceFlags::options(std::vector<ProgramDevice> devices) const {
+  return {.arguments = arguments(),
           .jobs = jobs,
           .runs_per_gpu = runs_per_gpu,
           .pin = pin,
           .declared_devices = this->devices,
           .devices = std::move(devices),
           .on_end = on_end};
+}
+
+void notice_if_without_effect(const ServiceFlags& flags, const ServiceFacts& service, const Globals& globals) {
+  if (flags.arguments().empty() || flags.arguments() == service.arguments) return;
+  notice(
+      fmt::format("--jobs, --runs-per-gpu, --pin, --devices and --on-end have no effect here: the service (process {}) "
+                  "was started without them; to change them: tearless stop{}, then this command again",
+                  service.pid, workspace_option(globals)));
 }
 
 }  // namespace tearless::harness

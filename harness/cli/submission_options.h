@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/cli/globals.h"
 #include "harness/service/service.h"
 #include "harness/submit/submission.h"
 
@@ -24,7 +25,7 @@ struct SubmissionFlags {
   SubmissionOptions options() const;
 };
 
-/// Of `run` and `daemon`. Without meaning for a `run` that a service does the work for.
+/// Of `run`, `submit` and `daemon`: they take effect if the command starts the service.
 struct ServiceFlags {
   int jobs = 0;
   int runs_per_gpu = 0;
@@ -33,10 +34,12 @@ struct ServiceFlags {
   std::string on_end;
 
   void add_to(CLI::App& app);
-  bool is_given() const { return !arguments().empty(); }
   /// The command line that gives these flags.
   std::vector<std::string> arguments() const;
-  ServiceOptions options(const std::string& kind, std::vector<ProgramDevice> devices) const;
+  ServiceOptions options(std::vector<ProgramDevice> devices) const;
 };
+
+/// Prints a sentence if flags are given and a service that was started with others does the work.
+void notice_if_without_effect(const ServiceFlags& flags, const ServiceFacts& service, const Globals& globals);
 
 }  // namespace tearless::harness

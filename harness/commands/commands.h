@@ -21,13 +21,7 @@ Action command_run(CLI::App& app, const Globals& globals);
 Action command_submit(CLI::App& app, const Globals& globals);
 Action command_daemon(CLI::App& app, const Globals& globals);
 Action command_wait(CLI::App& app, const Globals& globals);
-Action command_pause(CLI::App& app, const Globals& globals);
-Action command_resume(CLI::App& app, const Globals& globals);
-Action command_cancel(CLI::App& app, const Globals& globals);
-Action command_hold(CLI::App& app, const Globals& globals);
-Action command_release(CLI::App& app, const Globals& globals);
-Action command_retry(CLI::App& app, const Globals& globals);
-Action command_priority(CLI::App& app, const Globals& globals);
+Action command_request(CLI::App& app, const Globals& globals);  ///< of that row of request_kinds()
 Action command_stop(CLI::App& app, const Globals& globals);
 Action command_status(CLI::App& app, const Globals& globals);
 Action command_runs(CLI::App& app, const Globals& globals);

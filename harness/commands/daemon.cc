@@ -1,11 +1,8 @@
-// `tearless daemon`: the service of a workspace, until it is told to end. Its runs outlive it: the next one takes them
-// over.
+// `tearless daemon`: the service of a workspace, until it is told to end. Other commands start it with --detached and
+// --until-idle. Its runs outlive it: the next one takes them over.
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <poll.h>
-#include <signal.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -15,29 +12,29 @@
 #include "base/error.h"
 #include "base/fault.h"
 #include "base/files.h"
+#include "base/lock_file.h"
 #include "base/sys.h"
 #include "base/time.h"
 #include "base/words.h"
-#include "harness/cli/control.h"
-#include "harness/cli/grid_state.h"
 #include "harness/cli/output.h"
 #include "harness/cli/submission_options.h"
 #include "harness/commands/commands.h"
-#include "harness/schedule/spawn.h"
-#include "harness/service/client.h"
-#include "harness/service/host.h"
-#include "harness/store/workspace_format.h"
+#include "harness/service/serve.h"
+#include "harness/service/start.h"
+#include "harness/store/rebuild.h"
 
 namespace tearless::harness {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr int kStartTries = 300;         // to find the daemon that was started in the background
-constexpr int kBetweenStartTries = 100;  // milliseconds
-constexpr int kTryAgain = 5;             // seconds until a full disk is tried again
+constexpr int kTries = 20;          // to find either a service or the lock free
+constexpr int kBetweenTries = 100;  // milliseconds
+constexpr const char* kIdleVariable = "TEARLESS_IDLE_SECONDS";
 
 struct DaemonOptions {
-  bool background = false;
+  bool background = false;  // start one and return
+  bool detached = false;    // be that one
+  bool until_idle = false;
   ServiceFlags service;
 };
 
@@ -51,94 +48,94 @@ std::vector<ProgramDevice> devices(const Globals& globals) {
   }
 }
 
+// Else finished runs would be trained again, and running attempts would not be found.
+void rebuild_if_lost(const Workspace& workspace) {
+  std::error_code absent;
+  if (fs::exists(workspace.database()) ||
+      fs::directory_iterator(workspace.runs(), absent) == fs::directory_iterator()) {
+    return;
+  }
+  const RebuildReport report = rebuild(workspace);
+  notice(fmt::format("{} was missing: rebuilt from {} run folders", workspace.database().string(), report.runs));
+  for (const std::string& sentence : report.passed_over) notice(fmt::format("skipped: {}", sentence));
+}
+
+// Null if another service answers. Waits a moment for one that is starting or ending.
+std::unique_ptr<Store> open_unless_served(const Workspace& workspace) {
+  for (int tries = 1; tries < kTries; ++tries) {
+    if (!fs::exists(workspace.root()) || !LockFile::is_held(workspace.lock())) break;
+    if (facts_of_service(workspace)) return nullptr;
+    ::poll(nullptr, 0, kBetweenTries);
+  }
+  rebuild_if_lost(workspace);
+  return Store::open_writer(workspace);
+}
+
 void say(const std::string& line) {
   std::fputs(fmt::format("{}  {}\n", utc_now(), printable(line)).c_str(), stdout);
   std::fflush(stdout);
   std::clearerr(stdout);  // a log that does not fit on a full disk is no reason to end; events.jsonl has the events too
 }
 
-// Returns when it was asked to end.
-void serve_once(const ServiceOptions& options, const Workspace& workspace, Store& store, bool& has_begun) {
-  ServiceHost host(store, workspace, options, [](const SchedulerEvent& event) {
-    const std::string sweep = event.id.empty() ? fmt::format("{}  ", fmt::join(event.sweeps, ", ")) : "";
-    say(sweep + sentence_of(event));
-  });
-  Service& service = host.service();
-  service.begin();
-  service.add_active_sweeps();
-  has_begun = true;
-  bool leave = false;
-  const auto done = [&] { return (leave || service.asked_to_end()) && !service.scheduler().is_stopping_any(); };
-  host.run(done, [&](int) { leave = true; });
-  const size_t running = service.scheduler().progress().size();
-  say(running == 0 ? "ends"
-                   : fmt::format("ends; {} under way, which the next tearless daemon or run takes over",
-                                 counted(static_cast<int64_t>(running), "run")));
+// Tells the process that started this one that it answers, and writes to its log from now on.
+void write_to_log(const Workspace& workspace) {
+  std::fflush(stderr);
+  std::fputs(std::string(kServiceReady).c_str(), stdout);
+  std::fflush(stdout);
+  std::clearerr(stdout);
+  int log = sys::open_for_writing(service_log(workspace).c_str(), O_WRONLY | O_CREAT | O_APPEND);
+  if (log < 0) log = ::open("/dev/null", O_WRONLY);
+  ::dup2(log, STDOUT_FILENO);
+  ::dup2(log, STDERR_FILENO);
+  ::close(log);
 }
 
 int serve(const DaemonOptions& options, const Globals& globals) {
   fault::begin(fault::kDaemon);
   const Workspace workspace(globals.workspace);
-  const std::unique_ptr<Store> store = open_unless_served(workspace);
+  std::unique_ptr<Store> store = open_unless_served(workspace);
+  if (!store && options.detached) return kOk;  // the other one does the work
   if (!store) {
-    const ServiceFacts facts = service_facts_from(*ask_service(workspace, {.verb = Verb::kStatus}));
-    fail("a tearless {} (process {}) works in {} already", facts.kind, facts.pid, workspace.root().string());
-  }
-  const ServiceOptions service = options.service.options("daemon", devices(globals));
-  say(fmt::format("tearless daemon, process {}, works in {}", ::getpid(), fs::absolute(workspace.root()).string()));
-  for (bool has_begun = false;;) {
-    try {
-      serve_once(service, workspace, *store, has_begun);
-      return kOk;
-    } catch (const MachineError& error) {
-      // What could not be recorded is in the run folders: a new service finds it there, as after a kill.
-      if (!has_begun) throw;
-      say(fmt::format("{}. Runs that are under way continue; tries again in {} s", error.what(), kTryAgain));
-      ::poll(nullptr, 0, 1000 * kTryAgain);
+    const std::optional<ServiceFacts> facts = facts_of_service(workspace);
+    if (facts && facts->stays) {
+      fail("a tearless daemon (process {}) works in {} already", facts->pid, workspace.root().string());
     }
+    ask_service(workspace, {.name = "stop", .flags = {"hand_over"}});
+    store = open_unless_served(workspace);
+    if (!store) fail("another tearless works in {}; try again", workspace.root().string());
   }
+  Serving serving{.options = options.service.options(devices(globals)), .on_ready = {}, .say = say};
+  serving.options.stays = !options.until_idle;
+  if (const char* seconds = std::getenv(kIdleVariable)) serving.idle_seconds = std::atof(seconds);
+  serving.on_ready = [&] {
+    if (options.detached) write_to_log(workspace);
+    say(fmt::format("tearless {}, process {}, works in {}", options.until_idle ? "service" : "daemon", ::getpid(),
+                    fs::absolute(workspace.root()).string()));
+  };
+  harness::serve(*store, workspace, serving);
+  return kOk;
 }
 
-// Starts a daemon in a session of its own, with its output in WORKSPACE/daemon.log, and waits until it answers.
 int serve_in_background(const DaemonOptions& options, const Globals& globals) {
   const Workspace workspace(globals.workspace);
-  require_this_format(workspace);
-  make_folders(workspace.root());
-  if (const auto facts = ask_service(workspace, {.verb = Verb::kStatus})) {
-    const ServiceFacts service = service_facts_from(*facts);
-    print("A tearless {} (process {}) works in {} already.\n", service.kind, service.pid, workspace.root().string());
-    return service.kind == "daemon" ? kOk : kSomethingFailed;
-  }
-  const fs::path log = workspace.root() / "daemon.log";
-  const int out = sys::open_for_writing(log.c_str(), O_WRONLY | O_CREAT | O_APPEND);
-  if (out < 0) fail("cannot write {}", log.string());
-  SpawnRequest request{
-      .arguments = {fs::read_symlink("/proc/self/exe").string(), "daemon", "--workspace", workspace.root().string()},
-      .environment = {},
-      .standard_output = out,
-      .standard_error = out,
-      .own_session = true};
-  if (!globals.engine.empty()) request.arguments.insert(request.arguments.end(), {"--engine", globals.engine.string()});
-  for (const std::string& argument : options.service.arguments()) request.arguments.push_back(argument);
-  const pid_t pid = spawn(request);
-  ::close(out);
-  for (int tries = 0; tries < kStartTries; ++tries) {
-    int status = 0;
-    if (sys::waitpid(pid, &status, WNOHANG) == pid) fail("the daemon did not start; {} says why", log.string());
-    if (ask_service(workspace, {.verb = Verb::kStatus})) {
-      print("tearless daemon, process {}, works in {}; its log: {}\n", pid, workspace.root().string(), log.string());
-      return kOk;
-    }
-    ::poll(nullptr, 0, kBetweenStartTries);
-  }
-  fail("the daemon (process {}) does not answer; {} may say why", pid, log.string());
+  const std::vector<std::string> arguments = options.service.arguments();
+  const std::optional<ServiceFacts> before = facts_of_service(workspace);
+  const ServiceFacts facts =
+      require_service(workspace, {.engine = globals.engine, .arguments = arguments, .stays = true});
+  const bool was_there = before && before->pid == facts.pid;
+  print("{} (process {}) works in {}{}; its log: {}\n", was_there ? "A tearless daemon" : "tearless daemon", facts.pid,
+        workspace.root().string(), was_there ? " already" : "", service_log(workspace).string());
+  notice_if_without_effect(options.service, facts, globals);
+  return kOk;
 }
 
 }  // namespace
 
 Action command_daemon(CLI::App& app, const Globals& globals) {
   const auto options = std::make_shared<DaemonOptions>();
-  app.add_flag("--background", options->background, "return when it works; its log is WORKSPACE/daemon.log");
+  app.add_flag("--background", options->background, "return when it works; its log is WORKSPACE/service.log");
+  app.add_flag("--detached", options->detached)->group("");
+  app.add_flag("--until-idle", options->until_idle)->group("");
   options->service.add_to(app);
   return [options, &globals] {
     return options->background ? serve_in_background(*options, globals) : serve(*options, globals);

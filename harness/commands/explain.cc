@@ -157,7 +157,7 @@ bool is_pending(const std::optional<RunState>& state) {
 
 // Asks the service why the queued runs among `runs` are not running, and where the running ones run.
 void ask_why(std::vector<Known>& runs, const Globals& globals) {
-  Request request{.verb = Verb::kWhy};
+  Request request{.name = "why"};
   for (const Known& run : runs) {
     if (is_pending(run.result.state)) request.runs.push_back(run.result.id);
   }

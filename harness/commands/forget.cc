@@ -12,11 +12,11 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/words.h"
-#include "harness/cli/control.h"
 #include "harness/cli/grid_state.h"
 #include "harness/cli/output.h"
 #include "harness/cli/selectors.h"
 #include "harness/commands/commands.h"
+#include "harness/service/start.h"
 #include "harness/store/forget.h"
 
 namespace tearless::harness {
@@ -109,7 +109,9 @@ int forget(const ForgetOptions& options, const Globals& globals) {
     }
   }
   store.reset();
-  carry_out({.verb = Verb::kForget, .sweeps = doomed.sweeps, .keep_results = options.keep_results}, workspace);
+  Request forget{.name = "forget", .sweeps = doomed.sweeps};
+  if (options.keep_results) forget.flags = {"keep_results"};
+  request(workspace, forget, {.engine = globals.engine});
   store = require_store(globals);  // as it is now
   remove_forgotten(*store, workspace);
   if (globals.json) {

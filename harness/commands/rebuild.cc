@@ -4,6 +4,7 @@
 #include "base/words.h"
 #include "harness/cli/output.h"
 #include "harness/commands/commands.h"
+#include "harness/service/start.h"
 #include "harness/store/rebuild.h"
 
 namespace tearless::harness {
@@ -11,6 +12,7 @@ namespace tearless::harness {
 Action command_rebuild(CLI::App&, const Globals& globals) {
   return [&globals]() -> int {
     const Workspace workspace(globals.workspace);
+    end_idle_service(workspace);
     const RebuildReport report = rebuild(workspace);
     for (const std::string& sentence : report.passed_over) notice(fmt::format("skipped: {}", sentence));
     print("{}: {} and {} from their folders{}\n", workspace.database().string(), counted(report.runs, "run"),

@@ -1,5 +1,5 @@
-// `tearless run GRID`: trains the runs of a grid that have no result yet, and shows how they get on. If the workspace
-// has a service, that does the work; else this process is the service for as long as it lives.
+// `tearless run GRID`: has the workspace's service train the runs of a grid that have no result yet, and shows how they
+// get on.
 #include <fmt/format.h>
 #include <poll.h>
 
@@ -10,20 +10,21 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
+#include "base/lock_file.h"
 #include "base/time.h"
 #include "base/words.h"
 #include "harness/cli/calibration.h"
-#include "harness/cli/control.h"
 #include "harness/cli/grid_state.h"
 #include "harness/cli/output.h"
 #include "harness/cli/submission_options.h"
 #include "harness/commands/commands.h"
 #include "harness/screen/screen.h"
-#include "harness/service/client.h"
-#include "harness/service/host.h"
+#include "harness/service/start.h"
+#include "harness/service/stop_mark.h"
 #include "harness/submit/submission.h"
 
 namespace tearless::harness {
@@ -72,45 +73,7 @@ class Display {
   double began_ = steady_seconds(), last_summary_ = steady_seconds();
 };
 
-// --- as the service -------------------------------------------------------------------------------------------------
-
-Ending serve(const RunOptions& options, const Workspace& workspace, const Submission& submission, Store& store,
-             Display& display) {
-  const std::string& sweep = submission.sweep.id;
-  ServiceHost host(store, workspace, options.service.options("run", submission.program.devices),
-                   [&](const SchedulerEvent& event) { display.event(event); });
-  Service& service = host.service();
-  Scheduler& scheduler = service.scheduler();
-  Ending ending;
-  bool leave = false;
-  const auto interrupted = [&](int times) {
-    ending.interrupted = true;
-    leave = times > 1;
-    if (times > 1) return;
-    const int64_t running = scheduler.counts(sweep).running;
-    scheduler.pause(sweep, "interrupted", OnPause::kStop);  // before printing: after SIGHUP the terminal is gone
-    display.say(
-        fmt::format("Stopping {} at their next checkpoint, within {} s (Ctrl-C again: exit, and let them finish)",
-                    running, submission.sweep.policy.grace_seconds));
-  };
-  service.on_tick = [&] {
-    const ServiceFacts facts = service.facts();
-    if (const SweepFacts* shown = facts.sweep(sweep)) display.show(*shown);
-  };
-  service.begin();
-  service.submit(submission.sweep, options.retry ? Scheduler::Add::kRetry : Scheduler::Add::kSubmit);
-  if (options.submission.priority) {
-    service.answer({.verb = Verb::kPriority, .sweeps = {sweep}, .priority = *options.submission.priority});
-  }
-  service.on_tick();
-  host.run([&] { return leave || scheduler.idle(sweep) || service.asked_to_end(); }, interrupted);
-  display.clear();
-  ending.paused = scheduler.paused(sweep);
-  if (service.asked_to_end() && ending.paused.empty() && !scheduler.idle(sweep)) ending.paused = "stopped on request";
-  return ending;
-}
-
-// --- through a service ----------------------------------------------------------------------------------------------
+// --- watching -------------------------------------------------------------------------------------------------------
 
 volatile std::sig_atomic_t g_interrupts = 0;
 
@@ -134,49 +97,109 @@ class Events {
   uint64_t seen_;
 };
 
-// nullopt if the service ended meanwhile.
-std::optional<Ending> watch(const RunOptions& options, const Workspace& workspace, const Submission& submission,
-                            bool submit, Display& display) {
-  const std::string& sweep = submission.sweep.id;
-  Events events(workspace.sweep(sweep) / "events.jsonl");
-  std::map<std::string, std::string> labels;
-  for (const Run& run : submission.sweep.runs) labels[run.id] = label_of(run);
-  if (submit && options.service.is_given()) {
-    notice(
-        "--jobs, --runs-per-gpu, --pin, --devices and --on-end have no effect here: another tearless does the work "
-        "and decides that");
-  }
-  const Request request{.verb = options.retry ? Verb::kRetry : Verb::kSubmit, .sweeps = {sweep}};
-  if (submit && !ask_service(workspace, request)) return std::nullopt;
-  if (submit && options.submission.priority) {
-    ask_service(workspace, {.verb = Verb::kPriority, .sweeps = {sweep}, .priority = *options.submission.priority});
+// Submits a sweep and shows what becomes of it, until nothing of it runs or will be started. A service that was killed
+// is replaced by another one, which goes on.
+class Watch {
+ public:
+  Watch(const RunOptions& options, const Globals& globals, const Workspace& workspace, const Submission& submission)
+      : options_(options),
+        globals_(globals),
+        workspace_(workspace),
+        sweep_(submission.sweep),
+        start_{.engine = globals.engine, .arguments = options.service.arguments()},
+        events_(workspace.sweep(sweep_.id) / "events.jsonl") {
+    for (const Run& run : sweep_.runs) labels_[run.id] = label_of(run);
   }
 
-  const auto old_handler = std::signal(SIGINT, [](int) { g_interrupts = g_interrupts + 1; });
-  std::optional<Ending> ending;
-  while (true) {
-    const std::optional<nlohmann::json> answer = ask_service(workspace, {.verb = Verb::kStatus});
-    if (!answer) break;
-    const ServiceFacts facts = service_facts_from(*answer);
-    const SweepFacts* shown = facts.sweep(sweep);
-    events.each_new([&](const std::string& what, const std::string& id, const std::string& text) {
-      if (what != "submitted") display.event({.what = what, .id = id, .label = labels[id], .text = text, .sweeps = {}});
-    });
-    if (!shown || shown->idle()) {
-      ending = Ending{.paused = shown ? shown->reason : ""};
-      break;
+  Ending watch() {
+    std::signal(SIGINT, [](int) { g_interrupts = g_interrupts + 1; });  // from before the sweep is submitted
+    submit();
+    const double began = steady_seconds();
+    while (!has_ended()) {
+      const double rest = std::min(kMaxRest, kRestPart * (steady_seconds() - began));
+      ::poll(nullptr, 0, 1 + static_cast<int>(1000 * rest));
     }
-    display.show(*shown);
-    if (g_interrupts > 0) {
-      ending = Ending{.interrupted = true, .left_to = facts.pid, .paused = ""};
-      break;
-    }
-    ::poll(nullptr, 0, 1000);
+    display_.clear();
+    std::signal(SIGINT, SIG_DFL);
+    return ending_;
   }
-  std::signal(SIGINT, old_handler);
-  display.clear();
-  return ending;
-}
+
+ private:
+  static constexpr double kMaxRest = 1;      // seconds between two looks
+  static constexpr double kRestPart = 0.05;  // of the time so far: a short sweep is not made longer by watching it
+
+  void submit() {
+    notice_if_without_effect(options_.service, require_service(workspace_, start_), globals_);
+    Request submit{.name = "submit", .sweeps = {sweep_.id}, .priority = options_.submission.priority};
+    if (options_.retry) submit.flags = {"retry"};
+    request(workspace_, submit, start_);
+  }
+
+  // Looks once, shows what is new, and does what Ctrl-C asks for.
+  bool has_ended() {
+    const std::optional<ServiceFacts> facts = facts_of_service(workspace_);
+    show_events();
+    if (!facts) return has_ended_without_service();
+    const SweepFacts* sweep = facts->sweep(sweep_.id);
+    if (!sweep || sweep->idle()) {
+      if (sweep) ending_.paused = sweep->reason;
+      return true;
+    }
+    display_.show(*sweep);
+    if (g_interrupts == 0) return false;
+    const bool was_interrupted = std::exchange(ending_.interrupted, true);
+    if (facts->stays || g_interrupts > 1) {
+      ending_.left_to = facts->pid;
+      return true;
+    }
+    if (!was_interrupted) pause(sweep->running);
+    return false;
+  }
+
+  void pause(int64_t running) {
+    display_.say(
+        fmt::format("Stopping {} at their next checkpoint, within {} s (Ctrl-C again: exit, and let them finish)",
+                    running, sweep_.policy.grace_seconds));
+    request(workspace_, {.name = "pause", .sweeps = {sweep_.id}}, start_);
+  }
+
+  bool has_ended_without_service() {
+    if (LockFile::is_held(workspace_.lock())) return false;  // one starts or ends, or waits for a full disk
+    const std::unique_ptr<const Store> store = Store::open_reader(workspace_);
+    const std::optional<Sweep> sweep = store ? store->sweep(sweep_.id) : std::nullopt;
+    if (!sweep) return true;
+    StateCounts counts = store->counts_of(sweep_.id);
+    if (counts[RunState::kQueued] + counts[RunState::kRunning] == 0) return true;
+    if (sweep->state != SweepState::kActive && counts[RunState::kRunning] == 0) {
+      ending_.paused = sweep->reason;
+      return true;
+    }
+    if (was_stopped(workspace_)) {
+      ending_.paused = "the service was stopped on request";
+      return true;
+    }
+    display_.say("The service has ended before its work; another one takes over");
+    require_service(workspace_, start_);
+    return false;
+  }
+
+  void show_events() {
+    events_.each_new([&](const std::string& what, const std::string& id, const std::string& text) {
+      if (what == "submitted") return;
+      display_.event({.what = what, .id = id, .label = labels_[id], .text = text, .sweeps = {}});
+    });
+  }
+
+  const RunOptions& options_;
+  const Globals& globals_;
+  const Workspace& workspace_;
+  const Sweep& sweep_;
+  ServiceStart start_;
+  Display display_;
+  Events events_;
+  std::map<std::string, std::string> labels_;  // run → label
+  Ending ending_;
+};
 
 // --- the end --------------------------------------------------------------------------------------------------------
 
@@ -262,17 +285,9 @@ int run(const RunOptions& options, const Globals& globals) {
   }
   const Workspace workspace =
       options.submission.smoke ? Workspace(globals.workspace).smoke() : Workspace(globals.workspace);
-  std::unique_ptr<Store> store = open_unless_served(workspace);
   write_submission(workspace, submission);
-  Display display;
-  std::optional<Ending> ending;
-  for (bool submit = true; !ending; submit = false) {
-    if (!store && !submit) store = open_unless_served(workspace);  // the service has ended: its work is taken over
-    ending = store ? serve(options, workspace, submission, *store, display)
-                   : watch(options, workspace, submission, submit, display);
-  }
-  if (store) return conclude(*store, submission.sweep, globals, options, *ending);
-  return conclude(*Store::open_reader(workspace), submission.sweep, globals, options, *ending);
+  const Ending ending = Watch(options, globals, workspace, submission).watch();
+  return conclude(*Store::open_reader(workspace), submission.sweep, globals, options, ending);
 }
 
 }  // namespace

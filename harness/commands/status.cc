@@ -24,8 +24,7 @@
 #include "harness/commands/commands.h"
 #include "harness/runs/progress.h"
 #include "harness/screen/screen.h"
-#include "harness/service/client.h"
-#include "harness/service/facts.h"
+#include "harness/service/start.h"
 #include "harness/store/store.h"
 
 namespace tearless::harness {
@@ -120,12 +119,11 @@ void print_sweep(std::FILE* out, const Store& store, const Sweep& sweep) {
 
 // A sentence about the process that holds the workspace.
 std::string who_works(const Workspace& workspace) {
-  const auto answer = ask_service(workspace, {.verb = Verb::kStatus});
-  if (!answer) return "Another tearless is writing to this workspace.";
-  const ServiceFacts facts = service_facts_from(*answer);
-  std::string text = fmt::format("A `tearless {}` is active in this workspace (process {}, since {}).", facts.kind,
-                                 facts.pid, facts.started_at);
-  for (const DeviceFacts& device : facts.devices) text += "\n  " + summary_of(device);
+  const std::optional<ServiceFacts> facts = facts_of_service(workspace);
+  if (!facts) return "Another tearless is writing to this workspace.";
+  std::string text = fmt::format("A tearless {} works here (process {}, since {}).",
+                                 facts->stays ? "daemon" : "service", facts->pid, facts->started_at);
+  for (const DeviceFacts& device : facts->devices) text += "\n  " + summary_of(device);
   return text;
 }
 
@@ -142,8 +140,9 @@ void print_sweeps(std::FILE* out, const StatusOptions& options, const Workspace&
   if (watched) {
     print_to(out, "{}\n", who_works(workspace));
   } else if (const size_t running = store->ids_in(RunState::kRunning).size(); running > 0) {
-    print_to(out, "No `tearless run` is active; the next one takes over the runs that are recorded as running ({}).\n",
-             running);
+    print_to(out,
+             "No tearless works here; the next run, submit or daemon takes over what is recorded as running ({}).\n",
+             counted(static_cast<int64_t>(running), "run"));
   }
 }
 

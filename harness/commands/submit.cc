@@ -1,15 +1,12 @@
-// `tearless submit GRID…`: hands grids to the workspace's service and returns. Without a service the sweeps wait for
-// the next one.
+// `tearless submit GRID…`: hands grids to the workspace's service and returns.
 #include <CLI/CLI.hpp>
 #include <memory>
 
 #include "base/words.h"
-#include "harness/cli/control.h"
-#include "harness/cli/grid_state.h"
 #include "harness/cli/output.h"
 #include "harness/cli/submission_options.h"
 #include "harness/commands/commands.h"
-#include "harness/service/client.h"
+#include "harness/service/start.h"
 
 namespace tearless::harness {
 namespace {
@@ -18,6 +15,7 @@ struct SubmitOptions {
   std::vector<std::string> grids;
   SubmissionFlags submission;
   bool retry = false;
+  ServiceFlags service;
 };
 
 int submit(const SubmitOptions& options, const Globals& globals) {
@@ -27,31 +25,24 @@ int submit(const SubmitOptions& options, const Globals& globals) {
   }
   const Workspace workspace =
       options.submission.smoke ? Workspace(globals.workspace).smoke() : Workspace(globals.workspace);
-  std::vector<std::string> ids;
-  std::vector<Sweep> sweeps;
+  Request submit{.name = "submit", .priority = options.submission.priority};
+  if (options.retry) submit.flags = {"retry"};
   for (Submission& submission : submissions) {
     write_submission(workspace, submission);
-    sweeps.push_back(submission.sweep);
-    ids.push_back(submission.sweep.id);
+    submit.sweeps.push_back(submission.sweep.id);
   }
-  carry_out({.verb = options.retry ? Verb::kRetry : Verb::kSubmit, .sweeps = ids}, workspace, sweeps);
-  if (options.submission.priority) {
-    carry_out({.verb = Verb::kPriority, .sweeps = ids, .priority = *options.submission.priority}, workspace);
-  }
+  const ServiceStart start{.engine = globals.engine, .arguments = options.service.arguments()};
+  notice_if_without_effect(options.service, require_service(workspace, start), globals);
+  request(workspace, submit, start);
   nlohmann::json answers = nlohmann::json::array();
-  for (const Sweep& sweep : sweeps) {
+  for (const Submission& submission : submissions) {
+    const Sweep& sweep = submission.sweep;
     answers.push_back({{"sweep", sweep.id}, {"runs", sweep.runs.size()}});
     if (!globals.json) {
       print("{}  {}: {}\n", sweep.id, sweep.title, counted(static_cast<int64_t>(sweep.runs.size()), "run"));
     }
   }
-  const bool served = ask_service(workspace, {.verb = Verb::kStatus}).has_value();
-  if (globals.json) {
-    print_json({{"sweeps", answers}, {"served", served}});
-  } else if (!served) {
-    print("They wait: no tearless works in {}. To start one: tearless daemon --background{}\n",
-          workspace.root().string(), workspace_option(globals));
-  }
+  if (globals.json) print_json({{"sweeps", answers}});
   return kOk;
 }
 
@@ -61,6 +52,7 @@ Action command_submit(CLI::App& app, const Globals& globals) {
   const auto options = std::make_shared<SubmitOptions>();
   app.add_option("grid", options->grids, "grid files")->required();
   options->submission.add_to(app);
+  options->service.add_to(app);
   app.add_flag("--retry", options->retry, "try failed runs again");
   return [options, &globals] { return submit(*options, globals); };
 }

@@ -6,6 +6,7 @@
 #include "base/words.h"
 #include "harness/cli/output.h"
 #include "harness/commands/commands.h"
+#include "harness/service/start.h"
 #include "harness/store/verify.h"
 
 namespace tearless::harness {
@@ -42,6 +43,7 @@ Action command_verify(CLI::App& app, const Globals& globals) {
                "rebuild a wrong database, move damaged checkpoints to the run's damaged/; deletes nothing");
   return [repair_requested, &globals]() -> int {
     const Workspace workspace(globals.workspace);
+    if (*repair_requested) end_idle_service(workspace);
     const VerifyReport report = *repair_requested ? repair(workspace) : verify(workspace);
     if (globals.json) {
       print_json(to_json(report));

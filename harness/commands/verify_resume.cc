@@ -18,7 +18,6 @@
 #include "base/time.h"
 #include "base/words.h"
 #include "harness/cli/columns.h"
-#include "harness/cli/control.h"
 #include "harness/cli/grid_state.h"
 #include "harness/cli/number_option.h"
 #include "harness/cli/output.h"

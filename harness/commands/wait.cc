@@ -1,17 +1,18 @@
 // `tearless wait [SWEEP | RUN …]`: returns when all of them have ended.
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <thread>
 
 #include "base/error.h"
 #include "base/lock_file.h"
-#include "harness/cli/control.h"
+#include "base/words.h"
 #include "harness/cli/grid_state.h"
 #include "harness/cli/output.h"
 #include "harness/cli/selectors.h"
 #include "harness/commands/commands.h"
+#include "harness/service/start.h"
+#include "harness/service/stop_mark.h"
 
 namespace tearless::harness {
 namespace {
@@ -43,19 +44,6 @@ Left left_of(const Store& store, const Selection& chosen) {
   return left;
 }
 
-bool has_live_attempt(const Store& store, const Workspace& workspace, const Selection& chosen) {
-  const auto is_alive = [&](const std::string& id, RunState state) {
-    return state == RunState::kRunning && LockFile::is_held(workspace.run(id).lock());
-  };
-  for (const std::string& sweep : chosen.sweeps) {
-    for (const RunRecord& run : store.runs_of(sweep, {RunState::kRunning})) {
-      if (is_alive(run.id, run.state)) return true;
-    }
-  }
-  return std::any_of(chosen.runs.begin(), chosen.runs.end(),
-                     [&](const std::string& run) { return is_alive(run, store.known_run(run).state); });
-}
-
 int wait(const std::vector<std::string>& words, const Globals& globals) {
   const Workspace workspace(globals.workspace);
   const std::unique_ptr<const Store> store = require_store(globals);
@@ -65,10 +53,11 @@ int wait(const std::vector<std::string>& words, const Globals& globals) {
     const bool served = LockFile::is_held(workspace.lock());
     const Left left = left_of(*store, chosen);
     if (left.pending == 0) return left.without_result == 0 ? kOk : kSomethingFailed;
-    if (!served && !has_live_attempt(*store, workspace, chosen)) {  // else its service may be about to start again
-      fail("{} runs have not ended, and no tearless works in {}; to start one: tearless daemon --background",
-           left.pending, workspace.root().string());
+    if (!served && was_stopped(workspace)) {
+      fail("{} have not ended, and the service of {} was stopped; to start one: tearless daemon --background{}",
+           counted(left.pending, "run"), workspace.root().string(), workspace_option(globals));
     }
+    if (!served) require_service(workspace, {.engine = globals.engine});  // the other one was killed
     const auto look = std::chrono::steady_clock::now() - began;
     std::this_thread::sleep_for(std::max<std::chrono::nanoseconds>(kBetweenLooks, kRestPerLook * look));
   }

@@ -125,14 +125,16 @@ class Scheduler {
   /// Polls the running attempts for metrics and signs of life, and starts queued runs. Call every second or two.
   void tick();
 
-  /// Starts no more attempts.
-  void start_no_more() { stopping_ = true; }
-  /// Likewise, and asks all running attempts to stop. The sweeps keep their states.
+  /// Whether attempts may be started; at first they may.
+  void let_start(bool allowed);
+  /// Starts no more attempts, and asks all running ones to stop. The sweeps keep their states.
   void stop();
 
   /// Kills all running attempts with their supervisors and starts no more.
   void kill_all();
 
+  /// True while a run is running, or queued so that it will be started without a request.
+  bool is_busy() const { return !running_.empty() || queue_.size() > 0; }
   /// True while an attempt that was asked to stop has not ended.
   bool is_stopping_any() const;
   /// True when no attempt of the sweep is running and none will be started without a request; and for a sweep that was
@@ -283,6 +285,7 @@ class Scheduler {
   double looked_for_data_at_ = 0;
   ProgramCheck program_check_;
   double observed_at_ = 0;  // time of the last look at the devices
+  bool may_start_ = true;
   bool stopping_ = false;
 };
 

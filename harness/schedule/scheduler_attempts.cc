@@ -37,7 +37,7 @@ int64_t size_or_zero(const fs::path& file) {
 
 // Starts queued runs while their needs fit. Runs that do not fit yet are skipped, not waited for.
 void Scheduler::fill() {
-  while (!stopping_) {
+  while (may_start_ && !stopping_) {
     std::optional<Reservation> reservation;
     const bool cpu_is_full = resources_.cpu_is_full();  // asked once: there may be thousands of kinds of needs
     const auto next = queue_.take(now_(), [&](const Needs& needs) {
@@ -311,6 +311,12 @@ void Scheduler::note_speed(const std::string& id, const Running* running) {
   const auto job = jobs_.find(id);
   if (!running || job == jobs_.end() || running->progress.updates_per_second <= 0) return;
   for (ActiveSweep* sweep : job->second.sweeps) sweep->updates_per_second = running->progress.updates_per_second;
+}
+
+void Scheduler::let_start(bool allowed) {
+  const bool changes = may_start_ != allowed;
+  may_start_ = allowed;
+  if (changes) fill();
 }
 
 void Scheduler::stop() {

@@ -109,7 +109,10 @@ json to_json(const ServiceFacts& facts) {
   for (const DeviceFacts& device : facts.devices) devices.push_back(to_json(device));
   json sweeps = json::array();
   for (const SweepFacts& sweep : facts.sweeps) sweeps.push_back(to_json(sweep));
-  return {{"kind", facts.kind},
+  return {{"stays", facts.stays},
+          {"build", facts.build},
+          {"arguments", facts.arguments},
+          {"busy", facts.busy},
           {"pid", facts.pid},
           {"started_at", facts.started_at},
           {"devices", std::move(devices)},
@@ -117,8 +120,14 @@ json to_json(const ServiceFacts& facts) {
 }
 
 ServiceFacts service_facts_from(const json& j) {
-  ServiceFacts facts{
-      .kind = j.at("kind"), .pid = j.at("pid"), .started_at = j.at("started_at"), .devices = {}, .sweeps = {}};
+  ServiceFacts facts{.stays = j.at("stays"),
+                     .build = j.at("build"),
+                     .arguments = j.at("arguments"),
+                     .busy = j.at("busy"),
+                     .pid = j.at("pid"),
+                     .started_at = j.at("started_at"),
+                     .devices = {},
+                     .sweeps = {}};
   for (const json& device : j.at("devices")) facts.devices.push_back(device_facts_from(device));
   for (const json& sweep : j.at("sweeps")) facts.sweeps.push_back(sweep_facts_from(sweep));
   return facts;

@@ -38,7 +38,10 @@ struct DeviceFacts {
 };
 
 struct ServiceFacts {
-  std::string kind;  // "daemon", or "run" for the service of a `tearless run`
+  bool stays = false;                  // it is a daemon; else a command has started it, and it leaves when it is idle
+  std::string build;                   // build_stamp() of its program
+  std::vector<std::string> arguments;  // of `tearless daemon`, that it was started with
+  bool busy = false;                   // Service::is_busy()
   int64_t pid = 0;
   std::string started_at;  // UTC
   std::vector<DeviceFacts> devices;

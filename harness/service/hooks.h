@@ -34,6 +34,8 @@ class Hooks {
   void add(EndEvent event);
   /// Starts what waits while fewer than a few run; notices what has ended. Call every second or two.
   void tick();
+  /// True while a command runs or waits.
+  bool is_busy() const { return !waiting_.empty() || !running_.empty(); }
   /// At the end of the service: starts what waits, and waits a few seconds for all to end. What has not ended then
   /// continues by itself; what could not be started is given to Failure.
   void finish();

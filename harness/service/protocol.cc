@@ -1,16 +1,14 @@
 #include "harness/service/protocol.h"
 
 #include <algorithm>
+#include <array>
+#include <sstream>
 
 #include "base/error.h"
 
 namespace tearless::harness {
 using nlohmann::json;
 namespace {
-
-// In the order of the enumerators.
-constexpr auto kVerbs = std::to_array<std::string_view>(
-    {"status", "submit", "retry", "pause", "resume", "cancel", "hold", "release", "priority", "forget", "why", "stop"});
 
 // Ids are names of folders: nothing that leads out of the workspace.
 bool is_name(const std::string& text) {
@@ -22,60 +20,69 @@ std::vector<std::string> names_in(const json& request, const char* key) {
   std::vector<std::string> names;
   const auto found = request.find(key);
   if (found == request.end()) return names;
-  if (!found->is_array()) fail("\"{}\" of a request must be a list of ids", key);
-  for (const json& name : *found) {
-    if (!name.is_string() || !is_name(name)) fail("\"{}\" of a request must be a list of ids", key);
-    names.push_back(name);
+  const auto is_no_name = [](const json& name) { return !name.is_string() || !is_name(name.get<std::string>()); };
+  if (!found->is_array() || std::any_of(found->begin(), found->end(), is_no_name)) {
+    fail("\"{}\" of a request must be a list of names", key);
   }
-  return names;
+  return *found;
 }
 
-bool flag_in(const json& request, const char* key) {
-  const auto found = request.find(key);
-  if (found == request.end()) return false;
-  if (!found->is_boolean()) fail("\"{}\" of a request must be true or false", key);
-  return *found;
+bool has_flag(const RequestKind& kind, const std::string& flag) {
+  std::istringstream flags{std::string(kind.flags)};
+  for (std::string known; flags >> known;) {
+    if (known == flag) return true;
+  }
+  return false;
 }
 
 }  // namespace
 
-std::string_view name_of(Verb verb) { return kVerbs.at(static_cast<size_t>(verb)); }
+const RequestKind* find_request_kind(std::string_view name) {
+  for (const RequestKind& kind : request_kinds()) {
+    if (kind.name == name) return &kind;
+  }
+  return nullptr;
+}
 
 json to_json(const Request& request) {
-  json line = {{"verb", name_of(request.verb)}};
+  json line = {{"request", request.name}};
   if (!request.sweeps.empty()) line["sweeps"] = request.sweeps;
   if (!request.runs.empty()) line["runs"] = request.runs;
-  if (request.verb == Verb::kPriority) line["priority"] = request.priority;
-  if (request.now) line["now"] = true;
-  if (request.keep_results) line["keep_results"] = true;
+  if (!request.flags.empty()) line["flags"] = request.flags;
+  if (request.priority) line["priority"] = *request.priority;
   return line;
 }
 
 Request request_from(std::string_view line) {
   const json request = json::parse(line, nullptr, /*allow_exceptions=*/false);
   if (!request.is_object()) fail("a request is one line with a JSON object");
+  const auto unknown = [](std::string_view what) {
+    fail(
+        "this tearless does not know {} of a request: the other one is of another build. To change to that: tearless "
+        "stop, then the command again",
+        what);
+  };
+  constexpr auto kKeys = std::to_array<std::string_view>({"request", "sweeps", "runs", "flags", "priority"});
   for (const auto& [key, value] : request.items()) {
-    constexpr auto kKeys =
-        std::to_array<std::string_view>({"verb", "sweeps", "runs", "priority", "now", "keep_results"});
-    if (std::find(kKeys.begin(), kKeys.end(), key) == kKeys.end()) {
-      fail("this tearless does not know \"{}\" in a request; is the other one of another version?", key);
-    }
+    if (std::find(kKeys.begin(), kKeys.end(), key) == kKeys.end()) unknown(fmt::format("the key \"{}\"", key));
   }
-  const auto verb = request.find("verb");
-  if (verb == request.end() || !verb->is_string()) fail("a request needs a \"verb\"");
-  const auto known = std::find(kVerbs.begin(), kVerbs.end(), verb->get<std::string>());
-  if (known == kVerbs.end()) {
-    fail("this tearless does not know the verb \"{}\"; is the other one of another version?", verb->get<std::string>());
+  const auto name = request.find("request");
+  if (name == request.end() || !name->is_string()) fail("a request needs a name: \"request\"");
+  const RequestKind* kind = find_request_kind(name->get<std::string>());
+  if (!kind) unknown(fmt::format("the name \"{}\"", name->get<std::string>()));
+  Request result{.name = *name, .sweeps = names_in(request, "sweeps"), .runs = names_in(request, "runs")};
+  for (const std::string& flag : names_in(request, "flags")) {
+    if (!has_flag(*kind, flag)) unknown(fmt::format("the flag \"{}\"", flag));
+    result.flags.insert(flag);
   }
-  Request result{.verb = static_cast<Verb>(known - kVerbs.begin()),
-                 .sweeps = names_in(request, "sweeps"),
-                 .runs = names_in(request, "runs")};
   if (const auto priority = request.find("priority"); priority != request.end()) {
     if (!priority->is_number_integer()) fail("\"priority\" of a request must be a whole number");
     result.priority = *priority;
   }
-  result.now = flag_in(request, "now");
-  result.keep_results = flag_in(request, "keep_results");
+  const bool has_sweeps = kind->takes == Takes::kSweeps || kind->takes == Takes::kBoth;
+  const bool has_runs = kind->takes == Takes::kRuns || kind->takes == Takes::kBoth;
+  if (!result.sweeps.empty() && !has_sweeps) fail("the request {} takes no sweeps", kind->name);
+  if (!result.runs.empty() && !has_runs) fail("the request {} takes no runs", kind->name);
   return result;
 }
 

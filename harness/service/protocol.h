@@ -1,48 +1,52 @@
 // What other processes ask of the service over its socket: one line of JSON each way, then the connection ends.
 //
-//   {"verb": "pause", "sweeps": ["norm-89abcdef"]}          →  {"done": ["norm-89abcdef"]}
-//   {"verb": "hold", "runs": ["0c95df280f397769"]}          →  {"done": [], "refused": ["0c95df280f397769"]}
+//   {"request": "pause", "sweeps": ["norm-89abcdef"]}       →  {"done": ["norm-89abcdef"], "refused": []}
+//   {"request": "pause", "runs": ["0c95df280f397769"]}      →  {"done": [], "refused": ["0c95df280f397769"]}
 //   anything that is not understood                         →  {"error": "one sentence"}
+//
+// Every request is idempotent. A new one is a row of request_kinds(), which the service, the parser of requests and the
+// command line read.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace tearless::harness {
 
-enum class Verb {
-  kStatus,    // ServiceFacts
-  kSubmit,    // sweeps: their folders are written; the service adds them
-  kRetry,     // sweeps: as kSubmit, with their failed runs; runs: queued again
-  kPause,     // sweeps: running attempts stop with a checkpoint
-  kResume,    // sweeps
-  kCancel,    // sweeps, runs
-  kHold,      // runs
-  kRelease,   // runs
-  kPriority,  // sweeps, priority
-  kForget,    // sweeps, keep_results: removed from the database; their folders to forgotten/
-  kWhy,       // runs: why they wait
-  kStop       // the service ends; `now`: its attempts stop too, else they continue under their supervisors
-};
+class Service;
 
 struct Request {
-  Verb verb = Verb::kStatus;
+  std::string name;  // RequestKind::name
   std::vector<std::string> sweeps = {};
   std::vector<std::string> runs = {};
-  int64_t priority = 0;
-  bool now = false;
-  bool keep_results = false;
+  std::set<std::string> flags = {};  // of RequestKind::flags
+  std::optional<int64_t> priority = {};
 };
+
+/// What a request is about.
+enum class Takes { kNothing, kSweeps, kRuns, kBoth };
+
+struct RequestKind {
+  std::string_view name;
+  Takes takes;
+  std::string_view flags;  // that it may have, separated by spaces
+  nlohmann::json (*carry_out)(Service&, const Request&);
+  std::string_view help = "";  // of the command that asks for it; "": there is none, or one that does more
+  bool needs_words = false;    // the command does not mean the newest sweep unless that is named
+};
+std::span<const RequestKind> request_kinds();
+/// Null for a name that no row has.
+const RequestKind* find_request_kind(std::string_view name);
 
 /// The longest request or answer that is read, bytes: ids of 100,000 runs fit.
 inline constexpr size_t kMaxLineLength = 16 << 20;
 
-std::string_view name_of(Verb verb);
 nlohmann::json to_json(const Request& request);
 
 /// Reads a line that another process sent. UserError, with one sentence for that process, for anything but a request.

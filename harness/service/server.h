@@ -31,6 +31,9 @@ class Server {
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
+  /// Processes that are asking at the moment.
+  size_t clients() const { return *clients_; }
+
  private:
   class Session;
   void accept();

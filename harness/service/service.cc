@@ -8,12 +8,13 @@
 #include <chrono>
 #include <filesystem>
 
+#include "base/build_stamp.h"
 #include "base/error.h"
 #include "base/time.h"
 #include "harness/devices/declared_devices.h"
 #include "harness/devices/machine.h"
 #include "harness/devices/nvml.h"
-#include "harness/store/forget.h"
+#include "harness/service/stop_mark.h"
 #include "harness/store/record.h"
 #include "harness/store/sweep_directory.h"
 
@@ -54,11 +55,14 @@ Service::Service(boost::asio::io_context& io, Store& store, const Workspace& wor
                  [this](const SchedulerEvent& event) { on_event(event); }),
       started_at_(utc_now()),
       folder_(identity_of(workspace.root())),
-      hooks_(options_.on_end, workspace.root() / "on_end.log", [this](const EndEvent& event, const std::string& what) {
-        const std::string text = fmt::format("the command of --on-end for {} {} {}", event.event, event.id, what);
-        const bool has_log = scheduler_.knows(event.sweep);
-        on_event({"warning", "", "", text, has_log ? std::vector{event.sweep} : std::vector<std::string>{}});
-      }) {}
+      hooks_(options_.on_end, workspace.root() / "on_end.log",
+             [this](const EndEvent& event, const std::string& what) {
+               const std::string text =
+                   fmt::format("the command of --on-end for {} {} {}", event.event, event.id, what);
+               const bool has_log = scheduler_.knows(event.sweep);
+               on_event({"warning", "", "", text, has_log ? std::vector{event.sweep} : std::vector<std::string>{}});
+             }),
+      busy_at_(steady_seconds()) {}
 
 std::map<std::string, std::string> Service::Machine::names() const {
   std::map<std::string, std::string> names;
@@ -104,13 +108,11 @@ Resources Service::resources_of(const ServiceOptions& options, Machine& machine)
 }
 
 void Service::begin() {
+  scheduler_.let_start(options_.stays);
   scheduler_.begin();
-  tick();
-}
-
-void Service::add_active_sweeps() {
   for (const std::string& sweep : store_.active_sweeps()) titles_[sweep] = store_.sweep(sweep)->title;
   scheduler_.add_active();
+  tick();
 }
 
 bool Service::workspace_is_gone() const { return identity_of(workspace_.root()) != folder_; }
@@ -121,11 +123,17 @@ void Service::tick() {
     note_ended_sweeps();
     hooks_.tick();
   }
-  if (on_tick) on_tick();
+  if (is_busy()) busy_at_ = steady_seconds();
   timer_.expires_after(kTick);
   timer_.async_wait([this](boost::system::error_code error) {
-    if (!error) tick();
+    if (error) return;
+    scheduler_.let_start(true);
+    tick();
   });
+}
+
+bool Service::is_idle(double seconds) const {
+  return !is_busy() && steady_seconds() - busy_at_ >= (was_asked_ ? seconds : std::max(seconds, kFirstRequest));
 }
 
 void Service::on_event(const SchedulerEvent& event) {
@@ -159,25 +167,20 @@ void Service::finish_hooks() {
   hooks_.finish();
 }
 
-void Service::submit(Sweep sweep, Scheduler::Add how) {
-  log_event(workspace_, sweep.id, "submitted");  // before the store: the sweep's folder says then that it is active
-  sweep.state = SweepState::kActive;
-  sweep.reason.clear();
-  store_.submit(sweep);
-  titles_[sweep.id] = sweep.title;
-  scheduler_.add(sweep.id, how);
-  note_ended_sweeps();  // it may end before the next tick
-}
-
-// As another process has written it.
-Sweep Service::written_sweep(const std::string& id) const {
+void Service::submit(const std::string& id, Scheduler::Add how) {
   if (!std::filesystem::exists(workspace_.sweep(id) / "sweep.json")) {
     fail("there is no sweep {} in {}", id, workspace_.root().string());
   }
-  return read_sweep(workspace_, id);
+  Sweep sweep = read_sweep(workspace_, id);
+  log_event(workspace_, id, "submitted");  // before the store: the sweep's folder says then that it is active
+  sweep.state = SweepState::kActive;
+  sweep.reason.clear();
+  store_.submit(sweep);
+  titles_[id] = sweep.title;
+  scheduler_.add(id, how);
+  note_ended_sweeps();  // it may end before the next tick
 }
 
-// Makes the scheduler know the sweeps. UserError for one that is not in the store.
 void Service::require(const std::vector<std::string>& sweeps) {
   for (const std::string& id : sweeps) {
     if (scheduler_.knows(id)) continue;
@@ -188,99 +191,48 @@ void Service::require(const std::vector<std::string>& sweeps) {
   }
 }
 
+void Service::set_priority(const std::string& id, int64_t priority) {
+  log_event(workspace_, id, "priority", {{"priority", priority}, {"text", std::to_string(priority)}});
+  scheduler_.set_priority(id, priority);
+}
+
+void Service::drop(const std::string& id) {
+  note_ended_sweeps();  // this one, too, if it has ended since the last tick
+  scheduler_.drop(id);
+  titles_.erase(id);
+  unfinished_.erase(id);
+}
+
+void Service::end(bool now, bool is_stop) {
+  asked_to_end_ = true;
+  if (now) scheduler_.stop();
+  if (is_stop && scheduler_.is_busy()) note_stop(workspace_);
+}
+
 json Service::answer(const Request& request) {
+  const RequestKind& kind = *find_request_kind(request.name);
   try {
     if (workspace_is_gone()) fail("{} was moved or deleted while this process used it", workspace_.root().string());
-    return carry_out(request);
+    json answer = kind.carry_out(*this, request);
+    if (kind.takes == Takes::kNothing) return answer;
+    scheduler_.let_start(true);
+    busy_at_ = steady_seconds();
+    was_asked_ = true;
+    return answer;
   } catch (const UserError& error) {
     return {{"error", error.what()}};
   }
 }
 
-json Service::carry_out(const Request& request) {
-  std::vector<std::string> done, refused;
-  const auto each_run = [&](bool (Scheduler::*verb)(const std::string&)) {
-    for (const std::string& id : request.runs) ((scheduler_.*verb)(id) ? done : refused).push_back(id);
-  };
-  if (request.verb == Verb::kForget) {
-    require_nothing_running(store_, workspace_, request.sweeps);
-    note_ended_sweeps();  // those of the request, too, if they have ended since the last tick
-  } else if (request.verb != Verb::kSubmit && request.verb != Verb::kRetry) {
-    require(request.sweeps);
-  }
-  for (const std::string& sweep : request.sweeps) {
-    switch (request.verb) {
-      case Verb::kSubmit:
-        submit(written_sweep(sweep), Scheduler::Add::kSubmit);
-        break;
-      case Verb::kRetry:
-        submit(written_sweep(sweep), Scheduler::Add::kRetry);
-        break;
-      case Verb::kPause:
-        scheduler_.pause(sweep, "paused on request", OnPause::kStop);
-        break;
-      case Verb::kResume:
-        scheduler_.resume(sweep);
-        break;
-      case Verb::kCancel:
-        scheduler_.cancel(sweep);
-        break;
-      case Verb::kPriority:
-        log_event(workspace_, sweep, "priority",
-                  {{"priority", request.priority}, {"text", std::to_string(request.priority)}});
-        scheduler_.set_priority(sweep, request.priority);
-        break;
-      case Verb::kForget:
-        scheduler_.drop(sweep);
-        titles_.erase(sweep);
-        unfinished_.erase(sweep);
-        forget_sweep(store_, workspace_, sweep, request.keep_results ? Results::kKeep : Results::kDelete);
-        break;
-      case Verb::kHold:
-      case Verb::kRelease:
-      case Verb::kStatus:
-      case Verb::kWhy:
-      case Verb::kStop:
-        break;
-    }
-    done.push_back(sweep);
-  }
-  switch (request.verb) {
-    case Verb::kStatus:
-      return to_json(facts());
-    case Verb::kWhy: {
-      json why = json::object();
-      for (const std::string& id : request.runs) why[id] = scheduler_.why(id);
-      return {{"why", why}};
-    }
-    case Verb::kStop:
-      asked_to_end_ = true;
-      if (request.now) scheduler_.stop();
-      break;
-    case Verb::kCancel:
-      each_run(&Scheduler::cancel_run);
-      break;
-    case Verb::kHold:
-      each_run(&Scheduler::hold);
-      break;
-    case Verb::kRelease:
-      each_run(&Scheduler::release);
-      break;
-    case Verb::kRetry:
-      each_run(&Scheduler::retry);
-      break;
-    case Verb::kSubmit:
-    case Verb::kPause:
-    case Verb::kResume:
-    case Verb::kPriority:
-    case Verb::kForget:
-      break;
-  }
-  return {{"done", done}, {"refused", refused}};
-}
-
 ServiceFacts Service::facts() const {
-  ServiceFacts facts{.kind = options_.kind, .pid = ::getpid(), .started_at = started_at_, .devices = {}, .sweeps = {}};
+  ServiceFacts facts{.stays = options_.stays,
+                     .build = std::string(build_stamp()),
+                     .arguments = options_.arguments,
+                     .busy = is_busy(),
+                     .pid = ::getpid(),
+                     .started_at = started_at_,
+                     .devices = {},
+                     .sweeps = {}};
   const Resources& resources = scheduler_.resources();
   for (const Device& device : resources.devices()) {
     const Ledger::Share share = resources.share_of(device.uuid);

@@ -1,8 +1,8 @@
-// The service of a workspace: the one process that writes the database and decides what runs. It is `tearless daemon`,
-// or the first `tearless run` for as long as that lives. A single-threaded event loop: every request and every end of a
-// process is handled to its end before the next one.
+// The service of a workspace: the one process that writes the database and decides what runs. A single-threaded event
+// loop: every request and every end of a process is handled to its end before the next one.
 //
-// Whoever owns it decides when it ends. The attempts live on under their supervisors, and the next service adopts them.
+// Whoever owns it decides when it ends (serve.h). The attempts live on under their supervisors, and the next service
+// adopts them.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -27,7 +27,8 @@
 namespace tearless::harness {
 
 struct ServiceOptions {
-  std::string kind = "run";            // ServiceFacts::kind, or "command": works for one request only
+  bool stays = false;                  // until it is told to end; else until it is idle
+  std::vector<std::string> arguments;  // of `tearless daemon`, for ServiceFacts
   int jobs = 0;                        // concurrent runs on the CPU; 0: as many as their threads fit the cores
   int runs_per_gpu = 0;                // concurrent runs on each GPU; 0: as many as together make the most updates
   bool pin = false;                    // bind each run on the CPU to cores of its own
@@ -39,36 +40,52 @@ struct ServiceOptions {
 class Service {
  public:
   using Listener = std::function<void(const SchedulerEvent&)>;
+  static constexpr double kFirstRequest = 10;
 
   /// Borrows `io` and `store`, which must outlive the service. `listener` is told what happens, after the sweeps' logs.
   Service(boost::asio::io_context& io, Store& store, const Workspace& workspace, ServiceOptions options,
           Listener listener);
 
-  /// Takes over what earlier processes left, and looks at the running attempts every second from now on.
+  /// Takes over what earlier processes left, works on all sweeps that are active in the store, and looks at the running
+  /// attempts every second from now on. A service that a command has started starts no run before it has carried out a
+  /// request, for a second at most: that request may be to cancel the runs.
   void begin();
-  /// Works on all sweeps that are active in the store.
-  void add_active_sweeps();
 
   /// Carries out a request. The answer is {"error": sentence} for one that cannot be.
   nlohmann::json answer(const Request& request);
 
+  // For requests.cc.
+
+  /// Makes the scheduler know the sweeps. UserError for one that is not in the store.
+  void require(const std::vector<std::string>& sweeps);
   /// Adds a sweep, whose folder is written, to the store and works on it.
-  void submit(Sweep sweep, Scheduler::Add how);
+  void submit(const std::string& sweep, Scheduler::Add how);
+  void set_priority(const std::string& sweep, int64_t priority);
+  /// Works on the sweep no more.
+  void drop(const std::string& sweep);
+  /// Has the service end. `now`: its attempts stop first, with checkpoints. `is_stop`: nobody should start another one
+  /// for what is left (was_stopped()).
+  void end(bool now, bool is_stop);
 
   ServiceFacts facts() const;
 
   Scheduler& scheduler() { return scheduler_; }
+  Store& store() { return store_; }
   const Workspace& workspace() const { return workspace_; }
 
   /// The workspace's folder is no longer at its path: nothing can be recorded any more.
   bool workspace_is_gone() const;
-  bool asked_to_end() const { return asked_to_end_; }
+
+  /// A run is running or queued, or a command of `on_end` has not ended.
+  bool is_busy() const { return scheduler_.is_busy() || hooks_.is_busy(); }
+  /// True if it was asked to end, and no attempt that it has to stop is left.
+  bool is_over() const { return asked_to_end_ && !scheduler_.is_stopping_any(); }
+  /// True if it was not busy for so many seconds, and has carried out no request in them. For the first request it
+  /// waits kFirstRequest seconds at least.
+  bool is_idle(double seconds) const;
 
   /// Has `on_end` run for what ended since the last tick, and waits a few seconds for those commands. Call at the end.
   void finish_hooks();
-
-  /// Called every second, after the scheduler.
-  std::function<void()> on_tick;
 
  private:
   struct Machine {
@@ -79,12 +96,9 @@ class Service {
 
   static Machine machine_of(const ServiceOptions& options);
   static Resources resources_of(const ServiceOptions& options, Machine& machine);
-  nlohmann::json carry_out(const Request& request);
-  Sweep written_sweep(const std::string& id) const;
   void tick();
   void on_event(const SchedulerEvent& event);
   void note_ended_sweeps();
-  void require(const std::vector<std::string>& sweeps);
 
   Store& store_;
   Workspace workspace_;
@@ -99,6 +113,8 @@ class Service {
   std::map<std::string, std::string> titles_;  // sweep → title
   std::set<std::string> unfinished_;           // sweeps with runs that wait or run
   Hooks hooks_;
+  double busy_at_;  // steady_seconds() when it was busy last, or has carried out a request
+  bool was_asked_ = false;
   bool asked_to_end_ = false;
 };
 

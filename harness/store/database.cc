@@ -136,12 +136,12 @@ void refuse_unusable(const fs::path& file, const SQLite::Exception& error) {
 LockFile lock_for_writing(const Workspace& workspace) {
   std::optional<LockFile> lock = LockFile::try_acquire(workspace.lock());
   if (!lock) {
-    std::string pid;
+    int64_t pid = 0;
     std::ifstream(workspace.writer()) >> pid;
     fail(
         "another tearless{} is writing to {}; wait for it, stop it, or choose another --workspace (commands that only "
         "read, such as tearless status, work meanwhile)",
-        pid.empty() ? "" : " (process " + pid + ")", workspace.root().string());
+        pid == 0 ? "" : fmt::format(" (process {})", pid), workspace.root().string());
   }
   replace_unsynced(workspace.writer(), fmt::format("{}\n", ::getpid()));  // for the message above in other processes
   return std::move(*lock);

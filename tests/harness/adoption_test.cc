@@ -36,7 +36,7 @@ class AdoptionTest : public ServedRunTest {
     faults.plan().first = faults.plan().last = 1;
     test::Command daemon = command({"daemon", "--background"});
     daemon.environment.merge(faults.environment());
-    ASSERT_EQ(test::run(daemon).code, 0) << log();
+    ASSERT_EQ(test::run(daemon).code, 0) << service_log();
     ok({"submit", "grid.toml"});
     ASSERT_TRUE(test::eventually([&] { return faults.hits() == 1; }));
     for (int i = 0; i < faults.plan().processes; ++i) {
@@ -52,9 +52,6 @@ class AdoptionTest : public ServedRunTest {
     if (supervisor_ > 0) ::kill(supervisor_, SIGKILL);
   }
 
-  std::string log() const {
-    return fs::exists(folder_ / "results/daemon.log") ? test::read_text(folder_ / "results/daemon.log") : "";
-  }
   nlohmann::json rows(const std::string& query) const {
     return nlohmann::json::parse(ok({"--json", "sql", query}).output);
   }
@@ -84,7 +81,7 @@ TEST_F(AdoptionTest, ASupervisorThatHadNoLockWhenItsServiceDiedNeverBegins) {
 
 TEST_F(AdoptionTest, ASupervisorThatHasOnlyItsLockIsNeitherDoubledNorKilled) {
   restart_the_service_before(fault::kMakeFolder);
-  EXPECT_THAT(log(), HasSubstr("adopted"));
+  EXPECT_THAT(service_log(), HasSubstr("adopted"));
   std::this_thread::sleep_for(std::chrono::milliseconds(1500));  // the service looks again, and finds no attempt yet
   EXPECT_EQ(attempts(), 0);
   EXPECT_EQ(state(), "running");
@@ -95,15 +92,15 @@ TEST_F(AdoptionTest, ASupervisorThatHasOnlyItsLockIsNeitherDoubledNorKilled) {
   EXPECT_EQ(results(), undisturbed());
 }
 
-TEST_F(AdoptionTest, ARequestToHoldTheRunReachesTheSupervisorOnceItHasBegun) {
+TEST_F(AdoptionTest, ARequestToPauseTheRunReachesTheSupervisorOnceItHasBegun) {
   restart_the_service_before(fault::kWrite);
   EXPECT_EQ(attempts(), 1) << "the folder, without start.json";
-  ok({"hold", "1"});
+  ok({"pause", "1"});
   EXPECT_EQ(state(), "running");
   ::kill(supervisor_, SIGCONT);
   EXPECT_TRUE(test::eventually([&] { return state() == "held"; }));
   EXPECT_EQ(outcomes(), "1 stopped");
-  ok({"release", "1"});
+  ok({"resume", "1"});
   ok({"wait", "all"});
   EXPECT_EQ(outcomes(), "1 stopped, 2 done");
   EXPECT_EQ(results(), undisturbed());

@@ -31,22 +31,14 @@ class DaemonTest : public ServedRunTest {
 
   void start_daemon() {
     const test::Finished daemon = tearless({"daemon", "--background"});
-    ASSERT_EQ(daemon.code, 0) << daemon.output << daemon.errors << log();
+    ASSERT_EQ(daemon.code, 0) << daemon.output << daemon.errors << service_log();
     EXPECT_THAT(daemon.output, HasSubstr("works in results"));
   }
-  std::string log() const {
-    return fs::exists(folder_ / "results/daemon.log") ? test::read_text(folder_ / "results/daemon.log") : "";
-  }
+  // As `status` says it; 0 if there is none.
   int64_t daemon_pid() {
     std::smatch match;
     const std::string status = tearless({"status"}).output;
     return std::regex_search(status, match, std::regex("process (\\d+)")) ? std::stoll(match[1]) : 0;
-  }
-  void kill_daemon() {
-    const int64_t pid = daemon_pid();
-    ASSERT_GT(pid, 0);
-    ::kill(static_cast<pid_t>(pid), SIGKILL);
-    ASSERT_TRUE(test::eventually([&] { return !LockFile::is_held(folder_ / "results"); }));
   }
   std::map<std::string, std::string> undisturbed_both() const {
     std::map<std::string, std::string> both = undisturbed();
@@ -87,7 +79,7 @@ TEST_F(DaemonTest, TwoGridsSubmittedFromTwoTerminalsOutliveTheLogoutOfBoth) {
   const int64_t daemon = daemon_pid();
   first.hang_up();
   second.hang_up();
-  EXPECT_EQ(daemon_pid(), daemon) << log();
+  EXPECT_EQ(daemon_pid(), daemon) << service_log();
   ok({"wait", "all"});
   EXPECT_EQ(states(), (Count{{"done", 8}}));
   EXPECT_EQ(attempts(), 8);
@@ -117,55 +109,131 @@ TEST_F(DaemonTest, KilledInTheMiddleItsSuccessorAdoptsWhatRunsAndEndsWithTheSame
     if (!wait_for_a_run_in_the_middle(&some)) break;
     const pid_t engine = engine_of(some);
     if (engine > 0) ::kill(engine, SIGSTOP);  // or it could end before the successor begins
-    kill_daemon();
-    EXPECT_THAT(tearless({"status"}).output, HasSubstr("takes over the runs that are recorded as running"));
+    kill_service();
+    EXPECT_THAT(tearless({"status"}).output, HasSubstr("takes over what is recorded as running"));
     start_daemon();
     if (engine > 0) ::kill(engine, SIGCONT);
   }
   ok({"wait", "all"});
   EXPECT_EQ(attempts(), 8) << "no attempt was repeated";
-  EXPECT_THAT(log(), HasSubstr("adopted"));
+  EXPECT_THAT(service_log(), HasSubstr("adopted"));
   EXPECT_EQ(results(), undisturbed_both());
 }
 
-TEST_F(DaemonTest, WhatWasSubmittedWithoutADaemonWaitsForTheNextOne) {
-  const test::Finished submit = ok({"submit", "grid.toml"});
-  EXPECT_THAT(submit.output, HasSubstr("They wait: no tearless works in results"));
-  EXPECT_EQ(states(), (Count{{"queued", 4}}));
-  const test::Finished wait = tearless({"wait"});
-  EXPECT_EQ(wait.code, 2);
-  EXPECT_THAT(wait.errors, HasSubstr("tearless daemon --background"));
-  start_daemon();
+TEST_F(DaemonTest, ASubmissionStartsAServiceThatTrainsAndLeaves) {
+  ok({"submit", "grid.toml"});
   ok({"wait"});
   EXPECT_EQ(states(), (Count{{"done", 4}}));
+  wait_until_unserved();
+  EXPECT_THAT(service_log(), HasSubstr("ends\n"));
+  EXPECT_EQ(results(), undisturbed());
+}
+
+TEST_F(DaemonTest, AServiceThatLeavesWaitsForItsClientsAWhile) {
+  test::Command submit = command({"submit", "grid.toml"});
+  submit.environment["TEARLESS_IDLE_SECONDS"] = "1000";
+  ASSERT_EQ(test::run(submit).code, 0);
+  ok({"wait"});
+  const pid_t service = service_pid();
+  std::this_thread::sleep_for(std::chrono::milliseconds(1500));  // longer than its tick
+  ok({"run", "other.toml"});
+  EXPECT_EQ(service_pid(), service);
+  ok({"stop"});
+  wait_until_unserved();
+}
+
+TEST_F(DaemonTest, OfCommandsThatStartAServiceAtTheSameMomentOneDoesAndAllAreServed) {
+  std::vector<std::future<test::Finished>> commands;
+  for (const char* grid : {"grid.toml", "other.toml", "grid.toml", "other.toml"})
+    commands.push_back(begin({"run", grid}));
+  for (auto& one : commands) {
+    const test::Finished finished = one.get();
+    EXPECT_EQ(finished.code, 0) << finished.output << finished.errors;
+  }
+  EXPECT_EQ(attempts(), 8);
+  EXPECT_EQ(results(), undisturbed_both());
+}
+
+TEST_F(DaemonTest, AnIdleServiceOfOtherOptionsGivesWayAndABusyOneSaysThatTheyHaveNoEffect) {
+  test::Command first = command({"run", "grid.toml", "--jobs", "1"});
+  first.environment["TEARLESS_IDLE_SECONDS"] = "1000";
+  ASSERT_EQ(test::run(first).code, 0);
+  const pid_t idle = service_pid();
+  ok({"submit", "other.toml", "--jobs", "2"});
+  EXPECT_NE(service_pid(), idle);
+  const pid_t busy = service_pid();
+  EXPECT_THAT(ok({"submit", "grid.toml", "--jobs", "1"}).errors,
+              HasSubstr("have no effect here: the service (process "));
+  EXPECT_EQ(service_pid(), busy);
+  EXPECT_THAT(ok({"submit", "grid.toml", "--jobs", "2"}).errors, Not(HasSubstr("no effect")));
+  ok({"wait", "all"});
+}
+
+TEST_F(DaemonTest, AServiceThatACommandStartedBecomesADaemonWithoutLosingARun) {
+  ok({"submit", "grid.toml"});
+  RunDirectory some("");
+  ASSERT_TRUE(wait_for_a_run_in_the_middle(&some));
+  std::future<test::Finished> waits = begin({"wait"});
+  start_daemon();
+  EXPECT_EQ(waits.get().code, 0);
+  EXPECT_EQ(attempts(), 4);
+  EXPECT_GT(daemon_pid(), 0) << "it stays";
+}
+
+TEST_F(DaemonTest, WhatAServiceThatIsStoppedLeavesIsNotStartedByThoseWhoWait) {
+  std::future<test::Finished> run = begin({"run", "grid.toml"});
+  RunDirectory some("");
+  ASSERT_TRUE(wait_for_a_run_in_the_middle(&some));
+  std::future<test::Finished> waits = begin({"wait"});
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  ok({"stop", "--now"});
+  EXPECT_THAT(run.get().output,
+              HasSubstr("Ended early: the service was stopped on request. To continue: tearless run"));
+  EXPECT_THAT(waits.get().errors, HasSubstr("and the service of results was stopped; to start one: tearless daemon"));
+  wait_until_unserved();
+  expect_nothing_alive();
+  EXPECT_THAT(ok({"explain", "grid.toml"}).output, HasSubstr("queued: no tearless works in this workspace"));
+  ok({"resume"});
+  ok({"wait"});
+  EXPECT_EQ(results(), undisturbed());
+}
+
+TEST_F(DaemonTest, AServiceThatCannotBeStartedSaysWhyWhereItWasNeeded) {
+  const LockFile lock = [&] {
+    fs::create_directories(folder_ / "results");
+    return LockFile::acquire(folder_ / "results");
+  }();
+  const test::Finished submit = tearless({"submit", "grid.toml"});
+  EXPECT_EQ(submit.code, 2);
+  EXPECT_THAT(submit.errors, testing::StartsWith("tearless: another tearless is writing to results"));
 }
 
 TEST_F(DaemonTest, AWaitEndsWhereNothingMoreWillBeStartedAndSaysWhetherAllHaveResults) {
   ok({"submit", "grid.toml"});
   const std::string some = runs_of_first_sweep().front();
-  EXPECT_EQ(tearless({"wait", some}).code, 2) << "queued, and no daemon";
   ok({"pause"});
   EXPECT_EQ(tearless({"wait", "grid.toml"}).code, 1) << "paused, without results";
   ok({"resume"});
   ok({"cancel", some});
   EXPECT_EQ(tearless({"wait", some}).code, 1);
-  start_daemon();
   EXPECT_EQ(tearless({"wait", "grid.toml"}).code, 1);
   EXPECT_EQ(states(), (Count{{"cancelled", 1}, {"done", 3}}));
   EXPECT_EQ(tearless({"wait", runs_of_first_sweep().back()}).code, 0);
 }
 
-TEST_F(DaemonTest, StatusListsAHeldRunOnce) {
+TEST_F(DaemonTest, StatusListsAPausedRunOnce) {
   ok({"submit", "grid.toml"});
+  ok({"pause"});
   const std::string some = runs_of_first_sweep().front();
-  ok({"hold", some});
+  ok({"pause", some});
+  EXPECT_TRUE(test::eventually([&] { return states() == Count{{"held", 1}, {"queued", 3}}; }));
   const std::string status = ok({"status"}).output;
   EXPECT_THAT(status, HasSubstr("3 queued, 1 held"));
   EXPECT_THAT(status, HasSubstr(some + "  held "));
   EXPECT_EQ(status.find(some), status.rfind(some)) << status;
 }
 
-TEST_F(DaemonTest, AWaitOutlivesADaemonWhoseAttemptsLive) {
+TEST_F(DaemonTest, WaitsOutliveADaemonThatIsKilledAndStartAnotherService) {
   start_daemon();
   ok({"submit", "grid.toml"});
   RunDirectory some("");
@@ -173,11 +241,10 @@ TEST_F(DaemonTest, AWaitOutlivesADaemonWhoseAttemptsLive) {
   const pid_t engine = engine_of(some);
   ASSERT_GT(engine, 0);
   ::kill(engine, SIGSTOP);
-  kill_daemon();
+  kill_service();
   std::future<test::Finished> for_sweep = begin({"wait", "grid.toml"}), for_run = begin({"wait", some.id()});
   EXPECT_EQ(for_sweep.wait_for(std::chrono::seconds(1)), std::future_status::timeout);
   EXPECT_EQ(for_run.wait_for(std::chrono::seconds(0)), std::future_status::timeout);
-  start_daemon();
   ::kill(engine, SIGCONT);
   EXPECT_EQ(for_sweep.get().code, 0);
   EXPECT_EQ(for_run.get().code, 0);
@@ -187,7 +254,6 @@ TEST_F(DaemonTest, AGridThatIsEditedOrDeletedAfterItsSubmissionRunsAsItWas) {
   ok({"submit", "grid.toml"});
   const std::map<std::string, std::string> expected = undisturbed();
   fs::remove(folder_ / "grid.toml");
-  start_daemon();
   ok({"wait"});
   EXPECT_EQ(results(), expected);
 }
@@ -222,7 +288,7 @@ TEST_F(DaemonTest, WhenTheDaemonIsKilledARunThatWatchedItTakesOver) {
   start_daemon();
   test::Background run(command({"run", "grid.toml"}));
   ASSERT_TRUE(test::eventually([&] { return run.output().find("started") != std::string::npos; }));
-  kill_daemon();
+  kill_service();
   const test::Finished finished = run.wait();
   EXPECT_EQ(finished.code, 0) << finished.output << finished.errors;
   EXPECT_EQ(results(), undisturbed());
@@ -257,14 +323,13 @@ TEST_F(DaemonTest, AStopLeavesTheRunsAndAStopNowTakesThemAlong) {
   EXPECT_EQ(results(), undisturbed());
 }
 
-TEST_F(DaemonTest, PausedHeldAndCancelledRunsStaySoWhenTheDaemonIsKilledAndTheDatabaseIsLost) {
+TEST_F(DaemonTest, PausedAndCancelledSweepsStaySoWhenTheDaemonIsKilledAndTheDatabaseIsLost) {
   start_daemon();
-  ok({"submit", "grid.toml"});
+  ok({"submit", "grid.toml", "--priority", "7"});
   ok({"submit", "other.toml"});
   ok({"pause", "grid.toml"});
   ok({"cancel", "other.toml"});
-  ok({"priority", "7", "grid.toml"});
-  kill_daemon();
+  kill_service();
   fs::remove(folder_ / "results/tearless.db");
   for (const char* side : {"-wal", "-shm"}) fs::remove(folder_ / ("results/tearless.db" + std::string(side)));
   start_daemon();
@@ -280,26 +345,53 @@ TEST_F(DaemonTest, PausedHeldAndCancelledRunsStaySoWhenTheDaemonIsKilledAndTheDa
   ok({"wait", "grid.toml"});
 }
 
-TEST_F(DaemonTest, WithoutADaemonTheCommandsChangeTheWorkspaceThemselves) {
+TEST_F(DaemonTest, ARequestAfterAKillIsCarriedOutBeforeARunIsStarted) {
+  ok({"submit", "grid.toml", "--jobs", "1"});
+  RunDirectory some("");
+  ASSERT_TRUE(wait_for_a_run_in_the_middle(&some));
+  const pid_t engine = engine_of(some);
+  kill_service();
+  ::kill(engine, SIGKILL);
+  ASSERT_TRUE(test::eventually([&] { return !LockFile::is_held(some.lock()); }));
+  const int64_t before = attempts();
+  ok({"cancel", "grid.toml"});
+  EXPECT_EQ(attempts(), before);
+  EXPECT_TRUE(test::eventually([&] { return states().contains("cancelled") && !states().contains("queued"); }));
+}
+
+TEST_F(DaemonTest, RunsAndSweepsArePausedResumedCancelledAndRetriedThroughTheServiceOfACommand) {
   ok({"submit", "grid.toml"});
-  ok({"hold", "1-2"});
-  EXPECT_EQ(states(), (Count{{"held", 2}, {"queued", 2}}));
-  ok({"cancel", "4"});
-  ok({"release", "held"});
-  EXPECT_EQ(states(), (Count{{"cancelled", 1}, {"queued", 3}}));
-  ok({"retry", "cancelled"});
   ok({"pause"});
   EXPECT_THAT(tearless({"status"}).output, HasSubstr("paused: paused on request"));
+  ok({"pause", "1-2"});
+  EXPECT_TRUE(test::eventually([&] { return states() == Count{{"held", 2}, {"queued", 2}}; }));
+  ok({"cancel", "4"});
+  EXPECT_TRUE(test::eventually([&] { return states() == Count{{"cancelled", 1}, {"held", 2}, {"queued", 1}}; }));
   ok({"resume"});
-  start_daemon();
+  EXPECT_EQ(states()["held"], 2) << "only resume RUN lifts it";
+  ok({"submit", "grid.toml"});
+  EXPECT_EQ(states()["held"], 2);
+  ok({"resume", "held"});
+  tearless({"retry", "cancelled"});
   ok({"wait"});
   EXPECT_EQ(results(), undisturbed());
 }
 
+TEST_F(DaemonTest, OldNamesOfCommandsAnswerWithTheNewOne) {
+  for (const auto& [old, now] : std::map<std::string, std::string>{{"hold", "pause RUN"},
+                                                                   {"release", "resume RUN"},
+                                                                   {"priority", "submit GRID --priority N"},
+                                                                   {"gc", "delete"},
+                                                                   {"forget", "delete SWEEP"}}) {
+    const test::Finished answer = tearless({old, "last"});
+    EXPECT_EQ(answer.code, 2);
+    EXPECT_EQ(answer.errors, "tearless: tearless " + old + " is now: tearless " + now + "\n");
+  }
+}
+
 TEST_F(DaemonTest, ExplainSaysWhyARunWaits) {
-  ok({"submit", "grid.toml"});
-  EXPECT_THAT(ok({"explain", "grid.toml"}).output, HasSubstr("queued: no tearless works in this workspace"));
   start_daemon();
+  ok({"submit", "grid.toml"});
   RunDirectory some("");
   ASSERT_TRUE(wait_for_a_run_in_the_middle(&some));
   EXPECT_THAT(ok({"explain", "grid.toml"}).output, HasSubstr("queued: it needs 1 core, but 0 of "));
@@ -314,7 +406,6 @@ TEST_F(DaemonTest, ASweepIsTrainedByTheProgramItWasSubmittedWith) {
   test::Command submit = command({"submit", "grid.toml", "--engine", program.string()});
   ASSERT_EQ(test::run(submit).code, 0);
   test::write_text(program, "#!/bin/sh\nexit 1\n");  // as a build does in the middle
-  start_daemon();
   ok({"wait"});
   EXPECT_EQ(results(), undisturbed());
 
@@ -333,7 +424,6 @@ TEST_F(DaemonTest, ASweepIsTrainedByTheProgramItWasSubmittedWith) {
 TEST_F(DaemonTest, ASweepWhoseProgramIsGoneIsPausedAndSaysWhatToDo) {
   ok({"submit", "grid.toml"});
   fs::remove_all(folder_ / "results/programs");
-  start_daemon();
   EXPECT_TRUE(test::eventually(
       [&] { return ok({"status"}).output.find("is gone; submit the grid again") != std::string::npos; }));
   ok({"submit", "grid.toml"});
@@ -347,11 +437,11 @@ TEST_F(DaemonTest, AFullDiskIsWaitedFor) {
   faults.fail(fault::kCommit, ENOSPC, 12, 13);
   test::Command daemon = command({"daemon", "--background"});
   daemon.environment.merge(faults.environment());
-  ASSERT_EQ(test::run(daemon).code, 0) << log();
+  ASSERT_EQ(test::run(daemon).code, 0) << service_log();
   ok({"submit", "grid.toml"});
-  EXPECT_TRUE(test::eventually([&] { return states() == Count{{"done", 4}}; })) << log();
-  EXPECT_EQ(faults.hits(), 2) << log();
-  EXPECT_THAT(log(), HasSubstr("Runs that are under way continue; tries again in 5 s"));
+  EXPECT_TRUE(test::eventually([&] { return states() == Count{{"done", 4}}; })) << service_log();
+  EXPECT_EQ(faults.hits(), 2) << service_log();
+  EXPECT_THAT(service_log(), HasSubstr("Runs that are under way continue; tries again in 5 s"));
   EXPECT_EQ(attempts(), 4) << "what ran was adopted";
   EXPECT_EQ(results(), undisturbed());
 }
@@ -368,7 +458,7 @@ TEST_F(DaemonTest, AGpuThatSomebodyElseUsesTakesNoRunUntilThatHasEnded) {
   daemon.environment["FAKE_CUDA_DEVICES"] = "2";
   daemon.environment["TEARLESS_NVML"] = test::program("libfake-nvml.so").string();
   daemon.environment["TEARLESS_FAKE_NVML"] = gpus.string();
-  ASSERT_EQ(test::run(daemon).code, 0) << log();
+  ASSERT_EQ(test::run(daemon).code, 0) << service_log();
   ASSERT_TRUE(
       test::eventually([&] { return ok({"status"}).output.find("it is used by process 4711") != std::string::npos; }));
   ok({"submit", "grid.toml"});
@@ -416,13 +506,14 @@ TEST_F(DaemonTest, OptionsThatTheDaemonDecidesAreSaidToHaveNoEffect) {
   EXPECT_THAT(ok({"run", "grid.toml"}).errors, Not(HasSubstr("--jobs")));
 }
 
-TEST_F(DaemonTest, WithoutADaemonACancelStopsWhatAKilledDaemonLeftRunning) {
+TEST_F(DaemonTest, ACancelStopsWhatAKilledDaemonLeftRunning) {
   start_daemon();
   ok({"submit", "grid.toml"});
   RunDirectory some("");
   ASSERT_TRUE(wait_for_a_run_in_the_middle(&some));
-  kill_daemon();
+  kill_service();
   ok({"cancel", "grid.toml"});
+  wait_until_unserved();
   expect_nothing_alive();
   Count left = states();
   left.erase("done");
@@ -438,7 +529,7 @@ TEST_F(DaemonTest, AWorkspaceThatIsMovedAwayEndsTheDaemonAndIsFinishedAtItsNewPl
   fs::rename(folder_ / "results", folder_ / "moved");
   EXPECT_TRUE(test::eventually([&] { return !LockFile::is_held(folder_ / "moved"); }));
   fs::remove_all(folder_ / "results");  // a program may have written a checkpoint there before it was killed
-  EXPECT_THAT(test::read_text(folder_ / "moved/daemon.log"), HasSubstr("results was moved or deleted"));
+  EXPECT_THAT(test::read_text(folder_ / "moved/service.log"), HasSubstr("results was moved or deleted"));
   ok({"--workspace", "moved", "daemon", "--background"});
   ok({"--workspace", "moved", "wait"});
   ok({"--workspace", "moved", "stop"});

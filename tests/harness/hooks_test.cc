@@ -23,7 +23,7 @@ using testing::SizeIs;
 constexpr const char* kNote =
     "echo \"$TEARLESS_EVENT $TEARLESS_ID $TEARLESS_SWEEP $TEARLESS_STATE: $TEARLESS_REASON\" >> ended.txt";
 
-class HooksTest : public ServedRunTest {
+class HooksTest : public RunTest {
  protected:
   std::vector<std::string> lines_in(const char* file) const {
     std::ifstream in(folder_ / file);
@@ -50,6 +50,7 @@ TEST_F(HooksTest, TheCommandIsRunForEachRunAndForTheSweep) {
 }
 
 TEST_F(HooksTest, ADaemonRunsItToo) {
+  has_daemon_ = true;
   ASSERT_EQ(tearless({"daemon", "--background", "--on-end", kNote}).code, 0);
   ASSERT_EQ(tearless({"submit", "grid.toml"}).code, 0);
   ASSERT_EQ(tearless({"wait"}).code, 0);
@@ -65,9 +66,9 @@ TEST_F(HooksTest, ACommandThatFailsIsOneLineOfTheLogAndNoMore) {
   const test::Finished finished = tearless({"run", "grid.toml", "--only", "seed=1", "--only", "model.kind=a",
                                             "--on-end", "echo said; exit $((${#TEARLESS_EVENT} - 2))"});
   EXPECT_EQ(finished.code, 0) << finished.errors;
-  EXPECT_THAT(finished.output, AllOf(HasSubstr("warning: the command of --on-end for run " + runs().at(0).id() +
-                                               " ended with exit code 1\n"),
-                                     HasSubstr(" ended with exit code 3\n")));
+  EXPECT_THAT(service_log(), AllOf(HasSubstr("warning: the command of --on-end for run " + runs().at(0).id() +
+                                             " ended with exit code 1\n"),
+                                   HasSubstr(" ended with exit code 3\n")));
   EXPECT_THAT(lines_in("results/on_end.log"), ElementsAre("said", "said"));
 }
 
@@ -83,6 +84,7 @@ TEST_F(HooksTest, ACommandThatHangsDelaysNoRun) {
   EXPECT_THAT(lines_in("ended.txt"), SizeIs(0));
   test::write_text(folder_ / "release", "");
   EXPECT_EQ(run.wait().code, 0);
+  wait_until_unserved();
   EXPECT_THAT(lines_in("ended.txt"), SizeIs(9));
 }
 

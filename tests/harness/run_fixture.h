@@ -3,6 +3,7 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <signal.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -34,6 +35,12 @@ inline std::string grid_of(const std::string& behaviours, int sleep_ms) {
 class RunTest : public testing::Test {
  public:
   RunTest() { write_grid("\"succeed\"", 0); }
+  ~RunTest() override {
+    for (const char* workspace : {"results", "results/smoke"}) {
+      if (LockFile::is_held(folder_ / workspace)) tearless({"stop", "--now", "--workspace", workspace});
+      wait_until_unserved(workspace);
+    }
+  }
 
   void write_grid(const std::string& behaviours, int sleep_ms) {
     test::write_text(folder_ / "grid.toml", grid_of(behaviours, sleep_ms));
@@ -45,7 +52,20 @@ class RunTest : public testing::Test {
             .environment = {{"TEARLESS_ENGINE", test::program("fake-engine").string()}},
             .folder = folder_.path()};
   }
-  test::Finished tearless(std::vector<std::string> arguments) const { return test::run(command(std::move(arguments))); }
+  /// Runs a command. A `tearless run` has ended with the service that it started, so that a test may do what it likes
+  /// with the workspace; not so for those who have a daemon.
+  test::Finished tearless(std::vector<std::string> arguments) const {
+    return arguments.front() == "run" ? finish(command(std::move(arguments)))
+                                      : test::run(command(std::move(arguments)));
+  }
+  test::Finished finish(const test::Command& run) const {
+    const test::Finished finished = test::run(run);
+    if (!has_daemon_) wait_until_unserved();
+    return finished;
+  }
+  void wait_until_unserved(const char* workspace = "results") const {
+    test::eventually([&] { return !LockFile::is_held(folder_ / workspace); });
+  }
   /// Likewise; the test fails if the command does.
   test::Finished ok(const std::vector<std::string>& arguments) const {
     const test::Finished finished = tearless(arguments);
@@ -97,6 +117,25 @@ class RunTest : public testing::Test {
     return std::async(std::launch::async, [this, arguments] { return tearless(arguments); });
   }
 
+  pid_t service_pid() const {
+    pid_t pid = 0;
+    std::ifstream(folder_ / "results/tearless.lock") >> pid;
+    return pid;
+  }
+  std::string service_log() const {
+    const fs::path log = folder_ / "results/service.log";
+    return fs::exists(log) ? test::read_text(log) : "";
+  }
+  // The service, and if it is given the `tearless run` that would start another one.
+  void kill_service(test::Background* run = nullptr) const {
+    if (run) run->signal(SIGKILL);
+    const pid_t pid = service_pid();
+    ASSERT_GT(pid, 0);
+    ::kill(pid, SIGKILL);
+    ASSERT_TRUE(test::eventually([&] { return !LockFile::is_held(folder_ / "results"); }));
+    if (run) run->wait();
+  }
+
   pid_t engine_of(const RunDirectory& run) const {
     const auto supervisor = supervisor_of(run, run.newest_begun_attempt());
     if (!supervisor) return 0;
@@ -141,15 +180,13 @@ class RunTest : public testing::Test {
   void TestBody() override {}
 
   test::TempFolder folder_;
+  bool has_daemon_ = false;
 };
 
-// Ends the daemon that a test may have left.
+// For tests that start a daemon, or leave a service with work to do.
 class ServedRunTest : public RunTest {
  public:
-  ~ServedRunTest() override {
-    tearless({"stop", "--now"});
-    test::eventually([&] { return !LockFile::is_held(folder_ / "results"); });
-  }
+  ServedRunTest() { has_daemon_ = true; }
 };
 
 }  // namespace tearless::harness

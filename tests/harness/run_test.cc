@@ -157,18 +157,17 @@ TEST_F(RunTest, CtrlCStopsWithCheckpointsAndASecondRunResumes) {
   EXPECT_EQ(results(), undisturbed());
 }
 
-TEST_F(RunTest, AHarnessKilledLeavesItsAttemptsAliveAndTheNextAdoptsThem) {
+TEST_F(RunTest, AServiceKilledLeavesItsAttemptsAliveAndTheNextAdoptsThem) {
   write_grid("\"succeed\"", 100);
   RunDirectory some("");
   {
     test::Background harness(command({"run", "grid.toml", "--jobs", "4"}));
     ASSERT_TRUE(test::eventually([&] { return attempts() == 4; }));
     ASSERT_TRUE(wait_for_a_run_in_the_middle(&some));
-    harness.signal(SIGKILL);
-    harness.wait();
+    kill_service(&harness);
   }
   EXPECT_TRUE(LockFile::is_held(some.lock()));
-  EXPECT_THAT(tearless({"status"}).output, HasSubstr("No `tearless run` is active"));
+  EXPECT_THAT(tearless({"status"}).output, HasSubstr("No tearless works here; the next run, submit or daemon takes"));
   const test::Finished next = tearless({"run", "grid.toml", "--jobs", "4"});
   EXPECT_EQ(next.code, 0) << next.output << next.errors;
   EXPECT_THAT(next.output, HasSubstr("adopted"));
@@ -176,13 +175,12 @@ TEST_F(RunTest, AHarnessKilledLeavesItsAttemptsAliveAndTheNextAdoptsThem) {
   EXPECT_EQ(results(), undisturbed());
 }
 
-TEST_F(RunTest, AttemptsThatEndedWithoutAHarnessAreRecorded) {
+TEST_F(RunTest, AttemptsThatEndedWithoutAServiceAreRecorded) {
   write_grid("\"succeed\"", 20);
   {
     test::Background harness(command({"run", "grid.toml", "--jobs", "4"}));
     ASSERT_TRUE(test::eventually([&] { return attempts() == 4; }));
-    harness.signal(SIGKILL);
-    harness.wait();
+    kill_service(&harness);
   }
   ASSERT_TRUE(test::eventually([&] {
     const std::vector<RunDirectory> all = runs();
@@ -230,7 +228,7 @@ TEST_F(RunTest, EverythingKilledAtOnceStillEndsInTheSameTable) {
     test::Background harness(command({"run", "grid.toml"}));
     RunDirectory victim("");
     ASSERT_TRUE(wait_for_a_run_in_the_middle(&victim));
-    harness.signal(SIGKILL);
+    kill_service(&harness);
     for (const RunDirectory& run : runs()) {
       const auto supervisor = supervisor_of(run, run.newest_attempt());
       if (supervisor && supervisor->is_alive()) ::kill(static_cast<pid_t>(supervisor->pid), SIGKILL);
@@ -249,7 +247,7 @@ TEST_F(RunTest, WhileASweepRunsReadersReadAndARebuildIsRefused) {
   EXPECT_THAT(tearless({"status"}).output, HasSubstr("running"));
   const test::Finished rebuild = tearless({"rebuild"});
   EXPECT_EQ(rebuild.code, 2);
-  EXPECT_THAT(rebuild.errors, HasSubstr("process " + std::to_string(harness.pid())));
+  EXPECT_THAT(rebuild.errors, HasSubstr("process " + std::to_string(service_pid())));
   EXPECT_EQ(harness.wait().code, 0);
 }
 
@@ -266,18 +264,32 @@ TEST_F(RunTest, ASecondRunOfTheGridWatchesTheFirst) {
   EXPECT_EQ(results(), undisturbed());
 }
 
-TEST_F(RunTest, ASecondRunTakesOverWhenTheFirstIsKilled) {
+TEST_F(RunTest, RunsWhoseServiceIsKilledStartAnotherOneAndGoOn) {
   write_grid("\"succeed\"", 60);
   test::Background first(command({"run", "grid.toml"}));
   RunDirectory some("");
   ASSERT_TRUE(wait_for_a_run_in_the_middle(&some));
   test::Background second(command({"run", "grid.toml"}));
-  ASSERT_TRUE(test::eventually([&] { return !second.output().empty(); })) << "it watches the first";
-  first.signal(SIGKILL);
-  first.wait();
-  const test::Finished finished = second.wait();
-  EXPECT_EQ(finished.code, 0) << finished.errors;
+  ASSERT_TRUE(test::eventually([&] { return !second.output().empty(); }));
+  kill_service();
+  for (test::Background* run : {&first, &second}) {
+    const test::Finished finished = run->wait();
+    EXPECT_EQ(finished.code, 0) << finished.errors;
+    EXPECT_THAT(finished.output, HasSubstr("4 runs: 4 done"));
+  }
   EXPECT_EQ(attempts(), 4) << "the live attempts were adopted, and no run was started twice";
+  EXPECT_EQ(results(), undisturbed());
+}
+
+TEST_F(RunTest, AKilledRunLeavesItsSweepToTheService) {
+  write_grid("\"succeed\"", 60);
+  {
+    test::Background run(command({"run", "grid.toml"}));
+    RunDirectory some("");
+    ASSERT_TRUE(wait_for_a_run_in_the_middle(&some));
+  }
+  wait_until_unserved();
+  EXPECT_EQ(attempts(), 4);
   EXPECT_EQ(results(), undisturbed());
 }
 
@@ -302,7 +314,7 @@ TEST_F(RunTest, ARemovedLockFileLetsNoSecondWriterIn) {
   ASSERT_TRUE(wait_for_a_run_in_the_middle(&some));
   fs::remove(folder_ / "results/tearless.lock");
   EXPECT_EQ(tearless({"rebuild"}).code, 2);
-  EXPECT_THAT(tearless({"status"}).output, HasSubstr("A `tearless run` is active in this workspace"));
+  EXPECT_THAT(tearless({"status"}).output, HasSubstr("A tearless service works here (process "));
   EXPECT_EQ(harness.wait().code, 0);
 }
 

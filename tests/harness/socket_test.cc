@@ -51,10 +51,10 @@ TEST_F(SocketTest, AnotherUserIsNotHeardWhateverTheModeOfTheSocket) {
   for (const fs::path& way : {folder_.path(), runtime(), socket()}) fs::permissions(way, fs::perms::all);
   {
     const test::WithoutRoot somebody_else;
-    EXPECT_EQ(ask("{\"verb\": \"status\"}"), "");
-    EXPECT_EQ(ask("{\"verb\": \"stop\"}"), "");
+    EXPECT_EQ(ask("{\"request\": \"status\"}"), "");
+    EXPECT_EQ(ask("{\"request\": \"stop\"}"), "");
   }
-  EXPECT_EQ(json::parse(ask("{\"verb\": \"status\"}")).at("kind"), "daemon") << "it was not stopped";
+  EXPECT_EQ(json::parse(ask("{\"request\": \"status\"}")).at("stays"), true) << "it was not stopped";
 }
 
 // The program reports six updates and then nothing more, so that its speed does not change any more.
@@ -63,7 +63,7 @@ TEST_F(SocketTest, UpdatesAreCountedOnceHoweverOftenTheirGridIsSubmitted) {
   fs::copy(folder_ / "grid.toml", folder_ / "other.toml");
   ok({"daemon", "--background", "--jobs", "1"});
   ok({"submit", "grid.toml"});
-  const auto sweeps = [&] { return json::parse(ask("{\"verb\": \"status\"}")).at("sweeps"); };
+  const auto sweeps = [&] { return json::parse(ask("{\"request\": \"status\"}")).at("sweeps"); };
   ASSERT_TRUE(test::eventually([&] {
     const json sweep = sweeps().at(0);
     return sweep.at("attempts").size() == 1 && sweep.at("attempts")[0].at("step") == 6;

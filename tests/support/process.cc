@@ -26,6 +26,7 @@ void redirect(const fs::path& file, int descriptor) {
   ::signal(SIGHUP, SIG_DFL);  // the tests themselves may run under nohup
   redirect(captured / "out", STDOUT_FILENO);
   redirect(captured / "err", STDERR_FILENO);
+  ::setenv("TEARLESS_IDLE_SECONDS", "0", /*overwrite=*/0);  // or each `tearless run` would leave a service for a while
   for (const auto& [name, value] : command.environment) ::setenv(name.c_str(), value.c_str(), 1);
   if (!command.folder.empty() && ::chdir(command.folder.c_str()) != 0) ::_exit(126);
   std::vector<char*> arguments;

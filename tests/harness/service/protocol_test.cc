@@ -12,43 +12,51 @@ namespace {
 using test::error_of;
 using testing::HasSubstr;
 
-TEST(Protocol, ARequestIsReadAsItWasWritten) {
-  for (int verb = 0; verb <= static_cast<int>(Verb::kStop); ++verb) {
-    const Request sent{.verb = static_cast<Verb>(verb),
-                       .sweeps = {"norm-89abcdef"},
-                       .runs = {"0c95df28"},
-                       .now = true,
-                       .keep_results = true};
+TEST(Protocol, ARequestOfEachKindIsReadAsItWasWritten) {
+  for (const RequestKind& kind : request_kinds()) {
+    Request sent{.name = std::string(kind.name), .priority = -3};
+    if (kind.takes == Takes::kSweeps || kind.takes == Takes::kBoth) sent.sweeps = {"norm-89abcdef"};
+    if (kind.takes == Takes::kRuns || kind.takes == Takes::kBoth) sent.runs = {"0c95df28"};
+    if (!kind.flags.empty()) sent.flags = {std::string(kind.flags.substr(0, kind.flags.find(' ')))};
     const Request read = request_from(to_json(sent).dump());
-    EXPECT_EQ(read.verb, sent.verb);
+    EXPECT_EQ(read.name, sent.name);
     EXPECT_EQ(read.sweeps, sent.sweeps);
     EXPECT_EQ(read.runs, sent.runs);
-    EXPECT_TRUE(read.now);
-    EXPECT_TRUE(read.keep_results);
+    EXPECT_EQ(read.flags, sent.flags);
+    EXPECT_EQ(read.priority, -3);
   }
-  EXPECT_EQ(request_from(to_json({.verb = Verb::kPriority, .priority = -3}).dump()).priority, -3);
 }
 
 TEST(Protocol, AnythingElseIsRefusedWithASentence) {
   const auto refusal = [](const std::string& line) { return error_of([&] { request_from(line); }); };
-  for (const char* line : {"", "garbage", "[]", "7", "{", "{\"verb\": \"status\"", "\xff\xfe", "null"}) {
+  for (const char* line : {"", "garbage", "[]", "7", "{", "{\"request\": \"status\"", "\xff\xfe", "null"}) {
     EXPECT_EQ(refusal(line), "a request is one line with a JSON object") << line;
   }
-  EXPECT_EQ(refusal("{}"), "a request needs a \"verb\"");
-  EXPECT_EQ(refusal(R"({"verb": 7})"), "a request needs a \"verb\"");
-  EXPECT_THAT(refusal(R"({"verb": "explode"})"), HasSubstr("does not know the verb \"explode\""));
-  EXPECT_THAT(refusal(R"({"verb": "hold", "runz": []})"), HasSubstr("does not know \"runz\""));
-  EXPECT_EQ(refusal(R"({"verb": "hold", "runs": "a"})"), "\"runs\" of a request must be a list of ids");
-  EXPECT_EQ(refusal(R"({"verb": "hold", "runs": [1]})"), "\"runs\" of a request must be a list of ids");
-  EXPECT_EQ(refusal(R"({"verb": "priority", "priority": 1.5})"), "\"priority\" of a request must be a whole number");
-  EXPECT_EQ(refusal(R"({"verb": "forget", "keep_results": 1})"), "\"keep_results\" of a request must be true or false");
-  EXPECT_EQ(refusal(R"({"verb": "stop", "now": 1})"), "\"now\" of a request must be true or false");
+  EXPECT_EQ(refusal("{}"), "a request needs a name: \"request\"");
+  EXPECT_EQ(refusal(R"({"request": 7})"), "a request needs a name: \"request\"");
+  const std::pair<const char*, const char*> of_another_build[] = {
+      {R"({"request": "explode"})", "the name \"explode\""},
+      {R"({"request": "pause", "runz": []})", "the key \"runz\""},
+      {R"({"verb": "pause"})", "the key \"verb\""},
+      {R"({"request": "stop", "flags": ["later"]})", "the flag \"later\""},
+      {R"({"request": "stop", "flags": ["no"]})", "the flag \"no\""},
+  };
+  for (const auto& [line, what] : of_another_build) {
+    EXPECT_EQ(refusal(line), std::string("this tearless does not know ") + what +
+                                 " of a request: the other one is of another build. To change to that: tearless stop, "
+                                 "then the command again");
+  }
+  EXPECT_EQ(refusal(R"({"request": "pause", "runs": "a"})"), "\"runs\" of a request must be a list of names");
+  EXPECT_EQ(refusal(R"({"request": "pause", "runs": [1]})"), "\"runs\" of a request must be a list of names");
+  EXPECT_EQ(refusal(R"({"request": "submit", "priority": 1.5})"), "\"priority\" of a request must be a whole number");
+  EXPECT_EQ(refusal(R"({"request": "submit", "runs": ["a"]})"), "the request submit takes no runs");
+  EXPECT_EQ(refusal(R"({"request": "status", "sweeps": ["a"]})"), "the request status takes no sweeps");
 }
 
 TEST(Protocol, AnIdNeverLeadsOutOfTheWorkspace) {
   for (const char* id : {"../../etc", "/etc/passwd", "..", ".", "", "a/b", "a\\u0000b"}) {
-    const std::string line = std::string(R"({"verb": "submit", "sweeps": [")") + id + "\"]}";
-    EXPECT_EQ(error_of([&] { request_from(line); }), "\"sweeps\" of a request must be a list of ids") << id;
+    const std::string line = std::string(R"({"request": "submit", "sweeps": [")") + id + "\"]}";
+    EXPECT_EQ(error_of([&] { request_from(line); }), "\"sweeps\" of a request must be a list of names") << id;
   }
 }
 

@@ -48,7 +48,7 @@ class ServerTest : public testing::Test {
         io_, path_,
         [this](const Request& request) {
           ++answered_;
-          return nlohmann::json{{"verb", name_of(request.verb)}, {"large", std::string(large_, 'x')}};
+          return nlohmann::json{{"request", request.name}, {"large", std::string(large_, 'x')}};
         },
         limits);
     io_.restart();
@@ -62,7 +62,7 @@ class ServerTest : public testing::Test {
     thread_.join();
     server_.reset();
   }
-  nlohmann::json status() { return ask_service(workspace_, {.verb = Verb::kStatus}).value(); }
+  nlohmann::json status() { return ask_service(workspace_, {.name = "status"}).value(); }
 
   test::TempFolder folder_;
   Workspace workspace_;
@@ -75,12 +75,12 @@ class ServerTest : public testing::Test {
   size_t large_ = 0;
 };
 
-TEST_F(ServerTest, AClientGetsItsAnswer) { EXPECT_EQ(status().at("verb"), "status"); }
+TEST_F(ServerTest, AClientGetsItsAnswer) { EXPECT_EQ(status().at("request"), "status"); }
 
 TEST_F(ServerTest, WithoutAServiceThereIsNoAnswer) {
   stop();
   EXPECT_FALSE(fs::exists(path_));
-  EXPECT_EQ(ask_service(workspace_, {.verb = Verb::kStatus}), std::nullopt);
+  EXPECT_EQ(ask_service(workspace_, {.name = "status"}), std::nullopt);
 }
 
 TEST_F(ServerTest, ASocketThatAKilledServiceLeftIsNoServiceAndIsReplaced) {
@@ -92,9 +92,9 @@ TEST_F(ServerTest, ASocketThatAKilledServiceLeftIsNoServiceAndIsReplaced) {
   ASSERT_EQ(::bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
   ::close(fd);
   ASSERT_TRUE(fs::exists(path_));
-  EXPECT_EQ(ask_service(workspace_, {.verb = Verb::kStatus}), std::nullopt);
+  EXPECT_EQ(ask_service(workspace_, {.name = "status"}), std::nullopt);
   serve({});
-  EXPECT_EQ(status().at("verb"), "status");
+  EXPECT_EQ(status().at("request"), "status");
 }
 
 TEST_F(ServerTest, OnlyTheUserMayConnect) {
@@ -110,13 +110,13 @@ TEST_F(ServerTest, GarbageGetsASentenceAndTheNextClientIsServed) {
   raw.send("GET / HTTP/1.1\r\n");
   EXPECT_THAT(raw.hear(), HasSubstr("a request is one line with a JSON object"));
   EXPECT_EQ(answered_, 0);
-  EXPECT_EQ(status().at("verb"), "status");
+  EXPECT_EQ(status().at("request"), "status");
 }
 
 TEST_F(ServerTest, ARequestWithoutAnEndIsDropped) {
   test::Connection slow(path_);
-  slow.send("{\"verb\": ");
-  EXPECT_EQ(status().at("verb"), "status") << "nobody waits for the slow one";
+  slow.send("{\"request\": ");
+  EXPECT_EQ(status().at("request"), "status") << "nobody waits for the slow one";
   EXPECT_EQ(slow.hear(), "");  // returns when the server has lost patience
 }
 
@@ -125,21 +125,21 @@ TEST_F(ServerTest, ARequestThatIsTooLongIsRefused) {
   std::thread writer([&] { raw.send(std::string(kMaxLineLength + 4096, 'x')); });
   EXPECT_THAT(raw.hear(), testing::AnyOf(HasSubstr("too long"), testing::IsEmpty()));
   writer.join();
-  EXPECT_EQ(status().at("verb"), "status");
+  EXPECT_EQ(status().at("request"), "status");
 }
 
 TEST_F(ServerTest, AClientThatVanishesDisturbsNobody) {
   for (int i = 0; i < 50; ++i) {
     test::Connection raw(path_);
-    if (i % 2 == 0) raw.send("{\"verb\": \"status\"}\n");
+    if (i % 2 == 0) raw.send("{\"request\": \"status\"}\n");
   }
-  EXPECT_EQ(status().at("verb"), "status");
+  EXPECT_EQ(status().at("request"), "status");
 }
 
 TEST_F(ServerTest, AClientThatDoesNotTakeItsAnswerIsDropped) {
   large_ = 4 << 20;  // more than the kernel buffers
   test::Connection raw(path_);
-  raw.send("{\"verb\": \"status\"}\n");
+  raw.send("{\"request\": \"status\"}\n");
   EXPECT_TRUE(test::eventually([&] { return raw.is_hung_up(); }));
   EXPECT_EQ(answered_, 1);
   EXPECT_LT(raw.hear().size(), large_);

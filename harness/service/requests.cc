@@ -1,0 +1,120 @@
+// The requests of protocol.h, one row and one function each.
+#include <array>
+
+#include "base/error.h"
+#include "harness/service/protocol.h"
+#include "harness/service/service.h"
+#include "harness/store/forget.h"
+#include "harness/store/sweep_directory.h"
+
+namespace tearless::harness {
+using nlohmann::json;
+namespace {
+
+// What became of the sweeps and runs of a request.
+class Outcome {
+ public:
+  void add(const std::string& id, bool was_done = true) { (was_done ? done_ : refused_).push_back(id); }
+  operator json() const { return {{"done", done_}, {"refused", refused_}}; }
+
+ private:
+  std::vector<std::string> done_, refused_;
+};
+
+using OfSweep = void (*)(Scheduler&, const std::string&);
+using OfRun = bool (Scheduler::*)(const std::string&);
+
+Outcome each(Service& service, const Request& request, OfSweep of_sweep, OfRun of_run) {
+  service.require(request.sweeps);
+  Outcome outcome;
+  for (const std::string& sweep : request.sweeps) {
+    of_sweep(service.scheduler(), sweep);
+    outcome.add(sweep);
+  }
+  for (const std::string& run : request.runs) outcome.add(run, (service.scheduler().*of_run)(run));
+  return outcome;
+}
+
+json status(Service& service, const Request&) { return to_json(service.facts()); }
+
+json why(Service& service, const Request& request) {
+  json why = json::object();
+  for (const std::string& run : request.runs) why[run] = service.scheduler().why(run);
+  return {{"why", why}};
+}
+
+Outcome submit_all(Service& service, const Request& request, Scheduler::Add how) {
+  Outcome outcome;
+  for (const std::string& sweep : request.sweeps) {
+    service.submit(sweep, how);
+    if (request.priority) service.set_priority(sweep, *request.priority);
+    outcome.add(sweep);
+  }
+  return outcome;
+}
+
+json submit(Service& service, const Request& request) {
+  return submit_all(service, request,
+                    request.flags.contains("retry") ? Scheduler::Add::kRetry : Scheduler::Add::kSubmit);
+}
+
+json retry(Service& service, const Request& request) {
+  Outcome outcome = submit_all(service, request, Scheduler::Add::kRetry);
+  for (const std::string& run : request.runs) outcome.add(run, service.scheduler().retry(run));
+  return outcome;
+}
+
+json pause(Service& service, const Request& request) {
+  const auto of_sweep = [](Scheduler& scheduler, const std::string& sweep) {
+    scheduler.pause(sweep, "paused on request", OnPause::kStop);
+  };
+  return each(service, request, of_sweep, &Scheduler::hold);
+}
+
+json resume(Service& service, const Request& request) {
+  const auto of_sweep = [](Scheduler& scheduler, const std::string& sweep) { scheduler.resume(sweep); };
+  return each(service, request, of_sweep, &Scheduler::release);
+}
+
+json cancel(Service& service, const Request& request) {
+  const auto of_sweep = [](Scheduler& scheduler, const std::string& sweep) { scheduler.cancel(sweep); };
+  return each(service, request, of_sweep, &Scheduler::cancel_run);
+}
+
+json forget(Service& service, const Request& request) {
+  require_nothing_running(service.store(), service.workspace(), request.sweeps);
+  Outcome outcome;
+  for (const std::string& sweep : request.sweeps) {
+    service.drop(sweep);
+    forget_sweep(service.store(), service.workspace(), sweep,
+                 request.flags.contains("keep_results") ? Results::kKeep : Results::kDelete);
+    outcome.add(sweep);
+  }
+  return outcome;
+}
+
+json stop(Service& service, const Request& request) {
+  const bool is_refused = request.flags.contains("if_idle") && service.is_busy();
+  if (!is_refused) service.end(request.flags.contains("now"), !request.flags.contains("hand_over"));
+  return {{"done", !is_refused}};
+}
+
+constexpr auto kKinds = std::to_array<RequestKind>({
+    {"status", Takes::kNothing, "", status},
+    {"why", Takes::kRuns, "", why},               // they wait, or are where they are
+    {"submit", Takes::kSweeps, "retry", submit},  // their folders are written
+    {"pause", Takes::kBoth, "", pause,
+     "stop sweeps or runs with checkpoints, and start them no more until they are resumed"},
+    {"resume", Takes::kBoth, "", resume, "continue paused sweeps or runs"},
+    {"cancel", Takes::kBoth, "", cancel, "give up the unfinished runs of a sweep, or single runs; results stay", true},
+    {"retry", Takes::kBoth, "", retry, "try failed runs again", true},
+    {"forget", Takes::kSweeps, "keep_results", forget},
+    // now: attempts stop too. if_idle: only if nothing is to be done. hand_over: another service follows.
+    {"stop", Takes::kNothing, "now if_idle hand_over", stop},
+});
+
+}  // namespace
+
+std::span<const RequestKind> request_kinds() { return kKinds; }
+
+}  // namespace tearless::harness

@@ -1,0 +1,101 @@
+#include "harness/service/serve.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <poll.h>
+#include <signal.h>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <utility>
+
+#include "base/error.h"
+#include "base/words.h"
+#include "harness/service/server.h"
+#include "harness/service/socket_path.h"
+
+namespace tearless::harness {
+namespace {
+
+constexpr int kTryAgain = 5;  // seconds until a full disk is tried again
+
+bool is_ignored(int signal) {
+  struct sigaction action {};
+  return ::sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
+class Host {
+ public:
+  Host(Store& store, const Workspace& workspace, const Serving& serving)
+      : serving_(serving),
+        signals_(io_, SIGINT, SIGTERM),
+        service_(io_, store, workspace, serving.options, [this](const SchedulerEvent& event) { say(event); }),
+        server_(io_, socket_path(workspace), [this](const Request& request) { return service_.answer(request); }, {}) {
+    if (!is_ignored(SIGHUP)) signals_.add(SIGHUP);
+  }
+
+  // MachineError where something cannot be recorded.
+  void run(bool& is_ready) {
+    service_.begin();
+    if (!std::exchange(is_ready, true)) serving_.on_ready();
+    signals_.async_wait([this](boost::system::error_code error, int) {
+      if (!error) service_.end(/*now=*/false, /*is_stop=*/true);
+    });
+    try {
+      while (!is_done() && !service_.workspace_is_gone()) io_.run_one();
+    } catch (const UserError&) {
+      if (!service_.workspace_is_gone()) throw;  // else it could not write for that reason
+    }
+    if (!service_.workspace_is_gone()) return leave();
+    service_.scheduler().kill_all();
+    fail(
+        "{} was moved or deleted while its runs were under way; they were killed and continue from their last "
+        "checkpoints: "
+        "start tearless again with --workspace and the new place",
+        service_.workspace().root().string());
+  }
+
+ private:
+  void say(const SchedulerEvent& event) const {
+    const std::string sweep = event.id.empty() ? fmt::format("{}  ", fmt::join(event.sweeps, ", ")) : "";
+    serving_.say(sweep + sentence_of(event));
+  }
+
+  // An answer that was made has to be sent.
+  bool is_done() const {
+    const bool leaves = !serving_.options.stays && service_.is_idle(serving_.idle_seconds);
+    return (leaves || service_.is_over()) && server_.clients() == 0;
+  }
+
+  void leave() {
+    service_.finish_hooks();
+    const size_t running = service_.scheduler().progress().size();
+    serving_.say(running == 0 ? "ends"
+                              : fmt::format("ends; {} under way, which the next service takes over",
+                                            counted(static_cast<int64_t>(running), "run")));
+  }
+
+  const Serving& serving_;
+  boost::asio::io_context io_;
+  boost::asio::signal_set signals_;
+  Service service_;
+  Server server_;
+};
+
+}  // namespace
+
+void serve(Store& store, const Workspace& workspace, const Serving& serving) {
+  ::signal(SIGPIPE, SIG_IGN);  // whoever read its output may be gone
+  for (bool is_ready = false;;) {
+    try {
+      return Host(store, workspace, serving).run(is_ready);
+    } catch (const MachineError& error) {
+      // What could not be recorded is in the run folders: a new service finds it there, as after a kill.
+      if (!is_ready) throw;
+      serving.say(fmt::format("{}. Runs that are under way continue; tries again in {} s", error.what(), kTryAgain));
+      ::poll(nullptr, 0, 1000 * kTryAgain);
+    }
+  }
+}
+
+}  // namespace tearless::harness

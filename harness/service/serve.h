@@ -1,0 +1,24 @@
+// A service with its socket and its signals, to its end: what `tearless daemon` is.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "harness/service/service.h"
+
+namespace tearless::harness {
+
+struct Serving {
+  ServiceOptions options;
+  double idle_seconds = 10;                     // after which a service that does not stay leaves
+  std::function<void()> on_ready;               // called once, when it answers requests
+  std::function<void(const std::string&)> say;  // gets the lines of the log
+};
+
+/// Returns when the service was told to end, by a request, SIGINT, SIGTERM or SIGHUP (not by SIGHUP if that was ignored
+/// when this process began, as under nohup), or when it leaves because it is idle. A full or failing disk is waited
+/// for. Attempts go on under their supervisors, except if the workspace is gone: what they write would no longer be
+/// part of it, so they are killed, and UserError is thrown. Borrows `store`, which must be open for writing.
+void serve(Store& store, const Workspace& workspace, const Serving& serving);
+
+}  // namespace tearless::harness

@@ -1,0 +1,132 @@
+#include "harness/service/start.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+
+#include "base/build_stamp.h"
+#include "base/error.h"
+#include "base/files.h"
+#include "base/lock_file.h"
+#include "base/output.h"
+#include "base/sys.h"
+#include "base/utf8.h"
+#include "harness/schedule/spawn.h"
+#include "harness/service/client.h"
+#include "harness/store/workspace_format.h"
+
+namespace tearless::harness {
+namespace fs = std::filesystem;
+using nlohmann::json;
+namespace {
+
+constexpr int kBetweenWaits = 50;  // milliseconds
+constexpr int kMaxWaits = 40;      // tries until a service that is starting or ending answers or is gone
+constexpr int kMaxStarts = 10;     // of services that were killed before they answered
+
+std::string everything_from(int fd) {
+  std::string text;
+  std::array<char, 4096> buffer{};
+  ssize_t got = 0;
+  while ((got = ::read(fd, buffer.data(), buffer.size())) > 0 || (got < 0 && errno == EINTR)) {
+    if (got > 0) text.append(buffer.data(), static_cast<size_t>(got));
+  }
+  return text;
+}
+
+// Its output comes through a pipe until it answers, and goes to its log from then on: the pipe then ends with kReady.
+//
+// False if it was killed before that, or another service was quicker.
+bool start(const Workspace& workspace, const ServiceStart& how) {
+  SpawnRequest request{.arguments = {fs::read_symlink("/proc/self/exe").string(), "daemon", "--workspace",
+                                     workspace.root().string(), "--detached"},
+                       .environment = {},
+                       .own_session = true};
+  if (!how.stays) request.arguments.emplace_back("--until-idle");
+  if (!how.engine.empty()) request.arguments.insert(request.arguments.end(), {"--engine", how.engine.string()});
+  for (const std::string& argument : how.arguments.value_or(std::vector<std::string>{})) {
+    request.arguments.push_back(argument);
+  }
+  int pipe[2];
+  if (::pipe2(pipe, O_CLOEXEC) != 0) fail("cannot start a service: {}", std::strerror(errno));
+  request.standard_input = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  request.standard_output = request.standard_error = pipe[1];
+  const pid_t pid = spawn(request);
+  ::close(request.standard_input);
+  ::close(pipe[1]);
+  std::string said = everything_from(pipe[0]);
+  ::close(pipe[0]);
+  if (said.ends_with(kServiceReady)) {
+    said.resize(said.size() - kServiceReady.size());
+    if (!said.empty()) print_error(printable_lines(said.substr(0, said.size() - 1)));
+    return true;
+  }
+  int status = 0;
+  while (sys::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (!WIFEXITED(status) || WEXITSTATUS(status) == 0) return false;
+  constexpr std::string_view kPrefix = "tearless: ";
+  if (said.starts_with(kPrefix)) said.erase(0, kPrefix.size());
+  while (said.ends_with('\n')) said.pop_back();
+  fail("{}", said);
+}
+
+bool must_give_way(const ServiceFacts& facts, const ServiceStart& how) {
+  if (facts.stays) return false;
+  if (how.stays) return true;
+  return !facts.busy && (facts.build != build_stamp() || (how.arguments && *how.arguments != facts.arguments));
+}
+
+}  // namespace
+
+fs::path service_log(const Workspace& workspace) { return workspace.root() / "service.log"; }
+
+std::optional<ServiceFacts> facts_of_service(const Workspace& workspace) {
+  const std::optional<json> answer = ask_service(workspace, {.name = "status"});
+  if (!answer) return std::nullopt;
+  try {
+    return service_facts_from(*answer);
+  } catch (const json::exception&) {
+    fail("a service of another build works in {}; to change to this one: tearless stop, then the command again",
+         workspace.root().string());
+  }
+}
+
+ServiceFacts require_service(const Workspace& workspace, const ServiceStart& how) {
+  require_this_format(workspace);
+  for (int starts = 0, waits = 0; starts < kMaxStarts;) {
+    if (const auto facts = facts_of_service(workspace)) {
+      if (!must_give_way(*facts, how)) return *facts;
+      ask_service(workspace, {.name = "stop", .flags = {how.stays ? "hand_over" : "if_idle"}});
+      waits = 0;
+    } else if (!fs::exists(workspace.root()) || !LockFile::is_held(workspace.lock()) || ++waits > kMaxWaits) {
+      ++starts;
+      start(workspace, how);
+      continue;
+    }
+    ::poll(nullptr, 0, kBetweenWaits);
+  }
+  fail("no service of {} stays alive; {} may say why", workspace.root().string(), service_log(workspace).string());
+}
+
+json request(const Workspace& workspace, const Request& asked, const ServiceStart& how) {
+  for (int tries = 0; tries < kMaxStarts; ++tries) {
+    require_service(workspace, how);
+    if (std::optional<json> answer = ask_service(workspace, asked)) return std::move(*answer);
+  }
+  fail("the services of {} end before they answer; {} may say why", workspace.root().string(),
+       service_log(workspace).string());
+}
+
+void end_idle_service(const Workspace& workspace) {
+  if (!ask_service(workspace, {.name = "stop", .flags = {"if_idle"}})) return;
+  for (int tries = 0; tries < kMaxWaits && LockFile::is_held(workspace.lock()); ++tries) {
+    ::poll(nullptr, 0, kBetweenWaits);
+  }
+}
+
+}  // namespace tearless::harness

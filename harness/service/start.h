@@ -1,0 +1,47 @@
+// How commands reach the service of a workspace: they ask the one that is there, or start one, which leaves when it has
+// been idle for a while.
+#pragma once
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "harness/runs/workspace.h"
+#include "harness/service/facts.h"
+#include "harness/service/protocol.h"
+
+namespace tearless::harness {
+
+/// How a command wants the service to be.
+struct ServiceStart {
+  std::filesystem::path engine = {};                       // of --engine; "": none was named
+  std::optional<std::vector<std::string>> arguments = {};  // of `tearless daemon`; unset: any will do
+  bool stays = false;                                      // it is to be a daemon
+};
+
+/// The last line that a service in the background writes to its parent: it answers requests.
+inline constexpr std::string_view kServiceReady = "ready\n";
+
+/// The file that gets the output of services that run in the background.
+std::filesystem::path service_log(const Workspace& workspace);
+
+/// What the workspace's service says of itself; nullopt if there is none.
+std::optional<ServiceFacts> facts_of_service(const Workspace& workspace);
+
+/// Makes sure that a service answers, and returns what it says of itself. Starts one, in a session of its own, where
+/// there is none, and in place of one that is idle and of another build or with other arguments, or that would leave
+/// while this one is to stay. What it prints before it answers (a database that had to be rebuilt) goes to standard
+/// error. UserError, with its sentence, if it cannot be started.
+ServiceFacts require_service(const Workspace& workspace, const ServiceStart& start);
+
+/// Has the workspace's service carry out a request, and repeats it with another service if that one ends before it
+/// answers. UserError if it is refused.
+nlohmann::json request(const Workspace& workspace, const Request& request, const ServiceStart& start);
+
+/// Ends a service that has nothing to do, for a process that is to write the database itself.
+void end_idle_service(const Workspace& workspace);
+
+}  // namespace tearless::harness
