@@ -8,6 +8,7 @@
 #include <CLI/CLI.hpp>
 #include <filesystem>
 #include <memory>
+#include <utility>
 
 #include "base/error.h"
 #include "base/fault.h"
@@ -71,24 +72,41 @@ std::unique_ptr<Store> open_unless_served(const Workspace& workspace) {
   return Store::open_writer(workspace);
 }
 
-void say(const std::string& line) {
-  std::fputs(fmt::format("{}  {}\n", utc_now(), printable(line)).c_str(), stdout);
-  std::fflush(stdout);
-  std::clearerr(stdout);  // a log that does not fit on a full disk is no reason to end; events.jsonl has the events too
-}
+// Writes lines to standard output. Of a detached service that is a pipe to the process that started it, until
+// it answers: lines are kept until then.
+class Log {
+ public:
+  Log(const Workspace& workspace, bool is_detached) : workspace_(workspace), waits_(is_detached) {}
 
-// Tells the process that started this one that it answers, and writes to its log from now on.
-void write_to_log(const Workspace& workspace) {
-  std::fflush(stderr);
-  std::fputs(std::string(kServiceReady).c_str(), stdout);
-  std::fflush(stdout);
-  std::clearerr(stdout);
-  int log = sys::open_for_writing(service_log(workspace).c_str(), O_WRONLY | O_CREAT | O_APPEND);
-  if (log < 0) log = ::open("/dev/null", O_WRONLY);
-  ::dup2(log, STDOUT_FILENO);
-  ::dup2(log, STDERR_FILENO);
-  ::close(log);
-}
+  void say(const std::string& line) {
+    kept_ += fmt::format("{}  {}\n", utc_now(), printable(line));
+    if (!waits_) write(std::exchange(kept_, ""));
+  }
+
+  // The service answers.
+  void begin() {
+    if (std::exchange(waits_, false)) {
+      write(std::string(kServiceReady));
+      int log = sys::open_for_writing(service_log(workspace_).c_str(), O_WRONLY | O_CREAT | O_APPEND);
+      if (log < 0) log = ::open("/dev/null", O_WRONLY);
+      for (const int output : {STDOUT_FILENO, STDERR_FILENO}) ::dup2(log, output);
+      ::close(log);
+    }
+    write(std::exchange(kept_, ""));
+  }
+
+ private:
+  // A log that does not fit on a full disk is no reason to end; events.jsonl has the events too.
+  static void write(const std::string& text) {
+    std::fputs(text.c_str(), stdout);
+    std::fflush(stdout);
+    std::clearerr(stdout);
+  }
+
+  const Workspace& workspace_;
+  bool waits_;
+  std::string kept_;
+};
 
 int serve(const DaemonOptions& options, const Globals& globals) {
   fault::begin(fault::kDaemon);
@@ -104,14 +122,14 @@ int serve(const DaemonOptions& options, const Globals& globals) {
     store = open_unless_served(workspace);
     if (!store) fail("another tearless works in {}; try again", workspace.root().string());
   }
-  Serving serving{.options = options.service.options(devices(globals)), .on_ready = {}, .say = say};
+  Log log(workspace, options.detached);
+  Serving serving{.options = options.service.options(devices(globals)),
+                  .on_ready = [&log] { log.begin(); },
+                  .say = [&log](const std::string& line) { log.say(line); }};
   serving.options.stays = !options.until_idle;
   if (const char* seconds = std::getenv(kIdleVariable)) serving.idle_seconds = std::atof(seconds);
-  serving.on_ready = [&] {
-    if (options.detached) write_to_log(workspace);
-    say(fmt::format("tearless {}, process {}, works in {}", options.until_idle ? "service" : "daemon", ::getpid(),
-                    fs::absolute(workspace.root()).string()));
-  };
+  log.say(fmt::format("tearless {}, process {}, works in {}", options.until_idle ? "service" : "daemon", ::getpid(),
+                      fs::absolute(workspace.root()).string()));
   harness::serve(*store, workspace, serving);
   return kOk;
 }

@@ -46,12 +46,12 @@ Left left_of(const Store& store, const Selection& chosen) {
 
 int wait(const std::vector<std::string>& words, const Globals& globals) {
   const Workspace workspace(globals.workspace);
-  const std::unique_ptr<const Store> store = require_store(globals);
-  const Selection chosen = select_or_last(*store, words);
+  const Selection chosen = select_or_last(*require_store(globals), words);
   while (true) {
     const auto began = std::chrono::steady_clock::now();
     const bool served = LockFile::is_held(workspace.lock());
-    const Left left = left_of(*store, chosen);
+    // Opened for each look: another service may have another database, one that was rebuilt.
+    const Left left = left_of(*require_store(globals), chosen);
     if (left.pending == 0) return left.without_result == 0 ? kOk : kSomethingFailed;
     if (!served && was_stopped(workspace)) {
       fail("{} have not ended, and the service of {} was stopped; to start one: tearless daemon --background{}",

@@ -17,7 +17,6 @@
 #include "base/utf8.h"
 #include "harness/schedule/spawn.h"
 #include "harness/service/client.h"
-#include "harness/store/workspace_format.h"
 
 namespace tearless::harness {
 namespace fs = std::filesystem;
@@ -97,7 +96,6 @@ std::optional<ServiceFacts> facts_of_service(const Workspace& workspace) {
 }
 
 ServiceFacts require_service(const Workspace& workspace, const ServiceStart& how) {
-  require_this_format(workspace);
   for (int starts = 0, waits = 0; starts < kMaxStarts;) {
     if (const auto facts = facts_of_service(workspace)) {
       if (!must_give_way(*facts, how)) return *facts;
