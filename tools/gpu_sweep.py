@@ -270,7 +270,7 @@ class Sweep:
         self.start_daemon()
 
     def adopted(self):
-        return len(re.findall(r"  adopted", (self.workspace / "daemon.log").read_text()))
+        return len(re.findall(r"  adopted", (self.workspace / "service.log").read_text()))
 
     def table(self):
         return self.tearless("table", "--sweep", "last").replace(str(self.workspace), "WORKSPACE")

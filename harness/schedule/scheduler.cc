@@ -581,6 +581,8 @@ void Scheduler::notify(std::string what, const std::string& id, std::string text
   std::vector<std::string> sweeps;
   if (const auto job = jobs_.find(id); job != jobs_.end()) {
     for (const ActiveSweep* sweep : job->second.sweeps) sweeps.push_back(sweep->id);
+  } else {
+    sweeps = store_.sweeps_of(id);
   }
   listener_({std::move(what), id, label_of(id), std::move(text), std::move(sweeps)});
 }

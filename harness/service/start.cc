@@ -121,7 +121,8 @@ json request(const Workspace& workspace, const Request& asked, const ServiceStar
 }
 
 void end_idle_service(const Workspace& workspace) {
-  if (!ask_service(workspace, {.name = "stop", .flags = {"if_idle"}})) return;
+  const std::optional<json> answer = ask_service(workspace, {.name = "stop", .flags = {"if_idle"}});
+  if (!answer || !answer->value("done", false)) return;
   for (int tries = 0; tries < kMaxWaits && LockFile::is_held(workspace.lock()); ++tries) {
     ::poll(nullptr, 0, kBetweenWaits);
   }

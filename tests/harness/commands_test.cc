@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <regex>
 
+#include "base/lock_file.h"
 #include "tests/support/golden.h"
 #include "tests/support/paths.h"
 #include "tests/support/process.h"
@@ -49,12 +50,16 @@ class Commands : public testing::Test {
 
   /// What `tearless ARGUMENTS` prints on both streams, run in the test's folder, then "exit N".
   std::string tearless(const std::string& arguments) const {
-    const std::string command = "cd " + folder_.path().string() + " && " + test::program("tearless").string() +
-                                " --engine " + test::program("fake-engine").string() + " " + arguments + " 2>&1";
+    const std::string command = "cd " + folder_.path().string() + " && TEARLESS_IDLE_SECONDS=0 " +
+                                test::program("tearless").string() + " --engine " +
+                                test::program("fake-engine").string() + " " + arguments + " 2>&1";
     FILE* pipe = ::popen(command.c_str(), "r");
     std::string text;
     std::array<char, 4096> buffer;
     while (const size_t n = std::fread(buffer.data(), 1, buffer.size(), pipe)) text.append(buffer.data(), n);
+    if (arguments.starts_with("run")) {
+      test::eventually([&] { return !LockFile::is_held(folder_ / "results"); });  // the service that it started
+    }
     text += "exit " + std::to_string(WEXITSTATUS(::pclose(pipe))) + "\n";
     return std::regex_replace(text, std::regex(folder_.path().string() + "/"), "");
   }

@@ -226,6 +226,7 @@ TEST_F(RunTest, EverythingKilledAtOnceStillEndsInTheSameTable) {
   write_grid("\"succeed\"", 60);
   for (int round = 0; round < 2; ++round) {
     test::Background harness(command({"run", "grid.toml"}));
+    ASSERT_TRUE(test::eventually([&] { return harness.output().find("started") != std::string::npos; }));
     RunDirectory victim("");
     ASSERT_TRUE(wait_for_a_run_in_the_middle(&victim));
     kill_service(&harness);
