@@ -8,6 +8,7 @@
 #include <fstream>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -126,6 +127,7 @@ class Watch {
 
  private:
   static constexpr double kMaxRest = 1;      // seconds between two looks
+  static constexpr double kSilence = 1;      // seconds without an answer, after which the user is told
   static constexpr double kRestPart = 0.05;  // of the time so far: a short sweep is not made longer by watching it
 
   void submit() {
@@ -140,6 +142,7 @@ class Watch {
     const std::optional<ServiceFacts> facts = facts_of_service(workspace_);
     show_events();
     if (!facts) return has_ended_without_service();
+    silent_since_.reset();
     const SweepFacts* sweep = facts->sweep(sweep_.id);
     if (!sweep || sweep->idle()) {
       if (sweep) ending_.paused = sweep->reason;
@@ -164,7 +167,10 @@ class Watch {
   }
 
   bool has_ended_without_service() {
-    if (LockFile::is_held(workspace_.lock())) return false;  // one starts or ends, or waits for a full disk
+    if (LockFile::is_held(workspace_.lock())) {  // it starts or ends, or waits for a full disk
+      say_why_silent();
+      return false;
+    }
     const std::unique_ptr<const Store> store = Store::open_reader(workspace_);
     const std::optional<Sweep> sweep = store ? store->sweep(sweep_.id) : std::nullopt;
     if (!sweep) return true;
@@ -183,6 +189,15 @@ class Watch {
     return false;
   }
 
+  void say_why_silent() {
+    if (!silent_since_) silent_since_ = steady_seconds();
+    if (steady_seconds() - *silent_since_ < kSilence) return;
+    std::string last;
+    std::ifstream log(service_log(workspace_));
+    for (std::string line; std::getline(log, line);) last = line;
+    if (std::exchange(told_, last) != last) display_.say("The service does not answer. Its log: " + last);
+  }
+
   void show_events() {
     events_.each_new([&](const std::string& what, const std::string& id, const std::string& text) {
       if (what == "submitted") return;
@@ -198,6 +213,8 @@ class Watch {
   Display display_;
   Events events_;
   std::map<std::string, std::string> labels_;  // run → label
+  std::optional<double> silent_since_;         // the service does not answer
+  std::string told_;                           // the line of its log that was shown
   Ending ending_;
 };
 

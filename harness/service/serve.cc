@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <utility>
@@ -17,7 +18,9 @@
 namespace tearless::harness {
 namespace {
 
-constexpr int kTryAgain = 5;  // seconds until a full disk is tried again
+constexpr int kMaxRest = 5;  // seconds until a full disk is tried again, after 1, 2 and 4
+
+constexpr double kFirstRequest = 10;  // seconds that the command which started it has at least to ask for something
 
 bool is_ignored(int signal) {
   struct sigaction action {};
@@ -37,12 +40,16 @@ class Host {
   // MachineError where something cannot be recorded.
   void run(bool& is_ready) {
     service_.begin();
-    if (!std::exchange(is_ready, true)) serving_.on_ready();
+    was_ready_ = std::exchange(is_ready, true);
+    if (!was_ready_) serving_.on_ready();
     signals_.async_wait([this](boost::system::error_code error, int) {
       if (!error) service_.end(/*now=*/false, /*is_stop=*/true);
     });
     try {
-      while (!is_done() && !service_.workspace_is_gone()) io_.run_one();
+      while (!is_done() && !service_.workspace_is_gone()) {
+        io_.run_one();
+        if (!service_.machine_fault().empty() && server_.clients() == 0) throw MachineError(service_.machine_fault());
+      }
     } catch (const UserError&) {
       if (!service_.workspace_is_gone()) throw;  // else it could not write for that reason
     }
@@ -63,7 +70,9 @@ class Host {
 
   // An answer that was made has to be sent.
   bool is_done() const {
-    const bool leaves = !serving_.options.stays && service_.is_idle(serving_.idle_seconds);
+    const bool awaits_request = !was_ready_ && !service_.was_asked();
+    const double patience = awaits_request ? std::max(serving_.idle_seconds, kFirstRequest) : serving_.idle_seconds;
+    const bool leaves = !serving_.options.stays && !service_.is_busy() && service_.idle_seconds() >= patience;
     return (leaves || service_.is_over()) && server_.clients() == 0;
   }
 
@@ -80,20 +89,22 @@ class Host {
   boost::asio::signal_set signals_;
   Service service_;
   Server server_;
+  bool was_ready_ = false;
 };
 
 }  // namespace
 
 void serve(Store& store, const Workspace& workspace, const Serving& serving) {
   ::signal(SIGPIPE, SIG_IGN);  // whoever read its output may be gone
-  for (bool is_ready = false;;) {
+  int rest = 1;
+  for (bool is_ready = false;; rest = std::min(2 * rest, kMaxRest)) {
     try {
       return Host(store, workspace, serving).run(is_ready);
     } catch (const MachineError& error) {
       // What could not be recorded is in the run folders: a new service finds it there, as after a kill.
       if (!is_ready) throw;
-      serving.say(fmt::format("{}. Runs that are under way continue; tries again in {} s", error.what(), kTryAgain));
-      ::poll(nullptr, 0, 1000 * kTryAgain);
+      serving.say(fmt::format("{}. Runs that are under way continue; tries again in {} s", error.what(), rest));
+      ::poll(nullptr, 0, 1000 * rest);
     }
   }
 }

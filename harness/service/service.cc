@@ -132,9 +132,7 @@ void Service::tick() {
   });
 }
 
-bool Service::is_idle(double seconds) const {
-  return !is_busy() && steady_seconds() - busy_at_ >= (was_asked_ ? seconds : std::max(seconds, kFirstRequest));
-}
+double Service::idle_seconds() const { return is_busy() ? 0 : steady_seconds() - busy_at_; }
 
 void Service::on_event(const SchedulerEvent& event) {
   for (const std::string& sweep : event.sweeps) {
@@ -219,6 +217,9 @@ json Service::answer(const Request& request) {
     busy_at_ = steady_seconds();
     was_asked_ = true;
     return answer;
+  } catch (const MachineError& error) {
+    machine_fault_ = error.what();
+    return {{"error", error.what()}};
   } catch (const UserError& error) {
     return {{"error", error.what()}};
   }

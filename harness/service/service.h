@@ -40,7 +40,6 @@ struct ServiceOptions {
 class Service {
  public:
   using Listener = std::function<void(const SchedulerEvent&)>;
-  static constexpr double kFirstRequest = 10;
 
   /// Borrows `io` and `store`, which must outlive the service. `listener` is told what happens, after the sweeps' logs.
   Service(boost::asio::io_context& io, Store& store, const Workspace& workspace, ServiceOptions options,
@@ -53,6 +52,9 @@ class Service {
 
   /// Carries out a request. The answer is {"error": sentence} for one that cannot be.
   nlohmann::json answer(const Request& request);
+  /// Why something could not be recorded during a request, one sentence; "" if all was. Another service must take over:
+  /// what this one knows may no longer be what the store has.
+  const std::string& machine_fault() const { return machine_fault_; }
 
   // For requests.cc.
 
@@ -80,9 +82,9 @@ class Service {
   bool is_busy() const { return scheduler_.is_busy() || hooks_.is_busy(); }
   /// True if it was asked to end, and no attempt that it has to stop is left.
   bool is_over() const { return asked_to_end_ && !scheduler_.is_stopping_any(); }
-  /// True if it was not busy for so many seconds, and has carried out no request in them. For the first request it
-  /// waits kFirstRequest seconds at least.
-  bool is_idle(double seconds) const;
+  /// Seconds since it was busy, or has carried out a request; 0 while it is busy.
+  double idle_seconds() const;
+  bool was_asked() const { return was_asked_; }
 
   /// Has `on_end` run for what ended since the last tick, and waits a few seconds for those commands. Call at the end.
   void finish_hooks();
@@ -113,9 +115,10 @@ class Service {
   std::map<std::string, std::string> titles_;  // sweep → title
   std::set<std::string> unfinished_;           // sweeps with runs that wait or run
   Hooks hooks_;
-  double busy_at_;  // steady_seconds() when it was busy last, or has carried out a request
-  bool was_asked_ = false;
+  double busy_at_;          // steady_seconds() when it was busy last, or has carried out a request
+  bool was_asked_ = false;  // for more than its status
   bool asked_to_end_ = false;
+  std::string machine_fault_;
 };
 
 }  // namespace tearless::harness

@@ -1,6 +1,6 @@
-// Calls that fail: each kind of call, at each point, once or for as long as the first command lasts (a full disk).
-// Nothing may be lost and no attempt may count as a try. When the disk has space again, the same command must end with
-// the same bytes.
+// Calls that fail: each kind of call, at each point, once or until the disk has space again. Nothing may be lost and no
+// attempt may count as a try. A service waits for a full disk, and goes on by itself; where it could not be started,
+// the same command must end with the same bytes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -21,7 +21,7 @@ struct Failing {
   const char* name;
   uint32_t kinds;
   int error;
-  bool for_good;  // from that call on, until the first command has ended
+  bool for_good;  // from that call on, until the service waits for the disk, or the command has ended
 };
 constexpr uint32_t kDisk =
     fault::kOpen | fault::kWrite | fault::kSync | fault::kRename | fault::kMakeFolder | fault::kCut;
@@ -50,7 +50,13 @@ bool try_one(Engine engine, const Failing& failing, int64_t call) {
   test::Faults faults(sweep.folder());
   faults.plan().roles = roles_of(engine);
   faults.fail(failing.kinds, failing.error, call, failing.for_good ? std::numeric_limits<int64_t>::max() : call);
-  const test::Finished first = sweep.run(&faults, {"--jobs", "1"});
+  test::Background command(sweep.command(&faults, {"--jobs", "1"}));
+  if (failing.for_good) {
+    test::eventually(
+        [&] { return command.has_ended() || command.output().find("tries again in") != std::string::npos; });
+    faults.end();
+  }
+  const test::Finished first = command.wait();
   test::eventually([&] { return faults.alive().empty(); });
   EXPECT_THAT(faults.alive(), testing::IsEmpty()) << where;
   faults.kill_all();

@@ -53,8 +53,8 @@ void try_all(Engine engine) {
     const Sweep sweep(engine);
     test::Faults faults(sweep.folder());
     faults.signal_at(phase, signal, asked);
-    // `check` and `probe` are programs too, and come to their start before any attempt does.
-    if (phase == "starting") faults.plan().first = faults.plan().last = 3;
+    // `check` and `probe` are programs too, and come to their start before any attempt does; the service probes again.
+    if (phase == "starting") faults.plan().first = faults.plan().last = 4;
     const test::Finished first = sweep.run(&faults, {"--jobs", "1"});
     EXPECT_EQ(faults.hits(), 1) << where;
     sweep.run_to_the_end(2);

@@ -11,6 +11,7 @@
 #include <set>
 #include <thread>
 
+#include "base/lock_file.h"
 #include "base/run_directory.h"
 #include "harness/store/store.h"
 #include "tests/e2e/small_training.h"
@@ -112,6 +113,10 @@ int Sweep::run_to_the_end(int most) const {
   ADD_FAILURE() << "not through after " << most << " more times: code " << finished.code << "\n"
                 << finished.output << finished.errors;
   return most;
+}
+
+void Sweep::wait_until_unserved() const {
+  test::eventually([&] { return !LockFile::is_held(workspace()); });
 }
 
 std::string difference(const Result& result, const Result& expected) {

@@ -47,6 +47,9 @@ class Sweep {
   /// fails.
   int run_to_the_end(int most) const;
 
+  /// Waits for the service that a command may have started and that is about to leave.
+  void wait_until_unserved() const;
+
   Result result() const;
   /// The outcomes of all attempts that the store knows, by run.
   std::map<std::string, std::vector<std::string>> outcomes() const;

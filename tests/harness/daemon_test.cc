@@ -441,7 +441,7 @@ TEST_F(DaemonTest, AFullDiskIsWaitedFor) {
   ok({"submit", "grid.toml"});
   EXPECT_TRUE(test::eventually([&] { return states() == Count{{"done", 4}}; })) << service_log();
   EXPECT_EQ(faults.hits(), 2) << service_log();
-  EXPECT_THAT(service_log(), HasSubstr("Runs that are under way continue; tries again in 5 s"));
+  EXPECT_THAT(service_log(), HasSubstr("Runs that are under way continue; tries again in 2 s"));
   EXPECT_EQ(attempts(), 4) << "what ran was adopted";
   EXPECT_EQ(results(), undisturbed());
 }

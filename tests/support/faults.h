@@ -30,6 +30,8 @@ class Faults {
   void kill_at(int64_t number, uint32_t victims);
   /// Calls of these kinds fail from the `first`-th to the `last`-th.
   void fail(uint32_t kinds, int error, int64_t first, int64_t last);
+  /// From now on calls succeed again.
+  void end() const { plan_->action = fault::kCount; }
   /// When a program first comes into `phase` ("starting", "preparing" …) it is sent `signal`; asked: after its
   /// supervisor was asked to stop it.
   void signal_at(const std::string& phase, int signal, bool asked);

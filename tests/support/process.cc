@@ -56,6 +56,12 @@ Background::~Background() {
   fs::remove_all(captured_, ignored);
 }
 
+bool Background::has_ended() const {
+  siginfo_t info{};
+  return waited_ ||
+         (::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == pid_);
+}
+
 void Background::signal(int number) const {
   if (!waited_) ::kill(pid_, number);
 }

@@ -38,6 +38,7 @@ class Background {
   // What it has printed to standard output so far.
   std::string output() const;
   void signal(int number) const;
+  bool has_ended() const;
   Finished wait();
 
  private:

@@ -1,7 +1,8 @@
-// The crash matrix of a daemon. A script of requests: a grid is submitted, a run of it is held and released, another
-// sweep is submitted and cancelled, the daemon ends, and a second one takes over what runs. At each point of it, in the
-// daemon, the commands, the supervisors and the training programs, each choice of victims is killed. Someone who sees
-// that a request did not succeed starts a daemon and repeats it.
+// The crash matrix of a service that gets requests. A script: a grid is submitted, a run of it is paused and resumed,
+// another sweep is submitted and cancelled. It is played twice: with a daemon that ends on the way, and a second one
+// that takes over what runs; and without, so that commands start the services. At each point of it, in the service, the
+// commands, the supervisors and the training programs, each choice of victims is killed. Someone who sees that a
+// request did not succeed repeats it.
 //
 // Afterwards the table and the files of the grid's runs must have the bytes of an undisturbed sweep, each of its runs
 // exactly one result and no failed try, the cancelled sweep no result; no process may be alive, and `tearless verify`
@@ -20,7 +21,7 @@
 #include "harness/store/store.h"
 #include "tests/crash/sweep.h"
 
-namespace tearless::crash::daemon_test {
+namespace tearless::crash::service_test {
 namespace {
 
 struct DaemonVictims {
@@ -29,13 +30,13 @@ struct DaemonVictims {
 };
 constexpr DaemonVictims kDaemonVictims[] = {
     {"who is there", fault::kCallingProcess}, {"all", fault::kEverybody},
-    {"the daemon", fault::kDaemon},           {"the commands", fault::kHarness},
+    {"the service", fault::kDaemon},          {"the commands", fault::kHarness},
     {"the supervisors", fault::kSupervisor},  {"the programs", fault::kProgram}};
 constexpr int kMaxRepeats = 6;
 
 class Script {
  public:
-  Script() : faults_(sweep_.folder()) {
+  explicit Script(bool has_daemon) : has_daemon_(has_daemon), faults_(sweep_.folder()) {
     std::string grid = test::read_text(sweep_.folder() / "grid.toml");
     const auto replace = [&](const std::string& before, const std::string& after) {
       const size_t at = grid.find(before);
@@ -54,19 +55,20 @@ class Script {
 
   void play() {
     start_daemon();
-    request({"submit", "grid.toml"});
-    request({"hold", "grid.toml", "2"}, kRefused);  // it may be done already
-    request({"stop"});
+    request({"submit", "grid.toml", "--jobs", "1"});
+    request({"pause", "grid.toml", "2"}, kRefused);  // it may be done already
+    if (has_daemon_) request({"stop"});
     start_daemon();
-    request({"release", "grid.toml", "2"}, kRefused);
-    request({"submit", "other.toml"});
+    request({"resume", "grid.toml", "2"}, kRefused);
+    request({"submit", "other.toml", "--jobs", "1"});
     request({"cancel", "other.toml"});
     request({"wait", "grid.toml"});
-    request({"stop"});
+    if (has_daemon_) request({"stop"});
   }
 
   void check(const std::string& where) {
-    request({"cancel", "other.toml"});  // again, and without a daemon: returns when its run has stopped
+    request({"cancel", "other.toml"});
+    if (has_daemon_) request({"stop"});
     test::eventually([&] { return faults_.alive().empty(); });
     EXPECT_THAT(faults_.alive(), testing::IsEmpty()) << where;
     Result result = sweep_.result();
@@ -108,6 +110,7 @@ class Script {
     return finished.code >= 0 && finished.code <= most;
   }
   void start_daemon() {
+    if (!has_daemon_) return;
     for (int tries = 0; tries < kMaxRepeats; ++tries) {
       if (succeeds({"daemon", "--background", "--jobs", "1"})) return;
     }
@@ -137,24 +140,25 @@ class Script {
   }
 
   Sweep sweep_{Engine::kFake};
+  bool has_daemon_;
   test::Faults faults_;
   std::string log_;
 };
 
 // True where the point was reached: commands and daemon wait by the clock, so not every script passes as many.
-bool try_one(int64_t point, const DaemonVictims& victims) {
+bool try_one(bool has_daemon, int64_t point, const DaemonVictims& victims) {
   const std::string where = fmt::format("killed: {}, at point {}", victims.name, point);
-  Script script;
+  Script script(has_daemon);
   script.faults().kill_at(point, victims.mask);
   script.play();
   script.check(where);
   return script.faults().hits() > 0;
 }
 
-TEST(DaemonCrashMatrix, AKillBetweenAnyTwoCallsLeavesTheSameTable) {
+void try_all(bool has_daemon) {
   int64_t points = 0;
   {
-    Script script;
+    Script script(has_daemon);
     script.play();
     points = script.faults().points();
     script.check("undisturbed");
@@ -163,14 +167,19 @@ TEST(DaemonCrashMatrix, AKillBetweenAnyTwoCallsLeavesTheSameTable) {
   for (const DaemonVictims& victims : kDaemonVictims) {
     for (const int64_t point : chosen_points(points, 2, 300 + victims.mask)) trials.emplace_back(point, victims);
   }
-  std::printf("crash matrix of a daemon: %ld points x %zu choices of victims, %zu tried (seed %u%s)\n",
+  std::printf("crash matrix of a service: %ld points x %zu choices of victims, %zu tried (seed %u%s)\n",
               static_cast<long>(points), std::size(kDaemonVictims), trials.size(), seed(),
               asked_for_all() ? ", all" : "");
   std::atomic<size_t> happened = 0;
-  in_parallel(trials.size(), [&](size_t i) { happened += try_one(trials[i].first, trials[i].second); });
+  in_parallel(trials.size(), [&](size_t i) { happened += try_one(has_daemon, trials[i].first, trials[i].second); });
   std::printf("killed at %zu of %zu\n", happened.load(), trials.size());
   EXPECT_GT(happened.load() * 10, trials.size() * 8);
 }
 
+TEST(ServiceCrashMatrix, OfADaemonAKillBetweenAnyTwoCallsLeavesTheSameTable) { try_all(/*has_daemon=*/true); }
+TEST(ServiceCrashMatrix, OfServicesThatCommandsStartAKillBetweenAnyTwoCallsLeavesTheSameTable) {
+  try_all(/*has_daemon=*/false);
+}
+
 }  // namespace
-}  // namespace tearless::crash::daemon_test
+}  // namespace tearless::crash::service_test
