@@ -1,12 +1,12 @@
-// The paths inside a workspace (--workspace): the database, its lock, the run folders and the sweep folders. Creates
-// nothing.
+// The paths inside a workspace (--workspace). It has two roots: the folders of runs, sweeps and programs, which are the
+// truth and may lie on a disk that machines share; and their index, the database with its lock, which needs a local
+// disk. The index lies beside the folders where that is one. Creates nothing.
 #pragma once
 
 #include <algorithm>
 #include <filesystem>
 #include <string>
 #include <system_error>
-#include <utility>
 #include <vector>
 
 #include "base/run_directory.h"
@@ -15,14 +15,19 @@ namespace tearless::harness {
 
 class Workspace {
  public:
-  explicit Workspace(std::filesystem::path root) : root_(std::move(root)) {}
+  explicit Workspace(std::filesystem::path root);
 
   const std::filesystem::path& root() const { return root_; }
-  std::filesystem::path database() const { return root_ / "tearless.db"; }
+  /// The root itself, or if that is on a network disk, $XDG_STATE_HOME/tearless/<hash of the root's path>
+  /// (XDG_STATE_HOME is ~/.local/state if it is not set).
+  const std::filesystem::path& index() const { return index_; }
+  bool is_apart() const { return index_ != root_; }
+
+  std::filesystem::path database() const { return index_ / "tearless.db"; }
   /// The path that the single writer of the database locks. It is the folder itself, because a lock file in it could be
   /// removed while it is held.
-  std::filesystem::path lock() const { return root_; }
-  std::filesystem::path writer() const { return root_ / "tearless.lock"; }  ///< holds the writer's pid, for messages
+  std::filesystem::path lock() const { return index_; }
+  std::filesystem::path writer() const { return index_ / "tearless.lock"; }  ///< holds the writer's pid, for messages
   std::filesystem::path runs() const { return root_ / "runs"; }
   std::filesystem::path sweeps() const { return root_ / "sweeps"; }
   /// Copies of training programs (submit/frozen_program.h).
@@ -36,7 +41,7 @@ class Workspace {
   Workspace smoke() const { return Workspace(root_ / "smoke"); }
 
  private:
-  std::filesystem::path root_;
+  std::filesystem::path root_, index_;
 };
 
 /// The names of the folders in `parent`, sorted; empty if `parent` does not exist.

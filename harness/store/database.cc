@@ -2,12 +2,9 @@
 
 #include <SQLiteCpp/SQLiteCpp.h>
 #include <fmt/ranges.h>
-#include <linux/magic.h>
 #include <sqlite3.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
-#include <array>
 #include <fstream>
 #include <new>
 #include <optional>
@@ -18,6 +15,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/network_disk.h"
 #include "harness/store/checksums.h"
 #include "harness/store/schema_sql.h"
 #include "harness/store/vfs.h"
@@ -30,29 +28,20 @@ namespace {
 // WAL needs memory shared between processes, and flock is unreliable on network file systems: concurrent access could
 // corrupt the database.
 void refuse_network(const fs::path& folder) {
-  struct statfs info {};
-  if (::statfs(folder.c_str(), &info) != 0) return;
-  const auto magic = static_cast<uint32_t>(info.f_type);
-  constexpr uint32_t kLustre = 0x0BD00BD0, kCifs = 0xFF534D42, kSmb2 = 0xFE534D42, kCeph = 0x00C36400,
-                     kGpfs = 0x47504653, kBeeGfs = 0x19830326;
-  for (const uint32_t network : {uint32_t{NFS_SUPER_MAGIC}, uint32_t{SMB_SUPER_MAGIC}, uint32_t{AFS_SUPER_MAGIC},
-                                 uint32_t{CODA_SUPER_MAGIC}, kLustre, kCifs, kSmb2, kCeph, kGpfs, kBeeGfs}) {
-    if (magic == network) {
-      fail(
-          "{} lies on a network file system, where SQLite's locks are not reliable; choose a folder on a local disk "
-          "(--workspace)",
-          folder.string());
-    }
-  }
+  if (!is_on_network(folder)) return;
+  fail(
+      "{} lies on a network file system, where SQLite's locks are not reliable; set XDG_STATE_HOME to a folder on a "
+      "local disk, or choose a workspace there (--workspace)",
+      folder.string());
 }
 
 int schema_version(SQLite::Database& database) { return database.execAndGet("PRAGMA user_version").getInt(); }
 
-// Of a workspace of this format (require_this_format()).
+// Of a workspace of this format (require_usable()).
 void require_version(const fs::path& file, int version) {
   if (version == kWorkspaceFormat) return;
   fail("{} is damaged (user_version {} in place of {}); rebuild it from the run folders: {}", file.string(), version,
-       kWorkspaceFormat, rebuild_command(file));
+       kWorkspaceFormat, rebuild_command(root_of_index(file.parent_path())));
 }
 
 /// Every column of every table and view, "runs.id" and so on, and the text of each view.
@@ -76,7 +65,7 @@ void refuse_foreign(const fs::path& file, SQLite::Database& database) {
   for (const std::string& part : ours) {
     if (present.contains(part)) continue;
     fail("{} is not a database of this tearless (it lacks {}); rebuild it from the run folders: {}", file.string(),
-         part.substr(0, part.find('\n')), rebuild_command(file));
+         part.substr(0, part.find('\n')), rebuild_command(root_of_index(file.parent_path())));
   }
 }
 
@@ -95,8 +84,8 @@ void roll_back_what_was_interrupted(const fs::path& file) {
 
 }  // namespace
 
-std::string rebuild_command(const fs::path& file) {
-  return fmt::format("tearless rebuild --workspace {}", file.parent_path().string());
+std::string rebuild_command(const fs::path& root) {
+  return fmt::format("tearless rebuild --workspace {}", root.string());
 }
 
 void refuse_unusable(const fs::path& file, const SQLite::Exception& error) {
@@ -105,7 +94,7 @@ void refuse_unusable(const fs::path& file, const SQLite::Exception& error) {
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
       fail("cannot read the database {}: {}; if it is damaged, rebuild it from the run folders: {}", file.string(),
-           said, rebuild_command(file));
+           said, rebuild_command(root_of_index(file.parent_path())));
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
       fail("the database {} is in use by another program ({}); wait until that has ended, and try again", file.string(),
@@ -129,11 +118,12 @@ void refuse_unusable(const fs::path& file, const SQLite::Exception& error) {
       throw std::bad_alloc();
     default:  // the statements in this program are correct, so the schema must be damaged
       fail("cannot use the database {}: {}; if it is damaged, rebuild it from the run folders: {}", file.string(), said,
-           rebuild_command(file));
+           rebuild_command(root_of_index(file.parent_path())));
   }
 }
 
 LockFile lock_for_writing(const Workspace& workspace) {
+  make_folders(workspace.index());
   std::optional<LockFile> lock = LockFile::try_acquire(workspace.lock());
   if (!lock) {
     int64_t pid = 0;
@@ -143,6 +133,7 @@ LockFile lock_for_writing(const Workspace& workspace) {
         "read, such as tearless status, work meanwhile)",
         pid == 0 ? "" : fmt::format(" (process {})", pid), workspace.root().string());
   }
+  claim_index(workspace);
   replace_unsynced(workspace.writer(), fmt::format("{}\n", ::getpid()));  // for the message above in other processes
   return std::move(*lock);
 }
@@ -177,14 +168,15 @@ std::unique_ptr<SQLite::Database> open_for_reading(const fs::path& file, int bus
   std::error_code unknown;
   if (fs::file_size(file, unknown) == 0) {
     fail("the database {} is empty; if anything was run here, rebuild it from the run folders: {}", file.string(),
-         rebuild_command(file));
+         rebuild_command(root_of_index(file.parent_path())));
   }
   roll_back_what_was_interrupted(file);
   try {
     auto database = std::make_unique<SQLite::Database>(file.string(), SQLite::OPEN_READONLY, busy_milliseconds);
     const int version = schema_version(*database);
     if (version == 0) {  // another program's file, or a damaged one
-      fail("{} has no tearless schema; rebuild it from the run folders: {}", file.string(), rebuild_command(file));
+      fail("{} has no tearless schema; rebuild it from the run folders: {}", file.string(),
+           rebuild_command(root_of_index(file.parent_path())));
     }
     require_version(file, version);
     refuse_foreign(file, *database);
@@ -219,7 +211,7 @@ void refuse_changed(SQLite::Database& database) {
   if (changed.empty()) return;
   const fs::path file = database.getFilename();
   fail("{} no longer holds what was recorded ({}); to see what is wrong and what to do: tearless verify --workspace {}",
-       file.string(), fmt::join(changed, ", "), file.parent_path().string());
+       file.string(), fmt::join(changed, ", "), root_of_index(file.parent_path()).string());
 }
 
 void leave_wal_mode(SQLite::Database& database) {

@@ -19,8 +19,8 @@ namespace tearless::harness {
 /// Takes the workspace's writer lock. UserError, naming the holder's pid, if another process holds it.
 LockFile lock_for_writing(const Workspace& workspace);
 
-/// The command that recreates a lost or damaged database `file`: "tearless rebuild --workspace …".
-std::string rebuild_command(const std::filesystem::path& file);
+/// The command that recreates a lost or damaged database: "tearless rebuild --workspace …".
+std::string rebuild_command(const std::filesystem::path& root);
 
 /// Throws a UserError for an SQLite error on `file`: SQLite's message, and advice for the cause (damage, a lock of
 /// another program, a full or failing disk, missing permissions). A MachineError for a full or failing disk.

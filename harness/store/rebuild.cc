@@ -102,7 +102,7 @@ RebuildReport rebuild(const Workspace& workspace) {
   if (!fs::is_directory(workspace.root())) {
     fail("there is no workspace {} to rebuild; name one with --workspace", workspace.root().string());
   }
-  require_this_format(workspace);
+  require_usable(workspace);
   const LockFile lock = lock_for_writing(workspace);
   const fs::path fresh = workspace.database().string() + ".new";
   remove_file(fresh);
@@ -124,7 +124,7 @@ RebuildReport rebuild(const Workspace& workspace) {
   move_side_files(workspace.database(), kept);
   move_side_files(fresh, workspace.database());
   rename_file(fresh, workspace.database());
-  sync_folder(workspace.root());
+  sync_folder(workspace.index());
   return report;
 }
 

@@ -135,7 +135,7 @@ std::string changed_file(const RecordedResult& result, const RunDirectory& folde
 // --- opening -------------------------------------------------------------------------------------------------------
 
 std::unique_ptr<Store> Store::open_writer(const Workspace& workspace) {
-  require_this_format(workspace);
+  require_usable(workspace);
   make_folders(workspace.root());
   LockFile lock = lock_for_writing(workspace);
   std::unique_ptr<SQLite::Database> database = open_for_writing(workspace.database());
@@ -144,6 +144,7 @@ std::unique_ptr<Store> Store::open_writer(const Workspace& workspace) {
 }
 
 std::unique_ptr<const Store> Store::open_reader(const Workspace& workspace) {
+  require_usable(workspace);
   std::error_code unreachable;
   const fs::file_type type = fs::status(workspace.database(), unreachable).type();
   if (type == fs::file_type::none) {
@@ -153,9 +154,8 @@ std::unique_ptr<const Store> Store::open_reader(const Workspace& workspace) {
     std::error_code absent;
     if (fs::directory_iterator(workspace.runs(), absent) == fs::directory_iterator()) return nullptr;
     fail("{} is missing, but {} holds runs; rebuild it from them: {}", workspace.database().string(),
-         workspace.runs().string(), rebuild_command(workspace.database()));
+         workspace.runs().string(), rebuild_command(workspace.root()));
   }
-  require_this_format(workspace);
   std::unique_ptr<SQLite::Database> database = open_for_reading(workspace.database());
   refuse_changed(*database);
   return std::make_unique<const Store>(std::move(database), std::nullopt);

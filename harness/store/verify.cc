@@ -333,7 +333,7 @@ void require(const Workspace& workspace) {
   if (!fs::is_directory(workspace.root())) {
     fail("there is no workspace {} to verify; name one with --workspace", workspace.root().string());
   }
-  require_this_format(workspace);
+  require_usable(workspace);
 }
 
 }  // namespace

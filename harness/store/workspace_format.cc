@@ -1,10 +1,13 @@
 #include "harness/store/workspace_format.h"
 
+#include <unistd.h>
+
 #include <array>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/files.h"
 #include "base/sealed_json.h"
 
 namespace tearless::harness {
@@ -12,6 +15,12 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr size_t kVersionAt = 60;  // of user_version in SQLite's header, four bytes, the highest first
+
+std::string fresh_id() {
+  std::string id;
+  std::ifstream("/proc/sys/kernel/random/uuid") >> id;
+  return id;
+}
 
 /// The user_version of a database; 0 if the file is missing or is no database.
 int format_of_database(const fs::path& file) {
@@ -31,9 +40,72 @@ int format_of_database(const fs::path& file) {
       workspace.root().string(), found < kWorkspaceFormat ? "an earlier" : "a later");
 }
 
+// --- the index of a workspace on a network disk
+// -----------------------------------------------------------------------
+
+std::string this_machine() {
+  char name[256] = "";
+  ::gethostname(name, sizeof name - 1);
+  return name;
+}
+
+fs::path claim_at_root(const Workspace& workspace) { return workspace.root() / "index.json"; }
+fs::path claim_at_index(const fs::path& index) { return index / "workspace.json"; }
+
+bool is_there(const fs::path& file) {
+  std::error_code unreachable;
+  return fs::exists(file, unreachable);
+}
+
+std::string id_in(const std::optional<nlohmann::json>& claim) { return claim ? claim->value("id", "") : ""; }
+
+void require_own_index(const Workspace& workspace) {
+  const std::string root = workspace.root().string(), file = claim_at_root(workspace).string();
+  const auto of_root = read_sealed(claim_at_root(workspace));
+  if (is_there(claim_at_root(workspace)) && !of_root) {
+    fail("{} is damaged; delete it, and the index of {} is rebuilt", file, root);
+  }
+  if (of_root && of_root->value("machine", "") != this_machine()) {
+    fail(
+        "{} is used from the machine {}, which has its index; use tearless there, or to use it from here, stop that "
+        "service and delete {}: the index is rebuilt",
+        root, of_root->value("machine", ""), file);
+  }
+  if (!workspace.is_apart()) return;
+  if (is_there(workspace.root() / "tearless.db")) {
+    fail(
+        "{} is on a network disk, and {}/tearless.db is the index of the machine whose disk that is; use tearless "
+        "there, or to use it from here, stop that service and delete this file: the index is rebuilt",
+        root, root);
+  }
+  if (is_there(workspace.database()) &&
+      (!of_root || id_in(of_root) != id_in(read_sealed(claim_at_index(workspace.index()))))) {
+    fail("{} is the index of another workspace, which was at {} before; delete that folder, and the index is rebuilt",
+         workspace.index().string(), root);
+  }
+}
+
 }  // namespace
 
-void require_this_format(const Workspace& workspace) {
+void claim_index(const Workspace& workspace) {
+  if (!workspace.is_apart()) return;
+  const std::string claimed = id_in(read_sealed(claim_at_root(workspace)));
+  if (!claimed.empty() && claimed == id_in(read_sealed(claim_at_index(workspace.index())))) return;
+  make_folders(workspace.root());
+  const std::string id = fresh_id();
+  write_atomically(claim_at_index(workspace.index()),
+                   sealed({{"id", id}, {"root", fs::absolute(workspace.root()).string()}}));
+  write_atomically(claim_at_root(workspace),
+                   sealed({{"id", id}, {"machine", this_machine()}, {"index", workspace.index().string()}}));
+}
+
+fs::path root_of_index(const fs::path& index) {
+  const auto claim = read_sealed(claim_at_index(index));
+  return claim ? fs::path(claim->value("root", "")) : index;
+}
+
+void require_usable(const Workspace& workspace) {
+  require_own_index(workspace);
   const int database = format_of_database(workspace.database());
   if (database == kWorkspaceFormat) return;
   bool has_sweeps = false;

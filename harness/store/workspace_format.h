@@ -12,8 +12,16 @@ namespace tearless::harness {
 inline constexpr int kWorkspaceFormat = 8;
 
 /// UserError if the workspace is of another format: by its sweeps, which have a checksum, or if it has none, by its
-/// database. Writes nothing, unlike SQLite, which may change a file when it opens it. Damaged files are left to those
-/// who read them.
-void require_this_format(const Workspace& workspace);
+/// database. And if another machine has its index, or the index is another workspace's. Writes nothing, unlike SQLite,
+/// which may change a file when it opens it. Damaged files are left to those who read them.
+void require_usable(const Workspace& workspace);
+
+// An index apart from its folders and the folders name each other: ROOT/index.json has the machine and an id, and
+// INDEX/workspace.json the same id. Who opens one of them looks at both.
+
+/// Writes both, if the index is apart and they are not there. REQUIRES: the writer's lock is held, require_usable().
+void claim_index(const Workspace& workspace);
+/// The root of the workspace whose index is in this folder.
+std::filesystem::path root_of_index(const std::filesystem::path& index);
 
 }  // namespace tearless::harness

@@ -85,7 +85,7 @@ Submission prepare_submission(const fs::path& grid_file, const fs::path& engine,
 }
 
 void write_submission(const Workspace& workspace, Submission& submission) {
-  require_this_format(workspace);
+  require_usable(workspace);
   Sweep& sweep = submission.sweep;
   const LockFile lock = lock_programs(workspace);
   sweep.program = freeze_program(workspace, Program(sweep.program), submission.program).string();

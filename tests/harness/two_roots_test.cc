@@ -1,0 +1,101 @@
+// A workspace whose folders are on a network disk: its index is elsewhere, belongs to it and to one machine, and can be
+// lost.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/sealed_json.h"
+#include "tests/harness/run_fixture.h"
+
+namespace tearless::harness::two_roots_test {
+namespace {
+
+using testing::HasSubstr;
+
+class TwoRootsTest : public RunTest {
+ protected:
+  test::Finished there(std::vector<std::string> arguments, const char* state = "state") const {
+    test::Command apart = command(std::move(arguments));
+    apart.environment["TEARLESS_NETWORK_DISKS"] = (folder_ / "results").string();
+    apart.environment["XDG_STATE_HOME"] = (folder_ / state).string();
+    const test::Finished finished = test::run(apart);
+    test::eventually([&] { return !fs::exists(index()) || !LockFile::is_held(index()); });
+    return finished;
+  }
+  fs::path index() const {
+    std::error_code absent;
+    for (const auto& entry : fs::directory_iterator(folder_ / "state/tearless", absent)) return entry.path();
+    return folder_ / "none";
+  }
+  void expect_refused(const std::string& sentence) const {
+    for (const std::vector<std::string>& command : std::vector<std::vector<std::string>>{{"run", "grid.toml"},
+                                                                                         {"submit", "grid.toml"},
+                                                                                         {"status"},
+                                                                                         {"table", "grid.toml"},
+                                                                                         {"rebuild"},
+                                                                                         {"verify"}}) {
+      const test::Finished refused = there(command);
+      EXPECT_EQ(refused.code, 2) << command.front();
+      EXPECT_THAT(refused.errors, HasSubstr(sentence)) << command.front();
+    }
+  }
+};
+
+TEST_F(TwoRootsTest, ItsIndexIsInTheStateFolderAndIsRebuiltWhenItIsLost) {
+  const test::Finished run = there({"run", "grid.toml"});
+  ASSERT_EQ(run.code, 0) << run.errors;
+  EXPECT_FALSE(fs::exists(folder_ / "results/tearless.db"));
+  EXPECT_TRUE(fs::exists(index() / "tearless.db"));
+  EXPECT_EQ(results(), undisturbed());
+  const std::string table = there({"table", "grid.toml"}).output;
+  EXPECT_EQ(there({"verify"}).code, 0);
+  fs::remove_all(folder_ / "state");
+  EXPECT_THAT(there({"table", "grid.toml"}).errors,
+              HasSubstr("rebuild it from them: tearless rebuild --workspace results"));
+  EXPECT_THAT(there({"run", "grid.toml"}).errors, HasSubstr("was missing: rebuilt from 4 run folders"));
+  EXPECT_EQ(there({"table", "grid.toml"}).output, table);
+  EXPECT_EQ(attempts(), 4);
+}
+
+TEST_F(TwoRootsTest, AnotherMachineThatUsesItIsNamedAndCanBeReplaced) {
+  ASSERT_EQ(there({"run", "grid.toml"}).code, 0);
+  const fs::path claim = folder_ / "results/index.json";
+  nlohmann::json record = *read_sealed(claim);
+  record["machine"] = "elsewhere";
+  test::write_text(claim, sealed(record));
+  expect_refused("results is used from the machine elsewhere, which has its index");
+  fs::remove(claim);
+  expect_refused(index().string() + " is the index of another workspace");
+  fs::remove_all(index());
+  EXPECT_EQ(there({"run", "grid.toml"}).code, 0);
+  EXPECT_EQ(attempts(), 4);
+}
+
+TEST_F(TwoRootsTest, TheIndexOfAWorkspaceThatWasMovedAwayIsNotTakenForThatOfItsSuccessor) {
+  ASSERT_EQ(there({"run", "grid.toml"}).code, 0);
+  fs::rename(folder_ / "results", folder_ / "moved");
+  fs::create_directories(folder_ / "results");
+  expect_refused("is the index of another workspace, which was at results before");
+}
+
+TEST_F(TwoRootsTest, AnIndexBesideTheFoldersIsThatOfTheMachineWhoseDiskItIs) {
+  ASSERT_EQ(tearless({"run", "grid.toml"}).code, 0);
+  expect_refused("results/tearless.db is the index of the machine whose disk that is");
+}
+
+TEST_F(TwoRootsTest, ADamagedClaimIsNamed) {
+  ASSERT_EQ(there({"run", "grid.toml"}).code, 0);
+  test::write_text(folder_ / "results/index.json", "{\"machine\": 7");
+  expect_refused("results/index.json is damaged; delete it");
+}
+
+TEST_F(TwoRootsTest, WithoutALocalDiskForTheIndexNothingIsBegun) {
+  const test::Finished refused = there({"run", "grid.toml"}, "results/state");
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_THAT(refused.errors, HasSubstr("set XDG_STATE_HOME to a folder on a local disk"));
+  EXPECT_FALSE(fs::exists(folder_ / "results/runs"));
+}
+
+}  // namespace
+}  // namespace tearless::harness::two_roots_test
