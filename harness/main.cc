@@ -63,11 +63,8 @@ constexpr Command kCommands[] = {
      command_verify},
     {"verify-resume", "train finished runs again with stops on the way, and compare the results byte for byte",
      command_verify_resume},
-    {"forget", "delete sweeps, and the runs that no other sweep has, with their results", command_forget},
-    {"gc",
-     "delete checkpoints of runs that have a result, and copies of programs that no sweep needs; scores, "
-     "metrics and outputs stay",
-     command_gc},
+    {"delete", "delete sweeps with their results; without words, checkpoints and programs that nothing needs any more",
+     command_delete},
     {"rebuild", "rebuild a lost database from the run folders", command_rebuild, /*has_json=*/false},
     {"completion", "print a script that completes commands, options, sweeps and runs: bash, zsh, fish",
      command_completion, /*has_json=*/false},

@@ -258,7 +258,7 @@ class ResumeVerification {
   void record(const std::string& id, const ResumeCheck& check) const {
     require_result(id);
     const RunDirectory run = workspace_.run(id);
-    const std::optional<LockFile> lock = LockFile::try_acquire(run.lock());  // `forget` and `verify` leave it alone
+    const std::optional<LockFile> lock = LockFile::try_acquire(run.lock());  // `delete` and `verify` leave it alone
     if (!lock) fail("its folder is in use by another process; nothing was recorded");
     write_resume_check(run, check);
   }

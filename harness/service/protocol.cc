@@ -10,7 +10,7 @@ namespace {
 
 // In the order of the enumerators.
 constexpr auto kVerbs = std::to_array<std::string_view>(
-    {"status", "submit", "retry", "pause", "resume", "cancel", "hold", "release", "priority", "forget", "why", "stop"});
+    {"status", "submit", "retry", "pause", "resume", "cancel", "hold", "release", "priority", "delete", "why", "stop"});
 
 // Ids are names of folders: nothing that leads out of the workspace.
 bool is_name(const std::string& text) {
@@ -48,6 +48,7 @@ json to_json(const Request& request) {
   if (request.verb == Verb::kPriority) line["priority"] = request.priority;
   if (request.now) line["now"] = true;
   if (request.keep_results) line["keep_results"] = true;
+  if (request.all) line["all"] = true;
   return line;
 }
 
@@ -56,7 +57,7 @@ Request request_from(std::string_view line) {
   if (!request.is_object()) fail("a request is one line with a JSON object");
   for (const auto& [key, value] : request.items()) {
     constexpr auto kKeys =
-        std::to_array<std::string_view>({"verb", "sweeps", "runs", "priority", "now", "keep_results"});
+        std::to_array<std::string_view>({"verb", "sweeps", "runs", "priority", "now", "keep_results", "all"});
     if (std::find(kKeys.begin(), kKeys.end(), key) == kKeys.end()) {
       fail("this tearless does not know \"{}\" in a request; is the other one of another version?", key);
     }
@@ -76,6 +77,7 @@ Request request_from(std::string_view line) {
   }
   result.now = flag_in(request, "now");
   result.keep_results = flag_in(request, "keep_results");
+  result.all = flag_in(request, "all");
   return result;
 }
 

@@ -25,7 +25,7 @@ enum class Verb {
   kHold,      // runs
   kRelease,   // runs
   kPriority,  // sweeps, priority
-  kForget,    // sweeps, keep_results: removed from the database; their folders to forgotten/
+  kDelete,    // sweeps, keep_results: renamed to deleted/; without sweeps, `all`: what nothing needs, likewise
   kWhy,       // runs: why they wait
   kStop       // the service ends; `now`: its attempts stop too, else they continue under their supervisors
 };
@@ -37,6 +37,7 @@ struct Request {
   int64_t priority = 0;
   bool now = false;
   bool keep_results = false;
+  bool all = false;
 };
 
 /// The longest request or answer that is read, bytes: ids of 100,000 runs fit.

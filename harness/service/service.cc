@@ -13,7 +13,7 @@
 #include "harness/devices/declared_devices.h"
 #include "harness/devices/machine.h"
 #include "harness/devices/nvml.h"
-#include "harness/store/forget.h"
+#include "harness/store/delete.h"
 #include "harness/store/record.h"
 #include "harness/store/sweep_directory.h"
 
@@ -202,7 +202,10 @@ json Service::carry_out(const Request& request) {
   const auto each_run = [&](bool (Scheduler::*verb)(const std::string&)) {
     for (const std::string& id : request.runs) ((scheduler_.*verb)(id) ? done : refused).push_back(id);
   };
-  if (request.verb == Verb::kForget) {
+  if (request.verb == Verb::kDelete && request.sweeps.empty()) {
+    return free_unneeded(store_, workspace_, {.all = request.all});
+  }
+  if (request.verb == Verb::kDelete) {
     require_nothing_running(store_, workspace_, request.sweeps);
     note_ended_sweeps();  // those of the request, too, if they have ended since the last tick
   } else if (request.verb != Verb::kSubmit && request.verb != Verb::kRetry) {
@@ -230,11 +233,11 @@ json Service::carry_out(const Request& request) {
                   {{"priority", request.priority}, {"text", std::to_string(request.priority)}});
         scheduler_.set_priority(sweep, request.priority);
         break;
-      case Verb::kForget:
+      case Verb::kDelete:
         scheduler_.drop(sweep);
         titles_.erase(sweep);
         unfinished_.erase(sweep);
-        forget_sweep(store_, workspace_, sweep, request.keep_results ? Results::kKeep : Results::kDelete);
+        delete_sweep(store_, workspace_, sweep, request.keep_results);
         break;
       case Verb::kHold:
       case Verb::kRelease:
@@ -273,7 +276,7 @@ json Service::carry_out(const Request& request) {
     case Verb::kPause:
     case Verb::kResume:
     case Verb::kPriority:
-    case Verb::kForget:
+    case Verb::kDelete:
       break;
   }
   return {{"done", done}, {"refused", refused}};

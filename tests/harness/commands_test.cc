@@ -269,8 +269,8 @@ TEST_F(Commands, PrintsJsonOrRefusesTo) {
                                      std::string("retry last"),
                                      std::string("cancel last"),
                                      std::string("runs"),
-                                     std::string("gc"),
-                                     std::string("forget last --yes")}) {
+                                     std::string("delete"),
+                                     std::string("delete last --yes")}) {
     EXPECT_NO_THROW(parse(tearless("--json " + command))) << command;
   }
   for (const std::string& command :
@@ -279,7 +279,7 @@ TEST_F(Commands, PrintsJsonOrRefusesTo) {
     EXPECT_THAT(tearless(command + " --json"),
                 testing::AllOf(testing::StartsWith("tearless: tearless " + command.substr(0, command.find(' ')) +
                                                    " prints no JSON; omit --json, or use it with one of: plan, "),
-                               testing::EndsWith(", gc\nexit 2\n")));
+                               testing::EndsWith(", delete\nexit 2\n")));
   }
 }
 

@@ -98,7 +98,7 @@ TEST_F(VerifyResumeTest, ARunThatResumesAsItShouldIsFoundEqualAndThatIsShown) {
     EXPECT_THAT(ok({"table", "grid.toml", "--resume-note"}).output,
                 HasSubstr("Resume verified: 1 of 1 run (byte-equal after 3 stops each)"));
   }
-  ok({"forget", "--yes", "all"});
+  ok({"delete", "--yes", "all"});
   EXPECT_THAT(runs(), IsEmpty());
 }
 

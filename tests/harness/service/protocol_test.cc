@@ -18,13 +18,15 @@ TEST(Protocol, ARequestIsReadAsItWasWritten) {
                        .sweeps = {"norm-89abcdef"},
                        .runs = {"0c95df28"},
                        .now = true,
-                       .keep_results = true};
+                       .keep_results = true,
+                       .all = true};
     const Request read = request_from(to_json(sent).dump());
     EXPECT_EQ(read.verb, sent.verb);
     EXPECT_EQ(read.sweeps, sent.sweeps);
     EXPECT_EQ(read.runs, sent.runs);
     EXPECT_TRUE(read.now);
     EXPECT_TRUE(read.keep_results);
+    EXPECT_TRUE(read.all);
   }
   EXPECT_EQ(request_from(to_json({.verb = Verb::kPriority, .priority = -3}).dump()).priority, -3);
 }
@@ -41,7 +43,7 @@ TEST(Protocol, AnythingElseIsRefusedWithASentence) {
   EXPECT_EQ(refusal(R"({"verb": "hold", "runs": "a"})"), "\"runs\" of a request must be a list of ids");
   EXPECT_EQ(refusal(R"({"verb": "hold", "runs": [1]})"), "\"runs\" of a request must be a list of ids");
   EXPECT_EQ(refusal(R"({"verb": "priority", "priority": 1.5})"), "\"priority\" of a request must be a whole number");
-  EXPECT_EQ(refusal(R"({"verb": "forget", "keep_results": 1})"), "\"keep_results\" of a request must be true or false");
+  EXPECT_EQ(refusal(R"({"verb": "delete", "keep_results": 1})"), "\"keep_results\" of a request must be true or false");
   EXPECT_EQ(refusal(R"({"verb": "stop", "now": 1})"), "\"now\" of a request must be true or false");
 }
 
