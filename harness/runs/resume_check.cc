@@ -12,7 +12,6 @@
 #include "base/words.h"
 
 namespace tearless::harness {
-using nlohmann::json;
 
 std::vector<std::string> differences_between(const RunDirectory& undisturbed, const RunDirectory& resumed) {
   const Done expected = read_done(undisturbed).value(), found = read_done(resumed).value();
@@ -37,8 +36,8 @@ std::vector<std::string> differences_between(const RunDirectory& undisturbed, co
 std::optional<ResumeCheck> read_resume_check(const RunDirectory& run) {
   if (!std::filesystem::exists(run.resume_check())) return std::nullopt;
   try {
-    if (const std::optional<json> record = read_sealed(run.resume_check())) return record->get<ResumeCheck>();
-  } catch (const json::exception&) {
+    if (const auto record = read_sealed(run.resume_check())) return record->get<ResumeCheck>();
+  } catch (const nlohmann::json::exception&) {
   }
   fail("{} is damaged; delete it, and verify the run again: tearless verify-resume {}", run.resume_check().string(),
        run.id());

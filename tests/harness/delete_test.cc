@@ -114,12 +114,13 @@ TEST_F(DeleteTest, WithoutAYesNothingGoes) {
   EXPECT_THAT(known_runs(), IsEmpty());
 }
 
-TEST_F(DeleteTest, WithKeepResultsAGridNeedNotTrainThemAgain) {
-  ok({"run", "grid.toml"});
-  const json answer = json::parse(ok({"--json", "delete", "grid.toml", "--yes", "--keep-results"}).output);
-  EXPECT_THAT(answer.at("runs"), IsEmpty());
+TEST_F(DeleteTest, WithKeepResultsRunsThatNeverBeganGoAndAGridNeedNotTrainTheOthersAgain) {
+  ok({"run", "half.toml"});
+  ok({"submit", "grid.toml"});
+  const json answer = json::parse(ok({"--json", "delete", "all", "--yes", "--keep-results"}).output);
+  EXPECT_THAT(answer.at("runs"), SizeIs(2));
   EXPECT_THAT(known_sweeps(), IsEmpty());
-  EXPECT_THAT(known_runs(), SizeIs(4));
+  EXPECT_THAT(known_runs(), SizeIs(2));
   ok({"verify"});
   ok({"run", "grid.toml"});
   EXPECT_EQ(attempts(), 4) << "nothing was trained again";
@@ -160,13 +161,6 @@ TEST_F(DeleteTest, AWaitForWhatIsDeletedMeanwhileEnds) {
                                             HasSubstr("is no sweep, run")));
   }
   ::kill(engine, SIGCONT);
-}
-
-TEST_F(DeleteTest, WithKeepResultsRunsThatNeverBeganGoAndNoneWaits) {
-  ok({"submit", "grid.toml"});
-  const json answer = json::parse(ok({"--json", "delete", "grid.toml", "--yes", "--keep-results"}).output);
-  EXPECT_THAT(answer.at("runs"), SizeIs(4));
-  EXPECT_THAT(known_runs(), IsEmpty());
 }
 
 TEST_F(DeleteTest, WithKeepResultsARunThatHadBegunIsCancelledUntilItsGridIsRunAgain) {
@@ -230,20 +224,15 @@ TEST_F(DeleteTest, WhatRunsIsRefusedAndWhatWaitsIsNot) {
   EXPECT_EQ(results(), undisturbed()) << "the daemon does not know it any more, either";
 }
 
-TEST_F(DeleteTest, ARunThatIsTrainedByHandIsRefused) {
-  ok({"run", "grid.toml"});
-  const auto lock = LockFile::try_acquire(runs().at(0).lock());
-  const test::Finished refused = tearless({"delete", "grid.toml", "--yes"});
-  EXPECT_EQ(refused.code, 2);
-  EXPECT_THAT(refused.errors, HasSubstr("run " + runs().at(0).id() + " is being trained"));
-  EXPECT_THAT(known_runs(), SizeIs(4));
-}
-
-TEST_F(DeleteTest, RunsAreNotDeletedOneByOne) {
+TEST_F(DeleteTest, RunsThatAreTrainedByHandAndSingleRunsAreRefused) {
   ok({"run", "grid.toml"});
   EXPECT_THAT(tearless({"delete", "1", "--yes"}).errors, HasSubstr("delete takes whole sweeps, not runs"));
   EXPECT_EQ(tearless({"delete", "--keep-results"}).code, 2);
   EXPECT_EQ(tearless({"delete", "last", "--all"}).code, 2);
+  const auto lock = LockFile::try_acquire(runs().at(0).lock());
+  const test::Finished refused = tearless({"delete", "grid.toml", "--yes"});
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_THAT(refused.errors, HasSubstr("run " + runs().at(0).id() + " is being trained"));
   EXPECT_THAT(known_runs(), SizeIs(4));
 }
 
@@ -331,20 +320,16 @@ TEST_F(DeleteTest, CopiesOfProgramsThatNoSweepNamesGo) {
   test::write_text(sweep, text);
   EXPECT_EQ(freed(), 1);
   ok({"verify"});
-  ok({"delete", "all", "--yes"});
-  EXPECT_EQ(freed(), 1);
-  EXPECT_THAT(copies(), IsEmpty());
-}
-
-TEST_F(DeleteTest, TheProgramOfASubmissionThatWasKilledBeforeTheDatabaseKnewItStays) {
-  ok({"run", "grid.toml"});
+  // A submission that was killed before the database knew it, and one before sweep.json was written.
   write_other_grid();
   Submission submission = prepare_submission(folder_ / "other.toml", test::program("fake-engine"), {});
   write_submission(workspace(), submission);
-  ok({"delete", "grid.toml", "--yes"});
-  fs::create_directories(workspace().sweep("killed-earlier"));  // before sweep.json was written
-  EXPECT_EQ(json::parse(ok({"--json", "delete"}).output).at("programs"), 0);
-  EXPECT_THAT(folders_in(workspace().programs()), SizeIs(1));
+  fs::create_directories(workspace().sweep("killed-earlier"));
+  ok({"delete", "all", "--yes"});
+  EXPECT_EQ(freed(), 0);
+  fs::remove_all(workspace().sweeps());
+  EXPECT_EQ(freed(), 1);
+  EXPECT_THAT(copies(), IsEmpty());
 }
 
 TEST_F(DeleteTest, ARunInTheForegroundDoesNotKeepItAway) {

@@ -152,15 +152,18 @@ TEST_F(VerifyResumeTest, ARunThatCannotBeStoppedIsNotVerified) {
   EXPECT_FALSE(fs::exists(scratch()));
 }
 
-TEST_F(VerifyResumeTest, ARunThatDivergedIsVerifiedToo) {
+TEST_F(VerifyResumeTest, ARunThatDivergedIsVerifiedTooAlsoBesideAService) {
   one_run("diverge");
   ok({"run", "grid.toml"});
+  ok({"daemon", "--background"});
+  ASSERT_TRUE(LockFile::is_held(folder_ / "results"));
   test::Command verification = command({"verify-resume", "last", "--stops", "1", "--seed", "1"});
   verification.environment["FAKE_STOPS"] = "1";
   const test::Finished verified = test::run(verification);
   EXPECT_EQ(verified.code, 0) << verified.errors;
   EXPECT_THAT(verified.output, HasSubstr("  equal after 1 stop (SIGTERM at update 3; seed 1)\n"));
   EXPECT_EQ(stamp().at("outcome"), "equal");
+  ok({"verify"});
 }
 
 // Its metrics name updates that the training, as it is now, does not come to.
@@ -253,17 +256,6 @@ TEST_F(VerifyResumeTest, KilledItLeavesNoProcessAndTheNextOneRemovesItsFolder) {
   EXPECT_EQ(test::run(verify_resume()).code, 0);
   EXPECT_FALSE(fs::exists(scratch()));
   EXPECT_EQ(stamp().at("outcome"), "equal");
-}
-
-TEST_F(VerifyResumeTest, WorksBesideAService) {
-  ok({"run", "grid.toml"});
-  ok({"daemon", "--background"});
-  ASSERT_TRUE(LockFile::is_held(folder_ / "results"));
-  const test::Finished verified = test::run(verify_resume());
-  EXPECT_EQ(verified.code, 0) << verified.output << verified.errors;
-  EXPECT_EQ(stamp().at("outcome"), "equal");
-  EXPECT_THAT(ok({"runs", "--csv"}).output, HasSubstr(",equal,"));
-  ok({"verify"});
 }
 
 TEST_F(VerifyResumeTest, ADamagedOutcomeIsNeverPrintedAndDoesNotKeepARunFromBeingRebuilt) {
