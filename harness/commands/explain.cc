@@ -101,7 +101,7 @@ json run_json(const Known& run) {
           {"stale", run.result.stale},
           {"mixed", run.result.trained_on.size() > 1},
           {"scores", run.result.scores},
-          {"resume", run.result.resume ? to_json(*run.result.resume) : json()},
+          {"resume", run.result.resume ? json(*run.result.resume) : json()},
           {"attempts", std::move(attempts)}};
 }
 

@@ -160,7 +160,7 @@ std::string disk_text(int64_t bytes, const std::filesystem::path& workspace) {
   if (unknown) return "about " + bytes_text(bytes);
   const auto available = static_cast<int64_t>(space.available);
   return fmt::format("about {}; {} are free{}", bytes_text(bytes), bytes_text(available),
-                     bytes < available ? "" : ": tearless gc deletes checkpoints of runs that have a result");
+                     bytes < available ? "" : ": tearless delete frees checkpoints of runs that have a result");
 }
 
 void print_plan(const GridState& state, const Tally& tally, const Globals& globals) {

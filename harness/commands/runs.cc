@@ -156,7 +156,7 @@ void print_runs_as_csv(const std::vector<RunOfSweep>& rows, const RunsOptions& o
     }
     line.insert(line.end(),
                 {std::string(name_of(run.state)), std::string(name_of(run.failure)), run.reason,
-                 std::to_string(row.step), std::to_string(run.updates), row.resume ? outcome_of(*row.resume) : ""});
+                 std::to_string(row.step), std::to_string(run.updates), row.resume ? row.resume->outcome : ""});
     for (const std::string& axis : axes) line.push_back(label_on(run.coordinates, axis));
     for (const std::string& score : scores) {
       const auto value = row.scores.find(score);
@@ -185,7 +185,7 @@ void print_runs_as_json(const std::vector<RunOfSweep>& rows, const RunsOptions& 
                     {"reason", row.run.reason},
                     {"step", row.step},
                     {"updates", row.run.updates},
-                    {"resume", row.resume ? to_json(*row.resume) : json()},
+                    {"resume", row.resume ? json(*row.resume) : json()},
                     {"scores", std::move(shown)}});
   }
   print_json(list);

@@ -1,33 +1,37 @@
 // `tearless verify-resume RUN…`: trains finished runs again, stops and resumes them on the way, and compares what they
-// leave with what an undisturbed training leaves. The trainings are in WORKSPACE/verifying, outside of all sweeps.
+// leave with what an undisturbed training has left. The trainings are in WORKSPACE/verifying, outside of all sweeps.
 #include <fmt/ranges.h>
+#include <poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <filesystem>
+#include <csignal>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <random>
 #include <set>
-#include <string>
-#include <tuple>
-#include <vector>
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/hash.h"
 #include "base/lock_file.h"
+#include "base/sealed_json.h"
+#include "base/sys.h"
 #include "base/time.h"
 #include "base/words.h"
-#include "harness/cli/columns.h"
 #include "harness/cli/grid_state.h"
 #include "harness/cli/number_option.h"
 #include "harness/cli/output.h"
 #include "harness/cli/selectors.h"
-#include "harness/cli/verified_run.h"
 #include "harness/commands/commands.h"
-#include "harness/schedule/program.h"
-#include "harness/schedule/scratch_folder.h"
-#include "harness/schedule/stopped_training.h"
-#include "harness/screen/screen.h"
+#include "harness/devices/machine.h"
+#include "harness/runs/resume_check.h"
+#include "harness/runs/verdict.h"
+#include "harness/schedule/spawn.h"
+#include "harness/schedule/supervisor.h"
+#include "harness/store/program_copies.h"
 
 namespace tearless::harness {
 namespace {
@@ -35,268 +39,145 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
+volatile std::sig_atomic_t g_interrupted = 0;
+
 struct VerifyResumeOptions {
   std::vector<std::string> words;
   int stops = 3;
   int64_t seed = 1;
-  std::vector<std::string> settings;  // KEY=VALUE
 };
 
-struct VerifyOutcome {
-  std::string run;
-  std::optional<ResumeCheck> check;
-  std::string reason;  // why there is none
+// A run that has a result, with the newest sweep that has it.
+struct FinishedRun {
+  std::string id, label;
+  Sweep sweep;
 };
 
-// --- what is to be verified ------------------------------------------------------------------------------------------
-
-std::vector<std::string> finished_runs(const Store& store, const std::vector<std::string>& words) {
-  std::vector<std::string> finished;
+std::vector<FinishedRun> finished_runs(const Store& store, const std::vector<std::string>& words) {
+  std::vector<FinishedRun> runs;
   for (const std::string& id : runs_in(store, select(store, words))) {
-    const RunState state = store.known_run(id).state;
-    if (state == RunState::kDone || state == RunState::kDiverged) finished.push_back(id);
+    const std::vector<std::string> sweeps = store.sweeps_of(id);
+    if (sweeps.empty() || !has_result(store.known_run(id).state)) continue;
+    runs.push_back({id, label_of(store.run_of(sweeps.back(), id)), *store.sweep(sweeps.back())});
   }
-  if (finished.empty()) {
-    fail("no run that is meant by \"{}\" has a result yet; verify-resume verifies runs that have ended",
-         fmt::join(words, " "));
-  }
-  return finished;
+  if (runs.empty()) fail("no run of a sweep that is meant by \"{}\" has a result yet", fmt::join(words, " "));
+  return runs;
 }
 
-// --- comparing -------------------------------------------------------------------------------------------------------
+// Draws some of the updates that the metrics of a finished run name, except the last: the run is over then. The same
+// run and seed give the same stops on any machine.
+std::vector<TrainingStop> draw_stops(const RunDirectory& run, const VerifyResumeOptions& options) {
+  std::set<int64_t> steps, drawn;
+  for (const MetricLine& line : read_metrics(run, 0).lines) steps.insert(line.step);
+  steps.erase(0);
+  if (!steps.empty()) steps.erase(std::prev(steps.end()));
+  const std::vector<int64_t> updates(steps.begin(), steps.end());
+  std::mt19937_64 random(static_cast<uint64_t>(options.seed) ^ fnv1a32(run.id()));
+  const size_t count = std::min(updates.size(), static_cast<size_t>(options.stops));
+  while (drawn.size() < count) drawn.insert(updates[random() % updates.size()]);
+  std::vector<TrainingStop> stops;
+  for (const int64_t update : drawn) {
+    stops.push_back({.update = update, .signal = stops.size() % 2 == 0 ? "SIGTERM" : "SIGKILL"});
+  }
+  return stops;
+}
+
+// The supervisor of a training in `folder`, on the device that the run was trained on. It ends with this process.
+SpawnRequest supervisor_for(const fs::path& folder, const RunDirectory& run, const Sweep& sweep,
+                            const fs::path& program) {
+  const int64_t newest = run.newest_begun_attempt();
+  const std::string cuda_device = cuda_device_of(run, newest);
+  json stamp = sweep.stamp;
+  stamp["device"] = read_attempt(run, newest).device;
+  stamp["cuda_device"] = cuda_device;
+  SpawnRequest request{
+      .arguments = {fs::read_symlink("/proc/self/exe").string(), "supervise", folder.string(), "--engine",
+                    program.string(), "--stamp", stamp.dump(), "--grace", std::to_string(sweep.policy.grace_seconds),
+                    "--launcher", std::to_string(::getpid()), "--ends-with-launcher"},
+      .environment = {},
+      .blocked_signals = {SIGTERM, SIGINT, SIGHUP, kStallSignal},  // until the supervisor is ready to handle them
+      .own_session = true};
+  if (!cuda_device.empty()) request.environment.emplace_back("CUDA_VISIBLE_DEVICES", cuda_device);
+  return request;
+}
+
+// Makes one attempt on the run, and stops it when its metrics reach the update of `stop`, if that is not null. True if
+// it was stopped.
+bool make_attempt(const SpawnRequest& request, const RunDirectory& run, const TrainingStop* stop) {
+  // A killed attempt leaves metrics that this one makes again: only a later update shows how far this one is.
+  const int64_t reached_before = work_done(run).step;
+  bool stopped = false;
+  int status = 0;
+  const pid_t supervisor = spawn(request);
+  while (sys::waitpid(supervisor, &status, WNOHANG) == 0) {
+    const int64_t reached = work_done(run).step;
+    const bool is_due = stop && !stopped && reached >= stop->update && reached > reached_before;
+    if (g_interrupted || (is_due && stop->signal == "SIGKILL")) {  // it leads a session of its own
+      const std::set<int64_t> pids = processes_by_session()[supervisor];
+      for (const int64_t pid : pids) sys::kill(static_cast<pid_t>(pid), SIGKILL);
+    } else if (is_due) {
+      sys::kill(supervisor, SIGTERM);
+    }
+    stopped |= is_due;
+    ::poll(nullptr, 0, 5);  // milliseconds
+  }
+  LockFile::acquire(run.lock());  // what was killed ends a moment later
+  if (g_interrupted) fail("interrupted");
+  return stopped;
+}
+
+// Trains to the end. Leaves in `stops` those that happened: fewer if the run ended before. UserError if there is no
+// result.
+void train(const SpawnRequest& request, const RunDirectory& run, std::vector<TrainingStop>& stops) {
+  size_t made = 0;
+  while (make_attempt(request, run, made < stops.size() ? &stops[made] : nullptr) && !fs::exists(run.done())) {
+    stops[made++].resumed_from = run.newest_checkpoint();
+  }
+  stops.resize(made);
+  const Verdict verdict = verdict_of(run, run.newest_attempt());
+  if (verdict.state == RunState::kFailed) fail("{}", verdict.reason);
+  if (stops.empty()) fail("it ended before the first stop");
+}
 
 // What results may depend on beside the settings: build and machine of a run's attempts.
-std::set<std::tuple<std::string, int64_t, std::string>> origins_of(const RunDirectory& run) {
-  std::set<std::tuple<std::string, int64_t, std::string>> origins;
+std::set<std::string> origins_of(const RunDirectory& run) {
+  std::set<std::string> origins;
   for (int64_t number = 1, newest = run.newest_begun_attempt(); number <= newest; ++number) {
     if (!run.has_begun(number)) continue;
     const AttemptRecord attempt = read_attempt(run, number);
-    origins.emplace(attempt.version, attempt.numerics, machine_of(attempt));
+    origins.insert(fmt::format("{} {} {}", attempt.version, attempt.numerics, machine_of(attempt)));
   }
   return origins;
 }
 
-// The part of a line in which it differs from the other.
-std::string differing_part(const std::string& line, const std::string& other) {
-  constexpr size_t kBefore = 24, kMaxLength = 60;
-  const size_t same =
-      static_cast<size_t>(std::mismatch(line.begin(), line.end(), other.begin(), other.end()).first - line.begin());
-  const size_t begin = same > kBefore ? same - kBefore : 0;
-  return (begin > 0 ? "…" : "") + line.substr(begin, kMaxLength) + (line.size() > begin + kMaxLength ? "…" : "");
-}
+// UserError if the run cannot be verified.
+ResumeCheck verify(const FinishedRun& finished, const VerifyResumeOptions& options, const Workspace& workspace) {
+  const RunDirectory run = workspace.run(finished.id);
+  const fs::path program = fs::absolute(workspace.root() / finished.sweep.program);
+  const std::string fault = fault_of_program(workspace, program);
+  if (!fault.empty()) fail("{}: tearless submit {}", fault, finished.sweep.grid_file);
+  const Verdict verdict = verdict_of(run, run.newest_attempt());
+  if (verdict.state == RunState::kFailed) fail("{}; to see what to do: tearless verify", verdict.reason);
+  ResumeCheck check{
+      .outcome = "", .verified_at = "", .seed = options.seed, .stops = draw_stops(run, options), .differences = {}};
+  if (check.stops.empty()) fail("its metrics name no update before its last at which it could be stopped");
 
-void print_differences(const std::vector<FileDifference>& differences) {
-  std::vector<std::vector<std::string>> lines = {{"file", "line", "undisturbed", "resumed"}};
-  for (const FileDifference& one : differences) {
-    lines.push_back({one.file, one.line > 0 ? std::to_string(one.line) : "", differing_part(one.expected, one.found),
-                     differing_part(one.found, one.expected)});
+  const RunDirectory resumed(fs::absolute(workspace.verifying() / finished.id));
+  make_folders(resumed.root());
+  write_atomically(resumed.settings(), read_file(run.settings()));
+  write_atomically(resumed.local(), read_file(run.local()));
+  train(supervisor_for(resumed.root(), run, finished.sweep, program), resumed, check.stops);
+
+  const std::optional<LockFile> lock = LockFile::try_acquire(run.lock());  // `delete` and `verify` leave it alone
+  if (!lock || !fs::exists(run.done())) fail("its folder is in use by another process, or was deleted meanwhile");
+  check.differences = differences_between(run, resumed);
+  check.outcome = check.differences.empty() ? "equal" : "different";
+  if (check.outcome == "different" && origins_of(run) != origins_of(resumed)) {
+    fail("it differs, but it was trained by another build or on another kind of processor or device");
   }
-  print_columns(lines);
-}
-
-// --- one run after the other -----------------------------------------------------------------------------------------
-
-class ResumeVerification {
- public:
-  ResumeVerification(const VerifyResumeOptions& options, const Globals& globals, const Workspace& workspace)
-      : options_(options), workspace_(workspace), quiet_(globals.json), screen_(globals.json ? stderr : stdout) {}
-
-  std::vector<VerifyOutcome> verify(const std::vector<VerifiedRun>& runs) {
-    std::vector<VerifyOutcome> outcomes;
-    const ScratchFolder scratch(workspace_.verifying());
-    for (const VerifiedRun& run : runs) {
-      position_ = fmt::format("run {} of {}", outcomes.size() + 1, runs.size());
-      say(fmt::format("{}  {}", run.id, run.label));
-      VerifyOutcome outcome{.run = run.id, .check = {}, .reason = ""};
-      try {
-        outcome = verify(run, scratch);
-      } catch (const UserError& error) {
-        outcome.reason = error.what();
-      }
-      screen_.clear();
-      if (interrupted_) {
-        scratch.remove(run.id);
-        break;
-      }
-      report(outcome);
-      const bool is_different = outcome.check && !outcome.check->is_equal();
-      if (is_different) {
-        say(fmt::format("  the files of this training stay in {} until the next verify-resume",
-                        (workspace_.verifying() / run.id).string()));
-      } else {
-        scratch.remove(run.id);
-      }
-      outcomes.push_back(std::move(outcome));
-    }
-    return outcomes;
-  }
-
-  bool interrupted() const { return interrupted_; }
-
- private:
-  void say(const std::string& line) {
-    if (!quiet_) screen_.print(line);
-  }
-
-  VerifyOutcome verify(const VerifiedRun& run, const ScratchFolder& scratch) {
-    VerifyOutcome outcome{.run = run.id, .check = {}, .reason = ""};
-    ResumeCheck check{.verified_at = "",
-                      .program = run.sweep.program,
-                      .version = run.sweep.stamp.value("version", ""),
-                      .seed = options_.seed,
-                      .stops_requested = options_.stops,
-                      .stops = {},
-                      .settings = options_.settings,
-                      .trained_twice = !options_.settings.empty(),
-                      .differences = {}};
-    RunDirectory undisturbed = workspace_.run(run.id);
-    if (check.trained_twice && !train_undisturbed(run, scratch, undisturbed, outcome.reason)) return outcome;
-    const std::vector<TrainingStop> stops = draw_stops(undisturbed, options_.stops, options_.seed);
-    if (stops.empty()) {
-      outcome.reason = "its metrics name no update before its last at which it could be stopped";
-      return outcome;
-    }
-    announce(stops);
-    const RunDirectory resumed =
-        scratch.make(fs::path(run.id) / "stopped" / run.trained.id, run.trained.settings, run.trained.local);
-    const TrainingEnd end = train(run, resumed, stops);
-    outcome.reason = end.failure;
-    if (interrupted_ || !end.failure.empty()) return outcome;
-    if (end.stops.empty()) {
-      outcome.reason = "it ended before the first stop";
-      return outcome;
-    }
-    check.stops = end.stops;
-    require_result(run.id);
-    check.differences = differences_between(undisturbed, resumed);
-    if (!check.is_equal() && !check.trained_twice && origins_of(undisturbed) != origins_of(resumed)) {
-      say("  it differs, but it was trained by another build or on another kind of processor or device: once more "
-          "without stops");
-      check.trained_twice = true;
-      if (!train_undisturbed(run, scratch, undisturbed, outcome.reason)) return outcome;
-      check.differences = differences_between(undisturbed, resumed);
-    }
-    check.verified_at = utc_now();
-    record(run.id, check);
-    outcome.check = std::move(check);
-    return outcome;
-  }
-
-  void announce(const std::vector<TrainingStop>& stops) {
-    std::vector<std::string> texts;
-    for (const TrainingStop& stop : stops) texts.push_back(fmt::format("{} ({})", stop.update, signal_name(stop)));
-    const std::string fewer = static_cast<int>(stops.size()) < options_.stops
-                                  ? fmt::format("; there are no more of the {} requested", options_.stops)
-                                  : "";
-    say(fmt::format("  stops at update {}, drawn from seed {}{}", fmt::join(texts, ", "), options_.seed, fewer));
-  }
-
-  // False, with the reason, if it has no result. Sets `folder` to where it was trained.
-  bool train_undisturbed(const VerifiedRun& run, const ScratchFolder& scratch, RunDirectory& folder,
-                         std::string& reason) {
-    folder = scratch.make(fs::path(run.id) / "undisturbed" / run.trained.id, run.trained.settings, run.trained.local);
-    reason = train(run, folder, {}).failure;
-    return reason.empty() && !interrupted_;
-  }
-
-  TrainingEnd train(const VerifiedRun& run, const RunDirectory& folder, const std::vector<TrainingStop>& stops) {
-    const fs::path program = fs::absolute(workspace_.root() / run.sweep.program);
-    StoppedTraining training{.launch = {.id = run.trained.id,
-                                        .folder = fs::absolute(folder.root()),
-                                        .cuda_device = "",
-                                        .cores = {},
-                                        .program = {.path = program,
-                                                    .stamp = run.sweep.stamp,
-                                                    .grace_seconds = run.sweep.policy.grace_seconds}},
-                             .device_names = {},
-                             .stops = stops,
-                             .stall_seconds = run.sweep.policy.stall_seconds,
-                             .on_progress = {}};
-    if (run.trained.needs.device == "cuda") choose_device(run, training);
-    Progress progress;
-    progress.id = run.id;
-    progress.label = run.label;
-    progress.updates = run.trained.updates;
-    const double began = steady_seconds();
-    double drawn = 0;
-    training.on_progress = [&](const std::vector<MetricLine>& lines, size_t made) {
-      const double now = steady_seconds();
-      progress.take(lines, now);
-      if (now - drawn < 0.5) return;
-      drawn = now;
-      screen_.draw({progress},
-                   fmt::format("{} · {} of {} · {} so far", position_, made,
-                               counted(static_cast<int64_t>(stops.size()), "stop"), duration_text(now - began)));
-    };
-    TrainingEnd end = train_with_stops(std::move(training));
-    screen_.clear();
-    interrupted_ = end.interrupted;
-    return end;
-  }
-
-  // The GPU that the run was trained on, else one of its name, else any.
-  void choose_device(const VerifiedRun& run, StoppedTraining& training) const {
-    const RunDirectory recorded = workspace_.run(run.id);
-    const int64_t newest = recorded.newest_begun_attempt();
-    const std::string uuid = cuda_device_of(recorded, newest), name = read_attempt(recorded, newest).device;
-    for (const ProgramDevice& device : Program(training.launch.program.path).probe().devices) {
-      if (device.kind != "cuda") continue;
-      training.device_names[device.uuid] = device.name;
-      const std::string& chosen = training.launch.cuda_device;
-      const bool is_better =
-          device.uuid == uuid || (chosen != uuid && device.name == name && training.device_names[chosen] != name);
-      if (chosen.empty() || is_better) training.launch.cuda_device = device.uuid;
-    }
-    if (training.launch.cuda_device.empty()) fail("it needs a GPU, and its training program finds none here");
-  }
-
-  void require_result(const std::string& id) const {
-    if (!fs::exists(workspace_.run(id).done())) fail("its folder was deleted meanwhile");
-  }
-
-  void record(const std::string& id, const ResumeCheck& check) const {
-    require_result(id);
-    const RunDirectory run = workspace_.run(id);
-    const std::optional<LockFile> lock = LockFile::try_acquire(run.lock());  // `forget` and `verify` leave it alone
-    if (!lock) fail("its folder is in use by another process; nothing was recorded");
-    write_resume_check(run, check);
-  }
-
-  void report(const VerifyOutcome& outcome) {
-    if (quiet_) return;
-    if (!outcome.check) {
-      say("  not verified: " + outcome.reason);
-      return;
-    }
-    const ResumeCheck& check = *outcome.check;
-    say("  " + sentence_of(check));
-    if (static_cast<int64_t>(check.stops.size()) < check.stops_requested) {
-      say(fmt::format("  {} of the {} requested: it ended first",
-                      counted(static_cast<int64_t>(check.stops.size()), "stop"), check.stops_requested));
-    }
-    if (!check.is_equal()) print_differences(check.differences);
-  }
-
-  const VerifyResumeOptions& options_;
-  const Workspace& workspace_;
-  bool quiet_;
-  Screen screen_;
-  std::string position_;  // "run 2 of 24"
-  bool interrupted_ = false;
-};
-
-json to_json(const std::vector<VerifyOutcome>& outcomes) {
-  json list = json::array();
-  for (const VerifyOutcome& outcome : outcomes) {
-    const std::optional<ResumeCheck>& check = outcome.check;
-    list.push_back({{"run", outcome.run},
-                    {"outcome", !check              ? "not_verified"
-                                : check->is_equal() ? "equal"
-                                                    : "different"},
-                    {"reason", outcome.reason},
-                    {"resume", check ? to_json(*check) : json()}});
-  }
-  return list;
+  check.verified_at = utc_now();
+  write_atomically(run.resume_check(), sealed(check));
+  return check;
 }
 
 int verify_resume(const VerifyResumeOptions& options, const Globals& globals) {
@@ -304,28 +185,48 @@ int verify_resume(const VerifyResumeOptions& options, const Globals& globals) {
     fail("verify-resume trains with the program that a sweep was submitted with; omit --engine");
   }
   const Workspace workspace(globals.workspace);
-  std::vector<VerifiedRun> runs;
-  {
-    const std::unique_ptr<const Store> store = require_store(globals);
-    for (const std::string& id : finished_runs(*store, options.words)) {
-      runs.push_back(verified_run(*store, workspace, id, options.settings));
+  const std::vector<FinishedRun> runs = finished_runs(*require_store(globals), options.words);
+  const fs::path trainings = workspace.verifying();
+  make_folders(trainings);
+  const std::optional<LockFile> lock = LockFile::try_acquire(trainings);
+  if (!lock) fail("another process uses {}; wait until it has ended", trainings.string());
+  for (const std::string& left : folders_in(trainings)) remove_recursively(trainings / left);
+  for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, [](int) { g_interrupted = 1; });
+
+  const auto say = [&](const std::string& line) {
+    if (globals.json) return;
+    print("{}\n", line);
+    std::fflush(stdout);
+  };
+  std::map<std::string, int64_t> counts;
+  json outcomes = json::array();
+  for (const FinishedRun& run : runs) {
+    say(fmt::format("{}  {}", run.id, run.label));
+    json outcome = {{"run", run.id}, {"outcome", "not_verified"}, {"reason", ""}, {"resume", json()}};
+    try {
+      const ResumeCheck check = verify(run, options, workspace);
+      outcome["outcome"] = check.outcome;
+      outcome["resume"] = check;
+      say("  " + sentence_of(check));
+    } catch (const UserError& error) {
+      outcome["reason"] = error.what();
+      say(fmt::format("  not verified: {}", error.what()));
     }
+    if (g_interrupted || outcome["outcome"] == "equal") remove_recursively(trainings / run.id);
+    if (g_interrupted) break;
+    ++counts[outcome["outcome"]];
+    outcomes.push_back(std::move(outcome));
   }
-  ResumeVerification verification(options, globals, workspace);
-  const std::vector<VerifyOutcome> outcomes = verification.verify(runs);
-  int64_t equal = 0, different = 0;
-  for (const VerifyOutcome& outcome : outcomes) {
-    if (outcome.check) ++(outcome.check->is_equal() ? equal : different);
-  }
-  const auto not_verified = static_cast<int64_t>(runs.size()) - equal - different;
-  if (globals.json) {
-    print_json(to_json(outcomes));
+  if (folders_in(trainings).empty()) {
+    remove_recursively(trainings);
   } else {
-    print("{}: {} equal, {} different, {} not verified{}\n", counted(static_cast<int64_t>(runs.size()), "run"), equal,
-          different, not_verified, verification.interrupted() ? " (interrupted)" : "");
+    say(fmt::format("What was not equal stays in {} until the next verify-resume.", trainings.string()));
   }
-  if (verification.interrupted()) return kInterrupted;
-  return different + not_verified == 0 ? kOk : kSomethingFailed;
+  if (globals.json) print_json(outcomes);
+  const int64_t equal = counts["equal"], different = counts["different"], all = std::ssize(runs);
+  say(fmt::format("{}: {} equal, {} different, {} not verified{}", counted(all, "run"), equal, different,
+                  all - equal - different, g_interrupted ? " (interrupted)" : ""));
+  return g_interrupted ? kInterrupted : equal == all ? kOk : kSomethingFailed;
 }
 
 }  // namespace
@@ -343,11 +244,6 @@ Action command_verify_resume(CLI::App& app, const Globals& globals) {
       ->type_name("S")
       ->check(whole_number_from(0))
       ->capture_default_str();
-  app.add_option("--set", options->settings,
-                 "change a setting for this, such as train.max_updates=200; each run is then trained twice, with and "
-                 "without stops (repeat for more settings)")
-      ->type_name("KEY=VALUE")
-      ->allow_extra_args(false);
   return [options, &globals] { return verify_resume(*options, globals); };
 }
 

@@ -32,7 +32,7 @@ class Workspace {
   std::filesystem::path sweeps() const { return root_ / "sweeps"; }
   /// Copies of training programs (submit/frozen_program.h).
   std::filesystem::path programs() const { return root_ / "programs"; }
-  std::filesystem::path forgotten() const { return root_ / "forgotten"; }  ///< what `tearless forget` is deleting
+  std::filesystem::path deleted() const { return root_ / "deleted"; }      ///< what `tearless delete` is removing
   std::filesystem::path verifying() const { return root_ / "verifying"; }  ///< where `tearless verify-resume` trains
   RunDirectory run(const std::string& id) const { return RunDirectory(runs() / id); }
   std::filesystem::path sweep(const std::string& id) const { return sweeps() / id; }

@@ -4,7 +4,7 @@
 #include "base/error.h"
 #include "harness/service/protocol.h"
 #include "harness/service/service.h"
-#include "harness/store/forget.h"
+#include "harness/store/delete.h"
 #include "harness/store/sweep_directory.h"
 
 namespace tearless::harness {
@@ -81,13 +81,15 @@ json cancel(Service& service, const Request& request) {
   return each(service, request, of_sweep, &Scheduler::cancel_run);
 }
 
-json forget(Service& service, const Request& request) {
+json delete_or_free(Service& service, const Request& request) {
+  if (request.sweeps.empty()) {
+    return free_unneeded(service.store(), service.workspace(), {.all = request.flags.contains("all")});
+  }
   require_nothing_running(service.store(), service.workspace(), request.sweeps);
   Outcome outcome;
   for (const std::string& sweep : request.sweeps) {
     service.drop(sweep);
-    forget_sweep(service.store(), service.workspace(), sweep,
-                 request.flags.contains("keep_results") ? Results::kKeep : Results::kDelete);
+    delete_sweep(service.store(), service.workspace(), sweep, request.flags.contains("keep_results"));
     outcome.add(sweep);
   }
   return outcome;
@@ -108,7 +110,7 @@ constexpr auto kKinds = std::to_array<RequestKind>({
     {"resume", Takes::kBoth, "", resume, "continue paused sweeps or runs"},
     {"cancel", Takes::kBoth, "", cancel, "give up the unfinished runs of a sweep, or single runs; results stay", true},
     {"retry", Takes::kBoth, "", retry, "try failed runs again", true},
-    {"forget", Takes::kSweeps, "keep_results", forget},
+    {"delete", Takes::kSweeps, "keep_results all", delete_or_free},
     // now: attempts stop too. if_idle: only if nothing is to be done. hand_over: another service follows.
     {"stop", Takes::kNothing, "now if_idle hand_over", stop},
 });

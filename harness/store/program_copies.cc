@@ -3,28 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
 #include "base/error.h"
 #include "base/files.h"
 #include "base/hash.h"
-#include "harness/store/sweep_directory.h"
 
 namespace tearless::harness {
 namespace fs = std::filesystem;
 namespace {
-
-/// The sweeps of the database and those that have a folder only. A folder without sweep.json is of a submission that
-/// was killed, unless the database knows the sweep.
-std::set<std::string> all_sweeps(const Store& store, const Workspace& workspace) {
-  std::set<std::string> sweeps;
-  for (const Sweep& sweep : store.sweeps()) sweeps.insert(sweep.id);
-  for (const std::string& id : folders_in(workspace.sweeps())) {
-    if (fs::exists(workspace.sweep(id) / "sweep.json")) sweeps.insert(id);
-  }
-  return sweeps;
-}
 
 std::vector<std::string> names_in(const fs::path& folder) {
   std::vector<std::string> names;
@@ -82,19 +69,6 @@ std::string ProgramCheck::fault_of(const Workspace& workspace, const fs::path& p
   std::string fault = fault_of_program(workspace, program);
   if (fault.empty()) sound_[program] = std::move(now);
   return fault;
-}
-
-UnneededPrograms unneeded_programs(const Store& store, const Workspace& workspace) {
-  std::set<fs::path> needed;
-  for (const std::string& id : all_sweeps(store, workspace)) {
-    needed.insert((workspace.root() / read_sweep_head(workspace, id).program).parent_path());
-  }
-  UnneededPrograms unneeded;
-  for (const std::string& name : folders_in(workspace.programs())) {
-    const fs::path folder = workspace.programs() / name;
-    if (!needed.contains(folder)) (name.starts_with('.') ? unneeded.partial : unneeded.programs).push_back(folder);
-  }
-  return unneeded;
 }
 
 }  // namespace tearless::harness

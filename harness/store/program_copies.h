@@ -1,9 +1,9 @@
 // The copies of training programs in a workspace, programs/<hash of their bytes>/. A copy is needed as long as the
-// folder of a sweep names it, so that an old run can be repeated; `tearless gc` deletes the others.
+// folder of a sweep names it, so that an old run can be repeated; `tearless delete` deletes the others.
 //
 // A submission first makes its copy and then writes the sweep's folder. Until then nothing shows that the copy is
-// needed. So a submission holds lock_programs() from before it looks for the copy until the folder is written, and gc
-// while it looks for what is not needed and deletes it.
+// needed. So a submission holds lock_programs() from before it looks for the copy until the folder is written, and the
+// service while it looks for what is not needed and renames it.
 #pragma once
 
 #include <filesystem>
@@ -15,7 +15,6 @@
 #include "base/lock_file.h"
 #include "harness/runs/input_files.h"
 #include "harness/runs/workspace.h"
-#include "harness/store/store.h"
 
 namespace tearless::harness {
 
@@ -39,13 +38,5 @@ class ProgramCheck {
  private:
   std::map<std::filesystem::path, FileStamps> sound_;  // copy → the stamps with which it was found unchanged
 };
-
-struct UnneededPrograms {
-  std::vector<std::filesystem::path> programs;  // folders
-  std::vector<std::filesystem::path> partial;   // what submissions that were killed had begun to copy
-};
-
-/// UserError if a sweep's folder cannot be read. REQUIRES: lock_programs() is held.
-UnneededPrograms unneeded_programs(const Store& store, const Workspace& workspace);
 
 }  // namespace tearless::harness

@@ -120,7 +120,7 @@ class Store {
   std::optional<RecordedResult> recorded_result(const std::string& id) const;
 
   std::optional<RunRecord> run(const std::string& id) const;
-  /// A run that was there before. UserError if it was forgotten since.
+  /// A run that was there before. UserError if it was deleted since.
   RunRecord known_run(const std::string& id) const;
 
   /// In ascending order of their numbers.

@@ -245,16 +245,16 @@ class Verification {
     return std::ranges::equal(read_metrics(run, 0).lines, store_->metrics_of(run.id()), equal);
   }
 
-  // A folder that is missing because `tearless forget` was interrupted is not lost.
-  bool is_being_forgotten(const std::string& run) const {
-    const std::vector<std::string> sweeps = folders_in(workspace_.forgotten());
+  // A folder that is missing because `tearless delete` was interrupted is not lost.
+  bool is_being_deleted(const std::string& run) const {
+    const std::vector<std::string> sweeps = folders_in(workspace_.deleted());
     return std::any_of(sweeps.begin(), sweeps.end(),
-                       [&](const std::string& sweep) { return fs::exists(workspace_.forgotten() / sweep / run); });
+                       [&](const std::string& sweep) { return fs::exists(workspace_.deleted() / sweep / run); });
   }
 
   void look_for_lost_folders() {
     for (const std::string& id : with_result_) {
-      if (fs::exists(workspace_.run(id).root()) || is_being_forgotten(id)) continue;
+      if (fs::exists(workspace_.run(id).root()) || is_being_deleted(id)) continue;
       add({.subject = "run " + id,
            .what = "the database has its result, but its folder is missing",
            .todo = fmt::format("restore {} from a copy, or train it again: {}", workspace_.run(id).root().string(),
@@ -282,7 +282,7 @@ class Verification {
 
   bool is_unfinished(const std::string& sweep) const { return store_ && store_->has_unfinished(sweep); }
 
-  // Results that were moved or published may lack the program. gc may work meanwhile: hence the second question.
+  // Results that were moved or published may lack the program. `delete` may work meanwhile: hence the second question.
   void check_program(const Sweep& sweep, const std::string& subject) {
     if (!is_unfinished(sweep.id)) return;
     const std::string fault = fault_of_program(workspace_, fs::absolute(workspace_.root() / sweep.program));
@@ -292,7 +292,7 @@ class Verification {
 
   void look_for_lost_sweeps() {
     for (const Sweep& sweep : store_->sweeps()) {
-      if (sweeps_.contains(sweep.id) || fs::exists(workspace_.forgotten() / sweep.id)) continue;
+      if (sweeps_.contains(sweep.id) || fs::exists(workspace_.deleted() / sweep.id)) continue;
       add({.subject = "sweep " + sweep.id,
            .what = "its folder is missing",
            .todo = fmt::format("tearless run {}{}", sweep.grid_file, place_)});

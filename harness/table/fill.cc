@@ -178,15 +178,13 @@ void add_state_notes(const Grid& grid, const std::vector<TableRun>& runs, const 
 void add_resume_notes(const std::vector<TableRun>& runs, const std::string& options, ResumeNote note,
                       std::vector<std::string>& notes) {
   std::set<std::string> different;
-  int64_t equal = 0, of_other_settings = 0;
+  int64_t equal = 0;
   std::set<size_t> stops;
   for (const TableRun& run : runs) {
     const std::optional<ResumeCheck>& check = run.result.resume;
     if (!check) continue;
-    if (!check->is_equal()) {
+    if (check->outcome != "equal") {
       different.insert(run.result.id);
-    } else if (!check->settings.empty()) {
-      ++of_other_settings;
     } else {
       ++equal;
       stops.insert(check->stops.size());
@@ -200,8 +198,6 @@ void add_resume_notes(const std::vector<TableRun>& runs, const std::string& opti
       text +=
           fmt::format(" (byte-equal after {}{} each)", least, counted(static_cast<int64_t>(*stops.rbegin()), "stop"));
     }
-    if (of_other_settings > 0)
-      text += fmt::format(", and {} with other settings than in this table", of_other_settings);
     notes.push_back(text);
   }
   if (!different.empty()) {

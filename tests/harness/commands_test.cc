@@ -260,7 +260,7 @@ TEST_F(Commands, PrintsJsonOrRefusesTo) {
         std::string("table --sweep last"), std::string("explain --sweep last place=pre"),
         std::string("status --sweep last"), "diff " + id + " " + id, std::string("sql"), std::string("verify"),
         std::string("submit grid.toml"), std::string("pause"), std::string("resume"), std::string("retry last"),
-        std::string("cancel last"), std::string("runs"), std::string("gc"), std::string("forget last --yes")}) {
+        std::string("cancel last"), std::string("runs"), std::string("delete"), std::string("delete last --yes")}) {
     EXPECT_NO_THROW(parse(tearless("--json " + command))) << command;
   }
   for (const std::string& command :

@@ -68,7 +68,7 @@ TEST_F(CompletionTest, EveryCommandAndOptionOfTheHelpIsInEveryScriptAndOnTheManP
     const std::string on_page = std::regex_replace(name, std::regex("-"), "\\-");
     EXPECT_THAT(page, HasSubstr("\n.SS " + on_page + "\n.B tearless " + on_page + "\n"));
   }
-  EXPECT_THAT(page, AllOf(HasSubstr("\\fB\\-f, \\-\\-follow\\fR\n"), HasSubstr("\\fB\\-\\-keep\\fR \\fIN\\fR\n")));
+  EXPECT_THAT(page, AllOf(HasSubstr("\\fB\\-f, \\-\\-follow\\fR\n"), HasSubstr("\\fB\\-\\-stops\\fR \\fIN\\fR\n")));
 }
 
 TEST_F(CompletionTest, BashCompletesCommandsOptionsGridsSweepsAndRuns) {

@@ -54,7 +54,7 @@ TEST_F(HooksTest, ADaemonRunsItToo) {
   ASSERT_EQ(tearless({"daemon", "--background", "--on-end", kNote}).code, 0);
   ASSERT_EQ(tearless({"submit", "grid.toml"}).code, 0);
   ASSERT_EQ(tearless({"wait"}).code, 0);
-  ASSERT_EQ(tearless({"forget", "grid.toml", "--keep-results", "--yes"}).code, 0);  // before the daemon's next tick
+  ASSERT_EQ(tearless({"delete", "grid.toml", "--keep-results", "--yes"}).code, 0);  // before the daemon's next tick
   EXPECT_TRUE(test::eventually([&] { return lines_in("ended.txt").size() == 5; }));
   EXPECT_THAT(lines_in("ended.txt"),
               testing::Contains(AllOf(testing::StartsWith("sweep "), HasSubstr(" done: 4 done"))));

@@ -43,18 +43,6 @@ class InputDataTest : public ServedRunTest {
 
   // One run at a time, so that the number of attempts is known.
   void serve() const { ok({"daemon", "--background", "--jobs", "1"}); }
-  // Submits a grid to a daemon that is busy with something else until begin().
-  void queue(const std::string& grid) {
-    serve();
-    test::write_text(folder_ / "blocker.toml",
-                     "[set]\n\"fake.updates\" = 100000\n\"fake.sleep_ms\" = 20\n[axis]\n\"model.kind\" = [\"z\"]\n");
-    ok({"submit", "blocker.toml", "--priority", "1"});
-    ok({"submit", grid});
-  }
-  void begin_with_what_is_queued() const {
-    ok({"cancel", "blocker.toml"});
-    ASSERT_TRUE(test::eventually([&] { return tearless({"forget", "blocker.toml", "--yes"}).code == 0; }));
-  }
   void stop() const {
     ok({"stop"});
     EXPECT_TRUE(test::eventually([&] { return !LockFile::is_held(folder_ / "results"); }));
@@ -97,7 +85,7 @@ TEST_F(InputDataTest, AChangedFileIsNamedWithBothChecksumsAndItsRunsContinueWhen
   queue("grid.toml");
   const std::string planned = sha256_of_file(corpus("pair.b"));
   test::write_text(corpus("pair.b"), "other bytes");
-  begin_with_what_is_queued();
+  free_the_daemon();
   ASSERT_TRUE(all_wait()) << testing::PrintToString(states());
   EXPECT_THAT(reasons(),
               Each(corpus("pair.b").string() + " has the SHA-256 " + sha256("other bytes") +
@@ -123,7 +111,7 @@ TEST_F(InputDataTest, AChangedFileIsNamedWithBothChecksumsAndItsRunsContinueWhen
 TEST_F(InputDataTest, AMissingFileIsWaitedForWithoutAnotherAttempt) {
   queue("grid.toml");
   fs::rename(folder_ / "corpus", folder_ / "elsewhere");
-  begin_with_what_is_queued();
+  free_the_daemon();
   ASSERT_TRUE(all_wait());
   EXPECT_THAT(reasons(), Each(HasSubstr(" is missing; the run continues when the file with the SHA-256 ")));
   std::this_thread::sleep_for(std::chrono::seconds(5));
@@ -141,7 +129,7 @@ TEST_F(InputDataTest, AMissingFileIsWaitedForWithoutAnotherAttempt) {
 TEST_F(InputDataTest, WhatComesBackWhileNobodyLooksIsFoundByTheNextService) {
   queue("grid.toml");
   fs::rename(corpus("train.en"), folder_ / "elsewhere");
-  begin_with_what_is_queued();
+  free_the_daemon();
   ASSERT_TRUE(all_wait());
   stop();
   fs::rename(folder_ / "elsewhere", corpus("train.en"));
@@ -167,7 +155,7 @@ TEST_F(InputDataTest, ARunInTheForegroundSaysWhatItsRunsWaitForAndEnds) {
 TEST_F(InputDataTest, RunsThatWaitCanBeCancelledAndSubmittedAgain) {
   queue("grid.toml");
   fs::rename(corpus("train.en"), folder_ / "elsewhere");
-  begin_with_what_is_queued();
+  free_the_daemon();
   ASSERT_TRUE(all_wait());
   ok({"cancel", "1"});
   EXPECT_THAT(states(), testing::UnorderedElementsAre("cancelled", "waiting_data", "waiting_data"));
@@ -190,7 +178,7 @@ TEST_F(InputDataTest, WhatSweepsOfOtherFilesWaitForDoesNotKeepARunFromStarting) 
       "[set]\ndata.train = \"other/train.en\"\ndata.pair = \"other/pair\"\n[axis]\nmodel.kind = [\"d\"]\n");
   fs::rename(corpus("train.en"), folder_ / "elsewhere");
   ok({"submit", "other.toml"});
-  begin_with_what_is_queued();
+  free_the_daemon();
   EXPECT_TRUE(test::eventually([&] {
     return column("SELECT state AS it FROM runs_view ORDER BY state") ==
            std::vector<std::string>{"done", "waiting_data", "waiting_data", "waiting_data"};

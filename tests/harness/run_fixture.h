@@ -112,6 +112,21 @@ class RunTest : public testing::Test {
     test::write_text(folder_ / "other.toml", other);
   }
 
+  // Submits a grid to a daemon that trains one run at a time and has another one before it, until free_the_daemon().
+  void queue(const std::string& grid) {
+    has_daemon_ = true;
+    test::write_text(folder_ / "blocker.toml",
+                     "[set]\n\"fake.updates\" = 100000\n\"fake.sleep_ms\" = 20\n[axis]\n\"model.kind\" = [\"z\"]\n");
+    ok({"daemon", "--background", "--jobs", "1"});
+    ok({"submit", "blocker.toml", "--priority", "1"});
+    ok({"submit", grid});
+  }
+  // Nothing is left of the other one.
+  void free_the_daemon() const {
+    ok({"cancel", "blocker.toml"});
+    EXPECT_TRUE(test::eventually([&] { return tearless({"delete", "blocker.toml", "--yes"}).code == 0; }));
+  }
+
   // A command that runs beside the test.
   std::future<test::Finished> begin(const std::vector<std::string>& arguments) {
     return std::async(std::launch::async, [this, arguments] { return tearless(arguments); });

@@ -90,8 +90,8 @@ class WorkspaceFormatTest : public RunTest {
       {"run", "grid.toml"}, {"submit", "grid.toml"}, {"daemon"}, {"daemon", "--background"}, {"rebuild"},
       {"verify"},           {"verify", "--repair"}};
   const std::vector<std::vector<std::string>> kReaders = {{"table", "grid.toml"},      {"status"},
-                                                          {"retry", "last"},           {"gc"},
-                                                          {"forget", "last", "--yes"}, {"plan", "grid.toml"}};
+                                                          {"retry", "last"},           {"delete"},
+                                                          {"delete", "last", "--yes"}, {"plan", "grid.toml"}};
 
   std::string table_;
 };

@@ -14,7 +14,7 @@
 //   fake.score.NAME the score NAME of its result, which has others too
 //   fake.device     "cpu" or "cuda"
 //   fake.threads    (default 1)
-// $FAKE_STOPS=N: below a folder `stopped`, its n-th attempt waits after update 3n until it is stopped, for n <= N.
+// $FAKE_STOPS=N: below a folder `verifying`, its n-th attempt waits after update 3n until it is stopped, for n <= N.
 // Every other key under model. and train. is accepted and changes the scores.
 
 #include <fcntl.h>
@@ -209,7 +209,7 @@ class Run {
 
   bool awaits_stop(int64_t step) const {
     const char* stops = std::getenv("FAKE_STOPS");
-    const bool below = files_.root().parent_path().filename() == "stopped";
+    const bool below = files_.root().parent_path().filename() == "verifying";
     return stops && below && attempt_ <= std::stoll(stops) && step >= 3 * attempt_;
   }
 

@@ -1,5 +1,5 @@
-// `tearless forget` and `tearless gc` are killed at their calls, of which `make test-crash` tries all. After each kill
-// the workspace is consistent, with its database and with one that is rebuilt, and a repetition finishes.
+// `tearless delete` is killed at its calls, of which `make test-crash` tries all. After each kill the workspace is
+// consistent, with its database and with one that is rebuilt, and a repetition finishes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,14 +8,14 @@
 #include "harness/runs/workspace.h"
 #include "tests/crash/sweep.h"
 
-namespace tearless::crash::forget_test {
+namespace tearless::crash::delete_test {
 namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
 using testing::HasSubstr;
 
-class ForgetCrash : public testing::Test {
+class DeleteCrash : public testing::Test {
  protected:
   // Two sweeps, of which the second has a run of its own and shares the other.
   void SetUp() override {
@@ -86,27 +86,28 @@ class ForgetCrash : public testing::Test {
   std::string doomed_;
 };
 
-TEST_F(ForgetCrash, AKillBetweenAnyTwoCallsOfForgetLeavesAWorkspaceThatARepetitionFinishes) {
-  kill_everywhere({"forget", "--yes", doomed_}, 16, [&](const fs::path& folder, const std::string& where) {
+TEST_F(DeleteCrash, AKillBetweenAnyTwoCallsLeavesAWorkspaceThatARepetitionFinishes) {
+  kill_everywhere({"delete", "--yes", doomed_}, 16, [&](const fs::path& folder, const std::string& where) {
     const harness::Workspace workspace(folder / "results");
     EXPECT_EQ(harness::folders_in(workspace.runs()).size(), 1u) << where << ": the shared run stays";
     EXPECT_EQ(harness::folders_in(workspace.sweeps()).size(), 1u) << where;
-    EXPECT_TRUE(harness::folders_in(workspace.forgotten()).empty()) << where;
+    EXPECT_TRUE(harness::folders_in(workspace.deleted()).empty()) << where;
     const json rows = json::parse(tearless(folder, {"--json", "sql", "SELECT id, state FROM runs_view"}).output);
     EXPECT_EQ(rows.size(), 1u) << where;
     EXPECT_EQ(json::parse(tearless(folder, {"--json", "status"}).output).at("sweeps").size(), 1u) << where;
   });
 }
 
-TEST_F(ForgetCrash, AKillBetweenAnyTwoCallsOfGcLeavesNoHalfCheckpoint) {
-  kill_everywhere({"gc", "all"}, 6, [&](const fs::path& folder, const std::string& where) {
+TEST_F(DeleteCrash, WithoutWordsAKillBetweenAnyTwoCallsLeavesNoHalfCheckpoint) {
+  kill_everywhere({"delete"}, 6, [&](const fs::path& folder, const std::string& where) {
     const harness::Workspace workspace(folder / "results");
     for (const std::string& id : harness::folders_in(workspace.runs())) {
       EXPECT_TRUE(harness::folders_in(workspace.run(id).checkpoints()).empty()) << where;
     }
     EXPECT_EQ(harness::folders_in(workspace.programs()).size(), 1u) << where;
+    EXPECT_FALSE(fs::exists(workspace.deleted())) << where;
   });
 }
 
 }  // namespace
-}  // namespace tearless::crash::forget_test
+}  // namespace tearless::crash::delete_test

@@ -1,0 +1,145 @@
+// `tearless delete [SWEEP…]`: deletes sweeps, and the runs that no other sweep has; without words, what no result,
+// resume or decoding needs (store/delete.h).
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/words.h"
+#include "harness/cli/grid_state.h"
+#include "harness/cli/output.h"
+#include "harness/cli/selectors.h"
+#include "harness/commands/commands.h"
+#include "harness/service/start.h"
+#include "harness/store/delete.h"
+
+namespace tearless::harness {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct DeleteOptions {
+  std::vector<std::string> words;
+  bool yes = false;
+  bool dry_run = false;
+  bool keep_results = false;
+  bool all = false;
+};
+
+// Has the service rename, and removes what is in deleted/ then.
+nlohmann::json have_deleted(const Request& asked, const Workspace& workspace, const Globals& globals) {
+  const nlohmann::json answer = harness::request(workspace, asked, {.engine = globals.engine});
+  remove_deleted(*require_store(globals), workspace);
+  return answer;
+}
+
+// --- what nothing needs ----------------------------------------------------------------------------------------------
+
+int free_space(const DeleteOptions& options, const Globals& globals) {
+  const Workspace workspace(globals.workspace);
+  const std::unique_ptr<const Store> store = require_store(globals);
+  Request free{.name = "delete"};
+  if (options.all) free.flags = {"all"};
+  const Freed freed = options.dry_run ? free_unneeded(*store, workspace, {.all = options.all, .dry_run = true})
+                                      : have_deleted(free, workspace, globals).get<Freed>();
+  for (const std::string& sentence : freed.skipped) notice(fmt::format("skipped: {}", sentence));
+  if (globals.json) {
+    print_json(freed);
+  } else {
+    print("{} {}: {} of {}, {} that no sweep needs\n", options.dry_run ? "Would free" : "Freed",
+          bytes_text(freed.bytes), counted(freed.checkpoints, "checkpoint"), counted(freed.runs, "run"),
+          counted(freed.programs, "program"));
+  }
+  return freed.skipped.empty() ? kOk : kSomethingFailed;
+}
+
+// --- sweeps ----------------------------------------------------------------------------------------------------------
+
+bool confirmed() {
+  print("Delete? [y/N] ");
+  std::fflush(stdout);
+  std::string answer;
+  std::getline(std::cin, answer);
+  return answer == "y" || answer == "Y" || answer == "yes";
+}
+
+int delete_sweeps(const DeleteOptions& options, const Globals& globals) {
+  const Workspace workspace(globals.workspace);
+  std::unique_ptr<const Store> store = require_store(globals);
+  if (!options.dry_run) remove_deleted(*store, workspace);  // of a sweep whose deletion was interrupted at the end
+  const Selection chosen = select(*store, options.words);
+  if (!chosen.runs.empty()) fail("delete takes whole sweeps, not runs: tearless delete SWEEP");
+  const std::set<std::string> sweeps(chosen.sweeps.begin(), chosen.sweeps.end());
+  require_nothing_running(*store, workspace, chosen.sweeps);
+
+  std::set<std::string> all;
+  int64_t bytes = 0, results = 0;
+  for (const std::string& sweep : sweeps) {
+    for (const RunRecord& run : store->runs_of(sweep)) all.insert(run.id);
+    bytes += bytes_in(workspace.sweep(sweep)) + bytes_in(workspace.deleted() / sweep);
+  }
+  std::vector<std::string> runs = runs_of_no_other(*store, chosen.sweeps);
+  const auto shared = static_cast<int64_t>(all.size() - runs.size());
+  if (options.keep_results) {
+    std::erase_if(runs, [&](const std::string& id) { return fs::exists(workspace.run(id).root()); });
+  }
+  for (const std::string& id : runs) {
+    bytes += bytes_in(workspace.run(id).root());
+    results += has_result(store->known_run(id).state);
+  }
+  if (!globals.json) {
+    print("To be deleted, {}:\n", bytes_text(bytes));
+    print("  {}: {}\n", counted(std::ssize(sweeps), "sweep"), fmt::format("{}", fmt::join(sweeps, ", ")));
+    print("  {}, {} of them with a result\n", counted(std::ssize(runs), "run"), results);
+    if (shared > 0) print("{} of other sweeps too: these stay.\n", counted(shared, "run"));
+    if (options.keep_results) print("Runs that have begun stay (--keep-results).\n");
+  }
+  if (!options.yes && !options.dry_run) {
+    if (globals.json || !::isatty(STDIN_FILENO) || !::isatty(STDOUT_FILENO)) {
+      fail("nothing was deleted; to delete this without a question: tearless delete --yes {}{}", fmt::join(sweeps, " "),
+           workspace_option(globals));
+    }
+    if (!confirmed()) {
+      print("Nothing was deleted.\n");
+      return kOk;
+    }
+  }
+  store.reset();
+  Request drop{.name = "delete", .sweeps = {sweeps.begin(), sweeps.end()}};
+  if (options.keep_results) drop.flags = {"keep_results"};
+  if (!options.dry_run) have_deleted(drop, workspace, globals);
+  if (globals.json) {
+    print_json({{"sweeps", sweeps}, {"runs", runs}, {"bytes", bytes}});
+  } else if (!options.dry_run) {
+    print("Deleted.\n");
+  }
+  return kOk;
+}
+
+}  // namespace
+
+Action command_delete(CLI::App& app, const Globals& globals) {
+  const auto options = std::make_shared<DeleteOptions>();
+  CLI::Option* const what =
+      app.add_option("what", options->words,
+                     "sweeps: ids, grid files, last, all; without any: checkpoints of runs that have a result, and "
+                     "copies of programs that no sweep needs");
+  app.add_flag("--yes", options->yes, "do not ask");
+  app.add_flag("--keep-results", options->keep_results,
+               "delete the sweep only; its runs stay, and a grid that has them need not train them again")
+      ->needs(what);
+  app.add_flag("--all", options->all, "without sweeps: delete the selected checkpoints too, the trained models")
+      ->excludes(what);
+  app.add_flag("--dry-run", options->dry_run, "print what would be deleted, and delete nothing");
+  return [options, &globals] {
+    return options->words.empty() ? free_space(*options, globals) : delete_sweeps(*options, globals);
+  };
+}
+
+}  // namespace tearless::harness

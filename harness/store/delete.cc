@@ -1,0 +1,160 @@
+#include "harness/store/delete.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <set>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/lock_file.h"
+#include "base/sys.h"
+#include "harness/runs/verdict.h"
+#include "harness/store/program_copies.h"
+#include "harness/store/sweep_directory.h"
+
+namespace tearless::harness {
+namespace fs = std::filesystem;
+namespace {
+
+// There may be something at `to`, from an earlier deletion.
+void move_aside(const fs::path& from, const fs::path& to) {
+  if (!fs::exists(from)) return;
+  make_folders(to.parent_path());
+  remove_recursively(to);
+  rename_file(from, to);
+}
+
+// The folders of programs that a sweep names: one of the database, or one that has a folder only. A folder without
+// sweep.json is of a submission that was killed, unless the database knows the sweep. UserError if one cannot be read.
+std::set<fs::path> needed_programs(const Store& store, const Workspace& workspace) {
+  std::set<std::string> sweeps;
+  for (const Sweep& sweep : store.sweeps()) sweeps.insert(sweep.id);
+  for (const std::string& id : folders_in(workspace.sweeps())) {
+    if (fs::exists(workspace.sweep(id) / "sweep.json")) sweeps.insert(id);
+  }
+  std::set<fs::path> needed;
+  for (const std::string& id : sweeps) {
+    needed.insert((workspace.root() / read_sweep_head(workspace, id).program).parent_path());
+  }
+  return needed;
+}
+
+// Of the run's checkpoints those that nothing needs. UserError if there are some, and the run is in use or damaged.
+std::vector<std::string> unneeded_checkpoints(const RunDirectory& run, bool all) {
+  std::vector<std::string> unneeded;
+  std::string selected;
+  if (const auto scores = read_scores(run); scores.contains("selected_step")) {
+    selected = fmt::format("step-{}", static_cast<int64_t>(scores.at("selected_step")));
+  }
+  for (const std::string& name : folders_in(run.checkpoints())) {
+    const bool is_one = name.starts_with("step-") || name.starts_with("tmp-");  // tmp-: of interrupted writers
+    if (is_one && (all || name != selected)) unneeded.push_back(name);
+  }
+  if (unneeded.empty()) return unneeded;
+  if (LockFile::is_held(run.lock())) fail("it is in use by another process");
+  const Verdict verdict = verdict_of(run, run.newest_attempt());
+  if (verdict.state == RunState::kFailed) {
+    fail("{}; its checkpoints stay until that is repaired: tearless verify", verdict.reason);
+  }
+  return unneeded;
+}
+
+}  // namespace
+
+std::vector<std::string> runs_of_no_other(const Store& store, const std::vector<std::string>& sweeps) {
+  const std::set<std::string> chosen(sweeps.begin(), sweeps.end());
+  std::set<std::string> runs;
+  for (const std::string& sweep : chosen) {
+    for (const RunRecord& run : store.runs_of(sweep)) {
+      const std::vector<std::string> having = store.sweeps_of(run.id);
+      if (std::ranges::all_of(having, [&](const auto& id) { return chosen.contains(id); })) runs.insert(run.id);
+    }
+  }
+  return {runs.begin(), runs.end()};
+}
+
+void require_nothing_running(const Store& store, const Workspace& workspace, const std::vector<std::string>& sweeps) {
+  for (const std::string& id : runs_of_no_other(store, sweeps)) {
+    if (store.known_run(id).state == RunState::kRunning || LockFile::is_held(workspace.run(id).lock())) {
+      fail("run {} is being trained; wait for it, or cancel it first: tearless cancel {}", id, id);
+    }
+  }
+}
+
+void delete_sweep(Store& store, const Workspace& workspace, const std::string& sweep, bool keep_results) {
+  const std::optional<Sweep> record = store.sweep(sweep);
+  if (!record) return;
+  if (record->state != SweepState::kCancelled) {
+    // In the sweep's folder too: a database that is rebuilt before step 2 has ended must not start its runs.
+    if (fs::exists(workspace.sweep(sweep))) log_event(workspace, sweep, "cancelled");
+    store.set_sweep_state(sweep, SweepState::kCancelled, "");
+  }
+  std::vector<std::string> doomed, kept;
+  for (const std::string& id : runs_of_no_other(store, {sweep})) {
+    (keep_results && fs::exists(workspace.run(id).root()) ? kept : doomed).push_back(id);
+  }
+  const fs::path deleted = workspace.deleted() / sweep;
+  for (const std::string& id : doomed) move_aside(workspace.run(id).root(), deleted / id);
+  move_aside(workspace.sweep(sweep), deleted / "sweep");
+  // After a power cut each folder must be found in one of the two places: the new one is synced first.
+  for (const fs::path& folder : {deleted, workspace.runs(), workspace.sweeps()}) {
+    if (fs::exists(folder)) sync_folder(folder);
+  }
+  store.in_transaction([&] {
+    for (const std::string& id : kept) {
+      const RunState state = store.known_run(id).state;
+      if (state == RunState::kQueued || state == RunState::kWaitingData) {
+        store.move(id, state, RunState::kCancelled, FailureClass::kNone, "its sweep was deleted");
+      }
+    }
+    store.forget(sweep, doomed);
+  });
+}
+
+Freed free_unneeded(const Store& store, const Workspace& workspace, FreeOptions options) {
+  Freed freed;
+  const auto free = [&](const fs::path& from, const std::string& name) {
+    freed.bytes += bytes_in(from);
+    if (!options.dry_run) move_aside(from, workspace.deleted() / "unneeded" / name);
+  };
+  for (const std::string& name : folders_in(workspace.deleted())) {
+    if (!store.sweep(name)) freed.bytes += bytes_in(workspace.deleted() / name);
+  }
+  for (const std::string& id : folders_in(workspace.runs())) {
+    const std::optional<RunRecord> known = store.run(id);
+    if (!known || !has_result(known->state)) continue;
+    const RunDirectory run = workspace.run(id);
+    try {
+      const std::vector<std::string> names = unneeded_checkpoints(run, options.all);
+      for (const std::string& name : names) free(run.checkpoints() / name, id + "-" + name);
+      freed.runs += !names.empty();
+      freed.checkpoints += std::ssize(names);
+    } catch (const UserError& error) {
+      freed.skipped.push_back(fmt::format("run {}: {}", id, error.what()));
+    }
+  }
+  try {
+    const std::optional<LockFile> lock = try_lock_programs(workspace);
+    if (!lock) fail("a grid is being submitted; repeat this command afterwards");
+    const std::set<fs::path> needed = needed_programs(store, workspace);
+    for (const std::string& name : folders_in(workspace.programs())) {
+      if (needed.contains(workspace.programs() / name)) continue;
+      free(workspace.programs() / name, name);
+      ++freed.programs;
+    }
+  } catch (const UserError& error) {
+    freed.skipped.push_back(fmt::format("programs: {}", error.what()));
+  }
+  return freed;
+}
+
+void remove_deleted(const Store& store, const Workspace& workspace) {
+  for (const std::string& name : folders_in(workspace.deleted())) {
+    if (!store.sweep(name)) remove_recursively(workspace.deleted() / name);
+  }
+  sys::rmdir(workspace.deleted().c_str());  // if nothing is left in it
+}
+
+}  // namespace tearless::harness

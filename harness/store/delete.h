@@ -1,0 +1,59 @@
+// What `tearless delete` deletes: sweeps with the runs that no other sweep has, or what nothing needs any more. All of
+// it is first renamed into WORKSPACE/deleted/, by the service; then the process that asked removes that folder, which
+// takes long for large checkpoints. The workspace is consistent after a kill between any two steps, and a repetition
+// finishes what was begun. For a sweep:
+//
+//   1. It is cancelled.
+//   2. Each run's folder is renamed to deleted/<sweep>/<run>, then the sweep's to deleted/<sweep>/sweep.
+//   3. One transaction deletes the sweep and its runs from the database. Before it, deleted/ explains to verify why
+//      folders are missing; after it nothing refers to them.
+//   4. remove_deleted() removes deleted/<sweep>.
+//
+// If the sweep is submitted again in between, it gets a new folder, and its runs are trained again.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "harness/runs/workspace.h"
+#include "harness/store/store.h"
+
+namespace tearless::harness {
+
+/// The runs of these sweeps that no other sweep has.
+std::vector<std::string> runs_of_no_other(const Store& store, const std::vector<std::string>& sweeps);
+
+/// UserError if one of runs_of_no_other() is running, or if an earlier tearless or a person is training it by hand.
+void require_nothing_running(const Store& store, const Workspace& workspace, const std::vector<std::string>& sweeps);
+
+/// Steps 1 to 3; nothing for a sweep that is not in the store. `keep_results`: only those runs go that never began; the
+/// others are not queued any more. REQUIRES: `store` is open for writing, no scheduler knows the sweep,
+/// require_nothing_running().
+void delete_sweep(Store& store, const Workspace& workspace, const std::string& sweep, bool keep_results);
+
+struct Freed {
+  int64_t runs = 0, checkpoints = 0;
+  int64_t programs = 0;              // copies that no sweep needs, unfinished ones too
+  int64_t bytes = 0;                 // of these, and of what was renamed before and is not removed yet
+  std::vector<std::string> skipped;  // one sentence for each thing that could not be looked at
+};
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Freed, runs, checkpoints, programs, bytes, skipped)
+
+struct FreeOptions {
+  bool all = false;      // the selected checkpoints, too
+  bool dry_run = false;  // nothing is renamed
+};
+
+/// Renames what nothing needs any more to deleted/unneeded/:
+///   - the checkpoints of runs that have a result. Such a run is not resumed, and its scores, metrics and outputs are
+///     files of their own; only `tearless-engine decode` still reads one, that of the score selected_step;
+///   - copies of programs that no sweep names (program_copies.h).
+Freed free_unneeded(const Store& store, const Workspace& workspace, FreeOptions options);
+
+/// Removes what was renamed to deleted/, also what a killed process left there. What belongs to a sweep that is still
+/// in the store stays: step 3 is missing.
+void remove_deleted(const Store& store, const Workspace& workspace);
+
+}  // namespace tearless::harness
