@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "tests/engine/train/toy.h"
+#include "tests/support/error_of.h"
 
 namespace tearless::engine::resume_test {
 namespace {
@@ -289,12 +290,8 @@ TEST_F(Resumed, ACheckpointOfAnUnknownFormatIsRefusedAndStays) {
   stop_at(5);
   write_text(checkpoint(5) / "manifest.json", R"({"format": 1, "files": {}, "state": {}})");
   Toy task = toy();
-  try {
-    attempt(task);
-    FAIL() << "resumed from a checkpoint of an unknown format";
-  } catch (const UserError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("was written by another version of the engine"));
-  }
+  EXPECT_THAT(tearless::test::error_of([&] { attempt(task); }),
+              HasSubstr("was written by another version of the engine"));
   EXPECT_TRUE(fs::exists(checkpoint(5)));
 }
 
