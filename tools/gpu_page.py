@@ -21,7 +21,7 @@ def goal(reached):
 
 
 def main(results, gpu):
-    document = {"gpu": gpu, "tests": {}, "runs": read(results / "runs.json"), "kernels": read(results / "kernels.json"), "steps": {},
+    document = {"gpu": gpu, "tests": {}, "kernels": read(results / "kernels.json"), "steps": {},
                 "bench": read(results / "bench.json")}
     for file in sorted(results.glob("test_*.json")):
         if report := read(file):
@@ -32,13 +32,6 @@ def main(results, gpu):
 
     page = [f"# On {gpu}", "", "| test program | tests | failures | skipped |", "|---|---|---|---|"]
     page += [f"| {name} | {t['tests']} | {t['failures']} | {t['skipped']} |" for name, t in document["tests"].items()]
-    if runs := document["runs"]:
-        page += ["", "## Whole runs", ""]
-        page += [f"- {'holds' if holds else '**broken**'}: {claim}" for claim, holds in runs["claims"].items()]
-        rates = runs["updates_per_second"]
-        page += ["", f"Updates a second: {rates['alone']:.1f} alone; beside each other "
-                 f"{', '.join(f'{r:.1f}' for r in rates['three beside each other'])}, together {sum(rates['three beside each other']):.1f}."]
-        page += [f"Dev BLEU, {precision}: {', '.join(f'{b:.1f}' for b in values)}." for precision, values in runs["dev_bleu"].items()]
     if kernels := document["kernels"]:
         page += ["", "## Single kernels (bf16 rows of 512 channels, 1 GiB)", "", "| kernel | ms | GB/s | share of copy |", "|---|---|---|---|"]
         page += [f"| {name} | {1e3 * k['seconds']:.3f} | {k['gigabytes_per_second']:.0f} | {100 * k['share_of_copy']:.0f} % |"
@@ -62,8 +55,9 @@ def main(results, gpu):
             rate = step["decode"]["sentences"] / step["decode"]["seconds"]
             page += ["", f"Step in bf16: goal 3.7 ms, {goal(step['step_seconds'] <= 3.7e-3)}. Search: goal 8,000 sentences/s, {goal(rate >= 8000)}."]
     text = "\n".join(page) + "\n\n"
-    if (results / "bench.md").exists():
-        text += (results / "bench.md").read_text()
+    for part in ("sweep.md", "bench.md"):
+        if (results / part).exists():
+            text += (results / part).read_text() + "\n"
     (results / "gpu.md").write_text(text)
     (results / "gpu.json").write_text(json.dumps(document, indent=1) + "\n")
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# All that needs a GPU, in one run of at most ten minutes: the CUDA tests (kernels, captured updates, search), whole runs (resume, runs beside
-# each other), single kernels, and training and search beside plain PyTorch. No network, no package manager; needs Python's torch 2.11 and what tools/portable.sh gathered.
+# All that needs a GPU, in one run of at most ten minutes: the CUDA tests (kernels, captured updates, search), a short sweep (tools/gpu_sweep.py),
+# single kernels, and training and search beside plain PyTorch. No network, no package manager; needs Python's torch 2.11 and what tools/portable.sh gathered.
 #   tools/gpu_suite.sh [PORTABLE] [RESULTS] [PYTHON]     default: build-portable, results/gpu, python3
 # Writes RESULTS/gpu.json, RESULTS/gpu.md and the tests' output. Exit code 1 where a test failed.
 set -euo pipefail
@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 portable=${1:-build-portable}
 results=${2:-results/gpu}
 python=${3:-python3}
-readonly bench_seconds=10 test_limit=60 runs_limit=120 one_limit=30 bench_limit=180  # together within ten minutes
+readonly bench_seconds=10 test_limit=60 sweep_limit=150 one_limit=30 bench_limit=180  # together within ten minutes
 
 fail() { echo "gpu_suite: $*" >&2; exit 2; }
 [ -x "$portable/bin/tearless-engine" ] || fail "$portable/bin/tearless-engine is missing: run tools/portable.sh where the engine was built"
@@ -32,8 +32,8 @@ for test in test_engine_cuda test_engine; do
     --gtest_output="json:$results/$test.json" 2>&1 | tee "$results/$test.txt" || failed=1
 done
 
-echo "== whole runs"
-timeout $runs_limit "$python" tools/gpu_runs.py --engine "$portable/bin/tearless-engine" --json "$results/runs.json" || failed=1
+echo "== a sweep, killed and resumed"
+timeout $sweep_limit "$python" tools/gpu_sweep.py --bin "$portable/bin" --updates 500 --seeds 2 --page "$results/sweep.md" || failed=1
 
 echo "== single kernels, step and search of the base model"
 for precision in bf16 tf32 fp32; do

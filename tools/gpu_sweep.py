@@ -1,16 +1,15 @@
 #!/usr/bin/env python3
 """A sweep over all GPUs of this machine, killed and resumed, against one that was not.
 
-    1. A daemon trains a grid of small Transformers and measures how many runs should share a GPU.
+    1. A daemon trains a grid of small Transformers, in fp32 and bf16, several runs on each GPU.
     2. At two fifths of the updates kill -9 ends the daemon and one engine. A new daemon finishes the sweep.
     3. A daemon with --runs-per-gpu 1 trains the same grid in another workspace, undisturbed.
 
-Table, scores.json and metrics.jsonl of both must be equal, byte for byte. The page says what was killed and lost, how many
-runs shared a GPU and why, how much memory was estimated and used, and how long both took. Exit code 0 if all is equal, 1 if
-not, 2 for a mistake in the command.
+Table, scores.json, metrics.jsonl and translations of both must be equal, byte for byte, and dev BLEU of bf16 must be that
+of fp32 within the noise of the seeds. The page says what was killed and lost, how many runs shared a GPU, how much memory
+was estimated and used, and how long both took. Exit code 0 if all holds, 1 if not, 2 for a mistake in the command.
 
-How many runs share a GPU is measured over two minutes, three times for each number; so a run should take five minutes, which
-is the default. --fake needs no GPU and no engine: the programs of tests/support take their places, with two GPUs.
+--fake needs no GPU and no engine: the programs of tests/support take their places, with two GPUs.
 """
 
 import argparse
@@ -22,21 +21,20 @@ import pathlib
 import re
 import shutil
 import signal
+import statistics
 import subprocess
 import sys
 import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-RESULTS = ("metrics.jsonl", "scores.json")
-RUN_SECONDS = 300       # that a run should take alone
-TRIAL_UPDATES = 2000    # that tell how fast it is
+RESULTS = ("metrics.jsonl", "scores.json", "outputs/test.hyp")
 KILL_AT = 0.4           # of all updates
 FAKE_UPDATES = 60
 FAKE_SLEEP = 60         # milliseconds an update; 10 in the undisturbed sweep
 FAKE_BYTES = 2000       # of GPU memory that a fake engine uses
 
-GRID = """title = "GPU sweep: norm × placement, tiny"
+GRID = """title = "GPU sweep: norm × precision, tiny"
 base  = "{root}/grids/base/demo.toml"
 seeds = {seeds}
 [set]
@@ -45,9 +43,9 @@ seeds = {seeds}
 "train.max_epochs" = 10
 [axis]
 "model.norm.kind" = ["layer_norm", "scale_norm"]
-"model.placement" = ["post", "pre"]
+"run.precision" = ["fp32", "bf16"]
 [table]
-rows   = ["model.norm.kind", "model.placement"]
+rows   = ["model.norm.kind", "run.precision"]
 scores = ["test.bleu_13a", "test.ppl"]
 """
 FAKE_GRID = """title = "GPU sweep with fake GPUs"
@@ -191,7 +189,6 @@ class Sweep:
     def __init__(self, machine, folder, grid, updates, look_every, daemon_options):
         self.machine, self.grid, self.updates, self.look_every = machine, grid, updates, look_every
         self.workspace, self.daemon_options = folder, daemon_options
-        self.packing = []     # (seconds, run, what explain said) at each change
         self.most_on_one = 0  # runs on a GPU at the same time
         self.killed = []      # sentences
 
@@ -224,17 +221,9 @@ class Sweep:
     def look(self):
         """Notes how the runs share the GPUs. False if none runs or waits any more."""
         self.machine.note_memory(self.runs())
+        devices = [run.start().get("cuda_device") for run in self.runs() if run.engine()]
+        self.most_on_one = max([self.most_on_one, *map(devices.count, devices)])
         known = json.loads(self.tearless("explain", "--sweep", "last", "--json"))
-        on = {}
-        for run in known:
-            if place := re.search(r"on GPU (\d+)", run["why"]):
-                on[place[1]] = on.get(place[1], 0) + 1
-            if why := re.search(r"\); (.*per GPU.*)$", run["why"]):
-                shape = self.shapes[run["id"]]["shape"]
-                said = [text for _, other, text in self.packing if self.shapes[other]["shape"] == shape]
-                if not said or said[-1] != why[1]:
-                    self.packing.append((self.seconds(), run["id"], why[1]))
-        self.most_on_one = max([self.most_on_one, *on.values()])
         return any(run["state"] in ("queued", "running") for run in known)
 
     def wait(self, until=lambda: False):
@@ -280,16 +269,6 @@ class Sweep:
                        env=self.machine.environment)
 
 
-def updates_for(machine, folder, options):
-    """So many that a run takes RUN_SECONDS alone."""
-    grid = folder / "trial.toml"
-    grid.write_text(GRID.format(root=ROOT, seeds=1, epoch=TRIAL_UPDATES // 10))
-    trial = Sweep(machine, folder / "trial", grid, TRIAL_UPDATES, 1, [])
-    trial.tearless("run", grid, "--only", "model.norm.kind=layer_norm", "--only", "model.placement=pre")
-    measured = read_json(next((folder / "trial").glob("runs/*/attempts/1/measured.json")))
-    return max(TRIAL_UPDATES, int(RUN_SECONDS * measured["updates"] / measured["training_seconds"]) // 10 * 10)
-
-
 def claims_of(packed, alone):
     """Claim → whether it holds, and what differs."""
     claims = {"the tables are equal": (packed.table() == alone.table(), "")}
@@ -301,7 +280,18 @@ def claims_of(packed, alone):
         differ = [a.id for a, b in pairs if (a.path / name).exists() != (b.path / name).exists()
                   or (a.path / name).exists() and a.digest(name) != b.digest(name)]
         claims[f"{name} of all {len(ids[0])} runs is equal"] = (not differ, ", ".join(differ))
-    return claims
+    return claims | precision_claims(packed)
+
+
+def precision_claims(sweep):
+    """Of each norm, that both precisions have the same dev BLEU, but for what the seeds change."""
+    bleu = {}
+    for run in json.loads(sweep.tearless("runs", "last", "--json")):
+        if precision := run["coordinates"].get("run.precision"):
+            bleu.setdefault(run["coordinates"]["model.norm.kind"], {}).setdefault(precision, []).append(run["scores"]["dev.bleu"])
+    return {f"bf16 scores within seed noise of fp32 with {norm}": (
+        abs(statistics.mean(of["fp32"]) - statistics.mean(of["bf16"])) <= max(1, *(max(b) - min(b) for b in of.values())), str(of))
+        for norm, of in bleu.items()}
 
 
 def page_of(machine, options, updates, packed, alone, claims):
@@ -317,11 +307,9 @@ def page_of(machine, options, updates, packed, alone, claims):
         lines += [f"| {run['id']} {run['title']} | {attempt['outcome']} | {lost_text(attempt['lost'])} |"
                   for attempt in run["attempts"] if attempt["outcome"] not in ("done", "diverged")]
     titles = {run["id"]: run["title"] for run in packed.known}
-    lines += ["", "## Runs on one GPU", "", "| after | runs like | `tearless explain` |", "|---|---|---|"]
-    lines += [f"| {minutes(seconds)} | {titles[run]} | {said} |" for seconds, run, said in packed.packing]
     lines += ["", "## Memory of one run", "", "| runs like | estimated | measured peak |", "|---|---|---|", *memory_lines(packed, titles)]
     lines += ["", "## Time", "", "| | wall time | most runs on one GPU |", "|---|---|---|",
-              f"| shared as {'asked' if options.runs_per_gpu else 'measured'}, killed and resumed | {minutes(packed.took)} | {packed.most_on_one} |",
+              f"| {options.runs_per_gpu} a GPU, killed and resumed | {minutes(packed.took)} | {packed.most_on_one} |",
               f"| one run a GPU, undisturbed | {minutes(alone.took)} | {alone.most_on_one} |", ""]
     if not options.fake:
         lines += [f"The first was {alone.took / packed.took:.2f} times as fast.", ""]
@@ -346,9 +334,9 @@ def memory_lines(sweep, titles):
 
 def main():
     parser = argparse.ArgumentParser(prog="gpu_sweep.sh", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--updates", type=int, help="of each run, a multiple of 10 (default: so many that a run takes five minutes alone)")
+    parser.add_argument("--updates", type=int, help="of each run, a multiple of 10 (default: 4000)")
     parser.add_argument("--seeds", type=int, help="four runs a seed (default: 3)")
-    parser.add_argument("--runs-per-gpu", type=int, help="of the first sweep, instead of measuring")
+    parser.add_argument("--runs-per-gpu", type=int, default=2, help="of the first sweep (default: 2)")
     parser.add_argument("--bin", type=pathlib.Path, default=ROOT / "build/bin", help="the folder of the programs (default: build/bin)")
     parser.add_argument("--portable", type=pathlib.Path, help="instead of --bin: what tools/portable.sh gathered")
     parser.add_argument("--page", type=pathlib.Path, default=ROOT / "results/bench/gpu_sweep.md", help="default: results/bench/gpu_sweep.md")
@@ -364,29 +352,24 @@ def main():
     folder = pathlib.Path(tempfile.mkdtemp(prefix="tearless-gpu-sweep-"))
     sweeps, equal = [], False
     try:
-        if options.fake:
-            machine = FakeMachine(options, folder)
-            options.runs_per_gpu = options.runs_per_gpu or 2  # measuring takes minutes
-        else:
-            machine = Machine(options)
-        updates = options.updates or (FAKE_UPDATES if options.fake else updates_for(machine, folder, options))
+        machine = FakeMachine(options, folder) if options.fake else Machine(options)
+        updates = options.updates or (FAKE_UPDATES if options.fake else 4000)
         seeds = options.seeds or (2 if options.fake else 3)
         grid = folder / "gpu_sweep.toml"
         text = FAKE_GRID if options.fake else GRID
-        grid.write_text(text.format(root=ROOT, seeds=seeds, updates=updates, epoch=updates // 10, sleep=FAKE_SLEEP))
-        look_every = 0.05 if options.fake else 2
+        look_every = 0.05 if options.fake else 0.5
 
-        shared = ["--runs-per-gpu", str(options.runs_per_gpu)] if options.runs_per_gpu else []
-        packed = Sweep(machine, folder / "packed", grid, updates, look_every, shared)
-        sweeps.append(packed)
-        packed.start()
+        def sweep(name, runs_per_gpu, sleep):
+            grid.write_text(text.format(root=ROOT, seeds=seeds, updates=updates, epoch=updates // 10, sleep=sleep))
+            sweeps.append(Sweep(machine, folder / name, grid, updates, look_every, ["--runs-per-gpu", str(runs_per_gpu)]))
+            sweeps[-1].start()
+            return sweeps[-1]
+
+        packed = sweep("packed", options.runs_per_gpu, FAKE_SLEEP)
         packed.kill_in_the_middle()
         packed.finish()
         print(f"gpu_sweep: killed and resumed: {minutes(packed.took)}", flush=True)
-        grid.write_text(text.format(root=ROOT, seeds=seeds, updates=updates, epoch=updates // 10, sleep=10))
-        alone = Sweep(machine, folder / "alone", grid, updates, look_every, ["--runs-per-gpu", "1"])
-        sweeps.append(alone)
-        alone.start()
+        alone = sweep("alone", 1, 10)
         alone.finish()
         print(f"gpu_sweep: undisturbed, one run a GPU: {minutes(alone.took)}", flush=True)
 

@@ -161,6 +161,22 @@ def normal(name, shape, std):
     return std * np.sqrt(-2 * np.log(u1)) * np.cos(2 * np.pi * u2)
 
 
+def norm_parameters(kind, name, d):
+    p = {}
+    if kind == "scale_norm":
+        p[f"{name}.norm.gain"] = np.full(1, math.sqrt(d))
+    elif kind in ("layer_norm", "rms_norm"):
+        p[f"{name}.norm.gain"] = np.ones(d)
+    if kind == "layer_norm":
+        p[f"{name}.norm.bias"] = np.zeros(d)
+    return p
+
+
+def rounded(parameters):
+    """To float, as the engine's are."""
+    return {name: torch.tensor(values.astype(np.float32).astype(np.float64), requires_grad=True) for name, values in parameters.items()}
+
+
 class Start:
     """The starting values of a model's parameters, in p."""
 
@@ -195,13 +211,7 @@ class Start:
         self.p[f"{name}.w1.bias"], self.p[f"{name}.w2.bias"] = np.zeros(f), np.zeros(d)
 
     def norm(self, name):
-        d, kind = self.case.d, self.case.norm_of(name)
-        if kind == "scale_norm":
-            self.p[f"{name}.norm.gain"] = np.full(1, math.sqrt(d))
-        elif kind in ("layer_norm", "rms_norm"):
-            self.p[f"{name}.norm.gain"] = np.ones(d)
-        if kind == "layer_norm":
-            self.p[f"{name}.norm.bias"] = np.zeros(d)
+        self.p |= norm_parameters(self.case.norm_of(name), name, self.case.d)
 
     def stack(self, name, layers):
         for layer in range(1, layers + 1):
@@ -214,8 +224,7 @@ class Start:
             self.norm(f"{name}.final")
 
     def parameters(self):
-        """Rounded to float, as the engine's are."""
-        return {name: torch.tensor(values.astype(np.float32).astype(np.float64), requires_grad=True) for name, values in self.p.items()}
+        return rounded(self.p)
 
 
 # --- the model -----------------------------------------------------------------------------------------------------------------
@@ -231,6 +240,48 @@ def positions(length, d):
             angle = p / 10000 ** (i / d)
             table[p, i], table[p, i + 1] = math.sin(angle), math.cos(angle)
     return table
+
+
+def norm(kind, settings, x, gain, bias):
+    """Over the last dimension of x."""
+    d = x.shape[-1]
+    if kind == "layer_norm" and not settings:
+        return F.layer_norm(x, (d,), gain, bias, eps=1e-5)
+    if kind == "rms_norm" and not settings:
+        return gain * x / torch.sqrt((x * x).mean(-1, keepdim=True) + 1e-8)
+    if kind in ("scale_norm", "scale_norm_fixed"):
+        return (gain if kind == "scale_norm" else math.sqrt(d)) * F.normalize(x, dim=-1, eps=1e-5)
+    if kind == "none":
+        return x
+    eps = settings.get("eps", 1e-8 if kind == "rms_norm" else 1e-5)
+    mean = 0 if kind == "rms_norm" else x.mean(-1, keepdim=True)
+    if kind == "rms_norm":
+        variance = (x * x).mean(-1, keepdim=True)
+    else:
+        variance = x.var(-1, keepdim=True, unbiased=settings.get("deviation") == "unbiased")
+    denominator = {
+        "sqrt_add": lambda: torch.sqrt(variance + eps),
+        "std_add": lambda: torch.sqrt(variance) + eps,
+        "clamp": lambda: torch.sqrt(variance).clamp(min=eps),
+    }[settings.get("eps_mode", "sqrt_add")]()
+    if kind in ("detach_norm", "detach_mean"):
+        mean = mean.detach()
+    if kind in ("detach_norm", "detach_var"):
+        denominator = denominator.detach()
+    y = (x - mean) / denominator
+    if kind == "ada_norm":
+        c, k = settings.get("ada_norm.c", 1.0), settings.get("ada_norm.k", 0.1)
+        return (c * (1 - k * y)).detach() * y
+    y = y if gain is None else gain * y
+    return y if bias is None else y + bias
+
+
+def losses(logits, gold):
+    """(mean smoothed loss, sum of it, sum of nll, logits)."""
+    # torch smooths over all classes given, the gold one included: with the output vocabulary as classes that is TwT's loss.
+    mean = F.cross_entropy(logits, gold, label_smoothing=LABEL_SMOOTHING)
+    nll = F.cross_entropy(logits, gold, reduction="sum")
+    return mean, mean * len(gold), nll, logits
 
 
 class Layers:
@@ -252,38 +303,9 @@ class Layers:
         return np.where(dropped & (tokens != PAD), UNK, tokens)
 
     def norm(self, x, name):
-        gain, bias = self.p.get(name + ".norm.gain"), self.p.get(name + ".norm.bias")
         kind = self.case.norm_of(name)
         settings = self.case.norm_settings if kind == self.case.norm else {}
-        if kind == "layer_norm" and not settings:
-            return F.layer_norm(x, (self.case.d,), gain, bias, eps=1e-5)
-        if kind == "rms_norm" and not settings:
-            return gain * x / torch.sqrt((x * x).mean(-1, keepdim=True) + 1e-8)
-        if kind in ("scale_norm", "scale_norm_fixed"):
-            return (gain if kind == "scale_norm" else math.sqrt(self.case.d)) * F.normalize(x, dim=-1, eps=1e-5)
-        if kind == "none":
-            return x
-        eps = settings.get("eps", 1e-8 if kind == "rms_norm" else 1e-5)
-        mean = 0 if kind == "rms_norm" else x.mean(-1, keepdim=True)
-        if kind == "rms_norm":
-            variance = (x * x).mean(-1, keepdim=True)
-        else:
-            variance = x.var(-1, keepdim=True, unbiased=settings.get("deviation") == "unbiased")
-        denominator = {
-            "sqrt_add": lambda: torch.sqrt(variance + eps),
-            "std_add": lambda: torch.sqrt(variance) + eps,
-            "clamp": lambda: torch.sqrt(variance).clamp(min=eps),
-        }[settings.get("eps_mode", "sqrt_add")]()
-        if kind in ("detach_norm", "detach_mean"):
-            mean = mean.detach()
-        if kind in ("detach_norm", "detach_var"):
-            denominator = denominator.detach()
-        y = (x - mean) / denominator
-        if kind == "ada_norm":
-            c, k = settings.get("ada_norm.c", 1.0), settings.get("ada_norm.k", 0.1)
-            return (c * (1 - k * y)).detach() * y
-        y = y if gain is None else gain * y
-        return y if bias is None else y + bias
+        return norm(kind, settings, x, self.p.get(name + ".norm.gain"), self.p.get(name + ".norm.bias"))
 
     def sublayer(self, x, name, function):
         if self.case.placement == "post":
@@ -334,13 +356,6 @@ class Layers:
             x = self.sublayer(x, name, lambda y: self.ffn(y, name))
         return self.final(x, "encoder")
 
-    def losses(self, logits, gold):
-        """(mean smoothed loss, sum of it, sum of nll, logits)."""
-        # torch smooths over all classes given, the gold one included: with the output vocabulary as classes that is TwT's loss.
-        mean = F.cross_entropy(logits, gold, label_smoothing=LABEL_SMOOTHING)
-        nll = F.cross_entropy(logits, gold, reduction="sum")
-        return mean, mean * len(gold), nll, logits
-
 
 class Transformer(Layers):
     """The encoder-decoder."""
@@ -389,12 +404,12 @@ class Transformer(Layers):
         return F.linear(x, output, bias)
 
     def loss(self):
-        """losses() of the rows that have a label."""
+        """Of the rows that have a label."""
         labels = torch.from_numpy(pad([t + [EOS] for t in TARGETS]))
         real = labels != PAD
         place = {v: i for i, v in enumerate(self.case.kept())}
         gold = torch.tensor([place[int(v)] for v in labels[real]])
-        return self.losses(self.logits()[real], gold)
+        return losses(self.logits()[real], gold)
 
     def dropped(self):
         """The words of each side."""
@@ -425,7 +440,7 @@ class Classifier(Layers):
         x = self.encode(x, real[:, None, None, :])
         pooled = torch.stack([x[i, real[i]].mean(0) for i in range(len(SENTENCES))])
         pooled = dropout(pooled, self.case.dropout["pooled"], "pooled", np.arange(self.case.d), 0, self.lines[:, 0], self.update)
-        return self.losses(self.linear(pooled, "output"), torch.tensor(CLASSES))
+        return losses(self.linear(pooled, "output"), torch.tensor(CLASSES))
 
     def dropped(self):
         """The words."""

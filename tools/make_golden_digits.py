@@ -91,32 +91,6 @@ class DigitsCase:
         return shape_out if has_relu else None
 
 
-def norm(case, x, gain, bias):
-    """x [N, D]."""
-    kind, settings = case.norm, case.norm_settings
-    d = x.shape[1]
-    if kind == "none":
-        return x
-    if kind in ("scale_norm", "scale_norm_fixed"):
-        return (gain if kind == "scale_norm" else math.sqrt(d)) * F.normalize(x, dim=-1, eps=1e-5)
-    if kind == "rms_norm":
-        return gain * x / torch.sqrt((x * x).mean(-1, keepdim=True) + 1e-8)
-    if kind == "layer_norm" and not settings:
-        return F.layer_norm(x, (d,), gain, bias, eps=1e-5)
-    eps = settings.get("eps", 1e-5)
-    mean = x.mean(-1, keepdim=True)
-    variance = x.var(-1, keepdim=True, unbiased=settings.get("deviation") == "unbiased")
-    denominator = torch.sqrt(variance) + eps if settings.get("eps_mode") == "std_add" else torch.sqrt(variance + eps)
-    if kind in ("detach_norm", "detach_mean"):
-        mean = mean.detach()
-    if kind in ("detach_norm", "detach_var"):
-        denominator = denominator.detach()
-    y = (x - mean) / denominator
-    if kind == "ada_norm":
-        return (settings.get("ada_norm.c", 1.0) * (1 - settings.get("ada_norm.k", 0.1) * y)).detach() * y
-    return y if gain is None else gain * y + bias
-
-
 def channels_last(x):
     """[N, C, H, W] → [N, H · W · C]."""
     return x.permute(0, 2, 3, 1).flatten(1)
@@ -145,16 +119,9 @@ class DigitNetwork:
             p[name + ".weight"] = uniform(name + ".weight", (out, fan_in), bound)
             p[name + ".bias"] = uniform(name + ".bias", (1, out), bound)[0] if torch_default else np.zeros(out)
             shape = case.norm_shape(name, shape_in, shape_out, has_relu)
-            if shape is None:
-                continue
-            d = math.prod(shape)
-            if case.norm == "scale_norm":
-                p[name + ".norm.gain"] = np.full(1, math.sqrt(d))
-            elif case.norm in ("layer_norm", "rms_norm"):
-                p[name + ".norm.gain"] = np.ones(d)
-            if case.norm == "layer_norm":
-                p[name + ".norm.bias"] = np.zeros(d)
-        return {name: torch.tensor(v.astype(np.float32).astype(np.float64), requires_grad=True) for name, v in p.items()}
+            if shape is not None:
+                p |= make_golden.norm_parameters(case.norm, name, math.prod(shape))
+        return make_golden.rounded(p)
 
     @staticmethod
     def data(case):
@@ -162,7 +129,7 @@ class DigitNetwork:
                 "numbers": NUMBERS, "labels": LABELS, "pixels": pixels().flatten().tolist()}
 
     def norm(self, x, name):
-        return norm(self.case, x, self.p.get(name + ".norm.gain"), self.p.get(name + ".norm.bias"))
+        return make_golden.norm(self.case.norm, self.case.norm_settings, x, self.p.get(name + ".norm.gain"), self.p.get(name + ".norm.bias"))
 
     def dropout(self, x, name, shape):
         """x [N, H · W · C]; a mask for each number of each pixel."""
@@ -196,10 +163,7 @@ class DigitNetwork:
         return x
 
     def loss(self):
-        """(mean smoothed loss, sum of it, sum of nll, logits)."""
-        logits, gold = self.logits(), torch.tensor(LABELS)
-        mean = F.cross_entropy(logits, gold, label_smoothing=LABEL_SMOOTHING)
-        return mean, mean * len(gold), F.cross_entropy(logits, gold, reduction="sum"), logits
+        return make_golden.losses(self.logits(), torch.tensor(LABELS))
 
     def dropped(self):
         """The numbers dropped after each layer but the last: of what the next layer reads."""

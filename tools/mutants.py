@@ -34,6 +34,7 @@ SENTENCE = re.compile(r"[a-z]+ [a-z]+ [a-z]+")
 COMMUTATIVE = {"min", "max", "gcd", "lcm", "hypot"}
 DURABLE = re.compile(r"(f|fdata)?sync(_\w+)?|rename(_\w+)?")
 OPTIONS = re.compile(r"o|options_?|\w+_options_?")
+EXPRESSION = re.compile(r"[*+:]*n([.:]n|<(?=[(:])|[(\[+])*=?")  # of the shape that _expression_ends() makes
 NOT_BUILT = re.compile(r"__CUDA|__SANITIZE")
 
 
@@ -122,6 +123,16 @@ class Source:
     def in_code(self, i):
         return any(self.is_code.get(bracket) for bracket in self.around(i))
 
+    def closing_angle(self, i):
+        """The token that closes the angle bracket i of a template."""
+        depth = 0
+        while i < len(self.tokens):
+            depth += {"<": 1, ">": -1, ">>": -2}.get(self.at(i), 0)
+            if depth <= 0:
+                break
+            i += 1
+        return i
+
     def next_at_depth(self, i, ends):
         """The first token from i on, in no deeper bracket, whose text is in `ends`; None where the bracket around i ends before."""
         while i < len(self.tokens) and self.at(i) not in ends:
@@ -178,13 +189,7 @@ class Source:
             elif token.text == "[" and self.at(after) == "[" and i in self.partner:
                 skipped.update(range(i, self.partner[i] + 1))
             elif token.text == "template" and self.at(after) == "<":
-                end, depth = after, 0
-                while end < len(self.tokens):
-                    depth += {"<": 1, ">": -1, ">>": -2}.get(self.at(end), 0)
-                    if depth <= 0:
-                        break
-                    end += 1
-                skipped.update(range(i, end + 1))
+                skipped.update(range(i, self.closing_angle(after) + 1))
         return skipped
 
     # --- what can be changed: each yields (kind, first token, last token, text instead) ---------------------------------------------
@@ -233,22 +238,7 @@ class Source:
                 if not (self.at(last) == "true" and first == last):
                     yield "condition", first, last, f"!({self.between(first, last)})"
         elif self.at(i) == "?":
-            colon, nested = i + 1, 0
-            while (colon := self.next_at_depth(colon, {"?", ":", ";"})) is not None and self.at(colon) != ";":
-                if self.at(colon) == ":" and nested == 0:
-                    break
-                nested += 1 if self.at(colon) == "?" else -1
-                colon += 1
-            if colon is None or self.at(colon) == ";":
-                return
-            end, nested = colon + 1, 0
-            while end < len(self.tokens) and self.at(end) not in CLOSING and self.at(end) not in (";", ","):
-                nested += {"?": 1, ":": -1}.get(self.at(end), 0)
-                if nested < 0:
-                    break
-                end = self.partner.get(end, end) + 1
-            then, other = self.between(i + 1, colon - 1), self.between(colon + 1, end - 1)
-            yield "condition", i + 1, end - 1, f"{other} : {then}"
+            yield "condition", i, i, "&& false ?"
 
     def _swap(self, i):
         if self.at(i) not in ("(", "{") or i not in self.partner or not self.in_code(i):
@@ -315,38 +305,24 @@ class Source:
 
     def _expression_ends(self, i, end):
         """Follows `a.b<c>(d)->e = …` to the last name called or assigned to if that is a statement, "" where it declares something."""
-        effect, name = False, ""
-        while self.at(i) in ("*", "++", "--", "::"):
-            effect |= self.at(i) in STEP
-            i += 1
-        if not self.is_name(i):
-            return ""
+        shape, names = "", []  # a name is n, brackets are ( or [, and what is within them is left out
         while i < end:
             text = self.at(i)
             if self.is_name(i):
-                if self.is_name(i - 1):
-                    return ""
-                name = text
-            elif text in ASSIGNMENTS or (text == "<<" and self.is_spaced(i)):
-                return name
-            elif text in STEP:
-                effect = True
-            elif text in ("(", "["):
-                effect |= text == "("
-                i = self.partner[i]
+                names.append(text)
+                shape += "n"
             elif text == "<" and not self.is_spaced(i):
-                depth = 0
-                while i < end:
-                    depth += {"<": 1, ">": -1, ">>": -2}.get(self.at(i), 0)
-                    if depth <= 0:
-                        break
-                    i += 1
-                if self.at(i + 1) not in ("(", "::"):
-                    return ""
-            elif text not in (".", "->", "::"):
-                return ""
+                i = self.closing_angle(i)
+                shape += "<"
+            elif (text in ASSIGNMENTS or text == "<<") and self.is_spaced(i):
+                shape += "="
+                break
+            else:
+                i = self.partner[i] if text in ("(", "[") else i
+                shape += {".": ".", "->": ".", "::": ":", "(": "(", "[": "[", "*": "*"}.get(text, "+" if text in STEP else "?")
             i += 1
-        return name if effect else ""
+        is_effect = "=" in shape or "(" in shape or "+" in shape
+        return names[-1] if is_effect and EXPRESSION.fullmatch(shape) else ""
 
 
 def mutants_of(file, text):

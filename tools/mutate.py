@@ -8,6 +8,7 @@ util-linux): a mutant may kill the wrong process or remove the wrong folder.
 
 import argparse
 import collections
+import concurrent.futures
 import dataclasses
 import fcntl
 import hashlib
@@ -123,7 +124,7 @@ class Worker:
         return self.commands([command], [self.environment], seconds)
 
     def commands(self, commands, environments, seconds):
-        """Runs commands side by side: the exit code of the first that fails and the end of what it wrote; None where it took too long."""
+        """Runs commands side by side: the exit code of the first that fails (None: it took too long) and the end of what it wrote."""
         outputs = [tempfile.TemporaryFile(dir=self.temporary) for _ in commands]
         processes = [subprocess.Popen([str(part) for part in command], stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
                                       cwd=ROOT, env=environment)
@@ -211,24 +212,21 @@ class Worker:
         if complaint := self.make(["programs", "tests"]):
             sys.exit(f"mutate: the tree does not build: {complaint}")
         listed = subprocess.run(["ctest", "--test-dir", self.build, "--show-only=json-v1"], stdout=subprocess.PIPE, check=True).stdout
-        environments = {}
+        folders = {"test_" + str(folder.relative_to(ROOT / "tests")).replace("/", "_"): folder
+                   for folder in (ROOT / "tests").rglob("*") if folder.is_dir()}
+        tests = {}
         for test in json.loads(listed)["tests"]:
             name = pathlib.Path(test.get("command", [""])[0]).name  # none where it was not built: what carries a label
-            if name.startswith("test_") and re.search(only_tests, name):
-                lines = dict(entry.values() for entry in test["properties"]).get("ENVIRONMENT", [])
-                environment = dict(line.split("=", 1) for line in lines)
-                environments[name] = {key: value for key, value in environment.items() if not key.startswith("GTEST_")}
-        self.tests = [self._test(name, environment) for name, environment in environments.items()]
+            if name not in folders or not re.search(only_tests, name):
+                continue
+            lines = dict(entry.values() for entry in test["properties"]).get("ENVIRONMENT", [])
+            environment = dict(line.split("=", 1) for line in lines if not line.startswith("GTEST_"))
+            code = "".join(file.read_text() for file in folders[name].iterdir() if file.suffix in (".cc", ".h"))
+            programs = [program for program in PROGRAMS if f'"{program}"' in code and (self.with_engine or program != "tearless-engine")]
+            tests[name] = Test(name, str(folders[name].relative_to(ROOT / "tests")), programs, environment)
+        self.tests = list(tests.values())
         for test in self.tests:
             test.digest = self.digest(test)
-
-    def _test(self, name, environment):
-        tests = ROOT / "tests"
-        folders = {"test_" + str(folder.relative_to(tests)).replace("/", "_"): folder for folder in tests.rglob("*") if folder.is_dir()}
-        folder = folders[name]
-        code = "".join(file.read_text() for file in folder.iterdir() if file.suffix in (".cc", ".h"))
-        programs = [program for program in PROGRAMS if f'"{program}"' in code and (self.with_engine or program != "tearless-engine")]
-        return Test(name, str(folder.relative_to(tests)), programs, environment)
 
     def time_tests(self):
         """Every test must pass without a mutant; the time of each is reused while its programs are the same."""
@@ -280,49 +278,38 @@ class Worker:
 class Evaluation:
     """Evaluates mutants by several workers and writes each result immediately."""
 
-    def __init__(self, workers, own, out, total, stop):
-        self.workers, self.own, self.out, self.total, self.stop, self.done = workers, own, out, total, stop, 0
-        self.lock = threading.Lock()
+    def __init__(self, workers, own, out, total):
+        self.own, self.out, self.total, self.done = own, out, total, 0
+        self.stop, self.lock, self.free = workers[0].stop, threading.Lock(), queue.SimpleQueue()
+        self.pool = concurrent.futures.ThreadPoolExecutor(len(workers))
+        for worker in workers:
+            self.free.put(worker)
 
     def evaluate(self, mutants):
-        waiting = queue.SimpleQueue()
-        for mutant in sorted(mutants, key=lambda mutant: (mutant.file, mutant.offset)):  # mutants of one file share what is rebuilt
-            waiting.put(mutant)
-        records, errors = [], []
-        threads = [threading.Thread(target=self._work, args=(worker, waiting, records, errors)) for worker in self.workers]
-        for thread in threads:
-            thread.start()
+        # Mutants of one file share what is rebuilt.
+        waiting = [self.pool.submit(self._evaluate, mutant) for mutant in sorted(mutants, key=lambda mutant: (mutant.file, mutant.offset))]
         try:
-            for thread in threads:
-                thread.join()
-        except KeyboardInterrupt:
+            return [future.result() for future in waiting]
+        except BaseException:
             self.stop.set()
-            for thread in threads:
-                thread.join()
+            self.pool.shutdown(cancel_futures=True)
             raise
-        if errors:
-            raise errors[0]
-        return records
 
-    def _work(self, worker, waiting, records, errors):
+    def _evaluate(self, mutant):
+        worker = self.free.get()
+        began = time.monotonic()
         try:
-            while True:
-                mutant = waiting.get_nowait()
-                began = time.monotonic()
-                result, by = worker.evaluate(mutant, self.own)
-                record = {"id": mutant.id, "file": mutant.file, "line": mutant.line, "kind": mutant.kind, "before": mutant.before,
-                          "after": mutant.after, "result": result, "by": by, "seconds": round(time.monotonic() - began, 1)}
-                with self.lock:
-                    records.append(record)
-                    self.done += result in COUNTED
-                    if self.out:
-                        print(json.dumps(record, ensure_ascii=False), file=self.out, flush=True)
-                    print(f"{self.done:4}/{self.total}  {result:<16}  {line_of(record)}  ({record['seconds']:.0f} s)", flush=True)
-        except (queue.Empty, Stopped):
-            pass
-        except Exception as error:
-            errors.append(error)
-            self.stop.set()
+            result, by = worker.evaluate(mutant, self.own)
+        finally:
+            self.free.put(worker)
+        record = dataclasses.asdict(mutant) | {"result": result, "by": by, "seconds": round(time.monotonic() - began, 1)}
+        del record["offset"]
+        with self.lock:
+            self.done += result in COUNTED
+            if self.out:
+                print(json.dumps(record, ensure_ascii=False), file=self.out, flush=True)
+            print(f"{self.done:4}/{self.total}  {result:<16}  {line_of(record)}  ({record['seconds']:.0f} s)", flush=True)
+        return record
 
 
 def short(text, length=56):
@@ -379,8 +366,6 @@ def arguments():
     parser.add_argument("--tests", default="", metavar="REGEX", help="only test programs with such a name")
     parser.add_argument("--own", action="store_true", help="only the tests of a mutant's own room: minutes less for what survives")
     parser.add_argument("--jobs", type=int, default=1, help="mutants at once (%(default)s); the cores are shared out among them")
-    parser.add_argument("--out", type=pathlib.Path, help="the list, in JSON lines; default: build-mutate/seed-SEED.jsonl")
-    parser.add_argument("--resume", action="store_true", help="go on with that list")
     parser.add_argument("--list", action="store_true", help="print the draw and run nothing")
     parser.add_argument("--mutant", metavar="ID", help="run one mutant")
     parser.add_argument("--replay", type=pathlib.Path, metavar="LIST", help="run again what survived or hung in an earlier list")
@@ -402,7 +387,6 @@ def chosen(given):
         for gone in asked.keys() - {mutant.id for mutant in drawn}:
             print(f"left out, its line has changed: {line_of(asked[gone])}")
         given.seed, given.count = head["seed"], len(drawn)
-        given.out = given.out or WORK / f"replay-{given.replay.name}"
     else:
         room = given.only.rstrip("/")
         inside = [mutant for mutant in mutants if not room or mutant.file.startswith(room + "/")]
@@ -412,7 +396,6 @@ def chosen(given):
             given.seed = random.randrange(10000)
         drawn = draws(inside, given.seed)
         print(f"seed {given.seed}: {len(inside)} mutants on {len(drawn)} lines")
-    given.out = given.out or WORK / f"seed-{given.seed}.jsonl"
     return drawn
 
 
@@ -433,15 +416,13 @@ def main():
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         sys.exit(f"mutate: another mutate.py is running in {WORK}")
-    out = given.out
+    out = WORK / (f"replay-{given.replay.name}" if given.replay else f"seed-{given.seed}.jsonl")
     head = {"seed": given.seed, "only": given.only, "engine": not given.no_engine, "tests": given.tests, "own": given.own}
     earlier = []
-    if given.resume and out.exists():
+    if out.exists() and not given.mutant:
         written, earlier = read_list(out)
         if written != head:
-            sys.exit(f"mutate: {out} was drawn otherwise: {json.dumps(written)}; give the same arguments")
-    elif out.exists() and not given.mutant:
-        sys.exit(f"mutate: {out} is there already: go on with --resume, or name another list with --out")
+            sys.exit(f"mutate: {out} was drawn otherwise: {json.dumps(written)}; give the same arguments, or move it away")
 
     stop, scratch = threading.Event(), scratch_folder()
     try:
@@ -457,13 +438,13 @@ def main():
                 test.seconds = seconds[test.name]
         print("without a mutant: " + ", ".join(f"{name} {time:.1f} s" for name, time in seconds.items()), flush=True)
         if given.mutant:
-            return evaluate_all(Evaluation(workers, given.own, None, 1, stop), drawn, [], 1)
+            return evaluate_all(Evaluation(workers, given.own, None, 1), drawn, [], 1)
         with out.open("a") as file:
             if file.tell() == 0:
                 print(json.dumps(head), file=file, flush=True)
-            return evaluate_all(Evaluation(workers, given.own, file, given.count, stop), drawn, earlier, given.count)
+            return evaluate_all(Evaluation(workers, given.own, file, given.count), drawn, earlier, given.count)
     except KeyboardInterrupt:
-        print(f"\nstopped; go on with --resume --seed {given.seed}")
+        print(f"\nstopped; go on with the same arguments and --seed {given.seed}")
         return 130
     finally:
         shutil.rmtree(scratch, ignore_errors=True)

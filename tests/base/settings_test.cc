@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "base/toml.h"
+#include "tests/support/error_of.h"
 
 namespace tearless::settings_test {
 namespace {
@@ -58,12 +59,7 @@ ExampleOptions read(std::string_view text) {
 }
 
 std::string error_of(std::string_view text) {
-  try {
-    read(text);
-  } catch (const UserError& error) {
-    return error.what();
-  }
-  return "(no error)";
+  return test::error_of([&] { read(text); });
 }
 
 TEST(Settings, KeepDefaultsWhereNothingIsWritten) {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "tests/support/error_of.h"
 
 namespace tearless::toml_test {
 namespace {
@@ -16,12 +17,7 @@ std::string repeated(std::string_view part, int times) {
 }
 
 std::string error_of(const std::string& text) {
-  try {
-    parse_toml(text, "f.toml");
-  } catch (const UserError& error) {
-    return error.what();
-  }
-  return "";
+  return test::error_of([&] { parse_toml(text, "f.toml"); });
 }
 
 TEST(ParseToml, RefusesDottedKeysOfTooManyParts) {
@@ -82,12 +78,8 @@ TEST(ParseToml, NamesTheSecondLineOfAKeyThatIsDefinedTwice) {
 
 TEST(FlattenToml, NamesBothLinesOfAKeyThatIsDottedOnceAndQuotedOnce) {
   for (const std::string text : {"a.b = 1\n\"a.b\" = 2\n", "\"a.b\" = 1\na.b = 2\n"}) {
-    try {
-      flatten_toml(parse_toml(text, "f.toml"), "f.toml");
-      FAIL() << text;
-    } catch (const UserError& error) {
-      EXPECT_STREQ(error.what(), "f.toml:2: a.b is defined twice (first at f.toml:1); remove one of the two");
-    }
+    EXPECT_EQ(tearless::test::error_of([&] { flatten_toml(parse_toml(text, "f.toml"), "f.toml"); }),
+              "f.toml:2: a.b is defined twice (first at f.toml:1); remove one of the two");
   }
 }
 

@@ -68,7 +68,7 @@ TEST_F(BenchCommand, CountsTheOperationsThatAnUpdateNeeds) {
     std::string name;
     double n, s, t, d, f, layers, types;
   };
-  for (const Model& m : {Model{"d32", 3, 12, 14, 32, 128, 1, 1000}, Model{"base", 2, 9, 7, 512, 2048, 6, 8000}}) {
+  for (const Model& m : {Model{"d32", 3, 12, 14, 32, 128, 1, 1000}, Model{"d128", 2, 9, 7, 128, 512, 3, 4000}}) {
     const double source = m.n * m.s, target = m.n * m.t;
     const double encoder = source * (4 * m.d * m.d + 2 * m.d * m.f) + 2 * m.d * m.n * m.s * m.s;
     const double decoder = target * (6 * m.d * m.d + 2 * m.d * m.f) + source * 2 * m.d * m.d +

@@ -13,7 +13,6 @@
 #include "engine/decode/search.h"
 #include "tests/engine/model/tiny_model.h"
 #include "tests/engine/on_devices.h"
-#include "tests/support/sanitized.h"
 
 namespace tearless::engine::device_search_test {
 namespace {
@@ -230,9 +229,6 @@ void scale_weights(test::TinyModel& model, double factor) {
 }
 
 TEST_P(SearchOnDevice, FindsWhatTheSearchOnTheHostFinds) {
-  if (tearless::test::kSanitized && GetParam().precision == RowPrecision::kFp32) {
-    GTEST_SKIP() << "half a minute under the sanitizers; bf16's kernels are the same templates";
-  }
   const ParallelTokens set = random_sentences();
   captures = 0;
   if (on_processor()) use_cpu_backend(counting_bodies());

@@ -9,6 +9,7 @@
 #include "engine/device.h"
 #include "engine/model/parameters.h"
 #include "tests/engine/cuda/bodies.h"
+#include "tests/support/sanitized.h"
 
 namespace tearless::engine::test {
 
@@ -24,6 +25,9 @@ class OnDevices : public testing::TestWithParam<DeviceSetting> {
 
  protected:
   void SetUp() override {
+    if (tearless::test::kSanitized && GetParam().precision == RowPrecision::kFp32) {
+      GTEST_SKIP() << "a minute under the sanitizers; bf16's kernels are the same templates";
+    }
     if (on_processor()) {
       use_cpu_backend(cuda_bodies());
     } else if (gpu_is_there()) {

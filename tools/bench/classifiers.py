@@ -1,10 +1,6 @@
 """The classifiers of the engine in plain PyTorch, for peer.py: task = "classify" and task = "digits"."""
 
-import json
-import pathlib
-import sys
-
-from layers import FIRST_WORD, CommonSettings, EncoderLayer, F, Side, nn, sinusoids, torch
+from layers import FIRST_WORD, CommonSettings, EncoderLayer, F, Side, TrainSettings, nn, sinusoids, torch
 
 CLASSES = 2
 
@@ -13,25 +9,11 @@ class Settings(CommonSettings):
     """The part of a settings file of task = "classify" that matters here, and defaults as in docs/engine_settings.md."""
 
     def __init__(self, file, settings, vocabulary):
-        super().__init__(file, settings, vocabulary, {"placement": "pre"}, (128, 512, 4))
+        super().__init__(file, settings, vocabulary, {"model.dropout.word": (0.0, 0)}, (128, 512, 4))
         dropout = settings.get("model", {}).get("dropout", {})
         self.layers = settings.get("model", {}).get("layers", 4)
         self.residual_dropout, self.attention_dropout, self.relu_dropout, self.pooled_dropout = (
             dropout.get(site, 0.2) for site in ("residual", "attention", "relu", "pooled"))
-        if dropout.get("word", 0.0) != 0:
-            sys.exit(f"peer: {file}: model.dropout.word must be 0: the peer does not drop words")
-
-
-def read_lengths(file):
-    """[batch][sentence] = rows."""
-    try:
-        batches = json.loads(pathlib.Path(file).read_text())["batches"]
-        assert batches and all(batches) and all(rows >= 1 for batch in batches for rows in batch)
-    except OSError as error:
-        sys.exit(f"peer: {error}")
-    except (ValueError, KeyError, TypeError, AssertionError):
-        sys.exit(f'peer: {file}: expected {{"batches": [[rows, …], …]}}, all of them at least 1')
-    return batches
 
 
 class Batch:
@@ -73,24 +55,16 @@ class SentenceClassifier(nn.Module):
         return F.cross_entropy(self.output(self.pooled_dropout(pooled)), batch.labels, label_smoothing=self.options.smoothing)
 
 
-class DigitSettings:
+class DigitSettings(TrainSettings):
     """The part of a settings file of task = "digits" that matters here."""
 
-    FIXED = {"arch": "pytorch_example", "norm_sites": "activations", "init": "torch_default"}
-
     def __init__(self, file, settings):
-        model, train = settings.get("model", {}), settings.get("train", {})
-        for key, value in self.FIXED.items():
-            if model.get(key, value) != value:
-                sys.exit(f"peer: {file}: model.{key} must be {json.dumps(value)}: the peer has no other")
-        if train.get("schedule", {}).get("kind") != "nowarmup":
-            sys.exit(f"peer: {file}: train.schedule.kind must be \"nowarmup\": the peer has no other")
-        adam = train.get("adam", {})
+        super().__init__(file, settings, {
+            "model.arch": ("pytorch_example", "pytorch_example"), "model.norm_sites": ("activations", "activations"),
+            "model.init": ("torch_default", "torch_default"), "train.schedule.kind": ("invsqrt", "nowarmup")})
+        model = settings.get("model", {})
         self.channels, self.hidden = (model.get("conv1_channels", 20), model.get("conv2_channels", 50)), model.get("hidden", 500)
-        self.smoothing, self.clip_norm = train.get("label_smoothing", 0.1), train.get("clip_norm", 1.0)
-        self.learning_rate = train["schedule"].get("lr", 3e-4)
-        self.betas, self.adam_eps = (adam.get("beta1", 0.9), adam.get("beta2", 0.999)), adam.get("eps", 1e-8)
-        self.device, self.seed = settings.get("run", {}).get("device", "cpu"), train.get("seed", 147)
+        self.learning_rate = settings["train"]["schedule"].get("lr", 3e-4)
 
     def rate(self, update):
         return self.learning_rate

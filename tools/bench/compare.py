@@ -34,6 +34,8 @@ import sys
 import tempfile
 import time
 
+from measured import cores, numbers, output_of, processor, run, table, write
+
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 MIN_TURNS, MIN_VISITS = 10, 3
@@ -271,13 +273,6 @@ def with_ratios(result, goals):
 
 
 # --- the report ------------------------------------------------------------------------------------------------------------------
-def table(head, rows):
-    """Lines of Markdown, columns aligned so that it reads as text too."""
-    widths = [max(len(row[i]) for row in [head, *rows]) for i in range(len(head))]
-    lines = ["| " + " | ".join(cell.rjust(width) for cell, width in zip(row, widths)) + " |" for row in [head, *rows]]
-    return [lines[0], "|" + "|".join("-" * (width + 1) + ":" for width in widths) + "|", *lines[1:]]
-
-
 def goal_cells(result):
     goals = result["goals"]
     of = {name: f" (of {name})" if len(goals) > 1 else "" for name in goals}
@@ -334,40 +329,17 @@ def report(document):
     return "\n".join(lines) + "\n"
 
 
-def write(arguments, document):
-    for file, text in ((arguments.json, json.dumps(document, indent=1)), (arguments.markdown, report(document))):
-        if file:
-            file.parent.mkdir(parents=True, exist_ok=True)
-            part = file.with_name(file.name + ".part")
-            part.write_text(text.rstrip("\n") + "\n")
-            os.replace(part, file)
-
-
-def output_of(command):
-    try:
-        return subprocess.run(command, capture_output=True, text=True, timeout=120).stdout.strip()
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-
-
-def processor():
-    for line in output_of(["lscpu"]).splitlines():
-        if line.startswith("Model name:"):
-            return line.split(":", 1)[1].strip()
-    return "an unknown processor"
-
-
 def has_bf16():
     return "avx512_bf16" in pathlib.Path("/proc/cpuinfo").read_text()
 
 
 def find_torch(python):
     """Its version; or an end with one sentence."""
-    version = output_of([python, "-c", "import tomllib, torch; print(torch.__version__)"])
-    if not version:
-        sys.exit(f"compare: {python} is no Python 3.11 or newer with torch: get it with `pip install torch==2.11.0` in one that is, and "
-                 "name that with TEARLESS_BENCH_PYTHON=/path/to/python")
-    return version
+    try:
+        return output_of([python, "-c", "import tomllib, torch; print(torch.__version__)"], timeout=120)
+    except RuntimeError as error:
+        sys.exit(f"compare: {python} is no Python 3.11 or newer with torch ({error}): get it with `pip install torch==2.11.0` in one that "
+                 "is, and name that with TEARLESS_BENCH_PYTHON=/path/to/python")
 
 
 # --- the front ---------------------------------------------------------------------------------------------------------------------
@@ -395,12 +367,7 @@ def parse_arguments():
     sizes = {size.name: size for size in SIZES if size.device == arguments.device}
     arguments.sizes = [sizes[name] for name in chosen(arguments.sizes or ",".join(sizes), sizes, "--sizes")]
     arguments.lists = chosen(arguments.lists, LISTS, "--lists")
-    cores = len(os.sched_getaffinity(0))
-    try:
-        arguments.threads = [int(n) for n in arguments.threads.split(",")] if arguments.threads else sorted({1, cores})
-        assert min(arguments.threads) >= 1
-    except (ValueError, AssertionError):
-        parser.error("--threads: wanted are numbers of at least 1, with commas between them")
+    arguments.threads = numbers(parser, "--threads", arguments.threads, 1) if arguments.threads else sorted({1, cores()})
     return arguments
 
 
@@ -410,12 +377,13 @@ def main():
     if arguments.find_torch:
         print(f"torch {torch_version}")
         return 0
-    version = output_of([arguments.engine, "--version"])
-    if not version:
-        sys.exit(f"compare: {arguments.engine} is not there or does not run: `make build` makes it, or name it with --engine")
+    try:
+        version = output_of([arguments.engine, "--version"])
+    except RuntimeError as error:
+        sys.exit(f"compare: {arguments.engine} does not run ({error}): `make build` makes it, or name it with --engine")
     document = {
         "date": datetime.date.today().isoformat(),
-        "machine": {"device": arguments.device, "processor": processor(), "cores": len(os.sched_getaffinity(0))},
+        "machine": {"device": arguments.device, "processor": processor(), "cores": cores()},
         "engine": version.splitlines()[0],
         "matmul": "",
         "torch": torch_version,
@@ -434,13 +402,11 @@ def main():
         document["matmul"] = result["ready"]["engine"]["matmul"]
         document["results"].append(result)
         print(", ".join(f"{name} {number(ms)} ms" for name, ms in result["ms"].items()) + f" ({time.monotonic() - start:.0f} s)", flush=True)
-        write(arguments, document)
+        write(arguments.json, json.dumps(document, indent=1))
+        write(arguments.markdown, report(document))
     print("\n" + report(document), end="")
     return 0
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except KeyboardInterrupt:
-        sys.exit("compare: interrupted")
+    run("compare", main)

@@ -27,7 +27,8 @@ import tempfile
 import time
 import tomllib
 
-from compare import processor, table
+import measured
+from measured import numbers, processor, table
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
@@ -90,11 +91,10 @@ def fail(message):
 
 
 def output_of(command, what, **options):
-    result = subprocess.run([str(word) for word in command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
-    if result.returncode:
-        said = (result.stderr.strip() or result.stdout.strip() or "it said nothing").splitlines()[-1]
-        fail(f"{what} failed (exit code {result.returncode}): {said}")
-    return result.stdout
+    try:
+        return measured.output_of(command, **options)
+    except RuntimeError as error:
+        fail(f"{what} failed: {error}")
 
 
 def environment(arguments, folder):
@@ -136,9 +136,9 @@ def run_tearless(arguments, settings, seed, folder):
     seconds, others = timed(commands, folder, arguments)
     directory, = (workspace / "runs").iterdir()
     scores = json.loads((directory / "scores.json").read_text())
-    measured = json.loads((directory / "attempts/1/measured.json").read_text())
-    return Run("tearless", seed, seconds, measured["training_seconds"], scores["parameters"],
-               measured["tokens_per_second"] * measured["training_seconds"] / scores["updates"],
+    training = json.loads((directory / "attempts/1/measured.json").read_text())
+    return Run("tearless", seed, seconds, training["training_seconds"], scores["parameters"],
+               training["tokens_per_second"] * training["training_seconds"] / scores["updates"],
                directory / "outputs/test.hyp", others=others)
 
 
@@ -328,14 +328,14 @@ def report(document):
 def find_joeynmt(python):
     """Versions of JoeyNMT and what it runs on; or an end with one sentence."""
     try:
-        result = subprocess.run([python, "-c", VERSIONS, *PACKAGES], capture_output=True, text=True, timeout=300)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        fail(f"{python} does not run ({error}): name a Python with TEARLESS_JOEYNMT_PYTHON=/path/to/python")
-    versions = json.loads(result.stdout) if result.returncode == 0 else {}
-    if not versions.get("joeynmt", "").startswith("2.3."):
-        fail(f"{python} has no JoeyNMT 2.3 that runs: get it with `{INSTALL}`, and name its Python with "
-             f"TEARLESS_JOEYNMT_PYTHON=/path/to/python")
-    return versions
+        versions = json.loads(measured.output_of([python, "-c", VERSIONS, *PACKAGES], timeout=300))
+        if versions["joeynmt"].startswith("2.3."):
+            return versions
+        found = versions["joeynmt"]
+    except RuntimeError as error:
+        found = error
+    fail(f"{python} has no JoeyNMT 2.3 that runs ({found}): get it with `{INSTALL}`, and name its Python with "
+         "TEARLESS_JOEYNMT_PYTHON=/path/to/python")
 
 
 def parse_arguments():
@@ -346,11 +346,7 @@ def parse_arguments():
     parser.add_argument("--updates", type=int, metavar="N", help="fewer than the settings', to try the script")
     parser.add_argument("--markdown", type=pathlib.Path, metavar="FILE", help="write the report")
     arguments = parser.parse_args()
-    try:
-        arguments.seeds = [int(seed) for seed in arguments.seeds.split(",")]
-        assert min(arguments.seeds) >= 0 and len(set(arguments.seeds)) == len(arguments.seeds)
-    except (ValueError, AssertionError):
-        parser.error("--seeds: wanted are different numbers of at least 0, with commas between them")
+    arguments.seeds = numbers(parser, "--seeds", arguments.seeds, 0)
     if arguments.threads < 1:
         parser.error("--threads must be at least 1")
     arguments.python = os.environ.get("TEARLESS_JOEYNMT_PYTHON") or sys.executable
@@ -371,11 +367,10 @@ def main():
     document = {
         "date": datetime.date.today().isoformat(),
         "processor": processor(),
-        "cores": len(os.sched_getaffinity(0)),
+        "cores": measured.cores(),
         "tearless": output_of([arguments.engine, "--version"], "tearless-engine").splitlines()[0],
         "versions": find_joeynmt(arguments.python),
         "command": " ".join(["tools/bench/joeynmt.py", *sys.argv[1:]]),
-        "pairs": len(corpus(settings, "train")[0].read_bytes().splitlines()),
         "settings": settings, "arguments": arguments, "runs": [],
     }
     sides = {"tearless": run_tearless, "JoeyNMT": run_joeynmt}
@@ -396,17 +391,10 @@ def main():
     if len(set(parameters.values())) > 1:
         fail(f"the programs have different models: {parameters} parameters")
     text = report(document)
-    if arguments.markdown:
-        arguments.markdown.parent.mkdir(parents=True, exist_ok=True)
-        part = arguments.markdown.with_name(arguments.markdown.name + ".part")
-        part.write_text(text)
-        os.replace(part, arguments.markdown)
+    measured.write(arguments.markdown, text)
     print("\n" + text, end="")
     return 0
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except KeyboardInterrupt:
-        sys.exit("joeynmt: interrupted")
+    measured.run("joeynmt", main)

@@ -27,27 +27,49 @@ def read_settings(file):
         sys.exit(f"peer: {file}: {error}")
 
 
-class CommonSettings:
-    """The part of an engine's settings that every task has and that matters here, and defaults as in docs/engine_settings.md. `fixed`: settings of
-    [model] that the peer has at one value alone. `sizes`: the defaults of d_model, d_ff and heads."""
+def read_lengths(file, what, rows_of):
+    """[batch][example]; rows_of(example), all of them at least 1. `what`: an example, for the message."""
+    try:
+        batches = json.loads(pathlib.Path(file).read_text())["batches"]
+        assert batches and all(batches) and all(min(rows_of(example)) >= 1 for batch in batches for example in batch)
+    except OSError as error:
+        sys.exit(f"peer: {error}")
+    except (ValueError, KeyError, TypeError, AssertionError):
+        sys.exit(f'peer: {file}: expected {{"batches": [[{what}, …], …]}}, all of them at least 1')
+    return batches
 
-    def __init__(self, file, settings, vocabulary, fixed, sizes):
-        model, train = settings.get("model", {}), settings.get("train", {})
-        schedule, adam = train.get("schedule", {}), train.get("adam", {})
-        for key, value in fixed.items():
-            if model.get(key, value if key != "mask_target_vocabulary" else True) != value:
-                sys.exit(f"peer: {file}: model.{key} must be {json.dumps(value)}: the peer has no other")
-        if model.get("norm", {}).get("kind", "layer_norm") != "layer_norm" or model.get("fix_norm", False):
-            sys.exit(f"peer: {file}: model.norm.kind must be \"layer_norm\" without fix_norm: the peer has no other")
-        if schedule.get("kind", "invsqrt") != "invsqrt":
-            sys.exit(f"peer: {file}: train.schedule.kind must be \"invsqrt\": the peer has no other")
-        self.vocabulary = vocabulary
-        self.d, self.f, self.heads = (model.get(key, size) for key, size in zip(("d_model", "d_ff", "heads"), sizes))
+
+class TrainSettings:
+    """The part of an engine's settings that every task has and that matters here, and defaults as in docs/engine_settings.md. `fixed`: settings
+    that the peer has at one value alone, with the default."""
+
+    def __init__(self, file, settings, fixed):
+        for key, (default, value) in fixed.items():
+            found = settings
+            for part in key.split("."):
+                found = found.get(part, {})
+            if (found if found != {} else default) != value:
+                sys.exit(f"peer: {file}: {key} must be {json.dumps(value)}: the peer has no other")
+        train = settings.get("train", {})
+        adam = train.get("adam", {})
         self.smoothing, self.clip_norm = train.get("label_smoothing", 0.1), train.get("clip_norm", 1.0)
-        self.warmup = schedule.get("warmup_updates", 8000)
-        self.peak = schedule.get("peak_lr", schedule.get("scale", 1.0) * (self.d * self.warmup) ** -0.5)
         self.betas, self.adam_eps = (adam.get("beta1", 0.9), adam.get("beta2", 0.999)), adam.get("eps", 1e-8)
         self.device, self.seed = settings.get("run", {}).get("device", "cpu"), train.get("seed", 147)
+
+
+class CommonSettings(TrainSettings):
+    """Those of a model of Transformer layers. `sizes`: the defaults of d_model, d_ff and heads."""
+
+    FIXED = {"model.placement": ("pre", "pre"), "model.norm.kind": ("layer_norm", "layer_norm"), "model.fix_norm": (False, False),
+             "train.schedule.kind": ("invsqrt", "invsqrt")}
+
+    def __init__(self, file, settings, vocabulary, fixed, sizes):
+        super().__init__(file, settings, self.FIXED | fixed)
+        model, schedule = settings.get("model", {}), settings.get("train", {}).get("schedule", {})
+        self.vocabulary = vocabulary
+        self.d, self.f, self.heads = (model.get(key, size) for key, size in zip(("d_model", "d_ff", "heads"), sizes))
+        self.warmup = schedule.get("warmup_updates", 8000)
+        self.peak = schedule.get("peak_lr", schedule.get("scale", 1.0) * (self.d * self.warmup) ** -0.5)
 
     def rate(self, update):
         return self.peak * min(update / self.warmup, (self.warmup / update) ** 0.5)

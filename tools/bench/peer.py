@@ -18,12 +18,11 @@ input one line of answer, {"updates": N} → {"seconds": [N numbers]} and {"deco
 import argparse
 import json
 import math
-import pathlib
 import sys
 import time
 
-from layers import (BOS, EOS, FIRST_WORD, PAD, Attention, CommonSettings, EncoderLayer, FeedForward, F, Side, attend, nn, read_settings, sinusoids,
-                    torch)
+from layers import (BOS, EOS, FIRST_WORD, PAD, Attention, CommonSettings, EncoderLayer, FeedForward, F, Side, attend, nn, read_lengths,
+                    read_settings, sinusoids, torch)
 
 import classifiers
 
@@ -34,31 +33,17 @@ WARM_UP_UPDATES = 3
 class Settings(CommonSettings):
     """Those of task = "translate"."""
 
-    FIXED = {"placement": "pre", "tied_embeddings": "all", "output_bias": True, "mask_target_vocabulary": False}
-
     def __init__(self, file, settings, vocabulary):
-        super().__init__(file, settings, vocabulary, self.FIXED, (512, 2048, 8))
+        super().__init__(file, settings, vocabulary, {
+            "model.tied_embeddings": ("all", "all"), "model.output_bias": (True, True), "model.mask_target_vocabulary": (True, False),
+            "model.dropout.word": (0.1, 0)}, (512, 2048, 8))
         model, decode = settings.get("model", {}), settings.get("decode", {})
         dropout = model.get("dropout", {})
-        if dropout.get("word", 0.1) != 0:
-            sys.exit(f"peer: {file}: model.dropout.word must be 0: the peer does not drop words")
         self.encoder_layers, self.decoder_layers = model.get("encoder_layers", 6), model.get("decoder_layers", 6)
         self.residual_dropout, self.attention_dropout, self.relu_dropout = (
             dropout.get(site, 0.3) for site in ("residual", "attention", "relu"))
         self.beam, self.alpha = decode.get("beam", 4), decode.get("alpha", 0.6)
         self.max_extra, self.batch_tokens = decode.get("max_extra", 50), decode.get("batch_tokens", 4096)
-
-
-def read_lengths(file):
-    """[batch][sentence] = (source rows, target rows), EOS counted on both sides."""
-    try:
-        batches = json.loads(pathlib.Path(file).read_text())["batches"]
-        assert batches and all(batches) and all(s >= 1 and t >= 1 for batch in batches for s, t in batch)
-    except OSError as error:
-        sys.exit(f"peer: {error}")
-    except (ValueError, KeyError, TypeError, AssertionError):
-        sys.exit(f'peer: {file}: expected {{"batches": [[[source rows, target rows], …], …]}}, all of them at least 1')
-    return batches
 
 
 def random_sentences(lengths, vocabulary, generator):
@@ -427,17 +412,18 @@ def main():
     torch.manual_seed(options.seed)
     generator = torch.Generator().manual_seed(options.seed)
     packed = arguments.form == "packed"
+    sources = []
     if task == "digits":
-        batches = [classifiers.DigitBatch(images, options.device, generator) for (images,) in classifiers.read_lengths(arguments.lengths)]
-        sources = []
+        batches = [classifiers.DigitBatch(images, options.device, generator)
+                   for (images,) in read_lengths(arguments.lengths, "rows", lambda rows: (rows,))]
         model = classifiers.DigitNetwork(options).to(options.device)
     elif task == "classify":
         batches = [classifiers.Batch(lengths, options.vocabulary, packed, options.device, generator)
-                   for lengths in classifiers.read_lengths(arguments.lengths)]
-        sources = []
+                   for lengths in read_lengths(arguments.lengths, "rows", lambda rows: (rows,))]
         model = classifiers.SentenceClassifier(options, max(batch.source.longest for batch in batches)).to(options.device)
     else:
-        sentences = [random_sentences(lengths, options.vocabulary, generator) for lengths in read_lengths(arguments.lengths)]
+        pairs = read_lengths(arguments.lengths, "[source rows, target rows]", lambda pair: (pair[0], pair[1]))
+        sentences = [random_sentences(lengths, options.vocabulary, generator) for lengths in pairs]
         batches = [Batch(batch, packed, options.device) for batch in sentences]
         sources = [source for batch in sentences for source, _ in batch]
         longest = max(max(batch.target.longest, batch.source.longest) for batch in batches) + options.max_extra

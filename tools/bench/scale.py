@@ -17,13 +17,14 @@ import hashlib
 import json
 import os
 import pathlib
-import platform
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import time
+
+from measured import processor, run, table, write
 
 PARTS = ["fsync", "submit", "restart", "jobs", "ingest", "engine"]
 
@@ -47,8 +48,9 @@ class Bench:
     def report(self, what, measured, unit, goal=None, at_most=True):
         met = None if goal is None else (measured <= goal if at_most else measured >= goal)
         limit = "–" if goal is None else f"{'≤' if at_most else '≥'} {goal:g} {unit}"
-        self.rows.append((what, f"{measured:,.3g} {unit}" if measured < 1000 else f"{measured:,.0f} {unit}", limit, met))
-        print(f"{what}: {self.rows[-1][1]}" + ("" if met is None else f" ({limit}: {'met' if met else 'missed'})"), flush=True)
+        number = f"{measured:,.3g} {unit}" if measured < 1000 else f"{measured:,.0f} {unit}"
+        self.rows.append((what, number, limit, "–" if met is None else "yes" if met else "no"))
+        print(f"{what}: {number}" + ("" if met is None else f" ({limit}: {'met' if met else 'missed'})"), flush=True)
 
     def place(self, name):
         place = self.folder / name
@@ -230,19 +232,10 @@ def rss(pid):
     return 0
 
 
-def processor():
-    for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
-        if line.startswith("model name"):
-            return line.split(":", 1)[1].strip()
-    return platform.machine()
-
-
-def markdown(rows):
-    text = (f"# Many runs\n\nMeasured {datetime.date.today()} on {processor()}, {os.cpu_count()} cores. What is timed, and "
-            "how: tools/bench/scale.py.\n\n| what | measured | goal | met |\n|---|---:|---:|---|\n")
-    for what, measured, goal, met in rows:
-        text += f"| {what} | {measured} | {goal} | {'–' if met is None else 'yes' if met else 'no'} |\n"
-    return text
+def page(rows):
+    lines = ["# Many runs", "", f"Measured {datetime.date.today()} on {processor()}, {os.cpu_count()} cores. What is timed, and how: "
+             "tools/bench/scale.py.", "", *table(["what", "measured", "goal", "met"], rows)]
+    return "\n".join(lines)
 
 
 def main():
@@ -266,9 +259,8 @@ def main():
     finally:
         if temporary:
             shutil.rmtree(options.folder, ignore_errors=True)
-    if options.markdown:
-        options.markdown.write_text(markdown(bench.rows))
+    write(options.markdown, page(bench.rows))
 
 
 if __name__ == "__main__":
-    main()
+    run("scale", main)

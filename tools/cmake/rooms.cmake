@@ -6,11 +6,11 @@ option(TEARLESS_UNITY "Compile files of a room together" ON)
 # More make the whole build quicker, and the build after a change to one file slower (the dev preset compiles each alone).
 set(TEARLESS_UNITY_FILES 12 CACHE STRING "Files that are compiled together")
 
-# Under the sanitizers: templates of strings and JSON, not arithmetic, are what rooms without LibTorch spend their compile time on, and these flags
-# halve it. A null pointer is found by the address sanitizer, too.
-set(TEARLESS_PLAIN_FLAGS)
+# Under the sanitizers: templates of strings and JSON, not arithmetic, are what rooms spend their compile time on, and this halves it; the kernels
+# (isa.cmake) are optimised all the same.
+set(TEARLESS_ROOM_FLAGS)
 if(TEARLESS_SANITIZE)
-  set(TEARLESS_PLAIN_FLAGS -O0 -fno-sanitize=null,vptr,alignment,object-size)
+  set(TEARLESS_ROOM_FLAGS -O0)
 endif()
 
 # tearless_room(engine/norm DEPENDS engine/ops LINK torch::cpu)
@@ -62,31 +62,31 @@ endfunction()
 # include what it uses; the dev preset has no precompiled headers and shows what is forgotten.
 option(TEARLESS_PCH "Precompile headers of others that many units read" ON)
 function(tearless_precompile target)
-  tearless_reaches_torch(reaches ${target})
-  set(headers plain_pch)
-  if(reaches)
-    set(headers torch_pch)
-  else()
-    target_compile_options(${target} PRIVATE ${TEARLESS_PLAIN_FLAGS})
-  endif()
-  tearless_lend_headers(${target} ${headers})
+  target_compile_options(${target} PRIVATE ${TEARLESS_ROOM_FLAGS})
+  tearless_lend_headers(${target} plain_pch torch_pch)
 endfunction()
 
-function(tearless_lend_headers target headers)
+# The first of two sets of precompiled headers, or the second where the target reaches LibTorch.
+function(tearless_lend_headers target plain torch)
   if(TEARLESS_PCH)
+    tearless_reaches_torch(reaches ${target})
+    set(headers ${plain})
+    if(reaches)
+      set(headers ${torch})
+    endif()
     target_precompile_headers(${target} REUSE_FROM ${headers})
     target_compile_options(${target} PRIVATE -fpch-preprocess)  # for ccache
   endif()
 endfunction()
 
-# tearless_precompiled(torch_pch LINK torch::cpu HEADERS <ATen/core/Tensor.h>): headers to precompile, compiled with the flags of LINK.
+# tearless_precompiled(torch_pch LINK torch::cpu FLAGS -O0 HEADERS <ATen/core/Tensor.h>): headers to precompile with the flags of LINK and FLAGS.
 function(tearless_precompiled name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "LINK;HEADERS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "LINK;FLAGS;HEADERS")
   if(TEARLESS_PCH)
     file(WRITE "${PROJECT_BINARY_DIR}/${name}.cc" "")
     add_library(${name} OBJECT "${PROJECT_BINARY_DIR}/${name}.cc")
     target_link_libraries(${name} PRIVATE ${arg_LINK} tearless_flags)
-    target_compile_options(${name} PRIVATE -fpch-preprocess)
+    target_compile_options(${name} PRIVATE ${arg_FLAGS} -fpch-preprocess)
     target_precompile_headers(${name} PRIVATE ${arg_HEADERS})
   endif()
 endfunction()

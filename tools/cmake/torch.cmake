@@ -45,4 +45,5 @@ target_compile_options(torch::cpu INTERFACE
 # libtorch_cpu.so finds what it needs by its own RPATH; the linker need not look.
 target_link_options(torch::cpu INTERFACE -Wl,--allow-shlib-undefined)
 
-tearless_precompiled(torch_pch LINK torch::cpu fmt::fmt HEADERS <ATen/core/Tensor.h> <ATen/TensorOperators.h> <fmt/format.h>)
+tearless_precompiled(torch_pch LINK torch::cpu fmt::fmt FLAGS ${TEARLESS_ROOM_FLAGS}
+  HEADERS <ATen/core/Tensor.h> <ATen/TensorOperators.h> <fmt/format.h>)

@@ -1,4 +1,4 @@
-// All twenty settings of TwT's Table 3 through the real programs. Minutes: `make test-long`; two of them run in every
+// All twenty settings of TwT's Table 3 through the real programs. Minutes: `make test-long`; one of them runs in every
 // `make test` (tests/e2e/shipped_grids_test.cc).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -10,10 +10,10 @@ namespace {
 
 struct AttentionCase {
   std::vector<int32_t> queries, keys;  // lengths of the spans
-  bool causal;
-  int64_t heads, d_head;
-  double p;
-  bool aligned;
+  bool causal = false;
+  int64_t heads = 1, d_head;
+  double p = 0;
+  bool aligned = true;
   bool indexed = false;  // keys by Attention::key_rows; no backward then
 };
 
@@ -260,13 +260,7 @@ TEST_P(AttentionKernel, TakesHeadsOfAnyWidth) {
                   .d_head = d_head,
                   .p = p,
                   .aligned = d_head % 16 == 0});
-      check_both({.queries = {5, 17},
-                  .keys = {33, 2},
-                  .causal = false,
-                  .heads = 1,
-                  .d_head = d_head,
-                  .p = p,
-                  .aligned = false});
+      check_both({.queries = {5, 17}, .keys = {33, 2}, .d_head = d_head, .p = p, .aligned = false});
     }
   }
 }
@@ -276,34 +270,25 @@ TEST_P(AttentionKernel, TakesSentencesOfAnyLength) {
     for (const double p : {0.0, 0.2}) {
       // A warp owns 4 rows and a lane has one of 32: the lengths around whole fours and whole chunks.
       std::vector<int32_t> lengths = {1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 40};
-      check_both(
-          {.queries = lengths, .keys = lengths, .causal = causal, .heads = 1, .d_head = 8, .p = p, .aligned = true});
+      check_both({.queries = lengths, .keys = lengths, .causal = causal, .d_head = 8, .p = p});
       lengths = {63, 65, 97, 128};
-      check_both(
-          {.queries = lengths, .keys = lengths, .causal = causal, .heads = 1, .d_head = 16, .p = p, .aligned = true});
+      check_both({.queries = lengths, .keys = lengths, .causal = causal, .d_head = 16, .p = p});
       lengths = {129, 160};  // a tile has 128 rows at most: one more, and a chunk more
-      check_both(
-          {.queries = lengths, .keys = lengths, .causal = causal, .heads = 1, .d_head = 8, .p = p, .aligned = true});
+      check_both({.queries = lengths, .keys = lengths, .causal = causal, .d_head = 8, .p = p});
     }
   }
 }
 
 TEST_P(AttentionKernel, TakesManyMoreKeysThanQueriesAndTheReverse) {
   for (const double p : {0.0, 0.2}) {
-    check_both({.queries = {1, 3, 300},
-                .keys = {300, 200, 2},
-                .causal = false,
-                .heads = 2,
-                .d_head = 16,
-                .p = p,
-                .aligned = true});
-    check_both({.queries = {4}, .keys = {1100}, .causal = false, .heads = 1, .d_head = 64, .p = p, .aligned = true});
+    check_both({.queries = {1, 3, 300}, .keys = {300, 200, 2}, .heads = 2, .d_head = 16, .p = p});
+    check_both({.queries = {4}, .keys = {1100}, .d_head = 64, .p = p});
   }
 }
 
 TEST_P(AttentionKernel, WideHeadsWithLongSentencesGetSmallerTiles) {
-  check_both({.queries = {150}, .keys = {150}, .causal = true, .heads = 1, .d_head = 128, .p = 0.2, .aligned = true});
-  check_both({.queries = {70}, .keys = {90}, .causal = false, .heads = 1, .d_head = 256, .p = 0, .aligned = true});
+  check_both({.queries = {150}, .keys = {150}, .causal = true, .d_head = 128, .p = 0.2});
+  check_both({.queries = {70}, .keys = {90}, .d_head = 256});
 }
 
 TEST_P(AttentionKernel, OnTensorCoresIsTheSame) {
@@ -319,8 +304,7 @@ TEST_P(AttentionKernel, OnTensorCoresIsTheSame) {
                                .causal = causal,
                                .heads = heads,
                                .d_head = d_head,
-                               .p = p,
-                               .aligned = true});
+                               .p = p});
       };
       check(lengths, {lengths.rbegin(), lengths.rend()}, 1, 64);
       check({25, 7, 31, 18, 0, 16}, {33, 0, 1, 48, 5, 16}, 8, 64);
@@ -332,10 +316,8 @@ TEST_P(AttentionKernel, OnTensorCoresIsTheSame) {
   }
   // What backward holds of many queries leaves little shared memory for tiles; then none, and it takes the kernel
   // without tensor cores.
-  check_attention<bf16>(
-      {.queries = {3600}, .keys = {17}, .causal = false, .heads = 1, .d_head = 128, .p = 0.2, .aligned = true});
-  check_attention<bf16>(
-      {.queries = {12200}, .keys = {1}, .causal = false, .heads = 1, .d_head = 16, .p = 0, .aligned = true});
+  check_attention<bf16>({.queries = {3600}, .keys = {17}, .d_head = 128, .p = 0.2});
+  check_attention<bf16>({.queries = {12200}, .keys = {1}, .d_head = 16});
 }
 
 /// One attention in bf16, forward and backward, each with rows on 16 bytes or not: tensor cores take the one, and
@@ -494,15 +476,12 @@ TEST_P(AttentionKernel, FindsKeysByTheirRows) {
       if (aligned && d_head % 16 != 0) continue;
       check_both({.queries = std::vector<int32_t>(keys.size(), 1),
                   .keys = keys,
-                  .causal = false,
                   .heads = 3,
                   .d_head = d_head,
-                  .p = 0,
                   .aligned = aligned,
                   .indexed = true});
       check_both({.queries = {1, 6, 40},
                   .keys = {1, 150, 3},
-                  .causal = false,
                   .heads = 2,
                   .d_head = d_head,
                   .p = 0.2,

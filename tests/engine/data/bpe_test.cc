@@ -1,5 +1,6 @@
 // BPE against merges worked by hand, and against a learner that recounts all pairs for each merge.
 #include "engine/data/bpe.h"
+#include "tests/support/error_of.h"
 
 #include <gtest/gtest.h>
 
@@ -100,15 +101,11 @@ TEST(Bpe, LearnsFromLongWordsThatShareTheirPairs) {
 }
 
 TEST(Bpe, RefusesTextWithTheEndOfWordMark) {
-  try {
-    Bpe::learn({{"a b"}, {"x </w>y"}}, 10);
-    FAIL();
-  } catch (const UserError& error) {
-    EXPECT_STREQ(
-        error.what(),
-        "data.train: the target side has a word with </w> in it, with which BPE marks the end of a word; remove "
-        "it");
-  }
+  EXPECT_EQ(tearless::test::error_of([&] {
+              Bpe::learn({{"a b"}, {"x </w>y"}}, 10);
+            }),
+            "data.train: the target side has a word with </w> in it, with which BPE marks the end of a word; remove "
+            "it");
 }
 
 TEST(Bpe, EncodesByTheEarliestMergeAndJoinsBack) {

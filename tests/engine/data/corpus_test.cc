@@ -4,10 +4,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
-#include <functional>
-
 #include "base/error.h"
-#include "base/hash.h"
 #include "engine/data/raw_files.h"
 #include "tests/support/error_of.h"
 #include "tests/support/paths.h"
@@ -107,14 +104,6 @@ TEST_F(Corpus, RefusesPipesAndDevicesInsteadOfWaiting) {
             path("train.src") + " is not a regular file; replace it by a text file with one sentence a line");
 }
 
-TEST_F(Corpus, NoticesAFileThatChangesBetweenItsChecksumAndItsReading) {
-  data_files(data_).fingerprint();
-  EXPECT_EQ(read_error(), "");
-  write("train.src", "a b\nd\n");
-  EXPECT_EQ(read_error(), path("train.src") + " or " + path("train.tgt") +
-                              " changed while it was read; run again when no program writes to them");
-}
-
 TEST_F(Corpus, AcceptsNulBytesLongLinesAndAMissingLastNewline) {
   const std::string longest(1 << 20, 'x');
   write("train.src", std::string("a\0b", 3) + "\n" + longest);
@@ -135,30 +124,6 @@ TEST_F(Corpus, LeavesOutEmptyAndOverlongTrainingPairs) {
             "folder/train: no pair of lines can be trained on; every one has an empty or an overlong side");
 }
 
-TEST_F(Corpus, SaysWhichFileIsMissingAndHowToGetIt) {
-  EXPECT_EQ(data_files(data_).missing(), "");
-  std::filesystem::remove(path("dev.tgt"));
-  EXPECT_EQ(data_files(data_).missing(), "the corpus toy lacks the file " + path("dev.tgt"));
-  data_.how_to_get = "run tools/get_toy.sh";
-  EXPECT_EQ(data_files(data_).missing(), "the corpus toy lacks the file " + path("dev.tgt") + ": run tools/get_toy.sh");
-}
-
-TEST_F(Corpus, RefusesUnsetPaths) {
-  data_.dev = "";
-  EXPECT_EQ(error_of([this] { data_files(data_).missing(); }),
-            "data.dev is not set: [data] needs train, dev, test, source and target");
-}
-
-TEST_F(Corpus, HashesBothSidesOfEachSet) {
-  data_files(data_).fingerprint();
-  EXPECT_EQ(data_.train_sha256, sha256(sha256("a b\nc\n") + " " + sha256("x\ny z\n")));
-  EXPECT_EQ(data_.train_sha256, data_.test_sha256);
-  const std::string before = data_.train_sha256;
-  write("train.tgt", "x\ny  z\n");
-  data_files(data_).fingerprint();
-  EXPECT_NE(data_.train_sha256, before);
-}
-
 TEST_F(Corpus, HashesAFileAgainThatIsReplacedByOneOfTheSameSizeAndTime) {
   data_files(data_).fingerprint();
   const std::string before = data_.train_sha256;
@@ -176,27 +141,6 @@ TEST_F(Corpus, ReadsTheStartOfAFileAsItIsNow) {
   write("idx", "xyz");
   EXPECT_EQ(read_start(path("idx"), 2).bytes, "xy");
   EXPECT_EQ(read_start(path("idx"), 2).file_size, 3);
-}
-
-TEST_F(Corpus, NoticesFilesThatChangedSinceThePlan) {
-  data_files(data_).fingerprint();
-  EXPECT_EQ(error_of([this] { data_files(data_).verify(); }), "");
-  write("test.src", "a b\nchanged\n");
-  EXPECT_EQ(error_of([this] { data_files(data_).verify(); }),
-            path("test.src") + " and " + path("test.tgt") +
-                " are not the files that this run was planned with; restore those, or plan a new run");
-  std::filesystem::remove(path("test.src"));  // a missing file is not a changed one
-  EXPECT_EQ(error_of([this] { data_files(data_).verify(); }), "");
-}
-
-TEST_F(Corpus, IsIdentifiedByItsBytesOnceTheyAreThere) {
-  const auto canonical = [this] {
-    return canonical_settings(Identity::kResult, [this](SettingsVisitor& v) { v.table("data", data_); });
-  };
-  EXPECT_EQ(canonical(), "data.name = \"toy\"\n");
-  data_files(data_).fingerprint();
-  EXPECT_EQ(canonical(), "data.dev_sha256 = \"" + data_.dev_sha256 + "\"\ndata.test_sha256 = \"" + data_.test_sha256 +
-                             "\"\ndata.train_sha256 = \"" + data_.train_sha256 + "\"\n");
 }
 
 TEST(TextOptions, OmitFromTheIdWhatDoesNotApply) {

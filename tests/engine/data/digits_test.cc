@@ -4,12 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <functional>
 #include <numeric>
 #include <set>
 
 #include "base/error.h"
-#include "base/hash.h"
 #include "tests/support/error_of.h"
 #include "tests/support/paths.h"
 #include "tests/support/process.h"
@@ -56,9 +54,6 @@ class DigitFiles : public testing::Test {
   std::string path(const std::string& name) const { return (folder_ / name).string(); }
   std::string read_error() const {
     return error_of([this] { read_digits(data_); });
-  }
-  std::string canonical(Identity identity) {
-    return canonical_settings(identity, [this](SettingsVisitor& v) { v.table("data", data_); });
   }
 
   test::TempFolder folder_;
@@ -150,63 +145,6 @@ TEST_F(DigitFiles, ThatDoNotBelongTogetherAreRefused) {
     EXPECT_EQ(read_error(), path("train.images") + " has images of 2 × 3 pixels, but " + path("test.images") + " of " +
                                 std::to_string(height) + " × " + std::to_string(width) + " (bytes 8 to 15 of each)");
   }
-}
-
-TEST_F(DigitFiles, AreMissedByFileAndWhatToDo) {
-  EXPECT_EQ(data_files(data_).missing(), "");
-  std::filesystem::remove(path("test.labels"));
-  EXPECT_EQ(data_files(data_).missing(), "the data set toy lacks the file " + path("test.labels"));
-  data_.name = "";
-  data_.how_to_get = "run tools/get_toy.py";
-  EXPECT_EQ(data_files(data_).missing(),
-            "the data set lacks the file " + path("test.labels") + ": run tools/get_toy.py");
-  data_.train_labels = "";
-  EXPECT_EQ(error_of([this] { data_files(data_).missing(); }),
-            "data.train_labels is not set: [data] needs train_images, train_labels, test_images and test_labels");
-}
-
-TEST_F(DigitFiles, AreIdentifiedByTheirBytesAndSettings) {
-  const std::string settings = "data.dev_first = 2\ndata.deviation = 0.3081\ndata.mean = 0.1307\n";
-  EXPECT_EQ(canonical(Identity::kResult), settings + "data.name = \"toy\"\n");
-  data_files(data_).fingerprint();
-  EXPECT_EQ(data_.train_sha256, sha256(sha256(images_file(5, 0)) + " " + sha256(labels_file({5, 0, 4, 1, 9}))));
-  EXPECT_EQ(data_.test_sha256, sha256(sha256(images_file(2, 200)) + " " + sha256(labels_file({7, 2}))));
-  EXPECT_EQ(canonical(Identity::kResult), settings + "data.test_sha256 = \"" + data_.test_sha256 +
-                                              "\"\ndata.train_sha256 = \"" + data_.train_sha256 + "\"\n");
-  data_.train_count = 3;
-  EXPECT_EQ(canonical(Identity::kResult), settings + "data.test_sha256 = \"" + data_.test_sha256 +
-                                              "\"\ndata.train_count = 3\ndata.train_sha256 = \"" + data_.train_sha256 +
-                                              "\"\n");
-  for (std::string* sum : {&data_.train_sha256, &data_.test_sha256}) {
-    const std::string saved = std::exchange(*sum, "");
-    EXPECT_NE(canonical(Identity::kResult).find("data.name = \"toy\"\n"), std::string::npos);
-    *sum = saved;
-  }
-  const std::string local = canonical(Identity::kLocal);
-  for (const char* key : {"train_images", "train_labels", "test_images", "test_labels", "how_to_get", "name"}) {
-    EXPECT_NE(local.find(std::string("data.") + key + " = "), std::string::npos) << key;
-  }
-}
-
-TEST_F(DigitFiles, ThatChangedSinceThePlanAreNoticed) {
-  data_files(data_).fingerprint();
-  EXPECT_EQ(error_of([this] { data_files(data_).verify(); }), "");
-  EXPECT_EQ(read_error(), "");
-  write("test.labels", labels_file({7, 3}));
-  EXPECT_EQ(error_of([this] { data_files(data_).verify(); }),
-            path("test.images") + " and " + path("test.labels") +
-                " are not the files that this run was planned with; restore those, or plan a new run");
-  EXPECT_EQ(read_error(), path("test.images") + " or " + path("test.labels") +
-                              " changed while it was read; run again when no program writes to them");
-  write("test.labels", labels_file({7, 2}));
-  write("train.labels", labels_file({5, 0, 4, 1, 8}));
-  EXPECT_EQ(error_of([this] { data_files(data_).verify(); }),
-            path("train.images") + " and " + path("train.labels") +
-                " are not the files that this run was planned with; restore those, or plan a new run");
-  std::filesystem::remove(path("test.images"));
-  std::filesystem::create_directory(path("test.images"));
-  EXPECT_EQ(error_of([this] { data_files(data_).fingerprint(); }),
-            path("test.images") + " is not a regular file; replace it by an IDX file");
 }
 
 TEST_F(DigitFiles, AreStandardisedByMeanAndDeviation) {

@@ -4,11 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <functional>
-#include <numeric>
-#include <set>
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "engine/data/batches.h"
 #include "tests/support/error_of.h"
 #include "tests/support/paths.h"
@@ -188,48 +186,19 @@ TEST_F(LabelledCache, HoldsTheLastEight) {
   EXPECT_NE(get(), first);
 }
 
-TEST(LabelledBatches, AreInTheStoredOrder) {
-  // Computed by an independent Philox and shuffle in Python.
-  std::vector<int> lengths(60);
-  for (int i = 0; i < 60; ++i) lengths[static_cast<size_t>(i)] = 1 + i % 4;
-  const auto batches = cut_labelled_batches(lines_of(lengths), 20, 147, 3);
-  ASSERT_EQ(batches.size(), 9u);
-  EXPECT_EQ(batches[0], (SentenceIds{31, 27, 35, 19, 7}));
-  EXPECT_EQ(batches[3], (SentenceIds{14, 38, 58, 26, 18, 2}));
-  EXPECT_EQ(batches[8], (SentenceIds{59, 43, 11, 39, 55}));
-}
-
+// Their order, limit and dependence on seed and pass: batches_test.cc.
 TEST(LabelledBatches, AreThoseOfPairsWithoutTargets) {
   std::vector<int> lengths;
   for (int i = 0; i < 300; ++i) lengths.push_back(1 + i * i % 37);
+  lengths.push_back(500);  // longer than a batch
   const TokenLines lines = lines_of(lengths);
   TokenLines empty;
   empty.offsets.assign(lengths.size() + 1, 0);
   const ParallelTokens pairs(lines, empty);
   for (int64_t pass = 0; pass < 3; ++pass) {
     EXPECT_EQ(cut_labelled_batches(lines, 100, 5, pass), cut_batches(pairs, {.tokens = 100}, 5, pass));
+    EXPECT_EQ(cut_labelled_batches(lines, 150, 1, pass), cut_batches(pairs, {.tokens = 150}, 1, pass));
   }
-}
-
-TEST(LabelledBatches, AreAFunctionOfSeedAndPassWithinTheLimit) {
-  std::vector<int> lengths;
-  for (int i = 0; i < 300; ++i) lengths.push_back(1 + i * i % 37);
-  lengths.push_back(500);  // longer than a batch: a batch of its own
-  const TokenLines lines = lines_of(lengths);
-  const auto batches = cut_labelled_batches(lines, 100, 1, 0);
-  EXPECT_EQ(cut_labelled_batches(lines, 100, 1, 0), batches);
-  EXPECT_NE(cut_labelled_batches(lines, 100, 2, 0), batches);
-  EXPECT_NE(cut_labelled_batches(lines, 100, 1, 1), batches);
-  EXPECT_NE(cut_labelled_batches(lines, 150, 1, 0), batches);
-  std::multiset<int32_t> seen;
-  for (const SentenceIds& batch : batches) {
-    int64_t longest = 0;
-    for (const int32_t line : batch) longest = std::max(longest, lines.length(line));
-    EXPECT_TRUE(static_cast<int64_t>(batch.size()) * longest <= 100 || batch == SentenceIds{300});
-    seen.insert(batch.begin(), batch.end());
-  }
-  EXPECT_EQ(seen.size(), 301u);
-  EXPECT_EQ(std::set<int32_t>(seen.begin(), seen.end()).size(), 301u);
 }
 
 TEST(LabelledBatches, OfAnEvaluationKeepTheOrder) {
@@ -261,13 +230,24 @@ class RealSentences : public testing::Test {
                                  (test::shared_folder() / "data" / data).string(), folder_.path().string()}});
     ASSERT_EQ(finished.code, 0) << finished.errors;
   }
+  /// How many sentences of each class a set has, as it is read.
+  static Ids counts(const LabelledText& set, size_t classes) {
+    Ids counts(classes);
+    for (const int32_t label : set.label) ++counts[static_cast<size_t>(label)];
+    return counts;
+  }
+  static std::string sum(const LabelledText& set) {
+    std::string text;
+    for (const std::string& sentence : set.text) text += (text.empty() ? "" : "\n") + sentence;
+    return sha256(text);
+  }
   static int64_t unknown(const LabelledLines& set) {
     return std::count(set.lines.tokens.begin(), set.lines.tokens.end(), kUnk);
   }
   test::TempFolder folder_;
 };
 
-TEST_F(RealSentences, OfRtHaveTheCountedWords) {
+TEST_F(RealSentences, OfRtAreSplitAndCountedAsByAnIndependentProgram) {
   TEARLESS_NEEDS_SHARED("data/rt-polarity/rt-polarity.neg.xz");
   get("get_rt.py", "rt-polarity");
   const LabelledTextOptions data{.name = "rt",
@@ -279,6 +259,16 @@ TEST_F(RealSentences, OfRtHaveTheCountedWords) {
                                  .dev_count = 964,
                                  .test_count = 1089};
   Words said;
+  const LabelledSets sets = read_labelled(data, [&](const std::string& message) { said.push_back(message); });
+  EXPECT_EQ(said, (Words{"the corpus rt: 1 of 10662 sentences is in no set: " + (folder_ / "rt-polarity.neg").string() +
+                         ":2416"}));
+  EXPECT_EQ(counts(sets.train, 2), (Ids{8608 - 4287, 4287}));
+  EXPECT_EQ(counts(sets.dev, 2), (Ids{964 - 471, 471}));
+  EXPECT_EQ(counts(sets.test, 2), (Ids{1089 - 573, 573}));
+  EXPECT_EQ(sum(sets.train), "fbebe889dc38a67207b164084844fce84cdef257acbcdcba00156387447f27ed");
+  EXPECT_EQ(sum(sets.dev), "12dc724152f1d16c6a7150126a5cd9a5338c94679ea954b0afda68ff3545cc58");
+  EXPECT_EQ(sum(sets.test), "57383f3514020a7133761e7570ba8a4d5ab9d133bd09d4ec1791ecd91ac3225a");
+  said.clear();
   const auto tokens = labelled_tokens(data, {}, [&](const std::string& message) { said.push_back(message); });
   ASSERT_EQ(said.size(), 2u);
   EXPECT_EQ(said[1], "read rt: 8608 of 8608 training sentences, 964 dev, 1089 test; vocabulary 9058");
@@ -293,7 +283,7 @@ TEST_F(RealSentences, OfRtHaveTheCountedWords) {
   EXPECT_EQ(unknown(tokens->test), 2031);
 }
 
-TEST_F(RealSentences, OfSst5HaveTheCountedWords) {
+TEST_F(RealSentences, OfSst5AreCountedAsByAnIndependentProgram) {
   TEARLESS_NEEDS_SHARED("data/sst5/stsa.fine.train.xz");
   get("get_sst5.py", "sst5");
   const LabelledTextOptions data{.name = "sst5",
@@ -301,6 +291,10 @@ TEST_F(RealSentences, OfSst5HaveTheCountedWords) {
                                  .train = (folder_ / "stsa.fine.train").string(),
                                  .dev = (folder_ / "stsa.fine.dev").string(),
                                  .test = (folder_ / "stsa.fine.test").string()};
+  const LabelledSets sets = read_labelled(data, [](const std::string&) {});
+  EXPECT_EQ(counts(sets.train, 5), (Ids{1092, 2218, 1624, 2322, 1288}));
+  EXPECT_EQ(counts(sets.dev, 5), (Ids{139, 289, 229, 279, 165}));
+  EXPECT_EQ(counts(sets.test, 5), (Ids{279, 633, 389, 510, 399}));
   const auto tokens = labelled_tokens(data, {}, [](const std::string&) {});
   EXPECT_EQ(tokens->vocabulary_size(), 8220);
   EXPECT_EQ(tokens->class_count(), 5);

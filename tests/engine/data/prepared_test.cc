@@ -12,6 +12,7 @@
 #include "base/words.h"
 #include "engine/data/corpus.h"
 #include "engine/data/token_file.h"
+#include "tests/support/error_of.h"
 #include "tests/support/paths.h"
 #include "tests/support/privileges.h"
 
@@ -53,12 +54,7 @@ class Preparation : public testing::Test {
     return prepare(data_, text_, [this](const std::string& line) { said_.push_back(line); });
   }
   std::string error_of_make() {
-    try {
-      make();
-    } catch (const UserError& error) {
-      return error.what();
-    }
-    return "";
+    return test::error_of([this] { make(); });
   }
   std::string key() {
     DataOptions data = data_;

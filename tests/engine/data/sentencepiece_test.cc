@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "tests/support/error_of.h"
 #include "tests/support/paths.h"
 
 namespace tearless::engine::sentencepiece_test {
@@ -18,12 +19,7 @@ std::string round_trip(const Subwords& subwords, const std::string& line) {
 }
 
 std::string error_of(int64_t pieces) {
-  try {
-    learn_sentencepiece(kSmall, pieces);
-  } catch (const UserError& error) {
-    return error.what();
-  }
-  return "";
+  return test::error_of([&] { learn_sentencepiece(kSmall, pieces); });
 }
 
 TEST(SentencePiece, JoinsBackToTheSameLine) {
@@ -53,17 +49,12 @@ TEST(SentencePiece, IsTheSameEveryTimeAndAfterItsBytesAreRead) {
 }
 
 TEST(SentencePiece, RefusesAWordThatWouldCrashTheLibrary) {
-  const auto learn = [](size_t characters) -> std::string {
+  const auto learn = [](size_t characters) {
     ParallelText text = kSmall;
     std::string word;
     for (size_t i = 0; i < characters; ++i) word += i % 3 == 0 ? "ä" : "x";
     text.target[1] = "die " + word + " Katze";
-    try {
-      learn_sentencepiece(text, 60);
-      return "";
-    } catch (const UserError& error) {
-      return error.what();
-    }
+    return test::error_of([&] { learn_sentencepiece(text, 60); });
   };
   EXPECT_EQ(learn(32767), "");
   EXPECT_EQ(learn(32768),

@@ -6,17 +6,13 @@
 #include <map>
 
 #include "base/error.h"
+#include "tests/support/error_of.h"
 
 namespace tearless::engine::text_encoding_test {
 namespace {
 
 std::string error_of(std::string_view line, TextEncoding encoding) {
-  try {
-    to_utf8(line, encoding, "a.txt:7");
-  } catch (const UserError& error) {
-    return error.what();
-  }
-  return "";
+  return test::error_of([&] { to_utf8(line, encoding, "a.txt:7"); });
 }
 
 /// The UTF-8 of a code point below U+0800.

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/hash.h"
+#include "tests/support/error_of.h"
 #include "tests/support/paths.h"
 
 namespace tearless::engine::token_file_test {
@@ -34,12 +35,7 @@ Prepared small() {
 
 /// What is wrong with these bytes, or "".
 std::string fault_of(const std::string& bytes, TextKind kind = TextKind::kSegmented) {
-  try {
-    parse_token_file(bytes, kind);
-  } catch (const std::runtime_error& error) {
-    return error.what();
-  }
-  return "";
+  return test::error_of<std::runtime_error>([&] { parse_token_file(bytes, kind); });
 }
 
 std::string fault_after(const std::function<void(Prepared&)>& change) {

@@ -161,18 +161,6 @@ TEST(Beam, KeepsExactlyTheBestExtensionsFinishedAndUnfinishedTogether) {
   EXPECT_GT(differs_from_greedy, 100) << "the models are too easy: both searches find the same";
 }
 
-TEST(Beam, OfOneTakesTheLikeliestTokenAtEachPosition) {
-  PrefixModel model(5, 6);
-  Prefix greedy;
-  while (greedy.size() < 12) {
-    std::vector<float> row = model.after(greedy);
-    if (greedy.empty()) row[kEosType] = -INFINITY;
-    greedy.push_back(static_cast<int32_t>(std::max_element(row.begin(), row.end()) - row.begin()));
-    if (greedy.back() == kEosType) break;
-  }
-  EXPECT_EQ(search(model, {.beam = 1}, 12), without_eos(greedy));
-}
-
 TEST(Beam, NeverGivesAnEmptyOutputNorOneBeyondItsLimit) {
   const std::vector<float> wants_eos = {-9, -0.001f, -9};
   const std::vector<float> never_eos = {-0.001f, -90, -9};

@@ -150,15 +150,6 @@ TEST(Translate, FindsTheOutputOfASearchWithoutCacheAndBatch) {
   EXPECT_GT(different, 10u) << "a model that says one thing to all proves nothing";
 }
 
-TEST(Translate, OfASentenceDoesNotDependOnItsBatch) {
-  const TinyModel model = model_with_large_weights(2);
-  const auto translations = [&](int64_t batch_tokens) {
-    return translate(model.transformer, set_of(kSources), {.max_extra = 9, .batch_tokens = batch_tokens}, Ops::kFast,
-                     [] {});
-  };
-  EXPECT_EQ(translations(1), translations(100'000));
-}
-
 TEST(Translate, ChecksForAStopBetweenBatches) {
   const TinyModel model = model_with_large_weights(1);
   int asked = 0;

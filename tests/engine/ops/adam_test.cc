@@ -71,14 +71,6 @@ TEST(Adam, FollowsTheFormulaOverManyUpdatesClippedAndNot) {
   }
 }
 
-TEST(Adam, FirstUpdateMovesEachParameterByTheLearningRate) {
-  at::Tensor theta = at::zeros({5}, at::kFloat), m = at::zeros({5}, at::kFloat), v = at::zeros({5}, at::kFloat);
-  at::Tensor g = random_tensor({5}, 2).to(at::kFloat);
-  const at::Tensor direction = g.sign();
-  adam_step({.learning_rate = 0.25}, global_norm(g), g, theta, m, v);
-  EXPECT_LT(test::distance(theta, direction * -0.25), 1e-6);
-}
-
 TEST(GlobalNorm, ShowsANumberThatIsNotFinite) {
   at::Tensor g = at::zeros({40'000}, at::kFloat);
   g[39'999] = std::nanf("");

@@ -168,10 +168,11 @@ std::vector<Shape> shapes_that_occur() {
     }
   };
   model({1, 4, 48, 53}, 32, 128, 1, 1000);
+  if (tearless::test::kSanitized) return shapes;  // the libraries' code is not instrumented
   model({128, 131}, 64, 256, 2, 2000);
   model({8, 384, 397}, 128, 512, 3, 4000);
   model({512}, 256, 1024, 3, 8000);
-  if (!tearless::test::kSanitized) model({500}, 512, 2048, 6, 8000);
+  model({500}, 512, 2048, 6, 8000);
   for (const int64_t rows : {32 * 576, 29 * 576}) shapes.push_back({rows, 25, 20});  // the digits' convolutions
   for (const int64_t rows : {32 * 64, 29 * 64}) shapes.push_back({rows, 500, 50});
   shapes.push_back({32, 800, 500});
@@ -195,7 +196,9 @@ TEST_F(Matmuls, HaveTheSameBitsTwiceForAnyNumberOfThreadsAndAtAnyAddress) {
               << what << ": " << s.rows << " × " << s.in << " × " << s.out << ", pass " << static_cast<int>(pass);
         };
         expect_the_same(multiplied(o, a, b, 1), "again");
-        for (const int threads : {2, 3, 4}) expect_the_same(multiplied(o, a, b, threads), std::to_string(threads));
+        for (const int64_t threads : {int64_t{2}, 3 + s.in / s.rows % 2}) {  // three or four
+          expect_the_same(multiplied(o, a, b, static_cast<int>(threads)), std::to_string(threads));
+        }
         // Where MKL_CBWR does not help, MKL's matmuls with a vector depend on the address. The engine's tensors do not
         // move: each begins at a multiple of 64 bytes, or at the same place in the flat buffer of parameters.
         if (is_mkl && this_processor().vendor != Vendor::kIntel) continue;
@@ -259,8 +262,8 @@ TEST_F(Matmuls, InBf16HaveTheSameBitsTwiceAndForAnyNumberOfThreads) {
       const Tensors tensors(s);
       for (const Pass pass : kPasses) {
         const at::Tensor one = tensors.multiplied(pass, 1);
-        for (const int threads : {1, 2, 3, 4}) {
-          EXPECT_TRUE(at::equal(tensors.multiplied(pass, threads), one))
+        for (const int64_t threads : {int64_t{1}, int64_t{2}, 3 + s.in / s.rows % 2}) {
+          EXPECT_TRUE(at::equal(tensors.multiplied(pass, static_cast<int>(threads)), one))
               << threads << " threads: " << s.rows << " × " << s.in << " × " << s.out;
         }
       }

@@ -98,13 +98,8 @@ TEST_F(ClassifyBadInput, SentencesThatCannotBeReadAreNamedWithTheirLine) {
   };
   EXPECT_EQ(with_train("0 bad\n2 fair\n1 good\n"),
             "train:2: the label 2 is out of range; data.classes names 2 classes, so labels are 0 to 1");
-  EXPECT_THAT(with_train("0 bad\ngood\n"), HasSubstr("train:2: the label \"good\" is not an integer"));
-  EXPECT_THAT(with_train("0 bad\n1\n"), HasSubstr("train:2: there is no text"));
-  EXPECT_THAT(with_train(""), HasSubstr("train is empty"));
   EXPECT_EQ(with_train("1 good\n1 fine\n"),
             "train has no sentence of the class bad (label 0); every class needs one to be learned");
-  EXPECT_THAT(with_train("0 bad\n1 caf\xe9\n"), HasSubstr("train:2: byte 6 of the line, 0xe9, is not utf-8; set "
-                                                          "data.encoding"));
 }
 
 TEST_F(ClassifyBadInput, MissingDataAreWaitedFor) {

@@ -14,19 +14,24 @@ namespace {
 
 using Settings = std::map<std::string, nlohmann::json>;
 
-/// Settings with the checksums of data that are not there.
-std::string identity(const std::string& title, Settings settings) {
+/// The identity of a run with these settings alone.
+std::string identity_of(const std::string& title, Settings settings) {
   WrittenSettings written;
   written.name = "settings";
   written.values = std::move(settings);
   written.values["data.name"] = "not part of the id";
-  for (const char* set : {"train", "dev", "test"}) {
-    written.values[fmt::format("data.{}", set)] = fmt::format("{} is not part of the id", set);
-    written.values[fmt::format("data.{}_sha256", set)] = std::string(64, *set);
-  }
   RunOptions options = read_run_options(written, ".", {});
   const std::string canonical = canonical_text(options);
   return fmt::format("# {}: {}\n{}\n", title, run_id(canonical), canonical);
+}
+
+/// Settings with the checksums of data that are not there.
+std::string identity(const std::string& title, Settings settings) {
+  for (const char* set : {"train", "dev", "test"}) {
+    settings[fmt::format("data.{}", set)] = fmt::format("{} is not part of the id", set);
+    settings[fmt::format("data.{}_sha256", set)] = std::string(64, *set);
+  }
+  return identity_of(title, std::move(settings));
 }
 
 Settings other_model() {
@@ -96,6 +101,22 @@ TEST(RunIds, OfClassificationGolden) {
   tearless::test::expect_golden(
       "engine/id_classify.txt",
       identity("defaults", lines) + identity("other settings", other) + identity("class files", files));
+}
+
+TEST(RunIds, OfDigitsGolden) {
+  const Settings data = {{"task", "digits"},
+                         {"data.train_images", "not part of the id"},
+                         {"data.train_sha256", std::string(64, '1')},
+                         {"data.test_sha256", std::string(64, '2')},
+                         {"train.schedule.kind", "nowarmup"}};
+  Settings other = data;
+  other.insert({{"data.train_count", 100},
+                {"model.arch", "conv_conv_fc"},
+                {"model.norm.kind", "ada_norm"},
+                {"model.norm_sites", "inputs"},
+                {"model.dropout.conv", 0.25}});
+  tearless::test::expect_golden("engine/id_digits.txt",
+                                identity_of("defaults", data) + identity_of("other settings", other));
 }
 
 }  // namespace

@@ -207,6 +207,12 @@ TEST_F(Scored, PerplexitiesAreThoseOfTheirSetAndStep) {
     EXPECT_EQ(score(name), metrics_[name][selected()]) << name;
 }
 
+TEST(Perplexity, IsAlwaysANumber) {
+  EXPECT_NEAR(perplexity(10, 5), std::exp(2.0), 1e-12);
+  EXPECT_TRUE(std::isfinite(perplexity(1e9, 1)));
+  EXPECT_EQ(perplexity(0, 0), 0);
+}
+
 TEST_F(Scored, TranslationsAreThoseOfGreedySearch) {
   EXPECT_EQ(lines_of(run_->outputs() / "test.hyp"), translations(selected(), prepared_->test));
   EXPECT_EQ(lines_of(run_->outputs() / "dev.hyp"), translations(selected(), prepared_->dev));

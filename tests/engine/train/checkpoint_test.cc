@@ -12,6 +12,7 @@
 #include "base/files.h"
 #include "base/sealed_json.h"
 #include "tests/engine/train/in_memory.h"
+#include "tests/support/error_of.h"
 #include "tests/support/paths.h"
 #include "tests/support/privileges.h"
 
@@ -217,12 +218,7 @@ TEST_F(Checkpointed, AFolderThatCannotBeWrittenIsNamedAndNothingAppears) {
   fs::permissions(folder_.path(),
                   fs::perms::owner_read | fs::perms::owner_exec | fs::perms::others_read | fs::perms::others_exec);
   const tearless::test::WithoutRoot ordinary;
-  try {
-    write(10);
-    FAIL() << "written into a read-only folder";
-  } catch (const UserError& error) {
-    EXPECT_THAT(error.what(), HasSubstr(run_.checkpoints().string()));
-  }
+  EXPECT_THAT(tearless::test::error_of([&] { write(10); }), HasSubstr(run_.checkpoints().string()));
   EXPECT_EQ(checkpoints_.newest(), std::nullopt);
 }
 

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "tests/engine/train/toy.h"
+#include "tests/support/error_of.h"
 
 namespace tearless::engine::resume_test {
 namespace {
@@ -289,12 +290,8 @@ TEST_F(Resumed, ACheckpointOfAnUnknownFormatIsRefusedAndStays) {
   stop_at(5);
   write_text(checkpoint(5) / "manifest.json", R"({"format": 1, "files": {}, "state": {}})");
   Toy task = toy();
-  try {
-    attempt(task);
-    FAIL() << "resumed from a checkpoint of an unknown format";
-  } catch (const UserError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("was written by another version of the engine"));
-  }
+  EXPECT_THAT(tearless::test::error_of([&] { attempt(task); }),
+              HasSubstr("was written by another version of the engine"));
   EXPECT_TRUE(fs::exists(checkpoint(5)));
 }
 
@@ -311,54 +308,39 @@ std::map<std::string, std::string> contents(const fs::path& folder) {
 }
 
 TEST_F(Resumed, ASupersededAttemptEndsWithoutAnotherByte) {
-  using Hook = std::function<void(Toy&, const std::function<void()>&)>;
-  const std::pair<const char*, Hook> moments[] = {
-      {"in an update that is not reported",
-       [](Toy& task, auto supersede) {
-         task.at_update = [=](uint32_t n) {
-           if (n == 10) supersede();
-         };
-       }},
-      {"in an update that is reported",
-       [](Toy& task, auto supersede) {
-         task.at_update = [=](uint32_t n) {
-           if (n == 9) supersede();
-         };
-       }},
-      {"in an evaluation",
-       [](Toy& task, auto supersede) {
-         task.at_evaluation = [=](size_t n) {
-           if (n == 1) supersede();
-         };
-       }},
-      {"while it stops",
-       [](Toy& task, auto supersede) {
-         task.at_update = [=](uint32_t n) {
-           if (n != 10) return;
-           supersede();
-           ::raise(SIGTERM);
-         };
-       }},
-      {"while it diverges",
-       [](Toy& task, auto supersede) {
-         task.spoil_at = 10;
-         task.at_update = [=](uint32_t n) {
-           if (n == 10) supersede();
-         };
-       }},
-      {"in the final scores", [](Toy& task, auto supersede) { task.at_final_scores = supersede; }},
+  struct Moment {
+    const char* name;
+    uint32_t update = 0;      // 0: in none
+    int64_t evaluation = -1;  // -1: in none
+    bool in_final_scores = false, stops = false, diverges = false;
   };
-  for (const auto& [moment, set_up] : moments) {
-    SCOPED_TRACE(moment);
+  for (const Moment& moment : {Moment{.name = "in an update that is not reported", .update = 10},
+                               {.name = "in an update that is reported", .update = 9},
+                               {.name = "in an evaluation", .evaluation = 1},
+                               {.name = "while it stops", .update = 10, .stops = true},
+                               {.name = "while it diverges", .update = 10, .diverges = true},
+                               {.name = "in the final scores", .in_final_scores = true}}) {
+    SCOPED_TRACE(moment.name);
     start_again();
     std::map<std::string, std::string> before;
     Toy task = toy();
     size_t updates_before = 0;
-    set_up(task, [&] {
+    const auto supersede = [&] {
       fs::create_directories(run_.attempt(7));
       before = contents(run_.root());
       updates_before = task.labels.size();
-    });
+    };
+    if (moment.diverges) task.spoil_at = moment.update;
+    task.at_update = [&](uint32_t n) {
+      if (n == moment.update) supersede();
+      if (n == moment.update && moment.stops) ::raise(SIGTERM);
+    };
+    task.at_evaluation = [&](size_t n) {
+      if (static_cast<int64_t>(n) == moment.evaluation) supersede();
+    };
+    task.at_final_scores = [&] {
+      if (moment.in_final_scores) supersede();
+    };
     EXPECT_EQ(attempt(task), kExitStopped);
     EXPECT_FALSE(before.empty());
     EXPECT_EQ(contents(run_.root()), before);

@@ -38,27 +38,6 @@ TEST_F(Trained, EvaluatesAfterEachEpochAndAtTheLastUpdate) {
   EXPECT_EQ(scores().at("updates"), 10);
 }
 
-TEST_F(Trained, ReportsTheMeanLossSinceTheLastReport) {
-  execution_.log_updates = 1;
-  Toy every;
-  attempt(every);
-  const auto losses = metric("train.loss");
-  ASSERT_EQ(losses.size(), 20u);
-  fs::remove_all(run_.root() / "checkpoints");
-  fs::remove(run_.done());
-  fs::remove(run_.metrics());
-  execution_.log_updates = 2;
-  Toy second;
-  attempt(second);
-  const auto means = metric("train.loss");
-  ASSERT_EQ(means.size(), 10u);
-  for (size_t i = 0; i < means.size(); ++i) {
-    EXPECT_EQ(means[i].first, static_cast<int64_t>(2 * i + 2));
-    EXPECT_NEAR(means[i].second, (losses[2 * i].second + losses[2 * i + 1].second) / 2, 1e-12);
-  }
-  EXPECT_EQ(metric("train.lr").front(), (std::pair<int64_t, double>{2, 0.05}));
-}
-
 TEST_F(Trained, SelectsTheBestAndOfEqualsTheLatest) {
   Toy toy;
   toy.script = {1, 7, 3, 7, 5};
@@ -129,25 +108,18 @@ TEST_F(Trained, ANumberThatIsNotFiniteEndsTheRunWithItsStep) {
 }
 
 TEST_F(Trained, KeepsTheBestCheckpointBesidesTheNewest) {
-  Toy toy;
-  toy.script = {9, 1, 2, 3, 4};
-  execution_.keep_checkpoints = 2;
-  attempt(toy);
-  std::vector<std::string> names;
-  for (const auto& entry : fs::directory_iterator(run_.checkpoints())) names.push_back(entry.path().filename());
-  EXPECT_THAT(names, testing::UnorderedElementsAre("step-4", "step-16", "step-20"));
-}
-
-TEST_F(Trained, KeepsTheCheckpointOfTheFirstUpdateWhereThatIsTheBest) {
-  Toy toy;
-  train_.epoch_updates = 1;
-  toy.script = {9, 1, 2, 3, 4};
-  execution_.keep_checkpoints = 1;
-  attempt(toy);
-  std::vector<std::string> names;
-  for (const auto& entry : fs::directory_iterator(run_.checkpoints())) names.push_back(entry.path().filename());
-  EXPECT_THAT(names, testing::UnorderedElementsAre("step-1", "step-5"));
-  EXPECT_EQ(scores().at("selected_step"), 1);
+  const auto kept = [this](int64_t epoch_updates, int64_t newest) {
+    start_again();
+    Toy toy;
+    toy.script = {9, 1, 2, 3, 4};
+    train_.epoch_updates = epoch_updates;
+    execution_.keep_checkpoints = newest;
+    attempt(toy);
+    EXPECT_EQ(scores().at("selected_step"), epoch_updates);
+    return run_.checkpoint_steps();
+  };
+  EXPECT_THAT(kept(4, 2), testing::UnorderedElementsAre(4, 16, 20));
+  EXPECT_THAT(kept(1, 1), testing::UnorderedElementsAre(1, 5));
 }
 
 TEST_F(Trained, DoneNamesEveryResultAndItsChecksum) {
