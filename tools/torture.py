@@ -3,7 +3,7 @@
 
 A round is a sweep in a workspace of its own. While it is not through, the harness is started again and again, and after a
 random time one of these happens:
-  kill -9 of the harness, of all supervisors, of all engines, of everything, or of any subset of the processes;
+  kill -9 of the command, of the service, of all supervisors, of all engines, of everything, or of any subset of the processes;
   Ctrl-C once or twice; SIGTERM; a supervisor that is stopped (SIGSTOP) before the harness is killed;
   the disk is full for some seconds (the workspace is on a small tmpfs of its own; skipped if none can be mounted);
   the clock on the wall jumps by up to two days, either way (by libfaketime, the machine's stays; left out where it is not
@@ -11,8 +11,8 @@ random time one of these happens:
 Then the sweep is run to its end. The table, every scores.json and every metrics.jsonl must be those of the undisturbed
 sweep, byte for byte, and no process may be left. Exit code 0 where all rounds were equal.
 
-With --daemon the grid is submitted to a daemon, which is killed and started again in place of the harness, and it is also paused
-and resumed, its runs held and released, at random.
+With --daemon the grid is submitted to a daemon, which is killed and started again in place of the harness, and it and its
+runs are also paused and resumed at random.
 """
 
 import argparse
@@ -36,7 +36,7 @@ DISK_BYTES = 192 << 20
 
 
 def processes(workspace):
-    """pid -> "harness", "supervisor" or "engine", of all that belong to the workspace."""
+    """pid -> "harness" (a command), "service", "supervisor" or "engine", of all that belong to the workspace."""
     found = {}
     for entry in pathlib.Path("/proc").iterdir():
         if not entry.name.isdigit():
@@ -51,7 +51,9 @@ def processes(workspace):
             found[int(entry.name)] = "supervisor"
         elif "train" in words:
             found[int(entry.name)] = "engine"
-        elif ("run" in words or "daemon" in words) and "tearless" in words[0]:
+        elif "daemon" in words:
+            found[int(entry.name)] = "service"
+        elif "run" in words and "tearless" in words[0]:
             found[int(entry.name)] = "harness"
     return found
 
@@ -77,9 +79,9 @@ class Sweep:
         self.clock.write_text(f"{seconds:+d}s\n")
 
     def environment(self):
-        extra = {}
+        extra = {"TEARLESS_IDLE_SECONDS": "0"}  # a service that a command has started leaves with its work
         if FAKETIME:
-            extra = {"LD_PRELOAD": str(FAKETIME), "FAKETIME_TIMESTAMP_FILE": str(self.clock), "FAKETIME_NO_CACHE": "1",
+            extra |= {"LD_PRELOAD": str(FAKETIME), "FAKETIME_TIMESTAMP_FILE": str(self.clock), "FAKETIME_NO_CACHE": "1",
                      "FAKETIME_DONT_FAKE_MONOTONIC": "1", "FAKETIME_DONT_RESET": "1"}
         return os.environ | extra
 
@@ -119,8 +121,8 @@ class Daemon:
         self.sweep = sweep
         self.daemon = sweep.spawn("daemon", "--jobs", str(sweep.jobs))
         self.pid = self.daemon.pid
-        # Every command may be repeated. Without a daemon they change the workspace themselves.
-        for command in (("submit", sweep.grid), ("resume", "all"), ("release", "held")):
+        # Every command may be repeated, and starts a service of its own where the daemon was killed.
+        for command in (("submit", sweep.grid), ("resume", "all"), ("resume", "held")):
             sweep.spawn(*command).wait()
         self.waiting = sweep.spawn("wait", "all")
 
@@ -142,7 +144,7 @@ class Daemon:
             if until is not None and time.monotonic() > until:
                 raise subprocess.TimeoutExpired("tearless daemon", timeout)
             if self.waiting.poll() is not None:  # something was paused or failed meanwhile
-                for command in (("resume", "all"), ("release", "held")):
+                for command in (("resume", "all"), ("resume", "held")):
                     self.sweep.spawn(*command).wait()
                 self.waiting = self.sweep.spawn("wait", "all")
             time.sleep(0.05)
@@ -165,6 +167,9 @@ class Disturber:
 
     def kill_harness(self, harness):
         send([harness.pid], signal.SIGKILL)
+
+    def kill_the_service(self, _):
+        send(self.pids("service"), signal.SIGKILL)
 
     def kill_supervisors(self, _):
         send(self.pids("supervisor"), signal.SIGKILL)
@@ -231,10 +236,10 @@ class DaemonDisturber(Disturber):
         time.sleep(self.chance.uniform(0, 1))
         self._request("resume", "all")
 
-    def hold_and_release(self, _):
-        self._request("hold", str(self.chance.randint(1, 4)))
+    def pause_and_resume_a_run(self, _):
+        self._request("pause", str(self.chance.randint(1, 4)))
         time.sleep(self.chance.uniform(0, 1))
-        self._request("release", "held")
+        self._request("resume", "held")
 
     def stop_the_daemon(self, _):
         self._request("stop", *self.chance.choice([[], ["--now"]]))
@@ -261,7 +266,7 @@ def play_round(folder, options, chance):
             send([harness.pid], signal.SIGKILL)
         harness.wait()
     sweep.run_to_the_end()
-    left = [pid for pid, kind in processes(sweep.workspace).items() if kind != "harness"]
+    left = [pid for pid, kind in processes(sweep.workspace).items() if kind not in ("harness", "service")]
     return sweep, happened, left
 
 

@@ -92,18 +92,26 @@ class Bench:
                 os.fsync(file.fileno())
         self.report("one write of 4 KiB with fsync", 1000 * (time.monotonic() - begin) / count, "ms")
 
+    def submission(self, place, workspace):
+        """The seconds of a submission; the service that it starts is stopped then."""
+        seconds = self.tearless(place, "submit", "grid.toml", "--workspace", workspace)
+        self.tearless(place, "stop", "--now", "--workspace", workspace)
+        while "works here" in subprocess.run([self.bin / "tearless", "status", "--workspace", workspace], cwd=place, capture_output=True, text=True).stdout:
+            time.sleep(0.2)
+        return seconds
+
     def submit(self):
-        for runs, goal in ((self.runs(10_000), None), (self.runs(100_000), 2)):
+        for runs, plan_goal, goal, status_goal in ((self.runs(10_000), 1.5, 0.5, 0.2), (self.runs(100_000), 12, 8, None)):
             place = self.place("submit")
             (place / "grid.toml").write_text(grid(runs, 100))
             plan = self.shortest(place, "plan", "grid.toml")
-            first = min(self.tearless(place, "submit", "grid.toml", "--workspace", f"results{i}") for i in range(3))
-            self.report(f"plan {runs:,} runs (fake program)", plan, "s")
+            first = min(self.submission(place, f"results{i}") for i in range(3))
+            self.report(f"plan {runs:,} runs (fake program)", plan, "s", plan_goal)
             self.report(f"submit {runs:,} runs, without planning them", first - plan, "s", goal)
-            again = self.shortest(place, "submit", "grid.toml", "--workspace", "results0")
+            again = min(self.submission(place, "results0") for _ in range(3))
             self.report("submit them again", again - plan, "s")
             status = self.shortest(place, "status", "--workspace", "results0")
-            self.report(f"status of {runs:,} queued runs", status, "s", 1)
+            self.report(f"status of {runs:,} queued runs", status, "s", status_goal)
 
     def restart(self):
         sweeps, runs = 100, self.runs(1_000)
@@ -134,7 +142,7 @@ class Bench:
         self.tearless(place, "stop", "--now", may_fail=True)
 
     def jobs(self):
-        goal = 3
+        goal = 6
         for runs in (self.runs(1_000), self.runs(10_000)):
             place = self.place("jobs")
             (place / "grid.toml").write_text(grid(runs, 100))
@@ -184,7 +192,7 @@ class Bench:
         runs, points = self.runs(10_000), 1000
         place = self.place("ingest")
         (place / "grid.toml").write_text(grid(runs, 100))
-        self.tearless(place, "submit", "grid.toml")
+        self.submission(place, "results")
         sweep = next((place / "results/sweeps").iterdir())
         lines = "".join(json.dumps({"step": i + 1, "name": "train.loss", "value": 1 / (i + 1)}) + "\n" for i in range(points))
         for line in (sweep / "runs.jsonl").read_text().splitlines():
@@ -202,8 +210,8 @@ class Bench:
         seconds = self.tearless(place, "rebuild")
         self.report(f"rebuild of {runs:,} runs with {points:,} metrics each", seconds, "s", 120)
         self.report("metrics stored durably", runs * points / seconds, "rows/s", 100_000, at_most=False)
-        self.report("status of that database", self.shortest(place, "status"), "s", 1)
-        self.report("table of that database, planning included", self.shortest(place, "table", "grid.toml"), "s", 1)
+        self.report("status of that database", self.shortest(place, "status"), "s", 0.2)
+        self.report("table of that database, planning included", self.shortest(place, "table", "grid.toml"), "s", 0.5)
         self.report("  of it the plan", self.shortest(place, "plan", "grid.toml"), "s")
 
     def engine(self):
@@ -217,7 +225,7 @@ class Bench:
             f'title = "plan"\nseeds = 100\nbase = "{corpus}/demo.toml"\n[axis]\n"train.schedule.peak_lr" = [{axis}]\n'
             '"model.norm.kind" = ["layer_norm", "scale_norm"]\n[table]\nscores = ["test.bleu"]\n')
         seconds = self.shortest(place, "plan", "grid.toml", engine="tearless-engine")
-        self.report(f"plan {runs:,} runs through tearless-engine", seconds, "s", 5)
+        self.report(f"plan {runs:,} runs through tearless-engine", seconds, "s", 12)
 
 
 def cpu_seconds(pid):
