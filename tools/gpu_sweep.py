@@ -1,16 +1,13 @@
 #!/usr/bin/env python3
 """A sweep over all GPUs of this machine, killed and resumed, against one that was not.
 
-    1. A daemon trains a grid of small Transformers and measures how many runs should share a GPU.
+    1. A daemon trains a grid of small Transformers, several runs on each GPU.
     2. At two fifths of the updates kill -9 ends the daemon and one engine. A new daemon finishes the sweep.
     3. A daemon with --runs-per-gpu 1 trains the same grid in another workspace, undisturbed.
 
 Table, scores.json and metrics.jsonl of both must be equal, byte for byte. The page says what was killed and lost, how many
-runs shared a GPU and why, how much memory was estimated and used, and how long both took. Exit code 0 if all is equal, 1 if
-not, 2 for a mistake in the command.
-
-How many runs share a GPU is measured over two minutes, three times for each number; so a run should take five minutes, which
-is the default. --fake needs no GPU and no engine: the programs of tests/support take their places, with two GPUs.
+runs shared a GPU, how much memory was estimated and used, and how long both took. Exit code 0 if all is equal, 1 if not, 2
+for a mistake in the command. --fake needs no GPU and no engine: the programs of tests/support take their places, with two GPUs.
 """
 
 import argparse
@@ -191,7 +188,6 @@ class Sweep:
     def __init__(self, machine, folder, grid, updates, look_every, daemon_options):
         self.machine, self.grid, self.updates, self.look_every = machine, grid, updates, look_every
         self.workspace, self.daemon_options = folder, daemon_options
-        self.packing = []     # (seconds, run, what explain said) at each change
         self.most_on_one = 0  # runs on a GPU at the same time
         self.killed = []      # sentences
 
@@ -229,11 +225,6 @@ class Sweep:
         for run in known:
             if place := re.search(r"on GPU (\d+)", run["why"]):
                 on[place[1]] = on.get(place[1], 0) + 1
-            if why := re.search(r"\); (.*per GPU.*)$", run["why"]):
-                shape = self.shapes[run["id"]]["shape"]
-                said = [text for _, other, text in self.packing if self.shapes[other]["shape"] == shape]
-                if not said or said[-1] != why[1]:
-                    self.packing.append((self.seconds(), run["id"], why[1]))
         self.most_on_one = max([self.most_on_one, *on.values()])
         return any(run["state"] in ("queued", "running") for run in known)
 
@@ -317,11 +308,9 @@ def page_of(machine, options, updates, packed, alone, claims):
         lines += [f"| {run['id']} {run['title']} | {attempt['outcome']} | {lost_text(attempt['lost'])} |"
                   for attempt in run["attempts"] if attempt["outcome"] not in ("done", "diverged")]
     titles = {run["id"]: run["title"] for run in packed.known}
-    lines += ["", "## Runs on one GPU", "", "| after | runs like | `tearless explain` |", "|---|---|---|"]
-    lines += [f"| {minutes(seconds)} | {titles[run]} | {said} |" for seconds, run, said in packed.packing]
     lines += ["", "## Memory of one run", "", "| runs like | estimated | measured peak |", "|---|---|---|", *memory_lines(packed, titles)]
     lines += ["", "## Time", "", "| | wall time | most runs on one GPU |", "|---|---|---|",
-              f"| shared as {'asked' if options.runs_per_gpu else 'measured'}, killed and resumed | {minutes(packed.took)} | {packed.most_on_one} |",
+              f"| up to {options.runs_per_gpu} runs a GPU, killed and resumed | {minutes(packed.took)} | {packed.most_on_one} |",
               f"| one run a GPU, undisturbed | {minutes(alone.took)} | {alone.most_on_one} |", ""]
     if not options.fake:
         lines += [f"The first was {alone.took / packed.took:.2f} times as fast.", ""]
@@ -348,7 +337,7 @@ def main():
     parser = argparse.ArgumentParser(prog="gpu_sweep.sh", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--updates", type=int, help="of each run, a multiple of 10 (default: so many that a run takes five minutes alone)")
     parser.add_argument("--seeds", type=int, help="four runs a seed (default: 3)")
-    parser.add_argument("--runs-per-gpu", type=int, help="of the first sweep, instead of measuring")
+    parser.add_argument("--runs-per-gpu", type=int, default=2, help="of the first sweep (default: 2)")
     parser.add_argument("--bin", type=pathlib.Path, default=ROOT / "build/bin", help="the folder of the programs (default: build/bin)")
     parser.add_argument("--portable", type=pathlib.Path, help="instead of --bin: what tools/portable.sh gathered")
     parser.add_argument("--page", type=pathlib.Path, default=ROOT / "results/bench/gpu_sweep.md", help="default: results/bench/gpu_sweep.md")
@@ -366,7 +355,6 @@ def main():
     try:
         if options.fake:
             machine = FakeMachine(options, folder)
-            options.runs_per_gpu = options.runs_per_gpu or 2  # measuring takes minutes
         else:
             machine = Machine(options)
         updates = options.updates or (FAKE_UPDATES if options.fake else updates_for(machine, folder, options))
@@ -376,8 +364,7 @@ def main():
         grid.write_text(text.format(root=ROOT, seeds=seeds, updates=updates, epoch=updates // 10, sleep=FAKE_SLEEP))
         look_every = 0.05 if options.fake else 2
 
-        shared = ["--runs-per-gpu", str(options.runs_per_gpu)] if options.runs_per_gpu else []
-        packed = Sweep(machine, folder / "packed", grid, updates, look_every, shared)
+        packed = Sweep(machine, folder / "packed", grid, updates, look_every, ["--runs-per-gpu", str(options.runs_per_gpu)])
         sweeps.append(packed)
         packed.start()
         packed.kill_in_the_middle()

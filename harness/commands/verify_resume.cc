@@ -204,12 +204,11 @@ class ResumeVerification {
     const fs::path program = fs::absolute(workspace_.root() / run.sweep.program);
     StoppedTraining training{.launch = {.id = run.trained.id,
                                         .folder = fs::absolute(folder.root()),
-                                        .cuda_device = "",
-                                        .cores = {},
+                                        .needs = {.device = run.trained.needs.device},
                                         .program = {.path = program,
                                                     .stamp = run.sweep.stamp,
                                                     .grace_seconds = run.sweep.policy.grace_seconds}},
-                             .device_names = {},
+                             .devices = {},
                              .stops = stops,
                              .stall_seconds = run.sweep.policy.stall_seconds,
                              .on_progress = {}};
@@ -242,13 +241,12 @@ class ResumeVerification {
     const std::string uuid = cuda_device_of(recorded, newest), name = read_attempt(recorded, newest).device;
     for (const ProgramDevice& device : Program(training.launch.program.path).probe().devices) {
       if (device.kind != "cuda") continue;
-      training.device_names[device.uuid] = device.name;
-      const std::string& chosen = training.launch.cuda_device;
-      const bool is_better =
-          device.uuid == uuid || (chosen != uuid && device.name == name && training.device_names[chosen] != name);
-      if (chosen.empty() || is_better) training.launch.cuda_device = device.uuid;
+      std::vector<Device>& chosen = training.devices;
+      const bool is_better = chosen.empty() || device.uuid == uuid ||
+                             (chosen[0].uuid != uuid && device.name == name && chosen[0].name != name);
+      if (is_better) chosen = {{.uuid = device.uuid, .name = device.name, .memory_bytes = device.memory_bytes}};
     }
-    if (training.launch.cuda_device.empty()) fail("it needs a GPU, and its training program finds none here");
+    if (training.devices.empty()) fail("it needs a GPU, and its training program finds none here");
   }
 
   void require_result(const std::string& id) const {

@@ -53,11 +53,6 @@ std::optional<Reservation> Ledger::reserve(const Needs& needs) {
   return hold(needs, std::move(found));
 }
 
-bool Ledger::cpu_is_full() const {
-  if (capacity_.jobs > 0) return runs_on_cpu() >= capacity_.jobs;
-  return unreserved_cores() == 0;
-}
-
 // Reservations of runs that were adopted may have cores in common; each counts as one all the same.
 size_t Ledger::unreserved_cores() const {
   size_t reserved = 0;
@@ -95,12 +90,6 @@ void Ledger::release(const Reservation& reservation) {
   if (held_.erase(reservation.id) == 0) throw std::logic_error("a reservation was released twice");
 }
 
-void Ledger::set_runs_per_device(const Reservation& reservation, int runs) {
-  const auto held = held_.find(reservation.id);
-  if (held == held_.end()) throw std::logic_error("a released reservation was changed");
-  held->second.needs.runs_per_device = runs;
-}
-
 bool Ledger::is_shared(const Reservation& reservation) const {
   if (!held_.contains(reservation.id)) throw std::logic_error("a released reservation was asked about");
   return std::any_of(held_.begin(), held_.end(), [&](const auto& held) {
@@ -108,13 +97,14 @@ bool Ledger::is_shared(const Reservation& reservation) const {
   });
 }
 
-Ledger::Share Ledger::share_of(const std::string& uuid) const {
-  const OnDevice on = on_device(uuid);
-  Share share{.runs = on.runs, .reserved_bytes = on.reserved, .closed = ""};
+std::vector<DeviceShare> Ledger::shares() const {
+  std::vector<DeviceShare> shares;
   for (const DeviceState& state : devices_) {
-    if (state.device.uuid == uuid) share.closed = why_closed(state);
+    const OnDevice on = on_device(state.device.uuid);
+    shares.push_back(
+        {.device = state.device, .runs = on.runs, .reserved_bytes = on.reserved, .closed = why_closed(state)});
   }
-  return share;
+  return shares;
 }
 
 void Ledger::note_use(const std::string& uuid, const DeviceUse& use, const std::set<int64_t>& own_pids) {
@@ -226,7 +216,7 @@ std::string Ledger::why_not_on(const DeviceState& state, const Needs& needs) con
   if (std::string closed = why_closed(state); !closed.empty()) return closed;
   const OnDevice on = on_device(state.device.uuid);
   if (on.has_whole_device) return "is taken whole by a run";
-  if (on.runs > 0 && on.runs >= std::min(on.most, needs.runs_per_device)) return "has " + runs_text(on.runs);
+  if (on.runs >= capacity_.runs_per_gpu) return "has " + runs_text(on.runs);
   const int64_t free = unreserved(state);
   if (takes_whole(state, needs)) return on.runs == 0 && free > 0 ? "" : "is not empty";
   if (*needs.memory_bytes > free) return fmt::format("has {} unreserved", memory_text_down(std::max<int64_t>(free, 0)));
@@ -237,7 +227,6 @@ Ledger::OnDevice Ledger::on_device(const std::string& uuid) const {
   OnDevice on;
   for (const auto& [id, held] : held_) {
     if (held.reservation.device != uuid) continue;
-    on.most = on.runs == 0 ? held.needs.runs_per_device : std::min(on.most, held.needs.runs_per_device);
     ++on.runs;
     on.reserved += held.reservation.memory_bytes;
     on.has_whole_device = on.has_whole_device || held.whole_device;

@@ -19,6 +19,7 @@
 #include "base/hash.h"
 #include "base/sys.h"
 #include "base/time.h"
+#include "harness/devices/machine.h"
 #include "harness/runs/progress.h"
 #include "harness/runs/verdict.h"
 #include "harness/schedule/local_launcher.h"
@@ -34,25 +35,26 @@ class TrainingWithStops {
   explicit TrainingWithStops(StoppedTraining training)
       : training_(std::move(training)),
         run_(training_.launch.folder),
-        launcher_(io_, fs::read_symlink("/proc/self/exe"), training_.device_names),
+        launcher_(io_, {.tearless = fs::read_symlink("/proc/self/exe"),
+                        .capacity = {.cores = cores_of_process(), .devices = training_.devices},
+                        .ends_with_launcher = true}),
         signals_(io_, SIGINT, SIGTERM),
         timer_(io_) {
-    training_.launch.ends_with_launcher = true;
-    launcher_.on_end = [this](const std::string&, LaunchEnd end) { attempt_ended(end); };
+    launcher_.on_end = [this](const std::string&, const std::string& fault) { attempt_ended(fault); };
   }
 
   TrainingEnd run() {
     signals_.async_wait([this](boost::system::error_code error, int) {
       if (error) return;
       end_.interrupted = true;
-      launcher_.kill(training_.launch.id);
+      launcher_.stop(training_.launch.id, Stop::kAtOnce, 0);
     });
     try {
       start();
       await_metrics();
       while (!ended_) io_.run_one();
     } catch (const UserError&) {
-      launcher_.kill(training_.launch.id);
+      launcher_.stop(training_.launch.id, Stop::kAtOnce, 0);
       throw;
     }
     return std::move(end_);
@@ -74,7 +76,7 @@ class TrainingWithStops {
       if (!requested_ && is_stop_due()) request_stop();
       if (!stalled_ && is_stalled()) {
         stalled_ = true;
-        launcher_.kill(training_.launch.id);
+        launcher_.stop(training_.launch.id, Stop::kAtOnce, 0);
       }
       await_metrics();
     });
@@ -100,13 +102,13 @@ class TrainingWithStops {
 
   void request_stop() {
     requested_ = true;
-    if (!training_.stops[end_.stops.size()].kill) return launcher_.stop(training_.launch.id, StopReason::kRequest);
+    if (!training_.stops[end_.stops.size()].kill) {
+      return launcher_.stop(training_.launch.id, Stop::kOnRequest, training_.launch.program.grace_seconds);
+    }
     const auto supervisor = supervisor_of(run_, run_.newest_attempt());
-    const std::map<std::string, std::set<int64_t>> processes = launcher_.processes();
-    const auto own = processes.find(training_.launch.id);
-    if (own == processes.end()) return;  // it has just ended
-    for (const int64_t pid : own->second) {
-      if (supervisor && pid != supervisor->pid) sys::kill(static_cast<pid_t>(pid), SIGKILL);
+    if (!supervisor) return;  // it has just ended
+    for (const int64_t pid : processes_by_session()[supervisor->pid]) {
+      if (pid != supervisor->pid) sys::kill(static_cast<pid_t>(pid), SIGKILL);
     }
   }
 
@@ -114,11 +116,10 @@ class TrainingWithStops {
     return training_.stall_seconds > 0 && steady_seconds() - last_sign_ > training_.stall_seconds;
   }
 
-  void attempt_ended(LaunchEnd launch_end) {
+  void attempt_ended(const std::string& fault) {
     read_new_metrics();
     if (end_.interrupted) return finish();
-    if (launch_end == LaunchEnd::kRefused) return finish("another process works in its folder");
-    if (launch_end == LaunchEnd::kMachine) return finish("its attempt could not be recorded; is the disk full?");
+    if (!fault.empty()) return finish(fault);
     if (const std::optional<Verdict> done = verdict_of_done(run_)) {
       return finish(done->state == RunState::kFailed ? done->reason : "");
     }

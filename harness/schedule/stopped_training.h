@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/devices/device.h"
 #include "harness/runs/attempt_files.h"
 #include "harness/runs/resume_check.h"
 #include "harness/schedule/launcher.h"
@@ -18,10 +19,10 @@ namespace tearless::harness {
 std::vector<TrainingStop> draw_stops(const RunDirectory& run, int count, int64_t seed);
 
 struct StoppedTraining {
-  Launch launch;                                    // its folder has run.toml and local.toml
-  std::map<std::string, std::string> device_names;  // UUID → name, of CUDA devices
-  std::vector<TrainingStop> stops;                  // in ascending order of their updates
-  double stall_seconds = 0;                         // without sign of life, after which it is given up; 0: never
+  Launch launch;                    // its folder has run.toml and local.toml
+  std::vector<Device> devices;      // the CUDA device to train on; none: the CPU
+  std::vector<TrainingStop> stops;  // in ascending order of their updates
+  double stall_seconds = 0;         // without sign of life, after which it is given up; 0: never
 
   /// Told the metrics that have been written since the last call, several times a second, and how many stops there
   /// were.

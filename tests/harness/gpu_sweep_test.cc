@@ -30,7 +30,7 @@ TEST(GpuSweep, KilledAndResumedIsEqualToAnUndisturbedOneAndItsPageSaysWhatHappen
   }
   EXPECT_THAT(text, testing::ContainsRegex("The new daemon adopted [34] runs."));
   EXPECT_THAT(text, testing::ContainsRegex("\\| [0-9a-f]{16} model.kind=., seed . \\| killed \\| [0-9]+ updates, "));
-  EXPECT_THAT(text, HasSubstr("| 2 per GPU as asked |"));
+  EXPECT_THAT(text, HasSubstr("| up to 2 runs a GPU, killed and resumed |"));
   EXPECT_THAT(text, HasSubstr("| 1000 bytes | 2 KiB |")) << "memory estimated and measured";
   EXPECT_THAT(text, HasSubstr("test.score: mean"));
 }

@@ -30,31 +30,18 @@ std::vector<Device> gpus(const std::vector<int64_t>& sizes) {
   return devices;
 }
 
-Ledger machine(const std::vector<int64_t>& sizes, std::vector<int> cores = {0, 1, 2, 3}, int jobs = 0) {
-  return Ledger({.cores = std::move(cores), .memory_bytes = 64 * kGiB, .jobs = jobs, .devices = gpus(sizes)});
+Ledger machine(const std::vector<int64_t>& sizes, std::vector<int> cores = {0, 1, 2, 3}, int jobs = 0,
+               int runs_per_gpu = 8) {
+  return Ledger({.cores = std::move(cores),
+                 .memory_bytes = 64 * kGiB,
+                 .jobs = jobs,
+                 .runs_per_gpu = runs_per_gpu,
+                 .devices = gpus(sizes)});
 }
 
-Needs on_cpu(int threads, int64_t gib = 0) {
-  Needs needs;
-  needs.threads = threads;
-  needs.memory_bytes = gib * kGiB;
-  return needs;
-}
-
-Needs on_gpu(double gib, int runs_per_device = 8) {
-  Needs needs;
-  needs.device = "cuda";
-  needs.memory_bytes = static_cast<int64_t>(gib * kGiB);
-  needs.runs_per_device = runs_per_device;
-  return needs;
-}
-
-Needs whole_gpu() {
-  Needs needs;
-  needs.device = "cuda";
-  needs.runs_per_device = 8;
-  return needs;
-}
+Needs on_cpu(int threads, int64_t gib = 0) { return {.threads = threads, .memory_bytes = gib * kGiB}; }
+Needs on_gpu(double gib) { return {.device = "cuda", .memory_bytes = static_cast<int64_t>(gib * kGiB)}; }
+Needs whole_gpu() { return {.device = "cuda"}; }
 
 DeviceUse use(int64_t used_gib, const std::vector<DeviceProcess>& processes = {}) {
   return {.used_bytes = used_gib * kGiB, .processes = processes, .error = ""};
@@ -77,15 +64,11 @@ TEST(Ledger, GivesEachRunCoresOfItsOwn) {
   EXPECT_THAT(ledger.reserve(on_cpu(2))->cores, ElementsAre(2, 7));
 }
 
-TEST(Ledger, GivesARunWithMoreThreadsThanCoresAllCores) {
+TEST(Ledger, GivesARunWithMoreThreadsThanCoresAllCoresAndOneWithoutThreadsOne) {
+  EXPECT_THAT(machine({}).reserve(on_cpu(0))->cores, ElementsAre(0));
   Ledger ledger = machine({});
   EXPECT_THAT(ledger.reserve(on_cpu(16))->cores, ElementsAre(0, 1, 2, 3));
   EXPECT_FALSE(ledger.reserve(on_cpu(1)));
-}
-
-TEST(Ledger, CountsARunWithoutThreadsAsOneCore) {
-  Ledger ledger = machine({});
-  EXPECT_THAT(ledger.reserve(on_cpu(0))->cores, ElementsAre(0));
 }
 
 TEST(Ledger, WithJobsCountsRunsOnTheCpuAndPinsNone) {
@@ -145,15 +128,14 @@ TEST(Ledger, SharesADeviceAsFarAsItsMemoryGoes) {
 }
 
 TEST(Ledger, NamesTheReasonOfEachDevice) {
-  Ledger ledger = machine({24, 24, 24, 24, 24});
+  Ledger ledger = machine({24, 24, 24, 24});
   ledger.reserve_anyway(on_gpu(20), "GPU-0");
   ledger.reserve_anyway(whole_gpu(), "GPU-1");
   ledger.note_use("GPU-2", use(9, {{.pid = 4711, .bytes = 8 * kGiB}}), {});
   ledger.note_use("GPU-3", {.used_bytes = 0, .processes = {}, .error = "GPU is lost"}, {});
-  ledger.reserve_anyway(on_gpu(1, 1), "GPU-4");
   EXPECT_EQ(ledger.why_not(on_gpu(5)),
             "it needs 5.0 GiB, but GPU 0 has 4.0 GiB unreserved, GPU 1 is taken whole by a run, GPU 2 is used by "
-            "process 4711, GPU 3 does not answer (GPU is lost), GPU 4 has its run");
+            "process 4711, GPU 3 does not answer (GPU is lost)");
   EXPECT_FALSE(ledger.reserve(on_gpu(5)));
 }
 
@@ -196,28 +178,13 @@ TEST(Ledger, ARunThatNeedsMoreThanTheDriverLeavesTakesTheDeviceWhole) {
   EXPECT_FALSE(ledger.reserve(on_gpu(0)));
 }
 
-TEST(Ledger, KeepsTheSmallestNumberOfRunsPerDevice) {
-  Ledger ledger = machine({24});
-  const auto undisturbed = ledger.reserve(on_gpu(1, 1));
-  EXPECT_EQ(ledger.why_not(on_gpu(1, 8)), "it needs 1.0 GiB, but GPU 0 has its run") << "the other asked for that";
-  ledger.release(*undisturbed);
-  EXPECT_TRUE(ledger.reserve(on_gpu(1, 3)));
-  EXPECT_TRUE(ledger.reserve(on_gpu(1, 2)));
-  EXPECT_EQ(ledger.why_not(on_gpu(1, 3)), "it needs 1.0 GiB, but GPU 0 has its 2 runs");
-  EXPECT_FALSE(ledger.reserve(on_gpu(1, 1)));
-}
-
-TEST(Ledger, ChangesTheNumberOfRunsPerDeviceWhileARunIsRunning) {
-  Ledger ledger = machine({24});
-  const auto first = ledger.reserve(on_gpu(1, 1));
-  EXPECT_FALSE(ledger.reserve(on_gpu(1, 2)));
-  ledger.set_runs_per_device(*first, 2);
-  const auto second = ledger.reserve(on_gpu(1, 2));
-  ASSERT_TRUE(second);
-  ledger.set_runs_per_device(*first, 1);
-  ledger.release(*second);
-  EXPECT_FALSE(ledger.reserve(on_gpu(1, 2)));
-  EXPECT_THROW(ledger.set_runs_per_device(*second, 2), std::logic_error);
+TEST(Ledger, SharesADeviceAmongAsManyRunsAsWasAsked) {
+  Ledger one = machine({24}, {0}, 0, 1), two = machine({24}, {0}, 0, 2);
+  EXPECT_TRUE(one.reserve(on_gpu(1)));
+  EXPECT_EQ(one.why_not(on_gpu(1)), "it needs 1.0 GiB, but GPU 0 has its run");
+  EXPECT_TRUE(two.reserve(on_gpu(1)));
+  EXPECT_TRUE(two.reserve(on_gpu(1)));
+  EXPECT_EQ(two.why_not(on_gpu(1)), "it needs 1.0 GiB, but GPU 0 has its 2 runs");
 }
 
 // --- alone -----------------------------------------------------------------------------------------------------------
@@ -385,7 +352,7 @@ struct Model {
   };
   std::vector<int> cores;
   int64_t memory = 0;
-  int jobs = 0;
+  int jobs = 0, runs_per_gpu = 1;
   std::vector<Gpu> gpus;
   std::map<int64_t, Run> runs;
 
@@ -412,10 +379,10 @@ struct Model {
     int64_t sum = 0;
     const auto there = on(index);
     for (const Run* run : there) {
-      if (whole(run->needs) || run->needs.runs_per_device <= static_cast<int>(there.size())) return false;
+      if (whole(run->needs)) return false;
       sum += *run->needs.memory_bytes;
     }
-    if (!there.empty() && needs.runs_per_device <= static_cast<int>(there.size())) return false;
+    if (static_cast<int>(there.size()) >= runs_per_gpu) return false;
     if (whole(needs)) return there.empty() && (needs.alone || !needs.memory_bytes || gpu.memory == largest());
     return sum + *needs.memory_bytes <= gpu.memory - gpu.others;
   }
@@ -454,6 +421,7 @@ struct RandomSequence {
     for (int core = 0, most = 1 + below(8); core < most; ++core) model.cores.push_back(3 * core + 1);
     model.memory = (1 + below(64)) * kGiB;
     model.jobs = below(3) == 0 ? 1 + below(4) : 0;
+    model.runs_per_gpu = 1 + below(5);
     for (int i = 0, most = below(4); i < most; ++i) {
       sizes.push_back(4 + below(20));
       model.gpus.push_back({.memory = sizes.back() * kGiB});
@@ -466,7 +434,6 @@ struct RandomSequence {
     needs.device = below(2) == 0 ? "cuda" : "cpu";
     needs.threads = below(5);
     if (below(8) > 0) needs.memory_bytes = below(6) == 0 ? below(80) * kGiB : below(8) * kGiB + below(3);
-    needs.runs_per_device = 1 + below(5);
     needs.alone = below(40) == 0;
     return needs;
   }
@@ -507,8 +474,11 @@ TEST(Ledger, AgreesWithTheModelOverRandomSequences) {
     SCOPED_TRACE(fmt::format("seed {}", seed));
     RandomSequence sequence(seed);
     Model& model = sequence.model;
-    Ledger ledger(
-        {.cores = model.cores, .memory_bytes = model.memory, .jobs = model.jobs, .devices = gpus(sequence.sizes)});
+    Ledger ledger({.cores = model.cores,
+                   .memory_bytes = model.memory,
+                   .jobs = model.jobs,
+                   .runs_per_gpu = model.runs_per_gpu,
+                   .devices = gpus(sequence.sizes)});
     for (int step = 0; step < 100; ++step) {
       const int action = sequence.below(10);
       if (action < 5) {
@@ -533,11 +503,6 @@ TEST(Ledger, AgreesWithTheModelOverRandomSequences) {
           ASSERT_EQ(held->cores.size(), std::min(model.cores.size(), static_cast<size_t>(std::max(1, needs.threads))));
         }
         model.runs[held->id] = {.reservation = *held, .needs = needs};
-      } else if (action == 5 && sequence.below(2) == 0) {
-        if (model.runs.empty()) continue;
-        Model::Run& run = std::next(model.runs.begin(), sequence.below(static_cast<int>(model.runs.size())))->second;
-        run.needs.runs_per_device = 1 + sequence.below(5);
-        ledger.set_runs_per_device(run.reservation, run.needs.runs_per_device);
       } else if (action < 8) {
         if (model.runs.empty()) continue;
         const auto run = std::next(model.runs.begin(), sequence.below(static_cast<int>(model.runs.size())));
@@ -580,7 +545,6 @@ TEST(Ledger, RunsThatWereAdoptedOnTheSameCoreCountAsTwo) {
   ledger.reserve_anyway(on_cpu(1), "");  // on a core of another
   ledger.release(second);
   EXPECT_FALSE(ledger.reserve(on_cpu(1))) << "two runs on two cores";
-  EXPECT_TRUE(ledger.cpu_is_full());
   ledger.release(first);
   EXPECT_TRUE(ledger.reserve(on_cpu(1)));
 }

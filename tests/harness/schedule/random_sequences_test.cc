@@ -52,10 +52,10 @@ struct KindOfRun {
 const std::vector<KindOfRun> kRuns = {{"cpu", 1, 10, 0}, {"cpu", 1, 20, 0},  {"cpu", 1, 10, 1},
                                       {"cpu", 2, 10, 0}, {"cuda", 1, 10, 0}, {"cuda", 1, 10, 1}};
 const std::vector<std::vector<size_t>> kSweeps = {{0, 1, 2}, {2, 3, 4, 0}, {5, 1, 4}};  // their runs
-constexpr int kCores = 2;
-constexpr const char* kGpu = "GPU-a";
+constexpr int kSlots = 2;  // for the threads of runs on the CPU; one run has the GPU
 constexpr const char* kGridText = "title = \"a random sequence\"\n";
 constexpr double kStallSeconds = 1800;
+constexpr double kGiveUp = 45;    // seconds after a stop until the launcher kills
 constexpr double kMaxDelay = 60;  // seconds; of the next attempt after a quick end
 
 std::string settings_of(size_t run) { return fmt::format("n = {}\n", run); }
@@ -118,12 +118,11 @@ enum class End {
   kUnrecorded,  // the disk was full: no exit.json
   // Before start.json:
   kNeverBegan,
-  kRefused,
-  kNoFolder,
+  kFault,
 };
-constexpr const char* kEndNames[] = {"done",       "diverged",  "settings",  "out of memory",   "crashed",
-                                     "killed",     "machine",   "preempted", "without data",    "without trace",
-                                     "unrecorded", "not begun", "refused",   "without a folder"};
+constexpr const char* kEndNames[] = {"done",       "diverged",  "settings",    "out of memory", "crashed",
+                                     "killed",     "machine",   "preempted",   "without data",  "without trace",
+                                     "unrecorded", "not begun", "with a fault"};
 
 // A supervisor and its program. It lives on when the service ends.
 struct Process {
@@ -134,10 +133,9 @@ struct Process {
   std::string asked = {};  // what it was first asked: "stop", "stall"
   bool killed = false;
   // What the present service knows:
-  bool watched = false, adopted = false, alone = false;
-  bool unknown_device = false;  // it was adopted before it had written which GPU it uses
-  std::optional<StopReason> stop;
-  double stop_asked_at = 0, last_sign = 0;
+  bool watched = false, alone = false;
+  std::optional<Stop> stop;
+  double asked_at = 0, last_sign = 0;
 };
 
 // --- the model -------------------------------------------------------------------------------------------------------
@@ -417,7 +415,7 @@ class Model {
   static FailureClass class_watched(const Process& process, End how, FailureClass on_disk) {
     if (how == End::kUnrecorded) return FailureClass::kMachine;
     if (how != End::kNoTrace || !process.stop) return on_disk;
-    return process.stop == StopReason::kStall ? FailureClass::kStalled : FailureClass::kStopped;
+    return process.stop == Stop::kStalled ? FailureClass::kStalled : FailureClass::kStopped;
   }
 
   // Failures of the newest class since the last progress, or the last request to try again.
@@ -505,10 +503,15 @@ class Trial : public Launcher {
 
   // --- the launcher that the scheduler sees
 
+  std::optional<Refusal> refusal_of(const Needs& needs) const override {
+    if (needs.device == "cuda" && !model_.has_device) return Refusal{.why = "no GPU", .for_good = true};
+    return fits(needs) ? std::nullopt : std::optional<Refusal>({.why = "no room"});
+  }
+
   void start(const Launch& launch) override {
     const size_t run = run_with(launch.id);
     may_pause_ = may_pause_ || refuse_;
-    check_start(run, launch.cuda_device);
+    check_start(run, launch.needs);
     if (refuse_) {
       refused_.insert(run);
       model_.start_refused(run);
@@ -518,52 +521,47 @@ class Trial : public Launcher {
     std::optional<LockFile> lock = LockFile::try_acquire(workspace_.run(launch.id).lock());
     model_.require(lock.has_value(), fmt::format("run {} is started while its lock is held", run));
     if (!lock) return;
-    Process& process = processes_.emplace(run, std::move(*lock)).first->second;
-    process.watched = true;
-    process.alone = model_.runs[run].alone && kRuns[run].device == "cpu";  // on a GPU it has that to itself anyway
-    process.last_sign = model_.now;
+    watch(processes_.emplace(run, std::move(*lock)).first->second, launch.needs);
     note("starts", run);
   }
 
-  bool adopt(const std::string& id, const fs::path&) override {
+  bool adopt(const std::string& id, const fs::path&, const Needs& needs) override {
     const auto found = processes_.find(run_with(id));
     if (found == processes_.end()) return false;
-    Process& process = found->second;
-    model_.require(!process.watched, "an attempt is adopted twice");
-    process.watched = process.adopted = true;
-    process.alone =
-        model_.runs[found->first].failure == FailureClass::kOutOfMemory && kRuns[found->first].device == "cpu";
-    process.unknown_device = process.attempt == 0 && kRuns[found->first].device == "cuda";
-    process.last_sign = model_.now;
+    model_.require(!found->second.watched, "an attempt is adopted twice");
+    model_.require(needs.alone == (model_.runs[found->first].failure == FailureClass::kOutOfMemory),
+                   "an attempt is adopted as one that is alone, or not as one");
+    watch(found->second, needs);
     note("adopted", found->first);
     return true;
   }
 
-  void stop(const std::string& id, StopReason why) override {
+  void stop(const std::string& id, Stop how, int) override {
     const size_t run = run_with(id);
     Process& process = processes_.at(run);
     model_.require(process.watched, "an attempt of another service is stopped");
-    if (why == StopReason::kStall) {
+    if (how == Stop::kStalled) {
       model_.require(model_.now - process.last_sign > kStallSeconds, fmt::format("run {} did not stall", run));
     } else {
       model_.require(model_.runs[run].then || model_.stopping || model_.active_sweeps_of(run).empty(),
                      fmt::format("run {} is stopped, and nobody asked for it", run));
     }
-    process.stop = why;
-    process.stop_asked_at = model_.now;
-    if (process.asked.empty()) process.asked = why == StopReason::kStall ? "stall" : "stop";
-    note(why == StopReason::kStall ? "stalls" : "is asked to stop", run);
+    process.stop = how;
+    process.asked_at = model_.now;
+    if (process.asked.empty()) process.asked = how == Stop::kStalled ? "stall" : "stop";
+    note(how == Stop::kStalled ? "stalls" : "is asked to stop", run);
   }
 
-  std::map<std::string, std::set<int64_t>> processes() const override { return {}; }
-
-  void kill(const std::string& id) override {
-    Process& process = processes_.at(run_with(id));
-    model_.require(process.stop && model_.now - process.stop_asked_at > 30,
-                   "an attempt is killed within its grace time");
-    process.killed = true;
-    note("is killed", run_with(id));
+  // What does not react for long is killed, as a launcher must.
+  void poll() override {
+    for (auto& [run, process] : processes_) {
+      if (!process.stop || process.killed || model_.now - process.asked_at <= kGiveUp) continue;
+      process.killed = true;
+      note("is killed", run);
+    }
   }
+
+  std::string where(const std::string&) const override { return "in a slot"; }
 
  private:
   template <class F>
@@ -592,11 +590,8 @@ class Trial : public Launcher {
   void open_store() { store_ = std::make_unique<Store>(open_for_writing(":memory:"), std::nullopt); }
 
   void open_scheduler() {
-    Resources::Options machine;
-    for (int core = 0; core < kCores; ++core) machine.capacity.cores.push_back(core);
-    if (model_.has_device) machine.capacity.devices.push_back({.uuid = kGpu, .name = kGpu, .memory_bytes = 1000});
     scheduler_ = std::make_unique<Scheduler>(
-        *store_, workspace_, *this, Resources(machine), [this] { return model_.now; },
+        *store_, workspace_, *this, [this] { return model_.now; },
         [this](const SchedulerEvent& event) { hear(event); });
   }
 
@@ -630,7 +625,7 @@ class Trial : public Launcher {
 
   void restart(bool with_device) {
     for (auto& [run, process] : processes_) {
-      process.watched = process.adopted = process.alone = process.unknown_device = false;
+      process.watched = process.alone = false;
       process.stop.reset();
     }
     model_.restart(with_device);
@@ -644,9 +639,7 @@ class Trial : public Launcher {
   void begin_attempt(size_t run, Process& process) {
     const RunDirectory folder = workspace_.run(id_of_run(run));
     process.attempt = folder.make_attempt();
-    write_start(
-        folder, process.attempt,
-        {{"device", kRuns[run].device}, {"cuda_device", kRuns[run].device == "cuda" ? kGpu : ""}, {"numerics", 1}});
+    write_start(folder, process.attempt, {{"device", kRuns[run].device}, {"numerics", 1}});
     ModelRun& model = model_.runs[run];
     model_.require(process.attempt > model.newest_attempt, "the numbers of attempts do not grow");
     model.newest_attempt = process.attempt;
@@ -665,15 +658,14 @@ class Trial : public Launcher {
 
   End chosen_end(const Process& process, uint32_t number) const {
     if (process.attempt == 0) {
-      if (process.killed || number % 8 > 1) return End::kNeverBegan;
-      return number % 8 == 0 ? End::kRefused : End::kNoFolder;
+      return process.killed || number % 8 > 1 ? End::kNeverBegan : End::kFault;
     }
     if (process.killed) return End::kNoTrace;
     return number % 16 >= 11 ? End::kDone : static_cast<End>(number % 16);
   }
 
   // Writes what it leaves, ends the process and returns what its launcher knows.
-  LaunchEnd end_process(size_t run, End how, uint32_t number) {
+  std::string end_process(size_t run, End how, uint32_t number) {
     const RunDirectory folder = workspace_.run(id_of_run(run));
     const auto node = processes_.extract(run);
     const Process& process = node.mapped();
@@ -684,9 +676,7 @@ class Trial : public Launcher {
     model_.end(run, process, how, process.watched);
     may_pause_ = true;
     note(fmt::format("ends: {}", kEndNames[static_cast<size_t>(how)]), run);
-    return how == End::kRefused                               ? LaunchEnd::kRefused
-           : how == End::kNoFolder || how == End::kUnrecorded ? LaunchEnd::kMachine
-                                                              : LaunchEnd::kUnknown;
+    return how == End::kFault || how == End::kUnrecorded ? "a fault" : "";
   }
 
   static void leave_files(const RunDirectory& folder, const Process& process, End how, uint32_t number) {
@@ -716,9 +706,9 @@ class Trial : public Launcher {
   }
 
   void end_attempt(size_t run, End how, uint32_t number) {
-    const LaunchEnd end = end_process(run, how, number);
-    const bool pauses = end != LaunchEnd::kUnknown && model_.is_queued(run) && !model_.stopping;
-    on_end(id_of_run(run), end);
+    const std::string fault = end_process(run, how, number);
+    const bool pauses = !fault.empty() && model_.is_queued(run) && !model_.stopping;
+    on_end(id_of_run(run), fault);
     if (pauses) refused_.insert(run);
   }
 
@@ -737,37 +727,35 @@ class Trial : public Launcher {
 
   // --- capacity and order
 
-  struct Taken {
-    int cores = 0, devices = 0;
-    bool alone = false, any = false, unknown = false;
-  };
-  Taken taken() const {
-    Taken sum;
+  void watch(Process& process, const Needs& needs) {
+    process.watched = true;
+    process.alone = needs.alone;
+    process.last_sign = model_.now;
+  }
+
+  bool fits(const Needs& needs) const {
+    int slots = 0, on_gpu = 0;
     for (const auto& [run, process] : processes_) {
       if (!process.watched) continue;
-      sum.any = true;
-      sum.alone |= process.alone;
-      sum.unknown |= process.unknown_device;
-      (kRuns[run].device == "cuda" ? sum.devices : sum.cores) += kRuns[run].device == "cuda" ? 1 : kRuns[run].threads;
+      if (process.alone || needs.alone) return false;
+      (kRuns[run].device == "cuda" ? on_gpu : slots) += kRuns[run].threads;
     }
-    return sum;
+    return needs.device == "cuda" ? on_gpu == 0 : slots + needs.threads <= kSlots;
   }
-  bool fits(size_t run, const Taken& used) const {
-    if (used.alone) return false;
-    if (kRuns[run].device == "cuda") return model_.has_device && used.devices == 0;
-    if (model_.runs[run].alone && used.any) return false;
-    return used.cores + kRuns[run].threads <= kCores;
+  // As the model knows the run.
+  bool fits(size_t run) const {
+    const auto& [device, threads, updates, rank] = kRuns[run];
+    return model_.has_device_for(run) && fits({.device = device, .threads = threads, .alone = model_.runs[run].alone});
   }
   // It may be delayed otherwise.
   bool is_due(size_t run) const { return model_.may_start(run) && model_.now >= model_.runs[run].starts_by; }
 
-  void check_start(size_t run, const std::string& device) {
+  void check_start(size_t run, const Needs& needs) {
     model_.require(!processes_.contains(run), fmt::format("run {} is started while an attempt of it is alive", run));
     model_.require(model_.may_start(run),
                    fmt::format("run {} is started, but it is {}", run, name_of(model_.runs[run].state)));
-    model_.require(device == (kRuns[run].device == "cuda" ? kGpu : ""), "the wrong device");
-    const Taken used = taken();
-    model_.require(used.unknown || fits(run, used), fmt::format("run {} is started without capacity", run));
+    model_.require(needs.alone == model_.runs[run].alone, fmt::format("run {} is started with wrong needs", run));
+    model_.require(fits(run), fmt::format("run {} is started without capacity", run));
     for (size_t other = 0; other < kRuns.size(); ++other) {
       if (other == run || !is_due(other)) continue;
       const bool same_needs = kRuns[other].device == kRuns[run].device && kRuns[other].threads == kRuns[run].threads &&
@@ -779,13 +767,11 @@ class Trial : public Launcher {
 
   // After a tick nothing waits that fits, unless a run that was skipped for long blocks it.
   void check_that_nothing_fits() {
-    const Taken used = taken();
-    if (used.unknown) return;
     for (size_t run = 0; run < kRuns.size(); ++run) {
-      if (is_due(run) && !fits(run, used) && model_.now - model_.runs[run].queued_since >= JobQueue::kPatience) return;
+      if (is_due(run) && !fits(run) && model_.now - model_.runs[run].queued_since >= JobQueue::kPatience) return;
     }
     for (size_t run = 0; run < kRuns.size(); ++run) {
-      model_.require(!is_due(run) || !fits(run, used), fmt::format("run {} fits and is not started", run));
+      model_.require(!is_due(run) || !fits(run), fmt::format("run {} fits and is not started", run));
     }
   }
 
