@@ -107,7 +107,8 @@ class TrainingWithStops {
     }
     const auto supervisor = supervisor_of(run_, run_.newest_attempt());
     if (!supervisor) return;  // it has just ended
-    for (const int64_t pid : processes_by_session()[supervisor->pid]) {
+    const std::set<int64_t> pids = processes_by_session()[supervisor->pid];
+    for (const int64_t pid : pids) {
       if (pid != supervisor->pid) sys::kill(static_cast<pid_t>(pid), SIGKILL);
     }
   }

@@ -169,13 +169,10 @@ TEST(Ledger, ARunThatNeedsMoreThanAnyDeviceHasTakesTheLargestWhole) {
   EXPECT_EQ(large->device, "GPU-1");
   EXPECT_EQ(large->memory_bytes, 80 * kGiB);
   EXPECT_EQ(ledger.reserve(on_gpu(30)), std::nullopt) << "fits GPU 1 alone";
-}
-
-TEST(Ledger, ARunThatNeedsMoreThanTheDriverLeavesTakesTheDeviceWhole) {
-  Ledger ledger = machine({24});
-  ledger.note_use("GPU-0", use(1), {});
-  EXPECT_EQ(ledger.reserve(on_gpu(23.5))->memory_bytes, 23 * kGiB);
-  EXPECT_FALSE(ledger.reserve(on_gpu(0)));
+  Ledger beside_driver = machine({24});
+  beside_driver.note_use("GPU-0", use(1), {});
+  EXPECT_EQ(beside_driver.reserve(on_gpu(23.5))->memory_bytes, 23 * kGiB) << "more than the driver leaves";
+  EXPECT_FALSE(beside_driver.reserve(on_gpu(0)));
 }
 
 TEST(Ledger, SharesADeviceAmongAsManyRunsAsWasAsked) {
@@ -230,13 +227,10 @@ TEST(Ledger, AdoptsMoreThanThereIs) {
   ledger.release(other);
 }
 
-TEST(Ledger, KeepsTheCoresThatAnAdoptedRunIsPinnedTo) {
-  Ledger ledger = machine({});
-  EXPECT_THAT(ledger.reserve_anyway(on_cpu(2), "", {1, 2}).cores, ElementsAre(1, 2));
-  EXPECT_THAT(ledger.reserve(on_cpu(2))->cores, ElementsAre(0, 3));
-}
-
-TEST(Ledger, AdoptsARunOnADeviceThatIsGone) {
+TEST(Ledger, AdoptsARunOnItsCoresOrOnADeviceThatIsGone) {
+  Ledger pinned = machine({});
+  EXPECT_THAT(pinned.reserve_anyway(on_cpu(2), "", {1, 2}).cores, ElementsAre(1, 2));
+  EXPECT_THAT(pinned.reserve(on_cpu(2))->cores, ElementsAre(0, 3));
   Ledger ledger = machine({24});
   const Reservation gone = ledger.reserve_anyway(on_gpu(20), "GPU-9");
   EXPECT_EQ(gone.device, "GPU-9");
@@ -245,14 +239,13 @@ TEST(Ledger, AdoptsARunOnADeviceThatIsGone) {
   ledger.release(gone);
 }
 
-TEST(Ledger, RefusesToReleaseTwice) {
+TEST(Ledger, RefusesToReleaseTwiceAndToHaveNoCores) {
   Ledger ledger = machine({});
   const auto held = ledger.reserve(on_cpu(1));
   ledger.release(*held);
   EXPECT_THROW(ledger.release(*held), std::logic_error);
+  EXPECT_THROW(machine({24}, {}), std::logic_error);
 }
-
-TEST(Ledger, OfNoCoresIsAMistakeOfTheCaller) { EXPECT_THROW(machine({24}, {}), std::logic_error); }
 
 // --- what others use -------------------------------------------------------------------------------------------------
 
@@ -265,41 +258,50 @@ TEST(Ledger, LeavesADeviceOfOthersAloneUntilTheyAreGone) {
   EXPECT_EQ(ledger.reserve(on_gpu(1))->device, "GPU-0");
 }
 
-TEST(Ledger, NamesAFewOfManyProcesses) {
+// A run of ours with process 2 has 4 GiB of the GPU's 24, beside 1 GiB of the driver.
+TEST(Ledger, ReservesOfADeviceWhatNobodyUsesAndNamesWhoDoes) {
+  const DeviceProcess ours{.pid = 2, .bytes = 4 * kGiB}, more{.pid = 2, .bytes = 10 * kGiB};
+  const auto others = [](std::vector<int64_t> pids) {
+    std::vector<DeviceProcess> all{{.pid = 2, .bytes = 4 * kGiB}};
+    for (const int64_t pid : pids) all.push_back({.pid = pid, .bytes = 1});
+    return all;
+  };
+  struct Row {
+    const char* claim;
+    DeviceUse now;
+    double gib;
+    const char* refusal;  // of a run that needs `gib`
+  };
+  const std::vector<Row> rows = {
+      {"the driver's memory is nobody's", use(5, {ours}), 19, ""},
+      {"the driver's memory is nobody's", use(5, {ours}), 20, "has 19.0 GiB unreserved"},
+      // In a container NVML lists the pids outside, so ours are never among them.
+      {"where ours cannot be recognised nobody is", use(5, {{.pid = 70001, .bytes = 4 * kGiB}}), 19, ""},
+      {"what is not reported is as it was", use(5, {{.pid = 2, .bytes = std::nullopt}}), 20, "has 19.0 GiB unreserved"},
+      {"what ours use beyond their reservations is taken", use(11, {more}), 14, "has 13.0 GiB unreserved"},
+      {"others are named", use(6, others({7})), 1, "is used by process 7"},
+      {"a few of them", use(6, others({7, 8, 9})), 1, "is used by processes 7, 8, 9"},
+      {"not all of many", use(6, others({7, 8, 9, 10})), 1, "is used by processes 7, 8, 9 and 1 more"},
+      {"a lost device takes no run", {.used_bytes = 0, .processes = {}, .error = "lost"}, 1, "does not answer (lost)"},
+      {"and takes runs again", use(5, {ours}), 19, ""},
+  };
   Ledger ledger = machine({24});
-  ledger.note_use("GPU-0", use(1, {{.pid = 1, .bytes = 1}, {.pid = 2, .bytes = 1}, {.pid = 3, .bytes = 1}}), {});
-  EXPECT_EQ(ledger.why_not(whole_gpu()), "it needs a whole GPU, but GPU 0 is used by processes 1, 2, 3");
-  ledger.note_use(
-      "GPU-0", use(1, {{.pid = 1, .bytes = 1}, {.pid = 2, .bytes = 1}, {.pid = 3, .bytes = 1}, {.pid = 4, .bytes = 1}}),
-      {});
-  EXPECT_EQ(ledger.why_not(whole_gpu()), "it needs a whole GPU, but GPU 0 is used by processes 1, 2, 3 and 1 more");
-}
-
-TEST(Ledger, KnowsItsOwnProcesses) {
-  Ledger ledger = machine({24});
+  ledger.note_use("GPU-0", use(1), {2});
   ledger.reserve(on_gpu(4));
-  ledger.note_use("GPU-0", use(5, {{.pid = 2, .bytes = 4 * kGiB}}), {2});
-  EXPECT_EQ(ledger.why_not(on_gpu(20)), "it needs 20.0 GiB, but GPU 0 has 19.0 GiB unreserved")
-      << "1 GiB of the driver";
-  EXPECT_TRUE(ledger.reserve(on_gpu(4)));
-  ledger.note_use("GPU-0", use(6, {{.pid = 2, .bytes = 4 * kGiB}, {.pid = 7, .bytes = kGiB}}), {2});
-  EXPECT_EQ(ledger.why_not(on_gpu(1)), "it needs 1.0 GiB, but GPU 0 is used by process 7");
-}
-
-TEST(Ledger, DoesNotReserveWhatItsRunsUseBeyondTheirReservations) {
-  Ledger ledger = machine({24});
-  const auto held = ledger.reserve(on_gpu(4));
-  ledger.note_use("GPU-0", use(11, {{.pid = 2, .bytes = 10 * kGiB}}), {2});
-  EXPECT_EQ(ledger.why_not(on_gpu(14)), "it needs 14.0 GiB, but GPU 0 has 13.0 GiB unreserved");
-  ledger.release(*held);
-  EXPECT_EQ(ledger.why_not(on_gpu(14)), "");
+  for (const auto& [claim, now, gib, refusal] : rows) {
+    ledger.note_use("GPU-0", now, {2});
+    ledger.note_use("GPU-7", now, {2});  // a device that the machine does not have
+    const std::string why = ledger.why_not(on_gpu(gib));
+    EXPECT_EQ(why, *refusal ? fmt::format("it needs {:.1f} GiB, but GPU 0 {}", gib, refusal) : "") << claim;
+  }
 }
 
 TEST(Ledger, WaitsForTheMemoryOfAnEndedRun) {
   Ledger ledger = machine({24});
   const auto held = ledger.reserve(on_gpu(4));
-  ledger.note_use("GPU-0", use(5, {{.pid = 2, .bytes = 4 * kGiB}}), {2});
+  ledger.note_use("GPU-0", use(11, {{.pid = 2, .bytes = 10 * kGiB}}), {2});
   ledger.release(*held);
+  EXPECT_EQ(ledger.why_not(on_gpu(14)), "") << "what it used beyond its reservation is free";
   ledger.note_use("GPU-0", use(5, {{.pid = 2, .bytes = 4 * kGiB}}), {2});
   EXPECT_EQ(ledger.why_not(on_gpu(4)), "it needs 4.0 GiB, but GPU 0 is used by process 2") << "it has no reservation";
   ledger.note_use("GPU-0", use(5), {});
@@ -307,34 +309,6 @@ TEST(Ledger, WaitsForTheMemoryOfAnEndedRun) {
             "it needs 4.0 GiB, but GPU 0 has 5.0 GiB in use by processes that are not listed");
   ledger.note_use("GPU-0", use(1), {});
   EXPECT_EQ(ledger.why_not(on_gpu(4)), "");
-}
-
-// In a container NVML lists the pids outside, so ours are never among them.
-TEST(Ledger, SharesADeviceWhereItsProcessesCannotBeRecognised) {
-  Ledger ledger = machine({24});
-  ledger.note_use("GPU-0", use(1), {});
-  ledger.reserve(on_gpu(4));
-  ledger.note_use("GPU-0", use(5, {{.pid = 70001, .bytes = 4 * kGiB}}), {12});
-  EXPECT_EQ(ledger.why_not(on_gpu(20)), "it needs 20.0 GiB, but GPU 0 has 19.0 GiB unreserved");
-  EXPECT_TRUE(ledger.reserve(on_gpu(19)));
-}
-
-TEST(Ledger, OfAProcessWhoseMemoryIsNotReportedKeepsWhatItKnew) {
-  Ledger ledger = machine({24});
-  ledger.note_use("GPU-0", use(1), {});
-  ledger.reserve(on_gpu(4));
-  ledger.note_use("GPU-0", use(5, {{.pid = 2, .bytes = std::nullopt}}), {2});
-  EXPECT_EQ(ledger.why_not(on_gpu(20)), "it needs 20.0 GiB, but GPU 0 has 19.0 GiB unreserved");
-}
-
-TEST(Ledger, UsesADeviceAgainThatAnswersAgain) {
-  Ledger ledger = machine({24});
-  ledger.reserve(on_gpu(4));
-  ledger.note_use("GPU-0", {.used_bytes = 0, .processes = {}, .error = "GPU is lost"}, {2});
-  EXPECT_EQ(ledger.why_not(on_gpu(1)), "it needs 1.0 GiB, but GPU 0 does not answer (GPU is lost)");
-  ledger.note_use("GPU-0", use(1), {2});
-  EXPECT_EQ(ledger.why_not(on_gpu(1)), "");
-  ledger.note_use("GPU-7", use(1), {2});  // a device that the machine does not have
 }
 
 // --- against a model -------------------------------------------------------------------------------------------------

@@ -39,7 +39,7 @@ class ResourcesTest : public testing::Test {
   DeclaredDevices* monitor_ = nullptr;
 };
 
-TEST_F(ResourcesTest, AnEstimateCountsWithAMargin) {
+TEST_F(ResourcesTest, MemoryIsReservedAndTheReasonsSayHowMuch) {
   Resources cpu = machine(0);
   cpu.reserve("r", needs("cpu", 20));
   EXPECT_EQ(fill(cpu, needs("cpu", 20)), 1);
@@ -47,16 +47,13 @@ TEST_F(ResourcesTest, AnEstimateCountsWithAMargin) {
             "it needs 26.0 GiB of memory, but this machine has 12.0 GiB of 64.0 GiB unreserved");
   EXPECT_EQ(cpu.why_here("r"),
             "on the CPU with 1 thread, 26.0 GiB reserved (20.0 GiB estimated, with a margin of 30 %)");
+  Needs declared = needs("cpu", 16);
+  declared.declared = true;
+  Resources other = machine(0);
+  EXPECT_EQ(fill(other, declared), 4) << "as it stands";
   Resources gpu = machine(1);
   gpu.reserve("r", needs("cuda", 2));
   EXPECT_EQ(gpu.why_here("r"), "on GPU 0, 2.6 GiB reserved (2.0 GiB estimated, with a margin of 30 %)");
-}
-
-TEST_F(ResourcesTest, WhatAUserDeclaresCountsAsItStands) {
-  Resources cpu = machine(0);
-  Needs declared = needs("cpu", 16);
-  declared.declared = true;
-  EXPECT_EQ(fill(cpu, declared), 4);
 }
 
 TEST_F(ResourcesTest, ThePeakOfARunThatEndedReplacesTheEstimateAlsoInTheNextProcess) {
@@ -81,13 +78,6 @@ TEST_F(ResourcesTest, AFailedAttemptTeachesNoPeak) {
   EXPECT_EQ(gpu.reserve("r", needs("cuda", 4)).memory_bytes, static_cast<int64_t>(std::ceil(4 * kGiB * 1.3)));
 }
 
-TEST_F(ResourcesTest, WhatARunUsesNowCountsIfItIsMoreThanTheEstimate) {
-  Resources cpu = machine(0);
-  cpu.reserve("r", needs("cpu", 1));
-  cpu.note_use("r", 40 * kGiB);
-  EXPECT_EQ(fill(cpu, needs("cpu", 1)), 1) << "44 GiB fit beside the 1.3 GiB of the first";
-}
-
 TEST_F(ResourcesTest, AsManyRunsShareAGpuAsWasAskedAndMemoryAllows) {
   struct Row {
     int runs_per_gpu, gib, fit;
@@ -96,14 +86,6 @@ TEST_F(ResourcesTest, AsManyRunsShareAGpuAsWasAskedAndMemoryAllows) {
     Resources gpu = machine(1, runs_per_gpu);
     EXPECT_EQ(fill(gpu, needs("cuda", gib)), fit) << runs_per_gpu << " of " << gib << " GiB; 0: of which none is known";
   }
-}
-
-TEST_F(ResourcesTest, ARunThatRanOutOfMemoryBesideOthersIsGivenMore) {
-  Resources gpu = machine(1, 4);
-  gpu.reserve("a", needs("cuda", 4));
-  const int64_t before = gpu.reserve("b", needs("cuda", 4)).memory_bytes;
-  gpu.release("b", Resources::End::kOutOfMemory);
-  EXPECT_GT(gpu.reserve("b", needs("cuda", 4)).memory_bytes, before);
 }
 
 TEST_F(ResourcesTest, ARunThatMustBeAloneHasItsGpuButNotTheMachine) {

@@ -103,7 +103,7 @@ size_t sweep_with(const std::string& id) {
   return sweep;
 }
 
-// How an attempt ends.
+// How an attempt ends: the rows of kEnds.
 enum class End {
   kDone,
   kDiverged,
@@ -120,9 +120,25 @@ enum class End {
   kNeverBegan,
   kFault,
 };
-constexpr const char* kEndNames[] = {"done",       "diverged",  "settings",    "out of memory", "crashed",
-                                     "killed",     "machine",   "preempted",   "without data",  "without trace",
-                                     "unrecorded", "not begun", "with a fault"};
+struct EndRow {
+  const char* name;
+  int code, signal;      // in exit.json
+  FailureClass failure;  // that its files say
+};
+constexpr EndRow kEnds[] = {{"done", 0, 0, FailureClass::kNone},
+                            {"diverged", kExitDiverged, 0, FailureClass::kNone},
+                            {"settings", kExitSettingsRefused, 0, FailureClass::kSettings},
+                            {"out of memory", kExitOutOfMemory, 0, FailureClass::kOutOfMemory},
+                            {"crashed", 1, 0, FailureClass::kCrashed},
+                            {"killed", 137, SIGKILL, FailureClass::kKilled},
+                            {"machine", kExitMachine, 0, FailureClass::kMachine},
+                            {"preempted", kExitStopped, 0, FailureClass::kStopped},
+                            {"without data", kExitData, 0, FailureClass::kData},
+                            {"without trace", 0, 0, FailureClass::kLost},
+                            {"unrecorded", 0, 0, FailureClass::kLost},
+                            {"not begun", 0, 0, FailureClass::kLost},
+                            {"with a fault", 0, 0, FailureClass::kLost}};
+const EndRow& row_of(End end) { return kEnds[static_cast<size_t>(end)]; }
 
 // A supervisor and its program. It lives on when the service ends.
 struct Process {
@@ -401,16 +417,9 @@ class Model {
   }
 
   static FailureClass class_on_disk(const Process& process, End how) {
-    if (how == End::kDone || how == End::kDiverged) return FailureClass::kNone;
-    if (how == End::kNoTrace || how == End::kUnrecorded) return FailureClass::kLost;
-    if (process.asked == "stop") return FailureClass::kStopped;
-    if (process.asked == "stall") return FailureClass::kStalled;
-    static const std::map<End, FailureClass> classes = {
-        {End::kSettings, FailureClass::kSettings}, {End::kOutOfMemory, FailureClass::kOutOfMemory},
-        {End::kCrash, FailureClass::kCrashed},     {End::kKill, FailureClass::kKilled},
-        {End::kMachine, FailureClass::kMachine},   {End::kPreempted, FailureClass::kStopped},
-        {End::kData, FailureClass::kData}};
-    return classes.at(how);
+    const FailureClass failure = row_of(how).failure;
+    if (failure == FailureClass::kNone || failure == FailureClass::kLost || process.asked.empty()) return failure;
+    return process.asked == "stop" ? FailureClass::kStopped : FailureClass::kStalled;
   }
   static FailureClass class_watched(const Process& process, End how, FailureClass on_disk) {
     if (how == End::kUnrecorded) return FailureClass::kMachine;
@@ -480,6 +489,16 @@ std::vector<Step> steps_of(uint32_t sequence) {
   steps[0].act = steps[1].act = Act::kSubmit;
   return steps;
 }
+
+struct RunVerb {
+  const char* name;
+  void (Model::*in_model)(size_t);
+  bool (Scheduler::*in_scheduler)(const std::string&);
+};
+const std::map<Act, RunVerb> kRunVerbs = {{Act::kHold, {"hold", &Model::hold, &Scheduler::hold}},
+                                          {Act::kRelease, {"release", &Model::release, &Scheduler::release}},
+                                          {Act::kRetry, {"retry", &Model::retry, &Scheduler::retry}},
+                                          {Act::kCancelRun, {"cancel", &Model::cancel_run, &Scheduler::cancel_run}}};
 
 class Trial : public Launcher {
  public:
@@ -675,24 +694,12 @@ class Trial : public Launcher {
     if (process.attempt > 0) leave_files(folder, process, how, number);
     model_.end(run, process, how, process.watched);
     may_pause_ = true;
-    note(fmt::format("ends: {}", kEndNames[static_cast<size_t>(how)]), run);
+    note(fmt::format("ends: {}", row_of(how).name), run);
     return how == End::kFault || how == End::kUnrecorded ? "a fault" : "";
   }
 
   static void leave_files(const RunDirectory& folder, const Process& process, End how, uint32_t number) {
     if (how == End::kNoTrace || how == End::kUnrecorded) return;
-    struct Exit {
-      int code, signal;
-    };
-    static const std::map<End, Exit> exits = {{End::kDone, {0, 0}},
-                                              {End::kDiverged, {kExitDiverged, 0}},
-                                              {End::kSettings, {kExitSettingsRefused, 0}},
-                                              {End::kOutOfMemory, {kExitOutOfMemory, 0}},
-                                              {End::kCrash, {1, 0}},
-                                              {End::kKill, {137, SIGKILL}},
-                                              {End::kMachine, {kExitMachine, 0}},
-                                              {End::kPreempted, {kExitStopped, 0}},
-                                              {End::kData, {kExitData, 0}}};
     if (how == End::kDone) {
       test::write_text(folder.scores(), R"({"test.bleu": 20})");
       write_done(folder, "done", 10, "max_updates", {"scores.json"});
@@ -700,9 +707,8 @@ class Trial : public Launcher {
     if (how == End::kDiverged) write_done(folder, "diverged", 4, "loss is not finite", {});
     const fs::path attempt = folder.attempt(process.attempt);
     test::write_text(attempt / "log.txt", number % 32 < 16 ? "out of beans" : "out of rice");
-    const Exit exit = exits.at(how);
     test::write_text(attempt / "exit.json",
-                     sealed({{"code", exit.code}, {"signal", exit.signal}, {"asked", process.asked}}));
+                     sealed({{"code", row_of(how).code}, {"signal", row_of(how).signal}, {"asked", process.asked}}));
   }
 
   void end_attempt(size_t run, End how, uint32_t number) {
@@ -852,7 +858,6 @@ class Trial : public Launcher {
     const size_t sweep = step.a % kSweeps.size(), run = step.a % kRuns.size();
     const bool is_submitted = model_.sweeps[sweep].submitted;
     const bool was_cancelled = model_.sweeps[sweep].cancelled;
-    const bool is_known_run = model_.runs[run].state.has_value();
     const auto say = [&](const std::string& what) {
       story_ += what + "\n";
       ++happened_[what.substr(0, what.find_first_of("0123456789"))];
@@ -861,10 +866,6 @@ class Trial : public Launcher {
       if (is_submitted) say(fmt::format("{} sweep {}", verb, sweep));
       if (is_submitted) get_to_know(sweep);
       return is_submitted;
-    };
-    const auto for_run = [&](const char* verb) {
-      if (is_known_run) say(fmt::format("{} run {}", verb, run));
-      return is_known_run;
     };
     const std::string& sweep_name = id_of_sweep(sweep);
     switch (step.act) {
@@ -895,25 +896,16 @@ class Trial : public Launcher {
         log_event(workspace_, sweep_name, "priority", {{"priority", step.b % 3}});
         return scheduler_->set_priority(sweep_name, step.b % 3);
       case Act::kHold:
-        if (!for_run("hold")) return;
-        model_.hold(run);
-        scheduler_->hold(id_of_run(run));
-        return;
       case Act::kRelease:
-        if (!for_run("release")) return;
-        model_.release(run);
-        scheduler_->release(id_of_run(run));
-        return;
       case Act::kRetry:
-        if (!for_run("retry")) return;
-        model_.retry(run);
-        scheduler_->retry(id_of_run(run));
+      case Act::kCancelRun: {
+        const auto& [name, in_model, in_scheduler] = kRunVerbs.at(step.act);
+        if (!model_.runs[run].state) return;
+        say(fmt::format("{} run {}", name, run));
+        (model_.*in_model)(run);
+        (*scheduler_.*in_scheduler)(id_of_run(run));
         return;
-      case Act::kCancelRun:
-        if (!for_run("cancel")) return;
-        model_.cancel_run(run);
-        scheduler_->cancel_run(id_of_run(run));
-        return;
+      }
       case Act::kTick:
         say("tick");
         scheduler_->tick();
