@@ -35,6 +35,8 @@ struct Reservation {
   std::vector<int> cores;    // to pin the run to; empty: it is not pinned
   std::string device;        // UUID; "" on the CPU
   int64_t memory_bytes = 0;  // of the device; on the CPU, of the machine
+  bool whole_device = false;
+  bool whole_machine = false;
 };
 
 /// What is reserved of a device.
@@ -95,22 +97,14 @@ class Ledger {
     int64_t others_bytes = 0;  // used by processes of others and by the driver
     int64_t own_bytes = 0;     // used by our runs
   };
-  struct Held {
-    Reservation reservation;
-    Needs needs;
-    bool whole_device = false;
-  };
   struct OnDevice {
     int runs = 0;
     int64_t reserved = 0;           // bytes
     bool has_whole_device = false;  // one run has taken it whole
   };
   struct Slot {
-    std::vector<int> cores;
-    std::string device;
-    int64_t memory_bytes = 0;
-    bool whole_device = false;
-    std::string why;  // there is no slot; the other fields are then unset
+    Reservation reservation = {};  // without an id
+    std::string why = {};          // there is none
   };
 
   Slot find_slot(const Needs& needs) const;
@@ -124,12 +118,13 @@ class Ledger {
   int64_t unreserved(const DeviceState& state) const;
   bool takes_whole(const DeviceState& state, const Needs& needs) const;
   size_t cores_for(const Needs& needs) const;
+  int64_t memory_of(const Needs& needs) const;
   std::vector<int> free_cores() const;
-  Reservation hold(const Needs& needs, Slot slot);
+  Reservation hold(Reservation reservation);
 
   Capacity capacity_;
   std::vector<DeviceState> devices_;
-  std::map<int64_t, Held> held_;  // by id
+  std::map<int64_t, Reservation> held_;  // by id
   int64_t next_id_ = 1;
 };
 
