@@ -19,7 +19,9 @@ class AttemptWatch {
         attempts_before_(attempts_before),
         checkpoint_before_(run_.newest_checkpoint()),
         since_(now),
-        signs_(now) {}
+        signs_(now) {
+    progress.id = run_.id();
+  }
 
   /// The attempt's number; 0 while it has not begun.
   int64_t number() const;

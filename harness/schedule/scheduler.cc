@@ -61,11 +61,8 @@ bool Scheduler::adopt(const RunRecord& record, std::optional<RequestedEnd> reque
   if (!launcher_.adopt(record.id, run.root(), needs)) return false;
   const int64_t newest = run.newest_begun_attempt();
   const bool has_begun = newest > 0 && !end_is_recorded(record.id, newest);
-  Running& attempt =
-      running_.emplace(record.id, Running{.watch = AttemptWatch(run, has_begun ? newest - 1 : newest, now_())})
-          .first->second;
-  attempt.watch.progress.id = record.id;
-  attempt.watch.progress.label = label_of(record.id);
+  const Job* job = jobs_.find(record.id);
+  Running& attempt = watch(record.id, has_begun ? newest - 1 : newest, job ? job->sweeps.back() : nullptr);
   attempt.watch.progress.updates = record.updates;
   notify("adopted", record.id,
          newest > 0 ? fmt::format("attempt {} continues", newest) : "its first attempt is starting");
@@ -248,11 +245,6 @@ std::string Scheduler::why_nobody_works_on(const std::string& id) const {
     if (sweep.state == SweepState::kPaused) return fmt::format("its sweep is paused: {}", sweep.reason);
   }
   return "its sweep waits for a tearless daemon";
-}
-
-Scheduler::Running* Scheduler::running(const std::string& id) {
-  const auto found = running_.find(id);
-  return found == running_.end() ? nullptr : &found->second;
 }
 
 std::string Scheduler::label_of(const std::string& id) const {

@@ -168,6 +168,7 @@ class Scheduler {
   // What users ask for (scheduler_requests.cc).
   void add_jobs(const std::string& sweep, Add how);
   void attach_job(ActiveSweep& sweep, const RunRecord& record);
+  void follow(Running& running, const ActiveSweep& sweep, const std::string& id) const;
   void detach_job(ActiveSweep& sweep, const std::string& id);
   void attach_again(const std::string& id);
   void requeue(const std::string& id, const std::string& reason);
@@ -182,6 +183,7 @@ class Scheduler {
 
   // Attempts (scheduler_attempts.cc).
   Running* running(const std::string& id);
+  Running& watch(const std::string& id, int64_t attempts_before, const ActiveSweep* sweep);
   void fill();
   void launch(const std::string& id);
   bool write_settings(const std::string& id, const Job& job);

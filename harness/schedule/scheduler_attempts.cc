@@ -37,6 +37,19 @@ int tries_of(const Job* job, FailureClass failure) {
 
 // --- start of attempts ---------------------------------------------------------------------------------------------
 
+Scheduler::Running* Scheduler::running(const std::string& id) {
+  const auto found = running_.find(id);
+  return found == running_.end() ? nullptr : &found->second;
+}
+
+// Watches an attempt from now on. `sweep`: that it follows; null if it is no job.
+Scheduler::Running& Scheduler::watch(const std::string& id, int64_t attempts_before, const ActiveSweep* sweep) {
+  Running attempt{.watch = AttemptWatch(workspace_.run(id), attempts_before, now_())};
+  attempt.watch.progress.label = id;
+  if (sweep) follow(attempt, *sweep, id);
+  return running_.emplace(id, std::move(attempt)).first->second;
+}
+
 // Starts queued runs while the launcher takes them. Runs that it does not take yet are skipped, not waited for.
 void Scheduler::fill() {
   while (!stopping_) {
@@ -65,14 +78,8 @@ void Scheduler::launch(const std::string& id) {
   // The class stays: it tells the next process that the attempt has the machine to itself.
   store_.move(id, RunState::kQueued, RunState::kRunning, store_.known_run(id).failure);
   const int64_t before = run.newest_begun_attempt();
-  Running attempt{.watch = AttemptWatch(run, before, now_()),
-                  .data_before = job.run.data ? stamps_of(*job.run.data) : FileStamps(),
-                  .policy = record.policy};
-  attempt.watch.progress.id = id;
-  attempt.watch.progress.label = label_of(id);
-  attempt.watch.progress.axes = sweep.axes;
-  attempt.watch.progress.updates = job.run.updates;
-  running_.emplace(id, std::move(attempt));
+  Running& attempt = watch(id, before, &sweep);
+  if (job.run.data) attempt.data_before = stamps_of(*job.run.data);
   try {
     launcher_.start({.id = id, .folder = run.root(), .needs = job.run.needs, .program = program});
   } catch (const UserError& error) {

@@ -52,12 +52,15 @@ void Scheduler::count_again() {
 void Scheduler::attach_job(ActiveSweep& sweep, const RunRecord& record) {
   const bool is_new = !sweep.jobs.contains(record.id);
   jobs_.attach(sweep, record);
-  Running* attempt = running(record.id);
-  if (!attempt || !is_new) return;
-  attempt->policy = sweep.record.policy;
-  attempt->watch.progress.label = label_of(record.id);
-  attempt->watch.progress.axes = sweep.axes;
-  attempt->watch.progress.updates = record.updates;
+  if (Running* attempt = running(record.id); attempt && is_new) follow(*attempt, sweep, record.id);
+}
+
+// The attempt has the policy of the sweep, and is named as its job.
+void Scheduler::follow(Running& attempt, const ActiveSweep& sweep, const std::string& id) const {
+  attempt.policy = sweep.record.policy;
+  attempt.watch.progress.label = label_of(id);
+  attempt.watch.progress.axes = sweep.axes;
+  attempt.watch.progress.updates = jobs_.find(id)->run.updates;
 }
 
 // Takes the job from this sweep. Its run stays queued in the store, and its attempt stops if no other sweep is active.

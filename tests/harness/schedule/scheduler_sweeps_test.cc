@@ -114,17 +114,6 @@ TEST_F(SchedulerSweepsTest, APausedSweepStopsItsAttemptsUnlessAnotherSweepWantsT
   EXPECT_EQ(store_->sweep("s")->state, SweepState::kActive);
 }
 
-TEST_F(SchedulerSweepsTest, ARunOfAPausedSweepWaitsInThePlaceOfTheOtherSweepThatWantsIt) {
-  submit("s", {job(5)});
-  submit("t", {job(0), job(1), job(2), job(5)});
-  scheduler_->begin();
-  scheduler_->add("t", Add::kSubmit);
-  scheduler_->add("s", Add::kSubmit);
-  pause("s");
-  finish(0);
-  EXPECT_EQ(launcher_.starts.back(), id_of(2));
-}
-
 TEST_F(SchedulerSweepsTest, ACancelledSweepKeepsItsResultsAndTheRunsOfOthers) {
   begin(jobs(4));
   add("t", {job(2)});
@@ -161,17 +150,6 @@ TEST_F(SchedulerSweepsTest, ACancelKeepsTheRunsOfASweepThatWasNotAdded) {
   scheduler_->add("t", Add::kRestart);
   scheduler_->resume("t");
   EXPECT_EQ(starts(0), 2);
-}
-
-TEST_F(SchedulerSweepsTest, ACancelStopsWhatAPausedSweepAloneWantsStill) {
-  begin(jobs(1));
-  add("t", jobs(1));
-  pause("t");
-  EXPECT_TRUE(launcher_.stopped.empty());
-  scheduler_->cancel("s");
-  EXPECT_EQ(stopped(), set_of({0}));
-  end(0, kAsAsked);
-  EXPECT_EQ(state(0), RunState::kQueued);
 }
 
 TEST_F(SchedulerSweepsTest, ACancelledSweepHasNoJobsWhenAnotherSweepWantsItsRuns) {
@@ -277,16 +255,6 @@ TEST_F(SchedulerSweepsTest, ACancelOfItsSweepReleasesNoRunThatIsBeingHeld) {
   EXPECT_FALSE(scheduler_->retry(id_of(1))) << "nobody would work on it";
   EXPECT_TRUE(scheduler_->release(id_of(0)));
   EXPECT_EQ(state(0), RunState::kCancelled);
-}
-
-TEST_F(SchedulerSweepsTest, ARunThatOneSweepQueuesAgainIsAJobOfItsOtherSweepsToo) {
-  begin(jobs(1));
-  add("t", jobs(1));
-  scheduler_->cancel_run(id_of(0));
-  end(0, kAsAsked);
-  scheduler_->add("t", Add::kSubmit);
-  EXPECT_FALSE(scheduler_->idle("s"));
-  EXPECT_EQ(scheduler_->counts("s").running, 1);
 }
 
 // --- the next process ------------------------------------------------------------------------------------------------
