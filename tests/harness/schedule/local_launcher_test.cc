@@ -28,11 +28,11 @@ constexpr int64_t kGiB = int64_t{1} << 30;
 
 class LocalLauncherTest : public testing::Test {
  protected:
-  // A supervisor that writes down what it was told and ends with the code in the file "end". It reacts to no signal
+  // A supervisor that writes down its arguments and ends with the code in the file "end". It reacts to no signal
   // that can be blocked.
   LocalLauncherTest() {
     test::write_text(folder_ / "tearless",
-                     "#!/bin/sh\necho \"$@\" \"gpu=$CUDA_VISIBLE_DEVICES\" > \"$2/told\"\n"
+                     "#!/bin/sh\necho \"$@\" \"gpu=$CUDA_VISIBLE_DEVICES\" > \"$2/arguments\"\n"
                      "while [ -d \"$2\" ] && [ ! -e \"$2/end\" ]; do sleep 0.01; done\nexit \"$(cat \"$2/end\")\"\n");
     fs::permissions(folder_ / "tearless", fs::perms::owner_all);
     open({.cores = {0, 1}});
@@ -107,7 +107,7 @@ TEST_F(LocalLauncherTest, HoldsWhatARunNeedsUntilItHasEnded) {
   EXPECT_EQ(launcher_->where("a"), "on the CPU with 1 thread");
   end("a");
   EXPECT_EQ(ended_.at("a"), "");
-  EXPECT_EQ(refusal_at_end_, "") << "it is free when the end is told";
+  EXPECT_EQ(refusal_at_end_, "") << "it is free when the end is reported";
   EXPECT_TRUE(launcher_->refusal_of({.device = "cuda"})->for_good);
   end("b");
 }
@@ -134,8 +134,8 @@ TEST_F(LocalLauncherTest, TellsTheSupervisorWhereItsProgramRuns) {
   start("b");
   end("a");
   end("b");
-  EXPECT_THAT(test::read_text(run("a").root() / "told"), HasSubstr("gpu=declared-0"));
-  EXPECT_THAT(test::read_text(run("b").root() / "told"), HasSubstr("\"cores\":[0],\"cuda_device\":\"\""));
+  EXPECT_THAT(test::read_text(run("a").root() / "arguments"), HasSubstr("gpu=declared-0"));
+  EXPECT_THAT(test::read_text(run("b").root() / "arguments"), HasSubstr("\"cores\":[0],\"cuda_device\":\"\""));
 }
 
 TEST_F(LocalLauncherTest, WhatDoesNotReactIsKilledWhenItsGraceTimeIsOver) {
@@ -212,7 +212,7 @@ TEST_F(LocalLauncherTest, AnAdoptedRunHoldsTheCoresThatItIsBoundTo) {
   start("b");
   EXPECT_NE(why_not({}), "");
   end("b");
-  EXPECT_THAT(test::read_text(run("b").root() / "told"), HasSubstr("\"cores\":[1]"));
+  EXPECT_THAT(test::read_text(run("b").root() / "arguments"), HasSubstr("\"cores\":[1]"));
 }
 
 TEST_F(LocalLauncherTest, AnAdoptedRunHoldsTheGpuThatItIsOn) {
