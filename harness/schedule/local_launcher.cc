@@ -220,7 +220,7 @@ void LocalLauncher::release(const std::string& id, const RunDirectory& run) {
                          : ran_out  ? Resources::End::kOutOfMemory
                                     : Resources::End::kOtherwise);
   const std::optional<int64_t> peak = resources_.peak_of(needs.resource_class);
-  if (has_result && peak && options_.on_peak) options_.on_peak(needs.resource_class, *peak);
+  if (peak && options_.on_peak) options_.on_peak(needs.resource_class, *peak);
 }
 
 }  // namespace tearless::harness

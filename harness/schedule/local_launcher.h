@@ -36,7 +36,7 @@ class LocalLauncher : public Launcher {
     std::unique_ptr<DeviceMonitor> monitor = nullptr;  // as Resources takes it, like `pin` and `peaks`
     bool pin = false;
     std::map<std::string, int64_t> peaks = {};
-    // Told the peak of a resource class whenever a run that ended by itself may have changed it.
+    // Gets the peak of a run's resource class, if one is known, whenever a run has ended.
     std::function<void(const std::string& resource_class, int64_t bytes)> on_peak = {};
     bool ends_with_launcher = false;  // attempts are killed when this process ends, however it ends
     std::function<double()> now = steady_seconds;

@@ -17,6 +17,7 @@
 #include "base/sealed_json.h"
 #include "harness/devices/declared_devices.h"
 #include "tests/support/paths.h"
+#include "tests/support/process.h"
 
 namespace tearless::harness::local_launcher_test {
 namespace {
@@ -28,11 +29,10 @@ constexpr int64_t kGiB = int64_t{1} << 30;
 
 class LocalLauncherTest : public testing::Test {
  protected:
-  // A supervisor that writes down its arguments and ends with the code in the file "end". It reacts to no signal
-  // that can be blocked.
+  // A supervisor that writes down its arguments and ends with the code in the file "end". It ignores SIGTERM.
   LocalLauncherTest() {
     test::write_text(folder_ / "tearless",
-                     "#!/bin/sh\necho \"$@\" \"gpu=$CUDA_VISIBLE_DEVICES\" > \"$2/arguments\"\n"
+                     "#!/bin/sh\ntrap '' TERM\necho \"$@\" \"gpu=$CUDA_VISIBLE_DEVICES\" > \"$2/arguments\"\n"
                      "while [ -d \"$2\" ] && [ ! -e \"$2/end\" ]; do sleep 0.01; done\nexit \"$(cat \"$2/end\")\"\n");
     fs::permissions(folder_ / "tearless", fs::perms::owner_all);
     open({.cores = {0, 1}});
@@ -140,6 +140,7 @@ TEST_F(LocalLauncherTest, TellsTheSupervisorWhereItsProgramRuns) {
 
 TEST_F(LocalLauncherTest, WhatDoesNotReactIsKilledWhenItsGraceTimeIsOver) {
   start("a");
+  ASSERT_TRUE(test::eventually([&] { return fs::exists(run("a").root() / "arguments"); }));
   launcher_->stop("a", Stop::kOnRequest, 30);
   now_ += 44;
   launcher_->poll();
@@ -207,12 +208,12 @@ TEST_F(LocalMemoryTest, RunsLikeOneThatRanOutOfMemoryBesideOthersAreGivenMore) {
 TEST_F(LocalLauncherTest, AnAdoptedRunHoldsTheCoresThatItIsBoundTo) {
   open({.cores = {0, 1}}, /*pin=*/true);
   EXPECT_FALSE(launcher_->adopt("a", run("a").root(), {}));
-  begin("a", {{"cores", {0}}});
+  begin("a", {{"cores", {1}}});
   EXPECT_TRUE(launcher_->adopt("a", run("a").root(), {}));
   start("b");
   EXPECT_NE(why_not({}), "");
   end("b");
-  EXPECT_THAT(test::read_text(run("b").root() / "arguments"), HasSubstr("\"cores\":[1]"));
+  EXPECT_THAT(test::read_text(run("b").root() / "arguments"), HasSubstr("\"cores\":[0]"));
 }
 
 TEST_F(LocalLauncherTest, AnAdoptedRunHoldsTheGpuThatItIsOn) {

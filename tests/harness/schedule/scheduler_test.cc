@@ -188,6 +188,8 @@ TEST_F(SchedulerTest, WhatWasAskedToStopAndLeavesNoTraceWasStopped) {
   begin(jobs(1));
   pause("s");
   EXPECT_EQ(launcher_.grace, 20);
+  scheduler_->tick();
+  EXPECT_EQ(launcher_.polls, 1) << "it kills what does not react";
   vanish(0);
   EXPECT_EQ(outcome(0), "stopped");
   EXPECT_EQ(reason(0), "its supervisor did not react and was killed");
