@@ -35,7 +35,7 @@ bool is_named(const fs::path& folder) {
 
 bool is_on_network(const fs::path& folder) {
   std::error_code unreachable;
-  const fs::path place = fs::weakly_canonical(fs::absolute(folder), unreachable);
+  const fs::path place = fs::weakly_canonical(fs::absolute(folder, unreachable), unreachable);
   if (unreachable) return false;  // whoever uses it says why
   if (is_named(place)) return true;
   struct statfs info {};

@@ -44,8 +44,8 @@ void ServiceFlags::add_to(CLI::App& app) {
                  "runs at the same time on the CPU (default: as many as the cores allow for their threads)")
       ->check(whole_number_from(1));
   app.add_option("--runs-per-gpu", runs_per_gpu,
-                 "runs at the same time on each GPU, as far as its memory allows (default: as many as together make "
-                 "the most updates, which is measured); results do not depend on it")
+                 "runs at the same time on each GPU, as far as its memory allows (default: 1); results do not depend "
+                 "on it")
       ->check(whole_number_from(1));
   app.add_flag("--pin", pin,
                "bind each run on the CPU to cores of its own; only where nothing else runs on the machine");

@@ -76,7 +76,12 @@ std::unique_ptr<Store> open_unless_served(const Workspace& workspace) {
 // it answers: lines are kept until then.
 class Log {
  public:
-  Log(const Workspace& workspace, bool is_detached) : workspace_(workspace), waits_(is_detached) {}
+  Log(const Workspace& workspace, bool is_detached) : waits_(is_detached) {
+    if (!is_detached) return;
+    const fs::path file = service_log(workspace);
+    log_ = sys::open_for_writing(file.c_str(), O_WRONLY | O_CREAT | O_APPEND);
+    if (log_ < 0) fail_errno("write", file);
+  }
 
   void say(const std::string& line) {
     kept_ += fmt::format("{}  {}\n", utc_now(), printable(line));
@@ -87,10 +92,8 @@ class Log {
   void begin() {
     if (std::exchange(waits_, false)) {
       write(std::string(kServiceReady));
-      int log = sys::open_for_writing(service_log(workspace_).c_str(), O_WRONLY | O_CREAT | O_APPEND);
-      if (log < 0) log = ::open("/dev/null", O_WRONLY);
-      for (const int output : {STDOUT_FILENO, STDERR_FILENO}) ::dup2(log, output);
-      ::close(log);
+      for (const int output : {STDOUT_FILENO, STDERR_FILENO}) ::dup2(log_, output);
+      ::close(log_);
     }
     write(std::exchange(kept_, ""));
   }
@@ -103,8 +106,8 @@ class Log {
     std::clearerr(stdout);
   }
 
-  const Workspace& workspace_;
   bool waits_;
+  int log_ = -1;
   std::string kept_;
 };
 

@@ -18,7 +18,6 @@ class DeclaredDevices : public DeviceMonitor {
 
   const std::vector<Device>& devices() const override { return devices_; }
   DeviceUse use_of(const std::string& uuid) override;
-  const std::string& problem() const override { return problem_; }
 
   /// What use_of(uuid) will answer; until then the device is idle.
   void set_use(const std::string& uuid, DeviceUse use) { uses_[uuid] = std::move(use); }
@@ -26,7 +25,6 @@ class DeclaredDevices : public DeviceMonitor {
  private:
   std::vector<Device> devices_;
   std::map<std::string, DeviceUse> uses_;
-  std::string problem_;
 };
 
 }  // namespace tearless::harness

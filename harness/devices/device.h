@@ -39,9 +39,6 @@ class DeviceMonitor {
 
   /// What the device does now. An unknown UUID is an error in the result.
   virtual DeviceUse use_of(const std::string& uuid) = 0;
-
-  /// Why there are no devices, or which ones are missing in devices(): one line; "" if nothing is wrong.
-  virtual const std::string& problem() const = 0;
 };
 
 }  // namespace tearless::harness

@@ -35,9 +35,6 @@ std::string foreign_use(std::vector<int64_t> pids, int64_t others_bytes) {
 // A run on a GPU that is to be alone takes a whole GPU, and others may use the CPU and the other GPUs.
 bool takes_machine(const Needs& needs) { return needs.alone && needs.device != "cuda"; }
 
-// Of the machine.
-int64_t memory_of(const Needs& needs) { return needs.device == "cuda" ? 0 : needs.memory_bytes.value_or(0); }
-
 std::string runs_text(int64_t runs) { return runs == 1 ? "its run" : fmt::format("its {} runs", runs); }
 
 }  // namespace
@@ -50,31 +47,25 @@ Ledger::Ledger(Capacity capacity) : capacity_(std::move(capacity)) {
 std::optional<Reservation> Ledger::reserve(const Needs& needs) {
   Slot found = find_slot(needs);
   if (!found.why.empty()) return std::nullopt;
-  return hold(needs, std::move(found));
-}
-
-bool Ledger::cpu_is_full() const {
-  if (capacity_.jobs > 0) return runs_on_cpu() >= capacity_.jobs;
-  return unreserved_cores() == 0;
+  return hold(std::move(found.reservation));
 }
 
 // Reservations of runs that were adopted may have cores in common; each counts as one all the same.
 size_t Ledger::unreserved_cores() const {
   size_t reserved = 0;
-  for (const auto& [id, held] : held_) reserved += held.reservation.cores.size();
+  for (const auto& [id, held] : held_) reserved += held.cores.size();
   return std::min(free_cores().size(), capacity_.cores.size() - std::min(capacity_.cores.size(), reserved));
 }
 
 int64_t Ledger::runs_on_cpu() const {
-  return std::count_if(held_.begin(), held_.end(),
-                       [](const auto& held) { return held.second.reservation.device.empty(); });
+  return std::count_if(held_.begin(), held_.end(), [](const auto& held) { return held.second.device.empty(); });
 }
 
 std::string Ledger::why_not(const Needs& needs) const { return find_slot(needs).why; }
 
 Reservation Ledger::reserve_anyway(const Needs& needs, const std::string& uuid, const std::vector<int>& cores) {
-  Slot slot;
-  slot.device = uuid;
+  Reservation slot{.cores = {}, .device = uuid, .memory_bytes = uuid.empty() ? memory_of(needs) : 0};
+  slot.whole_machine = takes_machine(needs);
   if (uuid.empty() && capacity_.jobs <= 0) slot.cores = cores.empty() ? free_cores() : cores;
   if (uuid.empty() && capacity_.jobs <= 0 && cores.empty()) {
     // Where too few are free it counts on cores of others too, so that they stay taken when those end.
@@ -88,33 +79,28 @@ Reservation Ledger::reserve_anyway(const Needs& needs, const std::string& uuid, 
     slot.whole_device = takes_whole(state, needs);
     slot.memory_bytes = slot.whole_device ? std::max<int64_t>(unreserved(state), 0) : *needs.memory_bytes;
   }
-  return hold(needs, std::move(slot));
+  return hold(std::move(slot));
 }
 
 void Ledger::release(const Reservation& reservation) {
   if (held_.erase(reservation.id) == 0) throw std::logic_error("a reservation was released twice");
 }
 
-void Ledger::set_runs_per_device(const Reservation& reservation, int runs) {
-  const auto held = held_.find(reservation.id);
-  if (held == held_.end()) throw std::logic_error("a released reservation was changed");
-  held->second.needs.runs_per_device = runs;
-}
-
 bool Ledger::is_shared(const Reservation& reservation) const {
   if (!held_.contains(reservation.id)) throw std::logic_error("a released reservation was asked about");
   return std::any_of(held_.begin(), held_.end(), [&](const auto& held) {
-    return held.first != reservation.id && held.second.reservation.device == reservation.device;
+    return held.first != reservation.id && held.second.device == reservation.device;
   });
 }
 
-Ledger::Share Ledger::share_of(const std::string& uuid) const {
-  const OnDevice on = on_device(uuid);
-  Share share{.runs = on.runs, .reserved_bytes = on.reserved, .closed = ""};
+std::vector<DeviceShare> Ledger::shares() const {
+  std::vector<DeviceShare> shares;
   for (const DeviceState& state : devices_) {
-    if (state.device.uuid == uuid) share.closed = why_closed(state);
+    const OnDevice on = on_device(state.device.uuid);
+    shares.push_back(
+        {.device = state.device, .runs = on.runs, .reserved_bytes = on.reserved, .closed = why_closed(state)});
   }
-  return share;
+  return shares;
 }
 
 void Ledger::note_use(const std::string& uuid, const DeviceUse& use, const std::set<int64_t>& own_pids) {
@@ -147,53 +133,45 @@ void Ledger::note_use(const std::string& uuid, const DeviceUse& use, const std::
 }
 
 Ledger::Slot Ledger::find_slot(const Needs& needs) const {
-  Slot refused;
   if (takes_machine(needs) && !held_.empty()) {
-    refused.why = fmt::format("it must run alone, and {} on this machine",
-                              held_.size() == 1 ? "1 run is" : fmt::format("{} runs are", held_.size()));
-    return refused;
+    return {.why = fmt::format("it must run alone, and {} on this machine",
+                               held_.size() == 1 ? "1 run is" : fmt::format("{} runs are", held_.size()))};
   }
   int64_t reserved = 0;
   for (const auto& [id, held] : held_) {
-    if (takes_machine(held.needs)) {
-      refused.why = "a run that must run alone is on this machine";
-      return refused;
-    }
-    if (held.reservation.device.empty()) reserved += held.reservation.memory_bytes;
+    if (held.whole_machine) return {.why = "a run that must run alone is on this machine"};
+    if (held.device.empty()) reserved += held.memory_bytes;
   }
-  const int64_t memory = std::min(memory_of(needs), capacity_.memory_bytes);
+  const int64_t memory = memory_of(needs);
   if (memory > 0 && reserved + memory > capacity_.memory_bytes) {
-    refused.why = fmt::format("it needs {} of memory, but this machine has {} of {} unreserved", memory_text_up(memory),
-                              memory_text_down(std::max<int64_t>(capacity_.memory_bytes - reserved, 0)),
-                              memory_text(capacity_.memory_bytes));
-    return refused;
+    return {.why =
+                fmt::format("it needs {} of memory, but this machine has {} of {} unreserved", memory_text_up(memory),
+                            memory_text_down(std::max<int64_t>(capacity_.memory_bytes - reserved, 0)),
+                            memory_text(capacity_.memory_bytes))};
   }
   return needs.device == "cuda" ? slot_on_device(needs) : slot_on_cpu(needs);
 }
 
 Ledger::Slot Ledger::slot_on_cpu(const Needs& needs) const {
-  Slot slot;
+  Reservation slot{.cores = {}, .device = "", .memory_bytes = memory_of(needs)};
+  slot.whole_machine = takes_machine(needs);
   if (capacity_.jobs > 0) {
     const int64_t runs = runs_on_cpu();
-    if (runs >= capacity_.jobs) slot.why = fmt::format("the CPU has {}", runs_text(runs));
-    return slot;
+    if (runs >= capacity_.jobs) return {.why = fmt::format("the CPU has {}", runs_text(runs))};
+    return {.reservation = slot};
   }
   const size_t wanted = cores_for(needs);
-  slot.cores = free_cores();
   if (const size_t unreserved = unreserved_cores(); unreserved < wanted) {
-    slot.why = fmt::format("it needs {}, but {} of {} are unreserved", counted(static_cast<int64_t>(wanted), "core"),
-                           unreserved, capacity_.cores.size());
+    return {.why = fmt::format("it needs {}, but {} of {} are unreserved",
+                               counted(static_cast<int64_t>(wanted), "core"), unreserved, capacity_.cores.size())};
   }
-  slot.cores.resize(std::min(slot.cores.size(), wanted));
-  return slot;
+  slot.cores = free_cores();
+  slot.cores.resize(wanted);
+  return {.reservation = std::move(slot)};
 }
 
 Ledger::Slot Ledger::slot_on_device(const Needs& needs) const {
-  Slot slot;
-  if (devices_.empty()) {
-    slot.why = "it needs a GPU, and this machine has none";
-    return slot;
-  }
+  if (devices_.empty()) return {.why = "it needs a CUDA device, and this machine has none"};
   const DeviceState* best = nullptr;
   std::vector<std::string> reasons;
   const auto preference = [&](const DeviceState& state) {
@@ -209,13 +187,13 @@ Ledger::Slot Ledger::slot_on_device(const Needs& needs) const {
   if (!best) {
     const bool whole = needs.alone || !needs.memory_bytes;
     const std::string size = whole ? "a whole GPU" : memory_text_up(*needs.memory_bytes);
-    slot.why = fmt::format("it needs {}, but {}", size, fmt::join(reasons, ", "));
-    return slot;
+    return {.why = fmt::format("it needs {}, but {}", size, fmt::join(reasons, ", "))};
   }
-  slot.device = best->device.uuid;
-  slot.whole_device = takes_whole(*best, needs);
-  slot.memory_bytes = slot.whole_device ? unreserved(*best) : *needs.memory_bytes;
-  return slot;
+  const bool whole = takes_whole(*best, needs);
+  return {.reservation = {.cores = {},
+                          .device = best->device.uuid,
+                          .memory_bytes = whole ? unreserved(*best) : *needs.memory_bytes,
+                          .whole_device = whole}};
 }
 
 std::string Ledger::why_closed(const DeviceState& state) {
@@ -226,7 +204,7 @@ std::string Ledger::why_not_on(const DeviceState& state, const Needs& needs) con
   if (std::string closed = why_closed(state); !closed.empty()) return closed;
   const OnDevice on = on_device(state.device.uuid);
   if (on.has_whole_device) return "is taken whole by a run";
-  if (on.runs > 0 && on.runs >= std::min(on.most, needs.runs_per_device)) return "has " + runs_text(on.runs);
+  if (on.runs >= capacity_.runs_per_gpu) return "has " + runs_text(on.runs);
   const int64_t free = unreserved(state);
   if (takes_whole(state, needs)) return on.runs == 0 && free > 0 ? "" : "is not empty";
   if (*needs.memory_bytes > free) return fmt::format("has {} unreserved", memory_text_down(std::max<int64_t>(free, 0)));
@@ -236,13 +214,17 @@ std::string Ledger::why_not_on(const DeviceState& state, const Needs& needs) con
 Ledger::OnDevice Ledger::on_device(const std::string& uuid) const {
   OnDevice on;
   for (const auto& [id, held] : held_) {
-    if (held.reservation.device != uuid) continue;
-    on.most = on.runs == 0 ? held.needs.runs_per_device : std::min(on.most, held.needs.runs_per_device);
+    if (held.device != uuid) continue;
     ++on.runs;
-    on.reserved += held.reservation.memory_bytes;
+    on.reserved += held.memory_bytes;
     on.has_whole_device = on.has_whole_device || held.whole_device;
   }
   return on;
+}
+
+// Of the machine.
+int64_t Ledger::memory_of(const Needs& needs) const {
+  return needs.device == "cuda" ? 0 : std::min(needs.memory_bytes.value_or(0), capacity_.memory_bytes);
 }
 
 int64_t Ledger::unreserved(const DeviceState& state) const {
@@ -268,7 +250,7 @@ size_t Ledger::cores_for(const Needs& needs) const {
 
 std::vector<int> Ledger::free_cores() const {
   std::set<int> taken;
-  for (const auto& [id, held] : held_) taken.insert(held.reservation.cores.begin(), held.reservation.cores.end());
+  for (const auto& [id, held] : held_) taken.insert(held.cores.begin(), held.cores.end());
   std::vector<int> free;
   for (const int core : capacity_.cores) {
     if (!taken.contains(core)) free.push_back(core);
@@ -276,14 +258,9 @@ std::vector<int> Ledger::free_cores() const {
   return free;
 }
 
-Reservation Ledger::hold(const Needs& needs, Slot slot) {
-  if (slot.device.empty()) slot.memory_bytes = std::min(memory_of(needs), capacity_.memory_bytes);
-  const Reservation reservation{.id = next_id_++,
-                                .cores = std::move(slot.cores),
-                                .device = std::move(slot.device),
-                                .memory_bytes = slot.memory_bytes};
-  held_[reservation.id] = {.reservation = reservation, .needs = needs, .whole_device = slot.whole_device};
-  return reservation;
+Reservation Ledger::hold(Reservation reservation) {
+  reservation.id = next_id_++;
+  return held_[reservation.id] = std::move(reservation);
 }
 
 }  // namespace tearless::harness

@@ -25,6 +25,7 @@ struct Capacity {
   std::vector<int> cores = {};       // numbers of CPU cores
   int64_t memory_bytes = 0;          // of the machine; 0: not known, so that it limits nothing
   int jobs = 0;                      // > 0: at most so many runs on the CPU, whatever their threads, and none is pinned
+  int runs_per_gpu = 1;              // at most so many runs on each GPU
   std::vector<Device> devices = {};  // GPUs
 };
 
@@ -34,6 +35,16 @@ struct Reservation {
   std::vector<int> cores;    // to pin the run to; empty: it is not pinned
   std::string device;        // UUID; "" on the CPU
   int64_t memory_bytes = 0;  // of the device; on the CPU, of the machine
+  bool whole_device = false;
+  bool whole_machine = false;
+};
+
+/// What is reserved of a device.
+struct DeviceShare {
+  Device device;
+  int runs = 0;
+  int64_t reserved_bytes = 0;
+  std::string closed;  // why it takes no run whatever its memory: "is used by process 4711"; "" if it does
 };
 
 class Ledger {
@@ -46,13 +57,9 @@ class Ledger {
 
   /// Reserves what a run needs; nullopt if it is not there now. A run on the CPU that needs more memory than the
   /// machine has takes all of it. A run on "cuda" whose memory is not known, or more than any GPU has, takes a whole
-  /// GPU, in the latter case of the largest ones. Of runs on one GPU that want different runs_per_device the smallest
-  /// counts. A GPU without a run is preferred, then the one with the fewest runs, then the one with the most unreserved
-  /// memory.
+  /// GPU, in the latter case of the largest ones. A GPU without a run is preferred, then the one with the fewest runs,
+  /// then the one with the most unreserved memory.
   std::optional<Reservation> reserve(const Needs& needs);
-
-  /// True if no run at all fits on the CPU now.
-  bool cpu_is_full() const;
 
   /// Why reserve(needs) would return nullopt: "it needs 9.1 GiB, but GPU 2 has 7.8 GiB unreserved"; "" if it would
   /// succeed.
@@ -66,21 +73,12 @@ class Ledger {
   /// REQUIRES: the reservation was not released before (std::logic_error).
   void release(const Reservation& reservation);
 
-  /// Changes Needs::runs_per_device of a reservation: the number is learnt while its run is running. Lowering it stops
-  /// no running run. REQUIRES: as release().
-  void set_runs_per_device(const Reservation& reservation, int runs);
-
   /// True if other runs have the same GPU, or for a run on the CPU, if there are others on the CPU. REQUIRES: as
   /// release().
   bool is_shared(const Reservation& reservation) const;
 
-  /// What is reserved of a device.
-  struct Share {
-    int runs = 0;
-    int64_t reserved_bytes = 0;
-    std::string closed;  // why it takes no run whatever its memory: "is used by process 4711"; "" if it does
-  };
-  Share share_of(const std::string& uuid) const;
+  /// What is reserved of each device.
+  std::vector<DeviceShare> shares() const;
 
   /// What a device does now. A device that does not answer takes no new run, and neither does one with processes of
   /// others: all but `own_pids`, which are the processes of all reservations with their children, and any process on a
@@ -99,23 +97,14 @@ class Ledger {
     int64_t others_bytes = 0;  // used by processes of others and by the driver
     int64_t own_bytes = 0;     // used by our runs
   };
-  struct Held {
-    Reservation reservation;
-    Needs needs;
-    bool whole_device = false;
-  };
   struct OnDevice {
     int runs = 0;
     int64_t reserved = 0;           // bytes
-    int most = 0;                   // the smallest runs_per_device
     bool has_whole_device = false;  // one run has taken it whole
   };
   struct Slot {
-    std::vector<int> cores;
-    std::string device;
-    int64_t memory_bytes = 0;
-    bool whole_device = false;
-    std::string why;  // there is no slot; the other fields are then unset
+    Reservation reservation = {};  // without an id
+    std::string why = {};          // there is none
   };
 
   Slot find_slot(const Needs& needs) const;
@@ -129,12 +118,13 @@ class Ledger {
   int64_t unreserved(const DeviceState& state) const;
   bool takes_whole(const DeviceState& state, const Needs& needs) const;
   size_t cores_for(const Needs& needs) const;
+  int64_t memory_of(const Needs& needs) const;
   std::vector<int> free_cores() const;
-  Reservation hold(const Needs& needs, Slot slot);
+  Reservation hold(Reservation reservation);
 
   Capacity capacity_;
   std::vector<DeviceState> devices_;
-  std::map<int64_t, Held> held_;  // by id
+  std::map<int64_t, Reservation> held_;  // by id
   int64_t next_id_ = 1;
 };
 

@@ -1,7 +1,6 @@
 #include "harness/devices/nvml.h"
 
 #include <dlfcn.h>
-#include <fmt/format.h>
 
 #include <array>
 #include <cstdint>
@@ -15,11 +14,6 @@ constexpr int kNvmlSuccess = 0;
 constexpr int kNvmlInsufficientSize = 7;
 constexpr uint64_t kNvmlNotAvailable = ~uint64_t{0};  // memory of a process that the driver does not count
 constexpr unsigned kNvmlNameSize = 96;                // of device names and UUIDs, including the final zero
-
-void add_sentence(std::string& text, const std::string& sentence) {
-  if (!text.empty()) text += "; ";
-  text += sentence;
-}
 
 }  // namespace
 
@@ -56,84 +50,49 @@ struct NvmlMonitor::Api {
     return function != nullptr;
   }
 
-  /// The name of a function that the library lacks, or "".
-  std::string find_all() {
-    if (!find(init, "nvmlInit_v2")) return "nvmlInit_v2";
-    if (!find(shutdown, "nvmlShutdown")) return "nvmlShutdown";
-    if (!find(error_text, "nvmlErrorString")) return "nvmlErrorString";
-    if (!find(count, "nvmlDeviceGetCount_v2")) return "nvmlDeviceGetCount_v2";
-    if (!find(handle, "nvmlDeviceGetHandleByIndex_v2")) return "nvmlDeviceGetHandleByIndex_v2";
-    if (!find(uuid, "nvmlDeviceGetUUID")) return "nvmlDeviceGetUUID";
-    if (!find(name, "nvmlDeviceGetName")) return "nvmlDeviceGetName";
-    if (!find(memory, "nvmlDeviceGetMemoryInfo")) return "nvmlDeviceGetMemoryInfo";
-    // Drivers before 510 export _v2 alone; both fill the same struct.
-    if (!find(processes, "nvmlDeviceGetComputeRunningProcesses_v3") &&
-        !find(processes, "nvmlDeviceGetComputeRunningProcesses_v2")) {
-      return "nvmlDeviceGetComputeRunningProcesses_v3";
-    }
-    return "";
+  bool find_all() {
+    return find(init, "nvmlInit_v2") && find(shutdown, "nvmlShutdown") && find(error_text, "nvmlErrorString") &&
+           find(count, "nvmlDeviceGetCount_v2") && find(handle, "nvmlDeviceGetHandleByIndex_v2") &&
+           find(uuid, "nvmlDeviceGetUUID") && find(name, "nvmlDeviceGetName") &&
+           find(memory, "nvmlDeviceGetMemoryInfo") &&
+           // Drivers before 510 export _v2 alone; both fill the same struct.
+           (find(processes, "nvmlDeviceGetComputeRunningProcesses_v3") ||
+            find(processes, "nvmlDeviceGetComputeRunningProcesses_v2"));
   }
 
-  /// The error of listing a device at `index`, or nullopt.
-  std::optional<std::string> describe(unsigned index, Device& device, void*& found) const {
-    std::array<char, kNvmlNameSize> text{};
+  /// The device at `index`; nullopt if it cannot be used.
+  std::optional<Device> describe(unsigned index, void*& found) const {
+    std::array<char, kNvmlNameSize> id{}, model{};
     Api::Memory sizes{};
-    int result = handle(index, &found);
-    if (result == kNvmlSuccess) result = uuid(found, text.data(), text.size());
-    if (result == kNvmlSuccess) {
-      device.uuid = text.data();
-      result = name(found, text.data(), text.size());
-    }
-    if (result == kNvmlSuccess) {
-      device.name = text.data();
-      result = memory(found, &sizes);
-    }
-    if (result != kNvmlSuccess) return error_text(result);
-    device.memory_bytes = static_cast<int64_t>(sizes.total);
-    device.index = static_cast<int>(index);
-    return std::nullopt;
+    const bool answers = handle(index, &found) == kNvmlSuccess && uuid(found, id.data(), id.size()) == kNvmlSuccess &&
+                         name(found, model.data(), model.size()) == kNvmlSuccess &&
+                         memory(found, &sizes) == kNvmlSuccess;
+    if (!answers) return std::nullopt;
+    return Device{.uuid = id.data(),
+                  .name = model.data(),
+                  .memory_bytes = static_cast<int64_t>(sizes.total),
+                  .index = static_cast<int>(index)};
   }
 };
 
 NvmlMonitor::NvmlMonitor(const std::filesystem::path& library) {
   auto api = std::make_unique<Api>();
   api->library = ::dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (!api->library) {
-    problem_ = fmt::format("no GPU is used: NVIDIA's driver is not installed ({})", ::dlerror());
-    return;
-  }
-  if (const std::string missing = api->find_all(); !missing.empty()) {
-    problem_ = fmt::format("no GPU is used: {} has no function {}; update NVIDIA's driver", library.string(), missing);
-    return;
-  }
-  if (const int result = api->init(); result != kNvmlSuccess) {
-    problem_ = fmt::format("no GPU is used: NVIDIA's driver does not answer ({})", api->error_text(result));
-    return;
-  }
+  if (!api->library || !api->find_all() || api->init() != kNvmlSuccess) return;
   api->initialised = true;
   api_ = std::move(api);
-  list_devices();
+  unsigned count = 0;
+  if (api_->count(&count) != kNvmlSuccess) return;
+  for (unsigned index = 0; index < count; ++index) {
+    void* handle = nullptr;
+    std::optional<Device> device = api_->describe(index, handle);
+    if (!device) continue;
+    handles_[device->uuid] = handle;
+    devices_.push_back(*std::move(device));
+  }
 }
 
 NvmlMonitor::~NvmlMonitor() = default;
-
-void NvmlMonitor::list_devices() {
-  unsigned count = 0;
-  if (const int result = api_->count(&count); result != kNvmlSuccess) {
-    problem_ = fmt::format("no GPU is used: NVIDIA's driver does not list them ({})", api_->error_text(result));
-    return;
-  }
-  for (unsigned index = 0; index < count; ++index) {
-    Device device;
-    void* handle = nullptr;
-    if (const auto error = api_->describe(index, device, handle)) {
-      add_sentence(problem_, fmt::format("GPU {} is not used: {}", index, *error));
-    } else {
-      handles_[device.uuid] = handle;
-      devices_.push_back(std::move(device));
-    }
-  }
-}
 
 DeviceUse NvmlMonitor::use_of(const std::string& uuid) {
   const auto found = handles_.find(uuid);

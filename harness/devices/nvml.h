@@ -15,7 +15,7 @@ namespace tearless::harness {
 class NvmlMonitor : public DeviceMonitor {
  public:
   /// Opens `library` and lists the devices. Never throws for a missing library, driver or device: devices() then lacks
-  /// them, and problem() says why.
+  /// them.
   explicit NvmlMonitor(const std::filesystem::path& library = "libnvidia-ml.so.1");
   ~NvmlMonitor() override;
   NvmlMonitor(const NvmlMonitor&) = delete;
@@ -23,17 +23,13 @@ class NvmlMonitor : public DeviceMonitor {
 
   const std::vector<Device>& devices() const override { return devices_; }
   DeviceUse use_of(const std::string& uuid) override;
-  const std::string& problem() const override { return problem_; }
 
  private:
   struct Api;
 
-  void list_devices();
-
   std::unique_ptr<Api> api_;  // null if the library could not be opened or initialised
   std::vector<Device> devices_;
   std::map<std::string, void*> handles_;  // UUID → NVML's handle; valid until nvmlShutdown
-  std::string problem_;
 };
 
 }  // namespace tearless::harness

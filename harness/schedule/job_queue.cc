@@ -22,7 +22,7 @@ bool JobQueue::erase(const std::string& id) {
   return true;
 }
 
-std::optional<JobQueue::Taken> JobQueue::take(double now, const std::function<bool(const Needs&)>& fits) {
+std::optional<std::string> JobQueue::take(double now, const std::function<bool(const Needs&)>& fits) {
   std::set<const Kind*> asked;  // none of these fits
   std::vector<Kind*> skipped;
   for (const auto& [place, waiting] : jobs_) {
@@ -36,8 +36,8 @@ std::optional<JobQueue::Taken> JobQueue::take(double now, const std::function<bo
     }
     for (Kind* earlier : skipped) earlier->skipped_since = earlier->skipped_since.value_or(now);
     kind.skipped_since.reset();
-    Taken taken{place.second, waiting.needs};
-    erase(taken.id);
+    const std::string taken = place.second;
+    erase(taken);
     return taken;
   }
   return std::nullopt;

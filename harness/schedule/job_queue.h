@@ -46,11 +46,7 @@ class JobQueue {
 
   /// Removes and returns the first job, in the order of JobOrder, that may be started at the time `now` and whose needs
   /// fit. `fits` is asked once for each kind of needs at most. nullopt if there is none.
-  struct Taken {
-    std::string id;
-    Needs needs;
-  };
-  std::optional<Taken> take(double now, const std::function<bool(const Needs&)>& fits);
+  std::optional<std::string> take(double now, const std::function<bool(const Needs&)>& fits);
 
  private:
   using Place = std::pair<JobOrder, std::string>;  // order, id

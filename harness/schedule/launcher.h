@@ -1,15 +1,16 @@
-// The interface through which the scheduler starts and stops attempts. The one implementation runs them as processes of
-// this machine (local_launcher.h); another one could submit them to a cluster's queue.
+// The interface through which the scheduler starts and stops attempts. A launcher owns its capacity: the scheduler
+// knows runs and their order, the launcher knows what may run now, and where. The one implementation runs attempts as
+// processes of this machine (local_launcher.h); another one could submit them to a cluster's queue, and would let all
+// runs start that the queue takes.
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
 #include <functional>
-#include <map>
 #include <nlohmann/json.hpp>
-#include <set>
+#include <optional>
 #include <string>
-#include <vector>
+
+#include "harness/devices/needs.h"
 
 namespace tearless::harness {
 
@@ -23,46 +24,50 @@ struct TrainingProgram {
 struct Launch {
   std::string id;                // of the run
   std::filesystem::path folder;  // the run directory, with run.toml and local.toml written
-  std::string cuda_device;       // UUID; "" on the CPU
-  std::vector<int> cores;        // that the program is bound to; empty: it is not
+  Needs needs;
   TrainingProgram program;
-  bool ends_with_launcher = false;  // the attempt is killed when this process ends, however it ends
 };
 
-enum class StopReason {
-  kRequest,  // of a user
-  kStall,    // no sign of life from the program
-};
-
-/// What the launcher knows about the end of an attempt beyond the files in its run directory.
-enum class LaunchEnd {
-  kUnknown,  // nothing
-  kRefused,  // another process works on the run: no attempt was made
-  kMachine,  // the start or end of the attempt could not be recorded: a full disk, a read-only folder
+enum class Stop {
+  kOnRequest,  // it is asked to write a checkpoint and exit, for a user
+  kStalled,    // likewise, because its program gives no sign of life
+  kAtOnce,     // it is killed
 };
 
 class Launcher {
  public:
   virtual ~Launcher() = default;
 
-  /// Starts an attempt of a run. It outlives this process, unless Launch::ends_with_launcher. UserError if it cannot be
-  /// started.
+  /// Why a run cannot be started.
+  struct Refusal {
+    std::string why;        // one phrase
+    bool for_good = false;  // it lacks what this launcher never has; else the run may be asked about again
+  };
+  /// Nullopt if a run with these needs can be started now. Asked often: must not be slow.
+  virtual std::optional<Refusal> refusal_of(const Needs& needs) const = 0;
+
+  /// Starts an attempt of a run, which outlives this process. UserError if that fails.
+  /// REQUIRES: refusal_of(launch.needs) has just been empty, and no attempt of the run is alive.
   virtual void start(const Launch& launch) = 0;
 
-  /// Takes over an attempt that an earlier process started, if one is alive. Returns false if none is.
-  virtual bool adopt(const std::string& id, const std::filesystem::path& folder) = 0;
+  /// Takes over an attempt that an earlier process or a user started, if one is alive, or will begin. Returns false if
+  /// there is none: its end, if any, is then in the run's folder.
+  virtual bool adopt(const std::string& id, const std::filesystem::path& folder, const Needs& needs) = 0;
 
-  /// Asks an attempt to write a checkpoint and exit. Its supervisor kills the program after the grace time.
-  virtual void stop(const std::string& id, StopReason why) = 0;
+  /// Ends an attempt that was started or adopted. `grace_seconds`: as in TrainingProgram; what has not ended long after
+  /// that is killed. May be repeated.
+  virtual void stop(const std::string& id, Stop how, int grace_seconds) = 0;
 
-  /// Kills an attempt with its supervisor. For a supervisor that does not react to stop().
-  virtual void kill(const std::string& id) = 0;
+  /// Where the attempt runs and why there, one phrase.
+  virtual std::string where(const std::string& id) const = 0;
 
-  /// The processes of each attempt that was started or adopted and has not ended: run → pids.
-  virtual std::map<std::string, std::set<int64_t>> processes() const = 0;
+  /// Called every second or two. May call on_end.
+  virtual void poll() = 0;
 
-  /// Set by the scheduler. Called once for each attempt that was started or adopted, when all its processes have ended.
-  std::function<void(const std::string& id, LaunchEnd end)> on_end;
+  /// Set by the scheduler. Called once for each attempt that was started or adopted, when nothing of it runs any more
+  /// and what it had reserved is free. `fault`: why no attempt began or why its end is not in its folder, one sentence;
+  /// "" if the launcher knows no more than the files in the run's folder say.
+  std::function<void(const std::string& id, const std::string& fault)> on_end;
 };
 
 }  // namespace tearless::harness

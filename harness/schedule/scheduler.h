@@ -1,11 +1,11 @@
-// Decides which run is tried next and where, how each attempt ended, and what follows from it (retry, fail, pause the
-// sweep), for any number of sweeps. It starts no process itself (launcher.h), reads no clock but the one it is given,
-// and never blocks: its owner calls tick() regularly, and the launcher calls on_end.
+// Decides which run is tried next, how each attempt ended, and what follows from it (retry, fail, pause the sweep), for
+// any number of sweeps. What may run at the same time, and where, is the launcher's to say (launcher.h). It reads no
+// clock but the one it is given, and never blocks: its owner calls tick() regularly, and the launcher calls on_end.
 //
 // The life of a job, which is a run and the work to be done on it:
 //   1. begin(): runs with a live attempt are adopted; the ends of attempts that nobody saw are recorded.
 //   2. add(): of the jobs of a sweep, those with a result in their folders are recorded, the others are queued.
-//   3. As soon as its needs fit: run.toml and local.toml are written, and the launcher starts an attempt.
+//   3. As soon as the launcher takes it: run.toml and local.toml are written, and the launcher starts an attempt.
 //   4. tick(): new metrics are recorded; an attempt without sign of life is stopped.
 //   5. The attempt ends: the verdict (runs/verdict.h) and the retry policy (policy.h) decide whether the run is done,
 //      has failed, or is queued again; or it waits for its data (data_watch.h).
@@ -14,25 +14,20 @@
 // goes first.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <memory>
 #include <optional>
-#include <set>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
-#include "harness/devices/resources.h"
 #include "harness/runs/progress.h"
 #include "harness/runs/verdict.h"
 #include "harness/runs/workspace.h"
+#include "harness/schedule/attempt_watch.h"
 #include "harness/schedule/data_watch.h"
-#include "harness/schedule/job_queue.h"
+#include "harness/schedule/jobs.h"
 #include "harness/schedule/launcher.h"
-#include "harness/schedule/signs_of_life.h"
 #include "harness/store/program_copies.h"
 #include "harness/store/store.h"
 
@@ -57,10 +52,6 @@ struct SweepCounts {
   int64_t running = 0;
 };
 
-/// Seconds after which a supervisor that was asked to stop is killed. It kills its program after the grace time, so it
-/// is given half as much again, at least 2 s.
-inline double give_up_after(int grace_seconds) { return grace_seconds + std::max(2.0, grace_seconds / 2.0); }
-
 /// What happens to a sweep's running attempts when it is paused.
 enum class OnPause { kContinue, kStop };
 
@@ -74,8 +65,7 @@ class Scheduler {
   using Listener = std::function<void(const SchedulerEvent&)>;
 
   /// Borrows `store` and `launcher`, which must outlive the scheduler. Sets `launcher.on_end`.
-  Scheduler(Store& store, const Workspace& workspace, Launcher& launcher, Resources resources, Now now,
-            Listener listener);
+  Scheduler(Store& store, const Workspace& workspace, Launcher& launcher, Now now, Listener listener);
 
   /// Adopts live attempts, of any sweep, because they use the machine and no other process will record how they end;
   /// records the ends of the others that the store knows as running; cancels what is left of cancelled sweeps. Call
@@ -90,7 +80,7 @@ class Scheduler {
   };
 
   /// True if add() was called for the sweep.
-  bool knows(const std::string& sweep) const { return sweeps_.contains(sweep); }
+  bool knows(const std::string& sweep) const { return jobs_.sweeps().contains(sweep); }
 
   /// Works on the sweep from now on, unless the store has it as paused. Again for a known sweep: reads it again.
   /// REQUIRES: the sweep is in the store.
@@ -130,11 +120,11 @@ class Scheduler {
   /// Starts no more attempts, and asks all running ones to stop. The sweeps keep their states.
   void stop();
 
-  /// Kills all running attempts with their supervisors and starts no more.
+  /// Kills all running attempts and starts no more.
   void kill_all();
 
   /// True while a run is running, or queued so that it will be started without a request.
-  bool is_busy() const { return !running_.empty() || queue_.size() > 0; }
+  bool is_busy() const { return !running_.empty() || jobs_.are_queued(); }
   /// True while an attempt that was asked to stop has not ended.
   bool is_stopping_any() const;
   /// True when no attempt of the sweep is running and none will be started without a request; and for a sweep that was
@@ -157,112 +147,60 @@ class Scheduler {
   /// Why a queued run is not running, or where a running one runs and why there, one phrase; "" for any other run.
   std::string why(const std::string& id) const;
 
-  const Resources& resources() const { return resources_; }
-
  private:
-  struct ActiveSweep {
-    std::string id;
-    std::string axes;  // what the parts of its runs' labels mean, label_axes()
-    TrainingProgram program;
-    double stall_seconds = 0;
-    int64_t priority = 0, submission = 0;
-    bool paused = false;
-    bool cancelled = false;                                // it is then paused and has no jobs
-    int64_t memory_bytes = 0;                              // SweepPolicy
-    std::map<std::string, int> tries;                      // SweepPolicy
-    std::string reason;                                    // why it is paused
-    std::optional<int64_t> total;                          // SweepCounts::total; unset: to be counted again
-    std::set<std::string> jobs;                            // waiting and running ones
-    int64_t updates = 0;                                   // of these jobs together
-    std::map<std::string, std::set<std::string>> crashes;  // crash signature → runs
-    double updates_per_second = 0;                         // of the last attempt that ended; 0: none has
-  };
-  struct Job {
-    Run run;            // as the sweep that named it first has it
-    int64_t place = 0;  // likewise
-    Needs needs;        // with what the sweep declares, and alone after it ran out of memory
-    std::vector<ActiveSweep*> sweeps;
-    double not_before = 0;  // earliest time of its next attempt
-  };
   struct RequestedEnd {
     RunState state;  // held or cancelled
     std::string reason;
   };
   struct Running {
-    Reservation reservation;
-    Needs needs;
-    std::optional<StopReason> stop;  // set once it was asked to stop
-    std::optional<RequestedEnd>
-        requested;                // what follows the stop, unless the attempt brings a result; see set_requested()
-    double stop_asked_at = 0;     // time of the last request
-    bool start_recorded = false;  // its start is in the store
-    int64_t attempts_before = 0;  // the launched attempt has a higher number than this
-    double since = 0;             // time of the launch
-    SignsOfLife signs;
-    FileStamps data_before;         // of its input files, at the launch
-    int64_t checkpoint_before = 0;  // newest checkpoint at the launch
-    double stall_seconds = 0;       // SweepPolicy
-    double give_up_seconds = give_up_after(SweepPolicy().grace_seconds);
-    Progress progress;
+    AttemptWatch watch;
+    std::optional<Stop> stop = {};               // set once it was asked to stop
+    std::optional<RequestedEnd> requested = {};  // what follows the stop, unless the attempt brings a result
+    FileStamps data_before = {};                 // of its input files, at the start
+    SweepPolicy policy = {.stall_seconds = 0};   // of the sweep that named it last
   };
 
+  // What an earlier process left (scheduler.cc).
+  void adopt_or_conclude(const std::string& id);
+  bool adopt(const RunRecord& run, std::optional<RequestedEnd> requested);
+  bool reconcile(const RunRecord& run, Add how);
+  void record_done(const std::string& id, const Verdict& done);
+  bool end_is_recorded(const std::string& id, int64_t attempt) const;
+
+  // What users ask for (scheduler_requests.cc).
+  void add_jobs(const std::string& sweep, Add how);
+  void attach_job(ActiveSweep& sweep, const RunRecord& record);
+  void follow(Running& running, const ActiveSweep& sweep, const std::string& id) const;
+  void detach_job(ActiveSweep& sweep, const std::string& id);
+  void attach_again(const std::string& id);
+  void requeue(const std::string& id, const std::string& reason);
+  void start_if_wanted(const std::string& id);
+  bool hold_if_impossible(const std::string& id);
+  void cancel_unwanted(const std::string& sweep);
+  void pause_sweeps_of(const Job& job, const std::string& why);
+  void put_aside(const std::string& id, RunState state, const std::string& reason, RunState from = RunState::kQueued);
+  bool put_aside_on_request(const std::string& id, RunState state, const std::string& reason);
   static std::optional<RequestedEnd> requested_end_of(const std::string& reason);
   void set_requested(const std::string& id, Running& running, std::optional<RequestedEnd> requested);
 
-  // Before the first attempt of this process.
-  void adopt_or_conclude(const std::string& id);
-  void track_adopted(const std::string& id);
-  bool reconcile(const RunRecord& run, Add how);
-  void record_done(const std::string& id, const Verdict& done);
-  bool end_is_recorded(const std::string& id, int64_t attempt) const;  // the newest attempt's end is in the store
-
-  // Sweeps and their jobs.
-  void add_jobs(const std::string& sweep, Add how);
-  void attach_job(ActiveSweep& sweep, const RunRecord& record);
-  void detach_job(ActiveSweep& sweep, const std::string& id);
-  static void subtract_job(ActiveSweep& sweep, const std::string& id, const Job& job);
-  void drop_job(const std::string& id);
-  void enqueue(const std::string& id);
-  void requeue(const std::string& id, const std::string& reason);
-  void attach_again(const std::string& id);
-  void count_again();
-  void start_if_wanted(const std::string& id);
-  bool hold_without_device(const std::string& id);
-  void cancel_unwanted(const std::string& sweep);
-  ActiveSweep* first_active(const Job& job) const;
-  void put_aside(const std::string& id, RunState state, const std::string& reason, RunState from = RunState::kQueued);
-  bool put_aside_on_request(const std::string& id, RunState state, const std::string& reason);
-  bool is_job_of(const std::string& id, const std::string& sweep) const;
-
-  // Runs that wait for their data.
-  void wait_for_data(const std::string& id, const Running* running, const std::string& said);
+  // Attempts (scheduler_attempts.cc).
+  Running* running(const std::string& id);
+  Running& watch(const std::string& id, int64_t attempts_before, const ActiveSweep* sweep);
+  void fill();
+  void launch(const std::string& id);
+  bool write_settings(const std::string& id, const Job& job);
+  void ask_to_stop(const std::string& id, Running& running, Stop why);
+  void ended(const std::string& id, const std::string& fault);
+  void not_started(const std::string& id, const Running& running, const std::string& fault);
+  void conclude(const std::string& id, int64_t attempt, const Verdict& verdict, const Running& running);
+  void queue_again(const std::string& id, const Verdict& verdict, const Running& running);
+  void note_crash(const Job& job, const std::string& reason);
+  void note_outside_end(const std::string& id, FailureClass failure, const Running& running);
+  void wait_for_data(const std::string& id, const Running& running, const std::string& said);
   void look_for_data();
   void try_data_again(const std::string& id);
 
-  // Start of attempts.
-  void fill();
-  bool launch(const std::string& id, const Needs& needs, const Reservation& reservation);
-
-  // End of attempts.
-  void ended(const std::string& id, LaunchEnd end);
-  void not_started(const std::string& id, const Running& running, LaunchEnd end);
-  void conclude(const std::string& id, int64_t attempt, Verdict verdict, const Running* running);
-  int tries_of(const std::string& id, FailureClass failure) const;
-  void queue_again(const std::string& id, const Verdict& verdict, bool alone, const Running* running);
-  void note_crash(const std::string& id, const std::string& reason);
-  void note_outside_end(const std::string& id, const Verdict& verdict, const Running* running);
-  void note_speed(const std::string& id, const Running* running);
-  bool has_made_progress(const std::string& id, const Running& running) const;
-  void pause_sweeps_of(const Job& job, const std::string& why);
-
-  // Running attempts.
-  void ask_to_stop(const std::string& id, Running& running, StopReason why);
-  bool is_too_quiet(const RunDirectory& run, int64_t attempt, const Running& running) const;
-  void poll(const std::string& id, Running& running);
-  void note_measured(Running& running, const nlohmann::json& measured);
-  void observe_resources();
-  void release(const Running& running, Resources::End end);
-
+  void count_again();
   std::string why_nobody_works_on(const std::string& id) const;
   std::string label_of(const std::string& id) const;
   void notify(std::string what, const std::string& id, std::string text) const;
@@ -271,20 +209,14 @@ class Scheduler {
   Store& store_;
   Workspace workspace_;
   Launcher& launcher_;
-  Resources resources_;
   Now now_;
   Listener listener_;
 
-  std::map<std::string, std::unique_ptr<ActiveSweep>> sweeps_;
-  std::unordered_map<std::string, Job> jobs_;  // those that wait or run
-  JobQueue queue_;                             // those of jobs_ that may be started
-  std::map<std::string, Running> running_;     // attempts, those of sweeps that were not added too
-  std::map<std::string, int> quick_ends_;      // run → quick ends in a row without progress (kQuickEnd)
-  std::map<std::string, int> outside_ends_;    // run → kills and losses in a row without progress
+  std::map<std::string, Running> running_;  // attempts, also those of runs that are no jobs of a sweep here
+  Jobs jobs_;
   DataWatch data_watch_;
   double looked_for_data_at_ = 0;
   ProgramCheck program_check_;
-  double observed_at_ = 0;  // time of the last look at the devices
   bool may_start_ = true;
   bool stopping_ = false;
 };

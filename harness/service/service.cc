@@ -49,10 +49,8 @@ Service::Service(boost::asio::io_context& io, Store& store, const Workspace& wor
       options_(std::move(options)),
       listener_(std::move(listener)),
       timer_(io),
-      machine_(machine_of(options_)),
-      launcher_(io, std::filesystem::read_symlink("/proc/self/exe"), machine_.names()),
-      scheduler_(store, workspace, launcher_, resources_of(options_, machine_), steady_seconds,
-                 [this](const SchedulerEvent& event) { on_event(event); }),
+      launcher_(io, launcher_options(options_, store)),
+      scheduler_(store, workspace, launcher_, steady_seconds, [this](const SchedulerEvent& event) { on_event(event); }),
       started_at_(utc_now()),
       folder_(identity_of(workspace.root())),
       hooks_(options_.on_end, workspace.root() / "on_end.log",
@@ -64,47 +62,39 @@ Service::Service(boost::asio::io_context& io, Store& store, const Workspace& wor
              }),
       busy_at_(steady_seconds()) {}
 
-std::map<std::string, std::string> Service::Machine::names() const {
-  std::map<std::string, std::string> names;
-  for (const Device& device : devices) names[device.uuid] = device.name;
-  return names;
-}
-
 // The devices that both the training program and the driver's library know are watched; those that only the program
 // knows are used without that.
-Service::Machine Service::machine_of(const ServiceOptions& options) {
+LocalLauncher::Options Service::launcher_options(const ServiceOptions& options, Store& store) {
+  LocalLauncher::Options local{.tearless = std::filesystem::read_symlink("/proc/self/exe"),
+                               .capacity = {.cores = cores_of_process(),
+                                            .memory_bytes = memory_of_process(),
+                                            .jobs = options.jobs,
+                                            .runs_per_gpu = std::max(1, options.runs_per_gpu)},
+                               .pin = options.pin,
+                               .peaks = store.memory_peaks()};
+  local.on_peak = [&store](const std::string& resource_class, int64_t bytes) {
+    store.put_memory_peak(resource_class, bytes);
+  };
+  std::vector<Device>& devices = local.capacity.devices;
   if (!options.declared_devices.empty()) {
-    auto declared = std::make_unique<DeclaredDevices>(options.declared_devices, "--devices");
-    std::vector<Device> devices = declared->devices();
-    return {.monitor = std::move(declared), .devices = std::move(devices)};
+    local.monitor = std::make_unique<DeclaredDevices>(options.declared_devices, "--devices");
+    devices = local.monitor->devices();
+    return local;
   }
-  Machine machine;
   for (const ProgramDevice& device : options.devices) {
     if (device.kind != "cuda") continue;
-    const int index = static_cast<int>(machine.devices.size());
-    machine.devices.push_back(
-        {.uuid = device.uuid, .name = device.name, .memory_bytes = device.memory_bytes, .index = index});
+    const int index = static_cast<int>(devices.size());
+    devices.push_back({.uuid = device.uuid, .name = device.name, .memory_bytes = device.memory_bytes, .index = index});
   }
-  if (machine.devices.empty()) return machine;
+  if (devices.empty()) return local;
   const char* library = std::getenv(kNvmlVariable);
-  auto nvml = library ? std::make_unique<NvmlMonitor>(library) : std::make_unique<NvmlMonitor>();
-  for (Device& device : machine.devices) {
-    for (const Device& known : nvml->devices()) {
+  local.monitor = library ? std::make_unique<NvmlMonitor>(library) : std::make_unique<NvmlMonitor>();
+  for (Device& device : devices) {
+    for (const Device& known : local.monitor->devices()) {
       if (known.uuid == device.uuid) device = known;
     }
   }
-  machine.monitor = std::move(nvml);
-  return machine;
-}
-
-Resources Service::resources_of(const ServiceOptions& options, Machine& machine) {
-  return Resources({.capacity = {.cores = cores_of_process(),
-                                 .memory_bytes = memory_of_process(),
-                                 .jobs = options.jobs,
-                                 .devices = machine.devices},
-                    .runs_per_gpu = options.runs_per_gpu,
-                    .pin = options.pin},
-                   std::move(machine.monitor));
+  return local;
 }
 
 void Service::begin() {
@@ -234,16 +224,14 @@ ServiceFacts Service::facts() const {
                      .started_at = started_at_,
                      .devices = {},
                      .sweeps = {}};
-  const Resources& resources = scheduler_.resources();
-  for (const Device& device : resources.devices()) {
-    const Ledger::Share share = resources.share_of(device.uuid);
+  for (const auto& [device, runs, reserved_bytes, closed] : launcher_.devices()) {
     facts.devices.push_back({.index = device.index,
                              .uuid = device.uuid,
                              .name = device.name,
                              .memory_bytes = device.memory_bytes,
-                             .reserved_bytes = share.reserved_bytes,
-                             .runs = share.runs,
-                             .closed = share.closed});
+                             .reserved_bytes = reserved_bytes,
+                             .runs = runs,
+                             .closed = closed});
   }
   for (const auto& [id, title] : titles_) {
     const SweepCounts counts = scheduler_.counts(id);

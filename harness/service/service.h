@@ -30,7 +30,7 @@ struct ServiceOptions {
   bool stays = false;                  // until it is told to end; else until it is idle
   std::vector<std::string> arguments;  // of `tearless daemon`, for ServiceFacts
   int jobs = 0;                        // concurrent runs on the CPU; 0: as many as their threads fit the cores
-  int runs_per_gpu = 0;                // concurrent runs on each GPU; 0: as many as together make the most updates
+  int runs_per_gpu = 0;                // concurrent runs on each GPU, as far as their memory fits; 0: one
   bool pin = false;                    // bind each run on the CPU to cores of its own
   std::string declared_devices = {};   // GPUs to assume instead of `devices`, as DeclaredDevices reads them
   std::vector<ProgramDevice> devices;  // of this machine, that the training program can use
@@ -90,14 +90,7 @@ class Service {
   void finish_hooks();
 
  private:
-  struct Machine {
-    std::unique_ptr<DeviceMonitor> monitor;  // null: nothing is known of what else uses the devices
-    std::vector<Device> devices;
-    std::map<std::string, std::string> names() const;  // UUID → name
-  };
-
-  static Machine machine_of(const ServiceOptions& options);
-  static Resources resources_of(const ServiceOptions& options, Machine& machine);
+  static LocalLauncher::Options launcher_options(const ServiceOptions& options, Store& store);
   void tick();
   void on_event(const SchedulerEvent& event);
   void note_ended_sweeps();
@@ -107,7 +100,6 @@ class Service {
   ServiceOptions options_;
   Listener listener_;
   boost::asio::steady_timer timer_;
-  Machine machine_;
   LocalLauncher launcher_;
   Scheduler scheduler_;
   std::string started_at_;

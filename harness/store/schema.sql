@@ -96,7 +96,7 @@ CREATE INDEX sweep_runs_by_run ON sweep_runs (run);
 
 CREATE TABLE shapes (                        -- learnt from runs that have ended; deleted, it is learnt again
   shape   TEXT PRIMARY KEY,
-  learnt  TEXT NOT NULL                      -- JSON: peak_bytes, observations of the throughput of runs that share a GPU
+  learnt  TEXT NOT NULL                      -- {"peak_bytes": of the memory that one run used at most}
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE checksums (                     -- over the rows of other tables (checksums.h)

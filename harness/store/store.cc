@@ -359,11 +359,13 @@ std::vector<Timing> Store::timings() const {
   return timings;
 }
 
-std::map<std::string, nlohmann::json> Store::shapes() const {
-  Question row(*statements_, "SELECT shape, learnt FROM shapes");
-  std::map<std::string, nlohmann::json> shapes;
-  while (row.executeStep()) shapes[row.getColumn(0).getString()] = understood(row.getColumn(1), as_json);
-  return shapes;
+std::map<std::string, int64_t> Store::memory_peaks() const {
+  Question row(*statements_, "SELECT shape, json_extract(learnt, '$.peak_bytes') FROM shapes WHERE json_valid(learnt)");
+  std::map<std::string, int64_t> peaks;
+  while (row.executeStep()) {
+    if (row.getColumn(1).isInteger()) peaks[row.getColumn(0).getString()] = row.getColumn(1).getInt64();
+  }
+  return peaks;
 }
 
 bool Store::is_wanted(const std::string& run) const {

@@ -148,8 +148,8 @@ class Store {
   /// Of the runs that are done, those whose resource class is known.
   std::vector<Timing> timings() const;
 
-  /// What was learnt of each shape (Resources::learnt()).
-  std::map<std::string, nlohmann::json> shapes() const;
+  /// The measured peak of memory of each resource class of which one is known, in bytes.
+  std::map<std::string, int64_t> memory_peaks() const;
   /// True if a sweep that is not cancelled has the run.
   bool is_wanted(const std::string& run) const;
 
@@ -213,7 +213,7 @@ class Store {
   void put_attempt(const std::string& id, const AttemptRecord& attempt);  ///< replaces the attempt of that number
   void put_result(const std::string& id, const RecordedResult& result);   ///< replaces the one before
 
-  void put_shape(const std::string& shape, const nlohmann::json& learnt);  ///< replaces what was known
+  void put_memory_peak(const std::string& resource_class, int64_t bytes);  ///< replaces the one before
 
   /// The number of bytes of metrics.jsonl that have been recorded.
   int64_t metrics_bytes(const std::string& id) const;

@@ -90,15 +90,15 @@ void Store::put_run(const Run& run) {
   in_transaction([&] { put(*database_, *statements_, {&run, 1}); });
 }
 
-void Store::put_shape(const std::string& shape, const nlohmann::json& learnt) {
-  const std::string text = learnt.dump();
+void Store::put_memory_peak(const std::string& resource_class, int64_t bytes) {
+  const std::string text = nlohmann::json{{"peak_bytes", bytes}}.dump();
   Question known(*statements_, "SELECT 1 FROM shapes WHERE shape = ? AND learnt = ?");
-  known.bind(1, shape);
+  known.bind(1, resource_class);
   known.bind(2, text);
   if (known.executeStep()) return;  // most runs of a shape teach nothing new, and a transaction waits for the disk
   in_transaction([&] {
     Statement row(*statements_, "INSERT OR REPLACE INTO shapes (shape, learnt) VALUES (?, ?)");
-    row.bind(1, shape);
+    row.bind(1, resource_class);
     row.bind(2, text);
     row.exec();
   });

@@ -434,7 +434,7 @@ TEST_F(DaemonTest, ASweepWhoseProgramIsGoneIsPausedAndSaysWhatToDo) {
 TEST_F(DaemonTest, AFullDiskIsWaitedFor) {
   test::Faults faults(folder_.path());
   faults.plan().roles = fault::kDaemon;
-  faults.fail(fault::kCommit, ENOSPC, 12, 13);
+  faults.fail(fault::kCommit, ENOSPC, 6, 7);
   test::Command daemon = command({"daemon", "--background"});
   daemon.environment.merge(faults.environment());
   ASSERT_EQ(test::run(daemon).code, 0) << service_log();

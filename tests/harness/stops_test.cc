@@ -351,13 +351,13 @@ TEST_F(StopsTest, AProcessOfAnotherBootIsNotTakenForASupervisor) {
   const RunDirectory run(folder_ / "run");
   fs::create_directories(run.attempt(1));
   boost::asio::io_context io;
-  LocalLauncher launcher(io, test::program("tearless"), {});
+  LocalLauncher launcher(io, {.tearless = test::program("tearless"), .capacity = {.cores = {0}}});
   const ProcessName self = ProcessName::own();
   for (const std::string& boot : {std::string("another boot"), self.boot_id}) {
     test::write_text(
         run.attempt(1) / "start.json",
         sealed({{"supervisor", {{"pid", self.pid}, {"start_ticks", self.start_ticks}, {"boot_id", boot}}}}));
-    EXPECT_EQ(launcher.adopt("a", run.root()), boot == self.boot_id) << boot;
+    EXPECT_EQ(launcher.adopt("a", run.root(), {}), boot == self.boot_id) << boot;
   }
 }
 

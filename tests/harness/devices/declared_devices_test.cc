@@ -53,7 +53,6 @@ TEST(DeclaredDevices, AreAsManyAsTheTextSays) {
   EXPECT_EQ(declared.devices()[2].memory_bytes, 80 * kGiB);
   EXPECT_EQ(declared.devices()[2].index, 2);
   EXPECT_EQ(declared.devices()[2].name, "declared 80.0 GiB");
-  EXPECT_EQ(declared.problem(), "");
 }
 
 TEST(DeclaredDevices, MayBeNone) { EXPECT_THAT(DeclaredDevices("none", "--devices").devices(), SizeIs(0)); }

@@ -1,104 +1,83 @@
-// Which of the known sizes is reserved, and how the needs grows.
+// Which of the known sizes is reserved, and how the need grows.
 #include "harness/devices/memory_needs.h"
 
 #include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+#include <vector>
 
 namespace tearless::harness::memory_needs_test {
 namespace {
 
 constexpr int64_t kGiB = int64_t{1} << 30;
 
-MemoryNeeds::Said estimated(int64_t bytes) { return {.declared = {}, .estimate = bytes}; }
-MemoryNeeds::Said declared(int64_t bytes) { return {.declared = bytes, .estimate = {}}; }
+using Learn = std::function<void(MemoryNeeds&)>;
 
-int64_t times(int64_t bytes, double factor) { return static_cast<int64_t>(static_cast<double>(bytes) * factor); }
-
-TEST(MemoryNeeds, AreUnknownOfAShapeThatNobodyDescribed) {
-  MemoryNeeds needs;
-  EXPECT_EQ(needs.of("b").bytes, std::nullopt);
-  EXPECT_EQ(needs.of("b").why, "not known");
+Learn peak(int64_t gib) {
+  return [=](MemoryNeeds& needs) { needs.learn_peak("a", gib * kGiB); };
+}
+Learn uses(int64_t gib) {
+  return [=](MemoryNeeds& needs) { needs.learn_use("a", gib * kGiB); };
+}
+Learn ran_out(int64_t gib, bool shared = true) {
+  return [=](MemoryNeeds& needs) { needs.ran_out("a", gib * kGiB, shared); };
 }
 
-TEST(MemoryNeeds, AreTheEstimateWithAWideMarginAtFirst) {
-  MemoryNeeds needs;
-  EXPECT_EQ(needs.of("a", estimated(10 * kGiB)).bytes, 13 * kGiB);
-  EXPECT_EQ(needs.of("a", estimated(10 * kGiB)).why, "10.0 GiB estimated, with a margin of 30 %");
-}
-
-TEST(MemoryNeeds, AreTheLargestMeasuredPeakWithASmallMarginOnceOneIsKnown) {
-  MemoryNeeds needs;
-  needs.learn_peak("a", 10 * kGiB);
-  needs.learn_peak("a", 8 * kGiB);
-  EXPECT_EQ(needs.of("a", estimated(20 * kGiB)).bytes, 11 * kGiB);
-  EXPECT_EQ(needs.of("a", estimated(20 * kGiB)).why, "10.0 GiB measured, with a margin of 10 %");
-  needs.learn_peak("b", 1 * kGiB);
-  EXPECT_EQ(needs.of("a", estimated(20 * kGiB)).bytes, 11 * kGiB) << "the peak of another shape";
-}
-
-TEST(MemoryNeeds, AreWhatIsDeclaredWithoutAMargin) {
-  MemoryNeeds needs;
-  needs.learn_peak("a", 7 * kGiB);
-  EXPECT_EQ(needs.of("a", {.declared = 8 * kGiB, .estimate = 20 * kGiB}).bytes, 8 * kGiB);
-  EXPECT_EQ(needs.of("a", {.declared = 8 * kGiB, .estimate = 20 * kGiB}).why, "8.0 GiB declared");
-}
-
-TEST(MemoryNeeds, AreMoreThanDeclaredOnceMoreWasMeasured) {
-  MemoryNeeds needs;
-  needs.learn_peak("a", 8 * kGiB);
-  EXPECT_EQ(needs.of("a", declared(8 * kGiB)).bytes, 8 * kGiB);
-  needs.learn_peak("a", 10 * kGiB);
-  EXPECT_EQ(needs.of("a", declared(8 * kGiB)).bytes, 11 * kGiB);
-  EXPECT_EQ(needs.of("a", declared(8 * kGiB)).why,
-            "10.0 GiB measured, with a margin of 10 %, more than the 8.0 GiB declared");
-}
-
-TEST(MemoryNeeds, AreNotLessBecauseARunHasNotReachedItsPeakYet) {
-  MemoryNeeds needs;
-  needs.learn_use("a", 2 * kGiB);
-  EXPECT_EQ(needs.of("a", estimated(10 * kGiB)).bytes, 13 * kGiB);
-  needs.learn_use("a", 20 * kGiB);
-  needs.learn_use("a", 3 * kGiB);
-  EXPECT_EQ(needs.of("a", estimated(10 * kGiB)).bytes, 22 * kGiB);
-  EXPECT_EQ(needs.of("a", estimated(10 * kGiB)).why, "20.0 GiB measured, with a margin of 10 %");
-  needs.learn_peak("a", 10 * kGiB);
-  EXPECT_EQ(needs.of("a", estimated(10 * kGiB)).bytes, 22 * kGiB) << "another run used more";
-
-  needs.learn_use("b", 2 * kGiB);
-  EXPECT_EQ(needs.of("b").bytes, std::nullopt) << "only what it uses now is known";
-  EXPECT_EQ(needs.of("b", declared(kGiB)).why,
-            "2.0 GiB measured, with a margin of 10 %, more than the 1.0 GiB declared");
-}
-
-TEST(MemoryNeeds, GrowEachTimeARunRanOutOfMemoryBesideOthers) {
-  MemoryNeeds needs;
-  needs.ran_out("a", 8 * kGiB, true);
-  EXPECT_EQ(needs.of("a", declared(8 * kGiB)).bytes, 12 * kGiB);
-  EXPECT_EQ(needs.of("a", declared(8 * kGiB)).why, "12.0 GiB, because a run with less ran out of memory beside others");
-  needs.ran_out("a", 12 * kGiB, true);
-  EXPECT_EQ(needs.of("a", declared(8 * kGiB)).bytes, 18 * kGiB);
-  needs.ran_out("a", 8 * kGiB, true);
-  EXPECT_EQ(needs.of("a", declared(8 * kGiB)).bytes, 18 * kGiB) << "a run that was placed before";
-}
-
-TEST(MemoryNeeds, DoNotGrowWhenARunRanOutOfMemoryByItself) {
-  MemoryNeeds needs;
-  needs.ran_out("a", 24 * kGiB, false);
-  EXPECT_EQ(needs.of("a", estimated(10 * kGiB)).bytes, 13 * kGiB);
-}
-
-TEST(MemoryNeeds, KeepThePeakWhereItIsMoreThanWhatRanOut) {
-  MemoryNeeds needs;
-  needs.ran_out("a", 2 * kGiB, true);
-  EXPECT_EQ(needs.of("a").bytes, 3 * kGiB);
-  needs.learn_peak("a", 10 * kGiB);
-  EXPECT_EQ(needs.of("a").bytes, 11 * kGiB);
+TEST(MemoryNeeds, AreWhatTheBestSourceSays) {
+  struct Row {
+    const char* claim;
+    std::vector<Learn> learnt;
+    int64_t declared, estimate;  // GiB; 0: not said
+    int64_t gib;                 // expected; 0: not known
+    const char* why;             // expected; null: not compared
+  };
+  const Row rows[] = {
+      {"nobody described it", {}, 0, 0, 0, "not known"},
+      {"an estimate has a wide margin", {}, 0, 10, 13, "10.0 GiB estimated, with a margin of 30 %"},
+      {"a measured peak replaces it", {peak(10)}, 0, 20, 11, "10.0 GiB measured, with a margin of 10 %"},
+      {"the largest peak counts", {peak(10), peak(8)}, 0, 20, 11, nullptr},
+      {"what is declared has no margin", {peak(7)}, 8, 0, 8, "8.0 GiB declared"},
+      {"as much as declared was measured", {peak(8)}, 8, 0, 8, nullptr},
+      {"more than declared was measured",
+       {peak(10)},
+       8,
+       0,
+       11,
+       "10.0 GiB measured, with a margin of 10 %, more than the 8.0 GiB declared"},
+      {"a run may not have reached its peak yet", {uses(2)}, 0, 10, 13, nullptr},
+      {"it uses more than was estimated", {uses(20), uses(3)}, 0, 10, 22, "20.0 GiB measured, with a margin of 10 %"},
+      {"another run used more than this peak", {uses(20), peak(10)}, 0, 10, 22, nullptr},
+      {"what it uses now alone says nothing", {uses(2)}, 0, 0, 0, nullptr},
+      {"it uses more than was declared", {uses(10)}, 1, 0, 11, nullptr},
+      {"a run ran out of memory beside others",
+       {ran_out(8)},
+       8,
+       0,
+       12,
+       "12.0 GiB, because a run with less ran out of memory beside others"},
+      {"and again", {ran_out(8), ran_out(12)}, 8, 0, 18, nullptr},
+      {"a run that was placed before ran out", {ran_out(8), ran_out(12), ran_out(8)}, 8, 0, 18, nullptr},
+      {"by itself it needs more than there is", {ran_out(24, false)}, 0, 10, 13, nullptr},
+      {"nothing else is known", {ran_out(2)}, 0, 0, 3, nullptr},
+      {"the peak is more than what ran out", {ran_out(2), peak(10)}, 0, 0, 11, nullptr},
+  };
+  for (const Row& row : rows) {
+    MemoryNeeds needs;
+    needs.learn_peak("b", 999 * kGiB);  // of another class
+    for (const Learn& learn : row.learnt) learn(needs);
+    const auto said = [](int64_t gib) { return gib > 0 ? std::optional(gib * kGiB) : std::nullopt; };
+    const MemoryNeeds::Answer answer = needs.of("a", {.declared = said(row.declared), .estimate = said(row.estimate)});
+    EXPECT_EQ(answer.bytes.value_or(0), row.gib * kGiB) << row.claim;
+    EXPECT_EQ(row.why ? answer.why : "", row.why ? row.why : "") << row.claim;
+  }
 }
 
 TEST(MemoryNeeds, OfAnyPeakCoverIt) {
   for (int64_t bytes = 1; bytes < 100 * kGiB; bytes = 3 * bytes + 1) {
     MemoryNeeds needs;
     needs.learn_peak("a", bytes);
-    EXPECT_GE(*needs.of("a").bytes, times(bytes, MemoryNeeds::kPeakMargin)) << bytes;
+    EXPECT_GE(static_cast<double>(*needs.of("a").bytes), static_cast<double>(bytes) * MemoryNeeds::kPeakMargin - 1);
     EXPECT_GT(*needs.of("a").bytes, bytes);
   }
 }

@@ -52,10 +52,10 @@ struct KindOfRun {
 const std::vector<KindOfRun> kRuns = {{"cpu", 1, 10, 0}, {"cpu", 1, 20, 0},  {"cpu", 1, 10, 1},
                                       {"cpu", 2, 10, 0}, {"cuda", 1, 10, 0}, {"cuda", 1, 10, 1}};
 const std::vector<std::vector<size_t>> kSweeps = {{0, 1, 2}, {2, 3, 4, 0}, {5, 1, 4}};  // their runs
-constexpr int kCores = 2;
-constexpr const char* kGpu = "GPU-a";
+constexpr int kSlots = 2;  // for the threads of runs on the CPU; one run has the GPU
 constexpr const char* kGridText = "title = \"a random sequence\"\n";
 constexpr double kStallSeconds = 1800;
+constexpr double kGiveUp = 45;    // seconds after a stop until the launcher kills
 constexpr double kMaxDelay = 60;  // seconds; of the next attempt after a quick end
 
 std::string settings_of(size_t run) { return fmt::format("n = {}\n", run); }
@@ -103,7 +103,7 @@ size_t sweep_with(const std::string& id) {
   return sweep;
 }
 
-// How an attempt ends.
+// How an attempt ends: the rows of kEnds.
 enum class End {
   kDone,
   kDiverged,
@@ -118,12 +118,27 @@ enum class End {
   kUnrecorded,  // the disk was full: no exit.json
   // Before start.json:
   kNeverBegan,
-  kRefused,
-  kNoFolder,
+  kFault,
 };
-constexpr const char* kEndNames[] = {"done",       "diverged",  "settings",  "out of memory",   "crashed",
-                                     "killed",     "machine",   "preempted", "without data",    "without trace",
-                                     "unrecorded", "not begun", "refused",   "without a folder"};
+struct EndRow {
+  const char* name;
+  int code, signal;      // in exit.json
+  FailureClass failure;  // that its files say
+};
+constexpr EndRow kEnds[] = {{"done", 0, 0, FailureClass::kNone},
+                            {"diverged", kExitDiverged, 0, FailureClass::kNone},
+                            {"settings", kExitSettingsRefused, 0, FailureClass::kSettings},
+                            {"out of memory", kExitOutOfMemory, 0, FailureClass::kOutOfMemory},
+                            {"crashed", 1, 0, FailureClass::kCrashed},
+                            {"killed", 137, SIGKILL, FailureClass::kKilled},
+                            {"machine", kExitMachine, 0, FailureClass::kMachine},
+                            {"preempted", kExitStopped, 0, FailureClass::kStopped},
+                            {"without data", kExitData, 0, FailureClass::kData},
+                            {"without trace", 0, 0, FailureClass::kLost},
+                            {"unrecorded", 0, 0, FailureClass::kLost},
+                            {"not begun", 0, 0, FailureClass::kLost},
+                            {"with a fault", 0, 0, FailureClass::kLost}};
+const EndRow& row_of(End end) { return kEnds[static_cast<size_t>(end)]; }
 
 // A supervisor and its program. It lives on when the service ends.
 struct Process {
@@ -134,10 +149,9 @@ struct Process {
   std::string asked = {};  // what it was first asked: "stop", "stall"
   bool killed = false;
   // What the present service knows:
-  bool watched = false, adopted = false, alone = false;
-  bool unknown_device = false;  // it was adopted before it had written which GPU it uses
-  std::optional<StopReason> stop;
-  double stop_asked_at = 0, last_sign = 0;
+  bool watched = false, alone = false;
+  std::optional<Stop> stop;
+  double asked_at = 0, last_sign = 0;
 };
 
 // --- the model -------------------------------------------------------------------------------------------------------
@@ -403,21 +417,14 @@ class Model {
   }
 
   static FailureClass class_on_disk(const Process& process, End how) {
-    if (how == End::kDone || how == End::kDiverged) return FailureClass::kNone;
-    if (how == End::kNoTrace || how == End::kUnrecorded) return FailureClass::kLost;
-    if (process.asked == "stop") return FailureClass::kStopped;
-    if (process.asked == "stall") return FailureClass::kStalled;
-    static const std::map<End, FailureClass> classes = {
-        {End::kSettings, FailureClass::kSettings}, {End::kOutOfMemory, FailureClass::kOutOfMemory},
-        {End::kCrash, FailureClass::kCrashed},     {End::kKill, FailureClass::kKilled},
-        {End::kMachine, FailureClass::kMachine},   {End::kPreempted, FailureClass::kStopped},
-        {End::kData, FailureClass::kData}};
-    return classes.at(how);
+    const FailureClass failure = row_of(how).failure;
+    if (failure == FailureClass::kNone || failure == FailureClass::kLost || process.asked.empty()) return failure;
+    return process.asked == "stop" ? FailureClass::kStopped : FailureClass::kStalled;
   }
   static FailureClass class_watched(const Process& process, End how, FailureClass on_disk) {
     if (how == End::kUnrecorded) return FailureClass::kMachine;
     if (how != End::kNoTrace || !process.stop) return on_disk;
-    return process.stop == StopReason::kStall ? FailureClass::kStalled : FailureClass::kStopped;
+    return process.stop == Stop::kStalled ? FailureClass::kStalled : FailureClass::kStopped;
   }
 
   // Failures of the newest class since the last progress, or the last request to try again.
@@ -483,6 +490,16 @@ std::vector<Step> steps_of(uint32_t sequence) {
   return steps;
 }
 
+struct RunVerb {
+  const char* name;
+  void (Model::*in_model)(size_t);
+  bool (Scheduler::*in_scheduler)(const std::string&);
+};
+const std::map<Act, RunVerb> kRunVerbs = {{Act::kHold, {"hold", &Model::hold, &Scheduler::hold}},
+                                          {Act::kRelease, {"release", &Model::release, &Scheduler::release}},
+                                          {Act::kRetry, {"retry", &Model::retry, &Scheduler::retry}},
+                                          {Act::kCancelRun, {"cancel", &Model::cancel_run, &Scheduler::cancel_run}}};
+
 class Trial : public Launcher {
  public:
   explicit Trial(const fs::path& folder) : workspace_(folder) {
@@ -505,10 +522,15 @@ class Trial : public Launcher {
 
   // --- the launcher that the scheduler sees
 
+  std::optional<Refusal> refusal_of(const Needs& needs) const override {
+    if (needs.device == "cuda" && !model_.has_device) return Refusal{.why = "no GPU", .for_good = true};
+    return fits(needs) ? std::nullopt : std::optional<Refusal>({.why = "no room"});
+  }
+
   void start(const Launch& launch) override {
     const size_t run = run_with(launch.id);
     may_pause_ = may_pause_ || refuse_;
-    check_start(run, launch.cuda_device);
+    check_start(run, launch.needs);
     if (refuse_) {
       refused_.insert(run);
       model_.start_refused(run);
@@ -518,52 +540,47 @@ class Trial : public Launcher {
     std::optional<LockFile> lock = LockFile::try_acquire(workspace_.run(launch.id).lock());
     model_.require(lock.has_value(), fmt::format("run {} is started while its lock is held", run));
     if (!lock) return;
-    Process& process = processes_.emplace(run, std::move(*lock)).first->second;
-    process.watched = true;
-    process.alone = model_.runs[run].alone && kRuns[run].device == "cpu";  // on a GPU it has that to itself anyway
-    process.last_sign = model_.now;
+    watch(processes_.emplace(run, std::move(*lock)).first->second, launch.needs);
     note("starts", run);
   }
 
-  bool adopt(const std::string& id, const fs::path&) override {
+  bool adopt(const std::string& id, const fs::path&, const Needs& needs) override {
     const auto found = processes_.find(run_with(id));
     if (found == processes_.end()) return false;
-    Process& process = found->second;
-    model_.require(!process.watched, "an attempt is adopted twice");
-    process.watched = process.adopted = true;
-    process.alone =
-        model_.runs[found->first].failure == FailureClass::kOutOfMemory && kRuns[found->first].device == "cpu";
-    process.unknown_device = process.attempt == 0 && kRuns[found->first].device == "cuda";
-    process.last_sign = model_.now;
+    model_.require(!found->second.watched, "an attempt is adopted twice");
+    model_.require(needs.alone == (model_.runs[found->first].failure == FailureClass::kOutOfMemory),
+                   "an attempt is adopted as one that is alone, or not as one");
+    watch(found->second, needs);
     note("adopted", found->first);
     return true;
   }
 
-  void stop(const std::string& id, StopReason why) override {
+  void stop(const std::string& id, Stop how, int) override {
     const size_t run = run_with(id);
     Process& process = processes_.at(run);
     model_.require(process.watched, "an attempt of another service is stopped");
-    if (why == StopReason::kStall) {
+    if (how == Stop::kStalled) {
       model_.require(model_.now - process.last_sign > kStallSeconds, fmt::format("run {} did not stall", run));
     } else {
       model_.require(model_.runs[run].then || model_.stopping || model_.active_sweeps_of(run).empty(),
                      fmt::format("run {} is stopped, and nobody asked for it", run));
     }
-    process.stop = why;
-    process.stop_asked_at = model_.now;
-    if (process.asked.empty()) process.asked = why == StopReason::kStall ? "stall" : "stop";
-    note(why == StopReason::kStall ? "stalls" : "is asked to stop", run);
+    process.stop = how;
+    process.asked_at = model_.now;
+    if (process.asked.empty()) process.asked = how == Stop::kStalled ? "stall" : "stop";
+    note(how == Stop::kStalled ? "stalls" : "is asked to stop", run);
   }
 
-  std::map<std::string, std::set<int64_t>> processes() const override { return {}; }
-
-  void kill(const std::string& id) override {
-    Process& process = processes_.at(run_with(id));
-    model_.require(process.stop && model_.now - process.stop_asked_at > 30,
-                   "an attempt is killed within its grace time");
-    process.killed = true;
-    note("is killed", run_with(id));
+  // What does not react for long is killed, as a launcher must.
+  void poll() override {
+    for (auto& [run, process] : processes_) {
+      if (!process.stop || process.killed || model_.now - process.asked_at <= kGiveUp) continue;
+      process.killed = true;
+      note("is killed", run);
+    }
   }
+
+  std::string where(const std::string&) const override { return "in a slot"; }
 
  private:
   template <class F>
@@ -592,11 +609,8 @@ class Trial : public Launcher {
   void open_store() { store_ = std::make_unique<Store>(open_for_writing(":memory:"), std::nullopt); }
 
   void open_scheduler() {
-    Resources::Options machine;
-    for (int core = 0; core < kCores; ++core) machine.capacity.cores.push_back(core);
-    if (model_.has_device) machine.capacity.devices.push_back({.uuid = kGpu, .name = kGpu, .memory_bytes = 1000});
     scheduler_ = std::make_unique<Scheduler>(
-        *store_, workspace_, *this, Resources(machine), [this] { return model_.now; },
+        *store_, workspace_, *this, [this] { return model_.now; },
         [this](const SchedulerEvent& event) { hear(event); });
   }
 
@@ -630,7 +644,7 @@ class Trial : public Launcher {
 
   void restart(bool with_device) {
     for (auto& [run, process] : processes_) {
-      process.watched = process.adopted = process.alone = process.unknown_device = false;
+      process.watched = process.alone = false;
       process.stop.reset();
     }
     model_.restart(with_device);
@@ -644,9 +658,7 @@ class Trial : public Launcher {
   void begin_attempt(size_t run, Process& process) {
     const RunDirectory folder = workspace_.run(id_of_run(run));
     process.attempt = folder.make_attempt();
-    write_start(
-        folder, process.attempt,
-        {{"device", kRuns[run].device}, {"cuda_device", kRuns[run].device == "cuda" ? kGpu : ""}, {"numerics", 1}});
+    write_start(folder, process.attempt, {{"device", kRuns[run].device}, {"numerics", 1}});
     ModelRun& model = model_.runs[run];
     model_.require(process.attempt > model.newest_attempt, "the numbers of attempts do not grow");
     model.newest_attempt = process.attempt;
@@ -665,15 +677,14 @@ class Trial : public Launcher {
 
   End chosen_end(const Process& process, uint32_t number) const {
     if (process.attempt == 0) {
-      if (process.killed || number % 8 > 1) return End::kNeverBegan;
-      return number % 8 == 0 ? End::kRefused : End::kNoFolder;
+      return process.killed || number % 8 > 1 ? End::kNeverBegan : End::kFault;
     }
     if (process.killed) return End::kNoTrace;
     return number % 16 >= 11 ? End::kDone : static_cast<End>(number % 16);
   }
 
   // Writes what it leaves, ends the process and returns what its launcher knows.
-  LaunchEnd end_process(size_t run, End how, uint32_t number) {
+  std::string end_process(size_t run, End how, uint32_t number) {
     const RunDirectory folder = workspace_.run(id_of_run(run));
     const auto node = processes_.extract(run);
     const Process& process = node.mapped();
@@ -683,26 +694,12 @@ class Trial : public Launcher {
     if (process.attempt > 0) leave_files(folder, process, how, number);
     model_.end(run, process, how, process.watched);
     may_pause_ = true;
-    note(fmt::format("ends: {}", kEndNames[static_cast<size_t>(how)]), run);
-    return how == End::kRefused                               ? LaunchEnd::kRefused
-           : how == End::kNoFolder || how == End::kUnrecorded ? LaunchEnd::kMachine
-                                                              : LaunchEnd::kUnknown;
+    note(fmt::format("ends: {}", row_of(how).name), run);
+    return how == End::kFault || how == End::kUnrecorded ? "a fault" : "";
   }
 
   static void leave_files(const RunDirectory& folder, const Process& process, End how, uint32_t number) {
     if (how == End::kNoTrace || how == End::kUnrecorded) return;
-    struct Exit {
-      int code, signal;
-    };
-    static const std::map<End, Exit> exits = {{End::kDone, {0, 0}},
-                                              {End::kDiverged, {kExitDiverged, 0}},
-                                              {End::kSettings, {kExitSettingsRefused, 0}},
-                                              {End::kOutOfMemory, {kExitOutOfMemory, 0}},
-                                              {End::kCrash, {1, 0}},
-                                              {End::kKill, {137, SIGKILL}},
-                                              {End::kMachine, {kExitMachine, 0}},
-                                              {End::kPreempted, {kExitStopped, 0}},
-                                              {End::kData, {kExitData, 0}}};
     if (how == End::kDone) {
       test::write_text(folder.scores(), R"({"test.bleu": 20})");
       write_done(folder, "done", 10, "max_updates", {"scores.json"});
@@ -710,15 +707,14 @@ class Trial : public Launcher {
     if (how == End::kDiverged) write_done(folder, "diverged", 4, "loss is not finite", {});
     const fs::path attempt = folder.attempt(process.attempt);
     test::write_text(attempt / "log.txt", number % 32 < 16 ? "out of beans" : "out of rice");
-    const Exit exit = exits.at(how);
     test::write_text(attempt / "exit.json",
-                     sealed({{"code", exit.code}, {"signal", exit.signal}, {"asked", process.asked}}));
+                     sealed({{"code", row_of(how).code}, {"signal", row_of(how).signal}, {"asked", process.asked}}));
   }
 
   void end_attempt(size_t run, End how, uint32_t number) {
-    const LaunchEnd end = end_process(run, how, number);
-    const bool pauses = end != LaunchEnd::kUnknown && model_.is_queued(run) && !model_.stopping;
-    on_end(id_of_run(run), end);
+    const std::string fault = end_process(run, how, number);
+    const bool pauses = !fault.empty() && model_.is_queued(run) && !model_.stopping;
+    on_end(id_of_run(run), fault);
     if (pauses) refused_.insert(run);
   }
 
@@ -737,37 +733,35 @@ class Trial : public Launcher {
 
   // --- capacity and order
 
-  struct Taken {
-    int cores = 0, devices = 0;
-    bool alone = false, any = false, unknown = false;
-  };
-  Taken taken() const {
-    Taken sum;
+  void watch(Process& process, const Needs& needs) {
+    process.watched = true;
+    process.alone = needs.alone;
+    process.last_sign = model_.now;
+  }
+
+  bool fits(const Needs& needs) const {
+    int slots = 0, on_gpu = 0;
     for (const auto& [run, process] : processes_) {
       if (!process.watched) continue;
-      sum.any = true;
-      sum.alone |= process.alone;
-      sum.unknown |= process.unknown_device;
-      (kRuns[run].device == "cuda" ? sum.devices : sum.cores) += kRuns[run].device == "cuda" ? 1 : kRuns[run].threads;
+      if (process.alone || needs.alone) return false;
+      (kRuns[run].device == "cuda" ? on_gpu : slots) += kRuns[run].threads;
     }
-    return sum;
+    return needs.device == "cuda" ? on_gpu == 0 : slots + needs.threads <= kSlots;
   }
-  bool fits(size_t run, const Taken& used) const {
-    if (used.alone) return false;
-    if (kRuns[run].device == "cuda") return model_.has_device && used.devices == 0;
-    if (model_.runs[run].alone && used.any) return false;
-    return used.cores + kRuns[run].threads <= kCores;
+  // As the model knows the run.
+  bool fits(size_t run) const {
+    const auto& [device, threads, updates, rank] = kRuns[run];
+    return model_.has_device_for(run) && fits({.device = device, .threads = threads, .alone = model_.runs[run].alone});
   }
   // It may be delayed otherwise.
   bool is_due(size_t run) const { return model_.may_start(run) && model_.now >= model_.runs[run].starts_by; }
 
-  void check_start(size_t run, const std::string& device) {
+  void check_start(size_t run, const Needs& needs) {
     model_.require(!processes_.contains(run), fmt::format("run {} is started while an attempt of it is alive", run));
     model_.require(model_.may_start(run),
                    fmt::format("run {} is started, but it is {}", run, name_of(model_.runs[run].state)));
-    model_.require(device == (kRuns[run].device == "cuda" ? kGpu : ""), "the wrong device");
-    const Taken used = taken();
-    model_.require(used.unknown || fits(run, used), fmt::format("run {} is started without capacity", run));
+    model_.require(needs.alone == model_.runs[run].alone, fmt::format("run {} is started with wrong needs", run));
+    model_.require(fits(run), fmt::format("run {} is started without capacity", run));
     for (size_t other = 0; other < kRuns.size(); ++other) {
       if (other == run || !is_due(other)) continue;
       const bool same_needs = kRuns[other].device == kRuns[run].device && kRuns[other].threads == kRuns[run].threads &&
@@ -779,13 +773,11 @@ class Trial : public Launcher {
 
   // After a tick nothing waits that fits, unless a run that was skipped for long blocks it.
   void check_that_nothing_fits() {
-    const Taken used = taken();
-    if (used.unknown) return;
     for (size_t run = 0; run < kRuns.size(); ++run) {
-      if (is_due(run) && !fits(run, used) && model_.now - model_.runs[run].queued_since >= JobQueue::kPatience) return;
+      if (is_due(run) && !fits(run) && model_.now - model_.runs[run].queued_since >= JobQueue::kPatience) return;
     }
     for (size_t run = 0; run < kRuns.size(); ++run) {
-      model_.require(!is_due(run) || !fits(run, used), fmt::format("run {} fits and is not started", run));
+      model_.require(!is_due(run) || !fits(run), fmt::format("run {} fits and is not started", run));
     }
   }
 
@@ -866,7 +858,6 @@ class Trial : public Launcher {
     const size_t sweep = step.a % kSweeps.size(), run = step.a % kRuns.size();
     const bool is_submitted = model_.sweeps[sweep].submitted;
     const bool was_cancelled = model_.sweeps[sweep].cancelled;
-    const bool is_known_run = model_.runs[run].state.has_value();
     const auto say = [&](const std::string& what) {
       story_ += what + "\n";
       ++happened_[what.substr(0, what.find_first_of("0123456789"))];
@@ -875,10 +866,6 @@ class Trial : public Launcher {
       if (is_submitted) say(fmt::format("{} sweep {}", verb, sweep));
       if (is_submitted) get_to_know(sweep);
       return is_submitted;
-    };
-    const auto for_run = [&](const char* verb) {
-      if (is_known_run) say(fmt::format("{} run {}", verb, run));
-      return is_known_run;
     };
     const std::string& sweep_name = id_of_sweep(sweep);
     switch (step.act) {
@@ -909,25 +896,16 @@ class Trial : public Launcher {
         log_event(workspace_, sweep_name, "priority", {{"priority", step.b % 3}});
         return scheduler_->set_priority(sweep_name, step.b % 3);
       case Act::kHold:
-        if (!for_run("hold")) return;
-        model_.hold(run);
-        scheduler_->hold(id_of_run(run));
-        return;
       case Act::kRelease:
-        if (!for_run("release")) return;
-        model_.release(run);
-        scheduler_->release(id_of_run(run));
-        return;
       case Act::kRetry:
-        if (!for_run("retry")) return;
-        model_.retry(run);
-        scheduler_->retry(id_of_run(run));
+      case Act::kCancelRun: {
+        const auto& [name, in_model, in_scheduler] = kRunVerbs.at(step.act);
+        if (!model_.runs[run].state) return;
+        say(fmt::format("{} run {}", name, run));
+        (model_.*in_model)(run);
+        (*scheduler_.*in_scheduler)(id_of_run(run));
         return;
-      case Act::kCancelRun:
-        if (!for_run("cancel")) return;
-        model_.cancel_run(run);
-        scheduler_->cancel_run(id_of_run(run));
-        return;
+      }
       case Act::kTick:
         say("tick");
         scheduler_->tick();
@@ -987,8 +965,8 @@ class Trial : public Launcher {
         return say(refuse_ ? "no process can be started from now on" : "processes can be started again");
       case Act::kStop:
         model_.stopping = true;
-        say(step.a % 2 == 0 ? "stop" : "stop --now");
-        return step.a % 2 == 0 ? scheduler_->start_no_more() : scheduler_->stop();
+        say("stop --now");
+        return scheduler_->stop();
     }
   }
 

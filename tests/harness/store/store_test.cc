@@ -173,12 +173,10 @@ TEST_F(StoreTest, CountsAndListsTheRunsOfASweepByState) {
 }
 
 TEST_F(StoreTest, KeepsWhatWasLearntOfShapes) {
-  store_->put_shape("a", {{"peak_bytes", 7}});
-  store_->put_shape("a", {{"peak_bytes", 8}});
-  store_->put_shape("b", {{"peak_bytes", 9}});
-  const std::map<std::string, nlohmann::json> shapes = store_->shapes();
-  EXPECT_EQ(shapes.size(), 2u);
-  EXPECT_EQ(shapes.at("a").at("peak_bytes"), 8);
+  store_->put_memory_peak("a", 7);
+  store_->put_memory_peak("a", 8);
+  store_->put_memory_peak("b", 9);
+  EXPECT_EQ(store_->memory_peaks(), (std::map<std::string, int64_t>{{"a", 8}, {"b", 9}}));
 }
 
 TEST_F(StoreTest, AddsUpWhatTheAttemptsOfASweepHaveLost) {
