@@ -99,7 +99,7 @@ class Events {
 };
 
 // Submits a sweep and shows what becomes of it, until nothing of it runs or will be started. A service that was killed
-// is replaced by another one, which goes on.
+// is replaced by another one, which continues.
 class Watch {
  public:
   Watch(const RunOptions& options, const Globals& globals, const Workspace& workspace, const Submission& submission)

@@ -1,5 +1,5 @@
 // Calls that fail: each kind of call, at each point, once or until the disk has space again. Nothing may be lost and no
-// attempt may count as a try. A service waits for a full disk, and goes on by itself; where it could not be started,
+// attempt may count as a try. A service waits for a full disk, and continues by itself; where it could not be started,
 // the same command must end with the same bytes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
