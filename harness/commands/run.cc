@@ -169,7 +169,8 @@ class Watch {
   bool has_ended_without_service() {
     if (LockFile::is_held(workspace_.lock())) {  // it starts or ends, or waits for a full disk
       say_why_silent();
-      return false;
+      ending_.interrupted = g_interrupts > 0;
+      return ending_.interrupted;
     }
     const std::unique_ptr<const Store> store = Store::open_reader(workspace_);
     const std::optional<Sweep> sweep = store ? store->sweep(sweep_.id) : std::nullopt;

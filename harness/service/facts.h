@@ -42,6 +42,7 @@ struct ServiceFacts {
   std::string build;                   // build_stamp() of its program
   std::vector<std::string> arguments;  // of `tearless daemon`, that it was started with
   bool busy = false;                   // Service::is_busy()
+  bool ends = false;                   // it was asked to
   int64_t pid = 0;
   std::string started_at;  // UTC
   std::vector<DeviceFacts> devices;

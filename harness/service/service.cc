@@ -201,6 +201,7 @@ json Service::answer(const Request& request) {
   const RequestKind& kind = *find_request_kind(request.name);
   try {
     if (workspace_is_gone()) fail("{} was moved or deleted while this process used it", workspace_.root().string());
+    if (asked_to_end_ && kind.takes != Takes::kNothing) fail("the service is ending; try again");
     json answer = kind.carry_out(*this, request);
     if (kind.takes == Takes::kNothing) return answer;
     scheduler_.let_start(true);
@@ -220,6 +221,7 @@ ServiceFacts Service::facts() const {
                      .build = std::string(build_stamp()),
                      .arguments = options_.arguments,
                      .busy = is_busy(),
+                     .ends = asked_to_end_,
                      .pid = ::getpid(),
                      .started_at = started_at_,
                      .devices = {},

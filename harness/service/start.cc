@@ -98,8 +98,8 @@ std::optional<ServiceFacts> facts_of_service(const Workspace& workspace) {
 ServiceFacts require_service(const Workspace& workspace, const ServiceStart& how) {
   for (int starts = 0, waits = 0; starts < kMaxStarts;) {
     if (const auto facts = facts_of_service(workspace)) {
-      if (!must_give_way(*facts, how)) return *facts;
-      ask_service(workspace, {.name = "stop", .flags = {how.stays ? "hand_over" : "if_idle"}});
+      if (!facts->ends && !must_give_way(*facts, how)) return *facts;
+      if (!facts->ends) ask_service(workspace, {.name = "stop", .flags = {how.stays ? "hand_over" : "if_idle"}});
       waits = 0;
     } else if (!fs::exists(workspace.root()) || !LockFile::is_held(workspace.lock()) || ++waits > kMaxWaits) {
       ++starts;

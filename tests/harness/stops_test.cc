@@ -347,6 +347,21 @@ TEST_F(StopsTest, ARunWhoseTerminalIsClosedGoesOnAndWithAKilledServiceTooUntilAn
   EXPECT_EQ(results(), undisturbed());
 }
 
+TEST_F(StopsTest, ARequestWhileTheServiceEndsIsCarriedOutByTheNextOne) {
+  test::write_text(folder_ / "slow", "");
+  const fs::path engine =
+      shell_engine("trap '' TERM\nwhile [ -e \"$2/../../../slow\" ]; do sleep 0.02; done\nexec $FAKE train \"$2\"");
+  ok({"submit", "grid.toml", "--engine", engine.string(), "--grace", "1"});
+  ASSERT_TRUE(test::eventually([&] { return attempts() == 2; }));
+  const pid_t first = service_pid();
+  ok({"stop", "--now"});
+  fs::remove(folder_ / "slow");
+  ok({"resume"});
+  EXPECT_NE(service_pid(), first);
+  ok({"wait"});
+  EXPECT_EQ(results(), undisturbed());
+}
+
 TEST_F(StopsTest, AProcessOfAnotherBootIsNotTakenForASupervisor) {
   const RunDirectory run(folder_ / "run");
   fs::create_directories(run.attempt(1));
