@@ -22,6 +22,7 @@
 #include "harness/commands/commands.h"
 #include "harness/service/serve.h"
 #include "harness/service/start.h"
+#include "harness/service/stop_mark.h"
 #include "harness/store/rebuild.h"
 
 namespace tearless::harness {
@@ -29,6 +30,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr int kTries = 20;          // to find either a service or the lock free
+constexpr int kStartTries = 600;    // until another service that is starting answers
 constexpr int kBetweenTries = 100;  // milliseconds
 constexpr const char* kIdleVariable = "TEARLESS_IDLE_SECONDS";
 
@@ -61,15 +63,22 @@ void rebuild_if_lost(const Workspace& workspace) {
   for (const std::string& sentence : report.passed_over) notice(fmt::format("skipped: {}", sentence));
 }
 
-// Null if another service answers. Waits a moment for one that is starting or ending.
+// Null if another service answers. Waits for one that is starting or ending.
 std::unique_ptr<Store> open_unless_served(const Workspace& workspace) {
-  for (int tries = 1; tries < kTries; ++tries) {
-    if (!fs::exists(workspace.root()) || !LockFile::is_held(workspace.lock())) break;
-    if (facts_of_service(workspace)) return nullptr;
+  for (int tries = 1;; ++tries) {
+    const bool is_held = fs::exists(workspace.root()) && LockFile::is_held(workspace.lock());
+    if (is_held && facts_of_service(workspace)) return nullptr;
+    const bool is_last = tries >= (is_held_by_service(workspace) ? kStartTries : kTries);
+    try {
+      if (!is_held || is_last) {
+        rebuild_if_lost(workspace);
+        return Store::open_writer(workspace);
+      }
+    } catch (const UserError&) {
+      if (is_last || !LockFile::is_held(workspace.lock())) throw;  // else another one was quicker
+    }
     ::poll(nullptr, 0, kBetweenTries);
   }
-  rebuild_if_lost(workspace);
-  return Store::open_writer(workspace);
 }
 
 // Writes lines to standard output. Of a detached service that is a pipe to the process that started it, until

@@ -168,9 +168,9 @@ class Watch {
 
   bool has_ended_without_service() {
     if (LockFile::is_held(workspace_.lock())) {  // it starts or ends, or waits for a full disk
-      say_why_silent();
-      ending_.interrupted = g_interrupts > 0;
-      return ending_.interrupted;
+      if (!is_silent() || g_interrupts == 0) return false;
+      ending_.interrupted = true;
+      return true;
     }
     const std::unique_ptr<const Store> store = Store::open_reader(workspace_);
     const std::optional<Sweep> sweep = store ? store->sweep(sweep_.id) : std::nullopt;
@@ -190,13 +190,15 @@ class Watch {
     return false;
   }
 
-  void say_why_silent() {
+  // Says why, once.
+  bool is_silent() {
     if (!silent_since_) silent_since_ = steady_seconds();
-    if (steady_seconds() - *silent_since_ < kSilence) return;
+    if (steady_seconds() - *silent_since_ < kSilence) return false;
     std::string last;
     std::ifstream log(service_log(workspace_));
     for (std::string line; std::getline(log, line);) last = line;
     if (std::exchange(told_, last) != last) display_.say("The service does not answer. Its log: " + last);
+    return true;
   }
 
   void show_events() {

@@ -70,7 +70,7 @@ class Host {
 
   // An answer that was made has to be sent.
   bool is_done() const {
-    const bool awaits_request = !was_ready_ && !service_.was_asked();
+    const bool awaits_request = !was_ready_ && !service_.was_used();
     const double patience = awaits_request ? std::max(serving_.idle_seconds, kFirstRequest) : serving_.idle_seconds;
     const bool leaves = !serving_.options.stays && !service_.is_busy() && service_.idle_seconds() >= patience;
     return (leaves || service_.is_over()) && server_.clients() == 0;

@@ -113,7 +113,10 @@ void Service::tick() {
     note_ended_sweeps();
     hooks_.tick();
   }
-  if (is_busy()) busy_at_ = steady_seconds();
+  if (is_busy()) {
+    busy_at_ = steady_seconds();
+    was_used_ = true;
+  }
   timer_.expires_after(kTick);
   timer_.async_wait([this](boost::system::error_code error) {
     if (error) return;
@@ -206,7 +209,7 @@ json Service::answer(const Request& request) {
     if (kind.takes == Takes::kNothing) return answer;
     scheduler_.let_start(true);
     busy_at_ = steady_seconds();
-    was_asked_ = true;
+    was_used_ = true;
     return answer;
   } catch (const MachineError& error) {
     machine_fault_ = error.what();

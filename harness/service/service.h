@@ -84,7 +84,8 @@ class Service {
   bool is_over() const { return asked_to_end_ && !scheduler_.is_stopping_any(); }
   /// Seconds since it was busy, or has carried out a request; 0 while it is busy.
   double idle_seconds() const;
-  bool was_asked() const { return was_asked_; }
+  /// True once it was busy, or has carried out a request.
+  bool was_used() const { return was_used_; }
 
   /// Has `on_end` run for what ended since the last tick, and waits a few seconds for those commands. Call at the end.
   void finish_hooks();
@@ -107,8 +108,8 @@ class Service {
   std::map<std::string, std::string> titles_;  // sweep → title
   std::set<std::string> unfinished_;           // sweeps with runs that wait or run
   Hooks hooks_;
-  double busy_at_;          // steady_seconds() when it was busy last, or has carried out a request
-  bool was_asked_ = false;  // for more than its status
+  double busy_at_;  // steady_seconds() when it was busy last, or has carried out a request
+  bool was_used_ = false;
   bool asked_to_end_ = false;
   std::string machine_fault_;
 };

@@ -4,6 +4,8 @@
 #include <string>
 
 #include "base/files.h"
+#include "base/lock_file.h"
+#include "harness/store/store.h"
 
 namespace tearless::harness {
 namespace {
@@ -16,6 +18,13 @@ bool was_stopped(const Workspace& workspace) {
   std::string word;
   std::ifstream(workspace.writer()) >> word;
   return word == kStopped;
+}
+
+bool is_held_by_service(const Workspace& workspace) {
+  int64_t pid = 0;
+  std::string role;
+  std::ifstream(workspace.writer()) >> pid >> role;
+  return role == kServiceRole && LockFile::is_held(workspace.lock());
 }
 
 }  // namespace tearless::harness

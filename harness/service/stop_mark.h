@@ -1,6 +1,6 @@
-// What tells a service that was stopped from one that was killed, for those who wait for what it had to do: only in the
-// latter case do they start another one. The mark stands in place of the pid in Workspace::writer(), until the next
-// process writes its own.
+// What the file Workspace::writer() says: the pid of the process that writes the database, and whether it is a service;
+// or that the service was stopped, until the next process writes its own pid. Those who wait for what a service had to
+// do start another one only if it was killed.
 #pragma once
 
 #include "harness/runs/workspace.h"
@@ -9,5 +9,7 @@ namespace tearless::harness {
 
 void note_stop(const Workspace& workspace);
 bool was_stopped(const Workspace& workspace);
+/// True for a service that holds the lock, also one that does not answer yet.
+bool is_held_by_service(const Workspace& workspace);
 
 }  // namespace tearless::harness

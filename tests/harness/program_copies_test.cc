@@ -53,7 +53,10 @@ TEST_F(ProgramCopiesTest, VerifyResumeRefusesOneThatWasChanged) {
 }
 
 TEST_F(ProgramCopiesTest, AWorkspaceThatIsMovedTakesThemAlong) {
+  write_grid("\"succeed\"", 40);
   ok({"submit", "grid.toml"});
+  ok({"stop", "--now"});
+  wait_until_unserved();
   fs::rename(folder_ / "results", folder_ / "moved");
   ok({"daemon", "--background", "--workspace", "moved"});
   ok({"wait", "all", "--workspace", "moved"});

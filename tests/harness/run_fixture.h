@@ -116,7 +116,7 @@ class RunTest : public testing::Test {
   void queue(const std::string& grid) {
     has_daemon_ = true;
     test::write_text(folder_ / "blocker.toml",
-                     "[set]\n\"fake.updates\" = 100000\n\"fake.sleep_ms\" = 20\n[axis]\n\"model.kind\" = [\"z\"]\n");
+                     "[set]\n\"fake.updates\" = 100000\n\"fake.sleep_ms\" = 1000\n[axis]\n\"model.kind\" = [\"z\"]\n");
     ok({"daemon", "--background", "--jobs", "1"});
     ok({"submit", "blocker.toml", "--priority", "1"});
     ok({"submit", grid});
