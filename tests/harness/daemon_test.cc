@@ -531,7 +531,9 @@ TEST_F(DaemonTest, AWorkspaceThatIsMovedAwayEndsTheDaemonAndIsFinishedAtItsNewPl
   fs::rename(folder_ / "results", folder_ / "moved");
   EXPECT_TRUE(test::eventually([&] { return !LockFile::is_held(folder_ / "moved"); }));
   fs::remove_all(folder_ / "results");  // a program may have written a checkpoint there before it was killed
-  EXPECT_THAT(test::read_text(folder_ / "moved/service.log"), HasSubstr("results was moved or deleted"));
+  EXPECT_TRUE(test::eventually([&] {    // it says so after it has released the lock
+    return test::read_text(folder_ / "moved/service.log").find("results was moved or deleted") != std::string::npos;
+  }));
   ok({"--workspace", "moved", "daemon", "--background"});
   ok({"--workspace", "moved", "wait"});
   ok({"--workspace", "moved", "stop"});
