@@ -158,7 +158,7 @@ TEST_F(RunTest, CtrlCStopsWithCheckpointsAndASecondRunResumes) {
 }
 
 TEST_F(RunTest, AServiceKilledLeavesItsAttemptsAliveAndTheNextAdoptsThem) {
-  write_grid("\"succeed\"", 100);
+  write_grid("\"succeed\"", 300);
   RunDirectory some("");
   {
     test::Background harness(command({"run", "grid.toml", "--jobs", "4"}));

@@ -147,7 +147,7 @@ TEST_F(StopsTest, ASupervisorThatDoesNotReactIsKilledWithItsEngine) {
 }
 
 TEST_F(StopsTest, AnAttemptWhoseLockFileIsGoneIsAdoptedNotDoubled) {
-  write_grid("\"succeed\"", 80);
+  write_grid("\"succeed\"", 300);
   RunDirectory run("");
   {
     test::Background harness(run_one());
@@ -164,7 +164,7 @@ TEST_F(StopsTest, AnAttemptWhoseLockFileIsGoneIsAdoptedNotDoubled) {
 }
 
 TEST_F(StopsTest, ADatabaseDeletedUnderLiveAttemptsIsRebuiltAndTheyAreAdopted) {
-  write_grid("\"succeed\"", 100);
+  write_grid("\"succeed\"", 300);
   {
     test::Background harness(command({"run", "grid.toml", "--jobs", "4"}));
     RunDirectory some("");
