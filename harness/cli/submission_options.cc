@@ -81,7 +81,7 @@ void notice_if_without_effect(const ServiceFlags& flags, const ServiceFacts& ser
   if (flags.arguments().empty() || flags.arguments() == service.arguments) return;
   notice(
       fmt::format("--jobs, --runs-per-gpu, --pin, --devices and --on-end have no effect here: the service (process {}) "
-                  "was started without them; to change them: tearless stop{}, then this command again",
+                  "was started with others; to change them: tearless stop{}, then this command again",
                   service.pid, workspace_option(globals)));
 }
 

@@ -248,7 +248,7 @@ void Scheduler::look_for_data() {
   store_.in_transaction([&] {
     for (const std::string& id : runs) {
       const std::optional<RunRecord> record = store_.run(id);
-      if (!record || record->state != RunState::kWaitingData) continue;  // cancelled or forgotten meanwhile
+      if (!record || record->state != RunState::kWaitingData) continue;  // cancelled or deleted meanwhile
       try_data_again(id);
       notify("queued again", id, "its data have changed");
       if (jobs_.find(id) && !hold_if_impossible(id)) jobs_.enqueue(id);

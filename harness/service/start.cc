@@ -37,10 +37,10 @@ std::string everything_from(int fd) {
   return text;
 }
 
-// Its output comes through a pipe until it answers, and goes to its log from then on: the pipe then ends with kReady.
-//
-// False if it was killed before that, or another service was quicker.
-bool start(const Workspace& workspace, const ServiceStart& how) {
+// Its output comes through a pipe until it answers, and goes to its log from then on: the pipe then ends with
+// kServiceReady. Without that it was killed, or another service was quicker, and the caller looks again; or it says why
+// it cannot start.
+void start(const Workspace& workspace, const ServiceStart& how) {
   SpawnRequest request{.arguments = {fs::read_symlink("/proc/self/exe").string(), "daemon", "--workspace",
                                      workspace.root().string(), "--detached"},
                        .environment = {},
@@ -62,12 +62,12 @@ bool start(const Workspace& workspace, const ServiceStart& how) {
   if (said.ends_with(kServiceReady)) {
     said.resize(said.size() - kServiceReady.size());
     if (!said.empty()) print_error(printable_lines(said.substr(0, said.size() - 1)));
-    return true;
+    return;
   }
   int status = 0;
   while (sys::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
   }
-  if (!WIFEXITED(status) || WEXITSTATUS(status) == 0) return false;
+  if (!WIFEXITED(status) || WEXITSTATUS(status) == 0) return;
   constexpr std::string_view kPrefix = "tearless: ";
   if (said.starts_with(kPrefix)) said.erase(0, kPrefix.size());
   while (said.ends_with('\n')) said.pop_back();

@@ -40,8 +40,7 @@ int format_of_database(const fs::path& file) {
       workspace.root().string(), found < kWorkspaceFormat ? "an earlier" : "a later");
 }
 
-// --- the index of a workspace on a network disk
-// -----------------------------------------------------------------------
+// --- the index of a workspace on a network disk ----------------------------------------------------------------------
 
 std::string this_machine() {
   char name[256] = "";
