@@ -30,7 +30,7 @@ WORDS = [
     (r"settle[ds]?|settling", "finished; finish", ""),
     (r"give_back|giv(es|ing) back", "release, return", ""),
     (r"look_at", "check", r"^harness/"),
-    (r"heard|hearing|tell|told", "on_event, notify", r"^(tests/)?harness/schedule/"),
+    (r"heard|hearing|tell|told", "on_event, notify", r"^(tests/)?harness/(launch|schedule)/"),
     (r"vouch(es|ed)?( for)?", "has a checksum of", ""),
     (r"[Jj]udge[sd]?|[Jj]udging", "reference, expected; verdict, decide", ""),
     (r"anew", "again; regenerate, rebuild", ""),

@@ -3,7 +3,7 @@
 
 #include <functional>
 
-#include "harness/cli/globals.h"
+#include "harness/plan/globals.h"
 
 namespace CLI {
 class App;

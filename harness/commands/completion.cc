@@ -10,10 +10,10 @@
 
 #include "base/error.h"
 #include "base/nearest.h"
-#include "harness/cli/command_line.h"
-#include "harness/cli/output.h"
-#include "harness/cli/selectors.h"
+#include "base/print.h"
+#include "harness/commands/command_line.h"
 #include "harness/commands/commands.h"
+#include "harness/store/selectors.h"
 
 namespace tearless::harness {
 namespace {

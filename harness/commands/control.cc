@@ -6,12 +6,12 @@
 #include <optional>
 
 #include "base/error.h"
-#include "harness/cli/grid_state.h"
-#include "harness/cli/output.h"
-#include "harness/cli/selectors.h"
+#include "base/print.h"
 #include "harness/commands/commands.h"
+#include "harness/plan/grid_state.h"
 #include "harness/service/client.h"
 #include "harness/service/start.h"
+#include "harness/store/selectors.h"
 
 namespace tearless::harness {
 namespace {

@@ -7,10 +7,10 @@
 #include <memory>
 #include <set>
 
+#include "base/print.h"
 #include "base/settings.h"
-#include "harness/cli/grid_state.h"
-#include "harness/cli/output.h"
 #include "harness/commands/commands.h"
+#include "harness/plan/grid_state.h"
 #include "harness/table/table.h"
 
 namespace tearless::harness {

@@ -7,9 +7,9 @@
 #include <memory>
 
 #include "base/error.h"
-#include "harness/cli/grid_state.h"
-#include "harness/cli/output.h"
+#include "base/print.h"
 #include "harness/commands/commands.h"
+#include "harness/plan/grid_state.h"
 #include "harness/service/client.h"
 
 namespace tearless::harness {

@@ -17,11 +17,11 @@
 #include "base/error.h"
 #include "base/lock_file.h"
 #include "base/utf8.h"
-#include "harness/cli/grid_state.h"
-#include "harness/cli/number_option.h"
-#include "harness/cli/selectors.h"
 #include "harness/commands/commands.h"
+#include "harness/commands/number_option.h"
+#include "harness/plan/grid_state.h"
 #include "harness/runs/workspace.h"
+#include "harness/store/selectors.h"
 
 namespace tearless::harness {
 namespace fs = std::filesystem;

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "base/build_stamp.h"
-#include "harness/cli/command_line.h"
+#include "harness/commands/command_line.h"
 #include "harness/commands/commands.h"
 
 namespace tearless::harness {

@@ -10,14 +10,14 @@
 #include <set>
 
 #include "base/files.h"
+#include "base/print.h"
 #include "base/words.h"
-#include "harness/cli/calibration.h"
-#include "harness/cli/estimate.h"
-#include "harness/cli/grid_state.h"
-#include "harness/cli/output.h"
 #include "harness/commands/commands.h"
-#include "harness/devices/machine.h"
-#include "harness/submit/submission.h"
+#include "harness/launch/machine.h"
+#include "harness/plan/calibration.h"
+#include "harness/plan/estimate.h"
+#include "harness/plan/grid_state.h"
+#include "harness/plan/submission.h"
 #include "harness/table/table.h"
 
 namespace tearless::harness {

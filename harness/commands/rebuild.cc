@@ -1,8 +1,8 @@
 // `tearless rebuild`: recreates the database from the run and sweep folders.
 #include <CLI/CLI.hpp>
 
+#include "base/print.h"
 #include "base/words.h"
-#include "harness/cli/output.h"
 #include "harness/commands/commands.h"
 #include "harness/service/start.h"
 #include "harness/store/rebuild.h"

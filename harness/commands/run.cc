@@ -16,17 +16,17 @@
 
 #include "base/error.h"
 #include "base/lock_file.h"
+#include "base/print.h"
 #include "base/time.h"
 #include "base/words.h"
-#include "harness/cli/calibration.h"
-#include "harness/cli/grid_state.h"
-#include "harness/cli/output.h"
-#include "harness/cli/submission_options.h"
 #include "harness/commands/commands.h"
+#include "harness/commands/submission_options.h"
+#include "harness/plan/calibration.h"
+#include "harness/plan/grid_state.h"
+#include "harness/plan/submission.h"
 #include "harness/screen/screen.h"
 #include "harness/service/start.h"
 #include "harness/service/stop_mark.h"
-#include "harness/submit/submission.h"
 
 namespace tearless::harness {
 namespace fs = std::filesystem;

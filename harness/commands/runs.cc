@@ -13,11 +13,11 @@
 #include <vector>
 
 #include "base/error.h"
-#include "harness/cli/columns.h"
-#include "harness/cli/grid_state.h"
-#include "harness/cli/output.h"
-#include "harness/cli/selectors.h"
+#include "base/print.h"
 #include "harness/commands/commands.h"
+#include "harness/plan/grid_state.h"
+#include "harness/store/selectors.h"
+#include "harness/table/columns.h"
 #include "harness/table/table.h"
 
 namespace tearless::harness {

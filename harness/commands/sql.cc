@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "base/error.h"
-#include "harness/cli/columns.h"
-#include "harness/cli/output.h"
+#include "base/print.h"
 #include "harness/commands/commands.h"
 #include "harness/store/store.h"
+#include "harness/table/columns.h"
 
 namespace tearless::harness {
 namespace {

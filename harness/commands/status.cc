@@ -17,14 +17,14 @@
 
 #include "base/error.h"
 #include "base/lock_file.h"
+#include "base/print.h"
 #include "base/words.h"
-#include "harness/cli/earlier_results.h"
-#include "harness/cli/output.h"
-#include "harness/cli/selectors.h"
 #include "harness/commands/commands.h"
+#include "harness/plan/earlier_results.h"
 #include "harness/runs/progress.h"
 #include "harness/screen/screen.h"
 #include "harness/service/start.h"
+#include "harness/store/selectors.h"
 #include "harness/store/store.h"
 
 namespace tearless::harness {

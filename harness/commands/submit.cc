@@ -2,10 +2,10 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
+#include "base/print.h"
 #include "base/words.h"
-#include "harness/cli/output.h"
-#include "harness/cli/submission_options.h"
 #include "harness/commands/commands.h"
+#include "harness/commands/submission_options.h"
 #include "harness/service/start.h"
 
 namespace tearless::harness {

@@ -6,9 +6,9 @@
 #include <string>
 
 #include "base/error.h"
-#include "harness/cli/number_option.h"
 #include "harness/commands/commands.h"
-#include "harness/schedule/supervisor.h"
+#include "harness/commands/number_option.h"
+#include "harness/launch/supervisor.h"
 
 namespace tearless::harness {
 

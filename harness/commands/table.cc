@@ -6,8 +6,8 @@
 
 #include "base/error.h"
 #include "base/files.h"
-#include "harness/cli/grid_state.h"
 #include "harness/commands/commands.h"
+#include "harness/plan/grid_state.h"
 #include "harness/table/table.h"
 
 namespace tearless::harness {

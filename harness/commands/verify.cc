@@ -3,8 +3,8 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "base/print.h"
 #include "base/words.h"
-#include "harness/cli/output.h"
 #include "harness/commands/commands.h"
 #include "harness/service/start.h"
 #include "harness/store/verify.h"

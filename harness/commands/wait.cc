@@ -6,13 +6,13 @@
 
 #include "base/error.h"
 #include "base/lock_file.h"
+#include "base/print.h"
 #include "base/words.h"
-#include "harness/cli/grid_state.h"
-#include "harness/cli/output.h"
-#include "harness/cli/selectors.h"
 #include "harness/commands/commands.h"
+#include "harness/plan/grid_state.h"
 #include "harness/service/start.h"
 #include "harness/service/stop_mark.h"
+#include "harness/store/selectors.h"
 
 namespace tearless::harness {
 namespace {

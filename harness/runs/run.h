@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "harness/devices/needs.h"
 #include "harness/runs/input_files.h"
+#include "harness/runs/needs.h"
 
 namespace tearless::harness {
 

@@ -10,7 +10,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "harness/devices/needs.h"
+#include "harness/runs/needs.h"
 
 namespace tearless::harness {
 

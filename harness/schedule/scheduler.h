@@ -21,13 +21,13 @@
 #include <string>
 #include <vector>
 
+#include "harness/launch/launcher.h"
 #include "harness/runs/progress.h"
 #include "harness/runs/verdict.h"
 #include "harness/runs/workspace.h"
 #include "harness/schedule/attempt_watch.h"
 #include "harness/schedule/data_watch.h"
 #include "harness/schedule/jobs.h"
-#include "harness/schedule/launcher.h"
 #include "harness/store/program_copies.h"
 #include "harness/store/store.h"
 

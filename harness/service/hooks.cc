@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 #include "base/sys.h"
-#include "harness/schedule/spawn.h"
+#include "harness/launch/spawn.h"
 
 namespace tearless::harness {
 namespace {

@@ -15,9 +15,9 @@
 #include <string>
 #include <vector>
 
+#include "harness/launch/device.h"
+#include "harness/launch/local_launcher.h"
 #include "harness/runs/workspace.h"
-#include "harness/schedule/local_launcher.h"
-#include "harness/schedule/program.h"
 #include "harness/schedule/scheduler.h"
 #include "harness/service/facts.h"
 #include "harness/service/hooks.h"

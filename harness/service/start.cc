@@ -15,7 +15,7 @@
 #include "base/output.h"
 #include "base/sys.h"
 #include "base/utf8.h"
-#include "harness/schedule/spawn.h"
+#include "harness/launch/spawn.h"
 #include "harness/service/client.h"
 
 namespace tearless::harness {

@@ -13,7 +13,7 @@
 #include "base/files.h"
 #include "base/hash.h"
 #include "base/sealed_json.h"
-#include "harness/cli/grid_state.h"
+#include "harness/plan/grid_state.h"
 #include "harness/store/database.h"
 #include "harness/store/rebuild.h"
 #include "harness/store/verify.h"

@@ -9,7 +9,7 @@
 
 #include "base/fault.h"
 #include "harness/store/program_copies.h"
-#include "harness/submit/submission.h"
+#include "harness/plan/submission.h"
 #include "tests/harness/run_fixture.h"
 #include "tests/support/faults.h"
 #include "tests/support/terminal.h"

@@ -1,5 +1,5 @@
 // Which settings keep finished runs out of a grid: one line for each difference.
-#include "harness/cli/earlier_results.h"
+#include "harness/plan/earlier_results.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/files.h"
+#include "harness/runs/workspace.h"
 #include "tests/harness/run_fixture.h"
 
 namespace tearless::harness::program_copies_test {

@@ -14,7 +14,7 @@
 #include <thread>
 
 #include "base/sealed_json.h"
-#include "harness/schedule/local_launcher.h"
+#include "harness/launch/local_launcher.h"
 #include "harness/store/rebuild.h"
 #include "harness/store/store.h"
 #include "tests/harness/run_fixture.h"

@@ -1,4 +1,4 @@
-// A stand-in for libnvidia-ml.so.1: the functions that harness/devices/nvml.cc calls, as NVML's reference documents
+// A stand-in for libnvidia-ml.so.1: the functions that harness/launch/nvml.cc calls, as NVML's reference documents
 // them, over a file that the environment variable TEARLESS_FAKE_NVML names. Each call reads the file again, so a test
 // can change a device while it is used. Its lines, those about a device after that device:
 //

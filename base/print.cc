@@ -1,0 +1,16 @@
+#include "base/print.h"
+
+#include "base/output.h"
+
+namespace tearless::harness {
+
+void notice(const std::string& sentence) {
+  std::fflush(stdout);  // keeps the order if both go to the same terminal or file
+  print_error(printable(sentence));
+}
+
+void print_json(const nlohmann::json& value) {
+  fmt::print(stdout, "{}\n", value.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+}
+
+}  // namespace tearless::harness

@@ -1,0 +1,88 @@
+#include "harness/commands/submission_options.h"
+
+#include <utility>
+
+#include "base/error.h"
+#include "base/memory_size.h"
+#include "base/print.h"
+#include "harness/commands/number_option.h"
+#include "harness/plan/grid_state.h"
+
+namespace tearless::harness {
+
+void SubmissionFlags::add_to(CLI::App& app) {
+  app.add_option("--only", only, "axis=label: these runs only (repeat for more labels and axes; seed=N too)");
+  app.add_flag("--smoke", smoke,
+               "train every run for a few updates only, to check that the grid works (in WORKSPACE/smoke)");
+  app.add_option("--priority", priority, "sweeps of higher priority go first (default: 0, or what it was)");
+  app.add_option("--stall-timeout", stall_minutes,
+                 "minutes without new output or metrics after which a run is stopped (0: never; default: the grid's "
+                 "[policy], else 30)")
+      ->check(number_from(0));
+  app.add_option("--grace", grace_seconds,
+                 "seconds that a run has to write a checkpoint and exit when it is asked to stop; then it is killed "
+                 "(default: the grid's [policy], else 30)")
+      ->check(whole_number_from(0));
+  app.add_option(
+      "--memory", memory,
+      "memory that each run needs, of its GPU or of the machine, such as 8GiB (default: the grid's [policy], "
+      "else an estimate at first, then what was measured)");
+}
+
+SubmissionOptions SubmissionFlags::options() const {
+  SubmissionOptions options{
+      .only = only, .smoke = smoke, .stall_minutes = stall_minutes, .grace_seconds = grace_seconds};
+  if (!memory.empty()) {
+    options.memory_bytes = parse_memory(memory);
+    if (!options.memory_bytes) fail("--memory \"{}\" is not a size such as 8GiB", memory);
+  }
+  return options;
+}
+
+void ServiceFlags::add_to(CLI::App& app) {
+  app.add_option("--jobs", jobs,
+                 "runs at the same time on the CPU (default: as many as the cores allow for their threads)")
+      ->check(whole_number_from(1));
+  app.add_option("--runs-per-gpu", runs_per_gpu,
+                 "runs at the same time on each GPU, as far as its memory allows (default: 1); results do not depend "
+                 "on it")
+      ->check(whole_number_from(1));
+  app.add_flag("--pin", pin,
+               "bind each run on the CPU to cores of its own; only where nothing else runs on the machine");
+  app.add_option("--devices", devices,
+                 "assume these GPUs, such as \"4 x 24GiB\", for demonstrations and tests (default: those there are)");
+  app.add_option(
+      "--on-end", on_end,
+      "a shell command that is run when a run or a sweep ends, with TEARLESS_EVENT, TEARLESS_ID and others in "
+      "its environment (docs/daemon.md)");
+}
+
+std::vector<std::string> ServiceFlags::arguments() const {
+  std::vector<std::string> arguments;
+  if (jobs > 0) arguments.insert(arguments.end(), {"--jobs", std::to_string(jobs)});
+  if (runs_per_gpu > 0) arguments.insert(arguments.end(), {"--runs-per-gpu", std::to_string(runs_per_gpu)});
+  if (pin) arguments.emplace_back("--pin");
+  if (!devices.empty()) arguments.insert(arguments.end(), {"--devices", devices});
+  if (!on_end.empty()) arguments.insert(arguments.end(), {"--on-end", on_end});
+  return arguments;
+}
+
+ServiceOptions ServiceFlags::options(std::vector<ProgramDevice> devices) const {
+  return {.arguments = arguments(),
+          .jobs = jobs,
+          .runs_per_gpu = runs_per_gpu,
+          .pin = pin,
+          .declared_devices = this->devices,
+          .devices = std::move(devices),
+          .on_end = on_end};
+}
+
+void notice_if_without_effect(const ServiceFlags& flags, const ServiceFacts& service, const Globals& globals) {
+  if (flags.arguments().empty() || flags.arguments() == service.arguments) return;
+  notice(
+      fmt::format("--jobs, --runs-per-gpu, --pin, --devices and --on-end have no effect here: the service (process {}) "
+                  "was started with others; to change them: tearless stop{}, then this command again",
+                  service.pid, workspace_option(globals)));
+}
+
+}  // namespace tearless::harness

@@ -1,0 +1,45 @@
+// Options that several commands share: what is submitted, and how a service works.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/plan/globals.h"
+#include "harness/plan/submission.h"
+#include "harness/service/service.h"
+
+namespace tearless::harness {
+
+/// Of `run` and `submit`.
+struct SubmissionFlags {
+  std::vector<std::string> only;
+  bool smoke = false;
+  std::optional<int64_t> priority;  // unset: what it was, 0 for a new sweep
+  std::optional<double> stall_minutes;
+  std::optional<int> grace_seconds;
+  std::string memory;  // "8GiB", "" if not given
+
+  void add_to(CLI::App& app);
+  SubmissionOptions options() const;
+};
+
+/// Of `run`, `submit` and `daemon`: they take effect if the command starts the service.
+struct ServiceFlags {
+  int jobs = 0;
+  int runs_per_gpu = 0;
+  bool pin = false;
+  std::string devices;
+  std::string on_end;
+
+  void add_to(CLI::App& app);
+  /// The command line that gives these flags.
+  std::vector<std::string> arguments() const;
+  ServiceOptions options(std::vector<ProgramDevice> devices) const;
+};
+
+/// Prints a sentence if flags are given and a service that was started with others does the work.
+void notice_if_without_effect(const ServiceFlags& flags, const ServiceFacts& service, const Globals& globals);
+
+}  // namespace tearless::harness

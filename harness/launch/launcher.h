@@ -1,0 +1,73 @@
+// The interface through which the scheduler starts and stops attempts. A launcher owns its capacity: the scheduler
+// knows runs and their order, the launcher knows what may run now, and where. The one implementation runs attempts as
+// processes of this machine (local_launcher.h); another one could submit them to a cluster's queue, and would let all
+// runs start that the queue takes.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "harness/runs/needs.h"
+
+namespace tearless::harness {
+
+/// The program that trains the runs of a sweep.
+struct TrainingProgram {
+  std::filesystem::path path;
+  nlohmann::json stamp;    // recorded in every attempt's start.json: program, version, numerics
+  int grace_seconds = 30;  // between SIGTERM and SIGKILL
+};
+
+struct Launch {
+  std::string id;                // of the run
+  std::filesystem::path folder;  // the run directory, with run.toml and local.toml written
+  Needs needs;
+  TrainingProgram program;
+};
+
+enum class Stop {
+  kOnRequest,  // it is asked to write a checkpoint and exit, for a user
+  kStalled,    // likewise, because its program gives no sign of life
+  kAtOnce,     // it is killed
+};
+
+class Launcher {
+ public:
+  virtual ~Launcher() = default;
+
+  /// Why a run cannot be started.
+  struct Refusal {
+    std::string why;        // one phrase
+    bool for_good = false;  // it lacks what this launcher never has; else the run may be asked about again
+  };
+  /// Nullopt if a run with these needs can be started now. Asked often: must not be slow.
+  virtual std::optional<Refusal> refusal_of(const Needs& needs) const = 0;
+
+  /// Starts an attempt of a run, which outlives this process. UserError if that fails.
+  /// REQUIRES: refusal_of(launch.needs) has just been empty, and no attempt of the run is alive.
+  virtual void start(const Launch& launch) = 0;
+
+  /// Takes over an attempt that an earlier process or a user started, if one is alive, or will begin. Returns false if
+  /// there is none: its end, if any, is then in the run's folder.
+  virtual bool adopt(const std::string& id, const std::filesystem::path& folder, const Needs& needs) = 0;
+
+  /// Ends an attempt that was started or adopted. `grace_seconds`: as in TrainingProgram; what has not ended long after
+  /// that is killed. May be repeated.
+  virtual void stop(const std::string& id, Stop how, int grace_seconds) = 0;
+
+  /// Where the attempt runs and why there, one phrase.
+  virtual std::string where(const std::string& id) const = 0;
+
+  /// Called every second or two. May call on_end.
+  virtual void poll() = 0;
+
+  /// Set by the scheduler. Called once for each attempt that was started or adopted, when nothing of it runs any more
+  /// and what it had reserved is free. `fault`: why no attempt began or why its end is not in its folder, one sentence;
+  /// "" if the launcher knows no more than the files in the run's folder say.
+  std::function<void(const std::string& id, const std::string& fault)> on_end;
+};
+
+}  // namespace tearless::harness

@@ -1,0 +1,225 @@
+#include "harness/launch/local_launcher.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "base/error.h"
+#include "base/fault.h"
+#include "base/lock_file.h"
+#include "base/sealed_json.h"
+#include "base/sys.h"
+#include "harness/launch/machine.h"
+#include "harness/launch/spawn.h"
+#include "harness/runs/verdict.h"
+
+namespace tearless::harness {
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+namespace {
+
+constexpr auto kLookAtLock = std::chrono::milliseconds(500);
+constexpr double kObserveEvery = 2;  // seconds between two looks at processes and GPUs
+
+// glibc has wrappers only since 2.36, and there not for C++.
+int open_pidfd(pid_t pid) { return static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)); }
+void signal_pidfd(int fd, int signal) {
+  if (fault::point(fault::kKill, "") == 0) ::syscall(SYS_pidfd_send_signal, fd, signal, nullptr, 0);
+}
+
+int signal_for(Stop how) {
+  return how == Stop::kAtOnce    ? SIGKILL  // PR_SET_PDEATHSIG then kills the program
+         : how == Stop::kStalled ? kStallSignal
+                                 : SIGTERM;
+}
+
+// Seconds after which a supervisor that was asked to stop is killed. It kills its program after the grace time, so it
+// is given half as much again, at least 2 s.
+double patience_for(int grace_seconds) { return grace_seconds + std::max(2.0, grace_seconds / 2.0); }
+
+std::string fault_of(int exit_code, const RunDirectory& run) {
+  if (exit_code == kNoAttempt) {
+    return fmt::format("another program is using {} (it holds {})", run.root().string(), run.lock().string());
+  }
+  if (exit_code != kNotRecorded) return "";
+  return fmt::format("an attempt could not be written into {}: is the disk full, or the folder read-only?",
+                     run.root().string());
+}
+
+// What the program says that it has used, in bytes; 0 if it does not.
+int64_t measured_peak(const RunDirectory& run) {
+  const json measured = read_sealed(run.attempt(run.newest_begun_attempt()) / "measured.json").value_or(json::object());
+  const auto peak = measured.find("peak_memory_bytes");
+  return peak != measured.end() && peak->is_number() ? static_cast<int64_t>(peak->get<double>()) : 0;
+}
+
+// The pid of the newest attempt's supervisor, 0 if it is not alive.
+pid_t living_supervisor(const RunDirectory& run) {
+  const std::optional<ProcessName> supervisor = supervisor_of(run, run.newest_attempt());
+  return supervisor && supervisor->is_alive() ? static_cast<pid_t>(supervisor->pid) : 0;
+}
+
+}  // namespace
+
+LocalLauncher::LocalLauncher(boost::asio::io_context& io, Options options)
+    : io_(io),
+      options_(std::move(options)),
+      resources_(options_.capacity, options_.pin, std::move(options_.monitor), options_.peaks) {}
+
+std::optional<Launcher::Refusal> LocalLauncher::refusal_of(const Needs& needs) const {
+  std::string why = resources_.why_not(needs);
+  if (why.empty()) return std::nullopt;
+  return Refusal{.why = std::move(why), .for_good = !resources_.can_ever(needs)};
+}
+
+void LocalLauncher::start(const Launch& launch) {
+  const Reservation& reserved = resources_.reserve(launch.id, launch.needs);
+  try {
+    json stamp = launch.program.stamp;
+    stamp["device"] = "cpu";
+    stamp["cuda_device"] = reserved.device;
+    for (const Device& device : options_.capacity.devices) {
+      if (device.uuid == reserved.device) stamp["device"] = device.name;
+    }
+    if (!reserved.cores.empty()) stamp["cores"] = reserved.cores;
+    SpawnRequest request{
+        .arguments = {options_.tearless.string(), "supervise", launch.folder.string(), "--engine",
+                      launch.program.path.string(), "--stamp", stamp.dump(), "--grace",
+                      std::to_string(launch.program.grace_seconds), "--launcher", std::to_string(::getpid())},
+        .environment = {},
+        .blocked_signals = {SIGTERM, SIGINT, SIGHUP, kStallSignal},  // until the supervisor is ready to handle them
+        .own_session = true};
+    if (!reserved.device.empty()) request.environment.emplace_back("CUDA_VISIBLE_DEVICES", reserved.device);
+    watch_process(launch.id, {.run = RunDirectory(launch.folder), .pid = spawn(request)});
+  } catch (...) {
+    resources_.release(launch.id, Resources::End::kOtherwise);
+    throw;
+  }
+}
+
+bool LocalLauncher::adopt(const std::string& id, const fs::path& folder, const Needs& needs) {
+  const RunDirectory run(folder);
+  const pid_t supervisor = living_supervisor(run);  // found even if its lock file was removed
+  if (supervisor == 0 && !LockFile::is_held(run.lock())) return false;
+  reserve_for_adopted(id, run, needs);
+  if (supervisor > 0) {
+    watch_process(id, {.run = run, .pid = supervisor});
+  } else {  // a supervisor that has not written start.json yet
+    watch_lock(id, {.run = run});
+  }
+  return true;
+}
+
+// Where it runs counts, whatever was submitted since.
+void LocalLauncher::reserve_for_adopted(const std::string& id, const RunDirectory& run, Needs needs) {
+  const int64_t newest = run.newest_begun_attempt();
+  const std::string device = cuda_device_of(run, newest);
+  needs.device = device.empty() ? "cpu" : "cuda";
+  resources_.reserve_anyway(id, needs, device, cores_of(run, newest));
+}
+
+void LocalLauncher::stop(const std::string& id, Stop how, int grace_seconds) {
+  const auto found = watches_.find(id);
+  if (found == watches_.end()) return;
+  Watch& watch = found->second;
+  watch.stop = how;
+  watch.kill_at = options_.now() + patience_for(grace_seconds);
+  if (watch.pidfd) signal_pidfd(watch.pidfd->native_handle(), signal_for(how));
+}
+
+void LocalLauncher::poll() {
+  for (auto& [id, watch] : watches_) {
+    if (watch.stop && options_.now() > watch.kill_at) stop(id, Stop::kAtOnce, 0);  // and again if it still lives
+  }
+  if (watches_.empty() && options_.capacity.devices.empty()) return;
+  if (options_.now() - observed_at_ < kObserveEvery) return;
+  observed_at_ = options_.now();
+  observe();
+}
+
+void LocalLauncher::observe() {
+  const std::map<int64_t, std::set<int64_t>> sessions = processes_by_session();
+  std::map<std::string, std::set<int64_t>> processes;
+  for (const auto& [id, watch] : watches_) {
+    const auto session = sessions.find(watch.pid);  // a supervisor leads a session of its own
+    if (session != sessions.end()) processes[id] = session->second;
+    // A program on a GPU uses the machine's memory, too; of its GPU's memory the driver knows.
+    if (resources_.needs_of(id).device != "cpu") continue;
+    const int64_t bytes = std::max(private_memory_of(processes[id]), measured_peak(watch.run));
+    if (bytes > 0) resources_.note_use(id, bytes);
+  }
+  resources_.observe(processes);
+}
+
+void LocalLauncher::watch_process(const std::string& id, Watch watch) {
+  const int fd = open_pidfd(watch.pid);
+  if (fd < 0 && errno == ESRCH) return watch_lock(id, std::move(watch));  // an adopted supervisor has just ended
+  if (fd < 0) fail("cannot watch process {}: {}", watch.pid, std::strerror(errno));
+  watch.pidfd = std::make_unique<boost::asio::posix::stream_descriptor>(io_, fd);
+  Watch& kept = watches_.insert_or_assign(id, std::move(watch)).first->second;
+  if (kept.stop) signal_pidfd(fd, signal_for(*kept.stop));  // stop() was called before the pid was known
+  kept.pidfd->async_wait(boost::asio::posix::stream_descriptor::wait_read, [this, id](boost::system::error_code error) {
+    if (error) return;  // the launcher is being destroyed
+    Watch& ending = watches_.at(id);
+    int status = 0;
+    const bool was_child = sys::waitpid(ending.pid, &status, WNOHANG) == ending.pid;
+    if (was_child && WIFEXITED(status)) ending.exit_code = WEXITSTATUS(status);
+    ending.pidfd.reset();
+    // The program of a killed supervisor is killed slightly later. It inherited the lock, so wait for that.
+    if (LockFile::is_held(ending.run.lock())) return watch_lock(id, std::move(ending));
+    ended(id);
+  });
+}
+
+void LocalLauncher::watch_lock(const std::string& id, Watch watch) {
+  watch.timer = std::make_unique<boost::asio::steady_timer>(io_);
+  watches_.insert_or_assign(id, std::move(watch));
+  check_lock(id);
+}
+
+void LocalLauncher::check_lock(const std::string& id) {
+  Watch& watch = watches_.at(id);
+  watch.timer->expires_after(kLookAtLock);
+  watch.timer->async_wait([this, id](boost::system::error_code error) {
+    if (error) return;
+    Watch& looking = watches_.at(id);
+    if (const pid_t supervisor = living_supervisor(looking.run); supervisor > 0 && supervisor != looking.pid) {
+      looking.pid = supervisor;  // the supervisor has written start.json meanwhile
+      looking.timer.reset();
+      return watch_process(id, std::move(looking));
+    }
+    if (LockFile::is_held(looking.run.lock())) return check_lock(id);
+    ended(id);
+  });
+}
+
+void LocalLauncher::ended(const std::string& id) {
+  const Watch watch = std::move(watches_.extract(id).mapped());
+  release(id, watch.run);
+  on_end(id, fault_of(watch.exit_code, watch.run));
+}
+
+void LocalLauncher::release(const std::string& id, const RunDirectory& run) {
+  const Needs needs = resources_.needs_of(id);
+  if (const int64_t bytes = measured_peak(run); bytes > 0 && needs.device == "cpu") resources_.note_use(id, bytes);
+  std::error_code unreadable;
+  const bool has_result = fs::exists(run.done(), unreadable);
+  const bool ran_out = verdict_of_exit(run, run.newest_begun_attempt()).failure == FailureClass::kOutOfMemory;
+  resources_.release(id, has_result ? Resources::End::kByItself
+                         : ran_out  ? Resources::End::kOutOfMemory
+                                    : Resources::End::kOtherwise);
+  const std::optional<int64_t> peak = resources_.peak_of(needs.resource_class);
+  if (peak && options_.on_peak) options_.on_peak(needs.resource_class, *peak);
+}
+
+}  // namespace tearless::harness

@@ -1,0 +1,158 @@
+#include "harness/plan/estimate.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "base/words.h"
+#include "harness/runs/progress.h"
+
+namespace tearless::harness {
+namespace {
+
+constexpr int kMaxMeasured = 4;  // runs of a class whose folders are measured
+
+// Seconds that the runs of a class took for each update that they might have made.
+struct Pace {
+  int64_t runs = 0;
+  double sum = 0, squares = 0;
+
+  void add(double pace) {
+    ++runs;
+    sum += pace;
+    squares += pace * pace;
+  }
+  double mean() const { return sum / static_cast<double>(runs); }
+  double variance() const {
+    if (runs < 2) return 0;
+    const auto count = static_cast<double>(runs);
+    return std::max(0.0, (squares - sum * sum / count) / (count - 1));
+  }
+};
+
+// A run of few updates, taken apart: what it needs once, and for each update and evaluation.
+struct Calibration {
+  double once = 0, update = 0, evaluation = 0;  // seconds
+
+  explicit Calibration(const Timing& run) {
+    if (run.training_seconds <= 0 || run.updates_made <= 0) {  // a program that does not measure it
+      update = run.seconds / static_cast<double>(std::max<int64_t>(1, run.updates));
+      return;
+    }
+    update = run.training_seconds / static_cast<double>(run.updates_made);
+    if (run.evaluations > 0) evaluation = run.evaluation_seconds / static_cast<double>(run.evaluations);
+    once = std::max(0.0, run.seconds - run.training_seconds - run.evaluation_seconds);
+  }
+  double seconds_of(const Run& run) const {
+    return once + update * static_cast<double>(run.updates) + evaluation * static_cast<double>(run.evaluations);
+  }
+};
+
+struct Wanted {
+  int64_t runs = 0;
+  double updates = 0, squares = 0;  // sums of their updates, and of the squares
+};
+
+}  // namespace
+
+Estimate estimate_of(const std::vector<Run>& runs, const std::vector<Timing>& ended,
+                     const std::vector<Timing>& calibrations) {
+  std::map<std::string, Pace> paces;
+  for (const Timing& run : ended) {
+    if (run.updates > 0 && run.seconds > 0)
+      paces[run.resource_class].add(run.seconds / static_cast<double>(run.updates));
+  }
+  std::map<std::string, Calibration> calibrated;
+  for (const Timing& run : calibrations) calibrated.insert_or_assign(run.resource_class, Calibration(run));
+  Estimate estimate;
+  const auto add = [&](const Run& run, double seconds) {
+    ++estimate.known;
+    const bool on_gpu = run.needs.device == "cuda";
+    (on_gpu ? estimate.gpu_seconds : estimate.cpu_seconds) += seconds * (on_gpu ? 1 : run.needs.threads);
+  };
+  std::map<std::string, Wanted> wanted;
+  for (const Run& run : runs) {
+    const std::string& resource_class = run.needs.resource_class;
+    const auto pace = resource_class.empty() ? paces.end() : paces.find(resource_class);
+    if (pace == paces.end()) {
+      const auto calibration = resource_class.empty() ? calibrated.end() : calibrated.find(resource_class);
+      if (calibration == calibrated.end()) {
+        ++estimate.unknown;
+        estimate.measurable += !resource_class.empty();
+      } else {
+        add(run, calibration->second.seconds_of(run));
+        ++estimate.calibrated;
+      }
+      continue;
+    }
+    add(run, pace->second.mean() * static_cast<double>(run.updates));
+    Wanted& of_class = wanted[resource_class];
+    ++of_class.runs;
+    of_class.updates += static_cast<double>(run.updates);
+    of_class.squares += static_cast<double>(run.updates) * static_cast<double>(run.updates);
+  }
+  // The variance of the sum: each run differs from the mean of its class, and that mean is itself measured.
+  double variance = 0, sum = 0;
+  for (const auto& [resource_class, of_class] : wanted) {
+    const Pace& pace = paces.at(resource_class);
+    estimate.ended += pace.runs;
+    sum += pace.mean() * of_class.updates;
+    variance +=
+        pace.variance() * (of_class.squares + of_class.updates * of_class.updates / static_cast<double>(pace.runs));
+  }
+  if (sum > 0 && estimate.calibrated == 0) estimate.error = 2 * std::sqrt(variance) / sum;
+  return estimate;
+}
+
+std::optional<int64_t> disk_estimate(const std::vector<Run>& runs, const std::vector<Timing>& ended,
+                                     const std::function<int64_t(const std::string& id)>& bytes_of) {
+  struct Size {
+    int runs = 0;
+    int64_t most = 0;
+  };
+  std::map<std::string, Size> sizes;
+  for (const Run& run : runs) sizes[run.needs.resource_class];
+  for (const Timing& run : ended) {
+    const auto size = sizes.find(run.resource_class);
+    if (size == sizes.end() || size->second.runs++ >= kMaxMeasured) continue;
+    size->second.most = std::max(size->second.most, bytes_of(run.id));
+  }
+  int64_t bytes = 0;
+  for (const Run& run : runs) {
+    const Size& size = sizes.at(run.needs.resource_class);
+    if (run.needs.resource_class.empty() || size.runs == 0) return std::nullopt;
+    bytes += size.most;
+  }
+  return bytes;
+}
+
+std::string estimate_text(const Estimate& estimate, int cores, int gpus) {
+  if (estimate.known == 0) return "";
+  std::vector<std::string> parts;
+  if (estimate.cpu_seconds > 0) {
+    parts.push_back(fmt::format("{} on {}", duration_text(estimate.cpu_seconds / cores), counted(cores, "core")));
+  }
+  if (estimate.gpu_seconds > 0) {
+    parts.push_back(gpus == 0
+                        ? fmt::format("{:.2g} GPU hours", estimate.gpu_seconds / 3600)
+                        : fmt::format("{} on {}", duration_text(estimate.gpu_seconds / gpus), counted(gpus, "GPU")));
+  }
+  std::string text = fmt::format("about {}", fmt::join(parts, " and "));
+  if (estimate.error > 0) text += fmt::format(", ± {:.0f} %", std::max(1.0, 100 * estimate.error));
+  if (estimate.ended > 0)
+    text += fmt::format(", from {} of the same resource classes", counted(estimate.ended, "ended run"));
+  if (estimate.calibrated == estimate.known) {
+    text += ", by calibration";
+  } else if (estimate.calibrated > 0) {
+    text += fmt::format("; {} by calibration", counted(estimate.calibrated, "run"));
+  }
+  if (estimate.unknown > 0)
+    text +=
+        fmt::format("; not included: {} of resource classes that were never timed", counted(estimate.unknown, "run"));
+  return text;
+}
+
+}  // namespace tearless::harness

@@ -1,0 +1,220 @@
+#include "harness/plan/grid_state.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/error.h"
+#include "base/lock_file.h"
+#include "base/print.h"
+#include "base/words.h"
+#include "harness/grid/expand.h"
+#include "harness/plan/earlier_results.h"
+#include "harness/plan/program.h"
+#include "harness/runs/verdict.h"
+#include "harness/store/frozen_grid.h"
+#include "harness/store/selectors.h"
+#include "harness/store/sweep_directory.h"
+
+namespace tearless::harness {
+namespace fs = std::filesystem;
+namespace {
+
+// True if the run's folder holds a result that the store lacks, and no living process is going to record it.
+bool is_unrecorded(const Workspace& workspace, const RunResult& result) {
+  const RunDirectory run = workspace.run(result.id);
+  if (result.id.empty() || (result.state && has_result(*result.state))) return false;
+  if (LockFile::is_held(workspace.lock()) || LockFile::is_held(run.lock())) return false;
+  const std::optional<Verdict> done = verdict_of_done(run);
+  return done && has_result(done->state);
+}
+
+void report_unrecorded(const GridState& state, const Globals& globals) {
+  for (const RunResult& result : state.results) {
+    if (!is_unrecorded(Workspace(globals.workspace), result)) continue;
+    notice(fmt::format("run {} has ended and is not in the database yet: tearless run {}{}", result.id,
+                       state.grid.file.string(), workspace_option(globals)));
+  }
+}
+
+void report_earlier_results_of(const GridState& state, const Globals& globals) {
+  if (!state.store) return;
+  std::vector<Run> not_started;
+  for (size_t i = 0; i < state.plan.size(); ++i) {
+    const PlannedRun& run = state.plan[i];
+    if (state.results[i].state || !run.answer.error.empty()) continue;
+    not_started.push_back(run.answer.run);
+  }
+  report_earlier_results(*state.store, state.grid.file, not_started, globals);
+}
+
+// --- sweeps as they were submitted ---------------------------------------------------------------------------------
+
+uint32_t point_labelled(const Axis& axis, const Sweep& sweep, const std::string& label) {
+  const auto point = std::find_if(axis.points.begin(), axis.points.end(),
+                                  [&](const AxisPoint& candidate) { return candidate.label == label; });
+  if (point == axis.points.end()) {
+    fail(
+        "sweep {}: its runs.jsonl has the label \"{}\" of the axis {}, its merged.toml does not; submit its grid again",
+        sweep.id, label, axis.name);
+  }
+  return static_cast<uint32_t>(point - axis.points.begin());
+}
+
+int64_t run_count_of(const Grid& grid) {
+  int64_t cells = 0;
+  for_each_cell(grid, [&](const GridPoint&, const Exclusion* excluded) { cells += !excluded; });
+  return cells * static_cast<int64_t>(grid.seeds.size());
+}
+
+GridState state_of_sweep(const Sweep& sweep, Grid grid, std::unique_ptr<const Store> store,
+                         const std::vector<std::string>& only, const Globals& globals) {
+  GridState state;
+  state.grid = std::move(grid);
+  state.store = std::move(store);
+  const Only chosen(state.grid, only);
+  for (const Run& run : sweep.runs) {
+    PlannedRun one = planned_run_of(state.grid, sweep, run);
+    if (chosen.admits(one.point)) state.plan.push_back(std::move(one));
+  }
+  const std::optional<int64_t> numerics =
+      sweep.stamp.contains("numerics") ? std::optional(sweep.stamp.at("numerics").get<int64_t>()) : std::nullopt;
+  state.results = results_of(state.plan, state.store.get(), numerics);
+  for (size_t i = 0; i < state.plan.size(); ++i) {
+    if (state.results[i].state == RunState::kWaitingData)
+      state.plan[i].answer.run.waiting_for = state.results[i].reason;
+  }
+  const int64_t all = run_count_of(state.grid);
+  if (const auto has = static_cast<int64_t>(sweep.runs.size()); has < all) {
+    notice(fmt::format("sweep {} was submitted with {} of the grid's {}", sweep.id, has, counted(all, "run")));
+  }
+  report_unrecorded(state, globals);
+  return state;
+}
+
+// Instead of planning `grid`: the sweep with the most runs of those whose grid has the same content, the newest of
+// several. `why` says that the training program is missing.
+GridState state_of_same_grid(Grid grid, const std::vector<std::string>& only, const Globals& globals,
+                             const std::string& why) {
+  const Workspace workspace(globals.workspace);
+  std::unique_ptr<const Store> store = Store::open_reader(workspace);
+  std::optional<Sweep> best;
+  for (const Sweep& candidate : store ? store->sweeps() : std::vector<Sweep>{}) {
+    try {
+      if (frozen_grid(workspace, candidate.id).merged != grid.merged) continue;
+      Sweep sweep = read_sweep(workspace, candidate.id);
+      if (!best || sweep.runs.size() > best->runs.size()) best = std::move(sweep);
+    } catch (const UserError& damaged) {
+      notice(fmt::format("skipped: {}", damaged.what()));
+    }
+  }
+  if (!best) {
+    fail("{}, or name a sweep with --sweep: no sweep in {} is of {} as it and its base files are now", why,
+         workspace.root().string(), grid.file.string());
+  }
+  notice(
+      fmt::format("{}; what follows is sweep {} of {}, which is of the same grid", why, best->id, best->submitted_at));
+  return state_of_sweep(*best, std::move(grid), std::move(store), only, globals);
+}
+
+bool was_submitted(const fs::path& grid_file, const Globals& globals) {
+  const std::unique_ptr<const Store> store = Store::open_reader(Workspace(globals.workspace));
+  const std::vector<Sweep> sweeps = store ? store->sweeps() : std::vector<Sweep>{};
+  return std::any_of(sweeps.begin(), sweeps.end(), [&](const Sweep& sweep) { return is_of_grid(sweep, grid_file); });
+}
+
+}  // namespace
+
+PlannedRun planned_run_of(const Grid& grid, const Sweep& sweep, const Run& run) {
+  PlannedRun planned{.point = {.index = {}, .seed = run.seed}, .answer = {.error = "", .key = "", .run = run}};
+  planned.answer.run.waiting_for.clear();  // the database says what it waits for
+  for (const Axis& axis : grid.axes) {
+    planned.point.index.push_back(point_labelled(axis, sweep, label_on(run.coordinates, axis.name)));
+  }
+  return planned;
+}
+
+std::vector<RunResult> results_of(const std::vector<PlannedRun>& plan, const Store* store,
+                                  std::optional<int64_t> numerics) {
+  std::vector<RunResult> results;
+  const auto read = [&] {
+    for (const PlannedRun& run : plan) {
+      const std::string& id = run.answer.run.id;
+      RunResult result{.id = id};
+      if (store && run.answer.error.empty()) result = store->result_of(id, numerics);
+      if (!run.answer.run.waiting_for.empty()) result.state = RunState::kWaitingData;
+      results.push_back(std::move(result));
+    }
+  };
+  store ? store->in_snapshot(read) : read();
+  return results;
+}
+
+GridState look_up(const std::filesystem::path& file, const std::vector<std::string>& only, const Globals& globals,
+                  WithoutProgram without_program) {
+  GridState state;
+  state.grid = load_grid(file);
+  const Only chosen(state.grid, only);
+  std::optional<Program> program;
+  try {
+    program = Program::find(globals.engine, state.grid.program);
+  } catch (const UserError& missing) {
+    if (without_program == WithoutProgram::kRefuse || !globals.engine.empty()) throw;
+    return state_of_same_grid(std::move(state.grid), only, globals, missing.what());
+  }
+  state.plan = plan_runs(state.grid, chosen, *program);
+  state.errors = errors_of(state.grid, state.plan);
+  state.store = Store::open_reader(Workspace(globals.workspace));
+  const int64_t numerics = state.store ? program->probe().numerics : 0;
+  state.results = results_of(state.plan, state.store.get(), numerics);
+  report_unrecorded(state, globals);
+  report_earlier_results_of(state, globals);
+  return state;
+}
+
+GridState look_up_sweep(const std::string& word, const std::vector<std::string>& only, const Globals& globals) {
+  const Workspace workspace(globals.workspace);
+  std::unique_ptr<const Store> store = require_store(globals);
+  const std::string id = one_sweep(*store, word);
+  if (!fs::exists(workspace.sweep(id))) {
+    fail("the folder {} of the sweep is missing; to write it again: tearless submit {}{}", workspace.sweep(id).string(),
+         store->sweep(id)->grid_file, workspace_option(globals));
+  }
+  return state_of_sweep(read_sweep(workspace, id), frozen_grid(workspace, id), std::move(store), only, globals);
+}
+
+GridState look_up_either(const std::string& grid, const std::string& sweep, const std::vector<std::string>& only,
+                         const Globals& globals, std::string_view command) {
+  if (grid.empty() == sweep.empty()) {
+    fail("name either a grid file or a sweep: tearless {} GRID, or tearless {} --sweep SWEEP", command, command);
+  }
+  if (sweep.empty() && !fs::exists(grid) && was_submitted(grid, globals)) {
+    fail("there is no grid file {} any more; its newest sweep as it was submitted: tearless {} --sweep {}{}", grid,
+         command, grid, workspace_option(globals));
+  }
+  return sweep.empty() ? look_up(grid, only, globals, WithoutProgram::kUseSweep) : look_up_sweep(sweep, only, globals);
+}
+
+std::string workspace_option(const Globals& globals) {
+  return globals.workspace == Globals().workspace ? "" : " --workspace " + globals.workspace.string();
+}
+
+std::string only_run(const std::vector<std::string>& ids, const std::string& prefix, const Globals& globals) {
+  if (ids.empty())
+    fail("no run in {} starts with \"{}\"; tearless status lists them", globals.workspace.string(), prefix);
+  if (ids.size() > 1) fail("\"{}\" could be any of {} runs: {}", prefix, ids.size(), fmt::join(ids, ", "));
+  return ids.front();
+}
+
+std::string find_run(const Store& store, const std::string& prefix, const Globals& globals) {
+  return only_run(store.ids_starting_with(prefix), prefix, globals);
+}
+
+std::unique_ptr<const Store> require_store(const Globals& globals) {
+  std::unique_ptr<const Store> store = Store::open_reader(Workspace(globals.workspace));
+  if (!store) fail("there is no database in {} (--workspace); `tearless run` creates it", globals.workspace.string());
+  return store;
+}
+
+}  // namespace tearless::harness

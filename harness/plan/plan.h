@@ -1,0 +1,27 @@
+// The plan of a grid: its runs, each checked by the training program. First step of the commands plan, run and table.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "harness/grid/expand.h"
+#include "harness/grid/grid.h"
+#include "harness/plan/program.h"
+
+namespace tearless::harness {
+
+/// A point of a grid, and what the training program says of it.
+struct PlannedRun {
+  GridPoint point;
+  CheckAnswer answer;  // with the run's coordinates and seed
+};
+
+/// The runs that are not excluded and that `only` admits, in the grid's order, checked by `program`. `smoke`: the same
+/// runs cut down to a few updates.
+std::vector<PlannedRun> plan_runs(const Grid& grid, const Only& only, const Program& program, bool smoke = false);
+
+/// The distinct errors of a plan, one sentence each, starting with the location of the offending setting. Empty if the
+/// program accepts every run.
+std::vector<std::string> errors_of(const Grid& grid, const std::vector<PlannedRun>& plan);
+
+}  // namespace tearless::harness

@@ -1,0 +1,62 @@
+// The training program: an executable with the commands `check` and `probe`, which answer in JSON
+// (docs/run_directory.md). Its third command, `train`, is started by the supervisor (harness/launch/supervisor.h).
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/grid/expand.h"
+#include "harness/launch/device.h"
+#include "harness/runs/run.h"
+
+namespace tearless::harness {
+
+/// The line that is sent to `check`.
+std::string line_of(const RunSpec& spec);
+
+/// Either `error` and `key` are set, or `run`, without coordinates, seed and rank.
+struct CheckAnswer {
+  std::string error;  // one sentence; "" if the settings are accepted
+  std::string key;    // the setting that `error` is about, or ""
+  Run run;
+};
+
+/// The answer of `probe`.
+struct Probe {
+  std::string program, version;
+  std::string runtime;   // what it runs on, such as "LibTorch 2.11.0"; "" if it does not say
+  int64_t numerics = 0;  // changes when the same settings give other results: such results are not comparable
+  std::vector<ProgramDevice> devices;
+  // Names of the files beside the program that it needs; a copy of all of them elsewhere works as well. Unset: not
+  // known.
+  std::optional<std::vector<std::string>> files;
+};
+
+class Program {
+ public:
+  /// UserError if `path` is not executable.
+  explicit Program(const std::filesystem::path& path);
+
+  /// The first of: `asked` (--engine) if not empty, $TEARLESS_ENGINE, `of_grid` (`program` in the grid file), and
+  /// tearless-engine in the folder of this executable.
+  static Program find(const std::filesystem::path& asked, const std::optional<std::filesystem::path>& of_grid);
+
+  const std::filesystem::path& path() const { return path_; }
+
+  /// The answers about spec(i) for each i < count, in this order. UserError if the program fails, answers something
+  /// else than JSON of the specified form, or leaves questions unanswered.
+  std::vector<CheckAnswer> check(size_t count, const std::function<RunSpec(size_t)>& spec) const;
+
+  /// UserError as for check().
+  Probe probe() const;
+
+ private:
+  std::filesystem::path path_;
+};
+
+}  // namespace tearless::harness

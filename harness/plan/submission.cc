@@ -1,0 +1,96 @@
+#include "harness/plan/submission.h"
+
+#include <fmt/ranges.h>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/time.h"
+#include "harness/grid/layout.h"
+#include "harness/plan/frozen_program.h"
+#include "harness/plan/plan.h"
+#include "harness/store/frozen_grid.h"
+#include "harness/store/program_copies.h"
+#include "harness/store/sweep_directory.h"
+#include "harness/store/workspace_format.h"
+
+namespace tearless::harness {
+namespace fs = std::filesystem;
+namespace {
+
+SweepPolicy policy_of(const SubmissionOptions& asked, const GridPolicy& of_grid) {
+  SweepPolicy policy;
+  const auto first = [](const auto& a, const auto& b) { return a ? a : b; };
+  if (const auto minutes = first(asked.stall_minutes, of_grid.stall_minutes)) policy.stall_seconds = 60 * *minutes;
+  policy.grace_seconds = first(asked.grace_seconds, of_grid.grace_seconds).value_or(policy.grace_seconds);
+  policy.memory_bytes = first(asked.memory_bytes, of_grid.memory_bytes).value_or(policy.memory_bytes);
+  policy.tries = of_grid.tries;
+  return policy;
+}
+
+// Runs of one row of the first table have one rank, so that rows become complete one after another.
+std::vector<Run> runs_in_ranks(const Grid& grid, std::vector<PlannedRun>& plan) {
+  const TableSpec& table = grid.views.front().table;
+  const Layout layout = layout_of(grid, table);
+  std::vector<Run> runs;
+  for (PlannedRun& planned : plan) {
+    Run& run = runs.emplace_back(std::move(planned.answer.run));
+    const auto row = layout.row_index.find(project(planned.point, table.rows));
+    if (row != layout.row_index.end()) run.rank = static_cast<int64_t>(row->second);
+  }
+  return runs;
+}
+
+// A run that was cut down is as fast, and needs as much memory, as the whole run.
+void take_classes(std::vector<PlannedRun>& cut_down, const std::vector<PlannedRun>& whole) {
+  for (size_t i = 0; i < cut_down.size(); ++i) {
+    cut_down[i].answer.run.needs.resource_class = whole[i].answer.run.needs.resource_class;
+  }
+}
+
+void keep_one_of_each_class(std::vector<Run>& runs, std::set<std::string> seen) {
+  std::erase_if(runs, [&](const Run& run) {
+    const std::string& resource_class = run.needs.resource_class;
+    return run.settings.empty() || resource_class.empty() || !seen.insert(resource_class).second;
+  });
+}
+
+}  // namespace
+
+Submission prepare_submission(const fs::path& grid_file, const fs::path& engine, const SubmissionOptions& options) {
+  Submission submission{.grid = load_grid(grid_file), .grid_text = read_file(grid_file), .program = {}, .sweep = {}};
+  const Grid& grid = submission.grid;
+  const Program program = Program::find(engine, grid.program);
+  const Only only(grid, options.only);
+  std::vector<PlannedRun> plan = plan_runs(grid, only, program, options.smoke);
+  if (const std::vector<std::string> errors = errors_of(grid, plan); !errors.empty()) {
+    fail("{}\nNothing was started: correct the grid first", fmt::join(errors, "\n"));
+  }
+  if (options.smoke) take_classes(plan, plan_runs(grid, only, program));
+  const Probe probe = submission.program = program.probe();
+  Sweep& sweep = submission.sweep;
+  sweep = {.id = "",
+           .title = grid.title,
+           .grid_file = fs::absolute(grid.file).string(),
+           .submitted_at = utc_now(),
+           .runs = runs_in_ranks(grid, plan),
+           .program = program.path().string(),
+           .stamp = {{"program", probe.program},
+                     {"version", probe.version},
+                     {"runtime", probe.runtime},
+                     {"numerics", probe.numerics}},
+           .policy = policy_of(options, grid.policy)};
+  if (options.calibrated) keep_one_of_each_class(sweep.runs, *options.calibrated);
+  sweep.id = sweep_id(sweep, submission.grid_text);
+  return submission;
+}
+
+void write_submission(const Workspace& workspace, Submission& submission) {
+  require_usable(workspace);
+  Sweep& sweep = submission.sweep;
+  const LockFile lock = lock_programs(workspace);
+  sweep.program = freeze_program(workspace, Program(sweep.program), submission.program).string();
+  freeze_grid(workspace, sweep.id, submission.grid);
+  freeze_sweep(workspace, sweep, submission.grid_text);
+}
+
+}  // namespace tearless::harness

@@ -1,0 +1,46 @@
+// From a grid file to a sweep that can be run without it: the plan, checked by the training program, and the sweep's
+// folder.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "harness/grid/grid.h"
+#include "harness/plan/program.h"
+#include "harness/runs/workspace.h"
+#include "harness/store/store.h"
+
+namespace tearless::harness {
+
+struct Submission {
+  Grid grid;
+  std::string grid_text;
+  Probe program;  // its devices, too
+  Sweep sweep;
+};
+
+/// What is asked for besides the grid.
+struct SubmissionOptions {
+  std::vector<std::string> only;  // axis=label: these runs only
+  bool smoke = false;             // the runs cut down to a few updates
+  // If set, only one run of each resource class that is not among these.
+  std::optional<std::set<std::string>> calibrated = {};
+  // Of the policy; unset: what the grid says, else the default of SweepPolicy.
+  std::optional<double> stall_minutes = {};
+  std::optional<int> grace_seconds = {};
+  std::optional<int64_t> memory_bytes = {};
+};
+
+/// Plans the grid's runs with the training program that Program::find() finds for `engine`. Writes nothing. UserError,
+/// with a line for each mistake, if the program refuses a run.
+Submission prepare_submission(const std::filesystem::path& grid_file, const std::filesystem::path& engine,
+                              const SubmissionOptions& options);
+
+/// Copies the training program to the workspace (frozen_program.h), has the sweep use the copy, and writes the sweep's
+/// folder, from which a service reads it. Does not touch the database.
+void write_submission(const Workspace& workspace, Submission& submission);
+
+}  // namespace tearless::harness

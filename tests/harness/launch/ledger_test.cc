@@ -1,0 +1,527 @@
+// What is reserved and what is refused, and why; random sequences against a small model of the rules.
+#include "harness/launch/ledger.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <random>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace tearless::harness::ledger_test {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+constexpr int64_t kGiB = int64_t{1} << 30;
+
+std::vector<Device> gpus(const std::vector<int64_t>& sizes) {
+  std::vector<Device> devices;
+  for (const int64_t size : sizes) {
+    const int index = static_cast<int>(devices.size());
+    devices.push_back({.uuid = fmt::format("GPU-{}", index), .name = "", .memory_bytes = size * kGiB, .index = index});
+  }
+  return devices;
+}
+
+Ledger machine(const std::vector<int64_t>& sizes, std::vector<int> cores = {0, 1, 2, 3}, int jobs = 0,
+               int runs_per_gpu = 8) {
+  return Ledger({.cores = std::move(cores),
+                 .memory_bytes = 64 * kGiB,
+                 .jobs = jobs,
+                 .runs_per_gpu = runs_per_gpu,
+                 .devices = gpus(sizes)});
+}
+
+Needs on_cpu(int threads, int64_t gib = 0) { return {.threads = threads, .memory_bytes = gib * kGiB}; }
+Needs on_gpu(double gib) { return {.device = "cuda", .memory_bytes = static_cast<int64_t>(gib * kGiB)}; }
+Needs whole_gpu() { return {.device = "cuda"}; }
+
+DeviceUse use(int64_t used_gib, const std::vector<DeviceProcess>& processes = {}) {
+  return {.used_bytes = used_gib * kGiB, .processes = processes, .error = ""};
+}
+
+// --- the CPU ---------------------------------------------------------------------------------------------------------
+
+TEST(Ledger, GivesEachRunCoresOfItsOwn) {
+  Ledger ledger = machine({}, {2, 3, 6, 7});
+  const auto first = ledger.reserve(on_cpu(1));
+  const auto second = ledger.reserve(on_cpu(2));
+  ASSERT_TRUE(first && second);
+  EXPECT_THAT(first->cores, ElementsAre(2));
+  EXPECT_THAT(second->cores, ElementsAre(3, 6));
+  EXPECT_EQ(second->device, "");
+  EXPECT_FALSE(ledger.reserve(on_cpu(2)));
+  EXPECT_EQ(ledger.why_not(on_cpu(2)), "it needs 2 cores, but 1 of 4 are unreserved");
+  ledger.release(*first);
+  EXPECT_EQ(ledger.why_not(on_cpu(2)), "");
+  EXPECT_THAT(ledger.reserve(on_cpu(2))->cores, ElementsAre(2, 7));
+}
+
+TEST(Ledger, GivesARunWithMoreThreadsThanCoresAllCoresAndOneWithoutThreadsOne) {
+  EXPECT_THAT(machine({}).reserve(on_cpu(0))->cores, ElementsAre(0));
+  Ledger ledger = machine({});
+  EXPECT_THAT(ledger.reserve(on_cpu(16))->cores, ElementsAre(0, 1, 2, 3));
+  EXPECT_FALSE(ledger.reserve(on_cpu(1)));
+}
+
+TEST(Ledger, WithJobsCountsRunsOnTheCpuAndPinsNone) {
+  Ledger ledger = machine({24}, {0}, 2);
+  const auto first = ledger.reserve(on_cpu(16));
+  EXPECT_THAT(first->cores, IsEmpty());
+  EXPECT_TRUE(ledger.reserve(on_gpu(1))) << "does not count";
+  EXPECT_TRUE(ledger.reserve(on_cpu(16)));
+  EXPECT_EQ(ledger.why_not(on_cpu(1)), "the CPU has its 2 runs");
+  EXPECT_TRUE(ledger.reserve(on_gpu(1)));
+  ledger.release(*first);
+  EXPECT_TRUE(ledger.reserve(on_cpu(1)));
+}
+
+TEST(Ledger, MemoryOfTheMachineLimitsRunsOnTheCpu) {
+  Ledger ledger = machine({24});
+  const auto first = ledger.reserve(on_cpu(1, 40));
+  EXPECT_EQ(first->memory_bytes, 40 * kGiB);
+  EXPECT_EQ(ledger.why_not(on_cpu(1, 25)),
+            "it needs 25.0 GiB of memory, but this machine has 24.0 GiB of 64.0 GiB unreserved");
+  EXPECT_TRUE(ledger.reserve(on_gpu(24)));
+  EXPECT_TRUE(ledger.reserve(on_cpu(1, 24)));
+  EXPECT_FALSE(ledger.reserve(on_cpu(1, 1)));
+  EXPECT_TRUE(ledger.reserve(on_cpu(1, 0)));
+}
+
+TEST(Ledger, ARunThatNeedsMoreThanTheMachineHasTakesAllItsMemory) {
+  Ledger ledger = machine({});
+  const auto small = ledger.reserve(on_cpu(1, 1));
+  EXPECT_FALSE(ledger.reserve(on_cpu(1, 1000)));
+  ledger.release(*small);
+  EXPECT_EQ(ledger.reserve(on_cpu(1, 1000))->memory_bytes, 64 * kGiB);
+  EXPECT_FALSE(ledger.reserve(on_cpu(1, 1)));
+}
+
+TEST(Ledger, MemoryThatIsNotKnownLimitsNothing) {
+  Ledger ledger({.cores = {0, 1}, .memory_bytes = 0, .jobs = 0, .devices = {}});
+  EXPECT_TRUE(ledger.reserve(on_cpu(1, 40)));
+  EXPECT_TRUE(ledger.reserve(on_cpu(1, 40)));
+}
+
+// --- GPUs ------------------------------------------------------------------------------------------------------------
+
+TEST(Ledger, SpreadsRunsOverDevicesBeforeTheyShareOne) {
+  Ledger ledger = machine({24, 80, 24});
+  std::vector<std::string> order;
+  for (int i = 0; i < 6; ++i) order.push_back(ledger.reserve(on_gpu(2))->device);
+  EXPECT_THAT(order, ElementsAre("GPU-1", "GPU-0", "GPU-2", "GPU-1", "GPU-0", "GPU-2"));
+}
+
+TEST(Ledger, SharesADeviceAsFarAsItsMemoryGoes) {
+  Ledger ledger = machine({24});
+  EXPECT_EQ(ledger.reserve(on_gpu(15))->memory_bytes, 15 * kGiB);
+  EXPECT_EQ(ledger.why_not(on_gpu(9.1)), "it needs 9.1 GiB, but GPU 0 has 9.0 GiB unreserved");
+  EXPECT_TRUE(ledger.reserve(on_gpu(9)));
+  EXPECT_FALSE(ledger.reserve(on_gpu(0.001)));
+}
+
+TEST(Ledger, NamesTheReasonOfEachDevice) {
+  Ledger ledger = machine({24, 24, 24, 24});
+  ledger.reserve_anyway(on_gpu(20), "GPU-0");
+  ledger.reserve_anyway(whole_gpu(), "GPU-1");
+  ledger.note_use("GPU-2", use(9, {{.pid = 4711, .bytes = 8 * kGiB}}), {});
+  ledger.note_use("GPU-3", {.used_bytes = 0, .processes = {}, .error = "GPU is lost"}, {});
+  EXPECT_EQ(ledger.why_not(on_gpu(5)),
+            "it needs 5.0 GiB, but GPU 0 has 4.0 GiB unreserved, GPU 1 is taken whole by a run, GPU 2 is used by "
+            "process 4711, GPU 3 does not answer (GPU is lost)");
+  EXPECT_FALSE(ledger.reserve(on_gpu(5)));
+}
+
+TEST(Ledger, WithoutGpusARunOnOneIsNeverPossible) {
+  Ledger ledger = machine({});
+  EXPECT_FALSE(ledger.can_ever(on_gpu(1)));
+  EXPECT_TRUE(ledger.can_ever(on_cpu(100)));
+  EXPECT_FALSE(ledger.reserve(on_gpu(1)));
+  EXPECT_EQ(ledger.why_not(on_gpu(1)), "it needs a CUDA device, and this machine has none");
+  EXPECT_TRUE(machine({24}).can_ever(on_gpu(100)));
+}
+
+TEST(Ledger, ARunOfUnknownMemoryTakesAWholeDevice) {
+  Ledger ledger = machine({24, 24});
+  const auto whole = ledger.reserve(whole_gpu());
+  EXPECT_EQ(whole->memory_bytes, 24 * kGiB);
+  const auto shared = ledger.reserve(on_gpu(1));
+  EXPECT_EQ(shared->device, "GPU-1");
+  EXPECT_EQ(ledger.why_not(whole_gpu()), "it needs a whole GPU, but GPU 0 is taken whole by a run, GPU 1 is not empty");
+  ledger.release(*shared);
+  EXPECT_EQ(ledger.reserve(whole_gpu())->device, "GPU-1");
+}
+
+TEST(Ledger, ARunThatNeedsMoreThanAnyDeviceHasTakesTheLargestWhole) {
+  Ledger ledger = machine({24, 80});
+  const auto small = ledger.reserve(on_gpu(1));
+  ASSERT_EQ(small->device, "GPU-1");
+  EXPECT_EQ(ledger.why_not(on_gpu(100)), "it needs 100.0 GiB, but GPU 0 has 24.0 GiB unreserved, GPU 1 is not empty");
+  ledger.release(*small);
+  const auto large = ledger.reserve(on_gpu(100));
+  EXPECT_EQ(large->device, "GPU-1");
+  EXPECT_EQ(large->memory_bytes, 80 * kGiB);
+  EXPECT_EQ(ledger.reserve(on_gpu(30)), std::nullopt) << "fits GPU 1 alone";
+  Ledger beside_driver = machine({24});
+  beside_driver.note_use("GPU-0", use(1), {});
+  EXPECT_EQ(beside_driver.reserve(on_gpu(23.5))->memory_bytes, 23 * kGiB) << "more than the driver leaves";
+  EXPECT_FALSE(beside_driver.reserve(on_gpu(0)));
+}
+
+TEST(Ledger, SharesADeviceAmongAsManyRunsAsWasAsked) {
+  Ledger one = machine({24}, {0}, 0, 1), two = machine({24}, {0}, 0, 2);
+  EXPECT_TRUE(one.reserve(on_gpu(1)));
+  EXPECT_EQ(one.why_not(on_gpu(1)), "it needs 1.0 GiB, but GPU 0 has its run");
+  EXPECT_TRUE(two.reserve(on_gpu(1)));
+  EXPECT_TRUE(two.reserve(on_gpu(1)));
+  EXPECT_EQ(two.why_not(on_gpu(1)), "it needs 1.0 GiB, but GPU 0 has its 2 runs");
+}
+
+// --- alone -----------------------------------------------------------------------------------------------------------
+
+TEST(Ledger, ARunThatMustBeAloneWaitsForTheOthersAndKeepsThemOut) {
+  Ledger ledger = machine({24});
+  Needs alone = on_cpu(1);
+  alone.alone = true;
+  const auto first = ledger.reserve(on_cpu(1));
+  EXPECT_EQ(ledger.why_not(alone), "it must run alone, and 1 run is on this machine");
+  const auto second = ledger.reserve(on_gpu(1));
+  EXPECT_EQ(ledger.why_not(alone), "it must run alone, and 2 runs are on this machine");
+  EXPECT_FALSE(ledger.reserve(alone));
+  ledger.release(*first);
+  ledger.release(*second);
+  const auto held = ledger.reserve(alone);
+  ASSERT_TRUE(held);
+  EXPECT_EQ(ledger.why_not(on_cpu(1)), "a run that must run alone is on this machine");
+  EXPECT_FALSE(ledger.reserve(on_gpu(1)));
+  ledger.release(*held);
+  EXPECT_TRUE(ledger.reserve(on_gpu(1)));
+}
+
+// --- attempts that are running already -------------------------------------------------------------------------------
+
+TEST(Ledger, AdoptsMoreThanThereIs) {
+  Ledger ledger = machine({24});
+  const auto first = ledger.reserve(on_cpu(3, 60));
+  const Reservation adopted = ledger.reserve_anyway(on_cpu(3, 60), "");
+  EXPECT_EQ(adopted.memory_bytes, 60 * kGiB);
+  EXPECT_THAT(adopted.cores, ElementsAre(3, 0, 1)) << "the free core, and two that are counted twice";
+  EXPECT_EQ(ledger.why_not(on_cpu(1)), "it needs 1 core, but 0 of 4 are unreserved");
+  EXPECT_EQ(ledger.why_not(on_cpu(1, 1)),
+            "it needs 1.0 GiB of memory, but this machine has 0 MiB of 64.0 GiB unreserved");
+  ledger.release(*first);
+  EXPECT_THAT(ledger.reserve(on_cpu(1))->cores, ElementsAre(2));
+
+  const Reservation gpu = ledger.reserve_anyway(on_gpu(20), "GPU-0");
+  const Reservation other = ledger.reserve_anyway(on_gpu(20), "GPU-0");
+  EXPECT_EQ(ledger.why_not(on_gpu(1)), "it needs 1.0 GiB, but GPU 0 has 0 MiB unreserved");
+  ledger.release(gpu);
+  EXPECT_TRUE(ledger.reserve(on_gpu(4)));
+  ledger.release(other);
+}
+
+TEST(Ledger, AdoptsARunOnItsCoresOrOnADeviceThatIsGone) {
+  Ledger pinned = machine({});
+  EXPECT_THAT(pinned.reserve_anyway(on_cpu(2), "", {1, 2}).cores, ElementsAre(1, 2));
+  EXPECT_THAT(pinned.reserve(on_cpu(2))->cores, ElementsAre(0, 3));
+  Ledger ledger = machine({24});
+  const Reservation gone = ledger.reserve_anyway(on_gpu(20), "GPU-9");
+  EXPECT_EQ(gone.device, "GPU-9");
+  EXPECT_TRUE(ledger.reserve(on_gpu(24)));
+  EXPECT_EQ(ledger.why_not(on_cpu(4)), "");
+  ledger.release(gone);
+}
+
+TEST(Ledger, RefusesToReleaseTwiceAndToHaveNoCores) {
+  Ledger ledger = machine({});
+  const auto held = ledger.reserve(on_cpu(1));
+  ledger.release(*held);
+  EXPECT_THROW(ledger.release(*held), std::logic_error);
+  EXPECT_THROW(machine({24}, {}), std::logic_error);
+}
+
+// --- what others use -------------------------------------------------------------------------------------------------
+
+TEST(Ledger, LeavesADeviceOfOthersAloneUntilTheyAreGone) {
+  Ledger ledger = machine({24, 24});
+  ledger.note_use("GPU-0", use(1, {{.pid = 1, .bytes = kGiB / 2}}), {2});
+  EXPECT_EQ(ledger.reserve(on_gpu(1))->device, "GPU-1");
+  EXPECT_EQ(ledger.reserve(on_gpu(1))->device, "GPU-1") << "rather than GPU 0, which has no run of ours";
+  ledger.note_use("GPU-0", use(1), {2});
+  EXPECT_EQ(ledger.reserve(on_gpu(1))->device, "GPU-0");
+}
+
+// A run of ours with process 2 has 4 GiB of the GPU's 24, beside 1 GiB of the driver.
+TEST(Ledger, ReservesOfADeviceWhatNobodyUsesAndNamesWhoDoes) {
+  const DeviceProcess ours{.pid = 2, .bytes = 4 * kGiB}, more{.pid = 2, .bytes = 10 * kGiB};
+  const auto others = [](std::vector<int64_t> pids) {
+    std::vector<DeviceProcess> all{{.pid = 2, .bytes = 4 * kGiB}};
+    for (const int64_t pid : pids) all.push_back({.pid = pid, .bytes = 1});
+    return all;
+  };
+  struct Row {
+    const char* claim;
+    DeviceUse now;
+    double gib;
+    const char* refusal;  // of a run that needs `gib`
+  };
+  const std::vector<Row> rows = {
+      {"the driver's memory is nobody's", use(5, {ours}), 19, ""},
+      {"the driver's memory is nobody's", use(5, {ours}), 20, "has 19.0 GiB unreserved"},
+      // In a container NVML lists the pids outside, so ours are never among them.
+      {"where ours cannot be recognised nobody is", use(5, {{.pid = 70001, .bytes = 4 * kGiB}}), 19, ""},
+      {"what is not reported is as it was", use(5, {{.pid = 2, .bytes = std::nullopt}}), 20, "has 19.0 GiB unreserved"},
+      {"what ours use beyond their reservations is taken", use(11, {more}), 14, "has 13.0 GiB unreserved"},
+      {"others are named", use(6, others({7})), 1, "is used by process 7"},
+      {"a few of them", use(6, others({7, 8, 9})), 1, "is used by processes 7, 8, 9"},
+      {"not all of many", use(6, others({7, 8, 9, 10})), 1, "is used by processes 7, 8, 9 and 1 more"},
+      {"a lost device takes no run", {.used_bytes = 0, .processes = {}, .error = "lost"}, 1, "does not answer (lost)"},
+      {"and takes runs again", use(5, {ours}), 19, ""},
+  };
+  Ledger ledger = machine({24});
+  ledger.note_use("GPU-0", use(1), {2});
+  ledger.reserve(on_gpu(4));
+  for (const auto& [claim, now, gib, refusal] : rows) {
+    ledger.note_use("GPU-0", now, {2});
+    ledger.note_use("GPU-7", now, {2});  // a device that the machine does not have
+    const std::string why = ledger.why_not(on_gpu(gib));
+    EXPECT_EQ(why, *refusal ? fmt::format("it needs {:.1f} GiB, but GPU 0 {}", gib, refusal) : "") << claim;
+  }
+}
+
+TEST(Ledger, WaitsForTheMemoryOfAnEndedRun) {
+  Ledger ledger = machine({24});
+  const auto held = ledger.reserve(on_gpu(4));
+  ledger.note_use("GPU-0", use(11, {{.pid = 2, .bytes = 10 * kGiB}}), {2});
+  ledger.release(*held);
+  EXPECT_EQ(ledger.why_not(on_gpu(14)), "") << "what it used beyond its reservation is free";
+  ledger.note_use("GPU-0", use(5, {{.pid = 2, .bytes = 4 * kGiB}}), {2});
+  EXPECT_EQ(ledger.why_not(on_gpu(4)), "it needs 4.0 GiB, but GPU 0 is used by process 2") << "it has no reservation";
+  ledger.note_use("GPU-0", use(5), {});
+  EXPECT_EQ(ledger.why_not(on_gpu(4)),
+            "it needs 4.0 GiB, but GPU 0 has 5.0 GiB in use by processes that are not listed");
+  ledger.note_use("GPU-0", use(1), {});
+  EXPECT_EQ(ledger.why_not(on_gpu(4)), "");
+}
+
+// --- against a model -------------------------------------------------------------------------------------------------
+
+// The rules in the plainest form: sums over a list of what is held.
+struct Model {
+  struct Run {
+    Reservation reservation;
+    Needs needs;
+    bool adopted = false;
+  };
+  struct Gpu {
+    int64_t memory = 0, others = 0;
+    bool foreign = false, lost = false;
+  };
+  std::vector<int> cores;
+  int64_t memory = 0;
+  int jobs = 0, runs_per_gpu = 1;
+  std::vector<Gpu> gpus;
+  std::map<int64_t, Run> runs;
+
+  bool whole(const Needs& needs) const {
+    return needs.alone || !needs.memory_bytes || std::all_of(gpus.begin(), gpus.end(), [&](const Gpu& gpu) {
+             return *needs.memory_bytes > gpu.memory - gpu.others;
+           });
+  }
+  int64_t largest() const {
+    int64_t most = 0;
+    for (const Gpu& gpu : gpus) most = std::max(most, gpu.memory);
+    return most;
+  }
+  std::vector<const Run*> on(size_t gpu) const {
+    std::vector<const Run*> found;
+    for (const auto& [id, run] : runs) {
+      if (run.reservation.device == fmt::format("GPU-{}", gpu)) found.push_back(&run);
+    }
+    return found;
+  }
+  bool fits_gpu(size_t index, const Needs& needs) const {
+    const Gpu& gpu = gpus[index];
+    if (gpu.foreign || gpu.lost) return false;
+    int64_t sum = 0;
+    const auto there = on(index);
+    for (const Run* run : there) {
+      if (whole(run->needs)) return false;
+      sum += *run->needs.memory_bytes;
+    }
+    if (static_cast<int>(there.size()) >= runs_per_gpu) return false;
+    if (whole(needs)) return there.empty() && (needs.alone || !needs.memory_bytes || gpu.memory == largest());
+    return sum + *needs.memory_bytes <= gpu.memory - gpu.others;
+  }
+  static bool takes_machine(const Needs& needs) { return needs.alone && needs.device != "cuda"; }
+  int64_t memory_of(const Needs& needs) const {
+    return needs.device == "cuda" ? 0 : std::min(needs.memory_bytes.value_or(0), memory);
+  }
+  bool fits(const Needs& needs) const {
+    if (takes_machine(needs) && !runs.empty()) return false;
+    int64_t sum = 0;
+    std::set<int> taken;
+    int on_cpu = 0;
+    size_t reserved = 0;
+    for (const auto& [id, run] : runs) {
+      if (takes_machine(run.needs)) return false;
+      reserved += run.reservation.cores.size();
+      sum += memory_of(run.needs);
+      taken.insert(run.reservation.cores.begin(), run.reservation.cores.end());
+      on_cpu += run.reservation.device.empty();
+    }
+    if (memory_of(needs) > 0 && sum + memory_of(needs) > memory) return false;
+    if (needs.device == "cuda") {
+      for (size_t i = 0; i < gpus.size(); ++i) {
+        if (fits_gpu(i, needs)) return true;
+      }
+      return false;
+    }
+    if (jobs > 0) return on_cpu < jobs;
+    const size_t free = std::min(cores.size() - taken.size(), cores.size() - std::min(cores.size(), reserved));
+    return free >= std::min(cores.size(), static_cast<size_t>(std::max(1, needs.threads)));
+  }
+};
+
+struct RandomSequence {
+  explicit RandomSequence(unsigned seed) : random(seed) {
+    for (int core = 0, most = 1 + below(8); core < most; ++core) model.cores.push_back(3 * core + 1);
+    model.memory = (1 + below(64)) * kGiB;
+    model.jobs = below(3) == 0 ? 1 + below(4) : 0;
+    model.runs_per_gpu = 1 + below(5);
+    for (int i = 0, most = below(4); i < most; ++i) {
+      sizes.push_back(4 + below(20));
+      model.gpus.push_back({.memory = sizes.back() * kGiB});
+    }
+  }
+  int below(int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); }
+
+  Needs needs() {
+    Needs needs;
+    needs.device = below(2) == 0 ? "cuda" : "cpu";
+    needs.threads = below(5);
+    if (below(8) > 0) needs.memory_bytes = below(6) == 0 ? below(80) * kGiB : below(8) * kGiB + below(3);
+    needs.alone = below(40) == 0;
+    return needs;
+  }
+
+  std::mt19937 random;
+  Model model;
+  std::vector<int64_t> sizes;
+};
+
+// No reservation exceeds what there is, unless an adopted run made it so.
+void check_invariants(const Model& model) {
+  int64_t memory = 0;
+  std::multiset<int> cores;
+  std::vector<int64_t> on_gpu(model.gpus.size());
+  bool adopted = false;
+  for (const auto& [id, run] : model.runs) {
+    adopted = adopted || run.adopted;
+    if (run.reservation.device.empty()) memory += run.reservation.memory_bytes;
+    cores.insert(run.reservation.cores.begin(), run.reservation.cores.end());
+    for (size_t i = 0; i < model.gpus.size(); ++i) {
+      if (run.reservation.device == fmt::format("GPU-{}", i)) on_gpu[i] += run.reservation.memory_bytes;
+    }
+  }
+  if (adopted) return;
+  ASSERT_LE(memory, model.memory);
+  for (const int core : cores) {
+    ASSERT_EQ(cores.count(core), 1u);
+    ASSERT_NE(std::find(model.cores.begin(), model.cores.end(), core), model.cores.end());
+  }
+  for (size_t i = 0; i < on_gpu.size(); ++i) ASSERT_LE(on_gpu[i], model.gpus[i].memory);
+}
+
+// Beyond the sums: the ledger reserves exactly when the model says that it fits, on a device where it fits, with as
+// many cores as the run has threads, and has a reason exactly when it refuses.
+TEST(Ledger, AgreesWithTheModelOverRandomSequences) {
+  int reserved = 0, refused = 0, shared = 0;
+  for (unsigned seed = 1; seed <= 400; ++seed) {
+    SCOPED_TRACE(fmt::format("seed {}", seed));
+    RandomSequence sequence(seed);
+    Model& model = sequence.model;
+    Ledger ledger({.cores = model.cores,
+                   .memory_bytes = model.memory,
+                   .jobs = model.jobs,
+                   .runs_per_gpu = model.runs_per_gpu,
+                   .devices = gpus(sequence.sizes)});
+    for (int step = 0; step < 100; ++step) {
+      const int action = sequence.below(10);
+      if (action < 5) {
+        const Needs needs = sequence.needs();
+        const bool fits = model.fits(needs);
+        ASSERT_EQ(ledger.why_not(needs).empty(), fits) << ledger.why_not(needs);
+        const auto held = ledger.reserve(needs);
+        ASSERT_EQ(held.has_value(), fits);
+        refused += !fits;
+        if (!held) continue;
+        ++reserved;
+        ASSERT_EQ(held->device.empty(), needs.device == "cpu");
+        if (needs.device == "cuda") {
+          const size_t gpu = std::stoul(held->device.substr(4));
+          ASSERT_TRUE(model.fits_gpu(gpu, needs));
+          shared += !model.on(gpu).empty();
+          for (size_t i = 0; i < model.gpus.size(); ++i) {
+            if (!model.fits_gpu(i, needs)) continue;
+            ASSERT_LE(model.on(gpu).size(), model.on(i).size()) << "spread before sharing";
+          }
+        } else if (model.jobs == 0) {
+          ASSERT_EQ(held->cores.size(), std::min(model.cores.size(), static_cast<size_t>(std::max(1, needs.threads))));
+        }
+        model.runs[held->id] = {.reservation = *held, .needs = needs};
+      } else if (action < 8) {
+        if (model.runs.empty()) continue;
+        const auto run = std::next(model.runs.begin(), sequence.below(static_cast<int>(model.runs.size())));
+        ledger.release(run->second.reservation);
+        model.runs.erase(run);
+      } else if (action == 8 && sequence.below(4) == 0) {
+        const Needs needs = sequence.needs();
+        if (needs.device == "cuda" && model.gpus.empty()) continue;
+        const std::string uuid =
+            needs.device == "cuda" ? fmt::format("GPU-{}", sequence.below(static_cast<int>(model.gpus.size()))) : "";
+        const Reservation held = ledger.reserve_anyway(needs, uuid);
+        model.runs[held.id] = {.reservation = held, .needs = needs, .adopted = true};
+      } else if (action == 9 && !model.gpus.empty()) {
+        const size_t index = static_cast<size_t>(sequence.below(static_cast<int>(model.gpus.size())));
+        if (!model.on(index).empty()) continue;  // what is found beside our runs: the tests above
+        Model::Gpu& gpu = model.gpus[index];
+        gpu.lost = sequence.below(4) == 0;
+        DeviceUse use;
+        if (gpu.lost) {
+          use.error = "GPU is lost";
+        } else {
+          gpu.foreign = sequence.below(3) == 0;
+          if (gpu.foreign) use.processes.push_back({.pid = 5, .bytes = 1});
+        }
+        ledger.note_use(fmt::format("GPU-{}", index), use, {});
+      }
+      check_invariants(model);
+      if (testing::Test::HasFatalFailure()) return;
+    }
+  }
+  EXPECT_GT(reserved, 5000);
+  EXPECT_GT(refused, 5000);
+  EXPECT_GT(shared, 200);
+}
+
+TEST(Ledger, RunsThatWereAdoptedOnTheSameCoreCountAsTwo) {
+  Ledger ledger({.cores = {0, 1}});
+  const Reservation first = ledger.reserve_anyway(on_cpu(1), "");
+  const Reservation second = ledger.reserve_anyway(on_cpu(1), "");
+  ledger.reserve_anyway(on_cpu(1), "");  // on a core of another
+  ledger.release(second);
+  EXPECT_FALSE(ledger.reserve(on_cpu(1))) << "two runs on two cores";
+  ledger.release(first);
+  EXPECT_TRUE(ledger.reserve(on_cpu(1)));
+}
+
+}  // namespace
+}  // namespace tearless::harness::ledger_test

@@ -1,0 +1,96 @@
+// What this process may use: the affinity mask, and the least limit of its control groups.
+#include "harness/launch/machine.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "tests/support/paths.h"
+
+namespace tearless::harness::machine_test {
+namespace {
+
+namespace fs = std::filesystem;
+using test::TempFolder;
+
+void write(const fs::path& file, const std::string& text) {
+  fs::create_directories(file.parent_path());
+  test::write_text(file, text);
+}
+
+TEST(Machine, CoresAreThoseOfTheAffinityMask) {
+  cpu_set_t before;
+  ASSERT_EQ(::sched_getaffinity(0, sizeof before, &before), 0);
+  const std::vector<int> all = cores_of_process();
+  EXPECT_EQ(all.size(), static_cast<size_t>(CPU_COUNT(&before)));
+
+  cpu_set_t last;
+  CPU_ZERO(&last);
+  CPU_SET(all.back(), &last);
+  ASSERT_EQ(::sched_setaffinity(0, sizeof last, &last), 0);
+  const std::vector<int> one = cores_of_process();
+  ASSERT_EQ(::sched_setaffinity(0, sizeof before, &before), 0);
+  EXPECT_EQ(one, std::vector<int>{all.back()});
+}
+
+TEST(Machine, ProcessesAreFoundByTheirSession) {
+  const TempFolder folder;
+  write(folder / "proc/10/stat", "10 (tearless) S 1 10 10 0 -1\n");
+  write(folder / "proc/11/stat", "11 (a) name (x) R 10 11 10 0 -1\n");
+  write(folder / "proc/12/stat", "12 (other) R 1 12 12 0 -1\n");
+  write(folder / "proc/13/stat", "");  // has just ended
+  write(folder / "proc/self/stat", "12 (other) R 1 12 12 0 -1\n");
+  const std::map<int64_t, std::set<int64_t>> expected = {{10, {10, 11}}, {12, {12}}};
+  EXPECT_EQ(processes_by_session(folder / "proc"), expected);
+  EXPECT_TRUE(processes_by_session()[::getsid(0)].contains(::getpid()));
+}
+
+TEST(Machine, PrivateMemoryOfProcessesLeavesOutWhatFilesShare) {
+  const TempFolder folder;
+  write(folder / "proc/10/status",
+        "Name:\ta\nVmRSS:\t  900 kB\nRssAnon:\t  100 kB\nRssFile:\t 700 kB\nRssShmem:\t 4 kB\n");
+  write(folder / "proc/11/status", "Name:\tb\nRssAnon:\t  20 kB\n");
+  EXPECT_EQ(private_memory_of({10, 11, 12}, folder / "proc"), 124 * 1024);
+  const std::vector<char> own(8 << 20, 'x');
+  EXPECT_GE(private_memory_of({::getpid()}), static_cast<int64_t>(own.size()));
+}
+
+TEST(Machine, MemoryIsThatOfTheMachineWithoutALimit) {
+  const TempFolder folder;
+  write(folder / "proc/meminfo", "MemFree:   1 kB\nMemTotal:       65739132 kB\nMemAvailable:   2 kB\n");
+  EXPECT_EQ(memory_of_process(folder / "proc", folder / "cgroups"), int64_t{65739132} * 1024);
+  write(folder / "proc/self/cgroup", "0::/user.slice/one.scope\n");
+  write(folder / "cgroups/user.slice/one.scope/memory.max", "max\n");
+  EXPECT_EQ(memory_of_process(folder / "proc", folder / "cgroups"), int64_t{65739132} * 1024);
+}
+
+TEST(Machine, TheLeastLimitOfTheGroupsAboveCounts) {
+  const TempFolder folder;
+  write(folder / "proc/meminfo", "MemTotal: 65739132 kB\n");
+  write(folder / "proc/self/cgroup", "0::/a.slice/b.scope\n");
+  write(folder / "cgroups/a.slice/b.scope/memory.max", "9000000\n");
+  EXPECT_EQ(memory_of_process(folder / "proc", folder / "cgroups"), 9000000);
+  write(folder / "cgroups/a.slice/memory.max", "8000000\n");
+  EXPECT_EQ(memory_of_process(folder / "proc", folder / "cgroups"), 8000000);
+  write(folder / "cgroups/memory.max", "7000000\n");
+  EXPECT_EQ(memory_of_process(folder / "proc", folder / "cgroups"), 7000000) << "a container's own group";
+}
+
+TEST(Machine, ALimitOfTheFirstVersionOfControlGroupsCountsToo) {
+  const TempFolder folder;
+  write(folder / "proc/meminfo", "MemTotal: 65739132 kB\n");
+  write(folder / "proc/self/cgroup", "12:cpu,cpuacct:/x\n4:memory:/docker/abc\n");
+  write(folder / "cgroups/memory/docker/abc/memory.limit_in_bytes", "6000000\n");
+  EXPECT_EQ(memory_of_process(folder / "proc", folder / "cgroups"), 6000000);
+}
+
+TEST(Machine, MemoryIsZeroWhereNothingCanBeRead) {
+  const TempFolder folder;
+  EXPECT_EQ(memory_of_process(folder / "proc", folder / "cgroups"), 0);
+}
+
+}  // namespace
+}  // namespace tearless::harness::machine_test

@@ -1,0 +1,62 @@
+// The plan of a grid: each run is asked about with its own settings, whatever the one before it was.
+#include "harness/plan/plan.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "harness/grid/grid.h"
+#include "tests/support/paths.h"
+
+namespace tearless::harness::plan_test {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(Plan, AsksForEachRunWithTheSettingsOfItsCellAndItsSeed) {
+  const test::TempFolder folder;
+  test::write_text(folder / "g.toml", R"(
+seeds = [5, 7]
+[set]
+"model.width" = 64
+[axis]
+"model.norm" = ["a", "b"]
+"model.depth" = [1, 2, 3]
+[table]
+scores = ["test.score"]
+)");
+  const Grid grid = load_grid(folder / "g.toml");
+  const std::vector<PlannedRun> plan = plan_runs(grid, Only(), Program(test::program("fake-engine")));
+  ASSERT_EQ(plan.size(), 12u);
+  size_t place = 0;
+  std::set<std::string> ids;
+  for (const std::string norm : {"a", "b"}) {
+    for (const int depth : {1, 2, 3}) {
+      for (const int seed : {5, 7}) {
+        const PlannedRun& run = plan[place++];
+        SCOPED_TRACE(fmt::format("{} {} {}", norm, depth, seed));
+        for (const std::string& line : {std::string("model.width = 64"), fmt::format("model.norm = \"{}\"", norm),
+                                        fmt::format("model.depth = {}", depth), fmt::format("train.seed = {}", seed)}) {
+          EXPECT_THAT(run.answer.run.settings, HasSubstr(line + "\n"));
+        }
+        EXPECT_EQ(run.answer.run.coordinates, (Labels{{"model.norm", norm}, {"model.depth", std::to_string(depth)}}));
+        EXPECT_EQ(run.answer.run.seed, seed);
+        EXPECT_EQ(run.point.seed, seed);
+        ids.insert(run.answer.run.id);
+      }
+    }
+  }
+  EXPECT_EQ(ids.size(), 12u);
+  const std::vector<PlannedRun> cut =
+      plan_runs(grid, Only(grid, {"model.depth=2", "seed=7"}), Program(test::program("fake-engine")));
+  ASSERT_EQ(cut.size(), 2u);
+  EXPECT_EQ(cut[0].answer.run.id, plan[3].answer.run.id);
+  EXPECT_EQ(cut[1].answer.run.id, plan[9].answer.run.id);
+}
+
+}  // namespace
+}  // namespace tearless::harness::plan_test

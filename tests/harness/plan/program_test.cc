@@ -1,0 +1,165 @@
+#include "harness/plan/program.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <functional>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/run_directory.h"
+#include "tests/support/error_of.h"
+#include "tests/support/paths.h"
+
+namespace tearless::harness::program_test {
+namespace {
+
+using tearless::test::error_of;
+namespace fs = std::filesystem;
+
+RunSpec question(int number) {
+  return {.settings = {{"model.number", number}, {"fake.updates", 7}}, .folder = "/", .folders = {}, .smoke = false};
+}
+
+std::vector<CheckAnswer> check(const Program& program, const std::vector<RunSpec>& specs) {
+  return program.check(specs.size(), [&](size_t i) { return specs[i]; });
+}
+
+// A program of a few lines of shell, for answers that no sound program gives.
+Program shell(const test::TempFolder& folder, const std::string& body) {
+  const fs::path file = folder / "program";
+  test::write_text(file, "#!/bin/sh\n" + body + "\n");
+  fs::permissions(file, fs::perms::owner_all);
+  return Program(file);
+}
+
+TEST(Program, IsAskedOneLineForEachRun) {
+  RunSpec asked = question(1);
+  asked.folders["b"] = "/folder/of \"b\"";
+  asked.smoke = true;
+  EXPECT_EQ(nlohmann::json::parse(line_of(asked)),
+            nlohmann::json::parse(R"({"settings": {"model.number": 1, "fake.updates": 7}, "folder": "/",
+                                      "folders": {"b": "/folder/of \"b\""}, "smoke": true})"));
+}
+
+TEST(Program, AnswersEveryQuestionInOrder) {
+  const Program program(test::program("fake-engine"));
+  const std::vector<CheckAnswer> answers = check(program, {question(1), question(2)});
+  ASSERT_EQ(answers.size(), 2u);
+  EXPECT_EQ(answers[0].run.id, run_id(answers[0].run.settings));
+  EXPECT_NE(answers[0].run.settings.find("model.number = 1"), std::string::npos);
+  EXPECT_NE(answers[1].run.settings.find("model.number = 2"), std::string::npos);
+  EXPECT_EQ(answers[1].run.updates, 7);
+  EXPECT_EQ(answers[1].run.parameters, 1000);
+}
+
+// Far more than two pipes hold: it would hang if the answers were read only after the last question.
+TEST(Program, TenThousandQuestionsDoNotBlock) {
+  const Program program(test::program("fake-engine"));
+  int asked = 0;
+  const auto answers = program.check(10'000, [&](size_t) {
+    ++asked;
+    return question(1);
+  });
+  EXPECT_EQ(asked, 10'000);
+  EXPECT_TRUE(std::all_of(answers.begin(), answers.end(), [](const auto& answer) { return !answer.run.id.empty(); }));
+}
+
+// The answer is wrong while the program would wait for ever; the error is reported, and the program is ended.
+TEST(Program, ThatAnswersWronglyIsEnded) {
+  const test::TempFolder folder;
+  const Program program = shell(folder, "echo $$ > '" + (folder / "pid").string() + "'; echo hello; exec sleep 1000");
+  EXPECT_THAT(error_of([&] { check(program, {question(1)}); }),
+              testing::HasSubstr("answer 1 is not as docs/run_directory.md describes"));
+  const std::string pid = read_file(folder / "pid");
+  EXPECT_FALSE(fs::exists("/proc/" + pid.substr(0, pid.find('\n'))));
+}
+
+TEST(Program, NamesTheInputFilesOfRunsWhichAnswersShareWhereTheyAreTheSame) {
+  const test::TempFolder folder;
+  const auto checked = [&](const std::string& data) {
+    return check(
+        shell(folder, "read -r line; read -r line; for i in 1 2; do echo '{\"id\": \"1\", \"canonical\": \"\"" + data +
+                          "}'; done"),
+        {question(1), question(2)});
+  };
+  EXPECT_EQ(checked("").at(0).run.data, nullptr);
+  const std::vector<CheckAnswer> answers = checked(R"(, "data": {"/a/b.x": "12", "/c": "34"})");
+  ASSERT_NE(answers.at(0).run.data, nullptr);
+  EXPECT_EQ(*answers.at(0).run.data, (InputFiles{{"/a/b.x", "12"}, {"/c", "34"}}));
+  EXPECT_EQ(answers.at(0).run.data, answers.at(1).run.data) << "one object: there may be 100,000 runs";
+  EXPECT_THAT(error_of([&] { checked(R"(, "data": {"a": "12"})"); }),
+              testing::HasSubstr("answer 1 is not as docs/run_directory.md describes"));
+}
+
+TEST(Program, EveryFieldOfAnAnswerIsRead) {
+  const test::TempFolder folder;
+  const auto answer_of = [&](std::string line) {
+    std::erase(line, '\n');
+    return check(shell(folder, "read -r line; echo '" + line + "'"), {question(1)}).at(0).run;
+  };
+  const harness::Run all = answer_of(
+      R"({"id": "12", "canonical": "a = 1", "local": "b = 2", "state": "waiting_data", "waiting_for": "a file",
+          "parameters": 3, "memory_bytes": 4.0, "updates": 5, "evaluations": 6, "device": "cuda", "threads": 7,
+          "shape": "8", "of_a_newer_program": [1]})");
+  EXPECT_EQ(all.id, "12");
+  EXPECT_EQ(all.settings, "") << "the id is provisional";
+  EXPECT_EQ(all.local, "b = 2");
+  EXPECT_EQ(all.waiting_for, "a file");
+  EXPECT_EQ(all.parameters, 3);
+  EXPECT_EQ(all.needs.memory_bytes, 4) << "as Python writes a quotient";
+  EXPECT_EQ(all.updates, 5);
+  EXPECT_EQ(all.evaluations, 6);
+  EXPECT_EQ(all.needs.device, "cuda");
+  EXPECT_EQ(all.needs.threads, 7);
+  EXPECT_EQ(all.needs.resource_class, "8");
+  const harness::Run least = answer_of(R"({"id": "12", "canonical": "", "parameters": null})");
+  EXPECT_EQ(least.waiting_for, "");
+  EXPECT_EQ(least.parameters, std::nullopt);
+  EXPECT_EQ(least.needs.memory_bytes, std::nullopt);
+  EXPECT_EQ(least.needs.device, "cpu");
+  EXPECT_EQ(least.needs.threads, 1);
+  EXPECT_EQ(least.needs.resource_class, "");
+  EXPECT_EQ(answer_of(R"({"id": "12", "canonical": "c = 3"})").settings, "c = 3");
+  EXPECT_EQ(answer_of(R"({"id": "12", "canonical": "", "parameters": 5, "memory_bytes": 6})").needs.resource_class,
+            "cpu 1 5 6")
+      << "runs of the same size are taken to be alike";
+  EXPECT_EQ(answer_of(R"({"id": "12", "canonical": "", "state": "waiting_data"})").waiting_for, "its data are missing");
+}
+
+TEST(Program, RefusalsNameTheirKey) {
+  RunSpec refused = question(1);
+  refused.settings["modle.kind"] = 1;
+  const CheckAnswer answer = check(Program(test::program("fake-engine")), {refused}).at(0);
+  EXPECT_EQ(answer.key, "modle.kind");
+  EXPECT_FALSE(answer.error.empty());
+}
+
+TEST(Program, ReportsItsVersionAndDevices) {
+  const Probe probe = Program(test::program("fake-engine")).probe();
+  EXPECT_EQ(probe.program, "fake-engine");
+  EXPECT_EQ(probe.numerics, 1);
+}
+
+TEST(Program, ThatIsMissingIsNamed) {
+  EXPECT_NE(error_of([] { Program("/nowhere/engine"); }).find("/nowhere/engine"), std::string::npos);
+}
+
+TEST(Program, ThatFailsDiesOrAnswersWronglyIsAClearError) {
+  const test::TempFolder folder;
+  const auto message = [&](const std::string& body) {
+    const Program program = shell(folder, body);
+    return error_of([&] { check(program, std::vector<RunSpec>(2000, question(1))); });
+  };
+  EXPECT_NE(message("exit 9").find("failed with exit code 9"), std::string::npos);
+  EXPECT_NE(message("kill -9 $$").find("killed by signal 9"), std::string::npos);
+  EXPECT_NE(message("echo hello; cat >/dev/null").find("answer 1 is not as docs/run_directory.md describes"),
+            std::string::npos);
+  EXPECT_NE(message("cat >/dev/null").find("answered 0 of 2000"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace tearless::harness::program_test
