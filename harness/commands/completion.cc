@@ -1,9 +1,12 @@
-// `tearless completion SHELL`: prints a script that completes tearless' commands, options, sweeps and runs. `tearless
-// completion words` prints the words for sweeps and runs; the scripts call it.
+// `tearless completion SHELL`: prints a script by which a shell completes command lines of tearless. The scripts ask
+// `tearless completion words -- WORD …`, which prints what the last word can become, a line each, and after a tab what
+// it means. It prints nothing where files of any kind are meant: these the shells complete themselves.
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <filesystem>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -16,228 +19,155 @@
 #include "harness/store/selectors.h"
 
 namespace tearless::harness {
+namespace fs = std::filesystem;
 namespace {
 
 constexpr size_t kMaxRuns = 1000;  // whose ids are offered
 
-enum class Offer { kFiles, kGrids, kWords };
-
-// What the arguments of a command are completed to.
-Offer offer_for(const CommandText& command) {
-  const auto has = [&](std::string_view name) {
-    return std::any_of(command.arguments.begin(), command.arguments.end(),
-                       [&](const ArgumentText& argument) { return argument.name == name; });
-  };
-  if (has("what") || has("left")) return Offer::kWords;
-  return has("grid") ? Offer::kGrids : Offer::kFiles;
+// Shell → script.
+const std::map<std::string, const char*> kScripts = {
+    {"bash", R"script(# Completion of tearless in bash. Made by: tearless completion bash
+_tearless() {
+  mapfile -t COMPREPLY < <("$1" completion words -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null | cut -f1)
+  [[ ${COMPREPLY[0]} != */ ]] || compopt -o nospace 2>/dev/null
 }
-
-std::string option_names(const CommandText& command) {
-  std::vector<std::string> names;
-  for (const OptionText& option : command.options) names.insert(names.end(), option.names.begin(), option.names.end());
-  return fmt::format("{}", fmt::join(names, " "));
-}
-
-std::string with_escapes(const std::string& text, const std::string& escaped) {
-  std::string result;
-  for (const char c : text) {
-    if (escaped.find(c) != std::string::npos) result += '\\';
-    result += c;
-  }
-  return result;
-}
-
-// In single quotes, as sh and its relatives read them.
-std::string in_sh_quotes(const std::string& text) {
-  std::string quoted = "'";
-  for (const char c : text) quoted += c == '\'' ? "'\\''" : std::string(1, c);
-  return quoted + "'";
-}
-
-// --- bash ------------------------------------------------------------------------------------------------------------
-
-std::string bash_script(const CommandLine& line) {
-  std::vector<std::string> commands, cases, valued;
-  const auto note_valued = [&](const CommandText& command) {
-    for (const OptionText& option : command.options) {
-      if (!option.value.empty()) valued.insert(valued.end(), option.names.begin(), option.names.end());
-    }
-  };
-  note_valued(line.program);
-  for (const CommandText& command : line.commands) {
-    commands.push_back(command.name);
-    note_valued(command);
-    const Offer offer = offer_for(command);
-    cases.push_back(fmt::format("    {}) options='{}' offer={} ;;", command.name, option_names(command),
-                                offer == Offer::kGrids   ? "grids"
-                                : offer == Offer::kWords ? "words"
-                                                         : "files"));
-  }
-  return fmt::format(R"script(# Completion of tearless in bash. Made by: tearless completion bash
-_tearless() {{
-  local current=${{COMP_WORDS[COMP_CWORD]}} previous=${{COMP_WORDS[COMP_CWORD-1]}}
-  local command= options= offer=files workspace=() word i
-  for ((i = 1; i < COMP_CWORD; i++)); do
-    word=${{COMP_WORDS[i]}}
-    case $word in
-      --workspace) workspace=(--workspace "${{COMP_WORDS[++i]}}") ;;
-      --engine) ((++i)) ;;
-      -*) ;;
-      *) [ -n "$command" ] || command=$word ;;
-    esac
-  done
-  COMPREPLY=()
-  case ' {0} ' in *" $previous "*) return ;; esac
-  case $command in
-    '') options='{1}' offer=commands ;;
-{2}
-  esac
-  if [[ $current == -* ]]; then
-    [ -z "$command" ] || options+=' {1}'
-    COMPREPLY=($(compgen -W "$options" -- "$current"))
-    return
-  fi
-  case $offer in
-    commands) COMPREPLY=($(compgen -W '{3}' -- "$current")) ;;
-    words)
-      COMPREPLY=($(compgen -W "$("$1" "${{workspace[@]}}" completion words 2>/dev/null)" -- "$current")
-        $(compgen -f -X '!*.toml' -- "$current")) ;;
-    grids) COMPREPLY=($(compgen -f -X '!*.toml' -- "$current")) ;;
-  esac
-}}
 complete -o default -F _tearless tearless
-)script",
-                     fmt::join(valued, " "), option_names(line.program), fmt::join(cases, "\n"),
-                     fmt::join(commands, " "));
-}
-
-// --- zsh -------------------------------------------------------------------------------------------------------------
-
-std::string zsh_options(const CommandText& command) {
-  std::string text;
-  for (const OptionText& option : command.options) {
-    const std::string value = option.value.empty() ? "" : fmt::format(":{}:_files", with_escapes(option.value, "\\:"));
-    for (const std::string& name : option.names) {
-      text +=
-          fmt::format(" {}", in_sh_quotes(fmt::format("{}[{}]{}", name, with_escapes(option.help, "\\[]:"), value)));
-    }
-  }
-  return text;
-}
-
-std::string zsh_script(const CommandLine& line) {
-  std::string commands, cases;
-  for (const CommandText& command : line.commands) {
-    commands += "    " + in_sh_quotes(with_escapes(command.name, ":") + ":" + command.help) + "\n";
-    const Offer offer = offer_for(command);
-    const char* argument = offer == Offer::kGrids   ? "'*:grid:_files -g \"*.toml\"'"
-                           : offer == Offer::kWords ? "'*:what:_tearless_words'"
-                                                    : "'*:file:_files'";
-    cases += fmt::format("    {}) _arguments $program{} {} ;;\n", command.name, zsh_options(command), argument);
-  }
-  return fmt::format(R"script(#compdef tearless
+)script"},
+    {"zsh", R"script(#compdef tearless
 # Completion of tearless in zsh. Made by: tearless completion zsh
-_tearless_words() {{
-  compadd -- ${{(f)"$(tearless completion words 2>/dev/null)"}}
-  _files -g '*.toml'
-}}
-_tearless() {{
-  local state line
-  local -a commands program
-  commands=(
-{0}  )
-  program=({1})
-  _arguments -C $program '1: :->command' '*:: :->arguments' && return
-  if [[ $state == command ]]; then
-    _describe command commands
-    return
+_tearless() {
+  local -a found
+  found=(${(f)"$($words[1] completion words -- "${(@)words[2,CURRENT]}" 2>/dev/null)"})
+  if (( $#found == 0 )); then
+    _files
+  else
+    found=(${${found//:/\\:}/$'\t'/:})
+    _describe word found
   fi
-  case $words[1] in
-{2}  esac
-}}
+}
 if [[ $funcstack[1] == _tearless ]]; then
   _tearless "$@"  # this file was loaded as the function
 else
   compdef _tearless tearless
 fi
-)script",
-                     commands, zsh_options(line.program), cases);
-}
+)script"},
+    {"fish", R"script(# Completion of tearless in fish. Made by: tearless completion fish
+function __tearless_words
+  set -l before (commandline -opc)
+  set -l found ($before[1] completion words -- $before[2..] (commandline -ct) 2>/dev/null)
+  if test (count $found) -gt 0
+    printf '%s\n' $found
+  else
+    __fish_complete_path (commandline -ct)
+  end
+end
+complete -c tearless -f -a '(__tearless_words)'
+)script"}};
 
-// --- fish ------------------------------------------------------------------------------------------------------------
+// Prints what a word can become.
+class Offers {
+ public:
+  explicit Offers(std::string word) : word_(std::move(word)) {}
 
-std::string fish_options(const CommandText& command, const std::string& condition) {
-  std::string text;
-  for (const OptionText& option : command.options) {
-    text += "complete -c tearless" + condition;
-    for (const std::string& name : option.names) {
-      text += name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
-    }
-    if (!option.value.empty()) text += " -r -F";
-    text += " -d '" + with_escapes(option.help, "\\'") + "'\n";
+  void offer(const std::string& text, const std::string& help = "") const {
+    if (text.starts_with(word_)) print("{}\t{}\n", text, help);
   }
-  return text;
-}
 
-std::string fish_script(const CommandLine& line) {
-  std::string text = "# Completion of tearless in fish. Made by: tearless completion fish\ncomplete -c tearless -f\n";
-  text += fish_options(line.program, "");
-  for (const CommandText& command : line.commands) {
-    text += fmt::format("complete -c tearless -n __fish_use_subcommand -a {} -d '{}'\n", command.name,
-                        with_escapes(command.help, "\\'"));
-    const std::string condition = fmt::format(" -n '__fish_seen_subcommand_from {}'", command.name);
-    text += fish_options(command, condition);
-    const Offer offer = offer_for(command);
-    if (offer == Offer::kFiles) {
-      if (!command.arguments.empty()) text += "complete -c tearless" + condition + " -F\n";
-      continue;
-    }
-    text += "complete -c tearless" + condition + " -a '(__fish_complete_suffix .toml)'\n";
-    if (offer == Offer::kWords) {
-      text += "complete -c tearless" + condition + " -a '(tearless completion words 2>/dev/null)'\n";
+  void options(const CommandText& command) const {
+    if (!word_.starts_with("-")) return;
+    for (const OptionText& option : command.options) {
+      for (const std::string& name : option.names) offer(name, option.help);
     }
   }
-  return text;
-}
 
-// --- words -----------------------------------------------------------------------------------------------------------
-
-int print_words(const Globals& globals) {
-  for (const std::string& word : fixed_words()) print("{}\n", word);
-  const auto store = Store::open_reader(Workspace(globals.workspace));
-  if (!store) return kOk;
-  size_t left = kMaxRuns;
-  for (const Sweep& sweep : store->sweeps()) {
-    print("{}\n", sweep.id);
-    for (const RunRecord& run : store->runs_of(sweep.id)) {
-      if (left == 0) break;
-      --left;
-      print("{}\n", run.id);
+  // And folders, which may hold some.
+  void grid_files() const {
+    const fs::path folder = fs::path(word_).parent_path();
+    std::error_code unreadable;
+    for (const fs::directory_entry& entry : fs::directory_iterator(folder.empty() ? "." : folder, unreadable)) {
+      const std::string path = (folder / entry.path().filename()).string();
+      if (entry.is_directory(unreadable)) offer(path + "/");
+      if (path.ends_with(".toml")) offer(path);
     }
   }
-  return kOk;
+
+  void sweeps_and_runs(const Workspace& workspace) const {
+    for (const std::string& word : fixed_words()) offer(word);
+    const auto store = Store::open_reader(workspace);
+    if (!store) return;
+    size_t left = kMaxRuns;
+    for (const Sweep& sweep : store->sweeps()) {
+      offer(sweep.id, sweep.title);
+      for (const RunRecord& run : store->runs_of(sweep.id)) {
+        if (left == 0) break;
+        --left;
+        offer(run.id, label_of(run));
+      }
+    }
+  }
+
+ private:
+  std::string word_;
+};
+
+bool takes_value(const CommandText& command, const std::string& word) {
+  return std::any_of(command.options.begin(), command.options.end(), [&](const OptionText& option) {
+    return !option.value.empty() && std::find(option.names.begin(), option.names.end(), word) != option.names.end();
+  });
+}
+
+// `words`: the command line after "tearless", to the word that is completed.
+void print_words(const CommandLine& line, std::vector<std::string> words, fs::path workspace) {
+  if (words.empty()) words.emplace_back();
+  const Offers last(words.back());
+  words.pop_back();
+  const CommandText* command = nullptr;
+  for (auto word = words.begin(); word != words.end(); ++word) {
+    if (takes_value(line.program, *word) || (command && takes_value(*command, *word))) {
+      const bool is_workspace = *word == "--workspace";
+      if (++word == words.end()) return;
+      if (is_workspace) workspace = *word;
+    } else if (!command && !word->starts_with("-")) {
+      const auto named = std::find_if(line.commands.begin(), line.commands.end(),
+                                      [&](const CommandText& known) { return known.name == *word; });
+      if (named == line.commands.end()) return;
+      command = &*named;
+    }
+  }
+  last.options(line.program);
+  if (!command) {
+    for (const CommandText& known : line.commands) last.offer(known.name, known.help);
+    return;
+  }
+  last.options(*command);
+  for (const ArgumentText& argument : command->arguments) {
+    const bool is_selection = argument.name == "what" || argument.name == "left";
+    if (is_selection) last.sweeps_and_runs(Workspace(workspace));
+    if (is_selection || argument.name == "grid") last.grid_files();
+  }
 }
 
 }  // namespace
 
 Action command_completion(CLI::App& app, const Globals& globals) {
   const auto shell = std::make_shared<std::string>();
-  app.add_option("shell", *shell, "bash, zsh or fish; \"words\": the words that mean sweeps and runs")->required();
-  return [shell, &app, &globals]() -> int {
-    if (*shell == "words") return print_words(globals);
-    const CommandLine line = command_line(*app.get_parent());
-    if (*shell == "bash") {
-      fmt::print("{}", bash_script(line));
-    } else if (*shell == "zsh") {
-      fmt::print("{}", zsh_script(line));
-    } else if (*shell == "fish") {
-      fmt::print("{}", fish_script(line));
-    } else {
-      const std::vector<std::string> shells = {"bash", "zsh", "fish"};
-      fail("there is no completion for \"{}\"{}; choose one of {}", *shell, did_you_mean(*shell, shells),
-           fmt::join(shells, ", "));
+  const auto words = std::make_shared<std::vector<std::string>>();
+  app.add_option("shell", *shell, "bash, zsh or fish; \"words\": what the last of the words after -- can become")
+      ->required();
+  app.add_option("words", *words)->group("");
+  return [shell, words, &app, &globals]() -> int {
+    if (*shell == "words") {
+      print_words(command_line(*app.get_parent()), *words, globals.workspace);
+      return kOk;
     }
-    return kOk;
+    if (const auto script = kScripts.find(*shell); script != kScripts.end()) {
+      fmt::print("{}", script->second);
+      return kOk;
+    }
+    std::vector<std::string> shells;
+    for (const auto& [name, text] : kScripts) shells.push_back(name);
+    fail("there is no completion for \"{}\"{}; choose one of {}", *shell, did_you_mean(*shell, shells),
+         fmt::join(shells, ", "));
   };
 }
 

@@ -10,6 +10,16 @@
 
 #include "harness/runs/progress.h"
 
+template <>
+struct nlohmann::adl_serializer<std::optional<double>> {
+  static void to_json(nlohmann::json& j, const std::optional<double>& value) {
+    j = value ? nlohmann::json(*value) : nlohmann::json();
+  }
+  static void from_json(const nlohmann::json& j, std::optional<double>& value) {
+    value = j.is_null() ? std::nullopt : std::optional(j.get<double>());
+  }
+};
+
 namespace tearless::harness {
 
 /// A sweep that the service works on.
@@ -52,13 +62,13 @@ struct ServiceFacts {
   const SweepFacts* sweep(const std::string& id) const;
 };
 
-nlohmann::json to_json(const Progress& progress);
-nlohmann::json to_json(const SweepFacts& facts);
-nlohmann::json to_json(const DeviceFacts& facts);
-nlohmann::json to_json(const ServiceFacts& facts);
-
-/// The inverse. nlohmann::json::exception for anything else.
-ServiceFacts service_facts_from(const nlohmann::json& json);
+// The JSON forms. Reading one is nlohmann::json::exception if a field is missing or is of another type.
+void to_json(nlohmann::json& json, const Progress& progress);
+void from_json(const nlohmann::json& json, Progress& progress);
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(DeviceFacts, index, uuid, name, memory_bytes, reserved_bytes, runs, closed)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SweepFacts, id, title, state, reason, priority, total, waiting, running,
+                                   seconds_left, attempts)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ServiceFacts, stays, build, arguments, busy, ends, pid, started_at, devices, sweeps)
 
 /// "3/24 ended, 2 running, 19 waiting · about 1:02:03 to go".
 std::string summary_of(const SweepFacts& facts);

@@ -35,7 +35,7 @@ Outcome each(Service& service, const Request& request, OfSweep of_sweep, OfRun o
   return outcome;
 }
 
-json status(Service& service, const Request&) { return to_json(service.facts()); }
+json status(Service& service, const Request&) { return service.facts(); }
 
 json why(Service& service, const Request& request) {
   json why = json::object();

@@ -88,7 +88,7 @@ std::optional<ServiceFacts> facts_of_service(const Workspace& workspace) {
   const std::optional<json> answer = ask_service(workspace, {.name = "status"});
   if (!answer) return std::nullopt;
   try {
-    return service_facts_from(*answer);
+    return answer->get<ServiceFacts>();
   } catch (const json::exception&) {
     fail("a service of another build works in {}; to change to this one: tearless stop, then the command again",
          workspace.root().string());
