@@ -1,4 +1,4 @@
-// The residual stream of one stack of layers. Only residual.cc distinguishes norm placements (docs/spec/knobs.md §1):
+// The residual stream of one stack of layers. Only residual.cc acts on the placement of norms (docs/spec/knobs.md §1):
 //   post          x ← N(x + drop(F(x)))
 //   pre           x ← x + drop(F(N(x))), and one more N after the stack
 //   pre_no_final  as pre, without that last N

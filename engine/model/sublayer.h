@@ -3,8 +3,7 @@
 //
 // To add a kind of sublayer:
 //   1. a pair of files beside this one with a class derived from Sublayer. Its constructor takes a LayerScope and
-//   declares
-//      its parameters;
+//      declares its parameters; it has forward() and, if it sees other positions, cache_width() and step();
 //   2. a line where a layer is listed: engine/model/layer_stack.cc or decoder.cc.
 // The norm and the residual sum around it are those of its connection (residual.h).
 #pragma once

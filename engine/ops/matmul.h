@@ -35,7 +35,8 @@ MatmulLibrary matmul_library_for(const Processor& processor, bool openblas_is_th
 void use_matmul_library(std::optional<MatmulLibrary> library);
 
 /// Whether matmul() (linear.h) of fp32 matrices on the processor rounds its operands and its result to bf16, with sums
-/// in fp32. UserError where the processor has no instructions for it. Not thread-safe.
+/// in fp32. Gradients of weights, too, are rounded before they are added up in fp32. UserError where the processor has
+/// no instructions for it. Not thread-safe.
 void use_bf16_matmuls(bool yes);
 bool uses_bf16_matmuls();
 

@@ -1,9 +1,10 @@
 // The kinds of task that a run can have (the setting `task`).
 //
 // To add a kind:
-//   1. a file beside this one with a class derived from TaskKindOf, which holds the settings of the task, and a
-//   function
-//      `<name>_kind()` that makes one; and a class derived from Task (engine/train/task.h), which trains and scores;
+//   1. a pair of files beside this one with a class derived from TaskKindOf, which holds the task's settings (its
+//      sections and train.batch), names and prepares its data files, and makes the task; a function `<name>_kind()`
+//      that makes one of these; and a class derived from TaskOf (task_of.h), with its batches, loss, evaluation and
+//      scores. The reader of its data belongs in engine/data/, its model in engine/model/;
 //   2. a line TASK(<name>) in tasks.def.
 // It is then a legal `task`, with a page of its own among the generated settings pages. The training loop, checkpoints
 // and the commands know tasks by this interface and by Task alone, except `decode`, which is for translation, and

@@ -5,6 +5,13 @@
 //   - by a pidfd of its supervisor, once the supervisor's pid is known;
 //   - by polling the run's lock, while the pid is not known yet or after the supervisor was killed.
 //
+// A supervisor outlives the service, so the next one adopts its attempt:
+//   1. If the supervisor that the newest start.json names (by pid, start time and boot id) is alive, it is watched.
+//   2. Otherwise, if the run's lock is held, an attempt is starting or ending: the lock is polled.
+//   3. Otherwise there is no attempt, and the run's folder says how the last one ended: by DONE, by exit.json, or by
+//      neither, as after a power cut.
+// A supervisor whose service has ended before it had the run's lock was seen by nobody, and ends without an attempt.
+//
 // What its attempts use of the machine it measures itself, and reserves accordingly (harness/launch/resources.h).
 #pragma once
 

@@ -30,7 +30,7 @@ class Workspace {
   std::filesystem::path writer() const { return index_ / "tearless.lock"; }  ///< holds the writer's pid, for messages
   std::filesystem::path runs() const { return root_ / "runs"; }
   std::filesystem::path sweeps() const { return root_ / "sweeps"; }
-  /// Copies of training programs (submit/frozen_program.h).
+  /// Copies of training programs (plan/frozen_program.h).
   std::filesystem::path programs() const { return root_ / "programs"; }
   std::filesystem::path deleted() const { return root_ / "deleted"; }      ///< what `tearless delete` is removing
   std::filesystem::path verifying() const { return root_ / "verifying"; }  ///< where `tearless verify-resume` trains

@@ -1,8 +1,10 @@
 // The database of a workspace: runs with their states, attempts, metrics, results and sweeps, in SQLite. No code
 // outside harness/store uses SQL. One process writes (open_writer), any number read (open_reader, const methods only).
 //
-// Results live in the run folders first: a lost database is recreated from the run and sweep folders (rebuild.h). The
-// views that users query are described in docs/sql.md.
+// Results live in the run folders first: a lost database is recreated from the run and sweep folders (rebuild.h). A
+// result is the bytes of two files, DONE and scores.json, which the table `results` keeps; the view of scores reads
+// them. Metrics are the file metrics.jsonl, which the database indexes. The views that users query are described in
+// docs/sql.md.
 #pragma once
 
 #include <cstdint>

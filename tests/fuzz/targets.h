@@ -1,6 +1,9 @@
 // The functions that read foreign bytes, one target each. A target takes any bytes and returns 0; it catches UserError;
 // everything else that leaves it (another exception, a crash, a wrong result) is a bug. tools/fuzz.sh gives them to
 // libFuzzer, replay.h gives them tests/fuzz/corpus and mutations of it.
+//
+// To add a target `foo`: fuzz_foo.cc and its declaration below; its line in CMakeLists.txt; a test in harness_test.cc
+// or engine_test.cc that replays it; its sources in tools/fuzz.sh; stored inputs in corpus/foo/.
 #pragma once
 
 #include <cstddef>
