@@ -10,7 +10,6 @@
 #include "harness/grid/layout.h"
 #include "harness/plan/frozen_program.h"
 #include "harness/plan/plan.h"
-#include "harness/store/frozen_grid.h"
 #include "harness/store/program_copies.h"
 #include "harness/store/sweep_directory.h"
 #include "harness/store/workspace_format.h"
