@@ -1,20 +1,8 @@
 #include "harness/grid/layout.h"
 
+#include <set>
+
 namespace tearless::harness {
-namespace {
-
-/// Returns the keys of `index` and assigns each its position. The map's order is the order of the axes' points.
-std::vector<Coordinates> number(std::map<Coordinates, size_t>& index) {
-  std::vector<Coordinates> ordered;
-  for (auto& [coordinates, position] : index) {
-    position = ordered.size();
-    ordered.push_back(coordinates);
-  }
-  return ordered;
-}
-
-}  // namespace
-
 Coordinates project(const GridPoint& point, const std::vector<size_t>& axes) {
   Coordinates coordinates;
   for (const size_t axis : axes) coordinates.push_back(point.index[axis]);
@@ -22,15 +10,13 @@ Coordinates project(const GridPoint& point, const std::vector<size_t>& axes) {
 }
 
 Layout layout_of(const Grid& grid, const TableSpec& table) {
-  Layout layout;
+  std::set<Coordinates> rows, columns;  // in the order of the axes' points
   for_each_cell(grid, [&](const GridPoint& point, const Exclusion* excluded) {
     if (excluded) return;
-    layout.row_index.emplace(project(point, table.rows), 0);
-    layout.column_index.emplace(project(point, table.columns), 0);
+    rows.insert(project(point, table.rows));
+    columns.insert(project(point, table.columns));
   });
-  layout.rows = number(layout.row_index);
-  layout.columns = number(layout.column_index);
-  return layout;
+  return {.rows = {rows.begin(), rows.end()}, .columns = {columns.begin(), columns.end()}};
 }
 
 }  // namespace tearless::harness

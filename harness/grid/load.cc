@@ -8,10 +8,8 @@
 #include "base/utf8.h"
 #include "harness/grid/expand.h"
 #include "harness/grid/grid.h"
-#include "harness/grid/merged.h"
-#include "harness/grid/policy.h"
+#include "harness/grid/sections.h"
 #include "harness/grid/table_reader.h"
-#include "harness/grid/table_spec.h"
 
 namespace tearless::harness {
 namespace {

@@ -1,6 +1,6 @@
-#include "harness/grid/merged.h"
-
 #include <sstream>
+
+#include "harness/grid/sections.h"
 
 namespace tearless::harness {
 namespace {

@@ -1,9 +1,8 @@
-#include "harness/grid/policy.h"
-
 #include <cmath>
 
 #include "base/error.h"
 #include "base/memory_size.h"
+#include "harness/grid/sections.h"
 #include "harness/grid/table_reader.h"
 
 namespace tearless::harness {

@@ -1,10 +1,10 @@
-#include "harness/grid/table_spec.h"
-
 #include <algorithm>
 #include <cmath>
 
 #include "base/error.h"
 #include "harness/grid/layout.h"
+#include "harness/grid/sections.h"
+#include "harness/grid/table_reader.h"
 
 namespace tearless::harness {
 namespace {
@@ -67,7 +67,7 @@ void load_cell(const toml::table& table, const std::string& file, TableSpec& spe
     if (!spec.scores.empty()) fail("{}: write either cell.score or scores, not both", reader.location("score"));
     spec.scores = {*score};
   }
-  spec.show = static_cast<TableSpec::Show>(reader.choice("show", {kShowWords.begin(), kShowWords.end()}, 0));
+  spec.show = static_cast<TableSpec::Show>(reader.choice("show", {"mean ± std (n)", "mean ± std", "mean"}, 0));
   reader.refuse_leftovers();
 }
 

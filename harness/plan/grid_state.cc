@@ -13,7 +13,6 @@
 #include "harness/plan/earlier_results.h"
 #include "harness/plan/program.h"
 #include "harness/runs/verdict.h"
-#include "harness/store/frozen_grid.h"
 #include "harness/store/selectors.h"
 #include "harness/store/sweep_directory.h"
 

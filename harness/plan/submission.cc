@@ -2,13 +2,14 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "base/files.h"
 #include "base/time.h"
 #include "harness/grid/layout.h"
 #include "harness/plan/frozen_program.h"
 #include "harness/plan/plan.h"
-#include "harness/store/frozen_grid.h"
 #include "harness/store/program_copies.h"
 #include "harness/store/sweep_directory.h"
 #include "harness/store/workspace_format.h"
@@ -30,12 +31,11 @@ SweepPolicy policy_of(const SubmissionOptions& asked, const GridPolicy& of_grid)
 // Runs of one row of the first table have one rank, so that rows become complete one after another.
 std::vector<Run> runs_in_ranks(const Grid& grid, std::vector<PlannedRun>& plan) {
   const TableSpec& table = grid.views.front().table;
-  const Layout layout = layout_of(grid, table);
+  const std::vector<Coordinates> rows = layout_of(grid, table).rows;
   std::vector<Run> runs;
   for (PlannedRun& planned : plan) {
     Run& run = runs.emplace_back(std::move(planned.answer.run));
-    const auto row = layout.row_index.find(project(planned.point, table.rows));
-    if (row != layout.row_index.end()) run.rank = static_cast<int64_t>(row->second);
+    run.rank = std::ranges::lower_bound(rows, project(planned.point, table.rows)) - rows.begin();
   }
   return runs;
 }

@@ -64,6 +64,12 @@ ordered_json to_json(const Labels& labels) {
   return json;
 }
 
+Labels labels_from(const ordered_json& json) {
+  Labels labels;
+  for (const auto& [axis, label] : json.items()) labels.emplace_back(axis, label.get<std::string>());
+  return labels;
+}
+
 ordered_json to_json(const Run& run) {
   ordered_json json = {{"id", run.id}, {"canonical", run.settings}, {"local", run.local}};
   if (!run.waiting_for.empty()) json["waiting_for"] = run.waiting_for;
@@ -87,9 +93,7 @@ Run run_from(const ordered_json& json, const Run* like) {
           .waiting_for = text_at(json, "waiting_for", ""),
           .local = text_at(json, "local", "")};
   if (const auto data = json.find("data"); data != json.end()) run.data = data_from(*data, like);
-  if (const auto axes = json.find("coordinates"); axes != json.end()) {
-    for (const auto& [axis, label] : axes->items()) run.coordinates.emplace_back(axis, label.get<std::string>());
-  }
+  if (const auto axes = json.find("coordinates"); axes != json.end()) run.coordinates = labels_from(*axes);
   run.seed = whole_number_at(json, "seed").value_or(0);
   run.rank = whole_number_at(json, "rank").value_or(0);
   run.needs = {.device = text_at(json, "device", "cpu"),

@@ -39,6 +39,7 @@ struct Run {
 
 /// {"axis": "label", …}
 nlohmann::ordered_json to_json(const Labels& labels);
+Labels labels_from(const nlohmann::ordered_json& json);  ///< the inverse
 
 /// "layer_norm · pre · seed 1", for messages.
 std::string label_of(const Run& run);

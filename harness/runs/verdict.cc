@@ -16,6 +16,42 @@
 namespace tearless::harness {
 namespace {
 
+/// Who or what ended an attempt's program.
+enum class EndedBy {
+  kItself,   // it exited, or died of a signal that only its own fault sends (SIGSEGV, SIGABRT …)
+  kRequest,  // the harness asked it to stop, on a user's request
+  kStall,    // the harness asked it to stop, because it gave no sign of life
+  kMemory,   // the kernel's OOM killer
+  kOutside,  // something else: a kill by hand, a limit on CPU time, a shutdown
+};
+
+/// A rule for attempts that ended without a result. The attempt's phase (starting, preparing, training, evaluating,
+/// publishing) never affects the class; it only appears in the message.
+struct EndRule {
+  EndedBy by;
+  std::optional<int64_t> code;  // the program's exit code; kAnyCode: any code or signal
+  bool disk_full;               // true: applies only if the disk was full at the end
+  FailureClass failure;
+};
+constexpr std::nullopt_t kAnyCode = std::nullopt;
+
+// clang-format off
+/// The first rule that matches applies. Which classes count as a try: harness/schedule/policy.h.
+constexpr EndRule kEndRules[] = {
+    {EndedBy::kRequest, kAnyCode,             false, FailureClass::kStopped},   // whatever its exit code
+    {EndedBy::kStall,   kAnyCode,             false, FailureClass::kStalled},
+    {EndedBy::kMemory,  kAnyCode,             false, FailureClass::kOutOfMemory},
+    {EndedBy::kOutside, kAnyCode,             false, FailureClass::kKilled},
+    {EndedBy::kItself,  kExitStopped,         false, FailureClass::kStopped},   // asked by something else: preempted
+    {EndedBy::kItself,  kExitSettingsRefused, false, FailureClass::kSettings},
+    {EndedBy::kItself,  kExitOutOfMemory,     false, FailureClass::kOutOfMemory},
+    {EndedBy::kItself,  kExitMachine,         false, FailureClass::kMachine},
+    {EndedBy::kItself,  kExitData,            false, FailureClass::kData},
+    {EndedBy::kItself,  kAnyCode,             true,  FailureClass::kMachine},   // a program that does not use code 74
+    {EndedBy::kItself,  kAnyCode,             false, FailureClass::kCrashed},
+};
+// clang-format on
+
 Verdict failed(FailureClass failure, std::string reason) {
   return {.state = RunState::kFailed, .failure = failure, .reason = std::move(reason), .step = std::nullopt};
 }
@@ -27,6 +63,25 @@ bool comes_from_outside(int64_t signal) {
     if (signal == one) return true;
   }
   return false;
+}
+
+/// REQUIRES: the attempt has an exit.json.
+EndedBy ended_by(const AttemptRecord& attempt) {
+  const int64_t signal = attempt.signal.value_or(0);
+  if (attempt.asked == "stall") return EndedBy::kStall;
+  if (!attempt.asked.empty()) return EndedBy::kRequest;
+  if (signal == SIGKILL && attempt.killed_for_memory) return EndedBy::kMemory;
+  return comes_from_outside(signal) ? EndedBy::kOutside : EndedBy::kItself;
+}
+
+/// `code` is unset if a signal ended the program.
+FailureClass class_of_end(EndedBy by, std::optional<int64_t> code, bool disk_full) {
+  for (const EndRule& rule : kEndRules) {
+    if (rule.by == by && (!rule.code || rule.code == code) && (!rule.disk_full || disk_full)) {
+      return rule.failure;
+    }
+  }
+  throw std::logic_error("no rule covers this end of an attempt");
 }
 
 std::string how_it_ended(const AttemptRecord& attempt, EndedBy by) {
@@ -46,23 +101,6 @@ std::string how_it_ended(const AttemptRecord& attempt, EndedBy by) {
 
 std::string Verdict::outcome() const {
   return std::string(state == RunState::kFailed ? name_of(failure) : name_of(state));
-}
-
-EndedBy ended_by(const AttemptRecord& attempt) {
-  const int64_t signal = attempt.signal.value_or(0);
-  if (attempt.asked == "stall") return EndedBy::kStall;
-  if (!attempt.asked.empty()) return EndedBy::kRequest;
-  if (signal == SIGKILL && attempt.killed_for_memory) return EndedBy::kMemory;
-  return comes_from_outside(signal) ? EndedBy::kOutside : EndedBy::kItself;
-}
-
-FailureClass class_of_end(EndedBy by, std::optional<int64_t> code, bool disk_full) {
-  for (const EndRule& rule : kEndRules) {
-    if (rule.by == by && (!rule.code || rule.code == code) && (!rule.disk_full || disk_full)) {
-      return rule.failure;
-    }
-  }
-  throw std::logic_error("no rule covers this end of an attempt");
 }
 
 std::optional<Verdict> verdict_of_done(const RunDirectory& run) {

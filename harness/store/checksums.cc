@@ -81,7 +81,6 @@ void keep_checksums(SQLite::Database& database) {
 std::vector<std::string> changed_tables(SQLite::Database& database) {
   try {
     add_function(database);
-    const WithoutChecks without_checks(database);
     const SQLite::Transaction one_state(database, SQLite::TransactionBehavior::DEFERRED);
     std::vector<std::string> changed;
     for (const std::string table : kTables) {

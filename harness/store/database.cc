@@ -25,6 +25,9 @@ namespace tearless::harness {
 namespace fs = std::filesystem;
 namespace {
 
+/// The root of the workspace whose database this is.
+fs::path root_of(const fs::path& database) { return root_of_index(database.parent_path()); }
+
 // WAL needs memory shared between processes, and flock is unreliable on network file systems: concurrent access could
 // corrupt the database.
 void refuse_network(const fs::path& folder) {
@@ -35,13 +38,11 @@ void refuse_network(const fs::path& folder) {
       folder.string());
 }
 
-int schema_version(SQLite::Database& database) { return database.execAndGet("PRAGMA user_version").getInt(); }
-
 // Of a workspace of this format (require_usable()).
 void require_version(const fs::path& file, int version) {
   if (version == kWorkspaceFormat) return;
   fail("{} is damaged (user_version {} in place of {}); rebuild it from the run folders: {}", file.string(), version,
-       kWorkspaceFormat, rebuild_command(root_of_index(file.parent_path())));
+       kWorkspaceFormat, rebuild_command(root_of(file)));
 }
 
 /// Every column of every table and view, "runs.id" and so on, and the text of each view.
@@ -65,7 +66,7 @@ void refuse_foreign(const fs::path& file, SQLite::Database& database) {
   for (const std::string& part : ours) {
     if (present.contains(part)) continue;
     fail("{} is not a database of this tearless (it lacks {}); rebuild it from the run folders: {}", file.string(),
-         part.substr(0, part.find('\n')), rebuild_command(root_of_index(file.parent_path())));
+         part.substr(0, part.find('\n')), rebuild_command(root_of(file)));
   }
 }
 
@@ -94,7 +95,7 @@ void refuse_unusable(const fs::path& file, const SQLite::Exception& error) {
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
       fail("cannot read the database {}: {}; if it is damaged, rebuild it from the run folders: {}", file.string(),
-           said, rebuild_command(root_of_index(file.parent_path())));
+           said, rebuild_command(root_of(file)));
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
       fail("the database {} is in use by another program ({}); wait until that has ended, and try again", file.string(),
@@ -118,7 +119,7 @@ void refuse_unusable(const fs::path& file, const SQLite::Exception& error) {
       throw std::bad_alloc();
     default:  // the statements in this program are correct, so the schema must be damaged
       fail("cannot use the database {}: {}; if it is damaged, rebuild it from the run folders: {}", file.string(), said,
-           rebuild_command(root_of_index(file.parent_path())));
+           rebuild_command(root_of(file)));
   }
 }
 
@@ -145,7 +146,7 @@ std::unique_ptr<SQLite::Database> open_for_writing(const fs::path& file) {
   try {
     auto database = std::make_unique<SQLite::Database>(file.string(), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE,
                                                        kBusyMilliseconds);
-    const int version = schema_version(*database);
+    const int version = database->execAndGet("PRAGMA user_version").getInt();
     if (version != 0) require_version(file, version);
     database->exec("PRAGMA journal_mode = WAL");
     database->exec("PRAGMA synchronous = FULL");
@@ -169,15 +170,15 @@ std::unique_ptr<SQLite::Database> open_for_reading(const fs::path& file, int bus
   std::error_code unknown;
   if (fs::file_size(file, unknown) == 0) {
     fail("the database {} is empty; if anything was run here, rebuild it from the run folders: {}", file.string(),
-         rebuild_command(root_of_index(file.parent_path())));
+         rebuild_command(root_of(file)));
   }
   roll_back_what_was_interrupted(file);
   try {
     auto database = std::make_unique<SQLite::Database>(file.string(), SQLite::OPEN_READONLY, busy_milliseconds);
-    const int version = schema_version(*database);
+    const int version = database->execAndGet("PRAGMA user_version").getInt();
     if (version == 0) {  // another program's file, or a damaged one
       fail("{} has no tearless schema; rebuild it from the run folders: {}", file.string(),
-           rebuild_command(root_of_index(file.parent_path())));
+           rebuild_command(root_of(file)));
     }
     require_version(file, version);
     refuse_foreign(file, *database);
@@ -201,18 +202,12 @@ std::vector<std::string> damage_in(const fs::path& file) {
   return damage;
 }
 
-WithoutChecks::WithoutChecks(SQLite::Database& database) : database_(database) {
-  database_.exec("PRAGMA ignore_check_constraints = ON");
-}
-
-WithoutChecks::~WithoutChecks() { database_.tryExec("PRAGMA ignore_check_constraints = OFF"); }
-
-void refuse_changed(SQLite::Database& database) {
-  const std::vector<std::string> changed = changed_tables(database);
-  if (changed.empty()) return;
-  const fs::path file = database.getFilename();
+std::unique_ptr<SQLite::Database> refuse_changed(std::unique_ptr<SQLite::Database> database) {
+  const std::vector<std::string> changed = changed_tables(*database);
+  if (changed.empty()) return database;
+  const fs::path file = database->getFilename();
   fail("{} no longer holds what was recorded ({}); to see what is wrong and what to do: tearless verify --workspace {}",
-       file.string(), fmt::join(changed, ", "), root_of_index(file.parent_path()).string());
+       file.string(), fmt::join(changed, ", "), root_of(file).string());
 }
 
 void leave_wal_mode(SQLite::Database& database) {

@@ -43,21 +43,9 @@ std::unique_ptr<SQLite::Database> open_for_reading(const std::filesystem::path& 
 /// Reads the whole file.
 std::vector<std::string> damage_in(const std::filesystem::path& file);
 
-/// While it lives, SQLite evaluates no CHECK. It makes the list of each CHECK (state IN (…)) again for each row, which
-/// takes longer than to insert the row, or to check the rest of it.
-class WithoutChecks {
- public:
-  explicit WithoutChecks(SQLite::Database& database);
-  ~WithoutChecks();
-  WithoutChecks(const WithoutChecks&) = delete;
-  WithoutChecks& operator=(const WithoutChecks&) = delete;
-
- private:
-  SQLite::Database& database_;
-};
-
-/// UserError if the rows of runs, attempts, results and sweeps are not those that were recorded (checksums.h).
-void refuse_changed(SQLite::Database& database);
+/// The same database. UserError if the rows of runs, attempts, results and sweeps are not those that were recorded
+/// (checksums.h).
+std::unique_ptr<SQLite::Database> refuse_changed(std::unique_ptr<SQLite::Database> database);
 
 /// Leaves WAL mode, so that the closed database is one file without side files. Does nothing if a reader prevents it.
 void leave_wal_mode(SQLite::Database& database);

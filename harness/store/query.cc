@@ -26,7 +26,6 @@ int allow_reading(void*, int action, const char* name, const char*, const char*,
     case SQLITE_SELECT:
     case SQLITE_READ:
     case SQLITE_RECURSIVE:
-      return SQLITE_OK;
     case SQLITE_FUNCTION:
       return SQLITE_OK;
     case SQLITE_PRAGMA: {
@@ -37,18 +36,6 @@ int allow_reading(void*, int action, const char* name, const char*, const char*,
       return SQLITE_DENY;
   }
 }
-
-/// Restricts a connection to reading while the object lives.
-class ReadingOnly {
- public:
-  explicit ReadingOnly(sqlite3* handle) : handle_(handle) { sqlite3_set_authorizer(handle_, allow_reading, nullptr); }
-  ~ReadingOnly() { sqlite3_set_authorizer(handle_, nullptr, nullptr); }
-  ReadingOnly(const ReadingOnly&) = delete;
-  ReadingOnly& operator=(const ReadingOnly&) = delete;
-
- private:
-  sqlite3* handle_;
-};
 
 using Prepared = std::unique_ptr<sqlite3_stmt, decltype(&sqlite3_finalize)>;
 
@@ -106,7 +93,9 @@ json value_of(sqlite3_stmt* row, int column) {
 }  // namespace
 
 QueryResult ask(const SQLite::Database& database, const std::string& sql) {
-  const ReadingOnly reading(database.getHandle());
+  sqlite3_set_authorizer(database.getHandle(), allow_reading, nullptr);
+  const std::unique_ptr<sqlite3, void (*)(sqlite3*)> until_the_end(
+      database.getHandle(), [](sqlite3* handle) { sqlite3_set_authorizer(handle, nullptr, nullptr); });
   std::string_view rest = sql;
   const Prepared statement = prepare(database, rest);
   if (!statement) fail("the query is empty; `tearless sql` without a query lists the views and their columns");

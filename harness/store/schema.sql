@@ -4,12 +4,8 @@
 CREATE TABLE runs (
   number        INTEGER PRIMARY KEY,
   id            TEXT NOT NULL UNIQUE,
-  state         TEXT NOT NULL
-                CHECK (state IN ('queued', 'running', 'done', 'diverged', 'failed', 'held', 'waiting_data',
-                                 'cancelled')),
-  class         TEXT NOT NULL DEFAULT ''
-                CHECK (class IN ('', 'settings', 'out_of_memory', 'crashed', 'stalled', 'lost', 'stopped', 'killed',
-                                 'machine', 'data')),
+  state         TEXT NOT NULL,               -- a RunState by its name (runs/states.h)
+  class         TEXT NOT NULL DEFAULT '',    -- likewise a FailureClass
   reason        TEXT NOT NULL DEFAULT '',
   canonical     TEXT NOT NULL,               -- run.toml; '' while the id is provisional
   local         TEXT NOT NULL,               -- local.toml
@@ -75,7 +71,7 @@ CREATE TABLE sweeps (
   grid_file    TEXT NOT NULL,
   submitted_at TEXT NOT NULL,
   submission   INTEGER NOT NULL,             -- a later submission has a higher number
-  state        TEXT NOT NULL CHECK (state IN ('active', 'paused', 'cancelled')),
+  state        TEXT NOT NULL,                -- 'active', 'paused' or 'cancelled'
   reason       TEXT NOT NULL,                -- of the state, one sentence
   priority     INTEGER NOT NULL,             -- sweeps of higher priority go first
   program      TEXT NOT NULL,                -- path of the training program

@@ -1,24 +1,32 @@
 #include "harness/store/statements.h"
 
+#include "harness/store/database.h"
+
 namespace tearless::harness {
 
-std::unique_ptr<SQLite::Statement> Statements::take(const std::string& sql) {
-  const auto unused = unused_.find(sql);
-  if (unused == unused_.end() || unused->second.empty()) return std::make_unique<SQLite::Statement>(database_, sql);
-  std::unique_ptr<SQLite::Statement> statement = std::move(unused->second.back());
-  unused->second.pop_back();
-  return statement;
+std::shared_ptr<SQLite::Statement> Statements::take(const std::string& sql) {
+  try {
+    std::shared_ptr<SQLite::Statement>& prepared = prepared_[sql];
+    const bool in_use = prepared.use_count() > 1;
+    if (!prepared || in_use) prepared = std::make_shared<SQLite::Statement>(database_, sql);
+    prepared->clearBindings();
+    return prepared;
+  } catch (const SQLite::Exception& error) {
+    refuse_unusable(database_.getFilename(), error);
+  }
 }
 
-void Statements::put_back(const std::string& sql, std::unique_ptr<SQLite::Statement> statement) {
-  statement->tryReset();  // it returns the error of the last step, which the user of the statement has seen
-  statement->clearBindings();
-  unused_[sql].push_back(std::move(statement));
+bool Statement::step() {
+  try {
+    return statement_->executeStep();
+  } catch (const SQLite::Exception& error) {
+    refuse_unusable(database_.getFilename(), error);
+  }
 }
 
-std::vector<std::string> text_column(Question& question) {
+std::vector<std::string> text_column(Statement& statement) {
   std::vector<std::string> texts;
-  while (question.executeStep()) texts.push_back(question.getColumn(0).getString());
+  while (statement.step()) texts.push_back(statement[0]);
   return texts;
 }
 

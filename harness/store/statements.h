@@ -1,86 +1,72 @@
-// Prepared statements of one connection, kept for their next use: to prepare one takes longer than most queries of the
-// store. Internal to harness/store.
+// Statements of SQL with their values. Internal to harness/store.
 #pragma once
 
 #include <SQLiteCpp/SQLiteCpp.h>
 
-#include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
+#include <string_view>
+#include <type_traits>
 #include <unordered_map>
-#include <utility>
 #include <vector>
-
-#include "harness/store/database.h"
 
 namespace tearless::harness {
 
-/// The statements of a connection that are not in use. REQUIRES: the connection outlives them.
+/// The prepared statements of one connection, kept for their next use: to prepare one takes longer than most queries of
+/// the store. REQUIRES: the connection outlives them.
 class Statements {
  public:
   explicit Statements(const SQLite::Database& database) : database_(database) {}
 
   const SQLite::Database& database() const { return database_; }
 
-  /// A statement of that text, not executed, with all parameters NULL. SQLite::Exception if SQLite rejects the text.
-  std::unique_ptr<SQLite::Statement> take(const std::string& sql);
-  void put_back(const std::string& sql, std::unique_ptr<SQLite::Statement> statement);
+  /// A statement of that text that nobody else uses, not executed, with all parameters NULL.
+  std::shared_ptr<SQLite::Statement> take(const std::string& sql);
 
  private:
   const SQLite::Database& database_;
-  std::unordered_map<std::string, std::vector<std::unique_ptr<SQLite::Statement>>> unused_;
+  std::unordered_map<std::string, std::shared_ptr<SQLite::Statement>> prepared_;
 };
 
-/// One use of a statement.
+/// One use of a statement, with `values` for its parameters; an unset optional is NULL. If SQLite cannot prepare it or
+/// cannot read, the database file is at fault, and the user is told so (refuse_unusable()). Of a write that fails,
+/// Store::in_transaction() tells.
 class Statement {
  public:
-  Statement(Statements& statements, std::string sql)
-      : statements_(statements), sql_(std::move(sql)), statement_(statements.take(sql_)) {}
-  ~Statement() { statements_.put_back(sql_, std::move(statement_)); }
+  template <class... Values>
+  Statement(Statements& statements, const std::string& sql, const Values&... values)
+      : database_(statements.database()), statement_(statements.take(sql)) {
+    int index = 0;
+    (bind(++index, values), ...);
+  }
+  ~Statement() { statement_->tryReset(); }  // it returns the error of the last step, which was thrown already
   Statement(const Statement&) = delete;
   Statement& operator=(const Statement&) = delete;
 
-  template <class T>
-  void bind(int index, const T& value) {
-    statement_->bind(index, value);
-  }
-  void bind(int index, const std::optional<int64_t>& value) {
-    value ? statement_->bind(index, *value) : statement_->bind(index);
-  }
-  bool executeStep() { return statement_->executeStep(); }
-  int exec() { return statement_->exec(); }
-  void reset() { statement_->reset(); }  // keeps what was bound
-  SQLite::Column getColumn(int index) { return statement_->getColumn(index); }
+  /// True if there is a row, or another one.
+  bool step();
+  SQLite::Column operator[](int column) { return statement_->getColumn(column); }
+
+  /// Executes a statement that changes rows; returns how many.
+  int write() { return statement_->exec(); }
 
  private:
-  Statements& statements_;
-  std::string sql_;
-  std::unique_ptr<SQLite::Statement> statement_;
-};
-
-/// A SELECT of this program. If SQLite cannot run it, the database file is at fault, and the user is told so.
-class Question : public Statement {
- public:
-  Question(Statements& statements, const std::string& sql) try
-      : Statement(statements, sql), database_(statements.database()) {
-  } catch (const SQLite::Exception& error) {
-    refuse_unusable(statements.database().getFilename(), error);
-  }
-
-  bool executeStep() {
-    try {
-      return Statement::executeStep();
-    } catch (const SQLite::Exception& error) {
-      refuse_unusable(database_.getFilename(), error);
+  template <class Value>
+  void bind(int index, const Value& value) {
+    if constexpr (std::is_convertible_v<const Value&, std::string_view>) {
+      statement_->bind(index, std::string(std::string_view(value)));
+    } else if constexpr (std::is_arithmetic_v<Value>) {
+      statement_->bind(index, value);
+    } else if (value) {
+      bind(index, *value);
     }
   }
 
- private:
   const SQLite::Database& database_;
+  std::shared_ptr<SQLite::Statement> statement_;
 };
 
 /// The first column of all rows.
-std::vector<std::string> text_column(Question& question);
+std::vector<std::string> text_column(Statement& statement);
 
 }  // namespace tearless::harness

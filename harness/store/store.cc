@@ -18,17 +18,15 @@
 namespace tearless::harness {
 namespace fs = std::filesystem;
 using nlohmann::json;
+using nlohmann::ordered_json;
 
 namespace {
 
-std::optional<int64_t> optional_integer(const SQLite::Column& column) {
+template <class Value>
+std::optional<Value> if_set(const SQLite::Column& column) {
   if (column.isNull()) return std::nullopt;
-  return column.getInt64();
-}
-
-std::optional<std::string> optional_text(const SQLite::Column& column) {
-  if (column.isNull()) return std::nullopt;
-  return column.getString();
+  const Value value = column;
+  return value;
 }
 
 std::optional<LostWork> lost_from(const SQLite::Column& updates, const SQLite::Column& seconds) {
@@ -43,41 +41,19 @@ constexpr const char* kRunColumns =
 constexpr const char* kSweepColumns =
     "id, title, grid_file, submitted_at, program, policy, state, reason, priority, stamp, submission";
 
-/// Parses a stored text with `read`; UserError if that throws, because then the database is damaged.
-template <class Read>
-auto understood(const SQLite::Column& column, const Read& read) {
-  try {
-    return read(column.getString());
-  } catch (const std::exception&) {
-    fail("the database holds {} = '{}', which is not a valid value; to see what is damaged: tearless verify",
-         column.getName(), column.getString());
-  }
-}
-auto as_json(const std::string& text) { return nlohmann::ordered_json::parse(text); }
-InputFiles as_files(const std::string& text) { return json::parse(text).get<InputFiles>(); }
-Labels as_labels(const std::string& text) {
-  Labels labels;
-  const auto object = nlohmann::ordered_json::parse(text);
-  for (const auto& [axis, label] : object.items()) labels.emplace_back(axis, label.get<std::string>());
-  return labels;
-}
-
 RunRecord run_from(Statement& row) {
   RunRecord run;
-  run.id = row.getColumn(0).getString();
-  run.state = understood(row.getColumn(1), state_named);
-  run.failure = understood(row.getColumn(2), failure_named);
-  run.reason = row.getColumn(3).getString();
-  run.settings = row.getColumn(4).getString();
-  run.local = row.getColumn(5).getString();
-  run.data = std::make_shared<InputFiles>(understood(row.getColumn(6), as_files));
-  run.needs = {.device = row.getColumn(7).getString(),
-               .threads = row.getColumn(8).getInt(),
-               .resource_class = row.getColumn(9).getString(),
-               .memory_bytes = optional_integer(row.getColumn(10))};
-  run.parameters = optional_integer(row.getColumn(11));
-  run.updates = row.getColumn(12).getInt64();
-  run.step = optional_integer(row.getColumn(13));
+  run.id = row[0].getString();
+  run.state = state_named(row[1].getString());
+  run.failure = failure_named(row[2].getString());
+  run.reason = row[3].getString();
+  run.settings = row[4].getString();
+  run.local = row[5].getString();
+  run.data = std::make_shared<InputFiles>(json::parse(row[6].getString()));
+  run.needs = {.device = row[7], .threads = row[8], .resource_class = row[9], .memory_bytes = if_set<int64_t>(row[10])};
+  run.parameters = if_set<int64_t>(row[11]);
+  run.updates = row[12].getInt64();
+  run.step = if_set<int64_t>(row[13]);
   return run;
 }
 
@@ -86,27 +62,26 @@ constexpr const char* kPlaceColumns = "coordinates, seed, rank, place";
 // kRunColumns, then kPlaceColumns.
 RunRecord run_of_sweep_from(Statement& row) {
   RunRecord run = run_from(row);
-  run.coordinates = understood(row.getColumn(14), as_labels);
-  run.seed = row.getColumn(15).getInt64();
-  run.rank = row.getColumn(16).getInt64();
-  run.place = row.getColumn(17).getInt64();
+  run.coordinates = labels_from(ordered_json::parse(row[14].getString()));
+  run.seed = row[15].getInt64();
+  run.rank = row[16].getInt64();
+  run.place = row[17].getInt64();
   return run;
 }
 
 Sweep sweep_from(Statement& row) {
-  return {.id = row.getColumn(0).getString(),
-          .title = row.getColumn(1).getString(),
-          .grid_file = row.getColumn(2).getString(),
-          .submitted_at = row.getColumn(3).getString(),
+  return {.id = row[0],
+          .title = row[1],
+          .grid_file = row[2],
+          .submitted_at = row[3],
           .runs = {},
-          .program = row.getColumn(4).getString(),
-          .stamp = understood(row.getColumn(9), as_json),
-          .policy = understood(row.getColumn(5),
-                               [](const std::string& text) { return sweep_policy_from(json::parse(text)); }),
-          .state = understood(row.getColumn(6), sweep_state_named),
-          .reason = row.getColumn(7).getString(),
-          .priority = row.getColumn(8).getInt64(),
-          .submission = row.getColumn(10).getInt64()};
+          .program = row[4],
+          .stamp = json::parse(row[9].getString()),
+          .policy = sweep_policy_from(json::parse(row[5].getString())),
+          .state = sweep_state_named(row[6].getString()),
+          .reason = row[7],
+          .priority = row[8],
+          .submission = row[10]};
 }
 
 }  // namespace
@@ -138,9 +113,7 @@ std::unique_ptr<Store> Store::open_writer(const Workspace& workspace) {
   require_usable(workspace);
   make_folders(workspace.root());
   LockFile lock = lock_for_writing(workspace, kServiceRole);
-  std::unique_ptr<SQLite::Database> database = open_for_writing(workspace.database());
-  refuse_changed(*database);
-  return std::make_unique<Store>(std::move(database), std::move(lock));
+  return std::make_unique<Store>(refuse_changed(open_for_writing(workspace.database())), std::move(lock));
 }
 
 std::unique_ptr<const Store> Store::open_reader(const Workspace& workspace) {
@@ -156,9 +129,7 @@ std::unique_ptr<const Store> Store::open_reader(const Workspace& workspace) {
     fail("{} is missing, but {} holds runs; rebuild it from them: {}", workspace.database().string(),
          workspace.runs().string(), rebuild_command(workspace.root()));
   }
-  std::unique_ptr<SQLite::Database> database = open_for_reading(workspace.database());
-  refuse_changed(*database);
-  return std::make_unique<const Store>(std::move(database), std::nullopt);
+  return std::make_unique<const Store>(refuse_changed(open_for_reading(workspace.database())), std::nullopt);
 }
 
 Store::Store(std::unique_ptr<SQLite::Database> database, std::optional<LockFile> lock)
@@ -171,10 +142,9 @@ Store::~Store() {
 // --- reading -------------------------------------------------------------------------------------------------------
 
 std::optional<RecordedResult> Store::recorded_result(const std::string& id) const {
-  Question row(*statements_, "SELECT done, scores FROM results JOIN runs ON runs.number = run WHERE id = ?");
-  row.bind(1, id);
-  if (!row.executeStep()) return std::nullopt;
-  return RecordedResult{.done = row.getColumn(0).getString(), .scores = optional_text(row.getColumn(1))};
+  Statement row(*statements_, "SELECT done, scores FROM results JOIN runs ON runs.number = run WHERE id = ?", id);
+  if (!row.step()) return std::nullopt;
+  return RecordedResult{.done = row[0], .scores = if_set<std::string>(row[1])};
 }
 
 RunResult Store::result_of(const std::string& id, std::optional<int64_t> numerics_now) const {
@@ -219,9 +189,8 @@ RunResult Store::result_of(const std::string& id, std::optional<int64_t> numeric
 }
 
 std::optional<RunRecord> Store::run(const std::string& id) const {
-  Question row(*statements_, fmt::format("SELECT {} FROM runs WHERE id = ?", kRunColumns));
-  row.bind(1, id);
-  if (!row.executeStep()) return std::nullopt;
+  Statement row(*statements_, fmt::format("SELECT {} FROM runs WHERE id = ?", kRunColumns), id);
+  if (!row.step()) return std::nullopt;
   return run_from(row);
 }
 
@@ -232,192 +201,175 @@ RunRecord Store::known_run(const std::string& id) const {
 }
 
 std::vector<AttemptRecord> Store::attempts_of(const std::string& id) const {
-  Question row(*statements_,
-               "SELECT attempt, outcome, reason, code, signal, started_at, ended_at, host, device, processor, "
-               "version, numerics, measured, checkpoint, lost_updates, lost_seconds, arithmetic FROM attempts_view "
-               "WHERE run = ? "
-               "ORDER BY attempt");
-  row.bind(1, id);
+  Statement row(*statements_,
+                "SELECT attempt, outcome, reason, code, signal, started_at, ended_at, host, device, processor, "
+                "version, numerics, measured, checkpoint, lost_updates, lost_seconds, arithmetic FROM attempts_view "
+                "WHERE run = ? ORDER BY attempt",
+                id);
   std::vector<AttemptRecord> attempts;
-  while (row.executeStep()) {
-    attempts.push_back({.number = row.getColumn(0).getInt64(),
-                        .outcome = row.getColumn(1).getString(),
-                        .reason = row.getColumn(2).getString(),
-                        .code = optional_integer(row.getColumn(3)),
-                        .signal = optional_integer(row.getColumn(4)),
+  while (row.step()) {
+    attempts.push_back({.number = row[0],
+                        .outcome = row[1],
+                        .reason = row[2],
+                        .code = if_set<int64_t>(row[3]),
+                        .signal = if_set<int64_t>(row[4]),
                         .asked = "",
                         .phase = "",
-                        .checkpoint = row.getColumn(13).getInt64(),
-                        .started_at = row.getColumn(5).getString(),
-                        .ended_at = row.getColumn(6).getString(),
-                        .host = row.getColumn(7).getString(),
-                        .device = row.getColumn(8).getString(),
-                        .processor = row.getColumn(9).getString(),
-                        .version = row.getColumn(10).getString(),
-                        .numerics = row.getColumn(11).getInt64(),
-                        .arithmetic = row.getColumn(16).getString(),
-                        .measured = understood(row.getColumn(12), as_json),
-                        .lost = lost_from(row.getColumn(14), row.getColumn(15))});
+                        .checkpoint = row[13],
+                        .started_at = row[5],
+                        .ended_at = row[6],
+                        .host = row[7],
+                        .device = row[8],
+                        .processor = row[9],
+                        .version = row[10],
+                        .numerics = row[11],
+                        .arithmetic = row[16],
+                        .measured = json::parse(row[12].getString()),
+                        .lost = lost_from(row[14], row[15])});
   }
   return attempts;
 }
 
 LostWork Store::lost_in(const std::string& sweep) const {
-  Question row(*statements_,
-               "SELECT coalesce(sum(lost_updates), 0), coalesce(sum(lost_seconds), 0) FROM attempts "
-               "WHERE run IN (SELECT run FROM sweep_runs WHERE sweep = ?)");
-  row.bind(1, sweep);
-  row.executeStep();
-  return {.updates = row.getColumn(0).getInt64(), .seconds = row.getColumn(1).getDouble()};
+  Statement row(*statements_,
+                "SELECT coalesce(sum(lost_updates), 0), coalesce(sum(lost_seconds), 0) FROM attempts "
+                "WHERE run IN (SELECT run FROM sweep_runs WHERE sweep = ?)",
+                sweep);
+  row.step();
+  return {.updates = row[0], .seconds = row[1]};
 }
 
 std::vector<std::string> Store::ids_starting_with(const std::string& prefix) const {
-  Question row(*statements_, "SELECT id FROM runs WHERE substr(id, 1, length(?1)) = ?1 ORDER BY id");
-  row.bind(1, prefix);
+  Statement row(*statements_, "SELECT id FROM runs WHERE substr(id, 1, length(?1)) = ?1 ORDER BY id", prefix);
   return text_column(row);
 }
 
 std::vector<std::string> Store::ids_in(RunState state) const {
-  Question row(*statements_, "SELECT id FROM runs WHERE state = ? ORDER BY number");
-  row.bind(1, std::string(name_of(state)));
+  Statement row(*statements_, "SELECT id FROM runs WHERE state = ? ORDER BY number", name_of(state));
   return text_column(row);
 }
 
 std::vector<Sweep> Store::sweeps() const {
-  Question row(*statements_,
-               fmt::format("SELECT {} FROM sweeps ORDER BY submitted_at DESC, submission DESC, id", kSweepColumns));
+  Statement row(*statements_,
+                fmt::format("SELECT {} FROM sweeps ORDER BY submitted_at DESC, submission DESC, id", kSweepColumns));
   std::vector<Sweep> sweeps;
-  while (row.executeStep()) sweeps.push_back(sweep_from(row));
+  while (row.step()) sweeps.push_back(sweep_from(row));
   return sweeps;
 }
 
 std::optional<Sweep> Store::sweep(const std::string& id) const {
-  Question row(*statements_, fmt::format("SELECT {} FROM sweeps WHERE id = ?", kSweepColumns));
-  row.bind(1, id);
-  if (!row.executeStep()) return std::nullopt;
+  Statement row(*statements_, fmt::format("SELECT {} FROM sweeps WHERE id = ?", kSweepColumns), id);
+  if (!row.step()) return std::nullopt;
   return sweep_from(row);
 }
 
 std::vector<std::string> Store::active_sweeps() const {
-  Question row(*statements_, "SELECT id FROM sweeps WHERE state = 'active' ORDER BY submission");
+  Statement row(*statements_, "SELECT id FROM sweeps WHERE state = 'active' ORDER BY submission");
   return text_column(row);
 }
 
 std::string Store::label_axes_of(const std::string& sweep) const {
-  Statement row(*statements_, "SELECT coordinates FROM sweep_runs WHERE sweep = ? ORDER BY place LIMIT 1");
-  row.bind(1, sweep);
-  return row.executeStep() ? label_axes(understood(row.getColumn(0), as_labels)) : "";
+  Statement row(*statements_, "SELECT coordinates FROM sweep_runs WHERE sweep = ? ORDER BY place LIMIT 1", sweep);
+  return row.step() ? label_axes(labels_from(ordered_json::parse(row[0].getString()))) : "";
 }
 
 StateCounts Store::counts_of(const std::string& sweep) const {
-  Question row(*statements_,
-               "SELECT state, count(*) FROM sweep_runs JOIN runs ON runs.number = run WHERE sweep = ? GROUP BY state");
-  row.bind(1, sweep);
+  Statement row(*statements_,
+                "SELECT state, count(*) FROM sweep_runs JOIN runs ON runs.number = run WHERE sweep = ? GROUP BY state",
+                sweep);
   StateCounts counts;
-  while (row.executeStep()) counts[understood(row.getColumn(0), state_named)] = row.getColumn(1).getInt64();
+  while (row.step()) counts[state_named(row[0].getString())] = row[1].getInt64();
   return counts;
 }
 
-bool Store::has_unfinished(const std::string& sweep) const {
-  Question row(*statements_,
-               "SELECT EXISTS (SELECT 1 FROM sweep_runs JOIN runs ON runs.number = run WHERE sweep = ? AND "
-               "state IN ('queued', 'running', 'held', 'waiting_data'))");
-  row.bind(1, sweep);
-  row.executeStep();
-  return row.getColumn(0).getInt() != 0;
-}
-
 std::vector<std::string> Store::sweeps_of(const std::string& run) const {
-  Question row(
+  Statement row(
       *statements_,
       "SELECT DISTINCT sweeps.id FROM sweep_runs JOIN runs ON runs.number = run JOIN sweeps ON sweeps.id = sweep "
-      "WHERE runs.id = ? ORDER BY submission");
-  row.bind(1, run);
+      "WHERE runs.id = ? ORDER BY submission",
+      run);
   return text_column(row);
 }
 
 std::vector<Timing> Store::timings() const {
   // The program's own time where it says so: the supervisor's has whole seconds only.
-  Question row(*statements_,
-               "SELECT id, shape, updates, "
-               "total(coalesce(json_extract(measured, '$.seconds'), "
-               "strftime('%s', ended_at) - strftime('%s', started_at))), "
-               "total(json_extract(measured, '$.training_seconds')), total(json_extract(measured, '$.updates')), "
-               "total(json_extract(measured, '$.evaluation_seconds')), total(json_extract(measured, '$.evaluations')) "
-               "FROM runs LEFT JOIN attempts ON run = number WHERE state = 'done' AND shape != '' GROUP BY number");
+  Statement row(*statements_,
+                "SELECT id, shape, updates, "
+                "total(coalesce(json_extract(measured, '$.seconds'), "
+                "strftime('%s', ended_at) - strftime('%s', started_at))), "
+                "total(json_extract(measured, '$.training_seconds')), total(json_extract(measured, '$.updates')), "
+                "total(json_extract(measured, '$.evaluation_seconds')), total(json_extract(measured, '$.evaluations')) "
+                "FROM runs LEFT JOIN attempts ON run = number WHERE state = 'done' AND shape != '' GROUP BY number");
   std::vector<Timing> timings;
-  while (row.executeStep()) {
-    timings.push_back({.id = row.getColumn(0).getString(),
-                       .resource_class = row.getColumn(1).getString(),
-                       .updates = row.getColumn(2).getInt64(),
-                       .seconds = row.getColumn(3).getDouble(),
-                       .training_seconds = row.getColumn(4).getDouble(),
-                       .updates_made = row.getColumn(5).getInt64(),
-                       .evaluation_seconds = row.getColumn(6).getDouble(),
-                       .evaluations = row.getColumn(7).getInt64()});
+  while (row.step()) {
+    timings.push_back({.id = row[0],
+                       .resource_class = row[1],
+                       .updates = row[2],
+                       .seconds = row[3],
+                       .training_seconds = row[4],
+                       .updates_made = row[5],
+                       .evaluation_seconds = row[6],
+                       .evaluations = row[7]});
   }
   return timings;
 }
 
 std::map<std::string, int64_t> Store::memory_peaks() const {
-  Question row(*statements_, "SELECT shape, json_extract(learnt, '$.peak_bytes') FROM shapes WHERE json_valid(learnt)");
+  Statement row(*statements_,
+                "SELECT shape, json_extract(learnt, '$.peak_bytes') FROM shapes WHERE json_valid(learnt)");
   std::map<std::string, int64_t> peaks;
-  while (row.executeStep()) {
-    if (row.getColumn(1).isInteger()) peaks[row.getColumn(0).getString()] = row.getColumn(1).getInt64();
+  while (row.step()) {
+    if (row[1].isInteger()) peaks.emplace(row[0].getString(), row[1].getInt64());
   }
   return peaks;
 }
 
 bool Store::is_wanted(const std::string& run) const {
-  Question row(*statements_,
-               "SELECT count(*) FROM sweep_runs JOIN runs ON runs.number = run JOIN sweeps ON sweeps.id = sweep "
-               "WHERE runs.id = ? AND sweeps.state != 'cancelled'");
-  row.bind(1, run);
-  row.executeStep();
-  return row.getColumn(0).getInt64() > 0;
+  Statement row(*statements_,
+                "SELECT 1 FROM sweep_runs JOIN runs ON runs.number = run JOIN sweeps ON sweeps.id = sweep "
+                "WHERE runs.id = ? AND sweeps.state != 'cancelled'",
+                run);
+  return row.step();
 }
 
 std::vector<std::string> Store::queued_with(const InputFiles& files) const {
-  Question row(*statements_, "SELECT id FROM runs WHERE state = 'queued' AND data = ? ORDER BY number");
-  row.bind(1, json(files).dump());
+  Statement row(*statements_, "SELECT id FROM runs WHERE state = 'queued' AND data = ? ORDER BY number",
+                json(files).dump());
   return text_column(row);
 }
 
 std::vector<RunRecord> Store::runs_of(const std::string& sweep, const std::vector<RunState>& states) const {
   std::vector<std::string> names;
   for (const RunState state : states) names.push_back(fmt::format("'{}'", name_of(state)));
-  Question row(*statements_,
-               fmt::format("SELECT {}, {} FROM sweep_runs JOIN runs ON runs.number = sweep_runs.run "
-                           "WHERE sweep = ? {} ORDER BY place",
-                           kRunColumns, kPlaceColumns,
-                           names.empty() ? "" : fmt::format("AND state IN ({})", fmt::join(names, ", "))));
-  row.bind(1, sweep);
+  Statement row(*statements_,
+                fmt::format("SELECT {}, {} FROM sweep_runs JOIN runs ON runs.number = sweep_runs.run "
+                            "WHERE sweep = ? {} ORDER BY place",
+                            kRunColumns, kPlaceColumns,
+                            names.empty() ? "" : fmt::format("AND state IN ({})", fmt::join(names, ", "))),
+                sweep);
   std::vector<RunRecord> runs;
-  while (row.executeStep()) runs.push_back(run_of_sweep_from(row));
+  while (row.step()) runs.push_back(run_of_sweep_from(row));
   return runs;
 }
 
 RunRecord Store::run_of(const std::string& sweep, const std::string& run) const {
-  Question row(*statements_, fmt::format("SELECT {}, {} FROM sweep_runs JOIN runs ON runs.number = sweep_runs.run "
-                                         "WHERE id = ? AND sweep = ? ORDER BY place",
-                                         kRunColumns, kPlaceColumns));
-  row.bind(1, run);
-  row.bind(2, sweep);
-  if (!row.executeStep()) throw std::logic_error(fmt::format("sweep {} has no run {}", sweep, run));
+  Statement row(*statements_,
+                fmt::format("SELECT {}, {} FROM sweep_runs JOIN runs ON runs.number = sweep_runs.run "
+                            "WHERE id = ? AND sweep = ? ORDER BY place",
+                            kRunColumns, kPlaceColumns),
+                run, sweep);
+  if (!row.step()) throw std::logic_error(fmt::format("sweep {} has no run {}", sweep, run));
   return run_of_sweep_from(row);
 }
 
 std::vector<MetricLine> Store::metrics_of(const std::string& id) const {
-  Question row(*statements_,
-               "SELECT position, metrics.step, metric_names.name, value FROM metrics "
-               "JOIN runs ON runs.number = metrics.run JOIN metric_names ON metric_names.number = metrics.name "
-               "WHERE runs.id = ? ORDER BY position");
-  row.bind(1, id);
+  Statement row(*statements_,
+                "SELECT position, metrics.step, metric_names.name, value FROM metrics "
+                "JOIN runs ON runs.number = metrics.run JOIN metric_names ON metric_names.number = metrics.name "
+                "WHERE runs.id = ? ORDER BY position",
+                id);
   std::vector<MetricLine> lines;
-  while (row.executeStep()) {
-    lines.push_back({row.getColumn(0).getInt64(), row.getColumn(1).getInt64(), row.getColumn(2).getString(),
-                     row.getColumn(3).getDouble()});
-  }
+  while (row.step()) lines.push_back({row[0], row[1], row[2], row[3]});
   return lines;
 }
 
@@ -428,15 +380,14 @@ std::map<std::string, MetricLine> Store::newest_metrics(const std::string& id) c
 }
 
 int64_t Store::failures_of(const std::string& id, FailureClass failure) const {
-  Question row(
+  Statement row(
       *statements_,
       "SELECT count(*) FROM attempts JOIN runs ON runs.number = attempts.run "
       "WHERE runs.id = ? AND outcome = ? AND attempt > tries_from AND attempts.checkpoint >= "
-      "(SELECT checkpoint FROM attempts newest WHERE newest.run = attempts.run ORDER BY attempt DESC LIMIT 1)");
-  row.bind(1, id);
-  row.bind(2, std::string(name_of(failure)));
-  row.executeStep();
-  return row.getColumn(0).getInt64();
+      "(SELECT checkpoint FROM attempts newest WHERE newest.run = attempts.run ORDER BY attempt DESC LIMIT 1)",
+      id, name_of(failure));
+  row.step();
+  return row[0];
 }
 
 QueryResult Store::query(const std::string& sql) const { return ask(*database_, sql); }

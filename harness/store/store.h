@@ -145,8 +145,6 @@ class Store {
   StateCounts counts_of(const std::string& sweep) const;
   /// label_axes() of a sweep's runs.
   std::string label_axes_of(const std::string& sweep) const;
-  /// True if one of a sweep's runs is queued, running, held or waiting for data.
-  bool has_unfinished(const std::string& sweep) const;
   /// The ids of the sweeps that have the run, in the order of their submission.
   std::vector<std::string> sweeps_of(const std::string& run) const;
 
@@ -191,7 +189,7 @@ class Store {
   /// waiting_data and that this sweep does not contain.
   void submit(const Sweep& sweep);
 
-  /// `reason`: one sentence. std::logic_error if there is no such sweep.
+  /// `reason`: one sentence.
   void set_sweep_state(const std::string& id, SweepState state, const std::string& reason);
   void set_priority(const std::string& id, int64_t priority);
 

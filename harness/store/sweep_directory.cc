@@ -9,6 +9,7 @@
 #include "base/hash.h"
 #include "base/run_directory.h"
 #include "base/sealed_json.h"
+#include "base/settings.h"
 #include "base/time.h"
 #include "base/words.h"
 #include "harness/store/workspace_format.h"
@@ -48,6 +49,16 @@ void read_runs(const fs::path& file, Sweep& sweep) {
            file.string(), run.id);
     }
   }
+}
+
+fs::path merged_file(const Workspace& workspace, const std::string& sweep) {
+  return workspace.sweep(sweep) / "merged.toml";
+}
+
+/// Puts a line with a checksum in front of a text; it covers the sweep too, so that no other sweep's text has it.
+std::string with_checksum(const std::string& sweep, std::string_view text) {
+  const std::string checksum = sha256(fmt::format("{}\n{}", sweep, text));
+  return fmt::format("# Sweep {} as it was submitted; not to be edited. SHA-256: {}\n{}", sweep, checksum, text);
 }
 
 bool ends_a_line(const fs::path& file) {
@@ -99,6 +110,22 @@ void freeze_sweep(const Workspace& workspace, const Sweep& sweep, std::string_vi
                       {"submitted_at", sweep.submitted_at}, {"program", sweep.program}, {"stamp", sweep.stamp},
                       {"policy", to_json(sweep.policy)}};
   write_atomically(folder / "sweep.json", sealed(about));
+}
+
+void freeze_grid(const Workspace& workspace, const std::string& sweep, const Grid& grid) {
+  const std::string text = fmt::format("{}\n[submitted]\nfile = {}\nfolder = {}\n", grid.merged,
+                                       toml_value(grid.file.string()), toml_value(grid.folder.string()));
+  make_folders(workspace.sweep(sweep));
+  write_atomically(merged_file(workspace, sweep), with_checksum(sweep, text));
+}
+
+Grid frozen_grid(const Workspace& workspace, const std::string& sweep) {
+  const fs::path file = merged_file(workspace, sweep);
+  const std::string text = read_file(file);
+  if (text != with_checksum(sweep, std::string_view(text).substr(text.find('\n') + 1))) {
+    fail("{} is damaged, was changed, or is of another sweep; submit the sweep's grid again", file.string());
+  }
+  return parse_grid(text, file);
 }
 
 Sweep read_sweep_head(const Workspace& workspace, const std::string& id) {

@@ -1,7 +1,7 @@
 // The folder of a sweep, sweeps/<id>/. With the run folders, it holds everything that recreates a lost database.
 //
 //   grid.toml     a copy of the grid file as submitted
-//   merged.toml   the grid with its base files, of which tables are printed (frozen_grid.h)
+//   merged.toml   the grid with its base files, of which tables are printed without them and the training program
 //   runs.jsonl    its runs, one a line (runs/run.h)
 //   sweep.json    title, grid file, program, policy, time of submission; sealed. Written last
 //   events.jsonl  log of what users asked for and of what the scheduler did
@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 
+#include "harness/grid/grid.h"
 #include "harness/runs/workspace.h"
 #include "harness/store/store.h"
 
@@ -23,6 +24,12 @@ std::string sweep_id(const Sweep& sweep, std::string_view grid_text);
 
 /// Writes the sweep's folder; replaces what a new submission of the same sweep may change. REQUIRES: sweep.id is set.
 void freeze_sweep(const Workspace& workspace, const Sweep& sweep, std::string_view grid_text);
+
+/// Writes merged.toml; replaces that of an earlier submission of the same sweep.
+void freeze_grid(const Workspace& workspace, const std::string& sweep, const Grid& grid);
+
+/// Reads what freeze_grid() wrote. UserError if it is missing or damaged, was changed, or is another sweep's.
+Grid frozen_grid(const Workspace& workspace, const std::string& sweep);
 
 /// Reads what freeze_sweep() wrote. Its state, reason and priority are what events.jsonl says of them. UserError if it
 /// is damaged, was changed, or is of another format.

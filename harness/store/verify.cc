@@ -19,7 +19,6 @@
 #include "harness/runs/verdict.h"
 #include "harness/store/checksums.h"
 #include "harness/store/database.h"
-#include "harness/store/frozen_grid.h"
 #include "harness/store/program_copies.h"
 #include "harness/store/rebuild.h"
 #include "harness/store/store.h"
@@ -280,7 +279,11 @@ class Verification {
     }
   }
 
-  bool is_unfinished(const std::string& sweep) const { return store_ && store_->has_unfinished(sweep); }
+  bool is_unfinished(const std::string& sweep) const {
+    const std::vector<RunState> unfinished = {RunState::kQueued, RunState::kRunning, RunState::kHeld,
+                                              RunState::kWaitingData};
+    return store_ && !store_->runs_of(sweep, unfinished).empty();
+  }
 
   // Results that were moved or published may lack the program. `delete` may work meanwhile: hence the second question.
   void check_program(const Sweep& sweep, const std::string& subject) {

@@ -32,7 +32,7 @@ void print_columns(std::vector<std::vector<std::string>> lines) {
 void print_csv(std::vector<std::vector<std::string>> lines) {
   if (!lines.empty()) lines.front() = distinct_names(std::move(lines.front()));
   for (auto& line : lines) {
-    for (std::string& cell : line) cell = escape_csv(printable(cell));
+    for (std::string& cell : line) cell = escape_csv(cell);
     fmt::print("{}\n", fmt::join(line, ","));
   }
 }

@@ -311,17 +311,14 @@ Table fill(const Grid& grid, const View& view, const std::vector<TableRun>& runs
   const std::vector<size_t> over = spec.select ? spec.select->over : std::vector<size_t>{};
 
   // (row, column) → candidates, including those without any run.
-  std::map<std::pair<size_t, size_t>, Candidates> places;
+  std::map<std::pair<Coordinates, Coordinates>, Candidates> places;
+  const auto replicates_at = [&](const GridPoint& point) -> Replicates& {
+    return places[{project(point, spec.rows), project(point, spec.columns)}][project(point, over)];
+  };
   for_each_cell(grid, [&](const GridPoint& point, const Exclusion* excluded) {
-    if (excluded) return;
-    places[{layout.row_index.at(project(point, spec.rows)), layout.column_index.at(project(point, spec.columns))}]
-          [project(point, over)];
+    if (!excluded) replicates_at(point);
   });
-  for (const TableRun& run : runs) {
-    places[{layout.row_index.at(project(run.point, spec.rows)),
-            layout.column_index.at(project(run.point, spec.columns))}][project(run.point, over)]
-        .push_back(&run.result);
-  }
+  for (const TableRun& run : runs) replicates_at(run.point).push_back(&run.result);
 
   Table table;
   table.title = view.title;
@@ -340,7 +337,7 @@ Table fill(const Grid& grid, const View& view, const std::vector<TableRun>& runs
     Table::Row& row = table.rows.emplace_back();
     row.labels = labels_at(grid, spec.rows, layout.rows[r]);
     for (size_t c = 0; c < layout.columns.size(); ++c) {
-      const auto place = places.find({r, c});
+      const auto place = places.find({layout.rows[r], layout.columns[c]});
       for (const std::string& score : scores) {
         Cell& cell = row.cells.emplace_back();
         if (place == places.end()) continue;  // excluded

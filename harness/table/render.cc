@@ -7,6 +7,7 @@
 #include <cctype>
 #include <cstdlib>
 #include <functional>
+#include <numeric>
 
 #include "base/error.h"
 #include "base/nearest.h"
@@ -65,9 +66,10 @@ std::string join_escaped(const Line& line, const char* separator, const Escape& 
   return fmt::format("{}", fmt::join(escaped, separator));
 }
 
-/// Replaces every occurrence of the texts in `with` (pairs of from, to) in one pass. Earlier pairs win.
-std::string replace_all(const std::string& text,
-                        const std::vector<std::pair<std::string_view, std::string_view>>& with) {
+/// Makes a text printable(), without line breaks and terminal escapes, and replaces in it every occurrence of the texts
+/// in `with` (pairs of from, to) in one pass. Earlier pairs win.
+std::string escaped(const std::string& raw, const std::vector<std::pair<std::string_view, std::string_view>>& with) {
+  const std::string text = printable(raw);
   std::string out;
   for (size_t at = 0; at < text.size();) {
     const auto it = std::find_if(with.begin(), with.end(), [&](const auto& pair) {
@@ -81,30 +83,6 @@ std::string replace_all(const std::string& text,
     }
   }
   return out;
-}
-
-/// The table with all texts made printable(): no line breaks, no terminal escapes. Each format then applies its own
-/// escapes.
-Table printable_table(Table table) {
-  const auto clean = [](std::string& text) { text = printable(text); };
-  const auto clean_all = [&](std::vector<std::string>& texts) { std::for_each(texts.begin(), texts.end(), clean); };
-  clean(table.title);
-  clean_all(table.row_axes);
-  clean_all(table.column_axes);
-  clean_all(table.notes);
-  for (Table::Column& column : table.columns) {
-    clean_all(column.labels);
-    clean(column.score);
-  }
-  for (Table::Row& row : table.rows) {
-    clean_all(row.labels);
-    for (Cell& cell : row.cells) {
-      clean(cell.chosen);
-      clean_all(cell.runs);
-      if (cell.published.is_string()) cell.published = printable(cell.published.get<std::string>());
-    }
-  }
-  return table;
 }
 
 // --- text ----------------------------------------------------------------------------------------------------------
@@ -138,44 +116,47 @@ std::string padded_line(const Line& line, const std::vector<size_t>& widths) {
 }
 
 std::string render_text(const Table& table) {
-  const std::vector<Line> header = header_lines(table);
+  std::vector<Line> lines = header_lines(table);
   std::vector<Line> body = body_lines(table);
-  for (size_t column = table.row_axes.size(); column < header.front().size(); ++column) align_points(body, column);
+  for (size_t column = table.row_axes.size(); column < lines.front().size(); ++column) align_points(body, column);
+  const auto first_of_body = std::ssize(lines);
+  lines.insert(lines.end(), body.begin(), body.end());
 
-  std::vector<size_t> widths(header.front().size(), 0);
-  const auto widen = [&widths](const Line& line) {
-    for (size_t i = 0; i < line.size(); ++i) widths[i] = std::max(widths[i], display_width(line[i]));
-  };
-  std::for_each(header.begin(), header.end(), widen);
-  std::for_each(body.begin(), body.end(), widen);
-  size_t total = 3 * (widths.size() - 1);
-  for (const size_t width : widths) total += width;
+  std::vector<size_t> widths(lines.front().size(), 0);
+  for (Line& line : lines) {
+    for (size_t i = 0; i < line.size(); ++i) {
+      line[i] = printable(line[i]);
+      widths[i] = std::max(widths[i], display_width(line[i]));
+    }
+  }
+  const size_t total = std::accumulate(widths.begin(), widths.end(), 3 * (widths.size() - 1));
   std::string rule;
   for (size_t i = 0; i < total; ++i) rule += "─";
 
-  std::string text = table.title + "\n\n";
-  for (const Line& line : header) text += padded_line(line, widths);
+  std::string text = printable(table.title) + "\n\n";
+  for (auto line = lines.begin(); line != lines.end(); ++line) {
+    if (line - lines.begin() == first_of_body) text += rule + "\n";
+    text += padded_line(*line, widths);
+  }
   text += rule + "\n";
-  for (const Line& line : body) text += padded_line(line, widths);
-  text += rule + "\n";
-  for (const std::string& note : table.notes) text += note + "\n";
+  for (const std::string& note : table.notes) text += printable(note) + "\n";
   return text;
 }
 
 // --- Markdown ------------------------------------------------------------------------------------------------------
 
 std::string escape_markdown(const std::string& text) {
-  return replace_all(text, {{"\\", "\\\\"},
-                            {"`", "\\`"},
-                            {"|", "\\|"},
-                            {"*", "\\*"},
-                            {"_", "\\_"},
-                            {"~", "\\~"},
-                            {"$", "\\$"},
-                            {"&", "&amp;"},
-                            {"<", "&lt;"},
-                            {"[", "\\["},
-                            {"]", "\\]"}});
+  return escaped(text, {{"\\", "\\\\"},
+                        {"`", "\\`"},
+                        {"|", "\\|"},
+                        {"*", "\\*"},
+                        {"_", "\\_"},
+                        {"~", "\\~"},
+                        {"$", "\\$"},
+                        {"&", "&amp;"},
+                        {"<", "&lt;"},
+                        {"[", "\\["},
+                        {"]", "\\]"}});
 }
 
 /// Markdown allows one header line only, so the labels of a column are joined.
@@ -202,32 +183,32 @@ std::string render_markdown(const Table& table) {
 // --- LaTeX ---------------------------------------------------------------------------------------------------------
 
 std::string escape_latex(const std::string& text) {
-  return replace_all(text, {{"\\", "\\textbackslash{}"},
-                            {"~", "\\textasciitilde{}"},
-                            {"^", "\\textasciicircum{}"},
-                            {"&", "\\&"},
-                            {"%", "\\%"},
-                            {"$", "\\$"},
-                            {"#", "\\#"},
-                            {"_", "\\_"},
-                            {"{", "\\{"},
-                            {"}", "\\}"},
-                            {"*", "$^{*}$"},
-                            {"[", "{[}"},  // directly after \\ a bracket would be read as its optional argument
-                            {"]", "{]}"},
-                            {"<", "\\textless{}"},
-                            {">", "\\textgreater{}"},
-                            {"|", "\\textbar{}"},
-                            {"\"", "\\symbol{34}"},
-                            {"`", "\\symbol{96}"},
-                            {"--", "-{}-{}"},  // LaTeX sets two hyphens as a dash
-                            {"±", "$\\pm$"},
-                            {"→", "$\\rightarrow$"},
-                            {"×", "$\\times$"},
-                            {"−", "$-$"},
-                            {"°", "$^\\circ$"},
-                            {"–", "--"},
-                            {"…", "\\dots{}"}});
+  return escaped(text, {{"\\", "\\textbackslash{}"},
+                        {"~", "\\textasciitilde{}"},
+                        {"^", "\\textasciicircum{}"},
+                        {"&", "\\&"},
+                        {"%", "\\%"},
+                        {"$", "\\$"},
+                        {"#", "\\#"},
+                        {"_", "\\_"},
+                        {"{", "\\{"},
+                        {"}", "\\}"},
+                        {"*", "$^{*}$"},
+                        {"[", "{[}"},  // directly after \\ a bracket would be read as its optional argument
+                        {"]", "{]}"},
+                        {"<", "\\textless{}"},
+                        {">", "\\textgreater{}"},
+                        {"|", "\\textbar{}"},
+                        {"\"", "\\symbol{34}"},
+                        {"`", "\\symbol{96}"},
+                        {"--", "-{}-{}"},  // LaTeX sets two hyphens as a dash
+                        {"±", "$\\pm$"},
+                        {"→", "$\\rightarrow$"},
+                        {"×", "$\\times$"},
+                        {"−", "$-$"},
+                        {"°", "$^\\circ$"},
+                        {"–", "--"},
+                        {"…", "\\dots{}"}});
 }
 
 std::string render_latex(const Table& table) {
@@ -247,7 +228,7 @@ std::string render_latex(const Table& table) {
 // --- HTML ----------------------------------------------------------------------------------------------------------
 
 std::string escape_html(const std::string& text) {
-  return replace_all(text, {{"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}, {"\"", "&quot;"}, {"'", "&#39;"}});
+  return escaped(text, {{"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}, {"\"", "&quot;"}, {"'", "&#39;"}});
 }
 
 std::string render_html(const Table& table) {
@@ -287,9 +268,9 @@ bool is_number(const std::string& text) {
 
 std::string escape_csv(const std::string& text) {
   const bool formula = !text.empty() && std::string_view("=+-@").find(text.front()) != std::string_view::npos;
-  const std::string cell = formula && !is_number(text) ? fmt::format("'{}", text) : text;
+  const std::string cell = (formula && !is_number(text) ? "'" : "") + printable(text);
   if (cell.find_first_of(",;\"") == std::string::npos) return cell;
-  return fmt::format("\"{}\"", replace_all(cell, {{"\"", "\"\""}}));
+  return fmt::format("\"{}\"", escaped(cell, {{"\"", "\"\""}}));
 }
 
 namespace {
@@ -427,10 +408,7 @@ TableFormat table_format_of(const std::filesystem::path& file) {
   return TableFormat::kText;
 }
 
-std::string render(const Table& table, TableFormat format) {
-  if (format == TableFormat::kJson) return render_json(table);  // JSON escapes what is not printable
-  return kForms[static_cast<size_t>(format)].render(printable_table(table));
-}
+std::string render(const Table& table, TableFormat format) { return kForms[static_cast<size_t>(format)].render(table); }
 
 std::string render(const std::vector<Table>& tables, TableFormat format) {
   if (format == TableFormat::kJson && tables.size() > 1) {

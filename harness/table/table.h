@@ -101,8 +101,8 @@ bool matches_pattern(std::string_view pattern, std::string_view name);
 /// layer 9. A pattern without a match is retained, so that its empty column is visible.
 std::vector<std::string> names_matching(const std::vector<std::string>& patterns, const std::set<std::string>& names);
 
-/// A cell of a CSV file, quoted where it must be. Spreadsheets read text that begins with = + - or @ as a formula, so
-/// it gets an apostrophe in front.
+/// A cell of a CSV file: printable(), and quoted where it must be. Spreadsheets read text that begins with = + - or @
+/// as a formula, so it gets an apostrophe in front.
 std::string escape_csv(const std::string& text);
 
 /// The number of columns that a text occupies on a terminal.

@@ -1,9 +1,8 @@
 // merged.toml of a sweep: what it says is what was submitted, or it is refused.
-#include "harness/store/frozen_grid.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "harness/store/sweep_directory.h"
 #include "tests/support/error_of.h"
 #include "tests/support/paths.h"
 
