@@ -166,7 +166,7 @@ struct KnownRun {
   std::optional<RunState> asked;       // held or cancelled, by a user
   std::optional<RunState> brought;     // a result, by an attempt
   bool has_folder = true;              // with that result
-  bool may_fail = false;               // by the end of its last attempt
+  bool may_fail = false;               // by the end of its last attempt that had begun
   bool ran_out = false;                // of memory, once: it may have the machine to itself
   double starts_by = 0;                // its next attempt may be delayed until then
   int64_t newest_attempt = 0, checkpoint = 0;
@@ -428,12 +428,12 @@ class Trial : public Launcher {
     if (process.attempt == 0 && how == End::kNeverBegan && number % 2 == 0) it.newest_attempt = folder.make_attempt();
     if (process.attempt > 0) {
       it.attempts.push_back(process.attempt);
+      it.may_fail = process.asked == "stall" || (row_of(how).may_fail && process.asked.empty());
       leave_files(folder, process, how, number);
     }
     if (how == End::kDone || how == End::kDiverged) {
       it.brought = how == End::kDone ? RunState::kDone : RunState::kDiverged;
     }
-    it.may_fail = process.asked == "stall" || (row_of(how).may_fail && process.asked.empty());
     it.ran_out = it.ran_out || how == End::kOutOfMemory;
     it.starts_by = now_ + kMaxDelay;
     note(fmt::format("ends: {}", row_of(how).name), run);
