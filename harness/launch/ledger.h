@@ -2,7 +2,7 @@
 // afterwards, so that two runs never count on the same memory. It reads nothing itself: the caller says what the
 // machine has (machine.h) and what the GPUs do (device.h).
 //
-// Invariants, for each resource (tests/harness/launch/ledger_test.cc compares random sequences with a model of them):
+// Invariants, for each resource (tests/harness/launch/ledger_test.cc checks them in random sequences):
 //   - reservations ≤ capacity, except those of reserve_anyway();
 //   - no core belongs to two reservations, except those of reserve_anyway();
 //   - on a GPU that processes of others compute on, nothing is reserved.

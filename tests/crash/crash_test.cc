@@ -75,7 +75,7 @@ void try_all(Engine engine, const std::vector<Victims>& victims, int64_t sample)
 }
 
 TEST(CrashMatrix, AKillBetweenAnyTwoCallsLeavesTheSameTable) {
-  try_all(Engine::kFake, {std::begin(kVictims), std::end(kVictims)}, 12);
+  try_all(Engine::kFake, {std::begin(kVictims), std::end(kVictims)}, 8);
 }
 
 TEST(CrashMatrix, ARebuildKilledBetweenAnyTwoCallsLosesNothing) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -190,7 +191,11 @@ const Result& undisturbed(Engine engine) { return undisturbed_sweep(engine).resu
 int64_t undisturbed_points(Engine engine) { return undisturbed_sweep(engine).points; }
 
 bool asked_for_all() { return environment_or("TEARLESS_CRASH", "") == "all"; }
-uint32_t seed() { return static_cast<uint32_t>(std::stoul(environment_or("TEARLESS_SEED", "1"))); }
+uint32_t seed() {
+  const auto today = std::chrono::floor<std::chrono::days>(std::chrono::system_clock::now()).time_since_epoch().count();
+  static const std::string drawn = environment_or("TEARLESS_SEED", std::to_string(today).c_str());
+  return static_cast<uint32_t>(std::stoul(drawn));
+}
 
 std::vector<int64_t> chosen_points(int64_t points, int64_t sample, uint32_t salt) {
   if (are_sanitized()) sample = std::max<int64_t>(1, sample / 3);  // everything takes three times as long

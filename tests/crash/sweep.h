@@ -72,7 +72,7 @@ const Result& undisturbed(Engine engine);
 /// How many points such a sweep passes.
 int64_t undisturbed_points(Engine engine);
 
-/// TEARLESS_CRASH=all asks for everything, else a sample is drawn by TEARLESS_SEED (1 where it is not set).
+/// TEARLESS_CRASH=all asks for everything, else a sample is drawn by TEARLESS_SEED, or where it is not set by the day.
 bool asked_for_all();
 uint32_t seed();
 /// Points to try out of 1 … `points`: all of them, or `sample` drawn by the seed and `salt`.

@@ -190,12 +190,6 @@ TEST_F(Commands, EscapesControlCharactersInForeignText) {
             "caf\\xe9 \\x1b]0;owned\\x07\n\tlast \\xe2\\x82exit 0\n");
 }
 
-TEST_F(Commands, KeepsBothOfTwoColumnsWithOneName) {
-  tearless("run grid.toml");
-  const json rows = parse(tearless("--json sql \"SELECT 1 AS a, 2 AS a, 3 AS 'a:2', 4 AS a\""));
-  EXPECT_EQ(rows, json::parse(R"([{"a": 1, "a:2": 3, "a:3": 2, "a:4": 4}])"));
-}
-
 TEST_F(Commands, ReportsAWorkspaceThatCannotBeReached) {
   fs::create_symlink("loop", folder_ / "loop");
   EXPECT_THAT(tearless("--workspace loop status"),

@@ -268,7 +268,8 @@ TEST_F(DaemonTest, ASubmissionWithAMistakeSubmitsNone) {
 
 TEST_F(DaemonTest, ARunGoesThroughTheDaemonAndEndsWithTheSweep) {
   start_daemon();
-  const test::Finished run = ok({"run", "grid.toml"});
+  const test::Finished run = ok({"run", "grid.toml", "--jobs", "1"});
+  EXPECT_THAT(run.errors, HasSubstr("--jobs, --runs-per-gpu, --pin, --devices and --on-end have no effect here"));
   EXPECT_THAT(run.output, HasSubstr("done: max_updates"));
   EXPECT_THAT(run.output, HasSubstr("4 runs: 4 done\nNext: tearless table grid.toml\n"));
   EXPECT_EQ(results(), undisturbed());
@@ -284,16 +285,6 @@ TEST_F(DaemonTest, CtrlCInARunLeavesTheSweepToTheDaemon) {
   EXPECT_THAT(left.output, HasSubstr("The sweep continues in process"));
   ok({"wait"});
   EXPECT_EQ(attempts(), 4);
-}
-
-TEST_F(DaemonTest, WhenTheDaemonIsKilledARunThatWatchedItTakesOver) {
-  start_daemon();
-  test::Background run(command({"run", "grid.toml"}));
-  ASSERT_TRUE(test::eventually([&] { return run.output().find("started") != std::string::npos; }));
-  kill_service();
-  const test::Finished finished = run.wait();
-  EXPECT_EQ(finished.code, 0) << finished.output << finished.errors;
-  EXPECT_EQ(results(), undisturbed());
 }
 
 TEST_F(DaemonTest, ASecondDaemonIsRefusedAndTheFirstNamed) {
@@ -499,13 +490,6 @@ TEST_F(DaemonTest, ThePriorityOfASubmissionIsThatOfAllItsGrids) {
     EXPECT_EQ(sweep.at("priority"), 3) << sweep;
   }
   EXPECT_EQ(sweeps, (std::set<std::string>{"grid-", "third"}));
-}
-
-TEST_F(DaemonTest, OptionsThatTheDaemonDecidesAreSaidToHaveNoEffect) {
-  start_daemon();
-  EXPECT_THAT(ok({"run", "grid.toml", "--jobs", "1"}).errors,
-              HasSubstr("--jobs, --runs-per-gpu, --pin, --devices and --on-end have no effect here"));
-  EXPECT_THAT(ok({"run", "grid.toml"}).errors, Not(HasSubstr("--jobs")));
 }
 
 TEST_F(DaemonTest, ACancelStopsWhatAKilledDaemonLeftRunning) {

@@ -54,19 +54,5 @@ TEST_F(ProgramCopiesTest, VerifyResumeRefusesOneThatWasChanged) {
   EXPECT_THAT(refused.output, HasSubstr("was changed after it was copied; submit the grid again: tearless submit "));
 }
 
-TEST_F(ProgramCopiesTest, AWorkspaceThatIsMovedTakesThemAlong) {
-  write_grid("\"succeed\"", 40);
-  ok({"submit", "grid.toml"});
-  ok({"stop", "--now"});
-  wait_until_unserved();
-  fs::rename(folder_ / "results", folder_ / "moved");
-  ok({"daemon", "--background", "--workspace", "moved"});
-  ok({"wait", "all", "--workspace", "moved"});
-  ok({"stop", "--workspace", "moved"});
-  EXPECT_TRUE(test::eventually([&] { return !LockFile::is_held(folder_ / "moved"); }));
-  fs::rename(folder_ / "moved", folder_ / "results");
-  EXPECT_EQ(results(), undisturbed());
-}
-
 }  // namespace
 }  // namespace tearless::harness::program_copies_test

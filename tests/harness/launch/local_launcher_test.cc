@@ -136,6 +136,10 @@ TEST_F(LocalLauncherTest, TellsTheSupervisorWhereItsProgramRuns) {
   end("b");
   EXPECT_THAT(test::read_text(run("a").root() / "arguments"), HasSubstr("gpu=declared-0"));
   EXPECT_THAT(test::read_text(run("b").root() / "arguments"), HasSubstr("\"cores\":[0],\"cuda_device\":\"\""));
+  open({.cores = {0, 1}}, /*pin=*/false);
+  start("c");
+  end("c");
+  EXPECT_THAT(test::read_text(run("c").root() / "arguments"), testing::Not(HasSubstr("\"cores\":[0")));
 }
 
 TEST_F(LocalLauncherTest, WhatDoesNotReactIsKilledWhenItsGraceTimeIsOver) {

@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <stdexcept>
 
 #include "harness/launch/declared_devices.h"
 
@@ -69,15 +68,6 @@ TEST_F(ResourcesTest, ThePeakOfARunThatEndedReplacesTheEstimateAlsoInTheNextProc
   EXPECT_EQ(next.reserve("r", needs("cpu", 0)).memory_bytes, static_cast<int64_t>(std::ceil(10 * kGiB * 1.1)));
 }
 
-TEST_F(ResourcesTest, AFailedAttemptTeachesNoPeak) {
-  Resources gpu = machine(1);
-  gpu.reserve("r", needs("cuda", 4));
-  gpu.note_use("r", kGiB);
-  gpu.release("r", Resources::End::kOtherwise);
-  EXPECT_EQ(gpu.peak_of("a"), std::nullopt);
-  EXPECT_EQ(gpu.reserve("r", needs("cuda", 4)).memory_bytes, static_cast<int64_t>(std::ceil(4 * kGiB * 1.3)));
-}
-
 TEST_F(ResourcesTest, AsManyRunsShareAGpuAsWasAskedAndMemoryAllows) {
   struct Row {
     int runs_per_gpu, gib, fit;
@@ -117,18 +107,6 @@ TEST_F(ResourcesTest, MeasuresWhatItsRunsUseOfAGpuAndLeavesOneThatOthersUseAlone
   uses({{7, 2}, {8, 3}});
   EXPECT_EQ(gpu.why_not(needs("cuda", 1)), "");
   EXPECT_EQ(gpu.shares().at(0).runs, 1);
-}
-
-TEST_F(ResourcesTest, BindsRunsToCoresOfTheirOwnOnlyIfThatIsAsked) {
-  const Capacity cores{.cores = {2, 3}};
-  Resources free(cores, /*pin=*/false, nullptr), pinned(cores, /*pin=*/true, nullptr);
-  EXPECT_TRUE(free.reserve("r", {}).cores.empty());
-  EXPECT_EQ(pinned.reserve("r", {}).cores, (std::vector<int>{2}));
-  EXPECT_EQ(pinned.reserve("s", {}).cores, (std::vector<int>{3}));
-}
-
-TEST_F(ResourcesTest, ReservingWhereThereIsNoRoomIsAMistakeOfTheCaller) {
-  EXPECT_THROW(machine(0).reserve("r", needs("cuda", 1)), std::logic_error);
 }
 
 }  // namespace

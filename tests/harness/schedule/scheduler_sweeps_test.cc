@@ -87,18 +87,6 @@ TEST_F(SchedulerSweepsTest, TheSameCrashPausesOneSweepAndTheOtherGoesOn) {
 
 // --- pause, cancel, stop ---------------------------------------------------------------------------------------------
 
-TEST_F(SchedulerSweepsTest, AStopEndsAllRunsStartsNoneAndQueuesThem) {
-  begin(jobs(3));
-  pause("s");
-  EXPECT_EQ(stopped(), set_of({0, 1}));
-  end(0, kExitStopped);
-  EXPECT_FALSE(finished());
-  end(1, kExitStopped);
-  EXPECT_TRUE(finished());
-  EXPECT_EQ(launcher_.starts.size(), 2u);
-  EXPECT_EQ(states(3), std::vector(3, RunState::kQueued));
-}
-
 TEST_F(SchedulerSweepsTest, APausedSweepStopsItsAttemptsUnlessAnotherSweepWantsThem) {
   begin(jobs(2));
   add("t", {job(1)});
@@ -169,18 +157,6 @@ TEST_F(SchedulerSweepsTest, ACancelledSweepHasNoJobsWhenAnotherSweepWantsItsRuns
   scheduler_->add("s", Add::kRestart);  // cancelled, as the store says
   EXPECT_EQ(scheduler_->counts("s").running, 0);
   EXPECT_EQ(paused(), "it was cancelled");
-}
-
-TEST_F(SchedulerSweepsTest, AfterAStopNothingIsStartedAndTheSweepsStayActive) {
-  begin(jobs(3));
-  scheduler_->stop();
-  EXPECT_TRUE(scheduler_->is_stopping_any());
-  end(0, kAsAsked);
-  end(1, kAsAsked);
-  EXPECT_FALSE(scheduler_->is_stopping_any());
-  EXPECT_TRUE(finished());
-  EXPECT_EQ(launcher_.starts.size(), 2u);
-  EXPECT_EQ(store_->sweep("s")->state, SweepState::kActive);
 }
 
 TEST_F(SchedulerSweepsTest, AllThatRunsCanBeKilled) {
@@ -292,23 +268,6 @@ TEST_F(RestartTest, AdoptsLiveAttemptsAndRecordsEndedOnesBeforeAnyIsStarted) {
   EXPECT_EQ(state(0), RunState::kDone);
 }
 
-TEST_F(RestartTest, AnAttemptWithoutARecordedEndIsLost) {
-  begin(jobs(1));
-  restart();
-  begin(jobs(1));
-  EXPECT_EQ(outcome(0), "lost");
-  EXPECT_EQ(starts(0), 2);
-}
-
-TEST_F(RestartTest, AdoptsALiveAttemptThatIsNotInTheStore) {
-  make_folders(workspace_.run(id_of(0)).root());
-  launcher_.survivors.insert(id_of(0));
-  begin(jobs(1));
-  EXPECT_TRUE(launcher_.starts.empty());
-  EXPECT_EQ(state(0), RunState::kRunning);
-  EXPECT_TRUE(has_event("adopted"));
-}
-
 TEST_F(RestartTest, CrashesCountedBeforeStillCount) {
   begin(jobs(1));
   end(0, 1);
@@ -375,18 +334,6 @@ TEST_F(RestartTest, FindsWhatQueuedRunsOfEachActiveSweepHaveInTheirFolders) {
   EXPECT_EQ(state(0), RunState::kDone);
   EXPECT_TRUE(has_event("adopted"));
   EXPECT_EQ(launcher_.starts, ids({2}));
-}
-
-TEST_F(RestartTest, APausedSweepStaysPaused) {
-  begin(jobs(1));
-  pause("s");
-  end(0, kAsAsked);
-  restart();
-  begin_with_active();
-  scheduler_->add("s", Add::kRestart);
-  EXPECT_EQ(starts(0), 1);
-  scheduler_->resume("s");
-  EXPECT_EQ(starts(0), 2);
 }
 
 TEST_F(RestartTest, ARunningRunOfASweepThatWasNotAddedCanBeCancelled) {

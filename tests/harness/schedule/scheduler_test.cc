@@ -61,16 +61,6 @@ TEST_F(SchedulerTest, ARunThatNoWaitMakesPossibleIsHeldAlsoWhenItIsReleased) {
   EXPECT_TRUE(finished());
 }
 
-TEST_F(SchedulerTest, AChangedRunTomlIsRefusedAndTheOthersContinue) {
-  make_folders(workspace_.run(id_of(0)).root());
-  test::write_text(workspace_.run(id_of(0)).settings(), "n = 0 # mine\n");
-  begin(jobs(3));
-  EXPECT_EQ(state(0), RunState::kFailed);
-  EXPECT_THAT(reason(0), HasSubstr("run.toml was changed by hand"));
-  EXPECT_EQ(test::read_text(workspace_.run(id_of(0)).settings()), "n = 0 # mine\n");
-  EXPECT_EQ(alive(), set_of({1, 2})) << "one of them in the slot that the first one was to have";
-}
-
 TEST_F(SchedulerTest, WhatCannotBeStartedPausesAndLosesNothing) {
   launcher_.refuse = true;
   begin(jobs(2));
@@ -143,15 +133,6 @@ TEST_F(SchedulerTest, ASweepMaySayHowManyTriesAClassOfFailureHasAndTheMorePatien
   EXPECT_EQ(state(1), RunState::kFailed);
 }
 
-TEST_F(SchedulerTest, DivergenceIsAResult) {
-  begin(jobs(1));
-  write_done(workspace_.run(id_of(0)), "diverged", 4, "loss is not finite", {});
-  end(0, kExitDiverged);
-  EXPECT_EQ(state(0), RunState::kDiverged);
-  EXPECT_EQ(store_->result_of(id_of(0)).diverged_step, 4);
-  EXPECT_EQ(starts(0), 1);
-}
-
 TEST_F(SchedulerTest, UnrequestedStopsCountAsNoTryAndAreDelayed) {
   begin(jobs(1));
   for (int attempt = 1; attempt <= 10; ++attempt) {
@@ -194,14 +175,6 @@ TEST_F(SchedulerTest, WhatWasAskedToStopAndLeavesNoTraceWasStopped) {
   EXPECT_EQ(outcome(0), "stopped");
   EXPECT_EQ(reason(0), "its supervisor did not react and was killed");
   EXPECT_EQ(state(0), RunState::kQueued);
-}
-
-TEST_F(SchedulerTest, ALostAttemptIsQueuedAgain) {
-  begin(jobs(1));
-  vanish(0);
-  EXPECT_EQ(failure(0), FailureClass::kLost);
-  later();
-  EXPECT_EQ(starts(0), 2);
 }
 
 TEST_F(SchedulerTest, ARunThatRanOutOfMemoryIsAloneNext) {
@@ -404,6 +377,29 @@ TEST_F(DataTest, RefusedDataCountAsNoTryHoweverOftenTheyChange) {
   EXPECT_EQ(state(0), RunState::kFailed) << "crashes count as before";
 }
 
+TEST_F(DataTest, OfTheRunsOfTwoFilesThoseOfTheChangedOneAreTriedAgainAlsoIfItChangedDuringTheAttempt) {
+  const std::string train = folder_ / "train.en", dev = folder_ / "dev.en";
+  for (const std::string& file : {train, dev}) test::write_text(file, "wrong");
+  Runs runs = jobs(2);
+  needs_file(runs[0], "train.en");
+  needs_file(runs[1], "dev.en");
+  begin(runs);
+  test::write_text(train, "right");
+  for (const int run : {0, 1}) end(run, kExitData);
+  later();
+  later();
+  EXPECT_EQ(alive(), set_of({0}));
+  for (const char* bytes : {"right", "right bytes", "right bytes and more"}) {
+    test::write_text(dev, bytes);
+    later();
+    EXPECT_EQ(alive(), set_of({0})) << "somebody writes to it";
+  }
+  fs::remove(dev);
+  later();
+  later();
+  EXPECT_EQ(alive(), set_of({0, 1})) << "the program may have the data elsewhere";
+}
+
 TEST_F(DataTest, WhereTheProgramNamesNoFilesOnlyARequestOrARestartTriesAgain) {
   begin(jobs(2));
   end(0, kExitData, "my data are gone");
@@ -485,13 +481,6 @@ TEST_F(StallTest, ARunWithoutNewOutputIsStoppedAndTriedAgain) {
   end(0, {.code = 137, .signal = 9, .asked = "stall"});
   EXPECT_EQ(outcome(0), "stalled");
   EXPECT_EQ(starts(0), 2);
-}
-
-TEST_F(StallTest, AZeroStallTimeoutMeansNever) {
-  policy_.stall_seconds = 0;
-  begin(jobs(1));
-  later(1e9);
-  EXPECT_FALSE(is_stalled());
 }
 
 TEST_F(StallTest, AnAdoptedAttemptThatIsQuietForTooLongIsStoppedToo) {
