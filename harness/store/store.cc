@@ -148,7 +148,7 @@ std::optional<RecordedResult> Store::recorded_result(const std::string& id) cons
 }
 
 RunResult Store::result_of(const std::string& id, std::optional<int64_t> numerics_now) const {
-  const Workspace workspace(fs::path(database_->getFilename()).parent_path());
+  const Workspace workspace(root_of_index(fs::path(database_->getFilename()).parent_path()));
   const RunDirectory folder = workspace.run(id);
   RunResult result{.id = id};
   const std::optional<RunRecord> record = run(id);

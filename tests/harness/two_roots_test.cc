@@ -58,6 +58,12 @@ TEST_F(TwoRootsTest, ItsIndexIsInTheStateFolderAndIsRebuiltWhenItIsLost) {
   EXPECT_EQ(attempts(), 4);
 }
 
+TEST_F(TwoRootsTest, AResultThatWasChangedInItsFolderIsRefused) {
+  ASSERT_EQ(there({"run", "grid.toml"}).code, 0);
+  test::write_text(runs().at(0).scores(), "{}");
+  EXPECT_THAT(there({"table", "grid.toml"}).errors, HasSubstr("scores.json is not what the run had written"));
+}
+
 TEST_F(TwoRootsTest, AnotherMachineThatUsesItIsNamedAndCanBeReplaced) {
   ASSERT_EQ(there({"run", "grid.toml"}).code, 0);
   const fs::path claim = folder_ / "results/index.json";

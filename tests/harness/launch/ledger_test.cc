@@ -365,7 +365,9 @@ class RandomLedger {
     for (const Device& device : capacity_.devices) ledger_->note_use(device.uuid, use(0), {});
     for (Needs needs : {on_cpu(8, 99), on_gpu(99), whole_gpu()}) {
       needs.alone = below(2) == 0;
-      if (ledger_->can_ever(needs)) ASSERT_EQ(ledger_->why_not(needs), "");
+      if (ledger_->can_ever(needs)) {
+        ASSERT_EQ(ledger_->why_not(needs), "");
+      }
     }
   }
 
