@@ -44,7 +44,7 @@ WORDS = [
 
 # American → British, but not in the names of other libraries: after a dot or a colon, or before a bracket.
 BRITISH = r"(initial|normal|optim|organ|recogn|serial|synchron|summar|token|vector)(iz)(e[drs]?|ing|ation|ations|er)|(behavi|col)(or)(s|ed)?"
-WORDS.append((rf"(?<![.:])({BRITISH})(?![(:\w])", "British spelling: -ise, -our", ""))
+WORDS.append((rf"(?<![.:])({BRITISH})(?![(:<\w])", "British spelling: -ise, -our", ""))
 
 # (file, text that is right there, reason)
 ALLOWED = [
