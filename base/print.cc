@@ -2,7 +2,7 @@
 
 #include "base/output.h"
 
-namespace tearless::harness {
+namespace tearless {
 
 void notice(const std::string& sentence) {
   std::fflush(stdout);  // keeps the order if both go to the same terminal or file
@@ -13,4 +13,4 @@ void print_json(const nlohmann::json& value) {
   fmt::print(stdout, "{}\n", value.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
-}  // namespace tearless::harness
+}  // namespace tearless

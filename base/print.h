@@ -13,7 +13,7 @@
 
 #include "base/utf8.h"
 
-namespace tearless::harness {
+namespace tearless {
 
 template <class T>
 concept Text = std::convertible_to<const T&, std::string_view>;
@@ -50,4 +50,4 @@ void notice(const std::string& sentence);
 /// Prints JSON to standard output. Bytes that are not UTF-8 become U+FFFD.
 void print_json(const nlohmann::json& value);
 
-}  // namespace tearless::harness
+}  // namespace tearless
