@@ -20,6 +20,7 @@
 #include "base/words.h"
 #include "harness/commands/commands.h"
 #include "harness/commands/submission_options.h"
+#include "harness/service/client.h"
 #include "harness/service/serve.h"
 #include "harness/service/start.h"
 #include "harness/service/stop_mark.h"
