@@ -205,8 +205,8 @@ TEST_F(DeleteTest, HalfwayTheSweepIsCancelledInItsFolderToo) {
 }
 
 TEST_F(DeleteTest, AnotherSweepWhoseFolderIsGoneIsNoReasonToRefuse) {
-  ok({"submit", "half.toml"});
-  ok({"submit", "grid.toml"});
+  ok({"run", "half.toml"});
+  ok({"run", "grid.toml"});
   fs::remove_all(workspace().sweep(known("SELECT id FROM sweeps_view WHERE id LIKE 'half-%'").at(0)));
   ok({"delete", "grid.toml", "--yes"});
   EXPECT_THAT(known_sweeps(), testing::ElementsAre(testing::StartsWith("half-")));

@@ -72,8 +72,10 @@ TEST_F(SocketTest, UpdatesAreCountedOnceHoweverOftenTheirGridIsSubmitted) {
   EXPECT_EQ(once.at("total"), 4);
   EXPECT_EQ(once.at("waiting"), 3);
   EXPECT_EQ(once.at("running"), 1);
-  const double speed = once.at("attempts")[0].at("updates_per_second");
-  EXPECT_NEAR(once.at("seconds_left").get<double>() * speed, 4 * 12 - 6, 1e-6);
+  // A slow machine may look first when all six updates are reported, and then knows no speed.
+  if (const double speed = once.at("attempts")[0].at("updates_per_second"); speed > 0) {
+    EXPECT_NEAR(once.at("seconds_left").get<double>() * speed, 4 * 12 - 6, 1e-6);
+  }
 
   for (const char* grid : {"grid.toml", "other.toml", "other.toml", "grid.toml"}) {
     ok({"submit", grid});
