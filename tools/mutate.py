@@ -160,7 +160,7 @@ class Worker:
     def run(self, test, seconds):
         """None where all tests pass, else (KILLED or HUNG, by which test)."""
         shards = 4 if test.programs else 1  # tests that start programs mostly wait for them
-        folders = [pathlib.Path(tempfile.mkdtemp(dir=self.temporary)) for _ in range(shards)]
+        folders = [pathlib.Path(tempfile.mkdtemp(prefix="", dir=self.temporary)) for _ in range(shards)]
         environments = []
         for shard, folder in enumerate(folders):
             folder.chmod(0o1777)  # like /tmp: tests also run as the user nobody
@@ -349,10 +349,10 @@ def read_list(file):
 
 
 def scratch_folder():
-    """On memory where there is some: fsync on a disk is most of what the tests take."""
+    """On memory where there is some: fsync on a disk is most of what the tests take. Its path is short, because the name of a socket is."""
     memory = pathlib.Path("/dev/shm")
     has_room = memory.is_dir() and shutil.disk_usage(memory).free >= 2 << 30
-    folder = pathlib.Path(tempfile.mkdtemp(prefix="mutate-", dir=memory if has_room else None))
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="m-", dir=memory if has_room else None))
     folder.chmod(0o755)
     return folder
 
