@@ -282,11 +282,27 @@ TEST_F(RunTest, WhatIsTestedIsOfTheBuildWhoseTestsTheseAre) {
   EXPECT_TRUE(fs::exists(test::program("tearless")));
 }
 
-TEST_F(RunTest, SmokeRunsEveryCellInAWorkspaceOfItsOwn) {
-  const test::Finished smoke = tearless({"run", "grid.toml", "--smoke"});
-  EXPECT_EQ(smoke.code, 0) << smoke.errors;
-  EXPECT_TRUE(runs().empty());
-  EXPECT_TRUE(fs::exists(folder_ / "results/smoke/tearless.db"));
+TEST_F(RunTest, SmokeRunsTheFirstSeedOfEveryCellInAWorkspaceOfItsOwn) {
+  test::write_text(folder_ / "grid.toml", R"(title = "t"
+seeds = [7, 3, 5]
+[axis]
+"model.kind" = ["a", "b", "c"]
+[[exclude]]
+when = {"model.kind" = "b"}
+why = "none of its seeds"
+)");
+  const auto cells = [&] {
+    return ok({"sql", "--csv", "SELECT coordinates, seed FROM sweep_runs_view ORDER BY sweep, place", "--workspace",
+               "results/smoke"})
+        .output;
+  };
+  EXPECT_THAT(ok({"run", "grid.toml", "--smoke"}).output, HasSubstr("2 runs: 2 done\n"));
+  EXPECT_EQ(cells(), "coordinates,seed\n\"{\"\"model.kind\"\":\"\"a\"\"}\",7\n\"{\"\"model.kind\"\":\"\"c\"\"}\",7\n");
+  EXPECT_THAT(
+      ok({"run", "grid.toml", "--smoke", "--only", "seed=5", "--only", "seed=3", "--only", "model.kind=c"}).output,
+      HasSubstr("1 run: 1 done\n"));
+  EXPECT_THAT(cells(), HasSubstr("\"\"c\"\"}\",3\n")) << "in the grid's order";
+  EXPECT_TRUE(runs().empty()) << "it is no result";
 }
 
 TEST_F(RunTest, ACalibrationTrainsOneRunOfEachShapeAndThePlanEstimatesTheOthers) {
