@@ -12,7 +12,7 @@ setup:  ## install what is missing: system packages, LibTorch (TEARLESS_TORCH=/p
 	@tools/setup.sh
 
 build: setup  ## build the two programs: build/bin/tearless and build/bin/tearless-engine
-	@cmake --preset release --log-level=WARNING >/dev/null
+	@tools/configure.sh --preset release --log-level=WARNING >/dev/null
 	@cmake --build build --target programs --parallel $(JOBS)
 
 install: build  ## link the programs into PREFIX (~/.local), with a man page and completion for bash, zsh and fish
@@ -29,17 +29,17 @@ demo: build  ## from nothing to a table: train grids/demo.toml and print its tab
 	@echo "Next: change an axis in grids/demo.toml and run 'make demo' again: only the new cells are trained."
 
 test: setup  ## build and run every test but the long ones
-	@cmake --preset release --log-level=WARNING >/dev/null
+	@tools/configure.sh --preset release --log-level=WARNING >/dev/null
 	@cmake --build build --target programs tests --parallel $(JOBS)
 	@tools/run_tests.py build $(CTEST_ARGS)
 
 test-long: test-%: setup  ## build and run the tests that take minutes
-	@cmake --preset release --log-level=WARNING >/dev/null
+	@tools/configure.sh --preset release --log-level=WARNING >/dev/null
 	@cmake --build build --target programs tests-$* --parallel $(JOBS)
 	@tools/run_tests.py build --label $* $(CTEST_ARGS)
 
 test-crash: setup  ## kill, fail and cut the power at every call of whole sweeps, with both engines (hours)
-	@cmake --preset release --log-level=WARNING >/dev/null
+	@tools/configure.sh --preset release --log-level=WARNING >/dev/null
 	@cmake --build build --target programs tests --parallel $(JOBS)
 	TEARLESS_CRASH=all $(if $(wildcard /dev/shm),TMPDIR=/dev/shm) build/bin/test_crash $(CRASH_ARGS)
 

@@ -3,28 +3,42 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
+#include <utility>
 #include <vector>
 
 namespace tearless {
 namespace {
 
+// Inserted, missing and wrong letters, two neighbours that changed places, and parts in a row that `a` lacks ("norm."
+// of model.norm.kind) cost one each.
 size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), size_t{0});
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = row[0];
-    row[0] = i;
+  std::vector<size_t> before_last, last, row(b.size() + 1);
+  for (size_t i = 0; i <= a.size(); ++i) {
+    size_t least_before_a_part = row[0] = i;
     for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t substitute = diagonal + (a[i - 1] != b[j - 1]);
-      diagonal = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, substitute});
+      row[j] = row[j - 1] + 1;
+      if (i > 0) row[j] = std::min({row[j], last[j] + 1, last[j - 1] + (a[i - 1] != b[j - 1])});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        row[j] = std::min(row[j], before_last[j - 2] + 1);
+      if (b[j - 1] == '.') {
+        row[j] = std::min(row[j], least_before_a_part + 1);
+        least_before_a_part = std::min(least_before_a_part, row[j]);
+      }
     }
+    before_last = std::exchange(last, row);
   }
-  return row.back();
+  return last.back();
 }
 
-std::string_view last_part(std::string_view name) { return name.substr(name.rfind('.') + 1); }
+size_t longest_part(std::string_view name) {
+  size_t longest = 0, begin = 0;
+  for (size_t i = 0; i <= name.size(); ++i) {
+    if (i < name.size() && name[i] != '.') continue;
+    longest = std::max(longest, i - begin);
+    begin = i + 1;
+  }
+  return longest;
+}
 
 }  // namespace
 
@@ -32,11 +46,11 @@ std::string nearest(std::string_view name, std::span<const std::string> candidat
   constexpr size_t kMaxNameLength = 100;  // bounds the quadratic time of edit_distance()
   if (name.size() > kMaxNameLength) return "";
   std::string best;
-  size_t best_distance = name.size() / 3 + 2;  // at this distance and beyond it is another word, not a typing error
+  // At this distance and beyond it is another name, not a typing error: in a long name no part may be exchanged.
+  size_t best_distance = longest_part(name) / 3 + 2;
   for (const std::string& candidate : candidates) {
     if (candidate.size() > kMaxNameLength) continue;
-    size_t distance = edit_distance(name, candidate);
-    if (last_part(name) == last_part(candidate)) distance = std::min(distance, size_t{1});
+    const size_t distance = edit_distance(name, candidate);
     if (distance < best_distance) {
       best_distance = distance;
       best = candidate;

@@ -7,8 +7,8 @@
 
 namespace tearless {
 
-/// The candidate with the smallest edit distance from `name`, or "" if none is close. A candidate with the same last
-/// part counts as close, so that "norm.eps" finds "model.norm.eps".
+/// The candidate with the smallest edit distance from `name`, or "" if none is close. Two letters that changed places
+/// count as one edit, as do parts that are missing: "norm.eps" finds "model.norm.eps".
 std::string nearest(std::string_view name, std::span<const std::string> candidates);
 
 /// ` (did you mean "x"?)`, or "" if no candidate is close.

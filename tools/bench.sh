@@ -16,7 +16,7 @@ for argument in "$@"; do
 done
 
 [ -z "$engine" ] || python3 tools/bench/compare.py --find-torch # before a long build
-cmake --preset release --log-level=WARNING >/dev/null
+tools/configure.sh --preset release --log-level=WARNING >/dev/null
 cmake --build build --target programs fake-engine --parallel "$jobs"
 [ -z "$engine" ] || python3 tools/bench/compare.py --json results/bench/cpu.json --markdown results/bench/cpu.md
 python3 tools/bench/scale.py --markdown results/bench/scale.md

@@ -51,7 +51,7 @@ fi
 # The files of a room are linted together (unity builds): most of the time goes into parsing the headers of LibTorch.
 lint() {
   local build=build-lint units=()
-  cmake -S . -B $build -G Ninja -DCMAKE_BUILD_TYPE=Debug -DTEARLESS_PCH=OFF -DTEARLESS_CUDA=OFF >/dev/null
+  tools/configure.sh -S . -B $build -G Ninja -DCMAKE_BUILD_TYPE=Debug -DTEARLESS_PCH=OFF -DTEARLESS_CUDA=OFF >/dev/null
   mapfile -t units < <(python3 - $build/compile_commands.json "$@" <<'EOF'
 import json, os, sys
 units = {entry["file"] for entry in json.load(open(sys.argv[1]))}
@@ -75,7 +75,7 @@ fi
 
 if ! $quick && [ $# -eq 0 ]; then
   echo "check: include arrows"
-  cmake --preset dev --log-level=WARNING >/dev/null
+  tools/configure.sh --preset dev --log-level=WARNING >/dev/null
   cmake --build build-dev --target test_base --parallel "$(nproc)" >/dev/null
   build-dev/bin/test_base --gtest_brief=1 --gtest_filter='Arrows.*' || status=1
 fi

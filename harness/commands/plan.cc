@@ -179,9 +179,10 @@ void print_plan(const GridState& state, const Tally& tally, const Globals& globa
   }
   if (tally.all[kToRun] > 0) {
     print("To run: {}, {} updates at most; {}\n", counted(tally.all[kToRun], "run"), tally.updates, sizes_text(state));
-    const std::string time = estimate_text(tally.estimate, static_cast<int>(cores_of_process().size()), /*gpus=*/0);
-    print("Time: {}{}\n", time.empty() ? "not known" : time,
-          tally.estimate.measurable > 0 ? fmt::format("; to measure it: tearless run {} --calibrate", target) : "");
+    const std::vector<std::string> time =
+        estimate_lines(tally.estimate, static_cast<int>(cores_of_process().size()), /*gpus=*/0,
+                       fmt::format("tearless run {} --calibrate", target));
+    print("Time: {}\n", fmt::join(time, "\n      "));
     if (tally.disk_bytes) print("Disk: {}\n", disk_text(*tally.disk_bytes, globals.workspace));
   }
   if (!state.errors.empty()) return;  // the caller prints the errors; they must be corrected first

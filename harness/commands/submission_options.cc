@@ -12,8 +12,9 @@ namespace tearless::harness {
 
 void SubmissionFlags::add_to(CLI::App& app) {
   app.add_option("--only", only, "axis=label: these runs only (repeat for more labels and axes; seed=N too)");
-  app.add_flag("--smoke", smoke,
-               "train every run for a few updates only, to check that the grid works (in WORKSPACE/smoke)");
+  app.add_flag(
+      "--smoke", smoke,
+      "train one seed of every cell for a few updates only, to check that the grid works (in WORKSPACE/smoke)");
   app.add_option("--priority", priority, "sweeps of higher priority go first (default: 0, or what it was)");
   app.add_option("--stall-timeout", stall_minutes,
                  "minutes without new output or metrics after which a run is stopped (0: never; default: the grid's "

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 
 #include "base/words.h"
 #include "harness/runs/progress.h"
@@ -74,6 +75,7 @@ Estimate estimate_of(const std::vector<Run>& runs, const std::vector<Timing>& en
     (on_gpu ? estimate.gpu_seconds : estimate.cpu_seconds) += seconds * (on_gpu ? 1 : run.needs.threads);
   };
   std::map<std::string, Wanted> wanted;
+  std::set<std::string> untimed_classes;
   for (const Run& run : runs) {
     const std::string& resource_class = run.needs.resource_class;
     const auto pace = resource_class.empty() ? paces.end() : paces.find(resource_class);
@@ -81,7 +83,10 @@ Estimate estimate_of(const std::vector<Run>& runs, const std::vector<Timing>& en
       const auto calibration = resource_class.empty() ? calibrated.end() : calibrated.find(resource_class);
       if (calibration == calibrated.end()) {
         ++estimate.unknown;
-        estimate.measurable += !resource_class.empty();
+        if (!resource_class.empty()) {
+          ++estimate.untimed;
+          untimed_classes.insert(resource_class);
+        }
       } else {
         add(run, calibration->second.seconds_of(run));
         ++estimate.calibrated;
@@ -94,6 +99,7 @@ Estimate estimate_of(const std::vector<Run>& runs, const std::vector<Timing>& en
     of_class.updates += static_cast<double>(run.updates);
     of_class.squares += static_cast<double>(run.updates) * static_cast<double>(run.updates);
   }
+  estimate.untimed_classes = static_cast<int64_t>(untimed_classes.size());
   // The variance of the sum: each run differs from the mean of its class, and that mean is itself measured.
   double variance = 0, sum = 0;
   for (const auto& [resource_class, of_class] : wanted) {
@@ -129,30 +135,44 @@ std::optional<int64_t> disk_estimate(const std::vector<Run>& runs, const std::ve
   return bytes;
 }
 
-std::string estimate_text(const Estimate& estimate, int cores, int gpus) {
-  if (estimate.known == 0) return "";
-  std::vector<std::string> parts;
-  if (estimate.cpu_seconds > 0) {
-    parts.push_back(fmt::format("{} on {}", duration_text(estimate.cpu_seconds / cores), counted(cores, "core")));
+std::vector<std::string> estimate_lines(const Estimate& estimate, int cores, int gpus, const std::string& calibrate) {
+  std::vector<std::string> lines;
+  if (estimate.known > 0) {
+    std::vector<std::string> parts;
+    if (estimate.cpu_seconds > 0) {
+      parts.push_back(fmt::format("{} on {}", duration_text(estimate.cpu_seconds / cores), counted(cores, "core")));
+    }
+    if (estimate.gpu_seconds > 0) {
+      parts.push_back(gpus == 0
+                          ? fmt::format("{:.2g} GPU hours", estimate.gpu_seconds / 3600)
+                          : fmt::format("{} on {}", duration_text(estimate.gpu_seconds / gpus), counted(gpus, "GPU")));
+    }
+    std::string& line = lines.emplace_back();
+    if (estimate.unknown > 0) {
+      line = fmt::format("{} of {}: ", estimate.known, counted(estimate.known + estimate.unknown, "run"));
+    }
+    line += fmt::format("about {}", fmt::join(parts, " and "));
+    if (estimate.error > 0) line += fmt::format(", ± {:.0f} %", std::max(1.0, 100 * estimate.error));
+    if (estimate.ended > 0)
+      line += fmt::format(", from {} of the same resource classes", counted(estimate.ended, "ended run"));
+    if (estimate.calibrated == estimate.known) {
+      line += ", by calibration";
+    } else if (estimate.calibrated > 0) {
+      line += fmt::format("; {} by calibration", counted(estimate.calibrated, "run"));
+    }
   }
-  if (estimate.gpu_seconds > 0) {
-    parts.push_back(gpus == 0
-                        ? fmt::format("{:.2g} GPU hours", estimate.gpu_seconds / 3600)
-                        : fmt::format("{} on {}", duration_text(estimate.gpu_seconds / gpus), counted(gpus, "GPU")));
+  if (estimate.untimed > 0) {
+    const std::string classes = estimate.untimed_classes == 1
+                                    ? "one resource class"
+                                    : fmt::format("{} resource classes", estimate.untimed_classes);
+    lines.push_back(fmt::format("{} of {} {} not been timed: {}", counted(estimate.untimed, "run"), classes,
+                                estimate.untimed == 1 ? "has" : "have", calibrate));
   }
-  std::string text = fmt::format("about {}", fmt::join(parts, " and "));
-  if (estimate.error > 0) text += fmt::format(", ± {:.0f} %", std::max(1.0, 100 * estimate.error));
-  if (estimate.ended > 0)
-    text += fmt::format(", from {} of the same resource classes", counted(estimate.ended, "ended run"));
-  if (estimate.calibrated == estimate.known) {
-    text += ", by calibration";
-  } else if (estimate.calibrated > 0) {
-    text += fmt::format("; {} by calibration", counted(estimate.calibrated, "run"));
+  if (const int64_t classless = estimate.unknown - estimate.untimed; classless > 0) {
+    lines.push_back(
+        fmt::format("not known for {} of which the program names no resource class", counted(classless, "run")));
   }
-  if (estimate.unknown > 0)
-    text +=
-        fmt::format("; not included: {} of resource classes that were never timed", counted(estimate.unknown, "run"));
-  return text;
+  return lines;
 }
 
 }  // namespace tearless::harness

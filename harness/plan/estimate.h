@@ -14,7 +14,8 @@ namespace tearless::harness {
 struct Estimate {
   int64_t known = 0, unknown = 0;  // runs, by whether a run of their class, or a calibration of it, has ended
   int64_t calibrated = 0;          // of the known runs, those with a calibration only
-  int64_t measurable = 0;          // of the unknown runs, those with a class: a calibration would make them known
+  int64_t untimed = 0;             // of the unknown runs, those with a class: a calibration would make them known
+  int64_t untimed_classes = 0;     // the number of their classes
   int64_t ended = 0;               // runs that the estimate of the others is made from
   double cpu_seconds = 0;          // of the known runs on the CPU: of one core, added over cores and runs
   double gpu_seconds = 0;  // of the known runs on GPUs, each alone on its GPU or sharing it as those that ended did
@@ -32,7 +33,8 @@ Estimate estimate_of(const std::vector<Run>& runs, const std::vector<Timing>& en
 std::optional<int64_t> disk_estimate(const std::vector<Run>& runs, const std::vector<Timing>& ended,
                                      const std::function<int64_t(const std::string& id)>& bytes_of);
 
-/// "about 1:36:00 on 2 cores, ± 8 %, from 12 runs that have ended"; "" if nothing is known. `gpus` may be 0.
-std::string estimate_text(const Estimate& estimate, int cores, int gpus);
+/// "62 of 230 runs: about 1:36:00 on 2 cores, ± 8 %, from 12 ended runs of the same resource classes", a line for the
+/// others with the command `calibrate`, and none for what there is not. `gpus` may be 0.
+std::vector<std::string> estimate_lines(const Estimate& estimate, int cores, int gpus, const std::string& calibrate);
 
 }  // namespace tearless::harness

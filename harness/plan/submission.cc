@@ -47,11 +47,19 @@ void take_classes(std::vector<PlannedRun>& cut_down, const std::vector<PlannedRu
   }
 }
 
-void keep_one_of_each_class(std::vector<Run>& runs, std::set<std::string> seen) {
-  std::erase_if(runs, [&](const Run& run) {
+void keep_one_of_each_class(std::vector<PlannedRun>& plan, std::set<std::string> seen) {
+  std::erase_if(plan, [&](const PlannedRun& planned) {
+    const Run& run = planned.answer.run;
     const std::string& resource_class = run.needs.resource_class;
     return run.settings.empty() || resource_class.empty() || !seen.insert(resource_class).second;
   });
+}
+
+// The seeds of a cell are neighbours in a plan.
+void keep_one_seed_of_each_cell(std::vector<PlannedRun>& plan) {
+  const auto cell_of = [](const PlannedRun& planned) -> const auto& { return planned.point.index; };
+  const auto others = std::ranges::unique(plan, {}, cell_of);
+  plan.erase(others.begin(), others.end());
 }
 
 }  // namespace
@@ -66,6 +74,11 @@ Submission prepare_submission(const fs::path& grid_file, const fs::path& engine,
     fail("{}\nNothing was started: correct the grid first", fmt::join(errors, "\n"));
   }
   if (options.smoke) take_classes(plan, plan_runs(grid, only, program));
+  if (options.calibrated) {
+    keep_one_of_each_class(plan, *options.calibrated);
+  } else if (options.smoke) {
+    keep_one_seed_of_each_cell(plan);
+  }
   const Probe probe = submission.program = program.probe();
   Sweep& sweep = submission.sweep;
   sweep = {.id = "",
@@ -79,7 +92,6 @@ Submission prepare_submission(const fs::path& grid_file, const fs::path& engine,
                      {"runtime", probe.runtime},
                      {"numerics", probe.numerics}},
            .policy = policy_of(options, grid.policy)};
-  if (options.calibrated) keep_one_of_each_class(sweep.runs, *options.calibrated);
   sweep.id = sweep_id(sweep, submission.grid_text);
   return submission;
 }

@@ -25,8 +25,8 @@ struct Submission {
 /// What is asked for besides the grid.
 struct SubmissionOptions {
   std::vector<std::string> only;  // axis=label: these runs only
-  bool smoke = false;             // the runs cut down to a few updates
-  // If set, only one run of each resource class that is not among these.
+  bool smoke = false;             // the first seed of each cell, cut down to a few updates
+  // If set, with `smoke`: in place of those only one run of each resource class that is not among these.
   std::optional<std::set<std::string>> calibrated = {};
   // Of the policy; unset: what the grid says, else the default of SweepPolicy.
   std::optional<double> stall_minutes = {};

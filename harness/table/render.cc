@@ -401,11 +401,15 @@ TableFormat table_format(const std::string& name) {
 
 TableFormat table_format_of(const std::filesystem::path& file) {
   const std::string ending = file.extension().string();
+  std::vector<std::string_view> known;
   for (size_t i = 0; i < std::size(kForms); ++i) {
-    const auto& endings = kForms[i].endings;
-    if (std::find(endings.begin(), endings.end(), ending) != endings.end()) return static_cast<TableFormat>(i);
+    for (const std::string_view of_form : kForms[i].endings) {
+      if (ending == of_form) return static_cast<TableFormat>(i);
+      if (!of_form.empty()) known.push_back(of_form);
+    }
   }
-  return TableFormat::kText;
+  fail("--out {}: the ending {} stands for no format of tables; choose one of {}, or add --format", file.string(),
+       ending, fmt::join(known, ", "));
 }
 
 std::string render(const Table& table, TableFormat format) { return kForms[static_cast<size_t>(format)].render(table); }

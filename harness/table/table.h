@@ -86,7 +86,8 @@ enum class TableFormat { kText, kMarkdown, kLatex, kHtml, kCsv, kJson };
 /// The format called `name`. UserError, with the nearest name, if there is none.
 TableFormat table_format(const std::string& name);
 
-/// The format of a file with this name, by its ending: .md, .tex, .html … kText for any other.
+/// The format of a file with this name, by its ending: .md, .tex, .html … kText without one, and a UserError for any
+/// other.
 TableFormat table_format_of(const std::filesystem::path& file);
 
 std::string render(const Table& table, TableFormat format);

@@ -226,9 +226,18 @@ TEST_F(Commands, TakesTheTablesFormatFromTheFilesEndingUnlessOneIsGiven) {
   };
   const std::string text = "Norm and placement\n\n";
   EXPECT_THAT(written("", "table.tex"), testing::HasSubstr("\\begin{tabular}"));
-  EXPECT_THAT(written("", "table.unknown"), testing::StartsWith(text));
+  EXPECT_THAT(written("", "table"), testing::StartsWith(text));
+  EXPECT_THAT(written("--format text", "table.foo"), testing::StartsWith(text));
   EXPECT_THAT(written("--format text", "table.tex"), testing::StartsWith(text));
   EXPECT_TRUE(json::accept(written("--json", "table.tex")));
+}
+
+TEST_F(Commands, RefusesToWriteATableToAFileOfAnotherEndingAndNamesThoseThatThereAre) {
+  EXPECT_EQ(tearless("table nowhere.toml --out table.foo"),
+            "tearless: --out table.foo: the ending .foo stands for no format of tables; choose one of .txt, .md, "
+            ".markdown, .tex, .html, .htm, .csv, .json, or add --format\nexit 2\n")
+      << "before the grid is read";
+  EXPECT_FALSE(fs::exists(folder_ / "table.foo"));
 }
 
 TEST_F(Commands, PrintsATableAsJson) {

@@ -282,11 +282,27 @@ TEST_F(RunTest, WhatIsTestedIsOfTheBuildWhoseTestsTheseAre) {
   EXPECT_TRUE(fs::exists(test::program("tearless")));
 }
 
-TEST_F(RunTest, SmokeRunsEveryCellInAWorkspaceOfItsOwn) {
-  const test::Finished smoke = tearless({"run", "grid.toml", "--smoke"});
-  EXPECT_EQ(smoke.code, 0) << smoke.errors;
-  EXPECT_TRUE(runs().empty());
-  EXPECT_TRUE(fs::exists(folder_ / "results/smoke/tearless.db"));
+TEST_F(RunTest, SmokeRunsTheFirstSeedOfEveryCellInAWorkspaceOfItsOwn) {
+  test::write_text(folder_ / "grid.toml", R"(title = "t"
+seeds = [7, 3, 5]
+[axis]
+"model.kind" = ["a", "b", "c"]
+[[exclude]]
+when = {"model.kind" = "b"}
+why = "none of its seeds"
+)");
+  const auto cells = [&] {
+    return ok({"sql", "--csv", "SELECT coordinates, seed FROM sweep_runs_view ORDER BY sweep, place", "--workspace",
+               "results/smoke"})
+        .output;
+  };
+  EXPECT_THAT(ok({"run", "grid.toml", "--smoke"}).output, HasSubstr("2 runs: 2 done\n"));
+  EXPECT_EQ(cells(), "coordinates,seed\n\"{\"\"model.kind\"\":\"\"a\"\"}\",7\n\"{\"\"model.kind\"\":\"\"c\"\"}\",7\n");
+  EXPECT_THAT(
+      ok({"run", "grid.toml", "--smoke", "--only", "seed=5", "--only", "seed=3", "--only", "model.kind=c"}).output,
+      HasSubstr("1 run: 1 done\n"));
+  EXPECT_THAT(cells(), HasSubstr("\"\"c\"\"}\",3\n")) << "in the grid's order";
+  EXPECT_TRUE(runs().empty()) << "it is no result";
 }
 
 TEST_F(RunTest, ACalibrationTrainsOneRunOfEachShapeAndThePlanEstimatesTheOthers) {
@@ -299,7 +315,8 @@ seeds = 3
 "fake.shape" = ["small", "large"]
 )");
   EXPECT_THAT(ok({"plan", "grid.toml"}).output,
-              HasSubstr("Time: not known; to measure it: tearless run grid.toml --calibrate\n"));
+              HasSubstr("Time: 12 runs of 2 resource classes have not been timed: tearless run grid.toml "
+                        "--calibrate\n"));
   const test::Finished calibration = ok({"run", "grid.toml", "--calibrate"});
   EXPECT_THAT(calibration.output, HasSubstr("2 runs: 2 done\n"));
   EXPECT_THAT(calibration.output, HasSubstr("Next, with an estimate of the time: tearless plan grid.toml\n"));
@@ -323,7 +340,10 @@ seeds = 3
   EXPECT_EQ(estimate().at("ended_runs"), 2);
   std::string grid = test::read_text(folder_ / "grid.toml");
   test::write_text(folder_ / "grid.toml", grid.replace(grid.find("\"large\""), 7, "\"large\", \"huge\""));
-  EXPECT_THAT(ok({"plan", "grid.toml"}).output, HasSubstr("; to measure it: tearless run grid.toml --calibrate\n"));
+  EXPECT_THAT(ok({"plan", "grid.toml"}).output,
+              testing::ContainsRegex("Time: 10 of 16 runs: about .*calibration\n"
+                                     "      6 runs of one resource class have not been timed: tearless run grid.toml "
+                                     "--calibrate\n"));
   EXPECT_THAT(ok({"run", "grid.toml", "--calibrate"}).output, HasSubstr("1 run: 1 done\n"));
   EXPECT_EQ(estimate().at("runs_without"), 0);
 }
@@ -340,7 +360,7 @@ TEST_F(RunTest, ACalibrationLeavesOutWhatWaitsForDataWhatWasTimedAndWhatHasNoSha
   const nlohmann::json plan = nlohmann::json::parse(ok({"plan", "grid.toml", "--json"}).output);
   EXPECT_EQ(plan.at("estimate").at("runs"), 1) << "small";
   EXPECT_EQ(plan.at("estimate").at("runs_without"), 1) << "unknown";
-  EXPECT_THAT(ok({"plan", "grid.toml"}).output, testing::Not(HasSubstr("to measure it")));
+  EXPECT_THAT(ok({"plan", "grid.toml"}).output, testing::Not(HasSubstr("--calibrate")));
   EXPECT_THAT(ok({"run", "grid.toml", "--calibrate"}).output, HasSubstr("Nothing to calibrate: "));
 }
 
@@ -349,7 +369,7 @@ TEST_F(RunTest, AnUnreadableCalibrationIsSaidAndThePlanIsWithoutIt) {
   test::write_text(folder_ / "results/smoke/tearless.db", "no database");
   const test::Finished plan = ok({"plan", "grid.toml"});
   EXPECT_THAT(plan.errors, HasSubstr("the estimate is without calibrations: "));
-  EXPECT_THAT(plan.output, HasSubstr("Time: not known"));
+  EXPECT_THAT(plan.output, HasSubstr("have not been timed"));
 }
 
 TEST_F(RunTest, TheCommandsThatASmokeRunPrintsFindItsRuns) {

@@ -385,7 +385,7 @@ TEST(Render, TakesTheFormatFromTheEndingOfAFile) {
       {"t.txt", TableFormat::kText},  {"t.md", TableFormat::kMarkdown}, {"t.markdown", TableFormat::kMarkdown},
       {"t.tex", TableFormat::kLatex}, {"t.html", TableFormat::kHtml},   {"t.htm", TableFormat::kHtml},
       {"t.csv", TableFormat::kCsv},   {"t.json", TableFormat::kJson},   {"folder.tex/table", TableFormat::kText},
-      {"t.dat", TableFormat::kText},  {"tex", TableFormat::kText},      {"", TableFormat::kText}};
+      {"tex", TableFormat::kText},    {"", TableFormat::kText}};
   for (const auto& [file, format] : kCases) EXPECT_EQ(table_format_of(file), format) << file;
 }
 
