@@ -373,6 +373,28 @@ std::vector<MetricLine> Store::metrics_of(const std::string& id) const {
   return lines;
 }
 
+void Store::read_metric(const std::string& id, const std::string& name,
+                        const std::function<void(int64_t, double)>& read) const {
+  Statement row(*statements_,
+                "SELECT step, value FROM metrics WHERE run = (SELECT number FROM runs WHERE id = ?) "
+                "AND name = (SELECT number FROM metric_names WHERE name = ?) ORDER BY position",
+                id, name);
+  while (row.step()) read(row[0], row[1]);
+}
+
+std::vector<std::string> Store::metric_names() const {
+  Statement row(*statements_, "SELECT name FROM metric_names ORDER BY name");
+  return text_column(row);
+}
+
+std::vector<std::string> Store::metric_names_of(const std::string& id) const {
+  Statement row(*statements_,
+                "SELECT name FROM metric_names WHERE number IN "
+                "(SELECT name FROM metrics WHERE run = (SELECT number FROM runs WHERE id = ?)) ORDER BY name",
+                id);
+  return text_column(row);
+}
+
 std::map<std::string, MetricLine> Store::newest_metrics(const std::string& id) const {
   std::map<std::string, MetricLine> newest;
   for (const MetricLine& line : metrics_of(id)) newest[line.name] = line;

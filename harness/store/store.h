@@ -167,6 +167,14 @@ class Store {
   /// All recorded lines of metrics.jsonl, in the order of the file.
   std::vector<MetricLine> metrics_of(const std::string& id) const;
 
+  /// Calls read(step, value) for each recorded line of one metric, in the order of the file.
+  void read_metric(const std::string& id, const std::string& name,
+                   const std::function<void(int64_t, double)>& read) const;
+
+  /// The names of all metrics that some run has reported; those of a run.
+  std::vector<std::string> metric_names() const;
+  std::vector<std::string> metric_names_of(const std::string& id) const;
+
   /// Metric name → its last line.
   std::map<std::string, MetricLine> newest_metrics(const std::string& id) const;
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/print.h"
+#include "base/utf8.h"
 #include "harness/table/table.h"
 
 namespace tearless::harness {
@@ -35,6 +36,14 @@ void print_csv(std::vector<std::vector<std::string>> lines) {
     for (std::string& cell : line) cell = escape_csv(cell);
     fmt::print("{}\n", fmt::join(line, ","));
   }
+}
+
+std::string value_text(const nlohmann::json& value, int digits) {
+  if (value.is_null()) return "";
+  if (value.is_string()) return value.get<std::string>();
+  if (!value.is_number_float()) return value.dump();
+  const auto number = value.get<double>();  // dump() prints inf as null
+  return digits == 0 ? fmt::format("{}", number) : fmt::format("{:.{}g}", number, digits);
 }
 
 std::vector<std::string> distinct_names(std::vector<std::string> columns) {

@@ -16,6 +16,8 @@
 
 #include "base/error.h"
 #include "harness/store/database.h"
+#include "harness/store/selected_runs.h"
+#include "harness/store/workspace_format.h"
 #include "tests/support/error_of.h"
 #include "tests/support/paths.h"
 #include "tests/support/privileges.h"
@@ -437,6 +439,52 @@ TEST_F(StoreTest, TheViewOfScoresHasTheNumbersThatTablesPrint) {
   EXPECT_EQ(shown, store_->result_of("aa").scores);
 }
 
+TEST_F(StoreTest, SelectedRunsAreEachOnceAsTheNewestSweepHasThemOrInEverySweep) {
+  store_->submit(sweep("old", {request("aa"), request("bb")}));
+  store_->submit(sweep("new", {request("cc"), request("bb"), request("bb")}));
+  const auto selected = [&](const std::vector<std::string>& words, EachRun each) {
+    std::vector<std::string> runs;
+    for (const SelectedRun& at : selected_runs(*store_, select(*store_, words), each)) {
+      runs.push_back(fmt::format("{} {} {}", at.sweep, at.place, at.run.id));
+    }
+    return runs;
+  };
+  using testing::ElementsAre;
+  EXPECT_THAT(selected({"old", "new"}, EachRun::kOnce), ElementsAre("old 1 aa", "new 1 cc", "new 2 bb"));
+  EXPECT_THAT(selected({"old", "new", "old"}, EachRun::kInEverySweep),
+              ElementsAre("old 1 aa", "old 2 bb", "new 1 cc", "new 2 bb", "new 3 bb"));
+  EXPECT_THAT(selected({"bb"}, EachRun::kOnce), ElementsAre("new 2 bb"));
+  EXPECT_THAT(selected({"old", "2"}, EachRun::kOnce), ElementsAre("old 2 bb"));
+}
+
+TEST_F(StoreTest, AMetricOfARunIsReadInTheOrderOfItsFile) {
+  store_->submit(sweep("s", {request("aa"), request("bb")}));
+  store_->put_metrics("aa", 0, {{0, 1, "train.loss", 5}, {40, 1, "dev.bleu", 7}, {80, 2, "train.loss", 4}}, 120);
+  store_->put_metrics("bb", 0, {{0, 1, "other", 5}}, 40);
+  std::vector<std::pair<int64_t, double>> read;
+  store_->read_metric("aa", "train.loss", [&](int64_t step, double value) { read.emplace_back(step, value); });
+  EXPECT_EQ(read, (std::vector<std::pair<int64_t, double>>{{1, 5}, {2, 4}}));
+  store_->read_metric("bb", "train.loss", [](int64_t, double) { ADD_FAILURE(); });
+  EXPECT_EQ(store_->metric_names_of("aa"), (std::vector<std::string>{"dev.bleu", "train.loss"}));
+  EXPECT_EQ(store_->metric_names(), (std::vector<std::string>{"dev.bleu", "other", "train.loss"}));
+}
+
+TEST_F(StoreTest, TheViewOfSettingsHasTheLinesOfTheCanonicalText) {
+  const std::string text =
+      "data.name = \"a \\\\n \\\"b\\\" = c\\n\"\nmodel.layers = 6\ntrain.lr = 1e-05\ntrain.names = [\"x\", \"ü\"]\n";
+  harness::Run run = request("aa");
+  run.settings = text;
+  harness::Run waiting = request("bb");
+  waiting.settings = "";
+  store_->submit(sweep("s", {run, waiting}));
+  std::string shown;
+  for (const auto& row : store_->query("SELECT run, key, value FROM settings_view").rows) {
+    EXPECT_EQ(row[0], "aa");
+    shown += row[1].get<std::string>() + " = " + row[2].get<std::string>() + "\n";
+  }
+  EXPECT_EQ(shown, text);
+}
+
 TEST_F(StoreTest, EveryViewCanBeQueried) {
   for (const auto& row : store_->query("SELECT name FROM sqlite_schema WHERE type = 'view'").rows) {
     EXPECT_NO_THROW(store_->query("SELECT * FROM " + row[0].get<std::string>())) << row[0];
@@ -512,13 +560,14 @@ TEST(Store, ReadingAMissingDatabaseCreatesNothing) {
 
 TEST_F(StoreTest, ADatabaseOfAnotherFormatIsRefusedByBoth) {
   store_.reset();
-  for (const int format : {1, 7, 9}) {
+  for (const int format : {1, kWorkspaceFormat - 1, kWorkspaceFormat + 1}) {
     SQLite::Database(workspace_.database().string(), SQLite::OPEN_READWRITE)
         .exec(fmt::format("PRAGMA user_version = {}", format));
     for (const std::string& message :
          {error_of([&] { Store::open_writer(workspace_); }), error_of([&] { Store::open_reader(workspace_); })}) {
       EXPECT_EQ(message.find(workspace_.root().string() + " is a workspace of " +
-                             (format < 8 ? "an earlier" : "a later") + " build of tearless, and was left as it is"),
+                             (format < kWorkspaceFormat ? "an earlier" : "a later") +
+                             " build of tearless, and was left as it is"),
                 0u)
           << message;
     }
