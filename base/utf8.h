@@ -21,4 +21,7 @@ std::string printable(std::string_view text);
 /// As printable(), but line feeds and tabs are unchanged.
 std::string printable_lines(std::string_view text);
 
+/// JSON of the same value: what JSON allows in a string and printable() escapes is escaped as \u202e.
+std::string printable_json(std::string_view json);
+
 }  // namespace tearless
