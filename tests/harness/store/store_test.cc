@@ -16,6 +16,7 @@
 
 #include "base/error.h"
 #include "harness/store/database.h"
+#include "harness/store/workspace_format.h"
 #include "tests/support/error_of.h"
 #include "tests/support/paths.h"
 #include "tests/support/privileges.h"
@@ -496,10 +497,24 @@ TEST_F(StoreTest, AQueryGivesBlobsAndNulBytes) {
   EXPECT_EQ(result.rows[0][3], std::string("a\0b", 3));
 }
 
+TEST_F(StoreTest, NothingIsRecordedInADatabaseThatIsGone) {
+  const fs::path file = workspace_.database(), log = file.string() + "-wal";
+  fs::remove(file);
+  EXPECT_THAT(error_of([&] { store_->put_run({.id = "0123456789abcdef"}); }),
+              testing::AllOf(testing::HasSubstr(file.string() + " was deleted or replaced while a service used it"),
+                             testing::EndsWith("tearless rebuild --workspace " + workspace_.root().string())));
+  test::write_text(file, "another database");
+  fs::remove(log);
+  test::write_text(log, "and its log");
+  store_.reset();
+  EXPECT_EQ(test::read_text(log), "and its log");
+}
+
 TEST_F(StoreTest, ReadingLeavesNoFiles) {
   store_.reset();
   const std::set<std::string> before = names_in(workspace_.root());
-  EXPECT_EQ(before, (std::set<std::string>{"tearless.db", "tearless.lock"}));  // at rest the database is one file
+  EXPECT_EQ(before, (std::set<std::string>{"tearless.db", "tearless.lock",
+                                           "tearless.writer"}));  // at rest the database is one file
   Store::open_reader(workspace_)->sweeps();
   EXPECT_EQ(names_in(workspace_.root()), before);
 }
@@ -512,13 +527,14 @@ TEST(Store, ReadingAMissingDatabaseCreatesNothing) {
 
 TEST_F(StoreTest, ADatabaseOfAnotherFormatIsRefusedByBoth) {
   store_.reset();
-  for (const int format : {1, 7, 9}) {
+  for (const int format : {1, kWorkspaceFormat - 1, kWorkspaceFormat + 1}) {
     SQLite::Database(workspace_.database().string(), SQLite::OPEN_READWRITE)
         .exec(fmt::format("PRAGMA user_version = {}", format));
     for (const std::string& message :
          {error_of([&] { Store::open_writer(workspace_); }), error_of([&] { Store::open_reader(workspace_); })}) {
       EXPECT_EQ(message.find(workspace_.root().string() + " is a workspace of " +
-                             (format < 8 ? "an earlier" : "a later") + " build of tearless, and was left as it is"),
+                             (format < kWorkspaceFormat ? "an earlier" : "a later") +
+                             " build of tearless, and was left as it is"),
                 0u)
           << message;
     }
