@@ -8,6 +8,10 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
+#include <string>
 #include <thread>
 #include <utility>
 
@@ -19,10 +23,9 @@ namespace {
 
 // flock, not fcntl locks: an fcntl lock is lost when any descriptor of the file is closed, and is not inherited.
 int open_lock(const std::filesystem::path& path) {
-  const bool is_folder = std::filesystem::is_directory(path);
-  const int fd = is_folder ? ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-                           : sys::open_for_writing(path.c_str(), O_RDWR | O_CREAT);
+  const int fd = sys::open_for_writing(path.c_str(), O_RDWR | O_CREAT, 0600);
   if (fd < 0) fail_errno("open the lock", path);
+  ::fchmod(fd, 0600);  // `chmod -R` may have let others in
   return fd;
 }
 
@@ -31,6 +34,21 @@ int lock(int fd, int operation) {
   do result = sys::flock(fd, operation);
   while (result != 0 && errno == EINTR);
   return result;
+}
+
+// By the kernel's list of locks. Inodes alone are compared: some file systems have other device numbers there than
+// stat() says.
+bool is_held_by_another_user(const std::filesystem::path& path) {
+  struct stat info {};
+  if (::stat(path.c_str(), &info) != 0) return false;
+  std::ifstream locks("/proc/locks");
+  for (std::string line; std::getline(locks, line);) {
+    // "1: FLOCK  ADVISORY  WRITE 18534 fe:00:10952765 0 EOF"
+    std::string number, kind, enforcement, access, pid, place;
+    std::istringstream(line) >> number >> kind >> enforcement >> access >> pid >> place;
+    if (kind == "FLOCK" && access == "WRITE" && place.ends_with(fmt::format(":{}", info.st_ino))) return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -66,16 +84,25 @@ bool LockFile::is_of(const std::filesystem::path& path) const {
          opened.st_ino == named.st_ino;
 }
 
+uint64_t LockFile::inode() const {
+  struct stat info {};
+  ::fstat(fd_, &info);
+  return info.st_ino;
+}
+
 LockFile LockFile::acquire(const std::filesystem::path& path) {
-  LockFile file(open_lock(path));
-  if (lock(file.fd_, LOCK_EX) != 0) fail_errno("lock", path);
-  return file;
+  while (true) {
+    LockFile file(open_lock(path));
+    if (lock(file.fd_, LOCK_EX) != 0) fail_errno("lock", path);
+    if (file.is_of(path)) return file;  // else it was removed or replaced meanwhile
+  }
 }
 
 bool LockFile::is_held(const std::filesystem::path& path) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return false;
+  if (fd < 0) return errno == EACCES && is_held_by_another_user(path);
   const LockFile file(fd);
+  if (std::filesystem::is_directory(path)) throw std::logic_error(path.string() + " is a folder, not a lock");
   // A shared lock, so that two concurrent calls do not take each other for the holder.
   return lock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
 }

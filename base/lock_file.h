@@ -1,15 +1,18 @@
 // An exclusive kernel lock on a file (flock). The kernel releases it when the last process that has the descriptor open
 // ends, however it ends, so a lock never outlives its owners.
 //
+// Whoever can open a file can lock it, even for reading. So the files have mode 0600: other users cannot lock them.
+//
 //   if (std::optional<LockFile> lock = LockFile::try_acquire(path)) { … }  // held until `lock` is destroyed
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 
 namespace tearless {
 
-/// A held lock. `path` may be a folder: that lock cannot be removed without removing the folder itself.
+/// A held lock.
 class LockFile {
  public:
   /// Takes the lock, creating the file if needed; nullopt if another process holds it. UserError if the file cannot be
@@ -23,7 +26,7 @@ class LockFile {
   /// `descriptor` is not open, refers to another file than `path`, or does not hold the lock.
   static std::optional<LockFile> inherited(int descriptor, const std::filesystem::path& path);
 
-  /// True while some process holds the lock. Creates no file.
+  /// True while some process holds the lock, of another user too. Creates no file. REQUIRES: `path` is not a folder.
   static bool is_held(const std::filesystem::path& path);
 
   LockFile(LockFile&& other) noexcept;
@@ -34,6 +37,8 @@ class LockFile {
   void share_with_children();
 
   int descriptor() const { return fd_; }
+  /// Of the locked file.
+  uint64_t inode() const;
 
   /// True if `path` still names the locked file. False after the file was removed or replaced: the lock then protects
   /// nothing.

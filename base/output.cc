@@ -9,7 +9,9 @@ namespace tearless {
 namespace {
 
 [[noreturn]] void refuse() {
-  throw MachineError("standard output took only a part of what was printed; check that its disk is not full");
+  throw MachineError(
+      "standard output took only a part of what was printed; check that its disk is not full and its reader has not "
+      "ended");
 }
 
 }  // namespace

@@ -9,8 +9,10 @@ void notice(const std::string& sentence) {
   print_error(printable(sentence));
 }
 
-void print_json(const nlohmann::json& value) {
-  fmt::print(stdout, "{}\n", value.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+std::string json_text(const nlohmann::json& value) {
+  return printable_json(value.dump(2, ' ', false, nlohmann::json::error_handler_t::replace)) + "\n";
 }
+
+void print_json(const nlohmann::json& value) { fmt::print(stdout, "{}", json_text(value)); }
 
 }  // namespace tearless

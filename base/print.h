@@ -47,7 +47,11 @@ void print(fmt::format_string<Shown<Args>...> format, const Args&... arguments) 
 /// Prints a sentence beside a command's output as a line on standard error, made printable.
 void notice(const std::string& sentence);
 
-/// Prints JSON to standard output. Bytes that are not UTF-8 become U+FFFD.
+/// The lines of JSON that commands print. Bytes that are not UTF-8 become U+FFFD, what a terminal might obey is
+/// escaped.
+std::string json_text(const nlohmann::json& value);
+
+/// Prints them to standard output.
 void print_json(const nlohmann::json& value);
 
 }  // namespace tearless

@@ -23,7 +23,16 @@ bool turns_text(unsigned point) {
          (point >= 0x2066 && point <= 0x2069) || point == 0xFEFF;
 }
 
-std::string escaped(unsigned point) {
+enum class Style { kText, kLines, kJson };
+
+bool is_shown(unsigned point, Style style) {
+  if (style == Style::kLines && (point == '\n' || point == '\t')) return true;
+  if (style == Style::kJson && point < 0x20) return true;  // between values; in strings they are escaped already
+  return !is_control(point) && !turns_text(point);
+}
+
+std::string escaped(unsigned point, Style style) {
+  if (style == Style::kJson) return fmt::format("\\u{:04x}", point);
   switch (point) {
     case '\n':
       return "\\n";
@@ -36,7 +45,7 @@ std::string escaped(unsigned point) {
   }
 }
 
-std::string shown(std::string_view text, bool lines) {
+std::string shown(std::string_view text, Style style) {
   std::string out;
   while (!text.empty()) {
     const size_t length = utf8_length(text);
@@ -45,10 +54,10 @@ std::string shown(std::string_view text, bool lines) {
     const unsigned point = code_point(sequence);
     if (length == 0) {  // not UTF-8
       out += fmt::format("\\x{:02x}", static_cast<unsigned char>(sequence.front()));
-    } else if ((lines && (point == '\n' || point == '\t')) || !(is_control(point) || turns_text(point))) {
+    } else if (is_shown(point, style)) {
       out += sequence;
     } else {
-      out += escaped(point);
+      out += escaped(point, style);
     }
   }
   return out;
@@ -84,9 +93,11 @@ bool valid_utf8(std::string_view text) {
   return true;
 }
 
-std::string printable(std::string_view text) { return shown(text, /*lines=*/false); }
+std::string printable(std::string_view text) { return shown(text, Style::kText); }
 
-std::string printable_lines(std::string_view text) { return shown(text, /*lines=*/true); }
+std::string printable_lines(std::string_view text) { return shown(text, Style::kLines); }
+
+std::string printable_json(std::string_view json) { return shown(json, Style::kJson); }
 
 size_t display_width(std::string_view text) {
   // fmt pads to a display width. No text is wider than its number of bytes, so n bytes with width w, padded to n

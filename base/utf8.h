@@ -23,5 +23,7 @@ std::string printable_lines(std::string_view text);
 
 /// The number of columns that a text occupies on a terminal.
 size_t display_width(std::string_view text);
+/// JSON of the same value: what JSON allows in a string and printable() escapes is escaped as \u202e.
+std::string printable_json(std::string_view json);
 
 }  // namespace tearless

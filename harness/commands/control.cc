@@ -53,7 +53,7 @@ int ask(const std::string& name, const std::vector<std::string>& words, const Gl
 
 int stop(bool now, const Globals& globals) {
   const Workspace workspace(globals.workspace);
-  const std::optional<ServiceFacts> facts = facts_of_service(workspace);
+  const std::optional<ServiceFacts> facts = facts_of_own_service(workspace);
   Request request{.name = "stop"};
   if (now) request.flags = {"now"};
   if (!facts || !ask_service(workspace, request)) {

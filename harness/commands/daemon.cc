@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <csignal>
 #include <filesystem>
 #include <memory>
 #include <utility>
@@ -13,7 +14,6 @@
 #include "base/error.h"
 #include "base/fault.h"
 #include "base/files.h"
-#include "base/lock_file.h"
 #include "base/print.h"
 #include "base/sys.h"
 #include "base/time.h"
@@ -23,8 +23,8 @@
 #include "harness/service/client.h"
 #include "harness/service/serve.h"
 #include "harness/service/start.h"
-#include "harness/service/stop_mark.h"
 #include "harness/store/rebuild.h"
+#include "harness/store/writer.h"
 
 namespace tearless::harness {
 namespace fs = std::filesystem;
@@ -67,16 +67,17 @@ void rebuild_if_lost(const Workspace& workspace) {
 // Null if another service answers. Waits for one that is starting or ending.
 std::unique_ptr<Store> open_unless_served(const Workspace& workspace) {
   for (int tries = 1;; ++tries) {
-    const bool is_held = fs::exists(workspace.root()) && LockFile::is_held(workspace.lock());
+    const bool is_held = has_writer(workspace);
     if (is_held && facts_of_service(workspace)) return nullptr;
-    const bool is_last = tries >= (is_held_by_service(workspace) ? kStartTries : kTries);
+    const std::optional<Writer> writer = last_writer(workspace);
+    const bool is_last = tries >= (is_held && writer && writer->is_service ? kStartTries : kTries);
     try {
       if (!is_held || is_last) {
         rebuild_if_lost(workspace);
         return Store::open_writer(workspace);
       }
     } catch (const UserError&) {
-      if (is_last || !LockFile::is_held(workspace.lock())) throw;  // else another one was quicker
+      if (is_last || !has_writer(workspace)) throw;  // else another one was quicker
     }
     ::poll(nullptr, 0, kBetweenTries);
   }
@@ -123,7 +124,9 @@ class Log {
 
 int serve(const DaemonOptions& options, const Globals& globals) {
   fault::begin(fault::kDaemon);
+  std::signal(SIGPIPE, SIG_IGN);  // whoever reads its output may leave
   const Workspace workspace(globals.workspace);
+  require_own(workspace);
   std::unique_ptr<Store> store = open_unless_served(workspace);
   if (!store && options.detached) return kOk;  // the other one does the work
   if (!store) {

@@ -11,6 +11,7 @@
 #include "harness/commands/commands.h"
 #include "harness/plan/grid_state.h"
 #include "harness/service/client.h"
+#include "harness/store/writer.h"
 
 namespace tearless::harness {
 namespace {
@@ -162,10 +163,12 @@ void ask_why(std::vector<Known>& runs, const Globals& globals) {
     if (is_pending(run.result.state)) request.runs.push_back(run.result.id);
   }
   if (request.runs.empty()) return;
-  const std::optional<json> answer = ask_service(Workspace(globals.workspace), request);
+  const Workspace workspace(globals.workspace);
+  const std::optional<json> answer = ask_service(workspace, request);
+  const std::string unknown = has_writer(workspace) ? "" : "no tearless works in this workspace";
   for (Known& run : runs) {
     if (!is_pending(run.result.state)) continue;
-    run.why = answer ? answer->at("why").value(run.result.id, "") : "no tearless works in this workspace";
+    run.why = answer ? answer->at("why").value(run.result.id, "") : unknown;
   }
 }
 

@@ -15,7 +15,6 @@
 #include <vector>
 
 #include "base/error.h"
-#include "base/lock_file.h"
 #include "base/print.h"
 #include "base/time.h"
 #include "base/words.h"
@@ -26,7 +25,7 @@
 #include "harness/plan/submission.h"
 #include "harness/screen/screen.h"
 #include "harness/service/start.h"
-#include "harness/service/stop_mark.h"
+#include "harness/store/writer.h"
 
 namespace tearless::harness {
 namespace fs = std::filesystem;
@@ -114,6 +113,7 @@ class Watch {
 
   Ending watch() {
     std::signal(SIGINT, [](int) { g_interrupts = g_interrupts + 1; });  // from before the sweep is submitted
+    std::signal(SIGPIPE, SIG_IGN);  // it replaces a service that was killed, whether anybody reads its output or not
     submit();
     const double began = steady_seconds();
     while (!has_ended()) {
@@ -167,7 +167,7 @@ class Watch {
   }
 
   bool has_ended_without_service() {
-    if (LockFile::is_held(workspace_.lock())) {  // it starts or ends, or waits for a full disk
+    if (has_writer(workspace_)) {  // it starts or ends, or waits for a full disk
       if (!is_silent() || g_interrupts == 0) return false;
       ending_.interrupted = true;
       return true;

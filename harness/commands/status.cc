@@ -16,7 +16,6 @@
 #include <vector>
 
 #include "base/error.h"
-#include "base/lock_file.h"
 #include "base/print.h"
 #include "base/words.h"
 #include "harness/commands/commands.h"
@@ -26,6 +25,7 @@
 #include "harness/service/start.h"
 #include "harness/store/selectors.h"
 #include "harness/store/store.h"
+#include "harness/store/writer.h"
 
 namespace tearless::harness {
 using nlohmann::json;
@@ -129,7 +129,7 @@ std::string who_works(const Workspace& workspace) {
 
 void print_sweeps(std::FILE* out, const StatusOptions& options, const Workspace& workspace) {
   const auto store = Store::open_reader(workspace);
-  const bool watched = LockFile::is_held(workspace.lock());
+  const bool watched = has_writer(workspace);
   if (!store) {
     print_to(out, "Nothing has been run in {} yet. Next: tearless run GRID\n", workspace.root().string());
     return;
@@ -148,7 +148,7 @@ void print_sweeps(std::FILE* out, const StatusOptions& options, const Workspace&
 
 void print_sweeps_as_json(const StatusOptions& options, const Workspace& workspace) {
   const auto store = Store::open_reader(workspace);
-  const bool watched = LockFile::is_held(workspace.lock());
+  const bool watched = has_writer(workspace);
   print_json(store ? to_json(*store, sweeps_of(*store, options), watched)
                    : json{{"watched", watched}, {"sweeps", json::array()}});
 }

@@ -188,7 +188,7 @@ int verify_resume(const VerifyResumeOptions& options, const Globals& globals) {
   const std::vector<FinishedRun> runs = finished_runs(*require_store(globals), options.words);
   const fs::path trainings = workspace.verifying();
   make_folders(trainings);
-  const std::optional<LockFile> lock = LockFile::try_acquire(trainings);
+  const std::optional<LockFile> lock = LockFile::try_acquire(workspace.verifying_lock());
   if (!lock) fail("another process uses {}; wait until it has ended", trainings.string());
   for (const std::string& left : folders_in(trainings)) remove_recursively(trainings / left);
   for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, [](int) { g_interrupted = 1; });

@@ -5,14 +5,13 @@
 #include <thread>
 
 #include "base/error.h"
-#include "base/lock_file.h"
 #include "base/print.h"
 #include "base/words.h"
 #include "harness/commands/commands.h"
 #include "harness/plan/grid_state.h"
 #include "harness/service/start.h"
-#include "harness/service/stop_mark.h"
 #include "harness/store/selectors.h"
+#include "harness/store/writer.h"
 
 namespace tearless::harness {
 namespace {
@@ -49,7 +48,7 @@ int wait(const std::vector<std::string>& words, const Globals& globals) {
   const Selection chosen = select_or_last(*require_store(globals), words);
   while (true) {
     const auto began = std::chrono::steady_clock::now();
-    const bool served = LockFile::is_held(workspace.lock());
+    const bool served = has_writer(workspace);
     // Opened for each look: another service may have another database, one that was rebuilt.
     const Left left = left_of(*require_store(globals), chosen);
     if (left.pending == 0) return left.without_result == 0 ? kOk : kSomethingFailed;

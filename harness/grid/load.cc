@@ -22,11 +22,25 @@ constexpr size_t kMaxAxes = 100;
 constexpr int64_t kMaxSeeds = 10'000;
 constexpr size_t kMaxExclusions = 1'000;
 constexpr size_t kMaxTables = 100;
-constexpr int kMaxBases = 100;  // read for one file; files that each name two others grow exponentially
+constexpr size_t kMaxName = 200;  // bytes of a grid file's name, which its sweeps' folders have too
+constexpr int kMaxBases = 100;    // read for one file; files that each name two others grow exponentially
 
 std::string label_of(const json& value) { return value.is_string() ? value.get<std::string>() : toml_value(value); }
 
 fs::path folder_of(const fs::path& file) { return fs::absolute(file).lexically_normal().parent_path(); }
+
+/// Sweeps are called by the name of their grid file, in folders, JSON and commands (store/selectors.h).
+void require_plain_name(const fs::path& file) {
+  const std::string path = fs::absolute(file).string(), name = file.stem().string();
+  if (printable(path) == path && name.size() <= kMaxName && name.find('=') == std::string::npos &&
+      name.find_first_of(".-") != 0) {
+    return;
+  }
+  fail(
+      "{}: its sweeps are called by this name, which must not begin with \".\" or \"-\", contain \"=\" or be longer "
+      "than {} bytes; and it and its folders must be UTF-8 without control characters: rename it",
+      path, kMaxName);
+}
 
 /// Bounds the number of items that are compared pairwise.
 void refuse_too_many(size_t count, size_t most, const char* what, const std::string& location) {
@@ -332,7 +346,10 @@ size_t Grid::axis_index(const std::string& name, const std::string& location) co
   fail("{}: the grid has no axis {}{}; it has: {}", location, name, did_you_mean(name, names), fmt::join(names, ", "));
 }
 
-Grid load_grid(const fs::path& file) { return parse_grid(read_toml_text(file), file); }
+Grid load_grid(const fs::path& file) {
+  require_plain_name(file);
+  return parse_grid(read_toml_text(file), file);
+}
 
 Grid parse_grid(std::string_view text, const fs::path& file) {
   const toml::table root = parse_toml(text, file.string());
@@ -346,10 +363,6 @@ Grid parse_grid(std::string_view text, const fs::path& file) {
     submitted_file = submitted.text("file").value_or(file);
     grid.folder = submitted.text("folder").value_or(grid.folder);
     submitted.refuse_leftovers();
-  }
-  for (const fs::path& named : {grid.folder, file}) {
-    if (valid_utf8(named.string())) continue;
-    fail("{} has a name that is not UTF-8; rename it: runs are described in UTF-8", named.string());
   }
   grid.title = reader.text("title").value_or(file.stem().string());
   grid.seed_key = reader.text("seed_key").value_or(grid.seed_key);

@@ -1,6 +1,7 @@
 #include "harness/launch/local_launcher.h"
 
 #include <fmt/format.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -33,6 +34,10 @@ constexpr double kObserveEvery = 2;  // seconds between two looks at processes a
 
 // glibc has wrappers only since 2.36, and there not for C++.
 int open_pidfd(pid_t pid) { return static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)); }
+bool is_readable(int fd) {
+  pollfd state{.fd = fd, .events = POLLIN, .revents = 0};
+  return ::poll(&state, 1, 0) == 1;
+}
 void signal_pidfd(int fd, int signal) {
   if (fault::point(fault::kKill, "") == 0) ::syscall(SYS_pidfd_send_signal, fd, signal, nullptr, 0);
 }
@@ -168,9 +173,16 @@ void LocalLauncher::watch_process(const std::string& id, Watch watch) {
   watch.pidfd = std::make_unique<boost::asio::posix::stream_descriptor>(io_, fd);
   Watch& kept = watches_.insert_or_assign(id, std::move(watch)).first->second;
   if (kept.stop) signal_pidfd(fd, signal_for(*kept.stop));  // stop() was called before the pid was known
-  kept.pidfd->async_wait(boost::asio::posix::stream_descriptor::wait_read, [this, id](boost::system::error_code error) {
+  await_end(id);
+}
+
+void LocalLauncher::await_end(const std::string& id) {
+  boost::asio::posix::stream_descriptor& pidfd = *watches_.at(id).pidfd;
+  pidfd.async_wait(boost::asio::posix::stream_descriptor::wait_read, [this, id](boost::system::error_code error) {
     if (error) return;  // the launcher is being destroyed
     Watch& ending = watches_.at(id);
+    // Asio may deliver an event of a socket that was closed a moment before to the next descriptor that is watched.
+    if (!is_readable(ending.pidfd->native_handle())) return await_end(id);
     int status = 0;
     const bool was_child = sys::waitpid(ending.pid, &status, WNOHANG) == ending.pid;
     if (was_child && WIFEXITED(status)) ending.exit_code = WEXITSTATUS(status);

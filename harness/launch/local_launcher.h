@@ -74,6 +74,7 @@ class LocalLauncher : public Launcher {
 
   void reserve_for_adopted(const std::string& id, const RunDirectory& run, Needs needs);
   void watch_process(const std::string& id, Watch watch);
+  void await_end(const std::string& id);
   void watch_lock(const std::string& id, Watch watch);
   void check_lock(const std::string& id);
   void ended(const std::string& id);

@@ -15,6 +15,7 @@
 #include "harness/runs/verdict.h"
 #include "harness/store/selectors.h"
 #include "harness/store/sweep_directory.h"
+#include "harness/store/writer.h"
 
 namespace tearless::harness {
 namespace fs = std::filesystem;
@@ -24,7 +25,7 @@ namespace {
 bool is_unrecorded(const Workspace& workspace, const RunResult& result) {
   const RunDirectory run = workspace.run(result.id);
   if (result.id.empty() || (result.state && has_result(*result.state))) return false;
-  if (LockFile::is_held(workspace.lock()) || LockFile::is_held(run.lock())) return false;
+  if (has_writer(workspace) || LockFile::is_held(run.lock())) return false;
   const std::optional<Verdict> done = verdict_of_done(run);
   return done && has_result(done->state);
 }

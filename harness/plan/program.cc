@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/run_directory.h"
 #include "base/sys.h"
 #include "harness/launch/spawn.h"
 
@@ -123,18 +124,30 @@ void converse(const fs::path& program, const std::string& verb, const std::funct
   if (WEXITSTATUS(status) != 0) fail("{} failed with exit code {}; see its message above", name, WEXITSTATUS(status));
 }
 
+// While its data are missing the id is provisional, but it names a folder all the same.
+void require_id(const Run& run, bool is_ready) {
+  if (run.id.size() != 16 || run.id.find_first_not_of("0123456789abcdef") != std::string::npos) {
+    fail("\"id\" is \"{}\", not 16 hex digits", run.id);
+  }
+  if (const std::string id = run_id(run.settings); is_ready && run.id != id) {
+    fail("\"id\" is {}, but the SHA-256 of \"canonical\" begins with {}: the program is at fault", run.id, id);
+  }
+}
+
 CheckAnswer answer_from(const std::string_view line, const Run* like) {
   const auto json = nlohmann::ordered_json::parse(line);
   CheckAnswer answer{.error = json.value("error", ""), .key = json.value("key", ""), .run = {}};
   if (!answer.error.empty()) return answer;
   answer.run = run_from(json, like);
+  const bool is_ready = json.value("state", "ready") != "waiting_data";
+  require_id(answer.run, is_ready);
   Needs& needs = answer.run.needs;
   if (needs.resource_class.empty() && answer.run.parameters && needs.memory_bytes) {
     // Of a program that does not say which runs are alike, those of the same size are taken to be.
     needs.resource_class =
         fmt::format("{} {} {} {}", needs.device, needs.threads, *answer.run.parameters, *needs.memory_bytes);
   }
-  if (json.value("state", "ready") != "waiting_data") {
+  if (is_ready) {
     answer.run.waiting_for.clear();
     return answer;
   }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <stdexcept>
 
 namespace tearless::harness {
@@ -11,15 +12,20 @@ using nlohmann::ordered_json;
 
 namespace {
 
+constexpr int64_t kManyThreads = 1'000'000;  // more are taken to be so many: no machine has them
+
 // 4.0 is a whole number, as Python writes a quotient; true and 4.5 are none. Null and a missing member are unset.
-std::optional<int64_t> whole_number_at(const ordered_json& json, const char* key) {
+std::optional<int64_t> whole_number_at(const ordered_json& json, const char* key,
+                                       int64_t least = std::numeric_limits<int64_t>::min()) {
   const auto member = json.find(key);
   if (member == json.end() || member->is_null()) return std::nullopt;
   const double value = member->is_number() ? member->get<double>() : NAN;
   if (!(std::abs(value) < 0x1p63) || value != std::floor(value)) {
     throw std::invalid_argument(fmt::format("\"{}\" is not a whole number", key));
   }
-  return member->get<int64_t>();
+  const auto number = member->get<int64_t>();
+  if (number < least) throw std::invalid_argument(fmt::format("\"{}\" is {}, less than {}", key, number, least));
+  return number;
 }
 
 std::string text_at(const ordered_json& json, const char* key, std::optional<std::string> absent = std::nullopt) {
@@ -97,13 +103,13 @@ Run run_from(const ordered_json& json, const Run* like) {
   run.seed = whole_number_at(json, "seed").value_or(0);
   run.rank = whole_number_at(json, "rank").value_or(0);
   run.needs = {.device = text_at(json, "device", "cpu"),
-               .threads = static_cast<int>(whole_number_at(json, "threads").value_or(1)),
+               .threads = static_cast<int>(std::min(whole_number_at(json, "threads", 1).value_or(1), kManyThreads)),
                .resource_class = text_at(json, "shape", ""),
-               .memory_bytes = whole_number_at(json, "memory_bytes")};
+               .memory_bytes = whole_number_at(json, "memory_bytes", 0)};
   if (run.needs.memory_bytes == 0) run.needs.memory_bytes.reset();  // as good as not said
-  run.parameters = whole_number_at(json, "parameters");
-  run.updates = whole_number_at(json, "updates").value_or(0);
-  run.evaluations = whole_number_at(json, "evaluations").value_or(0);
+  run.parameters = whole_number_at(json, "parameters", 0);
+  run.updates = whole_number_at(json, "updates", 0).value_or(0);
+  run.evaluations = whole_number_at(json, "evaluations", 0).value_or(0);
   return run;
 }
 

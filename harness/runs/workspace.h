@@ -24,16 +24,17 @@ class Workspace {
   bool is_apart() const { return index_ != root_; }
 
   std::filesystem::path database() const { return index_ / "tearless.db"; }
-  /// The path that the single writer of the database locks. It is the folder itself, because a lock file in it could be
-  /// removed while it is held.
-  std::filesystem::path lock() const { return index_; }
-  std::filesystem::path writer() const { return index_ / "tearless.lock"; }  ///< holds the writer's pid, for messages
+  /// What the single writer of the database locks (store/writer.h).
+  std::filesystem::path lock() const { return index_ / "tearless.lock"; }
+  std::filesystem::path writer() const { return index_ / "tearless.writer"; }  ///< who that is
   std::filesystem::path runs() const { return root_ / "runs"; }
   std::filesystem::path sweeps() const { return root_ / "sweeps"; }
   /// Copies of training programs (plan/frozen_program.h).
   std::filesystem::path programs() const { return root_ / "programs"; }
+  std::filesystem::path programs_lock() const { return root_ / "programs.lock"; }
   std::filesystem::path deleted() const { return root_ / "deleted"; }      ///< what `tearless delete` is removing
   std::filesystem::path verifying() const { return root_ / "verifying"; }  ///< where `tearless verify-resume` trains
+  std::filesystem::path verifying_lock() const { return root_ / "verifying.lock"; }
   RunDirectory run(const std::string& id) const { return RunDirectory(runs() / id); }
   std::filesystem::path sweep(const std::string& id) const { return sweeps() / id; }
 

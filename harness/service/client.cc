@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/error.h"
-#include "harness/service/socket_path.h"
+#include "harness/store/writer.h"
 
 namespace tearless::harness {
 using nlohmann::json;
@@ -16,9 +16,11 @@ constexpr auto kPatience = std::chrono::seconds(60);
 }
 
 std::optional<json> ask_service(const Workspace& workspace, const Request& request) {
+  const std::optional<Writer> service = last_writer(workspace);
+  if (!service || service->socket.empty()) return std::nullopt;
   boost::asio::local::stream_protocol::iostream stream;
   stream.expires_after(kPatience);
-  stream.connect(boost::asio::local::stream_protocol::endpoint(socket_path(workspace).string()));
+  stream.connect(boost::asio::local::stream_protocol::endpoint(service->socket.string()));
   if (!stream) return std::nullopt;  // no socket, or nobody behind it
   stream << to_json(request).dump() << "\n" << std::flush;
   std::string line;

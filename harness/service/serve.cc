@@ -14,6 +14,7 @@
 #include "base/words.h"
 #include "harness/service/server.h"
 #include "harness/service/socket_path.h"
+#include "harness/store/writer.h"
 
 namespace tearless::harness {
 namespace {
@@ -34,6 +35,7 @@ class Host {
         signals_(io_, SIGINT, SIGTERM),
         service_(io_, store, workspace, serving.options, [this](const SchedulerEvent& event) { say(event); }),
         server_(io_, socket_path(workspace), [this](const Request& request) { return service_.answer(request); }, {}) {
+    note_socket(workspace, server_.path());
     if (!is_ignored(SIGHUP)) signals_.add(SIGHUP);
   }
 
@@ -46,14 +48,17 @@ class Host {
       if (!error) service_.end(/*now=*/false, /*is_stop=*/true);
     });
     try {
-      while (!is_done() && !service_.workspace_is_gone()) {
+      while (!is_done() && service_.lost() == Lost::kNothing) {
         io_.run_one();
         if (!service_.machine_fault().empty() && server_.clients() == 0) throw MachineError(service_.machine_fault());
       }
     } catch (const UserError&) {
-      if (!service_.workspace_is_gone()) throw;  // else it could not write for that reason
+      if (service_.lost() == Lost::kNothing) throw;  // else it could not write for that reason
     }
-    if (!service_.workspace_is_gone()) return leave();
+    if (service_.lost() != Lost::kWorkspace) {
+      leave();
+      return service_.store().require_there();
+    }
     service_.scheduler().kill_all();
     fail(
         "{} was moved or deleted while its runs were under way; they were killed and continue from their last "
@@ -95,7 +100,6 @@ class Host {
 }  // namespace
 
 void serve(Store& store, const Workspace& workspace, const Serving& serving) {
-  ::signal(SIGPIPE, SIG_IGN);  // whoever read its output may be gone
   int rest = 1;
   for (bool is_ready = false;; rest = std::min(2 * rest, kMaxRest)) {
     try {

@@ -22,6 +22,8 @@ using Protocol = asio::local::stream_protocol;
 
 namespace {
 
+constexpr auto kRest = std::chrono::milliseconds(200);  // until another client is accepted, after an error
+
 std::string line_of(const nlohmann::json& answer) {
   return answer.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
@@ -38,7 +40,8 @@ bool is_same_user(Protocol::socket& socket) {
 
 }  // namespace
 
-// Reads one request, writes one answer. It lives as long as one of its operations is pending.
+// Reads one request, writes one answer, and waits for the client to leave. It lives as long as one of its operations is
+// pending.
 class Server::Session : public std::enable_shared_from_this<Server::Session> {
  public:
   Session(asio::io_context& io, Protocol::socket socket, const Answer& answer, const Limits& limits,
@@ -66,8 +69,11 @@ class Server::Session : public std::enable_shared_from_this<Server::Session> {
   void send(const nlohmann::json& answer) {
     wait();
     sent_ = line_of(answer);
-    asio::async_write(socket_, asio::buffer(sent_),
-                      [self = shared_from_this()](boost::system::error_code, size_t) { self->end(); });
+    asio::async_write(socket_, asio::buffer(sent_), [self = shared_from_this()](boost::system::error_code, size_t) {
+      boost::system::error_code ignored;
+      self->socket_.shutdown(Protocol::socket::shutdown_send, ignored);
+      self->drain();
+    });
   }
 
  private:
@@ -80,6 +86,14 @@ class Server::Session : public std::enable_shared_from_this<Server::Session> {
     } catch (const UserError& error) {
       return {{"error", error.what()}};
     }
+  }
+
+  // A socket that is closed with bytes unread resets the connection, and the client may miss its answer.
+  void drain() {
+    received_.resize(4096);
+    socket_.async_read_some(
+        asio::buffer(received_),
+        [self = shared_from_this()](boost::system::error_code error, size_t) { error ? self->end() : self->drain(); });
   }
 
   void wait() {
@@ -103,7 +117,7 @@ class Server::Session : public std::enable_shared_from_this<Server::Session> {
 };
 
 Server::Server(asio::io_context& io, std::filesystem::path path, Answer answer, Limits limits)
-    : io_(io), path_(std::move(path)), answer_(std::move(answer)), limits_(limits), acceptor_(io) {
+    : io_(io), path_(std::move(path)), answer_(std::move(answer)), limits_(limits), acceptor_(io), rest_(io) {
   remove_file(path_);
   try {
     acceptor_.open();
@@ -130,8 +144,14 @@ Server::~Server() {
 void Server::accept() {
   acceptor_.async_accept([this](boost::system::error_code error, Protocol::socket socket) {
     if (error == asio::error::operation_aborted) return;
-    if (!error) close_on_exec(socket.native_handle());
-    if (!error && is_same_user(socket)) {
+    if (error) {  // such as no descriptors left; the client stays in the queue of the socket
+      rest_.expires_after(kRest);
+      return rest_.async_wait([this](boost::system::error_code ended) {
+        if (!ended) accept();
+      });
+    }
+    close_on_exec(socket.native_handle());
+    if (is_same_user(socket)) {
       const bool full = *clients_ >= limits_.clients;
       const auto session = std::make_shared<Session>(io_, std::move(socket), answer_, limits_, clients_);
       if (full) {

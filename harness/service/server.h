@@ -1,11 +1,12 @@
 // The socket through which other processes of the same user talk to the service (protocol.h).
 //
 // A client gets one answer and then the connection ends. One that sends too much, too slowly, or not at all is dropped;
-// it never delays the service, which answers between two reads.
+// it never delays the service, which answers between two reads. Where no descriptors are left, clients wait.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <chrono>
 #include <filesystem>
 #include <functional>
@@ -31,6 +32,7 @@ class Server {
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
+  const std::filesystem::path& path() const { return path_; }
   /// Processes that are asking at the moment.
   size_t clients() const { return *clients_; }
 
@@ -43,6 +45,7 @@ class Server {
   Answer answer_;
   Limits limits_;
   boost::asio::local::stream_protocol::acceptor acceptor_;
+  boost::asio::steady_timer rest_;
   std::shared_ptr<size_t> clients_ = std::make_shared<size_t>(0);
 };
 

@@ -14,9 +14,9 @@
 #include "harness/launch/declared_devices.h"
 #include "harness/launch/machine.h"
 #include "harness/launch/nvml.h"
-#include "harness/service/stop_mark.h"
 #include "harness/store/record.h"
 #include "harness/store/sweep_directory.h"
+#include "harness/store/writer.h"
 
 namespace tearless::harness {
 using nlohmann::json;
@@ -105,10 +105,13 @@ void Service::begin() {
   tick();
 }
 
-bool Service::workspace_is_gone() const { return identity_of(workspace_.root()) != folder_; }
+Lost Service::lost() const {
+  if (identity_of(workspace_.root()) != folder_) return Lost::kWorkspace;
+  return store_.is_gone() ? Lost::kDatabase : Lost::kNothing;
+}
 
 void Service::tick() {
-  if (!workspace_is_gone()) {
+  if (lost() == Lost::kNothing) {
     scheduler_.tick();
     note_ended_sweeps();
     hooks_.tick();
@@ -203,7 +206,10 @@ void Service::end(bool now, bool is_stop) {
 json Service::answer(const Request& request) {
   const RequestKind& kind = *find_request_kind(request.name);
   try {
-    if (workspace_is_gone()) fail("{} was moved or deleted while this process used it", workspace_.root().string());
+    if (lost() == Lost::kWorkspace) {
+      fail("{} was moved or deleted while this process used it", workspace_.root().string());
+    }
+    store_.require_there();
     if (asked_to_end_ && kind.takes != Takes::kNothing) fail("the service is ending; try again");
     json answer = kind.carry_out(*this, request);
     if (kind.takes == Takes::kNothing) return answer;

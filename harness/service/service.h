@@ -37,6 +37,9 @@ struct ServiceOptions {
   std::string on_end = {};             // command for /bin/sh, run at each end of a run or a sweep (hooks.h); "": none
 };
 
+/// What a service has lost: nothing can be recorded any more.
+enum class Lost { kNothing, kWorkspace, kDatabase };
+
 class Service {
  public:
   using Listener = std::function<void(const SchedulerEvent&)>;
@@ -75,8 +78,8 @@ class Service {
   Store& store() { return store_; }
   const Workspace& workspace() const { return workspace_; }
 
-  /// The workspace's folder is no longer at its path: nothing can be recorded any more.
-  bool workspace_is_gone() const;
+  /// The workspace's folder, or its database, is no longer at its path.
+  Lost lost() const;
 
   /// A run is running or queued, or a command of `on_end` has not ended.
   bool is_busy() const { return scheduler_.is_busy() || hooks_.is_busy(); }

@@ -1,5 +1,5 @@
-// Where the socket of a workspace's service is: $XDG_RUNTIME_DIR, else /tmp/tearless-<uid>, under a hash of the
-// workspace's path, because the path of a socket may have 107 bytes at most.
+// Where a service puts its socket: $XDG_RUNTIME_DIR, else /tmp/tearless-<uid>, under a hash of the workspace's path,
+// because the path of a socket may have 107 bytes at most. Clients find it by the writer's file (store/writer.h).
 #pragma once
 
 #include <filesystem>

@@ -11,12 +11,12 @@
 #include "base/build_stamp.h"
 #include "base/error.h"
 #include "base/files.h"
-#include "base/lock_file.h"
 #include "base/output.h"
 #include "base/sys.h"
 #include "base/utf8.h"
 #include "harness/launch/spawn.h"
 #include "harness/service/client.h"
+#include "harness/store/writer.h"
 
 namespace tearless::harness {
 namespace fs = std::filesystem;
@@ -95,13 +95,28 @@ std::optional<ServiceFacts> facts_of_service(const Workspace& workspace) {
   }
 }
 
+std::optional<ServiceFacts> facts_of_own_service(const Workspace& workspace) {
+  require_own(workspace);
+  for (int waits = 0; waits < kMaxWaits; ++waits) {
+    if (auto facts = facts_of_service(workspace)) return facts;
+    if (!has_writer(workspace)) return std::nullopt;
+    ::poll(nullptr, 0, kBetweenWaits);
+  }
+  const std::optional<Writer> writer = last_writer(workspace);
+  if (!writer || !writer->is_service)
+    fail("a rebuild or repair of {} is under way; try again", workspace.root().string());
+  fail("the service of {} (process {}) takes no requests; {} may say why", workspace.root().string(),
+       writer->process.pid, service_log(workspace).string());
+}
+
 ServiceFacts require_service(const Workspace& workspace, const ServiceStart& how) {
+  require_own(workspace);
   for (int starts = 0, waits = 0; starts < kMaxStarts;) {
     if (const auto facts = facts_of_service(workspace)) {
       if (!facts->ends && !must_give_way(*facts, how)) return *facts;
       if (!facts->ends) ask_service(workspace, {.name = "stop", .flags = {how.stays ? "hand_over" : "if_idle"}});
       waits = 0;
-    } else if (!fs::exists(workspace.root()) || !LockFile::is_held(workspace.lock()) || ++waits > kMaxWaits) {
+    } else if (!has_writer(workspace) || ++waits > kMaxWaits) {
       ++starts;
       start(workspace, how);
       continue;
@@ -123,7 +138,7 @@ json request(const Workspace& workspace, const Request& asked, const ServiceStar
 void end_idle_service(const Workspace& workspace) {
   const std::optional<json> answer = ask_service(workspace, {.name = "stop", .flags = {"if_idle"}});
   if (!answer || !answer->value("done", false)) return;
-  for (int tries = 0; tries < kMaxWaits && LockFile::is_held(workspace.lock()); ++tries) {
+  for (int tries = 0; tries < kMaxWaits && has_writer(workspace); ++tries) {
     ::poll(nullptr, 0, kBetweenWaits);
   }
 }

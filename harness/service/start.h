@@ -39,6 +39,10 @@ std::filesystem::path service_log(const Workspace& workspace);
 /// What the workspace's service says of itself; nullopt if there is none.
 std::optional<ServiceFacts> facts_of_service(const Workspace& workspace);
 
+/// Likewise; waits for one that starts or ends. UserError if a process holds the workspace's lock and does not answer,
+/// or the workspace is another user's.
+std::optional<ServiceFacts> facts_of_own_service(const Workspace& workspace);
+
 /// Makes sure that a service answers, and returns what it says of itself. Starts one, in a session of its own, where
 /// there is none, and in place of one that is idle and of another build or with other arguments, or that would leave
 /// while this one is to stay. What it prints before it answers (a database that had to be rebuilt) goes to standard

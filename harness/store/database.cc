@@ -3,9 +3,7 @@
 #include <SQLiteCpp/SQLiteCpp.h>
 #include <fmt/ranges.h>
 #include <sqlite3.h>
-#include <unistd.h>
 
-#include <fstream>
 #include <new>
 #include <optional>
 #include <set>
@@ -14,7 +12,6 @@
 #include <utility>
 
 #include "base/error.h"
-#include "base/files.h"
 #include "base/network_disk.h"
 #include "harness/store/checksums.h"
 #include "harness/store/schema_sql.h"
@@ -121,23 +118,6 @@ void refuse_unusable(const fs::path& file, const SQLite::Exception& error) {
       fail("cannot use the database {}: {}; if it is damaged, rebuild it from the run folders: {}", file.string(), said,
            rebuild_command(root_of(file)));
   }
-}
-
-LockFile lock_for_writing(const Workspace& workspace, std::string_view role) {
-  make_folders(workspace.index());
-  std::optional<LockFile> lock = LockFile::try_acquire(workspace.lock());
-  if (!lock) {
-    int64_t pid = 0;
-    std::ifstream(workspace.writer()) >> pid;
-    fail(
-        "another tearless{} is writing to {}; wait for it, stop it, or choose another --workspace (commands that only "
-        "read, such as tearless status, work meanwhile)",
-        pid == 0 ? "" : fmt::format(" (process {})", pid), workspace.root().string());
-  }
-  claim_index(workspace);
-  replace_unsynced(workspace.writer(),
-                   fmt::format("{} {}\n", ::getpid(), role));  // for the message above in other processes
-  return std::move(*lock);
 }
 
 std::unique_ptr<SQLite::Database> open_for_writing(const fs::path& file) {

@@ -1,4 +1,4 @@
-// Opens and checks the SQLite file: locking, format, and error messages. Internal to harness/store.
+// Opens and checks the SQLite file: format and error messages. Internal to harness/store.
 #pragma once
 
 #include <filesystem>
@@ -7,19 +7,12 @@
 #include <string_view>
 #include <vector>
 
-#include "base/lock_file.h"
-#include "harness/runs/workspace.h"
-
 namespace SQLite {
 class Database;
 class Exception;
 }  // namespace SQLite
 
 namespace tearless::harness {
-
-/// Takes the workspace's writer lock. UserError, naming the holder's pid, if another process holds it. `role`: what the
-/// file Workspace::writer() says of this process beside its pid.
-LockFile lock_for_writing(const Workspace& workspace, std::string_view role = "");
 
 /// The command that recreates a lost or damaged database: "tearless rebuild --workspace …".
 std::string rebuild_command(const std::filesystem::path& root);

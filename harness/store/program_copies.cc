@@ -27,13 +27,12 @@ bool is_copy(const Workspace& workspace, const fs::path& program) {
 }  // namespace
 
 LockFile lock_programs(const Workspace& workspace) {
-  make_folders(workspace.programs());
-  return LockFile::acquire(workspace.programs());
+  make_folders(workspace.root());
+  return LockFile::acquire(workspace.programs_lock());
 }
 
 std::optional<LockFile> try_lock_programs(const Workspace& workspace) {
-  make_folders(workspace.programs());
-  return LockFile::try_acquire(workspace.programs());
+  return LockFile::try_acquire(workspace.programs_lock());
 }
 
 std::string program_hash(const fs::path& folder, std::vector<std::string> names) {

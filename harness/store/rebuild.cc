@@ -15,6 +15,7 @@
 #include "harness/store/store.h"
 #include "harness/store/sweep_directory.h"
 #include "harness/store/workspace_format.h"
+#include "harness/store/writer.h"
 
 namespace tearless::harness {
 namespace fs = std::filesystem;

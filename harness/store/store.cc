@@ -14,6 +14,7 @@
 #include "harness/store/query.h"
 #include "harness/store/statements.h"
 #include "harness/store/workspace_format.h"
+#include "harness/store/writer.h"
 
 namespace tearless::harness {
 namespace fs = std::filesystem;
@@ -112,7 +113,7 @@ std::string changed_file(const RecordedResult& result, const RunDirectory& folde
 std::unique_ptr<Store> Store::open_writer(const Workspace& workspace) {
   require_usable(workspace);
   make_folders(workspace.root());
-  LockFile lock = lock_for_writing(workspace, kServiceRole);
+  LockFile lock = lock_for_writing(workspace, /*is_service=*/true);
   return std::make_unique<Store>(refuse_changed(open_for_writing(workspace.database())), std::move(lock));
 }
 
@@ -136,7 +137,20 @@ Store::Store(std::unique_ptr<SQLite::Database> database, std::optional<LockFile>
     : lock_(std::move(lock)), database_(std::move(database)), statements_(std::make_unique<Statements>(*database_)) {}
 
 Store::~Store() {
-  if (lock_) leave_wal_mode(*database_);
+  if (lock_ && !is_gone()) leave_wal_mode(*database_);  // else the log at that path may be of another database
+}
+
+bool Store::is_gone() const {
+  int moved = 0;
+  ::sqlite3_file_control(database_->getHandle(), "main", SQLITE_FCNTL_HAS_MOVED, &moved);
+  return moved != 0;
+}
+
+void Store::require_there() const {
+  if (!is_gone()) return;
+  const fs::path file = database_->getFilename();
+  fail("{} was deleted or replaced while a service used it; no run is lost, rebuild it from the run folders: {}",
+       file.string(), rebuild_command(root_of_index(file.parent_path())));
 }
 
 // --- reading -------------------------------------------------------------------------------------------------------
@@ -153,7 +167,7 @@ RunResult Store::result_of(const std::string& id, std::optional<int64_t> numeric
   RunResult result{.id = id};
   const std::optional<RunRecord> record = run(id);
   if (!record) {
-    if (folder.newest_begun_attempt() == 0 || LockFile::is_held(workspace.lock())) return result;
+    if (folder.newest_begun_attempt() == 0 || has_writer(workspace)) return result;
     fail(
         "run {}: its folder has attempts, but it is not in the database; `tearless run` of its grid records it, "
         "or, if the database is damaged: tearless verify --workspace {}",

@@ -93,9 +93,6 @@ struct QueryResult {
   std::vector<std::vector<nlohmann::json>> rows;
 };
 
-/// What a process that opens the writer says of itself in Workspace::writer(), beside its pid.
-inline constexpr std::string_view kServiceRole = "service";
-
 class Store {
  public:
   /// Opens the database for writing and takes the writer lock. Creates the workspace and the database if needed.
@@ -233,9 +230,14 @@ class Store {
   void put_metrics(const std::string& id, int64_t from_byte, const std::vector<MetricLine>& lines, int64_t to_byte);
 
   /// Runs `writes` in one transaction, which is durable when this returns. A nested call joins the outer transaction.
-  /// MachineError if the disk is full or fails, UserError if it cannot be written for another reason; earlier
-  /// transactions are unaffected.
+  /// MachineError if the disk is full or fails, UserError if it cannot be written for another reason, or is_gone();
+  /// earlier transactions are unaffected.
   void in_transaction(const std::function<void()>& writes);
+
+  /// True if the database is no longer at its path: nobody will see what is recorded.
+  bool is_gone() const;
+  /// UserError, with the command that rebuilds it, if is_gone().
+  void require_there() const;
 
  private:
   int64_t run_number(const std::string& id) const;

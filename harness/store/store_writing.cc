@@ -201,6 +201,7 @@ void Store::put_metrics(const std::string& id, int64_t from_byte, const std::vec
 void Store::in_transaction(const std::function<void()>& writes) {
   const bool inside_another = sqlite3_get_autocommit(database_->getHandle()) == 0;
   if (inside_another) return writes();
+  require_there();
   try {
     SQLite::Transaction transaction(*database_, SQLite::TransactionBehavior::IMMEDIATE);
     writes();

@@ -24,6 +24,7 @@
 #include "harness/store/store.h"
 #include "harness/store/sweep_directory.h"
 #include "harness/store/workspace_format.h"
+#include "harness/store/writer.h"
 
 namespace tearless::harness {
 namespace fs = std::filesystem;
@@ -343,7 +344,7 @@ void require(const Workspace& workspace) {
 
 VerifyReport verify(const Workspace& workspace) {
   require(workspace);
-  return Verification(workspace, LockFile::is_held(workspace.lock())).report();
+  return Verification(workspace, has_writer(workspace)).report();
 }
 
 VerifyReport repair(const Workspace& workspace) {

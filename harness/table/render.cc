@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/nearest.h"
+#include "base/print.h"
 #include "base/settings.h"
 #include "base/utf8.h"
 #include "harness/table/table.h"
@@ -365,8 +366,6 @@ json json_table(const Table& table) {
   return {{"title", table.title},          {"row_axes", table.row_axes}, {"column_axes", table.column_axes},
           {"columns", std::move(columns)}, {"rows", std::move(rows)},    {"notes", table.notes}};
 }
-
-std::string json_text(const json& value) { return value.dump(2, ' ', false, json::error_handler_t::replace) + "\n"; }
 
 std::string render_json(const Table& table) { return json_text(json_table(table)); }
 

@@ -1,21 +1,26 @@
 // The lock is held by processes: it is released when the last holder ends, and is_held() changes nothing.
 #include "base/lock_file.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
+#include <filesystem>
+#include <optional>
 #include <thread>
 #include <utility>
 
 #include "base/error.h"
 #include "tests/support/paths.h"
+#include "tests/support/privileges.h"
 
 namespace tearless::lock_file_test {
 namespace {
 
 using test::TempFolder;
+namespace fs = std::filesystem;
 
 /// A child process that ends when its pipe is closed.
 class Child {
@@ -117,6 +122,34 @@ TEST(LockFile, IsHeldCreatesNoFile) {
   const TempFolder folder;
   EXPECT_FALSE(LockFile::is_held(folder / "lock"));
   EXPECT_FALSE(std::filesystem::exists(folder / "lock"));
+}
+
+TEST(LockFile, LetsNoOtherUserHoldItAndTellsHimWhetherItIsHeld) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can become another user";
+  const TempFolder folder;
+  fs::permissions(folder.path(), fs::perms::all);
+  { const LockFile first = LockFile::acquire(folder / "lock"); }
+  fs::permissions(folder / "lock", fs::perms::all);  // as after `chmod -R`
+  Child child([&] { static auto held = LockFile::try_acquire(folder / "lock"); });
+  EXPECT_EQ(fs::status(folder / "lock").permissions(), fs::perms::owner_read | fs::perms::owner_write);
+  const test::WithoutRoot somebody_else;
+  EXPECT_TRUE(LockFile::is_held(folder / "lock"));
+  EXPECT_LT(::open((folder / "lock").c_str(), O_RDONLY | O_CLOEXEC), 0);
+  child.end();
+  EXPECT_FALSE(LockFile::is_held(folder / "lock"));
+  EXPECT_THROW(LockFile::try_acquire(folder / "lock"), UserError);
+}
+
+TEST(LockFile, IsTakenAgainWhereItWasRemovedMeanwhile) {
+  const TempFolder folder;
+  auto held = std::make_optional(LockFile::acquire(folder / "lock"));
+  std::thread waiting([&] {
+    const LockFile lock = LockFile::acquire(folder / "lock");
+    EXPECT_TRUE(lock.is_of(folder / "lock"));
+  });
+  fs::remove(folder / "lock");
+  held.reset();
+  waiting.join();
 }
 
 TEST(LockFile, NamesAMissingFolder) {

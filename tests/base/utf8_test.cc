@@ -28,6 +28,11 @@ TEST(Printable, KeepsLinesAndTabsOfATextOfManyLines) {
   EXPECT_EQ(printable_lines("a\tb\n\x1b[2J\n"), "a\tb\n\\x1b[2J\n");
 }
 
+TEST(Printable, EscapesInJsonWhatATerminalObeysAndLeavesItsValue) {
+  EXPECT_EQ(printable_json("{\n  \"a\\u001b\": \"é\u009b31m \x7f \u2028 \u202e 👍\"\n}"),
+            "{\n  \"a\\u001b\": \"é\\u009b31m \\u007f \\u2028 \\u202e 👍\"\n}");
+}
+
 TEST(ValidUtf8, FindsEveryMalformedSequence) {
   EXPECT_TRUE(valid_utf8("aé日👍"));
   for (const char* bad : {"\x80", "\xc1\x81", "\xe0\x9f\xbf", "\xf4\x90\x80\x80", "\xf0\x9f\x91", "\xff"}) {

@@ -117,7 +117,7 @@ int Sweep::run_to_the_end(int most) const {
 }
 
 void Sweep::wait_until_unserved() const {
-  test::eventually([&] { return !LockFile::is_held(workspace()); });
+  test::eventually([&] { return !LockFile::is_held(workspace() / "tearless.lock"); });
 }
 
 std::string difference(const Result& result, const Result& expected) {

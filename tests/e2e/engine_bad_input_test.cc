@@ -90,9 +90,9 @@ TEST_F(EngineBadInput, AFullDiskDoesNotTakeAllThatACommandPrints) {
     const test::Finished ended =
         test::run({.arguments = {"/bin/sh", "-c", "exec \"$0\" " + std::string(command) + " >/dev/full",
                                  test::program("tearless-engine").string()}});
-    EXPECT_EQ(
-        ended.errors,
-        "tearless-engine: standard output took only a part of what was printed; check that its disk is not full\n")
+    EXPECT_EQ(ended.errors,
+              "tearless-engine: standard output took only a part of what was printed; check that its disk is not full "
+              "and its reader has not ended\n")
         << command;
     EXPECT_EQ(ended.code, 74) << command;
   }

@@ -20,7 +20,7 @@ class EngineData : public testing::Test {
 
   void stop() const {
     tearless({"stop", "--now"});
-    test::eventually([&] { return !LockFile::is_held(folder_ / "results"); });
+    test::eventually([&] { return !LockFile::is_held(folder_ / "results/tearless.lock"); });
   }
 
   test::Finished tearless(std::vector<std::string> arguments) const {

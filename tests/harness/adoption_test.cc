@@ -45,7 +45,7 @@ class AdoptionTest : public ServedRunTest {
       if (process.role == fault::kDaemon) ::kill(process.pid, SIGKILL);
     }
     ASSERT_GT(supervisor_, 0);
-    ASSERT_TRUE(test::eventually([&] { return !LockFile::is_held(folder_ / "results"); }));
+    ASSERT_TRUE(test::eventually([&] { return !LockFile::is_held(folder_ / "results/tearless.lock"); }));
     ok({"daemon", "--background"});
   }
   ~AdoptionTest() override {

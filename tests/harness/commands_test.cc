@@ -58,7 +58,8 @@ class Commands : public testing::Test {
     std::array<char, 4096> buffer;
     while (const size_t n = std::fread(buffer.data(), 1, buffer.size(), pipe)) text.append(buffer.data(), n);
     if (arguments.starts_with("run")) {
-      test::eventually([&] { return !LockFile::is_held(folder_ / "results"); });  // the service that it started
+      test::eventually(
+          [&] { return !LockFile::is_held(folder_ / "results/tearless.lock"); });  // the service that it started
     }
     text += "exit " + std::to_string(WEXITSTATUS(::pclose(pipe))) + "\n";
     return std::regex_replace(text, std::regex(folder_.path().string() + "/"), "");
@@ -201,7 +202,8 @@ TEST_F(Commands, SayThatAFullDiskDidNotTakeAllTheyPrint) {
   for (const char* command : {"--version", "status", "manual"}) {  // the last prints more than a buffer holds
     const test::Finished ended = in_shell(std::string(command) + " >/dev/full");
     EXPECT_EQ(ended.errors,
-              "tearless: standard output took only a part of what was printed; check that its disk is not full\n")
+              "tearless: standard output took only a part of what was printed; check that its disk is not full "
+              "and its reader has not ended\n")
         << command;
     EXPECT_EQ(ended.code, 2) << command;
   }

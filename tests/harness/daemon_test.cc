@@ -201,7 +201,7 @@ TEST_F(DaemonTest, WhatAServiceThatIsStoppedLeavesIsNotStartedByThoseWhoWait) {
 TEST_F(DaemonTest, AServiceThatCannotBeStartedSaysWhyWhereItWasNeeded) {
   const LockFile lock = [&] {
     fs::create_directories(folder_ / "results");
-    return LockFile::acquire(folder_ / "results");
+    return LockFile::acquire(folder_ / "results/tearless.lock");
   }();
   const test::Finished submit = tearless({"submit", "grid.toml"});
   EXPECT_EQ(submit.code, 2);
@@ -303,12 +303,12 @@ TEST_F(DaemonTest, AStopLeavesTheRunsAndAStopNowTakesThemAlong) {
   RunDirectory some("");
   ASSERT_TRUE(wait_for_a_run_in_the_middle(&some));
   ok({"stop"});
-  ASSERT_TRUE(test::eventually([&] { return !LockFile::is_held(folder_ / "results"); }));
+  ASSERT_TRUE(test::eventually([&] { return !LockFile::is_held(folder_ / "results/tearless.lock"); }));
   EXPECT_TRUE(LockFile::is_held(some.lock()) || fs::exists(some.done())) << "its run continues";
   start_daemon();
   ASSERT_TRUE(wait_for_a_run_in_the_middle(&some));
   ok({"stop", "--now"});
-  ASSERT_TRUE(test::eventually([&] { return !LockFile::is_held(folder_ / "results"); }));
+  ASSERT_TRUE(test::eventually([&] { return !LockFile::is_held(folder_ / "results/tearless.lock"); }));
   expect_nothing_alive();
   EXPECT_EQ(ok({"stop"}).output, "Nothing to stop: no tearless works in results.\n");
   start_daemon();
@@ -513,7 +513,7 @@ TEST_F(DaemonTest, AWorkspaceThatIsMovedAwayEndsTheDaemonAndIsFinishedAtItsNewPl
   RunDirectory some("");
   ASSERT_TRUE(wait_for_a_run_in_the_middle(&some));
   fs::rename(folder_ / "results", folder_ / "moved");
-  EXPECT_TRUE(test::eventually([&] { return !LockFile::is_held(folder_ / "moved"); }));
+  EXPECT_TRUE(test::eventually([&] { return !LockFile::is_held(folder_ / "moved/tearless.lock"); }));
   fs::remove_all(folder_ / "results");  // a program may have written a checkpoint there before it was killed
   EXPECT_TRUE(test::eventually([&] {    // it says so after it has released the lock
     return test::read_text(folder_ / "moved/service.log").find("results was moved or deleted") != std::string::npos;

@@ -33,7 +33,6 @@ class DeleteTest : public ServedRunTest {
     test::write_text(folder_ / "half.toml", half);
   }
 
-  Workspace workspace() const { return Workspace(folder_ / "results"); }
   std::vector<std::string> known(const std::string& sql) {
     std::vector<std::string> ids;
     for (const json& row : json::parse(ok({"--json", "sql", sql}).output)) ids.push_back(row.at("id"));

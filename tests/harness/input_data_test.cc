@@ -46,10 +46,9 @@ class InputDataTest : public ServedRunTest {
   void serve() const { ok({"daemon", "--background", "--jobs", "1"}); }
   void stop() const {
     ok({"stop"});
-    EXPECT_TRUE(test::eventually([&] { return !LockFile::is_held(folder_ / "results"); }));
+    EXPECT_TRUE(test::eventually([&] { return !LockFile::is_held(folder_ / "results/tearless.lock"); }));
   }
 
-  Workspace workspace() const { return Workspace(folder_ / "results"); }
   std::vector<std::string> column(const std::string& sql) const {
     std::vector<std::string> values;
     for (const json& row : json::parse(ok({"--json", "sql", sql}).output)) values.push_back(row.at("it"));

@@ -13,7 +13,6 @@ using testing::HasSubstr;
 
 class ProgramCopiesTest : public ServedRunTest {
  protected:
-  Workspace workspace() const { return Workspace(folder_ / "results"); }
   std::vector<std::string> programs() const { return folders_in(workspace().programs()); }
   fs::path copy() const { return workspace().programs() / programs().at(0) / "fake-engine"; }
   void flip_a_byte_of_the_copy() const {

@@ -18,6 +18,7 @@
 #include "base/lock_file.h"
 #include "base/run_directory.h"
 #include "harness/runs/attempt_files.h"
+#include "harness/store/writer.h"
 #include "tests/support/paths.h"
 #include "tests/support/process.h"
 
@@ -37,7 +38,7 @@ class RunTest : public testing::Test {
   RunTest() { write_grid("\"succeed\"", 0); }
   ~RunTest() override {
     for (const char* workspace : {"results", "results/smoke"}) {
-      if (LockFile::is_held(folder_ / workspace)) tearless({"stop", "--now", "--workspace", workspace});
+      if (is_served(workspace)) tearless({"stop", "--now", "--workspace", workspace});
       wait_until_unserved(workspace);
     }
   }
@@ -66,8 +67,11 @@ class RunTest : public testing::Test {
     if (!has_daemon_) wait_until_unserved();
     return finished;
   }
+  bool is_served(const char* workspace = "results") const {
+    return LockFile::is_held(folder_.path() / workspace / "tearless.lock");
+  }
   void wait_until_unserved(const char* workspace = "results") const {
-    test::eventually([&] { return !LockFile::is_held(folder_ / workspace); });
+    test::eventually([&] { return !is_served(workspace); });
   }
   /// Likewise; the test fails if the command does.
   test::Finished ok(const std::vector<std::string>& arguments) const {
@@ -135,10 +139,11 @@ class RunTest : public testing::Test {
     return std::async(std::launch::async, [this, arguments] { return tearless(arguments); });
   }
 
+  Workspace workspace() const { return Workspace(folder_ / "results"); }
+
   pid_t service_pid() const {
-    pid_t pid = 0;
-    std::ifstream(folder_ / "results/tearless.lock") >> pid;
-    return pid;
+    const std::optional<Writer> service = last_writer(workspace());
+    return service ? static_cast<pid_t>(service->process.pid) : 0;
   }
   std::string service_log() const {
     const fs::path log = folder_ / "results/service.log";
@@ -150,7 +155,7 @@ class RunTest : public testing::Test {
     const pid_t pid = service_pid();
     ASSERT_GT(pid, 0);
     ::kill(pid, SIGKILL);
-    ASSERT_TRUE(test::eventually([&] { return !LockFile::is_held(folder_ / "results"); }));
+    ASSERT_TRUE(test::eventually([&] { return !LockFile::is_held(folder_ / "results/tearless.lock"); }));
     if (run) run->wait();
   }
 

@@ -24,7 +24,7 @@ class SocketTest : public ServedRunTest {
   ~SocketTest() override {
     fs::permissions(runtime(), fs::perms::owner_all);  // or it is not looked for there
     tearless({"stop", "--now"});
-    test::eventually([&] { return !LockFile::is_held(folder_ / "results"); });
+    test::eventually([&] { return !LockFile::is_held(folder_ / "results/tearless.lock"); });
     runtime_before_ ? ::setenv("XDG_RUNTIME_DIR", runtime_before_->c_str(), 1) : ::unsetenv("XDG_RUNTIME_DIR");
   }
 
@@ -54,6 +54,37 @@ TEST_F(SocketTest, AnotherUserIsNotHeardWhateverTheModeOfTheSocket) {
     EXPECT_EQ(ask("{\"request\": \"status\"}"), "");
     EXPECT_EQ(ask("{\"request\": \"stop\"}"), "");
   }
+  EXPECT_EQ(json::parse(ask("{\"request\": \"status\"}")).at("stays"), true) << "it was not stopped";
+}
+
+TEST_F(SocketTest, AServiceIsFoundWhateverRuntimeFolderACommandHas) {
+  ok({"daemon", "--background"});
+  fs::create_directories(folder_ / "elsewhere");
+  fs::permissions(folder_ / "elsewhere", fs::perms::owner_all);
+  ::setenv("XDG_RUNTIME_DIR", (folder_ / "elsewhere").c_str(), 1);
+  EXPECT_THAT(ok({"status"}).output, testing::HasSubstr("A tearless daemon works here (process "));
+  ok({"submit", "grid.toml"});
+  ok({"wait"});
+  EXPECT_EQ(json::parse(ask("{\"request\": \"status\"}")).at("stays"), true) << "they started no other one";
+  EXPECT_THAT(ok({"stop"}).output, testing::HasSubstr(" ends; "));
+  wait_until_unserved();
+  EXPECT_THAT(ok({"stop"}).output, testing::StartsWith("Nothing to stop"));
+}
+
+TEST_F(SocketTest, AStopThatReachesNobodySaysWhoHoldsTheWorkspace) {
+  for (const bool is_service : {false, true}) {
+    const LockFile held = lock_for_writing(workspace(), is_service);
+    const test::Finished stop = tearless({"stop"});
+    EXPECT_EQ(stop.code, 2);
+    EXPECT_THAT(stop.errors, testing::HasSubstr(is_service ? "takes no requests; results/service.log may say why"
+                                                           : "a rebuild or repair of results is under way"));
+  }
+}
+
+TEST_F(SocketTest, ACopyOfAWorkspaceHasNotItsService) {
+  ok({"daemon", "--background"});
+  fs::copy(folder_ / "results", folder_ / "copy", fs::copy_options::recursive);
+  EXPECT_THAT(ok({"--workspace", "copy", "stop"}).output, testing::StartsWith("Nothing to stop"));
   EXPECT_EQ(json::parse(ask("{\"request\": \"status\"}")).at("stays"), true) << "it was not stopped";
 }
 

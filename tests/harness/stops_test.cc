@@ -82,7 +82,7 @@ class StopsTest : public RunTest {
 
   bool is_anything_alive() const {
     const std::vector<RunDirectory> all = runs();
-    return LockFile::is_held(folder_ / "results") ||
+    return LockFile::is_held(folder_ / "results/tearless.lock") ||
            std::any_of(all.begin(), all.end(), [](const RunDirectory& run) { return LockFile::is_held(run.lock()); });
   }
 };
@@ -346,7 +346,7 @@ TEST_F(StopsTest, ARunWhoseTerminalIsClosedGoesOnAndWithAKilledServiceTooUntilAn
   ASSERT_TRUE(wait_for_a_run_in_the_middle(&some));
   terminal.hang_up();
   std::this_thread::sleep_for(std::chrono::milliseconds(200));
-  ASSERT_TRUE(LockFile::is_held(folder_ / "results"));
+  ASSERT_TRUE(LockFile::is_held(folder_ / "results/tearless.lock"));
   kill_service();
   ASSERT_EQ(tearless({"resume"}).code, 0);
   ASSERT_EQ(tearless({"wait"}).code, 0);

@@ -20,7 +20,7 @@ class TwoRootsTest : public RunTest {
     apart.environment["TEARLESS_NETWORK_DISKS"] = (folder_ / "results").string();
     apart.environment["XDG_STATE_HOME"] = (folder_ / state).string();
     const test::Finished finished = test::run(apart);
-    test::eventually([&] { return !fs::exists(index()) || !LockFile::is_held(index()); });
+    test::eventually([&] { return !LockFile::is_held(index() / "tearless.lock"); });
     return finished;
   }
   fs::path index() const {

@@ -157,7 +157,7 @@ TEST_F(VerifyResumeTest, ARunThatDivergedIsVerifiedTooAlsoBesideAService) {
   one_run("diverge");
   ok({"run", "grid.toml"});
   ok({"daemon", "--background"});
-  ASSERT_TRUE(LockFile::is_held(folder_ / "results"));
+  ASSERT_TRUE(LockFile::is_held(folder_ / "results/tearless.lock"));
   test::Command verification = command({"verify-resume", "last", "--stops", "1", "--seed", "1"});
   verification.environment["FAKE_STOPS"] = "1";
   const test::Finished verified = test::run(verification);

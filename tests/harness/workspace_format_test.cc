@@ -31,7 +31,6 @@ class WorkspaceFormatTest : public RunTest {
     table_ = test::read_text(stored / "table.txt");
   }
 
-  Workspace workspace() const { return Workspace(folder_ / "results"); }
   fs::path sweep_json() const { return workspace().sweep("grid-ab617267") / "sweep.json"; }
 
   void expect_the_same_table_and_no_training() const {

@@ -168,12 +168,17 @@ TEST(LoadGrid, RefusesMoreAxesSeedsAndExclusionsThanCanBeCompared) {
   EXPECT_EQ(error_of(folder, exclusions), "grid.toml:3: the grid has more than 1000 exclusions; split it");
 }
 
-TEST(LoadGrid, RefusesANameThatIsNoUtf8) {
+TEST(LoadGrid, RefusesANameThatNoSweepMayHave) {
   const TempFolder folder;
   fs::create_directory(folder / "caf\xe9");
-  for (const char* file : {"caf\xe9/grid.toml", "caf\xe9.toml"}) {
-    EXPECT_THAT(error_of_file(folder, folder / file, "[axis]\na = [1]\n"),
-                testing::HasSubstr("has a name that is not UTF-8; rename it"));
+  const std::string longest(200, 'x');
+  for (const std::string& file :
+       {std::string("caf\xe9/grid.toml"), std::string("caf\xe9.toml"), std::string(".x.toml"), std::string("-x.toml"),
+        std::string("a=b.toml"), std::string("a\x1b[1m.toml"), longest + "x.toml"}) {
+    EXPECT_THAT(error_of_file(folder, folder / file, "[axis]\na = [1]\n"), testing::HasSubstr(": rename it")) << file;
+  }
+  for (const std::string& file : {std::string("café.toml"), std::string("x.y-z w.toml"), longest + ".toml"}) {
+    EXPECT_EQ(error_of_file(folder, folder / file, "[axis]\na = [1]\n"), "(no error)") << file;
   }
 }
 

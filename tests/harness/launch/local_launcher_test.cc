@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <boost/asio/local/connect_pair.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
 #include <chrono>
 #include <filesystem>
 #include <map>
@@ -98,6 +100,24 @@ class LocalLauncherTest : public testing::Test {
   std::string refusal_at_end_;
   std::unique_ptr<LocalLauncher> launcher_;
 };
+
+// Asio keeps what it knows of a descriptor that was closed for the next one, with events that it has not delivered yet.
+TEST_F(LocalLauncherTest, DoesNotTakeTheEventOfAClosedSocketForTheEndOfARun) {
+  using Socket = boost::asio::local::stream_protocol::socket;
+  Socket first(io_), of_first(io_), closed(io_), of_closed(io_);
+  boost::asio::local::connect_pair(first, of_first);
+  boost::asio::local::connect_pair(closed, of_closed);
+  first.async_wait(Socket::wait_read, [&](boost::system::error_code) {
+    closed.close();
+    start("a");
+  });
+  closed.async_wait(Socket::wait_read, [](boost::system::error_code) {});
+  of_first.send(boost::asio::buffer("x", 1));
+  of_closed.send(boost::asio::buffer("x", 1));
+  io_.run_for(std::chrono::milliseconds(300));
+  EXPECT_THAT(ended_, testing::IsEmpty());
+  end("a");
+}
 
 TEST_F(LocalLauncherTest, HoldsWhatARunNeedsUntilItHasEnded) {
   start("a");

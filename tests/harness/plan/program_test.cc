@@ -78,13 +78,48 @@ TEST(Program, ThatAnswersWronglyIsEnded) {
   EXPECT_FALSE(fs::exists("/proc/" + pid.substr(0, pid.find('\n'))));
 }
 
+TEST(Program, ThatGivesAnIdOfOtherTextIsAtFault) {
+  const test::TempFolder folder;
+  const auto message = [&](const std::string& answer) {
+    const Program program = shell(folder, "read -r line; echo '" + answer + "'");
+    return error_of([&] { check(program, {question(1)}); });
+  };
+  const std::string other = run_id("a = 2");
+  EXPECT_THAT(
+      message(R"({"canonical": "a = 1", "id": ")" + other + "\"}"),
+      testing::AllOf(testing::StartsWith("`" + (folder / "program").string() + " check`: answer 1"),
+                     testing::HasSubstr("\"id\" is " + other + ", but the SHA-256 of \"canonical\" begins with " +
+                                        run_id("a = 1") + ": the program is at fault")));
+  // While data are missing, any id will do that is one.
+  const std::string waits = R"({"canonical": "a = 1", "state": "waiting_data", "id": ")";
+  EXPECT_EQ(message(waits + other + "\"}"), "");
+  for (const char* id : {"", "12", "../../../../0123", "0123456789ABCDEF", "0123456789abcdef0"}) {
+    EXPECT_THAT(message(waits + id + "\"}"), testing::HasSubstr("not 16 hex digits")) << id;
+  }
+}
+
+TEST(Program, ThatNeedsLessThanNothingIsRefused) {
+  const test::TempFolder folder;
+  const auto message = [&](const std::string& need) {
+    const std::string answer = R"({"canonical": "", "id": ")" + run_id("") + "\", " + need + "}";
+    const Program program = shell(folder, "read -r line; echo '" + answer + "'");
+    return error_of([&] { check(program, {question(1)}); });
+  };
+  EXPECT_THAT(message("\"threads\": 0"), testing::HasSubstr("\"threads\" is 0, less than 1"));
+  for (const std::string& key :
+       {std::string("memory_bytes"), std::string("parameters"), std::string("updates"), std::string("evaluations")}) {
+    EXPECT_THAT(message("\"" + key + "\": -1"), testing::HasSubstr("\"" + key + "\" is -1, less than 0")) << key;
+    EXPECT_EQ(message("\"" + key + "\": 0"), "") << key;
+  }
+  EXPECT_EQ(message("\"seed\": -1, \"threads\": 4294967295"), "") << "it is given all cores";
+}
+
 TEST(Program, NamesTheInputFilesOfRunsWhichAnswersShareWhereTheyAreTheSame) {
   const test::TempFolder folder;
   const auto checked = [&](const std::string& data) {
-    return check(
-        shell(folder, "read -r line; read -r line; for i in 1 2; do echo '{\"id\": \"1\", \"canonical\": \"\"" + data +
-                          "}'; done"),
-        {question(1), question(2)});
+    return check(shell(folder, "read -r line; read -r line; for i in 1 2; do echo '{\"id\": \"" + run_id("") +
+                                   "\", \"canonical\": \"\"" + data + "}'; done"),
+                 {question(1), question(2)});
   };
   EXPECT_EQ(checked("").at(0).run.data, nullptr);
   const std::vector<CheckAnswer> answers = checked(R"(, "data": {"/a/b.x": "12", "/c": "34"})");
@@ -97,15 +132,17 @@ TEST(Program, NamesTheInputFilesOfRunsWhichAnswersShareWhereTheyAreTheSame) {
 
 TEST(Program, EveryFieldOfAnAnswerIsRead) {
   const test::TempFolder folder;
-  const auto answer_of = [&](std::string line) {
+  const auto answer_of = [&](std::string line, const std::string& canonical = "") {
     std::erase(line, '\n');
+    line.insert(1, R"("id": ")" + run_id(canonical) + "\", \"canonical\": \"" + canonical + "\", ");
     return check(shell(folder, "read -r line; echo '" + line + "'"), {question(1)}).at(0).run;
   };
   const harness::Run all = answer_of(
-      R"({"id": "12", "canonical": "a = 1", "local": "b = 2", "state": "waiting_data", "waiting_for": "a file",
+      R"({"local": "b = 2", "state": "waiting_data", "waiting_for": "a file",
           "parameters": 3, "memory_bytes": 4.0, "updates": 5, "evaluations": 6, "device": "cuda", "threads": 7,
-          "shape": "8", "of_a_newer_program": [1]})");
-  EXPECT_EQ(all.id, "12");
+          "shape": "8", "of_a_newer_program": [1]})",
+      "a = 1");
+  EXPECT_EQ(all.id, run_id("a = 1"));
   EXPECT_EQ(all.settings, "") << "the id is provisional";
   EXPECT_EQ(all.local, "b = 2");
   EXPECT_EQ(all.waiting_for, "a file");
@@ -116,18 +153,17 @@ TEST(Program, EveryFieldOfAnAnswerIsRead) {
   EXPECT_EQ(all.needs.device, "cuda");
   EXPECT_EQ(all.needs.threads, 7);
   EXPECT_EQ(all.needs.resource_class, "8");
-  const harness::Run least = answer_of(R"({"id": "12", "canonical": "", "parameters": null})");
+  const harness::Run least = answer_of(R"({"parameters": null})");
   EXPECT_EQ(least.waiting_for, "");
   EXPECT_EQ(least.parameters, std::nullopt);
   EXPECT_EQ(least.needs.memory_bytes, std::nullopt);
   EXPECT_EQ(least.needs.device, "cpu");
   EXPECT_EQ(least.needs.threads, 1);
   EXPECT_EQ(least.needs.resource_class, "");
-  EXPECT_EQ(answer_of(R"({"id": "12", "canonical": "c = 3"})").settings, "c = 3");
-  EXPECT_EQ(answer_of(R"({"id": "12", "canonical": "", "parameters": 5, "memory_bytes": 6})").needs.resource_class,
-            "cpu 1 5 6")
+  EXPECT_EQ(answer_of(R"({"seed": 1})", "c = 3").settings, "c = 3");
+  EXPECT_EQ(answer_of(R"({"parameters": 5, "memory_bytes": 6})").needs.resource_class, "cpu 1 5 6")
       << "runs of the same size are taken to be alike";
-  EXPECT_EQ(answer_of(R"({"id": "12", "canonical": "", "state": "waiting_data"})").waiting_for, "its data are missing");
+  EXPECT_EQ(answer_of(R"({"state": "waiting_data"})").waiting_for, "its data are missing");
 }
 
 TEST(Program, RefusalsNameTheirKey) {

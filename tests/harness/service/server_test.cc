@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -20,6 +21,7 @@
 #include "base/error.h"
 #include "harness/service/client.h"
 #include "harness/service/socket_path.h"
+#include "harness/store/writer.h"
 #include "tests/support/connection.h"
 #include "tests/support/error_of.h"
 #include "tests/support/paths.h"
@@ -43,6 +45,10 @@ class ServerTest : public testing::Test {
   }
 
   void serve(Server::Limits limits) {
+    listen(limits);
+    start();
+  }
+  void listen(Server::Limits limits) {
     stop();
     server_ = std::make_unique<Server>(
         io_, path_,
@@ -51,6 +57,9 @@ class ServerTest : public testing::Test {
           return nlohmann::json{{"request", request.name}, {"large", std::string(large_, 'x')}};
         },
         limits);
+    note_socket(workspace_, path_);
+  }
+  void start() {
     io_.restart();
     work_.emplace(io_.get_executor());
     thread_ = std::thread([this] { io_.run(); });
@@ -72,7 +81,7 @@ class ServerTest : public testing::Test {
   std::unique_ptr<Server> server_;
   std::thread thread_;
   std::atomic<int> answered_ = 0;
-  size_t large_ = 0;
+  std::atomic<size_t> large_ = 0;
 };
 
 TEST_F(ServerTest, AClientGetsItsAnswer) { EXPECT_EQ(status().at("request"), "status"); }
@@ -142,7 +151,7 @@ TEST_F(ServerTest, AClientThatDoesNotTakeItsAnswerIsDropped) {
   raw.send("{\"request\": \"status\"}\n");
   EXPECT_TRUE(test::eventually([&] { return raw.is_hung_up(); }));
   EXPECT_EQ(answered_, 1);
-  EXPECT_LT(raw.hear().size(), large_);
+  EXPECT_LT(raw.hear().size(), large_.load());
 }
 
 TEST_F(ServerTest, TooManyClientsAreRefusedAndLaterOnesServed) {
@@ -153,8 +162,39 @@ TEST_F(ServerTest, TooManyClientsAreRefusedAndLaterOnesServed) {
     second.send("{");
     test::Connection third(path_);
     EXPECT_THAT(third.hear(), HasSubstr("too many"));
+    EXPECT_TRUE(third.send("{\"request\": \"status\"}\n")) << "the connection is not reset";
+    EXPECT_THAT(error_of([&] { status(); }), HasSubstr("too many"));
   }
   EXPECT_TRUE(test::eventually([&] { return error_of([&] { status(); }).empty(); }));
+}
+
+TEST_F(ServerTest, AClientThatLeavesInTheMiddleOfItsAnswerDisturbsNobody) {
+  large_ = 4 << 20;  // more than the kernel buffers
+  {
+    test::Connection raw(path_);
+    raw.send("{\"request\": \"status\"}\n");
+    EXPECT_TRUE(test::eventually([&] { return answered_ == 1; }));
+  }
+  large_ = 0;
+  EXPECT_EQ(status().at("request"), "status");
+}
+
+TEST_F(ServerTest, WithoutDescriptorsTheServerRestsAndClientsWait) {
+  listen({});
+  test::Connection client(path_);
+  client.send("{\"request\": \"status\"}\n");
+  rlimit before{};
+  ::getrlimit(RLIMIT_NOFILE, &before);
+  const int next = ::dup(STDOUT_FILENO);
+  ::close(next);
+  const rlimit none = {.rlim_cur = static_cast<rlim_t>(next), .rlim_max = before.rlim_max};
+  ::setrlimit(RLIMIT_NOFILE, &none);
+  io_.restart();
+  EXPECT_LE(io_.run_for(milliseconds(500)), 10u) << "it does not try again at once";
+  ::setrlimit(RLIMIT_NOFILE, &before);
+  EXPECT_EQ(answered_, 0);
+  start();
+  EXPECT_THAT(client.hear(), HasSubstr("status"));
 }
 
 TEST_F(ServerTest, AFolderThatOthersMayWriteToIsRefused) {

@@ -544,10 +544,24 @@ TEST_F(StoreTest, AQueryGivesBlobsAndNulBytes) {
   EXPECT_EQ(result.rows[0][3], std::string("a\0b", 3));
 }
 
+TEST_F(StoreTest, NothingIsRecordedInADatabaseThatIsGone) {
+  const fs::path file = workspace_.database(), log = file.string() + "-wal";
+  fs::remove(file);
+  EXPECT_THAT(error_of([&] { store_->put_run({.id = "0123456789abcdef"}); }),
+              testing::AllOf(testing::HasSubstr(file.string() + " was deleted or replaced while a service used it"),
+                             testing::EndsWith("tearless rebuild --workspace " + workspace_.root().string())));
+  test::write_text(file, "another database");
+  fs::remove(log);
+  test::write_text(log, "and its log");
+  store_.reset();
+  EXPECT_EQ(test::read_text(log), "and its log");
+}
+
 TEST_F(StoreTest, ReadingLeavesNoFiles) {
   store_.reset();
   const std::set<std::string> before = names_in(workspace_.root());
-  EXPECT_EQ(before, (std::set<std::string>{"tearless.db", "tearless.lock"}));  // at rest the database is one file
+  EXPECT_EQ(before, (std::set<std::string>{"tearless.db", "tearless.lock",
+                                           "tearless.writer"}));  // at rest the database is one file
   Store::open_reader(workspace_)->sweeps();
   EXPECT_EQ(names_in(workspace_.root()), before);
 }
