@@ -7,7 +7,7 @@ namespace tearless::harness {
 ActiveSweep* Job::first_active() const {
   ActiveSweep* first = nullptr;
   const auto order = [](const ActiveSweep& sweep) {
-    return std::pair(-sweep.record.priority, sweep.record.submission);
+    return std::pair(-sweep.record.priority, sweep.record.submission.queued);
   };
   for (ActiveSweep* sweep : sweeps) {
     if (sweep->is_active() && (!first || order(*sweep) < order(*first))) first = sweep;
@@ -60,7 +60,7 @@ void Jobs::enqueue(const std::string& id) {
   if (!sweep || is_running_(id)) return;
   queue_.push(id, job.run.needs,
               {.priority = sweep->record.priority,
-               .submission = sweep->record.submission,
+               .submission = sweep->record.submission.queued,
                .rank = job.run.rank,
                .work = job.run.updates,
                .place = job.place},

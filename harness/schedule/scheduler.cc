@@ -1,11 +1,13 @@
 #include "harness/schedule/scheduler.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <utility>
 
+#include "base/words.h"
 #include "harness/runs/attempt_files.h"
 #include "harness/schedule/policy.h"
 #include "harness/store/record.h"
@@ -223,17 +225,46 @@ std::optional<double> Scheduler::seconds_left(const std::string& id) const {
   return updates_left / speed;
 }
 
-std::string Scheduler::why(const std::string& id) const {
-  if (running_.contains(id)) return launcher_.where(id);
-  const Job* job = jobs_.find(id);
-  if (!job) return why_nobody_works_on(id);
-  if (!job->first_active()) return fmt::format("its sweep is paused: {}", job->sweeps.front()->why_paused());
-  if (stopping_) return "no run is started any more";
-  if (job->not_before > now_()) {
-    return fmt::format("its last attempt ended quickly; the next one starts in {:.0f} s", job->not_before - now_());
+std::map<std::string, std::string> Scheduler::why(const std::vector<std::string>& ids) const {
+  std::map<std::string, std::string> reasons;
+  for (const std::string& id : ids) {
+    if (running_.contains(id)) {
+      reasons[id] = launcher_.where(id);
+    } else if (const Job* job = jobs_.find(id); !job) {
+      reasons[id] = why_nobody_works_on(id);
+    } else if (!jobs_.is_queued(id)) {
+      reasons[id] = fmt::format("its sweep is paused: {}", job->sweeps.front()->why_paused());
+    } else {
+      reasons[id];
+    }
   }
-  const std::optional<Launcher::Refusal> refusal = launcher_.refusal_of(job->run.needs);
-  return refusal ? refusal->why : "runs of higher order are started first";
+  std::map<std::string, int64_t> before;  // sweep → its runs that go before the next one
+  jobs_.each_queued([&](const std::string& id) {
+    const Job& job = *jobs_.find(id);
+    if (const auto asked = reasons.find(id); asked != reasons.end()) asked->second = why_waits(job, before);
+    ++before[job.first_active()->record.id];
+  });
+  return reasons;
+}
+
+std::string Scheduler::why_waits(const Job& job, const std::map<std::string, int64_t>& before) const {
+  if (stopping_) return "no run is started any more";
+  std::string why;
+  if (const double rest = job.not_before - now_(); rest > 0) {
+    why = fmt::format("its last attempt ended quickly; the next one starts in {:.0f} s", rest);
+  } else if (const auto refusal = launcher_.refusal_of(job.run.needs)) {
+    why = refusal->why;
+  }
+  std::vector<std::string> first;
+  int64_t all = 0;
+  for (const auto& [sweep, runs] : before) {
+    const bool own = sweep == job.first_active()->record.id;
+    first.push_back(fmt::format("{} of {}", counted(runs, "run"), own ? "its own sweep" : sweep));
+    all += runs;
+  }
+  const std::string order = all == 0 ? "it is the next to start"
+                                     : fmt::format("{} {} first", fmt::join(first, ", "), all == 1 ? "goes" : "go");
+  return why.empty() ? order : fmt::format("{}; {}", why, order);
 }
 
 // Of a run whose sweeps were not added.

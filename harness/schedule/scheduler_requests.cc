@@ -31,7 +31,9 @@ void Scheduler::add_jobs(const std::string& id, Add how) {
   ActiveSweep& sweep = jobs_.sweeps()[id];
   sweep.record = *std::move(record);
   sweep.axes = store_.label_axes_of(id);
-  sweep.crashes.clear();
+  sweep.failures.clear();
+  const StateCounts counts = how == Add::kRestart ? store_.counts_of(id) : StateCounts();
+  sweep.has_result = counts.contains(RunState::kDone) || counts.contains(RunState::kDiverged);
   count_again();
   if (sweep.is_cancelled()) return;
 
@@ -96,7 +98,7 @@ void Scheduler::resume(const std::string& id) {
   if (sweep.record.state != SweepState::kPaused) return;
   sweep.record.state = SweepState::kActive;
   sweep.record.reason.clear();
-  sweep.crashes.clear();
+  sweep.failures.clear();
   notify_sweep("resumed", id, "");
   store_.set_sweep_state(id, SweepState::kActive, "");
   jobs_.enqueue_all(sweep);

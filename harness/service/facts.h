@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -47,6 +48,17 @@ struct DeviceFacts {
   std::string closed;  // why it takes no run: "is used by process 4711"; "" if it does
 };
 
+/// What a submission did.
+struct SubmissionFacts {
+  std::string id = {};                               // of the sweep
+  bool kept_place = false;                           // in the queue: it was not over
+  bool resumed = false;                              // it was paused
+  bool new_build = false;                            // another build trains what has not begun
+  std::map<std::string, int64_t> queued_again = {};  // state that runs were in → their number
+  std::map<std::string, int64_t> states = {};        // state → runs that are in it now
+  std::vector<std::string> replaced = {};            // sweeps that were cancelled for it
+};
+
 struct ServiceFacts {
   bool stays = false;                  // it is a daemon; else a command has started it, and it leaves when it is idle
   std::string build;                   // build_stamp() of its program
@@ -68,9 +80,14 @@ void from_json(const nlohmann::json& json, Progress& progress);
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(DeviceFacts, index, uuid, name, memory_bytes, reserved_bytes, runs, closed)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SweepFacts, id, title, state, reason, priority, total, waiting, running,
                                    seconds_left, attempts)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SubmissionFacts, id, kept_place, resumed, new_build, queued_again, states, replaced)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ServiceFacts, stays, build, arguments, busy, ends, pid, started_at, devices, sweeps)
 
-/// "3/24 ended, 2 running, 19 waiting · about 1:02:03 to go".
+/// What the submission of a sweep changed, one phrase each: "keeps its place in the queue", "2 cancelled queued again".
+std::vector<std::string> changes_of(const SubmissionFacts& facts);
+/// "24 runs, 3 have results; keeps its place in the queue".
+std::string summary_of(const SubmissionFacts& facts);
+/// "3 of 24 ended, 2 running, 19 waiting · 5300 tokens/s · 1:02:03 left".
 std::string summary_of(const SweepFacts& facts);
 /// "GPU 1  NVIDIA H200  2 runs, 17.6 of 139.0 GiB reserved"; and why it takes no run, if it does not.
 std::string summary_of(const DeviceFacts& facts);
