@@ -207,13 +207,11 @@ std::optional<double> Scheduler::seconds_left(const std::string& id) const {
   const auto found = jobs_.sweeps().find(id);
   if (found == jobs_.sweeps().end()) return std::nullopt;
   const ActiveSweep& sweep = found->second;
-  double updates_left = 0, speed = 0;
+  double updates_left = static_cast<double>(sweep.updates), speed = 0;
   int64_t known = 0, unknown = 0;
-  for (const std::string& job : sweep.jobs) {
-    updates_left += static_cast<double>(jobs_.find(job)->run.updates);
-    const auto running = running_.find(job);
-    if (running == running_.end()) continue;
-    const Progress& progress = running->second.watch.progress;
+  for (const auto& [job, running] : running_) {
+    if (!sweep.jobs.contains(job)) continue;
+    const Progress& progress = running.watch.progress;
     updates_left -= static_cast<double>(std::min(progress.updates, progress.step));
     speed += progress.updates_per_second;
     ++(progress.updates_per_second > 0 ? known : unknown);

@@ -83,6 +83,15 @@ TEST_F(SchedulerTest, TheTimeLeftCountsWhatRunsAndWhatWaits) {
   now_ += 2;
   at_update(5);
   EXPECT_EQ(scheduler_->seconds_left("s"), (5 + 5 + 10) / (2.0 + 2.0));
+  harness::Run longer = job(2);
+  longer.updates = 30;
+  add("t", {longer, job(1)});
+  EXPECT_EQ(scheduler_->seconds_left("s"), (5 + 5 + 30) / (2.0 + 2.0));
+  EXPECT_EQ(scheduler_->seconds_left("t"), (5 + 30) / 2.0);
+  scheduler_->cancel_run(id_of(2));
+  EXPECT_EQ(scheduler_->seconds_left("s"), (5 + 5) / (2.0 + 2.0));
+  scheduler_->cancel("t");
+  EXPECT_EQ(scheduler_->seconds_left("s"), (5 + 5) / (2.0 + 2.0));
 }
 
 // --- classes of failure ----------------------------------------------------------------------------------------------
