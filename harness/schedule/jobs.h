@@ -25,7 +25,10 @@ struct ActiveSweep {
   bool has_result = false;                                // one of its runs has left a result since it was submitted
   int64_t updates = 0;                                    // the most that its jobs can make together
   double updates_per_second = 0;                          // of the last attempt that ended; 0: none has
-  mutable std::optional<int64_t> total;                   // SweepCounts::total; unset: to be counted again
+  struct Counted {
+    int64_t total = 0, held = 0;
+  };
+  mutable std::optional<Counted> counted;  // of SweepCounts; unset: to be counted again
 
   bool is_active() const { return record.state == SweepState::kActive; }
   bool is_cancelled() const { return record.state == SweepState::kCancelled; }

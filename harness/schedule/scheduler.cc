@@ -187,15 +187,19 @@ SweepCounts Scheduler::counts(const std::string& id) const {
   const auto found = jobs_.sweeps().find(id);
   if (found == jobs_.sweeps().end()) return {};
   const ActiveSweep& sweep = found->second;
-  if (!sweep.total) {
-    sweep.total = 0;
+  if (!sweep.counted) {
+    sweep.counted.emplace();
     for (const auto& [state, runs] : store_.counts_of(id)) {
-      if (state != RunState::kWaitingData) *sweep.total += runs;
+      if (state != RunState::kWaitingData) sweep.counted->total += runs;
+      if (state == RunState::kHeld) sweep.counted->held = runs;
     }
   }
   const auto running = std::count_if(running_.begin(), running_.end(),
                                      [&](const auto& entry) { return sweep.jobs.contains(entry.first); });
-  return {.total = *sweep.total, .waiting = static_cast<int64_t>(sweep.jobs.size()) - running, .running = running};
+  return {.total = sweep.counted->total,
+          .waiting = static_cast<int64_t>(sweep.jobs.size()) - running,
+          .running = running,
+          .held = sweep.counted->held};
 }
 
 int64_t Scheduler::priority(const std::string& id) const {

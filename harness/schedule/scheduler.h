@@ -47,9 +47,10 @@ std::string sentence_of(const SchedulerEvent& event);
 
 /// What the jobs of a sweep amount to.
 struct SweepCounts {
-  int64_t total = 0;    // jobs, without those whose data are missing
+  int64_t total = 0;    // runs, without those whose data are missing
   int64_t waiting = 0;  // queued, with those of a paused sweep
   int64_t running = 0;
+  int64_t held = 0;
 };
 
 /// What happens to a sweep's running attempts when it is paused.

@@ -46,9 +46,9 @@ void Scheduler::add_jobs(const std::string& id, Add how) {
   jobs_.enqueue_all(sweep);  // those that were known before, too: the state may be new
 }
 
-// A run waits for its data, or does so no more.
+// A run waits for its data or is held, or does so no more.
 void Scheduler::count_again() {
-  for (auto& [id, sweep] : jobs_.sweeps()) sweep.total.reset();
+  for (auto& [id, sweep] : jobs_.sweeps()) sweep.counted.reset();
 }
 
 void Scheduler::attach_job(ActiveSweep& sweep, const RunRecord& record) {
@@ -154,7 +154,7 @@ void Scheduler::put_aside(const std::string& id, RunState state, const std::stri
     return;
   }
   store_.move(id, from, state, FailureClass::kNone, reason);
-  if (from == RunState::kWaitingData) count_again();
+  if (from != RunState::kQueued || state == RunState::kHeld) count_again();
   notify(std::string(name_of(state)), id, reason);
   jobs_.drop(id);
 }
@@ -225,6 +225,7 @@ bool Scheduler::retry(const std::string& id) {
 // Queues a run on request.
 void Scheduler::requeue(const std::string& id, const std::string& reason) {
   store_.requeue(id, reason);
+  count_again();
   attach_again(id);
 }
 

@@ -82,6 +82,7 @@ std::string summary_of(const SubmissionFacts& facts) {
 std::string summary_of(const SweepFacts& facts) {
   std::string text =
       fmt::format("{} of {} ended, {} running, {} waiting", facts.ended(), facts.total, facts.running, facts.waiting);
+  if (facts.held > 0) text += fmt::format(", {} held", facts.held);
   if (const std::string speed = speed_text(facts.attempts); !speed.empty()) text += " · " + speed;
   if (facts.seconds_left && facts.running > 0) text += fmt::format(" · {} left", duration_text(facts.seconds_left));
   return text;

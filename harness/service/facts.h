@@ -30,11 +30,11 @@ struct SweepFacts {
   std::string state;  // name_of(SweepState)
   std::string reason;
   int64_t priority = 0;
-  int64_t total = 0, waiting = 0, running = 0;  // jobs, as SweepCounts
+  int64_t total = 0, waiting = 0, running = 0, held = 0;  // runs, as SweepCounts
   std::optional<double> seconds_left;
   std::vector<Progress> attempts;  // its running attempts
 
-  int64_t ended() const { return total - waiting - running; }
+  int64_t ended() const { return total - waiting - running - held; }
   /// Nothing of it runs, and nothing will be started without a request.
   bool idle() const { return running == 0 && (waiting == 0 || state != "active"); }
 };
@@ -78,7 +78,7 @@ struct ServiceFacts {
 void to_json(nlohmann::json& json, const Progress& progress);
 void from_json(const nlohmann::json& json, Progress& progress);
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(DeviceFacts, index, uuid, name, memory_bytes, reserved_bytes, runs, closed)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SweepFacts, id, title, state, reason, priority, total, waiting, running,
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SweepFacts, id, title, state, reason, priority, total, waiting, running, held,
                                    seconds_left, attempts)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SubmissionFacts, id, kept_place, resumed, new_build, queued_again, states, replaced)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ServiceFacts, stays, build, arguments, busy, ends, pid, started_at, devices, sweeps)

@@ -278,6 +278,7 @@ ServiceFacts Service::facts() const {
                             .total = counts.total,
                             .waiting = counts.waiting,
                             .running = counts.running,
+                            .held = counts.held,
                             .seconds_left = scheduler_.seconds_left(id),
                             .attempts = scheduler_.progress(id)});
   }

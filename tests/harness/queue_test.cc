@@ -159,6 +159,16 @@ TEST_F(QueueTest, ExplainOfAQueuedRunSaysHowManyRunsOfWhichSweepsGoFirst) {
   ok({"wait", "all"});
 }
 
+TEST_F(QueueTest, AHeldRunHasNotEnded) {
+  queue("grid.toml");
+  ok({"pause", "grid.toml", "1"});
+  EXPECT_THAT(ok({"status", "grid.toml"}).output, HasSubstr("\n  0 of 4 ended, 0 running, 3 waiting, 1 held\n"));
+  ok({"resume", "grid.toml", "1"});
+  EXPECT_THAT(ok({"status", "grid.toml"}).output, HasSubstr("\n  0 of 4 ended, 0 running, 4 waiting\n"));
+  free_the_daemon();
+  ok({"wait", "grid.toml"});
+}
+
 TEST_F(QueueTest, FiveRunsThatFailForOneReasonPauseTheirSweepAndStatusNamesItOnce) {
   write_grid("\"refuse_late\"", 0);
   std::string grid = test::read_text(folder_ / "grid.toml");

@@ -617,17 +617,19 @@ class Trial : public Launcher {
     if (!it.known) return must(scheduler_->idle(id), "idle, for it is not known");
     must(scheduler_->paused(id).empty() == (!it.paused && !it.cancelled), "paused");
     const SweepCounts counts = scheduler_->counts(id);
-    int64_t running = 0, waiting = 0, without_data = 0;
+    int64_t running = 0, waiting = 0, without_data = 0, held = 0;
     bool idle = true;
     for (const size_t run : kSweeps[sweep]) {
       const RunState state = runs_[run].state;
       running += state == RunState::kRunning;
       waiting += state == RunState::kQueued;
+      held += state == RunState::kHeld;
       without_data += state == RunState::kWaitingData;
       const bool may_start = state == RunState::kQueued && !stopping_ && !active_sweeps_of(run).empty();
       idle &= state != RunState::kRunning && !may_start;
     }
     must(counts.total == static_cast<int64_t>(kSweeps[sweep].size()) - without_data, "total");
+    must(counts.held == held, "held");
     if (it.cancelled && running > 0) return;  // its own last attempts, or those of other sweeps
     must(counts.running == running, "running");
     must(counts.waiting == (it.cancelled ? 0 : waiting), "waiting");
