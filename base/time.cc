@@ -21,6 +21,17 @@ std::optional<int64_t> seconds_of_utc(const std::string& text) {
   return ::timegm(&parts);
 }
 
+std::string local_time(const std::string& utc) {
+  const std::optional<int64_t> seconds = seconds_of_utc(utc);
+  if (!seconds) return utc;
+  const std::time_t then = *seconds;
+  std::tm parts{};
+  ::localtime_r(&then, &parts);
+  char text[sizeof "2026-01-31 13:00"];
+  std::strftime(text, sizeof text, "%Y-%m-%d %H:%M", &parts);
+  return text;
+}
+
 double steady_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }

@@ -45,6 +45,8 @@ const std::vector<Command> kCommands = [] {
       {"submit", "have grids trained in the background", command_submit},
       {"daemon", "keep the service of a workspace until it is told to stop; runs outlive it", command_daemon,
        /*has_json=*/false},
+      {"watch", "show what becomes of a sweep until it ends; Ctrl-C ends the watching alone", command_watch,
+       /*has_json=*/false},
       {"wait", "return when sweeps or runs have ended", command_wait, /*has_json=*/false},
       {"stop", "end the service; its runs continue, unless --now", command_stop, /*has_json=*/false},
       {"status", "show the state of a workspace's sweeps", command_status},

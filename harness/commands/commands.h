@@ -20,6 +20,7 @@ Action command_plan(CLI::App& app, const Globals& globals);
 Action command_run(CLI::App& app, const Globals& globals);
 Action command_submit(CLI::App& app, const Globals& globals);
 Action command_daemon(CLI::App& app, const Globals& globals);
+Action command_watch(CLI::App& app, const Globals& globals);
 Action command_wait(CLI::App& app, const Globals& globals);
 Action command_request(CLI::App& app, const Globals& globals);  ///< of that row of request_kinds()
 Action command_stop(CLI::App& app, const Globals& globals);

@@ -1,7 +1,9 @@
 // The commands that are nothing but a request to the service: pause, resume, cancel, retry; and stop.
 #include <fmt/ranges.h>
+#include <poll.h>
 
 #include <CLI/CLI.hpp>
+#include <cstdio>
 #include <memory>
 #include <optional>
 
@@ -12,9 +14,12 @@
 #include "harness/service/client.h"
 #include "harness/service/start.h"
 #include "harness/store/selectors.h"
+#include "harness/store/writer.h"
 
 namespace tearless::harness {
 namespace {
+
+constexpr int kBetweenLooks = 50;  // milliseconds
 
 // What a run is that a request cannot be meant for.
 std::string what_it_is(const Store& store, const std::string& id) {
@@ -51,7 +56,16 @@ int ask(const std::string& name, const std::vector<std::string>& words, const Gl
   return code;
 }
 
-int stop(bool now, const Globals& globals) {
+// The lock is the last that a service lets go.
+void wait_for_end_of(int64_t pid, const Workspace& workspace) {
+  while (has_writer(workspace)) {
+    const std::optional<ServiceFacts> facts = facts_of_service(workspace);
+    if (facts && facts->pid != pid) return;  // another one works here
+    ::poll(nullptr, 0, kBetweenLooks);
+  }
+}
+
+int stop(bool now, bool wait, const Globals& globals) {
   const Workspace workspace(globals.workspace);
   const std::optional<ServiceFacts> facts = facts_of_own_service(workspace);
   Request request{.name = "stop"};
@@ -65,6 +79,10 @@ int stop(bool now, const Globals& globals) {
   } else {
     print("Process {} ends; its runs continue, and the next tearless daemon or run adopts them.\n", facts->pid);
   }
+  if (!wait) return kOk;
+  std::fflush(stdout);
+  wait_for_end_of(facts->pid, workspace);
+  print("It has ended.\n");
   return kOk;
 }
 
@@ -81,9 +99,10 @@ Action command_request(CLI::App& app, const Globals& globals) {
 }
 
 Action command_stop(CLI::App& app, const Globals& globals) {
-  const auto now = std::make_shared<bool>(false);
+  const auto now = std::make_shared<bool>(false), wait = std::make_shared<bool>(false);
   app.add_flag("--now", *now, "stop the running attempts too, with a checkpoint");
-  return [now, &globals] { return stop(*now, globals); };
+  app.add_flag("--wait", *wait, "return when the service has ended, with --now after its runs");
+  return [now, wait, &globals] { return stop(*now, *wait, globals); };
 }
 
 }  // namespace tearless::harness

@@ -2,6 +2,7 @@
 // Changes nothing.
 #include <fmt/format.h>
 #include <poll.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -17,8 +18,10 @@
 
 #include "base/error.h"
 #include "base/print.h"
+#include "base/time.h"
 #include "base/words.h"
 #include "harness/commands/commands.h"
+#include "harness/commands/sweep_watch.h"
 #include "harness/plan/earlier_results.h"
 #include "harness/runs/progress.h"
 #include "harness/screen/screen.h"
@@ -31,6 +34,9 @@ namespace tearless::harness {
 using nlohmann::json;
 
 namespace {
+
+constexpr size_t kIndent = 4;     // of lines below a sweep
+constexpr size_t kUncut = 10000;  // characters of a line that goes to no terminal
 
 struct StatusOptions {
   std::string grid;   // its sweeps only
@@ -59,7 +65,8 @@ void report_superseded_results(const Store& store, const Sweep& newest, const Gl
   report_earlier_results(store, newest.grid_file, not_started, globals);
 }
 
-json to_json(const Store& store, const std::vector<Sweep>& sweeps, bool watched) {
+json to_json(const Store& store, const std::vector<Sweep>& sweeps, bool watched,
+             const std::optional<ServiceFacts>& facts) {
   json list = json::array();
   for (const Sweep& sweep : sweeps) {
     json runs = json::array();
@@ -79,50 +86,57 @@ json to_json(const Store& store, const std::vector<Sweep>& sweeps, bool watched)
                     {"reason", sweep.reason},
                     {"priority", sweep.priority},
                     {"lost", to_json(store.lost_in(sweep.id))},
+                    {"live", facts && facts->sweep(sweep.id) ? json(*facts->sweep(sweep.id)) : json()},
                     {"runs", runs}});
   }
   return {{"watched", watched}, {"sweeps", list}};
 }
 
-std::string detail_of(const Store& store, const RunRecord& run) {
-  if (run.state != RunState::kRunning) return run.reason;
-  const auto metrics = store.newest_metrics(run.id);
-  const auto loss = metrics.find("train.loss");
-  if (loss == metrics.end()) return "no update reported yet";
-  return fmt::format("{}/{} loss {:.4g}", loss->second.step, run.updates, loss->second.value);
+// What the database knows of the running runs, where no service says more.
+std::vector<Progress> recorded_progress(const Store& store, const Sweep& sweep) {
+  std::vector<Progress> running;
+  for (const RunRecord& run : store.runs_of(sweep.id, {RunState::kRunning})) {
+    Progress& progress = running.emplace_back();
+    progress.id = run.id;
+    progress.label = label_of(run);
+    progress.axes = store.label_axes_of(sweep.id);
+    progress.updates = run.updates;
+    progress.take(store.metrics_of(run.id), 0);
+  }
+  return running;
 }
 
-void print_sweep(std::FILE* out, const Store& store, const Sweep& sweep) {
-  const std::vector listed_states = {RunState::kRunning, RunState::kFailed, RunState::kHeld, RunState::kWaitingData};
+// `facts`: what the service says of it; null if it does not work on it. `columns`: of a line of a running run.
+void print_sweep(std::FILE* out, const Store& store, const Sweep& sweep, const SweepFacts* facts, size_t columns) {
   StateCounts in;
   std::vector<RunRecord> listed;
   LostWork lost;
+  std::vector<Progress> running;
   store.in_snapshot([&] {
     in = store.counts_of(sweep.id);
-    listed = store.runs_of(sweep.id, listed_states);
+    listed = store.runs_of(sweep.id, {RunState::kFailed, RunState::kHeld, RunState::kWaitingData});
     lost = store.lost_in(sweep.id);
+    running = facts ? facts->attempts : recorded_progress(store, sweep);
   });
-  print_to(out, "{}  {}\n  {}  submitted {}{}\n  {}\n", sweep.id, sweep.title, sweep.grid_file, sweep.submitted_at,
-           sweep.priority == 0 ? "" : fmt::format(", priority {}", sweep.priority), text_of(in));
+  print_to(out, "{}  {}\n  {}  submitted {}{}\n  {}\n", sweep.id, sweep.title, sweep.grid_file,
+           local_time(sweep.submitted_at), sweep.priority == 0 ? "" : fmt::format(", priority {}", sweep.priority),
+           text_of(in));
+  if (facts && facts->ended() < facts->total) print_to(out, "  {}\n", summary_of(*facts));
   if (lost.updates > 0) print_to(out, "  lost: {}\n", text_of(lost));
   const bool unfinished = in.contains(RunState::kQueued) || in.contains(RunState::kRunning);
   if (unfinished && sweep.state != SweepState::kActive) {
     print_to(out, "  {}{}\n", name_of(sweep.state), sweep.reason.empty() ? "" : ": " + sweep.reason);
   }
-  for (const RunState state : listed_states) {
-    for (const RunRecord& run : listed) {
-      if (run.state != state) continue;
-      print_to(out, "    {}  {:<12}  {}  {}\n", run.id, name_of(state), label_of(run), detail_of(store, run));
-    }
-  }
+  for (const std::string& line : reason_lines(listed)) print_to(out, "  {}\n", line);
+  if (running.empty()) return;
+  for (const std::string& line : progress_lines(running, columns - kIndent)) print_to(out, "    {}\n", line);
 }
 
 // A sentence about the process that holds the workspace.
-std::string who_works(const Workspace& workspace) {
-  const std::optional<ServiceFacts> facts = facts_of_service(workspace);
+std::string who_works(const std::optional<ServiceFacts>& facts) {
   if (!facts) return "Another tearless is writing to this workspace.";
   std::string text = fmt::format("A tearless {} works here (process {}, since {}).",
-                                 facts->stays ? "daemon" : "service", facts->pid, facts->started_at);
+                                 facts->stays ? "daemon" : "service", facts->pid, local_time(facts->started_at));
   for (const DeviceFacts& device : facts->devices) text += "\n  " + summary_of(device);
   return text;
 }
@@ -134,11 +148,22 @@ void print_sweeps(std::FILE* out, const StatusOptions& options, const Workspace&
     print_to(out, "Nothing has been run in {} yet. Next: tearless run GRID\n", workspace.root().string());
     return;
   }
+  std::optional<ServiceFacts> facts;
+  std::string who;
+  try {
+    facts = watched ? facts_of_service(workspace) : std::nullopt;
+    who = who_works(facts);
+  } catch (const UserError& error) {  // what is recorded is shown all the same
+    who = error.what();
+  }
   const std::vector<Sweep> sweeps = sweeps_of(*store, options);
-  for (const Sweep& sweep : sweeps) print_sweep(out, *store, sweep);
+  const size_t columns = ::isatty(STDOUT_FILENO) ? terminal_size(stdout).columns : kUncut;
+  for (const Sweep& sweep : sweeps) {
+    print_sweep(out, *store, sweep, facts ? facts->sweep(sweep.id) : nullptr, columns);
+  }
   if (sweeps.empty()) print_to(out, "There is no sweep in {}. Next: tearless run GRID\n", workspace.root().string());
   if (watched) {
-    print_to(out, "{}\n", who_works(workspace));
+    print_to(out, "{}\n", who);
   } else if (const size_t running = store->ids_in(RunState::kRunning).size(); running > 0) {
     print_to(out,
              "No tearless works here; the next run, submit or daemon takes over what is recorded as running ({}).\n",
@@ -149,7 +174,8 @@ void print_sweeps(std::FILE* out, const StatusOptions& options, const Workspace&
 void print_sweeps_as_json(const StatusOptions& options, const Workspace& workspace) {
   const auto store = Store::open_reader(workspace);
   const bool watched = has_writer(workspace);
-  print_json(store ? to_json(*store, sweeps_of(*store, options), watched)
+  const std::optional<ServiceFacts> facts = watched ? facts_of_service(workspace) : std::nullopt;
+  print_json(store ? to_json(*store, sweeps_of(*store, options), watched, facts)
                    : json{{"watched", watched}, {"sweeps", json::array()}});
 }
 

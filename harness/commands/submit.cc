@@ -3,7 +3,6 @@
 #include <memory>
 
 #include "base/print.h"
-#include "base/words.h"
 #include "harness/commands/commands.h"
 #include "harness/commands/submission_options.h"
 #include "harness/service/start.h"
@@ -15,6 +14,7 @@ struct SubmitOptions {
   std::vector<std::string> grids;
   SubmissionFlags submission;
   bool retry = false;
+  bool replace = false;
   ServiceFlags service;
 };
 
@@ -26,23 +26,23 @@ int submit(const SubmitOptions& options, const Globals& globals) {
   const Workspace workspace =
       options.submission.smoke ? Workspace(globals.workspace).smoke() : Workspace(globals.workspace);
   Request submit{.name = "submit", .priority = options.submission.priority};
-  if (options.retry) submit.flags = {"retry"};
+  if (options.retry) submit.flags.insert("retry");
+  if (options.replace) submit.flags.insert("replace");
   for (Submission& submission : submissions) {
     write_submission(workspace, submission);
     submit.sweeps.push_back(submission.sweep.id);
   }
   const ServiceStart start{.engine = globals.engine, .arguments = options.service.arguments()};
   notice_if_without_effect(options.service, require_service(workspace, start), globals);
-  request(workspace, submit, start);
-  nlohmann::json answers = nlohmann::json::array();
-  for (const Submission& submission : submissions) {
-    const Sweep& sweep = submission.sweep;
-    answers.push_back({{"sweep", sweep.id}, {"runs", sweep.runs.size()}});
-    if (!globals.json) {
-      print("{}  {}: {}\n", sweep.id, sweep.title, counted(static_cast<int64_t>(sweep.runs.size()), "run"));
-    }
+  const nlohmann::json answers = request(workspace, submit, start).at("submitted");
+  if (globals.json) {
+    print_json({{"sweeps", answers}});
+    return kOk;
   }
-  if (globals.json) print_json({{"sweeps", answers}});
+  for (size_t i = 0; i < submissions.size(); ++i) {
+    const Sweep& sweep = submissions[i].sweep;
+    print("{}  {}: {}\n", sweep.id, sweep.title, summary_of(answers.at(i).get<SubmissionFacts>()));
+  }
   return kOk;
 }
 
@@ -54,6 +54,8 @@ Action command_submit(CLI::App& app, const Globals& globals) {
   options->submission.add_to(app);
   options->service.add_to(app);
   app.add_flag("--retry", options->retry, "try failed runs again");
+  app.add_flag("--replace", options->replace,
+               "cancel the other sweeps of the same grid file that have not ended: the grid was edited");
   return [options, &globals] { return submit(*options, globals); };
 }
 

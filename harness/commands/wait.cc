@@ -1,11 +1,15 @@
 // `tearless wait [SWEEP | RUN …]`: returns when all of them have ended.
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <thread>
 
 #include "base/error.h"
 #include "base/print.h"
+#include "base/time.h"
 #include "base/words.h"
 #include "harness/commands/commands.h"
 #include "harness/plan/grid_state.h"
@@ -17,9 +21,11 @@ namespace tearless::harness {
 namespace {
 
 constexpr auto kBetweenLooks = std::chrono::milliseconds(500);
+constexpr double kSayEvery = 60;  // seconds between two sentences about what it waits for
 constexpr int kRestPerLook = 20;  // in large workspaces: this many times as long as a look takes
 
 struct Left {
+  int64_t all = 0;
   int64_t pending = 0;         // queued or running
   int64_t without_result = 0;  // neither done nor diverged
 };
@@ -27,6 +33,7 @@ struct Left {
 Left left_of(const Store& store, const Selection& chosen) {
   Left left;
   const auto count = [&](RunState state, int64_t runs) {
+    left.all += runs;
     if (state == RunState::kQueued || state == RunState::kRunning) left.pending += runs;
     if (state != RunState::kDone && state != RunState::kDiverged) left.without_result += runs;
   };
@@ -43,9 +50,24 @@ Left left_of(const Store& store, const Selection& chosen) {
   return left;
 }
 
+// "waiting for 12 of 24 runs · 1:02:03 left", the time if the service knows it of all the sweeps that have not ended.
+std::string sentence_of(const Left& left, const Selection& chosen, const Workspace& workspace) {
+  const std::string text = fmt::format("waiting for {} of {}", left.pending, counted(left.all, "run"));
+  const std::optional<ServiceFacts> facts = facts_of_service(workspace);
+  std::optional<double> longest;
+  for (const std::string& id : chosen.sweeps) {
+    const SweepFacts* sweep = facts ? facts->sweep(id) : nullptr;
+    if (sweep && sweep->idle()) continue;
+    if (!sweep || !sweep->seconds_left) return text;
+    longest = std::max(longest.value_or(0), *sweep->seconds_left);
+  }
+  return longest && chosen.runs.empty() ? fmt::format("{} · {} left", text, duration_text(longest)) : text;
+}
+
 int wait(const std::vector<std::string>& words, const Globals& globals) {
   const Workspace workspace(globals.workspace);
   const Selection chosen = select_or_last(*require_store(globals), words);
+  double said = steady_seconds();
   while (true) {
     const auto began = std::chrono::steady_clock::now();
     const bool served = has_writer(workspace);
@@ -57,6 +79,10 @@ int wait(const std::vector<std::string>& words, const Globals& globals) {
            counted(left.pending, "run"), workspace.root().string(), workspace_option(globals));
     }
     if (!served) require_service(workspace, {.engine = globals.engine});  // the other one was killed
+    if (steady_seconds() - said >= kSayEvery) {
+      notice(sentence_of(left, chosen, workspace));
+      said = steady_seconds();
+    }
     const auto look = std::chrono::steady_clock::now() - began;
     std::this_thread::sleep_for(std::max<std::chrono::nanoseconds>(kBetweenLooks, kRestPerLook * look));
   }

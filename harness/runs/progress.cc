@@ -35,6 +35,21 @@ std::optional<double> Progress::seconds_left() const {
   return static_cast<double>(std::max<int64_t>(0, updates - step)) / updates_per_second;
 }
 
+std::string speed_text(const std::vector<Progress>& runs) {
+  double tokens = 0, updates = 0;
+  bool all_report_tokens = true;
+  for (const Progress& run : runs) {
+    all_report_tokens &= run.tokens_per_second.has_value();
+    tokens += run.tokens_per_second.value_or(0);
+    updates += run.updates_per_second;
+  }
+  const bool of_tokens = all_report_tokens && tokens > 0;
+  const double speed = of_tokens ? tokens : updates;
+  if (speed <= 0) return "";
+  const std::string number = of_tokens || speed >= 100 ? fmt::format("{:.0f}", speed) : fmt::format("{:.3g}", speed);
+  return fmt::format("{} {}/s", number, of_tokens ? "tokens" : "updates");
+}
+
 std::string duration_text(std::optional<double> seconds) {
   if (!seconds) return "-";
   const auto whole = static_cast<int64_t>(*seconds);

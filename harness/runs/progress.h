@@ -36,6 +36,10 @@ struct Progress {
   double first_time_ = 0;
 };
 
+/// The speed of runs together: "5300 tokens/s" if all of them report tokens, else "7.25 updates/s"; "" if it is not
+/// known.
+std::string speed_text(const std::vector<Progress>& runs);
+
 /// "1:02:03", "4:05", or "-" for an unset duration.
 std::string duration_text(std::optional<double> seconds);
 

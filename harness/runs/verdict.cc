@@ -162,7 +162,7 @@ Verdict verdict_of_exit(const RunDirectory& run, int64_t attempt) {
   return failed(failure, said.empty() ? reason : reason + ": " + said);
 }
 
-std::string crash_signature(const std::string& reason) {
+std::string failure_signature(const std::string& reason) {
   std::string signature;
   for (const std::string_view word : split_words(reason)) {
     const bool is_path = word.find('/') != std::string_view::npos;

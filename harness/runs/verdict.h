@@ -37,8 +37,8 @@ Verdict verdict_of(const RunDirectory& run, int64_t attempt);
 /// As verdict_of(), but ignores DONE. For attempts that a later attempt followed: a DONE is not theirs.
 Verdict verdict_of_exit(const RunDirectory& run, int64_t attempt);
 
-/// Equal for two crashes of the same kind: the reason with paths and words that contain digits replaced, except exit
+/// Equal for two failures of the same kind: the reason with paths and words that contain digits replaced, except exit
 /// codes and signal numbers.
-std::string crash_signature(const std::string& reason);
+std::string failure_signature(const std::string& reason);
 
 }  // namespace tearless::harness

@@ -18,7 +18,7 @@ namespace tearless::harness {
 /// rank, with more work, and in the grid's order.
 struct JobOrder {
   int64_t priority = 0;    // of the sweep
-  int64_t submission = 0;  // of the sweep: a later one has a higher number
+  int64_t submission = 0;  // SubmissionNumbers::queued of the sweep
   int64_t rank = 0;        // within the sweep
   int64_t work = 0;        // updates; the longest job of a rank goes first, so that the last one to end is a short one
   int64_t place = 0;       // in the grid's order
@@ -43,6 +43,11 @@ class JobQueue {
 
   bool contains(const std::string& id) const { return orders_.contains(id); }
   size_t size() const { return jobs_.size(); }
+
+  /// Calls `visit` with each id, in the order of JobOrder.
+  void each(const std::function<void(const std::string& id)>& visit) const {
+    for (const auto& [place, waiting] : jobs_) visit(place.second);
+  }
 
   /// Removes and returns the first job, in the order of JobOrder, that may be started at the time `now` and whose needs
   /// fit. `fits` is asked once for each kind of needs at most. nullopt if there is none.

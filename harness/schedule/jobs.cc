@@ -7,7 +7,7 @@ namespace tearless::harness {
 ActiveSweep* Job::first_active() const {
   ActiveSweep* first = nullptr;
   const auto order = [](const ActiveSweep& sweep) {
-    return std::pair(-sweep.record.priority, sweep.record.submission);
+    return std::pair(-sweep.record.priority, sweep.record.submission.queued);
   };
   for (ActiveSweep* sweep : sweeps) {
     if (sweep->is_active() && (!first || order(*sweep) < order(*first))) first = sweep;
@@ -27,6 +27,7 @@ void Jobs::attach(ActiveSweep& sweep, const RunRecord& record) {
       is_new ? policy_of(record.failure).alone && record.state == RunState::kQueued : job.run.needs.alone;
   if (is_new) job = {.run = record, .place = record.place};
   // A new submission may change what is not part of the run's id.
+  for (ActiveSweep* known : job.sweeps) known->updates += record.updates - job.run.updates;
   job.run.updates = record.updates;
   job.run.local = record.local;
   job.run.data = record.data;
@@ -35,20 +36,26 @@ void Jobs::attach(ActiveSweep& sweep, const RunRecord& record) {
   const int64_t declared = sweep.record.policy.memory_bytes;
   job.run.needs.declared = declared > 0;
   if (declared > 0) job.run.needs.memory_bytes = declared;
-  if (sweep.jobs.insert(record.id).second) job.sweeps.push_back(&sweep);  // else it is twice in the grid, or was there
+  if (!sweep.jobs.insert(record.id).second) return;  // it is twice in the grid, or was there
+  job.sweeps.push_back(&sweep);
+  sweep.updates += job.run.updates;
 }
 
 void Jobs::detach(ActiveSweep& sweep, const std::string& id) {
   Job& job = jobs_.at(id);
   std::erase(job.sweeps, &sweep);
   sweep.jobs.erase(id);
+  sweep.updates -= job.run.updates;
   job.sweeps.empty() ? drop(id) : enqueue(id);
 }
 
 void Jobs::drop(const std::string& id) {
   const auto job = jobs_.find(id);
   if (job == jobs_.end()) return;
-  for (ActiveSweep* sweep : job->second.sweeps) sweep->jobs.erase(id);
+  for (ActiveSweep* sweep : job->second.sweeps) {
+    sweep->jobs.erase(id);
+    sweep->updates -= job->second.run.updates;
+  }
   queue_.erase(id);
   jobs_.erase(job);
 }
@@ -60,7 +67,7 @@ void Jobs::enqueue(const std::string& id) {
   if (!sweep || is_running_(id)) return;
   queue_.push(id, job.run.needs,
               {.priority = sweep->record.priority,
-               .submission = sweep->record.submission,
+               .submission = sweep->record.submission.queued,
                .rank = job.run.rank,
                .work = job.run.updates,
                .place = job.place},

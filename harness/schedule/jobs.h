@@ -18,12 +18,17 @@
 namespace tearless::harness {
 
 struct ActiveSweep {
-  Sweep record;                                          // as in the store, without its runs
-  std::string axes;                                      // what the parts of its runs' labels mean, label_axes()
-  std::set<std::string> jobs;                            // waiting and running ones; none once it is cancelled
-  std::map<std::string, std::set<std::string>> crashes;  // crash signature → runs
-  double updates_per_second = 0;                         // of the last attempt that ended; 0: none has
-  mutable std::optional<int64_t> total;                  // SweepCounts::total; unset: to be counted again
+  Sweep record;                                           // as in the store, without its runs
+  std::string axes;                                       // what the parts of its runs' labels mean, label_axes()
+  std::set<std::string> jobs;                             // waiting and running ones; none once it is cancelled
+  std::map<std::string, std::set<std::string>> failures;  // failure_signature() → runs, since it was resumed
+  bool has_result = false;                                // one of its runs has left a result since it was submitted
+  int64_t updates = 0;                                    // the most that its jobs can make together
+  double updates_per_second = 0;                          // of the last attempt that ended; 0: none has
+  struct Counted {
+    int64_t total = 0, held = 0;
+  };
+  mutable std::optional<Counted> counted;  // of SweepCounts; unset: to be counted again
 
   bool is_active() const { return record.state == SweepState::kActive; }
   bool is_cancelled() const { return record.state == SweepState::kCancelled; }
@@ -57,6 +62,8 @@ class Jobs {
   bool is_queued(const std::string& id) const { return queue_.contains(id); }
 
   bool are_queued() const { return queue_.size() > 0; }
+  /// As JobQueue::each().
+  void each_queued(const std::function<void(const std::string& id)>& visit) const { queue_.each(visit); }
 
   /// Makes the run a job of the sweep.
   void attach(ActiveSweep& sweep, const RunRecord& record);

@@ -1,11 +1,13 @@
 #include "harness/schedule/scheduler.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <utility>
 
+#include "base/words.h"
 #include "harness/runs/attempt_files.h"
 #include "harness/schedule/policy.h"
 #include "harness/store/record.h"
@@ -185,15 +187,19 @@ SweepCounts Scheduler::counts(const std::string& id) const {
   const auto found = jobs_.sweeps().find(id);
   if (found == jobs_.sweeps().end()) return {};
   const ActiveSweep& sweep = found->second;
-  if (!sweep.total) {
-    sweep.total = 0;
+  if (!sweep.counted) {
+    sweep.counted.emplace();
     for (const auto& [state, runs] : store_.counts_of(id)) {
-      if (state != RunState::kWaitingData) *sweep.total += runs;
+      if (state != RunState::kWaitingData) sweep.counted->total += runs;
+      if (state == RunState::kHeld) sweep.counted->held = runs;
     }
   }
   const auto running = std::count_if(running_.begin(), running_.end(),
                                      [&](const auto& entry) { return sweep.jobs.contains(entry.first); });
-  return {.total = *sweep.total, .waiting = static_cast<int64_t>(sweep.jobs.size()) - running, .running = running};
+  return {.total = sweep.counted->total,
+          .waiting = static_cast<int64_t>(sweep.jobs.size()) - running,
+          .running = running,
+          .held = sweep.counted->held};
 }
 
 int64_t Scheduler::priority(const std::string& id) const {
@@ -205,13 +211,11 @@ std::optional<double> Scheduler::seconds_left(const std::string& id) const {
   const auto found = jobs_.sweeps().find(id);
   if (found == jobs_.sweeps().end()) return std::nullopt;
   const ActiveSweep& sweep = found->second;
-  double updates_left = 0, speed = 0;
+  double updates_left = static_cast<double>(sweep.updates), speed = 0;
   int64_t known = 0, unknown = 0;
-  for (const std::string& job : sweep.jobs) {
-    updates_left += static_cast<double>(jobs_.find(job)->run.updates);
-    const auto running = running_.find(job);
-    if (running == running_.end()) continue;
-    const Progress& progress = running->second.watch.progress;
+  for (const auto& [job, running] : running_) {
+    if (!sweep.jobs.contains(job)) continue;
+    const Progress& progress = running.watch.progress;
     updates_left -= static_cast<double>(std::min(progress.updates, progress.step));
     speed += progress.updates_per_second;
     ++(progress.updates_per_second > 0 ? known : unknown);
@@ -223,17 +227,46 @@ std::optional<double> Scheduler::seconds_left(const std::string& id) const {
   return updates_left / speed;
 }
 
-std::string Scheduler::why(const std::string& id) const {
-  if (running_.contains(id)) return launcher_.where(id);
-  const Job* job = jobs_.find(id);
-  if (!job) return why_nobody_works_on(id);
-  if (!job->first_active()) return fmt::format("its sweep is paused: {}", job->sweeps.front()->why_paused());
-  if (stopping_) return "no run is started any more";
-  if (job->not_before > now_()) {
-    return fmt::format("its last attempt ended quickly; the next one starts in {:.0f} s", job->not_before - now_());
+std::map<std::string, std::string> Scheduler::why(const std::vector<std::string>& ids) const {
+  std::map<std::string, std::string> reasons;
+  for (const std::string& id : ids) {
+    if (running_.contains(id)) {
+      reasons[id] = launcher_.where(id);
+    } else if (const Job* job = jobs_.find(id); !job) {
+      reasons[id] = why_nobody_works_on(id);
+    } else if (!jobs_.is_queued(id)) {
+      reasons[id] = fmt::format("its sweep is paused: {}", job->sweeps.front()->why_paused());
+    } else {
+      reasons[id];
+    }
   }
-  const std::optional<Launcher::Refusal> refusal = launcher_.refusal_of(job->run.needs);
-  return refusal ? refusal->why : "runs of higher order are started first";
+  std::map<std::string, int64_t> before;  // sweep → its runs that go before the next one
+  jobs_.each_queued([&](const std::string& id) {
+    const Job& job = *jobs_.find(id);
+    if (const auto asked = reasons.find(id); asked != reasons.end()) asked->second = why_waits(job, before);
+    ++before[job.first_active()->record.id];
+  });
+  return reasons;
+}
+
+std::string Scheduler::why_waits(const Job& job, const std::map<std::string, int64_t>& before) const {
+  if (stopping_) return "no run is started any more";
+  std::string why;
+  if (const double rest = job.not_before - now_(); rest > 0) {
+    why = fmt::format("its last attempt ended quickly; the next one starts in {:.0f} s", rest);
+  } else if (const auto refusal = launcher_.refusal_of(job.run.needs)) {
+    why = refusal->why;
+  }
+  std::vector<std::string> first;
+  int64_t all = 0;
+  for (const auto& [sweep, runs] : before) {
+    const bool own = sweep == job.first_active()->record.id;
+    first.push_back(fmt::format("{} of {}", counted(runs, "run"), own ? "its own sweep" : sweep));
+    all += runs;
+  }
+  const std::string order = all == 0 ? "it is the next to start"
+                                     : fmt::format("{} {} first", fmt::join(first, ", "), all == 1 ? "goes" : "go");
+  return why.empty() ? order : fmt::format("{}; {}", why, order);
 }
 
 // Of a run whose sweeps were not added.

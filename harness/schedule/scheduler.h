@@ -47,9 +47,10 @@ std::string sentence_of(const SchedulerEvent& event);
 
 /// What the jobs of a sweep amount to.
 struct SweepCounts {
-  int64_t total = 0;    // jobs, without those whose data are missing
+  int64_t total = 0;    // runs, without those whose data are missing
   int64_t waiting = 0;  // queued, with those of a paused sweep
   int64_t running = 0;
+  int64_t held = 0;
 };
 
 /// What happens to a sweep's running attempts when it is paused.
@@ -144,8 +145,9 @@ class Scheduler {
   /// known.
   std::optional<double> seconds_left(const std::string& sweep) const;
 
-  /// Why a queued run is not running, or where a running one runs and why there, one phrase; "" for any other run.
-  std::string why(const std::string& id) const;
+  /// Why queued runs are not running, and what goes before them, or where running ones run and why there, one phrase
+  /// each; "" for any other run.
+  std::map<std::string, std::string> why(const std::vector<std::string>& ids) const;
 
  private:
   struct RequestedEnd {
@@ -194,13 +196,14 @@ class Scheduler {
   void not_started(const std::string& id, const Running& running, const std::string& fault);
   void conclude(const std::string& id, int64_t attempt, const Verdict& verdict, const Running& running);
   void queue_again(const std::string& id, const Verdict& verdict, const Running& running);
-  void note_crash(const Job& job, const std::string& reason);
+  void note_end_in_sweeps(const Job& job, const Verdict& verdict, bool again);
   void note_outside_end(const std::string& id, FailureClass failure, const Running& running);
   void wait_for_data(const std::string& id, const Running& running, const std::string& said);
   void look_for_data();
   void try_data_again(const std::string& id);
 
   void count_again();
+  std::string why_waits(const Job& job, const std::map<std::string, int64_t>& before) const;
   std::string why_nobody_works_on(const std::string& id) const;
   std::string label_of(const std::string& id) const;
   void notify(std::string what, const std::string& id, std::string text) const;

@@ -17,7 +17,8 @@ namespace tearless::harness {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr size_t kSameCrashPauses = 3;   // runs of a sweep with the same crash signature pause it
+constexpr size_t kSameCrashPauses = 3;   // runs of a sweep that crashed in the same way pause it
+constexpr size_t kFirstFailedPause = 5;  // runs of a sweep that failed in the same way, if they are its first, likewise
 constexpr int kOutsideEndsPause = 3;     // kills and losses of one run in a row, without progress, pause its sweeps
 constexpr double kQuickEnd = 10;         // seconds; attempts that end sooner, without progress, are delayed
 constexpr double kMaxPatience = 60;      // seconds; the longest such delay
@@ -177,7 +178,7 @@ void Scheduler::conclude(const std::string& id, int64_t number, const Verdict& v
     notify(std::string(name_of(verdict.state)), id,
            diverged ? fmt::format("at update {}", verdict.step.value_or(0)) : verdict.reason);
   }
-  if (known && verdict.failure == FailureClass::kCrashed) note_crash(*known, verdict.reason);
+  if (known) note_end_in_sweeps(*known, verdict, again);
   if (known && verdict.failure == FailureClass::kMachine) {
     pause_sweeps_of(*known, fmt::format("{} ({})", verdict.reason, id));
   }
@@ -197,14 +198,20 @@ void Scheduler::queue_again(const std::string& id, const Verdict& verdict, const
   notify("queued again", id, fmt::format("{}: {}", name_of(verdict.failure), verdict.reason));
 }
 
-void Scheduler::note_crash(const Job& job, const std::string& reason) {
+// Runs that fail alike have one cause, and the next ones would fail as well.
+void Scheduler::note_end_in_sweeps(const Job& job, const Verdict& verdict, bool again) {
+  const bool crashed = verdict.failure == FailureClass::kCrashed;
   for (ActiveSweep* sweep : std::vector(job.sweeps)) {
-    std::set<std::string>& runs = sweep->crashes[crash_signature(reason)];
+    sweep->has_result |= has_result(verdict.state);
+    if (has_result(verdict.state) || (again && !crashed)) continue;
+    std::set<std::string>& runs = sweep->failures[failure_signature(verdict.reason)];
     runs.insert(job.run.id);
-    if (runs.size() < kSameCrashPauses) continue;
+    // A sweep of which nothing else is left is over, not paused.
+    const bool are_first = !sweep->has_result && sweep->failures.size() == 1 && sweep->jobs.size() > 1;
+    if (crashed ? runs.size() < kSameCrashPauses : !are_first || runs.size() < kFirstFailedPause) continue;
     pause(sweep->record.id,
-          fmt::format("{} runs crashed in the same way ({}); `tearless log {}` shows more", runs.size(), reason,
-                      job.run.id),
+          fmt::format("{} runs {} in the same way ({}); `tearless log {}` shows more", runs.size(),
+                      crashed ? "crashed" : "failed", verdict.reason, job.run.id),
           OnPause::kContinue);
   }
 }

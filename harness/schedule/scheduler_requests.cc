@@ -31,7 +31,9 @@ void Scheduler::add_jobs(const std::string& id, Add how) {
   ActiveSweep& sweep = jobs_.sweeps()[id];
   sweep.record = *std::move(record);
   sweep.axes = store_.label_axes_of(id);
-  sweep.crashes.clear();
+  sweep.failures.clear();
+  const StateCounts counts = how == Add::kRestart ? store_.counts_of(id) : StateCounts();
+  sweep.has_result = counts.contains(RunState::kDone) || counts.contains(RunState::kDiverged);
   count_again();
   if (sweep.is_cancelled()) return;
 
@@ -44,9 +46,9 @@ void Scheduler::add_jobs(const std::string& id, Add how) {
   jobs_.enqueue_all(sweep);  // those that were known before, too: the state may be new
 }
 
-// A run waits for its data, or does so no more.
+// A run waits for its data or is held, or does so no more.
 void Scheduler::count_again() {
-  for (auto& [id, sweep] : jobs_.sweeps()) sweep.total.reset();
+  for (auto& [id, sweep] : jobs_.sweeps()) sweep.counted.reset();
 }
 
 void Scheduler::attach_job(ActiveSweep& sweep, const RunRecord& record) {
@@ -96,7 +98,7 @@ void Scheduler::resume(const std::string& id) {
   if (sweep.record.state != SweepState::kPaused) return;
   sweep.record.state = SweepState::kActive;
   sweep.record.reason.clear();
-  sweep.crashes.clear();
+  sweep.failures.clear();
   notify_sweep("resumed", id, "");
   store_.set_sweep_state(id, SweepState::kActive, "");
   jobs_.enqueue_all(sweep);
@@ -152,7 +154,7 @@ void Scheduler::put_aside(const std::string& id, RunState state, const std::stri
     return;
   }
   store_.move(id, from, state, FailureClass::kNone, reason);
-  if (from == RunState::kWaitingData) count_again();
+  if (from != RunState::kQueued || state == RunState::kHeld) count_again();
   notify(std::string(name_of(state)), id, reason);
   jobs_.drop(id);
 }
@@ -223,6 +225,7 @@ bool Scheduler::retry(const std::string& id) {
 // Queues a run on request.
 void Scheduler::requeue(const std::string& id, const std::string& reason) {
   store_.requeue(id, reason);
+  count_again();
   attach_again(id);
 }
 

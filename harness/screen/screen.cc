@@ -156,11 +156,6 @@ struct Column {
   size_t width() const { return std::max(characters(heading), widest(cells)); }
 };
 
-std::string speed_text(const Progress& run) {
-  if (run.tokens_per_second) return fmt::format("{:.0f} tokens/s", *run.tokens_per_second);
-  return run.updates_per_second > 0 ? fmt::format("{:.3g} updates/s", run.updates_per_second) : "";
-}
-
 size_t width_of(const std::vector<Column>& columns) {
   size_t width = 0;
   for (const Column& column : columns) width += column.width() + 2;
@@ -190,7 +185,7 @@ std::vector<std::string> progress_lines(const std::vector<Progress>& running, si
     update.cells.push_back(run.updates > 0 ? fmt::format("{}/{}", run.step, run.updates) : fmt::format("{}", run.step));
     loss.cells.push_back(run.loss ? fmt::format("{:.4g}", *run.loss) : "");
     dev.cells.push_back(run.dev_score && run.dev_name == dev_name ? fmt::format("{:.4g}", *run.dev_score) : "");
-    speed.cells.push_back(speed_text(run));
+    speed.cells.push_back(speed_text({run}));
     left.cells.push_back(run.stopping ? "stopping" : duration_text(run.seconds_left()));
   }
   const std::vector<Part> parts = differing_parts(running);

@@ -1,9 +1,11 @@
 #include "harness/service/facts.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/memory_size.h"
 #include "base/words.h"
+#include "harness/runs/states.h"
 
 namespace tearless::harness {
 
@@ -43,11 +45,46 @@ const SweepFacts* ServiceFacts::sweep(const std::string& id) const {
   return nullptr;
 }
 
+std::vector<std::string> changes_of(const SubmissionFacts& facts) {
+  std::vector<std::string> changes;
+  if (facts.kept_place) changes.emplace_back("keeps its place in the queue");
+  if (facts.resumed) changes.emplace_back("is resumed");
+  for (const auto& [state, runs] : facts.queued_again)
+    changes.push_back(fmt::format("{} {} queued again", runs, state));
+  if (facts.new_build) changes.emplace_back("is trained by the present build from now on");
+  for (const std::string& other : facts.replaced) changes.push_back(fmt::format("replaces {}", other));
+  return changes;
+}
+
+std::string summary_of(const SubmissionFacts& facts) {
+  StateCounts counts;
+  int64_t all = 0, with_result = 0, ended = 0;
+  for (const auto& [name, runs] : facts.states) {
+    const RunState state = state_named(name);
+    counts[state] = runs;
+    all += runs;
+    if (has_result(state)) with_result += runs;
+    if (is_inactive(state)) ended += runs;
+  }
+  std::string text = counted(all, "run");
+  if (with_result == all) {
+    text += ": all have results, there is nothing to do";
+  } else if (ended == all) {
+    text += fmt::format(": {}; nothing to do{}", text_of(counts),
+                        counts.contains(RunState::kFailed) ? "; --retry tries failed runs again" : "");
+  } else if (with_result > 0) {
+    text += fmt::format(", {} with results", with_result);
+  }
+  const std::vector<std::string> changes = changes_of(facts);
+  return changes.empty() ? text : fmt::format("{}; {}", text, fmt::join(changes, ", "));
+}
+
 std::string summary_of(const SweepFacts& facts) {
   std::string text =
-      fmt::format("{}/{} ended, {} running, {} waiting", facts.ended(), facts.total, facts.running, facts.waiting);
-  if (facts.seconds_left && facts.running > 0)
-    text += fmt::format(" · about {} to go", duration_text(facts.seconds_left));
+      fmt::format("{} of {} ended, {} running, {} waiting", facts.ended(), facts.total, facts.running, facts.waiting);
+  if (facts.held > 0) text += fmt::format(", {} held", facts.held);
+  if (const std::string speed = speed_text(facts.attempts); !speed.empty()) text += " · " + speed;
+  if (facts.seconds_left && facts.running > 0) text += fmt::format(" · {} left", duration_text(facts.seconds_left));
   return text;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -29,11 +30,11 @@ struct SweepFacts {
   std::string state;  // name_of(SweepState)
   std::string reason;
   int64_t priority = 0;
-  int64_t total = 0, waiting = 0, running = 0;  // jobs, as SweepCounts
+  int64_t total = 0, waiting = 0, running = 0, held = 0;  // runs, as SweepCounts
   std::optional<double> seconds_left;
   std::vector<Progress> attempts;  // its running attempts
 
-  int64_t ended() const { return total - waiting - running; }
+  int64_t ended() const { return total - waiting - running - held; }
   /// Nothing of it runs, and nothing will be started without a request.
   bool idle() const { return running == 0 && (waiting == 0 || state != "active"); }
 };
@@ -45,6 +46,17 @@ struct DeviceFacts {
   int64_t memory_bytes = 0, reserved_bytes = 0;
   int64_t runs = 0;
   std::string closed;  // why it takes no run: "is used by process 4711"; "" if it does
+};
+
+/// What a submission did.
+struct SubmissionFacts {
+  std::string id = {};                               // of the sweep
+  bool kept_place = false;                           // in the queue: it was not over
+  bool resumed = false;                              // it was paused
+  bool new_build = false;                            // another build trains what has not begun
+  std::map<std::string, int64_t> queued_again = {};  // state that runs were in → their number
+  std::map<std::string, int64_t> states = {};        // state → runs that are in it now
+  std::vector<std::string> replaced = {};            // sweeps that were cancelled for it
 };
 
 struct ServiceFacts {
@@ -66,11 +78,16 @@ struct ServiceFacts {
 void to_json(nlohmann::json& json, const Progress& progress);
 void from_json(const nlohmann::json& json, Progress& progress);
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(DeviceFacts, index, uuid, name, memory_bytes, reserved_bytes, runs, closed)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SweepFacts, id, title, state, reason, priority, total, waiting, running,
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SweepFacts, id, title, state, reason, priority, total, waiting, running, held,
                                    seconds_left, attempts)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SubmissionFacts, id, kept_place, resumed, new_build, queued_again, states, replaced)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ServiceFacts, stays, build, arguments, busy, ends, pid, started_at, devices, sweeps)
 
-/// "3/24 ended, 2 running, 19 waiting · about 1:02:03 to go".
+/// What the submission of a sweep changed, one phrase each: "keeps its place in the queue", "2 cancelled queued again".
+std::vector<std::string> changes_of(const SubmissionFacts& facts);
+/// "24 runs, 3 have results; keeps its place in the queue".
+std::string summary_of(const SubmissionFacts& facts);
+/// "3 of 24 ended, 2 running, 19 waiting · 5300 tokens/s · 1:02:03 left".
 std::string summary_of(const SweepFacts& facts);
 /// "GPU 1  NVIDIA H200  2 runs, 17.6 of 139.0 GiB reserved"; and why it takes no run, if it does not.
 std::string summary_of(const DeviceFacts& facts);

@@ -1,5 +1,6 @@
 // The requests of protocol.h, one row and one function each.
 #include <array>
+#include <utility>
 
 #include "base/error.h"
 #include "harness/service/protocol.h"
@@ -14,11 +15,16 @@ namespace {
 // What became of the sweeps and runs of a request.
 class Outcome {
  public:
+  void add(SubmissionFacts submission) {
+    add(submission.id);
+    submitted_.push_back(std::move(submission));
+  }
   void add(const std::string& id, bool was_done = true) { (was_done ? done_ : refused_).push_back(id); }
-  operator json() const { return {{"done", done_}, {"refused", refused_}}; }
+  operator json() const { return {{"done", done_}, {"refused", refused_}, {"submitted", submitted_}}; }
 
  private:
   std::vector<std::string> done_, refused_;
+  std::vector<SubmissionFacts> submitted_;  // what that did with the sweeps of `done_`
 };
 
 using OfSweep = void (*)(Scheduler&, const std::string&);
@@ -37,18 +43,14 @@ Outcome each(Service& service, const Request& request, OfSweep of_sweep, OfRun o
 
 json status(Service& service, const Request&) { return service.facts(); }
 
-json why(Service& service, const Request& request) {
-  json why = json::object();
-  for (const std::string& run : request.runs) why[run] = service.scheduler().why(run);
-  return {{"why", why}};
-}
+json why(Service& service, const Request& request) { return {{"why", service.scheduler().why(request.runs)}}; }
 
 Outcome submit_all(Service& service, const Request& request, Scheduler::Add how) {
   Outcome outcome;
   for (const std::string& sweep : request.sweeps) {
-    service.submit(sweep, how);
+    SubmissionFacts submission = service.submit(sweep, how, request.flags.contains("replace"));
     if (request.priority) service.set_priority(sweep, *request.priority);
-    outcome.add(sweep);
+    outcome.add(std::move(submission));
   }
   return outcome;
 }
@@ -103,8 +105,8 @@ json stop(Service& service, const Request& request) {
 
 constexpr auto kKinds = std::to_array<RequestKind>({
     {"status", Takes::kNothing, "", status},
-    {"why", Takes::kRuns, "", why},               // they wait, or are where they are
-    {"submit", Takes::kSweeps, "retry", submit},  // their folders are written
+    {"why", Takes::kRuns, "", why},                       // they wait, or are where they are
+    {"submit", Takes::kSweeps, "retry replace", submit},  // their folders are written
     {"pause", Takes::kBoth, "", pause,
      "stop sweeps or runs with checkpoints, and start them no more until they are resumed"},
     {"resume", Takes::kBoth, "", resume, "continue paused sweeps or runs"},

@@ -34,6 +34,12 @@ EndEvent end_of_sweep(const Store& store, const std::string& sweep) {
       .event = "sweep", .id = sweep, .sweep = sweep, .state = done ? "done" : "incomplete", .reason = text_of(counts)};
 }
 
+std::map<std::string, int64_t> by_name(const StateCounts& counts) {
+  std::map<std::string, int64_t> named;
+  for (const auto& [state, runs] : counts) named[std::string(name_of(state))] = runs;
+  return named;
+}
+
 std::pair<uint64_t, uint64_t> identity_of(const std::filesystem::path& folder) {
   struct stat info {};
   if (::stat(folder.c_str(), &info) != 0) return {0, 0};
@@ -161,18 +167,41 @@ void Service::finish_hooks() {
   hooks_.finish();
 }
 
-void Service::submit(const std::string& id, Scheduler::Add how) {
+SubmissionFacts Service::submit(const std::string& id, Scheduler::Add how, bool replace) {
   if (!std::filesystem::exists(workspace_.sweep(id) / "sweep.json")) {
     fail("there is no sweep {} in {}", id, workspace_.root().string());
   }
-  Sweep sweep = read_sweep(workspace_, id);
-  log_event(workspace_, id, "submitted");  // before the store: the sweep's folder says then that it is active
-  sweep.state = SweepState::kActive;
-  sweep.reason.clear();
-  store_.submit(sweep);
+  const std::optional<Sweep> before = store_.sweep(id);
+  const StateCounts left = store_.counts_of(id);
+  const Sweep sweep = submit_sweep(store_, workspace_, id);
   titles_[id] = sweep.title;
   scheduler_.add(id, how);
+  const StateCounts now = store_.counts_of(id);
+  SubmissionFacts facts{.id = id,
+                        .kept_place = sweep.submission.queued != sweep.submission.newest,
+                        .resumed = before && before->state == SweepState::kPaused,
+                        .new_build = before && before->program != sweep.program,
+                        .states = by_name(now)};
+  for (const auto& [state, runs] : left) {
+    const auto still = now.find(state);
+    const int64_t fewer = runs - (still == now.end() ? 0 : still->second);
+    if (is_inactive(state) && fewer > 0) facts.queued_again[std::string(name_of(state))] = fewer;
+  }
+  if (replace) facts.replaced = cancel_others_of(sweep);
   note_ended_sweeps();  // it may end before the next tick
+  return facts;
+}
+
+// After `sweep` was added: runs that both have go on.
+std::vector<std::string> Service::cancel_others_of(const Sweep& sweep) {
+  std::vector<std::string> cancelled;
+  for (const Sweep& other : store_.sweeps()) {
+    if (other.id == sweep.id || other.grid_file != sweep.grid_file || store_.is_over(other.id)) continue;
+    require({other.id});
+    scheduler_.cancel(other.id);
+    cancelled.push_back(other.id);
+  }
+  return cancelled;
 }
 
 void Service::require(const std::vector<std::string>& sweeps) {
@@ -255,6 +284,7 @@ ServiceFacts Service::facts() const {
                             .total = counts.total,
                             .waiting = counts.waiting,
                             .running = counts.running,
+                            .held = counts.held,
                             .seconds_left = scheduler_.seconds_left(id),
                             .attempts = scheduler_.progress(id)});
   }

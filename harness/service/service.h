@@ -63,8 +63,9 @@ class Service {
 
   /// Makes the scheduler know the sweeps. UserError for one that is not in the store.
   void require(const std::vector<std::string>& sweeps);
-  /// Adds a sweep, whose folder is written, to the store and works on it.
-  void submit(const std::string& sweep, Scheduler::Add how);
+  /// Adds a sweep, whose folder is written, to the store and works on it. `replace`: cancels the others of its grid
+  /// file that are not over.
+  SubmissionFacts submit(const std::string& sweep, Scheduler::Add how, bool replace);
   void set_priority(const std::string& sweep, int64_t priority);
   /// Works on the sweep no more.
   void drop(const std::string& sweep);
@@ -98,6 +99,7 @@ class Service {
   void tick();
   void on_event(const SchedulerEvent& event);
   void note_ended_sweeps();
+  std::vector<std::string> cancel_others_of(const Sweep& sweep);
 
   Store& store_;
   Workspace workspace_;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <set>
+#include <tuple>
 
 #include "base/error.h"
 #include "base/files.h"
@@ -91,9 +92,12 @@ RebuildReport restore(Store& store, const Workspace& workspace) {
     try_to([&] { sweeps.push_back(read_sweep(workspace, id)); });
   }
   // In the order of submission, because submit() cancels waiting runs that a newer sweep of the grid replaced. Runs
-  // without a folder become queued.
-  std::stable_sort(sweeps.begin(), sweeps.end(),
-                   [](const Sweep& a, const Sweep& b) { return a.submitted_at < b.submitted_at; });
+  // without a folder become queued. Last those that no service had submitted when it was killed.
+  const auto order = [](const Sweep& sweep) {
+    const int64_t number = sweep.submission.newest;
+    return std::tuple(number == 0, number, sweep.submitted_at);
+  };
+  std::stable_sort(sweeps.begin(), sweeps.end(), [&](const Sweep& a, const Sweep& b) { return order(a) < order(b); });
   for (const Sweep& sweep : sweeps) store.submit(sweep);
   report.sweeps = static_cast<int64_t>(sweeps.size());
   return report;

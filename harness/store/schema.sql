@@ -70,7 +70,8 @@ CREATE TABLE sweeps (
   title        TEXT NOT NULL,
   grid_file    TEXT NOT NULL,
   submitted_at TEXT NOT NULL,
-  submission   INTEGER NOT NULL,             -- a later submission has a higher number
+  submission   INTEGER NOT NULL,             -- of any sweep, a later one has a higher number
+  queued_as    INTEGER NOT NULL,             -- the submission that counts in the queue: the first since it was over
   state        TEXT NOT NULL,                -- 'active', 'paused' or 'cancelled'
   reason       TEXT NOT NULL,                -- of the state, one sentence
   priority     INTEGER NOT NULL,             -- sweeps of higher priority go first

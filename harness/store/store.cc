@@ -40,7 +40,7 @@ constexpr const char* kRunColumns =
     "runs.shape, runs.memory_bytes, runs.parameters, runs.updates, runs.step";
 
 constexpr const char* kSweepColumns =
-    "id, title, grid_file, submitted_at, program, policy, state, reason, priority, stamp, submission";
+    "id, title, grid_file, submitted_at, program, policy, state, reason, priority, stamp, submission, queued_as";
 
 RunRecord run_from(Statement& row) {
   RunRecord run;
@@ -82,7 +82,7 @@ Sweep sweep_from(Statement& row) {
           .state = sweep_state_named(row[6].getString()),
           .reason = row[7],
           .priority = row[8],
-          .submission = row[10]};
+          .submission = {.newest = row[10], .queued = row[11]}};
 }
 
 }  // namespace
@@ -264,8 +264,7 @@ std::vector<std::string> Store::ids_in(RunState state) const {
 }
 
 std::vector<Sweep> Store::sweeps() const {
-  Statement row(*statements_,
-                fmt::format("SELECT {} FROM sweeps ORDER BY submitted_at DESC, submission DESC, id", kSweepColumns));
+  Statement row(*statements_, fmt::format("SELECT {} FROM sweeps ORDER BY submission DESC, id", kSweepColumns));
   std::vector<Sweep> sweeps;
   while (row.step()) sweeps.push_back(sweep_from(row));
   return sweeps;
@@ -278,8 +277,24 @@ std::optional<Sweep> Store::sweep(const std::string& id) const {
 }
 
 std::vector<std::string> Store::active_sweeps() const {
-  Statement row(*statements_, "SELECT id FROM sweeps WHERE state = 'active' ORDER BY submission");
+  Statement row(*statements_, "SELECT id FROM sweeps WHERE state = 'active' ORDER BY queued_as, id");
   return text_column(row);
+}
+
+bool Store::is_over(const std::string& sweep) const {
+  Statement row(*statements_,
+                "SELECT 1 FROM sweeps JOIN sweep_runs ON sweep = sweeps.id JOIN runs ON runs.number = run "
+                "WHERE sweeps.id = ? AND sweeps.state != 'cancelled' "
+                "AND runs.state IN ('queued', 'running', 'held', 'waiting_data') LIMIT 1",
+                sweep);
+  return !row.step();
+}
+
+SubmissionNumbers Store::numbers_for(const std::string& id) const {
+  Statement newest(*statements_, "SELECT coalesce(max(submission), 0) FROM sweeps");
+  newest.step();
+  const int64_t next = newest[0].getInt64() + 1;
+  return {.newest = next, .queued = is_over(id) ? next : sweep(id)->submission.queued};
 }
 
 std::string Store::label_axes_of(const std::string& sweep) const {
@@ -300,7 +315,7 @@ std::vector<std::string> Store::sweeps_of(const std::string& run) const {
   Statement row(
       *statements_,
       "SELECT DISTINCT sweeps.id FROM sweep_runs JOIN runs ON runs.number = run JOIN sweeps ON sweeps.id = sweep "
-      "WHERE runs.id = ? ORDER BY submission",
+      "WHERE runs.id = ? ORDER BY queued_as, sweeps.id",
       run);
   return text_column(row);
 }

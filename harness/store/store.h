@@ -42,6 +42,12 @@ nlohmann::json to_json(const SweepPolicy& policy);
 /// nlohmann::json::exception if a member is missing or of another type.
 SweepPolicy sweep_policy_from(const nlohmann::json& json);
 
+/// The submissions of all sweeps of a workspace are numbered in their order, whatever the clock says.
+struct SubmissionNumbers {
+  int64_t newest = 0;  // of the sweep's newest submission; 0: not numbered yet
+  int64_t queued = 0;  // its place in the queue: of its first submission since it was over last
+};
+
 /// One submission of a grid. The same grid text with the same runs is the same sweep.
 struct Sweep {
   std::string id;  // sweep_id()
@@ -55,7 +61,7 @@ struct Sweep {
   SweepState state = SweepState::kActive;
   std::string reason = {};  // of the state, one sentence
   int64_t priority = 0;     // sweeps of higher priority go first
-  int64_t submission = 0;   // set by the store: a later submission has a higher number
+  SubmissionNumbers submission = {};
 };
 
 /// A run with its state. Coordinates, seed, rank and place are of one sweep, and unset where no sweep was named.
@@ -132,17 +138,22 @@ class Store {
   std::vector<std::string> ids_starting_with(const std::string& prefix) const;
   std::vector<std::string> ids_in(RunState state) const;
 
-  /// Newest first, without their runs.
+  /// Newest submission first, without their runs.
   std::vector<Sweep> sweeps() const;
   /// Without its runs.
   std::optional<Sweep> sweep(const std::string& id) const;
-  /// The ids of the sweeps that are active, in the order of their submission.
+  /// The ids of the sweeps that are active, in the order of their places in the queue.
   std::vector<std::string> active_sweeps() const;
+  /// True if no run of the sweep is queued, running, held or waiting for data, and for one that was cancelled or is not
+  /// known.
+  bool is_over(const std::string& sweep) const;
+  /// The numbers of a new submission of the sweep. One that is not over keeps its place.
+  SubmissionNumbers numbers_for(const std::string& sweep) const;
 
   StateCounts counts_of(const std::string& sweep) const;
   /// label_axes() of a sweep's runs.
   std::string label_axes_of(const std::string& sweep) const;
-  /// The ids of the sweeps that have the run, in the order of their submission.
+  /// The ids of the sweeps that have the run, in the order of their places in the queue.
   std::vector<std::string> sweeps_of(const std::string& run) const;
 
   /// Of the runs that are done, those whose resource class is known.
@@ -190,8 +201,8 @@ class Store {
   // REQUIRES: opened by open_writer(). Inside in_transaction() errors of SQLite become UserErrors.
 
   /// Adds the sweep as it is, and those of its runs that are new, as queued or waiting_data. Known runs keep their
-  /// states, and a known sweep keeps its priority. Cancels runs that earlier sweeps of the same grid file left in
-  /// waiting_data and that this sweep does not contain.
+  /// states, and a known sweep keeps its priority. A sweep without numbers gets the next. Cancels runs that earlier
+  /// sweeps of the same grid file left in waiting_data and that this sweep does not contain.
   void submit(const Sweep& sweep);
 
   /// `reason`: one sentence.

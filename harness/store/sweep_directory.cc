@@ -82,6 +82,10 @@ void replay_events(const fs::path& file, Sweep& sweep) {
       sweep.reason = event.value("text", "");
     };
     if (what == "submitted" || what == "resumed") becomes(SweepState::kActive);
+    if (what == "submitted") {
+      sweep.submission = {.newest = event.value("submission", int64_t{0}),
+                          .queued = event.value("queued_as", int64_t{0})};
+    }
     if (what == "paused") becomes(SweepState::kPaused);
     if (what == "cancelled") becomes(SweepState::kCancelled);
     if (what == "priority") sweep.priority = event.value("priority", int64_t{0});
@@ -178,6 +182,19 @@ void log_event(const Workspace& workspace, const std::string& sweep, std::string
   // A power cut may have torn the last line. The new one must not become a part of it.
   const std::string line = details.dump() + "\n";
   AppendFile(file, size).append(ends_a_line(file) ? line : "\n" + line);
+}
+
+Sweep submit_sweep(Store& store, const Workspace& workspace, const std::string& id) {
+  Sweep sweep = read_sweep(workspace, id);
+  sweep.state = SweepState::kActive;
+  sweep.reason.clear();
+  store.in_transaction([&] {
+    sweep.submission = store.numbers_for(id);
+    log_event(workspace, id, "submitted",
+              {{"submission", sweep.submission.newest}, {"queued_as", sweep.submission.queued}});
+    store.submit(sweep);
+  });
+  return sweep;
 }
 
 }  // namespace tearless::harness

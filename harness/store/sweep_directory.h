@@ -31,12 +31,16 @@ void freeze_grid(const Workspace& workspace, const std::string& sweep, const Gri
 /// Reads what freeze_grid() wrote. UserError if it is missing or damaged, was changed, or is another sweep's.
 Grid frozen_grid(const Workspace& workspace, const std::string& sweep);
 
-/// Reads what freeze_sweep() wrote. Its state, reason and priority are what events.jsonl says of them. UserError if it
-/// is damaged, was changed, or is of another format.
+/// Reads what freeze_sweep() wrote. Its state, reason, priority and numbers are what events.jsonl says of them.
+/// UserError if it is damaged, was changed, or is of another format.
 Sweep read_sweep(const Workspace& workspace, const std::string& id);
 
 /// As read_sweep(), from sweep.json alone: without the runs, the state and what belongs to it.
 Sweep read_sweep_head(const Workspace& workspace, const std::string& id);
+
+/// A new submission of a sweep whose folder is written: makes it active, in its events.jsonl first and then in the
+/// store, with the same numbers. Returns it as it is in the store.
+Sweep submit_sweep(Store& store, const Workspace& workspace, const std::string& id);
 
 /// Appends `{"at": now, "event": what, …details}` to events.jsonl.
 void log_event(const Workspace& workspace, const std::string& sweep, std::string_view what,

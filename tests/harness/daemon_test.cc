@@ -229,7 +229,7 @@ TEST_F(DaemonTest, StatusListsAPausedRunOnce) {
   EXPECT_TRUE(test::eventually([&] { return states() == Count{{"held", 1}, {"queued", 3}}; }));
   const std::string status = ok({"status"}).output;
   EXPECT_THAT(status, HasSubstr("3 queued, 1 held"));
-  EXPECT_THAT(status, HasSubstr(some + "  held "));
+  EXPECT_THAT(status, HasSubstr("held: " + some + ": held on request\n"));
   EXPECT_EQ(status.find(some), status.rfind(some)) << status;
 }
 

@@ -1,7 +1,10 @@
-// Commands that show what changes: `status --watch`, and `log` of a run that other words than its id mean.
+// Commands that show what changes: `watch`, `status --watch`, and `log` of a run that other words than its id mean.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <regex>
+
+#include "base/words.h"
 #include "tests/harness/run_fixture.h"
 #include "tests/support/terminal.h"
 
@@ -9,11 +12,94 @@ namespace tearless::harness::watch_test {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 class WatchTest : public RunTest {
  protected:
   WatchTest() { write_grid("\"succeed\", \"diverge\"", 0); }
 };
+
+class ServedWatchTest : public WatchTest {
+ protected:
+  ServedWatchTest() {
+    has_daemon_ = true;
+    write_grid("\"succeed\"", 200);
+  }
+};
+
+TEST_F(ServedWatchTest, FollowsASweepToItsEndWithLiveLinesAndTheTimeLeft) {
+  ok({"submit", "grid.toml"});
+  test::Terminal terminal(command({"watch"}));
+  ASSERT_TRUE(terminal.shows("update  ETA")) << terminal.shown();
+  EXPECT_TRUE(terminal.shows("/12")) << terminal.shown();
+  EXPECT_TRUE(terminal.shows(" left · ")) << terminal.shown();
+  EXPECT_EQ(terminal.wait(), 0);
+  EXPECT_THAT(terminal.shown(), HasSubstr("4 runs: 4 done"));
+  const test::Finished over = ok({"watch", "grid.toml"});
+  EXPECT_THAT(over.output, testing::EndsWith("  A fake grid\n4 runs: 4 done\n")) << "again";
+  EXPECT_EQ(attempts(), 4) << "it submits nothing";
+}
+
+TEST_F(ServedWatchTest, CtrlCEndsTheWatchingAndTheSweepGoesOn) {
+  ok({"submit", "grid.toml"});
+  test::Terminal terminal(command({"watch", "grid.toml"}));
+  ASSERT_TRUE(terminal.shows("running")) << terminal.shown();
+  terminal.type("\x03");
+  EXPECT_EQ(terminal.wait(), 130);
+  EXPECT_THAT(terminal.shown(),
+              HasSubstr("The watching has ended, the sweep continues. To see it: tearless watch grid-"));
+  ok({"wait"});
+  EXPECT_EQ(attempts(), 4) << "no run was stopped";
+}
+
+TEST_F(ServedWatchTest, StartsNoServiceAndSaysWhyASweepStandsStill) {
+  ok({"submit", "grid.toml"});
+  ok({"pause"});
+  const test::Finished paused = tearless({"watch"});
+  EXPECT_EQ(paused.code, 1);
+  EXPECT_THAT(paused.output, HasSubstr("It stands still: paused on request. To continue: tearless resume grid-"));
+  ok({"resume"});
+  RunDirectory some("");
+  ASSERT_TRUE(wait_for_a_run_in_the_middle(&some));
+  test::Background watch(command({"watch"}));
+  ASSERT_TRUE(test::eventually([&] { return !watch.output().empty() || watch.has_ended(); }));
+  kill_service();
+  const test::Finished left = watch.wait();
+  EXPECT_EQ(left.code, 1);
+  EXPECT_THAT(left.output, HasSubstr("It stands still: no tearless works in results any more."));
+  EXPECT_FALSE(LockFile::is_held(folder_ / "results"));
+}
+
+TEST_F(ServedWatchTest, StatusShowsProgressWholeAtEightyColumnsAndTimesInLocalTime) {
+  write_grid("\"succeed\"", 500);
+  std::string grid = test::read_text(folder_ / "grid.toml");
+  const std::string label(60, 'x');
+  grid.replace(grid.find("\"b\""), 3, "\"" + label + "\"");
+  test::write_text(folder_ / "grid.toml", grid);
+  ok({"submit", "grid.toml"});
+  const std::regex progress("\n    [0-9a-f]{8} [^\n]*[0-9]+/12 [^\n]*[0-9]:[0-9]{2}\r?\n");
+  const std::regex summary(
+      "\n  [0-9] of 4 ended, [0-9] running, [0-9] waiting · [0-9.]+ updates/s · 0:[0-9]{2} left\r?\n");
+  std::string shown;
+  EXPECT_TRUE(test::eventually([&] {
+    test::Terminal terminal(command({"status"}));
+    terminal.wait();
+    shown = terminal.shown();
+    return std::regex_search(shown, progress) && std::regex_search(shown, summary);
+  })) << shown;
+  for (const std::string_view line : split_lines(shown)) {
+    if (line.starts_with("    ")) EXPECT_LE(line.size(), 80 + 8) << line;  // some characters are more than one byte
+  }
+  EXPECT_THAT(shown, Not(HasSubstr(label)));
+  const auto submitted = [&](const char* zone) {
+    test::Command status = command({"status"});
+    status.environment["TZ"] = zone;
+    std::smatch match;
+    const std::string text = test::run(status).output;
+    return std::regex_search(text, match, std::regex("submitted \\S+ (\\d\\d):\\d\\d\n")) ? std::stoi(match[1]) : -1;
+  };
+  EXPECT_EQ((submitted("UTC0") + 3) % 24, submitted("EAT-3"));
+}
 
 TEST_F(WatchTest, StatusIsDrawnAgainUntilCtrlC) {
   ASSERT_EQ(tearless({"run", "grid.toml"}).code, 0);
@@ -27,11 +113,13 @@ TEST_F(WatchTest, StatusIsDrawnAgainUntilCtrlC) {
 }
 
 TEST_F(WatchTest, StatusShowsWhatFitsTheTerminal) {
-  std::string grid = test::read_text(folder_ / "grid.toml");
-  grid.replace(grid.find("seeds = 2"), 9, "seeds = 15");
-  grid.replace(grid.find("\"diverge\""), 9, "\"refuse_late\"");
-  test::write_text(folder_ / "grid.toml", grid);
-  ASSERT_EQ(tearless({"run", "grid.toml"}).code, 1);
+  std::vector<std::string> submit = {"submit"};
+  for (int i = 0; i < 9; ++i) {  // three lines each
+    submit.push_back("grid" + std::to_string(i) + ".toml");
+    fs::copy_file(folder_ / "grid.toml", folder_ / submit.back());
+  }
+  ok(submit);
+  ok({"wait", "all"});
   test::Terminal terminal(command({"status", "-w"}));
   EXPECT_TRUE(terminal.shows("more lines: tearless status")) << terminal.shown();
   terminal.type("\x03");

@@ -1,5 +1,6 @@
 // Preloaded into a program (LD_PRELOAD), puts its steady clock forward by the seconds that the file TEARLESS_FAKE_CLOCK
-// contains. Each call reads the file again, so a test can let ten minutes pass while the program runs.
+// contains. Each call reads the file again, so a test can let ten minutes pass while the program runs. Its wall clock
+// is wrong by the seconds that TEARLESS_FAKE_TIME says.
 
 #include <sys/syscall.h>
 #include <time.h>
@@ -17,4 +18,13 @@ extern "C" int clock_gettime(clockid_t clock, timespec* time) noexcept {
     time->tv_sec += seconds;
   }
   return static_cast<int>(code);
+}
+
+extern "C" time_t time(time_t* now) noexcept {
+  const char* wrong_by = std::getenv("TEARLESS_FAKE_TIME");
+  timespec real{};
+  ::syscall(SYS_clock_gettime, CLOCK_REALTIME, &real);
+  const time_t shown = real.tv_sec + (wrong_by ? std::atoll(wrong_by) : 0);
+  if (now) *now = shown;
+  return shown;
 }

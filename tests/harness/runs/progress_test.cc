@@ -28,6 +28,21 @@ TEST(Progress, AResumedAttemptThatGoesBackIsMeasuredFromThere) {
   EXPECT_DOUBLE_EQ(progress.updates_per_second, 1);
 }
 
+TEST(Progress, TheSpeedOfRunsTogetherIsInTokensIfAllReportThem) {
+  Progress slow, fast;
+  slow.updates_per_second = 0.25;
+  fast.updates_per_second = 7;
+  EXPECT_EQ(speed_text({slow, fast}), "7.25 updates/s");
+  fast.tokens_per_second = 5000;
+  EXPECT_EQ(speed_text({slow, fast}), "7.25 updates/s");
+  slow.tokens_per_second = 300;
+  EXPECT_EQ(speed_text({slow, fast}), "5300 tokens/s");
+  fast.updates_per_second = 1234.5;
+  fast.tokens_per_second.reset();
+  EXPECT_EQ(speed_text({fast}), "1234 updates/s");
+  EXPECT_EQ(speed_text({}), "");
+}
+
 TEST(Progress, NothingIsKnownBeforeTheFirstUpdate) {
   EXPECT_FALSE(Progress().seconds_left().has_value());
   EXPECT_EQ(Progress().step, 0);

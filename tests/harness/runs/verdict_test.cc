@@ -185,8 +185,8 @@ TEST_F(VerdictTest, NoFlippedBitOfAnExitGivesAnotherClass) {
   }
 }
 
-TEST(CrashSignature, IsTheSameForOneDefectWhereverAndWheneverItShows) {
-  const auto signature = [](const char* reason) { return crash_signature(reason); };
+TEST(FailureSignature, IsTheSameForOneDefectWhereverAndWheneverItShows) {
+  const auto signature = [](const char* reason) { return failure_signature(reason); };
   EXPECT_EQ(signature("exit code 1: [10:31:02] /a/0123: no such file (update 12)"),
             signature("exit code 1: [23:59:59] /b/4567: no such file (update 9999)"));
   EXPECT_NE(signature("exit code 1: no such file"), signature("exit code 1: no such device"));

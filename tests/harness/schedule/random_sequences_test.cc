@@ -177,7 +177,8 @@ struct KnownSweep {
   bool submitted = false;
   bool known = false;  // to the present service
   bool paused = false, cancelled = false;
-  int64_t priority = 0, submission = 0;
+  int64_t priority = 0;
+  int64_t submission = 0, newest = 0;  // that counts in the queue; of all
 
   bool is_active() const { return known && !paused && !cancelled; }
 };
@@ -350,12 +351,16 @@ class Trial : public Launcher {
   }
   void submit(size_t sweep, Scheduler::Add how) {
     Sweep request = request_for(sweep);
-    request.submitted_at = fmt::format("{:09}", ++submissions_);
+    request.submitted_at = fmt::format("{:09}", 999'999'999 - ++submissions_);  // by a clock that is set back each time
     freeze_sweep(workspace_, request, kGridText);
-    log_event(workspace_, request.id, "submitted");
-    store_->submit(read_sweep(workspace_, request.id));
-    sweeps_[sweep] = {
-        .submitted = true, .known = true, .priority = sweeps_[sweep].priority, .submission = submissions_};
+    const KnownSweep before = sweeps_[sweep];
+    const bool keeps_its_place = before.submitted && !before.cancelled && is_unfinished(sweep);
+    submit_sweep(*store_, workspace_, request.id);
+    sweeps_[sweep] = {.submitted = true,
+                      .known = true,
+                      .priority = before.priority,
+                      .submission = keeps_its_place ? before.submission : submissions_,
+                      .newest = submissions_};
     for (const size_t run : kSweeps[sweep]) {
       changed_on_request_.insert(run);
       if (runs_[run].asked == RunState::kCancelled) runs_[run].asked.reset();
@@ -492,6 +497,13 @@ class Trial : public Launcher {
     }
     return found;
   }
+  // A run of it is queued, running, held or waiting for its data.
+  bool is_unfinished(size_t sweep) const {
+    return std::any_of(kSweeps[sweep].begin(), kSweeps[sweep].end(), [&](size_t run) {
+      const RunState state = state_of(run);
+      return !is_inactive(state) || state == RunState::kHeld;
+    });
+  }
   bool is_known(size_t run) const {
     return !sweeps_of(run, [](const KnownSweep& s) { return s.submitted; }).empty();
   }
@@ -587,7 +599,7 @@ class Trial : public Launcher {
     must(before == state || !was_over || changed_on_request_.contains(run),
          fmt::format("it was {}, and nobody asked for a change", name_of(before)));
     if (state != before || state != RunState::kQueued) it.queued_since = now_;
-    const std::string why = scheduler_->why(id_of_run(run));
+    const std::string why = scheduler_->why({id_of_run(run)}).at(id_of_run(run));
     must(why.empty() != (state == RunState::kQueued || state == RunState::kRunning), "the reason is: " + why);
   }
 
@@ -596,6 +608,7 @@ class Trial : public Launcher {
     const std::string& id = id_of_sweep(sweep);
     const auto must = [&](bool holds, const char* what) { require(holds, fmt::format("sweep {}: {}", sweep, what)); };
     must(stored.priority == it.priority, "its priority in the store");
+    must(stored.submission.queued == it.submission && stored.submission.newest == it.newest, "its submissions");
     must(stored.state == (it.cancelled ? SweepState::kCancelled
                           : it.paused  ? SweepState::kPaused
                                        : SweepState::kActive),
@@ -604,17 +617,19 @@ class Trial : public Launcher {
     if (!it.known) return must(scheduler_->idle(id), "idle, for it is not known");
     must(scheduler_->paused(id).empty() == (!it.paused && !it.cancelled), "paused");
     const SweepCounts counts = scheduler_->counts(id);
-    int64_t running = 0, waiting = 0, without_data = 0;
+    int64_t running = 0, waiting = 0, without_data = 0, held = 0;
     bool idle = true;
     for (const size_t run : kSweeps[sweep]) {
       const RunState state = runs_[run].state;
       running += state == RunState::kRunning;
       waiting += state == RunState::kQueued;
+      held += state == RunState::kHeld;
       without_data += state == RunState::kWaitingData;
       const bool may_start = state == RunState::kQueued && !stopping_ && !active_sweeps_of(run).empty();
       idle &= state != RunState::kRunning && !may_start;
     }
     must(counts.total == static_cast<int64_t>(kSweeps[sweep].size()) - without_data, "total");
+    must(counts.held == held, "held");
     if (it.cancelled && running > 0) return;  // its own last attempts, or those of other sweeps
     must(counts.running == running, "running");
     must(counts.waiting == (it.cancelled ? 0 : waiting), "waiting");

@@ -224,6 +224,7 @@ class SchedulerTest : public testing::Test {
     const SweepCounts counts = scheduler_->counts(sweep);
     return counts.total - counts.waiting - counts.running;
   }
+  std::string why(int number) const { return scheduler_->why(ids({number})).at(id_of(number)); }
   bool finished() const { return scheduler_->idle("s"); }
   std::string paused() const { return scheduler_->paused("s"); }
 

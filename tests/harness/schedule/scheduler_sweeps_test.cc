@@ -28,12 +28,55 @@ TEST_F(SchedulerSweepsTest, APriorityThatIsSetLaterReordersWhatWaits) {
   EXPECT_EQ(store_->sweep("later")->priority, 1);
 }
 
-TEST_F(SchedulerSweepsTest, ASweepThatIsSubmittedAgainGoesBehindTheOthers) {
+TEST_F(SchedulerSweepsTest, ASweepThatIsSubmittedAgainBeforeItIsOverKeepsItsPlace) {
   begin(jobs(3));
   add("t", {job(10)});
   add("s", jobs(3));
   finish(0);
-  EXPECT_EQ(launcher_.starts.back(), id_of(10));
+  EXPECT_EQ(launcher_.starts.back(), id_of(2));
+  scheduler_->hold(id_of(2));
+  end(2, kAsAsked);
+  finish(1);
+  EXPECT_EQ(state(10), RunState::kRunning);
+  add("u", {job(11), job(12)});
+  add("s", jobs(3));  // a held run is left of it
+  scheduler_->release(id_of(2));
+  finish(10);
+  EXPECT_EQ(alive(), set_of({2, 11}));
+  restart_beside_all();
+  EXPECT_EQ(store_->active_sweeps(), (Ids{"s", "t", "u"})) << "for the next service, too";
+}
+
+TEST_F(SchedulerSweepsTest, ASweepThatIsSubmittedAgainWhenItIsOverGoesBehindTheOthers) {
+  begin(jobs(2));
+  add("t", {job(10), job(11), job(12)});
+  scheduler_->cancel("s");
+  end(0, kAsAsked);
+  add("s", jobs(2));
+  end(1, kAsAsked);
+  EXPECT_EQ(alive(), set_of({10, 11}));
+  finish(10);
+  EXPECT_EQ(alive(), set_of({11, 12}));
+  fs::remove_all(workspace_.run(id_of(10)).root());
+  finish(11);
+  finish(12);
+  finish(0);
+  finish(1);
+  add("u", {job(20), job(21), job(22)});
+  add("t", {job(10), job(11), job(12)});  // all had ended; one is to be trained again
+  finish(20);
+  EXPECT_EQ(alive(), set_of({21, 22}));
+}
+
+TEST_F(SchedulerSweepsTest, ARunThatWaitsSaysHowManyRunsOfWhichSweepsGoFirst) {
+  begin(jobs(4));
+  add("t", {job(10), job(11)});
+  add("urgent", {job(20)});
+  scheduler_->set_priority("urgent", 1);
+  EXPECT_EQ(why(20), "no slot; it is the next to start");
+  EXPECT_EQ(why(2), "no slot; 1 run of urgent goes first");
+  EXPECT_EQ(why(3), "no slot; 1 run of its own sweep, 1 run of urgent go first");
+  EXPECT_EQ(why(11), "no slot; 2 runs of s, 1 run of its own sweep, 1 run of urgent go first");
 }
 
 TEST_F(SchedulerSweepsTest, ARunThatTwoSweepsWantIsTrainedOnce) {
@@ -96,7 +139,7 @@ TEST_F(SchedulerSweepsTest, APausedSweepStopsItsAttemptsUnlessAnotherSweepWantsT
   later();
   EXPECT_EQ(starts(0), 1);
   EXPECT_EQ(store_->sweep("s")->state, SweepState::kPaused);
-  EXPECT_EQ(scheduler_->why(id_of(0)), "its sweep is paused: on request");
+  EXPECT_EQ(why(0), "its sweep is paused: on request");
   scheduler_->resume("s");
   EXPECT_EQ(starts(0), 2);
   EXPECT_EQ(store_->sweep("s")->state, SweepState::kActive);
@@ -134,7 +177,7 @@ TEST_F(SchedulerSweepsTest, ACancelKeepsTheRunsOfASweepThatWasNotAdded) {
   end(0, kAsAsked);
   EXPECT_EQ(state(0), RunState::kQueued);
   EXPECT_EQ(state(2), RunState::kQueued);
-  EXPECT_EQ(scheduler_->why(id_of(2)), "its sweep is paused: on request");
+  EXPECT_EQ(why(2), "its sweep is paused: on request");
   scheduler_->add("t", Add::kRestart);
   scheduler_->resume("t");
   EXPECT_EQ(starts(0), 2);

@@ -13,8 +13,8 @@ TEST_F(SchedulerTest, StartsWhatTheLauncherTakesInOrderAndRecordsResults) {
   begin(jobs(3));
   EXPECT_EQ(launcher_.starts, ids({0, 1}));
   EXPECT_EQ(state(2), RunState::kQueued);
-  EXPECT_EQ(scheduler_->why(id_of(0)), "in a slot");
-  EXPECT_EQ(scheduler_->why(id_of(2)), "no slot");
+  EXPECT_EQ(why(0), "in a slot");
+  EXPECT_EQ(why(2), "no slot; it is the next to start");
   finish(0);
   EXPECT_EQ(state(0), RunState::kDone);
   EXPECT_EQ(store_->result_of(id_of(0)).scores.at("test.bleu"), 20);
@@ -83,6 +83,15 @@ TEST_F(SchedulerTest, TheTimeLeftCountsWhatRunsAndWhatWaits) {
   now_ += 2;
   at_update(5);
   EXPECT_EQ(scheduler_->seconds_left("s"), (5 + 5 + 10) / (2.0 + 2.0));
+  harness::Run longer = job(2);
+  longer.updates = 30;
+  add("t", {longer, job(1)});
+  EXPECT_EQ(scheduler_->seconds_left("s"), (5 + 5 + 30) / (2.0 + 2.0));
+  EXPECT_EQ(scheduler_->seconds_left("t"), (5 + 30) / 2.0);
+  scheduler_->cancel_run(id_of(2));
+  EXPECT_EQ(scheduler_->seconds_left("s"), (5 + 5) / (2.0 + 2.0));
+  scheduler_->cancel("t");
+  EXPECT_EQ(scheduler_->seconds_left("s"), (5 + 5) / (2.0 + 2.0));
 }
 
 // --- classes of failure ----------------------------------------------------------------------------------------------
@@ -205,6 +214,52 @@ TEST_F(SchedulerTest, TheSameCrashOfThreeRunsPausesTheSweep) {
   EXPECT_EQ(launcher_.starts.size(), started);
   EXPECT_TRUE(finished());
   EXPECT_EQ(state(4), RunState::kQueued);
+}
+
+TEST_F(SchedulerTest, ASweepWhoseFirstFiveRunsFailInTheSameWayIsPausedAndSaysSo) {
+  begin(jobs(12));
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_EQ(paused(), "") << i;
+    end(i, kExitSettingsRefused, "train.de:" + std::to_string(i) + ": not valid UTF-8");
+  }
+  EXPECT_EQ(paused(), "5 runs failed in the same way (exit code 2: train.de:4: not valid UTF-8); `tearless log " +
+                          id_of(4) + "` shows more");
+  EXPECT_EQ(starts(7), 0);
+  end(5, kExitSettingsRefused, "train.de:5: not valid UTF-8");  // it was under way
+  scheduler_->resume("s");
+  for (int i = 6; i < 11; ++i) {
+    EXPECT_EQ(paused(), "") << "the user has seen the first five; " << i;
+    end(i, kExitSettingsRefused, "train.de:1: not valid UTF-8");
+  }
+  EXPECT_NE(paused(), "");
+}
+
+TEST_F(SchedulerTest, FailuresPauseNoSweepWhereTheyAreNotItsFirstEnds) {
+  begin(jobs(14));
+  const auto refuse = [&](int from, int to) {
+    for (int i = from; i < to; ++i) end(i, kExitSettingsRefused, "no such norm");
+  };
+  refuse(0, 2);
+  finish(2);
+  refuse(3, 8);
+  EXPECT_EQ(paused(), "") << "one has a result";
+  restart_beside_all();
+  begin_with_active();
+  refuse(8, 13);
+  EXPECT_EQ(paused(), "") << "which the next service knows";
+}
+
+TEST_F(SchedulerTest, ASweepOfWhichNothingIsLeftIsNotPausedByItsFailures) {
+  begin(jobs(5));
+  for (int i = 0; i < 5; ++i) end(i, kExitSettingsRefused, "no such norm");
+  EXPECT_EQ(paused(), "");
+}
+
+TEST_F(SchedulerTest, FirstFailuresOfDifferentKindsDoNotPause) {
+  begin(jobs(8));
+  end(0, kExitSettingsRefused, "no such placement");
+  for (int i = 1; i < 7; ++i) end(i, kExitSettingsRefused, "no such norm");
+  EXPECT_EQ(paused(), "");
 }
 
 TEST_F(SchedulerTest, DifferentCrashesDoNotPause) {

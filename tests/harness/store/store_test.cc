@@ -393,13 +393,13 @@ TEST_F(StoreTest, ReturnsAllRecordedFieldsOfAnAttempt) {
   EXPECT_EQ(fields(store_->attempts_of("aa")[0]), fields(record));
 }
 
-TEST_F(StoreTest, ListsSweepsWithTheNewestFirst) {
+TEST_F(StoreTest, ListsSweepsWithTheNewestFirstThoughTheClockWasSetBack) {
   Sweep older = sweep("older", {request("aa")}), newer = sweep("newer", {request("aa")});
-  newer.submitted_at = "2026-02-01T00:00:00Z";
+  newer.submitted_at = "2025-12-31T00:00:00Z";
   newer.title = "another title";
   newer.grid_file = "/grids/h.toml";
-  store_->submit(newer);
   store_->submit(older);
+  store_->submit(newer);
   const std::vector<Sweep> sweeps = store_->sweeps();
   ASSERT_EQ(sweeps.size(), 2u);
   for (size_t i = 0; i < 2; ++i) {

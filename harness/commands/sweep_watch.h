@@ -1,0 +1,69 @@
+// Shows on the terminal what becomes of a sweep, until nothing of it runs or will be started: for `run` and `watch`.
+// Live lines on a terminal, else events and a summary every minute.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/runs/workspace.h"
+#include "harness/service/start.h"
+#include "harness/store/store.h"
+
+namespace tearless::harness {
+
+/// How the watching ended.
+struct WatchEnd {
+  bool interrupted = false;  // by Ctrl-C
+  int64_t left_to = 0;       // pid of the service that continues the sweep; 0: none does
+  std::string paused = {};   // why nothing more will be started although runs are left, one sentence; "" if none is
+};
+
+class SweepWatch {
+ public:
+  /// Shows events from now on, and Ctrl-C ends no process from now on. With `start`: Ctrl-C pauses the sweep, unless
+  /// the service is a daemon, and a service that was killed is replaced by another one, which continues. Without it:
+  /// nothing is changed. Borrows `workspace`.
+  SweepWatch(const Workspace& workspace, const std::string& sweep, const SweepPolicy& policy,
+             const std::vector<Run>& runs, std::optional<ServiceStart> start);
+  ~SweepWatch();
+  SweepWatch(const SweepWatch&) = delete;
+  SweepWatch& operator=(const SweepWatch&) = delete;
+
+  /// Prints a line above the live ones.
+  void say(const std::string& line);
+  WatchEnd follow();
+
+ private:
+  class Display;
+  class Events;
+
+  bool has_ended();
+  bool has_ended_without_service();
+  bool is_silent();
+  void pause(int64_t running);
+
+  const Workspace& workspace_;
+  std::string sweep_;
+  int grace_seconds_;
+  std::optional<ServiceStart> start_;
+  std::map<std::string, std::string> labels_;  // run → label
+  std::unique_ptr<Display> display_;
+  std::unique_ptr<Events> events_;
+  std::optional<double> silent_since_;  // the service does not answer
+  std::string told_;                    // the line of its log that was shown
+  WatchEnd end_;
+};
+
+/// One line for each state and reason of `runs`, because a mistake in the grid or a fault of the machine usually
+/// affects many: "failed: 0c95df280f397769 and 4 more: exit code 2". Not more than ten of them.
+std::vector<std::string> reason_lines(const std::vector<RunRecord>& runs);
+
+/// Prints how many runs of the sweep are in which state, and the reasons of those that have failed or wait for a user
+/// or their data. Returns the counts.
+StateCounts print_outcome(const Store& store, const std::string& sweep);
+
+}  // namespace tearless::harness

@@ -1,0 +1,49 @@
+// `tearless watch [SWEEP]`: shows what becomes of a sweep until it ends. Changes nothing.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+
+#include "base/print.h"
+#include "harness/commands/commands.h"
+#include "harness/commands/sweep_watch.h"
+#include "harness/plan/grid_state.h"
+#include "harness/store/selectors.h"
+
+namespace tearless::harness {
+namespace {
+
+int watch(const std::string& word, const Globals& globals) {
+  const Workspace workspace(globals.workspace);
+  std::unique_ptr<const Store> store = require_store(globals);
+  const Sweep sweep = *store->sweep(one_sweep(*store, word));
+  const std::vector<RunRecord> records = store->runs_of(sweep.id);
+  store.reset();  // another service may have another database, one that was rebuilt
+  print("{}  {}\n", sweep.id, sweep.title);
+  const WatchEnd end =
+      SweepWatch(workspace, sweep.id, sweep.policy, {records.begin(), records.end()}, std::nullopt).follow();
+  const StateCounts counts = print_outcome(*require_store(globals), sweep.id);
+  const std::string place = workspace_option(globals);
+  if (end.interrupted) {
+    print(
+        "The watching has ended, the sweep continues. To see it: tearless watch {0}{1}. To stop it: tearless pause "
+        "{0}{1}\n",
+        sweep.id, place);
+    return kInterrupted;
+  }
+  if (!end.paused.empty()) {
+    print("It stands still: {}. To continue: tearless resume {}{}\n", end.paused, sweep.id, place);
+  }
+  const bool all_have_results = std::all_of(
+      counts.begin(), counts.end(), [](const auto& entry) { return has_result(entry.first) || entry.second == 0; });
+  return all_have_results ? kOk : kSomethingFailed;
+}
+
+}  // namespace
+
+Action command_watch(CLI::App& app, const Globals& globals) {
+  const auto word = std::make_shared<std::string>("last");
+  app.add_option("what", *word, "a sweep: its id, grid file, or last (the default)");
+  return [word, &globals] { return watch(*word, globals); };
+}
+
+}  // namespace tearless::harness
