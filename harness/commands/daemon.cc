@@ -123,6 +123,7 @@ class Log {
 int serve(const DaemonOptions& options, const Globals& globals) {
   fault::begin(fault::kDaemon);
   const Workspace workspace(globals.workspace);
+  announce_if_new(workspace);
   std::unique_ptr<Store> store = open_unless_served(workspace);
   if (!store && options.detached) return kOk;  // the other one does the work
   if (!store) {

@@ -243,8 +243,8 @@ int conclude(const Store& store, const Sweep& sweep, const Globals& globals, con
   // With --smoke the runs are in another workspace, which commands that read must name. `run --smoke` finds it itself.
   Globals seen = globals;
   if (options.submission.smoke) seen.workspace = Workspace(globals.workspace).smoke().root();
-  const std::string place = workspace_option(seen);
-  const std::string again = fmt::format("tearless run {}{}{}", options.grid, workspace_option(globals),
+  const std::string place = workspace_option(seen), grid = shell_word(options.grid);
+  const std::string again = fmt::format("tearless run {}{}{}", grid, workspace_option(globals),
                                         options.calibrate          ? " --calibrate"
                                         : options.submission.smoke ? " --smoke"
                                                                    : "");
@@ -263,12 +263,12 @@ int conclude(const Store& store, const Sweep& sweep, const Globals& globals, con
   });
   print("{}: {}\n", counted(static_cast<int64_t>(sweep.runs.size()), "run"), text_of(counts));
 
-  print_failures(failed, fmt::format("tearless status {}{}", options.grid, place));
+  print_failures(failed, fmt::format("tearless status {}{}", grid, place));
   for (const std::string& sentence : waiting_for) print("  waiting for data: {}\n", sentence);
 
   if (ending.left_to != 0) {
-    print("The sweep continues in process {}. To see it: tearless run {}. To stop it: tearless pause {}{}\n",
-          ending.left_to, options.grid, sweep.id, place);
+    print("The sweep continues in process {}. To see it: {}. To stop it: tearless pause {}{}\n", ending.left_to, again,
+          sweep.id, place);
     return kInterrupted;
   }
   if (ending.interrupted) {
@@ -284,9 +284,9 @@ int conclude(const Store& store, const Sweep& sweep, const Globals& globals, con
   }
   if (counts[RunState::kDone] > 0) {
     if (options.calibrate) {
-      print("Next, with an estimate of the time: tearless plan {}{}\n", options.grid, workspace_option(globals));
+      print("Next, with an estimate of the time: tearless plan {}{}\n", grid, workspace_option(globals));
     } else if (!options.submission.smoke) {
-      print("Next: tearless table {}{}\n", options.grid, place);
+      print("Next: tearless table {}{}\n", grid, place);
     }
   }
   const bool all_ended =
@@ -300,7 +300,7 @@ int run(const RunOptions& options, const Globals& globals) {
   Submission submission = prepare_submission(options.grid, globals.engine, wanted);
   if (options.calibrate && submission.sweep.runs.empty()) {
     print("Nothing to calibrate: runs like these have been timed, or wait for their data. Next: tearless plan {}{}\n",
-          options.grid, workspace_option(globals));
+          shell_word(options.grid), workspace_option(globals));
     return kOk;
   }
   const Workspace workspace =

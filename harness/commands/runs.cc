@@ -33,8 +33,8 @@ struct RunsOptions {
 
 // A run as a sweep has it.
 struct RunOfSweep {
-  std::string sweep;  // "": no sweep has it any more
-  int64_t place = 0;  // in the sweep, from 1; 0 without a sweep
+  std::string sweep, name;  // "": no sweep has it any more
+  int64_t place = 0;        // in the sweep, from 1; 0 without a sweep
   RunRecord run;
   int64_t step = 0;  // updates made
   std::map<std::string, double> scores;
@@ -53,32 +53,21 @@ int64_t updates_made(const Store& store, const RunRecord& run) {
   return step;
 }
 
-// A run that was named without a sweep is shown as the newest sweep has it.
 std::vector<RunOfSweep> rows_of(const Store& store, const Selection& chosen) {
   std::vector<RunOfSweep> rows;
-  const auto add = [&](const std::string& sweep, int64_t place, RunRecord run) {
-    const int64_t step = updates_made(store, run);
+  for (SelectedRun& selected : selected_runs(store, chosen)) {
+    RunRecord& run = selected.run;
+    RunOfSweep& row = rows.emplace_back();
+    if (selected.sweep) {
+      row.sweep = selected.sweep->id;
+      row.name = selected.sweep->name;
+      row.place = run.place + 1;
+    }
+    row.step = updates_made(store, run);
     RunResult result = store.result_of(run.id);
-    rows.push_back({sweep, place, std::move(run), step, std::move(result.scores), std::move(result.resume)});
-  };
-  std::vector<std::string> sweeps = chosen.sweeps;
-  sweeps.insert(sweeps.end(), chosen.narrowed.begin(), chosen.narrowed.end());
-  for (const std::string& id : chosen.runs) {
-    const std::vector<std::string> having = store.sweeps_of(id);
-    if (having.empty()) {
-      add("", 0, *store.run(id));
-    } else if (std::find_first_of(sweeps.begin(), sweeps.end(), having.begin(), having.end()) == sweeps.end()) {
-      sweeps.push_back(having.back());
-    }
-  }
-  const std::set<std::string> whole(chosen.sweeps.begin(), chosen.sweeps.end());
-  const std::set<std::string> single(chosen.runs.begin(), chosen.runs.end());
-  for (const std::string& sweep : sweeps) {
-    int64_t place = 0;
-    for (RunRecord& run : store.runs_of(sweep)) {
-      ++place;
-      if (whole.contains(sweep) || single.contains(run.id)) add(sweep, place, std::move(run));
-    }
+    row.scores = std::move(result.scores);
+    row.resume = std::move(result.resume);
+    row.run = std::move(run);
   }
   return rows;
 }
@@ -113,6 +102,7 @@ std::vector<std::string> chosen_scores(const std::vector<RunOfSweep>& rows, cons
 using RunLine = std::vector<std::string>;
 
 void print_runs(const std::vector<RunOfSweep>& rows, const RunsOptions& options) {
+  if (rows.empty()) return;
   const std::set<std::string> axes = axes_in(rows);
   const std::vector<std::string> scores = chosen_scores(rows, options, /*all=*/false);
   const bool several =
@@ -177,6 +167,7 @@ void print_runs_as_json(const std::vector<RunOfSweep>& rows, const RunsOptions& 
     }
     list.push_back({{"run", row.run.id},
                     {"sweep", row.sweep},
+                    {"name", row.name},
                     {"place", row.place > 0 ? json(row.place) : json()},
                     {"coordinates", to_json(row.run.coordinates)},
                     {"seed", row.place > 0 ? json(row.run.seed) : json()},
@@ -210,7 +201,7 @@ int list_runs(const RunsOptions& options, const Globals& globals) {
 Action command_runs(CLI::App& app, const Globals& globals) {
   const auto options = std::make_shared<RunsOptions>();
   app.add_option("what", options->words,
-                 "sweeps (ids, grid files, last, all) or runs (ids, places, states, axis=label); default: last");
+                 "sweeps (ids, names, grid files, last, all) or runs (ids, places, states, axis=label); default: last");
   app.add_option(
       "--scores", options->scores,
       "names, separated by commas, in which * stands for any text (default: test.*; with --csv and --json all)");

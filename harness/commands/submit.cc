@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
+#include "base/error.h"
 #include "base/print.h"
 #include "base/words.h"
 #include "harness/commands/commands.h"
@@ -19,6 +20,10 @@ struct SubmitOptions {
 };
 
 int submit(const SubmitOptions& options, const Globals& globals) {
+  if (options.grids.size() > 1 && !options.submission.name.empty()) {
+    fail("--name \"{}\" names one sweep, and {} grids are submitted; submit them one by one", options.submission.name,
+         options.grids.size());
+  }
   std::vector<Submission> submissions;  // all of them before the first is handed over: a mistake in one submits none
   for (const std::string& grid : options.grids) {
     submissions.push_back(prepare_submission(grid, globals.engine, options.submission.options()));
@@ -39,7 +44,7 @@ int submit(const SubmitOptions& options, const Globals& globals) {
     const Sweep& sweep = submission.sweep;
     answers.push_back({{"sweep", sweep.id}, {"runs", sweep.runs.size()}});
     if (!globals.json) {
-      print("{}  {}: {}\n", sweep.id, sweep.title, counted(static_cast<int64_t>(sweep.runs.size()), "run"));
+      print("{}  {}: {}\n", sweep.id, sweep.name, counted(static_cast<int64_t>(sweep.runs.size()), "run"));
     }
   }
   if (globals.json) print_json({{"sweeps", answers}});

@@ -67,15 +67,17 @@ void Store::put_memory_peak(const std::string& resource_class, int64_t bytes) {
 
 void Store::submit(const Sweep& sweep) {
   in_transaction([&] {
-    write(*statements_,
-          "INSERT INTO sweeps (id, title, grid_file, submitted_at, program, policy, state, reason, priority, stamp, "
-          "submission) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, (SELECT coalesce(max(submission), 0) + 1 FROM sweeps)) "
-          "ON CONFLICT (id) DO UPDATE SET title = excluded.title, grid_file = excluded.grid_file, "
-          "submitted_at = excluded.submitted_at, program = excluded.program, stamp = excluded.stamp, "
-          "policy = excluded.policy, state = excluded.state, reason = excluded.reason, "
-          "submission = excluded.submission",
-          sweep.id, sweep.title, sweep.grid_file, sweep.submitted_at, sweep.program, to_json(sweep.policy).dump(),
-          name_of(sweep.state), sweep.reason, sweep.priority, sweep.stamp.dump());
+    write(
+        *statements_,
+        "INSERT INTO sweeps (id, title, grid_file, submitted_at, program, policy, state, reason, priority, stamp, "
+        "name, submission) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, (SELECT coalesce(max(submission), 0) + 1 FROM "
+        "sweeps)) "
+        "ON CONFLICT (id) DO UPDATE SET title = excluded.title, name = excluded.name, grid_file = excluded.grid_file, "
+        "submitted_at = excluded.submitted_at, program = excluded.program, stamp = excluded.stamp, "
+        "policy = excluded.policy, state = excluded.state, reason = excluded.reason, "
+        "submission = excluded.submission",
+        sweep.id, sweep.title, sweep.grid_file, sweep.submitted_at, sweep.program, to_json(sweep.policy).dump(),
+        name_of(sweep.state), sweep.reason, sweep.priority, sweep.stamp.dump(), sweep.name);
     int64_t place = 0;
     for (const Run& run : sweep.runs) {
       const int64_t number = put(*database_, *statements_, run);
