@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <iterator>
 
 namespace tearless {
@@ -26,6 +27,17 @@ std::vector<std::string_view> split_words(std::string_view line) {
     begin = line.find_first_not_of(kSpace, end);
   }
   return words;
+}
+
+std::string shell_word(std::string_view text) {
+  const auto is_plain = [](unsigned char c) {
+    return std::isalnum(c) || c >= 0x80 ||
+           std::string_view("_@%+=:,./-").find(static_cast<char>(c)) != std::string::npos;
+  };
+  if (!text.empty() && std::all_of(text.begin(), text.end(), is_plain)) return std::string(text);
+  std::string quoted = "'";
+  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
 }
 
 std::string counted(int64_t count, std::string_view noun) {

@@ -1,4 +1,4 @@
-// Splitting text into lines and lines into words (as multi-bleu.perl does), and formatting counts for messages.
+// Splitting text into lines and lines into words (as multi-bleu.perl does); counts and shell words for messages.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +15,9 @@ std::vector<std::string_view> split_lines(std::string_view text);
 /// Splits at ASCII white space (space, \t, \n, \v, \f, \r) only: U+00A0, U+0085 and U+2028 are parts of words. The
 /// views point into `line`.
 std::vector<std::string_view> split_words(std::string_view line);
+
+/// The text as one word of a shell's command line, quoted if it must be.
+std::string shell_word(std::string_view text);
 
 /// "1 run", "2 runs".
 std::string counted(int64_t count, std::string_view noun);

@@ -20,6 +20,7 @@
 #include "base/output.h"
 #include "base/utf8.h"
 #include "harness/commands/commands.h"
+#include "harness/runs/workspace.h"
 #include "harness/service/protocol.h"
 
 namespace {
@@ -114,13 +115,40 @@ void refuse_unknown_command(const std::vector<std::string>& words) {
   }
 }
 
+// The one sentence about a command line that could not be parsed. `command`: the innermost parser that took part.
+std::string sentence_of(const CLI::ParseError& error, const CLI::App& app, const CLI::App& command) {
+  const std::string name = &command == &app ? "tearless" : "tearless " + command.get_name();
+  std::vector<std::string> known;
+  for (const CLI::App* parser : {&command, &app}) {
+    for (const CLI::Option* option : parser->get_options()) {
+      for (const std::string& option_name : option->get_lnames()) known.push_back("--" + option_name);
+    }
+  }
+  const std::vector<std::string> unexpected = app.remaining(/*recurse=*/true);
+  for (const std::string& word : unexpected) {
+    if (!word.starts_with("-")) continue;
+    const std::string option = word.substr(0, word.find('='));
+    return fmt::format("{} has no option \"{}\"{}", name, option, did_you_mean(option, known));
+  }
+  std::string what = error.what();
+  // "--priority: 1 required INT missing"
+  if (what.ends_with(" missing")) what = what.substr(0, what.find(':')) + " needs a value";
+  if (!unexpected.empty()) what = fmt::format("{} takes no \"{}\"", name, unexpected.front());
+  return fmt::format("{}; {} --help lists what it takes", what, name);
+}
+
 int run(int argc, char** argv) {
   CLI::App app("Ablation grids of Transformers: one TOML file in, a paper's table out.", "tearless");
   Globals globals;
-  app.add_option("--workspace", globals.workspace, "the folder of database, runs and sweeps")->capture_default_str();
-  app.add_option("--engine", globals.engine,
-                 "the training program (default: $TEARLESS_ENGINE, else tearless-engine beside this program)");
-  app.add_flag("--json", globals.json, "print JSON; for: " + commands_with_json());
+  const CLI::Option* const workspace =
+      app.add_option("--workspace", globals.workspace,
+                     "the folder of database, runs and sweeps (default: $TEARLESS_WORKSPACE, else the nearest results/ "
+                     "from here upwards, else ./results)");
+  const CLI::Option* const engine =
+      app.add_option("--engine", globals.engine,
+                     "the training program (default: $TEARLESS_ENGINE, else tearless-engine beside this program)");
+  const CLI::Option* const json =
+      app.add_flag("--json", globals.json, "print JSON; a command that has none refuses it");
   app.set_version_flag("--version", fmt::format("tearless {}", build_stamp()));
   app.footer("A first try: make demo. A grid file by example: docs/grid_file.md.");
   app.require_subcommand(1);
@@ -137,14 +165,22 @@ int run(int argc, char** argv) {
     CLI::App* subcommand = app.add_subcommand(command.name, command.help);
     if (command.help.empty()) subcommand->group("");
     subcommand->fallthrough();  // global options may follow the command
+    std::vector<const CLI::Option*> of_all = {workspace, engine};
+    if (command.has_json) of_all.push_back(json);
+    subcommand->footer(
+        CLI::Formatter().make_group("Options of every command", /*is_positional=*/false, of_all).substr(1));
     commands[subcommand] = {&command, command.define(*subcommand, globals)};
   }
   refuse_unknown_command(std::vector<std::string>(argv + 1, argv + argc));
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? kOk : kUsage;
+    if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
+    const std::vector<CLI::App*> parsed = app.get_subcommands();
+    fail("{}", sentence_of(error, app, parsed.empty() ? app : *parsed.front()));
   }
+  if (workspace->count() > 0 && globals.workspace.empty()) fail("--workspace is empty; name a folder, or leave it out");
+  if (globals.workspace.empty()) globals.workspace = default_workspace();
   const Defined& chosen = commands.at(app.get_subcommands().front());
   if (globals.json && !chosen.command->has_json) {
     fail("tearless {} prints no JSON; omit --json, or use it with one of: {}", chosen.command->name,

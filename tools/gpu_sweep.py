@@ -223,7 +223,7 @@ class Sweep:
         self.machine.note_memory(self.runs())
         devices = [run.start().get("cuda_device") for run in self.runs() if run.engine()]
         self.most_on_one = max([self.most_on_one, *map(devices.count, devices)])
-        known = json.loads(self.tearless("explain", "--sweep", "last", "--json"))
+        known = json.loads(self.tearless("explain", "last", "--json"))
         return any(run["state"] in ("queued", "running") for run in known)
 
     def wait(self, until=lambda: False):
@@ -236,7 +236,7 @@ class Sweep:
         self.took = self.seconds()
         self.tearless("stop")
         self.tearless("verify")
-        self.known = json.loads(self.tearless("explain", "--sweep", "last", "--json"))
+        self.known = json.loads(self.tearless("explain", "last", "--json"))
 
     def kill_in_the_middle(self):
         in_the_middle = []
@@ -262,7 +262,7 @@ class Sweep:
         return len(re.findall(r"  adopted", (self.workspace / "service.log").read_text()))
 
     def table(self):
-        return self.tearless("table", "--sweep", "last").replace(str(self.workspace), "WORKSPACE")
+        return self.tearless("table", "last").replace(str(self.workspace), "WORKSPACE")
 
     def end_whatever_happened(self):
         subprocess.run([self.machine.programs / "tearless", "stop", "--now", "--workspace", self.workspace], capture_output=True,

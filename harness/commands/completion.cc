@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/nearest.h"
 #include "base/print.h"
+#include "base/words.h"
 #include "harness/commands/command_line.h"
 #include "harness/commands/commands.h"
 #include "harness/store/selectors.h"
@@ -97,7 +98,8 @@ class Offers {
     if (!store) return;
     size_t left = kMaxRuns;
     for (const Sweep& sweep : store->sweeps()) {
-      offer(sweep.id, sweep.title);
+      offer(sweep.id, sweep.name);
+      if (shell_word(sweep.name) == sweep.name) offer(sweep.name, sweep.id);
       for (const RunRecord& run : store->runs_of(sweep.id)) {
         if (left == 0) break;
         --left;

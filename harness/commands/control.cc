@@ -33,7 +33,7 @@ int ask(const std::string& name, const std::vector<std::string>& words, const Gl
   const std::unique_ptr<const Store> store = require_store(globals);
   const Selection chosen = select_or_last(*store, words);
   nlohmann::json answer = {{"done", nlohmann::json::array()}, {"refused", nlohmann::json::array()}};
-  const bool nothing = chosen.sweeps.empty() && chosen.runs.empty();
+  const bool nothing = chosen.is_empty();
   if (!nothing) {
     answer = request(Workspace(globals.workspace), {.name = name, .sweeps = chosen.sweeps, .runs = chosen.runs},
                      {.engine = globals.engine});
@@ -90,8 +90,8 @@ int stop(bool now, bool wait, const Globals& globals) {
 
 Action command_request(CLI::App& app, const Globals& globals) {
   const auto words = std::make_shared<std::vector<std::string>>();
-  CLI::Option* const what =
-      app.add_option("what", *words, "sweeps (ids, grid files, last, all) or runs (ids, places, states, axis=label)");
+  CLI::Option* const what = app.add_option(
+      "what", *words, "sweeps (ids, names, grid files, last, all) or runs (ids, places, states, axis=label)");
   const bool is_required = find_request_kind(app.get_name())->needs_words;
   what->required(is_required);
   if (!is_required) what->description(what->get_description() + "; default: last");

@@ -127,6 +127,7 @@ int serve(const DaemonOptions& options, const Globals& globals) {
   std::signal(SIGPIPE, SIG_IGN);  // whoever reads its output may leave
   const Workspace workspace(globals.workspace);
   require_own(workspace);
+  announce_if_new(workspace);
   std::unique_ptr<Store> store = open_unless_served(workspace);
   if (!store && options.detached) return kOk;  // the other one does the work
   if (!store) {

@@ -73,10 +73,13 @@ int delete_sweeps(const DeleteOptions& options, const Globals& globals) {
   const Workspace workspace(globals.workspace);
   std::unique_ptr<const Store> store = require_store(globals);
   if (!options.dry_run) remove_deleted(*store, workspace);  // of a sweep whose deletion was interrupted at the end
-  const Selection chosen = select(*store, options.words);
-  if (!chosen.runs.empty()) fail("delete takes whole sweeps, not runs: tearless delete SWEEP");
-  const std::set<std::string> sweeps(chosen.sweeps.begin(), chosen.sweeps.end());
-  require_nothing_running(*store, workspace, chosen.sweeps);
+  const std::vector<std::string> named = whole_sweeps(*store, options.words);
+  const std::set<std::string> sweeps(named.begin(), named.end());
+  if (sweeps.empty()) {
+    globals.json ? print_json({{"sweeps", sweeps}, {"runs", sweeps}, {"bytes", 0}}) : print("Nothing to do.\n");
+    return kOk;
+  }
+  require_nothing_running(*store, workspace, named);
 
   std::set<std::string> all;
   int64_t bytes = 0, results = 0;
@@ -84,7 +87,7 @@ int delete_sweeps(const DeleteOptions& options, const Globals& globals) {
     for (const RunRecord& run : store->runs_of(sweep)) all.insert(run.id);
     bytes += bytes_in(workspace.sweep(sweep)) + bytes_in(workspace.deleted() / sweep);
   }
-  std::vector<std::string> runs = runs_of_no_other(*store, chosen.sweeps);
+  std::vector<std::string> runs = runs_of_no_other(*store, named);
   const auto shared = static_cast<int64_t>(all.size() - runs.size());
   if (options.keep_results) {
     std::erase_if(runs, [&](const std::string& id) { return fs::exists(workspace.run(id).root()); });
@@ -126,10 +129,10 @@ int delete_sweeps(const DeleteOptions& options, const Globals& globals) {
 
 Action command_delete(CLI::App& app, const Globals& globals) {
   const auto options = std::make_shared<DeleteOptions>();
-  CLI::Option* const what =
-      app.add_option("what", options->words,
-                     "sweeps: ids, grid files, last, all; without any: checkpoints of runs that have a result, and "
-                     "copies of programs that no sweep needs");
+  CLI::Option* const what = app.add_option(
+      "what", options->words,
+      "sweeps: ids, names, grid files, last, all; without any: checkpoints of runs that have a result, and "
+      "copies of programs that no sweep needs");
   app.add_flag("--yes", options->yes, "do not ask");
   app.add_flag("--keep-results", options->keep_results,
                "delete the sweep only; its runs stay, and a grid that has them need not train them again")

@@ -12,6 +12,7 @@
 #include "base/utf8.h"
 #include "harness/commands/commands.h"
 #include "harness/plan/grid_state.h"
+#include "harness/store/selectors.h"
 #include "harness/table/table.h"
 
 namespace tearless::harness {
@@ -112,10 +113,9 @@ json diff_json(const Side& left, const Side& right) {
 }
 
 int diff(const DiffOptions& options, const Globals& globals) {
-  const Workspace workspace(globals.workspace);
   const auto store = require_store(globals);
-  const std::string left_id = find_run(*store, options.left, globals);
-  const std::string right_id = find_run(*store, options.right, globals);
+  const std::string left_id = one_run(*store, {options.left});
+  const std::string right_id = one_run(*store, {options.right});
   const Side left = side_of(*store, left_id);
   const Side right = side_of(*store, right_id);
   if (globals.json) {
@@ -130,7 +130,9 @@ int diff(const DiffOptions& options, const Globals& globals) {
 
 Action command_diff(CLI::App& app, const Globals& globals) {
   const auto options = std::make_shared<DiffOptions>();
-  app.add_option("left", options->left, "a run's id, or the beginning of it")->required();
+  app.add_option("left", options->left,
+                 "a run: its id or the beginning of it, its place, or another word that means one run")
+      ->required();
   app.add_option("right", options->right, "the run to compare it with")->required();
   return [options, &globals] { return diff(*options, globals); };
 }

@@ -1,27 +1,22 @@
-// `tearless explain RUN`, `tearless explain GRID [axis=label …]`, `tearless explain --sweep SWEEP [axis=label …]`:
-// everything known about one run, or about the runs of a cell of a table: its state and the reason, each attempt, and
-// what to do next.
+// `tearless explain [GRID | SWEEP | RUN …]`: everything known about one run, or about the runs of a cell of a table:
+// its state and the reason, each attempt, and what to do next.
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <memory>
 
-#include "base/error.h"
 #include "base/print.h"
+#include "base/words.h"
 #include "harness/commands/commands.h"
 #include "harness/plan/grid_state.h"
 #include "harness/service/client.h"
+#include "harness/store/selected_runs.h"
 #include "harness/store/writer.h"
 
 namespace tearless::harness {
 namespace {
 
 using nlohmann::json;
-
-struct ExplainOptions {
-  std::vector<std::string> words;  // a run or a grid file, unless a sweep is named; then axis=label …
-  std::string sweep;
-};
 
 struct Known {
   RunResult result;
@@ -35,7 +30,7 @@ struct Known {
 
 std::string advice(const Known& run, const std::string& options) {
   const std::optional<RunState>& state = run.result.state;
-  const std::string again = fmt::format("tearless run {}{}", run.grid.empty() ? "GRID" : run.grid, options);
+  const std::string again = fmt::format("tearless run {}{}", run.grid.empty() ? "GRID" : shell_word(run.grid), options);
   if (!run.error.empty()) return "correct the grid file";
   if (!run.waiting_for.empty()) return "get the file, then: " + again;
   if (state == RunState::kFailed)
@@ -106,23 +101,11 @@ json run_json(const Known& run) {
           {"attempts", std::move(attempts)}};
 }
 
-/// Sets title and grid from the newest sweep that requested the run.
-void name_from_sweeps(const Store& store, Known& run) {
-  for (const Sweep& sweep : store.sweeps()) {
-    for (const RunRecord& record : store.runs_of(sweep.id)) {
-      if (record.id != run.result.id) continue;
-      for (const auto& [axis, label] : record.coordinates) run.title += fmt::format("{}={}, ", axis, label);
-      run.title += fmt::format("seed {}", record.seed);
-      run.grid = sweep.grid_file;
-      return;
-    }
-  }
-}
-
-// `grid` or `sweep` is "".
-std::vector<Known> runs_of_grid(const std::string& grid, const std::string& sweep,
-                                const std::vector<std::string>& where, const Globals& globals) {
-  const GridState state = look_up_either(grid, sweep, where, globals, "explain");
+// Of the grid as it is now. `where`: axis=label …
+std::vector<Known> runs_of_grid(const std::filesystem::path& grid, std::vector<std::string> where,
+                                const Globals& globals) {
+  std::erase_if(where, [](const std::string& word) { return !is_label_word(word); });
+  const GridState state = look_up(grid, where, globals, WithoutProgram::kUseSweep);
   std::vector<Known> runs;
   for (size_t i = 0; i < state.plan.size(); ++i) {
     const PlannedRun& planned = state.plan[i];
@@ -141,15 +124,23 @@ std::vector<Known> runs_of_grid(const std::string& grid, const std::string& swee
   return runs;
 }
 
-Known one_run(const std::string& prefix, const Globals& globals) {
+// As sweeps have them.
+std::vector<Known> runs_meant(const std::vector<std::string>& words, const Globals& globals) {
   const auto store = require_store(globals);
-  const std::string id = find_run(*store, prefix, globals);
-  Known run;
-  run.result = store->result_of(id);
-  name_from_sweeps(*store, run);
-  if (run.result.state == RunState::kWaitingData) run.waiting_for = run.result.reason;
-  run.attempts = store->attempts_of(id);
-  return run;
+  const Selection chosen = select_or_last(*store, words);
+  report_missing_grids(words);
+  std::vector<Known> runs;
+  for (const auto& [sweep, record] : selected_runs(*store, chosen, EachRun::kOnce)) {
+    Known& run = runs.emplace_back();
+    run.result = store->result_of(record.id, sweep ? numerics_of(*sweep) : std::nullopt);
+    run.attempts = store->attempts_of(record.id);
+    if (run.result.state == RunState::kWaitingData) run.waiting_for = run.result.reason;
+    if (!sweep) continue;
+    for (const auto& [axis, label] : record.coordinates) run.title += fmt::format("{}={}, ", axis, label);
+    run.title += fmt::format("seed {}", record.seed);
+    run.grid = sweep->grid_file;
+  }
+  return runs;
 }
 
 bool is_pending(const std::optional<RunState>& state) {
@@ -172,23 +163,9 @@ void ask_why(std::vector<Known>& runs, const Globals& globals) {
   }
 }
 
-int explain(const ExplainOptions& options, const Globals& globals) {
-  const std::vector<std::string>& words = options.words;
-  if (words.empty() && options.sweep.empty()) {
-    fail(
-        "name a run, a grid file or a sweep: tearless explain RUN, tearless explain GRID [axis=label …], or tearless "
-        "explain --sweep SWEEP [axis=label …]");
-  }
-  const bool names_grid = !words.empty() && words.front().ends_with(".toml") &&
-                          (options.sweep.empty() || words.front().find('=') == std::string::npos);
-  const std::vector<std::string> where(words.begin() + (names_grid || options.sweep.empty()), words.end());
-  std::vector<Known> runs;
-  if (names_grid || !options.sweep.empty()) {
-    runs = runs_of_grid(names_grid ? words.front() : "", options.sweep, where, globals);
-  } else {
-    if (!where.empty()) fail("axis=label needs a grid: tearless explain GRID {}", fmt::join(where, " "));
-    runs.push_back(one_run(words.front(), globals));
-  }
+int explain(const std::vector<std::string>& words, const Globals& globals) {
+  const std::optional<std::filesystem::path> grid = grid_as_it_is_now(words);
+  std::vector<Known> runs = grid ? runs_of_grid(*grid, words, globals) : runs_meant(words, globals);
   ask_why(runs, globals);
   if (globals.json) {
     json all = json::array();
@@ -203,13 +180,11 @@ int explain(const ExplainOptions& options, const Globals& globals) {
 }  // namespace
 
 Action command_explain(CLI::App& app, const Globals& globals) {
-  const auto options = std::make_shared<ExplainOptions>();
-  app.add_option("what", options->words,
-                 "a run's id (or the beginning of it), or a grid file; then, of a grid or a sweep, axis=label …: only "
-                 "the runs of that cell of its table");
-  app.add_option("--sweep", options->sweep,
-                 "instead of a grid file: a sweep as it was submitted (its id, or last), without the training program");
-  return [options, &globals] { return explain(*options, globals); };
+  const auto words = std::make_shared<std::vector<std::string>>();
+  app.add_option("what", *words,
+                 "runs (ids, places, states, axis=label) or sweeps (ids, names, last, all); or a grid file, as it is "
+                 "now, with axis=label for the runs of a cell of its table; default: last");
+  return [words, &globals] { return explain(*words, globals); };
 }
 
 }  // namespace tearless::harness

@@ -3,8 +3,6 @@
 #include <poll.h>
 #include <unistd.h>
 
-#include <fmt/ranges.h>
-
 #include <CLI/CLI.hpp>
 #include <cerrno>
 #include <cstdio>
@@ -28,42 +26,28 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr size_t kMaxNamed = 8;  // runs in a message
-
 struct LogOptions {
   std::vector<std::string> words;
   bool follow = false;
   int64_t attempt = 0;
 };
 
-std::vector<std::string> folders_starting_with(const std::string& prefix, const Globals& globals) {
-  std::vector<std::string> found = folders_in(Workspace(globals.workspace).runs());
+std::vector<std::string> folders_starting_with(const std::string& prefix, const Workspace& workspace) {
+  std::vector<std::string> found = folders_in(workspace.runs());
   std::erase_if(found, [&](const std::string& name) { return !name.starts_with(prefix); });
   return found;
 }
 
 // Logs can be read without a database, too: a single word may then be the beginning of a run folder's name.
-std::vector<std::string> runs_meant(const std::vector<std::string>& words, const Globals& globals) {
-  const bool may_be_folder = words.size() == 1;
-  try {
-    if (const auto store = Store::open_reader(Workspace(globals.workspace))) {
-      Selection chosen = select(*store, words);
-      for (const std::string& sweep : chosen.sweeps) {
-        for (const RunRecord& run : store->runs_of(sweep)) chosen.runs.push_back(run.id);
-      }
-      return chosen.runs;
-    }
-  } catch (const UserError&) {
-    if (!may_be_folder || folders_starting_with(words[0], globals).empty()) throw;
-  }
-  return may_be_folder ? folders_starting_with(words[0], globals) : std::vector<std::string>();
-}
-
 std::string the_run(const std::vector<std::string>& words, const Globals& globals) {
-  const std::vector<std::string> runs = runs_meant(words, globals);
-  const std::string said = fmt::format("{}", fmt::join(words, " "));
-  if (runs.size() <= kMaxNamed) return only_run(runs, said, globals);
-  fail("\"{}\" could be any of {} runs; tearless runs {} lists them", said, runs.size(), said);
+  try {
+    return one_run(*require_store(globals), words);
+  } catch (const UserError&) {
+    if (words.size() > 1) throw;
+    const std::vector<std::string> folders = folders_starting_with(words[0], Workspace(globals.workspace));
+    if (folders.size() != 1) throw;
+    return folders.front();
+  }
 }
 
 int64_t chosen_attempt(const RunDirectory& run, int64_t asked) {

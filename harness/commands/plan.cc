@@ -161,12 +161,14 @@ std::string disk_text(int64_t bytes, const std::filesystem::path& workspace) {
   if (unknown) return "about " + bytes_text(bytes);
   const auto available = static_cast<int64_t>(space.available);
   return fmt::format("about {}; {} are free{}", bytes_text(bytes), bytes_text(available),
-                     bytes < available ? "" : ": tearless delete frees checkpoints of runs that have a result");
+                     bytes < available ? ""
+                                       : fmt::format(": tearless delete{} frees checkpoints of runs that have a result",
+                                                     workspace_option(workspace)));
 }
 
 void print_plan(const GridState& state, const Tally& tally, const Globals& globals) {
   const Grid& grid = state.grid;
-  const std::string target = grid.file.string() + workspace_option(globals);
+  const std::string target = shell_word(grid.file.string()) + workspace_option(globals);
   print("{}\n\n", grid.title);
   print_counts(grid, tally);
   print("\n");

@@ -102,9 +102,9 @@ std::vector<PlottedCell> cells_of(std::vector<PlottedRun> runs, bool by_run) {
   std::vector<PlottedCell> cells;
   std::map<std::tuple<std::string, Labels, std::string>, size_t> known;
   for (PlottedRun& run : runs) {
-    const bool alone = by_run || run.at.sweep.empty();
+    const bool alone = by_run || !run.at.sweep;
     const auto [cell, is_new] =
-        known.emplace(std::tuple(run.at.sweep, run.at.run.coordinates, alone ? run.at.run.id : ""), cells.size());
+        known.emplace(std::tuple(run.at.sweep_id(), run.at.run.coordinates, alone ? run.at.run.id : ""), cells.size());
     if (is_new) cells.emplace_back();
     cells[cell->second].push_back(std::move(run));
   }
@@ -153,7 +153,7 @@ struct LegendColumn {
 };
 
 void add_legend(Figure& figure, const std::vector<PlottedCell>& cells, bool by_run) {
-  std::vector<LegendColumn> columns = {{"sweep", [](const PlottedCell& cell) { return cell.front().at.sweep; }}};
+  std::vector<LegendColumn> columns = {{"sweep", [](const PlottedCell& cell) { return cell.front().at.sweep_id(); }}};
   for (const std::string& axis : axes_of(cells)) {
     columns.push_back({axis,
                        [axis](const PlottedCell& cell) { return label_on(cell.front().at.run.coordinates, axis); },
@@ -221,8 +221,8 @@ void print_points(const std::vector<PlottedCell>& cells, const std::vector<std::
   for (size_t i = 0; i < metrics.size(); ++i) {
     for (const PlottedCell& cell : cells) {
       const SelectedRun& at = cell.front().at;
-      std::string begin = escape_csv(metrics[i]) + "," + escape_csv(at.sweep);
-      if (by_run) begin += fmt::format(",{},{}", at.run.id, at.place > 0 ? std::to_string(at.run.seed) : "");
+      std::string begin = escape_csv(metrics[i]) + "," + escape_csv(at.sweep_id());
+      if (by_run) begin += fmt::format(",{},{}", at.run.id, at.sweep ? std::to_string(at.run.seed) : "");
       for (const std::string& axis : axes) begin += fmt::format(",{}", escape_csv(label_on(at.run.coordinates, axis)));
       if (by_run) {
         for (const Reported& point : cell.front().curves[i]) fmt::print("{},{},{}\n", begin, point.step, point.value);

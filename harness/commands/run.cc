@@ -34,8 +34,8 @@ int conclude(const Store& store, const Sweep& sweep, const Globals& globals, con
   // With --smoke the runs are in another workspace, which commands that read must name. `run --smoke` finds it itself.
   Globals seen = globals;
   if (options.submission.smoke) seen.workspace = Workspace(globals.workspace).smoke().root();
-  const std::string place = workspace_option(seen);
-  const std::string again = fmt::format("tearless run {}{}{}", options.grid, workspace_option(globals),
+  const std::string place = workspace_option(seen), grid = shell_word(options.grid);
+  const std::string again = fmt::format("tearless run {}{}{}", grid, workspace_option(globals),
                                         options.calibrate          ? " --calibrate"
                                         : options.submission.smoke ? " --smoke"
                                                                    : "");
@@ -58,9 +58,9 @@ int conclude(const Store& store, const Sweep& sweep, const Globals& globals, con
   }
   if (counts[RunState::kDone] > 0) {
     if (options.calibrate) {
-      print("Next, with an estimate of the time: tearless plan {}{}\n", options.grid, workspace_option(globals));
+      print("Next, with an estimate of the time: tearless plan {}{}\n", grid, workspace_option(globals));
     } else if (!options.submission.smoke) {
-      print("Next: tearless table {}{}\n", options.grid, place);
+      print("Next: tearless table {}{}\n", grid, place);
     }
   }
   const bool all_ended =
@@ -74,7 +74,7 @@ int run(const RunOptions& options, const Globals& globals) {
   Submission submission = prepare_submission(options.grid, globals.engine, wanted);
   if (options.calibrate && submission.sweep.runs.empty()) {
     print("Nothing to calibrate: runs like these have been timed, or wait for their data. Next: tearless plan {}{}\n",
-          options.grid, workspace_option(globals));
+          shell_word(options.grid), workspace_option(globals));
     return kOk;
   }
   const Workspace workspace =

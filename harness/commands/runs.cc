@@ -52,7 +52,6 @@ struct RunOfList {
   std::map<std::string, json> settings = {};  // read only where they are asked for
 
   // Without a sweep there are neither labels nor a seed.
-  bool has_sweep() const { return at.place > 0; }
 };
 using Rows = std::vector<RunOfList>;
 
@@ -107,9 +106,10 @@ Columns fields() {
   };
   using Row = RunOfList;
   return {field("run", [](const Row& row) { return json(row.at.run.id); }),
-          field("sweep", [](const Row& row) { return json(row.at.sweep); }),
-          field("place", [](const Row& row) { return row.has_sweep() ? json(row.at.place) : json(); }),
-          field("seed", [](const Row& row) { return row.has_sweep() ? json(row.at.run.seed) : json(); }),
+          field("sweep", [](const Row& row) { return json(row.at.sweep_id()); }),
+          field("name", [](const Row& row) { return json(row.at.sweep ? row.at.sweep->name : ""); }),
+          field("place", [](const Row& row) { return row.at.sweep ? json(row.at.place()) : json(); }),
+          field("seed", [](const Row& row) { return row.at.sweep ? json(row.at.run.seed) : json(); }),
           field("state", [](const Row& row) { return json(name_of(row.at.run.state)); }),
           field("class", [](const Row& row) { return json(name_of(row.at.run.failure)); }),
           field("reason", [](const Row& row) { return json(row.at.run.reason); }),
@@ -376,7 +376,7 @@ Columns default_columns(const RunList& list, const RunsOptions& options) {
     for (const std::string_view name : kFieldsOfCsv) append_field(name);
     append(labels);
   } else {
-    const auto sweep_of = [](const RunOfList& row) { return row.at.sweep; };
+    const auto sweep_of = [](const RunOfList& row) { return row.at.sweep_id(); };
     const Rows& rows = list.rows();
     if (std::any_of(rows.begin(), rows.end(), [&](const auto& row) { return sweep_of(row) != sweep_of(rows[0]); })) {
       append_field("sweep");
@@ -419,10 +419,11 @@ json run_as_json(const RunOfList& row, const Columns& scores) {
   }
   const RunRecord& run = row.at.run;
   return {{"run", run.id},
-          {"sweep", row.at.sweep},
-          {"place", row.has_sweep() ? json(row.at.place) : json()},
+          {"sweep", row.at.sweep_id()},
+          {"name", row.at.sweep ? row.at.sweep->name : ""},
+          {"place", row.at.sweep ? json(row.at.place()) : json()},
           {"coordinates", to_json(run.coordinates)},
-          {"seed", row.has_sweep() ? json(run.seed) : json()},
+          {"seed", row.at.sweep ? json(run.seed) : json()},
           {"state", name_of(run.state)},
           {"class", name_of(run.failure)},
           {"reason", run.reason},
@@ -472,7 +473,7 @@ int list_runs(const RunsOptions& options, const Globals& globals) {
 Action command_runs(CLI::App& app, const Globals& globals) {
   const auto options = std::make_shared<RunsOptions>();
   app.add_option("what", options->words,
-                 "sweeps (ids, grid files, last, all) or runs (ids, places, states, axis=label); default: last");
+                 "sweeps (ids, names, grid files, last, all) or runs (ids, places, states, axis=label); default: last");
   app.add_option("--where", options->where,
                  "a condition, such as 'test.bleu_13a > 20' or 'state = done': = != < <= > >= on a score, a setting, a "
                  "label or another column (repeat for more, which must all hold)")

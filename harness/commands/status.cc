@@ -1,4 +1,4 @@
-// `tearless status [GRID | --sweep SWEEP]`: prints the state, once or again each second, of the sweeps of a workspace.
+// `tearless status [SWEEP …]`: prints the state, once or again each second, of the sweeps of a workspace.
 // Changes nothing.
 #include <fmt/format.h>
 #include <poll.h>
@@ -39,18 +39,14 @@ constexpr size_t kIndent = 4;     // of lines below a sweep
 constexpr size_t kUncut = 10000;  // characters of a line that goes to no terminal
 
 struct StatusOptions {
-  std::string grid;   // its sweeps only
-  std::string sweep;  // this one only
+  std::vector<std::string> words;  // these sweeps only; empty: all
   bool watch = false;
 };
 
 std::vector<Sweep> sweeps_of(const Store& store, const StatusOptions& options) {
-  if (!options.sweep.empty()) return {*store.sweep(one_sweep(store, options.sweep))};
-  std::vector<Sweep> sweeps = store.sweeps();
-  if (options.grid.empty()) return sweeps;
-  const std::string& grid = options.grid;
-  std::erase_if(sweeps, [&](const Sweep& sweep) { return !is_of_grid(sweep, grid); });
-  if (sweeps.empty()) fail("{} was never run in this workspace; to run it: tearless run {}", grid, grid);
+  if (options.words.empty()) return store.sweeps();
+  std::vector<Sweep> sweeps;
+  for (const std::string& id : whole_sweeps(store, options.words)) sweeps.push_back(*store.sweep(id));
   return sweeps;
 }
 
@@ -80,6 +76,7 @@ json to_json(const Store& store, const std::vector<Sweep>& sweeps, bool watched,
     }
     list.push_back({{"id", sweep.id},
                     {"title", sweep.title},
+                    {"name", sweep.name},
                     {"grid_file", sweep.grid_file},
                     {"submitted_at", sweep.submitted_at},
                     {"state", name_of(sweep.state)},
@@ -118,7 +115,7 @@ void print_sweep(std::FILE* out, const Store& store, const Sweep& sweep, const S
     lost = store.lost_in(sweep.id);
     running = facts ? facts->attempts : recorded_progress(store, sweep);
   });
-  print_to(out, "{}  {}\n  {}  submitted {}{}\n  {}\n", sweep.id, sweep.title, sweep.grid_file,
+  print_to(out, "{}  {}\n  {}  submitted {}{}\n  {}\n", sweep.id, sweep.name, sweep.grid_file,
            local_time(sweep.submitted_at), sweep.priority == 0 ? "" : fmt::format(", priority {}", sweep.priority),
            text_of(in));
   if (facts && facts->ended() < facts->total) print_to(out, "  {}\n", summary_of(*facts));
@@ -145,7 +142,8 @@ void print_sweeps(std::FILE* out, const StatusOptions& options, const Workspace&
   const auto store = Store::open_reader(workspace);
   const bool watched = has_writer(workspace);
   if (!store) {
-    print_to(out, "Nothing has been run in {} yet. Next: tearless run GRID\n", workspace.root().string());
+    print_to(out, "Nothing has been run in {} yet. Next: tearless run GRID{}\n", workspace.root().string(),
+             workspace_option(workspace.root()));
     return;
   }
   std::optional<ServiceFacts> facts;
@@ -161,7 +159,10 @@ void print_sweeps(std::FILE* out, const StatusOptions& options, const Workspace&
   for (const Sweep& sweep : sweeps) {
     print_sweep(out, *store, sweep, facts ? facts->sweep(sweep.id) : nullptr, columns);
   }
-  if (sweeps.empty()) print_to(out, "There is no sweep in {}. Next: tearless run GRID\n", workspace.root().string());
+  if (sweeps.empty()) {
+    print_to(out, "There is no sweep in {}. Next: tearless run GRID{}\n", workspace.root().string(),
+             workspace_option(workspace.root()));
+  }
   if (watched) {
     print_to(out, "{}\n", who);
   } else if (const size_t running = store->ids_in(RunState::kRunning).size(); running > 0) {
@@ -201,13 +202,13 @@ std::string text_of_sweeps(const StatusOptions& options, const Workspace& worksp
 }
 
 // From the top of the screen: what fits of the text, each line cut by the terminal.
-void draw_frame(const std::string& text, size_t rows) {
+void draw_frame(const std::string& text, size_t rows, const std::string& place) {
   const std::vector<std::string_view> lines = split_lines(text);
   const bool fits = lines.size() < rows;
   const size_t shown = fits ? lines.size() : std::max<size_t>(rows, 3) - 2;
   std::string frame = "\033[H";
   for (size_t i = 0; i < shown; ++i) frame += fmt::format("{}\033[K\n", lines[i]);
-  if (!fits) frame += fmt::format("… {} more lines: tearless status\033[K\n", lines.size() - shown);
+  if (!fits) frame += fmt::format("… {} more lines: tearless status{}\033[K\n", lines.size() - shown, place);
   fmt::print("{}\033[J", frame);
   std::fflush(stdout);
 }
@@ -221,14 +222,15 @@ struct CutLines {
 int watch_sweeps(const StatusOptions& options, const Globals& globals) {
   if (globals.json) fail("--watch prints no JSON; omit one of the two options");
   if (!is_live(stdout)) {
-    fail("--watch redraws a terminal, and the output is none; to print the state once: tearless status");
+    fail("--watch redraws a terminal, and the output is none; to print the state once: tearless status{}",
+         workspace_option(globals.workspace));
   }
   const Workspace workspace(globals.workspace);
   std::string text = text_of_sweeps(options, workspace);  // a mistake is reported before the screen changes
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) std::signal(signal, [](int) { g_watch_ends = 1; });
   const CutLines while_watching;
   while (true) {
-    draw_frame(text, terminal_size(stdout).rows);
+    draw_frame(text, terminal_size(stdout).rows, workspace_option(workspace.root()));
     ::poll(nullptr, 0, kBetweenFrames);
     if (g_watch_ends) return kOk;
     text = text_of_sweeps(options, workspace);
@@ -238,10 +240,10 @@ int watch_sweeps(const StatusOptions& options, const Globals& globals) {
 // ---------------------------------------------------------------------------------------------------------------------
 
 int show(const StatusOptions& options, const Globals& globals) {
-  if (!options.grid.empty() && !options.sweep.empty()) fail("name either a grid file or a sweep, not both");
   if (options.watch) return watch_sweeps(options, globals);
   const Workspace workspace(globals.workspace);
-  if (const auto store = options.grid.empty() ? nullptr : Store::open_reader(workspace)) {
+  const bool is_of_a_grid = options.words.size() == 1 && is_grid_word(options.words.front());
+  if (const auto store = is_of_a_grid ? Store::open_reader(workspace) : nullptr) {
     report_superseded_results(*store, sweeps_of(*store, options).front(), globals);
   }
   if (globals.json) {
@@ -256,8 +258,7 @@ int show(const StatusOptions& options, const Globals& globals) {
 
 Action command_status(CLI::App& app, const Globals& globals) {
   const auto options = std::make_shared<StatusOptions>();
-  app.add_option("grid", options->grid, "a grid file: show its sweeps only");
-  app.add_option("--sweep", options->sweep, "show this sweep only: its id, or last");
+  app.add_option("what", options->words, "these sweeps only: ids, names, grid files, last");
   app.add_flag("-w,--watch", options->watch, "show the state on the terminal again each second, until Ctrl-C");
   return [options, &globals] { return show(*options, globals); };
 }

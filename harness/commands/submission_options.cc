@@ -7,11 +7,15 @@
 #include "base/print.h"
 #include "harness/commands/number_option.h"
 #include "harness/plan/grid_state.h"
+#include "harness/store/selectors.h"
 
 namespace tearless::harness {
 
 void SubmissionFlags::add_to(CLI::App& app) {
   app.add_option("--only", only, "axis=label: these runs only (repeat for more labels and axes; seed=N too)");
+  app.add_option("--name", name,
+                 "the sweep's name, a word for it in other commands (default: what it was, or the title)")
+      ->each(require_sweep_name);
   app.add_flag(
       "--smoke", smoke,
       "train one seed of every cell for a few updates only, to check that the grid works (in WORKSPACE/smoke)");
@@ -32,7 +36,7 @@ void SubmissionFlags::add_to(CLI::App& app) {
 
 SubmissionOptions SubmissionFlags::options() const {
   SubmissionOptions options{
-      .only = only, .smoke = smoke, .stall_minutes = stall_minutes, .grace_seconds = grace_seconds};
+      .only = only, .name = name, .smoke = smoke, .stall_minutes = stall_minutes, .grace_seconds = grace_seconds};
   if (!memory.empty()) {
     options.memory_bytes = parse_memory(memory);
     if (!options.memory_bytes) fail("--memory \"{}\" is not a size such as 8GiB", memory);

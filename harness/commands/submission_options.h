@@ -15,6 +15,7 @@ namespace tearless::harness {
 /// Of `run` and `submit`.
 struct SubmissionFlags {
   std::vector<std::string> only;
+  std::string name;  // of the sweep; "": not given
   bool smoke = false;
   std::optional<int64_t> priority;  // unset: what it was, 0 for a new sweep
   std::optional<double> stall_minutes;

@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
+#include "base/error.h"
 #include "base/print.h"
 #include "harness/commands/commands.h"
 #include "harness/commands/submission_options.h"
@@ -19,6 +20,10 @@ struct SubmitOptions {
 };
 
 int submit(const SubmitOptions& options, const Globals& globals) {
+  if (options.grids.size() > 1 && !options.submission.name.empty()) {
+    fail("--name \"{}\" names one sweep, and {} grids are submitted; submit them one by one", options.submission.name,
+         options.grids.size());
+  }
   std::vector<Submission> submissions;  // all of them before the first is handed over: a mistake in one submits none
   for (const std::string& grid : options.grids) {
     submissions.push_back(prepare_submission(grid, globals.engine, options.submission.options()));
@@ -41,7 +46,7 @@ int submit(const SubmitOptions& options, const Globals& globals) {
   }
   for (size_t i = 0; i < submissions.size(); ++i) {
     const Sweep& sweep = submissions[i].sweep;
-    print("{}  {}: {}\n", sweep.id, sweep.title, summary_of(answers.at(i).get<SubmissionFacts>()));
+    print("{}  {}: {}\n", sweep.id, sweep.name, summary_of(answers.at(i).get<SubmissionFacts>()));
   }
   return kOk;
 }

@@ -1,5 +1,5 @@
-// `tearless table GRID` and `tearless table --sweep SWEEP`: print the tables of a grid, or of a sweep as it was
-// submitted, from the results that exist so far.
+// `tearless table [GRID | SWEEP]`: prints the tables of a grid as it is now, or of a sweep as it was submitted, from
+// the results that exist so far.
 #include <CLI/CLI.hpp>
 #include <iostream>
 #include <memory>
@@ -14,8 +14,7 @@ namespace tearless::harness {
 namespace {
 
 struct TableOptions {
-  std::string grid;
-  std::string sweep;   // instead of `grid`
+  std::vector<std::string> words;
   std::string format;  // "": by the ending of `out`
   std::string out;
   bool resume_note = false;
@@ -30,9 +29,14 @@ TableFormat chosen_format(const TableOptions& options, const Globals& globals) {
   return format;
 }
 
+GridState state_of(const std::vector<std::string>& words, const Globals& globals) {
+  const std::optional<std::filesystem::path> grid = words.size() == 1 ? grid_as_it_is_now(words) : std::nullopt;
+  return grid ? look_up(*grid, {}, globals, WithoutProgram::kUseSweep) : look_up_sweep(words, globals);
+}
+
 int print_table(const TableOptions& options, const Globals& globals) {
   const TableFormat format = chosen_format(options, globals);
-  const GridState state = look_up_either(options.grid, options.sweep, {}, globals, "table");
+  const GridState state = state_of(options.words, globals);
   if (!state.errors.empty()) throw UserError(state.errors.front());
   std::vector<TableRun> runs;
   for (size_t i = 0; i < state.plan.size(); ++i) runs.push_back({state.plan[i].point, state.results[i]});
@@ -54,9 +58,9 @@ int print_table(const TableOptions& options, const Globals& globals) {
 
 Action command_table(CLI::App& app, const Globals& globals) {
   const auto options = std::make_shared<TableOptions>();
-  app.add_option("grid", options->grid, "the grid file");
-  app.add_option("--sweep", options->sweep,
-                 "instead of a grid file: a sweep as it was submitted (its id, or last), without the training program");
+  app.add_option("what", options->words,
+                 "a grid file, as it is now, or a sweep (id, name, last) as it was submitted, without the training "
+                 "program; default: last");
   app.add_option("--format", options->format,
                  "text, markdown, latex, html, csv or json (default: by the ending of the file that --out names: .md, "
                  ".tex, .html, .csv, .json; else text)");

@@ -55,12 +55,15 @@ struct FinishedRun {
 
 std::vector<FinishedRun> finished_runs(const Store& store, const std::vector<std::string>& words) {
   std::vector<FinishedRun> runs;
-  for (const std::string& id : runs_in(store, select(store, words))) {
+  const std::vector<std::string> chosen = runs_in(store, select(store, words));
+  for (const std::string& id : chosen) {
     const std::vector<std::string> sweeps = store.sweeps_of(id);
     if (sweeps.empty() || !has_result(store.known_run(id).state)) continue;
     runs.push_back({id, label_of(store.run_of(sweeps.back(), id)), *store.sweep(sweeps.back())});
   }
-  if (runs.empty()) fail("no run of a sweep that is meant by \"{}\" has a result yet", fmt::join(words, " "));
+  if (runs.empty() && !chosen.empty()) {
+    fail("no run of a sweep that is meant by \"{}\" has a result yet", fmt::join(words, " "));
+  }
   return runs;
 }
 
@@ -155,9 +158,13 @@ ResumeCheck verify(const FinishedRun& finished, const VerifyResumeOptions& optio
   const RunDirectory run = workspace.run(finished.id);
   const fs::path program = fs::absolute(workspace.root() / finished.sweep.program);
   const std::string fault = fault_of_program(workspace, program);
-  if (!fault.empty()) fail("{}: tearless submit {}", fault, finished.sweep.grid_file);
+  if (!fault.empty()) {
+    fail("{}: tearless submit {}{}", fault, shell_word(finished.sweep.grid_file), workspace_option(workspace.root()));
+  }
   const Verdict verdict = verdict_of(run, run.newest_attempt());
-  if (verdict.state == RunState::kFailed) fail("{}; to see what to do: tearless verify", verdict.reason);
+  if (verdict.state == RunState::kFailed) {
+    fail("{}; to see what to do: tearless verify{}", verdict.reason, workspace_option(workspace.root()));
+  }
   ResumeCheck check{
       .outcome = "", .verified_at = "", .seed = options.seed, .stops = draw_stops(run, options), .differences = {}};
   if (check.stops.empty()) fail("its metrics name no update before its last at which it could be stopped");
@@ -186,6 +193,10 @@ int verify_resume(const VerifyResumeOptions& options, const Globals& globals) {
   }
   const Workspace workspace(globals.workspace);
   const std::vector<FinishedRun> runs = finished_runs(*require_store(globals), options.words);
+  if (runs.empty()) {
+    globals.json ? print_json(json::array()) : print("Nothing to do.\n");
+    return kOk;
+  }
   const fs::path trainings = workspace.verifying();
   make_folders(trainings);
   const std::optional<LockFile> lock = LockFile::try_acquire(workspace.verifying_lock());
@@ -233,8 +244,9 @@ int verify_resume(const VerifyResumeOptions& options, const Globals& globals) {
 
 Action command_verify_resume(CLI::App& app, const Globals& globals) {
   const auto options = std::make_shared<VerifyResumeOptions>();
-  app.add_option("what", options->words,
-                 "finished runs (ids, places, states, axis=label), or all those of sweeps (ids, grid files, last, all)")
+  app.add_option(
+         "what", options->words,
+         "finished runs (ids, places, states, axis=label), or all those of sweeps (ids, names, grid files, last, all)")
       ->required();
   app.add_option("--stops", options->stops, "how often each run is stopped: by SIGTERM and by SIGKILL in turn")
       ->type_name("N")

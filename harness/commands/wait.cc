@@ -92,7 +92,8 @@ int wait(const std::vector<std::string>& words, const Globals& globals) {
 
 Action command_wait(CLI::App& app, const Globals& globals) {
   const auto words = std::make_shared<std::vector<std::string>>();
-  app.add_option("what", *words, "sweeps (ids, grid files, last, all) or runs (default: last)");
+  app.add_option("what", *words,
+                 "sweeps (ids, names, grid files, last, all) or runs (ids, places, states, axis=label); default: last");
   return [words, &globals] { return wait(*words, globals); };
 }
 

@@ -12,13 +12,13 @@
 namespace tearless::harness {
 namespace {
 
-int watch(const std::string& word, const Globals& globals) {
+int watch(const std::vector<std::string>& words, const Globals& globals) {
   const Workspace workspace(globals.workspace);
   std::unique_ptr<const Store> store = require_store(globals);
-  const Sweep sweep = *store->sweep(one_sweep(*store, word));
+  const Sweep sweep = *store->sweep(one_sweep(*store, words));
   const std::vector<RunRecord> records = store->runs_of(sweep.id);
   store.reset();  // another service may have another database, one that was rebuilt
-  print("{}  {}\n", sweep.id, sweep.title);
+  print("{}  {}\n", sweep.id, sweep.name);
   const WatchEnd end =
       SweepWatch(workspace, sweep.id, sweep.policy, {records.begin(), records.end()}, std::nullopt).follow();
   const StateCounts counts = print_outcome(*require_store(globals), sweep.id);
@@ -41,9 +41,9 @@ int watch(const std::string& word, const Globals& globals) {
 }  // namespace
 
 Action command_watch(CLI::App& app, const Globals& globals) {
-  const auto word = std::make_shared<std::string>("last");
-  app.add_option("what", *word, "a sweep: its id, grid file, or last (the default)");
-  return [word, &globals] { return watch(*word, globals); };
+  const auto words = std::make_shared<std::vector<std::string>>();
+  app.add_option("what", *words, "a sweep: its id, name, grid file, or last (the default)");
+  return [words, &globals] { return watch(*words, globals); };
 }
 
 }  // namespace tearless::harness

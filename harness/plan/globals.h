@@ -7,9 +7,9 @@ namespace tearless::harness {
 
 /// Options of every command; they may precede or follow it.
 struct Globals {
-  std::filesystem::path workspace = "results";  // --workspace: holds the database, runs/ and sweeps/
-  std::filesystem::path engine;                 // --engine: the training program; empty: see Program::find()
-  bool json = false;                            // --json: machine-readable output, if the command has one
+  std::filesystem::path workspace;  // --workspace, else default_workspace(): holds the database, runs/ and sweeps/
+  std::filesystem::path engine;     // --engine: the training program; empty: see Program::find()
+  bool json = false;                // --json: machine-readable output, if the command has one
 };
 
 /// Exit codes of the commands.

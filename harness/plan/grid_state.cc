@@ -1,6 +1,6 @@
 #include "harness/plan/grid_state.h"
 
-#include <fmt/ranges.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
@@ -34,7 +34,7 @@ void report_unrecorded(const GridState& state, const Globals& globals) {
   for (const RunResult& result : state.results) {
     if (!is_unrecorded(Workspace(globals.workspace), result)) continue;
     notice(fmt::format("run {} has ended and is not in the database yet: tearless run {}{}", result.id,
-                       state.grid.file.string(), workspace_option(globals)));
+                       shell_word(state.grid.file.string()), workspace_option(globals)));
   }
 }
 
@@ -78,9 +78,7 @@ GridState state_of_sweep(const Sweep& sweep, Grid grid, std::unique_ptr<const St
     PlannedRun one = planned_run_of(state.grid, sweep, run);
     if (chosen.admits(one.point)) state.plan.push_back(std::move(one));
   }
-  const std::optional<int64_t> numerics =
-      sweep.stamp.contains("numerics") ? std::optional(sweep.stamp.at("numerics").get<int64_t>()) : std::nullopt;
-  state.results = results_of(state.plan, state.store.get(), numerics);
+  state.results = results_of(state.plan, state.store.get(), numerics_of(sweep));
   for (size_t i = 0; i < state.plan.size(); ++i) {
     if (state.results[i].state == RunState::kWaitingData)
       state.plan[i].answer.run.waiting_for = state.results[i].reason;
@@ -110,7 +108,7 @@ GridState state_of_same_grid(Grid grid, const std::vector<std::string>& only, co
     }
   }
   if (!best) {
-    fail("{}, or name a sweep with --sweep: no sweep in {} is of {} as it and its base files are now", why,
+    fail("{}, or name a sweep: no sweep in {} is of {} as it and its base files are now", why,
          workspace.root().string(), grid.file.string());
   }
   notice(
@@ -118,13 +116,28 @@ GridState state_of_same_grid(Grid grid, const std::vector<std::string>& only, co
   return state_of_sweep(*best, std::move(grid), std::move(store), only, globals);
 }
 
-bool was_submitted(const fs::path& grid_file, const Globals& globals) {
-  const std::unique_ptr<const Store> store = Store::open_reader(Workspace(globals.workspace));
-  const std::vector<Sweep> sweeps = store ? store->sweeps() : std::vector<Sweep>{};
-  return std::any_of(sweeps.begin(), sweeps.end(), [&](const Sweep& sweep) { return is_of_grid(sweep, grid_file); });
+}  // namespace
+
+std::optional<int64_t> numerics_of(const Sweep& sweep) {
+  return sweep.stamp.contains("numerics") ? std::optional(sweep.stamp.at("numerics").get<int64_t>()) : std::nullopt;
 }
 
-}  // namespace
+std::optional<fs::path> grid_as_it_is_now(const std::vector<std::string>& words) {
+  std::optional<fs::path> grid;
+  for (const std::string& word : words) {
+    if (is_label_word(word)) continue;
+    if (grid || !is_grid_word(word)) return std::nullopt;
+    grid = word;
+  }
+  return grid && fs::exists(*grid) ? grid : std::nullopt;
+}
+
+void report_missing_grids(const std::vector<std::string>& words) {
+  for (const std::string& word : words) {
+    if (!is_grid_word(word) || fs::exists(word)) continue;
+    notice(fmt::format("there is no file {}; what follows is its newest sweep as it was submitted", word));
+  }
+}
 
 PlannedRun planned_run_of(const Grid& grid, const Sweep& sweep, const Run& run) {
   PlannedRun planned{.point = {.index = {}, .seed = run.seed}, .answer = {.error = "", .key = "", .run = run}};
@@ -173,43 +186,19 @@ GridState look_up(const std::filesystem::path& file, const std::vector<std::stri
   return state;
 }
 
-GridState look_up_sweep(const std::string& word, const std::vector<std::string>& only, const Globals& globals) {
+GridState look_up_sweep(const std::vector<std::string>& words, const Globals& globals) {
   const Workspace workspace(globals.workspace);
   std::unique_ptr<const Store> store = require_store(globals);
-  const std::string id = one_sweep(*store, word);
+  const std::string id = one_sweep(*store, words);
+  report_missing_grids(words);
   if (!fs::exists(workspace.sweep(id))) {
     fail("the folder {} of the sweep is missing; to write it again: tearless submit {}{}", workspace.sweep(id).string(),
-         store->sweep(id)->grid_file, workspace_option(globals));
+         shell_word(store->sweep(id)->grid_file), workspace_option(globals));
   }
-  return state_of_sweep(read_sweep(workspace, id), frozen_grid(workspace, id), std::move(store), only, globals);
+  return state_of_sweep(read_sweep(workspace, id), frozen_grid(workspace, id), std::move(store), {}, globals);
 }
 
-GridState look_up_either(const std::string& grid, const std::string& sweep, const std::vector<std::string>& only,
-                         const Globals& globals, std::string_view command) {
-  if (grid.empty() == sweep.empty()) {
-    fail("name either a grid file or a sweep: tearless {} GRID, or tearless {} --sweep SWEEP", command, command);
-  }
-  if (sweep.empty() && !fs::exists(grid) && was_submitted(grid, globals)) {
-    fail("there is no grid file {} any more; its newest sweep as it was submitted: tearless {} --sweep {}{}", grid,
-         command, grid, workspace_option(globals));
-  }
-  return sweep.empty() ? look_up(grid, only, globals, WithoutProgram::kUseSweep) : look_up_sweep(sweep, only, globals);
-}
-
-std::string workspace_option(const Globals& globals) {
-  return globals.workspace == Globals().workspace ? "" : " --workspace " + globals.workspace.string();
-}
-
-std::string only_run(const std::vector<std::string>& ids, const std::string& prefix, const Globals& globals) {
-  if (ids.empty())
-    fail("no run in {} starts with \"{}\"; tearless status lists them", globals.workspace.string(), prefix);
-  if (ids.size() > 1) fail("\"{}\" could be any of {} runs: {}", prefix, ids.size(), fmt::join(ids, ", "));
-  return ids.front();
-}
-
-std::string find_run(const Store& store, const std::string& prefix, const Globals& globals) {
-  return only_run(store.ids_starting_with(prefix), prefix, globals);
-}
+std::string workspace_option(const Globals& globals) { return workspace_option(globals.workspace); }
 
 std::unique_ptr<const Store> require_store(const Globals& globals) {
   std::unique_ptr<const Store> store = Store::open_reader(Workspace(globals.workspace));

@@ -6,7 +6,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "harness/grid/grid.h"
@@ -41,25 +40,25 @@ GridState look_up(const std::filesystem::path& file, const std::vector<std::stri
                   WithoutProgram without_program);
 
 /// Reads a sweep as it was submitted, and the results of its runs: from the sweep's folder and the database alone.
-/// Results are stale if their numerics are not those of the program that the sweep was submitted with. `sweep` is a
-/// word that names one (selectors.h).
-GridState look_up_sweep(const std::string& sweep, const std::vector<std::string>& only, const Globals& globals);
+/// Results are stale if their numerics are not those of the program that the sweep was submitted with. `words` name one
+/// sweep (selectors.h).
+GridState look_up_sweep(const std::vector<std::string>& words, const Globals& globals);
+
+/// The grid file among `words`, if it is there and all others are axis=label: the grid as it is now is meant then, and
+/// otherwise sweeps as they were submitted.
+std::optional<std::filesystem::path> grid_as_it_is_now(const std::vector<std::string>& words);
+
+/// Prints a line on standard error for each grid file among `words` that is not there any more.
+void report_missing_grids(const std::vector<std::string>& words);
+
+/// The numerics of the program that a sweep was submitted with, if it has any.
+std::optional<int64_t> numerics_of(const Sweep& sweep);
 
 /// A run of a sweep as a run of the sweep's grid. UserError if the grid has no such point.
 PlannedRun planned_run_of(const Grid& grid, const Sweep& sweep, const Run& run);
 
-/// look_up() if a grid is named, look_up_sweep() if a sweep is. UserError for neither or both; `command` is for that
-/// message.
-GridState look_up_either(const std::string& grid, const std::string& sweep, const std::vector<std::string>& only,
-                         const Globals& globals, std::string_view command);
-
-/// " --workspace elsewhere", or "" for the default workspace. To be appended to commands in messages.
+/// workspace_option() of the command's workspace.
 std::string workspace_option(const Globals& globals);
-
-/// The only one of `ids`, which all start with `prefix`. UserError if there is none or more than one.
-std::string only_run(const std::vector<std::string>& ids, const std::string& prefix, const Globals& globals);
-/// The id in the store that starts with `prefix`. UserError if there is none or more than one.
-std::string find_run(const Store& store, const std::string& prefix, const Globals& globals);
 
 /// Like Store::open_reader(). UserError if nothing was run in the workspace.
 std::unique_ptr<const Store> require_store(const Globals& globals);

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/sealed_json.h"
 #include "base/time.h"
 #include "harness/grid/layout.h"
 #include "harness/plan/frozen_program.h"
@@ -62,6 +63,13 @@ void keep_one_seed_of_each_cell(std::vector<PlannedRun>& plan) {
   plan.erase(others.begin(), others.end());
 }
 
+// Nullopt for a sweep that is new, and for one whose folder is damaged: it is written again.
+std::optional<std::string> name_before(const Workspace& workspace, const std::string& sweep) {
+  const std::optional<nlohmann::json> about = read_sealed(workspace.sweep(sweep) / "sweep.json");
+  const nlohmann::json name = about ? about->value("name", nlohmann::json()) : nlohmann::json();
+  return name.is_string() ? std::optional(name.get<std::string>()) : std::nullopt;
+}
+
 }  // namespace
 
 Submission prepare_submission(const fs::path& grid_file, const fs::path& engine, const SubmissionOptions& options) {
@@ -83,6 +91,7 @@ Submission prepare_submission(const fs::path& grid_file, const fs::path& engine,
   Sweep& sweep = submission.sweep;
   sweep = {.id = "",
            .title = grid.title,
+           .name = options.name,
            .grid_file = fs::absolute(grid.file).string(),
            .submitted_at = utc_now(),
            .runs = runs_in_ranks(grid, plan),
@@ -98,7 +107,9 @@ Submission prepare_submission(const fs::path& grid_file, const fs::path& engine,
 
 void write_submission(const Workspace& workspace, Submission& submission) {
   require_usable(workspace);
+  announce_if_new(workspace);
   Sweep& sweep = submission.sweep;
+  if (sweep.name.empty()) sweep.name = name_before(workspace, sweep.id).value_or(sweep.title);
   const LockFile lock = lock_programs(workspace);
   sweep.program = freeze_program(workspace, Program(sweep.program), submission.program).string();
   freeze_grid(workspace, sweep.id, submission.grid);

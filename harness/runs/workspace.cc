@@ -1,11 +1,16 @@
 #include "harness/runs/workspace.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <cstdlib>
 #include <utility>
 
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/network_disk.h"
+#include "base/print.h"
+#include "base/words.h"
 
 namespace tearless::harness {
 namespace fs = std::filesystem;
@@ -21,8 +26,48 @@ fs::path index_of(const fs::path& root) {
   return (state ? fs::path(state) : fs::path(home) / ".local/state") / "tearless" / sha256(place).substr(0, 16);
 }
 
+constexpr const char* kFolder = "results";
+
+bool belongs_to_user(const fs::path& folder) {
+  struct stat status {};
+  return ::stat(folder.c_str(), &status) == 0 && status.st_uid == ::geteuid();
+}
+
+fs::path place_of(const fs::path& root) {
+  std::error_code unknown;
+  const fs::path found = fs::weakly_canonical(root, unknown);
+  return unknown ? root : found;
+}
+
 }  // namespace
 
 Workspace::Workspace(fs::path root) : root_(std::move(root)), index_(index_of(root_)) {}
+
+bool is_workspace(const fs::path& root) {
+  std::error_code absent;
+  return fs::exists(root / "tearless.db", absent) || fs::is_directory(root / "sweeps", absent);
+}
+
+fs::path default_workspace() {
+  if (const char* const named = std::getenv("TEARLESS_WORKSPACE"); named && *named) return named;
+  std::error_code unknown;
+  const fs::path here = fs::current_path(unknown);
+  for (fs::path folder = here; !folder.empty(); folder = folder.parent_path()) {
+    const fs::path found = folder / kFolder;
+    if (is_workspace(found) && belongs_to_user(found)) return folder == here ? kFolder : found;
+    if (folder == folder.root_path()) break;
+  }
+  return kFolder;
+}
+
+std::string workspace_option(const fs::path& root) {
+  if (place_of(root) == place_of(default_workspace())) return "";
+  return " --workspace " + shell_word(root.string());
+}
+
+void announce_if_new(const Workspace& workspace) {
+  if (is_workspace(workspace.root())) return;
+  notice(fmt::format("a new workspace: {} (--workspace names another)", fs::absolute(workspace.root()).string()));
+}
 
 }  // namespace tearless::harness

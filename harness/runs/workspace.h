@@ -45,6 +45,19 @@ class Workspace {
   std::filesystem::path root_, index_;
 };
 
+/// True if a folder holds a database or sweeps.
+bool is_workspace(const std::filesystem::path& root);
+
+/// The root of the workspace of a command that names none: $TEARLESS_WORKSPACE, else the nearest folder results/, from
+/// the current folder upwards, that is a workspace and belongs to the user, else results/ in the current folder.
+std::filesystem::path default_workspace();
+
+/// " --workspace elsewhere", or "" for the default workspace. To be appended to commands in messages.
+std::string workspace_option(const std::filesystem::path& root);
+
+/// Prints a line on standard error that says where, for a command that is about to create a workspace.
+void announce_if_new(const Workspace& workspace);
+
 /// The names of the folders in `parent`, sorted; empty if `parent` does not exist.
 inline std::vector<std::string> folders_in(const std::filesystem::path& parent) {
   std::vector<std::string> names;

@@ -90,8 +90,8 @@ std::optional<ServiceFacts> facts_of_service(const Workspace& workspace) {
   try {
     return answer->get<ServiceFacts>();
   } catch (const json::exception&) {
-    fail("a service of another build works in {}; to change to this one: tearless stop, then the command again",
-         workspace.root().string());
+    fail("a service of another build works in {}; to change to this one: tearless stop{}, then the command again",
+         workspace.root().string(), workspace_option(workspace.root()));
   }
 }
 

@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "base/network_disk.h"
+#include "base/words.h"
 #include "harness/store/checksums.h"
 #include "harness/store/schema_sql.h"
 #include "harness/store/vfs.h"
@@ -83,7 +84,7 @@ void roll_back_what_was_interrupted(const fs::path& file) {
 }  // namespace
 
 std::string rebuild_command(const fs::path& root) {
-  return fmt::format("tearless rebuild --workspace {}", root.string());
+  return fmt::format("tearless rebuild --workspace {}", shell_word(root.string()));
 }
 
 void refuse_unusable(const fs::path& file, const SQLite::Exception& error) {

@@ -78,7 +78,8 @@ std::vector<std::string> runs_of_no_other(const Store& store, const std::vector<
 void require_nothing_running(const Store& store, const Workspace& workspace, const std::vector<std::string>& sweeps) {
   for (const std::string& id : runs_of_no_other(store, sweeps)) {
     if (store.known_run(id).state == RunState::kRunning || LockFile::is_held(workspace.run(id).lock())) {
-      fail("run {} is being trained; wait for it, or cancel it first: tearless cancel {}", id, id);
+      fail("run {} is being trained; wait for it, or cancel it first: tearless cancel {}{}", id, id,
+           workspace_option(workspace.root()));
     }
   }
 }

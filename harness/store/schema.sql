@@ -68,6 +68,7 @@ CREATE TABLE results (                       -- of runs that are done or diverge
 CREATE TABLE sweeps (
   id           TEXT PRIMARY KEY,
   title        TEXT NOT NULL,
+  name         TEXT NOT NULL,                -- by which people call it: --name, else the title
   grid_file    TEXT NOT NULL,
   submitted_at TEXT NOT NULL,
   submission   INTEGER NOT NULL,             -- of any sweep, a later one has a higher number
@@ -124,7 +125,7 @@ CREATE VIEW scores_view AS
 
 CREATE VIEW sweeps_view AS
   SELECT id, title, grid_file, submitted_at, (SELECT count(*) FROM sweep_runs WHERE sweep = sweeps.id) AS runs,
-         state, reason, priority
+         state, reason, priority, name
   FROM sweeps;
 
 CREATE VIEW sweep_runs_view AS

@@ -12,7 +12,7 @@ void keep_newest(const Store& store, std::vector<SelectedRun>& runs) {
   std::map<std::string, size_t> age;  // of a sweep; 0 is the newest
   for (const Sweep& sweep : store.sweeps()) age.emplace(sweep.id, age.size());
   using Position = std::pair<size_t, int64_t>;  // age and place
-  const auto position_of = [&](const SelectedRun& at) { return Position(age[at.sweep], at.place); };
+  const auto position_of = [&](const SelectedRun& at) { return Position(age[at.sweep_id()], at.place()); };
   std::map<std::string, Position> kept;
   for (const SelectedRun& at : runs) {
     const auto [first, is_new] = kept.emplace(at.run.id, position_of(at));
@@ -37,18 +37,19 @@ std::vector<SelectedRun> selected_runs(const Store& store, const Selection& sele
   for (const std::string& id : selection.runs) {
     const std::vector<std::string> having = store.sweeps_of(id);
     if (having.empty()) {
-      found.push_back({.sweep = "", .place = 0, .run = store.known_run(id)});
+      found.push_back({.sweep = nullptr, .run = store.known_run(id)});
     } else if (!has_any(having)) {
       sweeps.push_back(having.back());
     }
   }
   const std::set<std::string> whole(selection.sweeps.begin(), selection.sweeps.end());
   const std::set<std::string> single(selection.runs.begin(), selection.runs.end());
-  for (const std::string& sweep : sweeps) {
-    int64_t place = 0;
-    for (RunRecord& run : store.runs_of(sweep)) {
-      ++place;
-      if (whole.contains(sweep) || single.contains(run.id)) found.push_back({sweep, place, std::move(run)});
+  for (const std::string& id : sweeps) {
+    const std::optional<Sweep> known = store.sweep(id);
+    if (!known) continue;  // deleted meanwhile
+    const auto sweep = std::make_shared<const Sweep>(*known);
+    for (RunRecord& run : store.runs_of(id)) {
+      if (whole.contains(id) || single.contains(run.id)) found.push_back({sweep, std::move(run)});
     }
   }
   if (each == EachRun::kOnce) keep_newest(store, found);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -11,9 +12,12 @@ namespace tearless::harness {
 
 /// A run as a sweep has it: with its labels, seed and place there.
 struct SelectedRun {
-  std::string sweep;  // "": no sweep has it any more
-  int64_t place = 0;  // in the sweep, from 1; 0 without a sweep
+  std::shared_ptr<const Sweep> sweep;  // without its runs; null: no sweep has it any more
   RunRecord run;
+
+  std::string sweep_id() const { return sweep ? sweep->id : ""; }
+  /// In the sweep, from 1; 0 without a sweep.
+  int64_t place() const { return sweep ? run.place + 1 : 0; }
 };
 
 enum class EachRun {

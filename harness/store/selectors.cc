@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
+#include <functional>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
@@ -13,13 +15,18 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/nearest.h"
+#include "base/utf8.h"
+#include "base/words.h"
 
 namespace tearless::harness {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kNoSweep = "this workspace has no sweep; to submit a grid: tearless submit GRID";
+[[noreturn]] void fail_without_sweep(const Store& store) {
+  fail("this workspace has no sweep; to submit a grid: tearless submit GRID{}", workspace_option(store.root()));
+}
 
 std::optional<int64_t> number_in(std::string_view text) {
   int64_t number = 0;
@@ -50,42 +57,125 @@ std::optional<RunState> state_in(const std::string& word) {
   }
 }
 
-// Conditions on the runs of sweeps.
-struct Filter {
-  std::vector<Places> places;
-  std::set<RunState> states;
-  std::map<std::string, std::set<std::string>> labels;  // axis → labels
-
-  bool is_empty() const { return places.empty() && states.empty() && labels.empty(); }
-
-  bool admits(const RunRecord& run, int64_t place) const {
-    const auto covers = [place](const Places& p) { return p.first <= place && place <= p.last; };
-    if (!places.empty() && std::none_of(places.begin(), places.end(), covers)) return false;
-    if (!states.empty() && !states.contains(run.state)) return false;
-    return std::all_of(labels.begin(), labels.end(), [&](const auto& axis) {
-      if (axis.first == "seed") return axis.second.contains(std::to_string(run.seed));
-      return axis.second.contains(label_on(run.coordinates, axis.first));
-    });
-  }
+// One word that narrows down sweeps.
+struct Condition {
+  std::string word;
+  std::string kind;  // words of one kind are alternatives
+  std::function<bool(const RunRecord& run, int64_t place)> holds;
+  bool has_meaning;  // whatever the sweeps hold
 };
 
-std::vector<std::string> sweeps_named(const std::vector<Sweep>& sweeps, const std::string& word) {
-  if (sweeps.empty() && (word == "last" || word == "all")) fail(kNoSweep);
-  if (word == "last") return {sweeps.front().id};
-  std::vector<std::string> found;
-  for (const Sweep& sweep : sweeps) {
-    if (sweep.id == word) return {sweep.id};
-    if (word == "all" || sweep.id.starts_with(word)) found.push_back(sweep.id);
+// Nullopt for a word that names sweeps or a run.
+std::optional<Condition> condition_in(const std::string& word) {
+  if (const auto places = places_in(word)) {
+    const auto holds = [places](const RunRecord&, int64_t place) {
+      return places->first <= place && place <= places->last;
+    };
+    return Condition{word, "place", holds, /*has_meaning=*/false};
   }
-  if (found.empty() && word.ends_with(".toml")) {
+  if (const auto state = state_in(word)) {
+    const auto holds = [state](const RunRecord& run, int64_t) { return run.state == *state; };
+    return Condition{word, "state", holds, /*has_meaning=*/true};
+  }
+  if (!is_label_word(word)) return std::nullopt;
+  const size_t equals = word.find('=');
+  const auto holds = [axis = word.substr(0, equals), label = word.substr(equals + 1)](const RunRecord& run, int64_t) {
+    return axis == "seed" ? std::to_string(run.seed) == label : label_on(run.coordinates, axis) == label;
+  };
+  return Condition{word, word.substr(0, equals + 1), holds, /*has_meaning=*/false};
+}
+
+// All conditions that words make on the runs of sweeps.
+class Filter {
+ public:
+  /// False for a word that makes none.
+  bool add(const std::string& word) {
+    std::optional<Condition> condition = condition_in(word);
+    if (condition) conditions_.push_back(std::move(*condition));
+    return condition.has_value();
+  }
+  bool is_empty() const { return conditions_.empty(); }
+
+  bool admits(const RunRecord& run, int64_t place) {
+    std::map<std::string, bool> holds;  // kind → one of its words
+    for (Condition& condition : conditions_) {
+      const bool one = condition.holds(run, place);
+      condition.has_meaning |= one;
+      holds[condition.kind] |= one;
+    }
+    for (const auto& [axis, label] : run.coordinates) labels_.insert(axis + "=" + label);
+    return std::all_of(holds.begin(), holds.end(), [](const auto& kind) { return kind.second; });
+  }
+
+  /// UserError for a word that held for no run that was asked about.
+  void require_meaning(const std::vector<std::string>& sweeps) const {
+    for (const Condition& condition : conditions_) {
+      if (condition.has_meaning) continue;
+      fail("no run of {} is meant by \"{}\"{}", fmt::join(sweeps, ", "), condition.word,
+           did_you_mean(condition.word, std::vector<std::string>(labels_.begin(), labels_.end())));
+    }
+  }
+
+ private:
+  std::vector<Condition> conditions_;
+  std::set<std::string> labels_;  // axis=label of the runs that were asked about
+};
+
+// The sweeps that a word names if it names none by its id.
+std::vector<std::string> named_by_people(const Store& store, const std::vector<Sweep>& sweeps,
+                                         const std::string& word) {
+  if (is_grid_word(word)) {
     for (const Sweep& sweep : sweeps) {
       if (is_of_grid(sweep, word)) return {sweep.id};  // the newest is first
     }
-    fail("{} was not submitted in this workspace", word);
+    if (!fs::exists(word)) fail("there is no file {}, and it was not submitted in this workspace", word);
+    fail("{} was not submitted in this workspace; to do so: tearless submit {}{}", word, shell_word(word),
+         workspace_option(store.root()));
   }
-  if (found.size() > 1 && word != "all")
-    fail("\"{}\" could be any of {} sweeps: {}", word, found.size(), fmt::join(found, ", "));
-  return found;
+  std::vector<std::string> ids, list;
+  for (const Sweep& sweep : sweeps) {
+    if (sweep.name != word) continue;
+    ids.push_back(sweep.id);
+    list.push_back(fmt::format("{} (submitted {})", sweep.id, sweep.submitted_at));
+  }
+  if (ids.size() > 1) {
+    fail("\"{}\" is the name of {} sweeps: {}; type the id of one, or name it: tearless submit GRID --name NAME{}",
+         word, ids.size(), fmt::join(list, ", "), workspace_option(store.root()));
+  }
+  return ids;
+}
+
+// Empty for a word that names no sweep.
+std::vector<std::string> sweeps_named(const Store& store, const std::vector<Sweep>& sweeps, const std::string& word) {
+  std::vector<std::string> ids, beginnings;
+  for (const Sweep& sweep : sweeps) ids.push_back(sweep.id);
+  if (word == "all") return ids;
+  if (word == "last" && ids.empty()) fail_without_sweep(store);
+  if (word == "last") return {ids.front()};
+  if (std::find(ids.begin(), ids.end(), word) != ids.end()) return {word};
+  if (std::vector<std::string> named = named_by_people(store, sweeps, word); !named.empty()) return named;
+  std::copy_if(ids.begin(), ids.end(), std::back_inserter(beginnings),
+               [&](const std::string& id) { return id.starts_with(word); });
+  if (beginnings.size() > 1) {
+    fail("\"{}\" could be any of {} sweeps: {}", word, beginnings.size(), fmt::join(beginnings, ", "));
+  }
+  return beginnings;
+}
+
+std::string run_named(const Store& store, const std::string& word) {
+  const std::vector<std::string> runs = store.ids_starting_with(word);
+  if (runs.empty()) {
+    fail("\"{}\" is no sweep, run, state, place or axis=label of this workspace; tearless status{} lists them", word,
+         workspace_option(store.root()));
+  }
+  if (runs.size() > 1) fail("\"{}\" could be any of {} runs: {}", word, runs.size(), fmt::join(runs, ", "));
+  return runs.front();
+}
+
+std::string in_one_line(const std::vector<std::string>& words) {
+  std::vector<std::string> quoted;
+  for (const std::string& word : words) quoted.push_back(shell_word(word));
+  return fmt::format("{}", fmt::join(quoted, " "));
 }
 
 }  // namespace
@@ -98,51 +188,86 @@ std::vector<std::string> fixed_words() {
   return words;
 }
 
+bool is_label_word(const std::string& word) { return word.find('=') != std::string::npos; }
+bool is_grid_word(const std::string& word) { return !is_label_word(word) && word.ends_with(".toml"); }
+
+void require_sweep_name(const std::string& name) {
+  const std::vector<std::string> fixed = fixed_words();
+  const bool is_number = std::all_of(name.begin(), name.end(), [](char c) { return '0' <= c && c <= '9'; });
+  const char* const what = split_words(name).empty()                                    ? "is empty"
+                           : printable(name) != name                                    ? "cannot be printed"
+                           : name.starts_with('-')                                      ? "looks like an option"
+                           : is_number || places_in(name)                               ? "is a place"
+                           : is_label_word(name)                                        ? "looks like axis=label"
+                           : is_grid_word(name)                                         ? "looks like a grid file"
+                           : std::find(fixed.begin(), fixed.end(), name) != fixed.end() ? "means something else"
+                                                                                        : nullptr;
+  if (what) fail("--name \"{}\" {}, so it cannot be typed to name a sweep; choose another one", name, what);
+}
+
 Selection select(const Store& store, const std::vector<std::string>& words) {
   const std::vector<Sweep> sweeps = store.sweeps();
   Selection selection;
   Filter filter;
+  bool names_sweeps = false;
   for (const std::string& word : words) {
-    if (const auto places = places_in(word)) {
-      filter.places.push_back(*places);
-    } else if (const auto state = state_in(word)) {
-      filter.states.insert(*state);
-    } else if (const size_t equals = word.find('='); equals != std::string::npos) {
-      filter.labels[word.substr(0, equals)].insert(word.substr(equals + 1));
-    } else if (const std::vector<std::string> named = sweeps_named(sweeps, word); !named.empty()) {
-      selection.sweeps.insert(selection.sweeps.end(), named.begin(), named.end());
-    } else {
-      const std::vector<std::string> runs = store.ids_starting_with(word);
-      if (runs.empty()) {
-        fail("\"{}\" is no sweep, run, state, place or axis=label of this workspace; tearless status lists them", word);
-      }
-      if (runs.size() > 1) fail("\"{}\" could be any of {} runs: {}", word, runs.size(), fmt::join(runs, ", "));
-      selection.runs.push_back(runs.front());
+    if (filter.add(word)) continue;
+    const std::vector<std::string> named = sweeps_named(store, sweeps, word);
+    if (named.empty() && word != "all") {
+      selection.runs.push_back(run_named(store, word));
+      continue;
+    }
+    names_sweeps = true;
+    for (const std::string& id : named) {
+      const bool is_there = std::find(selection.sweeps.begin(), selection.sweeps.end(), id) != selection.sweeps.end();
+      if (!is_there) selection.sweeps.push_back(id);
     }
   }
   if (filter.is_empty()) return selection;
 
-  if (selection.sweeps.empty()) {
-    if (sweeps.empty()) fail(kNoSweep);
-    selection.sweeps.push_back(sweeps.front().id);
-  }
+  if (!names_sweeps && sweeps.empty()) fail_without_sweep(store);
+  if (!names_sweeps) selection.sweeps.push_back(sweeps.front().id);
   std::set<std::string> chosen(selection.runs.begin(), selection.runs.end());
-  const size_t named = chosen.size();
   for (const std::string& sweep : selection.sweeps) {
     int64_t place = 0;
     for (const RunRecord& run : store.runs_of(sweep)) {
       if (filter.admits(run, ++place) && chosen.insert(run.id).second) selection.runs.push_back(run.id);
     }
   }
-  if (chosen.size() == named) {
-    fail("no run of {} is meant by \"{}\"", fmt::join(selection.sweeps, ", "), fmt::join(words, " "));
-  }
+  if (!selection.sweeps.empty()) filter.require_meaning(selection.sweeps);
   selection.narrowed = std::exchange(selection.sweeps, {});
   return selection;
 }
 
 Selection select_or_last(const Store& store, const std::vector<std::string>& words) {
   return select(store, words.empty() ? std::vector<std::string>{"last"} : words);
+}
+
+std::vector<std::string> whole_sweeps(const Store& store, const std::vector<std::string>& words) {
+  const Selection chosen = select(store, words);
+  if (!chosen.runs.empty() || !chosen.narrowed.empty()) {
+    fail("\"{0}\" means runs, and whole sweeps are wanted; to see these runs: tearless runs {1}{2}",
+         fmt::join(words, " "), in_one_line(words), workspace_option(store.root()));
+  }
+  return chosen.sweeps;
+}
+
+std::string one_sweep(const Store& store, const std::vector<std::string>& words) {
+  const std::vector<std::string> meant = words.empty() ? std::vector<std::string>{"last"} : words;
+  const std::vector<std::string> named = whole_sweeps(store, meant);
+  if (named.empty()) fail_without_sweep(store);
+  if (named.size() > 1) {
+    fail("\"{}\" means {} sweeps: {}; name one", fmt::join(meant, " "), named.size(), fmt::join(named, ", "));
+  }
+  return named.front();
+}
+
+std::string one_run(const Store& store, const std::vector<std::string>& words) {
+  const std::vector<std::string> runs = runs_in(store, select(store, words));
+  if (runs.size() == 1) return runs.front();
+  if (runs.empty()) fail("no run is meant by \"{}\"", fmt::join(words, " "));
+  fail("\"{}\" means {} runs, and one is wanted; to see them: tearless runs {}{}", fmt::join(words, " "), runs.size(),
+       in_one_line(words), workspace_option(store.root()));
 }
 
 std::vector<std::string> runs_in(const Store& store, const Selection& selection) {
@@ -160,13 +285,6 @@ std::vector<std::string> runs_in(const Store& store, const Selection& selection)
 
 bool is_of_grid(const Sweep& sweep, const fs::path& grid_file) {
   return fs::path(sweep.grid_file).lexically_normal() == fs::absolute(grid_file).lexically_normal();
-}
-
-std::string one_sweep(const Store& store, const std::string& word) {
-  const std::vector<std::string> named = sweeps_named(store.sweeps(), word);
-  if (named.empty()) fail("\"{}\" is no sweep of this workspace; tearless status lists them", word);
-  if (named.size() > 1) fail("\"{}\" means {} sweeps: {}; name one", word, named.size(), fmt::join(named, ", "));
-  return named.front();
 }
 
 }  // namespace tearless::harness

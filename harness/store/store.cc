@@ -40,7 +40,7 @@ constexpr const char* kRunColumns =
     "runs.shape, runs.memory_bytes, runs.parameters, runs.updates, runs.step";
 
 constexpr const char* kSweepColumns =
-    "id, title, grid_file, submitted_at, program, policy, state, reason, priority, stamp, submission, queued_as";
+    "id, title, grid_file, submitted_at, program, policy, state, reason, priority, stamp, submission, queued_as, name";
 
 RunRecord run_from(Statement& row) {
   RunRecord run;
@@ -73,6 +73,7 @@ RunRecord run_of_sweep_from(Statement& row) {
 Sweep sweep_from(Statement& row) {
   return {.id = row[0],
           .title = row[1],
+          .name = row[12],
           .grid_file = row[2],
           .submitted_at = row[3],
           .runs = {},
@@ -155,6 +156,8 @@ void Store::require_there() const {
 
 // --- reading -------------------------------------------------------------------------------------------------------
 
+fs::path Store::root() const { return root_of_index(fs::path(database_->getFilename()).parent_path()); }
+
 std::optional<RecordedResult> Store::recorded_result(const std::string& id) const {
   Statement row(*statements_, "SELECT done, scores FROM results JOIN runs ON runs.number = run WHERE id = ?", id);
   if (!row.step()) return std::nullopt;
@@ -162,7 +165,7 @@ std::optional<RecordedResult> Store::recorded_result(const std::string& id) cons
 }
 
 RunResult Store::result_of(const std::string& id, std::optional<int64_t> numerics_now) const {
-  const Workspace workspace(root_of_index(fs::path(database_->getFilename()).parent_path()));
+  const Workspace workspace(root());
   const RunDirectory folder = workspace.run(id);
   RunResult result{.id = id};
   const std::optional<RunRecord> record = run(id);

@@ -52,6 +52,7 @@ struct SubmissionNumbers {
 struct Sweep {
   std::string id;  // sweep_id()
   std::string title;
+  std::string name = {};     // by which people call it, no part of the id: --name, else the title
   std::string grid_file;     // absolute
   std::string submitted_at;  // UTC
   std::vector<Run> runs;     // in the grid's order
@@ -116,6 +117,9 @@ class Store {
   ~Store();
 
   // --- reading -----------------------------------------------------------------------------------------------------
+
+  /// Of the workspace.
+  std::filesystem::path root() const;
 
   /// A run's result. `state` is unset for a run that the store does not know. If `numerics_now` (Probe::numerics) is
   /// given, results of other numerics are marked stale. UserError, with the command to type, if the run has a folder

@@ -68,15 +68,17 @@ void Store::put_memory_peak(const std::string& resource_class, int64_t bytes) {
 void Store::submit(const Sweep& sweep) {
   in_transaction([&] {
     const SubmissionNumbers numbers = sweep.submission.newest > 0 ? sweep.submission : numbers_for(sweep.id);
-    write(*statements_,
-          "INSERT INTO sweeps (id, title, grid_file, submitted_at, program, policy, state, reason, priority, stamp, "
-          "submission, queued_as) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
-          "ON CONFLICT (id) DO UPDATE SET title = excluded.title, grid_file = excluded.grid_file, "
-          "submitted_at = excluded.submitted_at, program = excluded.program, stamp = excluded.stamp, "
-          "policy = excluded.policy, state = excluded.state, reason = excluded.reason, "
-          "submission = excluded.submission, queued_as = excluded.queued_as",
-          sweep.id, sweep.title, sweep.grid_file, sweep.submitted_at, sweep.program, to_json(sweep.policy).dump(),
-          name_of(sweep.state), sweep.reason, sweep.priority, sweep.stamp.dump(), numbers.newest, numbers.queued);
+    write(
+        *statements_,
+        "INSERT INTO sweeps (id, title, grid_file, submitted_at, program, policy, state, reason, priority, stamp, "
+        "name, submission, queued_as) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
+        "ON CONFLICT (id) DO UPDATE SET title = excluded.title, name = excluded.name, grid_file = excluded.grid_file, "
+        "submitted_at = excluded.submitted_at, program = excluded.program, stamp = excluded.stamp, "
+        "policy = excluded.policy, state = excluded.state, reason = excluded.reason, "
+        "submission = excluded.submission, queued_as = excluded.queued_as",
+        sweep.id, sweep.title, sweep.grid_file, sweep.submitted_at, sweep.program, to_json(sweep.policy).dump(),
+        name_of(sweep.state), sweep.reason, sweep.priority, sweep.stamp.dump(), sweep.name, numbers.newest,
+        numbers.queued);
     int64_t place = 0;
     for (const Run& run : sweep.runs) {
       const int64_t number = put(*database_, *statements_, run);

@@ -110,8 +110,13 @@ void freeze_sweep(const Workspace& workspace, const Sweep& sweep, std::string_vi
   make_folders(folder);
   write_atomically(folder / "grid.toml", grid_text);
   write_atomically(folder / "runs.jsonl", run_lines_of(sweep));
-  const json about = {{"format", kWorkspaceFormat},         {"title", sweep.title},     {"grid_file", sweep.grid_file},
-                      {"submitted_at", sweep.submitted_at}, {"program", sweep.program}, {"stamp", sweep.stamp},
+  const json about = {{"format", kWorkspaceFormat},
+                      {"title", sweep.title},
+                      {"name", sweep.name},
+                      {"grid_file", sweep.grid_file},
+                      {"submitted_at", sweep.submitted_at},
+                      {"program", sweep.program},
+                      {"stamp", sweep.stamp},
                       {"policy", to_json(sweep.policy)}};
   write_atomically(folder / "sweep.json", sealed(about));
 }
@@ -141,6 +146,7 @@ Sweep read_sweep_head(const Workspace& workspace, const std::string& id) {
     if (about.at("format") != kWorkspaceFormat) fail("{} is of another build of tearless", file.string());
     return {.id = id,
             .title = about.at("title"),
+            .name = about.at("name"),
             .grid_file = about.at("grid_file"),
             .submitted_at = about.at("submitted_at"),
             .runs = {},

@@ -3,7 +3,7 @@
 //   grid.toml     a copy of the grid file as submitted
 //   merged.toml   the grid with its base files, of which tables are printed without them and the training program
 //   runs.jsonl    its runs, one a line (runs/run.h)
-//   sweep.json    title, grid file, program, policy, time of submission; sealed. Written last
+//   sweep.json    title, name, grid file, program, policy, time of submission; sealed. Written last
 //   events.jsonl  log of what users asked for and of what the scheduler did
 #pragma once
 

@@ -166,7 +166,7 @@ void add_state_notes(const Grid& grid, const std::vector<TableRun>& runs, const 
   if (unfinished > 0) {
     notes.push_back(fmt::format("{} of {} have no result yet ({}). To continue: tearless run {}{}", unfinished,
                                 counted(static_cast<int64_t>(runs.size()), "run"), fmt::join(parts, ", "),
-                                grid.file.string(), options));
+                                shell_word(grid.file.string()), options));
   }
   if (!failed.empty()) {
     notes.push_back(fmt::format("{} failed. To see why: tearless explain {}{}",

@@ -59,5 +59,13 @@ TEST(BytesText, ChangesTheUnitWhereTheRoundedNumberWouldBeAThousand) {
   EXPECT_EQ(bytes_text(4'000'000'000'000'000), "4000 TB");
 }
 
+TEST(ShellWord, IsQuotedWhereAShellWouldReadItAsSomethingElse) {
+  EXPECT_EQ(shell_word("results/a-b_1.toml"), "results/a-b_1.toml");
+  EXPECT_EQ(shell_word("größe=1"), "größe=1");
+  EXPECT_EQ(shell_word(""), "''");
+  EXPECT_EQ(shell_word("my grid.toml"), "'my grid.toml'");
+  EXPECT_EQ(shell_word("~/it's; $HOME"), "'~/it'\\''s; $HOME'");
+}
+
 }  // namespace
 }  // namespace tearless::words_test

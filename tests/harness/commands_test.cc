@@ -263,10 +263,10 @@ TEST_F(Commands, PrintsJsonOrRefusesTo) {
   const std::string id = parse(tearless("--json plan grid.toml")).at("runs")[2].at("id");
   for (const std::string& command :
        {std::string("plan grid.toml"), std::string("status"), std::string("table grid.toml"), "explain " + id,
-        std::string("table --sweep last"), std::string("explain --sweep last place=pre"),
-        std::string("status --sweep last"), "diff " + id + " " + id, std::string("sql"), std::string("verify"),
-        std::string("submit grid.toml"), std::string("pause"), std::string("resume"), std::string("retry last"),
-        std::string("cancel last"), std::string("runs"), std::string("delete"), std::string("delete last --yes")}) {
+        std::string("table last"), std::string("explain last place=pre"), std::string("status last"),
+        "diff " + id + " " + id, std::string("sql"), std::string("verify"), std::string("submit grid.toml"),
+        std::string("pause"), std::string("resume"), std::string("retry last"), std::string("cancel last"),
+        std::string("runs"), std::string("delete"), std::string("delete last --yes")}) {
     EXPECT_NO_THROW(parse(tearless("--json " + command))) << command;
   }
   for (const std::string& command :
@@ -283,7 +283,8 @@ TEST_F(Commands, SaysWhichNumbersAnOptionTakes) {
   const auto refusal = [&](const std::string& command) {
     const std::string text = tearless(command);
     EXPECT_THAT(text, testing::EndsWith("exit 2\n"));
-    return text.substr(0, text.find('\n'));
+    EXPECT_THAT(text, testing::StartsWith("tearless: "));
+    return text.substr(10, text.find(';') - 10);
   };
   for (const char* wrong : {"0", "-1", "2.5", "1e3", "x", "3x", "99999999999999999999"}) {
     EXPECT_EQ(refusal(std::string("log a --attempt ") + wrong),
@@ -300,7 +301,29 @@ TEST_F(Commands, SaysWhichNumbersAnOptionTakes) {
     EXPECT_EQ(refusal(std::string("run grid.toml --stall-timeout ") + wrong),
               std::string("--stall-timeout: expected a number from 0, got ") + wrong);
   }
-  EXPECT_THAT(tearless("log a --attempt 1"), testing::HasSubstr("no run in results starts with"));
+  EXPECT_THAT(tearless("log a --attempt 1"), testing::HasSubstr("there is no database in results"));
+}
+
+TEST_F(Commands, SayWhichOptionOrValueIsWrong) {
+  const auto expect_refusal = [&](const std::string& command, const std::string& sentence) {
+    EXPECT_EQ(tearless(command), "tearless: " + sentence + "\nexit 2\n");
+  };
+  expect_refusal("run grid.toml --prioriy 1",
+                 "tearless run has no option \"--prioriy\" (did you mean \"--priority\"?)");
+  expect_refusal("run --prioriy=1 grid.toml",
+                 "tearless run has no option \"--prioriy\" (did you mean \"--priority\"?)");
+  expect_refusal("status --wrokspace here",
+                 "tearless status has no option \"--wrokspace\" (did you mean \"--workspace\"?)");
+  expect_refusal("--jsno status", "tearless status has no option \"--jsno\" (did you mean \"--json\"?)");
+  expect_refusal("table -x", "tearless table has no option \"-x\"");
+  expect_refusal("rebuild everything",
+                 "tearless rebuild takes no \"everything\"; tearless rebuild --help lists what it takes");
+  expect_refusal("run grid.toml --priority", "--priority needs a value; tearless run --help lists what it takes");
+  expect_refusal("status --workspace", "--workspace needs a value; tearless status --help lists what it takes");
+  expect_refusal("run grid.toml --priority high",
+                 "Could not convert: --priority = high; tearless run --help lists what it takes");
+  expect_refusal("plan", "grid is required; tearless plan --help lists what it takes");
+  EXPECT_FALSE(fs::exists(folder_ / "results"));
 }
 
 }  // namespace

@@ -35,9 +35,9 @@ TEST(CommittedResults, OfAdaSmallAreTheTableOfTheirPage) {
   EXPECT_THAT(tearless({"verify"}), HasSubstr("no differences"));
   const std::string sweep = "ada_small-62fc5960";
   const std::string page = test::read_text(test::source_root() / "results/ada_small.md");
-  EXPECT_THAT(page, HasSubstr(tearless({"table", "--sweep", sweep, "--format", "markdown"})));
-  EXPECT_THAT(page, HasSubstr(tearless({"table", "--sweep", "ada_small_choice", "--format", "markdown"})));
-  EXPECT_THAT(page, HasSubstr(tearless({"table", "--sweep", "ada_small_none", "--format", "markdown"})));
+  EXPECT_THAT(page, HasSubstr(tearless({"table", sweep, "--format", "markdown"})));
+  EXPECT_THAT(page, HasSubstr(tearless({"table", "ada_small_choice", "--format", "markdown"})));
+  EXPECT_THAT(page, HasSubstr(tearless({"table", "ada_small_none", "--format", "markdown"})));
 
   // The means once more, from the files.
   std::map<std::string, std::pair<double, int>> sums;
@@ -50,7 +50,7 @@ TEST(CommittedResults, OfAdaSmallAreTheTableOfTheirPage) {
     sum += scores.at("test.accuracy").get<double>();
     ++count;
   }
-  const json table = json::parse(tearless({"table", "--sweep", sweep, "--json"}));
+  const json table = json::parse(tearless({"table", sweep, "--json"}));
   size_t cells = 0;
   for (const json& row : table.at("rows")) {
     for (size_t i = 0; i < row.at("cells").size(); ++i) {

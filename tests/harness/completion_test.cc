@@ -64,8 +64,18 @@ TEST_F(CompletionTest, EveryCommandAndOptionOfTheHelpIsOfferedAndOnTheManPage) {
   EXPECT_THAT(page, AllOf(HasSubstr("\\fB\\-f, \\-\\-follow\\fR\n"), HasSubstr("\\fB\\-\\-stops\\fR \\fIN\\fR\n")));
 }
 
+TEST_F(CompletionTest, TheHelpOfEveryCommandNamesTheWorkspaceAndJsonWhereItHasOne) {
+  for (const std::string& name : commands()) {
+    const std::string help = tearless({name, "--help"}).output;
+    EXPECT_THAT(help, HasSubstr("\n  --workspace ")) << name;
+    const std::vector<std::string> without_json = {"run", "daemon", "wait", "stop", "log", "rebuild"};
+    const bool has_json = std::find(without_json.begin(), without_json.end(), name) == without_json.end();
+    EXPECT_EQ(help.find("\n  --json ") != std::string::npos, has_json) << name;
+  }
+}
+
 TEST_F(CompletionTest, BashCompletesCommandsOptionsGridsSweepsAndRuns) {
-  ASSERT_EQ(tearless({"submit", "grid.toml"}).code, 0);
+  ASSERT_EQ(tearless({"submit", "grid.toml", "--name", "baseline"}).code, 0);
   const std::string sweep = fs::directory_iterator(folder_ / "results/sweeps")->path().filename();
   const std::string run = tearless({"sql", "SELECT id FROM runs_view ORDER BY id LIMIT 1"}).output.substr(3, 16);
   EXPECT_THAT(offered("pa"), testing::ElementsAre("pause"));
@@ -74,6 +84,9 @@ TEST_F(CompletionTest, BashCompletesCommandsOptionsGridsSweepsAndRuns) {
   EXPECT_THAT(offered("run gri"), testing::ElementsAre("grid.toml"));
   EXPECT_THAT(offered("pause grid-"), testing::ElementsAre(sweep));
   EXPECT_THAT(offered("pause " + run.substr(0, 12)), testing::ElementsAre(run));
+  for (const char* command : {"runs", "status", "table", "explain", "diff", "delete"}) {
+    EXPECT_THAT(offered(command + std::string(" base")), testing::ElementsAre("baseline")) << command;
+  }
   EXPECT_THAT(offered("runs wait"), testing::ElementsAre("waiting_data"));
   EXPECT_THAT(offered("--workspace elsewhere pause grid-"), Not(Contains(sweep)));
   EXPECT_THAT(offered("run --only gri"), testing::ElementsAre("")) << "the value of an option";

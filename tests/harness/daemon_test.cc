@@ -277,12 +277,15 @@ TEST_F(DaemonTest, ARunGoesThroughTheDaemonAndEndsWithTheSweep) {
 
 TEST_F(DaemonTest, CtrlCInARunLeavesTheSweepToTheDaemon) {
   start_daemon();
-  test::Background run(command({"run", "grid.toml"}));
+  test::Command elsewhere = command({"run", "grid.toml", "--workspace", "results"});
+  elsewhere.environment["TEARLESS_WORKSPACE"] = "another";
+  test::Background run(elsewhere);
   ASSERT_TRUE(test::eventually([&] { return run.output().find("started") != std::string::npos; }));
   run.signal(SIGINT);
   const test::Finished left = run.wait();
   EXPECT_EQ(left.code, 130);
   EXPECT_THAT(left.output, HasSubstr("The sweep continues in process"));
+  EXPECT_THAT(left.output, HasSubstr("To see it: tearless run grid.toml --workspace results. To stop it:"));
   ok({"wait"});
   EXPECT_EQ(attempts(), 4);
 }

@@ -328,7 +328,7 @@ TEST_F(DamageTest, AResultThatWasChangedTogetherWithItsChecksumsIsNamedAndTheDat
   test::write_text(run.scores(), R"({"test.score": 99})");
   write_done(run, done.outcome, done.step, done.reason, names);
   for (const auto& words : std::vector<std::vector<std::string>>{
-           {"table", "grid.toml"}, {"table", "--sweep", "last"}, {"runs"}, {"explain", run.id()}}) {
+           {"table", "grid.toml"}, {"table", "last"}, {"runs"}, {"explain", run.id()}}) {
     const test::Finished refused = tearless(words);
     EXPECT_EQ(refused.code, 2) << words[0];
     EXPECT_EQ(refused.output, "") << words[0];
@@ -547,12 +547,9 @@ class RandomChanges : public DamageTest {
     return sql;
   }
 
-  const std::vector<std::vector<std::string>> kCommands = {{"table", "grid.toml"},
-                                                           {"table", "--sweep", "last"},
-                                                           {"runs"},
-                                                           {"status"},
-                                                           {"sql", "SELECT * FROM scores_view"},
-                                                           {"explain", "--sweep", "last"}};
+  const std::vector<std::vector<std::string>> kCommands = {
+      {"table", "grid.toml"}, {"table", "last"}, {"runs"}, {"status"}, {"sql", "SELECT * FROM scores_view"},
+      {"explain", "last"}};
 
  protected:
   int same_ = 0, refused_ = 0;

@@ -228,7 +228,7 @@ TEST_F(DeleteTest, WhatRunsIsRefusedAndWhatWaitsIsNot) {
 
 TEST_F(DeleteTest, RunsThatAreTrainedByHandAndSingleRunsAreRefused) {
   ok({"run", "grid.toml"});
-  EXPECT_THAT(tearless({"delete", "1", "--yes"}).errors, HasSubstr("delete takes whole sweeps, not runs"));
+  EXPECT_THAT(tearless({"delete", "1", "--yes"}).errors, HasSubstr("whole sweeps are wanted"));
   EXPECT_EQ(tearless({"delete", "--keep-results"}).code, 2);
   EXPECT_EQ(tearless({"delete", "last", "--all"}).code, 2);
   const auto lock = LockFile::try_acquire(runs().at(0).lock());

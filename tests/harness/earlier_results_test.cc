@@ -56,9 +56,9 @@ class EarlierResults : public testing::Test {
 TEST_F(EarlierResults, AreCountedByDifference) {
   submit("s", "/grids/g.toml", {"b = 1\n", "b = 1\nc = 2\n", "b = 1\nc = 3\n"});
   EXPECT_EQ(lines_for({"b = 2\n", "b = 2\nc = 2\n", "c = 3\nd = \"x = y\"\n"}),
-            "2 finished runs of this grid differ in b (1 → 2); tearless table --sweep s" + workspace_ +
+            "2 finished runs of this grid differ in b (1 → 2); tearless table s" + workspace_ +
                 " shows them\n1 finished run of this grid differs in b (1 → –), d (– → \"x = y\"); tearless table "
-                "--sweep s" +
+                "s" +
                 workspace_ + " shows it\n");
 }
 
@@ -67,8 +67,8 @@ TEST_F(EarlierResults, AreOfTheNewestSweepThatFinishedThem) {
   submit("new", "/grids/g.toml", {"b = 2\n"}, RunState::kDiverged);
   submit("newest", "/grids/g.toml", {"b = 3\n"}, RunState::kFailed);
   EXPECT_EQ(lines_for({"b = 4\n", "b = 4\nc = 1\n"}),
-            "1 finished run of this grid differs in b (2 → 4); tearless table --sweep new" + workspace_ +
-                " shows it\n1 finished run of this grid differs in b (1 → 4); tearless table --sweep old" + workspace_ +
+            "1 finished run of this grid differs in b (2 → 4); tearless table new" + workspace_ +
+                " shows it\n1 finished run of this grid differs in b (1 → 4); tearless table old" + workspace_ +
                 " shows it\n");
 }
 

@@ -35,6 +35,11 @@ class FrozenSweep : public RunTest {
     return test::run(lacking);
   }
 
+  // A sweep names its grid file absolutely.
+  std::string without_folder(const std::string& text) const {
+    return std::regex_replace(text, std::regex(folder_.path().string() + "/"), "");
+  }
+
   std::string sweep_id() const {
     return json::parse(tearless({"--json", "status"}).output).at("sweeps").at(0).at("id");
   }
@@ -48,11 +53,11 @@ TEST_F(FrozenSweep, PrintsTheSameTableAfterABaseFileWasEdited) {
     const std::string table = tearless({"table", "grid.toml", "--format", format}).output;
     write_base(4);
     for (const std::string& word : {id, id.substr(0, 7), std::string("last"), std::string("grid.toml")}) {
-      EXPECT_EQ(tearless({"table", "--sweep", word, "--format", format}).output, table) << format << " " << word;
+      EXPECT_EQ(tearless({"table", word, "--format", format}).output, table) << format << " " << word;
     }
   }
   const std::string line =
-      "6 finished runs of this grid differ in model.beam (1 → 4); tearless table --sweep " + id + " shows them\n";
+      "6 finished runs of this grid differ in model.beam (1 → 4); tearless table " + id + " shows them\n";
   EXPECT_EQ(tearless({"table", "grid.toml"}).errors, line);
   EXPECT_EQ(tearless({"plan", "grid.toml"}).errors, line);
   EXPECT_EQ(tearless({"status", "grid.toml"}).errors, "") << "nothing else was submitted";
@@ -64,7 +69,7 @@ TEST_F(FrozenSweep, PrintsTheSameTableAfterABaseFileWasEdited) {
   ASSERT_TRUE(test::eventually([&] { return attempts() == 7; }));
   EXPECT_EQ(tearless({"status", "grid.toml"}).errors, std::regex_replace(line, std::regex("^6"), "5"))
       << "of those that were not started";
-  EXPECT_EQ(tearless({"status", "--sweep", id}).errors, "");
+  EXPECT_EQ(tearless({"status", id}).errors, "");
   test::write_text(folder_ / "go", "");
   ASSERT_EQ(tearless({"run", "grid.toml"}).code, 0);
   for (const char* command : {"table", "plan", "status"}) EXPECT_EQ(tearless({command, "grid.toml"}).errors, "");
@@ -74,24 +79,25 @@ TEST_F(FrozenSweep, NeedsTheDatabaseAndItsFolderOnly) {
   ASSERT_EQ(tearless({"run", "grid.toml"}).code, 0);
   const std::string table = tearless({"table", "grid.toml"}).output;
   const std::vector<std::string> cell = {"model.kind=a", "fake.behaviour=diverge"};
-  const std::string explained = tearless({"explain", "grid.toml", cell[0], cell[1]}).output;
+  const std::string explained = without_folder(tearless({"explain", "grid.toml", cell[0], cell[1]}).output);
   const json as_json = json::parse(tearless({"--json", "table", "grid.toml"}).output);
   for (const char* file : {"grid.toml", "base.toml", "results/runs"}) fs::remove_all(folder_ / file);
-  EXPECT_EQ(tearless({"table", "grid.toml"}).errors,
-            "tearless: there is no grid file grid.toml any more; its newest sweep as it was submitted: tearless table "
-            "--sweep grid.toml\n");
+  for (const test::Finished& gone : {tearless({"table", "grid.toml"}), tearless({"explain", "grid.toml"})}) {
+    EXPECT_EQ(gone.code, 0);
+    EXPECT_EQ(gone.errors, "there is no file grid.toml; what follows is its newest sweep as it was submitted\n");
+  }
+  EXPECT_EQ(tearless({"table", "grid.toml"}).output, table);
 
-  const test::Finished shown = without_program({"table", "--sweep", "last"});
+  const test::Finished shown = without_program({"table", "last"});
   EXPECT_EQ(shown.output, table);
   EXPECT_EQ(shown.errors, "");
-  EXPECT_EQ(without_program({"explain", "--sweep", "last", cell[0], cell[1]}).output, explained);
-  EXPECT_EQ(json::parse(without_program({"--json", "table", "--sweep", "last"}).output), as_json);
-  EXPECT_EQ(json::parse(without_program({"--json", "explain", "--sweep", "last", "seed=2"}).output).size(), 3u);
-  EXPECT_THAT(without_program({"status", "--sweep", "last"}).output, HasSubstr("4 done, 2 diverged"));
-  EXPECT_EQ(json::parse(without_program({"--json", "status", "--sweep", "last"}).output).at("sweeps").size(), 1u);
+  EXPECT_EQ(without_folder(without_program({"explain", "last", cell[0], cell[1]}).output), explained);
+  EXPECT_EQ(json::parse(without_program({"--json", "table", "last"}).output), as_json);
+  EXPECT_EQ(json::parse(without_program({"--json", "explain", "last", "seed=2"}).output).size(), 3u);
+  EXPECT_THAT(without_program({"status", "last"}).output, HasSubstr("4 done, 2 diverged"));
+  EXPECT_EQ(json::parse(without_program({"--json", "status", "last"}).output).at("sweeps").size(), 1u);
   fs::remove_all(folder_ / "results/sweeps");
-  EXPECT_THAT(without_program({"table", "--sweep", "last"}).errors,
-              HasSubstr("is missing; to write it again: tearless"));
+  EXPECT_THAT(without_program({"table", "last"}).errors, HasSubstr("is missing; to write it again: tearless"));
 }
 
 TEST_F(FrozenSweep, PrintsAllItsTablesWithoutAnyFileThatItWasMadeOf) {
@@ -137,7 +143,7 @@ cell = { score = "test.score", show = "mean" }
   EXPECT_EQ(json::parse(tables["json"]).at(1).at("row_axes"), json({"fake.behaviour", "model.kind"}));
   for (const char* file : {"grid.toml", "base"}) fs::remove_all(folder_ / file);
   for (const auto& [format, table] : tables) {
-    EXPECT_EQ(without_program({"table", "--sweep", "last", "--format", format}).output, table) << format;
+    EXPECT_EQ(without_program({"table", "last", "--format", format}).output, table) << format;
   }
   EXPECT_EQ(tearless({"verify"}).code, 0);
 }
@@ -147,7 +153,7 @@ TEST_F(FrozenSweep, PrintsTheSameTableFromARebuiltDatabase) {
   const std::string table = tearless({"table", "grid.toml"}).output;
   fs::remove(folder_ / "results/tearless.db");
   ASSERT_EQ(tearless({"rebuild"}).code, 0);
-  EXPECT_EQ(without_program({"table", "--sweep", "last"}).output, table);
+  EXPECT_EQ(without_program({"table", "last"}).output, table);
 }
 
 TEST_F(FrozenSweep, StandsInForTheTrainingProgramWhileTheGridIsTheSame) {
@@ -168,7 +174,7 @@ TEST_F(FrozenSweep, StandsInForTheTrainingProgramWhileTheGridIsTheSame) {
     const test::Finished refused = without_program({command, "grid.toml"});
     EXPECT_EQ(refused.code, 2);
     EXPECT_EQ(refused.output, "");
-    EXPECT_THAT(refused.errors, testing::AllOf(HasSubstr("--engine"), HasSubstr("--sweep"),
+    EXPECT_THAT(refused.errors, testing::AllOf(HasSubstr("--engine"), HasSubstr("or name a sweep"),
                                                EndsWith("no sweep in results is of grid.toml as it and its base files "
                                                         "are now\n")));
   }
@@ -179,7 +185,7 @@ TEST_F(FrozenSweep, OfAPartOfTheGridSaysSoAndIsTheSecondChoice) {
   const std::string table = tearless({"table", "grid.toml"}).output;
   ASSERT_EQ(tearless({"run", "grid.toml", "--only", "seed=1"}).code, 0);
   EXPECT_EQ(without_program({"table", "grid.toml"}).output, table);
-  const test::Finished part = without_program({"table", "--sweep", "last"});
+  const test::Finished part = without_program({"table", "last"});
   EXPECT_THAT(part.errors, EndsWith("was submitted with 3 of the grid's 6 runs\n"));
   EXPECT_THAT(part.output, HasSubstr("(1/2)"));
 }
@@ -189,11 +195,11 @@ TEST_F(FrozenSweep, IsStaleByTheProgramItWasSubmittedWith) {
   test::Command newer = command({"table", "grid.toml"});
   newer.environment["FAKE_NUMERICS"] = "2";
   EXPECT_THAT(test::run(newer).output, HasSubstr("*: stale"));
-  newer.arguments = command({"table", "--sweep", "last"}).arguments;
+  newer.arguments = command({"table", "last"}).arguments;
   EXPECT_THAT(test::run(newer).output, Not(HasSubstr("stale")));
   newer.arguments = command({"run", "grid.toml"}).arguments;
   ASSERT_EQ(test::run(newer).code, 0);
-  EXPECT_THAT(tearless({"table", "--sweep", "last"}).output, HasSubstr("*: stale"));
+  EXPECT_THAT(tearless({"table", "last"}).output, HasSubstr("*: stale"));
 }
 
 TEST_F(FrozenSweep, ThatIsDamagedIsRefusedUntilItIsSubmittedAgain) {
@@ -202,7 +208,7 @@ TEST_F(FrozenSweep, ThatIsDamagedIsRefusedUntilItIsSubmittedAgain) {
   const fs::path file = folder_ / "results/sweeps" / sweep_id() / "merged.toml";
   std::string text = test::read_text(file);
   test::write_text(file, text.replace(text.find("not needed"), 3, "NOT"));
-  const test::Finished refused = tearless({"table", "--sweep", "last"});
+  const test::Finished refused = tearless({"table", "last"});
   EXPECT_EQ(refused.code, 2);
   EXPECT_THAT(refused.errors,
               HasSubstr("merged.toml is damaged, was changed, or is of another sweep; submit the sweep's grid "
@@ -211,7 +217,7 @@ TEST_F(FrozenSweep, ThatIsDamagedIsRefusedUntilItIsSubmittedAgain) {
   EXPECT_EQ(tearless({"verify"}).code, 1);
   EXPECT_THAT(without_program({"table", "grid.toml"}).errors, HasSubstr("skipped: "));
   ASSERT_EQ(tearless({"run", "grid.toml"}).code, 0);
-  EXPECT_EQ(tearless({"table", "--sweep", "last"}).output, table);
+  EXPECT_EQ(tearless({"table", "last"}).output, table);
   EXPECT_EQ(tearless({"verify"}).code, 0);
 }
 
@@ -219,31 +225,24 @@ TEST_F(FrozenSweep, SaysWhichCorpusItsRunsWaitFor) {
   test::write_text(folder_ / "grid.toml", "[set]\ndata.train = \"corpus.txt\"\n[axis]\nmodel.a = [1, 2]\n");
   ASSERT_EQ(tearless({"submit", "grid.toml"}).code, 0);
   for (const char* command : {"table", "explain"}) {
-    const std::string shown = without_program({command, "--sweep", "last"}).output;
+    const std::string shown = without_folder(without_program({command, "last"}).output);
     EXPECT_THAT(shown, HasSubstr("waiting for data"));
     EXPECT_EQ(shown, tearless({command, "grid.toml"}).output);
   }
 }
 
-TEST_F(FrozenSweep, IsNamedOnceAndNotBesideAGrid) {
-  EXPECT_THAT(tearless({"table", "--sweep", "last"}).errors, HasSubstr("there is no database in results"));
+TEST_F(FrozenSweep, IsNamedOnceForATable) {
+  EXPECT_THAT(tearless({"table", "last"}).errors, HasSubstr("there is no database in results"));
   ASSERT_EQ(tearless({"submit", "grid.toml"}).code, 0);
-  const auto refusal = [&](std::vector<std::string> arguments) {
-    const test::Finished refused = tearless(std::move(arguments));
+  ASSERT_EQ(tearless({"submit", "grid.toml", "--only", "seed=1"}).code, 0);
+  const auto refusal = [&](const std::vector<std::string>& arguments) {
+    const test::Finished refused = tearless(arguments);
     EXPECT_EQ(refused.code, 2);
     return refused.errors;
   };
-  EXPECT_THAT(refusal({"table"}), HasSubstr("name either a grid file or a sweep"));
-  EXPECT_THAT(refusal({"table", "grid.toml", "--sweep", "last"}), HasSubstr("name either a grid file or a sweep"));
-  EXPECT_THAT(refusal({"explain", "grid.toml", "--sweep", "last"}), HasSubstr("name either a grid file or a sweep"));
-  EXPECT_THAT(refusal({"explain"}), HasSubstr("name a run, a grid file or a sweep"));
-  EXPECT_THAT(refusal({"status", "grid.toml", "--sweep", "last"}), HasSubstr("not both"));
-  EXPECT_THAT(refusal({"table", "--sweep", "nonsense"}), HasSubstr("\"nonsense\" is no sweep of this workspace"));
-  EXPECT_THAT(refusal({"table", "--sweep", "none.toml"}), HasSubstr("was not submitted in this workspace"));
-  EXPECT_THAT(refusal({"explain", "--sweep", "last", "model.kind=c"}), HasSubstr("has no value \"c\""));
-  ASSERT_EQ(tearless({"submit", "grid.toml", "--only", "seed=1"}).code, 0);
-  EXPECT_THAT(refusal({"status", "--sweep", "all"}), HasSubstr("means 2 sweeps"));
-  EXPECT_THAT(refusal({"table", "--sweep", "grid"}), HasSubstr("could be any of 2 sweeps"));
+  EXPECT_THAT(refusal({"table", "all"}), HasSubstr("means 2 sweeps"));
+  EXPECT_THAT(refusal({"table", "gri"}), HasSubstr("could be any of 2 sweeps"));
+  EXPECT_THAT(refusal({"table", "grid.toml", "model.kind=a"}), HasSubstr("means runs"));
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ class ProgramCopiesTest : public ServedRunTest {
     bytes.at(bytes.size() / 2) = static_cast<char>(bytes.at(bytes.size() / 2) ^ 1);
     test::write_text(copy(), bytes);
   }
-  std::string status() const { return ok({"status", "--sweep", "last"}).output; }
+  std::string status() const { return ok({"status", "last"}).output; }
 };
 
 TEST_F(ProgramCopiesTest, OneThatWasChangedTrainsNoFurtherRunUntilTheGridIsSubmittedAgain) {

@@ -69,19 +69,26 @@ TEST_F(Selectors, RunsByPlaceStateAndAxisOfTheNamedSweepOrTheNewest) {
 
 TEST_F(Selectors, WordsThatNameNothingAreRefused) {
   EXPECT_THAT(refusal({"zz"}), HasSubstr("\"zz\" is no sweep, run, state, place or axis=label"));
-  EXPECT_THAT(refusal({"norm", "done"}), HasSubstr("no run of norm-11111111 is meant by \"norm done\""));
   EXPECT_THAT(refusal({"norm", "colour=red"}), HasSubstr("no run of"));
   EXPECT_THAT(refusal({"norm", "9"}), HasSubstr("no run of"));
   EXPECT_THAT(refusal({"7-3"}), HasSubstr("its end comes before its beginning"));
   EXPECT_THAT(refusal({"other.toml"}), HasSubstr("was not submitted in this workspace"));
 }
 
+TEST_F(Selectors, FiltersThatAdmitNoRunSelectNothing) {
+  for (const std::vector<std::string>& words :
+       std::vector<std::vector<std::string>>{{"norm", "done"}, {"norm", "1", "norm=scale"}, {"all", "running"}}) {
+    EXPECT_TRUE(select(*store_, words).is_empty()) << testing::PrintToString(words);
+  }
+}
+
 TEST_F(Selectors, InAWorkspaceWithoutSweepsAWordThatMeansOneIsRefusedAndARunIsFound) {
   store_->forget("init-22222222", {"bb01"});
   store_->forget("norm-11111111", {"aa02", "ab03", "ac04"});
-  for (const char* word : {"last", "all", "queued", "1", "norm=layer"}) {
+  for (const char* word : {"last", "queued", "1", "norm=layer"}) {
     EXPECT_THAT(refusal({word}), HasSubstr("this workspace has no sweep")) << word;
   }
+  EXPECT_TRUE(select(*store_, {"all"}).is_empty());
   EXPECT_THAT(refusal({"norm.toml"}), HasSubstr("was not submitted in this workspace"));
   EXPECT_THAT(runs({"aa"}), ElementsAre("aa01"));
 }

@@ -134,7 +134,7 @@ TEST_F(WatchTest, StatusIsNotWatchedWithoutATerminalNorAsJsonNorWithAMistake) {
   EXPECT_THAT(tearless({"status", "-w", "--json"}).errors, HasSubstr("--watch prints no JSON"));
   test::Terminal terminal(command({"status", "-w", "absent.toml"}));
   EXPECT_EQ(terminal.wait(), 2);
-  EXPECT_THAT(terminal.shown(), HasSubstr("absent.toml was never run in this workspace"));
+  EXPECT_THAT(terminal.shown(), HasSubstr("there is no file absent.toml, and it was not submitted"));
 }
 
 TEST_F(WatchTest, TheLogOfTheOnlyRunThatTheWordsMean) {

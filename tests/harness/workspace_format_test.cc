@@ -35,7 +35,7 @@ class WorkspaceFormatTest : public RunTest {
 
   void expect_the_same_table_and_no_training() const {
     EXPECT_EQ(tearless({"table", "grid.toml"}).output, table_);
-    EXPECT_EQ(tearless({"table", "--sweep", "last"}).output, table_);
+    EXPECT_EQ(tearless({"table", "last"}).output, table_);
     const test::Finished run = tearless({"run", "grid.toml"});
     EXPECT_THAT(run.output, HasSubstr("3 runs: 1 done, 1 diverged, 1 failed")) << run.errors;
     EXPECT_THAT(run.output, testing::Not(HasSubstr("started")));
@@ -125,13 +125,13 @@ TEST_F(WorkspaceFormatTest, ASweepThatLacksAFileIsReportedAndNotTrained) {
     const fs::path file = sweep_json().parent_path() / name;
     const std::string text = test::read_text(file);
     fs::remove(file);
-    const test::Finished refused = tearless({"table", "--sweep", "last"});
+    const test::Finished refused = tearless({"table", "last"});
     EXPECT_EQ(refused.code, 2) << name;
     EXPECT_THAT(refused.errors, HasSubstr(name));
     EXPECT_THAT(tearless({"verify"}).output, HasSubstr(name));
     test::write_text(file, text);
   }
-  EXPECT_EQ(tearless({"table", "--sweep", "last"}).output, table_);
+  EXPECT_EQ(tearless({"table", "last"}).output, table_);
 }
 
 }  // namespace

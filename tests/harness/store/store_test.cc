@@ -397,6 +397,7 @@ TEST_F(StoreTest, ListsSweepsWithTheNewestFirstThoughTheClockWasSetBack) {
   Sweep older = sweep("older", {request("aa")}), newer = sweep("newer", {request("aa")});
   newer.submitted_at = "2025-12-31T00:00:00Z";
   newer.title = "another title";
+  newer.name = "another name";
   newer.grid_file = "/grids/h.toml";
   store_->submit(older);
   store_->submit(newer);
@@ -406,6 +407,7 @@ TEST_F(StoreTest, ListsSweepsWithTheNewestFirstThoughTheClockWasSetBack) {
     const Sweep& expected = i == 0 ? newer : older;
     EXPECT_EQ(sweeps[i].id, expected.id);
     EXPECT_EQ(sweeps[i].title, expected.title);
+    EXPECT_EQ(sweeps[i].name, expected.name);
     EXPECT_EQ(sweeps[i].grid_file, expected.grid_file);
     EXPECT_EQ(sweeps[i].submitted_at, expected.submitted_at);
   }
@@ -445,7 +447,7 @@ TEST_F(StoreTest, SelectedRunsAreEachOnceAsTheNewestSweepHasThemOrInEverySweep) 
   const auto selected = [&](const std::vector<std::string>& words, EachRun each) {
     std::vector<std::string> runs;
     for (const SelectedRun& at : selected_runs(*store_, select(*store_, words), each)) {
-      runs.push_back(fmt::format("{} {} {}", at.sweep, at.place, at.run.id));
+      runs.push_back(fmt::format("{} {} {}", at.sweep_id(), at.place(), at.run.id));
     }
     return runs;
   };
@@ -598,7 +600,7 @@ TEST_F(StoreTest, AFileThatIsNoDatabaseIsNamed) {
 TEST_F(StoreTest, AnotherSchemaUnderTheSameVersionIsRefusedByBoth) {
   store_.reset();
   SQLite::Database(workspace_.database().string(), SQLite::OPEN_READWRITE)
-      .exec("DROP VIEW runs_view; ALTER TABLE sweeps RENAME COLUMN title TO name");
+      .exec("DROP VIEW runs_view; ALTER TABLE sweeps RENAME COLUMN title TO heading");
   for (const std::string& message :
        {error_of([&] { Store::open_writer(workspace_); }), error_of([&] { Store::open_reader(workspace_); })}) {
     EXPECT_EQ(message.rfind(workspace_.database().string() + " is not a database of this tearless", 0), 0u) << message;

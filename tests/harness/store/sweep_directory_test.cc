@@ -49,6 +49,7 @@ class SweepFolder : public testing::Test {
   Workspace workspace_;
   Sweep sweep_{.id = "",
                .title = "A title",
+               .name = "a name",
                .grid_file = "/grids/g.toml",
                .submitted_at = "2026-01-01T00:00:00Z",
                .runs = {},
@@ -67,6 +68,7 @@ TEST(SweepId, OfACommittedSweepStaysWhatItIs) {
 TEST_F(SweepFolder, IsReadAsItWasWritten) {
   const Sweep sweep = read();
   EXPECT_EQ(sweep.title, "A title");
+  EXPECT_EQ(sweep.name, "a name");
   EXPECT_EQ(sweep.program, "/bin/engine");
   EXPECT_EQ(sweep.stamp, nlohmann::json({{"numerics", 3}}));
   EXPECT_EQ(sweep.policy.stall_seconds, 5);
