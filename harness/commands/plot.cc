@@ -83,16 +83,16 @@ std::vector<PlottedRun> read_curves(const Store& store, const std::vector<std::s
     const std::vector<SelectedRun> runs = selected_runs(store, select_or_last(store, words), EachRun::kOnce);
     if (runs.empty()) return;
     if (metrics.empty()) refuse_metric(store, runs, "");
-    for (const SelectedRun& at : runs) plotted.push_back({at, {}});
-    for (const std::string& metric : metrics) {
-      bool is_there = false;
-      for (PlottedRun& run : plotted) {
-        Curve& curve = run.curves.emplace_back();
-        store.read_metric(run.at.run.id, metric,
-                          [&](int64_t step, double value) { curve.push_back({.step = step, .value = value}); });
-        is_there = is_there || !curve.empty();
-      }
-      if (!is_there) refuse_metric(store, runs, metric);
+    for (const SelectedRun& at : runs) {
+      std::vector<Curve> curves(metrics.size());
+      store.read_metrics(at.run.id, metrics, [&](size_t metric, int64_t step, double value) {
+        curves[metric].push_back({.step = step, .value = value});
+      });
+      plotted.push_back({at, std::move(curves)});
+    }
+    for (size_t i = 0; i < metrics.size(); ++i) {
+      const auto lacks_it = [i](const PlottedRun& run) { return run.curves[i].empty(); };
+      if (std::all_of(plotted.begin(), plotted.end(), lacks_it)) refuse_metric(store, runs, metrics[i]);
     }
   });
   return plotted;
@@ -200,7 +200,7 @@ Figure figure_of(const std::vector<PlottedCell>& cells, const std::vector<std::s
   }
   add_legend(figure, cells, by_run);
   std::vector<std::string> notes;
-  if (has_band) notes.emplace_back("line: mean of the seeds; dots: their least to greatest value");
+  if (has_band) notes.emplace_back("line: mean of the seeds; dots: their min–max");
   if (has_diverged) notes.emplace_back(by_run ? "×: diverged" : "×: diverged, not in the mean");
   figure.note = fmt::format("{}", fmt::join(notes, "; "));
   return figure;
@@ -242,7 +242,10 @@ int plot(const PlotOptions& options, const Globals& globals) {
   }
   const std::unique_ptr<const Store> store = require_store(globals);
   std::vector<std::string> words, metrics;
-  for (const std::string& word : options.words) (is_metric(*store, word) ? metrics : words).push_back(word);
+  for (const std::string& word : options.words) {
+    std::vector<std::string>& list = is_metric(*store, word) ? metrics : words;
+    if (std::find(list.begin(), list.end(), word) == list.end()) list.push_back(word);
+  }
   const std::vector<PlottedCell> cells = cells_of(read_curves(*store, words, metrics), options.is_by_run());
   if (options.csv) {
     print_points(cells, metrics, options.is_by_run());
