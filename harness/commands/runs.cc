@@ -1,8 +1,12 @@
 // `tearless runs [SWEEP | RUN …]`: one line a run, for people and for programs. It reads the database alone.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <functional>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -10,13 +14,17 @@
 #include <set>
 #include <sstream>
 #include <string>
+#include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "base/error.h"
+#include "base/nearest.h"
 #include "base/print.h"
+#include "base/settings.h"
 #include "harness/commands/commands.h"
 #include "harness/plan/grid_state.h"
-#include "harness/store/selectors.h"
+#include "harness/store/selected_runs.h"
 #include "harness/table/columns.h"
 #include "harness/table/table.h"
 
@@ -27,19 +35,26 @@ using nlohmann::json;
 
 struct RunsOptions {
   std::vector<std::string> words;
-  std::optional<std::string> scores;  // names or patterns, separated by commas; unset: see chosen_scores()
+  std::vector<std::string> where;
+  std::string sort;                    // a column, after "-" descending; "": as the sweeps have the runs
+  std::optional<std::string> columns;  // names or patterns, separated by commas; unset: see default_columns()
+  std::optional<std::string> scores;   // likewise; unset: see chosen_scores()
+  std::string by = "run";
+  bool settings = false;
   bool csv = false;
 };
 
-// A run as a sweep has it.
-struct RunOfSweep {
-  std::string sweep;  // "": no sweep has it any more
-  int64_t place = 0;  // in the sweep, from 1; 0 without a sweep
-  RunRecord run;
+struct RunOfList {
+  SelectedRun at;
   int64_t step = 0;  // updates made
   std::map<std::string, double> scores;
   std::optional<ResumeCheck> resume;
+  std::map<std::string, json> settings = {};  // read only where they are asked for
+
+  // Without a sweep there are neither labels nor a seed.
+  bool has_sweep() const { return at.place > 0; }
 };
+using Rows = std::vector<RunOfList>;
 
 int64_t updates_made(const Store& store, const RunRecord& run) {
   if (run.step) return *run.step;
@@ -53,42 +68,103 @@ int64_t updates_made(const Store& store, const RunRecord& run) {
   return step;
 }
 
-// A run that was named without a sweep is shown as the newest sweep has it.
-std::vector<RunOfSweep> rows_of(const Store& store, const Selection& chosen) {
-  std::vector<RunOfSweep> rows;
-  const auto add = [&](const std::string& sweep, int64_t place, RunRecord run) {
-    const int64_t step = updates_made(store, run);
-    RunResult result = store.result_of(run.id);
-    rows.push_back({sweep, place, std::move(run), step, std::move(result.scores), std::move(result.resume)});
-  };
-  std::vector<std::string> sweeps = chosen.sweeps;
-  sweeps.insert(sweeps.end(), chosen.narrowed.begin(), chosen.narrowed.end());
-  for (const std::string& id : chosen.runs) {
-    const std::vector<std::string> having = store.sweeps_of(id);
-    if (having.empty()) {
-      add("", 0, *store.run(id));
-    } else if (std::find_first_of(sweeps.begin(), sweeps.end(), having.begin(), having.end()) == sweeps.end()) {
-      sweeps.push_back(having.back());
-    }
+Rows rows_of(const Store& store, const RunsOptions& options) {
+  if (options.by != "run" && options.by != "sweep") {
+    fail("--by {} is not known; it must be run (a line for each run) or sweep (a line for each sweep and run)",
+         options.by);
   }
-  const std::set<std::string> whole(chosen.sweeps.begin(), chosen.sweeps.end());
-  const std::set<std::string> single(chosen.runs.begin(), chosen.runs.end());
-  for (const std::string& sweep : sweeps) {
-    int64_t place = 0;
-    for (RunRecord& run : store.runs_of(sweep)) {
-      ++place;
-      if (whole.contains(sweep) || single.contains(run.id)) add(sweep, place, std::move(run));
-    }
+  const EachRun each = options.by == "run" ? EachRun::kOnce : EachRun::kInEverySweep;
+  Rows rows;
+  for (SelectedRun& at : selected_runs(store, select_or_last(store, options.words), each)) {
+    const int64_t step = updates_made(store, at.run);
+    RunResult result = store.result_of(at.run.id);
+    rows.push_back({std::move(at), step, std::move(result.scores), std::move(result.resume)});
   }
   return rows;
 }
 
-std::set<std::string> axes_in(const std::vector<RunOfSweep>& rows) {
-  std::set<std::string> axes;
-  for (const RunOfSweep& row : rows) {
-    for (const auto& [axis, label] : row.run.coordinates) axes.insert(axis);
+// --- columns -------------------------------------------------------------------------------------------------------
+
+enum class ColumnKind { kField, kLabel, kScore, kSetting };
+
+// What can be printed of a run, and what it can be chosen and sorted by.
+struct ColumnOfRuns {
+  ColumnKind kind;
+  std::string key;                              // of the field, axis, score or setting
+  std::string name;                             // the same, made unique
+  std::function<json(const RunOfList&)> value;  // null: the run has none
+};
+using Columns = std::vector<ColumnOfRuns>;
+
+// The fields that people see, and those of CSV.
+constexpr std::string_view kFieldsForPeople[] = {"run", "place", "seed", "state", "progress"};
+constexpr std::string_view kFieldsOfCsv[] = {"run",   "sweep",  "place", "seed",    "state",
+                                             "class", "reason", "step",  "updates", "resume"};
+
+Columns fields() {
+  const auto field = [](const char* name, std::function<json(const RunOfList&)> value) {
+    return ColumnOfRuns{ColumnKind::kField, name, "", std::move(value)};
+  };
+  using Row = RunOfList;
+  return {field("run", [](const Row& row) { return json(row.at.run.id); }),
+          field("sweep", [](const Row& row) { return json(row.at.sweep); }),
+          field("place", [](const Row& row) { return row.has_sweep() ? json(row.at.place) : json(); }),
+          field("seed", [](const Row& row) { return row.has_sweep() ? json(row.at.run.seed) : json(); }),
+          field("state", [](const Row& row) { return json(name_of(row.at.run.state)); }),
+          field("class", [](const Row& row) { return json(name_of(row.at.run.failure)); }),
+          field("reason", [](const Row& row) { return json(row.at.run.reason); }),
+          field("step", [](const Row& row) { return json(row.step); }),
+          field("updates", [](const Row& row) { return json(row.at.run.updates); }),
+          field("resume", [](const Row& row) { return row.resume ? json(row.resume->outcome) : json(); }),
+          field("progress", [](const Row& row) { return json(fmt::format("{}/{}", row.step, row.at.run.updates)); })};
+}
+
+template <class Value>
+json value_in(const std::map<std::string, Value>& values, const std::string& key) {
+  const auto value = values.find(key);
+  return value == values.end() ? json() : json(value->second);
+}
+
+ColumnOfRuns score_column(const std::string& score) {
+  return {ColumnKind::kScore, score, score, [score](const RunOfList& row) { return value_in(row.scores, score); }};
+}
+
+std::string text_in(const ColumnOfRuns& column, const RunOfList& row) { return value_text(column.value(row)); }
+
+bool differs(const ColumnOfRuns& column, const Rows& rows) {
+  return std::any_of(rows.begin(), rows.end(),
+                     [&](const RunOfList& row) { return column.value(row) != column.value(rows.front()); });
+}
+
+// All columns that these runs have. A setting is left out where the labels of an axis of its name say the same.
+Columns columns_of(const Rows& rows) {
+  std::set<std::string> axes, scores, settings;
+  for (const RunOfList& row : rows) {
+    for (const auto& [axis, label] : row.at.run.coordinates) axes.insert(axis);
+    for (const auto& [name, value] : row.scores) scores.insert(name);
+    for (const auto& [key, value] : row.settings) settings.insert(key);
   }
-  return axes;
+  Columns columns = fields();
+  for (const std::string& axis : axes) {
+    columns.push_back({ColumnKind::kLabel, axis, "", [axis](const RunOfList& row) {
+                         const std::string& label = label_on(row.at.run.coordinates, axis);
+                         return label.empty() ? json() : json(label);
+                       }});
+  }
+  for (const std::string& score : scores) columns.push_back(score_column(score));
+  for (const std::string& key : settings) {
+    const ColumnOfRuns setting = {ColumnKind::kSetting, key, "",
+                                  [key](const RunOfList& row) { return value_in(row.settings, key); }};
+    const bool is_axis = axes.contains(key) && std::all_of(rows.begin(), rows.end(), [&](const RunOfList& row) {
+                           return text_in(setting, row) == label_on(row.at.run.coordinates, key);
+                         });
+    if (!is_axis) columns.push_back(setting);
+  }
+  std::vector<std::string> names;
+  for (const ColumnOfRuns& column : columns) names.push_back(column.key);
+  names = distinct_names(std::move(names));
+  for (size_t i = 0; i < columns.size(); ++i) columns[i].name = names[i];
+  return columns;
 }
 
 std::vector<std::string> names_in_list(const std::string& text) {
@@ -100,107 +176,293 @@ std::vector<std::string> names_in_list(const std::string& text) {
   return names;
 }
 
+// The runs of a list with all columns that they have.
+class RunList {
+ public:
+  RunList(Rows rows, bool with_settings) : rows_(std::move(rows)), columns_(columns_of(rows_)) {
+    if (with_settings) read_settings();
+  }
+
+  const Rows& rows() const { return rows_; }
+  const Columns& columns() const { return columns_; }
+
+  // The columns that a name or a pattern means. UserError, naming the option, if no run has one.
+  Columns named(const std::string& pattern, std::string_view option) {
+    Columns found = matching(pattern);
+    if (found.empty() && !has_settings_) {
+      read_settings();
+      found = matching(pattern);
+    }
+    if (!found.empty() || rows_.empty()) return found;
+    std::vector<std::string> names, listed;
+    for (const ColumnOfRuns& column : columns_) {
+      names.push_back(column.name);
+      if (column.kind != ColumnKind::kSetting) listed.push_back(column.name);
+    }
+    fail("{}: no selected run has \"{}\"{}; they have {}, and their settings (tearless diff RUN RUN)", option, pattern,
+         did_you_mean(pattern, names), fmt::join(listed, ", "));
+  }
+  // The only one; null for every run of an empty list.
+  std::function<json(const RunOfList&)> value_named(const std::string& name, std::string_view option) {
+    const Columns found = named(name, option);
+    if (found.size() > 1) fail("{}: \"{}\" means {} columns; name one of them", option, name, found.size());
+    return found.empty() ? [](const RunOfList&) { return json(); } : found.front().value;
+  }
+
+  void keep(const std::function<bool(const RunOfList&)>& wanted) {
+    std::erase_if(rows_, [&](const RunOfList& row) { return !wanted(row); });
+  }
+  // As std::stable_sort().
+  void sort(const std::function<bool(const RunOfList&, const RunOfList&)>& before) {
+    std::stable_sort(rows_.begin(), rows_.end(), before);
+  }
+
+ private:
+  Columns matching(const std::string& pattern) const {
+    Columns found;
+    std::copy_if(columns_.begin(), columns_.end(), std::back_inserter(found),
+                 [&](const ColumnOfRuns& column) { return matches_pattern(pattern, column.name); });
+    return found;
+  }
+
+  void read_settings() {
+    for (RunOfList& row : rows_) {
+      row.settings = parse_toml_settings(row.at.run.settings, "run " + row.at.run.id).values;
+    }
+    has_settings_ = true;
+    columns_ = columns_of(rows_);
+  }
+
+  Rows rows_;
+  bool has_settings_ = false;
+  Columns columns_;
+};
+
+// --- which runs, and in which order
+// -------------------------------------------------------------------------------------
+
+std::optional<double> number_in(const std::string& text) {
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size() || std::isnan(number)) return std::nullopt;
+  return number;
+}
+
+std::optional<double> number_in(const json& value) {
+  if (value.is_string()) return number_in(value.get_ref<const std::string&>());  // labels are texts
+  if (!value.is_number() || std::isnan(value.get<double>())) return std::nullopt;
+  return value.get<double>();
+}
+
+struct Operator {
+  std::string_view text;
+  bool (*of_numbers)(double, double);
+};
+// Longer ones before those that they begin with.
+constexpr Operator kOperators[] = {
+    {"!=", [](double a, double b) { return a != b; }}, {"<=", [](double a, double b) { return a <= b; }},
+    {">=", [](double a, double b) { return a >= b; }}, {"=", [](double a, double b) { return a == b; }},
+    {"<", [](double a, double b) { return a < b; }},   {">", [](double a, double b) { return a > b; }}};
+
+std::string trimmed(std::string_view text) {
+  const size_t begin = text.find_first_not_of(' ');
+  if (begin == std::string_view::npos) return "";
+  return std::string(text.substr(begin, text.find_last_not_of(' ') + 1 - begin));
+}
+
+std::string unquoted(const std::string& text) {
+  const bool is_quoted =
+      text.size() > 1 && text.front() == text.back() && (text.front() == '"' || text.front() == '\'');
+  return is_quoted ? text.substr(1, text.size() - 2) : text;
+}
+
+// "test.bleu_13a > 20". It does not hold for a run that has no such value.
+struct Condition {
+  std::string name;
+  Operator compare = {};
+  std::string value;
+
+  bool holds(const json& of_run) const {
+    if (of_run.is_null()) return false;
+    const std::optional<double> left = number_in(of_run), right = number_in(value);
+    if (left && right) return compare.of_numbers(*left, *right);
+    const bool is_equal = value_text(of_run) == value;
+    return (compare.text == "=" && is_equal) || (compare.text == "!=" && !is_equal);
+  }
+};
+
+Condition condition_in(const std::string& text) {
+  const size_t at = text.find_first_of("!<>=");
+  const auto compare = std::find_if(std::begin(kOperators), std::end(kOperators), [&](const Operator& known) {
+    return at != std::string::npos && text.compare(at, known.text.size(), known.text) == 0;
+  });
+  const bool is_one = compare != std::end(kOperators);
+  const Condition condition = is_one ? Condition{trimmed(text.substr(0, at)), *compare,
+                                                 unquoted(trimmed(text.substr(at + compare->text.size())))}
+                                     : Condition();
+  if (condition.name.empty() || condition.value.find_first_of("!<>=") == 0) {
+    fail("--where \"{}\" is no condition; write NAME = VALUE, with = != < <= > or >=", text);
+  }
+  if (compare->text.find_first_of("<>") != std::string_view::npos && !number_in(condition.value)) {
+    fail("--where \"{}\": {} compares with a number, and \"{}\" is none; texts have = and !=", text, compare->text,
+         condition.value);
+  }
+  return condition;
+}
+
+void filter(RunList& list, const std::vector<std::string>& where) {
+  for (const std::string& text : where) {
+    const Condition condition = condition_in(text);
+    const auto value_of = list.value_named(condition.name, "--where");
+    list.keep([&](const RunOfList& row) { return condition.holds(value_of(row)); });
+  }
+}
+
+// Numbers, then texts, then runs without a value, whatever the direction.
+void sort(RunList& list, const std::string& by) {
+  const bool descending = by.starts_with('-');
+  const auto value_of = list.value_named(by.substr(descending ? 1 : 0), "--sort");
+  const auto key_of = [&](const RunOfList& row) {
+    const json value = value_of(row);
+    const std::optional<double> number = number_in(value);
+    const std::string text = value_text(value);
+    return std::tuple(number ? 0 : text.empty() ? 2 : 1, number.value_or(0), text);
+  };
+  list.sort([&](const RunOfList& a, const RunOfList& b) {
+    const auto [rank_a, number_a, text_a] = key_of(a);
+    const auto [rank_b, number_b, text_b] = key_of(b);
+    if (rank_a != rank_b) return rank_a < rank_b;
+    if (rank_a == 0) return descending ? number_a > number_b : number_a < number_b;
+    return descending ? text_a > text_b : text_a < text_b;
+  });
+}
+
+// --- what is printed of them
+// -------------------------------------------------------------------------------------------
+
 // People see the scores of the test set unless they ask for others, programs all of them.
-std::vector<std::string> chosen_scores(const std::vector<RunOfSweep>& rows, const RunsOptions& options, bool all) {
-  std::set<std::string> present;
-  for (const RunOfSweep& row : rows) {
-    for (const auto& [name, value] : row.scores) present.insert(name);
+Columns chosen_scores(const RunList& list, const RunsOptions& options, bool all) {
+  std::map<std::string, ColumnOfRuns> present;
+  std::set<std::string> names;
+  for (const ColumnOfRuns& column : list.columns()) {
+    if (column.kind == ColumnKind::kScore) present.emplace(*names.insert(column.key).first, column);
   }
-  if (!options.scores && present.empty()) return {};
-  return names_matching(names_in_list(options.scores.value_or(all ? "*" : "test.*")), present);
+  Columns chosen;
+  if (!options.scores && names.empty()) return chosen;
+  for (const std::string& score : names_matching(names_in_list(options.scores.value_or(all ? "*" : "test.*")), names)) {
+    const auto known = present.find(score);
+    chosen.push_back(known == present.end() ? score_column(score) : known->second);
+  }
+  return chosen;
 }
 
-using RunLine = std::vector<std::string>;
-
-void print_runs(const std::vector<RunOfSweep>& rows, const RunsOptions& options) {
-  const std::set<std::string> axes = axes_in(rows);
-  const std::vector<std::string> scores = chosen_scores(rows, options, /*all=*/false);
-  const bool several =
-      std::any_of(rows.begin(), rows.end(), [&](const auto& row) { return row.sweep != rows[0].sweep; });
-  RunLine header = {"run", "place"};
-  if (several) header.insert(header.begin(), "sweep");
-  header.insert(header.end(), axes.begin(), axes.end());
-  header.insert(header.end(), {"seed", "state", "updates"});
-  header.insert(header.end(), scores.begin(), scores.end());
-  std::vector<RunLine> lines = {header};
-  for (const RunOfSweep& row : rows) {
-    RunLine line = {row.run.id, row.place > 0 ? std::to_string(row.place) : ""};
-    if (several) line.insert(line.begin(), row.sweep);
-    for (const std::string& axis : axes) line.push_back(label_on(row.run.coordinates, axis));
-    line.push_back(row.place > 0 ? std::to_string(row.run.seed) : "");
-    line.emplace_back(name_of(row.run.state));
-    line.push_back(fmt::format("{}/{}", row.step, row.run.updates));
-    for (const std::string& score : scores) {
-      const auto value = row.scores.find(score);
-      line.push_back(value == row.scores.end() ? "" : fmt::format("{:.6g}", value->second));
-    }
-    lines.push_back(std::move(line));
-  }
-  print_columns(lines);
+Columns different_settings(const RunList& list) {
+  Columns chosen;
+  std::copy_if(list.columns().begin(), list.columns().end(), std::back_inserter(chosen),
+               [&](const auto& column) { return column.kind == ColumnKind::kSetting && differs(column, list.rows()); });
+  return chosen;
 }
 
-void print_runs_as_csv(const std::vector<RunOfSweep>& rows, const RunsOptions& options) {
-  const std::set<std::string> axes = axes_in(rows);
-  const std::vector<std::string> scores = chosen_scores(rows, options, /*all=*/true);
-  RunLine header = {"run", "sweep", "place", "seed", "state", "class", "reason", "step", "updates", "resume"};
-  header.insert(header.end(), axes.begin(), axes.end());
-  header.insert(header.end(), scores.begin(), scores.end());
-  std::vector<RunLine> lines = {header};
-  for (const RunOfSweep& row : rows) {
-    const RunRecord& run = row.run;
-    RunLine line = {run.id, row.sweep};
-    if (row.place > 0) {
-      line.insert(line.end(), {std::to_string(row.place), std::to_string(run.seed)});
-    } else {
-      line.insert(line.end(), {"", ""});
+Columns default_columns(const RunList& list, const RunsOptions& options) {
+  Columns columns, labels;
+  std::copy_if(list.columns().begin(), list.columns().end(), std::back_inserter(labels),
+               [](const auto& column) { return column.kind == ColumnKind::kLabel; });
+  const auto append = [&](const Columns& more) { columns.insert(columns.end(), more.begin(), more.end()); };
+  const auto append_field = [&](std::string_view name) {
+    append({*std::find_if(list.columns().begin(), list.columns().end(),
+                          [&](const ColumnOfRuns& column) { return column.key == name; })});
+  };
+  if (options.csv) {
+    for (const std::string_view name : kFieldsOfCsv) append_field(name);
+    append(labels);
+  } else {
+    const auto sweep_of = [](const RunOfList& row) { return row.at.sweep; };
+    const Rows& rows = list.rows();
+    if (std::any_of(rows.begin(), rows.end(), [&](const auto& row) { return sweep_of(row) != sweep_of(rows[0]); })) {
+      append_field("sweep");
     }
-    line.insert(line.end(),
-                {std::string(name_of(run.state)), std::string(name_of(run.failure)), run.reason,
-                 std::to_string(row.step), std::to_string(run.updates), row.resume ? row.resume->outcome : ""});
-    for (const std::string& axis : axes) line.push_back(label_on(run.coordinates, axis));
-    for (const std::string& score : scores) {
-      const auto value = row.scores.find(score);
-      line.push_back(value == row.scores.end() ? "" : fmt::format("{}", value->second));
+    for (const std::string_view name : kFieldsForPeople) {
+      if (name == "seed") append(labels);
+      append_field(name);
     }
-    lines.push_back(std::move(line));
   }
-  print_csv(std::move(lines));
+  append(chosen_scores(list, options, /*all=*/options.csv));
+  append(different_settings(list));
+  return columns;
 }
 
-void print_runs_as_json(const std::vector<RunOfSweep>& rows, const RunsOptions& options) {
-  const std::vector<std::string> scores = chosen_scores(rows, options, /*all=*/true);
-  json list = json::array();
-  for (const RunOfSweep& row : rows) {
-    json shown = json::object();
-    for (const std::string& score : scores) {
-      if (const auto value = row.scores.find(score); value != row.scores.end()) shown[score] = value->second;
+void print_lines(const RunList& list, const Columns& columns, bool csv) {
+  constexpr int kDigitsForPeople = 6;
+  std::vector<std::vector<std::string>> lines(1);
+  for (const ColumnOfRuns& column : columns) lines[0].push_back(column.name);
+  for (const RunOfList& row : list.rows()) {
+    std::vector<std::string>& line = lines.emplace_back();
+    for (const ColumnOfRuns& column : columns) {
+      line.push_back(value_text(column.value(row), csv ? 0 : kDigitsForPeople));
     }
-    list.push_back({{"run", row.run.id},
-                    {"sweep", row.sweep},
-                    {"place", row.place > 0 ? json(row.place) : json()},
-                    {"coordinates", to_json(row.run.coordinates)},
-                    {"seed", row.place > 0 ? json(row.run.seed) : json()},
-                    {"state", name_of(row.run.state)},
-                    {"class", name_of(row.run.failure)},
-                    {"reason", row.run.reason},
-                    {"step", row.step},
-                    {"updates", row.run.updates},
-                    {"resume", row.resume ? json(*row.resume) : json()},
-                    {"scores", std::move(shown)}});
   }
-  print_json(list);
+  csv ? print_csv(std::move(lines)) : print_columns(std::move(lines));
+}
+
+json object_of(const RunOfList& row, const Columns& columns, bool with_nulls) {
+  json object = json::object();
+  for (const ColumnOfRuns& column : columns) {
+    if (json value = column.value(row); with_nulls || !value.is_null()) object[column.name] = std::move(value);
+  }
+  return object;
+}
+
+json run_as_json(const RunOfList& row, const Columns& scores) {
+  json shown = json::object();
+  for (const ColumnOfRuns& score : scores) {
+    if (json value = score.value(row); !value.is_null()) shown[score.key] = std::move(value);
+  }
+  const RunRecord& run = row.at.run;
+  return {{"run", run.id},
+          {"sweep", row.at.sweep},
+          {"place", row.has_sweep() ? json(row.at.place) : json()},
+          {"coordinates", to_json(run.coordinates)},
+          {"seed", row.has_sweep() ? json(run.seed) : json()},
+          {"state", name_of(run.state)},
+          {"class", name_of(run.failure)},
+          {"reason", run.reason},
+          {"step", row.step},
+          {"updates", run.updates},
+          {"resume", row.resume ? json(*row.resume) : json()},
+          {"scores", std::move(shown)}};
+}
+
+void print_as_json(const RunList& list, const std::optional<Columns>& columns, const RunsOptions& options) {
+  const Columns scores = chosen_scores(list, options, /*all=*/true), settings = different_settings(list);
+  json runs = json::array();
+  for (const RunOfList& row : list.rows()) {
+    json& run = runs.emplace_back(columns ? object_of(row, *columns, true) : run_as_json(row, scores));
+    if (options.settings) run["settings"] = object_of(row, settings, false);
+  }
+  print_json(runs);
 }
 
 int list_runs(const RunsOptions& options, const Globals& globals) {
   if (options.csv && globals.json) fail("--json and --csv contradict each other; omit one of them");
+  if (options.columns && (options.scores || options.settings)) {
+    fail("--columns names every column, scores and settings too; omit --{}", options.scores ? "scores" : "settings");
+  }
   const std::unique_ptr<const Store> store = require_store(globals);
-  const std::vector<RunOfSweep> rows = rows_of(*store, select_or_last(*store, options.words));
+  RunList list(rows_of(*store, options), options.settings);
+  filter(list, options.where);
+  if (!options.sort.empty()) sort(list, options.sort);
+  std::optional<Columns> columns;
+  if (options.columns) {
+    columns.emplace();
+    for (const std::string& pattern : names_in_list(*options.columns)) {
+      const Columns found = list.named(pattern, "--columns");
+      columns->insert(columns->end(), found.begin(), found.end());
+    }
+  }
   if (globals.json) {
-    print_runs_as_json(rows, options);
-  } else if (options.csv) {
-    print_runs_as_csv(rows, options);
+    print_as_json(list, columns, options);
   } else {
-    print_runs(rows, options);
+    print_lines(list, columns ? *columns : default_columns(list, options), options.csv);
   }
   return kOk;
 }
@@ -211,10 +473,20 @@ Action command_runs(CLI::App& app, const Globals& globals) {
   const auto options = std::make_shared<RunsOptions>();
   app.add_option("what", options->words,
                  "sweeps (ids, grid files, last, all) or runs (ids, places, states, axis=label); default: last");
+  app.add_option("--where", options->where,
+                 "a condition, such as 'test.bleu_13a > 20' or 'state = done': = != < <= > >= on a score, a setting, a "
+                 "label or another column (repeat for more, which must all hold)")
+      ->allow_extra_args(false);
+  app.add_option("--sort", options->sort, "sort by this score, setting, label or other column; -NAME: descending");
+  app.add_option("--columns", options->columns,
+                 "print these scores, settings, labels and other columns, separated by commas; * stands for any text");
   app.add_option(
       "--scores", options->scores,
       "names, separated by commas, in which * stands for any text (default: test.*; with --csv and --json all)");
-  app.add_flag("--csv", options->csv, "print CSV with one line for each run");
+  app.add_flag("--settings", options->settings, "print each setting in which the runs differ, too");
+  app.add_option("--by", options->by,
+                 "run: each run once, as the newest of these sweeps has it (default); sweep: as each of them has it");
+  app.add_flag("--csv", options->csv, "print CSV");
   return [options, &globals] { return list_runs(*options, globals); };
 }
 

@@ -27,17 +27,11 @@ constexpr const char* kListViews =
     "SELECT m.name AS view, group_concat(c.name, ', ') AS columns FROM sqlite_schema m, pragma_table_info(m.name) c "
     "WHERE m.type = 'view' GROUP BY m.name";
 
-std::string cell_text(const json& value) {
-  if (value.is_null()) return "";
-  if (value.is_number_float()) return fmt::format("{}", value.get<double>());  // dump() prints inf as null
-  return value.is_string() ? value.get<std::string>() : value.dump();
-}
-
 std::vector<std::vector<std::string>> lines_of(const QueryResult& result) {
   std::vector<std::vector<std::string>> lines = {result.columns};
   for (const auto& row : result.rows) {
     std::vector<std::string>& line = lines.emplace_back();
-    for (const json& value : row) line.push_back(cell_text(value));
+    for (const json& value : row) line.push_back(value_text(value));
   }
   return lines;
 }

@@ -37,6 +37,14 @@ void print_csv(std::vector<std::vector<std::string>> lines) {
   }
 }
 
+std::string value_text(const nlohmann::json& value, int digits) {
+  if (value.is_null()) return "";
+  if (value.is_string()) return value.get<std::string>();
+  if (!value.is_number_float()) return value.dump();
+  const auto number = value.get<double>();  // dump() prints inf as null
+  return digits == 0 ? fmt::format("{}", number) : fmt::format("{:.{}g}", number, digits);
+}
+
 std::vector<std::string> distinct_names(std::vector<std::string> columns) {
   std::set<std::string> taken(columns.begin(), columns.end());
   std::set<std::string> seen;

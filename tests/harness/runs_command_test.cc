@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -90,7 +92,7 @@ TEST_F(RunsCommand, AreColumnsForPeopleWithTheScoresOfTheTestSet) {
   const json runs = listed({});
   const std::vector<std::string> lines = lines_of(made_->tearless({"runs"}).output);
   ASSERT_EQ(lines.size(), 5u);
-  EXPECT_THAT(lines[0], testing::ContainsRegex("^run +place +model.norm +place +seed +state +updates +test.score$"));
+  EXPECT_THAT(lines[0], testing::ContainsRegex("^run +place +model.norm +place:2 +seed +state +progress +test.score$"));
   const std::string score = fmt::format("{:.6g}", runs[3].at("scores").at("test.score").get<double>());
   EXPECT_THAT(lines[4], testing::ContainsRegex("^" + runs[3].at("run").get<std::string>() +
                                                " +4 +scale +pre +3 +done +4/4 +" + score + "$"));
@@ -120,8 +122,7 @@ TEST_F(RunsCommand, AreNarrowedByTheWordsOfTheOtherCommands) {
   EXPECT_THAT(places(listed({"model.norm=scale"})), ElementsAre(3, 4));
   EXPECT_THAT(places(listed({"new.toml", "1-2"})), ElementsAre(1, 2));
   EXPECT_THAT(places(listed({all[2].at("run")})), ElementsAre(3));
-  EXPECT_EQ(listed({"all"}).size(), 5u);
-  EXPECT_THAT(runs({"all"}).output, testing::StartsWith("sweep "));
+  EXPECT_THAT(runs({"all", "--by", "sweep"}).output, testing::StartsWith("sweep "));
   EXPECT_EQ(runs({"nonsense"}).code, 2);
 }
 
@@ -134,11 +135,115 @@ TEST_F(RunsCommand, ARunOfTwoSweepsIsShownAsTheNamedOneHasItElseAsTheNewest) {
   EXPECT_EQ(alone[0].at("coordinates").at("place"), "pre");
 }
 
+TEST_F(RunsCommand, ARunOfTwoSweepsIsOneLineAsTheNewestHasItUnlessEachSweepIsAskedFor) {
+  const json once = listed({"all"}), each = listed({"all", "--by", "sweep"});
+  ASSERT_EQ(once.size(), 4u);
+  ASSERT_EQ(each.size(), 5u);
+  const std::string shared = listed({"old.toml"})[0].at("run");
+  for (const json& run : once) EXPECT_TRUE(run.at("coordinates").contains("place")) << run;
+  std::map<std::string, int> lines;
+  for (const json& run : each) ++lines[run.at("run").get<std::string>()];
+  for (const auto& [run, count] : lines) EXPECT_EQ(count, run == shared ? 2 : 1) << run;
+  EXPECT_EQ(lines_of(runs({"all", "--csv"}).output).size(), 1u + 4u);
+  EXPECT_EQ(
+      runs({"--by", "seed"}).errors,
+      "tearless: --by seed is not known; it must be run (a line for each run) or sweep (a line for each sweep and "
+      "run)\n");
+}
+
+TEST_F(RunsCommand, AreSortedByAnyColumnAndThoseWithoutAValueAreLast) {
+  const auto places = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {"--columns", "place"});
+    std::vector<int> list;
+    for (const json& run : listed(arguments)) list.push_back(run.at("place"));
+    return list;
+  };
+  const json runs = listed({});
+  const bool rising = runs[1].at("scores").at("test.score") < runs[3].at("scores").at("test.score");
+  EXPECT_EQ(places({"--sort", "test.score"}), rising ? std::vector({2, 4, 1, 3}) : std::vector({4, 2, 1, 3}));
+  EXPECT_EQ(places({"--sort", "-test.score"}), rising ? std::vector({4, 2, 1, 3}) : std::vector({2, 4, 1, 3}));
+  EXPECT_THAT(places({"--sort", "-place"}), ElementsAre(4, 3, 2, 1)) << "as numbers";
+  EXPECT_THAT(places({"--sort", "-model.norm"}), ElementsAre(3, 4, 1, 2)) << "a label";
+  EXPECT_THAT(places({"--sort", "-fake.behaviour"}), ElementsAre(2, 4, 1, 3)) << "a setting";
+}
+
+TEST_F(RunsCommand, AreThoseOfWhichEveryConditionHolds) {
+  const auto places = [&](const std::vector<std::string>& conditions) {
+    std::vector<std::string> arguments = {"--columns", "place"};
+    for (const std::string& condition : conditions) arguments.insert(arguments.end(), {"--where", condition});
+    arguments.push_back("last");
+    std::vector<int> list;
+    for (const json& run : listed(arguments)) list.push_back(run.at("place"));
+    return list;
+  };
+  const double second = listed({})[1].at("scores").at("test.score"),
+               fourth = listed({})[3].at("scores").at("test.score");
+  const std::string lower = fmt::format("{}", std::min(second, fourth));
+  const int higher_place = second > fourth ? 2 : 4, lower_place = 6 - higher_place;
+  EXPECT_THAT(places({"test.score > 20"}), ElementsAre(2, 4));
+  EXPECT_THAT(places({"test.score>" + lower}), ElementsAre(higher_place));
+  EXPECT_THAT(places({"test.score >= " + lower}), ElementsAre(2, 4));
+  EXPECT_THAT(places({"test.score <= " + lower}), ElementsAre(lower_place));
+  EXPECT_THAT(places({"test.score < " + lower}), ElementsAre());
+  EXPECT_THAT(places({"test.score = " + lower}), ElementsAre(lower_place));
+  EXPECT_THAT(places({"test.score != " + lower}), ElementsAre(higher_place)) << "not of a run without that score";
+  EXPECT_THAT(places({"state = done", "model.norm != layer"}), ElementsAre(4));
+  EXPECT_THAT(places({"fake.behaviour = \"diverge\"", "place < 3"}), ElementsAre(1));
+  EXPECT_THAT(places({"fake.updates = 4.0", "seed = 3"}), ElementsAre(1, 2, 3, 4));
+  EXPECT_THAT(places({"place:2 = pre"}), ElementsAre(2, 4)) << "the label, not the place";
+}
+
+TEST_F(RunsCommand, AConditionOrANameThatMeansNothingIsRefused) {
+  const auto refused = [&](const std::vector<std::string>& arguments) {
+    const test::Finished finished = runs(arguments);
+    EXPECT_EQ(finished.code, 2) << finished.output;
+    EXPECT_EQ(finished.output, "");
+    return finished.errors;
+  };
+  const std::string have =
+      "; they have run, sweep, place, seed, state, class, reason, step, updates, resume, progress, model.norm, "
+      "place:2, "
+      "test.score, updates:2, and their settings (tearless diff RUN RUN)\n";
+  EXPECT_EQ(refused({"--sort", "test.scor"}),
+            "tearless: --sort: no selected run has \"test.scor\" (did you mean \"test.score\"?)" + have);
+  EXPECT_EQ(refused({"--where", "fake.behaviou = x"}),
+            "tearless: --where: no selected run has \"fake.behaviou\" (did you mean \"fake.behaviour\"?)" + have);
+  EXPECT_EQ(refused({"--columns", "run,zzz"}), "tearless: --columns: no selected run has \"zzz\"" + have);
+  for (const std::string condition : {"test.score", "> 3", "state ! done", "state == done"}) {
+    EXPECT_EQ(refused({"--where", condition}),
+              "tearless: --where \"" + condition + "\" is no condition; write NAME = VALUE, with = != < <= > or >=\n");
+  }
+  EXPECT_EQ(
+      refused({"--where", "state < done"}),
+      "tearless: --where \"state < done\": < compares with a number, and \"done\" is none; texts have = and !=\n");
+  EXPECT_EQ(refused({"--sort", "p*"}), "tearless: --sort: \"p*\" means 3 columns; name one of them\n");
+  EXPECT_EQ(refused({"--columns", "run", "--settings"}),
+            "tearless: --columns names every column, scores and settings too; omit --settings\n");
+}
+
+TEST_F(RunsCommand, ColumnsAreTheNamedOnesInTheirOrder) {
+  const json runs = listed({"4"});
+  const std::string score = fmt::format("{}", runs[0].at("scores").at("test.score").get<double>());
+  EXPECT_EQ(made_->tearless({"runs", "4", "--csv", "--columns", "state,test.*,fake.updates,place:2,step"}).output,
+            "state,test.score,fake.updates,place:2,step\ndone," + score + ",4,pre,4\n");
+  const json third_and_fourth = listed({"3-4", "--columns", "test.score,seed"});
+  EXPECT_EQ(third_and_fourth[0], json({{"test.score", nullptr}, {"seed", 3}}));
+  EXPECT_EQ(third_and_fourth[1], json({{"test.score", runs[0].at("scores").at("test.score")}, {"seed", 3}}));
+}
+
+TEST_F(RunsCommand, SettingsInWhichTheyDifferAreColumnsOnRequest) {
+  EXPECT_THAT(lines_of(runs({"--settings"}).output).at(0), testing::ContainsRegex("test.score +fake.behaviour$"))
+      << "model.norm is a column of labels already";
+  EXPECT_THAT(lines_of(runs({"--settings"}).output).at(1), testing::EndsWith(" diverge"));
+  EXPECT_THAT(lines_of(runs({"--settings", "--where", "state = done"}).output).at(0), testing::EndsWith("test.score"));
+  EXPECT_EQ(listed({"--settings"})[1].at("settings"), json({{"fake.behaviour", "succeed"}}));
+}
+
 TEST_F(RunsCommand, ScoresAreChosenByNamesAndPatterns) {
   const auto header = [&](const std::string& scores) { return lines_of(runs({"4", "--scores", scores}).output).at(0); };
-  EXPECT_THAT(header("updates,test.*"), testing::ContainsRegex("updates +updates +test.score$"));
+  EXPECT_THAT(header("updates,test.*"), testing::ContainsRegex("progress +updates:2 +test.score$"));
   EXPECT_THAT(header("absent"), testing::EndsWith("absent"));
-  EXPECT_THAT(header(""), testing::EndsWith("updates"));
+  EXPECT_THAT(header(""), testing::EndsWith("progress"));
   EXPECT_EQ(listed({"4", "--scores", "up*"})[0].at("scores"), json({{"updates", 4}}));
   EXPECT_EQ(runs({"--csv", "--json"}).errors, "tearless: --json and --csv contradict each other; omit one of them\n");
 }

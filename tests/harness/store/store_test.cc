@@ -16,6 +16,7 @@
 
 #include "base/error.h"
 #include "harness/store/database.h"
+#include "harness/store/selected_runs.h"
 #include "tests/support/error_of.h"
 #include "tests/support/paths.h"
 #include "tests/support/privileges.h"
@@ -437,6 +438,24 @@ TEST_F(StoreTest, TheViewOfScoresHasTheNumbersThatTablesPrint) {
   EXPECT_EQ(shown, store_->result_of("aa").scores);
 }
 
+TEST_F(StoreTest, SelectedRunsAreEachOnceAsTheNewestSweepHasThemOrInEverySweep) {
+  store_->submit(sweep("old", {request("aa"), request("bb")}));
+  store_->submit(sweep("new", {request("cc"), request("bb"), request("bb")}));
+  const auto selected = [&](const std::vector<std::string>& words, EachRun each) {
+    std::vector<std::string> runs;
+    for (const SelectedRun& at : selected_runs(*store_, select(*store_, words), each)) {
+      runs.push_back(fmt::format("{} {} {}", at.sweep, at.place, at.run.id));
+    }
+    return runs;
+  };
+  using testing::ElementsAre;
+  EXPECT_THAT(selected({"old", "new"}, EachRun::kOnce), ElementsAre("old 1 aa", "new 1 cc", "new 2 bb"));
+  EXPECT_THAT(selected({"old", "new", "old"}, EachRun::kInEverySweep),
+              ElementsAre("old 1 aa", "old 2 bb", "new 1 cc", "new 2 bb", "new 3 bb"));
+  EXPECT_THAT(selected({"bb"}, EachRun::kOnce), ElementsAre("new 2 bb"));
+  EXPECT_THAT(selected({"old", "2"}, EachRun::kOnce), ElementsAre("old 2 bb"));
+}
+
 TEST_F(StoreTest, EveryViewCanBeQueried) {
   for (const auto& row : store_->query("SELECT name FROM sqlite_schema WHERE type = 'view'").rows) {
     EXPECT_NO_THROW(store_->query("SELECT * FROM " + row[0].get<std::string>())) << row[0];
@@ -518,7 +537,8 @@ TEST_F(StoreTest, ADatabaseOfAnotherFormatIsRefusedByBoth) {
     for (const std::string& message :
          {error_of([&] { Store::open_writer(workspace_); }), error_of([&] { Store::open_reader(workspace_); })}) {
       EXPECT_EQ(message.find(workspace_.root().string() + " is a workspace of " +
-                             (format < 8 ? "an earlier" : "a later") + " build of tearless, and was left as it is"),
+                             (format < 8 ? "an earlier" : "a later") +
+                             " build of tearless, and was left as it is"),
                 0u)
           << message;
     }
