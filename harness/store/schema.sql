@@ -129,3 +129,12 @@ CREATE VIEW sweeps_view AS
 CREATE VIEW sweep_runs_view AS
   SELECT sweep, place, runs.id AS run, state, coordinates, seed
   FROM sweep_runs JOIN runs ON runs.number = sweep_runs.run;
+
+-- canonical is one line `key = value` for each setting. It becomes a JSON list of its lines: in the JSON of a text, the
+-- pair \\ is a backslash, so that each \n that is left is the end of a line.
+CREATE VIEW settings_view AS
+  SELECT runs.id AS run, substr(line.value, 1, instr(line.value, ' = ') - 1) AS key,
+         substr(line.value, instr(line.value, ' = ') + 3) AS value
+  FROM runs,
+       json_each('[' || replace(replace(json_quote(canonical), '\\', '\u005c'), '\n', '","') || ']') AS line
+  WHERE instr(line.value, ' = ') > 0;

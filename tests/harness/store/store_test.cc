@@ -17,6 +17,7 @@
 #include "base/error.h"
 #include "harness/store/database.h"
 #include "harness/store/selected_runs.h"
+#include "harness/store/workspace_format.h"
 #include "tests/support/error_of.h"
 #include "tests/support/paths.h"
 #include "tests/support/privileges.h"
@@ -456,6 +457,22 @@ TEST_F(StoreTest, SelectedRunsAreEachOnceAsTheNewestSweepHasThemOrInEverySweep) 
   EXPECT_THAT(selected({"old", "2"}, EachRun::kOnce), ElementsAre("old 2 bb"));
 }
 
+TEST_F(StoreTest, TheViewOfSettingsHasTheLinesOfTheCanonicalText) {
+  const std::string text =
+      "data.name = \"a \\\\n \\\"b\\\" = c\\n\"\nmodel.layers = 6\ntrain.lr = 1e-05\ntrain.names = [\"x\", \"ü\"]\n";
+  harness::Run run = request("aa");
+  run.settings = text;
+  harness::Run waiting = request("bb");
+  waiting.settings = "";
+  store_->submit(sweep("s", {run, waiting}));
+  std::string shown;
+  for (const auto& row : store_->query("SELECT run, key, value FROM settings_view").rows) {
+    EXPECT_EQ(row[0], "aa");
+    shown += row[1].get<std::string>() + " = " + row[2].get<std::string>() + "\n";
+  }
+  EXPECT_EQ(shown, text);
+}
+
 TEST_F(StoreTest, EveryViewCanBeQueried) {
   for (const auto& row : store_->query("SELECT name FROM sqlite_schema WHERE type = 'view'").rows) {
     EXPECT_NO_THROW(store_->query("SELECT * FROM " + row[0].get<std::string>())) << row[0];
@@ -531,13 +548,13 @@ TEST(Store, ReadingAMissingDatabaseCreatesNothing) {
 
 TEST_F(StoreTest, ADatabaseOfAnotherFormatIsRefusedByBoth) {
   store_.reset();
-  for (const int format : {1, 7, 9}) {
+  for (const int format : {1, kWorkspaceFormat - 1, kWorkspaceFormat + 1}) {
     SQLite::Database(workspace_.database().string(), SQLite::OPEN_READWRITE)
         .exec(fmt::format("PRAGMA user_version = {}", format));
     for (const std::string& message :
          {error_of([&] { Store::open_writer(workspace_); }), error_of([&] { Store::open_reader(workspace_); })}) {
       EXPECT_EQ(message.find(workspace_.root().string() + " is a workspace of " +
-                             (format < 8 ? "an earlier" : "a later") +
+                             (format < kWorkspaceFormat ? "an earlier" : "a later") +
                              " build of tearless, and was left as it is"),
                 0u)
           << message;
