@@ -88,4 +88,10 @@ std::string printable(std::string_view text) { return shown(text, /*lines=*/fals
 
 std::string printable_lines(std::string_view text) { return shown(text, /*lines=*/true); }
 
+size_t display_width(std::string_view text) {
+  // fmt pads to a display width. No text is wider than its number of bytes, so n bytes with width w, padded to n
+  // columns, become n + (n - w) bytes: w = 2n - size.
+  return 2 * text.size() - fmt::formatted_size("{:<{}}", text, text.size());
+}
+
 }  // namespace tearless

@@ -1,4 +1,4 @@
-// Validation of UTF-8, and escaping of text that is printed on a terminal.
+// Validation of UTF-8, and escaping and width of text that is printed on a terminal.
 #pragma once
 
 #include <cstddef>
@@ -20,5 +20,8 @@ std::string printable(std::string_view text);
 
 /// As printable(), but line feeds and tabs are unchanged.
 std::string printable_lines(std::string_view text);
+
+/// The number of columns that a text occupies on a terminal.
+size_t display_width(std::string_view text);
 
 }  // namespace tearless

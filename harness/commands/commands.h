@@ -25,6 +25,7 @@ Action command_request(CLI::App& app, const Globals& globals);  ///< of that row
 Action command_stop(CLI::App& app, const Globals& globals);
 Action command_status(CLI::App& app, const Globals& globals);
 Action command_runs(CLI::App& app, const Globals& globals);
+Action command_plot(CLI::App& app, const Globals& globals);
 Action command_table(CLI::App& app, const Globals& globals);
 Action command_explain(CLI::App& app, const Globals& globals);
 Action command_diff(CLI::App& app, const Globals& globals);

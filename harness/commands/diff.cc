@@ -9,6 +9,7 @@
 
 #include "base/print.h"
 #include "base/settings.h"
+#include "base/utf8.h"
 #include "harness/commands/commands.h"
 #include "harness/plan/grid_state.h"
 #include "harness/table/table.h"

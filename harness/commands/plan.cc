@@ -11,6 +11,7 @@
 
 #include "base/files.h"
 #include "base/print.h"
+#include "base/utf8.h"
 #include "base/words.h"
 #include "harness/commands/commands.h"
 #include "harness/launch/machine.h"

@@ -229,10 +229,12 @@ bool is_live(std::FILE* out) {
   return ::isatty(::fileno(out)) != 0 && type && std::string_view(type) != "dumb";
 }
 
-Screen::Screen(std::FILE* out) : out_(out), live_(harness::is_live(out)) {
-  const char* no_colour = std::getenv("NO_COLOR");  // set to anything but ""
-  colour_ = live_ && !(no_colour && *no_colour);
+bool has_colour(std::FILE* out) {
+  const char* no_colour = std::getenv("NO_COLOR");
+  return is_live(out) && !(no_colour && *no_colour);
 }
+
+Screen::Screen(std::FILE* out) : out_(out), live_(harness::is_live(out)), colour_(has_colour(out)) {}
 
 Screen::~Screen() { clear(); }
 

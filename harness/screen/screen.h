@@ -26,10 +26,12 @@ TerminalSize terminal_size(std::FILE* terminal);
 /// True for a terminal that can move its cursor.
 bool is_live(std::FILE* out);
 
+/// True for such a terminal unless $NO_COLOR is set to anything but "".
+bool has_colour(std::FILE* out);
+
 class Screen {
  public:
-  /// Borrows `out`. Errors of writing are ignored: a sweep outlives its terminal. No colour if $NO_COLOR is
-  /// set.
+  /// Borrows `out`. Errors of writing are ignored: a sweep outlives its terminal.
   explicit Screen(std::FILE* out);
   ~Screen();
   Screen(const Screen&) = delete;

@@ -373,6 +373,37 @@ std::vector<MetricLine> Store::metrics_of(const std::string& id) const {
   return lines;
 }
 
+void Store::read_metrics(const std::string& id, const std::vector<std::string>& names,
+                         const std::function<void(size_t, int64_t, double)>& read) const {
+  std::map<int64_t, size_t> index;  // number of a name → i
+  std::string numbers;
+  for (size_t i = 0; i < names.size(); ++i) {
+    Statement known(*statements_, "SELECT number FROM metric_names WHERE name = ?", names[i]);
+    if (!known.step()) continue;
+    index.emplace(known[0].getInt64(), i);
+    numbers += (numbers.empty() ? "" : ", ") + std::to_string(known[0].getInt64());
+  }
+  Statement row(*statements_,
+                fmt::format("SELECT name, step, value FROM metrics WHERE run = (SELECT number FROM runs WHERE id = ?) "
+                            "AND name IN ({}) ORDER BY position",
+                            numbers),
+                id);
+  while (row.step()) read(index.at(row[0].getInt64()), row[1], row[2]);
+}
+
+std::vector<std::string> Store::metric_names() const {
+  Statement row(*statements_, "SELECT name FROM metric_names ORDER BY name");
+  return text_column(row);
+}
+
+std::vector<std::string> Store::metric_names_of(const std::string& id) const {
+  Statement row(*statements_,
+                "SELECT name FROM metric_names WHERE number IN "
+                "(SELECT name FROM metrics WHERE run = (SELECT number FROM runs WHERE id = ?)) ORDER BY name",
+                id);
+  return text_column(row);
+}
+
 std::map<std::string, MetricLine> Store::newest_metrics(const std::string& id) const {
   std::map<std::string, MetricLine> newest;
   for (const MetricLine& line : metrics_of(id)) newest[line.name] = line;

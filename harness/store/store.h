@@ -167,6 +167,15 @@ class Store {
   /// All recorded lines of metrics.jsonl, in the order of the file.
   std::vector<MetricLine> metrics_of(const std::string& id) const;
 
+  /// Calls read(i, step, value) for each recorded line of the metric names[i], in the order of the file. REQUIRES: the
+  /// names are different.
+  void read_metrics(const std::string& id, const std::vector<std::string>& names,
+                    const std::function<void(size_t, int64_t, double)>& read) const;
+
+  /// The names of all metrics that some run has reported; those of a run.
+  std::vector<std::string> metric_names() const;
+  std::vector<std::string> metric_names_of(const std::string& id) const;
+
   /// Metric name → its last line.
   std::map<std::string, MetricLine> newest_metrics(const std::string& id) const;
 

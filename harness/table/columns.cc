@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/print.h"
+#include "base/utf8.h"
 #include "harness/table/table.h"
 
 namespace tearless::harness {

@@ -384,12 +384,6 @@ constexpr Form kForms[] = {
 
 }  // namespace
 
-size_t display_width(std::string_view text) {
-  // fmt pads to a display width. No text is wider than its number of bytes, so n bytes with width w, padded to n
-  // columns, become n + (n - w) bytes: w = 2n - size.
-  return 2 * text.size() - fmt::formatted_size("{:<{}}", text, text.size());
-}
-
 TableFormat table_format(const std::string& name) {
   std::vector<std::string> names;
   for (size_t i = 0; i < std::size(kForms); ++i) {

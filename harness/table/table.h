@@ -105,7 +105,4 @@ std::vector<std::string> names_matching(const std::vector<std::string>& patterns
 /// as a formula, so it gets an apostrophe in front.
 std::string escape_csv(const std::string& text);
 
-/// The number of columns that a text occupies on a terminal.
-size_t display_width(std::string_view text);
-
 }  // namespace tearless::harness

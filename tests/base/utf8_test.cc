@@ -35,5 +35,13 @@ TEST(ValidUtf8, FindsEveryMalformedSequence) {
   }
 }
 
+TEST(DisplayWidth, CountsColumnsNotBytes) {
+  EXPECT_EQ(display_width("abc"), 3u);
+  EXPECT_EQ(display_width("gl→en"), 5u);
+  EXPECT_EQ(display_width("±"), 1u);
+  EXPECT_EQ(display_width("日本"), 4u);
+  EXPECT_EQ(display_width(""), 0u);
+}
+
 }  // namespace
 }  // namespace tearless::utf8_test

@@ -389,14 +389,6 @@ TEST(Render, TakesTheFormatFromTheEndingOfAFile) {
   for (const auto& [file, format] : kCases) EXPECT_EQ(table_format_of(file), format) << file;
 }
 
-TEST(DisplayWidth, CountsColumnsNotBytes) {
-  EXPECT_EQ(display_width("abc"), 3u);
-  EXPECT_EQ(display_width("gl→en"), 5u);
-  EXPECT_EQ(display_width("±"), 1u);
-  EXPECT_EQ(display_width("日本"), 4u);
-  EXPECT_EQ(display_width(""), 0u);
-}
-
 std::vector<std::string> resume_notes(const std::vector<RunResult>& runs, ResumeNote note) {
   const Grid grid = load_text("seeds = " + std::to_string(runs.size()) + "\n[axis]\na = [1]\n");
   const Table filled = fill(

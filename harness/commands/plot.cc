@@ -1,0 +1,276 @@
+// `tearless plot [SWEEP | RUN …] METRIC …`: the curves of runs over updates, drawn on the terminal or as CSV. It reads
+// the database alone.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "base/error.h"
+#include "base/nearest.h"
+#include "base/print.h"
+#include "base/utf8.h"
+#include "harness/commands/commands.h"
+#include "harness/figure/figure.h"
+#include "harness/plan/grid_state.h"
+#include "harness/screen/screen.h"
+#include "harness/store/selected_runs.h"
+#include "harness/table/columns.h"
+#include "harness/table/table.h"
+
+namespace tearless::harness {
+namespace {
+
+struct PlotOptions {
+  std::vector<std::string> words;  // and metrics
+  std::string by = "cell";
+  bool csv = false;
+
+  bool is_by_run() const { return by == "run"; }
+};
+
+struct PlottedRun {
+  SelectedRun at;
+  std::vector<Curve> curves;  // one for each metric
+
+  bool has_diverged() const { return at.run.state == RunState::kDiverged; }
+};
+// What one line stands for: a run, or those that differ in their seed alone.
+using PlottedCell = std::vector<PlottedRun>;
+
+// What a run of the workspace has reported is a metric; so is what has a dot, unless it is a grid file, a label or a
+// sweep, so that one that is not there yet, or is mistyped, is not looked up as a run.
+bool is_metric(const Store& store, const std::string& word) {
+  const std::vector<std::string> known = store.metric_names();
+  if (std::find(known.begin(), known.end(), word) != known.end()) return true;
+  if (word.find('.') == std::string::npos || word.find('=') != std::string::npos || word.ends_with(".toml")) {
+    return false;
+  }
+  const std::vector<Sweep> sweeps = store.sweeps();
+  return std::none_of(sweeps.begin(), sweeps.end(),
+                      [&](const Sweep& sweep) { return sweep.id.starts_with(word) || sweep.title == word; });
+}
+
+std::set<std::string> metrics_of(const Store& store, const std::vector<SelectedRun>& runs) {
+  std::set<std::string> names;
+  for (const SelectedRun& at : runs) {
+    for (std::string& name : store.metric_names_of(at.run.id)) names.insert(std::move(name));
+  }
+  return names;
+}
+
+[[noreturn]] void refuse_metric(const Store& store, const std::vector<SelectedRun>& runs, const std::string& metric) {
+  const std::set<std::string> there = metrics_of(store, runs);
+  if (there.empty()) fail("no selected run has reported a metric yet");
+  const std::vector<std::string> names(there.begin(), there.end());
+  const std::string list = fmt::format("{}", fmt::join(names, ", "));
+  if (metric.empty()) fail("name a metric to plot; the selected runs have {}", list);
+  fail("no selected run has the metric \"{}\"{}; they have {}", metric, did_you_mean(metric, names), list);
+}
+
+// All as the database is at one moment.
+std::vector<PlottedRun> read_curves(const Store& store, const std::vector<std::string>& words,
+                                    const std::vector<std::string>& metrics) {
+  std::vector<PlottedRun> plotted;
+  store.in_snapshot([&] {
+    const std::vector<SelectedRun> runs = selected_runs(store, select_or_last(store, words), EachRun::kOnce);
+    if (runs.empty()) return;
+    if (metrics.empty()) refuse_metric(store, runs, "");
+    for (const SelectedRun& at : runs) {
+      std::vector<Curve> curves(metrics.size());
+      store.read_metrics(at.run.id, metrics, [&](size_t metric, int64_t step, double value) {
+        curves[metric].push_back({.step = step, .value = value});
+      });
+      plotted.push_back({at, std::move(curves)});
+    }
+    for (size_t i = 0; i < metrics.size(); ++i) {
+      const auto lacks_it = [i](const PlottedRun& run) { return run.curves[i].empty(); };
+      if (std::all_of(plotted.begin(), plotted.end(), lacks_it)) refuse_metric(store, runs, metrics[i]);
+    }
+  });
+  return plotted;
+}
+
+std::vector<PlottedCell> cells_of(std::vector<PlottedRun> runs, bool by_run) {
+  std::vector<PlottedCell> cells;
+  std::map<std::tuple<std::string, Labels, std::string>, size_t> known;
+  for (PlottedRun& run : runs) {
+    const bool alone = by_run || run.at.sweep.empty();
+    const auto [cell, is_new] =
+        known.emplace(std::tuple(run.at.sweep, run.at.run.coordinates, alone ? run.at.run.id : ""), cells.size());
+    if (is_new) cells.emplace_back();
+    cells[cell->second].push_back(std::move(run));
+  }
+  return cells;
+}
+
+// The runs that count in the mean: those that have not diverged, or if all have, all.
+std::vector<CurvePoint> points_of(const PlottedCell& cell, size_t metric) {
+  const bool all_diverged =
+      std::all_of(cell.begin(), cell.end(), [](const PlottedRun& run) { return run.has_diverged(); });
+  std::vector<Curve> curves;
+  for (const PlottedRun& run : cell) {
+    if (all_diverged || !run.has_diverged()) curves.push_back(run.curves[metric]);
+  }
+  return summary_of(std::move(curves));
+}
+
+std::vector<std::string> axes_of(const std::vector<PlottedCell>& cells) {
+  std::vector<std::string> axes;
+  for (const PlottedCell& cell : cells) {
+    for (const auto& [axis, label] : cell.front().at.run.coordinates) {
+      if (std::find(axes.begin(), axes.end(), axis) == axes.end()) axes.push_back(axis);
+    }
+  }
+  return axes;
+}
+
+// --- as a drawing --------------------------------------------------------------------------------------------------
+
+// "3", "2 of 3", "3, 1 diverged".
+std::string seeds_text(const PlottedCell& cell) {
+  const auto has_curve = [](const PlottedRun& run) {
+    return std::any_of(run.curves.begin(), run.curves.end(), [](const Curve& curve) { return !curve.empty(); });
+  };
+  const auto reporting = std::count_if(cell.begin(), cell.end(), has_curve);
+  const auto diverged = std::count_if(cell.begin(), cell.end(), [](const auto& run) { return run.has_diverged(); });
+  std::string text = std::to_string(reporting);
+  if (reporting != static_cast<ptrdiff_t>(cell.size())) text += fmt::format(" of {}", cell.size());
+  return diverged == 0 ? text : text + fmt::format(", {} diverged", diverged);
+}
+
+struct LegendColumn {
+  std::string name;
+  std::function<std::string(const PlottedCell&)> text;
+  bool always = false;  // else only where the lines differ in it
+};
+
+void add_legend(Figure& figure, const std::vector<PlottedCell>& cells, bool by_run) {
+  std::vector<LegendColumn> columns = {{"sweep", [](const PlottedCell& cell) { return cell.front().at.sweep; }}};
+  for (const std::string& axis : axes_of(cells)) {
+    columns.push_back({axis,
+                       [axis](const PlottedCell& cell) { return label_on(cell.front().at.run.coordinates, axis); },
+                       /*always=*/cells.size() == 1});
+  }
+  if (by_run) {
+    columns.push_back({"seed", [](const PlottedCell& cell) { return std::to_string(cell.front().at.run.seed); }, true});
+    columns.push_back({"run", [](const PlottedCell& cell) { return cell.front().at.run.id.substr(0, 8); }, true});
+    columns.push_back(
+        {"state", [](const PlottedCell& cell) { return std::string(name_of(cell.front().at.run.state)); }, true});
+  } else {
+    columns.push_back({"seeds", seeds_text, true});
+  }
+  std::erase_if(columns, [&](const LegendColumn& column) {
+    return !column.always && std::all_of(cells.begin(), cells.end(), [&](const PlottedCell& cell) {
+      return column.text(cell) == column.text(cells.front());
+    });
+  });
+  for (const LegendColumn& column : columns) figure.heading.push_back(column.name);
+  for (const PlottedCell& cell : cells) {
+    std::vector<std::string>& row = figure.legend.emplace_back();
+    for (const LegendColumn& column : columns) row.push_back(column.text(cell));
+  }
+}
+
+Figure figure_of(const std::vector<PlottedCell>& cells, const std::vector<std::string>& metrics, bool by_run) {
+  Figure figure;
+  bool has_band = false, has_diverged = false;
+  for (size_t i = 0; i < metrics.size(); ++i) {
+    Figure::Panel& panel = figure.panels.emplace_back();
+    panel.metric = metrics[i];
+    for (const PlottedCell& cell : cells) {
+      Figure::Line line = {.points = points_of(cell, i), .diverged = {}, .sets_scale = false};
+      for (const PlottedRun& run : cell) {
+        const Curve& curve = run.curves[i];
+        if (run.has_diverged() && !curve.empty()) line.diverged.push_back(curve.back());
+        line.sets_scale = line.sets_scale || !run.has_diverged();
+      }
+      has_diverged = has_diverged || !line.diverged.empty();
+      has_band = has_band || std::any_of(line.points.begin(), line.points.end(),
+                                         [](const CurvePoint& point) { return point.low < point.high; });
+      panel.lines.push_back(std::move(line));
+    }
+  }
+  add_legend(figure, cells, by_run);
+  std::vector<std::string> notes;
+  if (has_band) notes.emplace_back("line: mean of the seeds; dots: their min–max");
+  if (has_diverged) notes.emplace_back(by_run ? "×: diverged" : "×: diverged, not in the mean");
+  figure.note = fmt::format("{}", fmt::join(notes, "; "));
+  return figure;
+}
+
+// --- as CSV ----------------------------------------------------------------------------------------------------------
+
+// Line by line: there may be millions.
+void print_points(const std::vector<PlottedCell>& cells, const std::vector<std::string>& metrics, bool by_run) {
+  const std::vector<std::string> axes = axes_of(cells);
+  std::vector<std::string> header = {"metric", "sweep"};
+  if (by_run) header.insert(header.end(), {"run", "seed"});
+  header.insert(header.end(), axes.begin(), axes.end());
+  for (const char* name : by_run ? std::vector{"step", "value"} : std::vector{"step", "mean", "min", "max", "runs"}) {
+    header.emplace_back(name);
+  }
+  print_csv({header});
+  for (size_t i = 0; i < metrics.size(); ++i) {
+    for (const PlottedCell& cell : cells) {
+      const SelectedRun& at = cell.front().at;
+      std::string begin = escape_csv(metrics[i]) + "," + escape_csv(at.sweep);
+      if (by_run) begin += fmt::format(",{},{}", at.run.id, at.place > 0 ? std::to_string(at.run.seed) : "");
+      for (const std::string& axis : axes) begin += fmt::format(",{}", escape_csv(label_on(at.run.coordinates, axis)));
+      if (by_run) {
+        for (const Reported& point : cell.front().curves[i]) fmt::print("{},{},{}\n", begin, point.step, point.value);
+        continue;
+      }
+      for (const CurvePoint& point : points_of(cell, i)) {
+        fmt::print("{},{},{},{},{},{}\n", begin, point.step, point.mean, point.low, point.high, point.runs);
+      }
+    }
+  }
+}
+
+int plot(const PlotOptions& options, const Globals& globals) {
+  if (options.by != "cell" && options.by != "run") {
+    fail("--by {} is not known; it must be cell (a line for the seeds of a cell together) or run (a line for each run)",
+         options.by);
+  }
+  const std::unique_ptr<const Store> store = require_store(globals);
+  std::vector<std::string> words, metrics;
+  for (const std::string& word : options.words) {
+    std::vector<std::string>& list = is_metric(*store, word) ? metrics : words;
+    if (std::find(list.begin(), list.end(), word) == list.end()) list.push_back(word);
+  }
+  const std::vector<PlottedCell> cells = cells_of(read_curves(*store, words, metrics), options.is_by_run());
+  if (options.csv) {
+    print_points(cells, metrics, options.is_by_run());
+  } else if (!cells.empty()) {
+    fmt::print("{}", render(figure_of(cells, metrics, options.is_by_run()), terminal_size(stdout).columns,
+                            has_colour(stdout)));
+  }
+  return kOk;
+}
+
+}  // namespace
+
+Action command_plot(CLI::App& app, const Globals& globals) {
+  const auto options = std::make_shared<PlotOptions>();
+  app.add_option(
+      "what", options->words,
+      "sweeps (ids, grid files, last, all) or runs (ids, places, states, axis=label); default: last. And the "
+      "metrics to plot, such as train.loss");
+  app.add_option(
+      "--by", options->by,
+      "cell: a line for each cell, the mean of its seeds in a band of their values (default); run: a line for "
+      "each run");
+  app.add_flag("--csv", options->csv,
+               "print the points as CSV: of cells mean, min, max and number of runs at each step, of runs the values");
+  return [options, &globals] { return plot(*options, globals); };
+}
+
+}  // namespace tearless::harness

@@ -1,0 +1,392 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <optional>
+
+#include "base/utf8.h"
+#include "harness/figure/figure.h"
+#include "harness/figure/scale.h"
+
+namespace tearless::harness {
+namespace {
+
+// A character of Unicode's braille patterns is 2 × 4 dots.
+constexpr int kDotsAcross = 2, kDotsDown = 4;
+constexpr std::array<std::array<uint8_t, kDotsAcross>, kDotsDown> kDotBits = {
+    {{0x01, 0x08}, {0x02, 0x10}, {0x04, 0x20}, {0x40, 0x80}}};
+
+constexpr std::array<const char*, 6> kColours = {"36", "33", "35", "32", "34", "31"};
+
+std::string braille(uint8_t dots) {
+  return {'\xE2', static_cast<char>(0xA0 | (dots >> 6)), static_cast<char>(0x80 | (dots & 0x3F))};
+}
+
+std::string styled(const std::string& text, const std::string& style) {
+  return style.empty() ? text : fmt::format("\033[{}m{}\033[0m", style, text);
+}
+
+// --- the canvas ----------------------------------------------------------------------------------------------------
+
+class Canvas {
+ public:
+  Canvas(int columns, int rows) : columns_(columns), rows_(rows), cells_(static_cast<size_t>(columns) * rows) {}
+
+  int dot_columns() const { return columns_ * kDotsAcross; }
+  int dot_rows() const { return rows_ * kDotsDown; }
+
+  // Of a line, or of its band, which gives way to lines. Nothing outside the canvas.
+  void set_dot(int x, int y, int line, bool of_band) {
+    if (x < 0 || y < 0 || x >= dot_columns() || y >= dot_rows()) return;
+    Cell& cell = at(x / kDotsAcross, y / kDotsDown);
+    cell.dots |= kDotBits.at(y % kDotsDown).at(x % kDotsAcross);
+    if (of_band && cell.line >= 0) return;
+    cell.line = line;
+    cell.only_band = of_band;
+  }
+
+  bool has_mark(int column, int row) const { return !cells_[index(column, row)].mark.empty(); }
+  // A character in place of the dots.
+  void set_mark(int column, int row, const std::string& mark, int line) {
+    at(column, row) = {.dots = 0, .line = line, .only_band = false, .mark = mark};
+  }
+
+  std::string row_text(int row, bool colour) const {
+    std::string text, same;
+    std::string style;
+    for (int column = 0; column < columns_; ++column) {
+      const Cell& cell = cells_[index(column, row)];
+      const std::string cell_style = colour ? style_of(cell) : "";
+      if (cell_style != style) {
+        text += styled(same, style);
+        same.clear();
+        style = cell_style;
+      }
+      same += !cell.mark.empty() ? cell.mark : cell.dots == 0 ? " " : braille(cell.dots);
+    }
+    return text + styled(style.empty() ? same.erase(same.find_last_not_of(' ') + 1) : same, style);
+  }
+
+ private:
+  struct Cell {
+    uint8_t dots = 0;
+    int line = -1;  // whose colour it has; -1: none
+    bool only_band = false;
+    std::string mark = {};
+  };
+
+  size_t index(int column, int row) const { return static_cast<size_t>(row) * columns_ + column; }
+  Cell& at(int column, int row) { return cells_[index(column, row)]; }
+
+  static std::string style_of(const Cell& cell) {
+    if (cell.line < 0) return "";
+    const std::string colour = kColours.at(cell.line % kColours.size());
+    return (cell.only_band ? "2;" : cell.mark.empty() ? "" : "1;") + colour;
+  }
+
+  int columns_, rows_;
+  std::vector<Cell> cells_;
+};
+
+// --- lines ---------------------------------------------------------------------------------------------------------
+
+// The part of a line in one column of dots. Heights are in dots from the top.
+struct Stretch {
+  int x = 0;
+  double mean = 0, low = 0, high = 0;
+  bool is_joined = false;  // with the one before; false behind a value that is not finite
+};
+
+class Plot {
+ public:
+  Plot(const Figure::Panel& panel, const Scale& steps, const Scale& values, int columns, int rows)
+      : panel_(panel), steps_(steps), values_(values), canvas_(columns, rows) {
+    for (const Figure::Line& line : panel.lines) stretches_.push_back(stretches_of(line));
+    const int lines = static_cast<int>(panel.lines.size());
+    for (int i = 0; i < lines; ++i) draw_band(i);
+    for (int i = 0; i < lines; ++i) draw_line(i);
+    for (int i = 0; i < lines; ++i) draw_diverged(i);
+    for (int i = 0; i < lines; ++i) draw_letters(i, columns, lines);
+  }
+
+  const Canvas& canvas() const { return canvas_; }
+
+ private:
+  struct Place {
+    int column, row;
+  };
+
+  int x_of(int64_t step) const {
+    return static_cast<int>(std::lround(steps_.position(static_cast<double>(step)) * (canvas_.dot_columns() - 1)));
+  }
+  double y_of(double value) const {
+    constexpr double kFarOutside = 1e9;
+    return std::clamp((1 - values_.position(value)) * (canvas_.dot_rows() - 1), -kFarOutside, kFarOutside);
+  }
+  // A row of dots; -1 and dot_rows() stand for all that is above and below.
+  int row_of(double y) const { return static_cast<int>(std::lround(std::clamp<double>(y, -1, canvas_.dot_rows()))); }
+
+  std::vector<Stretch> stretches_of(const Figure::Line& line) const {
+    std::vector<Stretch> found;
+    int points = 0;  // of the last one
+    bool is_joined = false;
+    for (const CurvePoint& point : line.points) {
+      const int x = x_of(point.step);
+      if (point.runs == 0) {
+        is_joined = false;
+        continue;
+      }
+      const bool is_another = found.empty() || found.back().x != x;
+      if (is_another) {
+        found.push_back({.x = x, .is_joined = is_joined});
+        points = 0;
+      }
+      ++points;
+      Stretch& at = found.back();
+      const auto include = [points](double& mean, double y) { mean += (y - mean) / points; };
+      include(at.mean, y_of(point.mean));
+      include(at.low, y_of(point.low));
+      include(at.high, y_of(point.high));
+      is_joined = true;
+    }
+    return found;
+  }
+
+  // Calls act(x, stretch) for each column of dots from the first to the last, with straight lines between those of
+  // points, and whether the column continues the one before.
+  template <class Act>
+  static void follow(const std::vector<Stretch>& stretches, const Act& act) {
+    for (size_t i = 0; i < stretches.size(); ++i) {
+      const Stretch& to = stretches[i];
+      const Stretch& from = to.is_joined && i > 0 ? stretches[i - 1] : to;
+      for (int x = std::min(from.x + 1, to.x); x <= to.x; ++x) {
+        const double part = from.x == to.x ? 1 : static_cast<double>(x - from.x) / (to.x - from.x);
+        const auto between = [part](double a, double b) { return a + (b - a) * part; };
+        act(Stretch{.x = x,
+                    .mean = between(from.mean, to.mean),
+                    .low = between(from.low, to.low),
+                    .high = between(from.high, to.high),
+                    .is_joined = from.x != to.x});
+      }
+    }
+  }
+
+  // Every other dot, like a chessboard.
+  void draw_band(int line) {
+    follow(stretches_[line], [&](const Stretch& at) {
+      if (at.low == at.high) return;
+      for (int y = row_of(at.high); y <= row_of(at.low); ++y) {
+        if ((at.x + y) % 2 == 0) canvas_.set_dot(at.x, y, line, /*of_band=*/true);
+      }
+    });
+  }
+
+  void draw_line(int line) {
+    int before = 0;
+    follow(stretches_[line], [&](const Stretch& at) {
+      const int y = row_of(at.mean);
+      canvas_.set_dot(at.x, y, line, /*of_band=*/false);
+      if (at.is_joined) {  // what lies between, so that a steep line has no holes
+        for (int i = std::min(before, y) + 1; i < std::max(before, y); ++i) {
+          canvas_.set_dot(at.x, i, line, /*of_band=*/false);
+        }
+      }
+      before = y;
+    });
+  }
+
+  // At the edge if the value lies outside.
+  void draw_diverged(int line) {
+    for (const Reported& end : panel_.lines[line].diverged) {
+      const int x = std::clamp(x_of(end.step), 0, canvas_.dot_columns() - 1);
+      const int y = std::isfinite(end.value) ? std::clamp(row_of(y_of(end.value)), 0, canvas_.dot_rows() - 1) : 0;
+      canvas_.set_mark(x / kDotsAcross, y / kDotsDown, "×", line);
+    }
+  }
+
+  // At intervals along the line, those of different lines at different places.
+  void draw_letters(int line, int columns, int lines) {
+    constexpr int kInterval = 24, kColumnsForALetter = 4;
+    std::vector<Place> path;
+    follow(stretches_[line], [&](const Stretch& at) {
+      const int y = row_of(at.mean);
+      if (y < 0 || y >= canvas_.dot_rows() || at.x < 0) return;
+      const Place place = {at.x / kDotsAcross, y / kDotsDown};
+      if (path.empty() || path.back().column != place.column || path.back().row != place.row) path.push_back(place);
+    });
+    if (path.empty()) return;
+    const int count = std::clamp(columns / (kColumnsForALetter * lines), 1, std::max(1, columns / kInterval));
+    std::optional<int> newest;
+    for (int i = 0; i < count; ++i) {
+      const double wanted = (i + (line + 0.5) / lines) * columns / count;
+      const Place* best = nullptr;
+      for (const Place& place : path) {
+        const auto far = [&](const Place& from) { return std::abs(from.column - wanted); };
+        if (!canvas_.has_mark(place.column, place.row) && (!best || far(place) < far(*best))) best = &place;
+      }
+      if (!best) break;
+      if (newest && best->column < *newest + kInterval / 4) continue;
+      newest = best->column;
+      canvas_.set_mark(best->column, best->row, std::string(1, letter_of(line)), line);
+    }
+    if (!newest) draw_letter_beside(path.back(), line, columns);
+  }
+
+  // For a line that lies under the letters of others.
+  void draw_letter_beside(const Place& place, int line, int columns) {
+    for (int distance = 1; distance < columns; ++distance) {
+      for (const int column : {place.column + distance, place.column - distance}) {
+        if (column < 0 || column >= columns || canvas_.has_mark(column, place.row)) continue;
+        canvas_.set_mark(column, place.row, std::string(1, letter_of(line)), line);
+        return;
+      }
+    }
+  }
+
+  const Figure::Panel& panel_;
+  const Scale& steps_;
+  const Scale& values_;
+  Canvas canvas_;
+  std::vector<std::vector<Stretch>> stretches_;
+};
+
+// --- axes ----------------------------------------------------------------------------------------------------------
+
+constexpr double kGreatest = 1e300;  // so that a scale about it has finite ends
+
+// Of the lines that set the scale, or else of all; nullopt if no value is finite.
+std::optional<Scale> scale_of_values(const Figure::Panel& panel, int most_ticks) {
+  for (const bool all : {false, true}) {
+    std::optional<double> low, high;
+    for (const Figure::Line& line : panel.lines) {
+      if (!all && !line.sets_scale) continue;
+      for (const CurvePoint& point : line.points) {
+        if (point.runs == 0) continue;
+        low = std::clamp(std::min(low.value_or(point.low), point.low), -kGreatest, kGreatest);
+        high = std::clamp(std::max(high.value_or(point.high), point.high), -kGreatest, kGreatest);
+      }
+    }
+    if (low) return round_scale(*low, *high, most_ticks);
+  }
+  return std::nullopt;
+}
+
+int64_t last_step(const Figure& figure) {
+  int64_t last = 0;
+  for (const Figure::Panel& panel : figure.panels) {
+    for (const Figure::Line& line : panel.lines) {
+      if (!line.points.empty()) last = std::max(last, line.points.back().step);
+      for (const Reported& end : line.diverged) last = std::max(last, end.step);
+    }
+  }
+  return last;
+}
+
+// The axis below the canvas and the numbers below that, each in the middle below its tick as far as there is room.
+std::string axis_text(const Scale& steps, int margin, int columns) {
+  std::string line, numbers;
+  std::vector<bool> has_tick(columns);
+  for (const double tick : steps.ticks) {
+    const int dot = static_cast<int>(std::lround(steps.position(tick) * (columns * kDotsAcross - 1)));
+    const int column = dot / kDotsAcross;
+    has_tick[column] = true;
+    const std::string number = fmt::format("{:.0f}", tick);
+    const int width = static_cast<int>(number.size());
+    const int begin = std::min(margin + 1 + column - width / 2, margin + 1 + columns - width);
+    const int end = static_cast<int>(numbers.size());
+    if (begin < end + (end == 0 ? 0 : 1)) continue;
+    numbers += std::string(begin - end, ' ') + number;
+  }
+  for (int column = 0; column < columns; ++column) line += has_tick[column] ? "┬" : "─";
+  return fmt::format("{:>{}}{}\n{}\n", "└", margin + 1, line, numbers);
+}
+
+std::string panel_text(const Figure::Panel& panel, const Scale& steps, size_t width, bool colour) {
+  const int rows = std::clamp(static_cast<int>(width) / 6, 8, 24);  // a picture keeps its shape as the terminal grows
+  std::string text = styled(printable(panel.metric), colour ? "1" : "") + "\n";
+  const std::optional<Scale> values = scale_of_values(panel, rows / 3);
+  if (!values) return text + "  no finite value\n";
+
+  std::vector<std::string> numbers(rows);
+  int margin = 0;
+  for (const double tick : values->ticks) {
+    const auto dot = std::lround((1 - values->position(tick)) * (rows * kDotsDown - 1));
+    std::string& number = numbers[dot / kDotsDown] = values->label(tick);
+    margin = std::max(margin, static_cast<int>(number.size()) + 1);
+  }
+  const int columns = std::max(10, static_cast<int>(width) - margin - 1);
+  const Plot plot(panel, steps, *values, columns, rows);
+  for (int row = 0; row < rows; ++row) {
+    const std::string& number = numbers[row];
+    text += fmt::format("{:>{}} {}{}\n", number, margin - 1, number.empty() ? "│" : "┤",
+                        plot.canvas().row_text(row, colour));
+  }
+  return text + axis_text(steps, margin, columns);
+}
+
+// --- the legend ------------------------------------------------------------------------------------------------------
+
+std::string cut(const std::string& text, size_t columns) {
+  std::string beginning = text;
+  for (size_t characters = columns; display_width(beginning) > columns; --characters) {
+    beginning = fmt::format("{:.{}}", text, characters);
+  }
+  return beginning;
+}
+
+// The last words of dotted names where there is no room for the whole.
+std::vector<std::string> shortened(std::vector<std::string> names) {
+  for (std::string& name : names) name = name.substr(name.rfind('.') + 1);
+  return names;
+}
+
+std::string legend_text(const Figure& figure, size_t width, bool colour) {
+  std::vector<std::string> heading = figure.heading;
+  std::vector<size_t> widths(heading.size());
+  size_t total = 0;
+  const auto measure = [&] {
+    total = 1;
+    for (size_t i = 0; i < heading.size(); ++i) {
+      widths[i] = display_width(printable(heading[i]));
+      for (const auto& row : figure.legend) widths[i] = std::max(widths[i], display_width(printable(row[i])));
+      total += 2 + widths[i];
+    }
+  };
+  measure();
+  if (total > width) {
+    heading = shortened(std::move(heading));
+    measure();
+  }
+  const auto line_of = [&](const std::vector<std::string>& cells) {
+    std::string line;
+    for (size_t i = 0; i < cells.size(); ++i) line += fmt::format("  {:<{}}", printable(cells[i]), widths[i]);
+    line.erase(line.find_last_not_of(' ') + 1);
+    return display_width(line) < width ? line : cut(line, width - 2) + "…";
+  };
+  std::string text = fmt::format(" {}\n", line_of(heading));
+  for (size_t i = 0; i < figure.legend.size(); ++i) {
+    const std::string style = colour ? "1;" + std::string(kColours.at(i % kColours.size())) : "";
+    text += styled(std::string(1, letter_of(i)), style) + line_of(figure.legend[i]) + "\n";
+  }
+  return text;
+}
+
+}  // namespace
+
+char letter_of(size_t line) {
+  constexpr std::string_view kLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+  return kLetters[line % kLetters.size()];
+}
+
+std::string render(const Figure& figure, size_t columns, bool colour) {
+  const size_t width = std::max<size_t>(columns, 40);
+  constexpr int kColumnsForATick = 12;
+  const Scale steps = scale_of_steps(last_step(figure), static_cast<int>(width) / kColumnsForATick);
+  std::string text;
+  for (const Figure::Panel& panel : figure.panels) text += panel_text(panel, steps, width, colour) + "\n";
+  text += legend_text(figure, width, colour);
+  return figure.note.empty() ? text : text + printable(figure.note) + "\n";
+}
+
+}  // namespace tearless::harness

@@ -1,0 +1,196 @@
+// `tearless plot`: what it prints of a finished workspace, compared with the files metrics.jsonl of the runs.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "base/utf8.h"
+#include "base/words.h"
+#include "tests/harness/run_fixture.h"
+#include "tests/support/terminal.h"
+
+namespace tearless::harness::plot_test {
+namespace {
+
+using nlohmann::json;
+using testing::AllOf;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+// Its name has a dot, and so has the axis. Of the two seeds of each cell that diverges, both do.
+constexpr const char* kGrid = R"(title = "A grid"
+seeds = [3, 5]
+[set]
+"fake.updates" = 12
+[axis]
+"model.norm" = ["layer", "scale, fixed"]
+"fake.behaviour" = ["succeed", "diverge"]
+)";
+
+class PlotCommand : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    made_ = new RunTest();
+    test::write_text(made_->folder_ / "a.grid.toml", kGrid);
+    ASSERT_EQ(made_->tearless({"run", "a.grid.toml"}).code, 0);
+  }
+  static void TearDownTestSuite() { delete made_; }
+
+  static std::string plotted(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), "plot");
+    return made_->ok(arguments).output;
+  }
+  static std::string refused(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), "plot");
+    const test::Finished finished = made_->tearless(arguments);
+    EXPECT_EQ(finished.code, 2) << finished.output;
+    EXPECT_EQ(finished.output, "");
+    return finished.errors;
+  }
+  static std::vector<std::string> lines_of(const std::string& text) {
+    std::vector<std::string> lines;
+    for (const std::string_view line : split_lines(text)) lines.emplace_back(line);
+    return lines;
+  }
+  // The lines of the legend: what follows the letters.
+  static std::vector<std::string> legend_of(const std::string& text) {
+    std::vector<std::string> lines;
+    for (const std::string& line : lines_of(text)) {
+      if (line.size() > 3 && std::isalpha(line[0]) && line.substr(1, 2) == "  ") lines.push_back(line);
+    }
+    return lines;
+  }
+
+  // Step → value, of a run's file.
+  static std::map<int64_t, double> reported(const std::string& run, const std::string& metric) {
+    std::map<int64_t, double> values;
+    for (const MetricLine& line : read_metrics(RunDirectory(made_->folder_ / "results/runs" / run), 0).lines) {
+      if (line.name == metric) values[line.step] = line.value;
+    }
+    return values;
+  }
+  static json runs() { return json::parse(made_->ok({"--json", "runs"}).output); }
+
+  static RunTest* made_;
+};
+RunTest* PlotCommand::made_ = nullptr;
+
+TEST_F(PlotCommand, CsvByRunHasTheValuesOfTheRunsFiles) {
+  std::string expected = "metric,sweep,run,seed,model.norm,fake.behaviour,step,value\n";
+  for (const char* metric : {"train.loss", "dev.score"}) {
+    for (const json& run : runs()) {
+      const std::string id = run.at("run"), norm = run.at("coordinates").at("model.norm");
+      for (const auto& [step, value] : reported(id, metric)) {
+        expected += fmt::format("{},{},{},{},{},{},{},{}\n", metric, run.at("sweep").get<std::string>(), id,
+                                run.at("seed").get<int>(), norm == "layer" ? norm : "\"" + norm + "\"",
+                                run.at("coordinates").at("fake.behaviour").get<std::string>(), step, value);
+      }
+    }
+  }
+  EXPECT_EQ(plotted({"train.loss", "dev.score", "--csv", "--by", "run"}), expected);
+}
+
+TEST_F(PlotCommand, CsvHasMeanLeastAndGreatestValueOfTheSeedsOfEachCell) {
+  std::map<std::string, std::map<int64_t, std::vector<double>>> values;  // cell → step → of its seeds
+  for (const json& run : runs()) {
+    const json& labels = run.at("coordinates");
+    auto& cell =
+        values[labels.at("model.norm").get<std::string>() + " " + labels.at("fake.behaviour").get<std::string>()];
+    for (const auto& [step, value] : reported(run.at("run"), "train.loss")) cell[step].push_back(value);
+  }
+  std::vector<std::string> lines = lines_of(plotted({"last", "train.loss", "--csv"}));
+  EXPECT_EQ(lines.at(0), "metric,sweep,model.norm,fake.behaviour,step,mean,min,max,runs");
+  lines.erase(lines.begin());
+  size_t compared = 0;
+  for (const auto& [cell, steps] : values) {
+    const bool is_layer = cell.starts_with("layer");
+    for (const auto& [step, of_seeds] : steps) {
+      ASSERT_EQ(of_seeds.size(), 2u);
+      const std::string key =
+          fmt::format(",{},{},{},", is_layer ? "layer" : "\"scale, fixed\"", cell.substr(cell.rfind(' ') + 1), step);
+      const auto line = std::find_if(lines.begin(), lines.end(),
+                                     [&](const std::string& text) { return text.find(key) != std::string::npos; });
+      ASSERT_NE(line, lines.end()) << key;
+      std::istringstream rest(line->substr(line->find(key) + key.size()));
+      double mean = 0, low = 0, high = 0;
+      int count = 0;
+      char comma;
+      rest >> mean >> comma >> low >> comma >> high >> comma >> count;
+      EXPECT_DOUBLE_EQ(mean, (of_seeds[0] + of_seeds[1]) / 2);
+      EXPECT_EQ(low, std::min(of_seeds[0], of_seeds[1]));
+      EXPECT_EQ(high, std::max(of_seeds[0], of_seeds[1]));
+      EXPECT_EQ(count, 2);
+      ++compared;
+    }
+  }
+  EXPECT_EQ(compared, lines.size());
+  EXPECT_EQ(compared, 2u * 12 + 2u * 6);
+}
+
+TEST_F(PlotCommand, InAPipeItIsAPictureOfEightyColumnsWithoutColoursForEachMetric) {
+  const std::string text = plotted({"last", "train.loss", "dev.score"});
+  EXPECT_THAT(text, AllOf(StartsWith("train.loss\n"), HasSubstr("\n\ndev.score\n"), Not(HasSubstr("\033"))));
+  for (const std::string& line : lines_of(text)) EXPECT_LE(display_width(line), 80u);
+  EXPECT_THAT(legend_of(text),
+              ElementsAre("A  layer         succeed         2", "B  layer         diverge         2, 2 diverged",
+                          "C  scale, fixed  succeed         2", "D  scale, fixed  diverge         2, 2 diverged"));
+  EXPECT_THAT(lines_of(text), Contains("   model.norm    fake.behaviour  seeds"));
+  EXPECT_THAT(lines_of(text), Contains("line: mean of the seeds; dots: their min–max; ×: diverged, not in the mean"));
+  EXPECT_NE(text.find("×"), text.rfind("×")) << "in the picture and in the note";
+}
+
+TEST_F(PlotCommand, WordsAndMetricsStandInAnyOrderAndNarrowTheRuns) {
+  EXPECT_EQ(plotted({"train.loss"}), plotted({"last", "train.loss", "train.loss"}));
+  EXPECT_EQ(plotted({"train.loss", "a.grid.toml"}), plotted({"last", "train.loss"}));
+  EXPECT_EQ(plotted({"a.grid", "train.loss"}), plotted({"last", "train.loss"})) << "the beginning of the sweep's id";
+  EXPECT_THAT(legend_of(plotted({"done", "train.loss", "model.norm=layer"})),
+              ElementsAre("A  layer       succeed         2"));
+  EXPECT_THAT(legend_of(plotted({"done", "seed=5", "train.loss", "--by", "run"})),
+              ElementsAre(testing::MatchesRegex("A  layer         5     ........  done"),
+                          testing::MatchesRegex("B  scale, fixed  5     ........  done")));
+}
+
+TEST_F(PlotCommand, AMetricThatNoRunHasIsRefusedWithThoseThatThereAre) {
+  EXPECT_EQ(
+      refused({"last", "train.los"}),
+      "tearless: no selected run has the metric \"train.los\" (did you mean \"train.loss\"?); they have dev.score, "
+      "train.loss\n");
+  EXPECT_EQ(refused({"diverged", "train.loss", "dev.score"}),
+            "tearless: no selected run has the metric \"dev.score\"; they have train.loss\n");
+  EXPECT_EQ(refused({"last"}), "tearless: name a metric to plot; the selected runs have dev.score, train.loss\n");
+  EXPECT_THAT(refused({"nonsense", "train.loss"}), HasSubstr("\"nonsense\" is no sweep"));
+  EXPECT_EQ(
+      refused({"last", "train.loss", "--by", "seed"}),
+      "tearless: --by seed is not known; it must be cell (a line for the seeds of a cell together) or run (a line "
+      "for each run)\n");
+}
+
+TEST_F(PlotCommand, ATerminalGetsColoursAndItsWidth) {
+  const auto shown = [&](const std::string& before) {
+    test::Command shell = made_->command({});
+    shell.arguments = {
+        "/bin/sh", "-c",
+        "stty cols 130; " + before + " exec '" + test::program("tearless").string() + "' plot last train.loss"};
+    test::Terminal terminal(shell);
+    EXPECT_EQ(terminal.wait(), 0);
+    return terminal.shown();
+  };
+  const std::string coloured = shown("unset NO_COLOR;"), plain = shown("export NO_COLOR=1;");
+  EXPECT_THAT(coloured, HasSubstr("\033[1;36mA\033[0m  layer"));
+  EXPECT_THAT(plain, Not(HasSubstr("\033")));
+  size_t widest = 0;
+  for (const std::string& line : lines_of(plain)) {
+    widest = std::max(widest, display_width(line.substr(0, line.find('\r'))));
+  }
+  EXPECT_EQ(widest, 130u);
+}
+
+}  // namespace
+}  // namespace tearless::harness::plot_test
