@@ -76,7 +76,7 @@ int delete_sweeps(const DeleteOptions& options, const Globals& globals) {
   const Selection chosen = select(*store, options.words);
   if (!chosen.runs.empty()) fail("delete takes whole sweeps, not runs: tearless delete SWEEP");
   const std::set<std::string> sweeps(chosen.sweeps.begin(), chosen.sweeps.end());
-  require_nothing_running(*store, workspace, chosen.sweeps);
+  require_deletable(*store, workspace, chosen.sweeps);
 
   std::set<std::string> all;
   int64_t bytes = 0, results = 0;

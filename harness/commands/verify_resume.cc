@@ -187,6 +187,7 @@ int verify_resume(const VerifyResumeOptions& options, const Globals& globals) {
   const Workspace workspace(globals.workspace);
   const std::vector<FinishedRun> runs = finished_runs(*require_store(globals), options.words);
   const fs::path trainings = workspace.verifying();
+  workspace.require_inside(trainings);
   make_folders(trainings);
   const std::optional<LockFile> lock = LockFile::try_acquire(trainings);
   if (!lock) fail("another process uses {}; wait until it has ended", trainings.string());
