@@ -9,7 +9,7 @@ namespace tearless::harness {
 
 /// The database's user_version, and "format" in each sweep.json. Increase it with every change that an earlier build
 /// does not read, or that makes what an earlier build wrote unreadable.
-inline constexpr int kWorkspaceFormat = 8;
+inline constexpr int kWorkspaceFormat = 9;
 
 /// UserError if the workspace is of another format: by its sweeps, which have a checksum, or if it has none, by its
 /// database. And if another machine has its index, or the index is another workspace's. Writes nothing, unlike SQLite,
