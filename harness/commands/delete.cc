@@ -79,7 +79,7 @@ int delete_sweeps(const DeleteOptions& options, const Globals& globals) {
     globals.json ? print_json({{"sweeps", sweeps}, {"runs", sweeps}, {"bytes", 0}}) : print("Nothing to do.\n");
     return kOk;
   }
-  require_nothing_running(*store, workspace, named);
+  require_deletable(*store, workspace, named);
 
   std::set<std::string> all;
   int64_t bytes = 0, results = 0;

@@ -198,6 +198,7 @@ int verify_resume(const VerifyResumeOptions& options, const Globals& globals) {
     return kOk;
   }
   const fs::path trainings = workspace.verifying();
+  workspace.require_inside(trainings);
   make_folders(trainings);
   const std::optional<LockFile> lock = LockFile::try_acquire(workspace.verifying_lock());
   if (!lock) fail("another process uses {}; wait until it has ended", trainings.string());

@@ -70,4 +70,14 @@ void announce_if_new(const Workspace& workspace) {
   notice(fmt::format("a new workspace: {} (--workspace names another)", fs::absolute(workspace.root()).string()));
 }
 
+void Workspace::require_inside(const fs::path& folder) const {
+  std::error_code loop;  // then `place` is empty
+  const fs::path root = fs::canonical(root_), place = fs::weakly_canonical(fs::absolute(folder), loop);
+  if (std::mismatch(root.begin(), root.end(), place.begin(), place.end()).first == root.end()) return;
+  fail(
+      "{} is a symbolic link out of the workspace, or lies behind one, and tearless deletes nothing there ({}); put a "
+      "folder in place of the link",
+      folder.string(), place.string());
+}
+
 }  // namespace tearless::harness

@@ -38,6 +38,10 @@ class Workspace {
   RunDirectory run(const std::string& id) const { return RunDirectory(runs() / id); }
   std::filesystem::path sweep(const std::string& id) const { return sweeps() / id; }
 
+  /// UserError if a symbolic link leads from this folder, or from one above it, out of the workspace. For folders in
+  /// which something is to be deleted: what is elsewhere is not the workspace's.
+  void require_inside(const std::filesystem::path& folder) const;
+
   /// The workspace of `--smoke`, separate so that its runs never mix with real results.
   Workspace smoke() const { return Workspace(root_ / "smoke"); }
 

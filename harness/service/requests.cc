@@ -87,7 +87,7 @@ json delete_or_free(Service& service, const Request& request) {
   if (request.sweeps.empty()) {
     return free_unneeded(service.store(), service.workspace(), {.all = request.flags.contains("all")});
   }
-  require_nothing_running(service.store(), service.workspace(), request.sweeps);
+  require_deletable(service.store(), service.workspace(), request.sweeps);
   Outcome outcome;
   for (const std::string& sweep : request.sweeps) {
     service.drop(sweep);

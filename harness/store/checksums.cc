@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <sqlite3.h>
 
+#include <bit>
 #include <charconv>
 
 #include "base/hash.h"
@@ -90,6 +91,20 @@ std::vector<std::string> changed_tables(SQLite::Database& database) {
   } catch (const SQLite::Exception& damage) {
     refuse_unusable(database.getFilename(), damage);
   }
+}
+
+int64_t sealed_with(int64_t seal, const MetricLine& line) {
+  auto hash = static_cast<uint64_t>(seal);
+  // Each step is a bijection of `hash`: one value that is another always gives another seal.
+  const auto mix = [&hash](uint64_t bits) {
+    hash = (hash ^ bits) * 0x9e3779b97f4a7c15u;
+    hash ^= hash >> 32;
+  };
+  mix(static_cast<uint64_t>(line.position));
+  mix(static_cast<uint64_t>(line.step));
+  mix(std::bit_cast<uint64_t>(line.value + 0.0));  // SQLite keeps no sign of a zero
+  for (const char c : line.name) mix(static_cast<unsigned char>(c));
+  return static_cast<int64_t>(hash);
 }
 
 }  // namespace tearless::harness

@@ -186,9 +186,13 @@ std::vector<std::string> damage_in(const fs::path& file) {
 std::unique_ptr<SQLite::Database> refuse_changed(std::unique_ptr<SQLite::Database> database) {
   const std::vector<std::string> changed = changed_tables(*database);
   if (changed.empty()) return database;
-  const fs::path file = database->getFilename();
+  fail_changed(*database, fmt::format("{}", fmt::join(changed, ", ")));
+}
+
+void fail_changed(const SQLite::Database& database, const std::string& what) {
+  const fs::path file = database.getFilename();
   fail("{} no longer holds what was recorded ({}); to see what is wrong and what to do: tearless verify --workspace {}",
-       file.string(), fmt::join(changed, ", "), root_of(file).string());
+       file.string(), what, root_of(file).string());
 }
 
 void leave_wal_mode(SQLite::Database& database) {

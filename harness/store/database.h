@@ -40,6 +40,9 @@ std::vector<std::string> damage_in(const std::filesystem::path& file);
 /// (checksums.h).
 std::unique_ptr<SQLite::Database> refuse_changed(std::unique_ptr<SQLite::Database> database);
 
+/// Throws the UserError for `what` of the database that is not as it was recorded.
+[[noreturn]] void fail_changed(const SQLite::Database& database, const std::string& what);
+
 /// Leaves WAL mode, so that the closed database is one file without side files. Does nothing if a reader prevents it.
 void leave_wal_mode(SQLite::Database& database);
 

@@ -41,8 +41,9 @@ std::set<fs::path> needed_programs(const Store& store, const Workspace& workspac
   return needed;
 }
 
-// Of the run's checkpoints those that nothing needs. UserError if there are some, and the run is in use or damaged.
-std::vector<std::string> unneeded_checkpoints(const RunDirectory& run, bool all) {
+// Of the run's checkpoints those that nothing needs. UserError if there are some, and they are out of the workspace, or
+// the run is in use or damaged.
+std::vector<std::string> unneeded_checkpoints(const Workspace& workspace, const RunDirectory& run, bool all) {
   std::vector<std::string> unneeded;
   std::string selected;
   if (const auto scores = read_scores(run); scores.contains("selected_step")) {
@@ -53,6 +54,7 @@ std::vector<std::string> unneeded_checkpoints(const RunDirectory& run, bool all)
     if (is_one && (all || name != selected)) unneeded.push_back(name);
   }
   if (unneeded.empty()) return unneeded;
+  workspace.require_inside(run.checkpoints());
   if (LockFile::is_held(run.lock())) fail("it is in use by another process");
   const Verdict verdict = verdict_of(run, run.newest_attempt());
   if (verdict.state == RunState::kFailed) {
@@ -75,7 +77,10 @@ std::vector<std::string> runs_of_no_other(const Store& store, const std::vector<
   return {runs.begin(), runs.end()};
 }
 
-void require_nothing_running(const Store& store, const Workspace& workspace, const std::vector<std::string>& sweeps) {
+void require_deletable(const Store& store, const Workspace& workspace, const std::vector<std::string>& sweeps) {
+  for (const fs::path& folder : {workspace.deleted(), workspace.runs(), workspace.sweeps()}) {
+    workspace.require_inside(folder);
+  }
   for (const std::string& id : runs_of_no_other(store, sweeps)) {
     if (store.known_run(id).state == RunState::kRunning || LockFile::is_held(workspace.run(id).lock())) {
       fail("run {} is being trained; wait for it, or cancel it first: tearless cancel {}{}", id, id,
@@ -115,6 +120,7 @@ void delete_sweep(Store& store, const Workspace& workspace, const std::string& s
 }
 
 Freed free_unneeded(const Store& store, const Workspace& workspace, FreeOptions options) {
+  workspace.require_inside(workspace.deleted());
   Freed freed;
   const auto free = [&](const fs::path& from, const std::string& name) {
     freed.bytes += bytes_in(from);
@@ -128,7 +134,7 @@ Freed free_unneeded(const Store& store, const Workspace& workspace, FreeOptions 
     if (!known || !has_result(known->state)) continue;
     const RunDirectory run = workspace.run(id);
     try {
-      const std::vector<std::string> names = unneeded_checkpoints(run, options.all);
+      const std::vector<std::string> names = unneeded_checkpoints(workspace, run, options.all);
       for (const std::string& name : names) free(run.checkpoints() / name, id + "-" + name);
       freed.runs += !names.empty();
       freed.checkpoints += std::ssize(names);
@@ -137,6 +143,7 @@ Freed free_unneeded(const Store& store, const Workspace& workspace, FreeOptions 
     }
   }
   try {
+    workspace.require_inside(workspace.programs());
     const std::optional<LockFile> lock = try_lock_programs(workspace);
     if (!lock) fail("a grid is being submitted; repeat this command afterwards");
     const std::set<fs::path> needed = needed_programs(store, workspace);
@@ -152,6 +159,7 @@ Freed free_unneeded(const Store& store, const Workspace& workspace, FreeOptions 
 }
 
 void remove_deleted(const Store& store, const Workspace& workspace) {
+  workspace.require_inside(workspace.deleted());
   for (const std::string& name : folders_in(workspace.deleted())) {
     if (!store.sweep(name)) remove_recursively(workspace.deleted() / name);
   }

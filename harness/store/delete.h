@@ -25,12 +25,13 @@ namespace tearless::harness {
 /// The runs of these sweeps that no other sweep has.
 std::vector<std::string> runs_of_no_other(const Store& store, const std::vector<std::string>& sweeps);
 
-/// UserError if one of runs_of_no_other() is running, or if an earlier tearless or a person is training it by hand.
-void require_nothing_running(const Store& store, const Workspace& workspace, const std::vector<std::string>& sweeps);
+/// UserError if one of runs_of_no_other() is running, or if an earlier tearless or a person is training it by hand; and
+/// if a folder of the workspace is a link out of it.
+void require_deletable(const Store& store, const Workspace& workspace, const std::vector<std::string>& sweeps);
 
 /// Steps 1 to 3; nothing for a sweep that is not in the store. `keep_results`: only those runs go that never began; the
 /// others are not queued any more. REQUIRES: `store` is open for writing, no scheduler knows the sweep,
-/// require_nothing_running().
+/// require_deletable().
 void delete_sweep(Store& store, const Workspace& workspace, const std::string& sweep, bool keep_results);
 
 struct Freed {
@@ -50,10 +51,11 @@ struct FreeOptions {
 ///   - the checkpoints of runs that have a result. Such a run is not resumed, and its scores, metrics and outputs are
 ///     files of their own; only `tearless-engine decode` still reads one, that of the score selected_step;
 ///   - copies of programs that no sweep names (program_copies.h).
+/// UserError if deleted/ is a link out of the workspace; what else is elsewhere is skipped.
 Freed free_unneeded(const Store& store, const Workspace& workspace, FreeOptions options);
 
 /// Removes what was renamed to deleted/, also what a killed process left there. What belongs to a sweep that is still
-/// in the store stays: step 3 is missing.
+/// in the store stays: step 3 is missing. UserError if deleted/ is a link out of the workspace.
 void remove_deleted(const Store& store, const Workspace& workspace);
 
 }  // namespace tearless::harness

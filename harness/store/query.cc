@@ -20,11 +20,13 @@ constexpr std::array<std::string_view, 10> kReadingPragmas = {
     "index_xinfo", "foreign_key_list", "database_list", "function_list", "compile_options"};
 
 /// The authorizer callback: SQLite calls it for each action of a statement it compiles. A read-only connection is not
-/// enough, because ATTACH and VACUUM INTO create other files.
-int allow_reading(void*, int action, const char* name, const char*, const char*, const char*) {
+/// enough, because ATTACH and VACUUM INTO create other files. Tells `reads_metrics`, a bool.
+int allow_reading(void* reads_metrics, int action, const char* name, const char*, const char*, const char*) {
   switch (action) {
-    case SQLITE_SELECT:
     case SQLITE_READ:
+      if (std::string_view(name).starts_with("metric")) *static_cast<bool*>(reads_metrics) = true;
+      return SQLITE_OK;
+    case SQLITE_SELECT:
     case SQLITE_RECURSIVE:
     case SQLITE_FUNCTION:
       return SQLITE_OK;
@@ -92,8 +94,9 @@ json value_of(sqlite3_stmt* row, int column) {
 
 }  // namespace
 
-QueryResult ask(const SQLite::Database& database, const std::string& sql) {
-  sqlite3_set_authorizer(database.getHandle(), allow_reading, nullptr);
+QueryResult ask(const SQLite::Database& database, const std::string& sql, const std::function<void()>& before_metrics) {
+  bool reads_metrics = false;
+  sqlite3_set_authorizer(database.getHandle(), allow_reading, &reads_metrics);
   const std::unique_ptr<sqlite3, void (*)(sqlite3*)> until_the_end(
       database.getHandle(), [](sqlite3* handle) { sqlite3_set_authorizer(handle, nullptr, nullptr); });
   std::string_view rest = sql;
@@ -104,6 +107,7 @@ QueryResult ask(const SQLite::Database& database, const std::string& sql) {
     if (prepare(database, rest)) fail("the query is several statements; send them one at a time");
     if (rest.size() == before) break;
   }
+  if (reads_metrics) before_metrics();
   QueryResult result;
   const int columns = sqlite3_column_count(statement.get());
   for (int i = 0; i < columns; ++i) result.columns.emplace_back(sqlite3_column_name(statement.get(), i));

@@ -19,6 +19,7 @@ CREATE TABLE runs (
   step          INTEGER,                     -- the update at which it ended or diverged
   tries_from    INTEGER NOT NULL DEFAULT 0,  -- failures of attempts up to this one are forgiven
   metrics_bytes INTEGER NOT NULL DEFAULT 0,  -- how far metrics.jsonl has been read
+  metrics_seal  INTEGER NOT NULL DEFAULT 0,  -- of its lines in `metrics` (checksums.h)
   changed_at    TEXT NOT NULL                -- of the state
 ) STRICT;
 CREATE INDEX runs_by_state ON runs (state);

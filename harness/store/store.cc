@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "harness/store/checksums.h"
 #include "harness/store/database.h"
 #include "harness/store/query.h"
 #include "harness/store/statements.h"
@@ -396,12 +397,19 @@ RunRecord Store::run_of(const std::string& sweep, const std::string& run) const 
 
 std::vector<MetricLine> Store::metrics_of(const std::string& id) const {
   Statement row(*statements_,
-                "SELECT position, metrics.step, metric_names.name, value FROM metrics "
-                "JOIN runs ON runs.number = metrics.run JOIN metric_names ON metric_names.number = metrics.name "
-                "WHERE runs.id = ? ORDER BY position",
+                "SELECT position, metrics.step, metric_names.name, value, metrics_seal FROM runs "
+                "LEFT JOIN metrics ON metrics.run = runs.number "
+                "LEFT JOIN metric_names ON metric_names.number = metrics.name WHERE runs.id = ? ORDER BY position",
                 id);
   std::vector<MetricLine> lines;
-  while (row.step()) lines.push_back({row[0], row[1], row[2], row[3]});
+  int64_t seal = 0, recorded = 0;
+  while (row.step()) {
+    recorded = row[4].getInt64();
+    if (row[0].isNull()) break;  // of a run without metrics
+    lines.push_back({row[0], row[1], row[2], row[3]});
+    seal = sealed_with(seal, lines.back());
+  }
+  if (seal != recorded) fail_changed(*database_, fmt::format("the metrics of run {}", id));
   return lines;
 }
 
@@ -453,7 +461,12 @@ int64_t Store::failures_of(const std::string& id, FailureClass failure) const {
   return row[0];
 }
 
-QueryResult Store::query(const std::string& sql) const { return ask(*database_, sql); }
+QueryResult Store::query(const std::string& sql) const {
+  return ask(*database_, sql, [&] {
+    Statement row(*statements_, "SELECT id FROM runs");
+    for (const std::string& id : text_column(row)) metrics_of(id);
+  });
+}
 
 void Store::in_snapshot(const std::function<void()>& reads) const {
   const bool inside_another = sqlite3_get_autocommit(database_->getHandle()) == 0;

@@ -176,7 +176,7 @@ class Store {
   /// One of them. REQUIRES: the sweep has the run.
   RunRecord run_of(const std::string& sweep, const std::string& run) const;
 
-  /// All recorded lines of metrics.jsonl, in the order of the file.
+  /// All recorded lines of metrics.jsonl, in the order of the file. UserError if they are not those that were recorded.
   std::vector<MetricLine> metrics_of(const std::string& id) const;
 
   /// Calls read(i, step, value) for each recorded line of the metric names[i], in the order of the file. REQUIRES: the
@@ -195,7 +195,8 @@ class Store {
   /// since the run last made progress, that is, reached the newest checkpoint.
   int64_t failures_of(const std::string& id, FailureClass failure) const;
 
-  /// Runs one SELECT of a user. UserError if SQLite rejects it, and for statements that do more than read (query.h).
+  /// Runs one SELECT of a user. UserError if SQLite rejects it, for statements that do more than read (query.h), and
+  /// for one that reads metrics if those of a run are not what was recorded.
   QueryResult query(const std::string& sql) const;
 
   /// Runs `reads`. They see the database as it is when the first of them begins, whatever another process writes
@@ -242,7 +243,8 @@ class Store {
   /// The number of bytes of metrics.jsonl that have been recorded.
   int64_t metrics_bytes(const std::string& id) const;
 
-  /// Deletes the metrics at byte offsets >= `from_byte`, adds `lines`, and sets metrics_bytes() to `to_byte`.
+  /// Deletes the metrics at byte offsets >= `from_byte`, adds `lines`, and sets metrics_bytes() to `to_byte`. REQUIRES:
+  /// `from_byte` is 0 or metrics_bytes().
   void put_metrics(const std::string& id, int64_t from_byte, const std::vector<MetricLine>& lines, int64_t to_byte);
 
   /// Runs `writes` in one transaction, which is durable when this returns. A nested call joins the outer transaction.

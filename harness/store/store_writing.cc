@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/fault.h"
 #include "base/time.h"
+#include "harness/store/checksums.h"
 #include "harness/store/database.h"
 #include "harness/store/statements.h"
 #include "harness/store/store.h"
@@ -145,7 +146,7 @@ void Store::requeue(const std::string& id, const std::string& reason) {
 void Store::forget_attempts(const std::string& id) {
   in_transaction([&] {
     for (const char* sql : {"DELETE FROM attempts WHERE run = ?", "DELETE FROM metrics WHERE run = ?",
-                            "UPDATE runs SET tries_from = 0, metrics_bytes = 0 WHERE number = ?"}) {
+                            "UPDATE runs SET tries_from = 0, metrics_bytes = 0, metrics_seal = 0 WHERE number = ?"}) {
       write(*statements_, sql, run_number(id));
     }
   });
@@ -187,7 +188,14 @@ int64_t Store::metrics_bytes(const std::string& id) const {
 void Store::put_metrics(const std::string& id, int64_t from_byte, const std::vector<MetricLine>& lines,
                         int64_t to_byte) {
   const int64_t number = run_number(id);
+  if (from_byte != 0 && from_byte != metrics_bytes(id)) throw std::logic_error("metrics of " + id + ": a gap");
   write(*statements_, "DELETE FROM metrics WHERE run = ? AND position >= ?", number, from_byte);
+  int64_t seal = 0;
+  if (from_byte != 0) {
+    Statement row(*statements_, "SELECT metrics_seal FROM runs WHERE number = ?", number);
+    row.step();
+    seal = row[0].getInt64();
+  }
   std::set<std::string> known;
   for (const MetricLine& line : lines) {
     if (known.insert(line.name).second) {
@@ -197,8 +205,9 @@ void Store::put_metrics(const std::string& id, int64_t from_byte, const std::vec
           "INSERT INTO metrics (run, position, step, name, value) "
           "VALUES (?, ?, ?, (SELECT number FROM metric_names WHERE name = ?), ?)",
           number, line.position, line.step, line.name, line.value);
+    seal = sealed_with(seal, line);
   }
-  write(*statements_, "UPDATE runs SET metrics_bytes = ? WHERE number = ?", to_byte, number);
+  write(*statements_, "UPDATE runs SET metrics_bytes = ?, metrics_seal = ? WHERE number = ?", to_byte, seal, number);
 }
 
 void Store::in_transaction(const std::function<void()>& writes) {

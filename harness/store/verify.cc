@@ -67,9 +67,9 @@ std::string damage_of_metrics(const RunDirectory& run, const fs::path& checkpoin
 
 class Verification {
  public:
-  /// `watched`: a `tearless run` is active, so unfinished runs change during the check.
-  Verification(const Workspace& workspace, bool watched)
-      : workspace_(workspace), place_(" --workspace " + workspace.root().string()), watched_(watched) {}
+  /// `alone`: this process holds the writer's lock. Else a service may be at work, or begin to, during the check.
+  Verification(const Workspace& workspace, bool alone)
+      : workspace_(workspace), place_(" --workspace " + workspace.root().string()), alone_(alone) {}
 
   VerifyReport report() {
     open_store();
@@ -108,20 +108,49 @@ class Verification {
     }
   }
 
+  bool is_served() const { return !alone_ && has_writer(workspace_); }
+
   // --- runs ----------------------------------------------------------------------------------------------------------
 
   std::string rerun(const std::string& id) const {
-    return fmt::format("restore {0} from a copy, or train the run again: rm -r {0}; {1}",
-                       workspace_.run(id).root().string(), run_command());
+    const fs::path folder = workspace_.run(id).root();
+    return fmt::format("restore {} from a copy, or train the run again: {}; {}", folder.string(),
+                       remove_command(folder), run_command());
+  }
+  // A service could be about to use what is removed.
+  std::string remove_command(const fs::path& folder) const {
+    return (is_served() ? "tearless stop" + place_ + "; " : "") + "rm -r " + folder.string();
   }
   std::string run_command() const { return "tearless run GRID" + place_; }
 
+  // A service writes into the folder of a run that it starts before the run's supervisor takes the lock.
+  bool is_in_use(const RunDirectory& run) const {
+    if (LockFile::is_held(run.lock())) return true;
+    const std::optional<RunRecord> known = store_ ? store_->run(run.id()) : std::nullopt;
+    return known && known->state == RunState::kRunning && is_served();
+  }
+
   void check_run(const std::string& id) {
     const RunDirectory run = workspace_.run(id);
-    if (LockFile::is_held(run.lock())) return;
-    ++report_.runs;
-    const std::string subject = "run " + id;
-    const std::optional<RunRecord> known = store_ ? store_->run(id) : std::nullopt;
+    if (is_in_use(run)) return;
+    const int64_t newest = run.newest_attempt();
+    const auto before = std::ssize(report_.differences);
+    try {
+      check_unused(run);
+    } catch (const UserError&) {
+      if (fs::exists(run.root())) throw;
+    }
+    // What an attempt that began meanwhile, or `delete`, does to the folder is no damage.
+    if (is_in_use(run) || run.newest_attempt() != newest || !fs::exists(run.root())) {
+      report_.differences.erase(report_.differences.begin() + before, report_.differences.end());
+    } else {
+      ++report_.runs;
+    }
+  }
+
+  void check_unused(const RunDirectory& run) {
+    const std::string subject = "run " + run.id();
+    const std::optional<RunRecord> known = store_ ? store_->run(run.id()) : std::nullopt;
     const size_t before = report_.differences.size();
     check_folder(run, subject, known);
     const bool sound = report_.differences.size() == before;
@@ -129,15 +158,20 @@ class Verification {
     check_resume(run, subject);
     if (!store_) return;
     if (!known) {
-      if (!watched_ && sound) blame_database(subject, "it is not in the database");
+      if (sound && !is_served()) blame_database(subject, "it is not in the database");
       return;
     }
-    if (known->state == RunState::kRunning || (watched_ && !is_inactive(known->state))) return;
+    if (known->state == RunState::kRunning || (!is_inactive(known->state) && is_served())) return;
     compare(run, subject, *known, sound);
   }
 
+  // As it is now: a run that was deleted or queued again since the check began has none.
+  bool has_result_recorded(const std::string& run) const {
+    return store_ ? store_->recorded_result(run).has_value() : with_result_.contains(run);
+  }
+
   void check_folder(const RunDirectory& run, const std::string& subject, const std::optional<RunRecord>& known) {
-    const bool at_stake = with_result_.contains(run.id());
+    const bool at_stake = has_result_recorded(run.id());
     const auto blame_folder = [&](const std::string& what) {
       add({.subject = subject, .what = what, .todo = rerun(run.id()), .result_at_stake = at_stake});
     };
@@ -188,8 +222,8 @@ class Verification {
       } else {
         add({.subject = subject,
              .what = what + ", and there is no older one",
-             .todo = fmt::format("restore it from a copy, or train the run from the start: rm -r {}; {}",
-                                 folder.string(), run_command())});
+             .todo = fmt::format("restore it from a copy, or train the run from the start: {}; {}",
+                                 remove_command(folder), run_command())});
       }
     }
   }
@@ -242,7 +276,11 @@ class Verification {
     const auto equal = [](const MetricLine& a, const MetricLine& b) {
       return std::tie(a.position, a.step, a.name, a.value) == std::tie(b.position, b.step, b.name, b.value);
     };
-    return std::ranges::equal(read_metrics(run, 0).lines, store_->metrics_of(run.id()), equal);
+    try {
+      return std::ranges::equal(read_metrics(run, 0).lines, store_->metrics_of(run.id()), equal);
+    } catch (const UserError&) {  // they are not what was recorded
+      return false;
+    }
   }
 
   // A folder that is missing because `tearless delete` was interrupted is not lost.
@@ -254,7 +292,7 @@ class Verification {
 
   void look_for_lost_folders() {
     for (const std::string& id : with_result_) {
-      if (fs::exists(workspace_.run(id).root()) || is_being_deleted(id)) continue;
+      if (fs::exists(workspace_.run(id).root()) || is_being_deleted(id) || !has_result_recorded(id)) continue;
       add({.subject = "run " + id,
            .what = "the database has its result, but its folder is missing",
            .todo = fmt::format("restore {} from a copy, or train it again: {}", workspace_.run(id).root().string(),
@@ -267,16 +305,30 @@ class Verification {
 
   void check_sweep(const std::string& id) {
     const std::string subject = "sweep " + id;
+    sweeps_.insert(id);
     try {
-      sweeps_.insert(id);
       const Sweep frozen = read_sweep(workspace_, id);
       frozen_grid(workspace_, id);
       check_program(frozen, subject);
-      if (store_ && !watched_ && !store_->sweep(id)) blame_database(subject, "it is not in the database");
+      if (store_ && !store_->sweep(id) && !is_served()) blame_database(subject, "it is not in the database");
     } catch (const UserError& error) {
+      if (is_being_written(id) || !fs::exists(workspace_.sweep(id))) return;
       add({.subject = subject,
            .what = error.what(),
-           .todo = fmt::format("rm -r {}; {}", workspace_.sweep(id).string(), run_command())});
+           .todo = fmt::format("{}; {}", remove_command(workspace_.sweep(id)), run_command())});
+    }
+  }
+
+  // A submission writes the folder under this lock. It may have ended since the folder was read.
+  bool is_being_written(const std::string& sweep) const {
+    if (store_ && store_->sweep(sweep)) return false;
+    if (LockFile::is_held(workspace_.programs())) return true;
+    try {
+      read_sweep(workspace_, sweep);
+      frozen_grid(workspace_, sweep);
+      return true;
+    } catch (const UserError&) {
+      return false;
     }
   }
 
@@ -316,9 +368,9 @@ class Verification {
 
   const Workspace& workspace_;
   std::string place_;
-  bool watched_;
+  bool alone_;
   std::unique_ptr<const Store> store_;  // null if the database cannot be trusted
-  std::set<std::string> with_result_;   // the runs of which it has a result all the same
+  std::set<std::string> with_result_;   // the runs of which it had a result when it was opened
   std::set<std::string> sweeps_;
   VerifyReport report_;
 };
@@ -344,7 +396,7 @@ void require(const Workspace& workspace) {
 
 VerifyReport verify(const Workspace& workspace) {
   require(workspace);
-  return Verification(workspace, has_writer(workspace)).report();
+  return Verification(workspace, /*alone=*/false).report();
 }
 
 VerifyReport repair(const Workspace& workspace) {
@@ -353,7 +405,7 @@ VerifyReport repair(const Workspace& workspace) {
   bool database_at_fault = false;
   {
     const LockFile lock = lock_for_writing(workspace);
-    for (const Difference& difference : Verification(workspace, /*watched=*/false).report().differences) {
+    for (const Difference& difference : Verification(workspace, /*alone=*/true).report().differences) {
       database_at_fault |= difference.remedy == Remedy::kRebuild;
       if (difference.remedy != Remedy::kMoveToDamaged) continue;
       move_to_damaged(difference.checkpoint);

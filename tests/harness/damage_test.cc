@@ -260,6 +260,10 @@ TEST_F(DamageTest, EachChangeToTheDatabaseIsFoundAndRepairBringsTheSameTableBack
       {"UPDATE sweeps SET title = 'x'", "database: sweeps are not what was recorded"},
       {"DELETE FROM sweep_runs" + of_run, "database: sweep_runs are not what was recorded"},
       {"DELETE FROM sweeps", "database: sweeps are not what was recorded"},
+      {"UPDATE runs SET updates = updates + 1", "database: runs are not what was recorded"},
+      {"UPDATE sweep_runs SET seed = seed + 1" + of_run, "database: sweep_runs are not what was recorded"},
+      {"UPDATE sweep_runs SET coordinates = '{\"model.kind\":\"b\"}'",
+       "database: sweep_runs are not what was recorded"},
       {"UPDATE metrics SET value = 0" + of_run, "the database holds other metrics than metrics.jsonl", false},
   };
   for (const auto& change : changes) {
@@ -547,9 +551,13 @@ class RandomChanges : public DamageTest {
     return sql;
   }
 
-  const std::vector<std::vector<std::string>> kCommands = {
-      {"table", "grid.toml"}, {"table", "last"}, {"runs"}, {"status"}, {"sql", "SELECT * FROM scores_view"},
-      {"explain", "last"}};
+  const std::vector<std::vector<std::string>> kCommands = {{"table", "grid.toml"},
+                                                           {"table", "last"},
+                                                           {"runs", "--csv"},
+                                                           {"status"},
+                                                           {"sql", "SELECT * FROM scores_view"},
+                                                           {"sql", "SELECT * FROM metrics_view"},
+                                                           {"explain", "last"}};
 
  protected:
   int same_ = 0, refused_ = 0;

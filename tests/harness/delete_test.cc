@@ -238,6 +238,41 @@ TEST_F(DeleteTest, RunsThatAreTrainedByHandAndSingleRunsAreRefused) {
   EXPECT_THAT(known_runs(), SizeIs(4));
 }
 
+// --- links -----------------------------------------------------------------------------------------------------------
+
+TEST_F(DeleteTest, DeletesNothingThatIsElsewhereBehindALink) {
+  ok({"run", "grid.toml"});
+  const RunDirectory run = runs().at(0);
+  const fs::path elsewhere = folder_ / "elsewhere", precious = elsewhere / "step-3/state.bin";
+  fs::create_directories(precious.parent_path());
+  test::write_text(precious, "mine");
+  for (const fs::path& name : {workspace().deleted(), workspace().programs(), run.checkpoints()}) {
+    if (fs::exists(name)) fs::rename(name, folder_ / "aside");
+    fs::create_directory_symlink(elsewhere, name);
+    const bool is_left_out = name != workspace().deleted();  // else nothing can be deleted
+    for (const auto& words : std::vector<std::vector<std::string>>{{"delete"}, {"delete", "--dry-run"}}) {
+      const test::Finished refused = tearless(words);
+      EXPECT_EQ(refused.code, is_left_out ? 1 : 2) << name;
+      EXPECT_THAT(refused.errors, HasSubstr(name.lexically_relative(folder_.path()).string() +
+                                            " is a symbolic link out of the workspace, or lies behind one, and "
+                                            "tearless deletes nothing there (" +
+                                            elsewhere.string() + "); put a folder in place of the link\n"));
+    }
+    if (!is_left_out) {
+      EXPECT_EQ(tearless({"delete", "--yes", "grid.toml"}).code, 2);
+      EXPECT_THAT(known_sweeps(), SizeIs(1));
+      EXPECT_THAT(runs(), SizeIs(4));
+    }
+    EXPECT_EQ(test::read_text(precious), "mine") << name;
+    if (name == run.checkpoints()) break;  // the run goes with its link
+    fs::remove(name);
+    if (fs::exists(folder_ / "aside")) fs::rename(folder_ / "aside", name);
+  }
+  ok({"delete", "--yes", "grid.toml"});
+  EXPECT_FALSE(fs::exists(run.root()));
+  EXPECT_EQ(test::read_text(precious), "mine");
+}
+
 // --- what nothing needs ----------------------------------------------------------------------------------------------
 
 TEST_F(DeleteTest, WithoutWordsTheCheckpointsOfResultsGoAndNothingElse) {

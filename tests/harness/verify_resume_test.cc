@@ -143,6 +143,17 @@ TEST_F(VerifyResumeTest, MistakesAreRefusedBeforeAnythingIsTrained) {
   EXPECT_THAT(without.output, HasSubstr("is gone; submit the grid again: tearless submit "));
 }
 
+TEST_F(VerifyResumeTest, RemovesNothingThatIsElsewhereBehindALink) {
+  ok({"run", "grid.toml"});
+  const fs::path elsewhere = folder_ / "elsewhere";
+  fs::create_directories(elsewhere / "mine");
+  fs::create_directory_symlink(elsewhere, scratch());
+  const test::Finished refused = test::run(verify_resume());
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_THAT(refused.errors, HasSubstr("results/verifying is a symbolic link out of the workspace"));
+  EXPECT_THAT(folders_in(elsewhere), testing::ElementsAre("mine"));
+}
+
 TEST_F(VerifyResumeTest, ARunThatCannotBeStoppedIsNotVerified) {
   one_run("succeed", /*updates=*/1);
   ok({"run", "grid.toml"});

@@ -322,11 +322,42 @@ TEST_F(StoreTest, ForgetsTheMetricsThatAResumedAttemptCutOff) {
   store_->in_transaction([&] {
     store_->put_metrics("aa", 0, {{0, 1, "train.loss", 5.0}, {40, 2, "train.loss", 4.0}}, 80);
   });
-  store_->in_transaction([&] { store_->put_metrics("aa", 40, {{40, 2, "train.loss", 3.5}}, 81); });
+  store_->in_transaction([&] {
+    store_->put_metrics("aa", 0, {{0, 1, "train.loss", 5.0}, {40, 2, "train.loss", 3.5}}, 81);
+  });
   const auto newest = store_->newest_metrics("aa");
   EXPECT_EQ(newest.at("train.loss").value, 3.5);
   EXPECT_EQ(store_->query("SELECT count(*) FROM metrics_view").rows[0][0], 2);
   EXPECT_EQ(store_->metrics_bytes("aa"), 81);
+}
+
+TEST_F(StoreTest, MetricsThatWereChangedAreRefusedWhereTheyAreRead) {
+  store_->submit(sweep("s", {request("aa"), request("bb")}));
+  store_->in_transaction([&] { store_->put_metrics("aa", 0, {{0, 1, "train.loss", 5.5}, {40, 2, "x", -0.0}}, 80); });
+  store_->in_transaction([&] { store_->put_metrics("aa", 80, {{80, 3, "train.loss", 4.0}}, 120); });
+  store_->in_transaction([&] { store_->put_metrics("bb", 0, {{0, 1, "train.loss", 1.0}}, 40); });
+  store_.reset();
+  const fs::path database = workspace_.database(), sound = folder_ / "sound";
+  fs::copy_file(database, sound);
+  EXPECT_EQ(Store::open_reader(workspace_)->metrics_of("aa").size(), 3u);
+  EXPECT_EQ(Store::open_reader(workspace_)->query("SELECT * FROM metrics_view").rows.size(), 4u);
+  for (const char* change :
+       {"UPDATE metrics SET value = 5.25 WHERE position = 0", "UPDATE metrics SET value = value + 1 WHERE run = 1",
+        "UPDATE metrics SET step = 4 WHERE position = 80", "UPDATE metrics SET position = 79 WHERE position = 80",
+        "UPDATE metrics SET name = 1 WHERE position = 40", "UPDATE metric_names SET name = 'y' WHERE name = 'x'",
+        "DELETE FROM metrics WHERE position = 80", "DELETE FROM metrics WHERE run = 1",
+        "DELETE FROM metric_names WHERE name = 'x'", "INSERT INTO metrics VALUES (1, 120, 4, 1, 3.0)",
+        "UPDATE metrics SET run = 2 WHERE position = 40"}) {
+    SQLite::Database(database.string(), SQLite::OPEN_READWRITE).exec(change);
+    const auto reader = Store::open_reader(workspace_);
+    const auto refuses =
+        testing::HasSubstr("no longer holds what was recorded (the metrics of run aa); to see what is wrong");
+    EXPECT_THAT(error_of([&] { reader->metrics_of("aa"); }), refuses) << change;
+    EXPECT_THAT(error_of([&] { reader->newest_metrics("aa"); }), refuses) << change;
+    EXPECT_THAT(error_of([&] { reader->query("SELECT count(*) FROM metrics_view"); }), refuses) << change;
+    EXPECT_EQ(reader->query("SELECT * FROM runs_view").rows.size(), 2u) << "where metrics are not read";
+    fs::copy_file(sound, database, fs::copy_options::overwrite_existing);
+  }
 }
 
 TEST_F(StoreTest, AResultIsStaleUnderNewerNumericsAndMixedAfterTwoMachines) {

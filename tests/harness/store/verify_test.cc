@@ -1,16 +1,27 @@
-// What `verify --repair` moves is durable: a power cut right after it does not undo the move.
+// What `verify` says of what others are at work on, and that what `verify --repair` moves is durable: a power cut right
+// after it does not undo the move.
 #include "harness/store/verify.h"
 
+#include <fcntl.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
+#include <fstream>
+#include <optional>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "base/files.h"
 #include "base/hash.h"
 #include "base/run_directory.h"
 #include "base/sealed_json.h"
+#include "harness/store/program_copies.h"
 #include "harness/store/rebuild.h"
+#include "harness/store/store.h"
 #include "tests/support/faults.h"
 #include "tests/support/paths.h"
 
@@ -69,6 +80,69 @@ TEST(Verify, NamesACheckpointWhoseManifestIsDamagedOrMissing) {
   fs::remove(manifest);
   ASSERT_EQ(verify(workspace).differences.size(), 1u);
   EXPECT_EQ(verify(workspace).differences[0].what, "checkpoints/step-2: manifest.json is missing");
+}
+
+// --- beside a service ------------------------------------------------------------------------------------------------
+
+std::vector<std::string> advice(const Workspace& workspace) {
+  std::vector<std::string> all;
+  for (const Difference& difference : verify(workspace).differences) all.push_back(difference.todo);
+  return all;
+}
+
+TEST(VerifyBesideAService, SaysNothingOfARunThatIsBeingStarted) {
+  const test::TempFolder folder;
+  const Workspace workspace(folder / "results");
+  const RunDirectory run = run_in(workspace);
+  std::unique_ptr<Store> service = Store::open_writer(workspace);
+  service->put_run({.id = run.id(), .settings = kSettings});
+  service->move(run.id(), RunState::kQueued, RunState::kRunning);
+  make_folders(run.attempt(1));  // there is no run.toml
+  EXPECT_THAT(advice(workspace), testing::IsEmpty());
+  service->move(run.id(), RunState::kRunning, RunState::kQueued);
+  const std::string remove = "rm -r " + run.root().string() + "; tearless run GRID --workspace ";
+  EXPECT_THAT(advice(workspace), testing::ElementsAre(testing::HasSubstr("again: tearless stop --workspace " +
+                                                                         workspace.root().string() + "; " + remove)))
+      << "it may start the run at any moment";
+  service.reset();
+  EXPECT_THAT(advice(workspace), testing::ElementsAre(testing::HasSubstr("again: " + remove)));
+}
+
+TEST(VerifyBesideAService, SaysNothingOfARunThatWasStartedDuringTheCheck) {
+  const test::TempFolder folder;
+  const Workspace workspace(folder / "results");
+  const RunDirectory run = write_run(workspace);
+  make_folders(run.attempt(1));
+  test::write_text(run.settings(), "[other]\n");
+  const fs::path record = run.attempt(1) / "measured.json";
+  ASSERT_EQ(::mkfifo(record.c_str(), 0600), 0);
+  std::optional<LockFile> lock;
+  // Opening the pipe waits until `verify`, which has seen run.toml before, reads this file.
+  std::thread supervisor([&] {
+    const std::ofstream pipe(record);
+    lock = claim(run);
+    make_folders(run.attempt(2));
+  });
+  EXPECT_THAT(advice(workspace), testing::IsEmpty());
+  ::close(::open(record.c_str(), O_RDONLY | O_NONBLOCK));  // if it does not read it
+  supervisor.join();
+  lock.reset();
+  fs::remove(record);
+  EXPECT_THAT(advice(workspace), testing::Contains(testing::HasSubstr("rm -r " + run.root().string())));
+}
+
+TEST(VerifyBesideAService, SaysNothingOfASweepThatIsBeingSubmitted) {
+  const test::TempFolder folder;
+  const Workspace workspace(folder / "results");
+  write_run(workspace);
+  const fs::path sweep = workspace.sweep("norm-0123abcd");
+  make_folders(sweep);
+  {
+    const LockFile submission = lock_programs(workspace);
+    EXPECT_THAT(advice(workspace), testing::IsEmpty());
+  }
+  EXPECT_THAT(advice(workspace), testing::ElementsAre(testing::StartsWith("rm -r " + sweep.string())))
+      << "it was killed";
 }
 
 }  // namespace
