@@ -85,8 +85,10 @@ std::vector<PlottedRun> read_curves(const Store& store, const std::vector<std::s
     if (metrics.empty()) refuse_metric(store, runs, "");
     for (const SelectedRun& at : runs) {
       std::vector<Curve> curves(metrics.size());
-      store.read_metrics(at.run.id, metrics, [&](size_t metric, int64_t step, double value) {
-        curves[metric].push_back({.step = step, .value = value});
+      store.read_metrics(at.run.id, [&](const MetricLine& line) {
+        const auto metric = std::find(metrics.begin(), metrics.end(), line.name);
+        if (metric == metrics.end()) return;
+        curves[static_cast<size_t>(metric - metrics.begin())].push_back({.step = line.step, .value = line.value});
       });
       plotted.push_back({at, std::move(curves)});
     }

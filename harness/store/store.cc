@@ -395,40 +395,28 @@ RunRecord Store::run_of(const std::string& sweep, const std::string& run) const 
   return run_of_sweep_from(row);
 }
 
-std::vector<MetricLine> Store::metrics_of(const std::string& id) const {
+void Store::read_metrics(const std::string& id, const std::function<void(const MetricLine&)>& read) const {
+  std::map<int64_t, std::string> names;
+  for (Statement row(*statements_, "SELECT number, name FROM metric_names"); row.step();) names[row[0]] = row[1];
   Statement row(*statements_,
-                "SELECT position, metrics.step, metric_names.name, value, metrics_seal FROM runs "
-                "LEFT JOIN metrics ON metrics.run = runs.number "
-                "LEFT JOIN metric_names ON metric_names.number = metrics.name WHERE runs.id = ? ORDER BY position",
+                "SELECT position, metrics.step, name, value, metrics_seal FROM runs "
+                "LEFT JOIN metrics ON metrics.run = runs.number WHERE runs.id = ? ORDER BY position",
                 id);
-  std::vector<MetricLine> lines;
   int64_t seal = 0, recorded = 0;
   while (row.step()) {
     recorded = row[4].getInt64();
     if (row[0].isNull()) break;  // of a run without metrics
-    lines.push_back({row[0], row[1], row[2], row[3]});
-    seal = sealed_with(seal, lines.back());
+    const MetricLine line{row[0], row[1], names[row[2]], row[3]};
+    read(line);
+    seal = sealed_with(seal, line);
   }
   if (seal != recorded) fail_changed(*database_, fmt::format("the metrics of run {}", id));
-  return lines;
 }
 
-void Store::read_metrics(const std::string& id, const std::vector<std::string>& names,
-                         const std::function<void(size_t, int64_t, double)>& read) const {
-  std::map<int64_t, size_t> index;  // number of a name → i
-  std::string numbers;
-  for (size_t i = 0; i < names.size(); ++i) {
-    Statement known(*statements_, "SELECT number FROM metric_names WHERE name = ?", names[i]);
-    if (!known.step()) continue;
-    index.emplace(known[0].getInt64(), i);
-    numbers += (numbers.empty() ? "" : ", ") + std::to_string(known[0].getInt64());
-  }
-  Statement row(*statements_,
-                fmt::format("SELECT name, step, value FROM metrics WHERE run = (SELECT number FROM runs WHERE id = ?) "
-                            "AND name IN ({}) ORDER BY position",
-                            numbers),
-                id);
-  while (row.step()) read(index.at(row[0].getInt64()), row[1], row[2]);
+std::vector<MetricLine> Store::metrics_of(const std::string& id) const {
+  std::vector<MetricLine> lines;
+  read_metrics(id, [&](const MetricLine& line) { lines.push_back(line); });
+  return lines;
 }
 
 std::vector<std::string> Store::metric_names() const {
@@ -446,7 +434,7 @@ std::vector<std::string> Store::metric_names_of(const std::string& id) const {
 
 std::map<std::string, MetricLine> Store::newest_metrics(const std::string& id) const {
   std::map<std::string, MetricLine> newest;
-  for (const MetricLine& line : metrics_of(id)) newest[line.name] = line;
+  read_metrics(id, [&](const MetricLine& line) { newest[line.name] = line; });
   return newest;
 }
 
@@ -464,7 +452,7 @@ int64_t Store::failures_of(const std::string& id, FailureClass failure) const {
 QueryResult Store::query(const std::string& sql) const {
   return ask(*database_, sql, [&] {
     Statement row(*statements_, "SELECT id FROM runs");
-    for (const std::string& id : text_column(row)) metrics_of(id);
+    for (const std::string& id : text_column(row)) read_metrics(id, [](const MetricLine&) {});
   });
 }
 

@@ -176,13 +176,11 @@ class Store {
   /// One of them. REQUIRES: the sweep has the run.
   RunRecord run_of(const std::string& sweep, const std::string& run) const;
 
-  /// All recorded lines of metrics.jsonl, in the order of the file. UserError if they are not those that were recorded.
+  /// Calls `read` for each recorded line of metrics.jsonl, in the order of the file. UserError at the end if they are
+  /// not those that were recorded.
+  void read_metrics(const std::string& id, const std::function<void(const MetricLine&)>& read) const;
+  /// All of them.
   std::vector<MetricLine> metrics_of(const std::string& id) const;
-
-  /// Calls read(i, step, value) for each recorded line of the metric names[i], in the order of the file. REQUIRES: the
-  /// names are different.
-  void read_metrics(const std::string& id, const std::vector<std::string>& names,
-                    const std::function<void(size_t, int64_t, double)>& read) const;
 
   /// The names of all metrics that some run has reported; those of a run.
   std::vector<std::string> metric_names() const;

@@ -24,7 +24,7 @@ TEST_F(JsonEscapes, NoCommandPrintsTheTerminalControlsOfALabel) {
                                                           {"submit", "grid.toml"},
                                                           {"status"},
                                                           {"runs"},
-                                                          {"table", "--sweep", "last"},
+                                                          {"table", "last"},
                                                           {"explain", "grid.toml"},
                                                           {"sql", "SELECT * FROM runs"},
                                                           {"verify"},
@@ -49,7 +49,7 @@ TEST_F(JsonEscapes, NoCommandPrintsTheTerminalControlsOfALabel) {
       EXPECT_THAT(nlohmann::json::parse(output).dump(), HasSubstr(inside)) << name;
     }
   }
-  const test::Finished sweeps = tearless({"table", "--sweep", "last", "--format", "json"});
+  const test::Finished sweeps = tearless({"table", "last", "--format", "json"});
   EXPECT_THAT(sweeps.output, HasSubstr(shown)) << sweeps.errors;
 }
 

@@ -41,7 +41,7 @@ class OtherUserTest : public ServedRunTest {
   void expect_readable(const char* when) const {
     const test::WithoutRoot somebody_else;
     for (const std::vector<std::string>& command :
-         std::vector<std::vector<std::string>>{{"status"}, {"runs", "all"}, {"table", "--sweep", "last"}, {"verify"}}) {
+         std::vector<std::vector<std::string>>{{"status"}, {"runs", "all"}, {"table", "last"}, {"verify"}}) {
       const test::Finished read = tearless(command);
       EXPECT_EQ(read.code, 0) << when << testing::PrintToString(command) << read.output << read.errors;
     }

@@ -33,7 +33,7 @@ class QueueTest : public ServedRunTest {
     return faked;
   }
   std::string last() const {
-    const json sweeps = json::parse(ok({"status", "--sweep", "last", "--json"}).output).at("sweeps");
+    const json sweeps = json::parse(ok({"status", "last", "--json"}).output).at("sweeps");
     return fs::path(sweeps.at(0).at("grid_file").get<std::string>()).filename();
   }
   std::string id_of(const std::string& grid) const {
