@@ -16,6 +16,7 @@
 
 #include "base/error.h"
 #include "harness/store/database.h"
+#include "harness/store/workspace_format.h"
 #include "tests/support/error_of.h"
 #include "tests/support/paths.h"
 #include "tests/support/privileges.h"
@@ -514,13 +515,14 @@ TEST(Store, ReadingAMissingDatabaseCreatesNothing) {
 
 TEST_F(StoreTest, ADatabaseOfAnotherFormatIsRefusedByBoth) {
   store_.reset();
-  for (const int format : {1, 7, 9}) {
+  for (const int format : {1, kWorkspaceFormat - 1, kWorkspaceFormat + 1}) {
     SQLite::Database(workspace_.database().string(), SQLite::OPEN_READWRITE)
         .exec(fmt::format("PRAGMA user_version = {}", format));
     for (const std::string& message :
          {error_of([&] { Store::open_writer(workspace_); }), error_of([&] { Store::open_reader(workspace_); })}) {
       EXPECT_EQ(message.find(workspace_.root().string() + " is a workspace of " +
-                             (format < 8 ? "an earlier" : "a later") + " build of tearless, and was left as it is"),
+                             (format < kWorkspaceFormat ? "an earlier" : "a later") +
+                             " build of tearless, and was left as it is"),
                 0u)
           << message;
     }
