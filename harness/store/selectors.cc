@@ -35,6 +35,8 @@ std::optional<int64_t> number_in(std::string_view text) {
   return number;
 }
 
+constexpr size_t kMaxNamed = 8;  // runs in a message
+
 struct Places {
   int64_t first, last;
 };
@@ -266,6 +268,9 @@ std::string one_run(const Store& store, const std::vector<std::string>& words) {
   const std::vector<std::string> runs = runs_in(store, select(store, words));
   if (runs.size() == 1) return runs.front();
   if (runs.empty()) fail("no run is meant by \"{}\"", fmt::join(words, " "));
+  if (runs.size() <= kMaxNamed) {
+    fail("\"{}\" means {} runs, and one is wanted: {}", fmt::join(words, " "), runs.size(), fmt::join(runs, ", "));
+  }
   fail("\"{}\" means {} runs, and one is wanted; to see them: tearless runs {}{}", fmt::join(words, " "), runs.size(),
        in_one_line(words), workspace_option(store.root()));
 }

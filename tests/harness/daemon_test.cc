@@ -205,7 +205,7 @@ TEST_F(DaemonTest, AServiceThatCannotBeStartedSaysWhyWhereItWasNeeded) {
   }();
   const test::Finished submit = tearless({"submit", "grid.toml"});
   EXPECT_EQ(submit.code, 2);
-  EXPECT_THAT(submit.errors, testing::StartsWith("tearless: another tearless is writing to results"));
+  EXPECT_THAT(submit.errors, testing::HasSubstr("tearless: another tearless is writing to results"));
 }
 
 TEST_F(DaemonTest, AWaitEndsWhereNothingMoreWillBeStartedAndSaysWhetherAllHaveResults) {

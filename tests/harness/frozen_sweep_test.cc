@@ -52,7 +52,7 @@ TEST_F(FrozenSweep, PrintsTheSameTableAfterABaseFileWasEdited) {
     write_base(1);
     const std::string table = tearless({"table", "grid.toml", "--format", format}).output;
     write_base(4);
-    for (const std::string& word : {id, id.substr(0, 7), std::string("last"), std::string("grid.toml")}) {
+    for (const std::string& word : {id, id.substr(0, 7), std::string("last")}) {
       EXPECT_EQ(tearless({"table", word, "--format", format}).output, table) << format << " " << word;
     }
   }
@@ -227,7 +227,7 @@ TEST_F(FrozenSweep, SaysWhichCorpusItsRunsWaitFor) {
   for (const char* command : {"table", "explain"}) {
     const std::string shown = without_folder(without_program({command, "last"}).output);
     EXPECT_THAT(shown, HasSubstr("waiting for data"));
-    EXPECT_EQ(shown, tearless({command, "grid.toml"}).output);
+    EXPECT_EQ(shown, without_folder(tearless({command, "grid.toml"}).output));
   }
 }
 

@@ -122,7 +122,7 @@ TEST_F(WordsTest, AWordThatNamesNothingIsRefusedByEveryCommand) {
   EXPECT_THAT(refusal({"runs", "model.knd=a"}), HasSubstr("did you mean \"model.kind=a\"?"));
   EXPECT_THAT(refusal({"table", "none.toml"}), HasSubstr("there is no file none.toml, and it was not submitted"));
   EXPECT_THAT(refusal({"diff", "1", "failed"}), HasSubstr("no run is meant by \"failed\""));
-  EXPECT_THAT(refusal({"log", "done"}), HasSubstr("means 4 runs, and one is wanted; to see them: tearless runs done"));
+  EXPECT_THAT(refusal({"log", "done"}), HasSubstr("\"done\" means 4 runs, and one is wanted: " + id_of(1)));
 }
 
 TEST_F(WordsTest, CommandsForWholeSweepsSayWhatShowsRuns) {
