@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
+#include <csignal>
 #include <memory>
 #include <string>
 #include <vector>
@@ -69,6 +70,7 @@ int conclude(const Store& store, const Sweep& sweep, const Globals& globals, con
 }
 
 int run(const RunOptions& options, const Globals& globals) {
+  std::signal(SIGPIPE, SIG_IGN);  // it replaces a service that was killed, whether anybody reads its output or not
   SubmissionOptions wanted = options.submission.options();
   if (options.calibrate) wanted.calibrated = timed_classes(Workspace(globals.workspace));
   Submission submission = prepare_submission(options.grid, globals.engine, wanted);

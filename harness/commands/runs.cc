@@ -392,6 +392,7 @@ Columns default_columns(const RunList& list, const RunsOptions& options) {
 }
 
 void print_lines(const RunList& list, const Columns& columns, bool csv) {
+  if (list.rows().empty() && !csv) return;
   constexpr int kDigitsForPeople = 6;
   std::vector<std::vector<std::string>> lines(1);
   for (const ColumnOfRuns& column : columns) lines[0].push_back(column.name);

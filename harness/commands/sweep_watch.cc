@@ -78,7 +78,6 @@ SweepWatch::SweepWatch(const Workspace& workspace, const std::string& sweep, con
       events_(std::make_unique<Events>(workspace.sweep(sweep) / "events.jsonl")) {
   for (const Run& run : runs) labels_[run.id] = label_of(run);
   std::signal(SIGINT, [](int) { g_interrupts = g_interrupts + 1; });
-  std::signal(SIGPIPE, SIG_IGN);  // it replaces a service that was killed, whether anybody reads its output or not
 }
 
 SweepWatch::~SweepWatch() { std::signal(SIGINT, SIG_DFL); }

@@ -397,7 +397,7 @@ RunRecord Store::run_of(const std::string& sweep, const std::string& run) const 
 
 void Store::read_metrics(const std::string& id, const std::function<void(const MetricLine&)>& read) const {
   std::map<int64_t, std::string> names;
-  for (Statement row(*statements_, "SELECT number, name FROM metric_names"); row.step();) names[row[0]] = row[1];
+  for (Statement row(*statements_, "SELECT number, name FROM metric_names"); row.step();) names[row[0]] = row[1].getString();
   Statement row(*statements_,
                 "SELECT position, metrics.step, name, value, metrics_seal FROM runs "
                 "LEFT JOIN metrics ON metrics.run = runs.number WHERE runs.id = ? ORDER BY position",
@@ -406,7 +406,7 @@ void Store::read_metrics(const std::string& id, const std::function<void(const M
   while (row.step()) {
     recorded = row[4].getInt64();
     if (row[0].isNull()) break;  // of a run without metrics
-    const MetricLine line{row[0], row[1], names[row[2]], row[3]};
+    const MetricLine line{row[0], row[1], names[row[2].getInt64()], row[3]};
     read(line);
     seal = sealed_with(seal, line);
   }

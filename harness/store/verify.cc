@@ -322,7 +322,7 @@ class Verification {
   // A submission writes the folder under this lock. It may have ended since the folder was read.
   bool is_being_written(const std::string& sweep) const {
     if (store_ && store_->sweep(sweep)) return false;
-    if (LockFile::is_held(workspace_.programs())) return true;
+    if (LockFile::is_held(workspace_.programs_lock())) return true;
     try {
       read_sweep(workspace_, sweep);
       frozen_grid(workspace_, sweep);

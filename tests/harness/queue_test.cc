@@ -188,7 +188,7 @@ TEST_F(QueueTest, AStopThatWaitsReturnsWhenTheServiceAndItsRunsHaveEnded) {
   RunDirectory some("");
   ASSERT_TRUE(wait_for_a_run_in_the_middle(&some));
   EXPECT_THAT(ok({"stop", "--now", "--wait"}).output, EndsWith("checkpoints.\nIt has ended.\n"));
-  EXPECT_FALSE(LockFile::is_held(folder_ / "results"));
+  EXPECT_FALSE(LockFile::is_held(workspace().lock()));
   expect_nothing_alive();
 }
 

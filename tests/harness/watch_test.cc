@@ -67,7 +67,7 @@ TEST_F(ServedWatchTest, StartsNoServiceAndSaysWhyASweepStandsStill) {
   const test::Finished left = watch.wait();
   EXPECT_EQ(left.code, 1);
   EXPECT_THAT(left.output, HasSubstr("It stands still: no tearless works in results any more."));
-  EXPECT_FALSE(LockFile::is_held(folder_ / "results"));
+  EXPECT_FALSE(LockFile::is_held(workspace().lock()));
 }
 
 TEST_F(ServedWatchTest, StatusShowsProgressWholeAtEightyColumnsAndTimesInLocalTime) {
