@@ -1,12 +1,6 @@
 // `tearless runs [SWEEP | RUN …]`: one line a run, for people and for programs. It reads the database alone.
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <charconv>
-#include <cmath>
-#include <functional>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -15,14 +9,13 @@
 #include <sstream>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <vector>
 
 #include "base/error.h"
-#include "base/nearest.h"
 #include "base/print.h"
-#include "base/settings.h"
 #include "harness/commands/commands.h"
+#include "harness/commands/run_conditions.h"
+#include "harness/commands/run_list.h"
 #include "harness/plan/grid_state.h"
 #include "harness/store/selected_runs.h"
 #include "harness/table/columns.h"
@@ -32,6 +25,11 @@ namespace tearless::harness {
 namespace {
 
 using nlohmann::json;
+
+// The fields that people see, and those of CSV.
+constexpr std::string_view kFieldsForPeople[] = {"run", "place", "seed", "state", "progress"};
+constexpr std::string_view kFieldsOfCsv[] = {"run",   "sweep",  "place", "seed",    "state",
+                                             "class", "reason", "step",  "updates", "resume"};
 
 struct RunsOptions {
   std::vector<std::string> words;
@@ -44,127 +42,11 @@ struct RunsOptions {
   bool csv = false;
 };
 
-struct RunOfList {
-  SelectedRun at;
-  int64_t step = 0;  // updates made
-  std::map<std::string, double> scores;
-  std::optional<ResumeCheck> resume;
-  std::map<std::string, json> settings = {};  // read only where they are asked for
-
-  // Without a sweep there are neither labels nor a seed.
-};
-using Rows = std::vector<RunOfList>;
-
-int64_t updates_made(const Store& store, const RunRecord& run) {
-  if (run.step) return *run.step;
-  int64_t step = 0;
-  if (run.state == RunState::kRunning) {
-    for (const auto& [name, line] : store.newest_metrics(run.id)) step = std::max(step, line.step);
-  } else if (const std::vector<AttemptRecord> attempts = store.attempts_of(run.id); !attempts.empty()) {
-    const AttemptRecord& last = attempts.back();
-    step = last.checkpoint + last.lost.value_or(LostWork()).updates;
-  }
-  return step;
-}
-
-Rows rows_of(const Store& store, const RunsOptions& options) {
-  if (options.by != "run" && options.by != "sweep") {
-    fail("--by {} is not known; it must be run (a line for each run) or sweep (a line for each sweep and run)",
-         options.by);
-  }
-  const EachRun each = options.by == "run" ? EachRun::kOnce : EachRun::kInEverySweep;
-  Rows rows;
-  for (SelectedRun& at : selected_runs(store, select_or_last(store, options.words), each)) {
-    const int64_t step = updates_made(store, at.run);
-    RunResult result = store.result_of(at.run.id);
-    rows.push_back({std::move(at), step, std::move(result.scores), std::move(result.resume)});
-  }
-  return rows;
-}
-
-// --- columns -------------------------------------------------------------------------------------------------------
-
-enum class ColumnKind { kField, kLabel, kScore, kSetting };
-
-// What can be printed of a run, and what it can be chosen and sorted by.
-struct ColumnOfRuns {
-  ColumnKind kind;
-  std::string key;                              // of the field, axis, score or setting
-  std::string name;                             // the same, made unique
-  std::function<json(const RunOfList&)> value;  // null: the run has none
-};
-using Columns = std::vector<ColumnOfRuns>;
-
-// The fields that people see, and those of CSV.
-constexpr std::string_view kFieldsForPeople[] = {"run", "place", "seed", "state", "progress"};
-constexpr std::string_view kFieldsOfCsv[] = {"run",   "sweep",  "place", "seed",    "state",
-                                             "class", "reason", "step",  "updates", "resume"};
-
-Columns fields() {
-  const auto field = [](const char* name, std::function<json(const RunOfList&)> value) {
-    return ColumnOfRuns{ColumnKind::kField, name, "", std::move(value)};
-  };
-  using Row = RunOfList;
-  return {field("run", [](const Row& row) { return json(row.at.run.id); }),
-          field("sweep", [](const Row& row) { return json(row.at.sweep_id()); }),
-          field("name", [](const Row& row) { return json(row.at.sweep ? row.at.sweep->name : ""); }),
-          field("place", [](const Row& row) { return row.at.sweep ? json(row.at.place()) : json(); }),
-          field("seed", [](const Row& row) { return row.at.sweep ? json(row.at.run.seed) : json(); }),
-          field("state", [](const Row& row) { return json(name_of(row.at.run.state)); }),
-          field("class", [](const Row& row) { return json(name_of(row.at.run.failure)); }),
-          field("reason", [](const Row& row) { return json(row.at.run.reason); }),
-          field("step", [](const Row& row) { return json(row.step); }),
-          field("updates", [](const Row& row) { return json(row.at.run.updates); }),
-          field("resume", [](const Row& row) { return row.resume ? json(row.resume->outcome) : json(); }),
-          field("progress", [](const Row& row) { return json(fmt::format("{}/{}", row.step, row.at.run.updates)); })};
-}
-
-template <class Value>
-json value_in(const std::map<std::string, Value>& values, const std::string& key) {
-  const auto value = values.find(key);
-  return value == values.end() ? json() : json(value->second);
-}
-
-ColumnOfRuns score_column(const std::string& score) {
-  return {ColumnKind::kScore, score, score, [score](const RunOfList& row) { return value_in(row.scores, score); }};
-}
-
-std::string text_in(const ColumnOfRuns& column, const RunOfList& row) { return value_text(column.value(row)); }
-
-bool differs(const ColumnOfRuns& column, const Rows& rows) {
-  return std::any_of(rows.begin(), rows.end(),
-                     [&](const RunOfList& row) { return column.value(row) != column.value(rows.front()); });
-}
-
-// All columns that these runs have. A setting is left out where the labels of an axis of its name say the same.
-Columns columns_of(const Rows& rows) {
-  std::set<std::string> axes, scores, settings;
-  for (const RunOfList& row : rows) {
-    for (const auto& [axis, label] : row.at.run.coordinates) axes.insert(axis);
-    for (const auto& [name, value] : row.scores) scores.insert(name);
-    for (const auto& [key, value] : row.settings) settings.insert(key);
-  }
-  Columns columns = fields();
-  for (const std::string& axis : axes) {
-    columns.push_back({ColumnKind::kLabel, axis, "", [axis](const RunOfList& row) {
-                         const std::string& label = label_on(row.at.run.coordinates, axis);
-                         return label.empty() ? json() : json(label);
-                       }});
-  }
-  for (const std::string& score : scores) columns.push_back(score_column(score));
-  for (const std::string& key : settings) {
-    const ColumnOfRuns setting = {ColumnKind::kSetting, key, "",
-                                  [key](const RunOfList& row) { return value_in(row.settings, key); }};
-    const bool is_axis = axes.contains(key) && std::all_of(rows.begin(), rows.end(), [&](const RunOfList& row) {
-                           return text_in(setting, row) == label_on(row.at.run.coordinates, key);
-                         });
-    if (!is_axis) columns.push_back(setting);
-  }
-  std::vector<std::string> names;
-  for (const ColumnOfRuns& column : columns) names.push_back(column.key);
-  names = distinct_names(std::move(names));
-  for (size_t i = 0; i < columns.size(); ++i) columns[i].name = names[i];
-  return columns;
+EachRun each_run(const RunsOptions& options) {
+  if (options.by == "run") return EachRun::kOnce;
+  if (options.by == "sweep") return EachRun::kInEverySweep;
+  fail("--by {} is not known; it must be run (a line for each run) or sweep (a line for each sweep and run)",
+       options.by);
 }
 
 std::vector<std::string> names_in_list(const std::string& text) {
@@ -176,169 +58,10 @@ std::vector<std::string> names_in_list(const std::string& text) {
   return names;
 }
 
-// The runs of a list with all columns that they have.
-class RunList {
- public:
-  RunList(Rows rows, bool with_settings) : rows_(std::move(rows)), columns_(columns_of(rows_)) {
-    if (with_settings) read_settings();
-  }
-
-  const Rows& rows() const { return rows_; }
-  const Columns& columns() const { return columns_; }
-
-  // The columns that a name or a pattern means. UserError, naming the option, if no run has one.
-  Columns named(const std::string& pattern, std::string_view option) {
-    Columns found = matching(pattern);
-    if (found.empty() && !has_settings_) {
-      read_settings();
-      found = matching(pattern);
-    }
-    if (!found.empty() || rows_.empty()) return found;
-    std::vector<std::string> names, listed;
-    for (const ColumnOfRuns& column : columns_) {
-      names.push_back(column.name);
-      if (column.kind != ColumnKind::kSetting) listed.push_back(column.name);
-    }
-    fail("{}: no selected run has \"{}\"{}; they have {}, and their settings (tearless diff RUN RUN)", option, pattern,
-         did_you_mean(pattern, names), fmt::join(listed, ", "));
-  }
-  // The only one; null for every run of an empty list.
-  std::function<json(const RunOfList&)> value_named(const std::string& name, std::string_view option) {
-    const Columns found = named(name, option);
-    if (found.size() > 1) fail("{}: \"{}\" means {} columns; name one of them", option, name, found.size());
-    return found.empty() ? [](const RunOfList&) { return json(); } : found.front().value;
-  }
-
-  void keep(const std::function<bool(const RunOfList&)>& wanted) {
-    std::erase_if(rows_, [&](const RunOfList& row) { return !wanted(row); });
-  }
-  // As std::stable_sort().
-  void sort(const std::function<bool(const RunOfList&, const RunOfList&)>& before) {
-    std::stable_sort(rows_.begin(), rows_.end(), before);
-  }
-
- private:
-  Columns matching(const std::string& pattern) const {
-    Columns found;
-    std::copy_if(columns_.begin(), columns_.end(), std::back_inserter(found),
-                 [&](const ColumnOfRuns& column) { return matches_pattern(pattern, column.name); });
-    return found;
-  }
-
-  void read_settings() {
-    for (RunOfList& row : rows_) {
-      row.settings = parse_toml_settings(row.at.run.settings, "run " + row.at.run.id).values;
-    }
-    has_settings_ = true;
-    columns_ = columns_of(rows_);
-  }
-
-  Rows rows_;
-  bool has_settings_ = false;
-  Columns columns_;
-};
-
-// --- which runs, and in which order
-// -------------------------------------------------------------------------------------
-
-std::optional<double> number_in(const std::string& text) {
-  double number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size() || std::isnan(number)) return std::nullopt;
-  return number;
+bool differs(const ColumnOfRuns& column, const Rows& rows) {
+  return std::any_of(rows.begin(), rows.end(),
+                     [&](const RunOfList& row) { return column.value(row) != column.value(rows.front()); });
 }
-
-std::optional<double> number_in(const json& value) {
-  if (value.is_string()) return number_in(value.get_ref<const std::string&>());  // labels are texts
-  if (!value.is_number() || std::isnan(value.get<double>())) return std::nullopt;
-  return value.get<double>();
-}
-
-struct Operator {
-  std::string_view text;
-  bool (*of_numbers)(double, double);
-};
-// Longer ones before those that they begin with.
-constexpr Operator kOperators[] = {
-    {"!=", [](double a, double b) { return a != b; }}, {"<=", [](double a, double b) { return a <= b; }},
-    {">=", [](double a, double b) { return a >= b; }}, {"=", [](double a, double b) { return a == b; }},
-    {"<", [](double a, double b) { return a < b; }},   {">", [](double a, double b) { return a > b; }}};
-
-std::string trimmed(std::string_view text) {
-  const size_t begin = text.find_first_not_of(' ');
-  if (begin == std::string_view::npos) return "";
-  return std::string(text.substr(begin, text.find_last_not_of(' ') + 1 - begin));
-}
-
-std::string unquoted(const std::string& text) {
-  const bool is_quoted =
-      text.size() > 1 && text.front() == text.back() && (text.front() == '"' || text.front() == '\'');
-  return is_quoted ? text.substr(1, text.size() - 2) : text;
-}
-
-// "test.bleu_13a > 20". It does not hold for a run that has no such value.
-struct Condition {
-  std::string name;
-  Operator compare = {};
-  std::string value;
-
-  bool holds(const json& of_run) const {
-    if (of_run.is_null()) return false;
-    const std::optional<double> left = number_in(of_run), right = number_in(value);
-    if (left && right) return compare.of_numbers(*left, *right);
-    const bool is_equal = value_text(of_run) == value;
-    return (compare.text == "=" && is_equal) || (compare.text == "!=" && !is_equal);
-  }
-};
-
-Condition condition_in(const std::string& text) {
-  const size_t at = text.find_first_of("!<>=");
-  const auto compare = std::find_if(std::begin(kOperators), std::end(kOperators), [&](const Operator& known) {
-    return at != std::string::npos && text.compare(at, known.text.size(), known.text) == 0;
-  });
-  const bool is_one = compare != std::end(kOperators);
-  const Condition condition = is_one ? Condition{trimmed(text.substr(0, at)), *compare,
-                                                 unquoted(trimmed(text.substr(at + compare->text.size())))}
-                                     : Condition();
-  if (condition.name.empty() || condition.value.find_first_of("!<>=") == 0) {
-    fail("--where \"{}\" is no condition; write NAME = VALUE, with = != < <= > or >=", text);
-  }
-  if (compare->text.find_first_of("<>") != std::string_view::npos && !number_in(condition.value)) {
-    fail("--where \"{}\": {} compares with a number, and \"{}\" is none; texts have = and !=", text, compare->text,
-         condition.value);
-  }
-  return condition;
-}
-
-void filter(RunList& list, const std::vector<std::string>& where) {
-  for (const std::string& text : where) {
-    const Condition condition = condition_in(text);
-    const auto value_of = list.value_named(condition.name, "--where");
-    list.keep([&](const RunOfList& row) { return condition.holds(value_of(row)); });
-  }
-}
-
-// Numbers, then texts, then runs without a value, whatever the direction.
-void sort(RunList& list, const std::string& by) {
-  const bool descending = by.starts_with('-');
-  const auto value_of = list.value_named(by.substr(descending ? 1 : 0), "--sort");
-  const auto key_of = [&](const RunOfList& row) {
-    const json value = value_of(row);
-    const std::optional<double> number = number_in(value);
-    const std::string text = value_text(value);
-    return std::tuple(number ? 0 : text.empty() ? 2 : 1, number.value_or(0), text);
-  };
-  list.sort([&](const RunOfList& a, const RunOfList& b) {
-    const auto [rank_a, number_a, text_a] = key_of(a);
-    const auto [rank_b, number_b, text_b] = key_of(b);
-    if (rank_a != rank_b) return rank_a < rank_b;
-    if (rank_a == 0) return descending ? number_a > number_b : number_a < number_b;
-    return descending ? text_a > text_b : text_a < text_b;
-  });
-}
-
-// --- what is printed of them
-// -------------------------------------------------------------------------------------------
 
 // People see the scores of the test set unless they ask for others, programs all of them.
 Columns chosen_scores(const RunList& list, const RunsOptions& options, bool all) {
@@ -450,7 +173,8 @@ int list_runs(const RunsOptions& options, const Globals& globals) {
     fail("--columns names every column, scores and settings too; omit --{}", options.scores ? "scores" : "settings");
   }
   const std::unique_ptr<const Store> store = require_store(globals);
-  RunList list(rows_of(*store, options), options.settings);
+  const EachRun each = each_run(options);
+  RunList list(*store, selected_runs(*store, select_or_last(*store, options.words), each), options.settings);
   filter(list, options.where);
   if (!options.sort.empty()) sort(list, options.sort);
   std::optional<Columns> columns;

@@ -366,7 +366,7 @@ TEST_P(CapturedUpdatesWithMemory, PassItFromUpdateToUpdateAndReportEverySum) {
 }
 
 TEST_P(CapturedUpdates, OfEveryPlacementAndWithFixNormAndPartOfTheVocabularyAreTheSame) {
-  for (const Placement placement : {Placement::kPost, Placement::kPre, Placement::kPreNoFinal}) {
+  for (const Placement placement : test::placements()) {
     options_.placement = placement;
     options_.fix_norm = placement != Placement::kPre;
     options_.norm.kind = placement == Placement::kPost ? "scale_norm" : "layer_norm";

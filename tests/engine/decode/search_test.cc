@@ -53,7 +53,7 @@ at::Tensor full_logits(const TinyModel& model, const std::vector<int32_t>& sourc
 }
 
 TEST(CachedDecoding, GivesTheLogitsOfTheWholeTarget) {
-  for (const Placement placement : {Placement::kPost, Placement::kPre, Placement::kPreNoFinal}) {
+  for (const Placement placement : test::placements()) {
     const TinyModel model = model_with_large_weights(1, placement);
     // Longer than the cache's first capacity, so that it must grow.
     Sentences targets;

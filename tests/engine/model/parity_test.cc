@@ -13,6 +13,7 @@
 #include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <tuple>
 
 #include "base/settings.h"
@@ -254,17 +255,51 @@ TEST_P(Parity, TenLossesOfTraining) {
   }
 }
 
+/// The words that the setting `key` of [model] can have.
+template <class Options>
+std::vector<std::string> choices_of(const std::string& key) {
+  Options options;
+  for (const DescribedField& f : list_settings([&](SettingsVisitor& v) { v.table("model", options); })) {
+    if (f.key == key) return {f.field.choices.begin(), f.field.choices.end()};
+  }
+  ADD_FAILURE() << key << " is no setting";
+  return {};
+}
+
+TEST(ParityCases, HaveEveryNormPlacementArchitectureAndNormSite) {
+  const auto expect_each = [](const std::string& folder, const std::string& key, const std::string& program,
+                              const std::vector<std::string>& choices) {
+    std::set<std::string> met;
+    for (const std::string& name : golden_names(folder)) {
+      const json settings = json::parse(std::ifstream(golden_folder(folder) / (name + ".json"))).at("settings");
+      if (settings.contains(key)) met.insert(settings.at(key).get<std::string>());
+    }
+    for (const std::string& choice : choices) {
+      EXPECT_TRUE(met.contains(choice)) << "no case in tests/golden/" << folder << " has " << key << " = \"" << choice
+                                        << "\": teach it to " << program << ", add a case to its cases(), and run it";
+    }
+  };
+  const char *text = "tools/make_golden.py", *images = "tools/make_golden_digits.py";
+  for (const char* key : {"model.norm.kind", "model.placement"}) {
+    expect_each(GoldenTransformer::kFolder, key, text, choices_of<ModelOptions>(key));
+  }
+  for (const char* key : {"model.arch", "model.norm_sites"}) {
+    expect_each(GoldenDigits::kFolder, key, images, choices_of<DigitNetworkOptions>(key));
+  }
+}
+
 TEST(ParityCases, CoverEveryPlacementAndNormSite) {
   const auto expect_each = [](const std::string& folder, const std::vector<std::string>& norms,
                               const std::vector<std::string>& sites) {
     const std::vector<std::string> names = golden_names(folder);
     for (const std::string& norm : norms) {
       for (const std::string& site : sites) {
-        EXPECT_TRUE(std::binary_search(names.begin(), names.end(), norm + "_" + site)) << folder << norm << site;
+        EXPECT_TRUE(std::binary_search(names.begin(), names.end(), norm + "_" + site))
+            << folder << "/" << norm << "_" << site;
       }
     }
   };
-  const std::vector<std::string> placements = {"post", "pre", "pre_no_final"};
+  const std::vector<std::string> placements = choices_of<ModelOptions>("model.placement");
   expect_each(GoldenTransformer::kFolder, {"none", "layer_norm", "rms_norm", "scale_norm"}, placements);
   expect_each(GoldenClassifier::kFolder, {"none", "layer_norm", "scale_norm", "ada_norm"}, placements);
   expect_each(GoldenDigits::kFolder, {"layer_norm", "scale_norm", "ada_norm"},

@@ -6,6 +6,7 @@
 
 #include <vector>
 
+#include "base/settings.h"
 #include "engine/model/transformer.h"
 
 namespace tearless::engine::test {
@@ -45,6 +46,18 @@ inline ModelOptions tiny_options() {
   options.d_ff = 20;
   options.heads = 3;
   return options;
+}
+
+/// Every placement that a model can have.
+inline std::vector<Placement> placements() {
+  std::vector<Placement> all;
+  ModelOptions options;
+  for (const DescribedField& f : list_settings([&](SettingsVisitor& v) { describe(v, options); })) {
+    for (size_t i = 0; f.key == "placement" && i < f.field.choices.size(); ++i) {
+      all.push_back(static_cast<Placement>(i));
+    }
+  }
+  return all;
 }
 
 struct TinyModel {

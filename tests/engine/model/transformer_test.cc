@@ -79,7 +79,7 @@ at::Tensor logits_of(const TinyModel& model, const PackedBatch& batch, Tape::Ops
 }
 
 TEST(Transformer, AFutureTargetTokenChangesNoEarlierOutput) {
-  for (const Placement placement : {Placement::kPost, Placement::kPre, Placement::kPreNoFinal}) {
+  for (const Placement placement : test::placements()) {
     ModelOptions options = tiny_options();
     options.placement = placement;
     const TinyModel model(options, usual_output_vocabulary(12));

@@ -71,8 +71,7 @@ std::vector<Settings> DigitsSettings::contexts() {
 }
 
 std::vector<std::string> DigitsSettings::conditional() {
-  return {"model.hidden",   "model.norm.ada_norm.c", "model.norm.ada_norm.k", "model.norm.deviation",
-          "model.norm.eps", "model.norm.eps_mode",   "model.norm_sites"};
+  return {"model.hidden", "model.norm.deviation", "model.norm.eps", "model.norm.eps_mode", "model.norm_sites"};
 }
 
 }  // namespace

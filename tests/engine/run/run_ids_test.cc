@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <map>
 
 #include "base/run_directory.h"
 #include "engine/run/run_options.h"
 #include "tests/support/golden.h"
+#include "tests/support/paths.h"
 
 namespace tearless::engine::run_ids_test {
 namespace {
@@ -77,6 +79,14 @@ TEST(DataPaths, StartAtTheFolderThatIsGivenForTheirKey) {
       EXPECT_EQ(*setting.path,
                 (folders.contains(setting.key) ? "/elsewhere/file of " : "/base/file of ") + std::string(setting.key));
     }
+  }
+}
+
+TEST(RunIds, OfEveryTaskAreApproved) {
+  for (const auto& kind : task_kinds()) {
+    const std::string file = fmt::format("tests/golden/engine/id_{}.txt", kind->name);
+    EXPECT_TRUE(std::filesystem::exists(tearless::test::source_root() / file))
+        << file << " is missing: add a test of the ids of " << kind->name << " below, and run tools/bless.sh";
   }
 }
 

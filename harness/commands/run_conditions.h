@@ -1,0 +1,17 @@
+// Which runs of a list are wanted, and in which order: --where and --sort of `tearless runs`.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "harness/commands/run_list.h"
+
+namespace tearless::harness {
+
+/// Keeps the runs of which every condition holds: "test.bleu_13a > 20", "state = done". UserError for one that is none.
+void filter(RunList& list, const std::vector<std::string>& where);
+
+/// By a column: numbers, then texts, then runs without a value, whatever the direction. "-NAME": descending.
+void sort(RunList& list, const std::string& by);
+
+}  // namespace tearless::harness
