@@ -67,7 +67,7 @@ std::string damage_of_metrics(const RunDirectory& run, const fs::path& checkpoin
 
 class Verification {
  public:
-  /// `alone`: this process holds the writer's lock. Else a service may be at work, or begin to, during the check.
+  /// `alone`: this process holds the writer's lock. Else a service may be active, or begin to be, during the check.
   Verification(const Workspace& workspace, bool alone)
       : workspace_(workspace), place_(" --workspace " + workspace.root().string()), alone_(alone) {}
 

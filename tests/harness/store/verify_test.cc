@@ -1,5 +1,5 @@
-// What `verify` says of what others are at work on, and that what `verify --repair` moves is durable: a power cut right
-// after it does not undo the move.
+// What `verify` says beside a service, and that what `verify --repair` moves is durable: a power cut right after it
+// does not undo the move.
 #include "harness/store/verify.h"
 
 #include <fcntl.h>
