@@ -6,7 +6,8 @@
 //   2. Otherwise the command starts `tearless daemon --detached --until-idle`, which takes the workspace's lock. Of
 //      several that are started at once one gets the lock; the others end, and their commands ask that one.
 //   3. If the service ends before it answers a request, the command repeats 1 to 3: requests are idempotent.
-//   4. A service that was stopped on request leaves a mark (store/writer.h), and those who watch then end, too. One that
+//   4. A service that was stopped on request leaves a mark (store/writer.h), and those who watch then end, too. One
+//   that
 //      was killed leaves none, and they start another.
 #pragma once
 

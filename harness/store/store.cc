@@ -397,7 +397,8 @@ RunRecord Store::run_of(const std::string& sweep, const std::string& run) const 
 
 void Store::read_metrics(const std::string& id, const std::function<void(const MetricLine&)>& read) const {
   std::map<int64_t, std::string> names;
-  for (Statement row(*statements_, "SELECT number, name FROM metric_names"); row.step();) names[row[0]] = row[1].getString();
+  for (Statement row(*statements_, "SELECT number, name FROM metric_names"); row.step();)
+    names[row[0]] = row[1].getString();
   Statement row(*statements_,
                 "SELECT position, metrics.step, name, value, metrics_seal FROM runs "
                 "LEFT JOIN metrics ON metrics.run = runs.number WHERE runs.id = ? ORDER BY position",

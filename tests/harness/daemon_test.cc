@@ -285,7 +285,8 @@ TEST_F(DaemonTest, CtrlCInARunLeavesTheSweepToTheDaemon) {
   const test::Finished left = run.wait();
   EXPECT_EQ(left.code, 130);
   EXPECT_THAT(left.output, HasSubstr("The sweep continues in process"));
-  EXPECT_THAT(left.output, testing::ContainsRegex("To see it: tearless watch grid-[0-9a-f]+ --workspace results. To stop it:"));
+  EXPECT_THAT(left.output,
+              testing::ContainsRegex("To see it: tearless watch grid-[0-9a-f]+ --workspace results. To stop it:"));
   ok({"wait"});
   EXPECT_EQ(attempts(), 4);
 }
