@@ -50,12 +50,10 @@ using PlottedCell = std::vector<PlottedRun>;
 bool is_metric(const Store& store, const std::string& word) {
   const std::vector<std::string> known = store.metric_names();
   if (std::find(known.begin(), known.end(), word) != known.end()) return true;
-  if (word.find('.') == std::string::npos || word.find('=') != std::string::npos || word.ends_with(".toml")) {
-    return false;
-  }
+  if (word.find('.') == std::string::npos || is_label_word(word) || is_grid_word(word)) return false;
   const std::vector<Sweep> sweeps = store.sweeps();
   return std::none_of(sweeps.begin(), sweeps.end(),
-                      [&](const Sweep& sweep) { return sweep.id.starts_with(word) || sweep.title == word; });
+                      [&](const Sweep& sweep) { return sweep.id.starts_with(word) || sweep.name == word; });
 }
 
 std::set<std::string> metrics_of(const Store& store, const std::vector<SelectedRun>& runs) {
@@ -264,7 +262,7 @@ Action command_plot(CLI::App& app, const Globals& globals) {
   const auto options = std::make_shared<PlotOptions>();
   app.add_option(
       "what", options->words,
-      "sweeps (ids, grid files, last, all) or runs (ids, places, states, axis=label); default: last. And the "
+      "sweeps (ids, names, grid files, last, all) or runs (ids, places, states, axis=label); default: last. And the "
       "metrics to plot, such as train.loss");
   app.add_option(
       "--by", options->by,

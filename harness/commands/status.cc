@@ -92,11 +92,12 @@ json to_json(const Store& store, const std::vector<Sweep>& sweeps, bool watched,
 // What the database knows of the running runs, where no service says more.
 std::vector<Progress> recorded_progress(const Store& store, const Sweep& sweep) {
   std::vector<Progress> running;
+  const std::string axes = store.label_axes_of(sweep.id);
   for (const RunRecord& run : store.runs_of(sweep.id, {RunState::kRunning})) {
     Progress& progress = running.emplace_back();
     progress.id = run.id;
     progress.label = label_of(run);
-    progress.axes = store.label_axes_of(sweep.id);
+    progress.axes = axes;
     progress.updates = run.updates;
     progress.take(store.metrics_of(run.id), 0);
   }

@@ -21,8 +21,9 @@ namespace tearless::harness {
 namespace {
 
 constexpr auto kBetweenLooks = std::chrono::milliseconds(500);
+constexpr int kRestPerLook = 20;  // in large workspaces: this many times as long as a look takes, but not longer than:
+constexpr auto kMaxRest = std::chrono::seconds(10);
 constexpr double kSayEvery = 60;  // seconds between two sentences about what it waits for
-constexpr int kRestPerLook = 20;  // in large workspaces: this many times as long as a look takes
 
 struct Left {
   int64_t all = 0;
@@ -84,7 +85,7 @@ int wait(const std::vector<std::string>& words, const Globals& globals) {
       said = steady_seconds();
     }
     const auto look = std::chrono::steady_clock::now() - began;
-    std::this_thread::sleep_for(std::max<std::chrono::nanoseconds>(kBetweenLooks, kRestPerLook * look));
+    std::this_thread::sleep_for(std::clamp<std::chrono::nanoseconds>(kRestPerLook * look, kBetweenLooks, kMaxRest));
   }
 }
 

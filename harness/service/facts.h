@@ -85,7 +85,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ServiceFacts, stays, build, arguments, busy, 
 
 /// What the submission of a sweep changed, one phrase each: "keeps its place in the queue", "2 cancelled queued again".
 std::vector<std::string> changes_of(const SubmissionFacts& facts);
-/// "24 runs, 3 have results; keeps its place in the queue".
+/// "24 runs, 3 with results; keeps its place in the queue".
 std::string summary_of(const SubmissionFacts& facts);
 /// "3 of 24 ended, 2 running, 19 waiting · 5300 tokens/s · 1:02:03 left".
 std::string summary_of(const SweepFacts& facts);

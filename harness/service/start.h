@@ -7,8 +7,7 @@
 //      several that are started at once one gets the lock; the others end, and their commands ask that one.
 //   3. If the service ends before it answers a request, the command repeats 1 to 3: requests are idempotent.
 //   4. A service that was stopped on request leaves a mark (store/writer.h), and those who watch then end, too. One
-//   that
-//      was killed leaves none, and they start another.
+//      that was killed leaves none, and they start another.
 #pragma once
 
 #include <filesystem>

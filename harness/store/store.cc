@@ -319,7 +319,7 @@ std::vector<std::string> Store::sweeps_of(const std::string& run) const {
   Statement row(
       *statements_,
       "SELECT DISTINCT sweeps.id FROM sweep_runs JOIN runs ON runs.number = run JOIN sweeps ON sweeps.id = sweep "
-      "WHERE runs.id = ? ORDER BY queued_as, sweeps.id",
+      "WHERE runs.id = ? ORDER BY submission, sweeps.id",
       run);
   return text_column(row);
 }

@@ -157,7 +157,7 @@ class Store {
   StateCounts counts_of(const std::string& sweep) const;
   /// label_axes() of a sweep's runs.
   std::string label_axes_of(const std::string& sweep) const;
-  /// The ids of the sweeps that have the run, in the order of their places in the queue.
+  /// The ids of the sweeps that have the run, the one that was submitted last at the end.
   std::vector<std::string> sweeps_of(const std::string& run) const;
 
   /// Of the runs that are done, those whose resource class is known.

@@ -39,7 +39,7 @@ class PlotCommand : public testing::Test {
   static void SetUpTestSuite() {
     made_ = new RunTest();
     test::write_text(made_->folder_ / "a.grid.toml", kGrid);
-    ASSERT_EQ(made_->tearless({"run", "a.grid.toml"}).code, 0);
+    ASSERT_EQ(made_->tearless({"run", "a.grid.toml", "--name", "v1.2"}).code, 0);
   }
   static void TearDownTestSuite() { delete made_; }
 
@@ -150,6 +150,7 @@ TEST_F(PlotCommand, WordsAndMetricsStandInAnyOrderAndNarrowTheRuns) {
   EXPECT_EQ(plotted({"train.loss"}), plotted({"last", "train.loss", "train.loss"}));
   EXPECT_EQ(plotted({"train.loss", "a.grid.toml"}), plotted({"last", "train.loss"}));
   EXPECT_EQ(plotted({"a.grid", "train.loss"}), plotted({"last", "train.loss"})) << "the beginning of the sweep's id";
+  EXPECT_EQ(plotted({"v1.2", "train.loss"}), plotted({"last", "train.loss"})) << "its name";
   EXPECT_THAT(legend_of(plotted({"done", "train.loss", "model.norm=layer"})),
               ElementsAre("A  layer       succeed         2"));
   EXPECT_THAT(legend_of(plotted({"done", "seed=5", "train.loss", "--by", "run"})),

@@ -22,7 +22,6 @@ class QueueTest : public ServedRunTest {
  protected:
   QueueTest() { write_other_grid(); }
 
-  // Not with the sanitizers, whose library must be the first of a program.
   static bool can_preload() {
     const char* const sanitized = std::getenv("TEARLESS_SANITIZED");
     return !sanitized || !*sanitized;
@@ -107,7 +106,7 @@ TEST_F(QueueTest, ASubmissionOfAFinishedGridSaysThatThereIsNothingToDo) {
 }
 
 TEST_F(QueueTest, LastIsTheNewestSubmissionThoughTheClockWasSetBackAlsoInARebuiltDatabase) {
-  if (!can_preload()) GTEST_SKIP();
+  if (!can_preload()) GTEST_SKIP() << "a sanitizer's library must be the first of a program";
   const auto a_day_earlier = [&](const std::string& grid) {
     test::Command submit = with_fake_clock({"submit", grid});
     submit.environment["TEARLESS_FAKE_TIME"] = "-86400";
@@ -193,7 +192,7 @@ TEST_F(QueueTest, AStopThatWaitsReturnsWhenTheServiceAndItsRunsHaveEnded) {
 }
 
 TEST_F(QueueTest, AWaitSaysEveryMinuteWhatItWaitsFor) {
-  if (!can_preload()) GTEST_SKIP();
+  if (!can_preload()) GTEST_SKIP() << "a sanitizer's library must be the first of a program";
   queue("grid.toml");
   const fs::path clock = folder_ / "clock";
   test::write_text(clock, "0");

@@ -488,6 +488,8 @@ TEST_F(StoreTest, SelectedRunsAreEachOnceAsTheNewestSweepHasThemOrInEverySweep) 
               ElementsAre("old 1 aa", "old 2 bb", "new 1 cc", "new 2 bb", "new 3 bb"));
   EXPECT_THAT(selected({"bb"}, EachRun::kOnce), ElementsAre("new 2 bb"));
   EXPECT_THAT(selected({"old", "2"}, EachRun::kOnce), ElementsAre("old 2 bb"));
+  store_->submit(sweep("old", {request("aa"), request("bb")}));  // keeps its place in the queue, and is the newest now
+  EXPECT_THAT(selected({"bb"}, EachRun::kOnce), ElementsAre("old 2 bb"));
 }
 
 TEST_F(StoreTest, MetricsOfARunAreReadInTheOrderOfItsFile) {
@@ -583,7 +585,7 @@ TEST_F(StoreTest, AQueryGivesBlobsAndNulBytes) {
 TEST_F(StoreTest, NothingIsRecordedInADatabaseThatIsGone) {
   const fs::path file = workspace_.database(), log = file.string() + "-wal";
   fs::remove(file);
-  EXPECT_THAT(error_of([&] { store_->put_run({.id = "0123456789abcdef"}); }),
+  EXPECT_THAT(error_of([&] { store_->put_run({.id = "0123456789abcdef", .settings = ""}); }),
               testing::AllOf(testing::HasSubstr(file.string() + " was deleted or replaced while a service used it"),
                              testing::EndsWith("tearless rebuild --workspace " + workspace_.root().string())));
   test::write_text(file, "another database");
