@@ -152,6 +152,14 @@ TEST(LockFile, IsTakenAgainWhereItWasRemovedMeanwhile) {
   waiting.join();
 }
 
+TEST(LockFile, LeavesADescriptorOpenThatHoldsAnotherLock) {
+  const TempFolder folder;
+  const int other = ::open((folder / "other").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  const LockFile held = LockFile::acquire(folder / "lock");
+  EXPECT_FALSE(LockFile::inherited(other, folder / "lock"));
+  EXPECT_EQ(::close(other), 0);
+}
+
 TEST(LockFile, NamesAMissingFolder) {
   const TempFolder folder;
   EXPECT_THROW(LockFile::try_acquire(folder / "none/lock"), UserError);

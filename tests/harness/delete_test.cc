@@ -92,7 +92,8 @@ TEST_F(DeleteTest, TheSweepAndItsOwnRunsGoAndThoseOfOtherSweepsStay) {
 
 TEST_F(DeleteTest, WithoutAYesNothingGoes) {
   ok({"run", "grid.toml"});
-  EXPECT_THAT(ok({"delete", "grid.toml", "--dry-run"}).output, HasSubstr("4 runs, 4 of them with a result"));
+  EXPECT_THAT(ok({"delete", "grid.toml", "--dry-run"}).output,
+              AllOf(HasSubstr("4 runs, 4 of them with a result"), Not(HasSubstr("Deleted"))));
   const test::Finished refused = tearless({"delete", "grid.toml"});
   EXPECT_EQ(refused.code, 2);
   EXPECT_THAT(refused.output, HasSubstr("4 runs, 4 of them with a result"));
@@ -129,7 +130,8 @@ TEST_F(DeleteTest, WithKeepResultsRunsThatNeverBeganGoAndAGridNeedNotTrainTheOth
 TEST_F(DeleteTest, WithKeepResultsAFailedRunIsNotTriedAgainWithoutASweep) {
   write_grid("\"crash\"", 0);
   EXPECT_EQ(tearless({"run", "grid.toml"}).code, 1);
-  ok({"delete", "grid.toml", "--yes", "--keep-results"});
+  EXPECT_THAT(ok({"delete", "grid.toml", "--yes", "--keep-results"}).output,
+              HasSubstr("Runs that have begun stay (--keep-results).\nDeleted.\n"));
   const std::string failed = known_runs().front();
   const test::Finished retry = tearless({"retry", failed});
   EXPECT_EQ(retry.code, 1);

@@ -108,6 +108,19 @@ TEST_F(RunTest, AFailedRunIsTriedAgainOnRequestAlone) {
   EXPECT_EQ(attempts(), 2);
 }
 
+TEST_F(RunTest, ASubmissionTriesFailedRunsAgainOnRequestAlone) {
+  write_grid("\"refuse_late\"", 0);
+  EXPECT_EQ(tearless({"run", "grid.toml"}).code, 1);
+  for (const auto& [options, expected] :
+       std::vector<std::pair<std::vector<std::string>, int64_t>>{{{}, 4}, {{"--retry"}, 8}}) {
+    std::vector<std::string> submit = {"submit", "grid.toml"};
+    submit.insert(submit.end(), options.begin(), options.end());
+    ok(submit);
+    tearless({"wait"});
+    EXPECT_EQ(attempts(), expected);
+  }
+}
+
 TEST_F(RunTest, DivergenceIsAResultNotAFailure) {
   write_grid("\"diverge\"", 0);
   const test::Finished finished = tearless({"run", "grid.toml"});

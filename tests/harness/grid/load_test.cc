@@ -106,6 +106,8 @@ constexpr Mistake kMistakes[] = {
     {"mistake in the second table", "[axis]\na = [1]\n[[table]]\n[[table]]\ncaption = \"c\"\nrows = \"b\"\n"},
     {"tables that are numbers", "table = [1]\n[axis]\na = [1]\n"},
     {"published without source", "[axis]\na = [1]\n[table]\npublished = { values = [[1]] }\n"},
+    {"unknown key in published",
+     "[axis]\na = [1]\n[table]\npublished = { source = \"s\", values = [[1]], year = 2019 }\n"},
     {"published with too few rows", "[axis]\na = [1, 2]\n[table]\npublished = { source = \"s\", values = [[1]] }\n"},
     {"published with too few columns",
      "[axis]\na = [1]\nb = [1, 2]\n[table]\npublished = { source = \"s\", values = [[1]] }\n"},

@@ -58,5 +58,19 @@ scores = ["test.score"]
   EXPECT_EQ(cut[1].answer.run.id, plan[9].answer.run.id);
 }
 
+TEST(Plan, SaysWhatIsWrongWithManyRunsOnce) {
+  const test::TempFolder folder;
+  test::write_text(folder / "g.toml", R"(
+seeds = 3
+[axis]
+"model.norm" = ["a", "b"]
+"fake.behaviour" = ["succeed", "refuse"]
+"model.depth" = [1, 2]
+)");
+  const Grid grid = load_grid(folder / "g.toml");
+  const std::vector<PlannedRun> plan = plan_runs(grid, Only(), Program(test::program("fake-engine")));
+  EXPECT_THAT(errors_of(grid, plan), testing::ElementsAre(HasSubstr("this behaviour is refused")));
+}
+
 }  // namespace
 }  // namespace tearless::harness::plan_test

@@ -201,6 +201,34 @@ TEST_F(SchedulerTest, ARunThatRanOutOfMemoryIsAloneNext) {
   EXPECT_FALSE(launcher_.alive.at(id_of(0)).alone) << "another failure";
 }
 
+TEST_F(SchedulerTest, ARunThatRanOutOfMemoryIsAloneAfterARestartToo) {
+  begin(jobs(2));
+  end(0, kExitOutOfMemory);
+  restart_beside_all();
+  begin_with_active();
+  EXPECT_EQ(alive(), set_of({1}));
+  finish(1);
+  later();
+  EXPECT_TRUE(launcher_.alive.at(id_of(0)).alone);
+}
+
+TEST_F(SchedulerTest, AStartNamesTheAttemptIfItIsNotTheFirst) {
+  begin(jobs(1));
+  end(0, kAsAsked);
+  later();
+  std::vector<std::string> started;
+  for (const SchedulerEvent& event : events_) {
+    if (event.what == "started") started.push_back(event.id + " " + event.text);
+  }
+  EXPECT_EQ(started, (std::vector<std::string>{id_of(0) + " ", id_of(0) + " again (attempt 2)"}));
+}
+
+TEST_F(SchedulerTest, ARequestAboutARunThatDoesNotExistIsRefused) {
+  begin(jobs(1));
+  EXPECT_FALSE(scheduler_->cancel_run(id_of(7)));
+  EXPECT_FALSE(scheduler_->hold(id_of(7)));
+}
+
 TEST_F(SchedulerTest, TheSameCrashOfThreeRunsPausesTheSweep) {
   begin(jobs(5));
   // What a real program says of one defect: paths, updates, times and addresses differ.
@@ -392,6 +420,7 @@ TEST_F(DataTest, RunsOfFilesThatAreNotAsPlannedWaitUntilTheseChange) {
   EXPECT_EQ(launcher_.starts.back(), id_of(4)) << "of another file";
   end(1, kExitData);
   EXPECT_EQ(state(1), RunState::kWaitingData);
+  EXPECT_TRUE(has_event("waits for its data"));
   finish(4);
   EXPECT_TRUE(finished()) << "nothing is left that would be started";
   EXPECT_EQ(scheduler_->counts("s").total, 1);
