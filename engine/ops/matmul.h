@@ -53,8 +53,9 @@ std::string why_no_openblas();
 /// " (OpenBLAS would be faster, but …)" where `auto` would take it if it were there; else "".
 std::string missing_matmul_library();
 
-/// Makes the matmuls of MKL give the same bits for any number of threads, by setting MKL_CBWR in the environment
-/// (unless it is set already). Call once, before the first matmul, when MKL reads it.
+/// Makes the matmuls of MKL and oneDNN give the same bits for any number of threads, by setting MKL_CBWR and
+/// ONEDNN_MAX_CPU_ISA in the environment (unless they are set already). Call once, before the first matmul, when the
+/// libraries read them.
 void fix_matmul_order();
 
 /// A matrix whose rows, or where `transposed` whose columns, are `stride` elements apart.

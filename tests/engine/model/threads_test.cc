@@ -9,8 +9,6 @@
 namespace tearless::engine::threads_test {
 namespace {
 
-const bool kMatmulOrderIsFixed = (fix_matmul_order(), true);  // before any test calls a matmul
-
 struct Outcome {
   double loss;
   at::Tensor gradients;

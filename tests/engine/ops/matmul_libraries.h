@@ -10,6 +10,9 @@
 
 namespace tearless::engine::test {
 
+/// As main() of the engine arranges: before any test calls a matmul.
+inline const bool kMatmulOrderIsFixed = (fix_matmul_order(), true);
+
 /// Calls f with bf16 matmuls in use, where the processor has them.
 inline void with_bf16_matmuls(const std::function<void()>& f) {
   if (!this_processor().bf16) return;

@@ -114,7 +114,6 @@ std::vector<float> multiplied(const Operands& o, const Random& a, const Random& 
 
 class Matmuls : public testing::Test {
  public:
-  Matmuls() { fix_matmul_order(); }
   ~Matmuls() override { at::set_num_threads(before_); }
 
  protected:
