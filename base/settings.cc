@@ -25,14 +25,17 @@ class Lister final : public SettingsVisitor {
   void integer(const Field& f, int64_t& v) override { add(f, "integer", v); }
   void number(const Field& f, double& v) override { add(f, "number", v); }
   void word(const Field& f, std::string& v) override { add(f, "text", v); }
-  void optional_integer(const Field& f, std::optional<int64_t>& v) override {
-    add(f, "integer", v ? json(*v) : json());
-  }
-  void optional_number(const Field& f, std::optional<double>& v) override { add(f, "number", v ? json(*v) : json()); }
+  void optional_integer(const Field& f, std::optional<int64_t>& v) override { add(f, "integer", value_or_word(f, v)); }
+  void optional_number(const Field& f, std::optional<double>& v) override { add(f, "number", value_or_word(f, v)); }
 
   std::vector<DescribedField> fields;
 
  private:
+  template <class Number>
+  static json value_or_word(const Field& field, const std::optional<Number>& value) {
+    if (value) return *value;
+    return field.unset_word.empty() ? json() : json(field.unset_word);
+  }
   void add(const Field& field, const char* type, json value) {
     fields.push_back({dotted(field), type, std::move(value), field});
   }
@@ -61,12 +64,8 @@ class Canonical final : public SettingsVisitor {
   void word(const Field& f, std::string& v) override {
     if (belongs(f, v)) add(f, toml_value(v));
   }
-  void optional_integer(const Field& f, std::optional<int64_t>& v) override {
-    if (v) integer(f, *v);
-  }
-  void optional_number(const Field& f, std::optional<double>& v) override {
-    if (v) number(f, *v);
-  }
+  void optional_integer(const Field& f, std::optional<int64_t>& v) override { v ? integer(f, *v) : unset(f); }
+  void optional_number(const Field& f, std::optional<double>& v) override { v ? number(f, *v) : unset(f); }
 
   std::string text() {
     // A line begins with its key and a space, which sorts before every character of a key.
@@ -81,6 +80,9 @@ class Canonical final : public SettingsVisitor {
   bool belongs(const Field& field, const Value& value) const {
     if (field.identity != identity_) return false;
     return identity_ == Identity::kLocal || (field.applies && !(field.neutral && *field.neutral == json(value)));
+  }
+  void unset(const Field& f) {
+    if (!f.unset_word.empty() && belongs(f, f.unset_word)) add(f, toml_value(f.unset_word));
   }
   void add(const Field& field, std::string_view value) {
     std::string& line = lines_.emplace_back(dotted(field));
@@ -120,10 +122,10 @@ class Reader final : public SettingsVisitor {
     value = text;
   }
   void optional_integer(const Field& field, std::optional<int64_t>& value) override {
-    if (const json* found = find(field)) value = integer_in(field, *found);
+    if (const json* found = find(field)) value = optional_in(field, *found, &Reader::integer_in);
   }
   void optional_number(const Field& field, std::optional<double>& value) override {
-    if (const json* found = find(field)) value = number_in(field, *found);
+    if (const json* found = find(field)) value = optional_in(field, *found, &Reader::number_in);
   }
 
   /// Throws UserError for a written key that no field has. `describe_all`: the description that was visited.
@@ -150,6 +152,12 @@ class Reader final : public SettingsVisitor {
     found_.push_back(&it->second);
     return found_.back();
   }
+  template <class Number>
+  std::optional<Number> optional_in(const Field& field, const json& found,
+                                    Number (Reader::*number)(const Field&, const json&) const) const {
+    if (!field.unset_word.empty() && found == json(field.unset_word)) return std::nullopt;
+    return (this->*number)(field, found);
+  }
   int64_t integer_in(const Field& field, const json& found) const {
     if (!found.is_number_integer()) wrong_type(field, found, "a whole number");
     const auto value = found.get<int64_t>();
@@ -164,7 +172,8 @@ class Reader final : public SettingsVisitor {
   }
   std::string location(const Field& field) const { return written_.location_of(dotted(field)); }
   [[noreturn]] void wrong_type(const Field& field, const json& found, const char* wanted) const {
-    fail("{}: {} = {} must be {}", location(field), dotted(field), toml_value(found), wanted);
+    fail("{}: {} = {} must be {}{}", location(field), dotted(field), toml_value(found), wanted,
+         field.unset_word.empty() ? "" : fmt::format(" or \"{}\"", field.unset_word));
   }
   void check_range(const Field& field, double value, const json& found) const {
     // In this form the comparison also rejects NaN.

@@ -45,6 +45,9 @@ struct Field {
   // change ids.
   std::optional<nlohmann::json> neutral = std::nullopt;
   Identity identity = Identity::kResult;
+  // The word for an optional number that is unset, such as "train.seed" for a seed that follows another one. With a
+  // word the unset value is read and written as that word; without one it is left out.
+  std::string_view unset_word = {};
   // False if other settings make this one meaningless (beta of an optimiser that has none). The setting is then read
   // but left out of the canonical text, so that two equal runs do not get two ids.
   bool applies = true;

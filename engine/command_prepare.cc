@@ -21,7 +21,8 @@ Action command_prepare(CLI::App& app) {
     const DataFiles data = options.task->data_files();
     if (const std::string missing = data.missing(); !missing.empty()) fail("{}: {}", file->string(), missing);
     data.fingerprint();
-    fmt::print("{}\n", options.task->prepare_data([](const std::string& line) { fmt::print("{}\n", line); }));
+    fmt::print("{}\n",
+               options.task->prepare_data(options.train, [](const std::string& line) { fmt::print("{}\n", line); }));
     return static_cast<int>(kExitDone);
   };
 }

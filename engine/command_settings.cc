@@ -12,14 +12,19 @@
 namespace tearless::engine {
 namespace {
 
-std::string limits(const DescribedField& f) {
-  if (!f.field.choices.empty()) return fmt::format("{}", fmt::join(f.field.choices, ", "));
+std::string numbers_of(const DescribedField& f) {
   const bool low = std::isfinite(f.field.min);
   const bool high = std::isfinite(f.field.max);
   if (low && high) return fmt::format("{} … {}", f.field.min, f.field.max);
   if (low) return fmt::format("≥ {}", f.field.min);
   if (high) return fmt::format("≤ {}", f.field.max);
   return f.type;
+}
+
+std::string limits(const DescribedField& f) {
+  if (!f.field.choices.empty()) return fmt::format("{}", fmt::join(f.field.choices, ", "));
+  if (f.field.unset_word.empty()) return numbers_of(f);
+  return fmt::format("{}, or \"{}\"", numbers_of(f), f.field.unset_word);
 }
 
 std::string cell(std::string text) {

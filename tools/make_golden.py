@@ -187,11 +187,21 @@ class Start:
         shape = (VOCABULARY, self.case.d)
         self.p[name] = uniform(name, shape, 0.01) if self.case.fix_norm else normal(name, shape, self.case.d**-0.5)
 
+    def torch_linear(self, name, fan_out, fan_in):
+        """The weights of torch's linear layers: kaiming_uniform_ with a = √5."""
+        self.p[name] = uniform(name, (fan_out, fan_in), math.sqrt(2 / (1 + 5)) * math.sqrt(3 / fan_in))
+
     def xavier(self, name, fan_out, fan_in, seen_fan_out):
-        if self.case.init == "xavier_uniform":
+        if self.case.init == "torch_default":
+            self.torch_linear(name, fan_out, fan_in)
+        elif self.case.init in ("xavier_uniform", "kaiming_released"):
             self.p[name] = uniform(name, (fan_out, fan_in), math.sqrt(6 / (fan_in + seen_fan_out)))
         else:
             self.p[name] = normal(name, (fan_out, fan_in), math.sqrt(2 / (fan_in + seen_fan_out)))
+
+    def bias(self, name, width, fan_in):
+        drawn = self.case.init == "torch_default"
+        self.p[name] = uniform(name, (1, width), 1 / math.sqrt(fan_in))[0] if drawn else np.zeros(width)
 
     def attention(self, name):
         d = self.case.d
@@ -199,16 +209,19 @@ class Start:
             weight = f"{name}.{part}.weight"
             if self.case.init == "small_init":
                 self.p[weight] = normal(weight, (d, d), math.sqrt(2 / (5 * d)))
+            elif self.case.init == "kaiming_released":
+                self.torch_linear(weight, d, d)
             else:
                 stacked = {"separate": 1, "fused3": 1 if part == "o" else 3, "fused4": 4}[self.case.fan]
                 self.xavier(weight, d, d, stacked * d)
-            self.p[f"{name}.{part}.bias"] = np.zeros(d)
+            self.bias(f"{name}.{part}.bias", d, d)
 
     def ffn(self, name):
         d, f = self.case.d, self.case.f
         self.xavier(f"{name}.w1.weight", f, d, f)
         self.xavier(f"{name}.w2.weight", d, f, d)
-        self.p[f"{name}.w1.bias"], self.p[f"{name}.w2.bias"] = np.zeros(f), np.zeros(d)
+        self.bias(f"{name}.w1.bias", f, d)
+        self.bias(f"{name}.w2.bias", d, f)
 
     def norm(self, name):
         self.p |= norm_parameters(self.case.norm_of(name), name, self.case.d)
@@ -367,7 +380,7 @@ class Transformer(Layers):
                      "none": ["embedding.source", "embedding.target", "output.weight"]}[case.tied]:
             start.embedding(name)
         if case.output_bias:
-            start.p["output.bias"] = np.zeros(VOCABULARY)
+            start.bias("output.bias", VOCABULARY, case.d)
         start.stack("encoder", case.encoder_layers)
         start.stack("decoder", case.decoder_layers)
         return start.parameters()
@@ -426,7 +439,7 @@ class Classifier(Layers):
         start.embedding("embedding")
         start.stack("encoder", case.encoder_layers)
         start.xavier("output.weight", CLASS_COUNT, case.d, CLASS_COUNT)
-        start.p["output.bias"] = np.zeros(CLASS_COUNT)
+        start.bias("output.bias", CLASS_COUNT, case.d)
         return start.parameters()
 
     @staticmethod
@@ -511,6 +524,8 @@ def cases():
     yield "untied_fused4", Case("scale_norm", "post", init="xavier_uniform", fan="fused4", tied="none", output_bias=False)
     yield "xavier_normal_four_heads", Case("layer_norm", "post", init="xavier_normal", heads=4, mask=False)
     yield "odd_widths_deep_decoder", Case("layer_norm", "pre", d=6, f=7, heads=3, encoder_layers=1, decoder_layers=2)
+    yield "torch_default_untied", Case("layer_norm", "pre", init="torch_default", tied="none")
+    yield "kaiming_released", Case("none", "pre", init="kaiming_released")
     yield "no_dropout", Case("layer_norm", "pre", dropout={"residual": 0.0, "attention": 0.0, "relu": 0.0, "word": 0.0})
 
 
@@ -520,6 +535,9 @@ def classifier_cases():
             yield f"{norm}_{placement}", ClassifierCase(norm, placement)
     yield "fix_norm_scale_norm_pre", ClassifierCase("scale_norm", "pre", fix_norm=True)
     # Without a decoder no norm stands before the output layer of FixNorm: all stay fixed.
+    for norm in ("none", "layer_norm"):
+        yield f"{norm}_pre_torch_default", ClassifierCase(norm, "pre", init="torch_default")
+    yield "none_pre_kaiming_released", ClassifierCase("none", "pre", init="kaiming_released")
     yield "fix_norm_scale_norm_fixed_post_small_init", ClassifierCase("scale_norm_fixed", "post", fix_norm=True, init="small_init")
 
 

@@ -102,7 +102,7 @@ LabelledSets split(const ClassFiles& all, const LabelledTextOptions& data, const
          data.train_count, fmt::join(all.files, " and "), counted(count, "sentence"), evaluated);
   }
   std::vector<int32_t> order = in_order(count);
-  shuffle(order, RandomStream(static_cast<uint32_t>(data.split_seed), "split"), /*pass=*/0, /*which=*/0);
+  shuffle(order, RandomStream(static_cast<uint32_t>(data.split_seed.value()), "split"), /*pass=*/0, /*which=*/0);
 
   auto next = order.begin();
   const auto take = [&](int64_t sentences) {
@@ -158,7 +158,10 @@ void describe(SettingsVisitor& v, LabelledTextOptions& o) {
   v.integer(train_count, o.train_count);
   v.integer(of_the_split("dev_count", "sentences drawn for development", 1e9), o.dev_count);
   v.integer(of_the_split("test_count", "sentences drawn for the test", 1e9), o.test_count);
-  v.integer(of_the_split("split_seed", "seed of the draw", 4294967295.0), o.split_seed);
+  Field split_seed = of_the_split(
+      "split_seed", "seed of the draw; \"train.seed\" draws another split for each seed of a run", 4294967295.0);
+  split_seed.unset_word = "train.seed";
+  v.optional_integer(split_seed, o.split_seed);
   v.word(checksum_field("train_sha256", "checksum of the raw training files, filled in by check"), o.train_sha256);
   v.word(checksum_field("dev_sha256", "checksum of the raw development file, filled in by check", !drawn),
          o.dev_sha256);
@@ -218,6 +221,14 @@ DataFiles data_files(LabelledTextOptions& data) {
                   {{{"data.test", &data.test}}, &data.test_sha256}};
   }
   return files;
+}
+
+void check_consistent(const LabelledTextOptions& data) {
+  if (!data.split_seed && data.form == LabelledForm::kLabelledLines) {
+    fail(
+        "data.split_seed = \"train.seed\" needs data.form = \"class_files\": labelled_lines bring their own split, the "
+        "files train, dev and test, which no seed changes; remove it");
+  }
 }
 
 LabelledSets read_labelled(LabelledTextOptions data, const Say& say) {

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,7 +34,7 @@ struct LabelledTextOptions {
   std::string train = "", dev = "", test = "";
   // kClassFiles: how many sentences are drawn for each set. train_count 0: all that are left.
   int64_t train_count = 0, dev_count = 0, test_count = 0;
-  int64_t split_seed = 1;
+  std::optional<int64_t> split_seed = 1;  // unset: train.seed, so that every seed has a split of its own
   // SHA-256 of the file (kLabelledLines), or of the SHA-256s of the class files with a space between two (kClassFiles,
   // train_sha256 alone); filled in by DataFiles::fingerprint(), "" until then.
   std::string train_sha256 = "", dev_sha256 = "", test_sha256 = "";
@@ -66,7 +67,10 @@ std::vector<std::string> class_names(const LabelledTextOptions& data);
 /// class_names() does, unless `data.classes` is not set.
 DataFiles data_files(LabelledTextOptions& data);
 
-/// Reads train, dev and test. Only '\n' ends a line; a trailing space or CR is text.
+/// Throws UserError if the splits are to follow train.seed, but the data bring their own.
+void check_consistent(const LabelledTextOptions& data);
+
+/// Reads train, dev and test. REQUIRES: data.split_seed is set. Only '\n' ends a line; a trailing space or CR is text.
 ///
 /// kClassFiles: the sentences of all classes are shuffled by a pure function of (split_seed, their number); the first
 /// test_count of them are the test set, the next dev_count the dev set, the next train_count (0: all others) the

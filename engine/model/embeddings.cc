@@ -46,7 +46,7 @@ Embeddings::Embeddings(const LayerScope& root, const ModelOptions& options, Outp
       target_ = matrix("embedding.target");
       break;
   }
-  if (options.output_bias) output_bias_ = root.declare("output.bias", {vocab_size}, {});
+  if (options.output_bias) output_bias_ = root.parameters().declare(root.bias("output", vocab_size, options.d_model));
 }
 
 Embeddings::Tables Embeddings::prepare(const ForwardContext& context) const {

@@ -51,11 +51,20 @@ Initial initial_matrix(const LayerOptions& options, const MatrixPlace& place, in
     // All four projections of attention are drawn as parts of one 4d × d matrix (TwT §2.2).
     return xavier_normal(fan_out * fused(QkvFan::kFused4, place.role));
   }
+  if (options.init == Init::kTorchDefault) return torch_default(fan_in);
+  if (options.init == Init::kKaimingReleased) {
+    const bool of_attention = place.role != MatrixRole::kFeedForward && place.role != MatrixRole::kOutput;
+    return of_attention ? torch_default(fan_in) : xavier_uniform(fan_in, fan_out);
+  }
   const int64_t out = fan_out * fused(options.init_qkv_fan, place.role);
   if (options.init == Init::kXavierNormal) return xavier_normal(out);
   const Initial uniform = xavier_uniform(fan_in, out);
   if (options.init == Init::kXavierUniform) return uniform;
   return {Initial::Kind::kUniform, uniform.scale * depth_factor(options.ds_init, place)};
+}
+
+Initial initial_bias(const LayerOptions& options, int64_t fan_in) {
+  return options.init == Init::kTorchDefault ? torch_default(fan_in) : Initial{};
 }
 
 Initial initial_embedding(const LayerOptions& options) {

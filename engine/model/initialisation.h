@@ -1,4 +1,4 @@
-// The initial distribution of each weight matrix (docs/spec/knobs.md §7). A Transformer's biases start at 0, norm gains
+// The initial distribution of each weight matrix and bias (docs/spec/knobs.md §7). Norm biases start at 0, norm gains
 // at the value of their kind (engine/norm/norm.h).
 #pragma once
 
@@ -24,6 +24,8 @@ Initial torch_default(int64_t fan_in);
 
 /// The initial distribution of a matrix [fan_out, fan_in].
 Initial initial_matrix(const LayerOptions& options, const MatrixPlace& place, int64_t fan_in, int64_t fan_out);
+/// The initial distribution of the bias beside a matrix [·, fan_in].
+Initial initial_bias(const LayerOptions& options, int64_t fan_in);
 /// The initial distribution of embedding rows: N(0, d^-½), or U(±0.01) with FixNorm. Keep 0.01 exactly: the initial
 /// length of a row decides how fast Adam turns it (docs/spec/knobs.md §5).
 Initial initial_embedding(const LayerOptions& options);

@@ -4,11 +4,17 @@ namespace tearless::engine {
 namespace {
 
 constexpr auto kPlacements = std::to_array<std::string_view>({"post", "pre", "pre_no_final"});
-constexpr auto kInits = std::to_array<std::string_view>({"xavier_normal", "xavier_uniform", "small_init", "ds_init"});
+constexpr auto kInits = std::to_array<std::string_view>(
+    {"xavier_normal", "xavier_uniform", "small_init", "ds_init", "torch_default", "kaiming_released"});
 constexpr auto kFans = std::to_array<std::string_view>({"separate", "fused3", "fused4", "fused3_self"});
 constexpr auto kDsForms = std::to_array<std::string_view>({"paper", "code"});
 constexpr auto kDsStacks = std::to_array<std::string_view>({"both", "encoder", "decoder"});
 constexpr auto kTyings = std::to_array<std::string_view>({"all", "target", "none"});
+
+/// Whether the bound of attention's matrices depends on their fan-out.
+bool sees_fan_out(Init init) {
+  return init == Init::kXavierNormal || init == Init::kXavierUniform || init == Init::kDsInit;
+}
 
 }  // namespace
 
@@ -45,14 +51,18 @@ void describe_layer_fields(SettingsVisitor& v, LayerOptions& o) {
                        "stack (TwT eq. 3); `pre_no_final` without the final norms"},
            o.placement, kPlacements);
   v.choice({.key = "init",
-            .meaning = "initial weights: Xavier normal (TwT eq. 4), Xavier uniform, SmallInit, attention at √(2/5d) "
-                       "(TwT §2.2), or Xavier uniform scaled by depth (DS eq. 15)"},
+            .meaning = "initial weights, fan_in the inputs of a matrix: `xavier_normal` (TwT eq. 4); `xavier_uniform`; "
+                       "`small_init` attention at √(2/5d) (TwT §2.2); `ds_init` Xavier uniform scaled by depth (DS "
+                       "eq. 15): the paper's own tables need ds_init.form = \"code\" and init_qkv_fan = "
+                       "\"fused3_self\"; `torch_default` weights and biases U(±√(1/fan_in)), as PyTorch's linear "
+                       "layers; `kaiming_released` attention U(±√(1/fan_in)), all else Xavier uniform, as the released "
+                       "code of the AdaNorm paper. Biases are 0 except with torch_default"},
            o.init, kInits);
   v.choice({.key = "init_qkv_fan",
             .meaning = "fan-out that Xavier sees for attention: `separate` d; `fused3` 3d for q, k, v; `fused4` 4d for "
                        "q, k, v and output; `fused3_self` 3d for q, k, v of self-attention alone",
             .neutral = "separate",
-            .applies = o.init != Init::kSmallInit},
+            .applies = sees_fan_out(o.init)},
            o.init_qkv_fan, kFans);
   v.flag({.key = "fix_norm",
           .meaning = "word embeddings of unit length, input and output (FixNorm, TwT §2.3)",

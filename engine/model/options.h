@@ -20,7 +20,11 @@ enum class Init {
   kXavierNormal,   // N(0, √(2 / (fan_in + fan_out))) (TwT eq. 4)
   kXavierUniform,  // U(±√(6 / (fan_in + fan_out)))
   kSmallInit,      // attention N(0, √(2 / (5 d))), feed-forward as Xavier normal (TwT §2.2)
-  kDsInit          // Xavier uniform with a factor that falls with the layer: DsInitOptions
+  kDsInit,         // Xavier uniform with a factor that falls with the layer: DsInitOptions
+  kTorchDefault,   // weights and biases U(±√(1 / fan_in)), as PyTorch's linear layers by default
+  // As the released code of the AdaNorm paper, `--init_method km` (docs/spec/discrepancies.md B5): attention
+  // U(±√(1 / fan_in)), but the feed-forward weights Xavier uniform, because an argument of theirs is misplaced.
+  kKaimingReleased
 };
 /// The fan-out of attention projections in Xavier initialisation. Code bases that stack the projections into one matrix
 /// use the stacked size (docs/spec/knobs.md §7).
@@ -68,7 +72,7 @@ struct LayerOptions {
   int64_t heads = 8;      // attention heads H; must divide d_model
   Placement placement = Placement::kPre;
   Init init = Init::kSmallInit;
-  QkvFan init_qkv_fan = QkvFan::kSeparate;  // not of small_init
+  QkvFan init_qkv_fan = QkvFan::kSeparate;  // of the Xavier inits and ds_init
   DsInitOptions ds_init;
   bool fix_norm = false;  // word embeddings of unit length, input and output (FixNorm, TwT §2.3)
   NormOptions norm;

@@ -79,7 +79,7 @@ json answer_for(RunOptions& options) {
   if (waiting_for.empty()) {
     files.fingerprint();
     answer["data"] = checksums_of(files);
-    if (const auto size = options.task->size()) {
+    if (const auto size = options.task->size(options.train)) {
       answer["parameters"] = size->parameters;
       answer["memory_bytes"] = estimated_memory_bytes(options.run, size->parameters, size->saved_numbers);
     }
@@ -137,7 +137,7 @@ json CheckBatch::answer(std::string_view line) {
     RunOptions options = read_run_options(written, question.value("folder", "."), folders);
     if (question.value("smoke", false)) options = smoke(std::move(options));
     json answer = answer_for(options);
-    if (at && options.train.seed == at->seed) {
+    if (at && options.train.seed == at->seed && !options.task->data_follow_seed()) {
       last_ = {std::string(at->before), std::string(at->after), std::move(options), answer};
     }
     return answer;

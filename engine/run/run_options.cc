@@ -77,7 +77,7 @@ void describe_common(SettingsVisitor& v, RunOptions& o) {
   std::string name(o.task->name);
   v.word({.key = "task", .meaning = meaning, .choices = names, .neutral = kDefaultTask}, name);
   if (name != o.task->name) o.task = make_task_kind(name);
-  v.table("train", o.train);
+  v.table_of("train", [&] { describe(v, o.train, o.task->data_follow_seed()); });
   v.table("run", o.run);
 }
 

@@ -37,16 +37,25 @@ void ClassifyKind::describe_own(SettingsVisitor& v) {
   });
 }
 
-void ClassifyKind::check_consistent(const TrainOptions&) const { engine::check_consistent(options.model); }
+void ClassifyKind::check_consistent(const TrainOptions&) const {
+  engine::check_consistent(options.data);
+  engine::check_consistent(options.model);
+}
 
-std::optional<TaskKind::Size> ClassifyKind::size() const {
-  const auto data = labelled_tokens(options.data, options.text, [](const std::string&) {});
+std::shared_ptr<const LabelledTokens> ClassifyKind::data_of(const TrainOptions& train, const Say& say) const {
+  LabelledTextOptions data = options.data;
+  if (!data.split_seed) data.split_seed = train.seed;
+  return labelled_tokens(std::move(data), options.text, say);
+}
+
+std::optional<TaskKind::Size> ClassifyKind::size(const TrainOptions& train) const {
+  const auto data = data_of(train, [](const std::string&) {});
   const int64_t parameters = parameter_count(options.model, data->vocabulary_size(), data->class_count());
   return Size{.parameters = parameters, .saved_numbers = saved_numbers(options.model, options.batch.tokens)};
 }
 
-std::string ClassifyKind::prepare_data(const Say& say) const {
-  const auto data = labelled_tokens(options.data, options.text, say);
+std::string ClassifyKind::prepare_data(const TrainOptions& train, const Say& say) const {
+  const auto data = data_of(train, say);
   return fmt::format("{}: {} training, {} dev, {} test sentences of {} classes; vocabulary {}; nothing needs a cache",
                      options.data.name, data->train.size(), data->dev.size(), data->test.size(), data->class_count(),
                      data->vocabulary_size());
@@ -54,7 +63,7 @@ std::string ClassifyKind::prepare_data(const Say& say) const {
 
 std::unique_ptr<Task> ClassifyKind::make(const TrainOptions& train, const ExecutionOptions& execution,
                                          const Say& say) const {
-  auto task = std::make_unique<Classify>(options, train, execution, labelled_tokens(options.data, options.text, say));
+  auto task = std::make_unique<Classify>(options, train, execution, data_of(train, say));
   say(fmt::format("{} parameters, vocabulary {}, {} training sentences of {} classes", task->parameters().count(),
                   task->data().vocabulary_size(), task->data().train.size(), task->data().class_count()));
   return task;

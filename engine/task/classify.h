@@ -32,13 +32,17 @@ class ClassifyKind final : public TaskKindOf<ClassifyKind> {
 
   void describe_own(SettingsVisitor& visitor) override;
   void check_consistent(const TrainOptions& train) const override;
+  bool data_follow_seed() const override { return !options.data.split_seed; }
   DataFiles data_files() override { return engine::data_files(options.data); }
-  std::optional<Size> size() const override;
-  std::string prepare_data(const Say& say) const override;
+  std::optional<Size> size(const TrainOptions& train) const override;
+  std::string prepare_data(const TrainOptions& train, const Say& say) const override;
   std::unique_ptr<Task> make(const TrainOptions& train, const ExecutionOptions& execution,
                              const Say& say) const override;
 
   ClassifyOptions options;
+
+ private:
+  std::shared_ptr<const LabelledTokens> data_of(const TrainOptions& train, const Say& say) const;
 };
 
 class Classify final : public TaskOf<ClassifyOptions, ReadySentences> {

@@ -48,7 +48,7 @@ void DigitsKind::check_consistent(const TrainOptions& train) const {
   }
 }
 
-std::optional<TaskKind::Size> DigitsKind::size() const {
+std::optional<TaskKind::Size> DigitsKind::size(const TrainOptions&) const {
   const DigitSizes images = read_digit_sizes(options.data);
   check_image_size(options.model, images.height, images.width);
   const int64_t parameters = parameter_count(options.model, images.height, images.width);
@@ -57,7 +57,7 @@ std::optional<TaskKind::Size> DigitsKind::size() const {
               .saved_numbers = saved_numbers(options.model, images.height, images.width, batch)};
 }
 
-std::string DigitsKind::prepare_data(const Say&) const {
+std::string DigitsKind::prepare_data(const TrainOptions&, const Say&) const {
   const Digits digits = read_planned(options.data);
   return fmt::format("{}: {} training, {} dev, {} test images of {} × {} pixels; nothing needs a cache",
                      options.data.name, digits.train.size(), digits.dev.size(), digits.test.size(), digits.height,

@@ -28,8 +28,8 @@ class DigitsKind final : public TaskKindOf<DigitsKind> {
   void describe_own(SettingsVisitor& visitor) override;
   void check_consistent(const TrainOptions& train) const override;
   DataFiles data_files() override { return engine::data_files(options.data); }
-  std::optional<Size> size() const override;
-  std::string prepare_data(const Say& say) const override;
+  std::optional<Size> size(const TrainOptions& train) const override;
+  std::string prepare_data(const TrainOptions& train, const Say& say) const override;
   std::unique_ptr<Task> make(const TrainOptions& train, const ExecutionOptions& execution,
                              const Say& say) const override;
 

@@ -40,6 +40,9 @@ class TaskKind {
   /// Throws UserError if settings contradict each other.
   virtual void check_consistent(const TrainOptions& train) const = 0;
 
+  /// Whether the data depend on train.seed.
+  virtual bool data_follow_seed() const { return false; }
+
   // --- data
 
   /// The data files, by the settings that name them: those settings are paths, of which relative ones are made
@@ -51,10 +54,10 @@ class TaskKind {
   };
   /// The size of the model; nothing while it depends on data that is not prepared. After
   /// DataFiles::fingerprint().
-  virtual std::optional<Size> size() const = 0;
+  virtual std::optional<Size> size(const TrainOptions& train) const = 0;
   /// Prepares the data in advance, as training would do first. Returns a sentence that describes it. After
   /// DataFiles::fingerprint().
-  virtual std::string prepare_data(const Say& say) const = 0;
+  virtual std::string prepare_data(const TrainOptions& train, const Say& say) const = 0;
 
   /// Prepares the data and makes the task. Borrows this and both arguments: they must outlive the task.
   virtual std::unique_ptr<Task> make(const TrainOptions& train, const ExecutionOptions& execution,

@@ -32,7 +32,7 @@ void TranslateKind::describe_own(SettingsVisitor& v) {
 
 void TranslateKind::check_consistent(const TrainOptions&) const { engine::check_consistent(options.model); }
 
-std::optional<TaskKind::Size> TranslateKind::size() const {
+std::optional<TaskKind::Size> TranslateKind::size(const TrainOptions&) const {
   const auto vocabulary = prepared_vocabulary_size(preparation_key(options.data, options.text));
   if (!vocabulary) return std::nullopt;
   const int64_t parameters = parameter_count(options.model, *vocabulary);
@@ -40,7 +40,7 @@ std::optional<TaskKind::Size> TranslateKind::size() const {
               .saved_numbers = saved_numbers(options.model, *vocabulary, options.batch.tokens)};
 }
 
-std::string TranslateKind::prepare_data(const Say& say) const {
+std::string TranslateKind::prepare_data(const TrainOptions&, const Say& say) const {
   const Prepared corpus = prepare(options.data, options.text, say);
   return fmt::format("{}: {} training, {} dev, {} test pairs; vocabulary {}",
                      prepared_folder(preparation_key(options.data, options.text)).string(), corpus.train.size(),

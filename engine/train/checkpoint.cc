@@ -13,7 +13,7 @@ using nlohmann::json;
 
 namespace {
 
-constexpr int kFormat = 4;  // increase it with every change of state.bin or of the manifest
+constexpr int kFormat = 5;  // increase it with every change of state.bin or of the manifest
 
 // A checkpoint that is being written or removed. prune() deletes leftovers.
 constexpr std::string_view kTemporary = "tmp-";

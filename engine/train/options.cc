@@ -78,12 +78,12 @@ void describe(SettingsVisitor& v, AdamOptions& o) {
   v.number({.key = "eps", .meaning = "added outside the root", .min = 0, .max = 1}, o.eps);
 }
 
-void describe(SettingsVisitor& v, TrainOptions& o) {
+void describe(SettingsVisitor& v, TrainOptions& o, bool data_follow_seed) {
   v.integer({.key = "seed",
              .meaning = "of initial values, data order and dropout together",
              .min = 0,
              .max = kMaxSeed,
-             .applies = !(o.init_seed && o.order_seed && o.dropout_seed)},
+             .applies = data_follow_seed || !(o.init_seed && o.order_seed && o.dropout_seed)},
             o.seed);
   const auto own_seed = [&](const char* key, const char* meaning, std::optional<int64_t>& value) {
     v.optional_integer({.key = key, .meaning = meaning, .min = 0, .max = kMaxSeed}, value);

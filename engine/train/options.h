@@ -69,7 +69,8 @@ struct TrainOptions {
   /// The maximum number of evaluations: one after each epoch, and one at the end.
   int64_t evaluation_limit() const;
 };
-void describe(SettingsVisitor& visitor, TrainOptions& options);
+/// `data_follow_seed`: the data depend on `seed` too, so it applies even if all others are set apart.
+void describe(SettingsVisitor& visitor, TrainOptions& options, bool data_follow_seed);
 
 /// [run]: where and how a run is executed. device, precision and ops are part of a run's identity (at cpu, fp32 and
 /// fast they are left out of it); the other settings are local.

@@ -141,13 +141,19 @@ void Trainer::account_for(const UpdateResult& result, double learning_rate) {
   state_.epoch += result.sums;
   state_.report += result.sums;
   state_.norm_sum += result.gradient_norm;
+  state_.report_norm_sum += result.gradient_norm;
   state_.norm_max = std::max(state_.norm_max, result.gradient_norm);
   if (state_.update % execution_.log_updates == 0) {
     end_if_superseded();
     write_metric("train.loss", state_.report.mean());
     write_metric("train.lr", learning_rate);
     write_metric("train.grad_norm", result.gradient_norm);
+    // Not log_updates, which another attempt may have had otherwise.
+    const auto norms = static_cast<double>(state_.update - state_.reported_at);
+    write_metric("train.grad_norm_window_mean", state_.report_norm_sum / norms);
     state_.report = {};
+    state_.report_norm_sum = 0;
+    state_.reported_at = state_.update;
   }
   if (updates_made_++ == 0 && result.fallback_ops > 0) {
     spdlog::warn("{} operations of an update run by their formulas, which is slow: {}", result.fallback_ops,
@@ -335,6 +341,7 @@ void Trainer::State::for_each_field(F&& f) {
   f("pass", pass);
   f("batch", batch);
   f("evaluated_at", evaluated_at);
+  f("reported_at", reported_at);
   f("since_best", since_best);
   f("best_step", best_step);
   f("best_selection", best_selection);
@@ -343,6 +350,7 @@ void Trainer::State::for_each_field(F&& f) {
   f("report", report);
   f("norm_sum", norm_sum);
   f("norm_max", norm_max);
+  f("report_norm_sum", report_norm_sum);
   f("metrics_bytes", metrics.bytes);
   f("metrics_sha256", metrics.sha256);
 }

@@ -43,12 +43,14 @@ class Trainer {
     int64_t pass = 0;                   // from 0
     int64_t batch = 0;                  // next batch of the pass
     int64_t evaluated_at = 0;           // update of the last evaluation
+    int64_t reported_at = 0;            // update of the last report
     int64_t since_best = 0;             // evaluations since the best
     int64_t best_step = 0;              // update of the best evaluation; 0: none yet
     double best_selection = 0;          // selection value of the best evaluation
     NamedNumbers best_numbers;          // of the best evaluation, with the training perplexities of its epoch
     LossSums epoch, report;             // sums since the last evaluation, since the last report
     double norm_sum = 0, norm_max = 0;  // sum and maximum of the gradient norms so far
+    double report_norm_sum = 0;         // sum of the gradient norms since the last report
     FilePrefix metrics;                 // metrics.jsonl at the last checkpoint
 
     /// Calls f(name in a checkpoint, field) for each field.

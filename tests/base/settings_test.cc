@@ -30,6 +30,7 @@ struct ExampleOptions {
   Placement placement = Placement::kPre;
   std::optional<int64_t> warmup;
   std::optional<double> scale;
+  std::optional<int64_t> split = 1;  // unset: as layers
   std::string title;
   int64_t threads = 1;
   double later = 0;  // a setting that was added later
@@ -42,6 +43,7 @@ void describe(SettingsVisitor& v, ExampleOptions& o) {
   v.choice({.key = "placement", .meaning = "where"}, o.placement, kPlacements);
   v.optional_integer({.key = "warmup", .meaning = "updates", .min = 1}, o.warmup);
   v.optional_number({.key = "scale", .meaning = "factor"}, o.scale);
+  v.optional_integer({.key = "split", .meaning = "seed", .min = 0, .unset_word = "model.layers"}, o.split);
   v.word({.key = "title", .meaning = "free text"}, o.title);
   v.integer({.key = "threads", .meaning = "cores", .min = 1, .identity = Identity::kLocal}, o.threads);
   v.number({.key = "later", .meaning = "new", .neutral = 0.0}, o.later);
@@ -86,9 +88,11 @@ eps = 1
 }
 
 TEST(Settings, ReadOptionalAndChosenValues) {
-  const ExampleOptions options = read("[model]\nwarmup = 400\nscale = 0.5\nplacement = \"post\"\n");
+  const ExampleOptions options =
+      read("[model]\nwarmup = 400\nscale = 0.5\nplacement = \"post\"\nsplit = \"model.layers\"\n");
   EXPECT_EQ(options.warmup, 400);
   EXPECT_EQ(options.scale, 0.5);
+  EXPECT_EQ(options.split, std::nullopt);
   EXPECT_EQ(options.placement, Placement::kPost);
 }
 
@@ -116,6 +120,8 @@ TEST(Settings, NameAWrongType) {
   EXPECT_EQ(error_of("model.title = [\"a\", \"b\"]\n"),
             "run.toml:1: model.title = [\"a\",\"b\"] must be text in quotes");
   EXPECT_EQ(error_of("model.warmup = \"x\"\n"), "run.toml:1: model.warmup = \"x\" must be a whole number");
+  EXPECT_EQ(error_of("model.split = \"layers\"\n"),
+            "run.toml:1: model.split = \"layers\" must be a whole number or \"model.layers\"");
 }
 
 TEST(Settings, NameTheRangeOfAValueOutsideIt) {
@@ -155,6 +161,14 @@ TEST(Settings, HaveACanonicalTextThatReadsBackTheSame) {
   EXPECT_EQ(again.title, options.title);
 }
 
+TEST(Settings, WriteAnUnsetNumberThatHasAWordAsThatWord) {
+  ExampleOptions options = read("model.split = \"model.layers\"\n");
+  const std::string text = canonical_settings(Identity::kResult, describe_all(options));
+  EXPECT_THAT(text, testing::HasSubstr("model.split = \"model.layers\"\n"));
+  EXPECT_THAT(text, testing::Not(testing::HasSubstr("warmup"))) << "it has no word";
+  EXPECT_EQ(read(text).split, std::nullopt) << "not the default";
+}
+
 TEST(Settings, OmitFromTheCanonicalTextWhatDoesNotAffectTheResult) {
   ExampleOptions options;
   EXPECT_EQ(canonical_settings(Identity::kResult, describe_all(options)),
@@ -162,6 +176,7 @@ TEST(Settings, OmitFromTheCanonicalTextWhatDoesNotAffectTheResult) {
             "model.norm.eps = 1e-05\n"
             "model.norm.kind = \"layer_norm\"\n"
             "model.placement = \"pre\"\n"
+            "model.split = 1\n"
             "model.tied = true\n"
             "model.title = \"\"\n");
   EXPECT_EQ(canonical_settings(Identity::kLocal, describe_all(options)), "model.threads = 1\n");
@@ -175,13 +190,16 @@ TEST(Settings, OmitFromTheCanonicalTextWhatDoesNotAffectTheResult) {
 TEST(Settings, AreListedWithTypesAndDefaultsInOrder) {
   ExampleOptions options;
   const std::vector<DescribedField> fields = list_settings(describe_all(options));
-  ASSERT_EQ(fields.size(), 10u);
+  ASSERT_EQ(fields.size(), 11u);
   EXPECT_EQ(fields[0].key, "model.tied");
   EXPECT_EQ(fields[0].type, "true/false");
   EXPECT_EQ(fields[3].key, "model.warmup");
   EXPECT_TRUE(fields[3].value.is_null());
-  EXPECT_EQ(fields[9].key, "model.norm.eps");
-  EXPECT_EQ(fields[9].value, 1e-5);
+  EXPECT_EQ(fields[5].value, 1);
+  EXPECT_EQ(fields[10].key, "model.norm.eps");
+  EXPECT_EQ(fields[10].value, 1e-5);
+  options.split.reset();
+  EXPECT_EQ(list_settings(describe_all(options))[5].value, "model.layers");
 }
 
 TEST(TomlValue, IsTheShortestThatReadsBack) {

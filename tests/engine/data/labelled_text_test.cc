@@ -252,10 +252,15 @@ TEST(LabelledTextSettings, OfTheOtherFormAreNoPartOfTheId) {
   LabelledTextOptions sums = drawn;
   sums.dev_sha256 = sums.test_sha256 = "00";
   EXPECT_EQ(canonical(sums, Identity::kResult), canonical(drawn, Identity::kResult));
-  for (int64_t LabelledTextOptions::*field : {&LabelledTextOptions::train_count, &LabelledTextOptions::dev_count,
-                                              &LabelledTextOptions::test_count, &LabelledTextOptions::split_seed}) {
+  for (int64_t LabelledTextOptions::*field :
+       {&LabelledTextOptions::train_count, &LabelledTextOptions::dev_count, &LabelledTextOptions::test_count}) {
     LabelledTextOptions other = drawn;
     other.*field += 10;
+    EXPECT_NE(canonical(other, Identity::kResult), canonical(drawn, Identity::kResult));
+  }
+  for (const std::optional<int64_t> seed : {std::optional<int64_t>(14), std::optional<int64_t>()}) {
+    LabelledTextOptions other = drawn;
+    other.split_seed = seed;
     EXPECT_NE(canonical(other, Identity::kResult), canonical(drawn, Identity::kResult));
   }
   EXPECT_EQ(canonical(lines, Identity::kLocal), "dev = \"d\"\nhow_to_get = \"\"\ntest = \"e\"\ntrain = \"t\"\n");

@@ -2,6 +2,7 @@
 // shape of a run, and its input files.
 #include "engine/run/check.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -133,6 +134,22 @@ class Questions : public testing::Test {
     return line.replace(line.find(key + "1"), key.size() + 1, key + seed);
   }
 
+  /// Settings whose split, and so their vocabulary, depends on the seed.
+  test::Settings drawn_by_seed() const {
+    for (const char* name : {"bad", "good"}) {
+      std::string lines, line;
+      for (int i = 0; i < 20; ++i) lines += (line += fmt::format(" {}{}", name, i)) + "\n";
+      test::write_text(runs_.folder() / (std::string("all.") + name), lines);
+    }
+    return test::with(test::labelled_settings(), {{"data.form", "class_files"},
+                                                  {"data.train", "all"},
+                                                  {"data.train_count", 4},
+                                                  {"data.dev_count", 18},
+                                                  {"data.test_count", 18},
+                                                  {"data.split_seed", "train.seed"},
+                                                  {"text.min_count", 1}});
+  }
+
   const test::SmallRuns runs_;
   const test::Settings translate_ = test::with(test::corpus_settings(), {{"text.kind", "segmented"}});
   test::Settings classify_;
@@ -158,6 +175,18 @@ TEST_F(Questions, ThatArriveTogetherAreAnsweredAsEachIsAlone) {
     ids.insert(answer.value("id", ""));
   }
   EXPECT_GT(ids.size(), 50u);
+}
+
+TEST_F(Questions, AboutSeedsThatDrawTheSplitGetTheSizeOfEachVocabulary) {
+  const std::string line = question(test::with(drawn_by_seed(), {{"train.seed", 1}}));
+  CheckBatch batch;
+  std::set<json> sizes;
+  for (const char* seed : {"1", "2", "3"}) {
+    const json answer = batch.answer(seeded(line, seed));
+    EXPECT_EQ(answer, CheckBatch().answer(seeded(line, seed))) << seed;
+    sizes.insert(answer.value("parameters", json(answer.value("error", ""))));
+  }
+  EXPECT_GT(sizes.size(), 1u) << "seeds whose splits have other words";
 }
 
 TEST_F(Questions, WithASeedThatIsNoneAreRefusedAfterGoodOnesToo) {

@@ -88,6 +88,27 @@ TEST_F(ClassifyBadInput, SettingsThatContradictEachOtherAreRefused) {
               HasSubstr("model.norm.scope = \"final_only\" needs model.placement = \"pre\""));
 }
 
+TEST_F(ClassifyBadInput, ASplitByTheSeedOfDataThatBringTheirOwnIsRefused) {
+  EXPECT_EQ(refused("task = \"classify\"\n[data]\nsplit_seed = \"train.seed\"\n"),
+            "run.toml: data.split_seed = \"train.seed\" needs data.form = \"class_files\": labelled_lines bring their "
+            "own split, the files train, dev and test, which no seed changes; remove it");
+  EXPECT_EQ(refused("task = \"classify\"\n[data]\nform = \"class_files\"\nsplit_seed = \"train.seed\"\n"), "");
+  EXPECT_EQ(refused("task = \"classify\"\n[data]\nsplit_seed = \"seed\"\n"),
+            "run.toml:3: data.split_seed = \"seed\" must be a whole number or \"train.seed\"");
+}
+
+// Those of a Transformer's matrices.
+TEST_F(ClassifyBadInput, AnInitThatTheTaskHasNotIsRefused) {
+  EXPECT_EQ(refused("task = \"digits\"\n[model]\ninit = \"kaiming_released\"\n"),
+            "run.toml:3: model.init = \"kaiming_released\" is not known; it must be one of: torch_default, "
+            "xavier_uniform");
+  for (const std::string task : {"translate", "classify"}) {
+    for (const std::string init : {"torch_default", "kaiming_released"}) {
+      EXPECT_EQ(refused("task = \"" + task + "\"\n[model]\ninit = \"" + init + "\"\n"), "");
+    }
+  }
+}
+
 TEST_F(ClassifyBadInput, SentencesThatCannotBeReadAreNamedWithTheirLine) {
   const Settings small = test::labelled_settings();
   const auto with_train = [&](std::string_view bytes) {

@@ -121,6 +121,8 @@ std::vector<Settings> ClassifySettings::contexts() {
       class_files(),
       {{"model.norm.kind", "none"}},
       {{"model.init", "small_init"}},
+      {{"model.init", "torch_default"}},
+      {{"model.init", "kaiming_released"}},
   };
 }
 

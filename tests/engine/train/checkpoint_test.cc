@@ -183,10 +183,10 @@ TEST_F(Checkpointed, OfAnotherVersionIsRefusedWithAdvice) {
   manifest["format"] = 1;
   write_text(file, manifest.dump(2) + "\n");
   EXPECT_EQ(refusal(10), sentence);
-  manifest["format"] = 5;
+  manifest["format"] = 6;
   write_text(file, sealed(manifest));
   EXPECT_EQ(refusal(10), sentence);
-  manifest["format"] = 4;
+  manifest["format"] = 5;
   write_text(file, manifest.dump(2) + "\n");
   EXPECT_TRUE(is_damaged(10)) << "not sealed";
 }

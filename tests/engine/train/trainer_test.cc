@@ -170,13 +170,17 @@ TEST_F(Trained, EveryNumberIsTheOneComputedByHand) {
   };
   constexpr double kClose = 1e-5;  // losses and gradients are computed in fp32
 
-  const auto losses = metric("train.loss"), norms = metric("train.grad_norm");
+  const auto losses = metric("train.loss"), norms = metric("train.grad_norm"),
+             window_means = metric("train.grad_norm_window_mean");
   ASSERT_EQ(losses.size(), 6u);
   ASSERT_EQ(norms.size(), 6u);
+  ASSERT_EQ(window_means.size(), 6u);
   for (size_t i = 0; i < losses.size(); ++i) {
     EXPECT_EQ(losses[i].first, static_cast<int64_t>(3 * i + 3));
     EXPECT_NEAR(losses[i].second, mean(3 * i, 3 * i + 3, &ByHand::loss), kClose);
     EXPECT_NEAR(norms[i].second, updates[3 * i + 2].gradient_norm, kClose);
+    EXPECT_NEAR(window_means[i].second, mean(3 * i, 3 * i + 3, &ByHand::gradient_norm), kClose);
+    EXPECT_GT(std::abs(window_means[i].second - norms[i].second), 10 * kClose) << "or a mix-up would not show";
   }
   const auto perplexities = metric("train.ppl"), smoothed = metric("train.ppl_smoothed");
   ASSERT_EQ(perplexities.size(), 5u);
