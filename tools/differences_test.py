@@ -25,6 +25,14 @@ class Differences(unittest.TestCase):
         self.assertAlmostEqual(half, differences.t_quantile(0.975, 6.25 / 1.0625) * 2.5**0.5)
         self.assertAlmostEqual(half, 3.888, places=3)
 
+    def test_OfPairsHaveTheIntervalOfTheMeanDifference(self):
+        # Differences 0, -1, -2, -3, -4: mean -2, deviation √2.5; t = 2.7764 at 4 degrees of freedom.
+        d, half, r = differences.paired_difference([1, 2, 3, 4, 5], [1, 3, 5, 7, 9])
+        self.assertAlmostEqual(d, -2)
+        self.assertAlmostEqual(half, 2.7764 * (2.5 / 5) ** 0.5, places=4)
+        self.assertAlmostEqual(r, 1)
+        self.assertAlmostEqual(differences.paired_difference([1, 2, 4], [5, 2, 1])[2], -0.89104211, places=7)  # -19/3 / √(7/3 · 13/3) / 2
+
     def test_OfValuesWithoutSpreadAreExact(self):
         self.assertEqual(differences.difference([2, 2], [1, 1]), (1, 0))
 
@@ -46,6 +54,13 @@ class Command(unittest.TestCase):
         self.assertIn("| b − a | +0.0018 | -0.0022 … +0.0058 |", small.stdout)
         reverse = printed(self.runs, "--label", "norm", "--by", "task", "--value", "score", "a-b")
         self.assertIn("| RT | a − b | -10.00 | -13.04 … -6.96 | 2, 2 | yes |", reverse.stdout)
+
+    def test_PairRunsOfTheSameSeed(self):
+        runs = "norm,seed,score\na,1,10\na,2,20\nb,2,23\nb,1,12\nb,3,99\n"
+        done = printed(runs, "--label", "norm", "--value", "score", "--paired", "seed")
+        self.assertEqual(done.stderr, "")
+        self.assertEqual(done.stdout.splitlines()[2:], ["|  | b − a | +2.50 | -3.85 … +8.85 | +1.00 | 2 | no |"])
+        self.assertIn("a has two runs with seed = 1", printed(runs + "a,1,11\n", "--label", "norm", "--value", "score", "--paired", "seed").stderr)
 
     def test_NameWhatIsMissing(self):
         self.assertIn("no column 'kind'; it has norm, task, score", printed(self.runs, "--label", "kind", "--value", "score").stderr)
