@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/print.h"
+#include "base/words.h"
 #include "harness/commands/commands.h"
 #include "harness/commands/submission_options.h"
 #include "harness/commands/sweep_watch.h"
