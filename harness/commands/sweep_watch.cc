@@ -11,6 +11,7 @@
 #include "base/print.h"
 #include "base/time.h"
 #include "base/words.h"
+#include "harness/schedule/scheduler.h"
 #include "harness/screen/screen.h"
 #include "harness/store/writer.h"
 
