@@ -54,7 +54,12 @@ Left left_of(const Store& store, const Selection& chosen) {
 // "waiting for 12 of 24 runs · 1:02:03 left", the time if the service knows it of all the sweeps that have not ended.
 std::string sentence_of(const Left& left, const Selection& chosen, const Workspace& workspace) {
   const std::string text = fmt::format("waiting for {} of {}", left.pending, counted(left.all, "run"));
-  const std::optional<ServiceFacts> facts = facts_of_service(workspace);
+  std::optional<ServiceFacts> facts;
+  try {
+    facts = facts_of_service(workspace);
+  } catch (const UserError&) {
+    // It does not answer now. The database says when the runs have ended, so this is no reason to stop waiting.
+  }
   std::optional<double> longest;
   for (const std::string& id : chosen.sweeps) {
     const SweepFacts* sweep = facts ? facts->sweep(id) : nullptr;

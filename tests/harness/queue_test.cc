@@ -209,7 +209,7 @@ TEST_F(QueueTest, AWaitSaysEveryMinuteWhatItWaitsFor) {
       const std::string said = wait.output();
       const size_t first = said.find("waiting for 4 of 4 runs\n");
       return first != std::string::npos && (minutes == 1 || said.find("waiting for", first + 1) != std::string::npos);
-    }));
+    })) << wait.output();
   }
   free_the_daemon();
   EXPECT_EQ(wait.wait().code, 0);
