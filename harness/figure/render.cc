@@ -199,9 +199,8 @@ class Plot {
   // At the edge if the value lies outside.
   void draw_diverged(int line) {
     for (const Reported& end : panel_.lines[line].diverged) {
-      const int x = std::clamp(x_of(end.step), 0, canvas_.dot_columns() - 1);
       const int y = std::isfinite(end.value) ? std::clamp(row_of(y_of(end.value)), 0, canvas_.dot_rows() - 1) : 0;
-      canvas_.set_mark(x / kDotsAcross, y / kDotsDown, "×", line);
+      canvas_.set_mark(x_of(end.step) / kDotsAcross, y / kDotsDown, "×", line);
     }
   }
 

@@ -271,7 +271,7 @@ TEST_F(Commands, PrintsJsonOrRefusesTo) {
   }
   for (const std::string& command :
        {std::string("run grid.toml"), "log " + id, std::string("rebuild"), std::string("wait"), std::string("daemon"),
-        std::string("stop"), std::string("completion bash")}) {
+        std::string("stop"), std::string("completion bash"), std::string("manual")}) {
     EXPECT_THAT(tearless(command + " --json"),
                 testing::AllOf(testing::StartsWith("tearless: tearless " + command.substr(0, command.find(' ')) +
                                                    " prints no JSON; omit --json, or use it with one of: plan, "),

@@ -275,6 +275,15 @@ TEST(Figure, ADivergedLineLeavesThePictureAndEndsInACross) {
   EXPECT_EQ(picture_of(figure).numbers.at(0), "1.0e+08") << "where all have diverged, they set the scale";
 }
 
+TEST(Figure, EachLineOfWhichARunDivergedHasACross) {
+  Figure figure = figure_of({{curve_of({5, 4, 3, 2})}, {curve_of({5, 4, 4, 5})}});
+  figure.panels[0].lines[0].diverged = {{3, 2}};
+  figure.panels[0].lines[1].diverged = {{0, 5}};
+  const Picture picture = picture_of(figure);
+  EXPECT_EQ(picture.marks.at({picture.dot_columns() / 2 - 1, picture.rows - 1}), "×");
+  EXPECT_EQ(picture.marks.at({0, 0}), "×");
+}
+
 TEST(Figure, OnePointAndEqualValuesAreInTheMiddle) {
   for (const Curve& curve : {Curve{{800, 3.0}}, Curve{{0, 3.0}, {800, 3.0}}, Curve{{0, 0.0}}}) {
     const Picture picture = picture_of(figure_of({{curve}}));

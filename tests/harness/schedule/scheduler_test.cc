@@ -94,6 +94,28 @@ TEST_F(SchedulerTest, TheTimeLeftCountsWhatRunsAndWhatWaits) {
   EXPECT_EQ(scheduler_->seconds_left("s"), (5 + 5) / (2.0 + 2.0));
 }
 
+TEST_F(SchedulerTest, AnAttemptThatHasJustStartedIsTakenToBeAsFastAsTheOthers) {
+  begin(jobs(2));
+  const auto line = [](int step) {
+    return "{\"step\": " + std::to_string(step) + ", \"name\": \"train.loss\", \"value\": 1}\n";
+  };
+  test::write_text(workspace_.run(id_of(0)).metrics(), line(1));
+  scheduler_->tick();
+  now_ += 2;
+  test::write_text(workspace_.run(id_of(0)).metrics(), line(1) + line(5));
+  scheduler_->tick();
+  EXPECT_EQ(scheduler_->seconds_left("s"), (5 + 10) / (2.0 + 2.0));
+}
+
+TEST_F(SchedulerTest, ARunWhoseSettingsWereChangedByHandIsNotStarted) {
+  const RunDirectory run = workspace_.run(id_of(0));
+  make_folders(run.root());
+  test::write_text(run.settings(), "n = 7\n");
+  begin(jobs(2));
+  EXPECT_EQ(state(0), RunState::kFailed);
+  EXPECT_EQ(launcher_.starts, ids({1}));
+}
+
 // --- classes of failure ----------------------------------------------------------------------------------------------
 
 TEST_F(SchedulerTest, EachClassOfFailureHasItsTries) {
