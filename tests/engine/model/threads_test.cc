@@ -31,7 +31,7 @@ Outcome forward_and_backward(const PackedBatch& batch, int threads) {
 }
 
 TEST(Threads, DoNotChangeTheBitsOfAnUpdate) {
-  ASSERT_TRUE(kMatmulOrderIsFixed);
+  ASSERT_TRUE(test::kMatmulOrderIsFixed);
   test::Sentences sources, targets;
   std::vector<int32_t> sentence_ids;
   for (int32_t i = 0; i < 40; ++i) {
