@@ -10,7 +10,9 @@
 //   static std::vector<Settings> contexts()     over small(): together they make every setting that may not apply one
 //                                               that does not
 //   static std::vector<std::string> conditional()  those settings, without the options of single norms
-// and INSTANTIATE_TYPED_TEST_SUITE_P(Task, EverySetting, Checks).
+//   training_data_elsewhere()                   and nowhere(), if no setting is called data.train
+// whose constructor writes the data files, also those that the rows name; and, in the namespace test,
+// INSTANTIATE_TYPED_TEST_SUITE_P(Task, EverySetting, Checks). Such a file is every_digits_setting_test.cc.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -259,7 +261,7 @@ TYPED_TEST_P(EverySetting, AtItsNeutralValueIsNotInTheCanonicalText) {
     const std::string canonical = "\n" + this->runs().canonical(with(TypeParam::small(), {{key, value}}));
     EXPECT_EQ(canonical.find("\n" + key + " ="), std::string::npos) << key;
   }
-  EXPECT_GT(neutral.size(), 10u);
+  EXPECT_FALSE(neutral.empty());
 }
 
 // What the canonical text leaves out must not be read as the default.
