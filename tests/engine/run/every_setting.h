@@ -20,6 +20,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -264,6 +265,18 @@ TYPED_TEST_P(EverySetting, AtItsNeutralValueIsNotInTheCanonicalText) {
   EXPECT_FALSE(neutral.empty());
 }
 
+// `check` counts the parameters before there is a model, and plan prints them.
+TYPED_TEST_P(EverySetting, LeavesTheModelTheSizeThatCheckTells) {
+  for (const auto& [key, row] : TypeParam::rows()) {
+    if (!key.starts_with("model.")) continue;
+    const RunOptions options = this->runs().options(this->change_of(key, row).after);
+    const int64_t made = task_of(options)->parameters().count();
+    const std::optional<TaskKind::Size> told = options.task->size(options.train);
+    ASSERT_TRUE(told) << key;
+    EXPECT_EQ(told->parameters, made) << key;
+  }
+}
+
 // What the canonical text leaves out must not be read as the default.
 TYPED_TEST_P(EverySetting, IsReadBackFromARunDirectoryAsItWasWritten) {
   std::vector<Settings> all = {TypeParam::small(), with(TypeParam::small(), this->neutral_values())};
@@ -301,6 +314,6 @@ TYPED_TEST_P(EverySetting, ThatDoesNotApplyDoesNotChangeTheId) {
 
 REGISTER_TYPED_TEST_SUITE_P(EverySetting, HasOneRow, MakesAnotherRunIfResultsDependOnItAndOnlyThen,
                             AtItsNeutralValueIsNotInTheCanonicalText, IsReadBackFromARunDirectoryAsItWasWritten,
-                            ThatDoesNotApplyDoesNotChangeTheId);
+                            LeavesTheModelTheSizeThatCheckTells, ThatDoesNotApplyDoesNotChangeTheId);
 
 }  // namespace tearless::engine::test
