@@ -7,6 +7,8 @@ numpy. Numbers are computed in double precision from starting values rounded to 
 rounding. Needs torch and numpy; run by hand when a definition changes, look at the difference, commit it:
 
     python3 tools/make_golden.py tests/golden
+
+It writes all cases, and another processor rounds otherwise. After a new case keep its file alone: git add that file, git checkout tests/golden.
 """
 import json
 import math

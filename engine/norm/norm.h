@@ -5,9 +5,9 @@
 //      file may hold several kinds of one family;
 //   2. a line NORM(<name>) in norms.def.
 // It is then a legal model.norm.kind, listed on the generated settings page and covered by the tests that all kinds
-// share (tests/engine/norm/). A kind that has options of its own describes them: they are the settings
-// model.norm.<name>.<option>. With row() it runs as a fused kernel, without it by its formula. Placement (post,
-// pre) is not here: engine/model/residual.h.
+// share (tests/engine/norm/). A kind that has options of its own describes them in describe_own(), as ada_norm does:
+// they are the settings model.norm.<name>.<option>. With row() it runs as a fused kernel, without it by its formula.
+// Placement (post, pre) is not here: engine/model/residual.h.
 #pragma once
 
 #include <cstdint>

@@ -16,7 +16,8 @@ void expect_golden(const std::string& name, std::string_view text) {
     write_text(file, text);
     return;
   }
-  ASSERT_TRUE(std::filesystem::exists(file)) << file << " is missing; tools/bless.sh writes it";
+  ASSERT_TRUE(std::filesystem::exists(file))
+      << file << " is missing; tools/bless.sh writes it, if the test has Golden in its name";
   EXPECT_EQ(read_text(file), text) << "if the new text is right: tools/bless.sh";
 }
 

@@ -276,7 +276,8 @@ TEST(ParityCases, HaveEveryNormPlacementArchitectureAndNormSite) {
     }
     for (const std::string& choice : choices) {
       EXPECT_TRUE(met.contains(choice)) << "no case in tests/golden/" << folder << " has " << key << " = \"" << choice
-                                        << "\": teach it to " << program << ", add a case to its cases(), and run it";
+                                        << "\": teach it to " << program
+                                        << ", add a case to its cases(), run it, and keep the new file alone";
     }
   };
   const char *text = "tools/make_golden.py", *images = "tools/make_golden_digits.py";

@@ -10,7 +10,9 @@
 //   static std::vector<Settings> contexts()     over small(): together they make every setting that may not apply one
 //                                               that does not
 //   static std::vector<std::string> conditional()  those settings, without the options of single norms
-// and INSTANTIATE_TYPED_TEST_SUITE_P(Task, EverySetting, Checks).
+//   training_data_elsewhere()                   and nowhere(), if no setting is called data.train
+// whose constructor writes the data files, also those that the rows name; and, in the namespace test,
+// INSTANTIATE_TYPED_TEST_SUITE_P(Task, EverySetting, Checks). Such a file is every_digits_setting_test.cc.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -18,6 +20,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -259,7 +262,19 @@ TYPED_TEST_P(EverySetting, AtItsNeutralValueIsNotInTheCanonicalText) {
     const std::string canonical = "\n" + this->runs().canonical(with(TypeParam::small(), {{key, value}}));
     EXPECT_EQ(canonical.find("\n" + key + " ="), std::string::npos) << key;
   }
-  EXPECT_GT(neutral.size(), 10u);
+  EXPECT_FALSE(neutral.empty());
+}
+
+// `check` counts the parameters before there is a model, and plan prints them.
+TYPED_TEST_P(EverySetting, LeavesTheModelTheSizeThatCheckTells) {
+  for (const auto& [key, row] : TypeParam::rows()) {
+    if (!key.starts_with("model.")) continue;
+    const RunOptions options = this->runs().options(this->change_of(key, row).after);
+    const int64_t made = task_of(options)->parameters().count();
+    const std::optional<TaskKind::Size> told = options.task->size(options.train);
+    ASSERT_TRUE(told) << key;
+    EXPECT_EQ(told->parameters, made) << key;
+  }
 }
 
 // What the canonical text leaves out must not be read as the default.
@@ -299,6 +314,6 @@ TYPED_TEST_P(EverySetting, ThatDoesNotApplyDoesNotChangeTheId) {
 
 REGISTER_TYPED_TEST_SUITE_P(EverySetting, HasOneRow, MakesAnotherRunIfResultsDependOnItAndOnlyThen,
                             AtItsNeutralValueIsNotInTheCanonicalText, IsReadBackFromARunDirectoryAsItWasWritten,
-                            ThatDoesNotApplyDoesNotChangeTheId);
+                            LeavesTheModelTheSizeThatCheckTells, ThatDoesNotApplyDoesNotChangeTheId);
 
 }  // namespace tearless::engine::test

@@ -174,12 +174,13 @@ TEST(NumericsGolden, TheSameSettingsStillGiveTheSameTraining) {
   const Ended ended = runs.train(guarded());
   const std::vector<double> losses = ended.metric("train.loss"), norms = ended.metric("train.grad_norm");
   const fs::path file = tearless::test::source_root() / "tests/golden/numerics.json";
-  if (std::getenv("TEARLESS_BLESS")) {
+  const json stored = json::parse(test::read_text(file));
+  // The numbers of one kNumerics stay: another processor's last digits are no change.
+  if (std::getenv("TEARLESS_BLESS") && stored.at("numerics") != kNumerics) {
     test::write_text(file,
                      json{{"numerics", kNumerics}, {"train.loss", losses}, {"train.grad_norm", norms}}.dump(2) + "\n");
     return;
   }
-  const json stored = json::parse(test::read_text(file));
   ASSERT_EQ(stored.at("numerics"), kNumerics) << "new numbers need new losses: tools/bless.sh";
   ASSERT_EQ(losses.size(), 10u);
   for (size_t i = 0; i < losses.size(); ++i) {

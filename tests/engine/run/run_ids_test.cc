@@ -86,7 +86,8 @@ TEST(RunIds, OfEveryTaskAreApproved) {
   for (const auto& kind : task_kinds()) {
     const std::string file = fmt::format("tests/golden/engine/id_{}.txt", kind->name);
     EXPECT_TRUE(std::filesystem::exists(tearless::test::source_root() / file))
-        << file << " is missing: add a test of the ids of " << kind->name << " below, and run tools/bless.sh";
+        << file << " is missing: add a test of the ids of " << kind->name
+        << " below, with Golden in its name, and run tools/bless.sh";
   }
 }
 
