@@ -17,7 +17,7 @@ constexpr int kDotsAcross = 2, kDotsDown = 4;
 constexpr std::array<std::array<uint8_t, kDotsAcross>, kDotsDown> kDotBits = {
     {{0x01, 0x08}, {0x02, 0x10}, {0x04, 0x20}, {0x40, 0x80}}};
 
-constexpr std::array<const char*, 6> kColours = {"36", "33", "35", "32", "34", "31"};
+constexpr auto kColours = std::to_array<const char*>({"36", "33", "35", "32", "34", "31"});
 
 std::string braille(uint8_t dots) {
   return {'\xE2', static_cast<char>(0xA0 | (dots >> 6)), static_cast<char>(0x80 | (dots & 0x3F))};
