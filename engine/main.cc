@@ -34,7 +34,7 @@ constexpr Command kCommands[] = {
     {"check", "check settings: print id, parameters and memory, or the mistakes", tearless::engine::command_check},
     {"train", "train a run, or resume it from its newest checkpoint", tearless::engine::command_train},
     {"decode", "translate a file with a trained run", tearless::engine::command_decode},
-    {"score", "compute BLEU of hypotheses against references", tearless::engine::command_score},
+    {"score", "compute BLEU or chrF of hypotheses against references", tearless::engine::command_score},
     {"bench", "measure how fast a model trains on this machine, and the time of each operation",
      tearless::engine::command_bench},
     {"prepare", "learn subwords and encode a corpus into the cache", tearless::engine::command_prepare},

@@ -4,21 +4,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <vector>
 
 #include "base/words.h"
+#include "engine/score/ngrams.h"
 
 namespace tearless::engine {
 namespace {
-
-using Words = std::vector<std::string_view>;
-
-std::map<Words, int64_t> count_ngrams(const Words& words, size_t n) {
-  std::map<Words, int64_t> counts;
-  for (size_t i = 0; i + n <= words.size(); ++i) ++counts[Words(words.begin() + i, words.begin() + i + n)];
-  return counts;
-}
 
 /// 100 · BP · exp(mean ln precision), 0 where a precision is 0.
 double geometric(const BleuStats& stats, const std::array<double, 4>& precisions) {
@@ -27,12 +19,26 @@ double geometric(const BleuStats& stats, const std::array<double, 4>& precisions
     if (precision == 0) return 0;
     sum += std::log(precision);
   }
-  const double shortness = static_cast<double>(stats.reference_length) / static_cast<double>(stats.hypothesis_length);
-  const double brevity_penalty = shortness > 1 ? std::exp(1 - shortness) : 1;
-  return 100 * brevity_penalty * std::exp(sum / 4);
+  return 100 * brevity_penalty(stats) * std::exp(sum / 4);
 }
 
 }  // namespace
+
+std::vector<int64_t> BleuStats::numbers() const {
+  std::vector<int64_t> all(matches.begin(), matches.end());
+  all.insert(all.end(), totals.begin(), totals.end());
+  all.insert(all.end(), {hypothesis_length, reference_length});
+  return all;
+}
+
+BleuStats BleuStats::of_numbers(std::span<const int64_t> numbers) {
+  BleuStats stats;
+  std::copy_n(numbers.begin(), 4, stats.matches.begin());
+  std::copy_n(numbers.begin() + 4, 4, stats.totals.begin());
+  stats.hypothesis_length = numbers[8];
+  stats.reference_length = numbers[9];
+  return stats;
+}
 
 BleuStats& BleuStats::operator+=(const BleuStats& other) {
   for (size_t n = 0; n < 4; ++n) {
@@ -45,20 +51,18 @@ BleuStats& BleuStats::operator+=(const BleuStats& other) {
 }
 
 BleuStats bleu_stats(std::string_view hypothesis, std::string_view reference) {
-  const Words hypothesis_words = split_words(hypothesis);
-  const Words reference_words = split_words(reference);
+  const auto hypothesis_words = split_words(hypothesis), reference_words = split_words(reference);
   BleuStats stats;
   stats.hypothesis_length = static_cast<int64_t>(hypothesis_words.size());
   stats.reference_length = static_cast<int64_t>(reference_words.size());
-  for (size_t n = 1; n <= 4; ++n) {
-    const auto wanted = count_ngrams(reference_words, n);
-    for (const auto& [ngram, count] : count_ngrams(hypothesis_words, n)) {
-      stats.totals[n - 1] += count;
-      const auto it = wanted.find(ngram);
-      if (it != wanted.end()) stats.matches[n - 1] += std::min(count, it->second);
-    }
-  }
+  for (size_t n = 0; n < 4; ++n) stats.totals[n] = count_ngrams(stats.hypothesis_length, static_cast<int64_t>(n) + 1);
+  count_matches(std::span(hypothesis_words), std::span(reference_words), stats.matches);
   return stats;
+}
+
+double brevity_penalty(const BleuStats& stats) {
+  const double shortness = static_cast<double>(stats.reference_length) / static_cast<double>(stats.hypothesis_length);
+  return shortness > 1 ? std::exp(1 - shortness) : 1;
 }
 
 double bleu(const BleuStats& stats) {
@@ -70,19 +74,21 @@ double bleu(const BleuStats& stats) {
   return geometric(stats, precisions);
 }
 
-double bleu_exp_smoothed(const BleuStats& stats) {
-  if (stats.matches == std::array<int64_t, 4>{}) return 0;
+std::array<double, 4> exp_smoothed_precisions(const BleuStats& stats, double scale) {
   std::array<double, 4> precisions{};
+  if (stats.matches == std::array<int64_t, 4>{}) return precisions;
   double halved = 1;
   for (size_t n = 0; n < 4 && stats.totals[n] > 0; ++n) {
     const auto total = static_cast<double>(stats.totals[n]);
     if (stats.matches[n] == 0) halved *= 2;
-    precisions[n] = stats.matches[n] > 0 ? static_cast<double>(stats.matches[n]) / total : 1 / (halved * total);
+    precisions[n] =
+        stats.matches[n] > 0 ? scale * static_cast<double>(stats.matches[n]) / total : scale / (halved * total);
   }
-  return geometric(stats, precisions);
+  return precisions;
 }
 
-// Rounded through decimal text, as multi-bleu.perl does; arithmetic rounding would differ in rare ties.
+double bleu_exp_smoothed(const BleuStats& stats) { return geometric(stats, exp_smoothed_precisions(stats, 1)); }
+
 std::string sentence_stats_text(const std::vector<BleuStats>& sentences) {
   std::string text =
       "matches_1\tmatches_2\tmatches_3\tmatches_4\ttotals_1\ttotals_2\ttotals_3\ttotals_4\thypothesis_length\t"

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,6 +18,10 @@ struct BleuStats {
   int64_t hypothesis_length = 0;     // words
   int64_t reference_length = 0;      // words
 
+  /// The fields in the order above: ten numbers.
+  std::vector<int64_t> numbers() const;
+  static BleuStats of_numbers(std::span<const int64_t> numbers);
+
   BleuStats& operator+=(const BleuStats& other);
   bool operator==(const BleuStats&) const = default;
 };
@@ -26,11 +31,17 @@ struct BleuStats {
 /// parts of words.
 BleuStats bleu_stats(std::string_view hypothesis, std::string_view reference);
 
+/// exp(1 - r/c) for c words of hypotheses that are fewer than r of references, else 1.
+double brevity_penalty(const BleuStats& stats);
+
 /// BLEU of multi-bleu.perl: 0 … 100, unrounded; 0 if a precision is 0 (docs/spec/training.md §6.1).
 double bleu(const BleuStats& stats);
 
-/// BLEU with sacreBLEU's "exp" smoothing (signature s.exp): the i-th n-gram order without a match has precision 1 /
-/// (2^i · total). For bleu_13a (docs/spec/training.md §6.2).
+/// `scale` times the precisions with sacreBLEU's "exp" smoothing (signature s.exp): the i-th n-gram order without a
+/// match has precision 1 / (2^i · total). 0 for orders without n-grams, and all 0 if nothing matches
+/// (docs/spec/training.md §6.2).
+std::array<double, 4> exp_smoothed_precisions(const BleuStats& stats, double scale);
+/// BLEU with these precisions, for bleu_13a.
 double bleu_exp_smoothed(const BleuStats& stats);
 
 /// The 13a tokeniser (mteval-v13a, as in sacreBLEU). Returns words separated by single spaces. White space is Unicode's

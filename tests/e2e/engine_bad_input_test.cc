@@ -127,6 +127,24 @@ TEST_F(EngineBadInput, CommandLinesGolden) {
   ask("nothing to check", {"check"});
   ask("a score of files of different length", {"score", "train.short", "train.two"});
   ask("a score of an empty file", {"score", "train.empty", "train.empty"});
+  const auto ask_metric = [&](const std::string& situation, std::vector<std::string> options,
+                              const std::string& hypothesis = "train.two", const std::string& reference = "train.two") {
+    options.insert(options.begin(), {"score", "--metric"});
+    options.insert(options.end(), {"--hypothesis", hypothesis, "--reference", reference});
+    ask(situation, options);
+  };
+  ask("nothing to score", {"score"});
+  ask("a score of files with and without a metric", {"score", "train.two", "train.two", "--metric", "chrf"});
+  ask("a metric without a reference", {"score", "--metric", "chrf", "--hypothesis", "train.two"});
+  ask("a metric's option without the metric", {"score", "--beta", "3", "train.two", "train.two"});
+  ask_metric("a mistyped metric", {"chfr"});
+  ask_metric("an option of another metric", {"multi-bleu", "--beta", "3"});
+  ask_metric("an option of a metric out of range", {"chrf", "--beta", "0"});
+  ask_metric("an option of a metric that is no number", {"chrf", "--word-order", "two"});
+  ask_metric("a metric of files of different length", {"chrf"}, "train.short");
+  ask_metric("a metric of empty files", {"sacrebleu"}, "train.empty", "train.empty");
+  ask_metric("a metric of a file that is not UTF-8", {"multi-bleu"}, "train.short", "train.latin");
+  ask_metric("a metric of a file that is not there", {"multi-bleu"}, "nowhere");
   ask("a beam out of range", {"decode", ".", "--beam", "0"});
   ask("decoding a folder that is no run", {"decode", "nowhere"});
   test::expect_golden("engine/bad_command_lines.txt", transcript_);

@@ -1,8 +1,11 @@
 // What `tearless-engine score` prints for lines whose matches are counted by hand.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/support/paths.h"
@@ -11,15 +14,30 @@
 namespace tearless::score_command_test {
 namespace {
 
+using testing::HasSubstr;
+using testing::MatchesRegex;
+
 class ScoreCommand : public testing::Test {
  protected:
   std::string score(const std::string& hypotheses, const std::string& references,
                     std::vector<std::string> options = {}) {
+    return output_of(hypotheses, references, std::move(options), {"hypotheses", "references"});
+  }
+
+  /// The line of a text metric.
+  std::string metric(const std::string& hypotheses, const std::string& references, std::vector<std::string> options) {
+    options.insert(options.begin(), "--metric");
+    return output_of(hypotheses, references, std::move(options),
+                     {"--hypothesis", "hypotheses", "--reference", "references"});
+  }
+
+  std::string output_of(const std::string& hypotheses, const std::string& references, std::vector<std::string> options,
+                        const std::vector<std::string>& files) {
     test::write_text(folder_ / "hypotheses", hypotheses);
     test::write_text(folder_ / "references", references);
     std::vector<std::string> arguments = {test::program("tearless-engine").string(), "score"};
     arguments.insert(arguments.end(), options.begin(), options.end());
-    arguments.insert(arguments.end(), {"hypotheses", "references"});
+    arguments.insert(arguments.end(), files.begin(), files.end());
     const test::Finished finished = test::run({.arguments = arguments, .folder = folder_.path()});
     EXPECT_EQ(finished.code, 0) << finished.errors;
     return finished.output;
@@ -54,6 +72,36 @@ TEST_F(ScoreCommand, TokenisesRawTextAndSmoothsItsScore) {
 
 TEST_F(ScoreCommand, PrintsZeroForNgramsLongerThanTheLines) {
   EXPECT_EQ(score("a b", "a b"), "bleu 0.00, 100.0/100.0/0.0/0.0 (hypothesis 2 words, reference 2)\n");
+}
+
+// Of 15 words 13 match, of the pairs 9 of 13 and so on, as above.
+TEST_F(ScoreCommand, PrintsTheLineOfAMetric) {
+  const std::string hypotheses = "the cat sat on the mat .\na b c d e f g h\n";
+  const std::string references = "the cat sat on a mat .\na b c d x f g h\n";
+  EXPECT_EQ(metric(hypotheses, references, {"multi-bleu"}),
+            "BLEU = 49.62, 86.7/69.2/45.5/22.2 (BP=1.000, ratio=1.000, hyp_len=15, ref_len=15)\n");
+  EXPECT_THAT(
+      metric(hypotheses, references, {"sacrebleu"}),
+      MatchesRegex("BLEU\\|nrefs:1\\|case:mixed\\|eff:no\\|tok:13a\\|smooth:exp\\|version:tearless-[0-9.]+ = 49.62 "
+                   "86.7/69.2/45.5/22.2 \\(BP = 1.000 ratio = 1.000 hyp_len = 15 ref_len = 15\\)\n"));
+  EXPECT_THAT(metric(hypotheses, references, {"chrf"}),
+              MatchesRegex("chrF2\\|nrefs:1\\|case:mixed\\|eff:yes\\|nc:6\\|nw:0\\|space:no\\|version:.* = [0-9.]+\n"));
+}
+
+TEST_F(ScoreCommand, GivesAMetricItsOptions) {
+  // With ASCII letters lowered and the hyphen apart: "the a ##AT##-##AT## b" on both sides.
+  EXPECT_EQ(metric("THE a-b", "the A-b", {"multi-bleu", "--lower-case", "--compound-split"}),
+            "BLEU = 100.00, 100.0/100.0/100.0/100.0 (BP=1.000, ratio=1.000, hyp_len=4, ref_len=4)\n");
+  EXPECT_THAT(metric("a", "a", {"sacrebleu", "--signature", "1"}), HasSubstr("BLEU+case.mixed+numrefs.1+"));
+  EXPECT_THAT(metric("a", "a", {"chrf", "--beta", "3", "--word-order=2"}), HasSubstr("chrF3++|"));
+}
+
+TEST_F(ScoreCommand, PrintsJson) {
+  const auto json = nlohmann::json::parse(metric("a b", "a b c", {"multi-bleu", "--json"}));
+  EXPECT_EQ(json.at("name"), "BLEU");
+  EXPECT_EQ(json.at("score"), 0);
+  EXPECT_EQ(json.at("verbose_score"), "100.0/100.0/0.0/0.0 (BP=0.607, ratio=0.667, hyp_len=2, ref_len=3)");
+  EXPECT_EQ(json.at("tok"), "none");
 }
 
 }  // namespace

@@ -1,0 +1,68 @@
+#include "engine/score/metric.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cassert>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+#include "base/build_stamp.h"
+
+namespace tearless::engine {
+
+#define METRIC(metric) std::unique_ptr<TextMetric> metric##_metric();
+#include "engine/score/metrics.def"
+#undef METRIC
+
+std::vector<std::unique_ptr<TextMetric>> make_text_metrics() {
+  std::vector<std::unique_ptr<TextMetric>> metrics;
+  const auto add = [&](std::string name, std::unique_ptr<TextMetric> metric) {
+    std::replace(name.begin(), name.end(), '_', '-');
+    metric->name = std::move(name);
+    metrics.push_back(std::move(metric));
+  };
+#define METRIC(metric) add(#metric, metric##_metric());
+#include "engine/score/metrics.def"
+#undef METRIC
+  return metrics;
+}
+
+TextScore score_text(const TextMetric& metric, const std::vector<std::string_view>& hypotheses,
+                     const std::vector<std::string_view>& references) {
+  assert(hypotheses.size() == references.size() && !hypotheses.empty());
+  TextMetric::Statistics sum = metric.statistics(hypotheses[0], references[0]);
+  for (size_t i = 1; i < hypotheses.size(); ++i) {
+    const TextMetric::Statistics sentence = metric.statistics(hypotheses[i], references[i]);
+    for (size_t k = 0; k < sum.size(); ++k) sum[k] += sentence[k];
+  }
+  return metric.score(sum);
+}
+
+std::string score_json(const TextScore& score) {
+  nlohmann::ordered_json json = {{"name", score.name},
+                                 {"score", std::strtod(fmt::format("{:.2f}", score.value).c_str(), nullptr)},
+                                 {"signature", score.signature}};
+  if (!score.details.empty()) json["verbose_score"] = score.details;
+  std::string_view rest = score.signature;
+  while (!rest.empty()) {
+    const std::string_view part = rest.substr(0, rest.find('|'));
+    rest.remove_prefix(std::min(part.size() + 1, rest.size()));
+    const size_t colon = part.find(':');  // the signature of sacreBLEU 1 has none
+    if (colon != std::string_view::npos) json[std::string(part.substr(0, colon))] = part.substr(colon + 1);
+  }
+  return json.dump(1);
+}
+
+std::string signed_version() {
+  const std::string_view stamp = build_stamp();
+  return fmt::format("tearless-{}", stamp.substr(0, stamp.find(' ')));
+}
+
+std::string signature_of(const std::vector<std::pair<std::string_view, std::string>>& parts) {
+  std::string text = "nrefs:1|";
+  for (const auto& [key, value] : parts) text += fmt::format("{}:{}|", key, value);
+  return text + "version:" + signed_version();
+}
+
+}  // namespace tearless::engine

@@ -1,0 +1,58 @@
+// sacreBLEU (Post 2018) with its defaults: 13a tokeniser, case kept, "exp" smoothing (docs/spec/training.md §6.2). The
+// only Unicode property that it needs is white space (ngrams.h).
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "engine/score/bleu.h"
+#include "engine/score/metric.h"
+
+namespace tearless::engine {
+
+std::unique_ptr<TextMetric> sacrebleu_metric();
+
+namespace {
+
+class SacreBleu final : public TextMetric {
+ public:
+  SacreBleu() { meaning = "BLEU of raw text, as sacreBLEU: 13a tokeniser, exp smoothing"; }
+
+  void describe(SettingsVisitor& visitor) override {
+    visitor.integer({.key = "signature", .meaning = "the form of sacreBLEU 1 or 2 (default)", .min = 1, .max = 2},
+                    signature_);
+  }
+
+  Statistics statistics(std::string_view hypothesis, std::string_view reference) const override {
+    return bleu_stats(tokenise_13a(hypothesis), tokenise_13a(reference)).numbers();
+  }
+
+  // In sacreBLEU's order of operations, so that ties are rounded as there.
+  TextScore score(const Statistics& sum) const override {
+    const BleuStats stats = BleuStats::of_numbers(sum);
+    const std::array<double, 4> percents = exp_smoothed_precisions(stats, 100);
+    double logs = 0;
+    for (const double percent : percents) logs += std::log(percent);  // of 0: -∞, which makes the score 0
+    TextScore score{.name = "BLEU", .value = brevity_penalty(stats) * std::exp(logs / 4)};
+    const double ratio = stats.reference_length > 0 ? static_cast<double>(stats.hypothesis_length) /
+                                                          static_cast<double>(stats.reference_length)
+                                                    : 0;
+    score.details =
+        fmt::format("{:.1f} (BP = {:.3f} ratio = {:.3f} hyp_len = {} ref_len = {})", fmt::join(percents, "/"),
+                    brevity_penalty(stats), ratio, stats.hypothesis_length, stats.reference_length);
+    const bool old = signature_ == 1;
+    score.signature = old ? "case.mixed+numrefs.1+smooth.exp+tok.13a+version." + signed_version()
+                          : signature_of({{"case", "mixed"}, {"eff", "no"}, {"tok", "13a"}, {"smooth", "exp"}});
+    score.line =
+        fmt::format("{}{}{} = {:.2f} {}", score.name, old ? '+' : '|', score.signature, score.value, score.details);
+    return score;
+  }
+
+ private:
+  int64_t signature_ = 2;
+};
+
+}  // namespace
+
+std::unique_ptr<TextMetric> sacrebleu_metric() { return std::make_unique<SacreBleu>(); }
+
+}  // namespace tearless::engine
