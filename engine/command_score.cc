@@ -87,7 +87,7 @@ std::unique_ptr<TextMetric> metric_called(const std::string& name) {
 void set_options(TextMetric& metric, const std::map<std::string, std::string>& given) {
   std::vector<std::string> known;
   for (const DescribedField& option : options_of(metric)) known.push_back(command_line_name(option.key));
-  WrittenSettings written{.name = "score"};
+  WrittenSettings written{.values = {}, .locations = {}, .name = "score"};
   for (const auto& [key, text] : given) {
     const std::string name = command_line_name(key);
     if (std::find(known.begin(), known.end(), name) == known.end()) {
