@@ -1,5 +1,7 @@
 #include "base/print.h"
 
+#include <nlohmann/json.hpp>
+
 #include "base/output.h"
 
 namespace tearless {

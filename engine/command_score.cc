@@ -1,9 +1,16 @@
 // tearless-engine score: the score of a file of hypotheses, by a text metric (engine/score/metric.h); without --metric
 // BLEU as training computes it.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "base/files.h"

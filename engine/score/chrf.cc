@@ -3,7 +3,9 @@
 // Characters are code points without white space (ngrams.h).
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <cctype>
 #include <string>
 
 #include "base/utf8.h"

@@ -5,6 +5,7 @@
 // Two results are not the script's: for hypotheses without any word it fails, and for a hypothesis that is 10,000 words
 // longer or shorter than its reference it takes the reference to have 9,999.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <string>
 

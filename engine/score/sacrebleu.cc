@@ -1,6 +1,7 @@
 // sacreBLEU (Post 2018) with its defaults: 13a tokeniser, case kept, "exp" smoothing (docs/spec/training.md §6.2). The
 // only Unicode property that it needs is white space (ngrams.h).
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cmath>
 
