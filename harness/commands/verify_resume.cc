@@ -92,7 +92,6 @@ SpawnRequest supervisor_for(const fs::path& folder, const RunDirectory& run, con
   const std::string cuda_device = cuda_device_of(run, newest);
   json stamp = sweep.stamp;
   stamp["device"] = read_attempt(run, newest).device;
-  stamp["cuda_device"] = cuda_device;
   SpawnRequest request{
       .arguments = {fs::read_symlink("/proc/self/exe").string(), "supervise", folder.string(), "--engine",
                     program.string(), "--stamp", stamp.dump(), "--grace", std::to_string(sweep.policy.grace_seconds),

@@ -518,13 +518,13 @@ TEST_F(DaemonTest, AWorkspaceThatIsMovedAwayEndsTheDaemonAndIsFinishedAtItsNewPl
   ASSERT_TRUE(wait_for_a_run_in_the_middle(&some));
   fs::rename(folder_ / "results", folder_ / "moved");
   EXPECT_TRUE(test::eventually([&] { return !LockFile::is_held(folder_ / "moved/tearless.lock"); }));
-  fs::remove_all(folder_ / "results");  // a program may have written a checkpoint there before it was killed
-  EXPECT_TRUE(test::eventually([&] {    // it says so after it has released the lock
+  EXPECT_TRUE(test::eventually([&] {  // it says so after it has released the lock
     return test::read_text(folder_ / "moved/service.log").find("results was moved or deleted") != std::string::npos;
   }));
   ok({"--workspace", "moved", "daemon", "--background"});
   ok({"--workspace", "moved", "wait"});
   ok({"--workspace", "moved", "stop"});
+  fs::remove_all(folder_ / "results");  // a program may have written a checkpoint there before it had been killed
   fs::rename(folder_ / "moved", folder_ / "results");
   EXPECT_EQ(results(), undisturbed());
 }

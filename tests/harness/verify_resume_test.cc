@@ -5,6 +5,7 @@
 #include <signal.h>
 
 #include <nlohmann/json.hpp>
+#include <regex>
 
 #include "base/sealed_json.h"
 #include "harness/store/store.h"
@@ -120,6 +121,31 @@ TEST_F(VerifyResumeTest, ARunThatDependsOnItsStopsIsNamedByEveryTable) {
   ok({"verify"});
   ok({"rebuild"});
   EXPECT_EQ(stamp().at("outcome"), "different");
+}
+
+TEST_F(VerifyResumeTest, ARunOfAGpuIsTrainedAgainOnThatGpu) {
+  const std::string grid = test::read_text(folder_ / "grid.toml");
+  test::write_text(folder_ / "grid.toml", std::regex_replace(grid, std::regex("\\[set\\]"),
+                                                             "[set]\n\"fake.device\" = \"cuda\""));
+  test::write_text(folder_ / "gpus.txt", "gpu GPU-0 1000000 0 Fake GPU\n");
+  const auto with_gpu = [&](test::Command one) {
+    one.environment["FAKE_CUDA_DEVICES"] = "1";
+    one.environment["TEARLESS_NVML"] = test::program("libfake-nvml.so").string();
+    one.environment["TEARLESS_FAKE_NVML"] = (folder_ / "gpus.txt").string();
+    return one;
+  };
+  const test::Finished trained = test::run(with_gpu(command({"run", "grid.toml"})));
+  ASSERT_EQ(trained.code, 0) << trained.output << trained.errors;
+  test::Background verifying(with_gpu(endless_verify_resume()));
+  ASSERT_TRUE(test::eventually([&] { return is_training(); }));
+  const RunDirectory training = trainings().at(0);
+  const std::optional<ProcessName> supervisor = supervisor_of(training, training.newest_attempt());
+  ASSERT_TRUE(supervisor);
+  const std::string environment = test::read_text("/proc/" + std::to_string(supervisor->pid) + "/environ");
+  EXPECT_THAT('\0' + environment, HasSubstr(std::string("\0CUDA_VISIBLE_DEVICES=GPU-0\0", 28)));
+  EXPECT_EQ(read_attempt(training, training.newest_attempt()).device, "Fake GPU");
+  verifying.signal(SIGINT);
+  EXPECT_EQ(verifying.wait().code, 130);
 }
 
 TEST_F(VerifyResumeTest, MistakesAreRefusedBeforeAnythingIsTrained) {
