@@ -125,8 +125,8 @@ TEST_F(VerifyResumeTest, ARunThatDependsOnItsStopsIsNamedByEveryTable) {
 
 TEST_F(VerifyResumeTest, ARunOfAGpuIsTrainedAgainOnThatGpu) {
   const std::string grid = test::read_text(folder_ / "grid.toml");
-  test::write_text(folder_ / "grid.toml", std::regex_replace(grid, std::regex("\\[set\\]"),
-                                                             "[set]\n\"fake.device\" = \"cuda\""));
+  test::write_text(folder_ / "grid.toml",
+                   std::regex_replace(grid, std::regex("\\[set\\]"), "[set]\n\"fake.device\" = \"cuda\""));
   test::write_text(folder_ / "gpus.txt", "gpu GPU-0 1000000 0 Fake GPU\n");
   const auto with_gpu = [&](test::Command one) {
     one.environment["FAKE_CUDA_DEVICES"] = "1";
