@@ -308,10 +308,10 @@ TEST(Ledger, WaitsForTheMemoryOfAnEndedRun) {
   ledger.note_use("GPU-0", use(5), {});
   EXPECT_EQ(ledger.why_not(on_gpu(4)),
             "it needs 4.0 GiB, but GPU 0 has 5.0 GiB in use by processes that are not listed");
-  ledger.note_use("GPU-0", use(2.1), {});
+  ledger.note_use("GPU-0", use(3), {});
   EXPECT_NE(ledger.why_not(on_gpu(4)), "");
   ledger.note_use("GPU-0", use(2), {});
-  EXPECT_EQ(ledger.why_not(on_gpu(4)), "") << "what the driver uses";
+  EXPECT_EQ(ledger.why_not(on_gpu(4)), "") << "as much as a driver may use";
 }
 
 // --- random sequences ------------------------------------------------------------------------------------------------
