@@ -156,6 +156,9 @@ std::vector<std::string> sweeps_named(const Store& store, const std::vector<Swee
   if (word == "last") return {ids.front()};
   if (std::find(ids.begin(), ids.end(), word) != ids.end()) return {word};
   if (std::vector<std::string> named = named_by_people(store, sweeps, word); !named.empty()) return named;
+  for (const std::string& id : ids) {
+    if (id.substr(0, id.rfind('-')) == word) return {id};  // the newest is first
+  }
   std::copy_if(ids.begin(), ids.end(), std::back_inserter(beginnings),
                [&](const std::string& id) { return id.starts_with(word); });
   if (beginnings.size() > 1) {
