@@ -281,8 +281,9 @@ std::string Scheduler::why_nobody_works_on(const std::string& id) const {
 }
 
 std::string Scheduler::label_of(const std::string& id) const {
-  const Job* job = jobs_.find(id);
-  return job ? harness::label_of(job->run) : id;
+  if (const Job* job = jobs_.find(id)) return harness::label_of(job->run);
+  const std::vector<std::string> sweeps = store_.sweeps_of(id);  // before a new service has read them
+  return sweeps.empty() ? id : harness::label_of(store_.run_of(sweeps.back(), id));
 }
 
 void Scheduler::notify(std::string what, const std::string& id, std::string text) const {

@@ -356,6 +356,17 @@ TEST_F(DaemonTest, ARequestAfterAKillIsCarriedOutBeforeARunIsStarted) {
   EXPECT_TRUE(test::eventually([&] { return states().contains("cancelled") && !states().contains("queued"); }));
 }
 
+TEST_F(DaemonTest, RunsThatWereLostWithTheServiceAreCalledByTheirLabels) {
+  ok({"submit", "grid.toml", "--jobs", "1"});
+  RunDirectory some("");
+  ASSERT_TRUE(wait_for_a_run_in_the_middle(&some));
+  kill_service();
+  ::kill(static_cast<pid_t>(supervisor_of(some, 1)->pid), SIGKILL);
+  ASSERT_TRUE(test::eventually([&] { return !LockFile::is_held(some.lock()); }));
+  ok({"wait", "grid.toml"});
+  EXPECT_THAT(service_log(), testing::ContainsRegex(some.id().substr(0, 8) + "  .* · seed [12]  queued again: lost"));
+}
+
 TEST_F(DaemonTest, RunsAndSweepsArePausedResumedCancelledAndRetriedThroughTheServiceOfACommand) {
   ok({"submit", "grid.toml"});
   ok({"pause"});
