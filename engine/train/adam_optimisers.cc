@@ -6,8 +6,10 @@ namespace {
 
 class TorchAdam final : public OptimiserKindOf<TorchAdam> {
  public:
-  TorchAdam() { meaning = "Adam with ε added to the corrected root, lr · m̂ / (√v̂ + ε), as in PyTorch"; }
-  std::optional<AdamEps> adam() const override { return AdamEps::kCorrected; }
+  TorchAdam() {
+    meaning = "Adam with ε added to the corrected root, lr · m̂ / (√v̂ + ε), as in PyTorch";
+    adam = AdamEps::kCorrected;
+  }
 };
 
 class FairseqAdam final : public OptimiserKindOf<FairseqAdam> {
@@ -15,8 +17,8 @@ class FairseqAdam final : public OptimiserKindOf<FairseqAdam> {
   FairseqAdam() {
     meaning =
         "with ε added to the root as it is, lr · √(1 - β₂ᵗ) / (1 - β₁ᵗ) · m / (√v + ε), as in fairseq and TensorFlow";
+    adam = AdamEps::kUncorrected;
   }
-  std::optional<AdamEps> adam() const override { return AdamEps::kUncorrected; }
 };
 
 }  // namespace

@@ -23,7 +23,7 @@ class CapturedUpdater final : public Updater {
  public:
   /// Borrows all references. `capture`: of the parameters' device, which must have OptimiserKernels::adam_on_device. At
   /// most `most_captured` buckets are captured; batches of further buckets run operation by operation.
-  /// REQUIRES: the optimiser has OptimiserKind::adam(), and train.accumulate is 1.
+  /// REQUIRES: the optimiser is a kind of Adam, and train.accumulate is 1.
   CapturedUpdater(Trainable& trained, const TrainOptions& train, OptimiserState& state, CaptureGraph capture,
                   int64_t most_captured = 512);
   ~CapturedUpdater() override;

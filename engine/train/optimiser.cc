@@ -48,13 +48,13 @@ AdamStep adam_step_of(const TrainOptions& train, double learning_rate, int64_t u
           .clip_norm = train.clip_norm,
           .update = update,
           .weight_decay = train.optimiser.weight_decay,
-          .eps_added_to = train.optimiser.chosen().adam().value()};
+          .eps_added_to = train.optimiser.chosen().adam.value()};
 }
 
 void optimiser_step(const TrainOptions& train, double learning_rate, int64_t update, double gradient_norm,
                     double gradient_divisor, at::Tensor& gradients, at::Tensor& parameters, OptimiserState& state) {
   const OptimiserKind& kind = train.optimiser.chosen();
-  if (kind.adam()) {
+  if (kind.adam) {
     AdamStep step = adam_step_of(train, learning_rate, update);
     step.gradient_divisor = gradient_divisor;
     adam_step(step, gradient_norm, gradients, parameters, state.buffers[0], state.buffers[1]);

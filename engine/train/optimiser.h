@@ -5,8 +5,8 @@
 //      one. A file may hold several kinds of one family;
 //   2. a line OPTIMISER(<name>) in optimisers.def.
 // It is then a legal train.optimiser.kind, listed on the generated settings page. A kind that has options of its own
-// describes them: they are the settings train.optimiser.<name>.<option>. With adam() it runs as a fused kernel, without
-// it by its formula, which is slower and on a GPU not captured. Clipping and weight decay are the same for all kinds.
+// describes them: they are the settings train.optimiser.<name>.<option>. A kind of Adam runs as a fused kernel, another
+// one by its formula, which is slower and on a GPU not captured. Clipping and weight decay are the same for all kinds.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -41,17 +41,17 @@ class OptimiserKind {
   std::string_view name = {};     // set from optimisers.def
   std::string_view meaning = {};  // formula and source, for the settings page
   int64_t buffers = 2;            // that it keeps from update to update, [P] each, initially 0
-  bool is_adam = true;            // train.adam applies, and `buffers` are the first and the second moment
+  /// Of a kind of Adam, to which train.adam applies and whose buffers are the first and the second moment: the number
+  /// that ε is added to. Of another kind nothing: formula() makes its updates.
+  std::optional<AdamEps> adam = std::nullopt;
 
   /// Describes the options of this kind alone, as one table. `applies`: Field::applies of each of them.
   virtual void describe_own(SettingsVisitor& /*visitor*/, bool /*applies*/) {}
-  /// The number that ε of train.adam is added to, if the update is one of Adam; nothing: it is made by formula().
-  virtual std::optional<AdamEps> adam() const { return std::nullopt; }
-  /// θ ← θ - lr · …: `gradients`, clipped, parameters and each of `buffers` are [P] and updated in place, the gradients
-  /// not. Called where adam() is nothing.
+  /// θ ← θ - lr · …, where `adam` is nothing. All tensors are [P]; the gradients are clipped. Updates parameters and
+  /// buffers in place.
   virtual void formula(double /*learning_rate*/, const at::Tensor& /*gradients*/, at::Tensor& /*parameters*/,
                        std::vector<at::Tensor>& /*buffers*/) const {
-    std::abort();  // a kind has adam() or this
+    std::abort();  // a kind has `adam` or this
   }
 };
 
@@ -85,7 +85,7 @@ struct OptimiserState {
   OptimiserState(const OptimiserKind& kind, const at::Tensor& parameters);
 };
 
-/// The arguments of an update of Adam. REQUIRES: the chosen kind has adam().
+/// The arguments of an update of Adam. REQUIRES: the chosen kind is one of Adam.
 AdamStep adam_step_of(const TrainOptions& train, double learning_rate, int64_t update);
 
 /// Divides the gradients [P], clips them, and makes update `update`, counted from 1; the gradients are zero afterwards.

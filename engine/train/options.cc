@@ -92,7 +92,7 @@ void describe(SettingsVisitor& v, TrainOptions& o, bool data_follow_seed) {
   v.table("schedule", o.schedule);
   v.table("optimiser", o.optimiser);
   v.table_of("adam", [&] {
-    const bool applies = o.optimiser.chosen().is_adam;
+    const bool applies = o.optimiser.chosen().adam.has_value();
     v.number({.key = "beta1", .meaning = "decay of the first moment", .min = 0, .max = 0.999999, .applies = applies},
              o.adam.beta1);
     v.number({.key = "beta2", .meaning = "decay of the second moment", .min = 0, .max = 0.9999999, .applies = applies},

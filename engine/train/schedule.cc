@@ -1,5 +1,7 @@
 #include "engine/train/schedule.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "base/error.h"
@@ -13,6 +15,15 @@ namespace tearless::engine {
 namespace {
 
 constexpr auto kDecayRules = std::to_array<std::string_view>({"min_window", "best_patience"});
+
+/// "`invsqrt`, `valdecay`", for the settings page.
+std::string kinds_with(ScheduleKind::Height height) {
+  std::string text;
+  for (const auto& kind : schedule_kinds()) {
+    if (kind->height == height) text += fmt::format("{}`{}`", text.empty() ? "" : ", ", kind->name);
+  }
+  return text;
+}
 
 }  // namespace
 
@@ -31,11 +42,13 @@ void describe(SettingsVisitor& v, ScheduleOptions& o) {
   static const std::vector<std::string_view> names = schedule_kinds().names();
   static const std::string meaning =
       "learning rate at update n, d the model width, w the warm-up: " + schedule_kinds().meanings();
+  using Height = ScheduleKind::Height;
+  static const std::string scale = fmt::format("multiplies {} (2 = \"2×LR\")", kinds_with(Height::kScale));
+  static const std::string lr = fmt::format("learning rate of {}", kinds_with(Height::kLr));
   v.word({.key = "kind", .meaning = meaning, .choices = names}, o.kind);
   const ScheduleKind& chosen = o.chosen();
-  using Height = ScheduleKind::Height;
   v.number({.key = "scale",
-            .meaning = "multiplies `invsqrt` and `valdecay` (2 = \"2×LR\")",
+            .meaning = scale,
             .min = 0,
             .max = 1000,
             .applies = chosen.height == Height::kScale && !o.peak_lr},
@@ -46,11 +59,7 @@ void describe(SettingsVisitor& v, ScheduleOptions& o) {
              .max = 1e9,
              .applies = chosen.has_warmup},
             o.warmup_updates);
-  v.number({.key = "lr",
-            .meaning = "learning rate of `nowarmup`",
-            .min = 0,
-            .max = 10,
-            .applies = chosen.height == Height::kLr && !o.peak_lr},
+  v.number({.key = "lr", .meaning = lr, .min = 0, .max = 10, .applies = chosen.height == Height::kLr && !o.peak_lr},
            o.lr);
   v.optional_number({.key = "peak_lr",
                      .meaning = "the highest learning rate, for every kind; replaces scale and lr: `invsqrt` reaches "

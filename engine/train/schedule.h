@@ -3,8 +3,7 @@
 //
 // To add a kind:
 //   1. a file beside this one with a class derived from ScheduleKindOf and a function `<name>_schedule()` that makes
-//   one.
-//      A file may hold several kinds of one family;
+//      one. A file may hold several kinds of one family;
 //   2. a line SCHEDULE(<name>) in schedules.def.
 // It is then a legal train.schedule.kind, listed on the generated settings page. It states which of the settings that
 // schedules share apply to it; those that it describes itself are train.schedule.<name>.<option>.

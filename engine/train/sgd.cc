@@ -11,7 +11,6 @@ class Sgd final : public OptimiserKindOf<Sgd> {
   Sgd() {
     meaning = "b ← momentum · b + gradient, then lr · b, as in PyTorch; it has no kernel";
     buffers = 1;
-    is_adam = false;
   }
   void describe_own(SettingsVisitor& v, bool applies) override {
     v.number({.key = "momentum",
