@@ -52,7 +52,7 @@ int decode(const DecodeArguments& args) {
   Translate task(translation, options.train, options.run,
                  prepare(translation.data, translation.text, [](const std::string&) {}));
   Checkpoints(run).read_parameters(static_cast<int64_t>(scores.at("selected_step").get<double>()),
-                                   task.parameters().values());
+                                   task.parameters().values(), options.train.optimiser.chosen().buffers);
   task.parameters().update_bf16_copy();
   std::string text;
   for (const std::string& line : task.hypotheses(task.prepared().encode_source(read_lines(args.input))))

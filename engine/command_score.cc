@@ -72,10 +72,13 @@ int score_as_trained(const Arguments& args) {
 
 // --- text metrics ----------------------------------------------------------------------------------------------------
 
-std::string command_line_name(std::string key) {
-  std::replace(key.begin(), key.end(), '_', '-');
-  return "--" + key;
+/// "multi-bleu", the form of names and keys on the command line.
+std::string with_hyphens(std::string_view name) {
+  std::string text(name);
+  std::replace(text.begin(), text.end(), '_', '-');
+  return text;
 }
+std::string command_line_name(std::string_view key) { return "--" + with_hyphens(key); }
 
 std::vector<DescribedField> options_of(TextMetric& metric) {
   return list_settings([&](SettingsVisitor& visitor) { metric.describe(visitor); });
@@ -83,9 +86,9 @@ std::vector<DescribedField> options_of(TextMetric& metric) {
 
 std::unique_ptr<TextMetric> metric_called(const std::string& name) {
   std::vector<std::string> names;
-  for (auto& metric : make_text_metrics()) {
-    if (metric->name == name) return std::move(metric);
-    names.push_back(metric->name);
+  for (const auto& metric : text_metrics()) {
+    names.push_back(with_hyphens(metric->name));
+    if (names.back() == name) return metric->clone();
   }
   fail("there is no metric \"{}\"{}; there are {}", name, did_you_mean(name, names), fmt::join(names, ", "));
 }
@@ -98,7 +101,7 @@ void set_options(TextMetric& metric, const std::map<std::string, std::string>& g
   for (const auto& [key, text] : given) {
     const std::string name = command_line_name(key);
     if (std::find(known.begin(), known.end(), name) == known.end()) {
-      fail("{} is no option of --metric {}, which has {}", name, metric.name,
+      fail("{} is no option of --metric {}, which has {}", name, with_hyphens(metric.name),
            known.empty() ? "none" : fmt::format("{}", fmt::join(known, ", ")));
     }
     const nlohmann::json value = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
@@ -148,18 +151,19 @@ Action command_score(CLI::App& app) {
   app.add_flag("--raw", args->raw, "the text is not tokenised: apply the 13a tokeniser");
 
   std::string meaning = "print the score as the original program does";
-  const auto metrics = make_text_metrics();
-  for (const auto& metric : metrics) meaning += fmt::format("; {}: {}", metric->name, metric->meaning);
+  for (const auto& metric : text_metrics()) {
+    meaning += fmt::format("; {}: {}", with_hyphens(metric->name), metric->meaning);
+  }
   app.add_option("--metric", args->metric, meaning);
   app.add_option("--hypothesis", args->hypothesis, "with --metric: one sentence a line");
   app.add_option("--reference", args->reference, "with --metric: the same sentences");
   app.add_flag("--json", args->json, "with --metric: print JSON in sacreBLEU's form");
   std::map<std::string, std::string> help;  // metrics may share an option
   std::map<std::string, bool> is_flag;
-  for (const auto& metric : metrics) {
+  for (const auto& metric : text_metrics()) {
     for (const DescribedField& option : options_of(*metric)) {
       std::string& text = help[option.key];
-      text += fmt::format("{}{}: {}", text.empty() ? "" : "; ", metric->name, option.field.meaning);
+      text += fmt::format("{}{}: {}", text.empty() ? "" : "; ", with_hyphens(metric->name), option.field.meaning);
       is_flag[option.key] = option.type == "true/false";
     }
   }

@@ -27,8 +27,8 @@ Bench::Bench(const BenchSubject& subject, const TrainOptions& train, const Execu
     : subject_(subject),
       train_(train),
       execution_(execution),
-      moments_(subject.task->parameters().values()),
-      updater_(make_updater(*subject.task, train, execution, moments_)) {}
+      optimiser_(train.optimiser.chosen(), subject.task->parameters().values()),
+      updater_(make_updater(*subject.task, train, execution, optimiser_)) {}
 
 double Bench::make(Updater& updater, int64_t count) {
   const Clock::time_point start = Clock::now();
@@ -55,7 +55,7 @@ int64_t Bench::warm_up() const { return updater_->capacity() > 1 ? 3 * batch_cou
 TapeProfile Bench::profile() {
   TapeProfile profile;
   profile.wait = [this] { wait_for(subject_.task->parameters().values()); };
-  const auto updater = make_updater(*subject_.task, train_, execution_, moments_, &profile);
+  const auto updater = make_updater(*subject_.task, train_, execution_, optimiser_, &profile);
   for (int64_t i = 0; i < batch_count(); ++i) make(*updater, 1);
   return profile;
 }

@@ -50,7 +50,7 @@ class Bench {
   const BenchSubject& subject_;
   const TrainOptions& train_;
   const ExecutionOptions& execution_;
-  Moments moments_;
+  OptimiserState optimiser_;
   std::unique_ptr<Updater> updater_;
   int64_t updates_ = 0, rows_seen_ = 0;
   bool decoded_ = false;

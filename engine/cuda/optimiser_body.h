@@ -60,20 +60,22 @@ struct SquaredNormSum {
   }
 };
 
-/// The factors of one update.
-struct AdamFactors {
-  float clip, step_size, inverse_sqrt_correction2;
+/// The factors of one update, with that of clipping.
+struct ClippedFactors {
+  AdamFactors adam;
+  float clip;
   bool frozen;  // leave parameters and moments as they are (UpdateOutcome::frozen_at)
 };
 
 /// Factors that the host passes with the launch.
 struct FactorsFromHost {
   static constexpr const char* kName = "adam";
-  float clip, step_size, inverse_sqrt_correction2;
+  AdamFactors adam;
+  float clip;
 
   template <class Block>
-  TEARLESS_BODY AdamFactors factors(Block&) const {
-    return {clip, step_size, inverse_sqrt_correction2, false};
+  TEARLESS_BODY ClippedFactors factors(Block&) const {
+    return {adam, clip, false};
   }
 };
 
@@ -87,8 +89,8 @@ struct FactorsOnDevice {
   /// Thread 0 computes them for its block. All blocks get the same `frozen`, though a block may read frozen_at before
   /// or after block 0 writes it: block 0 writes it only where the norm is not finite, and then the norm alone freezes.
   template <class Block>
-  TEARLESS_BODY AdamFactors factors(Block& block) const {
-    AdamFactors* shared = reinterpret_cast<AdamFactors*>(block.shared());
+  TEARLESS_BODY ClippedFactors factors(Block& block) const {
+    ClippedFactors* shared = reinterpret_cast<ClippedFactors*>(block.shared());
     if (block.thread() == 0) {
       const double squared_norm = outcome->squared_norm;
       const bool finite = squared_norm <= DBL_MAX;  // false for ∞ and NaN
@@ -96,8 +98,7 @@ struct FactorsOnDevice {
       if (!finite && frozen_at == 0 && block.index() == 0) outcome->frozen_at = inputs->update;
       const double ratio = clip_norm / (sqrt(squared_norm) + 1e-6);
       shared->clip = clip_norm > 0 && ratio < 1 ? static_cast<float>(ratio) : 1.0f;
-      shared->step_size = inputs->step_size;
-      shared->inverse_sqrt_correction2 = inputs->inverse_sqrt_correction2;
+      shared->adam = inputs->adam;
       shared->frozen = !finite || frozen_at != 0;
     }
     block.sync();
@@ -115,11 +116,11 @@ struct AdamBlocks {
   Factors source;
   uint16_t* theta_bf16;
 
-  Shape shape() const { return {blocks_for(a.size, kThreads * kGroups * 4), kThreads, sizeof(AdamFactors)}; }
+  Shape shape() const { return {blocks_for(a.size, kThreads * kGroups * 4), kThreads, sizeof(ClippedFactors)}; }
 
   template <class Block>
   TEARLESS_BODY void operator()(Block& block) const {
-    const AdamFactors f = source.factors(block);
+    const ClippedFactors f = source.factors(block);
     const int64_t first = block.index() * kThreads * kGroups * 4 + block.thread() * 4;
     float theta[kGroups][4], m[kGroups][4], v[kGroups][4], g[kGroups][4];
     TEARLESS_UNROLL
@@ -143,7 +144,8 @@ struct AdamBlocks {
           const float clipped = f.clip * g[k][j];
           m[k][j] = a.beta1 * m[k][j] + a.one_minus_beta1 * clipped;
           v[k][j] = a.beta2 * v[k][j] + a.one_minus_beta2 * clipped * clipped;
-          theta[k][j] -= f.step_size * m[k][j] / (sqrtf(v[k][j]) * f.inverse_sqrt_correction2 + a.eps);
+          theta[k][j] -= f.adam.decay * theta[k][j] +
+                         f.adam.step_size * m[k][j] / (sqrtf(v[k][j]) * f.adam.inverse_sqrt_correction2 + f.adam.eps);
         }
         store_four<kAligned>(a.first_moment + i, count, m[k]);
         store_four<kAligned>(a.second_moment + i, count, v[k]);
@@ -185,7 +187,7 @@ void launch(const SquaredNorm& a, Runner& runner) {
 
 template <class Runner>
 void launch(const Adam& a, Runner& runner) {
-  launch_adam(a, FactorsFromHost{a.clip, a.step_size, a.inverse_sqrt_correction2}, nullptr, runner);
+  launch_adam(a, FactorsFromHost{a.factors, a.clip}, nullptr, runner);
 }
 
 template <class Runner>

@@ -19,44 +19,20 @@ constexpr auto kScopes = std::to_array<std::string_view>({"all", "final_only", "
 constexpr auto kEpsModes = std::to_array<std::string_view>({"sqrt_add", "std_add", "clamp"});
 constexpr auto kDeviations = std::to_array<std::string_view>({"biased", "unbiased"});
 
-std::vector<std::unique_ptr<NormKind>> make_kinds() {
-  std::vector<std::unique_ptr<NormKind>> kinds;
-  const auto add = [&](std::string_view name, std::unique_ptr<NormKind> kind) {
-    kind->name = name;
-    kinds.push_back(std::move(kind));
-  };
-#define NORM(kind) add(#kind, kind##_kind());
-#include "engine/norm/norms.def"
-#undef NORM
-  return kinds;
-}
-
-const NormKind& find(std::span<const std::unique_ptr<NormKind>> kinds, std::string_view name) {
-  for (const auto& kind : kinds) {
-    if (kind->name == name) return *kind;
-  }
-  assert(false && "a norm kind that is not in norms.def");
-  std::abort();
-}
-
-std::vector<std::unique_ptr<NormKind>> clones(std::span<const std::unique_ptr<NormKind>> kinds) {
-  std::vector<std::unique_ptr<NormKind>> copies;
-  for (const auto& kind : kinds) copies.push_back(kind->clone());
-  return copies;
-}
-
 thread_local StoppedValues* stopped = nullptr;
 
 }  // namespace
 
 // --- kinds -----------------------------------------------------------------------------------------------------------
 
-std::span<const std::unique_ptr<NormKind>> norm_kinds() {
-  static const std::vector<std::unique_ptr<NormKind>> kinds = make_kinds();
+const Kinds<NormKind>& norm_kinds() {
+#define NORM(kind) {#kind, kind##_kind},
+  static const Kinds<NormKind> kinds{{
+#include "engine/norm/norms.def"
+  }};
+#undef NORM
   return kinds;
 }
-
-const NormKind& norm_kind(std::string_view name) { return find(norm_kinds(), name); }
 
 int64_t NormKind::gain_size(int64_t d_model) const {
   return gain == Gain::kNone ? 0 : gain == Gain::kScalar ? 1 : d_model;
@@ -122,20 +98,6 @@ void StoppedValues::hold(const std::function<void()>& formula) {
 
 // --- settings --------------------------------------------------------------------------------------------------------
 
-NormOptions::NormOptions() : kinds_(clones(norm_kinds())) {}
-
-NormOptions::NormOptions(const NormOptions& other)
-    : kind(other.kind),
-      scope(other.scope),
-      eps(other.eps),
-      eps_mode(other.eps_mode),
-      deviation(other.deviation),
-      kinds_(clones(other.kinds_)) {}
-
-NormOptions& NormOptions::operator=(const NormOptions& other) { return *this = NormOptions(other); }
-
-const NormKind& NormOptions::own(std::string_view name) const { return find(kinds_, name); }
-
 bool NormOptions::in_scope(const NormSite& site) const {
   if (!scope_applies()) return true;
   switch (scope) {
@@ -153,11 +115,11 @@ bool NormOptions::in_scope(const NormSite& site) const {
 
 ChosenNorm NormOptions::at(const NormSite& site, bool fix_norm) const {
   if (!in_scope(site)) {
-    const NormKind& plain = norm_kind("layer_norm");
+    const NormKind& plain = norm_kinds().at("layer_norm");
     return {plain, plain.default_denominator()};
   }
   const std::string_view before = chosen().before_fix_norm;
-  const NormKind& kind_here = fix_norm && site.decoder_output && !before.empty() ? own(before) : chosen();
+  const NormKind& kind_here = fix_norm && site.decoder_output && !before.empty() ? kinds_.at(before) : chosen();
   NormDenominator denominator{.eps = eps.value_or(kind_here.default_eps)};
   if (kind_here.has_eps_mode) denominator.eps_mode = eps_mode;
   if (kind_here.has_deviation) denominator.deviation = deviation;
@@ -165,15 +127,8 @@ ChosenNorm NormOptions::at(const NormSite& site, bool fix_norm) const {
 }
 
 void describe(SettingsVisitor& visitor, NormOptions& options, bool has_stacks) {
-  static const auto [names, meaning] = [] {
-    std::vector<std::string_view> all;
-    std::string text = "kind of every norm of the model:";
-    for (const auto& k : norm_kinds()) {
-      text += fmt::format("{} `{}` {}", all.empty() ? "" : ";", k->name, k->meaning);
-      all.push_back(k->name);
-    }
-    return std::pair(all, text);
-  }();
+  static const std::vector<std::string_view> names = norm_kinds().names();
+  static const std::string meaning = "kind of every norm of the model: " + norm_kinds().meanings();
   visitor.word({.key = "kind", .meaning = meaning, .choices = names}, options.kind);
   const NormKind& chosen = options.chosen();
   if (has_stacks) {

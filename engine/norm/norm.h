@@ -14,11 +14,11 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/kinds.h"
 #include "base/settings.h"
 #include "engine/ops/add_norm.h"
 
@@ -83,12 +83,9 @@ class NormKind {
   NormDenominator default_denominator() const { return {.eps = default_eps}; }
 };
 
-/// The base of every kind: copies with the options' values.
+/// The base of every kind.
 template <class Kind>
-class NormKindOf : public NormKind {
- public:
-  std::unique_ptr<NormKind> clone() const override { return std::make_unique<Kind>(static_cast<const Kind&>(*this)); }
-};
+using NormKindOf = KindOf<NormKind, Kind>;
 
 /// x without a gradient. Formulas call this and not Tensor::detach(), so that tests can hold the stopped values fixed
 /// while they vary the input (StoppedValues).
@@ -112,9 +109,7 @@ class StoppedValues {
 };
 
 /// All kinds with their options at their defaults, in the order of norms.def.
-std::span<const std::unique_ptr<NormKind>> norm_kinds();
-/// The kind called `name`. REQUIRES: it exists (the settings reader checks that).
-const NormKind& norm_kind(std::string_view name);
+const Kinds<NormKind>& norm_kinds();
 
 /// The norms of the model that have the chosen kind; the others stay layer_norm (docs/spec/knobs.md §3).
 enum class NormScope { kAll, kFinalOnly, kEncoder, kDecoder };
@@ -140,14 +135,8 @@ struct NormOptions {
   EpsMode eps_mode = EpsMode::kSqrtAdd;
   Deviation deviation = Deviation::kBiased;
 
-  NormOptions();
-  NormOptions(const NormOptions& other);
-  NormOptions& operator=(const NormOptions& other);
-  NormOptions(NormOptions&&) = default;
-  NormOptions& operator=(NormOptions&&) = default;
-
   /// The chosen kind, with the values of its own options.
-  const NormKind& chosen() const { return own(kind); }
+  const NormKind& chosen() const { return kinds_.at(kind); }
   /// False if every norm is the identity.
   bool normalises() const { return kind != "none"; }
   /// False for layer_norm, which is also the kind outside a scope: `scope` is then ignored.
@@ -160,9 +149,8 @@ struct NormOptions {
  private:
   friend void describe(SettingsVisitor& visitor, NormOptions& options, bool has_stacks);
   bool in_scope(const NormSite& site) const;
-  const NormKind& own(std::string_view name) const;
 
-  std::vector<std::unique_ptr<NormKind>> kinds_;  // one of each kind: a grid may set options of several kinds
+  Kinds<NormKind> kinds_ = norm_kinds();  // one of each kind: a grid may set options of several kinds
 };
 /// Without stacks of layers there is no setting `scope`: every norm has the chosen kind.
 void describe(SettingsVisitor& visitor, NormOptions& options, bool has_stacks = true);

@@ -22,10 +22,19 @@ double global_norm(const at::Tensor& gradients) {
   return std::sqrt(sum.item<double>());
 }
 
-AdamCorrections adam_corrections(const AdamStep& step) {
+double AdamStep::gradient_factor(double gradient_norm) const {
+  const double clip = clip_norm > 0 ? std::min(1.0, clip_norm / (gradient_norm + 1e-6)) : 1.0;
+  return clip / gradient_divisor;
+}
+
+AdamFactors adam_factors(const AdamStep& step) {
   const double t = static_cast<double>(step.update);
+  const double root_correction = 1 / std::sqrt(1 - std::pow(step.beta2, t));
+  const double eps = step.eps_added_to == AdamEps::kUncorrected ? step.eps * root_correction : step.eps;
   return {.step_size = static_cast<float>(step.learning_rate / (1 - std::pow(step.beta1, t))),
-          .inverse_sqrt_correction2 = static_cast<float>(1 / std::sqrt(1 - std::pow(step.beta2, t)))};
+          .inverse_sqrt_correction2 = static_cast<float>(root_correction),
+          .eps = static_cast<float>(eps),
+          .decay = static_cast<float>(step.learning_rate * step.weight_decay)};
 }
 
 Adam adam_call(const AdamStep& step, const at::Tensor& gradients, const at::Tensor& parameters,
@@ -39,29 +48,32 @@ Adam adam_call(const AdamStep& step, const at::Tensor& gradients, const at::Tens
           .beta2 = static_cast<float>(step.beta2),
           .one_minus_beta1 = static_cast<float>(1 - step.beta1),
           .one_minus_beta2 = static_cast<float>(1 - step.beta2),
-          .eps = static_cast<float>(step.eps)};
+          .factors = {}};
 }
 
 void adam_step(const AdamStep& step, double gradient_norm, at::Tensor& gradients, at::Tensor& parameters,
                at::Tensor& first_moment, at::Tensor& second_moment) {
-  const double clip = step.clip_norm > 0 ? std::min(1.0, step.clip_norm / (gradient_norm + 1e-6)) : 1.0;
+  const double factor = step.gradient_factor(gradient_norm);
   const auto adam = optimiser_kernels_for(parameters).adam;
   if (!adam) {
     const double t = static_cast<double>(step.update);
     const double step_size = step.learning_rate / (1 - std::pow(step.beta1, t));
     const double root_correction = std::sqrt(1 - std::pow(step.beta2, t));
-    const at::Tensor g = gradients * clip;
+    const bool uncorrected = step.eps_added_to == AdamEps::kUncorrected;
+    const at::Tensor g = gradients * factor;
     first_moment.mul_(step.beta1).add_(g, 1 - step.beta1);
     second_moment.mul_(step.beta2).addcmul_(g, g, 1 - step.beta2);
-    parameters.addcdiv_(first_moment, at::sqrt(second_moment).div_(root_correction).add_(step.eps), -step_size);
+    if (step.weight_decay > 0) parameters.sub_(parameters * (step.learning_rate * step.weight_decay));
+    const at::Tensor root = at::sqrt(second_moment);
+    const at::Tensor denominator =
+        uncorrected ? root.add_(step.eps).div_(root_correction) : root.div_(root_correction).add_(step.eps);
+    parameters.addcdiv_(first_moment, denominator, -step_size);
     gradients.zero_();
     return;
   }
   Adam call = adam_call(step, gradients, parameters, first_moment, second_moment);
-  const AdamCorrections corrections = adam_corrections(step);
-  call.clip = static_cast<float>(clip);
-  call.step_size = corrections.step_size;
-  call.inverse_sqrt_correction2 = corrections.inverse_sqrt_correction2;
+  call.clip = static_cast<float>(factor);
+  call.factors = adam_factors(step);
   adam(call, stream_for(parameters));
 }
 

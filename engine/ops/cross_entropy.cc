@@ -55,7 +55,7 @@ CrossEntropySums smoothed_cross_entropy(Tape& tape, const Value& logits, const s
   const int64_t rows = logits.data().size(0);
   assert(static_cast<int64_t>(labels.size()) == rows);
   const int64_t tokens = std::count_if(labels.begin(), labels.end(), [](int32_t label) { return label >= 0; });
-  const double loss_scale = tokens > 0 ? 1.0 / static_cast<double>(tokens) : 0.0;
+  const double loss_scale = tape.loss_scale().value_or(tokens > 0 ? 1.0 / static_cast<double>(tokens) : 0.0);
   CrossEntropySums sums;
   if (!fast(tape, logits.data(), [](const auto& kernels) { return kernels.cross_entropy; })) {
     sums = by_formula(tape, logits, labels, smoothing, loss_scale, on_device);

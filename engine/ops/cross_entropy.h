@@ -26,8 +26,9 @@ struct LossOnDevice {
 };
 
 /// logits [T, K]; labels [T] in 0 … K-1, negative for padding rows, which count for nothing. On a recording tape this
-/// is the root: backward() starts from the gradient of loss / tokens (the mean per token), which the kernel writes over
-/// the logits. Sums are in double, row after row. With `on_device` nothing is read back and the returned sums are 0.
+/// is the root: backward() starts from the gradient of loss / tokens (the mean per token; Tape::loss_scale() changes
+/// the factor), which the kernel writes over the logits. Sums are in double, row after row. With `on_device` nothing is
+/// read back and the returned sums are 0.
 CrossEntropySums smoothed_cross_entropy(Tape& tape, const Value& logits, const std::vector<int32_t>& labels,
                                         double smoothing, const LossOnDevice* on_device = nullptr);
 

@@ -342,16 +342,21 @@ struct MaxPoolBackward {
   T* d_x = nullptr;                  // [N · H · W, C]
 };
 
-/// θ ← θ - step_size · m / (√v · inverse_sqrt_correction2 + ε) with m, v the moments of clip · g; then g ← 0.
-/// step_size = lr / (1 - β₁ᵗ), inverse_sqrt_correction2 = 1 / √(1 - β₂ᵗ) (adam.h: AdamCorrections).
+/// What of Adam changes from update to update (adam.h: adam_factors()).
+struct AdamFactors {
+  float step_size = 0, inverse_sqrt_correction2 = 0, eps = 0;
+  float decay = 0;  // lr · weight decay. Not 1 - lr · weight decay, which in fp32 has no more than a digit of 1e-7
+};
+/// θ ← θ - (decay · θ + step_size · m / (√v · inverse_sqrt_correction2 + ε)) with m, v the moments of clip · g; then
+/// g ← 0.
 struct Adam {
   int64_t size = 0;  // of each of the four arrays
   float* theta = nullptr;
   float* first_moment = nullptr;
   float* second_moment = nullptr;
   float* gradients = nullptr;
-  float clip = 1, beta1 = 0, beta2 = 0, one_minus_beta1 = 0, one_minus_beta2 = 0, step_size = 0,
-        inverse_sqrt_correction2 = 0, eps = 0;
+  float clip = 1, beta1 = 0, beta2 = 0, one_minus_beta1 = 0, one_minus_beta2 = 0;
+  AdamFactors factors;
 };
 
 /// *sum = Σ g², in double over fixed blocks.
@@ -364,8 +369,7 @@ struct SquaredNorm {
 /// What changes from update to update. The host writes it to device memory before each replay of a captured update.
 struct UpdateInputs {
   double loss_scale = 0;  // 1 / tokens; CrossEntropy::loss_scale_at may point here
-  float step_size = 0;    // as in Adam
-  float inverse_sqrt_correction2 = 0;
+  AdamFactors adam;
   uint32_t update = 0;  // counted from 1; Dropout::update_at may point here
 };
 /// Outcome of the updates, in device memory; the host reads it back now and then. Zero before the first update.
@@ -373,10 +377,10 @@ struct UpdateOutcome {
   double squared_norm = 0;  // Σ g² of the latest update; SquaredNorm::sum may point here
   uint32_t frozen_at = 0;   // first update with a gradient that is not finite: parameters are fixed from it on. 0: none
 };
-/// Adam without synchronising with the host: clip = min(1, clip_norm / (√outcome->squared_norm + 1e-6)), and learning
-/// rate and update number come from `inputs`.
+/// Adam without synchronising with the host: clip = min(1, clip_norm / (√outcome->squared_norm + 1e-6)), and factors
+/// and update number come from `inputs`.
 struct AdamOnDevice {
-  Adam adam;                             // clip, step_size and inverse_sqrt_correction2 are not read
+  Adam adam;                             // clip and factors are not read
   double clip_norm = 0;                  // 0: no clipping
   const UpdateInputs* inputs = nullptr;  // device memory
   UpdateOutcome* outcome = nullptr;      // device memory; reads squared_norm, writes frozen_at

@@ -135,6 +135,10 @@ class Tape {
   void profile_to(TapeProfile* profile);
   TapeProfile* profile() const { return profile_; }
 
+  /// The factor of the summed loss in the gradient; unset: 1 / predictions, so that the gradient is that of the mean.
+  void set_loss_scale(double scale) { loss_scale_ = scale; }
+  std::optional<double> loss_scale() const { return loss_scale_; }
+
   /// How many operations ran by formula since construction.
   int64_t fallback_ops() const { return fallback_ops_; }
 
@@ -142,6 +146,7 @@ class Tape {
   Kind kind_;
   Ops ops_;
   int64_t fallback_ops_ = 0;
+  std::optional<double> loss_scale_;
   struct Record {
     const char* operation;
     std::function<void()> backward;

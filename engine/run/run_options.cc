@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 
 #include "base/error.h"
@@ -65,18 +66,11 @@ void add_neutral_values(WrittenSettings& canonical) {
 }  // namespace
 
 void describe_common(SettingsVisitor& v, RunOptions& o) {
-  static const auto [names, meaning] = [] {
-    std::vector<std::string_view> all;
-    std::string text = "what is trained: ";
-    for (const auto& kind : task_kinds()) {
-      text += fmt::format("{}`{}` {}", all.empty() ? "" : "; ", kind->name, kind->meaning);
-      all.push_back(kind->name);
-    }
-    return std::pair(all, text);
-  }();
+  static const std::vector<std::string_view> names = task_kinds().names();
+  static const std::string meaning = "what is trained: " + task_kinds().meanings();
   std::string name(o.task->name);
   v.word({.key = "task", .meaning = meaning, .choices = names, .neutral = kDefaultTask}, name);
-  if (name != o.task->name) o.task = make_task_kind(name);
+  if (name != o.task->name) o = RunOptions(name);  // nothing else has been read yet
   v.table_of("train", [&] { describe(v, o.train, o.task->data_follow_seed()); });
   v.table("run", o.run);
 }
@@ -97,6 +91,7 @@ RunOptions read_run_options(const WrittenSettings& written, const fs::path& fold
   read_settings(written, description_of(options));
   try {
     options.task->check_consistent(options.train);
+    check_consistent(options.train);
     check_consistent(options.run);
   } catch (const UserError& error) {
     fail("{}: {}", written.name, error.what());
@@ -138,6 +133,9 @@ RunOptions smoke(RunOptions options) {
   options.train.max_updates = kSmokeUpdates;
   options.train.epoch_updates = kSmokeUpdates;
   options.train.max_epochs = 1;
+  if (ScheduleOptions& schedule = options.train.schedule; schedule.chosen().falls_to_end) {
+    schedule.warmup_updates = std::min(schedule.warmup_updates, kSmokeUpdates / 2);
+  }
   return options;
 }
 

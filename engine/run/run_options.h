@@ -26,7 +26,10 @@ struct RunOptions {
   TrainOptions train;
   ExecutionOptions run;
 
-  explicit RunOptions(std::string_view task_name = kDefaultTask) : task(make_task_kind(task_name)) {}
+  explicit RunOptions(std::string_view task_name = kDefaultTask) : RunOptions(make_task_kind(task_name)) {}
+  explicit RunOptions(std::unique_ptr<TaskKind> kind) : task(std::move(kind)) {
+    if (task) task->set_defaults(train);
+  }
   RunOptions(const RunOptions& other) : task(other.task->clone()), train(other.train), run(other.run) {}
   RunOptions& operator=(const RunOptions& other) { return *this = RunOptions(other); }
   RunOptions(RunOptions&&) = default;

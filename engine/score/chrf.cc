@@ -76,7 +76,7 @@ void append_counts(const std::vector<Symbol>& hypothesis, const std::vector<Symb
   }
 }
 
-class ChrF final : public TextMetric {
+class ChrF final : public TextMetricOf<ChrF> {
  public:
   ChrF() { meaning = "F-score of character n-grams up to order 6, as sacreBLEU's chrF2"; }
 

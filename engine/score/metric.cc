@@ -15,15 +15,11 @@ namespace tearless::engine {
 #include "engine/score/metrics.def"
 #undef METRIC
 
-std::vector<std::unique_ptr<TextMetric>> make_text_metrics() {
-  std::vector<std::unique_ptr<TextMetric>> metrics;
-  const auto add = [&](std::string name, std::unique_ptr<TextMetric> metric) {
-    std::replace(name.begin(), name.end(), '_', '-');
-    metric->name = std::move(name);
-    metrics.push_back(std::move(metric));
-  };
-#define METRIC(metric) add(#metric, metric##_metric());
+const Kinds<TextMetric>& text_metrics() {
+#define METRIC(metric) {#metric, metric##_metric},
+  static const Kinds<TextMetric> metrics{{
 #include "engine/score/metrics.def"
+  }};
 #undef METRIC
   return metrics;
 }

@@ -2,7 +2,7 @@
 // original program prints.
 //
 // To add one:
-//   1. a file beside this one with a class derived from TextMetric and a function `<name>_metric()` that makes one;
+//   1. a file beside this one with a class derived from TextMetricOf and a function `<name>_metric()` that makes one;
 //   2. a line METRIC(<name>) in metrics.def.
 // It is then a legal --metric, with '-' for '_' in its name, and its options are options of the command.
 #pragma once
@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/kinds.h"
 #include "base/settings.h"
 
 namespace tearless::engine {
@@ -33,8 +34,9 @@ class TextMetric {
   using Statistics = std::vector<int64_t>;
 
   virtual ~TextMetric() = default;
+  virtual std::unique_ptr<TextMetric> clone() const = 0;
 
-  std::string name = {};          // set from metrics.def
+  std::string_view name = {};     // set from metrics.def
   std::string_view meaning = {};  // the original program and its source, for the help
 
   /// Describes the metric's options as settings: `--word-order` sets word_order.
@@ -46,8 +48,12 @@ class TextMetric {
   virtual TextScore score(const Statistics& sum) const = 0;
 };
 
-/// One of each metric with its options at their defaults, in the order of metrics.def.
-std::vector<std::unique_ptr<TextMetric>> make_text_metrics();
+/// The base of every metric.
+template <class Metric>
+using TextMetricOf = KindOf<TextMetric, Metric>;
+
+/// All metrics with their options at their defaults, in the order of metrics.def.
+const Kinds<TextMetric>& text_metrics();
 
 /// The score of all sentences. REQUIRES: as many hypotheses as references, and at least one.
 TextScore score_text(const TextMetric& metric, const std::vector<std::string_view>& hypotheses,

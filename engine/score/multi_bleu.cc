@@ -35,7 +35,7 @@ std::string split_compounds(std::string_view line) {
   return out;
 }
 
-class MultiBleu final : public TextMetric {
+class MultiBleu final : public TextMetricOf<MultiBleu> {
  public:
   MultiBleu() { meaning = "BLEU of tokenised text, as multi-bleu.perl"; }
 

@@ -14,7 +14,7 @@ std::unique_ptr<TextMetric> sacrebleu_metric();
 
 namespace {
 
-class SacreBleu final : public TextMetric {
+class SacreBleu final : public TextMetricOf<SacreBleu> {
  public:
   SacreBleu() { meaning = "BLEU of raw text, as sacreBLEU: 13a tokeniser, exp smoothing"; }
 

@@ -6,32 +6,18 @@ namespace tearless::engine {
 #include "engine/task/tasks.def"
 #undef TASK
 
-namespace {
-
-std::vector<std::unique_ptr<TaskKind>> make_kinds() {
-  std::vector<std::unique_ptr<TaskKind>> kinds;
-  const auto add = [&](std::string_view name, std::unique_ptr<TaskKind> kind) {
-    kind->name = name;
-    kinds.push_back(std::move(kind));
-  };
-#define TASK(kind) add(#kind, kind##_kind());
+const Kinds<TaskKind>& task_kinds() {
+#define TASK(kind) {#kind, kind##_kind},
+  static const Kinds<TaskKind> kinds{{
 #include "engine/task/tasks.def"
+  }};
 #undef TASK
   return kinds;
 }
 
-}  // namespace
-
-std::span<const std::unique_ptr<TaskKind>> task_kinds() {
-  static const std::vector<std::unique_ptr<TaskKind>> kinds = make_kinds();
-  return kinds;
-}
-
 std::unique_ptr<TaskKind> make_task_kind(std::string_view name) {
-  for (const auto& kind : task_kinds()) {
-    if (kind->name == name) return kind->clone();
-  }
-  return nullptr;
+  const TaskKind* const kind = task_kinds().find(name);
+  return kind ? kind->clone() : nullptr;
 }
 
 }  // namespace tearless::engine

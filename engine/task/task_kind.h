@@ -14,10 +14,10 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 
+#include "base/kinds.h"
 #include "base/settings.h"
 #include "engine/data/raw_files.h"
 #include "engine/train/options.h"
@@ -39,6 +39,10 @@ class TaskKind {
   virtual void describe_own(SettingsVisitor& visitor) = 0;
   /// Throws UserError if settings contradict each other.
   virtual void check_consistent(const TrainOptions& train) const = 0;
+
+  /// Sets what this task has as other defaults in [train], such as its schedule. They are part of ids: once runs exist
+  /// they must not change.
+  virtual void set_defaults(TrainOptions& /*train*/) const {}
 
   /// Whether the data depend on train.seed.
   virtual bool data_follow_seed() const { return false; }
@@ -64,15 +68,12 @@ class TaskKind {
                                      const Say& say) const = 0;
 };
 
-/// The base of every kind: copies with the settings' values.
+/// The base of every kind.
 template <class Kind>
-class TaskKindOf : public TaskKind {
- public:
-  std::unique_ptr<TaskKind> clone() const override { return std::make_unique<Kind>(static_cast<const Kind&>(*this)); }
-};
+using TaskKindOf = KindOf<TaskKind, Kind>;
 
 /// All kinds with their settings at their defaults, in the order of tasks.def.
-std::span<const std::unique_ptr<TaskKind>> task_kinds();
+const Kinds<TaskKind>& task_kinds();
 /// A copy of the kind called `name`; null if there is none.
 std::unique_ptr<TaskKind> make_task_kind(std::string_view name);
 

@@ -4,6 +4,7 @@
 #include <ATen/ops/zeros.h>
 
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <limits>
 
@@ -51,11 +52,11 @@ struct CapturedUpdater::Slot {
   UpdateResult result;
 };
 
-CapturedUpdater::CapturedUpdater(Trainable& trained, const TrainOptions& train, Moments& moments, CaptureGraph capture,
-                                 int64_t most_captured)
+CapturedUpdater::CapturedUpdater(Trainable& trained, const TrainOptions& train, OptimiserState& state,
+                                 CaptureGraph capture, int64_t most_captured)
     : trained_(trained),
       train_(train),
-      moments_(moments),
+      state_(state),
       capture_(capture),
       most_captured_(most_captured),
       slots_(kUnderWay),
@@ -68,6 +69,8 @@ CapturedUpdater::CapturedUpdater(Trainable& trained, const TrainOptions& train, 
 CapturedUpdater::~CapturedUpdater() = default;
 
 int64_t CapturedUpdater::capacity() const { return kUnderWay; }
+
+void CapturedUpdater::add(int64_t, int64_t) { std::abort(); }
 
 void CapturedUpdater::start(int64_t n, int64_t index, double learning_rate) {
   const auto update = static_cast<uint32_t>(n);
@@ -84,10 +87,8 @@ void CapturedUpdater::start(int64_t n, int64_t index, double learning_rate) {
   if (!slot.inputs.defined() || static_cast<size_t>(slot.inputs.numel()) < bytes)
     slot.inputs = host_memory(bytes, outputs_);
 
-  const AdamCorrections corrections = adam_corrections(adam_step_of(train_, learning_rate, n));
   const UpdateInputs inputs{.loss_scale = 1.0 / static_cast<double>(slot.result.sums.predictions),
-                            .step_size = corrections.step_size,
-                            .inverse_sqrt_correction2 = corrections.inverse_sqrt_correction2,
+                            .adam = adam_factors(adam_step_of(train_, learning_rate, n)),
                             .update = update};
   std::memcpy(at_byte<char>(slot.inputs), &inputs, sizeof inputs);
   size_t offset = rounded_up(sizeof inputs);
@@ -135,7 +136,7 @@ void CapturedUpdater::launch(CapturedStep& step, uint32_t update) {
       {.size = values.numel(), .gradients = read<float>(parameters.gradients()), .sum = &outcome->squared_norm},
       stream);
   kernels.adam_on_device({.adam = adam_call(adam_step_of(train_, /*learning_rate=*/0, update), parameters.gradients(),
-                                            parameters.values(), moments_.first, moments_.second),
+                                            parameters.values(), state_.buffers[0], state_.buffers[1]),
                           .clip_norm = train_.clip_norm,
                           .inputs = inputs,
                           .outcome = outcome,

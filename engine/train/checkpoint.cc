@@ -38,13 +38,20 @@ void remove_if_possible(const fs::path& path) {
   }
 }
 
+[[noreturn]] void refuse_size(const RunDirectory& run, int64_t step) {
+  fail("the checkpoint {} belongs to a model of another size; delete the run's folder", run.checkpoint(step).string());
+}
+
 }  // namespace
 
 std::vector<at::Tensor> TrainedState::all() const {
-  std::vector<at::Tensor> tensors = {parameters, first_moment, second_moment};
+  std::vector<at::Tensor> tensors = {parameters};
+  tensors.insert(tensors.end(), optimiser.begin(), optimiser.end());
   tensors.insert(tensors.end(), carried.begin(), carried.end());
   return tensors;
 }
+
+size_t TrainedState::bytes() const { return (1 + optimiser.size()) * parameters.nbytes() + carried_bytes(); }
 
 size_t TrainedState::carried_bytes() const {
   size_t sum = 0;
@@ -101,7 +108,7 @@ std::optional<int64_t> Checkpoints::newest() const {
   return steps.back();
 }
 
-StoredCheckpoint Checkpoints::read(int64_t step, int64_t parameters, size_t carried_bytes) const {
+StoredCheckpoint Checkpoints::verified(int64_t step) const {
   const fs::path manifest_path = run_.checkpoint(step) / "manifest.json";
   const fs::path state_path = run_.checkpoint(step) / "state.bin";
   const auto damaged = [&]() -> StoredCheckpoint {
@@ -133,10 +140,12 @@ StoredCheckpoint Checkpoints::read(int64_t step, int64_t parameters, size_t carr
   } catch (const json::exception&) {
     return damaged();
   }
-  if (read.bytes.size() != 3 * sizeof(float) * static_cast<size_t>(parameters) + carried_bytes) {
-    fail("the checkpoint {} belongs to a model of another size; delete the run's folder",
-         run_.checkpoint(step).string());
-  }
+  return read;
+}
+
+StoredCheckpoint Checkpoints::read(int64_t step, const TrainedState& buffers) const {
+  StoredCheckpoint read = verified(step);
+  if (read.bytes.size() != buffers.bytes()) refuse_size(run_, step);
   return read;
 }
 
@@ -145,8 +154,11 @@ void StoredCheckpoint::copy_to(const TrainedState& buffers) const {
   for (const at::Tensor& buffer : buffers.all()) next = fill_from(buffer, next);
 }
 
-void Checkpoints::read_parameters(int64_t step, at::Tensor& parameters, size_t carried_bytes) const {
-  fill_from(parameters, read(step, parameters.numel(), carried_bytes).bytes.data());
+void Checkpoints::read_parameters(int64_t step, at::Tensor& parameters, int64_t buffers, size_t carried_bytes) const {
+  const StoredCheckpoint read = verified(step);
+  const size_t flat = static_cast<size_t>(1 + buffers) * parameters.nbytes();
+  if (read.bytes.size() != flat + carried_bytes) refuse_size(run_, step);
+  fill_from(parameters, read.bytes.data());
 }
 
 }  // namespace tearless::engine

@@ -1,6 +1,6 @@
 // Checkpoints. A checkpoint is complete or absent, and is used only if its checksums match.
 //
-//   checkpoints/step-N/state.bin      parameters, first and second moments: fp32, little-endian, one after another;
+//   checkpoints/step-N/state.bin      parameters and the optimiser's buffers: fp32, little-endian, one after another;
 //                                     then the carried state of the task, if it has any
 //   checkpoints/step-N/manifest.json  {"format", "run", "step", "state": …, "files": {"state.bin": SHA-256}}, as
 //                                     sealed JSON (base/sealed_json.h); "run" is the run's id
@@ -21,11 +21,14 @@ namespace tearless::engine {
 
 /// The tensors of a checkpoint.
 struct TrainedState {
-  at::Tensor parameters, first_moment, second_moment;  // [P]
-  std::vector<at::Tensor> carried = {};                // Trainable::carried(), contiguous
+  at::Tensor parameters;                 // [P]
+  std::vector<at::Tensor> optimiser;     // OptimiserState::buffers, [P] each
+  std::vector<at::Tensor> carried = {};  // Trainable::carried(), contiguous
 
   /// All of them, in the order of state.bin.
   std::vector<at::Tensor> all() const;
+  /// Their size in state.bin.
+  size_t bytes() const;
   size_t carried_bytes() const;
 };
 
@@ -57,14 +60,17 @@ class Checkpoints {
 
   /// The step of the newest checkpoint.
   std::optional<int64_t> newest() const;
-  /// Reads and verifies the checkpoint of a model with `parameters` parameters. Throws DamagedCheckpoint if it is
-  /// absent, incomplete or changed; UserError if it is intact but of another version of the engine, another run or
-  /// another model size.
-  StoredCheckpoint read(int64_t step, int64_t parameters, size_t carried_bytes = 0) const;
-  /// Reads the parameters only. Throws as read() does.
-  void read_parameters(int64_t step, at::Tensor& parameters, size_t carried_bytes = 0) const;
+  /// Reads and verifies the checkpoint of a training with these buffers, which stay as they are. Throws
+  /// DamagedCheckpoint if it is absent, incomplete or changed; UserError if it is intact but of another version of the
+  /// engine, another run or other sizes.
+  StoredCheckpoint read(int64_t step, const TrainedState& buffers) const;
+  /// Reads the parameters only, of a training whose optimiser has `buffers`. Throws as read() does.
+  void read_parameters(int64_t step, at::Tensor& parameters, int64_t buffers = 2, size_t carried_bytes = 0) const;
 
  private:
+  /// As read(), whatever the size.
+  StoredCheckpoint verified(int64_t step) const;
+
   RunDirectory run_;
 };
 

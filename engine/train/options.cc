@@ -7,8 +7,7 @@
 namespace tearless::engine {
 namespace {
 
-constexpr auto kSchedules = std::to_array<std::string_view>({"invsqrt", "valdecay", "nowarmup"});
-constexpr auto kDecayRules = std::to_array<std::string_view>({"min_window", "best_patience"});
+constexpr auto kAccumulateBy = std::to_array<std::string_view>({"predictions", "batches"});
 constexpr auto kDevices = std::to_array<std::string_view>({"cpu", "cuda"});
 constexpr auto kPrecisions = std::to_array<std::string_view>({"fp32", "tf32", "bf16"});
 constexpr auto kMatmuls = std::to_array<std::string_view>({"auto", "mkl", "openblas"});
@@ -23,60 +22,6 @@ int64_t TrainOptions::update_limit() const {
 }
 
 int64_t TrainOptions::evaluation_limit() const { return (update_limit() + epoch_updates - 1) / epoch_updates; }
-
-void describe(SettingsVisitor& v, ScheduleOptions& o) {
-  v.choice(
-      {.key = "kind",
-       .meaning = "learning rate at update n, d the model width, w the warm-up: `invsqrt` scale · d^-½ · min(n · "
-                  "w^-1.5, n^-½) (TwT eq. 7); "
-                  "`valdecay` the same ramp, then decay on plateaus of the dev score; `nowarmup` lr from the first "
-                  "update, decay on plateaus"},
-      o.kind, kSchedules);
-  const bool plain = o.kind == ScheduleKind::kNowarmup;
-  const bool peak = o.peak_lr.has_value();
-  const bool decays = o.kind != ScheduleKind::kInvsqrt;
-  v.number({.key = "scale",
-            .meaning = "multiplies the warm-up schedules (2 = \"2×LR\")",
-            .min = 0,
-            .max = 1000,
-            .applies = !plain && !peak},
-           o.scale);
-  v.integer({.key = "warmup_updates", .meaning = "updates of linear warm-up", .min = 1, .max = 1e9, .applies = !plain},
-            o.warmup_updates);
-  v.number({.key = "lr", .meaning = "learning rate of `nowarmup`", .min = 0, .max = 10, .applies = plain && !peak},
-           o.lr);
-  v.optional_number({.key = "peak_lr",
-                     .meaning = "the highest learning rate, for every kind; replaces scale and lr: `invsqrt` reaches "
-                                "it at update w, `nowarmup` begins with it, `valdecay` stays at update w - 1 of the "
-                                "ramp to it (the code of TwT). peak_lr = scale · d^-½ · w^-½; unset: scale or lr",
-                     .min = 1e-12,
-                     .max = 10},
-                    o.peak_lr);
-  v.number({.key = "decay_factor",
-            .meaning = "the learning rate is multiplied by this on a plateau",
-            .min = 0,
-            .max = 1,
-            .applies = decays},
-           o.decay_factor);
-  v.integer({.key = "decay_patience",
-             .meaning = "evaluations that the plateau rule looks back on",
-             .min = 1,
-             .max = 1000,
-             .applies = decays},
-            o.decay_patience);
-  v.choice({.key = "decay_rule",
-            .meaning = "`min_window`: below each of the last evaluations (the code of TwT); `best_patience`: that many "
-                       "evaluations without a "
-                       "new best (its text)",
-            .applies = decays},
-           o.decay_rule, kDecayRules);
-}
-
-void describe(SettingsVisitor& v, AdamOptions& o) {
-  v.number({.key = "beta1", .meaning = "decay of the first moment", .min = 0, .max = 0.999999}, o.beta1);
-  v.number({.key = "beta2", .meaning = "decay of the second moment", .min = 0, .max = 0.9999999}, o.beta2);
-  v.number({.key = "eps", .meaning = "added outside the root", .min = 0, .max = 1}, o.eps);
-}
 
 void describe(SettingsVisitor& v, TrainOptions& o, bool data_follow_seed) {
   v.integer({.key = "seed",
@@ -110,11 +55,12 @@ void describe(SettingsVisitor& v, TrainOptions& o, bool data_follow_seed) {
              .max = 1e6,
              .neutral = 0},
             o.early_stop);
+  // Only schedules that decay on plateaus had it at first: there its value is in every id.
   v.number({.key = "min_lr",
-            .meaning = "training ends when a decaying learning rate falls below this",
+            .meaning = "training ends at an evaluation after the warm-up, if the learning rate is below this",
             .min = 0,
             .max = 1,
-            .applies = o.schedule.kind != ScheduleKind::kInvsqrt},
+            .neutral = o.schedule.chosen().decays ? std::nullopt : std::optional<nlohmann::json>(1e-6)},
            o.min_lr);
   v.number(
       {.key = "label_smoothing",
@@ -130,9 +76,32 @@ void describe(SettingsVisitor& v, TrainOptions& o, bool data_follow_seed) {
             .max = 1e6,
             .neutral = 0.0},
            o.clip_norm);
+  v.integer({.key = "accumulate",
+             .meaning = "consecutive batches whose gradients make one update; above 1 updates run operation by "
+                        "operation on a GPU too",
+             .min = 1,
+             .max = 1e6,
+             .neutral = 1},
+            o.accumulate);
+  v.choice({.key = "accumulate_by",
+            .meaning = "weights of these batches: `predictions`, so that the update is that of one batch with all of "
+                       "them; `batches`, equal weights",
+            .neutral = "predictions",
+            .applies = o.accumulate > 1},
+           o.accumulate_by, kAccumulateBy);
   v.table("schedule", o.schedule);
-  v.table("adam", o.adam);
+  v.table("optimiser", o.optimiser);
+  v.table_of("adam", [&] {
+    const bool applies = o.optimiser.chosen().adam.has_value();
+    v.number({.key = "beta1", .meaning = "decay of the first moment", .min = 0, .max = 0.999999, .applies = applies},
+             o.adam.beta1);
+    v.number({.key = "beta2", .meaning = "decay of the second moment", .min = 0, .max = 0.9999999, .applies = applies},
+             o.adam.beta2);
+    v.number({.key = "eps", .meaning = "added outside the root", .min = 0, .max = 1, .applies = applies}, o.adam.eps);
+  });
 }
+
+void check_consistent(const TrainOptions& o) { check_consistent(o.schedule, o.update_limit()); }
 
 void describe(SettingsVisitor& v, ExecutionOptions& o) {
   v.choice({.key = "device", .meaning = "`cpu`, or `cuda` for one NVIDIA GPU", .neutral = "cpu"}, o.device, kDevices);

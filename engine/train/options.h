@@ -5,47 +5,10 @@
 #include <optional>
 
 #include "base/settings.h"
+#include "engine/train/optimiser.h"
+#include "engine/train/schedule.h"
 
 namespace tearless::engine {
-
-/// Learning rate at update n; d: Task::schedule_width(), w: warmup_updates.
-enum class ScheduleKind {
-  kInvsqrt,   // scale · d^-½ · min(n · w^-1.5, n^-½) (TwT eq. 7)
-  kValdecay,  // the same warm-up, then decay on plateaus of the dev score
-  kNowarmup   // `lr` from the first update, decay on plateaus of the dev score
-};
-/// When the dev score is on a plateau.
-enum class DecayRule {
-  kMinWindow,    // below each of the last `decay_patience` evaluations (TwT's code)
-  kBestPatience  // `decay_patience` evaluations without a new best (TwT's text)
-};
-
-/// [train.schedule] (docs/spec/training.md §1.6–1.7)
-struct ScheduleOptions {
-  ScheduleKind kind = ScheduleKind::kInvsqrt;
-  double scale = 1.0;             // factor of the learning rate with warm-up; "2×LR" is 2. Not with nowarmup
-  int64_t warmup_updates = 8000;  // updates of linear warm-up; not with nowarmup
-  double lr = 3e-4;               // learning rate of nowarmup
-  // Highest learning rate, for every kind; replaces `scale` and `lr`. invsqrt reaches it at update w, nowarmup begins
-  // with it, valdecay stays at update w - 1 of the ramp to it: at peak_lr · (w - 1) / w (the code of TwT).
-  // peak_lr = scale · d^-½ · w^-½ gives the learning rates of `scale`, under another id.
-  std::optional<double> peak_lr;
-  double decay_factor = 0.8;   // multiplies the learning rate on a plateau; not with invsqrt
-  int64_t decay_patience = 3;  // evaluations that decay_rule looks back on; not with invsqrt
-  DecayRule decay_rule = DecayRule::kMinWindow;
-
-  /// Whether learning rates depend on the width of the model.
-  bool uses_width() const { return kind != ScheduleKind::kNowarmup && !peak_lr; }
-};
-void describe(SettingsVisitor& visitor, ScheduleOptions& options);
-
-/// [train.adam] (docs/spec/training.md §1.5)
-struct AdamOptions {
-  double beta1 = 0.9;    // decay of the first moment
-  double beta2 = 0.999;  // decay of the second moment
-  double eps = 1e-8;     // added outside the root
-};
-void describe(SettingsVisitor& visitor, AdamOptions& options);
 
 /// [train]
 struct TrainOptions {
@@ -55,10 +18,18 @@ struct TrainOptions {
   int64_t max_epochs = 200;      // training ends after this many epochs
   int64_t max_updates = 0;       // training ends after this many updates; 0: no such limit
   int64_t early_stop = 20;       // training ends after this many evaluations without a better the dev score; 0: never
-  double min_lr = 1e-6;          // training ends when the learning rate falls below this; not with invsqrt
+  double min_lr = 1e-6;          // training ends at an evaluation after the warm-up, if the learning rate is below this
   double label_smoothing = 0.1;  // mass spread evenly over the output vocabulary, the gold token included
-  double clip_norm = 1.0;        // maximum global L2 norm of the gradient; 0: no clipping
+  /// How the batches of an update count.
+  enum class AccumulateBy {
+    kPredictions,  // the sum of all losses is divided by the number of all predictions
+    kBatches       // the mean of the means of the batches
+  };
+  int64_t accumulate = 1;  // batches of an update
+  AccumulateBy accumulate_by = AccumulateBy::kPredictions;
+  double clip_norm = 1.0;  // maximum global L2 norm of the gradient; 0: no clipping
   ScheduleOptions schedule;
+  OptimiserOptions optimiser;
   AdamOptions adam;
 
   uint32_t seed_for_init() const { return static_cast<uint32_t>(init_seed.value_or(seed)); }
@@ -71,6 +42,9 @@ struct TrainOptions {
 };
 /// `data_follow_seed`: the data depend on `seed` too, so it applies even if all others are set apart.
 void describe(SettingsVisitor& visitor, TrainOptions& options, bool data_follow_seed);
+
+/// Throws UserError if settings contradict each other.
+void check_consistent(const TrainOptions& options);
 
 /// [run]: where and how a run is executed. device, precision and ops are part of a run's identity (at cpu, fp32 and
 /// fast they are left out of it); the other settings are local.

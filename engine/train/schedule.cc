@@ -1,20 +1,116 @@
 #include "engine/train/schedule.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <cmath>
+
+#include "base/error.h"
 
 namespace tearless::engine {
 
+#define SCHEDULE(kind) std::unique_ptr<ScheduleKind> kind##_schedule();
+#include "engine/train/schedules.def"
+#undef SCHEDULE
+
+namespace {
+
+constexpr auto kDecayRules = std::to_array<std::string_view>({"min_window", "best_patience"});
+
+/// "`invsqrt`, `valdecay`", for the settings page.
+std::string kinds_with(ScheduleKind::Height height) {
+  std::string text;
+  for (const auto& kind : schedule_kinds()) {
+    if (kind->height == height) text += fmt::format("{}`{}`", text.empty() ? "" : ", ", kind->name);
+  }
+  return text;
+}
+
+}  // namespace
+
+const Kinds<ScheduleKind>& schedule_kinds() {
+#define SCHEDULE(kind) {#kind, kind##_schedule},
+  static const Kinds<ScheduleKind> kinds{{
+#include "engine/train/schedules.def"
+  }};
+#undef SCHEDULE
+  return kinds;
+}
+
+// --- settings --------------------------------------------------------------------------------------------------------
+
+void describe(SettingsVisitor& v, ScheduleOptions& o) {
+  static const std::vector<std::string_view> names = schedule_kinds().names();
+  static const std::string meaning =
+      "learning rate at update n, d the model width, w the warm-up: " + schedule_kinds().meanings();
+  using Height = ScheduleKind::Height;
+  static const std::string scale = fmt::format("multiplies {} (2 = \"2×LR\")", kinds_with(Height::kScale));
+  static const std::string lr = fmt::format("learning rate of {}", kinds_with(Height::kLr));
+  v.word({.key = "kind", .meaning = meaning, .choices = names}, o.kind);
+  const ScheduleKind& chosen = o.chosen();
+  v.number({.key = "scale",
+            .meaning = scale,
+            .min = 0,
+            .max = 1000,
+            .applies = chosen.height == Height::kScale && !o.peak_lr},
+           o.scale);
+  v.integer({.key = "warmup_updates",
+             .meaning = "updates of linear warm-up",
+             .min = 1,
+             .max = 1e9,
+             .applies = chosen.has_warmup},
+            o.warmup_updates);
+  v.number({.key = "lr", .meaning = lr, .min = 0, .max = 10, .applies = chosen.height == Height::kLr && !o.peak_lr},
+           o.lr);
+  v.optional_number({.key = "peak_lr",
+                     .meaning = "the highest learning rate, for every kind; replaces scale and lr: `invsqrt` reaches "
+                                "it at update w, `nowarmup` begins with it, `valdecay` stays at update w - 1 of the "
+                                "ramp to it (the code of TwT). peak_lr = scale · d^-½ · w^-½; unset: scale or lr, of "
+                                "the kinds that have one",
+                     .min = 1e-12,
+                     .max = 10},
+                    o.peak_lr);
+  v.number({.key = "decay_factor",
+            .meaning = "the learning rate is multiplied by this on a plateau",
+            .min = 0,
+            .max = 1,
+            .applies = chosen.decays},
+           o.decay_factor);
+  v.integer({.key = "decay_patience",
+             .meaning = "evaluations that the plateau rule looks back on",
+             .min = 1,
+             .max = 1000,
+             .applies = chosen.decays},
+            o.decay_patience);
+  v.choice({.key = "decay_rule",
+            .meaning = "`min_window`: below each of the last evaluations (the code of TwT); `best_patience`: that many "
+                       "evaluations without a "
+                       "new best (its text)",
+            .applies = chosen.decays},
+           o.decay_rule, kDecayRules);
+  for (const auto& kind : o.kinds_) {
+    v.table_of(kind->name, [&] { kind->describe_own(v, kind->name == o.kind); });
+  }
+}
+
+void check_consistent(const ScheduleOptions& o, int64_t updates) {
+  const ScheduleKind& kind = o.chosen();
+  if (kind.height == ScheduleKind::Height::kNone && !o.peak_lr) {
+    fail("train.schedule.kind = \"{}\" has no highest learning rate of its own; set train.schedule.peak_lr", kind.name);
+  }
+  if (kind.falls_to_end && updates <= o.warmup_updates) {
+    fail(
+        "train.schedule.kind = \"{}\" falls from the end of the warm-up to the last update, but the warm-up has {} "
+        "updates and the training at most {}; lower train.schedule.warmup_updates, or raise train.max_epochs or "
+        "train.max_updates",
+        kind.name, o.warmup_updates, updates);
+  }
+  kind.check({o, /*width=*/1, updates});
+}
+
+// --- learning rates --------------------------------------------------------------------------------------------------
+
 double Schedule::learning_rate(int64_t n) const {
-  if (options_.kind == ScheduleKind::kNowarmup) return options_.peak_lr.value_or(options_.lr) * decay_;
-  const auto w = static_cast<double>(options_.warmup_updates);
-  const double scale =
-      options_.peak_lr ? *options_.peak_lr * std::sqrt(w) : options_.scale / std::sqrt(static_cast<double>(width_));
-  const auto ramp = [&](int64_t update) { return scale * static_cast<double>(update) * std::pow(w, -1.5); };
-  if (n < options_.warmup_updates) return ramp(n);
-  if (options_.kind == ScheduleKind::kInvsqrt) return scale / std::sqrt(static_cast<double>(n));
-  // TwT's code stays at the learning rate of update w - 1, not at the peak of update w (docs/spec/training.md §1.6).
-  return ramp(std::max<int64_t>(1, options_.warmup_updates - 1)) * decay_;
+  return options_.chosen().learning_rate(n, {options_, width_, updates_}) * decay_;
 }
 
 bool Schedule::plateau(double score) {
@@ -35,14 +131,11 @@ bool Schedule::plateau(double score) {
 void Schedule::on_evaluation(double score, int64_t updates) {
   const bool flat = plateau(score);
   scores_.push_back(score);  // during warm-up too: the window may reach back into it
-  const bool warm = options_.kind == ScheduleKind::kValdecay && updates < options_.warmup_updates;
-  if (flat && options_.kind != ScheduleKind::kInvsqrt && !warm) decay_ *= options_.decay_factor;
+  if (flat && options_.chosen().decays && !warming_up(updates)) decay_ *= options_.decay_factor;
 }
 
 bool Schedule::exhausted(int64_t updates, double min_lr) const {
-  if (options_.kind == ScheduleKind::kInvsqrt) return false;
-  if (options_.kind == ScheduleKind::kValdecay && updates < options_.warmup_updates) return false;
-  return learning_rate(updates + 1) < min_lr;
+  return !warming_up(updates) && learning_rate(updates + 1) < min_lr;
 }
 
 nlohmann::json Schedule::state() const { return {{"decay", decay_}, {"scores", scores_}, {"stale", stale_}}; }

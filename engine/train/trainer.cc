@@ -43,10 +43,10 @@ Trainer::Trainer(Task& task, const TrainOptions& train, const ExecutionOptions& 
       loss_names_(task.loss_names()),
       selection_(task.selection()),
       checkpoints_(run),
-      schedule_(train.schedule, task.schedule_width()),
-      moments_(task.parameters().values()),
-      buffers_{task.parameters().values(), moments_.first, moments_.second, task.carried()},
-      updater_(make_updater(task, train, execution, moments_)) {}
+      schedule_(new_schedule()),
+      optimiser_(train.optimiser.chosen(), task.parameters().values()),
+      buffers_{task.parameters().values(), optimiser_.buffers, task.carried()},
+      updater_(make_updater(task, train, execution, optimiser_)) {}
 
 ExitCode Trainer::run() {
   const Clock::time_point start = Clock::now();
@@ -105,6 +105,7 @@ bool Trainer::make_updates() {
   std::vector<double> learning_rates;
   for (int64_t n = state_.update + 1; n <= state_.update + count; ++n) {
     learning_rates.push_back(schedule_.learning_rate(n));  // set before the update that uses it
+    for (int64_t i = 1; i < train_.accumulate; ++i) updater_->add(n, next_batch());
     updater_->start(n, next_batch(), learning_rates.back());
   }
   const std::vector<UpdateResult> results = updater_->collect();
@@ -214,7 +215,8 @@ std::string Trainer::end_reason() const {
 
 void Trainer::finish(const std::string& reason) {
   report(Phase::kEvaluating);
-  checkpoints_.read_parameters(state_.best_step, buffers_.parameters, buffers_.carried_bytes());
+  checkpoints_.read_parameters(state_.best_step, buffers_.parameters, train_.optimiser.chosen().buffers,
+                               buffers_.carried_bytes());
   task_.parameters().update_bf16_copy();
   const FinalScores final_scores = task_.final_scores();
   json scores = json::object();
@@ -304,13 +306,12 @@ void Trainer::restore() {
 }
 
 void Trainer::restore_from(int64_t step) {
-  const int64_t parameters = task_.parameters().count();
-  const StoredCheckpoint stored = checkpoints_.read(step, parameters, buffers_.carried_bytes());
+  const StoredCheckpoint stored = checkpoints_.read(step, buffers_);
   State state = state_from_json(stored.state);
-  Schedule schedule(train_.schedule, task_.schedule_width());
+  Schedule schedule = new_schedule();
   schedule.restore(stored.state.at("schedule"));
   if (state.best_step != 0 && state.best_step != step) {
-    checkpoints_.read(state.best_step, parameters, buffers_.carried_bytes());
+    checkpoints_.read(state.best_step, buffers_);
   }
   if (!begins_with(run_.metrics(), state.metrics)) {
     throw DamagedCheckpoint(
@@ -324,10 +325,9 @@ void Trainer::restore_from(int64_t step) {
 
 void Trainer::restore_start() {
   if (state_.update > 0) task_.parameters().initialise();
-  buffers_.first_moment.zero_();
-  buffers_.second_moment.zero_();
+  for (at::Tensor& buffer : optimiser_.buffers) buffer.zero_();
   state_ = {};
-  schedule_ = Schedule(train_.schedule, task_.schedule_width());
+  schedule_ = new_schedule();
 }
 
 double Trainer::selection_value(const NamedNumbers& evaluation) const {

@@ -68,6 +68,7 @@ class Trainer {
   void checkpoint();
   nlohmann::json state_as_json();
   State state_from_json(const nlohmann::json& state) const;
+  Schedule new_schedule() const { return {train_.schedule, task_.schedule_width(), train_.update_limit()}; }
   /// The dev score that selects checkpoints, rounded, with the sign that makes higher better.
   double selection_value(const NamedNumbers& evaluation) const;
 
@@ -102,7 +103,7 @@ class Trainer {
   Selection selection_;
   Checkpoints checkpoints_;
   Schedule schedule_;
-  Moments moments_;
+  OptimiserState optimiser_;
   TrainedState buffers_;
   std::unique_ptr<Updater> updater_;
   State state_;

@@ -1,7 +1,6 @@
 #include "engine/train/updater.h"
 
-#include <ATen/ops/zeros_like.h>
-
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <utility>
@@ -17,28 +16,54 @@ using Clock = std::chrono::steady_clock;
 
 class EagerUpdater final : public Updater {
  public:
-  EagerUpdater(Trainable& trained, const TrainOptions& train, Tape::Ops ops, Moments& moments, TapeProfile* profile)
-      : trained_(trained), train_(train), ops_(ops), moments_(moments), profile_(profile) {}
+  EagerUpdater(Trainable& trained, const TrainOptions& train, Tape::Ops ops, OptimiserState& state,
+               TapeProfile* profile)
+      : trained_(trained), train_(train), ops_(ops), state_(state), profile_(profile) {}
 
   int64_t capacity() const override { return 1; }
 
+  void add(int64_t n, int64_t index) override {
+    if (result_.finite()) run(n, index);
+  }
+
   void start(int64_t n, int64_t index, double learning_rate) override {
+    add(n, index);
+    if (result_.finite()) step(n, learning_rate);
+    results_.push_back(std::exchange(result_, {}));
+  }
+
+  std::vector<UpdateResult> collect() override { return std::exchange(results_, {}); }
+
+ private:
+  bool accumulates() const { return train_.accumulate > 1; }
+  bool by_batches() const { return train_.accumulate_by == TrainOptions::AccumulateBy::kBatches; }
+  /// What the accumulated gradients are to be divided by. One batch has the gradient of its mean.
+  double divisor() const {
+    if (!accumulates()) return 1;
+    return static_cast<double>(by_batches() ? train_.accumulate : std::max<int64_t>(1, result_.sums.predictions));
+  }
+
+  /// Forward and backward pass of one batch of update n.
+  void run(int64_t n, int64_t index) {
     const auto update = static_cast<uint32_t>(n);
     const std::unique_ptr<Batch> batch = trained_.ready(index, update);
-    Parameters& parameters = trained_.parameters();
-    UpdateResult& result = results_.emplace_back();
     Tape tape(Tape::Kind::kRecording, ops_);
     if (profile_) tape.profile_to(profile_);
-    result.sums = trained_.loss({tape, update}, *batch);
-    result.rows = batch->rows();
-    result.fallback_ops = tape.fallback_ops();
-    if (!result.finite()) return;
-    tape.backward();
+    if (accumulates() && !by_batches()) tape.set_loss_scale(1);
+    result_.sums += trained_.loss({tape, update}, *batch);
+    result_.rows += batch->rows();
+    result_.fallback_ops += tape.fallback_ops();
+    if (result_.finite()) tape.backward();
+  }
+
+  /// Clips the gradients and makes the optimiser's step, if they are finite.
+  void step(int64_t n, double learning_rate) {
+    Parameters& parameters = trained_.parameters();
     const Clock::time_point optimiser = Clock::now();
-    result.gradient_norm = global_norm(parameters.gradients());
-    if (!result.finite()) return;
-    adam_step(adam_step_of(train_, learning_rate, n), result.gradient_norm, parameters.gradients(), parameters.values(),
-              moments_.first, moments_.second);
+    result_.gradient_norm = global_norm(parameters.gradients()) / divisor();
+    if (!result_.finite()) return;
+    optimiser_step(train_, learning_rate, n, result_.gradient_norm, divisor(), parameters.gradients(),
+                   parameters.values(), state_);
     parameters.update_bf16_copy();
     if (!profile_) return;
     profile_->wait();
@@ -47,14 +72,12 @@ class EagerUpdater final : public Updater {
     ++times.calls;
   }
 
-  std::vector<UpdateResult> collect() override { return std::exchange(results_, {}); }
-
- private:
   Trainable& trained_;
   const TrainOptions& train_;
   Tape::Ops ops_;
-  Moments& moments_;
+  OptimiserState& state_;
   TapeProfile* profile_;
+  UpdateResult result_;  // of the batches so far
   std::vector<UpdateResult> results_;
 };
 
@@ -62,23 +85,18 @@ class EagerUpdater final : public Updater {
 
 bool UpdateResult::finite() const { return std::isfinite(sums.mean()) && std::isfinite(gradient_norm); }
 
-Moments::Moments(const at::Tensor& parameters)
-    : first(at::zeros_like(parameters)), second(at::zeros_like(parameters)) {}
-
-AdamStep adam_step_of(const TrainOptions& train, double learning_rate, int64_t update) {
-  return {learning_rate, train.adam.beta1, train.adam.beta2, train.adam.eps, train.clip_norm, update};
-}
-
 std::unique_ptr<Updater> make_updater(Trainable& trained, const TrainOptions& train, const ExecutionOptions& execution,
-                                      Moments& moments, TapeProfile* profile) {
+                                      OptimiserState& state, TapeProfile* profile) {
   const Tape::Ops ops = ops_of(execution);
   const at::Tensor& values = trained.parameters().values();
   const OptimiserKernels& kernels = optimiser_kernels_for(values);
-  if (const CaptureGraph capture = capture_for(values);
-      capture && kernels.squared_norm && kernels.adam_on_device && captures_updates(execution) && !profile) {
-    return std::make_unique<CapturedUpdater>(trained, train, moments, capture);
+  const bool one_batch_of_adam = train.accumulate == 1 && train.optimiser.chosen().adam;
+  if (const CaptureGraph capture = capture_for(values); capture && one_batch_of_adam && kernels.squared_norm &&
+                                                        kernels.adam_on_device && captures_updates(execution) &&
+                                                        !profile) {
+    return std::make_unique<CapturedUpdater>(trained, train, state, capture);
   }
-  return std::make_unique<EagerUpdater>(trained, train, ops, moments, profile);
+  return std::make_unique<EagerUpdater>(trained, train, ops, state, profile);
 }
 
 }  // namespace tearless::engine

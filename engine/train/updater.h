@@ -1,4 +1,4 @@
-// Makes updates of the parameters: forward pass, loss, backward, clipping, Adam. Two implementations with the same
+// Makes updates of the parameters: forward pass, loss, backward, clipping, optimiser. Two implementations with the same
 // results: operation by operation, and on the GPU as CUDA graphs (captured_updater.h).
 #pragma once
 
@@ -6,13 +6,12 @@
 #include <memory>
 #include <vector>
 
-#include "engine/ops/adam.h"
 #include "engine/train/options.h"
 #include "engine/train/trainable.h"
 
 namespace tearless::engine {
 
-/// The result of one update.
+/// The result of one update, over all of its batches.
 struct UpdateResult {
   LossSums sums = {};
   double gradient_norm = 0;  // global L2 norm before clipping
@@ -29,26 +28,20 @@ class Updater {
 
   /// The maximum number of start() calls before collect() must be called.
   virtual int64_t capacity() const = 0;
-  /// Starts update n, counted from 1, on batch `index` of the started pass.
+  /// Adds the gradients of batch `index` of the started pass to update n. For all batches of an update but the last:
+  /// train.accumulate - 1 of them.
+  virtual void add(int64_t n, int64_t index) = 0;
+  /// Starts update n, counted from 1, whose last batch is batch `index` of the started pass.
   virtual void start(int64_t n, int64_t index, double learning_rate) = 0;
   /// Waits for the started updates and returns their results, oldest first, up to and including the first that is not
   /// finite. The parameters are then those after the last finite update.
   virtual std::vector<UpdateResult> collect() = 0;
 };
 
-/// Adam's moments, [P] each, initially 0.
-struct Moments {
-  at::Tensor first, second;
-  explicit Moments(const at::Tensor& parameters);
-};
-
-/// Adam's arguments for one update.
-AdamStep adam_step_of(const TrainOptions& train, double learning_rate, int64_t update);
-
-/// A CapturedUpdater if captures_updates() and the device has graph capture and the optimiser's kernels for it.
-/// Otherwise, or with `profile` (which needs operations one by one), an updater that runs operation by operation. All
-/// arguments must outlive it.
+/// A CapturedUpdater if captures_updates(), an update has one batch, and the device has graph capture and the
+/// optimiser's kernels for it. Otherwise, or with `profile` (which needs operations one by one), an updater that runs
+/// operation by operation. All arguments must outlive it.
 std::unique_ptr<Updater> make_updater(Trainable& trained, const TrainOptions& train, const ExecutionOptions& execution,
-                                      Moments& moments, TapeProfile* profile = nullptr);
+                                      OptimiserState& state, TapeProfile* profile = nullptr);
 
 }  // namespace tearless::engine

@@ -202,7 +202,7 @@ class CapturedUpdates : public test::OnDevices {
     return std::make_unique<TinyTranslation>(options_, GetParam().precision, GetParam().device);
   }
 
-  std::unique_ptr<CapturedUpdater> updater(Tiny& trained, Moments& moments, int64_t most_captured) const {
+  std::unique_ptr<CapturedUpdater> updater(Tiny& trained, OptimiserState& moments, int64_t most_captured) const {
     return std::make_unique<CapturedUpdater>(trained, train_, moments, capture_for(trained.parameters().values()),
                                              most_captured);
   }
@@ -210,7 +210,7 @@ class CapturedUpdates : public test::OnDevices {
   /// Passes over the batches, `together` updates in flight at once.
   Trained train(int64_t most_captured, int64_t together, int64_t updates = kUpdates) const {
     const std::unique_ptr<Tiny> trained = tiny();
-    Moments moments(trained->parameters().values());
+    OptimiserState moments(train_.optimiser.chosen(), trained->parameters().values());
     const auto updates_of = updater(*trained, moments, most_captured);
     Trained out;
     for (int64_t n = 1; n <= updates; ++n) {
@@ -219,8 +219,8 @@ class CapturedUpdates : public test::OnDevices {
       for (const UpdateResult& result : updates_of->collect()) out.results.push_back(result);
     }
     out.parameters = trained->parameters().values();
-    out.first = moments.first;
-    out.second = moments.second;
+    out.first = moments.buffers[0];
+    out.second = moments.buffers[1];
     out.captured = updates_of->captured();
     return out;
   }
@@ -235,7 +235,8 @@ class CapturedUpdates : public test::OnDevices {
   }
   void expect_the_updates_without_padding(int64_t updates = 10) const {
     const std::unique_ptr<Tiny> padded = tiny(), plain = tiny();
-    Moments padded_moments(padded->parameters().values()), plain_moments(plain->parameters().values());
+    OptimiserState padded_moments(train_.optimiser.chosen(), padded->parameters().values());
+    OptimiserState plain_moments(train_.optimiser.chosen(), plain->parameters().values());
     const auto captured = updater(*padded, padded_moments, 512);
     ExecutionOptions execution;
     TapeProfile profile;  // asks for operations one by one
@@ -375,10 +376,21 @@ TEST_P(CapturedUpdates, OfEveryPlacementAndWithFixNormAndPartOfTheVocabularyAreT
   }
 }
 
+TEST_P(CapturedUpdates, OfFairseqsAdamWithWeightDecayAreTheSame) {
+  train_.optimiser.kind = "fairseq_adam";
+  train_.optimiser.weight_decay = 0.5;
+  train_.adam.eps = 1e-3;
+  const Trained captured = train(/*most_captured=*/512, /*together=*/4);
+  captured.expect_same_bits(train(/*most_captured=*/0, /*together=*/4));
+  expect_the_updates_without_padding(/*updates=*/3);
+  train_.optimiser = {};
+  EXPECT_FALSE(at::equal(train(512, 4).parameters, captured.parameters));
+}
+
 TEST_P(CapturedUpdates, ANumberThatIsNotFiniteFreezesTheParameters) {
   const std::unique_ptr<Tiny> tiny_model = tiny();
   Tiny& trained = *tiny_model;
-  Moments moments(trained.parameters().values());
+  OptimiserState moments(train_.optimiser.chosen(), trained.parameters().values());
   const auto updates = updater(trained, moments, 512);
   for (int64_t n = 1; n <= 13; ++n) {
     updates->start(n, (n - 1) % trained.batch_count(), 0.01);
@@ -386,20 +398,20 @@ TEST_P(CapturedUpdates, ANumberThatIsNotFiniteFreezesTheParameters) {
   }
   trained.parameters().values()[3] = std::numeric_limits<float>::infinity();
   trained.parameters().update_bf16_copy();
-  const at::Tensor before = trained.parameters().values().clone(), moment = moments.first.clone();
+  const at::Tensor before = trained.parameters().values().clone(), moment = moments.buffers[0].clone();
   for (int64_t n = 14; n <= 18; ++n) updates->start(n, (n - 1) % trained.batch_count(), 0.01);
   const std::vector<UpdateResult> results = updates->collect();
   ASSERT_EQ(results.size(), 1u) << "what comes behind the first number that is not finite is no result";
   EXPECT_FALSE(results[0].finite());
   EXPECT_TRUE(at::equal(trained.parameters().values(), before));
-  EXPECT_TRUE(at::equal(moments.first, moment));
+  EXPECT_TRUE(at::equal(moments.buffers[0], moment));
 }
 
 TEST_P(CapturedUpdates, KeepTheBf16CopyEqualToTheRoundedFp32Weights) {
   if (GetParam().precision != RowPrecision::kBf16) GTEST_SKIP() << "for bf16";
   const std::unique_ptr<Tiny> tiny_model = tiny();
   Tiny& trained = *tiny_model;
-  Moments moments(trained.parameters().values());
+  OptimiserState moments(train_.optimiser.chosen(), trained.parameters().values());
   const auto updates = updater(trained, moments, 512);
   for (int64_t n = 1; n <= 8; ++n) updates->start(n, (n - 1) % trained.batch_count(), 0.01);
   ASSERT_EQ(updates->collect().size(), 8u);
@@ -428,7 +440,7 @@ class WithFormula final : public Trainable {
 
 TEST_P(CapturedUpdates, AreNotMadeOfOperationsThatRunByFormula) {
   WithFormula trained(tiny());
-  Moments moments(trained.parameters().values());
+  OptimiserState moments(train_.optimiser.chosen(), trained.parameters().values());
   CapturedUpdater updater(trained, train_, moments, capture_for(trained.parameters().values()), 512);
   for (int64_t n = 1; n <= kUpdates; ++n) {
     updater.start(n, (n - 1) % trained.batch_count(), 0.02);
@@ -463,13 +475,20 @@ TEST_P(CapturedUpdates, OfADeviceThatLacksAKernelRunByItsFormulaUncaptured) {
 
 TEST_P(CapturedUpdates, AreNotAskedOfADeviceWithoutTheirOptimiser) {
   const std::unique_ptr<Tiny> trained = tiny();
-  Moments moments(trained->parameters().values());
+  OptimiserState moments(train_.optimiser.chosen(), trained->parameters().values());
   ExecutionOptions execution;
   execution.device = ExecutionOptions::Device::kCuda;
   const auto captured = [&] {
     const auto updater = make_updater(*trained, train_, execution, moments);
     return dynamic_cast<const CapturedUpdater*>(updater.get()) != nullptr;
   };
+  EXPECT_TRUE(captured());
+  train_.accumulate = 2;
+  EXPECT_FALSE(captured()) << "a captured update has one batch";
+  train_.accumulate = 1;
+  train_.optimiser.kind = "sgd";
+  EXPECT_FALSE(captured()) << "it has no kernel";
+  train_.optimiser.kind = "fairseq_adam";
   EXPECT_TRUE(captured());
   if (!on_processor()) return;
   const Backend& before = cpu_backend();
@@ -511,7 +530,7 @@ TEST_P(CapturedUpdates, OfARunThatCrashedAndResumedLeaveTheSameBytes) {
   train_.epoch_updates = 5;
   train_.max_epochs = 3;
   train_.early_stop = 0;
-  train_.schedule.kind = ScheduleKind::kNowarmup;
+  train_.schedule.kind = "nowarmup";
   train_.schedule.lr = 0.02;
   ExecutionOptions execution;
   execution.log_updates = 2;

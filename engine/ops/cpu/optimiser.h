@@ -44,12 +44,14 @@ inline void adam(const Adam& a, void*) {
     float* __restrict m = a.first_moment;
     float* __restrict v = a.second_moment;
     float* __restrict g = a.gradients;
+    const AdamFactors f = a.factors;
 #pragma omp simd
     for (int64_t i = begin; i < end; ++i) {
       const float clipped = a.clip * g[i];
       m[i] = a.beta1 * m[i] + a.one_minus_beta1 * clipped;
       v[i] = a.beta2 * v[i] + a.one_minus_beta2 * clipped * clipped;
-      theta[i] -= a.step_size * m[i] / (__builtin_sqrtf(v[i]) * a.inverse_sqrt_correction2 + a.eps);
+      theta[i] -=
+          f.decay * theta[i] + f.step_size * m[i] / (__builtin_sqrtf(v[i]) * f.inverse_sqrt_correction2 + f.eps);
       g[i] = 0;
     }
   });

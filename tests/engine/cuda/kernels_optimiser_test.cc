@@ -9,7 +9,15 @@ namespace {
 class OptimiserKernel : public OnEachBackend {};
 TEARLESS_ON_EACH_BACKEND(OptimiserKernel);
 
-constexpr float kBeta1 = 0.8f, kBeta2 = 0.95f, kEps = 1e-3f;
+constexpr float kBeta1 = 0.8f, kBeta2 = 0.95f;
+
+/// Other ones for each update.
+AdamFactors factors(int n) {
+  return {.step_size = 0.01f * static_cast<float>(n),
+          .inverse_sqrt_correction2 = 1.25f,
+          .eps = 1e-3f * static_cast<float>(n),
+          .decay = 2e-3f * static_cast<float>(n)};
+}
 
 TEST_P(OptimiserKernel, SquaredNormIsExactToDouble) {
   for (const size_t size : {0, 1, 3, 4, 1000, 16'384, 16'385, 200'003}) {
@@ -44,12 +52,12 @@ TEST_P(OptimiserKernel, SquaredNormShowsANumberThatIsNotFinite) {
 /// θ, m, v after one update, in double.
 struct ReferenceAdam {
   std::vector<double> theta, m, v;
-  void update(const std::vector<double>& g, double clip, double step_size, double inverse_sqrt_correction2) {
+  void update(const std::vector<double>& g, double clip, const AdamFactors& f) {
     for (size_t i = 0; i < g.size(); ++i) {
       const double clipped = clip * g[i];
       m[i] = kBeta1 * m[i] + (1 - kBeta1) * clipped;
       v[i] = kBeta2 * v[i] + (1 - kBeta2) * clipped * clipped;
-      theta[i] -= step_size * m[i] / (std::sqrt(v[i]) * inverse_sqrt_correction2 + kEps);
+      theta[i] -= f.decay * theta[i] + f.step_size * m[i] / (std::sqrt(v[i]) * f.inverse_sqrt_correction2 + f.eps);
     }
   }
 };
@@ -72,7 +80,7 @@ struct Buffers {
             .beta2 = kBeta2,
             .one_minus_beta1 = 1 - kBeta1,
             .one_minus_beta2 = 1 - kBeta2,
-            .eps = kEps};
+            .factors = {}};
   }
   void set_gradients(const std::vector<double>& values) {
     for (size_t i = 0; i < values.size(); ++i) g.data()[i] = static_cast<float>(values[i]);
@@ -88,8 +96,7 @@ TEST_P(OptimiserKernel, AdamFollowsTheFormulaAndZeroesGradients) {
         buffers.set_gradients(normal_numbers<float>(size, 100 + static_cast<uint64_t>(n)));
         Adam adam = buffers.call();
         adam.clip = 0.5f;
-        adam.step_size = 0.01f * static_cast<float>(n);
-        adam.inverse_sqrt_correction2 = 1.25f;
+        adam.factors = factors(n);
         backend()->optimiser->adam(adam, nullptr);
         backend()->synchronise();
       }
@@ -97,8 +104,7 @@ TEST_P(OptimiserKernel, AdamFollowsTheFormulaAndZeroesGradients) {
     });
     ReferenceAdam expected{normal_numbers<float>(size, 1), std::vector<double>(size), std::vector<double>(size)};
     for (int n = 1; n <= 5; ++n)
-      expected.update(normal_numbers<float>(size, 100 + static_cast<uint64_t>(n)), 0.5, 0.01f * static_cast<float>(n),
-                      1.25);
+      expected.update(normal_numbers<float>(size, 100 + static_cast<uint64_t>(n)), 0.5, factors(n));
     expect_close<float>("theta", got[0], expected.theta, arithmetic(5));
     expect_close<float>("first moment", got[1], expected.m, arithmetic(5));
     expect_close<float>("second moment", got[2], expected.v, arithmetic(5));
@@ -117,10 +123,7 @@ TEST_P(OptimiserKernel, AdamOnDeviceClipsByTheNormThatItFinds) {
       outcome.data()[0] = {};
       for (int n = 1; n <= 3; ++n) {
         buffers.set_gradients(normal_numbers<float>(kSize, 100 + static_cast<uint64_t>(n)));
-        inputs.data()[0] = {.loss_scale = 0,
-                            .step_size = 0.01f * static_cast<float>(n),
-                            .inverse_sqrt_correction2 = 1.25f,
-                            .update = static_cast<uint32_t>(n)};
+        inputs.data()[0] = {.loss_scale = 0, .adam = factors(n), .update = static_cast<uint32_t>(n)};
         backend()->optimiser->squared_norm({kSize, buffers.g.data(), &outcome.data()->squared_norm}, nullptr);
         backend()->optimiser->adam_on_device({.adam = buffers.call(),
                                               .clip_norm = clip_norm,
@@ -139,8 +142,7 @@ TEST_P(OptimiserKernel, AdamOnDeviceClipsByTheNormThatItFinds) {
       const std::vector<double> g = normal_numbers<float>(kSize, 100 + static_cast<uint64_t>(n));
       double squares = 0;
       for (const double x : g) squares += x * x;
-      expected.update(g, clip_norm > 0 ? std::min(1.0, clip_norm / (std::sqrt(squares) + 1e-6)) : 1.0,
-                      0.01f * static_cast<float>(n), 1.25);
+      expected.update(g, clip_norm > 0 ? std::min(1.0, clip_norm / (std::sqrt(squares) + 1e-6)) : 1.0, factors(n));
     }
     expect_close<float>("theta", got[0], expected.theta, arithmetic(5));
     expect_close<float>("first moment", got[1], expected.m, arithmetic(5));
@@ -161,7 +163,7 @@ TEST_P(OptimiserKernel, AdamOnDeviceFreezesAtTheFirstUpdateThatIsNotFinite) {
       for (uint32_t n = 7; n <= 10; ++n) {
         buffers.set_gradients(normal_numbers<float>(kSize, n));
         if (n >= 8 && n <= 9) buffers.g.data()[4000] = bad;
-        inputs.data()[0] = {.loss_scale = 0, .step_size = 0.01f, .inverse_sqrt_correction2 = 1.25f, .update = n};
+        inputs.data()[0] = {.loss_scale = 0, .adam = factors(1), .update = n};
         backend()->optimiser->squared_norm({kSize, buffers.g.data(), &outcome.data()->squared_norm}, nullptr);
         backend()->optimiser->adam_on_device(
             {.adam = buffers.call(), .clip_norm = 1, .inputs = inputs.data(), .outcome = outcome.data()}, nullptr);

@@ -70,7 +70,7 @@ at::Tensor forward(const Variant& norm, const at::Tensor& x, const at::Tensor& g
 }
 
 Variant plain(std::string_view kind) {
-  return {&norm_kind(kind), norm_kind(kind).default_denominator(), std::string(kind)};
+  return {&norm_kinds().at(kind), norm_kinds().at(kind).default_denominator(), std::string(kind)};
 }
 
 class EveryNorm : public testing::TestWithParam<Variant> {};
@@ -139,7 +139,7 @@ TEST_P(EveryNorm, HasAMeaningAndAPositiveEpsilon) {
 TEST(NormKinds, OfThePapersRunAsFusedKernels) {
   for (const char* kind : {"none", "layer_norm", "ln_simple", "detach_norm", "detach_mean", "detach_var", "ada_norm",
                            "rms_norm", "scale_norm", "scale_norm_fixed"}) {
-    EXPECT_TRUE(norm_kind(kind).row(norm_kind(kind).default_denominator(), 512).has_value()) << kind;
+    EXPECT_TRUE(norm_kinds().at(kind).row(norm_kinds().at(kind).default_denominator(), 512).has_value()) << kind;
   }
 }
 
@@ -280,7 +280,7 @@ TEST(NormKinds, MatchTheReferenceVectors) {
 std::pair<at::Tensor, at::Tensor> with_gradient(std::string_view kind, const at::Tensor& x, const at::Tensor& delta) {
   const Value in(x.clone());
   Tape tape(Tape::Kind::kRecording);
-  const Value out = norm_rows(tape, in, norm_kind(kind).make({}, {}, {.eps = 0}, x.size(1)));
+  const Value out = norm_rows(tape, in, norm_kinds().at(kind).make({}, {}, {.eps = 0}, x.size(1)));
   out.add_grad(delta.clone());
   tape.backward();
   return {out.data(), in.grad()};
@@ -407,7 +407,7 @@ TEST(LayerNorm, AddsEpsilonInsideTheRoot) {
 }
 
 TEST(ScaleNorm, ClampsTheLengthFromBelowAndThenScalesByEpsilon) {
-  const NormKind& kind = norm_kind("scale_norm");
+  const NormKind& kind = norm_kinds().at("scale_norm");
   const Value x(at::tensor({3e-6, 4e-6}, at::kDouble).view({1, 2}));  // length 5e-6 < ε
   const Value gain(at::tensor({2.0}, at::kDouble));
   Tape tape(Tape::Kind::kRecording);
@@ -420,8 +420,8 @@ TEST(ScaleNorm, ClampsTheLengthFromBelowAndThenScalesByEpsilon) {
 }
 
 TEST(ScaleNorm, StartsAtTheSquareRootOfTheWidth) {
-  EXPECT_DOUBLE_EQ(norm_kind("scale_norm").initial_gain(512), std::sqrt(512.0));
-  EXPECT_DOUBLE_EQ(norm_kind("rms_norm").initial_gain(512), 1.0);
+  EXPECT_DOUBLE_EQ(norm_kinds().at("scale_norm").initial_gain(512), std::sqrt(512.0));
+  EXPECT_DOUBLE_EQ(norm_kinds().at("rms_norm").initial_gain(512), 1.0);
 }
 
 }  // namespace

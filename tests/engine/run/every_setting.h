@@ -9,7 +9,7 @@
 //   static const SettingRows<Checks>& rows()
 //   static std::vector<Settings> contexts()     over small(): together they make every setting that may not apply one
 //                                               that does not
-//   static std::vector<std::string> conditional()  those settings, without the options of single norms
+//   static std::vector<std::string> conditional()  those settings, without the options of single kinds
 //   training_data_elsewhere()                   and nowhere(), if no setting is called data.train
 // whose constructor writes the data files, also those that the rows name; and, in the namespace test,
 // INSTANTIATE_TYPED_TEST_SUITE_P(Task, EverySetting, Checks). Such a file is every_digits_setting_test.cc.
@@ -186,9 +186,11 @@ inline bool is_one_change(const std::string& key) {
   return !others.contains(key);
 }
 
-/// "model.norm.ada_norm.k": an option of one kind of norm, and meaningless for the others.
-inline bool is_option_of_one_norm(const std::string& key) {
-  return key.starts_with("model.norm.") && std::count(key.begin(), key.end(), '.') == 3;
+/// "model.norm.ada_norm.k": an option of one kind of norm, schedule or optimiser, and meaningless for the others.
+inline bool is_option_of_one_kind(const std::string& key) {
+  const auto of = [&](const char* kinds) { return key.starts_with(kinds); };
+  return (of("model.norm.") || of("train.schedule.") || of("train.optimiser.")) &&
+         std::count(key.begin(), key.end(), '.') == 3;
 }
 
 template <class Checks>
@@ -203,10 +205,10 @@ class EverySetting : public testing::Test {
     return {before, with(before, {{key, row.value}})};
   }
 
-  /// The settings that have a neutral value, at it.
-  static Settings neutral_values() {
+  /// The settings that have a neutral value beside those of small(), at it.
+  Settings neutral_values() {
     Settings neutral;
-    RunOptions options = defaults();
+    RunOptions options = runs().options(Checks::small());
     for (const DescribedField& f : list_settings(description_of(options))) {
       if (f.field.neutral && f.key != "task" && !f.key.ends_with("_sha256")) neutral[f.key] = *f.field.neutral;
     }
@@ -306,7 +308,7 @@ TYPED_TEST_P(EverySetting, ThatDoesNotApplyDoesNotChangeTheId) {
   }
   std::vector<std::string> expected = TypeParam::conditional();
   for (const auto& [key, row] : TypeParam::rows()) {
-    if (is_option_of_one_norm(key)) expected.push_back(key);
+    if (is_option_of_one_kind(key)) expected.push_back(key);
   }
   EXPECT_THAT(met, testing::UnorderedElementsAreArray(expected))
       << "conditional() lists the settings of the task " << TypeParam::kTask << " that do not always apply";

@@ -50,6 +50,8 @@ std::vector<std::pair<std::string, std::string>> made_up_pairs(int count, uint32
 
 Settings nowarmup() { return {{"train.schedule.kind", "nowarmup"}, {"train.schedule.lr", 0.01}}; }
 
+Settings of_kind(const char* schedule) { return {{"train.schedule.kind", schedule}, {"train.schedule.peak_lr", 0.02}}; }
+
 class TranslateSettings final : public test::SettingChecks {
  public:
   static constexpr const char* kTask = "translate";
@@ -162,7 +164,7 @@ class TranslateSettings final : public test::SettingChecks {
 
   std::vector<double> learning_rates(const Settings& settings) const {
     const RunOptions options = runs_.options(settings);
-    Schedule schedule(options.train.schedule, test::translation(options).model.d_model);
+    Schedule schedule(options.train.schedule, test::translation(options).model.d_model, options.train.update_limit());
     std::vector<double> learning_rates;
     int64_t update = 0;
     for (const double bleu : {9.0, 8.0, 8.5, 8.4, 8.2, 7.0, 10.0, 9.0}) {
@@ -220,6 +222,13 @@ const test::SettingRows<TranslateSettings>& TranslateSettings::rows() {
         {"train.schedule.decay_factor", {0.5, &Checks::learning_rates_differ, nowarmup()}},
         {"train.schedule.decay_patience", {2, &Checks::learning_rates_differ, nowarmup()}},
         {"train.schedule.decay_rule", {"best_patience", &Checks::learning_rates_differ, nowarmup()}},
+        {"train.schedule.inverse_sqrt.init_lr", {0.01, &Checks::training_differs, of_kind("inverse_sqrt")}},
+        {"train.schedule.cosine.floor", {0.005, &Checks::training_differs, of_kind("cosine")}},
+        {"train.optimiser.kind", {"fairseq_adam", &Checks::training_differs}},
+        {"train.optimiser.weight_decay", {0.5, &Checks::training_differs}},
+        {"train.optimiser.sgd.momentum", {0.9, &Checks::training_differs, {{"train.optimiser.kind", "sgd"}}}},
+        {"train.accumulate", {2, &Checks::training_differs}},
+        {"train.accumulate_by", {"batches", &Checks::training_differs, {{"train.accumulate", 2}}}},
         {"train.adam.beta1", {0.5, &Checks::training_differs}},
         {"train.adam.beta2", {0.9, &Checks::training_differs}},
         {"train.adam.eps", {0.1, &Checks::training_differs}},
@@ -248,6 +257,9 @@ std::vector<Settings> TranslateSettings::contexts() {
       {{"train.schedule.peak_lr", 0.01}},
       {{"train.schedule.kind", "valdecay"}, {"train.schedule.peak_lr", 0.01}},
       {{"train.schedule.kind", "nowarmup"}, {"train.schedule.peak_lr", 0.01}},
+      of_kind("inverse_sqrt"),
+      of_kind("cosine"),
+      {{"train.optimiser.kind", "sgd"}},
       {{"model.norm.kind", "none"}},
       {{"model.init", "small_init"}},
       {{"text.kind", "bpe"}},
@@ -269,7 +281,10 @@ std::vector<std::string> TranslateSettings::conditional() {
           "model.norm.scope",
           "text.merges",
           "text.pieces",
-          "train.min_lr",
+          "train.accumulate_by",
+          "train.adam.beta1",
+          "train.adam.beta2",
+          "train.adam.eps",
           "train.schedule.decay_factor",
           "train.schedule.decay_patience",
           "train.schedule.decay_rule",

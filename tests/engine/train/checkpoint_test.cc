@@ -31,9 +31,9 @@ class Checkpointed : private test::InMemory, public testing::Test {
 
   static TrainedState numbers(double first, int64_t size = 5) {
     const at::Tensor values = at::arange(size, at::kFloat).add_(first);
-    return {values, values + 100, values + 200};
+    return {values, {values + 100, values + 200}};
   }
-  static TrainedState empty(int64_t size = 5) { return {at::zeros({size}), at::zeros({size}), at::zeros({size})}; }
+  static TrainedState empty(int64_t size = 5) { return {at::zeros({size}), {at::zeros({size}), at::zeros({size})}}; }
 
   void write(int64_t step) { checkpoints_.write(step, numbers(static_cast<double>(step)), {{"update", step}}); }
   std::vector<std::string> names() const {
@@ -45,7 +45,7 @@ class Checkpointed : private test::InMemory, public testing::Test {
   /// What is said of a checkpoint that is whole, and yet of no use.
   std::string refusal(int64_t step, int64_t parameters = 5) const {
     try {
-      checkpoints_.read(step, parameters);
+      checkpoints_.read(step, empty(parameters));
     } catch (const DamagedCheckpoint& damage) {
       return std::string("damaged: ") + damage.what();
     } catch (const UserError& error) {
@@ -67,24 +67,26 @@ TEST_F(Checkpointed, IsReadBackAsItWas) {
   write(200);
   EXPECT_EQ(checkpoints_.newest(), 200) << "by number, not by name";
   TrainedState buffers = empty();
-  const StoredCheckpoint stored = checkpoints_.read(30, 5);
+  const StoredCheckpoint stored = checkpoints_.read(30, buffers);
   EXPECT_EQ(stored.state, (json{{"update", 30}}));
   stored.copy_to(buffers);
   const TrainedState written = numbers(30);
   EXPECT_TRUE(at::equal(buffers.parameters, written.parameters));
-  EXPECT_TRUE(at::equal(buffers.first_moment, written.first_moment));
-  EXPECT_TRUE(at::equal(buffers.second_moment, written.second_moment));
+  EXPECT_TRUE(at::equal(buffers.optimiser[0], written.optimiser[0]));
+  EXPECT_TRUE(at::equal(buffers.optimiser[1], written.optimiser[1]));
 
   at::Tensor parameters = at::zeros({5});
   checkpoints_.read_parameters(7, parameters);
   EXPECT_TRUE(at::equal(parameters, numbers(7).parameters));
+  at::Tensor too_many = at::zeros({16});
+  EXPECT_THROW(checkpoints_.read_parameters(7, too_many), UserError);
 }
 
 TEST_F(Checkpointed, IsReadIntoTheBuffersOfTheModel) {
   write(1);
   TrainedState buffers = empty();
   const at::Tensor view = buffers.parameters.narrow(0, 2, 2);
-  checkpoints_.read(1, 5).copy_to(buffers);
+  checkpoints_.read(1, buffers).copy_to(buffers);
   EXPECT_EQ(view[0].item<float>(), 3.0f);
 }
 
@@ -120,7 +122,7 @@ TEST_F(Checkpointed, PruningLeavesOtherFiles) {
 TEST_F(Checkpointed, DoesNotReplaceAnotherOfThatStep) {
   EXPECT_TRUE(checkpoints_.write(10, numbers(1), {{"update", 1}}));
   EXPECT_FALSE(checkpoints_.write(10, numbers(2), {{"update", 2}}));
-  EXPECT_EQ(checkpoints_.read(10, 5).state, (json{{"update", 1}}));
+  EXPECT_EQ(checkpoints_.read(10, empty()).state, (json{{"update", 1}}));
 }
 
 TEST_F(Checkpointed, IsGoneOnceItIsRemoved) {

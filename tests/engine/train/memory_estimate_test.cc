@@ -32,7 +32,8 @@ TEST(MemoryEstimate, IsFourNumbersAParameterAndTheRowsOfABatch) {
     execution.device = row.device;
     execution.precision = row.precision;
     execution.ops = row.ops;
-    EXPECT_EQ(estimated_memory_bytes(execution, 1000, 500), row.bytes);
+    EXPECT_EQ(estimated_memory_bytes(execution, 1000, 500, /*buffers=*/2), row.bytes);
+    EXPECT_EQ(estimated_memory_bytes(execution, 1000, 500, /*buffers=*/1), row.bytes - 4000);
   }
 }
 

@@ -114,7 +114,7 @@ class Trained : private InMemory, public testing::Test {
     train_.epoch_updates = 4;
     train_.max_epochs = 5;
     train_.early_stop = 0;
-    train_.schedule.kind = ScheduleKind::kNowarmup;
+    train_.schedule.kind = "nowarmup";
     train_.schedule.lr = 0.05;
     execution_.log_updates = 2;
     spdlog::set_level(spdlog::level::err);

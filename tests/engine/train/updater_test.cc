@@ -10,11 +10,11 @@ namespace {
 
 TEST(Updater, WithAProfileWaitsForTheDeviceAfterEachOperationAndTheOptimiser) {
   test::Toy toy;
-  Moments moments(toy.parameters().values());
   TapeProfile profile;
   int64_t waits = 0;
   profile.wait = [&] { ++waits; };
   const TrainOptions train;
+  OptimiserState moments(train.optimiser.chosen(), toy.parameters().values());
   const auto updater = make_updater(toy, train, {}, moments, &profile);
   toy.start_pass(0);
   updater->start(1, 0, 0.1);

@@ -1,0 +1,98 @@
+// Settings of schedules and optimisers that are refused, and the defaults that a task may bring.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "engine/run/run_options.h"
+#include "engine/task/digits.h"
+#include "tests/support/error_of.h"
+
+namespace tearless::engine::schedule_settings_test {
+namespace {
+
+using testing::HasSubstr;
+using Settings = std::map<std::string, nlohmann::json>;
+
+/// What is said of a digits run with these settings; "": nothing.
+std::string refused(const Settings& settings) {
+  WrittenSettings written;
+  written.name = "run.toml";
+  written.values = settings;
+  written.values["task"] = "digits";
+  return tearless::test::error_of([&] { read_run_options(written, ".", {}); });
+}
+
+TEST(ScheduleSettings, WithoutAPeakAreRefusedWhereTheKindHasNoOther) {
+  for (const char* kind : {"inverse_sqrt", "cosine"}) {
+    EXPECT_EQ(refused({{"train.schedule.kind", kind}}),
+              fmt::format("run.toml: train.schedule.kind = \"{}\" has no highest learning rate of its own; set "
+                          "train.schedule.peak_lr",
+                          kind));
+    EXPECT_EQ(refused({{"train.schedule.kind", kind}, {"train.schedule.peak_lr", 1e-3}}), "");
+  }
+}
+
+TEST(ScheduleSettings, OfACosineThatHasNoUpdateToFallInAreRefused) {
+  const Settings cosine = {{"train.schedule.kind", "cosine"},
+                           {"train.schedule.peak_lr", 1e-3},
+                           {"train.schedule.warmup_updates", 500},
+                           {"train.epoch_updates", 100},
+                           {"train.max_epochs", 5}};
+  EXPECT_EQ(refused(cosine),
+            "run.toml: train.schedule.kind = \"cosine\" falls from the end of the warm-up to the last update, but the "
+            "warm-up has 500 updates and the training at most 500; lower train.schedule.warmup_updates, or raise "
+            "train.max_epochs or train.max_updates");
+  Settings shorter = cosine;
+  shorter["train.schedule.warmup_updates"] = 499;
+  EXPECT_EQ(refused(shorter), "");
+  shorter["train.schedule.cosine.floor"] = 0.01;
+  EXPECT_EQ(refused(shorter),
+            "run.toml: train.schedule.cosine.floor = 0.01 is above train.schedule.peak_lr = 0.001; it must not be");
+}
+
+TEST(ScheduleSettings, OfASmokeRunLeaveACosineAnEnd) {
+  WrittenSettings written;
+  written.values = {{"task", "digits"}, {"train.schedule.kind", "cosine"}, {"train.schedule.peak_lr", 1e-3}};
+  const RunOptions short_run = smoke(read_run_options(written, ".", {}));
+  EXPECT_EQ(tearless::test::error_of([&] { check_consistent(short_run.train); }), "");
+}
+
+TEST(KindSettings, ThatNoKindHasAreRefusedWithTheNearest) {
+  EXPECT_THAT(refused({{"train.schedule.kind", "cosin"}}), HasSubstr("cosine"));
+  EXPECT_THAT(refused({{"train.optimiser.kind", "fairseq_adm"}}), HasSubstr("fairseq_adam"));
+  EXPECT_THAT(refused({{"train.schedule.invsqrt.init_lr", 1e-7}}), HasSubstr("unknown setting"));
+  EXPECT_THAT(refused({{"train.optimiser.adam.momentum", 0.9}}), HasSubstr("train.optimiser.sgd.momentum"));
+}
+
+/// digits with another schedule where none is written.
+class WithItsOwnSchedule final : public TaskKindOf<WithItsOwnSchedule> {
+ public:
+  void describe_own(SettingsVisitor& v) override { digits_.describe_own(v); }
+  void check_consistent(const TrainOptions& train) const override { digits_.check_consistent(train); }
+  DataFiles data_files() override { return digits_.data_files(); }
+  std::optional<Size> size(const TrainOptions& train) const override { return digits_.size(train); }
+  std::string prepare_data(const TrainOptions& train, const Say& say) const override {
+    return digits_.prepare_data(train, say);
+  }
+  std::unique_ptr<Task> make(const TrainOptions& train, const ExecutionOptions& execution,
+                             const Say& say) const override {
+    return digits_.make(train, execution, say);
+  }
+  void set_defaults(TrainOptions& train) const override {
+    train.schedule.kind = "inverse_sqrt";
+    train.optimiser.kind = "fairseq_adam";
+  }
+
+ private:
+  DigitsKind digits_;
+};
+
+TEST(TaskDefaults, AreThoseOfRunsThatWriteNone) {
+  RunOptions options(std::make_unique<WithItsOwnSchedule>());
+  EXPECT_EQ(options.train.schedule.kind, "inverse_sqrt");
+  EXPECT_THAT(
+      canonical_settings(Identity::kResult, [&](SettingsVisitor& v) { describe(v, options.train, false); }),
+      testing::AllOf(HasSubstr("schedule.kind = \"inverse_sqrt\""), HasSubstr("optimiser.kind = \"fairseq_adam\"")));
+}
+
+}  // namespace
+}  // namespace tearless::engine::schedule_settings_test
