@@ -17,6 +17,8 @@ import hashlib
 import json
 import os
 import pathlib
+import pty
+import select
 import shutil
 import signal
 import subprocess
@@ -26,7 +28,7 @@ import time
 
 from measured import processor, run, table, write
 
-PARTS = ["fsync", "submit", "restart", "jobs", "ingest", "engine"]
+PARTS = ["fsync", "submit", "restart", "watch", "jobs", "ingest", "engine"]
 
 
 def grid(runs, seeds, sleep_ms=0, batch=1):
@@ -141,6 +143,39 @@ class Bench:
         self.tearless(place, "pause", "all", may_fail=True)
         self.tearless(place, "stop", "--now", may_fail=True)
 
+    def watch(self):
+        """Two runs train for as long as this takes; all others wait."""
+        place, runs = self.place("watch"), self.runs(10_000)
+        (place / "grid.toml").write_text(grid(runs, 100, sleep_ms=100_000))
+        self.tearless(place, "submit", "grid.toml", "--jobs", 2)
+        pid, seconds = self.daemon_pid(place), 20
+        time.sleep(2)
+        alone = cpu_share(pid, lambda: time.sleep(seconds))
+        terminal, end = pty.openpty()
+        watching = subprocess.Popen([self.bin / "tearless", "watch"], cwd=place, stdin=end, stdout=end, stderr=end)
+        time.sleep(2)
+        redraws = []
+
+        def read_redraws():
+            begin = last = time.monotonic()
+            while time.monotonic() < begin + seconds:
+                if select.select([terminal], [], [], 0.1)[0]:
+                    os.read(terminal, 65536)
+                    if time.monotonic() - last > 0.1:  # else the rest of one
+                        redraws.append(last)
+                    last = time.monotonic()
+
+        drawn = cpu_seconds(watching.pid)
+        watched = cpu_share(pid, read_redraws)
+        drawn = cpu_seconds(watching.pid) - drawn
+        self.report(f"CPU of the daemon for one tearless watch, of {runs:,} runs", max(0, watched - alone), "%", 1)
+        self.report("CPU time of a redraw", 1000 * drawn / len(redraws), "ms", 50)
+        self.report("redraws in a second", len(redraws) / seconds, "")
+        watching.kill()
+        watching.wait()
+        self.tearless(place, "pause", "all", may_fail=True)
+        self.tearless(place, "stop", "--now", may_fail=True)
+
     def jobs(self):
         goal = 6
         for runs in (self.runs(1_000), self.runs(10_000)):
@@ -169,9 +204,7 @@ class Bench:
             sizes.append(rss(pid))
         self.report(f"growth of the daemon's memory per run that has ended, after the first {3 * self.runs(1_000):,}",
                     (sizes[4] - sizes[2]) / (2 * self.runs(1_000)), "bytes", 300)
-        ticks, begin = cpu_seconds(pid), time.monotonic()
-        time.sleep(20)
-        self.report("CPU of an idle daemon", 100 * (cpu_seconds(pid) - ticks) / (time.monotonic() - begin), "%", 0.5)
+        self.report("CPU of an idle daemon", cpu_share(pid, lambda: time.sleep(20)), "%", 0.5)
         self.tearless(place, "stop", may_fail=True)
 
     def alone(self, place, runs):
@@ -231,6 +264,13 @@ class Bench:
 def cpu_seconds(pid):
     fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def cpu_share(pid, meanwhile):
+    """The percentage of a core that a process takes while `meanwhile` runs."""
+    before, begin = cpu_seconds(pid), time.monotonic()
+    meanwhile()
+    return 100 * (cpu_seconds(pid) - before) / (time.monotonic() - begin)
 
 
 def rss(pid):
