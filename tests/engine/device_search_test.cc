@@ -293,7 +293,7 @@ TEST_P(SearchOnDevice, IsTheHostsWhereTheDeviceLacksAKernelOfTheSearch) {
   EXPECT_EQ(captures, 0);
 }
 
-// What a formula reads of a captured step is the host's, not the device's. The encoder, without attention, has none.
+// Captured, a formula would read the host's arrays instead of the device's. The encoder, without attention, has none.
 TEST_P(SearchOnDevice, IsTheHostsWhereTheDecoderAloneRunsByAFormula) {
   if (!on_processor()) GTEST_SKIP() << "with the emulated kernels";
   ModelOptions options = model_options(false);
