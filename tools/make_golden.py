@@ -29,6 +29,7 @@ VOCABULARY = 17
 NOT_KEPT = (PAD, BOS, 6, 11)  # tokens that the training targets do not have
 LABEL_SMOOTHING = 0.1
 UPDATES = 10
+USUAL_SUBLAYERS = {"encoder": "self_attention, ffn", "decoder": "self_attention, cross_attention, ffn"}
 
 # Four sentence pairs of different lengths; their sentence ids determine their random numbers.
 LINES = [3, 70_000, 12, 2_000_000_123]
@@ -101,6 +102,7 @@ class Case:
     output_bias: bool = True
     encoder_layers: int = 2
     decoder_layers: int = 1
+    sublayers: dict = field(default_factory=dict)  # of a layer, by stack, where they are not USUAL_SUBLAYERS
     d: int = 8
     f: int = 12
     heads: int = 2
@@ -114,7 +116,10 @@ class Case:
             "init_qkv_fan": self.fan, "fix_norm": self.fix_norm, "tied_embeddings": self.tied, "mask_target_vocabulary": self.mask,
             "output_bias": self.output_bias, "encoder_layers": self.encoder_layers, "decoder_layers": self.decoder_layers,
             "d_model": self.d, "d_ff": self.f, "heads": self.heads,
-        }
+        } | {f"{stack}_sublayers": listed for stack, listed in self.sublayers.items()}
+
+    def sublayers_of(self, stack):
+        return (USUAL_SUBLAYERS | self.sublayers)[stack].split(", ")
 
     def settings(self):
         model = {"norm.kind": self.norm, "placement": self.placement, "init": self.init} | self.model_settings() | {
@@ -126,7 +131,7 @@ class Case:
         scope, final = self.norm_settings.get("scope", "all"), name.endswith(".final")
         if not {"all": True, "final_only": final, "encoder": name.startswith("encoder"), "decoder": name.startswith("decoder")}[scope]:
             return "layer_norm"
-        last = "decoder.final" if self.placement == "pre" else f"decoder.{self.decoder_layers}.ffn"
+        last = "decoder.final" if self.placement == "pre" else f"decoder.{self.decoder_layers}.{self.sublayers_of('decoder')[-1]}"
         if self.norm == "scale_norm_fixed" and self.fix_norm and name == last and self.placement != "pre_no_final":
             return "scale_norm"
         return self.norm
@@ -147,7 +152,7 @@ class ClassifierCase(Case):
         return {
             "init_qkv_fan": self.fan, "fix_norm": self.fix_norm, "layers": self.encoder_layers, "d_model": self.d, "d_ff": self.f,
             "heads": self.heads,
-        }
+        } | {"sublayers": listed for listed in self.sublayers.values()}
 
 
 def uniform(name, shape, bound):
@@ -230,11 +235,9 @@ class Start:
 
     def stack(self, name, layers):
         for layer in range(1, layers + 1):
-            for sublayer in ["self_attention"] + ["cross_attention"] * (name == "decoder"):
-                self.attention(f"{name}.{layer}.{sublayer}")
+            for sublayer in self.case.sublayers_of(name):
+                (self.ffn if sublayer == "ffn" else self.attention)(f"{name}.{layer}.{sublayer}")
                 self.norm(f"{name}.{layer}.{sublayer}")
-            self.ffn(f"{name}.{layer}.ffn")
-            self.norm(f"{name}.{layer}.ffn")
         if self.case.placement == "pre":
             self.norm(f"{name}.final")
 
@@ -363,13 +366,17 @@ class Layers:
         x = math.sqrt(self.case.d) * words + positions(tokens.shape[1], self.case.d)
         return self.residual_dropout(x, name)
 
+    def stack(self, x, stack, layers, functions):
+        """`functions`: of each sublayer, from its input and its name."""
+        for layer in range(1, layers + 1):
+            for sublayer in self.case.sublayers_of(stack):
+                name = f"{stack}.{layer}.{sublayer}"
+                x = self.sublayer(x, name, lambda y: functions[sublayer](y, name))
+        return self.final(x, stack)
+
     def encode(self, x, visible):
-        for layer in range(1, self.case.encoder_layers + 1):
-            name = f"encoder.{layer}.self_attention"
-            x = self.sublayer(x, name, lambda y: self.attention(y, y, visible, name))
-            name = f"encoder.{layer}.ffn"
-            x = self.sublayer(x, name, lambda y: self.ffn(y, name))
-        return self.final(x, "encoder")
+        return self.stack(x, "encoder", self.case.encoder_layers, {
+            "self_attention": lambda y, name: self.attention(y, y, visible, name), "ffn": self.ffn})
 
 
 class Transformer(Layers):
@@ -403,15 +410,9 @@ class Transformer(Layers):
 
         memory = self.encode(self.embed_side(source, "source"), source_visible)
 
-        x = self.embed_side(target, "target")
-        for layer in range(1, self.case.decoder_layers + 1):
-            name = f"decoder.{layer}.self_attention"
-            x = self.sublayer(x, name, lambda y: self.attention(y, y, causal, name))
-            name = f"decoder.{layer}.cross_attention"
-            x = self.sublayer(x, name, lambda y: self.attention(y, memory, source_visible, name))
-            name = f"decoder.{layer}.ffn"
-            x = self.sublayer(x, name, lambda y: self.ffn(y, name))
-        x = self.final(x, "decoder")
+        x = self.stack(self.embed_side(target, "target"), "decoder", self.case.decoder_layers, {
+            "self_attention": lambda y, name: self.attention(y, y, causal, name),
+            "cross_attention": lambda y, name: self.attention(y, memory, source_visible, name), "ffn": self.ffn})
 
         kept = self.case.kept()
         output = self.table("output.weight", "embedding.target", "embedding.shared")[kept]
@@ -528,6 +529,10 @@ def cases():
     yield "odd_widths_deep_decoder", Case("layer_norm", "pre", d=6, f=7, heads=3, encoder_layers=1, decoder_layers=2)
     yield "torch_default_untied", Case("layer_norm", "pre", init="torch_default", tied="none")
     yield "kaiming_released", Case("none", "pre", init="kaiming_released")
+    yield "sublayers_in_another_order", Case("layer_norm", "pre", decoder_layers=2, sublayers={
+        "encoder": "ffn, self_attention", "decoder": "cross_attention, ffn, self_attention"})
+    yield "sublayers_left_out_post", Case("scale_norm_fixed", "post", fix_norm=True, decoder_layers=2, sublayers={
+        "encoder": "self_attention", "decoder": "cross_attention, self_attention"})
     yield "no_dropout", Case("layer_norm", "pre", dropout={"residual": 0.0, "attention": 0.0, "relu": 0.0, "word": 0.0})
 
 
@@ -540,6 +545,7 @@ def classifier_cases():
     for norm in ("none", "layer_norm"):
         yield f"{norm}_pre_torch_default", ClassifierCase(norm, "pre", init="torch_default")
     yield "none_pre_kaiming_released", ClassifierCase("none", "pre", init="kaiming_released")
+    yield "sublayers_in_another_order", ClassifierCase("layer_norm", "pre", sublayers={"encoder": "ffn, self_attention"})
     yield "fix_norm_scale_norm_fixed_post_small_init", ClassifierCase("scale_norm_fixed", "post", fix_norm=True, init="small_init")
 
 

@@ -237,8 +237,8 @@ struct MmaAttentionBackward {
         const int in_tile = rows_in_tile(queries, begin, layout.tile_rows);
         if (!one_tile || round == 0) warp.load_tiles(s.q, d_out(s), begin, in_tile);
         if (first >= keys) continue;
-        TEARLESS_UNROLL_BY(1)  // first and begin are multiples of 16, and so is `at`
-        for (int at = s.first_seeing(first, begin, 1); at < in_tile; at += kMmaRows) {
+        TEARLESS_UNROLL_BY(1)
+        for (int at = s.first_seeing(first, begin, kMmaRows); at < in_tile; at += kMmaRows) {
           MmaFragment p, g;  // transposed: the warp's keys × queries
           warp.dots(0, at, k, p);
           warp.dots(1, at, v, g);

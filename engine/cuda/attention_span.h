@@ -2,7 +2,7 @@
 // the other side's rows are cut into tiles, and its dropout counters. Both kinds of kernel (attention_body.h) use it,
 // so they agree on all of these.
 //
-// Query i of a span sees its keys 0 … key_count - 1, or with `causal` keys 0 … i.
+// Query i of a span sees its keys 0 … key_count - 1, or with `causal` keys 0 … keys_before() + i (kernels.h).
 #pragma once
 
 #include <cmath>
@@ -76,13 +76,16 @@ struct SpanHead {
   }
 
   /// The causal mask. A key past the last one counts as seen.
-  TEARLESS_BODY bool sees(int query, int key) const { return !(causal && key > query); }
+  TEARLESS_BODY bool sees(int query, int key) const { return !(causal && key - span.keys_before() > query); }
   /// How many keys the queries before `end` may see between them.
-  TEARLESS_BODY int visible_keys(int end) const { return causal && end < span.key_count ? end : span.key_count; }
+  TEARLESS_BODY int visible_keys(int end) const {
+    return causal && end < span.query_count ? end + span.keys_before() : span.key_count;
+  }
   /// The first of the queries begin, begin + 1, … that may see `key`: its distance from `begin`, rounded down to a
   /// multiple of `step`.
   TEARLESS_BODY int first_seeing(int key, int begin, int step) const {
-    return causal && key > begin ? (key - begin) / step * step : 0;
+    const int query = key - span.keys_before();
+    return causal && query > begin ? (query - begin) / step * step : 0;
   }
 
   /// The words `outer` and `sentence` of the dropout counter of a query (random.h); the word `inner` is the key.

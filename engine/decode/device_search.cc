@@ -169,12 +169,12 @@ void DeviceSearch::set_tables(const Embeddings::Tables& tables) {
 void DeviceSearch::fill_cache(const Value& projected, int64_t rows) {
   const at::Tensor& source = projected.data();
   const int64_t source_rows = cache_.source ? cache_.source.data().size(0) : 0;
-  if (source_rows < source.size(0) || cache_.capacity() < rows) {
+  if (source_rows < source.size(0) || cache_.target.capacity < rows) {
     steps_.clear();  // captured steps read the old cache
-    const int64_t capacity = cache_.capacity();
+    const int64_t capacity = cache_.target.capacity;
     cache_ = {};  // frees the old one first
     cache_.source = Value(at::empty({std::max(source_rows, source.size(0)), source.size(1)}, source.options()));
-    cache_.rows = model_.decoder().make_caches(std::max(capacity, rows), source.options());
+    cache_.target = model_.decoder().make_state(std::max(capacity, rows), source.options());
   }
   cache_.source.data().slice(0, 0, source.size(0)).copy_(source);
 }
@@ -196,8 +196,8 @@ void DeviceSearch::launch(DecodeStep& step) {
   tape.set_device_copy(step.self.spans.data(), step.self_spans.const_data_ptr());
   tape.set_device_copy(step.self.key_rows.data(), step.key_rows.const_data_ptr());
   tape.set_device_copy(step.cross.spans.data(), step.cross_spans.const_data_ptr());
-  const Value logits =
-      model_.decode_step({tape}, tables_, step.rows, step.self, step.cross, cache_, {.indices = step.cache_rows});
+  cache_.target.written = {.indices = step.cache_rows};
+  const Value logits = model_.decode_step({tape}, tables_, step.rows, step.self, step.cross, cache_);
   with_kernels(logits.data(), [&]<class T>(const Kernels<T>& kernels, void* stream) {
     kernels.best_tokens({.rows = logits.data().size(0),
                          .vocab_size = logits.data().size(1),

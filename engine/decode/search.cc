@@ -4,6 +4,7 @@
 
 #include "engine/data/batches.h"
 #include "engine/decode/beam.h"
+#include "engine/decode/cached_decoding.h"
 #include "engine/decode/device_search.h"
 
 namespace tearless::engine {
@@ -14,16 +15,12 @@ class BatchSearch {
  public:
   BatchSearch(const Transformer& model, const ForwardContext& context, const Embeddings::Tables& tables,
               const PackedRows& source, const Value& encoder_output, const DecodeOptions& options)
-      : model_(model), context_(context), tables_(tables), source_(source) {
-    const int32_t eos = model.output_vocabulary().column_of[kEos];
+      : output_vocabulary_(model.output_vocabulary()),
+        source_(source),
+        decoding_(model, context, tables, encoder_output, source.sentence_count()) {
+    const int32_t eos = output_vocabulary_.column_of[kEos];
     for (size_t i = 0; i + 1 < source_.offsets.size(); ++i) {
       beams_.emplace_back(options, source_.offsets[i + 1] - source_.offsets[i] + options.max_extra, eos);
-    }
-    state_ = model.decoder().start(context, encoder_output, static_cast<int64_t>(beams_.size()));
-  }
-
-  void run() {
-    while (advance()) {
     }
   }
 
@@ -34,26 +31,21 @@ class BatchSearch {
     return outputs;
   }
 
- private:
   /// One position of all open hypotheses, of which there must be some. Returns false when none is open any more.
   bool advance() {
-    PackedRows rows;  // one row per hypothesis: its last token
+    std::vector<int32_t> tokens;  // the last one of each hypothesis
     AttentionSpans cross;
     for (size_t i = 0; i < beams_.size(); ++i) {
       const auto open = static_cast<int32_t>(beams_[i].open());
       if (open == 0) continue;
       const int32_t begin = source_.offsets[i];
-      cross.add({static_cast<int32_t>(rows.tokens.size()), open, begin, source_.offsets[i + 1] - begin, 0});
+      cross.add({static_cast<int32_t>(tokens.size()), open, begin, source_.offsets[i + 1] - begin, 0});
       for (const Hypothesis& h : beams_[i].hypotheses()) {
-        if (!h.finished)
-          rows.tokens.push_back(
-              h.tokens.empty() ? kBos : model_.output_vocabulary().tokens[static_cast<size_t>(h.tokens.back())]);
+        if (h.finished) continue;
+        tokens.push_back(h.tokens.empty() ? kBos : output_vocabulary_.tokens[static_cast<size_t>(h.tokens.back())]);
       }
     }
-    rows.positions.assign(rows.tokens.size(), static_cast<int32_t>(state_.position));
-    rows.sentence_ids.assign(rows.tokens.size(), 0);
-
-    const Value logits = model_.advance(context_, tables_, rows, cross, state_);
+    const Value logits = decoding_.advance(std::move(tokens), cross);
     const at::Tensor log_p = at::log_softmax(logits.data().to(at::kFloat), 1).cpu();  // [N, K]
     const int64_t vocab_size = log_p.size(1);
     const float* data = log_p.const_data_ptr<float>();
@@ -69,16 +61,15 @@ class BatchSearch {
       row += open;
     }
     if (parents.empty()) return false;
-    state_.reorder(parents);
+    decoding_.reorder(parents);
     return true;
   }
 
-  const Transformer& model_;
-  const ForwardContext& context_;
-  const Embeddings::Tables& tables_;
+ private:
+  const OutputVocabulary& output_vocabulary_;
   const PackedRows& source_;
   std::vector<Beam> beams_;
-  DecoderState state_;
+  CachedDecoding decoding_;
 };
 
 }  // namespace
@@ -87,6 +78,16 @@ Translator::Translator(const Transformer& model, const DecodeOptions& options, T
     : model_(model), options_(options), ops_(ops) {}
 
 Translator::~Translator() = default;
+
+bool Translator::captures(const ForwardContext& context, const Embeddings::Tables& tables, const PackedRows& source,
+                          const Value& encoder_output) const {
+  const at::Tensor& like = encoder_output.data();
+  const bool has_best_tokens = fast(context.tape, like, [](const auto& kernels) { return kernels.best_tokens; });
+  if (!capture_for(like) || !search_kernels_for(like).beam_step || !has_best_tokens) return false;
+  // Formulas cannot be captured. One position on the host shows whether the decoder has some.
+  BatchSearch(model_, context, tables, source, encoder_output, options_).advance();
+  return context.tape.fallback_ops() == 0;
+}
 
 std::vector<std::vector<int32_t>> Translator::translate(const ParallelTokens& set,
                                                         const std::function<void()>& between_batches) {
@@ -99,18 +100,17 @@ std::vector<std::vector<int32_t>> Translator::translate(const ParallelTokens& se
     const ForwardContext context{tape};
     const PackedRows source = pack(set, sentences).source;
     const Value encoder_output = model_.encode(context, tables, source);
-    const at::Tensor& like = encoder_output.data();
-    const CaptureGraph capture = capture_for(like);
-    const bool has_search =
-        search_kernels_for(like).beam_step && fast(tape, like, [](const auto& kernels) { return kernels.best_tokens; });
+    if (!captures_) captures_ = captures(context, tables, source, encoder_output);
     std::vector<std::vector<int32_t>> best;
-    // Operations that run by formula in the encoder would in the decoder too, and formulas cannot be captured.
-    if (capture && has_search && tape.fallback_ops() == 0) {
-      if (!on_device_) on_device_ = std::make_unique<DeviceSearch>(model_, options_, capture);
+    if (*captures_) {
+      if (!on_device_) {
+        on_device_ = std::make_unique<DeviceSearch>(model_, options_, capture_for(encoder_output.data()));
+      }
       best = on_device_->search(context, tables, source, encoder_output);
     } else {
       BatchSearch search(model_, context, tables, source, encoder_output, options_);
-      search.run();
+      while (search.advance()) {
+      }
       best = search.best();
     }
     for (size_t i = 0; i < sentences.size(); ++i) {

@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "engine/data/parallel_tokens.h"
@@ -26,9 +27,14 @@ class Translator {
   std::vector<std::vector<int32_t>> translate(const ParallelTokens& set, const std::function<void()>& between_batches);
 
  private:
+  /// Whether the search can run on the device: its graphs need kernels for all that the model does.
+  bool captures(const ForwardContext& context, const Embeddings::Tables& tables, const PackedRows& source,
+                const Value& encoder_output) const;
+
   const Transformer& model_;
   const DecodeOptions& options_;
   Tape::Ops ops_;
+  std::optional<bool> captures_;  // known since the first batch
   std::unique_ptr<DeviceSearch> on_device_;
 };
 

@@ -21,6 +21,7 @@ ClassifierOptions::ClassifierOptions() {
 
 void describe(SettingsVisitor& v, ClassifierOptions& o) {
   v.integer({.key = "layers", .meaning = "layers of the encoder", .min = 1, .max = 200}, o.layers);
+  describe_sublayers(v, "sublayers", "self_attention, ffn", o.sublayers, /*in_decoder=*/false);
   describe_layer_fields(v, o);
   describe_layer_tables(v, o, /*has_decoder=*/false);
   v.table_of("dropout", [&] {
@@ -35,6 +36,7 @@ void describe(SettingsVisitor& v, ClassifierOptions& o) {
 
 void check_consistent(const ClassifierOptions& o) {
   check_consistent(static_cast<const LayerOptions&>(o));
+  check_sublayers("model.sublayers", o.sublayers, /*in_decoder=*/false);
   const bool of_a_stack = o.norm.scope == NormScope::kEncoder || o.norm.scope == NormScope::kDecoder;
   if (of_a_stack && o.norm.scope_applies()) {
     // "encoder" would be "all" under another id.
@@ -70,7 +72,7 @@ Classifier::Classifier(const LayerScope& root, const ClassifierOptions& options,
     : options_(options),
       table_(declare_embedding(root, "embedding", vocab_size)),
       embedding_(root, "embedding"),
-      encoder_(make_encoder(root, options.layers)),
+      encoder_(root.in_stack(Stack::kEncoder), options.layers, options.sublayers),
       output_(root.linear("output", MatrixRole::kOutput, classes, options.d_model)),
       pooled_dropout_(root.dropout("pooled", options.pooled_dropout)),
       words_(dropout_seed, "drop.word") {}
@@ -114,8 +116,7 @@ int64_t parameter_count(const ClassifierOptions& options, int64_t vocab_size, in
 }
 
 int64_t saved_numbers(const ClassifierOptions& o, int64_t batch_tokens) {
-  const int64_t row = o.layers * (10 * o.d_model + 3 * o.d_ff);  // as for the encoder-decoder
-  return batch_tokens * row;
+  return batch_tokens * o.layers * saved_numbers(o, o.sublayers);
 }
 
 }  // namespace tearless::engine

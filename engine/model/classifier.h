@@ -16,13 +16,15 @@ namespace tearless::engine {
 
 /// [model] of the classifier. The defaults are the sizes of the AdaNorm paper.
 struct ClassifierOptions : LayerOptions {
-  int64_t layers = 4;           // of the encoder
-  double pooled_dropout = 0.2;  // [model.dropout] pooled: on the mean of a sentence's rows
+  int64_t layers = 4;                             // of the encoder
+  std::string sublayers = "self_attention, ffn";  // of a layer
+  double pooled_dropout = 0.2;                    // [model.dropout] pooled: on the mean of a sentence's rows
 
   ClassifierOptions();
 };
 void describe(SettingsVisitor& visitor, ClassifierOptions& options);
-/// Throws UserError as for LayerOptions, and for a norm scope of one stack, because there is only one.
+/// Throws UserError as for LayerOptions, by check_sublayers(), and for a norm scope of one stack, because there is only
+/// one.
 void check_consistent(const ClassifierOptions& options);
 
 /// A batch as the forward pass takes it: word dropout has been applied.

@@ -2,56 +2,48 @@
 
 #include <ATen/ops/empty.h>
 
-#include "engine/model/feed_forward.h"
-#include "engine/model/self_attention.h"
+#include <algorithm>
+#include <string>
 
 namespace tearless::engine {
 
-LayerStack::LayerStack(const LayerScope& stack, int64_t layers, const std::vector<SublayerRecipe>& layer,
-                       const std::function<void()>& after_layers) {
+LayerStack::LayerStack(const LayerScope& stack, int64_t layers, std::string_view sublayers) {
+  const std::vector<const SublayerKind*> layer = sublayers_of(sublayers);
   for (int64_t l = 1; l <= layers; ++l) {
-    for (const SublayerRecipe& recipe : layer) {
-      const LayerScope scope = stack.in_layer(l).in_sublayer(recipe.name);
-      const bool last = l == layers && &recipe == &layer.back();
-      std::unique_ptr<Sublayer> sublayer = recipe.make(scope);
-      sublayers_.push_back({std::move(sublayer), make_connection(scope, last)});
+    for (const SublayerKind* kind : layer) {
+      const LayerScope scope = stack.in_layer(l).in_sublayer(std::string(kind->name));
+      std::unique_ptr<Sublayer> sublayer = kind->make(scope, source_);
+      sublayers_.push_back({std::move(sublayer), make_connection(scope, l == layers && kind == layer.back())});
     }
   }
-  if (after_layers) after_layers();
+  source_.declare(stack.parameters());
   final_norms_ = make_final_norms(stack);
 }
 
-Value LayerStack::forward(const ForwardContext& context, const Value& x, const SublayerInputs& inputs) const {
+Value LayerStack::forward(const ForwardContext& context, const Value& x, SublayerInputs inputs,
+                          const StackState* state) const {
   Residual stream(context, x, inputs.rows);
-  for (const auto& [sublayer, connection] : sublayers_) {
+  for (size_t i = 0; i < sublayers_.size(); ++i) {
+    const auto& [sublayer, connection] = sublayers_[i];
+    if (state) inputs.slot = {state->slots[i], state->written};
     stream.add(connection, sublayer->forward(context, stream.input(connection), inputs));
   }
   return stream.output(final_norms_);
 }
 
-Value LayerStack::step(const ForwardContext& context, const Value& x, const SublayerInputs& inputs,
-                       const CacheRows& written, std::vector<at::Tensor>& caches) const {
-  Residual stream(context, x, inputs.rows);
-  for (size_t i = 0; i < sublayers_.size(); ++i) {
-    const auto& [sublayer, connection] = sublayers_[i];
-    stream.add(connection, sublayer->step(context, stream.input(connection), inputs, written, caches[i]));
-  }
-  return stream.output(final_norms_);
-}
-
-std::vector<at::Tensor> LayerStack::make_caches(int64_t rows, const at::TensorOptions& options) const {
-  std::vector<at::Tensor> caches;
+StackState LayerStack::make_state(int64_t rows, const at::TensorOptions& options) const {
+  StackState state;
+  state.capacity = rows;
   for (const auto& [sublayer, connection] : sublayers_) {
-    const int64_t width = sublayer->cache_width();
-    caches.push_back(width > 0 ? at::empty({rows, width}, options) : at::Tensor());
+    const int64_t width = sublayer->slot_width();
+    state.slots.push_back(width > 0 ? at::empty({rows, width}, options) : at::Tensor());
   }
-  return caches;
+  return state;
 }
 
-LayerStack make_encoder(const LayerScope& root, int64_t layers) {
-  return LayerStack(root.in_stack(Stack::kEncoder), layers,
-                    {{"self_attention", [](const LayerScope& scope) { return std::make_unique<SelfAttention>(scope); }},
-                     {"ffn", [](const LayerScope& scope) { return std::make_unique<FeedForward>(scope); }}});
+int64_t saved_numbers(const LayerOptions& o, std::string_view sublayers) {
+  const auto count = static_cast<int64_t>(sublayers_of(sublayers).size());
+  return std::max<int64_t>(1, count - 1) * (10 * o.d_model + 3 * o.d_ff);
 }
 
 }  // namespace tearless::engine

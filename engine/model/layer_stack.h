@@ -1,9 +1,10 @@
-// A stack of equal layers on one residual stream. A layer is a list of sublayers, each inside its residual connection.
+// A stack of equal layers on one residual stream. A layer is a list of sublayers (sublayer.h), each inside its residual
+// connection. forward() runs over whole sentences or segments (training, evaluation); with a state also over one
+// position of each hypothesis (search).
 #pragma once
 
-#include <functional>
 #include <memory>
-#include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/model/residual.h"
@@ -11,37 +12,34 @@
 
 namespace tearless::engine {
 
-/// A sublayer that every layer of a stack has.
-struct SublayerRecipe {
-  std::string name;  // "ffn", a part of the names of its parameters
-  std::function<std::unique_ptr<Sublayer>(const LayerScope&)> make;
-};
-
 class LayerStack {
  public:
-  /// `after_layers` runs between the last layer and the final norm: it may declare what all layers share.
-  LayerStack(const LayerScope& stack, int64_t layers, const std::vector<SublayerRecipe>& layer,
-             const std::function<void()>& after_layers = {});
+  /// `sublayers`: of each layer, as sublayers_of() takes them.
+  LayerStack(const LayerScope& stack, int64_t layers, std::string_view sublayers);
 
-  /// x [T, D] → [T, D].
-  Value forward(const ForwardContext& context, const Value& x, const SublayerInputs& inputs) const;
-
-  /// One decode step: x [N, D] → [N, D] (Sublayer::step). `caches`: from make_caches().
-  Value step(const ForwardContext& context, const Value& x, const SublayerInputs& inputs, const CacheRows& written,
-             std::vector<at::Tensor>& caches) const;
-  /// One cache [rows, cache_width()] for each sublayer that has one, undefined for the others.
-  std::vector<at::Tensor> make_caches(int64_t rows, const at::TensorOptions& options) const;
+  /// EncoderOutput::projected of an encoder output [S, D]. REQUIRES: a sublayer reads it.
+  Value project(const ForwardContext& context, const Value& encoder_output) const {
+    return source_.forward(context, encoder_output);
+  }
+  /// x [T, D] → [T, D]. With a state its rows `state->written` are written, and inputs.self refers to all of its rows.
+  /// Only the stream x is normed by the layers: under `pre` the encoder output has passed the encoder's final norm.
+  Value forward(const ForwardContext& context, const Value& x, SublayerInputs inputs,
+                const StackState* state = nullptr) const;
+  /// A state of that many rows, none of which is written yet.
+  StackState make_state(int64_t rows, const at::TensorOptions& options) const;
 
  private:
   struct Connected {
     std::unique_ptr<Sublayer> sublayer;
     ResidualConnection connection;
   };
+  SourceProjection source_;
   std::vector<Connected> sublayers_;  // of all layers, in order
   std::vector<NormOp> final_norms_;
 };
 
-/// The encoder: layers of self-attention and feed-forward.
-LayerStack make_encoder(const LayerScope& root, int64_t layers);
+/// About how many numbers of a row one layer with these sublayers saves for backward: connections and projections 10 d,
+/// feed-forward 3 f, and as much again for each sublayer after the second.
+int64_t saved_numbers(const LayerOptions& options, std::string_view sublayers);
 
 }  // namespace tearless::engine

@@ -1,5 +1,9 @@
 #include "engine/model/options.h"
 
+#include <fmt/format.h>
+
+#include "engine/model/sublayer.h"
+
 namespace tearless::engine {
 namespace {
 
@@ -41,6 +45,20 @@ void describe(SettingsVisitor& v, DsInitOptions& o, bool applies, bool has_decod
            o.stacks, kDsStacks);
 }
 
+void describe_sublayers(SettingsVisitor& v, std::string_view key, std::string_view neutral, std::string& sublayers,
+                        bool in_decoder) {
+  const auto listed = [](bool decoder) {
+    std::string text = "sublayers of a layer, in order:";
+    for (const SublayerKind& kind : sublayer_kinds()) {
+      if (kind.reads_encoder_output && !decoder) continue;
+      text += fmt::format("{} `{}` {}", text.ends_with(':') ? "" : ";", kind.name, kind.meaning);
+    }
+    return text;
+  };
+  static const std::string of_encoder = listed(false), of_decoder = listed(true);
+  v.word({.key = key, .meaning = in_decoder ? of_decoder : of_encoder, .neutral = neutral}, sublayers);
+}
+
 void describe_layer_fields(SettingsVisitor& v, LayerOptions& o) {
   v.integer({.key = "d_model", .meaning = "model width d", .min = 2, .max = 16384}, o.d_model);
   v.integer({.key = "d_ff", .meaning = "width of the feed-forward block", .min = 1, .max = 65536}, o.d_ff);
@@ -79,6 +97,9 @@ void describe_layer_tables(SettingsVisitor& v, LayerOptions& o, bool has_decoder
 void describe(SettingsVisitor& v, ModelOptions& o) {
   v.integer({.key = "encoder_layers", .meaning = "layers of the encoder", .min = 1, .max = 200}, o.encoder_layers);
   v.integer({.key = "decoder_layers", .meaning = "layers of the decoder", .min = 1, .max = 200}, o.decoder_layers);
+  describe_sublayers(v, "encoder_sublayers", "self_attention, ffn", o.encoder_sublayers, /*in_decoder=*/false);
+  describe_sublayers(v, "decoder_sublayers", "self_attention, cross_attention, ffn", o.decoder_sublayers,
+                     /*in_decoder=*/true);
   describe_layer_fields(v, o);
   v.choice({.key = "tied_embeddings",
             .meaning = "one matrix for source input, target input and output (`all`), for the two of the target "
@@ -102,6 +123,12 @@ void check_consistent(const LayerOptions& o) {
         "model.norm.scope = \"final_only\" needs model.placement = \"pre\": with the other placements no norm follows "
         "a stack");
   }
+}
+
+void check_consistent(const ModelOptions& o) {
+  check_consistent(static_cast<const LayerOptions&>(o));
+  check_sublayers("model.encoder_sublayers", o.encoder_sublayers, /*in_decoder=*/false);
+  check_sublayers("model.decoder_sublayers", o.decoder_sublayers, /*in_decoder=*/true);
 }
 
 }  // namespace tearless::engine

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <string_view>
 
 #include "base/settings.h"
 #include "engine/norm/norm.h"
@@ -83,16 +85,23 @@ void check_consistent(const LayerOptions& options);
 
 /// [model] of the encoder-decoder.
 struct ModelOptions : LayerOptions {
-  int64_t encoder_layers = 6;  // layers of the encoder
-  int64_t decoder_layers = 6;  // layers of the decoder
+  int64_t encoder_layers = 6;                             // layers of the encoder
+  int64_t decoder_layers = 6;                             // layers of the decoder
+  std::string encoder_sublayers = "self_attention, ffn";  // of a layer, in order: sublayers_of()
+  std::string decoder_sublayers = "self_attention, cross_attention, ffn";
   Tying tied_embeddings = Tying::kAll;
   bool output_bias = true;             // one bias per token of the output vocabulary
   bool mask_target_vocabulary = true;  // restrict the output vocabulary to tokens seen on the target side (TwT App. A)
 };
 void describe(SettingsVisitor& visitor, ModelOptions& options);
+/// Throws UserError as for LayerOptions, and by check_sublayers().
+void check_consistent(const ModelOptions& options);
 
 /// The fields of LayerOptions, for the describe() of a model that has such stacks. TOML wants fields before tables: a
 /// describe() calls describe_layer_tables() last.
+/// A setting for the sublayers of a layer.
+void describe_sublayers(SettingsVisitor& visitor, std::string_view key, std::string_view neutral,
+                        std::string& sublayers, bool in_decoder);
 void describe_layer_fields(SettingsVisitor& visitor, LayerOptions& options);
 void describe_layer_tables(SettingsVisitor& visitor, LayerOptions& options, bool has_decoder);
 

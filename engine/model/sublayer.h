@@ -1,17 +1,27 @@
-// The interface of a sublayer: one function on the residual stream, such as self-attention or the feed-forward block.
-// Stacks and search know sublayers by this interface alone.
+// The sublayers of a layer: each is one function on the residual stream, such as self-attention or the feed-forward
+// block. Stacks and search know them by this interface alone.
 //
-// To add a kind of sublayer:
-//   1. a pair of files beside this one with a class derived from Sublayer. Its constructor takes a LayerScope and
-//      declares its parameters; it has forward() and, if it sees other positions, cache_width() and step();
-//   2. a line where a layer is listed: engine/model/layer_stack.cc or decoder.cc.
-// The norm and the residual sum around it are those of its connection (residual.h).
+// To add a kind:
+//   1. a file beside this one with a class derived from Sublayer, whose constructor declares its parameters, and a
+//      function `<name>_sublayer()` that returns its SublayerKind. A sublayer whose rows see each other keeps what it
+//      needs of them in its slot (stack_state.h): then it has a cache in search, and a memory;
+//   2. a line SUBLAYER(<name>) in sublayers.def.
+// It is then a word of model.encoder_sublayers and model.decoder_sublayers, listed on the generated settings page, and
+// covered by the tests that all kinds share. The norm and the residual sum around it are those
+// of its connection (residual.h).
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "engine/model/forward_context.h"
 #include "engine/model/layer_scope.h"
+#include "engine/model/source_projection.h"
+#include "engine/model/stack_state.h"
 #include "engine/ops/attention.h"
 #include "engine/ops/packed_rows.h"
 
@@ -19,41 +29,49 @@ namespace tearless::engine {
 
 /// The encoder output as sublayers of the decoder see it.
 struct EncoderOutput {
-  Value projected;              // [S, W] of SourceProjection (cross_attention.h)
+  Value projected;              // [S, W] of SourceProjection
   const AttentionSpans& spans;  // the source rows that each row sees
 };
 
 /// What a sublayer reads besides its input rows. All of it must outlive the tape.
 struct SublayerInputs {
   const PackedRows& rows;
-  const AttentionSpans& self;                     // the rows that each row sees; in a decode step, the cache rows
+  const AttentionSpans& self;                     // the rows that each row sees, of those that slot.extend() returns
   const EncoderOutput* encoder_output = nullptr;  // in decoders
-};
-
-/// The rows of the decode cache that a decode step writes, one per hypothesis.
-struct CacheRows {
-  int64_t first = 0;        // N consecutive rows from this one, if `indices` is undefined
-  at::Tensor indices = {};  // [N] int64 row numbers
+  Slot slot = {};                                 // set by the stack, if it has a state
 };
 
 class Sublayer {
  public:
   virtual ~Sublayer() = default;
 
-  /// x [T, D] → [T, D].
+  /// x [T, D] → [T, D]: the rows of whole sentences, or with a state those of a segment after its memory, or the newest
+  /// position of each hypothesis of a search.
   virtual Value forward(const ForwardContext& context, const Value& x, const SublayerInputs& inputs) const = 0;
-
-  // Decoding position by position. The defaults suit a sublayer that sees no other position of its own rows.
-
-  /// Numbers that the sublayer keeps of each position.
-  virtual int64_t cache_width() const { return 0; }
-  /// One decode step: x [N, D], the newest position of each hypothesis → [N, D]. Writes the rows `written` of `cache`
-  /// [≥ N, cache_width()] before it reads those that `inputs.self` lists, which include them. A row is written once:
-  /// when hypotheses are reordered, only the lists change. Not for recording tapes: there is no backward.
-  virtual Value step(const ForwardContext& context, const Value& x, const SublayerInputs& inputs,
-                     const CacheRows& /*written*/, at::Tensor& /*cache*/) const {
-    return forward(context, x, inputs);
-  }
+  /// Numbers that it keeps of each row in `inputs.slot`; 0 if it sees no other rows of its own side.
+  virtual int64_t slot_width() const { return 0; }
 };
+
+/// A kind of sublayer as the settings name it.
+struct SublayerKind {
+  std::string_view name = {};     // set from sublayers.def; a part of the names of its parameters
+  std::string_view meaning = {};  // formula and source, for the settings page
+  bool reads_encoder_output = false;
+  std::unique_ptr<Sublayer> (*make)(const LayerScope& scope, SourceProjection& source) = nullptr;
+};
+
+/// For SublayerKind::make.
+template <class Kind>
+std::unique_ptr<Sublayer> make_sublayer(const LayerScope& scope, SourceProjection& source) {
+  return std::make_unique<Kind>(scope, source);
+}
+
+/// All kinds, in the order of sublayers.def.
+std::span<const SublayerKind> sublayer_kinds();
+/// The kinds that a setting such as "self_attention, ffn" names, in order. REQUIRES: check_sublayers() accepts it.
+std::vector<const SublayerKind*> sublayers_of(std::string_view setting);
+/// Throws UserError if the setting `key` names a kind that does not exist or names one twice, if it names one that
+/// reads the encoder output and is not a decoder's, or none and is.
+void check_sublayers(std::string_view key, std::string_view setting, bool in_decoder);
 
 }  // namespace tearless::engine

@@ -15,9 +15,9 @@ int64_t parameter_count(const ModelOptions& options, int64_t vocab_size) {
 }
 
 int64_t saved_numbers(const ModelOptions& o, int64_t vocab_size, int64_t batch_tokens) {
-  // Rows saved for backward, per layer: sublayer connections and projections about 10 d, feed-forward 3 f. Backward
-  // makes a gradient for each of them in turn.
-  const int64_t row = (o.encoder_layers + 2 * o.decoder_layers) * (10 * o.d_model + 3 * o.d_ff);
+  // Backward makes a gradient for each saved row in turn.
+  const int64_t row = o.encoder_layers * saved_numbers(o, o.encoder_sublayers) +
+                      o.decoder_layers * saved_numbers(o, o.decoder_sublayers);
   const int64_t logits = 2 * vocab_size;
   return batch_tokens * (row + logits);
 }
@@ -52,8 +52,8 @@ Transformer::Transformer(Parameters& parameters, const ModelOptions& options, Ou
 Transformer::Transformer(const LayerScope& root, const ModelOptions& options, OutputVocabulary output_vocabulary,
                          uint32_t dropout_seed)
     : embeddings_(root, options, std::move(output_vocabulary)),
-      encoder_(make_encoder(root, options.encoder_layers)),
-      decoder_(root, options.decoder_layers),
+      encoder_(root.in_stack(Stack::kEncoder), options.encoder_layers, options.encoder_sublayers),
+      decoder_(root.in_stack(Stack::kDecoder), options.decoder_layers, options.decoder_sublayers),
       word_source_(dropout_seed, "drop.word.source"),
       word_target_(dropout_seed, "drop.word.target"),
       word_dropout_(options.dropout.word) {}
@@ -79,9 +79,8 @@ CrossEntropySums Transformer::loss(const ForwardContext& context, const ReadyBat
   const Embeddings::Tables tables = prepare(context);
   const Value encoder_output = encoder_.forward(context, embeddings_.embed_source(context, tables, batch.source),
                                                 {batch.source, batch.source_spans});
-  const Value h = decoder_.forward(context, embeddings_.embed_target(context, tables, batch.target), batch.target,
-                                   batch.target_spans, encoder_output, batch.cross_spans);
-  return smoothed_cross_entropy(context.tape, embeddings_.logits(context, tables, h), batch.labels, label_smoothing,
+  const Value of_targets = logits(context, tables, batch.target, batch.target_spans, encoder_output, batch.cross_spans);
+  return smoothed_cross_entropy(context.tape, of_targets, batch.labels, label_smoothing,
                                 context.on_device ? &context.on_device->loss : nullptr);
 }
 
@@ -100,23 +99,23 @@ Value Transformer::encode(const ForwardContext& context, const Embeddings::Table
 
 Value Transformer::logits(const ForwardContext& context, const Embeddings::Tables& tables, const PackedRows& target,
                           const Value& encoder_output, const PackedRows& source) const {
-  const Value h = decoder_.forward(context, embeddings_.embed_target(context, tables, target), target,
-                                   context.tape.save(AttentionSpans::self(target, /*causal=*/true)), encoder_output,
-                                   context.tape.save(AttentionSpans::cross(target, source)));
-  return embeddings_.logits(context, tables, h);
+  return logits(context, tables, target, context.tape.save(AttentionSpans::self(target, /*causal=*/true)),
+                encoder_output, context.tape.save(AttentionSpans::cross(target, source)));
 }
 
-Value Transformer::advance(const ForwardContext& context, const Embeddings::Tables& tables, const PackedRows& rows,
-                           const AttentionSpans& cross, DecoderState& state) const {
-  const Value x = embeddings_.embed_target(context, tables, rows);
-  return embeddings_.logits(context, tables, decoder_.advance(context, x, rows, cross, state));
+Value Transformer::logits(const ForwardContext& context, const Embeddings::Tables& tables, const PackedRows& target,
+                          const AttentionSpans& self, const Value& encoder_output, const AttentionSpans& cross) const {
+  const Value x = embeddings_.embed_target(context, tables, target);
+  const EncoderOutput source{decoder_.project(context, encoder_output), cross};
+  return embeddings_.logits(context, tables, decoder_.forward(context, x, {target, self, &source}));
 }
 
 Value Transformer::decode_step(const ForwardContext& context, const Embeddings::Tables& tables, const PackedRows& rows,
-                               const AttentionSpans& self, const AttentionSpans& cross, DecodeCache& cache,
-                               const CacheRows& written) const {
+                               const AttentionSpans& self, const AttentionSpans& cross,
+                               const DecodeCache& cache) const {
   const Value x = embeddings_.embed_target(context, tables, rows);
-  return embeddings_.logits(context, tables, decoder_.decode_step(context, x, rows, self, cross, cache, written));
+  const EncoderOutput source{cache.source, cross};
+  return embeddings_.logits(context, tables, decoder_.forward(context, x, {rows, self, &source}, &cache.target));
 }
 
 }  // namespace tearless::engine

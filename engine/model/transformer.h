@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "engine/model/batch.h"
-#include "engine/model/decoder.h"
 #include "engine/model/embeddings.h"
+#include "engine/model/layer_stack.h"
 #include "engine/model/padded_batch.h"
 #include "engine/ops/cross_entropy.h"
 
@@ -37,6 +37,12 @@ struct ReadyBatch final : Batch {
   std::vector<Part> parts() const override;
 };
 
+/// What search keeps between positions.
+struct DecodeCache {
+  Value source;  // [S, W] LayerStack::project() of the encoder output
+  StackState target;
+};
+
 class Transformer {
  public:
   /// Declares its parameters; call parameters.allocate() next. The model is usable while `parameters` lives.
@@ -58,17 +64,12 @@ class Transformer {
   Value logits(const ForwardContext& context, const Embeddings::Tables& tables, const PackedRows& target,
                const Value& encoder_output, const PackedRows& source) const;
 
-  /// Starts a search.
-  const Decoder& decoder() const { return decoder_; }
-  /// One decode step: logits [N, K]. `rows`: one row per hypothesis, its newest token at index state.position. `cross`:
-  /// the source rows that each hypothesis sees, one span per sentence.
-  Value advance(const ForwardContext& context, const Embeddings::Tables& tables, const PackedRows& rows,
-                const AttentionSpans& cross, DecoderState& state) const;
-
-  /// As advance() with a cache that the caller owns (Decoder::decode_step).
+  /// Makes the parts of a DecodeCache.
+  const LayerStack& decoder() const { return decoder_; }
+  /// One decode step: logits [N, K]. `rows`: the newest token of each hypothesis; `self`: the rows of the cache that
+  /// each sees, which include the one that it writes in this step; `cross`: the source rows that it sees.
   Value decode_step(const ForwardContext& context, const Embeddings::Tables& tables, const PackedRows& rows,
-                    const AttentionSpans& self, const AttentionSpans& cross, DecodeCache& cache,
-                    const CacheRows& written) const;
+                    const AttentionSpans& self, const AttentionSpans& cross, const DecodeCache& cache) const;
 
   const OutputVocabulary& output_vocabulary() const { return embeddings_.output_vocabulary(); }
 
@@ -76,9 +77,12 @@ class Transformer {
   Transformer(const LayerScope& root, const ModelOptions& options, OutputVocabulary output_vocabulary,
               uint32_t dropout_seed);
 
+  /// The logits of whole targets, with all spans given.
+  Value logits(const ForwardContext& context, const Embeddings::Tables& tables, const PackedRows& target,
+               const AttentionSpans& self, const Value& encoder_output, const AttentionSpans& cross) const;
+
   Embeddings embeddings_;
-  LayerStack encoder_;
-  Decoder decoder_;
+  LayerStack encoder_, decoder_;
   RandomStream word_source_, word_target_;
   double word_dropout_;
 };

@@ -41,7 +41,8 @@ at::Tensor attention_formula(const at::Tensor& q, const at::Tensor& k, const at:
     at::Tensor scores = at::matmul(split(q, s.query_begin, s.query_count), keys.transpose(1, 2)) /
                         std::sqrt(static_cast<double>(d_head));
     if (spans.causal) {
-      const at::Tensor future = at::ones({s.query_count, s.key_count}, q.options()).triu(1).to(at::kBool);
+      const at::Tensor future =
+          at::ones({s.query_count, s.key_count}, q.options()).triu(1 + s.keys_before()).to(at::kBool);
       scores = scores.masked_fill(future, -std::numeric_limits<double>::infinity());
     }
     at::Tensor p = at::softmax(scores, 2);  // [H, query, key]
@@ -108,7 +109,8 @@ Attention<T> call_of(const SpansOnDevice& spans, const ColumnSlice& q, const Col
 int64_t seen_pairs(const AttentionSpans& spans) {
   int64_t pairs = 0;
   for (const AttentionSpan& s : spans.spans) {
-    pairs += spans.causal ? int64_t{s.query_count} * (s.query_count + 1) / 2 : int64_t{s.query_count} * s.key_count;
+    pairs += int64_t{s.query_count} * s.key_count;
+    if (spans.causal) pairs -= int64_t{s.query_count} * (s.query_count - 1) / 2;
   }
   return pairs;
 }

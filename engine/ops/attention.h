@@ -1,5 +1,5 @@
 // Multi-head attention over packed rows: softmax(q kᵀ / √d_h) v for each sentence and head (docs/spec/knobs.md §10).
-// The projections to q, k, v and from the output are not here (engine/model/self_attention.h, cross_attention.h).
+// The projections to q, k, v and from the output are not here (engine/model/self_attention.cc, cross_attention.cc).
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,8 @@ namespace tearless::engine {
 struct AttentionSpans {
   std::vector<AttentionSpan> spans;
   std::vector<int32_t> key_rows;  // search: key j of a span is row key_rows[key_begin + j]; empty: row key_begin + j
-  bool causal = false;            // query i sees keys 0 … i only; query_count == key_count then
+  /// The queries of a span are the last of its keys (those before them are a memory): each sees the keys up to its own.
+  bool causal = false;
   /// Upper bounds of query_count and key_count, which determine the kernels' launch shapes and shared memory.
   int64_t max_query_length = 0, max_key_length = 0;
   /// Some query rows are in no span; their output is 0. If false, every row is in one.

@@ -135,6 +135,10 @@ struct AttentionSpan {
   /// Attention::key_rows where that is given.
   int32_t query_begin, query_count, key_begin, key_count;
   int32_t sentence_id;  // of the dropout counters (random.h): outer = query | head << 16, inner = key
+
+  /// Keys before the first query where the mask is causal: the queries are then the last of the span's keys, so query i
+  /// sees keys 0 … keys_before() + i. REQUIRES then: key_count ≥ query_count.
+  TEARLESS_BOTH int32_t keys_before() const { return key_count - query_count; }
 };
 
 /// out = drop(softmax(q kᵀ / √d_h)) v for each span and head. Queries of spans must not overlap; keys may where no
@@ -147,7 +151,7 @@ struct Attention {
   const AttentionSpan* spans = nullptr;  // [span_count]
   int64_t span_count = 0;
   int64_t max_query_length = 0, max_key_length = 0;  // upper bounds of query_count and key_count
-  bool causal = false;                               // query i sees keys 0 … i; query_count == key_count then
+  bool causal = false;                               // query i sees keys 0 … span.keys_before() + i
   int64_t heads = 0, d_head = 0;
   const T* q = nullptr;  // [T, heads · d_h], rows q_stride apart; likewise k, v
   const T* k = nullptr;

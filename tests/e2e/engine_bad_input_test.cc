@@ -67,6 +67,8 @@ TEST_F(EngineBadInput, SettingsGolden) {
   train("an unknown kind", {{"model.norm.kind", "\"layernorm\""}});
   train("an unknown placement", {{"model.placement", "\"prenorm\""}});
   train("heads that do not divide d_model", {{"model.heads", "5"}});
+  train("a sublayer that does not exist", {{"model.encoder_sublayers", "\"selfattention, ffn\""}});
+  train("a decoder without its encoder", {{"model.decoder_sublayers", "\"self_attention, ffn\""}});
   train("a scope without norms",
         {{"model.placement", "\"post\""}, {"model.norm.kind", "\"rms_norm\""}, {"model.norm.scope", "\"final_only\""}});
   train("an option of another kind", {{"model.norm.scale_norm.c", "2"}});

@@ -159,7 +159,7 @@ inline void for_heads(const Attention<T>& a, F&& f) {
 template <class T>
 inline void attend(const Attention<T>& a, const AttentionSpan& s, int64_t h, T* saved, const HeadScratch<T>& scratch) {
   const int64_t queries = s.query_count, keys = s.key_count, column = h * a.d_head;
-  const int64_t row = saved_row(keys);
+  const int64_t row = saved_row(keys), before = s.keys_before();
   const int64_t width = scratch.width;
   const T scale = T(1) / root_of(static_cast<T>(a.d_head));
   T* p = saved ? saved : scratch.scores.get();
@@ -171,10 +171,10 @@ inline void attend(const Attention<T>& a, const AttentionSpan& s, int64_t h, T* 
   constexpr int64_t kQueries = 16;  // in blocks: a causal block skips the keys after its last query
   for (int64_t begin = 0; begin < queries; begin += kQueries) {
     const int64_t end = smaller(queries, begin + kQueries);
-    const int64_t seen = a.causal ? padded<T>(end) : row;
+    const int64_t seen = a.causal ? padded<T>(before + end) : row;
     small_matmul<T>(end - begin, seen, a.d_head, {q + begin * a.q_stride, a.q_stride, 1}, keys_t, row, p + begin * row,
                     row);
-    for (int64_t i = begin; i < end; ++i) softmax_row(p + i * row, a.causal ? i + 1 : keys, row);
+    for (int64_t i = begin; i < end; ++i) softmax_row(p + i * row, a.causal ? before + i + 1 : keys, row);
   }
   const T* weights = p;
   int64_t weights_row = row;
@@ -219,7 +219,7 @@ inline void attend_few(const Attention<T>& a, const AttentionSpan& s, int64_t h,
   const auto row_of = [&](int64_t j) -> int64_t { return a.key_rows ? a.key_rows[s.key_begin + j] : s.key_begin + j; };
   for (int64_t i = 0; i < s.query_count; ++i) {
     const T* q = a.q + (s.query_begin + i) * a.q_stride + column;
-    const int64_t visible = a.causal ? i + 1 : s.key_count;
+    const int64_t visible = a.causal ? s.keys_before() + i + 1 : s.key_count;
     for (int64_t j = 0; j < visible; ++j) {
       const T* k = a.k + row_of(j) * a.k_stride + column;
       scores[j] = scale * sum_of<T>(width, [=](int64_t c) { return q[c] * k[c]; });

@@ -170,7 +170,7 @@ struct ExpectedAttention {
       return element(c.indexed ? in.indices[static_cast<size_t>(row)] : row, in.kv_stride, x);
     };
     const int64_t query = s.query_begin + i;
-    const size_t seen = static_cast<size_t>(c.causal ? i + 1 : s.key_count);
+    const size_t seen = static_cast<size_t>(c.causal ? s.key_count - s.query_count + i + 1 : s.key_count);
     std::vector<double> p(seen), g(seen), keep(seen);
     double sum = 0, p_dot_g = 0, max = -INFINITY;
     for (size_t j = 0; j < seen; ++j) {
@@ -283,6 +283,19 @@ TEST_P(AttentionKernel, TakesManyMoreKeysThanQueriesAndTheReverse) {
   for (const double p : {0.0, 0.2}) {
     check_both({.queries = {1, 3, 300}, .keys = {300, 200, 2}, .heads = 2, .d_head = 16, .p = p});
     check_both({.queries = {4}, .keys = {1100}, .d_head = 64, .p = p});
+  }
+}
+
+// The queries are the last of their keys. Memories that are no multiple of a tile, a chunk or a warp's rows.
+TEST_P(AttentionKernel, CausalQueriesSeeAMemoryBeforeThem) {
+  for (const double p : {0.0, 0.2}) {
+    const std::vector<int32_t> queries = {1, 5, 16, 33, 20, 3, 0, 40}, keys = {7, 9, 16, 50, 150, 300, 0, 41};
+    for (const int64_t d_head : {8, 64}) {
+      check_both({.queries = queries, .keys = keys, .causal = true, .heads = 2, .d_head = d_head, .p = p});
+    }
+    check_both({.queries = {129, 40, 17}, .keys = {257, 200, 48}, .causal = true, .d_head = 16, .p = p});
+    check_both({.queries = {7, 12}, .keys = {19, 40}, .causal = true, .d_head = 5, .p = p, .aligned = false});
+    check_both({.queries = {3, 20}, .keys = {40, 33}, .causal = true, .d_head = 16, .p = p, .indexed = true});
   }
 }
 

@@ -10,6 +10,7 @@
 #include <cmath>
 
 #include "engine/decode/beam.h"
+#include "engine/decode/cached_decoding.h"
 #include "tests/engine/model/tiny_model.h"
 
 namespace tearless::engine::search_test {
@@ -25,9 +26,7 @@ constexpr int64_t kVocabulary = 12;
 const Sentences kSources = {{4, 5, 6, 7, kEos}, {8, kEos}, {9, 4, 9, 10, 11, 5, kEos}, {kEos}, {10, 10, 4, kEos}};
 
 /// Large weights, so that the outputs differ from sentence to sentence and from beam to beam.
-TinyModel model_with_large_weights(uint32_t seed, Placement placement = Placement::kPre) {
-  ModelOptions options = tiny_options();
-  options.placement = placement;
+TinyModel model_with_large_weights(uint32_t seed, const ModelOptions& options = tiny_options()) {
   std::vector<uint8_t> in_output_vocabulary = test::usual_output_vocabulary(kVocabulary);
   in_output_vocabulary[6] = 0;
   TinyModel model(options, in_output_vocabulary, seed);
@@ -52,9 +51,26 @@ at::Tensor full_logits(const TinyModel& model, const std::vector<int32_t>& sourc
   return model.transformer.logits(context, tables, t, model.transformer.encode(context, tables, s), s).data();
 }
 
-TEST(CachedDecoding, GivesTheLogitsOfTheWholeTarget) {
-  for (const Placement placement : test::placements()) {
-    const TinyModel model = model_with_large_weights(1, placement);
+ModelOptions with_placement(Placement placement) {
+  ModelOptions options = tiny_options();
+  options.placement = placement;
+  return options;
+}
+ModelOptions with_sublayers(const std::string& of_decoder) {
+  ModelOptions options = tiny_options();
+  options.decoder_sublayers = of_decoder;
+  return options;
+}
+
+TEST(CachedDecoding, GivesTheLogitsOfTheWholeTargetForEveryPlacementAndEveryStack) {
+  std::vector<ModelOptions> all;
+  for (const Placement placement : test::placements()) all.push_back(with_placement(placement));
+  for (const std::string& sublayers : test::all_sublayers(/*in_decoder=*/true))
+    all.push_back(with_sublayers(sublayers));
+  ASSERT_GT(all.size(), 12u);
+  for (const ModelOptions& options : all) {
+    SCOPED_TRACE(options.decoder_sublayers);
+    const TinyModel model = model_with_large_weights(1, options);
     // Longer than the cache's first capacity, so that it must grow.
     Sentences targets;
     for (size_t i = 0; i < 3; ++i) {
@@ -66,8 +82,7 @@ TEST(CachedDecoding, GivesTheLogitsOfTheWholeTarget) {
     const ForwardContext context{tape};
     const auto tables = model.transformer.prepare(context);
     const PackedRows source = packed(sources);
-    DecoderState state =
-        model.transformer.decoder().start(context, model.transformer.encode(context, tables, source), 3);
+    CachedDecoding decoding(model.transformer, context, tables, model.transformer.encode(context, tables, source), 3);
     std::vector<at::Tensor> expected;
     for (size_t i = 0; i < 3; ++i) expected.push_back(full_logits(model, sources[i], targets[i]));
     AttentionSpans cross;
@@ -76,11 +91,7 @@ TEST(CachedDecoding, GivesTheLogitsOfTheWholeTarget) {
       cross.add({i, 1, source.offsets[s], source.offsets[s + 1] - source.offsets[s], 0});
     }
     for (size_t t = 0; t < targets[0].size(); ++t) {
-      PackedRows rows;
-      rows.tokens = {targets[0][t], targets[1][t], targets[2][t]};
-      rows.positions.assign(3, static_cast<int32_t>(t));
-      rows.sentence_ids.assign(3, 0);
-      const at::Tensor logits = model.transformer.advance(context, tables, rows, cross, state).data();
+      const at::Tensor logits = decoding.advance({targets[0][t], targets[1][t], targets[2][t]}, cross).data();
       for (int64_t i = 0; i < 3; ++i) {
         const at::Tensor row = expected[static_cast<size_t>(i)][static_cast<int64_t>(t)];
         EXPECT_LT((logits[i] - row).abs().max().item<double>(), 1e-4 * row.abs().max().item<double>())
@@ -129,8 +140,9 @@ ParallelTokens set_of(const Sentences& sources) {
 
 TEST(Translate, FindsTheOutputOfASearchWithoutCacheAndBatch) {
   size_t different = 0;
-  for (uint32_t seed = 1; seed <= 4; ++seed) {
-    const TinyModel model = model_with_large_weights(seed);
+  for (uint32_t seed = 1; seed <= 5; ++seed) {
+    const ModelOptions options = seed < 5 ? tiny_options() : with_sublayers("ffn, cross_attention, self_attention");
+    const TinyModel model = model_with_large_weights(seed, options);
     for (const int64_t beam : {1, 4}) {
       const DecodeOptions options{.beam = beam, .max_extra = 6, .batch_tokens = 30};
       for (const Ops ops : {Ops::kFast, Ops::kReference}) {

@@ -6,6 +6,7 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros_like.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -286,6 +287,18 @@ TEST(ParityCases, HaveEveryNormPlacementArchitectureAndNormSite) {
   }
   for (const char* key : {"model.arch", "model.norm_sites"}) {
     expect_each(GoldenDigits::kFolder, key, images, choices_of<DigitNetworkOptions>(key));
+  }
+}
+
+TEST(ParityCases, HaveEverySublayer) {
+  std::string parameters;
+  for (const std::string& name : golden_names(GoldenTransformer::kFolder)) {
+    const json golden = json::parse(std::ifstream(golden_folder(GoldenTransformer::kFolder) / (name + ".json")));
+    for (const auto& [parameter, gradient] : golden.at("gradients").items()) parameters += parameter + "\n";
+  }
+  for (const SublayerKind& kind : sublayer_kinds()) {
+    EXPECT_THAT(parameters, testing::HasSubstr(fmt::format(".{}.", kind.name)))
+        << "teach it to tools/make_golden.py, add a case to its cases(), run it, and keep the new file alone";
   }
 }
 

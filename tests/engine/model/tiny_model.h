@@ -4,8 +4,11 @@
 
 #include <ATen/Parallel.h>
 
+#include <algorithm>
+#include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "base/settings.h"
 #include "engine/model/transformer.h"
 
@@ -58,6 +61,26 @@ inline std::vector<Placement> placements() {
     }
   }
   return all;
+}
+
+/// Every model.decoder_sublayers, or every setting for a stack without a decoder: each order of up to three kinds.
+inline std::vector<std::string> all_sublayers(bool in_decoder) {
+  std::vector<std::string> lists = {""}, accepted;
+  for (int length = 1; length <= 3; ++length) {
+    std::vector<std::string> longer;
+    for (const std::string& list : lists) {
+      for (const SublayerKind& kind : sublayer_kinds()) {
+        longer.push_back(list + (list.empty() ? "" : ", ") + std::string(kind.name));
+        try {
+          check_sublayers("", longer.back(), in_decoder);
+          accepted.push_back(longer.back());
+        } catch (const UserError&) {
+        }
+      }
+    }
+    lists = std::move(longer);
+  }
+  return accepted;
 }
 
 struct TinyModel {

@@ -90,6 +90,46 @@ TEST(Attention, OverPackedRowsEqualsAttentionOverPaddedOnes) {
   }
 }
 
+TEST(Attention, OfASegmentAfterItsMemoryEqualsTheLastRowsOfTheWhole) {
+  const std::vector<int32_t> lengths = {5, 1, 40, 8}, segments = {2, 1, 17, 8};  // the last queries of each sentence
+  const PackedRows rows = packed_rows(lengths);
+  const Value qkv(random_tensor({rows.row_count(), 3 * kWidth}, 9));
+  const auto part = [&](int64_t i) {
+    return pad(qkv.data().slice(1, i * kWidth, (i + 1) * kWidth), rows, longest(lengths));
+  };
+  const at::Tensor whole = padded_attention(part(0), part(1), part(2), lengths, /*causal=*/true);
+  std::vector<int32_t> queries;  // rows of the last ones
+  for (size_t i = 0; i < lengths.size(); ++i) {
+    for (int32_t row = rows.offsets[i + 1] - segments[i]; row < rows.offsets[i + 1]; ++row) queries.push_back(row);
+  }
+  const Value q(qkv.data().index_select(0, index_tensor(queries, qkv.data())));
+  for (const Tape::Ops ops : {Tape::Ops::kFast, Tape::Ops::kReference}) {
+    Tape tape(Tape::Kind::kForward, ops);
+    const auto run = [&](int32_t memory) {
+      AttentionSpans spans;
+      spans.causal = true;
+      int32_t query = 0;
+      for (size_t i = 0; i < lengths.size(); ++i) {
+        const int32_t keys = std::min(lengths[i], segments[i] + memory);
+        spans.add({query, segments[i], rows.offsets[i + 1] - keys, keys, 0});
+        query += segments[i];
+      }
+      return attention(tape, {q, 0}, {qkv, kWidth}, {qkv, 2 * kWidth}, kWidth, kHeads, spans, Dropout::off()).data();
+    };
+    const at::Tensor all_before = run(100), four_before = run(4);
+    int64_t begin = 0;
+    for (size_t i = 0; i < lengths.size(); ++i) {
+      const auto sentence = static_cast<int64_t>(i);
+      const at::Tensor last = whole[sentence].slice(0, lengths[i] - segments[i], lengths[i]);
+      EXPECT_LT(test::distance(all_before.slice(0, begin, begin + segments[i]), last), 1e-13) << "sentence " << i;
+      // A shorter memory is another result, where there is more to see.
+      const bool shorter = lengths[i] > segments[i] + 4;
+      EXPECT_EQ(test::distance(four_before.slice(0, begin, begin + segments[i]), last) > 1e-3, shorter);
+      begin += segments[i];
+    }
+  }
+}
+
 TEST(Attention, IsZeroInPaddingRowsOfABucket) {
   const PackedRows rows = packed_rows({4, 7});
   constexpr int64_t kMore = 3;

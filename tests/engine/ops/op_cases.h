@@ -89,6 +89,22 @@ inline void add_attention(std::vector<OpCase>& cases, const Shape& shape, double
                                         tape.save(AttentionSpans::self(*rows, causal)), dropout(p));
                      }});
   }
+  // Causal, each sentence after a memory of 0, 5 or 10 rows, or of as many as the memory of a segment may have.
+  std::vector<int32_t> with_memory;
+  for (size_t i = 0; i < shape.lengths.size(); ++i) {
+    with_memory.push_back(shape.lengths[i] + (i == 2 ? 37 : static_cast<int32_t>(5 * ((i + 1) % 3))));
+  }
+  const auto remembered = std::make_shared<PackedRows>(packed_rows(with_memory));
+  cases.push_back(
+      {"attention_after_memory" + suffix,
+       {random_tensor({t, d}, 24), random_tensor({remembered->row_count(), 2 * d}, 25)},
+       [=](Tape& tape, const Values& in) {
+         AttentionSpans spans = AttentionSpans::cross(*rows, *remembered);
+         spans.causal = true;
+         return attention(tape, {in[0], 0}, {in[1], 0}, {in[1], d}, d, heads, tape.save(std::move(spans)), dropout(p));
+       },
+       {},
+       /*first_parameter=*/2});
   cases.push_back({"cross_attention" + suffix,
                    {random_tensor({t, d}, 22), random_tensor({encoder_output->row_count(), 2 * d}, 23)},
                    [=](Tape& tape, const Values& in) {

@@ -81,6 +81,10 @@ TEST_F(ClassifyBadInput, SettingsOfADecoderAreRefused) {
 }
 
 TEST_F(ClassifyBadInput, SettingsThatContradictEachOtherAreRefused) {
+  EXPECT_EQ(
+      refused("task = \"classify\"\n[model]\nsublayers = \"cross_attention\"\n"),
+      "run.toml: model.sublayers = \"cross_attention\": cross_attention reads the encoder output; leave it to the "
+      "decoder");
   EXPECT_THAT(refused("task = \"classify\"\n[model]\nheads = 3\n"),
               HasSubstr("model.heads = 3 does not divide model.d_model = 128"));
   EXPECT_THAT(refused("task = \"classify\"\n[model]\nplacement = \"post\"\nnorm.kind = \"none\"\n"

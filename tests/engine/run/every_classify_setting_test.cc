@@ -106,6 +106,7 @@ const test::SettingRows<ClassifySettings>& ClassifySettings::rows() {
         {"text.min_count", {2, &Checks::training_differs, {{"text.min_count", 1}}}},
         {"text.lower_case", {true, &Checks::training_differs, {{"text.lower_case", false}}}},
         {"model.layers", {2, &Checks::training_differs}},
+        {"model.sublayers", {"ffn, self_attention", &Checks::training_differs}},
         {"model.norm.scope", {"final_only", &Checks::training_differs, {{"model.norm.kind", "rms_norm"}}}},
         {"model.dropout.pooled", {0.4, &Checks::training_differs}},
     };

@@ -196,6 +196,8 @@ const test::SettingRows<TranslateSettings>& TranslateSettings::rows() {
         {"text.merges", {2, &Checks::training_differs}},
         {"text.pieces", {18, &Checks::training_differs, {{"text.kind", "sentencepiece"}, {"text.pieces", 22}}}},
         {"model.encoder_layers", {2, &Checks::training_differs}},
+        {"model.encoder_sublayers", {"ffn, self_attention", &Checks::training_differs}},
+        {"model.decoder_sublayers", {"cross_attention, ffn", &Checks::training_differs}},
         {"model.decoder_layers", {2, &Checks::training_differs}},
         {"model.ds_init.stacks", {"decoder", &Checks::training_differs, test::ds_init()}},
         {"model.tied_embeddings", {"none", &Checks::training_differs}},

@@ -1,0 +1,49 @@
+// What a stack of layers keeps of the rows of a pass for later passes: in search the keys and values of earlier
+// positions, in a language model the memory of earlier segments. The rows of a slot have no order and are never moved
+// by the stack: which of them a row sees, AttentionSpans say (ops/attention.h). So whoever owns a state resets,
+// reorders or forgets by other spans.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "engine/ops/attention.h"
+
+namespace tearless::engine {
+
+/// The rows of every slot that a pass writes, one for each row of its input.
+struct StateRows {
+  int64_t first = 0;        // T consecutive rows from this one, if `indices` is undefined
+  at::Tensor indices = {};  // [T] int64 row numbers
+};
+
+/// The part of the state that one sublayer keeps, in one pass. By default there is none.
+class Slot {
+ public:
+  Slot() = default;
+  Slot(at::Tensor rows, const StateRows& written) : rows_(std::move(rows)), written_(written) {}
+
+  /// The rows that a sublayer's spans refer to: `now` [T, W] itself if there is no state; else all rows of the slot
+  /// [capacity, W], after `now` has been written to those of this pass. Gradients reach `now` alone: what earlier
+  /// passes left is constant.
+  ColumnSlice extend(Tape& tape, const ColumnSlice& now) const;
+  /// All rows [capacity, W]; undefined if there is no state.
+  const at::Tensor& rows() const { return rows_; }
+
+ private:
+  at::Tensor rows_;
+  StateRows written_;
+};
+
+/// The state of a stack, from LayerStack::make_state().
+struct StackState {
+  std::vector<at::Tensor> slots;  // of each sublayer [capacity, its slot_width()], undefined where that is 0
+  int64_t capacity = 0;           // rows
+  StateRows written;              // by the next pass
+
+  /// Makes room for at least `rows` rows; the first `filled` are retained.
+  void reserve(int64_t rows, int64_t filled);
+};
+
+}  // namespace tearless::engine

@@ -1,0 +1,84 @@
+#include "engine/model/sublayer.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/nearest.h"
+
+namespace tearless::engine {
+
+#define SUBLAYER(kind) SublayerKind kind##_sublayer();
+#include "engine/model/sublayers.def"
+#undef SUBLAYER
+
+namespace {
+
+std::vector<SublayerKind> make_sublayer_kinds() {
+  std::vector<SublayerKind> kinds;
+  const auto add = [&](std::string_view name, SublayerKind kind) {
+    kind.name = name;
+    kinds.push_back(kind);
+  };
+#define SUBLAYER(kind) add(#kind, kind##_sublayer());
+#include "engine/model/sublayers.def"
+#undef SUBLAYER
+  return kinds;
+}
+
+std::vector<std::string> words_of(std::string_view setting) {
+  constexpr std::string_view kSeparator = ", ";
+  std::vector<std::string> words;
+  for (size_t begin = 0, end; begin <= setting.size(); begin = end + kSeparator.size()) {
+    end = std::min(setting.find(kSeparator, begin), setting.size());
+    words.emplace_back(setting.substr(begin, end - begin));
+  }
+  return words;
+}
+
+const SublayerKind* find_sublayer(std::string_view name) {
+  for (const SublayerKind& kind : sublayer_kinds()) {
+    if (kind.name == name) return &kind;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+std::span<const SublayerKind> sublayer_kinds() {
+  static const std::vector<SublayerKind> kinds = make_sublayer_kinds();
+  return kinds;
+}
+
+std::vector<const SublayerKind*> sublayers_of(std::string_view setting) {
+  std::vector<const SublayerKind*> kinds;
+  for (const std::string& word : words_of(setting)) kinds.push_back(find_sublayer(word));
+  return kinds;
+}
+
+void check_sublayers(std::string_view key, std::string_view setting, bool in_decoder) {
+  const std::vector<std::string> words = words_of(setting);
+  bool reads_encoder_output = false;
+  for (const std::string& word : words) {
+    const SublayerKind* const kind = find_sublayer(word);
+    if (!kind) {
+      std::vector<std::string> known;
+      for (const SublayerKind& k : sublayer_kinds()) known.emplace_back(k.name);
+      fail("{} = \"{}\": \"{}\" is no sublayer{}; write them as \"self_attention, ffn\", each one of: {}", key, setting,
+           word, did_you_mean(word, known), fmt::join(known, ", "));
+    }
+    if (std::count(words.begin(), words.end(), word) > 1) {
+      fail("{} = \"{}\" names {} twice; a layer has at most one of each", key, setting, word);
+    }
+    if (kind->reads_encoder_output && !in_decoder) {
+      fail("{} = \"{}\": {} reads the encoder output; leave it to the decoder", key, setting, word);
+    }
+    reads_encoder_output |= kind->reads_encoder_output;
+  }
+  if (in_decoder && !reads_encoder_output) {
+    fail("{} = \"{}\": nothing reads the encoder output; add cross_attention", key, setting);
+  }
+}
+
+}  // namespace tearless::engine
