@@ -97,11 +97,11 @@ void describe(SettingsVisitor& visitor, ModelOptions& options);
 /// Throws UserError as for LayerOptions, and by check_sublayers().
 void check_consistent(const ModelOptions& options);
 
-/// The fields of LayerOptions, for the describe() of a model that has such stacks. TOML wants fields before tables: a
-/// describe() calls describe_layer_tables() last.
-/// A setting for the sublayers of a layer.
+/// A setting for the sublayers of a layer; `neutral` is its default.
 void describe_sublayers(SettingsVisitor& visitor, std::string_view key, std::string_view neutral,
                         std::string& sublayers, bool in_decoder);
+/// The fields of LayerOptions, for the describe() of a model that has such stacks. TOML wants fields before tables: a
+/// describe() calls describe_layer_tables() last.
 void describe_layer_fields(SettingsVisitor& visitor, LayerOptions& options);
 void describe_layer_tables(SettingsVisitor& visitor, LayerOptions& options, bool has_decoder);
 
