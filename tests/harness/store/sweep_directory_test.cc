@@ -61,7 +61,7 @@ class SweepFolder : public testing::Test {
 
 TEST(SweepId, OfACommittedSweepStaysWhatItIs) {
   const Workspace workspace(test::source_root() / "results/ada_small");
-  const char* id = "ada_small-62fc5960";
+  const char* id = "ada_small-c2782bcf";
   EXPECT_EQ(sweep_id(read_sweep(workspace, id), test::read_text(workspace.sweep(id) / "grid.toml")), id);
 }
 
