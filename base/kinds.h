@@ -1,5 +1,5 @@
-// Registries: the kinds of norm, task, schedule, optimiser and text metric. A registry is a list in a .def file, one
-// line a kind, and one function a line that makes the kind:
+// Registries: the kinds of norm, sublayer, task, schedule, optimiser and text metric. A registry is a list in a .def
+// file, one line a kind, and one function a line that makes the kind:
 //
 //   #define NORM(kind) std::unique_ptr<NormKind> kind##_kind();
 //   #include "engine/norm/norms.def"
@@ -9,7 +9,7 @@
 //   #include "engine/norm/norms.def"
 //   }};
 //
-// A kind has its name, a meaning for the settings page, and the values of its own options.
+// A kind has its name, a meaning for the settings page, and the values of its own options, if it has any.
 #pragma once
 
 #include <fmt/format.h>

@@ -34,10 +34,10 @@ class CrossAttention final : public Sublayer {
 
 }  // namespace
 
-SublayerKind cross_attention_sublayer() {
-  return {.meaning = "from the decoder to the encoder output",
-          .reads_encoder_output = true,
-          .make = make_sublayer<CrossAttention>};
+std::unique_ptr<SublayerKind> cross_attention_sublayer() {
+  return std::make_unique<SublayerKind>(SublayerKind{.meaning = "from the decoder to the encoder output",
+                                                     .reads_encoder_output = true,
+                                                     .make = make_sublayer<CrossAttention>});
 }
 
 }  // namespace tearless::engine

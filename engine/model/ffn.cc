@@ -27,8 +27,9 @@ class FeedForward final : public Sublayer {
 
 }  // namespace
 
-SublayerKind ffn_sublayer() {
-  return {.meaning = "two linear maps with a ReLU between them", .make = make_sublayer<FeedForward>};
+std::unique_ptr<SublayerKind> ffn_sublayer() {
+  return std::make_unique<SublayerKind>(
+      SublayerKind{.meaning = "two linear maps with a ReLU between them", .make = make_sublayer<FeedForward>});
 }
 
 }  // namespace tearless::engine

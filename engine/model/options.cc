@@ -49,9 +49,9 @@ void describe_sublayers(SettingsVisitor& v, std::string_view key, std::string_vi
                         bool in_decoder) {
   const auto listed = [](bool decoder) {
     std::string text = "sublayers of a layer, in order:";
-    for (const SublayerKind& kind : sublayer_kinds()) {
-      if (kind.reads_encoder_output && !decoder) continue;
-      text += fmt::format("{} `{}` {}", text.ends_with(':') ? "" : ";", kind.name, kind.meaning);
+    for (const auto& kind : sublayer_kinds()) {
+      if (kind->reads_encoder_output && !decoder) continue;
+      text += fmt::format("{} `{}` {}", text.ends_with(':') ? "" : ";", kind->name, kind->meaning);
     }
     return text;
   };

@@ -34,8 +34,9 @@ class SelfAttention final : public Sublayer {
 
 }  // namespace
 
-SublayerKind self_attention_sublayer() {
-  return {.meaning = "among the rows of a sentence, in the decoder those before", .make = make_sublayer<SelfAttention>};
+std::unique_ptr<SublayerKind> self_attention_sublayer() {
+  return std::make_unique<SublayerKind>(SublayerKind{
+      .meaning = "among the rows of a sentence, in the decoder those before", .make = make_sublayer<SelfAttention>});
 }
 
 }  // namespace tearless::engine

@@ -4,8 +4,8 @@
 // reorders or forgets by other spans.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "engine/ops/attention.h"
@@ -28,8 +28,6 @@ class Slot {
   /// [capacity, W], after `now` has been written to those of this pass. Gradients reach `now` alone: what earlier
   /// passes left is constant.
   ColumnSlice extend(Tape& tape, const ColumnSlice& now) const;
-  /// All rows [capacity, W]; undefined if there is no state.
-  const at::Tensor& rows() const { return rows_; }
 
  private:
   at::Tensor rows_;

@@ -9,23 +9,11 @@
 
 namespace tearless::engine {
 
-#define SUBLAYER(kind) SublayerKind kind##_sublayer();
+#define SUBLAYER(kind) std::unique_ptr<SublayerKind> kind##_sublayer();
 #include "engine/model/sublayers.def"
 #undef SUBLAYER
 
 namespace {
-
-std::vector<SublayerKind> make_sublayer_kinds() {
-  std::vector<SublayerKind> kinds;
-  const auto add = [&](std::string_view name, SublayerKind kind) {
-    kind.name = name;
-    kinds.push_back(kind);
-  };
-#define SUBLAYER(kind) add(#kind, kind##_sublayer());
-#include "engine/model/sublayers.def"
-#undef SUBLAYER
-  return kinds;
-}
 
 std::vector<std::string> words_of(std::string_view setting) {
   constexpr std::string_view kSeparator = ", ";
@@ -37,23 +25,20 @@ std::vector<std::string> words_of(std::string_view setting) {
   return words;
 }
 
-const SublayerKind* find_sublayer(std::string_view name) {
-  for (const SublayerKind& kind : sublayer_kinds()) {
-    if (kind.name == name) return &kind;
-  }
-  return nullptr;
-}
-
 }  // namespace
 
-std::span<const SublayerKind> sublayer_kinds() {
-  static const std::vector<SublayerKind> kinds = make_sublayer_kinds();
+const Kinds<SublayerKind>& sublayer_kinds() {
+#define SUBLAYER(kind) {#kind, kind##_sublayer},
+  static const Kinds<SublayerKind> kinds{{
+#include "engine/model/sublayers.def"
+  }};
+#undef SUBLAYER
   return kinds;
 }
 
 std::vector<const SublayerKind*> sublayers_of(std::string_view setting) {
   std::vector<const SublayerKind*> kinds;
-  for (const std::string& word : words_of(setting)) kinds.push_back(find_sublayer(word));
+  for (const std::string& word : words_of(setting)) kinds.push_back(&sublayer_kinds().at(word));
   return kinds;
 }
 
@@ -61,10 +46,10 @@ void check_sublayers(std::string_view key, std::string_view setting, bool in_dec
   const std::vector<std::string> words = words_of(setting);
   bool reads_encoder_output = false;
   for (const std::string& word : words) {
-    const SublayerKind* const kind = find_sublayer(word);
+    const SublayerKind* const kind = sublayer_kinds().find(word);
     if (!kind) {
-      std::vector<std::string> known;
-      for (const SublayerKind& k : sublayer_kinds()) known.emplace_back(k.name);
+      const std::vector<std::string_view> names = sublayer_kinds().names();
+      const std::vector<std::string> known(names.begin(), names.end());
       fail("{} = \"{}\": \"{}\" is no sublayer{}; write them as \"self_attention, ffn\", each one of: {}", key, setting,
            word, did_you_mean(word, known), fmt::join(known, ", "));
     }

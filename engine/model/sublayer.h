@@ -3,21 +3,21 @@
 //
 // To add a kind:
 //   1. a file beside this one with a class derived from Sublayer, whose constructor declares its parameters, and a
-//      function `<name>_sublayer()` that returns its SublayerKind. A sublayer whose rows see each other keeps what it
+//      function `<name>_sublayer()` that makes its SublayerKind. A sublayer whose rows see each other keeps what it
 //      needs of them in its slot (stack_state.h): then it has a cache in search, and a memory;
 //   2. a line SUBLAYER(<name>) in sublayers.def.
 // It is then a word of model.encoder_sublayers and model.decoder_sublayers, listed on the generated settings page, and
-// covered by the tests that all kinds share. The norm and the residual sum around it are those
-// of its connection (residual.h).
+// covered by the tests that all kinds share. The norm and the residual sum around it are those of its connection
+// (residual.h).
 #pragma once
 
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/kinds.h"
 #include "engine/model/forward_context.h"
 #include "engine/model/layer_scope.h"
 #include "engine/model/source_projection.h"
@@ -67,7 +67,7 @@ std::unique_ptr<Sublayer> make_sublayer(const LayerScope& scope, SourceProjectio
 }
 
 /// All kinds, in the order of sublayers.def.
-std::span<const SublayerKind> sublayer_kinds();
+const Kinds<SublayerKind>& sublayer_kinds();
 /// The kinds that a setting such as "self_attention, ffn" names, in order. REQUIRES: check_sublayers() accepts it.
 std::vector<const SublayerKind*> sublayers_of(std::string_view setting);
 /// Throws UserError if the setting `key` names a kind that does not exist or names one twice, if it names one that

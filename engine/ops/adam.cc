@@ -22,9 +22,9 @@ double global_norm(const at::Tensor& gradients) {
   return std::sqrt(sum.item<double>());
 }
 
-double AdamStep::gradient_factor(double gradient_norm) const {
+double gradient_factor(double gradient_norm, double clip_norm, double divisor) {
   const double clip = clip_norm > 0 ? std::min(1.0, clip_norm / (gradient_norm + 1e-6)) : 1.0;
-  return clip / gradient_divisor;
+  return clip / divisor;
 }
 
 AdamFactors adam_factors(const AdamStep& step) {
@@ -53,7 +53,7 @@ Adam adam_call(const AdamStep& step, const at::Tensor& gradients, const at::Tens
 
 void adam_step(const AdamStep& step, double gradient_norm, at::Tensor& gradients, at::Tensor& parameters,
                at::Tensor& first_moment, at::Tensor& second_moment) {
-  const double factor = step.gradient_factor(gradient_norm);
+  const double factor = gradient_factor(gradient_norm, step.clip_norm, step.gradient_divisor);
   const auto adam = optimiser_kernels_for(parameters).adam;
   if (!adam) {
     const double t = static_cast<double>(step.update);

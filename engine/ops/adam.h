@@ -16,18 +16,19 @@ enum class AdamEps {
   kUncorrected  // √v, as in fairseq and TensorFlow
 };
 
+/// The factor of gradients that are divided and then clipped: min(1, clip_norm / (‖g‖ + 1e-6)) / divisor.
+/// `gradient_norm` is ‖g‖ of the divided ones; clip_norm 0: no clipping.
+double gradient_factor(double gradient_norm, double clip_norm, double divisor);
+
 /// One update of Adam.
 struct AdamStep {
   double learning_rate = 0;
   double beta1 = 0.9, beta2 = 0.999, eps = 1e-8;
-  double clip_norm = 1.0;   // gradients are scaled by min(1, clip / (‖g‖ + 1e-6)); 0 = no clipping
+  double clip_norm = 1.0;   // as for gradient_factor()
   int64_t update = 1;       // counted from 1: bias correction 1 - βᵗ
   double weight_decay = 0;  // decoupled: θ decreases by lr · weight_decay · θ too
   AdamEps eps_added_to = AdamEps::kCorrected;
   double gradient_divisor = 1;  // what the gradients are to be divided by, before clipping
-
-  /// The factor of the gradients: that of clipping, and 1 / gradient_divisor. `gradient_norm`: of the divided ones.
-  double gradient_factor(double gradient_norm) const;
 };
 
 /// The factors that depend on learning rate and update number t: lr / (1 - β₁ᵗ), c = 1 / √(1 - β₂ᵗ), ε and

@@ -60,8 +60,7 @@ void optimiser_step(const TrainOptions& train, double learning_rate, int64_t upd
     adam_step(step, gradient_norm, gradients, parameters, state.buffers[0], state.buffers[1]);
     return;
   }
-  const AdamStep clipping{.clip_norm = train.clip_norm, .gradient_divisor = gradient_divisor};
-  gradients.mul_(clipping.gradient_factor(gradient_norm));
+  gradients.mul_(gradient_factor(gradient_norm, train.clip_norm, gradient_divisor));
   if (train.optimiser.weight_decay > 0) {
     parameters.sub_(parameters * (learning_rate * train.optimiser.weight_decay));
   }

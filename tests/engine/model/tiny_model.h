@@ -69,8 +69,8 @@ inline std::vector<std::string> all_sublayers(bool in_decoder) {
   for (int length = 1; length <= 3; ++length) {
     std::vector<std::string> longer;
     for (const std::string& list : lists) {
-      for (const SublayerKind& kind : sublayer_kinds()) {
-        longer.push_back(list + (list.empty() ? "" : ", ") + std::string(kind.name));
+      for (const auto& kind : sublayer_kinds()) {
+        longer.push_back(list + (list.empty() ? "" : ", ") + std::string(kind->name));
         try {
           check_sublayers("", longer.back(), in_decoder);
           accepted.push_back(longer.back());
