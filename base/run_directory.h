@@ -45,6 +45,7 @@ class RunDirectory {
   std::filesystem::path metrics() const { return root_ / "metrics.jsonl"; }
   std::filesystem::path scores() const { return root_ / "scores.json"; }
   std::filesystem::path outputs() const { return root_ / "outputs"; }
+  std::filesystem::path model() const { return root_ / "model.safetensors"; }  ///< parameters of a finished run
   std::filesystem::path checkpoints() const { return root_ / "checkpoints"; }
   std::filesystem::path checkpoint(int64_t step) const;  ///< checkpoints/step-N
   std::filesystem::path attempts() const { return root_ / "attempts"; }

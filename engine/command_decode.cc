@@ -1,4 +1,4 @@
-// tearless-engine decode: translates text with the selected checkpoint of a finished run.
+// tearless-engine decode: translates text with the model of a finished run.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -14,7 +14,6 @@
 #include "engine/device.h"
 #include "engine/run/attempt.h"
 #include "engine/task/translate.h"
-#include "engine/train/checkpoint.h"
 #include "engine/train/execution.h"
 
 namespace tearless::engine {
@@ -51,9 +50,7 @@ int decode(const DecodeArguments& args) {
 
   Translate task(translation, options.train, options.run,
                  prepare(translation.data, translation.text, [](const std::string&) {}));
-  Checkpoints(run).read_parameters(static_cast<int64_t>(scores.at("selected_step").get<double>()),
-                                   task.parameters().values(), options.train.optimiser.chosen().buffers);
-  task.parameters().update_bf16_copy();
+  read_finished_model(run, scores, options.train, task);
   std::string text;
   for (const std::string& line : task.hypotheses(task.prepared().encode_source(read_lines(args.input))))
     text += line + "\n";

@@ -15,7 +15,9 @@
 #include "engine/ops/matmul.h"
 #include "engine/run/check.h"
 #include "engine/run/run_options.h"
+#include "engine/train/checkpoint.h"
 #include "engine/train/execution.h"
+#include "engine/train/model_file.h"
 #include "engine/train/phase.h"
 #include "engine/train/stop_request.h"
 #include "engine/train/trainer.h"
@@ -105,6 +107,18 @@ json finished_scores(const RunDirectory& run) {
   const auto recorded = done->files.find("scores.json");
   if (recorded == done->files.end() || recorded->second != sha256(text)) refuse_changed(run, "scores.json");
   return json::parse(text);
+}
+
+void read_finished_model(const RunDirectory& run, const json& scores, const TrainOptions& train, Task& task) {
+  if (fs::exists(run.model())) return read_model(run, task.parameters());
+  const auto step = static_cast<int64_t>(scores.at("selected_step").get<double>());
+  if (!fs::exists(run.checkpoint(step))) {
+    fail("{} has no model.safetensors: it was deleted; delete the folder and train the run again", run.root().string());
+  }
+  size_t carried_bytes = 0;
+  for (const at::Tensor& tensor : task.carried()) carried_bytes += tensor.nbytes();
+  Checkpoints(run).read_parameters(step, task.parameters().values(), train.optimiser.chosen().buffers, carried_bytes);
+  task.parameters().update_bf16_copy();
 }
 
 fs::path make_run_directory(const fs::path& config, const fs::path& runs) {

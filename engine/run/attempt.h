@@ -8,6 +8,8 @@
 
 #include "base/lock_file.h"
 #include "base/run_directory.h"
+#include "engine/train/options.h"
+#include "engine/train/task.h"
 
 namespace tearless::engine {
 
@@ -28,6 +30,10 @@ ExitCode attempt_run(const std::filesystem::path& dir);
 
 /// scores.json of a finished run. Throws UserError if there is none or it has been changed since.
 nlohmann::json finished_scores(const RunDirectory& run);
+
+/// Reads the model of a finished run into `task`: model.safetensors, or, of a run that ended before there was this
+/// file, the checkpoint of its score selected_step. UserError if there is neither, or it is damaged.
+void read_finished_model(const RunDirectory& run, const nlohmann::json& scores, const TrainOptions& train, Task& task);
 
 /// Creates `runs`/<id> for the settings in `config`, unless it exists, and returns its path.
 std::filesystem::path make_run_directory(const std::filesystem::path& config, const std::filesystem::path& runs);

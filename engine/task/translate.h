@@ -48,6 +48,7 @@ class Translate final : public TaskOf<TranslateOptions, ReadyBatch> {
 
   int64_t schedule_width() const override { return options_.model.d_model; }
   Selection selection() const override { return {.score = "dev." + bleu_name()}; }
+  std::string dev_loss() const override { return "dev.ppl_smoothed"; }  // e^loss
   NamedNumbers training_numbers(const LossSums& epoch) const override;
   NamedNumbers evaluate() override;
   FinalScores final_scores() override;

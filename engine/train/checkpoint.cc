@@ -1,5 +1,9 @@
 #include "engine/train/checkpoint.h"
 
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/from_blob.h>
+
+#include <algorithm>
 #include <cstring>
 #include <vector>
 
@@ -13,7 +17,8 @@ using nlohmann::json;
 
 namespace {
 
-constexpr int kFormat = 5;  // increase it with every change of state.bin or of the manifest
+constexpr int kFormat = 6;            // increase it with every change of state.bin or of the manifest
+constexpr int kOldestParameters = 4;  // since then the run is named, and the parameters come first
 
 // A checkpoint that is being written or removed. prune() deletes leftovers.
 constexpr std::string_view kTemporary = "tmp-";
@@ -90,12 +95,12 @@ void Checkpoints::remove(int64_t step) const {
   remove_if_possible(doomed);
 }
 
-void Checkpoints::prune(int64_t keep, std::optional<int64_t> best) const {
+void Checkpoints::prune(int64_t keep, const std::vector<int64_t>& needed) const {
   const std::vector<int64_t> steps = run_.checkpoint_steps();
   const auto excess = static_cast<int64_t>(steps.size()) - keep;
   for (int64_t i = 0; i < excess; ++i) {
     const int64_t step = steps[static_cast<size_t>(i)];
-    if (step != best) remove(step);
+    if (std::ranges::find(needed, step) == needed.end()) remove(step);
   }
   for (const auto& entry : fs::directory_iterator(run_.checkpoints())) {
     if (entry.path().filename().string().starts_with(kTemporary)) remove_if_possible(entry.path());
@@ -108,7 +113,7 @@ std::optional<int64_t> Checkpoints::newest() const {
   return steps.back();
 }
 
-StoredCheckpoint Checkpoints::verified(int64_t step) const {
+StoredCheckpoint Checkpoints::verified(int64_t step, int oldest_format) const {
   const fs::path manifest_path = run_.checkpoint(step) / "manifest.json";
   const fs::path state_path = run_.checkpoint(step) / "state.bin";
   const auto damaged = [&]() -> StoredCheckpoint {
@@ -120,7 +125,7 @@ StoredCheckpoint Checkpoints::verified(int64_t step) const {
   if (!manifest) return damaged();
   StoredCheckpoint read;
   try {
-    if (manifest->at("format") != kFormat) {
+    if (const int format = manifest->at("format"); format < oldest_format || format > kFormat) {
       fail(
           "the checkpoint {} was written by another version of the engine; delete that folder; the run then resumes "
           "from an older checkpoint or from the start",
@@ -144,7 +149,7 @@ StoredCheckpoint Checkpoints::verified(int64_t step) const {
 }
 
 StoredCheckpoint Checkpoints::read(int64_t step, const TrainedState& buffers) const {
-  StoredCheckpoint read = verified(step);
+  StoredCheckpoint read = verified(step, kFormat);
   if (read.bytes.size() != buffers.bytes()) refuse_size(run_, step);
   return read;
 }
@@ -154,8 +159,19 @@ void StoredCheckpoint::copy_to(const TrainedState& buffers) const {
   for (const at::Tensor& buffer : buffers.all()) next = fill_from(buffer, next);
 }
 
+void Checkpoints::read_mean(const std::vector<int64_t>& steps, TrainedState& buffers) const {
+  const at::Tensor sum = buffers.parameters.cpu();
+  for (const int64_t step : steps) {
+    StoredCheckpoint stored = read(step, buffers);
+    const at::Tensor values = at::from_blob(stored.bytes.data(), sum.sizes(), at::kFloat);
+    step == steps.front() ? sum.copy_(values) : sum.add_(values);
+  }
+  if (steps.size() > 1) sum.div_(static_cast<double>(steps.size()));
+  if (!sum.is_alias_of(buffers.parameters)) buffers.parameters.copy_(sum);
+}
+
 void Checkpoints::read_parameters(int64_t step, at::Tensor& parameters, int64_t buffers, size_t carried_bytes) const {
-  const StoredCheckpoint read = verified(step);
+  const StoredCheckpoint read = verified(step, kOldestParameters);
   const size_t flat = static_cast<size_t>(1 + buffers) * parameters.nbytes();
   if (read.bytes.size() != flat + carried_bytes) refuse_size(run_, step);
   fill_from(parameters, read.bytes.data());

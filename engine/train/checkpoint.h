@@ -53,8 +53,9 @@ class Checkpoints {
 
   /// Publishes checkpoints/step-N; returns false if it exists already. `state`: the small values.
   bool write(int64_t step, const TrainedState& buffers, const nlohmann::json& state) const;
-  /// Removes all checkpoints but the newest `keep` and that of step `best`, and temporary folders that a crash left.
-  void prune(int64_t keep, std::optional<int64_t> best) const;
+  /// Removes all checkpoints but the newest `keep` and those of the steps `needed`, and temporary folders that a crash
+  /// left.
+  void prune(int64_t keep, const std::vector<int64_t>& needed) const;
   /// Removes one checkpoint. Throws UserError if that fails.
   void remove(int64_t step) const;
 
@@ -64,12 +65,17 @@ class Checkpoints {
   /// DamagedCheckpoint if it is absent, incomplete or changed; UserError if it is intact but of another version of the
   /// engine, another run or other sizes.
   StoredCheckpoint read(int64_t step, const TrainedState& buffers) const;
-  /// Reads the parameters only, of a training whose optimiser has `buffers`. Throws as read() does.
-  void read_parameters(int64_t step, at::Tensor& parameters, int64_t buffers = 2, size_t carried_bytes = 0) const;
+  /// Reads the mean of the parameters of these steps into `buffers`, in fp32 and in the order of the steps
+  /// (docs/spec/training.md §6.7). One checkpoint is in memory at a time. Throws as read() does; the parameters are
+  /// then undefined. REQUIRES: there is a step.
+  void read_mean(const std::vector<int64_t>& steps, TrainedState& buffers) const;
+  /// Reads the parameters only, of a training whose optimiser has `buffers`, also if an older version wrote them.
+  /// Throws as read() does.
+  void read_parameters(int64_t step, at::Tensor& parameters, int64_t buffers, size_t carried_bytes) const;
 
  private:
-  /// As read(), whatever the size.
-  StoredCheckpoint verified(int64_t step) const;
+  /// As read(), whatever the size, of a format not older than `oldest_format`.
+  StoredCheckpoint verified(int64_t step, int oldest_format) const;
 
   RunDirectory run_;
 };

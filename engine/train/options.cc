@@ -89,6 +89,7 @@ void describe(SettingsVisitor& v, TrainOptions& o, bool data_follow_seed) {
             .neutral = "predictions",
             .applies = o.accumulate > 1},
            o.accumulate_by, kAccumulateBy);
+  v.table_of("select", [&] { describe(v, o.select, o.early_stop > 0 || o.schedule.chosen().decays); });
   v.table("schedule", o.schedule);
   v.table("optimiser", o.optimiser);
   v.table_of("adam", [&] {
@@ -101,7 +102,17 @@ void describe(SettingsVisitor& v, TrainOptions& o, bool data_follow_seed) {
   });
 }
 
-void check_consistent(const TrainOptions& o) { check_consistent(o.schedule, o.update_limit()); }
+void check_consistent(const TrainOptions& o) {
+  check_consistent(o.schedule, o.update_limit());
+  const bool of_epochs = o.select.kind == SelectOptions::Kind::kLastEpochs;
+  const int64_t at_most = of_epochs ? o.update_limit() / o.epoch_updates : o.evaluation_limit();
+  if (o.select.count > at_most) {
+    fail(
+        "train.select.count = {}, but the training has at most {} {}; lower it, or raise train.max_epochs or "
+        "train.max_updates",
+        o.select.count, at_most, of_epochs ? "whole epochs" : "evaluations");
+  }
+}
 
 void describe(SettingsVisitor& v, ExecutionOptions& o) {
   v.choice({.key = "device", .meaning = "`cpu`, or `cuda` for one NVIDIA GPU", .neutral = "cpu"}, o.device, kDevices);
@@ -131,7 +142,8 @@ void describe(SettingsVisitor& v, ExecutionOptions& o) {
   v.integer(
       local("log_updates", "updates between two reports of training loss, learning rate and gradient norm", 1, 1e9),
       o.log_updates);
-  v.integer(local("keep_checkpoints", "newest checkpoints kept, besides the best", 1, 1000), o.keep_checkpoints);
+  v.integer(local("keep_checkpoints", "newest checkpoints kept, besides the selected ones", 1, 1000),
+            o.keep_checkpoints);
 }
 
 void check_consistent(const ExecutionOptions& o) {

@@ -7,6 +7,7 @@
 #include "base/settings.h"
 #include "engine/train/optimiser.h"
 #include "engine/train/schedule.h"
+#include "engine/train/select.h"
 
 namespace tearless::engine {
 
@@ -28,6 +29,7 @@ struct TrainOptions {
   int64_t accumulate = 1;  // batches of an update
   AccumulateBy accumulate_by = AccumulateBy::kPredictions;
   double clip_norm = 1.0;  // maximum global L2 norm of the gradient; 0: no clipping
+  SelectOptions select;
   ScheduleOptions schedule;
   OptimiserOptions optimiser;
   AdamOptions adam;
@@ -67,7 +69,7 @@ struct ExecutionOptions {
   int64_t threads = 1;            // CPU threads; results do not depend on it
   Matmul matmul = Matmul::kAuto;  // library of the CPU's matmuls; results depend on it in their last bits
   int64_t log_updates = 50;       // updates between two reports of training loss, learning rate and gradient norm
-  int64_t keep_checkpoints = 1;   // newest checkpoints to retain, besides the best
+  int64_t keep_checkpoints = 1;   // newest checkpoints to retain, besides the selected ones
 };
 void describe(SettingsVisitor& visitor, ExecutionOptions& options);
 

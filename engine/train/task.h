@@ -13,7 +13,7 @@ namespace tearless::engine {
 /// Results by name, as in metrics.jsonl and scores.json.
 using NamedNumbers = std::map<std::string, double>;
 
-/// The dev score that selects checkpoints and defines plateaus.
+/// The dev number that compares evaluations: it selects checkpoints, ends training early and defines plateaus.
 struct Selection {
   std::string score;  // a number of Task::evaluate(), "dev.bleu"
   bool higher_is_better = true;
@@ -34,6 +34,8 @@ class Task : public Trainable {
   /// The width d of the learning rate λ · d^-½ · …; 1 for a model without one.
   virtual int64_t schedule_width() const = 0;
   virtual Selection selection() const = 0;
+  /// The number of evaluate() that compares evaluations with train.select.by = "loss"; lower is better.
+  virtual std::string dev_loss() const { return "dev.loss"; }
 
   /// Cuts pass `pass` (from 0) over the training set into batches and returns their number. A pure function of the
   /// pass.
@@ -43,7 +45,7 @@ class Task : public Trainable {
   virtual NamedNumbers training_numbers(const LossSums& /*epoch*/) const { return {}; }
   /// Evaluates the current parameters on dev. Throws StopRequested if a stop is requested meanwhile.
   virtual NamedNumbers evaluate() = 0;
-  /// Scores the current parameters, which are those of the selected checkpoint. Throws StopRequested likewise.
+  /// Scores the current parameters, which are those of the model. Throws StopRequested likewise.
   virtual FinalScores final_scores() = 0;
 };
 

@@ -1,11 +1,13 @@
 #include "engine/train/trainer.h"
 
 #include <ATen/Parallel.h>
+#include <fmt/ranges.h>
 #include <spdlog/spdlog.h>
 
 #include <chrono>
 #include <cmath>
 #include <exception>
+#include <iterator>
 #include <type_traits>
 #include <utility>
 
@@ -13,6 +15,7 @@
 #include "engine/model/scope.h"
 #include "engine/ops/memory.h"
 #include "engine/train/execution.h"
+#include "engine/train/model_file.h"
 #include "engine/train/stop_request.h"
 
 namespace tearless::engine {
@@ -41,7 +44,9 @@ Trainer::Trainer(Task& task, const TrainOptions& train, const ExecutionOptions& 
       run_(run),
       attempt_(attempt),
       loss_names_(task.loss_names()),
-      selection_(task.selection()),
+      selection_(train.select.by == SelectOptions::By::kScore
+                     ? task.selection()
+                     : Selection{.score = task.dev_loss(), .higher_is_better = false, .decimals = 4}),
       checkpoints_(run),
       schedule_(new_schedule()),
       optimiser_(train.optimiser.chosen(), task.parameters().values()),
@@ -177,26 +182,22 @@ void Trainer::evaluate() {
   NamedNumbers numbers = task_.evaluate();
   end_if_superseded();
   numbers.merge(task_.training_numbers(state_.epoch));
-  const double selection = selection_value(numbers);
+  const double compared = selection_value(numbers);
   std::string line;
   for (const auto& [name, value] : numbers) {
     write_metric(name, value);
     line += fmt::format("  {} {:.2f}", name, value);
   }
+  ++state_.since_best;
+  if (state_.evaluated_at == 0 || compared > state_.best_selection) {
+    state_.since_best = 0;
+    state_.best_selection = compared;
+  }
   state_.evaluated_at = state_.update;
   state_.epoch = {};
-  ++state_.since_best;
-  // On a tie the later checkpoint is selected, as in TwT's code, which overwrites the file (docs/spec/training.md
-  // §1.11).
-  if (state_.best_step == 0 || selection >= state_.best_selection) {
-    if (state_.best_step == 0 || selection > state_.best_selection) state_.since_best = 0;
-    state_.best_step = state_.update;
-    state_.best_selection = selection;
-    state_.best_numbers = numbers;
-  }
-  schedule_.on_evaluation(selection, state_.update);
-  spdlog::info("update {}{}  best {:.2f} at {}", state_.update, line, state_.best_numbers.at(selection_.score),
-               state_.best_step);
+  select(train_.select, train_.epoch_updates, {state_.update, compared, std::move(numbers)}, state_.selected);
+  schedule_.on_evaluation(compared, state_.update);
+  spdlog::info("update {}{}  selected {}", state_.update, line, fmt::join(selected_steps(), ", "));
   checkpoint();
   report(Phase::kTraining);
   ++evaluations_made_;
@@ -215,18 +216,27 @@ std::string Trainer::end_reason() const {
 
 void Trainer::finish(const std::string& reason) {
   report(Phase::kEvaluating);
-  checkpoints_.read_parameters(state_.best_step, buffers_.parameters, train_.optimiser.chosen().buffers,
-                               buffers_.carried_bytes());
+  const std::vector<int64_t> steps = selected_steps();
+  if (std::ssize(steps) < train_.select.count) {
+    spdlog::warn(
+        "the model has {} of train.select.count = {} checkpoints, because training ended before there were more",
+        steps.size(), train_.select.count);
+  }
+  checkpoints_.read_mean(steps, buffers_);
   task_.parameters().update_bf16_copy();
-  const FinalScores final_scores = task_.final_scores();
   json scores = json::object();
-  for (const auto& [name, value] : state_.best_numbers) scores[name] = value;
+  for (const auto& [name, value] : state_.selected.back().numbers) scores[name] = value;
+  if (steps.size() > 1) {  // no evaluation was of their mean
+    for (const auto& [name, value] : task_.evaluate()) scores[name] = value;
+  }
+  const FinalScores final_scores = task_.final_scores();
   for (const auto& [name, value] : final_scores.numbers) scores[name] = value;
   for (const auto& [name, length] : learned_lengths(task_.parameters())) scores[name] = length;
   scores["train.grad_norm_mean"] = state_.norm_sum / static_cast<double>(state_.update);
   scores["train.grad_norm_max"] = state_.norm_max;
   scores["parameters"] = task_.parameters().count();
-  scores["selected_step"] = state_.best_step;
+  scores["selected_step"] = steps.back();
+  if (train_.select.count > 1) scores["averaged_checkpoints"] = steps.size();
   scores["updates"] = state_.update;
 
   end_if_superseded();
@@ -242,10 +252,11 @@ void Trainer::finish(const std::string& reason) {
     files.push_back(name);
   }
   write_atomically(run_.scores(), scores.dump(2) + "\n");
+  write_model(run_, task_.parameters(), steps);
   end_if_superseded();
   write_done(run_, "done", state_.update, reason, files);
-  spdlog::info("done after update {} ({}); selected the checkpoint of update {}", state_.update, reason,
-               state_.best_step);
+  spdlog::info("done after update {} ({}); the model is that of update {}", state_.update, reason,
+               fmt::join(steps, ", "));
 }
 
 void Trainer::publish_divergence() {
@@ -270,10 +281,9 @@ void Trainer::checkpoint() {
   metrics_->sync();
   state_.metrics = metrics_->written();
   // Prune only after writing a new checkpoint. An existing one may date from before this step's evaluation, and it
-  // needs the best checkpoint of that time.
+  // needs the checkpoints that were selected at that time.
   if (!checkpoints_.write(state_.update, buffers_, state_as_json())) return;
-  checkpoints_.prune(execution_.keep_checkpoints,
-                     state_.best_step > 0 ? std::optional(state_.best_step) : std::nullopt);
+  checkpoints_.prune(execution_.keep_checkpoints, selected_steps());
 }
 
 void Trainer::end_if_superseded() const {
@@ -310,8 +320,8 @@ void Trainer::restore_from(int64_t step) {
   State state = state_from_json(stored.state);
   Schedule schedule = new_schedule();
   schedule.restore(stored.state.at("schedule"));
-  if (state.best_step != 0 && state.best_step != step) {
-    checkpoints_.read(state.best_step, buffers_);
+  for (const SelectedStep& selected : state.selected) {
+    if (selected.step != step) checkpoints_.read(selected.step, buffers_);
   }
   if (!begins_with(run_.metrics(), state.metrics)) {
     throw DamagedCheckpoint(
@@ -335,6 +345,12 @@ double Trainer::selection_value(const NamedNumbers& evaluation) const {
   return selection_.higher_is_better ? rounded : -rounded;
 }
 
+std::vector<int64_t> Trainer::selected_steps() const {
+  std::vector<int64_t> steps;
+  for (const SelectedStep& selected : state_.selected) steps.push_back(selected.step);
+  return steps;
+}
+
 template <class F>
 void Trainer::State::for_each_field(F&& f) {
   f("update", update);
@@ -343,9 +359,8 @@ void Trainer::State::for_each_field(F&& f) {
   f("evaluated_at", evaluated_at);
   f("reported_at", reported_at);
   f("since_best", since_best);
-  f("best_step", best_step);
   f("best_selection", best_selection);
-  f("best_numbers", best_numbers);
+  f("selected", selected);
   f("epoch", epoch);
   f("report", report);
   f("norm_sum", norm_sum);

@@ -39,19 +39,18 @@ class Trainer {
  private:
   /// The state of the run besides the trained buffers and the schedule.
   struct State {
-    int64_t update = 0;                 // updates made
-    int64_t pass = 0;                   // from 0
-    int64_t batch = 0;                  // next batch of the pass
-    int64_t evaluated_at = 0;           // update of the last evaluation
-    int64_t reported_at = 0;            // update of the last report
-    int64_t since_best = 0;             // evaluations since the best
-    int64_t best_step = 0;              // update of the best evaluation; 0: none yet
-    double best_selection = 0;          // selection value of the best evaluation
-    NamedNumbers best_numbers;          // of the best evaluation, with the training perplexities of its epoch
-    LossSums epoch, report;             // sums since the last evaluation, since the last report
-    double norm_sum = 0, norm_max = 0;  // sum and maximum of the gradient norms so far
-    double report_norm_sum = 0;         // sum of the gradient norms since the last report
-    FilePrefix metrics;                 // metrics.jsonl at the last checkpoint
+    int64_t update = 0;                  // updates made
+    int64_t pass = 0;                    // from 0
+    int64_t batch = 0;                   // next batch of the pass
+    int64_t evaluated_at = 0;            // update of the last evaluation
+    int64_t reported_at = 0;             // update of the last report
+    int64_t since_best = 0;              // evaluations since the best
+    double best_selection = 0;           // selection value of the best evaluation
+    std::vector<SelectedStep> selected;  // the evaluations whose checkpoints make the model, in ascending order
+    LossSums epoch, report;              // sums since the last evaluation, since the last report
+    double norm_sum = 0, norm_max = 0;   // sum and maximum of the gradient norms so far
+    double report_norm_sum = 0;          // sum of the gradient norms since the last report
+    FilePrefix metrics;                  // metrics.jsonl at the last checkpoint
 
     /// Calls f(name in a checkpoint, field) for each field.
     template <class F>
@@ -61,16 +60,17 @@ class Trainer {
   /// Rolls back to the newest checkpoint from which the run can continue, or to the start. Removes the checkpoints from
   /// which it cannot.
   void restore();
-  /// Restores the checkpoint of that step, after verifying what it depends on: its best checkpoint and the beginning of
-  /// metrics.jsonl. Throws DamagedCheckpoint if one of them is not as written.
+  /// Restores the checkpoint of that step, after verifying what it depends on: the selected checkpoints and the
+  /// beginning of metrics.jsonl. Throws DamagedCheckpoint if one of them is not as written.
   void restore_from(int64_t step);
   void restore_start();
   void checkpoint();
   nlohmann::json state_as_json();
   State state_from_json(const nlohmann::json& state) const;
   Schedule new_schedule() const { return {train_.schedule, task_.schedule_width(), train_.update_limit()}; }
-  /// The dev score that selects checkpoints, rounded, with the sign that makes higher better.
+  /// The dev number that compares evaluations, rounded, with the sign that makes higher better.
   double selection_value(const NamedNumbers& evaluation) const;
+  std::vector<int64_t> selected_steps() const;
 
   /// Throws Superseded if a newer attempt has begun.
   void end_if_superseded() const;
@@ -88,8 +88,8 @@ class Trainer {
   void account_for(const UpdateResult& result, double learning_rate);
   void write_metric(const std::string& name, double value);
   ExitCode train_to_the_end();
-  /// Scores the best checkpoint and publishes the results. Throws DamagedCheckpoint if a file that they depend on is no
-  /// longer as written.
+  /// Makes the model of the selected checkpoints, scores it, and publishes model and results. Throws DamagedCheckpoint
+  /// if a file that they depend on is no longer as written.
   void finish(const std::string& reason);
   void publish_divergence();
   void write_measured() const;

@@ -137,8 +137,7 @@ Action command_delete(CLI::App& app, const Globals& globals) {
   app.add_flag("--keep-results", options->keep_results,
                "delete the sweep only; its runs stay, and a grid that has them need not train them again")
       ->needs(what);
-  app.add_flag("--all", options->all, "without sweeps: delete the selected checkpoints too, the trained models")
-      ->excludes(what);
+  app.add_flag("--all", options->all, "without sweeps: delete the trained models too")->excludes(what);
   app.add_flag("--dry-run", options->dry_run, "print what would be deleted, and delete nothing");
   return [options, &globals] {
     return options->words.empty() ? free_space(*options, globals) : delete_sweeps(*options, globals);

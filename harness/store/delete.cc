@@ -41,18 +41,19 @@ std::set<fs::path> needed_programs(const Store& store, const Workspace& workspac
   return needed;
 }
 
-// Of the run's checkpoints those that nothing needs. UserError if there are some, and they are out of the workspace, or
-// the run is in use or damaged.
-std::vector<std::string> unneeded_checkpoints(const Workspace& workspace, const RunDirectory& run, bool all) {
-  std::vector<std::string> unneeded;
-  std::string selected;
-  if (const auto scores = read_scores(run); scores.contains("selected_step")) {
+// Of the run's checkpoints and its model those that nothing needs. UserError if there are some, and they are out of the
+// workspace, or the run is in use or damaged.
+std::vector<fs::path> unneeded_checkpoints(const Workspace& workspace, const RunDirectory& run, bool all) {
+  std::vector<fs::path> unneeded;
+  std::string selected;  // the model of a run that has none as a file of its own
+  if (const auto scores = read_scores(run); scores.contains("selected_step") && !fs::exists(run.model())) {
     selected = fmt::format("step-{}", static_cast<int64_t>(scores.at("selected_step")));
   }
   for (const std::string& name : folders_in(run.checkpoints())) {
     const bool is_one = name.starts_with("step-") || name.starts_with("tmp-");  // tmp-: of interrupted writers
-    if (is_one && (all || name != selected)) unneeded.push_back(name);
+    if (is_one && (all || name != selected)) unneeded.push_back(run.checkpoints() / name);
   }
+  if (all && fs::exists(run.model())) unneeded.push_back(run.model());
   if (unneeded.empty()) return unneeded;
   workspace.require_inside(run.checkpoints());
   if (LockFile::is_held(run.lock())) fail("it is in use by another process");
@@ -134,10 +135,10 @@ Freed free_unneeded(const Store& store, const Workspace& workspace, FreeOptions 
     if (!known || !has_result(known->state)) continue;
     const RunDirectory run = workspace.run(id);
     try {
-      const std::vector<std::string> names = unneeded_checkpoints(workspace, run, options.all);
-      for (const std::string& name : names) free(run.checkpoints() / name, id + "-" + name);
-      freed.runs += !names.empty();
-      freed.checkpoints += std::ssize(names);
+      const std::vector<fs::path> unneeded = unneeded_checkpoints(workspace, run, options.all);
+      for (const fs::path& path : unneeded) free(path, id + "-" + path.filename().string());
+      freed.runs += !unneeded.empty();
+      freed.checkpoints += std::ssize(unneeded);
     } catch (const UserError& error) {
       freed.skipped.push_back(fmt::format("run {}: {}", id, error.what()));
     }

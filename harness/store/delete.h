@@ -35,21 +35,22 @@ void require_deletable(const Store& store, const Workspace& workspace, const std
 void delete_sweep(Store& store, const Workspace& workspace, const std::string& sweep, bool keep_results);
 
 struct Freed {
-  int64_t runs = 0, checkpoints = 0;
-  int64_t programs = 0;              // copies that no sweep needs, unfinished ones too
-  int64_t bytes = 0;                 // of these, and of what was renamed before and is not removed yet
-  std::vector<std::string> skipped;  // one sentence for each thing that could not be looked at
+  int64_t runs = 0, checkpoints = 0;  // checkpoints: with FreeOptions::all models too
+  int64_t programs = 0;               // copies that no sweep needs, unfinished ones too
+  int64_t bytes = 0;                  // of these, and of what was renamed before and is not removed yet
+  std::vector<std::string> skipped;   // one sentence for each thing that could not be looked at
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Freed, runs, checkpoints, programs, bytes, skipped)
 
 struct FreeOptions {
-  bool all = false;      // the selected checkpoints, too
+  bool all = false;      // the models, too
   bool dry_run = false;  // nothing is renamed
 };
 
 /// Renames what nothing needs any more to deleted/unneeded/:
 ///   - the checkpoints of runs that have a result. Such a run is not resumed, and its scores, metrics and outputs are
-///     files of their own; only `tearless-engine decode` still reads one, that of the score selected_step;
+///     files of their own. `tearless-engine decode` reads model.safetensors, or of a run without this file the
+///     checkpoint of the score selected_step, which then stays;
 ///   - copies of programs that no sweep names (program_copies.h).
 /// UserError if deleted/ is a link out of the workspace; what else is elsewhere is skipped.
 Freed free_unneeded(const Store& store, const Workspace& workspace, FreeOptions options);

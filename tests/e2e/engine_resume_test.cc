@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 #include <set>
+#include <tuple>
 
 #include "tests/e2e/small_training.h"
 
@@ -113,6 +114,25 @@ TEST_F(EngineResume, KilledAtSeededPointsLeavesTheSameBytes) {
   for (const int update : seeded_points(6))
     EXPECT_EQ(interrupt_at(started, update, SIGKILL), 128 + SIGKILL) << "at update " << update;
   expect_undisturbed_bytes(started);
+}
+
+// A stop leaves checkpoints of other updates, on either side of those that are averaged.
+TEST_F(EngineResume, AMeanOfCheckpointsIsTheSameAfterStopsAndKills) {
+  for (const char* kind : {"last", "best"}) {
+    Settings settings = test::small_settings();
+    settings["train.select.kind"] = fmt::format("\"{}\"", kind);
+    settings["train.select.count"] = "3";
+    const std::string name = kind;
+    const Started undisturbed = start(name, settings), started = start(name + "-disturbed", settings);
+    ASSERT_EQ(test::run(undisturbed.command).code, kExitDone);
+    int signal = SIGKILL, code = 128 + SIGKILL;
+    for (const int update : seeded_points(6)) {
+      EXPECT_EQ(interrupt_at(started, update, signal), code) << "at update " << update;
+      std::tie(signal, code) = signal == SIGKILL ? std::pair(SIGTERM, int{kExitStopped}) : std::pair(SIGKILL, 137);
+    }
+    ASSERT_EQ(test::run(started.command).code, kExitDone);
+    EXPECT_EQ(test::checksums(started.run()), test::checksums(undisturbed.run())) << kind;
+  }
 }
 
 // Without a learning rate no evaluation is better than the first: the third without a better score ends the training.
@@ -306,7 +326,19 @@ TEST_F(EngineResume, DecodePrintsTheTranslationsOfTheRun) {
                       (shared_->folder / "test.de").string()};
   const test::Finished said = test::run(decode);
   EXPECT_EQ(said.code, kExitDone) << said.errors;
-  EXPECT_EQ(said.output, test::read_text(done.run().outputs() / "test.hyp"));
+  const std::string translations = test::read_text(done.run().outputs() / "test.hyp");
+  EXPECT_EQ(said.output, translations);
+
+  const fs::path model = done.run().model(), checkpoints = done.run().checkpoints();
+  fs::rename(model, shared_->folder / "model");
+  EXPECT_EQ(test::run(decode).output, translations) << "by the checkpoint, as of a run of an older version";
+  fs::rename(checkpoints, shared_->folder / "checkpoints");
+  const test::Finished refused = test::run(decode);
+  EXPECT_EQ(refused.code, kExitSettingsRefused);
+  EXPECT_THAT(refused.errors, HasSubstr("has no model.safetensors: it was deleted;"));
+  fs::rename(shared_->folder / "model", model);
+  EXPECT_EQ(test::run(decode).output, translations) << "without checkpoints";
+  fs::rename(shared_->folder / "checkpoints", checkpoints);
 }
 
 TEST_F(EngineResume, DivergenceIsAResultWithItsStep) {

@@ -82,6 +82,7 @@ inline std::map<std::string, std::string> checksums(const RunDirectory& run) {
   add(run.metrics());
   add(run.scores());
   add(run.done());
+  add(run.model());
   for (const auto& entry : std::filesystem::directory_iterator(run.outputs())) add(entry.path());
   return sums;
 }

@@ -315,6 +315,22 @@ TEST_F(DeleteTest, TheSelectedCheckpointStaysUnlessItIsAskedForToo) {
   EXPECT_THAT(checkpoints(), IsEmpty());
 }
 
+TEST_F(DeleteTest, OfARunWithAModelAllCheckpointsGoAndTheModelStaysUnlessItIsAskedForToo) {
+  std::string grid = test::read_text(folder_ / "grid.toml");
+  test::write_text(folder_ / "grid.toml", grid.replace(grid.find("[axis]"), 0, "\"fake.score.selected_step\" = 6\n"));
+  ok({"run", "grid.toml"});
+  for (const RunDirectory& run : runs()) test::write_text(run.model(), "parameters");
+  EXPECT_EQ(json::parse(ok({"--json", "delete"}).output).at("checkpoints"), 16);
+  for (const RunDirectory& run : runs()) {
+    EXPECT_THAT(run.checkpoint_steps(), IsEmpty());
+    EXPECT_TRUE(fs::exists(run.model()));
+  }
+  ok({"verify"});
+  EXPECT_EQ(json::parse(ok({"--json", "delete", "--all"}).output).at("checkpoints"), 4);
+  for (const RunDirectory& run : runs()) EXPECT_FALSE(fs::exists(run.model()));
+  ok({"verify"});
+}
+
 TEST_F(DeleteTest, RunsThatMayBeResumedDamagedOnesAndOnesInUseKeepTheirCheckpoints) {
   ok({"run", "half.toml"});
   queue("grid.toml");

@@ -61,7 +61,7 @@ class ClassifyScored : public test::ScoredRun {
     const Classifier model(parameters, classification(*options_).model, data_->vocabulary_size(), 3,
                            /*dropout_seed=*/0);
     parameters.allocate();
-    if (step > 0) Checkpoints(*run_).read_parameters(step, parameters.values());
+    if (step > 0) Checkpoints(*run_).read_parameters(step, parameters.values(), /*buffers=*/2, /*carried_bytes=*/0);
     Scores scores{};
     for (int32_t i = 0; i < set.size(); ++i) {
       Tape tape(Tape::Kind::kForward, Tape::Ops::kReference);

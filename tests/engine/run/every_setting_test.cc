@@ -50,6 +50,9 @@ std::vector<std::pair<std::string, std::string>> made_up_pairs(int count, uint32
 
 Settings nowarmup() { return {{"train.schedule.kind", "nowarmup"}, {"train.schedule.lr", 0.01}}; }
 
+/// Learning rates that grow until the dev loss rises, while dev BLEU is 0 at each evaluation.
+Settings getting_worse() { return {{"train.schedule.peak_lr", 10}, {"train.schedule.warmup_updates", 20}}; }
+
 Settings of_kind(const char* schedule) { return {{"train.schedule.kind", schedule}, {"train.schedule.peak_lr", 0.02}}; }
 
 class TranslateSettings final : public test::SettingChecks {
@@ -81,6 +84,11 @@ class TranslateSettings final : public test::SettingChecks {
   }
   void length_differs(const Change& c) {
     EXPECT_NE(trained(c.before).done.at("step"), trained(c.after).done.at("step"));
+  }
+  /// The same training, another model.
+  void model_differs(const Change& c) {
+    EXPECT_EQ(trained(c.before).metrics, trained(c.after).metrics);
+    EXPECT_NE(trained(c.before).scores.at("test.ppl"), trained(c.after).scores.at("test.ppl"));
   }
   void learning_rates_differ(const Change& c) { EXPECT_NE(learning_rates(c.before), learning_rates(c.after)); }
   /// The task decides which settings there are, so it is not changed alone.
@@ -216,6 +224,9 @@ const test::SettingRows<TranslateSettings>& TranslateSettings::rows() {
         {"train.label_smoothing", {0.3, &Checks::training_differs}},
         {"train.clip_norm", {0.01, &Checks::training_differs}},
         {"train.batch.count", {"padded_sum", &Checks::training_differs}},
+        {"train.select.kind", {"last", &Checks::model_differs, with(getting_worse(), {{"train.select.by", "loss"}})}},
+        {"train.select.count", {2, &Checks::model_differs}},
+        {"train.select.by", {"loss", &Checks::model_differs, getting_worse()}},
         {"train.schedule.kind", {"valdecay", &Checks::training_differs}},
         {"train.schedule.scale", {0.2, &Checks::training_differs}},
         {"train.schedule.warmup_updates", {5, &Checks::training_differs}},
@@ -262,6 +273,7 @@ std::vector<Settings> TranslateSettings::contexts() {
       of_kind("inverse_sqrt"),
       of_kind("cosine"),
       {{"train.optimiser.kind", "sgd"}},
+      {{"train.select.kind", "last"}},
       {{"model.norm.kind", "none"}},
       {{"model.init", "small_init"}},
       {{"text.kind", "bpe"}},
@@ -293,7 +305,8 @@ std::vector<std::string> TranslateSettings::conditional() {
           "train.schedule.lr",
           "train.schedule.scale",
           "train.schedule.warmup_updates",
-          "train.seed"};
+          "train.seed",
+          "train.select.by"};
 }
 
 }  // namespace

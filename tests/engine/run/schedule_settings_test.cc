@@ -56,6 +56,26 @@ TEST(ScheduleSettings, OfASmokeRunLeaveACosineAnEnd) {
   EXPECT_EQ(tearless::test::error_of([&] { check_consistent(short_run.train); }), "");
 }
 
+TEST(SelectSettings, OfMoreCheckpointsThanTheTrainingCanHaveAreRefused) {
+  const Settings training = {{"train.schedule.kind", "nowarmup"},
+                             {"train.epoch_updates", 100},
+                             {"train.max_epochs", 5},
+                             {"train.max_updates", 350}};
+  const auto refusal = [&](const char* kind, int64_t count) {
+    Settings settings = training;
+    settings["train.select.kind"] = kind;
+    settings["train.select.count"] = count;
+    return refused(settings);
+  };
+  EXPECT_EQ(refusal("last", 5),
+            "run.toml: train.select.count = 5, but the training has at most 4 evaluations; lower it, or raise "
+            "train.max_epochs or train.max_updates");
+  EXPECT_EQ(refusal("best", 4), "");
+  EXPECT_EQ(refusal("last_epochs", 3), "");
+  EXPECT_THAT(refusal("last_epochs", 4),
+              HasSubstr("train.select.count = 4, but the training has at most 3 whole epochs;"));
+}
+
 TEST(KindSettings, ThatNoKindHasAreRefusedWithTheNearest) {
   EXPECT_THAT(refused({{"train.schedule.kind", "cosin"}}), HasSubstr("cosine"));
   EXPECT_THAT(refused({{"train.optimiser.kind", "fairseq_adm"}}), HasSubstr("fairseq_adam"));

@@ -101,7 +101,7 @@ class Scored : public test::ScoredRun {
                             /*dropout_seed=*/0};
     explicit StoredModel(int64_t step) {
       parameters.allocate();
-      if (step > 0) Checkpoints(*run_).read_parameters(step, parameters.values());
+      if (step > 0) Checkpoints(*run_).read_parameters(step, parameters.values(), /*buffers=*/2, /*carried_bytes=*/0);
     }
   };
   /// log p [T, K] of a batch, by the formulas of the operations, normalised here.

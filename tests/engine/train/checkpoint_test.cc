@@ -8,6 +8,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <cstring>
+#include <functional>
+
 #include "base/error.h"
 #include "base/files.h"
 #include "base/sealed_json.h"
@@ -15,6 +19,7 @@
 #include "tests/support/error_of.h"
 #include "tests/support/paths.h"
 #include "tests/support/privileges.h"
+#include "tests/support/sanitized.h"
 
 namespace tearless::engine::checkpoint_test {
 namespace {
@@ -24,6 +29,8 @@ using nlohmann::json;
 using tearless::test::read_text;
 using tearless::test::write_text;
 using testing::HasSubstr;
+
+constexpr int64_t kMoments = 2;
 
 class Checkpointed : private test::InMemory, public testing::Test {
  protected:
@@ -76,10 +83,10 @@ TEST_F(Checkpointed, IsReadBackAsItWas) {
   EXPECT_TRUE(at::equal(buffers.optimiser[1], written.optimiser[1]));
 
   at::Tensor parameters = at::zeros({5});
-  checkpoints_.read_parameters(7, parameters);
+  checkpoints_.read_parameters(7, parameters, kMoments, 0);
   EXPECT_TRUE(at::equal(parameters, numbers(7).parameters));
   at::Tensor too_many = at::zeros({16});
-  EXPECT_THROW(checkpoints_.read_parameters(7, too_many), UserError);
+  EXPECT_THROW(checkpoints_.read_parameters(7, too_many, kMoments, 0), UserError);
 }
 
 TEST_F(Checkpointed, IsReadIntoTheBuffersOfTheModel) {
@@ -90,13 +97,16 @@ TEST_F(Checkpointed, IsReadIntoTheBuffersOfTheModel) {
   EXPECT_EQ(view[0].item<float>(), 3.0f);
 }
 
-TEST_F(Checkpointed, KeepsTheNewestAndTheBest) {
-  for (const int64_t step : {10, 20, 30, 40}) write(step);
-  checkpoints_.prune(2, 10);
-  EXPECT_THAT(names(), testing::ElementsAre("step-10", "step-30", "step-40"));
-  checkpoints_.prune(1, std::nullopt);
+TEST_F(Checkpointed, KeepsTheNewestAndThoseThatAreNeeded) {
+  for (const int64_t step : {10, 20, 30, 40, 50}) write(step);
+  checkpoints_.prune(2, {10, 30});
+  EXPECT_THAT(names(), testing::ElementsAre("step-10", "step-30", "step-40", "step-50"));
+  checkpoints_.prune(1, {10, 40});
+  EXPECT_THAT(names(), testing::ElementsAre("step-10", "step-40", "step-50"));
+  checkpoints_.remove(50);
+  checkpoints_.prune(1, {});
   EXPECT_THAT(names(), testing::ElementsAre("step-40"));
-  checkpoints_.prune(5, 40);
+  checkpoints_.prune(5, {40});
   EXPECT_THAT(names(), testing::ElementsAre("step-40"));
 }
 
@@ -108,14 +118,14 @@ TEST_F(Checkpointed, HalfWrittenIsAbsentAndRemoved) {
   write(20);  // the same step again, over what the crash left
   EXPECT_EQ(checkpoints_.newest(), 20);
   fs::create_directories(run_.checkpoints() / "tmp-30");
-  checkpoints_.prune(5, std::nullopt);
+  checkpoints_.prune(5, {});
   EXPECT_THAT(names(), testing::ElementsAre("step-10", "step-20"));
 }
 
 TEST_F(Checkpointed, PruningLeavesOtherFiles) {
   for (const int64_t step : {10, 20}) write(step);
   for (const char* name : {"notes.txt", "step-5.bak", "step-x"}) write_text(run_.checkpoints() / name, "a user's");
-  checkpoints_.prune(1, std::nullopt);
+  checkpoints_.prune(1, {});
   EXPECT_THAT(names(), testing::ElementsAre("notes.txt", "step-20", "step-5.bak", "step-x"));
 }
 
@@ -170,7 +180,7 @@ TEST_F(Checkpointed, DamagedLeavesTheParametersUnchanged) {
   write(10);
   write_text(run_.checkpoints() / "step-10" / "state.bin", "short");
   at::Tensor parameters = at::zeros({5});
-  EXPECT_THROW(checkpoints_.read_parameters(10, parameters), DamagedCheckpoint);
+  EXPECT_THROW(checkpoints_.read_parameters(10, parameters, kMoments, 0), DamagedCheckpoint);
   EXPECT_TRUE(at::equal(parameters, at::zeros({5})));
 }
 
@@ -185,12 +195,90 @@ TEST_F(Checkpointed, OfAnotherVersionIsRefusedWithAdvice) {
   manifest["format"] = 1;
   write_text(file, manifest.dump(2) + "\n");
   EXPECT_EQ(refusal(10), sentence);
+  for (const int format : {5, 7}) {
+    manifest["format"] = format;
+    write_text(file, sealed(manifest));
+    EXPECT_EQ(refusal(10), sentence);
+  }
   manifest["format"] = 6;
-  write_text(file, sealed(manifest));
-  EXPECT_EQ(refusal(10), sentence);
-  manifest["format"] = 5;
   write_text(file, manifest.dump(2) + "\n");
   EXPECT_TRUE(is_damaged(10)) << "not sealed";
+}
+
+TEST_F(Checkpointed, OfAnOlderVersionStillHasItsParameters) {
+  write(10);
+  const fs::path file = run_.checkpoints() / "step-10" / "manifest.json";
+  json manifest = unsealed(read_text(file)).value();
+  at::Tensor parameters = at::zeros({5});
+  for (const auto& [format, readable] : {std::pair(3, false), {4, true}, {5, true}, {6, true}, {7, false}}) {
+    manifest["format"] = format;
+    write_text(file, sealed(manifest));
+    parameters.zero_();
+    EXPECT_EQ(tearless::test::error_of([&] { checkpoints_.read_parameters(10, parameters, kMoments, 0); }).empty(),
+              readable)
+        << format;
+    EXPECT_EQ(at::equal(parameters, numbers(10).parameters), readable) << format;
+  }
+}
+
+TEST_F(Checkpointed, MeansAreThoseOfTheParametersInDouble) {
+  constexpr int64_t kSize = 1000;
+  std::vector<double> sum(kSize);
+  std::vector<int64_t> steps;
+  for (int64_t step = 1; step <= 10; ++step) {
+    TrainedState state = empty(kSize);
+    for (int64_t i = 0; i < kSize; ++i) {
+      state.parameters[i] = std::sin(static_cast<double>(i * step)) * std::pow(10.0, static_cast<double>(i % 7));
+      sum[static_cast<size_t>(i)] += state.parameters[i].item<double>();
+    }
+    checkpoints_.write(step, state, {});
+    steps.push_back(step);
+  }
+  TrainedState buffers = empty(kSize);
+  buffers.parameters.fill_(7);  // what was there is no part of the mean
+  checkpoints_.read_mean(steps, buffers);
+  for (int64_t i = 0; i < kSize; ++i) {
+    const double mean = sum[static_cast<size_t>(i)] / 10;
+    EXPECT_NEAR(buffers.parameters[i].item<double>(), mean, 1e-6 * std::pow(10.0, static_cast<double>(i % 7))) << i;
+  }
+  EXPECT_TRUE(at::equal(buffers.optimiser[0], at::zeros({kSize})));
+  checkpoints_.read_mean({3}, buffers);
+  at::Tensor third = at::zeros({kSize});
+  checkpoints_.read_parameters(3, third, kMoments, 0);
+  EXPECT_TRUE(at::equal(buffers.parameters, third)) << "of one checkpoint bit by bit";
+  write_text(run_.checkpoint(5) / "state.bin", "short");
+  EXPECT_THROW(checkpoints_.read_mean(steps, buffers), DamagedCheckpoint);
+}
+
+/// The largest resident set of this process while it does that, beyond what it had before.
+int64_t peak_bytes(const std::function<void()>& work) {
+  const auto resident = [](const char* field) {
+    const std::string status = read_text("/proc/self/status");
+    return 1024 * std::stoll(status.substr(status.find(field) + std::strlen(field)));
+  };
+  write_text("/proc/self/clear_refs", "5");  // VmHWM begins again
+  const int64_t before = resident("VmRSS:");
+  work();
+  return resident("VmHWM:") - before;
+}
+
+TEST_F(Checkpointed, TheMeanOfTenNeedsTheMemoryOfTwo) {
+  if (tearless::test::kSanitized) GTEST_SKIP() << "the sanitizer keeps what is freed";
+  constexpr int64_t kSize = 1 << 20;
+  std::vector<int64_t> steps;
+  for (int64_t step = 1; step <= 10; ++step) {
+    checkpoints_.write(step, numbers(static_cast<double>(step), kSize), {});
+    steps.push_back(step);
+  }
+  TrainedState buffers = empty(kSize);
+  const int64_t one = static_cast<int64_t>(buffers.bytes());
+  EXPECT_LT(peak_bytes([&] { checkpoints_.read_mean(steps, buffers); }), 2 * one);
+  EXPECT_GT(peak_bytes([&] {
+              std::vector<StoredCheckpoint> all;
+              for (const int64_t step : steps) all.push_back(checkpoints_.read(step, buffers));
+            }),
+            5 * one)
+      << "or the measurement shows nothing";
 }
 
 TEST_F(Checkpointed, OfAnotherRunIsRefusedWithBothIdsAndAdvice) {
@@ -202,7 +290,7 @@ TEST_F(Checkpointed, OfAnotherRunIsRefusedWithBothIdsAndAdvice) {
                              run_.id() +
                              "; delete that folder; the run then resumes from an older checkpoint or from the start");
   at::Tensor parameters = at::zeros({5});
-  EXPECT_THROW(checkpoints_.read_parameters(10, parameters), UserError);
+  EXPECT_THROW(checkpoints_.read_parameters(10, parameters, kMoments, 0), UserError);
   EXPECT_TRUE(at::equal(parameters, at::zeros({5})));
 }
 
@@ -212,7 +300,7 @@ TEST_F(Checkpointed, OfAnotherModelIsRefused) {
     EXPECT_THAT(refusal(10, other), testing::StartsWith("the checkpoint")) << other;
     EXPECT_THAT(refusal(10, other), HasSubstr("belongs to a model of another size"));
     at::Tensor parameters = at::zeros({other});
-    EXPECT_THROW(checkpoints_.read_parameters(10, parameters), UserError);
+    EXPECT_THROW(checkpoints_.read_parameters(10, parameters, kMoments, 0), UserError);
   }
 }
 

@@ -52,6 +52,7 @@ class Toy final : public Task {
   std::vector<std::string> loss_names() const override { return {"loss", "nll"}; }
   int64_t schedule_width() const override { return kLabels; }
   Selection selection() const override { return {.score = "dev.bleu", .higher_is_better = higher_is_better}; }
+  std::string dev_loss() const override { return "dev.ppl"; }
   int64_t start_pass(int64_t pass) override {
     pass_ = pass;
     return kBatches;
@@ -157,7 +158,7 @@ class Trained : private InMemory, public testing::Test {
 /// The bytes that must not depend on what happened on the way.
 inline std::string results_of(const RunDirectory& run) {
   return read_text(run.metrics()) + read_text(run.scores()) + read_text(run.outputs() / "test.hyp") +
-         read_text(run.done());
+         read_text(run.done()) + read_text(run.model());
 }
 
 }  // namespace tearless::engine::test
