@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <optional>
 #include <stdexcept>
 
@@ -14,6 +15,7 @@
 #include "base/hash.h"
 #include "engine/ops/matmul.h"
 #include "engine/run/check.h"
+#include "engine/run/derived_run.h"
 #include "engine/run/run_options.h"
 #include "engine/train/checkpoint.h"
 #include "engine/train/execution.h"
@@ -60,30 +62,38 @@ std::optional<InheritedAttempt> inherited_attempt(const RunDirectory& run) {
   return InheritedAttempt{*number, std::move(*lock)};
 }
 
-ExitCode attempt_run(const fs::path& dir) {
-  const RunDirectory run(dir);
-  const RunOptions options = read_run_directory(dir);
+namespace {
 
+/// One attempt on the run, unless it is done: the work, by the number of the attempt.
+ExitCode attempt_with(const RunDirectory& run, const ExecutionOptions& execution,
+                      const std::function<ExitCode(int64_t)>& work) {
+  const std::string dir = run.root().string();
   std::optional<InheritedAttempt> inherited = inherited_attempt(run);
   std::optional<LockFile> lock;
   if (!inherited) {
     lock = claim(run);
-    if (!lock) fail("{} is in use by another process; wait until that ends, or stop it first", dir.string());
+    if (!lock) fail("{} is in use by another process; wait until that ends, or stop it first", dir);
   }
   if (const auto done = read_done(run)) {
     if (const std::string changed = changed_result_file(run, *done); !changed.empty()) refuse_changed(run, changed);
-    spdlog::info("{} is already done", dir.string());
+    spdlog::info("{} is already done", dir);
     return done->outcome == "diverged" ? kExitDiverged : kExitDone;
   }
   const int64_t attempt = inherited ? inherited->number : run.make_attempt();
-  if (!inherited) write_start(run, attempt, stamp_by_hand(options.run));
-
+  if (!inherited) write_start(run, attempt, stamp_by_hand(execution));
   write_phase(run, attempt, Phase::kPreparing);
-  prepare_processor(options.run);
-  if (options.run.device == ExecutionOptions::Device::kCpu) {
-    write_atomically(run.attempt(attempt) / "arithmetic", matmul_library_name() + "\n");
-    spdlog::info("matmuls by {}", matmul_library_name());
-  }
+  return work(attempt);
+}
+
+void prepare_device(const RunDirectory& run, int64_t attempt, const ExecutionOptions& execution) {
+  prepare_processor(execution);
+  if (execution.device != ExecutionOptions::Device::kCpu) return;
+  write_atomically(run.attempt(attempt) / "arithmetic", matmul_library_name() + "\n");
+  spdlog::info("matmuls by {}", matmul_library_name());
+}
+
+ExitCode train(const RunOptions& options, const RunDirectory& run, int64_t attempt) {
+  prepare_device(run, attempt, options.run);
   const std::unique_ptr<Task> task =
       options.task->make(options.train, options.run, [](const std::string& line) { spdlog::info("{}", line); });
   spdlog::info("at most {} updates", options.train.update_limit());
@@ -96,6 +106,26 @@ ExitCode attempt_run(const fs::path& dir) {
     // Not the settings' fault but, for example, a folder that cannot be written. The exit code lets the harness retry.
     throw std::runtime_error(error.what());
   }
+}
+
+}  // namespace
+
+ExitCode attempt_run(const fs::path& dir) {
+  const RunDirectory run(dir);
+  if (is_derived(run)) {
+    DerivedRun derived = read_derived_run(run);
+    return attempt_with(run, derived.execution(), [&](int64_t attempt) {
+      if (derived.kind().needs_model()) prepare_device(run, attempt, derived.trained.run);
+      return derive(derived, run, attempt);
+    });
+  }
+  const RunOptions options = read_run_directory(dir);
+  return attempt_with(run, options.run, [&](int64_t attempt) { return train(options, run, attempt); });
+}
+
+ExecutionOptions execution_of(const fs::path& dir) {
+  const RunDirectory run(dir);
+  return is_derived(run) ? read_derived_run(run).execution() : read_run_directory(dir).run;
 }
 
 json finished_scores(const RunDirectory& run) {

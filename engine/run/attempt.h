@@ -24,9 +24,13 @@ struct InheritedAttempt {
 std::optional<InheritedAttempt> inherited_attempt(const RunDirectory& run);
 
 /// Makes one attempt on the run in `dir`, which has run.toml and local.toml. Under a supervisor the attempt and its
-/// lock are inherited; otherwise both are made here. Until training begins, a stop request ends the process. Throws
+/// lock are inherited; otherwise both are made here. Until training begins, and while a derived run is made, a stop
+/// request ends the process. Throws
 /// UserError if another attempt holds the lock, MachineError if the machine failed.
 ExitCode attempt_run(const std::filesystem::path& dir);
+
+/// Where and how the run in `dir` is executed, for open_device().
+ExecutionOptions execution_of(const std::filesystem::path& dir);
 
 /// scores.json of a finished run. Throws UserError if there is none or it has been changed since.
 nlohmann::json finished_scores(const RunDirectory& run);

@@ -108,8 +108,15 @@ RunOptions read_run_options(const WrittenSettings& written, const fs::path& fold
 }
 
 RunOptions read_run_directory(const fs::path& dir) {
+  return read_run_directory(dir, read_toml_settings(RunDirectory(dir).local()));
+}
+
+RunOptions read_run_directory(const fs::path& dir, WrittenSettings local) {
   const RunDirectory run(dir);
   const std::string canonical = read_file(run.settings());
+  if (const std::string of = derived_from(canonical); !of.empty()) {
+    fail("{} has no model of its own: it derives from the run {}; name that one", dir.string(), of);
+  }
   if (run_id(canonical) != run.id()) {
     fail(
         "{} was changed: the folder is named {}, its settings hash to {}; restore the file, or delete the folder and "
@@ -118,7 +125,6 @@ RunOptions read_run_directory(const fs::path& dir) {
   }
   WrittenSettings written = parse_toml_settings(canonical, run.settings().string());
   add_neutral_values(written);
-  WrittenSettings local = read_toml_settings(run.local());
   written.values.merge(local.values);
   written.locations.merge(local.locations);
   return read_run_options(written, dir, {});

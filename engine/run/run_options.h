@@ -56,8 +56,10 @@ RunOptions read_run_options(const WrittenSettings& written, const std::filesyste
                             const std::map<std::string, std::string>& folders);
 
 /// The settings in dir/run.toml and dir/local.toml. Throws UserError if run.toml was changed (its hash is not the
-/// folder's name).
+/// folder's name), and for a derived run (derived_run.h).
 RunOptions read_run_directory(const std::filesystem::path& dir);
+/// As that, with other local settings.
+RunOptions read_run_directory(const std::filesystem::path& dir, WrittenSettings local);
 
 /// The settings that results depend on.
 std::string canonical_text(RunOptions& options);
