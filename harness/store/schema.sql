@@ -20,9 +20,13 @@ CREATE TABLE runs (
   tries_from    INTEGER NOT NULL DEFAULT 0,  -- failures of attempts up to this one are forgiven
   metrics_bytes INTEGER NOT NULL DEFAULT 0,  -- how far metrics.jsonl has been read
   metrics_seal  INTEGER NOT NULL DEFAULT 0,  -- of its lines in `metrics` (checksums.h)
-  changed_at    TEXT NOT NULL                -- of the state
+  changed_at    TEXT NOT NULL,               -- of the state
+  of            TEXT AS (                    -- the run from which it derives, by a line of `canonical`; '': none
+    iif(instr(char(10) || canonical, char(10) || 'derived.of = "') = 0, '',
+        substr(canonical, instr(char(10) || canonical, char(10) || 'derived.of = "') + 14, 16)))
 ) STRICT;
 CREATE INDEX runs_by_state ON runs (state);
+CREATE INDEX runs_by_of ON runs (of) WHERE of != '';
 
 CREATE TABLE attempts (
   run          INTEGER NOT NULL REFERENCES runs (number) ON DELETE CASCADE,
@@ -107,7 +111,7 @@ VALUES ('runs', 0), ('attempts', 0), ('results', 0), ('sweeps', 0), ('sweep_runs
 
 CREATE VIEW runs_view AS
   SELECT id, state, class, reason, step, updates, parameters, memory_bytes, changed_at,
-         (SELECT count(*) FROM attempts WHERE run = runs.number) AS attempts, canonical, device, threads, shape
+         (SELECT count(*) FROM attempts WHERE run = runs.number) AS attempts, canonical, device, threads, shape, of
   FROM runs;
 
 CREATE VIEW attempts_view AS
@@ -119,10 +123,21 @@ CREATE VIEW metrics_view AS
   SELECT runs.id AS run, metrics.step, metric_names.name AS name, value
   FROM metrics JOIN runs ON runs.number = metrics.run JOIN metric_names ON metric_names.number = metrics.name;
 
+-- The scores of a run that derives from another, or from one that does, are those of the trained run.
 CREATE VIEW scores_view AS
   SELECT runs.id AS run, score.key AS name, CAST(score.value AS REAL) AS value
   FROM results JOIN runs ON runs.number = results.run, json_each(results.scores) AS score
-  WHERE score.type IN ('integer', 'real');
+  WHERE runs.of = '' AND score.type IN ('integer', 'real')
+  UNION ALL
+  SELECT trained.id, score.key, CAST(score.value AS REAL)
+  FROM runs AS trained JOIN runs ON runs.of = trained.id AND runs.of != '' JOIN results ON runs.number = results.run,
+       json_each(results.scores) AS score
+  WHERE trained.of = '' AND score.type IN ('integer', 'real')
+  UNION ALL
+  SELECT origin.of, score.key, CAST(score.value AS REAL)
+  FROM runs AS origin JOIN runs ON runs.of = origin.id AND runs.of != '' JOIN results ON runs.number = results.run,
+       json_each(results.scores) AS score
+  WHERE origin.of != '' AND score.type IN ('integer', 'real');
 
 CREATE VIEW sweeps_view AS
   SELECT id, title, grid_file, submitted_at, (SELECT count(*) FROM sweep_runs WHERE sweep = sweeps.id) AS runs,

@@ -206,6 +206,11 @@ RunResult Store::result_of(const std::string& id, std::optional<int64_t> numeric
   return result;
 }
 
+std::vector<std::string> Store::derived_from(const std::string& id) const {
+  Statement row(*statements_, "SELECT id FROM runs WHERE of = ? AND of != '' ORDER BY number", id);
+  return text_column(row);
+}
+
 std::optional<RunRecord> Store::run(const std::string& id) const {
   Statement row(*statements_, fmt::format("SELECT {} FROM runs WHERE id = ?", kRunColumns), id);
   if (!row.step()) return std::nullopt;
