@@ -212,4 +212,20 @@ std::string changed_result_file(const RunDirectory& run, const Done& done) {
   return "";
 }
 
+std::string read_result(const RunDirectory& run, const std::string& name) {
+  const std::optional<Done> done = read_done(run);
+  if (!done) fail("{} has no {}: the run is not done; train it first", run.root().string(), name);
+  const fs::path path = run.root() / name;
+  const auto recorded = done->files.find(name);
+  std::string bytes = fs::is_regular_file(path) ? read_file(path) : "";
+  if (recorded == done->files.end() || recorded->second != sha256(bytes)) refuse_changed(run, name);
+  return bytes;
+}
+
+void refuse_changed(const RunDirectory& run, const std::string& name) {
+  const fs::path path = run.root() / name;
+  fail("{} {}; restore it, or delete {} to make the run again", path.string(),
+       fs::exists(path) ? "was changed after the run ended" : "is missing", run.root().string());
+}
+
 }  // namespace tearless

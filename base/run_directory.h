@@ -127,5 +127,10 @@ void write_done(const RunDirectory& run, std::string outcome, int64_t step, std:
 
 /// The first result file that is missing or whose checksum differs from DONE's, or "".
 std::string changed_result_file(const RunDirectory& run, const Done& done);
+/// The bytes of the result file `name`, relative to the run directory. UserError if the run is not done, or the file is
+/// missing or not as it was written.
+std::string read_result(const RunDirectory& run, const std::string& name);
+/// Throws UserError for a result file that is missing or not as it was written.
+[[noreturn]] void refuse_changed(const RunDirectory& run, const std::string& name);
 
 }  // namespace tearless

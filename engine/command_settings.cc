@@ -62,10 +62,11 @@ void print_page(std::string_view task) {
   RunOptions options;
   print_sections(list_settings([&](SettingsVisitor& v) { describe_common(v, options); }));
   if (!task.empty()) return;
-  for (const auto& kind : make_derived_kinds()) {
+  for (const auto& kind : derived_kinds()) {
+    const std::unique_ptr<DerivedKind> described = kind->clone();
     fmt::print("\n## derived.kind = \"{}\"\n\nA derived run {}. A grid asks for it with [decoding.NAME].\n", kind->name,
                kind->meaning);
-    print_sections(list_settings([&](SettingsVisitor& v) { v.table_of("derived", [&] { kind->describe(v); }); }));
+    print_sections(list_settings([&](SettingsVisitor& v) { v.table_of("derived", [&] { described->describe(v); }); }));
   }
 }
 

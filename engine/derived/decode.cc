@@ -1,6 +1,5 @@
-// The kind decode: the selected checkpoint of a trained run translates a set once more, with another search or a test
+// The kind decode: the model of a trained run translates a set once more, with another search or a test
 // set of its own.
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "base/error.h"
@@ -8,14 +7,14 @@
 #include "engine/data/corpus.h"
 #include "engine/derived/derived_kind.h"
 #include "engine/task/translate.h"
-#include "engine/train/checkpoint.h"
+#include "engine/train/model_file.h"
 
 namespace tearless::engine {
 namespace {
 
-class DecodeKind final : public DerivedKind {
+class DecodeKind final : public DerivedKindOf<DecodeKind> {
  public:
-  DecodeKind() { meaning = "translates a set with the selected checkpoint, and scores it as training does"; }
+  DecodeKind() { meaning = "translates a set with the run's model, and scores it as training does"; }
 
   void describe(SettingsVisitor& v) override {
     v.word({.key = "set", .meaning = "dev, test, or the name of a test set of its own"}, set_);
@@ -66,18 +65,8 @@ class DecodeKind final : public DerivedKind {
     options.decode.alpha = alpha_.value_or(options.decode.alpha);
     options.decode.max_extra = max_extra_.value_or(options.decode.max_extra);
     data_files().check();
-    const auto scores = nlohmann::json::parse(read_result(from.of, "scores.json"));
-    const auto step = static_cast<int64_t>(scores.at("selected_step").get<double>());
-
     Translate task(options, from.train, from.execution, prepare(options.data, options.text, from.say));
-    try {
-      Checkpoints(from.of).read_parameters(step, task.parameters().values());
-    } catch (const DamagedCheckpoint& damage) {
-      fail("{} or gone; without it nothing can be decoded: delete {} to train the run again", damage.what(),
-           from.of.root().string());
-    }
-    task.parameters().update_bf16_copy();
-    const std::filesystem::path checkpoint = from.of.checkpoint(step) / "state.bin";
+    const std::filesystem::path model = read_finished_model(from.of, from.train, task);
 
     Derivation derived;
     std::vector<std::string> references;
@@ -90,9 +79,8 @@ class DecodeKind final : public DerivedKind {
       references = reference_lines(std::move(text.target), options.text.kind);
       derived.results = task.scored_translations(set_, task.prepared().encode_source(text.source), references);
     }
-    derived.inputs = {
-        {checkpoint.lexically_relative(from.of.root().parent_path()).string(), sha256_of_file(checkpoint)},
-        {"references", lines_sha256(references)}};
+    derived.inputs = {{model.lexically_relative(from.of.root().parent_path()).string(), sha256_of_file(model)},
+                      {"references", lines_sha256(references)}};
     return derived;
   }
 

@@ -2,8 +2,8 @@
 // result, that is made from a run that has ended: a decoding, or a score of outputs that are there.
 //
 // To add a kind:
-//   1. a file beside this one with a class derived from DerivedKind, which holds the kind's settings (the keys below
-//      derived.), and a function `<name>_derived()` that makes one of these;
+//   1. a file beside this one with a class derived from DerivedKindOf, which holds the kind's settings (the keys below
+//      derived.), and a function `<name>_derived()` that makes one;
 //   2. a line DERIVED(<name>) in derived_kinds.def.
 // It is then a legal `derived.kind`, and a `kind` of the section [decoding.NAME] of a grid.
 #pragma once
@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/kinds.h"
 #include "base/run_directory.h"
 #include "base/settings.h"
 #include "engine/data/raw_files.h"
@@ -39,6 +40,7 @@ struct Derivation {
 class DerivedKind {
  public:
   virtual ~DerivedKind() = default;
+  virtual std::unique_ptr<DerivedKind> clone() const = 0;
 
   std::string_view name = {};     // set from derived_kinds.def
   std::string_view meaning = {};  // for the settings page
@@ -63,15 +65,15 @@ class DerivedKind {
   virtual const std::string& reference() const = 0;
 };
 
-/// One of each kind with its settings at their defaults, in the order of derived_kinds.def.
-std::vector<std::unique_ptr<DerivedKind>> make_derived_kinds();
+/// The base of every kind.
+template <class Kind>
+using DerivedKindOf = KindOf<DerivedKind, Kind>;
+
+/// All kinds with their settings at their defaults, in the order of derived_kinds.def.
+const Kinds<DerivedKind>& derived_kinds();
 
 /// A name of a derived run or of its set: letters, digits, '_' and '-'. Both are parts of names of scores and files.
 bool is_plain_name(std::string_view name);
-
-/// Throws UserError unless the file is what the run wrote, by the checksum in its DONE. `file`: "outputs/test.hyp".
-/// Returns its bytes.
-std::string read_result(const RunDirectory& run, const std::string& file);
 
 /// The SHA-256 of the lines, each with its line feed.
 std::string lines_sha256(const std::vector<std::string>& lines);

@@ -1,11 +1,10 @@
 // The kind score: a text metric (engine/score/metric.h) of hypotheses that a run has left. Decodes nothing.
-#include <fmt/ranges.h>
-
 #include <optional>
 
 #include "base/error.h"
 #include "base/words.h"
 #include "engine/data/corpus.h"
+#include "engine/train/model_file.h"
 #include "engine/derived/derived_kind.h"
 #include "engine/score/metric.h"
 #include "engine/task/translate.h"
@@ -13,29 +12,18 @@
 namespace tearless::engine {
 namespace {
 
-const std::vector<std::string>& metric_names() {
-  static const auto names = [] {
-    std::vector<std::string> all;
-    for (const auto& metric : make_text_metrics()) all.push_back(metric->name);
-    return all;
-  }();
-  return names;
-}
-
-class ScoreKind final : public DerivedKind {
+class ScoreKind final : public DerivedKindOf<ScoreKind> {
  public:
   ScoreKind() { meaning = "scores the hypotheses that the run has left, by a text metric; decodes nothing"; }
 
   void describe(SettingsVisitor& v) override {
-    static const std::vector<std::string_view> choices(metric_names().begin(), metric_names().end());
+    static const std::vector<std::string_view> choices = text_metrics().names();
     v.word({.key = "set", .meaning = "dev or test; of a decoding, the set that it has decoded"}, set_);
     v.word(path_field("reference", "file of the references of a decoding's own test set"), reference_);
     v.word(checksum_field("reference_sha256", "its checksum, filled in by check"), reference_sha256_);
-    std::string name = metric_->name;
     v.word({.key = "metric", .meaning = "a text metric, as of tearless-engine score --metric", .choices = choices},
-           name);
-    if (name != metric_->name) metric_ = made(name);
-    metric_->describe(v);
+           metric_);
+    metrics_.find(metric_)->describe(v);
   }
 
   void check_consistent(const TaskKind& task, const DerivedKind* of) override {
@@ -77,10 +65,10 @@ class ScoreKind final : public DerivedKind {
       fail("{} has {} lines, its references {}: both must hold the same sentences, one a line",
            (from.of.root() / file).string(), hypotheses.size(), references.size());
     }
-    const TextScore score = score_text(*metric_, hypotheses, {references.begin(), references.end()});
+    const TextScore score = score_text(metrics_.at(metric_), hypotheses, {references.begin(), references.end()});
     from.say(score.line);
     const std::filesystem::path read = from.of.root().filename() / file;
-    return {.results = {.numbers = {{set_ + "." + metric_->name, score.value}}, .files = {}},
+    return {.results = {.numbers = {{set_ + "." + metric_, score.value}}, .files = {}},
             .inputs = {{read.string(), read_done(from.of)->files.at(file)}, {"references", lines_sha256(references)}}};
   }
 
@@ -88,17 +76,11 @@ class ScoreKind final : public DerivedKind {
   const std::string& reference() const override { return reference_; }
 
  private:
-  static std::unique_ptr<TextMetric> made(const std::string& name) {
-    for (auto& metric : make_text_metrics()) {
-      if (metric->name == name) return std::move(metric);
-    }
-    fail("there is no metric \"{}\"; there are {}", name, fmt::join(metric_names(), ", "));
-  }
   bool is_of_corpus() const { return set_ == "dev" || set_ == "test"; }
   DataSet own_reference() { return {{{"derived.reference", &reference_}}, &reference_sha256_}; }
 
-  std::string set_, reference_, reference_sha256_;
-  std::unique_ptr<TextMetric> metric_ = std::move(make_text_metrics().front());
+  std::string set_, reference_, reference_sha256_, metric_ = "multi_bleu";
+  Kinds<TextMetric> metrics_ = text_metrics();
 };
 
 }  // namespace

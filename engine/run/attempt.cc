@@ -12,14 +12,11 @@
 #include "base/build_stamp.h"
 #include "base/error.h"
 #include "base/files.h"
-#include "base/hash.h"
 #include "engine/ops/matmul.h"
 #include "engine/run/check.h"
 #include "engine/run/derived_run.h"
 #include "engine/run/run_options.h"
-#include "engine/train/checkpoint.h"
 #include "engine/train/execution.h"
-#include "engine/train/model_file.h"
 #include "engine/train/phase.h"
 #include "engine/train/stop_request.h"
 #include "engine/train/trainer.h"
@@ -37,11 +34,6 @@ std::optional<int64_t> number_in(const char* variable) {
   int64_t number = 0;
   const auto [stop, error] = std::from_chars(text, end, number);
   return error == std::errc() && stop == end ? std::optional(number) : std::nullopt;
-}
-
-[[noreturn]] void refuse_changed(const RunDirectory& run, const std::string& file) {
-  fail("{} was changed after the run ended; restore it, or delete {} to train the run again",
-       (run.root() / file).string(), run.root().string());
 }
 
 /// What the harness would write to start.json. Only the harness names a GPU.
@@ -126,29 +118,6 @@ ExitCode attempt_run(const fs::path& dir) {
 ExecutionOptions execution_of(const fs::path& dir) {
   const RunDirectory run(dir);
   return is_derived(run) ? read_derived_run(run).execution() : read_run_directory(dir).run;
-}
-
-json finished_scores(const RunDirectory& run) {
-  const std::optional<Done> done = read_done(run);
-  if (!done || !fs::exists(run.scores())) {
-    fail("{} has no scores.json: the run is not done; train it first", run.root().string());
-  }
-  const std::string text = read_file(run.scores());
-  const auto recorded = done->files.find("scores.json");
-  if (recorded == done->files.end() || recorded->second != sha256(text)) refuse_changed(run, "scores.json");
-  return json::parse(text);
-}
-
-void read_finished_model(const RunDirectory& run, const json& scores, const TrainOptions& train, Task& task) {
-  if (fs::exists(run.model())) return read_model(run, task.parameters());
-  const auto step = static_cast<int64_t>(scores.at("selected_step").get<double>());
-  if (!fs::exists(run.checkpoint(step))) {
-    fail("{} has no model.safetensors: it was deleted; delete the folder and train the run again", run.root().string());
-  }
-  size_t carried_bytes = 0;
-  for (const at::Tensor& tensor : task.carried()) carried_bytes += tensor.nbytes();
-  Checkpoints(run).read_parameters(step, task.parameters().values(), train.optimiser.chosen().buffers, carried_bytes);
-  task.parameters().update_bf16_copy();
 }
 
 fs::path make_run_directory(const fs::path& config, const fs::path& runs) {

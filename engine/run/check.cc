@@ -98,7 +98,7 @@ json answer_for(const RunOptions& options) {
 void become_derived(json& answer, DerivedRun& run) {
   std::string kinds;
   for (DerivedOptions& derived : run.chain) {
-    const DataFiles files = derived.kind->data_files();
+    const DataFiles files = derived.chosen().data_files();
     if (const std::string missing = files.missing(); !missing.empty()) {
       if (answer["waiting_for"] == "") answer["waiting_for"] = missing;
       answer["state"] = "waiting_data";
@@ -108,7 +108,7 @@ void become_derived(json& answer, DerivedRun& run) {
     files.fingerprint();
     if (answer.contains("data")) answer["data"].update(checksums_of(files));
     kinds += canonical_settings(Identity::kResult, [&](SettingsVisitor& v) {
-      v.table_of(derived.kind->name, [&] { derived.kind->describe(v); });
+      v.table_of(derived.kind, [&] { derived.chosen().describe(v); });
     });
   }
   answer["updates"] = answer["evaluations"] = 0;

@@ -18,24 +18,6 @@ using nlohmann::json;
 
 namespace {
 
-constexpr std::string_view kKindKey = "derived.kind";
-
-const std::vector<std::string_view>& kind_names() {
-  static const std::vector<std::string_view> names = [] {
-    std::vector<std::string_view> all;
-    for (const auto& kind : make_derived_kinds()) all.push_back(kind->name);
-    return all;
-  }();
-  return names;
-}
-
-std::unique_ptr<DerivedKind> made(std::string_view name) {
-  for (auto& kind : make_derived_kinds()) {
-    if (kind->name == name) return std::move(kind);
-  }
-  return nullptr;
-}
-
 Describe description_of(DerivedOptions& options) {
   return [&options](SettingsVisitor& v) { describe(v, options); };
 }
@@ -53,7 +35,7 @@ DerivedOptions read_derivation(const WrittenSettings& written) {
 void check_consistent(const WrittenSettings& written, DerivedOptions& options, const TaskKind& task,
                       const DerivedKind* of) {
   try {
-    options.kind->check_consistent(task, of);
+    options.chosen().check_consistent(task, of);
   } catch (const UserError& error) {
     fail("{}: {}", written.name, error.what());
   }
@@ -69,10 +51,10 @@ WrittenSettings read_canonical(const RunDirectory& run, std::string& of) {
   of = derived_from(text);
   WrittenSettings written = parse_toml_settings(text, run.settings().string());
   // Canonical text omits settings at their neutral value, and the default may be another.
-  const auto kind = written.values.find(std::string(kKindKey));
+  const auto kind = written.values.find("derived.kind");
   DerivedOptions any;
-  if (kind != written.values.end() && kind->second.is_string()) any.kind = made(kind->second.get<std::string>());
-  if (!of.empty() && any.kind) {
+  if (kind != written.values.end() && kind->second.is_string()) any.kind = kind->second.get<std::string>();
+  if (!of.empty() && derived_kinds().find(any.kind)) {
     for (const DescribedField& f : list_settings(description_of(any))) {
       if (f.field.neutral) written.values.emplace(f.key, *f.field.neutral);
     }
@@ -94,16 +76,13 @@ WrittenSettings take_derived(WrittenSettings& local) {
 
 }  // namespace
 
-DerivedOptions::DerivedOptions() : kind(std::move(make_derived_kinds().front())) {}
-
 void describe(SettingsVisitor& v, DerivedOptions& o) {
   v.table_of("derived", [&] {
     v.word({.key = "of", .meaning = "id of the run that it derives from, filled in by check"}, o.of);
     v.word({.key = "name", .meaning = "its name; its scores are called name.test.bleu"}, o.name);
-    std::string kind(o.kind->name);
-    v.word({.key = "kind", .meaning = "how it is made", .choices = kind_names()}, kind);
-    if (kind != o.kind->name) o.kind = made(kind);
-    o.kind->describe(v);
+    static const std::vector<std::string_view> names = derived_kinds().names();
+    v.word({.key = "kind", .meaning = "how it is made", .choices = names}, o.kind);
+    o.chosen().describe(v);
   });
 }
 
@@ -112,12 +91,12 @@ std::vector<DerivedOptions> read_derivations(const std::vector<WrittenSettings>&
   std::vector<DerivedOptions> chain;
   for (const WrittenSettings& one : written) {
     DerivedOptions options = read_derivation(one);
-    for (const DataSet& set : options.kind->data_files().sets) {
+    for (const DataSet& set : options.chosen().data_files().sets) {
       for (const DataSetting& setting : set.settings) {
         if (!setting.path->empty()) *setting.path = fs::absolute(folder / *setting.path).lexically_normal().string();
       }
     }
-    check_consistent(one, options, *trained.task, chain.empty() ? nullptr : chain.back().kind.get());
+    check_consistent(one, options, *trained.task, chain.empty() ? nullptr : &chain.back().chosen());
     chain.push_back(std::move(options));
   }
   return chain;
@@ -179,7 +158,7 @@ ExitCode publish(const RunDirectory& run, int64_t attempt, const DerivedOptions&
   }
   write_atomically(run.scores(), scores.dump(2) + "\n");
   if (run.newest_attempt() != attempt) return kExitStopped;
-  write_done(run, "done", 0, std::string(own.kind->name), files, made.inputs);
+  write_done(run, "done", 0, own.kind, files, made.inputs);
   return kExitDone;
 }
 
@@ -195,7 +174,7 @@ ExitCode derive(DerivedRun& derived, const RunDirectory& run, int64_t attempt) {
   write_phase(run, attempt, Phase::kEvaluating);
   const Derivation made = diverged
                               ? Derivation()
-                              : own.kind->derive({.task = *derived.trained.task,
+                              : own.chosen().derive({.task = *derived.trained.task,
                                                   .train = derived.trained.train,
                                                   .execution = derived.trained.run,
                                                   .of = of,

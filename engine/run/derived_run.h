@@ -20,11 +20,14 @@ namespace tearless::engine {
 struct DerivedOptions {
   std::string of;    // the id of the run that it derives from
   std::string name;  // its scores begin with it
-  std::unique_ptr<DerivedKind> kind;
+  std::string kind = "decode";
 
-  DerivedOptions();
+  /// The chosen kind, with the values of its settings.
+  DerivedKind& chosen() const { return *kinds_.find(kind); }
+
+ private:
+  Kinds<DerivedKind> kinds_ = derived_kinds();
 };
-/// `kind` is replaced if the visitor sets another.
 void describe(SettingsVisitor& visitor, DerivedOptions& options);
 
 /// A derived run and the runs that it derives from.
@@ -32,7 +35,7 @@ struct DerivedRun {
   RunOptions trained;
   std::vector<DerivedOptions> chain;  // the first derives from the trained run, each other one from the one before
 
-  DerivedKind& kind() const { return *chain.back().kind; }
+  DerivedKind& kind() const { return chain.back().chosen(); }
   /// The device and threads that it needs.
   ExecutionOptions execution() const { return kind().needs_model() ? trained.run : ExecutionOptions(); }
 };

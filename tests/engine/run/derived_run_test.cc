@@ -15,7 +15,7 @@
 #include "engine/run/attempt.h"
 #include "engine/run/check.h"
 #include "engine/score/metric.h"
-#include "engine/train/checkpoint.h"
+#include "engine/train/model_file.h"
 #include "tests/engine/run/small_runs.h"
 #include "tests/engine/train/in_memory.h"
 #include "tests/support/error_of.h"
@@ -114,13 +114,11 @@ class DerivedRuns : public testing::Test {
     write_text(file, good);
   }
 
-  /// The hypotheses of the selected checkpoint, by the model itself.
+  /// The hypotheses of the run's model, by the model itself.
   static std::vector<std::string> hypotheses(const Settings& decode, const std::string& set) {
     const RunOptions options = runs_->options(test::with(settings_, decode));
     Translate task = test::translate_task(options);
-    const json scores = json::parse(read_text(trained_->scores()));
-    Checkpoints(*trained_).read_parameters(scores.at("selected_step"), task.parameters().values());
-    task.parameters().update_bf16_copy();
+    read_finished_model(*trained_, options.train, task);
     return task.hypotheses(set == "dev" ? task.prepared().dev : task.prepared().test);
   }
 
@@ -166,7 +164,7 @@ TEST_F(DerivedRuns, ATestSetOfItsOwnIsEncodedAsTheCorpusIs) {
   runs_->write("as_test", {{"b d", "d b"}, {"a c b", kBlue}, {"d", "d"}});
   const RunOptions options = runs_->options(test::with(settings_, {{"data.test", "as_test"}}));
   Translate task = test::translate_task(options);
-  Checkpoints(*trained_).read_parameters(scores_of(*trained_).at("selected_step"), task.parameters().values());
+  read_finished_model(*trained_, options.train, task);
   const FinalScores scores = task.scored_translations("news", task.prepared().test, task.prepared().test_reference);
   EXPECT_EQ(read_text(run.outputs() / "news.hyp"), scores.files.at("outputs/news.hyp"));
   EXPECT_EQ(read_text(run.outputs() / "news.stats"), scores.files.at("outputs/news.stats"));
@@ -176,13 +174,10 @@ TEST_F(DerivedRuns, ATestSetOfItsOwnIsEncodedAsTheCorpusIs) {
 TEST_F(DerivedRuns, AScoreIsThatOfTheHypothesesThatTheRunHasLeft) {
   const auto chrf = [](const fs::path& hypotheses, const char* references, int64_t order) {
     const std::vector<std::string> ours = lines_of(hypotheses), theirs = lines_of(runs_->folder() / references);
-    for (const auto& metric : make_text_metrics()) {
-      if (metric->name != "chrf") continue;
-      read_settings({.values = {{"word_order", order}}, .locations = {}, .name = ""},
-                    [&](SettingsVisitor& v) { metric->describe(v); });
-      return score_text(*metric, {ours.begin(), ours.end()}, {theirs.begin(), theirs.end()}).value;
-    }
-    return -1.0;
+    const std::unique_ptr<TextMetric> metric = text_metrics().at("chrf").clone();
+    read_settings({.values = {{"word_order", order}}, .locations = {}, .name = ""},
+                  [&](SettingsVisitor& v) { metric->describe(v); });
+    return score_text(*metric, {ours.begin(), ours.end()}, {theirs.begin(), theirs.end()}).value;
   };
   const double plain = chrf(trained_->outputs() / "test.hyp", "test.tgt", 0);
   EXPECT_EQ(scores_of(done({scoring()})), (json{{"mark.test.chrf", plain}}));
@@ -195,7 +190,7 @@ TEST_F(DerivedRuns, AScoreIsThatOfTheHypothesesThatTheRunHasLeft) {
   const RunDirectory decoded = done({decoding(of_news())});
   EXPECT_EQ(scores_of(done({decoding(of_news()), scoring()})),
             (json{{"mark.news.chrf", chrf(decoded.outputs() / "news.hyp", "news.tgt", 0)}}));
-  EXPECT_EQ(scores_of(done({scoring({{"derived.metric", "multi-bleu"}})})).at("mark.test.multi-bleu"),
+  EXPECT_EQ(scores_of(done({scoring({{"derived.metric", "multi_bleu"}})})).at("mark.test.multi_bleu"),
             scores_of(*trained_).at("test.bleu"));
 }
 
@@ -376,7 +371,7 @@ TEST_F(DerivedRuns, RefuseSettingsInOneSentence) {
   EXPECT_THAT(refused({decoding({{"derived.kind", "decoed"}})}),
               AllOf(HasSubstr("derived.kind: "), HasSubstr("did you mean \"decode\"")));
   EXPECT_THAT(refused({scoring({{"derived.metric", "blue"}})}),
-              AllOf(HasSubstr("derived.metric: "), HasSubstr("multi-bleu")));
+              AllOf(HasSubstr("derived.metric: "), HasSubstr("multi_bleu")));
   EXPECT_THAT(refused({scoring({{"derived.lower_case", true}})}), HasSubstr("unknown setting \"derived.lower_case\""));
   EXPECT_THAT(refused({decoding({}, "a/b")}), HasSubstr("derived.name = \"a/b\" must be"));
   EXPECT_THAT(refused({decoding({{"derived.set", "../dev"}})}), HasSubstr("derived.set = \"../dev\" must be"));
