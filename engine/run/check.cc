@@ -94,9 +94,8 @@ json answer_for(const RunOptions& options) {
   return answer;
 }
 
-/// Makes of the trained run's answer that of the derived one.
+/// Makes of the trained run's answer that of the derived one, and fills in the checksums of the sets of its own.
 void become_derived(json& answer, DerivedRun& run) {
-  std::string kinds;
   for (DerivedOptions& derived : run.chain) {
     const DataFiles files = derived.chosen().data_files();
     if (const std::string missing = files.missing(); !missing.empty()) {
@@ -107,12 +106,8 @@ void become_derived(json& answer, DerivedRun& run) {
     }
     files.fingerprint();
     if (answer.contains("data")) answer["data"].update(checksums_of(files));
-    kinds += canonical_settings(Identity::kResult, [&](SettingsVisitor& v) {
-      v.table_of(derived.kind, [&] { derived.chosen().describe(v); });
-    });
   }
   answer["updates"] = answer["evaluations"] = 0;
-  answer["shape"] = sha256(fmt::format("{} {}", answer["shape"].get_ref<const std::string&>(), kinds)).substr(0, 16);
   if (run.kind().needs_model()) return;
   const ExecutionOptions needs = run.execution();
   answer["memory_bytes"] = nullptr;
@@ -120,10 +115,22 @@ void become_derived(json& answer, DerivedRun& run) {
   answer["threads"] = needs.threads;
 }
 
+/// Derived runs of one shape have the same settings and trained runs of one shape.
+std::string shape_of(const DerivedRun& run, std::string trained) {
+  if (run.chain.empty()) return trained;
+  for (const DerivedOptions& derived : run.chain) {
+    trained += canonical_settings(Identity::kResult, [&](SettingsVisitor& v) {
+      v.table_of(derived.kind, [&] { derived.chosen().describe(v); });
+    });
+  }
+  return sha256(trained).substr(0, 16);
+}
+
 json answer_for(DerivedRun& run) {
   json answer = answer_for(run.trained);
-  answer["shape"] = shape_of(run.trained, put_identity(answer, run));
   if (!run.chain.empty()) become_derived(answer, run);
+  const std::string trained = put_identity(answer, run);
+  answer["shape"] = shape_of(run, shape_of(run.trained, trained));
   answer["local"] = run.chain.empty() ? local_text(run.trained) : local_text(run);
   return answer;
 }

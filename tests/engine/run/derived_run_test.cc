@@ -144,7 +144,7 @@ TEST_F(DerivedRuns, TheSettingsOfADecodingAreThoseOfItsSearch) {
       {{{"derived.beam", 1}}, {{"decode.beam", 1}}},
       {{{"derived.beam", 7}, {"derived.alpha", 3.0}}, {{"decode.beam", 7}, {"decode.alpha", 3.0}}},
       {{{"derived.alpha", 0.0}}, {{"decode.alpha", 0.0}}},
-      {{{"derived.max_extra", 1}}, {{"decode.max_extra", 1}}}};
+      {{{"derived.max_extra", 1}, {"derived.alpha", 10.0}}, {{"decode.max_extra", 1}, {"decode.alpha", 10.0}}}};
   std::set<std::string> ids;
   for (const auto& [derived, decode] : settings) {
     const RunDirectory run = done({decoding(derived)});
@@ -152,7 +152,8 @@ TEST_F(DerivedRuns, TheSettingsOfADecodingAreThoseOfItsSearch) {
     ids.insert(run.id());
   }
   EXPECT_EQ(ids.size(), settings.size());
-  EXPECT_NE(hypotheses({{"decode.max_extra", 1}}, "test"), hypotheses({}, "test"));
+  EXPECT_NE(hypotheses({{"decode.max_extra", 1}, {"decode.alpha", 10.0}}, "test"),
+            hypotheses({{"decode.alpha", 10.0}}, "test"));
   EXPECT_NE(hypotheses({{"decode.beam", 1}}, "test"), hypotheses({{"decode.beam", 7}, {"decode.alpha", 3.0}}, "test"));
   const RunDirectory dev = done({decoding({{"derived.set", "dev"}})});
   EXPECT_EQ(read_text(dev.outputs() / "dev.hyp"), read_text(trained_->outputs() / "dev.hyp"));
@@ -172,24 +173,24 @@ TEST_F(DerivedRuns, ATestSetOfItsOwnIsEncodedAsTheCorpusIs) {
 }
 
 TEST_F(DerivedRuns, AScoreIsThatOfTheHypothesesThatTheRunHasLeft) {
-  const auto chrf = [](const fs::path& hypotheses, const char* references, int64_t order) {
+  const auto chrf = [](const fs::path& hypotheses, const char* references, int64_t beta) {
     const std::vector<std::string> ours = lines_of(hypotheses), theirs = lines_of(runs_->folder() / references);
     const std::unique_ptr<TextMetric> metric = text_metrics().at("chrf").clone();
-    read_settings({.values = {{"word_order", order}}, .locations = {}, .name = ""},
+    read_settings({.values = {{"beta", beta}}, .locations = {}, .name = ""},
                   [&](SettingsVisitor& v) { metric->describe(v); });
     return score_text(*metric, {ours.begin(), ours.end()}, {theirs.begin(), theirs.end()}).value;
   };
-  const double plain = chrf(trained_->outputs() / "test.hyp", "test.tgt", 0);
+  const double plain = chrf(trained_->outputs() / "test.hyp", "test.tgt", 2);
   EXPECT_EQ(scores_of(done({scoring()})), (json{{"mark.test.chrf", plain}}));
-  const double words = chrf(trained_->outputs() / "test.hyp", "test.tgt", 2);
-  EXPECT_NE(words, plain);
-  EXPECT_EQ(scores_of(done({scoring({{"derived.word_order", 2}})})), (json{{"mark.test.chrf", words}}));
+  const double recall = chrf(trained_->outputs() / "test.hyp", "test.tgt", 3);
+  EXPECT_NE(recall, plain);
+  EXPECT_EQ(scores_of(done({scoring({{"derived.beta", 3}})})), (json{{"mark.test.chrf", recall}}));
   EXPECT_EQ(scores_of(done({scoring({{"derived.set", "dev"}})})),
-            (json{{"mark.dev.chrf", chrf(trained_->outputs() / "dev.hyp", "dev.tgt", 0)}}));
+            (json{{"mark.dev.chrf", chrf(trained_->outputs() / "dev.hyp", "dev.tgt", 2)}}));
 
   const RunDirectory decoded = done({decoding(of_news())});
   EXPECT_EQ(scores_of(done({decoding(of_news()), scoring()})),
-            (json{{"mark.news.chrf", chrf(decoded.outputs() / "news.hyp", "news.tgt", 0)}}));
+            (json{{"mark.news.chrf", chrf(decoded.outputs() / "news.hyp", "news.tgt", 2)}}));
   EXPECT_EQ(scores_of(done({scoring({{"derived.metric", "multi_bleu"}})})).at("mark.test.multi_bleu"),
             scores_of(*trained_).at("test.bleu"));
 }
@@ -208,10 +209,8 @@ TEST_F(DerivedRuns, AreMadeAgainAfterAKillWithTheSameBytes) {
 
 TEST_F(DerivedRuns, DoneSaysWhatTheResultWasMadeFrom) {
   const RunDirectory decoded = done({decoding()}), scored = done({scoring()});
-  const int64_t step = scores_of(*trained_).at("selected_step");
-  const std::string state = fmt::format("{}/checkpoints/step-{}/state.bin", trained_->id(), step);
   const json inputs = json::parse(read_text(decoded.done())).at("inputs");
-  EXPECT_EQ(inputs, (json{{state, sha256_of_file(trained_->root().parent_path() / state)},
+  EXPECT_EQ(inputs, (json{{trained_->id() + "/model.safetensors", sha256_of_file(trained_->model())},
                           {"references", sha256_of_file(runs_->folder() / "test.tgt")}}));
   EXPECT_EQ(json::parse(read_text(scored.done())).at("inputs").at(trained_->id() + "/outputs/test.hyp"),
             sha256_of_file(trained_->outputs() / "test.hyp"));
@@ -298,17 +297,23 @@ TEST_F(DerivedRuns, RefuseASetWhoseSidesDiffer) {
   EXPECT_THAT(refusal(bytes), HasSubstr("bytes.tgt:2: not valid UTF-8"));
 }
 
-TEST_F(DerivedRuns, SayThatTheCheckpointIsGoneOrDamaged) {
-  const int64_t step = scores_of(*trained_).at("selected_step");
-  const fs::path state = trained_->checkpoint(step) / "state.bin";
+TEST_F(DerivedRuns, SayThatTheModelIsGoneOrDamaged) {
   const RunDirectory run = made({decoding({}, "late")});
-  for (const std::string bytes : {"", "other bytes"}) {
-    with_file(state, bytes, [&] {
-      EXPECT_THAT(refusal(run),
-                  AllOf(HasSubstr(trained_->checkpoint(step).string()), HasSubstr("to train the run again")));
-    });
-  }
+  with_file(trained_->model(), "other bytes",
+            [&] { EXPECT_THAT(refusal(run), HasSubstr("model.safetensors is damaged, or of another run")); });
+  const fs::path checkpoints = trained_->root() / "checkpoints", elsewhere = trained_->root() / "elsewhere";
+  fs::rename(checkpoints, elsewhere);
+  with_file(trained_->model(), "",
+            [&] { EXPECT_THAT(refusal(run), HasSubstr("has no model.safetensors: it was deleted")); });
+  fs::rename(elsewhere, checkpoints);
   EXPECT_EQ(attempt_run(run.root()), kExitDone);
+}
+
+// A run of an earlier build has no model.safetensors.
+TEST_F(DerivedRuns, WithoutAModelFileTheSelectedCheckpointIsTheModel) {
+  const RunDirectory run = made({decoding({}, "again")});
+  with_file(trained_->model(), "", [&] { EXPECT_EQ(attempt_run(run.root()), kExitDone); });
+  EXPECT_EQ(read_text(run.outputs() / "test.hyp"), read_text(trained_->outputs() / "test.hyp"));
 }
 
 TEST_F(DerivedRuns, SayThatWhatTheyReadWasChanged) {
@@ -317,7 +322,7 @@ TEST_F(DerivedRuns, SayThatWhatTheyReadWasChanged) {
   with_file(hypotheses, "a\nb\nc\nd\n", [&] {
     EXPECT_THAT(refusal(scored), AllOf(HasSubstr(hypotheses.string()), HasSubstr("was changed after the run ended")));
   });
-  with_file(hypotheses, "", [&] { EXPECT_THAT(refusal(scored), HasSubstr("test.hyp is gone")); });
+  with_file(hypotheses, "", [&] { EXPECT_THAT(refusal(scored), HasSubstr("test.hyp is missing")); });
   with_file(trained_->scores(), "{}",
             [&] { EXPECT_THAT(refusal(decoded), HasSubstr("scores.json was changed after the run ended")); });
   with_file(trained_->settings(), "train.seed = 2\n",
@@ -352,6 +357,7 @@ TEST_F(DerivedRuns, FindTheirRunInTheFolderRunsToo) {
   const RunDirectory run = made({decoding({}, "again")});
   const fs::path workspace = runs_->folder() / "workspace";
   fs::create_directories(workspace / "verifying");
+  fs::create_directories(workspace / "runs");
   fs::copy(trained_->root(), workspace / "runs" / trained_->id(), fs::copy_options::recursive);
   fs::rename(run.root(), workspace / "verifying" / run.id());
   EXPECT_EQ(attempt_run(workspace / "verifying" / run.id()), kExitDone);

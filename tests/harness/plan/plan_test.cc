@@ -91,13 +91,13 @@ TEST(Plan, HasTheRunsOfDecodingsAfterThoseThatAreTrained) {
   ASSERT_EQ(trained.size(), 4u);
   ASSERT_EQ(all.size(), 12u);
   for (size_t i = 0; i < 4; ++i) {
-    const Run &run = all[i].answer.run, &wide = all[4 + i].answer.run, &mark = all[8 + i].answer.run;
+    const auto &run = all[i].answer.run, &wide = all[4 + i].answer.run, &mark = all[8 + i].answer.run;
     EXPECT_EQ(run.id, trained[i].answer.run.id);
     EXPECT_EQ(all[i].decoding, "");
     EXPECT_EQ(all[4 + i].decoding, "wide");
     EXPECT_EQ(derived_from(wide.settings), run.id);
     EXPECT_EQ(derived_from(mark.settings), wide.id);
-    for (const Run* derived : {&wide, &mark}) EXPECT_EQ(derived->seed, run.seed);
+    for (const auto* derived : {&wide, &mark}) EXPECT_EQ(derived->seed, run.seed);
     Labels labels = run.coordinates;
     labels.emplace_back("decoding", "mark");
     EXPECT_EQ(mark.coordinates, labels);

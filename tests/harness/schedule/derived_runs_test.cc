@@ -123,7 +123,7 @@ TEST_F(DerivedRunsTest, HeldOnRequestStayHeld) {
 TEST_F(DerivedRunsTest, WaitWithTheirRunForItsData) {
   Runs wanted = all();
   const auto files = std::make_shared<const InputFiles>(InputFiles{{(folder_ / "corpus").string(), "absent"}});
-  for (Run& run : wanted) run.data = files;
+  for (auto& run : wanted) run.data = files;
   begin(wanted);
   end(0, kExitData);
   EXPECT_THAT(derived_states(), ElementsAre(RunState::kWaitingData, RunState::kWaitingData));
