@@ -136,7 +136,7 @@ DerivedRun read_derived_run(const RunDirectory& run) {
            at.root().string());
     }
   }
-  DerivedRun derived{.trained = read_run_directory(at.root(), local), .chain = {}};
+  DerivedRun derived{.trained = read_run_directory(at.root(), std::move(local)), .chain = {}};
   std::reverse(written.begin(), written.end());
   derived.chain = read_derivations(written, derived.trained, run.root());
   return derived;

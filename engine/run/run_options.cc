@@ -107,13 +107,10 @@ RunOptions read_run_options(const WrittenSettings& written, const fs::path& fold
   return options;
 }
 
-RunOptions read_run_directory(const fs::path& dir) {
-  return read_run_directory(dir, read_toml_settings(RunDirectory(dir).local()));
-}
-
-RunOptions read_run_directory(const fs::path& dir, WrittenSettings local) {
+RunOptions read_run_directory(const fs::path& dir, std::optional<WrittenSettings> other_local) {
   const RunDirectory run(dir);
   const std::string canonical = read_file(run.settings());
+  WrittenSettings local = other_local ? *std::move(other_local) : read_toml_settings(run.local());
   if (const std::string of = derived_from(canonical); !of.empty()) {
     fail("{} has no model of its own: it derives from the run {}; name that one", dir.string(), of);
   }

@@ -95,11 +95,12 @@ ColumnOfRuns score_column(const std::string& score) {
 }
 
 RunList::RunList(const Store& store, std::vector<SelectedRun> runs, bool with_settings) {
+  const std::multimap<std::string, std::string> derivations = store.derivations();
   const std::function<void(const std::string&, RunResult&)> add_derived = [&](const std::string& id,
                                                                               RunResult& result) {
-    for (const std::string& derived : store.derived_from(id)) {
-      result.scores.merge(store.result_of(derived).scores);
-      add_derived(derived, result);
+    for (auto [at, end] = derivations.equal_range(id); at != end; ++at) {
+      result.scores.merge(store.result_of(at->second).scores);
+      add_derived(at->second, result);
     }
   };
   for (SelectedRun& at : runs) {

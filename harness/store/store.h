@@ -133,6 +133,8 @@ class Store {
 
   /// The ids of the runs that derive from it.
   std::vector<std::string> derived_from(const std::string& id) const;
+  /// All of them, by the id of the run from which each derives.
+  std::multimap<std::string, std::string> derivations() const;
 
   std::optional<RunRecord> run(const std::string& id) const;
   /// A run that was there before. UserError if it was deleted since.
