@@ -81,7 +81,7 @@ Cell fill_cell(size_t seeds, const Replicates& replicates, const std::string& sc
   Cell cell;
   cell.expected = static_cast<int>(seeds);
   std::vector<double> values;
-  std::set<std::string> trained_on;
+  std::set<std::string> trained_on, decoded_on;  // each by itself: a score of outputs is made without matmuls
   for (const RunResult* trained : replicates) {
     const RunResult& result = trained->with_score(score);  // of a decoding's score its run's: that may be missing
     if (!result.id.empty()) cell.runs.push_back(result.id);
@@ -98,12 +98,13 @@ Cell fill_cell(size_t seeds, const Replicates& replicates, const std::string& sc
     } else {
       values.push_back(it->second);
       cell.stale += result.stale || trained->stale;
-      for (const RunResult* made : {trained, &result})
-        trained_on.insert(made->trained_on.begin(), made->trained_on.end());
+      trained_on.insert(trained->trained_on.begin(), trained->trained_on.end());
+      decoded_on.insert(result.trained_on.begin(), result.trained_on.end());
     }
   }
   cell.scored = static_cast<int>(values.size());
-  cell.mixed = trained_on.size() > 1 ? static_cast<int>(trained_on.size()) : 0;
+  const size_t kinds = std::max(trained_on.size(), decoded_on.size());
+  cell.mixed = kinds > 1 ? static_cast<int>(kinds) : 0;
   cell.mean = mean(values);
   cell.spread = sample_deviation(values);
   return cell;

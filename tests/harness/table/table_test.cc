@@ -107,6 +107,22 @@ TEST(Cell, OfADecodingsScoreCountsTheRunsOfTheDecoding) {
             "wide.test.bleu");
 }
 
+TEST(Cell, IsMixedIfTheTrainedRunsOrTheirDecodingsAreOfSeveralMachines) {
+  const auto cell = [](const std::string& trained_on, const std::string& decoded_on) {
+    const Grid grid = load_text("seeds = 2\n[axis]\na = [1]\n[table]\nscores = \"wide.test.bleu\"\n");
+    const Table filled = fill(grid, results(grid, [&](uint32_t, uint32_t, int64_t seed) {
+                                RunResult run = with_decoding(28, RunState::kDone, {{"wide.test.bleu", 30}});
+                                run.trained_on = {seed == 1 ? "a" : trained_on};
+                                run.derived.front().trained_on = {seed == 1 ? "b" : decoded_on};
+                                return run;
+                              }));
+    return cell_text(filled, filled.columns[0], filled.rows[0].cells[0]);
+  };
+  EXPECT_EQ(cell("a", "b"), "30.00 ± 0.00 (n=2)");
+  EXPECT_EQ(cell("c", "b"), "30.00 ± 0.00° (n=2)");
+  EXPECT_EQ(cell("a", "c"), "30.00 ± 0.00° (n=2)");
+}
+
 TEST(Cell, HasNoSpreadForOneRun) { EXPECT_EQ(cell_of(1, around_28), "28.10 (n=1)"); }
 
 TEST(Cell, CountsMissingRuns) {
