@@ -168,6 +168,14 @@ void write_start(const RunDirectory& run, int64_t attempt, json stamp) {
   write_atomically(run.attempt(attempt) / "start.json", sealed(std::move(stamp)));
 }
 
+std::string derived_from(std::string_view canonical_text) {
+  constexpr std::string_view kLine = "derived.of = \"";
+  const size_t begin = canonical_text.starts_with(kLine) ? 0 : canonical_text.find(fmt::format("\n{}", kLine));
+  if (begin == std::string_view::npos) return "";
+  const size_t id = canonical_text.find('"', begin) + 1;
+  return std::string(canonical_text.substr(id, canonical_text.find('"', id) - id));
+}
+
 std::string run_id(std::string_view canonical_text) { return sha256(canonical_text).substr(0, 16); }
 
 std::optional<Done> read_done(const RunDirectory& run) {
@@ -187,12 +195,12 @@ std::optional<Done> read_done(const RunDirectory& run) {
 }
 
 void write_done(const RunDirectory& run, std::string outcome, int64_t step, std::string reason,
-                const std::vector<std::string>& names) {
+                const std::vector<std::string>& names, const std::map<std::string, std::string>& inputs) {
   json files = json::object();
   for (const std::string& name : names) files[name] = sha256_of_file(run.root() / name);
-  write_atomically(
-      run.done(),
-      sealed({{"id", run.id()}, {"outcome", outcome}, {"step", step}, {"reason", reason}, {"files", files}}));
+  json done = {{"id", run.id()}, {"outcome", outcome}, {"step", step}, {"reason", reason}, {"files", files}};
+  if (!inputs.empty()) done["inputs"] = inputs;
+  write_atomically(run.done(), sealed(std::move(done)));
 }
 
 std::string changed_result_file(const RunDirectory& run, const Done& done) {
@@ -202,6 +210,22 @@ std::string changed_result_file(const RunDirectory& run, const Done& done) {
     if (!is_inside || !fs::is_regular_file(path) || sha256_of_file(path) != checksum) return name;
   }
   return "";
+}
+
+std::string read_result(const RunDirectory& run, const std::string& name) {
+  const std::optional<Done> done = read_done(run);
+  if (!done) fail("{} has no {}: the run is not done; train it first", run.root().string(), name);
+  const fs::path path = run.root() / name;
+  const auto recorded = done->files.find(name);
+  std::string bytes = fs::is_regular_file(path) ? read_file(path) : "";
+  if (recorded == done->files.end() || recorded->second != sha256(bytes)) refuse_changed(run, name);
+  return bytes;
+}
+
+void refuse_changed(const RunDirectory& run, const std::string& name) {
+  const fs::path path = run.root() / name;
+  fail("{} {}; restore it, or delete {} to make the run again", path.string(),
+       fs::exists(path) ? "was changed after the run ended" : "is missing", run.root().string());
 }
 
 }  // namespace tearless

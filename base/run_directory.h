@@ -104,6 +104,10 @@ void write_start(const RunDirectory& run, int64_t attempt, nlohmann::json stamp)
 /// The id of a run: the first 16 hex digits of the SHA-256 of its canonical settings.
 std::string run_id(std::string_view canonical_text);
 
+/// The id of the run that a run with these settings derives from: that of the line `derived.of = "<id>"`, the only
+/// setting that the harness reads. "" for a run that is trained.
+std::string derived_from(std::string_view canonical_text);
+
 /// The file DONE, which a training program writes last. A run with a DONE is never trained again.
 struct Done {
   std::string id;       // of the run; "" if the program does not name it
@@ -116,11 +120,17 @@ struct Done {
 /// Reads DONE; nullopt if there is none. UserError if it is damaged.
 std::optional<Done> read_done(const RunDirectory& run);
 
-/// Hashes the result files `names` (relative to the run directory) and writes DONE atomically.
+/// Hashes the result files `names` (relative to the run directory) and writes DONE atomically. `inputs`: what the
+/// result was made from besides the settings → SHA-256; a run that derives from no other has none.
 void write_done(const RunDirectory& run, std::string outcome, int64_t step, std::string reason,
-                const std::vector<std::string>& names);
+                const std::vector<std::string>& names, const std::map<std::string, std::string>& inputs = {});
 
 /// The first result file that is missing or whose checksum differs from DONE's, or "".
 std::string changed_result_file(const RunDirectory& run, const Done& done);
+/// The bytes of the result file `name`, relative to the run directory. UserError if the run is not done, or the file is
+/// missing or not as it was written.
+std::string read_result(const RunDirectory& run, const std::string& name);
+/// Throws UserError for a result file that is missing or not as it was written.
+[[noreturn]] void refuse_changed(const RunDirectory& run, const std::string& name);
 
 }  // namespace tearless

@@ -12,9 +12,10 @@
 #include "base/words.h"
 #include "engine/commands.h"
 #include "engine/device.h"
-#include "engine/run/attempt.h"
+#include "engine/run/run_options.h"
 #include "engine/task/translate.h"
 #include "engine/train/execution.h"
+#include "engine/train/model_file.h"
 
 namespace tearless::engine {
 namespace {
@@ -46,11 +47,10 @@ int decode(const DecodeArguments& args) {
   open_device(options.run);
   prepare_processor(options.run);
   const RunDirectory run(args.directory);
-  const nlohmann::json scores = finished_scores(run);
 
   Translate task(translation, options.train, options.run,
                  prepare(translation.data, translation.text, [](const std::string&) {}));
-  read_finished_model(run, scores, options.train, task);
+  read_finished_model(run, options.train, task);
   std::string text;
   for (const std::string& line : task.hypotheses(task.prepared().encode_source(read_lines(args.input))))
     text += line + "\n";

@@ -7,6 +7,7 @@
 
 #include "base/run_directory.h"
 #include "engine/commands.h"
+#include "engine/derived/derived_kind.h"
 #include "engine/run/run_options.h"
 
 namespace tearless::engine {
@@ -60,6 +61,13 @@ void print_page(std::string_view task) {
   fmt::print("\n## Every task\n");
   RunOptions options;
   print_sections(list_settings([&](SettingsVisitor& v) { describe_common(v, options); }));
+  if (!task.empty()) return;
+  for (const auto& kind : derived_kinds()) {
+    const std::unique_ptr<DerivedKind> described = kind->clone();
+    fmt::print("\n## derived.kind = \"{}\"\n\nA derived run {}. A grid asks for it with [decoding.NAME].\n", kind->name,
+               kind->meaning);
+    print_sections(list_settings([&](SettingsVisitor& v) { v.table_of("derived", [&] { described->describe(v); }); }));
+  }
 }
 
 }  // namespace

@@ -4,7 +4,6 @@
 #include "engine/commands.h"
 #include "engine/device.h"
 #include "engine/run/attempt.h"
-#include "engine/run/run_options.h"
 #include "engine/train/stop_request.h"
 
 namespace tearless::engine {
@@ -25,7 +24,7 @@ Action command_train(CLI::App& app) {
     if (args->directory.empty() && args->config.empty())
       fail("train: name a run directory, or settings with --config FILE");
     const auto dir = args->config.empty() ? args->directory : make_run_directory(args->config, args->runs);
-    open_device(read_run_directory(dir).run);
+    open_device(execution_of(dir));
     return static_cast<int>(attempt_run(dir));
   };
 }

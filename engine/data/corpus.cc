@@ -7,9 +7,8 @@
 #include "base/words.h"
 
 namespace tearless::engine {
-namespace {
 
-std::vector<std::string> lines_of(const std::string& bytes, const std::string& file) {
+std::vector<std::string> text_lines(const std::string& bytes, const std::string& file) {
   if (bytes.empty()) fail("{} is empty: put one sentence a line into it", file);
   std::vector<std::string> lines;
   for (const std::string_view line : split_lines(bytes)) {
@@ -20,8 +19,6 @@ std::vector<std::string> lines_of(const std::string& bytes, const std::string& f
   }
   return lines;
 }
-
-}  // namespace
 
 DataFiles data_files(DataOptions& data) {
   const std::vector<std::string> endings = {"." + data.source, "." + data.target};
@@ -38,7 +35,7 @@ ParallelText read_parallel(const DataSet& set) {
   const std::vector<std::string> files = set.files();
   // The cache entry is named by the files' checksums, so it must be made from exactly those bytes.
   const std::vector<std::string> bytes = read_files(set);
-  ParallelText text{lines_of(bytes[0], files[0]), lines_of(bytes[1], files[1])};
+  ParallelText text{text_lines(bytes[0], files[0]), text_lines(bytes[1], files[1])};
   if (text.source.size() != text.target.size()) {
     fail("{} has {} lines but {} has {}: line n of one must translate line n of the other", files[0],
          text.source.size(), files[1], text.target.size());

@@ -24,6 +24,9 @@ DataFiles data_files(DataOptions& data);
 /// different length, invalid UTF-8 (names file and line), and bytes that do not match the set's checksum.
 ParallelText read_parallel(const DataSet& set);
 
+/// The lines of one of these files, or of a reference. Throws as read_parallel() does.
+std::vector<std::string> text_lines(const std::string& bytes, const std::string& file);
+
 /// The pairs to train on: drops pairs where a side has no word or more than `max_words` words (0: no limit). Throws
 /// UserError, naming `prefix`, if none is left.
 ParallelText usable_pairs(ParallelText text, int64_t max_words, const std::string& prefix);

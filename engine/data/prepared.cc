@@ -104,14 +104,6 @@ TokenLines renumbered(const TokenLines& lines, const std::vector<int32_t>& final
   return out;
 }
 
-/// The reference lines that hypotheses are scored against. Segmented text is joined, as hypotheses are.
-std::vector<std::string> references(std::vector<std::string> lines, TextKind kind, const Subwords& subwords) {
-  if (kind == TextKind::kSegmented) {
-    for (std::string& line : lines) line = subwords.join(subwords.encode(line, Side::kTarget));
-  }
-  return lines;
-}
-
 Prepared build(const DataOptions& data, const DataFiles& files, const TextOptions& text, const Say& say) {
   const ParallelText whole = read_parallel(files.sets[0]);
   const size_t all_pairs = whole.source.size();
@@ -140,8 +132,8 @@ Prepared build(const DataOptions& data, const DataFiles& files, const TextOption
   };
   out.dev = encode(dev);
   out.test = encode(test);
-  out.dev_reference = references(std::move(dev.target), text.kind, *out.subwords);
-  out.test_reference = references(std::move(test.target), text.kind, *out.subwords);
+  out.dev_reference = reference_lines(std::move(dev.target), text.kind);
+  out.test_reference = reference_lines(std::move(test.target), text.kind);
   return out;
 }
 
@@ -180,6 +172,14 @@ ParallelTokens Prepared::encode_source(std::span<const std::string> lines) const
   TokenLines empty;
   empty.offsets.assign(lines.size() + 1, 0);
   return {encode_lines(lines, *subwords, Side::kSource, PieceNumbers(vocabulary.pieces)), std::move(empty)};
+}
+
+std::vector<std::string> reference_lines(std::vector<std::string> lines, TextKind kind) {
+  if (kind == TextKind::kSegmented) {
+    const Segmented segmented;
+    for (std::string& line : lines) line = segmented.join(segmented.encode(line, Side::kTarget));
+  }
+  return lines;
 }
 
 std::string preparation_key(const DataOptions& data, const TextOptions& text) {

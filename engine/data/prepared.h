@@ -45,6 +45,9 @@ struct Prepared {
   ParallelTokens encode_source(std::span<const std::string> lines) const;
 };
 
+/// The lines of a target side as hypotheses are scored against them: segmented text is joined, as hypotheses are.
+std::vector<std::string> reference_lines(std::vector<std::string> lines, TextKind kind);
+
 /// The cache key: a hash of the raw files' checksums, the text settings and the format number of the token file.
 /// REQUIRES: `data` has its checksums.
 std::string preparation_key(const DataOptions& data, const TextOptions& text);

@@ -5,19 +5,18 @@
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <optional>
 #include <stdexcept>
 
 #include "base/build_stamp.h"
 #include "base/error.h"
 #include "base/files.h"
-#include "base/hash.h"
 #include "engine/ops/matmul.h"
 #include "engine/run/check.h"
+#include "engine/run/derived_run.h"
 #include "engine/run/run_options.h"
-#include "engine/train/checkpoint.h"
 #include "engine/train/execution.h"
-#include "engine/train/model_file.h"
 #include "engine/train/phase.h"
 #include "engine/train/stop_request.h"
 #include "engine/train/trainer.h"
@@ -35,11 +34,6 @@ std::optional<int64_t> number_in(const char* variable) {
   int64_t number = 0;
   const auto [stop, error] = std::from_chars(text, end, number);
   return error == std::errc() && stop == end ? std::optional(number) : std::nullopt;
-}
-
-[[noreturn]] void refuse_changed(const RunDirectory& run, const std::string& file) {
-  fail("{} was changed after the run ended; restore it, or delete {} to train the run again",
-       (run.root() / file).string(), run.root().string());
 }
 
 /// What the harness would write to start.json. Only the harness names a GPU.
@@ -60,30 +54,38 @@ std::optional<InheritedAttempt> inherited_attempt(const RunDirectory& run) {
   return InheritedAttempt{*number, std::move(*lock)};
 }
 
-ExitCode attempt_run(const fs::path& dir) {
-  const RunDirectory run(dir);
-  const RunOptions options = read_run_directory(dir);
+namespace {
 
+/// One attempt on the run, unless it is done: the work, by the number of the attempt.
+ExitCode attempt_with(const RunDirectory& run, const ExecutionOptions& execution,
+                      const std::function<ExitCode(int64_t)>& work) {
+  const std::string dir = run.root().string();
   std::optional<InheritedAttempt> inherited = inherited_attempt(run);
   std::optional<LockFile> lock;
   if (!inherited) {
     lock = claim(run);
-    if (!lock) fail("{} is in use by another process; wait until that ends, or stop it first", dir.string());
+    if (!lock) fail("{} is in use by another process; wait until that ends, or stop it first", dir);
   }
   if (const auto done = read_done(run)) {
     if (const std::string changed = changed_result_file(run, *done); !changed.empty()) refuse_changed(run, changed);
-    spdlog::info("{} is already done", dir.string());
+    spdlog::info("{} is already done", dir);
     return done->outcome == "diverged" ? kExitDiverged : kExitDone;
   }
   const int64_t attempt = inherited ? inherited->number : run.make_attempt();
-  if (!inherited) write_start(run, attempt, stamp_by_hand(options.run));
-
+  if (!inherited) write_start(run, attempt, stamp_by_hand(execution));
   write_phase(run, attempt, Phase::kPreparing);
-  prepare_processor(options.run);
-  if (options.run.device == ExecutionOptions::Device::kCpu) {
-    write_atomically(run.attempt(attempt) / "arithmetic", matmul_library_name() + "\n");
-    spdlog::info("matmuls by {}", matmul_library_name());
-  }
+  return work(attempt);
+}
+
+void prepare_device(const RunDirectory& run, int64_t attempt, const ExecutionOptions& execution) {
+  prepare_processor(execution);
+  if (execution.device != ExecutionOptions::Device::kCpu) return;
+  write_atomically(run.attempt(attempt) / "arithmetic", matmul_library_name() + "\n");
+  spdlog::info("matmuls by {}", matmul_library_name());
+}
+
+ExitCode train(const RunOptions& options, const RunDirectory& run, int64_t attempt) {
+  prepare_device(run, attempt, options.run);
   const std::unique_ptr<Task> task =
       options.task->make(options.train, options.run, [](const std::string& line) { spdlog::info("{}", line); });
   spdlog::info("at most {} updates", options.train.update_limit());
@@ -98,27 +100,24 @@ ExitCode attempt_run(const fs::path& dir) {
   }
 }
 
-json finished_scores(const RunDirectory& run) {
-  const std::optional<Done> done = read_done(run);
-  if (!done || !fs::exists(run.scores())) {
-    fail("{} has no scores.json: the run is not done; train it first", run.root().string());
+}  // namespace
+
+ExitCode attempt_run(const fs::path& dir) {
+  const RunDirectory run(dir);
+  if (is_derived(run)) {
+    DerivedRun derived = read_derived_run(run);
+    return attempt_with(run, derived.execution(), [&](int64_t attempt) {
+      if (derived.kind().needs_model()) prepare_device(run, attempt, derived.trained.run);
+      return derive(derived, run, attempt);
+    });
   }
-  const std::string text = read_file(run.scores());
-  const auto recorded = done->files.find("scores.json");
-  if (recorded == done->files.end() || recorded->second != sha256(text)) refuse_changed(run, "scores.json");
-  return json::parse(text);
+  const RunOptions options = read_run_directory(dir);
+  return attempt_with(run, options.run, [&](int64_t attempt) { return train(options, run, attempt); });
 }
 
-void read_finished_model(const RunDirectory& run, const json& scores, const TrainOptions& train, Task& task) {
-  if (fs::exists(run.model())) return read_model(run, task.parameters());
-  const auto step = static_cast<int64_t>(scores.at("selected_step").get<double>());
-  if (!fs::exists(run.checkpoint(step))) {
-    fail("{} has no model.safetensors: it was deleted; delete the folder and train the run again", run.root().string());
-  }
-  size_t carried_bytes = 0;
-  for (const at::Tensor& tensor : task.carried()) carried_bytes += tensor.nbytes();
-  Checkpoints(run).read_parameters(step, task.parameters().values(), train.optimiser.chosen().buffers, carried_bytes);
-  task.parameters().update_bf16_copy();
+ExecutionOptions execution_of(const fs::path& dir) {
+  const RunDirectory run(dir);
+  return is_derived(run) ? read_derived_run(run).execution() : read_run_directory(dir).run;
 }
 
 fs::path make_run_directory(const fs::path& config, const fs::path& runs) {

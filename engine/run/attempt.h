@@ -3,13 +3,11 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 
 #include "base/lock_file.h"
 #include "base/run_directory.h"
 #include "engine/train/options.h"
-#include "engine/train/task.h"
 
 namespace tearless::engine {
 
@@ -24,16 +22,12 @@ struct InheritedAttempt {
 std::optional<InheritedAttempt> inherited_attempt(const RunDirectory& run);
 
 /// Makes one attempt on the run in `dir`, which has run.toml and local.toml. Under a supervisor the attempt and its
-/// lock are inherited; otherwise both are made here. Until training begins, a stop request ends the process. Throws
-/// UserError if another attempt holds the lock, MachineError if the machine failed.
+/// lock are inherited; otherwise both are made here. Until training begins, and while a derived run is made, a stop
+/// request ends the process. Throws UserError if another attempt holds the lock, MachineError if the machine failed.
 ExitCode attempt_run(const std::filesystem::path& dir);
 
-/// scores.json of a finished run. Throws UserError if there is none or it has been changed since.
-nlohmann::json finished_scores(const RunDirectory& run);
-
-/// Reads the model of a finished run into `task`: model.safetensors, or, of a run that ended before there was this
-/// file, the checkpoint of its score selected_step. UserError if there is neither, or it is damaged.
-void read_finished_model(const RunDirectory& run, const nlohmann::json& scores, const TrainOptions& train, Task& task);
+/// Where and how the run in `dir` is executed, for open_device().
+ExecutionOptions execution_of(const std::filesystem::path& dir);
 
 /// Creates `runs`/<id> for the settings in `config`, unless it exists, and returns its path.
 std::filesystem::path make_run_directory(const std::filesystem::path& config, const std::filesystem::path& runs);

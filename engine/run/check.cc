@@ -59,14 +59,19 @@ json checksums_of(const DataFiles& files) {
   return checksums;
 }
 
-// What alone depends on a run's seed.
-void put_identity(json& answer, RunOptions& options) {
-  std::string canonical = canonical_text(options);
+// What alone depends on a run's seed. Returns the canonical text of the trained run.
+std::string put_identity(json& answer, DerivedRun& run) {
+  std::string trained = canonical_text(run.trained), canonical = trained;
+  for (DerivedOptions& derived : run.chain) {
+    derived.of = run_id(canonical);
+    canonical = canonical_text(derived);
+  }
   answer["id"] = run_id(canonical);
   answer["canonical"] = std::move(canonical);
+  return trained;
 }
 
-json answer_for(RunOptions& options) {
+json answer_for(const RunOptions& options) {
   const DataFiles files = options.task->data_files();
   const std::string waiting_for = files.missing();
   json answer = {{"state", waiting_for.empty() ? "ready" : "waiting_data"},
@@ -86,9 +91,47 @@ json answer_for(RunOptions& options) {
                                                       options.train.optimiser.chosen().buffers);
     }
   }
-  put_identity(answer, options);
-  answer["local"] = local_text(options);
-  answer["shape"] = shape_of(options, answer["canonical"].get_ref<const std::string&>());
+  return answer;
+}
+
+/// Makes of the trained run's answer that of the derived one, and fills in the checksums of the sets of its own.
+void become_derived(json& answer, DerivedRun& run) {
+  for (DerivedOptions& derived : run.chain) {
+    const DataFiles files = derived.chosen().data_files();
+    if (const std::string missing = files.missing(); !missing.empty()) {
+      if (answer["waiting_for"] == "") answer["waiting_for"] = missing;
+      answer["state"] = "waiting_data";
+      answer.erase("data");
+      continue;
+    }
+    files.fingerprint();
+    if (answer.contains("data")) answer["data"].update(checksums_of(files));
+  }
+  answer["updates"] = answer["evaluations"] = 0;
+  if (run.kind().needs_model()) return;
+  const ExecutionOptions needs = run.execution();
+  answer["memory_bytes"] = nullptr;
+  answer["device"] = "cpu";
+  answer["threads"] = needs.threads;
+}
+
+/// Derived runs of one shape have the same settings and trained runs of one shape.
+std::string shape_of(const DerivedRun& run, std::string trained) {
+  if (run.chain.empty()) return trained;
+  for (const DerivedOptions& derived : run.chain) {
+    trained += canonical_settings(Identity::kResult, [&](SettingsVisitor& v) {
+      v.table_of(derived.kind, [&] { derived.chosen().describe(v); });
+    });
+  }
+  return sha256(trained).substr(0, 16);
+}
+
+json answer_for(DerivedRun& run) {
+  json answer = answer_for(run.trained);
+  if (!run.chain.empty()) become_derived(answer, run);
+  const std::string trained = put_identity(answer, run);
+  answer["shape"] = shape_of(run, shape_of(run.trained, trained));
+  answer["local"] = run.chain.empty() ? local_text(run.trained) : local_text(run);
   return answer;
 }
 
@@ -114,18 +157,22 @@ std::optional<LineAtSeed> split_at_seed(std::string_view line) {
 
 }  // namespace
 
-json check_run(RunOptions options) { return answer_for(options); }
+json check_run(RunOptions options) {
+  DerivedRun run{.trained = std::move(options), .chain = {}};
+  return answer_for(run);
+}
 
 json CheckBatch::answer(std::string_view line) {
   const std::optional<LineAtSeed> at = split_at_seed(line);
   if (at && last_ && at->before == last_->before_seed && at->after == last_->after_seed) {
-    last_->options.train.seed = at->seed;
-    put_identity(last_->answer, last_->options);
+    last_->run.trained.train.seed = at->seed;
+    put_identity(last_->answer, last_->run);
     return last_->answer;
   }
 
   last_.reset();
   WrittenSettings written;
+  std::vector<WrittenSettings> derivations;
   try {
     json question = json::parse(line);
     json& settings = question.at("settings");
@@ -136,11 +183,16 @@ json CheckBatch::answer(std::string_view line) {
     }
     written.name = "settings";
     const auto folders = question.value("folders", std::map<std::string, std::string>());
-    RunOptions options = read_run_options(written, question.value("folder", "."), folders);
-    if (question.value("smoke", false)) options = smoke(std::move(options));
-    json answer = answer_for(options);
-    if (at && options.train.seed == at->seed && !options.task->data_follow_seed()) {
-      last_ = {std::string(at->before), std::string(at->after), std::move(options), answer};
+    const std::string folder = question.value("folder", ".");
+    if (const auto asked = question.find("derived"); asked != question.end()) {
+      for (const json& one : *asked) derivations.push_back({.values = one, .locations = {}, .name = "settings"});
+    }
+    DerivedRun run{.trained = read_run_options(written, folder, folders), .chain = {}};
+    if (question.value("smoke", false)) run.trained = smoke(std::move(run.trained));
+    run.chain = read_derivations(derivations, run.trained, folder);
+    json answer = answer_for(run);
+    if (at && run.trained.train.seed == at->seed && !run.trained.task->data_follow_seed()) {
+      last_.emplace(Last{std::string(at->before), std::string(at->after), std::move(run), answer});
     }
     return answer;
   } catch (const json::exception& error) {
@@ -149,6 +201,7 @@ json CheckBatch::answer(std::string_view line) {
     // The harness names the location of the key itself.
     std::string message = error.what();
     if (message.starts_with("settings: ")) message.erase(0, 10);
+    for (const WrittenSettings& one : derivations) written.values.insert(one.values.begin(), one.values.end());
     return {{"error", message}, {"key", key_in(message, written)}};
   }
 }

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "engine/run/run_options.h"
+#include "engine/run/derived_run.h"
 
 namespace tearless::engine {
 
@@ -17,13 +17,14 @@ nlohmann::json check_run(RunOptions options);
 /// before in `train.seed` alone, as those of a cell do, only the canonical text and the id are computed.
 class CheckBatch {
  public:
-  /// Invalid settings give {"error": …}.
+  /// `derived` of a question, if it has any, are the settings of runs that derive one from another, the first from the
+  /// run of its `settings`; the answer is about the last. Invalid settings give {"error": …}.
   nlohmann::json answer(std::string_view line);
 
  private:
   struct Last {
     std::string before_seed, after_seed;  // the line around the digits
-    RunOptions options;
+    DerivedRun run;
     nlohmann::json answer;
   };
   std::optional<Last> last_;

@@ -107,9 +107,13 @@ RunOptions read_run_options(const WrittenSettings& written, const fs::path& fold
   return options;
 }
 
-RunOptions read_run_directory(const fs::path& dir) {
+RunOptions read_run_directory(const fs::path& dir, std::optional<WrittenSettings> other_local) {
   const RunDirectory run(dir);
   const std::string canonical = read_file(run.settings());
+  WrittenSettings local = other_local ? *std::move(other_local) : read_toml_settings(run.local());
+  if (const std::string of = derived_from(canonical); !of.empty()) {
+    fail("{} has no model of its own: it derives from the run {}; name that one", dir.string(), of);
+  }
   if (run_id(canonical) != run.id()) {
     fail(
         "{} was changed: the folder is named {}, its settings hash to {}; restore the file, or delete the folder and "
@@ -118,7 +122,6 @@ RunOptions read_run_directory(const fs::path& dir) {
   }
   WrittenSettings written = parse_toml_settings(canonical, run.settings().string());
   add_neutral_values(written);
-  WrittenSettings local = read_toml_settings(run.local());
   written.values.merge(local.values);
   written.locations.merge(local.locations);
   return read_run_options(written, dir, {});

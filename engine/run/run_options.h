@@ -56,8 +56,8 @@ RunOptions read_run_options(const WrittenSettings& written, const std::filesyste
                             const std::map<std::string, std::string>& folders);
 
 /// The settings in dir/run.toml and dir/local.toml. Throws UserError if run.toml was changed (its hash is not the
-/// folder's name).
-RunOptions read_run_directory(const std::filesystem::path& dir);
+/// folder's name), and for a derived run (derived_run.h). `other_local`: in place of dir/local.toml.
+RunOptions read_run_directory(const std::filesystem::path& dir, std::optional<WrittenSettings> other_local = {});
 
 /// The settings that results depend on.
 std::string canonical_text(RunOptions& options);

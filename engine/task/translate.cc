@@ -126,21 +126,23 @@ NamedNumbers Translate::evaluate() {
   return numbers;
 }
 
+FinalScores Translate::scored_translations(const std::string& set, const ParallelTokens& source,
+                                           const std::vector<std::string>& references) {
+  const std::vector<std::string> lines = hypotheses(source);
+  std::string text;
+  for (const std::string& line : lines) text += line + "\n";
+  const std::vector<BleuStats> sentences = sentence_stats(lines, references);
+  return {.numbers = {{set + "." + bleu_name(), corpus_bleu(sentences)}},
+          .files = {{"outputs/" + set + ".hyp", std::move(text)},
+                    {"outputs/" + set + ".stats", sentence_stats_text(sentences)}}};
+}
+
 FinalScores Translate::final_scores() {
-  FinalScores scores;
-  const auto translate = [&](const std::string& name, const ParallelTokens& set,
-                             const std::vector<std::string>& references) {
-    const std::vector<std::string> lines = hypotheses(set);
-    std::string text;
-    for (const std::string& line : lines) text += line + "\n";
-    const std::vector<BleuStats> sentences = sentence_stats(lines, references);
-    scores.files["outputs/" + name + ".hyp"] = std::move(text);
-    scores.files["outputs/" + name + ".stats"] = sentence_stats_text(sentences);
-    return corpus_bleu(sentences);
-  };
-  scores.numbers = perplexities("test", prepared_.test);
-  translate("dev", prepared_.dev, prepared_.dev_reference);  // for its files; its score is known from the evaluation
-  scores.numbers["test." + bleu_name()] = translate("test", prepared_.test, prepared_.test_reference);
+  FinalScores scores{.numbers = perplexities("test", prepared_.test), .files = {}};
+  FinalScores dev = scored_translations("dev", prepared_.dev, prepared_.dev_reference);
+  FinalScores test = scored_translations("test", prepared_.test, prepared_.test_reference);
+  scores.numbers.merge(test.numbers);  // that of dev is known from the evaluation
+  for (FinalScores* set : {&dev, &test}) scores.files.merge(set->files);
   return scores;
 }
 

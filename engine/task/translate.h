@@ -59,6 +59,10 @@ class Translate final : public TaskOf<TranslateOptions, ReadyBatch> {
   }
   /// The same as plain text.
   std::vector<std::string> hypotheses(const ParallelTokens& set);
+  /// BLEU of the hypotheses for a set, "test.bleu", and the files of its hypotheses and statistics. Throws
+  /// StopRequested as evaluate() does.
+  FinalScores scored_translations(const std::string& set, const ParallelTokens& source,
+                                  const std::vector<std::string>& references);
   const Prepared& prepared() const { return prepared_; }
 
   /// The score that selects checkpoints: bleu for tokenised text, bleu_13a for raw text.

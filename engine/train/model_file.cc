@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/hash.h"
+#include "engine/train/checkpoint.h"
 
 namespace tearless::engine {
 namespace {
@@ -69,6 +70,23 @@ void read_model(const RunDirectory& run, Parameters& parameters) {
   std::memcpy(host.mutable_data_ptr(), values.data(), values.size());
   if (!host.is_alias_of(parameters.values())) parameters.values().copy_(host);
   parameters.update_bf16_copy();
+}
+
+std::filesystem::path read_finished_model(const RunDirectory& run, const TrainOptions& train, Task& task) {
+  const json scores = json::parse(read_result(run, "scores.json"));
+  if (std::filesystem::exists(run.model())) {
+    read_model(run, task.parameters());
+    return run.model();
+  }
+  const auto step = static_cast<int64_t>(scores.at("selected_step").get<double>());
+  if (!std::filesystem::exists(run.checkpoint(step))) {
+    fail("{} has no model.safetensors: it was deleted; delete the folder and train the run again", run.root().string());
+  }
+  size_t carried_bytes = 0;
+  for (const at::Tensor& tensor : task.carried()) carried_bytes += tensor.nbytes();
+  Checkpoints(run).read_parameters(step, task.parameters().values(), train.optimiser.chosen().buffers, carried_bytes);
+  task.parameters().update_bf16_copy();
+  return run.checkpoint(step) / "state.bin";
 }
 
 }  // namespace tearless::engine

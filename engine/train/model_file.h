@@ -9,10 +9,13 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <vector>
 
 #include "base/run_directory.h"
 #include "engine/model/parameters.h"
+#include "engine/train/options.h"
+#include "engine/train/task.h"
 
 namespace tearless::engine {
 
@@ -20,5 +23,10 @@ namespace tearless::engine {
 void write_model(const RunDirectory& run, const Parameters& parameters, const std::vector<int64_t>& steps);
 /// Reads the file into `parameters`. UserError if it is damaged, or of another run or model.
 void read_model(const RunDirectory& run, Parameters& parameters);
+
+/// Reads the model of a finished run into `task`: model.safetensors, or, of a run that ended before there was this
+/// file, the checkpoint of its score selected_step. Returns the file that was read. UserError if the run is not done,
+/// there is neither file, or it is damaged.
+std::filesystem::path read_finished_model(const RunDirectory& run, const TrainOptions& train, Task& task);
 
 }  // namespace tearless::engine

@@ -112,6 +112,7 @@ std::vector<Known> runs_of_grid(const std::filesystem::path& grid, std::vector<s
     Known& run = runs.emplace_back();
     run.result = state.results[i];
     run.title = describe_point(state.grid, planned.point);
+    if (!planned.decoding.empty()) run.title += fmt::format(", {} {}", kDecodingLabel, planned.decoding);
     run.grid = state.grid.file.string();
     run.waiting_for = planned.answer.run.waiting_for;
     run.error = planned.answer.error;

@@ -47,6 +47,13 @@ Kind kind_of(const PlannedRun& run, const RunResult& result) {
   return kToRun;
 }
 
+/// The runs that a decoding makes.
+struct DecodingTally {
+  Counts counts{};
+  std::vector<Run> to_run;
+  Estimate estimate;  // of these
+};
+
 struct Tally {
   std::vector<std::vector<Counts>> by_axis;  // [axis][point]; the seeds are an additional last axis
   Counts all{};
@@ -56,6 +63,8 @@ struct Tally {
   std::map<std::string, int64_t> waiting_for;    // missing file, one sentence → number of runs
   Estimate estimate;                             // of the runs in kToRun
   std::optional<int64_t> disk_bytes;             // likewise, disk_estimate()
+  std::vector<DecodingTally> decodings;          // of each of the grid's; not in the numbers above
+  int64_t to_decode = 0;                         // their runs in kToRun
 };
 
 void count(const Grid& grid, const GridPoint& point, Kind kind, Tally& tally) {
@@ -70,11 +79,18 @@ Tally tally_of(const GridState& state, const Only& only, const Workspace& worksp
   Tally tally;
   for (const Axis& axis : grid.axes) tally.by_axis.emplace_back(axis.points.size());
   tally.by_axis.emplace_back(grid.seeds.size());
+  tally.decodings.resize(grid.decodings.size());
   std::set<std::string> seen;
   std::vector<Run> untrained;
   for (size_t i = 0; i < state.plan.size(); ++i) {
     const PlannedRun& run = state.plan[i];
     const Kind kind = kind_of(run, state.results[i]);
+    if (!run.decoding.empty()) {
+      DecodingTally& own = tally.decodings[static_cast<size_t>(&grid.decoding(run.decoding) - grid.decodings.data())];
+      ++own.counts[kind];
+      if (kind == kToRun && seen.insert(run.answer.run.id).second) own.to_run.push_back(run.answer.run);
+      continue;
+    }
     count(grid, run.point, kind, tally);
     if (kind == kWaiting) ++tally.waiting_for[run.answer.run.waiting_for];
     if (run.answer.error.empty() && !seen.insert(run.answer.run.id).second) {
@@ -84,8 +100,10 @@ Tally tally_of(const GridState& state, const Only& only, const Workspace& worksp
       untrained.push_back(run.answer.run);
     }
   }
-  if (!untrained.empty()) {
+  for (const DecodingTally& own : tally.decodings) tally.to_decode += own.counts[kToRun];
+  if (!untrained.empty() || tally.to_decode > 0) {
     const std::vector<Timing> ended = state.store ? state.store->timings() : std::vector<Timing>();
+    for (DecodingTally& own : tally.decodings) own.estimate = estimate_of(own.to_run, ended);
     tally.estimate = estimate_of(untrained, ended, calibrations_in(workspace));
     tally.disk_bytes =
         disk_estimate(untrained, ended, [&](const std::string& id) { return bytes_in(workspace.run(id).root()); });
@@ -166,6 +184,19 @@ std::string disk_text(int64_t bytes, const std::filesystem::path& workspace) {
                                                      workspace_option(workspace)));
 }
 
+/// "beam8: 3 to run, 1 done; about 0:12 on 2 cores, from 1 ended run of the same resource classes".
+std::string decoding_text(const Decoding& decoding, const DecodingTally& tally) {
+  std::vector<std::string> parts;
+  for (size_t kind = 0; kind < kKinds; ++kind) {
+    if (tally.counts[kind] > 0) parts.push_back(fmt::format("{} {}", tally.counts[kind], heading_of(kind)));
+  }
+  std::string text = fmt::format("{}: {}", decoding.name, fmt::join(parts, ", "));
+  if (tally.estimate.known > 0) {
+    text += "; " + estimate_lines(tally.estimate, static_cast<int>(cores_of_process().size()), /*gpus=*/0, "").front();
+  }
+  return text;
+}
+
 void print_plan(const GridState& state, const Tally& tally, const Globals& globals) {
   const Grid& grid = state.grid;
   const std::string target = shell_word(grid.file.string()) + workspace_option(globals);
@@ -188,8 +219,11 @@ void print_plan(const GridState& state, const Tally& tally, const Globals& globa
     print("Time: {}\n", fmt::join(time, "\n      "));
     if (tally.disk_bytes) print("Disk: {}\n", disk_text(*tally.disk_bytes, globals.workspace));
   }
+  for (size_t i = 0; i < tally.decodings.size(); ++i) {
+    print("Decoding {}\n", decoding_text(grid.decodings[i], tally.decodings[i]));
+  }
   if (!state.errors.empty()) return;  // the caller prints the errors; they must be corrected first
-  const char* next = tally.all[kToRun] > 0     ? "Next: tearless run"
+  const char* next = tally.all[kToRun] + tally.to_decode > 0 ? "Next: tearless run"
                      : tally.all[kWaiting] > 0 ? "Nothing can run yet. Next: add the missing files, then tearless plan"
                                                : "Nothing to run. Next: tearless table";
   print("{} {}\n", next, target);
@@ -226,6 +260,15 @@ json plan_json(const GridState& state, const Tally& tally) {
           {{"label", grid.axes[axis].points[point].label}, {"counts", counts_json(tally.by_axis[axis][point])}});
     }
     plan["axes"].push_back({{"name", grid.axes[axis].name}, {"points", points}});
+  }
+  plan["decodings"] = json::array();
+  for (size_t i = 0; i < grid.decodings.size(); ++i) {
+    const DecodingTally& own = tally.decodings[i];
+    plan["decodings"].push_back({{"name", grid.decodings[i].name},
+                                 {"counts", counts_json(own.counts)},
+                                 {"cpu_seconds", own.estimate.cpu_seconds},
+                                 {"gpu_seconds", own.estimate.gpu_seconds},
+                                 {"runs_without", own.estimate.unknown}});
   }
   plan["left_out"] = json::array();
   for (const auto& [exclusion, count] : tally.excluded) {

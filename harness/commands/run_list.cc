@@ -45,7 +45,9 @@ Columns fields() {
           field("step", [](const Row& row) { return json(row.step); }),
           field("updates", [](const Row& row) { return json(row.at.run.updates); }),
           field("resume", [](const Row& row) { return row.resume ? json(row.resume->outcome) : json(); }),
-          field("progress", [](const Row& row) { return json(fmt::format("{}/{}", row.step, row.at.run.updates)); })};
+          field("progress", [](const Row& row) {
+            return row.at.run.updates == 0 ? json() : json(fmt::format("{}/{}", row.step, row.at.run.updates));
+          })};
 }
 
 template <class Value>
@@ -93,9 +95,22 @@ ColumnOfRuns score_column(const std::string& score) {
 }
 
 RunList::RunList(const Store& store, std::vector<SelectedRun> runs, bool with_settings) {
+  const std::multimap<std::string, std::string> derivations = store.derivations();
+  const std::function<void(const std::string&, RunResult&)> add_derived = [&](const std::string& id,
+                                                                              RunResult& result) {
+    for (auto [at, end] = derivations.equal_range(id); at != end; ++at) {
+      result.scores.merge(store.result_of(at->second).scores);
+      add_derived(at->second, result);
+    }
+  };
   for (SelectedRun& at : runs) {
     const int64_t step = updates_made(store, at.run);
     RunResult result = store.result_of(at.run.id);
+    if (derived_from(at.run.settings).empty()) {
+      add_derived(at.run.id, result);
+    } else {
+      result.scores.clear();  // they are shown with the trained run
+    }
     rows_.push_back({std::move(at), step, std::move(result.scores), std::move(result.resume)});
   }
   columns_ = columns_of(rows_);

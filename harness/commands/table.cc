@@ -39,7 +39,7 @@ int print_table(const TableOptions& options, const Globals& globals) {
   const GridState state = state_of(options.words, globals);
   if (!state.errors.empty()) throw UserError(state.errors.front());
   std::vector<TableRun> runs;
-  for (size_t i = 0; i < state.plan.size(); ++i) runs.push_back({state.plan[i].point, state.results[i]});
+  for (TrainedRun& trained : trained_runs(state)) runs.push_back({trained.run->point, std::move(trained.result)});
   const ResumeNote note = options.resume_note ? ResumeNote::kAlways : ResumeNote::kIfDifferent;
   std::vector<Table> tables;
   for (const View& view : state.grid.views) {

@@ -67,10 +67,20 @@ std::vector<FinishedRun> finished_runs(const Store& store, const std::vector<std
   return runs;
 }
 
+std::string signal_of_stop(size_t number) { return number % 2 == 0 ? "SIGTERM" : "SIGKILL"; }
+
+// A derived run makes no update: it is stopped as soon as it has begun, and begins again.
+std::vector<TrainingStop> stops_at_the_start(int64_t count) {
+  std::vector<TrainingStop> stops;
+  while (std::ssize(stops) < count) stops.push_back({.update = 0, .signal = signal_of_stop(stops.size())});
+  return stops;
+}
+
 // Draws some of the updates that the metrics of a finished run name, except the last: the run is over then. The same
 // run and seed give the same stops on any machine.
 std::vector<TrainingStop> draw_stops(const RunDirectory& run, const VerifyResumeOptions& options) {
   std::set<int64_t> steps, drawn;
+  if (!derived_from(read_file(run.settings())).empty()) return stops_at_the_start(options.stops);
   for (const MetricLine& line : read_metrics(run, 0).lines) steps.insert(line.step);
   steps.erase(0);
   if (!steps.empty()) steps.erase(std::prev(steps.end()));
@@ -80,7 +90,7 @@ std::vector<TrainingStop> draw_stops(const RunDirectory& run, const VerifyResume
   while (drawn.size() < count) drawn.insert(updates[random() % updates.size()]);
   std::vector<TrainingStop> stops;
   for (const int64_t update : drawn) {
-    stops.push_back({.update = update, .signal = stops.size() % 2 == 0 ? "SIGTERM" : "SIGKILL"});
+    stops.push_back({.update = update, .signal = signal_of_stop(stops.size())});
   }
   return stops;
 }
@@ -107,13 +117,15 @@ SpawnRequest supervisor_for(const fs::path& folder, const RunDirectory& run, con
 // it was stopped.
 bool make_attempt(const SpawnRequest& request, const RunDirectory& run, const TrainingStop* stop) {
   // A killed attempt leaves metrics that this one makes again: only a later update shows how far this one is.
-  const int64_t reached_before = work_done(run).step;
+  const int64_t reached_before = work_done(run).step, begun_before = run.newest_begun_attempt();
   bool stopped = false;
   int status = 0;
   const pid_t supervisor = spawn(request);
   while (sys::waitpid(supervisor, &status, WNOHANG) == 0) {
     const int64_t reached = work_done(run).step;
-    const bool is_due = stop && !stopped && reached >= stop->update && reached > reached_before;
+    const bool is_there = stop && (stop->update == 0 ? run.newest_begun_attempt() > begun_before
+                                                     : reached >= stop->update && reached > reached_before);
+    const bool is_due = is_there && !stopped;
     if (g_interrupted || (is_due && stop->signal == "SIGKILL")) {  // it leads a session of its own
       const std::set<int64_t> pids = processes_by_session()[supervisor];
       for (const int64_t pid : pids) sys::kill(static_cast<pid_t>(pid), SIGKILL);

@@ -132,7 +132,7 @@ bool Only::admits(const GridPoint& point) const {
                      [&](const auto& axis) { return axis.second[point.index[axis.first]]; });
 }
 
-RunSpec materialise(const Grid& grid, const GridPoint& point) {
+RunSpec materialise(const Grid& grid, const GridPoint& point, const Decoding* decoding) {
   RunSpec spec{.folder = grid.folder.string()};
   const auto add = [&spec](const Settings& settings) {
     for (const auto& [key, setting] : settings) {
@@ -146,6 +146,12 @@ RunSpec materialise(const Grid& grid, const GridPoint& point) {
   }
   spec.settings[grid.seed_key] = point.seed;
   spec.folders.erase(grid.seed_key);
+  const auto derive = [&](const Decoding& one) {
+    auto& settings = spec.derived.emplace_back();
+    for (const auto& [key, setting] : one.set) settings[key] = setting.value;
+  };
+  if (decoding && !decoding->outputs.empty()) derive(grid.decoding(decoding->outputs));
+  if (decoding) derive(*decoding);
   return spec;
 }
 

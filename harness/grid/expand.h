@@ -55,8 +55,11 @@ struct RunSpec {
   std::string folder = {};                          // relative paths start here, except those …
   std::map<std::string, std::string> folders = {};  // … whose key is in this map: key → folder
   bool smoke = false;                               // the same run cut down to a few updates
+  // Of a run that derives from that run: the settings of each derivation, the last of which is the run's own.
+  std::vector<nlohmann::json::object_t> derived = {};
 };
-RunSpec materialise(const Grid& grid, const GridPoint& point);
+/// `decoding`: the run that it makes of the point's run; null: that run itself.
+RunSpec materialise(const Grid& grid, const GridPoint& point, const Decoding* decoding = nullptr);
 
 /// A point for messages, without its seed: "model.placement=pre, train.schedule.lr=0.001".
 std::string describe_cell(const Grid& grid, const GridPoint& point);

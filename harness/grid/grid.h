@@ -53,6 +53,17 @@ struct Exclusion {
   std::string location;
 };
 
+/// The label of runs that a decoding makes, beside those of the axes: the decoding's name.
+inline constexpr const char* kDecodingLabel = "decoding";
+
+/// A section [decoding.NAME]: a run that derives from each run of the grid once that has ended (docs/run_directory.md).
+struct Decoding {
+  std::string name;
+  Settings set;         // "derived.kind", "derived.beam" …, the name and files of a test set included
+  std::string outputs;  // the decoding from which it derives; "": from the runs themselves
+  std::string location;
+};
+
 /// The layout of the table and the content of its cells.
 struct TableSpec {
   enum class Show { kMeanSpreadCount, kMeanSpread, kMean };
@@ -106,6 +117,7 @@ struct Grid {
   std::vector<int64_t> seeds;           // the replicates; tables take mean and spread over them. Never empty
   std::string seed_key = "train.seed";  // the setting that receives the seed
   std::vector<Exclusion> excludes;
+  std::vector<Decoding> decodings;               // in the order of the file, but those with `outputs` last
   std::vector<View> views;                       // in the order of the file. Never empty
   std::optional<std::filesystem::path> program;  // absolute; a training program other than tearless-engine
   GridPolicy policy;
@@ -116,6 +128,9 @@ struct Grid {
 
   /// The number of points of the cross product, including seeds and excluded points.
   int64_t size() const;
+
+  /// The decoding called `name`. REQUIRES: there is one.
+  const Decoding& decoding(const std::string& name) const;
 
   /// The index of the axis `name`. UserError if there is none; its message starts with `location`.
   size_t axis_index(const std::string& name, const std::string& location) const;

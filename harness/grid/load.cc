@@ -337,6 +337,10 @@ int64_t Grid::size() const {
   return points;
 }
 
+const Decoding& Grid::decoding(const std::string& name) const {
+  return *std::find_if(decodings.begin(), decodings.end(), [&](const Decoding& one) { return one.name == name; });
+}
+
 size_t Grid::axis_index(const std::string& name, const std::string& location) const {
   std::vector<std::string> names;
   for (size_t i = 0; i < axes.size(); ++i) {
@@ -374,6 +378,7 @@ Grid parse_grid(std::string_view text, const fs::path& file) {
   const toml::table* axes = reader.table("axis");
   const std::vector<const toml::table*> excludes = reader.tables("exclude");
   const std::vector<const toml::table*> tables = reader.tables("table");
+  const toml::table *decodings = reader.table("decoding"), *tests = reader.table("test");
   grid.policy = load_policy(reader.table("policy"), file.string());
   const std::string settings_are_no_grid =
       fmt::format("; if these are settings of a run, a grid names them with base = \"{}\" and varies some under [axis]",
@@ -388,6 +393,7 @@ Grid parse_grid(std::string_view text, const fs::path& file) {
   }
   add_axes(*axes, "", grid);
   refuse_shared_keys(grid);
+  load_decodings(decodings, tests, file.string(), grid);
   refuse_senseless_size(grid);
   refuse_too_many(excludes.size(), kMaxExclusions, "exclusions", reader.location("exclude"));
   for (const toml::table* exclude : excludes) grid.excludes.push_back(load_exclusion(*exclude, grid));

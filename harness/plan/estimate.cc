@@ -16,6 +16,9 @@ namespace {
 
 constexpr int kMaxMeasured = 4;  // runs of a class whose folders are measured
 
+// Updates; a derived run makes none, and is one piece of work.
+double work_of(int64_t updates) { return static_cast<double>(std::max<int64_t>(1, updates)); }
+
 // Seconds that the runs of a class took for each update that they might have made.
 struct Pace {
   int64_t runs = 0;
@@ -63,8 +66,7 @@ Estimate estimate_of(const std::vector<Run>& runs, const std::vector<Timing>& en
                      const std::vector<Timing>& calibrations) {
   std::map<std::string, Pace> paces;
   for (const Timing& run : ended) {
-    if (run.updates > 0 && run.seconds > 0)
-      paces[run.resource_class].add(run.seconds / static_cast<double>(run.updates));
+    if (run.seconds > 0) paces[run.resource_class].add(run.seconds / work_of(run.updates));
   }
   std::map<std::string, Calibration> calibrated;
   for (const Timing& run : calibrations) calibrated.insert_or_assign(run.resource_class, Calibration(run));
@@ -93,11 +95,12 @@ Estimate estimate_of(const std::vector<Run>& runs, const std::vector<Timing>& en
       }
       continue;
     }
-    add(run, pace->second.mean() * static_cast<double>(run.updates));
+    const double work = work_of(run.updates);
+    add(run, pace->second.mean() * work);
     Wanted& of_class = wanted[resource_class];
     ++of_class.runs;
-    of_class.updates += static_cast<double>(run.updates);
-    of_class.squares += static_cast<double>(run.updates) * static_cast<double>(run.updates);
+    of_class.updates += work;
+    of_class.squares += work * work;
   }
   estimate.untimed_classes = static_cast<int64_t>(untimed_classes.size());
   // The variance of the sum: each run differs from the mean of its class, and that mean is itself measured.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "base/error.h"
@@ -43,7 +44,7 @@ void report_earlier_results_of(const GridState& state, const Globals& globals) {
   std::vector<Run> not_started;
   for (size_t i = 0; i < state.plan.size(); ++i) {
     const PlannedRun& run = state.plan[i];
-    if (state.results[i].state || !run.answer.error.empty()) continue;
+    if (state.results[i].state || !run.answer.error.empty() || !run.decoding.empty()) continue;
     not_started.push_back(run.answer.run);
   }
   report_earlier_results(*state.store, state.grid.file, not_started, globals);
@@ -84,7 +85,9 @@ GridState state_of_sweep(const Sweep& sweep, Grid grid, std::unique_ptr<const St
       state.plan[i].answer.run.waiting_for = state.results[i].reason;
   }
   const int64_t all = run_count_of(state.grid);
-  if (const auto has = static_cast<int64_t>(sweep.runs.size()); has < all) {
+  const auto has = std::ranges::count_if(
+      sweep.runs, [](const Run& run) { return label_on(run.coordinates, kDecodingLabel).empty(); });
+  if (has < all) {
     notice(fmt::format("sweep {} was submitted with {} of the grid's {}", sweep.id, has, counted(all, "run")));
   }
   report_unrecorded(state, globals);
@@ -140,7 +143,9 @@ void report_missing_grids(const std::vector<std::string>& words) {
 }
 
 PlannedRun planned_run_of(const Grid& grid, const Sweep& sweep, const Run& run) {
-  PlannedRun planned{.point = {.index = {}, .seed = run.seed}, .answer = {.error = "", .key = "", .run = run}};
+  PlannedRun planned{.point = {.index = {}, .seed = run.seed},
+                     .answer = {.error = "", .key = "", .run = run},
+                     .decoding = label_on(run.coordinates, kDecodingLabel)};
   planned.answer.run.waiting_for.clear();  // the database says what it waits for
   for (const Axis& axis : grid.axes) {
     planned.point.index.push_back(point_labelled(axis, sweep, label_on(run.coordinates, axis.name)));
@@ -162,6 +167,26 @@ std::vector<RunResult> results_of(const std::vector<PlannedRun>& plan, const Sto
   };
   store ? store->in_snapshot(read) : read();
   return results;
+}
+
+std::vector<TrainedRun> trained_runs(const GridState& state) {
+  std::vector<TrainedRun> trained;
+  std::map<std::pair<std::vector<uint32_t>, int64_t>, size_t> places;
+  for (size_t i = 0; i < state.plan.size(); ++i) {
+    const PlannedRun& run = state.plan[i];
+    if (!run.decoding.empty()) continue;
+    places[{run.point.index, run.point.seed}] = trained.size();
+    trained.push_back({&run, state.results[i]});
+  }
+  for (size_t i = 0; i < state.plan.size(); ++i) {
+    const PlannedRun& run = state.plan[i];
+    if (run.decoding.empty()) continue;
+    const auto of = places.find({run.point.index, run.point.seed});
+    if (of == places.end()) continue;
+    RunResult& derived = trained[of->second].result.derived.emplace_back(state.results[i]);
+    derived.decoding = run.decoding;
+  }
+  return trained;
 }
 
 GridState look_up(const std::filesystem::path& file, const std::vector<std::string>& only, const Globals& globals,

@@ -27,6 +27,13 @@ struct GridState {
 std::vector<RunResult> results_of(const std::vector<PlannedRun>& plan, const Store* store,
                                   std::optional<int64_t> numerics);
 
+/// The runs of the plan that are trained, each with the results that decodings have made of it.
+struct TrainedRun {
+  const PlannedRun* run;
+  RunResult result;
+};
+std::vector<TrainedRun> trained_runs(const GridState& state);
+
 enum class WithoutProgram {
   kRefuse,    // UserError
   kUseSweep,  // as look_up_sweep() with a sweep of the same grid, and a line on standard error; UserError if none is

@@ -13,10 +13,12 @@ namespace tearless::harness {
 /// A point of a grid, and what the training program says of it.
 struct PlannedRun {
   GridPoint point;
-  CheckAnswer answer;  // with the run's coordinates and seed
+  CheckAnswer answer;         // with the run's coordinates and seed
+  std::string decoding = {};  // that makes it of the point's run; "": it is that run
 };
 
-/// The runs that are not excluded and that `only` admits, in the grid's order, checked by `program`. `smoke`: the same
+/// The runs that are not excluded and that `only` admits, in the grid's order, and then those that each decoding makes
+/// of them, checked by `program`. `smoke`: the same
 /// runs cut down to a few updates.
 std::vector<PlannedRun> plan_runs(const Grid& grid, const Only& only, const Program& program, bool smoke = false);
 

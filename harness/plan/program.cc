@@ -159,8 +159,9 @@ CheckAnswer answer_from(const std::string_view line, const Run* like) {
 }  // namespace
 
 std::string line_of(const RunSpec& spec) {
-  return json{{"folder", spec.folder}, {"folders", spec.folders}, {"smoke", spec.smoke}, {"settings", spec.settings}}
-      .dump();
+  json line = {{"folder", spec.folder}, {"folders", spec.folders}, {"smoke", spec.smoke}, {"settings", spec.settings}};
+  if (!spec.derived.empty()) line["derived"] = spec.derived;
+  return line.dump();
 }
 
 Program::Program(const fs::path& path) : path_(fs::absolute(path)) {

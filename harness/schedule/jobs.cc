@@ -56,15 +56,31 @@ void Jobs::drop(const std::string& id) {
     sweep->jobs.erase(id);
     sweep->updates -= job->second.run.updates;
   }
+  wait_for(id, "");
   queue_.erase(id);
   jobs_.erase(job);
+}
+
+void Jobs::wait_for(const std::string& id, const std::string& origin) {
+  std::string& before = jobs_.at(id).origin;
+  const auto [begin, end] = derived_.equal_range(before);
+  for (auto at = begin; at != end;) at = at->second == id ? derived_.erase(at) : std::next(at);
+  before = origin;
+  if (!origin.empty()) derived_.emplace(origin, id);
+}
+
+std::vector<std::string> Jobs::waiting_for(const std::string& origin) const {
+  std::vector<std::string> jobs;
+  const auto [begin, end] = derived_.equal_range(origin);
+  for (auto at = begin; at != end; ++at) jobs.push_back(at->second);
+  return jobs;
 }
 
 void Jobs::enqueue(const std::string& id) {
   queue_.erase(id);
   const Job& job = jobs_.at(id);
   const ActiveSweep* sweep = job.first_active();
-  if (!sweep || is_running_(id)) return;
+  if (!sweep || is_running_(id) || !job.origin.empty()) return;
   queue_.push(id, job.run.needs,
               {.priority = sweep->record.priority,
                .submission = sweep->record.submission.queued,

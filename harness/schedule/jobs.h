@@ -40,9 +40,10 @@ struct Job {
   Run run;  // as the sweep that named it first has it, but for what a later submission may change
   int64_t place = 0;
   std::vector<ActiveSweep*> sweeps = {};
-  double not_before = 0;  // earliest time of its next attempt
-  int quick_ends = 0;     // of attempts in a row, without progress
-  int outside_ends = 0;   // kills and losses, likewise
+  double not_before = 0;    // earliest time of its next attempt
+  int quick_ends = 0;       // of attempts in a row, without progress
+  int outside_ends = 0;     // kills and losses, likewise
+  std::string origin = {};  // the run from which it derives, while that has no result; "": it waits for none
 
   /// Of its sweeps that are active, the one that goes first; null if none is.
   ActiveSweep* first_active() const;
@@ -72,8 +73,13 @@ class Jobs {
   /// The run has ended, or waits for a user or its data: it is no job any more.
   void drop(const std::string& id);
 
-  /// Puts a job into its place in the queue, or takes it out while none of its sweeps is active. Call when one of its
-  /// sweeps, its needs or its delay have changed.
+  /// The job waits for the result of the run `origin`; for none if that is "".
+  void wait_for(const std::string& id, const std::string& origin);
+  /// The jobs that wait for it.
+  std::vector<std::string> waiting_for(const std::string& origin) const;
+
+  /// Puts a job into its place in the queue, or takes it out while none of its sweeps is active or it waits for another
+  /// run. Call when one of its sweeps, its needs, its delay or what it waits for have changed.
   void enqueue(const std::string& id);
   void enqueue_all(const ActiveSweep& sweep);
 
@@ -84,9 +90,10 @@ class Jobs {
 
  private:
   std::function<bool(const std::string& id)> is_running_;
-  std::map<std::string, ActiveSweep> sweeps_;  // by id
-  std::unordered_map<std::string, Job> jobs_;  // by the run's id
-  JobQueue queue_;                             // those of jobs_ that may be started
+  std::map<std::string, ActiveSweep> sweeps_;        // by id
+  std::unordered_map<std::string, Job> jobs_;        // by the run's id
+  std::multimap<std::string, std::string> derived_;  // Job::origin → job
+  JobQueue queue_;                                   // those of jobs_ that may be started
 };
 
 }  // namespace tearless::harness

@@ -234,6 +234,8 @@ std::map<std::string, std::string> Scheduler::why(const std::vector<std::string>
       reasons[id] = launcher_.where(id);
     } else if (const Job* job = jobs_.find(id); !job) {
       reasons[id] = why_nobody_works_on(id);
+    } else if (!job->origin.empty()) {
+      reasons[id] = fmt::format("it derives from run {}, which has no result yet", job->origin);
     } else if (!jobs_.is_queued(id)) {
       reasons[id] = fmt::format("its sweep is paused: {}", job->sweeps.front()->why_paused());
     } else {

@@ -10,6 +10,9 @@
 //   5. The attempt ends: the verdict (runs/verdict.h) and the retry policy (policy.h) decide whether the run is done,
 //      has failed, or is queued again; or it waits for its data (data_watch.h).
 //
+// A run that derives from another waits until that has a result. If that is put aside instead (it has failed, is held,
+// was cancelled, waits for its data), so is the run, and with it comes back.
+//
 // A run that several sweeps want is one job. It waits as long as one of them is active, in the place of the one that
 // goes first.
 #pragma once
@@ -176,7 +179,11 @@ class Scheduler {
   void detach_job(ActiveSweep& sweep, const std::string& id);
   void attach_again(const std::string& id);
   void requeue(const std::string& id, const std::string& reason);
+  void wait_for_origin(const RunRecord& record);
+  void drop_job(const std::string& id);
+  void follow_origin(const std::string& id);
   void start_if_wanted(const std::string& id);
+  void enqueue_if_possible(const std::string& id);
   bool hold_if_impossible(const std::string& id);
   void cancel_unwanted(const std::string& sweep);
   void pause_sweeps_of(const Job& job, const std::string& why);

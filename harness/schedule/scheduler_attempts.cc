@@ -101,7 +101,7 @@ bool Scheduler::write_settings(const std::string& id, const Job& job) {
           fmt::format("{} was changed by hand; restore it, or delete the run's folder", run.settings().string());
       store_.move(id, RunState::kQueued, RunState::kFailed, FailureClass::kSettings, reason);
       notify("failed", id, reason);
-      jobs_.drop(id);
+      drop_job(id);
       return false;
     }
     make_folders(run.root());
@@ -183,7 +183,7 @@ void Scheduler::conclude(const std::string& id, int64_t number, const Verdict& v
     pause_sweeps_of(*known, fmt::format("{} ({})", verdict.reason, id));
   }
   note_outside_end(id, verdict.failure, attempt);
-  if (!again) jobs_.drop(id);
+  if (!again) drop_job(id);
 }
 
 // Failures that do not count as a try have no limit. Attempts that end quickly and without progress are therefore
@@ -243,6 +243,7 @@ void Scheduler::wait_for_data(const std::string& id, const Running& attempt, con
       jobs_.drop(run);
     }
   });
+  for (const std::string& run : runs) drop_job(run);  // after all of them: some may derive from others
   count_again();
   data_watch_.add(files, attempt.data_before, runs);
 }
@@ -258,7 +259,7 @@ void Scheduler::look_for_data() {
       if (!record || record->state != RunState::kWaitingData) continue;  // cancelled or deleted meanwhile
       try_data_again(id);
       notify("queued again", id, "its data have changed");
-      if (jobs_.find(id) && !hold_if_impossible(id)) jobs_.enqueue(id);
+      enqueue_if_possible(id);
     }
   });
 }

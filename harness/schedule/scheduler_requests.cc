@@ -1,8 +1,10 @@
 // The scheduler's sweeps and jobs, and what users ask for.
 #include <algorithm>
 #include <stdexcept>
+#include <string_view>
 #include <utility>
 
+#include "base/run_directory.h"
 #include "harness/schedule/policy.h"
 #include "harness/schedule/scheduler.h"
 
@@ -11,6 +13,17 @@ namespace {
 
 constexpr const char* kSweepCancelled = "its sweep was cancelled";
 constexpr const char* kCancelledOnRequest = "cancelled on request";
+
+// Why a run is put aside with the one from which it derives, which is in that state. Without the other's id: reports
+// count runs by their reasons.
+constexpr std::string_view kOrigin = "the run from which it derives ";
+std::string origin_reason(RunState state) {
+  const char* what = state == RunState::kFailed      ? "has failed"
+                     : state == RunState::kHeld      ? "is held"
+                     : state == RunState::kCancelled ? "was cancelled"
+                                                     : "waits for its data";
+  return std::string(kOrigin) + what;
+}
 
 }  // namespace
 
@@ -39,9 +52,11 @@ void Scheduler::add_jobs(const std::string& id, Add how) {
 
   std::vector<RunState> states;  // all
   if (how == Add::kRestart) states = {RunState::kQueued, RunState::kRunning, RunState::kWaitingData};
-  for (const RunRecord& run : store_.runs_of(id, states)) {
+  for (RunRecord& run : store_.runs_of(id, states)) {
+    // One from which it derives may have taken it along.
+    if (!derived_from(run.settings).empty()) run = store_.run_of(id, run.id);
     attach_job(sweep, run);
-    if (!reconcile(run, how)) jobs_.drop(run.id);
+    reconcile(run, how) ? follow_origin(run.id) : drop_job(run.id);
   }
   jobs_.enqueue_all(sweep);  // those that were known before, too: the state may be new
 }
@@ -54,7 +69,35 @@ void Scheduler::count_again() {
 void Scheduler::attach_job(ActiveSweep& sweep, const RunRecord& record) {
   const bool is_new = !sweep.jobs.contains(record.id);
   jobs_.attach(sweep, record);
+  wait_for_origin(record);
   if (Running* attempt = running(record.id); attempt && is_new) follow(*attempt, sweep, record.id);
+}
+
+// A run that is not known to the store keeps none waiting: the program says what it lacks.
+void Scheduler::wait_for_origin(const RunRecord& record) {
+  const std::string of = derived_from(record.settings);
+  if (of.empty()) return;
+  const std::optional<RunRecord> origin = store_.run(of);
+  jobs_.wait_for(record.id, origin && !has_result(origin->state) ? of : "");
+}
+
+// The run has ended, or waits for a user or its data: it is no job any more, and those that derive from it follow it.
+void Scheduler::drop_job(const std::string& id) {
+  jobs_.drop(id);
+  for (const std::string& derived : jobs_.waiting_for(id)) follow_origin(derived);
+}
+
+// A job that derives from another run can be made once that has its result, and is put aside with it otherwise.
+void Scheduler::follow_origin(const std::string& id) {
+  const Job* job = jobs_.find(id);
+  if (!job || job->origin.empty() || running_.contains(id)) return;
+  const RunRecord origin = store_.known_run(job->origin);
+  if (has_result(origin.state)) {
+    jobs_.wait_for(id, "");
+    jobs_.enqueue(id);
+  } else if (origin.state != RunState::kQueued && origin.state != RunState::kRunning) {
+    put_aside(id, origin.state, origin_reason(origin.state));
+  }
 }
 
 // The attempt has the policy of the sweep, and is named as its job.
@@ -125,7 +168,9 @@ void Scheduler::cancel_unwanted(const std::string& sweep) {
     const Running* attempt = running(run.id);
     const bool is_held = attempt && attempt->requested && attempt->requested->state == RunState::kHeld;
     if (run.settings.empty() || is_held || store_.is_wanted(run.id)) continue;
-    const bool waits = run.state == RunState::kWaitingData;
+    const RunState now = store_.known_run(run.id).state;
+    if (now != run.state) continue;  // it was cancelled with the run from which it derives
+    const bool waits = now == RunState::kWaitingData;
     put_aside(run.id, RunState::kCancelled, kSweepCancelled, waits ? RunState::kWaitingData : RunState::kQueued);
   }
 }
@@ -156,7 +201,7 @@ void Scheduler::put_aside(const std::string& id, RunState state, const std::stri
   store_.move(id, from, state, FailureClass::kNone, reason);
   if (from != RunState::kQueued || state == RunState::kHeld) count_again();
   notify(std::string(name_of(state)), id, reason);
-  jobs_.drop(id);
+  drop_job(id);
 }
 
 // What a user asked for while the run was running; it is the run's reason in the store until its attempt has ended, so
@@ -229,18 +274,30 @@ void Scheduler::requeue(const std::string& id, const std::string& reason) {
   attach_again(id);
 }
 
-// Makes a run that is queued again a job of every sweep that has it and was added.
+// Makes a run that is queued again, and those that were put aside with it, jobs of every sweep that has them and was
+// added.
 void Scheduler::attach_again(const std::string& id) {
   for (const std::string& name : store_.sweeps_of(id)) {
     const auto sweep = jobs_.sweeps().find(name);
     if (sweep == jobs_.sweeps().end() || sweep->second.is_cancelled()) continue;
     attach_job(sweep->second, store_.run_of(name, id));
   }
+  for (const std::string& derived : store_.derived_from(id)) {
+    if (!store_.known_run(derived).reason.starts_with(kOrigin)) continue;
+    store_.requeue(derived, "");
+    attach_again(derived);
+  }
 }
 
 void Scheduler::start_if_wanted(const std::string& id) {
-  if (jobs_.find(id) && !hold_if_impossible(id)) jobs_.enqueue(id);
+  enqueue_if_possible(id);
   fill();
+}
+
+void Scheduler::enqueue_if_possible(const std::string& id) {
+  if (!jobs_.find(id) || hold_if_impossible(id)) return;
+  jobs_.enqueue(id);
+  follow_origin(id);
 }
 
 }  // namespace tearless::harness

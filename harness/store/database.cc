@@ -4,6 +4,8 @@
 #include <fmt/ranges.h>
 #include <sqlite3.h>
 
+#include <algorithm>
+#include <map>
 #include <new>
 #include <optional>
 #include <set>
@@ -17,6 +19,7 @@
 #include "harness/store/checksums.h"
 #include "harness/store/schema_sql.h"
 #include "harness/store/vfs.h"
+#include "harness/store/views_sql.h"
 #include "harness/store/workspace_format.h"
 
 namespace tearless::harness {
@@ -43,28 +46,58 @@ void require_version(const fs::path& file, int version) {
        kWorkspaceFormat, rebuild_command(root_of(file)));
 }
 
-/// Every column of every table and view, "runs.id" and so on, and the text of each view.
-std::set<std::string> schema_of(SQLite::Database& database) {
-  SQLite::Statement row(database,
-                        "SELECT m.name || '.' || c.name FROM sqlite_schema m, pragma_table_info(m.name) c "
-                        "UNION SELECT sql FROM sqlite_schema WHERE type = 'view'");
-  std::set<std::string> schema;
-  while (row.executeStep()) schema.insert(row.getColumn(0).getString());
+struct Schema {
+  std::set<std::string> columns;             // of every table: "runs.id" and so on
+  std::map<std::string, std::string> views;  // name → CREATE VIEW …
+};
+
+Schema schema_of(SQLite::Database& database) {
+  Schema schema;
+  SQLite::Statement column(database,
+                           "SELECT m.name || '.' || c.name FROM sqlite_schema m, pragma_table_info(m.name) c "
+                           "WHERE m.type = 'table'");
+  while (column.executeStep()) schema.columns.insert(column.getColumn(0).getString());
+  SQLite::Statement view(database, "SELECT name, sql FROM sqlite_schema WHERE type = 'view' ORDER BY rowid");
+  while (view.executeStep()) schema.views[view.getColumn(0).getString()] = view.getColumn(1).getString();
   return schema;
+}
+
+const Schema& schema_of_this_build() {
+  static const Schema ours = [] {
+    SQLite::Database model(":memory:", SQLite::OPEN_READWRITE);
+    model.exec(kSchema);
+    model.exec(kViews);
+    return schema_of(model);
+  }();
+  return ours;
 }
 
 // user_version alone does not identify the schema: a draft of it, or another program's file, may have the same number.
 void refuse_foreign(const fs::path& file, SQLite::Database& database) {
-  static const std::set<std::string> ours = [] {
-    SQLite::Database model(":memory:", SQLite::OPEN_READWRITE);
-    model.exec(kSchema);
-    return schema_of(model);
-  }();
-  const std::set<std::string> present = schema_of(database);
-  for (const std::string& part : ours) {
-    if (present.contains(part)) continue;
+  const std::set<std::string> present = schema_of(database).columns;
+  for (const std::string& column : schema_of_this_build().columns) {
+    if (present.contains(column)) continue;
     fail("{} is not a database of this tearless (it lacks {}); rebuild it from the run folders: {}", file.string(),
-         part.substr(0, part.find('\n')), rebuild_command(root_of(file)));
+         column, rebuild_command(root_of(file)));
+  }
+}
+
+// A database of an earlier build of this format has other views.
+void replace_views(SQLite::Database& database) {
+  const std::map<std::string, std::string>& ours = schema_of_this_build().views;
+  const std::map<std::string, std::string> present = schema_of(database).views;
+  if (std::includes(present.begin(), present.end(), ours.begin(), ours.end())) return;
+  SQLite::Transaction replacement(database);
+  for (const auto& [name, text] : ours) database.exec("DROP VIEW IF EXISTS " + name);
+  database.exec(kViews);
+  replacement.commit();
+}
+
+// A reader cannot replace views: it hides them.
+void hide_views(SQLite::Database& database) {
+  constexpr std::string_view kCreate = "CREATE VIEW";
+  for (const auto& [name, text] : schema_of_this_build().views) {
+    database.exec("CREATE TEMP VIEW" + text.substr(kCreate.size()));
   }
 }
 
@@ -139,6 +172,7 @@ std::unique_ptr<SQLite::Database> open_for_writing(const fs::path& file) {
     }
     database->exec("PRAGMA foreign_keys = ON");
     refuse_foreign(file, *database);
+    replace_views(*database);
     keep_checksums(*database);
     return database;
   } catch (const SQLite::Exception& error) {
@@ -163,6 +197,7 @@ std::unique_ptr<SQLite::Database> open_for_reading(const fs::path& file, int bus
     }
     require_version(file, version);
     refuse_foreign(file, *database);
+    hide_views(*database);
     return database;
   } catch (const SQLite::Exception& error) {
     refuse_unusable(file, error);

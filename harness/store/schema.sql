@@ -1,5 +1,5 @@
--- The tables of a workspace's database, of kWorkspaceFormat (workspace_format.h). The views at the end are the interface
--- that people query, and keep their names and columns (docs/sql.md). Times are UTC, as in 2026-01-31T12:00:00Z.
+-- The tables of a workspace's database, of kWorkspaceFormat (workspace_format.h). The views (views.sql) are
+-- the interface that people query. Times are UTC, as in 2026-01-31T12:00:00Z.
 
 CREATE TABLE runs (
   number        INTEGER PRIMARY KEY,
@@ -104,40 +104,3 @@ CREATE TABLE checksums (                     -- over the rows of other tables (c
 ) STRICT, WITHOUT ROWID;
 INSERT INTO checksums (name, value)
 VALUES ('runs', 0), ('attempts', 0), ('results', 0), ('sweeps', 0), ('sweep_runs', 0);
-
-CREATE VIEW runs_view AS
-  SELECT id, state, class, reason, step, updates, parameters, memory_bytes, changed_at,
-         (SELECT count(*) FROM attempts WHERE run = runs.number) AS attempts, canonical, device, threads, shape
-  FROM runs;
-
-CREATE VIEW attempts_view AS
-  SELECT runs.id AS run, attempt, outcome, attempts.reason, code, signal, started_at, ended_at, host, attempts.device,
-         processor, version, numerics, measured, checkpoint, lost_updates, lost_seconds, arithmetic
-  FROM attempts JOIN runs ON runs.number = attempts.run;
-
-CREATE VIEW metrics_view AS
-  SELECT runs.id AS run, metrics.step, metric_names.name AS name, value
-  FROM metrics JOIN runs ON runs.number = metrics.run JOIN metric_names ON metric_names.number = metrics.name;
-
-CREATE VIEW scores_view AS
-  SELECT runs.id AS run, score.key AS name, CAST(score.value AS REAL) AS value
-  FROM results JOIN runs ON runs.number = results.run, json_each(results.scores) AS score
-  WHERE score.type IN ('integer', 'real');
-
-CREATE VIEW sweeps_view AS
-  SELECT id, title, grid_file, submitted_at, (SELECT count(*) FROM sweep_runs WHERE sweep = sweeps.id) AS runs,
-         state, reason, priority, name
-  FROM sweeps;
-
-CREATE VIEW sweep_runs_view AS
-  SELECT sweep, place, runs.id AS run, state, coordinates, seed
-  FROM sweep_runs JOIN runs ON runs.number = sweep_runs.run;
-
--- canonical is one line `key = value` for each setting. It becomes a JSON list of its lines: in the JSON of a text, the
--- pair \\ is a backslash, so that each \n that is left is the end of a line.
-CREATE VIEW settings_view AS
-  SELECT runs.id AS run, substr(line.value, 1, instr(line.value, ' = ') - 1) AS key,
-         substr(line.value, instr(line.value, ' = ') + 3) AS value
-  FROM runs,
-       json_each('[' || replace(replace(json_quote(canonical), '\\', '\u005c'), '\n', '","') || ']') AS line
-  WHERE instr(line.value, ' = ') > 0;

@@ -131,6 +131,11 @@ class Store {
   /// Nullopt for a run without a result.
   std::optional<RecordedResult> recorded_result(const std::string& id) const;
 
+  /// The ids of the runs that derive from it.
+  std::vector<std::string> derived_from(const std::string& id) const;
+  /// All of them, by the id of the run from which each derives.
+  std::multimap<std::string, std::string> derivations() const;
+
   std::optional<RunRecord> run(const std::string& id) const;
   /// A run that was there before. UserError if it was deleted since.
   RunRecord known_run(const std::string& id) const;

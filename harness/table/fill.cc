@@ -41,6 +41,9 @@ std::vector<std::string> scores_of(const TableSpec& spec, const std::vector<Tabl
   std::set<std::string> there;
   for (const TableRun& run : runs) {
     for (const auto& [name, value] : run.result.scores) there.insert(name);
+    for (const RunResult& derived : run.result.derived) {
+      for (const auto& [name, value] : derived.scores) there.insert(name);
+    }
   }
   return names_matching(spec.scores.empty() ? std::vector<std::string>{"test.*"} : spec.scores, there);
 }
@@ -50,8 +53,9 @@ std::vector<std::string> scores_of(const TableSpec& spec, const std::vector<Tabl
 std::optional<double> mean_of(const Replicates& replicates, const std::string& score) {
   std::vector<double> values;
   for (const RunResult* result : replicates) {
-    const auto it = result->scores.find(score);
-    if (result->state == RunState::kDone && it != result->scores.end()) values.push_back(it->second);
+    const RunResult& scored = result->with_score(score);
+    const auto it = scored.scores.find(score);
+    if (scored.state == RunState::kDone && it != scored.scores.end()) values.push_back(it->second);
   }
   return mean(values);
 }
@@ -77,26 +81,30 @@ Cell fill_cell(size_t seeds, const Replicates& replicates, const std::string& sc
   Cell cell;
   cell.expected = static_cast<int>(seeds);
   std::vector<double> values;
-  std::set<std::string> trained_on;
-  for (const RunResult* result : replicates) {
-    if (!result->id.empty()) cell.runs.push_back(result->id);
-    cell.diverged += result->state == RunState::kDiverged;
-    cell.failed += result->state == RunState::kFailed;
-    if (result->state != RunState::kDone) continue;
-    const auto compared = result->scores.find(fail_score);
-    const auto it = result->scores.find(score);
-    if (fail_below && compared != result->scores.end() && compared->second < *fail_below) {
+  std::set<std::string> trained_on, decoded_on;  // each by itself: a score of outputs is made without matmuls
+  for (const RunResult* trained : replicates) {
+    const RunResult& result = trained->with_score(score);  // of a decoding's score its run's: that may be missing
+    if (!result.id.empty()) cell.runs.push_back(result.id);
+    cell.diverged += result.state == RunState::kDiverged;
+    cell.failed += result.state == RunState::kFailed;
+    if (result.state != RunState::kDone) continue;
+    const std::map<std::string, double>& first = trained->with_score(fail_score).scores;
+    const auto compared = first.find(fail_score);
+    const auto it = result.scores.find(score);
+    if (fail_below && compared != first.end() && compared->second < *fail_below) {
       ++cell.below;
-    } else if (it == result->scores.end()) {
+    } else if (it == result.scores.end()) {
       ++cell.scoreless;
     } else {
       values.push_back(it->second);
-      cell.stale += result->stale;
-      trained_on.insert(result->trained_on.begin(), result->trained_on.end());
+      cell.stale += result.stale || trained->stale;
+      trained_on.insert(trained->trained_on.begin(), trained->trained_on.end());
+      decoded_on.insert(result.trained_on.begin(), result.trained_on.end());
     }
   }
   cell.scored = static_cast<int>(values.size());
-  cell.mixed = trained_on.size() > 1 ? static_cast<int>(trained_on.size()) : 0;
+  const size_t kinds = std::max(trained_on.size(), decoded_on.size());
+  cell.mixed = kinds > 1 ? static_cast<int>(kinds) : 0;
   cell.mean = mean(values);
   cell.spread = sample_deviation(values);
   return cell;
@@ -171,6 +179,33 @@ void add_state_notes(const Grid& grid, const std::vector<TableRun>& runs, const 
   if (!failed.empty()) {
     notes.push_back(fmt::format("{} failed. To see why: tearless explain {}{}",
                                 counted(static_cast<int64_t>(failed.size()), "run"), failed.front(), options));
+  }
+}
+
+// The table shows scores of decodings, of which some are not made yet.
+void add_decoding_notes(const Grid& grid, const Table& table, const std::vector<TableRun>& runs,
+                        const std::string& options, std::vector<std::string>& notes) {
+  std::map<std::string, int64_t> missing;
+  std::set<std::string> failed;
+  for (const TableRun& run : runs) {
+    std::set<const RunResult*> shown;
+    for (const Table::Column& column : table.columns) shown.insert(&run.result.with_score(column.score));
+    for (const RunResult* result : shown) {
+      if (result->decoding.empty()) continue;
+      if (result->state == RunState::kFailed) failed.insert(result->id);
+      missing[result->decoding] +=
+          !result->state || !(has_result(*result->state) || result->state == RunState::kFailed);
+    }
+  }
+  for (const auto& [decoding, count] : missing) {
+    if (count == 0) continue;
+    notes.push_back(fmt::format("{}: {} no result yet. To make them: tearless run {}{}", decoding,
+                                count == 1 ? "1 run has" : fmt::format("{} runs have", count),
+                                shell_word(grid.file.string()), options));
+  }
+  if (!failed.empty()) {
+    notes.push_back(fmt::format("{} of decodings failed. To see why: tearless explain {}{}",
+                                counted(std::ssize(failed), "run"), *failed.begin(), options));
   }
 }
 
@@ -260,6 +295,7 @@ void add_notes(const Grid& grid, const TableSpec& spec, const std::vector<TableR
   add_resume_notes(runs, options, resume, table.notes);
   add_exclusion_notes(grid, table.notes);
   add_state_notes(grid, runs, options, table.notes);
+  add_decoding_notes(grid, table, runs, options, table.notes);
 }
 
 }  // namespace

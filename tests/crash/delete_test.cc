@@ -17,13 +17,13 @@ using testing::HasSubstr;
 
 class DeleteCrash : public testing::Test {
  protected:
-  // Two sweeps, of which the second has a run of its own and shares the other.
+  // Two sweeps, of which the second has a run of its own and shares the other. Each run has a derived one.
   void SetUp() override {
     ASSERT_EQ(made_.run(nullptr, {"--only", "model.kind=a"}).code, 0);
     ASSERT_EQ(made_.run().code, 0);
     const json status = json::parse(tearless(made_.folder(), {"--json", "status"}).output);
     for (const json& sweep : status.at("sweeps")) {
-      if (sweep.at("runs").size() == 2) doomed_ = sweep.at("id");
+      if (sweep.at("runs").size() == 4) doomed_ = sweep.at("id");
     }
     ASSERT_NE(doomed_, "");
   }
@@ -89,11 +89,11 @@ class DeleteCrash : public testing::Test {
 TEST_F(DeleteCrash, AKillBetweenAnyTwoCallsLeavesAWorkspaceThatARepetitionFinishes) {
   kill_everywhere({"delete", "--yes", doomed_}, 16, [&](const fs::path& folder, const std::string& where) {
     const harness::Workspace workspace(folder / "results");
-    EXPECT_EQ(harness::folders_in(workspace.runs()).size(), 1u) << where << ": the shared run stays";
+    EXPECT_EQ(harness::folders_in(workspace.runs()).size(), 2u) << where << ": the shared run stays";
     EXPECT_EQ(harness::folders_in(workspace.sweeps()).size(), 1u) << where;
     EXPECT_TRUE(harness::folders_in(workspace.deleted()).empty()) << where;
     const json rows = json::parse(tearless(folder, {"--json", "sql", "SELECT id, state FROM runs_view"}).output);
-    EXPECT_EQ(rows.size(), 1u) << where;
+    EXPECT_EQ(rows.size(), 2u) << where;
     EXPECT_EQ(json::parse(tearless(folder, {"--json", "status"}).output).at("sweeps").size(), 1u) << where;
   });
 }

@@ -21,7 +21,7 @@ namespace tearless::crash {
 namespace fs = std::filesystem;
 namespace {
 
-// Two runs, each with a checkpoint or two before its end, which read two files.
+// Two runs, each with a checkpoint or two before its end, which read two files, and a decoding of each.
 constexpr const char* kFakeGrid = R"(title = "A sweep that is killed"
 seeds = 1
 [set]
@@ -29,8 +29,10 @@ seeds = 1
 "data.pair" = "corpus"
 [axis]
 "model.kind" = ["a", "b"]
+[decoding.again]
+beam = 8
 [table]
-scores = ["test.score"]
+scores = ["test.score", "again.test.score"]
 )";
 
 // One layer of eight channels; evaluations and checkpoints at updates that divide nothing else.
@@ -56,8 +58,14 @@ seeds = 1
 "run.log_updates" = 2
 [axis]
 "model.norm.kind" = ["scale_norm"]
+[decoding.wide]
+beam = 3
+[decoding.mark]
+kind = "score"
+metric = "chrf"
+outputs = "wide"
 [table]
-scores = ["test.*", "train.*"]
+scores = ["test.*", "train.*", "wide.test.bleu", "mark.test.chrf"]
 )";
 
 fs::path program_of(Engine engine) {

@@ -14,6 +14,8 @@
 //   fake.score.NAME the score NAME of its result, which has others too
 //   fake.device     "cpu" or "cuda"
 //   fake.threads    (default 1)
+// A question with `derived` is about a derived run: its settings are those of `derived`, and its score is made from
+// that of the run from which it derives. derived.behaviour is as fake.behaviour, derived.sleep_ms as fake.sleep_ms.
 // $FAKE_STOPS=N: below a folder `verifying`, its n-th attempt waits after update 3n until it is stopped, for n <= N.
 // Every other key under model. and train. is accepted and changes the scores.
 
@@ -128,8 +130,31 @@ json check(const json& question) {
           {"shape", shape + (shape.empty() || whole ? "" : " cut down")}};
 }
 
+json check_derived(const json& question) {
+  json answer = check(question);
+  for (const json& derived : question.value("derived", json::array())) {
+    if (answer.contains("error")) return answer;
+    std::map<std::string, json> settings = derived, local;
+    for (const auto& [key, value] : settings) {
+      if (!key.starts_with("derived.")) return refuse(key, "unknown setting \"" + key + "\"");
+    }
+    if (settings["derived.behaviour"] == "refuse") return refuse("derived.behaviour", "this behaviour is refused");
+    if (settings["derived.behaviour"].is_null()) settings["derived.behaviour"] = "succeed";
+    if (const auto slow = settings.extract("derived.sleep_ms")) local.insert({slow.key(), slow.mapped()});
+    settings["derived.of"] = answer.at("id");
+    const std::string canonical = toml_lines(settings);
+    answer["id"] = run_id(canonical);
+    answer["canonical"] = canonical;
+    answer["local"] = toml_lines(local);
+    answer["data"] = json::object();
+    answer["updates"] = 0;
+    answer["shape"] = "derived";
+  }
+  return answer;
+}
+
 int check_all() {
-  for (std::string line; std::getline(std::cin, line);) std::cout << check(json::parse(line)).dump() << "\n";
+  for (std::string line; std::getline(std::cin, line);) std::cout << check_derived(json::parse(line)).dump() << "\n";
   return 0;
 }
 
@@ -141,7 +166,8 @@ class Run {
       : files_(folder),
         settings_(read_toml_settings(files_.settings()).values),
         local_(read_toml_settings(files_.local()).values),
-        behaviour_(settings_.at("fake.behaviour")) {
+        behaviour_(settings_.contains("derived.of") ? settings_.at("derived.behaviour")
+                                                    : settings_.at("fake.behaviour")) {
     const char* attempt = std::getenv(kAttemptVariable);
     if (!attempt) {  // by hand
       std::optional<LockFile> lock = LockFile::try_acquire(files_.lock());
@@ -159,6 +185,7 @@ class Run {
     if (behaviour_ == "stop_once" && first) return kExitStopped;
     if (behaviour_ == "out_of_memory" || (behaviour_ == "out_of_memory_once" && first)) return kExitOutOfMemory;
     if (!has_its_data()) return kExitData;
+    if (settings_.contains("derived.of")) return derive(first);
     const int64_t updates = settings_.at("fake.updates");
     const int64_t begin = restore();
     AppendFile metrics(files_.metrics(), kept_);
@@ -182,6 +209,39 @@ class Run {
   }
 
  private:
+  // The run from which it derives is beside this one, or in ../../runs.
+  RunDirectory origin() const {
+    const fs::path folders = fs::absolute(files_.root() / "").lexically_normal().parent_path().parent_path();
+    const std::string of = settings_.at("derived.of");
+    return RunDirectory(fs::exists(folders / of) ? folders / of : folders.parent_path() / "runs" / of);
+  }
+
+  // Outputs and score of a derived run: those of the run from which it derives, and a little more.
+  int derive(bool first) const {
+    for (int64_t slept = 0;
+         slept < (local_.contains("derived.sleep_ms") ? local_.at("derived.sleep_ms").get<int64_t>() : 0); ++slept) {
+      if (g_stop) return kExitStopped;
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    misbehave(first);
+    const std::optional<Done> done = read_done(origin());
+    if (!done) fail("the run {} has no result yet", origin().id());
+    if (done->outcome == "diverged") {
+      write_done(files_, "diverged", done->step, "its run diverged", {});
+      return kExitDiverged;
+    }
+    const json before = json::parse(read_file(origin().scores()));
+    const double score = before.begin().value().get<double>() + 1;
+    make_folders(files_.outputs());
+    write_atomically(files_.outputs() / "test.hyp", std::to_string(score) + "\n");
+    const std::string name = settings_.at("derived.name");
+    write_atomically(files_.scores(), json{{name + ".test.score", score}}.dump(2) + "\n");
+    write_atomically(files_.attempt(attempt_) / "measured.json", sealed({{"seconds", 2.0}, {"updates", 0}}));
+    write_done(files_, "done", 0, "derived", {"scores.json", "outputs/test.hyp"},
+               {{"scores.json", sha256_of_file(origin().scores())}});
+    return kExitDone;
+  }
+
   // A number that depends on every setting, between 0 and 1.
   double fingerprint() const {
     std::string text;

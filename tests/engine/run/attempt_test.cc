@@ -172,10 +172,10 @@ TEST_F(DoneRun, LocalSettingsThatWereDamagedAreRefusedOrGiveTheSameRun) {
 }
 
 TEST_F(DoneRun, ResultsThatWereDamagedAreRefused) {
-  const json scores = finished_scores(*run_);
+  const json scores = json::parse(read_result(*run_, "scores.json"));
   EXPECT_EQ(scores.at("updates"), 2);
   damage(run_->scores(), [&](const std::string& what) {
-    EXPECT_THAT(error_of([&] { finished_scores(*run_); }), HasSubstr("was changed after the run ended")) << what;
+    EXPECT_THAT(error_of([&] { read_result(*run_, "scores.json"); }), HasSubstr("was changed after the run ended")) << what;
   });
   for (const char* name : {"metrics.jsonl", "outputs/dev.hyp", "outputs/test.stats"}) {
     const std::string good = read_text(run_->root() / name);
@@ -186,9 +186,9 @@ TEST_F(DoneRun, ResultsThatWereDamagedAreRefused) {
 }
 
 TEST_F(DoneRun, ADoneThatWasDamagedIsRefusedOrSaysTheSame) {
-  const json scores = finished_scores(*run_);
+  const json scores = json::parse(read_result(*run_, "scores.json"));
   damage(run_->done(), [&](const std::string& what) {
-    error_of([&] { EXPECT_EQ(finished_scores(*run_), scores) << what; });
+    error_of([&] { EXPECT_EQ(json::parse(read_result(*run_, "scores.json")), scores) << what; });
     error_of([&] { EXPECT_EQ(attempt_run(run_->root()), kExitDone) << what; });
   });
   EXPECT_EQ(run_->newest_attempt(), 1);
@@ -209,7 +209,7 @@ TEST_F(DoneRun, ADamagedPreparedCorpusIsFoundOrGivesTheSameRun) {
 
 TEST_F(DoneRun, IsNotDoneBeforeThereIsADone) {
   const RunDirectory fresh(runs_->make(settings_));
-  EXPECT_THAT(error_of([&] { finished_scores(fresh); }), HasSubstr("the run is not done; train it first"));
+  EXPECT_THAT(error_of([&] { read_result(fresh, "scores.json"); }), HasSubstr("the run is not done; train it first"));
 }
 
 // As a shell might have exported it: the attempt is made as by hand.

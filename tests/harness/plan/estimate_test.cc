@@ -35,6 +35,14 @@ TEST(Estimate, IsThePaceOfRunsOfTheSameShape) {
               ElementsAre("about 12:55 on 2 cores, from 2 ended runs of the same resource classes"));
 }
 
+TEST(Estimate, OfRunsThatMakeNoUpdateIsTheTimeOfThoseThatHaveEnded) {
+  const std::vector<Timing> ended = {{.resource_class = "d", .updates = 0, .seconds = 4},
+                                     {.resource_class = "d", .updates = 0, .seconds = 6}};
+  const Estimate estimate = estimate_of({run("d", 0), run("d", 0), run("d", 0), run("e", 0)}, ended);
+  EXPECT_DOUBLE_EQ(estimate.cpu_seconds, 3 * 5);
+  EXPECT_EQ(estimate.unknown, 1);
+}
+
 TEST(Estimate, IsWiderTheMoreTheRunsDifferAndTheFewerThereAre) {
   const auto of = [](const std::vector<double>& seconds, int wanted) {
     std::vector<Timing> ended;

@@ -72,5 +72,52 @@ seeds = 3
   EXPECT_THAT(errors_of(grid, plan), testing::ElementsAre(HasSubstr("this behaviour is refused")));
 }
 
+constexpr const char* kPlain = R"(
+seeds = [5, 7]
+[axis]
+"model.norm" = ["a", "b"]
+)";
+
+TEST(Plan, HasTheRunsOfDecodingsAfterThoseThatAreTrained) {
+  const test::TempFolder folder;
+  const auto planned = [&](const std::string& decodings) {
+    test::write_text(folder / "g.toml", kPlain + decodings);
+    const Grid grid = load_grid(folder / "g.toml");
+    return plan_runs(grid, Only(), Program(test::program("fake-engine")));
+  };
+  const std::vector<PlannedRun> trained = planned("");
+  const std::vector<PlannedRun> all =
+      planned("[decoding.mark]\nkind = \"score\"\noutputs = \"wide\"\n[decoding.wide]\nbeam = 8\n");
+  ASSERT_EQ(trained.size(), 4u);
+  ASSERT_EQ(all.size(), 12u);
+  for (size_t i = 0; i < 4; ++i) {
+    const auto &run = all[i].answer.run, &wide = all[4 + i].answer.run, &mark = all[8 + i].answer.run;
+    EXPECT_EQ(run.id, trained[i].answer.run.id);
+    EXPECT_EQ(all[i].decoding, "");
+    EXPECT_EQ(all[4 + i].decoding, "wide");
+    EXPECT_EQ(derived_from(wide.settings), run.id);
+    EXPECT_EQ(derived_from(mark.settings), wide.id);
+    for (const auto* derived : {&wide, &mark}) EXPECT_EQ(derived->seed, run.seed);
+    Labels labels = run.coordinates;
+    labels.emplace_back("decoding", "mark");
+    EXPECT_EQ(mark.coordinates, labels);
+    EXPECT_EQ(all[8 + i].point.index, all[i].point.index);
+  }
+}
+
+TEST(Plan, SaysInWhichLineADecodingIsRefused) {
+  const test::TempFolder folder;
+  const auto errors = [&](const std::string& decodings) {
+    test::write_text(folder / "g.toml", kPlain + decodings);
+    const Grid grid = load_grid(folder / "g.toml");
+    return errors_of(grid, plan_runs(grid, Only(), Program(test::program("fake-engine"))));
+  };
+  EXPECT_THAT(errors("[decoding.x]\nbeam = 3\nbehaviour = \"refuse\"\n"),
+              testing::ElementsAre(HasSubstr("g.toml:7: this behaviour is refused")));
+  EXPECT_THAT(errors("[decoding.x]\nbehaviour = \"refuse\"\n[decoding.y]\noutputs = \"x\"\n"),
+              testing::ElementsAre(HasSubstr("g.toml:6: this behaviour is refused")))
+      << "of both, which have one cause";
+}
+
 }  // namespace
 }  // namespace tearless::harness::plan_test

@@ -31,7 +31,12 @@ using Runs = std::vector<harness::Run>;
 using Ids = std::vector<std::string>;
 using Add = Scheduler::Add;
 
-inline std::string text_of(int number) { return "n = " + std::to_string(number) + "\n"; }
+constexpr int kDerived = 100;  // the run number 100 + n derives from the run n
+inline std::string id_of(int number);
+inline std::string text_of(int number) {
+  const std::string of = number < kDerived ? "" : "derived.of = \"" + id_of(number - kDerived) + "\"\n";
+  return of + "n = " + std::to_string(number) + "\n";
+}
 inline std::string id_of(int number) { return run_id(text_of(number)); }
 inline Ids ids(const std::vector<int>& numbers) {
   Ids all;

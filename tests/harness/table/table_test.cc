@@ -66,6 +66,63 @@ TEST(Cell, ShowsMeanSpreadAndCount) {
   EXPECT_EQ(cell_of(3, around_28, "decimals = { \"dev.*\" = 1, \"test.*\" = 3 }"), "28.200 ± 0.100 (n=3)");
 }
 
+/// A run with the result of a decoding called wide, in this state.
+RunResult with_decoding(double value, std::optional<RunState> state, std::map<std::string, double> scores = {}) {
+  RunResult run = bleu(value);
+  run.derived.push_back({.id = "00000000000000ff", .state = state, .scores = std::move(scores)});
+  run.derived.back().decoding = "wide";
+  return run;
+}
+
+TEST(Cell, OfADecodingsScoreCountsTheRunsOfTheDecoding) {
+  const auto cell = [](const std::function<RunResult(int64_t)>& result_of) {
+    const Grid grid = load_text("seeds = 3\n[axis]\na = [1]\n[table]\nscores = [\"wide.test.bleu\", \"test.bleu\"]\n");
+    const Table filled = fill(grid, results(grid, [&](uint32_t, uint32_t, int64_t seed) { return result_of(seed); }));
+    std::string text;
+    for (size_t i = 0; i < 2; ++i) text += cell_text(filled, filled.columns[i], filled.rows[0].cells[i]) + "; ";
+    return text + testing::PrintToString(filled.notes.back());
+  };
+  EXPECT_THAT(cell([](int64_t seed) {
+                return with_decoding(28, RunState::kDone, {{"wide.test.bleu", 30.0 + static_cast<double>(seed)}});
+              }),
+              testing::HasSubstr("32.0 ± 1.0 (n=3); 28.00 ± 0.00 (n=3)"));
+  EXPECT_THAT(cell([](int64_t seed) {
+                return seed == 1 ? with_decoding(28, RunState::kDone, {{"wide.test.bleu", 30}})
+                                 : with_decoding(28, seed == 2 ? std::nullopt : std::optional(RunState::kQueued));
+              }),
+              testing::AllOf(testing::HasSubstr("30.00 (1/3); 28.00 ± 0.00 (n=3)"),
+                             testing::HasSubstr("wide: 2 runs have no result yet. To make them: tearless run")));
+  EXPECT_THAT(
+      cell([](int64_t) { return with_decoding(28, RunState::kFailed); }),
+      testing::AllOf(testing::HasSubstr("failed (3/3); 28"),
+                     testing::HasSubstr("1 run of decodings failed. To see why: tearless explain 00000000000000ff")));
+  EXPECT_THAT(cell([](int64_t) { return with_decoding(28, RunState::kDone); }), testing::HasSubstr("–; 28"));
+  const Grid all = load_text("[axis]\na = [1]\n[table]\nscores = \"*.test.bleu\"\n");
+  EXPECT_EQ(fill(all, results(all,
+                              [](uint32_t, uint32_t, int64_t) {
+                                return with_decoding(28, RunState::kDone, {{"wide.test.bleu", 30}});
+                              }))
+                .columns.front()
+                .score,
+            "wide.test.bleu");
+}
+
+TEST(Cell, IsMixedIfTheTrainedRunsOrTheirDecodingsAreOfSeveralMachines) {
+  const auto cell = [](const std::string& trained_on, const std::string& decoded_on) {
+    const Grid grid = load_text("seeds = 2\n[axis]\na = [1]\n[table]\nscores = \"wide.test.bleu\"\n");
+    const Table filled = fill(grid, results(grid, [&](uint32_t, uint32_t, int64_t seed) {
+                                RunResult run = with_decoding(28, RunState::kDone, {{"wide.test.bleu", 30}});
+                                run.trained_on = {seed == 1 ? "a" : trained_on};
+                                run.derived.front().trained_on = {seed == 1 ? "b" : decoded_on};
+                                return run;
+                              }));
+    return cell_text(filled, filled.columns[0], filled.rows[0].cells[0]);
+  };
+  EXPECT_EQ(cell("a", "b"), "30.00 ± 0.00 (n=2)");
+  EXPECT_EQ(cell("c", "b"), "30.00 ± 0.00° (n=2)");
+  EXPECT_EQ(cell("a", "c"), "30.00 ± 0.00° (n=2)");
+}
+
 TEST(Cell, HasNoSpreadForOneRun) { EXPECT_EQ(cell_of(1, around_28), "28.10 (n=1)"); }
 
 TEST(Cell, CountsMissingRuns) {

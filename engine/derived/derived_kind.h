@@ -1,0 +1,81 @@
+// The kinds of derived run (the setting `derived.kind`). A derived run is a run of its own, with folder, settings and
+// result, that is made from a run that has ended: a decoding, or a score of outputs that are there.
+//
+// To add a kind:
+//   1. a file beside this one with a class derived from DerivedKindOf, which holds the kind's settings (the keys below
+//      derived.), and a function `<name>_derived()` that makes one;
+//   2. a line DERIVED(<name>) in derived_kinds.def.
+// It is then a legal `derived.kind`, and a `kind` of the section [decoding.NAME] of a grid.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/kinds.h"
+#include "base/run_directory.h"
+#include "base/settings.h"
+#include "engine/data/raw_files.h"
+#include "engine/task/task_kind.h"
+
+namespace tearless::engine {
+
+/// What a derived run is made from.
+struct DerivationSource {
+  TaskKind& task;                     // with the settings of the trained run
+  const TrainOptions& train;          // likewise
+  const ExecutionOptions& execution;  // likewise
+  RunDirectory of;                    // the run that it derives from: the trained one, or one that derives from that
+  Say say;
+};
+
+struct Derivation {
+  FinalScores results;                             // the names begin with the set: "test.bleu"
+  std::map<std::string, std::string> inputs = {};  // what was read → SHA-256, for DONE
+};
+
+class DerivedKind {
+ public:
+  virtual ~DerivedKind() = default;
+  virtual std::unique_ptr<DerivedKind> clone() const = 0;
+
+  std::string_view name = {};     // set from derived_kinds.def
+  std::string_view meaning = {};  // for the settings page
+
+  /// Describes the settings, keys below `derived.`.
+  virtual void describe(SettingsVisitor& visitor) = 0;
+  /// Throws UserError if the settings contradict each other or the task. `of`: the kind of the run that it derives
+  /// from, whose set it takes over; null: that is a trained run.
+  virtual void check_consistent(const TaskKind& task, const DerivedKind* of) = 0;
+
+  /// The files of a set of its own, by the settings that name them. Borrows this.
+  virtual DataFiles data_files() = 0;
+  /// Whether it needs the model, and so the device and memory of the trained run.
+  virtual bool needs_model() const = 0;
+
+  /// REQUIRES: source.of has a result that is not diverged. Throws UserError if something that it reads is gone or is
+  /// not what was written, DataError for its own files. Writes nothing.
+  virtual Derivation derive(const DerivationSource& source) = 0;
+
+  /// The set that it writes outputs of or scores, and the file of its references; "" if that is the corpus'.
+  virtual const std::string& set() const = 0;
+  virtual const std::string& reference() const = 0;
+};
+
+/// The base of every kind.
+template <class Kind>
+using DerivedKindOf = KindOf<DerivedKind, Kind>;
+
+/// All kinds with their settings at their defaults, in the order of derived_kinds.def.
+const Kinds<DerivedKind>& derived_kinds();
+
+/// A name of a derived run or of its set: letters, digits, '_' and '-'. Both are parts of names of scores and files.
+bool is_plain_name(std::string_view name);
+
+/// The SHA-256 of the lines, each with its line feed.
+std::string lines_sha256(const std::vector<std::string>& lines);
+
+}  // namespace tearless::engine

@@ -1,0 +1,128 @@
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cctype>
+
+#include "base/error.h"
+#include "base/nearest.h"
+#include "harness/grid/sections.h"
+#include "harness/grid/table_reader.h"
+
+namespace tearless::harness {
+namespace {
+
+constexpr size_t kMaxDecodings = 100;
+constexpr std::string_view kPrefix = "derived.";  // of the settings, as the training program knows them
+
+/// The names are parts of names of scores and files. test.bleu is a score of a trained run.
+void require_usable_name(const std::string& name, const std::string& section, const std::string& location) {
+  const bool plain = !name.empty() && std::all_of(name.begin(), name.end(), [](unsigned char c) {
+    return c < 0x80 && (std::isalnum(c) || c == '_' || c == '-');
+  });
+  if (!plain) fail("{}: [{}.{}]: the name must be letters, digits, \"_\" and \"-\"", location, section, name);
+  for (const char* taken : {"train", "dev", "test"}) {
+    if (name == taken) {
+      fail("{}: [{}.{}]: scores and sets of every run have this name; choose another", location, section, name);
+    }
+  }
+}
+
+struct TestSet {
+  Setting source, reference;
+};
+
+std::map<std::string, TestSet> load_test_sets(const toml::table* tables, const Grid& grid, const std::string& file) {
+  std::map<std::string, TestSet> sets;
+  if (!tables) return sets;
+  TableReader sections(*tables, "[test]", file);
+  for (const auto& [name, node] : in_written_order(*tables)) {
+    const toml::table* table = sections.table(name);
+    require_usable_name(name, "test", sections.location(name));
+    TableReader reader(*table, fmt::format("[test.{}]", name), file);
+    const auto path = [&, &name = name](const char* key) {
+      const auto text = reader.text(key);
+      if (!text) fail("{}: [test.{}] needs source and reference, two files", reader.location(), name);
+      return Setting{*text, grid.folder.string(), reader.location(key)};
+    };
+    sets.emplace(name, TestSet{path("source"), path("reference")});
+    reader.refuse_leftovers();
+  }
+  return sets;
+}
+
+Decoding load_decoding(const std::string& name, const toml::table& table, const std::map<std::string, TestSet>& sets,
+                       const Grid& grid, const std::string& file) {
+  const std::string section = fmt::format("[decoding.{}]", name);
+  TableReader reader(table, section, file);
+  Decoding decoding{
+      .name = name, .set = {}, .outputs = reader.text("outputs").value_or(""), .location = reader.location()};
+  const auto add = [&](const std::string& key, Setting setting) {
+    decoding.set[std::string(kPrefix) + key] = std::move(setting);
+  };
+  const WrittenSettings written = flatten_toml(table, file);
+  for (const auto& [key, value] : written.values) {
+    if (key == "outputs") continue;
+    for (const char* given : {"of", "name", "source", "reference"}) {
+      if (key == given)
+        fail("{}: {} cannot set {}; files of a test set are named in [test.NAME]", written.location_of(key), section,
+             key);
+    }
+    add(key, {value, grid.folder.string(), written.location_of(key)});
+  }
+  add("name", {name, grid.folder.string(), decoding.location});
+  if (!decoding.set.contains("derived.kind")) add("kind", {"decode", grid.folder.string(), decoding.location});
+  const auto set = decoding.set.find("derived.set");
+  if (set == decoding.set.end() || !set->second.value.is_string()) return decoding;
+  const auto wanted = set->second.value.get<std::string>();
+  if (const auto own = sets.find(wanted); own != sets.end()) {
+    add("source", own->second.source);
+    add("reference", own->second.reference);
+  } else if (wanted != "dev" && wanted != "test" && decoding.outputs.empty()) {
+    std::vector<std::string> known = {"dev", "test"};
+    for (const auto& [one, files] : sets) known.push_back(one);
+    fail("{}: there is no set \"{}\"{}; there are {}: a section [test.{}] would name its files", set->second.location,
+         wanted, did_you_mean(wanted, known), fmt::join(known, ", "), wanted);
+  }
+  return decoding;
+}
+
+}  // namespace
+
+void load_decodings(const toml::table* decodings, const toml::table* tests, const std::string& file, Grid& grid) {
+  const std::map<std::string, TestSet> sets = load_test_sets(tests, grid, file);
+  if (!decodings) return;
+  TableReader sections(*decodings, "[decoding]", file);
+  if (decodings->size() > kMaxDecodings) {
+    fail("{}: the grid has more than {} decodings; split it", sections.location(), kMaxDecodings);
+  }
+  std::vector<std::string> names;
+  for (const auto& [name, node] : in_written_order(*decodings)) {
+    const toml::table* table = sections.table(name);
+    require_usable_name(name, "decoding", sections.location(name));
+    grid.decodings.push_back(load_decoding(name, *table, sets, grid, file));
+    names.push_back(name);
+  }
+  for (const Axis& axis : grid.axes) {
+    if (axis.name == kDecodingLabel) {
+      fail("{}: an axis cannot be called {} in a grid with decodings, whose runs have this label; choose another name",
+           axis.location, axis.name);
+    }
+  }
+  for (const Decoding& decoding : grid.decodings) {
+    if (decoding.outputs.empty()) continue;
+    const auto of = std::find(names.begin(), names.end(), decoding.outputs);
+    if (of == names.end()) {
+      fail("{}: [decoding.{}]: there is no decoding \"{}\"{}", decoding.location, decoding.name, decoding.outputs,
+           did_you_mean(decoding.outputs, names));
+    }
+    if (!grid.decodings[static_cast<size_t>(of - names.begin())].outputs.empty()) {
+      fail("{}: [decoding.{}]: outputs = \"{}\" scores outputs itself, and has none", decoding.location, decoding.name,
+           decoding.outputs);
+    }
+  }
+  // What has the outputs comes before what scores them.
+  std::stable_partition(grid.decodings.begin(), grid.decodings.end(),
+                        [](const Decoding& decoding) { return decoding.outputs.empty(); });
+}
+
+}  // namespace tearless::harness

@@ -1,0 +1,406 @@
+// Derived runs: a decoding gives what the model gives with that search, a score what the metric gives for the outputs;
+// what they need and no longer have is said in a sentence, and leaves no result.
+#include "engine/run/derived_run.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <set>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "engine/data/raw_files.h"
+#include "engine/run/attempt.h"
+#include "engine/run/check.h"
+#include "engine/score/metric.h"
+#include "engine/train/model_file.h"
+#include "tests/engine/run/small_runs.h"
+#include "tests/engine/train/in_memory.h"
+#include "tests/support/error_of.h"
+
+namespace tearless::engine::derived_run_test {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using tearless::test::error_of;
+using test::lines_of;
+using test::read_text;
+using test::Settings;
+using test::write_text;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr const char* kBlue = "d c b";
+
+class DerivedRuns : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    const test::InMemory in_memory;
+    runs_ = new test::SmallRuns;
+    runs_->write("train", {{"a b c", "c b a"}, {"b a", "a b"}, {"d a c b", "b c a d"}, {"c d", "d c"}});
+    runs_->write("dev", {{"a b", "b a"}, {"c a d", "d a c"}});
+    runs_->write("test", {{"b c d", "d c b"}, {"a d", "d a"}, {"c", "c"}, {"d b a", "a b d"}});
+    runs_->write("news", {{"b d", "d b"}, {"a c b", kBlue}, {"d", "d"}});
+    settings_ = test::with(test::corpus_settings(), {{"text.kind", "segmented"},
+                                                     {"model.encoder_layers", 1},
+                                                     {"model.decoder_layers", 1},
+                                                     {"model.d_model", 8},
+                                                     {"model.d_ff", 16},
+                                                     {"model.heads", 1},
+                                                     {"train.epoch_updates", 10},
+                                                     {"train.max_epochs", 2},
+                                                     {"train.schedule.kind", "nowarmup"},
+                                                     {"train.schedule.peak_lr", 1e-2},
+                                                     {"run.log_updates", 5}});
+    trained_ = new RunDirectory(runs_->make(settings_));
+    ASSERT_EQ(attempt_run(trained_->root()), kExitDone);
+  }
+  static void TearDownTestSuite() {
+    delete trained_;
+    delete runs_;
+  }
+
+  static json asked(const std::vector<Settings>& chain, const Settings& changes = {}) {
+    json question = {{"settings", test::with(settings_, changes)}, {"folder", runs_->folder().string()}};
+    for (const Settings& derived : chain) question["derived"].push_back(derived);
+    return CheckBatch().answer(question.dump());
+  }
+  static Settings decoding(const Settings& changes = {}, const char* name = "again") {
+    return test::with({{"derived.kind", "decode"}, {"derived.name", name}}, changes);
+  }
+  static Settings scoring(const Settings& changes = {}) {
+    return test::with({{"derived.kind", "score"}, {"derived.name", "mark"}, {"derived.metric", "chrf"}}, changes);
+  }
+  static Settings of_news() {
+    return {{"derived.set", "news"}, {"derived.source", "news.src"}, {"derived.reference", "news.tgt"}};
+  }
+
+  /// The folder of the last of the chain, with its settings, beside that of the trained run.
+  static RunDirectory made(const std::vector<Settings>& chain) {
+    const json answer = asked(chain);
+    EXPECT_FALSE(answer.contains("error")) << answer;
+    const RunDirectory run(trained_->root().parent_path() / answer.at("id").get<std::string>());
+    fs::remove_all(run.root());
+    fs::create_directories(run.root());
+    write_text(run.settings(), answer.at("canonical").get<std::string>());
+    write_text(run.local(), answer.at("local").get<std::string>());
+    return run;
+  }
+  static RunDirectory done(const std::vector<Settings>& chain) {
+    const RunDirectory run = made(chain);
+    EXPECT_EQ(attempt_run(run.root()), kExitDone);
+    return run;
+  }
+  static json scores_of(const RunDirectory& run) { return json::parse(read_text(run.scores())); }
+
+  /// What is said of a derived run that cannot be made. It must leave no result.
+  static std::string refusal(const RunDirectory& run) {
+    std::string sentence = error_of([&] { attempt_run(run.root()); });
+    EXPECT_FALSE(fs::exists(run.done()));
+    EXPECT_FALSE(fs::exists(run.scores()));
+    EXPECT_FALSE(fs::exists(run.outputs()));
+    EXPECT_EQ(std::count(sentence.begin(), sentence.end(), '\n'), 0) << sentence;
+    return sentence;
+  }
+  /// With a file changed, or with "" gone, while `action` runs.
+  static void with_file(const fs::path& file, const std::string& bytes, const std::function<void()>& action) {
+    const std::string good = read_text(file);
+    bytes.empty() ? void(fs::remove(file)) : write_text(file, bytes);
+    action();
+    write_text(file, good);
+  }
+
+  /// The hypotheses of the run's model, by the model itself.
+  static std::vector<std::string> hypotheses(const Settings& decode, const std::string& set) {
+    const RunOptions options = runs_->options(test::with(settings_, decode));
+    Translate task = test::translate_task(options);
+    read_finished_model(*trained_, options.train, task);
+    return task.hypotheses(set == "dev" ? task.prepared().dev : task.prepared().test);
+  }
+
+  static test::SmallRuns* runs_;
+  static Settings settings_;
+  static RunDirectory* trained_;
+};
+test::SmallRuns* DerivedRuns::runs_ = nullptr;
+Settings DerivedRuns::settings_;
+RunDirectory* DerivedRuns::trained_ = nullptr;
+
+TEST_F(DerivedRuns, ADecodingWithoutSettingsRepeatsWhatTrainingLeft) {
+  const RunDirectory run = done({decoding()});
+  for (const char* file : {"test.hyp", "test.stats"}) {
+    EXPECT_EQ(read_text(run.outputs() / file), read_text(trained_->outputs() / file));
+  }
+  EXPECT_EQ(scores_of(run), (json{{"again.test.bleu", scores_of(*trained_).at("test.bleu")}}));
+  EXPECT_FALSE(fs::exists(run.outputs() / "dev.hyp"));
+}
+
+TEST_F(DerivedRuns, TheSettingsOfADecodingAreThoseOfItsSearch) {
+  const std::vector<std::pair<Settings, Settings>> settings = {
+      {{{"derived.beam", 1}}, {{"decode.beam", 1}}},
+      {{{"derived.beam", 7}, {"derived.alpha", 3.0}}, {{"decode.beam", 7}, {"decode.alpha", 3.0}}},
+      {{{"derived.alpha", 0.0}}, {{"decode.alpha", 0.0}}},
+      {{{"derived.max_extra", 1}, {"derived.alpha", 10.0}}, {{"decode.max_extra", 1}, {"decode.alpha", 10.0}}}};
+  std::set<std::string> ids;
+  for (const auto& [derived, decode] : settings) {
+    const RunDirectory run = done({decoding(derived)});
+    EXPECT_EQ(lines_of(run.outputs() / "test.hyp"), hypotheses(decode, "test")) << json(derived);
+    ids.insert(run.id());
+  }
+  EXPECT_EQ(ids.size(), settings.size());
+  EXPECT_NE(hypotheses({{"decode.max_extra", 1}, {"decode.alpha", 10.0}}, "test"),
+            hypotheses({{"decode.alpha", 10.0}}, "test"));
+  EXPECT_NE(hypotheses({{"decode.beam", 1}}, "test"), hypotheses({{"decode.beam", 7}, {"decode.alpha", 3.0}}, "test"));
+  const RunDirectory dev = done({decoding({{"derived.set", "dev"}})});
+  EXPECT_EQ(read_text(dev.outputs() / "dev.hyp"), read_text(trained_->outputs() / "dev.hyp"));
+  EXPECT_TRUE(scores_of(dev).contains("again.dev.bleu"));
+}
+
+TEST_F(DerivedRuns, ATestSetOfItsOwnIsEncodedAsTheCorpusIs) {
+  const RunDirectory run = done({decoding(of_news(), "late")});
+  runs_->write("as_test", {{"b d", "d b"}, {"a c b", kBlue}, {"d", "d"}});
+  const RunOptions options = runs_->options(test::with(settings_, {{"data.test", "as_test"}}));
+  Translate task = test::translate_task(options);
+  read_finished_model(*trained_, options.train, task);
+  const FinalScores scores = task.scored_translations("news", task.prepared().test, task.prepared().test_reference);
+  EXPECT_EQ(read_text(run.outputs() / "news.hyp"), scores.files.at("outputs/news.hyp"));
+  EXPECT_EQ(read_text(run.outputs() / "news.stats"), scores.files.at("outputs/news.stats"));
+  EXPECT_EQ(scores_of(run), (json{{"late.news.bleu", scores.numbers.at("news.bleu")}}));
+}
+
+TEST_F(DerivedRuns, AScoreIsThatOfTheHypothesesThatTheRunHasLeft) {
+  const auto chrf = [](const fs::path& hypotheses, const char* references, int64_t beta) {
+    const std::vector<std::string> ours = lines_of(hypotheses), theirs = lines_of(runs_->folder() / references);
+    const std::unique_ptr<TextMetric> metric = text_metrics().at("chrf").clone();
+    read_settings({.values = {{"beta", beta}}, .locations = {}, .name = ""},
+                  [&](SettingsVisitor& v) { metric->describe(v); });
+    return score_text(*metric, {ours.begin(), ours.end()}, {theirs.begin(), theirs.end()}).value;
+  };
+  const double plain = chrf(trained_->outputs() / "test.hyp", "test.tgt", 2);
+  EXPECT_EQ(scores_of(done({scoring()})), (json{{"mark.test.chrf", plain}}));
+  const double recall = chrf(trained_->outputs() / "test.hyp", "test.tgt", 3);
+  EXPECT_NE(recall, plain);
+  EXPECT_EQ(scores_of(done({scoring({{"derived.beta", 3}})})), (json{{"mark.test.chrf", recall}}));
+  EXPECT_EQ(scores_of(done({scoring({{"derived.set", "dev"}})})),
+            (json{{"mark.dev.chrf", chrf(trained_->outputs() / "dev.hyp", "dev.tgt", 2)}}));
+
+  const RunDirectory decoded = done({decoding(of_news())});
+  EXPECT_EQ(scores_of(done({decoding(of_news()), scoring()})),
+            (json{{"mark.news.chrf", chrf(decoded.outputs() / "news.hyp", "news.tgt", 2)}}));
+  EXPECT_EQ(scores_of(done({scoring({{"derived.metric", "multi_bleu"}})})).at("mark.test.multi_bleu"),
+            scores_of(*trained_).at("test.bleu"));
+}
+
+TEST_F(DerivedRuns, AreMadeAgainAfterAKillWithTheSameBytes) {
+  const RunDirectory run = done({decoding({{"derived.beam", 2}})});
+  const std::string done_text = read_text(run.done()), scores = read_text(run.scores());
+  fs::remove(run.done());
+  write_text(run.scores(), "{");
+  EXPECT_EQ(attempt_run(run.root()), kExitDone);
+  EXPECT_EQ(read_text(run.done()), done_text);
+  EXPECT_EQ(read_text(run.scores()), scores);
+  EXPECT_EQ(attempt_run(run.root()), kExitDone) << "it is done";
+  EXPECT_EQ(run.newest_attempt(), 2);
+}
+
+TEST_F(DerivedRuns, DoneSaysWhatTheResultWasMadeFrom) {
+  const RunDirectory decoded = done({decoding()}), scored = done({scoring()});
+  const json inputs = json::parse(read_text(decoded.done())).at("inputs");
+  EXPECT_EQ(inputs, (json{{trained_->id() + "/model.safetensors", sha256_of_file(trained_->model())},
+                          {"references", sha256_of_file(runs_->folder() / "test.tgt")}}));
+  EXPECT_EQ(json::parse(read_text(scored.done())).at("inputs").at(trained_->id() + "/outputs/test.hyp"),
+            sha256_of_file(trained_->outputs() / "test.hyp"));
+  EXPECT_FALSE(json::parse(read_text(trained_->done())).contains("inputs"));
+}
+
+TEST_F(DerivedRuns, TheIdIsOfTheTrainedRunAndTheSettings) {
+  const json answer = asked({decoding({{"derived.beam", 8}})});
+  EXPECT_EQ(answer.at("canonical"),
+            fmt::format("derived.beam = 8\nderived.kind = \"decode\"\nderived.name = \"again\"\nderived.of = \"{}\"\n"
+                        "derived.set = \"test\"\n",
+                        trained_->id()));
+  EXPECT_EQ(answer.at("id"), run_id(answer.at("canonical").get<std::string>()));
+  EXPECT_EQ(derived_from(answer.at("canonical").get<std::string>()), trained_->id());
+  EXPECT_EQ(derived_from(read_text(trained_->settings())), "");
+  EXPECT_EQ(derived_from("data.name = \"derived.of = \\\"0123456789abcdef\\\"\"\n"), "");
+
+  std::set<std::string> ids;
+  const std::vector<std::vector<Settings>> chains = {{decoding()},
+                                                     {decoding({}, "other")},
+                                                     {decoding({{"derived.set", "dev"}})},
+                                                     {decoding(of_news())},
+                                                     {scoring()},
+                                                     {scoring({{"derived.beta", 3}})},
+                                                     {decoding(), scoring()}};
+  for (const std::vector<Settings>& chain : chains) {
+    ids.insert(asked(chain).at("id"));
+  }
+  ids.insert(asked({decoding()}, {{"train.seed", 2}}).at("id"));
+  EXPECT_EQ(ids.size(), 8u);
+  EXPECT_EQ(asked({decoding({{"derived.beam", 1}, {"derived.alpha", 0.5}})}).at("id"),
+            asked({decoding({{"derived.beam", 1}})}).at("id"));
+}
+
+TEST_F(DerivedRuns, OfSeveralSeedsAreCheckedAsEachByItself) {
+  CheckBatch batch;
+  for (const int seed : {1, 2, 3}) {
+    const json question = {{"settings", test::with(settings_, {{"train.seed", seed}})},
+                           {"derived", json::array({decoding(), scoring()})},
+                           {"folder", runs_->folder().string()}};
+    EXPECT_EQ(batch.answer(question.dump()), CheckBatch().answer(question.dump()));
+  }
+}
+
+TEST_F(DerivedRuns, CheckSaysWhatTheyNeed) {
+  const json decoded = asked({decoding(of_news())}), scored = asked({scoring()}), trained = asked({});
+  EXPECT_EQ(decoded.at("updates"), 0);
+  EXPECT_EQ(decoded.at("memory_bytes"), trained.at("memory_bytes"));
+  EXPECT_TRUE(decoded.at("data").contains((runs_->folder() / "news.tgt").string()));
+  EXPECT_TRUE(decoded.at("data").contains((runs_->folder() / "test.tgt").string()));
+  EXPECT_TRUE(scored.at("memory_bytes").is_null());
+  std::set<std::string> shapes;
+  for (const json& answer : {decoded, scored, trained, asked({decoding({{"derived.beam", 9}})})}) {
+    shapes.insert(answer.at("shape"));
+  }
+  EXPECT_EQ(shapes.size(), 4u);
+  EXPECT_EQ(asked({decoding({}, "other")}).at("shape"), asked({decoding()}, {{"train.seed", 2}}).at("shape"));
+}
+
+TEST_F(DerivedRuns, WaitForATestSetThatIsMissing) {
+  const Settings absent = test::with(of_news(), {{"derived.reference", "absent.tgt"}});
+  const json answer = asked({decoding(absent)});
+  EXPECT_EQ(answer.at("state"), "waiting_data");
+  EXPECT_THAT(answer.at("waiting_for").get<std::string>(),
+              AllOf(HasSubstr("the test set news lacks the file"), HasSubstr("absent.tgt")));
+  EXPECT_EQ(asked({decoding(absent), scoring()}).at("state"), "waiting_data");
+
+  const RunDirectory run = made({decoding(of_news(), "changed")});
+  with_file(runs_->folder() / "news.tgt", "other\nlines\nhere\n", [&] {
+    EXPECT_THAT(error_of<DataError>([&] { attempt_run(run.root()); }), HasSubstr("that this run was planned with"));
+    EXPECT_FALSE(fs::exists(run.done()));
+  });
+  EXPECT_EQ(attempt_run(run.root()), kExitDone);
+}
+
+TEST_F(DerivedRuns, RefuseASetWhoseSidesDiffer) {
+  runs_->write("short", {{"b d", "d b"}});
+  const RunDirectory run =
+      made({decoding({{"derived.set", "odd"}, {"derived.source", "news.src"}, {"derived.reference", "short.tgt"}})});
+  EXPECT_THAT(refusal(run), AllOf(HasSubstr("has 3 lines but"), HasSubstr("short.tgt has 1")));
+  write_text(runs_->folder() / "bytes.tgt", "a\n\xff\nb\n");
+  const RunDirectory bytes =
+      made({decoding({{"derived.set", "odd"}, {"derived.source", "news.src"}, {"derived.reference", "bytes.tgt"}})});
+  EXPECT_THAT(refusal(bytes), HasSubstr("bytes.tgt:2: not valid UTF-8"));
+}
+
+TEST_F(DerivedRuns, SayThatTheModelIsGoneOrDamaged) {
+  const RunDirectory run = made({decoding({}, "late")});
+  with_file(trained_->model(), "other bytes",
+            [&] { EXPECT_THAT(refusal(run), HasSubstr("model.safetensors is damaged, or of another run")); });
+  const fs::path checkpoints = trained_->root() / "checkpoints", elsewhere = trained_->root() / "elsewhere";
+  fs::rename(checkpoints, elsewhere);
+  with_file(trained_->model(), "",
+            [&] { EXPECT_THAT(refusal(run), HasSubstr("has no model.safetensors: it was deleted")); });
+  fs::rename(elsewhere, checkpoints);
+  EXPECT_EQ(attempt_run(run.root()), kExitDone);
+}
+
+// A run of an earlier build has no model.safetensors.
+TEST_F(DerivedRuns, WithoutAModelFileTheSelectedCheckpointIsTheModel) {
+  const RunDirectory run = made({decoding({}, "again")});
+  with_file(trained_->model(), "", [&] { EXPECT_EQ(attempt_run(run.root()), kExitDone); });
+  EXPECT_EQ(read_text(run.outputs() / "test.hyp"), read_text(trained_->outputs() / "test.hyp"));
+}
+
+TEST_F(DerivedRuns, SayThatWhatTheyReadWasChanged) {
+  const RunDirectory scored = made({scoring()}), decoded = made({decoding({}, "late")});
+  const fs::path hypotheses = trained_->outputs() / "test.hyp";
+  with_file(hypotheses, "a\nb\nc\nd\n", [&] {
+    EXPECT_THAT(refusal(scored), AllOf(HasSubstr(hypotheses.string()), HasSubstr("was changed after the run ended")));
+  });
+  with_file(hypotheses, "", [&] { EXPECT_THAT(refusal(scored), HasSubstr("test.hyp is missing")); });
+  with_file(trained_->scores(), "{}",
+            [&] { EXPECT_THAT(refusal(decoded), HasSubstr("scores.json was changed after the run ended")); });
+  with_file(trained_->settings(), "train.seed = 2\n",
+            [&] { EXPECT_THAT(refusal(decoded), HasSubstr("run.toml was changed")); });
+  EXPECT_THAT(error_of([&] { read_run_directory(decoded.root()); }),
+              HasSubstr("derives from the run " + trained_->id()));
+}
+
+TEST_F(DerivedRuns, NeedARunWithAResult) {
+  const RunDirectory run = made({decoding({}, "early")});
+  with_file(trained_->done(), "", [&] { EXPECT_THAT(refusal(run), HasSubstr("has no result yet")); });
+  const fs::path elsewhere = trained_->root().string() + "-moved";
+  fs::rename(trained_->root(), elsewhere);
+  EXPECT_THAT(refusal(run), AllOf(HasSubstr(trained_->id()), HasSubstr("is not there")));
+  fs::rename(elsewhere, trained_->root());
+}
+
+TEST_F(DerivedRuns, OfARunThatDivergedHaveDiverged) {
+  const RunDirectory run = made({decoding({}, "lost")});
+  const std::string good = read_text(trained_->done());
+  write_done(*trained_, "diverged", 7, "the loss is not finite", {"metrics.jsonl"});
+  EXPECT_EQ(attempt_run(run.root()), kExitDiverged);
+  write_text(trained_->done(), good);
+  const Done done = read_done(run).value();
+  EXPECT_EQ(done.outcome, "diverged");
+  EXPECT_EQ(done.step, 7);
+  EXPECT_THAT(done.reason, HasSubstr(trained_->id()));
+}
+
+// As `tearless verify-resume` makes a copy.
+TEST_F(DerivedRuns, FindTheirRunInTheFolderRunsToo) {
+  const RunDirectory run = made({decoding({}, "again")});
+  const fs::path workspace = runs_->folder() / "workspace";
+  fs::create_directories(workspace / "verifying");
+  fs::create_directories(workspace / "runs");
+  fs::copy(trained_->root(), workspace / "runs" / trained_->id(), fs::copy_options::recursive);
+  fs::rename(run.root(), workspace / "verifying" / run.id());
+  EXPECT_EQ(attempt_run(workspace / "verifying" / run.id()), kExitDone);
+}
+
+TEST_F(DerivedRuns, RefuseSettingsInOneSentence) {
+  const auto refused = [](const std::vector<Settings>& chain, const Settings& changes = {}) {
+    const json answer = asked(chain, changes);
+    const std::string error = answer.value("error", "");
+    EXPECT_EQ(std::count(error.begin(), error.end(), '\n'), 0) << error;
+    return answer.value("key", "") + ": " + error;
+  };
+  EXPECT_THAT(refused({decoding({{"derived.beam", 99}})}),
+              HasSubstr("derived.beam: derived.beam = 99 is out of range"));
+  EXPECT_THAT(refused({decoding({{"derived.bean", 9}})}),
+              AllOf(HasSubstr("derived.bean: unknown setting"), HasSubstr("derived.beam")));
+  EXPECT_THAT(refused({decoding({{"derived.kind", "decoed"}})}),
+              AllOf(HasSubstr("derived.kind: "), HasSubstr("did you mean \"decode\"")));
+  EXPECT_THAT(refused({scoring({{"derived.metric", "blue"}})}),
+              AllOf(HasSubstr("derived.metric: "), HasSubstr("multi_bleu")));
+  EXPECT_THAT(refused({scoring({{"derived.lower_case", true}})}), HasSubstr("unknown setting \"derived.lower_case\""));
+  EXPECT_THAT(refused({decoding({}, "a/b")}), HasSubstr("derived.name = \"a/b\" must be"));
+  EXPECT_THAT(refused({decoding({{"derived.set", "../dev"}})}), HasSubstr("derived.set = \"../dev\" must be"));
+  EXPECT_THAT(refused({decoding({{"derived.set", "news"}})}), HasSubstr("neither dev nor test"));
+  EXPECT_THAT(refused({decoding({{"derived.set", "news"}, {"derived.source", "news.src"}})}),
+              HasSubstr("derived.reference is not set"));
+  EXPECT_THAT(refused({decoding({{"derived.source", "news.src"}})}), HasSubstr("is the corpus'"));
+  EXPECT_THAT(refused({decoding(), decoding()}), HasSubstr("cannot derive from another"));
+  EXPECT_THAT(refused({scoring(), scoring()}), HasSubstr("a score has none"));
+  EXPECT_THAT(refused({decoding(), scoring({{"derived.set", "dev"}})}), HasSubstr("hypotheses of test alone"));
+  EXPECT_THAT(refused({scoring({{"derived.set", "news"}})}), HasSubstr("hypotheses of dev and test"));
+
+  json question = {{"settings",
+                    {{"task", "classify"},
+                     {"data.classes", "bad good"},
+                     {"data.train", "x"},
+                     {"data.dev", "x"},
+                     {"data.test", "x"}}}};
+  for (const Settings& derived : {decoding(), scoring()}) {
+    question["derived"] = json::array({derived});
+    EXPECT_THAT(CheckBatch().answer(question.dump()).value("error", ""), HasSubstr("task = \"translate\""));
+  }
+}
+
+}  // namespace
+}  // namespace tearless::engine::derived_run_test

@@ -1,0 +1,202 @@
+// Decodings with real processes: added to a grid of finished runs they train nothing; what commands print of them; and
+// that they are rebuilt, verified, stopped and deleted as trained runs are.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "base/files.h"
+#include "tests/harness/run_fixture.h"
+
+namespace tearless::harness::derived_test {
+namespace {
+
+using nlohmann::json;
+using testing::AllOf;
+using testing::Each;
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr const char* kDecodings = R"(
+[decoding.wide]
+beam = 8
+[decoding.mark]
+kind = "score"
+outputs = "wide"
+)";
+
+class DerivedTest : public RunTest {
+ protected:
+  DerivedTest() { write("", ""); }
+
+  // Two runs of 12 updates; the table has a score of each decoding.
+  void write(const std::string& decodings, const std::string& more_settings, const std::string& scores = "") const {
+    const std::string names = scores.empty() ? "\"wide.test.score\", \"mark.test.score\"" : scores;
+    test::write_text(folder_ / "grid.toml",
+                     "seeds = 2\n[set]\n\"fake.updates\" = 12\n" + more_settings +
+                         "[axis]\n\"model.kind\" = [\"a\"]\n[table]\nscores = [\"test.score\", " + names + "]\n" +
+                         decodings);
+  }
+  std::string table() const { return ok({"table", "grid.toml"}).output; }
+  json rows(const std::string& sql) const { return json::parse(ok({"sql", "--json", sql}).output); }
+  json runs_as_json() const { return json::parse(ok({"--json", "runs"}).output); }
+  /// By the id of the trained run: the number of attempts.
+  int64_t trainings() const {
+    int64_t count = 0;
+    for (const RunDirectory& run : runs()) {
+      if (derived_from(test::read_text(run.settings())).empty()) count += run.newest_attempt();
+    }
+    return count;
+  }
+  std::vector<RunDirectory> derived() const {
+    std::vector<RunDirectory> all;
+    for (const RunDirectory& run : runs()) {
+      if (!derived_from(test::read_text(run.settings())).empty()) all.push_back(run);
+    }
+    return all;
+  }
+};
+
+TEST_F(DerivedTest, AddedToAGridOfFinishedRunsTrainNothing) {
+  ok({"run", "grid.toml"});
+  EXPECT_THAT(table(), HasSubstr("–"));
+  write(kDecodings, "");
+  const std::string plan = ok({"plan", "grid.toml"}).output;
+  EXPECT_THAT(plan, AllOf(HasSubstr("Decoding wide: 2 to run"), HasSubstr("Decoding mark: 2 to run"),
+                          HasSubstr("Next: tearless run"), Not(HasSubstr("To run:"))));
+  EXPECT_THAT(table(), AllOf(HasSubstr("– (0/2)"), HasSubstr("wide: 2 runs have no result yet")));
+  ok({"run", "grid.toml"});
+  EXPECT_EQ(trainings(), 2);
+  EXPECT_EQ(runs().size(), 6u);
+  EXPECT_THAT(table(), AllOf(HasSubstr("(n=2)"), Not(HasSubstr("no result yet"))));
+  EXPECT_THAT(ok({"plan", "grid.toml"}).output, AllOf(HasSubstr("Decoding wide: 2 done"), HasSubstr("Nothing to run")));
+
+  std::string third = kDecodings;
+  write(third + "[decoding.more]\nbeam = 9\n", "");
+  EXPECT_THAT(ok({"plan", "grid.toml"}).output,
+              AllOf(HasSubstr("Decoding more: 2 to run; about 0:0"), HasSubstr("4 ended runs")))
+      << "their cost is known from runs alike";
+  const json planned = json::parse(ok({"--json", "plan", "grid.toml"}).output);
+  EXPECT_EQ(planned.at("counts").at("done"), 2);
+  EXPECT_EQ(planned.at("decodings").at(1).at("counts").at("to_run"), 2);
+}
+
+TEST_F(DerivedTest, TheirScoresAreThoseOfTheTrainedRun) {
+  write(kDecodings, "");
+  ok({"run", "grid.toml"});
+  int trained = 0;
+  for (const json& run : runs_as_json()) {
+    if (run.at("coordinates").contains("decoding")) {
+      EXPECT_EQ(run.at("scores"), json::object());
+      continue;
+    }
+    ++trained;
+    const double score = run.at("scores").at("test.score");
+    EXPECT_NEAR(run.at("scores").at("wide.test.score"), score + 1, 1e-9);
+    EXPECT_NEAR(run.at("scores").at("mark.test.score"), score + 2, 1e-9);
+    const json scores = rows("SELECT name, value FROM scores_view WHERE run = '" + run.at("run").get<std::string>() +
+                             "' AND name LIKE '%.test.score' ORDER BY name");
+    EXPECT_EQ(scores.size(), 2u) << scores;
+  }
+  EXPECT_EQ(trained, 2);
+  EXPECT_EQ(rows("SELECT 1 FROM scores_view WHERE run IN (SELECT id FROM runs_view WHERE of != '')"), json::array());
+  EXPECT_EQ(rows("SELECT count(*) AS n FROM runs_view WHERE of != ''").at(0).at("n"), 4);
+  EXPECT_THAT(ok({"runs", "--where", "wide.test.score > 0"}).output, AllOf(HasSubstr("run"), Not(HasSubstr("wide  "))));
+  const std::string explained = ok({"explain", "grid.toml"}).output;
+  EXPECT_THAT(explained, AllOf(HasSubstr("seed 2, decoding wide"), HasSubstr("mark.test.score = ")));
+  EXPECT_THAT(ok({"runs", "decoding=wide"}).output, Not(HasSubstr("mark")));
+}
+
+TEST_F(DerivedTest, AreRebuiltVerifiedAndDeletedAsRunsAre) {
+  write(kDecodings, "");
+  ok({"run", "grid.toml"});
+  const std::string before = table();
+  fs::remove(folder_ / "results/tearless.db");
+  ok({"rebuild"});
+  EXPECT_EQ(table(), before);
+  ok({"verify"});
+  ok({"run", "grid.toml"});
+  for (const RunDirectory& run : runs()) EXPECT_EQ(run.newest_attempt(), 1);
+
+  const RunDirectory changed = derived().front();
+  const std::string good = test::read_text(changed.outputs() / "test.hyp");
+  test::write_text(changed.outputs() / "test.hyp", "other");
+  EXPECT_NE(tearless({"verify"}).code, 0);
+  test::write_text(changed.outputs() / "test.hyp", good);
+  ok({"verify"});
+  ok({"delete", "grid.toml", "--yes"});
+  EXPECT_TRUE(runs().empty());
+}
+
+TEST_F(DerivedTest, BeginAgainAfterStopsWithTheSameBytes) {
+  std::string slow = kDecodings;
+  for (size_t at = 0; (at = slow.find("]\n", at)) != std::string::npos; at += 2)
+    slow.insert(at + 2, "sleep_ms = 300\n");
+  write(slow, "");
+  ok({"run", "grid.toml"});
+  const test::Finished verified = tearless({"--json", "verify-resume", "last", "--stops", "2"});
+  int made = 0;
+  for (const json& outcome : json::parse(verified.output)) {
+    const RunDirectory run(folder_ / "results/runs" / outcome.at("run").get<std::string>());
+    if (derived_from(test::read_text(run.settings())).empty()) continue;
+    EXPECT_EQ(outcome.at("outcome"), "equal") << outcome;
+    EXPECT_EQ(outcome.at("resume").at("stops").size(), 2u) << outcome;
+    ++made;
+  }
+  EXPECT_EQ(made, 4);
+}
+
+TEST_F(DerivedTest, KilledInTheMiddleAreResumedByTheNextCommand) {
+  write(kDecodings, "");
+  ok({"run", "grid.toml"});
+  const std::string expected = table();
+  fs::remove_all(folder_ / "results");
+  std::string slow = kDecodings;
+  slow.replace(slow.find("beam = 8"), 8, "beam = 8\nsleep_ms = 3000");
+  write(slow, "");
+  test::Background run(command({"run", "grid.toml"}));
+  ASSERT_TRUE(test::eventually([&] {
+    for (const RunDirectory& one : derived()) {
+      if (one.newest_begun_attempt() == 1 && engine_of(one) > 0) return ::kill(engine_of(one), SIGKILL) == 0;
+    }
+    return false;
+  }));
+  EXPECT_EQ(run.wait().code, 0);
+  wait_until_unserved();
+  EXPECT_EQ(table(), expected);
+  std::multiset<int64_t> attempts;
+  for (const RunDirectory& one : derived()) attempts.insert(one.newest_attempt());
+  EXPECT_EQ(attempts, (std::multiset<int64_t>{1, 1, 1, 2}));
+}
+
+TEST_F(DerivedTest, OfARunThatFailsOrDivergesSaySo) {
+  write(kDecodings, "\"fake.behaviour\" = \"diverge\"\n");
+  ok({"run", "grid.toml"});
+  EXPECT_THAT(table(), HasSubstr("div. (2/2)"));
+  for (const json& run : runs_as_json()) EXPECT_EQ(run.at("state"), "diverged") << run;
+
+  write(kDecodings, "\"fake.behaviour\" = \"refuse_late\"\n");
+  EXPECT_EQ(tearless({"run", "grid.toml"}).code, 1);
+  for (const json& run : runs_as_json()) {
+    EXPECT_EQ(run.at("state"), "failed");
+    if (!run.at("coordinates").contains("decoding")) continue;
+    EXPECT_THAT(run.at("reason").get<std::string>(), HasSubstr("the run from which it derives has failed"));
+  }
+  EXPECT_EQ(derived().size(), 4u) << "those of the runs that diverged; of these none has a folder";
+}
+
+TEST_F(DerivedTest, ThatFailLeaveTheTrainedRunsResult) {
+  write("[decoding.wide]\nbehaviour = \"crash\"\n", "");
+  EXPECT_EQ(tearless({"run", "grid.toml"}).code, 1);
+  EXPECT_THAT(table(), AllOf(HasSubstr("failed (2/2)"), HasSubstr("(n=2)"), HasSubstr("2 runs of decodings failed")));
+}
+
+TEST_F(DerivedTest, AreInTheRunsOfASmokeTestAndNotOfACalibration) {
+  write(kDecodings, "");
+  ok({"run", "grid.toml", "--smoke"});
+  EXPECT_EQ(folders_in(folder_ / "results/smoke/runs").size(), 3u) << "one seed, trained and twice decoded";
+}
+
+}  // namespace
+}  // namespace tearless::harness::derived_test
