@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <cassert>
-#include <cmath>
 
 #include "engine/model/padded_batch.h"
 
@@ -83,7 +82,7 @@ DeviceSearch::DecodeStep::DecodeStep(const Bucket& bucket, const DecodeOptions& 
   token_of_column = bytes_of(output_vocabulary.tokens).to(like.device(), /*non_blocking=*/false, /*copy=*/true);
   std::vector<double> divisors;  // as in Beam: no penalty at position 0
   for (int64_t length = 0; length <= bucket.max_length; ++length) {
-    divisors.push_back(length <= 1 ? 1.0 : std::pow((5.0 + static_cast<double>(length)) / 6.0, options.alpha));
+    divisors.push_back(length <= 1 ? 1.0 : length_penalty(options, length));
   }
   penalties = bytes_of(divisors).to(like.device(), /*non_blocking=*/false, /*copy=*/true);
   const int64_t candidates = std::min(options.beam + 1, vocab_size);
@@ -127,7 +126,7 @@ void DeviceSearch::DecodeStep::reset(const Bucket& bucket, const DecodeOptions& 
     const int32_t begin = source.offsets[s], length = source.offsets[s + 1] - begin;
     seen_source[s].key_begin = begin;
     seen_source[s].key_count = length;
-    most[s] = length + static_cast<int32_t>(options.max_extra);
+    most[s] = static_cast<int32_t>(options.limit(length));
     is_done[s] = 0;
     first[s * beam].state = BeamHypothesis::kOpen;
   }
@@ -210,14 +209,14 @@ void DeviceSearch::launch(DecodeStep& step) {
   search_kernels_for(logits.data()).beam_step(step.beam_step, stream_for(logits.data()));
 }
 
-std::vector<std::vector<int32_t>> DeviceSearch::search(const ForwardContext& context, const Embeddings::Tables& tables,
-                                                       const PackedRows& source, const Value& encoder_output) {
+std::vector<SearchOutput> DeviceSearch::search(const ForwardContext& context, const Embeddings::Tables& tables,
+                                               const PackedRows& source, const Value& encoder_output) {
   int64_t max_source_length = 0;
   for (int64_t s = 0; s < source.sentence_count(); ++s) {
     max_source_length = std::max<int64_t>(
         max_source_length, source.offsets[static_cast<size_t>(s) + 1] - source.offsets[static_cast<size_t>(s)]);
   }
-  const int64_t most = max_source_length + options_.max_extra;
+  const int64_t most = options_.limit(max_source_length);
   const Bucket bucket{.sentences = bucket_size(source.sentence_count(), 4, 4),
                       .max_length = power_of_two(std::max(most, kMinMaxLength)),
                       .max_source_length = power_of_two(std::max(max_source_length, kMinSource))};
@@ -230,7 +229,7 @@ std::vector<std::vector<int32_t>> DeviceSearch::search(const ForwardContext& con
   }
 
   const at::Tensor hypotheses = step.hypotheses.cpu(), columns = step.columns.cpu();
-  std::vector<std::vector<int32_t>> best;
+  std::vector<SearchOutput> best;
   for (int64_t s = 0; s < source.sentence_count(); ++s) {
     const BeamHypothesis* of_sentence = as<BeamHypothesis>(hypotheses) + s * options_.beam;
     const BeamHypothesis* winner = nullptr;
@@ -240,7 +239,7 @@ std::vector<std::vector<int32_t>> DeviceSearch::search(const ForwardContext& con
     assert(winner);
     const int32_t* first = read<int32_t>(columns) + (s * options_.beam + (winner - of_sentence)) * bucket.max_length;
     const int32_t length = winner->length - (winner->state == BeamHypothesis::kFinished ? 1 : 0);
-    best.emplace_back(first, first + length);
+    best.push_back({{first, first + length}, winner->score});
   }
   return best;
 }

@@ -30,7 +30,10 @@ void TranslateKind::describe_own(SettingsVisitor& v) {
   v.table("decode", options.decode);
 }
 
-void TranslateKind::check_consistent(const TrainOptions&) const { engine::check_consistent(options.model); }
+void TranslateKind::check_consistent(const TrainOptions&) const {
+  engine::check_consistent(options.model);
+  engine::check_consistent(options.decode);
+}
 
 std::optional<TaskKind::Size> TranslateKind::size(const TrainOptions&) const {
   const auto vocabulary = prepared_vocabulary_size(preparation_key(options.data, options.text));
@@ -128,13 +131,21 @@ NamedNumbers Translate::evaluate() {
 
 FinalScores Translate::scored_translations(const std::string& set, const ParallelTokens& source,
                                            const std::vector<std::string>& references) {
-  const std::vector<std::string> lines = hypotheses(source);
-  std::string text;
-  for (const std::string& line : lines) text += line + "\n";
+  std::vector<std::string> lines;
+  std::string text, lists;
+  for (const std::vector<SearchOutput>& outputs : translator_.search(source, throw_if_stopped)) {
+    for (const SearchOutput& output : outputs) {
+      lists += fmt::format("{} ||| {} ||| {:.6f}\n", lines.size(), prepared_.to_text(output.tokens), output.score);
+    }
+    lines.push_back(prepared_.to_text(outputs.front().tokens));
+    text += lines.back() + "\n";
+  }
   const std::vector<BleuStats> sentences = sentence_stats(lines, references);
-  return {.numbers = {{set + "." + bleu_name(), corpus_bleu(sentences)}},
-          .files = {{"outputs/" + set + ".hyp", std::move(text)},
-                    {"outputs/" + set + ".stats", sentence_stats_text(sentences)}}};
+  FinalScores scores{.numbers = {{set + "." + bleu_name(), corpus_bleu(sentences)}},
+                     .files = {{"outputs/" + set + ".hyp", std::move(text)},
+                               {"outputs/" + set + ".stats", sentence_stats_text(sentences)}}};
+  if (options_.decode.n_best > 1) scores.files.emplace("outputs/" + set + ".nbest", std::move(lists));
+  return scores;
 }
 
 FinalScores Translate::final_scores() {

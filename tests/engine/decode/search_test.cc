@@ -105,20 +105,21 @@ TEST(CachedDecoding, GivesTheLogitsOfTheWholeTargetForEveryPlacementAndEveryStac
 std::vector<int32_t> slow_translation(const TinyModel& model, const std::vector<int32_t>& source,
                                       const DecodeOptions& options) {
   const OutputVocabulary& output_vocabulary = model.transformer.output_vocabulary();
-  Beam beam(options, static_cast<int64_t>(source.size()) + options.max_extra, output_vocabulary.column_of[kEos]);
-  while (!beam.done()) {
+  const std::unique_ptr<Beam> beam =
+      make_beam(options, options.limit(static_cast<int64_t>(source.size())), output_vocabulary.column_of[kEos]);
+  while (!beam->done()) {
     std::vector<at::Tensor> keep_alive;
     std::vector<const float*> rows;
-    for (const Hypothesis& h : beam.hypotheses()) {
+    for (const Hypothesis& h : beam->hypotheses()) {
       if (h.finished) continue;
       std::vector<int32_t> target = {kBos};
       for (const int32_t token : h.tokens) target.push_back(output_vocabulary.tokens[static_cast<size_t>(token)]);
       keep_alive.push_back(at::log_softmax(full_logits(model, source, target), 1)[-1].contiguous());
       rows.push_back(keep_alive.back().const_data_ptr<float>());
     }
-    beam.advance(rows, static_cast<int64_t>(output_vocabulary.tokens.size()));
+    beam->advance(rows, static_cast<int64_t>(output_vocabulary.tokens.size()));
   }
-  std::vector<int32_t> tokens = beam.best();
+  std::vector<int32_t> tokens = beam->best().front().tokens;
   for (int32_t& token : tokens) token = output_vocabulary.tokens[static_cast<size_t>(token)];
   return tokens;
 }

@@ -8,6 +8,7 @@
 #include <cctype>
 #include <set>
 
+#include "base/words.h"
 #include "engine/data/batches.h"
 #include "engine/data/prepared.h"
 #include "engine/ops/matmul.h"
@@ -81,6 +82,21 @@ class TranslateSettings final : public test::SettingChecks {
   void outputs_differ(const Change& c) {
     EXPECT_EQ(trained(c.before).metric("train.loss"), trained(c.after).metric("train.loss"));
     EXPECT_NE(trained(c.before).outputs.at("test.hyp"), trained(c.after).outputs.at("test.hyp"));
+  }
+  /// Each sentence has that many lines, of which the first is the hypothesis.
+  void lists_are_written(const Change& c) {
+    EXPECT_FALSE(trained(c.before).outputs.contains("test.nbest"));
+    const std::vector<std::string_view> hypotheses = split_lines(trained(c.after).outputs.at("test.hyp"));
+    const std::vector<std::string_view> lists = split_lines(trained(c.after).outputs.at("test.nbest"));
+    ASSERT_EQ(lists.size(), 2 * hypotheses.size());
+    for (size_t line = 0; line < lists.size(); ++line) {
+      const std::string begin = fmt::format("{} ||| ", line / 2);
+      EXPECT_TRUE(lists[line].starts_with(begin)) << lists[line];
+      if (line % 2 > 0) continue;
+      EXPECT_TRUE(lists[line].starts_with(fmt::format("{}{} ||| -", begin, hypotheses[line / 2]))) << lists[line];
+      const auto score = [&](size_t at) { return std::stod(std::string(lists[at].substr(lists[at].rfind(' ') + 1))); };
+      EXPECT_GE(score(line), score(line + 1));
+    }
   }
   void length_differs(const Change& c) {
     EXPECT_NE(trained(c.before).done.at("step"), trained(c.after).done.at("step"));
@@ -248,6 +264,10 @@ const test::SettingRows<TranslateSettings>& TranslateSettings::rows() {
         {"decode.beam", {1, &Checks::outputs_differ}},
         {"decode.alpha", {8, &Checks::outputs_differ}},
         {"decode.max_extra", {1, &Checks::outputs_differ, {{"decode.alpha", 8}}}},
+        {"decode.max_length", {2, &Checks::outputs_differ}},
+        {"decode.search", {"fairseq", &Checks::outputs_differ, {{"decode.alpha", 8}}}},
+        {"decode.length_penalty", {"length", &Checks::outputs_differ, {{"decode.alpha", 1.5}}}},
+        {"decode.n_best", {2, &Checks::lists_are_written}},
         {"decode.batch_tokens", {1, &Checks::decoding_batches_differ}},
         {"run.device", {"cuda", &Checks::parameters_are_on_the_device}},
         {"run.precision", {"bf16", &Checks::matmuls_are_bf16}},
@@ -279,12 +299,15 @@ std::vector<Settings> TranslateSettings::contexts() {
       {{"text.kind", "bpe"}},
       {{"text.kind", "segmented"}},
       {{"decode.beam", 1}},
+      {{"decode.max_length", 5}},
       {{"train.init_seed", 5}, {"train.order_seed", 6}, {"train.dropout_seed", 7}},
   };
 }
 
 std::vector<std::string> TranslateSettings::conditional() {
   return {"decode.alpha",
+          "decode.length_penalty",
+          "decode.max_extra",
           "model.ds_init.alpha",
           "model.ds_init.form",
           "model.ds_init.stacks",
