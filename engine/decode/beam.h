@@ -1,6 +1,6 @@
 // Beam search for one sentence, position by position. Works on log-probabilities; does not know the model.
 //
-// Both kinds (decode.search): at position 0 BOS is the input and EOS is forbidden, so that no output is empty; an
+// Both kinds (decode.search): at position 0 the decoder's start is the input and EOS is forbidden, so that no output is empty; an
 // output has at most `limit` tokens. They differ in what becomes of hypotheses that end in EOS; BLEU then differs by
 // some hundredths.
 //

@@ -23,8 +23,8 @@ class Translator {
   Translator(const Transformer& model, const DecodeOptions& options, Tape::Ops ops);
   ~Translator();
 
-  /// The options.n_best best outputs for every line of `set`, the best first: tokens of the joint vocabulary without
-  /// BOS and EOS. Calls `between_batches` before each batch; it may throw to stop the search.
+  /// The options.n_best best outputs for every line of `set`, the best first: tokens of the target side without BOS
+  /// and EOS. Calls `between_batches` before each batch; it may throw to stop the search.
   std::vector<std::vector<SearchOutput>> search(const ParallelTokens& set,
                                                 const std::function<void()>& between_batches);
   /// The tokens of the best ones alone.

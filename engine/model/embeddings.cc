@@ -3,6 +3,7 @@
 #include <ATen/ops/tensor.h>
 
 #include <algorithm>
+#include <cassert>
 
 #include "engine/ops/embedding.h"
 #include "engine/ops/linear.h"
@@ -22,31 +23,59 @@ OutputVocabulary OutputVocabulary::from(const std::vector<uint8_t>& in_target, b
   return output_vocabulary;
 }
 
-Embeddings::Embeddings(const LayerScope& root, const ModelOptions& options, OutputVocabulary output_vocabulary)
+namespace {
+
+/// The vector [D] of a side's language; empty where the model has none.
+Value declare_language(const LayerScope& root, const ModelOptions& options, const char* name) {
+  if (!options.language_embedding) return {};
+  return root.declare(name, {options.d_model}, normal_embedding(options.d_model));
+}
+
+int32_t token_of(DecoderStart start) {
+  switch (start) {
+    case DecoderStart::kBos:
+      return kBos;
+    case DecoderStart::kEos:
+      return kEos;
+    case DecoderStart::kZero:
+      return kPad;
+  }
+  return kBos;
+}
+
+}  // namespace
+
+Embeddings::Embeddings(const LayerScope& root, const ModelOptions& options, OutputVocabulary output_vocabulary,
+                       int64_t source_vocab_size)
     : tying_(options.tied_embeddings),
+      decoder_start_(token_of(options.decoder_start)),
       options_(options),
       output_vocabulary_(std::move(output_vocabulary)),
-      source_input_(root, "embedding.source"),
-      target_input_(root, "embedding.target"),
+      source_input_(root, "embedding.source", declare_language(root, options, "embedding.source.language")),
+      target_input_(root, "embedding.target", declare_language(root, options, "embedding.target.language")),
       output_rows_(
           at::tensor(at::ArrayRef<int32_t>(output_vocabulary_.tokens), at::kLong).to(root.parameters().device())) {
   const auto vocab_size = static_cast<int64_t>(output_vocabulary_.column_of.size());
-  const auto matrix = [&](const char* name) { return declare_embedding(root, name, vocab_size); };
+  const bool zero_pad = decoder_start_ == kPad;
+  assert(tying_ != Tying::kAll || source_vocab_size == vocab_size);
+  const auto matrix = [&](const char* name) { return declare_embedding(root, name, vocab_size, zero_pad); };
+  const auto source_matrix = [&] { return declare_embedding(root, "embedding.source", source_vocab_size, zero_pad); };
   switch (tying_) {
     case Tying::kAll:
       source_ = target_ = output_ = matrix("embedding.shared");
       break;
     case Tying::kTarget:
-      source_ = matrix("embedding.source");
+      source_ = source_matrix();
       target_ = output_ = matrix("embedding.target");
       break;
     case Tying::kNone:
       output_ = matrix("output.weight");
-      source_ = matrix("embedding.source");
+      source_ = source_matrix();
       target_ = matrix("embedding.target");
       break;
   }
-  if (options.output_bias) output_bias_ = root.parameters().declare(root.bias("output", vocab_size, options.d_model));
+  if (options.output_bias)
+    output_bias_ = root.parameters().declare(root.bias("output", MatrixRole::kOutput, vocab_size, options.d_model));
 }
 
 Embeddings::Tables Embeddings::prepare(const ForwardContext& context) const {
@@ -64,6 +93,13 @@ Embeddings::Tables Embeddings::prepare(const ForwardContext& context) const {
                : gather_rows(context.tape, matrix, output_rows_);
   };
   return {source, target, kept_rows(output), kept_rows(output_bias_)};
+}
+
+Value Embeddings::embed_target(const ForwardContext& context, const Tables& tables, const PackedRows& rows) const {
+  if (decoder_start_ == kPad) {  // a zero vector is not learned; recorded first, so that it runs after the embedding
+    context.tape.record("decoder start", [table = tables.target] { table.grad_buffer().select(0, kPad).zero_(); });
+  }
+  return target_input_.forward(context, tables.target, rows);
 }
 
 Value Embeddings::logits(const ForwardContext& context, const Tables& tables, const Value& h) const {

@@ -20,12 +20,14 @@ struct OutputVocabulary {
 
 class Embeddings {
  public:
-  /// Declares the matrices that the tying requires, and the output bias. V: the size of output_vocabulary.column_of.
-  Embeddings(const LayerScope& root, const ModelOptions& options, OutputVocabulary output_vocabulary);
+  /// Declares the matrices that the tying requires, and the output bias. V: the size of output_vocabulary.column_of,
+  /// and of the source `source_vocab_size`. REQUIRES: with Tying::kAll they are equal.
+  Embeddings(const LayerScope& root, const ModelOptions& options, OutputVocabulary output_vocabulary,
+             int64_t source_vocab_size);
 
   /// The matrices of one forward pass. With FixNorm their rows are normalised here; gradients flow through it.
   struct Tables {
-    Value source, target;  // [V, D]
+    Value source, target;  // [V, D], each side with its V
     Value output;          // [K, D]
     Value output_bias;     // [K] or empty
   };
@@ -35,16 +37,17 @@ class Embeddings {
   Value embed_source(const ForwardContext& context, const Tables& tables, const PackedRows& rows) const {
     return source_input_.forward(context, tables.source, rows);
   }
-  Value embed_target(const ForwardContext& context, const Tables& tables, const PackedRows& rows) const {
-    return target_input_.forward(context, tables.target, rows);
-  }
+  Value embed_target(const ForwardContext& context, const Tables& tables, const PackedRows& rows) const;
   /// h [T, D] → logits [T, K].
   Value logits(const ForwardContext& context, const Tables& tables, const Value& h) const;
 
   const OutputVocabulary& output_vocabulary() const { return output_vocabulary_; }
+  /// The token of every target's first row: BOS, EOS, or PAD, whose embedding is then a zero vector.
+  int32_t decoder_start() const { return decoder_start_; }
 
  private:
   Tying tying_;
+  int32_t decoder_start_;
   LayerOptions options_;
   OutputVocabulary output_vocabulary_;
   Value source_, target_, output_, output_bias_;

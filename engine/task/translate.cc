@@ -16,18 +16,25 @@ constexpr int64_t kPerplexityTokens = 4096;
 
 /// What one side of the training pairs comes to, to be compared with a paper's table (docs/spec/tables.md, Table 1).
 /// EOS is not counted. Words are those before the text was cut into subwords.
-std::string side_counts(const char* side, const Prepared& corpus, const TokenLines& lines) {
+std::string side_counts(Side side, const Prepared& corpus, const TokenLines& lines) {
   size_t words = 0, subwords = 0;
   std::set<int32_t> types;
   for (int64_t i = 0; i < lines.size(); ++i) {
-    words += split_words(corpus.to_text(lines[i])).size();
+    words += split_words(corpus.to_text(lines[i], side)).size();
     for (const int32_t token : lines[i]) {
       if (token == kEos) continue;
       ++subwords;
       types.insert(token);
     }
   }
-  return fmt::format("{}: {} words, {} subwords, {} types", side, words, subwords, types.size());
+  return fmt::format("{}: {} words, {} subwords, {} types", side == Side::kSource ? "source" : "target", words, subwords,
+                     types.size());
+}
+
+std::string sizes_of(const Vocabulary& vocabulary) {
+  const auto [source, target] = vocabulary.sizes();
+  return vocabulary.source_pieces.empty() ? fmt::format("vocabulary {}", target)
+                                          : fmt::format("vocabularies {} and {}", source, target);
 }
 
 }  // namespace
@@ -51,35 +58,40 @@ void TranslateKind::describe_own(SettingsVisitor& v) {
 void TranslateKind::check_consistent(const TrainOptions&) const {
   engine::check_consistent(options.model);
   engine::check_consistent(options.decode);
+  if (options.text.vocabulary == VocabularyKind::kPerSide && options.model.tied_embeddings == Tying::kAll) {
+    fail(
+        "text.vocabulary = \"per_side\" does not go with model.tied_embeddings = \"all\", one matrix for both sides; "
+        "set tied_embeddings to \"target\" or \"none\"");
+  }
 }
 
 std::optional<TaskKind::Size> TranslateKind::size(const TrainOptions&) const {
-  const auto vocabulary = prepared_vocabulary_size(preparation_key(options.data, options.text));
+  const auto vocabulary = prepared_vocabulary_sizes(preparation_key(options.data, options.text));
   if (!vocabulary) return std::nullopt;
-  const int64_t parameters = parameter_count(options.model, *vocabulary);
+  const int64_t parameters = parameter_count(options.model, vocabulary->target, vocabulary->source);
   return Size{.parameters = parameters,
-              .saved_numbers = saved_numbers(options.model, *vocabulary, options.batch.tokens)};
+              .saved_numbers = saved_numbers(options.model, vocabulary->target, options.batch.tokens)};
 }
 
 std::string TranslateKind::prepare_data(const TrainOptions& train, const Say& say) const {
   const Prepared corpus = prepare(options.data, options.text, say);
-  say(side_counts("source", corpus, corpus.train.source));
-  say(side_counts("target", corpus, corpus.train.target));
+  say(side_counts(Side::kSource, corpus, corpus.train.source));
+  say(side_counts(Side::kTarget, corpus, corpus.train.target));
   say(fmt::format(
       "output vocabulary: {} types",
       OutputVocabulary::from(corpus.vocabulary.in_target, options.model.mask_target_vocabulary).tokens.size()));
   say(fmt::format("batches of the first pass: {}",
                   cut_batches(corpus.train, options.batch, train.seed_for_order(), /*pass=*/0).size()));
-  return fmt::format("{}: {} training, {} dev, {} test pairs; vocabulary {}",
+  return fmt::format("{}: {} training, {} dev, {} test pairs; {}",
                      prepared_folder(preparation_key(options.data, options.text)).string(), corpus.train.size(),
-                     corpus.dev.size(), corpus.test.size(), corpus.vocabulary.size());
+                     corpus.dev.size(), corpus.test.size(), sizes_of(corpus.vocabulary));
 }
 
 std::unique_ptr<Task> TranslateKind::make(const TrainOptions& train, const ExecutionOptions& execution,
                                           const Say& say) const {
   auto task = std::make_unique<Translate>(options, train, execution, prepare(options.data, options.text, say));
-  say(fmt::format("{} parameters, vocabulary {}, {} training pairs", task->parameters().count(),
-                  task->prepared().vocabulary.size(), task->prepared().train.size()));
+  say(fmt::format("{} parameters, {}, {} training pairs", task->parameters().count(),
+                  sizes_of(task->prepared().vocabulary), task->prepared().train.size()));
   return task;
 }
 
@@ -95,7 +107,7 @@ Translate::Translate(const TranslateOptions& options, const TrainOptions& train,
       prepared_(std::move(prepared)),
       model_(parameters_, options.model,
              OutputVocabulary::from(prepared_.vocabulary.in_target, options.model.mask_target_vocabulary),
-             train.seed_for_dropout()),
+             train.seed_for_dropout(), prepared_.vocabulary.sizes().source),
       translator_(model_, options.decode, ops_of(execution)) {
   parameters_.allocate();
 }

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <optional>
 
 #include "engine/model/classifier.h"
 #include "engine/model/digit_network.h"
@@ -55,6 +56,17 @@ TEST(ParameterCount, FollowsTyingAndOutputBias) {
   EXPECT_EQ(count(), tied + 2 * 20 * 12);
   options.output_bias = false;
   EXPECT_EQ(count(), tied + 2 * 20 * 12 - 20);
+  options.language_embedding = true;
+  EXPECT_EQ(count(), tied + 2 * 20 * 12 - 20 + 2 * 12);
+}
+
+TEST(ParameterCount, FollowsTheVocabularyOfTheSource) {
+  ModelOptions options = tiny_options();
+  for (const Tying tying : {Tying::kTarget, Tying::kNone}) {
+    options.tied_embeddings = tying;
+    EXPECT_EQ(parameter_count(options, 20, 20), parameter_count(options, 20));
+    EXPECT_EQ(parameter_count(options, 20, 31) - parameter_count(options, 20), 11 * 12) << "one matrix is longer";
+  }
 }
 
 // Counts are remembered: each number that the data give must count.
@@ -157,6 +169,96 @@ TEST(Transformer, ALabelOutsideTheOutputVocabularyCountsAsUnknown) {
   EXPECT_NE(loss(8), loss(kUnk));
 }
 
+// The two sides' vectors are apart: a model without them is one whose vectors are 0.
+TEST(Transformer, AddsTheVectorOfItsLanguageToEachSide) {
+  const PackedBatch batch = batch_of(kSources, kTargets, kLines);
+  ModelOptions options = tiny_options();
+  const at::Tensor without = logits_of(TinyModel(options, usual_output_vocabulary(12)), batch);
+  options.language_embedding = true;
+  TinyModel model(options, usual_output_vocabulary(12));
+  const at::Tensor source = model.parameters.get("embedding.source.language").data();
+  const at::Tensor target = model.parameters.get("embedding.target.language").data();
+  ASSERT_EQ(source.sizes(), at::IntArrayRef({12}));
+  EXPECT_FALSE(at::equal(source, target));
+  const at::Tensor both = logits_of(model, batch);
+  for (const Tape::Ops ops : {Tape::Ops::kFast, Tape::Ops::kReference}) {
+    EXPECT_LT((logits_of(model, batch, ops) - both).abs().max().item<double>(), 1e-5);
+  }
+  source.zero_();
+  const at::Tensor of_target = logits_of(model, batch);
+  target.zero_();
+  const at::Tensor none = logits_of(model, batch);
+  EXPECT_LT((none - without).abs().max().item<double>(), 1e-6);
+  EXPECT_GT((both - of_target).abs().max().item<double>(), 1e-3);
+  EXPECT_GT((of_target - none).abs().max().item<double>(), 1e-3);
+}
+
+TEST(DecoderStart, IsTheFirstInputOfEveryTargetInTrainingAndEvaluation) {
+  const PackedBatch batch = batch_of(kSources, kTargets, kLines);
+  std::vector<double> losses;
+  for (const auto& [start, token] :
+       {std::pair{DecoderStart::kBos, kBos}, {DecoderStart::kEos, kEos}, {DecoderStart::kZero, kPad}}) {
+    ModelOptions options = tiny_options();
+    options.dropout.word = 0;
+    options.decoder_start = start;
+    const TinyModel model(options, usual_output_vocabulary(12));
+    for (const std::optional<uint32_t> update : {std::optional<uint32_t>(), std::optional<uint32_t>(3)}) {
+      const ReadyBatch ready = model.transformer.ready(batch, update);
+      EXPECT_EQ(ready.target.tokens, (std::vector<int32_t>{token, 7, 8, 9, token, 4, 5, 6, 10, 11, 4, token, 5}));
+      EXPECT_EQ(ready.source.tokens, batch.source.tokens);
+      EXPECT_EQ(model.transformer.ready(batch, std::nullopt).labels, ready.labels);
+    }
+    Tape tape(Tape::Kind::kForward);
+    losses.push_back(model.transformer.loss({tape}, batch, 0.1).loss);
+  }
+  EXPECT_NE(losses[0], losses[1]);
+  EXPECT_NE(losses[0], losses[2]);
+}
+
+TEST(DecoderStart, MayBeDroppedAsAWordUnlessItIsAZeroVector) {
+  const PackedBatch batch = batch_of(kSources, kTargets, kLines);
+  for (const auto& [start, token] : {std::pair{DecoderStart::kBos, kBos}, {DecoderStart::kZero, kPad}}) {
+    ModelOptions options = tiny_options();
+    options.dropout.word = 0.9;
+    options.decoder_start = start;
+    const TinyModel model(options, usual_output_vocabulary(12));
+    int dropped = 0;
+    for (uint32_t update = 1; update <= 10; ++update) {
+      for (const int32_t first : {0, 4, 11}) {
+        dropped += model.transformer.ready(batch, update).target.tokens[static_cast<size_t>(first)] == kUnk;
+      }
+    }
+    EXPECT_EQ(dropped > 15, start == DecoderStart::kBos) << token << ": " << dropped << " of 30";
+    EXPECT_EQ(dropped == 0, start == DecoderStart::kZero);
+  }
+}
+
+// The zero vector is the embedding of PAD, which no label is; as an input it gets no gradient.
+TEST(DecoderStart, OfZeroStaysZeroUnderEveryTying) {
+  const PackedBatch batch = batch_of(kSources, kTargets, kLines);
+  for (const Tying tying : {Tying::kAll, Tying::kTarget, Tying::kNone}) {
+    for (const bool fix_norm : {false, true}) {
+      for (const Tape::Ops ops : {Tape::Ops::kFast, Tape::Ops::kReference}) {
+        ModelOptions options = tiny_options();
+        options.decoder_start = DecoderStart::kZero;
+        options.tied_embeddings = tying;
+        options.fix_norm = fix_norm;
+        options.mask_target_vocabulary = fix_norm;
+        options.dropout.word = 0;
+        const TinyModel model(options, usual_output_vocabulary(12));
+        Tape tape(Tape::Kind::kRecording, ops);
+        model.transformer.loss({tape, 1}, batch, 0.1);
+        tape.backward();
+        const Value table = model.parameters.get(tying == Tying::kAll ? "embedding.shared" : "embedding.target");
+        EXPECT_TRUE(table.data()[kPad].eq(0).all().item<bool>());
+        EXPECT_TRUE(table.grad()[kPad].eq(0).all().item<bool>());
+        EXPECT_FALSE(table.data()[7].eq(0).any().item<bool>());
+        EXPECT_FALSE(table.grad()[7].eq(0).all().item<bool>());
+      }
+    }
+  }
+}
+
 TEST(Transformer, NamesTheGainsOfAllScaleNorms) {
   ModelOptions options = tiny_options();
   options.encoder_layers = options.decoder_layers = 1;
@@ -172,6 +274,26 @@ TEST(Transformer, NamesTheGainsOfAllScaleNorms) {
                                              "g.decoder.1.ffn", "g.decoder.final"}));
   const TinyModel layer_norm(tiny_options(), usual_output_vocabulary(12));
   EXPECT_TRUE(learned_lengths(layer_norm.parameters).empty());
+}
+
+TEST(Transformer, TakesSourceTokensThatTheTargetHasNot) {
+  ModelOptions options = tiny_options();
+  options.tied_embeddings = Tying::kTarget;
+  Parameters parameters(/*seed=*/1, at::kCPU);
+  const Transformer model(parameters, options,
+                          OutputVocabulary::from(usual_output_vocabulary(12), options.mask_target_vocabulary),
+                          /*dropout_seed=*/2, /*source_vocab_size=*/40);
+  parameters.allocate();
+  EXPECT_EQ(parameters.get("embedding.source").data().size(0), 40);
+  EXPECT_EQ(parameters.get("embedding.target").data().size(0), 12);
+  PackedBatch batch = batch_of(kSources, kTargets, kLines);
+  batch.source.tokens[0] = 39;
+  Tape tape(Tape::Kind::kRecording);
+  EXPECT_TRUE(std::isfinite(model.loss({tape, 1}, batch, 0.1).loss));
+  tape.backward();
+  // With this update's word dropout, or without it, one of the two rows moves.
+  const at::Tensor gradient = parameters.get("embedding.source").grad();
+  EXPECT_FALSE(gradient[39].eq(0).all().item<bool>() && gradient[kUnk].eq(0).all().item<bool>());
 }
 
 TEST(Transformer, WithFixNormTheLossDoesNotDependOnTheLengthOfAnEmbedding) {

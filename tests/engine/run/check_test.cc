@@ -28,6 +28,7 @@ TEST(Check, NamesTheSettingThatTheSentenceIsAboutAndNotASuggestion) {
   EXPECT_EQ(answer_to({{"model.nor", 1}, {"model.norm.kind", "none"}}).at("key"), "model.nor");
   EXPECT_EQ(answer_to({{"model.norm", "none"}, {"model.norm.kind", "none"}}).at("key"), "model.norm");
   EXPECT_EQ(answer_to({{"model.heads", 5}, {"model.d_model", 64}}).at("key"), "model.heads");
+  EXPECT_EQ(answer_to({{"text.vocabulary", "per_side"}, {"text.min_count", 2}}).at("key"), "text.vocabulary");
   const json longer = answer_to({{"model.norm.kind", "x"}, {"model.norm", 1}});
   EXPECT_EQ(longer.at("key"), "model.norm.kind") << longer.at("error") << ": the longer of two keys that begin alike";
 }
@@ -46,12 +47,15 @@ TEST(Check, GivesRunsOneShapeUnlessASettingChangesTheirMemoryOrSpeed) {
   EXPECT_EQ(plain.size(), 16u);
   for (const json& same :
        {json{{"train.seed", 2}}, json{{"train.schedule.warmup_updates", 7}}, json{{"train.max_updates", 7}},
-        json{{"model.init", "xavier_normal"}}, json{{"train.label_smoothing", 0.2}}}) {
+        json{{"model.init", "xavier_normal"}}, json{{"train.label_smoothing", 0.2}}, json{{"model.embedding_scale", 2}},
+        json{{"model.decoder_start", "zero"}},
+        json{{"model.positions.first", 2}, {"model.positions.form", "halves"}}}) {
     EXPECT_EQ(shape(same), plain) << same;
   }
   for (const json& other :
        {json{{"model.norm.kind", "none"}}, json{{"model.d_model", 64}}, json{{"train.batch.tokens", 64}},
-        json{{"run.threads", 2}}, json{{"model.encoder_layers", 1}}, json{{"decode.beam", 7}}}) {
+        json{{"run.threads", 2}}, json{{"model.encoder_layers", 1}}, json{{"decode.beam", 7}},
+        json{{"model.language_embedding", true}}}) {
     EXPECT_NE(shape(other), plain) << other;
   }
 }
