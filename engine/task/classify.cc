@@ -37,7 +37,8 @@ void ClassifyKind::describe_own(SettingsVisitor& v) {
   });
 }
 
-void ClassifyKind::check_consistent(const TrainOptions&) const {
+void ClassifyKind::check_consistent(const TrainOptions& train) const {
+  check_one_label_an_example(train);
   engine::check_consistent(options.data);
   engine::check_consistent(options.model);
 }

@@ -40,6 +40,7 @@ void DigitsKind::describe_own(SettingsVisitor& v) {
 }
 
 void DigitsKind::check_consistent(const TrainOptions& train) const {
+  check_one_label_an_example(train);
   engine::check_consistent(options.model);
   if (train.schedule.uses_width()) {
     fail(

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/error.h"
 #include "engine/data/corpus.h"
 
 namespace tearless::engine {
@@ -30,7 +31,15 @@ void TranslateKind::describe_own(SettingsVisitor& v) {
   v.table("decode", options.decode);
 }
 
-void TranslateKind::check_consistent(const TrainOptions&) const { engine::check_consistent(options.model); }
+void TranslateKind::check_consistent(const TrainOptions& train) const {
+  engine::check_consistent(options.model);
+  if (train.smoothing().over_whole_vocabulary() && options.model.mask_target_vocabulary) {
+    fail(
+        "train.label_smoothing_form spreads mass over the whole vocabulary, but model.mask_target_vocabulary = true "
+        "leaves no probability to a part of it; set model.mask_target_vocabulary = false, or "
+        "train.label_smoothing_form = \"twt\"");
+  }
+}
 
 std::optional<TaskKind::Size> TranslateKind::size(const TrainOptions&) const {
   const auto vocabulary = prepared_vocabulary_size(preparation_key(options.data, options.text));
@@ -66,7 +75,8 @@ Translate::Translate(const TranslateOptions& options, const TrainOptions& train,
     : TaskOf(options, train, execution),
       prepared_(std::move(prepared)),
       model_(parameters_, options.model,
-             OutputVocabulary::from(prepared_.vocabulary.in_target, options.model.mask_target_vocabulary),
+             OutputVocabulary::from(prepared_.vocabulary.in_target, options.model.mask_target_vocabulary,
+                                    train.smoothing().over_whole_vocabulary()),
              train.seed_for_dropout()),
       translator_(model_, options.decode, ops_of(execution)) {
   parameters_.allocate();
@@ -77,7 +87,9 @@ std::vector<Translate::Examples> Translate::cut(int64_t pass) const {
 }
 
 ReadyBatch Translate::ready_examples(const Examples& examples, uint32_t update) const {
-  return model_.ready(pack(prepared_.train, examples), update);
+  ReadyBatch ready = model_.ready(pack(prepared_.train, examples), update);
+  if (train_.loss_mean == TrainOptions::LossMean::kSentences) ready.weigh_by_sentence();
+  return ready;
 }
 
 NamedNumbers Translate::training_numbers(const LossSums& epoch) const {
@@ -90,7 +102,7 @@ NamedNumbers Translate::perplexities(const std::string& name, const ParallelToke
   for (const SentenceIds& sentences : decoding_batches(set, kPerplexityTokens)) {
     throw_if_stopped();
     Tape tape(Tape::Kind::kForward, ops_of(execution_));
-    sums += model_.loss(ForwardContext{tape}, pack(set, sentences), train_.label_smoothing);
+    sums += model_.loss(ForwardContext{tape}, pack(set, sentences), train_.smoothing());
   }
   return {{name + ".ppl_smoothed", perplexity(sums.loss, sums.tokens)},
           {name + ".ppl", perplexity(sums.nll, sums.tokens)}};

@@ -72,7 +72,7 @@ class Translate final : public TaskOf<TranslateOptions, ReadyBatch> {
   std::vector<Examples> cut(int64_t pass) const override;
   ReadyBatch ready_examples(const Examples& examples, uint32_t update) const override;
   CrossEntropySums model_loss(const ForwardContext& context, const ReadyBatch& batch) const override {
-    return model_.loss(context, batch, train_.label_smoothing);
+    return model_.loss(context, batch, train_.smoothing());
   }
   /// Smoothed and true perplexity of a set, without dropout: `name`.ppl_smoothed and `name`.ppl (docs/spec/training.md
   /// §1.9).

@@ -8,6 +8,8 @@ namespace tearless::engine {
 namespace {
 
 constexpr auto kAccumulateBy = std::to_array<std::string_view>({"predictions", "batches"});
+constexpr auto kSmoothingForms = std::to_array<std::string_view>({"twt", "fairseq", "zero", "joey"});
+constexpr auto kLossMeans = std::to_array<std::string_view>({"tokens", "sentences"});
 constexpr auto kDevices = std::to_array<std::string_view>({"cpu", "cuda"});
 constexpr auto kPrecisions = std::to_array<std::string_view>({"fp32", "tf32", "bf16"});
 constexpr auto kMatmuls = std::to_array<std::string_view>({"auto", "mkl", "openblas"});
@@ -65,11 +67,26 @@ void describe(SettingsVisitor& v, TrainOptions& o, bool data_follow_seed) {
   v.number(
       {.key = "label_smoothing",
        .meaning =
-           "probability mass spread evenly over all classes (of translation: the output vocabulary), the gold one too",
+           "probability mass ε spread evenly over all classes (of translation: the output vocabulary), the gold one "
+           "too; label_smoothing_form has other ways",
        .min = 0,
        .max = 0.99,
        .neutral = 0.0},
       o.label_smoothing);
+  v.choice({.key = "label_smoothing_form",
+            .meaning = "of translation, how ε is spread, V the size of the vocabulary: `twt` ε / K for each of the K "
+                       "tokens of the output vocabulary; `fairseq` ε / V for each token; `zero` (DS) ε / (V - 1) for "
+                       "each other token than the label; `joey` ε / (V - 2) for each other token but PAD. All but "
+                       "`twt` have a softmax over the whole vocabulary, so they need model.mask_target_vocabulary = "
+                       "false. `zero` and `joey` subtract the entropy of the smoothed label from the loss",
+            .neutral = "twt",
+            .applies = o.label_smoothing > 0},
+           o.label_smoothing_form, kSmoothingForms);
+  v.choice({.key = "loss_mean",
+            .meaning = "what an update minimises: the mean of the losses of all `tokens`, or the mean over `sentences` "
+                       "(of translation) of the mean of each (DS). Logged losses and perplexities are per token",
+            .neutral = "tokens"},
+           o.loss_mean, kLossMeans);
   v.number({.key = "clip_norm",
             .meaning = "gradients are scaled down to this global L2 norm; 0: not",
             .min = 0,
@@ -85,7 +102,7 @@ void describe(SettingsVisitor& v, TrainOptions& o, bool data_follow_seed) {
             o.accumulate);
   v.choice({.key = "accumulate_by",
             .meaning = "weights of these batches: `predictions`, so that the update is that of one batch with all of "
-                       "them; `batches`, equal weights",
+                       "them (by loss_mean = sentences their number of sentences); `batches`, equal weights",
             .neutral = "predictions",
             .applies = o.accumulate > 1},
            o.accumulate_by, kAccumulateBy);
@@ -111,6 +128,16 @@ void check_consistent(const TrainOptions& o) {
         "train.select.count = {}, but the training has at most {} {}; lower it, or raise train.max_epochs or "
         "train.max_updates",
         o.select.count, at_most, of_epochs ? "whole epochs" : "evaluations");
+  }
+}
+
+void check_one_label_an_example(const TrainOptions& o) {
+  if (o.smoothing().over_whole_vocabulary()) {
+    fail("train.label_smoothing_form = \"{}\" is for task = \"translate\"; here leave it at \"twt\"",
+         kSmoothingForms[static_cast<size_t>(o.label_smoothing_form)]);
+  }
+  if (o.loss_mean == TrainOptions::LossMean::kSentences) {
+    fail("train.loss_mean = \"sentences\" is for task = \"translate\"; here leave it at \"tokens\"");
   }
 }
 

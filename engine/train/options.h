@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "base/settings.h"
+#include "engine/ops/cross_entropy.h"
 #include "engine/train/optimiser.h"
 #include "engine/train/schedule.h"
 #include "engine/train/select.h"
@@ -20,7 +21,14 @@ struct TrainOptions {
   int64_t max_updates = 0;       // training ends after this many updates; 0: no such limit
   int64_t early_stop = 20;       // training ends after this many evaluations without a better the dev score; 0: never
   double min_lr = 1e-6;          // training ends at an evaluation after the warm-up, if the learning rate is below this
-  double label_smoothing = 0.1;  // mass spread evenly over the output vocabulary, the gold token included
+  double label_smoothing = 0.1;  // mass that is spread over the classes, of translation the tokens
+  SmoothingForm label_smoothing_form = SmoothingForm::kTwt;  // how (docs/spec/training.md §6.0)
+  /// What the loss of a batch is the mean of.
+  enum class LossMean {
+    kTokens,    // the losses of all labels
+    kSentences  // the means of the losses of each sentence, so that labels of short sentences weigh more
+  };
+  LossMean loss_mean = LossMean::kTokens;
   /// How the batches of an update count.
   enum class AccumulateBy {
     kPredictions,  // the sum of all losses is divided by the number of all predictions
@@ -34,6 +42,7 @@ struct TrainOptions {
   OptimiserOptions optimiser;
   AdamOptions adam;
 
+  LabelSmoothing smoothing() const { return {label_smoothing, label_smoothing_form}; }
   uint32_t seed_for_init() const { return static_cast<uint32_t>(init_seed.value_or(seed)); }
   uint32_t seed_for_order() const { return static_cast<uint32_t>(order_seed.value_or(seed)); }
   uint32_t seed_for_dropout() const { return static_cast<uint32_t>(dropout_seed.value_or(seed)); }
@@ -47,6 +56,9 @@ void describe(SettingsVisitor& visitor, TrainOptions& options, bool data_follow_
 
 /// Throws UserError if settings contradict each other.
 void check_consistent(const TrainOptions& options);
+
+/// Throws UserError for settings of the loss that need sentences of several labels.
+void check_one_label_an_example(const TrainOptions& options);
 
 /// [run]: where and how a run is executed. device, precision and ops are part of a run's identity (at cpu, fp32 and
 /// fast they are left out of it); the other settings are local.
