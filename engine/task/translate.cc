@@ -51,6 +51,7 @@ std::optional<TaskKind::Size> TranslateKind::size(const TrainOptions&) const {
 
 std::string TranslateKind::prepare_data(const TrainOptions&, const Say& say) const {
   const Prepared corpus = prepare(options.data, options.text, say);
+  check_fits(corpus.train, options.batch);
   return fmt::format("{}: {} training, {} dev, {} test pairs; vocabulary {}",
                      prepared_folder(preparation_key(options.data, options.text)).string(), corpus.train.size(),
                      corpus.dev.size(), corpus.test.size(), corpus.vocabulary.size());
@@ -58,7 +59,9 @@ std::string TranslateKind::prepare_data(const TrainOptions&, const Say& say) con
 
 std::unique_ptr<Task> TranslateKind::make(const TrainOptions& train, const ExecutionOptions& execution,
                                           const Say& say) const {
-  auto task = std::make_unique<Translate>(options, train, execution, prepare(options.data, options.text, say));
+  Prepared prepared = prepare(options.data, options.text, say);
+  check_fits(prepared.train, options.batch);
+  auto task = std::make_unique<Translate>(options, train, execution, std::move(prepared));
   say(fmt::format("{} parameters, vocabulary {}, {} training pairs", task->parameters().count(),
                   task->prepared().vocabulary.size(), task->prepared().train.size()));
   return task;

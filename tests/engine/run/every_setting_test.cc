@@ -226,6 +226,7 @@ const test::SettingRows<TranslateSettings>& TranslateSettings::rows() {
         {"train.loss_mean", {"sentences", &Checks::training_differs}},
         {"train.clip_norm", {0.01, &Checks::training_differs}},
         {"train.batch.count", {"padded_sum", &Checks::training_differs}},
+        {"train.batch.regenerate", {"once", &Checks::training_differs}},
         {"train.select.kind", {"last", &Checks::model_differs, with(getting_worse(), {{"train.select.by", "loss"}})}},
         {"train.select.count", {2, &Checks::model_differs}},
         {"train.select.by", {"loss", &Checks::model_differs, getting_worse()}},
