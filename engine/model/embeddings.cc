@@ -24,6 +24,13 @@ OutputVocabulary OutputVocabulary::from(const std::vector<uint8_t>& in_target, b
   return output_vocabulary;
 }
 
+int64_t OutputVocabulary::outside(std::span<const int32_t> labels) const {
+  if (loss_over_all) return 0;
+  return std::ranges::count_if(labels, [this](int32_t label) {
+    return label != kUnk && column_of[static_cast<size_t>(label)] == column_of[kUnk];
+  });
+}
+
 Embeddings::Embeddings(const LayerScope& root, const ModelOptions& options, OutputVocabulary output_vocabulary)
     : tying_(options.tied_embeddings),
       options_(options),

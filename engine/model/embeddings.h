@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "engine/model/token_embedding.h"
@@ -23,6 +24,8 @@ struct OutputVocabulary {
 
   /// The column of the loss's logits that this label has.
   int32_t column_of_label(int32_t label) const { return loss_over_all ? label : column_of[static_cast<size_t>(label)]; }
+  /// How many of these labels are outside, other than UNK itself: they count as UNK.
+  int64_t outside(std::span<const int32_t> labels) const;
 };
 
 class Embeddings {

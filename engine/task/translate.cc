@@ -13,6 +13,17 @@ namespace {
 /// sum.
 constexpr int64_t kPerplexityTokens = 4096;
 
+OutputVocabulary output_vocabulary(const Prepared& corpus, const ModelOptions& model, const LabelSmoothing& smoothing) {
+  return OutputVocabulary::from(corpus.vocabulary.in_target, model.mask_target_vocabulary,
+                                smoothing.over_whole_vocabulary());
+}
+
+std::string labels_outside(const Prepared& corpus, const OutputVocabulary& vocabulary) {
+  const auto count = [&](const ParallelTokens& set) { return vocabulary.outside(set.target.tokens); };
+  return fmt::format("labels outside the target vocabulary, which count as UNK: {} training, {} dev, {} test",
+                     count(corpus.train), count(corpus.dev), count(corpus.test));
+}
+
 }  // namespace
 
 std::unique_ptr<TaskKind> translate_kind() { return std::make_unique<TranslateKind>(); }
@@ -52,6 +63,7 @@ std::optional<TaskKind::Size> TranslateKind::size(const TrainOptions&) const {
 std::string TranslateKind::prepare_data(const TrainOptions&, const Say& say) const {
   const Prepared corpus = prepare(options.data, options.text, say);
   check_fits(corpus.train, options.batch);
+  if (options.model.mask_target_vocabulary) say(labels_outside(corpus, output_vocabulary(corpus, options.model, {})));
   return fmt::format("{}: {} training, {} dev, {} test pairs; vocabulary {}",
                      prepared_folder(preparation_key(options.data, options.text)).string(), corpus.train.size(),
                      corpus.dev.size(), corpus.test.size(), corpus.vocabulary.size());
@@ -64,6 +76,7 @@ std::unique_ptr<Task> TranslateKind::make(const TrainOptions& train, const Execu
   auto task = std::make_unique<Translate>(options, train, execution, std::move(prepared));
   say(fmt::format("{} parameters, vocabulary {}, {} training pairs", task->parameters().count(),
                   task->prepared().vocabulary.size(), task->prepared().train.size()));
+  if (options.model.mask_target_vocabulary) say(labels_outside(task->prepared(), task->output_vocabulary()));
   return task;
 }
 
@@ -77,9 +90,7 @@ Translate::Translate(const TranslateOptions& options, const TrainOptions& train,
                      Prepared prepared)
     : TaskOf(options, train, execution),
       prepared_(std::move(prepared)),
-      model_(parameters_, options.model,
-             OutputVocabulary::from(prepared_.vocabulary.in_target, options.model.mask_target_vocabulary,
-                                    train.smoothing().over_whole_vocabulary()),
+      model_(parameters_, options.model, engine::output_vocabulary(prepared_, options.model, train.smoothing()),
              train.seed_for_dropout()),
       translator_(model_, options.decode, ops_of(execution)) {
   parameters_.allocate();
@@ -154,6 +165,10 @@ FinalScores Translate::scored_translations(const std::string& set, const Paralle
 
 FinalScores Translate::final_scores() {
   FinalScores scores{.numbers = perplexities("test", prepared_.test), .files = {}};
+  for (const auto& [name, set] : {std::pair("dev", &prepared_.dev), {"test", &prepared_.test}}) {
+    const int64_t outside = output_vocabulary().outside(set->target.tokens);
+    if (outside > 0) scores.numbers[fmt::format("{}.labels_outside", name)] = static_cast<double>(outside);
+  }
   FinalScores dev = scored_translations("dev", prepared_.dev, prepared_.dev_reference);
   FinalScores test = scored_translations("test", prepared_.test, prepared_.test_reference);
   scores.numbers.merge(test.numbers);  // that of dev is known from the evaluation

@@ -64,6 +64,7 @@ class Translate final : public TaskOf<TranslateOptions, ReadyBatch> {
   FinalScores scored_translations(const std::string& set, const ParallelTokens& source,
                                   const std::vector<std::string>& references);
   const Prepared& prepared() const { return prepared_; }
+  const OutputVocabulary& output_vocabulary() const { return model_.output_vocabulary(); }
 
   /// The score that selects checkpoints: bleu for tokenised text, bleu_13a for raw text.
   std::string bleu_name() const { return prepared_.raw_text ? "bleu_13a" : "bleu"; }

@@ -157,6 +157,15 @@ TEST(Transformer, ALabelOutsideTheOutputVocabularyCountsAsUnknown) {
   EXPECT_NE(loss(8), loss(kUnk));
 }
 
+TEST(OutputVocabulary, CountsTheLabelsOutsideIt) {
+  std::vector<uint8_t> in_target = usual_output_vocabulary(12);
+  in_target[7] = in_target[9] = 0;
+  const std::vector<int32_t> labels = {7, 8, 7, kUnk, 9, kEos};
+  EXPECT_EQ(OutputVocabulary::from(in_target, true).outside(labels), 3) << "UNK itself is inside";
+  EXPECT_EQ(OutputVocabulary::from(in_target, false).outside(labels), 0);
+  EXPECT_EQ(OutputVocabulary::from(in_target, false, /*loss_over_all=*/true).outside(labels), 0);
+}
+
 TEST(Transformer, HasALossOverTheWholeVocabularyButASearchWithoutPadAndBos) {
   ModelOptions options = tiny_options();
   options.mask_target_vocabulary = false;

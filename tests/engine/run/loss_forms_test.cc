@@ -107,5 +107,30 @@ TEST_F(LossForms, TheMeanOverSentencesIsThatOfAllBatchesOfAnUpdate) {
   EXPECT_GT(std::abs(norm("tokens", {{0, 1, 2}}) - whole), 1e-2 * whole);
 }
 
+// A label is outside the target mask if it is in the joint vocabulary for its source side alone.
+TEST_F(LossForms, LabelsOutsideTheTargetMaskAreCountedAndSaid) {
+  runs_.write("train", {{"a b c", "x y"}, {"b c a x", "y z"}});
+  runs_.write("dev", {{"a", "a x"}, {"b", "b y c"}});
+  runs_.write("test", {{"a", "never seen"}, {"b", "y b"}});
+  const auto said = [&](bool mask) {
+    std::string lines;
+    const RunOptions options = runs_.options(with(small(), {{"model.mask_target_vocabulary", mask}}));
+    const auto say = [&](const std::string& line) { lines += line + "\n"; };
+    options.task->prepare_data(options.train, say);
+    options.task->make(options.train, options.run, say);
+    return lines;
+  };
+  const std::string sentence = "labels outside the target vocabulary, which count as UNK: 0 training, 3 dev, 1 test\n";
+  EXPECT_THAT(said(true), testing::AllOf(HasSubstr(sentence), testing::EndsWith(sentence)))
+      << "by prepare and by the attempt";
+  EXPECT_THAT(said(false), Not(HasSubstr("outside")));
+
+  const test::Ended run = runs_.train(small());
+  EXPECT_EQ(run.scores.at("dev.labels_outside"), 3);
+  EXPECT_EQ(run.scores.at("test.labels_outside"), 1);
+  EXPECT_FALSE(
+      runs_.train(with(small(), {{"model.mask_target_vocabulary", false}})).scores.contains("dev.labels_outside"));
+}
+
 }  // namespace
 }  // namespace tearless::engine::loss_forms_test
