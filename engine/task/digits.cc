@@ -58,6 +58,10 @@ std::optional<TaskKind::Size> DigitsKind::size(const TrainOptions&) const {
               .saved_numbers = saved_numbers(options.model, images.height, images.width, batch)};
 }
 
+int64_t DigitsKind::pass_batches(const TrainOptions&) const {
+  return (read_digit_sizes(options.data).train + options.batch.images - 1) / options.batch.images;
+}
+
 std::string DigitsKind::prepare_data(const TrainOptions&, const Say&) const {
   const Digits digits = read_planned(options.data);
   return fmt::format("{}: {} training, {} dev, {} test images of {} × {} pixels; nothing needs a cache",

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <map>
 
 #include "base/error.h"
 #include "engine/data/corpus.h"
@@ -58,6 +60,19 @@ std::optional<TaskKind::Size> TranslateKind::size(const TrainOptions&) const {
   const int64_t parameters = parameter_count(options.model, *vocabulary);
   return Size{.parameters = parameters,
               .saved_numbers = saved_numbers(options.model, *vocabulary, options.batch.tokens)};
+}
+
+int64_t TranslateKind::pass_batches(const TrainOptions&) const {
+  const std::string key = preparation_key(options.data, options.text);
+  if (!is_prepared(key)) return 0;
+  // `check` asks for each run of a grid, and they have few corpora and few kinds of batches.
+  static std::map<std::string, int64_t> known;
+  BatchOptions batch = options.batch;
+  const std::string cut =
+      key + "\n" + canonical_settings(Identity::kResult, [&](SettingsVisitor& v) { v.table("batch", batch); });
+  if (const auto found = known.find(cut); found != known.end()) return found->second;
+  const Prepared corpus = prepare(options.data, options.text, [](const std::string&) {});
+  return known[cut] = std::ssize(cut_batches(corpus.train, batch, /*seed=*/0, /*pass=*/0));
 }
 
 std::string TranslateKind::prepare_data(const TrainOptions&, const Say& say) const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 
 #include "base/settings.h"
@@ -16,9 +17,10 @@ namespace tearless::engine {
 struct TrainOptions {
   int64_t seed = 147;                                          // of initial values, data order and dropout
   std::optional<int64_t> init_seed, order_seed, dropout_seed;  // override `seed` for one of them
-  int64_t epoch_updates = 1000;  // updates per epoch; each epoch ends with an evaluation on dev
-  int64_t max_epochs = 200;      // training ends after this many epochs
-  int64_t max_updates = 0;       // training ends after this many updates; 0: no such limit
+  std::optional<int64_t> epoch_updates = 1000;  // updates of an epoch; unset: it is a pass over the training set
+  std::optional<int64_t> evaluate_updates = 0;  // between evaluations; 0: one after each epoch; unset: after each pass
+  int64_t max_epochs = 200;                     // training ends after this many epochs
+  int64_t max_updates = 0;                      // training ends after this many updates; 0: no such limit
   int64_t early_stop = 20;       // training ends after this many evaluations without a better the dev score; 0: never
   double min_lr = 1e-6;          // training ends at an evaluation after the warm-up, if the learning rate is below this
   double label_smoothing = 0.1;  // mass that is spread over the classes, of translation the tokens
@@ -46,10 +48,15 @@ struct TrainOptions {
   uint32_t seed_for_init() const { return static_cast<uint32_t>(init_seed.value_or(seed)); }
   uint32_t seed_for_order() const { return static_cast<uint32_t>(order_seed.value_or(seed)); }
   uint32_t seed_for_dropout() const { return static_cast<uint32_t>(dropout_seed.value_or(seed)); }
-  /// The maximum number of updates: the smaller of max_updates (if set) and epoch_updates · max_epochs.
-  int64_t update_limit() const;
-  /// The maximum number of evaluations: one after each epoch, and one at the end.
-  int64_t evaluation_limit() const;
+  /// Whether an epoch or an evaluation ends with a pass.
+  bool counts_passes() const { return !epoch_updates || !evaluate_updates; }
+  /// The maximum number of updates: the smaller of max_updates (if set) and those of max_epochs. `pass_updates`: of a
+  /// pass, if they are known; kUnlimited if they are not and nothing else limits the training. Passes may differ by a
+  /// few batches, so with counts_passes() this is an estimate.
+  int64_t update_limit(int64_t pass_updates = 0) const;
+  /// Likewise of evaluations: with one at the end. kUnlimited if it is not known.
+  int64_t evaluation_limit(int64_t pass_updates = 0) const;
+  static constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max();
 };
 /// `data_follow_seed`: the data depend on `seed` too, so it applies even if all others are set apart.
 void describe(SettingsVisitor& visitor, TrainOptions& options, bool data_follow_seed);

@@ -215,6 +215,7 @@ TEST(Transformer, WeighedBySentenceHasTheMeanOfTheGradientsOfItsSentences) {
       EXPECT_EQ(ready.loss_divisor(), static_cast<int64_t>(chosen.size()));
       if (chosen.size() > 1) ready.pad();  // as on a device: padding rows weigh nothing
     }
+    model.parameters.gradients().zero_();
     Tape tape(Tape::Kind::kRecording);
     model.transformer.loss({tape, 1}, ready, {0.3, SmoothingForm::kTwt});
     tape.backward();

@@ -85,6 +85,12 @@ class TranslateSettings final : public test::SettingChecks {
   void length_differs(const Change& c) {
     EXPECT_NE(trained(c.before).done.at("step"), trained(c.after).done.at("step"));
   }
+  /// The same updates, with evaluations elsewhere.
+  void evaluations_differ(const Change& c) {
+    EXPECT_EQ(trained(c.before).metric("train.loss"), trained(c.after).metric("train.loss"));
+    EXPECT_EQ(trained(c.before).metric("dev.ppl").size(), 2u);
+    EXPECT_EQ(trained(c.after).metric("dev.ppl").size(), 3u);
+  }
   /// The same training, another model.
   void model_differs(const Change& c) {
     EXPECT_EQ(trained(c.before).metrics, trained(c.after).metrics);
@@ -217,6 +223,7 @@ const test::SettingRows<TranslateSettings>& TranslateSettings::rows() {
         {"train.order_seed", {2, &Checks::training_differs}},
         {"train.dropout_seed", {2, &Checks::training_differs}},
         {"train.epoch_updates", {2, &Checks::length_differs}},
+        {"train.evaluate_updates", {2, &Checks::evaluations_differ}},
         {"train.max_epochs", {1, &Checks::length_differs}},
         {"train.max_updates", {4, &Checks::length_differs}},
         {"train.early_stop", {1, &Checks::length_differs, {{"train.max_epochs", 4}}}},
