@@ -197,6 +197,43 @@ TEST(Transformer, HasALossOverTheWholeVocabularyButASearchWithoutPadAndBos) {
   EXPECT_EQ(pad_and_bos(without), 0);
 }
 
+// The shared matrix is then an input of the embedding and the weight of the output layer, without a slice between.
+TEST(Transformer, HasTheGradientOfALossOverTheWholeVocabulary) {
+  for (const bool fix_norm : {false, true}) {
+    ModelOptions options = tiny_options();
+    options.mask_target_vocabulary = false;
+    options.fix_norm = fix_norm;
+    TinyModel model(options, usual_output_vocabulary(12), 1, 2, at::kCPU, RowPrecision::kFp32, /*loss_over_all=*/true);
+    const PackedBatch batch = batch_of(kSources, kTargets, kLines);
+    const LabelSmoothing smoothing(0.3, SmoothingForm::kJoey);
+    const auto gradient = [&](Tape::Ops ops) {
+      model.parameters.gradients().zero_();
+      Tape tape(Tape::Kind::kRecording, ops);
+      model.transformer.loss({tape, 1}, batch, smoothing);
+      tape.backward();
+      return model.parameters.gradients().clone();
+    };
+    const at::Tensor reference = gradient(Tape::Ops::kReference);
+    EXPECT_LT((gradient(Tape::Ops::kFast) - reference).abs().max().item<double>(), 1e-5);
+
+    const at::Tensor matrix = model.parameters.get("embedding.shared").data();
+    const at::Tensor of_matrix = model.parameters.get("embedding.shared").grad().clone();
+    for (const int64_t token : {int64_t{kPad}, int64_t{kEos}, int64_t{7}}) {
+      const auto mean_at = [&](float offset) {
+        at::Tensor element = matrix[token][3];
+        const float before = element.item<float>();
+        element.fill_(before + offset);
+        Tape tape(Tape::Kind::kRecording);
+        const CrossEntropySums sums = model.transformer.loss({tape, 1}, batch, smoothing);
+        element.fill_(before);
+        return sums.loss / static_cast<double>(sums.tokens);
+      };
+      const double difference = (mean_at(1e-2f) - mean_at(-1e-2f)) / 2e-2;
+      EXPECT_NEAR(of_matrix[token][3].item<double>(), difference, 2e-3) << token << " fix_norm " << fix_norm;
+    }
+  }
+}
+
 TEST(Transformer, WeighedBySentenceHasTheMeanOfTheGradientsOfItsSentences) {
   ModelOptions options = tiny_options();
   options.dropout = {.residual = 0, .attention = 0, .relu = 0, .word = 0};

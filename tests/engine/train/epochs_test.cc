@@ -99,7 +99,7 @@ TEST_F(Epochs, DoNotCountForEarlyStopAndDecayButEvaluationsDo) {
   EXPECT_THAT(evaluated(toy), ElementsAre(2, 4, 6, 8, 10));
   EXPECT_EQ(done().reason, "early_stop");
   EXPECT_EQ(scores().at("selected_step"), 4);
-  // 8 is not below 5, 7 is below 9 and 8: the rate falls after update 8.
+  // 8 is not below 5, 7 is below 9 and 8: the learning rate falls after update 8.
   EXPECT_DOUBLE_EQ(metric("train.lr").at(7).second, 0.05);
   EXPECT_DOUBLE_EQ(metric("train.lr").at(8).second, 0.04);
 }
