@@ -64,8 +64,18 @@ void describe(SettingsVisitor& v, TextOptions& o) {
 void describe(SettingsVisitor& v, BatchOptions& o) {
   v.integer({.key = "tokens", .meaning = "most tokens in a batch, padding counted", .min = 1, .max = 1e9}, o.tokens);
   v.choice({.key = "count",
-            .meaning = "what is counted: sentences × longest side, or sentences × (longest source + longest target)"},
+            .meaning = "what is counted: `padded_max_side` sentences × longest side; `padded_sum` sentences × (longest "
+                       "source + longest target); `max_tokens` as padded_max_side, but sorted by both lengths, full "
+                       "batches cut to a multiple of 8 sentences, and no pair longer than the limit (fairseq, which "
+                       "has regenerate = once)"},
            o.count, kBatchCountNames);
+  v.choice({.key = "regenerate",
+            .meaning = "when batches are made: `per_pass`, of a new order of the sentences in each pass; `once`, and "
+                       "each pass shuffles them (the released code of TwT, fairseq); `window` in each pass, of every "
+                       "1,000 sentences of a new order by themselves, shortest first and not shuffled (the ancestor "
+                       "of TwT's code)",
+            .neutral = "per_pass"},
+           o.regenerate, kRegenerateNames);
 }
 
 }  // namespace tearless::engine

@@ -46,14 +46,23 @@ struct TextOptions {
 
 enum class BatchCount {
   kPaddedMaxSide,  // sentences × max(longest source, longest target)
-  kPaddedSum       // sentences × (longest source + longest target)
+  kPaddedSum,      // sentences × (longest source + longest target)
+  kMaxTokens       // as kPaddedMaxSide, with the order and the multiples of 8 of fairseq (batches.h)
 };
-inline constexpr std::array<std::string_view, 2> kBatchCountNames = {"padded_max_side", "padded_sum"};
+inline constexpr std::array<std::string_view, 3> kBatchCountNames = {"padded_max_side", "padded_sum", "max_tokens"};
+/// When the training set is cut into batches.
+enum class Regenerate {
+  kPerPass,  // each pass: shuffle the sentences, sort and cut them, shuffle the batches
+  kOnce,     // as in pass 0; each pass shuffles these batches
+  kWindow    // each pass: shuffle the sentences, sort and cut every 1,000 of them; the batches stay in this order
+};
+inline constexpr std::array<std::string_view, 3> kRegenerateNames = {"per_pass", "once", "window"};
 
 /// [train.batch] The size of a batch (docs/spec/training.md §1.3).
 struct BatchOptions {
   int64_t tokens = 4096;                          // maximum tokens per batch, padding included
   BatchCount count = BatchCount::kPaddedMaxSide;  // how they are counted
+  Regenerate regenerate = Regenerate::kPerPass;   // when batches are made
 };
 
 void describe(SettingsVisitor& visitor, DataOptions& options);

@@ -9,8 +9,10 @@
 #include "engine/ops/linear.h"
 
 namespace tearless::engine {
-OutputVocabulary OutputVocabulary::from(const std::vector<uint8_t>& in_target, bool mask_target_vocabulary) {
+OutputVocabulary OutputVocabulary::from(const std::vector<uint8_t>& in_target, bool mask_target_vocabulary,
+                                        bool loss_over_all) {
   OutputVocabulary output_vocabulary;
+  output_vocabulary.loss_over_all = loss_over_all;
   output_vocabulary.column_of.resize(in_target.size(), -1);
   for (int32_t v = 0; v < static_cast<int32_t>(in_target.size()); ++v) {
     const bool keep = mask_target_vocabulary ? in_target[static_cast<size_t>(v)] != 0 : v != kPad && v != kBos;
@@ -45,6 +47,13 @@ int32_t token_of(DecoderStart start) {
 
 }  // namespace
 
+int64_t OutputVocabulary::outside(std::span<const int32_t> labels) const {
+  if (loss_over_all) return 0;
+  return std::ranges::count_if(labels, [this](int32_t label) {
+    return label != kUnk && column_of[static_cast<size_t>(label)] == column_of[kUnk];
+  });
+}
+
 Embeddings::Embeddings(const LayerScope& root, const ModelOptions& options, OutputVocabulary output_vocabulary,
                        int64_t source_vocab_size)
     : tying_(options.tied_embeddings),
@@ -78,14 +87,14 @@ Embeddings::Embeddings(const LayerScope& root, const ModelOptions& options, Outp
     output_bias_ = root.parameters().declare(root.bias("output", MatrixRole::kOutput, vocab_size, options.d_model));
 }
 
-Embeddings::Tables Embeddings::prepare(const ForwardContext& context) const {
+Embeddings::Tables Embeddings::prepare(const ForwardContext& context, bool whole_output) const {
   const auto rows_of = [&](const Value& matrix) { return embedding_rows(context, options_, matrix); };
   // A shared matrix is normalised once, so that the gradients of its uses are summed before they pass the norm.
   const Value target = rows_of(target_);
   const Value source = tying_ == Tying::kAll ? target : rows_of(source_);
   const Value output = tying_ == Tying::kNone ? rows_of(output_) : target;
   const auto kept_rows = [&](const Value& matrix) {
-    if (!matrix) return Value();
+    if (!matrix || whole_output) return matrix;
     // A contiguous output vocabulary is a slice: it avoids a copy of the largest matrix of a small model.
     const int64_t first = output_vocabulary_.tokens.front(), end = output_vocabulary_.tokens.back() + int64_t{1};
     return end - first == static_cast<int64_t>(output_vocabulary_.tokens.size())

@@ -27,11 +27,16 @@ int64_t saved_numbers(const ModelOptions& options, int64_t vocab_size, int64_t b
 /// attention spans are filled in.
 struct ReadyBatch final : Batch {
   PackedRows source, target;
-  std::vector<int32_t> labels;  // [target T] columns of the logits; negative: the row is left out of the loss
+  std::vector<int32_t> labels;     // [target T] columns of the logits; negative: the row is left out of the loss
+  std::vector<float> row_weights;  // [target T] of rows in the mean of the losses, from weigh_by_sentence(); empty: 1
+  int64_t divisor = 0;             // of their weighted sum; without row_weights not read
   AttentionSpans source_spans, target_spans, cross_spans;
 
   int64_t rows() const override { return source.sentence_rows() + target.sentence_rows(); }
   int64_t predictions() const override { return predictions_of(labels); }
+  int64_t loss_divisor() const override { return row_weights.empty() ? predictions() : divisor; }
+  /// An update is then to minimise the mean over sentences of the mean loss of each sentence's labels.
+  void weigh_by_sentence();
   /// {source rows, target rows, spans, longest source, longest target}.
   std::vector<int64_t> bucket() const override;
   void pad() override;
@@ -55,9 +60,9 @@ class Transformer {
   /// update: for evaluation, no word dropout.
   ReadyBatch ready(const PackedBatch& batch, std::optional<uint32_t> update) const;
   /// The loss summed over the batch. On a recording tape, call tape.backward() next; `batch` must live until then.
-  CrossEntropySums loss(const ForwardContext& context, const ReadyBatch& batch, double label_smoothing) const;
+  CrossEntropySums loss(const ForwardContext& context, const ReadyBatch& batch, const LabelSmoothing& smoothing) const;
   /// As above; calls ready() first, for context.update if the tape records, else for evaluation.
-  CrossEntropySums loss(const ForwardContext& context, const PackedBatch& batch, double label_smoothing) const;
+  CrossEntropySums loss(const ForwardContext& context, const PackedBatch& batch, const LabelSmoothing& smoothing) const;
 
   /// The embedding matrices of one forward pass, or of all forward passes of an evaluation.
   Embeddings::Tables prepare(const ForwardContext& context) const { return embeddings_.prepare(context); }

@@ -136,6 +136,7 @@ std::string local_text(RunOptions& options) { return canonical_settings(Identity
 RunOptions smoke(RunOptions options) {
   options.train.max_updates = kSmokeUpdates;
   options.train.epoch_updates = kSmokeUpdates;
+  options.train.evaluate_updates = 0;
   options.train.max_epochs = 1;
   if (ScheduleOptions& schedule = options.train.schedule; schedule.chosen().falls_to_end) {
     schedule.warmup_updates = std::min(schedule.warmup_updates, kSmokeUpdates / 2);

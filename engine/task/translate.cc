@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <map>
 #include <set>
 
+#include "base/error.h"
 #include "base/words.h"
 #include "engine/data/corpus.h"
 
@@ -37,6 +40,17 @@ std::string sizes_of(const Vocabulary& vocabulary) {
                                           : fmt::format("vocabularies {} and {}", source, target);
 }
 
+OutputVocabulary output_vocabulary(const Prepared& corpus, const ModelOptions& model, const LabelSmoothing& smoothing) {
+  return OutputVocabulary::from(corpus.vocabulary.in_target, model.mask_target_vocabulary,
+                                smoothing.over_whole_vocabulary());
+}
+
+std::string labels_outside(const Prepared& corpus, const OutputVocabulary& vocabulary) {
+  const auto count = [&](const ParallelTokens& set) { return vocabulary.outside(set.target.tokens); };
+  return fmt::format("labels outside the target vocabulary, which count as UNK: {} training, {} dev, {} test",
+                     count(corpus.train), count(corpus.dev), count(corpus.test));
+}
+
 }  // namespace
 
 std::unique_ptr<TaskKind> translate_kind() { return std::make_unique<TranslateKind>(); }
@@ -55,13 +69,19 @@ void TranslateKind::describe_own(SettingsVisitor& v) {
   v.table("decode", options.decode);
 }
 
-void TranslateKind::check_consistent(const TrainOptions&) const {
+void TranslateKind::check_consistent(const TrainOptions& train) const {
   engine::check_consistent(options.model);
   engine::check_consistent(options.decode);
   if (options.text.vocabulary == VocabularyKind::kPerSide && options.model.tied_embeddings == Tying::kAll) {
     fail(
         "text.vocabulary = \"per_side\" does not go with model.tied_embeddings = \"all\", one matrix for both sides; "
         "set tied_embeddings to \"target\" or \"none\"");
+  }
+  if (train.smoothing().over_whole_vocabulary() && options.model.mask_target_vocabulary) {
+    fail(
+        "train.label_smoothing_form spreads mass over the whole vocabulary, but model.mask_target_vocabulary = true "
+        "leaves no probability to a part of it; set model.mask_target_vocabulary = false, or "
+        "train.label_smoothing_form = \"twt\"");
   }
 }
 
@@ -73,13 +93,27 @@ std::optional<TaskKind::Size> TranslateKind::size(const TrainOptions&) const {
               .saved_numbers = saved_numbers(options.model, vocabulary->target, options.batch.tokens)};
 }
 
+int64_t TranslateKind::pass_batches(const TrainOptions&) const {
+  const std::string key = preparation_key(options.data, options.text);
+  if (!is_prepared(key)) return 0;
+  // `check` asks for each run of a grid, and they have few corpora and few kinds of batches.
+  static std::map<std::string, int64_t> known;
+  BatchOptions batch = options.batch;
+  const std::string cut =
+      key + "\n" + canonical_settings(Identity::kResult, [&](SettingsVisitor& v) { v.table("batch", batch); });
+  if (const auto found = known.find(cut); found != known.end()) return found->second;
+  const Prepared corpus = prepare(options.data, options.text, [](const std::string&) {});
+  return known[cut] = std::ssize(cut_batches(corpus.train, batch, /*seed=*/0, /*pass=*/0));
+}
+
 std::string TranslateKind::prepare_data(const TrainOptions& train, const Say& say) const {
   const Prepared corpus = prepare(options.data, options.text, say);
+  check_fits(corpus.train, options.batch);
+  const OutputVocabulary vocabulary = output_vocabulary(corpus, options.model, train.smoothing());
   say(side_counts(Side::kSource, corpus, corpus.train.source));
   say(side_counts(Side::kTarget, corpus, corpus.train.target));
-  say(fmt::format(
-      "output vocabulary: {} types",
-      OutputVocabulary::from(corpus.vocabulary.in_target, options.model.mask_target_vocabulary).tokens.size()));
+  say(fmt::format("output vocabulary: {} types", vocabulary.tokens.size()));
+  if (options.model.mask_target_vocabulary) say(labels_outside(corpus, vocabulary));
   say(fmt::format("batches of the first pass: {}",
                   cut_batches(corpus.train, options.batch, train.seed_for_order(), /*pass=*/0).size()));
   return fmt::format("{}: {} training, {} dev, {} test pairs; {}",
@@ -89,9 +123,12 @@ std::string TranslateKind::prepare_data(const TrainOptions& train, const Say& sa
 
 std::unique_ptr<Task> TranslateKind::make(const TrainOptions& train, const ExecutionOptions& execution,
                                           const Say& say) const {
-  auto task = std::make_unique<Translate>(options, train, execution, prepare(options.data, options.text, say));
+  Prepared prepared = prepare(options.data, options.text, say);
+  check_fits(prepared.train, options.batch);
+  auto task = std::make_unique<Translate>(options, train, execution, std::move(prepared));
   say(fmt::format("{} parameters, {}, {} training pairs", task->parameters().count(),
                   sizes_of(task->prepared().vocabulary), task->prepared().train.size()));
+  if (options.model.mask_target_vocabulary) say(labels_outside(task->prepared(), task->output_vocabulary()));
   return task;
 }
 
@@ -105,8 +142,7 @@ Translate::Translate(const TranslateOptions& options, const TrainOptions& train,
                      Prepared prepared)
     : TaskOf(options, train, execution),
       prepared_(std::move(prepared)),
-      model_(parameters_, options.model,
-             OutputVocabulary::from(prepared_.vocabulary.in_target, options.model.mask_target_vocabulary),
+      model_(parameters_, options.model, engine::output_vocabulary(prepared_, options.model, train.smoothing()),
              train.seed_for_dropout(), prepared_.vocabulary.sizes().source),
       translator_(model_, options.decode, ops_of(execution)) {
   parameters_.allocate();
@@ -117,7 +153,9 @@ std::vector<Translate::Examples> Translate::cut(int64_t pass) const {
 }
 
 ReadyBatch Translate::ready_examples(const Examples& examples, uint32_t update) const {
-  return model_.ready(pack(prepared_.train, examples), update);
+  ReadyBatch ready = model_.ready(pack(prepared_.train, examples), update);
+  if (train_.loss_mean == TrainOptions::LossMean::kSentences) ready.weigh_by_sentence();
+  return ready;
 }
 
 NamedNumbers Translate::training_numbers(const LossSums& epoch) const {
@@ -130,7 +168,7 @@ NamedNumbers Translate::perplexities(const std::string& name, const ParallelToke
   for (const SentenceIds& sentences : decoding_batches(set, kPerplexityTokens)) {
     throw_if_stopped();
     Tape tape(Tape::Kind::kForward, ops_of(execution_));
-    sums += model_.loss(ForwardContext{tape}, pack(set, sentences), train_.label_smoothing);
+    sums += model_.loss(ForwardContext{tape}, pack(set, sentences), train_.smoothing());
   }
   return {{name + ".ppl_smoothed", perplexity(sums.loss, sums.tokens)},
           {name + ".ppl", perplexity(sums.nll, sums.tokens)}};
@@ -187,6 +225,10 @@ FinalScores Translate::scored_translations(const std::string& set, const Paralle
 
 FinalScores Translate::final_scores() {
   FinalScores scores{.numbers = perplexities("test", prepared_.test), .files = {}};
+  for (const auto& [name, set] : {std::pair("dev", &prepared_.dev), {"test", &prepared_.test}}) {
+    const int64_t outside = output_vocabulary().outside(set->target.tokens);
+    if (outside > 0) scores.numbers[fmt::format("{}.labels_outside", name)] = static_cast<double>(outside);
+  }
   FinalScores dev = scored_translations("dev", prepared_.dev, prepared_.dev_reference);
   FinalScores test = scored_translations("test", prepared_.test, prepared_.test_reference);
   scores.numbers.merge(test.numbers);  // that of dev is known from the evaluation

@@ -111,13 +111,20 @@ ExitCode Trainer::train_to_the_end() {
 
 bool Trainer::make_updates() {
   const Clock::time_point start = Clock::now();
-  const int64_t to_evaluation = train_.epoch_updates - state_.update % train_.epoch_updates;
+  // Where evaluations end passes, the loop below finds out.
+  const int64_t between = train_.evaluate_updates == 0 ? train_.epoch_updates.value_or(TrainOptions::kUnlimited)
+                                                       : train_.evaluate_updates.value_or(TrainOptions::kUnlimited);
+  const int64_t to_evaluation = between - state_.update % between;
   const int64_t count = std::min({updater_->capacity(), to_evaluation, train_.update_limit() - state_.update});
   std::vector<double> learning_rates;
   for (int64_t n = state_.update + 1; n <= state_.update + count; ++n) {
+    const int64_t pass = state_.pass;
     learning_rates.push_back(schedule_.learning_rate(n));  // set before the update that uses it
     for (int64_t i = 1; i < train_.accumulate; ++i) updater_->add(n, next_batch());
     updater_->start(n, next_batch(), learning_rates.back());
+    if (state_.pass == pass) continue;
+    state_.pass_ended_at = n;
+    if (train_.counts_passes()) break;
   }
   const std::vector<UpdateResult> results = updater_->collect();
   for (size_t i = 0; i < results.size(); ++i) {
@@ -181,7 +188,9 @@ void Trainer::account_for(const UpdateResult& result, double learning_rate) {
 
 bool Trainer::evaluation_due() const {
   if (state_.update == state_.evaluated_at) return false;
-  return state_.update % train_.epoch_updates == 0 || state_.update == train_.update_limit();
+  if (at_limit()) return true;
+  if (!train_.evaluate_updates) return pass_ended();
+  return *train_.evaluate_updates == 0 ? epoch_ended() : state_.update % *train_.evaluate_updates == 0;
 }
 
 void Trainer::evaluate() {
@@ -205,7 +214,7 @@ void Trainer::evaluate() {
   observe_early_stop();
   state_.evaluated_at = state_.update;
   state_.epoch = {};
-  select(train_.select, train_.epoch_updates, {state_.update, compared, std::move(numbers)}, state_.selected);
+  select(train_.select, epoch_ended(), {state_.update, compared, std::move(numbers)}, state_.selected);
   schedule_.on_evaluation(compared, state_.update);
   spdlog::info("update {}{}  selected {}", state_.update, line, fmt::join(selected_steps(), ", "));
   checkpoint();
@@ -223,9 +232,7 @@ void Trainer::observe_early_stop() {
 }
 
 std::string Trainer::end_reason() const {
-  if (state_.update >= train_.update_limit()) {
-    return state_.update == train_.epoch_updates * train_.max_epochs ? "max_epochs" : "max_updates";
-  }
+  if (at_limit()) return epochs() >= train_.max_epochs ? "max_epochs" : "max_updates";
   if (state_.update != state_.evaluated_at) return "";
   if (train_.early_stop > 0 && state_.since_best >= train_.early_stop) return "early_stop";
   if (state_.update > 0 && schedule_.exhausted(state_.update, train_.min_lr)) return "min_lr";
@@ -405,6 +412,7 @@ void Trainer::State::for_each_field(F&& f) {
   f("update", update);
   f("pass", pass);
   f("batch", batch);
+  f("pass_ended_at", pass_ended_at);
   f("evaluated_at", evaluated_at);
   f("reported_at", reported_at);
   f("since_best", since_best);

@@ -42,6 +42,7 @@ class Trainer {
     int64_t update = 0;                  // updates made
     int64_t pass = 0;                    // from 0
     int64_t batch = 0;                   // next batch of the pass
+    int64_t pass_ended_at = 0;           // the latest update with the last batch of a pass; 0: none
     int64_t evaluated_at = 0;            // update of the last evaluation
     int64_t reported_at = 0;             // update of the last report
     int64_t since_best = 0;              // evaluations since the best
@@ -80,6 +81,12 @@ class Trainer {
   /// Why training is over, or "".
   std::string end_reason() const;
   bool evaluation_due() const;
+  /// Whether the last update ended a pass, or an epoch.
+  bool pass_ended() const { return state_.update > 0 && state_.update == state_.pass_ended_at; }
+  bool epoch_ended() const { return train_.epoch_updates ? state_.update % *train_.epoch_updates == 0 : pass_ended(); }
+  /// Epochs that have ended.
+  int64_t epochs() const { return train_.epoch_updates ? state_.update / *train_.epoch_updates : state_.pass; }
+  bool at_limit() const { return state_.update >= train_.update_limit() || epochs() >= train_.max_epochs; }
   void evaluate();
   /// Makes some updates, at most up to the next evaluation. Returns false if a loss or gradient is not finite (the
   /// reason is in divergence_).

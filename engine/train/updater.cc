@@ -30,6 +30,7 @@ class EagerUpdater final : public Updater {
     add(n, index);
     if (result_.finite()) step(n, learning_rate);
     results_.push_back(std::exchange(result_, {}));
+    loss_divisor_ = 0;
   }
 
   std::vector<UpdateResult> collect() override { return std::exchange(results_, {}); }
@@ -40,7 +41,7 @@ class EagerUpdater final : public Updater {
   /// What the accumulated gradients are to be divided by. One batch has the gradient of its mean.
   double divisor() const {
     if (!accumulates()) return 1;
-    return static_cast<double>(by_batches() ? train_.accumulate : std::max<int64_t>(1, result_.sums.predictions));
+    return static_cast<double>(by_batches() ? train_.accumulate : std::max<int64_t>(1, loss_divisor_));
   }
 
   /// Forward and backward pass of one batch of update n.
@@ -52,6 +53,7 @@ class EagerUpdater final : public Updater {
     if (accumulates() && !by_batches()) tape.set_loss_scale(1);
     result_.sums += trained_.loss({tape, update}, *batch);
     result_.rows += batch->rows();
+    loss_divisor_ += batch->loss_divisor();
     result_.fallback_ops += tape.fallback_ops();
     if (result_.finite()) tape.backward();
   }
@@ -77,7 +79,8 @@ class EagerUpdater final : public Updater {
   Tape::Ops ops_;
   OptimiserState& state_;
   TapeProfile* profile_;
-  UpdateResult result_;  // of the batches so far
+  UpdateResult result_;       // of the batches so far
+  int64_t loss_divisor_ = 0;  // Batch::loss_divisor() of these
   std::vector<UpdateResult> results_;
 };
 

@@ -135,6 +135,29 @@ TEST_F(EngineResume, AMeanOfCheckpointsIsTheSameAfterStopsAndKills) {
   }
 }
 
+// Passes of about eleven updates, evaluations apart from them, and batches that are made once.
+TEST_F(EngineResume, PassesOfMaxTokenBatchesLeaveTheSameBytesAfterStopsAndKills) {
+  Settings settings = test::small_settings();
+  settings["train.epoch_updates"] = "\"pass\"";
+  settings["train.evaluate_updates"] = "9";
+  settings["train.batch.count"] = "\"max_tokens\"";
+  settings["train.batch.regenerate"] = "\"once\"";
+  settings["train.label_smoothing_form"] = "\"zero\"";
+  settings["train.loss_mean"] = "\"sentences\"";
+  settings["model.mask_target_vocabulary"] = "false";
+  const Started undisturbed = start("passes", settings), started = start("passes-disturbed", settings);
+  ASSERT_EQ(test::run(undisturbed.command).code, kExitDone);
+  EXPECT_EQ(read_done(undisturbed.run()).value().reason, "max_epochs");
+  const int64_t updates = read_done(undisturbed.run()).value().step;
+  for (const auto& [part, signal, code] :
+       {std::tuple(3, SIGKILL, 128 + SIGKILL), {2, SIGTERM, int{kExitStopped}}, {1, SIGKILL, 128 + SIGKILL}}) {
+    const auto update = static_cast<int>(updates - part * updates / 4);
+    EXPECT_EQ(interrupt_at(started, update, signal), code) << "at update " << update;
+  }
+  ASSERT_EQ(test::run(started.command).code, kExitDone);
+  EXPECT_EQ(test::checksums(started.run()), test::checksums(undisturbed.run()));
+}
+
 // Without a learning rate no evaluation is better than the first: the third without a better score ends the training.
 TEST_F(EngineResume, StoppedBetweenTheEvaluationsThatEndItEarlyItEndsAtTheSameUpdate) {
   Settings settings = test::small_settings();

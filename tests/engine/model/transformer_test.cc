@@ -259,6 +259,112 @@ TEST(DecoderStart, OfZeroStaysZeroUnderEveryTying) {
   }
 }
 
+TEST(OutputVocabulary, CountsTheLabelsOutsideIt) {
+  std::vector<uint8_t> in_target = usual_output_vocabulary(12);
+  in_target[7] = in_target[9] = 0;
+  const std::vector<int32_t> labels = {7, 8, 7, kUnk, 9, kEos};
+  EXPECT_EQ(OutputVocabulary::from(in_target, true).outside(labels), 3) << "UNK itself is inside";
+  EXPECT_EQ(OutputVocabulary::from(in_target, false).outside(labels), 0);
+  EXPECT_EQ(OutputVocabulary::from(in_target, false, /*loss_over_all=*/true).outside(labels), 0);
+}
+
+TEST(Transformer, HasALossOverTheWholeVocabularyButASearchWithoutPadAndBos) {
+  ModelOptions options = tiny_options();
+  options.mask_target_vocabulary = false;
+  options.tied_embeddings = Tying::kNone;
+  const auto vocabulary = usual_output_vocabulary(12);
+  TinyModel all(options, vocabulary, 1, 2, at::kCPU, RowPrecision::kFp32, /*loss_over_all=*/true);
+  TinyModel without(options, vocabulary);
+  const PackedBatch batch = batch_of(kSources, kTargets, kLines);
+  EXPECT_EQ(logits_of(all, batch).size(1), 10);
+  EXPECT_TRUE(at::equal(logits_of(all, batch), logits_of(without, batch)));
+  const auto nll = [&](TinyModel& model, const PackedBatch& of) {
+    Tape tape(Tape::Kind::kForward);
+    return model.transformer.loss({tape}, of, 0.0).nll;
+  };
+  // Each p is smaller by the mass that PAD and BOS have, the same in all rows of one label: a label that is PAD shows.
+  EXPECT_GT(nll(all, batch), nll(without, batch));
+  PackedBatch padded = batch;
+  padded.labels[0] = kPad;
+  EXPECT_NE(nll(all, padded), nll(all, batch)) << "PAD has a column of its own";
+  EXPECT_LT(nll(all, padded), 1e3);
+
+  const auto pad_and_bos = [&](TinyModel& model) {
+    Tape tape(Tape::Kind::kRecording);
+    model.transformer.loss({tape, 1}, batch, 0.1);
+    tape.backward();
+    return model.parameters.get("output.weight").grad().slice(0, 0, 2).abs().sum().item<double>();
+  };
+  EXPECT_GT(pad_and_bos(all), 0);
+  EXPECT_EQ(pad_and_bos(without), 0);
+}
+
+// The shared matrix is then an input of the embedding and the weight of the output layer, without a slice between.
+TEST(Transformer, HasTheGradientOfALossOverTheWholeVocabulary) {
+  for (const bool fix_norm : {false, true}) {
+    ModelOptions options = tiny_options();
+    options.mask_target_vocabulary = false;
+    options.fix_norm = fix_norm;
+    TinyModel model(options, usual_output_vocabulary(12), 1, 2, at::kCPU, RowPrecision::kFp32, /*loss_over_all=*/true);
+    const PackedBatch batch = batch_of(kSources, kTargets, kLines);
+    const LabelSmoothing smoothing(0.3, SmoothingForm::kJoey);
+    const auto gradient = [&](Tape::Ops ops) {
+      model.parameters.gradients().zero_();
+      Tape tape(Tape::Kind::kRecording, ops);
+      model.transformer.loss({tape, 1}, batch, smoothing);
+      tape.backward();
+      return model.parameters.gradients().clone();
+    };
+    const at::Tensor reference = gradient(Tape::Ops::kReference);
+    EXPECT_LT((gradient(Tape::Ops::kFast) - reference).abs().max().item<double>(), 1e-5);
+
+    const at::Tensor matrix = model.parameters.get("embedding.shared").data();
+    const at::Tensor of_matrix = model.parameters.get("embedding.shared").grad().clone();
+    for (const int64_t token : {int64_t{kPad}, int64_t{kEos}, int64_t{7}}) {
+      const auto mean_at = [&](float offset) {
+        at::Tensor element = matrix[token][3];
+        const float before = element.item<float>();
+        element.fill_(before + offset);
+        Tape tape(Tape::Kind::kRecording);
+        const CrossEntropySums sums = model.transformer.loss({tape, 1}, batch, smoothing);
+        element.fill_(before);
+        return sums.loss / static_cast<double>(sums.tokens);
+      };
+      const double difference = (mean_at(1e-2f) - mean_at(-1e-2f)) / 2e-2;
+      EXPECT_NEAR(of_matrix[token][3].item<double>(), difference, 2e-3) << token << " fix_norm " << fix_norm;
+    }
+  }
+}
+
+TEST(Transformer, WeighedBySentenceHasTheMeanOfTheGradientsOfItsSentences) {
+  ModelOptions options = tiny_options();
+  options.dropout = {.residual = 0, .attention = 0, .relu = 0, .word = 0};
+  TinyModel model(options, usual_output_vocabulary(12));
+  const auto gradient = [&](const std::vector<size_t>& chosen, bool by_sentence) {
+    Sentences sources, targets;
+    std::vector<int32_t> sentence_ids;
+    for (const size_t i : chosen) {
+      sources.push_back(kSources[i]);
+      targets.push_back(kTargets[i]);
+      sentence_ids.push_back(kLines[i]);
+    }
+    ReadyBatch ready = model.transformer.ready(batch_of(sources, targets, sentence_ids), 1);
+    if (by_sentence) {
+      ready.weigh_by_sentence();
+      EXPECT_EQ(ready.loss_divisor(), static_cast<int64_t>(chosen.size()));
+      if (chosen.size() > 1) ready.pad();  // as on a device: padding rows weigh nothing
+    }
+    model.parameters.gradients().zero_();
+    Tape tape(Tape::Kind::kRecording);
+    model.transformer.loss({tape, 1}, ready, {0.3, SmoothingForm::kTwt});
+    tape.backward();
+    return model.parameters.gradients().clone();
+  };
+  const at::Tensor mean = (gradient({0}, false) + gradient({1}, false) + gradient({2}, false)) / 3;
+  EXPECT_LT((gradient({0, 1, 2}, true) - mean).abs().max().item<double>(), 1e-6);
+  EXPECT_GT((gradient({0, 1, 2}, false) - mean).abs().max().item<double>(), 1e-3) << "the sentences differ in length";
+}
+
 TEST(Transformer, NamesTheGainsOfAllScaleNorms) {
   ModelOptions options = tiny_options();
   options.encoder_layers = options.decoder_layers = 1;

@@ -72,6 +72,55 @@ TEST(Check, SaysHowManyUpdatesAndEvaluationsThereAreAtMost) {
   EXPECT_EQ(answer.at("evaluations"), 3);
 }
 
+// The batches of a pass are known once the corpus is prepared; until then 0 says that nothing is.
+TEST(Check, KnowsAPassOnceTheCorpusIsPrepared) {
+  const test::SmallRuns runs;
+  for (const char* set : {"train", "dev", "test"}) {
+    runs.write(set, {{"a b", "x y"}, {"c d", "z x"}, {"a c", "y y"}, {"b b", "x"}, {"d", "z"}});
+    runs.write_labelled(set, {{"bad one", 0}, {"good one", 1}, {"good two", 1}});
+  }
+  const auto limits = [&](const test::Settings& base, const test::Settings& changes) {
+    const json answer = CheckBatch().answer(json{
+        {"settings", test::with(base, changes)},
+        {"folder", runs.folder().string()},
+        {"folders", json::object()}}.dump());
+    EXPECT_FALSE(answer.contains("error")) << answer;
+    return std::pair(answer.value("updates", -1), answer.value("evaluations", -1));
+  };
+  const test::Settings pairs = test::with(test::corpus_settings(), {{"text.kind", "segmented"},
+                                                                    {"train.batch.tokens", 3},
+                                                                    {"train.epoch_updates", "pass"},
+                                                                    {"train.max_epochs", 4}});
+  EXPECT_EQ(limits(pairs, {}), std::pair(0, 0));
+  EXPECT_EQ(limits(pairs, {{"train.max_updates", 9}}), std::pair(9, 0));
+  const RunOptions options = runs.options(pairs);
+  options.task->prepare_data(options.train, [](const std::string&) {});
+  // Each pair is longer than half of 3 tokens.
+  EXPECT_EQ(limits(pairs, {}), std::pair(20, 4));
+  EXPECT_EQ(limits(pairs, {{"train.max_updates", 9}}), std::pair(9, 2));
+  EXPECT_EQ(limits(pairs, {{"train.evaluate_updates", 2}}), std::pair(20, 10));
+  EXPECT_EQ(limits(pairs, {{"train.epoch_updates", 7}, {"train.evaluate_updates", "pass"}}), std::pair(28, 6));
+  EXPECT_EQ(limits(pairs, {{"train.accumulate", 2}}), std::pair(12, 4)) << "an update ends each pass";
+  EXPECT_EQ(limits(pairs, {{"train.batch.tokens", 1000}}), std::pair(4, 4))
+      << "one batch, not the count of another run";
+
+  const test::Settings passes = {{"train.epoch_updates", "pass"}, {"train.max_epochs", 4}};
+  EXPECT_EQ(limits(test::with(test::labelled_settings(), {{"text.min_count", 1}, {"train.batch.tokens", 4}}), passes),
+            std::pair(8, 4));
+}
+
+TEST(Check, KnowsAPassOfDigits) {
+  const test::SmallRuns runs;
+  test::write_digits(runs.folder());  // 24 of them for training
+  const json answer = CheckBatch().answer(json{
+      {"settings", test::with(test::small_digits(), {{"train.epoch_updates", "pass"}, {"train.batch.images", 10}})},
+      {"folder", runs.folder().string()},
+      {"folders", json::object()}}.dump());
+  ASSERT_FALSE(answer.contains("error")) << answer;
+  EXPECT_EQ(answer.at("updates"), 4 * 3);
+  EXPECT_EQ(answer.at("evaluations"), 4);
+}
+
 // The files' paths are the values in `local` and these endings.
 TEST(Check, NamesTheInputFilesOfARunWithTheirChecksums) {
   const test::SmallRuns runs;

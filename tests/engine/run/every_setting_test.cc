@@ -101,6 +101,12 @@ class TranslateSettings final : public test::SettingChecks {
   void length_differs(const Change& c) {
     EXPECT_NE(trained(c.before).done.at("step"), trained(c.after).done.at("step"));
   }
+  /// The same updates, with evaluations elsewhere.
+  void evaluations_differ(const Change& c) {
+    EXPECT_EQ(trained(c.before).metric("train.loss"), trained(c.after).metric("train.loss"));
+    EXPECT_EQ(trained(c.before).metric("dev.ppl").size(), 2u);
+    EXPECT_EQ(trained(c.after).metric("dev.ppl").size(), 3u);
+  }
   /// The same training, another model.
   void model_differs(const Change& c) {
     EXPECT_EQ(trained(c.before).metrics, trained(c.after).metrics);
@@ -242,13 +248,17 @@ const test::SettingRows<TranslateSettings>& TranslateSettings::rows() {
         {"train.order_seed", {2, &Checks::training_differs}},
         {"train.dropout_seed", {2, &Checks::training_differs}},
         {"train.epoch_updates", {2, &Checks::length_differs}},
+        {"train.evaluate_updates", {2, &Checks::evaluations_differ}},
         {"train.max_epochs", {1, &Checks::length_differs}},
         {"train.max_updates", {4, &Checks::length_differs}},
         {"train.early_stop", {1, &Checks::length_differs, {{"train.max_epochs", 4}}}},
         {"train.min_lr", {0.1, &Checks::length_differs, nowarmup()}},
         {"train.label_smoothing", {0.3, &Checks::training_differs}},
+        {"train.label_smoothing_form", {"zero", &Checks::training_differs, {{"model.mask_target_vocabulary", false}}}},
+        {"train.loss_mean", {"sentences", &Checks::training_differs}},
         {"train.clip_norm", {0.01, &Checks::training_differs}},
         {"train.batch.count", {"padded_sum", &Checks::training_differs}},
+        {"train.batch.regenerate", {"once", &Checks::training_differs}},
         {"train.select.kind", {"last", &Checks::model_differs, with(getting_worse(), {{"train.select.by", "loss"}})}},
         {"train.select.count", {2, &Checks::model_differs}},
         {"train.select.by", {"loss", &Checks::model_differs, getting_worse()}},
@@ -304,6 +314,7 @@ std::vector<Settings> TranslateSettings::contexts() {
       of_kind("cosine"),
       {{"train.optimiser.kind", "sgd"}},
       {{"train.select.kind", "last"}},
+      {{"train.label_smoothing", 0.0}},
       {{"model.norm.kind", "none"}},
       {{"model.init", "small_init"}},
       {{"text.kind", "bpe"}},
@@ -332,6 +343,7 @@ std::vector<std::string> TranslateSettings::conditional() {
           "train.adam.beta1",
           "train.adam.beta2",
           "train.adam.eps",
+          "train.label_smoothing_form",
           "train.schedule.decay_factor",
           "train.schedule.decay_patience",
           "train.schedule.decay_rule",

@@ -30,7 +30,7 @@ std::vector<std::vector<int64_t>> selections(const SelectOptions& options, const
   int64_t step = 0;
   for (const double value : values) {
     step += 10;
-    select(options, epoch_updates, {step, value}, selected);
+    select(options, step % epoch_updates == 0, {step, value}, selected);
     std::vector<int64_t>& steps = after.emplace_back();
     for (const SelectedStep& one : selected) steps.push_back(one.step);
   }

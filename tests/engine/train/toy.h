@@ -56,7 +56,7 @@ class Toy final : public Task {
   std::string dev_loss() const override { return "dev.ppl"; }
   int64_t start_pass(int64_t pass) override {
     pass_ = pass;
-    return kBatches;
+    return batches_of_pass.empty() ? kBatches : batches_of_pass.at(static_cast<size_t>(pass));
   }
   std::unique_ptr<Batch> ready(int64_t index, uint32_t) override {
     labels.push_back((pass_ + index) % kLabels);
@@ -91,9 +91,10 @@ class Toy final : public Task {
             .files = {{"outputs/test.hyp", "a hypothesis\n"}, {"outputs/test.stats", "1\n"}}};
   }
 
-  std::vector<double> script;   // dev scores, evaluation by evaluation; empty: a function of the parameters
-  double wanted_size = 0;       // above 0: the nearer the size of the parameters is to it, the better
-  std::vector<int64_t> labels;  // of every update
+  std::vector<double> script;            // dev scores, evaluation by evaluation; empty: a function of the parameters
+  std::vector<int64_t> batches_of_pass;  // empty: kBatches each
+  double wanted_size = 0;                // above 0: the nearer the size of the parameters is to it, the better
+  std::vector<int64_t> labels;           // of every update
   std::map<uint32_t, CrossEntropySums> losses;
   bool higher_is_better = true;  // of the scores in `script`
   uint32_t crash_at = 0, spoil_at = 0;

@@ -283,6 +283,28 @@ TEST(TrainOptions, SayHowManyUpdatesAndEvaluationsThereAreAtMost) {
   EXPECT_EQ(train.evaluation_limit(), 3) << "the last one after a single update";
   train.max_updates = 200;
   EXPECT_EQ(train.evaluation_limit(), 2);
+  train.evaluate_updates = 30;
+  EXPECT_EQ(train.evaluation_limit(), 7);
+}
+
+TEST(TrainOptions, SayHowMuchThereIsOfPassesOnceAPassIsKnown) {
+  TrainOptions train;
+  train.max_epochs = 4;
+  train.evaluate_updates = std::nullopt;
+  EXPECT_EQ(train.update_limit(), 4000);
+  EXPECT_EQ(train.evaluation_limit(), TrainOptions::kUnlimited);
+  EXPECT_EQ(train.evaluation_limit(150), 27) << "4000 / 150, and one at the end";
+  train.epoch_updates = std::nullopt;
+  EXPECT_EQ(train.update_limit(), TrainOptions::kUnlimited);
+  EXPECT_EQ(train.update_limit(150), 600);
+  EXPECT_EQ(train.evaluation_limit(150), 4);
+  train.evaluate_updates = 0;
+  EXPECT_EQ(train.evaluation_limit(150), 4);
+  train.evaluate_updates = 100;
+  EXPECT_EQ(train.evaluation_limit(150), 6);
+  train.max_updates = 350;
+  EXPECT_EQ(train.update_limit(), 350);
+  EXPECT_EQ(train.evaluation_limit(), 4);
 }
 
 TEST_F(Trained, MeasuresItsAttempt) {
