@@ -1,12 +1,12 @@
 // Beam search for one sentence, position by position. Works on log-probabilities; does not know the model.
 //
-// Both kinds (decode.search): at position 0 the decoder's start is the input and EOS is forbidden, so that no output is empty; an
-// output has at most `limit` tokens. They differ in what becomes of hypotheses that end in EOS; BLEU then differs by
-// some hundredths.
+// Both kinds (decode.search): at position 0 the decoder's start is the input and EOS is forbidden, so that no output is
+// empty; an output has at most `limit` tokens. They differ in what becomes of hypotheses that end in EOS; BLEU then
+// differs by some hundredths.
 //
 //   twt      exactly as TwT's code (docs/spec/training.md §1.12). At position t hypotheses get t + 1 tokens; an
-//            unfinished one may be extended by any token, a finished one stays with its score. The best `beam` of all by
-//            (Σ log p) / penalty remain. End: all are finished, or the limit is reached. The best outputs may be
+//            unfinished one may be extended by any token, a finished one stays with its score. The best `beam` of all
+//            by (Σ log p) / penalty remain. End: all are finished, or the limit is reached. The best outputs may be
 //            unfinished.
 //   fairseq  as fairseq's SequenceGenerator (docs/spec/training.md §6.8). Of the 2 · beam best extensions by Σ log p,
 //            those that end in EOS and are among the first `beam` are outputs; the first `beam` that do not end in EOS
@@ -70,8 +70,8 @@ class Beam {
   /// The `count` best tokens after hypothesis `h`, as candidates with the score Σ log p / `penalty`.
   void extend(size_t h, std::span<const float> row, int64_t at, size_t count, double penalty,
               std::vector<Candidate>& candidates) const;
-  /// Retains the `count` best, the best first. Ties go to the earlier hypothesis, then to the smaller token, so that the
-  /// result is unique.
+  /// Retains the `count` best, the best first. Ties go to the earlier hypothesis, then to the smaller token, so that
+  /// the result is unique.
   static void keep_best(std::vector<Candidate>& candidates, size_t count);
   Hypothesis extended(const Candidate& candidate) const;
   /// All that may be an output.

@@ -19,8 +19,7 @@ void describe(SettingsVisitor& v, DecodeOptions& o) {
             .neutral = "gnmt",
             .applies = o.beam > 1},
            o.length_penalty, kLengthPenalties);
-  v.number({.key = "alpha", .meaning = "α of the length penalty", .min = 0, .max = 10, .applies = o.beam > 1},
-           o.alpha);
+  v.number({.key = "alpha", .meaning = "α of the length penalty", .min = 0, .max = 10, .applies = o.beam > 1}, o.alpha);
   v.integer({.key = "max_extra",
              .meaning = "an output has at most source length + this many tokens, EOS counted on both sides",
              .min = 1,

@@ -27,10 +27,10 @@ struct DecodeOptions {
   SearchKind search = SearchKind::kTwt;
   int64_t beam = 4;  // hypotheses per sentence; 1: greedy search
   LengthPenalty length_penalty = LengthPenalty::kGnmt;
-  double alpha = 0.6;                     // of the length penalty; beam > 1 only
-  int64_t max_extra = 50;                 // an output has at most source length + this many tokens, EOS counted in both
+  double alpha = 0.6;      // of the length penalty; beam > 1 only
+  int64_t max_extra = 50;  // an output has at most source length + this many tokens, EOS counted in both
   std::optional<int64_t> max_length = {};  // most tokens of an output, EOS counted, in place of max_extra
-  int64_t n_best = 1;                     // outputs of a sentence that are written to outputs/SET.nbest; 1: no such file
+  int64_t n_best = 1;           // outputs of a sentence that are written to outputs/SET.nbest; 1: no such file
   int64_t batch_tokens = 4096;  // limit for a batch: sentences × 2 × longest source; not part of the identity
 
   /// Most tokens of the output for a source of that many, EOS counted in both.

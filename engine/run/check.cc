@@ -33,8 +33,9 @@ std::string key_in(const std::string& message, const WrittenSettings& written) {
 // class in two.
 constexpr auto kNotOfShape = std::to_array<std::string_view>(
     {"model.decoder_start", "model.ds_init.", "model.embedding_scale", "model.init", "model.positions.", "train.adam.",
-     "train.dropout_seed", "train.early_stop", "train.init_seed", "train.label_smoothing", "train.loss_mean", "train.max_",
-     "train.min_lr", "train.optimiser.weight_decay", "train.order_seed", "train.schedule.", "train.seed"});
+     "train.dropout_seed", "train.early_stop", "train.init_seed", "train.label_smoothing", "train.loss_mean",
+     "train.max_", "train.min_lr", "train.optimiser.weight_decay", "train.order_seed", "train.schedule.",
+     "train.seed"});
 
 std::string shape_of(const RunOptions& options, std::string_view canonical) {
   std::string text = fmt::format("{} {}\n", options.run.device == ExecutionOptions::Device::kCuda, options.run.threads);

@@ -30,8 +30,8 @@ std::string side_counts(Side side, const Prepared& corpus, const TokenLines& lin
       types.insert(token);
     }
   }
-  return fmt::format("{}: {} words, {} subwords, {} types", side == Side::kSource ? "source" : "target", words, subwords,
-                     types.size());
+  return fmt::format("{}: {} words, {} subwords, {} types", side == Side::kSource ? "source" : "target", words,
+                     subwords, types.size());
 }
 
 std::string sizes_of(const Vocabulary& vocabulary) {

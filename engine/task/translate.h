@@ -60,8 +60,8 @@ class Translate final : public TaskOf<TranslateOptions, ReadyBatch> {
   }
   /// The same as plain text.
   std::vector<std::string> hypotheses(const ParallelTokens& set);
-  /// BLEU of the hypotheses for a set, "test.bleu", and the files of its hypotheses, statistics and, if decode.n_best is
-  /// above 1, lists of outputs. Throws StopRequested as evaluate() does.
+  /// BLEU of the hypotheses for a set, "test.bleu", and the files of its hypotheses, statistics and, if decode.n_best
+  /// is above 1, lists of outputs. Throws StopRequested as evaluate() does.
   FinalScores scored_translations(const std::string& set, const ParallelTokens& source,
                                   const std::vector<std::string>& references);
   const Prepared& prepared() const { return prepared_; }

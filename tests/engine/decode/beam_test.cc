@@ -1,5 +1,5 @@
-// The beams against slow searches that follow docs/spec/training.md §1.12 and §6.8 literally: over all possible outputs,
-// and over all extensions of a narrow beam. The "model" is a table of log p by prefix, drawn from a seed.
+// The beams against slow searches that follow docs/spec/training.md §1.12 and §6.8 literally: over all possible
+// outputs, and over all extensions of a narrow beam. The "model" is a table of log p by prefix, drawn from a seed.
 #include "engine/decode/beam.h"
 
 #include <fmt/format.h>
@@ -129,9 +129,8 @@ TEST(Beam, WideEnoughFindsTheBestOfAllOutputsInTheirOrder) {
         const std::vector<SearchOutput> best = outputs_of(model, options, limit);
         ASSERT_EQ(best.size(), std::min<size_t>(5, all.size()));
         for (size_t rank = 0; rank < best.size(); ++rank) {
-          EXPECT_EQ(best[rank].tokens, without_eos(all[rank].tokens))
-              << fmt::format("seed {}, search {}, alpha {}, limit {}", seed, static_cast<int>(options.search),
-                             options.alpha, limit);
+          EXPECT_EQ(best[rank].tokens, without_eos(all[rank].tokens)) << fmt::format(
+              "seed {}, search {}, alpha {}, limit {}", seed, static_cast<int>(options.search), options.alpha, limit);
           EXPECT_NEAR(best[rank].score, all[rank].score, 1e-12);
         }
         found.insert(best.front().tokens);

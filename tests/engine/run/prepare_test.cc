@@ -22,12 +22,16 @@ TEST(Prepare, CountsWordsSubwordsTypesAndBatches) {
     return lines;
   };
   const std::string end = ": 2 training, 1 dev, 1 test pairs; vocabulary 11";
-  EXPECT_THAT(said({}), ElementsAre(HasSubstr("2 of 3 training pairs"), "source: 3 words, 4 subwords, 4 types",
-                                    "target: 4 words, 5 subwords, 3 types", "output vocabulary: 5 types",
-                                    "batches of the first pass: 2", HasSubstr(end)));
+  EXPECT_THAT(said({}),
+              ElementsAre(HasSubstr("2 of 3 training pairs"), "source: 3 words, 4 subwords, 4 types",
+                          "target: 4 words, 5 subwords, 3 types", "output vocabulary: 5 types",
+                          "labels outside the target vocabulary, which count as UNK: 0 training, 0 dev, 0 test",
+                          "batches of the first pass: 2", HasSubstr(end)));
   EXPECT_THAT(said({{"train.batch.tokens", 10}}),
               ElementsAre("source: 3 words, 4 subwords, 4 types", "target: 4 words, 5 subwords, 3 types",
-                          "output vocabulary: 5 types", "batches of the first pass: 1", HasSubstr(end)))
+                          "output vocabulary: 5 types",
+                          "labels outside the target vocabulary, which count as UNK: 0 training, 0 dev, 0 test",
+                          "batches of the first pass: 1", HasSubstr(end)))
       << "two pairs of five target tokens, BOS included, are ten";
   EXPECT_THAT(said({{"model.mask_target_vocabulary", false}}), testing::Contains("output vocabulary: 9 types"))
       << "all of the joint vocabulary but PAD and BOS";
