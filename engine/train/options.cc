@@ -170,6 +170,16 @@ void describe(SettingsVisitor& v, ObserveOptions& o) {
              .max = 1e6,
              .identity = Identity::kLocal},
             o.early_stop);
+  v.flag({.key = "groups",
+          .meaning = "log for each group of parameters, at each report, the norm of the gradient before clipping and "
+                     "the norm of the update divided by that of the weights: `grad_norm.GROUP`, `update_ratio.GROUP`",
+          .identity = Identity::kLocal},
+         o.groups);
+  v.flag({.key = "variances",
+          .meaning = "log for each sublayer, at each report, the variance of the elements of x + F(x), the residual "
+                     "sum, in training mode: `variance.SUBLAYER`",
+          .identity = Identity::kLocal},
+         o.variances);
 }
 
 void check_one_label_an_example(const TrainOptions& o) {

@@ -67,6 +67,11 @@ void check_consistent(const TrainOptions& options);
 /// [observe]: what is logged besides. All local: nothing but metrics.jsonl depends on it.
 struct ObserveOptions {
   int64_t early_stop = 20;  // without train.early_stop: the patience whose stop is logged; 0: none (TwT, Appendix A)
+  // At each report, of that update alone. On a GPU updates are then not captured.
+  bool groups = false;     // gradient norm, and update relative to the weights, of each parameter group (observe.h)
+  bool variances = false;  // variance of the sum of the residual stream and each sublayer's output
+
+  bool updates() const { return groups || variances; }
 };
 void describe(SettingsVisitor& visitor, ObserveOptions& options);
 

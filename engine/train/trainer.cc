@@ -171,6 +171,7 @@ void Trainer::account_for(const UpdateResult& result, double learning_rate) {
     // Not log_updates, which another attempt may have had otherwise.
     const auto norms = static_cast<double>(state_.update - state_.reported_at);
     write_metric("train.grad_norm_window_mean", state_.report_norm_sum / norms);
+    for (const auto& [name, value] : result.observed) write_metric(name, value);
     write_gradient_norms();
     state_.report = {};
     state_.report_norm_sum = 0;

@@ -367,6 +367,36 @@ TEST(Transformer, WeighedBySentenceHasTheMeanOfTheGradientsOfItsSentences) {
   EXPECT_GT((gradient({0, 1, 2}, false) - mean).abs().max().item<double>(), 1e-3) << "the sentences differ in length";
 }
 
+// Without norms every placement is x + F(x).
+TEST(Transformer, HandsOutTheVarianceOfTheResidualSumOfEverySublayer) {
+  const PackedBatch batch = batch_of(kSources, kTargets, kLines);
+  for (const Placement placement : test::placements()) {
+    ModelOptions options = tiny_options();
+    options.placement = placement;
+    options.norm.kind = "none";
+    options.encoder_sublayers = "ffn";
+    options.dropout = {.residual = 0, .attention = 0, .relu = 0, .word = 0};
+    TinyModel model(options, usual_output_vocabulary(12));
+    Tape tape(Tape::Kind::kRecording);
+    std::map<std::string, double> variances;
+    model.transformer.loss({.tape = tape, .update = 1, .variances = &variances}, batch, 0.1);
+    EXPECT_EQ(variances.size(), 2u + 2 * 3) << "two layers of one sublayer, two of three";
+
+    Tape aside(Tape::Kind::kForward);
+    const ForwardContext context{aside};
+    const TokenEmbedding inputs(LayerScope(model.parameters, options, 1), "embedding.source");
+    at::Tensor x = inputs.forward(context, model.transformer.prepare(context).source, batch.source).data();
+    for (const std::string layer : {"encoder.1.ffn", "encoder.2.ffn"}) {
+      const auto parameter = [&](const char* part) { return model.parameters.get(layer + part).data(); };
+      const at::Tensor inner = (x.matmul(parameter(".w1.weight").t()) + parameter(".w1.bias")).clamp_min(0);
+      x = x + inner.matmul(parameter(".w2.weight").t()) + parameter(".w2.bias");
+      const at::Tensor centred = (x - x.mean()).to(at::kDouble);
+      EXPECT_NEAR(variances.at(layer), (centred * centred).mean().item<double>(), 1e-5) << layer;
+    }
+    EXPECT_GT(variances.at("decoder.2.cross_attention"), 0);
+  }
+}
+
 TEST(Transformer, NamesTheGainsOfAllScaleNorms) {
   ModelOptions options = tiny_options();
   options.encoder_layers = options.decoder_layers = 1;

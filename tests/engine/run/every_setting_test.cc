@@ -173,6 +173,36 @@ class TranslateSettings final : public test::SettingChecks {
     EXPECT_EQ(trained(c.after).metric("would_stop.dev.bleu").size(), 1u);
     same_results(c);
   }
+  /// The other metrics are as they were.
+  void more_is_logged(const Change& c, const std::string& series, size_t at_least) {
+    std::string others;
+    std::map<std::string, std::vector<double>> logged;
+    std::istringstream lines(trained(c.after).metrics);
+    for (std::string line; std::getline(lines, line);) {
+      const json record = json::parse(line);
+      const std::string name = record.at("name");
+      const bool more = name.starts_with("grad_norm.") || name.starts_with(series + ".");
+      more ? logged[name].push_back(record.at("value")) : void(others += line + "\n");
+    }
+    EXPECT_EQ(others, trained(c.before).metrics);
+    same_results(c);
+    size_t of_series = 0;
+    const std::vector<double> norms = trained(c.after).metric("train.grad_norm");
+    std::vector<double> squares(norms.size());
+    for (const auto& [name, values] : logged) {
+      of_series += name.starts_with(series + ".");
+      if (!name.starts_with("update_ratio.output")) EXPECT_EQ(values.size(), norms.size()) << name;
+      for (size_t i = 0; i < values.size(); ++i) {
+        EXPECT_GT(values[i], 0) << name;
+        if (name.starts_with("grad_norm.")) squares[i] += values[i] * values[i];
+      }
+    }
+    EXPECT_GE(of_series, at_least);
+    if (series != "update_ratio") return;
+    for (size_t i = 0; i < norms.size(); ++i) EXPECT_NEAR(std::sqrt(squares[i]), norms[i], 1e-5 * norms[i]);
+  }
+  void groups_are_logged(const Change& c) { more_is_logged(c, "update_ratio", 8); }
+  void variances_are_logged(const Change& c) { more_is_logged(c, "variance", 5); }
   void checkpoints_are_retained(const Change& c) {
     EXPECT_EQ(trained(c.before).checkpoints.size() + 1, trained(c.after).checkpoints.size());
     same_results(c);
@@ -295,6 +325,8 @@ const test::SettingRows<TranslateSettings>& TranslateSettings::rows() {
         {"run.matmul", {kOtherMatmulLibrary, &Checks::matmul_library_is_used}},
         {"run.log_updates", {2, &Checks::reports_are_fewer}},
         {"observe.early_stop", {1, &Checks::the_early_stop_is_logged, {{"train.max_epochs", 4}}}},
+        {"observe.groups", {true, &Checks::groups_are_logged}},
+        {"observe.variances", {true, &Checks::variances_are_logged}},
         {"run.keep_checkpoints", {2, &Checks::checkpoints_are_retained, {{"train.max_epochs", 4}}}},
     };
     rows.merge(test::text_rows<Checks>());
