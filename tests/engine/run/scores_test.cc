@@ -267,7 +267,9 @@ TEST_F(Scored, LearnedLengthsAreThoseOfTheCheckpointOfTheirEvaluationAndOfTheSel
   for (const auto& [name, value] : scores_.items()) lengths += is_length(name);
   for (const auto& [name, values] : metrics_) {
     logged += is_length(name);
-    if (is_length(name)) EXPECT_EQ(values.size(), metrics_["dev.bleu"].size()) << name << " is not in every evaluation";
+    if (is_length(name)) {
+      EXPECT_EQ(values.size(), metrics_["dev.bleu"].size()) << name << " is not in every evaluation";
+    }
   }
   EXPECT_EQ(lengths, parameter_of.size());
   EXPECT_EQ(logged, parameter_of.size());
@@ -278,7 +280,9 @@ TEST_F(Scored, LearnedLengthsAreThoseOfTheCheckpointOfTheirEvaluationAndOfTheSel
       const auto g = parameters.get(parameter).data().item<double>();
       EXPECT_EQ(metrics_[name][step], g) << name << " " << step;
       EXPECT_NE(g, 4.0) << name << " stands where it began: at √d_model";
-      if (step == selected()) EXPECT_EQ(score(name), g) << name;
+      if (step == selected()) {
+        EXPECT_EQ(score(name), g) << name;
+      }
     }
   }
 }

@@ -165,7 +165,9 @@ TEST_F(Selected, CheckpointsAreKeptWhateverTheLocalSettingSays) {
     execution_.keep_checkpoints = keep;
     model();
     results.insert(results_of(run_));
-    if (keep == 1) EXPECT_THAT(run_.checkpoint_steps(), ElementsAre(4, 12, 16, 20));
+    if (keep == 1) {
+      EXPECT_THAT(run_.checkpoint_steps(), ElementsAre(4, 12, 16, 20));
+    }
   }
   EXPECT_EQ(results.size(), 1u);
 }
