@@ -27,12 +27,13 @@ class Lister final : public SettingsVisitor {
   void word(const Field& f, std::string& v) override { add(f, "text", v); }
   void optional_integer(const Field& f, std::optional<int64_t>& v) override { add(f, "integer", value_or_word(f, v)); }
   void optional_number(const Field& f, std::optional<double>& v) override { add(f, "number", value_or_word(f, v)); }
+  void optional_word(const Field& f, std::optional<std::string>& v) override { add(f, "text", value_or_word(f, v)); }
 
   std::vector<DescribedField> fields;
 
  private:
-  template <class Number>
-  static json value_or_word(const Field& field, const std::optional<Number>& value) {
+  template <class Value>
+  static json value_or_word(const Field& field, const std::optional<Value>& value) {
     if (value) return *value;
     return field.unset_word.empty() ? json() : json(field.unset_word);
   }
@@ -66,6 +67,7 @@ class Canonical final : public SettingsVisitor {
   }
   void optional_integer(const Field& f, std::optional<int64_t>& v) override { v ? integer(f, *v) : unset(f); }
   void optional_number(const Field& f, std::optional<double>& v) override { v ? number(f, *v) : unset(f); }
+  void optional_word(const Field& f, std::optional<std::string>& v) override { v ? word(f, *v) : unset(f); }
 
   std::string text() {
     // A line begins with its key and a space, which sorts before every character of a key.
@@ -126,6 +128,11 @@ class Reader final : public SettingsVisitor {
   }
   void optional_number(const Field& field, std::optional<double>& value) override {
     if (const json* found = find(field)) value = optional_in(field, *found, &Reader::number_in);
+  }
+  void optional_word(const Field& field, std::optional<std::string>& value) override {
+    std::string text = value.value_or("");
+    word(field, text);
+    if (find(field)) value = text;
   }
 
   /// Throws UserError for a written key that no field has. `describe_all`: the description that was visited.

@@ -61,9 +61,10 @@ class SettingsVisitor {
   virtual void integer(const Field& field, int64_t& value) = 0;
   virtual void number(const Field& field, double& value) = 0;
   virtual void word(const Field& field, std::string& value) = 0;
-  /// A number that may stay unset because its default depends on other settings.
+  /// A setting that may stay unset because its default depends on other settings.
   virtual void optional_integer(const Field& field, std::optional<int64_t>& value) = 0;
   virtual void optional_number(const Field& field, std::optional<double>& value) = 0;
+  virtual void optional_word(const Field& field, std::optional<std::string>& value) = 0;
 
   /// Visits a nested struct as the table `name`.
   template <class Options>

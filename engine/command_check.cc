@@ -48,6 +48,11 @@ std::string sizes(const nlohmann::json& answer) {
                      answer.at("memory_bytes").get<int64_t>() >> 20);
 }
 
+std::string length(const nlohmann::json& answer) {
+  const auto updates = answer.at("updates").get<int64_t>();
+  return updates == 0 ? "the length of a pass pending" : fmt::format("at most {} updates", updates);
+}
+
 int answer_files(const std::vector<std::filesystem::path>& files, bool canonical) {
   int code = kExitDone;
   for (const auto& file : files) {
@@ -55,9 +60,8 @@ int answer_files(const std::vector<std::filesystem::path>& files, bool canonical
       const auto answer =
           check_run(read_run_options(read_toml_settings(file), std::filesystem::absolute(file).parent_path(), {}));
       const auto waiting_for = answer.at("waiting_for").get<std::string>();
-      fmt::print("{}: run {}, {}, at most {} updates{}\n", file.string(), answer.at("id").get<std::string>(),
-                 sizes(answer), answer.at("updates").get<int64_t>(),
-                 waiting_for.empty() ? "" : "; waits for data: " + waiting_for);
+      fmt::print("{}: run {}, {}, {}{}\n", file.string(), answer.at("id").get<std::string>(), sizes(answer),
+                 length(answer), waiting_for.empty() ? "" : "; waits for data: " + waiting_for);
       if (canonical) fmt::print("{}", answer.at("canonical").get<std::string>());
     } catch (const UserError& error) {
       const std::string sentence = error.what();

@@ -3,6 +3,8 @@
 //
 //   nll              = log Σ_v e^(z_v - max) + max - z_gold
 //   Σ_v -log p(v)    = K · nll - Σ_v (z_v - z_gold)        the smoothing term, from a sum of small numbers
+//
+// The token without mass is left out of the second sum: K is then one less.
 #pragma once
 
 #include <algorithm>
@@ -40,16 +42,18 @@ struct CrossEntropyRow {
       return;
     }
     const float gold_logit = static_cast<float>(row[gold]);
+    // Read before another thread writes the gradient.
+    const float left_out = a.without >= 0 ? static_cast<float>(row[a.without]) - gold_logit : 0;
     float above_gold = 0;  // Σ_v (z_v - z_gold)
     const LogitSoftmax softmax = read(block, row, gold_logit, above_gold);
-    const double uniform = a.smoothing / static_cast<double>(a.vocab_size);  // ε / K
     if (block.thread() == 0) {
       const double nll =
           static_cast<double>(logf(softmax.sum)) + (static_cast<double>(softmax.max) - static_cast<double>(gold_logit));
-      const double smooth = static_cast<double>(a.vocab_size) * nll - static_cast<double>(above_gold);
-      a.row_losses[t] = {(1 - a.smoothing) * nll + uniform * smooth, nll};
+      const double above = static_cast<double>(above_gold) - static_cast<double>(left_out);
+      const double smooth = static_cast<double>(a.vocab_size - (a.without >= 0)) * nll - above;
+      a.row_losses[t] = {a.gold * nll + a.each * smooth - a.entropy, nll};
     }
-    if (a.gradient) write_gradient(block, row, gold, uniform, softmax);
+    if (a.gradient) write_gradient(block, row, t, gold, softmax);
   }
 
  private:
@@ -91,20 +95,21 @@ struct CrossEntropyRow {
     return of_row;
   }
 
-  /// z_v = loss_scale · (p(v) - ε / K - (1 - ε) [v = gold]).
+  /// z_v = loss_scale · w_t · (p(v) - q(v)).
   template <class Block>
-  TEARLESS_BODY void write_gradient(const Block& block, T* row, int64_t gold, double uniform,
+  TEARLESS_BODY void write_gradient(const Block& block, T* row, int64_t t, int64_t gold,
                                     const LogitSoftmax& softmax) const {
-    const double loss_scale = a.loss_scale_at ? *a.loss_scale_at : a.loss_scale;
+    double loss_scale = a.loss_scale_at ? *a.loss_scale_at : a.loss_scale;
+    if (a.row_weights) loss_scale *= static_cast<double>(a.row_weights[t]);
     const float factor = static_cast<float>(loss_scale) / softmax.sum;
-    const float flat = static_cast<float>(loss_scale * uniform);
-    const float of_gold = static_cast<float>(loss_scale * (1 - a.smoothing));
+    const float flat = static_cast<float>(loss_scale * a.each);
+    const float of_gold = static_cast<float>(loss_scale * a.gold);
     for_groups(block, [&](int64_t v, int count) {
       float z[kSize];
       load_group<kAligned>(row + v, count, z);
       TEARLESS_UNROLL
       for (int i = 0; i < kSize; ++i) {
-        z[i] = softmax.exp(z[i]) * factor - flat;
+        z[i] = softmax.exp(z[i]) * factor - (v + i == a.without ? 0 : flat);
         if (v + i == gold) z[i] -= of_gold;
       }
       store_group<kAligned>(row + v, count, z);

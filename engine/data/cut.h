@@ -2,9 +2,13 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <iterator>
+#include <utility>
 #include <vector>
 
+#include "engine/data/options.h"
 #include "engine/data/parallel_tokens.h"
 #include "engine/data/shuffle.h"
 #include "engine/ops/packed_rows.h"
@@ -37,17 +41,28 @@ std::vector<SentenceIds> cut(const SentenceIds& sentences, int64_t budget, const
   return batches;
 }
 
-/// The batches of one pass over `count` sentences, a pure function of (seed, pass): shuffle the sentences, sort them by
-/// length, cut, shuffle the batches.
-template <class Lengths, class Width>
-std::vector<SentenceIds> batches_of_pass(int64_t count, int64_t budget, const Lengths& lengths, const Width& width,
+/// Of Regenerate::kWindow.
+inline constexpr size_t kWindowSentences = 1000;
+
+/// The batches of one pass over `count` sentences, a pure function of (seed, pass). `sort_and_cut(sentences)` makes
+/// batches of sentences in any order.
+template <class SortAndCut>
+std::vector<SentenceIds> batches_of_pass(int64_t count, Regenerate regenerate, const SortAndCut& sort_and_cut,
                                          uint32_t seed, int64_t pass) {
   const RandomStream stream(seed, "order");
   const auto pass_number = static_cast<uint32_t>(pass);
   SentenceIds sentences = in_order(count);
-  shuffle(sentences, stream, pass_number, /*which=*/0);
-  sort_by_length(sentences, lengths);
-  auto batches = cut(sentences, budget, lengths, width);
+  shuffle(sentences, stream, regenerate == Regenerate::kOnce ? 0 : pass_number, /*which=*/0);
+  if (regenerate == Regenerate::kWindow) {
+    std::vector<SentenceIds> batches;
+    for (size_t begin = 0; begin < sentences.size(); begin += kWindowSentences) {
+      const size_t end = std::min(begin + kWindowSentences, sentences.size());
+      const auto at = [&](size_t i) { return sentences.begin() + static_cast<std::ptrdiff_t>(i); };
+      std::ranges::move(sort_and_cut(SentenceIds(at(begin), at(end))), std::back_inserter(batches));
+    }
+    return batches;
+  }
+  std::vector<SentenceIds> batches = sort_and_cut(std::move(sentences));
   shuffle(batches, stream, pass_number, /*which=*/1);
   return batches;
 }

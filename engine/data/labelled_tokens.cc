@@ -112,7 +112,11 @@ std::shared_ptr<const LabelledTokens> labelled_tokens(LabelledTextOptions data, 
 }
 
 std::vector<SentenceIds> cut_labelled_batches(const TokenLines& lines, int64_t tokens, uint32_t seed, int64_t pass) {
-  return batches_of_pass(lines.size(), tokens, lengths_in(lines), only_side, seed, pass);
+  const auto sort_and_cut = [&](SentenceIds sentences) {
+    sort_by_length(sentences, lengths_in(lines));
+    return cut(sentences, tokens, lengths_in(lines), only_side);
+  };
+  return batches_of_pass(lines.size(), Regenerate::kPerPass, sort_and_cut, seed, pass);
 }
 
 std::vector<SentenceIds> evaluation_batches(const TokenLines& lines, int64_t tokens) {

@@ -28,24 +28,41 @@ enum class TextKind {
 };
 inline constexpr std::array<std::string_view, 3> kTextKindNames = {"bpe", "sentencepiece", "segmented"};
 
+/// Which pieces have a number of their own, and an embedding.
+enum class VocabularyKind {
+  kJoint,   // one vocabulary of both sides
+  kPerSide  // each side numbers the pieces of its own training text
+};
+
 /// [text] How lines are split into subwords.
 struct TextOptions {
   TextKind kind = TextKind::kBpe;
-  int64_t merges = 3000;    // kBpe: number of joint merges (TwT App. A)
-  int64_t pieces = 2000;    // kSentencepiece: vocabulary size, PAD, BOS, EOS and UNK included
+  int64_t merges = 3000;  // kBpe: number of joint merges (TwT App. A)
+  int64_t pieces = 2000;  // kSentencepiece: vocabulary size, PAD, BOS, EOS and UNK included
+  VocabularyKind vocabulary = VocabularyKind::kJoint;
+  int64_t min_count = 1;    // pieces that occur less often in the training text of their vocabulary are UNK
   int64_t max_words = 250;  // training pairs with more words on either side are dropped; 0: no limit
 };
 
 enum class BatchCount {
   kPaddedMaxSide,  // sentences × max(longest source, longest target)
-  kPaddedSum       // sentences × (longest source + longest target)
+  kPaddedSum,      // sentences × (longest source + longest target)
+  kMaxTokens       // as kPaddedMaxSide, with the order and the multiples of 8 of fairseq (batches.h)
 };
-inline constexpr std::array<std::string_view, 2> kBatchCountNames = {"padded_max_side", "padded_sum"};
+inline constexpr std::array<std::string_view, 3> kBatchCountNames = {"padded_max_side", "padded_sum", "max_tokens"};
+/// When the training set is cut into batches.
+enum class Regenerate {
+  kPerPass,  // each pass: shuffle the sentences, sort and cut them, shuffle the batches
+  kOnce,     // as in pass 0; each pass shuffles these batches
+  kWindow    // each pass: shuffle the sentences, sort and cut every 1,000 of them; the batches stay in this order
+};
+inline constexpr std::array<std::string_view, 3> kRegenerateNames = {"per_pass", "once", "window"};
 
 /// [train.batch] The size of a batch (docs/spec/training.md §1.3).
 struct BatchOptions {
   int64_t tokens = 4096;                          // maximum tokens per batch, padding included
   BatchCount count = BatchCount::kPaddedMaxSide;  // how they are counted
+  Regenerate regenerate = Regenerate::kPerPass;   // when batches are made
 };
 
 void describe(SettingsVisitor& visitor, DataOptions& options);

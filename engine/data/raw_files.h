@@ -49,7 +49,7 @@ struct DataFiles {
     bool is_set;
   };
   std::string what;                       // for messages: "the corpus toy"
-  std::string how_to_get;                 // sentence shown when a file is missing
+  std::string how_to_get = {};            // sentence shown when a file is missing
   std::vector<Required> required = {};    // checked before the paths: without these the files are not known
   std::string needs = {};                 // which those are, for the message
   std::vector<DataSet> sets = {};         // train, dev, test, as far as they have files of their own

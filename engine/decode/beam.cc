@@ -8,21 +8,6 @@
 namespace tearless::engine {
 namespace {
 
-struct Candidate {
-  double score;
-  double log_probability;
-  size_t hypothesis;
-  int64_t row;    // -1: a finished hypothesis that stays
-  int32_t token;  // -1: likewise
-};
-
-/// Better first; ties go to the earlier hypothesis, then to the smaller token, so that the result is unique.
-bool better(const Candidate& a, const Candidate& b) {
-  if (a.score != b.score) return a.score > b.score;
-  if (a.hypothesis != b.hypothesis) return a.hypothesis < b.hypothesis;
-  return a.token < b.token;
-}
-
 struct TokenScore {
   float log_p;
   int32_t token;
@@ -56,6 +41,15 @@ std::vector<TokenScore> best_tokens(std::span<const float> row, size_t count, in
 
 }  // namespace
 
+double length_penalty(const DecodeOptions& options, int64_t length) {
+  const auto tokens = static_cast<double>(length);
+  return std::pow(options.length_penalty == LengthPenalty::kGnmt ? (5.0 + tokens) / 6.0 : tokens, options.alpha);
+}
+
+std::unique_ptr<Beam> make_beam(const DecodeOptions& options, int64_t limit, int32_t eos) {
+  return options.search == SearchKind::kTwt ? twt_beam(options, limit, eos) : fairseq_beam(options, limit, eos);
+}
+
 Beam::Beam(const DecodeOptions& options, int64_t limit, int32_t eos)
     : options_(options), limit_(limit), eos_(eos), hypotheses_(1) {
   assert(limit >= 1);
@@ -66,57 +60,47 @@ int64_t Beam::open() const {
                : std::count_if(hypotheses_.begin(), hypotheses_.end(), [](const Hypothesis& h) { return !h.finished; });
 }
 
-std::vector<int64_t> Beam::advance(std::span<const float* const> rows, int64_t vocab_size) {
-  const bool first = length_ == 0;
-  ++length_;
-  const auto beam = static_cast<size_t>(options_.beam);
-  const double penalty = first ? 1.0 : std::pow((5.0 + static_cast<double>(length_)) / 6.0, options_.alpha);
-
-  std::vector<Candidate> candidates;
-  int64_t row = 0;
-  for (size_t h = 0; h < hypotheses_.size(); ++h) {
-    if (hypotheses_[h].finished) {
-      candidates.push_back({hypotheses_[h].score, hypotheses_[h].log_probability, h, -1, -1});
-      continue;
-    }
-    // Within one hypothesis the score is monotonic in log p, so only its `beam` best tokens can survive.
-    for (const auto& [log_p, v] :
-         best_tokens({rows[static_cast<size_t>(row)], static_cast<size_t>(vocab_size)}, beam, first ? eos_ : -1)) {
-      const double sum = hypotheses_[h].log_probability + static_cast<double>(log_p);
-      candidates.push_back({sum / penalty, sum, h, row, v});
-    }
-    ++row;
+void Beam::extend(size_t h, std::span<const float> row, int64_t at, size_t count, double penalty,
+                  std::vector<Candidate>& candidates) const {
+  for (const auto& [log_p, v] : best_tokens(row, count, length_ == 1 ? eos_ : -1)) {
+    const double sum = hypotheses_[h].log_probability + static_cast<double>(log_p);
+    candidates.push_back({sum / penalty, sum, h, at, v});
   }
-  const size_t kept = std::min(beam, candidates.size());
+}
+
+void Beam::keep_best(std::vector<Candidate>& candidates, size_t count) {
+  const auto better = [](const Candidate& a, const Candidate& b) {
+    if (a.score != b.score) return a.score > b.score;
+    if (a.hypothesis != b.hypothesis) return a.hypothesis < b.hypothesis;
+    return a.token < b.token;
+  };
+  const size_t kept = std::min(count, candidates.size());
   std::partial_sort(candidates.begin(), candidates.begin() + static_cast<std::ptrdiff_t>(kept), candidates.end(),
                     better);
   candidates.resize(kept);
-
-  std::vector<Hypothesis> next;
-  std::vector<int64_t> parents;
-  for (const Candidate& c : candidates) {
-    Hypothesis h = hypotheses_[c.hypothesis];
-    if (c.token >= 0) {
-      h.tokens.push_back(c.token);
-      h.log_probability = c.log_probability;
-      h.score = c.score;
-      h.finished = c.token == eos_;
-      if (!h.finished) parents.push_back(c.row);
-    }
-    next.push_back(std::move(h));
-  }
-  hypotheses_ = std::move(next);
-  done_ = parents.empty() || length_ >= limit_;
-  if (done_) parents.clear();
-  return parents;
 }
 
-std::vector<int32_t> Beam::best() const {
-  const auto winner = std::max_element(hypotheses_.begin(), hypotheses_.end(),
-                                       [](const Hypothesis& a, const Hypothesis& b) { return a.score < b.score; });
-  std::vector<int32_t> tokens = winner->tokens;
-  if (winner->finished) tokens.pop_back();
-  return tokens;
+Hypothesis Beam::extended(const Candidate& candidate) const {
+  Hypothesis h = hypotheses_[candidate.hypothesis];
+  if (candidate.token < 0) return h;
+  h.tokens.push_back(candidate.token);
+  h.log_probability = candidate.log_probability;
+  h.score = candidate.score;
+  h.finished = candidate.token == eos_;
+  return h;
+}
+
+std::vector<SearchOutput> Beam::best() const {
+  std::vector<Hypothesis> ranked = outputs();
+  std::stable_sort(ranked.begin(), ranked.end(),
+                   [](const Hypothesis& a, const Hypothesis& b) { return a.score > b.score; });
+  ranked.resize(std::clamp(ranked.size(), size_t{1}, static_cast<size_t>(options_.n_best)));
+  std::vector<SearchOutput> best;
+  for (Hypothesis& h : ranked) {
+    if (h.finished) h.tokens.pop_back();
+    best.push_back({std::move(h.tokens), h.score});
+  }
+  return best;
 }
 
 }  // namespace tearless::engine

@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <cassert>
-#include <cmath>
 
 #include "engine/model/padded_batch.h"
 
@@ -46,8 +45,8 @@ struct DeviceSearch::DecodeStep {
 
   DecodeStep(const Bucket& bucket, const DecodeOptions& options, const OutputVocabulary& output_vocabulary,
              const at::Tensor& like);
-  /// Sets the inputs of position 0.
-  void reset(const Bucket& bucket, const DecodeOptions& options, const PackedRows& source);
+  /// Sets the inputs of position 0, of which `start` is the token.
+  void reset(const Bucket& bucket, const DecodeOptions& options, const PackedRows& source, int32_t start);
 };
 
 DeviceSearch::DecodeStep::DecodeStep(const Bucket& bucket, const DecodeOptions& options,
@@ -83,7 +82,7 @@ DeviceSearch::DecodeStep::DecodeStep(const Bucket& bucket, const DecodeOptions& 
   token_of_column = bytes_of(output_vocabulary.tokens).to(like.device(), /*non_blocking=*/false, /*copy=*/true);
   std::vector<double> divisors;  // as in Beam: no penalty at position 0
   for (int64_t length = 0; length <= bucket.max_length; ++length) {
-    divisors.push_back(length <= 1 ? 1.0 : std::pow((5.0 + static_cast<double>(length)) / 6.0, options.alpha));
+    divisors.push_back(length <= 1 ? 1.0 : length_penalty(options, length));
   }
   penalties = bytes_of(divisors).to(like.device(), /*non_blocking=*/false, /*copy=*/true);
   const int64_t candidates = std::min(options.beam + 1, vocab_size);
@@ -110,11 +109,12 @@ DeviceSearch::DecodeStep::DecodeStep(const Bucket& bucket, const DecodeOptions& 
                .done = write<int32_t>(done)};
 }
 
-void DeviceSearch::DecodeStep::reset(const Bucket& bucket, const DecodeOptions& options, const PackedRows& source) {
+void DeviceSearch::DecodeStep::reset(const Bucket& bucket, const DecodeOptions& options, const PackedRows& source,
+                                     int32_t start) {
   const auto sentences = static_cast<size_t>(bucket.sentences), beam = static_cast<size_t>(options.beam);
   std::vector<BeamHypothesis> first(sentences * beam);
   std::vector<AttentionSpan> seen_cache(sentences * beam), seen_source(sentences);
-  std::vector<int32_t> bos(sentences * beam, kBos), most(sentences, 1), is_done(sentences, 1);
+  std::vector<int32_t> starts(sentences * beam, start), most(sentences, 1), is_done(sentences, 1);
   for (size_t r = 0; r < seen_cache.size(); ++r) {
     seen_cache[r] = {static_cast<int32_t>(r), 1, static_cast<int32_t>(static_cast<int64_t>(r) * bucket.max_length), 1,
                      0};
@@ -127,14 +127,14 @@ void DeviceSearch::DecodeStep::reset(const Bucket& bucket, const DecodeOptions& 
     const int32_t begin = source.offsets[s], length = source.offsets[s + 1] - begin;
     seen_source[s].key_begin = begin;
     seen_source[s].key_count = length;
-    most[s] = length + static_cast<int32_t>(options.max_extra);
+    most[s] = static_cast<int32_t>(options.limit(length));
     is_done[s] = 0;
     first[s * beam].state = BeamHypothesis::kOpen;
   }
   hypotheses.copy_(bytes_of(first));
   self_spans.copy_(bytes_of(seen_cache));
   cross_spans.copy_(bytes_of(seen_source));
-  tokens.copy_(bytes_of(bos));
+  tokens.copy_(bytes_of(starts));
   limits.copy_(bytes_of(most));
   done.copy_(at::from_blob(is_done.data(), {bucket.sentences}, at::kInt));
   positions.zero_();
@@ -184,7 +184,7 @@ DeviceSearch::DecodeStep& DeviceSearch::start(const Bucket& bucket, const Packed
   if (known == steps_.end()) {
     known = steps_.try_emplace(bucket, bucket, options_, model_.output_vocabulary(), cache_.source.data()).first;
   }
-  known->second.reset(bucket, options_, source);
+  known->second.reset(bucket, options_, source, model_.decoder_start());
   return known->second;
 }
 
@@ -210,14 +210,14 @@ void DeviceSearch::launch(DecodeStep& step) {
   search_kernels_for(logits.data()).beam_step(step.beam_step, stream_for(logits.data()));
 }
 
-std::vector<std::vector<int32_t>> DeviceSearch::search(const ForwardContext& context, const Embeddings::Tables& tables,
-                                                       const PackedRows& source, const Value& encoder_output) {
+std::vector<SearchOutput> DeviceSearch::search(const ForwardContext& context, const Embeddings::Tables& tables,
+                                               const PackedRows& source, const Value& encoder_output) {
   int64_t max_source_length = 0;
   for (int64_t s = 0; s < source.sentence_count(); ++s) {
     max_source_length = std::max<int64_t>(
         max_source_length, source.offsets[static_cast<size_t>(s) + 1] - source.offsets[static_cast<size_t>(s)]);
   }
-  const int64_t most = max_source_length + options_.max_extra;
+  const int64_t most = options_.limit(max_source_length);
   const Bucket bucket{.sentences = bucket_size(source.sentence_count(), 4, 4),
                       .max_length = power_of_two(std::max(most, kMinMaxLength)),
                       .max_source_length = power_of_two(std::max(max_source_length, kMinSource))};
@@ -230,7 +230,7 @@ std::vector<std::vector<int32_t>> DeviceSearch::search(const ForwardContext& con
   }
 
   const at::Tensor hypotheses = step.hypotheses.cpu(), columns = step.columns.cpu();
-  std::vector<std::vector<int32_t>> best;
+  std::vector<SearchOutput> best;
   for (int64_t s = 0; s < source.sentence_count(); ++s) {
     const BeamHypothesis* of_sentence = as<BeamHypothesis>(hypotheses) + s * options_.beam;
     const BeamHypothesis* winner = nullptr;
@@ -240,7 +240,7 @@ std::vector<std::vector<int32_t>> DeviceSearch::search(const ForwardContext& con
     assert(winner);
     const int32_t* first = read<int32_t>(columns) + (s * options_.beam + (winner - of_sentence)) * bucket.max_length;
     const int32_t length = winner->length - (winner->state == BeamHypothesis::kFinished ? 1 : 0);
-    best.emplace_back(first, first + length);
+    best.push_back({{first, first + length}, winner->score});
   }
   return best;
 }

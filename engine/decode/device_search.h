@@ -13,7 +13,7 @@
 #include <map>
 #include <vector>
 
-#include "engine/decode/options.h"
+#include "engine/decode/beam.h"
 #include "engine/model/transformer.h"
 #include "engine/ops/backend.h"
 
@@ -26,10 +26,9 @@ class DeviceSearch {
   DeviceSearch(const Transformer& model, const DecodeOptions& options, CaptureGraph capture);
   ~DeviceSearch();
 
-  /// The best output of each sentence as columns of the logits, without EOS. `encoder_output` [S, D] is that of
-  /// `source`.
-  std::vector<std::vector<int32_t>> search(const ForwardContext& context, const Embeddings::Tables& tables,
-                                           const PackedRows& source, const Value& encoder_output);
+  /// The best output of each sentence, as columns of the logits. `encoder_output` [S, D] is that of `source`.
+  std::vector<SearchOutput> search(const ForwardContext& context, const Embeddings::Tables& tables,
+                                   const PackedRows& source, const Value& encoder_output);
 
  private:
   /// The sizes that a decode step is captured for; batches are padded to them.

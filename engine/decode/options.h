@@ -2,40 +2,42 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "base/settings.h"
 
 namespace tearless::engine {
 
-/// [decode] (docs/spec/training.md §1.12)
-struct DecodeOptions {
-  int64_t beam = 4;             // hypotheses per sentence; 1: greedy search
-  double alpha = 0.6;           // length penalty ((5 + length) / 6)^α (Wu et al. 2016); beam > 1 only
-  int64_t max_extra = 50;       // an output has at most source length + this many tokens, EOS counted in both
-  int64_t batch_tokens = 4096;  // limit for a batch: sentences × 2 × longest source; not part of the identity
+/// The order in which a search visits hypotheses, and when it ends (beam.h).
+enum class SearchKind {
+  kTwt,     // finished hypotheses compete with unfinished ones (docs/spec/training.md §1.12)
+  kFairseq  // finished hypotheses are set aside (docs/spec/training.md §6.8)
 };
+inline constexpr std::array<std::string_view, 2> kSearchKinds = {"twt", "fairseq"};
 
-inline void describe(SettingsVisitor& v, DecodeOptions& o) {
-  v.integer(
-      {.key = "beam", .meaning = "beam size, the hypotheses of one sentence; 1 is greedy search", .min = 1, .max = 64},
-      o.beam);
-  v.number({.key = "alpha",
-            .meaning = "length penalty ((5 + length) / 6)^α (Wu et al. 2016)",
-            .min = 0,
-            .max = 10,
-            .applies = o.beam > 1},
-           o.alpha);
-  v.integer({.key = "max_extra",
-             .meaning = "an output has at most source length + this many tokens, EOS counted on both sides",
-             .min = 1,
-             .max = 10000},
-            o.max_extra);
-  v.integer({.key = "batch_tokens",
-             .meaning = "sentences decoded together: count × 2 × longest source stays within this",
-             .min = 1,
-             .max = 1e9,
-             .identity = Identity::kLocal},
-            o.batch_tokens);
-}
+/// What Σ log p of an output is divided by.
+enum class LengthPenalty {
+  kGnmt,   // ((5 + length) / 6)^α (Wu et al. 2016)
+  kLength  // length^α, as fairseq's --lenpen
+};
+inline constexpr std::array<std::string_view, 2> kLengthPenalties = {"gnmt", "length"};
+
+/// [decode]
+struct DecodeOptions {
+  SearchKind search = SearchKind::kTwt;
+  int64_t beam = 4;  // hypotheses per sentence; 1: greedy search
+  LengthPenalty length_penalty = LengthPenalty::kGnmt;
+  double alpha = 0.6;      // of the length penalty; beam > 1 only
+  int64_t max_extra = 50;  // an output has at most source length + this many tokens, EOS counted in both
+  std::optional<int64_t> max_length = {};  // most tokens of an output, EOS counted, in place of max_extra
+  int64_t n_best = 1;           // outputs of a sentence that are written to outputs/SET.nbest; 1: no such file
+  int64_t batch_tokens = 4096;  // limit for a batch: sentences × 2 × longest source; not part of the identity
+
+  /// Most tokens of the output for a source of that many, EOS counted in both.
+  int64_t limit(int64_t source_length) const { return max_length.value_or(source_length + max_extra); }
+};
+void describe(SettingsVisitor& visitor, DecodeOptions& options);
+/// Throws UserError if there are to be more outputs than hypotheses.
+void check_consistent(const DecodeOptions& options);
 
 }  // namespace tearless::engine

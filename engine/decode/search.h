@@ -1,6 +1,6 @@
 // Translates a set of sentences by beam search (beam 1: greedy), in batches of similar source length. On a device with
-// CUDA graph capture the search runs on the device (device_search.h); otherwise the host chooses the hypotheses of each
-// position.
+// CUDA graph capture the search of kind twt runs on the device (device_search.h) if one output of a sentence is wanted;
+// otherwise the host chooses the hypotheses of each position.
 #pragma once
 
 #include <functional>
@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/data/parallel_tokens.h"
+#include "engine/decode/beam.h"
 #include "engine/decode/options.h"
 #include "engine/model/transformer.h"
 
@@ -22,8 +23,11 @@ class Translator {
   Translator(const Transformer& model, const DecodeOptions& options, Tape::Ops ops);
   ~Translator();
 
-  /// The translation of every line of `set`, in order: tokens of the joint vocabulary without BOS and EOS. Calls
-  /// `between_batches` before each batch; it may throw to stop the search.
+  /// The options.n_best best outputs for every line of `set`, the best first: tokens of the target side without BOS
+  /// and EOS. Calls `between_batches` before each batch; it may throw to stop the search.
+  std::vector<std::vector<SearchOutput>> search(const ParallelTokens& set,
+                                                const std::function<void()>& between_batches);
+  /// The tokens of the best ones alone.
   std::vector<std::vector<int32_t>> translate(const ParallelTokens& set, const std::function<void()>& between_batches);
 
  private:

@@ -1,5 +1,7 @@
-// The kind decode: the model of a trained run translates a set once more, with another search or a test
-// set of its own.
+// The kind decode: the model of a trained run translates a set once more, with another search or a test set of its own.
+#include <cassert>
+#include <map>
+#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "base/error.h"
@@ -12,6 +14,64 @@
 namespace tearless::engine {
 namespace {
 
+/// The settings of [decode] that differ from the trained run's.
+class DecodeOverlay {
+ public:
+  /// Describes each result setting of [decode] as one that may be unset.
+  void describe(SettingsVisitor& outer) {
+    DecodeOptions options;
+    Overlay overlay(values_, &outer);
+    engine::describe(overlay, options);
+  }
+  void apply(DecodeOptions& options) {
+    Overlay overlay(values_, nullptr);
+    engine::describe(overlay, options);
+  }
+
+ private:
+  using Values = std::map<std::string, nlohmann::json>;  // those that are set
+
+  class Overlay final : public SettingsVisitor {
+   public:
+    Overlay(Values& values, SettingsVisitor* outer) : values_(values), outer_(outer) {}
+
+    void flag(const Field&, bool&) override { assert(false && "describe it as a word: a flag cannot be unset"); }
+    void integer(const Field& f, int64_t& v) override { lay(f, v, &SettingsVisitor::optional_integer); }
+    void number(const Field& f, double& v) override { lay(f, v, &SettingsVisitor::optional_number); }
+    void word(const Field& f, std::string& v) override { lay(f, v, &SettingsVisitor::optional_word); }
+    void optional_integer(const Field& f, std::optional<int64_t>& v) override {
+      lay(f, v, &SettingsVisitor::optional_integer);
+    }
+    void optional_number(const Field& f, std::optional<double>& v) override {
+      lay(f, v, &SettingsVisitor::optional_number);
+    }
+    void optional_word(const Field& f, std::optional<std::string>& v) override {
+      lay(f, v, &SettingsVisitor::optional_word);
+    }
+
+   private:
+    template <class Value, class Set>
+    void lay(const Field& field, Value& value, void (SettingsVisitor::*visit)(const Field&, std::optional<Set>&)) {
+      if (field.identity == Identity::kLocal) return;
+      const std::string key(field.key);
+      std::optional<Set> set;
+      if (const auto known = values_.find(key); known != values_.end()) set = known->second.get<Set>();
+      if (outer_) {
+        Field unset = field;
+        unset.neutral.reset();
+        (outer_->*visit)(unset, set);
+        if (set) values_[key] = *set;
+      }
+      if (set) value = *set;
+    }
+
+    Values& values_;
+    SettingsVisitor* outer_;
+  };
+
+  Values values_;
+};
+
 class DecodeKind final : public DerivedKindOf<DecodeKind> {
  public:
   DecodeKind() { meaning = "translates a set with the run's model, and scores it as training does"; }
@@ -21,19 +81,12 @@ class DecodeKind final : public DerivedKindOf<DecodeKind> {
     v.word(path_field("source", "file of that test set's source sentences"), source_);
     v.word(path_field("reference", "file of its references, encoded as the corpus is"), reference_);
     v.word(checksum_field("set_sha256", "checksum of both files, filled in by check"), set_sha256_);
-    v.optional_integer({.key = "beam", .meaning = "beam size; unset: decode.beam", .min = 1, .max = 64}, beam_);
-    v.optional_number(
-        {.key = "alpha", .meaning = "length penalty; unset: decode.alpha", .min = 0, .max = 10, .applies = beam_ != 1},
-        alpha_);
-    v.optional_integer({.key = "max_extra",
-                        .meaning = "most tokens beyond the source's; unset: decode.max_extra",
-                        .min = 1,
-                        .max = 10000},
-                       max_extra_);
+    decode_.describe(v);
   }
 
   void check_consistent(const TaskKind& task, const DerivedKind* of) override {
-    if (!dynamic_cast<const TranslateKind*>(&task)) {
+    const auto* translate = dynamic_cast<const TranslateKind*>(&task);
+    if (!translate) {
       fail("derived.kind = \"decode\" is for runs of task = \"translate\", not of \"{}\"", task.name);
     }
     if (of) fail("derived.kind = \"decode\" needs a trained run; it cannot derive from another derived run");
@@ -47,6 +100,9 @@ class DecodeKind final : public DerivedKindOf<DecodeKind> {
           "derived.set = \"{}\" is neither dev nor test, and no files are named for it: a grid names them in [test.{}]",
           set_, set_);
     }
+    DecodeOptions options = translate->options.decode;
+    decode_.apply(options);
+    engine::check_consistent(options);
   }
 
   DataFiles data_files() override {
@@ -61,9 +117,7 @@ class DecodeKind final : public DerivedKindOf<DecodeKind> {
 
   Derivation derive(const DerivationSource& from) override {
     TranslateOptions options = dynamic_cast<TranslateKind&>(from.task).options;
-    options.decode.beam = beam_.value_or(options.decode.beam);
-    options.decode.alpha = alpha_.value_or(options.decode.alpha);
-    options.decode.max_extra = max_extra_.value_or(options.decode.max_extra);
+    decode_.apply(options.decode);
     data_files().check();
     Translate task(options, from.train, from.execution, prepare(options.data, options.text, from.say));
     const std::filesystem::path model = read_finished_model(from.of, from.train, task);
@@ -92,8 +146,7 @@ class DecodeKind final : public DerivedKindOf<DecodeKind> {
   DataSet own_set() { return {{{"derived.source", &source_}, {"derived.reference", &reference_}}, &set_sha256_}; }
 
   std::string set_ = "test", source_, reference_, set_sha256_;
-  std::optional<int64_t> beam_, max_extra_;
-  std::optional<double> alpha_;
+  DecodeOverlay decode_;
 };
 
 }  // namespace

@@ -4,10 +4,10 @@
 #include "base/error.h"
 #include "base/words.h"
 #include "engine/data/corpus.h"
-#include "engine/train/model_file.h"
 #include "engine/derived/derived_kind.h"
 #include "engine/score/metric.h"
 #include "engine/task/translate.h"
+#include "engine/train/model_file.h"
 
 namespace tearless::engine {
 namespace {

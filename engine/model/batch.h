@@ -15,6 +15,8 @@ class Batch {
   virtual int64_t rows() const = 0;
   /// The number of predictions whose losses are summed. An update minimises their mean.
   virtual int64_t predictions() const = 0;
+  /// What the sum of the losses is divided by, where they are not of equal weights: sentences.
+  virtual int64_t loss_divisor() const { return predictions(); }
 
   // Captured updates replay one batch's kernels on the numbers of another, so they need batches of equal sizes.
 

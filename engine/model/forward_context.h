@@ -2,6 +2,7 @@
 // the tape records.
 #pragma once
 
+#include <map>
 #include <string>
 
 #include "engine/ops/cross_entropy.h"
@@ -17,11 +18,12 @@ struct ReplayInputs {
   LossOnDevice loss;
 };
 
-/// Borrows the tape and `on_device`.
+/// Borrows what it points to.
 struct ForwardContext {
   Tape& tape;
-  uint32_t update = 0;                      // counted from 1; selects the dropout masks
-  const ReplayInputs* on_device = nullptr;  // set by CapturedUpdater; null: host arguments are used
+  uint32_t update = 0;                                 // counted from 1; selects the dropout masks
+  const ReplayInputs* on_device = nullptr;             // set by CapturedUpdater; null: host arguments are used
+  std::map<std::string, double>* variances = nullptr;  // to which residual streams add theirs, by sublayer; null: none
 };
 
 /// One place of the model where dropout is applied. Its random stream is derived from its name.

@@ -8,11 +8,14 @@ namespace tearless::engine {
 namespace {
 
 constexpr auto kPlacements = std::to_array<std::string_view>({"post", "pre", "pre_no_final"});
-constexpr auto kInits = std::to_array<std::string_view>(
-    {"xavier_normal", "xavier_uniform", "small_init", "ds_init", "torch_default", "kaiming_released"});
+constexpr auto kInits =
+    std::to_array<std::string_view>({"xavier_normal", "xavier_uniform", "small_init", "ds_init", "torch_default",
+                                     "kaiming_released", "fairseq", "fairseq_0_9"});
 constexpr auto kFans = std::to_array<std::string_view>({"separate", "fused3", "fused4", "fused3_self"});
 constexpr auto kDsForms = std::to_array<std::string_view>({"paper", "code"});
 constexpr auto kDsStacks = std::to_array<std::string_view>({"both", "encoder", "decoder"});
+constexpr auto kPositionForms = std::to_array<std::string_view>({"interleaved", "halves", "sin_only"});
+constexpr auto kDecoderStarts = std::to_array<std::string_view>({"bos", "eos", "zero"});
 constexpr auto kTyings = std::to_array<std::string_view>({"all", "target", "none"});
 
 /// Whether the bound of attention's matrices depends on their fan-out.
@@ -26,10 +29,33 @@ void describe(SettingsVisitor& v, DropoutOptions& o) {
   const auto probability = [&](const char* key, const char* meaning, double& value) {
     v.number({.key = key, .meaning = meaning, .min = 0, .max = 0.99, .neutral = 0.0}, value);
   };
-  probability("residual", "on each sublayer's output before the residual sum, and on the embedding sum", o.residual);
+  probability("residual", "on each sublayer's output before the residual sum", o.residual);
   probability("attention", "on the attention probabilities", o.attention);
   probability("relu", "after the ReLU inside the feed-forward block", o.relu);
   probability("word", "input tokens replaced by UNK, of translation on both sides (TwT App. A)", o.word);
+  v.optional_number({.key = "embedding",
+                     .meaning = "on the sum of embedding and position; unset: the rate of dropout.residual",
+                     .min = 0,
+                     .max = 0.99,
+                     .neutral = "residual",
+                     .unset_word = "residual"},
+                    o.embedding);
+}
+
+void describe(SettingsVisitor& v, PositionOptions& o) {
+  v.choice(
+      {.key = "form",
+       .meaning = "arrangement of the sinusoids: `interleaved` sin and cos in turn (TwT); `halves` all sin, then all "
+                  "cos (fairseq, T2T); `sin_only` as interleaved with sin in place of cos, a bug of TwT's code "
+                  "before March 2021",
+       .neutral = "interleaved"},
+      o.form, kPositionForms);
+  v.integer({.key = "first",
+             .meaning = "position of a sentence's first token; fairseq counts from 2",
+             .min = 0,
+             .max = 1000,
+             .neutral = 0},
+            o.first);
 }
 
 void describe(SettingsVisitor& v, DsInitOptions& o, bool applies, bool has_decoder) {
@@ -74,7 +100,9 @@ void describe_layer_fields(SettingsVisitor& v, LayerOptions& o) {
                        "eq. 15): the paper's own tables need ds_init.form = \"code\" and init_qkv_fan = "
                        "\"fused3_self\"; `torch_default` weights and biases U(±√(1/fan_in)), as PyTorch's linear "
                        "layers; `kaiming_released` attention U(±√(1/fan_in)), all else Xavier uniform, as the released "
-                       "code of the AdaNorm paper. Biases are 0 except with torch_default"},
+                       "code of the AdaNorm paper; `fairseq` attention's q, k, v U(±√(6/4d)), all else Xavier uniform, "
+                       "the embedding of PAD 0, as fairseq up to 0.8; `fairseq_0_9` also the biases of q, k, v "
+                       "U(±√(1/d)). Other biases are 0 except with torch_default"},
            o.init, kInits);
   v.choice({.key = "init_qkv_fan",
             .meaning = "fan-out that Xavier sees for attention: `separate` d; `fused3` 3d for q, k, v; `fused4` 4d for "
@@ -86,10 +114,18 @@ void describe_layer_fields(SettingsVisitor& v, LayerOptions& o) {
           .meaning = "word embeddings of unit length, input and output (FixNorm, TwT §2.3)",
           .neutral = false},
          o.fix_norm);
+  v.optional_number({.key = "embedding_scale",
+                     .meaning = "factor of the input embeddings, before positions are added; 1 is none",
+                     .min = 1e-3,
+                     .max = 1e6,
+                     .neutral = "sqrt_d",
+                     .unset_word = "sqrt_d"},
+                    o.embedding_scale);
 }
 
 void describe_layer_tables(SettingsVisitor& v, LayerOptions& o, bool has_decoder) {
   v.table_of("ds_init", [&] { describe(v, o.ds_init, o.init == Init::kDsInit, has_decoder); });
+  v.table("positions", o.positions);
   v.table("norm", o.norm);
   v.table("dropout", o.dropout);
 }
@@ -105,6 +141,19 @@ void describe(SettingsVisitor& v, ModelOptions& o) {
             .meaning = "one matrix for source input, target input and output (`all`), for the two of the target "
                        "(`target`), or none shared"},
            o.tied_embeddings, kTyings);
+  v.choice(
+      {.key = "decoder_start",
+       .meaning = "the decoder's first input, in training and in decoding: the embedding of BOS (`bos`), that of "
+                  "EOS (`eos`, fairseq), or a zero vector (`zero`, the DS paper's code), which word dropout leaves; "
+                  "its position is added in any case",
+       .neutral = "bos"},
+      o.decoder_start, kDecoderStarts);
+  v.flag(
+      {.key = "language_embedding",
+       .meaning = "a learned vector for the source language and one for the target language, added to all input rows "
+                  "of that side, not scaled (TwT's released code)",
+       .neutral = false},
+      o.language_embedding);
   v.flag({.key = "output_bias", .meaning = "a bias for each token of the output vocabulary"}, o.output_bias);
   v.flag({.key = "mask_target_vocabulary",
           .meaning = "the output vocabulary has only the tokens that occur in the target side of the training data "

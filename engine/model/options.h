@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "base/settings.h"
 #include "engine/norm/norm.h"
+#include "engine/ops/embedding.h"
 
 namespace tearless::engine {
 
@@ -26,7 +28,11 @@ enum class Init {
   kTorchDefault,   // weights and biases U(±√(1 / fan_in)), as PyTorch's linear layers by default
   // As the released code of the AdaNorm paper, `--init_method km` (docs/spec/discrepancies.md B5): attention
   // U(±√(1 / fan_in)), but the feed-forward weights Xavier uniform, because an argument of theirs is misplaced.
-  kKaimingReleased
+  kKaimingReleased,
+  // fairseq ≤ 0.8: q, k and v Xavier uniform of gain 1/√2, U(±√(6 / (4 d))); all else Xavier uniform; the embedding of
+  // PAD 0.
+  kFairseq,
+  kFairseq09  // fairseq 0.9: the same, but the biases of q, k and v are U(±√(1 / d))
 };
 /// The fan-out of attention projections in Xavier initialisation. Code bases that stack the projections into one matrix
 /// use the stacked size (docs/spec/knobs.md §7).
@@ -58,14 +64,31 @@ enum class Tying {
   kNone
 };
 
+/// The decoder's first input, in training and in decoding (docs/spec/knobs.md §6).
+enum class DecoderStart {
+  kBos,  // the embedding of BOS (TwT, JoeyNMT)
+  kEos,  // the embedding of EOS (fairseq)
+  kZero  // a zero vector, to which the position is added (zero)
+};
+
 /// [model.dropout]: probabilities, in training only (docs/spec/knobs.md §9).
 struct DropoutOptions {
-  double residual = 0.3;   // on each sublayer's output before the residual sum, and on the embedding sum
+  double residual = 0.3;   // on each sublayer's output before the residual sum
   double attention = 0.3;  // on the attention probabilities
   double relu = 0.3;       // after the ReLU of the feed-forward sublayer
   double word = 0.1;       // input tokens replaced by UNK, of translation on both sides (TwT App. A)
+  std::optional<double> embedding = std::nullopt;  // on the sum of embedding and position; unset: residual
+
+  double of_embedding() const { return embedding.value_or(residual); }
 };
 void describe(SettingsVisitor& visitor, DropoutOptions& options);
+
+/// [model.positions]: the position vectors that are added to word embeddings (docs/spec/knobs.md §6).
+struct PositionOptions {
+  PositionForm form = PositionForm::kInterleaved;
+  int64_t first = 0;  // the position of a sentence's first token
+};
+void describe(SettingsVisitor& visitor, PositionOptions& options);
 
 /// The settings that every stack of Transformer layers has.
 struct LayerOptions {
@@ -76,7 +99,9 @@ struct LayerOptions {
   Init init = Init::kSmallInit;
   QkvFan init_qkv_fan = QkvFan::kSeparate;  // of the Xavier inits and ds_init
   DsInitOptions ds_init;
-  bool fix_norm = false;  // word embeddings of unit length, input and output (FixNorm, TwT §2.3)
+  bool fix_norm = false;                  // word embeddings of unit length, input and output (FixNorm, TwT §2.3)
+  std::optional<double> embedding_scale;  // factor of the input embeddings; unset: √d
+  PositionOptions positions;
   NormOptions norm;
   DropoutOptions dropout;
 };
@@ -90,6 +115,8 @@ struct ModelOptions : LayerOptions {
   std::string encoder_sublayers = "self_attention, ffn";  // of a layer, in order: sublayers_of()
   std::string decoder_sublayers = "self_attention, cross_attention, ffn";
   Tying tied_embeddings = Tying::kAll;
+  DecoderStart decoder_start = DecoderStart::kBos;
+  bool language_embedding = false;     // a learned vector for each side, added to its input rows
   bool output_bias = true;             // one bias per token of the output vocabulary
   bool mask_target_vocabulary = true;  // restrict the output vocabulary to tokens seen on the target side (TwT App. A)
 };

@@ -1,5 +1,8 @@
 #include "engine/model/residual.h"
 
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/var.h>
+
 #include <utility>
 
 namespace tearless::engine {
@@ -36,6 +39,7 @@ ResidualConnection make_connection(const LayerScope& sublayer, bool last) {
   const NormSite before{.in_decoder = in_decoder};
   const NormSite after{.in_decoder = in_decoder, .decoder_output = in_decoder && last && places.after_stack == 0};
   ResidualConnection connection;
+  connection.name = sublayer.name();
   connection.dropout = sublayer.dropout(sublayer.options().dropout.residual);
   for (int i = 0; i < places.before; ++i) connection.before.push_back(make_norm(sublayer, before));
   for (int i = 0; i < places.after; ++i) connection.after.push_back(make_norm(sublayer, after));
@@ -77,7 +81,14 @@ Value Residual::input(const ResidualConnection& connection) { return normed(conn
 void Residual::add(const ResidualConnection& connection, const Value& y) {
   pending_ = y;
   pending_dropout_ = connection.dropout.at(context_);
+  if (context_.variances) observe(connection);
   if (!connection.after.empty()) x_ = normed(connection.after);
+}
+
+void Residual::observe(const ResidualConnection& connection) {
+  Tape aside(Tape::Kind::kForward);  // the stream's own sum may be made together with a norm
+  const at::Tensor sum = add_dropped(aside, x_, pending_, pending_dropout_, rows_).data();
+  context_.variances->emplace(connection.name, sum.to(at::kDouble).var(/*unbiased=*/false).item<double>());
 }
 
 Value Residual::output(const std::vector<NormOp>& final_norms) { return normed(final_norms); }

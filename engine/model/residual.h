@@ -9,6 +9,7 @@
 // output of the stack is output().
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "engine/model/layer_scope.h"
@@ -17,6 +18,7 @@ namespace tearless::engine {
 
 /// What stands between a sublayer and the residual stream.
 struct ResidualConnection {
+  std::string name;            // of the sublayer: "encoder.1.ffn"
   std::vector<NormOp> before;  // on the sublayer's input, in the order of application
   DropoutSite dropout;         // on its output
   std::vector<NormOp> after;   // on the sum
@@ -43,6 +45,8 @@ class Residual {
   Value output(const std::vector<NormOp>& final_norms);
 
  private:
+  /// Adds the variance of the elements of x + drop(y) to context.variances.
+  void observe(const ResidualConnection& connection);
   /// The norms of the stream, one after another. Adds the pending output to the stream first, if there is one.
   Value normed(const std::vector<NormOp>& norms);
 

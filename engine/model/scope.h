@@ -32,6 +32,8 @@ class Scope {
   Scope inside(const std::string& part) const;
 
   Parameters& parameters() const { return parameters_; }
+  /// The name of this place: "encoder.1.ffn".
+  const std::string& name() const { return name_; }
 
   /// Declares a parameter `part` of this place.
   Value declare(const char* part, std::vector<int64_t> shape, const Initial& initial) const;

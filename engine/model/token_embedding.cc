@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "engine/model/padded_batch.h"
 #include "engine/ops/add_norm.h"
@@ -24,27 +25,32 @@ NormOp unit_rows() {
 
 }  // namespace
 
-Value declare_embedding(const LayerScope& scope, const char* name, int64_t vocab_size) {
-  return scope.declare(name, {vocab_size, scope.options().d_model}, initial_embedding(scope.options()));
+Value declare_embedding(const LayerScope& scope, const char* name, int64_t vocab_size, bool zero_pad) {
+  Initial initial = initial_embedding(scope.options());
+  if (zero_pad) initial.zero_row = kPad;
+  return scope.declare(name, {vocab_size, scope.options().d_model}, initial);
 }
 
 Value embedding_rows(const ForwardContext& context, const LayerOptions& options, const Value& matrix) {
   return options.fix_norm ? norm_rows(context.tape, matrix, unit_rows()) : matrix;
 }
 
-TokenEmbedding::TokenEmbedding(const LayerScope& scope, const char* name)
+TokenEmbedding::TokenEmbedding(const LayerScope& scope, const char* name, Value language)
     : d_model_(scope.options().d_model),
+      scale_(scope.options().embedding_scale.value_or(std::sqrt(static_cast<double>(d_model_)))),
+      position_options_(scope.options().positions),
       row_type_(scope.parameters().row_type()),
-      dropout_(scope.dropout(name, scope.options().dropout.residual)) {}
+      dropout_(scope.dropout(name, scope.options().dropout.of_embedding())),
+      language_(std::move(language)) {}
 
 Value TokenEmbedding::forward(const ForwardContext& context, const Value& table, const PackedRows& rows) const {
   const int64_t needed = *std::max_element(rows.positions.begin(), rows.positions.end()) + int64_t{1};
   if (positions_.empty() || positions_.back().size(0) < needed) {
     const int64_t size = power_of_two(std::max<int64_t>(needed, 128));
-    positions_.push_back(sinusoid_positions(size, d_model_).to(table.data().device()));
+    positions_.push_back(
+        sinusoid_positions(size, d_model_, position_options_.form, position_options_.first).to(table.data().device()));
   }
-  return embedding(context.tape, table, rows, positions_.back(), std::sqrt(static_cast<double>(d_model_)),
-                   dropout_.at(context), row_type_);
+  return embedding(context.tape, table, rows, positions_.back(), scale_, dropout_.at(context), row_type_, language_);
 }
 
 }  // namespace tearless::engine

@@ -7,10 +7,12 @@
 
 namespace tearless::engine {
 
-int64_t parameter_count(const ModelOptions& options, int64_t vocab_size) {
-  return count_once(options, {vocab_size}, [&](Parameters& declared) {
+int64_t parameter_count(const ModelOptions& options, int64_t vocab_size, std::optional<int64_t> source_vocab_size) {
+  const int64_t of_source = source_vocab_size.value_or(vocab_size);
+  return count_once(options, {vocab_size, of_source}, [&](Parameters& declared) {
     const std::vector<uint8_t> any_vocabulary(static_cast<size_t>(vocab_size), 1);
-    const Transformer model(declared, options, OutputVocabulary::from(any_vocabulary, false), /*dropout_seed=*/0);
+    const Transformer model(declared, options, OutputVocabulary::from(any_vocabulary, false), /*dropout_seed=*/0,
+                            of_source);
   });
 }
 
@@ -34,24 +36,37 @@ void ReadyBatch::pad() {
   engine::pad(source, source_rows);
   engine::pad(target, target_rows);
   engine::pad(labels, target_rows);
+  if (!row_weights.empty()) row_weights.resize(static_cast<size_t>(target_rows), 0.0f);
   engine::pad(source_spans, spans, source_rows, source_rows, max_source_length, max_source_length);
   engine::pad(target_spans, spans, target_rows, target_rows, max_target_length, max_target_length);
   engine::pad(cross_spans, spans, target_rows, source_rows, max_target_length, max_source_length);
 }
 
+void ReadyBatch::weigh_by_sentence() {
+  row_weights.clear();
+  for (size_t i = 0; i + 1 < target.offsets.size(); ++i) {
+    const int32_t length = target.offsets[i + 1] - target.offsets[i];
+    row_weights.insert(row_weights.end(), static_cast<size_t>(length), 1.0f / static_cast<float>(length));
+  }
+  divisor = target.sentence_count();
+}
+
 std::vector<Batch::Part> ReadyBatch::parts() const {
-  return {source.tokens, source.by_token,    source.positions,   source.sentence_ids,
-          target.tokens, target.by_token,    target.positions,   target.sentence_ids,
-          labels,        source_spans.spans, target_spans.spans, cross_spans.spans};
+  std::vector<Batch::Part> all = {source.tokens, source.by_token,    source.positions,   source.sentence_ids,
+                                  target.tokens, target.by_token,    target.positions,   target.sentence_ids,
+                                  labels,        source_spans.spans, target_spans.spans, cross_spans.spans};
+  if (!row_weights.empty()) all.emplace_back(row_weights);
+  return all;
 }
 
 Transformer::Transformer(Parameters& parameters, const ModelOptions& options, OutputVocabulary output_vocabulary,
-                         uint32_t dropout_seed)
-    : Transformer(LayerScope(parameters, options, dropout_seed), options, std::move(output_vocabulary), dropout_seed) {}
+                         uint32_t dropout_seed, std::optional<int64_t> source_vocab_size)
+    : Transformer(LayerScope(parameters, options, dropout_seed), options, output_vocabulary, dropout_seed,
+                  source_vocab_size.value_or(static_cast<int64_t>(output_vocabulary.column_of.size()))) {}
 
 Transformer::Transformer(const LayerScope& root, const ModelOptions& options, OutputVocabulary output_vocabulary,
-                         uint32_t dropout_seed)
-    : embeddings_(root, options, std::move(output_vocabulary)),
+                         uint32_t dropout_seed, int64_t source_vocab_size)
+    : embeddings_(root, options, std::move(output_vocabulary), source_vocab_size),
       encoder_(root.in_stack(Stack::kEncoder), options.encoder_layers, options.encoder_sublayers),
       decoder_(root.in_stack(Stack::kDecoder), options.decoder_layers, options.decoder_sublayers),
       word_source_(dropout_seed, "drop.word.source"),
@@ -64,10 +79,13 @@ ReadyBatch Transformer::ready(const PackedBatch& batch, std::optional<uint32_t> 
   };
   ReadyBatch ready;
   ready.source = drop_words(batch.source, words(word_source_), kUnk);
-  ready.target = drop_words(batch.target, words(word_target_), kUnk);
+  PackedRows target = batch.target;
+  for (int64_t s = 0; s < target.sentence_count(); ++s) {
+    target.tokens[static_cast<size_t>(target.offsets[static_cast<size_t>(s)])] = decoder_start();
+  }
+  ready.target = drop_words(std::move(target), words(word_target_), kUnk);
   ready.labels.reserve(batch.labels.size());
-  for (const int32_t label : batch.labels)
-    ready.labels.push_back(output_vocabulary().column_of[static_cast<size_t>(label)]);
+  for (const int32_t label : batch.labels) ready.labels.push_back(output_vocabulary().column_of_label(label));
   ready.source_spans = AttentionSpans::self(ready.source, /*causal=*/false);
   ready.target_spans = AttentionSpans::self(ready.target, /*causal=*/true);
   ready.cross_spans = AttentionSpans::cross(ready.target, ready.source);
@@ -75,20 +93,22 @@ ReadyBatch Transformer::ready(const PackedBatch& batch, std::optional<uint32_t> 
 }
 
 CrossEntropySums Transformer::loss(const ForwardContext& context, const ReadyBatch& batch,
-                                   double label_smoothing) const {
-  const Embeddings::Tables tables = prepare(context);
+                                   const LabelSmoothing& smoothing) const {
+  const Embeddings::Tables tables = embeddings_.prepare_for_loss(context);
   const Value encoder_output = encoder_.forward(context, embeddings_.embed_source(context, tables, batch.source),
                                                 {batch.source, batch.source_spans});
   const Value of_targets = logits(context, tables, batch.target, batch.target_spans, encoder_output, batch.cross_spans);
-  return smoothed_cross_entropy(context.tape, of_targets, batch.labels, label_smoothing,
-                                context.on_device ? &context.on_device->loss : nullptr);
+  const RowWeights weights{batch.row_weights, batch.divisor};
+  return smoothed_cross_entropy(context.tape, of_targets, batch.labels, smoothing,
+                                context.on_device ? &context.on_device->loss : nullptr,
+                                batch.row_weights.empty() ? nullptr : &weights);
 }
 
 CrossEntropySums Transformer::loss(const ForwardContext& context, const PackedBatch& batch,
-                                   double label_smoothing) const {
+                                   const LabelSmoothing& smoothing) const {
   return loss(context,
               context.tape.save(ready(batch, context.tape.recording() ? std::optional(context.update) : std::nullopt)),
-              label_smoothing);
+              smoothing);
 }
 
 Value Transformer::encode(const ForwardContext& context, const Embeddings::Tables& tables,

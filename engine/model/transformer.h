@@ -16,8 +16,9 @@
 
 namespace tearless::engine {
 
-/// The number of parameters of the model. Allocates none.
-int64_t parameter_count(const ModelOptions& options, int64_t vocab_size);
+/// The number of parameters of the model. Allocates none. `source_vocab_size`: of the source side; unset: vocab_size.
+int64_t parameter_count(const ModelOptions& options, int64_t vocab_size,
+                        std::optional<int64_t> source_vocab_size = std::nullopt);
 
 /// About how many numbers of a batch of `batch_tokens` rows per side training holds at a time.
 int64_t saved_numbers(const ModelOptions& options, int64_t vocab_size, int64_t batch_tokens);
@@ -26,11 +27,16 @@ int64_t saved_numbers(const ModelOptions& options, int64_t vocab_size, int64_t b
 /// attention spans are filled in.
 struct ReadyBatch final : Batch {
   PackedRows source, target;
-  std::vector<int32_t> labels;  // [target T] columns of the logits; negative: the row is left out of the loss
+  std::vector<int32_t> labels;     // [target T] columns of the logits; negative: the row is left out of the loss
+  std::vector<float> row_weights;  // [target T] of rows in the mean of the losses, from weigh_by_sentence(); empty: 1
+  int64_t divisor = 0;             // of their weighted sum; without row_weights not read
   AttentionSpans source_spans, target_spans, cross_spans;
 
   int64_t rows() const override { return source.sentence_rows() + target.sentence_rows(); }
   int64_t predictions() const override { return predictions_of(labels); }
+  int64_t loss_divisor() const override { return row_weights.empty() ? predictions() : divisor; }
+  /// An update is then to minimise the mean over sentences of the mean loss of each sentence's labels.
+  void weigh_by_sentence();
   /// {source rows, target rows, spans, longest source, longest target}.
   std::vector<int64_t> bucket() const override;
   void pad() override;
@@ -46,15 +52,17 @@ struct DecodeCache {
 class Transformer {
  public:
   /// Declares its parameters; call parameters.allocate() next. The model is usable while `parameters` lives.
+  /// `source_vocab_size`: of the source side; unset: the same tokens as the target's.
   Transformer(Parameters& parameters, const ModelOptions& options, OutputVocabulary output_vocabulary,
-              uint32_t dropout_seed);
+              uint32_t dropout_seed, std::optional<int64_t> source_vocab_size = std::nullopt);
 
-  /// Prepares a batch for that update of training. Without an update: for evaluation, no word dropout.
+  /// Prepares a batch for that update of training: targets start with decoder_start() in place of BOS. Without an
+  /// update: for evaluation, no word dropout.
   ReadyBatch ready(const PackedBatch& batch, std::optional<uint32_t> update) const;
   /// The loss summed over the batch. On a recording tape, call tape.backward() next; `batch` must live until then.
-  CrossEntropySums loss(const ForwardContext& context, const ReadyBatch& batch, double label_smoothing) const;
+  CrossEntropySums loss(const ForwardContext& context, const ReadyBatch& batch, const LabelSmoothing& smoothing) const;
   /// As above; calls ready() first, for context.update if the tape records, else for evaluation.
-  CrossEntropySums loss(const ForwardContext& context, const PackedBatch& batch, double label_smoothing) const;
+  CrossEntropySums loss(const ForwardContext& context, const PackedBatch& batch, const LabelSmoothing& smoothing) const;
 
   /// The embedding matrices of one forward pass, or of all forward passes of an evaluation.
   Embeddings::Tables prepare(const ForwardContext& context) const { return embeddings_.prepare(context); }
@@ -72,10 +80,12 @@ class Transformer {
                     const AttentionSpans& self, const AttentionSpans& cross, const DecodeCache& cache) const;
 
   const OutputVocabulary& output_vocabulary() const { return embeddings_.output_vocabulary(); }
+  /// Embeddings::decoder_start(): the token that decoding starts with.
+  int32_t decoder_start() const { return embeddings_.decoder_start(); }
 
  private:
   Transformer(const LayerScope& root, const ModelOptions& options, OutputVocabulary output_vocabulary,
-              uint32_t dropout_seed);
+              uint32_t dropout_seed, int64_t source_vocab_size);
 
   /// The logits of whole targets, with all spans given.
   Value logits(const ForwardContext& context, const Embeddings::Tables& tables, const PackedRows& target,

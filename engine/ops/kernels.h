@@ -172,17 +172,21 @@ struct AttentionBackward {
   int64_t d_q_stride = 0, d_k_stride = 0, d_v_stride = 0;
 };
 
-/// loss_t = (1-ε)·nll_t + (ε/K)·Σ_v -log p(v) (docs/spec/training.md §1.8); nll_t = -log p(label_t).
+/// loss_t = Σ_v q(v) · -log p(v) - `entropy`, where q(v) = `each` for every token v but `without`, which has 0, and
+/// q(label_t) is greater by `gold`; nll_t = -log p(label_t). Which numbers make which form: engine/ops/cross_entropy.h.
 struct RowLoss {
   double loss, nll;
 };
 template <class T>
 struct CrossEntropy {
   int64_t rows = 0, vocab_size = 0;
-  T* logits = nullptr;              // [T, K]; where `gradient`, replaced by ∂(Σ_t loss_scale · loss_t)/∂logits
-  const int32_t* labels = nullptr;  // [T] in 0 … K-1; negative: a padding row, whose loss and gradient are 0
-  double smoothing = 0;             // ε
-  double loss_scale = 0;            // of each row in the gradient: 1 / tokens
+  T* logits = nullptr;  // [T, K]; where `gradient`, replaced by ∂(Σ_t loss_scale · w_t · loss_t)/∂logits
+  const int32_t* labels = nullptr;     // [T] in 0 … K-1; negative: a padding row, whose loss and gradient are 0
+  double gold = 1, each = 0;           // masses of q
+  int32_t without = -1;                // the token that has no mass, which is never a label; -1: none
+  double entropy = 0;                  // H(q), or 0
+  const float* row_weights = nullptr;  // [T] w; null: 1. The losses are not multiplied by them, the gradient is
+  double loss_scale = 0;               // of each row in the gradient: 1 / tokens
   bool gradient = false;
   RowLoss* row_losses = nullptr;  // [T]
   // CUDA only, for a captured update:
@@ -372,7 +376,7 @@ struct SquaredNorm {
 
 /// What changes from update to update. The host writes it to device memory before each replay of a captured update.
 struct UpdateInputs {
-  double loss_scale = 0;  // 1 / tokens; CrossEntropy::loss_scale_at may point here
+  double loss_scale = 0;  // 1 / Batch::loss_divisor(); CrossEntropy::loss_scale_at may point here
   AdamFactors adam;
   uint32_t update = 0;  // counted from 1; Dropout::update_at may point here
 };

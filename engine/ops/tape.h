@@ -135,7 +135,8 @@ class Tape {
   void profile_to(TapeProfile* profile);
   TapeProfile* profile() const { return profile_; }
 
-  /// The factor of the summed loss in the gradient; unset: 1 / predictions, so that the gradient is that of the mean.
+  /// The factor of the summed loss in the gradient; unset: 1 / predictions (RowWeights::divisor),
+  /// so that the gradient is that of the mean.
   void set_loss_scale(double scale) { loss_scale_ = scale; }
   std::optional<double> loss_scale() const { return loss_scale_; }
 

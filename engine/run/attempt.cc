@@ -88,7 +88,11 @@ ExitCode train(const RunOptions& options, const RunDirectory& run, int64_t attem
   prepare_device(run, attempt, options.run);
   const std::unique_ptr<Task> task =
       options.task->make(options.train, options.run, [](const std::string& line) { spdlog::info("{}", line); });
-  spdlog::info("at most {} updates", options.train.update_limit());
+  if (const int64_t updates = options.train.update_limit(); updates != TrainOptions::kUnlimited) {
+    spdlog::info("at most {} updates", updates);
+  } else {
+    spdlog::info("at most {} passes", options.train.max_epochs);
+  }
   stop_with_checkpoint();
   try {
     return Trainer(*task, options.train, options.run, run, attempt).run();

@@ -32,9 +32,10 @@ std::string key_in(const std::string& message, const WrittenSettings& written) {
 // Prefixes of keys that change neither a run's memory nor its speed. A key that is missing here only splits a resource
 // class in two.
 constexpr auto kNotOfShape = std::to_array<std::string_view>(
-    {"model.ds_init.", "model.init", "train.adam.", "train.dropout_seed", "train.early_stop", "train.init_seed",
-     "train.label_smoothing", "train.max_", "train.min_lr", "train.optimiser.weight_decay", "train.order_seed",
-     "train.schedule.", "train.seed"});
+    {"model.decoder_start", "model.ds_init.", "model.embedding_scale", "model.init", "model.positions.", "train.adam.",
+     "train.dropout_seed", "train.early_stop", "train.init_seed", "train.label_smoothing", "train.loss_mean",
+     "train.max_", "train.min_lr", "train.optimiser.weight_decay", "train.order_seed", "train.schedule.",
+     "train.seed"});
 
 std::string shape_of(const RunOptions& options, std::string_view canonical) {
   std::string text = fmt::format("{} {}\n", options.run.device == ExecutionOptions::Device::kCuda, options.run.threads);
@@ -71,6 +72,9 @@ std::string put_identity(json& answer, DerivedRun& run) {
   return trained;
 }
 
+/// A limit as the harness reads it: 0 if it is not known.
+int64_t known(int64_t limit) { return limit == TrainOptions::kUnlimited ? 0 : limit; }
+
 json answer_for(const RunOptions& options) {
   const DataFiles files = options.task->data_files();
   const std::string waiting_for = files.missing();
@@ -78,8 +82,8 @@ json answer_for(const RunOptions& options) {
                  {"waiting_for", waiting_for},
                  {"parameters", nullptr},
                  {"memory_bytes", nullptr},
-                 {"updates", options.train.update_limit()},
-                 {"evaluations", options.train.evaluation_limit()},
+                 {"updates", known(options.train.update_limit())},
+                 {"evaluations", known(options.train.evaluation_limit())},
                  {"device", options.run.device == ExecutionOptions::Device::kCuda ? "cuda" : "cpu"},
                  {"threads", options.run.threads}};
   if (waiting_for.empty()) {
@@ -89,6 +93,12 @@ json answer_for(const RunOptions& options) {
       answer["parameters"] = size->parameters;
       answer["memory_bytes"] = estimated_memory_bytes(options.run, size->parameters, size->saved_numbers,
                                                       options.train.optimiser.chosen().buffers);
+    }
+    if (options.train.counts_passes()) {
+      const int64_t batches = options.task->pass_batches(options.train);
+      const int64_t updates = (batches + options.train.accumulate - 1) / options.train.accumulate;
+      answer["updates"] = known(options.train.update_limit(updates));
+      answer["evaluations"] = known(options.train.evaluation_limit(updates));
     }
   }
   return answer;

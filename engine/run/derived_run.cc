@@ -175,10 +175,10 @@ ExitCode derive(DerivedRun& derived, const RunDirectory& run, int64_t attempt) {
   const Derivation made = diverged
                               ? Derivation()
                               : own.chosen().derive({.task = *derived.trained.task,
-                                                  .train = derived.trained.train,
-                                                  .execution = derived.trained.run,
-                                                  .of = of,
-                                                  .say = [](const std::string& line) { spdlog::info("{}", line); }});
+                                                     .train = derived.trained.train,
+                                                     .execution = derived.trained.run,
+                                                     .of = of,
+                                                     .say = [](const std::string& line) { spdlog::info("{}", line); }});
   try {
     if (diverged) {
       if (run.newest_attempt() != attempt) return kExitStopped;

@@ -73,6 +73,7 @@ void describe_common(SettingsVisitor& v, RunOptions& o) {
   if (name != o.task->name) o = RunOptions(name);  // nothing else has been read yet
   v.table_of("train", [&] { describe(v, o.train, o.task->data_follow_seed()); });
   v.table("run", o.run);
+  v.table("observe", o.run.observe);
 }
 
 void describe(SettingsVisitor& v, RunOptions& o) {
@@ -135,6 +136,7 @@ std::string local_text(RunOptions& options) { return canonical_settings(Identity
 RunOptions smoke(RunOptions options) {
   options.train.max_updates = kSmokeUpdates;
   options.train.epoch_updates = kSmokeUpdates;
+  options.train.evaluate_updates = 0;
   options.train.max_epochs = 1;
   if (ScheduleOptions& schedule = options.train.schedule; schedule.chosen().falls_to_end) {
     schedule.warmup_updates = std::min(schedule.warmup_updates, kSmokeUpdates / 2);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <iterator>
 #include <utility>
 
 #include "engine/train/stop_request.h"
@@ -37,7 +38,8 @@ void ClassifyKind::describe_own(SettingsVisitor& v) {
   });
 }
 
-void ClassifyKind::check_consistent(const TrainOptions&) const {
+void ClassifyKind::check_consistent(const TrainOptions& train) const {
+  check_one_label_an_example(train);
   engine::check_consistent(options.data);
   engine::check_consistent(options.model);
 }
@@ -52,6 +54,11 @@ std::optional<TaskKind::Size> ClassifyKind::size(const TrainOptions& train) cons
   const auto data = data_of(train, [](const std::string&) {});
   const int64_t parameters = parameter_count(options.model, data->vocabulary_size(), data->class_count());
   return Size{.parameters = parameters, .saved_numbers = saved_numbers(options.model, options.batch.tokens)};
+}
+
+int64_t ClassifyKind::pass_batches(const TrainOptions& train) const {
+  const auto data = data_of(train, [](const std::string&) {});
+  return std::ssize(cut_labelled_batches(data->train.lines, options.batch.tokens, /*seed=*/0, /*pass=*/0));
 }
 
 std::string ClassifyKind::prepare_data(const TrainOptions& train, const Say& say) const {

@@ -40,6 +40,7 @@ void DigitsKind::describe_own(SettingsVisitor& v) {
 }
 
 void DigitsKind::check_consistent(const TrainOptions& train) const {
+  check_one_label_an_example(train);
   engine::check_consistent(options.model);
   if (train.schedule.uses_width()) {
     fail(
@@ -55,6 +56,10 @@ std::optional<TaskKind::Size> DigitsKind::size(const TrainOptions&) const {
   const int64_t batch = std::min(options.batch.images, images.train);
   return Size{.parameters = parameters,
               .saved_numbers = saved_numbers(options.model, images.height, images.width, batch)};
+}
+
+int64_t DigitsKind::pass_batches(const TrainOptions&) const {
+  return (read_digit_sizes(options.data).train + options.batch.images - 1) / options.batch.images;
 }
 
 std::string DigitsKind::prepare_data(const TrainOptions&, const Say&) const {

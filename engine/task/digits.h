@@ -29,6 +29,7 @@ class DigitsKind final : public TaskKindOf<DigitsKind> {
   void check_consistent(const TrainOptions& train) const override;
   DataFiles data_files() override { return engine::data_files(options.data); }
   std::optional<Size> size(const TrainOptions& train) const override;
+  int64_t pass_batches(const TrainOptions& train) const override;
   std::string prepare_data(const TrainOptions& train, const Say& say) const override;
   std::unique_ptr<Task> make(const TrainOptions& train, const ExecutionOptions& execution,
                              const Say& say) const override;

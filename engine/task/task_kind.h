@@ -59,6 +59,9 @@ class TaskKind {
   /// The size of the model; nothing while it depends on data that is not prepared. After
   /// DataFiles::fingerprint().
   virtual std::optional<Size> size(const TrainOptions& train) const = 0;
+  /// About how many batches a pass over the training set has: those of a pass with seed 0. 0 while the data that it
+  /// depends on are not prepared. After DataFiles::fingerprint().
+  virtual int64_t pass_batches(const TrainOptions& train) const = 0;
   /// Prepares the data in advance, as training would do first. Returns a sentence that describes it. After
   /// DataFiles::fingerprint().
   virtual std::string prepare_data(const TrainOptions& train, const Say& say) const = 0;

@@ -2,7 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <map>
+#include <set>
 
+#include "base/error.h"
+#include "base/words.h"
 #include "engine/data/corpus.h"
 
 namespace tearless::engine {
@@ -11,6 +16,40 @@ namespace {
 /// Batch size for perplexities. Not decode.batch_tokens: that setting is local, and the cut changes the last bits of a
 /// sum.
 constexpr int64_t kPerplexityTokens = 4096;
+
+/// What one side of the training pairs comes to, to be compared with a paper's table (docs/spec/tables.md, Table 1).
+/// EOS is not counted. Words are those before the text was cut into subwords.
+std::string side_counts(Side side, const Prepared& corpus, const TokenLines& lines) {
+  size_t words = 0, subwords = 0;
+  std::set<int32_t> types;
+  for (int64_t i = 0; i < lines.size(); ++i) {
+    words += split_words(corpus.to_text(lines[i], side)).size();
+    for (const int32_t token : lines[i]) {
+      if (token == kEos) continue;
+      ++subwords;
+      types.insert(token);
+    }
+  }
+  return fmt::format("{}: {} words, {} subwords, {} types", side == Side::kSource ? "source" : "target", words,
+                     subwords, types.size());
+}
+
+std::string sizes_of(const Vocabulary& vocabulary) {
+  const auto [source, target] = vocabulary.sizes();
+  return vocabulary.source_pieces.empty() ? fmt::format("vocabulary {}", target)
+                                          : fmt::format("vocabularies {} and {}", source, target);
+}
+
+OutputVocabulary output_vocabulary(const Prepared& corpus, const ModelOptions& model, const LabelSmoothing& smoothing) {
+  return OutputVocabulary::from(corpus.vocabulary.in_target, model.mask_target_vocabulary,
+                                smoothing.over_whole_vocabulary());
+}
+
+std::string labels_outside(const Prepared& corpus, const OutputVocabulary& vocabulary) {
+  const auto count = [&](const ParallelTokens& set) { return vocabulary.outside(set.target.tokens); };
+  return fmt::format("labels outside the target vocabulary, which count as UNK: {} training, {} dev, {} test",
+                     count(corpus.train), count(corpus.dev), count(corpus.test));
+}
 
 }  // namespace
 
@@ -30,28 +69,66 @@ void TranslateKind::describe_own(SettingsVisitor& v) {
   v.table("decode", options.decode);
 }
 
-void TranslateKind::check_consistent(const TrainOptions&) const { engine::check_consistent(options.model); }
-
-std::optional<TaskKind::Size> TranslateKind::size(const TrainOptions&) const {
-  const auto vocabulary = prepared_vocabulary_size(preparation_key(options.data, options.text));
-  if (!vocabulary) return std::nullopt;
-  const int64_t parameters = parameter_count(options.model, *vocabulary);
-  return Size{.parameters = parameters,
-              .saved_numbers = saved_numbers(options.model, *vocabulary, options.batch.tokens)};
+void TranslateKind::check_consistent(const TrainOptions& train) const {
+  engine::check_consistent(options.model);
+  engine::check_consistent(options.decode);
+  if (options.text.vocabulary == VocabularyKind::kPerSide && options.model.tied_embeddings == Tying::kAll) {
+    fail(
+        "text.vocabulary = \"per_side\" does not go with model.tied_embeddings = \"all\", one matrix for both sides; "
+        "set tied_embeddings to \"target\" or \"none\"");
+  }
+  if (train.smoothing().over_whole_vocabulary() && options.model.mask_target_vocabulary) {
+    fail(
+        "train.label_smoothing_form spreads mass over the whole vocabulary, but model.mask_target_vocabulary = true "
+        "leaves no probability to a part of it; set model.mask_target_vocabulary = false, or "
+        "train.label_smoothing_form = \"twt\"");
+  }
 }
 
-std::string TranslateKind::prepare_data(const TrainOptions&, const Say& say) const {
+std::optional<TaskKind::Size> TranslateKind::size(const TrainOptions&) const {
+  const auto vocabulary = prepared_vocabulary_sizes(preparation_key(options.data, options.text));
+  if (!vocabulary) return std::nullopt;
+  const int64_t parameters = parameter_count(options.model, vocabulary->target, vocabulary->source);
+  return Size{.parameters = parameters,
+              .saved_numbers = saved_numbers(options.model, vocabulary->target, options.batch.tokens)};
+}
+
+int64_t TranslateKind::pass_batches(const TrainOptions&) const {
+  const std::string key = preparation_key(options.data, options.text);
+  if (!is_prepared(key)) return 0;
+  // `check` asks for each run of a grid, and they have few corpora and few kinds of batches.
+  static std::map<std::string, int64_t> known;
+  BatchOptions batch = options.batch;
+  const std::string cut =
+      key + "\n" + canonical_settings(Identity::kResult, [&](SettingsVisitor& v) { v.table("batch", batch); });
+  if (const auto found = known.find(cut); found != known.end()) return found->second;
+  const Prepared corpus = prepare(options.data, options.text, [](const std::string&) {});
+  return known[cut] = std::ssize(cut_batches(corpus.train, batch, /*seed=*/0, /*pass=*/0));
+}
+
+std::string TranslateKind::prepare_data(const TrainOptions& train, const Say& say) const {
   const Prepared corpus = prepare(options.data, options.text, say);
-  return fmt::format("{}: {} training, {} dev, {} test pairs; vocabulary {}",
+  check_fits(corpus.train, options.batch);
+  const OutputVocabulary vocabulary = output_vocabulary(corpus, options.model, train.smoothing());
+  say(side_counts(Side::kSource, corpus, corpus.train.source));
+  say(side_counts(Side::kTarget, corpus, corpus.train.target));
+  say(fmt::format("output vocabulary: {} types", vocabulary.tokens.size()));
+  if (options.model.mask_target_vocabulary) say(labels_outside(corpus, vocabulary));
+  say(fmt::format("batches of the first pass: {}",
+                  cut_batches(corpus.train, options.batch, train.seed_for_order(), /*pass=*/0).size()));
+  return fmt::format("{}: {} training, {} dev, {} test pairs; {}",
                      prepared_folder(preparation_key(options.data, options.text)).string(), corpus.train.size(),
-                     corpus.dev.size(), corpus.test.size(), corpus.vocabulary.size());
+                     corpus.dev.size(), corpus.test.size(), sizes_of(corpus.vocabulary));
 }
 
 std::unique_ptr<Task> TranslateKind::make(const TrainOptions& train, const ExecutionOptions& execution,
                                           const Say& say) const {
-  auto task = std::make_unique<Translate>(options, train, execution, prepare(options.data, options.text, say));
-  say(fmt::format("{} parameters, vocabulary {}, {} training pairs", task->parameters().count(),
-                  task->prepared().vocabulary.size(), task->prepared().train.size()));
+  Prepared prepared = prepare(options.data, options.text, say);
+  check_fits(prepared.train, options.batch);
+  auto task = std::make_unique<Translate>(options, train, execution, std::move(prepared));
+  say(fmt::format("{} parameters, {}, {} training pairs", task->parameters().count(),
+                  sizes_of(task->prepared().vocabulary), task->prepared().train.size()));
+  if (options.model.mask_target_vocabulary) say(labels_outside(task->prepared(), task->output_vocabulary()));
   return task;
 }
 
@@ -65,9 +142,8 @@ Translate::Translate(const TranslateOptions& options, const TrainOptions& train,
                      Prepared prepared)
     : TaskOf(options, train, execution),
       prepared_(std::move(prepared)),
-      model_(parameters_, options.model,
-             OutputVocabulary::from(prepared_.vocabulary.in_target, options.model.mask_target_vocabulary),
-             train.seed_for_dropout()),
+      model_(parameters_, options.model, engine::output_vocabulary(prepared_, options.model, train.smoothing()),
+             train.seed_for_dropout(), prepared_.vocabulary.sizes().source),
       translator_(model_, options.decode, ops_of(execution)) {
   parameters_.allocate();
 }
@@ -77,7 +153,9 @@ std::vector<Translate::Examples> Translate::cut(int64_t pass) const {
 }
 
 ReadyBatch Translate::ready_examples(const Examples& examples, uint32_t update) const {
-  return model_.ready(pack(prepared_.train, examples), update);
+  ReadyBatch ready = model_.ready(pack(prepared_.train, examples), update);
+  if (train_.loss_mean == TrainOptions::LossMean::kSentences) ready.weigh_by_sentence();
+  return ready;
 }
 
 NamedNumbers Translate::training_numbers(const LossSums& epoch) const {
@@ -90,7 +168,7 @@ NamedNumbers Translate::perplexities(const std::string& name, const ParallelToke
   for (const SentenceIds& sentences : decoding_batches(set, kPerplexityTokens)) {
     throw_if_stopped();
     Tape tape(Tape::Kind::kForward, ops_of(execution_));
-    sums += model_.loss(ForwardContext{tape}, pack(set, sentences), train_.label_smoothing);
+    sums += model_.loss(ForwardContext{tape}, pack(set, sentences), train_.smoothing());
   }
   return {{name + ".ppl_smoothed", perplexity(sums.loss, sums.tokens)},
           {name + ".ppl", perplexity(sums.nll, sums.tokens)}};
@@ -128,17 +206,29 @@ NamedNumbers Translate::evaluate() {
 
 FinalScores Translate::scored_translations(const std::string& set, const ParallelTokens& source,
                                            const std::vector<std::string>& references) {
-  const std::vector<std::string> lines = hypotheses(source);
-  std::string text;
-  for (const std::string& line : lines) text += line + "\n";
+  std::vector<std::string> lines;
+  std::string text, lists;
+  for (const std::vector<SearchOutput>& outputs : translator_.search(source, throw_if_stopped)) {
+    for (const SearchOutput& output : outputs) {
+      lists += fmt::format("{} ||| {} ||| {:.6f}\n", lines.size(), prepared_.to_text(output.tokens), output.score);
+    }
+    lines.push_back(prepared_.to_text(outputs.front().tokens));
+    text += lines.back() + "\n";
+  }
   const std::vector<BleuStats> sentences = sentence_stats(lines, references);
-  return {.numbers = {{set + "." + bleu_name(), corpus_bleu(sentences)}},
-          .files = {{"outputs/" + set + ".hyp", std::move(text)},
-                    {"outputs/" + set + ".stats", sentence_stats_text(sentences)}}};
+  FinalScores scores{.numbers = {{set + "." + bleu_name(), corpus_bleu(sentences)}},
+                     .files = {{"outputs/" + set + ".hyp", std::move(text)},
+                               {"outputs/" + set + ".stats", sentence_stats_text(sentences)}}};
+  if (options_.decode.n_best > 1) scores.files.emplace("outputs/" + set + ".nbest", std::move(lists));
+  return scores;
 }
 
 FinalScores Translate::final_scores() {
   FinalScores scores{.numbers = perplexities("test", prepared_.test), .files = {}};
+  for (const auto& [name, set] : {std::pair("dev", &prepared_.dev), {"test", &prepared_.test}}) {
+    const int64_t outside = output_vocabulary().outside(set->target.tokens);
+    if (outside > 0) scores.numbers[fmt::format("{}.labels_outside", name)] = static_cast<double>(outside);
+  }
   FinalScores dev = scored_translations("dev", prepared_.dev, prepared_.dev_reference);
   FinalScores test = scored_translations("test", prepared_.test, prepared_.test_reference);
   scores.numbers.merge(test.numbers);  // that of dev is known from the evaluation

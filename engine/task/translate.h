@@ -33,6 +33,7 @@ class TranslateKind final : public TaskKindOf<TranslateKind> {
   void check_consistent(const TrainOptions& train) const override;
   DataFiles data_files() override { return engine::data_files(options.data); }
   std::optional<Size> size(const TrainOptions& train) const override;
+  int64_t pass_batches(const TrainOptions& train) const override;
   std::string prepare_data(const TrainOptions& train, const Say& say) const override;
   std::unique_ptr<Task> make(const TrainOptions& train, const ExecutionOptions& execution,
                              const Say& say) const override;
@@ -59,11 +60,12 @@ class Translate final : public TaskOf<TranslateOptions, ReadyBatch> {
   }
   /// The same as plain text.
   std::vector<std::string> hypotheses(const ParallelTokens& set);
-  /// BLEU of the hypotheses for a set, "test.bleu", and the files of its hypotheses and statistics. Throws
-  /// StopRequested as evaluate() does.
+  /// BLEU of the hypotheses for a set, "test.bleu", and the files of its hypotheses, statistics and, if decode.n_best
+  /// is above 1, lists of outputs. Throws StopRequested as evaluate() does.
   FinalScores scored_translations(const std::string& set, const ParallelTokens& source,
                                   const std::vector<std::string>& references);
   const Prepared& prepared() const { return prepared_; }
+  const OutputVocabulary& output_vocabulary() const { return model_.output_vocabulary(); }
 
   /// The score that selects checkpoints: bleu for tokenised text, bleu_13a for raw text.
   std::string bleu_name() const { return prepared_.raw_text ? "bleu_13a" : "bleu"; }
@@ -72,7 +74,7 @@ class Translate final : public TaskOf<TranslateOptions, ReadyBatch> {
   std::vector<Examples> cut(int64_t pass) const override;
   ReadyBatch ready_examples(const Examples& examples, uint32_t update) const override;
   CrossEntropySums model_loss(const ForwardContext& context, const ReadyBatch& batch) const override {
-    return model_.loss(context, batch, train_.label_smoothing);
+    return model_.loss(context, batch, train_.smoothing());
   }
   /// Smoothed and true perplexity of a set, without dropout: `name`.ppl_smoothed and `name`.ppl (docs/spec/training.md
   /// §1.9).

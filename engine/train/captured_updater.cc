@@ -87,7 +87,7 @@ void CapturedUpdater::start(int64_t n, int64_t index, double learning_rate) {
   if (!slot.inputs.defined() || static_cast<size_t>(slot.inputs.numel()) < bytes)
     slot.inputs = host_memory(bytes, outputs_);
 
-  const UpdateInputs inputs{.loss_scale = 1.0 / static_cast<double>(slot.result.sums.predictions),
+  const UpdateInputs inputs{.loss_scale = 1.0 / static_cast<double>(batch->loss_divisor()),
                             .adam = adam_factors(adam_step_of(train_, learning_rate, n)),
                             .update = update};
   std::memcpy(at_byte<char>(slot.inputs), &inputs, sizeof inputs);

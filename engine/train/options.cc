@@ -8,6 +8,8 @@ namespace tearless::engine {
 namespace {
 
 constexpr auto kAccumulateBy = std::to_array<std::string_view>({"predictions", "batches"});
+constexpr auto kSmoothingForms = std::to_array<std::string_view>({"twt", "fairseq", "zero", "joey"});
+constexpr auto kLossMeans = std::to_array<std::string_view>({"tokens", "sentences"});
 constexpr auto kDevices = std::to_array<std::string_view>({"cpu", "cuda"});
 constexpr auto kPrecisions = std::to_array<std::string_view>({"fp32", "tf32", "bf16"});
 constexpr auto kMatmuls = std::to_array<std::string_view>({"auto", "mkl", "openblas"});
@@ -16,12 +18,18 @@ constexpr double kMaxSeed = 4294967295.0;
 
 }  // namespace
 
-int64_t TrainOptions::update_limit() const {
-  const int64_t by_epochs = epoch_updates * max_epochs;
+int64_t TrainOptions::update_limit(int64_t pass_updates) const {
+  const int64_t of_epoch = epoch_updates.value_or(pass_updates);
+  const int64_t by_epochs = of_epoch == 0 ? kUnlimited : of_epoch * max_epochs;
   return max_updates > 0 ? std::min(max_updates, by_epochs) : by_epochs;
 }
 
-int64_t TrainOptions::evaluation_limit() const { return (update_limit() + epoch_updates - 1) / epoch_updates; }
+int64_t TrainOptions::evaluation_limit(int64_t pass_updates) const {
+  int64_t between = evaluate_updates.value_or(pass_updates);
+  if (evaluate_updates == 0) between = epoch_updates.value_or(pass_updates);
+  const int64_t updates = update_limit(pass_updates);
+  return between == 0 || updates == kUnlimited ? kUnlimited : (updates + between - 1) / between;
+}
 
 void describe(SettingsVisitor& v, TrainOptions& o, bool data_follow_seed) {
   v.integer({.key = "seed",
@@ -36,11 +44,21 @@ void describe(SettingsVisitor& v, TrainOptions& o, bool data_follow_seed) {
   own_seed("init_seed", "of initial values alone; unset: seed", o.init_seed);
   own_seed("order_seed", "of the data order alone; unset: seed", o.order_seed);
   own_seed("dropout_seed", "of dropout alone; unset: seed", o.dropout_seed);
-  v.integer({.key = "epoch_updates",
-             .meaning = "updates of an epoch; each ends with an evaluation on dev",
-             .min = 1,
-             .max = 1e9},
-            o.epoch_updates);
+  v.optional_integer({.key = "epoch_updates",
+                      .meaning = "updates of an epoch; `pass`: it ends with the update that has the last batch of a "
+                                 "pass over the training set",
+                      .min = 1,
+                      .max = 1e9,
+                      .unset_word = "pass"},
+                     o.epoch_updates);
+  v.optional_integer({.key = "evaluate_updates",
+                      .meaning = "updates between two evaluations on dev, each with a checkpoint; 0: one at the end of "
+                                 "each epoch; `pass`: one at the end of each pass. One more ends the training",
+                      .min = 0,
+                      .max = 1e9,
+                      .neutral = 0,
+                      .unset_word = "pass"},
+                     o.evaluate_updates);
   v.integer({.key = "max_epochs", .meaning = "training ends after this many epochs", .min = 1, .max = 1e6},
             o.max_epochs);
   v.integer({.key = "max_updates",
@@ -65,11 +83,26 @@ void describe(SettingsVisitor& v, TrainOptions& o, bool data_follow_seed) {
   v.number(
       {.key = "label_smoothing",
        .meaning =
-           "probability mass spread evenly over all classes (of translation: the output vocabulary), the gold one too",
+           "probability mass ε spread evenly over all classes (of translation: the output vocabulary), the gold one "
+           "too; label_smoothing_form has other ways",
        .min = 0,
        .max = 0.99,
        .neutral = 0.0},
       o.label_smoothing);
+  v.choice({.key = "label_smoothing_form",
+            .meaning = "of translation, how ε is spread, V the size of the vocabulary: `twt` ε / K for each of the K "
+                       "tokens of the output vocabulary; `fairseq` ε / V for each token; `zero` (DS) ε / (V - 1) for "
+                       "each other token than the label; `joey` ε / (V - 2) for each other token but PAD. All but "
+                       "`twt` have a softmax over the whole vocabulary, so they need model.mask_target_vocabulary = "
+                       "false. `zero` and `joey` subtract the entropy of the smoothed label from the loss",
+            .neutral = "twt",
+            .applies = o.label_smoothing > 0},
+           o.label_smoothing_form, kSmoothingForms);
+  v.choice({.key = "loss_mean",
+            .meaning = "what an update minimises: the mean of the losses of all `tokens`, or the mean over `sentences` "
+                       "(of translation) of the mean of each (DS). Logged losses and perplexities are per token",
+            .neutral = "tokens"},
+           o.loss_mean, kLossMeans);
   v.number({.key = "clip_norm",
             .meaning = "gradients are scaled down to this global L2 norm; 0: not",
             .min = 0,
@@ -85,7 +118,7 @@ void describe(SettingsVisitor& v, TrainOptions& o, bool data_follow_seed) {
             o.accumulate);
   v.choice({.key = "accumulate_by",
             .meaning = "weights of these batches: `predictions`, so that the update is that of one batch with all of "
-                       "them; `batches`, equal weights",
+                       "them (by loss_mean = sentences their number of sentences); `batches`, equal weights",
             .neutral = "predictions",
             .applies = o.accumulate > 1},
            o.accumulate_by, kAccumulateBy);
@@ -103,14 +136,59 @@ void describe(SettingsVisitor& v, TrainOptions& o, bool data_follow_seed) {
 }
 
 void check_consistent(const TrainOptions& o) {
+  if (o.schedule.chosen().falls_to_end && o.update_limit() == TrainOptions::kUnlimited) {
+    fail(
+        "train.schedule.kind = \"{}\" falls to the last update, whose number train.epoch_updates = \"pass\" does not "
+        "tell; set train.max_updates",
+        o.schedule.chosen().name);
+  }
   check_consistent(o.schedule, o.update_limit());
   const bool of_epochs = o.select.kind == SelectOptions::Kind::kLastEpochs;
-  const int64_t at_most = of_epochs ? o.update_limit() / o.epoch_updates : o.evaluation_limit();
+  const bool passes_alike = !o.epoch_updates && !o.evaluate_updates;
+  const bool divided =
+      o.epoch_updates && o.evaluate_updates.value_or(0) > 0 && *o.epoch_updates % *o.evaluate_updates == 0;
+  if (of_epochs && o.evaluate_updates != 0 && !passes_alike && !divided) {
+    fail(
+        "train.select.kind = \"last_epochs\" needs an evaluation at the end of each epoch, but train.evaluate_updates "
+        "does not divide train.epoch_updates; set it to 0, or to a number that does");
+  }
+  int64_t at_most = o.evaluation_limit();
+  if (of_epochs) at_most = o.epoch_updates ? o.update_limit() / *o.epoch_updates : o.max_epochs;
   if (o.select.count > at_most) {
     fail(
         "train.select.count = {}, but the training has at most {} {}; lower it, or raise train.max_epochs or "
         "train.max_updates",
         o.select.count, at_most, of_epochs ? "whole epochs" : "evaluations");
+  }
+}
+
+void describe(SettingsVisitor& v, ObserveOptions& o) {
+  v.integer({.key = "early_stop",
+             .meaning = "with train.early_stop = 0: the metric `would_stop.<dev score>` says at which update this many "
+                        "evaluations without a better dev score would have ended the training; 0: it says nothing",
+             .min = 0,
+             .max = 1e6,
+             .identity = Identity::kLocal},
+            o.early_stop);
+  v.flag({.key = "groups",
+          .meaning = "log for each group of parameters, at each report, the norm of the gradient before clipping and "
+                     "the norm of the update divided by that of the weights: `grad_norm.GROUP`, `update_ratio.GROUP`",
+          .identity = Identity::kLocal},
+         o.groups);
+  v.flag({.key = "variances",
+          .meaning = "log for each sublayer, at each report, the variance of the elements of x + F(x), the residual "
+                     "sum, in training mode: `variance.SUBLAYER`",
+          .identity = Identity::kLocal},
+         o.variances);
+}
+
+void check_one_label_an_example(const TrainOptions& o) {
+  if (o.smoothing().over_whole_vocabulary()) {
+    fail("train.label_smoothing_form = \"{}\" is for task = \"translate\"; here leave it at \"twt\"",
+         kSmoothingForms[static_cast<size_t>(o.label_smoothing_form)]);
+  }
+  if (o.loss_mean == TrainOptions::LossMean::kSentences) {
+    fail("train.loss_mean = \"sentences\" is for task = \"translate\"; here leave it at \"tokens\"");
   }
 }
 

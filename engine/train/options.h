@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 
 #include "base/settings.h"
+#include "engine/ops/cross_entropy.h"
 #include "engine/train/optimiser.h"
 #include "engine/train/schedule.h"
 #include "engine/train/select.h"
@@ -15,12 +17,20 @@ namespace tearless::engine {
 struct TrainOptions {
   int64_t seed = 147;                                          // of initial values, data order and dropout
   std::optional<int64_t> init_seed, order_seed, dropout_seed;  // override `seed` for one of them
-  int64_t epoch_updates = 1000;  // updates per epoch; each epoch ends with an evaluation on dev
-  int64_t max_epochs = 200;      // training ends after this many epochs
-  int64_t max_updates = 0;       // training ends after this many updates; 0: no such limit
+  std::optional<int64_t> epoch_updates = 1000;  // updates of an epoch; unset: it is a pass over the training set
+  std::optional<int64_t> evaluate_updates = 0;  // between evaluations; 0: one after each epoch; unset: after each pass
+  int64_t max_epochs = 200;                     // training ends after this many epochs
+  int64_t max_updates = 0;                      // training ends after this many updates; 0: no such limit
   int64_t early_stop = 20;       // training ends after this many evaluations without a better the dev score; 0: never
   double min_lr = 1e-6;          // training ends at an evaluation after the warm-up, if the learning rate is below this
-  double label_smoothing = 0.1;  // mass spread evenly over the output vocabulary, the gold token included
+  double label_smoothing = 0.1;  // mass that is spread over the classes, of translation the tokens
+  SmoothingForm label_smoothing_form = SmoothingForm::kTwt;  // how (docs/spec/training.md §6.0)
+  /// What the loss of a batch is the mean of.
+  enum class LossMean {
+    kTokens,    // the losses of all labels
+    kSentences  // the means of the losses of each sentence, so that labels of short sentences weigh more
+  };
+  LossMean loss_mean = LossMean::kTokens;
   /// How the batches of an update count.
   enum class AccumulateBy {
     kPredictions,  // the sum of all losses is divided by the number of all predictions
@@ -34,19 +44,39 @@ struct TrainOptions {
   OptimiserOptions optimiser;
   AdamOptions adam;
 
+  LabelSmoothing smoothing() const { return {label_smoothing, label_smoothing_form}; }
   uint32_t seed_for_init() const { return static_cast<uint32_t>(init_seed.value_or(seed)); }
   uint32_t seed_for_order() const { return static_cast<uint32_t>(order_seed.value_or(seed)); }
   uint32_t seed_for_dropout() const { return static_cast<uint32_t>(dropout_seed.value_or(seed)); }
-  /// The maximum number of updates: the smaller of max_updates (if set) and epoch_updates · max_epochs.
-  int64_t update_limit() const;
-  /// The maximum number of evaluations: one after each epoch, and one at the end.
-  int64_t evaluation_limit() const;
+  /// Whether an epoch or an evaluation ends with a pass.
+  bool counts_passes() const { return !epoch_updates || !evaluate_updates; }
+  /// The maximum number of updates: the smaller of max_updates (if set) and those of max_epochs. `pass_updates`: of a
+  /// pass, if they are known; kUnlimited if they are not and nothing else limits the training. Passes may differ by a
+  /// few batches, so with counts_passes() this is an estimate.
+  int64_t update_limit(int64_t pass_updates = 0) const;
+  /// Likewise of evaluations: with one at the end. kUnlimited if it is not known.
+  int64_t evaluation_limit(int64_t pass_updates = 0) const;
+  static constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max();
 };
 /// `data_follow_seed`: the data depend on `seed` too, so it applies even if all others are set apart.
 void describe(SettingsVisitor& visitor, TrainOptions& options, bool data_follow_seed);
 
 /// Throws UserError if settings contradict each other.
 void check_consistent(const TrainOptions& options);
+
+/// [observe]: what is logged besides. All local: nothing but metrics.jsonl depends on it.
+struct ObserveOptions {
+  int64_t early_stop = 20;  // without train.early_stop: the patience whose stop is logged; 0: none (TwT, Appendix A)
+  // At each report, of that update alone. On a GPU updates are then not captured.
+  bool groups = false;     // gradient norm, and update relative to the weights, of each parameter group (observe.h)
+  bool variances = false;  // variance of the sum of the residual stream and each sublayer's output
+
+  bool updates() const { return groups || variances; }
+};
+void describe(SettingsVisitor& visitor, ObserveOptions& options);
+
+/// Throws UserError for settings of the loss that need sentences of several labels.
+void check_one_label_an_example(const TrainOptions& options);
 
 /// [run]: where and how a run is executed. device, precision and ops are part of a run's identity (at cpu, fp32 and
 /// fast they are left out of it); the other settings are local.
@@ -70,7 +100,9 @@ struct ExecutionOptions {
   Matmul matmul = Matmul::kAuto;  // library of the CPU's matmuls; results depend on it in their last bits
   int64_t log_updates = 50;       // updates between two reports of training loss, learning rate and gradient norm
   int64_t keep_checkpoints = 1;   // newest checkpoints to retain, besides the selected ones
+  ObserveOptions observe = {};
 };
+/// Without those of `observe`, which is a table of its own.
 void describe(SettingsVisitor& visitor, ExecutionOptions& options);
 
 /// Throws UserError if the device does not support the precision: the CPU has fp32 only.

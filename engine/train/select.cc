@@ -36,10 +36,9 @@ void describe(SettingsVisitor& v, SelectOptions& o, bool compares) {
       o.by, kSelectBy);
 }
 
-void select(const SelectOptions& options, int64_t epoch_updates, SelectedStep next,
-            std::vector<SelectedStep>& selected) {
+void select(const SelectOptions& options, bool ends_epoch, SelectedStep next, std::vector<SelectedStep>& selected) {
   using Kind = SelectOptions::Kind;
-  if (options.kind == Kind::kLastEpochs && next.step % epoch_updates != 0) return;
+  if (options.kind == Kind::kLastEpochs && !ends_epoch) return;
   selected.push_back(std::move(next));
   if (std::ssize(selected) <= options.count) return;
   selected.erase(options.kind == Kind::kBest ? std::ranges::min_element(selected, {}, &SelectedStep::value)

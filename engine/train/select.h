@@ -36,7 +36,7 @@ struct SelectedStep {
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SelectedStep, step, value, numbers)
 
 /// Adds the evaluation `next` to `selected`, in ascending order of steps, or not; if one is then too many, it goes.
-void select(const SelectOptions& options, int64_t epoch_updates, SelectedStep next,
-            std::vector<SelectedStep>& selected);
+/// `ends_epoch`: the evaluation is at the end of an epoch.
+void select(const SelectOptions& options, bool ends_epoch, SelectedStep next, std::vector<SelectedStep>& selected);
 
 }  // namespace tearless::engine

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 #include <spdlog/spdlog.h>
 
+#include <bit>
 #include <chrono>
 #include <cmath>
 #include <exception>
@@ -26,6 +27,11 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+/// Throws DamagedCheckpoint, with these words, if the file does not begin like that.
+void require_beginning(const std::filesystem::path& file, const FilePrefix& prefix, const std::string& words) {
+  if (!begins_with(file, prefix)) throw DamagedCheckpoint(fmt::format("{} {}", file.string(), words));
+}
 
 /// Ends an attempt that is no longer the newest.
 class Superseded : public std::exception {};
@@ -62,7 +68,8 @@ ExitCode Trainer::run() {
     try {
       outcome = train_to_the_end();
     } catch (const StopRequested&) {
-      checkpoint();
+      // After a divergence the buffers are those of the model that was being scored.
+      if (divergence_.empty()) checkpoint();
       spdlog::info("stopped on request after update {}; the same command resumes the run", state_.update);
       outcome = kExitStopped;
     }
@@ -80,23 +87,22 @@ ExitCode Trainer::train_to_the_end() {
   bool went_back = false;
   while (true) {
     if (evaluation_due()) evaluate();
-    if (const std::string reason = end_reason(); !reason.empty()) {
-      try {
-        finish(reason);
-        return kExitDone;
-      } catch (const DamagedCheckpoint& damage) {
-        if (went_back) throw;  // the same data was lost twice: the disk is at fault
-        went_back = true;
-        spdlog::warn("{}: training resumes from an older checkpoint and will give the same result", damage.what());
-        restore();
-        continue;
-      }
+    const std::string reason = end_reason();
+    if (reason.empty()) {
+      throw_if_stopped();
+      end_if_superseded();
+      if (make_updates()) continue;
     }
-    throw_if_stopped();
-    end_if_superseded();
-    if (!make_updates()) {
-      publish_divergence();
-      return kExitDiverged;
+    try {
+      reason.empty() ? finish_diverged() : finish(reason);
+      return reason.empty() ? kExitDiverged : kExitDone;
+    } catch (const DamagedCheckpoint& damage) {
+      if (went_back) throw;  // the same data was lost twice: the disk is at fault
+      went_back = true;
+      spdlog::warn("{}: training resumes from an older checkpoint and will give the same result", damage.what());
+      divergence_.clear();
+      updater_ = make_updater(task_, train_, execution_, optimiser_);  // one that has met a divergence goes no further
+      restore();
     }
   }
 }
@@ -105,13 +111,20 @@ ExitCode Trainer::train_to_the_end() {
 
 bool Trainer::make_updates() {
   const Clock::time_point start = Clock::now();
-  const int64_t to_evaluation = train_.epoch_updates - state_.update % train_.epoch_updates;
+  // Where evaluations end passes, the loop below finds out.
+  const int64_t between = train_.evaluate_updates == 0 ? train_.epoch_updates.value_or(TrainOptions::kUnlimited)
+                                                       : train_.evaluate_updates.value_or(TrainOptions::kUnlimited);
+  const int64_t to_evaluation = between - state_.update % between;
   const int64_t count = std::min({updater_->capacity(), to_evaluation, train_.update_limit() - state_.update});
   std::vector<double> learning_rates;
   for (int64_t n = state_.update + 1; n <= state_.update + count; ++n) {
+    const int64_t pass = state_.pass;
     learning_rates.push_back(schedule_.learning_rate(n));  // set before the update that uses it
     for (int64_t i = 1; i < train_.accumulate; ++i) updater_->add(n, next_batch());
     updater_->start(n, next_batch(), learning_rates.back());
+    if (state_.pass == pass) continue;
+    state_.pass_ended_at = n;
+    if (train_.counts_passes()) break;
   }
   const std::vector<UpdateResult> results = updater_->collect();
   for (size_t i = 0; i < results.size(); ++i) {
@@ -149,6 +162,7 @@ void Trainer::account_for(const UpdateResult& result, double learning_rate) {
   state_.norm_sum += result.gradient_norm;
   state_.report_norm_sum += result.gradient_norm;
   state_.norm_max = std::max(state_.norm_max, result.gradient_norm);
+  unwritten_norms_.push_back(static_cast<float>(result.gradient_norm));
   if (state_.update % execution_.log_updates == 0) {
     end_if_superseded();
     write_metric("train.loss", state_.report.mean());
@@ -157,6 +171,8 @@ void Trainer::account_for(const UpdateResult& result, double learning_rate) {
     // Not log_updates, which another attempt may have had otherwise.
     const auto norms = static_cast<double>(state_.update - state_.reported_at);
     write_metric("train.grad_norm_window_mean", state_.report_norm_sum / norms);
+    for (const auto& [name, value] : result.observed) write_metric(name, value);
+    write_gradient_norms();
     state_.report = {};
     state_.report_norm_sum = 0;
     state_.reported_at = state_.update;
@@ -173,7 +189,9 @@ void Trainer::account_for(const UpdateResult& result, double learning_rate) {
 
 bool Trainer::evaluation_due() const {
   if (state_.update == state_.evaluated_at) return false;
-  return state_.update % train_.epoch_updates == 0 || state_.update == train_.update_limit();
+  if (at_limit()) return true;
+  if (!train_.evaluate_updates) return pass_ended();
+  return *train_.evaluate_updates == 0 ? epoch_ended() : state_.update % *train_.evaluate_updates == 0;
 }
 
 void Trainer::evaluate() {
@@ -188,14 +206,16 @@ void Trainer::evaluate() {
     write_metric(name, value);
     line += fmt::format("  {} {:.2f}", name, value);
   }
+  for (const auto& [name, length] : learned_lengths(task_.parameters())) write_metric(name, length);
   ++state_.since_best;
   if (state_.evaluated_at == 0 || compared > state_.best_selection) {
     state_.since_best = 0;
     state_.best_selection = compared;
   }
+  observe_early_stop();
   state_.evaluated_at = state_.update;
   state_.epoch = {};
-  select(train_.select, train_.epoch_updates, {state_.update, compared, std::move(numbers)}, state_.selected);
+  select(train_.select, epoch_ended(), {state_.update, compared, std::move(numbers)}, state_.selected);
   schedule_.on_evaluation(compared, state_.update);
   spdlog::info("update {}{}  selected {}", state_.update, line, fmt::join(selected_steps(), ", "));
   checkpoint();
@@ -204,17 +224,23 @@ void Trainer::evaluate() {
   evaluation_seconds_ += seconds_since(start);
 }
 
+void Trainer::observe_early_stop() {
+  const int64_t patience = execution_.observe.early_stop;
+  if (train_.early_stop > 0 || patience == 0 || state_.since_best < patience || state_.would_stop_at > 0) return;
+  state_.would_stop_at = state_.update;
+  write_metric("would_stop." + selection_.score,
+               selection_.higher_is_better ? state_.best_selection : -state_.best_selection);
+}
+
 std::string Trainer::end_reason() const {
-  if (state_.update >= train_.update_limit()) {
-    return state_.update == train_.epoch_updates * train_.max_epochs ? "max_epochs" : "max_updates";
-  }
+  if (at_limit()) return epochs() >= train_.max_epochs ? "max_epochs" : "max_updates";
   if (state_.update != state_.evaluated_at) return "";
   if (train_.early_stop > 0 && state_.since_best >= train_.early_stop) return "early_stop";
   if (state_.update > 0 && schedule_.exhausted(state_.update, train_.min_lr)) return "min_lr";
   return "";
 }
 
-void Trainer::finish(const std::string& reason) {
+Trainer::Results Trainer::results() {
   report(Phase::kEvaluating);
   const std::vector<int64_t> steps = selected_steps();
   if (std::ssize(steps) < train_.select.count) {
@@ -229,7 +255,7 @@ void Trainer::finish(const std::string& reason) {
   if (steps.size() > 1) {  // no evaluation was of their mean
     for (const auto& [name, value] : task_.evaluate()) scores[name] = value;
   }
-  const FinalScores final_scores = task_.final_scores();
+  FinalScores final_scores = task_.final_scores();
   for (const auto& [name, value] : final_scores.numbers) scores[name] = value;
   for (const auto& [name, length] : learned_lengths(task_.parameters())) scores[name] = length;
   scores["train.grad_norm_mean"] = state_.norm_sum / static_cast<double>(state_.update);
@@ -238,33 +264,48 @@ void Trainer::finish(const std::string& reason) {
   scores["selected_step"] = steps.back();
   if (train_.select.count > 1) scores["averaged_checkpoints"] = steps.size();
   scores["updates"] = state_.update;
+  return {std::move(scores), std::move(final_scores.files)};
+}
 
+void Trainer::publish(const Results& results, const std::string& outcome, int64_t step, const std::string& reason) {
   end_if_superseded();
   report(Phase::kPublishing);
-  metrics_->sync();
-  if (!begins_with(run_.metrics(), metrics_->written())) {
-    throw DamagedCheckpoint(fmt::format("{} no longer holds what was written to it", run_.metrics().string()));
-  }
-  std::vector<std::string> files = {"metrics.jsonl", "scores.json"};
-  for (const auto& [name, bytes] : final_scores.files) {
+  sync_files();
+  constexpr const char* kChanged = "no longer holds what was written to it";
+  require_beginning(run_.metrics(), metrics_->written(), kChanged);
+  require_beginning(run_.gradient_norms(), gradient_norms_->written(), kChanged);
+  std::vector<std::string> files = {"gradient_norms.f32", "metrics.jsonl", "scores.json"};
+  for (const auto& [name, bytes] : results.files) {
     make_folders((run_.root() / name).parent_path());
     write_atomically(run_.root() / name, bytes);
     files.push_back(name);
   }
-  write_atomically(run_.scores(), scores.dump(2) + "\n");
-  write_model(run_, task_.parameters(), steps);
+  write_atomically(run_.scores(), results.scores.dump(2) + "\n");
+  write_model(run_, task_.parameters(), selected_steps());
   end_if_superseded();
-  write_done(run_, "done", state_.update, reason, files);
-  spdlog::info("done after update {} ({}); the model is that of update {}", state_.update, reason,
-               fmt::join(steps, ", "));
+  write_done(run_, outcome, step, reason, files);
 }
 
-void Trainer::publish_divergence() {
-  spdlog::warn("diverged at update {}: {}", state_.update + 1, divergence_);
+void Trainer::finish(const std::string& reason) {
+  publish(results(), "done", state_.update, reason);
+  spdlog::info("done after update {} ({}); the model is that of update {}", state_.update, reason,
+               fmt::join(selected_steps(), ", "));
+}
+
+void Trainer::finish_diverged() {
+  const int64_t step = state_.update + 1;
+  spdlog::warn("diverged at update {}: {}", step, divergence_);
   end_if_superseded();
+  if (!state_.selected.empty()) {
+    Results of_the_best = results();
+    of_the_best.scores["diverged_step"] = step;
+    publish(of_the_best, "diverged", step, divergence_);
+    spdlog::info("the scores are those of update {}", fmt::join(selected_steps(), ", "));
+    return;
+  }
   report(Phase::kPublishing);
-  metrics_->sync();
-  write_done(run_, "diverged", state_.update + 1, divergence_, {"metrics.jsonl"});
+  sync_files();
+  write_done(run_, "diverged", step, divergence_, {"gradient_norms.f32", "metrics.jsonl"});
 }
 
 // --- checkpoints, metrics and measurements ---------------------------------------------------------------------------
@@ -274,12 +315,26 @@ void Trainer::write_metric(const std::string& name, double value) {
       fmt::format("{{\"step\": {}, \"name\": \"{}\", \"value\": {}}}\n", state_.update, name, json(value).dump()));
 }
 
+void Trainer::write_gradient_norms() {
+  static_assert(std::endian::native == std::endian::little);
+  gradient_norms_->append(
+      {reinterpret_cast<const char*>(unwritten_norms_.data()), unwritten_norms_.size() * sizeof(unwritten_norms_[0])});
+  unwritten_norms_.clear();
+}
+
+void Trainer::sync_files() {
+  write_gradient_norms();
+  metrics_->sync();
+  gradient_norms_->sync();
+}
+
 void Trainer::checkpoint() {
   if (state_.update == 0) return;  // the initial state is a function of the seed
   end_if_superseded();
   report(Phase::kPublishing);
-  metrics_->sync();
+  sync_files();
   state_.metrics = metrics_->written();
+  state_.gradient_norms = gradient_norms_->written();
   // Prune only after writing a new checkpoint. An existing one may date from before this step's evaluation, and it
   // needs the checkpoints that were selected at that time.
   if (!checkpoints_.write(state_.update, buffers_, state_as_json())) return;
@@ -293,6 +348,8 @@ void Trainer::end_if_superseded() const {
 void Trainer::restore() {
   report(Phase::kPreparing);
   metrics_.reset();
+  gradient_norms_.reset();
+  unwritten_norms_.clear();
   std::optional<int64_t> step;
   while ((step = checkpoints_.newest())) {
     try {
@@ -311,6 +368,7 @@ void Trainer::restore() {
   }
   started_pass_ = -1;
   metrics_.emplace(run_.metrics(), state_.metrics.bytes);
+  gradient_norms_.emplace(run_.gradient_norms(), state_.gradient_norms.bytes);
   metrics_kept_bytes_ = state_.metrics.bytes;
   report(Phase::kTraining);
 }
@@ -323,10 +381,9 @@ void Trainer::restore_from(int64_t step) {
   for (const SelectedStep& selected : state.selected) {
     if (selected.step != step) checkpoints_.read(selected.step, buffers_);
   }
-  if (!begins_with(run_.metrics(), state.metrics)) {
-    throw DamagedCheckpoint(
-        fmt::format("{} no longer begins with what it held at update {}", run_.metrics().string(), step));
-  }
+  const std::string changed = fmt::format("no longer begins with what it held at update {}", step);
+  require_beginning(run_.metrics(), state.metrics, changed);
+  require_beginning(run_.gradient_norms(), state.gradient_norms, changed);
   stored.copy_to(buffers_);
   task_.parameters().update_bf16_copy();
   state_ = std::move(state);
@@ -356,10 +413,12 @@ void Trainer::State::for_each_field(F&& f) {
   f("update", update);
   f("pass", pass);
   f("batch", batch);
+  f("pass_ended_at", pass_ended_at);
   f("evaluated_at", evaluated_at);
   f("reported_at", reported_at);
   f("since_best", since_best);
   f("best_selection", best_selection);
+  f("would_stop_at", would_stop_at);
   f("selected", selected);
   f("epoch", epoch);
   f("report", report);
@@ -368,6 +427,8 @@ void Trainer::State::for_each_field(F&& f) {
   f("report_norm_sum", report_norm_sum);
   f("metrics_bytes", metrics.bytes);
   f("metrics_sha256", metrics.sha256);
+  f("gradient_norms_bytes", gradient_norms.bytes);
+  f("gradient_norms_sha256", gradient_norms.sha256);
 }
 
 json Trainer::state_as_json() {

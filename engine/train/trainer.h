@@ -1,9 +1,9 @@
 // The training loop. One call of run() is one attempt on a run directory: it resumes from the newest intact checkpoint
 // and ends with the run done, diverged, or stopped on request.
 //
-// metrics.jsonl and scores.json are the same, byte for byte, whatever the number of attempts: everything that the loop
-// depends on is in State, the schedule and the trained buffers, and every checkpoint contains all three. A lost
-// checkpoint costs time, never a result.
+// metrics.jsonl, gradient_norms.f32 and scores.json are the same, byte for byte, whatever the number of attempts:
+// everything that the loop depends on is in State, the schedule and the trained buffers, and every checkpoint contains
+// all three. A lost checkpoint costs time, never a result.
 //
 // An attempt writes only while its folder is the newest in attempts/. If it has been replaced (for example after a
 // network file system lost the lock), it ends without writing another byte.
@@ -16,7 +16,7 @@
 
 #include "base/run_directory.h"
 #include "engine/train/checkpoint.h"
-#include "engine/train/metrics_file.h"
+#include "engine/train/continued_file.h"
 #include "engine/train/options.h"
 #include "engine/train/phase.h"
 #include "engine/train/schedule.h"
@@ -42,15 +42,17 @@ class Trainer {
     int64_t update = 0;                  // updates made
     int64_t pass = 0;                    // from 0
     int64_t batch = 0;                   // next batch of the pass
+    int64_t pass_ended_at = 0;           // the latest update with the last batch of a pass; 0: none
     int64_t evaluated_at = 0;            // update of the last evaluation
     int64_t reported_at = 0;             // update of the last report
     int64_t since_best = 0;              // evaluations since the best
     double best_selection = 0;           // selection value of the best evaluation
+    int64_t would_stop_at = 0;           // update at which observe.early_stop would have ended the training; 0: none
     std::vector<SelectedStep> selected;  // the evaluations whose checkpoints make the model, in ascending order
     LossSums epoch, report;              // sums since the last evaluation, since the last report
     double norm_sum = 0, norm_max = 0;   // sum and maximum of the gradient norms so far
     double report_norm_sum = 0;          // sum of the gradient norms since the last report
-    FilePrefix metrics;                  // metrics.jsonl at the last checkpoint
+    FilePrefix metrics, gradient_norms;  // these files at the last checkpoint
 
     /// Calls f(name in a checkpoint, field) for each field.
     template <class F>
@@ -61,7 +63,7 @@ class Trainer {
   /// which it cannot.
   void restore();
   /// Restores the checkpoint of that step, after verifying what it depends on: the selected checkpoints and the
-  /// beginning of metrics.jsonl. Throws DamagedCheckpoint if one of them is not as written.
+  /// beginnings of metrics.jsonl and gradient_norms.f32. Throws DamagedCheckpoint if one of them is not as written.
   void restore_from(int64_t step);
   void restore_start();
   void checkpoint();
@@ -79,6 +81,12 @@ class Trainer {
   /// Why training is over, or "".
   std::string end_reason() const;
   bool evaluation_due() const;
+  /// Whether the last update ended a pass, or an epoch.
+  bool pass_ended() const { return state_.update > 0 && state_.update == state_.pass_ended_at; }
+  bool epoch_ended() const { return train_.epoch_updates ? state_.update % *train_.epoch_updates == 0 : pass_ended(); }
+  /// Epochs that have ended.
+  int64_t epochs() const { return train_.epoch_updates ? state_.update / *train_.epoch_updates : state_.pass; }
+  bool at_limit() const { return state_.update >= train_.update_limit() || epochs() >= train_.max_epochs; }
   void evaluate();
   /// Makes some updates, at most up to the next evaluation. Returns false if a loss or gradient is not finite (the
   /// reason is in divergence_).
@@ -86,12 +94,26 @@ class Trainer {
   /// The index of the next batch in its pass; starts the pass if needed.
   int64_t next_batch();
   void account_for(const UpdateResult& result, double learning_rate);
+  /// Logs that observe.early_stop would have ended the training here, if it is the first time.
+  void observe_early_stop();
   void write_metric(const std::string& name, double value);
+  void write_gradient_norms();
+  /// Writes and syncs both continued files.
+  void sync_files();
   ExitCode train_to_the_end();
-  /// Makes the model of the selected checkpoints, scores it, and publishes model and results. Throws DamagedCheckpoint
-  /// if a file that they depend on is no longer as written.
+  struct Results {
+    nlohmann::json scores;
+    std::map<std::string, std::string> files;  // as FinalScores::files
+  };
+  /// Makes the model of the selected checkpoints, and scores it. Throws DamagedCheckpoint if one of them is no longer
+  /// as written. REQUIRES: there is one.
+  Results results();
+  /// Publishes the model and its results, then DONE. Throws DamagedCheckpoint if a continued file is no longer as
+  /// written.
+  void publish(const Results& results, const std::string& outcome, int64_t step, const std::string& reason);
   void finish(const std::string& reason);
-  void publish_divergence();
+  /// Of a run that has a selected checkpoint with the results of that one.
+  void finish_diverged();
   void write_measured() const;
 
   Task& task_;
@@ -107,10 +129,11 @@ class Trainer {
   TrainedState buffers_;
   std::unique_ptr<Updater> updater_;
   State state_;
-  std::optional<MetricsFile> metrics_;
-  int64_t batches_in_pass_ = 0;  // of the started pass
-  int64_t started_pass_ = -1;    // the pass that the task has cut into batches; -1: none
-  std::string divergence_;       // why the run diverged
+  std::optional<ContinuedFile> metrics_, gradient_norms_;
+  std::vector<float> unwritten_norms_;  // of the last updates
+  int64_t batches_in_pass_ = 0;         // of the started pass
+  int64_t started_pass_ = -1;           // the pass that the task has cut into batches; -1: none
+  std::string divergence_;              // why the run diverged; "": it has not
 
   // Measured, never part of a result.
   uint64_t metrics_kept_bytes_ = 0;

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "engine/train/options.h"
@@ -14,9 +16,10 @@ namespace tearless::engine {
 /// The result of one update, over all of its batches.
 struct UpdateResult {
   LossSums sums = {};
-  double gradient_norm = 0;  // global L2 norm before clipping
-  int64_t rows = 0;          // Batch::rows()
-  int64_t fallback_ops = 0;  // operations that ran by formula, not by a kernel
+  double gradient_norm = 0;                     // global L2 norm before clipping
+  int64_t rows = 0;                             // Batch::rows()
+  int64_t fallback_ops = 0;                     // operations that ran by formula, not by a kernel
+  std::map<std::string, double> observed = {};  // of an update that is observed (ObserveOptions): the metrics
 
   /// Whether the loss and the gradient norm are finite.
   bool finite() const;
@@ -38,9 +41,9 @@ class Updater {
   virtual std::vector<UpdateResult> collect() = 0;
 };
 
-/// A CapturedUpdater if captures_updates(), an update has one batch, and the device has graph capture and the
-/// optimiser's kernels for it. Otherwise, or with `profile` (which needs operations one by one), an updater that runs
-/// operation by operation. All arguments must outlive it.
+/// A CapturedUpdater if captures_updates(), an update has one batch, none is observed, and the device has graph capture
+/// and the optimiser's kernels for it. Otherwise, or with `profile` (which needs operations one by one), an updater
+/// that runs operation by operation. All arguments must outlive it.
 std::unique_ptr<Updater> make_updater(Trainable& trained, const TrainOptions& train, const ExecutionOptions& execution,
                                       OptimiserState& state, TapeProfile* profile = nullptr);
 

@@ -59,6 +59,7 @@ struct Tally {
   Counts all{};
   std::map<const Exclusion*, int64_t> excluded;  // exclusion → number of its points
   int64_t updates = 0;                           // maximum number that the runs in kToRun make
+  int64_t of_unknown_length = 0;                 // those of them whose maximum is not known
   int64_t shared = 0;                            // points with the same run as another point of the grid
   std::map<std::string, int64_t> waiting_for;    // missing file, one sentence → number of runs
   Estimate estimate;                             // of the runs in kToRun
@@ -97,6 +98,7 @@ Tally tally_of(const GridState& state, const Only& only, const Workspace& worksp
       ++tally.shared;
     } else if (kind == kToRun) {
       tally.updates += run.answer.run.updates;
+      tally.of_unknown_length += run.answer.run.updates == 0;
       untrained.push_back(run.answer.run);
     }
   }
@@ -212,7 +214,12 @@ void print_plan(const GridState& state, const Tally& tally, const Globals& globa
     print("{} failed; tearless explain {} says why\n", counted(tally.all[kFailed], "run"), target);
   }
   if (tally.all[kToRun] > 0) {
-    print("To run: {}, {} updates at most; {}\n", counted(tally.all[kToRun], "run"), tally.updates, sizes_text(state));
+    const std::string unknown =
+        tally.of_unknown_length == 0
+            ? ""
+            : fmt::format(", without {} whose updates are not known yet", counted(tally.of_unknown_length, "run"));
+    print("To run: {}, {} updates at most{}; {}\n", counted(tally.all[kToRun], "run"), tally.updates, unknown,
+          sizes_text(state));
     const std::vector<std::string> time =
         estimate_lines(tally.estimate, static_cast<int>(cores_of_process().size()), /*gpus=*/0,
                        fmt::format("tearless run {} --calibrate", target));

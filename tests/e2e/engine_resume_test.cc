@@ -135,6 +135,29 @@ TEST_F(EngineResume, AMeanOfCheckpointsIsTheSameAfterStopsAndKills) {
   }
 }
 
+// Passes of about eleven updates, evaluations apart from them, and batches that are made once.
+TEST_F(EngineResume, PassesOfMaxTokenBatchesLeaveTheSameBytesAfterStopsAndKills) {
+  Settings settings = test::small_settings();
+  settings["train.epoch_updates"] = "\"pass\"";
+  settings["train.evaluate_updates"] = "9";
+  settings["train.batch.count"] = "\"max_tokens\"";
+  settings["train.batch.regenerate"] = "\"once\"";
+  settings["train.label_smoothing_form"] = "\"zero\"";
+  settings["train.loss_mean"] = "\"sentences\"";
+  settings["model.mask_target_vocabulary"] = "false";
+  const Started undisturbed = start("passes", settings), started = start("passes-disturbed", settings);
+  ASSERT_EQ(test::run(undisturbed.command).code, kExitDone);
+  EXPECT_EQ(read_done(undisturbed.run()).value().reason, "max_epochs");
+  const int64_t updates = read_done(undisturbed.run()).value().step;
+  for (const auto& [part, signal, code] :
+       {std::tuple(3, SIGKILL, 128 + SIGKILL), {2, SIGTERM, int{kExitStopped}}, {1, SIGKILL, 128 + SIGKILL}}) {
+    const auto update = static_cast<int>(updates - part * updates / 4);
+    EXPECT_EQ(interrupt_at(started, update, signal), code) << "at update " << update;
+  }
+  ASSERT_EQ(test::run(started.command).code, kExitDone);
+  EXPECT_EQ(test::checksums(started.run()), test::checksums(undisturbed.run()));
+}
+
 // Without a learning rate no evaluation is better than the first: the third without a better score ends the training.
 TEST_F(EngineResume, StoppedBetweenTheEvaluationsThatEndItEarlyItEndsAtTheSameUpdate) {
   Settings settings = test::small_settings();
@@ -341,7 +364,7 @@ TEST_F(EngineResume, DecodePrintsTheTranslationsOfTheRun) {
   fs::rename(shared_->folder / "checkpoints", checkpoints);
 }
 
-TEST_F(EngineResume, DivergenceIsAResultWithItsStep) {
+Settings diverging_settings() {
   Settings wild = test::small_settings();
   wild["model.norm.kind"] = "\"none\"";
   wild["model.placement"] = "\"pre_no_final\"";
@@ -349,7 +372,11 @@ TEST_F(EngineResume, DivergenceIsAResultWithItsStep) {
   wild["train.schedule.lr"] = "10";
   wild["train.clip_norm"] = "0";
   wild["model.encoder_layers"] = "8";
-  const Started started = start("wild", wild);
+  return wild;
+}
+
+TEST_F(EngineResume, DivergenceIsAResultWithItsStep) {
+  const Started started = start("wild", diverging_settings());
   EXPECT_EQ(test::run(started.command).code, kExitDiverged);
   const Done done = read_done(started.run()).value();
   EXPECT_EQ(done.outcome, "diverged");
@@ -357,6 +384,24 @@ TEST_F(EngineResume, DivergenceIsAResultWithItsStep) {
   // Every update before it was reported.
   EXPECT_THAT(test::read_text(started.run().metrics()), HasSubstr("{\"step\": " + std::to_string(done.step - 1) + ","));
   EXPECT_FALSE(fs::exists(started.run().scores()));
+  EXPECT_EQ(test::run(started.command).code, kExitDiverged) << "the second time it only says so";
+  EXPECT_EQ(started.run().newest_attempt(), 1);
+}
+
+TEST_F(EngineResume, DivergenceAfterAnEvaluationLeavesTheScoresOfTheBestCheckpoint) {
+  Settings wild = diverging_settings();
+  wild["train.epoch_updates"] = "1";
+  const Started started = start("wild-evaluated", wild);
+  EXPECT_EQ(test::run(started.command).code, kExitDiverged);
+  const Done done = read_done(started.run()).value();
+  EXPECT_EQ(done.outcome, "diverged");
+  EXPECT_THAT(test::read_text(started.run().scores()),
+              testing::AllOf(HasSubstr("\"diverged_step\": " + std::to_string(done.step)),
+                             HasSubstr("\"updates\": " + std::to_string(done.step - 1)), HasSubstr("\"test.bleu")));
+  for (const char* file : {"scores.json", "gradient_norms.f32", "metrics.jsonl", "outputs/test.hyp"}) {
+    EXPECT_TRUE(done.files.contains(file)) << file;
+  }
+  EXPECT_EQ(fs::file_size(started.run().gradient_norms()), sizeof(float) * (done.step - 1));
   EXPECT_EQ(test::run(started.command).code, kExitDiverged) << "the second time it only says so";
   EXPECT_EQ(started.run().newest_attempt(), 1);
 }

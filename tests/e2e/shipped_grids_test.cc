@@ -106,6 +106,16 @@ TEST(ShippedGrids, Table3IsTwentySettingsAndSaysHowToGetWhatIsMissing) {
   }
 }
 
+TEST(ShippedGrids, Table6IsFourSettingsWhoseOutputsAreScoredWithCompoundsSplit) {
+  const json plan = plan_of(test::source_root() / "grids/twt_table6.toml");
+  EXPECT_EQ(plan.at("runs").size(), 8u) << "each is trained, and scored";
+  EXPECT_EQ(plan.at("decodings").at(0).at("name"), "atat");
+  for (const json& run : plan.at("runs")) {
+    if (run.at("plan") != "waiting_for_data") continue;
+    EXPECT_THAT(run.at("waiting_for").get<std::string>(), HasSubstr("data/wmt16-en-de"));
+  }
+}
+
 // `plan` has the engine check each run; that one also trains is tried here. All twenty are trained in tests/e2e/long.
 TEST_F(TableThree, AllTwentySettingsPassCheckAndOnePassesSmoke) {
   const test::Finished plan = tearless({"plan", "grids/twt_table3.toml", "--json"});

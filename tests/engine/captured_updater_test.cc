@@ -50,8 +50,12 @@ class Tiny : public Trainable {
 
 class TinyTranslation final : public Tiny {
  public:
-  TinyTranslation(const ModelOptions& options, RowPrecision precision, at::Device device)
-      : model_(options, test::usual_output_vocabulary(kVocabSize), 1, 2, device, precision) {
+  TinyTranslation(const ModelOptions& options, RowPrecision precision, at::Device device,
+                  const LabelSmoothing& smoothing = 0.1, bool by_sentence = false)
+      : model_(options, test::usual_output_vocabulary(kVocabSize), 1, 2, device, precision,
+               smoothing.over_whole_vocabulary()),
+        smoothing_(smoothing),
+        by_sentence_(by_sentence) {
     std::mt19937 bits(7);
     int32_t next_id = 0;
     for (const size_t sentences : kBatchSizes) {
@@ -69,14 +73,19 @@ class TinyTranslation final : public Tiny {
 
   Parameters& parameters() override { return model_.parameters; }
   std::unique_ptr<Batch> ready(int64_t index, uint32_t update) override {
-    return std::make_unique<ReadyBatch>(model_.transformer.ready(batches_.at(static_cast<size_t>(index)), update));
+    auto batch =
+        std::make_unique<ReadyBatch>(model_.transformer.ready(batches_.at(static_cast<size_t>(index)), update));
+    if (by_sentence_) batch->weigh_by_sentence();
+    return batch;
   }
   LossSums loss(const ForwardContext& context, const Batch& batch) override {
-    return loss_sums(model_.transformer.loss(context, static_cast<const ReadyBatch&>(batch), 0.1));
+    return loss_sums(model_.transformer.loss(context, static_cast<const ReadyBatch&>(batch), smoothing_));
   }
 
  private:
   test::TinyModel model_;
+  LabelSmoothing smoothing_;
+  bool by_sentence_;
   std::vector<PackedBatch> batches_;
 };
 
@@ -259,6 +268,16 @@ class CapturedUpdates : public test::OnDevices {
   ModelOptions options_;
 };
 
+/// The same of a loss over the whole vocabulary, with a token without mass, and of the mean over sentences.
+class CapturedUpdatesBySentence : public CapturedUpdates {
+ protected:
+  CapturedUpdatesBySentence() { options_.mask_target_vocabulary = false; }
+  std::unique_ptr<Tiny> tiny() const override {
+    return std::make_unique<TinyTranslation>(options_, GetParam().precision, GetParam().device,
+                                             LabelSmoothing(0.2, SmoothingForm::kJoey), /*by_sentence=*/true);
+  }
+};
+
 /// The same of a classifier.
 class CapturedUpdatesOfAClassifier : public CapturedUpdates {
  protected:
@@ -320,6 +339,10 @@ TEST_P(CapturedUpdatesOfAClassifier, HaveTheBitsOfTheSamePaddedBatchesOperationB
   expect_the_bits_of_eager_updates();
 }
 
+TEST_P(CapturedUpdatesBySentence, HaveTheBitsOfTheSamePaddedBatchesOperationByOperation) {
+  expect_the_bits_of_eager_updates();
+}
+
 TEST_P(CapturedUpdates, DoNotDependOnHowManyAreInFlightNorOnEarlierCaptures) {
   train(512, 1).expect_same_bits(train(512, 16));
   train(1, 3).expect_same_bits(train(512, 5));
@@ -327,6 +350,7 @@ TEST_P(CapturedUpdates, DoNotDependOnHowManyAreInFlightNorOnEarlierCaptures) {
 
 TEST_P(CapturedUpdates, EqualTheUpdatesOfTheBatchWithoutPadding) { expect_the_updates_without_padding(); }
 TEST_P(CapturedUpdatesOfAClassifier, EqualTheUpdatesOfTheBatchWithoutPadding) { expect_the_updates_without_padding(); }
+TEST_P(CapturedUpdatesBySentence, EqualTheUpdatesOfTheBatchWithoutPadding) { expect_the_updates_without_padding(); }
 
 TEST_P(CapturedUpdatesOfDigits, OfEveryArchitectureAndNormSiteHaveTheBitsOfTheSamePaddedBatches) {
   using Sites = DigitNetworkOptions::NormSites;
@@ -372,6 +396,8 @@ TEST_P(CapturedUpdates, OfEveryPlacementAndWithFixNormAndPartOfTheVocabularyAreT
     options_.fix_norm = placement != Placement::kPre;
     options_.norm.kind = placement == Placement::kPost ? "scale_norm" : "layer_norm";
     options_.tied_embeddings = placement == Placement::kPreNoFinal ? Tying::kNone : Tying::kAll;
+    options_.language_embedding = placement == Placement::kPost;
+    options_.decoder_start = placement == Placement::kPost ? DecoderStart::kZero : DecoderStart::kBos;
     train(512, 3).expect_same_bits(train(0, 1));
   }
 }
@@ -548,11 +574,33 @@ TEST_P(CapturedUpdates, OfARunThatCrashedAndResumedLeaveTheSameBytes) {
   EXPECT_THROW(attempt("broken", 8), std::runtime_error);   // updates 6 and 7 are in flight
   EXPECT_THROW(attempt("broken", 13), std::runtime_error);  // and resumes from the checkpoint of update 5
   EXPECT_EQ(attempt("broken", 0), kExitDone);
-  for (const char* file : {"metrics.jsonl", "scores.json"}) {
+  for (const char* file : {"metrics.jsonl", "gradient_norms.f32", "scores.json"}) {
     EXPECT_EQ(tearless::test::read_text(folder / "whole" / file), tearless::test::read_text(folder / "broken" / file));
   }
 }
 
+// Sixteen updates could be in flight, but a pass has four.
+TEST_P(CapturedUpdates, StopAtTheEndOfAPassThatIsAnEpoch) {
+  train_.epoch_updates = std::nullopt;
+  train_.max_epochs = 2;
+  train_.early_stop = 0;
+  train_.schedule.kind = "nowarmup";
+  ExecutionOptions execution;
+  execution.device = on_processor() ? ExecutionOptions::Device::kCpu : ExecutionOptions::Device::kCuda;
+  spdlog::set_level(spdlog::level::err);
+  tearless::test::TempFolder folder;
+  const RunDirectory run(folder / "run");
+  std::filesystem::create_directories(run.root());
+  TinyTask task(tiny());
+  EXPECT_EQ(Trainer(task, train_, execution, run, run.make_attempt()).run(), kExitDone);
+  const std::string metrics = tearless::test::read_text(run.metrics());
+  for (const char* step : {"{\"step\": 4, \"name\": \"dev.bleu\"", "{\"step\": 8, \"name\": \"dev.bleu\""}) {
+    EXPECT_NE(metrics.find(step), std::string::npos) << metrics;
+  }
+  EXPECT_EQ(read_done(run).value().step, 8);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, CapturedUpdatesBySentence, test::device_settings(), test::device_setting_name);
 INSTANTIATE_TEST_SUITE_P(All, CapturedUpdatesOfDigits, test::device_settings(), test::device_setting_name);
 INSTANTIATE_TEST_SUITE_P(All, CapturedUpdatesWithMemory, test::device_settings(), test::device_setting_name);
 INSTANTIATE_TEST_SUITE_P(All, CapturedUpdates, test::device_settings(), test::device_setting_name);

@@ -40,7 +40,7 @@ class BeamStepCase {
     }
     for (int32_t k = 0; k < kBeamVocabSize; ++k) token_of_column_.push_back(100 + k);
     for (size_t s = 0; s < kSentences; ++s) {
-      beams_.emplace_back(options, limits_[s], kBeamEos);
+      beams_.push_back(make_beam(options, limits_[s], kBeamEos));
       hypotheses_[s * width()].state = BeamHypothesis::kOpen;
     }
     for (size_t r = 0; r < rows(); ++r) key_rows_[r * kMaxLength] = static_cast<int32_t>(r);
@@ -51,12 +51,12 @@ class BeamStepCase {
     std::vector<std::vector<float>> log_p;  // [rows, vocabulary]
     for (size_t r = 0; r < rows(); ++r) log_p.push_back(draw_row(r));
     for (size_t s = 0; s < kSentences; ++s) {
-      if (beams_[s].done()) continue;
+      if (beams_[s]->done()) continue;
       std::vector<const float*> open;
-      for (size_t h = 0; h < beams_[s].hypotheses().size(); ++h) {
-        if (!beams_[s].hypotheses()[h].finished) open.push_back(log_p[s * width() + h].data());
+      for (size_t h = 0; h < beams_[s]->hypotheses().size(); ++h) {
+        if (!beams_[s]->hypotheses()[h].finished) open.push_back(log_p[s * width() + h].data());
       }
-      beams_[s].advance(open, kBeamVocabSize);
+      beams_[s]->advance(open, kBeamVocabSize);
     }
     test::search_kernels_on_host.beam_step({.sentences = kSentences,
                                             .beam = beam_,
@@ -82,7 +82,7 @@ class BeamStepCase {
   /// That the kernel chose the hypotheses of the beams at `position`, and prepared the next position for them.
   void expect_as_beams(int32_t position) const {
     for (size_t s = 0; s < kSentences; ++s) {
-      const Beam& expected = beams_[s];
+      const Beam& expected = *beams_[s];
       EXPECT_EQ(done_[s], expected.done()) << "sentence " << s << ", position " << position;
       for (size_t h = 0; h < width(); ++h) {
         const size_t row = s * width() + h;
@@ -137,7 +137,7 @@ class BeamStepCase {
 
   int64_t beam_;
   std::mt19937 bits_;
-  std::vector<Beam> beams_;
+  std::vector<std::unique_ptr<Beam>> beams_;
   std::vector<int32_t> limits_ = {6, 1, 9}, done_ = {0, 0, 0}, token_of_column_;
   std::vector<double> penalties_;
   std::vector<BeamHypothesis> hypotheses_;
@@ -217,7 +217,11 @@ ModelOptions model_options(bool fix_norm) {
   options.tied_embeddings = fix_norm ? Tying::kAll : Tying::kNone;
   options.placement = fix_norm ? Placement::kPost : Placement::kPre;
   options.norm.kind = fix_norm ? "scale_norm" : "layer_norm";
-  if (fix_norm) options.decoder_sublayers = "cross_attention, self_attention, ffn";
+  if (fix_norm) {
+    options.decoder_sublayers = "cross_attention, self_attention, ffn";
+    options.decoder_start = DecoderStart::kZero;
+    options.language_embedding = true;
+  }
   return options;
 }
 
@@ -241,7 +245,11 @@ TEST_P(SearchOnDevice, FindsWhatTheSearchOnTheHostFinds) {
     scale_weights(model, fix_norm ? 5 : 3);
     // EOS is among the best from the start, where it must not be chosen.
     model.parameters.get("output.bias").data()[kEos] = 2.0;
-    const DecodeOptions decode{.beam = fix_norm ? 3 : 4, .max_extra = 6, .batch_tokens = 40};
+    const DecodeOptions decode{.beam = fix_norm ? 3 : 4,
+                               .length_penalty = fix_norm ? LengthPenalty::kLength : LengthPenalty::kGnmt,
+                               .max_extra = 6,
+                               .max_length = fix_norm ? std::optional<int64_t>(7) : std::nullopt,
+                               .batch_tokens = 40};
     Translator on_device(model.transformer, decode, Tape::Ops::kFast);
     size_t different = 0;
     for (const double factor : {1.0, 1.3}) {  // the second time with the graphs that were captured the first time
@@ -294,6 +302,21 @@ TEST_P(SearchOnDevice, IsTheHostsWhereTheDeviceLacksAKernelOfTheSearch) {
 }
 
 // Captured, a formula would read the host's arrays instead of the device's. The encoder, without attention, has none.
+TEST_P(SearchOnDevice, IsTheHostsForFairseqsSearchAndForListsOfOutputs) {
+  const ParallelTokens set = random_sentences();
+  if (on_processor()) use_cpu_backend(counting_bodies());
+  test::TinyModel model(model_options(false), test::usual_output_vocabulary(kVocabulary), 3, 2, GetParam().device,
+                        GetParam().precision);
+  scale_weights(model, 3);
+  for (const DecodeOptions& decode :
+       {DecodeOptions{.search = SearchKind::kFairseq, .max_extra = 6}, DecodeOptions{.max_extra = 6, .n_best = 2}}) {
+    captures = 0;
+    const auto lists = Translator(model.transformer, decode, Tape::Ops::kFast).search(set, [] {});
+    EXPECT_EQ(captures, 0);
+    EXPECT_EQ(lists.front().size(), static_cast<size_t>(decode.n_best));
+  }
+}
+
 TEST_P(SearchOnDevice, IsTheHostsWhereTheDecoderAloneRunsByAFormula) {
   if (!on_processor()) GTEST_SKIP() << "with the emulated kernels";
   ModelOptions options = model_options(false);

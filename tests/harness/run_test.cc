@@ -361,6 +361,13 @@ seeds = 3
   EXPECT_EQ(estimate().at("runs_without"), 0);
 }
 
+// A pass over a corpus that is not prepared.
+TEST_F(RunTest, APlanSaysOfHowManyRunsItDoesNotKnowTheLength) {
+  test::write_text(folder_ / "grid.toml", "[axis]\n\"fake.updates\" = [0, 12]\n\"model.kind\" = [\"a\", \"b\"]\n");
+  EXPECT_THAT(ok({"plan", "grid.toml"}).output,
+              HasSubstr("To run: 4 runs, 24 updates at most, without 2 runs whose updates are not known yet; "));
+}
+
 TEST_F(RunTest, ACalibrationLeavesOutWhatWaitsForDataWhatWasTimedAndWhatHasNoShape) {
   test::write_text(folder_ / "there", "hello\n");
   test::write_text(folder_ / "grid.toml", R"(title = "t"

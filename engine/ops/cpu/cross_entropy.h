@@ -9,8 +9,8 @@ namespace tearless::engine::TEARLESS_ISA {
 template <class T>
 void cross_entropy(const CrossEntropy<T>& a, void*) {
   const int64_t vocab_size = a.vocab_size;
-  const T uniform = static_cast<T>(a.smoothing / static_cast<double>(vocab_size));
-  const T loss_scale = static_cast<T>(a.loss_scale);
+  const T each = static_cast<T>(a.each), of_gold = static_cast<T>(a.gold);
+  const T counted = static_cast<T>(vocab_size - (a.without >= 0));  // tokens that have mass
   for_ranges(a.rows, 8 * vocab_size, [&](int64_t begin, int64_t end) {
     const Scratch<T> exponentials(vocab_size);
     for (int64_t t = begin; t < end; ++t) {
@@ -33,15 +33,18 @@ void cross_entropy(const CrossEntropy<T>& a, void*) {
       }
       const T log_sum = log_of(sum);
       const T nll = log_sum - (z[gold] - largest);
-      const T smooth = static_cast<T>(vocab_size) * log_sum - total;
-      a.row_losses[t] = {static_cast<double>((T(1) - static_cast<T>(a.smoothing)) * nll + uniform * smooth),
-                         static_cast<double>(nll)};
+      if (a.without >= 0) total -= z[a.without] - largest;
+      const T smooth = counted * log_sum - total;
+      a.row_losses[t] = {static_cast<double>(of_gold * nll + each * smooth) - a.entropy, static_cast<double>(nll)};
       if (!a.gradient) continue;
+      const T loss_scale =
+          static_cast<T>(a.row_weights ? a.loss_scale * static_cast<double>(a.row_weights[t]) : a.loss_scale);
       const T factor = loss_scale / sum;
-      const T flat = loss_scale * uniform;
+      const T flat = loss_scale * each;
 #pragma omp simd
       for (int64_t v = 0; v < vocab_size; ++v) z[v] = e[v] * factor - flat;
-      z[gold] -= loss_scale * static_cast<T>(1 - a.smoothing);
+      if (a.without >= 0) z[a.without] = e[a.without] * factor;
+      z[gold] -= loss_scale * of_gold;
     }
   });
 }

@@ -584,16 +584,33 @@ TEST_P(SpanMeansKernel, AreTheFormulaForwardAndBackward) {
 
 // --- cross-entropy ---
 
+/// The target distribution of a row, and what is left out of it.
+struct Masses {
+  double gold = 1, each = 0;
+  int32_t without = -1;
+  double entropy = 0;
+  bool weighted = false;  // rows have weights
+};
+Masses spread_evenly(double mass, int64_t vocab_size) { return {1 - mass, mass / static_cast<double>(vocab_size)}; }
+
 template <class T>
-void check_cross_entropy(int64_t rows, int64_t vocab_size, double smoothing, bool gradient, double offset,
+void check_cross_entropy(int64_t rows, int64_t vocab_size, const Masses& masses, bool gradient, double offset,
                          bool on_device) {
-  SCOPED_TRACE(fmt::format("{} rows of {} tokens, smoothing {}, gradient {}, offset {}, {} bytes", rows, vocab_size,
-                           smoothing, gradient, offset, sizeof(T)));
+  SCOPED_TRACE(fmt::format(
+      "{} rows of {} tokens, masses {} and {} but for {}, weighted {}, gradient {}, offset {}, {} "
+      "bytes",
+      rows, vocab_size, masses.gold, masses.each, masses.without, masses.weighted, gradient, offset, sizeof(T)));
   const size_t width = static_cast<size_t>(vocab_size), size = static_cast<size_t>(rows) * width;
   std::vector<double> logits = normal_numbers<T>(size, 1, 3);
   for (double& z : logits) z = static_cast<double>(static_cast<float>(static_cast<T>(static_cast<float>(z + offset))));
   std::vector<int32_t> labels;
-  for (int64_t t = 0; t < rows; ++t) labels.push_back(t % 4 == 2 ? -1 : static_cast<int32_t>((t * 7919) % vocab_size));
+  std::vector<float> weights;
+  for (int64_t t = 0; t < rows; ++t) {
+    labels.push_back(t % 4 == 2 ? -1 : static_cast<int32_t>((t * 7919) % vocab_size));
+    if (labels.back() >= 0 && labels.back() == masses.without) labels.back() = static_cast<int32_t>(vocab_size - 1);
+    weights.push_back(masses.weighted ? 1.0f / static_cast<float>(1 + t % 3) : 1.0f);
+  }
+  const Array<float> row_weights(weights);
   const double loss_scale = 1.0 / static_cast<double>(rows);
   const Array<int32_t> gold(labels);
 
@@ -606,7 +623,11 @@ void check_cross_entropy(int64_t rows, int64_t vocab_size, double smoothing, boo
                       .vocab_size = vocab_size,
                       .logits = z.data(),
                       .labels = gold.data(),
-                      .smoothing = smoothing,
+                      .gold = masses.gold,
+                      .each = masses.each,
+                      .without = masses.without,
+                      .entropy = masses.entropy,
+                      .row_weights = masses.weighted ? row_weights.data() : nullptr,
                       .loss_scale = on_device ? NAN : loss_scale,
                       .gradient = gradient,
                       .row_losses = losses.data()};
@@ -632,17 +653,18 @@ void check_cross_entropy(int64_t rows, int64_t vocab_size, double smoothing, boo
     double sum = 0, all = 0;
     for (size_t v = 0; v < width; ++v) sum += std::exp(z[v] - top);
     const double log_sum = std::log(sum) + top;
-    for (size_t v = 0; v < width; ++v) all += log_sum - z[v];
+    const auto without = static_cast<size_t>(masses.without);
+    for (size_t v = 0; v < width; ++v) all += v == without ? 0 : log_sum - z[v];
     const bool counts = labels[t] >= 0;
     const double of_gold = counts ? log_sum - z[labels[t]] : 0;
     nll.push_back(of_gold);
-    loss.push_back(counts ? (1 - smoothing) * of_gold + smoothing / static_cast<double>(vocab_size) * all : 0);
+    loss.push_back(counts ? masses.gold * of_gold + masses.each * all - masses.entropy : 0);
     loss_sum += loss.back();
     nll_sum += nll.back();
     for (size_t v = 0; gradient && v < width; ++v) {
-      const double target =
-          smoothing / static_cast<double>(vocab_size) + (static_cast<int32_t>(v) == labels[t] ? 1 - smoothing : 0);
-      d[t * width + v] = counts ? loss_scale * (std::exp(z[v] - log_sum) - target) : 0;
+      const double target = (v == without ? 0 : masses.each) + (static_cast<int32_t>(v) == labels[t] ? masses.gold : 0);
+      const double scale = loss_scale * static_cast<double>(weights[t]);
+      d[t * width + v] = counts ? scale * (std::exp(z[v] - log_sum) - target) : 0;
     }
   }
   // An offset that all share costs nothing: differences alone are looked at.
@@ -661,15 +683,29 @@ TEST_P(CrossEntropyKernel, IsItsFormula) {
   for (const int64_t vocab_size : {1, 7, 8, 33, 512, 1030, 5000}) {
     for (const int64_t rows : {1, 9}) {
       for (const double smoothing : {0.0, 0.1}) {
-        check_cross_entropy<float>(rows, vocab_size, smoothing, true, 0, rows == 9);
-        check_cross_entropy<bf16>(rows, vocab_size, smoothing, true, 0, rows == 1);
+        check_cross_entropy<float>(rows, vocab_size, spread_evenly(smoothing, vocab_size), true, 0, rows == 9);
+        check_cross_entropy<bf16>(rows, vocab_size, spread_evenly(smoothing, vocab_size), true, 0, rows == 1);
       }
     }
   }
-  check_cross_entropy<float>(300, 8, 0.1, true, 0, true);
-  check_cross_entropy<float>(5, 33, 0.1, false, 0, false);
-  check_cross_entropy<float>(5, 1024, 0.1, true, 1e4, false);
-  check_cross_entropy<float>(5, 1024, 0.1, true, -1e4, false);
+  check_cross_entropy<float>(300, 8, spread_evenly(0.1, 8), true, 0, true);
+  check_cross_entropy<float>(5, 33, spread_evenly(0.1, 33), false, 0, false);
+  check_cross_entropy<float>(5, 1024, spread_evenly(0.1, 1024), true, 1e4, false);
+  check_cross_entropy<float>(5, 1024, spread_evenly(0.1, 1024), true, -1e4, false);
+}
+
+TEST_P(CrossEntropyKernel, LeavesOneTokenWithoutMassAndWeighsRows) {
+  for (const int64_t vocab_size : {7, 8, 33, 1030}) {
+    for (const int64_t rows : {1, 9}) {
+      Masses masses{.gold = 0.6, .each = 0.4 / static_cast<double>(vocab_size - 1), .without = 0, .entropy = 0.25};
+      for (const int32_t without : {0, 3, -1}) {
+        masses.without = without;
+        masses.weighted = rows == 9;
+        check_cross_entropy<float>(rows, vocab_size, masses, true, 0, rows == 9);
+        check_cross_entropy<bf16>(rows, vocab_size, masses, true, 0, rows == 1);
+      }
+    }
+  }
 }
 
 TEST_P(CrossEntropyKernel, TakesLogitsOfMinusInfinityAndShowsWhatIsNoNumber) {

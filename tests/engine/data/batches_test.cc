@@ -7,6 +7,9 @@
 #include <random>
 #include <set>
 
+#include "engine/data/shuffle.h"
+#include "tests/support/error_of.h"
+
 namespace tearless::engine::batches_test {
 namespace {
 
@@ -97,6 +100,113 @@ TEST(Batches, AreAFunctionOfSeedAndPass) {
   EXPECT_NE(cut_batches(corpus, options, 2, 5), batches);
   EXPECT_NE(sorted(cut_batches(corpus, options, 1, 6)),
             sorted(batches));  // cut into other batches, not only put in another order
+}
+
+// --- train.batch.regenerate ---
+
+TEST(BatchesMadeOnce, AreThoseOfTheFirstPassInAnotherOrder) {
+  const ParallelTokens corpus = random_corpus(300);
+  const BatchOptions once{.tokens = 150, .regenerate = Regenerate::kOnce};
+  const auto first = cut_batches(corpus, once, 1, 0);
+  EXPECT_EQ(first, cut_batches(corpus, {.tokens = 150}, 1, 0));
+  for (int64_t pass = 1; pass < 4; ++pass) {
+    const auto later = cut_batches(corpus, once, 1, pass);
+    EXPECT_NE(later, first);
+    EXPECT_NE(later, cut_batches(corpus, once, 1, pass + 1));
+    EXPECT_EQ(sorted(later), sorted(first));
+  }
+  EXPECT_NE(sorted(cut_batches(corpus, once, 2, 0)), sorted(first)) << "another seed, other batches";
+}
+
+TEST(BatchesOfWindows, AreEachOfAThousandSentencesShortestFirst) {
+  const ParallelTokens corpus = random_corpus(2300);
+  const BatchOptions windows{.tokens = 200, .regenerate = Regenerate::kWindow};
+  const auto batches = cut_batches(corpus, windows, 1, 0);
+  std::vector<size_t> of_window = {0};
+  std::set<int32_t> seen, first_window;
+  int64_t last_length = 0;
+  for (const SentenceIds& batch : batches) {
+    if (of_window.back() == 1000) {
+      of_window.push_back(0);
+      last_length = 0;
+    }
+    for (const int32_t line : batch) {
+      EXPECT_TRUE(seen.insert(line).second);
+      EXPECT_GE(corpus.source_length(line), last_length) << "sorted within a window and yielded in that order";
+      last_length = corpus.source_length(line);
+      if (of_window.size() == 1) first_window.insert(line);
+    }
+    of_window.back() += batch.size();
+    EXPECT_LE(
+        static_cast<int64_t>(batch.size()) * std::max(longest(corpus, batch, true), longest(corpus, batch, false)),
+        200);
+  }
+  EXPECT_EQ(of_window, (std::vector<size_t>{1000, 1000, 300}));
+  // The windows are of the shuffled sentences: those of pass 0, as in the other ways.
+  SentenceIds shuffled = in_order(2300);
+  shuffle(shuffled, RandomStream(1, "order"), 0, 0);
+  EXPECT_EQ(first_window, std::set<int32_t>(shuffled.begin(), shuffled.begin() + 1000));
+  EXPECT_NE(sorted(cut_batches(corpus, windows, 1, 1)), sorted(batches));
+}
+
+// --- fairseq's max-tokens batches ---
+
+std::vector<size_t> sizes_of(const std::vector<SentenceIds>& batches) {
+  std::vector<size_t> sizes;
+  for (const SentenceIds& batch : batches) sizes.push_back(batch.size());
+  std::sort(sizes.begin(), sizes.end());
+  return sizes;
+}
+
+std::vector<std::pair<int, int>> repeated(std::vector<std::pair<int, std::pair<int, int>>> counted) {
+  std::vector<std::pair<int, int>> lengths;
+  for (const auto& [count, pair] : counted) lengths.insert(lengths.end(), static_cast<size_t>(count), pair);
+  return lengths;
+}
+
+BatchOptions max_tokens(int64_t tokens) {
+  return {.tokens = tokens, .count = BatchCount::kMaxTokens, .regenerate = Regenerate::kOnce};
+}
+
+TEST(MaxTokenBatches, AreCutToAMultipleOfEightAndTheRestOpensTheNext) {
+  using Sizes = std::vector<size_t>;
+  // 20 pairs of one token: the 19th would be too many for 18, so the 18 are cut to 16; two and the last two are left.
+  EXPECT_EQ(sizes_of(cut_batches(corpus_of(repeated({{20, {1, 1}}})), max_tokens(18), 1, 0)), (Sizes{4, 16}));
+  // Fewer than eight stay together: 5, 5 and 2 of two tokens; the larger side counts, whichever it is.
+  EXPECT_EQ(sizes_of(cut_batches(corpus_of(repeated({{12, {1, 2}}})), max_tokens(10), 1, 0)), (Sizes{2, 5, 5}));
+  EXPECT_EQ(sizes_of(cut_batches(corpus_of(repeated({{12, {2, 1}}})), max_tokens(11), 1, 0)), (Sizes{2, 5, 5}));
+  EXPECT_EQ(sizes_of(cut_batches(corpus_of(repeated({{12, {2, 1}}})), max_tokens(12), 1, 0)), (Sizes{6, 6}));
+  // 15 of ten tokens and 9 of forty, 150 at most. The first forty is too much for 16: 8 go, and the other 7 and it are
+  // a batch of 320, which the next pair finds full. Then 3 × 40 ≤ 150, and so on.
+  EXPECT_EQ(sizes_of(cut_batches(corpus_of(repeated({{15, {10, 10}}, {9, {40, 40}}})), max_tokens(150), 1, 0)),
+            (Sizes{2, 3, 3, 8, 8}));
+}
+
+TEST(MaxTokenBatches, AreSortedBySourceAndThenByTargetLength) {
+  // Four of one source length: the two short targets together, 2 × 2, and the two long ones, 2 × 5.
+  const ParallelTokens corpus = corpus_of({{2, 5}, {2, 2}, {2, 5}, {2, 2}, {1, 5}, {1, 5}});
+  for (const uint32_t seed : {1, 2, 3, 4, 5}) {
+    EXPECT_EQ(sorted(cut_batches(corpus, max_tokens(10), seed, 0)), (std::vector<SentenceIds>{{0, 2}, {1, 3}, {4, 5}}));
+  }
+}
+
+TEST(MaxTokenBatches, StayAsTheyAreAndChangeTheirOrderByPass) {
+  const ParallelTokens corpus = random_corpus(500);
+  const auto first = cut_batches(corpus, max_tokens(200), 7, 0), second = cut_batches(corpus, max_tokens(200), 7, 1);
+  EXPECT_NE(first, second);
+  EXPECT_EQ(sorted(first), sorted(second));
+  std::set<int32_t> seen;
+  for (const SentenceIds& batch : first) seen.insert(batch.begin(), batch.end());
+  EXPECT_EQ(seen.size(), 500u);
+}
+
+TEST(MaxTokenBatches, RefuseAPairThatIsLongerThanTheLimit) {
+  const ParallelTokens corpus = corpus_of({{3, 3}, {3, 60}});
+  EXPECT_EQ(tearless::test::error_of([&] { check_fits(corpus, max_tokens(59)); }),
+            "train.batch.tokens = 59, but a training pair has 60 tokens, and train.batch.count = \"max_tokens\" puts "
+            "no pair in a batch that is too small for it; raise train.batch.tokens, or lower text.max_words");
+  check_fits(corpus, max_tokens(60));
+  check_fits(corpus, {.tokens = 59});
 }
 
 TEST(Batches, AreInTheStoredOrder) {

@@ -196,9 +196,9 @@ TEST(DigitBatches, HaveTheImagesThatAreSet) {
 TEST(Mnist, HasTheImagesAndLabelsOfItsFiles) {
   TEARLESS_NEEDS_SHARED("data/mnist/train-images-idx3-ubyte.gz");
   const test::TempFolder folder;
-  const test::Finished finished =
-      test::run({.arguments = {"/usr/bin/env", "python3", "-B", (test::source_root() / "tools/get_mnist.py").string(),
-                               (test::shared_folder() / "data/mnist").string(), folder.path().string()}});
+  const test::Finished finished = test::run(
+      {.arguments = {"/usr/bin/env", "python3", "-B", (test::source_root() / "tools/data/get_mnist.py").string(),
+                     (test::shared_folder() / "data/mnist").string(), folder.path().string()}});
   ASSERT_EQ(finished.code, 0) << finished.errors;
   const DigitsOptions data{.name = "mnist",
                            .train_images = (folder / "train-images-idx3-ubyte").string(),

@@ -226,7 +226,7 @@ class RealSentences : public testing::Test {
  protected:
   void get(const std::string& tool, const std::string& data) {
     const test::Finished finished =
-        test::run({.arguments = {"/usr/bin/env", "python3", "-B", (test::source_root() / "tools" / tool).string(),
+        test::run({.arguments = {"/usr/bin/env", "python3", "-B", (test::source_root() / "tools/data" / tool).string(),
                                  (test::shared_folder() / "data" / data).string(), folder_.path().string()}});
     ASSERT_EQ(finished.code, 0) << finished.errors;
   }

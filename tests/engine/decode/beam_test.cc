@@ -1,5 +1,5 @@
-// The beam against two slow searches that follow docs/spec/training.md §1.12 literally: over all possible outputs, and
-// over all extensions of a narrow beam. The "model" is a table of log p by prefix, drawn from a seed.
+// The beams against slow searches that follow docs/spec/training.md §1.12 and §6.8 literally: over all possible
+// outputs, and over all extensions of a narrow beam. The "model" is a table of log p by prefix, drawn from a seed.
 #include "engine/decode/beam.h"
 
 #include <fmt/format.h>
@@ -7,8 +7,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
+#include <memory>
 #include <random>
+#include <set>
 
 namespace tearless::engine::beam_test {
 namespace {
@@ -44,17 +47,20 @@ class PrefixModel {
   std::map<Prefix, std::vector<float>> rows_;
 };
 
-Prefix search(PrefixModel& model, const DecodeOptions& options, int64_t limit) {
-  Beam beam(options, limit, kEosType);
-  while (!beam.done()) {
+std::vector<SearchOutput> outputs_of(PrefixModel& model, const DecodeOptions& options, int64_t limit) {
+  const std::unique_ptr<Beam> beam = make_beam(options, limit, kEosType);
+  while (!beam->done()) {
     std::vector<const float*> rows;
-    for (const Hypothesis& h : beam.hypotheses()) {
+    for (const Hypothesis& h : beam->hypotheses()) {
       if (!h.finished) rows.push_back(model.after(h.tokens).data());
     }
-    EXPECT_EQ(static_cast<int64_t>(rows.size()), beam.open());
-    beam.advance(rows, model.vocabulary());
+    EXPECT_EQ(static_cast<int64_t>(rows.size()), beam->open());
+    beam->advance(rows, model.vocabulary());
   }
-  return beam.best();
+  return beam->best();
+}
+Prefix search(PrefixModel& model, const DecodeOptions& options, int64_t limit) {
+  return outputs_of(model, options, limit).front().tokens;
 }
 
 double penalty(size_t tokens, double alpha) {
@@ -72,42 +78,67 @@ struct Scored {
   Prefix tokens;
 };
 
-void collect_all(PrefixModel& model, double alpha, int64_t limit, Prefix& prefix, double sum,
-                 std::vector<Scored>& all) {
-  const std::vector<float> row = model.after(prefix);
-  for (int32_t v = 0; v < model.vocabulary(); ++v) {
-    if (prefix.empty() && v == kEosType) continue;  // no empty output
-    prefix.push_back(v);
-    const double total = sum + static_cast<double>(row[static_cast<size_t>(v)]);
-    if (v == kEosType || static_cast<int64_t>(prefix.size()) == limit) {
-      all.push_back({total / penalty(prefix.size(), alpha), prefix});
-    } else {
-      collect_all(model, alpha, limit, prefix, total, all);
-    }
-    prefix.pop_back();
-  }
-}
-
-Prefix exhaustive(PrefixModel& model, double alpha, int64_t limit) {
+/// Every output of the search: of kind fairseq it must end.
+std::vector<Scored> all_outputs(PrefixModel& model, const DecodeOptions& options, int64_t limit) {
+  const bool must_end = options.search == SearchKind::kFairseq;
   std::vector<Scored> all;
-  Prefix prefix;
-  collect_all(model, alpha, limit, prefix, 0, all);
-  return without_eos(std::max_element(all.begin(), all.end(), [](const Scored& a, const Scored& b) {
-                       return a.score < b.score;
-                     })->tokens);
+  const std::function<void(const Prefix&, double)> collect = [&](const Prefix& prefix, double sum) {
+    const std::vector<float> row = model.after(prefix);
+    for (int32_t v = 0; v < model.vocabulary(); ++v) {
+      if (prefix.empty() && v == kEosType) continue;  // no empty output
+      const size_t length = prefix.size() + 1;
+      Prefix next = prefix;
+      next.push_back(v);
+      const double total = sum + static_cast<double>(row[static_cast<size_t>(v)]);
+      const double divisor = options.length_penalty == LengthPenalty::kGnmt
+                                 ? penalty(length, options.alpha)
+                                 : std::pow(static_cast<double>(length), options.alpha);
+      const bool at_limit = static_cast<int64_t>(length) == limit;
+      if (v == kEosType || (at_limit && !must_end)) {
+        all.push_back({total / divisor, next});
+      } else if (!at_limit) {
+        collect(next, total);
+      }
+    }
+  };
+  collect({}, 0);
+  std::stable_sort(all.begin(), all.end(), [](const Scored& a, const Scored& b) { return a.score > b.score; });
+  return all;
 }
 
-TEST(Beam, WideEnoughFindsTheBestOfAllOutputs) {
-  for (uint64_t seed = 0; seed < 40; ++seed) {
-    for (const double alpha : {0.0, 0.6, 2.0}) {
-      for (const int64_t limit : {1, 2, 5}) {
-        PrefixModel model(seed, 3);
-        const DecodeOptions options{.beam = 200, .alpha = alpha};
-        EXPECT_EQ(search(model, options, limit), exhaustive(model, alpha, limit))
-            << fmt::format("seed {}, alpha {}, limit {}", seed, alpha, limit);
+std::vector<DecodeOptions> wide_searches() {
+  std::vector<DecodeOptions> all;
+  for (const SearchKind search : {SearchKind::kTwt, SearchKind::kFairseq}) {
+    for (const LengthPenalty penalty : {LengthPenalty::kGnmt, LengthPenalty::kLength}) {
+      for (const double alpha : {0.0, 0.6, 2.0}) {
+        all.push_back({.search = search, .beam = 200, .length_penalty = penalty, .alpha = alpha, .n_best = 5});
       }
     }
   }
+  return all;
+}
+
+TEST(Beam, WideEnoughFindsTheBestOfAllOutputsInTheirOrder) {
+  int several = 0;
+  for (uint64_t seed = 0; seed < 40; ++seed) {
+    for (const int64_t limit : {2, 5}) {
+      std::set<Prefix> found;
+      for (const DecodeOptions& options : wide_searches()) {
+        PrefixModel model(seed, 3);
+        const std::vector<Scored> all = all_outputs(model, options, limit);
+        const std::vector<SearchOutput> best = outputs_of(model, options, limit);
+        ASSERT_EQ(best.size(), std::min<size_t>(5, all.size()));
+        for (size_t rank = 0; rank < best.size(); ++rank) {
+          EXPECT_EQ(best[rank].tokens, without_eos(all[rank].tokens)) << fmt::format(
+              "seed {}, search {}, alpha {}, limit {}", seed, static_cast<int>(options.search), options.alpha, limit);
+          EXPECT_NEAR(best[rank].score, all[rank].score, 1e-12);
+        }
+        found.insert(best.front().tokens);
+      }
+      several += found.size() > 1;
+    }
+  }
+  EXPECT_GT(several, 10) << "neither search nor penalty makes a difference";
 }
 
 /// A beam of `width`: every extension of every hypothesis is scored, and the best `width` of all stay.
@@ -161,27 +192,98 @@ TEST(Beam, KeepsExactlyTheBestExtensionsFinishedAndUnfinishedTogether) {
   EXPECT_GT(differs_from_greedy, 100) << "the models are too easy: both searches find the same";
 }
 
+/// As training.md §6.8 has it, over all extensions. Outputs in the order of their scores.
+std::vector<Scored> literal_fairseq(PrefixModel& model, size_t width, double alpha, size_t limit) {
+  std::vector<Scored> open = {{0, {}}}, ended;
+  for (size_t length = 1; length <= limit && ended.size() < width && !open.empty(); ++length) {
+    std::vector<Scored> candidates;
+    for (const Scored& h : open) {
+      for (int32_t v = 0; v < model.vocabulary(); ++v) {
+        if (v == kEosType ? length == 1 : length == limit) continue;
+        candidates.push_back({h.score + static_cast<double>(model.after(h.tokens)[static_cast<size_t>(v)]), h.tokens});
+        candidates.back().tokens.push_back(v);
+      }
+    }
+    std::stable_sort(candidates.begin(), candidates.end(),
+                     [](const Scored& a, const Scored& b) { return a.score > b.score; });
+    if (candidates.size() > 2 * width) candidates.resize(2 * width);
+    open.clear();
+    for (size_t rank = 0; rank < candidates.size(); ++rank) {
+      const Scored& candidate = candidates[rank];
+      const bool ends = candidate.tokens.back() == kEosType;
+      if (ends && rank < width && ended.size() < width) {
+        ended.push_back({candidate.score / std::pow(static_cast<double>(length), alpha), candidate.tokens});
+      }
+      if (!ends && open.size() < width) open.push_back(candidate);
+    }
+  }
+  std::stable_sort(ended.begin(), ended.end(), [](const Scored& a, const Scored& b) { return a.score > b.score; });
+  return ended;
+}
+
+TEST(Beam, OfFairseqSetsFinishedHypothesesAside) {
+  int differs_from_twt = 0;
+  for (uint64_t seed = 0; seed < 60; ++seed) {
+    PrefixModel model(seed, 6);
+    for (const int64_t width : {1, 2, 4, 7}) {
+      for (const double alpha : {0.0, 0.6, 1.0}) {
+        DecodeOptions options{.search = SearchKind::kFairseq,
+                              .beam = width,
+                              .length_penalty = LengthPenalty::kLength,
+                              .alpha = alpha,
+                              .n_best = width};
+        const std::vector<SearchOutput> found = outputs_of(model, options, 12);
+        const std::vector<Scored> expected = literal_fairseq(model, static_cast<size_t>(width), alpha, 12);
+        const std::string what = fmt::format("seed {}, beam {}, alpha {}", seed, width, alpha);
+        ASSERT_EQ(found.size(), expected.size()) << what;
+        for (size_t rank = 0; rank < found.size(); ++rank) {
+          EXPECT_EQ(found[rank].tokens, without_eos(expected[rank].tokens)) << what;
+          EXPECT_NEAR(found[rank].score, expected[rank].score, 1e-12) << what;
+        }
+        options.search = SearchKind::kTwt;
+        differs_from_twt += search(model, options, 12) != found.front().tokens;
+      }
+    }
+  }
+  EXPECT_GT(differs_from_twt, 20) << "the models are too easy: both searches find the same";
+}
+
+TEST(Beam, OfBothKindsIsGreedyWithOneHypothesis) {
+  int ended = 0;
+  for (uint64_t seed = 0; seed < 60; ++seed) {
+    PrefixModel model(seed, 6);
+    const Prefix greedy = search(model, {.beam = 1}, 12);
+    if (greedy.size() >= 11) continue;  // at the limit fairseq's must end
+    ++ended;
+    EXPECT_EQ(search(model, {.search = SearchKind::kFairseq, .beam = 1}, 12), greedy) << "seed " << seed;
+  }
+  EXPECT_GT(ended, 30);
+}
+
 TEST(Beam, NeverGivesAnEmptyOutputNorOneBeyondItsLimit) {
   const std::vector<float> wants_eos = {-9, -0.001f, -9};
   const std::vector<float> never_eos = {-0.001f, -90, -9};
-  Beam first({.beam = 4}, 10, kEosType);
-  first.advance(std::vector<const float*>{wants_eos.data()}, 3);
-  EXPECT_EQ(first.hypotheses().size(), 2u);  // two tokens besides EOS
-  for (const Hypothesis& h : first.hypotheses()) EXPECT_FALSE(h.finished);
+  for (const SearchKind search : {SearchKind::kTwt, SearchKind::kFairseq}) {
+    const auto first = make_beam({.search = search, .beam = 4}, 10, kEosType);
+    first->advance(std::vector<const float*>{wants_eos.data()}, 3);
+    EXPECT_EQ(first->hypotheses().size(), 2u);  // two tokens besides EOS
+    for (const Hypothesis& h : first->hypotheses()) EXPECT_FALSE(h.finished);
 
-  Beam endless({.beam = 1}, 3, kEosType);
-  while (!endless.done()) endless.advance(std::vector<const float*>{never_eos.data()}, 3);
-  EXPECT_EQ(endless.best(), (Prefix{0, 0, 0}));
+    const auto endless = make_beam({.search = search, .beam = 1}, 3, kEosType);
+    while (!endless->done()) endless->advance(std::vector<const float*>{never_eos.data()}, 3);
+    // Of fairseq's the third token is EOS.
+    EXPECT_EQ(endless->best().front().tokens, search == SearchKind::kTwt ? (Prefix{0, 0, 0}) : (Prefix{0, 0}));
+  }
 }
 
 TEST(Beam, TiesGoToTheEarlierHypothesisAndTheSmallerToken) {
   const std::vector<float> flat = {-1, -1, -1, -1};
-  Beam beam({.beam = 2, .alpha = 0}, 2, kEosType);
-  beam.advance(std::vector<const float*>{flat.data()}, 4);
-  EXPECT_EQ(beam.hypotheses()[0].tokens, Prefix{0});
-  EXPECT_EQ(beam.hypotheses()[1].tokens, Prefix{2});
-  beam.advance(std::vector<const float*>{flat.data(), flat.data()}, 4);
-  EXPECT_EQ(beam.hypotheses()[0].tokens, (Prefix{0, 0}));
+  const auto beam = make_beam({.beam = 2, .alpha = 0}, 2, kEosType);
+  beam->advance(std::vector<const float*>{flat.data()}, 4);
+  EXPECT_EQ(beam->hypotheses()[0].tokens, Prefix{0});
+  EXPECT_EQ(beam->hypotheses()[1].tokens, Prefix{2});
+  beam->advance(std::vector<const float*>{flat.data(), flat.data()}, 4);
+  EXPECT_EQ(beam->hypotheses()[0].tokens, (Prefix{0, 0}));
 }
 
 }  // namespace

@@ -90,10 +90,12 @@ struct TinyModel {
 
   /// in_output_vocabulary [V]: 1 for tokens of the training targets.
   TinyModel(const ModelOptions& o, const std::vector<uint8_t>& in_output_vocabulary, uint32_t init_seed = 1,
-            uint32_t dropout_seed = 2, at::Device device = at::kCPU, RowPrecision precision = RowPrecision::kFp32)
+            uint32_t dropout_seed = 2, at::Device device = at::kCPU, RowPrecision precision = RowPrecision::kFp32,
+            bool loss_over_all = false)
       : options(o),
         parameters(init_seed, device, precision),
-        transformer(parameters, o, OutputVocabulary::from(in_output_vocabulary, o.mask_target_vocabulary),
+        transformer(parameters, o,
+                    OutputVocabulary::from(in_output_vocabulary, o.mask_target_vocabulary, loss_over_all),
                     dropout_seed) {
     parameters.allocate();
     at::set_num_threads(1);  // for so little work one thread is faster

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <optional>
 
 #include "engine/model/classifier.h"
 #include "engine/model/digit_network.h"
@@ -55,6 +56,17 @@ TEST(ParameterCount, FollowsTyingAndOutputBias) {
   EXPECT_EQ(count(), tied + 2 * 20 * 12);
   options.output_bias = false;
   EXPECT_EQ(count(), tied + 2 * 20 * 12 - 20);
+  options.language_embedding = true;
+  EXPECT_EQ(count(), tied + 2 * 20 * 12 - 20 + 2 * 12);
+}
+
+TEST(ParameterCount, FollowsTheVocabularyOfTheSource) {
+  ModelOptions options = tiny_options();
+  for (const Tying tying : {Tying::kTarget, Tying::kNone}) {
+    options.tied_embeddings = tying;
+    EXPECT_EQ(parameter_count(options, 20, 20), parameter_count(options, 20));
+    EXPECT_EQ(parameter_count(options, 20, 31) - parameter_count(options, 20), 11 * 12) << "one matrix is longer";
+  }
 }
 
 // Counts are remembered: each number that the data give must count.
@@ -157,6 +169,234 @@ TEST(Transformer, ALabelOutsideTheOutputVocabularyCountsAsUnknown) {
   EXPECT_NE(loss(8), loss(kUnk));
 }
 
+// The two sides' vectors are apart: a model without them is one whose vectors are 0.
+TEST(Transformer, AddsTheVectorOfItsLanguageToEachSide) {
+  const PackedBatch batch = batch_of(kSources, kTargets, kLines);
+  ModelOptions options = tiny_options();
+  const at::Tensor without = logits_of(TinyModel(options, usual_output_vocabulary(12)), batch);
+  options.language_embedding = true;
+  TinyModel model(options, usual_output_vocabulary(12));
+  const at::Tensor source = model.parameters.get("embedding.source.language").data();
+  const at::Tensor target = model.parameters.get("embedding.target.language").data();
+  ASSERT_EQ(source.sizes(), at::IntArrayRef({12}));
+  EXPECT_FALSE(at::equal(source, target));
+  const at::Tensor both = logits_of(model, batch);
+  for (const Tape::Ops ops : {Tape::Ops::kFast, Tape::Ops::kReference}) {
+    EXPECT_LT((logits_of(model, batch, ops) - both).abs().max().item<double>(), 1e-5);
+  }
+  source.zero_();
+  const at::Tensor of_target = logits_of(model, batch);
+  target.zero_();
+  const at::Tensor none = logits_of(model, batch);
+  EXPECT_LT((none - without).abs().max().item<double>(), 1e-6);
+  EXPECT_GT((both - of_target).abs().max().item<double>(), 1e-3);
+  EXPECT_GT((of_target - none).abs().max().item<double>(), 1e-3);
+}
+
+TEST(DecoderStart, IsTheFirstInputOfEveryTargetInTrainingAndEvaluation) {
+  const PackedBatch batch = batch_of(kSources, kTargets, kLines);
+  std::vector<double> losses;
+  for (const auto& [start, token] :
+       {std::pair{DecoderStart::kBos, kBos}, {DecoderStart::kEos, kEos}, {DecoderStart::kZero, kPad}}) {
+    ModelOptions options = tiny_options();
+    options.dropout.word = 0;
+    options.decoder_start = start;
+    const TinyModel model(options, usual_output_vocabulary(12));
+    for (const std::optional<uint32_t> update : {std::optional<uint32_t>(), std::optional<uint32_t>(3)}) {
+      const ReadyBatch ready = model.transformer.ready(batch, update);
+      EXPECT_EQ(ready.target.tokens, (std::vector<int32_t>{token, 7, 8, 9, token, 4, 5, 6, 10, 11, 4, token, 5}));
+      EXPECT_EQ(ready.source.tokens, batch.source.tokens);
+      EXPECT_EQ(model.transformer.ready(batch, std::nullopt).labels, ready.labels);
+    }
+    Tape tape(Tape::Kind::kForward);
+    losses.push_back(model.transformer.loss({tape}, batch, 0.1).loss);
+  }
+  EXPECT_NE(losses[0], losses[1]);
+  EXPECT_NE(losses[0], losses[2]);
+}
+
+TEST(DecoderStart, MayBeDroppedAsAWordUnlessItIsAZeroVector) {
+  const PackedBatch batch = batch_of(kSources, kTargets, kLines);
+  for (const auto& [start, token] : {std::pair{DecoderStart::kBos, kBos}, {DecoderStart::kZero, kPad}}) {
+    ModelOptions options = tiny_options();
+    options.dropout.word = 0.9;
+    options.decoder_start = start;
+    const TinyModel model(options, usual_output_vocabulary(12));
+    int dropped = 0;
+    for (uint32_t update = 1; update <= 10; ++update) {
+      for (const int32_t first : {0, 4, 11}) {
+        dropped += model.transformer.ready(batch, update).target.tokens[static_cast<size_t>(first)] == kUnk;
+      }
+    }
+    EXPECT_EQ(dropped > 15, start == DecoderStart::kBos) << token << ": " << dropped << " of 30";
+    EXPECT_EQ(dropped == 0, start == DecoderStart::kZero);
+  }
+}
+
+// The zero vector is the embedding of PAD, which no label is; as an input it gets no gradient.
+TEST(DecoderStart, OfZeroStaysZeroUnderEveryTying) {
+  const PackedBatch batch = batch_of(kSources, kTargets, kLines);
+  for (const Tying tying : {Tying::kAll, Tying::kTarget, Tying::kNone}) {
+    for (const bool fix_norm : {false, true}) {
+      for (const Tape::Ops ops : {Tape::Ops::kFast, Tape::Ops::kReference}) {
+        ModelOptions options = tiny_options();
+        options.decoder_start = DecoderStart::kZero;
+        options.tied_embeddings = tying;
+        options.fix_norm = fix_norm;
+        options.mask_target_vocabulary = fix_norm;
+        options.dropout.word = 0;
+        const TinyModel model(options, usual_output_vocabulary(12));
+        Tape tape(Tape::Kind::kRecording, ops);
+        model.transformer.loss({tape, 1}, batch, 0.1);
+        tape.backward();
+        const Value table = model.parameters.get(tying == Tying::kAll ? "embedding.shared" : "embedding.target");
+        EXPECT_TRUE(table.data()[kPad].eq(0).all().item<bool>());
+        EXPECT_TRUE(table.grad()[kPad].eq(0).all().item<bool>());
+        EXPECT_FALSE(table.data()[7].eq(0).any().item<bool>());
+        EXPECT_FALSE(table.grad()[7].eq(0).all().item<bool>());
+      }
+    }
+  }
+}
+
+TEST(OutputVocabulary, CountsTheLabelsOutsideIt) {
+  std::vector<uint8_t> in_target = usual_output_vocabulary(12);
+  in_target[7] = in_target[9] = 0;
+  const std::vector<int32_t> labels = {7, 8, 7, kUnk, 9, kEos};
+  EXPECT_EQ(OutputVocabulary::from(in_target, true).outside(labels), 3) << "UNK itself is inside";
+  EXPECT_EQ(OutputVocabulary::from(in_target, false).outside(labels), 0);
+  EXPECT_EQ(OutputVocabulary::from(in_target, false, /*loss_over_all=*/true).outside(labels), 0);
+}
+
+TEST(Transformer, HasALossOverTheWholeVocabularyButASearchWithoutPadAndBos) {
+  ModelOptions options = tiny_options();
+  options.mask_target_vocabulary = false;
+  options.tied_embeddings = Tying::kNone;
+  const auto vocabulary = usual_output_vocabulary(12);
+  TinyModel all(options, vocabulary, 1, 2, at::kCPU, RowPrecision::kFp32, /*loss_over_all=*/true);
+  TinyModel without(options, vocabulary);
+  const PackedBatch batch = batch_of(kSources, kTargets, kLines);
+  EXPECT_EQ(logits_of(all, batch).size(1), 10);
+  EXPECT_TRUE(at::equal(logits_of(all, batch), logits_of(without, batch)));
+  const auto nll = [&](TinyModel& model, const PackedBatch& of) {
+    Tape tape(Tape::Kind::kForward);
+    return model.transformer.loss({tape}, of, 0.0).nll;
+  };
+  // Each p is smaller by the mass that PAD and BOS have, the same in all rows of one label: a label that is PAD shows.
+  EXPECT_GT(nll(all, batch), nll(without, batch));
+  PackedBatch padded = batch;
+  padded.labels[0] = kPad;
+  EXPECT_NE(nll(all, padded), nll(all, batch)) << "PAD has a column of its own";
+  EXPECT_LT(nll(all, padded), 1e3);
+
+  const auto pad_and_bos = [&](TinyModel& model) {
+    Tape tape(Tape::Kind::kRecording);
+    model.transformer.loss({tape, 1}, batch, 0.1);
+    tape.backward();
+    return model.parameters.get("output.weight").grad().slice(0, 0, 2).abs().sum().item<double>();
+  };
+  EXPECT_GT(pad_and_bos(all), 0);
+  EXPECT_EQ(pad_and_bos(without), 0);
+}
+
+// The shared matrix is then an input of the embedding and the weight of the output layer, without a slice between.
+TEST(Transformer, HasTheGradientOfALossOverTheWholeVocabulary) {
+  for (const bool fix_norm : {false, true}) {
+    ModelOptions options = tiny_options();
+    options.mask_target_vocabulary = false;
+    options.fix_norm = fix_norm;
+    TinyModel model(options, usual_output_vocabulary(12), 1, 2, at::kCPU, RowPrecision::kFp32, /*loss_over_all=*/true);
+    const PackedBatch batch = batch_of(kSources, kTargets, kLines);
+    const LabelSmoothing smoothing(0.3, SmoothingForm::kJoey);
+    const auto gradient = [&](Tape::Ops ops) {
+      model.parameters.gradients().zero_();
+      Tape tape(Tape::Kind::kRecording, ops);
+      model.transformer.loss({tape, 1}, batch, smoothing);
+      tape.backward();
+      return model.parameters.gradients().clone();
+    };
+    const at::Tensor reference = gradient(Tape::Ops::kReference);
+    EXPECT_LT((gradient(Tape::Ops::kFast) - reference).abs().max().item<double>(), 1e-5);
+
+    const at::Tensor matrix = model.parameters.get("embedding.shared").data();
+    const at::Tensor of_matrix = model.parameters.get("embedding.shared").grad().clone();
+    for (const int64_t token : {int64_t{kPad}, int64_t{kEos}, int64_t{7}}) {
+      const auto mean_at = [&](float offset) {
+        at::Tensor element = matrix[token][3];
+        const float before = element.item<float>();
+        element.fill_(before + offset);
+        Tape tape(Tape::Kind::kRecording);
+        const CrossEntropySums sums = model.transformer.loss({tape, 1}, batch, smoothing);
+        element.fill_(before);
+        return sums.loss / static_cast<double>(sums.tokens);
+      };
+      const float step = fix_norm ? 4e-4f : 1e-2f;  // with FixNorm the rows are short: U(±0.01)
+      const double difference = (mean_at(step) - mean_at(-step)) / (2 * static_cast<double>(step));
+      EXPECT_NEAR(of_matrix[token][3].item<double>(), difference, fix_norm ? 0.02 : 2e-3)
+          << token << " fix_norm " << fix_norm;
+    }
+  }
+}
+
+TEST(Transformer, WeighedBySentenceHasTheMeanOfTheGradientsOfItsSentences) {
+  ModelOptions options = tiny_options();
+  options.dropout = {.residual = 0, .attention = 0, .relu = 0, .word = 0};
+  TinyModel model(options, usual_output_vocabulary(12));
+  const auto gradient = [&](const std::vector<size_t>& chosen, bool by_sentence) {
+    Sentences sources, targets;
+    std::vector<int32_t> sentence_ids;
+    for (const size_t i : chosen) {
+      sources.push_back(kSources[i]);
+      targets.push_back(kTargets[i]);
+      sentence_ids.push_back(kLines[i]);
+    }
+    ReadyBatch ready = model.transformer.ready(batch_of(sources, targets, sentence_ids), 1);
+    if (by_sentence) {
+      ready.weigh_by_sentence();
+      EXPECT_EQ(ready.loss_divisor(), static_cast<int64_t>(chosen.size()));
+      if (chosen.size() > 1) ready.pad();  // as on a device: padding rows weigh nothing
+    }
+    model.parameters.gradients().zero_();
+    Tape tape(Tape::Kind::kRecording);
+    model.transformer.loss({tape, 1}, ready, {0.3, SmoothingForm::kTwt});
+    tape.backward();
+    return model.parameters.gradients().clone();
+  };
+  const at::Tensor mean = (gradient({0}, false) + gradient({1}, false) + gradient({2}, false)) / 3;
+  EXPECT_LT((gradient({0, 1, 2}, true) - mean).abs().max().item<double>(), 1e-6);
+  EXPECT_GT((gradient({0, 1, 2}, false) - mean).abs().max().item<double>(), 1e-3) << "the sentences differ in length";
+}
+
+// Without norms every placement is x + F(x).
+TEST(Transformer, HandsOutTheVarianceOfTheResidualSumOfEverySublayer) {
+  const PackedBatch batch = batch_of(kSources, kTargets, kLines);
+  for (const Placement placement : test::placements()) {
+    ModelOptions options = tiny_options();
+    options.placement = placement;
+    options.norm.kind = "none";
+    options.encoder_sublayers = "ffn";
+    options.dropout = {.residual = 0, .attention = 0, .relu = 0, .word = 0};
+    TinyModel model(options, usual_output_vocabulary(12));
+    Tape tape(Tape::Kind::kRecording);
+    std::map<std::string, double> variances;
+    model.transformer.loss({.tape = tape, .update = 1, .variances = &variances}, batch, 0.1);
+    EXPECT_EQ(variances.size(), 2u + 2 * 3) << "two layers of one sublayer, two of three";
+
+    Tape aside(Tape::Kind::kForward);
+    const ForwardContext context{aside};
+    const TokenEmbedding inputs(LayerScope(model.parameters, options, 1), "embedding.source");
+    at::Tensor x = inputs.forward(context, model.transformer.prepare(context).source, batch.source).data();
+    for (const std::string layer : {"encoder.1.ffn", "encoder.2.ffn"}) {
+      const auto parameter = [&](const char* part) { return model.parameters.get(layer + part).data(); };
+      const at::Tensor inner = (x.matmul(parameter(".w1.weight").t()) + parameter(".w1.bias")).clamp_min(0);
+      x = x + inner.matmul(parameter(".w2.weight").t()) + parameter(".w2.bias");
+      const at::Tensor centred = (x - x.mean()).to(at::kDouble);
+      EXPECT_NEAR(variances.at(layer), (centred * centred).mean().item<double>(), 1e-5) << layer;
+    }
+    EXPECT_GT(variances.at("decoder.2.cross_attention"), 0);
+  }
+}
+
 TEST(Transformer, NamesTheGainsOfAllScaleNorms) {
   ModelOptions options = tiny_options();
   options.encoder_layers = options.decoder_layers = 1;
@@ -172,6 +412,26 @@ TEST(Transformer, NamesTheGainsOfAllScaleNorms) {
                                              "g.decoder.1.ffn", "g.decoder.final"}));
   const TinyModel layer_norm(tiny_options(), usual_output_vocabulary(12));
   EXPECT_TRUE(learned_lengths(layer_norm.parameters).empty());
+}
+
+TEST(Transformer, TakesSourceTokensThatTheTargetHasNot) {
+  ModelOptions options = tiny_options();
+  options.tied_embeddings = Tying::kTarget;
+  Parameters parameters(/*seed=*/1, at::kCPU);
+  const Transformer model(parameters, options,
+                          OutputVocabulary::from(usual_output_vocabulary(12), options.mask_target_vocabulary),
+                          /*dropout_seed=*/2, /*source_vocab_size=*/40);
+  parameters.allocate();
+  EXPECT_EQ(parameters.get("embedding.source").data().size(0), 40);
+  EXPECT_EQ(parameters.get("embedding.target").data().size(0), 12);
+  PackedBatch batch = batch_of(kSources, kTargets, kLines);
+  batch.source.tokens[0] = 39;
+  Tape tape(Tape::Kind::kRecording);
+  EXPECT_TRUE(std::isfinite(model.loss({tape, 1}, batch, 0.1).loss));
+  tape.backward();
+  // With this update's word dropout, or without it, one of the two rows moves.
+  const at::Tensor gradient = parameters.get("embedding.source").grad();
+  EXPECT_FALSE(gradient[39].eq(0).all().item<bool>() && gradient[kUnk].eq(0).all().item<bool>());
 }
 
 TEST(Transformer, WithFixNormTheLossDoesNotDependOnTheLengthOfAnEmbedding) {

@@ -32,11 +32,11 @@ struct LossAndGradient {
   at::Tensor gradient;
 };
 
-LossAndGradient loss_and_gradient(const at::Tensor& logits, const std::vector<int32_t>& labels, double smoothing,
-                                  Tape::Ops ops) {
+LossAndGradient loss_and_gradient(const at::Tensor& logits, const std::vector<int32_t>& labels,
+                                  const LabelSmoothing& smoothing, Tape::Ops ops, const RowWeights* weights = nullptr) {
   Tape tape(Tape::Kind::kRecording, ops);
   const Value x(logits.clone());
-  const CrossEntropySums sums = smoothed_cross_entropy(tape, x, labels, smoothing);
+  const CrossEntropySums sums = smoothed_cross_entropy(tape, x, labels, smoothing, nullptr, weights);
   tape.backward();
   return {sums, x.grad()};
 }
@@ -90,6 +90,104 @@ TEST(CrossEntropy, SmoothsOverTheOutputVocabularyTheGoldTokenIncluded) {
   const CrossEntropySums sums = smoothed_cross_entropy(tape, logits, {1}, 0.1);
   EXPECT_NEAR(sums.nll, std::log(4.0 / 3.0), 1e-12);
   EXPECT_NEAR(sums.loss, 0.9 * std::log(4.0 / 3.0) + 0.05 * (std::log(4.0) + std::log(4.0 / 3.0)), 1e-12);
+}
+
+// --- the four forms of docs/spec/training.md §6.0 ---
+
+/// Four tokens (PAD, BOS, EOS, UNK), the logits ln 1, ln 2, ln 3, ln 4, so p = 0.1, 0.2, 0.3, 0.4. The label is EOS.
+at::Tensor tenths(at::ScalarType type = at::kDouble) {
+  return at::tensor({std::log(1.0), std::log(2.0), std::log(3.0), std::log(4.0)}, type).view({1, 4});
+}
+
+/// Σ_v q(v) · -ln p(v).
+double against_tenths(const std::vector<double>& q) {
+  double sum = 0;
+  for (size_t v = 0; v < q.size(); ++v) sum -= q[v] * std::log(0.1 * static_cast<double>(v + 1));
+  return sum;
+}
+
+struct Form {
+  SmoothingForm form;
+  std::vector<double> q;  // for ε = 0.3
+  bool subtracts_entropy;
+};
+const std::vector<Form> kForms = {
+    {SmoothingForm::kTwt, {0.075, 0.075, 0.775, 0.075}, false},
+    {SmoothingForm::kFairseq, {0.075, 0.075, 0.775, 0.075}, false},
+    {SmoothingForm::kZero, {0.1, 0.1, 0.7, 0.1}, true},
+    {SmoothingForm::kJoey, {0.0, 0.15, 0.7, 0.15}, true},
+};
+
+TEST(SmoothingForms, AreTheDistributionsOfTheSpecification) {
+  for (const Form& form : kForms) {
+    double entropy = 0;
+    for (const double mass : form.q) entropy -= mass > 0 ? mass * std::log(mass) : 0;
+    const double wanted = against_tenths(form.q) - (form.subtracts_entropy ? entropy : 0);
+    for (const Tape::Ops ops : {Tape::Ops::kFast, Tape::Ops::kReference}) {
+      const LossAndGradient got = loss_and_gradient(tenths(), {kEos}, {0.3, form.form}, ops);
+      EXPECT_NEAR(got.sums.loss, wanted, 1e-12) << static_cast<int>(form.form);
+      EXPECT_NEAR(got.sums.nll, -std::log(0.3), 1e-12);
+      for (int64_t v = 0; v < 4; ++v) {  // p - q
+        EXPECT_NEAR(got.gradient.const_data_ptr<double>()[v], 0.1 * static_cast<double>(v + 1) - form.q.at(v), 1e-12);
+      }
+    }
+  }
+}
+
+// training.md §5: the entropy of JoeyNMT's smoothed labels is about 3.0 nats a token at ε = 0.3, V = 2,915.
+TEST(SmoothingForms, SubtractTheEntropyOfTheLabel) {
+  const at::Tensor uniform = at::tensor(std::vector<double>(2915, 0.0), at::kDouble).view({1, 2915});
+  const auto loss = [&](SmoothingForm form) {
+    return loss_and_gradient(uniform, {7}, {0.3, form}, Tape::Ops::kFast).sums.loss;
+  };
+  EXPECT_NEAR(loss(SmoothingForm::kTwt), std::log(2915.0), 1e-9) << "under even probabilities all tokens cost alike";
+  const double entropy = std::log(2915.0) - loss(SmoothingForm::kJoey);
+  EXPECT_NEAR(entropy, 3.004, 5e-4);
+  EXPECT_NEAR(loss(SmoothingForm::kJoey) - loss(SmoothingForm::kZero), 0.3 * std::log(2914.0 / 2913.0), 1e-9);
+}
+
+TEST(SmoothingForms, AreOneWithoutMass) {
+  for (const Form& form : kForms) {
+    const LossAndGradient got = loss_and_gradient(tenths(), {kEos}, {0.0, form.form}, Tape::Ops::kFast);
+    EXPECT_EQ(got.sums.loss, got.sums.nll);
+    EXPECT_FALSE(LabelSmoothing(0.0, form.form).over_whole_vocabulary());
+  }
+}
+
+TEST(SmoothingForms, HaveBackwardPassesThatAgreeWithFiniteDifferences) {
+  const at::Tensor logits = random_tensor({9, 13}, 52) * 2.0;
+  const std::vector<int32_t> labels = {1, 2, 3, 4, 5, -1, 7, 12, 2};
+  // Sentences of 2, 3 (and a padding row) and 3 labels.
+  const std::vector<float> thirds = {0.5f, 0.5f, 1 / 3.0f, 1 / 3.0f, 1 / 3.0f, 0, 1 / 3.0f, 1 / 3.0f, 1 / 3.0f};
+  const RowWeights by_sentence{thirds, 3};
+  for (const Form& form : kForms) {
+    for (const RowWeights* weights : {static_cast<const RowWeights*>(nullptr), &by_sentence}) {
+      const LabelSmoothing smoothing(0.2, form.form);
+      for (const auto& [type, tolerance] :
+           {std::pair{at::kFloat, test::kFloatTolerance}, {at::kDouble, test::kDoubleTolerance}}) {
+        const auto fast = loss_and_gradient(logits.to(type), labels, smoothing, Tape::Ops::kFast, weights);
+        const auto reference = loss_and_gradient(logits.to(type), labels, smoothing, Tape::Ops::kReference, weights);
+        EXPECT_NEAR(fast.sums.loss, reference.sums.loss, tolerance * reference.sums.loss);
+        EXPECT_LT(test::distance(fast.gradient, reference.gradient), tolerance);
+      }
+      const LossAndGradient fast = loss_and_gradient(logits, labels, smoothing, Tape::Ops::kFast, weights);
+      for (int64_t i = 0; i < logits.numel(); i += 5) {
+        const auto mean_at = [&](double offset) {
+          at::Tensor x = logits.clone();
+          x.mutable_data_ptr<double>()[i] += offset;
+          if (!weights) return loss_and_gradient(x, labels, smoothing, Tape::Ops::kFast).sums.loss / 8;
+          double mean = 0;  // of the means of the sentences
+          for (int64_t t = 0; t < 9; ++t) {
+            if (labels.at(t) < 0) continue;
+            mean += loss_and_gradient(x.narrow(0, t, 1), {labels.at(t)}, smoothing, Tape::Ops::kFast).sums.loss *
+                    static_cast<double>(thirds.at(t)) / 3;
+          }
+          return mean;
+        };
+        EXPECT_NEAR(fast.gradient.const_data_ptr<double>()[i], (mean_at(1e-5) - mean_at(-1e-5)) / 2e-5, 1e-8);
+      }
+    }
+  }
 }
 
 TEST(CrossEntropy, StaysFiniteForLogitsFarApart) {

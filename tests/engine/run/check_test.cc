@@ -28,6 +28,7 @@ TEST(Check, NamesTheSettingThatTheSentenceIsAboutAndNotASuggestion) {
   EXPECT_EQ(answer_to({{"model.nor", 1}, {"model.norm.kind", "none"}}).at("key"), "model.nor");
   EXPECT_EQ(answer_to({{"model.norm", "none"}, {"model.norm.kind", "none"}}).at("key"), "model.norm");
   EXPECT_EQ(answer_to({{"model.heads", 5}, {"model.d_model", 64}}).at("key"), "model.heads");
+  EXPECT_EQ(answer_to({{"text.vocabulary", "per_side"}, {"text.min_count", 2}}).at("key"), "text.vocabulary");
   const json longer = answer_to({{"model.norm.kind", "x"}, {"model.norm", 1}});
   EXPECT_EQ(longer.at("key"), "model.norm.kind") << longer.at("error") << ": the longer of two keys that begin alike";
 }
@@ -46,12 +47,15 @@ TEST(Check, GivesRunsOneShapeUnlessASettingChangesTheirMemoryOrSpeed) {
   EXPECT_EQ(plain.size(), 16u);
   for (const json& same :
        {json{{"train.seed", 2}}, json{{"train.schedule.warmup_updates", 7}}, json{{"train.max_updates", 7}},
-        json{{"model.init", "xavier_normal"}}, json{{"train.label_smoothing", 0.2}}}) {
+        json{{"model.init", "xavier_normal"}}, json{{"train.label_smoothing", 0.2}}, json{{"model.embedding_scale", 2}},
+        json{{"model.decoder_start", "zero"}},
+        json{{"model.positions.first", 2}, {"model.positions.form", "halves"}}}) {
     EXPECT_EQ(shape(same), plain) << same;
   }
   for (const json& other :
        {json{{"model.norm.kind", "none"}}, json{{"model.d_model", 64}}, json{{"train.batch.tokens", 64}},
-        json{{"run.threads", 2}}, json{{"model.encoder_layers", 1}}, json{{"decode.beam", 7}}}) {
+        json{{"run.threads", 2}}, json{{"model.encoder_layers", 1}}, json{{"decode.beam", 7}},
+        json{{"model.language_embedding", true}}}) {
     EXPECT_NE(shape(other), plain) << other;
   }
 }
@@ -66,6 +70,55 @@ TEST(Check, SaysHowManyUpdatesAndEvaluationsThereAreAtMost) {
   const json answer = answer_to(settings);
   EXPECT_EQ(answer.at("updates"), 250);
   EXPECT_EQ(answer.at("evaluations"), 3);
+}
+
+// The batches of a pass are known once the corpus is prepared; until then 0 says that nothing is.
+TEST(Check, KnowsAPassOnceTheCorpusIsPrepared) {
+  const test::SmallRuns runs;
+  for (const char* set : {"train", "dev", "test"}) {
+    runs.write(set, {{"a b", "x y"}, {"c d", "z x"}, {"a c", "y y"}, {"b b", "x"}, {"d", "z"}});
+    runs.write_labelled(set, {{"bad one", 0}, {"good one", 1}, {"good two", 1}});
+  }
+  const auto limits = [&](const test::Settings& base, const test::Settings& changes) {
+    const json answer = CheckBatch().answer(json{
+        {"settings", test::with(base, changes)},
+        {"folder", runs.folder().string()},
+        {"folders", json::object()}}.dump());
+    EXPECT_FALSE(answer.contains("error")) << answer;
+    return std::pair(answer.value("updates", -1), answer.value("evaluations", -1));
+  };
+  const test::Settings pairs = test::with(test::corpus_settings(), {{"text.kind", "segmented"},
+                                                                    {"train.batch.tokens", 3},
+                                                                    {"train.epoch_updates", "pass"},
+                                                                    {"train.max_epochs", 4}});
+  EXPECT_EQ(limits(pairs, {}), std::pair(0, 0));
+  EXPECT_EQ(limits(pairs, {{"train.max_updates", 9}}), std::pair(9, 0));
+  const RunOptions options = runs.options(pairs);
+  options.task->prepare_data(options.train, [](const std::string&) {});
+  // Each pair is longer than half of 3 tokens.
+  EXPECT_EQ(limits(pairs, {}), std::pair(20, 4));
+  EXPECT_EQ(limits(pairs, {{"train.max_updates", 9}}), std::pair(9, 2));
+  EXPECT_EQ(limits(pairs, {{"train.evaluate_updates", 2}}), std::pair(20, 10));
+  EXPECT_EQ(limits(pairs, {{"train.epoch_updates", 7}, {"train.evaluate_updates", "pass"}}), std::pair(28, 6));
+  EXPECT_EQ(limits(pairs, {{"train.accumulate", 2}}), std::pair(12, 4)) << "an update ends each pass";
+  EXPECT_EQ(limits(pairs, {{"train.batch.tokens", 1000}}), std::pair(4, 4))
+      << "one batch, not the count of another run";
+
+  const test::Settings passes = {{"train.epoch_updates", "pass"}, {"train.max_epochs", 4}};
+  EXPECT_EQ(limits(test::with(test::labelled_settings(), {{"text.min_count", 1}, {"train.batch.tokens", 4}}), passes),
+            std::pair(8, 4));
+}
+
+TEST(Check, KnowsAPassOfDigits) {
+  const test::SmallRuns runs;
+  test::write_digits(runs.folder());  // 24 of them for training
+  const json answer = CheckBatch().answer(json{
+      {"settings", test::with(test::small_digits(), {{"train.epoch_updates", "pass"}, {"train.batch.images", 10}})},
+      {"folder", runs.folder().string()},
+      {"folders", json::object()}}.dump());
+  ASSERT_FALSE(answer.contains("error")) << answer;
+  EXPECT_EQ(answer.at("updates"), 4 * 3);
+  EXPECT_EQ(answer.at("evaluations"), 4);
 }
 
 // The files' paths are the values in `local` and these endings.

@@ -144,6 +144,9 @@ TEST_F(DerivedRuns, TheSettingsOfADecodingAreThoseOfItsSearch) {
       {{{"derived.beam", 1}}, {{"decode.beam", 1}}},
       {{{"derived.beam", 7}, {"derived.alpha", 3.0}}, {{"decode.beam", 7}, {"decode.alpha", 3.0}}},
       {{{"derived.alpha", 0.0}}, {{"decode.alpha", 0.0}}},
+      {{{"derived.search", "fairseq"}, {"derived.length_penalty", "length"}, {"derived.alpha", 2.0}},
+       {{"decode.search", "fairseq"}, {"decode.length_penalty", "length"}, {"decode.alpha", 2.0}}},
+      {{{"derived.max_length", 2}, {"derived.n_best", 2}}, {{"decode.max_length", 2}}},
       {{{"derived.max_extra", 1}, {"derived.alpha", 10.0}}, {{"decode.max_extra", 1}, {"decode.alpha", 10.0}}}};
   std::set<std::string> ids;
   for (const auto& [derived, decode] : settings) {
@@ -155,6 +158,10 @@ TEST_F(DerivedRuns, TheSettingsOfADecodingAreThoseOfItsSearch) {
   EXPECT_NE(hypotheses({{"decode.max_extra", 1}, {"decode.alpha", 10.0}}, "test"),
             hypotheses({{"decode.alpha", 10.0}}, "test"));
   EXPECT_NE(hypotheses({{"decode.beam", 1}}, "test"), hypotheses({{"decode.beam", 7}, {"decode.alpha", 3.0}}, "test"));
+  EXPECT_NE(hypotheses({{"decode.max_length", 2}}, "test"), hypotheses({}, "test"));
+  const RunDirectory lists = done({decoding({{"derived.n_best", 2}})});
+  EXPECT_EQ(lines_of(lists.outputs() / "test.nbest").size(), 2 * lines_of(lists.outputs() / "test.hyp").size());
+  EXPECT_TRUE(read_done(lists)->files.contains("outputs/test.nbest"));
   const RunDirectory dev = done({decoding({{"derived.set", "dev"}})});
   EXPECT_EQ(read_text(dev.outputs() / "dev.hyp"), read_text(trained_->outputs() / "dev.hyp"));
   EXPECT_TRUE(scores_of(dev).contains("again.dev.bleu"));
@@ -372,6 +379,9 @@ TEST_F(DerivedRuns, RefuseSettingsInOneSentence) {
   };
   EXPECT_THAT(refused({decoding({{"derived.beam", 99}})}),
               HasSubstr("derived.beam: derived.beam = 99 is out of range"));
+  EXPECT_THAT(refused({decoding({{"derived.n_best", 9}})}), HasSubstr("decode.n_best = 9 is above decode.beam = 4"));
+  EXPECT_THAT(refused({decoding({{"derived.search", "twat"}})}), HasSubstr("did you mean \"twt\""));
+  EXPECT_THAT(refused({decoding({{"derived.batch_tokens", 9}})}), HasSubstr("unknown setting"));
   EXPECT_THAT(refused({decoding({{"derived.bean", 9}})}),
               AllOf(HasSubstr("derived.bean: unknown setting"), HasSubstr("derived.beam")));
   EXPECT_THAT(refused({decoding({{"derived.kind", "decoed"}})}),

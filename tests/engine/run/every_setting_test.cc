@@ -8,6 +8,7 @@
 #include <cctype>
 #include <set>
 
+#include "base/words.h"
 #include "engine/data/batches.h"
 #include "engine/data/prepared.h"
 #include "engine/ops/matmul.h"
@@ -82,8 +83,29 @@ class TranslateSettings final : public test::SettingChecks {
     EXPECT_EQ(trained(c.before).metric("train.loss"), trained(c.after).metric("train.loss"));
     EXPECT_NE(trained(c.before).outputs.at("test.hyp"), trained(c.after).outputs.at("test.hyp"));
   }
+  /// Each sentence has that many lines, of which the first is the hypothesis.
+  void lists_are_written(const Change& c) {
+    EXPECT_FALSE(trained(c.before).outputs.contains("test.nbest"));
+    const std::vector<std::string_view> hypotheses = split_lines(trained(c.after).outputs.at("test.hyp"));
+    const std::vector<std::string_view> lists = split_lines(trained(c.after).outputs.at("test.nbest"));
+    ASSERT_EQ(lists.size(), 2 * hypotheses.size());
+    for (size_t line = 0; line < lists.size(); ++line) {
+      const std::string begin = fmt::format("{} ||| ", line / 2);
+      EXPECT_TRUE(lists[line].starts_with(begin)) << lists[line];
+      if (line % 2 > 0) continue;
+      EXPECT_TRUE(lists[line].starts_with(fmt::format("{}{} ||| -", begin, hypotheses[line / 2]))) << lists[line];
+      const auto score = [&](size_t at) { return std::stod(std::string(lists[at].substr(lists[at].rfind(' ') + 1))); };
+      EXPECT_GE(score(line), score(line + 1));
+    }
+  }
   void length_differs(const Change& c) {
     EXPECT_NE(trained(c.before).done.at("step"), trained(c.after).done.at("step"));
+  }
+  /// The same updates, with evaluations elsewhere.
+  void evaluations_differ(const Change& c) {
+    EXPECT_EQ(trained(c.before).metric("train.loss"), trained(c.after).metric("train.loss"));
+    EXPECT_EQ(trained(c.before).metric("dev.ppl").size(), 2u);
+    EXPECT_EQ(trained(c.after).metric("dev.ppl").size(), 3u);
   }
   /// The same training, another model.
   void model_differs(const Change& c) {
@@ -146,6 +168,44 @@ class TranslateSettings final : public test::SettingChecks {
     EXPECT_EQ(trained(c.after).metric("train.loss").size(), 3u);
     same_results(c);
   }
+  void the_early_stop_is_logged(const Change& c) {
+    EXPECT_TRUE(trained(c.before).metric("would_stop.dev.bleu").empty());
+    EXPECT_EQ(trained(c.after).metric("would_stop.dev.bleu").size(), 1u);
+    same_results(c);
+  }
+  /// The other metrics are as they were.
+  void more_is_logged(const Change& c, const std::string& series, size_t at_least) {
+    std::string others;
+    std::map<std::string, std::vector<double>> logged;
+    std::istringstream lines(trained(c.after).metrics);
+    for (std::string line; std::getline(lines, line);) {
+      const json record = json::parse(line);
+      const std::string name = record.at("name");
+      const bool more = name.starts_with("grad_norm.") || name.starts_with(series + ".");
+      more ? logged[name].push_back(record.at("value")) : void(others += line + "\n");
+    }
+    EXPECT_EQ(others, trained(c.before).metrics);
+    same_results(c);
+    size_t of_series = 0;
+    const std::vector<double> norms = trained(c.after).metric("train.grad_norm");
+    std::vector<double> squares(norms.size());
+    for (const auto& [name, values] : logged) {
+      of_series += name.starts_with(series + ".");
+      // The output bias begins at 0: it has no ratio at first.
+      if (!name.starts_with("update_ratio.output")) {
+        EXPECT_EQ(values.size(), norms.size()) << name;
+      }
+      for (size_t i = 0; i < values.size(); ++i) {
+        EXPECT_GT(values[i], 0) << name;
+        if (name.starts_with("grad_norm.")) squares[i] += values[i] * values[i];
+      }
+    }
+    EXPECT_GE(of_series, at_least);
+    if (series != "update_ratio") return;
+    for (size_t i = 0; i < norms.size(); ++i) EXPECT_NEAR(std::sqrt(squares[i]), norms[i], 1e-5 * norms[i]);
+  }
+  void groups_are_logged(const Change& c) { more_is_logged(c, "update_ratio", 8); }
+  void variances_are_logged(const Change& c) { more_is_logged(c, "variance", 5); }
   void checkpoints_are_retained(const Change& c) {
     EXPECT_EQ(trained(c.before).checkpoints.size() + 1, trained(c.after).checkpoints.size());
     same_results(c);
@@ -201,6 +261,8 @@ const test::SettingRows<TranslateSettings>& TranslateSettings::rows() {
         {"data.source", {"reversed", &Checks::bytes_count}},
         {"data.target", {"forward", &Checks::bytes_count}},
         {"text.kind", {"segmented", &Checks::training_differs}},
+        {"text.vocabulary", {"per_side", &Checks::training_differs, {{"model.tied_embeddings", "target"}}}},
+        {"text.min_count", {20, &Checks::training_differs}},
         {"text.merges", {2, &Checks::training_differs}},
         {"text.pieces", {18, &Checks::training_differs, {{"text.kind", "sentencepiece"}, {"text.pieces", 22}}}},
         {"model.encoder_layers", {2, &Checks::training_differs}},
@@ -209,6 +271,8 @@ const test::SettingRows<TranslateSettings>& TranslateSettings::rows() {
         {"model.decoder_layers", {2, &Checks::training_differs}},
         {"model.ds_init.stacks", {"decoder", &Checks::training_differs, test::ds_init()}},
         {"model.tied_embeddings", {"none", &Checks::training_differs}},
+        {"model.decoder_start", {"zero", &Checks::training_differs}},
+        {"model.language_embedding", {true, &Checks::training_differs}},
         {"model.output_bias", {false, &Checks::training_differs}},
         {"model.mask_target_vocabulary", {false, &Checks::training_differs}},
         {"model.norm.scope", {"encoder", &Checks::training_differs, {{"model.norm.kind", "rms_norm"}}}},
@@ -217,13 +281,17 @@ const test::SettingRows<TranslateSettings>& TranslateSettings::rows() {
         {"train.order_seed", {2, &Checks::training_differs}},
         {"train.dropout_seed", {2, &Checks::training_differs}},
         {"train.epoch_updates", {2, &Checks::length_differs}},
+        {"train.evaluate_updates", {2, &Checks::evaluations_differ}},
         {"train.max_epochs", {1, &Checks::length_differs}},
         {"train.max_updates", {4, &Checks::length_differs}},
         {"train.early_stop", {1, &Checks::length_differs, {{"train.max_epochs", 4}}}},
         {"train.min_lr", {0.1, &Checks::length_differs, nowarmup()}},
         {"train.label_smoothing", {0.3, &Checks::training_differs}},
+        {"train.label_smoothing_form", {"zero", &Checks::training_differs, {{"model.mask_target_vocabulary", false}}}},
+        {"train.loss_mean", {"sentences", &Checks::training_differs}},
         {"train.clip_norm", {0.01, &Checks::training_differs}},
         {"train.batch.count", {"padded_sum", &Checks::training_differs}},
+        {"train.batch.regenerate", {"once", &Checks::training_differs}},
         {"train.select.kind", {"last", &Checks::model_differs, with(getting_worse(), {{"train.select.by", "loss"}})}},
         {"train.select.count", {2, &Checks::model_differs}},
         {"train.select.by", {"loss", &Checks::model_differs, getting_worse()}},
@@ -248,6 +316,10 @@ const test::SettingRows<TranslateSettings>& TranslateSettings::rows() {
         {"decode.beam", {1, &Checks::outputs_differ}},
         {"decode.alpha", {8, &Checks::outputs_differ}},
         {"decode.max_extra", {1, &Checks::outputs_differ, {{"decode.alpha", 8}}}},
+        {"decode.max_length", {2, &Checks::outputs_differ}},
+        {"decode.search", {"fairseq", &Checks::outputs_differ, {{"decode.alpha", 8}}}},
+        {"decode.length_penalty", {"length", &Checks::outputs_differ, {{"decode.alpha", 1.5}}}},
+        {"decode.n_best", {2, &Checks::lists_are_written}},
         {"decode.batch_tokens", {1, &Checks::decoding_batches_differ}},
         {"run.device", {"cuda", &Checks::parameters_are_on_the_device}},
         {"run.precision", {"bf16", &Checks::matmuls_are_bf16}},
@@ -255,6 +327,9 @@ const test::SettingRows<TranslateSettings>& TranslateSettings::rows() {
         {"run.threads", {2, &Checks::threads_are_used}},
         {"run.matmul", {kOtherMatmulLibrary, &Checks::matmul_library_is_used}},
         {"run.log_updates", {2, &Checks::reports_are_fewer}},
+        {"observe.early_stop", {1, &Checks::the_early_stop_is_logged, {{"train.max_epochs", 4}}}},
+        {"observe.groups", {true, &Checks::groups_are_logged}},
+        {"observe.variances", {true, &Checks::variances_are_logged}},
         {"run.keep_checkpoints", {2, &Checks::checkpoints_are_retained, {{"train.max_epochs", 4}}}},
     };
     rows.merge(test::text_rows<Checks>());
@@ -274,17 +349,21 @@ std::vector<Settings> TranslateSettings::contexts() {
       of_kind("cosine"),
       {{"train.optimiser.kind", "sgd"}},
       {{"train.select.kind", "last"}},
+      {{"train.label_smoothing", 0.0}},
       {{"model.norm.kind", "none"}},
       {{"model.init", "small_init"}},
       {{"text.kind", "bpe"}},
       {{"text.kind", "segmented"}},
       {{"decode.beam", 1}},
+      {{"decode.max_length", 5}},
       {{"train.init_seed", 5}, {"train.order_seed", 6}, {"train.dropout_seed", 7}},
   };
 }
 
 std::vector<std::string> TranslateSettings::conditional() {
   return {"decode.alpha",
+          "decode.length_penalty",
+          "decode.max_extra",
           "model.ds_init.alpha",
           "model.ds_init.form",
           "model.ds_init.stacks",
@@ -299,6 +378,7 @@ std::vector<std::string> TranslateSettings::conditional() {
           "train.adam.beta1",
           "train.adam.beta2",
           "train.adam.eps",
+          "train.label_smoothing_form",
           "train.schedule.decay_factor",
           "train.schedule.decay_patience",
           "train.schedule.decay_rule",

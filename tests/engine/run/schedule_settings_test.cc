@@ -90,6 +90,7 @@ class WithItsOwnSchedule final : public TaskKindOf<WithItsOwnSchedule> {
   void check_consistent(const TrainOptions& train) const override { digits_.check_consistent(train); }
   DataFiles data_files() override { return digits_.data_files(); }
   std::optional<Size> size(const TrainOptions& train) const override { return digits_.size(train); }
+  int64_t pass_batches(const TrainOptions& train) const override { return digits_.pass_batches(train); }
   std::string prepare_data(const TrainOptions& train, const Say& say) const override {
     return digits_.prepare_data(train, say);
   }

@@ -189,6 +189,71 @@ TEST_F(Resumed, AStopInsideTheFinalScoresLeavesNoResult) {
   }
 }
 
+class Diverging : public Resumed {
+ protected:
+  /// In update 18, after the best evaluation at 14.
+  ExitCode diverge(const std::function<void(Toy&)>& prepare = {}) const {
+    Toy task = toy();
+    task.spoil_at = 18;
+    if (prepare) prepare(task);
+    return attempt(task);
+  }
+  std::string undisturbed() {
+    EXPECT_EQ(diverge(), kExitDiverged);
+    EXPECT_EQ(json::parse(read_text(run_.scores())).at("selected_step"), 14);
+    const std::string results = results_of(run_);
+    start_again();
+    return results;
+  }
+};
+
+TEST_F(Diverging, AStopAtAnyUpdateBeforeItDoesNotShow) {
+  const std::string expected = undisturbed();
+  for (const uint32_t update : {3, 14, 15, 17}) {
+    EXPECT_EQ(stop_at(update), kExitStopped) << update;
+  }
+  EXPECT_EQ(diverge(), kExitDiverged);
+  EXPECT_EQ(results_of(run_), expected);
+}
+
+// The parameters are then those of the selected checkpoint: a checkpoint of them would be of no update.
+TEST_F(Diverging, AStopInsideTheScoresOfItsBestCheckpointLeavesNoResultAndNoCheckpoint) {
+  const std::string expected = undisturbed();
+  const auto stopped = [](Toy& task) {
+    task.at_final_scores = [] {
+      ::raise(SIGTERM);
+      throw_if_stopped();
+    };
+  };
+  EXPECT_EQ(diverge(stopped), kExitStopped);
+  EXPECT_FALSE(fs::exists(run_.scores()));
+  EXPECT_FALSE(fs::exists(run_.done()));
+  EXPECT_THAT(steps(), testing::ElementsAre(14));
+  EXPECT_EQ(diverge(), kExitDiverged);
+  EXPECT_EQ(results_of(run_), expected);
+}
+
+TEST_F(Diverging, ABestCheckpointLostBeforeItIsTrainedAgain) {
+  const std::string expected = undisturbed();
+  bool lost = false;
+  const auto lose_it = [&](Toy& task) {
+    task.at_update = [&](uint32_t n) {
+      if (n == 18 && !std::exchange(lost, true)) flip(checkpoint(14) / "state.bin", 3);
+    };
+  };
+  EXPECT_EQ(diverge(lose_it), kExitDiverged);
+  EXPECT_EQ(results_of(run_), expected);
+}
+
+TEST_F(Resumed, AStopAtAnyUpdateLeavesTheEarlyStopThatIsObservedWhereItWas) {
+  train_.max_epochs = 6;
+  execution_.observe.early_stop = 3;
+  const std::string expected = undisturbed();
+  ASSERT_THAT(expected, HasSubstr("{\"step\": 35, \"name\": \"would_stop.dev.bleu\", \"value\": "));
+  for (const uint32_t update : {30, 34, 35, 36, 41}) EXPECT_EQ(stop_at(update), kExitStopped) << update;
+  EXPECT_EQ(finished(), expected);
+}
+
 // --- damage ----------------------------------------------------------------------------------------------------------
 
 TEST_F(Resumed, ADamagedCheckpointIsSkippedForTheOneBefore) {
@@ -276,14 +341,40 @@ TEST_F(Resumed, MetricsThatDoNotBeginAsTheCheckpointRecordedAreWrittenAgain) {
   EXPECT_EQ(with_metrics([](std::string& bytes) { bytes.clear(); }), 0);
 }
 
-TEST_F(Resumed, MetricsChangedWhileTheAttemptLivesAreWrittenAgain) {
-  const std::string expected = undisturbed();
-  Toy task = toy();
-  task.at_evaluation = [&](size_t n) {
-    if (n == 1) flip(run_.metrics(), 10);
+TEST_F(Resumed, GradientNormsThatDoNotBeginAsTheCheckpointRecordedAreWrittenAgain) {
+  execution_.keep_checkpoints = 3;
+  const auto with_norms = [&](const std::function<void(std::string&)>& change) {
+    start_again();
+    const std::string expected = undisturbed();
+    stop_at(5);
+    stop_at(9);
+    std::string norms = read_text(run_.gradient_norms());
+    EXPECT_EQ(norms.size(), 9 * sizeof(float));
+    std::map<uint64_t, int64_t> step_of{{0, 0}};
+    for (const int64_t step : steps()) step_of[recorded(step)] = step;
+    change(norms);
+    write_text(run_.gradient_norms(), norms);
+    EXPECT_EQ(finished(), expected);
+    return step_of.at(retained());
   };
-  EXPECT_EQ(attempt(task), kExitDone);
-  EXPECT_EQ(results_of(run_), expected);
+  EXPECT_EQ(with_norms([](std::string&) {}), 9);
+  EXPECT_EQ(with_norms([](std::string& bytes) { bytes += "ab"; }), 9) << "half a number of an update that is lost";
+  EXPECT_EQ(with_norms([](std::string& bytes) { bytes.pop_back(); }), 7);
+  EXPECT_EQ(with_norms([](std::string& bytes) { bytes[24] ^= 1; }), 5) << "the norm of update 7";
+  EXPECT_EQ(with_norms([](std::string& bytes) { bytes.clear(); }), 0);
+}
+
+TEST_F(Resumed, MetricsOrGradientNormsChangedWhileTheAttemptLivesAreWrittenAgain) {
+  for (const std::string name : {"metrics.jsonl", "gradient_norms.f32"}) {
+    start_again();
+    const std::string expected = undisturbed();
+    Toy task = toy();
+    task.at_evaluation = [&](size_t n) {
+      if (n == 1) flip(run_.root() / name, 10);
+    };
+    EXPECT_EQ(attempt(task), kExitDone);
+    EXPECT_EQ(results_of(run_), expected) << name;
+  }
 }
 
 TEST_F(Resumed, ACheckpointOfAnUnknownFormatIsRefusedAndStays) {

@@ -30,7 +30,7 @@ std::vector<std::vector<int64_t>> selections(const SelectOptions& options, const
   int64_t step = 0;
   for (const double value : values) {
     step += 10;
-    select(options, epoch_updates, {step, value}, selected);
+    select(options, step % epoch_updates == 0, {step, value}, selected);
     std::vector<int64_t>& steps = after.emplace_back();
     for (const SelectedStep& one : selected) steps.push_back(one.step);
   }
@@ -165,7 +165,9 @@ TEST_F(Selected, CheckpointsAreKeptWhateverTheLocalSettingSays) {
     execution_.keep_checkpoints = keep;
     model();
     results.insert(results_of(run_));
-    if (keep == 1) EXPECT_THAT(run_.checkpoint_steps(), ElementsAre(4, 12, 16, 20));
+    if (keep == 1) {
+      EXPECT_THAT(run_.checkpoint_steps(), ElementsAre(4, 12, 16, 20));
+    }
   }
   EXPECT_EQ(results.size(), 1u);
 }

@@ -8,6 +8,7 @@
 #include <spdlog/spdlog.h>
 
 #include <cmath>
+#include <cstring>
 #include <filesystem>
 #include <functional>
 #include <limits>
@@ -55,7 +56,7 @@ class Toy final : public Task {
   std::string dev_loss() const override { return "dev.ppl"; }
   int64_t start_pass(int64_t pass) override {
     pass_ = pass;
-    return kBatches;
+    return batches_of_pass.empty() ? kBatches : batches_of_pass.at(static_cast<size_t>(pass));
   }
   std::unique_ptr<Batch> ready(int64_t index, uint32_t) override {
     labels.push_back((pass_ + index) % kLabels);
@@ -90,9 +91,10 @@ class Toy final : public Task {
             .files = {{"outputs/test.hyp", "a hypothesis\n"}, {"outputs/test.stats", "1\n"}}};
   }
 
-  std::vector<double> script;   // dev scores, evaluation by evaluation; empty: a function of the parameters
-  double wanted_size = 0;       // above 0: the nearer the size of the parameters is to it, the better
-  std::vector<int64_t> labels;  // of every update
+  std::vector<double> script;            // dev scores, evaluation by evaluation; empty: a function of the parameters
+  std::vector<int64_t> batches_of_pass;  // empty: kBatches each
+  double wanted_size = 0;                // above 0: the nearer the size of the parameters is to it, the better
+  std::vector<int64_t> labels;           // of every update
   std::map<uint32_t, CrossEntropySums> losses;
   bool higher_is_better = true;  // of the scores in `script`
   uint32_t crash_at = 0, spoil_at = 0;
@@ -137,6 +139,14 @@ class Trained : private InMemory, public testing::Test {
   }
   nlohmann::json scores() const { return nlohmann::json::parse(read_text(run_.scores())); }
   Done done() const { return read_done(run_).value(); }
+  /// The numbers in gradient_norms.f32.
+  std::vector<float> gradient_norms() const {
+    const std::string bytes = read_text(run_.gradient_norms());
+    std::vector<float> norms(bytes.size() / sizeof(float));
+    EXPECT_EQ(bytes.size(), norms.size() * sizeof(float));
+    std::memcpy(norms.data(), bytes.data(), norms.size() * sizeof(float));
+    return norms;
+  }
   /// (step, value) of each metric of that name.
   std::vector<std::pair<int64_t, double>> metric(const std::string& name) const {
     std::vector<std::pair<int64_t, double>> found;
@@ -157,8 +167,8 @@ class Trained : private InMemory, public testing::Test {
 
 /// The bytes that must not depend on what happened on the way.
 inline std::string results_of(const RunDirectory& run) {
-  return read_text(run.metrics()) + read_text(run.scores()) + read_text(run.outputs() / "test.hyp") +
-         read_text(run.done()) + read_text(run.model());
+  return read_text(run.metrics()) + read_text(run.gradient_norms()) + read_text(run.scores()) +
+         read_text(run.outputs() / "test.hyp") + read_text(run.done()) + read_text(run.model());
 }
 
 }  // namespace tearless::engine::test

@@ -81,6 +81,41 @@ TEST_F(Trained, StopsEarlyWhereNothingIsStrictlyBetter) {
   EXPECT_EQ(scores().at("selected_step"), 16);
 }
 
+TEST_F(Trained, WithoutEarlyStopItSaysOnceWhereThatWouldHaveEnded) {
+  const std::vector<double> script = {1, 2, 2, 2, 9, 3, 3, 3};
+  train_.max_epochs = 8;
+  const auto would_stop = [&](int64_t patience) {
+    start_again();
+    Toy toy;
+    toy.script = script;
+    execution_.observe.early_stop = patience;
+    attempt(toy);
+    EXPECT_EQ(done().step, 32);
+    return metric("would_stop.dev.bleu");
+  };
+  EXPECT_THAT(would_stop(2), ElementsAre(std::pair(16, 2.0)));
+  EXPECT_THAT(would_stop(3), ElementsAre(std::pair(32, 9.0)));
+  EXPECT_TRUE(would_stop(4).empty());
+  EXPECT_TRUE(would_stop(0).empty());
+  train_.early_stop = 2;
+  start_again();
+  Toy stopped;
+  stopped.script = script;
+  attempt(stopped);
+  EXPECT_EQ(done().step, 16) << "as it said";
+  EXPECT_EQ(scores().at("dev.bleu"), 2) << "as it said";
+  EXPECT_TRUE(metric("would_stop.dev.bleu").empty());
+}
+
+TEST_F(Trained, TheScoreAtWhichItWouldHaveEndedIsTheLowestWhereLowerIsBetter) {
+  Toy toy;
+  toy.higher_is_better = false;
+  toy.script = {5, 4, 4.5, 6, 7};
+  execution_.observe.early_stop = 2;
+  attempt(toy);
+  EXPECT_THAT(metric("would_stop.dev.bleu"), ElementsAre(std::pair(16, 4.0)));
+}
+
 TEST_F(Trained, DecaysOnPlateausAndEndsBelowTheLowestLearningRate) {
   Toy toy;
   train_.schedule.decay_factor = 0.1;
@@ -98,12 +133,35 @@ TEST_F(Trained, DecaysOnPlateausAndEndsBelowTheLowestLearningRate) {
 
 TEST_F(Trained, ANumberThatIsNotFiniteEndsTheRunWithItsStep) {
   Toy toy;
-  toy.spoil_at = 7;
+  toy.spoil_at = 3;
   EXPECT_EQ(attempt(toy), kExitDiverged);
   EXPECT_EQ(done().outcome, "diverged");
-  EXPECT_EQ(done().step, 7);
+  EXPECT_EQ(done().step, 3);
   EXPECT_EQ(done().reason, "the loss is not finite");
   EXPECT_FALSE(fs::exists(run_.scores()));
+  EXPECT_TRUE(changed_result_file(run_, done()).empty());
+  EXPECT_EQ(gradient_norms().size(), 2u) << "of the updates that were made";
+  EXPECT_TRUE(done().files.contains("gradient_norms.f32"));
+}
+
+TEST_F(Trained, ARunThatDivergesAfterAnEvaluationLeavesTheScoresOfItsBestCheckpoint) {
+  Toy toy;
+  toy.script = {1, 7, 3};
+  toy.spoil_at = 14;
+  EXPECT_EQ(attempt(toy), kExitDiverged);
+  EXPECT_EQ(done().outcome, "diverged");
+  EXPECT_EQ(done().step, 14);
+  EXPECT_EQ(done().reason, "the loss is not finite");
+  EXPECT_EQ(scores().at("diverged_step"), 14);
+  EXPECT_EQ(scores().at("selected_step"), 8);
+  EXPECT_EQ(scores().at("updates"), 13);
+  EXPECT_EQ(scores().at("dev.bleu"), 7);
+  EXPECT_EQ(scores().at("test.size").get<double>(), metric("dev.ppl")[1].second) << "not of the spoilt parameters";
+  EXPECT_EQ(gradient_norms().size(), 13u);
+  EXPECT_TRUE(fs::exists(run_.model()));
+  EXPECT_THAT(done().files, ElementsAre(testing::Key("gradient_norms.f32"), testing::Key("metrics.jsonl"),
+                                        testing::Key("outputs/test.hyp"), testing::Key("outputs/test.stats"),
+                                        testing::Key("scores.json")));
   EXPECT_TRUE(changed_result_file(run_, done()).empty());
 }
 
@@ -125,8 +183,9 @@ TEST_F(Trained, KeepsTheBestCheckpointBesidesTheNewest) {
 TEST_F(Trained, DoneNamesEveryResultAndItsChecksum) {
   Toy toy;
   attempt(toy);
-  EXPECT_THAT(done().files, ElementsAre(testing::Key("metrics.jsonl"), testing::Key("outputs/test.hyp"),
-                                        testing::Key("outputs/test.stats"), testing::Key("scores.json")));
+  EXPECT_THAT(done().files, ElementsAre(testing::Key("gradient_norms.f32"), testing::Key("metrics.jsonl"),
+                                        testing::Key("outputs/test.hyp"), testing::Key("outputs/test.stats"),
+                                        testing::Key("scores.json")));
   EXPECT_EQ(test::read_text(run_.outputs() / "test.hyp"), "a hypothesis\n");
   EXPECT_EQ(changed_result_file(run_, done()), "");
 }
@@ -192,6 +251,11 @@ TEST_F(Trained, EveryNumberIsTheOneComputedByHand) {
     EXPECT_GT(std::abs(perplexities[i].second - smoothed[i].second), 100 * kClose) << "or a mix-up would not show";
   }
 
+  const std::vector<float> every_norm = gradient_norms();
+  ASSERT_EQ(every_norm.size(), 19u);
+  for (size_t i = 0; i < every_norm.size(); ++i) EXPECT_NEAR(every_norm[i], updates[i].gradient_norm, kClose) << i;
+  for (const auto& [step, norm] : norms) EXPECT_EQ(every_norm[step - 1], static_cast<float>(norm));
+
   const json found = scores();
   EXPECT_NEAR(found.at("train.grad_norm_mean"), mean(0, 19, &ByHand::gradient_norm), kClose);
   double largest = 0;
@@ -219,6 +283,28 @@ TEST(TrainOptions, SayHowManyUpdatesAndEvaluationsThereAreAtMost) {
   EXPECT_EQ(train.evaluation_limit(), 3) << "the last one after a single update";
   train.max_updates = 200;
   EXPECT_EQ(train.evaluation_limit(), 2);
+  train.evaluate_updates = 30;
+  EXPECT_EQ(train.evaluation_limit(), 7);
+}
+
+TEST(TrainOptions, SayHowMuchThereIsOfPassesOnceAPassIsKnown) {
+  TrainOptions train;
+  train.max_epochs = 4;
+  train.evaluate_updates = std::nullopt;
+  EXPECT_EQ(train.update_limit(), 4000);
+  EXPECT_EQ(train.evaluation_limit(), TrainOptions::kUnlimited);
+  EXPECT_EQ(train.evaluation_limit(150), 27) << "4000 / 150, and one at the end";
+  train.epoch_updates = std::nullopt;
+  EXPECT_EQ(train.update_limit(), TrainOptions::kUnlimited);
+  EXPECT_EQ(train.update_limit(150), 600);
+  EXPECT_EQ(train.evaluation_limit(150), 4);
+  train.evaluate_updates = 0;
+  EXPECT_EQ(train.evaluation_limit(150), 4);
+  train.evaluate_updates = 100;
+  EXPECT_EQ(train.evaluation_limit(150), 6);
+  train.max_updates = 350;
+  EXPECT_EQ(train.update_limit(), 350);
+  EXPECT_EQ(train.evaluation_limit(), 4);
 }
 
 TEST_F(Trained, MeasuresItsAttempt) {

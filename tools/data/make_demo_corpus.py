@@ -13,7 +13,7 @@ import pathlib
 import re
 import sys
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 ARCHIVE = ROOT.parent / "shared/data/tatoeba-manythings/deu.txt.xz"
 FREQUENT_ENGLISH, FREQUENT_GERMAN = 250, 360  # the most frequent words of each side; a sentence with any other word is dropped
 SHORTEST, LONGEST = 3, 7                      # words a side

@@ -1,4 +1,4 @@
-"""What the scripts tools/get_*.py share: they unpack the files of a data set that somebody downloaded, and refuse others."""
+"""What the scripts tools/data/get_*.py share: they unpack the files of a data set that somebody downloaded, and refuse others."""
 
 import dataclasses
 import gzip
@@ -9,7 +9,7 @@ import pathlib
 import sys
 import zlib
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 SHARED = ROOT.parent / "shared" / "data"
 UNPACK = {"": lambda data: data, ".xz": lzma.decompress, ".gz": gzip.decompress}
 

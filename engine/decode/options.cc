@@ -1,0 +1,56 @@
+#include "engine/decode/options.h"
+
+#include "base/error.h"
+
+namespace tearless::engine {
+
+void describe(SettingsVisitor& v, DecodeOptions& o) {
+  v.choice({.key = "search",
+            .meaning = "beam search: `twt` finished hypotheses stay in the beam and compete with the others (TwT's "
+                       "code); `fairseq` they are set aside, and the search ends with as many as the beam is wide",
+            .neutral = "twt"},
+           o.search, kSearchKinds);
+  v.integer(
+      {.key = "beam", .meaning = "beam size, the hypotheses of one sentence; 1 is greedy search", .min = 1, .max = 64},
+      o.beam);
+  v.choice({.key = "length_penalty",
+            .meaning = "divisor of the sum of log p: `gnmt` ((5 + length) / 6)^α (Wu et al. 2016); `length` length^α, "
+                       "as in fairseq. EOS is counted",
+            .neutral = "gnmt",
+            .applies = o.beam > 1},
+           o.length_penalty, kLengthPenalties);
+  v.number({.key = "alpha", .meaning = "α of the length penalty", .min = 0, .max = 10, .applies = o.beam > 1}, o.alpha);
+  v.integer({.key = "max_extra",
+             .meaning = "an output has at most source length + this many tokens, EOS counted on both sides",
+             .min = 1,
+             .max = 10000,
+             .applies = !o.max_length},
+            o.max_extra);
+  v.optional_integer({.key = "max_length",
+                      .meaning = "most tokens of an output, EOS counted, whatever the source's length; fairseq's "
+                                 "--max-len-b of 200 is 201. Unset: max_extra decides",
+                      .min = 2,
+                      .max = 100000},
+                     o.max_length);
+  v.integer({.key = "n_best",
+             .meaning = "best outputs of each sentence that are written to outputs/SET.nbest with their scores; 1: no "
+                        "such file",
+             .min = 1,
+             .max = 64,
+             .neutral = 1},
+            o.n_best);
+  v.integer({.key = "batch_tokens",
+             .meaning = "sentences decoded together: count × 2 × longest source stays within this",
+             .min = 1,
+             .max = 1e9,
+             .identity = Identity::kLocal},
+            o.batch_tokens);
+}
+
+void check_consistent(const DecodeOptions& options) {
+  if (options.n_best <= options.beam) return;
+  fail("decode.n_best = {} is above decode.beam = {}: a search has no more outputs than hypotheses", options.n_best,
+       options.beam);
+}
+
+}  // namespace tearless::engine

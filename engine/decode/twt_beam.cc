@@ -1,0 +1,50 @@
+// decode.search = "twt".
+#include "engine/decode/beam.h"
+
+namespace tearless::engine {
+namespace {
+
+class TwtBeam final : public Beam {
+ public:
+  using Beam::Beam;
+
+  std::vector<int64_t> advance(std::span<const float* const> rows, int64_t vocab_size) override {
+    ++length_;
+    const auto beam = static_cast<size_t>(options_.beam);
+    const double penalty = length_ == 1 ? 1.0 : length_penalty(options_, length_);
+    std::vector<Candidate> candidates;
+    int64_t row = 0;
+    for (size_t h = 0; h < hypotheses_.size(); ++h) {
+      if (hypotheses_[h].finished) {
+        candidates.push_back({hypotheses_[h].score, hypotheses_[h].log_probability, h, -1, -1});
+        continue;
+      }
+      // Within one hypothesis the score is monotonic in log p, so only its `beam` best tokens can survive.
+      extend(h, {rows[static_cast<size_t>(row)], static_cast<size_t>(vocab_size)}, row, beam, penalty, candidates);
+      ++row;
+    }
+    keep_best(candidates, beam);
+
+    std::vector<Hypothesis> next;
+    std::vector<int64_t> parents;
+    for (const Candidate& candidate : candidates) {
+      next.push_back(extended(candidate));
+      if (!next.back().finished) parents.push_back(candidate.row);
+    }
+    hypotheses_ = std::move(next);
+    done_ = parents.empty() || length_ >= limit_;
+    if (done_) parents.clear();
+    return parents;
+  }
+
+ private:
+  const std::vector<Hypothesis>& outputs() const override { return hypotheses_; }
+};
+
+}  // namespace
+
+std::unique_ptr<Beam> twt_beam(const DecodeOptions& options, int64_t limit, int32_t eos) {
+  return std::make_unique<TwtBeam>(options, limit, eos);
+}
+
+}  // namespace tearless::engine

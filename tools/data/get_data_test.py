@@ -1,0 +1,199 @@
+#!/usr/bin/env python3
+"""get_data_test.py [REPORT]: tests of tools/data/get_*.py, which prepare the data sets. REPORT: results as JUnit XML."""
+
+import contextlib
+import gzip
+import hashlib
+import io
+import lzma
+import os
+import pathlib
+import sys
+import tempfile
+import unittest
+
+import get_iwslt15
+import get_mnist
+import get_rt
+import get_sst5
+import get_ted
+import parallel
+import raw_data
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent))
+import junit_report  # noqa: E402
+
+TEXT = b"a \xe9\nb\n"
+FILE = raw_data.RawFile("toy.txt", hashlib.sha256(TEXT).hexdigest(), len(TEXT), 2)
+OTHER = raw_data.RawFile("other.bin", hashlib.sha256(b"xyz").hexdigest(), 3)
+
+
+class Unpacking(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.out = self.folder / "made" / "out"
+
+    def get(self, *files):
+        """What is printed, or the sentence with which it exits."""
+        printed = io.StringIO()
+        try:
+            with contextlib.redirect_stdout(printed):
+                raw_data.get("get_toy", files, "the toy data", self.folder, self.out)
+        except SystemExit as end:
+            return end.code
+        return printed.getvalue()
+
+    def test_AFileIsTakenPlainOrPacked(self):
+        for name, data in [("toy.txt", TEXT), ("toy.txt.xz", lzma.compress(TEXT)), ("toy.txt.gz", gzip.compress(TEXT))]:
+            with self.subTest(name):
+                (self.folder / name).write_bytes(data)
+                self.assertEqual(self.get(FILE), f"{self.out / 'toy.txt'}: 2 sentences\n")
+                self.assertEqual((self.out / "toy.txt").read_bytes(), TEXT)
+                (self.folder / name).unlink()
+                (self.out / "toy.txt").unlink()
+        self.assertEqual([path.name for path in self.out.iterdir()], [])
+
+    def test_BytesThatAreNoTextAreCounted(self):
+        (self.folder / "other.bin").write_bytes(b"xyz")
+        self.assertEqual(self.get(OTHER), f"{self.out / 'other.bin'}: 3 bytes\n")
+
+    def test_AMissingFileIsNamedAndWhereToGetIt(self):
+        self.assertEqual(self.get(FILE), f"get_toy: {self.folder / 'toy.txt'} (or .xz, .gz) is missing: put the toy data there, or name "
+                                         "its folder")
+
+    def test_AnotherFileIsRefusedBeforeAnyIsWritten(self):
+        file = self.folder / "other.bin"
+        (self.folder / "toy.txt").write_bytes(TEXT)
+        for data, sentence in [(b"xy", "has 2 bytes in place of 3: it is another version of the data, or incomplete"),
+                               (b"xyy", f"has the SHA-256 {hashlib.sha256(b'xyy').hexdigest()} in place of {OTHER.sha256}: "
+                                        "it is another version of the data")]:
+            with self.subTest(data):
+                file.write_bytes(data)
+                self.assertEqual(self.get(FILE, OTHER), f"get_toy: {file} {sentence}")
+                self.assertFalse(self.out.exists())
+        (self.folder / "toy.txt").write_bytes(b"a\nb\nc\n"[:len(TEXT)])
+        self.assertEqual(self.get(FILE), f"get_toy: {self.folder / 'toy.txt'} has 3 lines in place of 2: it is another version of the data")
+
+    def test_ADamagedArchiveIsRefused(self):
+        for name, data in [("toy.txt.xz", lzma.compress(TEXT)[:-5]), ("toy.txt.gz", gzip.compress(TEXT)[:-3]), ("toy.txt.gz", b"no archive")]:
+            with self.subTest(name):
+                (self.folder / name).write_bytes(data)
+                self.assertRegex(self.get(FILE), f"^get_toy: .*{name} cannot be unpacked .*; download it again$")
+                (self.folder / name).unlink()
+
+
+class Pairs(unittest.TestCase):
+    TABLE = "talk_name\ten\tgl\the\nt1\ta b c\td e\tx\nt1\t\tf\tx\nt2\tg\t__NULL__\tx\nt2\th\t_ _ NULL _ _\tx\nt3\ti j\tk NULL \tx\n"
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder, self.out = pathlib.Path(folder.name), pathlib.Path(folder.name) / "out"
+        self.expected = dict(parallel.TABLE_1)
+        self.addCleanup(lambda: parallel.TABLE_1.update(self.expected))
+        parallel.TABLE_1["gl-en"] = parallel.Expected(0, 9e-6)  # nine words
+
+    def get(self, main, *arguments, **options):
+        printed = io.StringIO()
+        try:
+            with contextlib.redirect_stdout(printed):
+                main(*arguments, **options)
+        except SystemExit as end:
+            return end.code
+        return printed.getvalue()
+
+    def tables(self, text=TABLE):
+        for part in parallel.PARTS:
+            (self.folder / f"all_talks_{part}.tsv").write_text(text, encoding="utf-8")
+
+    def test_RowsThatLackASideAreLeftOut(self):
+        self.tables()
+        said = self.get(get_ted.main, "gl-en", self.folder, self.out)
+        self.assertEqual((self.out / "train.gl").read_text(), "d e\nk NULL\n")
+        self.assertEqual((self.out / "train.en").read_text(), "a b c\ni j\n")
+        self.assertEqual(sorted(path.name for path in self.out.iterdir()),
+                         sorted(f"{part}.{language}" for part in parallel.PARTS for language in ("gl", "en")))
+        self.assertEqual(said.splitlines()[-1], "gl-en: 2 training pairs and 9 words (as in Table 1: 0k, 9e-06M)")
+
+    def test_AnotherVersionIsRefusedUnlessAnyWillDo(self):
+        self.tables()
+        for expected in (parallel.Expected(1, 9e-6), parallel.Expected(0, 9.3e-6), parallel.Expected(0, 8.7e-6)):
+            parallel.TABLE_1["gl-en"] = expected
+            self.assertRegex(self.get(get_ted.main, "gl-en", self.folder, self.out),
+                             "^get_ted: gl-en has 2 training pairs and 9 words, Table 1 of the paper .*: it is another version")
+            self.assertFalse(self.out.exists())
+        self.assertIn("(not as in Table 1", self.get(get_ted.main, "gl-en", self.folder, self.out, any_version=True))
+        self.assertEqual((self.out / "train.gl").read_text(), "d e\nk NULL\n")
+
+    def test_ADamagedTableIsRefused(self):
+        self.tables(self.TABLE + "t4\ta\n")
+        self.assertRegex(self.get(get_ted.main, "gl-en", self.folder, self.out), "train.tsv:7: 2 columns in place of 4: the file is damaged$")
+        self.tables(self.TABLE.replace("gl", "xx"))
+        self.assertRegex(self.get(get_ted.main, "gl-en", self.folder, self.out), "has no column gl; its columns are talk_name, en, xx, he$")
+        self.assertFalse(self.out.exists())
+
+    def test_FilesOfLinesMayHaveASelectionOfRows(self):
+        for part in parallel.PARTS:
+            (self.folder / f"{part}.en-gl.en.txt").write_text("a b c\nx\ni j\n", encoding="utf-8")
+            (self.folder / f"{part}.en-gl.gl.txt.xz").write_bytes(lzma.compress("d\u0085 e\ny\nk NULL\n".encode()))
+        (self.folder / "keep.train.en-gl.lines").write_text("1\n3\n")
+        self.get(get_ted.main, "gl-en", self.folder, self.out)
+        self.assertEqual((self.out / "train.gl").read_text(encoding="utf-8"), "d\u0085 e\nk NULL\n")
+        self.assertEqual((self.out / "dev.en").read_text(), "a b c\nx\ni j\n")
+        (self.folder / "keep.train.en-gl.lines").write_text("1\n4\n")
+        self.assertRegex(self.get(get_ted.main, "gl-en", self.folder, self.out), "names a line beyond the 3 of the corpus")
+
+    def test_OfVietnameseTheTestsOfTwoYearsAreDevAndTest(self):
+        parallel.TABLE_1["en-vi"] = parallel.Expected(0, 5e-6)
+        for name, pairs in {"train": [("a b", "c d e"), ("", "f"), ("g", " ")], "tst2012": [("h", "i")], "tst2013": [("", "k")]}.items():
+            for side, language in enumerate(("en", "vi")):
+                (self.folder / f"{name}.{language}").write_text("".join(pair[side] + "\n" for pair in pairs), encoding="utf-8")
+        self.get(get_iwslt15.main, self.folder, self.out)
+        self.assertEqual((self.out / "train.vi").read_text(), "c d e\n")
+        self.assertEqual((self.out / "dev.en").read_text(), "h\n")
+        self.assertEqual((self.out / "test.en").read_text(), "\n", "sentences of a test set stay")
+        (self.folder / "tst2012.vi").write_text("i\nj\n")
+        self.assertRegex(self.get(get_iwslt15.main, self.folder, self.out), r"the sides of dev of en-vi have 1 lines \(en\) and 2 lines \(vi\)")
+        (self.folder / "tst2012.vi").unlink()
+        self.assertRegex(self.get(get_iwslt15.main, self.folder, self.out), "tst2012.vi .* is missing: put IWSLT'15")
+
+
+class RealData(unittest.TestCase):
+    def test_GalicianIsAsInTable1(self):
+        shared = pathlib.Path(os.environ.get("TEARLESS_SHARED", raw_data.SHARED.parent)) / "data/ted-qi2018"
+        if not shared.exists():
+            self.skipTest("needs data/ted-qi2018 in $TEARLESS_SHARED or ../shared")
+        printed = io.StringIO()
+        with tempfile.TemporaryDirectory() as out, contextlib.redirect_stdout(printed):
+            get_ted.main("gl-en", shared, out)
+        self.assertEqual(printed.getvalue().splitlines()[-1],
+                         "gl-en: 10,017 training pairs and 377,240 words (as in Table 1: 10k, 0.37M)")
+
+    def get(self, tool, name):
+        """What the script prints of the data in the shared folder."""
+        shared = pathlib.Path(os.environ.get("TEARLESS_SHARED", raw_data.SHARED.parent)) / "data" / name
+        if not shared.exists():
+            self.skipTest(f"needs data/{name} in $TEARLESS_SHARED or ../shared")
+        printed = io.StringIO()
+        with tempfile.TemporaryDirectory() as out, contextlib.redirect_stdout(printed):
+            tool.main(shared, out)
+            files = {raw.name: (pathlib.Path(out) / raw.name).stat().st_size for raw in tool.FILES}
+            self.assertEqual(files, {raw.name: raw.bytes for raw in tool.FILES})
+        return printed.getvalue().splitlines()
+
+    def test_RtLeavesOneSentenceOver(self):
+        self.assertEqual(self.get(get_rt, "rt-polarity")[-1], "10662 sentences: 8608 train + 964 dev + 1089 test, 1 left over")
+
+    def test_Sst5HasThreeSets(self):
+        self.assertEqual([line.split(": ")[1] for line in self.get(get_sst5, "sst5")],
+                         ["8544 sentences", "1101 sentences", "2210 sentences"])
+
+    def test_MnistHasFourFiles(self):
+        self.assertEqual([line.split(": ")[1] for line in self.get(get_mnist, "mnist")],
+                         ["47040016 bytes", "60008 bytes", "7840016 bytes", "10008 bytes"])
+
+
+if __name__ == "__main__":
+    sys.exit(junit_report.run("GetData", *sys.argv[1:]))
