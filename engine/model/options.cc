@@ -13,6 +13,7 @@ constexpr auto kInits = std::to_array<std::string_view>(
 constexpr auto kFans = std::to_array<std::string_view>({"separate", "fused3", "fused4", "fused3_self"});
 constexpr auto kDsForms = std::to_array<std::string_view>({"paper", "code"});
 constexpr auto kDsStacks = std::to_array<std::string_view>({"both", "encoder", "decoder"});
+constexpr auto kPositionForms = std::to_array<std::string_view>({"interleaved", "halves", "sin_only"});
 constexpr auto kTyings = std::to_array<std::string_view>({"all", "target", "none"});
 
 /// Whether the bound of attention's matrices depends on their fan-out.
@@ -30,6 +31,21 @@ void describe(SettingsVisitor& v, DropoutOptions& o) {
   probability("attention", "on the attention probabilities", o.attention);
   probability("relu", "after the ReLU inside the feed-forward block", o.relu);
   probability("word", "input tokens replaced by UNK, of translation on both sides (TwT App. A)", o.word);
+}
+
+void describe(SettingsVisitor& v, PositionOptions& o) {
+  v.choice({.key = "form",
+            .meaning = "arrangement of the sinusoids: `interleaved` sin and cos in turn (TwT); `halves` all sin, then all "
+                       "cos (fairseq, T2T); `sin_only` as interleaved with sin in place of cos, a bug of TwT's code "
+                       "before March 2021",
+            .neutral = "interleaved"},
+           o.form, kPositionForms);
+  v.integer({.key = "first",
+             .meaning = "position of a sentence's first token; fairseq counts from 2",
+             .min = 0,
+             .max = 1000,
+             .neutral = 0},
+            o.first);
 }
 
 void describe(SettingsVisitor& v, DsInitOptions& o, bool applies, bool has_decoder) {
@@ -90,6 +106,7 @@ void describe_layer_fields(SettingsVisitor& v, LayerOptions& o) {
 
 void describe_layer_tables(SettingsVisitor& v, LayerOptions& o, bool has_decoder) {
   v.table_of("ds_init", [&] { describe(v, o.ds_init, o.init == Init::kDsInit, has_decoder); });
+  v.table("positions", o.positions);
   v.table("norm", o.norm);
   v.table("dropout", o.dropout);
 }

@@ -7,6 +7,7 @@
 
 #include "base/settings.h"
 #include "engine/norm/norm.h"
+#include "engine/ops/embedding.h"
 
 namespace tearless::engine {
 
@@ -67,6 +68,13 @@ struct DropoutOptions {
 };
 void describe(SettingsVisitor& visitor, DropoutOptions& options);
 
+/// [model.positions]: the position vectors that are added to word embeddings (docs/spec/knobs.md §6).
+struct PositionOptions {
+  PositionForm form = PositionForm::kInterleaved;
+  int64_t first = 0;  // the position of a sentence's first token
+};
+void describe(SettingsVisitor& visitor, PositionOptions& options);
+
 /// The settings that every stack of Transformer layers has.
 struct LayerOptions {
   int64_t d_model = 512;  // model width D
@@ -77,6 +85,7 @@ struct LayerOptions {
   QkvFan init_qkv_fan = QkvFan::kSeparate;  // of the Xavier inits and ds_init
   DsInitOptions ds_init;
   bool fix_norm = false;  // word embeddings of unit length, input and output (FixNorm, TwT §2.3)
+  PositionOptions positions;
   NormOptions norm;
   DropoutOptions dropout;
 };

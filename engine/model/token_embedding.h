@@ -26,6 +26,7 @@ class TokenEmbedding {
 
  private:
   int64_t d_model_;
+  PositionOptions position_options_;
   at::ScalarType row_type_;
   DropoutSite dropout_;
   /// Sinusoids [P, D], P a power of two; the last table is long enough for every sentence so far. Shorter ones are

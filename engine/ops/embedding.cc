@@ -21,6 +21,21 @@ at::Tensor embedding_formula(const at::Tensor& table, const PackedRows& rows, co
   return dropout.active() ? sum * keep_scale_tensor(dropout, rows, table.size(1), table) : sum;
 }
 
+/// Channel c of the vector of position p.
+double interleaved(double p, int64_t c, int64_t d_model, bool sin_only) {
+  const int64_t even = c - c % 2;
+  const double angle = p / std::pow(10000.0, static_cast<double>(even) / static_cast<double>(d_model));
+  return c % 2 == 0 || sin_only ? std::sin(angle) : std::cos(angle);
+}
+
+double halves(double p, int64_t c, int64_t d_model) {
+  const int64_t m = d_model / 2, i = c % m;
+  if (c >= 2 * m) return 0;
+  const double r = std::log(10000.0) / static_cast<double>(std::max<int64_t>(m - 1, 1));  // with m = 1, i = 0
+  const double angle = p * std::exp(-static_cast<double>(i) * r);
+  return c < m ? std::sin(angle) : std::cos(angle);
+}
+
 }  // namespace
 
 std::vector<int32_t> rows_by_token(const PackedRows& rows) {
@@ -33,15 +48,15 @@ std::vector<int32_t> rows_by_token(const PackedRows& rows) {
   return order;
 }
 
-at::Tensor sinusoid_positions(int64_t positions, int64_t d_model) {
-  at::Tensor table = at::empty({positions, d_model}, at::kFloat);
+at::Tensor sinusoid_positions(int64_t count, int64_t d_model, PositionForm form, int64_t first) {
+  at::Tensor table = at::empty({count, d_model}, at::kFloat);
   float* data = table.mutable_data_ptr<float>();
-  for (int64_t p = 0; p < positions; ++p) {
+  for (int64_t row = 0; row < count; ++row) {
     for (int64_t c = 0; c < d_model; ++c) {
-      const int64_t even = c - c % 2;
-      const double angle =
-          static_cast<double>(p) / std::pow(10000.0, static_cast<double>(even) / static_cast<double>(d_model));
-      data[p * d_model + c] = static_cast<float>(c % 2 == 0 ? std::sin(angle) : std::cos(angle));
+      const auto p = static_cast<double>(first + row);
+      data[row * d_model + c] =
+          static_cast<float>(form == PositionForm::kHalves ? halves(p, c, d_model)
+                                                           : interleaved(p, c, d_model, form == PositionForm::kSinOnly));
     }
   }
   return table;

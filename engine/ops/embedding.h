@@ -7,9 +7,17 @@
 
 namespace tearless::engine {
 
-/// Interleaved sinusoids (docs/spec/knobs.md §6), float [positions, d] on the CPU:
-///   PE[p, 2i] = sin(p / 10000^(2i/d)),  PE[p, 2i+1] = cos(p / 10000^(2i/d))
-at::Tensor sinusoid_positions(int64_t positions, int64_t d_model);
+/// The arrangement of sinusoids in a position vector PE[p] of d channels (docs/spec/knobs.md §6).
+enum class PositionForm {
+  kInterleaved,  // PE[p, 2i] = sin(p / 10000^(2i/d)), PE[p, 2i+1] = cos of the same (TwT)
+  kHalves,       // PE[p, i] = sin(p e^(-ir)), PE[p, m+i] = cos of the same, m = ⌊d/2⌋, r = ln(10000) / (m - 1);
+                 // the last channel of an odd d is 0 (fairseq, T2T)
+  kSinOnly       // as kInterleaved with sin in place of cos: a bug of TwT's first released code
+};
+
+/// The vectors of the positions first, first + 1, …: float [count, d_model] on the CPU.
+at::Tensor sinusoid_positions(int64_t count, int64_t d_model, PositionForm form = PositionForm::kInterleaved,
+                              int64_t first = 0);
 
 /// drop(scale · table[token] + positions[position]): table [V, D], positions [P, D] with P > every position → [T, D] of
 /// the given type. `rows` must outlive the tape; word dropout has already been applied to its tokens.
