@@ -102,6 +102,13 @@ void describe_layer_fields(SettingsVisitor& v, LayerOptions& o) {
           .meaning = "word embeddings of unit length, input and output (FixNorm, TwT §2.3)",
           .neutral = false},
          o.fix_norm);
+  v.optional_number({.key = "embedding_scale",
+                     .meaning = "factor of the input embeddings, before positions are added; 1 is none",
+                     .min = 1e-3,
+                     .max = 1e6,
+                     .neutral = "sqrt_d",
+                     .unset_word = "sqrt_d"},
+                    o.embedding_scale);
 }
 
 void describe_layer_tables(SettingsVisitor& v, LayerOptions& o, bool has_decoder) {

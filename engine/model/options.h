@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -85,6 +86,7 @@ struct LayerOptions {
   QkvFan init_qkv_fan = QkvFan::kSeparate;  // of the Xavier inits and ds_init
   DsInitOptions ds_init;
   bool fix_norm = false;  // word embeddings of unit length, input and output (FixNorm, TwT §2.3)
+  std::optional<double> embedding_scale;  // factor of the input embeddings; unset: √d
   PositionOptions positions;
   NormOptions norm;
   DropoutOptions dropout;

@@ -34,6 +34,7 @@ Value embedding_rows(const ForwardContext& context, const LayerOptions& options,
 
 TokenEmbedding::TokenEmbedding(const LayerScope& scope, const char* name)
     : d_model_(scope.options().d_model),
+      scale_(scope.options().embedding_scale.value_or(std::sqrt(static_cast<double>(d_model_)))),
       position_options_(scope.options().positions),
       row_type_(scope.parameters().row_type()),
       dropout_(scope.dropout(name, scope.options().dropout.residual)) {}
@@ -42,10 +43,10 @@ Value TokenEmbedding::forward(const ForwardContext& context, const Value& table,
   const int64_t needed = *std::max_element(rows.positions.begin(), rows.positions.end()) + int64_t{1};
   if (positions_.empty() || positions_.back().size(0) < needed) {
     const int64_t size = power_of_two(std::max<int64_t>(needed, 128));
-    positions_.push_back(sinusoid_positions(size, d_model_, position_options_.form, position_options_.first).to(table.data().device()));
+    positions_.push_back(
+        sinusoid_positions(size, d_model_, position_options_.form, position_options_.first).to(table.data().device()));
   }
-  return embedding(context.tape, table, rows, positions_.back(), std::sqrt(static_cast<double>(d_model_)),
-                   dropout_.at(context), row_type_);
+  return embedding(context.tape, table, rows, positions_.back(), scale_, dropout_.at(context), row_type_);
 }
 
 }  // namespace tearless::engine

@@ -20,12 +20,13 @@ class TokenEmbedding {
   /// `name`: of its dropout.
   TokenEmbedding(const LayerScope& scope, const char* name);
 
-  /// drop(√d · table[token] + position) → [T, D], with table [V, D] from embedding_rows(). Word dropout has already
+  /// drop(scale · table[token] + position) → [T, D], with table [V, D] from embedding_rows(). Word dropout has already
   /// been applied to `rows`, which must outlive the tape.
   Value forward(const ForwardContext& context, const Value& table, const PackedRows& rows) const;
 
  private:
   int64_t d_model_;
+  double scale_;
   PositionOptions position_options_;
   at::ScalarType row_type_;
   DropoutSite dropout_;

@@ -98,6 +98,7 @@ SettingRows<Checks> text_rows() {
       {"model.ds_init.form", {"code", &Checks::training_differs, ds_init()}},
       {"model.ds_init.alpha", {0.5, &Checks::training_differs, ds_init()}},
       {"model.fix_norm", {true, &Checks::training_differs}},
+      {"model.embedding_scale", {1, &Checks::training_differs}},
       {"model.positions.form", {"halves", &Checks::training_differs}},
       {"model.positions.first", {2, &Checks::training_differs}},
       {"model.dropout.residual", {0.4, &Checks::training_differs}},

@@ -1,0 +1,111 @@
+// The rows that enter the first layer, against sums written out here, with a gradient of each part.
+#include "engine/model/token_embedding.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/zeros.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/engine/model/tiny_model.h"
+
+namespace tearless::engine::token_embedding_test {
+namespace {
+
+constexpr int64_t kVocabulary = 7, kWidth = 6;
+
+ModelOptions narrow() {
+  ModelOptions options;
+  options.d_model = kWidth;
+  options.heads = 1;
+  options.dropout.residual = 0;
+  return options;
+}
+
+/// The input side alone, of tokens 5, 3, 5 | 6.
+class Inputs {
+ public:
+  explicit Inputs(const ModelOptions& options)
+      : options_(options), table_(declare_embedding(scope_, "table", kVocabulary)), embedding_(scope_, "table") {
+    parameters_.allocate();
+    test::append_sentence(rows_, {5, 3, 5}, 8);
+    test::append_sentence(rows_, {6}, 2);
+  }
+
+  at::Tensor forward(Tape& tape) const { return value(tape).data(); }
+  Value value(Tape& tape) const { return embedding_.forward({tape, 1}, table_, rows_); }
+  /// E[token of that row, channel].
+  double word(int64_t row, int64_t channel) const {
+    return table_.data()[rows_.tokens[static_cast<size_t>(row)]][channel].item<double>();
+  }
+  const Value& table() const { return table_; }
+  const PackedRows& rows() const { return rows_; }
+  Parameters& parameters() { return parameters_; }
+
+ private:
+  ModelOptions options_;
+  Parameters parameters_{/*seed=*/1, at::kCPU};
+  LayerScope scope_{parameters_, options_, /*dropout_seed=*/2};
+  Value table_;
+  TokenEmbedding embedding_;
+  PackedRows rows_;
+};
+
+/// The first two channels of interleaved sinusoids: sin p, cos p.
+double position(int64_t p, int64_t channel) {
+  const auto angle = static_cast<double>(p);
+  return channel == 0 ? std::sin(angle) : std::cos(angle);
+}
+
+TEST(TokenEmbedding, IsTheScaledWordAndItsPosition) {
+  for (const std::optional<double> scale : {std::optional<double>(), std::optional(1.0), std::optional(2.5)}) {
+    for (const int64_t first : {0, 2}) {
+      for (const Tape::Ops ops : {Tape::Ops::kFast, Tape::Ops::kReference}) {
+        ModelOptions options = narrow();
+        options.embedding_scale = scale;
+        options.positions.first = first;
+        const Inputs inputs(options);
+        Tape tape(Tape::Kind::kForward, ops);
+        const at::Tensor x = inputs.forward(tape);
+        for (int64_t t = 0; t < 4; ++t) {
+          for (int64_t c = 0; c < 2; ++c) {
+            const int64_t p = first + (t < 3 ? t : 0);
+            EXPECT_NEAR(x[t][c].item<double>(), scale.value_or(std::sqrt(6.0)) * inputs.word(t, c) + position(p, c),
+                        1e-6);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(TokenEmbedding, TakesTheFormOfItsPositions) {
+  ModelOptions options = narrow();
+  options.positions.form = PositionForm::kHalves;
+  const Inputs inputs(options);
+  Tape tape(Tape::Kind::kForward);
+  const at::Tensor x = inputs.forward(tape);
+  for (int64_t t = 0; t < 3; ++t) {
+    const auto p = static_cast<double>(t);  // e^(-ir) = 1, 0.01, 0.0001
+    EXPECT_NEAR(x[t][1].item<double>(), std::sqrt(6.0) * inputs.word(t, 1) + std::sin(0.01 * p), 1e-6);
+    EXPECT_NEAR(x[t][3].item<double>(), std::sqrt(6.0) * inputs.word(t, 3) + std::cos(p), 1e-6);
+  }
+}
+
+TEST(TokenEmbedding, HasTheScaleInItsGradient) {
+  for (const Tape::Ops ops : {Tape::Ops::kFast, Tape::Ops::kReference}) {
+    ModelOptions options = narrow();
+    options.embedding_scale = 2.5;
+    const Inputs inputs(options);
+    Tape tape(Tape::Kind::kRecording, ops);
+    const Value x = inputs.value(tape);
+    x.add_grad(at::zeros({4, kWidth}) + 1);
+    tape.backward();
+    EXPECT_NEAR(inputs.table().grad()[5][0].item<double>(), 5.0, 1e-6) << "two rows of token 5";
+    EXPECT_NEAR(inputs.table().grad()[6][0].item<double>(), 2.5, 1e-6);
+    EXPECT_EQ(inputs.table().grad()[4][0].item<double>(), 0);
+  }
+}
+
+}  // namespace
+}  // namespace tearless::engine::token_embedding_test
