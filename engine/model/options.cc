@@ -27,19 +27,27 @@ void describe(SettingsVisitor& v, DropoutOptions& o) {
   const auto probability = [&](const char* key, const char* meaning, double& value) {
     v.number({.key = key, .meaning = meaning, .min = 0, .max = 0.99, .neutral = 0.0}, value);
   };
-  probability("residual", "on each sublayer's output before the residual sum, and on the embedding sum", o.residual);
+  probability("residual", "on each sublayer's output before the residual sum", o.residual);
   probability("attention", "on the attention probabilities", o.attention);
   probability("relu", "after the ReLU inside the feed-forward block", o.relu);
   probability("word", "input tokens replaced by UNK, of translation on both sides (TwT App. A)", o.word);
+  v.optional_number({.key = "embedding",
+                     .meaning = "on the sum of embedding and position; unset: the rate of dropout.residual",
+                     .min = 0,
+                     .max = 0.99,
+                     .neutral = "residual",
+                     .unset_word = "residual"},
+                    o.embedding);
 }
 
 void describe(SettingsVisitor& v, PositionOptions& o) {
-  v.choice({.key = "form",
-            .meaning = "arrangement of the sinusoids: `interleaved` sin and cos in turn (TwT); `halves` all sin, then all "
-                       "cos (fairseq, T2T); `sin_only` as interleaved with sin in place of cos, a bug of TwT's code "
-                       "before March 2021",
-            .neutral = "interleaved"},
-           o.form, kPositionForms);
+  v.choice(
+      {.key = "form",
+       .meaning = "arrangement of the sinusoids: `interleaved` sin and cos in turn (TwT); `halves` all sin, then all "
+                  "cos (fairseq, T2T); `sin_only` as interleaved with sin in place of cos, a bug of TwT's code "
+                  "before March 2021",
+       .neutral = "interleaved"},
+      o.form, kPositionForms);
   v.integer({.key = "first",
              .meaning = "position of a sentence's first token; fairseq counts from 2",
              .min = 0,

@@ -62,10 +62,13 @@ enum class Tying {
 
 /// [model.dropout]: probabilities, in training only (docs/spec/knobs.md §9).
 struct DropoutOptions {
-  double residual = 0.3;   // on each sublayer's output before the residual sum, and on the embedding sum
-  double attention = 0.3;  // on the attention probabilities
-  double relu = 0.3;       // after the ReLU of the feed-forward sublayer
-  double word = 0.1;       // input tokens replaced by UNK, of translation on both sides (TwT App. A)
+  double residual = 0.3;            // on each sublayer's output before the residual sum
+  double attention = 0.3;           // on the attention probabilities
+  double relu = 0.3;                // after the ReLU of the feed-forward sublayer
+  double word = 0.1;                // input tokens replaced by UNK, of translation on both sides (TwT App. A)
+  std::optional<double> embedding;  // on the sum of embedding and position; unset: residual
+
+  double of_embedding() const { return embedding.value_or(residual); }
 };
 void describe(SettingsVisitor& visitor, DropoutOptions& options);
 
@@ -85,7 +88,7 @@ struct LayerOptions {
   Init init = Init::kSmallInit;
   QkvFan init_qkv_fan = QkvFan::kSeparate;  // of the Xavier inits and ds_init
   DsInitOptions ds_init;
-  bool fix_norm = false;  // word embeddings of unit length, input and output (FixNorm, TwT §2.3)
+  bool fix_norm = false;                  // word embeddings of unit length, input and output (FixNorm, TwT §2.3)
   std::optional<double> embedding_scale;  // factor of the input embeddings; unset: √d
   PositionOptions positions;
   NormOptions norm;

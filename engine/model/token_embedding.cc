@@ -37,7 +37,7 @@ TokenEmbedding::TokenEmbedding(const LayerScope& scope, const char* name)
       scale_(scope.options().embedding_scale.value_or(std::sqrt(static_cast<double>(d_model_)))),
       position_options_(scope.options().positions),
       row_type_(scope.parameters().row_type()),
-      dropout_(scope.dropout(name, scope.options().dropout.residual)) {}
+      dropout_(scope.dropout(name, scope.options().dropout.of_embedding())) {}
 
 Value TokenEmbedding::forward(const ForwardContext& context, const Value& table, const PackedRows& rows) const {
   const int64_t needed = *std::max_element(rows.positions.begin(), rows.positions.end()) + int64_t{1};

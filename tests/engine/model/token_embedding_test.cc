@@ -33,7 +33,7 @@ class Inputs {
   }
 
   at::Tensor forward(Tape& tape) const { return value(tape).data(); }
-  Value value(Tape& tape) const { return embedding_.forward({tape, 1}, table_, rows_); }
+  Value value(Tape& tape, uint32_t update = 1) const { return embedding_.forward({tape, update}, table_, rows_); }
   /// E[token of that row, channel].
   double word(int64_t row, int64_t channel) const {
     return table_.data()[rows_.tokens[static_cast<size_t>(row)]][channel].item<double>();
@@ -90,6 +90,37 @@ TEST(TokenEmbedding, TakesTheFormOfItsPositions) {
     EXPECT_NEAR(x[t][1].item<double>(), std::sqrt(6.0) * inputs.word(t, 1) + std::sin(0.01 * p), 1e-6);
     EXPECT_NEAR(x[t][3].item<double>(), std::sqrt(6.0) * inputs.word(t, 3) + std::cos(p), 1e-6);
   }
+}
+
+/// The share of elements that dropout sets to 0, among 600; those that stay must be the others divided by 1 - p.
+double dropped(const DropoutOptions& dropout, double p) {
+  ModelOptions options = narrow();
+  const Inputs without(options);
+  options.dropout = dropout;
+  const Inputs with(options);
+  int64_t zeros = 0, count = 0;
+  for (uint32_t update = 1; update <= 25; ++update) {
+    Tape tape(Tape::Kind::kRecording), plain(Tape::Kind::kForward);
+    const at::Tensor x = with.value(tape, update).data(), expected = without.forward(plain) / (1 - p);
+    for (int64_t t = 0; t < 4; ++t) {
+      for (int64_t c = 0; c < kWidth; ++c, ++count) {
+        const double found = x[t][c].item<double>();
+        if (found == 0) {
+          ++zeros;
+        } else {
+          EXPECT_NEAR(found, expected[t][c].item<double>(), 1e-5);
+        }
+      }
+    }
+  }
+  return static_cast<double>(zeros) / static_cast<double>(count);
+}
+
+// Three standard errors of 600 draws: 0.06.
+TEST(TokenEmbedding, HasADropoutRateOfItsOwnOrThatOfTheResiduals) {
+  EXPECT_NEAR(dropped({.residual = 0.3}, 0.3), 0.3, 0.06);
+  EXPECT_NEAR(dropped({.residual = 0.3, .embedding = 0.6}, 0.6), 0.6, 0.06);
+  EXPECT_EQ(dropped({.residual = 0.3, .embedding = 0.0}, 0), 0);
 }
 
 TEST(TokenEmbedding, HasTheScaleInItsGradient) {

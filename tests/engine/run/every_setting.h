@@ -102,6 +102,7 @@ SettingRows<Checks> text_rows() {
       {"model.positions.form", {"halves", &Checks::training_differs}},
       {"model.positions.first", {2, &Checks::training_differs}},
       {"model.dropout.residual", {0.4, &Checks::training_differs}},
+      {"model.dropout.embedding", {0.4, &Checks::training_differs}},
       {"model.dropout.attention", {0.4, &Checks::training_differs}},
       {"model.dropout.relu", {0.4, &Checks::training_differs}},
       {"model.dropout.word", {0.4, &Checks::training_differs}},
