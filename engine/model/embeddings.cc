@@ -22,12 +22,22 @@ OutputVocabulary OutputVocabulary::from(const std::vector<uint8_t>& in_target, b
   return output_vocabulary;
 }
 
+namespace {
+
+/// The vector [D] of a side's language; empty where the model has none.
+Value declare_language(const LayerScope& root, const ModelOptions& options, const char* name) {
+  if (!options.language_embedding) return {};
+  return root.declare(name, {options.d_model}, normal_embedding(options.d_model));
+}
+
+}  // namespace
+
 Embeddings::Embeddings(const LayerScope& root, const ModelOptions& options, OutputVocabulary output_vocabulary)
     : tying_(options.tied_embeddings),
       options_(options),
       output_vocabulary_(std::move(output_vocabulary)),
-      source_input_(root, "embedding.source"),
-      target_input_(root, "embedding.target"),
+      source_input_(root, "embedding.source", declare_language(root, options, "embedding.source.language")),
+      target_input_(root, "embedding.target", declare_language(root, options, "embedding.target.language")),
       output_rows_(
           at::tensor(at::ArrayRef<int32_t>(output_vocabulary_.tokens), at::kLong).to(root.parameters().device())) {
   const auto vocab_size = static_cast<int64_t>(output_vocabulary_.column_of.size());

@@ -69,7 +69,11 @@ Initial initial_bias(const LayerOptions& options, int64_t fan_in) {
 
 Initial initial_embedding(const LayerOptions& options) {
   if (options.fix_norm) return {Initial::Kind::kUniform, 0.01};
-  return {Initial::Kind::kNormal, 1.0 / std::sqrt(static_cast<double>(options.d_model))};
+  return normal_embedding(options.d_model);
+}
+
+Initial normal_embedding(int64_t d_model) {
+  return {Initial::Kind::kNormal, 1.0 / std::sqrt(static_cast<double>(d_model))};
 }
 
 }  // namespace tearless::engine

@@ -29,5 +29,7 @@ Initial initial_bias(const LayerOptions& options, int64_t fan_in);
 /// The initial distribution of embedding rows: N(0, d^-½), or U(±0.01) with FixNorm. Keep 0.01 exactly: the initial
 /// length of a row decides how fast Adam turns it (docs/spec/knobs.md §5).
 Initial initial_embedding(const LayerOptions& options);
+/// N(0, d^-½).
+Initial normal_embedding(int64_t d_model);
 
 }  // namespace tearless::engine

@@ -137,6 +137,12 @@ void describe(SettingsVisitor& v, ModelOptions& o) {
             .meaning = "one matrix for source input, target input and output (`all`), for the two of the target "
                        "(`target`), or none shared"},
            o.tied_embeddings, kTyings);
+  v.flag(
+      {.key = "language_embedding",
+       .meaning = "a learned vector for the source language and one for the target language, added to all input rows "
+                  "of that side, not scaled (TwT's released code)",
+       .neutral = false},
+      o.language_embedding);
   v.flag({.key = "output_bias", .meaning = "a bias for each token of the output vocabulary"}, o.output_bias);
   v.flag({.key = "mask_target_vocabulary",
           .meaning = "the output vocabulary has only the tokens that occur in the target side of the training data "

@@ -62,11 +62,11 @@ enum class Tying {
 
 /// [model.dropout]: probabilities, in training only (docs/spec/knobs.md §9).
 struct DropoutOptions {
-  double residual = 0.3;            // on each sublayer's output before the residual sum
-  double attention = 0.3;           // on the attention probabilities
-  double relu = 0.3;                // after the ReLU of the feed-forward sublayer
-  double word = 0.1;                // input tokens replaced by UNK, of translation on both sides (TwT App. A)
-  std::optional<double> embedding;  // on the sum of embedding and position; unset: residual
+  double residual = 0.3;   // on each sublayer's output before the residual sum
+  double attention = 0.3;  // on the attention probabilities
+  double relu = 0.3;       // after the ReLU of the feed-forward sublayer
+  double word = 0.1;       // input tokens replaced by UNK, of translation on both sides (TwT App. A)
+  std::optional<double> embedding = std::nullopt;  // on the sum of embedding and position; unset: residual
 
   double of_embedding() const { return embedding.value_or(residual); }
 };
@@ -104,6 +104,7 @@ struct ModelOptions : LayerOptions {
   std::string encoder_sublayers = "self_attention, ffn";  // of a layer, in order: sublayers_of()
   std::string decoder_sublayers = "self_attention, cross_attention, ffn";
   Tying tied_embeddings = Tying::kAll;
+  bool language_embedding = false;     // a learned vector for each side, added to its input rows
   bool output_bias = true;             // one bias per token of the output vocabulary
   bool mask_target_vocabulary = true;  // restrict the output vocabulary to tokens seen on the target side (TwT App. A)
 };

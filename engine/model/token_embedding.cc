@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "engine/model/padded_batch.h"
 #include "engine/ops/add_norm.h"
@@ -32,12 +33,13 @@ Value embedding_rows(const ForwardContext& context, const LayerOptions& options,
   return options.fix_norm ? norm_rows(context.tape, matrix, unit_rows()) : matrix;
 }
 
-TokenEmbedding::TokenEmbedding(const LayerScope& scope, const char* name)
+TokenEmbedding::TokenEmbedding(const LayerScope& scope, const char* name, Value language)
     : d_model_(scope.options().d_model),
       scale_(scope.options().embedding_scale.value_or(std::sqrt(static_cast<double>(d_model_)))),
       position_options_(scope.options().positions),
       row_type_(scope.parameters().row_type()),
-      dropout_(scope.dropout(name, scope.options().dropout.of_embedding())) {}
+      dropout_(scope.dropout(name, scope.options().dropout.of_embedding())),
+      language_(std::move(language)) {}
 
 Value TokenEmbedding::forward(const ForwardContext& context, const Value& table, const PackedRows& rows) const {
   const int64_t needed = *std::max_element(rows.positions.begin(), rows.positions.end()) + int64_t{1};
@@ -46,7 +48,7 @@ Value TokenEmbedding::forward(const ForwardContext& context, const Value& table,
     positions_.push_back(
         sinusoid_positions(size, d_model_, position_options_.form, position_options_.first).to(table.data().device()));
   }
-  return embedding(context.tape, table, rows, positions_.back(), scale_, dropout_.at(context), row_type_);
+  return embedding(context.tape, table, rows, positions_.back(), scale_, dropout_.at(context), row_type_, language_);
 }
 
 }  // namespace tearless::engine

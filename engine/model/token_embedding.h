@@ -17,11 +17,11 @@ Value embedding_rows(const ForwardContext& context, const LayerOptions& options,
 
 class TokenEmbedding {
  public:
-  /// `name`: of its dropout.
-  TokenEmbedding(const LayerScope& scope, const char* name);
+  /// `name`: of its dropout. `language`: a vector [D] that is added to every row, or empty.
+  TokenEmbedding(const LayerScope& scope, const char* name, Value language = {});
 
-  /// drop(scale · table[token] + position) → [T, D], with table [V, D] from embedding_rows(). Word dropout has already
-  /// been applied to `rows`, which must outlive the tape.
+  /// drop(scale · table[token] + position + language) → [T, D], with table [V, D] from embedding_rows(). Word dropout
+  /// has already been applied to `rows`, which must outlive the tape.
   Value forward(const ForwardContext& context, const Value& table, const PackedRows& rows) const;
 
  private:
@@ -30,6 +30,7 @@ class TokenEmbedding {
   PositionOptions position_options_;
   at::ScalarType row_type_;
   DropoutSite dropout_;
+  Value language_;
   /// Sinusoids [P, D], P a power of two; the last table is long enough for every sentence so far. Shorter ones are
   /// retained because captured updates and decode steps still read them.
   mutable std::vector<at::Tensor> positions_;

@@ -19,10 +19,11 @@ enum class PositionForm {
 at::Tensor sinusoid_positions(int64_t count, int64_t d_model, PositionForm form = PositionForm::kInterleaved,
                               int64_t first = 0);
 
-/// drop(scale · table[token] + positions[position]): table [V, D], positions [P, D] with P > every position → [T, D] of
-/// the given type. `rows` must outlive the tape; word dropout has already been applied to its tokens.
+/// drop(scale · table[token] + positions[position] + language): table [V, D], positions [P, D] with P > every position,
+/// language [D] or empty → [T, D] of the given type. `rows` must outlive the tape; word dropout has already been
+/// applied to its tokens.
 Value embedding(Tape& tape, const Value& table, const PackedRows& rows, const at::Tensor& positions, double scale,
-                const Dropout& dropout, at::ScalarType type);
+                const Dropout& dropout, at::ScalarType type, const Value& language = {});
 
 /// The rows ordered by token, then by row, for PackedRows::by_token.
 std::vector<int32_t> rows_by_token(const PackedRows& rows);

@@ -262,6 +262,20 @@ TEST(Initialisation, EmbeddingsAreNormalOrTinyAndUniformWithFixNorm) {
   }
 }
 
+// FixNorm has no say in it: it is no row of an embedding matrix.
+TEST(Initialisation, LanguageVectorsAreNormal) {
+  for (const bool fix_norm : {false, true}) {
+    ModelOptions options = options_of(Init::kSmallInit);
+    options.d_model = 400;
+    options.language_embedding = true;
+    options.fix_norm = fix_norm;
+    const Parameters parameters = parameters_of(options);
+    for (const char* name : {"embedding.source.language", "embedding.target.language"}) {
+      expect_moments(parameters, name, 1 / std::sqrt(400.0), Form::kNormal);
+    }
+  }
+}
+
 TEST(Initialisation, BiasesAreZeroWithXavierAndGainsAsTheirNormSays) {
   for (const char* kind : {"layer_norm", "rms_norm", "scale_norm"}) {
     ModelOptions options = options_of(Init::kXavierUniform);

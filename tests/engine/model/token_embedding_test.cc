@@ -26,7 +26,11 @@ ModelOptions narrow() {
 class Inputs {
  public:
   explicit Inputs(const ModelOptions& options)
-      : options_(options), table_(declare_embedding(scope_, "table", kVocabulary)), embedding_(scope_, "table") {
+      : options_(options),
+        table_(declare_embedding(scope_, "table", kVocabulary)),
+        language_(options.language_embedding ? scope_.declare("language", {kWidth}, normal_embedding(kWidth))
+                                             : Value()),
+        embedding_(scope_, "table", language_) {
     parameters_.allocate();
     test::append_sentence(rows_, {5, 3, 5}, 8);
     test::append_sentence(rows_, {6}, 2);
@@ -39,14 +43,13 @@ class Inputs {
     return table_.data()[rows_.tokens[static_cast<size_t>(row)]][channel].item<double>();
   }
   const Value& table() const { return table_; }
-  const PackedRows& rows() const { return rows_; }
-  Parameters& parameters() { return parameters_; }
+  const Value& language() const { return language_; }
 
  private:
   ModelOptions options_;
   Parameters parameters_{/*seed=*/1, at::kCPU};
   LayerScope scope_{parameters_, options_, /*dropout_seed=*/2};
-  Value table_;
+  Value table_, language_;
   TokenEmbedding embedding_;
   PackedRows rows_;
 };
@@ -69,7 +72,7 @@ TEST(TokenEmbedding, IsTheScaledWordAndItsPosition) {
         const at::Tensor x = inputs.forward(tape);
         for (int64_t t = 0; t < 4; ++t) {
           for (int64_t c = 0; c < 2; ++c) {
-            const int64_t p = first + (t < 3 ? t : 0);
+            const int64_t p = first + t % 3;
             EXPECT_NEAR(x[t][c].item<double>(), scale.value_or(std::sqrt(6.0)) * inputs.word(t, c) + position(p, c),
                         1e-6);
           }
@@ -121,6 +124,28 @@ TEST(TokenEmbedding, HasADropoutRateOfItsOwnOrThatOfTheResiduals) {
   EXPECT_NEAR(dropped({.residual = 0.3}, 0.3), 0.3, 0.06);
   EXPECT_NEAR(dropped({.residual = 0.3, .embedding = 0.6}, 0.6), 0.6, 0.06);
   EXPECT_EQ(dropped({.residual = 0.3, .embedding = 0.0}, 0), 0);
+}
+
+TEST(TokenEmbedding, AddsTheVectorOfTheLanguageUnscaled) {
+  for (const Tape::Ops ops : {Tape::Ops::kFast, Tape::Ops::kReference}) {
+    ModelOptions options = narrow();
+    options.language_embedding = true;
+    const Inputs inputs(options);
+    Tape tape(Tape::Kind::kRecording, ops);
+    const Value x = inputs.value(tape);
+    for (int64_t t = 0; t < 4; ++t) {
+      for (int64_t c = 0; c < 2; ++c) {
+        EXPECT_NEAR(
+            x.data()[t][c].item<double>(),
+            std::sqrt(6.0) * inputs.word(t, c) + position(t % 3, c) + inputs.language().data()[c].item<double>(), 1e-6);
+      }
+    }
+    at::Tensor upstream = at::zeros({4, kWidth});
+    for (int64_t t = 0; t < 4; ++t) upstream.select(0, t).fill_(static_cast<double>(t + 1));
+    x.add_grad(std::move(upstream));
+    tape.backward();
+    EXPECT_NEAR(inputs.language().grad()[0].item<double>(), 1 + 2 + 3 + 4, 1e-5);
+  }
 }
 
 TEST(TokenEmbedding, HasTheScaleInItsGradient) {

@@ -55,6 +55,8 @@ TEST(ParameterCount, FollowsTyingAndOutputBias) {
   EXPECT_EQ(count(), tied + 2 * 20 * 12);
   options.output_bias = false;
   EXPECT_EQ(count(), tied + 2 * 20 * 12 - 20);
+  options.language_embedding = true;
+  EXPECT_EQ(count(), tied + 2 * 20 * 12 - 20 + 2 * 12);
 }
 
 // Counts are remembered: each number that the data give must count.
@@ -155,6 +157,30 @@ TEST(Transformer, ALabelOutsideTheOutputVocabularyCountsAsUnknown) {
   };
   EXPECT_EQ(loss(7), loss(kUnk));
   EXPECT_NE(loss(8), loss(kUnk));
+}
+
+// The two sides' vectors are apart: a model without them is one whose vectors are 0.
+TEST(Transformer, AddsTheVectorOfItsLanguageToEachSide) {
+  const PackedBatch batch = batch_of(kSources, kTargets, kLines);
+  ModelOptions options = tiny_options();
+  const at::Tensor without = logits_of(TinyModel(options, usual_output_vocabulary(12)), batch);
+  options.language_embedding = true;
+  TinyModel model(options, usual_output_vocabulary(12));
+  const at::Tensor source = model.parameters.get("embedding.source.language").data();
+  const at::Tensor target = model.parameters.get("embedding.target.language").data();
+  ASSERT_EQ(source.sizes(), at::IntArrayRef({12}));
+  EXPECT_FALSE(at::equal(source, target));
+  const at::Tensor both = logits_of(model, batch);
+  for (const Tape::Ops ops : {Tape::Ops::kFast, Tape::Ops::kReference}) {
+    EXPECT_LT((logits_of(model, batch, ops) - both).abs().max().item<double>(), 1e-5);
+  }
+  source.zero_();
+  const at::Tensor of_target = logits_of(model, batch);
+  target.zero_();
+  const at::Tensor none = logits_of(model, batch);
+  EXPECT_LT((none - without).abs().max().item<double>(), 1e-6);
+  EXPECT_GT((both - of_target).abs().max().item<double>(), 1e-3);
+  EXPECT_GT((of_target - none).abs().max().item<double>(), 1e-3);
 }
 
 TEST(Transformer, NamesTheGainsOfAllScaleNorms) {

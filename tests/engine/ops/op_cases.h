@@ -72,6 +72,14 @@ inline void add_row_wise(std::vector<OpCase>& cases, const Shape& shape, double 
                    },
                    {},
                    /*first_parameter=*/0});
+  cases.push_back({"embedding_with_language" + suffix,
+                   {random_tensor({11, d}, 15), random_tensor({d}, 17)},
+                   [=](Tape& tape, const Values& in) {
+                     return embedding(tape, in[0], *rows, positions.to(in[0].data().device()), 1.7, dropout(p),
+                                      in[0].data().scalar_type(), in[1]);
+                   },
+                   {},
+                   /*first_parameter=*/0});
 }
 
 inline void add_attention(std::vector<OpCase>& cases, const Shape& shape, double p, const std::string& suffix) {

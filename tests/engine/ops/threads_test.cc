@@ -74,6 +74,10 @@ TEST_F(Threads, DoNotChangeTheBitsOfAnyLoop) {
   expect_same_bits("embedding", {random_tensor({11, kWidth}, 9)}, [&](Tape& tape, const Values& in) {
     return embedding(tape, in[0], rows_, positions, 2, dropout_, in[0].data().scalar_type());
   });
+  expect_same_bits("embedding with language", {random_tensor({11, kWidth}, 9), random_tensor({kWidth}, 16)},
+                   [&](Tape& tape, const Values& in) {
+                     return embedding(tape, in[0], rows_, positions, 2, dropout_, in[0].data().scalar_type(), in[1]);
+                   });
 }
 
 TEST_F(Threads, DoNotChangeTheBitsOfAClassifiersLoops) {
