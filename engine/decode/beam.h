@@ -1,6 +1,6 @@
 // Beam search for one sentence, exactly as TwT's code does it (docs/spec/training.md §1.12). Works on
 // log-probabilities; does not know the model.
-//   position 0:  BOS in, EOS forbidden; the `beam` best tokens by log p.
+//   position 0:  the decoder's start in, EOS forbidden; the `beam` best tokens by log p.
 //   position t:  hypotheses get t + 1 tokens, EOS counted. An unfinished one may be extended by any token; its score is
 //                then (Σ log p) / ((5 + t + 1) / 6)^α. A finished one stays with its score. The best `beam` of all
 //                remain, so finished and unfinished hypotheses compete.

@@ -46,8 +46,8 @@ struct DeviceSearch::DecodeStep {
 
   DecodeStep(const Bucket& bucket, const DecodeOptions& options, const OutputVocabulary& output_vocabulary,
              const at::Tensor& like);
-  /// Sets the inputs of position 0.
-  void reset(const Bucket& bucket, const DecodeOptions& options, const PackedRows& source);
+  /// Sets the inputs of position 0, of which `start` is the token.
+  void reset(const Bucket& bucket, const DecodeOptions& options, const PackedRows& source, int32_t start);
 };
 
 DeviceSearch::DecodeStep::DecodeStep(const Bucket& bucket, const DecodeOptions& options,
@@ -110,11 +110,12 @@ DeviceSearch::DecodeStep::DecodeStep(const Bucket& bucket, const DecodeOptions& 
                .done = write<int32_t>(done)};
 }
 
-void DeviceSearch::DecodeStep::reset(const Bucket& bucket, const DecodeOptions& options, const PackedRows& source) {
+void DeviceSearch::DecodeStep::reset(const Bucket& bucket, const DecodeOptions& options, const PackedRows& source,
+                                     int32_t start) {
   const auto sentences = static_cast<size_t>(bucket.sentences), beam = static_cast<size_t>(options.beam);
   std::vector<BeamHypothesis> first(sentences * beam);
   std::vector<AttentionSpan> seen_cache(sentences * beam), seen_source(sentences);
-  std::vector<int32_t> bos(sentences * beam, kBos), most(sentences, 1), is_done(sentences, 1);
+  std::vector<int32_t> starts(sentences * beam, start), most(sentences, 1), is_done(sentences, 1);
   for (size_t r = 0; r < seen_cache.size(); ++r) {
     seen_cache[r] = {static_cast<int32_t>(r), 1, static_cast<int32_t>(static_cast<int64_t>(r) * bucket.max_length), 1,
                      0};
@@ -134,7 +135,7 @@ void DeviceSearch::DecodeStep::reset(const Bucket& bucket, const DecodeOptions& 
   hypotheses.copy_(bytes_of(first));
   self_spans.copy_(bytes_of(seen_cache));
   cross_spans.copy_(bytes_of(seen_source));
-  tokens.copy_(bytes_of(bos));
+  tokens.copy_(bytes_of(starts));
   limits.copy_(bytes_of(most));
   done.copy_(at::from_blob(is_done.data(), {bucket.sentences}, at::kInt));
   positions.zero_();
@@ -184,7 +185,7 @@ DeviceSearch::DecodeStep& DeviceSearch::start(const Bucket& bucket, const Packed
   if (known == steps_.end()) {
     known = steps_.try_emplace(bucket, bucket, options_, model_.output_vocabulary(), cache_.source.data()).first;
   }
-  known->second.reset(bucket, options_, source);
+  known->second.reset(bucket, options_, source, model_.decoder_start());
   return known->second;
 }
 

@@ -16,6 +16,7 @@ class BatchSearch {
   BatchSearch(const Transformer& model, const ForwardContext& context, const Embeddings::Tables& tables,
               const PackedRows& source, const Value& encoder_output, const DecodeOptions& options)
       : output_vocabulary_(model.output_vocabulary()),
+        start_(model.decoder_start()),
         source_(source),
         decoding_(model, context, tables, encoder_output, source.sentence_count()) {
     const int32_t eos = output_vocabulary_.column_of[kEos];
@@ -42,7 +43,7 @@ class BatchSearch {
       cross.add({static_cast<int32_t>(tokens.size()), open, begin, source_.offsets[i + 1] - begin, 0});
       for (const Hypothesis& h : beams_[i].hypotheses()) {
         if (h.finished) continue;
-        tokens.push_back(h.tokens.empty() ? kBos : output_vocabulary_.tokens[static_cast<size_t>(h.tokens.back())]);
+        tokens.push_back(h.tokens.empty() ? start_ : output_vocabulary_.tokens[static_cast<size_t>(h.tokens.back())]);
       }
     }
     const Value logits = decoding_.advance(std::move(tokens), cross);
@@ -67,6 +68,7 @@ class BatchSearch {
 
  private:
   const OutputVocabulary& output_vocabulary_;
+  int32_t start_;
   const PackedRows& source_;
   std::vector<Beam> beams_;
   CachedDecoding decoding_;

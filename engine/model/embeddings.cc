@@ -30,10 +30,23 @@ Value declare_language(const LayerScope& root, const ModelOptions& options, cons
   return root.declare(name, {options.d_model}, normal_embedding(options.d_model));
 }
 
+int32_t token_of(DecoderStart start) {
+  switch (start) {
+    case DecoderStart::kBos:
+      return kBos;
+    case DecoderStart::kEos:
+      return kEos;
+    case DecoderStart::kZero:
+      return kPad;
+  }
+  return kBos;
+}
+
 }  // namespace
 
 Embeddings::Embeddings(const LayerScope& root, const ModelOptions& options, OutputVocabulary output_vocabulary)
     : tying_(options.tied_embeddings),
+      decoder_start_(token_of(options.decoder_start)),
       options_(options),
       output_vocabulary_(std::move(output_vocabulary)),
       source_input_(root, "embedding.source", declare_language(root, options, "embedding.source.language")),
@@ -41,7 +54,8 @@ Embeddings::Embeddings(const LayerScope& root, const ModelOptions& options, Outp
       output_rows_(
           at::tensor(at::ArrayRef<int32_t>(output_vocabulary_.tokens), at::kLong).to(root.parameters().device())) {
   const auto vocab_size = static_cast<int64_t>(output_vocabulary_.column_of.size());
-  const auto matrix = [&](const char* name) { return declare_embedding(root, name, vocab_size); };
+  const bool zero_pad = decoder_start_ == kPad;
+  const auto matrix = [&](const char* name) { return declare_embedding(root, name, vocab_size, zero_pad); };
   switch (tying_) {
     case Tying::kAll:
       source_ = target_ = output_ = matrix("embedding.shared");
@@ -74,6 +88,13 @@ Embeddings::Tables Embeddings::prepare(const ForwardContext& context) const {
                : gather_rows(context.tape, matrix, output_rows_);
   };
   return {source, target, kept_rows(output), kept_rows(output_bias_)};
+}
+
+Value Embeddings::embed_target(const ForwardContext& context, const Tables& tables, const PackedRows& rows) const {
+  if (decoder_start_ == kPad) {  // a zero vector is not learned; recorded first, so that it runs after the embedding
+    context.tape.record("decoder start", [table = tables.target] { table.grad_buffer().select(0, kPad).zero_(); });
+  }
+  return target_input_.forward(context, tables.target, rows);
 }
 
 Value Embeddings::logits(const ForwardContext& context, const Tables& tables, const Value& h) const {

@@ -35,16 +35,17 @@ class Embeddings {
   Value embed_source(const ForwardContext& context, const Tables& tables, const PackedRows& rows) const {
     return source_input_.forward(context, tables.source, rows);
   }
-  Value embed_target(const ForwardContext& context, const Tables& tables, const PackedRows& rows) const {
-    return target_input_.forward(context, tables.target, rows);
-  }
+  Value embed_target(const ForwardContext& context, const Tables& tables, const PackedRows& rows) const;
   /// h [T, D] → logits [T, K].
   Value logits(const ForwardContext& context, const Tables& tables, const Value& h) const;
 
   const OutputVocabulary& output_vocabulary() const { return output_vocabulary_; }
+  /// The token of every target's first row: BOS, EOS, or PAD, whose embedding is then a zero vector.
+  int32_t decoder_start() const { return decoder_start_; }
 
  private:
   Tying tying_;
+  int32_t decoder_start_;
   LayerOptions options_;
   OutputVocabulary output_vocabulary_;
   Value source_, target_, output_, output_bias_;

@@ -14,6 +14,7 @@ constexpr auto kFans = std::to_array<std::string_view>({"separate", "fused3", "f
 constexpr auto kDsForms = std::to_array<std::string_view>({"paper", "code"});
 constexpr auto kDsStacks = std::to_array<std::string_view>({"both", "encoder", "decoder"});
 constexpr auto kPositionForms = std::to_array<std::string_view>({"interleaved", "halves", "sin_only"});
+constexpr auto kDecoderStarts = std::to_array<std::string_view>({"bos", "eos", "zero"});
 constexpr auto kTyings = std::to_array<std::string_view>({"all", "target", "none"});
 
 /// Whether the bound of attention's matrices depends on their fan-out.
@@ -137,6 +138,13 @@ void describe(SettingsVisitor& v, ModelOptions& o) {
             .meaning = "one matrix for source input, target input and output (`all`), for the two of the target "
                        "(`target`), or none shared"},
            o.tied_embeddings, kTyings);
+  v.choice(
+      {.key = "decoder_start",
+       .meaning = "the decoder's first input, in training and in decoding: the embedding of BOS (`bos`), that of "
+                  "EOS (`eos`, fairseq), or a zero vector (`zero`, the DS paper's code), which word dropout leaves; "
+                  "its position is added in any case",
+       .neutral = "bos"},
+      o.decoder_start, kDecoderStarts);
   v.flag(
       {.key = "language_embedding",
        .meaning = "a learned vector for the source language and one for the target language, added to all input rows "

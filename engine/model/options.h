@@ -60,6 +60,13 @@ enum class Tying {
   kNone
 };
 
+/// The decoder's first input, in training and in decoding (docs/spec/knobs.md §6).
+enum class DecoderStart {
+  kBos,  // the embedding of BOS (TwT, JoeyNMT)
+  kEos,  // the embedding of EOS (fairseq)
+  kZero  // a zero vector, to which the position is added (zero)
+};
+
 /// [model.dropout]: probabilities, in training only (docs/spec/knobs.md §9).
 struct DropoutOptions {
   double residual = 0.3;   // on each sublayer's output before the residual sum
@@ -104,6 +111,7 @@ struct ModelOptions : LayerOptions {
   std::string encoder_sublayers = "self_attention, ffn";  // of a layer, in order: sublayers_of()
   std::string decoder_sublayers = "self_attention, cross_attention, ffn";
   Tying tied_embeddings = Tying::kAll;
+  DecoderStart decoder_start = DecoderStart::kBos;
   bool language_embedding = false;     // a learned vector for each side, added to its input rows
   bool output_bias = true;             // one bias per token of the output vocabulary
   bool mask_target_vocabulary = true;  // restrict the output vocabulary to tokens seen on the target side (TwT App. A)

@@ -19,9 +19,11 @@ void fill(float* values, const ParameterSpec& spec, uint32_t seed) {
   const RandomStream stream(seed, "init." + spec.name);
   const int64_t columns = spec.shape.back();
   for (int64_t i = 0; i < spec.size(); ++i) {
-    const auto row = static_cast<uint32_t>(i / columns);
+    const int64_t row = i / columns;
     const auto column = static_cast<uint32_t>(i % columns);
-    const auto uniform = [&](uint32_t inner) { return uniform_open(stream.draw(inner, row, 0, 0)); };
+    const auto uniform = [&](uint32_t inner) {
+      return uniform_open(stream.draw(inner, static_cast<uint32_t>(row), 0, 0));
+    };
     double value = spec.initial.scale;
     switch (spec.initial.kind) {
       case Initial::Kind::kConstant:
@@ -34,7 +36,7 @@ void fill(float* values, const ParameterSpec& spec, uint32_t seed) {
             std::sqrt(-2 * std::log(uniform(2 * column))) * std::cos(2 * std::numbers::pi * uniform(2 * column + 1));
         break;
     }
-    values[i] = static_cast<float>(value);
+    values[i] = row == spec.initial.zero_row ? 0.0f : static_cast<float>(value);
   }
 }
 

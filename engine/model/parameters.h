@@ -29,6 +29,7 @@ struct Initial {
   };
   Kind kind = Kind::kConstant;
   double scale = 0;
+  int64_t zero_row = -1;  // this row of a matrix is 0 instead; -1: none
 };
 
 /// A declared parameter.

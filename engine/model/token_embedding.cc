@@ -25,8 +25,10 @@ NormOp unit_rows() {
 
 }  // namespace
 
-Value declare_embedding(const LayerScope& scope, const char* name, int64_t vocab_size) {
-  return scope.declare(name, {vocab_size, scope.options().d_model}, initial_embedding(scope.options()));
+Value declare_embedding(const LayerScope& scope, const char* name, int64_t vocab_size, bool zero_pad) {
+  Initial initial = initial_embedding(scope.options());
+  if (zero_pad) initial.zero_row = kPad;
+  return scope.declare(name, {vocab_size, scope.options().d_model}, initial);
 }
 
 Value embedding_rows(const ForwardContext& context, const LayerOptions& options, const Value& matrix) {

@@ -64,7 +64,11 @@ ReadyBatch Transformer::ready(const PackedBatch& batch, std::optional<uint32_t> 
   };
   ReadyBatch ready;
   ready.source = drop_words(batch.source, words(word_source_), kUnk);
-  ready.target = drop_words(batch.target, words(word_target_), kUnk);
+  PackedRows target = batch.target;
+  for (int64_t s = 0; s < target.sentence_count(); ++s) {
+    target.tokens[static_cast<size_t>(target.offsets[static_cast<size_t>(s)])] = decoder_start();
+  }
+  ready.target = drop_words(std::move(target), words(word_target_), kUnk);
   ready.labels.reserve(batch.labels.size());
   for (const int32_t label : batch.labels)
     ready.labels.push_back(output_vocabulary().column_of[static_cast<size_t>(label)]);

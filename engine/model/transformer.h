@@ -49,7 +49,8 @@ class Transformer {
   Transformer(Parameters& parameters, const ModelOptions& options, OutputVocabulary output_vocabulary,
               uint32_t dropout_seed);
 
-  /// Prepares a batch for that update of training. Without an update: for evaluation, no word dropout.
+  /// Prepares a batch for that update of training: targets start with decoder_start() in place of BOS. Without an
+  /// update: for evaluation, no word dropout.
   ReadyBatch ready(const PackedBatch& batch, std::optional<uint32_t> update) const;
   /// The loss summed over the batch. On a recording tape, call tape.backward() next; `batch` must live until then.
   CrossEntropySums loss(const ForwardContext& context, const ReadyBatch& batch, double label_smoothing) const;
@@ -72,6 +73,8 @@ class Transformer {
                     const AttentionSpans& self, const AttentionSpans& cross, const DecodeCache& cache) const;
 
   const OutputVocabulary& output_vocabulary() const { return embeddings_.output_vocabulary(); }
+  /// Embeddings::decoder_start(): the token that decoding starts with.
+  int32_t decoder_start() const { return embeddings_.decoder_start(); }
 
  private:
   Transformer(const LayerScope& root, const ModelOptions& options, OutputVocabulary output_vocabulary,

@@ -135,15 +135,15 @@ Value embedding(Tape& tape, const Value& table, const PackedRows& rows, const at
   return out;
 }
 
-PackedRows drop_words(const PackedRows& rows, const Dropout& dropout, int32_t unknown) {
-  PackedRows out = rows;
-  if (!dropout.active()) return out;
-  for (size_t t = 0; t < out.tokens.size(); ++t) {
+PackedRows drop_words(PackedRows rows, const Dropout& dropout, int32_t unknown) {
+  if (!dropout.active()) return rows;
+  for (size_t t = 0; t < rows.tokens.size(); ++t) {
+    if (rows.tokens[t] == kPad) continue;
     const uint32_t bits = dropout.stream.draw(0, static_cast<uint32_t>(rows.positions[t]),
                                               static_cast<uint32_t>(rows.sentence_ids[t]), dropout.update);
-    if (bits < dropout.threshold) out.tokens[t] = unknown;
+    if (bits < dropout.threshold) rows.tokens[t] = unknown;
   }
-  return out;
+  return rows;
 }
 
 }  // namespace tearless::engine

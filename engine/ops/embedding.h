@@ -28,8 +28,8 @@ Value embedding(Tape& tape, const Value& table, const PackedRows& rows, const at
 /// The rows ordered by token, then by row, for PackedRows::by_token.
 std::vector<int32_t> rows_by_token(const PackedRows& rows);
 
-/// Word dropout (TwT App. A; docs/spec/knobs.md §9): a copy of `rows` in which each token is replaced by `unknown` with
-/// the dropout's probability.
-PackedRows drop_words(const PackedRows& rows, const Dropout& dropout, int32_t unknown);
+/// Word dropout (TwT App. A; docs/spec/knobs.md §9): a copy of `rows` in which each token but PAD is replaced by
+/// `unknown` with the dropout's probability.
+PackedRows drop_words(PackedRows rows, const Dropout& dropout, int32_t unknown);
 
 }  // namespace tearless::engine

@@ -46,7 +46,8 @@ inline PackedRows rows_without_tokens(std::span<const int32_t> ids, int32_t coun
   return rows;
 }
 
-/// A training batch. Source sentences end with EOS. Target inputs are BOS y₁ … y_n, labels y₁ … y_n EOS (same offsets).
+/// A training batch. Source sentences end with EOS. Target inputs are BOS y₁ … y_n, labels y₁ … y_n EOS (same offsets);
+/// a model may put another start in place of BOS (Transformer::ready()).
 struct PackedBatch {
   PackedRows source;
   PackedRows target;

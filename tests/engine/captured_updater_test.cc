@@ -372,6 +372,8 @@ TEST_P(CapturedUpdates, OfEveryPlacementAndWithFixNormAndPartOfTheVocabularyAreT
     options_.fix_norm = placement != Placement::kPre;
     options_.norm.kind = placement == Placement::kPost ? "scale_norm" : "layer_norm";
     options_.tied_embeddings = placement == Placement::kPreNoFinal ? Tying::kNone : Tying::kAll;
+    options_.language_embedding = placement == Placement::kPost;
+    options_.decoder_start = placement == Placement::kPost ? DecoderStart::kZero : DecoderStart::kBos;
     train(512, 3).expect_same_bits(train(0, 1));
   }
 }

@@ -217,7 +217,11 @@ ModelOptions model_options(bool fix_norm) {
   options.tied_embeddings = fix_norm ? Tying::kAll : Tying::kNone;
   options.placement = fix_norm ? Placement::kPost : Placement::kPre;
   options.norm.kind = fix_norm ? "scale_norm" : "layer_norm";
-  if (fix_norm) options.decoder_sublayers = "cross_attention, self_attention, ffn";
+  if (fix_norm) {
+    options.decoder_sublayers = "cross_attention, self_attention, ffn";
+    options.decoder_start = DecoderStart::kZero;
+    options.language_embedding = true;
+  }
   return options;
 }
 

@@ -62,11 +62,20 @@ ModelOptions with_sublayers(const std::string& of_decoder) {
   return options;
 }
 
+/// And with a vector for each language.
+ModelOptions with_start(DecoderStart start) {
+  ModelOptions options = tiny_options();
+  options.decoder_start = start;
+  options.language_embedding = true;
+  return options;
+}
+
 TEST(CachedDecoding, GivesTheLogitsOfTheWholeTargetForEveryPlacementAndEveryStack) {
   std::vector<ModelOptions> all;
   for (const Placement placement : test::placements()) all.push_back(with_placement(placement));
   for (const std::string& sublayers : test::all_sublayers(/*in_decoder=*/true))
     all.push_back(with_sublayers(sublayers));
+  for (const DecoderStart start : {DecoderStart::kEos, DecoderStart::kZero}) all.push_back(with_start(start));
   ASSERT_GT(all.size(), 12u);
   for (const ModelOptions& options : all) {
     SCOPED_TRACE(options.decoder_sublayers);
@@ -74,7 +83,7 @@ TEST(CachedDecoding, GivesTheLogitsOfTheWholeTargetForEveryPlacementAndEveryStac
     // Longer than the cache's first capacity, so that it must grow.
     Sentences targets;
     for (size_t i = 0; i < 3; ++i) {
-      targets.push_back({kBos});
+      targets.push_back({model.transformer.decoder_start()});
       for (int32_t p = 0; p < 40; ++p) targets.back().push_back(static_cast<int32_t>(3 + (p * (i + 2) + i) % 9));
     }
     const Sentences sources(kSources.begin(), kSources.begin() + 3);
@@ -111,7 +120,7 @@ std::vector<int32_t> slow_translation(const TinyModel& model, const std::vector<
     std::vector<const float*> rows;
     for (const Hypothesis& h : beam.hypotheses()) {
       if (h.finished) continue;
-      std::vector<int32_t> target = {kBos};
+      std::vector<int32_t> target = {model.transformer.decoder_start()};
       for (const int32_t token : h.tokens) target.push_back(output_vocabulary.tokens[static_cast<size_t>(token)]);
       keep_alive.push_back(at::log_softmax(full_logits(model, source, target), 1)[-1].contiguous());
       rows.push_back(keep_alive.back().const_data_ptr<float>());
@@ -160,6 +169,25 @@ TEST(Translate, FindsTheOutputOfASearchWithoutCacheAndBatch) {
     }
   }
   EXPECT_GT(different, 10u) << "a model that says one thing to all proves nothing";
+}
+
+// Nearly everything about these models is equal: without the setting all three would say the same.
+TEST(Translate, BeginsWithTheStartThatTheModelIsTrainedWith) {
+  std::vector<std::vector<std::vector<int32_t>>> said;
+  for (const DecoderStart start : {DecoderStart::kBos, DecoderStart::kEos, DecoderStart::kZero}) {
+    const TinyModel model = model_with_large_weights(2, with_start(start));
+    for (const int64_t beam : {1, 4}) {
+      const DecodeOptions options{.beam = beam, .max_extra = 6, .batch_tokens = 30};
+      const auto outputs = translate(model.transformer, set_of(kSources), options, Ops::kFast, [] {});
+      for (size_t i = 0; i < kSources.size(); ++i) {
+        EXPECT_EQ(outputs[i], slow_translation(model, kSources[i], options));
+      }
+      if (beam == 1) said.push_back(outputs);
+    }
+  }
+  EXPECT_NE(said[0], said[1]);
+  EXPECT_NE(said[0], said[2]);
+  EXPECT_NE(said[1], said[2]);
 }
 
 TEST(Translate, ChecksForAStopBetweenBatches) {

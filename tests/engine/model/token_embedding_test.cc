@@ -82,6 +82,30 @@ TEST(TokenEmbedding, IsTheScaledWordAndItsPosition) {
   }
 }
 
+TEST(TokenEmbedding, OfPadIsItsPositionAloneWhereThatRowStartsAtZero) {
+  for (const bool fix_norm : {false, true}) {
+    const ModelOptions options = [&] {
+      ModelOptions o = narrow();
+      o.fix_norm = fix_norm;
+      return o;
+    }();
+    Parameters parameters(/*seed=*/1, at::kCPU);
+    const LayerScope scope(parameters, options, /*dropout_seed=*/2);
+    const Value table = declare_embedding(scope, "table", kVocabulary, /*zero_pad=*/true);
+    const TokenEmbedding embedding(scope, "table");
+    parameters.allocate();
+    PackedRows rows;
+    test::append_sentence(rows, {kPad, 5, kPad}, 8);
+    Tape tape(Tape::Kind::kForward);
+    const at::Tensor x = embedding.forward({tape}, embedding_rows({tape}, options, table), rows).data();
+    for (int64_t c = 0; c < 2; ++c) {
+      EXPECT_NEAR(x[0][c].item<double>(), position(0, c), 1e-7);
+      EXPECT_NEAR(x[2][c].item<double>(), position(2, c), 1e-6);
+      EXPECT_GT(std::abs(x[1][c].item<double>() - position(1, c)), 1e-3);
+    }
+  }
+}
+
 TEST(TokenEmbedding, TakesTheFormOfItsPositions) {
   ModelOptions options = narrow();
   options.positions.form = PositionForm::kHalves;

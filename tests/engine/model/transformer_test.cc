@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <optional>
 
 #include "engine/model/classifier.h"
 #include "engine/model/digit_network.h"
@@ -181,6 +182,72 @@ TEST(Transformer, AddsTheVectorOfItsLanguageToEachSide) {
   EXPECT_LT((none - without).abs().max().item<double>(), 1e-6);
   EXPECT_GT((both - of_target).abs().max().item<double>(), 1e-3);
   EXPECT_GT((of_target - none).abs().max().item<double>(), 1e-3);
+}
+
+TEST(DecoderStart, IsTheFirstInputOfEveryTargetInTrainingAndEvaluation) {
+  const PackedBatch batch = batch_of(kSources, kTargets, kLines);
+  std::vector<double> losses;
+  for (const auto& [start, token] :
+       {std::pair{DecoderStart::kBos, kBos}, {DecoderStart::kEos, kEos}, {DecoderStart::kZero, kPad}}) {
+    ModelOptions options = tiny_options();
+    options.dropout.word = 0;
+    options.decoder_start = start;
+    const TinyModel model(options, usual_output_vocabulary(12));
+    for (const std::optional<uint32_t> update : {std::optional<uint32_t>(), std::optional<uint32_t>(3)}) {
+      const ReadyBatch ready = model.transformer.ready(batch, update);
+      EXPECT_EQ(ready.target.tokens, (std::vector<int32_t>{token, 7, 8, 9, token, 4, 5, 6, 10, 11, 4, token, 5}));
+      EXPECT_EQ(ready.source.tokens, batch.source.tokens);
+      EXPECT_EQ(model.transformer.ready(batch, std::nullopt).labels, ready.labels);
+    }
+    Tape tape(Tape::Kind::kForward);
+    losses.push_back(model.transformer.loss({tape}, batch, 0.1).loss);
+  }
+  EXPECT_NE(losses[0], losses[1]);
+  EXPECT_NE(losses[0], losses[2]);
+}
+
+TEST(DecoderStart, MayBeDroppedAsAWordUnlessItIsAZeroVector) {
+  const PackedBatch batch = batch_of(kSources, kTargets, kLines);
+  for (const auto& [start, token] : {std::pair{DecoderStart::kBos, kBos}, {DecoderStart::kZero, kPad}}) {
+    ModelOptions options = tiny_options();
+    options.dropout.word = 0.9;
+    options.decoder_start = start;
+    const TinyModel model(options, usual_output_vocabulary(12));
+    int dropped = 0;
+    for (uint32_t update = 1; update <= 10; ++update) {
+      for (const int32_t first : {0, 4, 11}) {
+        dropped += model.transformer.ready(batch, update).target.tokens[static_cast<size_t>(first)] == kUnk;
+      }
+    }
+    EXPECT_EQ(dropped > 15, start == DecoderStart::kBos) << token << ": " << dropped << " of 30";
+    EXPECT_EQ(dropped == 0, start == DecoderStart::kZero);
+  }
+}
+
+// The zero vector is the embedding of PAD, which no label is; as an input it gets no gradient.
+TEST(DecoderStart, OfZeroStaysZeroUnderEveryTying) {
+  const PackedBatch batch = batch_of(kSources, kTargets, kLines);
+  for (const Tying tying : {Tying::kAll, Tying::kTarget, Tying::kNone}) {
+    for (const bool fix_norm : {false, true}) {
+      for (const Tape::Ops ops : {Tape::Ops::kFast, Tape::Ops::kReference}) {
+        ModelOptions options = tiny_options();
+        options.decoder_start = DecoderStart::kZero;
+        options.tied_embeddings = tying;
+        options.fix_norm = fix_norm;
+        options.mask_target_vocabulary = fix_norm;
+        options.dropout.word = 0;
+        const TinyModel model(options, usual_output_vocabulary(12));
+        Tape tape(Tape::Kind::kRecording, ops);
+        model.transformer.loss({tape, 1}, batch, 0.1);
+        tape.backward();
+        const Value table = model.parameters.get(tying == Tying::kAll ? "embedding.shared" : "embedding.target");
+        EXPECT_TRUE(table.data()[kPad].eq(0).all().item<bool>());
+        EXPECT_TRUE(table.grad()[kPad].eq(0).all().item<bool>());
+        EXPECT_FALSE(table.data()[7].eq(0).any().item<bool>());
+        EXPECT_FALSE(table.grad()[7].eq(0).all().item<bool>());
+      }
+    }
+  }
 }
 
 TEST(Transformer, NamesTheGainsOfAllScaleNorms) {

@@ -209,6 +209,7 @@ const test::SettingRows<TranslateSettings>& TranslateSettings::rows() {
         {"model.decoder_layers", {2, &Checks::training_differs}},
         {"model.ds_init.stacks", {"decoder", &Checks::training_differs, test::ds_init()}},
         {"model.tied_embeddings", {"none", &Checks::training_differs}},
+        {"model.decoder_start", {"zero", &Checks::training_differs}},
         {"model.language_embedding", {true, &Checks::training_differs}},
         {"model.output_bias", {false, &Checks::training_differs}},
         {"model.mask_target_vocabulary", {false, &Checks::training_differs}},
