@@ -70,7 +70,8 @@ Embeddings::Embeddings(const LayerScope& root, const ModelOptions& options, Outp
       target_ = matrix("embedding.target");
       break;
   }
-  if (options.output_bias) output_bias_ = root.parameters().declare(root.bias("output", vocab_size, options.d_model));
+  if (options.output_bias)
+    output_bias_ = root.parameters().declare(root.bias("output", MatrixRole::kOutput, vocab_size, options.d_model));
 }
 
 Embeddings::Tables Embeddings::prepare(const ForwardContext& context) const {

@@ -2,13 +2,19 @@
 
 #include <cmath>
 
+#include "engine/ops/packed_rows.h"
+
 namespace tearless::engine {
 
 namespace {
 
+bool is_qkv(MatrixRole role) { return role == MatrixRole::kSelfQkv || role == MatrixRole::kCrossQkv; }
+
+bool is_fairseq(Init init) { return init == Init::kFairseq || init == Init::kFairseq09; }
+
 /// How many projections of attention Xavier's fan-out counts as one stacked matrix.
 int64_t fused(QkvFan fan, MatrixRole role) {
-  const bool qkv = role == MatrixRole::kSelfQkv || role == MatrixRole::kCrossQkv;
+  const bool qkv = is_qkv(role);
   switch (fan) {
     case QkvFan::kSeparate:
       return 1;
@@ -56,6 +62,8 @@ Initial initial_matrix(const LayerOptions& options, const MatrixPlace& place, in
     const bool of_attention = place.role != MatrixRole::kFeedForward && place.role != MatrixRole::kOutput;
     return of_attention ? torch_default(fan_in) : xavier_uniform(fan_in, fan_out);
   }
+  // fairseq's gain of 1/√2 for q, k and v is what stacking them in one matrix makes of gain 1.
+  if (is_fairseq(options.init)) return xavier_uniform(fan_in, fan_out * fused(QkvFan::kFused3, place.role));
   const int64_t out = fan_out * fused(options.init_qkv_fan, place.role);
   if (options.init == Init::kXavierNormal) return xavier_normal(out);
   const Initial uniform = xavier_uniform(fan_in, out);
@@ -63,13 +71,15 @@ Initial initial_matrix(const LayerOptions& options, const MatrixPlace& place, in
   return {Initial::Kind::kUniform, uniform.scale * depth_factor(options.ds_init, place)};
 }
 
-Initial initial_bias(const LayerOptions& options, int64_t fan_in) {
-  return options.init == Init::kTorchDefault ? torch_default(fan_in) : Initial{};
+Initial initial_bias(const LayerOptions& options, MatrixRole role, int64_t fan_in) {
+  const bool drawn = options.init == Init::kTorchDefault || (options.init == Init::kFairseq09 && is_qkv(role));
+  return drawn ? torch_default(fan_in) : Initial{};
 }
 
 Initial initial_embedding(const LayerOptions& options) {
-  if (options.fix_norm) return {Initial::Kind::kUniform, 0.01};
-  return normal_embedding(options.d_model);
+  Initial initial = options.fix_norm ? Initial{Initial::Kind::kUniform, 0.01} : normal_embedding(options.d_model);
+  if (is_fairseq(options.init)) initial.zero_row = kPad;
+  return initial;
 }
 
 Initial normal_embedding(int64_t d_model) {

@@ -25,9 +25,9 @@ Initial torch_default(int64_t fan_in);
 /// The initial distribution of a matrix [fan_out, fan_in].
 Initial initial_matrix(const LayerOptions& options, const MatrixPlace& place, int64_t fan_in, int64_t fan_out);
 /// The initial distribution of the bias beside a matrix [·, fan_in].
-Initial initial_bias(const LayerOptions& options, int64_t fan_in);
+Initial initial_bias(const LayerOptions& options, MatrixRole role, int64_t fan_in);
 /// The initial distribution of embedding rows: N(0, d^-½), or U(±0.01) with FixNorm. Keep 0.01 exactly: the initial
-/// length of a row decides how fast Adam turns it (docs/spec/knobs.md §5).
+/// length of a row decides how fast Adam turns it (docs/spec/knobs.md §5). fairseq's has 0 for PAD.
 Initial initial_embedding(const LayerOptions& options);
 /// N(0, d^-½).
 Initial normal_embedding(int64_t d_model);

@@ -27,8 +27,8 @@ ParameterSpec LayerScope::weight(const char* part, MatrixRole role, int64_t out,
   return {named(part) + ".weight", {out, in}, initial_matrix(options_, {stack_, layer_, role}, in, out)};
 }
 
-ParameterSpec LayerScope::bias(const char* part, int64_t out, int64_t in) const {
-  return {named(part) + ".bias", {out}, initial_bias(options_, in)};
+ParameterSpec LayerScope::bias(const char* part, MatrixRole role, int64_t out, int64_t in) const {
+  return {named(part) + ".bias", {out}, initial_bias(options_, role, in)};
 }
 
 Linear LayerScope::linear(const char* part, MatrixRole role, int64_t out, int64_t in) const {
@@ -39,7 +39,7 @@ Linear LayerScope::linear(std::initializer_list<const char*> parts, MatrixRole r
   std::vector<ParameterSpec> weights, biases;
   for (const char* part : parts) {
     weights.push_back(weight(part, role, out, in));
-    biases.push_back(bias(part, out, in));
+    biases.push_back(bias(part, role, out, in));
   }
   const Value stacked = parameters().declare_joined(std::move(weights));
   return {stacked, parameters().declare_joined(std::move(biases))};

@@ -39,7 +39,7 @@ class LayerScope : public Scope {
   Linear linear(std::initializer_list<const char*> parts, MatrixRole role, int64_t out, int64_t in) const;
   /// The two parameters of a linear map, not yet declared.
   ParameterSpec weight(const char* part, MatrixRole role, int64_t out, int64_t in) const;
-  ParameterSpec bias(const char* part, int64_t out, int64_t in) const;
+  ParameterSpec bias(const char* part, MatrixRole role, int64_t out, int64_t in) const;
 
  private:
   const LayerOptions& options_;

@@ -8,8 +8,9 @@ namespace tearless::engine {
 namespace {
 
 constexpr auto kPlacements = std::to_array<std::string_view>({"post", "pre", "pre_no_final"});
-constexpr auto kInits = std::to_array<std::string_view>(
-    {"xavier_normal", "xavier_uniform", "small_init", "ds_init", "torch_default", "kaiming_released"});
+constexpr auto kInits =
+    std::to_array<std::string_view>({"xavier_normal", "xavier_uniform", "small_init", "ds_init", "torch_default",
+                                     "kaiming_released", "fairseq", "fairseq_0_9"});
 constexpr auto kFans = std::to_array<std::string_view>({"separate", "fused3", "fused4", "fused3_self"});
 constexpr auto kDsForms = std::to_array<std::string_view>({"paper", "code"});
 constexpr auto kDsStacks = std::to_array<std::string_view>({"both", "encoder", "decoder"});
@@ -99,7 +100,9 @@ void describe_layer_fields(SettingsVisitor& v, LayerOptions& o) {
                        "eq. 15): the paper's own tables need ds_init.form = \"code\" and init_qkv_fan = "
                        "\"fused3_self\"; `torch_default` weights and biases U(±√(1/fan_in)), as PyTorch's linear "
                        "layers; `kaiming_released` attention U(±√(1/fan_in)), all else Xavier uniform, as the released "
-                       "code of the AdaNorm paper. Biases are 0 except with torch_default"},
+                       "code of the AdaNorm paper; `fairseq` attention's q, k, v U(±√(6/4d)), all else Xavier uniform, "
+                       "the embedding of PAD 0, as fairseq up to 0.8; `fairseq_0_9` also the biases of q, k, v "
+                       "U(±√(1/d)). Other biases are 0 except with torch_default"},
            o.init, kInits);
   v.choice({.key = "init_qkv_fan",
             .meaning = "fan-out that Xavier sees for attention: `separate` d; `fused3` 3d for q, k, v; `fused4` 4d for "

@@ -28,7 +28,11 @@ enum class Init {
   kTorchDefault,   // weights and biases U(±√(1 / fan_in)), as PyTorch's linear layers by default
   // As the released code of the AdaNorm paper, `--init_method km` (docs/spec/discrepancies.md B5): attention
   // U(±√(1 / fan_in)), but the feed-forward weights Xavier uniform, because an argument of theirs is misplaced.
-  kKaimingReleased
+  kKaimingReleased,
+  // fairseq ≤ 0.8: q, k and v Xavier uniform of gain 1/√2, U(±√(6 / (4 d))); all else Xavier uniform; the embedding of
+  // PAD 0.
+  kFairseq,
+  kFairseq09  // fairseq 0.9: the same, but the biases of q, k and v are U(±√(1 / d))
 };
 /// The fan-out of attention projections in Xavier initialisation. Code bases that stack the projections into one matrix
 /// use the stacked size (docs/spec/knobs.md §7).

@@ -11,7 +11,7 @@ int64_t SourceProjection::add(const LayerScope& scope, std::initializer_list<con
   const int64_t first = columns_;
   for (const char* part : parts) {
     weights_.push_back(scope.weight(part, MatrixRole::kCrossQkv, d, d));
-    biases_.push_back(scope.bias(part, d, d));
+    biases_.push_back(scope.bias(part, MatrixRole::kCrossQkv, d, d));
     columns_ += d;
   }
   return first;

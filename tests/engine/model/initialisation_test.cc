@@ -232,6 +232,55 @@ TEST(Initialisation, KaimingReleasedIsThatOfAttentionAlone) {
   }
 }
 
+// The bounds are those of fairseq's own formula: Xavier uniform of gain 1/√2 on a matrix [d, d], √(6 / (d + d)) / √2.
+TEST(Initialisation, FairseqsHasSmallerInputsOfAttentionAndNoPad) {
+  const double d = kWidth;
+  for (const Init init : {Init::kFairseq, Init::kFairseq09}) {
+    for (const QkvFan fan : {QkvFan::kSeparate, QkvFan::kFused4}) {  // says nothing here
+      ModelOptions options = options_of(init, fan);
+      options.tied_embeddings = Tying::kNone;
+      const Parameters parameters = parameters_of(options);
+      for (const char* block : {"encoder.1.self_attention", "decoder.1.self_attention", "decoder.1.cross_attention"}) {
+        for (const char* part : {"q", "k", "v"}) {
+          expect_uniform(parameters, fmt::format("{}.{}.weight", block, part), std::sqrt(6 / (d + d)) / std::sqrt(2.0));
+          const std::string bias = fmt::format("{}.{}.bias", block, part);
+          if (init == Init::kFairseq09) {
+            expect_uniform(parameters, bias, 1 / std::sqrt(d));
+          } else {
+            EXPECT_TRUE(parameters.get(bias).data().eq(0).all().item<bool>()) << bias;
+          }
+        }
+        expect_uniform(parameters, fmt::format("{}.o.weight", block), std::sqrt(6 / (d + d)));
+      }
+      for (const char* map : {"encoder.1.ffn.w1", "encoder.1.ffn.w2", "decoder.1.ffn.w1", "decoder.1.ffn.w2"}) {
+        expect_uniform(parameters, fmt::format("{}.weight", map), std::sqrt(6.0 / (kWidth + kInner)));
+      }
+      for (const ParameterSpec& spec : parameters.specs()) {
+        const bool of_inputs =
+            spec.name.ends_with("q.bias") || spec.name.ends_with("k.bias") || spec.name.ends_with("v.bias");
+        if (!spec.name.ends_with(".bias") || of_inputs) continue;
+        EXPECT_TRUE(parameters.get(spec.name).data().eq(0).all().item<bool>()) << spec.name;
+      }
+      for (const char* table : {"embedding.source", "embedding.target", "output.weight"}) {
+        expect_moments(parameters, table, 1 / std::sqrt(d), Form::kNormal);
+        EXPECT_TRUE(parameters.get(table).data()[kPad].eq(0).all().item<bool>()) << table;
+        EXPECT_FALSE(parameters.get(table).data()[kBos].eq(0).any().item<bool>()) << table;
+      }
+    }
+  }
+}
+
+// Otherwise other initial values would move with the setting.
+TEST(Initialisation, OfTheOtherRowsIsTheSameWherePadIsZero) {
+  ModelOptions options = options_of(Init::kXavierUniform);
+  const at::Tensor with_pad = parameters_of(options).get("embedding.shared").data();
+  options.decoder_start = DecoderStart::kZero;
+  const at::Tensor without = parameters_of(options).get("embedding.shared").data();
+  EXPECT_TRUE(at::equal(with_pad.slice(0, 1), without.slice(0, 1)));
+  EXPECT_FALSE(with_pad[kPad].eq(0).any().item<bool>());
+  EXPECT_TRUE(without[kPad].eq(0).all().item<bool>());
+}
+
 TEST(Initialisation, TheClassifiersHeadFollowsTheInit) {
   constexpr int64_t kClasses = 40;
   const auto parameters_with = [](Init init) {
