@@ -109,6 +109,7 @@ class Case:
     norm_settings: dict = field(default_factory=dict)  # of [model.norm] besides its kind
     scale: float = 0.05  # of the invsqrt schedule, with a warm-up of 4 updates
     dropout: dict = field(default_factory=lambda: {"residual": 0.3, "attention": 0.2, "relu": 0.1, "word": 0.1})
+    inputs: dict = field(default_factory=dict)  # of [model]: the settings of the inputs that are not as in TwT
 
     def model_settings(self):
         """Of [model], besides norm and dropout."""
@@ -116,7 +117,11 @@ class Case:
             "init_qkv_fan": self.fan, "fix_norm": self.fix_norm, "tied_embeddings": self.tied, "mask_target_vocabulary": self.mask,
             "output_bias": self.output_bias, "encoder_layers": self.encoder_layers, "decoder_layers": self.decoder_layers,
             "d_model": self.d, "d_ff": self.f, "heads": self.heads,
-        } | {f"{stack}_sublayers": listed for stack, listed in self.sublayers.items()}
+        } | {f"{stack}_sublayers": listed for stack, listed in self.sublayers.items()} | self.inputs
+
+    def start(self):
+        """The token of the decoder's first input."""
+        return {"bos": BOS, "eos": EOS, "zero": PAD}[self.inputs.get("decoder_start", "bos")]
 
     def sublayers_of(self, stack):
         return (USUAL_SUBLAYERS | self.sublayers)[stack].split(", ")
@@ -193,6 +198,8 @@ class Start:
     def embedding(self, name):
         shape = (VOCABULARY, self.case.d)
         self.p[name] = uniform(name, shape, 0.01) if self.case.fix_norm else normal(name, shape, self.case.d**-0.5)
+        if self.case.init.startswith("fairseq") or self.case.start() == PAD:
+            self.p[name][PAD] = 0
 
     def torch_linear(self, name, fan_out, fan_in):
         """The weights of torch's linear layers: kaiming_uniform_ with a = √5."""
@@ -201,13 +208,14 @@ class Start:
     def xavier(self, name, fan_out, fan_in, seen_fan_out):
         if self.case.init == "torch_default":
             self.torch_linear(name, fan_out, fan_in)
-        elif self.case.init in ("xavier_uniform", "kaiming_released"):
+        elif self.case.init in ("xavier_uniform", "kaiming_released", "fairseq", "fairseq_0_9"):
             self.p[name] = uniform(name, (fan_out, fan_in), math.sqrt(6 / (fan_in + seen_fan_out)))
         else:
             self.p[name] = normal(name, (fan_out, fan_in), math.sqrt(2 / (fan_in + seen_fan_out)))
 
     def bias(self, name, width, fan_in):
-        drawn = self.case.init == "torch_default"
+        of_inputs = name.endswith((".q.bias", ".k.bias", ".v.bias"))
+        drawn = self.case.init == "torch_default" or (self.case.init == "fairseq_0_9" and of_inputs)
         self.p[name] = uniform(name, (1, width), 1 / math.sqrt(fan_in))[0] if drawn else np.zeros(width)
 
     def attention(self, name):
@@ -218,6 +226,9 @@ class Start:
                 self.p[weight] = normal(weight, (d, d), math.sqrt(2 / (5 * d)))
             elif self.case.init == "kaiming_released":
                 self.torch_linear(weight, d, d)
+            elif self.case.init.startswith("fairseq"):
+                gain = 1 if part == "o" else 1 / math.sqrt(2)  # as torch's xavier_uniform_ takes it
+                self.p[weight] = uniform(weight, (d, d), gain * math.sqrt(6 / (d + d)))
             else:
                 stacked = {"separate": 1, "fused3": 1 if part == "o" else 3, "fused4": 4}[self.case.fan]
                 self.xavier(weight, d, d, stacked * d)
@@ -251,12 +262,16 @@ def pad(sentences):
     return np.array([s + [PAD] * (length - len(s)) for s in sentences])
 
 
-def positions(length, d):
+def positions(length, d, form="interleaved", first=0):
+    if form == "halves":  # as fairseq and T2T write it
+        frequencies = torch.exp(torch.arange(d // 2) * -(math.log(10000) / (d // 2 - 1)))
+        angles = torch.arange(first, first + length)[:, None] * frequencies[None, :]
+        return F.pad(torch.cat([torch.sin(angles), torch.cos(angles)], dim=1), (0, d % 2))
     table = torch.empty(length, d)
     for p in range(length):
         for i in range(0, d, 2):
-            angle = p / 10000 ** (i / d)
-            table[p, i], table[p, i + 1] = math.sin(angle), math.cos(angle)
+            angle = (first + p) / 10000 ** (i / d)
+            table[p, i], table[p, i + 1] = math.sin(angle), math.sin(angle) if form == "sin_only" else math.cos(angle)
     return table
 
 
@@ -310,9 +325,9 @@ class Layers:
         self.case, self.p, self.update = case, parameters, update
         self.lines = np.array(LINES)[:, None, None]
 
-    def residual_dropout(self, x, name):
+    def residual_dropout(self, x, name, p=None):
         places = np.arange(x.shape[1])[:, None]
-        return dropout(x, self.case.dropout["residual"], name, np.arange(x.shape[2]), places, self.lines, self.update)
+        return dropout(x, self.case.dropout["residual"] if p is None else p, name, np.arange(x.shape[2]), places, self.lines, self.update)
 
     def word_dropout(self, tokens, name):
         if self.update == 0:
@@ -362,9 +377,13 @@ class Layers:
         return F.normalize(matrix, dim=1, eps=1e-12) if self.case.fix_norm else matrix
 
     def embed(self, tokens, name, *tables):
-        words = F.embedding(torch.from_numpy(tokens), self.table(*tables))
-        x = math.sqrt(self.case.d) * words + positions(tokens.shape[1], self.case.d)
-        return self.residual_dropout(x, name)
+        words = F.embedding(torch.from_numpy(tokens), self.table(*tables), padding_idx=PAD)  # no gradient for PAD
+        inputs = self.case.inputs
+        places = positions(tokens.shape[1], self.case.d, inputs.get("positions.form", "interleaved"), inputs.get("positions.first", 0))
+        x = inputs.get("embedding_scale", math.sqrt(self.case.d)) * words + places
+        if inputs.get("language_embedding"):
+            x = x + self.p[name + ".language"]
+        return self.residual_dropout(x, name, self.case.dropout.get("embedding"))
 
     def stack(self, x, stack, layers, functions):
         """`functions`: of each sublayer, from its input and its name."""
@@ -388,6 +407,10 @@ class Transformer(Layers):
         for name in {"all": ["embedding.shared"], "target": ["embedding.source", "embedding.target"],
                      "none": ["embedding.source", "embedding.target", "output.weight"]}[case.tied]:
             start.embedding(name)
+        if case.inputs.get("language_embedding"):
+            for side in ("source", "target"):
+                language = f"embedding.{side}.language"
+                start.p[language] = normal(language, (1, case.d), case.d**-0.5)[0]
         if case.output_bias:
             start.bias("output.bias", VOCABULARY, case.d)
         start.stack("encoder", case.encoder_layers)
@@ -404,7 +427,7 @@ class Transformer(Layers):
     def logits(self):
         """[B, T, K] over the output vocabulary."""
         source = pad(SOURCES)
-        target = pad([[BOS] + t for t in TARGETS])
+        target = pad([[self.case.start()] + t for t in TARGETS])
         source_visible = torch.from_numpy(source != PAD)[:, None, None, :]
         causal = torch.ones(target.shape[1], target.shape[1], dtype=torch.bool).tril()[None, None]
 
@@ -429,7 +452,7 @@ class Transformer(Layers):
 
     def dropped(self):
         """The words of each side."""
-        source, target = pad(SOURCES), pad([[BOS] + t for t in TARGETS])
+        source, target = pad(SOURCES), pad([[self.case.start()] + t for t in TARGETS])
         return [int((self.word_dropout(tokens, "word." + side) != tokens).sum()) for tokens, side in ((source, "source"), (target, "target"))]
 
 
@@ -533,6 +556,14 @@ def cases():
         "encoder": "ffn, self_attention", "decoder": "cross_attention, ffn, self_attention"})
     yield "sublayers_left_out_post", Case("scale_norm_fixed", "post", fix_norm=True, decoder_layers=2, sublayers={
         "encoder": "self_attention", "decoder": "cross_attention, self_attention"})
+    yield "fairseq_inputs", Case("layer_norm", "post", init="fairseq_0_9", mask=False, output_bias=False, inputs={
+        "positions.form": "halves", "positions.first": 2, "decoder_start": "eos"})
+    yield "fairseq_untied_odd_width", Case("layer_norm", "pre", init="fairseq", d=9, heads=3, tied="none", inputs={
+        "positions.form": "halves", "embedding_scale": 1.0})
+    yield "zero_start_and_languages", Case(
+        "scale_norm", "pre", fix_norm=True, inputs={
+            "positions.form": "sin_only", "embedding_scale": 2.5, "decoder_start": "zero", "language_embedding": True},
+        dropout={"residual": 0.3, "attention": 0.2, "relu": 0.1, "word": 0.3, "embedding": 0.5})
     yield "no_dropout", Case("layer_norm", "pre", dropout={"residual": 0.0, "attention": 0.0, "relu": 0.0, "word": 0.0})
 
 

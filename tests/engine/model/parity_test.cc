@@ -90,17 +90,13 @@ class GoldenTransformer final : public Golden {
     return model_.transformer.loss({tape, update}, batch_, kLabelSmoothing);
   }
   at::Tensor logits(Tape& tape, uint32_t update) override {
-    const auto dropped = [&](const PackedRows& rows, const char* stream) {
-      const RandomStream words(at("dropout_seed").get<uint32_t>(), stream);
-      return drop_words(rows, Dropout::with(model_.options.dropout.word, words, update), kUnk);
-    };
-    const PackedRows& source = tape.save(dropped(batch_.source, "drop.word.source"));
-    const PackedRows& target = tape.save(dropped(batch_.target, "drop.word.target"));
     const Transformer& model = model_.transformer;
+    const ReadyBatch& ready = tape.save(model.ready(batch_, update));
     const ForwardContext context{tape, update};
     const Embeddings::Tables tables = model.prepare(context);
     EXPECT_EQ(model.output_vocabulary().tokens, at("kept").get<std::vector<int32_t>>());
-    return model.logits(context, tables, target, model.encode(context, tables, source), source).data();
+    return model.logits(context, tables, ready.target, model.encode(context, tables, ready.source), ready.source)
+        .data();
   }
 
  private:
