@@ -24,7 +24,7 @@ std::vector<SentenceIds> cut_batches(const ParallelTokens& corpus, const BatchOp
 /// The batches of decoding: sentences by source length; a batch grows while sentences × 2 × longest source ≤ `tokens`.
 std::vector<SentenceIds> decoding_batches(const ParallelTokens& corpus, int64_t tokens);
 
-/// Packs these sentences into rows. Labels are tokens of the joint vocabulary; Transformer::ready() maps them to output
+/// Packs these sentences into rows. Labels are tokens of the target side; Transformer::ready() maps them to output
 /// columns.
 PackedBatch pack(const ParallelTokens& corpus, std::span<const int32_t> sentences);
 

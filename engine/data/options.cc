@@ -3,6 +3,11 @@
 #include "engine/data/raw_files.h"
 
 namespace tearless::engine {
+namespace {
+
+constexpr auto kVocabularyKinds = std::to_array<std::string_view>({"joint", "per_side"});
+
+}  // namespace
 
 void describe(SettingsVisitor& v, DataOptions& o) {
   const bool has_checksums = !o.train_sha256.empty() && !o.dev_sha256.empty() && !o.test_sha256.empty();
@@ -35,6 +40,19 @@ void describe(SettingsVisitor& v, TextOptions& o) {
              .max = 1e6,
              .applies = o.kind == TextKind::kSentencepiece},
             o.pieces);
+  v.choice(
+      {.key = "vocabulary",
+       .meaning = "one vocabulary of both sides (`joint`), or one for each (`per_side`): that of the pieces of its "
+                  "own training text, with embeddings of its own; the merges are learned from both in any case",
+       .neutral = "joint"},
+      o.vocabulary, kVocabularyKinds);
+  v.integer({.key = "min_count",
+             .meaning = "pieces that occur less often than this in the training text of their vocabulary are UNK; 1 "
+                        "keeps all",
+             .min = 1,
+             .max = 1e9,
+             .neutral = 1},
+            o.min_count);
   v.integer({.key = "max_words",
              .meaning = "training pairs with more words than this on either side are left out; 0 keeps all",
              .min = 0,

@@ -28,11 +28,19 @@ enum class TextKind {
 };
 inline constexpr std::array<std::string_view, 3> kTextKindNames = {"bpe", "sentencepiece", "segmented"};
 
+/// Which pieces have a number of their own, and an embedding.
+enum class VocabularyKind {
+  kJoint,   // one vocabulary of both sides
+  kPerSide  // each side numbers the pieces of its own training text
+};
+
 /// [text] How lines are split into subwords.
 struct TextOptions {
   TextKind kind = TextKind::kBpe;
-  int64_t merges = 3000;    // kBpe: number of joint merges (TwT App. A)
-  int64_t pieces = 2000;    // kSentencepiece: vocabulary size, PAD, BOS, EOS and UNK included
+  int64_t merges = 3000;  // kBpe: number of joint merges (TwT App. A)
+  int64_t pieces = 2000;  // kSentencepiece: vocabulary size, PAD, BOS, EOS and UNK included
+  VocabularyKind vocabulary = VocabularyKind::kJoint;
+  int64_t min_count = 1;    // pieces that occur less often in the training text of their vocabulary are UNK
   int64_t max_words = 250;  // training pairs with more words on either side are dropped; 0: no limit
 };
 

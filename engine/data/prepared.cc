@@ -43,14 +43,20 @@ class PieceCounter {
 
   void add_unseen(std::string piece) { number(std::move(piece)); }
 
-  /// The vocabulary, and the final number of each provisional one.
-  std::pair<Vocabulary, std::vector<int32_t>> finish() const {
-    std::vector<const Piece*> order(pieces_.begin(), pieces_.end());
+  /// The vocabulary of the pieces that occur `min_count` times or more, and the final number of each provisional one,
+  /// UNK for the others. Throws UserError if none is left.
+  std::pair<Vocabulary, std::vector<int32_t>> finish(int64_t min_count) const {
+    std::vector<const Piece*> order;
+    for (const Piece* piece : pieces_) {
+      if (min_count <= 1 || piece->second.count >= min_count) order.push_back(piece);
+    }
+    if (order.empty())
+      fail("text.min_count = {} leaves no piece: all of the training text are rarer; lower it", min_count);
     std::sort(order.begin(), order.end(), [](const Piece* a, const Piece* b) {
       return a->second.count != b->second.count ? a->second.count > b->second.count : a->first < b->first;
     });
     Vocabulary vocabulary{{"<pad>", "<bos>", "<eos>", "<unk>"}, {0, 0, 1, 1}};
-    std::vector<int32_t> final_number(pieces_.size());
+    std::vector<int32_t> final_number(pieces_.size(), kUnk);
     for (const Piece* piece : order) {
       final_number[static_cast<size_t>(piece->second.id)] = static_cast<int32_t>(vocabulary.size());
       vocabulary.pieces.push_back(piece->first);
@@ -117,17 +123,26 @@ Prepared build(const DataOptions& data, const DataFiles& files, const TextOption
   Prepared out;
   out.raw_text = text.kind == TextKind::kSentencepiece;
   out.subwords = learn_subwords(text, train);
-  PieceCounter counter;
-  const TokenLines source = counter.encode(train.source, *out.subwords, Side::kSource);
+  const bool joint = text.vocabulary == VocabularyKind::kJoint;
+  PieceCounter counter, of_source;
+  const TokenLines source = (joint ? counter : of_source).encode(train.source, *out.subwords, Side::kSource);
   const TokenLines target = counter.encode(train.target, *out.subwords, Side::kTarget);
-  for (std::string& piece : out.subwords->spare_pieces()) counter.add_unseen(std::move(piece));
-  auto [vocabulary, final_number] = counter.finish();
+  if (joint) {
+    for (std::string& piece : out.subwords->spare_pieces()) counter.add_unseen(std::move(piece));
+  }
+  auto [vocabulary, final_number] = counter.finish(text.min_count);
   out.vocabulary = std::move(vocabulary);
-  out.train = {renumbered(source, final_number, Side::kSource), renumbered(target, final_number, Side::kTarget)};
+  std::vector<int32_t> source_number = final_number;
+  if (!joint) {
+    auto [source_vocabulary, numbers] = of_source.finish(text.min_count);
+    out.vocabulary.source_pieces = std::move(source_vocabulary.pieces);
+    source_number = std::move(numbers);
+  }
+  out.train = {renumbered(source, source_number, Side::kSource), renumbered(target, final_number, Side::kTarget)};
 
-  const PieceNumbers numbers(out.vocabulary.pieces);
+  const PieceNumbers source_numbers(out.vocabulary.pieces_of(Side::kSource)), numbers(out.vocabulary.pieces);
   const auto encode = [&](const ParallelText& pairs) {
-    return ParallelTokens{encode_lines(pairs.source, *out.subwords, Side::kSource, numbers),
+    return ParallelTokens{encode_lines(pairs.source, *out.subwords, Side::kSource, source_numbers),
                           encode_lines(pairs.target, *out.subwords, Side::kTarget, numbers)};
   };
   out.dev = encode(dev);
@@ -159,11 +174,11 @@ void publish(const Prepared& prepared, const std::string& key) {
 
 }  // namespace
 
-std::string Prepared::to_text(std::span<const int32_t> ids) const {
+std::string Prepared::to_text(std::span<const int32_t> ids, Side side) const {
   std::vector<std::string> spelled;
   for (const int32_t id : ids) {
     if (id == kPad || id == kBos || id == kEos) continue;
-    spelled.push_back(vocabulary.pieces.at(static_cast<size_t>(id)));
+    spelled.push_back(vocabulary.pieces_of(side).at(static_cast<size_t>(id)));
   }
   return subwords->join(spelled);
 }
@@ -171,7 +186,8 @@ std::string Prepared::to_text(std::span<const int32_t> ids) const {
 ParallelTokens Prepared::encode_source(std::span<const std::string> lines) const {
   TokenLines empty;
   empty.offsets.assign(lines.size() + 1, 0);
-  return {encode_lines(lines, *subwords, Side::kSource, PieceNumbers(vocabulary.pieces)), std::move(empty)};
+  return {encode_lines(lines, *subwords, Side::kSource, PieceNumbers(vocabulary.pieces_of(Side::kSource))),
+          std::move(empty)};
 }
 
 std::vector<std::string> reference_lines(std::vector<std::string> lines, TextKind kind) {
@@ -210,8 +226,8 @@ bool is_prepared(const std::string& key) {
   return fs::exists(token_file(key), unreachable);
 }
 
-std::optional<int64_t> prepared_vocabulary_size(const std::string& key) {
-  return token_file_vocabulary_size(token_file(key));
+std::optional<VocabularySizes> prepared_vocabulary_sizes(const std::string& key) {
+  return token_file_vocabulary_sizes(token_file(key));
 }
 
 Prepared prepare(DataOptions data, const TextOptions& text, const Say& say) {

@@ -19,15 +19,27 @@
 
 namespace tearless::engine {
 
-/// The joint vocabulary of both sides: the piece of each token number.
+/// The sizes of a corpus' vocabularies; equal where there is one of both sides.
+struct VocabularySizes {
+  int64_t source = 0, target = 0;
+  bool operator==(const VocabularySizes&) const = default;
+};
+
+/// The piece of each token number: of both sides, or of the target side where the source has its own numbers.
 struct Vocabulary {
   /// [V] PAD, BOS, EOS, UNK, then pieces by decreasing frequency in the encoded training data; ties by byte order.
   std::vector<std::string> pieces;
   /// [V] 1 if the token occurs in the target side of the encoded training data, and for EOS and UNK; 0 for PAD and BOS
   /// (docs/spec/knobs.md §12). A dev or test label that is outside counts as UNK.
   std::vector<uint8_t> in_target;
+  /// As `pieces`, the vocabulary of the source side; empty where `pieces` is that of both.
+  std::vector<std::string> source_pieces = {};
 
   int64_t size() const { return static_cast<int64_t>(pieces.size()); }
+  const std::vector<std::string>& pieces_of(Side side) const {
+    return side == Side::kSource && !source_pieces.empty() ? source_pieces : pieces;
+  }
+  VocabularySizes sizes() const { return {static_cast<int64_t>(pieces_of(Side::kSource).size()), size()}; }
 };
 
 /// Everything that training and evaluation read of a corpus.
@@ -39,8 +51,8 @@ struct Prepared {
   std::unique_ptr<Subwords> subwords;                      // encodes and joins text
   bool raw_text = false;                                   // untokenised text, scored with bleu_13a
 
-  /// The plain text of `ids`. PAD, BOS and EOS are skipped; UNK is written <unk>.
-  std::string to_text(std::span<const int32_t> ids) const;
+  /// The plain text of `ids`, tokens of that side. PAD, BOS and EOS are skipped; UNK is written <unk>.
+  std::string to_text(std::span<const int32_t> ids, Side side = Side::kTarget) const;
   /// New source lines, encoded as dev and test are. The target sides are empty.
   ParallelTokens encode_source(std::span<const std::string> lines) const;
 };
@@ -58,8 +70,8 @@ std::filesystem::path prepared_folder(const std::string& key);
 
 /// Whether the cache has an entry for `key`. Does not verify it.
 bool is_prepared(const std::string& key);
-/// The vocabulary size in the first line of the token file; nothing if the corpus is not prepared.
-std::optional<int64_t> prepared_vocabulary_size(const std::string& key);
+/// The vocabularies' sizes in the first line of the token file; nothing if the corpus is not prepared.
+std::optional<VocabularySizes> prepared_vocabulary_sizes(const std::string& key);
 
 /// Loads the corpus from the cache, or prepares it and publishes it there. Concurrent calls for one key prepare it
 /// once. A damaged entry is recreated, and `say` receives why. Throws UserError if a raw file differs from its checksum

@@ -90,7 +90,10 @@ class Reader {
 };
 
 /// Whether tokens are stored in two bytes.
-bool is_narrow(const Vocabulary& vocabulary) { return vocabulary.size() <= std::numeric_limits<uint16_t>::max(); }
+bool is_narrow(const Vocabulary& vocabulary) {
+  const auto [source, target] = vocabulary.sizes();
+  return std::max(source, target) <= std::numeric_limits<uint16_t>::max();
+}
 
 void write_lines(Writer& out, const TokenLines& lines, bool narrow) {
   out.numbers<uint64_t>(lines.offsets);
@@ -112,9 +115,9 @@ TokenLines read_lines(Reader& in, int64_t vocabulary, bool narrow) {
   return lines;
 }
 
-ParallelTokens read_set(Reader& in, int64_t vocabulary, bool narrow) {
-  TokenLines source = read_lines(in, vocabulary, narrow);
-  TokenLines target = read_lines(in, vocabulary, narrow);
+ParallelTokens read_set(Reader& in, const VocabularySizes& vocabulary, bool narrow) {
+  TokenLines source = read_lines(in, vocabulary.source, narrow);
+  TokenLines target = read_lines(in, vocabulary.target, narrow);
   require(source.size() == target.size(), "the two sides of a set have different numbers of lines");
   for (int64_t line = 0; line < source.size(); ++line) {
     require(source.length(line) > 0 && source[line].back() == kEos, "a source line lacks its end");
@@ -122,11 +125,29 @@ ParallelTokens read_set(Reader& in, int64_t vocabulary, bool narrow) {
   return {std::move(source), std::move(target)};
 }
 
-Vocabulary read_vocabulary(Reader& in, int64_t size) {
+struct Header {
+  VocabularySizes vocabulary;
+  bool has_source = false;  // a vocabulary of the source side
+  std::string sha256;
+};
+
+Header parse_header(std::string_view line) {
+  const auto json = nlohmann::json::parse(line);
+  require(json.at("format").get<int>() == kTokenFileFormat, "it has another format");
+  const auto target = json.at("vocabulary").get<int64_t>();
+  return {{json.value("source_vocabulary", target), target},
+          json.contains("source_vocabulary"),
+          json.at("sha256").get<std::string>()};
+}
+
+Vocabulary read_vocabulary(Reader& in, const Header& header) {
   Vocabulary vocabulary;
   vocabulary.pieces = in.texts();
   vocabulary.in_target = in.numbers<uint8_t, uint8_t>();
-  require(vocabulary.size() == size && size >= kFirstPiece, "the vocabulary has another size than the first line says");
+  if (header.has_source) vocabulary.source_pieces = in.texts();
+  require(vocabulary.sizes() == header.vocabulary &&
+              std::min(header.vocabulary.source, header.vocabulary.target) >= kFirstPiece,
+          "the vocabulary has another size than the first line says");
   require(vocabulary.in_target.size() == vocabulary.pieces.size(), "the vocabulary's two lists differ in length");
   require(std::all_of(vocabulary.in_target.begin(), vocabulary.in_target.end(), [](uint8_t k) { return k <= 1; }),
           "a flag of the vocabulary is neither 0 nor 1");
@@ -139,17 +160,6 @@ std::vector<std::string> read_references(Reader& in, const ParallelTokens& set) 
   return lines;
 }
 
-struct Header {
-  int64_t vocabulary = 0;
-  std::string sha256;
-};
-
-Header parse_header(std::string_view line) {
-  const auto json = nlohmann::json::parse(line);
-  require(json.at("format").get<int>() == kTokenFileFormat, "it has another format");
-  return {json.at("vocabulary").get<int64_t>(), json.at("sha256").get<std::string>()};
-}
-
 }  // namespace
 
 std::string token_file_bytes(const Prepared& prepared) {
@@ -158,14 +168,17 @@ std::string token_file_bytes(const Prepared& prepared) {
   out.text(prepared.subwords->bytes());
   out.texts(prepared.vocabulary.pieces);
   out.numbers<uint8_t>(prepared.vocabulary.in_target);
+  const bool has_source = !prepared.vocabulary.source_pieces.empty();
+  if (has_source) out.texts(prepared.vocabulary.source_pieces);
   for (const ParallelTokens* set : {&prepared.train, &prepared.dev, &prepared.test}) {
     write_lines(out, set->source, narrow);
     write_lines(out, set->target, narrow);
   }
   out.texts(prepared.dev_reference);
   out.texts(prepared.test_reference);
-  const nlohmann::json header = {
+  nlohmann::json header = {
       {"format", kTokenFileFormat}, {"vocabulary", prepared.vocabulary.size()}, {"sha256", sha256(out.bytes)}};
+  if (has_source) header["source_vocabulary"] = prepared.vocabulary.sizes().source;
   return header.dump() + "\n" + out.bytes;
 }
 
@@ -184,10 +197,10 @@ Prepared parse_token_file(std::string_view bytes, TextKind kind) {
   Prepared prepared;
   prepared.subwords = read_subwords(kind, in.text());
   prepared.raw_text = kind == TextKind::kSentencepiece;
-  prepared.vocabulary = read_vocabulary(in, header.vocabulary);
+  prepared.vocabulary = read_vocabulary(in, header);
   const bool narrow = is_narrow(prepared.vocabulary);
   for (ParallelTokens* set : {&prepared.train, &prepared.dev, &prepared.test}) {
-    *set = read_set(in, prepared.vocabulary.size(), narrow);
+    *set = read_set(in, header.vocabulary, narrow);
     require(set->size() > 0, "a set is empty");
   }
   prepared.dev_reference = read_references(in, prepared.dev);
@@ -196,11 +209,11 @@ Prepared parse_token_file(std::string_view bytes, TextKind kind) {
   return prepared;
 }
 
-std::optional<int64_t> token_file_vocabulary_size(const std::filesystem::path& file) {
-  static Cache<std::pair<std::string, FileStamp>, std::optional<int64_t>> known(/*entries=*/256);
+std::optional<VocabularySizes> token_file_vocabulary_sizes(const std::filesystem::path& file) {
+  static Cache<std::pair<std::string, FileStamp>, std::optional<VocabularySizes>> known(/*entries=*/256);
   struct stat info {};
   if (::stat(file.c_str(), &info) != 0) return std::nullopt;
-  return known.get({file.string(), FileStamp(info)}, [&]() -> std::optional<int64_t> {
+  return known.get({file.string(), FileStamp(info)}, [&]() -> std::optional<VocabularySizes> {
     std::ifstream in(file, std::ios::binary);
     std::string line;
     if (!std::getline(in, line)) return std::nullopt;

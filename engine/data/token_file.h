@@ -1,4 +1,4 @@
-// The cache file of a prepared corpus: one line of JSON (format number, vocabulary size, SHA-256 of the rest), then
+// The cache file of a prepared corpus: one line of JSON (format number, vocabulary sizes, SHA-256 of the rest), then
 // binary data, little-endian. The format is private: the format number is part of the cache key.
 #pragma once
 
@@ -24,7 +24,7 @@ std::string token_file_bytes(const Prepared& prepared);
 Prepared read_token_file(const std::filesystem::path& file, TextKind kind);
 Prepared parse_token_file(std::string_view bytes, TextKind kind);
 
-/// The vocabulary size in the first line; nothing if the file is missing or its first line is damaged.
-std::optional<int64_t> token_file_vocabulary_size(const std::filesystem::path& file);
+/// The vocabularies' sizes in the first line; nothing if the file is missing or its first line is damaged.
+std::optional<VocabularySizes> token_file_vocabulary_sizes(const std::filesystem::path& file);
 
 }  // namespace tearless::engine

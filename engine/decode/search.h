@@ -22,7 +22,7 @@ class Translator {
   Translator(const Transformer& model, const DecodeOptions& options, Tape::Ops ops);
   ~Translator();
 
-  /// The translation of every line of `set`, in order: tokens of the joint vocabulary without BOS and EOS. Calls
+  /// The translation of every line of `set`, in order: tokens of the target side without BOS and EOS. Calls
   /// `between_batches` before each batch; it may throw to stop the search.
   std::vector<std::vector<int32_t>> translate(const ParallelTokens& set, const std::function<void()>& between_batches);
 

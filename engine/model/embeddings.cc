@@ -3,6 +3,7 @@
 #include <ATen/ops/tensor.h>
 
 #include <algorithm>
+#include <cassert>
 
 #include "engine/ops/embedding.h"
 #include "engine/ops/linear.h"
@@ -44,7 +45,8 @@ int32_t token_of(DecoderStart start) {
 
 }  // namespace
 
-Embeddings::Embeddings(const LayerScope& root, const ModelOptions& options, OutputVocabulary output_vocabulary)
+Embeddings::Embeddings(const LayerScope& root, const ModelOptions& options, OutputVocabulary output_vocabulary,
+                       int64_t source_vocab_size)
     : tying_(options.tied_embeddings),
       decoder_start_(token_of(options.decoder_start)),
       options_(options),
@@ -55,18 +57,20 @@ Embeddings::Embeddings(const LayerScope& root, const ModelOptions& options, Outp
           at::tensor(at::ArrayRef<int32_t>(output_vocabulary_.tokens), at::kLong).to(root.parameters().device())) {
   const auto vocab_size = static_cast<int64_t>(output_vocabulary_.column_of.size());
   const bool zero_pad = decoder_start_ == kPad;
+  assert(tying_ != Tying::kAll || source_vocab_size == vocab_size);
   const auto matrix = [&](const char* name) { return declare_embedding(root, name, vocab_size, zero_pad); };
+  const auto source_matrix = [&] { return declare_embedding(root, "embedding.source", source_vocab_size, zero_pad); };
   switch (tying_) {
     case Tying::kAll:
       source_ = target_ = output_ = matrix("embedding.shared");
       break;
     case Tying::kTarget:
-      source_ = matrix("embedding.source");
+      source_ = source_matrix();
       target_ = output_ = matrix("embedding.target");
       break;
     case Tying::kNone:
       output_ = matrix("output.weight");
-      source_ = matrix("embedding.source");
+      source_ = source_matrix();
       target_ = matrix("embedding.target");
       break;
   }

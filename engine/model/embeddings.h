@@ -20,12 +20,14 @@ struct OutputVocabulary {
 
 class Embeddings {
  public:
-  /// Declares the matrices that the tying requires, and the output bias. V: the size of output_vocabulary.column_of.
-  Embeddings(const LayerScope& root, const ModelOptions& options, OutputVocabulary output_vocabulary);
+  /// Declares the matrices that the tying requires, and the output bias. V: the size of output_vocabulary.column_of,
+  /// and of the source `source_vocab_size`. REQUIRES: with Tying::kAll they are equal.
+  Embeddings(const LayerScope& root, const ModelOptions& options, OutputVocabulary output_vocabulary,
+             int64_t source_vocab_size);
 
   /// The matrices of one forward pass. With FixNorm their rows are normalised here; gradients flow through it.
   struct Tables {
-    Value source, target;  // [V, D]
+    Value source, target;  // [V, D], each side with its V
     Value output;          // [K, D]
     Value output_bias;     // [K] or empty
   };

@@ -7,10 +7,12 @@
 
 namespace tearless::engine {
 
-int64_t parameter_count(const ModelOptions& options, int64_t vocab_size) {
-  return count_once(options, {vocab_size}, [&](Parameters& declared) {
+int64_t parameter_count(const ModelOptions& options, int64_t vocab_size, std::optional<int64_t> source_vocab_size) {
+  const int64_t of_source = source_vocab_size.value_or(vocab_size);
+  return count_once(options, {vocab_size, of_source}, [&](Parameters& declared) {
     const std::vector<uint8_t> any_vocabulary(static_cast<size_t>(vocab_size), 1);
-    const Transformer model(declared, options, OutputVocabulary::from(any_vocabulary, false), /*dropout_seed=*/0);
+    const Transformer model(declared, options, OutputVocabulary::from(any_vocabulary, false), /*dropout_seed=*/0,
+                            of_source);
   });
 }
 
@@ -46,12 +48,13 @@ std::vector<Batch::Part> ReadyBatch::parts() const {
 }
 
 Transformer::Transformer(Parameters& parameters, const ModelOptions& options, OutputVocabulary output_vocabulary,
-                         uint32_t dropout_seed)
-    : Transformer(LayerScope(parameters, options, dropout_seed), options, std::move(output_vocabulary), dropout_seed) {}
+                         uint32_t dropout_seed, std::optional<int64_t> source_vocab_size)
+    : Transformer(LayerScope(parameters, options, dropout_seed), options, output_vocabulary, dropout_seed,
+                  source_vocab_size.value_or(static_cast<int64_t>(output_vocabulary.column_of.size()))) {}
 
 Transformer::Transformer(const LayerScope& root, const ModelOptions& options, OutputVocabulary output_vocabulary,
-                         uint32_t dropout_seed)
-    : embeddings_(root, options, std::move(output_vocabulary)),
+                         uint32_t dropout_seed, int64_t source_vocab_size)
+    : embeddings_(root, options, std::move(output_vocabulary), source_vocab_size),
       encoder_(root.in_stack(Stack::kEncoder), options.encoder_layers, options.encoder_sublayers),
       decoder_(root.in_stack(Stack::kDecoder), options.decoder_layers, options.decoder_sublayers),
       word_source_(dropout_seed, "drop.word.source"),

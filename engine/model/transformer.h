@@ -16,8 +16,9 @@
 
 namespace tearless::engine {
 
-/// The number of parameters of the model. Allocates none.
-int64_t parameter_count(const ModelOptions& options, int64_t vocab_size);
+/// The number of parameters of the model. Allocates none. `source_vocab_size`: of the source side; unset: vocab_size.
+int64_t parameter_count(const ModelOptions& options, int64_t vocab_size,
+                        std::optional<int64_t> source_vocab_size = std::nullopt);
 
 /// About how many numbers of a batch of `batch_tokens` rows per side training holds at a time.
 int64_t saved_numbers(const ModelOptions& options, int64_t vocab_size, int64_t batch_tokens);
@@ -46,8 +47,9 @@ struct DecodeCache {
 class Transformer {
  public:
   /// Declares its parameters; call parameters.allocate() next. The model is usable while `parameters` lives.
+  /// `source_vocab_size`: of the source side; unset: the same tokens as the target's.
   Transformer(Parameters& parameters, const ModelOptions& options, OutputVocabulary output_vocabulary,
-              uint32_t dropout_seed);
+              uint32_t dropout_seed, std::optional<int64_t> source_vocab_size = std::nullopt);
 
   /// Prepares a batch for that update of training: targets start with decoder_start() in place of BOS. Without an
   /// update: for evaluation, no word dropout.
@@ -78,7 +80,7 @@ class Transformer {
 
  private:
   Transformer(const LayerScope& root, const ModelOptions& options, OutputVocabulary output_vocabulary,
-              uint32_t dropout_seed);
+              uint32_t dropout_seed, int64_t source_vocab_size);
 
   /// The logits of whole targets, with all spans given.
   Value logits(const ForwardContext& context, const Embeddings::Tables& tables, const PackedRows& target,

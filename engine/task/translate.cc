@@ -12,6 +12,12 @@ namespace {
 /// sum.
 constexpr int64_t kPerplexityTokens = 4096;
 
+std::string sizes_of(const Vocabulary& vocabulary) {
+  const auto [source, target] = vocabulary.sizes();
+  return vocabulary.source_pieces.empty() ? fmt::format("vocabulary {}", target)
+                                          : fmt::format("vocabularies {} and {}", source, target);
+}
+
 }  // namespace
 
 std::unique_ptr<TaskKind> translate_kind() { return std::make_unique<TranslateKind>(); }
@@ -30,28 +36,35 @@ void TranslateKind::describe_own(SettingsVisitor& v) {
   v.table("decode", options.decode);
 }
 
-void TranslateKind::check_consistent(const TrainOptions&) const { engine::check_consistent(options.model); }
+void TranslateKind::check_consistent(const TrainOptions&) const {
+  engine::check_consistent(options.model);
+  if (options.text.vocabulary == VocabularyKind::kPerSide && options.model.tied_embeddings == Tying::kAll) {
+    fail(
+        "text.vocabulary = \"per_side\" does not go with model.tied_embeddings = \"all\", one matrix for both sides; "
+        "set tied_embeddings to \"target\" or \"none\"");
+  }
+}
 
 std::optional<TaskKind::Size> TranslateKind::size(const TrainOptions&) const {
-  const auto vocabulary = prepared_vocabulary_size(preparation_key(options.data, options.text));
+  const auto vocabulary = prepared_vocabulary_sizes(preparation_key(options.data, options.text));
   if (!vocabulary) return std::nullopt;
-  const int64_t parameters = parameter_count(options.model, *vocabulary);
+  const int64_t parameters = parameter_count(options.model, vocabulary->target, vocabulary->source);
   return Size{.parameters = parameters,
-              .saved_numbers = saved_numbers(options.model, *vocabulary, options.batch.tokens)};
+              .saved_numbers = saved_numbers(options.model, vocabulary->target, options.batch.tokens)};
 }
 
 std::string TranslateKind::prepare_data(const TrainOptions&, const Say& say) const {
   const Prepared corpus = prepare(options.data, options.text, say);
-  return fmt::format("{}: {} training, {} dev, {} test pairs; vocabulary {}",
+  return fmt::format("{}: {} training, {} dev, {} test pairs; {}",
                      prepared_folder(preparation_key(options.data, options.text)).string(), corpus.train.size(),
-                     corpus.dev.size(), corpus.test.size(), corpus.vocabulary.size());
+                     corpus.dev.size(), corpus.test.size(), sizes_of(corpus.vocabulary));
 }
 
 std::unique_ptr<Task> TranslateKind::make(const TrainOptions& train, const ExecutionOptions& execution,
                                           const Say& say) const {
   auto task = std::make_unique<Translate>(options, train, execution, prepare(options.data, options.text, say));
-  say(fmt::format("{} parameters, vocabulary {}, {} training pairs", task->parameters().count(),
-                  task->prepared().vocabulary.size(), task->prepared().train.size()));
+  say(fmt::format("{} parameters, {}, {} training pairs", task->parameters().count(),
+                  sizes_of(task->prepared().vocabulary), task->prepared().train.size()));
   return task;
 }
 
@@ -67,7 +80,7 @@ Translate::Translate(const TranslateOptions& options, const TrainOptions& train,
       prepared_(std::move(prepared)),
       model_(parameters_, options.model,
              OutputVocabulary::from(prepared_.vocabulary.in_target, options.model.mask_target_vocabulary),
-             train.seed_for_dropout()),
+             train.seed_for_dropout(), prepared_.vocabulary.sizes().source),
       translator_(model_, options.decode, ops_of(execution)) {
   parameters_.allocate();
 }

@@ -71,6 +71,7 @@ TEST_F(EngineBadInput, SettingsGolden) {
   train("a decoder without its encoder", {{"model.decoder_sublayers", "\"self_attention, ffn\""}});
   train("a scope without norms",
         {{"model.placement", "\"post\""}, {"model.norm.kind", "\"rms_norm\""}, {"model.norm.scope", "\"final_only\""}});
+  train("one matrix for two vocabularies", {{"text.vocabulary", "\"per_side\""}, {"model.tied_embeddings", "\"all\""}});
   train("an option of another kind", {{"model.norm.scale_norm.c", "2"}});
   ask("a settings file that is not there", {"train", "--config", "nowhere.toml"});
   ask("a run that is not there", {"train", "nowhere"});

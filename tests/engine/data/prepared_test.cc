@@ -110,6 +110,74 @@ TEST_F(Preparation, SpellsTokensAsText) {
   EXPECT_EQ(ids(encoded.target[0]), Ids{});
 }
 
+TEST_F(Preparation, NumbersThePiecesOfEachSideApart) {
+  text_.vocabulary = VocabularyKind::kPerSide;
+  for (const bool from_cache : {false, true}) {
+    const Prepared prepared = make();
+    EXPECT_EQ(said_.empty(), from_cache);
+    EXPECT_EQ(prepared.vocabulary.source_pieces, (Lines{"<pad>", "<bos>", "<eos>", "<unk>", "b", "a"}));
+    EXPECT_EQ(prepared.vocabulary.pieces, (Lines{"<pad>", "<bos>", "<eos>", "<unk>", "x", "b", "y"}));
+    EXPECT_EQ(prepared.vocabulary.in_target, (std::vector<uint8_t>{0, 0, 1, 1, 1, 1, 1}));
+    EXPECT_EQ(prepared_vocabulary_sizes(key()), (VocabularySizes{.source = 6, .target = 7}));
+    EXPECT_EQ(ids(prepared.train.source[1]), (Ids{4, 5, 4, kEos}));
+    EXPECT_EQ(ids(prepared.train.target[1]), (Ids{4, 4, 5, 6}));
+    EXPECT_EQ(ids(prepared.dev.source[0]), (Ids{5, kUnk, kEos}));
+    EXPECT_EQ(ids(prepared.dev.target[0]), (Ids{6, kUnk})) << "a is a piece of the source alone";
+    EXPECT_EQ(ids(prepared.encode_source(Lines{"a b x"}).source[0]), (Ids{5, 4, kUnk, kEos}));
+    EXPECT_EQ(prepared.to_text(Ids{5, 4}), "b x");
+    EXPECT_EQ(prepared.to_text(Ids{5, 4, kEos}, Side::kSource), "a b");
+  }
+}
+
+TEST_F(Preparation, LearnsSubwordsFromBothSidesAlsoWhereTheirNumbersAreApart) {
+  for (const TextKind kind : {TextKind::kBpe, TextKind::kSentencepiece}) {
+    text_ = {.kind = kind, .merges = 3, .pieces = 13};
+    const Prepared joint = make();
+    text_.vocabulary = VocabularyKind::kPerSide;
+    const Prepared apart = make();
+    EXPECT_EQ(apart.subwords->bytes(), joint.subwords->bytes());
+    EXPECT_EQ(apart.to_text(apart.train.target[1]), joint.to_text(joint.train.target[1]));
+    EXPECT_LT(apart.vocabulary.sizes().source, joint.vocabulary.size());
+    EXPECT_LT(apart.vocabulary.sizes().target, joint.vocabulary.size());
+  }
+}
+
+// Counts in the training text: b 3 + 2, x 3, a 2, y 1.
+TEST_F(Preparation, MakesRarePiecesUnknown) {
+  text_.min_count = 3;
+  const Prepared joint = make();
+  EXPECT_EQ(joint.vocabulary.pieces, (Lines{"<pad>", "<bos>", "<eos>", "<unk>", "b", "x"}));
+  EXPECT_EQ(joint.vocabulary.in_target, (std::vector<uint8_t>{0, 0, 1, 1, 1, 1}));
+  EXPECT_EQ(ids(joint.train.source[0]), (Ids{4, kUnk, kEos}));
+  EXPECT_EQ(ids(joint.train.target[1]), (Ids{5, 5, 4, kUnk}));
+  text_.min_count = 2;
+  EXPECT_EQ(make().vocabulary.pieces, (Lines{"<pad>", "<bos>", "<eos>", "<unk>", "b", "x", "a"}));
+
+  text_.vocabulary = VocabularyKind::kPerSide;
+  text_.min_count = 3;
+  const Prepared apart = make();
+  EXPECT_EQ(apart.vocabulary.source_pieces, (Lines{"<pad>", "<bos>", "<eos>", "<unk>", "b"}));
+  EXPECT_EQ(apart.vocabulary.pieces, (Lines{"<pad>", "<bos>", "<eos>", "<unk>", "x"}));
+  EXPECT_EQ(ids(apart.train.target[1]), (Ids{4, 4, kUnk, kUnk}));
+  text_.min_count = 9;
+  EXPECT_EQ(error_of_make(), "text.min_count = 9 leaves no piece: all of the training text are rarer; lower it");
+}
+
+// A corpus that nobody asked to prepare otherwise keeps its entry of the cache.
+TEST_F(Preparation, HasTheSameKeyWithTheVocabularyAsItAlwaysWas) {
+  const std::string before = key();
+  text_.min_count = 1;
+  text_.vocabulary = VocabularyKind::kJoint;
+  EXPECT_EQ(key(), before);
+  text_.min_count = 2;
+  const std::string cut = key();
+  EXPECT_NE(cut, before);
+  text_.min_count = 1;
+  text_.vocabulary = VocabularyKind::kPerSide;
+  EXPECT_NE(key(), before);
+  EXPECT_NE(key(), cut);
+}
+
 TEST_F(Preparation, ReadsTheNamesOfSpecialTokensInTextAsWords) {
   write("dev.src", "<eos> <unk>\n\n");
   EXPECT_EQ(ids(make().dev.source[0]), (Ids{kUnk, kUnk, kEos}));
@@ -117,11 +185,11 @@ TEST_F(Preparation, ReadsTheNamesOfSpecialTokensInTextAsWords) {
 
 TEST_F(Preparation, IsDoneOnceAndSharedByEqualSettings) {
   EXPECT_FALSE(is_prepared(key()));
-  EXPECT_EQ(prepared_vocabulary_size(key()), std::nullopt);
+  EXPECT_EQ(prepared_vocabulary_sizes(key()), std::nullopt);
   const Prepared first = make();
   EXPECT_EQ(said_, (Lines{"preparing toy: 2 of 4 training pairs, 2 dev, 1 test; learning subwords (segmented)"}));
   EXPECT_TRUE(is_prepared(key()));
-  EXPECT_EQ(prepared_vocabulary_size(key()), 8);
+  EXPECT_EQ(prepared_vocabulary_sizes(key()), (VocabularySizes{8, 8}));
 
   const Prepared second = make();
   EXPECT_TRUE(said_.empty());
@@ -215,7 +283,7 @@ TEST_F(Preparation, RegeneratesADamagedEntryAndSaysSo) {
     EXPECT_EQ(test::read_text(token_file()), good);
   }
   test::write_text(token_file(), "{\"format\": 1}\n");
-  EXPECT_EQ(prepared_vocabulary_size(key()), std::nullopt);
+  EXPECT_EQ(prepared_vocabulary_sizes(key()), std::nullopt);
   EXPECT_EQ(make().vocabulary.size(), 8);
 }
 

@@ -60,6 +60,25 @@ TEST(TokenFile, IsReadAsItWasWritten) {
   EXPECT_EQ(token_file_bytes(read), token_file_bytes(small()));
 }
 
+TEST(TokenFile, HasASecondVocabularyWhereTheSidesAreApart) {
+  Prepared prepared = small();
+  prepared.vocabulary.source_pieces = {"<pad>", "<bos>", "<eos>", "<unk>", "p", "q", "r"};
+  prepared.train.source = lines({6, kEos, 5, 4, kEos}, {0, 2, 5});
+  const std::string bytes = token_file_bytes(prepared);
+  const Prepared read = parse_token_file(bytes, TextKind::kSegmented);
+  EXPECT_EQ(token_file_bytes(read), bytes);
+  EXPECT_EQ(read.vocabulary.source_pieces, prepared.vocabulary.source_pieces);
+  EXPECT_EQ(read.vocabulary.sizes(), (VocabularySizes{.source = 7, .target = 6}));
+  const char* kFault = "a token is outside the vocabulary";
+  const auto fault = [&](const std::function<void(Prepared&)>& change) {
+    Prepared changed = parse_token_file(bytes, TextKind::kSegmented);
+    change(changed);
+    return fault_of(token_file_bytes(changed));
+  };
+  EXPECT_EQ(fault([](Prepared& p) { p.train.source.tokens[0] = 7; }), kFault);
+  EXPECT_EQ(fault([](Prepared& p) { p.train.target.tokens[0] = 6; }), kFault) << "6 is a number of the source alone";
+}
+
 TEST(TokenFile, RefusesTokensOutsideTheVocabulary) {
   const char* kFault = "a token is outside the vocabulary";
   EXPECT_EQ(fault_after([](Prepared& p) { p.train = {lines({6, kEos}, {0, 2}), lines({4}, {0, 1})}; }), kFault);

@@ -60,6 +60,15 @@ TEST(ParameterCount, FollowsTyingAndOutputBias) {
   EXPECT_EQ(count(), tied + 2 * 20 * 12 - 20 + 2 * 12);
 }
 
+TEST(ParameterCount, FollowsTheVocabularyOfTheSource) {
+  ModelOptions options = tiny_options();
+  for (const Tying tying : {Tying::kTarget, Tying::kNone}) {
+    options.tied_embeddings = tying;
+    EXPECT_EQ(parameter_count(options, 20, 20), parameter_count(options, 20));
+    EXPECT_EQ(parameter_count(options, 20, 31) - parameter_count(options, 20), 11 * 12) << "one matrix is longer";
+  }
+}
+
 // Counts are remembered: each number that the data give must count.
 TEST(ParameterCount, FollowsTheSizesOfTheData) {
   const ModelOptions options = tiny_options();
@@ -265,6 +274,26 @@ TEST(Transformer, NamesTheGainsOfAllScaleNorms) {
                                              "g.decoder.1.ffn", "g.decoder.final"}));
   const TinyModel layer_norm(tiny_options(), usual_output_vocabulary(12));
   EXPECT_TRUE(learned_lengths(layer_norm.parameters).empty());
+}
+
+TEST(Transformer, TakesSourceTokensThatTheTargetHasNot) {
+  ModelOptions options = tiny_options();
+  options.tied_embeddings = Tying::kTarget;
+  Parameters parameters(/*seed=*/1, at::kCPU);
+  const Transformer model(parameters, options,
+                          OutputVocabulary::from(usual_output_vocabulary(12), options.mask_target_vocabulary),
+                          /*dropout_seed=*/2, /*source_vocab_size=*/40);
+  parameters.allocate();
+  EXPECT_EQ(parameters.get("embedding.source").data().size(0), 40);
+  EXPECT_EQ(parameters.get("embedding.target").data().size(0), 12);
+  PackedBatch batch = batch_of(kSources, kTargets, kLines);
+  batch.source.tokens[0] = 39;
+  Tape tape(Tape::Kind::kRecording);
+  EXPECT_TRUE(std::isfinite(model.loss({tape, 1}, batch, 0.1).loss));
+  tape.backward();
+  // With this update's word dropout, or without it, one of the two rows moves.
+  const at::Tensor gradient = parameters.get("embedding.source").grad();
+  EXPECT_FALSE(gradient[39].eq(0).all().item<bool>() && gradient[kUnk].eq(0).all().item<bool>());
 }
 
 TEST(Transformer, WithFixNormTheLossDoesNotDependOnTheLengthOfAnEmbedding) {

@@ -28,6 +28,7 @@ TEST(Check, NamesTheSettingThatTheSentenceIsAboutAndNotASuggestion) {
   EXPECT_EQ(answer_to({{"model.nor", 1}, {"model.norm.kind", "none"}}).at("key"), "model.nor");
   EXPECT_EQ(answer_to({{"model.norm", "none"}, {"model.norm.kind", "none"}}).at("key"), "model.norm");
   EXPECT_EQ(answer_to({{"model.heads", 5}, {"model.d_model", 64}}).at("key"), "model.heads");
+  EXPECT_EQ(answer_to({{"text.vocabulary", "per_side"}, {"text.min_count", 2}}).at("key"), "text.vocabulary");
   const json longer = answer_to({{"model.norm.kind", "x"}, {"model.norm", 1}});
   EXPECT_EQ(longer.at("key"), "model.norm.kind") << longer.at("error") << ": the longer of two keys that begin alike";
 }

@@ -201,6 +201,8 @@ const test::SettingRows<TranslateSettings>& TranslateSettings::rows() {
         {"data.source", {"reversed", &Checks::bytes_count}},
         {"data.target", {"forward", &Checks::bytes_count}},
         {"text.kind", {"segmented", &Checks::training_differs}},
+        {"text.vocabulary", {"per_side", &Checks::training_differs, {{"model.tied_embeddings", "target"}}}},
+        {"text.min_count", {20, &Checks::training_differs}},
         {"text.merges", {2, &Checks::training_differs}},
         {"text.pieces", {18, &Checks::training_differs, {{"text.kind", "sentencepiece"}, {"text.pieces", 22}}}},
         {"model.encoder_layers", {2, &Checks::training_differs}},
