@@ -32,9 +32,9 @@ std::string key_in(const std::string& message, const WrittenSettings& written) {
 // Prefixes of keys that change neither a run's memory nor its speed. A key that is missing here only splits a resource
 // class in two.
 constexpr auto kNotOfShape = std::to_array<std::string_view>(
-    {"model.ds_init.", "model.init", "train.adam.", "train.dropout_seed", "train.early_stop", "train.init_seed",
-     "train.label_smoothing", "train.max_", "train.min_lr", "train.optimiser.weight_decay", "train.order_seed",
-     "train.schedule.", "train.seed"});
+    {"model.decoder_start", "model.ds_init.", "model.embedding_scale", "model.init", "model.positions.", "train.adam.",
+     "train.dropout_seed", "train.early_stop", "train.init_seed", "train.label_smoothing", "train.max_", "train.min_lr",
+     "train.optimiser.weight_decay", "train.order_seed", "train.schedule.", "train.seed"});
 
 std::string shape_of(const RunOptions& options, std::string_view canonical) {
   std::string text = fmt::format("{} {}\n", options.run.device == ExecutionOptions::Device::kCuda, options.run.threads);

@@ -47,12 +47,15 @@ TEST(Check, GivesRunsOneShapeUnlessASettingChangesTheirMemoryOrSpeed) {
   EXPECT_EQ(plain.size(), 16u);
   for (const json& same :
        {json{{"train.seed", 2}}, json{{"train.schedule.warmup_updates", 7}}, json{{"train.max_updates", 7}},
-        json{{"model.init", "xavier_normal"}}, json{{"train.label_smoothing", 0.2}}}) {
+        json{{"model.init", "xavier_normal"}}, json{{"train.label_smoothing", 0.2}}, json{{"model.embedding_scale", 2}},
+        json{{"model.decoder_start", "zero"}},
+        json{{"model.positions.first", 2}, {"model.positions.form", "halves"}}}) {
     EXPECT_EQ(shape(same), plain) << same;
   }
   for (const json& other :
        {json{{"model.norm.kind", "none"}}, json{{"model.d_model", 64}}, json{{"train.batch.tokens", 64}},
-        json{{"run.threads", 2}}, json{{"model.encoder_layers", 1}}, json{{"decode.beam", 7}}}) {
+        json{{"run.threads", 2}}, json{{"model.encoder_layers", 1}}, json{{"decode.beam", 7}},
+        json{{"model.language_embedding", true}}}) {
     EXPECT_NE(shape(other), plain) << other;
   }
 }
