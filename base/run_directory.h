@@ -43,6 +43,8 @@ class RunDirectory {
   std::filesystem::path local() const { return root_ / "local.toml"; }
   std::filesystem::path lock() const { return root_ / "lock"; }
   std::filesystem::path metrics() const { return root_ / "metrics.jsonl"; }
+  /// The gradient norm of every update, before clipping: fp32, little-endian, value n - 1 is of update n.
+  std::filesystem::path gradient_norms() const { return root_ / "gradient_norms.f32"; }
   std::filesystem::path scores() const { return root_ / "scores.json"; }
   std::filesystem::path outputs() const { return root_ / "outputs"; }
   std::filesystem::path model() const { return root_ / "model.safetensors"; }  ///< parameters of a finished run

@@ -28,7 +28,7 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-RESULTS = ("metrics.jsonl", "scores.json", "outputs/test.hyp")
+RESULTS = ("metrics.jsonl", "gradient_norms.f32", "scores.json", "outputs/test.hyp")
 KILL_AT = 0.4           # of all updates
 FAKE_UPDATES = 60
 FAKE_SLEEP = 60         # milliseconds an update; 10 in the undisturbed sweep

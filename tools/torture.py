@@ -8,7 +8,7 @@ random time one of these happens:
   the disk is full for some seconds (the workspace is on a small tmpfs of its own; skipped if none can be mounted);
   the clock on the wall jumps by up to two days, either way (by libfaketime, the machine's stays; left out where it is not
   installed).
-Then the sweep is run to its end. The table, every scores.json and every metrics.jsonl must be those of the undisturbed
+Then the sweep is run to its end. The table, every scores.json, metrics.jsonl and gradient_norms.f32 must be those of the undisturbed
 sweep, byte for byte, and no process may be left. Exit code 0 where all rounds were equal.
 
 With --daemon the grid is submitted to a daemon, which is killed and started again in place of the harness, and it and its
@@ -105,7 +105,7 @@ class Sweep:
         table = subprocess.run(self.command("table", self.grid), capture_output=True, text=True, check=True, env=self.environment()).stdout
         sums = {}
         for run in sorted((self.workspace / "runs").iterdir()):
-            for name in ("scores.json", "metrics.jsonl"):
+            for name in ("scores.json", "metrics.jsonl", "gradient_norms.f32"):
                 sums[f"{run.name}/{name}"] = hashlib.sha256((run / name).read_bytes()).hexdigest()
         # The advice under a table names the workspace, which is each round's own.
         return table.replace(str(self.workspace), "WORKSPACE"), sums

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 #include <spdlog/spdlog.h>
 
+#include <bit>
 #include <chrono>
 #include <cmath>
 #include <exception>
@@ -26,6 +27,11 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+/// Throws DamagedCheckpoint, with these words, if the file does not begin like that.
+void require_beginning(const std::filesystem::path& file, const FilePrefix& prefix, const std::string& words) {
+  if (!begins_with(file, prefix)) throw DamagedCheckpoint(fmt::format("{} {}", file.string(), words));
+}
 
 /// Ends an attempt that is no longer the newest.
 class Superseded : public std::exception {};
@@ -149,6 +155,7 @@ void Trainer::account_for(const UpdateResult& result, double learning_rate) {
   state_.norm_sum += result.gradient_norm;
   state_.report_norm_sum += result.gradient_norm;
   state_.norm_max = std::max(state_.norm_max, result.gradient_norm);
+  unwritten_norms_.push_back(static_cast<float>(result.gradient_norm));
   if (state_.update % execution_.log_updates == 0) {
     end_if_superseded();
     write_metric("train.loss", state_.report.mean());
@@ -157,6 +164,7 @@ void Trainer::account_for(const UpdateResult& result, double learning_rate) {
     // Not log_updates, which another attempt may have had otherwise.
     const auto norms = static_cast<double>(state_.update - state_.reported_at);
     write_metric("train.grad_norm_window_mean", state_.report_norm_sum / norms);
+    write_gradient_norms();
     state_.report = {};
     state_.report_norm_sum = 0;
     state_.reported_at = state_.update;
@@ -241,11 +249,11 @@ void Trainer::finish(const std::string& reason) {
 
   end_if_superseded();
   report(Phase::kPublishing);
-  metrics_->sync();
-  if (!begins_with(run_.metrics(), metrics_->written())) {
-    throw DamagedCheckpoint(fmt::format("{} no longer holds what was written to it", run_.metrics().string()));
-  }
-  std::vector<std::string> files = {"metrics.jsonl", "scores.json"};
+  sync_files();
+  constexpr const char* kChanged = "no longer holds what was written to it";
+  require_beginning(run_.metrics(), metrics_->written(), kChanged);
+  require_beginning(run_.gradient_norms(), gradient_norms_->written(), kChanged);
+  std::vector<std::string> files = {"gradient_norms.f32", "metrics.jsonl", "scores.json"};
   for (const auto& [name, bytes] : final_scores.files) {
     make_folders((run_.root() / name).parent_path());
     write_atomically(run_.root() / name, bytes);
@@ -263,8 +271,8 @@ void Trainer::publish_divergence() {
   spdlog::warn("diverged at update {}: {}", state_.update + 1, divergence_);
   end_if_superseded();
   report(Phase::kPublishing);
-  metrics_->sync();
-  write_done(run_, "diverged", state_.update + 1, divergence_, {"metrics.jsonl"});
+  sync_files();
+  write_done(run_, "diverged", state_.update + 1, divergence_, {"gradient_norms.f32", "metrics.jsonl"});
 }
 
 // --- checkpoints, metrics and measurements ---------------------------------------------------------------------------
@@ -274,12 +282,26 @@ void Trainer::write_metric(const std::string& name, double value) {
       fmt::format("{{\"step\": {}, \"name\": \"{}\", \"value\": {}}}\n", state_.update, name, json(value).dump()));
 }
 
+void Trainer::write_gradient_norms() {
+  static_assert(std::endian::native == std::endian::little);
+  gradient_norms_->append({reinterpret_cast<const char*>(unwritten_norms_.data()),
+                           unwritten_norms_.size() * sizeof(unwritten_norms_[0])});
+  unwritten_norms_.clear();
+}
+
+void Trainer::sync_files() {
+  write_gradient_norms();
+  metrics_->sync();
+  gradient_norms_->sync();
+}
+
 void Trainer::checkpoint() {
   if (state_.update == 0) return;  // the initial state is a function of the seed
   end_if_superseded();
   report(Phase::kPublishing);
-  metrics_->sync();
+  sync_files();
   state_.metrics = metrics_->written();
+  state_.gradient_norms = gradient_norms_->written();
   // Prune only after writing a new checkpoint. An existing one may date from before this step's evaluation, and it
   // needs the checkpoints that were selected at that time.
   if (!checkpoints_.write(state_.update, buffers_, state_as_json())) return;
@@ -293,6 +315,8 @@ void Trainer::end_if_superseded() const {
 void Trainer::restore() {
   report(Phase::kPreparing);
   metrics_.reset();
+  gradient_norms_.reset();
+  unwritten_norms_.clear();
   std::optional<int64_t> step;
   while ((step = checkpoints_.newest())) {
     try {
@@ -311,6 +335,7 @@ void Trainer::restore() {
   }
   started_pass_ = -1;
   metrics_.emplace(run_.metrics(), state_.metrics.bytes);
+  gradient_norms_.emplace(run_.gradient_norms(), state_.gradient_norms.bytes);
   metrics_kept_bytes_ = state_.metrics.bytes;
   report(Phase::kTraining);
 }
@@ -323,10 +348,9 @@ void Trainer::restore_from(int64_t step) {
   for (const SelectedStep& selected : state.selected) {
     if (selected.step != step) checkpoints_.read(selected.step, buffers_);
   }
-  if (!begins_with(run_.metrics(), state.metrics)) {
-    throw DamagedCheckpoint(
-        fmt::format("{} no longer begins with what it held at update {}", run_.metrics().string(), step));
-  }
+  const std::string changed = fmt::format("no longer begins with what it held at update {}", step);
+  require_beginning(run_.metrics(), state.metrics, changed);
+  require_beginning(run_.gradient_norms(), state.gradient_norms, changed);
   stored.copy_to(buffers_);
   task_.parameters().update_bf16_copy();
   state_ = std::move(state);
@@ -368,6 +392,8 @@ void Trainer::State::for_each_field(F&& f) {
   f("report_norm_sum", report_norm_sum);
   f("metrics_bytes", metrics.bytes);
   f("metrics_sha256", metrics.sha256);
+  f("gradient_norms_bytes", gradient_norms.bytes);
+  f("gradient_norms_sha256", gradient_norms.sha256);
 }
 
 json Trainer::state_as_json() {

@@ -1,9 +1,9 @@
 // The training loop. One call of run() is one attempt on a run directory: it resumes from the newest intact checkpoint
 // and ends with the run done, diverged, or stopped on request.
 //
-// metrics.jsonl and scores.json are the same, byte for byte, whatever the number of attempts: everything that the loop
-// depends on is in State, the schedule and the trained buffers, and every checkpoint contains all three. A lost
-// checkpoint costs time, never a result.
+// metrics.jsonl, gradient_norms.f32 and scores.json are the same, byte for byte, whatever the number of attempts:
+// everything that the loop depends on is in State, the schedule and the trained buffers, and every checkpoint contains
+// all three. A lost checkpoint costs time, never a result.
 //
 // An attempt writes only while its folder is the newest in attempts/. If it has been replaced (for example after a
 // network file system lost the lock), it ends without writing another byte.
@@ -16,7 +16,7 @@
 
 #include "base/run_directory.h"
 #include "engine/train/checkpoint.h"
-#include "engine/train/metrics_file.h"
+#include "engine/train/continued_file.h"
 #include "engine/train/options.h"
 #include "engine/train/phase.h"
 #include "engine/train/schedule.h"
@@ -50,7 +50,7 @@ class Trainer {
     LossSums epoch, report;              // sums since the last evaluation, since the last report
     double norm_sum = 0, norm_max = 0;   // sum and maximum of the gradient norms so far
     double report_norm_sum = 0;          // sum of the gradient norms since the last report
-    FilePrefix metrics;                  // metrics.jsonl at the last checkpoint
+    FilePrefix metrics, gradient_norms;  // these files at the last checkpoint
 
     /// Calls f(name in a checkpoint, field) for each field.
     template <class F>
@@ -61,7 +61,7 @@ class Trainer {
   /// which it cannot.
   void restore();
   /// Restores the checkpoint of that step, after verifying what it depends on: the selected checkpoints and the
-  /// beginning of metrics.jsonl. Throws DamagedCheckpoint if one of them is not as written.
+  /// beginnings of metrics.jsonl and gradient_norms.f32. Throws DamagedCheckpoint if one of them is not as written.
   void restore_from(int64_t step);
   void restore_start();
   void checkpoint();
@@ -87,6 +87,9 @@ class Trainer {
   int64_t next_batch();
   void account_for(const UpdateResult& result, double learning_rate);
   void write_metric(const std::string& name, double value);
+  void write_gradient_norms();
+  /// Writes and syncs both continued files.
+  void sync_files();
   ExitCode train_to_the_end();
   /// Makes the model of the selected checkpoints, scores it, and publishes model and results. Throws DamagedCheckpoint
   /// if a file that they depend on is no longer as written.
@@ -107,7 +110,8 @@ class Trainer {
   TrainedState buffers_;
   std::unique_ptr<Updater> updater_;
   State state_;
-  std::optional<MetricsFile> metrics_;
+  std::optional<ContinuedFile> metrics_, gradient_norms_;
+  std::vector<float> unwritten_norms_;  // of the last updates
   int64_t batches_in_pass_ = 0;  // of the started pass
   int64_t started_pass_ = -1;    // the pass that the task has cut into batches; -1: none
   std::string divergence_;       // why the run diverged

@@ -28,7 +28,9 @@ std::vector<std::string> differences_between(const RunDirectory& undisturbed, co
     differences.push_back(name);
     if (!text || !other) continue;
     const auto same = std::mismatch(text->begin(), text->end(), other->begin(), other->end()).first;
-    differences.back() += fmt::format(" from line {}", std::count(text->begin(), same, '\n') + 1);
+    differences.back() += name.ends_with(".f32")
+                              ? fmt::format(" from value {}", (same - text->begin()) / sizeof(float) + 1)
+                              : fmt::format(" from line {}", std::count(text->begin(), same, '\n') + 1);
   }
   return differences;
 }

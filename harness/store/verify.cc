@@ -50,19 +50,24 @@ std::string damage_of(const fs::path& checkpoint, const std::string& run) {
   return "";
 }
 
-// How metrics.jsonl differs from what the checkpoint recorded of its beginning; "" if it does not. Checkpoints of other
-// programs may record nothing.
-std::string damage_of_metrics(const RunDirectory& run, const fs::path& checkpoint) {
+// How `file` differs from what the checkpoint recorded of its beginning under `name`; "" if it does not. Checkpoints of
+// other programs, and of older ones, may record nothing.
+std::string damage_of_beginning(const fs::path& file, const fs::path& checkpoint, const std::string& name) {
   const std::optional<json> record = read_sealed(checkpoint / "manifest.json");
   const json state = record ? record->value("state", json::object()) : json::object();
-  const json bytes = state.is_object() ? state.value("metrics_bytes", json()) : json();
+  const json bytes = state.is_object() ? state.value(name + "_bytes", json()) : json();
   if (!bytes.is_number_unsigned()) return "";
-  const std::string text = fs::exists(run.metrics()) ? read_file(run.metrics()) : "";
+  const std::string text = read_if_there(file).value_or("");
   const auto length = bytes.get<size_t>();
-  if (text.size() < length) return "metrics.jsonl is shorter than it was";
-  const json checksum = state.value("metrics_sha256", json());
+  if (text.size() < length) return file.filename().string() + " is shorter than it was";
+  const json checksum = state.value(name + "_sha256", json());
   const bool changed = checksum.is_string() && checksum != sha256(std::string_view(text).substr(0, length));
-  return changed ? "the beginning of metrics.jsonl is not what was written" : "";
+  return changed ? fmt::format("the beginning of {} is not what was written", file.filename().string()) : "";
+}
+
+std::string damage_of_beginnings(const RunDirectory& run, const fs::path& checkpoint) {
+  const std::string damage = damage_of_beginning(run.metrics(), checkpoint, "metrics");
+  return damage.empty() ? damage_of_beginning(run.gradient_norms(), checkpoint, "gradient_norms") : damage;
 }
 
 class Verification {
@@ -207,7 +212,7 @@ class Verification {
     for (const int64_t step : run.checkpoint_steps()) {
       const fs::path folder = run.checkpoint(step);
       std::string damage = damage_of(folder, run.id());
-      if (damage.empty() && !fs::exists(run.done())) damage = damage_of_metrics(run, folder);
+      if (damage.empty() && !fs::exists(run.done())) damage = damage_of_beginnings(run, folder);
       if (damage.empty()) {
         older_is_sound = true;
         continue;

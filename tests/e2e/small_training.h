@@ -80,6 +80,7 @@ inline std::map<std::string, std::string> checksums(const RunDirectory& run) {
   std::map<std::string, std::string> sums;
   const auto add = [&](const std::filesystem::path& file) { sums[file.filename()] = sha256(read_text(file)); };
   add(run.metrics());
+  add(run.gradient_norms());
   add(run.scores());
   add(run.done());
   add(run.model());

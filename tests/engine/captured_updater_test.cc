@@ -548,7 +548,7 @@ TEST_P(CapturedUpdates, OfARunThatCrashedAndResumedLeaveTheSameBytes) {
   EXPECT_THROW(attempt("broken", 8), std::runtime_error);   // updates 6 and 7 are in flight
   EXPECT_THROW(attempt("broken", 13), std::runtime_error);  // and resumes from the checkpoint of update 5
   EXPECT_EQ(attempt("broken", 0), kExitDone);
-  for (const char* file : {"metrics.jsonl", "scores.json"}) {
+  for (const char* file : {"metrics.jsonl", "gradient_norms.f32", "scores.json"}) {
     EXPECT_EQ(tearless::test::read_text(folder / "whole" / file), tearless::test::read_text(folder / "broken" / file));
   }
 }

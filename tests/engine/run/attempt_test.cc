@@ -177,7 +177,7 @@ TEST_F(DoneRun, ResultsThatWereDamagedAreRefused) {
   damage(run_->scores(), [&](const std::string& what) {
     EXPECT_THAT(error_of([&] { read_result(*run_, "scores.json"); }), HasSubstr("was changed after the run ended")) << what;
   });
-  for (const char* name : {"metrics.jsonl", "outputs/dev.hyp", "outputs/test.stats"}) {
+  for (const char* name : {"metrics.jsonl", "gradient_norms.f32", "outputs/dev.hyp", "outputs/test.stats"}) {
     const std::string good = read_text(run_->root() / name);
     write_text(run_->root() / name, good.substr(0, good.size() - 1));
     EXPECT_THAT(error_of([&] { attempt_run(run_->root()); }), HasSubstr(std::string(name) + " was changed"));

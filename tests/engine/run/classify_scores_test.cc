@@ -126,7 +126,8 @@ TEST_F(ClassifyScored, EveryScoreAndResultHasItsTest) {
   EXPECT_EQ(score("parameters"), static_cast<double>(parameter_count(classification(*options_).model,
                                                                      data_->vocabulary_size(), /*classes=*/3)));
   EXPECT_THAT(result_files(),
-              testing::ElementsAre("metrics.jsonl", "outputs/dev.classes", "outputs/test.classes", "scores.json"));
+              testing::ElementsAre("gradient_norms.f32", "metrics.jsonl", "outputs/dev.classes",
+                                                   "outputs/test.classes", "scores.json"));
   int64_t rows = 0;
   for (int32_t i = 0; i < data_->train.size(); ++i) rows += data_->train.lines.length(i);
   EXPECT_NEAR(rows_seen(), static_cast<double>(kUpdates * rows), 1e-3);

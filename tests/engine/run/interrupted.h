@@ -59,7 +59,7 @@ inline void ask_to_stop() { ::raise(SIGTERM); }
 /// The bytes of everything that a run leaves as its result.
 inline std::string results_of(const RunDirectory& run) {
   std::string all;
-  for (const auto& file : {run.metrics(), run.scores(), run.done()}) all += read_text(file);
+  for (const auto& file : {run.metrics(), run.gradient_norms(), run.scores(), run.done()}) all += read_text(file);
   std::map<std::string, std::string> outputs;
   for (const auto& file : std::filesystem::directory_iterator(run.outputs())) {
     outputs[file.path().filename()] = read_text(file.path());

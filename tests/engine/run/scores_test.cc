@@ -299,8 +299,8 @@ TEST_F(Scored, CountsAreThoseOfWhatWasDone) {
 }
 
 TEST_F(Scored, DoneNamesEveryResult) {
-  EXPECT_THAT(result_files(), testing::ElementsAre("metrics.jsonl", "outputs/dev.hyp", "outputs/dev.stats",
-                                                   "outputs/test.hyp", "outputs/test.stats", "scores.json"));
+  EXPECT_THAT(result_files(), testing::ElementsAre("gradient_norms.f32", "metrics.jsonl", "outputs/dev.hyp",
+                                                   "outputs/dev.stats", "outputs/test.hyp", "outputs/test.stats", "scores.json"));
 }
 
 }  // namespace

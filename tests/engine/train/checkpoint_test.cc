@@ -195,12 +195,12 @@ TEST_F(Checkpointed, OfAnotherVersionIsRefusedWithAdvice) {
   manifest["format"] = 1;
   write_text(file, manifest.dump(2) + "\n");
   EXPECT_EQ(refusal(10), sentence);
-  for (const int format : {5, 7}) {
+  for (const int format : {6, 8}) {
     manifest["format"] = format;
     write_text(file, sealed(manifest));
     EXPECT_EQ(refusal(10), sentence);
   }
-  manifest["format"] = 6;
+  manifest["format"] = 7;
   write_text(file, manifest.dump(2) + "\n");
   EXPECT_TRUE(is_damaged(10)) << "not sealed";
 }
@@ -210,7 +210,7 @@ TEST_F(Checkpointed, OfAnOlderVersionStillHasItsParameters) {
   const fs::path file = run_.checkpoints() / "step-10" / "manifest.json";
   json manifest = unsealed(read_text(file)).value();
   at::Tensor parameters = at::zeros({5});
-  for (const auto& [format, readable] : {std::pair(3, false), {4, true}, {5, true}, {6, true}, {7, false}}) {
+  for (const auto& [format, readable] : {std::pair(3, false), {4, true}, {6, true}, {7, true}, {8, false}}) {
     manifest["format"] = format;
     write_text(file, sealed(manifest));
     parameters.zero_();

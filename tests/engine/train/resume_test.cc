@@ -276,14 +276,40 @@ TEST_F(Resumed, MetricsThatDoNotBeginAsTheCheckpointRecordedAreWrittenAgain) {
   EXPECT_EQ(with_metrics([](std::string& bytes) { bytes.clear(); }), 0);
 }
 
-TEST_F(Resumed, MetricsChangedWhileTheAttemptLivesAreWrittenAgain) {
-  const std::string expected = undisturbed();
-  Toy task = toy();
-  task.at_evaluation = [&](size_t n) {
-    if (n == 1) flip(run_.metrics(), 10);
+TEST_F(Resumed, GradientNormsThatDoNotBeginAsTheCheckpointRecordedAreWrittenAgain) {
+  execution_.keep_checkpoints = 3;
+  const auto with_norms = [&](const std::function<void(std::string&)>& change) {
+    start_again();
+    const std::string expected = undisturbed();
+    stop_at(5);
+    stop_at(9);
+    std::string norms = read_text(run_.gradient_norms());
+    EXPECT_EQ(norms.size(), 9 * sizeof(float));
+    std::map<uint64_t, int64_t> step_of{{0, 0}};
+    for (const int64_t step : steps()) step_of[recorded(step)] = step;
+    change(norms);
+    write_text(run_.gradient_norms(), norms);
+    EXPECT_EQ(finished(), expected);
+    return step_of.at(retained());
   };
-  EXPECT_EQ(attempt(task), kExitDone);
-  EXPECT_EQ(results_of(run_), expected);
+  EXPECT_EQ(with_norms([](std::string&) {}), 9);
+  EXPECT_EQ(with_norms([](std::string& bytes) { bytes += "ab"; }), 9) << "half a number of an update that is lost";
+  EXPECT_EQ(with_norms([](std::string& bytes) { bytes.pop_back(); }), 7);
+  EXPECT_EQ(with_norms([](std::string& bytes) { bytes[24] ^= 1; }), 5) << "the norm of update 7";
+  EXPECT_EQ(with_norms([](std::string& bytes) { bytes.clear(); }), 0);
+}
+
+TEST_F(Resumed, MetricsOrGradientNormsChangedWhileTheAttemptLivesAreWrittenAgain) {
+  for (const std::string name : {"metrics.jsonl", "gradient_norms.f32"}) {
+    start_again();
+    const std::string expected = undisturbed();
+    Toy task = toy();
+    task.at_evaluation = [&](size_t n) {
+      if (n == 1) flip(run_.root() / name, 10);
+    };
+    EXPECT_EQ(attempt(task), kExitDone);
+    EXPECT_EQ(results_of(run_), expected) << name;
+  }
 }
 
 TEST_F(Resumed, ACheckpointOfAnUnknownFormatIsRefusedAndStays) {

@@ -8,6 +8,7 @@
 #include <spdlog/spdlog.h>
 
 #include <cmath>
+#include <cstring>
 #include <filesystem>
 #include <functional>
 #include <limits>
@@ -137,6 +138,14 @@ class Trained : private InMemory, public testing::Test {
   }
   nlohmann::json scores() const { return nlohmann::json::parse(read_text(run_.scores())); }
   Done done() const { return read_done(run_).value(); }
+  /// The numbers in gradient_norms.f32.
+  std::vector<float> gradient_norms() const {
+    const std::string bytes = read_text(run_.gradient_norms());
+    std::vector<float> norms(bytes.size() / sizeof(float));
+    EXPECT_EQ(bytes.size(), norms.size() * sizeof(float));
+    std::memcpy(norms.data(), bytes.data(), norms.size() * sizeof(float));
+    return norms;
+  }
   /// (step, value) of each metric of that name.
   std::vector<std::pair<int64_t, double>> metric(const std::string& name) const {
     std::vector<std::pair<int64_t, double>> found;
@@ -157,7 +166,7 @@ class Trained : private InMemory, public testing::Test {
 
 /// The bytes that must not depend on what happened on the way.
 inline std::string results_of(const RunDirectory& run) {
-  return read_text(run.metrics()) + read_text(run.scores()) + read_text(run.outputs() / "test.hyp") +
+  return read_text(run.metrics()) + read_text(run.gradient_norms()) + read_text(run.scores()) + read_text(run.outputs() / "test.hyp") +
          read_text(run.done()) + read_text(run.model());
 }
 

@@ -105,6 +105,8 @@ TEST_F(Trained, ANumberThatIsNotFiniteEndsTheRunWithItsStep) {
   EXPECT_EQ(done().reason, "the loss is not finite");
   EXPECT_FALSE(fs::exists(run_.scores()));
   EXPECT_TRUE(changed_result_file(run_, done()).empty());
+  EXPECT_EQ(gradient_norms().size(), 6u) << "of the updates that were made";
+  EXPECT_TRUE(done().files.contains("gradient_norms.f32"));
 }
 
 TEST_F(Trained, KeepsTheBestCheckpointBesidesTheNewest) {
@@ -125,8 +127,9 @@ TEST_F(Trained, KeepsTheBestCheckpointBesidesTheNewest) {
 TEST_F(Trained, DoneNamesEveryResultAndItsChecksum) {
   Toy toy;
   attempt(toy);
-  EXPECT_THAT(done().files, ElementsAre(testing::Key("metrics.jsonl"), testing::Key("outputs/test.hyp"),
-                                        testing::Key("outputs/test.stats"), testing::Key("scores.json")));
+  EXPECT_THAT(done().files, ElementsAre(testing::Key("gradient_norms.f32"), testing::Key("metrics.jsonl"),
+                                        testing::Key("outputs/test.hyp"), testing::Key("outputs/test.stats"),
+                                        testing::Key("scores.json")));
   EXPECT_EQ(test::read_text(run_.outputs() / "test.hyp"), "a hypothesis\n");
   EXPECT_EQ(changed_result_file(run_, done()), "");
 }
@@ -191,6 +194,11 @@ TEST_F(Trained, EveryNumberIsTheOneComputedByHand) {
     EXPECT_NEAR(smoothed[i].second, std::exp(mean(4 * i, end, &ByHand::loss)), 10 * kClose);
     EXPECT_GT(std::abs(perplexities[i].second - smoothed[i].second), 100 * kClose) << "or a mix-up would not show";
   }
+
+  const std::vector<float> every_norm = gradient_norms();
+  ASSERT_EQ(every_norm.size(), 19u);
+  for (size_t i = 0; i < every_norm.size(); ++i) EXPECT_NEAR(every_norm[i], updates[i].gradient_norm, kClose) << i;
+  for (const auto& [step, norm] : norms) EXPECT_EQ(every_norm[step - 1], static_cast<float>(norm));
 
   const json found = scores();
   EXPECT_NEAR(found.at("train.grad_norm_mean"), mean(0, 19, &ByHand::gradient_norm), kClose);

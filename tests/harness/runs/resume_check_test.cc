@@ -38,6 +38,15 @@ TEST(ResumeCheck, DifferencesAreLookedForInTheEndAndInAllFilesThatOneOfTheRunsNa
   EXPECT_THAT(found(), ElementsAre("DONE", "metrics.jsonl from line 3", "more.txt"));
 }
 
+TEST(ResumeCheck, ADifferenceInNumbersOfFourBytesHasTheirPlace) {
+  const test::TempFolder folder;
+  const RunDirectory undisturbed(folder / "undisturbed"), resumed(folder / "resumed");
+  for (const RunDirectory& run : {undisturbed, resumed}) write(run, "", {"gradient_norms.f32"});
+  test::write_text(undisturbed.gradient_norms(), "aaaa\nbbbcccc");
+  test::write_text(resumed.gradient_norms(), "aaaa\nbbbccdc");
+  EXPECT_THAT(differences_between(undisturbed, resumed), ElementsAre("gradient_norms.f32 from value 3"));
+}
+
 TEST(ResumeCheck, IsReadAsItWasWrittenAndSaidInOneSentence) {
   const test::TempFolder folder;
   const RunDirectory run(folder / "0123");

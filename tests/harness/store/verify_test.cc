@@ -82,6 +82,30 @@ TEST(Verify, NamesACheckpointWhoseManifestIsDamagedOrMissing) {
   EXPECT_EQ(verify(workspace).differences[0].what, "checkpoints/step-2: manifest.json is missing");
 }
 
+TEST(Verify, NamesACheckpointWhoseContinuedFilesDoNotBeginAsItRecorded) {
+  const test::TempFolder folder;
+  const Workspace workspace(folder / "results");
+  const RunDirectory run = write_run(workspace);
+  const std::string norms("\0\0\200?\0\0\0@", 8);
+  test::write_text(run.gradient_norms(), norms + "more");
+  const fs::path manifest = run.checkpoint(2) / "manifest.json";
+  nlohmann::json record = read_sealed(manifest).value();
+  record["state"] = {{"gradient_norms_bytes", norms.size()}, {"gradient_norms_sha256", sha256(norms)}};
+  test::write_text(manifest, sealed(record));
+  const auto said = [&] {
+    std::string all;
+    for (const Difference& difference : verify(workspace).differences) all += difference.what;
+    return all;
+  };
+  EXPECT_EQ(said(), "");
+  test::write_text(run.gradient_norms(), norms.substr(0, 7));
+  EXPECT_EQ(said(), "checkpoints/step-2: gradient_norms.f32 is shorter than it was");
+  test::write_text(run.gradient_norms(), "x" + norms);
+  EXPECT_EQ(said(), "checkpoints/step-2: the beginning of gradient_norms.f32 is not what was written");
+  std::filesystem::remove(run.gradient_norms());
+  EXPECT_EQ(said(), "checkpoints/step-2: gradient_norms.f32 is shorter than it was");
+}
+
 // --- beside a service ------------------------------------------------------------------------------------------------
 
 std::vector<std::string> advice(const Workspace& workspace) {

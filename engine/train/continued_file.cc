@@ -1,4 +1,4 @@
-#include "engine/train/metrics_file.h"
+#include "engine/train/continued_file.h"
 
 namespace tearless::engine {
 namespace fs = std::filesystem;
@@ -10,13 +10,13 @@ bool begins_with(const fs::path& path, const FilePrefix& prefix) {
   return sha256(std::string_view(bytes).substr(0, prefix.bytes)) == prefix.sha256;
 }
 
-MetricsFile::MetricsFile(const fs::path& path, uint64_t keep_bytes) : file_(path, keep_bytes) {
+ContinuedFile::ContinuedFile(const fs::path& path, uint64_t keep_bytes) : file_(path, keep_bytes) {
   hash_.update(read_file(path));
 }
 
-void MetricsFile::append(std::string_view lines) {
-  file_.append(lines);
-  hash_.update(lines);
+void ContinuedFile::append(std::string_view bytes) {
+  file_.append(bytes);
+  hash_.update(bytes);
 }
 
 }  // namespace tearless::engine

@@ -1,5 +1,5 @@
-// metrics.jsonl, continued from attempt to attempt. A checkpoint stores the length and checksum of the file at its
-// time; the run resumes from that checkpoint only if the file still begins so.
+// metrics.jsonl and gradient_norms.f32, continued from attempt to attempt. A checkpoint stores the length and checksum
+// of each file at its time; the run resumes from that checkpoint only if the files still begin so.
 #pragma once
 
 #include <cstdint>
@@ -21,12 +21,12 @@ struct FilePrefix {
 /// Whether the file at `path` begins like that. A missing file counts as empty.
 bool begins_with(const std::filesystem::path& path, const FilePrefix& prefix);
 
-class MetricsFile {
+class ContinuedFile {
  public:
   /// Opens or creates `path` and truncates it to `keep_bytes` bytes, which it must have.
-  MetricsFile(const std::filesystem::path& path, uint64_t keep_bytes);
+  ContinuedFile(const std::filesystem::path& path, uint64_t keep_bytes);
 
-  void append(std::string_view lines);
+  void append(std::string_view bytes);
   void sync() { file_.sync(); }
   /// The length and checksum of everything retained and appended, as written, not read back.
   FilePrefix written() const { return {file_.size(), hash_.hex()}; }
