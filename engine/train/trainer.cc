@@ -196,6 +196,7 @@ void Trainer::evaluate() {
     write_metric(name, value);
     line += fmt::format("  {} {:.2f}", name, value);
   }
+  for (const auto& [name, length] : learned_lengths(task_.parameters())) write_metric(name, length);
   ++state_.since_best;
   if (state_.evaluated_at == 0 || compared > state_.best_selection) {
     state_.since_best = 0;

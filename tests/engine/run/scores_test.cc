@@ -250,9 +250,7 @@ TEST_F(Scored, TheSelectedStepIsTheLatestOfThoseWithTheBestPrintedBleu) {
   EXPECT_EQ(selected(), best_step("dev.bleu"));
 }
 
-TEST_F(Scored, LearnedLengthsAreThoseOfTheSelectedCheckpoint) {
-  const StoredModel stored(selected());
-  const Parameters& parameters = stored.parameters;
+TEST_F(Scored, LearnedLengthsAreThoseOfTheCheckpointOfTheirEvaluationAndOfTheSelectedOne) {
   const std::map<std::string, std::string> parameter_of = {
       {"g.encoder.1.self_attention", "encoder.1.self_attention.norm.gain"},
       {"g.encoder.1.ffn", "encoder.1.ffn.norm.gain"},
@@ -264,12 +262,24 @@ TEST_F(Scored, LearnedLengthsAreThoseOfTheSelectedCheckpoint) {
       {"g.decoder.2.cross_attention", "decoder.2.cross_attention.norm.gain"},
       {"g.decoder.2.ffn", "decoder.2.ffn.norm.gain"},
       {"g.decoder.final", "decoder.final.norm.gain"}};
-  size_t lengths = 0;
-  for (const auto& [name, value] : scores_.items()) lengths += name.starts_with("g.");
+  const auto is_length = [](const std::string& name) { return name.starts_with("g."); };
+  size_t lengths = 0, logged = 0;
+  for (const auto& [name, value] : scores_.items()) lengths += is_length(name);
+  for (const auto& [name, values] : metrics_) {
+    logged += is_length(name);
+    if (is_length(name)) EXPECT_EQ(values.size(), metrics_["dev.bleu"].size()) << name << " is not in every evaluation";
+  }
   EXPECT_EQ(lengths, parameter_of.size());
-  for (const auto& [name, parameter] : parameter_of) {
-    EXPECT_EQ(score(name), parameters.get(parameter).data().item<double>()) << name;
-    EXPECT_NE(score(name), 4.0) << name << " stands where it began: at √d_model";
+  EXPECT_EQ(logged, parameter_of.size());
+  for (const int64_t step : {int64_t{1}, int64_t{20}, selected(), int64_t{kUpdates}}) {
+    const StoredModel stored(step);
+    const Parameters& parameters = stored.parameters;
+    for (const auto& [name, parameter] : parameter_of) {
+      const auto g = parameters.get(parameter).data().item<double>();
+      EXPECT_EQ(metrics_[name][step], g) << name << " " << step;
+      EXPECT_NE(g, 4.0) << name << " stands where it began: at √d_model";
+      if (step == selected()) EXPECT_EQ(score(name), g) << name;
+    }
   }
 }
 
@@ -299,8 +309,9 @@ TEST_F(Scored, CountsAreThoseOfWhatWasDone) {
 }
 
 TEST_F(Scored, DoneNamesEveryResult) {
-  EXPECT_THAT(result_files(), testing::ElementsAre("gradient_norms.f32", "metrics.jsonl", "outputs/dev.hyp",
-                                                   "outputs/dev.stats", "outputs/test.hyp", "outputs/test.stats", "scores.json"));
+  EXPECT_THAT(result_files(),
+              testing::ElementsAre("gradient_norms.f32", "metrics.jsonl", "outputs/dev.hyp", "outputs/dev.stats",
+                                   "outputs/test.hyp", "outputs/test.stats", "scores.json"));
 }
 
 }  // namespace
