@@ -68,7 +68,8 @@ ExitCode Trainer::run() {
     try {
       outcome = train_to_the_end();
     } catch (const StopRequested&) {
-      checkpoint();
+      // After a divergence the buffers are those of the model that was being scored.
+      if (divergence_.empty()) checkpoint();
       spdlog::info("stopped on request after update {}; the same command resumes the run", state_.update);
       outcome = kExitStopped;
     }
@@ -86,23 +87,22 @@ ExitCode Trainer::train_to_the_end() {
   bool went_back = false;
   while (true) {
     if (evaluation_due()) evaluate();
-    if (const std::string reason = end_reason(); !reason.empty()) {
-      try {
-        finish(reason);
-        return kExitDone;
-      } catch (const DamagedCheckpoint& damage) {
-        if (went_back) throw;  // the same data was lost twice: the disk is at fault
-        went_back = true;
-        spdlog::warn("{}: training resumes from an older checkpoint and will give the same result", damage.what());
-        restore();
-        continue;
-      }
+    const std::string reason = end_reason();
+    if (reason.empty()) {
+      throw_if_stopped();
+      end_if_superseded();
+      if (make_updates()) continue;
     }
-    throw_if_stopped();
-    end_if_superseded();
-    if (!make_updates()) {
-      publish_divergence();
-      return kExitDiverged;
+    try {
+      reason.empty() ? finish_diverged() : finish(reason);
+      return reason.empty() ? kExitDiverged : kExitDone;
+    } catch (const DamagedCheckpoint& damage) {
+      if (went_back) throw;  // the same data was lost twice: the disk is at fault
+      went_back = true;
+      spdlog::warn("{}: training resumes from an older checkpoint and will give the same result", damage.what());
+      divergence_.clear();
+      updater_ = make_updater(task_, train_, execution_, optimiser_);  // one that has met a divergence goes no further
+      restore();
     }
   }
 }
@@ -223,7 +223,7 @@ std::string Trainer::end_reason() const {
   return "";
 }
 
-void Trainer::finish(const std::string& reason) {
+Trainer::Results Trainer::results() {
   report(Phase::kEvaluating);
   const std::vector<int64_t> steps = selected_steps();
   if (std::ssize(steps) < train_.select.count) {
@@ -238,7 +238,7 @@ void Trainer::finish(const std::string& reason) {
   if (steps.size() > 1) {  // no evaluation was of their mean
     for (const auto& [name, value] : task_.evaluate()) scores[name] = value;
   }
-  const FinalScores final_scores = task_.final_scores();
+  FinalScores final_scores = task_.final_scores();
   for (const auto& [name, value] : final_scores.numbers) scores[name] = value;
   for (const auto& [name, length] : learned_lengths(task_.parameters())) scores[name] = length;
   scores["train.grad_norm_mean"] = state_.norm_sum / static_cast<double>(state_.update);
@@ -247,7 +247,10 @@ void Trainer::finish(const std::string& reason) {
   scores["selected_step"] = steps.back();
   if (train_.select.count > 1) scores["averaged_checkpoints"] = steps.size();
   scores["updates"] = state_.update;
+  return {std::move(scores), std::move(final_scores.files)};
+}
 
+void Trainer::publish(const Results& results, const std::string& outcome, int64_t step, const std::string& reason) {
   end_if_superseded();
   report(Phase::kPublishing);
   sync_files();
@@ -255,25 +258,37 @@ void Trainer::finish(const std::string& reason) {
   require_beginning(run_.metrics(), metrics_->written(), kChanged);
   require_beginning(run_.gradient_norms(), gradient_norms_->written(), kChanged);
   std::vector<std::string> files = {"gradient_norms.f32", "metrics.jsonl", "scores.json"};
-  for (const auto& [name, bytes] : final_scores.files) {
+  for (const auto& [name, bytes] : results.files) {
     make_folders((run_.root() / name).parent_path());
     write_atomically(run_.root() / name, bytes);
     files.push_back(name);
   }
-  write_atomically(run_.scores(), scores.dump(2) + "\n");
-  write_model(run_, task_.parameters(), steps);
+  write_atomically(run_.scores(), results.scores.dump(2) + "\n");
+  write_model(run_, task_.parameters(), selected_steps());
   end_if_superseded();
-  write_done(run_, "done", state_.update, reason, files);
-  spdlog::info("done after update {} ({}); the model is that of update {}", state_.update, reason,
-               fmt::join(steps, ", "));
+  write_done(run_, outcome, step, reason, files);
 }
 
-void Trainer::publish_divergence() {
-  spdlog::warn("diverged at update {}: {}", state_.update + 1, divergence_);
+void Trainer::finish(const std::string& reason) {
+  publish(results(), "done", state_.update, reason);
+  spdlog::info("done after update {} ({}); the model is that of update {}", state_.update, reason,
+               fmt::join(selected_steps(), ", "));
+}
+
+void Trainer::finish_diverged() {
+  const int64_t step = state_.update + 1;
+  spdlog::warn("diverged at update {}: {}", step, divergence_);
   end_if_superseded();
+  if (!state_.selected.empty()) {
+    Results of_the_best = results();
+    of_the_best.scores["diverged_step"] = step;
+    publish(of_the_best, "diverged", step, divergence_);
+    spdlog::info("the scores are those of update {}", fmt::join(selected_steps(), ", "));
+    return;
+  }
   report(Phase::kPublishing);
   sync_files();
-  write_done(run_, "diverged", state_.update + 1, divergence_, {"gradient_norms.f32", "metrics.jsonl"});
+  write_done(run_, "diverged", step, divergence_, {"gradient_norms.f32", "metrics.jsonl"});
 }
 
 // --- checkpoints, metrics and measurements ---------------------------------------------------------------------------
@@ -285,8 +300,8 @@ void Trainer::write_metric(const std::string& name, double value) {
 
 void Trainer::write_gradient_norms() {
   static_assert(std::endian::native == std::endian::little);
-  gradient_norms_->append({reinterpret_cast<const char*>(unwritten_norms_.data()),
-                           unwritten_norms_.size() * sizeof(unwritten_norms_[0])});
+  gradient_norms_->append(
+      {reinterpret_cast<const char*>(unwritten_norms_.data()), unwritten_norms_.size() * sizeof(unwritten_norms_[0])});
   unwritten_norms_.clear();
 }
 

@@ -91,10 +91,19 @@ class Trainer {
   /// Writes and syncs both continued files.
   void sync_files();
   ExitCode train_to_the_end();
-  /// Makes the model of the selected checkpoints, scores it, and publishes model and results. Throws DamagedCheckpoint
-  /// if a file that they depend on is no longer as written.
+  struct Results {
+    nlohmann::json scores;
+    std::map<std::string, std::string> files;  // as FinalScores::files
+  };
+  /// Makes the model of the selected checkpoints, and scores it. Throws DamagedCheckpoint if one of them is no longer
+  /// as written. REQUIRES: there is one.
+  Results results();
+  /// Publishes the model and its results, then DONE. Throws DamagedCheckpoint if a continued file is no longer as
+  /// written.
+  void publish(const Results& results, const std::string& outcome, int64_t step, const std::string& reason);
   void finish(const std::string& reason);
-  void publish_divergence();
+  /// Of a run that has a selected checkpoint with the results of that one.
+  void finish_diverged();
   void write_measured() const;
 
   Task& task_;
@@ -112,9 +121,9 @@ class Trainer {
   State state_;
   std::optional<ContinuedFile> metrics_, gradient_norms_;
   std::vector<float> unwritten_norms_;  // of the last updates
-  int64_t batches_in_pass_ = 0;  // of the started pass
-  int64_t started_pass_ = -1;    // the pass that the task has cut into batches; -1: none
-  std::string divergence_;       // why the run diverged
+  int64_t batches_in_pass_ = 0;         // of the started pass
+  int64_t started_pass_ = -1;           // the pass that the task has cut into batches; -1: none
+  std::string divergence_;              // why the run diverged; "": it has not
 
   // Measured, never part of a result.
   uint64_t metrics_kept_bytes_ = 0;

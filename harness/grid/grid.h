@@ -90,6 +90,7 @@ struct TableSpec {
   Show show = Show::kMeanSpreadCount;
   std::map<std::string, int> decimals;  // score or pattern → digits after the point; others: derived from the spread
   std::optional<double> fail_below;     // a done run whose first score is lower counts as failed, in every column
+  bool count_diverged = false;          // a diverged run counts with the scores of its best checkpoint, if it has them
   std::optional<Select> select;
   std::optional<Published> published;
 };

@@ -129,6 +129,7 @@ View load_view(TableReader& reader, const Grid& grid) {
   if (const auto* cell = reader.table("cell")) load_cell(*cell, file, spec);
   if (const auto* decimals = reader.any("decimals")) load_decimals(*decimals, reader, spec);
   spec.fail_below = reader.number("fail_below");
+  spec.count_diverged = reader.choice("diverged", {"excluded", "counted"}, 0) == 1;
   spec.rows = axes_named(reader, "rows", grid);
   spec.columns = axes_named(reader, "columns", grid);
   if (const auto* select = reader.table("select")) spec.select = load_select(*select, file, grid);

@@ -14,7 +14,7 @@ std::string count_text(const Table& table, const Cell& cell) {
   const std::string bad = fraction(cell.diverged, cell, "div.") + fraction(cell.below, cell, "fail") +
                           fraction(cell.failed, cell, "failed");
   if (cell.scored == cell.expected) {
-    return table.show == TableSpec::Show::kMeanSpreadCount ? fmt::format(" (n={})", cell.scored) : "";
+    return (table.show == TableSpec::Show::kMeanSpreadCount ? fmt::format(" (n={})", cell.scored) : "") + bad;
   }
   if (cell.missing() == 0 && !bad.empty()) return bad;
   return fmt::format(" ({}/{})", cell.scored, cell.expected) + bad;

@@ -50,22 +50,29 @@ std::vector<std::string> scores_of(const TableSpec& spec, const std::vector<Tabl
 
 // --- cells ---------------------------------------------------------------------------------------------------------
 
-std::optional<double> mean_of(const Replicates& replicates, const std::string& score) {
+/// Whether the scores of a run with this result count. One that diverged before its first evaluation has none.
+bool counts(const RunResult& result, const TableSpec& spec) {
+  return result.state == RunState::kDone ||
+         (spec.count_diverged && result.state == RunState::kDiverged && !result.scores.empty());
+}
+
+std::optional<double> mean_of(const Replicates& replicates, const std::string& score, const TableSpec& spec) {
   std::vector<double> values;
   for (const RunResult* result : replicates) {
     const RunResult& scored = result->with_score(score);
     const auto it = scored.scores.find(score);
-    if (scored.state == RunState::kDone && it != scored.scores.end()) values.push_back(it->second);
+    if (counts(scored, spec) && it != scored.scores.end()) values.push_back(it->second);
   }
   return mean(values);
 }
 
 /// The candidate with the best mean of select.by; the first one if several are equal or none has a mean.
-const Candidates::value_type& best_of(const Candidates& candidates, const TableSpec::Select& select) {
+const Candidates::value_type& best_of(const Candidates& candidates, const TableSpec& spec) {
+  const TableSpec::Select& select = *spec.select;
   const Candidates::value_type* best = &*candidates.begin();
   std::optional<double> best_mean;
   for (const auto& candidate : candidates) {
-    std::optional<double> value = mean_of(candidate.second, select.by);
+    std::optional<double> value = mean_of(candidate.second, select.by, spec);
     if (value && !select.highest) *value = -*value;
     if (value && (!best_mean || *value > *best_mean)) {
       best_mean = value;
@@ -77,7 +84,7 @@ const Candidates::value_type& best_of(const Candidates& candidates, const TableS
 
 /// `fail_score` is the score that is compared with fail_below: a run below it counts as failed in every column.
 Cell fill_cell(size_t seeds, const Replicates& replicates, const std::string& score, const std::string& fail_score,
-               std::optional<double> fail_below) {
+               const TableSpec& spec) {
   Cell cell;
   cell.expected = static_cast<int>(seeds);
   std::vector<double> values;
@@ -87,16 +94,18 @@ Cell fill_cell(size_t seeds, const Replicates& replicates, const std::string& sc
     if (!result.id.empty()) cell.runs.push_back(result.id);
     cell.diverged += result.state == RunState::kDiverged;
     cell.failed += result.state == RunState::kFailed;
-    if (result.state != RunState::kDone) continue;
+    if (!counts(result, spec)) continue;
+    const bool diverged = result.state == RunState::kDiverged;
     const std::map<std::string, double>& first = trained->with_score(fail_score).scores;
     const auto compared = first.find(fail_score);
     const auto it = result.scores.find(score);
-    if (fail_below && compared != first.end() && compared->second < *fail_below) {
-      ++cell.below;
+    if (spec.fail_below && compared != first.end() && compared->second < *spec.fail_below) {
+      cell.below += !diverged;  // one that diverged is not counted twice
     } else if (it == result.scores.end()) {
-      ++cell.scoreless;
+      cell.scoreless += !diverged;
     } else {
       values.push_back(it->second);
+      cell.diverged_scored += diverged;
       cell.stale += result.stale || trained->stale;
       trained_on.insert(trained->trained_on.begin(), trained->trained_on.end());
       decoded_on.insert(result.trained_on.begin(), result.trained_on.end());
@@ -278,7 +287,10 @@ void add_notes(const Grid& grid, const TableSpec& spec, const std::vector<TableR
     table.notes.push_back(fmt::format("[in brackets]: {}, then ours minus that", spec.published->source));
   }
   if (any([](const Cell& cell) { return cell.diverged > 0; })) {
-    table.notes.push_back("div.: diverged, the loss or a gradient was no longer finite");
+    const bool counted = any([](const Cell& cell) { return cell.diverged_scored > 0; });
+    table.notes.push_back(
+        fmt::format("div.: diverged, the loss or a gradient was no longer finite{}",
+                    counted ? "; in the mean with the scores of the best checkpoint before that" : ""));
   }
   if (any([](const Cell& cell) { return cell.below > 0; })) {
     table.notes.push_back(
@@ -377,8 +389,8 @@ Table fill(const Grid& grid, const View& view, const std::vector<TableRun>& runs
       for (const std::string& score : scores) {
         Cell& cell = row.cells.emplace_back();
         if (place == places.end()) continue;  // excluded
-        const auto& [chosen, replicates] = spec.select ? best_of(place->second, *spec.select) : *place->second.begin();
-        cell = fill_cell(grid.seeds.size(), replicates, score, scores.front(), spec.fail_below);
+        const auto& [chosen, replicates] = spec.select ? best_of(place->second, spec) : *place->second.begin();
+        cell = fill_cell(grid.seeds.size(), replicates, score, scores.front(), spec);
         cell.chosen = fmt::format("{}", fmt::join(labels_at(grid, over, chosen), ", "));
         if (score == published_score) cell.published = spec.published->values[r][c];
       }

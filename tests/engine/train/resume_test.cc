@@ -189,6 +189,62 @@ TEST_F(Resumed, AStopInsideTheFinalScoresLeavesNoResult) {
   }
 }
 
+class Diverging : public Resumed {
+ protected:
+  /// In update 18, after the best evaluation at 14.
+  ExitCode diverge(const std::function<void(Toy&)>& prepare = {}) const {
+    Toy task = toy();
+    task.spoil_at = 18;
+    if (prepare) prepare(task);
+    return attempt(task);
+  }
+  std::string undisturbed() {
+    EXPECT_EQ(diverge(), kExitDiverged);
+    EXPECT_EQ(json::parse(read_text(run_.scores())).at("selected_step"), 14);
+    const std::string results = results_of(run_);
+    start_again();
+    return results;
+  }
+};
+
+TEST_F(Diverging, AStopAtAnyUpdateBeforeItDoesNotShow) {
+  const std::string expected = undisturbed();
+  for (const uint32_t update : {3, 14, 15, 17}) {
+    EXPECT_EQ(stop_at(update), kExitStopped) << update;
+  }
+  EXPECT_EQ(diverge(), kExitDiverged);
+  EXPECT_EQ(results_of(run_), expected);
+}
+
+// The parameters are then those of the selected checkpoint: a checkpoint of them would be of no update.
+TEST_F(Diverging, AStopInsideTheScoresOfItsBestCheckpointLeavesNoResultAndNoCheckpoint) {
+  const std::string expected = undisturbed();
+  const auto stopped = [](Toy& task) {
+    task.at_final_scores = [] {
+      ::raise(SIGTERM);
+      throw_if_stopped();
+    };
+  };
+  EXPECT_EQ(diverge(stopped), kExitStopped);
+  EXPECT_FALSE(fs::exists(run_.scores()));
+  EXPECT_FALSE(fs::exists(run_.done()));
+  EXPECT_THAT(steps(), testing::ElementsAre(14));
+  EXPECT_EQ(diverge(), kExitDiverged);
+  EXPECT_EQ(results_of(run_), expected);
+}
+
+TEST_F(Diverging, ABestCheckpointLostBeforeItIsTrainedAgain) {
+  const std::string expected = undisturbed();
+  bool lost = false;
+  const auto lose_it = [&](Toy& task) {
+    task.at_update = [&](uint32_t n) {
+      if (n == 18 && !std::exchange(lost, true)) flip(checkpoint(14) / "state.bin", 3);
+    };
+  };
+  EXPECT_EQ(diverge(lose_it), kExitDiverged);
+  EXPECT_EQ(results_of(run_), expected);
+}
+
 // --- damage ----------------------------------------------------------------------------------------------------------
 
 TEST_F(Resumed, ADamagedCheckpointIsSkippedForTheOneBefore) {

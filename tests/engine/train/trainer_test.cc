@@ -98,15 +98,36 @@ TEST_F(Trained, DecaysOnPlateausAndEndsBelowTheLowestLearningRate) {
 
 TEST_F(Trained, ANumberThatIsNotFiniteEndsTheRunWithItsStep) {
   Toy toy;
-  toy.spoil_at = 7;
+  toy.spoil_at = 3;
   EXPECT_EQ(attempt(toy), kExitDiverged);
   EXPECT_EQ(done().outcome, "diverged");
-  EXPECT_EQ(done().step, 7);
+  EXPECT_EQ(done().step, 3);
   EXPECT_EQ(done().reason, "the loss is not finite");
   EXPECT_FALSE(fs::exists(run_.scores()));
   EXPECT_TRUE(changed_result_file(run_, done()).empty());
-  EXPECT_EQ(gradient_norms().size(), 6u) << "of the updates that were made";
+  EXPECT_EQ(gradient_norms().size(), 2u) << "of the updates that were made";
   EXPECT_TRUE(done().files.contains("gradient_norms.f32"));
+}
+
+TEST_F(Trained, ARunThatDivergesAfterAnEvaluationLeavesTheScoresOfItsBestCheckpoint) {
+  Toy toy;
+  toy.script = {1, 7, 3};
+  toy.spoil_at = 14;
+  EXPECT_EQ(attempt(toy), kExitDiverged);
+  EXPECT_EQ(done().outcome, "diverged");
+  EXPECT_EQ(done().step, 14);
+  EXPECT_EQ(done().reason, "the loss is not finite");
+  EXPECT_EQ(scores().at("diverged_step"), 14);
+  EXPECT_EQ(scores().at("selected_step"), 8);
+  EXPECT_EQ(scores().at("updates"), 13);
+  EXPECT_EQ(scores().at("dev.bleu"), 7);
+  EXPECT_EQ(scores().at("test.size").get<double>(), metric("dev.ppl")[1].second) << "not of the spoilt parameters";
+  EXPECT_EQ(gradient_norms().size(), 13u);
+  EXPECT_TRUE(fs::exists(run_.model()));
+  EXPECT_THAT(done().files, ElementsAre(testing::Key("gradient_norms.f32"), testing::Key("metrics.jsonl"),
+                                        testing::Key("outputs/test.hyp"), testing::Key("outputs/test.stats"),
+                                        testing::Key("scores.json")));
+  EXPECT_TRUE(changed_result_file(run_, done()).empty());
 }
 
 TEST_F(Trained, KeepsTheBestCheckpointBesidesTheNewest) {

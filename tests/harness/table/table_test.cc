@@ -140,6 +140,42 @@ TEST(Cell, CountsDivergedRunsAsAResult) {
             "– (0/3), 1/3 div.");
 }
 
+TEST(Cell, CountsADivergedRunsBestCheckpointOnRequest) {
+  const auto second_diverged = [](int64_t seed) {
+    RunResult result = around_28(seed);
+    if (seed == 2) result.state = RunState::kDiverged;
+    return result;
+  };
+  EXPECT_EQ(cell_of(3, second_diverged), "28.20 ± 0.14, 1/3 div.") << "as it was before such runs had scores";
+  EXPECT_EQ(cell_of(3, second_diverged, "diverged = \"excluded\""), "28.20 ± 0.14, 1/3 div.");
+  EXPECT_EQ(cell_of(3, second_diverged, "diverged = \"counted\""), "28.20 ± 0.10 (n=3), 1/3 div.");
+  EXPECT_EQ(cell_of(3, second_diverged, "diverged = \"counted\"\ncell.show = \"mean\""), "28.20, 1/3 div.");
+  const auto without_scores = [&](int64_t seed) {
+    return seed == 3 ? ended(RunState::kDiverged) : seed == 1 ? ended(RunState::kQueued) : second_diverged(seed);
+  };
+  EXPECT_EQ(cell_of(3, without_scores, "diverged = \"counted\""), "28.20 (1/3), 2/3 div.");
+  EXPECT_EQ(cell_of(3, second_diverged, "diverged = \"counted\"\nfail_below = 28.15"), "28.250 ± 0.071, 1/3 div., 1/3 fail")
+      << "the first fails";
+  EXPECT_EQ(cell_of(3, second_diverged, "diverged = \"counted\"\nfail_below = 29"), "–, 1/3 div., 2/3 fail");
+}
+
+TEST(Cell, SaysInANoteThatDivergedRunsAreInTheMean) {
+  const auto notes = [](const std::string& key) {
+    const Grid grid = load_text("seeds = 1\n[axis]\na = [1]\n[table]\nscores = \"test.bleu\"\n" + key);
+    const auto one = [](uint32_t, uint32_t, int64_t) {
+      RunResult result = bleu(25);
+      result.state = RunState::kDiverged;
+      return result;
+    };
+    return testing::PrintToString(fill(grid, results(grid, one)).notes);
+  };
+  const std::string counted = "in the mean with the scores of the best checkpoint before that";
+  EXPECT_THAT(notes("diverged = \"counted\""), testing::HasSubstr(counted));
+  EXPECT_THAT(notes(""),
+              testing::AllOf(testing::HasSubstr("div.: diverged, the loss or a gradient was no longer finite"),
+                             testing::Not(testing::HasSubstr(counted))));
+}
+
 TEST(Cell, CountsFailedRuns) {
   EXPECT_EQ(cell_of(2, [](int64_t) { return ended(RunState::kFailed); }), "failed (2/2)");
   EXPECT_EQ(cell_of(3, [](int64_t seed) { return seed == 1 ? ended(RunState::kFailed) : around_28(seed); }),
