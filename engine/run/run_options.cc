@@ -73,6 +73,7 @@ void describe_common(SettingsVisitor& v, RunOptions& o) {
   if (name != o.task->name) o = RunOptions(name);  // nothing else has been read yet
   v.table_of("train", [&] { describe(v, o.train, o.task->data_follow_seed()); });
   v.table("run", o.run);
+  v.table("observe", o.run.observe);
 }
 
 void describe(SettingsVisitor& v, RunOptions& o) {

@@ -44,7 +44,7 @@ struct RunOptions {
   }
 };
 void describe(SettingsVisitor& visitor, RunOptions& options);
-/// The settings that every task has: `task`, [train] and [run].
+/// The settings that every task has: `task`, [train], [run] and [observe].
 void describe_common(SettingsVisitor& visitor, RunOptions& options);
 
 /// The description of `options` for base/settings.h. Borrows `options`.

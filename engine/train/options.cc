@@ -114,6 +114,16 @@ void check_consistent(const TrainOptions& o) {
   }
 }
 
+void describe(SettingsVisitor& v, ObserveOptions& o) {
+  v.integer({.key = "early_stop",
+             .meaning = "with train.early_stop = 0: the metric `would_stop.<dev score>` says at which update this many "
+                        "evaluations without a better dev score would have ended the training; 0: it says nothing",
+             .min = 0,
+             .max = 1e6,
+             .identity = Identity::kLocal},
+            o.early_stop);
+}
+
 void describe(SettingsVisitor& v, ExecutionOptions& o) {
   v.choice({.key = "device", .meaning = "`cpu`, or `cuda` for one NVIDIA GPU", .neutral = "cpu"}, o.device, kDevices);
   v.choice(

@@ -48,6 +48,12 @@ void describe(SettingsVisitor& visitor, TrainOptions& options, bool data_follow_
 /// Throws UserError if settings contradict each other.
 void check_consistent(const TrainOptions& options);
 
+/// [observe]: what is logged besides. All local: nothing but metrics.jsonl depends on it.
+struct ObserveOptions {
+  int64_t early_stop = 20;  // without train.early_stop: the patience whose stop is logged; 0: none (TwT, Appendix A)
+};
+void describe(SettingsVisitor& visitor, ObserveOptions& options);
+
 /// [run]: where and how a run is executed. device, precision and ops are part of a run's identity (at cpu, fp32 and
 /// fast they are left out of it); the other settings are local.
 struct ExecutionOptions {
@@ -70,7 +76,9 @@ struct ExecutionOptions {
   Matmul matmul = Matmul::kAuto;  // library of the CPU's matmuls; results depend on it in their last bits
   int64_t log_updates = 50;       // updates between two reports of training loss, learning rate and gradient norm
   int64_t keep_checkpoints = 1;   // newest checkpoints to retain, besides the selected ones
+  ObserveOptions observe;
 };
+/// Without those of `observe`, which is a table of its own.
 void describe(SettingsVisitor& visitor, ExecutionOptions& options);
 
 /// Throws UserError if the device does not support the precision: the CPU has fp32 only.

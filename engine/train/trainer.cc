@@ -202,6 +202,7 @@ void Trainer::evaluate() {
     state_.since_best = 0;
     state_.best_selection = compared;
   }
+  observe_early_stop();
   state_.evaluated_at = state_.update;
   state_.epoch = {};
   select(train_.select, train_.epoch_updates, {state_.update, compared, std::move(numbers)}, state_.selected);
@@ -211,6 +212,14 @@ void Trainer::evaluate() {
   report(Phase::kTraining);
   ++evaluations_made_;
   evaluation_seconds_ += seconds_since(start);
+}
+
+void Trainer::observe_early_stop() {
+  const int64_t patience = execution_.observe.early_stop;
+  if (train_.early_stop > 0 || patience == 0 || state_.since_best < patience || state_.would_stop_at > 0) return;
+  state_.would_stop_at = state_.update;
+  write_metric("would_stop." + selection_.score,
+               selection_.higher_is_better ? state_.best_selection : -state_.best_selection);
 }
 
 std::string Trainer::end_reason() const {
@@ -400,6 +409,7 @@ void Trainer::State::for_each_field(F&& f) {
   f("reported_at", reported_at);
   f("since_best", since_best);
   f("best_selection", best_selection);
+  f("would_stop_at", would_stop_at);
   f("selected", selected);
   f("epoch", epoch);
   f("report", report);

@@ -46,6 +46,7 @@ class Trainer {
     int64_t reported_at = 0;             // update of the last report
     int64_t since_best = 0;              // evaluations since the best
     double best_selection = 0;           // selection value of the best evaluation
+    int64_t would_stop_at = 0;           // update at which observe.early_stop would have ended the training; 0: none
     std::vector<SelectedStep> selected;  // the evaluations whose checkpoints make the model, in ascending order
     LossSums epoch, report;              // sums since the last evaluation, since the last report
     double norm_sum = 0, norm_max = 0;   // sum and maximum of the gradient norms so far
@@ -86,6 +87,8 @@ class Trainer {
   /// The index of the next batch in its pass; starts the pass if needed.
   int64_t next_batch();
   void account_for(const UpdateResult& result, double learning_rate);
+  /// Logs that observe.early_stop would have ended the training here, if it is the first time.
+  void observe_early_stop();
   void write_metric(const std::string& name, double value);
   void write_gradient_norms();
   /// Writes and syncs both continued files.

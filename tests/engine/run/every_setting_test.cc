@@ -146,6 +146,11 @@ class TranslateSettings final : public test::SettingChecks {
     EXPECT_EQ(trained(c.after).metric("train.loss").size(), 3u);
     same_results(c);
   }
+  void the_early_stop_is_logged(const Change& c) {
+    EXPECT_TRUE(trained(c.before).metric("would_stop.dev.bleu").empty());
+    EXPECT_EQ(trained(c.after).metric("would_stop.dev.bleu").size(), 1u);
+    same_results(c);
+  }
   void checkpoints_are_retained(const Change& c) {
     EXPECT_EQ(trained(c.before).checkpoints.size() + 1, trained(c.after).checkpoints.size());
     same_results(c);
@@ -255,6 +260,7 @@ const test::SettingRows<TranslateSettings>& TranslateSettings::rows() {
         {"run.threads", {2, &Checks::threads_are_used}},
         {"run.matmul", {kOtherMatmulLibrary, &Checks::matmul_library_is_used}},
         {"run.log_updates", {2, &Checks::reports_are_fewer}},
+        {"observe.early_stop", {1, &Checks::the_early_stop_is_logged, {{"train.max_epochs", 4}}}},
         {"run.keep_checkpoints", {2, &Checks::checkpoints_are_retained, {{"train.max_epochs", 4}}}},
     };
     rows.merge(test::text_rows<Checks>());

@@ -245,6 +245,15 @@ TEST_F(Diverging, ABestCheckpointLostBeforeItIsTrainedAgain) {
   EXPECT_EQ(results_of(run_), expected);
 }
 
+TEST_F(Resumed, AStopAtAnyUpdateLeavesTheEarlyStopThatIsObservedWhereItWas) {
+  train_.max_epochs = 6;
+  execution_.observe.early_stop = 3;
+  const std::string expected = undisturbed();
+  ASSERT_THAT(expected, HasSubstr("{\"step\": 35, \"name\": \"would_stop.dev.bleu\", \"value\": "));
+  for (const uint32_t update : {30, 34, 35, 36, 41}) EXPECT_EQ(stop_at(update), kExitStopped) << update;
+  EXPECT_EQ(finished(), expected);
+}
+
 // --- damage ----------------------------------------------------------------------------------------------------------
 
 TEST_F(Resumed, ADamagedCheckpointIsSkippedForTheOneBefore) {

@@ -81,6 +81,41 @@ TEST_F(Trained, StopsEarlyWhereNothingIsStrictlyBetter) {
   EXPECT_EQ(scores().at("selected_step"), 16);
 }
 
+TEST_F(Trained, WithoutEarlyStopItSaysOnceWhereThatWouldHaveEnded) {
+  const std::vector<double> script = {1, 2, 2, 2, 9, 3, 3, 3};
+  train_.max_epochs = 8;
+  const auto would_stop = [&](int64_t patience) {
+    start_again();
+    Toy toy;
+    toy.script = script;
+    execution_.observe.early_stop = patience;
+    attempt(toy);
+    EXPECT_EQ(done().step, 32);
+    return metric("would_stop.dev.bleu");
+  };
+  EXPECT_THAT(would_stop(2), ElementsAre(std::pair(16, 2.0)));
+  EXPECT_THAT(would_stop(3), ElementsAre(std::pair(32, 9.0)));
+  EXPECT_TRUE(would_stop(4).empty());
+  EXPECT_TRUE(would_stop(0).empty());
+  train_.early_stop = 2;
+  start_again();
+  Toy stopped;
+  stopped.script = script;
+  attempt(stopped);
+  EXPECT_EQ(done().step, 16) << "as it said";
+  EXPECT_EQ(scores().at("dev.bleu"), 2) << "as it said";
+  EXPECT_TRUE(metric("would_stop.dev.bleu").empty());
+}
+
+TEST_F(Trained, TheScoreAtWhichItWouldHaveEndedIsTheLowestWhereLowerIsBetter) {
+  Toy toy;
+  toy.higher_is_better = false;
+  toy.script = {5, 4, 4.5, 6, 7};
+  execution_.observe.early_stop = 2;
+  attempt(toy);
+  EXPECT_THAT(metric("would_stop.dev.bleu"), ElementsAre(std::pair(16, 4.0)));
+}
+
 TEST_F(Trained, DecaysOnPlateausAndEndsBelowTheLowestLearningRate) {
   Toy toy;
   train_.schedule.decay_factor = 0.1;
