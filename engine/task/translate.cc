@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
+#include "base/words.h"
 #include "engine/data/corpus.h"
 
 namespace tearless::engine {
@@ -11,6 +13,22 @@ namespace {
 /// Batch size for perplexities. Not decode.batch_tokens: that setting is local, and the cut changes the last bits of a
 /// sum.
 constexpr int64_t kPerplexityTokens = 4096;
+
+/// What one side of the training pairs comes to, to be compared with a paper's table (docs/spec/tables.md, Table 1).
+/// EOS is not counted. Words are those before the text was cut into subwords.
+std::string side_counts(const char* side, const Prepared& corpus, const TokenLines& lines) {
+  size_t words = 0, subwords = 0;
+  std::set<int32_t> types;
+  for (int64_t i = 0; i < lines.size(); ++i) {
+    words += split_words(corpus.to_text(lines[i])).size();
+    for (const int32_t token : lines[i]) {
+      if (token == kEos) continue;
+      ++subwords;
+      types.insert(token);
+    }
+  }
+  return fmt::format("{}: {} words, {} subwords, {} types", side, words, subwords, types.size());
+}
 
 }  // namespace
 
@@ -40,8 +58,15 @@ std::optional<TaskKind::Size> TranslateKind::size(const TrainOptions&) const {
               .saved_numbers = saved_numbers(options.model, *vocabulary, options.batch.tokens)};
 }
 
-std::string TranslateKind::prepare_data(const TrainOptions&, const Say& say) const {
+std::string TranslateKind::prepare_data(const TrainOptions& train, const Say& say) const {
   const Prepared corpus = prepare(options.data, options.text, say);
+  say(side_counts("source", corpus, corpus.train.source));
+  say(side_counts("target", corpus, corpus.train.target));
+  say(fmt::format(
+      "output vocabulary: {} types",
+      OutputVocabulary::from(corpus.vocabulary.in_target, options.model.mask_target_vocabulary).tokens.size()));
+  say(fmt::format("batches of the first pass: {}",
+                  cut_batches(corpus.train, options.batch, train.seed_for_order(), /*pass=*/0).size()));
   return fmt::format("{}: {} training, {} dev, {} test pairs; vocabulary {}",
                      prepared_folder(preparation_key(options.data, options.text)).string(), corpus.train.size(),
                      corpus.dev.size(), corpus.test.size(), corpus.vocabulary.size());

@@ -151,9 +151,8 @@ Result Sweep::result() const {
   std::error_code absent;
   for (const auto& entry : fs::directory_iterator(workspace() / "runs", absent)) {
     const RunDirectory run(entry.path());
-    for (const fs::path& file :
-         {run.scores(), run.metrics(), run.gradient_norms(), run.model(), run.outputs() / "test.hyp",
-          run.outputs() / "dev.stats"}) {
+    for (const fs::path& file : {run.scores(), run.metrics(), run.gradient_norms(), run.model(),
+                                 run.outputs() / "test.hyp", run.outputs() / "dev.stats"}) {
       if (fs::exists(file)) result.files[run.id() + "/" + file.filename().string()] = test::read_text(file);
     }
   }

@@ -175,7 +175,8 @@ TEST_F(DoneRun, ResultsThatWereDamagedAreRefused) {
   const json scores = json::parse(read_result(*run_, "scores.json"));
   EXPECT_EQ(scores.at("updates"), 2);
   damage(run_->scores(), [&](const std::string& what) {
-    EXPECT_THAT(error_of([&] { read_result(*run_, "scores.json"); }), HasSubstr("was changed after the run ended")) << what;
+    EXPECT_THAT(error_of([&] { read_result(*run_, "scores.json"); }), HasSubstr("was changed after the run ended"))
+        << what;
   });
   for (const char* name : {"metrics.jsonl", "gradient_norms.f32", "outputs/dev.hyp", "outputs/test.stats"}) {
     const std::string good = read_text(run_->root() / name);

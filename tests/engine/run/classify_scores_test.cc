@@ -125,8 +125,7 @@ TEST_F(ClassifyScored, EveryScoreAndResultHasItsTest) {
   EXPECT_EQ(scores_.size() - names.size(), 5u) << "two layers of two norms, and the final one";
   EXPECT_EQ(score("parameters"), static_cast<double>(parameter_count(classification(*options_).model,
                                                                      data_->vocabulary_size(), /*classes=*/3)));
-  EXPECT_THAT(result_files(),
-              testing::ElementsAre("gradient_norms.f32", "metrics.jsonl", "outputs/dev.classes",
+  EXPECT_THAT(result_files(), testing::ElementsAre("gradient_norms.f32", "metrics.jsonl", "outputs/dev.classes",
                                                    "outputs/test.classes", "scores.json"));
   int64_t rows = 0;
   for (int32_t i = 0; i < data_->train.size(); ++i) rows += data_->train.lines.length(i);

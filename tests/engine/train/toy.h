@@ -166,8 +166,8 @@ class Trained : private InMemory, public testing::Test {
 
 /// The bytes that must not depend on what happened on the way.
 inline std::string results_of(const RunDirectory& run) {
-  return read_text(run.metrics()) + read_text(run.gradient_norms()) + read_text(run.scores()) + read_text(run.outputs() / "test.hyp") +
-         read_text(run.done()) + read_text(run.model());
+  return read_text(run.metrics()) + read_text(run.gradient_norms()) + read_text(run.scores()) +
+         read_text(run.outputs() / "test.hyp") + read_text(run.done()) + read_text(run.model());
 }
 
 }  // namespace tearless::engine::test

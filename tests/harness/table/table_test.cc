@@ -154,7 +154,8 @@ TEST(Cell, CountsADivergedRunsBestCheckpointOnRequest) {
     return seed == 3 ? ended(RunState::kDiverged) : seed == 1 ? ended(RunState::kQueued) : second_diverged(seed);
   };
   EXPECT_EQ(cell_of(3, without_scores, "diverged = \"counted\""), "28.20 (1/3), 2/3 div.");
-  EXPECT_EQ(cell_of(3, second_diverged, "diverged = \"counted\"\nfail_below = 28.15"), "28.250 ± 0.071, 1/3 div., 1/3 fail")
+  EXPECT_EQ(cell_of(3, second_diverged, "diverged = \"counted\"\nfail_below = 28.15"),
+            "28.250 ± 0.071, 1/3 div., 1/3 fail")
       << "the first fails";
   EXPECT_EQ(cell_of(3, second_diverged, "diverged = \"counted\"\nfail_below = 29"), "–, 1/3 div., 2/3 fail");
 }
