@@ -178,5 +178,23 @@ TEST_F(RunFolderTest, ALostDatabaseIsRebuilt) {
   EXPECT_EQ(test::read_text(workspace_.database().string() + ".before-rebuild"), "a damaged database");
 }
 
+TEST_F(RunFolderTest, ADivergedRunIsRebuiltWithTheScoresThatItLeft) {
+  finish(run_);
+  test::write_text(run_.scores(), R"({"diverged_step": 9, "test.bleu": 25.5})");
+  test::write_text(run_.gradient_norms(), "abcdefgh");
+  end_attempt(run_, 1, kExitDiverged, 0, "");
+  write_done(run_, "diverged", 9, "the loss is not finite", {"scores.json", "metrics.jsonl", "gradient_norms.f32"});
+  rebuild(workspace_);
+  {
+    const auto store = Store::open_reader(workspace_);
+    const RunResult result = store->result_of(run_.id());
+    EXPECT_EQ(result.state, RunState::kDiverged);
+    EXPECT_EQ(result.diverged_step, 9);
+    EXPECT_EQ(result.scores, (std::map<std::string, double>{{"diverged_step", 9}, {"test.bleu", 25.5}}));
+  }
+  test::write_text(run_.gradient_norms(), "abcdefgx");
+  EXPECT_NE(verdict_of(run_, 1).reason.find("gradient_norms.f32 is not what the run had written"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace tearless::harness::run_folder_test
