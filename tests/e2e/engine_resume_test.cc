@@ -341,7 +341,7 @@ TEST_F(EngineResume, DecodePrintsTheTranslationsOfTheRun) {
   fs::rename(shared_->folder / "checkpoints", checkpoints);
 }
 
-TEST_F(EngineResume, DivergenceIsAResultWithItsStep) {
+Settings diverging_settings() {
   Settings wild = test::small_settings();
   wild["model.norm.kind"] = "\"none\"";
   wild["model.placement"] = "\"pre_no_final\"";
@@ -349,7 +349,11 @@ TEST_F(EngineResume, DivergenceIsAResultWithItsStep) {
   wild["train.schedule.lr"] = "10";
   wild["train.clip_norm"] = "0";
   wild["model.encoder_layers"] = "8";
-  const Started started = start("wild", wild);
+  return wild;
+}
+
+TEST_F(EngineResume, DivergenceIsAResultWithItsStep) {
+  const Started started = start("wild", diverging_settings());
   EXPECT_EQ(test::run(started.command).code, kExitDiverged);
   const Done done = read_done(started.run()).value();
   EXPECT_EQ(done.outcome, "diverged");
@@ -357,6 +361,24 @@ TEST_F(EngineResume, DivergenceIsAResultWithItsStep) {
   // Every update before it was reported.
   EXPECT_THAT(test::read_text(started.run().metrics()), HasSubstr("{\"step\": " + std::to_string(done.step - 1) + ","));
   EXPECT_FALSE(fs::exists(started.run().scores()));
+  EXPECT_EQ(test::run(started.command).code, kExitDiverged) << "the second time it only says so";
+  EXPECT_EQ(started.run().newest_attempt(), 1);
+}
+
+TEST_F(EngineResume, DivergenceAfterAnEvaluationLeavesTheScoresOfTheBestCheckpoint) {
+  Settings wild = diverging_settings();
+  wild["train.epoch_updates"] = "1";
+  const Started started = start("wild-evaluated", wild);
+  EXPECT_EQ(test::run(started.command).code, kExitDiverged);
+  const Done done = read_done(started.run()).value();
+  EXPECT_EQ(done.outcome, "diverged");
+  EXPECT_THAT(test::read_text(started.run().scores()),
+              testing::AllOf(HasSubstr("\"diverged_step\": " + std::to_string(done.step)),
+                             HasSubstr("\"updates\": " + std::to_string(done.step - 1)), HasSubstr("\"test.bleu")));
+  for (const char* file : {"scores.json", "gradient_norms.f32", "metrics.jsonl", "outputs/test.hyp"}) {
+    EXPECT_TRUE(done.files.contains(file)) << file;
+  }
+  EXPECT_EQ(fs::file_size(started.run().gradient_norms()), sizeof(float) * (done.step - 1));
   EXPECT_EQ(test::run(started.command).code, kExitDiverged) << "the second time it only says so";
   EXPECT_EQ(started.run().newest_attempt(), 1);
 }
