@@ -61,6 +61,7 @@ std::vector<int64_t> column(const BenchLengths& lengths, size_t side, int64_t wi
 Prepared made_up_pairs(const TrainOptions& train, int64_t vocab_size, const BenchLengths& lengths) {
   Prepared pairs;
   pairs.vocabulary.in_target.assign(static_cast<size_t>(vocab_size), 1);
+  pairs.vocabulary.pieces.resize(static_cast<size_t>(vocab_size));
   pairs.train = {
       random_lines(column(lengths, 0, 1), true, vocab_size, RandomStream(train.seed_for_order(), "bench.source")),
       random_lines(column(lengths, 1, 1), false, vocab_size, RandomStream(train.seed_for_order(), "bench.target"))};
