@@ -56,6 +56,8 @@ pid_t spawn(const SpawnRequest& request) {
 
   if (request.standard_error >= 0) ::posix_spawn_file_actions_adddup2(&actions, request.standard_error, STDERR_FILENO);
 
+  if (request.closes_others) ::posix_spawn_file_actions_addclosefrom_np(&actions, STDERR_FILENO + 1);
+
   std::vector<std::string> arguments = request.arguments;
   std::vector<std::string> environment = environment_with(request.environment);
   pid_t pid = -1;

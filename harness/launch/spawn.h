@@ -16,7 +16,8 @@ struct SpawnRequest {
   int standard_output = -1;                                      // likewise
   int standard_error = -1;                                       // likewise
   std::vector<int> blocked_signals = {};                         // blocked until the child unblocks or handles them
-  bool own_session = false;  // setsid: Ctrl-C and hang-up of the terminal do not reach the child
+  bool closes_others = false;  // the child has no other descriptors of this process: it outlives whoever opened them
+  bool own_session = false;    // setsid: Ctrl-C and hang-up of the terminal do not reach the child
 };
 
 /// Starts a child with default signal handlers and returns its pid. The caller must wait for it. MachineError if it

@@ -44,6 +44,7 @@ void start(const Workspace& workspace, const ServiceStart& how) {
   SpawnRequest request{.arguments = {fs::read_symlink("/proc/self/exe").string(), "daemon", "--workspace",
                                      workspace.root().string(), "--detached"},
                        .environment = {},
+                       .closes_others = true,
                        .own_session = true};
   if (!how.stays) request.arguments.emplace_back("--until-idle");
   if (!how.engine.empty()) request.arguments.insert(request.arguments.end(), {"--engine", how.engine.string()});

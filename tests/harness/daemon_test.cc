@@ -2,7 +2,9 @@
 // daemon that is killed, stopped, moved away from, or not there.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <future>
 #include <nlohmann/json.hpp>
@@ -67,6 +69,18 @@ class DaemonTest : public ServedRunTest {
 };
 
 using Count = std::map<std::string, int>;
+
+// As the file of a lock that a script has around its commands: it would stay locked while the service lives.
+TEST_F(DaemonTest, KeepsNoFileOpenThatItsCallerHadOpen) {
+  int held[2];
+  ASSERT_EQ(::pipe(held), 0);
+  start_daemon();
+  ::close(held[1]);
+  pollfd ended{.fd = held[0], .events = POLLIN, .revents = 0};
+  EXPECT_EQ(::poll(&ended, 1, /*milliseconds=*/0), 1) << "the service has the other end";
+  EXPECT_GT(daemon_pid(), 0);
+  ::close(held[0]);
+}
 
 TEST_F(DaemonTest, TwoGridsSubmittedFromTwoTerminalsOutliveTheLogoutOfBoth) {
   test::Terminal first(login_shell()), second(login_shell());
