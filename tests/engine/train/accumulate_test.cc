@@ -62,7 +62,8 @@ const std::vector<Labels> kParts = {{0, 1, -1, -1, -1, -1}, {-1, -1, 2, 3, 1, 2}
 std::vector<UpdateResult> train(Rows& rows, TrainOptions settings, int64_t batches, int64_t updates = 3) {
   settings.accumulate = batches;
   OptimiserState state(settings.optimiser.chosen(), rows.parameters().values());
-  const auto updater = make_updater(rows, settings, {}, state);
+  const ExecutionOptions execution;
+  const auto updater = make_updater(rows, settings, execution, state);
   std::vector<UpdateResult> results;
   for (int64_t n = 1; n <= updates; ++n) {
     for (int64_t i = 0; i + 1 < batches; ++i) updater->add(n, i);

@@ -14,8 +14,9 @@ TEST(Updater, WithAProfileWaitsForTheDeviceAfterEachOperationAndTheOptimiser) {
   int64_t waits = 0;
   profile.wait = [&] { ++waits; };
   const TrainOptions train;
+  const ExecutionOptions execution;
   OptimiserState moments(train.optimiser.chosen(), toy.parameters().values());
-  const auto updater = make_updater(toy, train, {}, moments, &profile);
+  const auto updater = make_updater(toy, train, execution, moments, &profile);
   toy.start_pass(0);
   updater->start(1, 0, 0.1);
   ASSERT_EQ(updater->collect().size(), 1u);
