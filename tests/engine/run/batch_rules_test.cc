@@ -16,10 +16,12 @@ class BatchRules : public testing::Test {
  protected:
   BatchRules() {
     std::vector<std::pair<std::string, std::string>> pairs;
-    for (int i = 0; i < 30; ++i) {
+    // Six pairs of lengths, each of several texts: the order of equal lengths decides which make a batch.
+    for (int i = 0; i < 40; ++i) {
+      const int text = i / 6;
       std::string source = "a", target = "x";
-      for (int word = 0; word < i % 7; ++word) source += (i + word) % 3 ? " b" : " c";
-      for (int word = 0; word < i % 5; ++word) target += (i + word) % 4 ? " y" : " z";
+      for (int word = 0; word < 3 * (i % 3); ++word) source += ((text >> (word % 3)) & 1) ? " b" : " c";
+      for (int word = 0; word < 2 * (i % 2); ++word) target += ((text >> word) & 1) ? " y" : " z";
       pairs.emplace_back(source, target);
     }
     for (const char* set : {"train", "dev", "test"}) runs_.write(set, pairs);
