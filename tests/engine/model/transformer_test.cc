@@ -228,8 +228,9 @@ TEST(Transformer, HasTheGradientOfALossOverTheWholeVocabulary) {
         element.fill_(before);
         return sums.loss / static_cast<double>(sums.tokens);
       };
-      const double difference = (mean_at(4e-3f) - mean_at(-4e-3f)) / 8e-3;
-      EXPECT_NEAR(of_matrix[token][3].item<double>(), difference, 0.02) << token << " fix_norm " << fix_norm;
+      // So small a step because the direction of a short row turns fast.
+      const double difference = (mean_at(3e-4f) - mean_at(-3e-4f)) / 6e-4;
+      EXPECT_NEAR(of_matrix[token][3].item<double>(), difference, 3e-3) << token << " fix_norm " << fix_norm;
     }
   }
 }
