@@ -193,7 +193,9 @@ std::string decoding_text(const Decoding& decoding, const DecodingTally& tally) 
     if (tally.counts[kind] > 0) parts.push_back(fmt::format("{} {}", tally.counts[kind], heading_of(kind)));
   }
   std::string text = fmt::format("{}: {}", decoding.name, fmt::join(parts, ", "));
-  if (tally.estimate.known > 0) {
+  if (tally.estimate.known == 0 && tally.counts[kToRun] > 0) {
+    text += "; not timed yet";
+  } else if (tally.estimate.known > 0) {
     text += "; " + estimate_lines(tally.estimate, static_cast<int>(cores_of_process().size()), /*gpus=*/0, "").front();
   }
   return text;

@@ -63,7 +63,7 @@ TEST_F(DerivedTest, AddedToAGridOfFinishedRunsTrainNothing) {
   EXPECT_THAT(table(), HasSubstr("–"));
   write(kDecodings, "");
   const std::string plan = ok({"plan", "grid.toml"}).output;
-  EXPECT_THAT(plan, AllOf(HasSubstr("Decoding wide: 2 to run"), HasSubstr("Decoding mark: 2 to run"),
+  EXPECT_THAT(plan, AllOf(HasSubstr("Decoding wide: 2 to run; not timed yet"), HasSubstr("Decoding mark: 2 to run"),
                           HasSubstr("Next: tearless run"), Not(HasSubstr("To run:"))));
   EXPECT_THAT(table(), AllOf(HasSubstr("– (0/2)"), HasSubstr("wide: 2 runs have no result yet")));
   ok({"run", "grid.toml"});
