@@ -102,7 +102,10 @@ class DecodeKind final : public DerivedKindOf<DecodeKind> {
     }
     DecodeOptions options = translate->options.decode;
     decode_.apply(options);
-    engine::check_consistent(options);
+    if (options.n_best > options.beam) {
+      fail("derived.n_best = {} is above the beam of {}: a search has no more outputs than hypotheses", options.n_best,
+           options.beam);
+    }
   }
 
   DataFiles data_files() override {

@@ -72,6 +72,8 @@ TEST_F(EngineBadInput, SettingsGolden) {
   train("a scope without norms",
         {{"model.placement", "\"post\""}, {"model.norm.kind", "\"rms_norm\""}, {"model.norm.scope", "\"final_only\""}});
   train("one matrix for two vocabularies", {{"text.vocabulary", "\"per_side\""}, {"model.tied_embeddings", "\"all\""}});
+  train("more outputs than hypotheses", {{"decode.beam", "2"}, {"decode.n_best", "3"}});
+  train("a smoothed label outside the target mask", {{"train.label_smoothing_form", "\"fairseq\""}});
   train("an option of another kind", {{"model.norm.scale_norm.c", "2"}});
   ask("a settings file that is not there", {"train", "--config", "nowhere.toml"});
   ask("a run that is not there", {"train", "nowhere"});

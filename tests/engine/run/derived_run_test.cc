@@ -379,7 +379,8 @@ TEST_F(DerivedRuns, RefuseSettingsInOneSentence) {
   };
   EXPECT_THAT(refused({decoding({{"derived.beam", 99}})}),
               HasSubstr("derived.beam: derived.beam = 99 is out of range"));
-  EXPECT_THAT(refused({decoding({{"derived.n_best", 9}})}), HasSubstr("decode.n_best = 9 is above decode.beam = 4"));
+  EXPECT_THAT(refused({decoding({{"derived.n_best", 9}})}),
+              HasSubstr("derived.n_best: derived.n_best = 9 is above the beam of 4"));
   EXPECT_THAT(refused({decoding({{"derived.search", "twat"}})}), HasSubstr("did you mean \"twt\""));
   EXPECT_THAT(refused({decoding({{"derived.batch_tokens", 9}})}), HasSubstr("unknown setting"));
   EXPECT_THAT(refused({decoding({{"derived.bean", 9}})}),
