@@ -39,10 +39,12 @@ Left left_of(const Store& store, const Selection& chosen) {
     if (state != RunState::kDone && state != RunState::kDiverged) left.without_result += runs;
   };
   for (const std::string& sweep : chosen.sweeps) {
+    const StateCounts counts = store.counts_of(sweep);
+    // After them: of a sweep that is deleted in between there is nothing to count, which is not success.
     const std::optional<Sweep> record = store.sweep(sweep);
     if (!record) fail("sweep {} was deleted meanwhile", sweep);
     const bool active = record->state == SweepState::kActive;
-    for (const auto& [state, runs] : store.counts_of(sweep)) {
+    for (const auto& [state, runs] : counts) {
       count(state, runs);
       if (!active && state == RunState::kQueued) left.pending -= runs;  // they will not be started
     }
