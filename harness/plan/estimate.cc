@@ -16,10 +16,8 @@ namespace {
 
 constexpr int kMaxMeasured = 4;  // runs of a class whose folders are measured
 
-// Updates; a derived run makes none, and is one piece of work.
-double work_of(int64_t updates) { return static_cast<double>(std::max<int64_t>(1, updates)); }
-
-// Seconds that the runs of a class took for each update that they might have made.
+// Seconds that the runs of a class took for each update that they might have made. Of a run that makes no update, or
+// whose updates are not known yet, the whole run stands for one.
 struct Pace {
   int64_t runs = 0;
   double sum = 0, squares = 0;
@@ -64,9 +62,13 @@ struct Wanted {
 
 Estimate estimate_of(const std::vector<Run>& runs, const std::vector<Timing>& ended,
                      const std::vector<Timing>& calibrations) {
-  std::map<std::string, Pace> paces;
+  using PaceKey = std::pair<std::string, bool>;  // class; of a whole run
+  std::map<PaceKey, Pace> paces;
   for (const Timing& run : ended) {
-    if (run.seconds > 0) paces[run.resource_class].add(run.seconds / work_of(run.updates));
+    if (run.seconds <= 0) continue;
+    paces[{run.resource_class, true}].add(run.seconds);
+    const int64_t updates = run.updates > 0 ? run.updates : run.updates_made;  // unknown when it was planned
+    if (updates > 0) paces[{run.resource_class, false}].add(run.seconds / static_cast<double>(updates));
   }
   std::map<std::string, Calibration> calibrated;
   for (const Timing& run : calibrations) calibrated.insert_or_assign(run.resource_class, Calibration(run));
@@ -76,13 +78,15 @@ Estimate estimate_of(const std::vector<Run>& runs, const std::vector<Timing>& en
     const bool on_gpu = run.needs.device == "cuda";
     (on_gpu ? estimate.gpu_seconds : estimate.cpu_seconds) += seconds * (on_gpu ? 1 : run.needs.threads);
   };
-  std::map<std::string, Wanted> wanted;
+  std::map<PaceKey, Wanted> wanted;
   std::set<std::string> untimed_classes;
   for (const Run& run : runs) {
     const std::string& resource_class = run.needs.resource_class;
-    const auto pace = resource_class.empty() ? paces.end() : paces.find(resource_class);
+    const PaceKey key{resource_class, run.updates == 0};
+    const auto pace = resource_class.empty() ? paces.end() : paces.find(key);
     if (pace == paces.end()) {
-      const auto calibration = resource_class.empty() ? calibrated.end() : calibrated.find(resource_class);
+      const bool may_be_calibrated = !resource_class.empty() && run.updates > 0;
+      const auto calibration = may_be_calibrated ? calibrated.find(resource_class) : calibrated.end();
       if (calibration == calibrated.end()) {
         ++estimate.unknown;
         if (!resource_class.empty()) {
@@ -95,9 +99,9 @@ Estimate estimate_of(const std::vector<Run>& runs, const std::vector<Timing>& en
       }
       continue;
     }
-    const double work = work_of(run.updates);
+    const auto work = static_cast<double>(std::max<int64_t>(1, run.updates));
     add(run, pace->second.mean() * work);
-    Wanted& of_class = wanted[resource_class];
+    Wanted& of_class = wanted[key];
     ++of_class.runs;
     of_class.updates += work;
     of_class.squares += work * work;
@@ -105,8 +109,8 @@ Estimate estimate_of(const std::vector<Run>& runs, const std::vector<Timing>& en
   estimate.untimed_classes = static_cast<int64_t>(untimed_classes.size());
   // The variance of the sum: each run differs from the mean of its class, and that mean is itself measured.
   double variance = 0, sum = 0;
-  for (const auto& [resource_class, of_class] : wanted) {
-    const Pace& pace = paces.at(resource_class);
+  for (const auto& [key, of_class] : wanted) {
+    const Pace& pace = paces.at(key);
     estimate.ended += pace.runs;
     sum += pace.mean() * of_class.updates;
     variance +=

@@ -43,6 +43,19 @@ TEST(Estimate, OfRunsThatMakeNoUpdateIsTheTimeOfThoseThatHaveEnded) {
   EXPECT_EQ(estimate.unknown, 1);
 }
 
+// A training of passes has no known length until its corpus is prepared.
+TEST(Estimate, OfRunsOfUnknownLengthIsTheTimeOfWholeRunsAndOfTheOthersThePaceOfWhatWasMade) {
+  const std::vector<Timing> ended = {
+      {.resource_class = "a", .updates = 0, .seconds = 50, .training_seconds = 40, .updates_made = 100},
+      {.resource_class = "a", .updates = 200, .seconds = 100}};
+  EXPECT_DOUBLE_EQ(estimate_of({run("a", 300)}, ended).cpu_seconds, 0.5 * 300);
+  EXPECT_DOUBLE_EQ(estimate_of({run("a", 0)}, ended).cpu_seconds, 75);
+  const std::vector<Timing> calibration = {
+      {.resource_class = "b", .updates = 20, .seconds = 10, .training_seconds = 8, .updates_made = 20}};
+  EXPECT_EQ(estimate_of({run("b", 0)}, {}, calibration).unknown, 1);
+  EXPECT_DOUBLE_EQ(estimate_of({run("b", 100)}, {}, calibration).cpu_seconds, 2 + 0.4 * 100);
+}
+
 TEST(Estimate, IsWiderTheMoreTheRunsDifferAndTheFewerThereAre) {
   const auto of = [](const std::vector<double>& seconds, int wanted) {
     std::vector<Timing> ended;
