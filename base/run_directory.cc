@@ -194,6 +194,19 @@ std::optional<Done> read_done(const RunDirectory& run) {
   fail("{} is damaged; delete the run's folder to train it again", run.done().string());
 }
 
+std::vector<std::string> write_results(const RunDirectory& run, const json& scores,
+                                       const std::map<std::string, std::string>& files) {
+  std::vector<std::string> names;
+  for (const auto& [name, bytes] : files) {
+    make_folders((run.root() / name).parent_path());
+    write_atomically(run.root() / name, bytes);
+    names.push_back(name);
+  }
+  write_atomically(run.scores(), scores.dump(2) + "\n");
+  names.emplace_back("scores.json");
+  return names;
+}
+
 void write_done(const RunDirectory& run, std::string outcome, int64_t step, std::string reason,
                 const std::vector<std::string>& names, const std::map<std::string, std::string>& inputs) {
   json files = json::object();

@@ -122,6 +122,11 @@ struct Done {
 /// Reads DONE; nullopt if there is none. UserError if it is damaged.
 std::optional<Done> read_done(const RunDirectory& run);
 
+/// Writes the result files `files`, name relative to the run directory → bytes, and then scores.json. Returns the names
+/// of all of them, for write_done().
+std::vector<std::string> write_results(const RunDirectory& run, const nlohmann::json& scores,
+                                       const std::map<std::string, std::string>& files);
+
 /// Hashes the result files `names` (relative to the run directory) and writes DONE atomically. `inputs`: what the
 /// result was made from besides the settings → SHA-256; a run that derives from no other has none.
 void write_done(const RunDirectory& run, std::string outcome, int64_t step, std::string reason,

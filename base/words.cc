@@ -29,6 +29,12 @@ std::vector<std::string_view> split_words(std::string_view line) {
   return words;
 }
 
+bool is_plain_name(std::string_view name) {
+  return !name.empty() && std::all_of(name.begin(), name.end(), [](unsigned char c) {
+    return c < 0x80 && (std::isalnum(c) || c == '_' || c == '-');
+  });
+}
+
 std::string shell_word(std::string_view text) {
   const auto is_plain = [](unsigned char c) {
     return std::isalnum(c) || c >= 0x80 ||

@@ -16,6 +16,9 @@ std::vector<std::string_view> split_lines(std::string_view text);
 /// views point into `line`.
 std::vector<std::string_view> split_words(std::string_view line);
 
+/// Whether it may be a part of names of scores, files and settings: ASCII letters, digits, '_' and '-', and not empty.
+bool is_plain_name(std::string_view name);
+
 /// The text as one word of a shell's command line, quoted if it must be.
 std::string shell_word(std::string_view text);
 

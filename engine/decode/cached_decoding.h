@@ -16,9 +16,8 @@ class CachedDecoding {
   CachedDecoding(const Transformer& model, const ForwardContext& context, const Embeddings::Tables& tables,
                  const Value& encoder_output, int64_t sentences);
 
-  /// The logits [N, K] of the next position. `tokens`: the newest of each hypothesis, first the
-  /// decoder's start. `cross`: the source
-  /// rows that each hypothesis sees, one span per sentence.
+  /// The logits [N, K] of the next position. `tokens`: the newest of each hypothesis, first the decoder's start.
+  /// `cross`: the source rows that each hypothesis sees, one span per sentence.
   Value advance(std::vector<int32_t> tokens, const AttentionSpans& cross);
   /// Replaces the hypotheses: new hypothesis i continues old hypothesis parents[i]. Their number may change.
   void reorder(const std::vector<int64_t>& parents);

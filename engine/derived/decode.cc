@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/words.h"
 #include "engine/data/corpus.h"
 #include "engine/derived/derived_kind.h"
 #include "engine/task/translate.h"
@@ -74,7 +75,11 @@ class DecodeOverlay {
 
 class DecodeKind final : public DerivedKindOf<DecodeKind> {
  public:
-  DecodeKind() { meaning = "translates a set with the run's model, and scores it as training does"; }
+  DecodeKind() {
+    meaning =
+        "translates a set with the run's model, and scores it as training does; settings that are unset are as in the "
+        "run's [decode]";
+  }
 
   void describe(SettingsVisitor& v) override {
     v.word({.key = "set", .meaning = "dev, test, or the name of a test set of its own"}, set_);

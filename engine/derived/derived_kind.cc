@@ -1,8 +1,5 @@
 #include "engine/derived/derived_kind.h"
 
-#include <algorithm>
-#include <cctype>
-
 #include "base/hash.h"
 
 namespace tearless::engine {
@@ -18,12 +15,6 @@ const Kinds<DerivedKind>& derived_kinds() {
   }};
 #undef DERIVED
   return kinds;
-}
-
-bool is_plain_name(std::string_view name) {
-  return !name.empty() && std::all_of(name.begin(), name.end(), [](unsigned char c) {
-    return c < 0x80 && (std::isalnum(c) || c == '_' || c == '-');
-  });
 }
 
 std::string lines_sha256(const std::vector<std::string>& lines) {

@@ -72,9 +72,6 @@ using DerivedKindOf = KindOf<DerivedKind, Kind>;
 /// All kinds with their settings at their defaults, in the order of derived_kinds.def.
 const Kinds<DerivedKind>& derived_kinds();
 
-/// A name of a derived run or of its set: letters, digits, '_' and '-'. Both are parts of names of scores and files.
-bool is_plain_name(std::string_view name);
-
 /// The SHA-256 of the lines, each with its line feed.
 std::string lines_sha256(const std::vector<std::string>& lines);
 

@@ -1,13 +1,10 @@
 // The kind score: a text metric (engine/score/metric.h) of hypotheses that a run has left. Decodes nothing.
-#include <optional>
-
 #include "base/error.h"
 #include "base/words.h"
 #include "engine/data/corpus.h"
 #include "engine/derived/derived_kind.h"
 #include "engine/score/metric.h"
 #include "engine/task/translate.h"
-#include "engine/train/model_file.h"
 
 namespace tearless::engine {
 namespace {

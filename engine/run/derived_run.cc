@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/words.h"
 #include "engine/ops/memory.h"
 #include "engine/train/phase.h"
 
@@ -150,13 +151,7 @@ ExitCode publish(const RunDirectory& run, int64_t attempt, const DerivedOptions&
   for (const auto& [name, value] : made.results.numbers) scores[fmt::format("{}.{}", own.name, name)] = value;
   if (run.newest_attempt() != attempt) return kExitStopped;
   write_phase(run, attempt, Phase::kPublishing);
-  std::vector<std::string> files = {"scores.json"};
-  for (const auto& [name, bytes] : made.results.files) {
-    make_folders((run.root() / name).parent_path());
-    write_atomically(run.root() / name, bytes);
-    files.push_back(name);
-  }
-  write_atomically(run.scores(), scores.dump(2) + "\n");
+  const std::vector<std::string> files = write_results(run, scores, made.results.files);
   if (run.newest_attempt() != attempt) return kExitStopped;
   write_done(run, "done", 0, own.kind, files, made.inputs);
   return kExitDone;

@@ -5,8 +5,6 @@
 #pragma once
 
 #include <filesystem>
-#include <functional>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -59,8 +57,7 @@ RunDirectory origin_of(const RunDirectory& run, const std::string& of);
 DerivedRun read_derived_run(const RunDirectory& run);
 
 /// Derives the run's result and writes it: outputs, scores.json, DONE; that of a run that diverged is diverged, too.
-/// Throws UserError if something that it reads is gone or changed;
-/// nothing is written then.
+/// Throws UserError if something that it reads is gone or changed; nothing is written then.
 ExitCode derive(DerivedRun& derived, const RunDirectory& run, int64_t attempt);
 
 }  // namespace tearless::engine

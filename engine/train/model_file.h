@@ -2,8 +2,9 @@
 // which other programs read too (https://github.com/huggingface/safetensors):
 //
 //   bytes 0 … 7   length N of the header, little-endian
-//   N bytes       JSON: {"__metadata__": {"run", "sha256", "steps"}, NAME: {"dtype": "F32", "shape", "data_offsets"},
-//   …} the rest      the tensors, fp32, little-endian, one after another: Parameters::values() as it is
+//   N bytes       JSON: {"__metadata__": {"run", "sha256", "steps"},
+//                        NAME: {"dtype": "F32", "shape", "data_offsets"}, …}
+//   the rest      the tensors, fp32, little-endian, one after another: Parameters::values() as it is
 //
 // "sha256" is of the rest; "steps" are those of the checkpoints whose mean the parameters are. Matrices are [out, in].
 #pragma once

@@ -274,13 +274,8 @@ void Trainer::publish(const Results& results, const std::string& outcome, int64_
   constexpr const char* kChanged = "no longer holds what was written to it";
   require_beginning(run_.metrics(), metrics_->written(), kChanged);
   require_beginning(run_.gradient_norms(), gradient_norms_->written(), kChanged);
-  std::vector<std::string> files = {"gradient_norms.f32", "metrics.jsonl", "scores.json"};
-  for (const auto& [name, bytes] : results.files) {
-    make_folders((run_.root() / name).parent_path());
-    write_atomically(run_.root() / name, bytes);
-    files.push_back(name);
-  }
-  write_atomically(run_.scores(), results.scores.dump(2) + "\n");
+  std::vector<std::string> files = write_results(run_, results.scores, results.files);
+  files.insert(files.end(), {"gradient_norms.f32", "metrics.jsonl"});
   write_model(run_, task_.parameters(), selected_steps());
   end_if_superseded();
   write_done(run_, outcome, step, reason, files);

@@ -1,10 +1,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cctype>
 
 #include "base/error.h"
 #include "base/nearest.h"
+#include "base/words.h"
 #include "harness/grid/sections.h"
 #include "harness/grid/table_reader.h"
 
@@ -16,10 +16,8 @@ constexpr std::string_view kPrefix = "derived.";  // of the settings, as the tra
 
 /// The names are parts of names of scores and files. test.bleu is a score of a trained run.
 void require_usable_name(const std::string& name, const std::string& section, const std::string& location) {
-  const bool plain = !name.empty() && std::all_of(name.begin(), name.end(), [](unsigned char c) {
-    return c < 0x80 && (std::isalnum(c) || c == '_' || c == '-');
-  });
-  if (!plain) fail("{}: [{}.{}]: the name must be letters, digits, \"_\" and \"-\"", location, section, name);
+  if (!is_plain_name(name))
+    fail("{}: [{}.{}]: the name must be letters, digits, \"_\" and \"-\"", location, section, name);
   for (const char* taken : {"train", "dev", "test"}) {
     if (name == taken) {
       fail("{}: [{}.{}]: scores and sets of every run have this name; choose another", location, section, name);

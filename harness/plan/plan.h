@@ -18,8 +18,7 @@ struct PlannedRun {
 };
 
 /// The runs that are not excluded and that `only` admits, in the grid's order, and then those that each decoding makes
-/// of them, checked by `program`. `smoke`: the same
-/// runs cut down to a few updates.
+/// of them, checked by `program`. `smoke`: the same runs cut down to a few updates.
 std::vector<PlannedRun> plan_runs(const Grid& grid, const Only& only, const Program& program, bool smoke = false);
 
 /// The distinct errors of a plan, one sentence each, starting with the location of the offending setting. Empty if the

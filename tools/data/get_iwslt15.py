@@ -2,7 +2,7 @@
 """get_iwslt15.py [FOLDER [OUT]] [--any-version]: prepares IWSLT'15 English-Vietnamese for grids/twt_table3.toml.
 
 FOLDER (default: shared/data/iwslt15-en-vi beside the checkout) holds train.{en,vi}, tst2012.{en,vi} and tst2013.{en,vi} as Stanford NLP
-released them (https://nlp.stanford.edu/projects/nmt), each plain or .xz: tokenised and cased, entities such as &quot; kept. tst2012
+released them (https://nlp.stanford.edu/projects/nmt), each plain, .xz or .gz: tokenised and cased, entities such as &quot; kept. tst2012
 becomes dev, tst2013 test; training pairs with an empty side are left out. OUT (default: data/iwslt15-en-vi, which git ignores) receives
 {train,dev,test}.{en,vi}. Training pairs and words are checked against Table 1 of the paper; --any-version takes another version.
 The corpus states no licence: use it for research, do not redistribute it.

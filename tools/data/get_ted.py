@@ -3,7 +3,7 @@
 
 PAIR is gl-en, sk-en, en-he or ar-en. FOLDER (default: shared/data/ted-qi2018 beside the checkout) holds either
   - all_talks_{train,dev,test}.tsv, the original tables, a language a column: rows where a side is empty or marked NULL are left out; or
-  - {train,dev,test}.en-XX.{en,XX}.txt, one sentence a line, each plain or .xz. Where FOLDER also has keep.PART.en-XX.lines (line numbers
+  - {train,dev,test}.en-XX.{en,XX}.txt, one sentence a line, each plain, .xz or .gz. Where FOLDER also has keep.PART.en-XX.lines (line numbers
     from 1), only those rows are used.
 OUT (default: data/ted-PAIR, which git ignores) receives {train,dev,test}.{L1,L2}, the text as it is: tokenised and cased. Training pairs
 and words are checked against Table 1 of the paper; --any-version takes another version of the corpus.
@@ -63,8 +63,7 @@ def main(pair, folder=raw_data.SHARED / "ted-qi2018", out=None, any_version=Fals
     parts = {}
     for part in parallel.PARTS:
         table = folder / f"all_talks_{part}.tsv"
-        has_table = table.exists() or table.with_name(table.name + ".xz").exists()
-        parts[part] = from_table(table, languages) if has_table else from_lines(folder, part, languages)
+        parts[part] = from_table(table, languages) if raw_data.packed_file(table) else from_lines(folder, part, languages)
     parallel.write(TOOL, pair, parts, out or raw_data.ROOT / f"data/ted-{pair}", any_version)
 
 

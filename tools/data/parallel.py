@@ -1,7 +1,6 @@
 """What the scripts of parallel corpora share: they write {train,dev,test}.LANGUAGE and check them against Table 1 of "Transformers without Tears"."""
 
 import dataclasses
-import lzma
 import pathlib
 import sys
 
@@ -40,15 +39,12 @@ def check(tool, pair, sides, any_version):
 
 
 def lines_of(tool, file, where):
-    """The lines of FILE, or of FILE.xz. Only a line feed ends a line: the text holds U+0085 and the like."""
-    packed = file.with_name(file.name + ".xz")
-    if not packed.exists() and not file.exists():
-        sys.exit(f"{tool}: {file} (or {packed.name}) is missing: put {where} there, or name its folder")
+    """The lines of FILE, packed or not. Only a line feed ends a line: the text holds U+0085 and the like."""
+    read, data = raw_data.unpacked(tool, file, where)
     try:
-        data = lzma.decompress(packed.read_bytes()) if packed.exists() else file.read_bytes()
         return data.decode("utf-8").removesuffix("\n").split("\n")
-    except (lzma.LZMAError, UnicodeDecodeError) as error:
-        sys.exit(f"{tool}: {packed if packed.exists() else file} cannot be read ({error}); download it again")
+    except UnicodeDecodeError as error:
+        sys.exit(f"{tool}: {read} is not UTF-8 ({error}); download it again")
 
 
 def complete_pairs(sides):

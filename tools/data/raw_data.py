@@ -22,18 +22,30 @@ class RawFile:
     lines: int = 0  # 0: it is no text
 
 
-def read(tool, folder, raw, source):
-    """The bytes of FOLDER/NAME, NAME.xz or NAME.gz. Exits with a sentence for another file than `raw`."""
+def packed_file(path):
+    """The first of PATH, PATH.xz and PATH.gz that exists, and what unpacks it; None if there is none."""
     for suffix, unpack in UNPACK.items():
-        file = folder / (raw.name + suffix)
+        file = path.with_name(path.name + suffix)
         if file.exists():
-            break
-    else:
-        sys.exit(f"{tool}: {folder / raw.name} (or .xz, .gz) is missing: put {source} there, or name its folder")
+            return file, unpack
+    return None
+
+
+def unpacked(tool, path, source):
+    """The file and the bytes of PATH, PATH.xz or PATH.gz. Exits with a sentence if there is none, or it is damaged."""
+    found = packed_file(path)
+    if not found:
+        sys.exit(f"{tool}: {path} (or .xz, .gz) is missing: put {source} there, or name its folder")
+    file, unpack = found
     try:
-        data = unpack(file.read_bytes())
+        return file, unpack(file.read_bytes())
     except (lzma.LZMAError, EOFError, OSError, zlib.error) as error:
         sys.exit(f"{tool}: {file} cannot be unpacked ({error}); download it again")
+
+
+def read(tool, folder, raw, source):
+    """The bytes of FOLDER/NAME, packed or not. Exits with a sentence for another file than `raw`."""
+    file, data = unpacked(tool, folder / raw.name, source)
     if len(data) != raw.bytes:
         sys.exit(f"{tool}: {file} has {len(data)} bytes in place of {raw.bytes}: it is another version of the data, or incomplete")
     lines = data.count(b"\n")
