@@ -50,6 +50,8 @@ code=$?; exit $code"""
 # A mutant can keep the compiler busy, too: 8 GiB of memory are enough for every file.
 LIMITED = ["sh", "-c", 'ulimit -v 8388608; exec "$@"', "sh"]
 
+HUNK = re.compile(r"@@ -\S+ \+(\d+)(?:,(\d+))? @@")
+
 KILLED, SURVIVED, HUNG, NO_COMPILE, NO_CHANGE = "killed", "survived", "hung", "does not compile", "no change"
 COUNTED = (KILLED, SURVIVED, HUNG)
 
@@ -66,6 +68,22 @@ def tracked_files():
     """What belongs to the working tree: tracked files and those that git does not ignore."""
     listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard", "-z"], cwd=ROOT, stdout=subprocess.PIPE, check=True).stdout
     return sorted({name for name in listed.decode().split("\0") if name and (ROOT / name).is_file()})
+
+
+def changed_since(revision):
+    """The lines (file, number) of the working tree that the revision has not."""
+    command = ["git", "diff", "--unified=0", "--no-color", "--no-ext-diff", "--no-prefix", "--end-of-options", revision, "--"]
+    diff = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    if diff.returncode:
+        sys.exit(f"mutate: git knows no revision {revision}: {diff.stderr.splitlines()[0]}")
+    lines, file = set(), ""
+    for line in diff.stdout.splitlines():
+        if line.startswith("+++ "):
+            file = line.removeprefix("+++ ")
+        elif hunk := HUNK.match(line):
+            first, count = int(hunk[1]), int(hunk[2] or 1)
+            lines.update((file, number) for number in range(first, first + count))
+    return lines
 
 
 def all_mutants(with_engine):
@@ -362,6 +380,7 @@ def arguments():
     parser.add_argument("--count", type=int, default=200, help="mutants to try (%(default)s)")
     parser.add_argument("--seed", type=int, help="of the draw; default: a new one, printed")
     parser.add_argument("--only", default="", metavar="ROOM", help="a room, or a folder of rooms: harness/store, engine")
+    parser.add_argument("--since", default="", metavar="REVISION", help="only lines that are not in this revision of git: one's own change")
     parser.add_argument("--no-engine", action="store_true", help="base and harness alone, built without LibTorch")
     parser.add_argument("--tests", default="", metavar="REGEX", help="only test programs with such a name")
     parser.add_argument("--own", action="store_true", help="only the tests of a mutant's own room: minutes less for what survives")
@@ -392,6 +411,11 @@ def chosen(given):
         inside = [mutant for mutant in mutants if not room or mutant.file.startswith(room + "/")]
         if not inside:
             sys.exit(f"mutate: there is no code in {room}; a room is a folder such as harness/store")
+        if given.since:
+            changed = changed_since(given.since)
+            inside = [mutant for mutant in inside if (mutant.file, mutant.line) in changed]
+            if not inside:
+                sys.exit(f"mutate: nothing that can be mutated has changed since {given.since}")
         if given.seed is None:
             given.seed = random.randrange(10000)
         drawn = draws(inside, given.seed)
@@ -417,7 +441,7 @@ def main():
     except BlockingIOError:
         sys.exit(f"mutate: another mutate.py is running in {WORK}")
     out = WORK / (f"replay-{given.replay.name}" if given.replay else f"seed-{given.seed}.jsonl")
-    head = {"seed": given.seed, "only": given.only, "engine": not given.no_engine, "tests": given.tests, "own": given.own}
+    head = {"seed": given.seed, "only": given.only, "since": given.since, "engine": not given.no_engine, "tests": given.tests, "own": given.own}
     earlier = []
     if out.exists() and not given.mutant:
         written, earlier = read_list(out)

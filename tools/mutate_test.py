@@ -2,8 +2,12 @@
 """mutate_test.py [REPORT]: tests of what tools/mutate.py changes and what it leaves alone. REPORT: results as JUnit XML."""
 
 import collections
+import pathlib
+import subprocess
 import sys
+import tempfile
 import unittest
+import unittest.mock
 
 import junit_report
 import mutate
@@ -95,6 +99,23 @@ class Drawing(unittest.TestCase):
         first = collections.Counter(mutate.draws(mutants, seed)[0].line for seed in range(400))
         self.assertEqual(set(first), {2, 3})
         self.assertGreater(first[3], 150)
+
+    def test_ChangedLinesAreThoseThatTheRevisionHasNot(self):
+        def git(*words):
+            subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@b", *words], cwd=folder, check=True, stdout=subprocess.DEVNULL)
+
+        with tempfile.TemporaryDirectory() as folder, unittest.mock.patch.object(mutate, "ROOT", pathlib.Path(folder)):
+            git("init", "--quiet")
+            for name in ("a.cc", "gone.cc"):
+                (mutate.ROOT / name).write_text("1\n2\n3\n4\n5\n")
+            git("add", ".")
+            git("commit", "--quiet", "--message", "one")
+            (mutate.ROOT / "a.cc").write_text("1\nnew\nnew\n3\n4\n5 new\n")
+            (mutate.ROOT / "gone.cc").unlink()
+            git("commit", "--quiet", "--all", "--message", "two")
+            (mutate.ROOT / "a.cc").write_text("1\nnew\nnew\n3\n5 new\n6\n")
+            self.assertEqual(mutate.changed_since("HEAD~1"), {("a.cc", 2), ("a.cc", 3), ("a.cc", 5), ("a.cc", 6)})
+            self.assertEqual(mutate.changed_since("HEAD"), {("a.cc", 6)})
 
 
 class Lists(unittest.TestCase):
