@@ -266,9 +266,11 @@ void Scheduler::look_for_data() {
 
 // Queues a run that waits for its data. Its earlier failures count as before.
 void Scheduler::try_data_again(const std::string& id) {
-  store_.move(id, RunState::kWaitingData, RunState::kQueued);
-  count_again();
-  attach_again(id);
+  store_.in_transaction([&] {
+    store_.move(id, RunState::kWaitingData, RunState::kQueued);
+    count_again();
+    attach_again(id);
+  });
 }
 
 // --- polls and stops -------------------------------------------------------------------------------------------------

@@ -269,13 +269,15 @@ bool Scheduler::retry(const std::string& id) {
 
 // Queues a run on request.
 void Scheduler::requeue(const std::string& id, const std::string& reason) {
-  store_.requeue(id, reason);
-  count_again();
-  attach_again(id);
+  store_.in_transaction([&] {
+    store_.requeue(id, reason);
+    count_again();
+    attach_again(id);
+  });
 }
 
 // Makes a run that is queued again, and those that were put aside with it, jobs of every sweep that has them and was
-// added.
+// added. REQUIRES: a transaction that queues the run, too. Without it a kill in between would leave the others aside.
 void Scheduler::attach_again(const std::string& id) {
   for (const std::string& name : store_.sweeps_of(id)) {
     const auto sweep = jobs_.sweeps().find(name);

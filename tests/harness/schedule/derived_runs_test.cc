@@ -1,5 +1,7 @@
 // Runs that derive from others: they start when those have their results, are put aside with them,
 // and come back with them.
+#include <SQLiteCpp/SQLiteCpp.h>
+
 #include "tests/harness/schedule/scheduler_fixture.h"
 
 namespace tearless::harness::scheduler_test {
@@ -14,6 +16,16 @@ class DerivedRunsTest : public SchedulerTest {
   static Runs all() { return {job(0), job(1), job(100), job(101), job(200)}; }
   std::vector<RunState> derived_states() const { return {state(100), state(200)}; }
   void submit_again(Add how) { add("s", all(), how); }
+
+  // The next services cannot queue run 100.
+  void refuse_to_queue_100(bool refuse) {
+    SQLite::Database database(workspace_.database().string(), SQLite::OPEN_READWRITE);
+    database.exec(refuse ? "CREATE TRIGGER refusal BEFORE UPDATE ON runs WHEN new.id = '" + id_of(100) +
+                               "' AND new.state = 'queued' BEGIN SELECT RAISE(ABORT, 'refused'); END"
+                         : "DROP TRIGGER refusal");
+    restart();
+    if (!refuse) begin_with_active();
+  }
 };
 
 TEST_F(DerivedRunsTest, StartWhenTheirRunHasItsResult) {
@@ -106,6 +118,32 @@ TEST_F(DerivedRunsTest, AreCancelledHeldAndReleasedWithTheirRun) {
   EXPECT_THAT(derived_states(), ElementsAre(RunState::kQueued, RunState::kQueued));
   finish(0);
   EXPECT_EQ(starts(100), 1);
+}
+
+// A kill between the two would leave run 100 aside, and nobody would bring it back.
+TEST_F(DerivedRunsTest, AreQueuedInTheTransactionThatQueuesTheirRun) {
+  begin(all());
+  EXPECT_TRUE(scheduler_->hold(id_of(0)));
+  end(0, kAsAsked);
+  refuse_to_queue_100(true);
+  EXPECT_THROW(scheduler_->release(id_of(0)), UserError);
+  EXPECT_EQ(state(0), RunState::kHeld);
+  refuse_to_queue_100(false);
+  EXPECT_TRUE(scheduler_->release(id_of(0)));
+  EXPECT_EQ(state(0), RunState::kRunning);
+  EXPECT_THAT(derived_states(), ElementsAre(RunState::kQueued, RunState::kQueued));
+}
+
+TEST_F(DerivedRunsTest, AreQueuedInTheTransactionThatQueuesTheirRunAfterItWaitedForItsData) {
+  begin(all());
+  end(0, kExitData);  // it names no files: the next service tries it again
+  EXPECT_THAT(derived_states(), ElementsAre(RunState::kWaitingData, RunState::kWaitingData));
+  refuse_to_queue_100(true);
+  EXPECT_THROW(begin_with_active(), UserError);
+  EXPECT_EQ(state(0), RunState::kWaitingData);
+  refuse_to_queue_100(false);
+  EXPECT_EQ(state(0), RunState::kRunning);
+  EXPECT_THAT(derived_states(), ElementsAre(RunState::kQueued, RunState::kQueued));
 }
 
 TEST_F(DerivedRunsTest, HeldOnRequestStayHeld) {
