@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/run_directory.h"
 #include "harness/grid/grid.h"
 #include "tests/support/paths.h"
 
