@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <set>
 
 #include "base/error.h"
 #include "base/words.h"
@@ -139,6 +140,24 @@ TEST_F(Preparation, LearnsSubwordsFromBothSidesAlsoWhereTheirNumbersAreApart) {
     EXPECT_EQ(apart.to_text(apart.train.target[1]), joint.to_text(joint.train.target[1]));
     EXPECT_LT(apart.vocabulary.sizes().source, joint.vocabulary.size());
     EXPECT_LT(apart.vocabulary.sizes().target, joint.vocabulary.size());
+  }
+}
+
+// "lo" is learned on the way to "lost", and dev may need it.
+TEST_F(Preparation, HasAllPiecesOfSentencepieceAlsoThoseThatTheTrainingTextIsNotMadeOf) {
+  write("train.src", "lost lost lost\n");
+  write("train.tgt", "lost lost lost\n");
+  write("dev.src", "lo\n");
+  write("dev.tgt", "x\n");
+  text_ = {.kind = TextKind::kSentencepiece, .pieces = 13};
+  const Prepared prepared = make();
+  const std::set<std::string> pieces(prepared.vocabulary.pieces.begin(), prepared.vocabulary.pieces.end());
+  for (const std::string& piece : prepared.subwords->spare_pieces()) EXPECT_TRUE(pieces.contains(piece)) << piece;
+  std::set<int32_t> of_training;
+  for (const int32_t token : ids(prepared.train.target[0])) of_training.insert(token);
+  for (const int32_t token : ids(prepared.dev.source[0])) {
+    EXPECT_NE(token, kUnk);
+    EXPECT_FALSE(of_training.contains(token));
   }
 }
 
