@@ -1,10 +1,12 @@
 #include "engine/ops/linear.h"
 
+#include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/addmm.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/mm.h>
+#include <dlfcn.h>
 
 #include <cassert>
 
@@ -37,11 +39,31 @@ Matrix matrix(const at::Tensor& x) {
   return {x.const_data_ptr<float>(), by_rows ? x.stride(0) : x.stride(1), !by_rows};
 }
 
-/// matmul() with operands and result rounded to bf16, by LibTorch's oneDNN. It divides a matmul among threads without
-/// an effect on the bits (matmul_test.cc shows it for the version in use). A call takes 20 µs at least.
+/// The number of threads that oneDNN uses when this thread calls it. LibTorch has no function for it: its own
+/// at::set_num_threads() is for all threads, and slow.
+void set_openmp_threads(int threads) {
+  static const auto set = reinterpret_cast<void (*)(int)>(::dlsym(RTLD_DEFAULT, "omp_set_num_threads"));
+  if (set) set(threads);
+}
+
+/// matmul() with operands and result rounded to bf16, by LibTorch's oneDNN. With AMX instructions it sums in an order
+/// that depends on its number of threads. So each call computes a part of the rows by one thread, and the parts follow
+/// from the shape alone. A call takes 20 µs at least.
 void matmul_in_bf16(const at::Tensor& a, const at::Tensor& b, at::Tensor& c, bool add) {
+  const at::Tensor left = a.to(at::kBFloat16), right = b.to(at::kBFloat16);
   at::Tensor rounded = at::empty(c.sizes(), c.options().dtype(at::kBFloat16));
-  at::mm_out(rounded, a.to(at::kBFloat16), b.to(at::kBFloat16));
+  const int64_t rows = c.size(0);
+  const bool is_large = rows >= 64 && rows * c.size(1) * a.size(1) >= 1 << 22;
+  const int64_t parts = is_large ? 2 : 1;
+  at::parallel_for(0, parts, 1, [&](int64_t begin, int64_t end) {
+    set_openmp_threads(1);
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t first = rows * i / parts, last = rows * (i + 1) / parts;
+      at::Tensor part = rounded.slice(0, first, last);
+      at::mm_out(part, left.slice(0, first, last), right);
+    }
+  });
+  set_openmp_threads(at::get_num_threads());
   add ? c.add_(rounded) : c.copy_(rounded);
 }
 

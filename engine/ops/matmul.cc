@@ -180,7 +180,8 @@ Processor this_processor() {
   const bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
                       __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
                       __builtin_cpu_supports("avx512cd");
-  return {vendor, avx2, avx512, avx512 && __builtin_cpu_supports("avx512bf16")};
+  return {vendor, avx2, avx512, avx512 && __builtin_cpu_supports("avx512bf16"),
+          avx512 && __builtin_cpu_supports("amx-bf16")};
 }
 
 MatmulLibrary matmul_library_for(const Processor& processor, bool openblas_is_there) {
@@ -215,7 +216,10 @@ bool uses_bf16_matmuls() { return bf16_in_use(); }
 
 std::string matmul_library_name() {
   // "Intel(R) MKL-DNN v3.10.2 (Git Hash …)"
-  if (bf16_in_use()) return fmt::format("oneDNN {} bf16", word_after(at::get_mkldnn_version(), " v"));
+  if (bf16_in_use()) {
+    return fmt::format("oneDNN {} bf16{}", word_after(at::get_mkldnn_version(), " v"),
+                       this_processor().amx ? " AMX" : "");
+  }
   if (library_in_use() == MatmulLibrary::kOpenBlas) return openblas().name;
   if (!has_mkl()) return "LibTorch";
   // "Intel(R) oneAPI Math Kernel Library Version 2024.2-Matmul Build 20240605 for …"
@@ -225,8 +229,6 @@ std::string matmul_library_name() {
 }
 
 void fix_matmul_order() {
-  // With AMX instructions oneDNN sums in an order that depends on the number of threads (measured on a Xeon).
-  ::setenv("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16", /*overwrite=*/0);
   // On AMD processors MKL gives the same bits without the variable, and does not with it (matrices of width 8 and 12,
   // measured on an EPYC).
   const Processor processor = this_processor();

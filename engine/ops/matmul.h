@@ -24,6 +24,7 @@ struct Processor {
   Vendor vendor;
   bool avx2, avx512;  // AVX-512: the F, VL, BW, DQ and CD sets together
   bool bf16 = false;  // AVX512_BF16, which every processor with AMX has too
+  bool amx = false;   // AMX_BF16
 };
 Processor this_processor();
 
@@ -44,7 +45,8 @@ bool uses_bf16_matmuls();
 bool has_matmul_library();
 
 /// The library in use with its version, and the instruction set of OpenBLAS's kernels: "MKL 2024.2",
-/// "OpenBLAS 0.3.34 SkylakeX", "oneDNN 3.10.2 bf16". Runs that were trained with different names are mixed.
+/// "OpenBLAS 0.3.34 SkylakeX", "oneDNN 3.10.2 bf16", "oneDNN 3.10.2 bf16 AMX". Runs that were trained with different
+/// names are mixed.
 std::string matmul_library_name();
 
 /// Why OpenBLAS cannot be used on this machine; "" if it can.
@@ -53,9 +55,8 @@ std::string why_no_openblas();
 /// " (OpenBLAS would be faster, but …)" where `auto` would take it if it were there; else "".
 std::string missing_matmul_library();
 
-/// Makes the matmuls of MKL and oneDNN give the same bits for any number of threads, by setting MKL_CBWR and
-/// ONEDNN_MAX_CPU_ISA in the environment (unless they are set already). Call once, before the first matmul, when the
-/// libraries read them.
+/// Makes the matmuls of MKL give the same bits for any number of threads, by setting MKL_CBWR in the environment
+/// (unless it is set already). Call once, before the first matmul, when MKL reads it.
 void fix_matmul_order();
 
 /// A matrix whose rows, or where `transposed` whose columns, are `stride` elements apart.
