@@ -158,6 +158,12 @@ TEST_F(PlotCommand, WordsAndMetricsStandInAnyOrderAndNarrowTheRuns) {
                           testing::MatchesRegex("B  scale, fixed  5     ........  done")));
 }
 
+// As those that were trained without observe.groups lack its metrics: the cell is incomplete, not wrong.
+TEST_F(PlotCommand, RunsThatLackTheMetricAreCountedBesideThoseThatHaveIt) {
+  EXPECT_THAT(legend_of(plotted({"last", "dev.score", "model.norm=layer"})),
+              ElementsAre("A  succeed         2", "B  diverge         0 of 2, 2 diverged"));
+}
+
 TEST_F(PlotCommand, AMetricThatNoRunHasIsRefusedWithThoseThatThereAre) {
   EXPECT_EQ(
       refused({"last", "train.los"}),
