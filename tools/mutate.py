@@ -72,7 +72,7 @@ def tracked_files():
 
 def changed_since(revision):
     """The lines (file, number) of the working tree that the revision has not."""
-    command = ["git", "diff", "--unified=0", "--no-color", "--no-ext-diff", "--no-prefix", "--end-of-options", revision, "--"]
+    command = ["git", "diff-index", "--patch", "--unified=0", "--no-ext-diff", "--no-prefix", revision, "--"]
     diff = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     if diff.returncode:
         sys.exit(f"mutate: git knows no revision {revision}: {diff.stderr.splitlines()[0]}")
