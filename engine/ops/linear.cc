@@ -55,6 +55,7 @@ void matmul_in_bf16(const at::Tensor& a, const at::Tensor& b, at::Tensor& c, boo
   const int64_t rows = c.size(0);
   const bool is_large = rows >= 64 && rows * c.size(1) * a.size(1) >= 1 << 22;
   const int64_t parts = is_large ? 2 : 1;
+  const int threads = at::get_num_threads();  // OpenMP's number, which is 1 afterwards where this thread computes alone
   at::parallel_for(0, parts, 1, [&](int64_t begin, int64_t end) {
     set_openmp_threads(1);
     for (int64_t i = begin; i < end; ++i) {
@@ -63,7 +64,7 @@ void matmul_in_bf16(const at::Tensor& a, const at::Tensor& b, at::Tensor& c, boo
       at::mm_out(part, left.slice(0, first, last), right);
     }
   });
-  set_openmp_threads(at::get_num_threads());
+  set_openmp_threads(threads);
   add ? c.add_(rounded) : c.copy_(rounded);
 }
 

@@ -8,6 +8,7 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/equal.h>
+#include <ATen/ops/ones.h>
 #include <ATen/ops/ones_like.h>
 #include <ATen/ops/sin.h>
 #include <gmock/gmock.h>
@@ -268,6 +269,20 @@ TEST_F(Matmuls, InBf16HaveTheSameBitsTwiceAndForAnyNumberOfThreads) {
       }
     }
   });
+}
+
+TEST_F(Matmuls, InBf16LeaveTheNumberOfThreadsAsItWas) {
+  if (!this_processor().bf16) GTEST_SKIP() << "this processor has no AVX512_BF16";
+  const int before = at::get_num_threads();
+  at::set_num_threads(2);
+  test::with_bf16_matmuls([] {
+    for (const int64_t size : {8, 256}) {
+      at::Tensor result = at::empty({size, size});
+      matmul(at::ones({size, size}), at::ones({size, size}), result, /*add=*/false);
+      EXPECT_EQ(at::get_num_threads(), 2) << size;
+    }
+  });
+  at::set_num_threads(before);
 }
 
 TEST_F(Matmuls, InBf16NeedAProcessorThatHasThem) {
