@@ -207,13 +207,13 @@ class Sweep:
         self.start_daemon()
         self.began = time.monotonic()
         self.tearless("submit", self.grid)
-        self.shapes = {row["id"]: row for row in json.loads(self.tearless("sql", "SELECT id, shape, memory_bytes FROM runs_view", "--json"))}
+        self.resource_classes = {row["id"]: row for row in json.loads(self.tearless("sql", "SELECT id, resource_class, memory_bytes FROM runs_view", "--json"))}
 
     def runs(self):
         return [RunFolder(path) for path in sorted((self.workspace / "runs").glob("*")) if (path / "run.toml").exists()]
 
     def part_done(self):
-        return sum(self.updates if run.is_done() else run.step() for run in self.runs()) / (self.updates * len(self.shapes))
+        return sum(self.updates if run.is_done() else run.step() for run in self.runs()) / (self.updates * len(self.resource_classes))
 
     def seconds(self):
         return time.monotonic() - self.began
@@ -322,13 +322,13 @@ def lost_text(lost):
 
 
 def memory_lines(sweep, titles):
-    learnt = {row["shape"]: json.loads(row["learnt"]) for row in json.loads(sweep.tearless("sql", "SELECT shape, learnt FROM shapes", "--json"))}
+    learnt = {row["resource_class"]: json.loads(row["learnt"]) for row in json.loads(sweep.tearless("sql", "SELECT shape AS resource_class, learnt FROM shapes", "--json"))}
     seen = set()
-    for id, row in sweep.shapes.items():
-        if row["shape"] in seen:
+    for id, row in sweep.resource_classes.items():
+        if row["resource_class"] in seen:
             continue
-        seen.add(row["shape"])
-        peak = learnt.get(row["shape"], {}).get("peak_bytes")
+        seen.add(row["resource_class"])
+        peak = learnt.get(row["resource_class"], {}).get("peak_bytes")
         yield f"| {titles[id]} | {size(row['memory_bytes']) if row['memory_bytes'] else 'not known'} | {size(peak) if peak else 'not measured'} |"
 
 

@@ -5,7 +5,7 @@
 //   1. a file beside this one with a class derived from DerivedKindOf, which holds the kind's settings (the keys below
 //      derived.), and a function `<name>_derived()` that makes one;
 //   2. a line DERIVED(<name>) in derived_kinds.def.
-// It is then a legal `derived.kind`, and a `kind` of the section [decoding.NAME] of a grid.
+// It is then a legal `derived.kind`, and a `kind` of the section [derived.NAME] of a grid.
 #pragma once
 
 #include <cstdint>

@@ -37,7 +37,7 @@ constexpr auto kNotOfShape = std::to_array<std::string_view>(
      "train.max_", "train.min_lr", "train.optimiser.weight_decay", "train.order_seed", "train.schedule.",
      "train.seed"});
 
-std::string shape_of(const RunOptions& options, std::string_view canonical) {
+std::string resource_class_of(const RunOptions& options, std::string_view canonical) {
   std::string text = fmt::format("{} {}\n", options.run.device == ExecutionOptions::Device::kCuda, options.run.threads);
   for (const std::string_view line : split_lines(canonical)) {
     const auto begins_line = [&](std::string_view key) { return line.starts_with(key); };
@@ -125,8 +125,8 @@ void become_derived(json& answer, DerivedRun& run) {
   answer["threads"] = needs.threads;
 }
 
-/// Derived runs of one shape have the same settings and trained runs of one shape.
-std::string shape_of(const DerivedRun& run, std::string trained) {
+/// Derived runs of one resource class have the same settings, and trained runs of one resource class.
+std::string resource_class_of(const DerivedRun& run, std::string trained) {
   if (run.chain.empty()) return trained;
   for (const DerivedOptions& derived : run.chain) {
     trained += canonical_settings(Identity::kResult, [&](SettingsVisitor& v) {
@@ -140,7 +140,7 @@ json answer_for(DerivedRun& run) {
   json answer = answer_for(run.trained);
   if (!run.chain.empty()) become_derived(answer, run);
   const std::string trained = put_identity(answer, run);
-  answer["shape"] = shape_of(run, shape_of(run.trained, trained));
+  answer["resource_class"] = resource_class_of(run, resource_class_of(run.trained, trained));
   answer["local"] = run.chain.empty() ? local_text(run.trained) : local_text(run);
   return answer;
 }

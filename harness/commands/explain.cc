@@ -111,14 +111,14 @@ std::vector<Known> runs_of_grid(const std::filesystem::path& grid, std::vector<s
     const PlannedRun& planned = state.plan[i];
     Known& run = runs.emplace_back();
     run.result = state.results[i];
-    run.title = describe_point(state.grid, planned.point);
-    if (!planned.decoding.empty()) run.title += fmt::format(", {} {}", kDecodingLabel, planned.decoding);
+    run.title = describe_combination(state.grid, planned.point);
+    if (!planned.derivation.empty()) run.title += fmt::format(", {} {}", kDerivedLabel, planned.derivation);
     run.grid = state.grid.file.string();
     run.waiting_for = planned.answer.run.waiting_for;
     run.error = planned.answer.error;
     if (state.store && !run.result.id.empty()) run.attempts = state.store->attempts_of(run.result.id);
   }
-  for_each_cell(state.grid, [&, only = Only(state.grid, where)](const GridPoint& point, const Exclusion* excluded) {
+  for_each_cell(state.grid, [&, only = Only(state.grid, where)](const Combination& point, const Exclusion* excluded) {
     if (!excluded || !only.admits(point)) return;
     notice(fmt::format("left out: {} ({}): {}", describe_cell(state.grid, point), excluded->location, excluded->why));
   });

@@ -47,8 +47,8 @@ Kind kind_of(const PlannedRun& run, const RunResult& result) {
   return kToRun;
 }
 
-/// The runs that a decoding makes.
-struct DecodingTally {
+/// The runs that a derivation makes.
+struct DerivedTally {
   Counts counts{};
   std::vector<Run> to_run;
   Estimate estimate;  // of these
@@ -64,11 +64,11 @@ struct Tally {
   std::map<std::string, int64_t> waiting_for;    // missing file, one sentence → number of runs
   Estimate estimate;                             // of the runs in kToRun
   std::optional<int64_t> disk_bytes;             // likewise, disk_estimate()
-  std::vector<DecodingTally> decodings;          // of each of the grid's; not in the numbers above
+  std::vector<DerivedTally> derivations;         // of each of the grid's; not in the numbers above
   int64_t to_decode = 0;                         // their runs in kToRun
 };
 
-void count(const Grid& grid, const GridPoint& point, Kind kind, Tally& tally) {
+void count(const Grid& grid, const Combination& point, Kind kind, Tally& tally) {
   ++tally.all[kind];
   for (size_t axis = 0; axis < grid.axes.size(); ++axis) ++tally.by_axis[axis][point.index[axis]][kind];
   const auto seed = std::find(grid.seeds.begin(), grid.seeds.end(), point.seed) - grid.seeds.begin();
@@ -80,14 +80,15 @@ Tally tally_of(const GridState& state, const Only& only, const Workspace& worksp
   Tally tally;
   for (const Axis& axis : grid.axes) tally.by_axis.emplace_back(axis.points.size());
   tally.by_axis.emplace_back(grid.seeds.size());
-  tally.decodings.resize(grid.decodings.size());
+  tally.derivations.resize(grid.derivations.size());
   std::set<std::string> seen;
   std::vector<Run> untrained;
   for (size_t i = 0; i < state.plan.size(); ++i) {
     const PlannedRun& run = state.plan[i];
     const Kind kind = kind_of(run, state.results[i]);
-    if (!run.decoding.empty()) {
-      DecodingTally& own = tally.decodings[static_cast<size_t>(&grid.decoding(run.decoding) - grid.decodings.data())];
+    if (!run.derivation.empty()) {
+      DerivedTally& own =
+          tally.derivations[static_cast<size_t>(&grid.derivation(run.derivation) - grid.derivations.data())];
       ++own.counts[kind];
       if (kind == kToRun && seen.insert(run.answer.run.id).second) own.to_run.push_back(run.answer.run);
       continue;
@@ -102,15 +103,15 @@ Tally tally_of(const GridState& state, const Only& only, const Workspace& worksp
       untrained.push_back(run.answer.run);
     }
   }
-  for (const DecodingTally& own : tally.decodings) tally.to_decode += own.counts[kToRun];
+  for (const DerivedTally& own : tally.derivations) tally.to_decode += own.counts[kToRun];
   if (!untrained.empty() || tally.to_decode > 0) {
     const std::vector<Timing> ended = state.store ? state.store->timings() : std::vector<Timing>();
-    for (DecodingTally& own : tally.decodings) own.estimate = estimate_of(own.to_run, ended);
+    for (DerivedTally& own : tally.derivations) own.estimate = estimate_of(own.to_run, ended);
     tally.estimate = estimate_of(untrained, ended, calibrations_in(workspace));
     tally.disk_bytes =
         disk_estimate(untrained, ended, [&](const std::string& id) { return bytes_in(workspace.run(id).root()); });
   }
-  for_each_point(grid, [&](const GridPoint& point, const Exclusion* excluded) {
+  for_each_combination(grid, [&](const Combination& point, const Exclusion* excluded) {
     if (!excluded || !only.admits(point)) return;
     count(grid, point, kLeftOut, tally);
     ++tally.excluded[excluded];
@@ -187,12 +188,12 @@ std::string disk_text(int64_t bytes, const std::filesystem::path& workspace) {
 }
 
 /// "beam8: 3 to run, 1 done; about 0:12 on 2 cores, from 1 ended run of the same resource classes".
-std::string decoding_text(const Decoding& decoding, const DecodingTally& tally) {
+std::string derived_text(const Derivation& derivation, const DerivedTally& tally) {
   std::vector<std::string> parts;
   for (size_t kind = 0; kind < kKinds; ++kind) {
     if (tally.counts[kind] > 0) parts.push_back(fmt::format("{} {}", tally.counts[kind], heading_of(kind)));
   }
-  std::string text = fmt::format("{}: {}", decoding.name, fmt::join(parts, ", "));
+  std::string text = fmt::format("{}: {}", derivation.name, fmt::join(parts, ", "));
   if (tally.estimate.known == 0 && tally.counts[kToRun] > 0) {
     text += "; not timed yet";
   } else if (tally.estimate.known > 0) {
@@ -228,8 +229,8 @@ void print_plan(const GridState& state, const Tally& tally, const Globals& globa
     print("Time: {}\n", fmt::join(time, "\n      "));
     if (tally.disk_bytes) print("Disk: {}\n", disk_text(*tally.disk_bytes, globals.workspace));
   }
-  for (size_t i = 0; i < tally.decodings.size(); ++i) {
-    print("Decoding {}\n", decoding_text(grid.decodings[i], tally.decodings[i]));
+  for (size_t i = 0; i < tally.derivations.size(); ++i) {
+    print("Derived {}\n", derived_text(grid.derivations[i], tally.derivations[i]));
   }
   if (!state.errors.empty()) return;  // the caller prints the errors; they must be corrected first
   const char* next = tally.all[kToRun] + tally.to_decode > 0 ? "Next: tearless run"
@@ -270,14 +271,14 @@ json plan_json(const GridState& state, const Tally& tally) {
     }
     plan["axes"].push_back({{"name", grid.axes[axis].name}, {"points", points}});
   }
-  plan["decodings"] = json::array();
-  for (size_t i = 0; i < grid.decodings.size(); ++i) {
-    const DecodingTally& own = tally.decodings[i];
-    plan["decodings"].push_back({{"name", grid.decodings[i].name},
-                                 {"counts", counts_json(own.counts)},
-                                 {"cpu_seconds", own.estimate.cpu_seconds},
-                                 {"gpu_seconds", own.estimate.gpu_seconds},
-                                 {"runs_without", own.estimate.unknown}});
+  plan["derived"] = json::array();
+  for (size_t i = 0; i < grid.derivations.size(); ++i) {
+    const DerivedTally& own = tally.derivations[i];
+    plan["derived"].push_back({{"name", grid.derivations[i].name},
+                               {"counts", counts_json(own.counts)},
+                               {"cpu_seconds", own.estimate.cpu_seconds},
+                               {"gpu_seconds", own.estimate.gpu_seconds},
+                               {"runs_without", own.estimate.unknown}});
   }
   plan["left_out"] = json::array();
   for (const auto& [exclusion, count] : tally.excluded) {

@@ -17,15 +17,15 @@ namespace {
 
 constexpr size_t kMaxRuns = 200'000;  // a plan takes about 5 kB for each run
 
-const Exclusion* exclusion_of(const Grid& grid, const GridPoint& point) {
+const Exclusion* exclusion_of(const Grid& grid, const Combination& combination) {
   for (const Exclusion& exclusion : grid.excludes) {
-    const auto holds = [&](const Exclusion::Condition& c) { return c.holds[point.index[c.axis]]; };
+    const auto holds = [&](const Exclusion::Condition& c) { return c.holds[combination.index[c.axis]]; };
     if (std::all_of(exclusion.when.begin(), exclusion.when.end(), holds)) return &exclusion;
   }
   return nullptr;
 }
 
-/// Advances to the next point, the last axis fastest. False after the last point.
+/// Advances to the next combination, the last axis fastest. False after the last combination.
 bool advance(const Grid& grid, std::vector<uint32_t>& index) {
   for (size_t axis = index.size(); axis-- > 0;) {
     if (++index[axis] < grid.axes[axis].points.size()) return true;
@@ -68,18 +68,18 @@ std::set<std::string> words_of(const std::string& sentence) {
 
 }  // namespace
 
-void for_each_cell(const Grid& grid, const PointVisitor& visit) {
-  GridPoint point;
-  point.index.assign(grid.axes.size(), 0);
-  point.seed = grid.seeds.front();
+void for_each_cell(const Grid& grid, const CombinationVisitor& visit) {
+  Combination combination;
+  combination.index.assign(grid.axes.size(), 0);
+  combination.seed = grid.seeds.front();
   do {
-    visit(point, exclusion_of(grid, point));
-  } while (advance(grid, point.index));
+    visit(combination, exclusion_of(grid, combination));
+  } while (advance(grid, combination.index));
 }
 
-void for_each_point(const Grid& grid, const PointVisitor& visit) {
-  GridPoint seeded;
-  for_each_cell(grid, [&](const GridPoint& cell, const Exclusion* excluded) {
+void for_each_combination(const Grid& grid, const CombinationVisitor& visit) {
+  Combination seeded;
+  for_each_cell(grid, [&](const Combination& cell, const Exclusion* excluded) {
     seeded.index = cell.index;
     for (const int64_t seed : grid.seeds) {
       seeded.seed = seed;
@@ -88,17 +88,17 @@ void for_each_point(const Grid& grid, const PointVisitor& visit) {
   });
 }
 
-std::vector<GridPoint> runs_of(const Grid& grid, const Only& only) {
-  std::vector<GridPoint> runs;
-  for_each_point(grid, [&](const GridPoint& point, const Exclusion* excluded) {
-    if (excluded || !only.admits(point)) return;
+std::vector<Combination> runs_of(const Grid& grid, const Only& only) {
+  std::vector<Combination> runs;
+  for_each_combination(grid, [&](const Combination& combination, const Exclusion* excluded) {
+    if (excluded || !only.admits(combination)) return;
     if (runs.size() == kMaxRuns) {
       fail(
           "{}: the grid asks for more than {} runs, the most that can be planned together; choose a part of it with "
           "--only",
           grid.file.string(), kMaxRuns);
     }
-    runs.push_back(point);
+    runs.push_back(combination);
   });
   return runs;
 }
@@ -126,13 +126,13 @@ Only::Only(const Grid& grid, const std::vector<std::string>& texts) {
   }
 }
 
-bool Only::admits(const GridPoint& point) const {
-  if (!seeds_.empty() && std::find(seeds_.begin(), seeds_.end(), point.seed) == seeds_.end()) return false;
+bool Only::admits(const Combination& combination) const {
+  if (!seeds_.empty() && std::find(seeds_.begin(), seeds_.end(), combination.seed) == seeds_.end()) return false;
   return std::all_of(points_.begin(), points_.end(),
-                     [&](const auto& axis) { return axis.second[point.index[axis.first]]; });
+                     [&](const auto& axis) { return axis.second[combination.index[axis.first]]; });
 }
 
-RunSpec materialise(const Grid& grid, const GridPoint& point, const Decoding* decoding) {
+RunSpec materialise(const Grid& grid, const Combination& combination, const Derivation* derivation) {
   RunSpec spec{.folder = grid.folder.string()};
   const auto add = [&spec](const Settings& settings) {
     for (const auto& [key, setting] : settings) {
@@ -142,37 +142,37 @@ RunSpec materialise(const Grid& grid, const GridPoint& point, const Decoding* de
   };
   add(grid.base);
   for (size_t axis = 0; axis < grid.axes.size(); ++axis) {
-    add(grid.axes[axis].points[point.index[axis]].set);
+    add(grid.axes[axis].points[combination.index[axis]].set);
   }
-  spec.settings[grid.seed_key] = point.seed;
+  spec.settings[grid.seed_key] = combination.seed;
   spec.folders.erase(grid.seed_key);
-  const auto derive = [&](const Decoding& one) {
+  const auto derive = [&](const Derivation& one) {
     auto& settings = spec.derived.emplace_back();
     for (const auto& [key, setting] : one.set) settings[key] = setting.value;
   };
-  if (decoding && !decoding->outputs.empty()) derive(grid.decoding(decoding->outputs));
-  if (decoding) derive(*decoding);
+  if (derivation && !derivation->outputs.empty()) derive(grid.derivation(derivation->outputs));
+  if (derivation) derive(*derivation);
   return spec;
 }
 
-std::string describe_cell(const Grid& grid, const GridPoint& point) {
+std::string describe_cell(const Grid& grid, const Combination& combination) {
   std::vector<std::string> parts;
   for (size_t axis = 0; axis < grid.axes.size(); ++axis) {
-    parts.push_back(fmt::format("{}={}", grid.axes[axis].name, grid.axes[axis].points[point.index[axis]].label));
+    parts.push_back(fmt::format("{}={}", grid.axes[axis].name, grid.axes[axis].points[combination.index[axis]].label));
   }
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
-std::string describe_point(const Grid& grid, const GridPoint& point) {
-  return fmt::format("{}, seed {}", describe_cell(grid, point), point.seed);
+std::string describe_combination(const Grid& grid, const Combination& combination) {
+  return fmt::format("{}, seed {}", describe_cell(grid, combination), combination.seed);
 }
 
-const Setting* refused_setting(const Grid& grid, const GridPoint& point, const std::string& key,
+const Setting* refused_setting(const Grid& grid, const Combination& combination, const std::string& key,
                                const std::string& sentence) {
   const std::set<std::string> named = words_of(sentence);
   const Setting* varied = nullptr;
   for (size_t axis = 0; axis < grid.axes.size(); ++axis) {
-    for (const auto& [name, setting] : grid.axes[axis].points[point.index[axis]].set) {
+    for (const auto& [name, setting] : grid.axes[axis].points[combination.index[axis]].set) {
       if (name == key) return &setting;
       if (!varied && named.contains(name)) varied = &setting;
     }

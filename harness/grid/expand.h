@@ -1,5 +1,5 @@
-// Expands a grid into its runs. A run is a GridPoint: one index for each axis, and a seed. Points are small and are
-// visited one at a time, so a grid may have millions. materialise() turns one point into the full settings of its run.
+// Expands a grid into its combinations: one point of each axis, and a seed. They are small and are visited one at a
+// time, so a grid may have millions. materialise() turns one into the full settings of its run.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@
 
 namespace tearless::harness {
 
-/// One point of the cross product of axes and seeds.
-struct GridPoint {
+/// One element of the cross product of axes and seeds.
+struct Combination {
   std::vector<uint32_t> index;  // axis → index into Axis::points
   int64_t seed = 0;
 };
@@ -23,31 +23,32 @@ struct GridPoint {
 /// alternatives; conditions on different axes must all hold. "seed=2" restricts the seeds.
 class Only {
  public:
-  Only() = default;  ///< admits every point
+  Only() = default;  ///< admits every combination
 
   /// UserError for a text that is not axis=label, and for an axis, label or seed that the grid does not have.
   Only(const Grid& grid, const std::vector<std::string>& texts);
 
-  bool admits(const GridPoint& point) const;
+  bool admits(const Combination& combination) const;
 
  private:
   std::map<size_t, std::vector<bool>> points_;  // axis → which of its points
   std::vector<int64_t> seeds_;                  // empty: all
 };
 
-/// `excluded` is the first exclusion that matches the point, or null. `point` is valid during the call only.
-using PointVisitor = std::function<void(const GridPoint& point, const Exclusion* excluded)>;
+/// `excluded` is the first exclusion that matches the combination, or null. `combination` is valid during the call
+/// only.
+using CombinationVisitor = std::function<void(const Combination& combination, const Exclusion* excluded)>;
 
-/// Calls `visit` for every point, excluded ones included, in a fixed order: axes as written in the file, the last axis
-/// varies faster, seeds fastest.
-void for_each_point(const Grid& grid, const PointVisitor& visit);
+/// Calls `visit` for each combination, excluded ones included, in a fixed order: axes as written in the file, the last
+/// axis varies faster, seeds fastest.
+void for_each_combination(const Grid& grid, const CombinationVisitor& visit);
 
-/// As for_each_point(), with one call for all seeds; point.seed is the grid's first seed.
-void for_each_cell(const Grid& grid, const PointVisitor& visit);
+/// As for_each_combination(), with one call for all seeds; combination.seed is the grid's first seed.
+void for_each_cell(const Grid& grid, const CombinationVisitor& visit);
 
-/// The points that are not excluded and that `only` admits, in the order of for_each_point(). UserError for more than
-/// 200 000 of them.
-std::vector<GridPoint> runs_of(const Grid& grid, const Only& only = {});
+/// The combinations that are not excluded and that `only` admits, in the order of for_each_combination(). UserError for
+/// more than 200 000 of them.
+std::vector<Combination> runs_of(const Grid& grid, const Only& only = {});
 
 /// The full configuration of one run, as it is sent to the training program.
 struct RunSpec {
@@ -58,19 +59,20 @@ struct RunSpec {
   // Of a run that derives from that run: the settings of each derivation, the last of which is the run's own.
   std::vector<nlohmann::json::object_t> derived = {};
 };
-/// `decoding`: the run that it makes of the point's run; null: that run itself.
-RunSpec materialise(const Grid& grid, const GridPoint& point, const Decoding* decoding = nullptr);
+/// `derivation`: the run that it makes of the combination's run; null: that run itself.
+RunSpec materialise(const Grid& grid, const Combination& combination, const Derivation* derivation = nullptr);
 
-/// A point for messages, without its seed: "model.placement=pre, train.schedule.lr=0.001".
-std::string describe_cell(const Grid& grid, const GridPoint& point);
+/// A combination for messages, without its seed: "model.placement=pre, train.schedule.lr=0.001".
+std::string describe_cell(const Grid& grid, const Combination& combination);
 
 /// As describe_cell(), with ", seed 2" appended.
-std::string describe_point(const Grid& grid, const GridPoint& point);
+std::string describe_combination(const Grid& grid, const Combination& combination);
 
-/// The setting of a point to which a refusal by the training program is attributed: that of `key`, the setting that the
-/// program names, unless an axis sets another one that `sentence` names too. A refusal that follows from two settings,
-/// of which the grid varies one, is about that one. Null if nothing in the grid sets `key`. Borrows from `grid`.
-const Setting* refused_setting(const Grid& grid, const GridPoint& point, const std::string& key,
+/// The setting of a combination to which a refusal by the training program is attributed: that of `key`, the setting
+/// that the program names, unless an axis sets another one that `sentence` names too. A refusal that follows from two
+/// settings, of which the grid varies one, is about that one. Null if nothing in the grid sets `key`. Borrows from
+/// `grid`.
+const Setting* refused_setting(const Grid& grid, const Combination& combination, const std::string& key,
                                const std::string& sentence);
 
 }  // namespace tearless::harness

@@ -1,8 +1,8 @@
 // A grid file in memory: the settings that all runs share, the axes that vary, the seeds, the exclusions with their
 // reasons, and the views of the results. The format is described in docs/grid_file.md.
 //
-// The harness merges settings by their dotted keys and does not interpret them; the only key it knows is the seed's.
-// Loading reads files and does nothing else: no clock, no database, no process.
+// The harness merges settings by their dotted keys and does not interpret them; it knows the key of the seed and the
+// prefix "derived.". Loading reads files and does nothing else: no clock, no database, no process.
 #pragma once
 
 #include <cstdint>
@@ -41,26 +41,26 @@ struct Axis {
   std::string location;
 };
 
-/// Points that are left out of the cross product. Plans and tables count them and print `why`.
+/// Combinations that are left out of the cross product. Plans and tables count them and print `why`.
 struct Exclusion {
-  /// One entry of `when`. It is true for a point if holds[point.index[axis]].
+  /// One entry of `when`. It is true for a combination if holds[combination.index[axis]].
   struct Condition {
     size_t axis;              // index into Grid::axes
     std::vector<bool> holds;  // one flag for each point of the axis
   };
-  std::vector<Condition> when;  // the exclusion matches a point if all are true
+  std::vector<Condition> when;  // the exclusion matches a combination if all are true
   std::string why;
   std::string location;
 };
 
-/// The label of runs that a decoding makes, beside those of the axes: the decoding's name.
-inline constexpr const char* kDecodingLabel = "decoding";
+/// The label of derived runs beside those of the axes: the name of their derivation.
+inline constexpr const char* kDerivedLabel = "derived";
 
-/// A section [decoding.NAME]: a run that derives from each run of the grid once that has ended (docs/run_directory.md).
-struct Decoding {
+/// A section [derived.NAME]: a run that derives from each run of the grid once that has ended (docs/run_directory.md).
+struct Derivation {
   std::string name;
   Settings set;         // "derived.kind", "derived.beam" …, the name and files of a test set included
-  std::string outputs;  // the decoding from which it derives; "": from the runs themselves
+  std::string outputs;  // the derivation whose runs it derives from; "": from the trained runs
   std::string location;
 };
 
@@ -118,7 +118,7 @@ struct Grid {
   std::vector<int64_t> seeds;           // the replicates; tables take mean and spread over them. Never empty
   std::string seed_key = "train.seed";  // the setting that receives the seed
   std::vector<Exclusion> excludes;
-  std::vector<Decoding> decodings;               // in the order of the file, but those with `outputs` last
+  std::vector<Derivation> derivations;           // in the order of the file, but those with `outputs` last
   std::vector<View> views;                       // in the order of the file. Never empty
   std::optional<std::filesystem::path> program;  // absolute; a training program other than tearless-engine
   GridPolicy policy;
@@ -127,11 +127,11 @@ struct Grid {
   /// text ask for the same runs and show them alike, wherever their files are.
   std::string merged;
 
-  /// The number of points of the cross product, including seeds and excluded points.
+  /// The number of combinations, seeds and excluded ones included.
   int64_t size() const;
 
-  /// The decoding called `name`. REQUIRES: there is one.
-  const Decoding& decoding(const std::string& name) const;
+  /// The derivation called `name`. REQUIRES: there is one.
+  const Derivation& derivation(const std::string& name) const;
 
   /// The index of the axis `name`. UserError if there is none; its message starts with `location`.
   size_t axis_index(const std::string& name, const std::string& location) const;

@@ -12,7 +12,7 @@ namespace tearless::harness {
 /// One row (or column): an index into the points of each row (or column) axis.
 using Coordinates = std::vector<uint32_t>;
 
-/// Sorted: in the order of the axes' points, the first axis outermost. Rows and columns without any point that is not
+/// Sorted: in the order of the axes' points, the first axis outermost. Rows and columns without any combination that is not
 /// excluded are left out.
 struct Layout {
   std::vector<Coordinates> rows, columns;
@@ -20,7 +20,7 @@ struct Layout {
 
 Layout layout_of(const Grid& grid, const TableSpec& table);
 
-/// The coordinates of a point on the given axes (indices into Grid::axes).
-Coordinates project(const GridPoint& point, const std::vector<size_t>& axes);
+/// The coordinates of a combination on the given axes (indices into Grid::axes).
+Coordinates project(const Combination& combination, const std::vector<size_t>& axes);
 
 }  // namespace tearless::harness

@@ -17,7 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-constexpr int64_t kMaxPoints = 10'000'000;  // a larger grid is a mistake
+constexpr int64_t kMaxCombinations = 10'000'000;  // a larger grid is a mistake
 constexpr size_t kMaxAxes = 100;
 constexpr int64_t kMaxSeeds = 10'000;
 constexpr size_t kMaxExclusions = 1'000;
@@ -282,7 +282,7 @@ Exclusion::Condition load_condition(const Grid& grid, const std::string& key, co
   return {index, holds};
 }
 
-/// True if some point matches the exclusion. Only conditions on the same axis can contradict each other.
+/// True if some combination matches the exclusion. Only conditions on the same axis can contradict each other.
 bool can_hold(const Grid& grid, const Exclusion& exclusion) {
   for (size_t axis = 0; axis < grid.axes.size(); ++axis) {
     bool some = false;
@@ -315,30 +315,43 @@ Exclusion load_exclusion(const toml::table& table, const Grid& grid) {
 // --- the whole grid -------------------------------------------------------------------------------------------------
 
 void refuse_senseless_size(const Grid& grid) {
-  double points = static_cast<double>(grid.seeds.size());
-  for (const Axis& axis : grid.axes) points *= static_cast<double>(axis.points.size());
-  if (points > kMaxPoints) {
-    fail("{}: the grid has {:.3g} points; {} is the most: remove values from its axes, or split it", grid.file.string(),
-         points, kMaxPoints);
+  double combinations = static_cast<double>(grid.seeds.size());
+  for (const Axis& axis : grid.axes) combinations *= static_cast<double>(axis.points.size());
+  if (combinations > kMaxCombinations) {
+    fail("{}: the grid has {:.3g} combinations; {} is the most: remove values from its axes, or split it",
+         grid.file.string(), combinations, kMaxCombinations);
   }
 }
 
 void refuse_empty(const Grid& grid) {
   bool some = false;
-  for_each_cell(grid, [&](const GridPoint&, const Exclusion* excluded) { some |= !excluded; });
+  for_each_cell(grid, [&](const Combination&, const Exclusion* excluded) { some |= !excluded; });
   if (!some) fail("{}: the grid is empty: its exclusions leave out every run", grid.file.string());
+}
+
+// The grids of sweeps that an earlier build submitted have sections [decoding.NAME].
+void rename_old_section(toml::table& root, const fs::path& file) {
+  constexpr const char* kOldName = "decoding";
+  toml::table* const old = root[kOldName].as_table();
+  if (!old) return;
+  if (!root.contains("submitted")) {
+    fail("{}: [{}.NAME] is called [{}.NAME] now", TableReader(root, "", file.string()).location(kOldName), kOldName,
+         kDerivedLabel);
+  }
+  root.insert(kDerivedLabel, std::move(*old));
+  root.erase(kOldName);
 }
 
 }  // namespace
 
 int64_t Grid::size() const {
-  auto points = static_cast<int64_t>(seeds.size());
-  for (const Axis& axis : axes) points *= static_cast<int64_t>(axis.points.size());
-  return points;
+  auto combinations = static_cast<int64_t>(seeds.size());
+  for (const Axis& axis : axes) combinations *= static_cast<int64_t>(axis.points.size());
+  return combinations;
 }
 
-const Decoding& Grid::decoding(const std::string& name) const {
-  return *std::find_if(decodings.begin(), decodings.end(), [&](const Decoding& one) { return one.name == name; });
+const Derivation& Grid::derivation(const std::string& name) const {
+  return *std::find_if(derivations.begin(), derivations.end(), [&](const Derivation& one) { return one.name == name; });
 }
 
 size_t Grid::axis_index(const std::string& name, const std::string& location) const {
@@ -356,7 +369,8 @@ Grid load_grid(const fs::path& file) {
 }
 
 Grid parse_grid(std::string_view text, const fs::path& file) {
-  const toml::table root = parse_toml(text, file.string());
+  toml::table root = parse_toml(text, file.string());
+  rename_old_section(root, file);
   TableReader reader(root, "", file.string());
   Grid grid;
   grid.file = file;
@@ -378,7 +392,7 @@ Grid parse_grid(std::string_view text, const fs::path& file) {
   const toml::table* axes = reader.table("axis");
   const std::vector<const toml::table*> excludes = reader.tables("exclude");
   const std::vector<const toml::table*> tables = reader.tables("table");
-  const toml::table *decodings = reader.table("decoding"), *tests = reader.table("test");
+  const toml::table *derivations = reader.table(kDerivedLabel), *tests = reader.table("test");
   grid.policy = load_policy(reader.table("policy"), file.string());
   const std::string settings_are_no_grid =
       fmt::format("; if these are settings of a run, a grid names them with base = \"{}\" and varies some under [axis]",
@@ -393,7 +407,7 @@ Grid parse_grid(std::string_view text, const fs::path& file) {
   }
   add_axes(*axes, "", grid);
   refuse_shared_keys(grid);
-  load_decodings(decodings, tests, file.string(), grid);
+  load_derivations(derivations, tests, file.string(), grid);
   refuse_senseless_size(grid);
   refuse_too_many(excludes.size(), kMaxExclusions, "exclusions", reader.location("exclude"));
   for (const toml::table* exclude : excludes) grid.excludes.push_back(load_exclusion(*exclude, grid));

@@ -12,9 +12,9 @@ namespace tearless::harness {
 /// Reads [policy]. `table` may be null: an empty policy. UserError with file and line for every mistake in it.
 GridPolicy load_policy(const toml::table* table, const std::string& file);
 
-/// Fills grid.decodings with the sections [decoding.NAME], which may decode the sets [test.NAME]. Both may be null.
+/// Fills grid.derivations with the sections [derived.NAME], which may decode the sets [test.NAME]. Both may be null.
 /// REQUIRES: grid.axes is complete.
-void load_decodings(const toml::table* decodings, const toml::table* tests, const std::string& file, Grid& grid);
+void load_derivations(const toml::table* derivations, const toml::table* tests, const std::string& file, Grid& grid);
 
 /// Fills grid.views with the sections [table] or [[table]], or with the default one if there are none. REQUIRES: the
 /// rest of `grid` is complete.

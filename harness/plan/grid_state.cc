@@ -44,7 +44,7 @@ void report_earlier_results_of(const GridState& state, const Globals& globals) {
   std::vector<Run> not_started;
   for (size_t i = 0; i < state.plan.size(); ++i) {
     const PlannedRun& run = state.plan[i];
-    if (state.results[i].state || !run.answer.error.empty() || !run.decoding.empty()) continue;
+    if (state.results[i].state || !run.answer.error.empty() || !run.derivation.empty()) continue;
     not_started.push_back(run.answer.run);
   }
   report_earlier_results(*state.store, state.grid.file, not_started, globals);
@@ -65,7 +65,7 @@ uint32_t point_labelled(const Axis& axis, const Sweep& sweep, const std::string&
 
 int64_t run_count_of(const Grid& grid) {
   int64_t cells = 0;
-  for_each_cell(grid, [&](const GridPoint&, const Exclusion* excluded) { cells += !excluded; });
+  for_each_cell(grid, [&](const Combination&, const Exclusion* excluded) { cells += !excluded; });
   return cells * static_cast<int64_t>(grid.seeds.size());
 }
 
@@ -86,7 +86,7 @@ GridState state_of_sweep(const Sweep& sweep, Grid grid, std::unique_ptr<const St
   }
   const int64_t all = run_count_of(state.grid);
   const auto has = std::ranges::count_if(
-      sweep.runs, [](const Run& run) { return label_on(run.coordinates, kDecodingLabel).empty(); });
+      sweep.runs, [](const Run& run) { return label_on(run.coordinates, kDerivedLabel).empty(); });
   if (has < all) {
     notice(fmt::format("sweep {} was submitted with {} of the grid's {}", sweep.id, has, counted(all, "run")));
   }
@@ -145,7 +145,7 @@ void report_missing_grids(const std::vector<std::string>& words) {
 PlannedRun planned_run_of(const Grid& grid, const Sweep& sweep, const Run& run) {
   PlannedRun planned{.point = {.index = {}, .seed = run.seed},
                      .answer = {.error = "", .key = "", .run = run},
-                     .decoding = label_on(run.coordinates, kDecodingLabel)};
+                     .derivation = label_on(run.coordinates, kDerivedLabel)};
   planned.answer.run.waiting_for.clear();  // the database says what it waits for
   for (const Axis& axis : grid.axes) {
     planned.point.index.push_back(point_labelled(axis, sweep, label_on(run.coordinates, axis.name)));
@@ -174,17 +174,17 @@ std::vector<TrainedRun> trained_runs(const GridState& state) {
   std::map<std::pair<std::vector<uint32_t>, int64_t>, size_t> places;
   for (size_t i = 0; i < state.plan.size(); ++i) {
     const PlannedRun& run = state.plan[i];
-    if (!run.decoding.empty()) continue;
+    if (!run.derivation.empty()) continue;
     places[{run.point.index, run.point.seed}] = trained.size();
     trained.push_back({&run, state.results[i]});
   }
   for (size_t i = 0; i < state.plan.size(); ++i) {
     const PlannedRun& run = state.plan[i];
-    if (run.decoding.empty()) continue;
+    if (run.derivation.empty()) continue;
     const auto of = places.find({run.point.index, run.point.seed});
     if (of == places.end()) continue;
     RunResult& derived = trained[of->second].result.derived.emplace_back(state.results[i]);
-    derived.decoding = run.decoding;
+    derived.derivation = run.derivation;
   }
   return trained;
 }

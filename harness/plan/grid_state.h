@@ -27,7 +27,7 @@ struct GridState {
 std::vector<RunResult> results_of(const std::vector<PlannedRun>& plan, const Store* store,
                                   std::optional<int64_t> numerics);
 
-/// The runs of the plan that are trained, each with the results that decodings have made of it.
+/// The runs of the plan that are trained, each with the results that derivations have made of it.
 struct TrainedRun {
   const PlannedRun* run;
   RunResult result;

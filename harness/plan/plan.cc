@@ -8,45 +8,46 @@
 namespace tearless::harness {
 namespace {
 
-// The setting of a decoding that a refusal is about; null if it is about none of its own.
-const Setting* refused_in(const Grid& grid, const std::string& decoding, const std::string& key) {
-  if (decoding.empty()) return nullptr;
-  const Decoding& own = grid.decoding(decoding);
+// The setting of a derivation that a refusal is about; null if it is about none of its own.
+const Setting* refused_in(const Grid& grid, const std::string& derivation, const std::string& key) {
+  if (derivation.empty()) return nullptr;
+  const Derivation& own = grid.derivation(derivation);
   if (const auto found = own.set.find(key); found != own.set.end()) return &found->second;
   return own.outputs.empty() ? nullptr : refused_in(grid, own.outputs, key);
 }
 
 std::string location_of_refusal(const Grid& grid, const PlannedRun& run) {
   const auto& [error, key, refused] = run.answer;
-  const Setting* setting = refused_in(grid, run.decoding, key);
+  const Setting* setting = refused_in(grid, run.derivation, key);
   if (!setting) setting = refused_setting(grid, run.point, key, error);
   if (setting) return setting->location;
-  return error.find("derived.") != std::string::npos && !run.decoding.empty() ? grid.decoding(run.decoding).location
-                                                                              : grid.file.string();
+  return error.find("derived.") != std::string::npos && !run.derivation.empty()
+             ? grid.derivation(run.derivation).location
+             : grid.file.string();
 }
 
 }  // namespace
 
 std::vector<PlannedRun> plan_runs(const Grid& grid, const Only& only, const Program& program, bool smoke) {
-  const std::vector<GridPoint> points = runs_of(grid, only);
-  const size_t count = points.size();
-  const auto decoding_at = [&](size_t i) { return i < count ? nullptr : &grid.decodings[i / count - 1]; };
-  std::vector<CheckAnswer> answers = program.check(count * (1 + grid.decodings.size()), [&](size_t i) {
-    RunSpec spec = materialise(grid, points[i % count], decoding_at(i));
+  const std::vector<Combination> combinations = runs_of(grid, only);
+  const size_t count = combinations.size();
+  const auto derivation_at = [&](size_t i) { return i < count ? nullptr : &grid.derivations[i / count - 1]; };
+  std::vector<CheckAnswer> answers = program.check(count * (1 + grid.derivations.size()), [&](size_t i) {
+    RunSpec spec = materialise(grid, combinations[i % count], derivation_at(i));
     spec.smoke = smoke;
     return spec;
   });
   std::vector<PlannedRun> plan;
   for (size_t i = 0; i < answers.size(); ++i) {
-    const GridPoint& point = points[i % count];
-    const Decoding* decoding = decoding_at(i);
+    const Combination& combination = combinations[i % count];
+    const Derivation* derivation = derivation_at(i);
     Run& run = answers[i].run;
-    run.seed = point.seed;
+    run.seed = combination.seed;
     for (size_t axis = 0; axis < grid.axes.size(); ++axis) {
-      run.coordinates.emplace_back(grid.axes[axis].name, grid.axes[axis].points[point.index[axis]].label);
+      run.coordinates.emplace_back(grid.axes[axis].name, grid.axes[axis].points[combination.index[axis]].label);
     }
-    if (decoding) run.coordinates.emplace_back(kDecodingLabel, decoding->name);
-    plan.push_back({point, std::move(answers[i]), decoding ? decoding->name : ""});
+    if (derivation) run.coordinates.emplace_back(kDerivedLabel, derivation->name);
+    plan.push_back({combination, std::move(answers[i]), derivation ? derivation->name : ""});
   }
   return plan;
 }

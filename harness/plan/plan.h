@@ -12,13 +12,13 @@ namespace tearless::harness {
 
 /// A point of a grid, and what the training program says of it.
 struct PlannedRun {
-  GridPoint point;
-  CheckAnswer answer;         // with the run's coordinates and seed
-  std::string decoding = {};  // that makes it of the point's run; "": it is that run
+  Combination point;
+  CheckAnswer answer;           // with the run's coordinates and seed
+  std::string derivation = {};  // that makes it of the point's run; "": it is that run
 };
 
-/// The runs that are not excluded and that `only` admits, in the grid's order, and then those that each decoding makes
-/// of them, checked by `program`. `smoke`: the same runs cut down to a few updates.
+/// The runs that are not excluded and that `only` admits, in the grid's order, and then those that each derivation
+/// makes of them, checked by `program`. `smoke`: the same runs cut down to a few updates.
 std::vector<PlannedRun> plan_runs(const Grid& grid, const Only& only, const Program& program, bool smoke = false);
 
 /// The distinct errors of a plan, one sentence each, starting with the location of the offending setting. Empty if the

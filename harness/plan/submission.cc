@@ -42,7 +42,7 @@ std::vector<Run> runs_in_ranks(const Grid& grid, std::vector<PlannedRun>& plan) 
   return runs;
 }
 
-bool is_decoding(const PlannedRun& planned) { return !planned.decoding.empty(); }
+bool is_derived(const PlannedRun& planned) { return !planned.derivation.empty(); }
 
 // A run that was cut down is as fast, and needs as much memory, as the whole run.
 void take_classes(std::vector<PlannedRun>& cut_down, const std::vector<PlannedRun>& whole) {
@@ -55,14 +55,13 @@ void keep_one_of_each_class(std::vector<PlannedRun>& plan, std::set<std::string>
   std::erase_if(plan, [&](const PlannedRun& planned) {
     const Run& run = planned.answer.run;
     const std::string& resource_class = run.needs.resource_class;
-    return is_decoding(planned) || run.settings.empty() || resource_class.empty() ||
-           !seen.insert(resource_class).second;
+    return is_derived(planned) || run.settings.empty() || resource_class.empty() || !seen.insert(resource_class).second;
   });
 }
 
-// The seeds of a cell are neighbours in a plan, also those that one decoding makes of them.
+// The seeds of a cell are neighbours in a plan, also those that one derivation makes of them.
 void keep_one_seed_of_each_cell(std::vector<PlannedRun>& plan) {
-  const auto cell_of = [](const PlannedRun& planned) { return std::tie(planned.decoding, planned.point.index); };
+  const auto cell_of = [](const PlannedRun& planned) { return std::tie(planned.derivation, planned.point.index); };
   const auto others = std::ranges::unique(plan, {}, cell_of);
   plan.erase(others.begin(), others.end());
 }

@@ -12,9 +12,10 @@ using nlohmann::ordered_json;
 
 namespace {
 
-constexpr int64_t kManyThreads = 1'000'000;  // more are taken to be so many: no machine has them
+constexpr const char* kOldClassKey = "shape";  // of the resource class, in what earlier builds wrote
+constexpr int64_t kManyThreads = 1'000'000;    // more are taken to be so many: no machine has them
 
-// 4.0 is a whole number, as Python writes a quotient; true and 4.5 are none. Null and a missing member are unset.
+// 4.0 is a whole number, as Python writes a quotient; true and 4.5 are rejected. Null and a missing member are unset.
 std::optional<int64_t> whole_number_at(const ordered_json& json, const char* key,
                                        int64_t least = std::numeric_limits<int64_t>::min()) {
   const auto member = json.find(key);
@@ -85,7 +86,7 @@ ordered_json to_json(const Run& run) {
   json["rank"] = run.rank;
   json["device"] = run.needs.device;
   json["threads"] = run.needs.threads;
-  json["shape"] = run.needs.resource_class;
+  json["resource_class"] = run.needs.resource_class;
   if (run.needs.memory_bytes) json["memory_bytes"] = *run.needs.memory_bytes;
   if (run.parameters) json["parameters"] = *run.parameters;
   json["updates"] = run.updates;
@@ -104,7 +105,7 @@ Run run_from(const ordered_json& json, const Run* like) {
   run.rank = whole_number_at(json, "rank").value_or(0);
   run.needs = {.device = text_at(json, "device", "cpu"),
                .threads = static_cast<int>(std::min(whole_number_at(json, "threads", 1).value_or(1), kManyThreads)),
-               .resource_class = text_at(json, "shape", ""),
+               .resource_class = text_at(json, json.contains(kOldClassKey) ? kOldClassKey : "resource_class", ""),
                .memory_bytes = whole_number_at(json, "memory_bytes", 0)};
   if (run.needs.memory_bytes == 0) run.needs.memory_bytes.reset();  // as good as not said
   run.parameters = whole_number_at(json, "parameters", 0);

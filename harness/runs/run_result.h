@@ -22,14 +22,14 @@ struct RunResult {
   bool stale = false;                         // made with another numerics number than the current program's
   std::set<std::string> trained_on = {};      // machine_of() the attempts that it comes from; mixed if more than one
   std::optional<ResumeCheck> resume = {};     // the newest outcome of `tearless verify-resume`
-  std::string decoding = {};                  // that has made it of a trained run; "": it is one
-  std::vector<RunResult> derived = {};        // what decodings have made of it, and what others have made of that
+  std::string derivation = {};                // that has made it of a trained run; "": it is one
+  std::vector<RunResult> derived = {};        // what derivations have made of it, and what others have made of that
 
-  /// The result that has a score: of the decoding whose name the score begins with, else this one. Such scores are
+  /// The result that has a score: of the derivation whose name the score begins with, else this one. Such scores are
   /// shown as those of the trained run.
   const RunResult& with_score(const std::string& score) const {
     for (const RunResult& one : derived) {
-      if (score.starts_with(one.decoding + ".")) return one;
+      if (score.starts_with(one.derivation + ".")) return one;
     }
     return *this;
   }

@@ -12,7 +12,7 @@ CREATE TABLE runs (
   data          TEXT NOT NULL,               -- JSON: input file → SHA-256 with which the run was planned
   device        TEXT NOT NULL,               -- 'cpu' or 'cuda'
   threads       INTEGER NOT NULL,            -- CPU threads
-  shape         TEXT NOT NULL,               -- runs with the same text need the same memory; '': not known
+  shape         TEXT NOT NULL,               -- the resource class, resource_class in the views; '': not known
   parameters    INTEGER,
   memory_bytes  INTEGER,
   updates       INTEGER NOT NULL,            -- the maximum number that it can make
@@ -93,7 +93,7 @@ CREATE TABLE sweep_runs (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX sweep_runs_by_run ON sweep_runs (run);
 
-CREATE TABLE shapes (                        -- learnt from runs that have ended; deleted, it is learnt again
+CREATE TABLE shapes (                        -- resource classes: learnt from runs that have ended, and learnt again
   shape   TEXT PRIMARY KEY,
   learnt  TEXT NOT NULL                      -- {"peak_bytes": of the memory that one run used at most}
 ) STRICT, WITHOUT ROWID;

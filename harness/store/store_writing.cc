@@ -60,7 +60,7 @@ void Store::put_run(const Run& run) {
 void Store::put_memory_peak(const std::string& resource_class, int64_t bytes) {
   const std::string text = nlohmann::json{{"peak_bytes", bytes}}.dump();
   Statement known(*statements_, "SELECT 1 FROM shapes WHERE shape = ? AND learnt = ?", resource_class, text);
-  if (known.step()) return;  // most runs of a shape teach nothing new, and a transaction waits for the disk
+  if (known.step()) return;  // most runs of a resource class teach nothing new, and a transaction waits for the disk
   in_transaction([&] {
     write(*statements_, "INSERT OR REPLACE INTO shapes (shape, learnt) VALUES (?, ?)", resource_class, text);
   });

@@ -13,7 +13,8 @@ CREATE VIEW derived_runs_view AS
 
 CREATE VIEW runs_view AS
   SELECT id, state, class, reason, step, updates, parameters, memory_bytes, changed_at,
-         (SELECT count(*) FROM attempts WHERE run = runs.number) AS attempts, canonical, device, threads, shape,
+         (SELECT count(*) FROM attempts WHERE run = runs.number) AS attempts, canonical, device, threads,
+         shape AS resource_class,
          (SELECT of FROM derived_runs_view AS derived WHERE derived.run = runs.id) AS of
   FROM runs;
 
@@ -26,9 +27,11 @@ CREATE VIEW metrics_view AS
   SELECT runs.id AS run, metrics.step, metric_names.name AS name, value
   FROM metrics JOIN runs ON runs.number = metrics.run JOIN metric_names ON metric_names.number = metrics.name;
 
--- The scores of a run that derives from another, or from one that does, are those of the trained run.
+-- The scores of a derived run are shown with the trained run from which it derives, directly or through another derived
+-- run. Two sweeps may give derivations that differ the same name: `derived` says whose score it is.
 CREATE VIEW scores_view AS
-  SELECT coalesce(trained.of, origin.of, runs.id) AS run, score.key AS name, CAST(score.value AS REAL) AS value
+  SELECT coalesce(trained.of, origin.of, runs.id) AS run, score.key AS name, CAST(score.value AS REAL) AS value,
+         iif(origin.of IS NULL, '', runs.id) AS derived
   FROM results JOIN runs ON runs.number = results.run LEFT JOIN derived_runs_view AS origin ON origin.run = runs.id
        LEFT JOIN derived_runs_view AS trained ON trained.run = origin.of JOIN json_each(results.scores) AS score
   WHERE score.type IN ('integer', 'real');

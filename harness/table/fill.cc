@@ -90,7 +90,7 @@ Cell fill_cell(size_t seeds, const Replicates& replicates, const std::string& sc
   std::vector<double> values;
   std::set<std::string> trained_on, decoded_on;  // each by itself: a score of outputs is made without matmuls
   for (const RunResult* trained : replicates) {
-    const RunResult& result = trained->with_score(score);  // of a decoding's score its run's: that may be missing
+    const RunResult& result = trained->with_score(score);  // of a derivation's score its run's: that may be missing
     if (!result.id.empty()) cell.runs.push_back(result.id);
     cell.diverged += result.state == RunState::kDiverged;
     cell.failed += result.state == RunState::kFailed;
@@ -191,30 +191,30 @@ void add_state_notes(const Grid& grid, const std::vector<TableRun>& runs, const 
   }
 }
 
-// The table shows scores of decodings, of which some are not made yet.
-void add_decoding_notes(const Grid& grid, const Table& table, const std::vector<TableRun>& runs,
-                        const std::string& options, std::vector<std::string>& notes) {
+// The table shows scores of derivations, of which some are not made yet.
+void add_derived_notes(const Grid& grid, const Table& table, const std::vector<TableRun>& runs,
+                       const std::string& options, std::vector<std::string>& notes) {
   std::map<std::string, int64_t> missing;
   std::set<std::string> failed;
   for (const TableRun& run : runs) {
     std::set<const RunResult*> shown;
     for (const Table::Column& column : table.columns) shown.insert(&run.result.with_score(column.score));
     for (const RunResult* result : shown) {
-      if (result->decoding.empty()) continue;
+      if (result->derivation.empty()) continue;
       if (result->state == RunState::kFailed) failed.insert(result->id);
-      missing[result->decoding] +=
+      missing[result->derivation] +=
           !result->state || !(has_result(*result->state) || result->state == RunState::kFailed);
     }
   }
-  for (const auto& [decoding, count] : missing) {
+  for (const auto& [derivation, count] : missing) {
     if (count == 0) continue;
-    notes.push_back(fmt::format("{}: {} no result yet. To make them: tearless run {}{}", decoding,
+    notes.push_back(fmt::format("{}: {} no result yet. To make them: tearless run {}{}", derivation,
                                 count == 1 ? "1 run has" : fmt::format("{} runs have", count),
                                 shell_word(grid.file.string()), options));
   }
   if (!failed.empty()) {
-    notes.push_back(fmt::format("{} of decodings failed. To see why: tearless explain {}{}",
-                                counted(std::ssize(failed), "run"), *failed.begin(), options));
+    notes.push_back(fmt::format("{} failed. To see why: tearless explain {}{}",
+                                counted(std::ssize(failed), "derived run"), *failed.begin(), options));
   }
 }
 
@@ -253,7 +253,7 @@ void add_resume_notes(const std::vector<TableRun>& runs, const std::string& opti
 
 void add_exclusion_notes(const Grid& grid, std::vector<std::string>& notes) {
   std::map<const Exclusion*, int64_t> counts;
-  for_each_point(grid, [&](const GridPoint&, const Exclusion* excluded) {
+  for_each_combination(grid, [&](const Combination&, const Exclusion* excluded) {
     if (excluded) ++counts[excluded];
   });
   for (const Exclusion& exclusion : grid.excludes) {
@@ -307,7 +307,7 @@ void add_notes(const Grid& grid, const TableSpec& spec, const std::vector<TableR
   add_resume_notes(runs, options, resume, table.notes);
   add_exclusion_notes(grid, table.notes);
   add_state_notes(grid, runs, options, table.notes);
-  add_decoding_notes(grid, table, runs, options, table.notes);
+  add_derived_notes(grid, table, runs, options, table.notes);
 }
 
 }  // namespace
@@ -360,10 +360,10 @@ Table fill(const Grid& grid, const View& view, const std::vector<TableRun>& runs
 
   // (row, column) → candidates, including those without any run.
   std::map<std::pair<Coordinates, Coordinates>, Candidates> places;
-  const auto replicates_at = [&](const GridPoint& point) -> Replicates& {
+  const auto replicates_at = [&](const Combination& point) -> Replicates& {
     return places[{project(point, spec.rows), project(point, spec.columns)}][project(point, over)];
   };
-  for_each_cell(grid, [&](const GridPoint& point, const Exclusion* excluded) {
+  for_each_cell(grid, [&](const Combination& point, const Exclusion* excluded) {
     if (!excluded) replicates_at(point);
   });
   for (const TableRun& run : runs) replicates_at(run.point).push_back(&run.result);

@@ -65,7 +65,7 @@ struct Table {
 
 /// A run of the grid with its result.
 struct TableRun {
-  GridPoint point;
+  Combination point;
   RunResult result;
 };
 

@@ -21,7 +21,7 @@ namespace tearless::crash {
 namespace fs = std::filesystem;
 namespace {
 
-// Two runs, each with a checkpoint or two before its end, which read two files, and a decoding of each.
+// Two runs, each with a checkpoint or two before its end, which read two files, and a derivation of each.
 constexpr const char* kFakeGrid = R"(title = "A sweep that is killed"
 seeds = 1
 [set]
@@ -29,7 +29,7 @@ seeds = 1
 "data.pair" = "corpus"
 [axis]
 "model.kind" = ["a", "b"]
-[decoding.again]
+[derived.again]
 beam = 8
 [table]
 scores = ["test.score", "again.test.score"]
@@ -58,9 +58,9 @@ seeds = 1
 "run.log_updates" = 2
 [axis]
 "model.norm.kind" = ["scale_norm"]
-[decoding.wide]
+[derived.wide]
 beam = 3
-[decoding.mark]
+[derived.mark]
 kind = "score"
 metric = "chrf"
 outputs = "wide"

@@ -109,7 +109,7 @@ TEST(ShippedGrids, Table3IsTwentySettingsAndSaysHowToGetWhatIsMissing) {
 TEST(ShippedGrids, Table6IsFourSettingsWhoseOutputsAreScoredWithCompoundsSplit) {
   const json plan = plan_of(test::source_root() / "grids/twt_table6.toml");
   EXPECT_EQ(plan.at("runs").size(), 8u) << "each is trained, and scored";
-  EXPECT_EQ(plan.at("decodings").at(0).at("name"), "atat");
+  EXPECT_EQ(plan.at("derived").at(0).at("name"), "atat");
   for (const json& run : plan.at("runs")) {
     if (run.at("plan") != "waiting_for_data") continue;
     EXPECT_THAT(run.at("waiting_for").get<std::string>(), HasSubstr("data/wmt16-en-de"));

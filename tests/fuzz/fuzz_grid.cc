@@ -37,9 +37,9 @@ int fuzz_grid(const uint8_t* data, size_t size) {
   try {
     const Grid grid = load_grid(folder / "grid.toml");
     if (grid.size() > 1000) return 0;  // more of the same
-    for (const GridPoint& point : runs_of(grid)) {
+    for (const Combination& point : runs_of(grid)) {
       require(materialise(grid, point).settings.contains(grid.seed_key), "a run lacks its seed");
-      describe_point(grid, point);
+      describe_combination(grid, point);
     }
     print_empty_tables(grid);
     merged = grid.merged;

@@ -1,5 +1,5 @@
-// Decodings with real processes: added to a grid of finished runs they train nothing; what commands print of them; and
-// that they are rebuilt, verified, stopped and deleted as trained runs are.
+// Derivations with real processes: added to a grid of finished runs they train nothing; what commands print of them;
+// and that they are rebuilt, verified, stopped and deleted as trained runs are.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -18,10 +18,10 @@ using testing::Each;
 using testing::HasSubstr;
 using testing::Not;
 
-constexpr const char* kDecodings = R"(
-[decoding.wide]
+constexpr const char* kDerivations = R"(
+[derived.wide]
 beam = 8
-[decoding.mark]
+[derived.mark]
 kind = "score"
 outputs = "wide"
 )";
@@ -30,13 +30,13 @@ class DerivedTest : public RunTest {
  protected:
   DerivedTest() { write("", ""); }
 
-  // Two runs of 12 updates; the table has a score of each decoding.
-  void write(const std::string& decodings, const std::string& more_settings, const std::string& scores = "") const {
+  // Two runs of 12 updates; the table has a score of each derivation.
+  void write(const std::string& derivations, const std::string& more_settings, const std::string& scores = "") const {
     const std::string names = scores.empty() ? "\"wide.test.score\", \"mark.test.score\"" : scores;
     test::write_text(folder_ / "grid.toml",
                      "seeds = 2\n[set]\n\"fake.updates\" = 12\n" + more_settings +
                          "[axis]\n\"model.kind\" = [\"a\"]\n[table]\nscores = [\"test.score\", " + names + "]\n" +
-                         decodings);
+                         derivations);
   }
   std::string table() const { return ok({"table", "grid.toml"}).output; }
   json rows(const std::string& sql) const { return json::parse(ok({"sql", "--json", sql}).output); }
@@ -45,14 +45,15 @@ class DerivedTest : public RunTest {
   int64_t trainings() const {
     int64_t count = 0;
     for (const RunDirectory& run : runs()) {
-      if (derived_from(test::read_text(run.settings())).empty()) count += run.newest_attempt();
+      if (fs::exists(run.settings()) && derived_from(test::read_text(run.settings())).empty())
+        count += run.newest_attempt();
     }
     return count;
   }
   std::vector<RunDirectory> derived() const {
     std::vector<RunDirectory> all;
     for (const RunDirectory& run : runs()) {
-      if (!derived_from(test::read_text(run.settings())).empty()) all.push_back(run);
+      if (fs::exists(run.settings()) && !derived_from(test::read_text(run.settings())).empty()) all.push_back(run);
     }
     return all;
   }
@@ -61,33 +62,33 @@ class DerivedTest : public RunTest {
 TEST_F(DerivedTest, AddedToAGridOfFinishedRunsTrainNothing) {
   ok({"run", "grid.toml"});
   EXPECT_THAT(table(), HasSubstr("–"));
-  write(kDecodings, "");
+  write(kDerivations, "");
   const std::string plan = ok({"plan", "grid.toml"}).output;
-  EXPECT_THAT(plan, AllOf(HasSubstr("Decoding wide: 2 to run; not timed yet"), HasSubstr("Decoding mark: 2 to run"),
+  EXPECT_THAT(plan, AllOf(HasSubstr("Derived wide: 2 to run; not timed yet"), HasSubstr("Derived mark: 2 to run"),
                           HasSubstr("Next: tearless run"), Not(HasSubstr("To run:"))));
   EXPECT_THAT(table(), AllOf(HasSubstr("– (0/2)"), HasSubstr("wide: 2 runs have no result yet")));
   ok({"run", "grid.toml"});
   EXPECT_EQ(trainings(), 2);
   EXPECT_EQ(runs().size(), 6u);
   EXPECT_THAT(table(), AllOf(HasSubstr("(n=2)"), Not(HasSubstr("no result yet"))));
-  EXPECT_THAT(ok({"plan", "grid.toml"}).output, AllOf(HasSubstr("Decoding wide: 2 done"), HasSubstr("Nothing to run")));
+  EXPECT_THAT(ok({"plan", "grid.toml"}).output, AllOf(HasSubstr("Derived wide: 2 done"), HasSubstr("Nothing to run")));
 
-  std::string third = kDecodings;
-  write(third + "[decoding.more]\nbeam = 9\n", "");
+  std::string third = kDerivations;
+  write(third + "[derived.more]\nbeam = 9\n", "");
   EXPECT_THAT(ok({"plan", "grid.toml"}).output,
-              AllOf(HasSubstr("Decoding more: 2 to run; about 0:0"), HasSubstr("4 ended runs")))
+              AllOf(HasSubstr("Derived more: 2 to run; about 0:0"), HasSubstr("4 ended runs")))
       << "their cost is known from runs alike";
   const json planned = json::parse(ok({"--json", "plan", "grid.toml"}).output);
   EXPECT_EQ(planned.at("counts").at("done"), 2);
-  EXPECT_EQ(planned.at("decodings").at(1).at("counts").at("to_run"), 2);
+  EXPECT_EQ(planned.at("derived").at(1).at("counts").at("to_run"), 2);
 }
 
 TEST_F(DerivedTest, TheirScoresAreThoseOfTheTrainedRun) {
-  write(kDecodings, "");
+  write(kDerivations, "");
   ok({"run", "grid.toml"});
   int trained = 0;
   for (const json& run : runs_as_json()) {
-    if (run.at("coordinates").contains("decoding")) {
+    if (run.at("coordinates").contains("derived")) {
       EXPECT_EQ(run.at("scores"), json::object());
       continue;
     }
@@ -104,12 +105,12 @@ TEST_F(DerivedTest, TheirScoresAreThoseOfTheTrainedRun) {
   EXPECT_EQ(rows("SELECT count(*) AS n FROM runs_view WHERE of != ''").at(0).at("n"), 4);
   EXPECT_THAT(ok({"runs", "--where", "wide.test.score > 0"}).output, AllOf(HasSubstr("run"), Not(HasSubstr("wide  "))));
   const std::string explained = ok({"explain", "grid.toml"}).output;
-  EXPECT_THAT(explained, AllOf(HasSubstr("seed 2, decoding wide"), HasSubstr("mark.test.score = ")));
-  EXPECT_THAT(ok({"runs", "decoding=wide"}).output, Not(HasSubstr("mark")));
+  EXPECT_THAT(explained, AllOf(HasSubstr("seed 2, derived wide"), HasSubstr("mark.test.score = ")));
+  EXPECT_THAT(ok({"runs", "derived=wide"}).output, Not(HasSubstr("mark")));
 }
 
 TEST_F(DerivedTest, AreRebuiltVerifiedAndDeletedAsRunsAre) {
-  write(kDecodings, "");
+  write(kDerivations, "");
   ok({"run", "grid.toml"});
   const std::string before = table();
   fs::remove(folder_ / "results/tearless.db");
@@ -130,7 +131,7 @@ TEST_F(DerivedTest, AreRebuiltVerifiedAndDeletedAsRunsAre) {
 }
 
 TEST_F(DerivedTest, BeginAgainAfterStopsWithTheSameBytes) {
-  std::string slow = kDecodings;
+  std::string slow = kDerivations;
   for (size_t at = 0; (at = slow.find("]\n", at)) != std::string::npos; at += 2)
     slow.insert(at + 2, "sleep_ms = 300\n");
   write(slow, "");
@@ -148,11 +149,11 @@ TEST_F(DerivedTest, BeginAgainAfterStopsWithTheSameBytes) {
 }
 
 TEST_F(DerivedTest, KilledInTheMiddleAreResumedByTheNextCommand) {
-  write(kDecodings, "");
+  write(kDerivations, "");
   ok({"run", "grid.toml"});
   const std::string expected = table();
   fs::remove_all(folder_ / "results");
-  std::string slow = kDecodings;
+  std::string slow = kDerivations;
   slow.replace(slow.find("beam = 8"), 8, "beam = 8\nsleep_ms = 3000");
   write(slow, "");
   test::Background run(command({"run", "grid.toml"}));
@@ -171,29 +172,29 @@ TEST_F(DerivedTest, KilledInTheMiddleAreResumedByTheNextCommand) {
 }
 
 TEST_F(DerivedTest, OfARunThatFailsOrDivergesSaySo) {
-  write(kDecodings, "\"fake.behaviour\" = \"diverge\"\n");
+  write(kDerivations, "\"fake.behaviour\" = \"diverge\"\n");
   ok({"run", "grid.toml"});
   EXPECT_THAT(table(), HasSubstr("div. (2/2)"));
   for (const json& run : runs_as_json()) EXPECT_EQ(run.at("state"), "diverged") << run;
 
-  write(kDecodings, "\"fake.behaviour\" = \"refuse_late\"\n");
+  write(kDerivations, "\"fake.behaviour\" = \"refuse_late\"\n");
   EXPECT_EQ(tearless({"run", "grid.toml"}).code, 1);
   for (const json& run : runs_as_json()) {
     EXPECT_EQ(run.at("state"), "failed");
-    if (!run.at("coordinates").contains("decoding")) continue;
+    if (!run.at("coordinates").contains("derived")) continue;
     EXPECT_THAT(run.at("reason").get<std::string>(), HasSubstr("the run from which it derives has failed"));
   }
   EXPECT_EQ(derived().size(), 4u) << "those of the runs that diverged; of these none has a folder";
 }
 
 TEST_F(DerivedTest, ThatFailLeaveTheTrainedRunsResult) {
-  write("[decoding.wide]\nbehaviour = \"crash\"\n", "");
+  write("[derived.wide]\nbehaviour = \"crash\"\n", "");
   EXPECT_EQ(tearless({"run", "grid.toml"}).code, 1);
-  EXPECT_THAT(table(), AllOf(HasSubstr("failed (2/2)"), HasSubstr("(n=2)"), HasSubstr("2 runs of decodings failed")));
+  EXPECT_THAT(table(), AllOf(HasSubstr("failed (2/2)"), HasSubstr("(n=2)"), HasSubstr("2 derived runs failed")));
 }
 
 TEST_F(DerivedTest, AreInTheRunsOfASmokeTestAndNotOfACalibration) {
-  write(kDecodings, "");
+  write(kDerivations, "");
   ok({"run", "grid.toml", "--smoke"});
   EXPECT_EQ(folders_in(folder_ / "results/smoke/runs").size(), 3u) << "one seed, trained and twice decoded";
 }

@@ -113,7 +113,7 @@ json check(const json& question) {
   const auto setting = [&](const char* key, const json& otherwise) {
     return settings.contains(key) ? settings[key] : otherwise;
   };
-  // A program may know neither shape nor size; one that is cut down is of another shape.
+  // A program may know neither resource class nor size; a run that is cut down is of another class.
   const bool unknown = settings["fake.shape"] == "unknown", whole = !question.value("smoke", false);
   const std::string shape = settings["fake.shape"].is_string() && !unknown ? settings["fake.shape"] : "";
   return {{"id", run_id(canonical)},
@@ -127,7 +127,7 @@ json check(const json& question) {
           {"updates", settings["fake.updates"]},
           {"device", setting("fake.device", "cpu")},
           {"threads", setting("fake.threads", 1)},
-          {"shape", shape + (shape.empty() || whole ? "" : " cut down")}};
+          {"resource_class", shape + (shape.empty() || whole ? "" : " cut down")}};
 }
 
 json check_derived(const json& question) {
@@ -148,7 +148,7 @@ json check_derived(const json& question) {
     answer["local"] = toml_lines(local);
     answer["data"] = json::object();
     answer["updates"] = 0;
-    answer["shape"] = "derived";
+    answer["resource_class"] = "derived";
   }
   return answer;
 }

@@ -1,5 +1,5 @@
 // What `tearless-engine check` answers: to settings that it refuses, the sentence and the setting that it is about; the
-// shape of a run, and its input files.
+// resource class of a run, and its input files.
 #include "engine/run/check.h"
 
 #include <fmt/format.h>
@@ -33,30 +33,30 @@ TEST(Check, NamesTheSettingThatTheSentenceIsAboutAndNotASuggestion) {
   EXPECT_EQ(longer.at("key"), "model.norm.kind") << longer.at("error") << ": the longer of two keys that begin alike";
 }
 
-// Runs of one shape need the same memory and are equally fast.
-TEST(Check, GivesRunsOneShapeUnlessASettingChangesTheirMemoryOrSpeed) {
-  const auto shape = [](const json& changes) {
+// Runs of one resource class need the same memory and are equally fast.
+TEST(Check, GivesRunsOneResourceClassUnlessASettingChangesTheirMemoryOrSpeed) {
+  const auto resource_class = [](const json& changes) {
     json settings = {{"data.name", "x"}, {"data.source", "a"}, {"data.target", "b"}};
     for (const char* set : {"train", "dev", "test"}) settings[std::string("data.") + set] = "absent";
     settings.update(changes);
     const json answer = answer_to(settings);
     EXPECT_FALSE(answer.contains("error")) << answer;
-    return answer.value("shape", "");
+    return answer.value("resource_class", "");
   };
-  const std::string plain = shape(json::object());
+  const std::string plain = resource_class(json::object());
   EXPECT_EQ(plain.size(), 16u);
   for (const json& same :
        {json{{"train.seed", 2}}, json{{"train.schedule.warmup_updates", 7}}, json{{"train.max_updates", 7}},
         json{{"model.init", "xavier_normal"}}, json{{"train.label_smoothing", 0.2}}, json{{"model.embedding_scale", 2}},
         json{{"model.decoder_start", "zero"}},
         json{{"model.positions.first", 2}, {"model.positions.form", "halves"}}}) {
-    EXPECT_EQ(shape(same), plain) << same;
+    EXPECT_EQ(resource_class(same), plain) << same;
   }
   for (const json& other :
        {json{{"model.norm.kind", "none"}}, json{{"model.d_model", 64}}, json{{"train.batch.tokens", 64}},
         json{{"run.threads", 2}}, json{{"model.encoder_layers", 1}}, json{{"decode.beam", 7}},
         json{{"model.language_embedding", true}}}) {
-    EXPECT_NE(shape(other), plain) << other;
+    EXPECT_NE(resource_class(other), plain) << other;
   }
 }
 

@@ -269,12 +269,12 @@ TEST_F(DerivedRuns, CheckSaysWhatTheyNeed) {
   EXPECT_TRUE(decoded.at("data").contains((runs_->folder() / "news.tgt").string()));
   EXPECT_TRUE(decoded.at("data").contains((runs_->folder() / "test.tgt").string()));
   EXPECT_TRUE(scored.at("memory_bytes").is_null());
-  std::set<std::string> shapes;
+  std::set<std::string> classes;
   for (const json& answer : {decoded, scored, trained, asked({decoding({{"derived.beam", 9}})})}) {
-    shapes.insert(answer.at("shape"));
+    classes.insert(answer.at("resource_class"));
   }
-  EXPECT_EQ(shapes.size(), 4u);
-  EXPECT_EQ(asked({decoding({}, "other")}).at("shape"), asked({decoding()}, {{"train.seed", 2}}).at("shape"));
+  EXPECT_EQ(classes.size(), 4u);
+  EXPECT_EQ(asked({decoding({}, "other")}).at("resource_class"), asked({decoding()}, {{"train.seed", 2}}).at("resource_class"));
 }
 
 TEST_F(DerivedRuns, WaitForATestSetThatIsMissing) {

@@ -48,8 +48,8 @@ Grid load_text(std::string_view text) {
 TEST(Expand, WritesAxesInOrderWithSeedsInnermostGolden) {
   const Grid grid = load_text(kGrid);
   std::string text;
-  for_each_point(grid, [&](const GridPoint& point, const Exclusion* excluded) {
-    text += describe_point(grid, point) + (excluded ? "  (left out: " + excluded->why + ")" : "") + "\n";
+  for_each_combination(grid, [&](const Combination& point, const Exclusion* excluded) {
+    text += describe_combination(grid, point) + (excluded ? "  (left out: " + excluded->why + ")" : "") + "\n";
     for (const auto& [key, value] : materialise(grid, point).settings) {
       text += fmt::format("    {} = {}\n", key, toml_value(value));
     }
@@ -118,7 +118,7 @@ TEST(Expand, ListsAMillionPointsOnceEach) {
   int64_t excluded_points = 0;
   int64_t previous = -1;
   bool ascending = true;
-  for_each_point(grid, [&](const GridPoint& point, const Exclusion* excluded) {
+  for_each_combination(grid, [&](const Combination& point, const Exclusion* excluded) {
     int64_t number = 0;
     for (const uint32_t digit : point.index) number = number * 10 + digit;
     number = number * 10 + point.seed - 1;
@@ -167,8 +167,8 @@ when = { norm = "none", drop = 0.1 }
 why = "w"
 )");
   std::vector<std::string> left_out;
-  for_each_point(grid, [&](const GridPoint& point, const Exclusion* excluded) {
-    if (excluded) left_out.push_back(describe_point(grid, point));
+  for_each_combination(grid, [&](const Combination& point, const Exclusion* excluded) {
+    if (excluded) left_out.push_back(describe_combination(grid, point));
   });
   EXPECT_THAT(left_out, testing::ElementsAre(testing::HasSubstr("small"), testing::HasSubstr("wide")));
 }

@@ -91,7 +91,7 @@ constexpr Mistake kMistakes[] = {
      "[[axis.s]]\nlabel = \"x\"\nset = { a = 1 }\n[[axis.s]]\nlabel = \"y\"\nset = { a = 2 }\n"
      "[[exclude]]\nwhen = { s = \"x\", a = 2 }\nwhy = \"w\"\n"},
     {"exclusion of everything", "[axis]\na = [1]\n[[exclude]]\nwhen = { a = 1 }\nwhy = \"w\"\n"},
-    {"too many points",
+    {"too many combinations",
      "seeds = 10000\n[axis]\na = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]\n"
      "b = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]\nc = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]\n"},
     {"rows of an unknown axis", "[axis]\n\"model.init\" = [1]\n[table]\nrows = [\"init\"]\n"},
@@ -226,7 +226,7 @@ m.e = "set"
 [axis]
 "m.e" = ["axis", "other"]
 )");
-  const GridPoint first = runs_of(grid).front();
+  const Combination first = runs_of(grid).front();
   const RunSpec run = materialise(grid, first);
   EXPECT_EQ(run.settings.at("m.a"), "root");
   EXPECT_EQ(run.settings.at("m.b"), "one");
@@ -254,7 +254,7 @@ base = "corpora/small.toml"
 label = "large"
 set.data.train = "large/train"
 )");
-  const std::vector<GridPoint> runs = runs_of(grid);
+  const std::vector<Combination> runs = runs_of(grid);
   const RunSpec small = materialise(grid, runs[0]);
   const RunSpec large = materialise(grid, runs[1]);
   EXPECT_EQ(small.settings.at("model.layers"), 2);

@@ -92,10 +92,10 @@ class Merged : public testing::Test {
 json content_of(const Grid& grid) {
   json content = {grid.title, grid.seed_key, grid.program.value_or("").string()};
   int64_t number = 0;
-  for_each_point(grid, [&](const GridPoint& point, const Exclusion* excluded) {
+  for_each_combination(grid, [&](const Combination& point, const Exclusion* excluded) {
     if (++number > 1000 && number % 1000 != 0) return;
     const RunSpec run = materialise(grid, point);
-    content.push_back({describe_point(grid, point), run.settings, run.folders, excluded ? excluded->why : ""});
+    content.push_back({describe_combination(grid, point), run.settings, run.folders, excluded ? excluded->why : ""});
   });
   for (const View& view : grid.views) content.push_back({view.title, view.table.rows, view.table.columns});
   return content;

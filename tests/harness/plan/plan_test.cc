@@ -81,26 +81,26 @@ seeds = [5, 7]
 
 TEST(Plan, HasTheRunsOfDecodingsAfterThoseThatAreTrained) {
   const test::TempFolder folder;
-  const auto planned = [&](const std::string& decodings) {
-    test::write_text(folder / "g.toml", kPlain + decodings);
+  const auto planned = [&](const std::string& derivations) {
+    test::write_text(folder / "g.toml", kPlain + derivations);
     const Grid grid = load_grid(folder / "g.toml");
     return plan_runs(grid, Only(), Program(test::program("fake-engine")));
   };
   const std::vector<PlannedRun> trained = planned("");
   const std::vector<PlannedRun> all =
-      planned("[decoding.mark]\nkind = \"score\"\noutputs = \"wide\"\n[decoding.wide]\nbeam = 8\n");
+      planned("[derived.mark]\nkind = \"score\"\noutputs = \"wide\"\n[derived.wide]\nbeam = 8\n");
   ASSERT_EQ(trained.size(), 4u);
   ASSERT_EQ(all.size(), 12u);
   for (size_t i = 0; i < 4; ++i) {
     const auto &run = all[i].answer.run, &wide = all[4 + i].answer.run, &mark = all[8 + i].answer.run;
     EXPECT_EQ(run.id, trained[i].answer.run.id);
-    EXPECT_EQ(all[i].decoding, "");
-    EXPECT_EQ(all[4 + i].decoding, "wide");
+    EXPECT_EQ(all[i].derivation, "");
+    EXPECT_EQ(all[4 + i].derivation, "wide");
     EXPECT_EQ(derived_from(wide.settings), run.id);
     EXPECT_EQ(derived_from(mark.settings), wide.id);
     for (const auto* derived : {&wide, &mark}) EXPECT_EQ(derived->seed, run.seed);
     Labels labels = run.coordinates;
-    labels.emplace_back("decoding", "mark");
+    labels.emplace_back("derived", "mark");
     EXPECT_EQ(mark.coordinates, labels);
     EXPECT_EQ(all[8 + i].point.index, all[i].point.index);
   }
@@ -108,14 +108,14 @@ TEST(Plan, HasTheRunsOfDecodingsAfterThoseThatAreTrained) {
 
 TEST(Plan, SaysInWhichLineADecodingIsRefused) {
   const test::TempFolder folder;
-  const auto errors = [&](const std::string& decodings) {
-    test::write_text(folder / "g.toml", kPlain + decodings);
+  const auto errors = [&](const std::string& derivations) {
+    test::write_text(folder / "g.toml", kPlain + derivations);
     const Grid grid = load_grid(folder / "g.toml");
     return errors_of(grid, plan_runs(grid, Only(), Program(test::program("fake-engine"))));
   };
-  EXPECT_THAT(errors("[decoding.x]\nbeam = 3\nbehaviour = \"refuse\"\n"),
+  EXPECT_THAT(errors("[derived.x]\nbeam = 3\nbehaviour = \"refuse\"\n"),
               testing::ElementsAre(HasSubstr("g.toml:7: this behaviour is refused")));
-  EXPECT_THAT(errors("[decoding.x]\nbehaviour = \"refuse\"\n[decoding.y]\noutputs = \"x\"\n"),
+  EXPECT_THAT(errors("[derived.x]\nbehaviour = \"refuse\"\n[derived.y]\noutputs = \"x\"\n"),
               testing::ElementsAre(HasSubstr("g.toml:6: this behaviour is refused")))
       << "of both, which have one cause";
 }

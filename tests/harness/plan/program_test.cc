@@ -140,7 +140,7 @@ TEST(Program, EveryFieldOfAnAnswerIsRead) {
   const harness::Run all = answer_of(
       R"({"local": "b = 2", "state": "waiting_data", "waiting_for": "a file",
           "parameters": 3, "memory_bytes": 4.0, "updates": 5, "evaluations": 6, "device": "cuda", "threads": 7,
-          "shape": "8", "of_a_newer_program": [1]})",
+          "resource_class": "8", "of_a_newer_program": [1]})",
       "a = 1");
   EXPECT_EQ(all.id, run_id("a = 1"));
   EXPECT_EQ(all.settings, "") << "the id is provisional";

@@ -235,7 +235,7 @@ TEST_F(StoreTest, ASecondSubmissionFillsInWhatWasNotKnownAndKeepsWhatWas) {
   harness::Run whole = request("aa");
   whole.parameters = 7;
   whole.needs.memory_bytes = 8;
-  whole.needs.resource_class = "shape";
+  whole.needs.resource_class = "a class";
   whole.updates = 20;
   whole.local = "threads = 2";
   whole.needs.device = "cuda";
@@ -250,7 +250,7 @@ TEST_F(StoreTest, ASecondSubmissionFillsInWhatWasNotKnownAndKeepsWhatWas) {
   EXPECT_EQ(run.settings, "a = 1\n");
   EXPECT_EQ(run.parameters, 7);
   EXPECT_EQ(run.needs.memory_bytes, 8);
-  EXPECT_EQ(run.needs.resource_class, "shape");
+  EXPECT_EQ(run.needs.resource_class, "a class");
   EXPECT_EQ(run.updates, 20);
   EXPECT_EQ(run.needs.threads, 3) << "where and how it runs: as it was last asked for";
   EXPECT_EQ(run.local, "threads = 3");

@@ -35,7 +35,7 @@ class SweepFolder : public testing::Test {
     other.seed = 8;
     other.waiting_for = "\"train.de\" is missing";
     other.needs.memory_bytes = 1L << 40;
-    other.needs.resource_class = "a shape";
+    other.needs.resource_class = "a class";
     other.parameters = 11;
     other.evaluations = 12;
     other.data = std::make_shared<const InputFiles>(InputFiles{{"/corpus/\"train\".en", "34"}});
@@ -63,6 +63,14 @@ TEST(SweepId, OfACommittedSweepStaysWhatItIs) {
   const Workspace workspace(test::source_root() / "results/ada_small");
   const char* id = "ada_small-c2782bcf";
   EXPECT_EQ(sweep_id(read_sweep(workspace, id), test::read_text(workspace.sweep(id) / "grid.toml")), id);
+}
+
+TEST_F(SweepFolder, OfAnEarlierBuildWhichCallsTheResourceClassShapeIsRead) {
+  std::string lines = test::read_text(file("runs.jsonl"));
+  const std::string word = "\"resource_class\"";
+  for (size_t at; (at = lines.find(word)) != std::string::npos;) lines.replace(at, word.size(), "\"shape\"");
+  test::write_text(file("runs.jsonl"), lines);
+  EXPECT_EQ(read().runs[1].needs.resource_class, "a class");
 }
 
 TEST_F(SweepFolder, IsReadAsItWasWritten) {

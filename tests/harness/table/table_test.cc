@@ -34,7 +34,7 @@ RunResult ended(RunState state) { return {.id = "fedcba9876543210", .state = sta
 using ResultOf = std::function<RunResult(uint32_t row, uint32_t column, int64_t seed)>;
 std::vector<TableRun> results(const Grid& grid, const ResultOf& result_of) {
   std::vector<TableRun> runs;
-  for (const GridPoint& point : runs_of(grid)) {
+  for (const Combination& point : runs_of(grid)) {
     const uint32_t column = point.index.size() > 1 ? point.index[1] : 0;
     runs.push_back({point, result_of(point.index[0], column, point.seed)});
   }
@@ -66,11 +66,11 @@ TEST(Cell, ShowsMeanSpreadAndCount) {
   EXPECT_EQ(cell_of(3, around_28, "decimals = { \"dev.*\" = 1, \"test.*\" = 3 }"), "28.200 ± 0.100 (n=3)");
 }
 
-/// A run with the result of a decoding called wide, in this state.
-RunResult with_decoding(double value, std::optional<RunState> state, std::map<std::string, double> scores = {}) {
+/// A run with the result of a derivation called wide, in this state.
+RunResult with_derived(double value, std::optional<RunState> state, std::map<std::string, double> scores = {}) {
   RunResult run = bleu(value);
   run.derived.push_back({.id = "00000000000000ff", .state = state, .scores = std::move(scores)});
-  run.derived.back().decoding = "wide";
+  run.derived.back().derivation = "wide";
   return run;
 }
 
@@ -83,24 +83,24 @@ TEST(Cell, OfADecodingsScoreCountsTheRunsOfTheDecoding) {
     return text + testing::PrintToString(filled.notes.back());
   };
   EXPECT_THAT(cell([](int64_t seed) {
-                return with_decoding(28, RunState::kDone, {{"wide.test.bleu", 30.0 + static_cast<double>(seed)}});
+                return with_derived(28, RunState::kDone, {{"wide.test.bleu", 30.0 + static_cast<double>(seed)}});
               }),
               testing::HasSubstr("32.0 ± 1.0 (n=3); 28.00 ± 0.00 (n=3)"));
   EXPECT_THAT(cell([](int64_t seed) {
-                return seed == 1 ? with_decoding(28, RunState::kDone, {{"wide.test.bleu", 30}})
-                                 : with_decoding(28, seed == 2 ? std::nullopt : std::optional(RunState::kQueued));
+                return seed == 1 ? with_derived(28, RunState::kDone, {{"wide.test.bleu", 30}})
+                                 : with_derived(28, seed == 2 ? std::nullopt : std::optional(RunState::kQueued));
               }),
               testing::AllOf(testing::HasSubstr("30.00 (1/3); 28.00 ± 0.00 (n=3)"),
                              testing::HasSubstr("wide: 2 runs have no result yet. To make them: tearless run")));
   EXPECT_THAT(
-      cell([](int64_t) { return with_decoding(28, RunState::kFailed); }),
+      cell([](int64_t) { return with_derived(28, RunState::kFailed); }),
       testing::AllOf(testing::HasSubstr("failed (3/3); 28"),
-                     testing::HasSubstr("1 run of decodings failed. To see why: tearless explain 00000000000000ff")));
-  EXPECT_THAT(cell([](int64_t) { return with_decoding(28, RunState::kDone); }), testing::HasSubstr("–; 28"));
+                     testing::HasSubstr("1 derived run failed. To see why: tearless explain 00000000000000ff")));
+  EXPECT_THAT(cell([](int64_t) { return with_derived(28, RunState::kDone); }), testing::HasSubstr("–; 28"));
   const Grid all = load_text("[axis]\na = [1]\n[table]\nscores = \"*.test.bleu\"\n");
   EXPECT_EQ(fill(all, results(all,
                               [](uint32_t, uint32_t, int64_t) {
-                                return with_decoding(28, RunState::kDone, {{"wide.test.bleu", 30}});
+                                return with_derived(28, RunState::kDone, {{"wide.test.bleu", 30}});
                               }))
                 .columns.front()
                 .score,
@@ -111,7 +111,7 @@ TEST(Cell, IsMixedIfTheTrainedRunsOrTheirDecodingsAreOfSeveralMachines) {
   const auto cell = [](const std::string& trained_on, const std::string& decoded_on) {
     const Grid grid = load_text("seeds = 2\n[axis]\na = [1]\n[table]\nscores = \"wide.test.bleu\"\n");
     const Table filled = fill(grid, results(grid, [&](uint32_t, uint32_t, int64_t seed) {
-                                RunResult run = with_decoding(28, RunState::kDone, {{"wide.test.bleu", 30}});
+                                RunResult run = with_derived(28, RunState::kDone, {{"wide.test.bleu", 30}});
                                 run.trained_on = {seed == 1 ? "a" : trained_on};
                                 run.derived.front().trained_on = {seed == 1 ? "b" : decoded_on};
                                 return run;

@@ -11,7 +11,7 @@
 namespace tearless::harness {
 namespace {
 
-constexpr size_t kMaxDecodings = 100;
+constexpr size_t kMaxDerivations = 100;
 constexpr std::string_view kPrefix = "derived.";  // of the settings, as the training program knows them
 
 /// The names are parts of names of scores and files. test.bleu is a score of a trained run.
@@ -48,14 +48,14 @@ std::map<std::string, TestSet> load_test_sets(const toml::table* tables, const G
   return sets;
 }
 
-Decoding load_decoding(const std::string& name, const toml::table& table, const std::map<std::string, TestSet>& sets,
-                       const Grid& grid, const std::string& file) {
-  const std::string section = fmt::format("[decoding.{}]", name);
+Derivation load_derivation(const std::string& name, const toml::table& table,
+                           const std::map<std::string, TestSet>& sets, const Grid& grid, const std::string& file) {
+  const std::string section = fmt::format("[derived.{}]", name);
   TableReader reader(table, section, file);
-  Decoding decoding{
+  Derivation derivation{
       .name = name, .set = {}, .outputs = reader.text("outputs").value_or(""), .location = reader.location()};
   const auto add = [&](const std::string& key, Setting setting) {
-    decoding.set[std::string(kPrefix) + key] = std::move(setting);
+    derivation.set[std::string(kPrefix) + key] = std::move(setting);
   };
   const WrittenSettings written = flatten_toml(table, file);
   for (const auto& [key, value] : written.values) {
@@ -67,60 +67,60 @@ Decoding load_decoding(const std::string& name, const toml::table& table, const 
     }
     add(key, {value, grid.folder.string(), written.location_of(key)});
   }
-  add("name", {name, grid.folder.string(), decoding.location});
-  if (!decoding.set.contains("derived.kind")) add("kind", {"decode", grid.folder.string(), decoding.location});
-  const auto set = decoding.set.find("derived.set");
-  if (set == decoding.set.end() || !set->second.value.is_string()) return decoding;
+  add("name", {name, grid.folder.string(), derivation.location});
+  if (!derivation.set.contains("derived.kind")) add("kind", {"decode", grid.folder.string(), derivation.location});
+  const auto set = derivation.set.find("derived.set");
+  if (set == derivation.set.end() || !set->second.value.is_string()) return derivation;
   const auto wanted = set->second.value.get<std::string>();
   if (const auto own = sets.find(wanted); own != sets.end()) {
     add("source", own->second.source);
     add("reference", own->second.reference);
-  } else if (wanted != "dev" && wanted != "test" && decoding.outputs.empty()) {
+  } else if (wanted != "dev" && wanted != "test" && derivation.outputs.empty()) {
     std::vector<std::string> known = {"dev", "test"};
     for (const auto& [one, files] : sets) known.push_back(one);
     fail("{}: there is no set \"{}\"{}; there are {}: a section [test.{}] would name its files", set->second.location,
          wanted, did_you_mean(wanted, known), fmt::join(known, ", "), wanted);
   }
-  return decoding;
+  return derivation;
 }
 
 }  // namespace
 
-void load_decodings(const toml::table* decodings, const toml::table* tests, const std::string& file, Grid& grid) {
-  const std::map<std::string, TestSet> sets = load_test_sets(tests, grid, file);
-  if (!decodings) return;
-  TableReader sections(*decodings, "[decoding]", file);
-  if (decodings->size() > kMaxDecodings) {
-    fail("{}: the grid has more than {} decodings; split it", sections.location(), kMaxDecodings);
-  }
-  std::vector<std::string> names;
-  for (const auto& [name, node] : in_written_order(*decodings)) {
-    const toml::table* table = sections.table(name);
-    require_usable_name(name, "decoding", sections.location(name));
-    grid.decodings.push_back(load_decoding(name, *table, sets, grid, file));
-    names.push_back(name);
-  }
+void load_derivations(const toml::table* derivations, const toml::table* tests, const std::string& file, Grid& grid) {
   for (const Axis& axis : grid.axes) {
-    if (axis.name == kDecodingLabel) {
-      fail("{}: an axis cannot be called {} in a grid with decodings, whose runs have this label; choose another name",
+    if (axis.name == kDerivedLabel) {
+      fail("{}: an axis cannot be called {}, which labels the runs of [derived.NAME]; choose another name",
            axis.location, axis.name);
     }
   }
-  for (const Decoding& decoding : grid.decodings) {
-    if (decoding.outputs.empty()) continue;
-    const auto of = std::find(names.begin(), names.end(), decoding.outputs);
+  const std::map<std::string, TestSet> sets = load_test_sets(tests, grid, file);
+  if (!derivations) return;
+  TableReader sections(*derivations, "[derived]", file);
+  if (derivations->size() > kMaxDerivations) {
+    fail("{}: the grid has more than {} sections [derived.NAME]; split it", sections.location(), kMaxDerivations);
+  }
+  std::vector<std::string> names;
+  for (const auto& [name, node] : in_written_order(*derivations)) {
+    const toml::table* table = sections.table(name);
+    require_usable_name(name, kDerivedLabel, sections.location(name));
+    grid.derivations.push_back(load_derivation(name, *table, sets, grid, file));
+    names.push_back(name);
+  }
+  for (const Derivation& derivation : grid.derivations) {
+    if (derivation.outputs.empty()) continue;
+    const auto of = std::find(names.begin(), names.end(), derivation.outputs);
     if (of == names.end()) {
-      fail("{}: [decoding.{}]: there is no decoding \"{}\"{}", decoding.location, decoding.name, decoding.outputs,
-           did_you_mean(decoding.outputs, names));
+      fail("{}: [derived.{}]: there is no [derived.{}]{}", derivation.location, derivation.name, derivation.outputs,
+           did_you_mean(derivation.outputs, names));
     }
-    if (!grid.decodings[static_cast<size_t>(of - names.begin())].outputs.empty()) {
-      fail("{}: [decoding.{}]: outputs = \"{}\" scores outputs itself, and has none", decoding.location, decoding.name,
-           decoding.outputs);
+    if (!grid.derivations[static_cast<size_t>(of - names.begin())].outputs.empty()) {
+      fail("{}: [derived.{}]: outputs = \"{}\" scores outputs itself, and has none", derivation.location,
+           derivation.name, derivation.outputs);
     }
   }
   // What has the outputs comes before what scores them.
-  std::stable_partition(grid.decodings.begin(), grid.decodings.end(),
-                        [](const Decoding& decoding) { return decoding.outputs.empty(); });
+  std::stable_partition(grid.derivations.begin(), grid.derivations.end(),
+                        [](const Derivation& derivation) { return derivation.outputs.empty(); });
 }
 
 }  // namespace tearless::harness
